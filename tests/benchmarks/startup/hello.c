@@ -1,0 +1,8 @@
+/* What the runner's `startup` entry starts in a cage. */
+#include <stdio.h>
+
+int main(void)
+{
+	puts("hello");
+	return 0;
+}

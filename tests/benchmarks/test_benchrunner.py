@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Tests of scripts/benchrunner.py with a compiler and a runner that only pretend. Run: tests/benchmarks/test_benchrunner.py"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "scripts"))
+
+import benchrunner as runner  # noqa: E402
+
+# A "cage" is a native program here, and a grate makes it take no other way.
+FAKE_COMPILE = '#!/bin/sh\nexec "${CC:-cc}" "$@"\n'
+FAKE_BOOT = """#!/bin/sh
+while [ $# -gt 1 ]; do
+	case $1 in --root) shift; cd "$1";; esac
+	shift
+done
+case $1 in *.cwasm) BEHIND=cage exec "./$1";; esac
+"""
+FAKE_MAKEFILE = "install:\n\tmkdir -p $(LINDFS)/grates && touch $(LINDFS)/grates/$(notdir $(CURDIR))_grate.cwasm\n"
+BENCH_C = "void emit_result(const char *t, long p, long l, double a) { printf(\"%s\\t%ld\\t%ld\\t%.1f\\n\", t, p, l, a); }\n"
+PROGRAMS = {
+    "quick.c": 'int main(void) { emit_result("Quick", 1, 10, getenv("BEHIND") ? 150 : 100); return 0; }',
+    "broken.c": 'int main(void) { if (!getenv("BEHIND")) { emit_result("Broken", 1, 1, 1); return 0; }'
+                ' fputs("it broke\\n", stderr); return 3; }',
+    "unable.c": 'int main(void) { puts("skip\\tno fork here"); return 0; }',
+    "silent.c": "int main(void) { return 0; }",
+    "wrong.c": "int main(void) { return syntax error; }",
+}
+
+
+class Pure(unittest.TestCase):
+    def test_stack_names(self) -> None:
+        self.assertEqual(runner.Stack.parse("imfs-grate.fs_read.grate"), runner.Stack(("imfs",), "fs_read"))
+        self.assertEqual(runner.Stack.parse("a-grate.b_grate.x.grate"), runner.Stack(("a", "b"), "x"))
+        for bad in ("fs_read.grate", "imfs.fs_read.grate"):
+            with self.assertRaises(runner.Failed):
+                runner.Stack.parse(bad)
+
+    def test_selection_by_prefix(self) -> None:
+        names = ["fs_read.c", "imfs-grate.fs_read.grate", "imfs_read.c", "startup"]
+        self.assertEqual(runner.select(names, []), names)
+        self.assertEqual(runner.select(names, ["fs_"]), ["fs_read.c"])
+        self.assertEqual(runner.select(names, ["imfs_grate.fs_read.grate"]), ["imfs-grate.fs_read.grate"])
+        self.assertEqual(runner.select(names, ["tests/benchmarks/imfs"]), names[1:3])
+        with self.assertRaises(runner.Failed):
+            runner.select(names, ["nothing"])
+
+    def test_columns_of_one_benchmark_take_turns(self) -> None:
+        names = ["forward-grate.fs_read.grate", "fs_read.c", "imfs-grate.fs_read.grate", "zip-grate.fs_read.grate"]
+        columns = runner.plan(Path("d"), names, names)["fs_read"]
+        self.assertEqual([c.kind for c in columns], ["linux", "lind", "grate", "grate", "grate"])
+        self.assertEqual([c.own_row for c in columns], ["", "", "forward-grate", "", "zip-grate"])
+
+    def test_output(self) -> None:
+        points, reason = runner.parse_output("Read\t1\t1000\t24.5\nnoise\na\tb\tc\td\n")
+        self.assertEqual((points, reason), ([("Read", "1", 1000, 24.5)], None))
+        self.assertEqual(runner.parse_output("skip\tno fork\n"), ([], "no fork"))
+
+    def test_median_spread_and_ratio(self) -> None:
+        row = runner.Row(1, {"linux": [100, 110, 90], "lind": [50, 51, 400]})
+        self.assertEqual(row.median("lind"), 51)
+        self.assertAlmostEqual(row.spread("linux"), 0.2)
+        self.assertAlmostEqual(row.ratio("lind"), 0.51)
+        self.assertIsNone(row.ratio("grate"))
+
+    def test_budgets(self) -> None:
+        row = runner.Row(1, {"linux": [100], "lind": [116], "grate": [29]})
+        self.assertEqual(runner.verdicts("Read", "1", row), ["lind 1.15x missed", "grate 0.3x met"])
+        self.assertEqual(runner.verdicts("Read", "1024", row), ["lind 1.15x missed"])
+        hop = runner.Row(1, {"linux": [100], "lind": [110], "grate": [151]})
+        self.assertEqual(runner.verdicts("Read (forward-grate)", "1", hop), ["grate +40 ns missed"])
+        self.assertEqual(runner.verdicts("Pipe", "1", row), [])
+
+    def test_geometric_mean_of_kernels(self) -> None:
+        rows = {("CPU a", "1"): runner.Row(1, {"linux": [10], "lind": [20]}),
+                ("CPU b", "1"): runner.Row(1, {"linux": [1000], "lind": [500]}),
+                ("CPU c", "1"): runner.Row(1, {"linux": [1]})}
+        self.assertAlmostEqual(runner.kernels_row(rows).ratio("lind"), 1.0)
+        self.assertIsNone(runner.kernels_row({("Read", "1"): rows["CPU a", "1"]}))
+
+    def test_changes_beyond_noise(self) -> None:
+        old = {"Read": {"1": {"linux": "100", "lind": "200", "loops": "5"}}}
+        raw = {"values": {"Read": {"1": {"linux": [95, 100, 120], "lind": [199, 200, 201]}}}}
+        rows = {("Read", "1"): runner.Row(5, {"linux": [118], "lind": [150, 151]})}
+        self.assertEqual(runner.changes(old, raw, rows), ["Read 1 lind: 200 -> 150 ns (-24.8%)"])
+        self.assertEqual(len(runner.changes(old, None, rows)), 2)
+        self.assertEqual(runner.changes(old, raw, {("New", "1"): rows["Read", "1"]}), [])
+
+    def test_json_holds_strings(self) -> None:
+        rows = {("Read", "10"): runner.Row(7, {"linux": [240.4], "lind": [6.21]}), ("Read", "2"): runner.Row(1, {})}
+        self.assertEqual(runner.result_json(rows)["Read"]["10"], {"linux": "240", "lind": "6.2", "loops": "7"})
+
+
+class WithFakes(unittest.TestCase):
+    def setUp(self) -> None:
+        self.place = tempfile.TemporaryDirectory(prefix="benchrunner.")
+        self.addCleanup(self.place.cleanup)
+        self.at = Path(self.place.name)
+        for name, text in (("compile", FAKE_COMPILE), ("boot", FAKE_BOOT)):
+            (self.at / name).write_text(text)
+            (self.at / name).chmod(0o755)
+        for directory in ("b/startup", "lindfs", "grates/imfs", "grates/forward"):
+            (self.at / directory).mkdir(parents=True)
+        for name in ("imfs", "forward"):
+            (self.at / "grates" / name / "Makefile").write_text(FAKE_MAKEFILE)
+        headers = "#include <stdio.h>\n#include <stdlib.h>\nvoid emit_result(const char *, long, long, double);\n"
+        (self.at / "b/bench.c").write_text("#include <stdio.h>\n" + BENCH_C)
+        (self.at / "b/startup/hello.c").write_text("int main(void) { return 0; }\n")
+        for name, text in PROGRAMS.items():
+            (self.at / "b" / name).write_text(headers + text)
+        for stack in ("imfs-grate.quick.grate", "forward-grate.quick.grate", "lost-grate.quick.grate"):
+            (self.at / "b" / stack).touch()
+
+    def run_it(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        at = self.at
+        command = [sys.executable, str(REPOSITORY / "scripts/benchrunner.py"), "--cc", "cc", "--benchmarks", f"{at}/b",
+                   "--grates", f"{at}/grates", "--lindfs", f"{at}/lindfs", "--lind-boot", f"{at}/boot",
+                   "--lind-compile", f"{at}/compile", "--rounds", "3", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=self.environment())
+        self.assertEqual([p.name for p in (at / "lindfs").iterdir() if p.name != "grates"], [], "left behind")
+        return done
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "LINDFS": str(self.at / "lindfs")}
+
+    def test_json_and_raw_values(self) -> None:
+        done = self.run_it("-o", str(self.at / "r.json"), "quick", "imfs-grate", "forward-grate")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads((self.at / "r.json").read_text())
+        self.assertEqual(result["Quick"]["1"], {"linux": "100", "lind": "150", "grate": "150", "loops": "10"})
+        self.assertEqual(result["Quick (forward-grate)"]["1"]["linux"], "100")
+        raw = json.loads((self.at / "r.raw.json").read_text())
+        self.assertEqual(raw["values"]["Quick"]["1"]["lind"], [150.0] * 3)
+        self.assertIn("kernel", raw["machine"])
+        self.assertNotIn("unknown", raw["filesystem"])
+
+    def test_table(self) -> None:
+        done = self.run_it("quick", "imfs-grate")
+        self.assertRegex(done.stdout, r"TEST +PARAM +LINUX \(ns\) +LIND \(ns\) +GRATE \(ns\) +ITERATIONS")
+        self.assertRegex(done.stdout, r"Quick +1 +100 +150 \(1\.500\) +150 \(1\.500\) +10")
+
+    def test_a_failure_does_not_stop_the_rest(self) -> None:
+        done = self.run_it("broken", "silent", "unable", "wrong", "lost-grate", "quick")
+        self.assertEqual(done.returncode, 1)
+        for said in ("broken.c (Lind): exit status 3: it broke", "silent.c (Linux): printed no result",
+                     "skipped: unable.c (Linux): no fork here", "wrong.c (Linux): native compile", "grates/lost does not exist"):
+            self.assertIn(said, done.stderr)
+        self.assertRegex(done.stdout, r"Quick +1 +100 +150")
+        self.assertRegex(done.stdout, r"Broken +1 +1\.0 +-")
+
+    def test_startup(self) -> None:
+        done = self.run_it("startup")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"Startup +0 +\d+ +\d+ \([\d.]+\)")
+
+    def test_compare_and_plot(self) -> None:
+        (self.at / "old.json").write_text('{"Quick": {"1": {"linux": "100", "lind": "300", "loops": "10"}}}')
+        done = self.run_it("quick.c", "--compare", str(self.at / "old.json"), "--plot", str(self.at / "p.svg"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Quick 1 lind: 300 -> 150 ns (-50.0%)", done.stdout)
+        self.assertIn("<svg", (self.at / "p.svg").read_text())
+
+    def test_called_wrongly(self) -> None:
+        done = self.run_it("nosuch")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("no benchmark's name starts with 'nosuch'", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
