@@ -1,0 +1,200 @@
+/*
+ * Which cages are clients, and the state that the grate keeps for each.
+ *
+ * A table indexed by cage id: ids ascend and are not reused, so its leaves fill one after the other.
+ * A spawned child may make its first call before spawn has returned to us. While any birth is
+ * pending, whoever meets an unknown cage waits until it is known.
+ */
+#include <errno.h>
+#include <lind/grate.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include "sdk.h"
+
+#define CLONE_THREAD 0x10000u
+#define LEAVES (0x100000000ull / LIND_CLIENT_LEAF)
+
+void **lind_client_leaves_[LEAVES];
+
+static const struct lind_lifecycle none, *hooks = &none;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t born = PTHREAD_COND_INITIALIZER;
+static unsigned pending;
+
+/* A client for which `start` or `fork` has nothing to keep. */
+static char stateless;
+
+/* The grate's own handlers for the calls that the lifecycle watches. */
+static lind_handle_fn *own_clone, *own_exec, *own_spawn;
+
+void lind_grate_lifecycle(const struct lind_lifecycle *lifecycle)
+{
+	hooks = lifecycle;
+}
+
+static void *find(uint64_t cage)
+{
+	void **leaf = lind_client_leaves_[(uint32_t)cage / LIND_CLIENT_LEAF];
+
+	return leaf ? __atomic_load_n(&leaf[(uint32_t)cage % LIND_CLIENT_LEAF], __ATOMIC_ACQUIRE) : NULL;
+}
+
+static void keep(uint64_t cage, void *client)
+{
+	void ***leaf = &lind_client_leaves_[(uint32_t)cage / LIND_CLIENT_LEAF];
+
+	if (!*leaf) {
+		void **fresh = calloc(LIND_CLIENT_LEAF, sizeof *fresh);
+
+		if (!fresh)
+			lind_die("out of memory for the table of clients");
+		__atomic_store_n(leaf, fresh, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&(*leaf)[(uint32_t)cage % LIND_CLIENT_LEAF], client, __ATOMIC_RELEASE);
+}
+
+/* The state of a cage once no birth can make it known any more. The lock is held. */
+static void *await(uint64_t cage)
+{
+	void *client;
+
+	while (!(client = find(cage)) && pending)
+		pthread_cond_wait(&born, &lock);
+	return client;
+}
+
+static void *start(uint64_t cage)
+{
+	void *client = hooks->start ? hooks->start(cage) : NULL;
+
+	client = client ? client : &stateless;
+	keep(cage, client);
+	return client;
+}
+
+void *lind_client_slow_(uint64_t cage)
+{
+	void *client;
+
+	pthread_mutex_lock(&lock);
+	if (!(client = await(cage)))
+		client = start(cage);
+	pthread_mutex_unlock(&lock);
+	return client == &stateless ? NULL : client;
+}
+
+void lind_birth_begins(void)
+{
+	pthread_mutex_lock(&lock);
+	pending++;
+	pthread_mutex_unlock(&lock);
+}
+
+void lind_birth_ends(const uint64_t *parent, int64_t child, int spawned)
+{
+	pthread_mutex_lock(&lock);
+	pending--;
+	if (child > 0 && !find((uint64_t)child)) {
+		void *from = parent ? find(*parent) : NULL;
+
+		if (parent && !from)
+			from = start(*parent);
+		if (!parent || !hooks->fork)
+			start((uint64_t)child);
+		else {
+			void *client = hooks->fork(from == &stateless ? NULL : from, *parent, (uint64_t)child, spawned);
+
+			keep((uint64_t)child, client ? client : &stateless);
+		}
+	}
+	pthread_cond_broadcast(&born);
+	pthread_mutex_unlock(&lock);
+}
+
+static int64_t pass(lind_handle_fn *own, const struct lind_call *c)
+{
+	return own ? own(c) : lind_forward(c);
+}
+
+/* The child runs only when we have returned, so nothing is pending. */
+static int64_t on_clone(const struct lind_call *c)
+{
+	int64_t child;
+
+	if (c->args[0].value & CLONE_THREAD)
+		return pass(own_clone, c);
+	lind_birth_begins();
+	child = pass(own_clone, c);
+	lind_birth_ends(&c->target, child, 0);
+	return child;
+}
+
+static int64_t on_spawn(const struct lind_call *c)
+{
+	int64_t child;
+
+	lind_birth_begins();
+	child = pass(own_spawn, c);
+	lind_birth_ends(&c->target, child, 1);
+	return child;
+}
+
+static int64_t on_exec(const struct lind_call *c)
+{
+	int64_t result = pass(own_exec, c);
+
+	if (!result && hooks->exec)
+		hooks->exec(lind_client(c->target), c->target);
+	return result;
+}
+
+static int64_t on_exit_notice(const struct lind_call *c)
+{
+	uint64_t cage = c->args[0].value;
+	void *client;
+
+	pthread_mutex_lock(&lock);
+	client = await(cage);
+	if (client)
+		keep(cage, NULL);
+	pthread_mutex_unlock(&lock);
+	if (client && hooks->exit)
+		hooks->exit(client == &stateless ? NULL : client, cage, (int)c->args[1].value);
+	return 0;
+}
+
+static int watches(void)
+{
+	return hooks->start || hooks->fork || hooks->exec || hooks->exit;
+}
+
+static void watch(struct lind_spawn_handler *table, size_t *count, uint32_t nr, lind_handle_fn *handle, lind_handle_fn **own)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (table[i].nr == nr) {
+			*own = (lind_handle_fn *)(uintptr_t)table[i].entry;
+			table[i].entry = (uint32_t)(uintptr_t)handle;
+			return;
+		}
+	table[(*count)++] = (struct lind_spawn_handler){ nr, (uint32_t)(uintptr_t)handle };
+}
+
+void lind_watch_clients(struct lind_spawn_handler *table, size_t *count)
+{
+	int64_t r;
+
+	if (!watches())
+		return;
+	watch(table, count, SYS_clone, on_clone, &own_clone);
+	watch(table, count, LIND_SPAWN, on_spawn, &own_spawn);
+	watch(table, count, SYS_execve, on_exec, &own_exec);
+	r = lind_call_plain(LIND_EXIT_NOTICE, lind_self(), (uintptr_t)on_exit_notice, 0, 0, 0);
+	if (r < 0)
+		lind_log("no notice of clients that end (error %d): what is kept for them stays", (int)-r);
+}
+
+void lind_ended(int status)
+{
+	if (hooks->end)
+		hooks->end(status);
+}

@@ -1,0 +1,182 @@
+/*
+ * Writing a grate in C: a program that answers system calls of other cages.
+ *
+ * A grate registers handlers for the system calls that it wants to see, starts the next program
+ * of its command line with them, and waits for it:
+ *
+ *	static int64_t on_geteuid(const struct lind_call *c) { return 10; }
+ *
+ *	int main(int argc, char **argv)
+ *	{
+ *		static const struct lind_handler on[] = { { SYS_geteuid, on_geteuid } };
+ *		return lind_grate_run(on, 1, argc, argv);
+ *	}
+ *
+ * Handlers run at the same time on the threads of whoever calls, each with a stack and an errno of
+ * its own: they lock what they share, with pthread mutexes for example. A handler returns what the
+ * system call returns: a value, or the negative of an errno.
+ */
+#ifndef LIND_GRATE_H
+#define LIND_GRATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The numbers of our own; all others are those of x86-64 Linux. */
+#define LIND_REGISTER_HANDLER 1001u
+#define LIND_COPY_DATA 1002u
+#define LIND_COPY_HANDLER_TABLE 1003u
+#define LIND_SPAWN 1004u
+#define LIND_EXIT_NOTICE 1005u
+/* Registers a handler for every number that has none of its own. exit, exit_group, rt_sigreturn
+ * and the numbers above are never part of it. */
+#define LIND_ANY 0xffffffffu
+
+/* One argument: 64 bits, and the cage whose memory or descriptors they refer to. */
+struct lind_arg {
+	uint64_t value;
+	uint64_t cage;
+};
+
+/* A system call as a handler sees it. */
+struct lind_call {
+	uint32_t nr;
+	uint32_t pad;
+	uint64_t caller;	/* who makes this call: a client, or a grate that forwards for one */
+	uint64_t target;	/* whose state it acts on */
+	struct lind_arg args[6];
+};
+
+typedef int64_t lind_handle_fn(const struct lind_call *call);
+
+struct lind_handler {
+	uint32_t nr;
+	lind_handle_fn *handle;
+};
+
+/* What spawn takes: `entry` is the handler's function pointer. */
+struct lind_spawn_handler {
+	uint32_t nr;
+	uint32_t entry;
+};
+
+/* Passes a call on as it is, to the grate before this one or to the kernel. To change arguments
+ * change a copy of the call. */
+int64_t lind_forward(const struct lind_call *call);
+
+/* Makes a call of our choice that acts on `target`. */
+int64_t lind_call(uint32_t nr, uint64_t target, struct lind_arg a0, struct lind_arg a1, struct lind_arg a2,
+	struct lind_arg a3, struct lind_arg a4, struct lind_arg a5);
+
+/* The same with plain numbers; they and descriptors among them are the target's. */
+int64_t lind_call_plain(uint32_t nr, uint64_t target, uint64_t v0, uint64_t v1, uint64_t v2, uint64_t v3);
+
+/* This grate's cage id. */
+uint64_t lind_self(void);
+
+/* An argument that points into this grate's memory. */
+struct lind_arg lind_mine(const void *address);
+
+/* Reads `length` bytes at `arg`, an address in its cage's memory. 0 or -EFAULT. */
+int lind_read(struct lind_arg arg, void *to, size_t length);
+
+/* Writes `length` bytes at `arg`. 0 or -EFAULT. */
+int lind_write(struct lind_arg arg, const void *from, size_t length);
+
+/* Reads a string with its NUL into `to`, at most `size` bytes. Its length, -EFAULT, or
+ * -ENAMETOOLONG if no NUL comes within `size` bytes. */
+ssize_t lind_read_string(struct lind_arg arg, char *to, size_t size);
+
+/* Reads an array of `count` iovecs. 0, -EINVAL if they are too many or too long, -EFAULT. */
+int lind_read_iovec(struct lind_arg arg, uint64_t count, struct iovec *to, size_t max);
+
+/* The argument `bytes` further on. */
+static inline struct lind_arg lind_at(struct lind_arg arg, uint64_t bytes)
+{
+	arg.value += bytes;
+	return arg;
+}
+
+/*
+ * Clients. A grate that keeps something for each client says here how that begins and ends.
+ * Every member may be NULL. `fork` also stands for spawn: it happens before the new client's
+ * first call is handled. Threads of a client are the same client and are not reported.
+ */
+struct lind_lifecycle {
+	/* A client without a parent among the clients; the result is its state. */
+	void *(*start)(uint64_t cage);
+	/* A client's child. `spawned` is true if it runs a new program already. */
+	void *(*fork)(void *parent, uint64_t parent_cage, uint64_t cage, int spawned);
+	/* The client runs a new program now. */
+	void (*exec)(void *client, uint64_t cage);
+	/* The client has ended and calls no more; `status` is what wait(2) tells. */
+	void (*exit)(void *client, uint64_t cage, int status);
+	/* The first program has ended, with this exit status. */
+	void (*end)(int status);
+};
+
+/* To be called before lind_grate_run; `lifecycle` must stay. */
+void lind_grate_lifecycle(const struct lind_lifecycle *lifecycle);
+
+/* The state of a client. One met for the first time is started. */
+static inline void *lind_client(uint64_t cage);
+
+/*
+ * Starts argv[1] with arguments argv[1..] and these handlers, waits for it, runs `end`, and returns
+ * the status to exit with: the program's own, 128+n if signal n ended it, 127 if it does not
+ * exist, 126 if it cannot run, 125 for a mistake in the grate's own command line.
+ */
+int lind_grate_run(const struct lind_handler *handlers, size_t count, int argc, char **argv);
+
+/*
+ * A grate's own options come before the name of the next program; `--` ends them. Understood are
+ * --name VALUE, --name=VALUE, -n VALUE, -nVALUE; --help prints the list. `set` returns NULL, or what
+ * is wrong with the value.
+ */
+struct lind_option {
+	char letter;		/* or 0 */
+	const char *name;	/* without --; or NULL */
+	const char *value;	/* what to call the value in the help text; NULL if the option has none */
+	const char *help;
+	const char *(*set)(const char *value);
+};
+
+/* Reads the options and takes them out of argc and argv, so that argv[1] is the next program.
+ * Prints what is wrong and exits with 125. `about` is the first line of the help text. */
+void lind_options(const struct lind_option *options, size_t count, const char *about, int *argc, char ***argv);
+
+/* The name of this grate, for messages. */
+const char *lind_name(void);
+
+/* Prints `name: message` and a line's end to standard error, in one write. */
+__attribute__((format(printf, 1, 2))) void lind_log(const char *format, ...);
+
+/* The same, then exits with 125. */
+__attribute__((format(printf, 1, 2), noreturn)) void lind_die(const char *format, ...);
+
+/* The rest is for lind_client to be inline. */
+#define LIND_CLIENT_LEAF 0x40000u
+extern void **lind_client_leaves_[];
+void *lind_client_slow_(uint64_t cage);
+
+static inline void *lind_client(uint64_t cage)
+{
+	void **leaf, *client;
+
+	if ((leaf = __atomic_load_n(&lind_client_leaves_[(uint32_t)cage / LIND_CLIENT_LEAF], __ATOMIC_ACQUIRE)) &&
+	    (client = __atomic_load_n(&leaf[(uint32_t)cage % LIND_CLIENT_LEAF], __ATOMIC_ACQUIRE)))
+		return client;
+	return lind_client_slow_(cage);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,172 @@
+/* A grate's own options, and messages. */
+#include <lind/grate.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "sdk.h"
+
+static char name[64] = "grate";
+
+const char *lind_name(void)
+{
+	return name;
+}
+
+/* The last part of the path, without .cwasm or .wasm. */
+void lind_set_name(const char *argv0)
+{
+	const char *base = strrchr(argv0, '/');
+	char *dot;
+
+	snprintf(name, sizeof name, "%s", base ? base + 1 : argv0);
+	if ((dot = strrchr(name, '.')) && (!strcmp(dot, ".cwasm") || !strcmp(dot, ".wasm")))
+		*dot = 0;
+}
+
+static void print(const char *format, va_list ap)
+{
+	char line[1024];
+	int n = snprintf(line, sizeof line, "%s: ", name), m;
+
+	m = vsnprintf(line + n, sizeof line - (size_t)n - 1, format, ap);
+	if (m > 0)
+		n += m < (int)sizeof line - n - 1 ? m : (int)sizeof line - n - 2;
+	line[n++] = '\n';
+	if (write(2, line, (size_t)n) < 0)
+		return;
+}
+
+void lind_log(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	print(format, ap);
+	va_end(ap);
+}
+
+void lind_die(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	print(format, ap);
+	va_end(ap);
+	exit(125);
+}
+
+static void help(const struct lind_option *options, size_t count, const char *about)
+{
+	printf("%s\n\nUsage: %s [OPTIONS] PROGRAM [ARGS]...\n\n", about, name);
+	for (size_t i = 0; i < count; i++) {
+		const struct lind_option *o = &options[i];
+		char left[64];
+		int n = 0;
+
+		n += snprintf(left, sizeof left, o->letter ? "-%c" : "  ", o->letter);
+		if (o->name)
+			n += snprintf(left + n, sizeof left - (size_t)n, "%s--%s", o->letter ? ", " : "  ", o->name);
+		if (o->value)
+			snprintf(left + n, sizeof left - (size_t)n, " %s", o->value);
+		printf("  %-28s %s\n", left, o->help);
+	}
+	printf("  %-28s %s\n", "    --help", "print this");
+	exit(0);
+}
+
+static const struct lind_option *by_name(const struct lind_option *options, size_t count, const char *text, size_t length)
+{
+	for (size_t i = 0; i < count; i++)
+		if (options[i].name && strlen(options[i].name) == length && !strncmp(options[i].name, text, length))
+			return &options[i];
+	return NULL;
+}
+
+static const struct lind_option *by_letter(const struct lind_option *options, size_t count, char letter)
+{
+	for (size_t i = 0; i < count; i++)
+		if (options[i].letter == letter)
+			return &options[i];
+	return NULL;
+}
+
+static void set(const struct lind_option *o, const char *as_typed, const char *value)
+{
+	const char *wrong = o->set(value);
+
+	if (wrong && value)
+		lind_die("%s: '%s': %s", as_typed, value, wrong);
+	if (wrong)
+		lind_die("%s: %s", as_typed, wrong);
+}
+
+/* --name, --name=VALUE, --name VALUE. Returns how many words it took. */
+static int long_option(const struct lind_option *options, size_t count, const char *about, char **argv)
+{
+	const char *text = argv[0] + 2, *equals = strchr(text, '=');
+	size_t length = equals ? (size_t)(equals - text) : strlen(text);
+	const struct lind_option *o = by_name(options, count, text, length);
+
+	if (!o && !strcmp(text, "help"))
+		help(options, count, about);
+	if (!o)
+		lind_die("unknown option '%s'; --help lists them", argv[0]);
+	if (!o->value && equals)
+		lind_die("--%s takes no value", o->name);
+	if (!o->value || equals) {
+		set(o, argv[0], equals ? equals + 1 : NULL);
+		return 1;
+	}
+	if (!argv[1])
+		lind_die("%s needs a value: %s", argv[0], o->value);
+	set(o, argv[0], argv[1]);
+	return 2;
+}
+
+/* -abc, -n VALUE, -nVALUE. Returns how many words it took. */
+static int short_options(const struct lind_option *options, size_t count, char **argv)
+{
+	for (const char *letter = argv[0] + 1; *letter; letter++) {
+		const struct lind_option *o = by_letter(options, count, *letter);
+		char typed[3] = { '-', *letter, 0 };
+
+		if (!o)
+			lind_die("unknown option '%s'; --help lists them", typed);
+		if (!o->value) {
+			set(o, typed, NULL);
+			continue;
+		}
+		if (letter[1]) {
+			set(o, typed, letter + 1);
+			return 1;
+		}
+		if (!argv[1])
+			lind_die("%s needs a value: %s", typed, o->value);
+		set(o, typed, argv[1]);
+		return 2;
+	}
+	return 1;
+}
+
+void lind_options(const struct lind_option *options, size_t count, const char *about, int *argc, char ***argv)
+{
+	char **words = *argv;
+	int i = 1;
+
+	if (*argc)
+		lind_set_name(words[0]);
+	while (i < *argc && words[i][0] == '-' && words[i][1]) {
+		if (!strcmp(words[i], "--")) {
+			i++;
+			break;
+		}
+		i += words[i][1] == '-' ? long_option(options, count, about, words + i) : short_options(options, count, words + i);
+	}
+	if (i >= *argc)
+		lind_die("no program to run; usage: %s [OPTIONS] PROGRAM [ARGS]...", name);
+	words[i - 1] = words[0];
+	*argv = words + i - 1;
+	*argc -= i - 1;
+}

@@ -1,0 +1,69 @@
+/* Starting the next program and the way into a handler. */
+#include <errno.h>
+#include <lind/grate.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "sdk.h"
+
+extern char **environ;
+
+/* What the engine calls to run a handler: `entry` is its place in the function table, which is what
+ * a function pointer is. */
+__attribute__((export_name("__lind_handle")))
+int64_t lind_handle(uint32_t entry, const struct lind_call *call);
+
+int64_t lind_handle(uint32_t entry, const struct lind_call *call)
+{
+	return ((lind_handle_fn *)(uintptr_t)entry)(call);
+}
+
+static int64_t spawn(char **argv, const struct lind_spawn_handler *table, size_t count)
+{
+	uint64_t self = lind_self();
+	struct lind_arg none = { 0, self };
+	int64_t child;
+
+	lind_birth_begins();
+	child = lind_call(LIND_SPAWN, self, lind_mine(argv[0]), lind_mine(argv), lind_mine(environ), lind_mine(table),
+		(struct lind_arg){ count, self }, none);
+	lind_birth_ends(NULL, child, 1);
+	return child;
+}
+
+static int wait_for(pid_t child)
+{
+	int status;
+
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			lind_die("waiting for %d: %s", (int)child, strerror(errno));
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int lind_grate_run(const struct lind_handler *handlers, size_t count, int argc, char **argv)
+{
+	struct lind_spawn_handler *table;
+	int64_t child;
+	int status;
+
+	if (argc)
+		lind_set_name(argv[0]);
+	if (argc < 2)
+		lind_die("no program to run; usage: %s [OPTIONS] PROGRAM [ARGS]...", lind_name());
+	if (!(table = malloc((count + LIND_WATCHED) * sizeof *table)))
+		lind_die("out of memory");
+	for (size_t i = 0; i < count; i++)
+		table[i] = (struct lind_spawn_handler){ handlers[i].nr, (uint32_t)(uintptr_t)handlers[i].handle };
+	lind_watch_clients(table, &count);
+	child = spawn(argv + 1, table, count);
+	free(table);
+	if (child < 0) {
+		lind_log("%s: %s", argv[1], strerror((int)-child));
+		return child == -ENOENT ? 127 : 126;
+	}
+	status = wait_for((pid_t)child);
+	lind_ended(status);
+	return status;
+}

@@ -1,0 +1,20 @@
+/* Between the SDK's own files. */
+#ifndef LIND_SDK_H
+#define LIND_SDK_H
+
+#include <lind/grate.h>
+
+/* How many handlers lind_watch_clients may add. */
+#define LIND_WATCHED 3
+
+void lind_set_name(const char *argv0);
+void lind_watch_clients(struct lind_spawn_handler *table, size_t *count);
+
+/* Around a call that makes a child. `parent` is NULL for the grate's own first program; `child`
+ * is what the call returned. */
+void lind_birth_begins(void);
+void lind_birth_ends(const uint64_t *parent, int64_t child, int spawned);
+
+void lind_ended(int status);
+
+#endif
