@@ -1,1 +1,69 @@
-//! passes
+//! Passes over a linked wasm module, between the linker and the engine.
+//!
+//! - `memory`: the memory becomes defined, fixed in size, unshared and exported; data must be passive.
+//!
+//! A pass rewrites the bytes it is about and leaves the others alone, so that a function a pass has nothing
+//! to do with is the function the compiler wrote. Running the passes again changes nothing.
+
+mod memory;
+mod module;
+
+use anyhow::{Context, Result, bail, ensure};
+use wasmparser::{Parser, Validator, WasmFeatures};
+
+use module::Module;
+
+/// Which passes to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Define the memory as the runtime wants it.
+    pub memory: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { memory: true }
+    }
+}
+
+/// Runs the passes over a module and returns the new module. Any bytes may come in; what is not a valid
+/// module of the expected kind is an error.
+pub fn run(bytes: &[u8], options: &Options) -> Result<Vec<u8>> {
+    check_kind(bytes)?;
+    validate(bytes).context("not a valid module")?;
+    let mut module = Module::parse(bytes)?;
+    for section in module.custom_names() {
+        ensure!(section != "linking", "an object file; link it first");
+        ensure!(
+            section != "dylink.0",
+            "a shared library; only linked programs are supported"
+        );
+    }
+    if options.memory {
+        memory::define(&mut module)?;
+    }
+    let out = module.finish()?;
+    validate(&out).context("the result is not a valid module; this is a bug of lind-passes")?;
+    Ok(out)
+}
+
+fn check_kind(bytes: &[u8]) -> Result<()> {
+    if Parser::is_core_wasm(bytes) {
+        return Ok(());
+    }
+    if Parser::is_component(bytes) {
+        bail!("a component; a core module is expected");
+    }
+    match bytes {
+        [b'\0', b'a', b's', b'm', ..] => bail!("a wasm file of another version than 1"),
+        [0x7f, b'E', b'L', b'F', ..] => bail!(
+            "not a wasm module but an ELF file; was it compiled for the host, or precompiled?"
+        ),
+        _ => bail!("not a wasm module"),
+    }
+}
+
+fn validate(bytes: &[u8]) -> Result<()> {
+    Validator::new_with_features(WasmFeatures::default()).validate_all(bytes)?;
+    Ok(())
+}

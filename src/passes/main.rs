@@ -1,1 +1,64 @@
-fn main() {}
+//! `lind-passes IN.wasm -o OUT.wasm`: runs the post-link passes over a module.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use lind_passes::Options;
+
+/// Make a linked wasm module ready to run in a cage.
+///
+/// The memory becomes defined, 65536 pages, not shared, and exported as "memory"; data must be passive. Link
+/// with `wasm-ld --shared-memory --global-base=65536`.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    /// The linked module
+    input: PathBuf,
+    /// Where the result goes; may be the input itself
+    #[arg(short, long)]
+    output: PathBuf,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lind-passes: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    let input = cli.input.display();
+    let bytes = fs::read(&cli.input).with_context(|| format!("{input}"))?;
+    let result =
+        lind_passes::run(&bytes, &Options::default()).with_context(|| format!("{input}"))?;
+    write(&cli.output, &result, &cli.input).with_context(|| format!("{}", cli.output.display()))
+}
+
+/// Writes beside the output and renames, so that a failure leaves the old file and an interrupted run no
+/// half of one. The result has the input's permissions.
+fn write(output: &Path, bytes: &[u8], like: &Path) -> Result<()> {
+    let mut name = output
+        .file_name()
+        .context("not the name of a file")?
+        .to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let beside = output.with_file_name(name);
+    let written = (|| {
+        let mut file = fs::File::create(&beside)?;
+        file.write_all(bytes)?;
+        file.set_permissions(fs::metadata(like)?.permissions())?;
+        fs::rename(&beside, output)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    Ok(written?)
+}

@@ -1,0 +1,207 @@
+//! A module as a list of sections, so that a pass rewrites the sections it is about and every other
+//! byte of the file stays as the linker wrote it.
+//!
+//! The bytes have been validated before a `Module` is made of them ([`crate::run`]); what is read here
+//! is well formed, and an error below would be a bug of ours, not of the input.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use anyhow::{Context, Result};
+use wasmparser::{BinaryReader, FromReader, Name, NameSectionReader, SectionLimited};
+
+/// Section numbers of the binary format.
+pub mod id {
+    #![allow(missing_docs)]
+    pub const CUSTOM: u8 = 0;
+    pub const IMPORT: u8 = 2;
+    pub const MEMORY: u8 = 5;
+    pub const EXPORT: u8 = 7;
+    pub const DATA: u8 = 11;
+}
+
+/// The order in which known sections appear; the numbers alone do not give it (tag, data count).
+const ORDER: [u8; 13] = [1, 2, 3, 4, 5, 13, 6, 7, 8, 9, 12, 10, 11];
+
+const HEADER: usize = 8;
+
+/// One section: its number, and its bytes without number and length.
+struct Section<'a> {
+    id: u8,
+    /// Number and length as found, kept while the length is the same (wasm-ld pads it).
+    head: &'a [u8],
+    body: Cow<'a, [u8]>,
+}
+
+/// The sections of a module, in file order.
+pub struct Module<'a> {
+    header: &'a [u8],
+    sections: Vec<Section<'a>>,
+}
+
+impl<'a> Module<'a> {
+    /// Splits validated bytes into sections.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        let (header, _) = bytes
+            .split_at_checked(HEADER)
+            .context("file shorter than a module's header")?;
+        let mut reader = BinaryReader::new(bytes, 0);
+        reader.read_bytes(HEADER)?;
+        let mut sections = Vec::new();
+        while !reader.eof() {
+            let start = reader.original_position();
+            let id = reader.read_u8()?;
+            let len = reader.read_var_u32()?;
+            let at = reader.original_position();
+            let body = reader.read_bytes(usize::try_from(len)?)?;
+            sections.push(Section {
+                id,
+                head: &bytes[start..at],
+                body: Cow::Borrowed(body),
+            });
+        }
+        Ok(Module { header, sections })
+    }
+
+    /// The module as a file.
+    pub fn finish(&self) -> Result<Vec<u8>> {
+        let mut out = self.header.to_vec();
+        for section in &self.sections {
+            match &section.body {
+                Cow::Borrowed(body) => {
+                    out.extend_from_slice(section.head);
+                    out.extend_from_slice(body);
+                }
+                Cow::Owned(body) => {
+                    out.push(section.id);
+                    leb(
+                        &mut out,
+                        u32::try_from(body.len()).context("a section grew beyond 4 GiB")?,
+                    );
+                    out.extend_from_slice(body);
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// The bytes of a known section.
+    pub fn body(&self, id: u8) -> Option<&[u8]> {
+        self.sections.iter().find(|s| s.id == id).map(|s| &*s.body)
+    }
+
+    /// The entries of a known section, each with where it lies in the section's bytes. None if absent.
+    pub fn entries<'s, T: FromReader<'s>>(&'s self, id: u8) -> Result<Vec<(Range<usize>, T)>> {
+        self.body(id).map_or(Ok(Vec::new()), entries)
+    }
+
+    /// Replaces a known section, or puts it at its place.
+    pub fn set(&mut self, id: u8, body: Vec<u8>) {
+        if let Some(section) = self.sections.iter_mut().find(|s| s.id == id) {
+            section.body = Cow::Owned(body);
+            return;
+        }
+        let rank = |id: u8| ORDER.iter().position(|&o| o == id);
+        let at = self
+            .sections
+            .iter()
+            .rposition(|s| s.id != id::CUSTOM && rank(s.id) < rank(id))
+            .map_or(0, |i| i + 1);
+        self.sections.insert(
+            at,
+            Section {
+                id,
+                head: &[],
+                body: Cow::Owned(body),
+            },
+        );
+    }
+
+    /// Removes a known section.
+    pub fn remove(&mut self, id: u8) {
+        self.sections.retain(|s| s.id != id);
+    }
+
+    /// The names of the custom sections.
+    pub fn custom_names(&self) -> impl Iterator<Item = &str> {
+        self.sections
+            .iter()
+            .filter(|s| s.id == id::CUSTOM)
+            .filter_map(|s| split_custom(&s.body))
+            .map(|(name, _)| name)
+    }
+
+    /// The content of a custom section.
+    pub fn custom(&self, name: &str) -> Option<&[u8]> {
+        self.sections
+            .iter()
+            .filter(|s| s.id == id::CUSTOM)
+            .filter_map(|s| split_custom(&s.body))
+            .find(|(n, _)| *n == name)
+            .map(|(_, data)| data)
+    }
+
+    /// Replaces the content of a custom section; nothing happens if there is none of that name.
+    pub fn set_custom(&mut self, name: &str, data: &[u8]) {
+        let found = self
+            .sections
+            .iter_mut()
+            .find(|s| s.id == id::CUSTOM && split_custom(&s.body).is_some_and(|(n, _)| n == name));
+        if let Some(section) = found {
+            let mut body = Vec::with_capacity(data.len() + name.len() + 5);
+            name_bytes(&mut body, name);
+            body.extend_from_slice(data);
+            section.body = Cow::Owned(body);
+        }
+    }
+
+    /// The subsections of the name section. A malformed name section counts as none: names are for people.
+    pub fn names(&self) -> Vec<Name<'_>> {
+        let Some(data) = self.custom("name") else {
+            return Vec::new();
+        };
+        NameSectionReader::new(BinaryReader::new(data, 0))
+            .map_while(Result::ok)
+            .collect()
+    }
+}
+
+/// The entries of a section's bytes with their places in them.
+pub fn entries<'s, T: FromReader<'s>>(body: &'s [u8]) -> Result<Vec<(Range<usize>, T)>> {
+    let section = SectionLimited::<T>::new(BinaryReader::new(body, 0))?;
+    let read: Vec<(usize, T)> = section
+        .into_iter_with_offsets()
+        .collect::<wasmparser::Result<_>>()?;
+    let ends: Vec<usize> = read
+        .iter()
+        .skip(1)
+        .map(|(at, _)| *at)
+        .chain([body.len()])
+        .collect();
+    Ok(read
+        .into_iter()
+        .zip(ends)
+        .map(|((at, item), end)| (at..end, item))
+        .collect())
+}
+
+/// Appends an unsigned LEB128 number.
+pub fn leb(out: &mut Vec<u8>, mut value: u32) {
+    while value >= 0x80 {
+        out.push(u8::try_from(value & 0x7f).unwrap_or(0) | 0x80);
+        value >>= 7;
+    }
+    out.push(u8::try_from(value).unwrap_or(0));
+}
+
+/// Appends a name: its length, then its bytes.
+pub fn name_bytes(out: &mut Vec<u8>, name: &str) {
+    leb(out, u32::try_from(name.len()).unwrap_or(u32::MAX));
+    out.extend_from_slice(name.as_bytes());
+}
+
+fn split_custom(body: &[u8]) -> Option<(&str, &[u8])> {
+    let mut reader = BinaryReader::new(body, 0);
+    let name = reader.read_string().ok()?;
+    Some((name, &body[reader.original_position()..]))
+}
