@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Runs every test: conformance programs on Linux and then in a cage, and the `run` of every other folder in tests/.
+
+    scripts/test.py [--native-only] [--jobs N] [PREFIX]...
+
+A PREFIX selects: `fs`, `fs/open`, `hostile`. A conformance program is tests/conformance/AREA/NAME.c: it must pass on Linux
+first, in an empty directory which it leaves empty; 0 is a pass, 77 a skip. Failures that are known, in a cage only, stand in
+tests/expected-failures.txt; one that passes after all is a failure. An executable tests/FOLDER/run prints `N passed, N failed`
+itself. The last line is `N passed, N failed, N skipped`; exits with 1 if anything failed, 2 if called wrongly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+TESTS = REPOSITORY / "tests"
+CONFORMANCE = TESTS / "conformance"
+CFLAGS = ["-O1", "-g", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{CONFORMANCE}"]
+LIBRARIES = ["-lm", "-lpthread"]
+PASSED, SKIPPED = 0, 77
+RUN_SECONDS = 60
+FOLDER_SECONDS = 3600
+COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.MULTILINE)
+
+
+class Wrong(Exception):
+    """The command line or the checkout is not usable."""
+
+
+@dataclasses.dataclass
+class Totals:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+@dataclasses.dataclass
+class Outcome:
+    """How one program ended on one side."""
+
+    name: str
+    verdict: str
+    detail: str = ""
+
+
+class Native:
+    """Linux: the host's compiler and nothing else."""
+
+    title = "linux"
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.compiler = [options.cc]
+        self.suffix = ""
+        self.boot: Path | None = None
+        self.build = options.build / Path(options.cc).name
+        self.root = options.build
+
+    def command(self, program: Path, directory: Path) -> list[str]:
+        del directory
+        return [str(program)]
+
+
+class Cage(Native):
+    """The same program, compiled by lind_compile and run by lind-boot with a directory of the root as its own."""
+
+    title = "cage"
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        super().__init__(options)
+        self.compiler = [str(options.lind_compile)]
+        self.suffix = ".cwasm"
+        self.boot = options.lind_boot
+        self.root = options.lindfs
+        self.build = options.lindfs / "conformance"
+
+    def command(self, program: Path, directory: Path) -> list[str]:
+        inside = [f"/{path.relative_to(self.root)}" for path in (directory, program)]
+        return [str(self.boot), "--root", str(self.root), "--cwd", *inside]
+
+
+def newest(paths: list[Path]) -> float:
+    return max((p.stat().st_mtime for p in paths if p.exists()), default=0)
+
+
+def compile_program(side: Native, name: str) -> tuple[Path, str]:
+    """The program and, if it does not compile, what the compiler said. Kept until an input is newer."""
+    source = CONFORMANCE / f"{name}.c"
+    target = side.build / f"{name}{side.suffix}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    inputs = [source, CONFORMANCE / "check.h"]
+    if side.boot:
+        inputs += [side.boot, REPOSITORY / "build/sysroot/lib/libc.a"]
+    if target.exists() and target.stat().st_mtime > newest(inputs):
+        return target, ""
+    command = [*side.compiler, *CFLAGS, "-o", str(target), str(source), *LIBRARIES]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    return target, f"{' '.join(command)}\n{done.stdout}{done.stderr}" if done.returncode else ""
+
+
+def run_program(side: Native, name: str) -> Outcome:
+    program, complaint = compile_program(side, name)
+    if complaint:
+        return Outcome(name, "failed", f"does not compile: {complaint}")
+    side.root.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=side.root, prefix="test.") as place:
+        directory = Path(place)
+        try:
+            done = subprocess.run(side.command(program, directory), cwd=directory, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=RUN_SECONDS, check=False)
+        except subprocess.TimeoutExpired as error:
+            said = (error.stdout or b"").decode(errors="replace")
+            return Outcome(name, "failed", f"still running after {RUN_SECONDS} s\n{said}")
+        left = sorted(p.name for p in directory.iterdir())
+    said = done.stdout.decode(errors="replace")
+    if done.returncode == SKIPPED:
+        return Outcome(name, "skipped", said.strip())
+    if done.returncode != PASSED:
+        return Outcome(name, "failed", f"exit status {done.returncode}\n{said}")
+    if left:
+        return Outcome(name, "failed", f"left behind: {', '.join(left)}\n{said}")
+    return Outcome(name, "passed")
+
+
+def show(side: Native, outcome: Outcome, note: str = "") -> None:
+    print(f"{outcome.verdict.upper()} {outcome.name} ({side.title}){note}", flush=True)
+    for line in outcome.detail.rstrip().splitlines()[-40:]:
+        print(f"    {line}")
+
+
+def read_expected(file: Path) -> dict[str, str]:
+    """`area/name  reason` a line; every line needs its reason."""
+    expected: dict[str, str] = {}
+    for line in file.read_text().splitlines() if file.exists() else []:
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, _, reason = line.partition(" ")
+        if not reason.strip() or not (CONFORMANCE / f"{name}.c").exists():
+            raise Wrong(f"{file.name}: {line!r}: no reason, or no such program")
+        expected[name] = reason.strip()
+    return expected
+
+
+def judge(side: Native, outcome: Outcome, expected: dict[str, str], totals: Totals) -> None:
+    """Counts an outcome. A known failure counts as skipped, a known failure that passes as failed."""
+    reason = expected.get(outcome.name)
+    if outcome.verdict == "passed" and reason is None:
+        totals.passed += 1
+    elif outcome.verdict == "passed":
+        totals.failed += 1
+        show(side, Outcome(outcome.name, "failed", "passes: remove it from tests/expected-failures.txt"))
+    elif outcome.verdict == "failed" and reason is None:
+        totals.failed += 1
+        show(side, outcome)
+    else:
+        totals.skipped += 1
+        show(side, Outcome(outcome.name, "skipped", outcome.detail if reason is None else f"known: {reason}"))
+
+
+def run_side(side: Native, names: list[str], expected: dict[str, str], jobs: int, totals: Totals) -> list[str]:
+    """Runs the programs on one side; returns those that passed."""
+    passed, start = [], time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for outcome in pool.map(lambda n: run_program(side, n), names):
+            judge(side, outcome, expected, totals)
+            if outcome.verdict == "passed":
+                passed.append(outcome.name)
+    print(f"conformance ({side.title}): {len(passed)} of {len(names)} in {time.monotonic() - start:.0f} s", flush=True)
+    return passed
+
+
+def run_folder(folder: Path, totals: Totals) -> None:
+    """Runs tests/FOLDER/run, shows its output, and adds the last counts that it prints."""
+    print(f"tests/{folder.name}:", flush=True)
+    said: list[str] = []
+    with subprocess.Popen([str(folder / "run")], cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace") as process:
+        for line in process.stdout or []:
+            said.append(line)
+            if not COUNTS.match(line):
+                print(f"    {line}", end="", flush=True)
+        status = process.wait(FOLDER_SECONDS)
+    counts = COUNTS.findall("".join(said))
+    passed, failed, skipped = (int(n or 0) for n in counts[-1]) if counts else (0, 0, 0)
+    if not counts or (status and not failed):
+        print(f"FAILED tests/{folder.name}/run: exit status {status}, {'no counts' if not counts else 'no failure named'}")
+        failed += 1
+    totals.passed, totals.failed, totals.skipped = totals.passed + passed, totals.failed + failed, totals.skipped + skipped
+    print(f"tests/{folder.name}: {passed} passed, {failed} failed, {skipped} skipped", flush=True)
+
+
+def selected(names: list[str], prefixes: list[str]) -> list[str]:
+    return [n for n in names if not prefixes or any(n.startswith(p) for p in prefixes)]
+
+
+def parse_arguments() -> argparse.Namespace:
+    def at(path: str) -> Path:
+        return Path(path).resolve()
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("prefixes", nargs="*", metavar="PREFIX", help="fs, fs/open, libc, hostile, ...")
+    parser.add_argument("--native-only", action="store_true", help="conformance on Linux only, and no other folder")
+    parser.add_argument("--list", action="store_true", help="print what can be selected")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="programs at once (default 2)")
+    parser.add_argument("--cc", default=os.environ.get("TEST_CC", "clang-22"), help="native compiler")
+    parser.add_argument("--build", type=at, default=REPOSITORY / "build/conformance", help=argparse.SUPPRESS)
+    parser.add_argument("--lindfs", type=at, default=REPOSITORY / "lindfs", help=argparse.SUPPRESS)
+    parser.add_argument("--lind-boot", type=at, default=REPOSITORY / "target/release/lind-boot", help=argparse.SUPPRESS)
+    parser.add_argument("--lind-compile", type=at, default=REPOSITORY / "scripts/lind_compile", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.prefixes = [p.removeprefix("tests/").removeprefix("conformance/").removesuffix(".c") for p in options.prefixes]
+    return options
+
+
+def run_all(options: argparse.Namespace) -> Totals:
+    names = sorted(str(f.relative_to(CONFORMANCE).with_suffix("")) for f in CONFORMANCE.glob("*/*.c"))
+    folders = sorted(f.parent.name for f in TESTS.glob("*/run") if os.access(f, os.X_OK))
+    if options.list:
+        print("\n".join(names + folders))
+        return Totals()
+    names, folders = selected(names, options.prefixes), selected(folders, options.prefixes)
+    if not names and not folders:
+        raise Wrong(f"nothing starts with {' or '.join(options.prefixes)}; see --list")
+    expected = read_expected(TESTS / "expected-failures.txt")
+    if not options.native_only and not options.lind_boot.exists():
+        raise Wrong(f"{options.lind_boot} is not built: run make, or pass --native-only")
+    totals = Totals()
+    agreed = run_side(Native(options), names, {}, options.jobs, totals) if names else []
+    if not options.native_only:
+        if agreed:
+            run_side(Cage(options), agreed, expected, options.jobs, totals)
+        for folder in folders:
+            run_folder(TESTS / folder, totals)
+    return totals
+
+
+def main() -> int:
+    options = parse_arguments()
+    try:
+        totals = run_all(options)
+    except Wrong as wrong:
+        print(f"test.py: {wrong}", file=sys.stderr)
+        return 2
+    if not options.list:
+        print(totals)
+    return 1 if totals.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
