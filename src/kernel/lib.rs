@@ -1,1 +1,92 @@
-//! kernel
+//! The microkernel that every system call of a cage ends in, unless a grate answers it.
+//!
+//! It owns cages, interposition tables, memory maps and file descriptors, and leans on the host
+//! kernel for everything else. It knows nothing of the engine that runs guest code: that is the
+//! [`engine::Engine`] trait, and the tests have one of their own.
+//!
+//! # Module map
+//! - [`call`]: from a number and six arguments to a kernel function or a grate
+//! - [`threei`], [`authority`]: handler tables, and who may change or name what
+//! - [`cage`]: cages and their threads, birth, exit, wait
+//! - [`mem`]: guest memory, its map, and the doors through which the kernel touches it
+//! - [`fd`]: descriptor tables and open files
+//! - [`root`]: how guest paths are kept inside the guest's root
+//! - `host`: the host calls that take guest addresses
+//! - `sys`: one function per system call, by area
+//!
+//! # Lock order
+//! `CageTable` -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Memory::map`.
+//! No guard is held while a grate is entered or the host blocks.
+//!
+//! # Failures
+//! An errno goes back to the caller. A fault of a guest ends its cage by a signal. A panic is a
+//! bug of ours: no guest may reach one.
+#![deny(unsafe_code)]
+
+pub mod authority;
+pub mod cage;
+pub mod call;
+pub mod engine;
+pub mod fd;
+mod host;
+pub mod mem;
+pub mod root;
+mod sys;
+pub mod threei;
+
+use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+pub use lind_abi::{Arg, Call, CageId, Errno, Result};
+
+use cage::CageTable;
+use engine::Engine;
+use root::Root;
+
+/// A kernel: all cages of one runner. Several can live in one process.
+pub struct Kernel {
+    /// The cages that exist.
+    pub cages: CageTable,
+    /// Where guest paths lead.
+    pub root: Root,
+    /// The limits a first cage starts with.
+    pub limits: cage::Limits,
+    engine: OnceLock<Box<dyn Engine>>,
+    last_id: AtomicU32,
+}
+
+impl Kernel {
+    /// A kernel whose guests see `root`. It runs nothing until [`Kernel::attach`] gives it an engine.
+    pub fn new(root: Root, limits: cage::Limits) -> Arc<Kernel> {
+        Arc::new(Kernel {
+            cages: CageTable::default(),
+            root,
+            limits,
+            engine: OnceLock::new(),
+            last_id: AtomicU32::new(0),
+        })
+    }
+
+    /// Gives the kernel its engine. Later calls have no effect.
+    pub fn attach(&self, engine: Box<dyn Engine>) {
+        let _ = self.engine.set(engine);
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &dyn Engine {
+        self.engine.get().expect("the runner attaches an engine before it starts a cage").as_ref()
+    }
+
+    /// A new cage or thread id; they share one space, ascend from 1 and are never reused.
+    ///
+    /// # Errors
+    /// EAGAIN when 2^31 ids have been used.
+    pub fn new_id(&self) -> Result<u32> {
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        if id == 0 || id > i32::MAX.unsigned_abs() {
+            self.last_id.store(u32::MAX - 1, Ordering::Relaxed);
+            return Err(Errno::EAGAIN);
+        }
+        Ok(id)
+    }
+}

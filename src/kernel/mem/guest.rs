@@ -25,10 +25,8 @@ mod fault;
 pub use copy::Pod;
 pub use fault::{Fault, install_fault_handler};
 
-/// Bytes a cage can address.
-pub const SPACE: u64 = 1 << 32;
-/// Inaccessible bytes on both sides of the space; the engine leaves out bounds checks for offsets smaller than this.
-pub const GUARD: usize = 32 << 20;
+const SPACE: u64 = 1 << 32;
+const GUARD: usize = 32 << 20;
 /// The host's page size, which is the guest's as well.
 pub const PAGE: u64 = 4096;
 
@@ -57,8 +55,15 @@ pub struct HostRange<'m> {
 
 impl HostRange<'_> {
     /// The host address of the first byte.
+    #[inline]
     pub fn as_ptr(&self) -> *mut c_void {
         self.start.cast()
+    }
+
+    /// The same as a number, for raw host calls.
+    #[inline]
+    pub fn addr(&self) -> usize {
+        self.start as usize
     }
 
     /// Bytes in the range.
@@ -73,6 +78,11 @@ impl HostRange<'_> {
 }
 
 impl GuestMemory {
+    /// Bytes a cage can address.
+    pub const SPACE: u64 = SPACE;
+    /// Inaccessible bytes on either side of them; the engine leaves out bounds checks for smaller offsets.
+    pub const GUARD: u64 = GUARD as u64;
+
     /// Reserves a fresh address space with nothing mapped in it. ENOMEM when the host has no room.
     pub fn reserve() -> Result<GuestMemory> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;

@@ -1,0 +1,83 @@
+//! Who may name or change what: the one place that decides it.
+//!
+//! R is the cage that calls, known from the engine and never from an argument. Its reach is itself,
+//! its descendants, and, while it serves a call, the client of that call and the cages its
+//! arguments name. Ancestry is fixed at birth and outlives the cages in between.
+
+use std::sync::Arc;
+
+use lind_abi::{CageId, Errno, Result, nr};
+
+use crate::Kernel;
+use crate::cage::Cage;
+use crate::engine::Served;
+use crate::threei::Handler;
+
+/// Whether R may act for `id`, or touch its memory.
+pub fn reaches(caller: &Cage, served: Option<&Served<'_>>, id: CageId) -> bool {
+    id == caller.id || serves(served, id)
+}
+
+fn serves(served: Option<&Served<'_>>, id: CageId) -> bool {
+    served.is_some_and(|s| s.call.target == id || s.call.caller == id || s.call.args.iter().any(|arg| arg.cage == id))
+}
+
+/// The cage R names by `id`.
+///
+/// # Errors
+/// ESRCH if there is none, EPERM if R does not reach it.
+pub fn named(kernel: &Kernel, caller: &Cage, served: Option<&Served<'_>>, id: CageId) -> Result<Arc<Cage>> {
+    let cage = kernel.cages.get(id).ok_or(Errno::ESRCH)?;
+    if reaches(caller, served, id) || cage.descends_from(caller.id) { Ok(cage) } else { Err(Errno::EPERM) }
+}
+
+/// Whether R may send `target`'s calls to a handler in `grate`.
+///
+/// # Errors
+/// EPERM. Three cases are allowed: R's own handler on a proper descendant or on the client it serves;
+/// a cage that was forked and has not exec'd, registering its parent's handler on itself; and a handler of
+/// the registration call re-issuing the registration it serves.
+pub fn register(caller: &Cage, served: Option<&Served<'_>>, target: &Cage, grate: CageId) -> Result<()> {
+    let client = served.is_some_and(|s| s.call.target == target.id && s.client.cage.id == target.id);
+    let own = grate == caller.id && target.id != caller.id && (target.descends_from(caller.id) || client);
+    let by_child = target.id == caller.id && caller.parent() == Some(grate) && caller.is_fresh_fork();
+    let reissued = served.is_some_and(|s| {
+        let names = |index: usize, id: CageId| CageId::from_wire(s.call.args[index].value) == Some(id);
+        s.call.nr == nr::register_handler && names(2, grate) && (names(0, target.id) || target.id == caller.id)
+    });
+    if own || by_child || reissued { Ok(()) } else { Err(Errno::EPERM) }
+}
+
+/// Whether R may replace `old` as the handler of `number` in another cage's table by one of `grate`.
+///
+/// # Errors
+/// EPERM unless the entry is free of other cages' making, or R's own calls of that number go to the entry it replaces,
+/// so that what R forwards still reaches it.
+pub fn replace(caller: &Cage, grate: CageId, number: u64, old: Handler) -> Result<()> {
+    match old {
+        Handler::Grate { cage, .. } if cage != grate && caller.handlers.get_wide(number) != old => Err(Errno::EPERM),
+        _ => Ok(()),
+    }
+}
+
+/// Whether R may take away `old` from another cage's table.
+///
+/// # Errors
+/// EPERM unless R registered it.
+pub fn deregister(caller: &Cage, old: Handler) -> Result<()> {
+    match old {
+        Handler::Grate { cage, .. } if cage == caller.id => Ok(()),
+        _ => Err(Errno::EPERM),
+    }
+}
+
+/// Whether R may make the table of `target` equal to that of `source`.
+///
+/// # Errors
+/// EPERM unless `target` is a proper descendant of R, or R itself with nothing inherited from a grate; and
+/// `source` is R or a descendant of R.
+pub fn copy_table(caller: &Cage, source: &Cage, target: &Cage) -> Result<()> {
+    let of_caller = |cage: &Cage| cage.id == caller.id || cage.descends_from(caller.id);
+    let target_ok = target.descends_from(caller.id) || (target.id == caller.id && !caller.handlers.inherits_grate());
+    if target_ok && of_caller(source) { Ok(()) } else { Err(Errno::EPERM) }
+}

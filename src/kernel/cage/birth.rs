@@ -1,0 +1,253 @@
+//! How cages come into being: the first one, and those that `spawn` makes.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::{Arc, Condvar, Mutex};
+
+use arc_swap::ArcSwap;
+use lind_abi::flags::OpenFlags;
+use lind_abi::layout::{Sigaction, Zero};
+use lind_abi::{CageId, Errno, NR_ANY, Result};
+
+use super::exit::Family;
+use super::{Cage, Credentials, Settings, Thread};
+use crate::Kernel;
+use crate::engine::{LoadError, Start};
+use crate::fd::FdTable;
+use crate::mem::Memory;
+use crate::root::Directory;
+use crate::threei::{Change, Handler, HandlerTable};
+
+/// What to run, and how.
+pub struct Program {
+    /// The name as typed.
+    pub name: CString,
+    /// argv, argv[0] included.
+    pub argv: Vec<CString>,
+    /// envp.
+    pub envp: Vec<CString>,
+}
+
+/// A program file that was found.
+pub struct Found {
+    /// The file.
+    pub file: OwnedFd,
+    /// Its guest path.
+    pub path: CString,
+}
+
+/// Starts the first cage: host descriptors 0, 1 and 2 are its own.
+///
+/// # Errors
+/// Why the program cannot be loaded, or ENOMEM and EAGAIN when there is no room for it.
+pub fn boot(kernel: &Arc<Kernel>, cwd: &CStr, program: Program) -> std::result::Result<Arc<Cage>, LoadError> {
+    let failed = |what: &str| {
+        let what = what.to_owned();
+        move |errno: Errno| LoadError { errno, reason: format!("{what}: {errno}"), untrusted: false }
+    };
+    let root = kernel.root.directory();
+    let start_in = kernel
+        .root
+        .open(root.as_fd(), cwd, OpenFlags::O_PATH | OpenFlags::O_DIRECTORY | OpenFlags::O_CLOEXEC, 0)
+        .map_err(failed(&format!("working directory {}", cwd.to_string_lossy())))?;
+    let image = load_named(kernel, start_in.as_fd(), &program.name, true)?;
+    let born = Born {
+        handlers: HandlerTable::default(),
+        fds: FdTable::with_stdio(kernel.limits.files.0),
+        cwd: Arc::new(Directory::new(start_in)),
+        umask: 0o022,
+        settings: Settings {
+            credentials: host_credentials(),
+            limits: kernel.limits,
+            actions: Box::new([Sigaction::ZERO; 64]),
+            program: image.1.clone(),
+            dumpable: true,
+            no_new_privs: false,
+            timer_slack: 50_000,
+        },
+        ancestors: Box::new([]),
+        launching: true,
+    };
+    let thread = born.create(kernel).map_err(failed("no room for a cage"))?;
+    let cage = Arc::clone(&thread.cage);
+    let start = Start { image: image.0, argv: program.argv, envp: program.envp, path: image.1 };
+    kernel.engine().start(kernel, thread, start).map_err(failed("cannot start the program"))?;
+    Ok(cage)
+}
+
+/// Starts a program in a child of `parent`, which gets a copy of the parent's table and then `handlers` (number,
+/// entry), all of them functions of the parent.
+///
+/// # Errors
+/// ENOEXEC if there are handlers and the parent exports no way to enter them; what finding and loading say; EAGAIN
+/// at the limit of cages.
+pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handlers: &[(u32, u32)]) -> Result<CageId> {
+    if !handlers.is_empty() && !kernel.engine().serves(parent) {
+        return Err(Errno::ENOEXEC);
+    }
+    let cwd = parent.cwd.load_full();
+    let (image, path) = load_named(kernel, cwd.as_fd(), &program.name, parent.launching).map_err(|e| e.errno)?;
+    let table = parent.handlers.inherit();
+    for &(number, entry) in handlers.iter().filter(|&&(number, _)| number == NR_ANY) {
+        let to = Handler::Grate { cage: parent.id, entry, serialized: false };
+        table.set_default(Change::To(to), |_, _| true);
+        let _ = number;
+    }
+    for &(number, entry) in handlers.iter().filter(|&&(number, _)| number != NR_ANY) {
+        let to = Handler::Grate { cage: parent.id, entry, serialized: false };
+        table.set(u64::from(number), Change::To(to), |_| Ok::<(), Errno>(()))?;
+    }
+    let settings = {
+        let parent = parent.settings();
+        Settings {
+            credentials: parent.credentials.clone(),
+            limits: parent.limits,
+            actions: inherited_actions(&parent.actions),
+            program: path.clone(),
+            dumpable: true,
+            no_new_privs: parent.no_new_privs,
+            timer_slack: parent.timer_slack,
+        }
+    };
+    let mut ancestors = parent.ancestors.to_vec();
+    ancestors.push(parent.id);
+    let born = Born {
+        handlers: table,
+        fds: parent.fds.inherit(),
+        cwd,
+        umask: parent.umask.load(std::sync::atomic::Ordering::Relaxed),
+        settings,
+        ancestors: ancestors.into(),
+        launching: parent.launching,
+    };
+    let thread = born.create(kernel)?;
+    let child = Arc::clone(&thread.cage);
+    parent.family().children.push(child.id);
+    let start = Start { image, argv: program.argv, envp: program.envp, path };
+    if let Err(errno) = kernel.engine().start(kernel, thread, start) {
+        parent.family().children.retain(|&id| id != child.id);
+        kernel.cages.remove(child.id);
+        return Err(errno);
+    }
+    Ok(child.id)
+}
+
+/// execve(2): ignored signals stay ignored, handled ones get their default.
+fn inherited_actions(parent: &[Sigaction; 64]) -> Box<[Sigaction; 64]> {
+    const SIG_IGN: u32 = 1;
+    Box::new(parent.map(|action| match action.handler {
+        SIG_IGN => Sigaction { handler: SIG_IGN, ..Sigaction::ZERO },
+        _ => Sigaction::ZERO,
+    }))
+}
+
+struct Born {
+    handlers: HandlerTable,
+    fds: FdTable,
+    cwd: Arc<Directory>,
+    umask: u32,
+    settings: Settings,
+    ancestors: Box<[CageId]>,
+    launching: bool,
+}
+
+impl Born {
+    fn create(self, kernel: &Arc<Kernel>) -> Result<Arc<Thread>> {
+        let id = CageId(kernel.new_id()?);
+        let credentials = &self.settings.credentials;
+        let effective = u64::from(credentials.uid[1]) | u64::from(credentials.gid[1]) << 32;
+        let limit = self.settings.limits.cages;
+        let cage = Arc::new(Cage {
+            id,
+            ancestors: self.ancestors,
+            handlers: self.handlers,
+            memory: Arc::new(Memory::new(self.settings.limits.memory.0)?),
+            fds: self.fds,
+            cwd: ArcSwap::new(self.cwd),
+            umask: AtomicU32::new(self.umask),
+            effective: AtomicU64::new(effective),
+            settings: Mutex::new(self.settings),
+            family: Mutex::new(Family::default()),
+            changed: Condvar::new(),
+            launching: self.launching,
+            fresh_fork: AtomicBool::new(false),
+            dead: AtomicBool::new(false),
+            started: std::time::Instant::now(),
+            exit_notice: AtomicU64::new(0),
+        });
+        let thread = Thread::join(&cage, id.0)?;
+        kernel.cages.insert(cage, limit)?;
+        Ok(thread)
+    }
+}
+
+fn host_credentials() -> Credentials {
+    use rustix::process::{getegid, geteuid, getgid, getgroups, getuid};
+    let groups = getgroups().unwrap_or_default().iter().map(|g| g.as_raw()).collect();
+    let (euid, egid) = (geteuid().as_raw(), getegid().as_raw());
+    Credentials { uid: [getuid().as_raw(), euid, euid], gid: [getgid().as_raw(), egid, egid], groups }
+}
+
+/// Finds and loads a program. Where the .cwasm may not be trusted, the .wasm beside it takes its place.
+fn load_named(
+    kernel: &Kernel,
+    cwd: std::os::fd::BorrowedFd<'_>,
+    name: &CStr,
+    search: bool,
+) -> std::result::Result<(crate::engine::Image, CString), LoadError> {
+    let found = find_program(kernel, cwd, name, search).map_err(|errno| LoadError {
+        errno,
+        reason: format!("{}: {errno}", name.to_string_lossy()),
+        untrusted: false,
+    })?;
+    match kernel.engine().load(found.file.as_fd(), &found.path) {
+        Ok(image) => Ok((image, found.path)),
+        Err(error) if error.untrusted => {
+            let source = found.path.to_bytes().strip_suffix(b".cwasm").map(|stem| [stem, b".wasm"].concat());
+            let source = source.and_then(|path| CString::new(path).ok());
+            let Some(source) = source else { return Err(error) };
+            let Ok(found) = find_program(kernel, cwd, &source, false) else { return Err(error) };
+            kernel.engine().load(found.file.as_fd(), &found.path).map(|image| (image, found.path))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens the program `name`. With `search` (the command line of the runner) it is tried as given, then with `.cwasm`
+/// and `.wasm`, then the same in `/grates` and `/bin` if it has no slash.
+///
+/// # Errors
+/// ENOENT; EACCES for a directory or what else is no regular file.
+pub fn find_program(kernel: &Kernel, cwd: std::os::fd::BorrowedFd<'_>, name: &CStr, search: bool) -> Result<Found> {
+    let name = name.to_bytes();
+    let (folders, suffixes): (&[&[u8]], &[&[u8]]) = match (search, name.contains(&b'/')) {
+        (false, _) => (&[b""], &[b""]),
+        (true, true) => (&[b""], &[b"", b".cwasm", b".wasm"]),
+        (true, false) => (&[b"", b"/grates/", b"/bin/"], &[b"", b".cwasm", b".wasm"]),
+    };
+    let mut failure = Errno::ENOENT;
+    for folder in folders {
+        for suffix in suffixes {
+            let path = CString::new([folder, name, suffix].concat()).map_err(|_| Errno::EINVAL)?;
+            match open_program(kernel, cwd, &path) {
+                Ok(file) => return Ok(Found { file, path }),
+                Err(Errno::ENOENT | Errno::ENOTDIR) => {}
+                Err(errno) if failure == Errno::ENOENT => failure = errno,
+                Err(_) => {}
+            }
+        }
+    }
+    Err(failure)
+}
+
+fn open_program(kernel: &Kernel, cwd: std::os::fd::BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd> {
+    // O_NONBLOCK: a fifo of that name must not hold us up.
+    let flags = OpenFlags::O_CLOEXEC | OpenFlags::O_NONBLOCK;
+    let file = kernel.root.open(cwd, path, flags, 0)?;
+    let stat = rustix::fs::fstat(&file).map_err(crate::host::errno)?;
+    match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
+        rustix::fs::FileType::RegularFile => Ok(file),
+        _ => Err(Errno::EACCES),
+    }
+}

@@ -1,0 +1,177 @@
+//! How cages end.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use lind_abi::layout::Rusage;
+use lind_abi::{Arg, Call, CageId, nr};
+
+use super::thread::{Attention, Next};
+use super::{Cage, Thread};
+use crate::Kernel;
+use crate::engine::{Hop, Served};
+
+/// How a cage ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// exit(2) with the low eight bits of its argument.
+    Exited(u8),
+    /// By a signal; `core` as wait(2) has it.
+    Signaled {
+        /// The signal.
+        signal: u8,
+        /// Whether Linux would have dumped core.
+        core: bool,
+    },
+}
+
+impl Status {
+    /// The end by an exit(2) argument.
+    pub fn exited(status: i32) -> Status {
+        Status::Exited(status.to_le_bytes()[0])
+    }
+
+    /// The end by a signal, with the core flag Linux sets for it.
+    pub fn signaled(signal: u8) -> Status {
+        // signal(7): these have the action "Core".
+        const CORE: [u8; 10] = [3, 4, 5, 6, 7, 8, 11, 24, 25, 31];
+        Status::Signaled { signal, core: CORE.contains(&signal) }
+    }
+
+    /// The status word of wait4(2).
+    pub fn wait_word(self) -> i32 {
+        match self {
+            Status::Exited(code) => i32::from(code) << 8,
+            Status::Signaled { signal, core } => i32::from(signal) | if core { 0x80 } else { 0 },
+        }
+    }
+
+    /// What a shell would report: the code, or 128 + the signal.
+    pub fn shell_code(self) -> u8 {
+        match self {
+            Status::Exited(code) => code,
+            Status::Signaled { signal, .. } => 128_u8.saturating_add(signal),
+        }
+    }
+}
+
+/// A child that has ended and was not waited for.
+pub(crate) struct Zombie {
+    pub id: CageId,
+    pub status: Status,
+    pub usage: Rusage,
+}
+
+/// Threads, children and end of a cage, under `Cage::family`.
+#[derive(Default)]
+pub(crate) struct Family {
+    /// Those that have not ended. Weak: a thread holds its cage.
+    pub threads: Vec<Weak<Thread>>,
+    /// Children that are alive.
+    pub children: Vec<CageId>,
+    /// Children to wait for, oldest first.
+    pub zombies: VecDeque<Zombie>,
+    /// Set once, when the end begins.
+    pub ended: Option<Status>,
+    /// Whether the rest of the end has been done.
+    pub buried: bool,
+    /// The resources of waited-for children.
+    pub children_usage: Rusage,
+}
+
+/// Begins the end of a cage: no new threads, handlers dead, all threads told. The first status stays.
+pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
+    let threads: Vec<_> = {
+        let mut family = cage.family();
+        family.ended.get_or_insert(status);
+        family.threads.iter().filter_map(Weak::upgrade).collect()
+    };
+    cage.dead.store(true, Ordering::Release);
+    cage.changed.notify_all();
+    for thread in threads {
+        thread.notice(Attention::ENDING);
+        kernel.engine().interrupt(&thread);
+    }
+}
+
+pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next, hop: &dyn Hop) {
+    let cage = &thread.cage;
+    let last = {
+        let mut family = cage.family();
+        family.threads.retain(|other| other.upgrade().is_some_and(|t| !Arc::ptr_eq(&t, thread)));
+        family.threads.is_empty()
+    };
+    let status = match how {
+        Next::Exit(status) => Some(status),
+        Next::ExitThread(code) => last.then_some(Status::exited(code)),
+    };
+    if let Some(status) = status {
+        let first = cage.family().ended.is_none() || !cage.is_dead() || last;
+        begin(kernel, cage, status);
+        if first {
+            bury(kernel, thread, hop);
+        }
+    }
+}
+
+/// What is left to do when a cage has ended. Runs once.
+fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
+    let cage = &thread.cage;
+    let (status, children, zombies) = {
+        let mut family = cage.family();
+        let Some(status) = family.ended else { return };
+        if std::mem::replace(&mut family.buried, true) {
+            return;
+        }
+        (status, std::mem::take(&mut family.children), std::mem::take(&mut family.zombies))
+    };
+    cage.fds.close_all();
+    notify_grates(kernel, thread, status, hop);
+    for zombie in zombies {
+        kernel.cages.remove(zombie.id);
+    }
+    adopt(kernel, cage, children);
+    let usage = super::wait::usage_of(cage);
+    let parent = cage.parent().and_then(|id| living_parent(kernel, cage, id));
+    match parent {
+        Some(parent) => {
+            let mut family = parent.family();
+            family.children.retain(|&id| id != cage.id);
+            family.zombies.push_back(Zombie { id: cage.id, status, usage });
+            drop(family);
+            parent.changed.notify_all();
+        }
+        None if cage.parent().is_some() => kernel.cages.remove(cage.id),
+        None => {}
+    }
+    cage.changed.notify_all();
+}
+
+/// The cage that waits for `cage`: its parent, or if that has ended the first cage, as orphans go to init.
+fn living_parent(kernel: &Kernel, cage: &Cage, parent: CageId) -> Option<Arc<Cage>> {
+    let alive = |id: CageId| kernel.cages.get(id).filter(|c| !c.is_dead());
+    alive(parent).or_else(|| cage.ancestors().first().copied().and_then(alive))
+}
+
+fn adopt(kernel: &Kernel, cage: &Cage, orphans: Vec<CageId>) {
+    let Some(init) = cage.ancestors().first().and_then(|&id| kernel.cages.get(id)).filter(|c| !c.is_dead()) else {
+        return;
+    };
+    init.family().children.extend(orphans);
+}
+
+/// Tells every living ancestor that asked, nearest first. The ended thread stands as the client of these calls.
+fn notify_grates(kernel: &Kernel, thread: &Thread, status: Status, hop: &dyn Hop) {
+    let cage = &thread.cage;
+    for &ancestor in cage.ancestors().iter().rev() {
+        let Some(grate) = kernel.cages.get(ancestor).filter(|c| !c.is_dead()) else { continue };
+        let entry = grate.exit_notice.load(Ordering::Acquire).checked_sub(1).map(u32::try_from);
+        let Some(Ok(entry)) = entry else { continue };
+        let arg = |value: u64| Arg { value, cage: cage.id };
+        let word = u64::from(status.wait_word().cast_unsigned());
+        let args = [arg(u64::from(cage.id.0)), arg(word), arg(0), arg(0), arg(0), arg(0)];
+        let call = Call { nr: nr::exit_notice, caller: cage.id, target: cage.id, args };
+        hop.enter(grate.id, entry, false, &Served { call: &call, client: thread });
+    }
+}

@@ -1,0 +1,163 @@
+//! Cages and their threads.
+//!
+//! A cage is a guest process. It is shared by reference counting: its threads, the grates that act
+//! on it and the table of cages hold it, and it is a zombie from its end until its parent has waited.
+
+mod birth;
+mod exit;
+mod table;
+mod thread;
+mod wait;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lind_abi::layout::Sigaction;
+use lind_abi::{CageId, Result};
+
+pub use birth::{Program, boot, find_program, spawn};
+pub use exit::Status;
+pub use table::CageTable;
+pub use thread::{Attention, Next, Thread};
+pub(crate) use wait::wait_child;
+
+use crate::fd::FdTable;
+use crate::mem::Memory;
+use crate::root::Directory;
+use crate::threei::HandlerTable;
+
+/// What a cage may use. Inherited; a child can only lower it.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// RLIMIT_NOFILE, soft and hard.
+    pub files: (u64, u64),
+    /// RLIMIT_AS in bytes, soft and hard: at most the 4 GiB a cage can address.
+    pub memory: (u64, u64),
+    /// RLIMIT_STACK in bytes, soft and hard. The main stack has 8 MiB whatever this says.
+    pub stack: (u64, u64),
+    /// RLIMIT_FSIZE in bytes.
+    pub file_size: (u64, u64),
+    /// Cages that may be alive at once, over the whole runner.
+    pub cages: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            files: (1024, 4096),
+            memory: (1 << 32, 1 << 32),
+            stack: (8 << 20, 8 << 20),
+            file_size: (u64::MAX, u64::MAX),
+            cages: 4096,
+        }
+    }
+}
+
+/// Real, effective and saved ids, and supplementary groups.
+#[derive(Clone, Debug)]
+pub struct Credentials {
+    /// Real, effective, saved user id.
+    pub uid: [u32; 3],
+    /// Real, effective, saved group id.
+    pub gid: [u32; 3],
+    /// Supplementary groups.
+    pub groups: Arc<[u32]>,
+}
+
+/// What a cage inherits besides memory, fds and handlers, and may change for itself.
+pub struct Settings {
+    /// The ids the cage sees. The host's are what count for its files.
+    pub credentials: Credentials,
+    /// Limits.
+    pub limits: Limits,
+    /// Dispositions of signals 1 to 64, at index signal - 1.
+    pub actions: Box<[Sigaction; 64]>,
+    /// The path the program was found at.
+    pub program: std::ffi::CString,
+    /// prctl(PR_SET_DUMPABLE), PR_SET_NO_NEW_PRIVS, PR_SET_TIMERSLACK.
+    pub dumpable: bool,
+    /// See `dumpable`.
+    pub no_new_privs: bool,
+    /// See `dumpable`; in nanoseconds.
+    pub timer_slack: u64,
+}
+
+/// A guest process.
+pub struct Cage {
+    /// Its id, also its pid.
+    pub id: CageId,
+    /// From the first cage down to the parent; fixed at birth.
+    ancestors: Box<[CageId]>,
+    /// Where its calls go.
+    pub handlers: HandlerTable,
+    /// Its memory.
+    pub memory: Arc<Memory>,
+    /// Its descriptors.
+    pub fds: FdTable,
+    /// Its working directory.
+    pub cwd: arc_swap::ArcSwap<Directory>,
+    /// Its umask.
+    pub umask: AtomicU32,
+    /// Effective user and group id (low and high half), beside `settings` because geteuid is a fast path.
+    pub effective: AtomicU64,
+    /// The rest of what it inherited.
+    pub settings: Mutex<Settings>,
+    /// Threads, children, how it ended; see `exit`.
+    pub(crate) family: Mutex<exit::Family>,
+    pub(crate) changed: std::sync::Condvar,
+    /// Whether its program is still found by name as on lind-boot's command line.
+    pub(crate) launching: bool,
+    /// Forked and not yet exec'd.
+    pub(crate) fresh_fork: AtomicBool,
+    dead: AtomicBool,
+    /// CPU time and start, for times(2) and getrusage(2).
+    pub(crate) started: std::time::Instant,
+    /// Exit notice entry plus one; 0 is none.
+    pub(crate) exit_notice: AtomicU64,
+}
+
+impl Cage {
+    /// Whether `ancestor` is a proper ancestor.
+    pub fn descends_from(&self, ancestor: CageId) -> bool {
+        self.ancestors.contains(&ancestor)
+    }
+
+    /// The cage that made it; None for the first.
+    pub fn parent(&self) -> Option<CageId> {
+        self.ancestors.last().copied()
+    }
+
+    /// From the first cage down to the parent.
+    pub fn ancestors(&self) -> &[CageId] {
+        &self.ancestors
+    }
+
+    /// Whether it was forked and has not exec'd.
+    pub fn is_fresh_fork(&self) -> bool {
+        self.fresh_fork.load(Ordering::Acquire)
+    }
+
+    /// Whether it has ended: its handlers answer nothing any more.
+    #[inline]
+    pub fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Acquire)
+    }
+
+    /// The settings, locked.
+    pub fn settings(&self) -> MutexGuard<'_, Settings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn family(&self) -> MutexGuard<'_, exit::Family> {
+        self.family.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A further thread of this cage (a grate's worker, say).
+    ///
+    /// # Errors
+    /// EAGAIN when ids are used up or the cage is ending.
+    pub fn new_thread(self: &Arc<Cage>, kernel: &crate::Kernel) -> Result<Arc<Thread>> {
+        let tid = kernel.new_id()?;
+        Thread::join(self, tid)
+    }
+}

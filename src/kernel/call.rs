@@ -1,0 +1,203 @@
+//! From a number and six arguments to a kernel function or a grate.
+//!
+//! [`syscall`] is what a guest's own calls go through, [`make_syscall`] what a cage does for another. Both
+//! end in [`route`]: one look into the caller's handler table, then the kernel or a grate.
+
+use std::sync::Arc;
+
+use lind_abi::flags::*;
+use lind_abi::layout::*;
+#[allow(unused_imports, reason = "the table names them as rows gain functions")]
+use lind_abi::{Addr, Arg, ArgType, Call, CageId, DirFd, Errno, Fd, Gid, In, InOut, Len, Mode, NewFd, NoReturn, Off, Out, Path};
+#[allow(unused_imports, reason = "the table names them as rows gain functions")]
+use lind_abi::{Pid, Result, RetType, Signal, Str, StrArray, Uid};
+
+use crate::Kernel;
+use crate::authority;
+use crate::cage::{Cage, Thread};
+use crate::engine::{Hop, Served};
+use crate::fd::FileRef;
+use crate::sys;
+use crate::threei::Handler;
+
+/// Everything a kernel function may know about the call it carries out.
+pub struct Ctx<'a> {
+    /// The kernel.
+    pub kernel: &'a Arc<Kernel>,
+    /// The thread that makes the call: the client's, or the grate's worker.
+    pub caller: &'a Thread,
+    /// The thread whose control flow the call may change: one of `cage` if there is one here.
+    pub thread: &'a Thread,
+    /// The cage the call acts on.
+    pub cage: &'a Cage,
+    /// The call that the calling thread serves, if it is a grate's worker.
+    pub served: Option<&'a Served<'a>>,
+    /// The way into grates, for calls that run handlers.
+    pub hop: &'a dyn Hop,
+    others: &'a [Arc<Cage>],
+}
+
+impl Ctx<'_> {
+    /// The cage that an argument belongs to.
+    ///
+    /// # Errors
+    /// EPERM if it is none that the caller may name.
+    #[inline]
+    pub fn owner(&self, id: CageId) -> Result<&Cage> {
+        if id == self.cage.id {
+            return Ok(self.cage);
+        }
+        if id == self.caller.cage.id {
+            return Ok(&self.caller.cage);
+        }
+        self.others.iter().find(|cage| cage.id == id).map(|cage| &**cage).ok_or(Errno::EPERM)
+    }
+
+    /// The file behind a descriptor.
+    ///
+    /// # Errors
+    /// EBADF.
+    #[inline]
+    pub fn file(&self, fd: Fd) -> Result<FileRef> {
+        self.owner(fd.cage)?.fds.get(fd.number)
+    }
+
+    /// Runs a host call that may block. A call that was interrupted for nothing the guest should see is made again.
+    ///
+    /// # Errors
+    /// EINTR when the thread has something else to do first; otherwise what the host call says.
+    #[inline]
+    pub fn blocking<T>(&self, mut host_call: impl FnMut() -> Result<T>) -> Result<T> {
+        loop {
+            match host_call() {
+                Err(Errno::EINTR) if self.thread.attention() == 0 && self.caller.attention() == 0 => {}
+                result => return result,
+            }
+        }
+    }
+}
+
+/// A call that a cage makes for itself. Returns what the guest sees.
+#[inline]
+pub fn syscall(kernel: &Arc<Kernel>, thread: &Thread, served: Option<&Served<'_>>, hop: &dyn Hop, number: u32, values: [u64; 6]) -> i64 {
+    let cage = &*thread.cage;
+    let args = values.map(|value| Arg { value, cage: cage.id });
+    match cage.handlers.get(number) {
+        Handler::Kernel => {
+            let cx = Ctx { kernel, caller: thread, thread, cage, served, hop, others: &[] };
+            dispatch(&cx, number, &args)
+        }
+        Handler::Grate { cage: grate, entry, serialized } => {
+            let call = Call { nr: number, caller: cage.id, target: cage.id, args };
+            let result = hop.enter(grate, entry, serialized, &Served { call: &call, client: thread });
+            if result == Errno::EIO.to_wire() && ends_thread(number) && kernel.cages.get(grate).is_none_or(|g| g.is_dead()) {
+                // A dead grate must not keep its clients from ending.
+                let cx = Ctx { kernel, caller: thread, thread, cage, served, hop, others: &[] };
+                return dispatch(&cx, number, &args);
+            }
+            result
+        }
+    }
+}
+
+/// A call that a cage makes on `target`, its arguments belonging to the cages named with them. The caller's own
+/// table says where it goes, so that what a grate forwards reaches the grate it was started by.
+///
+/// Cage ids that name nothing are tolerated until the argument is used: callers leave unused slots as they are.
+pub fn make_syscall(
+    kernel: &Arc<Kernel>,
+    thread: &Thread,
+    served: Option<&Served<'_>>,
+    hop: &dyn Hop,
+    number: u32,
+    target: u64,
+    args: [(u64, u64); 6],
+) -> i64 {
+    match try_make_syscall(kernel, thread, served, hop, number, target, args) {
+        Ok(result) => result,
+        Err(errno) => errno.to_wire(),
+    }
+}
+
+fn try_make_syscall(
+    kernel: &Arc<Kernel>,
+    thread: &Thread,
+    served: Option<&Served<'_>>,
+    hop: &dyn Hop,
+    number: u32,
+    target: u64,
+    args: [(u64, u64); 6],
+) -> Result<i64> {
+    /// No cage has this id.
+    const NOBODY: CageId = CageId(0);
+    let target = CageId::from_wire(target).ok_or(Errno::ESRCH)?;
+    let args = args.map(|(value, cage)| Arg { value, cage: CageId::from_wire(cage).unwrap_or(NOBODY) });
+    let caller = &*thread.cage;
+    let known = |id: CageId| id == caller.id || served.is_some_and(|s| s.client.cage.id == id);
+
+    // The common case, a grate forwarding its client's call, needs no look-up: both cages are at hand.
+    let mut others = Vec::new();
+    for arg in &args {
+        if !known(arg.cage) && arg.cage != target && !others.iter().any(|cage: &Arc<Cage>| cage.id == arg.cage) {
+            others.extend(authority::named(kernel, caller, served, arg.cage).ok());
+        }
+    }
+    let looked_up;
+    let (on, cage): (&Thread, &Cage) = match served {
+        Some(s) if s.client.cage.id == target => (s.client, &s.client.cage),
+        _ if target == caller.id => (thread, caller),
+        _ => {
+            looked_up = authority::named(kernel, caller, served, target)?;
+            (thread, &looked_up)
+        }
+    };
+    Ok(match caller.handlers.get(number) {
+        Handler::Kernel => {
+            if let Some(s) = served && s.client.cage.id != target && known(s.client.cage.id) {
+                // The client's cage may be named by an argument without being the target.
+                others.extend(kernel.cages.get(s.client.cage.id));
+            }
+            let cx = Ctx { kernel, caller: thread, thread: on, cage, served, hop, others: &others };
+            dispatch(&cx, number, &args)
+        }
+        Handler::Grate { cage: grate, entry, serialized } => {
+            let call = Call { nr: number, caller: caller.id, target, args };
+            hop.enter(grate, entry, serialized, &Served { call: &call, client: on })
+        }
+    })
+}
+
+fn ends_thread(number: u32) -> bool {
+    matches!(number, lind_abi::nr::exit | lind_abi::nr::exit_group | lind_abi::nr::rt_sigreturn)
+}
+
+#[inline]
+fn wire<T: RetType>(result: Result<T>) -> i64 {
+    match result {
+        Ok(value) => value.into_wire(),
+        Err(errno) => errno.to_wire(),
+    }
+}
+
+macro_rules! dispatch {
+    (
+        implemented { $($(#[doc = $note:literal])* $nr:literal $area:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)* }
+        missing { $($missing:tt)* }
+    ) => {
+        /// Carries out a call in the kernel. Each row of the table is one arm, and the path is the name.
+        #[inline]
+        fn dispatch(cx: &Ctx<'_>, number: u32, args: &[Arg; 6]) -> i64 {
+            match number {
+                $($nr => {
+                    #[allow(unused_mut)]
+                    let mut args = args.iter().copied();
+                    $(let $arg = <$ty as ArgType>::from_arg(args.next().expect("no row has more than six arguments"));)*
+                    let _ = args;
+                    wire::<$ret>(sys::$area::$name(cx, $($arg),*))
+                })*
+                _ => Errno::ENOSYS.to_wire(),
+            }
+        }
+    };
+}
+lind_abi::for_each_syscall!(dispatch);

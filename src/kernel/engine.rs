@@ -1,0 +1,76 @@
+//! What the kernel asks of whatever runs guest code, and what that gives back.
+
+use std::any::Any;
+use std::ffi::CString;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use lind_abi::{Call, Errno, Result};
+
+use crate::Kernel;
+use crate::cage::{Cage, Thread};
+
+/// A program ready to run. Opaque to the kernel.
+pub type Image = Arc<dyn Any + Send + Sync>;
+
+/// Why a program could not be loaded: what a guest gets, and what a person should read.
+#[derive(Debug)]
+pub struct LoadError {
+    /// For the caller of exec or spawn.
+    pub errno: Errno,
+    /// For lind-boot's message.
+    pub reason: String,
+    /// A .cwasm without a valid tag: the .wasm beside it may be tried.
+    pub untrusted: bool,
+}
+
+/// How a program starts.
+pub struct Start {
+    /// What to run.
+    pub image: Image,
+    /// argv, argv[0] as typed.
+    pub argv: Vec<CString>,
+    /// envp.
+    pub envp: Vec<CString>,
+    /// The path it was found at, for AT_EXECFN.
+    pub path: CString,
+}
+
+/// Runs guest code.
+pub trait Engine: Send + Sync {
+    /// Makes an image of a program file, compiling it if need be. `path` is for messages only.
+    ///
+    /// # Errors
+    /// ENOEXEC for what is no module, EACCES for a .cwasm that may not be trusted, ENOMEM.
+    fn load(&self, file: BorrowedFd<'_>, path: &CString) -> std::result::Result<Image, LoadError>;
+
+    /// Starts `thread`, the first of its cage, at `_start` of the image, on a host thread of its own. When it
+    /// ends for whatever reason the engine calls [`Thread::ended`](crate::cage::Thread::ended).
+    ///
+    /// # Errors
+    /// ENOMEM or EAGAIN; the cage has then not run.
+    fn start(&self, kernel: &Arc<Kernel>, thread: Arc<Thread>, start: Start) -> Result<()>;
+
+    /// Whether the program of `cage` exports a way to enter handlers.
+    fn serves(&self, cage: &Cage) -> bool;
+
+    /// Interrupts the host call that `thread` may be blocked in. Best effort, may be repeated.
+    fn interrupt(&self, thread: &Thread);
+}
+
+/// A call that a grate is serving. Frames nest on the host stack of the thread that made the call.
+#[derive(Clone, Copy)]
+pub struct Served<'a> {
+    /// The call, as the grate sees it.
+    pub call: &'a Call,
+    /// The thread whose cage the call acts on. It waits, further down this very host stack.
+    pub client: &'a Thread,
+}
+
+/// The way from the calling host thread into grates.
+pub trait Hop {
+    /// Runs handler `entry` of the grate `cage` on this thread and returns its result as it stands on the wire.
+    /// `serialized`: no other serialized call of that grate runs meanwhile.
+    /// EIO when the grate is dead or dies meanwhile, ELOOP and EAGAIN when the stack is used up.
+    fn enter(&self, cage: lind_abi::CageId, entry: u32, serialized: bool, served: &Served<'_>) -> i64;
+}

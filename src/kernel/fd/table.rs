@@ -1,0 +1,248 @@
+//! The descriptor table of a cage.
+//!
+//! Looking a descriptor up takes no lock: a slot is an atomic pointer whose reader holds the file alive until it
+//! is done, even if another thread closes the descriptor meanwhile. Changes go through one mutex, which also keeps
+//! the lowest free number. Slots come in chunks so that the table grows without moving.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use arc_swap::{ArcSwapOption, Guard};
+use lind_abi::{Errno, Result};
+
+use super::{File, Kind};
+
+const CHUNK: usize = 256;
+const CHUNKS: usize = 256;
+
+/// No table has more descriptors, whatever its limit says.
+pub const MAX_FILES: usize = CHUNK * CHUNKS;
+
+#[derive(Default)]
+struct Slot {
+    file: ArcSwapOption<File>,
+    cloexec: AtomicBool,
+}
+
+/// A table of open files.
+pub struct FdTable {
+    chunks: Box<[OnceLock<Box<[Slot; CHUNK]>>; CHUNKS]>,
+    writer: Mutex<Writer>,
+}
+
+/// What changes need.
+#[derive(Clone)]
+struct Writer {
+    /// Below this no number is free.
+    lowest: usize,
+    /// One past the highest number in use.
+    end: usize,
+    /// RLIMIT_NOFILE: numbers from here on are EMFILE.
+    limit: usize,
+}
+
+/// A file that was looked up. Keeps it alive.
+pub struct FileRef(Guard<Option<Arc<File>>>);
+
+impl std::ops::Deref for FileRef {
+    type Target = File;
+    #[inline]
+    fn deref(&self) -> &File {
+        self.0.as_ref().expect("made only of slots that hold a file")
+    }
+}
+
+impl FileRef {
+    /// A share of the file that outlives the look-up.
+    pub fn share(&self) -> Arc<File> {
+        Arc::clone(self.0.as_ref().expect("made only of slots that hold a file"))
+    }
+}
+
+impl FdTable {
+    /// An empty table whose numbers stay below `limit`.
+    pub fn new(limit: u64) -> FdTable {
+        let limit = usize::try_from(limit).unwrap_or(MAX_FILES).min(MAX_FILES);
+        let chunks = Box::new([const { OnceLock::new() }; CHUNKS]);
+        FdTable { chunks, writer: Mutex::new(Writer { lowest: 0, end: 0, limit }) }
+    }
+
+    /// A table with copies of the process's own descriptors 0, 1 and 2, as far as they are open. Directories are left
+    /// out: paths must not start outside the root.
+    pub fn with_stdio(limit: u64) -> FdTable {
+        use rustix::stdio::{stderr, stdin, stdout};
+        let table = FdTable::new(limit);
+        for (number, host) in [stdin(), stdout(), stderr()].into_iter().enumerate() {
+            let Ok(copy) = rustix::io::fcntl_dupfd_cloexec(host, 3) else { continue };
+            let directory = rustix::fs::fstat(&copy)
+                .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir());
+            if !directory {
+                let _ = table.put(number, Arc::new(File::new(copy, Kind::Host)), false);
+            }
+        }
+        table
+    }
+
+    /// The file behind a descriptor.
+    ///
+    /// # Errors
+    /// EBADF.
+    #[inline]
+    pub fn get(&self, number: i32) -> Result<FileRef> {
+        let slot = self.slot(usize::try_from(number).map_err(|_| Errno::EBADF)?).ok_or(Errno::EBADF)?;
+        let file = slot.file.load();
+        if file.is_some() { Ok(FileRef(file)) } else { Err(Errno::EBADF) }
+    }
+
+    /// Gives a file the lowest free number that is at least `from`.
+    ///
+    /// # Errors
+    /// EMFILE at the limit.
+    pub fn add_from(&self, from: usize, file: Arc<File>, cloexec: bool) -> Result<i32> {
+        let mut writer = self.writer();
+        let number = (from.max(writer.lowest)..writer.limit).find(|&n| self.is_free(n)).ok_or(Errno::EMFILE)?;
+        self.store(&mut writer, number, file, cloexec);
+        if from <= writer.lowest {
+            writer.lowest = number + 1;
+        }
+        i32::try_from(number).map_err(|_| Errno::EMFILE)
+    }
+
+    /// Gives a file the lowest free number.
+    ///
+    /// # Errors
+    /// EMFILE at the limit.
+    pub fn add(&self, file: File, cloexec: bool) -> Result<i32> {
+        self.add_from(0, Arc::new(file), cloexec)
+    }
+
+    /// Gives a host descriptor the lowest free number.
+    ///
+    /// # Errors
+    /// EMFILE at the limit.
+    pub fn add_host(&self, host: OwnedFd, cloexec: bool) -> Result<i32> {
+        self.add(File::new(host, Kind::Host), cloexec)
+    }
+
+    /// Gives a file this very number; what was there is closed.
+    ///
+    /// # Errors
+    /// EBADF when the number is beyond the limit.
+    pub fn put(&self, number: usize, file: Arc<File>, cloexec: bool) -> Result<Option<Arc<File>>> {
+        let mut writer = self.writer();
+        if number >= writer.limit {
+            return Err(Errno::EBADF);
+        }
+        let old = self.slot(number).and_then(|slot| slot.file.swap(None));
+        self.store(&mut writer, number, file, cloexec);
+        Ok(old)
+    }
+
+    /// Closes a descriptor and returns the file it named.
+    ///
+    /// # Errors
+    /// EBADF.
+    pub fn remove(&self, number: i32) -> Result<Arc<File>> {
+        let number = usize::try_from(number).map_err(|_| Errno::EBADF)?;
+        // Closing what is not open is common (close(-1), close ranges) and needs no lock.
+        if self.is_free(number) {
+            return Err(Errno::EBADF);
+        }
+        let mut writer = self.writer();
+        let file = self.slot(number).and_then(|slot| slot.file.swap(None)).ok_or(Errno::EBADF)?;
+        writer.lowest = writer.lowest.min(number);
+        Ok(file)
+    }
+
+    /// FD_CLOEXEC.
+    ///
+    /// # Errors
+    /// EBADF.
+    pub fn cloexec(&self, number: i32) -> Result<bool> {
+        self.open_slot(number).map(|slot| slot.cloexec.load(Ordering::Relaxed))
+    }
+
+    /// Sets FD_CLOEXEC.
+    ///
+    /// # Errors
+    /// EBADF.
+    pub fn set_cloexec(&self, number: i32, on: bool) -> Result<()> {
+        let _writer = self.writer();
+        self.open_slot(number).map(|slot| slot.cloexec.store(on, Ordering::Relaxed))
+    }
+
+    /// The open numbers within a range, ascending.
+    pub fn open_in(&self, first: u32, last: u32) -> Vec<i32> {
+        let end = self.writer().end;
+        (first as usize..end.min((last as usize).saturating_add(1)))
+            .filter(|&n| !self.is_free(n))
+            .filter_map(|n| i32::try_from(n).ok())
+            .collect()
+    }
+
+    /// The soft limit on numbers.
+    pub fn set_limit(&self, limit: u64) {
+        self.writer().limit = usize::try_from(limit).unwrap_or(MAX_FILES).min(MAX_FILES);
+    }
+
+    /// A table for a new cage that runs a new program: what is not close-on-exec, under the same numbers.
+    pub fn inherit(&self) -> FdTable {
+        let writer = self.writer();
+        let child = FdTable::new(writer.limit as u64);
+        *child.writer() = Writer { lowest: 0, ..writer.clone() };
+        for number in 0..writer.end {
+            let Some(slot) = self.slot(number) else { continue };
+            if let Some(file) = slot.file.load_full().filter(|_| !slot.cloexec.load(Ordering::Relaxed)) {
+                child.chunk(number).file.store(Some(file));
+            }
+        }
+        child
+    }
+
+    /// Closes everything.
+    pub fn close_all(&self) {
+        let mut writer = self.writer();
+        for number in 0..writer.end {
+            if let Some(slot) = self.slot(number) {
+                slot.file.store(None);
+            }
+        }
+        writer.lowest = 0;
+        writer.end = 0;
+    }
+
+    fn store(&self, writer: &mut Writer, number: usize, file: Arc<File>, cloexec: bool) {
+        let slot = self.chunk(number);
+        slot.cloexec.store(cloexec, Ordering::Relaxed);
+        slot.file.store(Some(file));
+        writer.end = writer.end.max(number + 1);
+    }
+
+    #[inline]
+    fn slot(&self, number: usize) -> Option<&Slot> {
+        self.chunks.get(number / CHUNK)?.get().map(|chunk| &chunk[number % CHUNK])
+    }
+
+    /// The slot of a number below MAX_FILES, made if need be.
+    fn chunk(&self, number: usize) -> &Slot {
+        let chunk = self.chunks[number / CHUNK].get_or_init(|| {
+            let slots: Box<[Slot]> = (0..CHUNK).map(|_| Slot::default()).collect();
+            slots.try_into().unwrap_or_else(|_| unreachable!("made with CHUNK slots"))
+        });
+        &chunk[number % CHUNK]
+    }
+
+    fn is_free(&self, number: usize) -> bool {
+        self.slot(number).is_none_or(|slot| slot.file.load().is_none())
+    }
+
+    fn open_slot(&self, number: i32) -> Result<&Slot> {
+        let number = usize::try_from(number).map_err(|_| Errno::EBADF)?;
+        self.slot(number).filter(|slot| slot.file.load().is_some()).ok_or(Errno::EBADF)
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

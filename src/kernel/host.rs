@@ -1,0 +1,61 @@
+//! The host calls that take guest addresses, and the way from host errors to errno.
+//!
+//! A guest address reaches the host as a [`HostRange`](crate::mem::HostRange), which lies inside a reservation that lives as
+//! long as the cage. The host kernel answers EFAULT for what is not mapped, so nothing here can fault.
+#![allow(unsafe_code)]
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use lind_abi::{Errno, Result};
+use syscalls::{Sysno, raw_syscall};
+
+use crate::mem::HostRange;
+
+/// The errno of a rustix error.
+pub fn errno(error: rustix::io::Errno) -> Errno {
+    Errno::from_raw(error.raw_os_error())
+}
+
+/// The result of a raw host call.
+#[inline]
+fn result(raw: usize) -> Result<usize> {
+    let signed = raw.cast_signed();
+    if signed < 0 && signed >= -4095 {
+        Err(Errno::from_raw(i32::try_from(-signed).unwrap_or(5)))
+    } else {
+        Ok(raw)
+    }
+}
+
+#[inline]
+fn raw(fd: BorrowedFd<'_>) -> usize {
+    fd.as_raw_fd().cast_unsigned() as usize
+}
+
+/// read(2) into guest memory.
+#[inline]
+pub fn read(fd: BorrowedFd<'_>, buf: HostRange) -> Result<usize> {
+    // SAFETY: the host writes only inside `buf`, a range of a guest's reservation that Rust holds no reference into.
+    result(unsafe { raw_syscall!(Sysno::read, raw(fd), buf.as_ptr() as usize, buf.len()) })
+}
+
+/// write(2) from guest memory.
+#[inline]
+pub fn write(fd: BorrowedFd<'_>, buf: HostRange) -> Result<usize> {
+    // SAFETY: the host only reads inside `buf`, a range of a guest's reservation.
+    result(unsafe { raw_syscall!(Sysno::write, raw(fd), buf.as_ptr() as usize, buf.len()) })
+}
+
+/// pread(2) into guest memory.
+#[inline]
+pub fn pread(fd: BorrowedFd<'_>, buf: HostRange, offset: i64) -> Result<usize> {
+    // SAFETY: as for `read`.
+    result(unsafe { raw_syscall!(Sysno::pread64, raw(fd), buf.as_ptr() as usize, buf.len(), offset.cast_unsigned()) })
+}
+
+/// pwrite(2) from guest memory.
+#[inline]
+pub fn pwrite(fd: BorrowedFd<'_>, buf: HostRange, offset: i64) -> Result<usize> {
+    // SAFETY: as for `write`.
+    result(unsafe { raw_syscall!(Sysno::pwrite64, raw(fd), buf.as_ptr() as usize, buf.len(), offset.cast_unsigned()) })
+}

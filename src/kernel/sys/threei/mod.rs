@@ -1,0 +1,184 @@
+//! The interposition calls: handler tables, data of other cages, new cages with handlers.
+
+use std::ffi::CString;
+use std::sync::atomic::Ordering;
+
+use lind_abi::flags::CopyKind;
+use lind_abi::layout::SpawnHandler;
+use lind_abi::{CageId, Errno, In, Len, NR_ANY, Out, Path, Pid, Result, StrArray};
+
+use crate::authority;
+use crate::cage::{self, Program};
+use crate::call::Ctx;
+use crate::mem::{GuestMemory, PathBytes};
+use crate::threei::{Change, Handler, MAX_ENTRY};
+
+/// Flag of register_handler: one call of the grate at a time.
+const SERIALIZED: u32 = 1;
+/// Flag of register_handler: restore what the target inherited.
+const DEREGISTER: u32 = 2;
+/// The most handlers one spawn may set: every direct number, the default, and room for alternates.
+const MAX_SPAWN_HANDLERS: u64 = 4096;
+/// ARG_MAX as Linux counts it for us: the bytes of all strings and their pointers.
+const ARG_MAX: usize = 128 << 10;
+
+/// See the table. ESRCH for cages that do not exist, EINVAL for flags or entries that cannot be, ENOEXEC for a grate
+/// that exports no way in, EPERM by [`authority`].
+pub(crate) fn register_handler(cx: &Ctx<'_>, target: u64, number: u64, grate: u64, entry: u64, flags: u32) -> Result<()> {
+    if flags & !(SERIALIZED | DEREGISTER) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let caller = &*cx.caller.cage;
+    let target = lookup(cx, target)?;
+    if flags & DEREGISTER != 0 {
+        return deregister(cx, &target, number);
+    }
+    let grate = lookup(cx, grate)?;
+    let entry = u32::try_from(entry).ok().filter(|&e| e <= MAX_ENTRY).ok_or(Errno::EINVAL)?;
+    authority::register(caller, cx.served, &target, grate.id)?;
+    if grate.is_dead() || target.is_dead() {
+        return Err(Errno::ESRCH);
+    }
+    if !cx.kernel.engine().serves(&grate) {
+        return Err(Errno::ENOEXEC);
+    }
+    let to = Handler::Grate { cage: grate.id, entry, serialized: flags & SERIALIZED != 0 };
+    if number == u64::from(NR_ANY) {
+        authority::replace(caller, grate.id, number, target.handlers.get_wide(number))?;
+        target.handlers.set_default(Change::To(to), |n, old| authority::replace(caller, grate.id, n, old).is_ok());
+        return Ok(());
+    }
+    target.handlers.set(number, Change::To(to), |old| authority::replace(caller, grate.id, number, old))
+}
+
+fn deregister(cx: &Ctx<'_>, target: &cage::Cage, number: u64) -> Result<()> {
+    let caller = &*cx.caller.cage;
+    if number == u64::from(NR_ANY) {
+        authority::deregister(caller, target.handlers.get_wide(number))?;
+        target.handlers.set_default(Change::Inherited, |_, _| false);
+        return Ok(());
+    }
+    target.handlers.set(number, Change::Inherited, |old| authority::deregister(caller, old))
+}
+
+fn lookup(cx: &Ctx<'_>, id: u64) -> Result<std::sync::Arc<cage::Cage>> {
+    CageId::from_wire(id).and_then(|id| cx.kernel.cages.get(id)).ok_or(Errno::ESRCH)
+}
+
+/// See the table. EPERM for a cage the caller does not reach, EFAULT for memory that is not there.
+#[inline]
+pub(crate) fn copy_data_between_cages(cx: &Ctx<'_>, dst: Out<u8>, src: In<u8>, len: Len, kind: CopyKind) -> Result<usize> {
+    let (to, from) = (cx.memory(dst.cage)?, cx.memory(src.cage)?);
+    match kind.0 {
+        CopyKind::COPY_BYTES => {
+            GuestMemory::copy_between(to, dst.addr, from, src.addr, len.0)?;
+            usize::try_from(len.0).map_err(|_| Errno::EFAULT)
+        }
+        CopyKind::COPY_STRING => {
+            let mut buf = PathBytes::default();
+            let string = cx.path(Path { addr: src.addr, cage: src.cage }, &mut buf)?.to_bytes_with_nul();
+            if string.len() as u64 > len.0 {
+                return Err(Errno::ENAMETOOLONG);
+            }
+            to.write(dst.addr, string)?;
+            Ok(string.len())
+        }
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// See the table. ESRCH, and EPERM by [`authority`].
+pub(crate) fn copy_handler_table_to_cage(cx: &Ctx<'_>, source: u64, target: u64) -> Result<()> {
+    let (source, target) = (lookup(cx, source)?, lookup(cx, target)?);
+    authority::copy_table(&cx.caller.cage, &source, &target)?;
+    if source.id != target.id {
+        target.handlers.replace(&source.handlers);
+    }
+    Ok(())
+}
+
+/// See the table. E2BIG for too many or too long strings or handlers, EFAULT, and what starting the program says.
+pub(crate) fn spawn(
+    cx: &Ctx<'_>,
+    path: Path,
+    argv: StrArray,
+    envp: StrArray,
+    handlers: In<SpawnHandler>,
+    count: Len,
+) -> Result<Pid> {
+    if count.0 > MAX_SPAWN_HANDLERS {
+        return Err(Errno::E2BIG);
+    }
+    let mut buf = PathBytes::default();
+    let name = cx.path(path, &mut buf)?.to_owned();
+    let mut room = ARG_MAX;
+    let argv = strings(cx, argv, &mut room)?;
+    let envp = strings(cx, envp, &mut room)?;
+    let count = usize::try_from(count.0).map_err(|_| Errno::E2BIG)?;
+    let handlers: Vec<_> = cx.load_array(handlers, count)?.iter().map(|h: &SpawnHandler| (h.nr, h.entry)).collect();
+    if handlers.iter().any(|&(_, entry)| entry > MAX_ENTRY) {
+        return Err(Errno::EINVAL);
+    }
+    let parent = cx.kernel.cages.get(cx.cage.id).ok_or(Errno::ESRCH)?;
+    let child = cage::spawn(cx.kernel, &parent, Program { name, argv, envp }, &handlers)?;
+    Ok(Pid(child.0.cast_signed()))
+}
+
+/// Reads a NULL-terminated array of 32-bit string pointers; NULL is an empty one, as Linux has it.
+fn strings(cx: &Ctx<'_>, array: StrArray, room: &mut usize) -> Result<Vec<CString>> {
+    let mut strings = Vec::new();
+    if array.addr == 0 {
+        return Ok(strings);
+    }
+    for index in 0.. {
+        let pointer: u32 = cx.load(In::new(array.addr.saturating_add(4 * index), array.cage))?;
+        if pointer == 0 {
+            break;
+        }
+        let mut buf = PathBytes::default();
+        // One string may be as long as a path can: longer ones do not fit the buffer.
+        let string = match cx.path(Path { addr: u64::from(pointer), cage: array.cage }, &mut buf) {
+            Ok(string) => string.to_owned(),
+            Err(Errno::ENAMETOOLONG) => long_string(cx, u64::from(pointer), array.cage, *room)?,
+            Err(errno) => return Err(errno),
+        };
+        *room = room.checked_sub(string.as_bytes_with_nul().len() + 4).ok_or(Errno::E2BIG)?;
+        strings.push(string);
+    }
+    Ok(strings)
+}
+
+fn long_string(cx: &Ctx<'_>, addr: u64, cage: CageId, room: usize) -> Result<CString> {
+    let mut bytes = Vec::new();
+    while bytes.len() < room {
+        let mut buf = PathBytes::default();
+        match cx.path(Path { addr: addr + bytes.len() as u64, cage }, &mut buf) {
+            Ok(rest) => {
+                bytes.extend_from_slice(rest.to_bytes());
+                return CString::new(bytes).map_err(|_| Errno::EINVAL);
+            }
+            Err(Errno::ENAMETOOLONG) => {
+                let mut more = [0; 4096];
+                cx.copy_in(In::new(addr + bytes.len() as u64, cage), &mut more)?;
+                if more.contains(&0) {
+                    continue;
+                }
+                bytes.extend_from_slice(&more);
+            }
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno::E2BIG)
+}
+
+/// See the table. ENOEXEC when the caller exports no way in.
+pub(crate) fn exit_notice(cx: &Ctx<'_>, entry: u64) -> Result<()> {
+    if entry > u64::from(MAX_ENTRY) {
+        return Err(Errno::EINVAL);
+    }
+    if !cx.kernel.engine().serves(cx.cage) {
+        return Err(Errno::ENOEXEC);
+    }
+    cx.cage.exit_notice.store(entry + 1, Ordering::Release);
+    Ok(())
+}

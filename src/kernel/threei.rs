@@ -1,0 +1,240 @@
+//! Handler tables: where each system call of a cage goes.
+//!
+//! A table has one atomic word per number below [`DIRECT`], so that the path of a call is one
+//! load. Other numbers live in a map that is copied on write, and one default entry
+//! ([`NR_ANY`]) covers numbers that nothing nearer to the cage handles. A table remembers what the cage
+//! inherited, so that deregistering restores that and never more.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use lind_abi::{CageId, NR_ANY, nr};
+
+/// Numbers below this have a word of their own.
+pub const DIRECT: usize = 512;
+
+/// The largest entry index: the top bit of the packed half-word says `serialized`.
+pub const MAX_ENTRY: u32 = i32::MAX.unsigned_abs();
+
+/// Where a call goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Handler {
+    /// To the kernel.
+    Kernel,
+    /// To a function of a grate. Stays even when the grate has died: calls then fail with EIO.
+    Grate {
+        /// The grate.
+        cage: CageId,
+        /// The index in its function table.
+        entry: u32,
+        /// One call of the grate at a time.
+        serialized: bool,
+    },
+}
+
+const SERIALIZED: u64 = 1 << 31;
+
+impl Handler {
+    const KERNEL: u64 = 0;
+
+    #[inline]
+    fn unpack(word: u64) -> Handler {
+        if word == Self::KERNEL {
+            return Handler::Kernel;
+        }
+        let [low, high] = halves(word);
+        Handler::Grate { cage: CageId(high), entry: low & MAX_ENTRY, serialized: word & SERIALIZED != 0 }
+    }
+
+    fn pack(self) -> u64 {
+        match self {
+            Handler::Kernel => Self::KERNEL,
+            Handler::Grate { cage, entry, serialized } => {
+                u64::from(cage.0) << 32 | u64::from(entry & MAX_ENTRY) | if serialized { SERIALIZED } else { 0 }
+            }
+        }
+    }
+}
+
+#[inline]
+#[allow(clippy::cast_possible_truncation)]
+fn halves(word: u64) -> [u32; 2] {
+    [word as u32, (word >> 32) as u32]
+}
+
+/// Numbers that the default entry does not cover: a cage must be able to end and to return from a
+/// signal handler whatever a grate forgets, and registering is not to be caught by accident.
+pub fn outside_default(number: u64) -> bool {
+    const OUTSIDE: [u32; 3] = [nr::exit, nr::exit_group, nr::rt_sigreturn];
+    u32::try_from(number).is_ok_and(|n| OUTSIDE.contains(&n) || (1000..1100).contains(&n))
+}
+
+/// All entries of a table as values; absent means the kernel.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+struct Entries {
+    direct: BTreeMap<u64, u64>,
+    default: u64,
+}
+
+/// The table of one cage.
+pub struct HandlerTable {
+    direct: Box<[AtomicU64; DIRECT]>,
+    others: ArcSwap<BTreeMap<u64, u64>>,
+    default: AtomicU64,
+    /// What the cage was born with. Also the lock of writers.
+    inherited: Mutex<Entries>,
+}
+
+impl Default for HandlerTable {
+    fn default() -> Self {
+        HandlerTable {
+            direct: Box::new([const { AtomicU64::new(Handler::KERNEL) }; DIRECT]),
+            others: ArcSwap::default(),
+            default: AtomicU64::new(Handler::KERNEL),
+            inherited: Mutex::default(),
+        }
+    }
+}
+
+impl HandlerTable {
+    /// Where calls of this number go.
+    #[inline]
+    pub fn get(&self, number: u32) -> Handler {
+        // Entries below DIRECT already include the default, so that the common path is one load.
+        match self.direct.get(number as usize) {
+            Some(word) => Handler::unpack(word.load(Ordering::Acquire)),
+            None => self.get_wide(u64::from(number)),
+        }
+    }
+
+    /// Where calls of this number go, for numbers of any width. [`NR_ANY`] is the default entry.
+    pub fn get_wide(&self, number: u64) -> Handler {
+        if let Some(word) = usize::try_from(number).ok().and_then(|n| self.direct.get(n)) {
+            return Handler::unpack(word.load(Ordering::Acquire));
+        }
+        let default = self.default.load(Ordering::Acquire);
+        if number == u64::from(NR_ANY) {
+            return Handler::unpack(default);
+        }
+        let own = self.others.load().get(&number).copied();
+        Handler::unpack(own.unwrap_or(if outside_default(number) { Handler::KERNEL } else { default }))
+    }
+
+    /// A table that starts as a copy of this one, inherited.
+    pub fn inherit(&self) -> HandlerTable {
+        let child = HandlerTable::default();
+        child.replace(self);
+        *lock(&child.inherited) = child.entries();
+        child
+    }
+
+    /// Makes this table equal to `source`.
+    pub fn replace(&self, source: &HandlerTable) {
+        let entries = {
+            let _writer = lock(&source.inherited);
+            source.entries()
+        };
+        let _writer = lock(&self.inherited);
+        for (number, word) in self.direct.iter().enumerate() {
+            word.store(entries.direct.get(&(number as u64)).copied().unwrap_or(Handler::KERNEL), Ordering::Release);
+        }
+        let others = entries.direct.range(DIRECT as u64..).map(|(&n, &w)| (n, w)).collect();
+        self.others.store(std::sync::Arc::new(others));
+        self.default.store(entries.default, Ordering::Release);
+    }
+
+    /// Whether anything the cage was born with goes to a grate.
+    pub fn inherits_grate(&self) -> bool {
+        let inherited = lock(&self.inherited);
+        inherited.default != Handler::KERNEL || inherited.direct.values().any(|&word| word != Handler::KERNEL)
+    }
+
+    /// Changes an entry, if `allowed` says so of the handler it would replace. Finding the old entry and
+    /// storing the new one are one step against other writers.
+    ///
+    /// # Errors
+    /// What `allowed` says.
+    pub fn set<E>(
+        &self,
+        number: u64,
+        handler: Change,
+        allowed: impl FnOnce(Handler) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let inherited = lock(&self.inherited);
+        allowed(self.get_wide(number))?;
+        let word = match handler {
+            Change::To(handler) => handler.pack(),
+            Change::Inherited => inherited.word(number),
+        };
+        if let Some(entry) = usize::try_from(number).ok().and_then(|n| self.direct.get(n)) {
+            entry.store(word, Ordering::Release);
+        } else {
+            let mut others = BTreeMap::clone(&self.others.load());
+            others.insert(number, word);
+            self.others.store(std::sync::Arc::new(others));
+        }
+        Ok(())
+    }
+
+    /// Sets the default entry. It takes over every number, except those outside the default, whose present
+    /// handler `covers` (given the number and that handler): the ones the new handler can forward to.
+    pub fn set_default(&self, change: Change, covers: impl Fn(u64, Handler) -> bool) {
+        let inherited = lock(&self.inherited);
+        let old = self.default.load(Ordering::Acquire);
+        let new = match change {
+            Change::To(handler) => handler.pack(),
+            Change::Inherited => inherited.default,
+        };
+        let replace = |number: u64, word: u64| match change {
+            _ if outside_default(number) => word,
+            Change::To(_) if covers(number, Handler::unpack(word)) => new,
+            Change::Inherited if word == old => inherited.word(number),
+            _ => word,
+        };
+        for (number, entry) in self.direct.iter().enumerate() {
+            entry.store(replace(number as u64, entry.load(Ordering::Acquire)), Ordering::Release);
+        }
+        let others = self.others.load().iter().map(|(&n, &word)| (n, replace(n, word))).collect();
+        self.others.store(std::sync::Arc::new(others));
+        self.default.store(new, Ordering::Release);
+    }
+
+    fn entries(&self) -> Entries {
+        let mut direct: BTreeMap<u64, u64> = self
+            .direct
+            .iter()
+            .enumerate()
+            .map(|(n, word)| (n as u64, word.load(Ordering::Acquire)))
+            .filter(|&(_, word)| word != Handler::KERNEL)
+            .collect();
+        direct.extend(self.others.load().iter().map(|(&n, &word)| (n, word)));
+        Entries { direct, default: self.default.load(Ordering::Acquire) }
+    }
+}
+
+/// What [`HandlerTable::set`] puts in place.
+#[derive(Clone, Copy, Debug)]
+pub enum Change {
+    /// This handler.
+    To(Handler),
+    /// What the cage was born with.
+    Inherited,
+}
+
+impl Entries {
+    fn word(&self, number: u64) -> u64 {
+        if number == u64::from(NR_ANY) {
+            return self.default;
+        }
+        // The direct range holds the default already; elsewhere an absent entry means the default of that time.
+        let absent = if number < DIRECT as u64 || outside_default(number) { Handler::KERNEL } else { self.default };
+        self.direct.get(&number).copied().unwrap_or(absent)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic is a bug of ours that already ended the process; the data is whole either way.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
