@@ -1,12 +1,20 @@
 //! Passes over a linked wasm module, between the linker and the engine.
 //!
 //! - `memory`: the memory becomes defined, fixed in size, unshared and exported; data must be passive.
+//! - `loops`: loops that only wait for memory to change keep looking at it.
 //!
 //! A pass rewrites the bytes it is about and leaves the others alone, so that a function a pass has nothing
 //! to do with is the function the compiler wrote. Running the passes again changes nothing.
+//!
+//! DWARF sections are kept as they are. A barrier moves the code after it by 9 bytes, so in a program with
+//! watched loops the lines that a debugger or a backtrace shows can be off by an instruction or more.
 
+mod code;
+mod dataflow;
+mod loops;
 mod memory;
 mod module;
+mod types;
 
 use anyhow::{Context, Result, bail, ensure};
 use wasmparser::{Parser, Validator, WasmFeatures};
@@ -18,11 +26,16 @@ use module::Module;
 pub struct Options {
     /// Define the memory as the runtime wants it.
     pub memory: bool,
+    /// Keep loops that wait for memory to change looking at it.
+    pub loops: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { memory: true }
+        Options {
+            memory: true,
+            loops: true,
+        }
     }
 }
 
@@ -41,6 +54,9 @@ pub fn run(bytes: &[u8], options: &Options) -> Result<Vec<u8>> {
     }
     if options.memory {
         memory::define(&mut module)?;
+    }
+    if options.loops {
+        loops::watch_memory(&mut module)?;
     }
     let out = module.finish()?;
     validate(&out).context("the result is not a valid module; this is a bug of lind-passes")?;

@@ -11,8 +11,8 @@ use lind_passes::Options;
 
 /// Make a linked wasm module ready to run in a cage.
 ///
-/// The memory becomes defined, 65536 pages, not shared, and exported as "memory"; data must be passive. Link
-/// with `wasm-ld --shared-memory --global-base=65536`.
+/// The memory becomes defined, 65536 pages, not shared, and exported as "memory"; data must be passive. Loops
+/// that wait for memory to change read it again each time around. Link with `wasm-ld --shared-memory --global-base=65536`.
 #[derive(Parser)]
 #[command(version)]
 struct Cli {

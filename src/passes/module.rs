@@ -14,10 +14,14 @@ use wasmparser::{BinaryReader, FromReader, Name, NameSectionReader, SectionLimit
 pub mod id {
     #![allow(missing_docs)]
     pub const CUSTOM: u8 = 0;
+    pub const TYPE: u8 = 1;
     pub const IMPORT: u8 = 2;
+    pub const FUNCTION: u8 = 3;
     pub const MEMORY: u8 = 5;
     pub const EXPORT: u8 = 7;
+    pub const CODE: u8 = 10;
     pub const DATA: u8 = 11;
+    pub const TAG: u8 = 13;
 }
 
 /// The order in which known sections appear; the numbers alone do not give it (tag, data count).
