@@ -1,0 +1,1 @@
+/* No port input and output. */

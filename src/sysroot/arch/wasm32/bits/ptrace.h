@@ -1,0 +1,1 @@
+/* Cages cannot be traced by registers. */

@@ -1,0 +1,1 @@
+/* No registers, no core files. */

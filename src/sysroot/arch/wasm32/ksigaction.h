@@ -1,0 +1,15 @@
+/* What rt_sigaction(2) takes: five words. A handler returns to the engine, which called it, so there is
+ * no restorer. */
+#include <features.h>
+
+struct k_sigaction {
+	void (*handler)(int);
+	unsigned long flags;
+	void (*restorer)(void);
+	unsigned mask[2];
+};
+
+#undef SA_RESTORER
+#define SA_RESTORER 0
+#define __restore ((void (*)(void))0)
+#define __restore_rt ((void (*)(void))0)

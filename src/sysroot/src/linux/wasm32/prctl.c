@@ -1,0 +1,3 @@
+/* The optional argument may be missing: see varargs.h. */
+#include "varargs.h"
+#include "../prctl.c"

@@ -1,0 +1,1 @@
+/* Handlers return to the engine. */
