@@ -13,6 +13,6 @@ pub mod layout;
 mod syscalls;
 mod types;
 
-pub use errno::{Errno, Result};
+pub use errno::{ERRNOS, Errno, Result};
 pub use syscalls::*;
 pub use types::*;

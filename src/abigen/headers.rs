@@ -1,0 +1,29 @@
+//! Headers that only hold numbers.
+
+use std::fmt::Write;
+
+use crate::{C_BANNER, is_linux, rows};
+
+/// bits/syscall.h.in of libc: Linux's numbers under libc's names. musl's Makefile makes SYS_ names of them.
+pub fn libc_numbers() -> String {
+    let mut out = String::from(C_BANNER);
+    for row in rows().into_iter().filter(|row| is_linux(row.nr)) {
+        writeln!(out, "#define __NR_{:<24}{}", row.name, row.nr).expect("writing to a string");
+    }
+    out
+}
+
+/// lind/syscalls.h: the interposition calls, which libc does not know.
+pub fn grate_numbers() -> String {
+    let mut out = String::from(C_BANNER);
+    out.push_str("#ifndef LIND_SYSCALLS_H\n#define LIND_SYSCALLS_H\n\n#include <sys/syscall.h>\n\n");
+    for row in rows().into_iter().filter(|row| !is_linux(row.nr)) {
+        for note in row.notes {
+            writeln!(out, "/*{note} */").expect("writing to a string");
+        }
+        writeln!(out, "#define SYS_{:<28}{}", row.name, row.nr).expect("writing to a string");
+    }
+    writeln!(out, "/* Registers for every number; see docs/threei.md. */\n#define LIND_NR_ANY {:#x}u\n\n#endif", lind_abi::NR_ANY)
+        .expect("writing to a string");
+    out
+}
