@@ -41,8 +41,6 @@ unpack() {
 		mkdir -p "$work/$(dirname "$to")"
 		cp "$work/$from" "$work/$to"
 	done
-	# Until the port has a file of its own, which the table of calls generates.
-	cp "$work/arch/x86_64/bits/syscall.h.in" "$work/arch/wasm32/bits/"
 	cat >"$work/config.mak" <<-END
 		ARCH = wasm32
 		srcdir = .

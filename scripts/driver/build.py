@@ -1,0 +1,205 @@
+"""Compiling and linking for a cage."""
+
+from __future__ import annotations
+
+import os
+
+from driver import place
+from driver.options import Request
+from driver.place import Fail, run
+
+# Wasm features: what every engine we run on has. memory.copy and memory.fill are called through libc, which knows from
+# which size on they are worth it.
+FEATURES = [
+    "-matomics", "-mbulk-memory", "-mno-bulk-memory-opt", "-mmutable-globals", "-msign-ext", "-mnontrapping-fptoint",
+    "-msimd128",
+]
+# setjmp and C++ exceptions are both wasm exceptions, in the standard encoding.
+EXCEPTIONS = ["-mexception-handling", "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false"]
+# What was a warning in the compilers that much C was written for, and is an error in clang.
+LENIENT = [
+    "-Wno-error=implicit-function-declaration", "-Wno-error=implicit-int", "-Wno-error=int-conversion",
+    "-Wno-error=incompatible-function-pointer-types", "-Wno-error=incompatible-pointer-types", "-Wno-error=return-mismatch",
+]
+CXX_LANGUAGES = {"c++", "c++-cpp-output"}
+CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".c++", ".C", ".ii")
+
+# The engine gives the program its stack, so the linker's own is as small as it can be; the first 64 KiB are never
+# mapped. --shared-memory is how the linker is told to lay out thread-local data and to make data passive; the
+# memory pass takes the flag off again.
+LAYOUT = [
+    "--shared-memory", "--initial-memory=4294967296", "--max-memory=4294967296", "--global-base=65536",
+    "-z", "stack-size=1024", "--export-table", "--growable-table", "--export-if-defined=__heap_base",
+    "--export=__stack_pointer", "--export-if-defined=__tls_base", "--export-if-defined=__lind_handle",
+    "--export-if-defined=pass_fptr_to_wt",
+]
+GRATE = ["--undefined=__lind_worker_init", "--undefined=__lind_worker_exit", "--undefined=__lind_handle"]
+
+
+class Workspace:
+    """A directory for objects between compiling and linking, removed at the end."""
+
+    def __init__(self) -> None:
+        self.path = ""
+        self.files: list[str] = []
+
+    def file(self, name: str) -> str:
+        if not self.path:
+            base = os.environ.get("TMPDIR", "/tmp")
+            for attempt in range(1000):
+                path = os.path.join(base, f"lind-cc.{os.getpid()}.{attempt}")
+                try:
+                    os.mkdir(path, 0o700)
+                except FileExistsError:
+                    continue
+                self.path = path
+                break
+            else:
+                raise Fail(f"cannot make a directory in {base}")
+        path = os.path.join(self.path, f"{len(self.files)}-{name}")
+        self.files.append(path)
+        return path
+
+    def close(self) -> None:
+        for path in self.files:
+            try:
+                os.unlink(path)
+            except OSError:
+                pass
+        if self.path:
+            os.rmdir(self.path)
+
+
+def is_cxx(source: str, language: str) -> bool:
+    return language in CXX_LANGUAGES or (not language and source.endswith(CXX_SUFFIXES))
+
+
+def compile_flags(cxx: bool) -> list[str]:
+    include = os.path.join(place.sysroot(), "include")
+    flags = [f"--target={place.TRIPLE}", *FEATURES, *EXCEPTIONS, "-nostdinc"]
+    if cxx:
+        flags += ["-fwasm-exceptions", "-nostdinc++", "-isystem", os.path.join(include, "c++", "v1")]
+    return [
+        *flags, "-isystem", include, "-isystem", os.path.join(place.ROOT, "grates", "sdk", "c", "include"),
+        "-isystem", os.path.join(place.compiler_directory(), "include"), "-D_REENTRANT", *LENIENT,
+        "-Wno-unused-command-line-argument",
+    ]
+
+
+def compile_only(request: Request, cxx: bool) -> int:
+    """-c, -S, -E, -M: clang does all of it."""
+    sources = request.sources()
+    if not sources:
+        raise Fail("no input files")
+    if request.output and len(sources) > 1 and request.mode != "-E":
+        raise Fail(f"cannot use -o with {request.mode} and several files")
+    cxx = cxx or any(is_cxx(request.inputs[i][1], request.languages.get(i, "")) for i in sources)
+    command = [place.tool("clang++" if cxx else "clang"), *compile_flags(cxx), request.mode, *request.compile]
+    for i in sources:
+        if i in request.languages:
+            command += ["-x", request.languages[i]]
+        command.append(request.inputs[i][1])
+        if i in request.languages:
+            command += ["-x", "none"]
+    if request.output:
+        command += ["-o", request.output]
+    return place.become(command)
+
+
+def compile_sources(request: Request, workspace: Workspace, cxx: bool) -> list[str] | int:
+    """Compiles what is not an object yet. Returns the linker's inputs in order, or a status."""
+    inputs: list[str] = []
+    for i, (kind, word) in enumerate(request.inputs):
+        if kind != "source":
+            inputs.append(word)
+            continue
+        if word.endswith(".h"):
+            raise Fail(f"{word}: a header cannot be linked")
+        language = request.languages.get(i, "")
+        name = os.path.basename(word) if word != "-" else "stdin"
+        target = workspace.file(name + ".o")
+        this_cxx = cxx or is_cxx(word, language)
+        command = [place.tool("clang++" if this_cxx else "clang"), *compile_flags(this_cxx), "-c", *request.compile]
+        if {"-MD", "-MMD"} & set(request.compile) and "-MF" not in request.compile:
+            stem = os.path.splitext(request.output if request.output and len(request.sources()) == 1 else name)[0]
+            command += ["-MF", stem + ".d"]
+        command += ["-x", language] if language else []
+        status = run([*command, word, "-o", target])
+        if status:
+            return status
+        inputs.append(target)
+    return inputs
+
+
+def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bool = True) -> int:
+    """Links and runs the passes. The output appears when all of that worked."""
+    if request.partial:
+        objects = [word for word in inputs if not word.startswith("-l")]
+        return run([place.tool("wasm-ld"), "-r", *objects, "-o", output])
+    command = link_command(request, inputs, cxx)
+    if not passes:
+        return run([*command, "-o", output])
+    linked = f"{output}.{os.getpid()}.link"
+    try:
+        status = run([*command, "-o", linked])
+        if status:
+            return status
+        return run([place.built("lind-passes"), linked, "-o", output])
+    finally:
+        if os.path.exists(linked):
+            os.unlink(linked)
+
+
+def link_command(request: Request, inputs: list[str], cxx: bool) -> list[str]:
+    lib = os.path.join(place.sysroot(), "lib")
+    command = [place.tool("wasm-ld"), *LAYOUT]
+    if any(word.startswith("-flto") for word in request.compile):
+        command += ["-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false"]
+    if request.grate:
+        command += GRATE
+    if request.strip:
+        command.append("--strip-all")
+    if not request.nostartfiles:
+        command.append(os.path.join(lib, "crt1.o"))
+    command += [*inputs, f"-L{lib}"]
+    if not request.nostdlib:
+        if cxx and os.path.exists(os.path.join(lib, "libc++.a")):
+            command += ["-lc++", "-lc++abi", "-lunwind"]
+        if os.path.exists(os.path.join(lib, "liblindgrate.a")):
+            command.append("-llindgrate")
+        elif request.grate:
+            raise Fail("no liblindgrate.a in the sysroot: run `make grates`")
+        runtime = os.path.join(place.compiler_directory(), "lib", "wasi", "libclang_rt.builtins-wasm32.a")
+        if not os.path.exists(runtime):
+            raise Fail(f"no {runtime}: run scripts/setup.sh")
+        command += ["-lc", runtime]
+    return command
+
+
+def build_program(request: Request, output: str, cxx: bool, passes: bool = True) -> int:
+    """Sources and objects to one linked program."""
+    if not any(kind in ("source", "object") for kind, _ in request.inputs):
+        raise Fail("no input files")
+    workspace = Workspace()
+    try:
+        inputs = compile_sources(request, workspace, cxx)
+        if isinstance(inputs, int):
+            return inputs
+        return link(request, inputs, output, cxx, passes)
+    finally:
+        workspace.close()
+
+
+def precompile(wasm: str) -> int:
+    """X.wasm to X.cwasm beside it. The runner says where it is; our caller does too, so keep it quiet."""
+    command = [place.built("lind-boot"), "--precompile", wasm]
+    place.show(command)
+    pid = os.posix_spawn(command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def build_cwasm(request: Request, output: str, cxx: bool) -> int:
+    """Writes X.cwasm, and X.wasm beside it, which runs where the other is not trusted."""
+    wasm = output[: -len(".cwasm")] + ".wasm"
+    return build_program(request, wasm, cxx) or precompile(wasm)

@@ -1,0 +1,210 @@
+"""gcc's command line: what is compiled, what is linked, what does not apply to wasm.
+
+An option is compiled with, linked with, or dropped. What is dropped asks for something that is always so
+(-static, -pthread), that wasm does not have (-fPIC, -march=), or that only tunes the layout of an ELF file.
+"""
+
+from __future__ import annotations
+
+from driver.place import Fail
+
+COMPILE_ONLY = {"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"}
+# Answered without an input.
+QUERIES = ("--version", "-dumpversion", "-dumpmachine", "-dumpfullversion", "-print-", "--print-", "--help", "-v", "-V")
+
+# Take the next word as their value.
+PAIRED = {
+    "-D", "-U", "-I", "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-iprefix", "-iwithprefix",
+    "-MF", "-MT", "-MQ", "-x", "-Xclang", "-Xpreprocessor", "-Xassembler", "-mllvm", "-aux-info", "--param",
+    "-iwithprefixbefore", "-isysroot",
+}
+PAIRED_LINK = {"-L", "-l", "-u"}
+PAIRED_DROPPED = {"-T", "-z", "-Xlinker", "-e", "-arch", "-target", "-h"}
+
+DROPPED = {
+    "-pthread", "-pthreads", "-mt", "-rdynamic", "-static", "-static-pie", "-pie", "-no-pie", "-nopie", "-fPIC", "-fpic",
+    "-fPIE", "-fpie", "-fno-PIC", "-fno-pic", "-fno-PIE", "-fno-pie", "-m64", "-m32", "-mx32", "-static-libgcc",
+    "-static-libstdc++", "-shared-libgcc", "-no-canonical-prefixes", "-symbolic", "-pipe", "-Bsymbolic", "-fno-plt",
+    "-fno-semantic-interposition", "-fsemantic-interposition", "-fstack-clash-protection", "-mno-red-zone",
+    "-lgcc", "-lgcc_s", "-lgcc_eh", "-latomic", "-lc", "-lssp", "-lssp_nonshared",
+}
+DROPPED_STARTS = (
+    "-march=", "-mtune=", "-mcpu=", "-mcmodel=", "-mfpmath=", "-fcf-protection", "-fuse-ld=", "--sysroot=", "-specs=",
+    "--target=", "-fno-dwarf2-cfi-asm", "-Wa,--noexecstack", "-B",
+)
+
+SOURCES = (".c", ".i", ".s", ".S", ".sx", ".cc", ".cpp", ".cxx", ".c++", ".C", ".ii", ".bc", ".ll", ".h")
+
+# Options of an ELF linker that change nothing here; those that take a value in the next word come first.
+LINKER_PAIRED_DROPPED = {
+    "-z", "-rpath", "--rpath", "-rpath-link", "--rpath-link", "-soname", "--soname", "-h", "-T", "--script", "-Map",
+    "--version-script", "--dynamic-list", "-dynamic-linker", "--dynamic-linker", "-I", "-m", "--hash-style", "-e",
+    "--entry", "-init", "-fini", "--sort-section", "-R", "-plugin", "-plugin-opt",
+}
+LINKER_DROPPED = {
+    "--as-needed", "--no-as-needed", "--start-group", "--end-group", "-(", "-)", "--warn-common", "--sort-common",
+    "-E", "--export-dynamic", "--no-export-dynamic", "--eh-frame-hdr", "--no-eh-frame-hdr", "-Bstatic", "-Bdynamic",
+    "-Bsymbolic", "-Bsymbolic-functions", "-static", "-dn", "-dy", "-pie", "--pie", "-no-pie", "--no-pie", "--relax",
+    "--no-relax", "--no-undefined", "--no-allow-shlib-undefined", "--allow-shlib-undefined", "-nostdlib", "-N", "-n",
+    "--no-copy-dt-needed-entries", "--copy-dt-needed-entries", "--enable-new-dtags", "--disable-new-dtags", "-O1",
+    "--warn-once", "--no-warn-mismatch", "--fatal-warnings", "--no-fatal-warnings", "--cref", "--no-keep-memory",
+    "--reduce-memory-overheads", "-d", "-q", "--emit-relocs", "-X", "--discard-locals", "-x", "--discard-all",
+    "--no-as-needed", "--push-state", "--pop-state", "--no-ld-generated-unwind-info", "--build-id", "--no-dynamic-linker",
+}
+LINKER_DROPPED_STARTS = (
+    "-z", "-rpath", "--rpath", "-soname", "--soname", "-Map", "--Map", "--sort-", "-T", "--version-script", "--dynamic-list",
+    "--build-id", "--hash-style", "-dynamic-linker", "--dynamic-linker", "-melf", "--exclude-libs", "--script", "-h",
+    "--compress-debug-sections", "--oformat", "--icf", "-plugin", "--stats", "--section-start", "-Ttext", "--defsym",
+    "--warn-", "--orphan-handling", "--gdb-index", "--threads",
+)
+
+
+class Request:
+    """A parsed command line."""
+
+    def __init__(self) -> None:
+        self.mode = ""  # one of COMPILE_ONLY; "" compiles and links
+        self.output = ""
+        self.compile: list[str] = []  # options, in order
+        self.inputs: list[tuple[str, str]] = []  # ("source" | "object" | "flag", word), in link order
+        self.languages: dict[int, str] = {}  # -x in force, by index of the input
+        self.partial = False  # -r
+        self.nostdlib = False
+        self.nostartfiles = False
+        self.strip = False
+        self.grate = False
+        self.query = ""
+        self.verbose = False
+
+    def sources(self) -> list[int]:
+        return [i for i, (kind, _) in enumerate(self.inputs) if kind == "source"]
+
+
+def expand(words: list[str]) -> list[str]:
+    """Replaces @FILE by the words in it."""
+    out: list[str] = []
+    for word in words:
+        if word.startswith("@") and len(word) > 1:
+            try:
+                with open(word[1:], encoding="utf-8", errors="surrogateescape") as file:
+                    text = file.read()
+            except OSError:
+                out.append(word)
+                continue
+            import shlex
+
+            out.extend(expand(shlex.split(text)))
+        else:
+            out.append(word)
+    return out
+
+
+class Parser:
+    """Reads words one by one into a Request."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = expand(words)
+        self.at = 0
+        self.language = ""
+        self.request = Request()
+
+    def value(self, option: str) -> str:
+        if self.at >= len(self.words):
+            raise Fail(f"{option} needs a value")
+        self.at += 1
+        return self.words[self.at - 1]
+
+    def parse(self) -> Request:
+        while self.at < len(self.words):
+            self.word(self.value(""))
+        self.request.inputs = link_flags(self.request.inputs)
+        return self.request
+
+    def word(self, word: str) -> None:
+        request = self.request
+        if word == "-" or not word.startswith("-"):
+            self.input(word)
+        elif word in COMPILE_ONLY:
+            # -E and -M win over -c, as they do in gcc.
+            if request.mode in ("", "-c"):
+                request.mode = word
+            if word == "-c":
+                return
+            if word != request.mode:
+                request.compile.append(word)
+        elif word == "-o":
+            request.output = self.value(word)
+        elif word.startswith("-o") and len(word) > 2 and not word.startswith("-ob"):
+            request.output = word[2:]
+        elif word == "-r" or word == "-nostdlib" or word == "-nodefaultlibs" or word == "-nostartfiles":
+            request.partial = request.partial or word == "-r"
+            request.nostdlib = request.nostdlib or word in ("-nostdlib", "-nodefaultlibs")
+            request.nostartfiles = request.nostartfiles or word in ("-nostdlib", "-nostartfiles")
+        elif word == "-s":
+            request.strip = True
+        elif word == "--compile-grate":
+            request.grate = True
+        elif word == "-shared" or word == "--shared":
+            raise Fail("shared libraries are not supported; build static ones (./configure --disable-shared)")
+        elif word == "-x":
+            self.language = self.value(word)
+        elif word.startswith("-x"):
+            self.language = word[2:]
+        elif word == "-Xlinker":
+            self.linker([self.value(word)])
+        elif word.startswith("-Wl,"):
+            self.linker(word[4:].split(","))
+        elif word in PAIRED_LINK:
+            option = "--undefined=" if word == "-u" else word
+            request.inputs.append(("flag", option + self.value(word)))
+        elif word in PAIRED_DROPPED:
+            self.drop_pair(word)
+        elif word in DROPPED or word.startswith(DROPPED_STARTS):
+            pass
+        elif word.startswith(("-L", "-l")):
+            request.inputs.append(("flag", word))
+        elif word in PAIRED:
+            request.compile += [word, self.value(word)]
+        elif word.startswith(QUERIES):
+            if word == "-v":
+                request.verbose = True
+            request.query = request.query or word
+        else:
+            request.compile.append(word)
+
+    def drop_pair(self, word: str) -> None:
+        value = self.value(word)
+        if word == "-z" and value == "muldefs":
+            self.linker(["--allow-multiple-definition"])
+
+    def input(self, word: str) -> None:
+        request = self.request
+        is_source = self.language not in ("", "none") or word == "-" or word.endswith(SOURCES)
+        if is_source and self.language not in ("", "none"):
+            request.languages[len(request.inputs)] = self.language
+        request.inputs.append(("source" if is_source else "object", word))
+
+    def linker(self, words: list[str]) -> None:
+        self.request.inputs += [("linker", word) for word in words]
+
+
+def link_flags(inputs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Sorts out the linker's own options, which come as single words (-Xlinker) or several (-Wl,a,b)."""
+    out: list[tuple[str, str]] = []
+    skip = ""
+    for kind, word in inputs:
+        if kind != "linker":
+            out.append((kind, word))
+        elif skip:
+            if skip == "-z" and word == "muldefs":
+                out.append(("flag", "--allow-multiple-definition"))
+            skip = ""
+        elif word in LINKER_PAIRED_DROPPED:
+            skip = word
+        elif word == "-zmuldefs":
+            out.append(("flag", "--allow-multiple-definition"))
+        elif word in LINKER_DROPPED or word.startswith(LINKER_DROPPED_STARTS):
+            pass
+        else:
+            out.append(("flag", word))
+    return out

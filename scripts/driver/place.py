@@ -1,0 +1,96 @@
+"""Where things are, and how commands are run.
+
+A compiler runs thousands of times in a build, so this package imports nothing that is slow to load.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+TRIPLE = "wasm32-unknown-linux-musl"
+LLVM = os.environ.get("LLVM_SUFFIX", "-22")
+NOT_FOUND = 127
+
+
+class Fail(Exception):
+    """What goes wrong before a tool of LLVM had a chance to say so."""
+
+
+class Shell:
+    """Whether commands are shown."""
+
+    verbose = False
+
+
+def home() -> str:
+    """The checkout whose build/ and lindfs/ are used."""
+    return os.environ.get("LIND_WASM_ROOT") or ROOT
+
+
+def sysroot() -> str:
+    chosen = os.environ.get("SYSROOT")
+    candidates = [chosen] if chosen else [os.path.join(place, "build", "sysroot") for place in (home(), ROOT)]
+    for candidate in candidates:
+        if os.path.exists(os.path.join(candidate, "lib", "libc.a")):
+            return candidate
+    raise Fail(f"no C library in {candidates[0]}: run `make sysroot`")
+
+
+def built(name: str) -> str:
+    """A program of the runtime itself."""
+    for place in (home(), ROOT):
+        path = os.path.join(place, "target", "release", name)
+        if os.path.exists(path):
+            return path
+    raise Fail(f"target/release/{name} is not built: run `make`")
+
+
+def find(name: str) -> str:
+    for directory in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(directory, name)
+        if os.access(path, os.X_OK):
+            return path
+    raise Fail(f"{name} not found: run scripts/setup.sh")
+
+
+def tool(name: str) -> str:
+    """A tool of LLVM's."""
+    return find(name + LLVM)
+
+
+def compiler_directory() -> str:
+    """Clang's own headers and runtime."""
+    version = LLVM.lstrip("-")
+    path = f"/usr/lib/llvm{LLVM}/lib/clang/{version}"
+    if not os.path.isdir(path):
+        raise Fail(f"no {path}: run scripts/setup.sh")
+    return path
+
+
+def show(command: list[str]) -> None:
+    if Shell.verbose:
+        print(" ".join(quote(word) for word in command), file=sys.stderr, flush=True)
+
+
+def quote(word: str) -> str:
+    plain = word and all(c.isalnum() or c in "@%+=:,./-_" for c in word)
+    return word if plain else "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+def run(command: list[str]) -> int:
+    """Runs a command and returns its status, 128 + n for a signal."""
+    show(command)
+    sys.stdout.flush()
+    pid = os.posix_spawn(command[0], command, os.environ)
+    _, status = os.waitpid(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def become(command: list[str]) -> int:
+    """Runs a command in place of this process."""
+    show(command)
+    sys.stdout.flush()
+    os.execv(command[0], command)

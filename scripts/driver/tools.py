@@ -1,0 +1,55 @@
+"""wasm32-unknown-linux-musl-{ar,nm,strip,ld,...}: LLVM's tools under the names a cross build looks for."""
+
+from __future__ import annotations
+
+from driver import build, place
+from driver.options import Request, expand, link_flags
+
+LLVM_TOOLS = {
+    "ar": "llvm-ar", "ranlib": "llvm-ranlib", "nm": "llvm-nm", "strip": "llvm-strip", "objdump": "llvm-objdump",
+    "objcopy": "llvm-objcopy", "addr2line": "llvm-addr2line", "strings": "llvm-strings", "size": "llvm-size",
+    "c++filt": "llvm-cxxfilt",
+}
+
+
+def main(name: str, words: list[str]) -> int:
+    if name in LLVM_TOOLS:
+        return place.become([place.tool(LLVM_TOOLS[name]), *words])
+    if name == "as":
+        return place.become([place.tool("clang"), *build.compile_flags(False), "-c", "-x", "assembler", *words])
+    return linker(words)
+
+
+def linker(words: list[str]) -> int:
+    """ld: no start files or libraries but those that are named."""
+    words = expand(words)
+    if not words or words[0] in ("-v", "-V", "--version", "--help"):
+        return place.become([place.tool("wasm-ld"), *(words or ["--version"])])
+    request = Request()
+    request.nostdlib = request.nostartfiles = True
+    output = "a.out"
+    inputs: list[tuple[str, str]] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word == "-o" and at < len(words):
+            output = words[at]
+            at += 1
+        elif word in ("-L", "-l") and at < len(words):
+            inputs.append(("flag", word + words[at]))
+            at += 1
+        elif word in ("-r", "--relocatable"):
+            request.partial = True
+        elif word in ("-s", "--strip-all"):
+            request.strip = True
+        else:
+            inputs.append(("linker" if word.startswith("-") or linker_value(words, at) else "object", word))
+    return build.link(request, [word for _, word in link_flags(inputs)], output, cxx=False)
+
+
+def linker_value(words: list[str], at: int) -> bool:
+    """Whether the word before `at` is the value of a dropped option."""
+    from driver.options import LINKER_PAIRED_DROPPED
+
+    return at >= 2 and words[at - 2] in LINKER_PAIRED_DROPPED
