@@ -1,0 +1,137 @@
+//! The command line, parsed and nothing else.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Runs a WebAssembly program in a cage, behind any number of grates.
+///
+/// Name grates first: each starts the next program of the line, and the one nearest to the program sees its system
+/// calls first. A name is tried as given, then with .cwasm and .wasm, then the same in the root's /grates and /bin.
+#[derive(Parser, Debug)]
+#[command(
+    name = "lind-boot",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    subcommand_precedence_over_arg = true,
+    override_usage = "lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot syscalls [--json]",
+    after_help = "Exit status: the program's own; 128+n if signal n ended it; 125 if lind-boot failed; 126 if the program \
+                  cannot be run; 127 if it was not found."
+)]
+pub struct Cli {
+    /// What to do instead of running a program.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// How to run.
+    #[command(flatten)]
+    pub run: Run,
+}
+
+/// What does not run a program.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Compiles a module ahead of time, for this user on this machine
+    Compile(Compile),
+    /// Lists the system calls: which there are, and what is not supported
+    Syscalls(Syscalls),
+}
+
+/// Options of `compile`.
+#[derive(Args, Debug)]
+pub struct Compile {
+    /// The module
+    pub file: PathBuf,
+    /// Where the result goes [default: beside the module]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Options of `syscalls`.
+#[derive(Args, Debug)]
+pub struct Syscalls {
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of a run.
+#[derive(Args, Debug)]
+pub struct Run {
+    /// The guest's root directory [default: $LIND_ROOT, or lindfs of the source tree]
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Sets a variable of the guest's environment, or passes ours on
+    #[arg(short, long, value_name = "NAME[=VALUE]")]
+    pub env: Vec<OsString>,
+    /// The guest's working directory, a path inside the root
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub cwd: OsString,
+    /// At exit prints how often and how long each system call took, per cage and route
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "text", require_equals = true)]
+    pub perf: Option<PerfFormat>,
+    /// When a program traps, prints the functions it was in
+    #[arg(long)]
+    pub backtrace: bool,
+    /// Says what keeps the guest inside, and what else happens at the start
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Refuses to run unless every wall is up
+    #[arg(long)]
+    pub require_confinement: bool,
+    /// The most memory each cage may map, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    pub memory: u64,
+    /// The most file descriptors each cage may have
+    #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(3..=65536))]
+    pub files: u64,
+    /// Same as the command compile
+    #[arg(long, value_name = "FILE.wasm", conflicts_with = "program")]
+    pub precompile: Option<PathBuf>,
+    /// The program, and its arguments
+    #[arg(value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub program: Vec<OsString>,
+}
+
+/// How --perf prints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum PerfFormat {
+    /// A table for people
+    Text,
+    /// For programs
+    Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn arguments_after_the_program_are_its_own() {
+        let cli = Cli::parse_from(["lind-boot", "--cwd", "/tmp", "app", "--root", "x", "-v"]);
+        assert_eq!(cli.run.program, ["app", "--root", "x", "-v"]);
+        assert!(cli.run.root.is_none() && !cli.run.verbose);
+    }
+
+    #[test]
+    fn a_command_is_recognised_only_in_front() {
+        assert!(matches!(Cli::parse_from(["lind-boot", "syscalls", "--json"]).command, Some(Command::Syscalls(_))));
+        let cli = Cli::parse_from(["lind-boot", "app", "syscalls"]);
+        assert!(cli.command.is_none());
+        assert_eq!(cli.run.program, ["app", "syscalls"]);
+    }
+
+    #[test]
+    fn perf_takes_its_format_only_by_equals() {
+        let cli = Cli::parse_from(["lind-boot", "--perf", "app"]);
+        assert_eq!((cli.run.perf, cli.run.program.len()), (Some(PerfFormat::Text), 1));
+        assert_eq!(Cli::parse_from(["lind-boot", "--perf=json", "app"]).run.perf, Some(PerfFormat::Json));
+    }
+}

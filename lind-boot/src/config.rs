@@ -1,0 +1,115 @@
+//! From what was typed to what is done: the root, the environment, the names.
+
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::cli::Run;
+
+/// A run, with everything found.
+pub struct Config {
+    /// The root directory, canonical.
+    pub root: PathBuf,
+    /// envp.
+    pub envp: Vec<CString>,
+    /// argv; the first is the program.
+    pub argv: Vec<CString>,
+    /// The guest's working directory.
+    pub cwd: CString,
+}
+
+impl Config {
+    /// Resolves options.
+    ///
+    /// # Errors
+    /// A root that is not there, a name with a NUL byte.
+    pub fn new(options: &Run) -> Result<Config> {
+        if options.program.is_empty() {
+            bail!("no program named (try --help)");
+        }
+        let argv = options.program.iter().map(c_string).collect::<Result<_>>()?;
+        Ok(Config { root: root(options)?, envp: environment(&options.env)?, argv, cwd: c_string(&options.cwd)? })
+    }
+}
+
+fn root(options: &Run) -> Result<PathBuf> {
+    let named = options.root.clone().or_else(|| std::env::var_os("LIND_ROOT").map(PathBuf::from));
+    let root = match named {
+        Some(root) => root,
+        None => default_root().context("no root directory: pass --root DIR or set LIND_ROOT")?,
+    };
+    let found = root.canonicalize().with_context(|| format!("root directory {}", root.display()))?;
+    if found.is_dir() { Ok(found) } else { bail!("root directory {}: not a directory", root.display()) }
+}
+
+/// lindfs of the checkout that holds this program.
+fn default_root() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    program.ancestors().skip(1).map(|folder| folder.join("lindfs")).find(|folder| folder.is_dir())
+}
+
+/// The guest's environment is what was named, and nothing else.
+fn environment(named: &[OsString]) -> Result<Vec<CString>> {
+    let mut envp: Vec<CString> = Vec::new();
+    for entry in named {
+        let bytes = entry.as_bytes();
+        let name = bytes.split(|&b| b == b'=').next().unwrap_or_default();
+        if name.is_empty() {
+            bail!("--env {}: no variable name", entry.to_string_lossy());
+        }
+        let full = if bytes.contains(&b'=') {
+            bytes.to_vec()
+        } else {
+            // As docker has it: without a value ours is passed on, and nothing if we have none.
+            let Some(value) = std::env::var_os(OsString::from_vec(name.to_vec())) else { continue };
+            [name, b"=", value.as_bytes()].concat()
+        };
+        envp.retain(|old| old.as_bytes().split(|&b| b == b'=').next() != Some(name));
+        envp.push(CString::new(full).with_context(|| format!("--env {}", entry.to_string_lossy()))?);
+    }
+    Ok(envp)
+}
+
+fn c_string(text: &OsString) -> Result<CString> {
+    CString::new(text.as_bytes()).with_context(|| text.to_string_lossy().into_owned())
+}
+
+/// Refuses a root that holds what guests must not write: the key and the cache of compiled code.
+///
+/// # Errors
+/// Names the directory.
+pub fn check_private(root: &Path, private: &[PathBuf]) -> Result<()> {
+    for directory in private {
+        let place = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+        if place.starts_with(root) {
+            bail!(
+                "the root {} contains {}, where the key and cache of compiled code are: a guest could forge programs. \
+                 Choose another root, or set XDG_DATA_HOME and XDG_CACHE_HOME",
+                root.display(),
+                place.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_variables_replace_earlier_ones() {
+        let envp = environment(&["A=1".into(), "B=2".into(), "A=3=4".into()]).unwrap();
+        assert_eq!(envp, [c"B=2".to_owned(), c"A=3=4".to_owned()]);
+        assert!(environment(&["=x".into()]).is_err());
+    }
+
+    #[test]
+    fn a_root_around_the_key_is_refused() {
+        let private = [PathBuf::from("/nowhere/home/.local/share/lind")];
+        assert!(check_private(Path::new("/nowhere/home"), &private).is_err());
+        assert!(check_private(Path::new("/nowhere/home2"), &private).is_ok());
+    }
+}

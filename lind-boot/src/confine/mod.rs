@@ -1,0 +1,123 @@
+//! The walls around this process, put up before any guest code runs.
+//!
+//! Guests are kept apart by the engine and the kernel crate. These walls stand behind those: should a guest break
+//! out of its memory, the process it then controls has no files but those of the guest's root and the code cache, no
+//! privileges worth having, and few system calls.
+
+mod files;
+mod seccomp;
+
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use lind_kernel::root::Walls;
+use rustix::thread::CapabilitySet;
+
+pub use seccomp::filter;
+
+/// Which walls are up, for `--verbose` and `--require-confinement`.
+#[derive(Debug)]
+pub struct Report {
+    /// How guest paths are confined.
+    pub root: &'static str,
+    /// Landlock.
+    pub landlock: Result<(), String>,
+    /// seccomp.
+    pub seccomp: Result<(), String>,
+    /// Capabilities.
+    pub capabilities: Result<(), String>,
+}
+
+impl Report {
+    /// One line.
+    pub fn line(&self) -> String {
+        let state = |wall: &Result<(), String>| match wall {
+            Ok(()) => "on".to_owned(),
+            Err(why) => format!("OFF ({why})"),
+        };
+        format!(
+            "walls: root by {}, landlock {}, seccomp {}, capabilities dropped {}",
+            self.root,
+            state(&self.landlock),
+            state(&self.seccomp),
+            state(&self.capabilities)
+        )
+    }
+
+    /// Fails unless every wall is up.
+    ///
+    /// # Errors
+    /// Names those that are not.
+    pub fn require_all(&self) -> Result<()> {
+        let walls = [("landlock", &self.landlock), ("seccomp", &self.seccomp), ("capabilities", &self.capabilities)];
+        let missing: Vec<_> =
+            walls.iter().filter_map(|(name, wall)| wall.as_ref().err().map(|why| format!("{name} ({why})"))).collect();
+        if missing.is_empty() { Ok(()) } else { bail!("--require-confinement: not up: {}", missing.join(", ")) }
+    }
+}
+
+/// Makes `root` this process's root directory if it may, directly or in a user namespace of its own. Otherwise the
+/// kernel crate confines every look-up by itself.
+pub fn change_root(root: &Path) -> (Walls, &'static str) {
+    if enter(root).is_ok() {
+        return (Walls::Chroot, "chroot");
+    }
+    if own_namespace().is_ok() && enter(root).is_ok() {
+        return (Walls::Chroot, "chroot in a user namespace");
+    }
+    (Walls::Openat2, "openat2")
+}
+
+fn enter(root: &Path) -> rustix::io::Result<()> {
+    rustix::process::chroot(root)?;
+    rustix::process::chdir("/")
+}
+
+/// A user namespace in which only our own ids exist, so that files keep their owners.
+fn own_namespace() -> Result<()> {
+    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    #[allow(deprecated, reason = "unsafe is meant for CLONE_FILES; a user namespace shares nothing with other threads")]
+    rustix::thread::unshare(rustix::thread::UnshareFlags::NEWUSER)?;
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1", uid = uid.as_raw()))?;
+    std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1", gid = gid.as_raw()))?;
+    Ok(())
+}
+
+/// Puts up the other walls. Nothing is opened by path outside `root` and `cache` afterwards.
+pub fn confine(how: &'static str, root: BorrowedFd<'_>, cache: Option<BorrowedFd<'_>>) -> Report {
+    let text = |error: anyhow::Error| format!("{error:#}");
+    let landlock = files::restrict(root, cache).map_err(text);
+    let capabilities = drop_capabilities().map_err(text);
+    let seccomp = filter().and_then(|filter| seccompiler::apply_filter(&filter).context("cannot install the filter")).map_err(text);
+    Report { root: how, landlock, seccomp, capabilities }
+}
+
+/// Keeps what owning files takes, so that a guest of root can use files as root inside its own root directory, and
+/// nothing that reaches beyond files.
+fn drop_capabilities() -> Result<()> {
+    let keep = CapabilitySet::CHOWN
+        | CapabilitySet::DAC_OVERRIDE
+        | CapabilitySet::DAC_READ_SEARCH
+        | CapabilitySet::FOWNER
+        | CapabilitySet::FSETID
+        | CapabilitySet::NET_BIND_SERVICE;
+    let mut sets = rustix::thread::capabilities(None)?;
+    sets.effective &= keep;
+    sets.permitted &= keep;
+    sets.inheritable = CapabilitySet::empty();
+    rustix::thread::set_capabilities(None, sets)?;
+    Ok(())
+}
+
+/// Opens a directory to start from.
+///
+/// # Errors
+/// What the host says.
+pub fn open_directory(path: &Path) -> Result<std::os::fd::OwnedFd> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(path, flags, Mode::empty()).with_context(|| path.display().to_string())?;
+    Ok(fd)
+}

@@ -1,0 +1,120 @@
+//! Running a program: from options to an exit status.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use lind_engine::{CodeStore, Engine};
+use lind_kernel::cage::{self, Limits, Program, Status};
+use lind_kernel::engine::LoadError;
+use lind_kernel::root::Root;
+use lind_kernel::{Errno, Kernel};
+
+use crate::cli::Run;
+use crate::config::{Config, check_private};
+use crate::confine;
+
+/// Why nothing ran, and the exit status that says so.
+pub struct Failure {
+    /// For stderr.
+    pub reason: anyhow::Error,
+    /// Our exit status.
+    pub status: u8,
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(reason: anyhow::Error) -> Failure {
+        Failure { reason, status: crate::FAILED }
+    }
+}
+
+impl From<LoadError> for Failure {
+    /// As in shells: 127 for what was not found, 126 for what cannot be run.
+    fn from(error: LoadError) -> Failure {
+        let status = match error.errno {
+            Errno::ENOENT => 127,
+            Errno::ENOMEM | Errno::EAGAIN => crate::FAILED,
+            _ => 126,
+        };
+        Failure { reason: anyhow!(error.reason), status }
+    }
+}
+
+/// Compiles a module for this machine.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn compile(file: &Path, output: Option<&Path>) -> Result<(), Failure> {
+    let engine = Engine::new(CodeStore::open()?, false)?;
+    let path = engine.precompile(file, output)?;
+    println!("OK: {}", path.display());
+    Ok(())
+}
+
+/// Runs a program and waits for its end. Returns its exit status as a shell would report it.
+///
+/// # Errors
+/// When it could not be started.
+pub fn run(options: &Run) -> Result<u8, Failure> {
+    let config = Config::new(options)?;
+    let store = CodeStore::open()?;
+    check_private(&config.root, &store.private)?;
+    let cache = store.cache.as_ref().map(|cache| cache.try_clone()).transpose().context("cannot share the code cache")?;
+    let engine = Engine::new(store, options.backtrace)?;
+
+    let kernel = confined_kernel(options, &config, cache.as_ref().map(AsFd::as_fd))?;
+    kernel.attach(Box::new(engine));
+    let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
+    let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp };
+    let first = cage::boot(&kernel, &config.cwd, program)?;
+    let status = first.wait_end();
+    if options.verbose {
+        describe_end(status);
+    }
+    Ok(status.shell_code())
+}
+
+/// Puts up the walls and makes the kernel behind them.
+fn confined_kernel(
+    options: &Run,
+    config: &Config,
+    cache: Option<std::os::fd::BorrowedFd<'_>>,
+) -> Result<std::sync::Arc<Kernel>, Failure> {
+    let limits = Limits {
+        files: (options.files, options.files.max(4096)),
+        memory: (options.memory << 20, options.memory << 20),
+        ..Limits::default()
+    };
+    raise_file_limit();
+    // Each cage has an umask of its own, applied by the kernel.
+    rustix::process::umask(rustix::fs::Mode::empty());
+    let directory = confine::open_directory(&config.root).context("root directory")?;
+    let (walls, how) = confine::change_root(&config.root);
+    let report = confine::confine(how, directory.as_fd(), cache);
+    if options.verbose {
+        eprintln!("lind-boot: root {}, {}", config.root.display(), report.line());
+    }
+    if options.require_confinement {
+        report.require_all()?;
+    }
+    Ok(Kernel::new(Root::new(directory, walls), limits))
+}
+
+/// Guests have limits of their own; all of them share ours.
+fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+fn describe_end(status: Status) {
+    match status {
+        Status::Exited(code) => eprintln!("lind-boot: exited with status {code}"),
+        Status::Signaled { signal, .. } => eprintln!("lind-boot: ended by signal {signal}"),
+    }
+}
+
+/// Ends this process at once, whatever guest threads still run.
+pub fn leave(status: u8) -> ! {
+    std::process::exit(i32::from(status))
+}
