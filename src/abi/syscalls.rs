@@ -53,6 +53,11 @@ implemented {
     /// O_TMPFILE and O_PATH behave as the host's file system has them.
     2    fs       open(path: Path, flags: OpenFlags, mode: Mode) -> NewFd;
     3    fs       close(fd: Fd) -> ();
+    /// Guest memory is never executable: PROT_EXEC is accepted and has no effect. Huge pages are refused.
+    9    memory   mmap(addr: Addr, len: Len, prot: Prot, flags: MapFlags, fd: Fd, offset: Off) -> Addr;
+    10   memory   mprotect(addr: Addr, len: Len, prot: Prot) -> ();
+    11   memory   munmap(addr: Addr, len: Len) -> ();
+    12   memory   brk(addr: Addr) -> Addr;
     17   fs       pread64(fd: Fd, buf: Out<u8>, len: Len, offset: Off) -> usize;
     18   fs       pwrite64(fd: Fd, buf: In<u8>, len: Len, offset: Off) -> usize;
     39   process  getpid() -> Pid;
@@ -89,11 +94,6 @@ missing {
     6    fs       lstat(path: Path, buf: Out<Stat>) -> ();
     7    wait     poll(fds: InOut<Pollfd>, nfds: Len, timeout: i32) -> usize;
     8    fs       lseek(fd: Fd, offset: Off, whence: Whence) -> Off;
-    /// Guest memory is never executable: PROT_EXEC is accepted and has no effect. Huge pages are refused.
-    9    memory   mmap(addr: Addr, len: Len, prot: Prot, flags: MapFlags, fd: Fd, offset: Off) -> Addr;
-    10   memory   mprotect(addr: Addr, len: Len, prot: Prot) -> ();
-    11   memory   munmap(addr: Addr, len: Len) -> ();
-    12   memory   brk(addr: Addr) -> Addr;
     /// Dispositions are kept; handlers do not run yet.
     13   signal   rt_sigaction(sig: Signal, act: In<Sigaction>, old: Out<Sigaction>, size: Len) -> ();
     14   signal   rt_sigprocmask(how: SigmaskHow, set: In<Sigset>, old: Out<Sigset>, size: Len) -> ();

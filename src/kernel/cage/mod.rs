@@ -33,6 +33,8 @@ pub struct Limits {
     pub files: (u64, u64),
     /// RLIMIT_AS in bytes, soft and hard: at most the 4 GiB a cage can address.
     pub memory: (u64, u64),
+    /// RLIMIT_DATA in bytes, soft and hard: bounds the heap of brk(2).
+    pub data: (u64, u64),
     /// RLIMIT_STACK in bytes, soft and hard. The main stack has 8 MiB whatever this says.
     pub stack: (u64, u64),
     /// RLIMIT_FSIZE in bytes.
@@ -46,6 +48,7 @@ impl Default for Limits {
         Limits {
             files: (1024, 4096),
             memory: (1 << 32, 1 << 32),
+            data: (u64::MAX, u64::MAX),
             stack: (8 << 20, 8 << 20),
             file_size: (u64::MAX, u64::MAX),
             cages: 4096,

@@ -60,12 +60,6 @@ impl HostRange<'_> {
         self.start.cast()
     }
 
-    /// The same as a number, for raw host calls.
-    #[inline]
-    pub fn addr(&self) -> usize {
-        self.start as usize
-    }
-
     /// Bytes in the range.
     pub fn len(&self) -> usize {
         self.len
@@ -255,6 +249,22 @@ impl GuestMemory {
         self.map(start, len, prot, flags, file.as_raw_fd(), offset)
     }
 
+    /// Whether the host would map a file so: maps it at an address of the host's choosing and drops it again.
+    pub fn try_map_file(&self, len: u64, prot: c_int, shared: bool, file: BorrowedFd<'_>, offset: u64) -> Result<()> {
+        let offset = i64::try_from(offset).map_err(|_| Errno::EOVERFLOW)?;
+        let len = usize::try_from(len).map_err(|_| Errno::ENOMEM)?;
+        let flags = if shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE } | libc::MAP_NORESERVE;
+        // SAFETY: without MAP_FIXED nothing that exists is touched, and what is unmapped is the mapping just made.
+        unsafe {
+            let start = libc::mmap(ptr::null_mut(), len, data_only(prot), flags, file.as_raw_fd(), offset);
+            if start == libc::MAP_FAILED {
+                return Err(last_error());
+            }
+            libc::munmap(start, len);
+        }
+        Ok(())
+    }
+
     /// Drops what is mapped and returns the pages to the reservation.
     pub fn unmap(&self, start: u64, len: u64) -> Result<()> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -331,10 +341,10 @@ impl GuestMemory {
 
     fn map(&self, start: u64, len: u64, prot: c_int, flags: c_int, file: c_int, offset: i64) -> Result<()> {
         let pages = self.pages(start, len)?;
+        // NORESERVE: what a guest may map is bounded by its own limit, not by the host's guess of what will be used.
+        let flags = flags | libc::MAP_FIXED | libc::MAP_NORESERVE;
         // SAFETY: MAP_FIXED replaces pages of the reservation only (`pages` checked that), and nothing holds references into them.
-        let mapped = unsafe {
-            libc::mmap(pages.as_ptr(), pages.len, data_only(prot), flags | libc::MAP_FIXED, file, offset)
-        };
+        let mapped = unsafe { libc::mmap(pages.as_ptr(), pages.len, data_only(prot), flags, file, offset) };
         if mapped == libc::MAP_FAILED { Err(last_error()) } else { Ok(()) }
     }
 

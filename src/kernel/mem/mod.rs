@@ -1,14 +1,17 @@
 //! Guest memory: the mapping, the map of what is in it, and the doors through which the kernel touches it.
 
 mod guest;
+mod layout;
+mod mapping;
 mod user;
 mod vmmap;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use guest::{Fault, GuestMemory, HostRange, PAGE, Pod, install_fault_handler};
+pub use mapping::{Content, Place};
 pub use user::PathBytes;
-pub use vmmap::Vmmap;
+pub use vmmap::{OnFork, Region, Use, Vmmap};
 
 use lind_abi::Result;
 
@@ -18,6 +21,8 @@ pub mod space {
     pub const FIRST: u64 = 1 << 16;
     /// One past the highest address that is ever mapped.
     pub const END: u64 = 0xffff_0000;
+    /// One past the highest address there is: what would be TASK_SIZE.
+    pub const LIMIT: u64 = 1 << 32;
     /// The size of the main stack.
     pub const STACK: u64 = 8 << 20;
     /// What stays unmapped below every stack the engine makes.
@@ -45,4 +50,9 @@ impl Memory {
     pub fn map(&self) -> MutexGuard<'_, Vmmap> {
         self.map.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The end of the page that `addr` lies in or ends. None beyond 2^64.
+pub(crate) fn page_up(addr: u64) -> Option<u64> {
+    addr.checked_next_multiple_of(PAGE)
 }

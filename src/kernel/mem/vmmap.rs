@@ -1,18 +1,272 @@
 //! The map of an address space: which pages are mapped, how, and from what.
+//!
+//! A plain data structure: it makes no host call. [`Memory`](super::Memory) changes it together with the host, under
+//! one lock. Addresses are guest addresses and multiples of the page size. Regions never overlap, and
+//! neighbours that could be one region are one, so that the number of regions bounds the host's mappings.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use lind_abi::{Errno, Result};
+
+use super::{PAGE, space};
+
+/// The most regions of one cage. The host's vm.max_map_count (65530 by default) is shared by all cages.
+pub const MAX_REGIONS: usize = 16384;
+
+/// What a region is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Use {
+    /// The program's data.
+    Data,
+    /// What brk(2) has grown.
+    Heap,
+    /// The main stack.
+    Stack,
+    /// A stack that the engine made for a grate's worker.
+    Worker,
+    /// Stays unmapped on the host, and no search takes it: what lies below a stack.
+    Guard,
+    /// What the guest mapped.
+    Mapping,
+}
+
+/// What fork makes of a region: madvise(2) MADV_DONTFORK and MADV_WIPEONFORK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnFork {
+    /// The child gets a copy, or shares it if it is shared.
+    Keep,
+    /// The child has nothing there.
+    Omit,
+    /// The child has zeroes there.
+    Wipe,
+}
+
+/// How the pages of a range are mapped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Region {
+    /// PROT_READ, PROT_WRITE, PROT_EXEC as the guest asked for them.
+    pub prot: u32,
+    /// MAP_SHARED.
+    pub shared: bool,
+    /// Mapped from a file.
+    pub file: bool,
+    /// What it is for.
+    pub usage: Use,
+    /// What fork makes of it.
+    pub on_fork: OnFork,
+    /// Tells mappings of files and shared memory apart: equal for pages that lie next to each other in one of
+    /// them. 0 for private zeroed memory.
+    source: u64,
+}
+
+impl Region {
+    /// Private zeroed memory.
+    pub fn private(prot: u32, usage: Use) -> Region {
+        Region { prot, shared: false, file: false, usage, on_fork: OnFork::Keep, source: 0 }
+    }
+}
 
 /// What is mapped where.
 pub struct Vmmap {
+    /// By start; the value has the end.
+    regions: BTreeMap<u64, (u64, Region)>,
+    /// Where anything may be mapped.
+    space: Range<u64>,
+    mapped: u64,
     limit: u64,
+    last_source: u64,
+    /// Where the heap begins, and the program break.
+    pub brk: Range<u64>,
 }
 
 impl Vmmap {
     /// An empty map that may hold `limit` bytes.
     pub fn new(limit: u64) -> Vmmap {
-        Vmmap { limit }
+        Vmmap::within(space::FIRST..space::END, limit)
     }
 
-    /// The bytes that may be mapped.
+    fn within(space: Range<u64>, limit: u64) -> Vmmap {
+        Vmmap { regions: BTreeMap::new(), brk: space.start..space.start, space, mapped: 0, limit, last_source: 0 }
+    }
+
+    /// The bytes that may be mapped: RLIMIT_AS.
     pub fn limit(&self) -> u64 {
         self.limit
     }
+
+    /// Changes the limit. What is mapped stays, even beyond it.
+    pub fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
+    }
+
+    /// The bytes that are mapped.
+    pub fn mapped(&self) -> u64 {
+        self.mapped
+    }
+
+    /// How many regions there are.
+    pub fn len(&self) -> usize {
+        self.regions.len()
+    }
+
+    /// Whether nothing is mapped.
+    pub fn is_empty(&self) -> bool {
+        self.regions.is_empty()
+    }
+
+    /// All regions, ascending.
+    pub fn regions(&self) -> impl DoubleEndedIterator<Item = (Range<u64>, &Region)> {
+        self.regions.iter().map(|(&start, (end, region))| (start..*end, region))
+    }
+
+    /// The parts of regions that lie in `range`, ascending.
+    pub fn parts(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, &Region)> {
+        let first = self.at(range.start).map_or(range.start, |(found, _)| found.start);
+        // A reversed range would panic; it has no parts.
+        let last = range.end.max(first);
+        let clip = move |(start, end): (u64, u64)| start.max(range.start)..end.min(range.end);
+        self.regions.range(first..last).map(move |(&start, (end, region))| (clip((start, *end)), region))
+    }
+
+    /// The region that holds `addr`, with its extent.
+    pub fn at(&self, addr: u64) -> Option<(Range<u64>, &Region)> {
+        let (&start, (end, region)) = self.regions.range(..=addr).next_back()?;
+        (addr < *end).then_some((start..*end, region))
+    }
+
+    /// Whether no page of `range` is mapped.
+    pub fn is_free(&self, range: Range<u64>) -> bool {
+        self.parts(range).next().is_none()
+    }
+
+    /// Whether every page of `range` is mapped.
+    pub fn covers(&self, range: Range<u64>) -> bool {
+        self.parts(range.clone()).map(|(part, _)| part.end - part.start).sum::<u64>() == range.end - range.start
+    }
+
+    /// A new mapping of a file or of shared memory.
+    pub fn backed(&mut self, prot: u32, shared: bool, file: bool) -> Region {
+        self.last_source += 1;
+        Region { shared, file, source: self.last_source, ..Region::private(prot, Use::Mapping) }
+    }
+
+    /// Whether mapping `range` anew stays within the limits.
+    ///
+    /// # Errors
+    /// ENOMEM.
+    pub fn check_room(&self, range: Range<u64>) -> Result<()> {
+        let replaced: u64 = self.parts(range.clone()).map(|(part, region)| counted(&part, region)).sum();
+        let total = self.mapped - replaced + (range.end - range.start);
+        // The new region, and one more where it splits an old one.
+        if total > self.limit || self.len() + 2 > MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
+    }
+
+    /// Whether taking `range` out, or changing it, makes too many regions.
+    ///
+    /// # Errors
+    /// ENOMEM.
+    pub fn check_split(&self, range: Range<u64>) -> Result<()> {
+        let inside = |addr: u64| self.at(addr).is_some_and(|(found, _)| found.start < addr);
+        let splits = usize::from(inside(range.start)) + usize::from(inside(range.end));
+        if splits > 0 && self.len() + splits > MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
+    }
+
+    /// Takes `len` free bytes for `region`: at `hint` if they are free there, else as high as possible.
+    ///
+    /// # Errors
+    /// ENOMEM.
+    pub fn claim(&mut self, len: u64, hint: u64, region: Region) -> Result<u64> {
+        let fits = |start: u64| start >= self.space.start && start <= self.space.end.saturating_sub(len);
+        let start = if hint != 0 && fits(hint) && self.is_free(hint..hint + len) {
+            hint
+        } else {
+            self.highest_gap(len).ok_or(Errno::ENOMEM)?
+        };
+        self.check_room(start..start + len)?;
+        self.insert(start..start + len, region);
+        Ok(start)
+    }
+
+    fn highest_gap(&self, len: u64) -> Option<u64> {
+        let mut end = self.space.end;
+        for (range, _) in self.regions().rev() {
+            if end - range.end >= len {
+                return Some(end - len);
+            }
+            end = range.start;
+        }
+        (end.checked_sub(self.space.start)? >= len).then(|| end - len)
+    }
+
+    /// Maps `range`, replacing what was there.
+    pub fn map(&mut self, range: Range<u64>, region: Region) {
+        self.carve(range.clone());
+        self.insert(range, region);
+    }
+
+    /// Unmaps `range`.
+    pub fn unmap(&mut self, range: Range<u64>) {
+        self.carve(range);
+    }
+
+    /// Changes the regions of `range`.
+    pub fn update(&mut self, range: Range<u64>, change: impl Fn(&mut Region)) {
+        for (part, mut region) in self.carve(range) {
+            change(&mut region);
+            self.insert(part, region);
+        }
+    }
+
+    /// Forgets everything but the limit.
+    pub fn clear(&mut self) {
+        *self = Vmmap::within(self.space.clone(), self.limit);
+    }
+
+    /// Takes the pages of `range` out of the map and returns what they were; regions that reach beyond are cut.
+    fn carve(&mut self, range: Range<u64>) -> Vec<(Range<u64>, Region)> {
+        let parts: Vec<_> = self.parts(range).map(|(part, region)| (part, *region)).collect();
+        for (part, region) in &parts {
+            let (whole, _) = self.at(part.start).expect("a part lies in a region");
+            self.regions.remove(&whole.start);
+            if whole.start < part.start {
+                self.regions.insert(whole.start, (part.start, *region));
+            }
+            if part.end < whole.end {
+                self.regions.insert(part.end, (whole.end, *region));
+            }
+            self.mapped -= counted(part, region);
+        }
+        parts
+    }
+
+    /// Adds a region where nothing is, and joins it with neighbours that are alike.
+    fn insert(&mut self, range: Range<u64>, region: Region) {
+        debug_assert!(range.start < range.end && range.start.is_multiple_of(PAGE) && range.end.is_multiple_of(PAGE));
+        debug_assert!(self.is_free(range.clone()));
+        self.mapped += counted(&range, &region);
+        let Range { mut start, mut end } = range;
+        if let Some((&before, &(before_end, other))) = self.regions.range(..start).next_back()
+            && before_end == start
+            && other == region
+        {
+            self.regions.remove(&before);
+            start = before;
+        }
+        if let Some(&(after_end, other)) = self.regions.get(&end)
+            && other == region
+        {
+            self.regions.remove(&end);
+            end = after_end;
+        }
+        self.regions.insert(start, (end, region));
+    }
 }
+
+/// The bytes that count against the limit.
+fn counted(range: &Range<u64>, region: &Region) -> u64 {
+    if region.usage == Use::Guard { 0 } else { range.end - range.start }
+}
+
+#[cfg(test)]
+mod tests;

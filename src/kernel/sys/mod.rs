@@ -4,5 +4,6 @@
 //! belongs to an object (a file, a cage, a memory map). Functions take exactly the row's arguments.
 
 pub(crate) mod fs;
+pub(crate) mod memory;
 pub(crate) mod process;
 pub(crate) mod threei;

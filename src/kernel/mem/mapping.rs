@@ -1,0 +1,182 @@
+//! Changing what is mapped: the map and the host together, under the map's lock.
+//!
+//! Lengths and addresses are multiples of the page size and lie in [`space`]; the system calls see to that. When a
+//! host call fails, what it may have touched is unmapped again or put back, and the map says so.
+
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+
+use lind_abi::{Errno, Result};
+
+use super::vmmap::{OnFork, Region, Use, Vmmap};
+use super::{Memory, page_up, space};
+
+/// Where a mapping goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Anywhere, preferably here unless 0.
+    Hint(u64),
+    /// Here, replacing what is there.
+    Fixed(u64),
+    /// Here, EEXIST if anything is there.
+    FixedNoReplace(u64),
+}
+
+/// What is to be mapped.
+#[derive(Clone, Copy)]
+pub enum Content<'f> {
+    /// Zeroes.
+    Zero,
+    /// A host file, from an offset.
+    File(BorrowedFd<'f>, u64),
+}
+
+impl Memory {
+    /// Maps `len` bytes and returns where.
+    ///
+    /// # Errors
+    /// ENOMEM, EEXIST, and what the host says about the file.
+    pub fn map_pages(&self, place: Place, len: u64, prot: u32, shared: bool, content: Content<'_>) -> Result<u64> {
+        if let Content::File(file, offset) = content {
+            // A failure of the real call below may leave the range unmapped on older hosts; this one costs nothing.
+            self.guest.try_map_file(len, host_prot(prot), shared, file, offset)?;
+        }
+        let mut map = self.map();
+        let region = match content {
+            Content::Zero if !shared => Region::private(prot, Use::Mapping),
+            _ => map.backed(prot, shared, matches!(content, Content::File(..))),
+        };
+        let start = match place {
+            Place::Hint(hint) => map.claim(len, hint, region)?,
+            Place::FixedNoReplace(start) if !map.is_free(start..start + len) => return Err(Errno::EEXIST),
+            Place::Fixed(start) | Place::FixedNoReplace(start) => {
+                map.check_room(start..start + len)?;
+                start
+            }
+        };
+        let range = start..start + len;
+        let prot = host_prot(prot);
+        let mapped = match content {
+            Content::Zero if shared => self.guest.map_anonymous_shared(start, len, prot),
+            Content::Zero => self.guest.map_anonymous(start, len, prot),
+            Content::File(file, offset) => self.guest.map_file(start, len, prot, shared, file, offset),
+        };
+        match mapped {
+            Ok(()) => map.map(range, region),
+            Err(errno) => {
+                self.unmap_locked(&mut map, range);
+                return Err(errno);
+            }
+        }
+        Ok(start)
+    }
+
+    /// Unmaps a range, whatever is in it.
+    ///
+    /// # Errors
+    /// ENOMEM when that would make too many regions.
+    pub fn unmap_pages(&self, range: Range<u64>) -> Result<()> {
+        let mut map = self.map();
+        map.check_split(range.clone())?;
+        self.guest.unmap(range.start, range.end - range.start)?;
+        map.unmap(range);
+        Ok(())
+    }
+
+    /// Changes the protection of a range, up to the first page that is not mapped.
+    ///
+    /// # Errors
+    /// ENOMEM for such a page, EACCES for what the host refuses; pages before are changed, as Linux has it.
+    pub fn protect_pages(&self, range: Range<u64>, prot: u32) -> Result<()> {
+        let mut map = self.map();
+        map.check_split(range.clone())?;
+        let parts: Vec<_> = map.parts(range.clone()).map(|(part, region)| (part, *region)).collect();
+        let mut end = range.start;
+        for (part, region) in parts {
+            if part.start != end || region.usage == Use::Guard {
+                return Err(Errno::ENOMEM);
+            }
+            end = part.end;
+            let len = part.end - part.start;
+            if let Err(errno) = self.guest.protect(part.start, len, host_prot(prot)) {
+                let _ = self.guest.protect(part.start, len, host_prot(region.prot));
+                return Err(errno);
+            }
+            map.update(part, |region| region.prot = prot);
+        }
+        if end == range.end { Ok(()) } else { Err(Errno::ENOMEM) }
+    }
+
+    /// Moves the program break to `to` if that is possible, and returns where it then is. `data_limit` is RLIMIT_DATA.
+    pub fn set_break(&self, to: u64, data_limit: u64) -> u64 {
+        let mut map = self.map();
+        let Range { start, end: old } = map.brk.clone();
+        let grown = page_up(to).filter(|&end| end <= space::END);
+        let Some(new_end) = grown.filter(|_| to >= start && to - start <= data_limit) else { return old };
+        let old_end = page_up(old).unwrap_or(old);
+        let changed = if new_end > old_end {
+            self.grow_heap(&mut map, old_end..new_end)
+        } else if new_end < old_end {
+            map.check_split(new_end..old_end).and_then(|()| {
+                self.guest.unmap(new_end, old_end - new_end)?;
+                map.unmap(new_end..old_end);
+                Ok(())
+            })
+        } else {
+            Ok(())
+        };
+        if changed.is_ok() {
+            map.brk.end = to;
+        }
+        map.brk.end
+    }
+
+    fn grow_heap(&self, map: &mut Vmmap, range: Range<u64>) -> Result<()> {
+        if !map.is_free(range.clone()) {
+            return Err(Errno::ENOMEM);
+        }
+        self.map_private(map, range, Region::private(3, Use::Heap))
+    }
+
+    /// Maps zeroed private pages where nothing is.
+    pub(super) fn map_private(&self, map: &mut Vmmap, range: Range<u64>, region: Region) -> Result<()> {
+        map.check_room(range.clone())?;
+        let mapped = self.guest.map_anonymous(range.start, range.end - range.start, host_prot(region.prot));
+        match mapped {
+            Ok(()) => map.map(range, region),
+            Err(_) => self.unmap_locked(map, range),
+        }
+        mapped
+    }
+
+    /// After a failed host call: makes sure that the range is reserved, empty, and known to be so. If even that fails the
+    /// host has changed nothing.
+    pub(super) fn unmap_locked(&self, map: &mut Vmmap, range: Range<u64>) {
+        if self.guest.unmap(range.start, range.end - range.start).is_ok() {
+            map.unmap(range);
+        }
+    }
+
+    /// Sets what fork makes of a range. ENOMEM where something in it is not mapped.
+    ///
+    /// # Errors
+    /// ENOMEM; EINVAL for wiping what is not private zeroed memory.
+    pub fn set_on_fork(&self, range: Range<u64>, on_fork: OnFork) -> Result<()> {
+        let mut map = self.map();
+        map.check_split(range.clone())?;
+        if on_fork == OnFork::Wipe && map.parts(range.clone()).any(|(_, region)| region.shared || region.file) {
+            return Err(Errno::EINVAL);
+        }
+        map.update(range.clone(), |region| region.on_fork = on_fork);
+        if map.covers(range) { Ok(()) } else { Err(Errno::ENOMEM) }
+    }
+}
+
+/// The protection the host gets; guest code is never executed from guest memory.
+pub(super) fn host_prot(prot: u32) -> i32 {
+    i32::try_from(prot & 7).expect("three bits")
+}
+
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! The map and the host stay one: what the map says is mapped can be touched, and nothing else.
+
+use std::os::fd::AsFd;
+
+use super::*;
+use crate::mem::{PAGE, install_fault_handler};
+
+const RW: u32 = 3;
+
+fn memory() -> Memory {
+    install_fault_handler(None);
+    Memory::new(1 << 32).unwrap()
+}
+
+/// What the host says about one page: writable, readable or neither.
+fn host_has(memory: &Memory, addr: u64) -> u32 {
+    let mut byte = [0];
+    match (memory.guest.read(addr, &mut byte), memory.guest.write(addr, &byte)) {
+        (Ok(()), Ok(())) => 3,
+        (Ok(()), Err(_)) => 1,
+        _ => 0,
+    }
+}
+
+fn agrees(memory: &Memory, range: Range<u64>) {
+    let map = memory.map();
+    for addr in range.step_by(usize::try_from(PAGE).unwrap()) {
+        let said = map.at(addr).map_or(0, |(_, region)| region.prot & 3);
+        assert_eq!(host_has(memory, addr), said, "page {addr:#x}");
+    }
+}
+
+#[test]
+fn a_program_gets_data_heap_and_a_guarded_stack() {
+    let memory = memory();
+    let top = memory.load_layout(0x2_3456).unwrap();
+    assert_eq!(top, space::END);
+    assert_eq!(host_has(&memory, top - 1), 3);
+    assert_eq!(host_has(&memory, top), 0);
+    assert_eq!(host_has(&memory, top - space::STACK), 3);
+    assert_eq!(host_has(&memory, top - space::STACK - 1), 0);
+    assert_eq!(host_has(&memory, space::FIRST), 3);
+    assert_eq!(host_has(&memory, space::FIRST - 1), 0);
+    assert_eq!(host_has(&memory, 0x2_3fff), 3);
+    assert_eq!(host_has(&memory, 0x2_4000), 0);
+    assert_eq!(memory.set_break(0, u64::MAX), 0x2_4000);
+    assert_eq!(memory.set_break(0x2_6001, u64::MAX), 0x2_6001);
+    assert_eq!(host_has(&memory, 0x2_6fff), 3);
+    assert_eq!(memory.set_break(0x2_5000, u64::MAX), 0x2_5000);
+    assert_eq!(host_has(&memory, 0x2_5000), 0);
+    assert_eq!(memory.set_break(0x2_9000, 0x4000), 0x2_5000, "RLIMIT_DATA");
+    assert_eq!(memory.set_break(u64::MAX, u64::MAX), 0x2_5000);
+    // No mapping is put into the guard.
+    let below = memory.map_pages(Place::Hint(0), PAGE, RW, false, Content::Zero).unwrap();
+    assert_eq!(below, top - space::STACK - space::STACK_GUARD - PAGE);
+    // A second program finds nothing of the first.
+    memory.load_layout(space::FIRST).unwrap();
+    assert_eq!(host_has(&memory, below), 0);
+    assert_eq!(host_has(&memory, space::FIRST), 0);
+    assert_eq!(memory.load_layout(space::END - space::STACK), Err(Errno::ENOMEM));
+}
+
+#[test]
+fn worker_stacks_come_and_go() {
+    let memory = memory();
+    memory.load_layout(space::FIRST).unwrap();
+    let before = memory.map().mapped();
+    let one = memory.map_stack(100_000).unwrap();
+    let two = memory.map_stack(100_000).unwrap();
+    assert!(two <= one - 100_000 - space::STACK_GUARD);
+    assert_eq!(host_has(&memory, one - 100_000), 3);
+    assert_eq!(host_has(&memory, one - 200_000), 0);
+    memory.unmap_stack(one, 100_000);
+    memory.unmap_stack(two, 100_000);
+    assert_eq!(memory.map().mapped(), before);
+    assert_eq!(memory.map_stack(100_000).unwrap(), one);
+    assert_eq!(memory.map_stack(u64::MAX), Err(Errno::ENOMEM));
+}
+
+#[test]
+fn a_host_call_that_fails_leaves_map_and_host_agreed() {
+    let memory = memory();
+    let file = tempfile_read_only();
+    let start = memory.map_pages(Place::Fixed(1 << 20), 8 * PAGE, RW, false, Content::Zero).unwrap();
+    // A shared writable mapping of a file open for reading: the host refuses, and what was there stays.
+    let refused = memory.map_pages(Place::Fixed(start), PAGE, RW, true, Content::File(file.as_fd(), 0));
+    assert_eq!(refused, Err(Errno::EACCES));
+    agrees(&memory, start..start + 8 * PAGE);
+    assert_eq!(host_has(&memory, start), 3);
+    // Protection that the host refuses halfway: the pages before are changed, the others are not.
+    let middle = start + 4 * PAGE;
+    memory.map_pages(Place::Fixed(middle), PAGE, 1, true, Content::File(file.as_fd(), 0)).unwrap();
+    memory.protect_pages(start..start + 8 * PAGE, 1).unwrap();
+    assert_eq!(memory.protect_pages(start..start + 8 * PAGE, RW), Err(Errno::EACCES));
+    agrees(&memory, start..start + 8 * PAGE);
+    assert_eq!(host_has(&memory, start), 3);
+    assert_eq!(host_has(&memory, start + 7 * PAGE), 1);
+    // Up to a hole.
+    memory.unmap_pages(start + PAGE..start + 2 * PAGE).unwrap();
+    assert_eq!(memory.protect_pages(start..start + 4 * PAGE, 0), Err(Errno::ENOMEM));
+    agrees(&memory, start..start + 8 * PAGE);
+    assert_eq!(host_has(&memory, start), 0);
+}
+
+fn tempfile_read_only() -> std::fs::File {
+    let path = std::env::temp_dir().join(format!("lind-mapping-{}", std::process::id()));
+    std::fs::write(&path, vec![7; 3 * 4096]).unwrap();
+    let file = std::fs::File::open(&path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    file
+}

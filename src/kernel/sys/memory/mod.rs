@@ -1,0 +1,25 @@
+//! Memory: what is mapped in a cage's address space.
+//!
+//! These functions check arguments as Linux does, in its order; the work is that of [`Memory`](crate::mem::Memory).
+
+mod map;
+
+pub(crate) use map::*;
+
+use std::ops::Range;
+
+use lind_abi::{Errno, Result};
+
+use crate::mem::{PAGE, page_up, space};
+
+/// The pages from `addr`, which must be page aligned, over `len` bytes.
+///
+/// # Errors
+/// EINVAL for an address inside a page; `beyond` when the range leaves the address space.
+fn pages(addr: u64, len: u64, beyond: Errno) -> Result<Range<u64>> {
+    if !addr.is_multiple_of(PAGE) {
+        return Err(Errno::EINVAL);
+    }
+    let end = page_up(len).and_then(|len| addr.checked_add(len)).filter(|&end| end <= space::LIMIT).ok_or(beyond)?;
+    Ok(addr..end)
+}
