@@ -25,6 +25,11 @@ static inline int check_fail(const char *file, int line, const char *expression,
 	return 0;
 }
 
+static inline int check_true(const char *file, int line, const char *expression, int holds)
+{
+	return holds ? 1 : check_fail(file, line, expression, "true", "false", errno);
+}
+
 static inline int check_equal(const char *file, int line, const char *expression, long long got, long long want)
 {
 	char wanted[32], came[32];
@@ -67,7 +72,7 @@ static inline int check_null(const void *pointer)
 }
 
 /* True if x is. */
-#define CHECK(x) ((x) ? 1 : check_fail(__FILE__, __LINE__, #x, "true", "false", errno))
+#define CHECK(x) check_true(__FILE__, __LINE__, #x, !!(x))
 /* Two integers are equal. */
 #define CHECK_EQ(x, want) check_equal(__FILE__, __LINE__, #x, (long long)(x), (long long)(want))
 #define CHECK_STR(x, want) check_string(__FILE__, __LINE__, #x, x, want)

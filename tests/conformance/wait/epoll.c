@@ -3,7 +3,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <stdint.h>
+#include <sys/syscall.h>
 
 static struct epoll_event got[8];
 
@@ -108,7 +108,8 @@ int main(void)
 	CHECK_ERRNO(add(file, p[1], EPOLLIN, 0), EINVAL);
 	CHECK_ERRNO(epoll_wait(ep, got, 0, 0), EINVAL);
 	CHECK_ERRNO(epoll_wait(file, got, 8, 0), EINVAL);
-	CHECK_ERRNO(epoll_create(0), EINVAL);
+	/* musl takes any size. */
+	CHECK_ERRNO(syscall(SYS_epoll_create, 0L), EINVAL);
 	CHECK_ERRNO(epoll_create1(1), EINVAL);
 	CHECK_EQ(epoll_pwait(ep, got, 8, 0, NULL), 1);
 	CHECK_EQ(unlink("f"), 0);

@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 int main(void)
@@ -34,16 +35,16 @@ int main(void)
 	CHECK_EQ(select(high, &in, NULL, NULL, &(struct timeval){ 0, 1000 }), 0);
 	CHECK_EQ(read(p[0], (char[1]){ 0 }, 1), 1);
 
-	/* Linux leaves the time that was not slept. */
+	/* Linux leaves the time that was not slept; musl keeps that from its callers, so ask the kernel. */
 	FD_ZERO(&in);
 	FD_SET(p[0], &in);
 	tv = (struct timeval){ 0, 20000 };
-	CHECK_EQ(select(p[0] + 1, &in, NULL, NULL, &tv), 0);
+	CHECK_EQ(syscall(SYS_select, (long)p[0] + 1, &in, NULL, NULL, &tv), 0);
 	CHECK(!FD_ISSET(p[0], &in));
 	CHECK(tv.tv_sec == 0 && tv.tv_usec == 0);
 	tv = (struct timeval){ 100, 0 };
 	FD_SET(p[1], &out);
-	CHECK_EQ(select(p[1] + 1, NULL, &out, NULL, &tv), 1);
+	CHECK_EQ(syscall(SYS_select, (long)p[1] + 1, NULL, &out, NULL, &tv), 1);
 	CHECK(tv.tv_sec == 99 || tv.tv_sec == 100);
 
 	memset(&ts, 0xff, sizeof ts);
