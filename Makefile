@@ -1,0 +1,41 @@
+# Builds, tests and measures. `make help` lists the targets.
+
+PROGRAMS = lind-boot lind-passes
+ARGS =
+
+all: programs sysroot grates ## everything: the runtime, the C library, the grates
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+setup: ## installs what is missing (Debian 12, root or sudo)
+	@scripts/setup.sh
+
+programs: ## the runtime's programs, in target/release
+	cargo build --release $(PROGRAMS:%=-p %)
+
+sysroot: ## the cages' C library, in build/sysroot
+	@src/sysroot/build.sh
+
+grates: programs sysroot ## the grates, in lindfs/grates
+	@$(MAKE) --no-print-directory -C grates/sdk/c install
+	@$(MAKE) --no-print-directory -C grates install
+
+test: setup all ## every test; ARGS=fs selects
+	cargo test --workspace
+	scripts/test.py $(ARGS)
+
+bench: setup all ## the benchmark table; ARGS='fs_read -o result.json' selects and saves
+	scripts/benchrunner.py $(ARGS)
+
+check: ## formatting, lints, generated files
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo run -q -p lind-abigen -- --check
+
+clean: ## removes what was built
+	cargo clean
+	rm -rf build
+	$(MAKE) --no-print-directory -C grates clean
+
+.PHONY: all help setup programs sysroot grates test bench check clean

@@ -1,0 +1,85 @@
+#!/bin/sh
+# Installs what building and testing need, on Debian 12 or a system with its packages; root or sudo. Skips what is there.
+# Usage: scripts/setup.sh
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+packages="clang-22 lld-22 llvm-22 libclang-rt-22-dev-wasm32 dpkg-dev make gcc libc6-dev linux-libc-dev python3 patch
+	ca-certificates bzip2 xz-utils"
+rust=1.95
+
+die() { echo "setup.sh: $*" >&2; exit 1; }
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		die "not root and no sudo; as root, run: $*"
+	fi
+}
+
+installed() { dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -q '^installed'; }
+
+updated=
+update() {
+	[ -n "$updated" ] || as_root apt-get update -qq
+	updated=1
+}
+
+get() {
+	update
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+}
+
+command -v apt-get >/dev/null ||
+	die "needs apt. Elsewhere, install clang, lld and llvm 22 with compiler-rt for wasm32, make, gcc, patch and
+python3, and give the C library's source as MUSL_TARBALL=musl-1.2.3.tar.gz"
+
+missing=
+for package in $packages; do
+	installed "$package" || missing="$missing $package"
+done
+# shellcheck disable=SC2086
+[ -z "$missing" ] || get $missing
+
+# The source of the C library and of the programs in tests/driver: a deb-src entry, at the mirror in use.
+if ! apt-cache showsrc musl 2>/dev/null | grep -q '^Version: 1\.2\.3-'; then
+	update
+	mirror=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' |
+		sed -n 's/^Debian Debian //p' | head -n 1)
+	[ -n "$mirror" ] || die "no Debian mirror among apt's sources; give MUSL_TARBALL=musl-1.2.3.tar.gz to make instead"
+	keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	entry=$(mktemp)
+	{
+		echo "# Added by scripts/setup.sh of lind: sources of packages."
+		echo "Types: deb-src"
+		echo "URIs: $mirror"
+		echo "Suites: bookworm"
+		echo "Components: main"
+		[ ! -f "$keyring" ] || echo "Signed-By: $keyring"
+	} >"$entry"
+	as_root install -m 644 "$entry" /etc/apt/sources.list.d/lind-src.sources
+	rm -f "$entry"
+	updated=
+	update
+fi
+
+# The benchmark runner's table and plots. Debian's packages serve Debian's own python3, pip any other.
+python=$(command -v python3)
+if ! "$python" -c 'import tabulate, rich, matplotlib' 2>/dev/null; then
+	if [ "$(realpath "$python")" = "$(realpath /usr/bin/python3)" ]; then
+		get python3-tabulate python3-rich python3-matplotlib
+	else
+		"$python" -m pip install -q -r "$here/requirements.txt"
+	fi
+fi
+
+# rust-toolchain.toml says which Rust; rustup fetches that by itself.
+if ! command -v rustup >/dev/null; then
+	version=$(cargo --version 2>/dev/null | cut -d' ' -f2)
+	oldest=$(printf '%s\n' "$rust" "${version:-0}" | sort -V | head -n 1)
+	[ "$oldest" = "$rust" ] ||
+		die "needs Rust $rust or newer, found ${version:-none}: install rustup as the Rust project's site says, then run this again"
+fi
