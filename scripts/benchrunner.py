@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-CFLAGS = ["-O2", "-std=c11", "-Wall", "-Wextra"]
+CFLAGS = ["-O2", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra"]
 RUN_SECONDS = 300
 STARTUP = "startup"
 STARTUP_PAIRS = 40
@@ -207,6 +207,17 @@ def run_tool(command: list[str], what: str) -> None:
         raise Failed(f"{what}: {how_it_ended(done.returncode)} of: {' '.join(command)}")
 
 
+def linked(file: Path) -> list[str]:
+    """The other sources that a benchmark asks for: `links: ../DIR/{a,b}.c` in its first lines."""
+    for line in file.read_text().splitlines()[:10]:
+        head, found, rest = line.partition("links: ")
+        if found and not head.strip(" /*"):
+            before, _, names = rest.strip().partition("{")
+            names, _, after = names.partition("}")
+            return [str(file.parent / f"{before}{name}{after}") for name in names.split(",")]
+    return []
+
+
 class Builder:
     """Makes what the columns run, each thing once."""
 
@@ -239,7 +250,7 @@ class Builder:
         file = directory / ("startup/hello.c" if benchmark == STARTUP else f"{benchmark}.c")
         if not file.exists():
             raise Failed(f"{file} does not exist")
-        return [str(file)] if benchmark == STARTUP else [str(file), str(directory / "bench.c")]
+        return [str(file)] if benchmark == STARTUP else [str(file), str(directory / "bench.c"), *linked(file)]
 
     def make_native(self, benchmark: str) -> Path:
         target = self.place / benchmark

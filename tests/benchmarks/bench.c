@@ -1,5 +1,4 @@
 /* See bench.h. Linked into every benchmark. */
-#define _GNU_SOURCE
 #include "bench.h"
 
 #include <errno.h>

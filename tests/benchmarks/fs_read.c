@@ -1,5 +1,4 @@
 /* pread(2) of 1 byte to 10 KiB at offset 0 of a file that is in the page cache. */
-#define _GNU_SOURCE
 #include "bench.h"
 
 #include <fcntl.h>

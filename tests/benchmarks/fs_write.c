@@ -1,5 +1,4 @@
 /* pwrite(2) of 1 byte to 10 KiB at offset 0, over data that the file already has. */
-#define _GNU_SOURCE
 #include "bench.h"
 
 #include <fcntl.h>

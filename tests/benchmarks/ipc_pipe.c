@@ -1,5 +1,4 @@
 /* Round trips of 1 byte to 10 KiB between two processes over a pair of pipes. */
-#define _GNU_SOURCE
 #include "ipc.h"
 
 int main(void)

@@ -1,5 +1,4 @@
 /* Round trips of 1 byte to 10 KiB between two processes over a unix stream socket. */
-#define _GNU_SOURCE
 #include "ipc.h"
 
 #include <sys/socket.h>

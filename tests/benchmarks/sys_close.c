@@ -1,5 +1,4 @@
 /* close(-1): into the kernel and out with EBADF, the shortest way that looks at a descriptor. */
-#define _GNU_SOURCE
 #include "bench.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* geteuid(): a call without arguments. Neither glibc nor musl remembers the answer. */
-#define _GNU_SOURCE
 #include "bench.h"
 
 #include <unistd.h>

@@ -1,5 +1,4 @@
 /* getpid through syscall(2): C libraries have cached getpid() before and may again. */
-#define _GNU_SOURCE
 #include "bench.h"
 
 #include <sys/syscall.h>

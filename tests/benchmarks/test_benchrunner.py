@@ -80,6 +80,14 @@ class Pure(unittest.TestCase):
         self.assertEqual(runner.verdicts("Read (forward-grate)", "1", hop), ["grate +40 ns missed"])
         self.assertEqual(runner.verdicts("Pipe", "1", row), [])
 
+    def test_linked_sources(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            file = Path(name) / "x.c"
+            file.write_text("/*\n * Text.\n * links: ../g/{a,b}.c\n */\n")
+            self.assertEqual(runner.linked(file), [f"{name}/../g/a.c", f"{name}/../g/b.c"])
+            file.write_text("int links;\n")
+            self.assertEqual(runner.linked(file), [])
+
     def test_geometric_mean_of_kernels(self) -> None:
         rows = {("CPU a", "1"): runner.Row(1, {"linux": [10], "lind": [20]}),
                 ("CPU b", "1"): runner.Row(1, {"linux": [1000], "lind": [500]}),
