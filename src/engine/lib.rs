@@ -1,1 +1,130 @@
-//! engine
+//! Runs cages on Wasmtime. The only crate that knows it.
+//!
+//! # Module map
+//! - [`config`]: the two Wasmtime engines
+//! - [`image`], [`validate`], [`cwasm`], [`key`]: from a file to code that may run
+//! - [`memory`], [`layout`], [`stack`]: a cage's address space, as Wasmtime and the program see it
+//! - [`host`], [`thread`], [`imports`]: host threads, the run loop, the crossing between guest and kernel
+//! - [`grate`]: handlers, run on the caller's thread
+//! - [`fault`], [`trap`], [`interrupt`]: what ends guest code from outside
+//!
+//! # What is sound here
+//! Compiled code is run only when this user compiled it (`cwasm`). Guest memory is touched only through
+//! `lind_kernel::mem`. Frames are skipped only where they own nothing (`fault`).
+
+mod config;
+mod cwasm;
+mod fault;
+mod grate;
+mod host;
+mod image;
+mod imports;
+mod interrupt;
+mod key;
+mod layout;
+mod memory;
+mod stack;
+mod thread;
+mod trap;
+mod validate;
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lind_abi::CageId;
+use lind_kernel::cage::{Cage, Thread};
+use lind_kernel::engine::{self as boundary, LoadError, Start};
+use lind_kernel::{Kernel, Result};
+use wasmtime::Linker;
+
+pub use key::CodeStore;
+
+use config::Engines;
+use image::{Image, Images};
+use validate::Entry;
+
+/// The engine: make one, hand it to [`Kernel::attach`].
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+/// What all host threads share.
+pub(crate) struct Shared {
+    engines: Arc<Engines>,
+    images: Images,
+    /// Whether traps are reported with a backtrace.
+    backtrace: bool,
+    /// What each living cage runs.
+    programs: Mutex<HashMap<CageId, Arc<Program>>>,
+}
+
+/// What a cage runs.
+pub(crate) struct Program {
+    image: Arc<Image>,
+    /// Held by the thread that makes a serialized call of it.
+    turn: Mutex<()>,
+}
+
+impl Engine {
+    /// An engine that compiles with, and trusts only, the key of `store`. With `backtrace`, traps say where.
+    ///
+    /// # Errors
+    /// When Wasmtime does not support this host.
+    pub fn new(store: CodeStore, backtrace: bool) -> anyhow::Result<Engine> {
+        let engines = Arc::new(Engines::new()?);
+        interrupt::install();
+        let mut linker = Linker::new(&engines.runtime);
+        imports::define(&mut linker)?;
+        let images = Images::new(Arc::clone(&engines), linker, store);
+        Ok(Engine { shared: Arc::new(Shared { engines, images, backtrace, programs: Mutex::default() }) })
+    }
+
+    /// Compiles a .wasm and writes the .cwasm beside it, or to `out`. Returns where.
+    ///
+    /// # Errors
+    /// What is wrong with the module, or with writing the file.
+    pub fn precompile(&self, path: &Path, out: Option<&Path>) -> anyhow::Result<PathBuf> {
+        self.shared.images.precompile(path, out)
+    }
+}
+
+impl boundary::Engine for Engine {
+    fn load(&self, file: BorrowedFd<'_>, path: &CString) -> std::result::Result<boundary::Image, LoadError> {
+        let image = self.shared.images.load(file, &path.to_string_lossy())?;
+        Ok(image)
+    }
+
+    fn start(&self, kernel: &Arc<Kernel>, thread: Arc<Thread>, start: Start) -> Result<()> {
+        thread::start(&self.shared, kernel, thread, start)
+    }
+
+    fn serves(&self, cage: &Cage) -> bool {
+        self.shared.program(cage.id).is_some_and(|program| program.image.facts.entry != Entry::None)
+    }
+
+    fn interrupt(&self, thread: &Thread) {
+        interrupt::interrupt(thread);
+    }
+}
+
+impl Shared {
+    /// What a living cage runs.
+    fn program(&self, cage: CageId) -> Option<Arc<Program>> {
+        self.programs().get(&cage).cloned()
+    }
+
+    fn set_program(&self, cage: CageId, image: &Arc<Image>) {
+        self.programs().insert(cage, Arc::new(Program { image: Arc::clone(image), turn: Mutex::new(()) }));
+    }
+
+    fn forget_program(&self, cage: CageId) {
+        self.programs().remove(&cage);
+    }
+
+    fn programs(&self) -> MutexGuard<'_, HashMap<CageId, Arc<Program>>> {
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

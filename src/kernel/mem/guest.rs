@@ -324,19 +324,31 @@ impl GuestMemory {
         check(unsafe { libc::mincore(pages.as_ptr(), pages.len, resident.as_mut_ptr()) })
     }
 
-    /// Moves `len` bytes of mappings from `from` to `to`, replacing what is there; `from` becomes unmapped.
+    /// Moves the contents of `len` bytes of mappings from `from` to `to`, replacing what is there; `from` stays mapped
+    /// and reads as zeroes, or as its file.
     ///
     /// The two must not overlap (EINVAL).
     pub fn move_pages(&self, from: u64, to: u64, len: u64) -> Result<()> {
-        let old = self.pages(from, len)?;
-        let new = self.pages(to, len)?;
-        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
-        // SAFETY: both ranges are in the reservation. DONTUNMAP leaves no hole that another mapping of this process could take.
-        let moved = unsafe { libc::mremap(old.as_ptr(), old.len, new.len, flags, new.as_ptr()) };
-        if moved == libc::MAP_FAILED {
-            return Err(last_error());
-        }
-        self.unmap(from, len)
+        // DONTUNMAP leaves no hole that another mapping of this process could take.
+        self.remap(from, len, to, len, libc::MREMAP_DONTUNMAP)
+    }
+
+    /// Maps at `to`, for `len` bytes, the file or shared memory that is mapped at `from`, beginning with the page there.
+    ///
+    /// EINVAL if that is private.
+    pub fn duplicate_shared(&self, from: u64, to: u64, len: u64) -> Result<()> {
+        self.range(from, PAGE)?;
+        self.remap(from, 0, to, len, 0)
+    }
+
+    fn remap(&self, from: u64, old_len: u64, to: u64, new_len: u64, flags: c_int) -> Result<()> {
+        let old = self.pages(from, old_len.max(PAGE))?;
+        let new = self.pages(to, new_len)?;
+        let old_len = if old_len == 0 { 0 } else { old.len };
+        let flags = flags | libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        // SAFETY: both ranges are in the reservation, and with these flags and lengths nothing is unmapped but what was at `to`.
+        let moved = unsafe { libc::mremap(old.as_ptr(), old_len, new.len, flags, new.as_ptr()) };
+        if moved == libc::MAP_FAILED { Err(last_error()) } else { Ok(()) }
     }
 
     fn map(&self, start: u64, len: u64, prot: c_int, flags: c_int, file: c_int, offset: i64) -> Result<()> {

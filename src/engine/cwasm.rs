@@ -1,0 +1,190 @@
+//! Files of compiled code: what Wasmtime serialized, then a trailer that says what it is and a tag that proves who made it.
+//!
+//! ```text
+//! code | magic 16 | format 32 | source 32 | heap_base, entry, start, end, landing, 0: 4 each | tag 32
+//! ```
+//!
+//! The tag is BLAKE3 keyed with the user's key over everything before it. Nothing of a file is believed, least of all
+//! given to Wasmtime, before the tag over a copy that nobody else can change has been found right.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use anyhow::{Context, Result, bail};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{MemfdFlags, SealFlags};
+
+use crate::config::COMPILED_FORMAT;
+use crate::validate::{Entry, Facts, Places};
+
+/// How compiled code begins; it is an ELF file.
+pub const ELF: &[u8] = b"\x7fELF";
+
+const MAGIC: &[u8; 16] = b"lind compiled 1\n";
+const TAG: usize = 32;
+const TRAILER: usize = 16 + 32 + 32 + 6 * 4 + TAG;
+
+/// Compiled code that may be run.
+pub struct Compiled {
+    /// The code, in a sealed memory file.
+    pub code: File,
+    /// What was learnt when it was compiled.
+    pub facts: Facts,
+    /// The hash of the module it was compiled from.
+    pub source: [u8; 32],
+}
+
+/// Why a file was not accepted.
+#[derive(Debug)]
+pub enum Refused {
+    /// No valid tag: not compiled here, or changed since.
+    Untrusted,
+    /// Compiled by a lind-boot of another version.
+    OtherVersion,
+    /// It cannot be read.
+    Unreadable(anyhow::Error),
+}
+
+impl From<std::io::Error> for Refused {
+    fn from(error: std::io::Error) -> Refused {
+        Refused::Unreadable(error.into())
+    }
+}
+
+impl From<rustix::io::Errno> for Refused {
+    fn from(error: rustix::io::Errno) -> Refused {
+        Refused::Unreadable(error.into())
+    }
+}
+
+/// The bytes of a file of compiled code.
+pub fn encode(key: &[u8; 32], mut code: Vec<u8>, facts: &Facts, source: &[u8; 32]) -> Vec<u8> {
+    code.extend(MAGIC);
+    code.extend(blake3::hash(COMPILED_FORMAT.as_bytes()).as_bytes());
+    code.extend(source);
+    let Places { start, end, landing } = facts.places;
+    for number in [facts.heap_base, entry_number(facts.entry), start, end, landing, 0] {
+        code.extend(number.to_le_bytes());
+    }
+    let tag = blake3::keyed_hash(key, &code);
+    code.extend(tag.as_bytes());
+    code
+}
+
+/// Takes a private copy of a file and accepts it if its tag is right.
+///
+/// # Errors
+/// See [`Refused`].
+pub fn open(key: &[u8; 32], file: BorrowedFd<'_>) -> Result<Compiled, Refused> {
+    let copy = sealed_copy(file)?;
+    let len = usize::try_from(rustix::fs::fstat(&copy)?.st_size).map_err(|_| Refused::Untrusted)?;
+    if len < TRAILER {
+        return Err(Refused::Untrusted);
+    }
+    let mut trailer = [0; TRAILER];
+    let copy = File::from(copy);
+    copy.read_exact_at(&mut trailer, (len - TRAILER) as u64)?;
+    let (body, tag) = trailer.split_at(TRAILER - TAG);
+    if body[..16] != *MAGIC {
+        return Err(Refused::Untrusted);
+    }
+    let tag = <[u8; TAG]>::try_from(tag).map_err(|_| Refused::Untrusted)?;
+    // Comparison of `blake3::Hash` takes the same time whatever differs.
+    if keyed_hash(key, &copy, len - TAG)? != blake3::Hash::from_bytes(tag) {
+        return Err(Refused::Untrusted);
+    }
+    // From here on the bytes are ones that `encode` made.
+    if body[16..48] != *blake3::hash(COMPILED_FORMAT.as_bytes()).as_bytes() {
+        return Err(Refused::OtherVersion);
+    }
+    let (source, numbers) = body[48..].split_at(32);
+    let field = |index: usize| u32::from_le_bytes(std::array::from_fn(|i| numbers[4 * index + i]));
+    Ok(Compiled {
+        code: copy,
+        facts: Facts {
+            heap_base: field(0),
+            entry: numbered_entry(field(1)),
+            places: Places { start: field(2), end: field(3), landing: field(4) },
+        },
+        source: std::array::from_fn(|i| source[i]),
+    })
+}
+
+fn entry_number(entry: Entry) -> u32 {
+    match entry {
+        Entry::None => 0,
+        Entry::Handle => 1,
+        Entry::PassFptr => 2,
+    }
+}
+
+fn numbered_entry(number: u32) -> Entry {
+    match number {
+        1 => Entry::Handle,
+        2 => Entry::PassFptr,
+        _ => Entry::None,
+    }
+}
+
+/// A copy in a memory file that can no longer change.
+fn sealed_copy(file: BorrowedFd<'_>) -> Result<OwnedFd, Refused> {
+    let copy = rustix::fs::memfd_create(c"cwasm", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    let mut offset = 0;
+    // Runs to the end of the file, however long it is by then; what was copied is what counts.
+    while rustix::fs::sendfile(&copy, file, Some(&mut offset), 1 << 30)? > 0 {}
+    rustix::fs::fcntl_add_seals(&copy, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
+    Ok(copy)
+}
+
+fn keyed_hash(key: &[u8; 32], file: &File, len: usize) -> Result<blake3::Hash, Refused> {
+    let map = Mapped::new(file.as_fd(), len)?;
+    Ok(blake3::keyed_hash(key, map.bytes()))
+}
+
+/// A sealed file's bytes.
+struct Mapped {
+    start: *mut std::ffi::c_void,
+    len: usize,
+}
+
+impl Mapped {
+    /// `file` must be sealed against change and at least `len` bytes long, `len` not 0.
+    fn new(file: BorrowedFd<'_>, len: usize) -> Result<Mapped, Refused> {
+        use rustix::mm::{MapFlags, ProtFlags};
+        // SAFETY: a new mapping at an address of the host's choosing.
+        let start = unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::PRIVATE | MapFlags::POPULATE, file, 0)?
+        };
+        Ok(Mapped { start, len })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the mapping is `len` bytes of a file that is sealed, so they neither change nor go away.
+        unsafe { std::slice::from_raw_parts(self.start.cast(), self.len) }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping; `bytes` borrows self.
+        let _ = unsafe { rustix::mm::munmap(self.start, self.len) };
+    }
+}
+
+/// Writes a file of compiled code, whole or not at all.
+///
+/// # Errors
+/// What the host says.
+pub fn write(directory: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<()> {
+    use rustix::fs::{AtFlags, Mode, OFlags};
+    let aside = format!(".{name}.{}.{:?}", std::process::id(), std::thread::current().id());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::openat(directory, &aside, flags, Mode::from_raw_mode(0o644)).context("cannot create the file")?;
+    let written = File::from(file).write_all_at(bytes, 0).map_err(anyhow::Error::from);
+    let renamed = written.and_then(|()| Ok(rustix::fs::renameat(directory, &aside, directory, name)?));
+    if let Err(error) = renamed {
+        let _ = rustix::fs::unlinkat(directory, &aside, AtFlags::empty());
+        bail!(error);
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! Grates: running a handler on the thread that made the call.
+//!
+//! A worker is a Store and an instance over the grate's memory, with a stack of its own there, that to the grate's libc
+//! is a thread like any other. Workers are kept with the host thread that made them: a call takes an idle one,
+//! and a grate that is re-entered gets a second.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use lind_abi::layout::{LindArg, LindCall};
+use lind_abi::{Call, CageId, Errno, Result};
+use lind_kernel::cage::{Next, Status, Thread};
+use lind_kernel::engine::{Hop, Served};
+use wasmtime::{Global, Instance, Mutability, Store, TypedFunc, Val, ValType};
+
+use crate::host::{Guest, HostThread, NoRoom, run_guest};
+use crate::validate::Entry;
+use crate::layout::WorkerStack;
+use crate::{Program, memory, trap};
+
+/// A grate's guest thread on this host thread.
+pub struct Worker {
+    store: Store<Guest>,
+    thread: Arc<Thread>,
+    handle: Handle,
+    exit: Option<TypedFunc<(), ()>>,
+    stack: WorkerStack,
+}
+
+/// How the grate wants to be called.
+enum Handle {
+    /// `__lind_handle(entry, call)`
+    Lind(TypedFunc<(u32, u32), i64>),
+    /// `pass_fptr_to_wt(entry, grate, 6 x (value, cage))`
+    PassFptr(TypedFunc<PassFptr, i32>),
+}
+
+type PassFptr = (i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64);
+
+impl Hop for HostThread {
+    #[inline]
+    fn enter(&self, grate: CageId, entry: u32, serialized: bool, served: &Served<'_>) -> i64 {
+        if let Err(full) = self.take_room() {
+            return match full {
+                NoRoom::Hops => Errno::ELOOP.to_wire(),
+                NoRoom::Stack => Errno::EAGAIN.to_wire(),
+            };
+        }
+        let result = if serialized {
+            self.enter_alone(grate, entry, served)
+        } else {
+            self.enter_worker(grate, entry, served)
+        };
+        self.leave_room();
+        result
+    }
+}
+
+impl HostThread {
+    #[inline]
+    fn enter_worker(&self, grate: CageId, entry: u32, served: &Served<'_>) -> i64 {
+        let mut worker = match self.take_idle(grate) {
+            Some(worker) => worker,
+            None => match self.make_worker(grate) {
+                Ok(worker) => worker,
+                Err(errno) => return errno.to_wire(),
+            },
+        };
+        if worker.thread.cage.is_dead() {
+            self.lose(grate, worker, Next::ExitThread(0));
+            return Errno::EIO.to_wire();
+        }
+        match worker.call(grate, entry, served) {
+            Ok(result) => {
+                self.keep(grate, worker);
+                result
+            }
+            Err(next) => {
+                self.lose(grate, worker, next);
+                Errno::EIO.to_wire()
+            }
+        }
+    }
+
+    /// Enters while no other thread makes a serialized call of this grate. A call within a call is not held up.
+    #[cold]
+    fn enter_alone(&self, grate: CageId, entry: u32, served: &Served<'_>) -> i64 {
+        let Some(program) = self.shared.program(grate) else { return Errno::EIO.to_wire() };
+        let turn = self.turn_of(grate).then(|| program.turn.lock().unwrap_or_else(PoisonError::into_inner));
+        let result = self.enter_worker(grate, entry, served);
+        if turn.is_some() {
+            self.turn_over(grate);
+        }
+        result
+    }
+
+    /// A grate has ended, by its handler's doing or by itself: its workers here go.
+    #[cold]
+    fn lose(&self, grate: CageId, worker: Box<Worker>, how: Next) {
+        let how = match how {
+            // A handler that ends its thread would leave its client without an answer: the grate ends.
+            Next::ExitThread(code) if !worker.thread.cage.is_dead() => Next::Exit(Status::exited(code)),
+            how => how,
+        };
+        self.ended(&worker.thread, how);
+        drop(worker);
+        for idle in self.forget(grate) {
+            self.ended(&idle.thread, Next::ExitThread(0));
+        }
+    }
+
+    #[cold]
+    fn make_worker(&self, grate: CageId) -> Result<Box<Worker>> {
+        // Whatever stands in the way of a worker, to the client the grate is out of order.
+        let cage = self.kernel.cages.get(grate).filter(|cage| !cage.is_dead()).ok_or(Errno::EIO)?;
+        let program = self.shared.program(grate).ok_or(Errno::EIO)?;
+        let thread = cage.new_thread(&self.kernel).map_err(|_| Errno::EIO)?;
+        thread.host_tid.store(self.tid, Ordering::Release);
+        let worker = Worker::make(self, &thread, &program);
+        worker.map_err(|(errno, next)| {
+            self.ended(&thread, next);
+            errno
+        })
+    }
+
+    /// A guest thread runs no more on this one.
+    pub fn ended(&self, thread: &Arc<Thread>, how: Next) {
+        thread.host_tid.store(0, Ordering::Release);
+        thread.ended(&self.kernel, how, self);
+    }
+}
+
+impl Worker {
+    fn make(
+        host: &HostThread,
+        thread: &Arc<Thread>,
+        program: &Program,
+    ) -> core::result::Result<Box<Worker>, (Errno, Next)> {
+        let quiet = |errno: Errno| (errno, Next::ExitThread(0));
+        let memory = &thread.cage.memory;
+        let stack = WorkerStack::map(memory).map_err(quiet)?;
+        let image = &program.image;
+        let mut store = host.store(thread, image);
+        let made = run_guest(&mut store, |store| {
+            let instance = memory::adopting(memory, || image.program.instantiate(&mut *store))?;
+            set_stack_pointer(store, &instance, stack.call)?;
+            if let Ok(init) = instance.get_typed_func::<(u32, u32, u32), ()>(&mut *store, "__lind_worker_init") {
+                init.call(&mut *store, (stack.block, stack.block_len, thread.tid))?;
+            }
+            Ok((Handle::find(store, &instance, image.facts.entry)?, instance))
+        });
+        let (handle, instance) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                let next = trap::outcome(&store, &error);
+                stack.unmap(memory);
+                return Err((Errno::EIO, next));
+            }
+        };
+        let exit = instance.get_typed_func(&mut store, "__lind_worker_exit").ok();
+        Ok(Box::new(Worker { store, thread: Arc::clone(thread), handle, exit, stack }))
+    }
+
+    /// Runs handler `entry`. An error says how the grate's thread, and mostly the grate, ended meanwhile.
+    #[inline]
+    fn call(&mut self, grate: CageId, entry: u32, served: &Served<'_>) -> core::result::Result<i64, Next> {
+        let Worker { store, handle, stack, thread, .. } = self;
+        let before = store.data().serving(served);
+        let result = run_guest(store, |store| match handle {
+            Handle::Lind(handle) => {
+                // The grate may have unmapped its worker's stack: then it is the one to fault.
+                let call = in_guest_words(served.call);
+                match thread.cage.memory.guest.store(u64::from(stack.call), &call) {
+                    Ok(()) => handle.call(store, (entry, stack.call)),
+                    Err(_) => Err(wasmtime::Trap::MemoryOutOfBounds.into()),
+                }
+            }
+            Handle::PassFptr(pass) => pass.call(store, in_lind_words(grate, entry, served.call)).map(lind_result),
+        });
+        store.data().served_before(before);
+        result.map_err(|error| trap::outcome(store, &error))
+    }
+
+    /// Ends the worker in an orderly way, as its host thread is about to end.
+    pub fn retire(mut self: Box<Self>, host: &HostThread) {
+        let mut next = Next::ExitThread(0);
+        let cage = Arc::clone(&self.thread.cage);
+        if let Some(exit) = self.exit.take().filter(|_| !cage.is_dead()) {
+            let exited = run_guest(&mut self.store, |store| exit.call(store, ()));
+            if let Err(error) = exited {
+                next = trap::outcome(&self.store, &error);
+            }
+            self.stack.unmap(&cage.memory);
+        }
+        host.ended(&self.thread, next);
+    }
+}
+
+impl Handle {
+    fn find(store: &mut Store<Guest>, instance: &Instance, entry: Entry) -> wasmtime::Result<Handle> {
+        match entry {
+            Entry::Handle => Ok(Handle::Lind(instance.get_typed_func(store, "__lind_handle")?)),
+            Entry::PassFptr => Ok(Handle::PassFptr(instance.get_typed_func(store, "pass_fptr_to_wt")?)),
+            Entry::None => Err(wasmtime::Error::msg("the program handles no calls")),
+        }
+    }
+}
+
+/// Sets the stack pointer of a new instance, where it has one: modules written by hand may not.
+pub fn set_stack_pointer(store: &mut Store<Guest>, instance: &Instance, top: u32) -> wasmtime::Result<()> {
+    let global: Option<Global> = instance.get_global(&mut *store, "__stack_pointer");
+    let Some(global) = global else { return Ok(()) };
+    let ty = global.ty(&*store);
+    if ty.mutability() == Mutability::Var && matches!(ty.content(), ValType::I32) {
+        global.set(store, Val::I32(top.cast_signed()))?;
+    }
+    Ok(())
+}
+
+fn in_guest_words(call: &Call) -> LindCall {
+    LindCall {
+        nr: call.nr,
+        pad: 0,
+        caller: u64::from(call.caller.0),
+        target: u64::from(call.target.0),
+        args: call.args.map(|arg| LindArg { value: arg.value, cage: u64::from(arg.cage.0) }),
+    }
+}
+
+fn in_lind_words(grate: CageId, entry: u32, call: &Call) -> PassFptr {
+    let [a, b, c, d, e, f] = call.args.map(|arg| (arg.value.cast_signed(), i64::from(arg.cage.0)));
+    let (entry, grate) = (i64::from(entry), i64::from(grate.0));
+    (entry, grate, a.0, a.1, b.0, b.1, c.0, c.1, d.0, d.1, e.0, e.1, f.0, f.1)
+}
+
+/// Lind's handlers return 32 bits: an errno keeps its sign, anything else is a number without one.
+fn lind_result(result: i32) -> i64 {
+    if (-Errno::MAX..0).contains(&result) { i64::from(result) } else { i64::from(result.cast_unsigned()) }
+}

@@ -1,0 +1,228 @@
+//! A host thread that runs guest code, and the state that each Store on it carries.
+//!
+//! Stores nest on the stack of one host thread: the program's own at the bottom, then one for each grate
+//! that a call has reached. [`HostThread`] knows how much of that stack is left, and keeps the idle workers.
+
+use std::cell::{Cell, RefCell};
+use std::ptr::NonNull;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+use lind_abi::CageId;
+use lind_kernel::Kernel;
+use lind_kernel::cage::{Next, Thread};
+use lind_kernel::engine::Served;
+use wasmtime::{ResourceLimiter, Store};
+
+use crate::config::{GC_HEAP, WASM_STACK};
+use crate::fault;
+use crate::grate::Worker;
+use crate::image::Image;
+use crate::memory::SPACE;
+use crate::Shared;
+
+/// How many grates deep a call may reach. One more is ELOOP.
+pub const MAX_HOPS: usize = 16;
+
+/// Host stack that must be left beyond what guest code may use: for the kernel's own frames.
+const KERNEL_STACK: usize = 256 << 10;
+
+/// The stack of every host thread that runs guest code: for the program and [`MAX_HOPS`] grates.
+pub const HOST_STACK: usize = (MAX_HOPS + 1) * (WASM_STACK + KERNEL_STACK) + KERNEL_STACK;
+
+/// What the guest code of a Store belongs to.
+pub struct Guest {
+    /// The kernel.
+    pub kernel: Arc<Kernel>,
+    /// The guest thread.
+    pub thread: Arc<Thread>,
+    /// The host thread it runs on.
+    pub host: Rc<HostThread>,
+    /// Host address of the guest's address 0.
+    pub base: usize,
+    /// The program.
+    pub image: Arc<Image>,
+    /// Why guest code was left, when a host function left it.
+    pub next: Cell<Option<Next>>,
+    served: Cell<Option<NonNull<Served<'static>>>>,
+    limits: Limits,
+}
+
+impl Guest {
+    /// The call that this worker is serving.
+    #[inline]
+    pub fn served(&self) -> Option<&Served<'_>> {
+        // SAFETY: `serving` sets the pointer for the time of a call further up this very stack, and takes it away again before
+        // the call returns; Guest never leaves its host thread. The lifetime given out is shorter than that call.
+        self.served.get().map(|served| unsafe { served.cast::<Served<'_>>().as_ref() })
+    }
+
+    /// Notes the call that is being served; returns what was noted before, to be put back by [`Guest::served_before`].
+    #[inline]
+    pub fn serving(&self, served: &Served<'_>) -> Option<NonNull<Served<'static>>> {
+        self.served.replace(Some(NonNull::from(served).cast()))
+    }
+
+    /// Undoes [`Guest::serving`].
+    #[inline]
+    pub fn served_before(&self, before: Option<NonNull<Served<'static>>>) {
+        self.served.set(before);
+    }
+}
+
+/// What an instance may make grow.
+struct Limits;
+
+impl ResourceLimiter for Limits {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        // The cage's memory comes once, whole. Anything else is the heap for exceptions.
+        Ok((current == 0 && desired as u64 == SPACE) || desired as u64 <= GC_HEAP)
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        /// Function tables are as large as programs have functions whose address is taken.
+        const MOST: usize = 1 << 20;
+        Ok(desired <= MOST)
+    }
+}
+
+/// A host thread and its workers.
+pub struct HostThread {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) kernel: Arc<Kernel>,
+    me: Weak<HostThread>,
+    /// Its id at the host.
+    pub(crate) tid: u32,
+    /// The lowest address of the stack that may be used.
+    stack_end: usize,
+    /// Grates whose turn (see [`crate::Program`]) this thread has.
+    turns: RefCell<Vec<CageId>>,
+    hops: Cell<usize>,
+    idle: RefCell<Vec<(CageId, Vec<Box<Worker>>)>>,
+}
+
+/// Why a grate cannot be entered now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoRoom {
+    /// Too many grates deep.
+    Hops,
+    /// Too little of the host stack is left.
+    Stack,
+}
+
+impl HostThread {
+    /// Describes the calling thread, which was started with [`HOST_STACK`] bytes of stack.
+    pub fn new(shared: &Arc<Shared>, kernel: &Arc<Kernel>) -> Rc<HostThread> {
+        /// What the host's own start-up of a thread has used above us, generously.
+        const USED: usize = 64 << 10;
+        let here = 0_u8;
+        let stack_end = (&raw const here as usize).saturating_sub(HOST_STACK - USED);
+        Rc::new_cyclic(|me| HostThread {
+            shared: Arc::clone(shared),
+            kernel: Arc::clone(kernel),
+            me: Weak::clone(me),
+            tid: rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs(),
+            stack_end,
+            turns: RefCell::default(),
+            hops: Cell::new(0),
+            idle: RefCell::default(),
+        })
+    }
+
+    /// A Store for code of `image` run by `thread`.
+    pub fn store(&self, thread: &Arc<Thread>, image: &Arc<Image>) -> Store<Guest> {
+        let guest = Guest {
+            kernel: Arc::clone(&self.kernel),
+            thread: Arc::clone(thread),
+            host: self.me.upgrade().expect("self is in an Rc, as `new` made it"),
+            base: thread.cage.memory.guest.base() as usize,
+            image: Arc::clone(image),
+            next: Cell::new(None),
+            served: Cell::new(None),
+            limits: Limits,
+        };
+        let mut store = Store::new(&self.shared.engines.runtime, guest);
+        store.limiter(|guest| &mut guest.limits);
+        store
+    }
+
+    /// Room for the code of one more Store, to be given back by [`HostThread::leave_room`].
+    #[inline]
+    pub fn take_room(&self) -> Result<(), NoRoom> {
+        let here = 0_u8;
+        let left = (&raw const here as usize).saturating_sub(self.stack_end);
+        if left < WASM_STACK + KERNEL_STACK {
+            return Err(NoRoom::Stack);
+        }
+        let hops = self.hops.get();
+        if hops >= MAX_HOPS {
+            return Err(NoRoom::Hops);
+        }
+        self.hops.set(hops + 1);
+        Ok(())
+    }
+
+    /// Gives back what `take_room` took.
+    #[inline]
+    pub fn leave_room(&self) {
+        self.hops.set(self.hops.get() - 1);
+    }
+
+    /// An idle worker of a grate.
+    #[inline]
+    pub fn take_idle(&self, grate: CageId) -> Option<Box<Worker>> {
+        let mut idle = self.idle.borrow_mut();
+        idle.iter_mut().find(|(id, _)| *id == grate)?.1.pop()
+    }
+
+    /// Keeps a worker for the next call.
+    #[inline]
+    pub fn keep(&self, grate: CageId, worker: Box<Worker>) {
+        let mut idle = self.idle.borrow_mut();
+        match idle.iter_mut().find(|(id, _)| *id == grate) {
+            Some((_, workers)) => workers.push(worker),
+            None => idle.push((grate, vec![worker])),
+        }
+    }
+
+    /// Notes that this thread takes the turn of a grate; false if it has it already.
+    pub fn turn_of(&self, grate: CageId) -> bool {
+        let mut turns = self.turns.borrow_mut();
+        let new = !turns.contains(&grate);
+        if new {
+            turns.push(grate);
+        }
+        new
+    }
+
+    /// Undoes [`HostThread::turn_of`].
+    pub fn turn_over(&self, grate: CageId) {
+        self.turns.borrow_mut().retain(|id| *id != grate);
+    }
+
+    /// Lets go of the idle workers of a grate that has ended.
+    pub fn forget(&self, grate: CageId) -> Vec<Box<Worker>> {
+        let mut idle = self.idle.borrow_mut();
+        let at = idle.iter().position(|(id, _)| *id == grate);
+        at.map(|at| idle.swap_remove(at).1).unwrap_or_default()
+    }
+
+    /// Ends all workers, as this thread is about to end.
+    pub fn retire(&self) {
+        let grates: Vec<CageId> = self.idle.borrow().iter().map(|(id, _)| *id).collect();
+        for grate in grates {
+            for worker in self.forget(grate) {
+                worker.retire(self);
+            }
+        }
+    }
+}
+
+/// Runs guest code of a Store: marks whose code it is for the fault handler while `run` enters it.
+#[inline]
+pub fn run_guest<R>(store: &mut Store<Guest>, run: impl FnOnce(&mut Store<Guest>) -> R) -> R {
+    let guest = store.data();
+    let (base, code, thread) = (guest.base, &raw const guest.image.code, Arc::as_ptr(&guest.thread));
+    // SAFETY: the Store keeps image and thread alive, nothing replaces them in it, and it is borrowed until `run` is done.
+    unsafe { fault::inside(base, code, thread, || run(store)) }
+}

@@ -1,0 +1,305 @@
+//! Programs: from a file to code that is ready to be instantiated.
+//!
+//! A .wasm is compiled once: in memory and on disk it is found again by the hash of its bytes. A .cwasm runs only with
+//! this user's tag. Either way a program that was read before from the same unchanged file is at hand.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail, ensure};
+use lind_kernel::Errno;
+use lind_kernel::engine::LoadError;
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{Mode, OFlags};
+use wasmtime::{InstancePre, Linker, Module};
+
+use crate::config::{COMPILED_FORMAT, Engines};
+use crate::cwasm::{self, Compiled, Refused};
+use crate::fault::Code;
+use crate::host::Guest;
+use crate::key::CodeStore;
+use crate::validate::{self, Facts, LANDING, Places};
+
+/// The largest .wasm that is read.
+const MAX_WASM: u64 = 512 << 20;
+
+/// Programs kept in memory. More than that, and the one least recently used goes.
+const KEPT: usize = 128;
+
+/// A program ready to run.
+pub struct Image {
+    /// The module, its imports resolved.
+    pub program: InstancePre<Guest>,
+    /// What the engine knows about it.
+    pub facts: Facts,
+    /// Its machine code, for faults.
+    pub code: Code,
+    /// The path it was first found at, for messages.
+    pub path: String,
+}
+
+/// A file as it was when it was read. Guests can set every time but ctime.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct FileState {
+    device: u64,
+    inode: u64,
+    size: i64,
+    changed: (i64, i64),
+    modified: (i64, i64),
+}
+
+/// Makes images, and remembers them.
+pub struct Images {
+    engines: Arc<Engines>,
+    linker: Linker<Guest>,
+    store: CodeStore,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    by_source: HashMap<[u8; 32], (u64, Arc<Image>)>,
+    by_file: HashMap<FileState, (u64, Arc<Image>)>,
+    clock: u64,
+}
+
+impl Images {
+    /// A loader over the user's key and cache, whose modules' imports `linker` resolves.
+    pub fn new(engines: Arc<Engines>, linker: Linker<Guest>, store: CodeStore) -> Images {
+        Images { engines, linker, store, kept: Mutex::default() }
+    }
+
+    /// Makes an image of a file. `path` is for messages.
+    ///
+    /// # Errors
+    /// ENOEXEC for what is no program, EACCES for a .cwasm without a valid tag.
+    pub fn load(&self, file: BorrowedFd<'_>, path: &str) -> Result<Arc<Image>, LoadError> {
+        let state = FileState::of(file).ok();
+        if let Some(image) = state.and_then(|state| self.kept().file(&state)) {
+            return Ok(image);
+        }
+        let mut start = [0; 4];
+        let got = rustix::io::pread(file, &mut start, 0).map_err(|error| refused(path, anyhow::Error::from(error)))?;
+        let image = match &start[..got] {
+            cwasm::ELF => self.load_compiled(file, path),
+            b"\0asm" => self.load_source(file, path).map_err(|error| refused(path, error)),
+            _ => Err(refused(path, anyhow::anyhow!("not a WebAssembly program (.wasm or .cwasm)"))),
+        }?;
+        // Remembered by file only if it did not change while it was read, nor so recently that its times may not show it.
+        if let Some(state) = state && state.settled() && FileState::of(file).is_ok_and(|now| now == state) {
+            self.kept().insert_file(state, &image);
+        }
+        Ok(image)
+    }
+
+    /// Compiles `path` and writes the .cwasm beside it (or to `out`); returns where.
+    ///
+    /// # Errors
+    /// Says what is wrong with the module, or what the host says.
+    pub fn precompile(&self, path: &Path, out: Option<&Path>) -> Result<PathBuf> {
+        let wasm = read_source(&File::open(path).with_context(|| format!("cannot open {}", path.display()))?)?;
+        let out = out.map_or_else(|| path.with_extension("cwasm"), Path::to_owned);
+        let bytes = self.compile(&wasm).with_context(|| path.display().to_string())?;
+        let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = out.file_name().and_then(|name| name.to_str()).context("the output has no usable name")?;
+        let folder = File::open(folder).with_context(|| format!("cannot open {}", folder.display()))?;
+        cwasm::write(folder.as_fd(), name, &bytes).with_context(|| format!("cannot write {}", out.display()))?;
+        Ok(out)
+    }
+
+    fn load_compiled(&self, file: BorrowedFd<'_>, path: &str) -> Result<Arc<Image>, LoadError> {
+        let untrusted = |why: &str| LoadError {
+            errno: Errno::EACCES,
+            reason: format!("{path}: {why}; pass the .wasm instead, or precompile it again"),
+            untrusted: true,
+        };
+        match cwasm::open(&self.store.key, file) {
+            Ok(compiled) => match self.image(compiled, path) {
+                Ok(image) => Ok(image),
+                Err(error) => Err(untrusted(&format!("compiled for another machine or version ({error:#})"))),
+            },
+            Err(Refused::Untrusted) => Err(untrusted("this .cwasm was not compiled by you, or was changed since")),
+            Err(Refused::OtherVersion) => Err(untrusted("compiled by another version of lind-boot")),
+            Err(Refused::Unreadable(error)) => Err(refused(path, error)),
+        }
+    }
+
+    fn load_source(&self, file: BorrowedFd<'_>, path: &str) -> Result<Arc<Image>> {
+        let wasm = read_source(&File::from(file.try_clone_to_owned()?))?;
+        let source = *blake3::hash(&wasm).as_bytes();
+        if let Some(image) = self.kept().source(&source) {
+            return Ok(image);
+        }
+        // The same module compiles differently for another format; the name says so, and old ones are simply not found.
+        let format = blake3::hash(COMPILED_FORMAT.as_bytes()).to_hex();
+        let name = format!("{}-{}.cwasm", blake3::Hash::from_bytes(source).to_hex(), &format.as_str()[..16]);
+        if let Some(cached) = self.cached(&name)
+            && let Ok(compiled) = cwasm::open(&self.store.key, cached.as_fd())
+            && compiled.source == source
+            && let Ok(image) = self.image(compiled, path)
+        {
+            return Ok(image);
+        }
+        let bytes = self.compile(&wasm)?;
+        if let Some(cache) = &self.store.cache {
+            // A cache that cannot be written costs time, not correctness.
+            let _ = cwasm::write(cache.as_fd(), &name, &bytes);
+        }
+        let compiled = rustix::fs::memfd_create(c"compiled", rustix::fs::MemfdFlags::CLOEXEC)?;
+        let compiled = File::from(compiled);
+        compiled.write_all_at(&bytes, 0)?;
+        match cwasm::open(&self.store.key, compiled.as_fd()) {
+            Ok(compiled) => self.image(compiled, path),
+            Err(refused) => bail!("our own compiled code was not accepted: {refused:?}"),
+        }
+    }
+
+    fn cached(&self, name: &str) -> Option<File> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::openat(self.store.cache.as_ref()?, name, flags, Mode::empty()).ok()?;
+        Some(File::from(file))
+    }
+
+    fn compile(&self, wasm: &[u8]) -> Result<Vec<u8>> {
+        let (module, mut facts) = validate::check(wasm)?;
+        let code = self.engines.compiler()?.precompile_module(&module)?;
+        // SAFETY: these bytes were serialized a moment ago and have been nowhere else.
+        let module = unsafe { Module::deserialize(&self.engines.runtime, &code)? };
+        facts.places = places_in(&module)?;
+        Ok(cwasm::encode(&self.store.key, code, &facts, blake3::hash(wasm).as_bytes()))
+    }
+
+    fn image(&self, compiled: Compiled, path: &str) -> Result<Arc<Image>> {
+        if let Some(image) = self.kept().source(&compiled.source) {
+            return Ok(image);
+        }
+        // SAFETY: `Compiled` exists only for bytes whose tag was right, so Wasmtime serialized them for this user, and the
+        // file is sealed, so they never change.
+        let module = unsafe { Module::deserialize_open_file(&self.engines.runtime, compiled.code) }
+            ?;
+        let image = Arc::new(Image {
+            code: code_of(&module, &compiled.facts.places),
+            program: self.linker.instantiate_pre(&module)?,
+            facts: compiled.facts,
+            path: path.to_owned(),
+        });
+        self.kept().insert_source(compiled.source, &image);
+        Ok(image)
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn refused(path: &str, error: anyhow::Error) -> LoadError {
+    LoadError { errno: Errno::ENOEXEC, reason: format!("{path}: {error:#}"), untrusted: false }
+}
+
+/// The bytes of a file, whatever its descriptor's offset is.
+fn read_source(file: &File) -> Result<Vec<u8>> {
+    let mut wasm = Vec::new();
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        let got = file.read_at(&mut piece, wasm.len() as u64)?;
+        if got == 0 {
+            return Ok(wasm);
+        }
+        wasm.extend(&piece[..got]);
+        if wasm.len() as u64 > MAX_WASM {
+            bail!("larger than {} MiB", MAX_WASM >> 20);
+        }
+    }
+}
+
+/// Finds the functions and the landing pad in a module's machine code.
+fn places_in(module: &Module) -> Result<Places> {
+    /// What the compiler may leave between functions to align them.
+    const GAP: usize = 64;
+    let text = module.text();
+    let mut end = None;
+    let mut start = 0;
+    let mut last = &text[..0];
+    for function in module.functions() {
+        let from = end.unwrap_or(function.offset);
+        ensure!((from..from + GAP).contains(&function.offset), "something else lies between the functions");
+        start = if end.is_none() { function.offset } else { start };
+        end = Some(function.offset + function.len);
+        last = text.get(function.offset..function.offset + function.len).context("a function lies outside the code")?;
+    }
+    let end = end.context("the module has no functions")?;
+    // The landing pad is nothing but an `unreachable`: frame set-up and `ud2`.
+    let ud2 = last.windows(2).position(|pair| pair == [0x0f, 0x0b]).filter(|_| last.len() <= 16);
+    let landing = end - last.len() + ud2.with_context(|| format!("{LANDING} is not what was compiled"))?;
+    Ok(Places { start: u32::try_from(start)?, end: u32::try_from(end)?, landing: u32::try_from(landing)? })
+}
+
+fn code_of(module: &Module, places: &Places) -> Code {
+    let text = module.text().as_ptr() as usize;
+    let at = |offset: u32| text + offset as usize;
+    Code {
+        text: text..text + module.text().len(),
+        functions: at(places.start)..at(places.end),
+        landing: at(places.landing),
+    }
+}
+
+impl FileState {
+    fn of(file: BorrowedFd<'_>) -> Result<FileState> {
+        let stat = rustix::fs::fstat(file)?;
+        Ok(FileState {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            size: stat.st_size,
+            changed: (stat.st_ctime, i64::try_from(stat.st_ctime_nsec)?),
+            modified: (stat.st_mtime, i64::try_from(stat.st_mtime_nsec)?),
+        })
+    }
+
+    /// Whether a change from now on is sure to show in the times.
+    fn settled(&self) -> bool {
+        /// Coarse clocks tick every 10 ms at most.
+        const TICK_NS: i128 = 20_000_000;
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let ns = |(sec, nsec): (i64, i64)| i128::from(sec) * 1_000_000_000 + i128::from(nsec);
+        ns((now.tv_sec, now.tv_nsec)) - ns(self.changed) > TICK_NS
+    }
+}
+
+impl Kept {
+    fn source(&mut self, source: &[u8; 32]) -> Option<Arc<Image>> {
+        self.clock += 1;
+        let (used, image) = self.by_source.get_mut(source)?;
+        *used = self.clock;
+        Some(Arc::clone(image))
+    }
+
+    fn file(&mut self, state: &FileState) -> Option<Arc<Image>> {
+        self.clock += 1;
+        let (used, image) = self.by_file.get_mut(state)?;
+        *used = self.clock;
+        Some(Arc::clone(image))
+    }
+
+    fn insert_source(&mut self, source: [u8; 32], image: &Arc<Image>) {
+        make_room(&mut self.by_source);
+        self.by_source.insert(source, (self.clock, Arc::clone(image)));
+    }
+
+    fn insert_file(&mut self, state: FileState, image: &Arc<Image>) {
+        make_room(&mut self.by_file);
+        self.by_file.insert(state, (self.clock, Arc::clone(image)));
+    }
+}
+
+fn make_room<K: Copy + Eq + std::hash::Hash>(kept: &mut HashMap<K, (u64, Arc<Image>)>) {
+    if kept.len() < KEPT {
+        return;
+    }
+    if let Some(oldest) = kept.iter().min_by_key(|(_, (used, _))| *used).map(|(key, _)| *key) {
+        kept.remove(&oldest);
+    }
+}

@@ -1,0 +1,101 @@
+//! The three functions a guest can call, and the only place where control crosses between guest and kernel.
+//!
+//! The sign of an errno has flipped before it gets here: what the kernel returns is what the guest sees. Who calls is
+//! what the Store says, never an argument.
+
+use lind_abi::nr;
+use lind_kernel::call;
+use wasmtime::{Caller, Linker, Result};
+
+use crate::fault;
+use crate::host::Guest;
+
+/// Leaves guest code; [`Guest::next`] says for what.
+#[derive(Debug)]
+pub struct Leave;
+
+impl std::fmt::Display for Leave {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("guest code was left by a system call")
+    }
+}
+
+impl std::error::Error for Leave {}
+
+/// Defines `lind.syscall`, `lind.call` and `lind.fork`.
+///
+/// # Errors
+/// None in practice: the names are distinct.
+pub fn define(linker: &mut Linker<Guest>) -> Result<()> {
+    linker.func_wrap("lind", "syscall", syscall)?;
+    linker.func_wrap("lind", "call", make_syscall)?;
+    linker.func_wrap("lind", "fork", fork)?;
+    Ok(())
+}
+
+fn syscall(caller: Caller<'_, Guest>, nr: i32, a0: i64, a1: i64, a2: i64, a3: i64, a4: i64, a5: i64) -> Result<i64> {
+    let values = [a0, a1, a2, a3, a4, a5].map(i64::cast_unsigned);
+    kernel(&caller, |guest| {
+        call::syscall(&guest.kernel, &guest.thread, guest.served(), &*guest.host, nr.cast_unsigned(), values)
+    })
+}
+
+#[allow(clippy::too_many_arguments, reason = "the arguments are the ABI's")]
+fn make_syscall(
+    caller: Caller<'_, Guest>,
+    nr: i32,
+    target: i64,
+    v0: i64,
+    c0: i64,
+    v1: i64,
+    c1: i64,
+    v2: i64,
+    c2: i64,
+    v3: i64,
+    c3: i64,
+    v4: i64,
+    c4: i64,
+    v5: i64,
+    c5: i64,
+) -> Result<i64> {
+    let args = [(v0, c0), (v1, c1), (v2, c2), (v3, c3), (v4, c4), (v5, c5)];
+    let args = args.map(|(value, cage)| (value.cast_unsigned(), cage.cast_unsigned()));
+    kernel(&caller, |guest| {
+        let (nr, target) = (nr.cast_unsigned(), target.cast_unsigned());
+        call::make_syscall(&guest.kernel, &guest.thread, guest.served(), &*guest.host, nr, target, args)
+    })
+}
+
+/// fork(2) travels as clone(2) with SIGCHLD alone, so that a grate sees every birth under one number.
+fn fork(caller: Caller<'_, Guest>) -> Result<i32> {
+    const SIGCHLD: u64 = 17;
+    let values = [SIGCHLD, 0, 0, 0, 0, 0];
+    let result = kernel(&caller, |guest| {
+        call::syscall(&guest.kernel, &guest.thread, guest.served(), &*guest.host, nr::clone, values)
+    })?;
+    Ok(i32::try_from(result).unwrap_or(-lind_abi::Errno::ENOSYS.raw()))
+}
+
+/// Crosses into the kernel and back. Control returns to the guest unless its thread has something else to do.
+#[inline(always)]
+fn kernel(caller: &Caller<'_, Guest>, call: impl FnOnce(&Guest) -> i64) -> Result<i64> {
+    let guest = caller.data();
+    fault::enter_host();
+    let result = call(guest);
+    if guest.thread.attention() != 0 {
+        leave(guest)?;
+    }
+    fault::enter_guest(guest.base);
+    Ok(result)
+}
+
+#[cold]
+fn leave(guest: &Guest) -> Result<()> {
+    match guest.thread.take_next() {
+        Some(next) => {
+            guest.next.set(Some(next));
+            Err(Leave.into())
+        }
+        None => Ok(()),
+    }
+}

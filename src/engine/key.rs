@@ -1,0 +1,100 @@
+//! The per-user key that tags compiled code, and where compiled code is kept.
+//!
+//! A compiled program is native code: only what this user's lind-boot compiled may run. The key proves it. It lives
+//! outside every guest root, is made on first use, and is read before the process confines itself.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use rustix::fd::OwnedFd;
+
+/// Directories that must not be inside a guest's root, and what was read from them.
+pub struct CodeStore {
+    /// Tags compiled code.
+    pub key: [u8; 32],
+    /// Where compiled code is cached; none if it cannot be made.
+    pub cache: Option<OwnedFd>,
+    /// The directories of key and cache, for the runner to check against the guest's root.
+    pub private: Vec<PathBuf>,
+}
+
+impl CodeStore {
+    /// Opens the user's key and cache, making them on first use. Call it before confinement.
+    ///
+    /// # Errors
+    /// When the key cannot be read or made, or is not private to this user.
+    pub fn open() -> Result<CodeStore> {
+        let data = directory("XDG_DATA_HOME", ".local/share")?;
+        let cache = directory("XDG_CACHE_HOME", ".cache")?;
+        Self::open_in(&data, &cache)
+    }
+
+    /// As [`CodeStore::open`], with the directories named.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn open_in(data: &Path, cache: &Path) -> Result<CodeStore> {
+        let key = read_key(data)?;
+        let opened = make_private(cache).and_then(|()| Ok(File::open(cache)?)).ok().map(OwnedFd::from);
+        Ok(CodeStore { key, cache: opened, private: vec![data.to_owned(), cache.to_owned()] })
+    }
+}
+
+fn directory(variable: &str, fallback: &str) -> Result<PathBuf> {
+    let base = match std::env::var_os(variable) {
+        Some(value) if Path::new(&value).is_absolute() => PathBuf::from(value),
+        _ => {
+            let home = std::env::var_os("HOME").filter(|home| Path::new(home).is_absolute());
+            PathBuf::from(home.with_context(|| format!("neither {variable} nor HOME is set"))?).join(fallback)
+        }
+    };
+    Ok(base.join("lind"))
+}
+
+fn make_private(path: &Path) -> Result<()> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.with_context(|| format!("cannot make {}", path.display()))
+}
+
+fn read_key(data: &Path) -> Result<[u8; 32]> {
+    let path = data.join("key");
+    match File::open(&path) {
+        Ok(file) => check_key(file, &path),
+        Err(error) if error.kind() == ErrorKind::NotFound => make_key(data, &path),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+fn check_key(mut file: File, path: &Path) -> Result<[u8; 32]> {
+    let metadata = file.metadata()?;
+    if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o077 != 0 {
+        bail!("{} must belong to you and be readable by nobody else (chmod 600)", path.display());
+    }
+    let mut key = [0; 32];
+    let whole = file.read_exact(&mut key).is_ok() && file.read(&mut [0])? == 0;
+    if !whole {
+        bail!("{} is not a key of 32 bytes; remove it and precompile again", path.display());
+    }
+    Ok(key)
+}
+
+fn make_key(data: &Path, path: &Path) -> Result<[u8; 32]> {
+    make_private(data)?;
+    let mut key = [0; 32];
+    File::open("/dev/urandom")?.read_exact(&mut key)?;
+    // Written aside and linked into place, so that two first runs agree on one key and none sees half of one.
+    let aside = data.join(format!("key.{}", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(&key)?;
+    let linked = std::fs::hard_link(&aside, path);
+    std::fs::remove_file(&aside)?;
+    match linked {
+        Ok(()) => Ok(key),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => check_key(File::open(path)?, path),
+        Err(error) => Err(error).with_context(|| format!("cannot make {}", path.display())),
+    }
+}

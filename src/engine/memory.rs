@@ -1,0 +1,147 @@
+//! Hands a cage's address space to Wasmtime.
+//!
+//! Wasmtime asks its memory creator for the memory of every instance and, through the same door, for the heaps
+//! that hold exceptions, without saying for whom. So the thread that instantiates says it: [`adopting`] names the space
+//! while it runs, and every memory of 65536 pages asked for meanwhile is that one.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use lind_kernel::mem::{GuestMemory, Memory};
+use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
+
+/// Bytes of a guest's address space.
+pub const SPACE: u64 = GuestMemory::SPACE;
+/// Inaccessible bytes after it.
+pub const GUARD: u64 = GuestMemory::GUARD;
+/// What every module must declare as the minimum and maximum of its memory.
+pub const PAGES: u64 = SPACE / 65536;
+
+thread_local! {
+    static ADOPTING: RefCell<Option<Arc<Memory>>> = const { RefCell::new(None) };
+}
+
+/// Runs `instantiate` with `memory` as the memory of what it instantiates on this thread.
+pub fn adopting<R>(memory: &Arc<Memory>, instantiate: impl FnOnce() -> R) -> R {
+    struct Restore(Option<Arc<Memory>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            ADOPTING.set(self.0.take());
+        }
+    }
+    let _restore = Restore(ADOPTING.replace(Some(Arc::clone(memory))));
+    instantiate()
+}
+
+/// The memory creator of both engines.
+pub struct AdoptedMemory;
+
+// SAFETY: a cage's space is 4 GiB at a fixed address with guards as large as the configuration says, and lives as long as
+// the Arc in `CageMemory`. It is not zero when a second instance adopts it, and the kernel remaps parts of it: both are
+// sound for Wasmtime, which keeps no references into linear memory, only its base and size.
+unsafe impl MemoryCreator for AdoptedMemory {
+    fn new_memory(
+        &self,
+        ty: MemoryType,
+        minimum: usize,
+        maximum: Option<usize>,
+        reserved: Option<usize>,
+        guard: usize,
+    ) -> Result<Box<dyn LinearMemory>, String> {
+        if ty.minimum() == PAGES {
+            let memory = ADOPTING.with_borrow(Clone::clone).ok_or("no cage is being instantiated on this thread")?;
+            return Ok(Box::new(CageMemory(memory)));
+        }
+        let len = reserved.or(maximum).unwrap_or(minimum);
+        ExceptionHeap::reserve(minimum, len, guard).map(|heap| Box::new(heap) as Box<dyn LinearMemory>)
+    }
+}
+
+struct CageMemory(Arc<Memory>);
+
+// SAFETY: as for the creator: size and base never change.
+unsafe impl LinearMemory for CageMemory {
+    fn byte_size(&self) -> usize {
+        1 << 32
+    }
+
+    fn byte_capacity(&self) -> usize {
+        1 << 32
+    }
+
+    fn grow_to(&mut self, _: usize) -> wasmtime::Result<()> {
+        Err(wasmtime::Error::msg("a cage's memory does not grow"))
+    }
+
+    fn as_ptr(&self) -> *mut u8 {
+        self.0.guest.base()
+    }
+}
+
+/// A small reservation opened from the front, for a Store's exceptions.
+struct ExceptionHeap {
+    start: *mut u8,
+    size: usize,
+    capacity: usize,
+    mapped: usize,
+}
+
+// SAFETY: the mapping is owned by this value, and Wasmtime alone reads and writes it.
+unsafe impl Send for ExceptionHeap {}
+// SAFETY: as for Send; `grow_to` takes `&mut self`.
+unsafe impl Sync for ExceptionHeap {}
+
+impl ExceptionHeap {
+    fn reserve(minimum: usize, capacity: usize, guard: usize) -> Result<ExceptionHeap, String> {
+        if minimum > capacity {
+            return Err(format!("a memory of {minimum} bytes does not fit {capacity}"));
+        }
+        let mapped = capacity.checked_add(guard).ok_or("the size overflows")?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a fresh anonymous mapping touches nothing that exists.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), mapped, libc::PROT_NONE, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(format!("no room for {mapped} bytes: {}", std::io::Error::last_os_error()));
+        }
+        let mut heap = ExceptionHeap { start: start.cast(), size: 0, capacity, mapped };
+        heap.grow_to(minimum).map_err(|error| error.to_string())?;
+        Ok(heap)
+    }
+}
+
+// SAFETY: `start` is stable, the first `size` bytes are accessible, and `capacity` bytes and the guard are reserved.
+unsafe impl LinearMemory for ExceptionHeap {
+    fn byte_size(&self) -> usize {
+        self.size
+    }
+
+    fn byte_capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn grow_to(&mut self, size: usize) -> wasmtime::Result<()> {
+        if size > self.capacity {
+            return Err(wasmtime::Error::msg("the exception heap is full"));
+        }
+        if size > self.size {
+            // SAFETY: the range is inside this value's own mapping; mprotect rounds the end up to a page, which is reserved.
+            let result = unsafe { libc::mprotect(self.start.cast(), size, libc::PROT_READ | libc::PROT_WRITE) };
+            if result != 0 {
+                return Err(std::io::Error::last_os_error().into());
+            }
+            self.size = size;
+        }
+        Ok(())
+    }
+
+    fn as_ptr(&self) -> *mut u8 {
+        self.start
+    }
+}
+
+impl Drop for ExceptionHeap {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `reserve` with this start and length, and the Store that used it is gone.
+        unsafe { libc::munmap(self.start.cast(), self.mapped) };
+    }
+}
