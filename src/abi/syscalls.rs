@@ -53,13 +53,19 @@ implemented {
     /// O_TMPFILE and O_PATH behave as the host's file system has them.
     2    fs       open(path: Path, flags: OpenFlags, mode: Mode) -> NewFd;
     3    fs       close(fd: Fd) -> ();
-    /// Guest memory is never executable: PROT_EXEC is accepted and has no effect. Huge pages are refused.
+    /// Guest memory is never executable: PROT_EXEC is accepted and has no effect. MAP_HUGETLB is ENOMEM, MAP_LOCKED EPERM, MAP_GROWSDOWN EINVAL.
     9    memory   mmap(addr: Addr, len: Len, prot: Prot, flags: MapFlags, fd: Fd, offset: Off) -> Addr;
     10   memory   mprotect(addr: Addr, len: Len, prot: Prot) -> ();
     11   memory   munmap(addr: Addr, len: Len) -> ();
     12   memory   brk(addr: Addr) -> Addr;
     17   fs       pread64(fd: Fd, buf: Out<u8>, len: Len, offset: Off) -> usize;
     18   fs       pwrite64(fd: Fd, buf: In<u8>, len: Len, offset: Off) -> usize;
+    /// Private mappings of files do not grow, shared ones grow only by moving; MREMAP_DONTUNMAP is EINVAL.
+    25   memory   mremap(addr: Addr, old_len: Len, new_len: Len, flags: RemapFlags, new_addr: Addr) -> Addr;
+    26   memory   msync(addr: Addr, len: Len, flags: SyncFlags) -> ();
+    27   memory   mincore(addr: Addr, len: Len, vec: Out<u8>) -> ();
+    /// MADV_REMOVE, page merging and poisoning are EINVAL.
+    28   memory   madvise(addr: Addr, len: Len, advice: Advice) -> ();
     39   process  getpid() -> Pid;
     /// Ends the calling thread; the last one ends the cage.
     60   process  exit(status: i32) -> NoReturn;
@@ -106,10 +112,6 @@ missing {
     22   fs       pipe(fds: Out<[i32; 2]>) -> ();
     23   wait     select(n: i32, read: InOut<FdSet>, write: InOut<FdSet>, except: InOut<FdSet>, timeout: InOut<Timeval>) -> usize;
     24   process  sched_yield() -> ();
-    25   memory   mremap(addr: Addr, old_len: Len, new_len: Len, flags: RemapFlags, new_addr: Addr) -> Addr;
-    26   memory   msync(addr: Addr, len: Len, flags: SyncFlags) -> ();
-    27   memory   mincore(addr: Addr, len: Len, vec: Out<u8>) -> ();
-    28   memory   madvise(addr: Addr, len: Len, advice: Advice) -> ();
     29   ipc      shmget(key: i32, size: Len, flags: i32) -> i32;
     30   ipc      shmat(id: i32, addr: Addr, flags: i32) -> Addr;
     31   ipc      shmctl(id: i32, cmd: i32, buf: Addr) -> i32;

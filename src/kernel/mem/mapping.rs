@@ -164,11 +164,24 @@ impl Memory {
     pub fn set_on_fork(&self, range: Range<u64>, on_fork: OnFork) -> Result<()> {
         let mut map = self.map();
         map.check_split(range.clone())?;
-        if on_fork == OnFork::Wipe && map.parts(range.clone()).any(|(_, region)| region.shared || region.file) {
+        let (parts, all) = map.mapped_parts(range);
+        if on_fork == OnFork::Wipe && !parts.iter().all(|(_, region)| region.is_plain()) {
             return Err(Errno::EINVAL);
         }
-        map.update(range.clone(), |region| region.on_fork = on_fork);
-        if map.covers(range) { Ok(()) } else { Err(Errno::ENOMEM) }
+        for (part, _) in parts {
+            map.update(part, |region| region.on_fork = on_fork);
+        }
+        if all { Ok(()) } else { Err(Errno::ENOMEM) }
+    }
+
+    /// Does something with each mapped part of a range.
+    ///
+    /// # Errors
+    /// ENOMEM where something in the range is not mapped, after the rest is done; otherwise the first error of `act`.
+    pub fn for_mapped(&self, range: Range<u64>, mut act: impl FnMut(Range<u64>) -> Result<()>) -> Result<()> {
+        let (parts, all) = self.map().mapped_parts(range);
+        parts.into_iter().try_for_each(|(part, _)| act(part))?;
+        if all { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 }
 

@@ -3,6 +3,7 @@
 mod guest;
 mod layout;
 mod mapping;
+mod remap;
 mod user;
 mod vmmap;
 
@@ -10,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use guest::{Fault, GuestMemory, HostRange, PAGE, Pod, install_fault_handler};
 pub use mapping::{Content, Place};
+pub use remap::Move;
 pub use user::PathBytes;
 pub use vmmap::{OnFork, Region, Use, Vmmap};
 

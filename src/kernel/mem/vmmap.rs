@@ -65,6 +65,11 @@ impl Region {
     pub fn private(prot: u32, usage: Use) -> Region {
         Region { prot, shared: false, file: false, usage, on_fork: OnFork::Keep, source: 0 }
     }
+
+    /// Whether it is private zeroed memory.
+    pub fn is_plain(&self) -> bool {
+        self.source == 0
+    }
 }
 
 /// What is mapped where.
@@ -135,20 +140,39 @@ impl Vmmap {
         (addr < *end).then_some((start..*end, region))
     }
 
-    /// Whether no page of `range` is mapped.
+    /// The mapping that holds `addr`, with its extent.
+    pub fn mapped_at(&self, addr: u64) -> Option<(Range<u64>, Region)> {
+        self.at(addr).filter(|(_, region)| region.usage != Use::Guard).map(|(range, region)| (range, *region))
+    }
+
+    /// Whether nothing is in `range`.
     pub fn is_free(&self, range: Range<u64>) -> bool {
         self.parts(range).next().is_none()
     }
 
-    /// Whether every page of `range` is mapped.
-    pub fn covers(&self, range: Range<u64>) -> bool {
-        self.parts(range.clone()).map(|(part, _)| part.end - part.start).sum::<u64>() == range.end - range.start
+    /// The mapped parts of `range`, ascending, and whether they are all of it.
+    pub fn mapped_parts(&self, range: Range<u64>) -> (Vec<(Range<u64>, Region)>, bool) {
+        let mapped = |&(_, region): &(Range<u64>, &Region)| region.usage != Use::Guard;
+        let parts: Vec<_> = self.parts(range.clone()).filter(mapped).map(|(part, region)| (part, *region)).collect();
+        let bytes: u64 = parts.iter().map(|(part, _)| part.end - part.start).sum();
+        (parts, bytes == range.end - range.start)
     }
 
     /// A new mapping of a file or of shared memory.
     pub fn backed(&mut self, prot: u32, shared: bool, file: bool) -> Region {
         self.last_source += 1;
         Region { shared, file, source: self.last_source, ..Region::private(prot, Use::Mapping) }
+    }
+
+    /// What a region becomes when it moves: pages of a file that then lie next to each other by chance must not look
+    /// like one mapping.
+    pub fn moved(&mut self, region: Region) -> Region {
+        let usage = Use::Mapping;
+        if region.is_plain() {
+            return Region { usage, ..region };
+        }
+        self.last_source += 1;
+        Region { usage, source: self.last_source, ..region }
     }
 
     /// Whether mapping `range` anew stays within the limits.

@@ -97,7 +97,12 @@ fn mappings_move_and_stay_inside() {
     memory.store(0x11000, &42_u64).unwrap();
     memory.move_pages(0x11000, 0x5000_0000, 0x2000).unwrap();
     assert_eq!(memory.load::<u64>(0x5000_0000), Ok(42));
-    assert_eq!(memory.load::<u64>(0x11000), Err(Errno::EFAULT));
+    assert_eq!(memory.load::<u64>(0x11000), Ok(0));
+    memory.map_anonymous_shared(0x11000, 0x1000, RW).unwrap();
+    memory.store(0x11008, &43_u64).unwrap();
+    memory.duplicate_shared(0x11000, 0x6000_0000, 0x1000).unwrap();
+    assert_eq!(memory.load::<u64>(0x6000_0008), Ok(43));
+    assert_eq!(memory.duplicate_shared(0x12000, 0x6000_0000, 0x1000), Err(Errno::EINVAL));
     assert_eq!(memory.map_anonymous(0xffff_f000, 0x2000, RW), Err(Errno::ENOMEM));
     assert_eq!(memory.map_anonymous(0x1001, 0x1000, RW), Err(Errno::EINVAL));
     assert_eq!(memory.unmap(0x1000, 0), Err(Errno::EINVAL));

@@ -109,3 +109,42 @@ fn tempfile_read_only() -> std::fs::File {
     std::fs::remove_file(path).unwrap();
     file
 }
+
+#[test]
+fn mappings_grow_shrink_and_move_with_their_contents() {
+    use crate::mem::Move;
+    let memory = memory();
+    memory.load_layout(space::FIRST).unwrap();
+    let map = |place, pages, shared| memory.map_pages(place, pages * PAGE, RW, shared, Content::Zero).unwrap();
+    let at = |start: u64, pages: u64| start..start + pages * PAGE;
+    for shared in [false, true] {
+        let a = map(Place::Fixed(1 << 24), 4, shared);
+        memory.guest.store(a + 8, &99_u64).unwrap();
+        memory.guest.store(a + 3 * PAGE, &77_u64).unwrap();
+        // Something is behind it: it has to move, and may not without leave.
+        let wall = map(Place::Fixed(a + 4 * PAGE), 1, false);
+        assert_eq!(memory.remap(at(a, 4), 8 * PAGE, Move::No), Err(Errno::ENOMEM));
+        let b = memory.remap(at(a, 4), 8 * PAGE, Move::IfNeeded).unwrap();
+        assert_ne!(a, b);
+        assert_eq!(memory.guest.load::<u64>(b + 8), Ok(99));
+        assert_eq!(memory.guest.load::<u64>(b + 3 * PAGE), Ok(77));
+        assert_eq!(host_has(&memory, b + 7 * PAGE), if shared { 0 } else { 3 }, "beyond a shared object is SIGBUS");
+        assert_eq!(host_has(&memory, a), 0);
+        assert_eq!(memory.remap(at(b, 8), 2 * PAGE, Move::No), Ok(b));
+        assert_eq!(host_has(&memory, b + 2 * PAGE), 0);
+        assert_eq!(memory.remap(at(b, 2), 2 * PAGE, Move::To(wall)), Ok(wall));
+        assert_eq!(memory.guest.load::<u64>(wall + 8), Ok(99));
+        assert_eq!(memory.remap(at(b, 1), PAGE, Move::IfNeeded), Err(Errno::EFAULT));
+        let twin = memory.remap(wall..wall, PAGE, Move::IfNeeded);
+        if shared {
+            memory.guest.store(wall + 8, &5_u64).unwrap();
+            assert_eq!(memory.guest.load::<u64>(twin.unwrap() + 8), Ok(5));
+        } else {
+            assert_eq!(twin, Err(Errno::EINVAL));
+            assert_eq!(memory.remap(at(wall, 2), 5 * PAGE, Move::No), Ok(wall));
+            assert_eq!(memory.guest.load::<u64>(wall + 8), Ok(99));
+        }
+        agrees(&memory, at(a - PAGE, 16));
+        memory.unmap_pages(at(a, 16)).unwrap();
+    }
+}

@@ -2,9 +2,13 @@
 //!
 //! These functions check arguments as Linux does, in its order; the work is that of [`Memory`](crate::mem::Memory).
 
+mod advice;
 mod map;
+mod remap;
 
+pub(crate) use advice::*;
 pub(crate) use map::*;
+pub(crate) use remap::*;
 
 use std::ops::Range;
 

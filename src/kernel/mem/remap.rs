@@ -1,0 +1,104 @@
+//! Growing, shrinking and moving mappings: the work of mremap(2).
+//!
+//! The host's own way of growing a mapping in place or on the move would leave holes in the reservation, which another
+//! mapping of the process could take. So what grows is mapped piece by piece, and what moves leaves its
+//! place mapped until it is given back.
+
+use std::ops::Range;
+
+use lind_abi::{Errno, Result};
+
+use super::mapping::host_prot;
+use super::vmmap::{Region, Vmmap};
+use super::{Memory, space};
+
+/// Where a mapping may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Move {
+    /// It must stay where it is.
+    No,
+    /// Anywhere if it does not fit where it is.
+    IfNeeded,
+    /// Here, replacing what is there. Must not overlap the old place.
+    To(u64),
+}
+
+impl Memory {
+    /// Makes the mapping at `old` `new_len` bytes long and returns where it then is. An empty `old` makes a second
+    /// mapping of the shared memory there.
+    ///
+    /// # Errors
+    /// EFAULT when `old` is not one mapping; EINVAL for a second mapping of what is private; ENOMEM when there is no
+    /// room, it may not move, or it is a private mapping of a file that would grow.
+    pub fn remap(&self, old: Range<u64>, new_len: u64, how: Move) -> Result<u64> {
+        let mut map = self.map();
+        let (extent, region) = map.mapped_at(old.start).ok_or(Errno::EFAULT)?;
+        let old_len = old.end - old.start;
+        if old_len == 0 && !region.shared {
+            return Err(Errno::EINVAL);
+        }
+        let moves = matches!(how, Move::To(_));
+        if !moves && old_len >= new_len {
+            let tail = old.start + new_len..old.end;
+            self.unmap_tail(&mut map, tail)?;
+            return Ok(old.start);
+        }
+        if old.end > extent.end {
+            return Err(Errno::EFAULT);
+        }
+        let grown = old.end..old.start + new_len.max(old_len);
+        let room = old_len > 0 && old.end == extent.end && grown.end <= space::END && map.is_free(grown.clone());
+        if !moves && room && region.is_plain() {
+            self.map_private(&mut map, grown, region)?;
+            return Ok(old.start);
+        }
+        if how == Move::No || (new_len > old_len && !region.is_plain() && !region.shared) {
+            return Err(Errno::ENOMEM);
+        }
+        self.move_region(&mut map, old, new_len, how, region)
+    }
+
+    fn unmap_tail(&self, map: &mut Vmmap, tail: Range<u64>) -> Result<()> {
+        if tail.is_empty() {
+            return Ok(());
+        }
+        map.check_split(tail.clone())?;
+        self.guest.unmap(tail.start, tail.end - tail.start)?;
+        map.unmap(tail);
+        Ok(())
+    }
+
+    fn move_region(&self, map: &mut Vmmap, old: Range<u64>, new_len: u64, how: Move, region: Region) -> Result<u64> {
+        let old_len = old.end - old.start;
+        let kept = old_len.min(new_len);
+        map.check_split(old.clone())?;
+        let region = map.moved(region);
+        let start = match how {
+            Move::To(start) => {
+                map.check_room(start..start + new_len)?;
+                start
+            }
+            _ => map.claim(new_len, 0, region)?,
+        };
+        let done = if region.shared && new_len > old_len {
+            self.guest.duplicate_shared(old.start, start, new_len)
+        } else {
+            // What is new first: if there is no room for it, nothing has moved yet.
+            let grown = match new_len - kept {
+                0 => Ok(()),
+                more => self.guest.map_anonymous(start + kept, more, host_prot(region.prot)),
+            };
+            grown.and_then(|()| self.guest.move_pages(old.start, start, kept))
+        };
+        let new = start..start + new_len;
+        if let Err(errno) = done {
+            self.unmap_locked(map, new);
+            return Err(errno);
+        }
+        map.map(new, region);
+        if old_len > 0 {
+            self.unmap_locked(map, old);
+        }
+        Ok(start)
+    }
+}

@@ -1,0 +1,45 @@
+//! mremap(2).
+
+use lind_abi::flags::RemapFlags;
+use lind_abi::{Addr, Errno, Len, Result};
+
+use super::pages;
+use crate::call::Ctx;
+use crate::mem::{Move, PAGE, page_up, space};
+
+/// mremap(2)
+pub(crate) fn mremap(cx: &Ctx<'_>, addr: Addr, old_len: Len, new_len: Len, flags: RemapFlags, new_addr: Addr) -> Result<Addr> {
+    // MREMAP_DONTUNMAP is not supported: nothing but userfaultfd users needs it.
+    if flags.beyond(RemapFlags::MREMAP_MAYMOVE | RemapFlags::MREMAP_FIXED) {
+        return Err(Errno::EINVAL);
+    }
+    let may_move = flags.has(RemapFlags::MREMAP_MAYMOVE);
+    if flags.has(RemapFlags::MREMAP_FIXED) && !may_move {
+        return Err(Errno::EINVAL);
+    }
+    let old = pages(addr.0, old_len.0, Errno::EINVAL)?;
+    let new_len = page_up(new_len.0).filter(|&len| len > 0).ok_or(Errno::EINVAL)?;
+    let how = if flags.has(RemapFlags::MREMAP_FIXED) {
+        let to = new_addr.0;
+        let end = to.checked_add(new_len).filter(|&end| end <= space::LIMIT).ok_or(Errno::EINVAL)?;
+        let overlaps = to < old.end && old.start < end;
+        if !to.is_multiple_of(PAGE) || overlaps {
+            return Err(Errno::EINVAL);
+        }
+        if to < space::FIRST {
+            return Err(Errno::EPERM);
+        }
+        if end > space::END {
+            return Err(Errno::ENOMEM);
+        }
+        Move::To(to)
+    } else if may_move {
+        Move::IfNeeded
+    } else {
+        Move::No
+    };
+    if new_len > space::LIMIT {
+        return Err(Errno::ENOMEM);
+    }
+    cx.cage.memory.remap(old, new_len, how).map(Addr)
+}
