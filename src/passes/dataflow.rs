@@ -185,6 +185,9 @@ struct Around {
 
 /// A value: a number for each computation whose result is the same each time around, or this.
 const CHANGES: u32 = 0;
+/// Whatever came into the loop in a local or a parameter. One number for all of them: two locals may hold
+/// copies of one value, and then the engine takes `if (c) x = p;` for the nothing that it does.
+const BEFORE: u32 = 1;
 
 /// What is known at one place of the loop.
 #[derive(Clone)]
@@ -233,10 +236,6 @@ struct Walk<'w, 'a> {
 #[derive(PartialEq, Eq, Hash)]
 struct Key<'a>(&'a [u8], [u32; 3]);
 
-/// In place of an instruction's bytes: a local as it was before the loop, a parameter of the loop.
-const LOCAL: &[u8] = b"local";
-const PARAM: &[u8] = b"param";
-
 impl<'w, 'a> Walk<'w, 'a> {
     fn new(
         body: &'w Body<'a>,
@@ -266,16 +265,9 @@ impl<'w, 'a> Walk<'w, 'a> {
             around,
             budget,
         };
-        walk.head = set
+        walk.head = held
             .iter()
-            .zip(held)
-            .map(|(local, held)| {
-                if *held {
-                    walk.number(Key(LOCAL, [*local, 0, 0]))
-                } else {
-                    CHANGES
-                }
-            })
+            .map(|held| if *held { BEFORE } else { CHANGES })
             .collect();
         walk.state = Some(State {
             barrier: false,
@@ -291,10 +283,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             return None;
         };
         // A parameter of the loop may be given the same value each time around.
-        for param in 0..params {
-            let number = self.number(Key(PARAM, [u32::try_from(param).unwrap_or(u32::MAX), 0, 0]));
-            self.stack.push(number);
-        }
+        self.stack.resize(params, BEFORE);
         self.labels.push(Label {
             frame: Frame::Loop,
             height: 0,
@@ -390,15 +379,16 @@ impl<'w, 'a> Walk<'w, 'a> {
 
     /// The number of a computation, the same for the same computation.
     fn number(&mut self, key: Key<'a>) -> u32 {
-        let next = u32::try_from(self.numbers.len() + 1).unwrap_or(u32::MAX);
+        let next =
+            u32::try_from(self.numbers.len()).map_or(u32::MAX, |n| n.saturating_add(BEFORE + 1));
         *self.numbers.entry(key).or_insert(next)
     }
 
-    fn local(&mut self, local: u32) -> u32 {
+    fn local(&self, local: u32) -> u32 {
         match (self.set.binary_search(&local), &self.state) {
             (Ok(slot), Some(state)) => state.locals[slot],
             (Ok(_), None) => CHANGES,
-            (Err(_), _) => self.number(Key(LOCAL, [local, 0, 0])),
+            (Err(_), _) => BEFORE,
         }
     }
 
