@@ -103,7 +103,7 @@ def compile_program(side: Native, name: str) -> tuple[Path, str]:
     target.parent.mkdir(parents=True, exist_ok=True)
     inputs = [source, CONFORMANCE / "check.h"]
     if side.boot:
-        inputs += [side.boot, REPOSITORY / "build/sysroot/lib/libc.a"]
+        inputs += [side.boot, side.boot.with_name("lind-passes"), REPOSITORY / "build/sysroot/lib/libc.a"]
     if target.exists() and target.stat().st_mtime > newest(inputs):
         return target, ""
     command = [*side.compiler, *CFLAGS, "-o", str(target), str(source), *LIBRARIES]
