@@ -2,7 +2,9 @@
 
 use arbitrary::Unstructured;
 use lind_passes::Options;
-use wasmtime::{Config, Engine, Extern, ExternType, Instance, Module, Store, Trap, Val, ValType};
+use wasmtime::{
+    Config, Engine, Extern, ExternType, Instance, Module, SharedMemory, Store, Trap, Val, ValType,
+};
 
 /// What a call leaves behind: its results or trap, the globals, the memory.
 #[derive(PartialEq, Debug)]
@@ -81,19 +83,17 @@ fn call(engine: &Engine, module: &Module, name: &str) -> Outcome {
                 outcome.memory =
                     memory.data(&store)[..memory.data_size(&store).min(WINDOW)].to_vec()
             }
-            // SAFETY: no thread runs the module now.
-            Extern::SharedMemory(memory) => {
-                outcome.memory = memory
-                    .data()
-                    .iter()
-                    .take(WINDOW)
-                    .map(|cell| unsafe { *cell.get() })
-                    .collect()
-            }
+            Extern::SharedMemory(memory) => outcome.memory = copy(memory),
             _ => {}
         }
     }
     outcome
+}
+
+fn copy(memory: &SharedMemory) -> Vec<u8> {
+    let cells = memory.data().iter().take(WINDOW);
+    // SAFETY: no thread runs the module now.
+    cells.map(|cell| unsafe { *cell.get() }).collect()
 }
 
 fn describe(error: &wasmtime::Error) -> String {
@@ -160,7 +160,7 @@ fn generate(index: u64) -> Vec<u8> {
         table_max_size_required: true,
         allow_start_export: false,
         // Half of them trap at the first opportunity, half never.
-        disallow_traps: index % 2 == 0,
+        disallow_traps: index.is_multiple_of(2),
         ..wasm_smith::Config::default()
     };
     let mut module = wasm_smith::Module::new(config, &mut Unstructured::new(&bytes)).unwrap();
