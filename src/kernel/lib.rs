@@ -32,6 +32,9 @@ mod host;
 pub mod mem;
 pub mod root;
 mod sys;
+#[cfg(test)]
+#[allow(dead_code, reason = "each area's tests use their part")]
+mod testing;
 pub mod threei;
 
 use std::sync::{Arc, OnceLock};
