@@ -63,6 +63,26 @@ impl Runner {
         Ok(boot(&self.kernel, c"/", program)?.wait_end())
     }
 
+    /// Runs a chain of programs of the root: grates first, then the program.
+    pub fn run_chain(&self, names: &[&str]) -> Status {
+        let argv: Vec<String> = names.iter().map(|name| self.path(name).to_str().unwrap().to_owned()).collect();
+        let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
+        self.run(&argv).unwrap_or_else(|e| panic!("{}", e.reason))
+    }
+
+    /// Runs a grate that ends before its program does, and returns how each ended, as a shell would report it. The
+    /// program, an orphan by then, is waited for by the first cage.
+    pub fn run_below(&self, grate: &str, app: &str) -> (u8, u8) {
+        let nth = |n: usize| {
+            self.install("watch.wasm", &watch(n));
+            match self.run_chain(&["watch.wasm", grate, app]) {
+                Status::Exited(code) => code,
+                other => panic!("the watching cage ended by {other:?}"),
+            }
+        };
+        (nth(1), nth(2))
+    }
+
     /// Runs a module written as text.
     pub fn run_text(&self, text: &str) -> Status {
         self.install("test.wasm", text);
@@ -89,4 +109,76 @@ pub fn program(items: &str, body: &str) -> String {
 
 pub fn signal(number: u8) -> Status {
     Status::signaled(number)
+}
+
+/// A program that starts the one its arguments name, waits for `n` cages and exits as the last of them did.
+fn watch(n: usize) -> String {
+    let wait = "(drop (call $sys3 (i32.const 61) (i64.const -1) (i64.const 0x10f00) (i64.const 0)))".repeat(n);
+    program("", &format!("(local $status i32) {} {wait} {}", spawn(0), exit_as("(i32.load (i32.const 0x10f00))")))
+}
+
+/// Starts the program at argv[1] with the handlers at 0x10000.
+fn spawn(handlers: usize) -> String {
+    format!(
+        "(if (i64.lt_s (call $syscall (i32.const 1004)
+            (i64.load32_u offset=8 (local.get $block))
+            (i64.extend_i32_u (i32.add (local.get $block) (i32.const 8)))
+            (i64.extend_i32_u (i32.add (local.get $block) (i32.shl (i32.add (i32.load (local.get $block)) (i32.const 2)) (i32.const 2))))
+            (i64.const 0x10000) (i64.const {handlers}) (i64.const 0)) (i64.const 0)) (then (call $exit (i32.const 99))))"
+    )
+}
+
+/// Exits as the wait status says a child did.
+fn exit_as(status: &str) -> String {
+    format!(
+        "(local.set $status {status})
+        (if (i32.and (local.get $status) (i32.const 127))
+            (then (call $exit (i32.or (i32.const 128) (i32.and (local.get $status) (i32.const 127))))))
+        (call $exit (i32.shr_u (local.get $status) (i32.const 8)))"
+    )
+}
+
+/// A grate that starts the program its arguments name, with `handlers` (number, entry) over it, and ends as that did.
+/// `elements` are the functions of its table, from 1; `items` define them.
+pub fn grate(items: &str, elements: &str, handlers: &[(u32, u32)]) -> String {
+    let size = 1 + elements.split_whitespace().count();
+    let stores: String = handlers
+        .iter()
+        .enumerate()
+        .map(|(i, (number, entry))| {
+            let at = 0x10000 + 8 * i;
+            format!("(i32.store (i32.const {at}) (i32.const {number})) (i32.store offset=4 (i32.const {at}) (i32.const {entry}))")
+        })
+        .collect();
+    let items = format!(
+        r#"(type $handler (func (param i32) (result i64)))
+        (table (export "__indirect_function_table") {size} {size} funcref)
+        (elem (i32.const 1) func {elements})
+        (func (export "__lind_handle") (param $entry i32) (param $call i32) (result i64)
+            (call_indirect (type $handler) (local.get $call) (local.get $entry)))
+        {FORWARD}
+        {items}"#
+    );
+    let wait = "(drop (call $sys3 (i32.const 61) (i64.const -1) (i64.const 0x10f00) (i64.const 0)))";
+    let body = format!(
+        "(local $status i32) {stores} {} {wait} {}",
+        spawn(handlers.len()),
+        exit_as("(i32.load (i32.const 0x10f00))")
+    );
+    program(&items, &body)
+}
+
+/// `$forward`: a handler that sends a call on as it came.
+const FORWARD: &str = "(func $forward (param $c i32) (result i64)
+    (call $call (i32.load (local.get $c)) (i64.load offset=16 (local.get $c))
+        (i64.load offset=24 (local.get $c)) (i64.load offset=32 (local.get $c))
+        (i64.load offset=40 (local.get $c)) (i64.load offset=48 (local.get $c))
+        (i64.load offset=56 (local.get $c)) (i64.load offset=64 (local.get $c))
+        (i64.load offset=72 (local.get $c)) (i64.load offset=80 (local.get $c))
+        (i64.load offset=88 (local.get $c)) (i64.load offset=96 (local.get $c))
+        (i64.load offset=104 (local.get $c)) (i64.load offset=112 (local.get $c))))";
+
+/// An expression that makes a call without arguments.
+pub fn plain(number: u32) -> String {
+    format!("(call $sys3 (i32.const {number}) (i64.const 0) (i64.const 0) (i64.const 0))")
 }
