@@ -1,0 +1,25 @@
+#include <string.h>
+#include "vector.h"
+
+void *memchr(const void *src, int c, size_t n)
+{
+	const unsigned char *s = src, *end = s + n;
+	if (!n) return 0;
+	if (end < s) end = (const unsigned char *)UINTPTR_MAX; /* a length that means "until found" */
+
+	const v16 *p = (const v16 *)((uintptr_t)s & -16);
+	v16 wanted = splat(c);
+	unsigned found = equal_mask(*p, wanted) >> ((uintptr_t)s & 15);
+	if (found) {
+		s += __builtin_ctz(found);
+		return s < end ? (void *)s : 0;
+	}
+	while ((const unsigned char *)++p < end) {
+		found = equal_mask(*p, wanted);
+		if (found) {
+			s = (const unsigned char *)p + __builtin_ctz(found);
+			return s < end ? (void *)s : 0;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,23 @@
+#include <string.h>
+#include "vector.h"
+
+int strcmp(const char *sl, const char *sr)
+{
+	const unsigned char *l = (const void *)sl, *r = (const void *)sr;
+	for (;;) {
+		if (in_page(l) && in_page(r)) {
+			v16 a = *(const v16u *)l, b = *(const v16u *)r;
+			unsigned stop = equal_mask(a, b) ^ 0xffff | equal_mask(a, splat(0));
+			if (stop) {
+				int i = __builtin_ctz(stop);
+				return l[i] - r[i];
+			}
+			l += 16;
+			r += 16;
+		} else {
+			if (*l != *r || !*l) return *l - *r;
+			l++;
+			r++;
+		}
+	}
+}
