@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <lind/grate.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include "sdk.h"
 
-#define CLONE_THREAD 0x10000u
 #define LEAVES (0x100000000ull / LIND_CLIENT_LEAF)
 
 void **lind_client_leaves_[LEAVES];

@@ -1,0 +1,184 @@
+/*
+ * The contents of regular files: chunks of 64 KiB, so that a read is one or few copies, and holes.
+ * A chunk's memory grows in powers of two, so that small files stay small.
+ */
+#include <stdlib.h>
+#include "imfs_core.h"
+
+#define SMALLEST 256u
+
+/* The first chunk with this index or a later one. */
+static uint32_t position(const struct imfs_data *d, uint64_t index)
+{
+	uint32_t low = 0, high = d->count;
+
+	/* Without holes, chunk i is at place i. */
+	if (index < d->count && d->chunks[index].index == index)
+		return (uint32_t)index;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (d->chunks[middle].index < index)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+uint8_t *imfs_data_run(const struct imfs_node *n, int64_t off, size_t max, size_t *run)
+{
+	const struct imfs_data *d = &n->data;
+	uint64_t index = (uint64_t)off / IMFS_CHUNK;
+	uint32_t in = (uint32_t)((uint64_t)off % IMFS_CHUNK), i = position(d, index);
+	uint32_t left = IMFS_CHUNK - in;
+
+	if (i < d->count && d->chunks[i].index == index && in < d->chunks[i].room) {
+		left = d->chunks[i].room - in;
+		*run = left < max ? left : max;
+		return d->chunks[i].data + in;
+	}
+	*run = left < max ? left : max;
+	return NULL;
+}
+
+static struct imfs_chunk *insert(struct imfs_data *d, uint32_t at, uint64_t index)
+{
+	if (d->count == d->room) {
+		uint32_t room = d->room ? d->room * 2 : 1;
+		struct imfs_chunk *grown = realloc(d->chunks, room * sizeof *grown);
+
+		if (!grown)
+			return NULL;
+		d->chunks = grown;
+		d->room = room;
+	}
+	memmove(d->chunks + at + 1, d->chunks + at, (d->count - at) * sizeof *d->chunks);
+	d->chunks[at] = (struct imfs_chunk){ .index = index };
+	d->count++;
+	return &d->chunks[at];
+}
+
+static int grow(struct imfs *fs, struct imfs_data *d, struct imfs_chunk *c, uint32_t need)
+{
+	uint32_t room = c->room ? c->room : SMALLEST;
+	uint8_t *data;
+
+	while (room < need)
+		room *= 2;
+	if (room == c->room)
+		return 0;
+	if (imfs_charge(fs, room - c->room))
+		return -ENOSPC;
+	if (!(data = realloc(c->data, room))) {
+		fs->used -= room - c->room;
+		return -ENOSPC;
+	}
+	memset(data + c->room, 0, room - c->room);
+	d->allocated += room - c->room;
+	c->data = data;
+	c->room = room;
+	return 0;
+}
+
+/* A place to write at `off`, of `*run` bytes. NULL: no space. */
+uint8_t *imfs_data_reserve(struct imfs *fs, struct imfs_node *n, int64_t off, size_t want, size_t *run)
+{
+	struct imfs_data *d = &n->data;
+	uint64_t index = (uint64_t)off / IMFS_CHUNK;
+	uint32_t in = (uint32_t)((uint64_t)off % IMFS_CHUNK), i = position(d, index);
+	uint32_t left = IMFS_CHUNK - in, take = want < left ? (uint32_t)want : left;
+	struct imfs_chunk *c;
+
+	*run = take;
+	if (i < d->count && d->chunks[i].index == index) {
+		c = &d->chunks[i];
+		if (in + take <= c->room)
+			return c->data + in;
+	} else if (!(c = insert(d, i, index)))
+		return NULL;
+	if (grow(fs, d, c, in + take)) {
+		if (!c->room) {
+			memmove(c, c + 1, (d->count - i - 1) * sizeof *c);
+			d->count--;
+		}
+		return NULL;
+	}
+	return c->data + in;
+}
+
+static void release(struct imfs *fs, struct imfs_data *d, uint32_t first, uint32_t last)
+{
+	for (uint32_t i = first; i < last; i++) {
+		fs->used -= d->chunks[i].room;
+		d->allocated -= d->chunks[i].room;
+		free(d->chunks[i].data);
+	}
+	memmove(d->chunks + first, d->chunks + last, (d->count - last) * sizeof *d->chunks);
+	d->count -= last - first;
+}
+
+/* Zeroes [from, to) of one chunk, as far as it has memory. */
+static void zero(struct imfs_data *d, uint64_t index, uint32_t from, uint32_t to)
+{
+	uint32_t i = position(d, index);
+	struct imfs_chunk *c;
+
+	if (i == d->count || d->chunks[i].index != index)
+		return;
+	c = &d->chunks[i];
+	if (to > c->room)
+		to = c->room;
+	if (from < to)
+		memset(c->data + from, 0, to - from);
+}
+
+void imfs_data_punch(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length)
+{
+	struct imfs_data *d = &n->data;
+	uint64_t start = (uint64_t)off, end = start + (uint64_t)length;
+	uint64_t first = (start + IMFS_CHUNK - 1) / IMFS_CHUNK, last = end / IMFS_CHUNK;
+	uint32_t in = (uint32_t)(start % IMFS_CHUNK), out = (uint32_t)(end % IMFS_CHUNK);
+
+	if (start / IMFS_CHUNK == last) {
+		zero(d, last, in, out);
+		return;
+	}
+	if (in)
+		zero(d, start / IMFS_CHUNK, in, IMFS_CHUNK);
+	if (out)
+		zero(d, last, 0, out);
+	if (d->count)
+		release(fs, d, position(d, first), position(d, last));
+}
+
+void imfs_data_resize(struct imfs *fs, struct imfs_node *n, int64_t size)
+{
+	/* Everything behind, with what fallocate put beyond the end. */
+	if (size <= n->size)
+		imfs_data_punch(fs, n, size, INT64_MAX - size);
+	n->size = size;
+}
+
+int64_t imfs_data_seek(const struct imfs_node *n, int64_t off, bool hole)
+{
+	const struct imfs_data *d = &n->data;
+	uint32_t i;
+
+	if (off < 0 || off >= n->size)
+		return -ENXIO;
+	i = position(d, (uint64_t)off / IMFS_CHUNK);
+	if (!hole) {
+		int64_t start;
+
+		if (i == d->count)
+			return -ENXIO;
+		start = (int64_t)(d->chunks[i].index * IMFS_CHUNK);
+		return start > off ? (start < n->size ? start : -ENXIO) : off;
+	}
+	while (i < d->count && d->chunks[i].index == (uint64_t)off / IMFS_CHUNK) {
+		off = (int64_t)((d->chunks[i].index + 1) * IMFS_CHUNK);
+		i++;
+	}
+	return off < n->size ? off : n->size;
+}

@@ -1,0 +1,108 @@
+/* What the filesystem keeps for each process: descriptors, working directory, umask, credentials. */
+#include <stdlib.h>
+#include "imfs_core.h"
+
+int imfs_fd_room(struct imfs_fds *fds, uint32_t fd)
+{
+	uint32_t room = fds->room ? fds->room : 32;
+	struct imfs_file **files;
+	uint8_t *cloexec;
+
+	if (fd < fds->room)
+		return 0;
+	if (fd >= 1u << 24)
+		return -EMFILE;
+	while (room <= fd)
+		room *= 2;
+	if (!(files = realloc(fds->files, room * sizeof *files)))
+		return -ENOMEM;
+	fds->files = files;
+	if (!(cloexec = realloc(fds->cloexec, room)))
+		return -ENOMEM;
+	fds->cloexec = cloexec;
+	memset(files + fds->room, 0, (room - fds->room) * sizeof *files);
+	memset(cloexec + fds->room, 0, room - fds->room);
+	fds->room = room;
+	return 0;
+}
+
+/* Closing any descriptor of a file gives up the process's record locks on it: fcntl(2). */
+void imfs_fd_clear(struct imfs *fs, struct imfs_process *p, uint32_t fd)
+{
+	struct imfs_file *f = imfs_fd(&p->fds, fd);
+
+	if (!f)
+		return;
+	p->fds.files[fd] = NULL;
+	if (f->node->locks)
+		imfs_locks_drop(f->node, p);
+	imfs_file_drop(fs, f);
+}
+
+void imfs_fd_set(struct imfs *fs, struct imfs_process *p, uint32_t fd, struct imfs_file *f, bool cloexec)
+{
+	imfs_fd_clear(fs, p, fd);
+	p->fds.files[fd] = f;
+	p->fds.cloexec[fd] = cloexec;
+}
+
+struct imfs_process *imfs_process_new(void)
+{
+	return calloc(1, sizeof(struct imfs_process));
+}
+
+struct imfs_process *imfs_process_fork(const struct imfs_process *parent)
+{
+	struct imfs_process *p = imfs_process_new();
+
+	if (!p)
+		return NULL;
+	p->umask = parent->umask;
+	p->cred = parent->cred;
+	p->cwd_path = parent->cwd_path ? strdup(parent->cwd_path) : NULL;
+	if (parent->fds.room && imfs_fd_room(&p->fds, parent->fds.room - 1)) {
+		free(p->cwd_path);
+		free(p->fds.files);
+		free(p);
+		return NULL;
+	}
+	if ((p->cwd = parent->cwd))
+		imfs_node_hold(p->cwd);
+	for (uint32_t i = 0; i < parent->fds.room; i++)
+		if ((p->fds.files[i] = parent->fds.files[i])) {
+			p->fds.files[i]->refs++;
+			p->fds.cloexec[i] = parent->fds.cloexec[i];
+		}
+	return p;
+}
+
+void imfs_process_exec(struct imfs *fs, struct imfs_process *p)
+{
+	for (uint32_t i = 0; i < p->fds.room; i++)
+		if (p->fds.cloexec[i])
+			imfs_fd_clear(fs, p, i);
+}
+
+void imfs_process_free(struct imfs *fs, struct imfs_process *p)
+{
+	for (uint32_t i = 0; i < p->fds.room; i++)
+		imfs_fd_clear(fs, p, i);
+	imfs_set_cwd(fs, p, NULL, NULL);
+	free(p->fds.files);
+	free(p->fds.cloexec);
+	free(p);
+}
+
+/* `outside_path`, if given, is taken over. */
+void imfs_set_cwd(struct imfs *fs, struct imfs_process *p, struct imfs_node *dir, char *outside_path)
+{
+	struct imfs_node *old = p->cwd;
+
+	if (dir)
+		imfs_node_hold(dir);
+	p->cwd = dir;
+	if (old)
+		imfs_node_drop(fs, old);
+	free(p->cwd_path);
+	p->cwd_path = outside_path;
+}

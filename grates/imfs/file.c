@@ -1,0 +1,319 @@
+/* Open files. */
+#include <stdlib.h>
+#include <unistd.h>
+#include "imfs_core.h"
+
+#define LARGEFILE 0100000u	/* O_LARGEFILE, which fcntl(F_GETFL) shows */
+#define TMPFILE 020000000u	/* the bit of O_TMPFILE that is not O_DIRECTORY */
+#ifndef SEEK_DATA
+#define SEEK_DATA 3
+#define SEEK_HOLE 4
+#endif
+#ifndef FALLOC_FL_KEEP_SIZE
+#define FALLOC_FL_KEEP_SIZE 1
+#define FALLOC_FL_PUNCH_HOLE 2
+#endif
+
+#define FALLOC_KNOWN 0x7f	/* what some filesystem of Linux supports */
+
+struct imfs_file *imfs_file_new(struct imfs_node *n, uint32_t flags)
+{
+	struct imfs_file *f = calloc(1, sizeof *f);
+
+	if (!f)
+		return NULL;
+	f->node = n;
+	f->flags = (flags & ~(uint32_t)(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC)) | LARGEFILE;
+	f->refs = 1;
+	imfs_node_hold(n);
+	return f;
+}
+
+void imfs_file_drop(struct imfs *fs, struct imfs_file *f)
+{
+	if (--f->refs)
+		return;
+	if (f->node->locks)
+		imfs_locks_drop(f->node, f);
+	imfs_node_drop(fs, f->node);
+	free(f);
+}
+
+static int wants(uint32_t flags)
+{
+	static const int masks[] = { R_OK, W_OK, R_OK | W_OK, R_OK | W_OK };
+
+	return masks[flags & O_ACCMODE] | (flags & O_TRUNC ? W_OK : 0);
+}
+
+static int may_open(const struct imfs_process *p, const struct imfs_at *at, uint32_t flags)
+{
+	const struct imfs_node *n = at->node;
+	bool dir = S_ISDIR(n->mode);
+	int r;
+
+	if ((flags & O_CREAT) && at->slash && at->last == IMFS_NORMAL)
+		return -EISDIR;
+	if ((flags & O_CREAT) && (flags & O_EXCL))
+		return -EEXIST;
+	if ((flags & O_CREAT) && dir)
+		return -EISDIR;
+	if ((at->slash || (flags & O_DIRECTORY)) && !dir)
+		return -ENOTDIR;
+	if (flags & O_PATH)
+		return 0;
+	if (S_ISLNK(n->mode))
+		return -ELOOP;
+	if (dir && (wants(flags) & W_OK))
+		return -EISDIR;
+	if ((r = imfs_may(n, &p->cred, wants(flags))))
+		return r;
+	if ((flags & O_NOATIME) && p->cred.uid && p->cred.uid != n->uid)
+		return -EPERM;
+	return !dir && !S_ISREG(n->mode) ? -ENXIO : 0;
+}
+
+/* O_TMPFILE: a file without a name, in the directory that `at` leads to. */
+static int unnamed(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode, struct imfs_node **made)
+{
+	int r = imfs_exists(at);
+
+	if (r)
+		return r;
+	if (!S_ISDIR(at->node->mode))
+		return -ENOTDIR;
+	if ((r = imfs_may(at->node, &p->cred, W_OK | X_OK)))
+		return r;
+	*made = imfs_node_new(fs, S_IFREG | (mode & 07777 & ~p->umask), &p->cred, at->node);
+	return *made ? 0 : -ENOSPC;
+}
+
+int imfs_open_flags(uint32_t flags)
+{
+	if (flags & O_PATH)
+		return 0;
+	if ((flags & TMPFILE) && (!(flags & O_DIRECTORY) || (flags & O_CREAT) || !(wants(flags & ~(uint32_t)O_TRUNC) & W_OK)))
+		return -EINVAL;
+	return (flags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY) ? -EINVAL : 0;
+}
+
+enum imfs_follow imfs_open_follow(uint32_t flags)
+{
+	bool make = !(flags & O_PATH) && (flags & O_CREAT);
+
+	if (make && (flags & (O_EXCL | O_NOFOLLOW)))
+		return IMFS_NAME_ITSELF;
+	if (flags & O_NOFOLLOW)
+		return IMFS_NOFOLLOW;
+	return make ? IMFS_FOLLOW_OR_MAKE : IMFS_FOLLOW;
+}
+
+int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t flags, uint32_t mode, struct imfs_file **made)
+{
+	struct imfs_node *n = at->node;
+	bool fresh = false;
+	int r;
+
+	if (flags & O_PATH)
+		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	if (flags & TMPFILE) {
+		if ((r = unnamed(fs, p, at, mode, &n)))
+			return r;
+		fresh = true;
+	} else if (!n) {
+		if (!(flags & O_CREAT))
+			return -ENOENT;
+		if (at->slash)
+			return -EISDIR;
+		if ((r = imfs_create(fs, p, at, S_IFREG | (mode & 07777 & ~p->umask), &n)))
+			return r;
+		fresh = true;
+	} else if ((r = may_open(p, at, flags)))
+		return r;
+	if (!(*made = imfs_file_new(n, flags))) {
+		imfs_node_settle(fs, n);
+		return -ENOMEM;
+	}
+	if ((flags & O_TRUNC) && !fresh)
+		imfs_truncate(fs, n, &p->cred, 0);
+	return 0;
+}
+
+int imfs_may_read(const struct imfs_file *f)
+{
+	if ((f->flags & O_PATH) || (f->flags & O_ACCMODE) == O_WRONLY || (f->flags & O_ACCMODE) == O_ACCMODE)
+		return -EBADF;
+	return S_ISDIR(f->node->mode) ? -EISDIR : 0;
+}
+
+int imfs_may_write(const struct imfs_file *f)
+{
+	if ((f->flags & O_PATH) || (f->flags & O_ACCMODE) == O_RDONLY || (f->flags & O_ACCMODE) == O_ACCMODE)
+		return -EBADF;
+	return 0;
+}
+
+static bool older(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec <= b->tv_nsec);
+}
+
+/* Like a mount with relatime: only the first read after a change moves the access time. */
+void imfs_was_read(struct imfs_file *f)
+{
+	struct imfs_node *n = f->node;
+
+	if (!older(&n->atime, &n->mtime) && !older(&n->atime, &n->ctime))
+		return;
+	if (!(f->flags & O_NOATIME)) {
+		n->atime = imfs_now();
+		/* Strictly after, or the next read would ask the clock again. */
+		if (older(&n->atime, &n->mtime) || older(&n->atime, &n->ctime))
+			n->atime.tv_nsec += n->atime.tv_nsec < 999999999;
+	}
+}
+
+void imfs_wrote(struct imfs_node *n, const struct imfs_cred *cred, int64_t end)
+{
+	if (end > n->size)
+		n->size = end;
+	n->mtime = n->ctime = imfs_now();
+	if (n->mode & (S_ISUID | S_ISGID))
+		imfs_kill_suid(n, cred);
+}
+
+int64_t imfs_pread(struct imfs_file *f, void *to, size_t length, int64_t off)
+{
+	const struct imfs_node *n = f->node;
+	size_t done = 0, run;
+	int r = imfs_may_read(f);
+
+	if (r)
+		return r;
+	if (off < 0)
+		return -EINVAL;
+	if (off >= n->size)
+		return 0;
+	if ((uint64_t)length > (uint64_t)(n->size - off))
+		length = (size_t)(n->size - off);
+	for (; done < length; done += run) {
+		const uint8_t *from = imfs_data_run(n, off + (int64_t)done, length - done, &run);
+
+		if (from)
+			memcpy((char *)to + done, from, run);
+		else
+			memset((char *)to + done, 0, run);
+	}
+	imfs_was_read(f);
+	return (int64_t)length;
+}
+
+int64_t imfs_pwrite(struct imfs *fs, const struct imfs_process *p, struct imfs_file *f, const void *from, size_t length, int64_t off)
+{
+	size_t done = 0, run;
+	int r = imfs_may_write(f);
+
+	if (r)
+		return r;
+	if (off < 0)
+		return -EINVAL;
+	if (!length)
+		return 0;
+	if (f->flags & O_APPEND)
+		off = f->node->size;
+	if (off >= IMFS_MAX_SIZE)
+		return -EFBIG;
+	if ((uint64_t)length > (uint64_t)(IMFS_MAX_SIZE - off))
+		length = (size_t)(IMFS_MAX_SIZE - off);
+	for (; done < length; done += run) {
+		uint8_t *to = imfs_data_reserve(fs, f->node, off + (int64_t)done, length - done, &run);
+
+		if (!to)
+			break;
+		memcpy(to, (const char *)from + done, run);
+	}
+	if (!done)
+		return -ENOSPC;
+	imfs_wrote(f->node, &p->cred, off + (int64_t)done);
+	return (int64_t)done;
+}
+
+static int64_t seek_dir(struct imfs_file *f, int64_t off, int whence)
+{
+	if (whence == SEEK_CUR)
+		off += f->pos;
+	else if (whence != SEEK_SET)
+		return -EINVAL;
+	return off < 0 ? -EINVAL : (f->pos = off);
+}
+
+int64_t imfs_lseek(struct imfs_file *f, int64_t off, int whence)
+{
+	int64_t base = 0;
+
+	if (f->flags & O_PATH)
+		return -EBADF;
+	if (S_ISDIR(f->node->mode))
+		return seek_dir(f, off, whence);
+	switch (whence) {
+	case SEEK_SET:
+		break;
+	case SEEK_CUR:
+		base = f->pos;
+		break;
+	case SEEK_END:
+		base = f->node->size;
+		break;
+	case SEEK_DATA:
+	case SEEK_HOLE:
+		if ((off = imfs_data_seek(f->node, off, whence == SEEK_HOLE)) < 0)
+			return off;
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (off > 0 && base > INT64_MAX - off)
+		return -EOVERFLOW;
+	if (base + off < 0 || base + off > IMFS_MAX_SIZE)
+		return -EINVAL;
+	return f->pos = base + off;
+}
+
+int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_cred *cred, int mode, int64_t off, int64_t length)
+{
+	struct imfs_node *n = f->node;
+	int r = imfs_may_write(f);
+
+	if (off < 0 || length <= 0)
+		return -EINVAL;
+	if (mode & ~FALLOC_KNOWN)
+		return -EOPNOTSUPP;
+	if ((mode & FALLOC_FL_PUNCH_HOLE) && !(mode & FALLOC_FL_KEEP_SIZE))
+		return -EOPNOTSUPP;
+	if (r)
+		return r;
+	if (!S_ISREG(n->mode))
+		return -ENODEV;
+	if (length > IMFS_MAX_SIZE - off)
+		return -EFBIG;
+	if (mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE))
+		return -EOPNOTSUPP;
+	if (mode & FALLOC_FL_PUNCH_HOLE) {
+		/* Bytes beyond the end are zero already. */
+		if (off < n->size)
+			imfs_data_punch(fs, n, off, length < n->size - off ? length : n->size - off);
+	} else {
+		size_t run;
+
+		if ((uint64_t)length > fs->limit - fs->used)
+			return -ENOSPC;
+		for (int64_t done = 0; done < length; done += (int64_t)run)
+			if (!imfs_data_reserve(fs, n, off + done, length - done < IMFS_CHUNK ? (size_t)(length - done) : IMFS_CHUNK, &run))
+				return -ENOSPC;
+		if (!(mode & FALLOC_FL_KEEP_SIZE) && off + length > n->size)
+			n->size = off + length;
+	}
+	imfs_kill_suid(n, cred);
+	n->mtime = n->ctime = imfs_now();
+	return 0;
+}

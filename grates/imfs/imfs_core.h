@@ -1,0 +1,240 @@
+/*
+ * The filesystem in memory: nodes, directories, paths, open files. Plain C, no system calls but the
+ * clock, so that it is tested and measured outside a grate; imfs.c and the on_*.c files put it behind
+ * the system calls of other cages.
+ *
+ * Functions return a value >= 0 or the negative of an errno. Nothing here locks: whoever reads holds
+ * the lock of lock.h for reading, whoever changes anything holds it for writing.
+ */
+#ifndef IMFS_CORE_H
+#define IMFS_CORE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define IMFS_CHUNK 65536u	/* bytes of a file that are in one piece */
+#define IMFS_PATH 4096u		/* longest path with its NUL, as PATH_MAX */
+#define IMFS_NAME 255u
+#define IMFS_GROUPS 64u
+#define IMFS_LINKS_MAX 40	/* symbolic links followed in one path */
+#define IMFS_MAX_SIZE (INT64_MAX - (int64_t)IMFS_CHUNK)
+
+struct imfs_node;
+
+/* Part of a file: bytes [index * IMFS_CHUNK, + room). What is missing up to the next chunk is a hole.
+ * Bytes at or beyond the file's size are zero. */
+struct imfs_chunk {
+	uint64_t index;
+	uint8_t *data;
+	uint32_t room;		/* a power of two, at most IMFS_CHUNK */
+};
+
+/* A regular file's contents, chunks sorted by index. */
+struct imfs_data {
+	struct imfs_chunk *chunks;
+	uint32_t count, room;
+	uint64_t allocated;	/* sum of the chunks' room */
+};
+
+struct imfs_entry {
+	struct imfs_entry *same_hash;
+	struct imfs_entry *before, *after;	/* in the order of cookies */
+	struct imfs_node *node;
+	uint64_t cookie;
+	uint32_t hash;
+	uint16_t length;
+	char name[];
+};
+
+struct imfs_dir {
+	struct imfs_entry **buckets;
+	uint32_t bucket_count, count;
+	struct imfs_entry *first, *last;
+	uint64_t next_cookie;
+	struct imfs_node *parent;	/* itself for the root; a removed directory keeps its last one */
+	bool removed;
+};
+
+/* A record lock, fcntl(2) or flock(2). */
+struct imfs_lock {
+	struct imfs_lock *next;
+	const void *owner;		/* process or open file */
+	int32_t pid;			/* -1: belongs to an open file */
+	bool write, flock;
+	int64_t start, last;		/* inclusive */
+};
+
+struct imfs_node {
+	int64_t size;
+	struct imfs_data data;		/* regular files */
+	struct timespec atime, mtime, ctime, btime;
+	uint64_t ino, rdev;
+	uint32_t mode, nlink, uid, gid;
+	uint32_t refs;			/* open files, working directories, mappings; entries count in nlink */
+	bool outside;			/* a directory that stands for one outside this filesystem */
+	struct imfs_dir dir;
+	char *target;			/* symbolic links */
+	struct imfs_lock *locks;
+};
+
+struct imfs {
+	struct imfs_node *root;
+	char prefix[IMFS_PATH];		/* where it is mounted; "" for / */
+	uint64_t limit, used;		/* bytes */
+	uint64_t nodes, next_ino;
+};
+
+struct imfs_cred {
+	uint32_t uid, gid;		/* effective */
+	uint32_t ruid, rgid;		/* real, for access(2) */
+	uint32_t group_count;
+	uint32_t groups[IMFS_GROUPS];
+};
+
+/* An open file description: what dup(2) and fork(2) share. */
+struct imfs_file {
+	struct imfs_node *node;
+	int64_t pos;
+	uint32_t flags;
+	uint32_t refs;			/* table slots, plus calls in progress */
+	int32_t pos_lock;
+};
+
+struct imfs_fds {
+	struct imfs_file **files;
+	uint8_t *cloexec;
+	uint32_t room;
+};
+
+/* What the filesystem knows of one process. */
+struct imfs_process {
+	struct imfs_fds fds;
+	struct imfs_node *cwd;		/* NULL: outside, at cwd_path */
+	char *cwd_path;			/* NULL: outside and not known */
+	uint32_t umask;
+	struct imfs_cred cred;
+};
+
+/* What stat(2) and statx(2) say, in a layout that is the same everywhere. */
+struct imfs_stat {
+	uint64_t ino, size, blocks, rdev;
+	uint32_t mode, nlink, uid, gid;
+	struct timespec atime, mtime, ctime, btime;
+};
+
+/* node.c */
+int imfs_init(struct imfs *fs, const char *prefix, uint64_t limit, const struct imfs_cred *owner);
+struct timespec imfs_now(void);
+struct imfs_node *imfs_node_new(struct imfs *fs, uint32_t mode, const struct imfs_cred *cred, const struct imfs_node *parent);
+void imfs_node_hold(struct imfs_node *n);
+void imfs_node_drop(struct imfs *fs, struct imfs_node *n);	/* gives back one reference */
+void imfs_node_settle(struct imfs *fs, struct imfs_node *n);	/* frees it if nothing refers to it */
+int imfs_charge(struct imfs *fs, uint64_t bytes);		/* 0 or -ENOSPC */
+int imfs_may(const struct imfs_node *n, const struct imfs_cred *cred, int mask);	/* R_OK|W_OK|X_OK: 0 or -EACCES */
+bool imfs_in_group(const struct imfs_cred *cred, uint32_t gid);
+
+/* data.c */
+uint8_t *imfs_data_run(const struct imfs_node *n, int64_t off, size_t max, size_t *run);	/* NULL: a hole */
+uint8_t *imfs_data_reserve(struct imfs *fs, struct imfs_node *n, int64_t off, size_t want, size_t *run);
+void imfs_data_resize(struct imfs *fs, struct imfs_node *n, int64_t size);
+void imfs_data_punch(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length);
+int64_t imfs_data_seek(const struct imfs_node *n, int64_t off, bool hole);
+
+/* dir.c */
+int imfs_dir_init(struct imfs_node *n, struct imfs_node *parent);
+struct imfs_entry *imfs_dir_find(const struct imfs_node *dir, const char *name, size_t length);
+int imfs_dir_add(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length, struct imfs_node *n);
+void imfs_dir_remove(struct imfs *fs, struct imfs_node *dir, struct imfs_entry *e);
+void imfs_dir_free(struct imfs *fs, struct imfs_node *n);
+void imfs_dir_orphan(struct imfs_node *n);	/* its last name is gone */
+bool imfs_dir_above(const struct imfs_node *dir, const struct imfs_node *below);
+int64_t imfs_getdents(struct imfs_file *f, void *buffer, size_t size);
+int imfs_node_path(const struct imfs *fs, const struct imfs_node *dir, char *path, size_t size);	/* its length */
+
+/* path.c: where a path leads. */
+enum imfs_last { IMFS_NORMAL, IMFS_DOT, IMFS_DOTDOT, IMFS_ROOT };
+struct imfs_at {
+	bool outside;			/* then `path` says where, absolute */
+	bool entered;			/* it was inside on the way: `path` differs from what the caller wrote */
+	struct imfs_node *dir;		/* where the last name is looked up */
+	struct imfs_node *node;		/* NULL: does not exist */
+	enum imfs_last last;
+	bool slash;			/* something must be a directory: trailing slash */
+	uint16_t length;
+	char name[IMFS_NAME + 1];
+	char path[IMFS_PATH];
+};
+enum imfs_follow {
+	IMFS_NAME_ITSELF,	/* a name to be made or removed: the last one is never followed */
+	IMFS_NOFOLLOW,		/* the last one is not followed, unless a slash says it is a directory */
+	IMFS_FOLLOW,
+	IMFS_FOLLOW_OR_MAKE,	/* open with O_CREAT: followed, unless a slash says it is a directory */
+};
+/* `start` is the directory for relative paths; NULL: outside, at start_path. */
+int imfs_walk(const struct imfs *fs, const struct imfs_cred *cred, struct imfs_node *start, const char *start_path,
+	const char *path, enum imfs_follow follow, struct imfs_at *at);
+
+/* names.c */
+int imfs_mkdir(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode);
+int imfs_mknod(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode);
+int imfs_symlink(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, const char *target);
+int imfs_link(struct imfs *fs, const struct imfs_process *p, struct imfs_node *from, const struct imfs_at *to);
+int imfs_unlink(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at);
+int imfs_rmdir(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at);
+int imfs_rename(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *from, const struct imfs_at *to, unsigned flags);
+int imfs_exists(const struct imfs_at *at);	/* 0, -ENOENT or -ENOTDIR */
+/* Puts a new node under the name of `at`. */
+int imfs_create(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode, struct imfs_node **made);
+
+/* attr.c */
+void imfs_stat(const struct imfs_node *n, struct imfs_stat *st);
+int imfs_chmod(struct imfs_node *n, const struct imfs_cred *cred, uint32_t mode);
+int imfs_chown(struct imfs_node *n, const struct imfs_cred *cred, uint32_t uid, uint32_t gid);
+int imfs_utimens(struct imfs_node *n, const struct imfs_cred *cred, const struct timespec times[2]);
+int imfs_access(const struct imfs_node *n, const struct imfs_process *p, int mask, bool effective);
+int imfs_truncate(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, int64_t size);
+void imfs_kill_suid(struct imfs_node *n, const struct imfs_cred *cred);
+
+/* file.c */
+int imfs_open_flags(uint32_t flags);	/* 0 or -EINVAL; to be asked before the path is looked at */
+enum imfs_follow imfs_open_follow(uint32_t flags);
+int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t flags, uint32_t mode, struct imfs_file **made);
+struct imfs_file *imfs_file_new(struct imfs_node *n, uint32_t flags);
+void imfs_file_drop(struct imfs *fs, struct imfs_file *f);
+int64_t imfs_lseek(struct imfs_file *f, int64_t off, int whence);
+int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_cred *cred, int mode, int64_t off, int64_t length);
+void imfs_wrote(struct imfs_node *n, const struct imfs_cred *cred, int64_t end);
+void imfs_was_read(struct imfs_file *f);
+int imfs_may_read(const struct imfs_file *f);	/* 0, -EBADF, -EISDIR */
+int imfs_may_write(const struct imfs_file *f);	/* 0, -EBADF */
+/* Between buffers in our own memory; grates copy between cages themselves. */
+int64_t imfs_pread(struct imfs_file *f, void *to, size_t length, int64_t off);
+int64_t imfs_pwrite(struct imfs *fs, const struct imfs_process *p, struct imfs_file *f, const void *from, size_t length, int64_t off);
+
+/* fds.c */
+static inline struct imfs_file *imfs_fd(const struct imfs_fds *fds, uint64_t fd)
+{
+	return (uint32_t)fd < fds->room ? fds->files[(uint32_t)fd] : NULL;
+}
+int imfs_fd_room(struct imfs_fds *fds, uint32_t fd);	/* makes room for a number: 0 or -ENOMEM */
+void imfs_fd_set(struct imfs *fs, struct imfs_process *p, uint32_t fd, struct imfs_file *f, bool cloexec);	/* takes a reference */
+void imfs_fd_clear(struct imfs *fs, struct imfs_process *p, uint32_t fd);
+struct imfs_process *imfs_process_new(void);
+struct imfs_process *imfs_process_fork(const struct imfs_process *parent);
+void imfs_process_exec(struct imfs *fs, struct imfs_process *p);
+void imfs_process_free(struct imfs *fs, struct imfs_process *p);
+void imfs_set_cwd(struct imfs *fs, struct imfs_process *p, struct imfs_node *dir, char *outside_path);
+
+/* locks.c: -EAGAIN means that somebody else holds it. */
+int imfs_lock(struct imfs_node *n, const struct imfs_lock *want, bool unlock);
+bool imfs_lock_conflict(const struct imfs_node *n, const struct imfs_lock *want, struct imfs_lock *found);
+void imfs_locks_drop(struct imfs_node *n, const void *owner);
+
+#endif

@@ -1,0 +1,261 @@
+/* Making, moving and removing names. The order of the checks is Linux's, where several would fail. */
+#include <stdlib.h>
+#include <unistd.h>
+#include "imfs_core.h"
+
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1u
+#define RENAME_EXCHANGE 2u
+#endif
+
+int imfs_exists(const struct imfs_at *at)
+{
+	if (!at->node)
+		return -ENOENT;
+	return at->slash && !S_ISDIR(at->node->mode) ? -ENOTDIR : 0;
+}
+
+/* Whether a new name may be made here. `dir`: a trailing slash is fine. */
+static int may_make(const struct imfs_process *p, const struct imfs_at *at, bool dir)
+{
+	if (at->node || at->last != IMFS_NORMAL)
+		return -EEXIST;
+	if (at->slash && !dir)
+		return -ENOENT;
+	if (at->dir->dir.removed)
+		return -ENOENT;
+	return imfs_may(at->dir, &p->cred, W_OK | X_OK);
+}
+
+static int may_remove(const struct imfs_process *p, const struct imfs_node *dir, const struct imfs_node *n)
+{
+	uint32_t uid = p->cred.uid;
+	int r = imfs_may(dir, &p->cred, W_OK | X_OK);
+
+	if (r)
+		return r;
+	return (dir->mode & S_ISVTX) && uid && uid != n->uid && uid != dir->uid ? -EPERM : 0;
+}
+
+int imfs_create(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode, struct imfs_node **made)
+{
+	struct imfs_node *n;
+	int r = may_make(p, at, S_ISDIR(mode));
+
+	if (r)
+		return r;
+	if (!(n = imfs_node_new(fs, mode, &p->cred, at->dir)))
+		return -ENOSPC;
+	if ((S_ISDIR(mode) && (r = imfs_dir_init(n, at->dir))) || (r = imfs_dir_add(fs, at->dir, at->name, at->length, n))) {
+		imfs_node_settle(fs, n);
+		return r;
+	}
+	n->nlink = S_ISDIR(mode) ? 2 : 1;
+	*made = n;
+	return 0;
+}
+
+int imfs_mkdir(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode)
+{
+	struct imfs_node *n;
+
+	return imfs_create(fs, p, at, S_IFDIR | (mode & 01777 & ~p->umask), &n);
+}
+
+/* Regular files and named pipes and sockets as names only: opening those two is ENXIO. */
+int imfs_mknod(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode)
+{
+	struct imfs_node *n;
+	uint32_t type = mode & S_IFMT;
+
+	if (type == S_IFDIR)
+		return at->node ? -EEXIST : -EPERM;
+	if (type && type != S_IFREG && type != S_IFIFO && type != S_IFSOCK)
+		return type == S_IFCHR || type == S_IFBLK ? -EPERM : -EINVAL;
+	return imfs_create(fs, p, at, (type ? type : S_IFREG) | (mode & 07777 & ~p->umask), &n);
+}
+
+int imfs_symlink(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, const char *target)
+{
+	struct imfs_node *n;
+	char *copy;
+	int r;
+
+	if (!*target)
+		return -ENOENT;
+	if (!(copy = strdup(target)))
+		return -ENOSPC;
+	if ((r = imfs_create(fs, p, at, S_IFLNK | 0777, &n))) {
+		free(copy);
+		return r;
+	}
+	n->target = copy;
+	n->size = (int64_t)strlen(target);
+	return 0;
+}
+
+int imfs_link(struct imfs *fs, const struct imfs_process *p, struct imfs_node *from, const struct imfs_at *to)
+{
+	int r = may_make(p, to, false);
+
+	if (r)
+		return r;
+	if (S_ISDIR(from->mode))
+		return -EPERM;
+	if (from->nlink == UINT32_MAX)
+		return -EMLINK;
+	if ((r = imfs_dir_add(fs, to->dir, to->name, to->length, from)))
+		return r;
+	from->nlink++;
+	from->ctime = imfs_now();
+	return 0;
+}
+
+static void remove_name(struct imfs *fs, struct imfs_node *dir, struct imfs_entry *e)
+{
+	struct imfs_node *n = e->node;
+
+	imfs_dir_remove(fs, dir, e);
+	n->ctime = imfs_now();
+	if (S_ISDIR(n->mode))
+		imfs_dir_orphan(n);
+	else
+		n->nlink--;
+	imfs_node_settle(fs, n);
+}
+
+int imfs_unlink(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at)
+{
+	int r;
+
+	if (at->last != IMFS_NORMAL)
+		return -EISDIR;
+	if (!at->node)
+		return -ENOENT;
+	if (at->slash)
+		return S_ISDIR(at->node->mode) ? -EISDIR : -ENOTDIR;
+	if ((r = may_remove(p, at->dir, at->node)))
+		return r;
+	if (S_ISDIR(at->node->mode))
+		return -EISDIR;
+	remove_name(fs, at->dir, imfs_dir_find(at->dir, at->name, at->length));
+	return 0;
+}
+
+int imfs_rmdir(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at)
+{
+	int r;
+
+	if (at->last != IMFS_NORMAL)
+		return at->last == IMFS_DOT ? -EINVAL : at->last == IMFS_DOTDOT ? -ENOTEMPTY : -EBUSY;
+	if (!at->node)
+		return -ENOENT;
+	if ((r = may_remove(p, at->dir, at->node)))
+		return r;
+	if (!S_ISDIR(at->node->mode))
+		return -ENOTDIR;
+	if (at->node->dir.count)
+		return -ENOTEMPTY;
+	remove_name(fs, at->dir, imfs_dir_find(at->dir, at->name, at->length));
+	return 0;
+}
+
+static int may_rename(const struct imfs_at *from, const struct imfs_at *to, unsigned flags)
+{
+	bool dir, exchange = flags & RENAME_EXCHANGE;
+
+	if (from->last != IMFS_NORMAL)
+		return -EBUSY;
+	if (to->last != IMFS_NORMAL)
+		return flags & RENAME_NOREPLACE ? -EEXIST : -EBUSY;
+	if (!from->node || to->dir->dir.removed)
+		return -ENOENT;
+	if ((flags & RENAME_NOREPLACE) && to->node)
+		return -EEXIST;
+	if (exchange && !to->node)
+		return -ENOENT;
+	if (exchange && to->slash && !S_ISDIR(to->node->mode))
+		return -ENOTDIR;
+	dir = S_ISDIR(from->node->mode);
+	if (!dir && (from->slash || (!exchange && to->slash)))
+		return -ENOTDIR;
+	if (dir && imfs_dir_above(from->node, to->dir))
+		return -EINVAL;
+	if (to->node && S_ISDIR(to->node->mode) && imfs_dir_above(to->node, from->dir))
+		return exchange ? -EINVAL : -ENOTEMPTY;
+	return 0;
+}
+
+/* Permissions and kinds, for names that differ. */
+static int may_replace(const struct imfs_process *p, const struct imfs_at *from, const struct imfs_at *to, bool exchange)
+{
+	bool dir = S_ISDIR(from->node->mode);
+	int r = may_remove(p, from->dir, from->node);
+
+	if (r)
+		return r;
+	if (!to->node)
+		r = imfs_may(to->dir, &p->cred, W_OK | X_OK);
+	else if (!(r = may_remove(p, to->dir, to->node)) && !exchange && dir != S_ISDIR(to->node->mode))
+		r = dir ? -ENOTDIR : -EISDIR;
+	if (!r && from->dir != to->dir && dir)
+		r = imfs_may(from->node, &p->cred, W_OK);
+	if (!r && from->dir != to->dir && exchange && S_ISDIR(to->node->mode))
+		r = imfs_may(to->node, &p->cred, W_OK);
+	if (!r && !exchange && to->node && dir && to->node->dir.count)
+		r = -ENOTEMPTY;
+	return r;
+}
+
+/* Lets an entry name another node, with what that means for the link counts and parents of directories. */
+static void renames_to(struct imfs_node *dir, struct imfs_entry *e, struct imfs_node *n)
+{
+	dir->nlink -= S_ISDIR(e->node->mode);
+	dir->nlink += S_ISDIR(n->mode);
+	e->node = n;
+	if (S_ISDIR(n->mode))
+		n->dir.parent = dir;
+	n->ctime = dir->mtime = dir->ctime = imfs_now();
+}
+
+int imfs_rename(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *from, const struct imfs_at *to, unsigned flags)
+{
+	struct imfs_entry *old, *new;
+	struct imfs_node *n = from->node;
+	int r;
+
+	if ((flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE)) || flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
+		return -EINVAL;
+	if ((r = may_rename(from, to, flags)))
+		return r;
+	if (n == to->node)
+		return 0;
+	if ((r = may_replace(p, from, to, flags & RENAME_EXCHANGE)))
+		return r;
+	old = imfs_dir_find(from->dir, from->name, from->length);
+	new = to->node ? imfs_dir_find(to->dir, to->name, to->length) : NULL;
+	if (flags & RENAME_EXCHANGE) {
+		struct imfs_node *other = to->node;
+
+		renames_to(to->dir, new, n);
+		renames_to(from->dir, old, other);
+		return 0;
+	}
+	/* The new name first: it is what can fail. */
+	if (!new && (r = imfs_dir_add(fs, to->dir, to->name, to->length, n)))
+		return r;
+	if (new) {
+		struct imfs_node *replaced = new->node;
+
+		renames_to(to->dir, new, n);
+		replaced->ctime = imfs_now();
+		if (S_ISDIR(replaced->mode))
+			imfs_dir_orphan(replaced);
+		else
+			replaced->nlink--;
+		imfs_node_settle(fs, replaced);
+	}
+	imfs_dir_remove(fs, from->dir, old);
+	n->ctime = imfs_now();
+	return 0;
+}

@@ -1,0 +1,123 @@
+/* Nodes: their birth, their end, who may do what with them. */
+#include <stdlib.h>
+#include <unistd.h>
+#include "imfs_core.h"
+
+/* What a node costs of the size limit. */
+#define NODE_COST sizeof(struct imfs_node)
+
+struct timespec imfs_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	return now;
+}
+
+int imfs_charge(struct imfs *fs, uint64_t bytes)
+{
+	if (bytes > fs->limit || fs->used > fs->limit - bytes)
+		return -ENOSPC;
+	fs->used += bytes;
+	return 0;
+}
+
+bool imfs_in_group(const struct imfs_cred *cred, uint32_t gid)
+{
+	if (cred->gid == gid)
+		return true;
+	for (uint32_t i = 0; i < cred->group_count; i++)
+		if (cred->groups[i] == gid)
+			return true;
+	return false;
+}
+
+int imfs_may(const struct imfs_node *n, const struct imfs_cred *cred, int mask)
+{
+	uint32_t bits = n->mode;
+
+	if (cred->uid == 0) {
+		if ((mask & X_OK) && !S_ISDIR(n->mode) && !(n->mode & 0111))
+			return -EACCES;
+		return 0;
+	}
+	if (cred->uid == n->uid)
+		bits >>= 6;
+	else if (imfs_in_group(cred, n->gid))
+		bits >>= 3;
+	return (uint32_t)mask & ~bits & 7 ? -EACCES : 0;
+}
+
+struct imfs_node *imfs_node_new(struct imfs *fs, uint32_t mode, const struct imfs_cred *cred, const struct imfs_node *parent)
+{
+	struct imfs_node *n;
+
+	if (imfs_charge(fs, NODE_COST))
+		return NULL;
+	if (!(n = calloc(1, sizeof *n))) {
+		fs->used -= NODE_COST;
+		return NULL;
+	}
+	n->mode = mode;
+	n->uid = cred->uid;
+	n->gid = cred->gid;
+	if (parent && (parent->mode & S_ISGID)) {
+		n->gid = parent->gid;
+		if (S_ISDIR(mode))
+			n->mode |= S_ISGID;
+		else if ((mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && cred->uid && !imfs_in_group(cred, n->gid))
+			n->mode &= ~(uint32_t)S_ISGID;
+	}
+	n->ino = fs->next_ino++;
+	n->atime = n->mtime = n->ctime = n->btime = imfs_now();
+	fs->nodes++;
+	return n;
+}
+
+void imfs_node_hold(struct imfs_node *n)
+{
+	n->refs++;
+}
+
+void imfs_node_drop(struct imfs *fs, struct imfs_node *n)
+{
+	n->refs--;
+	imfs_node_settle(fs, n);
+}
+
+void imfs_node_settle(struct imfs *fs, struct imfs_node *n)
+{
+	if (n->refs || n->nlink)
+		return;
+	imfs_data_resize(fs, n, 0);
+	free(n->data.chunks);
+	imfs_dir_free(fs, n);
+	free(n->target);
+	while (n->locks) {
+		struct imfs_lock *next = n->locks->next;
+
+		free(n->locks);
+		n->locks = next;
+	}
+	fs->used -= NODE_COST;
+	fs->nodes--;
+	free(n);
+}
+
+int imfs_init(struct imfs *fs, const char *prefix, uint64_t limit, const struct imfs_cred *owner)
+{
+	size_t length = strlen(prefix);
+
+	while (length && prefix[length - 1] == '/')
+		length--;
+	if (length >= sizeof fs->prefix || (length && prefix[0] != '/'))
+		return -EINVAL;
+	memset(fs, 0, sizeof *fs);
+	memcpy(fs->prefix, prefix, length);
+	fs->limit = limit;
+	fs->next_ino = 1;
+	if (!(fs->root = imfs_node_new(fs, S_IFDIR | 0755, owner, NULL)) || imfs_dir_init(fs->root, fs->root))
+		return -ENOMEM;
+	fs->root->nlink = 2;
+	return 0;
+}
