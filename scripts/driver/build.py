@@ -14,8 +14,13 @@ FEATURES = [
     "-matomics", "-mbulk-memory", "-mno-bulk-memory-opt", "-mmutable-globals", "-msign-ext", "-mnontrapping-fptoint",
     "-msimd128",
 ]
+# clang's driver takes a linux triple for a system with shared libraries: it would compile position-independent code and
+# leave out the exception model. The compiler proper gets the triple that says what we are.
+TARGET = ["--target=wasm32-unknown-unknown", "-Xclang", "-triple", "-Xclang", place.TRIPLE]
 # setjmp and C++ exceptions are both wasm exceptions, in the standard encoding.
-EXCEPTIONS = ["-mexception-handling", "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false"]
+# -fwasm-exceptions in C too: C functions are nounwind without it, and then a call of one that longjmps, in the file of
+# the setjmp, has no landing pad.
+EXCEPTIONS = ["-fwasm-exceptions", "-mexception-handling", "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false"]
 # What was a warning in the compilers that much C was written for, and is an error in clang.
 LENIENT = [
     "-Wno-error=implicit-function-declaration", "-Wno-error=implicit-int", "-Wno-error=int-conversion",
@@ -76,9 +81,9 @@ def is_cxx(source: str, language: str) -> bool:
 
 def compile_flags(cxx: bool) -> list[str]:
     include = os.path.join(place.sysroot(), "include")
-    flags = [f"--target={place.TRIPLE}", *FEATURES, *EXCEPTIONS, "-nostdinc"]
+    flags = [*TARGET, *FEATURES, *EXCEPTIONS, "-nostdinc"]
     if cxx:
-        flags += ["-fwasm-exceptions", "-nostdinc++", "-isystem", os.path.join(include, "c++", "v1")]
+        flags += ["-nostdinc++", "-isystem", os.path.join(include, "c++", "v1")]
     return [
         *flags, "-isystem", include, "-isystem", os.path.join(place.ROOT, "grates", "sdk", "c", "include"),
         "-isystem", os.path.join(place.compiler_directory(), "include"), "-D_REENTRANT", *LENIENT,
@@ -139,7 +144,10 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
     command = link_command(request, inputs, cxx)
     if not passes:
         return run([*command, "-o", output])
-    linked = f"{output}.{os.getpid()}.link"
+    # In a directory of its own, since the linker names the module after the file.
+    directory = f"{output}.{os.getpid()}.link"
+    linked = os.path.join(directory, os.path.basename(output))
+    os.mkdir(directory)
     try:
         status = run([*command, "-o", linked])
         if status:
@@ -148,6 +156,7 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
     finally:
         if os.path.exists(linked):
             os.unlink(linked)
+        os.rmdir(directory)
 
 
 def link_command(request: Request, inputs: list[str], cxx: bool) -> list[str]:
