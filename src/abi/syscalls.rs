@@ -66,20 +66,30 @@ implemented {
     27   memory   mincore(addr: Addr, len: Len, vec: Out<u8>) -> ();
     /// MADV_REMOVE, page merging and poisoning are EINVAL.
     28   memory   madvise(addr: Addr, len: Len, advice: Advice) -> ();
+    35   time     nanosleep(req: In<Timespec>, rem: Out<Timespec>) -> ();
     39   process  getpid() -> Pid;
     /// Ends the calling thread; the last one ends the cage.
     60   process  exit(status: i32) -> NoReturn;
     /// Children are those made by `spawn`.
     61   process  wait4(pid: Pid, status: Out<i32>, options: WaitFlags, usage: Out<Rusage>) -> Pid;
+    96   time     gettimeofday(tv: Out<Timeval>, tz: Out<Timezone>) -> ();
+    100  time     times(buf: Out<Tms>) -> i64;
     102  process  getuid() -> Uid;
     104  process  getgid() -> Gid;
     107  process  geteuid() -> Uid;
     108  process  getegid() -> Gid;
     110  process  getppid() -> Pid;
     186  process  gettid() -> Pid;
+    201  time     time(out: Out<i64>) -> i64;
     218  process  set_tid_address(addr: Addr) -> Pid;
+    228  time     clock_gettime(clock: Clock, tp: Out<Timespec>) -> ();
+    229  time     clock_getres(clock: Clock, res: Out<Timespec>) -> ();
+    230  time     clock_nanosleep(clock: Clock, flags: TimerFlags, req: In<Timespec>, rem: Out<Timespec>) -> ();
     231  process  exit_group(status: i32) -> NoReturn;
     257  fs       openat(dir: DirFd, path: Path, flags: OpenFlags, mode: Mode) -> NewFd;
+    283  time     timerfd_create(clock: Clock, flags: TimerfdFlags) -> NewFd;
+    286  time     timerfd_settime(fd: Fd, flags: TimerfdSetFlags, new: In<Itimerspec>, old: Out<Itimerspec>) -> ();
+    287  time     timerfd_gettime(fd: Fd, value: Out<Itimerspec>) -> ();
     /// Sends `target`'s calls of this number to function `entry` of `grate` (0xffffffff: all numbers without an
     /// entry of their own). EPERM unless the caller has authority over `target`; ESRCH for cages that are not there.
     /// Flag 1: one call of the grate at a time. Flag 2: deregister.
@@ -118,7 +128,6 @@ missing {
     32   fs       dup(fd: Fd) -> NewFd;
     33   fs       dup2(old: Fd, new: Fd) -> NewFd;
     34   signal   pause() -> ();
-    35   time     nanosleep(req: In<Timespec>, rem: Out<Timespec>) -> ();
     36   time     getitimer(which: i32, value: Out<Itimerval>) -> ();
     37   time     alarm(seconds: u32) -> u32;
     38   time     setitimer(which: i32, new: In<Itimerval>, old: Out<Itimerval>) -> ();
@@ -179,11 +188,9 @@ missing {
     93   fs       fchown(fd: Fd, uid: Uid, gid: Gid) -> ();
     94   fs       lchown(path: Path, uid: Uid, gid: Gid) -> ();
     95   fs       umask(mask: Mode) -> Mode;
-    96   time     gettimeofday(tv: Out<Timeval>, tz: Out<Timezone>) -> ();
     97   process  getrlimit(resource: Resource, limit: Out<Rlimit>) -> ();
     98   process  getrusage(who: RusageWho, usage: Out<Rusage>) -> ();
     99   process  sysinfo(info: Out<Sysinfo>) -> ();
-    100  time     times(buf: Out<Tms>) -> i64;
     101  process  ptrace(request: i64, pid: Pid, addr: Addr, data: Addr) -> i64;
     103  process  syslog(kind: i32, buf: Out<u8>, len: Len) -> i32;
     /// Ids change only to those the cage already has (EPERM otherwise).
@@ -280,7 +287,6 @@ missing {
     198  fs       lremovexattr(path: Path, name: Str) -> ();
     199  fs       fremovexattr(fd: Fd, name: Str) -> ();
     200  signal   tkill(tid: Pid, sig: Signal) -> ();
-    201  time     time(out: Out<i64>) -> i64;
     /// Waits and wakes within a cage; priority inheritance is refused.
     202  sync     futex(addr: InOut<u32>, op: FutexOp, value: u32, timeout: In<Timespec>, addr2: InOut<u32>, value3: u32) -> i32;
     203  process  sched_setaffinity(pid: Pid, size: Len, mask: In<u8>) -> ();
@@ -307,9 +313,6 @@ missing {
     225  time     timer_getoverrun(id: i32) -> i32;
     226  time     timer_delete(id: i32) -> ();
     227  time     clock_settime(clock: Clock, tp: In<Timespec>) -> ();
-    228  time     clock_gettime(clock: Clock, tp: Out<Timespec>) -> ();
-    229  time     clock_getres(clock: Clock, res: Out<Timespec>) -> ();
-    230  time     clock_nanosleep(clock: Clock, flags: TimerFlags, req: In<Timespec>, rem: Out<Timespec>) -> ();
     232  wait     epoll_wait(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: i32) -> usize;
     233  wait     epoll_ctl(fd: Fd, op: EpollOp, target: Fd, event: In<EpollEvent>) -> ();
     234  signal   tgkill(tgid: Pid, tid: Pid, sig: Signal) -> ();
@@ -360,11 +363,8 @@ missing {
     280  fs       utimensat(dir: DirFd, path: Path, times: In<Timespec>, flags: AtFlags) -> ();
     281  wait     epoll_pwait(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: i32, mask: In<Sigset>, size: Len) -> usize;
     282  signal   signalfd(fd: Fd, mask: In<Sigset>, size: Len) -> NewFd;
-    283  time     timerfd_create(clock: Clock, flags: TimerfdFlags) -> NewFd;
     284  wait     eventfd(initial: u32) -> NewFd;
     285  fs       fallocate(fd: Fd, mode: FallocateMode, offset: Off, len: Off) -> ();
-    286  time     timerfd_settime(fd: Fd, flags: TimerfdSetFlags, new: In<Itimerspec>, old: Out<Itimerspec>) -> ();
-    287  time     timerfd_gettime(fd: Fd, value: Out<Itimerspec>) -> ();
     288  net      accept4(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>, flags: AcceptFlags) -> NewFd;
     289  signal   signalfd4(fd: Fd, mask: In<Sigset>, size: Len, flags: SignalfdFlags) -> NewFd;
     290  wait     eventfd2(initial: u32, flags: EventfdFlags) -> NewFd;

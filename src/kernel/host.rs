@@ -11,6 +11,8 @@ use syscalls::{Sysno, raw_syscall};
 
 use crate::mem::HostRange;
 
+pub mod clock;
+
 /// The errno of a rustix error.
 pub fn errno(error: rustix::io::Errno) -> Errno {
     Errno::from_raw(error.raw_os_error())

@@ -173,10 +173,9 @@ impl Born {
             launching: self.launching,
             fresh_fork: AtomicBool::new(false),
             dead: AtomicBool::new(false),
-            started: std::time::Instant::now(),
             exit_notice: AtomicU64::new(0),
         });
-        let thread = Thread::join(&cage, id.0)?;
+        let thread = Thread::join(&cage, id.0, false)?;
         kernel.cages.insert(cage, limit)?;
         Ok(thread)
     }

@@ -78,6 +78,8 @@ pub(crate) struct Family {
     pub buried: bool,
     /// The resources of waited-for children.
     pub children_usage: Rusage,
+    /// The resources of threads that have ended.
+    pub spent: Rusage,
 }
 
 /// Begins the end of a cage: no new threads, handlers dead, all threads told. The first status stays.
@@ -99,6 +101,7 @@ pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next
     let cage = &thread.cage;
     let last = {
         let mut family = cage.family();
+        family.thread_ends(thread);
         family.threads.retain(|other| other.upgrade().is_some_and(|t| !Arc::ptr_eq(&t, thread)));
         family.threads.is_empty()
     };
@@ -132,7 +135,8 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
         kernel.cages.remove(zombie.id);
     }
     adopt(kernel, cage, children);
-    let usage = super::wait::usage_of(cage);
+    let mut usage = cage.usage();
+    super::usage::add(&mut usage, &cage.children_usage());
     let parent = cage.parent().and_then(|id| living_parent(kernel, cage, id));
     match parent {
         Some(parent) => {

@@ -7,6 +7,7 @@ mod birth;
 mod exit;
 mod table;
 mod thread;
+pub(crate) mod usage;
 mod wait;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -113,8 +114,6 @@ pub struct Cage {
     /// Forked and not yet exec'd.
     pub(crate) fresh_fork: AtomicBool,
     dead: AtomicBool,
-    /// CPU time and start, for times(2) and getrusage(2).
-    pub(crate) started: std::time::Instant,
     /// Exit notice entry plus one; 0 is none.
     pub(crate) exit_notice: AtomicU64,
 }
@@ -155,12 +154,17 @@ impl Cage {
         self.family.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A further thread of this cage (a grate's worker, say).
+    /// A thread of this cage that has not ended.
+    pub(crate) fn thread(&self, tid: u32) -> Option<Arc<Thread>> {
+        self.family().threads.iter().filter_map(std::sync::Weak::upgrade).find(|thread| thread.tid == tid)
+    }
+
+    /// A further thread of this cage that runs on another cage's host thread: a grate's worker.
     ///
     /// # Errors
     /// EAGAIN when ids are used up or the cage is ending.
     pub fn new_thread(self: &Arc<Cage>, kernel: &crate::Kernel) -> Result<Arc<Thread>> {
         let tid = kernel.new_id()?;
-        Thread::join(self, tid)
+        Thread::join(self, tid, true)
     }
 }

@@ -31,6 +31,8 @@ impl Attention {
 pub struct Thread {
     /// Its id; the first thread's is its cage's.
     pub tid: u32,
+    /// Whether it runs on the host thread of the cage it serves, not on one of its own.
+    pub worker: bool,
     /// Its cage.
     pub cage: Arc<Cage>,
     /// prctl(PR_SET_NAME).
@@ -48,13 +50,14 @@ pub struct Thread {
 
 impl Thread {
     /// A thread that belongs to `cage` from now on.
-    pub(super) fn join(cage: &Arc<Cage>, tid: u32) -> Result<Arc<Thread>> {
+    pub(super) fn join(cage: &Arc<Cage>, tid: u32, worker: bool) -> Result<Arc<Thread>> {
         let mut family = cage.family();
         if family.ended.is_some() {
             return Err(Errno::EAGAIN);
         }
         let thread = Arc::new(Thread {
             tid,
+            worker,
             cage: Arc::clone(cage),
             name: Mutex::new([0; 16]),
             mask: AtomicU64::new(0),

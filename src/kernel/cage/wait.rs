@@ -1,8 +1,8 @@
 //! Waiting for children, and for the first cage.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
-use lind_abi::layout::{Rusage, Timeval};
+use lind_abi::layout::Rusage;
 use lind_abi::{CageId, Errno, Result};
 
 use super::{Cage, Status, Thread};
@@ -38,7 +38,7 @@ pub(crate) fn wait_child(
         if let Some(at) = family.zombies.iter().position(|z| wanted(z.id)) {
             let zombie = family.zombies.remove(at).expect("position is within the queue");
             let usage = zombie.usage;
-            add_usage(&mut family.children_usage, &usage);
+            super::usage::add(&mut family.children_usage, &usage);
             drop(family);
             kernel.cages.remove(zombie.id);
             return Ok(Some((zombie.id, zombie.status, zombie.usage)));
@@ -54,23 +54,4 @@ pub(crate) fn wait_child(
         }
         family = cage.changed.wait(family).unwrap_or_else(PoisonError::into_inner);
     }
-}
-
-/// What a cage has used. Only wall-clock based CPU accounting of its live thread is at hand: the times are those of
-/// the host threads that ran it.
-pub(crate) fn usage_of(_cage: &Arc<Cage>) -> Rusage {
-    let mut usage = Rusage::default();
-    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    usage.utime = Timeval { sec: spent.tv_sec, usec: spent.tv_nsec / 1000 };
-    usage
-}
-
-fn add_usage(total: &mut Rusage, more: &Rusage) {
-    let add = |a: &mut Timeval, b: &Timeval| {
-        let usec = a.usec + b.usec;
-        a.sec += b.sec + usec / 1_000_000;
-        a.usec = usec % 1_000_000;
-    };
-    add(&mut total.utime, &more.utime);
-    add(&mut total.stime, &more.stime);
 }

@@ -6,6 +6,7 @@
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
+use lind_abi::layout::Timespec;
 use lind_abi::{Errno, In, InOut, Len, Out, Path, Result, Str};
 
 use super::{GuestMemory, HostRange, Pod};
@@ -37,6 +38,24 @@ impl Ctx<'_> {
     #[inline]
     pub fn load<T: Pod>(&self, from: In<T>) -> Result<T> {
         self.memory(from.cage)?.load(from.addr)
+    }
+
+    /// Reads a time. Guests have 32 bits of tv_nsec and anything at all in the padding after it.
+    ///
+    /// # Errors
+    /// EFAULT; EINVAL for a negative time or a second's worth of nanoseconds and more.
+    pub fn load_timespec(&self, from: In<Timespec>) -> Result<Timespec> {
+        let time = self.load_raw_timespec(from)?;
+        if time.sec < 0 || time.nsec >= 1_000_000_000 { Err(Errno::EINVAL) } else { Ok(time) }
+    }
+
+    /// As `load_timespec`, for calls whose times may hold other values: utimensat(2) has two special ones.
+    ///
+    /// # Errors
+    /// EFAULT.
+    pub fn load_raw_timespec(&self, from: In<Timespec>) -> Result<Timespec> {
+        let time: Timespec = self.load(from)?;
+        Ok(Timespec { sec: time.sec, nsec: time.nsec & 0xffff_ffff })
     }
 
     /// Writes a struct.

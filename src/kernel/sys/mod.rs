@@ -7,3 +7,4 @@ pub(crate) mod fs;
 pub(crate) mod memory;
 pub(crate) mod process;
 pub(crate) mod threei;
+pub(crate) mod time;

@@ -1,0 +1,88 @@
+//! What a cage has used: the processor time and faults of its threads.
+//!
+//! A worker of a grate runs on the host thread of the client it serves, so what it uses is its client's. Of other running
+//! threads the host tells only the sum of user and system time; it counts as user time until they end.
+
+use std::sync::Weak;
+
+use lind_abi::layout::{Rusage, Timespec, Timeval};
+
+use super::exit::Family;
+use super::{Cage, Thread};
+use crate::host::clock;
+
+const NANOS: i64 = 1_000_000_000;
+/// Where ru_maxrss, in KiB, stands among the counts.
+const MAXRSS: usize = 0;
+
+impl Cage {
+    /// getrusage(RUSAGE_SELF). ru_maxrss is what is mapped.
+    pub(crate) fn usage(&self) -> Rusage {
+        let mapped = self.memory.map().mapped();
+        let mut total = self.family().usage();
+        total.counts[MAXRSS] = i64::try_from(mapped >> 10).unwrap_or(i64::MAX);
+        total
+    }
+
+    /// getrusage(RUSAGE_CHILDREN).
+    pub(crate) fn children_usage(&self) -> Rusage {
+        self.family().children_usage
+    }
+
+    /// The processor time of all its threads.
+    pub(crate) fn cpu_time(&self) -> Timespec {
+        let usage = self.family().usage();
+        let micros = (usage.utime.sec + usage.stime.sec) * (NANOS / 1000) + usage.utime.usec + usage.stime.usec;
+        Timespec { sec: micros * 1000 / NANOS, nsec: micros * 1000 % NANOS }
+    }
+}
+
+impl Family {
+    /// Notes what the thread that runs this code has used, which is `thread` and ends.
+    pub(super) fn thread_ends(&mut self, thread: &Thread) {
+        if !thread.worker {
+            add(&mut self.spent, &clock::thread_usage());
+        }
+    }
+
+    fn usage(&self) -> Rusage {
+        let mut total = self.spent;
+        // They are alive on the host while they are listed and the list is locked.
+        for thread in self.threads.iter().filter_map(Weak::upgrade).filter(|thread| !thread.worker) {
+            add(&mut total, &running(&thread));
+        }
+        total
+    }
+}
+
+/// getrusage(RUSAGE_THREAD) for a thread that has not ended.
+pub(crate) fn running(thread: &Thread) -> Rusage {
+    let tid = thread.host_tid.load(std::sync::atomic::Ordering::Acquire);
+    if tid == rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned() {
+        return clock::thread_usage();
+    }
+    let spent = cpu_time(thread);
+    Rusage { utime: Timeval { sec: spent.sec, usec: spent.nsec / 1000 }, ..Rusage::default() }
+}
+
+/// The processor time of one thread; nothing for one that does not run.
+pub(crate) fn cpu_time(thread: &Thread) -> Timespec {
+    match thread.host_tid.load(std::sync::atomic::Ordering::Acquire) {
+        0 => Timespec::default(),
+        tid => clock::gettime(clock::cpu_clock_of(tid)).unwrap_or_default(),
+    }
+}
+
+/// Adds times and counts; of ru_maxrss the larger stays.
+pub(super) fn add(total: &mut Rusage, more: &Rusage) {
+    let time = |a: &mut Timeval, b: &Timeval| {
+        let usec = a.usec + b.usec;
+        a.sec += b.sec + usec / 1_000_000;
+        a.usec = usec % 1_000_000;
+    };
+    time(&mut total.utime, &more.utime);
+    time(&mut total.stime, &more.stime);
+    for (index, (a, b)) in total.counts.iter_mut().zip(more.counts).enumerate() {
+        *a = if index == MAXRSS { (*a).max(b) } else { *a + b };
+    }
+}

@@ -1,0 +1,57 @@
+//! Sleeping.
+
+use lind_abi::flags::{Clock, TimerFlags};
+use lind_abi::layout::Timespec;
+use lind_abi::{Errno, In, Out, Result};
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::ClockId;
+
+use crate::call::Ctx;
+use crate::host;
+
+const NANOS: i64 = 1_000_000_000;
+
+/// nanosleep(2)
+pub(crate) fn nanosleep(cx: &Ctx<'_>, req: In<Timespec>, rem: Out<Timespec>) -> Result<()> {
+    sleep_for(cx, ClockId::Monotonic, cx.load_timespec(req)?, rem)
+}
+
+/// clock_nanosleep(2). Unknown flags are ignored, as on Linux.
+pub(crate) fn clock_nanosleep(cx: &Ctx<'_>, clock: Clock, flags: TimerFlags, req: In<Timespec>, rem: Out<Timespec>) -> Result<()> {
+    let id = match clock.0 {
+        Clock::CLOCK_REALTIME => ClockId::Realtime,
+        Clock::CLOCK_MONOTONIC => ClockId::Monotonic,
+        Clock::CLOCK_BOOTTIME => ClockId::Boottime,
+        Clock::CLOCK_THREAD_CPUTIME_ID => return Err(Errno::EINVAL),
+        Clock::CLOCK_PROCESS_CPUTIME_ID..=Clock::CLOCK_BOOTTIME_ALARM | Clock::CLOCK_TAI => return Err(Errno::EOPNOTSUPP),
+        _ => return Err(Errno::EINVAL),
+    };
+    let time = cx.load_timespec(req)?;
+    if flags.has(TimerFlags::TIMER_ABSTIME) {
+        return cx.blocking(|| sleep_until(id, &time));
+    }
+    // A relative wait is the same on a clock that can be set.
+    let id = if clock.0 == Clock::CLOCK_REALTIME { ClockId::Monotonic } else { id };
+    sleep_for(cx, id, time, rem)
+}
+
+/// Sleeps to a deadline, so that a wait that is taken up again is not a longer one.
+fn sleep_for(cx: &Ctx<'_>, clock: ClockId, time: Timespec, rem: Out<Timespec>) -> Result<()> {
+    let now = || rustix::time::clock_gettime(clock);
+    let start = now();
+    let nsec = start.tv_nsec + time.nsec;
+    let deadline = Timespec { sec: start.tv_sec.saturating_add(time.sec).saturating_add(nsec / NANOS), nsec: nsec % NANOS };
+    let slept = cx.blocking(|| sleep_until(clock, &deadline));
+    if slept == Err(Errno::EINTR) {
+        let now = now();
+        let (sec, nsec) = (deadline.sec - now.tv_sec, deadline.nsec - now.tv_nsec);
+        let left = if nsec < 0 { Timespec { sec: sec - 1, nsec: nsec + NANOS } } else { Timespec { sec, nsec } };
+        cx.store_if(rem, &if left.sec < 0 { Timespec::default() } else { left })?;
+    }
+    slept
+}
+
+fn sleep_until(clock: ClockId, deadline: &Timespec) -> Result<()> {
+    let request = rustix::time::Timespec { tv_sec: deadline.sec, tv_nsec: deadline.nsec };
+    clock_nanosleep_absolute(clock, &request).map_err(host::errno)
+}
