@@ -104,6 +104,7 @@ def compile_program(side: Native, name: str) -> tuple[Path, str]:
     inputs = [source, CONFORMANCE / "check.h"]
     if side.boot:
         inputs += [side.boot, side.boot.with_name("lind-passes"), REPOSITORY / "build/sysroot/lib/libc.a"]
+        inputs += (REPOSITORY / "scripts/driver").glob("*.py")
     if target.exists() and target.stat().st_mtime > newest(inputs):
         return target, ""
     command = [*side.compiler, *CFLAGS, "-o", str(target), str(source), *LIBRARIES]

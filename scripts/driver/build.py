@@ -18,9 +18,7 @@ FEATURES = [
 # leave out the exception model. The compiler proper gets the triple that says what we are.
 TARGET = ["--target=wasm32-unknown-unknown", "-Xclang", "-triple", "-Xclang", place.TRIPLE]
 # setjmp and C++ exceptions are both wasm exceptions, in the standard encoding.
-# -fwasm-exceptions in C too: C functions are nounwind without it, and then a call of one that longjmps, in the file of
-# the setjmp, has no landing pad.
-EXCEPTIONS = ["-fwasm-exceptions", "-mexception-handling", "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false"]
+EXCEPTIONS = ["-mexception-handling", "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false"]
 # What was a warning in the compilers that much C was written for, and is an error in clang.
 LENIENT = [
     "-Wno-error=implicit-function-declaration", "-Wno-error=implicit-int", "-Wno-error=int-conversion",
@@ -83,7 +81,7 @@ def compile_flags(cxx: bool) -> list[str]:
     include = os.path.join(place.sysroot(), "include")
     flags = [*TARGET, *FEATURES, *EXCEPTIONS, "-nostdinc"]
     if cxx:
-        flags += ["-nostdinc++", "-isystem", os.path.join(include, "c++", "v1")]
+        flags += ["-fwasm-exceptions", "-nostdinc++", "-isystem", os.path.join(include, "c++", "v1")]
     return [
         *flags, "-isystem", include, "-isystem", os.path.join(place.ROOT, "grates", "sdk", "c", "include"),
         "-isystem", os.path.join(place.compiler_directory(), "include"), "-D_REENTRANT", *LENIENT,
