@@ -5,7 +5,7 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 packages="clang-22 lld-22 llvm-22 libclang-rt-22-dev-wasm32 dpkg-dev make gcc libc6-dev linux-libc-dev python3 patch
-	ca-certificates bzip2 xz-utils"
+	ca-certificates bzip2 xz-utils tcl"
 rust=1.95
 
 die() { echo "setup.sh: $*" >&2; exit 1; }

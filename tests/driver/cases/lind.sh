@@ -1,0 +1,28 @@
+# lind_compile, as Lind's users know it.
+top=$(dirname "$(dirname "$(dirname "$CASES")")")
+[ -x "$top/target/release/lind-boot" ] || { echo "lind-boot is not built"; exit 77; }
+LIND_WASM_ROOT=$PWD/home
+SYSROOT=$top/build/sysroot
+export LIND_WASM_ROOT SYSROOT
+mkdir -p home/lindfs src
+printf '#include <stdio.h>\nint main(void) { puts("hi"); return 0; }\n' >src/hi.c
+
+set -x
+[ "$(lind_compile -s src/hi.c | tail -n 1)" = "OK: $PWD/home/lindfs/hi.cwasm" ]
+[ -f src/hi.wasm ] && [ -f home/lindfs/hi.wasm ]
+[ "$(lind-clang --output-dir bin src/hi.c | tail -n 1)" = "OK: $PWD/home/lindfs/bin/hi.cwasm" ]
+[ "$(lind_compile src/hi.c -o out/../x.wasm 2>/dev/null | tail -n 1)" = "" ] || true
+[ "$(lind_compile src/hi.c -o x.cwasm | tail -n 1)" = "OK: $PWD/x.cwasm" ] && [ -f x.wasm ]
+[ "$(lind_run --root "$PWD/home/lindfs" /bin/hi.cwasm)" = hi ]
+
+rm src/hi.wasm
+[ "$(lind_compile --compile-only src/hi.c | tail -n 1)" = "OK: $PWD/src/hi.wasm" ]
+cp src/hi.wasm before
+[ "$(lind_compile --opt-only src/hi.wasm | tail -n 1)" = "OK: $PWD/src/hi.wasm" ]
+! cmp -s before src/hi.wasm
+[ "$(lind_compile --precompile-only --output-dir p src/hi.wasm | tail -n 1)" = "OK: $PWD/home/lindfs/p/hi.cwasm" ]
+lind_compile --print-cmd -c src/hi.c -o hi.o 2>&1 | grep -q clang
+! lind_compile
+! lind_compile --precompile-only src/hi.c
+! lind_compile --compile-library src/hi.c
+lind_compile --help | grep -q -- --output-dir

@@ -1,0 +1,43 @@
+# Linking, and what the result is.
+printf 'int twice(int x) { return 2 * x; }\n' >a.c
+printf '#include <stdio.h>\nint twice(int);\nint main(void) { printf("%%d\\n", twice(21)); return 0; }\n' >b.c
+magic() { [ "$(od -An -c -N4 "$1" | tr -d ' ')" = '\0asm' ]; }
+
+set -x
+lind-cc a.c b.c && magic a.out && [ -x a.out ]
+lind-cc -c a.c b.c
+lind-cc a.o b.o -o prog && magic prog
+lind-cc a.c b.o -lm -lpthread -lc -lgcc -o prog2 && magic prog2
+lind-cc -s a.o b.o -o small
+[ "$(stat -c %s small)" -lt "$(stat -c %s prog)" ]
+! $TRIPLE-nm small 2>/dev/null | grep -q twice
+$TRIPLE-nm prog | grep -q twice
+
+# Archives, -L and -l, the linker's own options in their three spellings.
+$TRIPLE-ar rc libtwice.a a.o && $TRIPLE-ranlib libtwice.a
+lind-cc b.o -L. -ltwice -o prog3 && magic prog3 && mkdir again
+lind-cc b.o -L . -l twice -Wl,--as-needed,-z,now -Wl,-rpath -Wl,/nowhere -Xlinker -soname -Xlinker x -o again/prog3 && cmp again/prog3 prog3
+lind-cc -Wl,--whole-archive libtwice.a -Wl,--no-whole-archive b.o -o prog5 && magic prog5
+
+# Partial links.
+lind-cc -r a.o b.o -o ab.o && lind-cc ab.o -o prog6 && magic prog6
+lind-cc -nostdlib -Wl,-r a.o b.o -o ab2.o || lind-cc -nostdlib -r a.o b.o -o ab2.o
+$TRIPLE-ld -r a.o b.o -o ab3.o && lind-cc ab3.o -o prog7
+# The linker alone.
+sysroot=$(lind-cc -print-file-name=crt1.o) && sysroot=${sysroot%/lib/crt1.o}
+$TRIPLE-ld -o prog8 "$sysroot/lib/crt1.o" a.o b.o -L"$sysroot/lib" -lc "$(lind-cc -print-libgcc-file-name)" && magic prog8
+
+# A failed link says what is missing and leaves nothing behind.
+! lind-cc b.c -o broken 2>err
+grep -q 'undefined symbol: twice' err
+[ ! -e broken ] && [ -z "$(ls | grep '\.link$')" ]
+[ -z "$(ls /tmp | grep "lind-cc.$$" || true)" ]
+
+# With no sysroot the message says what to do.
+! SYSROOT=$PWD/nowhere lind-cc b.c a.c -o x 2>err
+grep -q 'make sysroot' err && [ "$(wc -l <err)" = 1 ]
+
+# main in its forms.
+for main in 'main(void)' 'main()' 'main(int argc, char **argv)' 'main(int argc, char **argv, char **envp)'; do
+	echo "int $main { return 0; }" >m.c && lind-cc m.c -o m && magic m
+done

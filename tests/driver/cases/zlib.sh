@@ -1,0 +1,24 @@
+# zlib, built by its own configure, passes its own test.
+top=$(dirname "$(dirname "$(dirname "$CASES")")")
+[ -x "$top/target/release/lind-boot" ] || { echo "lind-boot is not built"; exit 77; }
+
+set -x
+"$FETCH" zlib zlib_1.2.13.dfsg.orig.tar.bz2 71feb7947e3c00ef125f83b79a4e529bde31171e5babe48b391f06758d1ab0a1
+tar -xf "$top/build/downloads/zlib_1.2.13.dfsg.orig.tar.bz2" --strip-components=1
+CHOST=$TRIPLE CC=lind-cc AR=$TRIPLE-ar RANLIB=$TRIPLE-ranlib ./configure --static
+make -j2 static
+
+cp example minigzip "$CAGE"
+cage=/$(basename "$CAGE")
+run() { lind_run --root "$top/lindfs" --cwd "$cage" "$@"; }
+# What `make test` does with them.
+echo hello world | run "$cage/minigzip" | run "$cage/minigzip" -d | grep '^hello world$'
+run "$cage/example" foo.gz | tee example.log
+grep 'gzread(): hello, hello!' example.log
+grep 'large_inflate(): OK' example.log
+
+# Larger input, against the host's gzip.
+seq 1 200000 >numbers
+run "$cage/minigzip" <numbers >numbers.gz
+gzip -dc numbers.gz | cmp - numbers
+gzip -9c numbers | run "$cage/minigzip" -d | cmp - numbers
