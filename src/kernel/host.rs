@@ -12,6 +12,12 @@ use syscalls::{Sysno, raw_syscall};
 use crate::mem::HostRange;
 
 pub mod clock;
+pub mod control;
+pub mod fs;
+pub mod futex;
+pub mod net;
+pub mod place;
+pub mod wait;
 
 /// The errno of a rustix error.
 pub fn errno(error: rustix::io::Errno) -> Errno {

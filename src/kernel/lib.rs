@@ -15,7 +15,7 @@
 //! - `sys`: one function per system call, by area
 //!
 //! # Lock order
-//! `CageTable` -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Memory::map`.
+//! `CageTable` -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Memory::map` -> `Locks`.
 //! No guard is held while a grate is entered or the host blocks.
 //!
 //! # Failures
@@ -52,8 +52,11 @@ pub struct Kernel {
     pub cages: CageTable,
     /// Where guest paths lead.
     pub root: Root,
+    /// The record locks of all cages.
+    pub locks: Arc<fd::locks::Locks>,
     /// The limits a first cage starts with.
     pub limits: cage::Limits,
+    pub(crate) sockets: fd::SocketNames,
     engine: OnceLock<Box<dyn Engine>>,
     last_id: AtomicU32,
 }
@@ -64,7 +67,9 @@ impl Kernel {
         Arc::new(Kernel {
             cages: CageTable::default(),
             root,
+            locks: Arc::default(),
             limits,
+            sockets: fd::SocketNames::new(),
             engine: OnceLock::new(),
             last_id: AtomicU32::new(0),
         })

@@ -1,15 +1,42 @@
 //! How guest paths are kept inside the guest's root.
 //!
-//! With the rights for it the runner changes its own root before any guest runs, and the host then
-//! resolves guest paths as they are. The rest of the kernel only says which directory and which path.
+//! Two walls can do it, and a system call is written once for both:
+//! - **Chroot**: the process has changed its root. The host resolves guest paths as they are.
+//! - **Openat2**: openat2(2) confines each look-up. An absolute path starts at the root (`RESOLVE_IN_ROOT`). A relative one
+//!   must stay beneath its directory (`RESOLVE_BENEATH`); where it does not, the directory's own path
+//!   under the root is put before it and the look-up starts at the root. Calls that have no such flag act on what was looked
+//!   up: the object itself ([`Root::object`]), or the last component in its parent, which they
+//!   never follow ([`Root::parent`]).
+//!
+//! Nothing here interprets `..` or symbolic links: the host does, so a rename meanwhile cannot lead outside.
+//! Behind chroot, a directory that someone *outside* moves out of the root leads out by `..`, as on any Linux.
+//!
+//! A few device nodes belong to every root; see [`devices`].
 
-use std::ffi::CStr;
+pub mod devices;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use lind_abi::{Errno, Result};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
+use rustix::path::DecInt;
 
 use crate::host;
+use devices::Devices;
+
+/// How often a look-up that met a rename is made again.
+const PATIENCE: u32 = 256;
+
+/// The open(2) flags that reach the host. O_ASYNC would send its signals to the runner.
+const PASSED: u32 = 0o3 | 0o100 | 0o200 | 0o1000 | 0o2000 | 0o4000 | 0o4_010_000 | 0o40000 | 0o100_000 | O_TMPFILE | 0o400_000 | 0o1_000_000 | O_PATH;
+const O_CREAT: u32 = 0o100;
+const O_TMPFILE: u32 = 0o20_200_000;
+const O_PATH: u32 = 0o10_000_000;
+/// What open(2) looks at beside O_PATH: O_DIRECTORY and O_NOFOLLOW.
+const WITH_PATH: u32 = O_PATH | 0o200_000 | 0o400_000;
 
 /// A directory that stays open: a working directory.
 pub struct Directory(OwnedFd);
@@ -36,16 +63,36 @@ pub enum Walls {
     Openat2,
 }
 
+/// Whether a symbolic link that ends a path is followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Last {
+    /// The link's target is meant.
+    Follow,
+    /// The link itself is meant.
+    NoFollow,
+}
+
 /// The guest's root directory.
 pub struct Root {
     directory: OwnedFd,
     walls: Walls,
+    /// The host's /proc/self/fd: the name of an open file, and a way to reach it again. None where /proc is not mounted.
+    descriptors: Option<OwnedFd>,
+    devices: Devices,
 }
 
 impl Root {
-    /// The root is `directory` (opened with O_PATH), kept by `walls`.
+    /// The root is `directory`, kept by `walls`. To be made before the process changes its root, because it opens
+    /// the device nodes and /proc/self/fd by their host names.
     pub fn new(directory: OwnedFd, walls: Walls) -> Root {
-        Root { directory, walls }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let descriptors = rustix::fs::open(c"/proc/self/fd", flags, Mode::empty()).ok();
+        Root { directory, walls, descriptors, devices: Devices::open() }
+    }
+
+    /// Says which walls have been put up since.
+    pub fn set_walls(&mut self, walls: Walls) {
+        self.walls = walls;
     }
 
     /// The root directory itself.
@@ -58,16 +105,177 @@ impl Root {
         self.walls
     }
 
+    /// The device nodes that guests may open though they lie outside the root.
+    pub fn devices(&self) -> &Devices {
+        &self.devices
+    }
+
     /// openat(2) inside the root. `flags` and `mode` are the host's.
     ///
     /// # Errors
     /// What openat(2) says.
     pub fn open(&self, dir: BorrowedFd<'_>, path: &CStr, flags: u32, mode: u32) -> Result<OwnedFd> {
-        let flags = OFlags::from_bits_retain(flags) | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(mode);
-        match self.walls {
-            Walls::Chroot => rustix::fs::openat(dir, path, flags, mode).map_err(host::errno),
-            Walls::Openat2 => Err(Errno::ENOSYS),
+        match self.devices.named(path) {
+            Some(device) => devices::open(self, device, flags & PASSED),
+            None => self.look_up(dir, path, flags, mode),
         }
     }
+
+    /// Acts on the object a path leads to, for calls that look at it: `act` gets a directory, a path and `AT_*` flags that mean
+    /// it.
+    ///
+    /// # Errors
+    /// What the look-up or `act` says.
+    pub fn view<T>(
+        &self,
+        dir: BorrowedFd<'_>,
+        path: &CStr,
+        last: Last,
+        act: impl FnOnce(BorrowedFd<'_>, &CStr, AtFlags) -> Result<T>,
+    ) -> Result<T> {
+        match self.devices.named(path) {
+            Some(device) => act(device, c"", AtFlags::EMPTY_PATH),
+            None => self.object(dir, path, last, act),
+        }
+    }
+
+    /// As [`Root::view`], for calls that change the object. Device nodes outside the root do not exist for them.
+    ///
+    /// # Errors
+    /// What the look-up or `act` says.
+    pub fn object<T>(
+        &self,
+        dir: BorrowedFd<'_>,
+        path: &CStr,
+        last: Last,
+        act: impl FnOnce(BorrowedFd<'_>, &CStr, AtFlags) -> Result<T>,
+    ) -> Result<T> {
+        let follow = last == Last::Follow;
+        match self.walls {
+            Walls::Chroot => act(dir, path, if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW }),
+            Walls::Openat2 => {
+                let flags = OFlags::PATH | if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
+                let object = self.look_up(dir, path, flags.bits(), 0)?;
+                act(object.as_fd(), c"", AtFlags::EMPTY_PATH)
+            }
+        }
+    }
+
+    /// Acts on the last component of a path, for calls that never follow it: `act` gets a directory and the
+    /// name in it, trailing slashes included. Where the name is `.`, `..` or `/` such calls fail and act on nothing.
+    ///
+    /// # Errors
+    /// What the look-up of the directory or `act` says; ENOENT for an empty path.
+    pub fn parent<T>(
+        &self,
+        dir: BorrowedFd<'_>,
+        path: &CStr,
+        act: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T>,
+    ) -> Result<T> {
+        if self.walls == Walls::Chroot {
+            return act(dir, path);
+        }
+        let (parent, name) = split(path);
+        match parent {
+            [] if name.is_empty() => Err(Errno::ENOENT),
+            [] => act(dir, name),
+            parent => {
+                let parent = CString::new(parent).map_err(|_| Errno::EINVAL)?;
+                let parent = self.look_up(dir, &parent, (OFlags::PATH | OFlags::DIRECTORY).bits(), 0)?;
+                act(parent.as_fd(), name)
+            }
+        }
+    }
+
+    /// The path of an open directory, as a guest would spell it.
+    ///
+    /// # Errors
+    /// ENOENT when it has been removed or moved out of the root.
+    pub fn path_of(&self, dir: BorrowedFd<'_>) -> Result<CString> {
+        let id = identity(dir)?;
+        for _ in 0..PATIENCE {
+            let root = self.host_path(self.directory())?.into_bytes();
+            let whole = self.host_path(dir)?.into_bytes();
+            let root = if root == b"/" { &[] } else { &root[..] };
+            let path = match whole.strip_prefix(root) {
+                Some([]) => b"/",
+                Some(inside @ [b'/', ..]) => inside,
+                _ => return Err(Errno::ENOENT),
+            };
+            let path = CString::new(path).map_err(|_| Errno::ENOENT)?;
+            let flags = OFlags::PATH | OFlags::CLOEXEC;
+            let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
+            let found = rustix::fs::openat2(self.directory(), &path, flags, Mode::empty(), resolve);
+            if found.is_ok_and(|found| identity(found.as_fd()) == Ok(id)) {
+                return Ok(path);
+            }
+            if rustix::fs::fstat(dir).is_ok_and(|stat| stat.st_nlink == 0) {
+                break;
+            }
+        }
+        Err(Errno::ENOENT)
+    }
+
+    /// Reaches an open file by a name: `act` gets a directory and the name of a link in it that leads to the file.
+    ///
+    /// # Errors
+    /// ENOENT where /proc is not mounted; what `act` says.
+    pub fn again<T>(&self, file: BorrowedFd<'_>, act: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T>) -> Result<T> {
+        let descriptors = self.descriptors.as_ref().ok_or(Errno::ENOENT)?;
+        act(descriptors.as_fd(), DecInt::from_fd(file).as_c_str())
+    }
+
+    /// Where the host says an open file is.
+    fn host_path(&self, file: BorrowedFd<'_>) -> Result<CString> {
+        self.again(file, |links, name| rustix::fs::readlinkat(links, name, Vec::new()).map_err(host::errno))
+    }
+
+    fn look_up(&self, dir: BorrowedFd<'_>, path: &CStr, flags: u32, mode: u32) -> Result<OwnedFd> {
+        let flags = flags & if flags & O_PATH != 0 { WITH_PATH } else { PASSED };
+        let creates = flags & O_CREAT != 0 || flags & O_TMPFILE == O_TMPFILE;
+        let mode = Mode::from_raw_mode(if creates { mode & 0o7777 } else { 0 });
+        // A terminal must not become the runner's own.
+        let flags = OFlags::from_bits_retain(flags) | OFlags::CLOEXEC;
+        let flags = if flags.contains(OFlags::PATH) { flags } else { flags | OFlags::NOCTTY };
+        let open = |dir: BorrowedFd<'_>, path: &CStr, within: ResolveFlags| {
+            let mut tries = 0;
+            loop {
+                match rustix::fs::openat2(dir, path, flags, mode, within | ResolveFlags::NO_MAGICLINKS) {
+                    // A rename crossed a `..`: the host asks to look again.
+                    Err(rustix::io::Errno::AGAIN) if tries < PATIENCE => tries += 1,
+                    result => return result.map_err(host::errno),
+                }
+            }
+        };
+        match self.walls {
+            Walls::Chroot => open(dir, path, ResolveFlags::empty()),
+            Walls::Openat2 if path.to_bytes().first() == Some(&b'/') => open(self.directory(), path, ResolveFlags::IN_ROOT),
+            Walls::Openat2 => match open(dir, path, ResolveFlags::BENEATH) {
+                Err(Errno::EXDEV) => {
+                    let start = self.path_of(dir)?;
+                    let whole = [start.to_bytes(), b"/", path.to_bytes()].concat();
+                    let whole = CString::new(whole).map_err(|_| Errno::EINVAL)?;
+                    open(self.directory(), &whole, ResolveFlags::IN_ROOT)
+                }
+                result => result,
+            },
+        }
+    }
+}
+
+/// Which file an open file is.
+fn identity(file: BorrowedFd<'_>) -> Result<(u64, u64)> {
+    let stat = rustix::fs::fstat(file).map_err(host::errno)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+/// The directory part of a path, up to its last slash, and the last component with the slashes after it.
+fn split(path: &CStr) -> (&[u8], &CStr) {
+    let bytes = path.to_bytes_with_nul();
+    let end = path.to_bytes().iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    let start = bytes[..end].iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    let name = CStr::from_bytes_with_nul(&bytes[start..]).expect("the tail of a C string is one");
+    // Nothing but slashes: the root, in itself.
+    let parent = if end == 0 { path.to_bytes() } else { &bytes[..start] };
+    (parent, name)
 }

@@ -4,7 +4,13 @@
 //! made of it, in however many cages, and closed with the last of them.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
 
+use lind_abi::{Errno, Result};
+
+use super::locks::{FileId, Locks, Owner};
+use super::{Interests, Socket};
+use crate::host;
 
 /// What kinds of file the kernel treats in a way of their own.
 #[derive(Debug)]
@@ -13,22 +19,30 @@ pub enum Kind {
     Host,
     /// A directory inside the root: paths may start here.
     Directory,
+    /// A socket.
+    Socket(Socket),
     /// An epoll instance: which guest descriptor stands behind each registration.
-    Epoll(std::sync::Mutex<std::collections::BTreeMap<i32, u64>>),
+    Epoll(Interests),
 }
 
 /// An open file description.
-#[derive(Debug)]
 pub struct File {
     host: OwnedFd,
     /// How the kernel treats it.
     pub kind: Kind,
+    /// Further host descriptors of it; see [`File::descriptor`].
+    copies: OnceLock<Box<[OnceLock<OwnedFd>; File::COPIES]>>,
+    /// Where the description has had locks of its own.
+    locked: OnceLock<(Arc<Locks>, FileId)>,
 }
 
 impl File {
+    /// How many copies [`File::descriptor`] gives.
+    pub const COPIES: usize = 15;
+
     /// A file that the host serves.
     pub fn new(host: OwnedFd, kind: Kind) -> File {
-        File { host, kind }
+        File { host, kind, copies: OnceLock::new(), locked: OnceLock::new() }
     }
 
     /// The host descriptor.
@@ -36,5 +50,49 @@ impl File {
     pub fn host(&self) -> BorrowedFd<'_> {
         self.host.as_fd()
     }
+
+    /// The host descriptor (0), or one of its copies (1 to `COPIES`), made when first asked for and closed with it: for
+    /// epoll(7), to which they are different.
+    ///
+    /// # Errors
+    /// ENOSPC beyond `COPIES`, EMFILE.
+    pub fn descriptor(&self, copy: usize) -> Result<BorrowedFd<'_>> {
+        let Some(index) = copy.checked_sub(1) else { return Ok(self.host()) };
+        let copies = self.copies.get_or_init(|| Box::new([const { OnceLock::new() }; File::COPIES]));
+        let copy = copies.get(index).ok_or(Errno::ENOSPC)?;
+        if copy.get().is_none() {
+            let _ = copy.set(rustix::io::fcntl_dupfd_cloexec(&self.host, 3).map_err(host::errno)?);
+        }
+        copy.get().map(AsFd::as_fd).ok_or(Errno::EMFILE)
+    }
+
+    /// The owner of the description's own locks in `locks`, which end with it.
+    ///
+    /// # Errors
+    /// What fstat(2) says.
+    pub fn owner_in(&self, locks: &Arc<Locks>) -> Result<Owner> {
+        if self.locked.get().is_none() {
+            let _ = self.locked.set((Arc::clone(locks), FileId::of(self.host())?));
+        }
+        Ok(self.owner())
+    }
+
+    /// A file lives in an `Arc` and never moves, so its address is its own as long as it lives.
+    fn owner(&self) -> Owner {
+        Owner::Description(std::ptr::from_ref(self).addr())
+    }
 }
 
+impl Drop for File {
+    fn drop(&mut self) {
+        if let Some((locks, file)) = self.locked.get() {
+            locks.give_up_file(*file, self.owner());
+        }
+    }
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("File").field("host", &self.host).field("kind", &self.kind).finish_non_exhaustive()
+    }
+}

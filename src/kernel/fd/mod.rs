@@ -1,7 +1,12 @@
-//! Descriptors: the table of a cage, and open files.
+//! Descriptors: the table of a cage, open files, and record locks on them.
 
+mod epoll;
 mod file;
+pub mod locks;
+mod socket;
 mod table;
 
+pub use epoll::Interests;
 pub use file::{File, Kind};
+pub use socket::{Socket, SocketNames};
 pub use table::{FdTable, FileRef};

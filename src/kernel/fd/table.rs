@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::{ArcSwapOption, Guard};
-use lind_abi::{Errno, Result};
+use lind_abi::{CageId, Errno, Result};
 
+use super::locks::{FileId, Locks, Owner};
 use super::{File, Kind};
 
 const CHUNK: usize = 256;
@@ -29,6 +30,8 @@ struct Slot {
 pub struct FdTable {
     chunks: Box<[OnceLock<Box<[Slot; CHUNK]>>; CHUNKS]>,
     writer: Mutex<Writer>,
+    /// Set by the cage's first record lock: closing then gives locks up.
+    locks: OnceLock<(Arc<Locks>, Owner)>,
 }
 
 /// What changes need.
@@ -65,7 +68,7 @@ impl FdTable {
     pub fn new(limit: u64) -> FdTable {
         let limit = usize::try_from(limit).unwrap_or(MAX_FILES).min(MAX_FILES);
         let chunks = Box::new([const { OnceLock::new() }; CHUNKS]);
-        FdTable { chunks, writer: Mutex::new(Writer { lowest: 0, end: 0, limit }) }
+        FdTable { chunks, writer: Mutex::new(Writer { lowest: 0, end: 0, limit }), locks: OnceLock::new() }
     }
 
     /// A table with copies of the process's own descriptors 0, 1 and 2, as far as they are open. Directories are left
@@ -125,6 +128,16 @@ impl FdTable {
         self.add(File::new(host, Kind::Host), cloexec)
     }
 
+    /// Whether `count` more descriptors fit, for calls that must not do their work if not.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub fn check_room(&self, count: usize) -> Result<()> {
+        let writer = self.writer();
+        let free = (writer.lowest..writer.limit).filter(|&number| self.is_free(number)).take(count).count();
+        if free == count { Ok(()) } else { Err(Errno::EMFILE) }
+    }
+
     /// Gives a file this very number; what was there is closed.
     ///
     /// # Errors
@@ -134,8 +147,9 @@ impl FdTable {
         if number >= writer.limit {
             return Err(Errno::EBADF);
         }
-        let old = self.slot(number).and_then(|slot| slot.file.swap(None));
-        self.store(&mut writer, number, file, cloexec);
+        let old = self.store(&mut writer, number, file, cloexec);
+        drop(writer);
+        self.closed(old.as_deref());
         Ok(old)
     }
 
@@ -152,6 +166,8 @@ impl FdTable {
         let mut writer = self.writer();
         let file = self.slot(number).and_then(|slot| slot.file.swap(None)).ok_or(Errno::EBADF)?;
         writer.lowest = writer.lowest.min(number);
+        drop(writer);
+        self.closed(Some(&file));
         Ok(file)
     }
 
@@ -210,13 +226,32 @@ impl FdTable {
         }
         writer.lowest = 0;
         writer.end = 0;
+        drop(writer);
+        if let Some((locks, owner)) = self.locks.get() {
+            locks.give_up_all(*owner);
+        }
     }
 
-    fn store(&self, writer: &mut Writer, number: usize, file: Arc<File>, cloexec: bool) {
+    /// The owner of record locks that go when one of these descriptors is closed.
+    pub fn lock_owner(&self, locks: &Arc<Locks>, cage: CageId) -> Owner {
+        self.locks.get_or_init(|| (Arc::clone(locks), Owner::Cage(cage))).1
+    }
+
+    /// close(2) of any descriptor of a file gives up the cage's record locks on it.
+    #[inline]
+    fn closed(&self, file: Option<&File>) {
+        if let (Some((locks, owner)), Some(file)) = (self.locks.get(), file)
+            && let Ok(id) = FileId::of(file.host())
+        {
+            locks.give_up_file(id, *owner);
+        }
+    }
+
+    fn store(&self, writer: &mut Writer, number: usize, file: Arc<File>, cloexec: bool) -> Option<Arc<File>> {
         let slot = self.chunk(number);
         slot.cloexec.store(cloexec, Ordering::Relaxed);
-        slot.file.store(Some(file));
         writer.end = writer.end.max(number + 1);
+        slot.file.swap(Some(file))
     }
 
     #[inline]

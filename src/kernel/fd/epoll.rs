@@ -1,0 +1,89 @@
+//! What an epoll instance waits for.
+//!
+//! Linux knows a registration by the descriptor's number and the open file behind it, and forgets it when the file
+//! closes. The host instance does the waiting and the forgetting, but knows ours by host descriptors. Guest numbers that
+//! dup made share one of those; so each further number of a file is registered by one of the file's copies
+//! ([`File::descriptor`]), which close together with it.
+
+use std::collections::HashMap;
+use std::os::fd::BorrowedFd;
+use std::sync::{Mutex, PoisonError, Weak};
+
+use lind_abi::flags::EpollOp;
+use lind_abi::layout::EpollEvent;
+use lind_abi::{Errno, Result};
+
+use super::{File, FileRef};
+use crate::host;
+
+/// The registrations of an epoll instance.
+#[derive(Debug, Default)]
+pub struct Interests(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    /// By the address of the file. Its weak reference keeps that from being used again.
+    files: HashMap<usize, Interest>,
+    /// At how many entries those of closed files are dropped next.
+    full: usize,
+}
+
+#[derive(Debug)]
+struct Interest {
+    file: Weak<File>,
+    /// Guest numbers, and which host descriptor of the file stands for each.
+    numbers: Vec<(i32, usize)>,
+}
+
+impl Interests {
+    /// epoll_ctl(2) on the host instance `epoll`, for guest descriptor `number`, behind which is `target`.
+    ///
+    /// # Errors
+    /// ENOSPC when too many numbers of one file are registered; otherwise what epoll_ctl(2) says.
+    pub fn control(&self, epoll: BorrowedFd<'_>, op: EpollOp, number: i32, target: &FileRef, event: &EpollEvent) -> Result<()> {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = table.files.get(&address(target)).map_or(&[][..], |interest| &interest.numbers);
+        let copy = known.iter().find(|(n, _)| *n == number).map(|(_, copy)| *copy);
+        match (op.0, copy) {
+            (EpollOp::EPOLL_CTL_ADD, None) => {
+                let taken = |copy: &usize| known.iter().any(|(_, c)| c == copy);
+                let copy = (0..=File::COPIES).find(|copy| !taken(copy)).ok_or(Errno::ENOSPC)?;
+                host::wait::epoll_ctl(epoll, op.0, target.descriptor(copy)?, event)?;
+                table.add(target, number, copy);
+                Ok(())
+            }
+            // The file is registered, by another number only.
+            (EpollOp::EPOLL_CTL_MOD | EpollOp::EPOLL_CTL_DEL, None) if !known.is_empty() => Err(Errno::ENOENT),
+            (_, copy) => {
+                host::wait::epoll_ctl(epoll, op.0, target.descriptor(copy.unwrap_or(0))?, event)?;
+                if op.0 == EpollOp::EPOLL_CTL_DEL {
+                    table.remove(target, number);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Table {
+    fn add(&mut self, target: &FileRef, number: i32, copy: usize) {
+        if self.files.len() >= self.full {
+            self.files.retain(|_, interest| interest.file.strong_count() > 0);
+            self.full = (2 * self.files.len()).max(64);
+        }
+        let new = || Interest { file: std::sync::Arc::downgrade(&target.share()), numbers: Vec::new() };
+        self.files.entry(address(target)).or_insert_with(new).numbers.push((number, copy));
+    }
+
+    fn remove(&mut self, target: &FileRef, number: i32) {
+        let Some(interest) = self.files.get_mut(&address(target)) else { return };
+        interest.numbers.retain(|(n, _)| *n != number);
+        if interest.numbers.is_empty() {
+            self.files.remove(&address(target));
+        }
+    }
+}
+
+fn address(file: &File) -> usize {
+    std::ptr::from_ref(file).addr()
+}

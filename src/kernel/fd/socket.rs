@@ -1,0 +1,61 @@
+//! What the kernel remembers of sockets besides what the host does.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use lind_abi::CageId;
+
+/// A socket.
+#[derive(Debug, Default)]
+pub struct Socket {
+    /// The cage that made both ends with socketpair(2). The host knows only one process.
+    pub pair_of: Option<CageId>,
+    /// The path it is bound to as the guest spelled it, where the host's is another.
+    pub bound: OnceLock<Arc<[u8]>>,
+}
+
+/// How names of unix sockets differ between guests and host.
+pub struct SocketNames {
+    /// What the host's abstract names begin with, so that cages see their own and not the host's.
+    pub scope: [u8; 8],
+    /// Guests' paths by the host's, where the two differ, as long as a socket has them.
+    paths: Mutex<HashMap<Vec<u8>, Weak<[u8]>>>,
+}
+
+impl SocketNames {
+    /// No names, and a scope that no other runner has.
+    pub fn new() -> SocketNames {
+        let mut scope = [0; 8];
+        if rustix::rand::getrandom(&mut scope, rustix::rand::GetRandomFlags::empty()) != Ok(scope.len()) {
+            // Too early in the host's life for random numbers: the process id is different, at least.
+            scope = (u64::from(std::process::id()) << 32 | 0x6c69_6e64).to_le_bytes();
+        }
+        SocketNames { scope, paths: Mutex::new(HashMap::new()) }
+    }
+
+    /// Makes `name` in some directory, which a guest spells `guest`, into a host path that means the same there and that no
+    /// other guest path has, if `longest` bytes are enough.
+    pub fn add(&self, name: &[u8], guest: &[u8], longest: usize) -> (Vec<u8>, Arc<[u8]>) {
+        let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        paths.retain(|_, path| path.strong_count() > 0);
+        let guest: Arc<[u8]> = guest.into();
+        let mut host = name.to_vec();
+        let differs = |path: &Weak<[u8]>| path.upgrade().is_some_and(|path| path != guest);
+        while paths.get(&host).is_some_and(differs) && host.len() + 2 <= longest {
+            host.splice(0..0, *b"./");
+        }
+        paths.insert(host.clone(), Arc::downgrade(&guest));
+        (host, guest)
+    }
+
+    /// The guest's path for a host path.
+    pub fn guest(&self, host: &[u8]) -> Option<Arc<[u8]>> {
+        self.paths.lock().unwrap_or_else(PoisonError::into_inner).get(host).and_then(Weak::upgrade)
+    }
+}
+
+impl Default for SocketNames {
+    fn default() -> Self {
+        SocketNames::new()
+    }
+}

@@ -1,0 +1,219 @@
+//! Host calls on sockets. Addresses and message heads are the kernel's own copies; only data, option values and
+//! iovec targets are guest memory.
+
+use std::marker::PhantomData;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use lind_abi::{Errno, Result};
+use syscalls::{Sysno, raw_syscall};
+
+use super::control::{self, Control};
+use super::{raw, result};
+use crate::mem::HostRange;
+
+/// The size of struct sockaddr_storage.
+const STORAGE: usize = 128;
+
+/// A socket address as the host spells it.
+#[derive(Clone, Copy)]
+pub struct Address {
+    bytes: [u8; STORAGE],
+    len: u32,
+}
+
+impl Address {
+    /// No address.
+    pub const NONE: Address = Address { bytes: [0; STORAGE], len: 0 };
+
+    /// The address with these bytes. EINVAL beyond 128 of them.
+    pub fn new(bytes: &[u8]) -> Result<Address> {
+        let mut address = Address::NONE;
+        address.bytes.get_mut(..bytes.len()).ok_or(Errno::EINVAL)?.copy_from_slice(bytes);
+        address.len = u32::try_from(bytes.len()).map_err(|_| Errno::EINVAL)?;
+        Ok(address)
+    }
+
+    /// Its bytes. The host may report more than there is room for; that part is lost.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..STORAGE.min(self.len as usize)]
+    }
+
+    /// Its length as the host reports it.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Where the host reads the address: NULL if there is none.
+    fn pointer(&self) -> usize {
+        if self.len == 0 { 0 } else { self.bytes.as_ptr() as usize }
+    }
+
+    /// The address a host call fills in.
+    fn filled(call: impl FnOnce(*mut u8, *mut u32) -> Result<usize>) -> Result<(usize, Address)> {
+        let mut address = Address { len: 128, ..Address::NONE };
+        let value = call(address.bytes.as_mut_ptr(), &raw mut address.len)?;
+        Ok((value, address))
+    }
+}
+
+/// bind(2)
+pub fn bind(fd: BorrowedFd<'_>, address: &Address) -> Result<()> {
+    // SAFETY: the host only reads `len` bytes of `address`.
+    result(unsafe { raw_syscall!(Sysno::bind, raw(fd), address.bytes.as_ptr() as usize, address.len as usize) }).map(drop)
+}
+
+/// connect(2)
+pub fn connect(fd: BorrowedFd<'_>, address: &Address) -> Result<()> {
+    // SAFETY: as for `bind`.
+    result(unsafe { raw_syscall!(Sysno::connect, raw(fd), address.bytes.as_ptr() as usize, address.len as usize) }).map(drop)
+}
+
+/// accept4(2); the new descriptor is close-on-exec on the host.
+pub fn accept(fd: BorrowedFd<'_>, flags: u32) -> Result<(OwnedFd, Address)> {
+    let flags = flags | libc::SOCK_CLOEXEC.cast_unsigned();
+    let (new, address) = Address::filled(|bytes, len| {
+        // SAFETY: the host writes at most `*len` bytes, which is what there is room for, and `*len`.
+        result(unsafe { raw_syscall!(Sysno::accept4, raw(fd), bytes as usize, len as usize, flags as usize) })
+    })?;
+    // SAFETY: the call succeeded, so this is a descriptor that nothing else owns.
+    Ok((unsafe { OwnedFd::from_raw_fd(number(new)?) }, address))
+}
+
+/// getsockname(2)
+pub fn name(fd: BorrowedFd<'_>) -> Result<Address> {
+    // SAFETY: as for `accept`.
+    Address::filled(|bytes, len| result(unsafe { raw_syscall!(Sysno::getsockname, raw(fd), bytes as usize, len as usize) }))
+        .map(|(_, address)| address)
+}
+
+/// getpeername(2)
+pub fn peer(fd: BorrowedFd<'_>) -> Result<Address> {
+    // SAFETY: as for `accept`.
+    Address::filled(|bytes, len| result(unsafe { raw_syscall!(Sysno::getpeername, raw(fd), bytes as usize, len as usize) }))
+        .map(|(_, address)| address)
+}
+
+/// sendto(2) from guest memory. SIGPIPE is for the guest, so the host is told not to send it.
+pub fn sendto(fd: BorrowedFd<'_>, buf: HostRange<'_>, flags: u32, to: &Address) -> Result<usize> {
+    let flags = quiet(flags) as usize;
+    // SAFETY: the host only reads inside `buf`, a range of a guest's reservation, and `to`.
+    result(unsafe {
+        raw_syscall!(Sysno::sendto, raw(fd), buf.as_ptr() as usize, buf.len(), flags, to.pointer(), to.len as usize)
+    })
+}
+
+/// recvfrom(2) into guest memory.
+pub fn recvfrom(fd: BorrowedFd<'_>, buf: HostRange<'_>, flags: u32) -> Result<(usize, Address)> {
+    Address::filled(|bytes, len| {
+        // SAFETY: the host writes inside `buf`, a range of a guest's reservation that Rust holds no reference into, at most
+        // `*len` bytes of address, and `*len`.
+        result(unsafe {
+            raw_syscall!(Sysno::recvfrom, raw(fd), buf.as_ptr() as usize, buf.len(), flags as usize, bytes as usize, len as usize)
+        })
+    })
+}
+
+/// Guest ranges for a call that gathers or scatters.
+#[derive(Default)]
+pub struct Ranges<'m> {
+    list: Vec<libc::iovec>,
+    memory: PhantomData<HostRange<'m>>,
+}
+
+impl<'m> Ranges<'m> {
+    /// None yet, with room for `count`.
+    pub fn with_capacity(count: usize) -> Ranges<'m> {
+        Ranges { list: Vec::with_capacity(count), memory: PhantomData }
+    }
+
+    /// Adds a range behind the others.
+    pub fn push(&mut self, range: HostRange<'m>) {
+        self.list.push(libc::iovec { iov_base: range.as_ptr(), iov_len: range.len() });
+    }
+}
+
+/// sendmsg(2).
+pub fn sendmsg(fd: BorrowedFd<'_>, to: &Address, data: &Ranges<'_>, control: &[Control<BorrowedFd<'_>>], flags: u32) -> Result<usize> {
+    let control = control::encode(control, |fd| fd.as_raw_fd());
+    let message = libc::msghdr {
+        msg_name: to.pointer() as *mut _,
+        msg_namelen: to.len,
+        msg_iov: data.list.as_ptr().cast_mut(),
+        msg_iovlen: data.list.len(),
+        msg_control: if control.is_empty() { std::ptr::null_mut() } else { control.as_ptr().cast_mut().cast() },
+        msg_controllen: control.len(),
+        msg_flags: 0,
+    };
+    // SAFETY: the host only reads: `message`, what it points to (borrowed here for the call) and guest ranges.
+    result(unsafe { raw_syscall!(Sysno::sendmsg, raw(fd), &raw const message as usize, quiet(flags) as usize) })
+}
+
+/// What a recvmsg(2) brought.
+pub struct Received {
+    /// Bytes of data (more than there was room for, with MSG_TRUNC).
+    pub bytes: usize,
+    /// Who sent it; empty if there is no name.
+    pub from: Address,
+    /// The control messages.
+    pub control: Vec<Control<OwnedFd>>,
+    /// msg_flags.
+    pub flags: i32,
+}
+
+/// recvmsg(2) with room for `room` bytes of control messages.
+pub fn recvmsg(fd: BorrowedFd<'_>, data: &Ranges<'_>, room: usize, flags: u32) -> Result<Received> {
+    let mut from = Address::NONE;
+    let mut control = vec![0_u8; room];
+    let mut message = libc::msghdr {
+        msg_name: from.bytes.as_mut_ptr().cast(),
+        msg_namelen: 128,
+        msg_iov: data.list.as_ptr().cast_mut(),
+        msg_iovlen: data.list.len(),
+        msg_control: if room == 0 { std::ptr::null_mut() } else { control.as_mut_ptr().cast() },
+        msg_controllen: room,
+        msg_flags: 0,
+    };
+    let flags = flags | libc::MSG_CMSG_CLOEXEC.cast_unsigned();
+    // SAFETY: the host writes `message`, at most `msg_namelen` bytes of name, `msg_controllen` bytes of control, and guest ranges.
+    let bytes = result(unsafe { raw_syscall!(Sysno::recvmsg, raw(fd), &raw mut message as usize, flags as usize) })?;
+    from.len = message.msg_namelen;
+    control.truncate(message.msg_controllen);
+    let control = control::decode_received(&control);
+    Ok(Received { bytes, from, control, flags: message.msg_flags })
+}
+
+/// setsockopt(2) with a value in guest memory.
+pub fn set_option(fd: BorrowedFd<'_>, level: u32, option: i32, value: HostRange<'_>) -> Result<()> {
+    let (level, option) = (level as usize, option.cast_unsigned() as usize);
+    // SAFETY: the host only reads inside `value`, a range of a guest's reservation. Options whose values hold addresses are
+    // refused before this.
+    result(unsafe { raw_syscall!(Sysno::setsockopt, raw(fd), level, option, value.as_ptr() as usize, value.len()) }).map(drop)
+}
+
+/// getsockopt(2) into guest memory. Returns the length the host reports.
+pub fn get_option(fd: BorrowedFd<'_>, level: u32, option: i32, value: HostRange<'_>) -> Result<u32> {
+    let mut len = u32::try_from(value.len()).map_err(|_| Errno::EINVAL)?;
+    let (level, option, at) = (level as usize, option.cast_unsigned() as usize, value.as_ptr() as usize);
+    // SAFETY: the host writes at most `len` bytes at `value`, a range of a guest's reservation, and `len`. Options whose
+    // values hold addresses are refused before this.
+    result(unsafe { raw_syscall!(Sysno::getsockopt, raw(fd), level, option, at, &raw mut len as usize) })?;
+    Ok(len)
+}
+
+/// getsockopt(SO_PEERCRED)
+pub fn peer_credentials(fd: BorrowedFd<'_>) -> Result<lind_abi::layout::Ucred> {
+    let mut who = lind_abi::layout::Ucred::default();
+    let mut len = size_of_val(&who);
+    let (level, option) = (libc::SOL_SOCKET.cast_unsigned() as usize, libc::SO_PEERCRED.cast_unsigned() as usize);
+    // SAFETY: the host writes at most `len` bytes, the size of `who`, any bytes of which are valid. The high half of `len` is 0.
+    result(unsafe { raw_syscall!(Sysno::getsockopt, raw(fd), level, option, &raw mut who as usize, &raw mut len as usize) })?;
+    Ok(who)
+}
+
+fn quiet(flags: u32) -> u32 {
+    flags | libc::MSG_NOSIGNAL.cast_unsigned()
+}
+
+fn number(value: usize) -> Result<i32> {
+    i32::try_from(value).map_err(|_| Errno::EBADF)
+}

@@ -1,0 +1,31 @@
+//! A working directory and umask for one host call.
+//!
+//! The host takes the path of a unix socket only relative to the working directory of the thread. Every other call
+//! names its directory, so the working directory of a thread means nothing outside this module.
+
+use std::cell::Cell;
+use std::os::fd::BorrowedFd;
+
+use lind_abi::Result;
+
+use super::{errno, result};
+
+thread_local! {
+    /// Whether the calling thread shares its working directory and umask with no thread that uses them. A thread
+    /// created later shares its creator's again, but leaves them alone until it has been here itself.
+    static OWN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `act` with `dir` as the working directory and `umask` as the umask of this thread alone.
+pub fn at<T>(dir: BorrowedFd<'_>, umask: u32, act: impl FnOnce() -> Result<T>) -> Result<T> {
+    if !OWN.get() {
+        // SAFETY: from here on only this thread sees changes of its working directory and umask.
+        result(unsafe { syscalls::raw_syscall!(syscalls::Sysno::unshare, libc::CLONE_FS.cast_unsigned() as usize) })?;
+        OWN.set(true);
+    }
+    rustix::process::fchdir(dir).map_err(errno)?;
+    let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
+    let outcome = act();
+    rustix::process::umask(before);
+    outcome
+}
