@@ -5,9 +5,9 @@
 
 int main(void)
 {
-	char name[17];
+	char name[18] = { 0 };
 
-	memset(name, '#', sizeof name);
+	memset(name, '#', 17);
 	CHECK_EQ(prctl(PR_SET_NAME, "short"), 0);
 	CHECK_EQ(prctl(PR_GET_NAME, name), 0);
 	CHECK_STR(name, "short");
