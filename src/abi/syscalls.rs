@@ -60,6 +60,7 @@ implemented {
     12   memory   brk(addr: Addr) -> Addr;
     17   fs       pread64(fd: Fd, buf: Out<u8>, len: Len, offset: Off) -> usize;
     18   fs       pwrite64(fd: Fd, buf: In<u8>, len: Len, offset: Off) -> usize;
+    24   process  sched_yield() -> ();
     /// Private mappings of files do not grow, shared ones grow only by moving; MREMAP_DONTUNMAP is EINVAL.
     25   memory   mremap(addr: Addr, old_len: Len, new_len: Len, flags: RemapFlags, new_addr: Addr) -> Addr;
     26   memory   msync(addr: Addr, len: Len, flags: SyncFlags) -> ();
@@ -72,16 +73,46 @@ implemented {
     60   process  exit(status: i32) -> NoReturn;
     /// Children are those made by `spawn`.
     61   process  wait4(pid: Pid, status: Out<i32>, options: WaitFlags, usage: Out<Rusage>) -> Pid;
+    63   process  uname(buf: Out<Utsname>) -> ();
     96   time     gettimeofday(tv: Out<Timeval>, tz: Out<Timezone>) -> ();
+    97   process  getrlimit(resource: Resource, limit: Out<Rlimit>) -> ();
+    /// ru_maxrss is what is mapped; a grate's handler counts for the client whose call it serves.
+    98   process  getrusage(who: RusageWho, usage: Out<Rusage>) -> ();
+    99   process  sysinfo(info: Out<Sysinfo>) -> ();
     100  time     times(buf: Out<Tms>) -> i64;
     102  process  getuid() -> Uid;
     104  process  getgid() -> Gid;
+    /// Ids change only to those the cage already has (EPERM otherwise), and files are opened with the runner's own.
+    105  process  setuid(uid: Uid) -> ();
+    106  process  setgid(gid: Gid) -> ();
     107  process  geteuid() -> Uid;
     108  process  getegid() -> Gid;
+    /// Groups and sessions are names: no terminal belongs to them.
+    109  process  setpgid(pid: Pid, pgid: Pid) -> ();
     110  process  getppid() -> Pid;
+    111  process  getpgrp() -> Pid;
+    112  process  setsid() -> Pid;
+    113  process  setreuid(ruid: Uid, euid: Uid) -> ();
+    114  process  setregid(rgid: Gid, egid: Gid) -> ();
+    115  process  getgroups(size: i32, list: Out<u32>) -> usize;
+    116  process  setgroups(size: Len, list: In<u32>) -> ();
+    117  process  setresuid(ruid: Uid, euid: Uid, suid: Uid) -> ();
+    118  process  getresuid(ruid: Out<u32>, euid: Out<u32>, suid: Out<u32>) -> ();
+    119  process  setresgid(rgid: Gid, egid: Gid, sgid: Gid) -> ();
+    120  process  getresgid(rgid: Out<u32>, egid: Out<u32>, sgid: Out<u32>) -> ();
+    121  process  getpgid(pid: Pid) -> Pid;
+    122  process  setfsuid(uid: Uid) -> Uid;
+    123  process  setfsgid(gid: Gid) -> Gid;
+    124  process  getsid(pid: Pid) -> Pid;
+    /// Names, dumpable, no_new_privs and timer slack; others are EINVAL.
+    157  process  prctl(op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> i32;
+    /// A hard limit only goes down. NOFILE, AS, DATA bind; the others are kept and inherited.
+    160  process  setrlimit(resource: Resource, limit: In<Rlimit>) -> ();
     186  process  gettid() -> Pid;
     201  time     time(out: Out<i64>) -> i64;
+    204  process  sched_getaffinity(pid: Pid, size: Len, mask: Out<u8>) -> usize;
     218  process  set_tid_address(addr: Addr) -> Pid;
+    /// Clocks of another process's time are EINVAL.
     228  time     clock_gettime(clock: Clock, tp: Out<Timespec>) -> ();
     229  time     clock_getres(clock: Clock, res: Out<Timespec>) -> ();
     230  time     clock_nanosleep(clock: Clock, flags: TimerFlags, req: In<Timespec>, rem: Out<Timespec>) -> ();
@@ -90,6 +121,10 @@ implemented {
     283  time     timerfd_create(clock: Clock, flags: TimerfdFlags) -> NewFd;
     286  time     timerfd_settime(fd: Fd, flags: TimerfdSetFlags, new: In<Itimerspec>, old: Out<Itimerspec>) -> ();
     287  time     timerfd_gettime(fd: Fd, value: Out<Itimerspec>) -> ();
+    /// As setrlimit; of the cage itself or a descendant.
+    302  process  prlimit64(pid: Pid, resource: Resource, new: In<Rlimit>, old: Out<Rlimit>) -> ();
+    309  process  getcpu(cpu: Out<u32>, node: Out<u32>) -> ();
+    318  process  getrandom(buf: Out<u8>, len: Len, flags: RandomFlags) -> usize;
     /// Sends `target`'s calls of this number to function `entry` of `grate` (0xffffffff: all numbers without an
     /// entry of their own). EPERM unless the caller has authority over `target`; ESRCH for cages that are not there.
     /// Flag 1: one call of the grate at a time. Flag 2: deregister.
@@ -121,7 +156,6 @@ missing {
     21   fs       access(path: Path, mode: AccessMode) -> ();
     22   fs       pipe(fds: Out<[i32; 2]>) -> ();
     23   wait     select(n: i32, read: InOut<FdSet>, write: InOut<FdSet>, except: InOut<FdSet>, timeout: InOut<Timeval>) -> usize;
-    24   process  sched_yield() -> ();
     29   ipc      shmget(key: i32, size: Len, flags: i32) -> i32;
     30   ipc      shmat(id: i32, addr: Addr, flags: i32) -> Addr;
     31   ipc      shmctl(id: i32, cmd: i32, buf: Addr) -> i32;
@@ -155,7 +189,6 @@ missing {
     59   process  execve(path: Path, argv: StrArray, envp: StrArray) -> ();
     /// Only to the calling cage itself, and only with the default action.
     62   signal   kill(pid: Pid, sig: Signal) -> ();
-    63   process  uname(buf: Out<Utsname>) -> ();
     64   ipc      semget(key: i32, count: i32, flags: i32) -> i32;
     65   ipc      semop(id: i32, ops: Addr, count: Len) -> ();
     66   ipc      semctl(id: i32, index: i32, cmd: i32, arg: Addr) -> i32;
@@ -188,29 +221,8 @@ missing {
     93   fs       fchown(fd: Fd, uid: Uid, gid: Gid) -> ();
     94   fs       lchown(path: Path, uid: Uid, gid: Gid) -> ();
     95   fs       umask(mask: Mode) -> Mode;
-    97   process  getrlimit(resource: Resource, limit: Out<Rlimit>) -> ();
-    98   process  getrusage(who: RusageWho, usage: Out<Rusage>) -> ();
-    99   process  sysinfo(info: Out<Sysinfo>) -> ();
     101  process  ptrace(request: i64, pid: Pid, addr: Addr, data: Addr) -> i64;
     103  process  syslog(kind: i32, buf: Out<u8>, len: Len) -> i32;
-    /// Ids change only to those the cage already has (EPERM otherwise).
-    105  process  setuid(uid: Uid) -> ();
-    106  process  setgid(gid: Gid) -> ();
-    109  process  setpgid(pid: Pid, pgid: Pid) -> ();
-    111  process  getpgrp() -> Pid;
-    112  process  setsid() -> Pid;
-    113  process  setreuid(ruid: Uid, euid: Uid) -> ();
-    114  process  setregid(rgid: Gid, egid: Gid) -> ();
-    115  process  getgroups(size: i32, list: Out<u32>) -> usize;
-    116  process  setgroups(size: Len, list: In<u32>) -> ();
-    117  process  setresuid(ruid: Uid, euid: Uid, suid: Uid) -> ();
-    118  process  getresuid(ruid: Out<u32>, euid: Out<u32>, suid: Out<u32>) -> ();
-    119  process  setresgid(rgid: Gid, egid: Gid, sgid: Gid) -> ();
-    120  process  getresgid(rgid: Out<u32>, egid: Out<u32>, sgid: Out<u32>) -> ();
-    121  process  getpgid(pid: Pid) -> Pid;
-    122  process  setfsuid(uid: Uid) -> Uid;
-    123  process  setfsgid(gid: Gid) -> Gid;
-    124  process  getsid(pid: Pid) -> Pid;
     125  process  capget(header: Addr, data: Addr) -> ();
     126  process  capset(header: Addr, data: Addr) -> ();
     127  signal   rt_sigpending(set: Out<Sigset>, size: Len) -> ();
@@ -243,11 +255,8 @@ missing {
     154  process  modify_ldt(func: i32, ptr: Addr, len: Len) -> i32;
     155  fs       pivot_root(new: Path, old: Path) -> ();
     156  process  _sysctl(args: Addr) -> i32;
-    /// Names, dumpable, no_new_privs and timer slack; others are EINVAL.
-    157  process  prctl(op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> i32;
     158  process  arch_prctl(op: i32, addr: Addr) -> i32;
     159  time     adjtimex(buf: Addr) -> i32;
-    160  process  setrlimit(resource: Resource, limit: In<Rlimit>) -> ();
     161  fs       chroot(path: Path) -> ();
     162  fs       sync() -> ();
     163  process  acct(path: Path) -> ();
@@ -290,7 +299,6 @@ missing {
     /// Waits and wakes within a cage; priority inheritance is refused.
     202  sync     futex(addr: InOut<u32>, op: FutexOp, value: u32, timeout: In<Timespec>, addr2: InOut<u32>, value3: u32) -> i32;
     203  process  sched_setaffinity(pid: Pid, size: Len, mask: In<u8>) -> ();
-    204  process  sched_getaffinity(pid: Pid, size: Len, mask: Out<u8>) -> usize;
     205  process  set_thread_area(info: Addr) -> ();
     206  aio      io_setup(count: u32, ctx: Addr) -> ();
     207  aio      io_destroy(ctx: Addr) -> ();
@@ -380,14 +388,12 @@ missing {
     299  net      recvmmsg(fd: Fd, msgs: InOut<Mmsghdr>, count: u32, flags: MsgFlags, timeout: InOut<Timespec>) -> usize;
     300  fs       fanotify_init(flags: u32, event_flags: u32) -> NewFd;
     301  fs       fanotify_mark(fd: Fd, flags: u32, mask: u64, dir: DirFd, path: Path) -> ();
-    302  process  prlimit64(pid: Pid, resource: Resource, new: In<Rlimit>, old: Out<Rlimit>) -> ();
     303  fs       name_to_handle_at(dir: DirFd, path: Path, handle: Addr, mount: Addr, flags: AtFlags) -> ();
     304  fs       open_by_handle_at(mount: Fd, handle: Addr, flags: OpenFlags) -> NewFd;
     305  time     clock_adjtime(clock: Clock, buf: Addr) -> i32;
     306  fs       syncfs(fd: Fd) -> ();
     307  net      sendmmsg(fd: Fd, msgs: InOut<Mmsghdr>, count: u32, flags: MsgFlags) -> usize;
     308  process  setns(fd: Fd, kind: i32) -> ();
-    309  process  getcpu(cpu: Out<u32>, node: Out<u32>) -> ();
     310  process  process_vm_readv(pid: Pid, local: Addr, local_count: Len, remote: Addr, remote_count: Len, flags: u64) -> usize;
     311  process  process_vm_writev(pid: Pid, local: Addr, local_count: Len, remote: Addr, remote_count: Len, flags: u64) -> usize;
     312  process  kcmp(pid1: Pid, pid2: Pid, kind: i32, a: u64, b: u64) -> i32;
@@ -397,7 +403,6 @@ missing {
     /// RENAME_WHITEOUT is EINVAL.
     316  fs       renameat2(old_dir: DirFd, old: Path, new_dir: DirFd, new: Path, flags: RenameFlags) -> ();
     317  process  seccomp(op: u32, flags: u32, args: Addr) -> i32;
-    318  process  getrandom(buf: Out<u8>, len: Len, flags: RandomFlags) -> usize;
     319  fs       memfd_create(name: Str, flags: MemfdFlags) -> NewFd;
     320  process  kexec_file_load(kernel: Fd, initrd: Fd, len: Len, cmdline: Str, flags: u64) -> ();
     321  process  bpf(cmd: i32, attr: Addr, size: u32) -> i32;

@@ -60,6 +60,8 @@ pub fn boot(kernel: &Arc<Kernel>, cwd: &CStr, program: Program) -> std::result::
         settings: Settings {
             credentials: host_credentials(),
             limits: kernel.limits,
+            group: 0,
+            session: 0,
             actions: Box::new([Sigaction::ZERO; 64]),
             program: image.1.clone(),
             dumpable: true,
@@ -103,6 +105,8 @@ pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handler
         Settings {
             credentials: parent.credentials.clone(),
             limits: parent.limits,
+            group: parent.group,
+            session: parent.session,
             actions: inherited_actions(&parent.actions),
             program: path.clone(),
             dumpable: true,
@@ -153,8 +157,11 @@ struct Born {
 }
 
 impl Born {
-    fn create(self, kernel: &Arc<Kernel>) -> Result<Arc<Thread>> {
+    fn create(mut self, kernel: &Arc<Kernel>) -> Result<Arc<Thread>> {
         let id = CageId(kernel.new_id()?);
+        if self.ancestors.is_empty() {
+            (self.settings.group, self.settings.session) = (id.0, id.0);
+        }
         let credentials = &self.settings.credentials;
         let effective = u64::from(credentials.uid[1]) | u64::from(credentials.gid[1]) << 32;
         let limit = self.settings.limits.cages;

@@ -13,6 +13,7 @@ mod wait;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lind_abi::flags::Resource;
 use lind_abi::layout::Sigaction;
 use lind_abi::{CageId, Result};
 
@@ -40,18 +41,40 @@ pub struct Limits {
     pub stack: (u64, u64),
     /// RLIMIT_FSIZE in bytes.
     pub file_size: (u64, u64),
+    /// Those that are kept and inherited but bound nothing, by number.
+    pub others: [(u64, u64); 16],
     /// Cages that may be alive at once, over the whole runner.
     pub cages: u64,
 }
 
+impl Limits {
+    /// Soft and hard limit of a resource; None for a number that is none.
+    pub fn of(&mut self, resource: Resource) -> Option<&mut (u64, u64)> {
+        Some(match resource.0 {
+            Resource::RLIMIT_NOFILE => &mut self.files,
+            Resource::RLIMIT_AS => &mut self.memory,
+            Resource::RLIMIT_DATA => &mut self.data,
+            Resource::RLIMIT_STACK => &mut self.stack,
+            Resource::RLIMIT_FSIZE => &mut self.file_size,
+            other => return self.others.get_mut(usize::try_from(other).ok()?),
+        })
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
+        let mut others = [(u64::MAX, u64::MAX); 16];
+        // No core files, no locked pages, no priority above the runner's.
+        for resource in [Resource::RLIMIT_CORE, Resource::RLIMIT_MEMLOCK, Resource::RLIMIT_NICE, Resource::RLIMIT_RTPRIO] {
+            others[resource as usize] = (0, 0);
+        }
         Limits {
             files: (1024, 4096),
             memory: (1 << 32, 1 << 32),
             data: (u64::MAX, u64::MAX),
             stack: (8 << 20, 8 << 20),
             file_size: (u64::MAX, u64::MAX),
+            others,
             cages: 4096,
         }
     }
@@ -74,6 +97,10 @@ pub struct Settings {
     pub credentials: Credentials,
     /// Limits.
     pub limits: Limits,
+    /// Process group, and session: ids of cages that began them.
+    pub group: u32,
+    /// See `group`.
+    pub session: u32,
     /// Dispositions of signals 1 to 64, at index signal - 1.
     pub actions: Box<[Sigaction; 64]>,
     /// The path the program was found at.

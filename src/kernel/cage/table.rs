@@ -36,6 +36,11 @@ impl CageTable {
         self.cages.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
 
+    /// All cages, in no order.
+    pub(crate) fn all(&self) -> Vec<Arc<Cage>> {
+        self.cages.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
     /// How many cages exist, zombies included.
     pub fn len(&self) -> usize {
         self.cages.read().unwrap_or_else(PoisonError::into_inner).len()

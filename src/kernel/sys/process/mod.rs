@@ -1,7 +1,35 @@
 //! Processes: identity, end, waiting, limits.
 
+mod credentials;
 mod exit;
+mod group;
 mod identity;
+mod limits;
+mod prctl;
+mod system;
 
+pub(crate) use credentials::*;
 pub(crate) use exit::*;
+pub(crate) use group::*;
 pub(crate) use identity::*;
+pub(crate) use limits::*;
+pub(crate) use prctl::*;
+pub(crate) use system::*;
+
+use lind_abi::{CageId, Errno, Pid, Result};
+
+use crate::cage::Cage;
+use crate::call::Ctx;
+
+/// Does something with the process a call names: 0 is the cage itself, as is any of its threads; otherwise a descendant.
+///
+/// # Errors
+/// ESRCH if there is none that is alive, EPERM for any other cage.
+fn on_process<T>(cx: &Ctx<'_>, pid: Pid, act: impl FnOnce(&Cage) -> Result<T>) -> Result<T> {
+    let id = u32::try_from(pid.0).map_err(|_| Errno::ESRCH)?;
+    if id == 0 || id == cx.cage.id.0 || cx.cage.thread(id).is_some() {
+        return act(cx.cage);
+    }
+    let cage = cx.kernel.cages.get(CageId(id)).filter(|cage| !cage.is_dead()).ok_or(Errno::ESRCH)?;
+    if cage.descends_from(cx.cage.id) { act(&cage) } else { Err(Errno::EPERM) }
+}

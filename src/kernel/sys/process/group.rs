@@ -1,0 +1,65 @@
+//! Process groups and sessions.
+//!
+//! A cage inherits both from its parent; the first leads its own. They are names: no terminal belongs to a session yet.
+
+use lind_abi::{Errno, Pid, Result};
+
+use super::on_process;
+use crate::cage::Cage;
+use crate::call::Ctx;
+
+fn pid(id: u32) -> Pid {
+    Pid(id.cast_signed())
+}
+
+/// getpgid(2), of the cage or a descendant.
+pub(crate) fn getpgid(cx: &Ctx<'_>, of: Pid) -> Result<Pid> {
+    on_process(cx, of, |cage| Ok(pid(cage.settings().group)))
+}
+
+/// getpgrp(2)
+pub(crate) fn getpgrp(cx: &Ctx<'_>) -> Result<Pid> {
+    getpgid(cx, Pid(0))
+}
+
+/// getsid(2), of the cage or a descendant.
+pub(crate) fn getsid(cx: &Ctx<'_>, of: Pid) -> Result<Pid> {
+    on_process(cx, of, |cage| Ok(pid(cage.settings().session)))
+}
+
+/// setsid(2)
+pub(crate) fn setsid(cx: &Ctx<'_>) -> Result<Pid> {
+    let id = cx.cage.id.0;
+    // A group that bears the cage's id may hold others, even if the cage has left it.
+    if in_group(cx, id).next().is_some() {
+        return Err(Errno::EPERM);
+    }
+    let mut settings = cx.cage.settings();
+    (settings.group, settings.session) = (id, id);
+    Ok(pid(id))
+}
+
+/// setpgid(2), for the cage or a child of it.
+pub(crate) fn setpgid(cx: &Ctx<'_>, of: Pid, group: Pid) -> Result<()> {
+    let group = u32::try_from(group.0).map_err(|_| Errno::EINVAL)?;
+    let session = cx.cage.settings().session;
+    on_process(cx, of, |cage| {
+        if cage.id != cx.cage.id && cage.parent() != Some(cx.cage.id) {
+            return Err(Errno::ESRCH);
+        }
+        let group = if group == 0 { cage.id.0 } else { group };
+        let exists = group == cage.id.0 || in_group(cx, group).any(|member| member.settings().session == session);
+        let mut settings = cage.settings();
+        if settings.session == cage.id.0 || settings.session != session || !exists {
+            return Err(Errno::EPERM);
+        }
+        settings.group = group;
+        Ok(())
+    })
+}
+
+/// The cages of a group that are alive.
+pub(crate) fn in_group(cx: &Ctx<'_>, group: u32) -> impl Iterator<Item = std::sync::Arc<Cage>> {
+    let cages = cx.kernel.cages.all();
+    cages.into_iter().filter(move |cage| !cage.is_dead() && cage.settings().group == group)
+}

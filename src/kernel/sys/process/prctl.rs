@@ -1,0 +1,57 @@
+//! prctl(2).
+
+use std::sync::PoisonError;
+
+use lind_abi::flags::PrctlOp;
+use lind_abi::{Errno, In, Out, Result};
+
+use crate::call::Ctx;
+
+/// The timer slack a thread starts with, in nanoseconds.
+const DEFAULT_SLACK: u64 = 50_000;
+
+/// prctl(2). What is not here is EINVAL, as for an option the kernel does not know.
+pub(crate) fn prctl(cx: &Ctx<'_>, op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> Result<i32> {
+    let unused = |values: &[u64]| if values.iter().all(|&v| v == 0) { Ok(()) } else { Err(Errno::EINVAL) };
+    match op.0 {
+        PrctlOp::PR_SET_NAME => set_name(cx, a),
+        PrctlOp::PR_GET_NAME => {
+            let name = *cx.thread.name.lock().unwrap_or_else(PoisonError::into_inner);
+            cx.copy_out(Out::new(a, cx.cage.id), &name)?;
+            Ok(0)
+        }
+        PrctlOp::PR_GET_DUMPABLE => Ok(cx.cage.settings().dumpable.into()),
+        PrctlOp::PR_SET_DUMPABLE if a <= 1 => {
+            cx.cage.settings().dumpable = a == 1;
+            Ok(0)
+        }
+        PrctlOp::PR_GET_NO_NEW_PRIVS => {
+            unused(&[a, b, c, d])?;
+            Ok(cx.cage.settings().no_new_privs.into())
+        }
+        PrctlOp::PR_SET_NO_NEW_PRIVS if a == 1 => {
+            unused(&[b, c, d])?;
+            cx.cage.settings().no_new_privs = true;
+            Ok(0)
+        }
+        PrctlOp::PR_GET_TIMERSLACK => Ok(i32::try_from(cx.cage.settings().timer_slack).unwrap_or(i32::MAX)),
+        PrctlOp::PR_SET_TIMERSLACK => {
+            cx.cage.settings().timer_slack = if a == 0 { DEFAULT_SLACK } else { a };
+            Ok(0)
+        }
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// The name is what stands before the NUL, and at most 15 bytes of it.
+fn set_name(cx: &Ctx<'_>, addr: u64) -> Result<i32> {
+    let mut name = [0; 16];
+    for (at, byte) in (addr..).zip(&mut name[..15]) {
+        *byte = cx.load(In::new(at, cx.cage.id))?;
+        if *byte == 0 {
+            break;
+        }
+    }
+    *cx.thread.name.lock().unwrap_or_else(PoisonError::into_inner) = name;
+    Ok(0)
+}

@@ -1,0 +1,105 @@
+//! The machine a cage sees.
+
+use lind_abi::flags::RandomFlags;
+use lind_abi::layout::{Sysinfo, Utsname};
+use lind_abi::{Errno, Len, Out, Pid, Result};
+use rustix::rand::GetRandomFlags;
+
+use super::on_process;
+use crate::call::Ctx;
+use crate::host::errno;
+
+/// uname(2)
+pub(crate) fn uname(cx: &Ctx<'_>, buf: Out<Utsname>) -> Result<()> {
+    let host = rustix::system::uname();
+    let field = |bytes: &[u8]| {
+        let mut field = [0; 65];
+        let len = bytes.len().min(64);
+        field[..len].copy_from_slice(&bytes[..len]);
+        field
+    };
+    let name = Utsname {
+        sysname: field(b"Linux"),
+        nodename: field(host.nodename().to_bytes()),
+        release: field(host.release().to_bytes()),
+        version: field(host.version().to_bytes()),
+        machine: field(b"wasm32"),
+        domainname: field(host.domainname().to_bytes()),
+    };
+    cx.store(buf, &name)
+}
+
+/// sysinfo(2): memory is at most what the cage may map, processes are cages.
+pub(crate) fn sysinfo(cx: &Ctx<'_>, info: Out<Sysinfo>) -> Result<()> {
+    let host = rustix::system::sysinfo();
+    let unit = u64::from(host.mem_unit.max(1));
+    let limit = cx.cage.memory.map().limit();
+    let bytes = |count: u64| count.saturating_mul(unit).min(limit);
+    let info_for_cage = Sysinfo {
+        uptime: host.uptime,
+        loads: host.loads,
+        totalram: bytes(host.totalram),
+        freeram: bytes(host.freeram),
+        procs: u16::try_from(cx.kernel.cages.len()).unwrap_or(u16::MAX),
+        mem_unit: 1,
+        ..Sysinfo::default()
+    };
+    cx.store(info, &info_for_cage)
+}
+
+/// getrandom(2)
+pub(crate) fn getrandom(cx: &Ctx<'_>, buf: Out<u8>, len: Len, flags: RandomFlags) -> Result<usize> {
+    let both = RandomFlags::GRND_RANDOM | RandomFlags::GRND_INSECURE;
+    if flags.beyond(both | RandomFlags::GRND_NONBLOCK) || flags.has(both) {
+        return Err(Errno::EINVAL);
+    }
+    let flags = GetRandomFlags::from_bits_retain(flags.0);
+    let len = cx.output(buf, Len(len.0.min(i32::MAX.unsigned_abs().into())))?.len();
+    let mut bytes = [0; 512];
+    let mut done = 0;
+    while done < len {
+        let part = &mut bytes[..(len - done).min(512)];
+        let filled = cx.blocking(|| rustix::rand::getrandom(&mut *part, flags).map_err(errno));
+        let stored = filled.and_then(|n| cx.copy_out(Out::new(buf.addr + done as u64, buf.cage), &part[..n]).map(|()| n));
+        match stored {
+            Ok(n) => done += n,
+            Err(errno) if done == 0 => return Err(errno),
+            Err(_) => break,
+        }
+        // A request for gigabytes must not hold up the end of the cage.
+        if cx.thread.attention() != 0 {
+            break;
+        }
+    }
+    Ok(done)
+}
+
+/// sched_yield(2)
+pub(crate) fn sched_yield(_cx: &Ctx<'_>) -> Result<()> {
+    rustix::thread::sched_yield();
+    Ok(())
+}
+
+/// sched_getaffinity(2): the processors the runner may use.
+pub(crate) fn sched_getaffinity(cx: &Ctx<'_>, pid: Pid, size: Len, mask: Out<u8>) -> Result<usize> {
+    on_process(cx, pid, |_| Ok(()))?;
+    let cpus = rustix::thread::sched_getaffinity(None).map_err(errno)?;
+    let mut bytes = [0_u8; 128];
+    for cpu in (0..bytes.len() * 8).filter(|&cpu| cpus.is_set(cpu)) {
+        bytes[cpu / 8] |= 1 << (cpu % 8);
+    }
+    let used = bytes.iter().rposition(|&byte| byte != 0).map_or(8, |last| (last / 8 + 1) * 8);
+    // A guest's long has four bytes, the kernel's mask words eight.
+    if size.0 < used as u64 || !size.0.is_multiple_of(4) {
+        return Err(Errno::EINVAL);
+    }
+    cx.copy_out(mask, &bytes[..used])?;
+    Ok(used)
+}
+
+/// getcpu(2). There is one node.
+pub(crate) fn getcpu(cx: &Ctx<'_>, cpu: Out<u32>, node: Out<u32>) -> Result<()> {
+    let now = u32::try_from(rustix::thread::sched_getcpu()).unwrap_or(0);
+    cx.store_if(cpu, &now)?;
+    cx.store_if(node, &0)
+}
