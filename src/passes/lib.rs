@@ -6,11 +6,11 @@
 //! A pass rewrites the bytes it is about and leaves the others alone, so that a function a pass has nothing
 //! to do with is the function the compiler wrote. Running the passes again changes nothing.
 //!
-//! DWARF sections are kept as they are. A barrier moves the code after it by 9 bytes, so in a program with
-//! watched loops the lines that a debugger or a backtrace shows can be off by an instruction or more.
+//! Names stay, and debugging information follows the code where it moves (`dwarf`).
 
 mod code;
 mod dataflow;
+mod dwarf;
 mod loops;
 mod memory;
 mod module;

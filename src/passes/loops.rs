@@ -43,10 +43,7 @@ pub fn watch_memory(module: &mut Module) -> Result<()> {
             }));
         }
     }
-    if !edits.is_empty() {
-        module.set(id::CODE, code::apply(section, &edits)?);
-    }
-    Ok(())
+    code::edit(module, &edits)
 }
 
 fn barrier() -> Vec<u8> {

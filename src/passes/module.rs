@@ -159,6 +159,13 @@ impl<'a> Module<'a> {
         }
     }
 
+    /// Removes the custom sections whose name the predicate accepts.
+    pub fn remove_custom(&mut self, remove: impl Fn(&str) -> bool) {
+        self.sections.retain(|s| {
+            s.id != id::CUSTOM || !split_custom(&s.body).is_some_and(|(name, _)| remove(name))
+        });
+    }
+
     /// The subsections of the name section. A malformed name section counts as none: names are for people.
     pub fn names(&self) -> Vec<Name<'_>> {
         let Some(data) = self.custom("name") else {
@@ -190,12 +197,18 @@ pub fn entries<'s, T: FromReader<'s>>(body: &'s [u8]) -> Result<Vec<(Range<usize
 }
 
 /// Appends an unsigned LEB128 number.
-pub fn leb(out: &mut Vec<u8>, mut value: u32) {
-    while value >= 0x80 {
-        out.push(u8::try_from(value & 0x7f).unwrap_or(0) | 0x80);
+pub fn leb(out: &mut Vec<u8>, value: u32) {
+    leb_padded(out, value, 1);
+}
+
+/// Appends an unsigned LEB128 number of at least so many bytes.
+pub fn leb_padded(out: &mut Vec<u8>, mut value: u32, width: usize) {
+    let start = out.len();
+    while value >= 0x80 || out.len() + 1 < start + width {
+        out.push(value.to_le_bytes()[0] | 0x80);
         value >>= 7;
     }
-    out.push(u8::try_from(value).unwrap_or(0));
+    out.push(value.to_le_bytes()[0]);
 }
 
 /// Appends a name: its length, then its bytes.
