@@ -8,12 +8,7 @@ from driver import place
 from driver.options import Request
 from driver.place import Fail, run
 
-# Wasm features: what every engine we run on has. memory.copy and memory.fill are called through libc, which knows from
-# which size on they are worth it.
-FEATURES = [
-    "-matomics", "-mbulk-memory", "-mno-bulk-memory-opt", "-mmutable-globals", "-msign-ext", "-mnontrapping-fptoint",
-    "-msimd128",
-]
+FEATURES = ["-matomics", "-mbulk-memory", "-mmutable-globals", "-msign-ext", "-mnontrapping-fptoint", "-msimd128"]
 # clang's driver takes a linux triple for a system with shared libraries: it would compile position-independent code and
 # leave out the exception model. The compiler proper gets the triple that says what we are.
 TARGET = ["--target=wasm32-unknown-unknown", "-Xclang", "-triple", "-Xclang", place.TRIPLE]

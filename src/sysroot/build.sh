@@ -19,7 +19,7 @@ done
 
 # What a rebuild of everything depends on: the source, the headers of the port, the flags, the compiler.
 # Clang takes a linux triple for a system with shared libraries, hence -fno-pic.
-cflags="--target=wasm32-unknown-linux-musl -fno-pic -O2 -matomics -mbulk-memory -mno-bulk-memory-opt -mmutable-globals
+cflags="--target=wasm32-unknown-linux-musl -fno-pic -O2 -matomics -mbulk-memory -mmutable-globals
 	-msign-ext -mnontrapping-fptoint -msimd128 -mexception-handling -mllvm -wasm-use-legacy-eh=false
 	-ffunction-sections -fdata-sections"
 key=$({

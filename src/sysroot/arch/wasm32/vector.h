@@ -26,4 +26,4 @@ static inline int in_page(const void *p)
 }
 
 /* From here on the engine's memory.copy and memory.fill win over a loop. */
-#define BULK 512
+#define BULK 64

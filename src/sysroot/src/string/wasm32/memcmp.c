@@ -18,6 +18,16 @@ int memcmp(const void *vl, const void *vr, size_t n)
 			return l[i] - r[i];
 		}
 	}
+	if (n >= 4) {
+		uint32_t differ = *(const u32u *)l ^ *(const u32u *)r;
+		if (differ) {
+			int i = __builtin_ctz(differ) / 8;
+			return l[i] - r[i];
+		}
+		n -= 4;
+		l += 4;
+		r += 4;
+	}
 	for (; n; n--, l++, r++)
 		if (*l != *r) return *l - *r;
 	return 0;
