@@ -156,8 +156,8 @@ structs! {
     EpollEvent "epoll_event", "struct epoll_event" in "sys/epoll.h" = 12 packed 1 { events: u32, data: u64, }
     /// select(2): 1024 bits.
     FdSet "fd_set", "fd_set" in "sys/select.h" = 128 { bits: [u32; 32] as "fds_bits", }
-    /// *guest*: the sixth argument of pselect6(2).
-    SigsetArg "sigset_arg", "" in "" = 8 { set: u32, size: u32, }
+    /// The sixth argument of pselect6(2), in 64-bit words as libc passes it.
+    SigsetArg "sigset_arg", "" in "" = 16 { set: u64, size: u64, }
     Rlimit "rlimit", "struct rlimit" in "sys/resource.h" = 16 { cur: u64 as "rlim_cur", max: u64 as "rlim_max", }
     /// getrusage(2) as the kernel writes it; libc converts to its own longs.
     Rusage "kernel_rusage", "" in "" = 144 { utime: Timeval, stime: Timeval, counts: [i64; 14], }
