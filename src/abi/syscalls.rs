@@ -58,6 +58,9 @@ implemented {
     10   memory   mprotect(addr: Addr, len: Len, prot: Prot) -> ();
     11   memory   munmap(addr: Addr, len: Len) -> ();
     12   memory   brk(addr: Addr) -> Addr;
+    /// Dispositions are kept and default actions happen. Handlers do not run yet: a signal that has one stays pending.
+    13   signal   rt_sigaction(sig: Signal, act: In<Sigaction>, old: Out<Sigaction>, size: Len) -> ();
+    14   signal   rt_sigprocmask(how: SigmaskHow, set: In<Sigset>, old: Out<Sigset>, size: Len) -> ();
     17   fs       pread64(fd: Fd, buf: Out<u8>, len: Len, offset: Off) -> usize;
     18   fs       pwrite64(fd: Fd, buf: In<u8>, len: Len, offset: Off) -> usize;
     24   process  sched_yield() -> ();
@@ -73,6 +76,8 @@ implemented {
     60   process  exit(status: i32) -> NoReturn;
     /// Children are those made by `spawn`.
     61   process  wait4(pid: Pid, status: Out<i32>, options: WaitFlags, usage: Out<Rusage>) -> Pid;
+    /// To the cage, its threads, its descendants (EPERM for others). Stop signals are EINVAL.
+    62   signal   kill(pid: Pid, sig: Signal) -> ();
     63   process  uname(buf: Out<Utsname>) -> ();
     96   time     gettimeofday(tv: Out<Timeval>, tz: Out<Timezone>) -> ();
     97   process  getrlimit(resource: Resource, limit: Out<Rlimit>) -> ();
@@ -104,11 +109,13 @@ implemented {
     122  process  setfsuid(uid: Uid) -> Uid;
     123  process  setfsgid(gid: Gid) -> Gid;
     124  process  getsid(pid: Pid) -> Pid;
+    127  signal   rt_sigpending(set: Out<Sigset>, size: Len) -> ();
     /// Names, dumpable, no_new_privs and timer slack; others are EINVAL.
     157  process  prctl(op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> i32;
     /// A hard limit only goes down. NOFILE, AS, DATA bind; the others are kept and inherited.
     160  process  setrlimit(resource: Resource, limit: In<Rlimit>) -> ();
     186  process  gettid() -> Pid;
+    200  signal   tkill(tid: Pid, sig: Signal) -> ();
     201  time     time(out: Out<i64>) -> i64;
     204  process  sched_getaffinity(pid: Pid, size: Len, mask: Out<u8>) -> usize;
     218  process  set_tid_address(addr: Addr) -> Pid;
@@ -117,6 +124,7 @@ implemented {
     229  time     clock_getres(clock: Clock, res: Out<Timespec>) -> ();
     230  time     clock_nanosleep(clock: Clock, flags: TimerFlags, req: In<Timespec>, rem: Out<Timespec>) -> ();
     231  process  exit_group(status: i32) -> NoReturn;
+    234  signal   tgkill(tgid: Pid, tid: Pid, sig: Signal) -> ();
     257  fs       openat(dir: DirFd, path: Path, flags: OpenFlags, mode: Mode) -> NewFd;
     283  time     timerfd_create(clock: Clock, flags: TimerfdFlags) -> NewFd;
     286  time     timerfd_settime(fd: Fd, flags: TimerfdSetFlags, new: In<Itimerspec>, old: Out<Itimerspec>) -> ();
@@ -145,9 +153,6 @@ missing {
     6    fs       lstat(path: Path, buf: Out<Stat>) -> ();
     7    wait     poll(fds: InOut<Pollfd>, nfds: Len, timeout: i32) -> usize;
     8    fs       lseek(fd: Fd, offset: Off, whence: Whence) -> Off;
-    /// Dispositions are kept; handlers do not run yet.
-    13   signal   rt_sigaction(sig: Signal, act: In<Sigaction>, old: Out<Sigaction>, size: Len) -> ();
-    14   signal   rt_sigprocmask(how: SigmaskHow, set: In<Sigset>, old: Out<Sigset>, size: Len) -> ();
     15   signal   rt_sigreturn() -> i64;
     /// Terminal requests, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX and interface queries; others are ENOTTY.
     16   fs       ioctl(fd: Fd, request: IoctlRequest, arg: InOut<u8>) -> i32;
@@ -187,8 +192,6 @@ missing {
     57   process  fork() -> Pid;
     58   process  vfork() -> Pid;
     59   process  execve(path: Path, argv: StrArray, envp: StrArray) -> ();
-    /// Only to the calling cage itself, and only with the default action.
-    62   signal   kill(pid: Pid, sig: Signal) -> ();
     64   ipc      semget(key: i32, count: i32, flags: i32) -> i32;
     65   ipc      semop(id: i32, ops: Addr, count: Len) -> ();
     66   ipc      semctl(id: i32, index: i32, cmd: i32, arg: Addr) -> i32;
@@ -225,7 +228,6 @@ missing {
     103  process  syslog(kind: i32, buf: Out<u8>, len: Len) -> i32;
     125  process  capget(header: Addr, data: Addr) -> ();
     126  process  capset(header: Addr, data: Addr) -> ();
-    127  signal   rt_sigpending(set: Out<Sigset>, size: Len) -> ();
     128  signal   rt_sigtimedwait(set: In<Sigset>, info: Out<Siginfo>, timeout: In<Timespec>, size: Len) -> Signal;
     129  signal   rt_sigqueueinfo(pid: Pid, sig: Signal, info: In<Siginfo>) -> ();
     130  signal   rt_sigsuspend(mask: In<Sigset>, size: Len) -> ();
@@ -295,7 +297,6 @@ missing {
     197  fs       removexattr(path: Path, name: Str) -> ();
     198  fs       lremovexattr(path: Path, name: Str) -> ();
     199  fs       fremovexattr(fd: Fd, name: Str) -> ();
-    200  signal   tkill(tid: Pid, sig: Signal) -> ();
     /// Waits and wakes within a cage; priority inheritance is refused.
     202  sync     futex(addr: InOut<u32>, op: FutexOp, value: u32, timeout: In<Timespec>, addr2: InOut<u32>, value3: u32) -> i32;
     203  process  sched_setaffinity(pid: Pid, size: Len, mask: In<u8>) -> ();
@@ -323,7 +324,6 @@ missing {
     227  time     clock_settime(clock: Clock, tp: In<Timespec>) -> ();
     232  wait     epoll_wait(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: i32) -> usize;
     233  wait     epoll_ctl(fd: Fd, op: EpollOp, target: Fd, event: In<EpollEvent>) -> ();
-    234  signal   tgkill(tgid: Pid, tid: Pid, sig: Signal) -> ();
     235  fs       utimes(path: Path, times: In<Timeval>) -> ();
     236  process  vserver() -> i32;
     237  memory   mbind(addr: Addr, len: Len, mode: i32, mask: Addr, max: u64, flags: u32) -> ();

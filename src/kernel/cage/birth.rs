@@ -180,6 +180,7 @@ impl Born {
             launching: self.launching,
             fresh_fork: AtomicBool::new(false),
             dead: AtomicBool::new(false),
+            pending: AtomicU64::new(0),
             exit_notice: AtomicU64::new(0),
         });
         let thread = Thread::join(&cage, id.0, false)?;

@@ -5,6 +5,7 @@
 
 mod birth;
 mod exit;
+pub(crate) mod signal;
 mod table;
 mod thread;
 pub(crate) mod usage;
@@ -141,6 +142,8 @@ pub struct Cage {
     /// Forked and not yet exec'd.
     pub(crate) fresh_fork: AtomicBool,
     dead: AtomicBool,
+    /// Signals that wait for one of its threads: bit n-1 is signal n.
+    pub(crate) pending: AtomicU64,
     /// Exit notice entry plus one; 0 is none.
     pub(crate) exit_notice: AtomicU64,
 }
@@ -183,7 +186,12 @@ impl Cage {
 
     /// A thread of this cage that has not ended.
     pub(crate) fn thread(&self, tid: u32) -> Option<Arc<Thread>> {
-        self.family().threads.iter().filter_map(std::sync::Weak::upgrade).find(|thread| thread.tid == tid)
+        self.threads().into_iter().find(|thread| thread.tid == tid)
+    }
+
+    /// The threads that have not ended.
+    pub(crate) fn threads(&self) -> Vec<Arc<Thread>> {
+        self.family().threads.iter().filter_map(std::sync::Weak::upgrade).collect()
     }
 
     /// A further thread of this cage that runs on another cage's host thread: a grate's worker.

@@ -39,6 +39,8 @@ pub struct Thread {
     pub name: Mutex<[u8; 16]>,
     /// Blocked signals: bit n-1 is signal n.
     pub mask: AtomicU64,
+    /// Signals that wait for this thread.
+    pub(crate) pending: AtomicU64,
     /// What the engine has to look at after each call: bits of [`Attention`].
     attention: AtomicU32,
     next: Mutex<Option<Next>>,
@@ -61,6 +63,7 @@ impl Thread {
             cage: Arc::clone(cage),
             name: Mutex::new([0; 16]),
             mask: AtomicU64::new(0),
+            pending: AtomicU64::new(0),
             attention: AtomicU32::new(0),
             next: Mutex::new(None),
             clear_tid: AtomicU64::new(0),

@@ -6,5 +6,6 @@
 pub(crate) mod fs;
 pub(crate) mod memory;
 pub(crate) mod process;
+pub(crate) mod signal;
 pub(crate) mod threei;
 pub(crate) mod time;

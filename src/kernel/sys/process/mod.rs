@@ -25,7 +25,7 @@ use crate::call::Ctx;
 ///
 /// # Errors
 /// ESRCH if there is none that is alive, EPERM for any other cage.
-fn on_process<T>(cx: &Ctx<'_>, pid: Pid, act: impl FnOnce(&Cage) -> Result<T>) -> Result<T> {
+pub(super) fn on_process<T>(cx: &Ctx<'_>, pid: Pid, act: impl FnOnce(&Cage) -> Result<T>) -> Result<T> {
     let id = u32::try_from(pid.0).map_err(|_| Errno::ESRCH)?;
     if id == 0 || id == cx.cage.id.0 || cx.cage.thread(id).is_some() {
         return act(cx.cage);
