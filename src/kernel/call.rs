@@ -16,7 +16,7 @@ use crate::Kernel;
 use crate::authority;
 use crate::cage::{Cage, Thread};
 use crate::engine::{Hop, Served};
-use crate::fd::FileRef;
+use crate::fd::{FileRef, InUse};
 use crate::sys;
 use crate::threei::Handler;
 
@@ -60,6 +60,15 @@ impl Ctx<'_> {
     #[inline]
     pub fn file(&self, fd: Fd) -> Result<FileRef> {
         self.owner(fd.cage)?.fds.get(fd.number)
+    }
+
+    /// The host descriptor behind a descriptor, for host calls that need nothing else. One at a time.
+    ///
+    /// # Errors
+    /// EBADF.
+    #[inline]
+    pub fn host_fd(&self, fd: Fd) -> Result<InUse<'_>> {
+        self.owner(fd.cage)?.fds.host(fd.number, &self.caller.reader)
     }
 
     /// Runs a host call that may block. A call that was interrupted for nothing the guest should see is made again.

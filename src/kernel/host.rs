@@ -67,3 +67,26 @@ pub fn pwrite(fd: BorrowedFd<'_>, buf: HostRange, offset: i64) -> Result<usize> 
     // SAFETY: as for `write`.
     result(unsafe { raw_syscall!(Sysno::pwrite64, raw(fd), buf.as_ptr() as usize, buf.len(), offset.cast_unsigned()) })
 }
+
+/// A descriptor that a thread has announced, for host calls.
+#[inline]
+pub fn in_use<'a>(used: &'a crate::fd::InUse<'_>) -> BorrowedFd<'a> {
+    // SAFETY: a descriptor that is in use is closed only after the `InUse` is gone (`fd::in_use`).
+    unsafe { BorrowedFd::borrow_raw(used.number()) }
+}
+
+/// Registers this process for [`barrier`]; false if the host has none.
+pub fn barrier_register() -> bool {
+    const REGISTER_PRIVATE_EXPEDITED: usize = 1 << 4;
+    // SAFETY: the call takes no address.
+    result(unsafe { raw_syscall!(Sysno::membarrier, REGISTER_PRIVATE_EXPEDITED, 0usize, 0usize) }).is_ok()
+}
+
+/// membarrier(2): every other running thread of this process passes a full memory barrier before this returns. Without
+/// the host's help it is one for the calling thread only, which suffices where the others use exchanges.
+pub fn barrier() {
+    const PRIVATE_EXPEDITED: usize = 1 << 3;
+    // SAFETY: the call takes no address.
+    let _ = result(unsafe { raw_syscall!(Sysno::membarrier, PRIVATE_EXPEDITED, 0usize, 0usize) });
+    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+}

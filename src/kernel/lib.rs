@@ -57,6 +57,8 @@ pub struct Kernel {
     /// The limits a first cage starts with.
     pub limits: cage::Limits,
     pub(crate) sockets: fd::SocketNames,
+    /// The descriptors that threads are using.
+    pub readers: Arc<fd::Readers>,
     engine: OnceLock<Box<dyn Engine>>,
     last_id: AtomicU32,
 }
@@ -70,6 +72,7 @@ impl Kernel {
             locks: Arc::default(),
             limits,
             sockets: fd::SocketNames::new(),
+            readers: Arc::default(),
             engine: OnceLock::new(),
             last_id: AtomicU32::new(0),
         })

@@ -54,7 +54,7 @@ pub fn boot(kernel: &Arc<Kernel>, cwd: &CStr, program: Program) -> std::result::
     let image = load_named(kernel, start_in.as_fd(), &program.name, true)?;
     let born = Born {
         handlers: HandlerTable::default(),
-        fds: FdTable::with_stdio(kernel.limits.files.0),
+        fds: FdTable::with_stdio(kernel.limits.files.0, &kernel.readers),
         cwd: Arc::new(Directory::new(start_in)),
         umask: 0o022,
         settings: Settings {

@@ -46,6 +46,10 @@ pub struct Thread {
     next: Mutex<Option<Next>>,
     /// set_tid_address(2).
     pub clear_tid: AtomicU64,
+    /// set_robust_list(2).
+    pub robust_list: AtomicU64,
+    /// What keeps host descriptors open while this thread uses them.
+    pub reader: Arc<crate::fd::Reader>,
     /// The host's thread id while it runs, 0 otherwise.
     pub host_tid: AtomicU32,
 }
@@ -67,6 +71,8 @@ impl Thread {
             attention: AtomicU32::new(0),
             next: Mutex::new(None),
             clear_tid: AtomicU64::new(0),
+            robust_list: AtomicU64::new(0),
+            reader: cage.fds.readers().join(),
             host_tid: AtomicU32::new(0),
         });
         family.threads.push(Arc::downgrade(&thread));

@@ -2,11 +2,13 @@
 
 mod epoll;
 mod file;
+mod in_use;
 pub mod locks;
 mod socket;
 mod table;
 
 pub use epoll::Interests;
 pub use file::{File, Kind};
+pub use in_use::{InUse, Reader, Readers};
 pub use socket::{Socket, SocketNames};
-pub use table::{FdTable, FileRef};
+pub use table::{FdTable, FileRef, MAX_FILES};

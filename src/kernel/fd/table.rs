@@ -1,16 +1,17 @@
 //! The descriptor table of a cage.
 //!
-//! Looking a descriptor up takes no lock: a slot is an atomic pointer whose reader holds the file alive until it
-//! is done, even if another thread closes the descriptor meanwhile. Changes go through one mutex, which also keeps
-//! the lowest free number. Slots come in chunks so that the table grows without moving.
+//! Looking a descriptor up takes no lock. [`FdTable::host`] gives the host descriptor alone, for calls where every
+//! nanosecond counts (see [`in_use`](super::in_use)); [`FdTable::get`] gives the file, held alive by its reference count. Changes go
+//! through one mutex, which also keeps the lowest free number. Slots come in chunks so that the table grows without moving.
 
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::{ArcSwapOption, Guard};
 use lind_abi::{CageId, Errno, Result};
 
+use super::in_use::{InUse, Reader, Readers, Users};
 use super::locks::{FileId, Locks, Owner};
 use super::{File, Kind};
 
@@ -20,16 +21,40 @@ const CHUNKS: usize = 256;
 /// No table has more descriptors, whatever its limit says.
 pub const MAX_FILES: usize = CHUNK * CHUNKS;
 
-#[derive(Default)]
 struct Slot {
     file: ArcSwapOption<File>,
+    /// The host descriptor of `file`, -1 without one. Set after `file`, cleared before it.
+    host: AtomicI32,
     cloexec: AtomicBool,
+}
+
+impl Default for Slot {
+    fn default() -> Self {
+        Slot { file: ArcSwapOption::empty(), host: AtomicI32::new(-1), cloexec: AtomicBool::new(false) }
+    }
+}
+
+impl Slot {
+    fn fill(&self, file: Arc<File>, cloexec: bool) -> Option<Arc<File>> {
+        let host = file.host().as_raw_fd();
+        self.cloexec.store(cloexec, Ordering::Relaxed);
+        let old = self.file.swap(Some(file));
+        self.host.swap(host, Ordering::SeqCst);
+        old
+    }
+
+    fn take(&self) -> Option<Arc<File>> {
+        self.host.swap(-1, Ordering::SeqCst);
+        self.file.swap(None)
+    }
 }
 
 /// A table of open files.
 pub struct FdTable {
     chunks: Box<[OnceLock<Box<[Slot; CHUNK]>>; CHUNKS]>,
     writer: Mutex<Writer>,
+    users: Users,
+    readers: Arc<Readers>,
     /// Set by the cage's first record lock: closing then gives locks up.
     locks: OnceLock<(Arc<Locks>, Owner)>,
 }
@@ -64,18 +89,19 @@ impl FileRef {
 }
 
 impl FdTable {
-    /// An empty table whose numbers stay below `limit`.
-    pub fn new(limit: u64) -> FdTable {
+    /// An empty table whose numbers stay below `limit`, used by threads of `readers`.
+    pub fn new(limit: u64, readers: &Arc<Readers>) -> FdTable {
         let limit = usize::try_from(limit).unwrap_or(MAX_FILES).min(MAX_FILES);
         let chunks = Box::new([const { OnceLock::new() }; CHUNKS]);
-        FdTable { chunks, writer: Mutex::new(Writer { lowest: 0, end: 0, limit }), locks: OnceLock::new() }
+        let writer = Mutex::new(Writer { lowest: 0, end: 0, limit });
+        FdTable { chunks, writer, users: Users::default(), readers: Arc::clone(readers), locks: OnceLock::new() }
     }
 
     /// A table with copies of the process's own descriptors 0, 1 and 2, as far as they are open. Directories are left
     /// out: paths must not start outside the root.
-    pub fn with_stdio(limit: u64) -> FdTable {
+    pub fn with_stdio(limit: u64, readers: &Arc<Readers>) -> FdTable {
         use rustix::stdio::{stderr, stdin, stdout};
-        let table = FdTable::new(limit);
+        let table = FdTable::new(limit, readers);
         for (number, host) in [stdin(), stdout(), stderr()].into_iter().enumerate() {
             let Ok(copy) = rustix::io::fcntl_dupfd_cloexec(host, 3) else { continue };
             let directory = rustix::fs::fstat(&copy)
@@ -85,6 +111,21 @@ impl FdTable {
             }
         }
         table
+    }
+
+    /// The words of the threads that use this kernel's tables.
+    pub fn readers(&self) -> &Arc<Readers> {
+        &self.readers
+    }
+
+    /// The host descriptor behind a descriptor, kept open while `reader`'s thread uses it. One at a time for each thread.
+    ///
+    /// # Errors
+    /// EBADF.
+    #[inline]
+    pub fn host<'r>(&self, number: i32, reader: &'r Reader) -> Result<InUse<'r>> {
+        let slot = self.slot(usize::try_from(number).map_err(|_| Errno::EBADF)?).ok_or(Errno::EBADF)?;
+        reader.announce(&self.users, &slot.host).ok_or(Errno::EBADF)
     }
 
     /// The file behind a descriptor.
@@ -149,25 +190,27 @@ impl FdTable {
         }
         let old = self.store(&mut writer, number, file, cloexec);
         drop(writer);
-        self.closed(old.as_deref());
+        if let Some(old) = &old {
+            self.closed(old, None);
+        }
         Ok(old)
     }
 
-    /// Closes a descriptor and returns the file it named.
+    /// Closes a descriptor and returns the file it named. `closer` is the thread that does.
     ///
     /// # Errors
     /// EBADF.
-    pub fn remove(&self, number: i32) -> Result<Arc<File>> {
+    pub fn remove(&self, number: i32, closer: &Reader) -> Result<Arc<File>> {
         let number = usize::try_from(number).map_err(|_| Errno::EBADF)?;
         // Closing what is not open is common (close(-1), close ranges) and needs no lock.
         if self.is_free(number) {
             return Err(Errno::EBADF);
         }
         let mut writer = self.writer();
-        let file = self.slot(number).and_then(|slot| slot.file.swap(None)).ok_or(Errno::EBADF)?;
+        let file = self.slot(number).and_then(Slot::take).ok_or(Errno::EBADF)?;
         writer.lowest = writer.lowest.min(number);
         drop(writer);
-        self.closed(Some(&file));
+        self.closed(&file, Some(closer));
         Ok(file)
     }
 
@@ -197,6 +240,11 @@ impl FdTable {
             .collect()
     }
 
+    /// The limit on numbers.
+    pub fn limit(&self) -> usize {
+        self.writer().limit
+    }
+
     /// The soft limit on numbers.
     pub fn set_limit(&self, limit: u64) {
         self.writer().limit = usize::try_from(limit).unwrap_or(MAX_FILES).min(MAX_FILES);
@@ -205,12 +253,12 @@ impl FdTable {
     /// A table for a new cage that runs a new program: what is not close-on-exec, under the same numbers.
     pub fn inherit(&self) -> FdTable {
         let writer = self.writer();
-        let child = FdTable::new(writer.limit as u64);
+        let child = FdTable::new(writer.limit as u64, &self.readers);
         *child.writer() = Writer { lowest: 0, ..writer.clone() };
         for number in 0..writer.end {
             let Some(slot) = self.slot(number) else { continue };
             if let Some(file) = slot.file.load_full().filter(|_| !slot.cloexec.load(Ordering::Relaxed)) {
-                child.chunk(number).file.store(Some(file));
+                child.chunk(number).fill(file, false);
             }
         }
         child
@@ -218,15 +266,16 @@ impl FdTable {
 
     /// Closes everything.
     pub fn close_all(&self) {
-        let mut writer = self.writer();
-        for number in 0..writer.end {
-            if let Some(slot) = self.slot(number) {
-                slot.file.store(None);
-            }
+        let closing: Vec<_> = {
+            let mut writer = self.writer();
+            let closing = (0..writer.end).filter_map(|number| self.slot(number)?.take()).collect();
+            writer.lowest = 0;
+            writer.end = 0;
+            closing
+        };
+        for file in &closing {
+            self.readers.release(&self.users, None, file);
         }
-        writer.lowest = 0;
-        writer.end = 0;
-        drop(writer);
         if let Some((locks, owner)) = self.locks.get() {
             locks.give_up_all(*owner);
         }
@@ -237,10 +286,12 @@ impl FdTable {
         self.locks.get_or_init(|| (Arc::clone(locks), Owner::Cage(cage))).1
     }
 
-    /// close(2) of any descriptor of a file gives up the cage's record locks on it.
+    /// What happens to a file that has left its slot: it stays open while a thread uses it, and close(2) of any descriptor
+    /// of a file gives up the cage's record locks on it.
     #[inline]
-    fn closed(&self, file: Option<&File>) {
-        if let (Some((locks, owner)), Some(file)) = (self.locks.get(), file)
+    fn closed(&self, file: &Arc<File>, closer: Option<&Reader>) {
+        self.readers.release(&self.users, closer, file);
+        if let Some((locks, owner)) = self.locks.get()
             && let Ok(id) = FileId::of(file.host())
         {
             locks.give_up_file(id, *owner);
@@ -248,10 +299,8 @@ impl FdTable {
     }
 
     fn store(&self, writer: &mut Writer, number: usize, file: Arc<File>, cloexec: bool) -> Option<Arc<File>> {
-        let slot = self.chunk(number);
-        slot.cloexec.store(cloexec, Ordering::Relaxed);
         writer.end = writer.end.max(number + 1);
-        slot.file.swap(Some(file))
+        self.chunk(number).fill(file, cloexec)
     }
 
     #[inline]
@@ -269,12 +318,12 @@ impl FdTable {
     }
 
     fn is_free(&self, number: usize) -> bool {
-        self.slot(number).is_none_or(|slot| slot.file.load().is_none())
+        self.slot(number).is_none_or(|slot| slot.host.load(Ordering::Acquire) < 0)
     }
 
     fn open_slot(&self, number: i32) -> Result<&Slot> {
         let number = usize::try_from(number).map_err(|_| Errno::EBADF)?;
-        self.slot(number).filter(|slot| slot.file.load().is_some()).ok_or(Errno::EBADF)
+        self.slot(number).filter(|slot| slot.host.load(Ordering::Acquire) >= 0).ok_or(Errno::EBADF)
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {

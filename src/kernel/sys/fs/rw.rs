@@ -1,5 +1,8 @@
 //! Reading and writing.
 
+use std::os::fd::AsFd;
+
+use lind_abi::flags::Whence;
 use lind_abi::{Errno, Fd, In, Len, Off, Out, Result};
 
 use crate::call::Ctx;
@@ -8,40 +11,38 @@ use crate::host;
 /// read(2)
 #[inline]
 pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize> {
-    let file = cx.file(fd)?;
+    let in_use = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
-    cx.blocking(|| host::read(file.host(), buf))
+    cx.blocking(|| host::read(in_use.as_fd(), buf))
 }
 
 /// write(2)
 #[inline]
 pub(crate) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<usize> {
-    let file = cx.file(fd)?;
+    let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
-    cx.blocking(|| host::write(file.host(), buf))
+    cx.blocking(|| host::write(in_use.as_fd(), buf))
 }
 
 /// pread(2)
 #[inline]
 pub(crate) fn pread64(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len, offset: Off) -> Result<usize> {
-    let file = cx.file(fd)?;
+    let in_use = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
-    cx.blocking(|| host::pread(file.host(), buf, offset.0))
+    cx.blocking(|| host::pread(in_use.as_fd(), buf, offset.0))
 }
 
 /// pwrite(2)
 #[inline]
 pub(crate) fn pwrite64(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len, offset: Off) -> Result<usize> {
-    let file = cx.file(fd)?;
+    let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
-    cx.blocking(|| host::pwrite(file.host(), buf, offset.0))
+    cx.blocking(|| host::pwrite(in_use.as_fd(), buf, offset.0))
 }
 
-/// close(2). The host's file closes with its last user.
+/// lseek(2)
 #[inline]
-pub(crate) fn close(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
-    if fd.number < 0 {
-        return Err(Errno::EBADF);
-    }
-    cx.owner(fd.cage)?.fds.remove(fd.number).map(drop)
+pub(crate) fn lseek(cx: &Ctx<'_>, fd: Fd, offset: Off, whence: Whence) -> Result<Off> {
+    let at = host::fs::lseek(cx.host_fd(fd)?.as_fd(), offset.0, whence.0)?;
+    i64::try_from(at).map(Off).map_err(|_| Errno::EOVERFLOW)
 }
