@@ -53,6 +53,11 @@ implemented {
     /// O_TMPFILE and O_PATH behave as the host's file system has them.
     2    fs       open(path: Path, flags: OpenFlags, mode: Mode) -> NewFd;
     3    fs       close(fd: Fd) -> ();
+    4    fs       stat(path: Path, buf: Out<Stat>) -> ();
+    5    fs       fstat(fd: Fd, buf: Out<Stat>) -> ();
+    6    fs       lstat(path: Path, buf: Out<Stat>) -> ();
+    7    wait     poll(fds: InOut<Pollfd>, nfds: Len, timeout: i32) -> usize;
+    8    fs       lseek(fd: Fd, offset: Off, whence: Whence) -> Off;
     /// Guest memory is never executable: PROT_EXEC is accepted and has no effect. MAP_HUGETLB is ENOMEM, MAP_LOCKED EPERM, MAP_GROWSDOWN EINVAL.
     9    memory   mmap(addr: Addr, len: Len, prot: Prot, flags: MapFlags, fd: Fd, offset: Off) -> Addr;
     10   memory   mprotect(addr: Addr, len: Len, prot: Prot) -> ();
@@ -61,8 +66,15 @@ implemented {
     /// Dispositions are kept and default actions happen. Handlers do not run yet: a signal that has one stays pending.
     13   signal   rt_sigaction(sig: Signal, act: In<Sigaction>, old: Out<Sigaction>, size: Len) -> ();
     14   signal   rt_sigprocmask(how: SigmaskHow, set: In<Sigset>, old: Out<Sigset>, size: Len) -> ();
+    /// Terminal requests, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX and interface queries; others are ENOTTY.
+    16   fs       ioctl(fd: Fd, request: IoctlRequest, arg: InOut<u8>) -> i32;
     17   fs       pread64(fd: Fd, buf: Out<u8>, len: Len, offset: Off) -> usize;
     18   fs       pwrite64(fd: Fd, buf: In<u8>, len: Len, offset: Off) -> usize;
+    19   fs       readv(fd: Fd, iov: In<Iovec>, count: Len) -> usize;
+    20   fs       writev(fd: Fd, iov: In<Iovec>, count: Len) -> usize;
+    21   fs       access(path: Path, mode: AccessMode) -> ();
+    22   fs       pipe(fds: Out<[i32; 2]>) -> ();
+    23   wait     select(n: i32, read: InOut<FdSet>, write: InOut<FdSet>, except: InOut<FdSet>, timeout: InOut<Timeval>) -> usize;
     24   process  sched_yield() -> ();
     /// Private mappings of files do not grow, shared ones grow only by moving; MREMAP_DONTUNMAP is EINVAL.
     25   memory   mremap(addr: Addr, old_len: Len, new_len: Len, flags: RemapFlags, new_addr: Addr) -> Addr;
@@ -70,8 +82,27 @@ implemented {
     27   memory   mincore(addr: Addr, len: Len, vec: Out<u8>) -> ();
     /// MADV_REMOVE, page merging and poisoning are EINVAL.
     28   memory   madvise(addr: Addr, len: Len, advice: Advice) -> ();
+    32   fs       dup(fd: Fd) -> NewFd;
+    33   fs       dup2(old: Fd, new: Fd) -> NewFd;
     35   time     nanosleep(req: In<Timespec>, rem: Out<Timespec>) -> ();
     39   process  getpid() -> Pid;
+    40   fs       sendfile(out: Fd, input: Fd, offset: InOut<i64>, count: Len) -> usize;
+    41   net      socket(domain: SocketDomain, kind: SocketType, protocol: i32) -> NewFd;
+    42   net      connect(fd: Fd, addr: In<Sockaddr>, len: Len) -> ();
+    43   net      accept(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> NewFd;
+    44   net      sendto(fd: Fd, buf: In<u8>, len: Len, flags: MsgFlags, addr: In<Sockaddr>, addr_len: Len) -> usize;
+    45   net      recvfrom(fd: Fd, buf: Out<u8>, len: Len, flags: MsgFlags, addr: Out<Sockaddr>, addr_len: InOut<u32>) -> usize;
+    /// Of control messages, SCM_RIGHTS and SCM_CREDENTIALS pass.
+    46   net      sendmsg(fd: Fd, msg: In<Msghdr>, flags: MsgFlags) -> usize;
+    47   net      recvmsg(fd: Fd, msg: InOut<Msghdr>, flags: MsgFlags) -> usize;
+    48   net      shutdown(fd: Fd, how: ShutdownHow) -> ();
+    49   net      bind(fd: Fd, addr: In<Sockaddr>, len: Len) -> ();
+    50   net      listen(fd: Fd, backlog: i32) -> ();
+    51   net      getsockname(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> ();
+    52   net      getpeername(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> ();
+    53   net      socketpair(domain: SocketDomain, kind: SocketType, protocol: i32, fds: Out<[i32; 2]>) -> ();
+    54   net      setsockopt(fd: Fd, level: SockLevel, option: i32, value: In<u8>, len: Len) -> ();
+    55   net      getsockopt(fd: Fd, level: SockLevel, option: i32, value: Out<u8>, len: InOut<u32>) -> ();
     /// Ends the calling thread; the last one ends the cage.
     60   process  exit(status: i32) -> NoReturn;
     /// Children are those made by `spawn`.
@@ -79,6 +110,29 @@ implemented {
     /// To the cage, its threads, its descendants (EPERM for others). Stop signals are EINVAL.
     62   signal   kill(pid: Pid, sig: Signal) -> ();
     63   process  uname(buf: Out<Utsname>) -> ();
+    72   fs       fcntl(fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> i32;
+    73   fs       flock(fd: Fd, op: LockOp) -> ();
+    74   fs       fsync(fd: Fd) -> ();
+    75   fs       fdatasync(fd: Fd) -> ();
+    76   fs       truncate(path: Path, len: Off) -> ();
+    77   fs       ftruncate(fd: Fd, len: Off) -> ();
+    79   fs       getcwd(buf: Out<u8>, len: Len) -> usize;
+    80   fs       chdir(path: Path) -> ();
+    81   fs       fchdir(fd: Fd) -> ();
+    82   fs       rename(old: Path, new: Path) -> ();
+    83   fs       mkdir(path: Path, mode: Mode) -> ();
+    84   fs       rmdir(path: Path) -> ();
+    85   fs       creat(path: Path, mode: Mode) -> NewFd;
+    86   fs       link(old: Path, new: Path) -> ();
+    87   fs       unlink(path: Path) -> ();
+    88   fs       symlink(target: Path, path: Path) -> ();
+    89   fs       readlink(path: Path, buf: Out<u8>, len: Len) -> usize;
+    90   fs       chmod(path: Path, mode: Mode) -> ();
+    91   fs       fchmod(fd: Fd, mode: Mode) -> ();
+    92   fs       chown(path: Path, uid: Uid, gid: Gid) -> ();
+    93   fs       fchown(fd: Fd, uid: Uid, gid: Gid) -> ();
+    94   fs       lchown(path: Path, uid: Uid, gid: Gid) -> ();
+    95   fs       umask(mask: Mode) -> Mode;
     96   time     gettimeofday(tv: Out<Timeval>, tz: Out<Timezone>) -> ();
     97   process  getrlimit(resource: Resource, limit: Out<Rlimit>) -> ();
     /// ru_maxrss is what is mapped; a grate's handler counts for the client whose call it serves.
@@ -110,29 +164,85 @@ implemented {
     123  process  setfsgid(gid: Gid) -> Gid;
     124  process  getsid(pid: Pid) -> Pid;
     127  signal   rt_sigpending(set: Out<Sigset>, size: Len) -> ();
+    132  fs       utime(path: Path, times: In<Utimbuf>) -> ();
+    133  fs       mknod(path: Path, mode: Mode, dev: u64) -> ();
+    137  fs       statfs(path: Path, buf: Out<Statfs>) -> ();
+    138  fs       fstatfs(fd: Fd, buf: Out<Statfs>) -> ();
     /// Names, dumpable, no_new_privs and timer slack; others are EINVAL.
     157  process  prctl(op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> i32;
     /// A hard limit only goes down. NOFILE, AS, DATA bind; the others are kept and inherited.
     160  process  setrlimit(resource: Resource, limit: In<Rlimit>) -> ();
+    162  fs       sync() -> ();
     186  process  gettid() -> Pid;
+    187  fs       readahead(fd: Fd, offset: Off, len: Len) -> ();
     200  signal   tkill(tid: Pid, sig: Signal) -> ();
     201  time     time(out: Out<i64>) -> i64;
+    /// Waits and wakes within a cage; priority inheritance is refused.
+    202  sync     futex(addr: InOut<u32>, op: FutexOp, value: u32, timeout: In<Timespec>, addr2: InOut<u32>, value3: u32) -> i32;
     204  process  sched_getaffinity(pid: Pid, size: Len, mask: Out<u8>) -> usize;
+    213  wait     epoll_create(size: i32) -> NewFd;
+    217  fs       getdents64(fd: Fd, buf: Out<u8>, len: Len) -> usize;
     218  process  set_tid_address(addr: Addr) -> Pid;
+    221  fs       fadvise64(fd: Fd, offset: Off, len: Off, advice: Fadvice) -> ();
     /// Clocks of another process's time are EINVAL.
     228  time     clock_gettime(clock: Clock, tp: Out<Timespec>) -> ();
     229  time     clock_getres(clock: Clock, res: Out<Timespec>) -> ();
     230  time     clock_nanosleep(clock: Clock, flags: TimerFlags, req: In<Timespec>, rem: Out<Timespec>) -> ();
     231  process  exit_group(status: i32) -> NoReturn;
+    232  wait     epoll_wait(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: i32) -> usize;
+    233  wait     epoll_ctl(fd: Fd, op: EpollOp, target: Fd, event: In<EpollEvent>) -> ();
     234  signal   tgkill(tgid: Pid, tid: Pid, sig: Signal) -> ();
+    235  fs       utimes(path: Path, times: In<Timeval>) -> ();
     257  fs       openat(dir: DirFd, path: Path, flags: OpenFlags, mode: Mode) -> NewFd;
+    258  fs       mkdirat(dir: DirFd, path: Path, mode: Mode) -> ();
+    259  fs       mknodat(dir: DirFd, path: Path, mode: Mode, dev: u64) -> ();
+    260  fs       fchownat(dir: DirFd, path: Path, uid: Uid, gid: Gid, flags: AtFlags) -> ();
+    261  fs       futimesat(dir: DirFd, path: Path, times: In<Timeval>) -> ();
+    262  fs       newfstatat(dir: DirFd, path: Path, buf: Out<Stat>, flags: AtFlags) -> ();
+    263  fs       unlinkat(dir: DirFd, path: Path, flags: AtFlags) -> ();
+    264  fs       renameat(old_dir: DirFd, old: Path, new_dir: DirFd, new: Path) -> ();
+    265  fs       linkat(old_dir: DirFd, old: Path, new_dir: DirFd, new: Path, flags: AtFlags) -> ();
+    266  fs       symlinkat(target: Path, dir: DirFd, path: Path) -> ();
+    267  fs       readlinkat(dir: DirFd, path: Path, buf: Out<u8>, len: Len) -> usize;
+    268  fs       fchmodat(dir: DirFd, path: Path, mode: Mode) -> ();
+    269  fs       faccessat(dir: DirFd, path: Path, mode: AccessMode) -> ();
+    270  wait     pselect6(n: i32, read: InOut<FdSet>, write: InOut<FdSet>, except: InOut<FdSet>, timeout: InOut<Timespec>, mask: In<SigsetArg>) -> usize;
+    271  wait     ppoll(fds: InOut<Pollfd>, nfds: Len, timeout: InOut<Timespec>, mask: In<Sigset>, size: Len) -> usize;
+    273  sync     set_robust_list(head: Addr, len: Len) -> ();
+    280  fs       utimensat(dir: DirFd, path: Path, times: In<Timespec>, flags: AtFlags) -> ();
+    281  wait     epoll_pwait(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: i32, mask: In<Sigset>, size: Len) -> usize;
     283  time     timerfd_create(clock: Clock, flags: TimerfdFlags) -> NewFd;
+    284  wait     eventfd(initial: u32) -> NewFd;
+    285  fs       fallocate(fd: Fd, mode: FallocateMode, offset: Off, len: Off) -> ();
     286  time     timerfd_settime(fd: Fd, flags: TimerfdSetFlags, new: In<Itimerspec>, old: Out<Itimerspec>) -> ();
     287  time     timerfd_gettime(fd: Fd, value: Out<Itimerspec>) -> ();
+    288  net      accept4(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>, flags: AcceptFlags) -> NewFd;
+    290  wait     eventfd2(initial: u32, flags: EventfdFlags) -> NewFd;
+    291  wait     epoll_create1(flags: EpollFlags) -> NewFd;
+    292  fs       dup3(old: Fd, new: Fd, flags: FdFlags) -> NewFd;
+    293  fs       pipe2(fds: Out<[i32; 2]>, flags: FdFlags) -> ();
+    /// The offset is one 64-bit argument; the fifth is unused.
+    295  fs       preadv(fd: Fd, iov: In<Iovec>, count: Len, offset: Off) -> usize;
+    296  fs       pwritev(fd: Fd, iov: In<Iovec>, count: Len, offset: Off) -> usize;
+    299  net      recvmmsg(fd: Fd, msgs: InOut<Mmsghdr>, count: u32, flags: MsgFlags, timeout: InOut<Timespec>) -> usize;
     /// As setrlimit; of the cage itself or a descendant.
     302  process  prlimit64(pid: Pid, resource: Resource, new: In<Rlimit>, old: Out<Rlimit>) -> ();
+    306  fs       syncfs(fd: Fd) -> ();
+    307  net      sendmmsg(fd: Fd, msgs: InOut<Mmsghdr>, count: u32, flags: MsgFlags) -> usize;
     309  process  getcpu(cpu: Out<u32>, node: Out<u32>) -> ();
+    /// RENAME_WHITEOUT is EINVAL.
+    316  fs       renameat2(old_dir: DirFd, old: Path, new_dir: DirFd, new: Path, flags: RenameFlags) -> ();
     318  process  getrandom(buf: Out<u8>, len: Len, flags: RandomFlags) -> usize;
+    319  fs       memfd_create(name: Str, flags: MemfdFlags) -> NewFd;
+    326  fs       copy_file_range(input: Fd, in_offset: InOut<i64>, out: Fd, out_offset: InOut<i64>, len: Len, flags: u32) -> usize;
+    327  fs       preadv2(fd: Fd, iov: In<Iovec>, count: Len, offset: Off, high: u64, flags: RwfFlags) -> usize;
+    328  fs       pwritev2(fd: Fd, iov: In<Iovec>, count: Len, offset: Off, high: u64, flags: RwfFlags) -> usize;
+    332  fs       statx(dir: DirFd, path: Path, flags: AtFlags, mask: StatxMask, buf: Out<Statx>) -> ();
+    /// CLOSE_RANGE_UNSHARE is EINVAL.
+    436  fs       close_range(first: u32, last: u32, flags: CloseRangeFlags) -> ();
+    439  fs       faccessat2(dir: DirFd, path: Path, mode: AccessMode, flags: AccessFlags) -> ();
+    441  wait     epoll_pwait2(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: In<Timespec>, mask: In<Sigset>, size: Len) -> usize;
+    452  fs       fchmodat2(dir: DirFd, path: Path, mode: Mode, flags: AtFlags) -> ();
     /// Sends `target`'s calls of this number to function `entry` of `grate` (0xffffffff: all numbers without an
     /// entry of their own). EPERM unless the caller has authority over `target`; ESRCH for cages that are not there.
     /// Flag 1: one call of the grate at a time. Flag 2: deregister.
@@ -148,45 +258,14 @@ implemented {
     1005 threei   exit_notice(entry: u64) -> ();
 }
 missing {
-    4    fs       stat(path: Path, buf: Out<Stat>) -> ();
-    5    fs       fstat(fd: Fd, buf: Out<Stat>) -> ();
-    6    fs       lstat(path: Path, buf: Out<Stat>) -> ();
-    7    wait     poll(fds: InOut<Pollfd>, nfds: Len, timeout: i32) -> usize;
-    8    fs       lseek(fd: Fd, offset: Off, whence: Whence) -> Off;
     15   signal   rt_sigreturn() -> i64;
-    /// Terminal requests, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX and interface queries; others are ENOTTY.
-    16   fs       ioctl(fd: Fd, request: IoctlRequest, arg: InOut<u8>) -> i32;
-    19   fs       readv(fd: Fd, iov: In<Iovec>, count: Len) -> usize;
-    20   fs       writev(fd: Fd, iov: In<Iovec>, count: Len) -> usize;
-    21   fs       access(path: Path, mode: AccessMode) -> ();
-    22   fs       pipe(fds: Out<[i32; 2]>) -> ();
-    23   wait     select(n: i32, read: InOut<FdSet>, write: InOut<FdSet>, except: InOut<FdSet>, timeout: InOut<Timeval>) -> usize;
     29   ipc      shmget(key: i32, size: Len, flags: i32) -> i32;
     30   ipc      shmat(id: i32, addr: Addr, flags: i32) -> Addr;
     31   ipc      shmctl(id: i32, cmd: i32, buf: Addr) -> i32;
-    32   fs       dup(fd: Fd) -> NewFd;
-    33   fs       dup2(old: Fd, new: Fd) -> NewFd;
     34   signal   pause() -> ();
     36   time     getitimer(which: i32, value: Out<Itimerval>) -> ();
     37   time     alarm(seconds: u32) -> u32;
     38   time     setitimer(which: i32, new: In<Itimerval>, old: Out<Itimerval>) -> ();
-    40   fs       sendfile(out: Fd, input: Fd, offset: InOut<i64>, count: Len) -> usize;
-    41   net      socket(domain: SocketDomain, kind: SocketType, protocol: i32) -> NewFd;
-    42   net      connect(fd: Fd, addr: In<Sockaddr>, len: Len) -> ();
-    43   net      accept(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> NewFd;
-    44   net      sendto(fd: Fd, buf: In<u8>, len: Len, flags: MsgFlags, addr: In<Sockaddr>, addr_len: Len) -> usize;
-    45   net      recvfrom(fd: Fd, buf: Out<u8>, len: Len, flags: MsgFlags, addr: Out<Sockaddr>, addr_len: InOut<u32>) -> usize;
-    /// Of control messages, SCM_RIGHTS and SCM_CREDENTIALS pass.
-    46   net      sendmsg(fd: Fd, msg: In<Msghdr>, flags: MsgFlags) -> usize;
-    47   net      recvmsg(fd: Fd, msg: InOut<Msghdr>, flags: MsgFlags) -> usize;
-    48   net      shutdown(fd: Fd, how: ShutdownHow) -> ();
-    49   net      bind(fd: Fd, addr: In<Sockaddr>, len: Len) -> ();
-    50   net      listen(fd: Fd, backlog: i32) -> ();
-    51   net      getsockname(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> ();
-    52   net      getpeername(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> ();
-    53   net      socketpair(domain: SocketDomain, kind: SocketType, protocol: i32, fds: Out<[i32; 2]>) -> ();
-    54   net      setsockopt(fd: Fd, level: SockLevel, option: i32, value: In<u8>, len: Len) -> ();
-    55   net      getsockopt(fd: Fd, level: SockLevel, option: i32, value: Out<u8>, len: InOut<u32>) -> ();
     56   process  clone(flags: CloneFlags, stack: Addr, parent_tid: Out<i32>, child_tid: Out<i32>, tls: Addr) -> Pid;
     /// fork and vfork are the import `fork`, seen by grates as clone with SIGCHLD.
     57   process  fork() -> Pid;
@@ -200,30 +279,7 @@ missing {
     69   ipc      msgsnd(id: i32, msg: Addr, size: Len, flags: i32) -> ();
     70   ipc      msgrcv(id: i32, msg: Addr, size: Len, kind: i64, flags: i32) -> usize;
     71   ipc      msgctl(id: i32, cmd: i32, buf: Addr) -> i32;
-    72   fs       fcntl(fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> i32;
-    73   fs       flock(fd: Fd, op: LockOp) -> ();
-    74   fs       fsync(fd: Fd) -> ();
-    75   fs       fdatasync(fd: Fd) -> ();
-    76   fs       truncate(path: Path, len: Off) -> ();
-    77   fs       ftruncate(fd: Fd, len: Off) -> ();
     78   fs       getdents(fd: Fd, buf: Out<u8>, len: Len) -> usize;
-    79   fs       getcwd(buf: Out<u8>, len: Len) -> usize;
-    80   fs       chdir(path: Path) -> ();
-    81   fs       fchdir(fd: Fd) -> ();
-    82   fs       rename(old: Path, new: Path) -> ();
-    83   fs       mkdir(path: Path, mode: Mode) -> ();
-    84   fs       rmdir(path: Path) -> ();
-    85   fs       creat(path: Path, mode: Mode) -> NewFd;
-    86   fs       link(old: Path, new: Path) -> ();
-    87   fs       unlink(path: Path) -> ();
-    88   fs       symlink(target: Path, path: Path) -> ();
-    89   fs       readlink(path: Path, buf: Out<u8>, len: Len) -> usize;
-    90   fs       chmod(path: Path, mode: Mode) -> ();
-    91   fs       fchmod(fd: Fd, mode: Mode) -> ();
-    92   fs       chown(path: Path, uid: Uid, gid: Gid) -> ();
-    93   fs       fchown(fd: Fd, uid: Uid, gid: Gid) -> ();
-    94   fs       lchown(path: Path, uid: Uid, gid: Gid) -> ();
-    95   fs       umask(mask: Mode) -> Mode;
     101  process  ptrace(request: i64, pid: Pid, addr: Addr, data: Addr) -> i64;
     103  process  syslog(kind: i32, buf: Out<u8>, len: Len) -> i32;
     125  process  capget(header: Addr, data: Addr) -> ();
@@ -232,13 +288,9 @@ missing {
     129  signal   rt_sigqueueinfo(pid: Pid, sig: Signal, info: In<Siginfo>) -> ();
     130  signal   rt_sigsuspend(mask: In<Sigset>, size: Len) -> ();
     131  signal   sigaltstack(new: In<Stack>, old: Out<Stack>) -> ();
-    132  fs       utime(path: Path, times: In<Utimbuf>) -> ();
-    133  fs       mknod(path: Path, mode: Mode, dev: u64) -> ();
     134  process  uselib(path: Path) -> ();
     135  process  personality(persona: u64) -> i32;
     136  fs       ustat(dev: u64, buf: Addr) -> ();
-    137  fs       statfs(path: Path, buf: Out<Statfs>) -> ();
-    138  fs       fstatfs(fd: Fd, buf: Out<Statfs>) -> ();
     139  fs       sysfs(option: i32, a: u64, b: u64) -> i32;
     140  process  getpriority(which: i32, who: i32) -> i32;
     141  process  setpriority(which: i32, who: i32, priority: i32) -> ();
@@ -260,7 +312,6 @@ missing {
     158  process  arch_prctl(op: i32, addr: Addr) -> i32;
     159  time     adjtimex(buf: Addr) -> i32;
     161  fs       chroot(path: Path) -> ();
-    162  fs       sync() -> ();
     163  process  acct(path: Path) -> ();
     164  time     settimeofday(tv: In<Timeval>, tz: In<Timezone>) -> ();
     165  fs       mount(source: Path, target: Path, kind: Str, flags: u64, data: Addr) -> ();
@@ -284,7 +335,6 @@ missing {
     183  fs       afs_syscall() -> i32;
     184  process  tuxcall() -> i32;
     185  process  security() -> i32;
-    187  fs       readahead(fd: Fd, offset: Off, len: Len) -> ();
     188  fs       setxattr(path: Path, name: Str, value: In<u8>, len: Len, flags: i32) -> ();
     189  fs       lsetxattr(path: Path, name: Str, value: In<u8>, len: Len, flags: i32) -> ();
     190  fs       fsetxattr(fd: Fd, name: Str, value: In<u8>, len: Len, flags: i32) -> ();
@@ -297,8 +347,6 @@ missing {
     197  fs       removexattr(path: Path, name: Str) -> ();
     198  fs       lremovexattr(path: Path, name: Str) -> ();
     199  fs       fremovexattr(fd: Fd, name: Str) -> ();
-    /// Waits and wakes within a cage; priority inheritance is refused.
-    202  sync     futex(addr: InOut<u32>, op: FutexOp, value: u32, timeout: In<Timespec>, addr2: InOut<u32>, value3: u32) -> i32;
     203  process  sched_setaffinity(pid: Pid, size: Len, mask: In<u8>) -> ();
     205  process  set_thread_area(info: Addr) -> ();
     206  aio      io_setup(count: u32, ctx: Addr) -> ();
@@ -308,23 +356,17 @@ missing {
     210  aio      io_cancel(ctx: Addr, iocb: Addr, result: Addr) -> ();
     211  process  get_thread_area(info: Addr) -> ();
     212  process  lookup_dcookie(cookie: u64, buf: Out<u8>, len: Len) -> usize;
-    213  wait     epoll_create(size: i32) -> NewFd;
     214  wait     epoll_ctl_old() -> i32;
     215  wait     epoll_wait_old() -> i32;
     216  memory   remap_file_pages(addr: Addr, len: Len, prot: Prot, offset: Len, flags: MapFlags) -> ();
-    217  fs       getdents64(fd: Fd, buf: Out<u8>, len: Len) -> usize;
     219  process  restart_syscall() -> i64;
     220  ipc      semtimedop(id: i32, ops: Addr, count: Len, timeout: In<Timespec>) -> ();
-    221  fs       fadvise64(fd: Fd, offset: Off, len: Off, advice: Fadvice) -> ();
     222  time     timer_create(clock: Clock, event: Addr, id: Out<i32>) -> ();
     223  time     timer_settime(id: i32, flags: TimerFlags, new: In<Itimerspec>, old: Out<Itimerspec>) -> ();
     224  time     timer_gettime(id: i32, value: Out<Itimerspec>) -> ();
     225  time     timer_getoverrun(id: i32) -> i32;
     226  time     timer_delete(id: i32) -> ();
     227  time     clock_settime(clock: Clock, tp: In<Timespec>) -> ();
-    232  wait     epoll_wait(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: i32) -> usize;
-    233  wait     epoll_ctl(fd: Fd, op: EpollOp, target: Fd, event: In<EpollEvent>) -> ();
-    235  fs       utimes(path: Path, times: In<Timeval>) -> ();
     236  process  vserver() -> i32;
     237  memory   mbind(addr: Addr, len: Len, mode: i32, mask: Addr, max: u64, flags: u32) -> ();
     238  memory   set_mempolicy(mode: i32, mask: Addr, max: u64) -> ();
@@ -346,53 +388,23 @@ missing {
     254  fs       inotify_add_watch(fd: Fd, path: Path, mask: u32) -> i32;
     255  fs       inotify_rm_watch(fd: Fd, watch: i32) -> ();
     256  memory   migrate_pages(pid: Pid, max: u64, from: Addr, to: Addr) -> i32;
-    258  fs       mkdirat(dir: DirFd, path: Path, mode: Mode) -> ();
-    259  fs       mknodat(dir: DirFd, path: Path, mode: Mode, dev: u64) -> ();
-    260  fs       fchownat(dir: DirFd, path: Path, uid: Uid, gid: Gid, flags: AtFlags) -> ();
-    261  fs       futimesat(dir: DirFd, path: Path, times: In<Timeval>) -> ();
-    262  fs       newfstatat(dir: DirFd, path: Path, buf: Out<Stat>, flags: AtFlags) -> ();
-    263  fs       unlinkat(dir: DirFd, path: Path, flags: AtFlags) -> ();
-    264  fs       renameat(old_dir: DirFd, old: Path, new_dir: DirFd, new: Path) -> ();
-    265  fs       linkat(old_dir: DirFd, old: Path, new_dir: DirFd, new: Path, flags: AtFlags) -> ();
-    266  fs       symlinkat(target: Path, dir: DirFd, path: Path) -> ();
-    267  fs       readlinkat(dir: DirFd, path: Path, buf: Out<u8>, len: Len) -> usize;
-    268  fs       fchmodat(dir: DirFd, path: Path, mode: Mode) -> ();
-    269  fs       faccessat(dir: DirFd, path: Path, mode: AccessMode) -> ();
-    270  wait     pselect6(n: i32, read: InOut<FdSet>, write: InOut<FdSet>, except: InOut<FdSet>, timeout: InOut<Timespec>, mask: In<SigsetArg>) -> usize;
-    271  wait     ppoll(fds: InOut<Pollfd>, nfds: Len, timeout: InOut<Timespec>, mask: In<Sigset>, size: Len) -> usize;
     272  process  unshare(flags: CloneFlags) -> ();
-    273  sync     set_robust_list(head: Addr, len: Len) -> ();
     274  sync     get_robust_list(pid: Pid, head: Addr, len: Addr) -> ();
     275  fs       splice(input: Fd, in_offset: InOut<i64>, out: Fd, out_offset: InOut<i64>, len: Len, flags: SpliceFlags) -> usize;
     276  fs       tee(input: Fd, out: Fd, len: Len, flags: SpliceFlags) -> usize;
     277  fs       sync_file_range(fd: Fd, offset: Off, len: Off, flags: u32) -> ();
     278  fs       vmsplice(fd: Fd, iov: In<Iovec>, count: Len, flags: SpliceFlags) -> usize;
     279  memory   move_pages(pid: Pid, count: u64, pages: Addr, nodes: Addr, status: Addr, flags: i32) -> ();
-    280  fs       utimensat(dir: DirFd, path: Path, times: In<Timespec>, flags: AtFlags) -> ();
-    281  wait     epoll_pwait(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: i32, mask: In<Sigset>, size: Len) -> usize;
     282  signal   signalfd(fd: Fd, mask: In<Sigset>, size: Len) -> NewFd;
-    284  wait     eventfd(initial: u32) -> NewFd;
-    285  fs       fallocate(fd: Fd, mode: FallocateMode, offset: Off, len: Off) -> ();
-    288  net      accept4(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>, flags: AcceptFlags) -> NewFd;
     289  signal   signalfd4(fd: Fd, mask: In<Sigset>, size: Len, flags: SignalfdFlags) -> NewFd;
-    290  wait     eventfd2(initial: u32, flags: EventfdFlags) -> NewFd;
-    291  wait     epoll_create1(flags: EpollFlags) -> NewFd;
-    292  fs       dup3(old: Fd, new: Fd, flags: FdFlags) -> NewFd;
-    293  fs       pipe2(fds: Out<[i32; 2]>, flags: FdFlags) -> ();
     294  fs       inotify_init1(flags: InotifyFlags) -> NewFd;
-    /// The offset is one 64-bit argument; the fifth is unused.
-    295  fs       preadv(fd: Fd, iov: In<Iovec>, count: Len, offset: Off) -> usize;
-    296  fs       pwritev(fd: Fd, iov: In<Iovec>, count: Len, offset: Off) -> usize;
     297  signal   rt_tgsigqueueinfo(tgid: Pid, tid: Pid, sig: Signal, info: In<Siginfo>) -> ();
     298  process  perf_event_open(attr: Addr, pid: Pid, cpu: i32, group: Fd, flags: u64) -> NewFd;
-    299  net      recvmmsg(fd: Fd, msgs: InOut<Mmsghdr>, count: u32, flags: MsgFlags, timeout: InOut<Timespec>) -> usize;
     300  fs       fanotify_init(flags: u32, event_flags: u32) -> NewFd;
     301  fs       fanotify_mark(fd: Fd, flags: u32, mask: u64, dir: DirFd, path: Path) -> ();
     303  fs       name_to_handle_at(dir: DirFd, path: Path, handle: Addr, mount: Addr, flags: AtFlags) -> ();
     304  fs       open_by_handle_at(mount: Fd, handle: Addr, flags: OpenFlags) -> NewFd;
     305  time     clock_adjtime(clock: Clock, buf: Addr) -> i32;
-    306  fs       syncfs(fd: Fd) -> ();
-    307  net      sendmmsg(fd: Fd, msgs: InOut<Mmsghdr>, count: u32, flags: MsgFlags) -> usize;
     308  process  setns(fd: Fd, kind: i32) -> ();
     310  process  process_vm_readv(pid: Pid, local: Addr, local_count: Len, remote: Addr, remote_count: Len, flags: u64) -> usize;
     311  process  process_vm_writev(pid: Pid, local: Addr, local_count: Len, remote: Addr, remote_count: Len, flags: u64) -> usize;
@@ -400,23 +412,16 @@ missing {
     313  process  finit_module(fd: Fd, params: Str, flags: i32) -> ();
     314  process  sched_setattr(pid: Pid, attr: Addr, flags: u32) -> ();
     315  process  sched_getattr(pid: Pid, attr: Addr, size: u32, flags: u32) -> ();
-    /// RENAME_WHITEOUT is EINVAL.
-    316  fs       renameat2(old_dir: DirFd, old: Path, new_dir: DirFd, new: Path, flags: RenameFlags) -> ();
     317  process  seccomp(op: u32, flags: u32, args: Addr) -> i32;
-    319  fs       memfd_create(name: Str, flags: MemfdFlags) -> NewFd;
     320  process  kexec_file_load(kernel: Fd, initrd: Fd, len: Len, cmdline: Str, flags: u64) -> ();
     321  process  bpf(cmd: i32, attr: Addr, size: u32) -> i32;
     322  process  execveat(dir: DirFd, path: Path, argv: StrArray, envp: StrArray, flags: AtFlags) -> ();
     323  memory   userfaultfd(flags: u32) -> NewFd;
     324  sync     membarrier(cmd: i32, flags: u32, cpu: i32) -> i32;
     325  memory   mlock2(addr: Addr, len: Len, flags: i32) -> ();
-    326  fs       copy_file_range(input: Fd, in_offset: InOut<i64>, out: Fd, out_offset: InOut<i64>, len: Len, flags: u32) -> usize;
-    327  fs       preadv2(fd: Fd, iov: In<Iovec>, count: Len, offset: Off, high: u64, flags: RwfFlags) -> usize;
-    328  fs       pwritev2(fd: Fd, iov: In<Iovec>, count: Len, offset: Off, high: u64, flags: RwfFlags) -> usize;
     329  memory   pkey_mprotect(addr: Addr, len: Len, prot: Prot, key: i32) -> ();
     330  memory   pkey_alloc(flags: u32, rights: u32) -> i32;
     331  memory   pkey_free(key: i32) -> ();
-    332  fs       statx(dir: DirFd, path: Path, flags: AtFlags, mask: StatxMask, buf: Out<Statx>) -> ();
     333  aio      io_pgetevents(ctx: Addr, min: i64, max: i64, events: Addr, timeout: In<Timespec>, mask: In<SigsetArg>) -> i32;
     334  sync     rseq(area: Addr, len: u32, flags: i32, signature: u32) -> ();
     424  signal   pidfd_send_signal(fd: Fd, sig: Signal, info: In<Siginfo>, flags: u32) -> ();
@@ -431,13 +436,9 @@ missing {
     433  fs       fspick(dir: DirFd, path: Path, flags: u32) -> NewFd;
     434  process  pidfd_open(pid: Pid, flags: u32) -> NewFd;
     435  process  clone3(args: Addr, size: Len) -> Pid;
-    /// CLOSE_RANGE_UNSHARE is EINVAL.
-    436  fs       close_range(first: u32, last: u32, flags: CloseRangeFlags) -> ();
     437  fs       openat2(dir: DirFd, path: Path, how: Addr, size: Len) -> NewFd;
     438  process  pidfd_getfd(pidfd: Fd, fd: i32, flags: u32) -> NewFd;
-    439  fs       faccessat2(dir: DirFd, path: Path, mode: AccessMode, flags: AccessFlags) -> ();
     440  memory   process_madvise(pidfd: Fd, iov: In<Iovec>, count: Len, advice: Advice, flags: u32) -> usize;
-    441  wait     epoll_pwait2(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: In<Timespec>, mask: In<Sigset>, size: Len) -> usize;
     442  fs       mount_setattr(dir: DirFd, path: Path, flags: u32, attr: Addr, size: Len) -> ();
     443  fs       quotactl_fd(fd: Fd, cmd: u32, id: u32, addr: Addr) -> ();
     444  process  landlock_create_ruleset(attr: Addr, size: Len, flags: u32) -> i32;
@@ -448,7 +449,6 @@ missing {
     449  sync     futex_waitv(waiters: Addr, count: u32, flags: u32, timeout: In<Timespec>, clock: Clock) -> i32;
     450  memory   set_mempolicy_home_node(addr: Addr, len: Len, node: u64, flags: u64) -> ();
     451  memory   cachestat(fd: Fd, range: Addr, stat: Addr, flags: u32) -> ();
-    452  fs       fchmodat2(dir: DirFd, path: Path, mode: Mode, flags: AtFlags) -> ();
 }
 } } }
 

@@ -78,6 +78,8 @@ pub struct Root {
     walls: Walls,
     /// The host's /proc/self/fd: the name of an open file, and a way to reach it again. None where /proc is not mounted.
     descriptors: Option<OwnedFd>,
+    /// st_dev of the host's /proc.
+    proc_device: Option<u64>,
     devices: Devices,
 }
 
@@ -87,7 +89,8 @@ impl Root {
     pub fn new(directory: OwnedFd, walls: Walls) -> Root {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let descriptors = rustix::fs::open(c"/proc/self/fd", flags, Mode::empty()).ok();
-        Root { directory, walls, descriptors, devices: Devices::open() }
+        let proc_device = descriptors.as_ref().and_then(|fd| rustix::fs::fstat(fd).ok()).map(|stat| stat.st_dev);
+        Root { directory, walls, descriptors, proc_device, devices: Devices::open() }
     }
 
     /// Says which walls have been put up since.
@@ -223,6 +226,12 @@ impl Root {
     pub fn again<T>(&self, file: BorrowedFd<'_>, act: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T>) -> Result<T> {
         let descriptors = self.descriptors.as_ref().ok_or(Errno::ENOENT)?;
         act(descriptors.as_fd(), DecInt::from_fd(file).as_c_str())
+    }
+
+    /// Whether an open file tells of the host's processes, this one among them: /proc, should the root contain it. Its
+    /// memory and descriptors are there.
+    pub fn is_of_host_processes(&self, stat: &rustix::fs::Stat) -> bool {
+        self.proc_device == Some(stat.st_dev)
     }
 
     /// Where the host says an open file is.

@@ -1,7 +1,30 @@
 //! Files and names.
 
+mod at;
+mod attributes;
+mod directory;
+mod dup;
+mod ioctl;
+mod lock;
+mod name;
 mod open;
+mod pipe;
 mod rw;
+mod size;
+mod stat;
+mod transfer;
+mod vector;
 
+pub(crate) use attributes::*;
+pub(crate) use directory::*;
+pub(crate) use dup::*;
+pub(crate) use ioctl::*;
+pub(crate) use lock::*;
+pub(crate) use name::*;
 pub(crate) use open::*;
+pub(crate) use pipe::*;
 pub(crate) use rw::*;
+pub(crate) use size::*;
+pub(crate) use stat::*;
+pub(crate) use transfer::*;
+pub(crate) use vector::*;

@@ -1,30 +1,91 @@
-//! Opening files.
+//! Opening and closing.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering;
 
-use lind_abi::flags::OpenFlags;
-use lind_abi::{DirFd, Mode, NewFd, Path, Result};
+use lind_abi::flags::{CloseRangeFlags, MemfdFlags, OpenFlags};
+use lind_abi::{DirFd, Errno, Fd, Mode, NewFd, Path, Result, Str};
+use rustix::fs::FileType;
 
 use crate::call::Ctx;
 use crate::fd::{File, Kind};
+use crate::host;
 use crate::mem::PathBytes;
+use crate::root::devices;
 
 /// open(2)
 pub(crate) fn open(cx: &Ctx<'_>, path: Path, flags: OpenFlags, mode: Mode) -> Result<NewFd> {
-    openat(cx, DirFd { number: libc::AT_FDCWD, cage: path.cage }, path, flags, mode)
+    openat(cx, cx.here(), path, flags, mode)
+}
+
+/// creat(2)
+pub(crate) fn creat(cx: &Ctx<'_>, path: Path, mode: Mode) -> Result<NewFd> {
+    let flags = OpenFlags(OpenFlags::O_CREAT | OpenFlags::O_WRONLY | OpenFlags::O_TRUNC);
+    openat(cx, cx.here(), path, flags, mode)
 }
 
 /// openat(2)
 pub(crate) fn openat(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: OpenFlags, mode: Mode) -> Result<NewFd> {
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
-    let cage = cx.owner(dir.cage)?;
-    let mode = mode.0 & !cage.umask.load(std::sync::atomic::Ordering::Relaxed) & 0o7777;
-    let cwd = cage.cwd.load();
-    let host = cx.kernel.root.open(cwd.as_fd(), path, flags.0, mode)?;
-    let stat = rustix::fs::fstat(&host).map_err(crate::host::errno)?;
-    let directory = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir();
-    let kind = if directory { Kind::Directory } else { Kind::Host };
-    let number = cx.cage.fds.add(File::new(host, kind), flags.has(OpenFlags::O_CLOEXEC))?;
-    Ok(NewFd(number))
+    let cloexec = flags.has(OpenFlags::O_CLOEXEC);
+    if let Some(number) = devices::descriptor(path) {
+        // As if it were dup(2) of it: what a descriptor may do is not more than it could before.
+        let file = cx.cage.fds.get(number).map_err(|_| Errno::ENOENT)?.share();
+        return cx.cage.fds.add_from(0, file, cloexec).map(NewFd);
+    }
+    let start = cx.start(dir, path)?;
+    let mode = mode.0 & !cx.cage.umask.load(Ordering::Relaxed);
+    // A fifo waits for its other end.
+    let host = cx.blocking(|| cx.kernel.root.open(start.as_fd(), path, flags.0, mode))?;
+    let kind = kind_of(cx, &host)?;
+    cx.cage.fds.add(File::new(host, kind), cloexec).map(NewFd)
+}
+
+/// Paths may start at a directory. What the host says of its processes is not for guests.
+fn kind_of(cx: &Ctx<'_>, file: &OwnedFd) -> Result<Kind> {
+    let stat = rustix::fs::fstat(file).map_err(host::errno)?;
+    if cx.kernel.root.is_of_host_processes(&stat) {
+        return Err(Errno::EACCES);
+    }
+    let directory = FileType::from_raw_mode(stat.st_mode).is_dir();
+    Ok(if directory { Kind::Directory } else { Kind::Host })
+}
+
+/// close(2). The host's file closes with its last user.
+#[inline]
+pub(crate) fn close(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
+    if fd.number < 0 {
+        return Err(Errno::EBADF);
+    }
+    cx.owner(fd.cage)?.fds.remove(fd.number, &cx.caller.reader).map(drop)
+}
+
+/// close_range(2)
+pub(crate) fn close_range(cx: &Ctx<'_>, first: u32, last: u32, flags: CloseRangeFlags) -> Result<()> {
+    if first > last || flags.beyond(CloseRangeFlags::CLOSE_RANGE_CLOEXEC) {
+        return Err(Errno::EINVAL);
+    }
+    for number in cx.cage.fds.open_in(first, last) {
+        // Another thread may have closed it since.
+        let _ = if flags.has(CloseRangeFlags::CLOSE_RANGE_CLOEXEC) {
+            cx.cage.fds.set_cloexec(number, true)
+        } else {
+            cx.cage.fds.remove(number, &cx.caller.reader).map(drop)
+        };
+    }
+    Ok(())
+}
+
+/// memfd_create(2)
+pub(crate) fn memfd_create(cx: &Ctx<'_>, name: Str, flags: MemfdFlags) -> Result<NewFd> {
+    let known = MemfdFlags::MFD_CLOEXEC | MemfdFlags::MFD_ALLOW_SEALING | MemfdFlags::MFD_NOEXEC_SEAL | MemfdFlags::MFD_EXEC;
+    if flags.beyond(known) {
+        return Err(Errno::EINVAL);
+    }
+    let mut buf = PathBytes::default();
+    let name = cx.string(name, &mut buf).map_err(|errno| if errno == Errno::ENAMETOOLONG { Errno::EINVAL } else { errno })?;
+    let host_flags = rustix::fs::MemfdFlags::from_bits_retain(flags.0) | rustix::fs::MemfdFlags::CLOEXEC;
+    let host = rustix::fs::memfd_create(name, host_flags).map_err(host::errno)?;
+    cx.cage.fds.add_host(host, flags.has(MemfdFlags::MFD_CLOEXEC)).map(NewFd)
 }

@@ -1,0 +1,92 @@
+//! More numbers for a file, and what belongs to a number.
+
+use lind_abi::flags::{FcntlCmd, FdFlags};
+use lind_abi::layout::Flock;
+use lind_abi::{Errno, Fd, InOut, NewFd, Result};
+use rustix::fs::{OFlags, SealFlags};
+
+use super::lock::{Wait, record_lock, record_test};
+use crate::call::Ctx;
+use crate::fd::File;
+use crate::host;
+
+const FD_CLOEXEC: i32 = 1;
+/// What F_SETFL changes: O_APPEND, O_NONBLOCK, O_DIRECT, O_NOATIME. Linux passes over the rest; O_ASYNC is refused.
+const SETTABLE: u32 = 0o2000 | 0o4000 | 0o40000 | 0o1_000_000;
+const O_ASYNC: u32 = 0o20000;
+
+/// dup(2)
+pub(crate) fn dup(cx: &Ctx<'_>, fd: Fd) -> Result<NewFd> {
+    cx.cage.fds.add_from(0, cx.file(fd)?.share(), false).map(NewFd)
+}
+
+/// dup2(2)
+pub(crate) fn dup2(cx: &Ctx<'_>, old: Fd, new: Fd) -> Result<NewFd> {
+    if old == new {
+        cx.file(old)?;
+        return Ok(NewFd(new.number));
+    }
+    duplicate(cx, old, new, false)
+}
+
+/// dup3(2)
+pub(crate) fn dup3(cx: &Ctx<'_>, old: Fd, new: Fd, flags: FdFlags) -> Result<NewFd> {
+    if old == new || flags.beyond(FdFlags::O_CLOEXEC) {
+        return Err(Errno::EINVAL);
+    }
+    duplicate(cx, old, new, flags.has(FdFlags::O_CLOEXEC))
+}
+
+fn duplicate(cx: &Ctx<'_>, old: Fd, new: Fd, cloexec: bool) -> Result<NewFd> {
+    let file = cx.file(old)?.share();
+    let number = usize::try_from(new.number).map_err(|_| Errno::EBADF)?;
+    cx.owner(new.cage)?.fds.put(number, file, cloexec)?;
+    Ok(NewFd(new.number))
+}
+
+/// fcntl(2). Signals of files (F_SETOWN, O_ASYNC), leases and notifications are EINVAL.
+pub(crate) fn fcntl(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> Result<i32> {
+    let file = cx.file(fd)?;
+    // The argument is a number or a pointer, as the command has it; a number has 32 bits.
+    let number = u32::try_from(arg.addr & u64::from(u32::MAX)).unwrap_or(0);
+    let table = &cx.owner(fd.cage)?.fds;
+    match cmd.0 {
+        FcntlCmd::F_DUPFD | FcntlCmd::F_DUPFD_CLOEXEC => {
+            let from = usize::try_from(number).unwrap_or(usize::MAX);
+            if from >= table.limit() {
+                return Err(Errno::EINVAL);
+            }
+            table.add_from(from, file.share(), cmd.0 == FcntlCmd::F_DUPFD_CLOEXEC)
+        }
+        FcntlCmd::F_GETFD => table.cloexec(fd.number).map(|on| if on { FD_CLOEXEC } else { 0 }),
+        FcntlCmd::F_SETFD => table.set_cloexec(fd.number, number & FD_CLOEXEC.unsigned_abs() != 0).map(|()| 0),
+        FcntlCmd::F_GETFL => rustix::fs::fcntl_getfl(file.host()).map(|flags| flags.bits().cast_signed()).map_err(host::errno),
+        FcntlCmd::F_SETFL => set_flags(&file, number),
+        FcntlCmd::F_GETLK => record_test(cx, fd, &file, arg, false),
+        FcntlCmd::F_SETLK => record_lock(cx, fd, &file, arg, false, Wait::No),
+        FcntlCmd::F_SETLKW => record_lock(cx, fd, &file, arg, false, Wait::Yes),
+        FcntlCmd::F_OFD_GETLK => record_test(cx, fd, &file, arg, true),
+        FcntlCmd::F_OFD_SETLK => record_lock(cx, fd, &file, arg, true, Wait::No),
+        FcntlCmd::F_OFD_SETLKW => record_lock(cx, fd, &file, arg, true, Wait::Yes),
+        FcntlCmd::F_GETPIPE_SZ => size(rustix::pipe::fcntl_getpipe_size(file.host())),
+        FcntlCmd::F_SETPIPE_SZ => size(rustix::pipe::fcntl_setpipe_size(file.host(), number as usize)),
+        FcntlCmd::F_GET_SEALS => {
+            rustix::fs::fcntl_get_seals(file.host()).map(|seals| seals.bits().cast_signed()).map_err(host::errno)
+        }
+        FcntlCmd::F_ADD_SEALS => {
+            rustix::fs::fcntl_add_seals(file.host(), SealFlags::from_bits_retain(number)).map(|()| 0).map_err(host::errno)
+        }
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn set_flags(file: &File, flags: u32) -> Result<i32> {
+    if flags & O_ASYNC != 0 {
+        return Err(Errno::EINVAL);
+    }
+    rustix::fs::fcntl_setfl(file.host(), OFlags::from_bits_retain(flags & SETTABLE)).map(|()| 0).map_err(host::errno)
+}
+
+fn size(size: rustix::io::Result<usize>) -> Result<i32> {
+    i32::try_from(size.map_err(host::errno)?).map_err(|_| Errno::EOVERFLOW)
+}

@@ -1,0 +1,149 @@
+//! Names: making, moving and removing them.
+
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
+
+use lind_abi::flags::{AtFlags, RenameFlags};
+use lind_abi::{DirFd, Errno, Len, Mode, Out, Path, Result};
+use rustix::fs::FileType;
+
+use crate::call::Ctx;
+use crate::host;
+use crate::mem::PathBytes;
+use crate::root::{Last, Walls};
+
+/// S_IFMT
+const FORMAT: u32 = 0o170_000;
+
+/// unlink(2)
+pub(crate) fn unlink(cx: &Ctx<'_>, path: Path) -> Result<()> {
+    unlinkat(cx, cx.here(), path, AtFlags(0))
+}
+
+/// unlinkat(2)
+pub(crate) fn unlinkat(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: AtFlags) -> Result<()> {
+    if flags.beyond(AtFlags::AT_REMOVEDIR) {
+        return Err(Errno::EINVAL);
+    }
+    let mut buf = PathBytes::default();
+    let path = cx.path(path, &mut buf)?;
+    let start = cx.start(dir, path)?;
+    let flags = rustix::fs::AtFlags::from_bits_retain(flags.0);
+    cx.kernel.root.parent(start.as_fd(), path, |dir, name| rustix::fs::unlinkat(dir, name, flags).map_err(host::errno))
+}
+
+/// rename(2)
+pub(crate) fn rename(cx: &Ctx<'_>, old: Path, new: Path) -> Result<()> {
+    renameat2(cx, cx.here(), old, cx.here(), new, RenameFlags(0))
+}
+
+/// renameat(2)
+pub(crate) fn renameat(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, new: Path) -> Result<()> {
+    renameat2(cx, old_dir, old, new_dir, new, RenameFlags(0))
+}
+
+/// renameat2(2)
+pub(crate) fn renameat2(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, new: Path, flags: RenameFlags) -> Result<()> {
+    let (noreplace, exchange) = (RenameFlags::RENAME_NOREPLACE, RenameFlags::RENAME_EXCHANGE);
+    if flags.beyond(noreplace | exchange) || flags.has(noreplace | exchange) {
+        return Err(Errno::EINVAL);
+    }
+    let (mut old_buf, mut new_buf) = (PathBytes::default(), PathBytes::default());
+    let (old, new) = (cx.path(old, &mut old_buf)?, cx.path(new, &mut new_buf)?);
+    let (from, to) = (cx.start(old_dir, old)?, cx.start(new_dir, new)?);
+    let flags = rustix::fs::RenameFlags::from_bits_retain(flags.0);
+    let root = &cx.kernel.root;
+    root.parent(from.as_fd(), old, |old_dir, old| {
+        root.parent(to.as_fd(), new, |new_dir, new| {
+            rustix::fs::renameat_with(old_dir, old, new_dir, new, flags).map_err(host::errno)
+        })
+    })
+}
+
+/// link(2)
+pub(crate) fn link(cx: &Ctx<'_>, old: Path, new: Path) -> Result<()> {
+    linkat(cx, cx.here(), old, cx.here(), new, AtFlags(0))
+}
+
+/// linkat(2). AT_EMPTY_PATH is ENOENT, as for every process without CAP_DAC_READ_SEARCH.
+pub(crate) fn linkat(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, new: Path, flags: AtFlags) -> Result<()> {
+    if flags.beyond(AtFlags::AT_SYMLINK_FOLLOW | AtFlags::AT_EMPTY_PATH) {
+        return Err(Errno::EINVAL);
+    }
+    let (mut old_buf, mut new_buf) = (PathBytes::default(), PathBytes::default());
+    let (old, new) = (cx.path(old, &mut old_buf)?, cx.path(new, &mut new_buf)?);
+    let (from, to) = (cx.start(old_dir, old)?, cx.start(new_dir, new)?);
+    let last = if flags.has(AtFlags::AT_SYMLINK_FOLLOW) { Last::Follow } else { Last::NoFollow };
+    let root = &cx.kernel.root;
+    root.object(from.as_fd(), old, last, |old_dir, old, _| {
+        root.parent(to.as_fd(), new, |new_dir, new| {
+            let link = |dir: std::os::fd::BorrowedFd<'_>, name: &std::ffi::CStr, follow: bool| {
+                let flags = if follow { rustix::fs::AtFlags::SYMLINK_FOLLOW } else { rustix::fs::AtFlags::empty() };
+                rustix::fs::linkat(dir, name, new_dir, new, flags).map_err(host::errno)
+            };
+            match root.walls() {
+                Walls::Chroot => link(old_dir, old, last == Last::Follow),
+                // The object is open; only by this name does the host link it without more privileges.
+                Walls::Openat2 => root.again(old_dir, |dir, name| link(dir, name, true)),
+            }
+        })
+    })
+}
+
+/// symlink(2)
+pub(crate) fn symlink(cx: &Ctx<'_>, target: Path, path: Path) -> Result<()> {
+    symlinkat(cx, target, cx.here(), path)
+}
+
+/// symlinkat(2). The target is any string: where it leads is judged when it is followed.
+pub(crate) fn symlinkat(cx: &Ctx<'_>, target: Path, dir: DirFd, path: Path) -> Result<()> {
+    let (mut target_buf, mut buf) = (PathBytes::default(), PathBytes::default());
+    let (target, path) = (cx.path(target, &mut target_buf)?, cx.path(path, &mut buf)?);
+    let start = cx.start(dir, path)?;
+    cx.kernel.root.parent(start.as_fd(), path, |dir, name| rustix::fs::symlinkat(target, dir, name).map_err(host::errno))
+}
+
+/// readlink(2)
+pub(crate) fn readlink(cx: &Ctx<'_>, path: Path, buf: Out<u8>, len: Len) -> Result<usize> {
+    readlinkat(cx, cx.here(), path, buf, len)
+}
+
+/// readlinkat(2). An empty path means a link that was opened with O_PATH | O_NOFOLLOW.
+pub(crate) fn readlinkat(cx: &Ctx<'_>, dir: DirFd, path: Path, buf: Out<u8>, len: Len) -> Result<usize> {
+    // The length is an int.
+    let len = u32::try_from(len.0 & u64::from(u32::MAX)).unwrap_or(0);
+    if len.cast_signed() <= 0 {
+        return Err(Errno::EINVAL);
+    }
+    let mut bytes = PathBytes::default();
+    let path = cx.path(path, &mut bytes)?;
+    let buf = cx.output(buf, Len(u64::from(len)))?;
+    if path.is_empty() {
+        return host::fs::readlink(cx.itself(dir)?.as_fd(), c"", buf);
+    }
+    let start = cx.start(dir, path)?;
+    cx.kernel.root.view(start.as_fd(), path, Last::NoFollow, |dir, name, _| match host::fs::readlink(dir, name, buf) {
+        // Of an open file the host says so when it is no link.
+        Err(Errno::ENOENT) if name.is_empty() => Err(Errno::EINVAL),
+        result => result,
+    })
+}
+
+/// mknod(2)
+pub(crate) fn mknod(cx: &Ctx<'_>, path: Path, mode: Mode, dev: u64) -> Result<()> {
+    mknodat(cx, cx.here(), path, mode, dev)
+}
+
+/// mknodat(2). Device nodes are EPERM whoever asks.
+pub(crate) fn mknodat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, _dev: u64) -> Result<()> {
+    let kind = match FileType::from_raw_mode(if mode.0 & FORMAT == 0 { mode.0 | 0o100_000 } else { mode.0 }) {
+        kind @ (FileType::RegularFile | FileType::Fifo | FileType::Socket) => kind,
+        FileType::CharacterDevice | FileType::BlockDevice | FileType::Directory => return Err(Errno::EPERM),
+        _ => return Err(Errno::EINVAL),
+    };
+    let mut buf = PathBytes::default();
+    let path = cx.path(path, &mut buf)?;
+    let start = cx.start(dir, path)?;
+    let mode = rustix::fs::Mode::from_raw_mode(mode.0 & !cx.cage.umask.load(Ordering::Relaxed) & 0o7777);
+    cx.kernel.root.parent(start.as_fd(), path, |dir, name| rustix::fs::mknodat(dir, name, kind, mode, 0).map_err(host::errno))
+}

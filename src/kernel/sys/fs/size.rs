@@ -1,0 +1,85 @@
+//! How long files are, and when what was written is on disk.
+
+use std::os::fd::AsFd;
+
+use lind_abi::flags::{Fadvice, FallocateMode, OpenFlags};
+use lind_abi::{Errno, Fd, Len, Off, Path, Result};
+use rustix::fs::FallocateFlags;
+
+use crate::call::Ctx;
+use crate::host;
+use crate::mem::PathBytes;
+
+/// truncate(2)
+pub(crate) fn truncate(cx: &Ctx<'_>, path: Path, len: Off) -> Result<()> {
+    let len = length(len)?;
+    let mut buf = PathBytes::default();
+    let path = cx.path(path, &mut buf)?;
+    let start = cx.start(cx.here(), path)?;
+    // The host has no such call that starts at a directory. A fifo must not make us wait.
+    let flags = OpenFlags::O_WRONLY | OpenFlags::O_NONBLOCK;
+    match cx.kernel.root.open(start.as_fd(), path, flags, 0) {
+        Ok(file) => rustix::fs::ftruncate(file, len).map_err(host::errno),
+        // Nobody reads the fifo, or it is a socket.
+        Err(Errno::ENXIO) => Err(Errno::EINVAL),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// ftruncate(2)
+pub(crate) fn ftruncate(cx: &Ctx<'_>, fd: Fd, len: Off) -> Result<()> {
+    let len = length(len)?;
+    rustix::fs::ftruncate(cx.file(fd)?.host(), len).map_err(host::errno)
+}
+
+/// fallocate(2)
+pub(crate) fn fallocate(cx: &Ctx<'_>, fd: Fd, mode: FallocateMode, offset: Off, len: Off) -> Result<()> {
+    let file = cx.file(fd)?;
+    let (offset, len) = (length(offset)?, length(len)?);
+    cx.blocking(|| {
+        rustix::fs::fallocate(file.host(), FallocateFlags::from_bits_retain(mode.0), offset, len).map_err(host::errno)
+    })
+}
+
+/// fsync(2)
+pub(crate) fn fsync(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
+    rustix::fs::fsync(cx.file(fd)?.host()).map_err(host::errno)
+}
+
+/// fdatasync(2)
+pub(crate) fn fdatasync(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
+    rustix::fs::fdatasync(cx.file(fd)?.host()).map_err(host::errno)
+}
+
+/// sync(2): of the file system that holds the root.
+pub(crate) fn sync(cx: &Ctx<'_>) -> Result<()> {
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY;
+    if let Ok(root) = cx.kernel.root.open(cx.kernel.root.directory(), c"/", flags.bits(), 0) {
+        let _ = rustix::fs::syncfs(root);
+    }
+    Ok(())
+}
+
+/// syncfs(2)
+pub(crate) fn syncfs(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
+    rustix::fs::syncfs(cx.file(fd)?.host()).map_err(host::errno)
+}
+
+/// posix_fadvise(2)
+pub(crate) fn fadvise64(cx: &Ctx<'_>, fd: Fd, offset: Off, len: Off, advice: Fadvice) -> Result<()> {
+    host::fs::fadvise(cx.file(fd)?.host(), offset.0, len.0, advice.0)
+}
+
+/// readahead(2)
+pub(crate) fn readahead(cx: &Ctx<'_>, fd: Fd, offset: Off, len: Len) -> Result<()> {
+    let len = i64::try_from(len.0).map_err(|_| Errno::EINVAL)?;
+    let file = cx.file(fd)?;
+    if rustix::fs::fcntl_getfl(file.host()).map_err(host::errno)? & rustix::fs::OFlags::RWMODE == rustix::fs::OFlags::WRONLY {
+        return Err(Errno::EBADF);
+    }
+    host::fs::fadvise(file.host(), offset.0, len, Fadvice::POSIX_FADV_WILLNEED)
+}
+
+fn length(value: Off) -> Result<u64> {
+    u64::try_from(value.0).map_err(|_| Errno::EINVAL)
+}

@@ -1,0 +1,37 @@
+//! Data between two files that does not pass through the guest.
+
+use lind_abi::{Errno, Fd, InOut, Len, Result};
+
+use crate::call::Ctx;
+use crate::host;
+use crate::mem::HostRange;
+
+/// sendfile(2)
+pub(crate) fn sendfile(cx: &Ctx<'_>, out: Fd, input: Fd, offset: InOut<i64>, count: Len) -> Result<usize> {
+    let (out, input) = (cx.file(out)?, cx.file(input)?);
+    let offset = offset_at(cx, offset)?;
+    cx.blocking(|| host::fs::sendfile(out.host(), input.host(), offset, count.0))
+}
+
+/// copy_file_range(2)
+pub(crate) fn copy_file_range(
+    cx: &Ctx<'_>,
+    input: Fd,
+    in_offset: InOut<i64>,
+    out: Fd,
+    out_offset: InOut<i64>,
+    len: Len,
+    flags: u32,
+) -> Result<usize> {
+    if flags != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let (input, out) = (cx.file(input)?, cx.file(out)?);
+    let (from, to) = (offset_at(cx, in_offset)?, offset_at(cx, out_offset)?);
+    cx.blocking(|| host::fs::copy_range((input.host(), from), (out.host(), to), len.0, flags))
+}
+
+/// An offset that the host reads and writes; NULL is the file's own.
+fn offset_at<'m>(cx: &'m Ctx<'_>, offset: InOut<i64>) -> Result<Option<HostRange<'m>>> {
+    if offset.addr == 0 { Ok(None) } else { cx.output_of(cx.writing(offset)).map(Some) }
+}

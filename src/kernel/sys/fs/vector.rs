@@ -1,0 +1,75 @@
+//! Reading and writing several buffers at once.
+
+use lind_abi::flags::RwfFlags;
+use lind_abi::layout::Iovec;
+use lind_abi::{Errno, Fd, In, Len, Off, Result};
+
+use crate::call::Ctx;
+use crate::host::{self, fs::Vector};
+
+/// UIO_MAXIOV
+const MOST: u64 = 1024;
+/// The largest size a guest's ssize_t holds.
+const LONGEST: u32 = i32::MAX.unsigned_abs();
+
+/// readv(2)
+pub(crate) fn readv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<usize> {
+    let file = cx.file(fd)?;
+    let vector = vector(cx, iov, count)?;
+    cx.blocking(|| host::fs::readv(file.host(), &vector))
+}
+
+/// writev(2)
+pub(crate) fn writev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<usize> {
+    let file = cx.file(fd)?;
+    let vector = vector(cx, iov, count)?;
+    cx.blocking(|| host::fs::writev(file.host(), &vector))
+}
+
+/// preadv(2)
+pub(crate) fn preadv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, offset: Off) -> Result<usize> {
+    preadv2(cx, fd, iov, count, positive(offset)?, 0, RwfFlags(0))
+}
+
+/// pwritev(2)
+pub(crate) fn pwritev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, offset: Off) -> Result<usize> {
+    pwritev2(cx, fd, iov, count, positive(offset)?, 0, RwfFlags(0))
+}
+
+/// preadv2(2). An offset of -1 is the file's own.
+pub(crate) fn preadv2(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, offset: Off, _high: u64, flags: RwfFlags) -> Result<usize> {
+    let file = cx.file(fd)?;
+    let vector = vector(cx, iov, count)?;
+    cx.blocking(|| host::fs::preadv(file.host(), &vector, offset.0, flags.0))
+}
+
+/// pwritev2(2). See `preadv2`.
+pub(crate) fn pwritev2(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, offset: Off, _high: u64, flags: RwfFlags) -> Result<usize> {
+    let file = cx.file(fd)?;
+    let vector = vector(cx, iov, count)?;
+    cx.blocking(|| host::fs::pwritev(file.host(), &vector, offset.0, flags.0))
+}
+
+/// -1 has no special meaning here.
+fn positive(offset: Off) -> Result<Off> {
+    if offset.0 < 0 { Err(Errno::EINVAL) } else { Ok(offset) }
+}
+
+/// Reads a guest's array of buffers, once. Each buffer is checked; whether pages are there shows when the host gets there.
+pub(crate) fn vector<'m>(cx: &'m Ctx<'_>, iov: In<Iovec>, count: Len) -> Result<Vector<'m>> {
+    if count.0 > MOST {
+        return Err(Errno::EINVAL);
+    }
+    let memory = cx.memory(iov.cage)?;
+    let count = usize::try_from(count.0).map_err(|_| Errno::EINVAL)?;
+    let mut vector = Vector::with_room(count);
+    for index in 0..count as u64 {
+        let at = iov.addr.checked_add(index * size_of::<Iovec>() as u64).ok_or(Errno::EFAULT)?;
+        let one: Iovec = memory.load(at)?;
+        if one.len > LONGEST {
+            return Err(Errno::EINVAL);
+        }
+        vector.push(memory.range(u64::from(one.base), u64::from(one.len))?);
+    }
+    Ok(vector)
+}
