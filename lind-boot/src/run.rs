@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 use lind_engine::{CodeStore, Engine};
 use lind_kernel::cage::{self, Limits, Program, Status};
 use lind_kernel::engine::LoadError;
-use lind_kernel::root::Root;
+use lind_kernel::root::{Root, Walls};
 use lind_kernel::{Errno, Kernel};
 
 use crate::cli::Run;
@@ -67,6 +67,7 @@ pub fn run(options: &Run) -> Result<u8, Failure> {
     let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
     let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp };
     let first = cage::boot(&kernel, &config.cwd, program)?;
+    lind_kernel::fd::leave_to_cages(&kernel);
     let status = first.wait_end();
     if options.verbose {
         describe_end(status);
@@ -89,15 +90,17 @@ fn confined_kernel(
     // Each cage has an umask of its own, applied by the kernel.
     rustix::process::umask(rustix::fs::Mode::empty());
     let directory = confine::open_directory(&config.root).context("root directory")?;
+    let mut root = Root::new(directory, Walls::Openat2);
     let (walls, how) = confine::change_root(&config.root);
-    let report = confine::confine(how, directory.as_fd(), cache);
+    root.set_walls(walls);
+    let report = confine::confine(how, &root, cache);
     if options.verbose {
         eprintln!("lind-boot: root {}, {}", config.root.display(), report.line());
     }
     if options.require_confinement {
         report.require_all()?;
     }
-    Ok(Kernel::new(Root::new(directory, walls), limits))
+    Ok(Kernel::new(root, limits))
 }
 
 /// Guests have limits of their own; all of them share ours.

@@ -1,4 +1,4 @@
-//! Landlock: no file but those of the guest's root and of the code cache.
+//! Landlock: no file but those of the guest's root, the device nodes every root has, and the code cache.
 
 use std::os::fd::BorrowedFd;
 
@@ -6,12 +6,13 @@ use anyhow::{Context, Result, bail};
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
+use lind_kernel::root::Root;
 
-/// Restricts this thread, and those it makes, to the two directories.
+/// Restricts this thread, and those it makes, to these.
 ///
 /// # Errors
 /// When the host has no Landlock.
-pub fn restrict(root: BorrowedFd<'_>, cache: Option<BorrowedFd<'_>>) -> Result<()> {
+pub fn restrict(root: &Root, cache: Option<BorrowedFd<'_>>) -> Result<()> {
     // Device nodes inside the root stay usable by ioctl as far as the kernel crate passes requests on.
     let abi = ABI::V6;
     let everything = AccessFs::from_all(abi);
@@ -20,7 +21,10 @@ pub fn restrict(root: BorrowedFd<'_>, cache: Option<BorrowedFd<'_>>) -> Result<(
         .handle_access(everything)?
         .scope(Scope::AbstractUnixSocket)?
         .create()?
-        .add_rule(PathBeneath::new(root, everything))?;
+        .add_rule(PathBeneath::new(root.directory(), everything))?;
+    for node in root.devices().iter() {
+        rules = rules.add_rule(PathBeneath::new(node, AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev))?;
+    }
     if let Some(cache) = cache {
         let of_cache = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::WriteFile | AccessFs::MakeReg | AccessFs::RemoveFile | AccessFs::Truncate;
         rules = rules.add_rule(PathBeneath::new(cache, of_cache))?;

@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use lind_kernel::root::Walls;
+use lind_kernel::root::{Root, Walls};
 use rustix::thread::CapabilitySet;
 
 pub use seccomp::filter;
@@ -85,8 +85,8 @@ fn own_namespace() -> Result<()> {
     Ok(())
 }
 
-/// Puts up the other walls. Nothing is opened by path outside `root` and `cache` afterwards.
-pub fn confine(how: &'static str, root: BorrowedFd<'_>, cache: Option<BorrowedFd<'_>>) -> Report {
+/// Puts up the other walls. Nothing is opened by path outside `root`, its device nodes and `cache` afterwards.
+pub fn confine(how: &'static str, root: &Root, cache: Option<BorrowedFd<'_>>) -> Report {
     let text = |error: anyhow::Error| format!("{error:#}");
     let landlock = files::restrict(root, cache).map_err(text);
     let capabilities = drop_capabilities().map_err(text);

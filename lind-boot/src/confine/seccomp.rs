@@ -15,11 +15,11 @@ const ALLOWED: &[i64] = &[
     libc::SYS_lseek, libc::SYS_open, libc::SYS_openat, libc::SYS_openat2, libc::SYS_stat, libc::SYS_lstat, libc::SYS_fstat,
     libc::SYS_newfstatat, libc::SYS_statx, libc::SYS_statfs, libc::SYS_fstatfs, libc::SYS_access, libc::SYS_faccessat,
     libc::SYS_faccessat2, libc::SYS_readlink, libc::SYS_readlinkat, libc::SYS_getdents64, libc::SYS_getcwd,
-    libc::SYS_fchdir, libc::SYS_mkdir, libc::SYS_mkdirat, libc::SYS_rmdir, libc::SYS_unlink, libc::SYS_unlinkat, libc::SYS_rename,
+    libc::SYS_fchdir, libc::SYS_mkdir, libc::SYS_mkdirat, libc::SYS_mknodat, libc::SYS_rmdir, libc::SYS_unlink, libc::SYS_unlinkat, libc::SYS_rename,
     libc::SYS_renameat, libc::SYS_renameat2, libc::SYS_link, libc::SYS_linkat, libc::SYS_symlink, libc::SYS_symlinkat,
     libc::SYS_chmod, libc::SYS_fchmod, libc::SYS_fchmodat, SYS_FCHMODAT2, libc::SYS_chown, libc::SYS_fchown, libc::SYS_lchown,
     libc::SYS_fchownat, libc::SYS_utimensat, libc::SYS_truncate, libc::SYS_ftruncate, libc::SYS_fallocate,
-    libc::SYS_fadvise64, libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_sync, libc::SYS_sendfile, libc::SYS_copy_file_range,
+    libc::SYS_fadvise64, libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_sync, libc::SYS_syncfs, libc::SYS_sendfile, libc::SYS_copy_file_range,
     libc::SYS_fcntl, libc::SYS_flock, libc::SYS_ioctl, libc::SYS_dup, libc::SYS_dup2, libc::SYS_dup3, libc::SYS_pipe, libc::SYS_pipe2,
     libc::SYS_memfd_create, libc::SYS_umask,
     // Memory.
