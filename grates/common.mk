@@ -20,7 +20,7 @@ install: $(OUT)
 $(OUT): $(SRCS) $(HDRS) $(SDK)
 	@mkdir -p $(@D)
 	SYSROOT=$(SYSROOT) $(LIND_COMPILE) --compile-grate -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror $(CFLAGS) $(CPPFLAGS) \
-		-I$(ROOT)/grates/sdk/c/include -o $@ $(SRCS)
+		-o $@ $(SRCS)
 
 $(SDK): $(wildcard $(ROOT)/grates/sdk/c/*.[ch] $(ROOT)/grates/sdk/c/include/lind/*.h)
 	$(MAKE) -C $(ROOT)/grates/sdk/c install

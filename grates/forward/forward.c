@@ -15,7 +15,7 @@ static const char *add_number(const char *value)
 
 	errno = 0;
 	nr = strtoul(value, &end, 0);
-	if (errno || *end || end == value || *value == '-' || nr >= LIND_ANY)
+	if (errno || *end || end == value || *value == '-' || nr >= LIND_NR_ANY)
 		return "not a system call number";
 	if (count == MAX)
 		return "too many numbers; leave --nr out to forward every call";
@@ -31,6 +31,6 @@ int main(int argc, char **argv)
 
 	lind_options(options, 1, "Passes system calls on unchanged.", &argc, &argv);
 	if (!count)
-		on[count++] = (struct lind_handler){ LIND_ANY, lind_forward };
+		on[count++] = (struct lind_handler){ LIND_NR_ANY, lind_forward };
 	return lind_grate_run(on, count, argc, argv);
 }

@@ -51,21 +51,15 @@ struct imfs_process *imfs_process_new(void)
 	return calloc(1, sizeof(struct imfs_process));
 }
 
-struct imfs_process *imfs_process_fork(const struct imfs_process *parent)
+/* Fills an empty process with what a child inherits. 0 or -ENOMEM. */
+int imfs_process_copy(struct imfs_process *p, const struct imfs_process *parent)
 {
-	struct imfs_process *p = imfs_process_new();
-
-	if (!p)
-		return NULL;
 	p->umask = parent->umask;
 	p->cred = parent->cred;
-	p->cwd_path = parent->cwd_path ? strdup(parent->cwd_path) : NULL;
-	if (parent->fds.room && imfs_fd_room(&p->fds, parent->fds.room - 1)) {
-		free(p->cwd_path);
-		free(p->fds.files);
-		free(p);
-		return NULL;
-	}
+	if (parent->cwd_path && !(p->cwd_path = strdup(parent->cwd_path)))
+		return -ENOMEM;
+	if (parent->fds.room && imfs_fd_room(&p->fds, parent->fds.room - 1))
+		return -ENOMEM;
 	if ((p->cwd = parent->cwd))
 		imfs_node_hold(p->cwd);
 	for (uint32_t i = 0; i < parent->fds.room; i++)
@@ -73,7 +67,7 @@ struct imfs_process *imfs_process_fork(const struct imfs_process *parent)
 			p->fds.files[i]->refs++;
 			p->fds.cloexec[i] = parent->fds.cloexec[i];
 		}
-	return p;
+	return 0;
 }
 
 void imfs_process_exec(struct imfs *fs, struct imfs_process *p)
@@ -83,14 +77,14 @@ void imfs_process_exec(struct imfs *fs, struct imfs_process *p)
 			imfs_fd_clear(fs, p, i);
 }
 
-void imfs_process_free(struct imfs *fs, struct imfs_process *p)
+void imfs_process_clear(struct imfs *fs, struct imfs_process *p)
 {
 	for (uint32_t i = 0; i < p->fds.room; i++)
 		imfs_fd_clear(fs, p, i);
 	imfs_set_cwd(fs, p, NULL, NULL);
 	free(p->fds.files);
 	free(p->fds.cloexec);
-	free(p);
+	p->fds = (struct imfs_fds){ 0 };
 }
 
 /* `outside_path`, if given, is taken over. */

@@ -227,9 +227,9 @@ int imfs_fd_room(struct imfs_fds *fds, uint32_t fd);	/* makes room for a number:
 void imfs_fd_set(struct imfs *fs, struct imfs_process *p, uint32_t fd, struct imfs_file *f, bool cloexec);	/* takes a reference */
 void imfs_fd_clear(struct imfs *fs, struct imfs_process *p, uint32_t fd);
 struct imfs_process *imfs_process_new(void);
-struct imfs_process *imfs_process_fork(const struct imfs_process *parent);
+int imfs_process_copy(struct imfs_process *p, const struct imfs_process *parent);
 void imfs_process_exec(struct imfs *fs, struct imfs_process *p);
-void imfs_process_free(struct imfs *fs, struct imfs_process *p);
+void imfs_process_clear(struct imfs *fs, struct imfs_process *p);	/* closes everything */
 void imfs_set_cwd(struct imfs *fs, struct imfs_process *p, struct imfs_node *dir, char *outside_path);
 
 /* locks.c: -EAGAIN means that somebody else holds it. */

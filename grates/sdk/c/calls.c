@@ -52,7 +52,7 @@ int64_t lind_forward(const struct lind_call *c)
 
 static int64_t copy(uint64_t to, uint64_t to_cage, uint64_t from, uint64_t from_cage, size_t length, int kind)
 {
-	return lind_import_call(LIND_COPY_DATA, (int64_t)self, to, to_cage, from, from_cage,
+	return lind_import_call(SYS_copy_data_between_cages, (int64_t)self, to, to_cage, from, from_cage,
 		length, self, (uint64_t)kind, self, 0, self, 0, self);
 }
 

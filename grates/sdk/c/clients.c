@@ -186,9 +186,9 @@ void lind_watch_clients(struct lind_spawn_handler *table, size_t *count)
 	if (!watches())
 		return;
 	watch(table, count, SYS_clone, on_clone, &own_clone);
-	watch(table, count, LIND_SPAWN, on_spawn, &own_spawn);
+	watch(table, count, SYS_spawn, on_spawn, &own_spawn);
 	watch(table, count, SYS_execve, on_exec, &own_exec);
-	r = lind_call_plain(LIND_EXIT_NOTICE, lind_self(), (uintptr_t)on_exit_notice, 0, 0, 0);
+	r = lind_call_plain(SYS_exit_notice, lind_self(), (uintptr_t)on_exit_notice, 0, 0, 0);
 	if (r < 0)
 		lind_log("no notice of clients that end (error %d): what is kept for them stays", (int)-r);
 }

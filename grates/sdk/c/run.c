@@ -26,7 +26,7 @@ static int64_t spawn(char **argv, const struct lind_spawn_handler *table, size_t
 	int64_t child;
 
 	lind_birth_begins();
-	child = lind_call(LIND_SPAWN, self, lind_mine(argv[0]), lind_mine(argv), lind_mine(environ), lind_mine(table),
+	child = lind_call(SYS_spawn, self, lind_mine(argv[0]), lind_mine(argv), lind_mine(environ), lind_mine(table),
 		(struct lind_arg){ count, self }, none);
 	lind_birth_ends(NULL, child, 1);
 	return child;

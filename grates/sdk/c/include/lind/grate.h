@@ -21,23 +21,13 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/syscall.h>
+#include <lind/syscalls.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* The numbers of our own; all others are those of x86-64 Linux. */
-#define LIND_REGISTER_HANDLER 1001u
-#define LIND_COPY_DATA 1002u
-#define LIND_COPY_HANDLER_TABLE 1003u
-#define LIND_SPAWN 1004u
-#define LIND_EXIT_NOTICE 1005u
-/* Registers a handler for every number that has none of its own. exit, exit_group, rt_sigreturn
- * and the numbers above are never part of it. */
-#define LIND_ANY 0xffffffffu
 
 /* One argument: 64 bits, and the cage whose memory or descriptors they refer to. */
 struct lind_arg {

@@ -1,0 +1,142 @@
+/* Who the clients are: credentials, umask and working directory come from the kernel, which keeps them; what the
+ * filesystem needs of them is copied here when a client starts and whenever it changes them. */
+#include <stdlib.h>
+#include "grate.h"
+
+static uint32_t ask(uint64_t cage, uint32_t nr)
+{
+	int64_t r = lind_call_plain(nr, cage, 0, 0, 0, 0);
+
+	return r < 0 ? 0 : (uint32_t)r;
+}
+
+static void learn_ids(uint64_t cage, struct imfs_cred *cred)
+{
+	struct lind_arg none = { 0, cage };
+	int64_t groups;
+
+	cred->uid = ask(cage, SYS_geteuid);
+	cred->gid = ask(cage, SYS_getegid);
+	cred->ruid = ask(cage, SYS_getuid);
+	cred->rgid = ask(cage, SYS_getgid);
+	groups = lind_call(SYS_getgroups, cage, (struct lind_arg){ IMFS_GROUPS, cage }, lind_mine(cred->groups), none, none, none, none);
+	cred->group_count = groups < 0 ? 0 : (uint32_t)groups;
+}
+
+static uint32_t learn_umask(uint64_t cage)
+{
+	int64_t mask = lind_call_plain(SYS_umask, cage, 022, 0, 0, 0);
+
+	if (mask < 0)
+		return 022;
+	lind_call_plain(SYS_umask, cage, (uint64_t)mask, 0, 0, 0);
+	return (uint32_t)mask;
+}
+
+/* A working directory that is below the prefix is made here, so that relative paths lead into the filesystem. */
+static void learn_cwd(uint64_t cage, struct client *client)
+{
+	struct lind_arg none = { 0, cage };
+	char path[IMFS_PATH];
+	struct imfs_at at;
+	int64_t r = lind_call(SYS_getcwd, cage, lind_mine(path), (struct lind_arg){ sizeof path, cage }, none, none, none, none);
+
+	if (r < 0)
+		strcpy(path, "/");
+	imfs_write_lock();
+	if (!make_directories(&client->p, path) && !imfs_walk(&fs, &client->p.cred, NULL, NULL, path, IMFS_FOLLOW, &at) && !at.outside && at.node &&
+	    S_ISDIR(at.node->mode))
+		imfs_set_cwd(&fs, &client->p, at.node, NULL);
+	else
+		imfs_set_cwd(&fs, &client->p, NULL, strdup(path));
+	imfs_write_unlock();
+}
+
+static void *start(uint64_t cage)
+{
+	struct client *client = calloc(1, sizeof *client);
+
+	if (!client)
+		lind_die("out of memory for a client");
+	learn_ids(cage, &client->p.cred);
+	client->p.umask = learn_umask(cage);
+	learn_cwd(cage, client);
+	return client;
+}
+
+static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int spawned)
+{
+	struct client *from = parent, *client = calloc(1, sizeof *client);
+
+	(void)parent_cage;
+	(void)cage;
+	imfs_write_lock();
+	if (!client || imfs_process_copy(&client->p, &from->p))
+		lind_die("out of memory for a client");
+	if (spawned)
+		imfs_process_exec(&fs, &client->p);
+	else
+		mappings_copy(client, from);
+	imfs_write_unlock();
+	return client;
+}
+
+static void exec_client(void *state, uint64_t cage)
+{
+	struct client *client = state;
+
+	(void)cage;
+	imfs_write_lock();
+	imfs_process_exec(&fs, &client->p);
+	mappings_free(client);
+	imfs_write_unlock();
+}
+
+static void exit_client(void *state, uint64_t cage, int status)
+{
+	struct client *client = state;
+
+	(void)cage;
+	(void)status;
+	imfs_write_lock();
+	mappings_free(client);
+	imfs_process_clear(&fs, &client->p);
+	imfs_write_unlock();
+	free(client);
+}
+
+static void end(int status)
+{
+	(void)status;
+	dump_all();
+}
+
+const struct lind_lifecycle lifecycle = {
+	.start = start, .fork = fork_client, .exec = exec_client, .exit = exit_client, .end = end,
+};
+
+int64_t on_umask(const struct lind_call *c)
+{
+	struct client *client = client_of(c->target);
+	int64_t r = lind_forward(c);
+
+	if (r >= 0)
+		client->p.umask = arg32(c, 0) & 0777;
+	return r;
+}
+
+/* setuid and its relatives: the kernel decides, then we look what came of it. */
+int64_t on_set_ids(const struct lind_call *c)
+{
+	struct client *client = client_of(c->target);
+	int64_t r = lind_forward(c);
+	struct imfs_cred cred;
+
+	if (r < 0)
+		return r;
+	learn_ids(c->target, &cred);
+	imfs_write_lock();
+	client->p.cred = cred;
+	imfs_write_unlock();
+	return r;
+}

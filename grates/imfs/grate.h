@@ -1,0 +1,120 @@
+/* The imfs grate: what its files share. The filesystem itself is imfs_core.h. */
+#ifndef IMFS_GRATE_H
+#define IMFS_GRATE_H
+
+#include <lind/grate.h>
+#include "imfs_core.h"
+#include "sync.h"
+
+#define CLIENT_AT_FDCWD (-100)
+#define AT_SYMLINK_NOFOLLOW_ 0x100u
+#define AT_REMOVEDIR_ 0x200u
+#define AT_EACCESS_ 0x200u
+#define AT_SYMLINK_FOLLOW_ 0x400u
+#define AT_EMPTY_PATH_ 0x1000u
+
+extern struct imfs fs;
+
+/* A file of ours that a client has mapped. */
+struct mapping {
+	struct mapping *next;
+	struct imfs_node *node;
+	uint64_t start, end;
+	int64_t off;
+	bool writable;			/* stores are carried back by msync and munmap */
+};
+
+struct client {
+	struct imfs_process p;
+	struct mapping *mappings;
+};
+
+/* clients.c */
+extern const struct lind_lifecycle lifecycle;
+static inline struct client *client_of(uint64_t cage)
+{
+	return lind_client(cage);
+}
+int64_t on_umask(const struct lind_call *c);
+int64_t on_set_ids(const struct lind_call *c);
+
+/* look.c: a path argument of a call. */
+struct look {
+	struct client *client;
+	struct imfs_at at;
+	char text[IMFS_PATH];
+};
+#define OUTSIDE 1
+/* Reads and walks the path in argument `path`, relative to the directory in argument `dir` or, if that is -1,
+ * to the working directory. 0: inside, and the write lock is held. OUTSIDE or an error: it is not. */
+int look(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty, struct look *l);
+/* What to return when look did not return 0. */
+int64_t look_elsewhere(const struct lind_call *c, int path, int looked, const struct look *l);
+/* For two paths: both are looked up under one hold of the lock. */
+int look_two(const struct lind_call *c, int dir1, int path1, enum imfs_follow follow1, bool may_be_empty,
+	int dir2, int path2, struct look *l1, struct look *l2);
+int64_t look_two_elsewhere(const struct lind_call *c, int path1, int path2, int looked, const struct look *l1, const struct look *l2);
+/* Gives the lock back and hands `r` on. */
+static inline int64_t done(int64_t r)
+{
+	imfs_write_unlock();
+	return r;
+}
+int make_directories(const struct imfs_process *p, const char *path);
+
+static inline uint32_t arg32(const struct lind_call *c, int i)
+{
+	return (uint32_t)c->args[i].value;
+}
+
+/* on_data.c */
+#define MAX_TRANSFER 0x7ffff000u
+int64_t data_to_client(struct imfs_file *f, struct lind_arg to, uint64_t length, int64_t off);
+int64_t data_from_client(const struct imfs_process *p, struct imfs_file *f, struct lind_arg from, uint64_t length, int64_t off);
+void pos_lock(struct imfs_file *f);
+void pos_unlock(struct imfs_file *f);
+
+/* on_fd.c: a descriptor number that the kernel gives the client, for an open file of ours. */
+int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, bool cloexec);
+
+/* host.c */
+const char *preload(const char *host_and_path);
+const char *dump_later(const char *path_and_host);
+void preload_all(void);
+void dump_all(void);
+
+/* on_map.c */
+void mappings_copy(struct client *to, const struct client *from);
+void mappings_free(struct client *client);
+
+/* The handlers. */
+int64_t on_open(const struct lind_call *), on_openat(const struct lind_call *), on_openat2(const struct lind_call *),
+	on_creat(const struct lind_call *);
+int64_t on_read(const struct lind_call *), on_write(const struct lind_call *), on_pread64(const struct lind_call *),
+	on_pwrite64(const struct lind_call *), on_readv(const struct lind_call *), on_writev(const struct lind_call *),
+	on_preadv(const struct lind_call *), on_pwritev(const struct lind_call *), on_preadv2(const struct lind_call *),
+	on_pwritev2(const struct lind_call *), on_lseek(const struct lind_call *), on_sendfile(const struct lind_call *),
+	on_copy_file_range(const struct lind_call *), on_splice(const struct lind_call *);
+int64_t on_close(const struct lind_call *), on_close_range(const struct lind_call *), on_dup(const struct lind_call *),
+	on_dup2(const struct lind_call *), on_dup3(const struct lind_call *), on_fcntl(const struct lind_call *),
+	on_flock(const struct lind_call *), on_ioctl(const struct lind_call *), on_ftruncate(const struct lind_call *),
+	on_fallocate(const struct lind_call *), on_sync(const struct lind_call *), on_getdents64(const struct lind_call *);
+int64_t on_fstat(const struct lind_call *), on_stat(const struct lind_call *), on_lstat(const struct lind_call *),
+	on_newfstatat(const struct lind_call *), on_statx(const struct lind_call *), on_access(const struct lind_call *),
+	on_faccessat(const struct lind_call *), on_faccessat2(const struct lind_call *), on_chmod(const struct lind_call *),
+	on_fchmod(const struct lind_call *), on_fchmodat(const struct lind_call *), on_fchmodat2(const struct lind_call *),
+	on_chown(const struct lind_call *), on_lchown(const struct lind_call *), on_fchown(const struct lind_call *),
+	on_fchownat(const struct lind_call *), on_truncate(const struct lind_call *), on_utimensat(const struct lind_call *),
+	on_utime(const struct lind_call *), on_utimes(const struct lind_call *), on_futimesat(const struct lind_call *),
+	on_statfs(const struct lind_call *), on_fstatfs(const struct lind_call *), on_path_xattr(const struct lind_call *),
+	on_path_lxattr(const struct lind_call *), on_fd_xattr(const struct lind_call *);
+int64_t on_mkdir(const struct lind_call *), on_mkdirat(const struct lind_call *), on_rmdir(const struct lind_call *),
+	on_unlink(const struct lind_call *), on_unlinkat(const struct lind_call *), on_rename(const struct lind_call *),
+	on_renameat(const struct lind_call *), on_renameat2(const struct lind_call *), on_link(const struct lind_call *),
+	on_linkat(const struct lind_call *), on_symlink(const struct lind_call *), on_symlinkat(const struct lind_call *),
+	on_readlink(const struct lind_call *), on_readlinkat(const struct lind_call *), on_mknod(const struct lind_call *),
+	on_mknodat(const struct lind_call *), on_chdir(const struct lind_call *), on_fchdir(const struct lind_call *),
+	on_getcwd(const struct lind_call *);
+int64_t on_mmap(const struct lind_call *), on_munmap(const struct lind_call *), on_msync(const struct lind_call *);
+
+#endif

@@ -1,0 +1,152 @@
+/* Path arguments: read from the client, walked, and, where they lead elsewhere, passed on. */
+#include <stdlib.h>
+#include "grate.h"
+
+/* The working directory of a client that is outside, in words. Asked of the kernel once per change. */
+static int learn_outside_cwd(uint64_t cage, struct client *client)
+{
+	struct lind_arg none = { 0, cage };
+	char path[IMFS_PATH], *copy;
+	int64_t r = lind_call(SYS_getcwd, cage, lind_mine(path), (struct lind_arg){ sizeof path, cage }, none, none, none, none);
+
+	if (r < 0)
+		return (int)r;
+	if (!(copy = strdup(path)))
+		return -ENOMEM;
+	imfs_write_lock();
+	free(client->p.cwd_path);
+	client->p.cwd_path = copy;
+	imfs_write_unlock();
+	return 0;
+}
+
+/* What does not need the lock: the text, and where a relative path starts. */
+static int prepare(const struct lind_call *c, int dir, int path, bool may_be_empty, struct look *l)
+{
+	uint64_t cage = dir < 0 ? c->target : c->args[dir].cage;
+	ssize_t length = lind_read_string(c->args[path], l->text, sizeof l->text);
+	bool at_cwd = dir < 0 || (int)arg32(c, dir) == CLIENT_AT_FDCWD;
+
+	l->client = client_of(cage);
+	l->at.entered = false;
+	if (length < 0)
+		return (int)length;
+	if (!length && !may_be_empty)
+		return -ENOENT;
+	if (l->text[0] != '/' && at_cwd && !l->client->p.cwd && !l->client->p.cwd_path)
+		return learn_outside_cwd(cage, l->client);
+	return 0;
+}
+
+/* The empty path: the directory argument itself. */
+static int itself(struct look *l, struct imfs_node *n)
+{
+	l->at = (struct imfs_at){ .outside = !n, .node = n, .dir = n, .last = IMFS_ROOT };
+	return n ? 0 : OUTSIDE;
+}
+
+static int walk(const struct lind_call *c, int dir, enum imfs_follow follow, struct look *l)
+{
+	struct imfs_process *p = &l->client->p;
+	struct imfs_node *start = p->cwd;
+	const char *start_path = p->cwd_path;
+	int r;
+
+	if (l->text[0] == '/')
+		start = NULL;
+	else if (dir >= 0 && (int)arg32(c, dir) != CLIENT_AT_FDCWD) {
+		struct imfs_file *f = imfs_fd(&p->fds, c->args[dir].value);
+
+		if (!f)
+			return OUTSIDE;
+		if (l->text[0] && !S_ISDIR(f->node->mode))
+			return -ENOTDIR;
+		start = f->node;
+	}
+	if (!l->text[0])
+		return itself(l, start);
+	if ((r = imfs_walk(&fs, &p->cred, start, start_path, l->text, follow, &l->at)))
+		return r;
+	return l->at.outside ? OUTSIDE : 0;
+}
+
+int look(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty, struct look *l)
+{
+	int r = prepare(c, dir, path, may_be_empty, l);
+
+	if (r)
+		return r;
+	imfs_write_lock();
+	if ((r = walk(c, dir, follow, l)))
+		imfs_write_unlock();
+	return r;
+}
+
+int64_t look_elsewhere(const struct lind_call *c, int path, int looked, const struct look *l)
+{
+	struct lind_call changed = *c;
+
+	if (looked != OUTSIDE)
+		return looked;
+	if (l->at.entered)
+		changed.args[path] = lind_mine(l->at.path);
+	return lind_forward(&changed);
+}
+
+int look_two(const struct lind_call *c, int dir1, int path1, enum imfs_follow follow1, bool may_be_empty,
+	int dir2, int path2, struct look *l1, struct look *l2)
+{
+	int r, r1 = 0, r2 = 0;
+
+	if ((r = prepare(c, dir1, path1, may_be_empty, l1)) || (r = prepare(c, dir2, path2, false, l2)))
+		return r;
+	imfs_write_lock();
+	if ((r1 = walk(c, dir1, follow1, l1)) < 0 || (r2 = walk(c, dir2, IMFS_NAME_ITSELF, l2)) < 0)
+		r = r1 < 0 ? r1 : r2;
+	else if (r1 != r2)
+		r = -EXDEV;
+	else
+		r = r1;
+	if (r)
+		imfs_write_unlock();
+	return r;
+}
+
+int64_t look_two_elsewhere(const struct lind_call *c, int path1, int path2, int looked, const struct look *l1, const struct look *l2)
+{
+	struct lind_call changed = *c;
+
+	if (looked != OUTSIDE)
+		return looked;
+	if (l1->at.entered)
+		changed.args[path1] = lind_mine(l1->at.path);
+	if (l2->at.entered)
+		changed.args[path2] = lind_mine(l2->at.path);
+	return lind_forward(&changed);
+}
+
+/* mkdir -p, for a path below the prefix; anything else is left alone. The write lock is held. */
+int make_directories(const struct imfs_process *p, const char *path)
+{
+	struct imfs_process owner = { .umask = 022, .cred = { .uid = p->cred.uid, .gid = p->cred.gid } }, root = { .umask = 022 };
+	char part[IMFS_PATH];
+	struct imfs_at at;
+	int r;
+
+	for (size_t i = 1, length = strlen(path); i <= length && i < sizeof part; i++) {
+		if (path[i] && path[i] != '/')
+			continue;
+		memcpy(part, path, i);
+		part[i] = 0;
+		if ((r = imfs_walk(&fs, &root.cred, NULL, NULL, part, IMFS_FOLLOW, &at)))
+			return r;
+		if (at.outside || at.node || !at.dir)
+			continue;
+		if ((r = imfs_mkdir(&fs, &root, &at, 0755)))
+			return r;
+		/* What is made for a client belongs to it. */
+		imfs_dir_find(at.dir, at.name, at.length)->node->uid = owner.cred.uid;
+		imfs_dir_find(at.dir, at.name, at.length)->node->gid = owner.cred.gid;
+	}
+	return 0;
+}

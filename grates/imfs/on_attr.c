@@ -1,0 +1,395 @@
+/* Attributes, in the layouts of x86-64 Linux. */
+#include "grate.h"
+
+#define DEVICE 0x1du		/* what st_dev says; the minor number of a filesystem without a device */
+#define TMPFS_MAGIC 0x01021994
+#define STATX_ALL 0xfffu	/* the basic ones and the birth time */
+
+struct client_time {
+	int64_t sec, nsec;
+};
+
+struct client_stat {
+	uint64_t dev, ino, nlink;
+	uint32_t mode, uid, gid, pad;
+	uint64_t rdev;
+	int64_t size, blksize, blocks;
+	struct client_time atime, mtime, ctime;
+	int64_t unused[3];
+};
+_Static_assert(sizeof(struct client_stat) == 144, "struct stat");
+
+struct client_statx_time {
+	int64_t sec;
+	uint32_t nsec;
+	int32_t pad;
+};
+
+struct client_statx {
+	uint32_t mask, blksize;
+	uint64_t attributes;
+	uint32_t nlink, uid, gid;
+	uint16_t mode, pad;
+	uint64_t ino, size, blocks, attributes_mask;
+	struct client_statx_time atime, btime, ctime, mtime;
+	uint32_t rdev_major, rdev_minor, dev_major, dev_minor;
+	uint64_t spare[14];
+};
+_Static_assert(sizeof(struct client_statx) == 256, "struct statx");
+
+struct client_statfs {
+	int64_t type, bsize;
+	uint64_t blocks, bfree, bavail, files, ffree;
+	int32_t fsid[2];
+	int64_t namelen, frsize, flags, spare[4];
+};
+_Static_assert(sizeof(struct client_statfs) == 120, "struct statfs");
+
+static struct client_time time_of(struct timespec t)
+{
+	return (struct client_time){ t.tv_sec, t.tv_nsec };
+}
+
+/* The lock is held; it is given back before the client's memory is touched. */
+static int64_t answer_stat(const struct imfs_node *n, struct lind_arg to)
+{
+	struct imfs_stat s;
+	struct client_stat st;
+
+	imfs_stat(n, &s);
+	imfs_write_unlock();
+	st = (struct client_stat){
+		.dev = DEVICE, .ino = s.ino, .nlink = s.nlink, .mode = s.mode, .uid = s.uid, .gid = s.gid, .rdev = s.rdev,
+		.size = (int64_t)s.size, .blksize = 4096, .blocks = (int64_t)s.blocks,
+		.atime = time_of(s.atime), .mtime = time_of(s.mtime), .ctime = time_of(s.ctime),
+	};
+	return lind_write(to, &st, sizeof st);
+}
+
+static int64_t stat_at(const struct lind_call *c, int dir, int path, uint32_t flags)
+{
+	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
+	struct look l;
+	int r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l);
+
+	if (r)
+		return look_elsewhere(c, path, r, &l);
+	r = imfs_exists(&l.at);
+	return r ? done(r) : answer_stat(l.at.node, c->args[path + 1]);
+}
+
+int64_t on_stat(const struct lind_call *c)
+{
+	return stat_at(c, -1, 0, 0);
+}
+
+int64_t on_lstat(const struct lind_call *c)
+{
+	return stat_at(c, -1, 0, AT_SYMLINK_NOFOLLOW_);
+}
+
+int64_t on_newfstatat(const struct lind_call *c)
+{
+	return stat_at(c, 0, 1, arg32(c, 3));
+}
+
+/* The file behind a descriptor, with the write lock held; NULL: somebody else's, and it is not. */
+static struct imfs_file *take(const struct lind_call *c, struct client **client)
+{
+	struct imfs_file *f;
+
+	*client = client_of(c->args[0].cage);
+	imfs_write_lock();
+	if (!(f = imfs_fd(&(*client)->p.fds, c->args[0].value)))
+		imfs_write_unlock();
+	return f;
+}
+
+int64_t on_fstat(const struct lind_call *c)
+{
+	struct client *client;
+	struct imfs_file *f = take(c, &client);
+
+	return f ? answer_stat(f->node, c->args[1]) : lind_forward(c);
+}
+
+static struct client_statx_time statx_time_of(struct timespec t)
+{
+	return (struct client_statx_time){ .sec = t.tv_sec, .nsec = (uint32_t)t.tv_nsec };
+}
+
+int64_t on_statx(const struct lind_call *c)
+{
+	uint32_t flags = arg32(c, 2);
+	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
+	struct client_statx st;
+	struct imfs_stat s;
+	struct look l;
+	int r = look(c, 0, 1, follow, flags & AT_EMPTY_PATH_, &l);
+
+	if (r)
+		return look_elsewhere(c, 1, r, &l);
+	if ((r = imfs_exists(&l.at)))
+		return done(r);
+	imfs_stat(l.at.node, &s);
+	imfs_write_unlock();
+	st = (struct client_statx){
+		.mask = STATX_ALL, .blksize = 4096, .nlink = s.nlink, .uid = s.uid, .gid = s.gid, .mode = (uint16_t)s.mode, .ino = s.ino,
+		.size = s.size, .blocks = s.blocks, .dev_minor = DEVICE, .atime = statx_time_of(s.atime), .btime = statx_time_of(s.btime),
+		.ctime = statx_time_of(s.ctime), .mtime = statx_time_of(s.mtime),
+	};
+	return lind_write(c->args[4], &st, sizeof st);
+}
+
+static int64_t access_at(const struct lind_call *c, int dir, int path, uint32_t flags)
+{
+	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
+	struct look l;
+	int r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l);
+
+	if (r)
+		return look_elsewhere(c, path, r, &l);
+	r = imfs_exists(&l.at);
+	return done(r ? r : imfs_access(l.at.node, &l.client->p, (int)arg32(c, path + 1), flags & AT_EACCESS_));
+}
+
+int64_t on_access(const struct lind_call *c)
+{
+	return access_at(c, -1, 0, 0);
+}
+
+int64_t on_faccessat(const struct lind_call *c)
+{
+	return access_at(c, 0, 1, 0);
+}
+
+int64_t on_faccessat2(const struct lind_call *c)
+{
+	return access_at(c, 0, 1, arg32(c, 3));
+}
+
+static int64_t chmod_at(const struct lind_call *c, int dir, int path, uint32_t flags)
+{
+	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
+	struct look l;
+	int r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l);
+
+	if (r)
+		return look_elsewhere(c, path, r, &l);
+	r = imfs_exists(&l.at);
+	return done(r ? r : imfs_chmod(l.at.node, &l.client->p.cred, arg32(c, path + 1)));
+}
+
+int64_t on_chmod(const struct lind_call *c)
+{
+	return chmod_at(c, -1, 0, 0);
+}
+
+int64_t on_fchmodat(const struct lind_call *c)
+{
+	return chmod_at(c, 0, 1, 0);
+}
+
+int64_t on_fchmodat2(const struct lind_call *c)
+{
+	return chmod_at(c, 0, 1, arg32(c, 3));
+}
+
+int64_t on_fchmod(const struct lind_call *c)
+{
+	struct client *client;
+	struct imfs_file *f = take(c, &client);
+
+	if (!f)
+		return lind_forward(c);
+	return done(f->flags & O_PATH ? -EBADF : imfs_chmod(f->node, &client->p.cred, arg32(c, 1)));
+}
+
+static int64_t chown_at(const struct lind_call *c, int dir, int path, uint32_t flags)
+{
+	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
+	struct look l;
+	int r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l);
+
+	if (r)
+		return look_elsewhere(c, path, r, &l);
+	r = imfs_exists(&l.at);
+	return done(r ? r : imfs_chown(l.at.node, &l.client->p.cred, arg32(c, path + 1), arg32(c, path + 2)));
+}
+
+int64_t on_chown(const struct lind_call *c)
+{
+	return chown_at(c, -1, 0, 0);
+}
+
+int64_t on_lchown(const struct lind_call *c)
+{
+	return chown_at(c, -1, 0, AT_SYMLINK_NOFOLLOW_);
+}
+
+int64_t on_fchownat(const struct lind_call *c)
+{
+	return chown_at(c, 0, 1, arg32(c, 4));
+}
+
+int64_t on_fchown(const struct lind_call *c)
+{
+	struct client *client;
+	struct imfs_file *f = take(c, &client);
+
+	if (!f)
+		return lind_forward(c);
+	return done(f->flags & O_PATH ? -EBADF : imfs_chown(f->node, &client->p.cred, arg32(c, 1), arg32(c, 2)));
+}
+
+int64_t on_truncate(const struct lind_call *c)
+{
+	struct look l;
+	int r = look(c, -1, 0, IMFS_FOLLOW, false, &l);
+
+	if (r)
+		return look_elsewhere(c, 0, r, &l);
+	r = imfs_exists(&l.at);
+	if (!r && S_ISREG(l.at.node->mode))
+		r = imfs_may(l.at.node, &l.client->p.cred, 2);
+	return done(r ? r : imfs_truncate(&fs, l.at.node, &l.client->p.cred, (int64_t)c->args[1].value));
+}
+
+/* Sets times that were read as `times`, NULL meaning now. */
+static int64_t set_times(const struct lind_call *c, int dir, int path, bool may_be_empty, uint32_t flags, const struct timespec *times)
+{
+	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
+	struct look l;
+	int r = look(c, dir, path, follow, may_be_empty, &l);
+
+	if (r)
+		return look_elsewhere(c, path, r, &l);
+	r = imfs_exists(&l.at);
+	return done(r ? r : imfs_utimens(l.at.node, &l.client->p.cred, times));
+}
+
+/* With a NULL path it is futimens(3). */
+int64_t on_utimensat(const struct lind_call *c)
+{
+	struct client_time t[2];
+	struct timespec times[2];
+	struct client *client;
+	struct imfs_file *f;
+	int r;
+
+	if (c->args[2].value) {
+		if ((r = lind_read(c->args[2], t, sizeof t)))
+			return r;
+		/* The upper half is padding that the guest need not clear. */
+		for (int i = 0; i < 2; i++)
+			times[i] = (struct timespec){ .tv_sec = t[i].sec, .tv_nsec = (int32_t)t[i].nsec };
+	}
+	if (c->args[1].value)
+		return set_times(c, 0, 1, arg32(c, 3) & AT_EMPTY_PATH_, arg32(c, 3), c->args[2].value ? times : NULL);
+	if (!(f = take(c, &client)))
+		return lind_forward(c);
+	return done(imfs_utimens(f->node, &client->p.cred, c->args[2].value ? times : NULL));
+}
+
+static int64_t set_timevals(const struct lind_call *c, int dir, int path)
+{
+	struct client_time t[2];
+	struct timespec times[2];
+	int r;
+
+	if (!c->args[path + 1].value)
+		return set_times(c, dir, path, false, 0, NULL);
+	if ((r = lind_read(c->args[path + 1], t, sizeof t)))
+		return r;
+	for (int i = 0; i < 2; i++) {
+		if (t[i].nsec < 0 || t[i].nsec >= 1000000)
+			return -EINVAL;
+		times[i] = (struct timespec){ .tv_sec = t[i].sec, .tv_nsec = (long)t[i].nsec * 1000 };
+	}
+	return set_times(c, dir, path, false, 0, times);
+}
+
+int64_t on_utimes(const struct lind_call *c)
+{
+	return set_timevals(c, -1, 0);
+}
+
+int64_t on_futimesat(const struct lind_call *c)
+{
+	return set_timevals(c, 0, 1);
+}
+
+int64_t on_utime(const struct lind_call *c)
+{
+	int64_t t[2];
+	struct timespec times[2];
+	int r;
+
+	if (!c->args[1].value)
+		return set_times(c, -1, 0, false, 0, NULL);
+	if ((r = lind_read(c->args[1], t, sizeof t)))
+		return r;
+	for (int i = 0; i < 2; i++)
+		times[i] = (struct timespec){ .tv_sec = t[i] };
+	return set_times(c, -1, 0, false, 0, times);
+}
+
+/* The lock is held, and given back. */
+static int64_t answer_statfs(struct lind_arg to)
+{
+	uint64_t left = (fs.limit - fs.used) / 4096;
+	struct client_statfs st = {
+		.type = TMPFS_MAGIC, .bsize = 4096, .frsize = 4096, .blocks = fs.limit / 4096, .bfree = left, .bavail = left,
+		.files = fs.nodes + left, .ffree = left, .namelen = IMFS_NAME, .fsid = { DEVICE, 0 },
+	};
+
+	imfs_write_unlock();
+	return lind_write(to, &st, sizeof st);
+}
+
+int64_t on_statfs(const struct lind_call *c)
+{
+	struct look l;
+	int r = look(c, -1, 0, IMFS_FOLLOW, false, &l);
+
+	if (r)
+		return look_elsewhere(c, 0, r, &l);
+	r = imfs_exists(&l.at);
+	return r ? done(r) : answer_statfs(c->args[1]);
+}
+
+int64_t on_fstatfs(const struct lind_call *c)
+{
+	struct client *client;
+
+	return take(c, &client) ? answer_statfs(c->args[1]) : lind_forward(c);
+}
+
+/* There are no extended attributes. */
+static int64_t no_xattr(const struct lind_call *c, enum imfs_follow follow)
+{
+	struct look l;
+	int r = look(c, -1, 0, follow, false, &l);
+
+	if (r)
+		return look_elsewhere(c, 0, r, &l);
+	r = imfs_exists(&l.at);
+	return done(r ? r : -EOPNOTSUPP);
+}
+
+int64_t on_path_xattr(const struct lind_call *c)
+{
+	return no_xattr(c, IMFS_FOLLOW);
+}
+
+int64_t on_path_lxattr(const struct lind_call *c)
+{
+	return no_xattr(c, IMFS_NOFOLLOW);
+}
+
+int64_t on_fd_xattr(const struct lind_call *c)
+{
+	struct client *client;
+
+	return take(c, &client) ? done(-EOPNOTSUPP) : lind_forward(c);
+}

@@ -1,0 +1,287 @@
+/* Reading and writing. File contents go straight from chunks to the client's memory and back. */
+#include "grate.h"
+
+#ifndef RWF_APPEND
+#define RWF_APPEND 16
+#endif
+#define RWF_IGNORED 0xf		/* HIPRI, DSYNC, SYNC, NOWAIT mean nothing to memory */
+#define IOVS 1024
+
+static const uint8_t zeros[IMFS_CHUNK];
+
+/* A lock is held for reading at least. */
+int64_t data_to_client(struct imfs_file *f, struct lind_arg to, uint64_t length, int64_t off)
+{
+	const struct imfs_node *n = f->node;
+	size_t done_bytes = 0, total, run;
+	int r = imfs_may_read(f);
+
+	if (r)
+		return r;
+	if (off < 0)
+		return -EINVAL;
+	if (off >= n->size || !length)
+		return 0;
+	if (length > MAX_TRANSFER)
+		length = MAX_TRANSFER;
+	if (length > (uint64_t)(n->size - off))
+		length = (uint64_t)(n->size - off);
+	for (total = (size_t)length; done_bytes < total; done_bytes += run) {
+		const uint8_t *from = imfs_data_run(n, off + (int64_t)done_bytes, total - done_bytes, &run);
+
+		if (lind_write(lind_at(to, done_bytes), from ? from : zeros, run))
+			return done_bytes ? (int64_t)done_bytes : -EFAULT;
+	}
+	imfs_was_read(f);
+	return (int64_t)total;
+}
+
+/* The lock is held for writing. */
+int64_t data_from_client(const struct imfs_process *p, struct imfs_file *f, struct lind_arg from, uint64_t length, int64_t off)
+{
+	struct imfs_node *n = f->node;
+	size_t done_bytes = 0, total, run;
+	int r = imfs_may_write(f);
+
+	if (r)
+		return r;
+	if (off < 0)
+		return -EINVAL;
+	if (!length)
+		return 0;
+	if (f->flags & O_APPEND)
+		off = n->size;
+	if (off >= IMFS_MAX_SIZE)
+		return -EFBIG;
+	if (length > MAX_TRANSFER)
+		length = MAX_TRANSFER;
+	if (length > (uint64_t)(IMFS_MAX_SIZE - off))
+		length = (uint64_t)(IMFS_MAX_SIZE - off);
+	for (total = (size_t)length; done_bytes < total; done_bytes += run) {
+		int64_t at = off + (int64_t)done_bytes;
+		uint8_t *to = imfs_data_reserve(&fs, n, at, total - done_bytes, &run);
+
+		if (!to) {
+			r = -ENOSPC;
+			break;
+		}
+		if (lind_read(lind_at(from, done_bytes), to, run)) {
+			/* Whatever came before the fault must not show beyond the end. */
+			if (at + (int64_t)run > n->size)
+				memset(at < n->size ? to + (n->size - at) : to, 0, at < n->size ? run - (size_t)(n->size - at) : run);
+			r = -EFAULT;
+			break;
+		}
+		if (at + (int64_t)run > n->size)
+			n->size = at + (int64_t)run;
+	}
+	if (!done_bytes && total)
+		return r;
+	imfs_wrote(n, &p->cred, off + (int64_t)done_bytes);
+	return (int64_t)done_bytes;
+}
+
+/* Two threads of a client that read through one description take turns, as on Linux. */
+void pos_lock(struct imfs_file *f)
+{
+	imfs_take(&f->pos_lock);
+}
+
+void pos_unlock(struct imfs_file *f)
+{
+	imfs_give(&f->pos_lock);
+}
+
+int64_t on_pread64(const struct lind_call *c)
+{
+	struct client *client = client_of(c->args[0].cage);
+	struct imfs_file *f;
+	int64_t r;
+
+	imfs_read_lock();
+	if (!(f = imfs_fd(&client->p.fds, c->args[0].value))) {
+		imfs_read_unlock();
+		return lind_forward(c);
+	}
+	r = data_to_client(f, c->args[1], c->args[2].value, (int64_t)c->args[3].value);
+	imfs_read_unlock();
+	return r;
+}
+
+int64_t on_read(const struct lind_call *c)
+{
+	struct client *client = client_of(c->args[0].cage);
+	struct imfs_file *f;
+	int64_t r;
+
+	imfs_read_lock();
+	if (!(f = imfs_fd(&client->p.fds, c->args[0].value))) {
+		imfs_read_unlock();
+		return lind_forward(c);
+	}
+	pos_lock(f);
+	r = data_to_client(f, c->args[1], c->args[2].value, f->pos);
+	if (r > 0)
+		f->pos += r;
+	pos_unlock(f);
+	imfs_read_unlock();
+	return r;
+}
+
+int64_t on_pwrite64(const struct lind_call *c)
+{
+	struct client *client = client_of(c->args[0].cage);
+	struct imfs_file *f;
+	int64_t r;
+
+	imfs_write_lock();
+	if (!(f = imfs_fd(&client->p.fds, c->args[0].value))) {
+		imfs_write_unlock();
+		return lind_forward(c);
+	}
+	r = data_from_client(&client->p, f, c->args[1], c->args[2].value, (int64_t)c->args[3].value);
+	imfs_write_unlock();
+	return r;
+}
+
+static void moved(struct imfs_file *f, int64_t written)
+{
+	if (written > 0)
+		f->pos = f->flags & O_APPEND ? f->node->size : f->pos + written;
+}
+
+int64_t on_write(const struct lind_call *c)
+{
+	struct client *client = client_of(c->args[0].cage);
+	struct imfs_file *f;
+	int64_t r;
+
+	/* Most writes are to a terminal or a pipe: do not stop everybody for those. */
+	imfs_read_lock();
+	f = imfs_fd(&client->p.fds, c->args[0].value);
+	imfs_read_unlock();
+	if (!f)
+		return lind_forward(c);
+	imfs_write_lock();
+	if (!(f = imfs_fd(&client->p.fds, c->args[0].value)))
+		return done(-EBADF);
+	r = data_from_client(&client->p, f, c->args[1], c->args[2].value, f->pos);
+	moved(f, r);
+	imfs_write_unlock();
+	return r;
+}
+
+/* The iovec calls. `off` NULL: at the file's position. */
+static int64_t vector(const struct lind_call *c, bool writing, const int64_t *off, bool append)
+{
+	struct client *client = client_of(c->args[0].cage);
+	struct iovec iov[IOVS];
+	struct imfs_file *f;
+	uint64_t count = arg32(c, 2);
+	int64_t total = 0, at, r = 0;
+	uint32_t flags;
+
+	imfs_read_lock();
+	f = imfs_fd(&client->p.fds, c->args[0].value);
+	imfs_read_unlock();
+	if (!f)
+		return lind_forward(c);
+	if ((r = lind_read_iovec(c->args[1], count, iov, IOVS)))
+		return r;
+	if (off && *off < 0)
+		return -EINVAL;
+	imfs_write_lock();
+	if (!(f = imfs_fd(&client->p.fds, c->args[0].value)))
+		return done(-EBADF);
+	if ((r = writing ? imfs_may_write(f) : imfs_may_read(f)))
+		return done(r);
+	flags = f->flags;
+	f->flags |= append ? O_APPEND : 0;
+	at = off ? *off : f->pos;
+	for (uint64_t i = 0; i < count; i++) {
+		struct lind_arg base = { (uintptr_t)iov[i].iov_base, c->args[1].cage };
+
+		r = writing ? data_from_client(&client->p, f, base, iov[i].iov_len, at + total) : data_to_client(f, base, iov[i].iov_len, at + total);
+		if (r < 0)
+			break;
+		total += r;
+		if ((size_t)r < iov[i].iov_len)
+			break;
+	}
+	f->flags = flags;
+	if (!off) {
+		if (writing)
+			moved(f, total);
+		else
+			f->pos += total;
+	}
+	return done(total ? total : r);
+}
+
+int64_t on_readv(const struct lind_call *c)
+{
+	return vector(c, false, NULL, false);
+}
+
+int64_t on_writev(const struct lind_call *c)
+{
+	return vector(c, true, NULL, false);
+}
+
+int64_t on_preadv(const struct lind_call *c)
+{
+	int64_t off = (int64_t)c->args[3].value;
+
+	return vector(c, false, &off, false);
+}
+
+int64_t on_pwritev(const struct lind_call *c)
+{
+	int64_t off = (int64_t)c->args[3].value;
+
+	return vector(c, true, &off, false);
+}
+
+/* preadv2 and pwritev2: the offset is one argument, the next is not used, then flags; -1 is the position. */
+static int64_t vector2(const struct lind_call *c, bool writing)
+{
+	int64_t off = (int64_t)c->args[3].value;
+	uint32_t flags = arg32(c, 5);
+	struct client *client = client_of(c->args[0].cage);
+	bool ours;
+
+	imfs_read_lock();
+	ours = imfs_fd(&client->p.fds, c->args[0].value);
+	imfs_read_unlock();
+	if (ours && (flags & ~(uint32_t)(RWF_IGNORED | RWF_APPEND)))
+		return -EOPNOTSUPP;
+	return vector(c, writing, off == -1 ? NULL : &off, flags & RWF_APPEND);
+}
+
+int64_t on_preadv2(const struct lind_call *c)
+{
+	return vector2(c, false);
+}
+
+int64_t on_pwritev2(const struct lind_call *c)
+{
+	return vector2(c, true);
+}
+
+int64_t on_lseek(const struct lind_call *c)
+{
+	struct client *client = client_of(c->args[0].cage);
+	struct imfs_file *f;
+	int64_t r;
+
+	imfs_read_lock();
+	if (!(f = imfs_fd(&client->p.fds, c->args[0].value))) {
+		imfs_read_unlock();
+		return lind_forward(c);
+	}
+	pos_lock(f);
+	r = imfs_lseek(f, (int64_t)c->args[1].value, (int)arg32(c, 2));
+	pos_unlock(f);
+	imfs_read_unlock();
+	return r;
+}

@@ -1,0 +1,394 @@
+/* Descriptors: what is done with a number rather than with a file. The kernel does it too, to the number. */
+#include <stdlib.h>
+#include "grate.h"
+
+#define F_DUPFD_ 0
+#define F_GETFD_ 1
+#define F_SETFD_ 2
+#define F_GETFL_ 3
+#define F_SETFL_ 4
+#define F_GETLK_ 5
+#define F_SETLK_ 6
+#define F_SETLKW_ 7
+#define F_OFD_GETLK_ 36
+#define F_OFD_SETLK_ 37
+#define F_OFD_SETLKW_ 38
+#define F_DUPFD_CLOEXEC_ 1030
+#define SETTABLE (O_APPEND | O_NONBLOCK | O_NOATIME | 040000 /* O_DIRECT */)
+
+#define CLOSE_RANGE_CLOEXEC_ 4u
+
+#define FIONCLEX_ 0x5450u
+#define FIOCLEX_ 0x5451u
+#define FIONBIO_ 0x5421u
+#define FIONREAD_ 0x541bu
+
+#define LOCK_SH_ 1u
+#define LOCK_EX_ 2u
+#define LOCK_NB_ 4u
+#define LOCK_UN_ 8u
+
+/* struct flock of x86-64, which is the guest's too. */
+struct client_flock {
+	int16_t type, whence;
+	uint32_t pad;
+	int64_t start, len;
+	int32_t pid;
+	uint32_t pad2;
+};
+
+/* Whether the descriptor is ours; no lock is held afterwards. */
+static bool ours(const struct lind_call *c, int i)
+{
+	struct client *client = client_of(c->args[i].cage);
+	bool yes;
+
+	imfs_read_lock();
+	yes = imfs_fd(&client->p.fds, c->args[i].value);
+	imfs_read_unlock();
+	return yes;
+}
+
+/* The file behind a descriptor, with the write lock held; NULL: somebody else's, and it is not. */
+static struct imfs_file *take(const struct lind_call *c, int i, struct client **client)
+{
+	struct imfs_file *f;
+
+	*client = client_of(c->args[i].cage);
+	imfs_write_lock();
+	if (!(f = imfs_fd(&(*client)->p.fds, c->args[i].value)))
+		imfs_write_unlock();
+	return f;
+}
+
+/* First ours, then the number: once the kernel has let go of it, another thread may get it. */
+int64_t on_close(const struct lind_call *c)
+{
+	struct client *client;
+
+	if (ours(c, 0) && take(c, 0, &client)) {
+		imfs_fd_clear(&fs, &client->p, arg32(c, 0));
+		imfs_write_unlock();
+	}
+	return lind_forward(c);
+}
+
+int64_t on_close_range(const struct lind_call *c)
+{
+	struct imfs_process *p = &client_of(c->target)->p;
+	uint32_t first = arg32(c, 0), last = arg32(c, 1);
+	int64_t r = lind_forward(c);
+
+	if (r < 0)
+		return r;
+	imfs_write_lock();
+	for (uint32_t fd = first; fd < p->fds.room && fd <= last; fd++)
+		if (arg32(c, 2) & CLOSE_RANGE_CLOEXEC_)
+			p->fds.cloexec[fd] = 1;
+		else
+			imfs_fd_clear(&fs, p, fd);
+	return done(0);
+}
+
+/* After the kernel has duplicated `old` as `new`. */
+static int64_t duplicated(const struct lind_call *c, int64_t new, bool cloexec)
+{
+	struct imfs_process *p = &client_of(c->args[0].cage)->p;
+	struct imfs_file *f;
+	int r = 0;
+
+	if (new < 0)
+		return new;
+	imfs_write_lock();
+	f = imfs_fd(&p->fds, c->args[0].value);
+	if (!f)
+		imfs_fd_clear(&fs, p, (uint32_t)new);
+	else if ((uint32_t)new != arg32(c, 0) && !(r = imfs_fd_room(&p->fds, (uint32_t)new))) {
+		f->refs++;
+		imfs_fd_set(&fs, p, (uint32_t)new, f, cloexec);
+	}
+	imfs_write_unlock();
+	if (r)
+		lind_call_plain(SYS_close, c->args[0].cage, (uint64_t)new, 0, 0, 0);
+	return r ? r : new;
+}
+
+int64_t on_dup(const struct lind_call *c)
+{
+	return duplicated(c, lind_forward(c), false);
+}
+
+int64_t on_dup2(const struct lind_call *c)
+{
+	return duplicated(c, lind_forward(c), false);
+}
+
+int64_t on_dup3(const struct lind_call *c)
+{
+	return duplicated(c, lind_forward(c), arg32(c, 2) & O_CLOEXEC);
+}
+
+/* The range that a struct flock means. */
+static int range(const struct imfs_file *f, const struct client_flock *from, struct imfs_lock *to)
+{
+	int64_t base = from->whence == SEEK_CUR ? f->pos : from->whence == SEEK_END ? f->node->size : 0, start;
+
+	if (from->whence < SEEK_SET || from->whence > SEEK_END)
+		return -EINVAL;
+	if (from->start > 0 && base > INT64_MAX - from->start)
+		return -EOVERFLOW;
+	start = base + from->start;
+	if (start < 0 || (from->len < 0 && start + from->len < 0))
+		return -EINVAL;
+	if (from->len > 0 && start > INT64_MAX - (from->len - 1))
+		return -EOVERFLOW;
+	to->start = from->len < 0 ? start + from->len : start;
+	to->last = from->len < 0 ? start - 1 : from->len ? start + from->len - 1 : INT64_MAX;
+	return 0;
+}
+
+/* Another way to wait would need waiters; files in memory are seldom fought over. The client sleeps, so its signals
+ * end the wait. */
+static int64_t wait_a_moment(uint64_t cage)
+{
+	static const struct { int64_t sec, nsec; } moment = { 0, 1000000 };
+
+	return lind_call(SYS_nanosleep, cage, lind_mine(&moment), (struct lind_arg){ 0, cage }, (struct lind_arg){ 0, cage },
+		(struct lind_arg){ 0, cage }, (struct lind_arg){ 0, cage }, (struct lind_arg){ 0, cage });
+}
+
+/* Tries until it succeeds, if `wait`. The descriptor is looked up anew each time. */
+static int64_t lock_file(const struct lind_call *c, struct imfs_lock *want, bool unlock, bool wait, bool own_by_file)
+{
+	for (;;) {
+		struct client *client;
+		struct imfs_file *f = take(c, 0, &client);
+		int64_t r;
+
+		if (!f)
+			return -EBADF;
+		want->owner = own_by_file ? (void *)f : (void *)&client->p;
+		/* flock(2) changes a lock by letting go of it first. */
+		if (want->flock && !unlock && imfs_lock_conflict(f->node, want, NULL))
+			imfs_lock(f->node, want, true);
+		r = imfs_lock(f->node, want, unlock);
+		imfs_write_unlock();
+		if (r != -EAGAIN || !wait)
+			return r;
+		if ((r = wait_a_moment(c->args[0].cage)) == -EINTR)
+			return r;
+	}
+}
+
+static int64_t get_lock(const struct lind_call *c, struct client_flock *lock, bool ofd)
+{
+	struct client *client;
+	struct imfs_file *f = take(c, 0, &client);
+	struct imfs_lock want = { .write = lock->type == F_WRLCK }, found;
+	bool conflict;
+	int r;
+
+	if (!f)
+		return -EBADF;
+	if ((r = range(f, lock, &want)))
+		return done(r);
+	want.owner = ofd ? (void *)f : (void *)&client->p;
+	conflict = imfs_lock_conflict(f->node, &want, &found);
+	imfs_write_unlock();
+	if (conflict) {
+		lock->type = found.write ? F_WRLCK : F_RDLCK;
+		lock->whence = SEEK_SET;
+		lock->start = found.start;
+		lock->len = found.last == INT64_MAX ? 0 : found.last - found.start + 1;
+		lock->pid = found.pid;
+	} else
+		lock->type = F_UNLCK;
+	return lind_write(c->args[2], lock, sizeof *lock);
+}
+
+static int64_t record_lock(const struct lind_call *c, uint32_t cmd)
+{
+	struct client_flock lock;
+	bool ofd = cmd >= F_OFD_GETLK_, wait = cmd == F_SETLKW_ || cmd == F_OFD_SETLKW_;
+	struct imfs_lock want = { .pid = ofd ? -1 : (int32_t)c->args[0].cage };
+	struct client *client;
+	struct imfs_file *f;
+	int r;
+
+	if ((r = lind_read(c->args[2], &lock, sizeof lock)))
+		return r;
+	if ((lock.type != F_RDLCK && lock.type != F_WRLCK && lock.type != F_UNLCK) || (ofd && lock.pid))
+		return -EINVAL;
+	if (cmd == F_GETLK_ || cmd == F_OFD_GETLK_)
+		return lock.type == F_UNLCK ? -EINVAL : get_lock(c, &lock, ofd);
+	if (!(f = take(c, 0, &client)))
+		return -EBADF;
+	r = range(f, &lock, &want);
+	if (!r && lock.type == F_RDLCK && imfs_may_read(f))
+		r = -EBADF;
+	if (!r && lock.type == F_WRLCK && imfs_may_write(f))
+		r = -EBADF;
+	imfs_write_unlock();
+	want.write = lock.type == F_WRLCK;
+	return r ? r : lock_file(c, &want, lock.type == F_UNLCK, wait, ofd);
+}
+
+int64_t on_flock(const struct lind_call *c)
+{
+	uint32_t op = arg32(c, 1), kind = op & ~LOCK_NB_;
+	struct imfs_lock want = { .flock = true, .pid = -1, .write = kind == LOCK_EX_, .last = INT64_MAX };
+
+	if (!ours(c, 0))
+		return lind_forward(c);
+	if (kind != LOCK_SH_ && kind != LOCK_EX_ && kind != LOCK_UN_)
+		return -EINVAL;
+	return lock_file(c, &want, kind == LOCK_UN_, !(op & LOCK_NB_), true);
+}
+
+static int64_t set_flags(const struct lind_call *c)
+{
+	struct client *client;
+	struct imfs_file *f = take(c, 0, &client);
+
+	if (!f)
+		return -EBADF;
+	f->flags = (f->flags & ~(uint32_t)SETTABLE) | (arg32(c, 2) & SETTABLE);
+	return done(0);
+}
+
+static int64_t set_cloexec(const struct lind_call *c, bool cloexec)
+{
+	struct client *client;
+	int64_t r = lind_call_plain(SYS_fcntl, c->args[0].cage, arg32(c, 0), F_SETFD_, cloexec, 0);
+
+	if (r >= 0 && take(c, 0, &client)) {
+		client->p.fds.cloexec[arg32(c, 0)] = cloexec;
+		imfs_write_unlock();
+	}
+	return r;
+}
+
+static int64_t get_flags(const struct lind_call *c)
+{
+	struct client *client;
+	struct imfs_file *f = take(c, 0, &client);
+
+	return f ? done(f->flags) : -EBADF;
+}
+
+int64_t on_fcntl(const struct lind_call *c)
+{
+	uint32_t cmd = arg32(c, 1);
+
+	if (!ours(c, 0))
+		return lind_forward(c);
+	switch (cmd) {
+	case F_DUPFD_:
+	case F_DUPFD_CLOEXEC_:
+		return duplicated(c, lind_forward(c), cmd == F_DUPFD_CLOEXEC_);
+	case F_GETFD_:
+		return lind_forward(c);
+	case F_SETFD_:
+		return set_cloexec(c, arg32(c, 2) & 1);
+	case F_GETFL_:
+		return get_flags(c);
+	case F_SETFL_:
+		return set_flags(c);
+	case F_GETLK_:
+	case F_SETLK_:
+	case F_SETLKW_:
+	case F_OFD_GETLK_:
+	case F_OFD_SETLK_:
+	case F_OFD_SETLKW_:
+		return record_lock(c, cmd);
+	default:
+		return -EINVAL;
+	}
+}
+
+static int64_t bytes_left(const struct lind_call *c)
+{
+	struct client *client;
+	struct imfs_file *f = take(c, 0, &client);
+	int64_t left;
+	int32_t answer;
+
+	if (!f)
+		return -EBADF;
+	left = f->node->size - f->pos;
+	if (!S_ISREG(f->node->mode))
+		return done(-ENOTTY);
+	imfs_write_unlock();
+	answer = left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int32_t)left;
+	return lind_write(c->args[2], &answer, sizeof answer);
+}
+
+int64_t on_ioctl(const struct lind_call *c)
+{
+	if (!ours(c, 0))
+		return lind_forward(c);
+	switch (arg32(c, 1)) {
+	case FIOCLEX_:
+	case FIONCLEX_:
+		return set_cloexec(c, arg32(c, 1) == FIOCLEX_);
+	case FIONBIO_:
+		return 0;
+	case FIONREAD_:
+		return bytes_left(c);
+	default:
+		return -ENOTTY;
+	}
+}
+
+int64_t on_ftruncate(const struct lind_call *c)
+{
+	struct client *client;
+	struct imfs_file *f = ours(c, 0) ? take(c, 0, &client) : NULL;
+
+	if (!f)
+		return lind_forward(c);
+	if (f->flags & O_PATH)
+		return done(-EBADF);
+	if (S_ISDIR(f->node->mode) || imfs_may_write(f))
+		return done(-EINVAL);
+	return done(imfs_truncate(&fs, f->node, &client->p.cred, (int64_t)c->args[1].value));
+}
+
+int64_t on_fallocate(const struct lind_call *c)
+{
+	struct client *client;
+	struct imfs_file *f = ours(c, 0) ? take(c, 0, &client) : NULL;
+
+	if (!f)
+		return lind_forward(c);
+	if (f->flags & O_PATH)
+		return done(-EBADF);
+	return done(imfs_fallocate(&fs, f, &client->p.cred, (int)arg32(c, 1), (int64_t)c->args[2].value, (int64_t)c->args[3].value));
+}
+
+/* fsync and its kind, and advice: memory is as stable as it gets. */
+int64_t on_sync(const struct lind_call *c)
+{
+	return ours(c, 0) ? 0 : lind_forward(c);
+}
+
+int64_t on_getdents64(const struct lind_call *c)
+{
+	uint64_t buffer[1024];
+	struct client *client;
+	struct imfs_file *f = ours(c, 0) ? take(c, 0, &client) : NULL;
+	uint64_t size = c->args[2].value;
+	int64_t before, r;
+
+	if (!f)
+		return lind_forward(c);
+	if (f->flags & O_PATH)
+		return done(-EBADF);
+	before = f->pos;
+	r = imfs_getdents(f, buffer, size < sizeof buffer ? (size_t)size : sizeof buffer);
+	if (r > 0 && lind_write(c->args[1], buffer, (size_t)r)) {
+		f->pos = before;
+		r = -EFAULT;
+	}
+	return done(r);
+}

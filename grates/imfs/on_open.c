@@ -1,0 +1,90 @@
+/* Opening: the file is ours, its descriptor's number the kernel's. */
+#include "grate.h"
+
+#define EVENTFD_CLOEXEC 02000000
+#define EVENTFD_NONBLOCK 04000
+#define CREAT_FLAGS (O_CREAT | O_WRONLY | O_TRUNC)
+
+/*
+ * A number that the kernel reserves for us, so that numbers never collide and limits, dup, close, fork and exec stay
+ * the kernel's business. An eventfd whose count is not zero can always be read and written: poll, select and epoll on
+ * it say what they say of a regular file, without us.
+ */
+static int64_t reserve(uint64_t cage, bool cloexec)
+{
+	return lind_call_plain(SYS_eventfd2, cage, 1, EVENTFD_NONBLOCK | (cloexec ? EVENTFD_CLOEXEC : 0), 0, 0);
+}
+
+/* Takes over the reference to `f`. */
+int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, bool cloexec)
+{
+	int64_t fd = reserve(cage, cloexec);
+	int r = 0;
+
+	imfs_write_lock();
+	if (fd < 0 || (r = imfs_fd_room(&client->p.fds, (uint32_t)fd)))
+		imfs_file_drop(&fs, f);
+	else
+		imfs_fd_set(&fs, &client->p, (uint32_t)fd, f, cloexec);
+	imfs_write_unlock();
+	if (r) {
+		lind_call_plain(SYS_close, cage, (uint64_t)fd, 0, 0, 0);
+		return r;
+	}
+	return fd;
+}
+
+static int64_t open_at(const struct lind_call *c, int dir, int path, uint32_t flags, uint32_t mode)
+{
+	struct imfs_file *f;
+	struct look l;
+	int r = look(c, dir, path, imfs_open_follow(flags), false, &l), bad = imfs_open_flags(flags);
+
+	if (r != OUTSIDE && bad) {
+		if (!r)
+			imfs_write_unlock();
+		return bad;
+	}
+	if (r)
+		return look_elsewhere(c, path, r, &l);
+	r = imfs_open(&fs, &l.client->p, &l.at, flags, mode, &f);
+	imfs_write_unlock();
+	return r ? r : give_fd(dir < 0 ? c->target : c->args[dir].cage, l.client, f, flags & O_CLOEXEC);
+}
+
+int64_t on_open(const struct lind_call *c)
+{
+	return open_at(c, -1, 0, arg32(c, 1), arg32(c, 2));
+}
+
+int64_t on_creat(const struct lind_call *c)
+{
+	return open_at(c, -1, 0, CREAT_FLAGS, arg32(c, 1));
+}
+
+int64_t on_openat(const struct lind_call *c)
+{
+	return open_at(c, 0, 1, arg32(c, 2), arg32(c, 3));
+}
+
+/* openat2: without its ways of resolving, which callers try first and do without. */
+int64_t on_openat2(const struct lind_call *c)
+{
+	struct { uint64_t flags, mode, resolve; } how;
+	struct look l;
+	int r = look(c, 0, 1, IMFS_FOLLOW, false, &l);
+
+	if (r == OUTSIDE)
+		return look_elsewhere(c, 1, r, &l);
+	if (!r)
+		imfs_write_unlock();
+	if (c->args[3].value < sizeof how)
+		return -EINVAL;
+	if ((r = lind_read(c->args[2], &how, sizeof how)))
+		return r;
+	if (how.resolve)
+		return -ENOSYS;
+	if (how.flags > UINT32_MAX || how.mode > 07777)
+		return -EINVAL;
+	return open_at(c, 0, 1, (uint32_t)how.flags, (uint32_t)how.mode);
+}

@@ -1,0 +1,206 @@
+/* From file to file: sendfile and copy_file_range, where at least one of the two is ours. */
+#include <stdlib.h>
+#include "grate.h"
+
+#define PIECE IMFS_CHUNK
+
+/* One side of a transfer. Ours if `file`, which we hold a reference to. */
+struct side {
+	struct client *client;
+	struct imfs_file *file;
+	struct lind_arg fd;
+	bool at_pos;			/* no offset given: the file's own position moves */
+	int64_t off;
+};
+
+static int take_side(const struct lind_call *c, int fd, struct lind_arg off, struct side *s)
+{
+	int r;
+
+	*s = (struct side){ .client = client_of(c->args[fd].cage), .fd = c->args[fd], .at_pos = !off.value };
+	if (off.value && (r = lind_read(off, &s->off, sizeof s->off)))
+		return r;
+	if (s->off < 0)
+		return -EINVAL;
+	imfs_write_lock();
+	if ((s->file = imfs_fd(&s->client->p.fds, s->fd.value)))
+		s->file->refs++;
+	imfs_write_unlock();
+	return 0;
+}
+
+static void give_side(struct side *s)
+{
+	if (!s->file)
+		return;
+	imfs_write_lock();
+	imfs_file_drop(&fs, s->file);
+	imfs_write_unlock();
+}
+
+static int64_t outside_io(struct side *s, uint32_t plain, uint32_t at_offset, const void *buffer, size_t length)
+{
+	struct lind_arg none = { 0, s->fd.cage }, size = { length, s->fd.cage };
+
+	if (s->at_pos)
+		return lind_call(plain, s->fd.cage, s->fd, lind_mine(buffer), size, none, none, none);
+	return lind_call(at_offset, s->fd.cage, s->fd, lind_mine(buffer), size, (struct lind_arg){ (uint64_t)s->off, s->fd.cage }, none, none);
+}
+
+static int64_t get(struct side *s, void *buffer, size_t length)
+{
+	int64_t r;
+
+	if (!s->file)
+		r = outside_io(s, SYS_read, SYS_pread64, buffer, length);
+	else {
+		imfs_write_lock();
+		r = imfs_pread(s->file, buffer, length, s->at_pos ? s->file->pos : s->off);
+		if (r > 0 && s->at_pos)
+			s->file->pos += r;
+		imfs_write_unlock();
+	}
+	if (r > 0)
+		s->off += r;
+	return r;
+}
+
+static int64_t put(struct side *s, const void *buffer, size_t length)
+{
+	int64_t r;
+
+	if (!s->file)
+		r = outside_io(s, SYS_write, SYS_pwrite64, buffer, length);
+	else {
+		imfs_write_lock();
+		r = imfs_pwrite(&fs, &s->client->p, s->file, buffer, length, s->at_pos ? s->file->pos : s->off);
+		if (r > 0 && s->at_pos)
+			s->file->pos += r;
+		imfs_write_unlock();
+	}
+	if (r > 0)
+		s->off += r;
+	return r;
+}
+
+/* What was read and could not be written is given back to the position. */
+static void unread(struct side *s, int64_t bytes)
+{
+	s->off -= bytes;
+	if (!s->at_pos)
+		return;
+	if (!s->file) {
+		lind_call_plain(SYS_lseek, s->fd.cage, s->fd.value, (uint64_t)-bytes, SEEK_CUR, 0);
+		return;
+	}
+	imfs_write_lock();
+	s->file->pos -= bytes;
+	imfs_write_unlock();
+}
+
+static int64_t transfer(struct side *in, struct side *out, uint64_t length)
+{
+	char *buffer = malloc(PIECE);
+	int64_t total = 0, got = 0, put_bytes;
+
+	if (!buffer)
+		return -ENOMEM;
+	while ((uint64_t)total < length) {
+		size_t piece = length - (uint64_t)total < PIECE ? (size_t)(length - (uint64_t)total) : PIECE;
+
+		if ((got = get(in, buffer, piece)) <= 0)
+			break;
+		put_bytes = put(out, buffer, (size_t)got);
+		if (put_bytes > 0)
+			total += put_bytes;
+		if (put_bytes < got) {
+			unread(in, got - (put_bytes > 0 ? put_bytes : 0));
+			got = put_bytes < 0 ? put_bytes : 0;
+			break;
+		}
+	}
+	free(buffer);
+	return total ? total : got;
+}
+
+static int64_t give_offset(const struct side *s, struct lind_arg off)
+{
+	return off.value ? lind_write(off, &s->off, sizeof s->off) : 0;
+}
+
+int64_t on_sendfile(const struct lind_call *c)
+{
+	struct lind_arg nowhere = { 0, c->args[0].cage };
+	uint64_t length = c->args[3].value < MAX_TRANSFER ? c->args[3].value : MAX_TRANSFER;
+	struct side in, out;
+	int64_t r;
+
+	if ((r = take_side(c, 1, c->args[2], &in)))
+		return r;
+	if ((r = take_side(c, 0, nowhere, &out)) || (!in.file && !out.file)) {
+		give_side(&in);
+		return r ? r : lind_forward(c);
+	}
+	if (in.file && imfs_may_read(in.file))
+		r = S_ISDIR(in.file->node->mode) ? -EINVAL : -EBADF;
+	else if (out.file && imfs_may_write(out.file))
+		r = -EBADF;
+	else if (out.file && (out.file->flags & O_APPEND))
+		r = -EINVAL;
+	else if ((r = transfer(&in, &out, length)) >= 0 && give_offset(&in, c->args[2]))
+		r = -EFAULT;
+	give_side(&in);
+	give_side(&out);
+	return r;
+}
+
+static int64_t may_copy(const struct side *in, const struct side *out, uint64_t length)
+{
+	if (!in->file || !out->file)
+		return -EXDEV;
+	if (S_ISDIR(in->file->node->mode) || S_ISDIR(out->file->node->mode))
+		return -EISDIR;
+	if (imfs_may_read(in->file) || imfs_may_write(out->file) || (out->file->flags & O_APPEND))
+		return -EBADF;
+	if (in->file->node == out->file->node) {
+		int64_t from = in->at_pos ? in->file->pos : in->off, to = out->at_pos ? out->file->pos : out->off;
+
+		if (from < to + (int64_t)length && to < from + (int64_t)length)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+int64_t on_copy_file_range(const struct lind_call *c)
+{
+	uint64_t length = c->args[4].value < MAX_TRANSFER ? c->args[4].value : MAX_TRANSFER;
+	struct side in, out;
+	int64_t r;
+
+	if ((r = take_side(c, 0, c->args[1], &in)))
+		return r;
+	if ((r = take_side(c, 2, c->args[3], &out)) || (!in.file && !out.file)) {
+		give_side(&in);
+		return r ? r : lind_forward(c);
+	}
+	if (arg32(c, 5))
+		r = -EINVAL;
+	else if (!(r = may_copy(&in, &out, length)) && (r = transfer(&in, &out, length)) >= 0 &&
+		 (give_offset(&in, c->args[1]) || give_offset(&out, c->args[3])))
+		r = -EFAULT;
+	give_side(&in);
+	give_side(&out);
+	return r;
+}
+
+/* splice between a pipe and a file in memory: callers that try it fall back to read and write. */
+int64_t on_splice(const struct lind_call *c)
+{
+	struct client *in = client_of(c->args[0].cage), *out = client_of(c->args[2].cage);
+	bool ours;
+
+	imfs_read_lock();
+	ours = imfs_fd(&in->p.fds, c->args[0].value) || imfs_fd(&out->p.fds, c->args[2].value);
+	imfs_read_unlock();
+	return ours ? -EINVAL : lind_forward(c);
+}
