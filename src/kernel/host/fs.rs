@@ -145,7 +145,13 @@ impl<'m> Vector<'m> {
         self.len += 1;
     }
 
-    fn pointer(&self) -> usize {
+    /// How many ranges it has.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Where the host finds them.
+    pub(super) fn pointer(&self) -> usize {
         if self.long.capacity() > 0 { self.long.as_ptr() as usize } else { self.short.as_ptr() as usize }
     }
 }

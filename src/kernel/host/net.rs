@@ -1,13 +1,13 @@
 //! Host calls on sockets. Addresses and message heads are the kernel's own copies; only data, option values and
 //! iovec targets are guest memory.
 
-use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use lind_abi::{Errno, Result};
 use syscalls::{Sysno, raw_syscall};
 
 use super::control::{self, Control};
+use super::fs::Vector;
 use super::{raw, result};
 use crate::mem::HostRange;
 
@@ -113,33 +113,14 @@ pub fn recvfrom(fd: BorrowedFd<'_>, buf: HostRange<'_>, flags: u32) -> Result<(u
     })
 }
 
-/// Guest ranges for a call that gathers or scatters.
-#[derive(Default)]
-pub struct Ranges<'m> {
-    list: Vec<libc::iovec>,
-    memory: PhantomData<HostRange<'m>>,
-}
-
-impl<'m> Ranges<'m> {
-    /// None yet, with room for `count`.
-    pub fn with_capacity(count: usize) -> Ranges<'m> {
-        Ranges { list: Vec::with_capacity(count), memory: PhantomData }
-    }
-
-    /// Adds a range behind the others.
-    pub fn push(&mut self, range: HostRange<'m>) {
-        self.list.push(libc::iovec { iov_base: range.as_ptr(), iov_len: range.len() });
-    }
-}
-
 /// sendmsg(2).
-pub fn sendmsg(fd: BorrowedFd<'_>, to: &Address, data: &Ranges<'_>, control: &[Control<BorrowedFd<'_>>], flags: u32) -> Result<usize> {
+pub fn sendmsg(fd: BorrowedFd<'_>, to: &Address, data: &Vector<'_>, control: &[Control<BorrowedFd<'_>>], flags: u32) -> Result<usize> {
     let control = control::encode(control, |fd| fd.as_raw_fd());
     let message = libc::msghdr {
         msg_name: to.pointer() as *mut _,
         msg_namelen: to.len,
-        msg_iov: data.list.as_ptr().cast_mut(),
-        msg_iovlen: data.list.len(),
+        msg_iov: data.pointer() as *mut _,
+        msg_iovlen: data.len(),
         msg_control: if control.is_empty() { std::ptr::null_mut() } else { control.as_ptr().cast_mut().cast() },
         msg_controllen: control.len(),
         msg_flags: 0,
@@ -161,14 +142,14 @@ pub struct Received {
 }
 
 /// recvmsg(2) with room for `room` bytes of control messages.
-pub fn recvmsg(fd: BorrowedFd<'_>, data: &Ranges<'_>, room: usize, flags: u32) -> Result<Received> {
+pub fn recvmsg(fd: BorrowedFd<'_>, data: &Vector<'_>, room: usize, flags: u32) -> Result<Received> {
     let mut from = Address::NONE;
     let mut control = vec![0_u8; room];
     let mut message = libc::msghdr {
         msg_name: from.bytes.as_mut_ptr().cast(),
         msg_namelen: 128,
-        msg_iov: data.list.as_ptr().cast_mut(),
-        msg_iovlen: data.list.len(),
+        msg_iov: data.pointer() as *mut _,
+        msg_iovlen: data.len(),
         msg_control: if room == 0 { std::ptr::null_mut() } else { control.as_mut_ptr().cast() },
         msg_controllen: room,
         msg_flags: 0,

@@ -5,7 +5,10 @@
 
 pub(crate) mod fs;
 pub(crate) mod memory;
+pub(crate) mod net;
 pub(crate) mod process;
 pub(crate) mod signal;
+pub(crate) mod sync;
 pub(crate) mod threei;
 pub(crate) mod time;
+pub(crate) mod wait;

@@ -1,0 +1,170 @@
+//! Socket addresses on their way between guest and host.
+//!
+//! Those of IPv4 and IPv6 are the same on both sides. Of a unix address
+//! - a path leads where it would lead the guest's open(2), and names that come back are those that were bound;
+//! - an abstract name lives in a name space of the runner: the host's name is a random scope and then the guest's name. Cages
+//!   of one runner see each other's, nobody sees the host's. The scope takes 8 of the 107 bytes.
+
+use std::ffi::CString;
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
+
+use lind_abi::layout::Sockaddr;
+use lind_abi::{CageId, Errno, In, InOut, Len, Out, Result};
+use rustix::fs::OFlags;
+
+use crate::call::Ctx;
+use crate::fd::{File, Kind};
+use crate::host::net::Address;
+use crate::host::place;
+use crate::root::Walls;
+
+/// Where sun_path begins.
+const PATH: usize = 2;
+/// The size of struct sockaddr_un.
+const UNIX: usize = 110;
+const AF_UNIX: [u8; 2] = 1_u16.to_le_bytes();
+
+/// Reads an address, once. A NULL pointer or no length is no address.
+pub(super) fn load(cx: &Ctx<'_>, from: In<Sockaddr>, len: u32) -> Result<Address> {
+    if from.is_null() || len == 0 {
+        return Ok(Address::NONE);
+    }
+    let mut bytes = [0; size_of::<Sockaddr>()];
+    let bytes = bytes.get_mut(..usize::try_from(len).map_err(|_| Errno::EINVAL)?).ok_or(Errno::EINVAL)?;
+    cx.copy_in(from.cast(), bytes)?;
+    Address::new(bytes)
+}
+
+/// The length of an address argument: an int.
+pub(super) fn length(len: Len) -> Result<u32> {
+    let len = u32::try_from(len.0 & u64::from(u32::MAX)).map_err(|_| Errno::EINVAL)?;
+    if len as usize > size_of::<Sockaddr>() { Err(Errno::EINVAL) } else { Ok(len) }
+}
+
+/// Hands an address to the guest: as much as fits, and its length.
+pub(super) fn store(cx: &Ctx<'_>, address: &Address, to: Out<Sockaddr>, len: InOut<u32>) -> Result<()> {
+    let room: u32 = cx.load(cx.reading(len))?;
+    if i32::try_from(room).is_err() {
+        return Err(Errno::EINVAL);
+    }
+    let address = to_guest(cx, address);
+    let bytes = address.bytes();
+    let fits = bytes.len().min(usize::try_from(room).map_err(|_| Errno::EINVAL)?);
+    cx.copy_out(to.cast(), &bytes[..fits])?;
+    cx.store(cx.writing(len), &address.len())
+}
+
+/// As [`store`], where the guest may not want to know.
+pub(super) fn store_if(cx: &Ctx<'_>, address: &Address, to: Out<Sockaddr>, len: InOut<u32>) -> Result<()> {
+    if to.is_null() { Ok(()) } else { store(cx, address, to, len) }
+}
+
+/// Runs `act` with the host's spelling of an address that `cage` gave.
+pub(super) fn reach<T>(cx: &Ctx<'_>, cage: CageId, address: &Address, mut act: impl FnMut(&Address) -> Result<T>) -> Result<T> {
+    match meaning(address) {
+        Meaning::Host => cx.blocking(|| act(address)),
+        Meaning::Abstract(name) => {
+            let address = abstract_name(cx, name)?;
+            cx.blocking(|| act(&address))
+        }
+        Meaning::Path(path) => {
+            let cwd = cx.owner(cage)?.cwd.load();
+            let root = &cx.kernel.root;
+            match root.walls() {
+                Walls::Chroot => place::at(cwd.as_fd(), 0, || cx.blocking(|| act(address))),
+                Walls::Openat2 => {
+                    let object = root.open(cwd.as_fd(), &path, OFlags::PATH.bits(), 0)?;
+                    root.again(object.as_fd(), |links, name| {
+                        let address = unix(name.to_bytes())?;
+                        place::at(links, 0, || cx.blocking(|| act(&address)))
+                    })
+                }
+            }
+        }
+    }
+}
+
+/// Runs `act`, which makes a socket's name, with the host's spelling of an address that `cage` gave for it.
+pub(super) fn make(cx: &Ctx<'_>, cage: CageId, socket: &File, address: &Address, act: impl Fn(&Address) -> Result<()>) -> Result<()> {
+    let path = match meaning(address) {
+        Meaning::Host if address.bytes() == AF_UNIX => return any_abstract_name(cx, act),
+        Meaning::Host => return act(address),
+        Meaning::Abstract(name) => return act(&abstract_name(cx, name)?),
+        Meaning::Path(path) => path,
+    };
+    let cage = cx.owner(cage)?;
+    let umask = cage.umask.load(Ordering::Relaxed);
+    cx.kernel.root.parent(cage.cwd.load().as_fd(), &path, |dir, name| {
+        if cx.kernel.root.walls() == Walls::Chroot {
+            return place::at(dir, umask, || act(address));
+        }
+        let (host, guest) = cx.kernel.sockets.add(name.to_bytes(), path.to_bytes(), UNIX - PATH - 1);
+        place::at(dir, umask, || act(&unix(&host)?))?;
+        if let Kind::Socket(socket) = &socket.kind {
+            let _ = socket.bound.set(guest);
+        }
+        Ok(())
+    })
+}
+
+enum Meaning<'a> {
+    /// The same on the host.
+    Host,
+    /// A name without a file: what follows the NUL.
+    Abstract(&'a [u8]),
+    /// A file's path.
+    Path(CString),
+}
+
+fn meaning(address: &Address) -> Meaning<'_> {
+    match address.bytes().split_first_chunk::<PATH>() {
+        Some((family, _)) if *family != AF_UNIX => Meaning::Host,
+        Some((_, [0, name @ ..])) => Meaning::Abstract(name),
+        // Too long for any path: the host has the errno.
+        Some((_, path)) if (1..=UNIX - PATH).contains(&path.len()) => {
+            let end = path.iter().position(|&byte| byte == 0).unwrap_or(path.len());
+            CString::new(&path[..end]).map_or(Meaning::Host, Meaning::Path)
+        }
+        _ => Meaning::Host,
+    }
+}
+
+/// The host's unix address with a path, and its NUL where there is room.
+fn unix(path: &[u8]) -> Result<Address> {
+    let mut bytes = [&AF_UNIX[..], path, &[0]].concat();
+    bytes.truncate(UNIX);
+    if path.len() > UNIX - PATH { Err(Errno::ENAMETOOLONG) } else { Address::new(&bytes) }
+}
+
+fn abstract_name(cx: &Ctx<'_>, name: &[u8]) -> Result<Address> {
+    let bytes = [&AF_UNIX[..], &[0], &cx.kernel.sockets.scope, name].concat();
+    if bytes.len() > UNIX { Err(Errno::EINVAL) } else { Address::new(&bytes) }
+}
+
+/// unix(7), autobind: an abstract name of five hexadecimal digits that nobody has.
+fn any_abstract_name(cx: &Ctx<'_>, act: impl Fn(&Address) -> Result<()>) -> Result<()> {
+    const NAMES: u32 = 1 << 20;
+    let mut start = [0; 4];
+    let _ = rustix::rand::getrandom(&mut start, rustix::rand::GetRandomFlags::empty());
+    let start = u32::from_le_bytes(start);
+    for i in 0..NAMES {
+        let name = format!("{:05x}", start.wrapping_add(i) % NAMES);
+        match act(&abstract_name(cx, name.as_bytes())?) {
+            Err(Errno::EADDRINUSE) => {}
+            result => return result,
+        }
+    }
+    Err(Errno::ENOSPC)
+}
+
+/// A host address as the guest is to see it.
+fn to_guest(cx: &Ctx<'_>, address: &Address) -> Address {
+    let names = &cx.kernel.sockets;
+    let guest = match meaning(address) {
+        Meaning::Abstract(name) => name.strip_prefix(&names.scope).map(|name| Address::new(&[&AF_UNIX[..], &[0], name].concat())),
+        Meaning::Path(path) if cx.kernel.root.walls() == Walls::Openat2 => names.guest(path.to_bytes()).map(|path| unix(&path)),
+        _ => None,
+    };
+    guest.and_then(Result::ok).unwrap_or(*address)
+}

@@ -1,0 +1,235 @@
+//! Messages: vectors of data, control messages, many at once.
+
+use lind_abi::flags::MsgFlags;
+use lind_abi::layout::{Iovec, Mmsghdr, Msghdr, Sockaddr, Timespec, Ucred};
+use lind_abi::{CageId, Errno, Fd, In, InOut, Len, Out, Result};
+
+use super::address;
+use crate::call::Ctx;
+use crate::fd::{File, FileRef, Kind, Socket};
+use crate::host::control::{self, Control};
+use crate::host::fs::Vector;
+use crate::host::net::{self, Address};
+use crate::sys::wait::Deadline;
+
+/// The most iovecs, and the most messages of one call.
+const UIO_MAXIOV: u32 = 1024;
+/// The largest control buffer: more than the host takes.
+const MAX_CONTROL: u32 = 1 << 17;
+const MSG_CTRUNC: i32 = libc::MSG_CTRUNC;
+const SOL_SOCKET: i32 = libc::SOL_SOCKET;
+const SCM_CREDENTIALS: i32 = libc::SCM_CREDENTIALS;
+
+/// sendmsg(2)
+pub(crate) fn sendmsg(cx: &Ctx<'_>, fd: Fd, msg: In<Msghdr>, flags: MsgFlags) -> Result<usize> {
+    let socket = cx.file(fd)?;
+    send(cx, fd, &socket, msg, flags)
+}
+
+/// recvmsg(2)
+pub(crate) fn recvmsg(cx: &Ctx<'_>, fd: Fd, msg: InOut<Msghdr>, flags: MsgFlags) -> Result<usize> {
+    let socket = cx.file(fd)?;
+    receive(cx, &socket, msg, flags)
+}
+
+/// sendmmsg(2). Says how many were sent if any was; an error then shows at the next call.
+pub(crate) fn sendmmsg(cx: &Ctx<'_>, fd: Fd, msgs: InOut<Mmsghdr>, count: u32, flags: MsgFlags) -> Result<usize> {
+    let socket = cx.file(fd)?;
+    let mut sent = 0;
+    for at in places(msgs, count) {
+        match send(cx, fd, &socket, cx.reading(at).cast(), flags).and_then(|bytes| store_len(cx, at, bytes)) {
+            Ok(()) => sent += 1,
+            Err(errno) if sent == 0 => return Err(errno),
+            Err(_) => break,
+        }
+    }
+    Ok(sent)
+}
+
+/// recvmmsg(2). As on Linux the time is looked at after each message: a wait for one does not end with it.
+pub(crate) fn recvmmsg(
+    cx: &Ctx<'_>,
+    fd: Fd,
+    msgs: InOut<Mmsghdr>,
+    count: u32,
+    flags: MsgFlags,
+    timeout: InOut<Timespec>,
+) -> Result<usize> {
+    let deadline = Deadline::load(cx, cx.reading(timeout))?;
+    let socket = cx.file(fd)?;
+    let mut received = 0;
+    for at in places(msgs, count) {
+        let wait = if received > 0 && flags.has(MsgFlags::MSG_WAITFORONE) { MsgFlags::MSG_DONTWAIT } else { 0 };
+        let flags = MsgFlags(flags.0 & !MsgFlags::MSG_WAITFORONE | wait);
+        match receive(cx, &socket, at.cast(), flags).and_then(|bytes| store_len(cx, at, bytes)) {
+            Ok(()) => received += 1,
+            Err(errno) if received == 0 => return Err(errno),
+            Err(_) => break,
+        }
+        if deadline.has_passed() {
+            break;
+        }
+    }
+    if let (true, Some(left)) = (received > 0, deadline.remaining()) {
+        cx.store(cx.writing(timeout), &left)?;
+    }
+    Ok(received)
+}
+
+fn places(msgs: InOut<Mmsghdr>, count: u32) -> impl Iterator<Item = InOut<Mmsghdr>> {
+    let size = size_of::<Mmsghdr>() as u64;
+    (0..u64::from(count.min(UIO_MAXIOV))).map(move |i| InOut::new(msgs.addr.saturating_add(i * size), msgs.cage))
+}
+
+fn store_len(cx: &Ctx<'_>, at: InOut<Mmsghdr>, bytes: usize) -> Result<()> {
+    let len = u32::try_from(bytes).map_err(|_| Errno::EMSGSIZE)?;
+    cx.store(Out::new(at.addr + std::mem::offset_of!(Mmsghdr, len) as u64, at.cage), &len)
+}
+
+fn send(cx: &Ctx<'_>, fd: Fd, socket: &File, msg: In<Msghdr>, flags: MsgFlags) -> Result<usize> {
+    let cage = msg.cage;
+    let msg: Msghdr = cx.load(msg)?;
+    let to = match msg.name {
+        0 => Address::NONE,
+        name => address::load(cx, In::<Sockaddr>::new(name.into(), cage), name_length(&msg)?)?,
+    };
+    let data = vector(cx, cage, &msg)?;
+    let control = control_of(cx, cage, &msg)?;
+    let files = files(cx, fd, &control)?;
+    let mut files = files.iter().map(|file| file.host());
+    let control: Vec<_> = control
+        .into_iter()
+        .map(|message| match message {
+            Control::Rights(numbers) => Ok(Control::Rights(files.by_ref().take(numbers.len()).collect())),
+            Control::Other { level: SOL_SOCKET, kind: SCM_CREDENTIALS, data } => Ok(Control::Other {
+                level: SOL_SOCKET,
+                kind: SCM_CREDENTIALS,
+                data: own_credentials(cx, &data)?,
+            }),
+            Control::Other { level, kind, data } => Ok(Control::Other { level, kind, data }),
+        })
+        .collect::<Result<_>>()?;
+    address::reach(cx, cage, &to, |to| net::sendmsg(socket.host(), to, &data, &control, flags.0))
+}
+
+fn receive(cx: &Ctx<'_>, socket: &File, at: InOut<Msghdr>, flags: MsgFlags) -> Result<usize> {
+    let cage = at.cage;
+    let msg: Msghdr = cx.load(cx.reading(at))?;
+    if msg.name != 0 {
+        name_length(&msg)?;
+    }
+    let data = vector(cx, cage, &msg)?;
+    let room = if msg.control == 0 { 0 } else { msg.controllen.min(MAX_CONTROL) as usize };
+    let received = cx.blocking(|| net::recvmsg(socket.host(), &data, room, flags.0))?;
+
+    if msg.name != 0 {
+        let len = InOut::new(field(at, std::mem::offset_of!(Msghdr, namelen)), cage);
+        address::store(cx, &received.from, Out::new(msg.name.into(), cage), len)?;
+    }
+    let cloexec = flags.has(MsgFlags::MSG_CMSG_CLOEXEC);
+    let mut said = received.flags & !libc::MSG_CMSG_CLOEXEC | (flags.0 & MsgFlags::MSG_CMSG_CLOEXEC).cast_signed();
+    let mut accepted = Vec::new();
+    let control = received.control.into_iter().filter_map(|message| accept(cx, message, cloexec, &mut accepted, &mut said)).collect::<Vec<_>>();
+    let mut control = control::encode(&control, |number| *number);
+    control.truncate(room);
+    let stored = cx.copy_out(Out::new(msg.control.into(), cage), &control).and_then(|()| {
+        let controllen = u32::try_from(control.len()).map_err(|_| Errno::EINVAL)?;
+        cx.store(Out::new(field(at, std::mem::offset_of!(Msghdr, controllen)), cage), &controllen)?;
+        cx.store(Out::new(field(at, std::mem::offset_of!(Msghdr, flags)), cage), &said)
+    });
+    if stored.is_err() {
+        accepted.into_iter().for_each(|number| drop(cx.cage.fds.remove(number, &cx.caller.reader)));
+    }
+    stored.map(|()| received.bytes)
+}
+
+fn field(at: InOut<Msghdr>, offset: usize) -> u64 {
+    at.addr + offset as u64
+}
+
+/// msg_namelen: an int, of which Linux looks at no more than an address can have.
+fn name_length(msg: &Msghdr) -> Result<u32> {
+    i32::try_from(msg.namelen).map_err(|_| Errno::EINVAL)?;
+    Ok(msg.namelen.min(128))
+}
+
+fn vector<'c>(cx: &'c Ctx<'_>, cage: CageId, msg: &Msghdr) -> Result<Vector<'c>> {
+    if msg.iovlen > UIO_MAXIOV {
+        return Err(Errno::EMSGSIZE);
+    }
+    crate::sys::fs::vector(cx, In::<Iovec>::new(msg.iov.into(), cage), Len(msg.iovlen.into()))
+}
+
+fn control_of(cx: &Ctx<'_>, cage: CageId, msg: &Msghdr) -> Result<Vec<Control<i32>>> {
+    if msg.control == 0 || msg.controllen == 0 {
+        return Ok(Vec::new());
+    }
+    if msg.controllen > MAX_CONTROL {
+        return Err(Errno::ENOBUFS);
+    }
+    let mut bytes = vec![0; msg.controllen as usize];
+    cx.copy_in(In::new(msg.control.into(), cage), &mut bytes)?;
+    control::decode(&bytes)
+}
+
+/// The files behind the descriptors of all SCM_RIGHTS messages, in order. They are numbers of the cage whose socket it is.
+fn files(cx: &Ctx<'_>, fd: Fd, control: &[Control<i32>]) -> Result<Vec<FileRef>> {
+    /// SCM_MAX_FD.
+    const MAX: usize = 253;
+    let numbers = control.iter().filter_map(|message| if let Control::Rights(numbers) = message { Some(numbers) } else { None }).flatten();
+    let mut files = Vec::new();
+    for &number in numbers {
+        if files.len() == MAX {
+            return Err(Errno::EINVAL);
+        }
+        files.push(cx.file(Fd { number, cage: fd.cage })?);
+    }
+    Ok(files)
+}
+
+/// SCM_CREDENTIALS as the host wants them: its process id for the cage's own. The host checks user and group.
+fn own_credentials(cx: &Ctx<'_>, data: &[u8]) -> Result<Vec<u8>> {
+    let (pid, ids) = data.split_first_chunk::<4>().filter(|_| data.len() == size_of::<Ucred>()).ok_or(Errno::EINVAL)?;
+    if i32::from_le_bytes(*pid).cast_unsigned() != cx.cage.id.0 {
+        return Err(Errno::EPERM);
+    }
+    Ok([&std::process::id().to_le_bytes(), ids].concat())
+}
+
+/// A control message that came in, as the guest gets it. Descriptors become guest numbers as long as there are any, the rest
+/// close.
+fn accept(cx: &Ctx<'_>, message: Control<std::os::fd::OwnedFd>, cloexec: bool, accepted: &mut Vec<i32>, said: &mut i32) -> Option<Control<i32>> {
+    match message {
+        Control::Rights(files) => {
+            let count = files.len();
+            let numbers: Vec<i32> =
+                files.into_iter().map_while(|file| cx.cage.fds.add(received_file(file), cloexec).ok()).collect();
+            if numbers.len() < count {
+                *said |= MSG_CTRUNC;
+            }
+            accepted.extend(&numbers);
+            (!numbers.is_empty()).then_some(Control::Rights(numbers))
+        }
+        Control::Other { level: SOL_SOCKET, kind: SCM_CREDENTIALS, mut data } => {
+            if let Some(pid) = data.first_chunk_mut::<4>() {
+                *pid = guest_pid(cx, i32::from_le_bytes(*pid)).to_le_bytes();
+            }
+            Some(Control::Other { level: SOL_SOCKET, kind: SCM_CREDENTIALS, data })
+        }
+        Control::Other { level, kind, data } => Some(Control::Other { level, kind, data }),
+    }
+}
+
+/// A file that a message brought. A directory may come from outside the root, so no path starts at it.
+fn received_file(host: std::os::fd::OwnedFd) -> File {
+    use rustix::fs::{FileType, fstat};
+    let socket = fstat(&host).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);
+    File::new(host, if socket { Kind::Socket(Socket::default()) } else { Kind::Host })
+}
+
+/// The guest's name for a host process: the cage's own id where no other cage can be meant, else 0, as on Linux for
+/// a process that the reader cannot see.
+pub(super) fn guest_pid(cx: &Ctx<'_>, host: i32) -> i32 {
+    let ours = u32::try_from(host).is_ok_and(|pid| pid == std::process::id());
+    if ours && cx.kernel.cages.len() == 1 { cx.cage.id.0.cast_signed() } else { 0 }
+}

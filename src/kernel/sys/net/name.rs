@@ -1,0 +1,42 @@
+//! Names of sockets, and connecting by them.
+
+use lind_abi::layout::Sockaddr;
+use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
+
+use super::address;
+use crate::call::Ctx;
+use crate::host::net;
+
+/// bind(2)
+pub(crate) fn bind(cx: &Ctx<'_>, fd: Fd, addr: In<Sockaddr>, len: Len) -> Result<()> {
+    let socket = cx.file(fd)?;
+    let name = address::load(cx, addr, address::length(len)?)?;
+    address::make(cx, addr.cage, &socket, &name, |name| net::bind(socket.host(), name))
+}
+
+/// connect(2)
+pub(crate) fn connect(cx: &Ctx<'_>, fd: Fd, addr: In<Sockaddr>, len: Len) -> Result<()> {
+    let socket = cx.file(fd)?;
+    let to = address::load(cx, addr, address::length(len)?)?;
+    let mut again = false;
+    address::reach(cx, addr.cage, &to, |to| match net::connect(socket.host(), to) {
+        // An interrupted attempt goes on by itself, and may succeed before it is taken up again.
+        Err(Errno::EISCONN) if again => Ok(()),
+        result => {
+            again = result == Err(Errno::EINTR);
+            result
+        }
+    })
+}
+
+/// getsockname(2)
+pub(crate) fn getsockname(cx: &Ctx<'_>, fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> Result<()> {
+    let name = net::name(cx.file(fd)?.host())?;
+    address::store(cx, &name, addr, len)
+}
+
+/// getpeername(2)
+pub(crate) fn getpeername(cx: &Ctx<'_>, fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> Result<()> {
+    let name = net::peer(cx.file(fd)?.host())?;
+    address::store(cx, &name, addr, len)
+}

@@ -1,0 +1,61 @@
+//! futex(2).
+//!
+//! A guest's word is a word of the host, so the host's futexes serve: private ones are keyed by its address, which only
+//! this cage has, others by the memory object behind it.
+
+use lind_abi::flags::FutexOp;
+use lind_abi::layout::Timespec;
+use lind_abi::{Errno, In, InOut, Len, Result};
+
+use crate::call::Ctx;
+use crate::host::futex as host;
+use crate::mem::HostRange;
+use crate::sys::wait::Deadline;
+
+const PRIVATE: u32 = 128;
+const CLOCK_REALTIME: u32 = 256;
+/// FUTEX_BITSET_MATCH_ANY
+const ANY: u32 = u32::MAX;
+
+/// futex(2). Operations with priority inheritance are ENOSYS.
+pub(crate) fn futex(cx: &Ctx<'_>, addr: InOut<u32>, op: FutexOp, value: u32, timeout: In<Timespec>, addr2: InOut<u32>, value3: u32) -> Result<i32> {
+    let flags = op.0 & (PRIVATE | CLOCK_REALTIME);
+    let realtime = flags & CLOCK_REALTIME != 0;
+    let command = op.0 & !flags;
+    if realtime && command != FutexOp::FUTEX_WAIT_BITSET {
+        return Err(Errno::ENOSYS);
+    }
+    let woken = match command {
+        FutexOp::FUTEX_WAIT => {
+            // An absolute time, so that the wait can be taken up again; the host counts those of the monotonic clock.
+            let deadline = Deadline::load(cx, timeout)?;
+            let op = FutexOp::FUTEX_WAIT_BITSET | flags;
+            let word = word(cx, addr)?;
+            cx.blocking(|| host::wait(word, op, value, deadline.time(), ANY))
+        }
+        FutexOp::FUTEX_WAIT_BITSET => {
+            let deadline = if timeout.is_null() { None } else { Some(cx.load_timespec(timeout)?) };
+            let word = word(cx, addr)?;
+            cx.blocking(|| host::wait(word, op.0, value, deadline.as_ref(), value3))
+        }
+        FutexOp::FUTEX_WAKE | FutexOp::FUTEX_WAKE_BITSET => host::wake(word(cx, addr)?, op.0, value, 0, None, value3),
+        FutexOp::FUTEX_REQUEUE | FutexOp::FUTEX_CMP_REQUEUE | FutexOp::FUTEX_WAKE_OP => {
+            // A count stands where the timeout would.
+            let value2 = u32::try_from(timeout.addr & u64::from(u32::MAX)).map_err(|_| Errno::EINVAL)?;
+            host::wake(word(cx, addr)?, op.0, value, value2, Some(word(cx, addr2)?), value3)
+        }
+        _ => Err(Errno::ENOSYS),
+    };
+    i32::try_from(woken?).map_err(|_| Errno::EINVAL)
+}
+
+/// The word at an address.
+///
+/// # Errors
+/// EINVAL unless it is aligned; EFAULT.
+fn word<'c>(cx: &'c Ctx<'_>, at: InOut<u32>) -> Result<HostRange<'c>> {
+    if !at.addr.is_multiple_of(4) {
+        return Err(Errno::EINVAL);
+    }
+    cx.output(cx.writing(at).cast(), Len(4))
+}
