@@ -90,3 +90,11 @@ pub fn barrier() {
     let _ = result(unsafe { raw_syscall!(Sysno::membarrier, PRIVATE_EXPEDITED, 0usize, 0usize) });
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
 }
+
+/// Takes a descriptor table of the calling thread's own and closes in it everything from `first` on. Other threads keep
+/// what they have.
+pub fn close_own_from(first: u32) {
+    const CLOSE_RANGE_UNSHARE: usize = 2;
+    // SAFETY: the call takes no address; the caller's thread uses no descriptor of Rust's from here on.
+    let _ = result(unsafe { raw_syscall!(Sysno::close_range, first as usize, u32::MAX as usize, CLOSE_RANGE_UNSHARE) });
+}

@@ -5,10 +5,12 @@ mod file;
 mod in_use;
 pub mod locks;
 mod socket;
+mod runner;
 mod table;
 
 pub use epoll::Interests;
 pub use file::{File, Kind};
 pub use in_use::{InUse, Reader, Readers};
+pub use runner::leave_to_cages;
 pub use socket::{Socket, SocketNames};
 pub use table::{FdTable, FileRef, MAX_FILES};
