@@ -3,9 +3,11 @@
 
 void *memchr(const void *src, int c, size_t n)
 {
-	const unsigned char *s = src, *end = s + n;
+	const unsigned char *s = src, *end;
 	if (!n) return 0;
-	if (end < s) end = (const unsigned char *)UINTPTR_MAX; /* a length that means "until found" */
+	/* A length that means "until found" reaches beyond the address space. */
+	if (n > UINTPTR_MAX - (uintptr_t)src) end = (const unsigned char *)UINTPTR_MAX;
+	else end = s + n;
 
 	const v16 *p = (const v16 *)((uintptr_t)s & -16);
 	v16 wanted = splat(c);
