@@ -27,3 +27,6 @@ fn pages(addr: u64, len: u64, beyond: Errno) -> Result<Range<u64>> {
     let end = page_up(len).and_then(|len| addr.checked_add(len)).filter(|&end| end <= space::LIMIT).ok_or(beyond)?;
     Ok(addr..end)
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,3 +33,6 @@ pub(super) fn on_process<T>(cx: &Ctx<'_>, pid: Pid, act: impl FnOnce(&Cage) -> R
     let cage = cx.kernel.cages.get(CageId(id)).filter(|cage| !cage.is_dead()).ok_or(Errno::ESRCH)?;
     if cage.descends_from(cx.cage.id) { act(&cage) } else { Err(Errno::EPERM) }
 }
+
+#[cfg(test)]
+mod tests;

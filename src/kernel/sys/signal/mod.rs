@@ -14,3 +14,6 @@ use crate::cage::signal::LAST;
 fn number(signal: Signal) -> Result<u8> {
     u8::try_from(signal.0).ok().filter(|signal| (1..=LAST).contains(signal)).ok_or(Errno::EINVAL)
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,3 +7,6 @@ mod timerfd;
 pub(crate) use clock::*;
 pub(crate) use sleep::*;
 pub(crate) use timerfd::*;
+
+#[cfg(test)]
+mod tests;
