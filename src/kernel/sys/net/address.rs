@@ -130,11 +130,10 @@ fn meaning(address: &Address) -> Meaning<'_> {
     }
 }
 
-/// The host's unix address with a path, and its NUL where there is room.
+/// A unix address with a path, as the host reads it: the NUL is there if there is room.
 fn unix(path: &[u8]) -> Result<Address> {
-    let mut bytes = [&AF_UNIX[..], path, &[0]].concat();
-    bytes.truncate(UNIX);
-    if path.len() > UNIX - PATH { Err(Errno::ENAMETOOLONG) } else { Address::new(&bytes) }
+    let bytes = [&AF_UNIX[..], path, &[0]].concat();
+    if path.len() > UNIX - PATH { Err(Errno::ENAMETOOLONG) } else { Address::new(&bytes[..bytes.len().min(UNIX)]) }
 }
 
 fn abstract_name(cx: &Ctx<'_>, name: &[u8]) -> Result<Address> {
@@ -163,7 +162,7 @@ fn to_guest(cx: &Ctx<'_>, address: &Address) -> Address {
     let names = &cx.kernel.sockets;
     let guest = match meaning(address) {
         Meaning::Abstract(name) => name.strip_prefix(&names.scope).map(|name| Address::new(&[&AF_UNIX[..], &[0], name].concat())),
-        Meaning::Path(path) if cx.kernel.root.walls() == Walls::Openat2 => names.guest(path.to_bytes()).map(|path| unix(&path)),
+        Meaning::Path(path) if cx.kernel.root.walls() == Walls::Openat2 => names.guest(path.to_bytes()).map(|path| Address::new(&[&AF_UNIX[..], &path, &[0]].concat())),
         _ => None,
     };
     guest.and_then(Result::ok).unwrap_or(*address)

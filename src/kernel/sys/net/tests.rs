@@ -1,0 +1,410 @@
+//! Sockets, seen from a guest.
+
+use lind_abi::Errno;
+use lind_abi::layout::{Iovec, Msghdr, Ucred};
+use lind_abi::nr::{
+    accept, accept4, bind, chdir, close, connect, dup, fchdir, fcntl, getpeername, getsockname, getsockopt, listen, mkdir, open,
+    pipe, read, recvfrom, recvmsg, sendmsg, sendto, setsockopt, shutdown, socket, socketpair, symlink, umask, unlink, write,
+};
+
+use crate::root::Walls;
+use crate::testing::{World, both_walls, in_world};
+
+const UNIX: i64 = 1;
+const INET: i64 = 2;
+const STREAM: i64 = 1;
+const DGRAM: i64 = 2;
+const SOL_SOCKET: i64 = 1;
+const CTRUNC: i32 = 8;
+
+/// A unix address: where, and its length.
+fn named(w: &World, path: &[u8]) -> (i64, i64) {
+    let bytes = [&1_u16.to_le_bytes(), path].concat();
+    (w.data(&bytes), i64::try_from(bytes.len()).unwrap())
+}
+
+fn name_of(w: &World, call: u32, fd: i64) -> Vec<u8> {
+    let (at, len) = (w.buffer(128), w.value(&128_u32));
+    w.ok(call, &[fd, at, len]);
+    let bytes = w.bytes(at, i64::from(w.load::<u32>(len)));
+    assert_eq!(bytes[..2], 1_u16.to_le_bytes());
+    bytes[2..].to_vec()
+}
+
+fn bound(w: &World, kind: i64, path: &[u8]) -> i64 {
+    let fd = w.ok(socket, &[UNIX, kind, 0]);
+    let (at, len) = named(w, path);
+    w.ok(bind, &[fd, at, len]);
+    if kind == STREAM {
+        w.ok(listen, &[fd, 5]);
+    }
+    fd
+}
+
+fn connected(w: &World, path: &[u8]) -> lind_abi::Result<i64> {
+    let fd = w.ok(socket, &[UNIX, STREAM, 0]);
+    let (at, len) = named(w, path);
+    w.call(connect, &[fd, at, len]).map(|_| fd)
+}
+
+fn pair(w: &World, kind: i64) -> [i64; 2] {
+    let at = w.buffer(8);
+    w.ok(socketpair, &[UNIX, kind, 0, at]);
+    w.load::<[i32; 2]>(at).map(i64::from)
+}
+
+fn address(at: i64) -> u32 {
+    u32::try_from(at).unwrap()
+}
+
+/// A message of one byte with this control buffer.
+fn message(w: &World, control: i64, len: usize) -> i64 {
+    let iov = w.value(&Iovec { base: address(w.data(b"x")), len: 1 });
+    w.value(&Msghdr {
+        iov: address(iov),
+        iovlen: 1,
+        control: address(control),
+        controllen: u32::try_from(len).unwrap(),
+        ..Msghdr::default()
+    })
+}
+
+fn rights(fds: &[i64]) -> Vec<u8> {
+    let mut bytes = [&(16 + 4 * fds.len() as u64).to_le_bytes()[..], &1_u32.to_le_bytes(), &1_u32.to_le_bytes()].concat();
+    bytes.extend(fds.iter().flat_map(|&fd| i32::try_from(fd).unwrap().to_le_bytes()));
+    bytes
+}
+
+fn send_fds(w: &World, to: i64, fds: &[i64]) -> lind_abi::Result<i64> {
+    let control = rights(fds);
+    let at = w.data(&control);
+    w.call(sendmsg, &[to, message(w, at, control.len()), 0])
+}
+
+/// The descriptors that come, and msg_flags.
+fn receive_fds(w: &World, from: i64, room: usize) -> (Vec<i64>, i32) {
+    let control = w.buffer(room.max(1));
+    let at = message(w, control, room);
+    assert_eq!(w.ok(recvmsg, &[from, at, 0]), 1);
+    let got: Msghdr = w.load(at);
+    let bytes = w.bytes(control, got.controllen.into());
+    if bytes.is_empty() {
+        return (Vec::new(), got.flags);
+    }
+    let len = usize::try_from(u64::from_le_bytes(bytes[..8].try_into().unwrap())).unwrap();
+    (bytes[16..len].chunks(4).map(|n| i32::from_le_bytes(n.try_into().unwrap()).into()).collect(), got.flags)
+}
+
+#[test]
+fn unix_names_lead_where_open_leads() {
+    both_walls(|w| {
+        w.ok(mkdir, &[w.str("/a"), 0o755]);
+        w.ok(mkdir, &[w.str("/b"), 0o755]);
+        let listener = bound(w, STREAM, b"/a/sock\0");
+        assert_eq!(name_of(w, getsockname, listener), b"/a/sock\0");
+        w.ok(chdir, &[w.str("/a")]);
+        w.ok(symlink, &[w.str("/a/sock"), w.str("/b/link")]);
+        for path in [&b"sock\0"[..], b"/a/sock", b"../a/sock\0", b"/b/link\0", b"/../../a/./sock\0", b"../b/link\0padding"] {
+            let client = connected(w, path).unwrap();
+            let server = w.ok(accept, &[listener, 0, 0]);
+            w.ok(write, &[client, w.data(b"hello"), 5]);
+            let text = w.buffer(8);
+            assert_eq!(w.ok(read, &[server, text, 8]), 5);
+            assert_eq!(name_of(w, getpeername, client), b"/a/sock\0");
+            assert_eq!(name_of(w, getsockname, server), b"/a/sock\0");
+            assert_eq!(name_of(w, getpeername, server), b"");
+            w.ok(close, &[client]);
+            w.ok(close, &[server]);
+        }
+        assert_eq!(connected(w, b"/a/none\0"), Err(Errno::ENOENT));
+        assert_eq!(connected(w, b"/none/sock\0"), Err(Errno::ENOENT));
+        assert_eq!(connected(w, b"/a/sock/x\0"), Err(Errno::ENOTDIR));
+        assert_eq!(connected(w, b"/b\0"), Err(Errno::ECONNREFUSED));
+        w.ok(close, &[listener]);
+        assert_eq!(connected(w, b"/a/sock\0"), Err(Errno::ECONNREFUSED));
+        let fd = w.ok(socket, &[UNIX, STREAM, 0]);
+        let (at, len) = named(w, b"/b/link\0");
+        assert_eq!(w.err(bind, &[fd, at, len]), Errno::EADDRINUSE);
+    });
+}
+
+#[test]
+fn the_host_is_out_of_reach() {
+    both_walls(|w| {
+        let (path, link) = (w.outside().join("sock"), w.path("link"));
+        let outside = path.clone();
+        let _listener = w.host(move || std::os::unix::net::UnixListener::bind(outside).unwrap());
+        let target = path.clone();
+        w.host(move || std::os::unix::fs::symlink(target, link).unwrap());
+        let mut absolute = path.into_os_string().into_encoded_bytes();
+        absolute.push(0);
+        for path in [&absolute[..], b"/link\0", b"../outside/sock\0", b"/../outside/sock\0"] {
+            assert_eq!(connected(w, path), Err(Errno::ENOENT));
+        }
+        // Nor can a name be made there.
+        let fd = w.ok(socket, &[UNIX, STREAM, 0]);
+        let (at, len) = named(w, b"../outside/made\0");
+        assert_eq!(w.err(bind, &[fd, at, len]), Errno::ENOENT);
+        let (made, elsewhere) = (w.outside().join("made"), w.path("../outside/made"));
+        assert!(!w.host(move || made.exists() || elsewhere.exists()));
+    });
+}
+
+#[test]
+fn names_tell_sockets_of_the_same_last_part_apart() {
+    both_walls(|w| {
+        w.ok(mkdir, &[w.str("/a"), 0o755]);
+        w.ok(mkdir, &[w.str("/b"), 0o755]);
+        let names = [&b"/a/s\0"[..], b"/b/s\0", b"s\0"];
+        let fds = names.map(|name| bound(w, DGRAM, name));
+        for (fd, name) in fds.into_iter().zip(names) {
+            assert_eq!(name_of(w, getsockname, fd), name);
+            let (at, len) = named(w, b"/b/s\0");
+            w.ok(sendto, &[fd, w.data(b"x"), 1, 0, at, len]);
+            let (from, room) = (w.buffer(128), w.value(&128_u32));
+            assert_eq!(w.ok(recvfrom, &[fds[1], w.buffer(8), 8, 0, from, room]), 1);
+            assert_eq!(w.bytes(from + 2, i64::from(w.load::<u32>(room)) - 2), name);
+        }
+    });
+}
+
+#[test]
+fn a_name_has_the_mode_that_umask_leaves() {
+    both_walls(|w| {
+        w.ok(umask, &[0o027]);
+        bound(w, STREAM, b"/sock\0");
+        let path = w.path("sock");
+        let mode = w.host(move || std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(path).unwrap()));
+        assert_eq!(mode & 0o777, 0o750);
+        // And files made later on this thread are not touched by it.
+        w.ok(umask, &[0]);
+        w.ok(open, &[w.str("/file"), 0o101, 0o666]);
+        let path = w.path("file");
+        assert_eq!(w.host(move || std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(path).unwrap())) & 0o777, 0o666);
+    });
+}
+
+#[test]
+fn long_and_odd_addresses() {
+    both_walls(|w| {
+        let fd = w.ok(socket, &[UNIX, STREAM, 0]);
+        let longest = [&b"/"[..], &[b'n'; 107]].concat();
+        let (at, len) = named(w, &longest);
+        w.ok(bind, &[fd, at, len]);
+        assert!(name_of(w, getsockname, fd).starts_with(&longest));
+        let client = w.ok(socket, &[UNIX, STREAM, 0]);
+        w.ok(listen, &[fd, 1]);
+        w.ok(connect, &[client, at, len]);
+        let client = w.ok(socket, &[UNIX, STREAM, 0]);
+        let (at, _) = named(w, &[b'n'; 200]);
+        assert_eq!(w.err(connect, &[client, at, 111]), Errno::EINVAL);
+        assert_eq!(w.err(connect, &[client, at, 129]), Errno::EINVAL);
+        assert_eq!(w.err(connect, &[client, at, -1]), Errno::EINVAL);
+        assert_eq!(w.err(connect, &[client, at, 2]), Errno::EINVAL);
+        assert_eq!(w.err(connect, &[client, 0x10, 20]), Errno::EFAULT);
+        let (at, room) = (w.buffer(8), w.value(&4_u32));
+        w.ok(getsockname, &[fd, at, room]);
+        assert_eq!(w.bytes(at, 6), [1, 0, b'/', b'n', 0, 0]);
+        assert_eq!(w.load::<u32>(room), 2 + 108 + 1);
+        assert_eq!(w.err(getsockname, &[fd, at, w.value(&-1_i32)]), Errno::EINVAL);
+        assert_eq!(w.err(getsockname, &[fd, 0x10, w.value(&16_u32)]), Errno::EFAULT);
+    });
+}
+
+/// Names without a file belong to the runner: not the host's, not another runner's.
+#[test]
+fn abstract_names_belong_to_the_runner() {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+    both_walls(|w| {
+        let name = format!("lind-test-{}-{:?}", std::process::id(), w.walls);
+        let host = SocketAddr::from_abstract_name(&name).unwrap();
+        let theirs = UnixListener::bind_addr(&host).unwrap();
+        let guest = [&b"\0"[..], name.as_bytes()].concat();
+        assert_eq!(connected(w, &guest), Err(Errno::ECONNREFUSED));
+        // The same name is free for guests.
+        let listener = bound(w, STREAM, &guest);
+        assert_eq!(name_of(w, getsockname, listener), guest);
+        assert_eq!(connected(w, &guest[..guest.len() - 1]), Err(Errno::ECONNREFUSED));
+        let client = connected(&w.sibling(), &guest).unwrap();
+        assert!(client >= 0);
+        drop(theirs);
+        assert!(UnixStream::connect_addr(&host).is_err());
+
+        let any = w.ok(socket, &[UNIX, DGRAM, 0]);
+        let (at, _) = named(w, b"");
+        w.ok(bind, &[any, at, 2]);
+        let name = name_of(w, getsockname, any);
+        assert_eq!((name.len(), name[0]), (6, 0));
+        let other = w.ok(socket, &[UNIX, DGRAM, 0]);
+        let (at, len) = named(w, &name);
+        w.ok(connect, &[other, at, len]);
+        assert_eq!(name_of(w, getpeername, other), name);
+    });
+}
+
+#[test]
+fn descriptors_travel() {
+    in_world(Walls::Chroot, |w| {
+        let [a, b] = pair(w, STREAM);
+        let at = w.buffer(8);
+        w.ok(pipe, &[at]);
+        let [r, wr] = w.load::<[i32; 2]>(at).map(i64::from);
+        send_fds(w, a, &[r, wr]).unwrap();
+        w.ok(close, &[r]);
+        w.ok(close, &[wr]);
+        let (got, flags) = receive_fds(w, b, 64);
+        assert_eq!((got.len(), flags & CTRUNC), (2, 0));
+        w.ok(write, &[got[1], w.data(b"through"), 7]);
+        assert_eq!(w.ok(read, &[got[0], w.buffer(8), 8]), 7);
+        w.ok(close, &[got[1]]);
+        assert_eq!(w.ok(read, &[got[0], w.buffer(8), 8]), 0);
+        // Room for one of three.
+        let file = w.ok(open, &[w.str("/f"), 0o102, 0o600]);
+        send_fds(w, a, &[file, file, file]).unwrap();
+        let (got, flags) = receive_fds(w, b, 20);
+        assert_eq!((got.len(), flags & CTRUNC), (1, CTRUNC));
+        let next = w.ok(dup, &[file]);
+        send_fds(w, a, &[file]).unwrap();
+        assert_eq!(receive_fds(w, b, 0), (vec![], CTRUNC));
+        send_fds(w, a, &[file]).unwrap();
+        assert_eq!(w.ok(read, &[b, w.buffer(8), 8]), 1);
+        assert_eq!(w.ok(dup, &[file]), next + 1, "nothing was left behind");
+        assert_eq!(send_fds(w, a, &[999]), Err(Errno::EBADF));
+        assert_eq!(send_fds(w, a, &[file; 253]), Ok(1));
+        assert_eq!(send_fds(w, a, &[file; 254]), Err(Errno::EINVAL));
+    });
+}
+
+#[test]
+fn descriptors_without_room_in_the_table_are_closed() {
+    in_world(Walls::Chroot, |w| {
+        let [a, b] = pair(w, STREAM);
+        let file = w.ok(open, &[w.str("/f"), 0o102, 0o600]);
+        send_fds(w, a, &[file; 4]).unwrap();
+        w.thread.cage.fds.set_limit(u64::try_from(file).unwrap() + 3);
+        let (got, flags) = receive_fds(w, b, 64);
+        assert_eq!((got, flags & CTRUNC), (vec![file + 1, file + 2], CTRUNC));
+        assert_eq!(w.err(socket, &[UNIX, STREAM, 0]), Errno::EMFILE);
+        assert_eq!(w.err(socketpair, &[UNIX, STREAM, 0, w.buffer(8)]), Errno::EMFILE);
+    });
+}
+
+/// A directory that comes by message is readable, but no path starts at it: it may be the host's.
+#[test]
+fn a_directory_by_message_is_no_way_out() {
+    in_world(Walls::Chroot, |w| {
+        let [a, b] = pair(w, STREAM);
+        let root = w.ok(open, &[w.str("/"), 0o200_000, 0]);
+        send_fds(w, a, &[root]).unwrap();
+        let (got, _) = receive_fds(w, b, 64);
+        w.ok(fchdir, &[root]);
+        assert!(w.call(fchdir, &[got[0]]).is_err());
+        assert!(w.call(lind_abi::nr::openat, &[got[0], w.str("f"), 0o101, 0o600]).is_err());
+    });
+}
+
+#[test]
+fn messages_are_claims() {
+    in_world(Walls::Chroot, |w| {
+        let [a, _] = pair(w, DGRAM);
+        let before = w.ok(fcntl, &[a, 0, 0]);
+        w.ok(close, &[before]);
+        let good = Msghdr::default();
+        let send = |msg: &Msghdr| w.call(sendmsg, &[a, w.value(msg), 0]);
+        assert_eq!(send(&Msghdr { iovlen: 1025, ..good }), Err(Errno::EMSGSIZE));
+        assert_eq!(send(&Msghdr { iov: 0x10, iovlen: 1, ..good }), Err(Errno::EFAULT));
+        let iov = address(w.value(&Iovec { base: u32::MAX, len: 8 }));
+        assert_eq!(send(&Msghdr { iov, iovlen: 1, ..good }), Err(Errno::EFAULT));
+        let iov = address(w.value(&Iovec { base: 0, len: 1 << 31 }));
+        assert_eq!(send(&Msghdr { iov, iovlen: 1, ..good }), Err(Errno::EINVAL));
+        assert_eq!(send(&Msghdr { name: 0x10, namelen: u32::MAX, ..good }), Err(Errno::EINVAL));
+        assert_eq!(send(&Msghdr { control: 0x10, controllen: 16, ..good }), Err(Errno::EFAULT));
+        assert_eq!(send(&Msghdr { control: 0x10, controllen: u32::MAX, ..good }), Err(Errno::ENOBUFS));
+        for len in [0_u64, 15, 4096, u64::MAX] {
+            let mut control = rights(&[a]);
+            control[..8].copy_from_slice(&len.to_le_bytes());
+            let at = address(w.data(&control));
+            assert_eq!(send(&Msghdr { control: at, controllen: 20, ..good }), Err(Errno::EINVAL), "{len}");
+        }
+        let credentials = |pid: u32| {
+            let head = [&28_u64.to_le_bytes()[..], &1_u32.to_le_bytes(), &2_u32.to_le_bytes()].concat();
+            let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+            [head, pid.to_le_bytes().to_vec(), uid.to_le_bytes().to_vec(), gid.to_le_bytes().to_vec()].concat()
+        };
+        let at = address(w.data(&credentials(std::process::id())));
+        assert_eq!(send(&Msghdr { control: at, controllen: 28, ..good }), Err(Errno::EPERM));
+        let at = address(w.data(&credentials(w.thread.cage.id.0)));
+        assert_eq!(send(&Msghdr { control: at, controllen: 28, ..good }), Ok(0));
+        assert_eq!(w.ok(fcntl, &[a, 0, 0]), before, "no descriptor was left");
+    });
+}
+
+#[test]
+fn a_peer_is_a_cage() {
+    in_world(Walls::Chroot, |w| {
+        let [a, _] = pair(w, STREAM);
+        let (at, len) = (w.buffer(12), w.value(&12_u32));
+        w.ok(getsockopt, &[a, SOL_SOCKET, 17, at, len]);
+        assert_eq!(w.load::<Ucred>(at).pid, w.thread.cage.id.0.cast_signed());
+        let listener = bound(w, STREAM, b"/sock\0");
+        let client = connected(w, b"/sock\0").unwrap();
+        w.ok(getsockopt, &[client, SOL_SOCKET, 17, at, len]);
+        assert_eq!(w.load::<Ucred>(at).pid, w.thread.cage.id.0.cast_signed());
+        let _sibling = w.sibling();
+        w.ok(getsockopt, &[client, SOL_SOCKET, 17, at, len]);
+        assert_eq!(w.load::<Ucred>(at).pid, 0, "one of two cages: not known which");
+        w.ok(close, &[listener]);
+    });
+}
+
+#[test]
+fn options_with_addresses_are_refused() {
+    in_world(Walls::Chroot, |w| {
+        let fd = w.ok(socket, &[INET, STREAM, 0]);
+        let value = w.value(&1_i32);
+        w.ok(setsockopt, &[fd, SOL_SOCKET, 2, value, 4]);
+        for (level, option) in [(1, 26), (1, 50), (1, 51), (1, 52), (1, 76), (6, 31), (6, 35), (0, 64), (0, 1 << 20), (41, 64)] {
+            assert_eq!(w.err(setsockopt, &[fd, level, option, value, 4]), Errno::ENOPROTOOPT, "{level} {option}");
+            assert_eq!(w.err(getsockopt, &[fd, level, option, value, w.value(&4_u32)]), Errno::ENOPROTOOPT);
+        }
+        assert_eq!(w.err(setsockopt, &[fd, SOL_SOCKET, 2, value, -1]), Errno::EINVAL);
+        assert_eq!(w.err(setsockopt, &[fd, SOL_SOCKET, 2, 0x10, 4]), Errno::EFAULT);
+        assert_eq!(w.err(getsockopt, &[fd, SOL_SOCKET, 2, 0x10, w.value(&4_u32)]), Errno::EFAULT);
+        // A length that would lead out of the guest's memory is only what there is room for.
+        let len = w.value(&i32::MAX);
+        w.ok(getsockopt, &[fd, SOL_SOCKET, 2, value, len]);
+        assert_eq!(w.load::<i32>(len), 4);
+    });
+}
+
+#[test]
+fn families_and_types() {
+    in_world(Walls::Chroot, |w| {
+        let refused = [
+            ([16, 3, 0], Errno::EAFNOSUPPORT),
+            ([17, 3, 0], Errno::EAFNOSUPPORT),
+            ([40, 1, 0], Errno::EAFNOSUPPORT),
+            ([INET, 3, 1], Errno::EPERM),
+            ([INET, 10, 3], Errno::EPERM),
+            ([INET, 5, 0], Errno::ESOCKTNOSUPPORT),
+            ([INET, STREAM, 262], Errno::EPROTONOSUPPORT),
+            ([INET, STREAM, 132], Errno::EPROTONOSUPPORT),
+            ([INET, 99, 0], Errno::EINVAL),
+            ([UNIX, 1 << 20, 0], Errno::EINVAL),
+        ];
+        for (args, errno) in refused {
+            assert_eq!(w.err(socket, &args), errno, "{args:?}");
+        }
+        let fd = w.ok(socket, &[UNIX, STREAM | 0o2_004_000, 0]);
+        assert_eq!(w.ok(fcntl, &[fd, 1]), 1);
+        assert_eq!(w.ok(fcntl, &[fd, 3]) & 0o4000, 0o4000);
+        assert_eq!(w.err(accept4, &[fd, 0, 0, 1]), Errno::EINVAL);
+        assert_eq!(w.err(accept4, &[fd, 0, 0, 0]), Errno::EINVAL);
+        assert_eq!(w.err(shutdown, &[fd, 3]), Errno::EINVAL);
+        assert_eq!(w.err(shutdown, &[w.ok(socket, &[INET, STREAM, 0]), 2]), Errno::ENOTCONN);
+        let file = w.ok(open, &[w.str("/f"), 0o102, 0o600]);
+        assert_eq!(w.err(listen, &[file, 1]), Errno::ENOTSOCK);
+        w.ok(unlink, &[w.str("/f")]);
+    });
+}
