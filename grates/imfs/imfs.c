@@ -101,6 +101,16 @@ static void make_pass(const char *name)
 	n->outside = true;
 }
 
+/* A whole filesystem has the directory that programs expect to find. */
+static void make_tmp(void)
+{
+	struct imfs_process us = { 0 };
+	struct imfs_at at;
+
+	if (imfs_walk(&fs, &us.cred, fs.root, NULL, "tmp", IMFS_NOFOLLOW, &at) || imfs_mkdir(&fs, &us, &at, 01777))
+		lind_die("/tmp cannot be made");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
@@ -116,6 +126,8 @@ int main(int argc, char **argv)
 	if (imfs_init(&fs, prefix, limit, &root))
 		lind_die("--prefix %s: too long, or no memory", prefix);
 	fs.root->mode = S_IFDIR | 0777 | S_ISVTX;
+	if (!fs.prefix[0])
+		make_tmp();
 	if (!passes_given && !fs.prefix[0])
 		pass_count = 3;
 	for (size_t i = 0; i < pass_count; i++)

@@ -93,6 +93,16 @@ int64_t look_elsewhere(const struct lind_call *c, int path, int looked, const st
 	return lind_forward(&changed);
 }
 
+/* One of two paths is ours and the other not: two filesystems, unless its directory does not exist at all. */
+static int apart(const struct lind_call *c, int dir, const struct look *l)
+{
+	int64_t r = 0;
+
+	if (dir >= 0 && l->text[0] != '/' && (int)arg32(c, dir) != CLIENT_AT_FDCWD)
+		r = lind_call_plain(SYS_fcntl, c->args[dir].cage, arg32(c, dir), F_GETFD, 0, 0);
+	return r < 0 ? (int)r : -EXDEV;
+}
+
 int look_two(const struct lind_call *c, int dir1, int path1, enum imfs_follow follow1, bool may_be_empty,
 	int dir2, int path2, struct look *l1, struct look *l2)
 {
@@ -103,12 +113,12 @@ int look_two(const struct lind_call *c, int dir1, int path1, enum imfs_follow fo
 	imfs_write_lock();
 	if ((r1 = walk(c, dir1, follow1, l1)) < 0 || (r2 = walk(c, dir2, IMFS_NAME_ITSELF, l2)) < 0)
 		r = r1 < 0 ? r1 : r2;
-	else if (r1 != r2)
-		r = -EXDEV;
 	else
-		r = r1;
+		r = r1 == r2 ? r1 : -EXDEV;
 	if (r)
 		imfs_write_unlock();
+	if (r == -EXDEV && r1 != r2)
+		r = r1 ? apart(c, dir1, l1) : apart(c, dir2, l2);
 	return r;
 }
 

@@ -45,6 +45,11 @@ struct client_statfs {
 };
 _Static_assert(sizeof(struct client_statfs) == 120, "struct statfs");
 
+/* AT_NO_AUTOMOUNT and the AT_STATX_ ones ask for what is so anyway. */
+#define STAT_FLAGS (AT_SYMLINK_NOFOLLOW_ | AT_EMPTY_PATH_ | 0x800u)
+#define STATX_FLAGS (STAT_FLAGS | 0x6000u)
+#define STATX_RESERVED 0x80000000u
+
 static struct client_time time_of(struct timespec t)
 {
 	return (struct client_time){ t.tv_sec, t.tv_nsec };
@@ -70,9 +75,11 @@ static int64_t stat_at(const struct lind_call *c, int dir, int path, uint32_t fl
 {
 	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
 	struct look l;
-	int r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l);
+	int r;
 
-	if (r)
+	if (flags & ~STAT_FLAGS)
+		return -EINVAL;
+	if ((r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l)))
 		return look_elsewhere(c, path, r, &l);
 	r = imfs_exists(&l.at);
 	return r ? done(r) : answer_stat(l.at.node, c->args[path + 1]);
@@ -125,9 +132,11 @@ int64_t on_statx(const struct lind_call *c)
 	struct client_statx st;
 	struct imfs_stat s;
 	struct look l;
-	int r = look(c, 0, 1, follow, flags & AT_EMPTY_PATH_, &l);
+	int r;
 
-	if (r)
+	if ((flags & ~STATX_FLAGS) || (flags & 0x6000u) == 0x6000u || (arg32(c, 3) & STATX_RESERVED))
+		return -EINVAL;
+	if ((r = look(c, 0, 1, follow, flags & AT_EMPTY_PATH_, &l)))
 		return look_elsewhere(c, 1, r, &l);
 	if ((r = imfs_exists(&l.at)))
 		return done(r);
@@ -145,9 +154,11 @@ static int64_t access_at(const struct lind_call *c, int dir, int path, uint32_t 
 {
 	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
 	struct look l;
-	int r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l);
+	int r;
 
-	if (r)
+	if (flags & ~(AT_SYMLINK_NOFOLLOW_ | AT_EACCESS_ | AT_EMPTY_PATH_))
+		return -EINVAL;
+	if ((r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l)))
 		return look_elsewhere(c, path, r, &l);
 	r = imfs_exists(&l.at);
 	return done(r ? r : imfs_access(l.at.node, &l.client->p, (int)arg32(c, path + 1), flags & AT_EACCESS_));
@@ -172,9 +183,11 @@ static int64_t chmod_at(const struct lind_call *c, int dir, int path, uint32_t f
 {
 	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
 	struct look l;
-	int r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l);
+	int r;
 
-	if (r)
+	if (flags & ~(AT_SYMLINK_NOFOLLOW_ | AT_EMPTY_PATH_))
+		return -EINVAL;
+	if ((r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l)))
 		return look_elsewhere(c, path, r, &l);
 	r = imfs_exists(&l.at);
 	return done(r ? r : imfs_chmod(l.at.node, &l.client->p.cred, arg32(c, path + 1)));
@@ -209,9 +222,11 @@ static int64_t chown_at(const struct lind_call *c, int dir, int path, uint32_t f
 {
 	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
 	struct look l;
-	int r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l);
+	int r;
 
-	if (r)
+	if (flags & ~(AT_SYMLINK_NOFOLLOW_ | AT_EMPTY_PATH_))
+		return -EINVAL;
+	if ((r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l)))
 		return look_elsewhere(c, path, r, &l);
 	r = imfs_exists(&l.at);
 	return done(r ? r : imfs_chown(l.at.node, &l.client->p.cred, arg32(c, path + 1), arg32(c, path + 2)));
@@ -277,6 +292,8 @@ int64_t on_utimensat(const struct lind_call *c)
 	struct imfs_file *f;
 	int r;
 
+	if (arg32(c, 3) & ~(AT_SYMLINK_NOFOLLOW_ | AT_EMPTY_PATH_))
+		return -EINVAL;
 	if (c->args[2].value) {
 		if ((r = lind_read(c->args[2], t, sizeof t)))
 			return r;

@@ -147,6 +147,8 @@ int64_t on_sendfile(const struct lind_call *c)
 		r = -EBADF;
 	else if (out.file && (out.file->flags & O_APPEND))
 		r = -EINVAL;
+	else if (!out.file && (r = lind_call_plain(SYS_fcntl, out.fd.cage, out.fd.value, F_GETFD, 0, 0)) < 0)
+		;
 	else if ((r = transfer(&in, &out, length)) >= 0 && give_offset(&in, c->args[2]))
 		r = -EFAULT;
 	give_side(&in);
