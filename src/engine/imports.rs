@@ -33,14 +33,16 @@ pub fn define(linker: &mut Linker<Guest>) -> Result<()> {
     Ok(())
 }
 
+#[allow(clippy::cast_sign_loss, clippy::too_many_arguments, reason = "the arguments are the ABI's, as bits")]
 fn syscall(caller: Caller<'_, Guest>, nr: i32, a0: i64, a1: i64, a2: i64, a3: i64, a4: i64, a5: i64) -> Result<i64> {
-    let values = [a0, a1, a2, a3, a4, a5].map(i64::cast_unsigned);
+    // Not `map`, here and below: what the compiler makes of it costs more than the rest of this function.
+    let values = [a0 as u64, a1 as u64, a2 as u64, a3 as u64, a4 as u64, a5 as u64];
     kernel(&caller, |guest| {
         call::syscall(&guest.kernel, &guest.thread, guest.served(), &*guest.host, nr.cast_unsigned(), values)
     })
 }
 
-#[allow(clippy::too_many_arguments, reason = "the arguments are the ABI's")]
+#[allow(clippy::cast_sign_loss, clippy::too_many_arguments, reason = "the arguments are the ABI's, as bits")]
 fn make_syscall(
     caller: Caller<'_, Guest>,
     nr: i32,
@@ -58,8 +60,14 @@ fn make_syscall(
     v5: i64,
     c5: i64,
 ) -> Result<i64> {
-    let args = [(v0, c0), (v1, c1), (v2, c2), (v3, c3), (v4, c4), (v5, c5)];
-    let args = args.map(|(value, cage)| (value.cast_unsigned(), cage.cast_unsigned()));
+    let args = [
+        (v0 as u64, c0 as u64),
+        (v1 as u64, c1 as u64),
+        (v2 as u64, c2 as u64),
+        (v3 as u64, c3 as u64),
+        (v4 as u64, c4 as u64),
+        (v5 as u64, c5 as u64),
+    ];
     kernel(&caller, |guest| {
         let (nr, target) = (nr.cast_unsigned(), target.cast_unsigned());
         call::make_syscall(&guest.kernel, &guest.thread, guest.served(), &*guest.host, nr, target, args)
