@@ -168,6 +168,13 @@ implemented {
     133  fs       mknod(path: Path, mode: Mode, dev: u64) -> ();
     137  fs       statfs(path: Path, buf: Out<Statfs>) -> ();
     138  fs       fstatfs(fd: Fd, buf: Out<Statfs>) -> ();
+    142  process  sched_setparam(pid: Pid, param: Addr) -> ();
+    143  process  sched_getparam(pid: Pid, param: Addr) -> ();
+    /// Only SCHED_OTHER; others are EPERM.
+    144  process  sched_setscheduler(pid: Pid, policy: i32, param: Addr) -> i32;
+    145  process  sched_getscheduler(pid: Pid) -> i32;
+    146  process  sched_get_priority_max(policy: i32) -> i32;
+    147  process  sched_get_priority_min(policy: i32) -> i32;
     /// Names, dumpable, no_new_privs and timer slack; others are EINVAL.
     157  process  prctl(op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> i32;
     /// A hard limit only goes down. NOFILE, AS, DATA bind; the others are kept and inherited.
@@ -294,12 +301,6 @@ missing {
     139  fs       sysfs(option: i32, a: u64, b: u64) -> i32;
     140  process  getpriority(which: i32, who: i32) -> i32;
     141  process  setpriority(which: i32, who: i32, priority: i32) -> ();
-    142  process  sched_setparam(pid: Pid, param: Addr) -> ();
-    143  process  sched_getparam(pid: Pid, param: Addr) -> ();
-    144  process  sched_setscheduler(pid: Pid, policy: i32, param: Addr) -> i32;
-    145  process  sched_getscheduler(pid: Pid) -> i32;
-    146  process  sched_get_priority_max(policy: i32) -> i32;
-    147  process  sched_get_priority_min(policy: i32) -> i32;
     148  process  sched_rr_get_interval(pid: Pid, interval: Out<Timespec>) -> ();
     149  memory   mlock(addr: Addr, len: Len) -> ();
     150  memory   munlock(addr: Addr, len: Len) -> ();

@@ -6,6 +6,7 @@ mod group;
 mod identity;
 mod limits;
 mod prctl;
+mod sched;
 mod system;
 
 pub(crate) use credentials::*;
@@ -14,6 +15,7 @@ pub(crate) use group::*;
 pub(crate) use identity::*;
 pub(crate) use limits::*;
 pub(crate) use prctl::*;
+pub(crate) use sched::*;
 pub(crate) use system::*;
 
 use lind_abi::{CageId, Errno, Pid, Result};
