@@ -56,11 +56,12 @@ pub fn functions(section: &[u8]) -> Result<Vec<(Range<usize>, FunctionBody<'_>)>
 
 /// Applies edits, which lie within function bodies and are sorted by place, and corrects what speaks of the
 /// code's places: the sizes of the functions they are in, and the debugging information.
-pub fn edit(module: &mut Module, edits: &[Edit]) -> Result<()> {
+/// Adds the bodies of new functions at the end.
+pub fn edit(module: &mut Module, edits: &[Edit], new: &[Vec<u8>]) -> Result<()> {
     let Some(section) = module.body(id::CODE).filter(|_| !edits.is_empty()) else {
         return Ok(());
     };
-    let (section, moves) = apply(section, edits)?;
+    let (section, moves) = apply(section, edits, new)?;
     module.set(id::CODE, section);
     dwarf::follow(module, &moves);
     // These count from the start of a function, in formats of their own; without them code is only slower.
@@ -69,7 +70,7 @@ pub fn edit(module: &mut Module, edits: &[Edit]) -> Result<()> {
 }
 
 /// The new section, and where things went.
-fn apply(section: &[u8], edits: &[Edit]) -> Result<(Vec<u8>, Moves)> {
+fn apply(section: &[u8], edits: &[Edit], new: &[Vec<u8>]) -> Result<(Vec<u8>, Moves)> {
     let functions = functions(section)?;
     let mut moves = Moves {
         steps: Vec::new(),
@@ -79,7 +80,8 @@ fn apply(section: &[u8], edits: &[Edit]) -> Result<(Vec<u8>, Moves)> {
     let first = functions
         .first()
         .map_or(section.len(), |(range, _)| range.start);
-    out.extend_from_slice(&section[..first]);
+    leb_padded(&mut out, u32::try_from(functions.len() + new.len())?, first);
+    moves.step(first, out.len() - first);
     let mut edits = edits.iter().peekable();
     for (range, body) in functions {
         let body = body.range();
@@ -107,6 +109,10 @@ fn apply(section: &[u8], edits: &[Edit]) -> Result<(Vec<u8>, Moves)> {
             moves.step(edit.at + edit.remove.max(1), out.len() - from);
         }
         out.extend_from_slice(&section[from..body.end]);
+    }
+    for body in new {
+        leb_padded(&mut out, u32::try_from(body.len())?, 1);
+        out.extend_from_slice(body);
     }
     Ok((out, moves))
 }

@@ -1,6 +1,7 @@
 //! Passes over a linked wasm module, between the linker and the engine.
 //!
 //! - `memory`: the memory becomes defined, fixed in size, unshared and exported; data must be passive.
+//! - `fpcast`, on request: calls through pointers of another type than the function's reach it.
 //! - `loops`: loops that only wait for memory to change keep looking at it.
 //!
 //! A pass rewrites the bytes it is about and leaves the others alone, so that a function a pass has nothing
@@ -11,6 +12,7 @@
 mod code;
 mod dataflow;
 mod dwarf;
+mod fpcast;
 mod loops;
 mod memory;
 mod module;
@@ -28,6 +30,8 @@ pub struct Options {
     pub memory: bool,
     /// Keep loops that wait for memory to change looking at it.
     pub loops: bool,
+    /// Let calls through function pointers of a wrong type reach the function, as they do on x86-64.
+    pub fpcast: bool,
 }
 
 impl Default for Options {
@@ -35,6 +39,7 @@ impl Default for Options {
         Options {
             memory: true,
             loops: true,
+            fpcast: false,
         }
     }
 }
@@ -54,6 +59,9 @@ pub fn run(bytes: &[u8], options: &Options) -> Result<Vec<u8>> {
     }
     if options.memory {
         memory::define(&mut module)?;
+    }
+    if options.fpcast {
+        fpcast::adapt_calls(&mut module)?;
     }
     if options.loops {
         loops::watch_memory(&mut module)?;

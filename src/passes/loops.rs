@@ -43,7 +43,7 @@ pub fn watch_memory(module: &mut Module) -> Result<()> {
             }));
         }
     }
-    code::edit(module, &edits)
+    code::edit(module, &edits, &[])
 }
 
 fn barrier() -> Vec<u8> {

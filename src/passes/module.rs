@@ -17,8 +17,11 @@ pub mod id {
     pub const TYPE: u8 = 1;
     pub const IMPORT: u8 = 2;
     pub const FUNCTION: u8 = 3;
+    pub const TABLE: u8 = 4;
     pub const MEMORY: u8 = 5;
+    pub const GLOBAL: u8 = 6;
     pub const EXPORT: u8 = 7;
+    pub const ELEMENT: u8 = 9;
     pub const CODE: u8 = 10;
     pub const DATA: u8 = 11;
     pub const TAG: u8 = 13;
@@ -164,6 +167,59 @@ impl<'a> Module<'a> {
         self.sections.retain(|s| {
             s.id != id::CUSTOM || !split_custom(&s.body).is_some_and(|(name, _)| remove(name))
         });
+    }
+
+    /// Appends entries, already encoded, to a section that is a list, which is there.
+    pub fn append(&mut self, id: u8, new: &[Vec<u8>]) -> Result<()> {
+        let body = self.body(id).context("a section to append to is missing")?;
+        let mut reader = BinaryReader::new(body, 0);
+        let count = reader.read_var_u32()?;
+        let mut out = Vec::with_capacity(body.len() + 16 * new.len());
+        leb_padded(
+            &mut out,
+            count + u32::try_from(new.len())?,
+            reader.original_position(),
+        );
+        out.extend_from_slice(&body[reader.original_position()..]);
+        new.iter().for_each(|entry| out.extend_from_slice(entry));
+        self.set(id, out);
+        Ok(())
+    }
+
+    /// Names functions that were added at the end, if the module names its functions.
+    pub fn name_functions(&mut self, new: &[(u32, String)]) -> Result<()> {
+        const FUNCTIONS: u8 = 1;
+        let Some(data) = self.custom("name") else {
+            return Ok(());
+        };
+        let (mut reader, mut out) = (
+            BinaryReader::new(data, 0),
+            Vec::with_capacity(data.len() + 32 * new.len()),
+        );
+        while !reader.eof() {
+            let start = reader.original_position();
+            let kind = reader.read_u8()?;
+            let len = reader.read_var_u32()?;
+            let names = reader.read_bytes(usize::try_from(len)?)?;
+            if kind != FUNCTIONS {
+                out.extend_from_slice(&data[start..reader.original_position()]);
+                continue;
+            }
+            let mut list = BinaryReader::new(names, 0);
+            let count = list.read_var_u32()?;
+            let mut names_out = Vec::with_capacity(names.len() + 32 * new.len());
+            leb(&mut names_out, count + u32::try_from(new.len())?);
+            names_out.extend_from_slice(&names[list.original_position()..]);
+            for (index, name) in new {
+                leb(&mut names_out, *index);
+                name_bytes(&mut names_out, name);
+            }
+            out.push(FUNCTIONS);
+            leb(&mut out, u32::try_from(names_out.len())?);
+            out.extend_from_slice(&names_out);
+        }
+        self.set_custom("name", &out);
+        Ok(())
     }
 
     /// The subsections of the name section. A malformed name section counts as none: names are for people.

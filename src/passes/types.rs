@@ -11,6 +11,8 @@ use crate::module::{Module, id};
 /// The types of a module's functions and tags.
 pub struct Types {
     types: Vec<SubType>,
+    /// Whether a type is the same as any other of the same shape: alone, final, without a supertype.
+    plain: Vec<bool>,
     /// The type index of each function, imported ones first.
     functions: Vec<u32>,
     tags: Vec<u32>,
@@ -20,10 +22,16 @@ impl Types {
     /// Reads the type, import, function and tag sections.
     pub fn read(module: &Module) -> Result<Types> {
         let groups = module.entries::<RecGroup>(id::TYPE)?;
-        let types = groups
-            .into_iter()
-            .flat_map(|(_, group)| group.into_types())
-            .collect();
+        let (mut types, mut plain) = (Vec::new(), Vec::new());
+        for (_, group) in groups {
+            let alone = group.types().len() == 1;
+            for ty in group.into_types() {
+                plain.push(
+                    alone && ty.is_final && ty.supertype_idx.is_none() && !ty.composite_type.shared,
+                );
+                types.push(ty);
+            }
+        }
         let (mut functions, mut tags) = (Vec::new(), Vec::new());
         for (_, imports) in module.entries::<Imports>(id::IMPORT)? {
             for import in imports {
@@ -48,9 +56,28 @@ impl Types {
         );
         Ok(Types {
             types,
+            plain,
             functions,
             tags,
         })
+    }
+
+    /// How many types there are.
+    pub fn count(&self) -> usize {
+        self.types.len()
+    }
+
+    /// How many functions there are, imported ones included.
+    pub fn function_count(&self) -> usize {
+        self.functions.len()
+    }
+
+    /// The function type of this index, if equal types can stand for it.
+    pub fn plain_function(&self, index: u32) -> Option<&FuncType> {
+        match &self.types.get(index as usize)?.composite_type.inner {
+            CompositeInnerType::Func(ty) if self.plain[index as usize] => Some(ty),
+            _ => None,
+        }
     }
 
     /// Operands and results of a block of this type.

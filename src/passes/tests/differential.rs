@@ -198,6 +198,7 @@ fn random_modules_do_the_same() {
             &Options {
                 memory: false,
                 loops: true,
+                fpcast: false,
             },
         )
         .unwrap();

@@ -258,6 +258,7 @@ fn nonsense_is_left_as_it_is() {
             &Options {
                 memory: false,
                 loops: true,
+                fpcast: false,
             },
         )
         .unwrap();

@@ -6,6 +6,7 @@ use wasmparser::{DataKind, ExternalKind, Parser, Payload, TypeRef};
 const ONLY: Options = Options {
     memory: true,
     loops: false,
+    fpcast: false,
 };
 
 fn pass(wat: &str) -> Result<Vec<u8>, String> {

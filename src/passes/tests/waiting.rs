@@ -10,6 +10,7 @@ use wasmtime::{Engine, Instance, Module, Store};
 const ONLY: Options = Options {
     memory: false,
     loops: true,
+    fpcast: false,
 };
 /// The flag's address, the address at which the program says that it waits, and one for other stores.
 const FLAG: u32 = 1024;
