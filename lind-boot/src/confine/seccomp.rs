@@ -52,7 +52,7 @@ const BY_ARGUMENT: &[(i64, u8, Test)] = &[
     // A thread with a working directory of its own, to reach a socket by a relative name.
     (libc::SYS_unshare, 0, Test::OneOf(&[libc::CLONE_FS as u32])),
     (libc::SYS_socket, 0, Test::OneOf(&[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32])),
-    (libc::SYS_socketpair, 0, Test::OneOf(&[libc::AF_UNIX as u32])),
+    (libc::SYS_socketpair, 0, Test::OneOf(&[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32])),
     (libc::SYS_prctl, 0, Test::OneOf(&[libc::PR_SET_NAME as u32, libc::PR_GET_NAME as u32, libc::PR_SET_VMA as u32])),
     // Reading limits, not setting them: the new limit must be NULL (its low half is what a filter sees).
     (libc::SYS_prlimit64, 2, Test::OneOf(&[0])),
