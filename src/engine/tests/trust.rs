@@ -1,0 +1,106 @@
+//! Compiled code runs only if this user compiled it.
+
+mod common;
+
+use std::fs;
+
+use common::{Runner, program};
+use lind_kernel::Errno;
+use lind_kernel::cage::Status;
+
+fn exits_with(code: u8) -> String {
+    program("", &format!("(call $exit (i32.const {code}))"))
+}
+
+#[test]
+fn a_precompiled_program_runs() {
+    let runner = Runner::new();
+    let wasm = runner.install("app.wasm", &exits_with(5));
+    let cwasm = runner.engine.precompile(&wasm, None).unwrap();
+    assert_eq!(cwasm, runner.path("app.cwasm"));
+    fs::remove_file(wasm).unwrap();
+    assert_eq!(runner.run(&["app.cwasm"]).unwrap(), Status::Exited(5));
+    assert_eq!(runner.again().run(&["app.cwasm"]).unwrap(), Status::Exited(5));
+}
+
+#[test]
+fn a_changed_byte_anywhere_is_refused() {
+    let runner = Runner::new();
+    let wasm = runner.install("app.wasm", &exits_with(5));
+    let cwasm = runner.engine.precompile(&wasm, None).unwrap();
+    fs::remove_file(wasm).unwrap();
+    let good = fs::read(&cwasm).unwrap();
+    let len = good.len();
+    for at in [0, 4, 100, len / 2, len - 200, len - 136, len - 100, len - 40, len - 33, len - 32, len - 1] {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        fs::write(&cwasm, &bad).unwrap();
+        let error = runner.run(&["app.cwasm"]).unwrap_err();
+        // A file that no longer begins as compiled code does is not a program at all.
+        assert!(error.untrusted || at < 4, "byte {at}: {}", error.reason);
+    }
+    for bad in [&good[..len - 1], &good[..200], &good[..4], &[&good[..], b"x"].concat(), &good[136..]] {
+        fs::write(&cwasm, bad).unwrap();
+        assert!(runner.run(&["app.cwasm"]).is_err());
+    }
+    fs::write(&cwasm, &good).unwrap();
+    assert_eq!(runner.run(&["app.cwasm"]).unwrap(), Status::Exited(5));
+}
+
+#[test]
+fn another_users_code_falls_back_to_the_wasm_beside_it() {
+    let theirs = Runner::new();
+    let wasm = theirs.install("app.wasm", &exits_with(66));
+    let forged = theirs.engine.precompile(&wasm, None).unwrap();
+
+    let ours = Runner::new();
+    fs::copy(&forged, ours.path("app.cwasm")).unwrap();
+    let error = ours.run(&["app.cwasm"]).unwrap_err();
+    assert!(error.untrusted && error.errno == Errno::EACCES, "{}", error.reason);
+    assert!(error.reason.contains("pass the .wasm"), "{}", error.reason);
+    ours.install("app.wasm", &exits_with(7));
+    assert_eq!(ours.run(&["app.cwasm"]).unwrap(), Status::Exited(7));
+}
+
+#[test]
+fn a_rewritten_program_is_noticed() {
+    let runner = Runner::new();
+    for code in 1..6 {
+        runner.install("app.wasm", &exits_with(code));
+        assert_eq!(runner.run(&["app.wasm"]).unwrap(), Status::Exited(code));
+        let cwasm = runner.engine.precompile(&runner.path("app.wasm"), None).unwrap();
+        assert_eq!(runner.run(&["app.cwasm"]).unwrap(), Status::Exited(code));
+        fs::remove_file(cwasm).unwrap();
+    }
+}
+
+#[test]
+fn compiled_code_is_cached_and_a_damaged_cache_is_not_believed() {
+    let runner = Runner::new();
+    runner.install("app.wasm", &exits_with(8));
+    assert_eq!(runner.run(&["app.wasm"]).unwrap(), Status::Exited(8));
+    let cached: Vec<_> = fs::read_dir(runner.cache()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(cached.len(), 1, "{cached:?}");
+    let good = fs::read(&cached[0]).unwrap();
+    let mut bad = good.clone();
+    bad[good.len() / 2] ^= 0xff;
+    fs::write(&cached[0], bad).unwrap();
+    let runner = runner.again();
+    assert_eq!(runner.run(&["app.wasm"]).unwrap(), Status::Exited(8));
+    assert_eq!(fs::read(&cached[0]).unwrap(), good, "the damaged entry was not replaced");
+}
+
+#[test]
+fn the_key_must_be_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (data, cache) = (folder.path().join("data"), folder.path().join("cache"));
+    let first = lind_engine::CodeStore::open_in(&data, &cache).unwrap();
+    let second = lind_engine::CodeStore::open_in(&data, &cache).unwrap();
+    assert_eq!(first.key, second.key);
+    fs::set_permissions(data.join("key"), fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(lind_engine::CodeStore::open_in(&data, &cache).is_err());
+    fs::set_permissions(data.join("key"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(data.join("key"), b"short").unwrap();
+    assert!(lind_engine::CodeStore::open_in(&data, &cache).is_err());
+}
