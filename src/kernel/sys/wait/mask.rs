@@ -6,10 +6,8 @@ use lind_abi::layout::Sigset;
 use lind_abi::{Errno, In, Len, Result};
 
 use crate::cage::Thread;
+use crate::cage::signal::{UNBLOCKABLE, act_on_pending};
 use crate::call::Ctx;
-
-/// SIGKILL and SIGSTOP cannot be blocked.
-const UNBLOCKABLE: u64 = 1 << 8 | 1 << 18;
 
 /// Restores a thread's mask when the call is over.
 pub(super) struct Masked<'a>(Option<(&'a Thread, u64)>);
@@ -17,7 +15,7 @@ pub(super) struct Masked<'a>(Option<(&'a Thread, u64)>);
 /// Sets the mask that a guest gives for a call; NULL leaves it as it is.
 ///
 /// # Errors
-/// EINVAL unless `size` is 8; EFAULT.
+/// EINVAL unless `size` is 8; EFAULT; ESRCH on behalf of a cage that has no thread on this stack.
 pub(super) fn mask<'a>(cx: &'a Ctx<'_>, set: In<Sigset>, size: Len) -> Result<Masked<'a>> {
     if set.is_null() {
         return Ok(Masked(None));
@@ -25,8 +23,12 @@ pub(super) fn mask<'a>(cx: &'a Ctx<'_>, set: In<Sigset>, size: Len) -> Result<Ma
     if size.0 != size_of::<Sigset>() as u64 {
         return Err(Errno::EINVAL);
     }
+    if cx.thread.cage.id != cx.cage.id {
+        return Err(Errno::ESRCH);
+    }
     let set: Sigset = cx.load(set)?;
     let before = cx.thread.mask.swap(set.bits & !UNBLOCKABLE, Ordering::AcqRel);
+    act_on_pending(cx.kernel, cx.thread);
     Ok(Masked(Some((cx.thread, before))))
 }
 
