@@ -70,7 +70,8 @@ static void long_doubles(void)
 		sum += (long double)i * (long double)i;
 	CHECK(sum == 338350.0L);
 	CHECK(fabsl(sqrtl(2.0L) * sqrtl(2.0L) - 2.0L) < 1e-18L);
-	CHECK(fabsl(expl(logl(10.0L)) - 10.0L) < 1e-16L);
+	/* Where a long double has 113 bits, musl's expl and logl are as exact as exp and log. */
+	CHECK(fabsl(expl(logl(10.0L)) - 10.0L) < 1e-14L);
 	CHECK((long long)third == 0 && (double)third == 1.0 / 3);
 	CHECK((unsigned long long)18446744073709551615.0L == 18446744073709551615ull);
 }
