@@ -8,10 +8,9 @@ tar -xf "$top/build/downloads/lua5.4_5.4.4.orig.tar.gz" --strip-components=1
 make -j2 posix CC=lind-cc AR="$TRIPLE-ar rcu" RANLIB=$TRIPLE-ranlib
 
 cp src/lua src/luac "$CASES/lua.lua" "$CAGE"
-cage=/$(basename "$CAGE")
-run() { lind_run --root "$top/lindfs" --cwd "$cage" "$@"; }
-run "$cage/lua" -v | grep '^Lua 5.4.4'
-run "$cage/lua" lua.lua
-run "$cage/luac" -o lua.luac lua.lua
-run "$cage/lua" lua.luac
-[ "$(echo 'print(1 + 1)' | run "$cage/lua" -)" = 2 ]
+run() { lind_run --root "$CAGE" "$@"; }
+run /lua -v | grep '^Lua 5.4.4'
+run /lua lua.lua
+run /luac -o lua.luac lua.lua
+run /lua lua.luac
+[ "$(echo 'print(1 + 1)' | run /lua -)" = 2 ]

@@ -11,9 +11,8 @@ tar -xf "$top/build/downloads/sqlite3_3.40.1.orig.tar.xz" -C source --strip-comp
 lind-cc -O2 -DSQLITE_THREADSAFE=1 -Inative native/sqlite3.c native/shell.c -o sqlite3
 
 cp sqlite3 "$CASES/sqlite.sql" "$CAGE"
-cage=/$(basename "$CAGE")
-run() { lind_run --root "$top/lindfs" --cwd "$cage" "$@"; }
-run "$cage/sqlite3" test.db ".read sqlite.sql" | tee out
+run() { lind_run --root "$CAGE" "$@"; }
+run /sqlite3 test.db ".read sqlite.sql" | tee out
 cat >expected <<'END'
 100000|4999950000|99999
 100000

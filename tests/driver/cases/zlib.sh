@@ -9,16 +9,15 @@ CHOST=$TRIPLE CC=lind-cc AR=$TRIPLE-ar RANLIB=$TRIPLE-ranlib ./configure --stati
 make -j2 static
 
 cp example minigzip "$CAGE"
-cage=/$(basename "$CAGE")
-run() { lind_run --root "$top/lindfs" --cwd "$cage" "$@"; }
+run() { lind_run --root "$CAGE" "$@"; }
 # What `make test` does with them.
-echo hello world | run "$cage/minigzip" | run "$cage/minigzip" -d | grep '^hello world$'
-run "$cage/example" foo.gz | tee example.log
+echo hello world | run /minigzip | run /minigzip -d | grep '^hello world$'
+run /example foo.gz | tee example.log
 grep 'gzread(): hello, hello!' example.log
 grep 'large_inflate(): OK' example.log
 
 # Larger input, against the host's gzip.
 seq 1 200000 >numbers
-run "$cage/minigzip" <numbers >numbers.gz
+run /minigzip <numbers >numbers.gz
 gzip -dc numbers.gz | cmp - numbers
-gzip -9c numbers | run "$cage/minigzip" -d | cmp - numbers
+gzip -9c numbers | run /minigzip -d | cmp - numbers

@@ -14,13 +14,13 @@ void *memchr(const void *src, int c, size_t n)
 	unsigned found = equal_mask(*p, wanted) >> ((uintptr_t)s & 15);
 	if (found) {
 		s += __builtin_ctz(found);
-		return s < end ? (void *)s : 0;
+		return (uintptr_t)s < end ? (void *)s : 0;
 	}
-	while ((const unsigned char *)++p < end) {
+	while ((uintptr_t)++p < end) {
 		found = equal_mask(*p, wanted);
 		if (found) {
 			s = (const unsigned char *)p + __builtin_ctz(found);
-			return s < end ? (void *)s : 0;
+			return (uintptr_t)s < end ? (void *)s : 0;
 		}
 	}
 	return 0;
