@@ -12,7 +12,7 @@ use crate::memory::AdoptedMemory;
 use crate::{fault, memory};
 
 /// Host stack that guest code may use per entry into a Store.
-pub const WASM_STACK: usize = 1 << 20;
+pub const WASM_STACK: usize = 4 << 20;
 
 /// The most an instance may hold in exceptions at once.
 pub const GC_HEAP: u64 = 16 << 20;
@@ -76,7 +76,8 @@ fn config(compiler: bool) -> Config {
     config.gc_heap_reservation(GC_HEAP).gc_heap_guard_size(1 << 16).gc_heap_may_move(false);
     config.gc_heap_reservation_for_growth(0);
 
-    config.max_wasm_stack(WASM_STACK);
+    // The stack for asynchronous calls, of which there are none, must not be smaller.
+    config.max_wasm_stack(WASM_STACK).async_stack_size(WASM_STACK);
     config.native_unwind_info(false);
     config.wasm_backtrace_max_frames(NonZeroUsize::new(64));
     config.wasm_backtrace_details(wasmtime::WasmBacktraceDetails::Enable);
