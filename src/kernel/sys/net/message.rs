@@ -1,5 +1,7 @@
 //! Messages: vectors of data, control messages, many at once.
 
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
 use lind_abi::flags::MsgFlags;
 use lind_abi::layout::{Iovec, Mmsghdr, Msghdr, Sockaddr, Timespec, Ucred};
 use lind_abi::{CageId, Errno, Fd, In, InOut, Len, Out, Result};
@@ -22,22 +24,22 @@ const SCM_CREDENTIALS: i32 = libc::SCM_CREDENTIALS;
 
 /// sendmsg(2)
 pub(crate) fn sendmsg(cx: &Ctx<'_>, fd: Fd, msg: In<Msghdr>, flags: MsgFlags) -> Result<usize> {
-    let socket = cx.file(fd)?;
-    send(cx, fd, &socket, msg, flags)
+    let socket = cx.host_fd(fd)?;
+    send(cx, fd, socket.as_fd(), msg, flags)
 }
 
 /// recvmsg(2)
 pub(crate) fn recvmsg(cx: &Ctx<'_>, fd: Fd, msg: InOut<Msghdr>, flags: MsgFlags) -> Result<usize> {
-    let socket = cx.file(fd)?;
-    receive(cx, &socket, msg, flags)
+    let socket = cx.host_fd(fd)?;
+    receive(cx, socket.as_fd(), msg, flags)
 }
 
 /// sendmmsg(2). Says how many were sent if any was; an error then shows at the next call.
 pub(crate) fn sendmmsg(cx: &Ctx<'_>, fd: Fd, msgs: InOut<Mmsghdr>, count: u32, flags: MsgFlags) -> Result<usize> {
-    let socket = cx.file(fd)?;
+    let socket = cx.host_fd(fd)?;
     let mut sent = 0;
     for at in places(msgs, count) {
-        match send(cx, fd, &socket, cx.reading(at).cast(), flags).and_then(|bytes| store_len(cx, at, bytes)) {
+        match send(cx, fd, socket.as_fd(), cx.reading(at).cast(), flags).and_then(|bytes| store_len(cx, at, bytes)) {
             Ok(()) => sent += 1,
             Err(errno) if sent == 0 => return Err(errno),
             Err(_) => break,
@@ -56,12 +58,12 @@ pub(crate) fn recvmmsg(
     timeout: InOut<Timespec>,
 ) -> Result<usize> {
     let deadline = Deadline::load(cx, cx.reading(timeout))?;
-    let socket = cx.file(fd)?;
+    let socket = cx.host_fd(fd)?;
     let mut received = 0;
     for at in places(msgs, count) {
         let wait = if received > 0 && flags.has(MsgFlags::MSG_WAITFORONE) { MsgFlags::MSG_DONTWAIT } else { 0 };
         let flags = MsgFlags(flags.0 & !MsgFlags::MSG_WAITFORONE | wait);
-        match receive(cx, &socket, at.cast(), flags).and_then(|bytes| store_len(cx, at, bytes)) {
+        match receive(cx, socket.as_fd(), at.cast(), flags).and_then(|bytes| store_len(cx, at, bytes)) {
             Ok(()) => received += 1,
             Err(errno) if received == 0 => return Err(errno),
             Err(_) => break,
@@ -86,7 +88,7 @@ fn store_len(cx: &Ctx<'_>, at: InOut<Mmsghdr>, bytes: usize) -> Result<()> {
     cx.store(Out::new(at.addr + std::mem::offset_of!(Mmsghdr, len) as u64, at.cage), &len)
 }
 
-fn send(cx: &Ctx<'_>, fd: Fd, socket: &File, msg: In<Msghdr>, flags: MsgFlags) -> Result<usize> {
+fn send(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, msg: In<Msghdr>, flags: MsgFlags) -> Result<usize> {
     let cage = msg.cage;
     let msg: Msghdr = cx.load(msg)?;
     let to = match msg.name {
@@ -109,10 +111,10 @@ fn send(cx: &Ctx<'_>, fd: Fd, socket: &File, msg: In<Msghdr>, flags: MsgFlags) -
             Control::Other { level, kind, data } => Ok(Control::Other { level, kind, data }),
         })
         .collect::<Result<_>>()?;
-    address::reach(cx, cage, &to, |to| net::sendmsg(socket.host(), to, &data, &control, flags.0))
+    address::reach(cx, cage, &to, |to| net::sendmsg(socket, to, &data, &control, flags.0))
 }
 
-fn receive(cx: &Ctx<'_>, socket: &File, at: InOut<Msghdr>, flags: MsgFlags) -> Result<usize> {
+fn receive(cx: &Ctx<'_>, socket: BorrowedFd<'_>, at: InOut<Msghdr>, flags: MsgFlags) -> Result<usize> {
     let cage = at.cage;
     let msg: Msghdr = cx.load(cx.reading(at))?;
     if msg.name != 0 {
@@ -120,7 +122,7 @@ fn receive(cx: &Ctx<'_>, socket: &File, at: InOut<Msghdr>, flags: MsgFlags) -> R
     }
     let data = vector(cx, cage, &msg)?;
     let room = if msg.control == 0 { 0 } else { msg.controllen.min(MAX_CONTROL) as usize };
-    let received = cx.blocking(|| net::recvmsg(socket.host(), &data, room, flags.0))?;
+    let received = cx.blocking(|| net::recvmsg(socket, &data, room, flags.0))?;
 
     if msg.name != 0 {
         let len = InOut::new(field(at, std::mem::offset_of!(Msghdr, namelen)), cage);
@@ -198,7 +200,7 @@ fn own_credentials(cx: &Ctx<'_>, data: &[u8]) -> Result<Vec<u8>> {
 
 /// A control message that came in, as the guest gets it. Descriptors become guest numbers as long as there are any, the rest
 /// close.
-fn accept(cx: &Ctx<'_>, message: Control<std::os::fd::OwnedFd>, cloexec: bool, accepted: &mut Vec<i32>, said: &mut i32) -> Option<Control<i32>> {
+fn accept(cx: &Ctx<'_>, message: Control<OwnedFd>, cloexec: bool, accepted: &mut Vec<i32>, said: &mut i32) -> Option<Control<i32>> {
     match message {
         Control::Rights(files) => {
             let count = files.len();
@@ -221,7 +223,7 @@ fn accept(cx: &Ctx<'_>, message: Control<std::os::fd::OwnedFd>, cloexec: bool, a
 }
 
 /// A file that a message brought. A directory may come from outside the root, so no path starts at it.
-fn received_file(host: std::os::fd::OwnedFd) -> File {
+fn received_file(host: OwnedFd) -> File {
     use rustix::fs::{FileType, fstat};
     let socket = fstat(&host).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);
     File::new(host, if socket { Kind::Socket(Socket::default()) } else { Kind::Host })

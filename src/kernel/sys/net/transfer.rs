@@ -1,5 +1,7 @@
 //! Sending and receiving bytes.
 
+use std::os::fd::AsFd;
+
 use lind_abi::flags::MsgFlags;
 use lind_abi::layout::Sockaddr;
 use lind_abi::{Fd, In, InOut, Len, Out, Result};
@@ -10,18 +12,18 @@ use crate::host::net;
 
 /// sendto(2)
 pub(crate) fn sendto(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len, flags: MsgFlags, addr: In<Sockaddr>, addr_len: Len) -> Result<usize> {
-    let socket = cx.file(fd)?;
+    let socket = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
     let len = if addr.is_null() { 0 } else { address::length(addr_len)? };
     let to = address::load(cx, addr, len)?;
-    address::reach(cx, addr.cage, &to, |to| net::sendto(socket.host(), buf, flags.0, to))
+    address::reach(cx, addr.cage, &to, |to| net::sendto(socket.as_fd(), buf, flags.0, to))
 }
 
 /// recvfrom(2)
 pub(crate) fn recvfrom(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len, flags: MsgFlags, addr: Out<Sockaddr>, addr_len: InOut<u32>) -> Result<usize> {
-    let socket = cx.file(fd)?;
+    let socket = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
-    let (bytes, from) = cx.blocking(|| net::recvfrom(socket.host(), buf, flags.0))?;
+    let (bytes, from) = cx.blocking(|| net::recvfrom(socket.as_fd(), buf, flags.0))?;
     address::store_if(cx, &from, addr, addr_len)?;
     Ok(bytes)
 }

@@ -1,5 +1,7 @@
 //! epoll(7).
 
+use std::os::fd::AsFd;
+
 use lind_abi::flags::{EpollEvents, EpollFlags, EpollOp};
 use lind_abi::layout::{EpollEvent, Sigset, Timespec};
 use lind_abi::{Errno, Fd, In, Len, NewFd, Out, Result};
@@ -83,6 +85,6 @@ fn wait_until(cx: &Ctx<'_>, fd: Fd, events: Out<EpollEvent>, max: i32, deadline:
     const SIZE: u64 = size_of::<EpollEvent>() as u64;
     let max = u64::try_from(max).ok().filter(|max| (1..=i32::MAX as u64 / SIZE).contains(max)).ok_or(Errno::EINVAL)?;
     let events = cx.output(events.cast(), Len(max * SIZE))?;
-    let epoll = cx.file(fd)?;
-    cx.blocking(|| wait::epoll_wait(epoll.host(), events, deadline.remaining()))
+    let epoll = cx.host_fd(fd)?;
+    cx.blocking(|| wait::epoll_wait(epoll.as_fd(), events, deadline.remaining()))
 }
