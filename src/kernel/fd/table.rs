@@ -330,3 +330,6 @@ impl FdTable {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests;
