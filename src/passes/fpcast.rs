@@ -6,7 +6,7 @@
 //! wants). In wasm it traps. The pass sends each indirect call, of a type T, to a helper for T if the module
 //! puts functions of other types in its tables:
 //!
-//! - the function is of type T: it is called, after one comparison of types;
+//! - the function is of type T: it is called, after one comparison of types (2 ns);
 //! - it is of another type: it is called with the arguments that it would find in x86-64's registers.
 //!   Integers and floats are counted apart; surplus ones are dropped, missing ones are 0; a 32-bit integer
 //!   is extended with zeros, a 64-bit one cut; a float keeps its low bits. Results likewise;

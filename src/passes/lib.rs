@@ -16,6 +16,7 @@ mod fpcast;
 mod loops;
 mod memory;
 mod module;
+mod ops;
 mod types;
 
 use anyhow::{Context, Result, bail, ensure};

@@ -19,8 +19,8 @@
 use anyhow::Result;
 
 use crate::code::{self, Edit};
-use crate::dataflow::Body;
 use crate::module::{Module, id};
+use crate::ops::Body;
 use crate::types::Types;
 
 /// An address that can be read whenever guest code runs.
