@@ -38,12 +38,15 @@ impl Ctx<'_> {
     /// The directory that `path` starts at. An absolute path starts nowhere, so that `dir` may be anything.
     ///
     /// # Errors
-    /// EBADF; ENOTDIR for what is no directory opened inside the root.
+    /// ENOENT for an empty path, EBADF; ENOTDIR for what is no directory opened inside the root.
     #[inline]
     pub(crate) fn start(&self, dir: DirFd, path: &CStr) -> Result<Start> {
         let cage = self.owner(dir.cage)?;
-        if dir.number == libc::AT_FDCWD || path.to_bytes().first() == Some(&b'/') {
-            return Ok(Start::Cwd(cage.cwd.load()));
+        match path.to_bytes().first() {
+            None => return Err(Errno::ENOENT),
+            Some(b'/') => return Ok(Start::Cwd(cage.cwd.load())),
+            Some(_) if dir.number == libc::AT_FDCWD => return Ok(Start::Cwd(cage.cwd.load())),
+            Some(_) => {}
         }
         let file = cage.fds.get(dir.number)?;
         if matches!(file.kind, Kind::Directory) { Ok(Start::File(file)) } else { Err(Errno::ENOTDIR) }
