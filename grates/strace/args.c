@@ -1,0 +1,325 @@
+/*
+ * The arguments of a call. What it reads is printed before it runs, what it writes afterwards; the pieces are put
+ * together in their order. Most of it follows from the table; a few calls mean more than their types say.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "strace.h"
+
+#define AT_FDCWD_ (-100)
+#define O_CREAT_OR_TMPFILE (0100u | 020000000u)
+#define PATHS 4096u
+
+static void print_pointer(struct text *t, uint64_t value)
+{
+	text_add(t, value ? "%#llx" : "NULL", (unsigned long long)value);
+}
+
+static const struct lind_param *param(const struct traced *t, int i)
+{
+	return i >= 0 && i < t->row->count ? &t->row->args[i] : NULL;
+}
+
+static bool is_kind(const struct traced *t, int i, enum lind_kind kind)
+{
+	return param(t, i) && param(t, i)->kind == kind;
+}
+
+/* Some pointers stand for an array whose size no argument gives. */
+static uint64_t fixed_count(uint32_t nr)
+{
+	return nr == SYS_utimensat || nr == SYS_utimes || nr == SYS_futimesat ? 2 : 1;
+}
+
+/* How many bytes argument i points to, as far as its neighbours say. */
+static uint64_t bytes_of(const struct traced *t, int i)
+{
+	const struct lind_param *p = param(t, i);
+	uint64_t count = fixed_count(t->row->nr);
+	uint32_t length;
+
+	if (is_kind(t, i + 1, LIND_LEN) && strcmp(param(t, i + 1)->name, "size"))
+		count = t->call->args[i + 1].value;
+	else if (p->layout == LIND_LAYOUT_SOCKADDR && is_kind(t, i + 1, LIND_INOUT))
+		count = t->call->args[i + 1].value && !lind_read(t->call->args[i + 1], &length, sizeof length) ? length : 0;
+	if (p->layout == LIND_LAYOUT_SOCKADDR || !p->size)
+		return count;
+	return count > UINT32_MAX / p->size ? UINT32_MAX : count * p->size;
+}
+
+static void print_fcntl(struct traced *t, struct text *to, uint64_t value)
+{
+	switch ((uint32_t)t->call->args[1].value) {
+	case 1: case 3: case 9: case 11: case 1025: case 1032: case 1034:	/* the F_GETs */
+		t->count = 2;
+		break;
+	case 2:
+		text_add(to, value & 1 ? "FD_CLOEXEC" : "%lld", (long long)value);
+		break;
+	case 4:
+		print_open_flags(to, (uint32_t)value);
+		break;
+	case 5: case 6: case 7: case 36: case 37: case 38:
+		print_struct(to, t->call->args[2], LIND_LAYOUT_FLOCK, 0);
+		break;
+	default:
+		text_add(to, "%lld", (long long)value);
+	}
+}
+
+/* Arguments that their types do not describe. */
+static bool special_before(struct traced *t, int i, struct text *to)
+{
+	const struct lind_arg *a = t->call->args;
+
+	switch (t->row->nr) {
+	case SYS_open:
+	case SYS_openat: {
+		int flags = t->row->nr == SYS_open ? 1 : 2;
+
+		if (i == flags)
+			print_open_flags(to, (uint32_t)a[i].value);
+		else if (i == flags + 1 && !(a[flags].value & O_CREAT_OR_TMPFILE))
+			t->count = flags + 1;
+		else
+			return false;
+		return true;
+	}
+	case SYS_access:
+	case SYS_faccessat:
+	case SYS_faccessat2:
+		if (!is_kind(t, i, LIND_FLAGS) || strcmp(param(t, i)->names->type, "AccessMode"))
+			return false;
+		print_flags(to, (uint32_t)a[i].value, param(t, i)->names, "F_OK");
+		return true;
+	case SYS_mmap:
+	case SYS_mprotect:
+		if (i != 2)
+			return false;
+		print_flags(to, (uint32_t)a[i].value, param(t, i)->names, "PROT_NONE");
+		return true;
+	case SYS_fcntl:
+		if (i == 2)
+			print_fcntl(t, to, a[2].value);
+		return i == 2;
+	case SYS_execve:
+	case SYS_spawn:
+		if (i == 2 && !options.verbose)
+			print_string_count(to, a[2]);
+		return i == 2 && !options.verbose;
+	case SYS_poll:
+	case SYS_ppoll:
+		if (i == 0)
+			print_struct(to, a[0], LIND_LAYOUT_POLLFD, a[1].value > UINT32_MAX / 8 ? 0 : a[1].value * 8);
+		return i == 0;
+	default:
+		return false;
+	}
+}
+
+static void print_plain(struct text *to, const struct lind_param *p, struct lind_arg arg)
+{
+	uint64_t v = arg.value;
+
+	switch (p->kind) {
+	case LIND_DIRFD:
+		text_add(to, (int32_t)v == AT_FDCWD_ ? "AT_FDCWD" : "%d", (int32_t)v);
+		break;
+	case LIND_FD: case LIND_INT: case LIND_PID: case LIND_UNIT:
+		text_add(to, "%d", (int32_t)v);
+		break;
+	case LIND_UINT:
+		text_add(to, "%u", (uint32_t)v);
+		break;
+	case LIND_UID: case LIND_GID:
+		text_add(to, (uint32_t)v == UINT32_MAX ? "-1" : "%u", (uint32_t)v);
+		break;
+	case LIND_LONG: case LIND_OFF:
+		text_add(to, "%lld", (long long)v);
+		break;
+	case LIND_ULONG: case LIND_LEN:
+		text_add(to, "%llu", (unsigned long long)v);
+		break;
+	case LIND_MODE:
+		print_mode(to, (uint32_t)v);
+		break;
+	case LIND_SIGNAL:
+		print_signal(to, (int)(uint32_t)v);
+		break;
+	case LIND_FLAGS:
+		print_flags(to, (uint32_t)v, p->names, "0");
+		break;
+	case LIND_VALUE:
+		print_value(to, (uint32_t)v, p->names);
+		break;
+	case LIND_PATH:
+		print_string(to, arg, PATHS);
+		break;
+	case LIND_STR:
+		print_string(to, arg, options.string_limit);
+		break;
+	case LIND_STR_ARRAY:
+		print_strings(to, arg);
+		break;
+	default:
+		print_pointer(to, v);
+	}
+}
+
+void args_before(struct traced *t)
+{
+	t->count = t->row->count;
+	text_init(&t->after);
+	for (int i = 0; i < 6; i++)
+		text_init(&t->args[i]);
+	for (int i = 0; i < t->count; i++) {
+		const struct lind_param *p = param(t, i);
+		struct text *to = &t->args[i];
+
+		if (special_before(t, i, to))
+			continue;
+		if (p->kind == LIND_IN || (p->kind == LIND_INOUT && p->layout != LIND_LAYOUT_BYTES))
+			print_struct(to, t->call->args[i], p->layout, bytes_of(t, i));
+		else if (p->kind != LIND_OUT)
+			print_plain(to, p, t->call->args[i]);
+	}
+}
+
+static void print_entries(struct text *to, struct lind_arg address, int64_t bytes)
+{
+	int entries = 0;
+	uint16_t length;
+
+	for (int64_t at = 0; at < bytes; at += length, entries++)
+		if (lind_read(lind_at(address, (uint64_t)at + 16), &length, sizeof length) || length < 19)
+			break;
+	text_add(to, "%#llx /* %d entries */", (unsigned long long)address.value, entries);
+}
+
+static bool special_after(struct traced *t, int i, struct text *to)
+{
+	const struct lind_arg *a = t->call->args;
+	int32_t status;
+	uint16_t window[4];
+
+	switch (t->row->nr) {
+	case SYS_getdents:
+	case SYS_getdents64:
+		if (i == 1)
+			print_entries(to, a[1], t->result);
+		return i == 1;
+	case SYS_wait4:
+		if (i == 1 && a[1].value && t->result > 0 && !lind_read(a[1], &status, sizeof status))
+			return print_wait_status(to, status), true;
+		if (i == 1 || (i == 3 && t->result == 0))
+			return print_pointer(to, a[i].value), true;
+		return false;
+	case SYS_readv:
+	case SYS_preadv:
+	case SYS_preadv2:
+		if (i == 1)
+			print_iovecs(to, a[1], a[2].value, t->result);
+		return i == 1;
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+		if (i == 1)
+			print_struct(to, a[1], LIND_LAYOUT_EPOLL_EVENT, (uint64_t)t->result * 12);
+		return i == 1;
+	case SYS_getgroups:
+		if (i == 1)
+			print_struct(to, a[1], LIND_LAYOUT_UINT, (uint64_t)t->result * 4);
+		return i == 1;
+	case SYS_poll:
+	case SYS_ppoll:
+		if (i == 0 && t->result > 0)
+			print_poll_result(&t->after, a[0], a[1].value);
+		return i == 0;
+	case SYS_ioctl:
+		if (i == 2 && (uint32_t)a[1].value == 0x5413 && !lind_read(a[2], window, sizeof window)) {
+			text_clear(to);
+			text_add(to, "{ws_row=%u, ws_col=%u, ws_xpixel=%u, ws_ypixel=%u}", window[0], window[1], window[2], window[3]);
+		} else if (i == 2 && (uint32_t)a[1].value == 0x541b) {
+			text_clear(to);
+			print_struct(to, a[2], LIND_LAYOUT_INT, 4);
+		}
+		return i == 2;
+	default:
+		return false;
+	}
+}
+
+/* A buffer that was written holds as many bytes as the call returned. */
+static uint64_t written(const struct traced *t, int i)
+{
+	const struct lind_param *p = param(t, i);
+	uint64_t bytes = bytes_of(t, i);
+
+	if (p->layout == LIND_LAYOUT_BYTES && is_kind(t, i + 1, LIND_LEN) && (uint64_t)t->result < bytes && t->row->ret == LIND_LEN)
+		return (uint64_t)t->result;
+	return bytes;
+}
+
+void args_after(struct traced *t)
+{
+	bool failed = failed_call(t->result);
+
+	for (int i = 0; i < t->count; i++) {
+		const struct lind_param *p = param(t, i);
+		struct text *to = &t->args[i], now;
+
+		if (p->kind != LIND_OUT && p->kind != LIND_INOUT)
+			continue;
+		if (failed) {
+			if (p->kind == LIND_OUT)
+				print_pointer(to, t->call->args[i].value);
+			continue;
+		}
+		if (special_after(t, i, to))
+			continue;
+		if (p->kind == LIND_OUT) {
+			print_struct(to, t->call->args[i], p->layout, written(t, i));
+			continue;
+		}
+		if (p->layout == LIND_LAYOUT_BYTES || t->row->nr == SYS_fcntl)
+			continue;
+		text_init(&now);
+		print_struct(&now, t->call->args[i], p->layout, bytes_of(t, i));
+		if (strcmp(now.data, to->data)) {
+			text_bytes(to, " => ", 4);
+			text_bytes(to, now.data, now.length);
+		}
+		text_free(&now);
+	}
+}
+
+void print_result(struct text *line, const struct traced *t)
+{
+	int64_t r = t->result;
+	enum lind_kind kind = t->row->ret;
+
+	if (failed_call(r)) {
+		text_add(line, "-1 ");
+		print_errno(line, (int)-r);
+		return;
+	}
+	if (t->row->nr == SYS_fcntl && (uint32_t)t->call->args[1].value == 1)
+		text_add(line, r & 1 ? "0x1 (flags FD_CLOEXEC)" : "%d", (int)r);
+	else if (t->row->nr == SYS_fcntl && (uint32_t)t->call->args[1].value == 3) {
+		text_add(line, "%#llx (flags ", (unsigned long long)r);
+		print_open_flags(line, (uint32_t)r);
+		text_add(line, ")");
+	} else if (kind == LIND_MODE)
+		text_add(line, "%#03o", (unsigned)r);
+	else if (kind == LIND_ADDR)
+		text_add(line, r ? "%#llx" : "0", (unsigned long long)r);
+	else
+		text_add(line, "%lld", (long long)r);
+	if (t->row->nr == SYS_poll || t->row->nr == SYS_ppoll || t->row->nr == SYS_select || t->row->nr == SYS_pselect6)
+		if (!r)
+			text_add(line, " (Timeout)");
+	if (t->after.length) {
+		text_bytes(line, " (", 2);
+		text_bytes(line, t->after.data, t->after.length);
+		text_bytes(line, ")", 1);
+	}
+}

@@ -1,0 +1,303 @@
+/* The strace grate: options, one handler for every call, and the lines it prints. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "strace.h"
+
+#define HANDLERS 1024
+
+struct options options = { .string_limit = 32 };
+
+static int output = 2;
+static unsigned clients;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int64_t previous;
+
+static int64_t now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static void print(const char *line, size_t length)
+{
+	while (length) {
+		ssize_t n = write(output, line, length);
+
+		if (n < 0 && errno != EINTR)
+			return;
+		if (n > 0) {
+			line += n;
+			length -= (size_t)n;
+		}
+	}
+}
+
+/* Cage and time of day, as the options ask for. */
+static void begin(struct text *line, uint64_t cage)
+{
+	int64_t wall = options.times ? now(CLOCK_REALTIME) : 0, start = options.relative ? now(CLOCK_MONOTONIC) : 0;
+	time_t second = (time_t)(wall / 1000000000);
+	struct tm tm;
+
+	if (__atomic_load_n(&clients, __ATOMIC_RELAXED) > 1)
+		text_add(line, "[cage %llu] ", (unsigned long long)cage);
+	if (options.relative) {
+		int64_t before = __atomic_exchange_n(&previous, start, __ATOMIC_RELAXED);
+
+		text_add(line, "%6lld.%06lld ", before ? (long long)((start - before) / 1000000000) : 0LL,
+			before ? (long long)((start - before) / 1000 % 1000000) : 0LL);
+	}
+	if (options.times > 2)
+		text_add(line, "%lld.%06lld ", (long long)second, (long long)(wall / 1000 % 1000000));
+	else if (options.times && localtime_r(&second, &tm)) {
+		text_add(line, "%02d:%02d:%02d", tm.tm_hour, tm.tm_min, tm.tm_sec);
+		if (options.times > 1)
+			text_add(line, ".%06lld", (long long)(wall / 1000 % 1000000));
+		text_add(line, " ");
+	}
+}
+
+static void finish(struct text *line)
+{
+	text_bytes(line, "\n", 1);
+	pthread_mutex_lock(&lock);
+	print(line->data, line->length);
+	pthread_mutex_unlock(&lock);
+	text_free(line);
+}
+
+/* A number that is not in the table: all that is known are six numbers. */
+static void unknown_args(struct text *line, const struct lind_call *c)
+{
+	text_add(line, "syscall_%#x(", c->nr);
+	for (int i = 0; i < 6; i++)
+		text_add(line, "%s%#llx", i ? ", " : "", (unsigned long long)c->args[i].value);
+	text_add(line, ")");
+}
+
+static const struct lind_syscall nothing = { .name = "syscall", .ret = LIND_LONG };
+
+/* name(arguments), and spaces up to where the result stands. */
+static void put_call(struct text *line, struct traced *t, size_t from)
+{
+	if (t->row == &nothing)
+		unknown_args(line, t->call);
+	else {
+		text_add(line, "%s(", t->row->name);
+		for (int i = 0; i < t->count; i++) {
+			text_bytes(line, ", ", i ? 2 : 0);
+			text_bytes(line, t->args[i].data, t->args[i].length);
+		}
+		text_add(line, ")");
+	}
+	while (line->length - from < 39)
+		text_bytes(line, " ", 1);
+	text_add(line, " = ");
+}
+
+static void release(struct traced *t)
+{
+	for (int i = 0; i < 6; i++)
+		text_free(&t->args[i]);
+	text_free(&t->after);
+}
+
+static bool shown(int64_t result)
+{
+	return !(options.only_good && failed_call(result)) && !(options.only_bad && !failed_call(result));
+}
+
+/* A call that does not return is printed first. */
+static int64_t on_exit_call(const struct lind_call *c)
+{
+	struct traced t = { .row = syscall_of(c->nr), .call = c };
+	struct text line;
+	size_t from;
+
+	if (options.counts)
+		count_call(c->nr, 0, false);
+	if (options.counts_only || options.only_bad)
+		return lind_forward(c);
+	args_before(&t);
+	text_init(&line);
+	begin(&line, c->target);
+	from = line.length;
+	put_call(&line, &t, from);
+	text_add(&line, "?");
+	finish(&line);
+	release(&t);
+	return lind_forward(c);
+}
+
+static int64_t counted(const struct lind_call *c)
+{
+	int64_t start = now(CLOCK_MONOTONIC), result = lind_forward(c);
+
+	count_call(c->nr, now(CLOCK_MONOTONIC) - start, failed_call(result));
+	return result;
+}
+
+static int64_t on_call(const struct lind_call *c)
+{
+	struct traced t = { .row = syscall_of(c->nr), .call = c };
+	struct text line;
+	int64_t start, took;
+	size_t from;
+
+	if (options.counts_only)
+		return counted(c);
+	lind_client(c->target);
+	t.row = t.row ? t.row : &nothing;
+	args_before(&t);
+	text_init(&line);
+	begin(&line, c->target);
+	from = line.length;
+	start = now(CLOCK_MONOTONIC);
+	t.result = lind_forward(c);
+	took = now(CLOCK_MONOTONIC) - start;
+	if (options.counts)
+		count_call(c->nr, took, failed_call(t.result));
+	if (shown(t.result)) {
+		args_after(&t);
+		put_call(&line, &t, from);
+		print_result(&line, &t);
+		if (options.durations)
+			text_add(&line, " <%lld.%06lld>", (long long)(took / 1000000000), (long long)(took / 1000 % 1000000));
+		finish(&line);
+	} else
+		text_free(&line);
+	release(&t);
+	return t.result;
+}
+
+static void *start(uint64_t cage)
+{
+	(void)cage;
+	__atomic_add_fetch(&clients, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void *forked(void *parent, uint64_t parent_cage, uint64_t cage, int spawned)
+{
+	(void)parent;
+	(void)parent_cage;
+	(void)spawned;
+	return start(cage);
+}
+
+static void ended(void *client, uint64_t cage, int status)
+{
+	struct text line;
+
+	(void)client;
+	if (!options.quiet && !options.counts_only) {
+		text_init(&line);
+		begin(&line, cage);
+		if (WIFSIGNALED(status)) {
+			text_add(&line, "+++ killed by ");
+			print_signal(&line, WTERMSIG(status));
+			text_add(&line, "%s +++", WCOREDUMP(status) ? " (core dumped)" : "");
+		} else
+			text_add(&line, "+++ exited with %d +++", WEXITSTATUS(status));
+		finish(&line);
+	}
+	__atomic_sub_fetch(&clients, 1, __ATOMIC_RELAXED);
+}
+
+static void end(int status)
+{
+	(void)status;
+	if (options.counts)
+		count_report(print);
+}
+
+static const char *set_output(const char *value)
+{
+	output = open(value, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	return output < 0 ? strerror(errno) : NULL;
+}
+
+static const char *set_string_limit(const char *value)
+{
+	char *rest;
+	unsigned long limit = strtoul(value, &rest, 10);
+
+	if (*rest || rest == value || *value == '-' || limit > 1 << 20)
+		return "must be a number up to 1048576";
+	options.string_limit = limit;
+	return NULL;
+}
+
+#define SETTER(name, statement) \
+	static const char *name(const char *value) \
+	{ \
+		(void)value; \
+		statement; \
+		return NULL; \
+	}
+SETTER(set_counts, options.counts = options.counts_only = true)
+SETTER(set_counts_too, options.counts = true)
+SETTER(set_durations, options.durations = true)
+SETTER(set_times, options.times++)
+SETTER(set_relative, options.relative = true)
+SETTER(set_quiet, options.quiet = true)
+SETTER(set_verbose, options.verbose = true)
+SETTER(set_good, options.only_good = true)
+SETTER(set_bad, options.only_bad = true)
+SETTER(set_nothing, (void)0)
+
+/* Calls that do not return, and those that the default entry leaves out. */
+static size_t add_handlers(struct lind_handler *on)
+{
+	const struct lind_syscall *row;
+	size_t n = 0;
+
+	for (size_t i = 0; (row = syscall_at(i)); i++) {
+		bool leaves = row->nr == SYS_exit || row->nr == SYS_exit_group;
+
+		/* Calls between grates and the runtime are not the program's; rt_sigreturn returns nowhere. */
+		if ((row->nr > 1000 && row->nr != SYS_spawn) || row->nr == SYS_rt_sigreturn || !selected(row))
+			continue;
+		if (everything_selected() && !leaves && row->nr != SYS_spawn)
+			continue;
+		if (n < HANDLERS)
+			on[n++] = (struct lind_handler){ row->nr, leaves ? on_exit_call : on_call };
+	}
+	if (everything_selected())
+		on[n++] = (struct lind_handler){ LIND_NR_ANY, on_call };
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct lind_option list[] = {
+		{ 'e', NULL, "EXPR", "trace=CALLS: names, or classes such as %file; ! in front leaves them out", select_calls },
+		{ 'o', "output", "FILE", "write there, not to standard error", set_output },
+		{ 's', "string-limit", "SIZE", "how much of a string is shown (default 32)", set_string_limit },
+		{ 'v', "no-abbrev", NULL, "show all of structs and environments", set_verbose },
+		{ 'c', "summary-only", NULL, "only count calls, times and errors", set_counts },
+		{ 'C', "summary", NULL, "count them too", set_counts_too },
+		{ 'T', "syscall-times", NULL, "how long each call took", set_durations },
+		{ 't', NULL, NULL, "the time of day; -tt with microseconds, -ttt since 1970", set_times },
+		{ 'r', "relative-timestamps", NULL, "the time since the call before", set_relative },
+		{ 'z', NULL, NULL, "only calls that succeed", set_good },
+		{ 'Z', NULL, NULL, "only calls that fail", set_bad },
+		{ 'q', "quiet", NULL, "say nothing of cages that end", set_quiet },
+		{ 'f', "follow-forks", NULL, "nothing: children are always followed", set_nothing },
+	};
+	static const struct lind_lifecycle lifecycle = { .start = start, .fork = forked, .exit = ended, .end = end };
+	static struct lind_handler on[HANDLERS + 1];
+
+	lind_options(list, sizeof list / sizeof *list, "Prints system calls, as strace(1) does.", &argc, &argv);
+	lind_grate_lifecycle(&lifecycle);
+	return lind_grate_run(on, add_handlers(on), argc, argv);
+}

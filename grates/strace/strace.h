@@ -1,0 +1,81 @@
+/* The strace grate: what its files share. */
+#ifndef STRACE_H
+#define STRACE_H
+
+#include <lind/grate.h>
+#include <lind/syscall_table.h>
+#include <stdbool.h>
+
+/* A text that grows. Without memory it stops growing. */
+struct text {
+	char *data;
+	size_t length, room;
+	char small[200];
+};
+void text_init(struct text *t);
+void text_free(struct text *t);
+void text_clear(struct text *t);
+__attribute__((format(printf, 2, 3))) void text_add(struct text *t, const char *format, ...);
+void text_bytes(struct text *t, const char *bytes, size_t length);
+/* In quotes, escaped as in C. At most `limit` bytes, then `...` if there are more. */
+void text_quoted(struct text *t, const char *bytes, size_t length, size_t limit, bool more);
+
+/* names.c, the only file with the data of syscall_table.h */
+const struct lind_syscall *syscall_of(uint32_t nr);
+const struct lind_syscall *syscall_at(size_t i);	/* NULL at the end */
+void print_flags(struct text *t, uint64_t value, const struct lind_names *names, const char *zero);
+void print_value(struct text *t, uint64_t value, const struct lind_names *names);
+void print_signal(struct text *t, int signal);
+void print_open_flags(struct text *t, uint32_t flags);
+void print_mode(struct text *t, uint32_t mode);		/* with the type of file */
+void print_errno(struct text *t, int number);		/* ENOENT (No such file or directory) */
+extern const struct lind_names *const poll_events, *const epoll_events, *const address_families;
+
+/* structs.c. `address` is where it is in the client; `bytes` says how many there are, where that is known. */
+void print_struct(struct text *t, struct lind_arg address, enum lind_layout layout, uint64_t bytes);
+uint32_t size_of_layout(enum lind_layout layout);
+void print_sockaddr(struct text *t, struct lind_arg address, uint64_t length);
+void print_iovecs(struct text *t, struct lind_arg address, uint64_t count, int64_t bytes);
+void print_buffer(struct text *t, struct lind_arg address, uint64_t length);
+void print_string(struct text *t, struct lind_arg address, size_t limit);
+void print_strings(struct text *t, struct lind_arg address);
+void print_string_count(struct text *t, struct lind_arg address);
+void print_poll_result(struct text *t, struct lind_arg address, uint64_t count);
+void print_wait_status(struct text *t, int status);
+
+/* args.c. The first prints what the call reads, the second what it wrote. */
+struct traced {
+	const struct lind_syscall *row;
+	const struct lind_call *call;
+	int64_t result;
+	struct text args[6];
+	struct text after;		/* behind the result, in parentheses */
+	int count;
+};
+void args_before(struct traced *t);
+void args_after(struct traced *t);
+void print_result(struct text *line, const struct traced *t);
+
+/* select.c: -e trace=... */
+const char *select_calls(const char *expression);
+bool selected(const struct lind_syscall *row);
+bool everything_selected(void);
+
+/* count.c: -c */
+void count_call(uint32_t nr, int64_t nanoseconds, bool failed);
+void count_report(void (*print)(const char *line, size_t length));
+
+/* What the options say. */
+struct options {
+	size_t string_limit;
+	bool verbose, counts, counts_only, durations, quiet, relative, only_good, only_bad;
+	int times;			/* how many -t */
+};
+extern struct options options;
+
+static inline bool failed_call(int64_t result)
+{
+	return result < 0 && result >= -4095;
+}
+
+#endif
