@@ -76,8 +76,8 @@ pub enum Last {
 pub struct Root {
     directory: OwnedFd,
     walls: Walls,
-    /// The host's /proc/self/fd: the name of an open file, and a way to reach it again. None where /proc is not mounted.
-    descriptors: Option<OwnedFd>,
+    /// The host's /proc: the name of an open file, and a way to reach it again. None where it is not mounted.
+    proc: Option<OwnedFd>,
     /// st_dev of the host's /proc.
     proc_device: Option<u64>,
     devices: Devices,
@@ -85,12 +85,12 @@ pub struct Root {
 
 impl Root {
     /// The root is `directory`, kept by `walls`. To be made before the process changes its root, because it opens
-    /// the device nodes and /proc/self/fd by their host names.
+    /// the device nodes and /proc by their host names.
     pub fn new(directory: OwnedFd, walls: Walls) -> Root {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let descriptors = rustix::fs::open(c"/proc/self/fd", flags, Mode::empty()).ok();
-        let proc_device = descriptors.as_ref().and_then(|fd| rustix::fs::fstat(fd).ok()).map(|stat| stat.st_dev);
-        Root { directory, walls, descriptors, proc_device, devices: Devices::open() }
+        let proc = rustix::fs::open(c"/proc", flags, Mode::empty()).ok();
+        let proc_device = proc.as_ref().and_then(|fd| rustix::fs::fstat(fd).ok()).map(|stat| stat.st_dev);
+        Root { directory, walls, proc, proc_device, devices: Devices::open() }
     }
 
     /// Says which walls have been put up since.
@@ -224,8 +224,10 @@ impl Root {
     /// # Errors
     /// ENOENT where /proc is not mounted; what `act` says.
     pub fn again<T>(&self, file: BorrowedFd<'_>, act: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T>) -> Result<T> {
-        let descriptors = self.descriptors.as_ref().ok_or(Errno::ENOENT)?;
-        act(descriptors.as_fd(), DecInt::from_fd(file).as_c_str())
+        let proc = self.proc.as_ref().ok_or(Errno::ENOENT)?;
+        // Of this thread, not of the process: the main thread has a descriptor table of its own.
+        let link = [b"thread-self/fd/", DecInt::from_fd(file).as_bytes()].concat();
+        act(proc.as_fd(), &CString::new(link).map_err(|_| Errno::EINVAL)?)
     }
 
     /// Whether an open file tells of the host's processes, this one among them: /proc, should the root contain it. Its

@@ -128,6 +128,19 @@ fn unix_names_lead_where_open_leads() {
     });
 }
 
+/// The runner's main thread has a descriptor table of its own, and the host's /proc/self is the main thread's.
+#[test]
+fn names_are_found_by_a_thread_with_its_own_descriptors() {
+    both_walls(|w| {
+        crate::host::close_own_from(u32::MAX);
+        bound(w, STREAM, b"/sock\0");
+        connected(w, b"/sock\0").unwrap();
+        w.ok(mkdir, &[w.str("/a"), 0o755]);
+        w.ok(chdir, &[w.str("/a")]);
+        connected(w, b"../sock\0").unwrap();
+    });
+}
+
 #[test]
 fn the_host_is_out_of_reach() {
     both_walls(|w| {
