@@ -269,3 +269,39 @@ fn nonsense_is_left_as_it_is() {
         );
     }
 }
+
+/// Any bytes may stand in a custom section.
+#[test]
+fn damaged_sections_do_no_harm() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut state = 1u64;
+    let mut random = |n: usize| {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        usize::try_from(state >> 33).unwrap() % n
+    };
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let good = build(dir.path(), &["-O2", "-g3", version, "-gdwarf-aranges"]);
+        let code_end = Parser::new(0)
+            .parse_all(&good)
+            .find_map(|payload| match payload.unwrap() {
+                Payload::CodeSectionStart { range, .. } => Some(range.end),
+                _ => None,
+            });
+        let custom = code_end.unwrap();
+        for _ in 0..3000 {
+            let mut bad = good.clone();
+            for _ in 0..=random(4) {
+                let at = custom + random(good.len() - custom);
+                bad[at] = [0, 0xff, 0x7f, 0x80, 1][random(5)] ^ u8::try_from(random(2)).unwrap();
+            }
+            let options = Options {
+                fpcast: true,
+                ..Options::default()
+            };
+            // A section's length may be hit, and then it is not a module.
+            let _ = lind_passes::run(&bad, &options);
+        }
+    }
+}
