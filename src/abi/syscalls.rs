@@ -87,21 +87,29 @@ implemented {
     35   time     nanosleep(req: In<Timespec>, rem: Out<Timespec>) -> ();
     39   process  getpid() -> Pid;
     40   fs       sendfile(out: Fd, input: Fd, offset: InOut<i64>, count: Len) -> usize;
+    /// AF_UNIX, AF_INET and AF_INET6. Raw sockets are EPERM; of protocols there are TCP, UDP, UDP-Lite and ICMP echo.
     41   net      socket(domain: SocketDomain, kind: SocketType, protocol: i32) -> NewFd;
     42   net      connect(fd: Fd, addr: In<Sockaddr>, len: Len) -> ();
     43   net      accept(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> NewFd;
+    /// A broken pipe is EPIPE; SIGPIPE is not sent yet.
     44   net      sendto(fd: Fd, buf: In<u8>, len: Len, flags: MsgFlags, addr: In<Sockaddr>, addr_len: Len) -> usize;
     45   net      recvfrom(fd: Fd, buf: Out<u8>, len: Len, flags: MsgFlags, addr: Out<Sockaddr>, addr_len: InOut<u32>) -> usize;
-    /// Of control messages, SCM_RIGHTS and SCM_CREDENTIALS pass.
+    /// As sendto. SCM_CREDENTIALS must name the calling cage itself.
     46   net      sendmsg(fd: Fd, msg: In<Msghdr>, flags: MsgFlags) -> usize;
+    /// No path starts at a directory that was received, and no epoll instance that was received can be changed. In
+    /// SCM_CREDENTIALS the process is 0 unless the cage is alone.
     47   net      recvmsg(fd: Fd, msg: InOut<Msghdr>, flags: MsgFlags) -> usize;
     48   net      shutdown(fd: Fd, how: ShutdownHow) -> ();
+    /// A unix path leads where open leads. Names without a file are the runner's: its cages see each other's and not the
+    /// host's; they have at most 99 bytes.
     49   net      bind(fd: Fd, addr: In<Sockaddr>, len: Len) -> ();
     50   net      listen(fd: Fd, backlog: i32) -> ();
     51   net      getsockname(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> ();
     52   net      getpeername(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> ();
     53   net      socketpair(domain: SocketDomain, kind: SocketType, protocol: i32, fds: Out<[i32; 2]>) -> ();
+    /// Options that attach programs, hold addresses or configure netfilter are ENOPROTOOPT.
     54   net      setsockopt(fd: Fd, level: SockLevel, option: i32, value: In<u8>, len: Len) -> ();
+    /// As setsockopt. SO_PEERCRED names the cage that made a pair; otherwise 0, unless the cage is alone.
     55   net      getsockopt(fd: Fd, level: SockLevel, option: i32, value: Out<u8>, len: InOut<u32>) -> ();
     /// Ends the calling thread; the last one ends the cage.
     60   process  exit(status: i32) -> NoReturn;
@@ -197,6 +205,7 @@ implemented {
     230  time     clock_nanosleep(clock: Clock, flags: TimerFlags, req: In<Timespec>, rem: Out<Timespec>) -> ();
     231  process  exit_group(status: i32) -> NoReturn;
     232  wait     epoll_wait(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: i32) -> usize;
+    /// At most nine numbers of one open file can be in an instance (ENOSPC). EPOLLWAKEUP is ignored.
     233  wait     epoll_ctl(fd: Fd, op: EpollOp, target: Fd, event: In<EpollEvent>) -> ();
     234  signal   tgkill(tgid: Pid, tid: Pid, sig: Signal) -> ();
     235  fs       utimes(path: Path, times: In<Timeval>) -> ();
@@ -215,6 +224,7 @@ implemented {
     269  fs       faccessat(dir: DirFd, path: Path, mode: AccessMode) -> ();
     270  wait     pselect6(n: i32, read: InOut<FdSet>, write: InOut<FdSet>, except: InOut<FdSet>, timeout: InOut<Timespec>, mask: In<SigsetArg>) -> usize;
     271  wait     ppoll(fds: InOut<Pollfd>, nfds: Len, timeout: InOut<Timespec>, mask: In<Sigset>, size: Len) -> usize;
+    /// The list is kept; it is not yet walked when a thread ends.
     273  sync     set_robust_list(head: Addr, len: Len) -> ();
     280  fs       utimensat(dir: DirFd, path: Path, times: In<Timespec>, flags: AtFlags) -> ();
     281  wait     epoll_pwait(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: i32, mask: In<Sigset>, size: Len) -> usize;

@@ -198,3 +198,28 @@ fn quiet(flags: u32) -> u32 {
 fn number(value: usize) -> Result<i32> {
     i32::try_from(value).map_err(|_| Errno::EBADF)
 }
+
+/// The size of struct ifreq: a name and 24 bytes that depend on the request.
+pub const IFREQ: usize = 40;
+
+/// ioctl(2) with a struct ifreq, for netdevice(7) requests whose struct holds no address.
+pub fn interface(fd: BorrowedFd<'_>, request: u32, ifreq: &mut [u8; IFREQ]) -> Result<()> {
+    // SAFETY: the host reads and writes one struct ifreq, which `ifreq` has room for.
+    result(unsafe { raw_syscall!(Sysno::ioctl, raw(fd), request as usize, ifreq.as_mut_ptr() as usize) }).map(drop)
+}
+
+/// ioctl(SIOCGIFCONF): every interface that has an address.
+pub fn interfaces(fd: BorrowedFd<'_>) -> Result<Vec<[u8; IFREQ]>> {
+    const SIOCGIFCONF: usize = 0x8912;
+    /// More than fit a network namespace of any use.
+    const MOST: usize = 4096;
+    let mut list = vec![[0_u8; IFREQ]; MOST];
+    let mut asked = libc::ifconf {
+        ifc_len: i32::try_from(MOST * IFREQ).map_err(|_| Errno::EINVAL)?,
+        ifc_ifcu: libc::__c_anonymous_ifc_ifcu { ifcu_buf: list.as_mut_ptr().cast() },
+    };
+    // SAFETY: the host writes at most `ifc_len` bytes, the size of `list`, at its start, and `asked`.
+    result(unsafe { raw_syscall!(Sysno::ioctl, raw(fd), SIOCGIFCONF, &raw mut asked as usize) })?;
+    list.truncate(usize::try_from(asked.ifc_len).map_err(|_| Errno::EINVAL)? / IFREQ);
+    Ok(list)
+}

@@ -7,7 +7,7 @@ use lind_abi::{Errno, Fd, InOut, Len, Result};
 use crate::call::Ctx;
 use crate::host;
 
-/// ioctl(2). A request that is not in this list never reaches the host.
+/// ioctl(2). A request that is neither in this list nor one about interfaces never reaches the host.
 pub(crate) fn ioctl(cx: &Ctx<'_>, fd: Fd, request: IoctlRequest, arg: InOut<u8>) -> Result<i32> {
     use IoctlRequest as R;
     let file = cx.file(fd)?;
@@ -33,7 +33,7 @@ pub(crate) fn ioctl(cx: &Ctx<'_>, fd: Fd, request: IoctlRequest, arg: InOut<u8>)
             terminal(cx, fd)?;
             cx.load(cx.reading(arg.cast::<i32>())).map(|_| 0)
         }
-        _ => Err(Errno::ENOTTY),
+        other => crate::sys::net::interface(cx, &file, other, arg),
     }
 }
 

@@ -5,6 +5,7 @@
 //! programs are refused.
 
 mod address;
+mod interface;
 mod message;
 mod name;
 mod option;
@@ -13,6 +14,7 @@ mod socket;
 mod tests;
 mod transfer;
 
+pub(crate) use interface::*;
 pub(crate) use message::*;
 pub(crate) use name::*;
 pub(crate) use option::*;

@@ -3,7 +3,7 @@
 use lind_abi::Errno;
 use lind_abi::layout::{Iovec, Msghdr, Ucred};
 use lind_abi::nr::{
-    accept, accept4, bind, chdir, close, connect, dup, fchdir, fcntl, getpeername, getsockname, getsockopt, listen, mkdir, open,
+    accept, accept4, bind, chdir, close, connect, dup, fchdir, fcntl, getpeername, getsockname, getsockopt, ioctl, listen, mkdir, open,
     pipe, read, recvfrom, recvmsg, sendmsg, sendto, setsockopt, shutdown, socket, socketpair, symlink, umask, unlink, write,
 };
 
@@ -388,6 +388,34 @@ fn options_with_addresses_are_refused() {
         let len = w.value(&i32::MAX);
         w.ok(getsockopt, &[fd, SOL_SOCKET, 2, value, len]);
         assert_eq!(w.load::<i32>(len), 4);
+    });
+}
+
+#[test]
+fn interfaces_fit_the_guests_struct() {
+    in_world(Walls::Chroot, |w| {
+        let fd = w.ok(socket, &[INET, DGRAM, 0]);
+        let asked = w.data(&[&b"lo\0"[..], &[0; 29], &[0xee; 32]].concat());
+        if w.call(ioctl, &[fd, 0x8913, asked]) == Err(Errno::ENODEV) {
+            return;
+        }
+        assert_ne!(w.load::<u16>(asked + 16) & 8, 0, "IFF_LOOPBACK");
+        assert_eq!(w.bytes(asked + 32, 32), [0xee; 32]);
+        // How much room it takes, and then one entry less.
+        let conf = w.value(&[0_u32; 2]);
+        w.ok(ioctl, &[fd, 0x8912, conf]);
+        let len = w.load::<u32>(conf);
+        assert!(len > 0 && len % 32 == 0);
+        let list = w.buffer(4096);
+        w.thread.cage.memory.guest.fill(list.cast_unsigned(), 0xee, 4096).unwrap();
+        let conf = w.value(&[len - 1, address(list)]);
+        w.ok(ioctl, &[fd, 0x8912, conf]);
+        assert_eq!(w.load::<u32>(conf), len - 32);
+        assert_eq!(w.bytes(list + i64::from(len) - 32, 32), [0xee; 32]);
+        assert_eq!(w.err(ioctl, &[fd, 0x8912, w.value(&[u32::MAX, address(list)])]), Errno::EINVAL);
+        assert_eq!(w.err(ioctl, &[fd, 0x8912, w.value(&[64_u32, 0x10])]), Errno::EFAULT);
+        // Nothing is changed: SIOCSIFFLAGS.
+        assert_eq!(w.err(ioctl, &[fd, 0x8914, asked]), Errno::ENOTTY);
     });
 }
 
