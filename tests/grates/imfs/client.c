@@ -1,0 +1,233 @@
+/*
+ * What a program sees of imfs beyond the conformance tests: `client WHAT [ARGS]`. Prints nothing and exits with 0 if
+ * all is as it should be.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int failures;
+
+#define CHECK(x) ((x) ? (void)0 : (failures++, (void)printf("%s:%d: %s (errno %d %s)\n", __FILE__, __LINE__, #x, errno, strerror(errno))))
+
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
+static int holds(const char *path, const char *text)
+{
+	char buffer[256];
+	int fd = open(path, O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, buffer, sizeof buffer);
+
+	close(fd);
+	return n == (ssize_t)strlen(text) && !memcmp(buffer, text, (size_t)n);
+}
+
+static void map(void)
+{
+	size_t size = 200000;
+	int fd = open("m", O_RDWR | O_CREAT, 0600);
+	char *private, *shared, c = 0;
+
+	for (size_t i = 0; i < size; i += 8)
+		CHECK(pwrite(fd, "mapped.\n", 8, (off_t)i) == 8);
+	private = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(private != MAP_FAILED && shared != MAP_FAILED);
+	CHECK(!memcmp(private, shared, size) && private[size - 1] == '\n' && private[131072] == 'm');
+	private[5] = '!';
+	shared[100000] = '?';
+	CHECK(pread(fd, &c, 1, 5) == 1 && c == 'd');
+	CHECK(!msync(shared, size, MS_SYNC));
+	CHECK(pread(fd, &c, 1, 100000) == 1 && c == '?');
+	shared[100001] = '#';
+	CHECK(!munmap(shared, size) && !munmap(private, size));
+	CHECK(pread(fd, &c, 1, 100001) == 1 && c == '#');
+	private = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 65536);
+	CHECK(private != MAP_FAILED && private[0] == 'm');
+	CHECK(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 1) == MAP_FAILED && errno == EINVAL);
+	close(fd);
+	fd = open("m", O_RDONLY);
+	CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED && errno == EACCES);
+	close(fd);
+	unlink("m");
+}
+
+static void ready(void)
+{
+	int fd = open("r", O_RDWR | O_CREAT, 0600), e = epoll_create1(0);
+	struct pollfd p = { fd, POLLIN | POLLOUT, 0 };
+	struct epoll_event event = { EPOLLIN, { .u64 = 7 } };
+	fd_set set;
+
+	CHECK(poll(&p, 1, 0) == 1 && p.revents == (POLLIN | POLLOUT));
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	CHECK(select(fd + 1, &set, NULL, NULL, NULL) == 1 && FD_ISSET(fd, &set));
+	CHECK(!epoll_ctl(e, EPOLL_CTL_ADD, fd, &event) && epoll_wait(e, &event, 1, 0) == 1 && event.data.u64 == 7);
+	close(e);
+	close(fd);
+	unlink("r");
+}
+
+/* Numbers are shared with files that are not ours. */
+static void numbers(void)
+{
+	int pipes[2], a = open("a", O_RDWR | O_CREAT, 0600), b, c;
+	char byte;
+
+	CHECK(!pipe(pipes) && pipes[0] == a + 1);
+	b = open("b", O_RDWR | O_CREAT, 0600);
+	CHECK(b == a + 3);
+	CHECK(write(b, "b", 1) == 1 && write(pipes[1], "p", 1) == 1 && write(a, "a", 1) == 1);
+	CHECK(read(pipes[0], &byte, 1) == 1 && byte == 'p');
+	CHECK(dup2(b, pipes[0]) == pipes[0] && pread(pipes[0], &byte, 1, 0) == 1 && byte == 'b');
+	CHECK(lseek(pipes[0], 0, SEEK_CUR) == 1 && lseek(b, 5, SEEK_SET) == 5 && lseek(pipes[0], 0, SEEK_CUR) == 5);
+	CHECK(dup2(pipes[1], b) == b && pread(b, &byte, 1, 0) < 0 && errno == ESPIPE);
+	c = fcntl(a, F_DUPFD_CLOEXEC, 100);
+	CHECK(c == 100 && fcntl(c, F_GETFD) == FD_CLOEXEC && pread(c, &byte, 1, 0) == 1 && byte == 'a');
+	CHECK(!close(a) && pread(a, &byte, 1, 0) < 0 && errno == EBADF && pread(c, &byte, 1, 0) == 1);
+	CHECK(!syscall(SYS_close_range, c, 200, 0) && read(c, &byte, 1) < 0 && errno == EBADF);
+	for (int fd = 3; fd < 20; fd++)
+		close(fd);
+	unlink("a");
+	unlink("b");
+}
+
+static void removed_but_open(void)
+{
+	int fd = open("gone", O_RDWR | O_CREAT, 0600);
+	char buffer[8];
+	struct stat st;
+
+	CHECK(write(fd, "still", 5) == 5 && !unlink("gone") && access("gone", F_OK) < 0);
+	CHECK(pread(fd, buffer, 8, 0) == 5 && !memcmp(buffer, "still", 5) && !fstat(fd, &st) && st.st_nlink == 0);
+	close(fd);
+}
+
+static void big_copies(void)
+{
+	size_t size = 3 << 20;
+	char *from = malloc(size), *to = malloc(size);
+	int a = open("big", O_RDWR | O_CREAT, 0600), b = open("big2", O_RDWR | O_CREAT, 0600), p[2];
+	off_t off = 0, off2 = 0;
+
+	for (size_t i = 0; i < size; i++)
+		from[i] = (char)(i * 2654435761u >> 13);
+	CHECK(pwrite(a, from, size, 3) == (ssize_t)size && pread(a, to, size, 3) == (ssize_t)size && !memcmp(from, to, size));
+	CHECK(sendfile(b, a, &off, size + 10) == (ssize_t)size + 3 && off == (off_t)size + 3);
+	CHECK(pread(b, to, size, 3) == (ssize_t)size && !memcmp(from, to, size));
+	off = 3;
+	CHECK(copy_file_range(a, &off, b, &off2, 1000, 0) == 1000 && pread(b, to, 1000, 0) == 1000 && !memcmp(from, to, 1000));
+	CHECK(!pipe(p) && (off = 3, sendfile(p[1], a, &off, 4096)) == 4096 && read(p[0], to, 4096) == 4096 && !memcmp(from, to, 4096));
+	close(a);
+	close(b);
+	unlink("big");
+	unlink("big2");
+}
+
+static void bad_memory(void)
+{
+	int fd = open("bad", O_RDWR | O_CREAT, 0600);
+	char *hole = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), c = 1;
+
+	memset(hole, 'x', 4096);
+	munmap(hole + 4096, 4096);
+	CHECK(pwrite(fd, hole, 8192, 0) < 8192);
+	CHECK(!ftruncate(fd, 8192));
+	CHECK(pread(fd, &c, 1, 5000) == 1 && c == 0);
+	CHECK(pread(fd, (char *)16, 100, 0) < 0 && errno == EFAULT);
+	CHECK(open((char *)16, O_RDONLY) < 0 && errno == EFAULT);
+	CHECK(stat("bad", (struct stat *)16) < 0 && errno == EFAULT);
+	CHECK(pwrite(fd, (char *)16, 100, 8192) < 0 && errno == EFAULT && lseek(fd, 0, SEEK_END) == 8192);
+	close(fd);
+	unlink("bad");
+}
+
+static void all(void)
+{
+	map();
+	ready();
+	numbers();
+	removed_but_open();
+	big_copies();
+	bad_memory();
+}
+
+static void full(void)
+{
+	static char block[1 << 16];
+	int fd = open("full", O_RDWR | O_CREAT, 0600);
+	struct statfs st;
+	ssize_t n = 0;
+	long long total = 0;
+
+	CHECK(!statfs(".", &st) && st.f_blocks * 4096ull == 1 << 20 && st.f_type == 0x01021994);
+	while ((n = write(fd, block, sizeof block)) > 0)
+		total += n;
+	CHECK(n < 0 && errno == ENOSPC && total > 900000 && total <= 1 << 20);
+	CHECK(!statfs(".", &st) && st.f_bfree < 20);
+	CHECK(!ftruncate(fd, 0) && write(fd, block, sizeof block) == sizeof block);
+	close(fd);
+	CHECK(!unlink("full"));
+}
+
+/* Prefix /mnt/x, started in /: what is outside stays there. */
+static void prefix(void)
+{
+	char cwd[64];
+
+	CHECK(!mkdir("/mnt/x/d", 0755));
+	put("/mnt/x/d/f", "inside");
+	CHECK(!chdir("/mnt/x/d") && getcwd(cwd, sizeof cwd) && !strcmp(cwd, "/mnt/x/d") && holds("f", "inside"));
+	put("../../../outside.tmp", "outside");
+	CHECK(holds("/outside.tmp", "outside") && holds("../../../outside.tmp", "outside"));
+	CHECK(rename("f", "/f") < 0 && errno == EXDEV && link("/outside.tmp", "f2") < 0 && errno == EXDEV);
+	CHECK(!symlink("/outside.tmp", "out") && holds("out", "outside"));
+	CHECK(!chdir("/") && holds("mnt/x/d/f", "inside") && holds("mnt/../mnt/x/d/../d/f", "inside"));
+	CHECK(!unlink("outside.tmp") && !unlink("mnt/x/d/f") && !unlink("mnt/x/d/out") && !rmdir("mnt/x/d"));
+}
+
+static void loaded(void)
+{
+	struct stat st;
+
+	CHECK(holds("/in/hello", "hello from outside\n") && !stat("/in/hello", &st) && (st.st_mode & 07777) == 0640);
+	CHECK(holds("/in/deep/er", "deep\n") && holds("/in/link", "deep\n") && holds("/one", "deep\n"));
+	CHECK(!mkdir("/out", 0755) && !mkdir("/out/d", 0700) && !symlink("d/f", "/out/l"));
+	put("/out/d/f", "made inside");
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "all";
+
+	if (!strcmp(what, "all"))
+		all();
+	else if (!strcmp(what, "full"))
+		full();
+	else if (!strcmp(what, "prefix"))
+		prefix();
+	else if (!strcmp(what, "loaded"))
+		loaded();
+	else
+		return 2;
+	return failures != 0;
+}
