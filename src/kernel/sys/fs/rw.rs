@@ -9,7 +9,7 @@ use crate::call::Ctx;
 use crate::host;
 
 /// read(2)
-#[inline]
+#[inline(always)]
 pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize> {
     let in_use = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
@@ -17,7 +17,7 @@ pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize
 }
 
 /// write(2)
-#[inline]
+#[inline(always)]
 pub(crate) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<usize> {
     let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
@@ -25,7 +25,7 @@ pub(crate) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<usize
 }
 
 /// pread(2)
-#[inline]
+#[inline(always)]
 pub(crate) fn pread64(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len, offset: Off) -> Result<usize> {
     let in_use = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
@@ -33,7 +33,7 @@ pub(crate) fn pread64(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len, offset: Off)
 }
 
 /// pwrite(2)
-#[inline]
+#[inline(always)]
 pub(crate) fn pwrite64(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len, offset: Off) -> Result<usize> {
     let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
