@@ -449,3 +449,87 @@ fn families_and_types() {
         w.ok(unlink, &[w.str("/f")]);
     });
 }
+
+/// Whatever the arguments are, a call of these ends in a result or an errno, and what was opened can be closed.
+#[test]
+fn any_arguments_end_in_a_result() {
+    use std::os::fd::AsRawFd;
+
+    use lind_abi::nr::{epoll_create1, epoll_ctl, epoll_wait, eventfd2, poll, recvmmsg, select, sendmmsg};
+    const NONBLOCK: i64 = 0o4000;
+    const DONTWAIT: i64 = 0x40;
+    in_world(Walls::Chroot, |w| {
+        // A table of this thread's own, so that the lowest free number of the host tells whether all was closed.
+        crate::host::close_own_from(u32::MAX);
+        let lowest = || rustix::io::dup(w.kernel.root.directory()).unwrap().as_raw_fd();
+        w.thread.cage.fds.close_all();
+        let before = lowest();
+        let mut state = 7_u64;
+        let mut random = move |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).unwrap() % below
+        };
+        // Nothing here may leave the machine: inet addresses are the loopback's.
+        let addresses: [&[u8]; 7] = [
+            b"\x01\0/sock\0",
+            b"\x01\0\0abstract",
+            b"\x01\0",
+            b"\x02\0\0\0\x7f\0\0\x01\0\0\0\0\0\0\0\0",
+            b"\x02\0\x30\x39\x7f\0\0\x01\0\0\0\0\0\0\0\0",
+            b"\0\0garbage",
+            b"\xff\xffgarbage garbage",
+        ];
+        let sizes = [0, 1, 2, 4, 8, 16, 24, 28, 110, 128, 129, 4096, 1 << 20, -1, i64::from(i32::MIN), 1 << 32];
+        for round in 0..20_000 {
+            let mut pick = |list: &[i64]| list[random(list.len())];
+            let fd = pick(&[-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 50]);
+            let fd2 = pick(&[-1, 3, 4, 5, 6, 7, 8, 9, 10, 50]);
+            let bytes: Vec<u8> = (0..64).map(|_| u8::try_from(pick(&[0, 0, 0, 0, 1, 2, 4, 16, 20, 24, 255])).unwrap()).collect();
+            let memory = w.data(&bytes);
+            let iov = w.value(&Iovec { base: address(memory), len: 8 });
+            let control = w.data(&rights(&[fd2.max(0), fd.max(0)]));
+            let word = |value: i64| u32::try_from(value & 0xffff_ffff).unwrap();
+            let head = w.value(&Msghdr {
+                name: word(pick(&[0, memory, 0x10])),
+                namelen: word(pick(&sizes)),
+                iov: word(pick(&[iov, iov, memory, 0])),
+                iovlen: word(pick(&[0, 1, 1, 2, 1024, 1025, -1])),
+                control: word(pick(&[0, control, control, memory, 0x10])),
+                controllen: word(pick(&[0, 16, 20, 24, 32, -1])),
+                flags: 0,
+            });
+            let at = pick(&[memory, memory, memory, head, 0, 0x10, 0xffff_fff0, -1]);
+            let (size, size2) = (pick(&sizes), pick(&sizes));
+            let name = addresses[usize::try_from(pick(&[0, 1, 2, 3, 4, 5, 6])).unwrap()];
+            let (name, name_len) = (w.data(name), i64::try_from(name.len()).unwrap());
+            let len = w.value(&word(size));
+            let option = pick(&[2, 3, 4, 7, 8, 9, 16, 17, 20, 59, 61, 1000]);
+            let _ = match round % 24 {
+                0 => w.call(socket, &[pick(&[1, 2, 10, 16]), pick(&[1, 2, 3, 5, 9]) | NONBLOCK, pick(&[0, 6, 17, -1])]),
+                1 => w.call(socketpair, &[1, pick(&[1, 2, 5]) | NONBLOCK, 0, at]),
+                2 => w.call(bind, &[fd, name, name_len]),
+                3 => w.call(connect, &[fd, name, name_len]),
+                4 => w.call(listen, &[fd, size]),
+                5 => w.call(accept4, &[fd, at, len, NONBLOCK]),
+                6 => w.call(sendto, &[fd, at, size, size2 | DONTWAIT, name, name_len]),
+                7 => w.call(recvfrom, &[fd, at, size, size2 | DONTWAIT, at, len]),
+                8 | 9 => w.call(sendmsg, &[fd, head, size2 | DONTWAIT]),
+                10 | 11 => w.call(recvmsg, &[fd, head, size2 | DONTWAIT]),
+                12 => w.call(sendmmsg, &[fd, head, size2, DONTWAIT]),
+                13 => w.call(recvmmsg, &[fd, head, size2, DONTWAIT, 0]),
+                14 => w.call(getsockname, &[fd, at, len]),
+                15 => w.call(setsockopt, &[fd, SOL_SOCKET, option, at, size]),
+                16 => w.call(getsockopt, &[fd, pick(&[0, 1, 6, 17, 41, 999]), option, at, len]),
+                17 => w.call(poll, &[at, pick(&[0, 1, 8, 1024, 5000, -1]), 0]),
+                18 => w.call(select, &[size, at, pick(&[0, memory]), at, w.value(&[0_u64; 2])]),
+                19 => w.call(epoll_create1, &[0]),
+                20 => w.call(epoll_ctl, &[fd, pick(&[0, 1, 1, 1, 2, 3, 99]), fd2, at]),
+                21 => w.call(epoll_wait, &[fd, at, size, 0]),
+                22 => w.call(eventfd2, &[word(size).into(), NONBLOCK]),
+                _ => w.call(close, &[fd]),
+            };
+        }
+        w.thread.cage.fds.close_all();
+        assert_eq!(lowest(), before, "a descriptor of the host was left open");
+    });
+}
