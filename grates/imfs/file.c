@@ -84,7 +84,7 @@ static int unnamed(struct imfs *fs, const struct imfs_process *p, const struct i
 		return -ENOTDIR;
 	if ((r = imfs_may(at->node, &p->cred, W_OK | X_OK)))
 		return r;
-	*made = imfs_node_new(fs, S_IFREG | (mode & 07777 & ~p->umask), &p->cred, at->node);
+	*made = imfs_node_new(fs, S_IFREG | imfs_new_mode(p, at->node, mode), &p->cred, at->node);
 	return *made ? 0 : -ENOSPC;
 }
 
@@ -125,7 +125,7 @@ int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_a
 			return -ENOENT;
 		if (at->slash)
 			return -EISDIR;
-		if ((r = imfs_create(fs, p, at, S_IFREG | (mode & 07777 & ~p->umask), &n)))
+		if ((r = imfs_create(fs, p, at, S_IFREG | imfs_new_mode(p, at->dir, mode), &n)))
 			return r;
 		fresh = true;
 	} else if ((r = may_open(p, at, flags)))

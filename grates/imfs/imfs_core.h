@@ -133,6 +133,8 @@ struct imfs_stat {
 int imfs_init(struct imfs *fs, const char *prefix, uint64_t limit, const struct imfs_cred *owner);
 struct timespec imfs_now(void);
 struct imfs_node *imfs_node_new(struct imfs *fs, uint32_t mode, const struct imfs_cred *cred, const struct imfs_node *parent);
+/* The permission bits of a new file that is no directory. */
+uint32_t imfs_new_mode(const struct imfs_process *p, const struct imfs_node *dir, uint32_t mode);
 void imfs_node_hold(struct imfs_node *n);
 void imfs_node_drop(struct imfs *fs, struct imfs_node *n);	/* gives back one reference */
 void imfs_node_settle(struct imfs *fs, struct imfs_node *n);	/* frees it if nothing refers to it */

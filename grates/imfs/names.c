@@ -72,7 +72,7 @@ int imfs_mknod(struct imfs *fs, const struct imfs_process *p, const struct imfs_
 		return at->node ? -EEXIST : -EPERM;
 	if (type && type != S_IFREG && type != S_IFIFO && type != S_IFSOCK)
 		return type == S_IFCHR || type == S_IFBLK ? -EPERM : -EINVAL;
-	return imfs_create(fs, p, at, (type ? type : S_IFREG) | (mode & 07777 & ~p->umask), &n);
+	return imfs_create(fs, p, at, (type ? type : S_IFREG) | imfs_new_mode(p, at->dir, mode), &n);
 }
 
 int imfs_symlink(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, const char *target)

@@ -48,6 +48,15 @@ int imfs_may(const struct imfs_node *n, const struct imfs_cred *cred, int mask)
 	return (uint32_t)mask & ~bits & 7 ? -EACCES : 0;
 }
 
+/* In a directory that hands its group down, only members make programs that run as that group; that is looked at before
+ * the umask takes its bits. */
+uint32_t imfs_new_mode(const struct imfs_process *p, const struct imfs_node *dir, uint32_t mode)
+{
+	if ((dir->mode & S_ISGID) && (mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && p->cred.uid && !imfs_in_group(&p->cred, dir->gid))
+		mode &= ~(uint32_t)S_ISGID;
+	return mode & 07777 & ~p->umask;
+}
+
 struct imfs_node *imfs_node_new(struct imfs *fs, uint32_t mode, const struct imfs_cred *cred, const struct imfs_node *parent)
 {
 	struct imfs_node *n;
@@ -65,8 +74,6 @@ struct imfs_node *imfs_node_new(struct imfs *fs, uint32_t mode, const struct imf
 		n->gid = parent->gid;
 		if (S_ISDIR(mode))
 			n->mode |= S_ISGID;
-		else if ((mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && cred->uid && !imfs_in_group(cred, n->gid))
-			n->mode &= ~(uint32_t)S_ISGID;
 	}
 	n->ino = fs->next_ino++;
 	n->atime = n->mtime = n->ctime = n->btime = imfs_now();
