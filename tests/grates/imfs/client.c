@@ -155,7 +155,7 @@ static void bad_memory(void)
 	CHECK(pread(fd, &c, 1, 5000) == 1 && c == 0);
 	CHECK(pread(fd, (char *)16, 100, 0) < 0 && errno == EFAULT);
 	CHECK(open((char *)16, O_RDONLY) < 0 && errno == EFAULT);
-	CHECK(stat("bad", (struct stat *)16) < 0 && errno == EFAULT);
+	CHECK(syscall(SYS_newfstatat, AT_FDCWD, "bad", 16L, 0) < 0 && errno == EFAULT);
 	CHECK(pwrite(fd, (char *)16, 100, 8192) < 0 && errno == EFAULT && lseek(fd, 0, SEEK_END) == 8192);
 	close(fd);
 	unlink("bad");
