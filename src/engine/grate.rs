@@ -4,7 +4,6 @@
 //! is a thread like any other. Workers are kept with the host thread that made them: a call takes an idle one,
 //! and a grate that is re-entered gets a second.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use lind_abi::layout::{LindArg, LindCall};
@@ -115,7 +114,7 @@ impl HostThread {
         let cage = self.kernel.cages.get(grate).filter(|cage| !cage.is_dead()).ok_or(Errno::EIO)?;
         let program = self.shared.program(grate).ok_or(Errno::EIO)?;
         let thread = cage.new_thread(&self.kernel).map_err(|_| Errno::EIO)?;
-        thread.host_tid.store(self.tid, Ordering::Release);
+        self.shared.interrupts.started(&thread, self.tid);
         let worker = Worker::make(self, &thread, &program);
         worker.map_err(|(errno, next)| {
             self.ended(&thread, next);
@@ -125,7 +124,7 @@ impl HostThread {
 
     /// A guest thread runs no more on this one.
     pub fn ended(&self, thread: &Arc<Thread>, how: Next) {
-        thread.host_tid.store(0, Ordering::Release);
+        self.shared.interrupts.ended(thread);
         thread.ended(&self.kernel, how, self);
     }
 }

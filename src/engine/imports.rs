@@ -3,12 +3,15 @@
 //! The sign of an errno has flipped before it gets here: what the kernel returns is what the guest sees. Who calls is
 //! what the Store says, never an argument.
 
+use std::sync::Arc;
+
 use lind_abi::nr;
 use lind_kernel::call;
 use wasmtime::{Caller, Error, Linker, Result, Store, WasmBacktrace};
 
 use crate::fault;
 use crate::host::Guest;
+use crate::perf::Perf;
 
 /// Leaves guest code; [`Guest::next`] says for what.
 #[derive(Debug)]
@@ -22,14 +25,60 @@ impl std::fmt::Display for Leave {
 
 impl std::error::Error for Leave {}
 
-/// Defines `lind.syscall`, `lind.call` and `lind.fork`.
+/// Defines `lind.syscall`, `lind.call` and `lind.fork`, timed if there are counters.
 ///
 /// # Errors
 /// None in practice: the names are distinct.
-pub fn define(linker: &mut Linker<Guest>) -> Result<()> {
-    linker.func_wrap("lind", "syscall", syscall)?;
-    linker.func_wrap("lind", "call", make_syscall)?;
+pub fn define(linker: &mut Linker<Guest>, perf: Option<&Arc<Perf>>) -> Result<()> {
+    match perf {
+        None => {
+            linker.func_wrap("lind", "syscall", syscall)?;
+            linker.func_wrap("lind", "call", make_syscall)?;
+        }
+        Some(perf) => define_timed(linker, perf)?,
+    }
     linker.func_wrap("lind", "fork", fork)?;
+    Ok(())
+}
+
+#[allow(clippy::type_complexity, clippy::too_many_arguments, reason = "the arguments are the ABI's")]
+fn define_timed(linker: &mut Linker<Guest>, perf: &Arc<Perf>) -> Result<()> {
+    let of_syscall = Arc::clone(perf);
+    linker.func_wrap(
+        "lind",
+        "syscall",
+        move |caller: Caller<'_, Guest>, nr: i32, a0: i64, a1: i64, a2: i64, a3: i64, a4: i64, a5: i64| {
+            let timing = of_syscall.begin(caller.data(), nr.cast_unsigned());
+            let result = syscall(caller, nr, a0, a1, a2, a3, a4, a5);
+            of_syscall.end(&timing);
+            result
+        },
+    )?;
+    let of_call = Arc::clone(perf);
+    linker.func_wrap(
+        "lind",
+        "call",
+        move |caller: Caller<'_, Guest>,
+              nr: i32,
+              target: i64,
+              v0: i64,
+              c0: i64,
+              v1: i64,
+              c1: i64,
+              v2: i64,
+              c2: i64,
+              v3: i64,
+              c3: i64,
+              v4: i64,
+              c4: i64,
+              v5: i64,
+              c5: i64| {
+            let timing = of_call.begin(caller.data(), nr.cast_unsigned());
+            let result = make_syscall(caller, nr, target, v0, c0, v1, c1, v2, c2, v3, c3, v4, c4, v5, c5);
+            of_call.end(&timing);
+            result
+        },
+    )?;
     Ok(())
 }
 

@@ -1,9 +1,16 @@
 //! Getting a thread's attention: a host signal that ends blocking host calls, and pulls a thread whose cage has ended
 //! out of guest code that makes no calls.
+//!
+//! A signal may come at the wrong moment: just before a host call blocks, or in a trampoline. So it is sent again
+//! until the thread has left.
 
+use std::collections::HashMap;
 use std::mem::MaybeUninit;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
-use lind_kernel::cage::Thread;
+use lind_kernel::cage::{Attention, Thread};
 
 use crate::fault;
 
@@ -26,18 +33,92 @@ pub fn install() {
     }
 }
 
-/// Sends the signal to the host thread that runs `thread`, if any.
-pub fn interrupt(thread: &Thread) {
-    let tid = thread.host_tid.load(std::sync::atomic::Ordering::Acquire);
+extern "C" fn on_interrupt(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the host passes a valid ucontext to a SA_SIGINFO handler.
+    unsafe { fault::leave_ended_guest(context.cast()) };
+}
+
+/// The guest threads that run, and those that are to leave.
+#[derive(Default)]
+pub struct Interrupts {
+    state: Mutex<State>,
+    more: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    running: HashMap<u32, Weak<Thread>>,
+    leaving: Vec<Weak<Thread>>,
+    /// Whether the thread that repeats signals exists.
+    repeating: bool,
+}
+
+impl Interrupts {
+    /// A guest thread runs on the host thread `tid` from now on.
+    pub fn started(&self, thread: &Arc<Thread>, tid: u32) {
+        thread.host_tid.store(tid, Ordering::Release);
+        self.state().running.insert(thread.tid, Arc::downgrade(thread));
+    }
+
+    /// It runs no more.
+    pub fn ended(&self, thread: &Thread) {
+        thread.host_tid.store(0, Ordering::Release);
+        self.state().running.remove(&thread.tid);
+    }
+
+    /// Signals `thread`, and again until it has left if its cage is ending.
+    pub fn interrupt(self: &Arc<Self>, thread: &Thread) {
+        send(thread);
+        if thread.attention() & Attention::ENDING == 0 {
+            return;
+        }
+        let mut state = self.state();
+        let Some(thread) = state.running.get(&thread.tid).cloned() else { return };
+        state.leaving.push(thread);
+        if !state.repeating {
+            let this = Arc::clone(self);
+            let repeater = std::thread::Builder::new().name("interrupts".to_owned()).stack_size(64 << 10);
+            // Without it the first signal has to do; it nearly always does.
+            state.repeating = repeater.spawn(move || this.repeat()).is_ok();
+        }
+        self.more.notify_one();
+    }
+
+    fn repeat(&self) {
+        // A guest that spends its time in bulk memory routines is rarely met in its own code: be quick for a while.
+        const OFTEN: Duration = Duration::from_millis(1);
+        const SELDOM: Duration = Duration::from_millis(50);
+        const PATIENCE: u32 = 5000;
+        let mut rounds = 0;
+        let mut state = self.state();
+        loop {
+            if state.leaving.is_empty() {
+                rounds = 0;
+                state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let pause = if rounds < PATIENCE { OFTEN } else { SELDOM };
+            rounds += 1;
+            state = self.more.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
+            state.leaving.retain(|thread| {
+                let Some(thread) = thread.upgrade() else { return false };
+                send(&thread);
+                thread.host_tid.load(Ordering::Acquire) != 0
+            });
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn send(thread: &Thread) {
+    let tid = thread.host_tid.load(Ordering::Acquire);
     if tid == 0 {
         return;
     }
     // SAFETY: a signal that our own handler takes, to a thread of this process. Should the thread have ended and its
     // number been given to another one of ours, that one is interrupted for nothing.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, signal()) };
-}
-
-extern "C" fn on_interrupt(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the host passes a valid ucontext to a SA_SIGINFO handler.
-    unsafe { fault::leave_ended_guest(context.cast()) };
 }

@@ -23,6 +23,7 @@ mod interrupt;
 mod key;
 mod layout;
 mod memory;
+pub mod perf;
 mod stack;
 mod thread;
 mod trap;
@@ -44,6 +45,7 @@ pub use key::CodeStore;
 
 use config::Engines;
 use image::{Image, Images};
+use interrupt::Interrupts;
 use validate::Entry;
 
 /// The engine: make one, hand it to [`Kernel::attach`].
@@ -57,6 +59,7 @@ pub(crate) struct Shared {
     images: Images,
     /// Whether traps are reported with a backtrace.
     backtrace: bool,
+    interrupts: Arc<Interrupts>,
     /// What each living cage runs.
     programs: Mutex<HashMap<CageId, Arc<Program>>>,
 }
@@ -74,12 +77,27 @@ impl Engine {
     /// # Errors
     /// When Wasmtime does not support this host.
     pub fn new(store: CodeStore, backtrace: bool) -> anyhow::Result<Engine> {
+        Self::with_perf(store, backtrace, None)
+    }
+
+    /// As [`Engine::new`]; with counters, every call that guests make is counted and timed.
+    ///
+    /// # Errors
+    /// As for `new`.
+    pub fn with_perf(store: CodeStore, backtrace: bool, perf: Option<&Arc<perf::Perf>>) -> anyhow::Result<Engine> {
         let engines = Arc::new(Engines::new()?);
         interrupt::install();
         let mut linker = Linker::new(&engines.runtime);
-        imports::define(&mut linker)?;
+        imports::define(&mut linker, perf)?;
         let images = Images::new(Arc::clone(&engines), linker, store);
-        Ok(Engine { shared: Arc::new(Shared { engines, images, backtrace, programs: Mutex::default() }) })
+        Ok(Engine { shared: Arc::new(Shared {
+                engines,
+                images,
+                backtrace,
+                interrupts: Arc::default(),
+                programs: Mutex::default(),
+            }),
+        })
     }
 
     /// Compiles a .wasm and writes the .cwasm beside it, or to `out`. Returns where.
@@ -106,7 +124,7 @@ impl boundary::Engine for Engine {
     }
 
     fn interrupt(&self, thread: &Thread) {
-        interrupt::interrupt(thread);
+        self.shared.interrupts.interrupt(thread);
     }
 }
 

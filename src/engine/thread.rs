@@ -1,7 +1,6 @@
 //! The run loop of a guest thread: from a program's image to the end of its code.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use lind_kernel::Kernel;
 use lind_kernel::cage::{Next, Status, Thread};
@@ -28,7 +27,7 @@ pub fn start(shared: &Arc<Shared>, kernel: &Arc<Kernel>, thread: Arc<Thread>, st
     let on_failure = Arc::clone(&shared);
     let run = move || {
         let host = HostThread::new(&shared, &kernel);
-        thread.host_tid.store(host.tid, Ordering::Release);
+        shared.interrupts.started(&thread, host.tid);
         let how = run_program(&host, &thread, &image, block);
         host.ended(&thread, how);
         shared.forget_program(cage);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Runner, grate, plain, program};
+use common::{Runner, grate, grate_that, plain, program};
 use lind_kernel::cage::Status;
 
 const GETEUID: u32 = 107;
@@ -173,4 +173,26 @@ fn linds_own_entry_works() {
     runner.install("lind.wasm", &source);
     runner.install("app.wasm", &exit_with(&plain(GETEUID)));
     assert_eq!(runner.run_chain(&["lind.wasm", "app.wasm"]), Status::Exited(41));
+}
+
+#[test]
+fn a_handler_that_never_returns_ends_with_its_grate() {
+    let runner = Runner::new();
+    // The handler says that it runs and spins without a call; the grate's main thread ends the grate.
+    for spin in ["(nop)", "(memory.fill (i32.const 0x11000) (i32.const 1) (i32.load (i32.const 0x10e04)))"] {
+        let spins = format!(
+            "(func $spin (param i32) (result i64)
+                (i32.store (i32.const 0x10e04) (i32.const 0x8000))
+                (i32.atomic.store (i32.const 0x10e00) (i32.const 1)) (loop $again {spin} (br $again)) unreachable)"
+        );
+        let rest = format!(
+            "(loop $wait (drop {}) (br_if $wait (i32.eqz (i32.atomic.load (i32.const 0x10e00)))))
+            (drop (call $sys3 (i32.const 24) (i64.const 0) (i64.const 0) (i64.const 0)))
+            (call $exit (i32.const 5))",
+            plain(24)
+        );
+        runner.install("spin.wasm", &grate_that(&spins, "$spin", &[(GETEUID, 1)], &rest));
+        runner.install("app.wasm", &exit_errno(&plain(GETEUID)));
+        assert_eq!(runner.run_below("spin.wasm", "app.wasm"), (5, EIO));
+    }
 }

@@ -141,6 +141,12 @@ fn exit_as(status: &str) -> String {
 /// A grate that starts the program its arguments name, with `handlers` (number, entry) over it, and ends as that did.
 /// `elements` are the functions of its table, from 1; `items` define them.
 pub fn grate(items: &str, elements: &str, handlers: &[(u32, u32)]) -> String {
+    let wait = "(drop (call $sys3 (i32.const 61) (i64.const -1) (i64.const 0x10f00) (i64.const 0)))";
+    grate_that(items, elements, handlers, &format!("{wait} {}", exit_as("(i32.load (i32.const 0x10f00))")))
+}
+
+/// A grate that starts the program its arguments name, and then does `rest`.
+pub fn grate_that(items: &str, elements: &str, handlers: &[(u32, u32)], rest: &str) -> String {
     let size = 1 + elements.split_whitespace().count();
     let stores: String = handlers
         .iter()
@@ -159,12 +165,7 @@ pub fn grate(items: &str, elements: &str, handlers: &[(u32, u32)]) -> String {
         {FORWARD}
         {items}"#
     );
-    let wait = "(drop (call $sys3 (i32.const 61) (i64.const -1) (i64.const 0x10f00) (i64.const 0)))";
-    let body = format!(
-        "(local $status i32) {stores} {} {wait} {}",
-        spawn(handlers.len()),
-        exit_as("(i32.load (i32.const 0x10f00))")
-    );
+    let body = format!("(local $status i32) {stores} {} {rest}", spawn(handlers.len()));
     program(&items, &body)
 }
 
