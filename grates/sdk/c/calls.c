@@ -50,9 +50,10 @@ int64_t lind_forward(const struct lind_call *c)
 		a[2].value, a[2].cage, a[3].value, a[3].cage, a[4].value, a[4].cage, a[5].value, a[5].cage);
 }
 
+/* The target is the other cage, which for the client being served spares the kernel a look for it. */
 static int64_t copy(uint64_t to, uint64_t to_cage, uint64_t from, uint64_t from_cage, size_t length, int kind)
 {
-	return lind_import_call(SYS_copy_data_between_cages, (int64_t)self, to, to_cage, from, from_cage,
+	return lind_import_call(SYS_copy_data_between_cages, (int64_t)(to_cage == self ? from_cage : to_cage), to, to_cage, from, from_cage,
 		length, self, (uint64_t)kind, self, 0, self, 0, self);
 }
 
