@@ -54,6 +54,8 @@ const BY_ARGUMENT: &[(i64, u8, Test)] = &[
     (libc::SYS_socket, 0, Test::OneOf(&[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32])),
     (libc::SYS_socketpair, 0, Test::OneOf(&[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32])),
     (libc::SYS_prctl, 0, Test::OneOf(&[libc::PR_SET_NAME as u32, libc::PR_GET_NAME as u32, libc::PR_SET_VMA as u32])),
+    // The engine interrupts threads of its own process; no signal reaches another one.
+    (libc::SYS_tgkill, 0, Test::Ourselves),
     // Reading limits, not setting them: the new limit must be NULL (its low half is what a filter sees).
     (libc::SYS_prlimit64, 2, Test::OneOf(&[0])),
 ];
@@ -63,6 +65,8 @@ const BY_ARGUMENT: &[(i64, u8, Test)] = &[
 enum Test {
     Has(u32),
     OneOf(&'static [u32]),
+    /// This process.
+    Ourselves,
 }
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
@@ -119,6 +123,7 @@ fn by_argument(argument: u8, test: Test) -> Result<Vec<sock_filter>> {
                 body.push(jump(IF_EQUAL, value, rest, usize::from(rest == 0))?);
             }
         }
+        Test::Ourselves => body.push(jump(IF_EQUAL, std::process::id(), 0, 1)?),
     }
     body.push(statement(RETURN, ALLOW));
     body.push(statement(RETURN, DENY));
@@ -206,6 +211,8 @@ mod tests {
         assert_eq!(verdict(n(libc::SYS_clone), [libc::CLONE_THREAD as u32 | 0x100, 0, 0, 0, 0, 0]), ALLOW);
         assert_eq!(verdict(n(libc::SYS_clone), [17, 0, 0, 0, 0, 0]), DENY);
         assert_eq!(verdict(n(libc::SYS_clone3), [0; 6]), ABSENT);
+        assert_eq!(verdict(n(libc::SYS_tgkill), [std::process::id(), 5, 9, 0, 0, 0]), ALLOW);
+        assert_eq!(verdict(n(libc::SYS_tgkill), [std::process::id() ^ 1, 5, 9, 0, 0, 0]), DENY);
         for family in 0..50 {
             let allowed = [1, 2, 10].contains(&family);
             assert_eq!(verdict(n(libc::SYS_socket), [family, 0, 0, 0, 0, 0]), if allowed { ALLOW } else { DENY });
