@@ -28,10 +28,14 @@ pub(crate) fn futex(cx: &Ctx<'_>, addr: InOut<u32>, op: FutexOp, value: u32, tim
     let woken = match command {
         FutexOp::FUTEX_WAIT => {
             // An absolute time, so that the wait can be taken up again; the host counts those of the monotonic clock.
-            let deadline = Deadline::load(cx, timeout)?;
+            let deadline = match Deadline::load(cx, timeout)? {
+                Deadline::Never => None,
+                Deadline::Now => Some(Timespec::default()),
+                Deadline::At(time) => Some(time),
+            };
             let op = FutexOp::FUTEX_WAIT_BITSET | flags;
             let word = word(cx, addr)?;
-            cx.blocking(|| host::wait(word, op, value, deadline.time(), ANY))
+            cx.blocking(|| host::wait(word, op, value, deadline.as_ref(), ANY))
         }
         FutexOp::FUTEX_WAIT_BITSET => {
             let deadline = if timeout.is_null() { None } else { Some(cx.load_timespec(timeout)?) };

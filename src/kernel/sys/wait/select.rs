@@ -26,7 +26,7 @@ pub(crate) fn select(
     timeout: InOut<Timeval>,
 ) -> Result<usize> {
     let deadline = if timeout.is_null() {
-        Deadline::NEVER
+        Deadline::Never
     } else {
         let time: Timeval = cx.load(cx.reading(timeout))?;
         let sec = time.sec.saturating_add(time.usec / 1_000_000);
