@@ -60,7 +60,7 @@ fn config(compiler: bool) -> Config {
         config.parallel_compilation(true);
     }
 
-    // What a module may use. Shared memories stay off: their type is not what cages have (docs/memory.md).
+    // What a module may use. Shared memories stay off: their type is not what cages have (docs/engine.md).
     config.wasm_threads(true).shared_memory(false);
     config.wasm_bulk_memory(true).wasm_multi_value(true).wasm_simd(true);
     config.wasm_reference_types(true).wasm_function_references(true).wasm_tail_call(true);
