@@ -190,30 +190,38 @@ impl Root {
         }
     }
 
-    /// The path of an open directory, as a guest would spell it.
+    /// The path of an open directory, as a guest would spell it. A rename may make it untrue at any time.
     ///
     /// # Errors
     /// ENOENT when it has been removed or moved out of the root.
     pub fn path_of(&self, dir: BorrowedFd<'_>) -> Result<CString> {
+        let mut whole = self.host_path(dir)?.into_bytes();
+        if self.walls == Walls::Openat2 {
+            let root = self.host_path(self.directory())?.into_bytes();
+            let shared = if root == b"/" { 0 } else { root.len() };
+            if whole.get(..shared) != Some(&root[..shared]) {
+                return Err(Errno::ENOENT);
+            }
+            whole.drain(..shared);
+        }
+        match whole.first() {
+            None => Ok(c"/".to_owned()),
+            Some(b'/') => CString::new(whole).map_err(|_| Errno::ENOENT),
+            // `/rooted` is not in `/root`; and what the process's root cannot reach, the host says is unreachable.
+            Some(_) => Err(Errno::ENOENT),
+        }
+    }
+
+    /// The path of an open directory, having made sure that it led there.
+    fn certain_path_of(&self, dir: BorrowedFd<'_>) -> Result<CString> {
         let id = identity(dir)?;
         for _ in 0..PATIENCE {
-            let root = self.host_path(self.directory())?.into_bytes();
-            let whole = self.host_path(dir)?.into_bytes();
-            let root = if root == b"/" { &[] } else { &root[..] };
-            let path = match whole.strip_prefix(root) {
-                Some([]) => b"/",
-                Some(inside @ [b'/', ..]) => inside,
-                _ => return Err(Errno::ENOENT),
-            };
-            let path = CString::new(path).map_err(|_| Errno::ENOENT)?;
+            let path = self.path_of(dir)?;
             let flags = OFlags::PATH | OFlags::CLOEXEC;
             let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
             let found = rustix::fs::openat2(self.directory(), &path, flags, Mode::empty(), resolve);
             if found.is_ok_and(|found| identity(found.as_fd()) == Ok(id)) {
                 return Ok(path);
-            }
-            if rustix::fs::fstat(dir).is_ok_and(|stat| stat.st_nlink == 0) {
-                break;
             }
         }
         Err(Errno::ENOENT)
@@ -236,9 +244,13 @@ impl Root {
         self.proc_device == Some(stat.st_dev)
     }
 
-    /// Where the host says an open file is.
-    fn host_path(&self, file: BorrowedFd<'_>) -> Result<CString> {
-        self.again(file, |links, name| rustix::fs::readlinkat(links, name, Vec::new()).map_err(host::errno))
+    /// Where the host says a directory is.
+    fn host_path(&self, dir: BorrowedFd<'_>) -> Result<CString> {
+        match host::place::path(dir) {
+            // One that may not be entered any more has a path all the same.
+            Err(Errno::EACCES) if rustix::fs::fstat(dir).is_ok_and(|stat| stat.st_nlink > 0) => self.again(dir, |links, name| rustix::fs::readlinkat(links, name, Vec::new()).map_err(host::errno)),
+            path => path,
+        }
     }
 
     fn look_up(&self, dir: BorrowedFd<'_>, path: &CStr, flags: u32, mode: u32) -> Result<OwnedFd> {
@@ -263,7 +275,7 @@ impl Root {
             Walls::Openat2 if path.to_bytes().first() == Some(&b'/') => open(self.directory(), path, ResolveFlags::IN_ROOT),
             Walls::Openat2 => match open(dir, path, ResolveFlags::BENEATH) {
                 Err(Errno::EXDEV) => {
-                    let start = self.path_of(dir)?;
+                    let start = self.certain_path_of(dir)?;
                     let whole = [start.to_bytes(), b"/", path.to_bytes()].concat();
                     let whole = CString::new(whole).map_err(|_| Errno::EINVAL)?;
                     open(self.directory(), &whole, ResolveFlags::IN_ROOT)

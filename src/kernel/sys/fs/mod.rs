@@ -12,6 +12,8 @@ mod pipe;
 mod rw;
 mod size;
 mod stat;
+#[cfg(test)]
+mod tests;
 mod transfer;
 mod vector;
 
