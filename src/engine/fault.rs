@@ -97,11 +97,12 @@ fn on_fault(fault: &mut Fault) -> bool {
         if base == 0 || (fault.address as u64).wrapping_sub(start) >= SPACE + 2 * GUARD {
             return false;
         }
+        let inside = running.guest.get();
         // SAFETY: `base` is not 0, so `inside` is running further up this stack and its guest and code are alive.
-        let code = unsafe { &*(*running.guest.get()).code };
+        let code = unsafe { &*(*inside).code };
         if !code.text.contains(&fault.pc()) {
-            let Some(fp) = guest_frame(fault, &code.text) else { return false };
-            // SAFETY: `fp` is a frame of compiled code further down this stack, which is what the unwinder expects there.
+            let Some(fp) = guest_frame(fault, &code.text, inside as usize) else { return false };
+            // SAFETY: `fp` is a frame of compiled code above on this stack, which is what the unwinder expects there.
             unsafe { fault.set_fp(fp) };
         }
         running.signal.set(fault.signal);
@@ -136,22 +137,48 @@ pub unsafe fn leave_ended_guest(context: *mut libc::ucontext_t) {
 }
 
 /// The frame of the compiled code that called the routine in which the fault happened.
-fn guest_frame(fault: &Fault, text: &Range<usize>) -> Option<usize> {
-    /// The routines are shallow; what is further away is not theirs.
-    const REACH: usize = 64 << 10;
-    let mut fp = fault.fp();
-    for _ in 0..16 {
-        let near = fp >= fault.sp() && fp - fault.sp() < REACH && fp.is_multiple_of(8);
-        if !near {
+///
+/// Host code need not keep frame pointers, so the register may hold anything. But the routine was called through a
+/// trampoline, whose frame (its caller's frame pointer and a return address in compiled code) lies not far above the stack
+/// pointer. What looks like one is accepted if all frames from there up to the entry into guest code hold together.
+fn guest_frame(fault: &Fault, text: &Range<usize>, entered_above: usize) -> Option<usize> {
+    /// The routines are shallow, even in a build without optimization.
+    const REACH: usize = 16 << 10;
+    let stack = Stack { low: fault.sp().next_multiple_of(8), high: entered_above };
+    let near = (stack.low..stack.high.min(stack.low + REACH)).step_by(8);
+    std::iter::once(fault.fp()).chain(near).find_map(|frame| {
+        let (older, return_to) = stack.frame(frame)?;
+        (text.contains(&return_to) && stack.reaches_entry(older, text)).then_some(older)
+    })
+}
+
+/// The part of this thread's stack from the fault up to where guest code was entered.
+struct Stack {
+    low: usize,
+    high: usize,
+}
+
+impl Stack {
+    /// The two words of a frame: the older frame's pointer, and the return address.
+    fn frame(&self, fp: usize) -> Option<(usize, usize)> {
+        if fp < self.low || fp.checked_add(16)? > self.high || !fp.is_multiple_of(8) {
             return None;
         }
-        // SAFETY: `fp` is at most 64 KiB above the stack pointer, and every entry into guest code leaves more than that of
-        // the host stack below itself, so both words are in this thread's stack.
-        let (older, ret) = unsafe { (*(fp as *const usize), *((fp + 8) as *const usize)) };
-        if text.contains(&ret) {
-            return Some(older);
-        }
-        fp = older;
+        // SAFETY: between the stack pointer and the frame of `inside`, all of it is this thread's mapped stack.
+        unsafe { Some((*(fp as *const usize), *((fp + 8) as *const usize))) }
     }
-    None
+
+    /// Whether the frames from `fp` on are compiled code's up to the one that host code called.
+    fn reaches_entry(&self, mut fp: usize, text: &Range<usize>) -> bool {
+        while let Some((older, return_to)) = self.frame(fp).filter(|_| fp.is_multiple_of(16)) {
+            if !text.contains(&return_to) {
+                return true;
+            }
+            if older <= fp {
+                return false;
+            }
+            fp = older;
+        }
+        false
+    }
 }

@@ -126,6 +126,9 @@ impl HostThread {
     pub fn ended(&self, thread: &Arc<Thread>, how: Next) {
         self.shared.interrupts.ended(thread);
         thread.ended(&self.kernel, how, self);
+        if thread.cage.is_dead() {
+            self.shared.forget_program(thread.cage.id);
+        }
     }
 }
 

@@ -30,7 +30,6 @@ pub fn start(shared: &Arc<Shared>, kernel: &Arc<Kernel>, thread: Arc<Thread>, st
         shared.interrupts.started(&thread, host.tid);
         let how = run_program(&host, &thread, &image, block);
         host.ended(&thread, how);
-        shared.forget_program(cage);
         host.retire();
     };
     let spawned = std::thread::Builder::new().name(format!("cage {}", cage.0)).stack_size(HOST_STACK).spawn(run);
