@@ -3,6 +3,7 @@
 mod cli;
 mod config;
 mod confine;
+mod report;
 mod run;
 mod syscalls;
 

@@ -4,6 +4,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
+use lind_engine::perf::Perf;
 use lind_engine::{CodeStore, Engine};
 use lind_kernel::cage::{self, Limits, Program, Status};
 use lind_kernel::engine::LoadError;
@@ -13,6 +14,7 @@ use lind_kernel::{Errno, Kernel};
 use crate::cli::Run;
 use crate::config::{Config, check_private};
 use crate::confine;
+use crate::report;
 
 /// Why nothing ran, and the exit status that says so.
 pub struct Failure {
@@ -60,7 +62,8 @@ pub fn run(options: &Run) -> Result<u8, Failure> {
     let store = CodeStore::open()?;
     check_private(&config.root, &store.private)?;
     let cache = store.cache.as_ref().map(|cache| cache.try_clone()).transpose().context("cannot share the code cache")?;
-    let engine = Engine::new(store, options.backtrace)?;
+    let perf = options.perf.map(|_| std::sync::Arc::new(Perf::default()));
+    let engine = Engine::with_perf(store, options.backtrace, perf.as_ref())?;
 
     let kernel = confined_kernel(options, &config, cache.as_ref().map(AsFd::as_fd))?;
     kernel.attach(Box::new(engine));
@@ -71,6 +74,9 @@ pub fn run(options: &Run) -> Result<u8, Failure> {
     let status = first.wait_end();
     if options.verbose {
         describe_end(status);
+    }
+    if let (Some(format), Some(perf)) = (options.perf, &perf) {
+        eprint!("{}", report::perf(perf, format));
     }
     Ok(status.shell_code())
 }
