@@ -93,13 +93,29 @@ pub fn peer(fd: BorrowedFd<'_>) -> Result<Address> {
         .map(|(_, address)| address)
 }
 
-/// sendto(2) from guest memory. SIGPIPE is for the guest, so the host is told not to send it.
+/// send(2) from guest memory: sendto(2) without a name. SIGPIPE is for the guest, so the host is told not to send it.
+#[inline]
+pub fn send(fd: BorrowedFd<'_>, buf: HostRange<'_>, flags: u32) -> Result<usize> {
+    let (at, len, flags) = (buf.as_ptr() as usize, buf.len(), quiet(flags) as usize);
+    // SAFETY: the host only reads inside `buf`, a range of a guest's reservation.
+    result(unsafe { raw_syscall!(Sysno::sendto, raw(fd), at, len, flags, 0usize, 0usize) })
+}
+
+/// sendto(2) from guest memory, quiet as `send`.
 pub fn sendto(fd: BorrowedFd<'_>, buf: HostRange<'_>, flags: u32, to: &Address) -> Result<usize> {
     let flags = quiet(flags) as usize;
     // SAFETY: the host only reads inside `buf`, a range of a guest's reservation, and `to`.
     result(unsafe {
         raw_syscall!(Sysno::sendto, raw(fd), buf.as_ptr() as usize, buf.len(), flags, to.pointer(), to.len as usize)
     })
+}
+
+/// recv(2) into guest memory: recvfrom(2) without a name.
+#[inline]
+pub fn recv(fd: BorrowedFd<'_>, buf: HostRange<'_>, flags: u32) -> Result<usize> {
+    let (at, len, flags) = (buf.as_ptr() as usize, buf.len(), flags as usize);
+    // SAFETY: the host writes inside `buf`, a range of a guest's reservation that Rust holds no reference into.
+    result(unsafe { raw_syscall!(Sysno::recvfrom, raw(fd), at, len, flags, 0usize, 0usize) })
 }
 
 /// recvfrom(2) into guest memory.
@@ -113,7 +129,7 @@ pub fn recvfrom(fd: BorrowedFd<'_>, buf: HostRange<'_>, flags: u32) -> Result<(u
     })
 }
 
-/// sendmsg(2).
+/// sendmsg(2), quiet as `send`.
 pub fn sendmsg(fd: BorrowedFd<'_>, to: &Address, data: &Vector<'_>, control: &[Control<BorrowedFd<'_>>], flags: u32) -> Result<usize> {
     let control = control::encode(control, |fd| fd.as_raw_fd());
     let message = libc::msghdr {
@@ -133,21 +149,21 @@ pub fn sendmsg(fd: BorrowedFd<'_>, to: &Address, data: &Vector<'_>, control: &[C
 pub struct Received {
     /// Bytes of data (more than there was room for, with MSG_TRUNC).
     pub bytes: usize,
-    /// Who sent it; empty if there is no name.
-    pub from: Address,
+    /// Who sent it, if that was asked; empty if there is no name.
+    pub from: Option<Address>,
     /// The control messages.
     pub control: Vec<Control<OwnedFd>>,
     /// msg_flags.
     pub flags: i32,
 }
 
-/// recvmsg(2) with room for `room` bytes of control messages.
-pub fn recvmsg(fd: BorrowedFd<'_>, data: &Vector<'_>, room: usize, flags: u32) -> Result<Received> {
-    let mut from = Address::NONE;
+/// recvmsg(2) with room for `room` bytes of control messages. `named`: whether to say who sent it.
+pub fn recvmsg(fd: BorrowedFd<'_>, data: &Vector<'_>, named: bool, room: usize, flags: u32) -> Result<Received> {
+    let mut from = named.then_some(Address::NONE);
     let mut control = vec![0_u8; room];
     let mut message = libc::msghdr {
-        msg_name: from.bytes.as_mut_ptr().cast(),
-        msg_namelen: 128,
+        msg_name: from.as_mut().map_or(std::ptr::null_mut(), |from| from.bytes.as_mut_ptr().cast()),
+        msg_namelen: if named { 128 } else { 0 },
         msg_iov: data.pointer() as *mut _,
         msg_iovlen: data.len(),
         msg_control: if room == 0 { std::ptr::null_mut() } else { control.as_mut_ptr().cast() },
@@ -157,7 +173,9 @@ pub fn recvmsg(fd: BorrowedFd<'_>, data: &Vector<'_>, room: usize, flags: u32) -
     let flags = flags | libc::MSG_CMSG_CLOEXEC.cast_unsigned();
     // SAFETY: the host writes `message`, at most `msg_namelen` bytes of name, `msg_controllen` bytes of control, and guest ranges.
     let bytes = result(unsafe { raw_syscall!(Sysno::recvmsg, raw(fd), &raw mut message as usize, flags as usize) })?;
-    from.len = message.msg_namelen;
+    if let Some(from) = &mut from {
+        from.len = message.msg_namelen;
+    }
     control.truncate(message.msg_controllen);
     let control = control::decode_received(&control);
     Ok(Received { bytes, from, control, flags: message.msg_flags })

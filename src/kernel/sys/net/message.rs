@@ -97,6 +97,9 @@ fn send(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, msg: In<Msghdr>, flags: Ms
     };
     let data = vector(cx, cage, &msg)?;
     let control = control_of(cx, cage, &msg)?;
+    if msg.name == 0 && control.is_empty() {
+        return cx.blocking(|| net::sendmsg(socket, &Address::NONE, &data, &[], flags.0));
+    }
     let files = files(cx, fd, &control)?;
     let mut files = files.iter().map(|file| file.host());
     let control: Vec<_> = control
@@ -122,11 +125,11 @@ fn receive(cx: &Ctx<'_>, socket: BorrowedFd<'_>, at: InOut<Msghdr>, flags: MsgFl
     }
     let data = vector(cx, cage, &msg)?;
     let room = if msg.control == 0 { 0 } else { msg.controllen.min(MAX_CONTROL) as usize };
-    let received = cx.blocking(|| net::recvmsg(socket, &data, room, flags.0))?;
+    let received = cx.blocking(|| net::recvmsg(socket, &data, msg.name != 0, room, flags.0))?;
 
-    if msg.name != 0 {
+    if let Some(from) = &received.from {
         let len = InOut::new(field(at, std::mem::offset_of!(Msghdr, namelen)), cage);
-        address::store(cx, &received.from, Out::new(msg.name.into(), cage), len)?;
+        address::store(cx, from, Out::new(msg.name.into(), cage), len)?;
     }
     let cloexec = flags.has(MsgFlags::MSG_CMSG_CLOEXEC);
     let mut said = received.flags & !libc::MSG_CMSG_CLOEXEC | (flags.0 & MsgFlags::MSG_CMSG_CLOEXEC).cast_signed();

@@ -14,8 +14,10 @@ use crate::host::net;
 pub(crate) fn sendto(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len, flags: MsgFlags, addr: In<Sockaddr>, addr_len: Len) -> Result<usize> {
     let socket = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
-    let len = if addr.is_null() { 0 } else { address::length(addr_len)? };
-    let to = address::load(cx, addr, len)?;
+    if addr.is_null() {
+        return cx.blocking(|| net::send(socket.as_fd(), buf, flags.0));
+    }
+    let to = address::load(cx, addr, address::length(addr_len)?)?;
     address::reach(cx, addr.cage, &to, |to| net::sendto(socket.as_fd(), buf, flags.0, to))
 }
 
@@ -23,7 +25,10 @@ pub(crate) fn sendto(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len, flags: MsgFlag
 pub(crate) fn recvfrom(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len, flags: MsgFlags, addr: Out<Sockaddr>, addr_len: InOut<u32>) -> Result<usize> {
     let socket = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
+    if addr.is_null() {
+        return cx.blocking(|| net::recv(socket.as_fd(), buf, flags.0));
+    }
     let (bytes, from) = cx.blocking(|| net::recvfrom(socket.as_fd(), buf, flags.0))?;
-    address::store_if(cx, &from, addr, addr_len)?;
+    address::store(cx, &from, addr, addr_len)?;
     Ok(bytes)
 }

@@ -7,6 +7,7 @@ use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
 use super::Deadline;
 use super::mask::mask;
 use crate::call::Ctx;
+use crate::fd::FileRef;
 use crate::host::wait::{self, Poll};
 
 /// poll(2)
@@ -31,34 +32,65 @@ pub(super) fn store_remaining(cx: &Ctx<'_>, deadline: Deadline, timeout: Out<Tim
     }
 }
 
+/// So many entries lie on the stack.
+const FEW: usize = 8;
+
 fn poll_until(cx: &Ctx<'_>, at: InOut<Pollfd>, count: Len, deadline: Deadline) -> Result<usize> {
     let cage = cx.owner(at.cage)?;
     let count = u32::try_from(count.0 & u64::from(u32::MAX)).map_err(|_| Errno::EINVAL)?;
     if u64::from(count) > cage.settings().limits.files.0 {
         return Err(Errno::EINVAL);
     }
-    let asked = cx.load_array(cx.reading(at), count as usize)?;
-    let files: Vec<_> = asked.iter().map(|ask| cx.file(Fd { number: ask.fd, cage: at.cage })).collect();
-    let mut polls: Vec<_> =
-        asked.iter().zip(&files).map(|(ask, file)| Poll::new(file.as_ref().ok().map(|file| file.host()), ask.events)).collect();
-    // What is not open is ready at once. Negative numbers are passed over.
-    let bad = |i: usize| asked[i].fd >= 0 && files[i].is_err();
-    let any_bad = (0..asked.len()).any(bad);
-    let wait = || if any_bad { Some(Timespec::default()) } else { deadline.remaining() };
-    let ready = cx.blocking(|| wait::poll(&mut polls, wait()));
-
-    let mut count = ready?;
-    for (i, poll) in polls.iter().enumerate() {
-        let revents = if bad(i) {
-            count += 1;
-            POLLNVAL
-        } else {
-            poll.revents()
-        };
-        let place = at.addr + (i * size_of::<Pollfd>() + std::mem::offset_of!(Pollfd, revents)) as u64;
-        cx.store(Out::new(place, at.cage), &revents)?;
+    let count = count as usize;
+    if count > FEW {
+        let mut entries: Vec<Entry> = (0..count).map(|_| Entry::default()).collect();
+        let mut polls = vec![Poll::new(None, 0); count];
+        return poll_entries(cx, at, &mut entries, &mut polls, deadline);
     }
-    Ok(count)
+    let mut entries: [Entry; FEW] = Default::default();
+    let mut polls = [Poll::new(None, 0); FEW];
+    poll_entries(cx, at, &mut entries[..count], &mut polls[..count], deadline)
+}
+
+/// What an entry of the guest's array names.
+#[derive(Default)]
+enum Entry {
+    /// Nothing: a negative number.
+    #[default]
+    Nothing,
+    /// A number that is not open. It is ready at once.
+    Bad,
+    /// This file, kept open for the call.
+    File { _file: FileRef },
+}
+
+fn poll_entries(cx: &Ctx<'_>, at: InOut<Pollfd>, entries: &mut [Entry], polls: &mut [Poll], deadline: Deadline) -> Result<usize> {
+    let memory = cx.memory(at.cage)?;
+    let place = |i: usize| at.addr.saturating_add((i * size_of::<Pollfd>()) as u64);
+    let mut bad = 0;
+    for (i, (entry, poll)) in entries.iter_mut().zip(&mut *polls).enumerate() {
+        let asked: Pollfd = memory.load(place(i))?;
+        if asked.fd < 0 {
+            continue;
+        }
+        *entry = match cx.file(Fd { number: asked.fd, cage: at.cage }) {
+            Ok(file) => {
+                *poll = Poll::new(Some(file.host()), asked.events);
+                Entry::File { _file: file }
+            }
+            Err(_) => {
+                bad += 1;
+                Entry::Bad
+            }
+        };
+    }
+    let deadline = if bad > 0 { Deadline::Now } else { deadline };
+    let ready = cx.blocking(|| wait::poll(polls, deadline.remaining()))?;
+    for (i, (entry, poll)) in entries.iter().zip(polls).enumerate() {
+        let revents = if matches!(entry, Entry::Bad) { POLLNVAL } else { poll.revents() };
+        memory.store(place(i) + std::mem::offset_of!(Pollfd, revents) as u64, &revents)?;
+    }
+    Ok(ready + bad)
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "bit 5")]

@@ -74,12 +74,9 @@ fn select_until(cx: &Ctx<'_>, n: i32, sets: [InOut<FdSet>; 3], deadline: Deadlin
     }
     let files = files(cx, n, &asked, sets)?;
     let end = files.iter().map(|(_, file)| number(file) + 1).max().unwrap_or(0);
-    let mut host = asked.clone().map(|asked| asked.map(|asked| to_host(&asked, &files, end)));
-    let wanted = host.clone();
-    let ready = cx.blocking(|| {
-        host.clone_from(&wanted);
-        wait::select(end, host.each_mut().map(Option::as_deref_mut), deadline.remaining())
-    })?;
+    let mut host = asked.each_ref().map(|asked| asked.as_ref().map(|asked| to_host(asked, &files, end)));
+    // A select that fails leaves the sets as they are.
+    let ready = cx.blocking(|| wait::select(end, host.each_mut().map(Option::as_deref_mut), deadline.remaining()))?;
 
     let mut count = 0;
     for ((asked, host), at) in asked.iter().zip(&host).zip(sets) {
