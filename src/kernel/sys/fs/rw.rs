@@ -2,9 +2,10 @@
 
 use std::os::fd::AsFd;
 
-use lind_abi::flags::Whence;
+use lind_abi::flags::{Signals, Whence};
 use lind_abi::{Errno, Fd, In, Len, Off, Out, Result};
 
+use crate::cage::signal;
 use crate::call::Ctx;
 use crate::host;
 
@@ -21,7 +22,7 @@ pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize
 pub(crate) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<usize> {
     let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
-    cx.blocking(|| host::write(in_use.as_fd(), buf))
+    cx.blocking(|| host::write(in_use.as_fd(), buf)).inspect_err(|&errno| broken_pipe(cx, errno))
 }
 
 /// pread(2)
@@ -45,4 +46,17 @@ pub(crate) fn pwrite64(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len, offset: Off)
 pub(crate) fn lseek(cx: &Ctx<'_>, fd: Fd, offset: Off, whence: Whence) -> Result<Off> {
     let at = host::fs::lseek(cx.host_fd(fd)?.as_fd(), offset.0, whence.0)?;
     i64::try_from(at).map(Off).map_err(|_| Errno::EOVERFLOW)
+}
+
+/// A write that nobody will read also sends SIGPIPE, unless that is ignored. The host's own is not for guests.
+#[inline]
+pub(super) fn broken_pipe(cx: &Ctx<'_>, errno: Errno) {
+    #[cold]
+    fn send(cx: &Ctx<'_>) {
+        let signal = u8::try_from(Signals::SIGPIPE).expect("a signal's number is small");
+        let _ = signal::send_to_thread(cx.kernel, cx.thread, cx.thread, signal);
+    }
+    if errno == Errno::EPIPE {
+        send(cx);
+    }
 }

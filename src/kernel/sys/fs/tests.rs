@@ -221,3 +221,25 @@ fn numbers_run_out_and_come_back() {
         assert_eq!(w.err(nr::fcntl, &[first, 1, 0]), Errno::EBADF);
     });
 }
+
+#[test]
+fn a_broken_pipe_ends_the_cage_that_does_not_ignore_it() {
+    in_world(Walls::Openat2, |w| {
+        // The runner ignores the host's signal.
+        let broken = |w: &World| {
+            let fds = w.buffer(8);
+            w.ok(nr::pipe, &[fds]);
+            let [read, write] = w.load::<[i32; 2]>(fds).map(i64::from);
+            w.ok(nr::close, &[read]);
+            write
+        };
+        let child = w.sibling();
+        let ignore = child.value(&lind_abi::layout::Sigaction { handler: 1, ..Default::default() });
+        child.ok(nr::rt_sigaction, &[13, ignore, 0, 8]);
+        assert_eq!(child.err(nr::write, &[broken(&child), child.data(b"x"), 1]), Errno::EPIPE);
+        assert_eq!(child.thread.take_next(), None);
+        assert_eq!(w.err(nr::write, &[broken(w), w.data(b"x"), 1]), Errno::EPIPE);
+        let end = crate::cage::Status::Signaled { signal: 13, core: false };
+        assert_eq!(w.thread.take_next(), Some(crate::cage::Next::Exit(end)));
+    });
+}

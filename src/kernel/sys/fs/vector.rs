@@ -4,6 +4,7 @@ use lind_abi::flags::RwfFlags;
 use lind_abi::layout::Iovec;
 use lind_abi::{Errno, Fd, In, Len, Off, Result};
 
+use super::rw::broken_pipe;
 use crate::call::Ctx;
 use crate::host::{self, fs::Vector};
 
@@ -23,7 +24,7 @@ pub(crate) fn readv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<
 pub(crate) fn writev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<usize> {
     let file = cx.file(fd)?;
     let vector = vector(cx, iov, count)?;
-    cx.blocking(|| host::fs::writev(file.host(), &vector))
+    cx.blocking(|| host::fs::writev(file.host(), &vector)).inspect_err(|&errno| broken_pipe(cx, errno))
 }
 
 /// preadv(2)
@@ -48,6 +49,7 @@ pub(crate) fn pwritev2(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, offset:
     let file = cx.file(fd)?;
     let vector = vector(cx, iov, count)?;
     cx.blocking(|| host::fs::pwritev(file.host(), &vector, offset.0, flags.0))
+        .inspect_err(|&errno| broken_pipe(cx, errno))
 }
 
 /// -1 has no special meaning here.
