@@ -26,7 +26,7 @@ static uint32_t position(const struct imfs_data *d, uint64_t index)
 	return low;
 }
 
-uint8_t *imfs_data_run(const struct imfs_node *n, int64_t off, size_t max, size_t *run)
+uint8_t *imfs_data_run_slow(const struct imfs_node *n, int64_t off, size_t max, size_t *run)
 {
 	const struct imfs_data *d = &n->data;
 	uint64_t index = (uint64_t)off / IMFS_CHUNK;

@@ -153,24 +153,16 @@ int imfs_may_write(const struct imfs_file *f)
 	return 0;
 }
 
-static bool older(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec <= b->tv_nsec);
-}
-
-/* Like a mount with relatime: only the first read after a change moves the access time. */
-void imfs_was_read(struct imfs_file *f)
+void imfs_move_atime(struct imfs_file *f)
 {
 	struct imfs_node *n = f->node;
 
-	if (!older(&n->atime, &n->mtime) && !older(&n->atime, &n->ctime))
+	if (f->flags & O_NOATIME)
 		return;
-	if (!(f->flags & O_NOATIME)) {
-		n->atime = imfs_now();
-		/* Strictly after, or the next read would ask the clock again. */
-		if (older(&n->atime, &n->mtime) || older(&n->atime, &n->ctime))
-			n->atime.tv_nsec += n->atime.tv_nsec < 999999999;
-	}
+	n->atime = imfs_now();
+	/* Strictly after, or the next read would ask the clock again. */
+	if (imfs_older(&n->atime, &n->mtime) || imfs_older(&n->atime, &n->ctime))
+		n->atime.tv_nsec += n->atime.tv_nsec < 999999999;
 }
 
 void imfs_wrote(struct imfs_node *n, const struct imfs_cred *cred, int64_t end)

@@ -143,7 +143,9 @@ int imfs_may(const struct imfs_node *n, const struct imfs_cred *cred, int mask);
 bool imfs_in_group(const struct imfs_cred *cred, uint32_t gid);
 
 /* data.c */
-uint8_t *imfs_data_run(const struct imfs_node *n, int64_t off, size_t max, size_t *run);	/* NULL: a hole */
+/* The bytes at `off`, `*run` of them in one piece, at most `max`. NULL: a hole. */
+static inline uint8_t *imfs_data_run(const struct imfs_node *n, int64_t off, size_t max, size_t *run);
+uint8_t *imfs_data_run_slow(const struct imfs_node *n, int64_t off, size_t max, size_t *run);
 uint8_t *imfs_data_reserve(struct imfs *fs, struct imfs_node *n, int64_t off, size_t want, size_t *run);
 void imfs_data_resize(struct imfs *fs, struct imfs_node *n, int64_t size);
 void imfs_data_punch(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length);
@@ -213,7 +215,8 @@ void imfs_file_drop(struct imfs *fs, struct imfs_file *f);
 int64_t imfs_lseek(struct imfs_file *f, int64_t off, int whence);
 int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_cred *cred, int mode, int64_t off, int64_t length);
 void imfs_wrote(struct imfs_node *n, const struct imfs_cred *cred, int64_t end);
-void imfs_was_read(struct imfs_file *f);
+static inline void imfs_was_read(struct imfs_file *f);
+void imfs_move_atime(struct imfs_file *f);
 int imfs_may_read(const struct imfs_file *f);	/* 0, -EBADF, -EISDIR */
 int imfs_may_write(const struct imfs_file *f);	/* 0, -EBADF */
 /* Between buffers in our own memory; grates copy between cages themselves. */
@@ -233,6 +236,34 @@ int imfs_process_copy(struct imfs_process *p, const struct imfs_process *parent)
 void imfs_process_exec(struct imfs *fs, struct imfs_process *p);
 void imfs_process_clear(struct imfs *fs, struct imfs_process *p);	/* closes everything */
 void imfs_set_cwd(struct imfs *fs, struct imfs_process *p, struct imfs_node *dir, char *outside_path);
+
+static inline uint8_t *imfs_data_run(const struct imfs_node *n, int64_t off, size_t max, size_t *run)
+{
+	uint64_t index = (uint64_t)off / IMFS_CHUNK;
+	uint32_t in = (uint32_t)((uint64_t)off % IMFS_CHUNK);
+	const struct imfs_chunk *c;
+
+	/* Without holes before it, chunk i is at place i. */
+	if (index < n->data.count && (c = &n->data.chunks[index])->index == index && in + (uint64_t)max <= c->room) {
+		*run = max;
+		return c->data + in;
+	}
+	return imfs_data_run_slow(n, off, max, run);
+}
+
+static inline bool imfs_older(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec <= b->tv_nsec);
+}
+
+/* Like a mount with relatime: only the first read after a change moves the access time. */
+static inline void imfs_was_read(struct imfs_file *f)
+{
+	const struct imfs_node *n = f->node;
+
+	if (imfs_older(&n->atime, &n->mtime) || imfs_older(&n->atime, &n->ctime))
+		imfs_move_atime(f);
+}
 
 /* locks.c: -EAGAIN means that somebody else holds it. */
 int imfs_lock(struct imfs_node *n, const struct imfs_lock *want, bool unlock);

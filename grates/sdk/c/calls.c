@@ -4,29 +4,24 @@
 #include <lind/grate.h>
 #include <unistd.h>
 
-__attribute__((import_module("lind"), import_name("call")))
-int64_t lind_import_call(int32_t nr, int64_t target,
-	uint64_t v0, uint64_t c0, uint64_t v1, uint64_t c1, uint64_t v2, uint64_t c2,
-	uint64_t v3, uint64_t c3, uint64_t v4, uint64_t c4, uint64_t v5, uint64_t c5);
-
-enum { COPY_BYTES = 0, COPY_STRING = 1 };
+#define COPY_STRING 1
 
 /* Set before any client runs. */
-static uint64_t self;
+uint64_t lind_self_;
 
 __attribute__((constructor)) static void find_self(void)
 {
-	self = (uint64_t)getpid();
+	lind_self_ = (uint64_t)getpid();
 }
 
 uint64_t lind_self(void)
 {
-	return self;
+	return lind_self_;
 }
 
 struct lind_arg lind_mine(const void *address)
 {
-	return (struct lind_arg){ (uintptr_t)address, self };
+	return (struct lind_arg){ (uintptr_t)address, lind_self_ };
 }
 
 int64_t lind_call(uint32_t nr, uint64_t target, struct lind_arg a0, struct lind_arg a1, struct lind_arg a2,
@@ -50,36 +45,11 @@ int64_t lind_forward(const struct lind_call *c)
 		a[2].value, a[2].cage, a[3].value, a[3].cage, a[4].value, a[4].cage, a[5].value, a[5].cage);
 }
 
-/* The target is the other cage, which for the client being served spares the kernel a look for it. */
-static int64_t copy(uint64_t to, uint64_t to_cage, uint64_t from, uint64_t from_cage, size_t length, int kind)
-{
-	return lind_import_call(SYS_copy_data_between_cages, (int64_t)(to_cage == self ? from_cage : to_cage), to, to_cage, from, from_cage,
-		length, self, (uint64_t)kind, self, 0, self, 0, self);
-}
-
-int lind_read(struct lind_arg arg, void *to, size_t length)
-{
-	int64_t got;
-
-	if (!length)
-		return 0;
-	got = copy((uintptr_t)to, self, arg.value, arg.cage, length, COPY_BYTES);
-	return got < 0 ? (int)got : 0;
-}
-
-int lind_write(struct lind_arg arg, const void *from, size_t length)
-{
-	int64_t got;
-
-	if (!length)
-		return 0;
-	got = copy(arg.value, arg.cage, (uintptr_t)from, self, length, COPY_BYTES);
-	return got < 0 ? (int)got : 0;
-}
-
 ssize_t lind_read_string(struct lind_arg arg, char *to, size_t size)
 {
-	int64_t got = copy((uintptr_t)to, self, arg.value, arg.cage, size, COPY_STRING);
+	uint64_t self = lind_self_;
+	int64_t got = lind_import_call(SYS_copy_data_between_cages, (int64_t)arg.cage, (uintptr_t)to, self, arg.value, arg.cage,
+		size, self, COPY_STRING, self, 0, self, 0, self);
 
 	return got < 0 ? (ssize_t)got : (ssize_t)got - 1;
 }
