@@ -93,9 +93,17 @@ impl Root {
         Root { directory, walls, proc, proc_device, devices: Devices::open() }
     }
 
-    /// Says which walls have been put up since.
+    /// Says which walls have been put up since. Where /proc is mounted inside the root, its links to open files lead
+    /// out of a chroot; look-ups are then confined one by one all the same.
     pub fn set_walls(&mut self, walls: Walls) {
-        self.walls = walls;
+        let leads_out = walls == Walls::Chroot && self.contains_proc();
+        self.walls = if leads_out { Walls::Openat2 } else { walls };
+    }
+
+    fn contains_proc(&self) -> bool {
+        const PROC_SUPER_MAGIC: i64 = 0x9fa0;
+        let proc = rustix::fs::openat2(self.directory(), c"proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT);
+        proc.and_then(rustix::fs::fstatfs).is_ok_and(|stat| stat.f_type == PROC_SUPER_MAGIC)
     }
 
     /// The root directory itself.
