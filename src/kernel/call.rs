@@ -143,15 +143,20 @@ fn try_make_syscall(
     /// No cage has this id.
     const NOBODY: CageId = CageId(0);
     let target = CageId::from_wire(target).ok_or(Errno::ESRCH)?;
-    let args = args.map(|(value, cage)| Arg { value, cage: CageId::from_wire(cage).unwrap_or(NOBODY) });
+    let mut args = args.map(|(value, cage)| Arg { value, cage: CageId::from_wire(cage).unwrap_or(NOBODY) });
     let caller = &*thread.cage;
     let known = |id: CageId| id == caller.id || served.is_some_and(|s| s.client.cage.id == id);
 
     // The common case, a grate forwarding its client's call, needs no look-up: both cages are at hand.
     let mut others = Vec::new();
-    for arg in &args {
+    for arg in &mut args {
         if !known(arg.cage) && arg.cage != target && !others.iter().any(|cage: &Arc<Cage>| cage.id == arg.cage) {
-            others.extend(authority::named(kernel, caller, served, arg.cage).ok());
+            // A grate has authority over all its clients: it must not be told that an argument belongs to one that
+            // the caller may not name.
+            match authority::named(kernel, caller, served, arg.cage) {
+                Ok(cage) => others.push(cage),
+                Err(_) => arg.cage = NOBODY,
+            }
         }
     }
     let looked_up;
