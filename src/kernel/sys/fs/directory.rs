@@ -37,10 +37,10 @@ pub(crate) fn rmdir(cx: &Ctx<'_>, path: Path) -> Result<()> {
 
 /// getdents64(2)
 pub(crate) fn getdents64(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize> {
-    let file = cx.file(fd)?;
+    let in_use = cx.host_fd(fd)?;
     // The host's type of this length is unsigned int; more than a guest's memory cannot be meant.
     let len = Len(len.0 & u64::from(u32::MAX));
-    host::fs::getdents(file.host(), cx.output(buf, len)?)
+    host::fs::getdents(in_use.as_fd(), cx.output(buf, len)?)
 }
 
 /// chdir(2)

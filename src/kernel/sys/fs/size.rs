@@ -29,7 +29,7 @@ pub(crate) fn truncate(cx: &Ctx<'_>, path: Path, len: Off) -> Result<()> {
 /// ftruncate(2)
 pub(crate) fn ftruncate(cx: &Ctx<'_>, fd: Fd, len: Off) -> Result<()> {
     let len = length(len)?;
-    rustix::fs::ftruncate(cx.file(fd)?.host(), len).map_err(host::errno)
+    rustix::fs::ftruncate(cx.host_fd(fd)?.as_fd(), len).map_err(host::errno)
 }
 
 /// fallocate(2)
@@ -43,12 +43,12 @@ pub(crate) fn fallocate(cx: &Ctx<'_>, fd: Fd, mode: FallocateMode, offset: Off, 
 
 /// fsync(2)
 pub(crate) fn fsync(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
-    rustix::fs::fsync(cx.file(fd)?.host()).map_err(host::errno)
+    rustix::fs::fsync(cx.host_fd(fd)?.as_fd()).map_err(host::errno)
 }
 
 /// fdatasync(2)
 pub(crate) fn fdatasync(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
-    rustix::fs::fdatasync(cx.file(fd)?.host()).map_err(host::errno)
+    rustix::fs::fdatasync(cx.host_fd(fd)?.as_fd()).map_err(host::errno)
 }
 
 /// sync(2): of the file system that holds the root.
@@ -62,12 +62,12 @@ pub(crate) fn sync(cx: &Ctx<'_>) -> Result<()> {
 
 /// syncfs(2)
 pub(crate) fn syncfs(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
-    rustix::fs::syncfs(cx.file(fd)?.host()).map_err(host::errno)
+    rustix::fs::syncfs(cx.host_fd(fd)?.as_fd()).map_err(host::errno)
 }
 
 /// posix_fadvise(2)
 pub(crate) fn fadvise64(cx: &Ctx<'_>, fd: Fd, offset: Off, len: Off, advice: Fadvice) -> Result<()> {
-    host::fs::fadvise(cx.file(fd)?.host(), offset.0, len.0, advice.0)
+    host::fs::fadvise(cx.host_fd(fd)?.as_fd(), offset.0, len.0, advice.0)
 }
 
 /// readahead(2)

@@ -27,7 +27,7 @@ pub(crate) fn lstat(cx: &Ctx<'_>, path: Path, buf: Out<Stat>) -> Result<()> {
 
 /// fstat(2)
 pub(crate) fn fstat(cx: &Ctx<'_>, fd: Fd, buf: Out<Stat>) -> Result<()> {
-    host::fs::fstat(cx.file(fd)?.host(), cx.output_of(buf)?)
+    host::fs::fstat(cx.host_fd(fd)?.as_fd(), cx.output_of(buf)?)
 }
 
 /// newfstatat(2)
@@ -103,7 +103,7 @@ pub(crate) fn statfs(cx: &Ctx<'_>, path: Path, buf: Out<Statfs>) -> Result<()> {
 
 /// fstatfs(2)
 pub(crate) fn fstatfs(cx: &Ctx<'_>, fd: Fd, buf: Out<Statfs>) -> Result<()> {
-    host::fs::statfs(cx.file(fd)?.host(), cx.output_of(buf)?)
+    host::fs::statfs(cx.host_fd(fd)?.as_fd(), cx.output_of(buf)?)
 }
 
 /// Whether a final symbolic link is followed.

@@ -1,5 +1,7 @@
 //! Reading and writing several buffers at once.
 
+use std::os::fd::AsFd;
+
 use lind_abi::flags::RwfFlags;
 use lind_abi::layout::Iovec;
 use lind_abi::{Errno, Fd, In, Len, Off, Result};
@@ -15,16 +17,16 @@ const LONGEST: u32 = i32::MAX.unsigned_abs();
 
 /// readv(2)
 pub(crate) fn readv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<usize> {
-    let file = cx.file(fd)?;
+    let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
-    cx.blocking(|| host::fs::readv(file.host(), &vector))
+    cx.blocking(|| host::fs::readv(in_use.as_fd(), &vector))
 }
 
 /// writev(2)
 pub(crate) fn writev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<usize> {
-    let file = cx.file(fd)?;
+    let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
-    cx.blocking(|| host::fs::writev(file.host(), &vector)).inspect_err(|&errno| broken_pipe(cx, errno))
+    cx.blocking(|| host::fs::writev(in_use.as_fd(), &vector)).inspect_err(|&errno| broken_pipe(cx, errno))
 }
 
 /// preadv(2)
@@ -39,16 +41,16 @@ pub(crate) fn pwritev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, offset: 
 
 /// preadv2(2). An offset of -1 is the file's own.
 pub(crate) fn preadv2(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, offset: Off, _high: u64, flags: RwfFlags) -> Result<usize> {
-    let file = cx.file(fd)?;
+    let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
-    cx.blocking(|| host::fs::preadv(file.host(), &vector, offset.0, flags.0))
+    cx.blocking(|| host::fs::preadv(in_use.as_fd(), &vector, offset.0, flags.0))
 }
 
 /// pwritev2(2). See `preadv2`.
 pub(crate) fn pwritev2(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, offset: Off, _high: u64, flags: RwfFlags) -> Result<usize> {
-    let file = cx.file(fd)?;
+    let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
-    cx.blocking(|| host::fs::pwritev(file.host(), &vector, offset.0, flags.0))
+    cx.blocking(|| host::fs::pwritev(in_use.as_fd(), &vector, offset.0, flags.0))
         .inspect_err(|&errno| broken_pipe(cx, errno))
 }
 
