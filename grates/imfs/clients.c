@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include "grate.h"
 
+struct client nobody = { .p = { .umask = 0777, .cred = { .uid = 65534, .gid = 65534, .ruid = 65534, .rgid = 65534 } } };
+
 static uint32_t ask(uint64_t cage, uint32_t nr)
 {
 	int64_t r = lind_call_plain(nr, cage, 0, 0, 0, 0);

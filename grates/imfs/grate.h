@@ -31,16 +31,20 @@ struct client {
 
 /* clients.c */
 extern const struct lind_lifecycle lifecycle;
+extern struct client nobody;	/* no descriptors, no directory, no rights */
 static inline struct client *client_of(uint64_t cage)
 {
-	return lind_client(cage);
+	struct client *client = lind_client(cage);
+
+	return client ? client : &nobody;
 }
 int64_t on_umask(const struct lind_call *c);
 int64_t on_set_ids(const struct lind_call *c);
 
 /* look.c: a path argument of a call. */
 struct look {
-	struct client *client;
+	struct client *client;		/* the target of the call */
+	struct client *from;		/* whose directory a relative path starts from */
 	struct imfs_at at;
 	char text[IMFS_PATH];
 };

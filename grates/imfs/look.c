@@ -20,21 +20,27 @@ static int learn_outside_cwd(uint64_t cage, struct client *client)
 	return 0;
 }
 
+/* Whose directory a relative path starts from: rights are always the target's. */
+static uint64_t starts_from(const struct lind_call *c, int dir)
+{
+	return dir < 0 ? c->target : c->args[dir].cage;
+}
+
 /* What does not need the lock: the text, and where a relative path starts. */
 static int prepare(const struct lind_call *c, int dir, int path, bool may_be_empty, struct look *l)
 {
-	uint64_t cage = dir < 0 ? c->target : c->args[dir].cage;
 	ssize_t length = lind_read_string(c->args[path], l->text, sizeof l->text);
 	bool at_cwd = dir < 0 || (int)arg32(c, dir) == CLIENT_AT_FDCWD;
 
-	l->client = client_of(cage);
+	l->client = client_of(c->target);
+	l->from = client_of(starts_from(c, dir));
 	l->at.entered = false;
 	if (length < 0)
 		return (int)length;
 	if (!length && !may_be_empty)
 		return -ENOENT;
-	if (l->text[0] != '/' && at_cwd && !l->client->p.cwd && !l->client->p.cwd_path)
-		return learn_outside_cwd(cage, l->client);
+	if (l->text[0] != '/' && at_cwd && !l->from->p.cwd && !l->from->p.cwd_path)
+		return learn_outside_cwd(starts_from(c, dir), l->from);
 	return 0;
 }
 
@@ -47,15 +53,14 @@ static int itself(struct look *l, struct imfs_node *n)
 
 static int walk(const struct lind_call *c, int dir, enum imfs_follow follow, struct look *l)
 {
-	struct imfs_process *p = &l->client->p;
-	struct imfs_node *start = p->cwd;
-	const char *start_path = p->cwd_path;
+	struct imfs_node *start = l->from->p.cwd;
+	const char *start_path = l->from->p.cwd_path;
 	int r;
 
 	if (l->text[0] == '/')
 		start = NULL;
 	else if (dir >= 0 && (int)arg32(c, dir) != CLIENT_AT_FDCWD) {
-		struct imfs_file *f = imfs_fd(&p->fds, c->args[dir].value);
+		struct imfs_file *f = imfs_fd(&l->from->p.fds, c->args[dir].value);
 
 		if (!f)
 			return OUTSIDE;
@@ -65,7 +70,7 @@ static int walk(const struct lind_call *c, int dir, enum imfs_follow follow, str
 	}
 	if (!l->text[0])
 		return itself(l, start);
-	if ((r = imfs_walk(&fs, &p->cred, start, start_path, l->text, follow, &l->at)))
+	if ((r = imfs_walk(&fs, &l->client->p.cred, start, start_path, l->text, follow, &l->at)))
 		return r;
 	return l->at.outside ? OUTSIDE : 0;
 }

@@ -49,7 +49,7 @@ static int64_t open_at(const struct lind_call *c, int dir, int path, uint32_t fl
 		return look_elsewhere(c, path, r, &l);
 	r = imfs_open(&fs, &l.client->p, &l.at, flags, mode, &f);
 	imfs_write_unlock();
-	return r ? r : give_fd(dir < 0 ? c->target : c->args[dir].cage, l.client, f, flags & O_CLOEXEC);
+	return r ? r : give_fd(c->target, l.client, f, flags & O_CLOEXEC);
 }
 
 int64_t on_open(const struct lind_call *c)

@@ -76,6 +76,8 @@ void *lind_client_slow_(uint64_t cage)
 {
 	void *client;
 
+	if (!cage || cage > UINT32_MAX)
+		return NULL;
 	pthread_mutex_lock(&lock);
 	if (!(client = await(cage)))
 		client = start(cage);

@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-/* One argument: 64 bits, and the cage whose memory or descriptors they refer to. */
+/* One argument: 64 bits, and the cage whose memory or descriptors they refer to; 0 if that is none the caller may name. */
 struct lind_arg {
 	uint64_t value;
 	uint64_t cage;
@@ -115,7 +115,8 @@ struct lind_lifecycle {
 /* To be called before lind_grate_run; `lifecycle` must stay. */
 void lind_grate_lifecycle(const struct lind_lifecycle *lifecycle);
 
-/* The state of a client. One met for the first time is started. */
+/* The state of a client. One met for the first time is started. NULL for cage 0, which is what an argument says whose
+ * owner the caller may not name: such an argument is nobody's, and the kernel refuses it with EPERM. */
 static inline void *lind_client(uint64_t cage);
 
 /*
