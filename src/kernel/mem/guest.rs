@@ -157,8 +157,10 @@ impl GuestMemory {
     #[inline]
     pub fn store<T: Pod>(&self, ptr: u64, value: &T) -> Result<()> {
         let dst = self.range(ptr, size_of::<T>() as u64)?;
+        let src = ptr::from_ref(value).cast();
+        let whole_words = size_of::<T>() % 8 == 0 && size_of::<T>() > 0;
         // SAFETY: a Pod has no padding, so all its bytes are initialised; `dst` as in `write`.
-        unsafe { copy::bytes(dst.start, ptr::from_ref(value).cast(), dst.len) }
+        unsafe { if whole_words { copy::words(dst.start, src, dst.len / 8) } else { copy::bytes(dst.start, src, dst.len) } }
     }
 
     /// Copies between two address spaces, or within one if the ranges do not overlap.

