@@ -17,7 +17,7 @@ static const struct lind_handler on[] = {
 	{ SYS_close, on_close }, { SYS_close_range, on_close_range }, { SYS_dup, on_dup }, { SYS_dup2, on_dup2 },
 	{ SYS_dup3, on_dup3 }, { SYS_fcntl, on_fcntl }, { SYS_flock, on_flock }, { SYS_ioctl, on_ioctl },
 	{ SYS_ftruncate, on_ftruncate }, { SYS_fallocate, on_fallocate }, { SYS_fsync, on_sync }, { SYS_fdatasync, on_sync },
-	{ SYS_syncfs, on_sync }, { SYS_sync_file_range, on_sync }, { SYS_fadvise64, on_sync }, { SYS_readahead, on_sync },
+	{ SYS_syncfs, on_sync }, { SYS_sync_file_range, on_sync }, { SYS_fadvise64, on_fadvise64 }, { SYS_readahead, on_sync },
 	{ SYS_getdents64, on_getdents64 },
 
 	{ SYS_stat, on_stat }, { SYS_lstat, on_lstat }, { SYS_fstat, on_fstat }, { SYS_newfstatat, on_newfstatat },

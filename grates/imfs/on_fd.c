@@ -10,10 +10,14 @@
 #define F_GETLK_ 5
 #define F_SETLK_ 6
 #define F_SETLKW_ 7
+#define F_SETOWN_ 8
+#define F_GETOWN_EX_ 16
 #define F_OFD_GETLK_ 36
 #define F_OFD_SETLK_ 37
 #define F_OFD_SETLKW_ 38
 #define F_DUPFD_CLOEXEC_ 1030
+#define F_SETPIPE_SZ_ 1031
+#define F_GETPIPE_SZ_ 1032
 #define SETTABLE (O_APPEND | O_NONBLOCK | O_NOATIME | 040000 /* O_DIRECT */)
 
 #define CLOSE_RANGE_CLOEXEC_ 4u
@@ -301,8 +305,12 @@ int64_t on_fcntl(const struct lind_call *c)
 	case F_OFD_SETLK_:
 	case F_OFD_SETLKW_:
 		return record_lock(c, cmd);
+	case F_SETPIPE_SZ_:
+	case F_GETPIPE_SZ_:
+		return -EBADF;
 	default:
-		return -EINVAL;
+		/* Owners and signals of asynchronous notice belong to the number. */
+		return cmd >= F_SETOWN_ && cmd <= F_GETOWN_EX_ ? lind_forward(c) : -EINVAL;
 	}
 }
 
@@ -366,7 +374,14 @@ int64_t on_fallocate(const struct lind_call *c)
 	return done(imfs_fallocate(&fs, f, &client->p.cred, (int)arg32(c, 1), (int64_t)c->args[2].value, (int64_t)c->args[3].value));
 }
 
-/* fsync and its kind, and advice: memory is as stable as it gets. */
+int64_t on_fadvise64(const struct lind_call *c)
+{
+	if (!ours(c, 0))
+		return lind_forward(c);
+	return arg32(c, 3) > 5 /* POSIX_FADV_NOREUSE */ || (int64_t)c->args[2].value < 0 ? -EINVAL : 0;
+}
+
+/* fsync and its kind: memory is as stable as it gets. */
 int64_t on_sync(const struct lind_call *c)
 {
 	return ours(c, 0) ? 0 : lind_forward(c);
