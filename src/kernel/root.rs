@@ -78,8 +78,9 @@ pub struct Root {
     walls: Walls,
     /// The host's /proc: the name of an open file, and a way to reach it again. None where it is not mounted.
     proc: Option<OwnedFd>,
-    /// st_dev of the host's /proc.
-    proc_device: Option<u64>,
+    /// Whether a /proc is mounted somewhere inside the root. Its links to open files lead out, and the memory of this
+    /// process is in it.
+    shows_processes: bool,
     devices: Devices,
 }
 
@@ -89,21 +90,25 @@ impl Root {
     pub fn new(directory: OwnedFd, walls: Walls) -> Root {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let proc = rustix::fs::open(c"/proc", flags, Mode::empty()).ok();
-        let proc_device = proc.as_ref().and_then(|fd| rustix::fs::fstat(fd).ok()).map(|stat| stat.st_dev);
-        Root { directory, walls, proc, proc_device, devices: Devices::open() }
+        let mut root = Root { directory, walls, proc, shows_processes: false, devices: Devices::open() };
+        // Where it cannot be known, the slower way is the safe one.
+        root.shows_processes = root.contains_proc().unwrap_or(true);
+        root.set_walls(walls);
+        root
     }
 
-    /// Says which walls have been put up since. Where /proc is mounted inside the root, its links to open files lead
-    /// out of a chroot; look-ups are then confined one by one all the same.
+    /// Says which walls have been put up since. Over a root with a /proc inside, chroot is not trusted: look-ups are
+    /// confined one by one all the same.
     pub fn set_walls(&mut self, walls: Walls) {
-        let leads_out = walls == Walls::Chroot && self.contains_proc();
-        self.walls = if leads_out { Walls::Openat2 } else { walls };
+        self.walls = if self.shows_processes { Walls::Openat2 } else { walls };
     }
 
-    fn contains_proc(&self) -> bool {
-        const PROC_SUPER_MAGIC: i64 = 0x9fa0;
-        let proc = rustix::fs::openat2(self.directory(), c"proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT);
-        proc.and_then(rustix::fs::fstatfs).is_ok_and(|stat| stat.f_type == PROC_SUPER_MAGIC)
+    /// Whether /proc is mounted anywhere inside the root.
+    fn contains_proc(&self) -> Option<bool> {
+        let path = self.again(self.directory(), |proc, link| rustix::fs::readlinkat(proc, link, Vec::new()).map_err(host::errno));
+        let path = path.ok()?;
+        let mounts = std::fs::read("/proc/thread-self/mountinfo").ok()?;
+        Some(mounts.split(|&byte| byte == b'\n').any(|line| proc_mounted_below(line, path.to_bytes())))
     }
 
     /// The root directory itself.
@@ -246,10 +251,20 @@ impl Root {
         act(proc.as_fd(), &CString::new(link).map_err(|_| Errno::EINVAL)?)
     }
 
-    /// Whether an open file tells of the host's processes, this one among them: /proc, should the root contain it. Its
-    /// memory and descriptors are there.
-    pub fn is_of_host_processes(&self, stat: &rustix::fs::Stat) -> bool {
-        self.proc_device == Some(stat.st_dev)
+    /// Refuses a file that tells of the host's processes, should the root contain a /proc.
+    ///
+    /// # Errors
+    /// EACCES.
+    #[inline]
+    pub fn check_opened(&self, file: BorrowedFd<'_>) -> Result<()> {
+        const PROC_SUPER_MAGIC: i64 = 0x9fa0;
+        if !self.shows_processes {
+            return Ok(());
+        }
+        match rustix::fs::fstatfs(file) {
+            Ok(stat) if stat.f_type == PROC_SUPER_MAGIC => Err(Errno::EACCES),
+            _ => Ok(()),
+        }
     }
 
     /// Where the host says a directory is.
@@ -292,6 +307,36 @@ impl Root {
             },
         }
     }
+}
+
+/// Whether a line of proc_pid_mountinfo(5) is a /proc at or below `root`.
+fn proc_mounted_below(line: &[u8], root: &[u8]) -> bool {
+    let mut fields = line.split(|&byte| byte == b' ');
+    let Some(point) = fields.nth(4) else { return false };
+    let kind = fields.skip_while(|field| *field != b"-").nth(1);
+    let point = unescape(point);
+    let root = root.strip_suffix(b"/").unwrap_or(root);
+    kind == Some(b"proc") && point.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+}
+
+/// Spaces and the like stand as a backslash and three octal digits.
+fn unescape(field: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = field;
+    while let Some((&byte, after)) = rest.split_first() {
+        let octal = after.get(..3).filter(|_| byte == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(escaped) => {
+                bytes.push(escaped);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+    bytes
 }
 
 /// Which file an open file is.

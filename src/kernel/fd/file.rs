@@ -15,10 +15,10 @@ use crate::host;
 /// What kinds of file the kernel treats in a way of their own.
 #[derive(Debug)]
 pub enum Kind {
-    /// Anything the host serves alone: regular files, pipes, terminals, sockets.
+    /// Anything else that the host serves alone: pipes, terminals, what was handed in.
     Host,
-    /// A directory inside the root: paths may start here.
-    Directory,
+    /// Opened by its name inside the root. If it is a directory, which the host knows, paths may start here.
+    Named,
     /// A socket.
     Socket(Socket),
     /// An epoll instance: which guest descriptor stands behind each registration.

@@ -1,5 +1,7 @@
 //! Guests against walls: each test runs behind both.
 
+use std::os::fd::AsFd;
+
 use lind_abi::Errno;
 use lind_abi::layout::Stat;
 use lind_abi::nr;
@@ -385,10 +387,25 @@ fn magic_links_lead_nowhere() {
         assert_eq!(open(c"/proc/self/cwd"), Some(Errno::ELOOP));
         assert_eq!(open(c"proc/self/fd/0"), Some(Errno::ELOOP));
         let memory = host.open(host.directory(), c"/proc/self/mem", 0, 0).unwrap();
-        assert!(host.is_of_host_processes(&rustix::fs::fstat(memory).unwrap()));
-        let file = w.kernel.root.open(w.kernel.root.directory(), c".", 0, 0).unwrap();
-        assert!(!w.kernel.root.is_of_host_processes(&rustix::fs::fstat(file).unwrap()));
+        assert_eq!(host.check_opened(memory.as_fd()), Err(Errno::EACCES));
+        let file = host.open(host.directory(), c"/tmp", 0, 0).unwrap();
+        assert_eq!(host.check_opened(file.as_fd()), Ok(()));
+        assert_eq!(w.kernel.root.check_opened(file.as_fd()), Ok(()));
+        assert!(!w.kernel.root.shows_processes);
     });
+}
+
+#[test]
+fn mounts_are_read_as_the_host_writes_them() {
+    let below = |line: &str, root: &str| super::proc_mounted_below(line.as_bytes(), root.as_bytes());
+    let line = "25 30 0:23 / /a\\040b/proc rw,nosuid shared:5 master:1 - proc proc rw";
+    assert!(below(line, "/a b"));
+    assert!(below(line, "/"));
+    assert!(below(line, "/a b/proc"));
+    assert!(!below(line, "/a"));
+    assert!(!below(line, "/a b/pro"));
+    assert!(!below("25 30 0:23 / /proc rw - sysfs proc rw", "/"));
+    assert!(!below("", "/"));
 }
 
 #[test]

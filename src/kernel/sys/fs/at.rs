@@ -38,7 +38,7 @@ impl Ctx<'_> {
     /// The directory that `path` starts at. An absolute path starts nowhere, so that `dir` may be anything.
     ///
     /// # Errors
-    /// ENOENT for an empty path, EBADF; ENOTDIR for what is no directory opened inside the root.
+    /// ENOENT for an empty path, EBADF; ENOTDIR for what was not opened by a name inside the root.
     #[inline]
     pub(crate) fn start(&self, dir: DirFd, path: &CStr) -> Result<Start> {
         let cage = self.owner(dir.cage)?;
@@ -49,7 +49,7 @@ impl Ctx<'_> {
             Some(_) => {}
         }
         let file = cage.fds.get(dir.number)?;
-        if matches!(file.kind, Kind::Directory) { Ok(Start::File(file)) } else { Err(Errno::ENOTDIR) }
+        if matches!(file.kind, Kind::Named) { Ok(Start::File(file)) } else { Err(Errno::ENOTDIR) }
     }
 
     /// What an empty path with AT_EMPTY_PATH means: the file itself.

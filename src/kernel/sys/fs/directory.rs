@@ -55,7 +55,7 @@ pub(crate) fn chdir(cx: &Ctx<'_>, path: Path) -> Result<()> {
 pub(crate) fn fchdir(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
     let file = cx.file(fd)?;
     match file.kind {
-        Kind::Directory => enter(cx, file.host(), c"."),
+        Kind::Named => enter(cx, file.host(), c"."),
         _ => Err(Errno::ENOTDIR),
     }
 }

@@ -1,11 +1,10 @@
 //! Opening and closing.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use lind_abi::flags::{CloseRangeFlags, MemfdFlags, OpenFlags};
 use lind_abi::{DirFd, Errno, Fd, Mode, NewFd, Path, Result, Str};
-use rustix::fs::FileType;
 
 use crate::call::Ctx;
 use crate::fd::{File, Kind};
@@ -38,18 +37,8 @@ pub(crate) fn openat(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: OpenFlags, mod
     let mode = mode.0 & !cx.cage.umask.load(Ordering::Relaxed);
     // A fifo waits for its other end.
     let host = cx.blocking(|| cx.kernel.root.open(start.as_fd(), path, flags.0, mode))?;
-    let kind = kind_of(cx, &host)?;
-    cx.cage.fds.add(File::new(host, kind), cloexec).map(NewFd)
-}
-
-/// Paths may start at a directory. What the host says of its processes is not for guests.
-fn kind_of(cx: &Ctx<'_>, file: &OwnedFd) -> Result<Kind> {
-    let stat = rustix::fs::fstat(file).map_err(host::errno)?;
-    if cx.kernel.root.is_of_host_processes(&stat) {
-        return Err(Errno::EACCES);
-    }
-    let directory = FileType::from_raw_mode(stat.st_mode).is_dir();
-    Ok(if directory { Kind::Directory } else { Kind::Host })
+    cx.kernel.root.check_opened(host.as_fd())?;
+    cx.cage.fds.add(File::new(host, Kind::Named), cloexec).map(NewFd)
 }
 
 /// close(2). The host's file closes with its last user.
