@@ -1,5 +1,7 @@
 //! poll and ppoll.
 
+use std::os::fd::AsFd;
+
 use lind_abi::flags::PollEvents;
 use lind_abi::layout::{Pollfd, Sigset, Timespec};
 use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
@@ -36,20 +38,38 @@ pub(super) fn store_remaining(cx: &Ctx<'_>, deadline: Deadline, timeout: Out<Tim
 const FEW: usize = 8;
 
 fn poll_until(cx: &Ctx<'_>, at: InOut<Pollfd>, count: Len, deadline: Deadline) -> Result<usize> {
-    let cage = cx.owner(at.cage)?;
-    let count = u32::try_from(count.0 & u64::from(u32::MAX)).map_err(|_| Errno::EINVAL)?;
-    if u64::from(count) > cage.settings().limits.files.0 {
+    let count = u32::try_from(count.0 & u64::from(u32::MAX)).map_err(|_| Errno::EINVAL)? as usize;
+    if count == 1 {
+        return poll_one(cx, at, deadline);
+    }
+    if count <= FEW {
+        let mut entries: [Entry; FEW] = Default::default();
+        let mut polls = [Poll::new(None, 0); FEW];
+        return poll_entries(cx, at, &mut entries[..count], &mut polls[..count], deadline);
+    }
+    // Reading the limit takes a lock. Nobody has one so low that it matters to the few.
+    if count as u64 > cx.owner(at.cage)?.settings().limits.files.0 {
         return Err(Errno::EINVAL);
     }
-    let count = count as usize;
-    if count > FEW {
-        let mut entries: Vec<Entry> = (0..count).map(|_| Entry::default()).collect();
-        let mut polls = vec![Poll::new(None, 0); count];
-        return poll_entries(cx, at, &mut entries, &mut polls, deadline);
-    }
-    let mut entries: [Entry; FEW] = Default::default();
-    let mut polls = [Poll::new(None, 0); FEW];
-    poll_entries(cx, at, &mut entries[..count], &mut polls[..count], deadline)
+    let mut entries: Vec<Entry> = (0..count).map(|_| Entry::default()).collect();
+    let mut polls = vec![Poll::new(None, 0); count];
+    poll_entries(cx, at, &mut entries, &mut polls, deadline)
+}
+
+/// Most calls have one entry. It needs no share of the file.
+fn poll_one(cx: &Ctx<'_>, at: InOut<Pollfd>, deadline: Deadline) -> Result<usize> {
+    let asked = cx.load(cx.reading(at))?;
+    let file = if asked.fd < 0 { None } else { Some(cx.host_fd(Fd { number: asked.fd, cage: at.cage })) };
+    let (ready, revents) = match &file {
+        Some(Err(_)) => (1, POLLNVAL),
+        file => {
+            let fd = file.as_ref().and_then(|file| file.as_ref().ok()).map(AsFd::as_fd);
+            let mut poll = [Poll::new(fd, asked.events)];
+            (cx.blocking(|| wait::poll(&mut poll, deadline.remaining()))?, poll[0].revents())
+        }
+    };
+    cx.store(Out::new(at.addr + REVENTS, at.cage), &revents)?;
+    Ok(ready)
 }
 
 /// What an entry of the guest's array names.
@@ -88,10 +108,13 @@ fn poll_entries(cx: &Ctx<'_>, at: InOut<Pollfd>, entries: &mut [Entry], polls: &
     let ready = cx.blocking(|| wait::poll(polls, deadline.remaining()))?;
     for (i, (entry, poll)) in entries.iter().zip(polls).enumerate() {
         let revents = if matches!(entry, Entry::Bad) { POLLNVAL } else { poll.revents() };
-        memory.store(place(i) + std::mem::offset_of!(Pollfd, revents) as u64, &revents)?;
+        memory.store(place(i) + REVENTS, &revents)?;
     }
     Ok(ready + bad)
 }
+
+/// Where `revents` lies in an entry.
+const REVENTS: u64 = std::mem::offset_of!(Pollfd, revents) as u64;
 
 #[allow(clippy::cast_possible_truncation, reason = "bit 5")]
 const POLLNVAL: i16 = PollEvents::POLLNVAL as i16;

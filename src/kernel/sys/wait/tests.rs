@@ -51,6 +51,16 @@ fn poll_knows_guest_numbers() {
         let revents = [0, 1, 2, 3].map(|i| w.load::<Pollfd>(at + i * 8).revents);
         assert_eq!(revents, [0, POLLOUT, 0, POLLNVAL]);
         assert_eq!(w.ok(poll, &[0, 0, 1]), 0);
+        // The same, one at a time.
+        for (fd, count, revents) in [(high, 0, 0), (wr, 1, POLLOUT), (-1, 0, 0), (700, 1, POLLNVAL)] {
+            let one = w.value(&pollfd(fd, POLLIN | POLLOUT));
+            assert_eq!(w.ok(poll, &[one, 1, 0]), count, "{fd}");
+            assert_eq!(w.load::<Pollfd>(one).revents, revents, "{fd}");
+        }
+        let many: Vec<u8> = (0..1000).flat_map(|_| [wr.to_le_bytes()[..4].to_vec(), vec![4, 0, 0, 0]].concat()).collect();
+        let many = w.data(&many);
+        assert_eq!(w.ok(poll, &[many, 1000, -1]), 1000);
+        assert_eq!(w.load::<Pollfd>(many + 999 * 8).revents, POLLOUT);
         assert_eq!(w.err(poll, &[at, 1 << 31, 0]), Errno::EINVAL);
         assert_eq!(w.err(poll, &[0x10, 1, 0]), Errno::EFAULT);
         assert_eq!(w.err(poll, &[-8, 1, 0]), Errno::EFAULT);
