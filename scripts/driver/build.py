@@ -12,6 +12,9 @@ FEATURES = ["-matomics", "-mbulk-memory", "-mmutable-globals", "-msign-ext", "-m
 # clang's driver takes a linux triple for a system with shared libraries: it would compile position-independent code and
 # leave out the exception model. The compiler proper gets the triple that says what we are.
 TARGET = ["--target=wasm32-unknown-unknown", "-Xclang", "-triple", "-Xclang", place.TRIPLE]
+# A branch stays a branch. Elsewhere clang makes selects of short ones and its back end turns them into branches again
+# where that is faster; Cranelift makes each a conditional move, on which an interpreter's next instruction then waits.
+BRANCHES = ["-mllvm", "-phi-node-folding-threshold=0", "-mllvm", "-two-entry-phi-node-folding-threshold=0"]
 # setjmp and C++ exceptions are both wasm exceptions, in the standard encoding.
 EXCEPTIONS = ["-mexception-handling", "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false"]
 # What was a warning in the compilers that much C was written for, and is an error in clang.
@@ -74,7 +77,7 @@ def is_cxx(source: str, language: str) -> bool:
 
 def compile_flags(cxx: bool) -> list[str]:
     include = os.path.join(place.sysroot(), "include")
-    flags = [*TARGET, *FEATURES, *EXCEPTIONS, "-nostdinc"]
+    flags = [*TARGET, *FEATURES, *BRANCHES, *EXCEPTIONS, "-nostdinc"]
     if cxx:
         flags += ["-fwasm-exceptions", "-nostdinc++", "-isystem", os.path.join(include, "c++", "v1")]
     return [
