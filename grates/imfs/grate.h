@@ -119,6 +119,7 @@ int64_t on_mkdir(const struct lind_call *), on_mkdirat(const struct lind_call *)
 	on_readlink(const struct lind_call *), on_readlinkat(const struct lind_call *), on_mknod(const struct lind_call *),
 	on_mknodat(const struct lind_call *), on_chdir(const struct lind_call *), on_fchdir(const struct lind_call *),
 	on_getcwd(const struct lind_call *);
-int64_t on_mmap(const struct lind_call *), on_munmap(const struct lind_call *), on_msync(const struct lind_call *);
+int64_t on_mmap(const struct lind_call *), on_munmap(const struct lind_call *), on_msync(const struct lind_call *),
+	on_leave(const struct lind_call *);
 
 #endif

@@ -38,6 +38,7 @@ static const struct lind_handler on[] = {
 	{ SYS_chdir, on_chdir }, { SYS_fchdir, on_fchdir }, { SYS_getcwd, on_getcwd },
 
 	{ SYS_mmap, on_mmap }, { SYS_munmap, on_munmap }, { SYS_msync, on_msync },
+	{ SYS_execve, on_leave }, { SYS_exit, on_leave }, { SYS_exit_group, on_leave },
 
 	{ SYS_umask, on_umask }, { SYS_setuid, on_set_ids }, { SYS_setgid, on_set_ids }, { SYS_setreuid, on_set_ids },
 	{ SYS_setregid, on_set_ids }, { SYS_setresuid, on_set_ids }, { SYS_setresgid, on_set_ids }, { SYS_setgroups, on_set_ids },

@@ -9,6 +9,39 @@
 
 static const uint8_t zeros[IMFS_CHUNK];
 
+#define PAGE 4096u
+
+/* After a copy that failed: how much of it does work, page by page of the client, as Linux tells. */
+static size_t part_to_client(struct lind_arg to, const uint8_t *from, size_t length)
+{
+	size_t done_bytes = 0;
+
+	while (done_bytes < length) {
+		size_t piece = PAGE - (size_t)((to.value + done_bytes) % PAGE);
+
+		piece = piece < length - done_bytes ? piece : length - done_bytes;
+		if (lind_write(lind_at(to, done_bytes), from + done_bytes, piece))
+			break;
+		done_bytes += piece;
+	}
+	return done_bytes;
+}
+
+static size_t part_from_client(struct lind_arg from, uint8_t *to, size_t length)
+{
+	size_t done_bytes = 0;
+
+	while (done_bytes < length) {
+		size_t piece = PAGE - (size_t)((from.value + done_bytes) % PAGE);
+
+		piece = piece < length - done_bytes ? piece : length - done_bytes;
+		if (lind_read(lind_at(from, done_bytes), to + done_bytes, piece))
+			break;
+		done_bytes += piece;
+	}
+	return done_bytes;
+}
+
 /* A lock is held for reading at least. */
 int64_t data_to_client(struct imfs_file *f, struct lind_arg to, uint64_t length, int64_t off)
 {
@@ -29,8 +62,10 @@ int64_t data_to_client(struct imfs_file *f, struct lind_arg to, uint64_t length,
 	for (total = (size_t)length; done_bytes < total; done_bytes += run) {
 		const uint8_t *from = imfs_data_run(n, off + (int64_t)done_bytes, total - done_bytes, &run);
 
-		if (lind_write(lind_at(to, done_bytes), from ? from : zeros, run))
+		if (lind_write(lind_at(to, done_bytes), from ? from : zeros, run)) {
+			done_bytes += part_to_client(lind_at(to, done_bytes), from ? from : zeros, run);
 			return done_bytes ? (int64_t)done_bytes : -EFAULT;
+		}
 	}
 	imfs_was_read(f);
 	return (int64_t)total;
@@ -66,9 +101,15 @@ int64_t data_from_client(const struct imfs_process *p, struct imfs_file *f, stru
 			break;
 		}
 		if (lind_read(lind_at(from, done_bytes), to, run)) {
-			/* Whatever came before the fault must not show beyond the end. */
-			if (at + (int64_t)run > n->size)
-				memset(at < n->size ? to + (n->size - at) : to, 0, at < n->size ? run - (size_t)(n->size - at) : run);
+			size_t part = part_from_client(lind_at(from, done_bytes), to, run);
+			int64_t end = at + (int64_t)part;
+
+			if (end < n->size)
+				end = n->size;
+			/* Whatever came behind that must not show beyond the end. */
+			if (at + (int64_t)run > end)
+				memset(to + (end - at), 0, run - (size_t)(end - at));
+			done_bytes += part;
 			r = -EFAULT;
 			break;
 		}

@@ -1,6 +1,6 @@
 /*
  * mmap of a file of ours: memory that the kernel gives, filled with the contents. A shared mapping is carried back
- * to the file by msync and munmap, and only then; others do not see its stores before, nor it theirs.
+ * to the file by msync, munmap, exec and exit, and only then; others do not see its stores before, nor it theirs.
  */
 #include <stdlib.h>
 #include "grate.h"
@@ -117,6 +117,25 @@ int64_t on_msync(const struct lind_call *c)
 	for (struct mapping *m = client->mappings; m; m = m->next)
 		carry_back(m, c->target, start, end);
 	imfs_write_unlock();
+	return lind_forward(c);
+}
+
+/* Before the memory goes with its program. */
+static void carry_all_back(uint64_t cage)
+{
+	struct client *client = client_of(cage);
+
+	if (!__atomic_load_n(&client->mappings, __ATOMIC_RELAXED))
+		return;
+	imfs_write_lock();
+	for (struct mapping *m = client->mappings; m; m = m->next)
+		carry_back(m, cage, m->start, m->end);
+	imfs_write_unlock();
+}
+
+int64_t on_leave(const struct lind_call *c)
+{
+	carry_all_back(c->target);
 	return lind_forward(c);
 }
 

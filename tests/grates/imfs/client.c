@@ -213,6 +213,9 @@ static void loaded(void)
 	CHECK(holds("/in/deep/er", "deep\n") && holds("/in/link", "deep\n") && holds("/one", "deep\n"));
 	CHECK(!mkdir("/out", 0755) && !mkdir("/out/d", 0700) && !symlink("d/f", "/out/l"));
 	put("/out/d/f", "made inside");
+	put("/out/mapped", "a");
+	/* Never unmapped: carried back at exit. */
+	*(char *)mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, open("/out/mapped", O_RDWR), 0) = 'b';
 }
 
 int main(int argc, char **argv)
