@@ -91,10 +91,9 @@ implemented {
     41   net      socket(domain: SocketDomain, kind: SocketType, protocol: i32) -> NewFd;
     42   net      connect(fd: Fd, addr: In<Sockaddr>, len: Len) -> ();
     43   net      accept(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> NewFd;
-    /// A broken pipe is EPIPE; SIGPIPE is not sent yet.
     44   net      sendto(fd: Fd, buf: In<u8>, len: Len, flags: MsgFlags, addr: In<Sockaddr>, addr_len: Len) -> usize;
     45   net      recvfrom(fd: Fd, buf: Out<u8>, len: Len, flags: MsgFlags, addr: Out<Sockaddr>, addr_len: InOut<u32>) -> usize;
-    /// As sendto. SCM_CREDENTIALS must name the calling cage itself.
+    /// SCM_CREDENTIALS must name the calling cage itself.
     46   net      sendmsg(fd: Fd, msg: In<Msghdr>, flags: MsgFlags) -> usize;
     /// No path starts at a directory that was received, and no epoll instance that was received can be changed. In
     /// SCM_CREDENTIALS the process is 0 unless the cage is alone.

@@ -50,7 +50,7 @@ pub(crate) fn lseek(cx: &Ctx<'_>, fd: Fd, offset: Off, whence: Whence) -> Result
 
 /// A write that nobody will read also sends SIGPIPE, unless that is ignored. The host's own is not for guests.
 #[inline]
-pub(super) fn broken_pipe(cx: &Ctx<'_>, errno: Errno) {
+pub(crate) fn broken_pipe(cx: &Ctx<'_>, errno: Errno) {
     #[cold]
     fn send(cx: &Ctx<'_>) {
         let signal = u8::try_from(Signals::SIGPIPE).expect("a signal's number is small");

@@ -232,7 +232,7 @@ fn abstract_names_belong_to_the_runner() {
     both_walls(|w| {
         let name = format!("lind-test-{}-{:?}", std::process::id(), w.walls);
         let host = SocketAddr::from_abstract_name(&name).unwrap();
-        let theirs = UnixListener::bind_addr(&host).unwrap();
+        let _theirs = UnixListener::bind_addr(&host).unwrap();
         let guest = [&b"\0"[..], name.as_bytes()].concat();
         assert_eq!(connected(w, &guest), Err(Errno::ECONNREFUSED));
         // The same name is free for guests.
@@ -241,8 +241,9 @@ fn abstract_names_belong_to_the_runner() {
         assert_eq!(connected(w, &guest[..guest.len() - 1]), Err(Errno::ECONNREFUSED));
         let client = connected(&w.sibling(), &guest).unwrap();
         assert!(client >= 0);
-        drop(theirs);
-        assert!(UnixStream::connect_addr(&host).is_err());
+        let name = [name.as_bytes(), b"-guests"].concat();
+        bound(w, STREAM, &[b"\0", &name[..]].concat());
+        assert!(UnixStream::connect_addr(&SocketAddr::from_abstract_name(&name).unwrap()).is_err());
 
         let any = w.ok(socket, &[UNIX, DGRAM, 0]);
         let (at, _) = named(w, b"");
@@ -350,6 +351,23 @@ fn messages_are_claims() {
         let at = address(w.data(&credentials(w.thread.cage.id.0)));
         assert_eq!(send(&Msghdr { control: at, controllen: 28, ..good }), Ok(0));
         assert_eq!(w.ok(fcntl, &[a, 0, 0]), before, "no descriptor was left");
+    });
+}
+
+#[test]
+fn a_broken_stream_ends_the_sender() {
+    use crate::cage::{Next, Status};
+    const NOSIGNAL: i64 = 0x4000;
+    in_world(Walls::Chroot, |w| {
+        let x = w.data(b"x");
+        for (kind, flags, ends) in [(5, 0, false), (DGRAM, 0, false), (STREAM, NOSIGNAL, false), (STREAM, 0, true)] {
+            let [a, _] = pair(w, kind);
+            w.ok(shutdown, &[a, 1]);
+            assert_eq!(w.err(sendto, &[a, x, 1, flags]), Errno::EPIPE);
+            assert_eq!(w.err(sendmsg, &[a, message(w, 0, 0), flags]), Errno::EPIPE);
+            let next = w.thread.take_next();
+            assert_eq!(next, ends.then_some(Next::Exit(Status::signaled(13))), "type {kind}, flags {flags:#x}");
+        }
     });
 }
 

@@ -1,10 +1,10 @@
 //! Sending and receiving bytes.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use lind_abi::flags::MsgFlags;
 use lind_abi::layout::Sockaddr;
-use lind_abi::{Fd, In, InOut, Len, Out, Result};
+use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
 
 use super::address;
 use crate::call::Ctx;
@@ -14,11 +14,21 @@ use crate::host::net;
 pub(crate) fn sendto(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len, flags: MsgFlags, addr: In<Sockaddr>, addr_len: Len) -> Result<usize> {
     let socket = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
-    if addr.is_null() {
-        return cx.blocking(|| net::send(socket.as_fd(), buf, flags.0));
+    let sent = if addr.is_null() {
+        cx.blocking(|| net::send(socket.as_fd(), buf, flags.0))
+    } else {
+        let to = address::load(cx, addr, address::length(addr_len)?)?;
+        address::reach(cx, addr.cage, &to, |to| net::sendto(socket.as_fd(), buf, flags.0, to))
+    };
+    sent.inspect_err(|errno| broken(cx, socket.as_fd(), flags, *errno))
+}
+
+/// A stream that nobody reads any more sends SIGPIPE to who writes to it.
+pub(super) fn broken(cx: &Ctx<'_>, socket: BorrowedFd<'_>, flags: MsgFlags, errno: Errno) {
+    let stream = || rustix::net::sockopt::socket_type(socket) == Ok(rustix::net::SocketType::STREAM);
+    if errno == Errno::EPIPE && !flags.has(MsgFlags::MSG_NOSIGNAL) && stream() {
+        crate::sys::fs::broken_pipe(cx, errno);
     }
-    let to = address::load(cx, addr, address::length(addr_len)?)?;
-    address::reach(cx, addr.cage, &to, |to| net::sendto(socket.as_fd(), buf, flags.0, to))
 }
 
 /// recvfrom(2)
