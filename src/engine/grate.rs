@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use lind_abi::layout::{LindArg, LindCall};
+use lind_abi::layout::LindCall;
 use lind_abi::{Call, CageId, Errno, Result};
 use lind_kernel::cage::{Next, Status, Thread};
 use lind_kernel::engine::{Hop, Served};
@@ -37,7 +37,7 @@ enum Handle {
 type PassFptr = (i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64);
 
 impl Hop for HostThread {
-    #[inline]
+    #[inline(always)]
     fn enter(&self, grate: CageId, entry: u32, serialized: bool, served: &Served<'_>) -> i64 {
         if let Err(full) = self.take_room() {
             return match full {
@@ -164,7 +164,7 @@ impl Worker {
     }
 
     /// Runs handler `entry`. An error says how the grate's thread, and mostly the grate, ended meanwhile.
-    #[inline]
+    #[inline(always)]
     fn call(&mut self, grate: CageId, entry: u32, served: &Served<'_>) -> core::result::Result<i64, Next> {
         let Worker { store, handle, stack, thread, .. } = self;
         let before = store.data().serving(served);
@@ -219,18 +219,33 @@ pub fn set_stack_pointer(store: &mut Store<Guest>, instance: &Instance, top: u32
     Ok(())
 }
 
-fn in_guest_words(call: &Call) -> LindCall {
-    LindCall {
-        nr: call.nr,
-        pad: 0,
-        caller: u64::from(call.caller.0),
-        target: u64::from(call.target.0),
-        args: call.args.map(|arg| LindArg { value: arg.value, cage: u64::from(arg.cage.0) }),
-    }
+/// A `struct lind_call` as words of 64 bits: written in halves, it would have to reach the cache before it is copied.
+fn in_guest_words(call: &Call) -> [u64; 15] {
+    const _: () = assert!(size_of::<LindCall>() == 8 * 15);
+    let [a, b, c, d, e, f] = &call.args;
+    let id = |cage: CageId| u64::from(cage.0);
+    [
+        u64::from(call.nr),
+        id(call.caller),
+        id(call.target),
+        a.value,
+        id(a.cage),
+        b.value,
+        id(b.cage),
+        c.value,
+        id(c.cage),
+        d.value,
+        id(d.cage),
+        e.value,
+        id(e.cage),
+        f.value,
+        id(f.cage),
+    ]
 }
 
 fn in_lind_words(grate: CageId, entry: u32, call: &Call) -> PassFptr {
-    let [a, b, c, d, e, f] = call.args.map(|arg| (arg.value.cast_signed(), i64::from(arg.cage.0)));
+    let pair = |at: usize| (call.args[at].value.cast_signed(), i64::from(call.args[at].cage.0));
+    let (a, b, c, d, e, f) = (pair(0), pair(1), pair(2), pair(3), pair(4), pair(5));
     let (entry, grate) = (i64::from(entry), i64::from(grate.0));
     (entry, grate, a.0, a.1, b.0, b.1, c.0, c.1, d.0, d.1, e.0, e.1, f.0, f.1)
 }

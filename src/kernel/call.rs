@@ -93,19 +93,21 @@ impl Ctx<'_> {
 #[inline(always)]
 pub fn syscall(kernel: &Arc<Kernel>, thread: &Thread, served: Option<&Served<'_>>, hop: &dyn Hop, number: u32, values: [u64; 6]) -> i64 {
     let cage = &*thread.cage;
-    let args = values.map(|value| Arg { value, cage: cage.id });
+    // Put together where it is used from: copying it in wide pieces would wait for the narrow stores that made it.
+    let arg = |at: usize| Arg { value: values[at], cage: cage.id };
+    let args = [arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)];
+    let call = Call { nr: number, caller: cage.id, target: cage.id, args };
     match cage.handlers.get(number) {
         Handler::Kernel => {
             let cx = Ctx { kernel, caller: thread, thread, cage, served, hop, others: &[] };
-            dispatch(&cx, number, &args)
+            dispatch(&cx, number, &call.args)
         }
         Handler::Grate { cage: grate, entry, serialized } => {
-            let call = Call { nr: number, caller: cage.id, target: cage.id, args };
             let result = hop.enter(grate, entry, serialized, &Served { call: &call, client: thread });
             if result == Errno::EIO.to_wire() && ends_thread(number) && kernel.cages.get(grate).is_none_or(|g| g.is_dead()) {
                 // A dead grate must not keep its clients from ending.
                 let cx = Ctx { kernel, caller: thread, thread, cage, served, hop, others: &[] };
-                return dispatch_far(&cx, number, &args);
+                return dispatch_far(&cx, number, &call.args);
             }
             result
         }
@@ -143,13 +145,15 @@ fn try_make_syscall(
     /// No cage has this id.
     const NOBODY: CageId = CageId(0);
     let target = CageId::from_wire(target).ok_or(Errno::ESRCH)?;
-    let mut args = args.map(|(value, cage)| Arg { value, cage: CageId::from_wire(cage).unwrap_or(NOBODY) });
     let caller = &*thread.cage;
+    let arg = |at: usize| Arg { value: args[at].0, cage: CageId::from_wire(args[at].1).unwrap_or(NOBODY) };
+    let args = [arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)];
+    let mut call = Call { nr: number, caller: caller.id, target, args };
     let known = |id: CageId| id == caller.id || served.is_some_and(|s| s.client.cage.id == id);
 
     // The common case, a grate forwarding its client's call, needs no look-up: both cages are at hand.
     let mut others = Vec::new();
-    for arg in &mut args {
+    for arg in &mut call.args {
         if !known(arg.cage) && arg.cage != target && !others.iter().any(|cage: &Arc<Cage>| cage.id == arg.cage) {
             // A grate has authority over all its clients: it must not be told that an argument belongs to one that
             // the caller may not name.
@@ -175,10 +179,9 @@ fn try_make_syscall(
                 others.extend(kernel.cages.get(s.client.cage.id));
             }
             let cx = Ctx { kernel, caller: thread, thread: on, cage, served, hop, others: &others };
-            dispatch_far(&cx, number, &args)
+            dispatch_far(&cx, number, &call.args)
         }
         Handler::Grate { cage: grate, entry, serialized } => {
-            let call = Call { nr: number, caller: caller.id, target, args };
             hop.enter(grate, entry, serialized, &Served { call: &call, client: on })
         }
     })
