@@ -146,10 +146,11 @@ impl HandlerTable {
         self.default.store(entries.default, Ordering::Release);
     }
 
-    /// Whether anything the cage was born with goes to a grate.
-    pub fn inherits_grate(&self) -> bool {
-        let inherited = lock(&self.inherited);
-        inherited.default != Handler::KERNEL || inherited.direct.values().any(|&word| word != Handler::KERNEL)
+    /// Whether any call goes to a grate, be it by birth or since.
+    pub fn has_grate(&self) -> bool {
+        let _writer = lock(&self.inherited);
+        let entries = self.entries();
+        entries.default != Handler::KERNEL || entries.direct.values().any(|&word| word != Handler::KERNEL)
     }
 
     /// Changes an entry, if `allowed` says so of the handler it would replace. Finding the old entry and
