@@ -55,9 +55,13 @@ struct State {
 
 impl Interrupts {
     /// A guest thread runs on the host thread `tid` from now on.
-    pub fn started(&self, thread: &Arc<Thread>, tid: u32) {
+    pub fn started(self: &Arc<Self>, thread: &Arc<Thread>, tid: u32) {
         thread.host_tid.store(tid, Ordering::Release);
         self.state().running.insert(thread.tid, Arc::downgrade(thread));
+        // Its cage may have been ended while it was not here to be told.
+        if thread.attention() & Attention::ENDING != 0 {
+            self.interrupt(thread);
+        }
     }
 
     /// It runs no more.
