@@ -2,14 +2,17 @@
 //!
 //! The host would see one process and let every cage through, so the kernel keeps them itself. A lock belongs to a
 //! cage, and goes when the cage closes any descriptor of the file; or to an open file description, and goes with
-//! it. Locks are between cages: other processes of the host do not see them.
+//! it. What all of them together hold is held at the host too, by a description that is opened for this, so that other
+//! processes stay out and keep us out. Where it cannot be opened the locks are between cages only.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use lind_abi::layout::Flock;
 use lind_abi::{CageId, Errno, Result};
 use rustix::thread::futex;
 
@@ -17,6 +20,9 @@ use crate::host;
 
 /// The end of a range without one: one past the largest offset.
 pub const END: u64 = 1 << 63;
+
+/// How often to look whether another process has given its lock up: it wakes nobody here.
+const GLANCE: Duration = Duration::from_millis(10);
 
 /// The most locks on one file.
 const MAX_LOCKS: usize = 8192;
@@ -49,13 +55,16 @@ pub enum Owner {
 }
 
 /// How much a lock keeps out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Mode {
     /// F_RDLCK
     Shared,
     /// F_WRLCK
     Exclusive,
 }
+
+/// Opens a file once more, for the host's locks. None if that cannot be.
+pub type Opener<'a> = &'a dyn Fn() -> Option<OwnedFd>;
 
 /// A lock on some bytes of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,33 +99,64 @@ pub struct Locks {
 
 #[derive(Default)]
 struct State {
-    /// Each file's locks, by start.
-    files: HashMap<FileId, Vec<Lock>>,
+    files: HashMap<FileId, Held>,
     /// Who waits for whom, to find circles.
     waiting: BTreeMap<Owner, Owner>,
 }
 
+/// The locks of a file.
+#[derive(Default)]
+struct Held {
+    /// By start.
+    locks: Vec<Lock>,
+    /// Holds the same at the host. Kept until a cage closes the file.
+    host: Option<OwnedFd>,
+}
+
 impl Locks {
-    /// The lock that keeps `wanted` from being had, the one with the lowest start if there are several.
-    pub fn obstacle(&self, file: FileId, wanted: &Lock) -> Option<Lock> {
-        self.state().obstacle(file, wanted).cloned()
+    /// The lock that keeps `wanted` from being had, the one with the lowest start if there are several. What another
+    /// process holds has no owner.
+    pub fn obstacle(&self, file: FileId, wanted: &Lock, open: Opener<'_>) -> Option<(Option<Owner>, Mode, Range<u64>)> {
+        let state = self.state();
+        if let Some(lock) = state.obstacle(file, wanted) {
+            return Some((Some(lock.owner), lock.mode, lock.range.clone()));
+        }
+        let opened;
+        let host = match state.files.get(&file).and_then(|held| held.host.as_ref()) {
+            Some(host) => host,
+            None => {
+                opened = open()?;
+                &opened
+            }
+        };
+        foreign_obstacle(host.as_fd(), wanted).map(|(mode, range)| (None, mode, range))
     }
 
     /// Takes a lock, replacing what its owner had in the range.
     ///
     /// # Errors
     /// EAGAIN when another owner's lock is in the way, ENOLCK when there are too many.
-    pub fn take(&self, file: FileId, wanted: Lock) -> Result<()> {
+    pub fn take(&self, file: FileId, wanted: Lock, open: Opener<'_>) -> Result<()> {
         let mut state = self.state();
         if state.obstacle(file, &wanted).is_some() {
             return Err(Errno::EAGAIN);
         }
-        let locks = state.files.entry(file).or_default();
-        if locks.len() + 2 > MAX_LOCKS {
+        let held = state.files.entry(file).or_default();
+        if held.locks.len() + 2 > MAX_LOCKS {
             return Err(Errno::ENOLCK);
         }
-        cut(locks, wanted.owner, &wanted.range);
-        insert(locks, wanted);
+        if held.host.is_none() {
+            held.host = open();
+        }
+        let (before, range) = (held.host.is_some().then(|| held.locks.clone()), wanted.range.clone());
+        cut(&mut held.locks, wanted.owner, &range);
+        insert(&mut held.locks, wanted);
+        if let Err(errno) = held.tell_host(&range) {
+            held.locks = before.unwrap_or_default();
+            // What the host let us have of it goes back.
+            let _ = held.tell_host(&range);
+            return Err(errno);
+        }
         drop(state);
         // An exclusive lock may have become a shared one.
         self.wake();
@@ -124,21 +164,25 @@ impl Locks {
     }
 
     /// Takes a lock, sleeping in `sleep` while another owner's is in the way. `sleep` gets a word and a value, and returns
-    /// when the word has another one, or sooner.
+    /// when the word has another one, at the latest after the time it gets.
     ///
     /// # Errors
     /// EDEADLK when that owner waits for this one, ENOLCK, and what `sleep` says.
-    pub fn take_patiently(&self, file: FileId, wanted: &Lock, sleep: impl Fn(&AtomicU32, u32) -> Result<()>) -> Result<()> {
+    pub fn take_patiently(
+        &self,
+        file: FileId,
+        wanted: &Lock,
+        open: Opener<'_>,
+        sleep: impl Fn(&AtomicU32, u32, Option<Duration>) -> Result<()>,
+    ) -> Result<()> {
         loop {
             let before = self.released.load(Ordering::Acquire);
-            match self.take(file, wanted.clone()) {
+            match self.take(file, wanted.clone(), open) {
                 Err(Errno::EAGAIN) => {}
                 result => return result,
             }
-            if !self.begin_waiting(file, wanted)? {
-                continue;
-            }
-            let slept = sleep(&self.released, before);
+            let known = self.begin_waiting(file, wanted)?;
+            let slept = sleep(&self.released, before, (!known).then_some(GLANCE));
             self.state().waiting.remove(&wanted.owner);
             slept?;
         }
@@ -150,37 +194,41 @@ impl Locks {
     /// ENOLCK.
     pub fn give_up(&self, file: FileId, owner: Owner, range: &Range<u64>) -> Result<()> {
         let mut state = self.state();
-        let Some(locks) = state.files.get_mut(&file) else { return Ok(()) };
-        if locks.len() + 1 > MAX_LOCKS && *range != (0..END) {
+        let Some(held) = state.files.get_mut(&file) else { return Ok(()) };
+        if held.locks.len() + 1 > MAX_LOCKS && *range != (0..END) {
             return Err(Errno::ENOLCK);
         }
-        cut(locks, owner, range);
-        if locks.is_empty() {
-            state.files.remove(&file);
-        }
+        cut(&mut held.locks, owner, range);
+        // Less is never refused.
+        let _ = held.tell_host(range);
         drop(state);
         self.wake();
         Ok(())
     }
 
-    /// Gives up all that `owner` has on a file.
+    /// Gives up all that `owner` has on a file, because it closes it.
     pub fn give_up_file(&self, file: FileId, owner: Owner) {
         let _ = self.give_up(file, owner, &(0..END));
+        let mut state = self.state();
+        if state.files.get(&file).is_some_and(|held| held.locks.is_empty()) {
+            state.files.remove(&file);
+        }
     }
 
     /// Gives up all that `owner` has.
     pub fn give_up_all(&self, owner: Owner) {
         let mut state = self.state();
-        state.files.retain(|_, locks| {
-            locks.retain(|lock| lock.owner != owner);
-            !locks.is_empty()
+        state.files.retain(|_, held| {
+            cut(&mut held.locks, owner, &(0..END));
+            let _ = held.tell_host(&(0..END));
+            !held.locks.is_empty()
         });
         state.waiting.remove(&owner);
         drop(state);
         self.wake();
     }
 
-    /// Notes who is waited for. False if there is nobody any more.
+    /// Notes who is waited for. False if that is no cage: another process, or nobody any more.
     fn begin_waiting(&self, file: FileId, wanted: &Lock) -> Result<bool> {
         let mut state = self.state();
         let Some(holder) = state.obstacle(file, wanted).map(|lock| lock.owner) else { return Ok(false) };
@@ -211,8 +259,71 @@ impl Locks {
 
 impl State {
     fn obstacle(&self, file: FileId, wanted: &Lock) -> Option<&Lock> {
-        self.files.get(&file)?.iter().find(|lock| lock.excludes(wanted))
+        self.files.get(&file)?.locks.iter().find(|lock| lock.excludes(wanted))
     }
+}
+
+impl Held {
+    /// Makes the host hold in a range what these locks hold there.
+    ///
+    /// # Errors
+    /// EAGAIN when another process is in the way; part of the range may then have been done.
+    fn tell_host(&self, range: &Range<u64>) -> Result<()> {
+        let Some(host) = &self.host else { return Ok(()) };
+        for (part, mode) in self.strongest(range) {
+            match host::fs::record_lock(host.as_fd(), libc::F_OFD_SETLK, &mut flock(mode, &part)) {
+                Err(Errno::EAGAIN | Errno::EACCES) => return Err(Errno::EAGAIN),
+                // A file that other processes cannot lock either, or that only we may write.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The parts of a range by the strongest lock on them.
+    fn strongest(&self, range: &Range<u64>) -> Vec<(Range<u64>, Option<Mode>)> {
+        let touching = || self.locks.iter().filter(|lock| lock.touches(range));
+        let mut edges = vec![range.start, range.end];
+        edges.extend(touching().flat_map(|lock| [lock.range.start, lock.range.end]).filter(|edge| range.contains(edge)));
+        edges.sort_unstable();
+        edges.dedup();
+        let mut parts: Vec<(Range<u64>, Option<Mode>)> = Vec::new();
+        for edge in edges.windows(2) {
+            let part = edge[0]..edge[1];
+            let mode = touching().filter(|lock| lock.touches(&part)).map(|lock| lock.mode).max();
+            match parts.last_mut() {
+                Some((last, same)) if *same == mode => last.end = part.end,
+                _ => parts.push((part, mode)),
+            }
+        }
+        parts
+    }
+}
+
+/// The lock of another process that is in the way.
+fn foreign_obstacle(host: BorrowedFd<'_>, wanted: &Lock) -> Option<(Mode, Range<u64>)> {
+    let mut found = flock(Some(wanted.mode), &wanted.range);
+    host::fs::record_lock(host, libc::F_OFD_GETLK, &mut found).ok()?;
+    let mode = match i32::from(found.kind) {
+        libc::F_RDLCK => Mode::Shared,
+        libc::F_WRLCK => Mode::Exclusive,
+        _ => return None,
+    };
+    let start = u64::try_from(found.start).ok()?;
+    let end = if found.len == 0 { END } else { start + u64::try_from(found.len).ok()? };
+    Some((mode, start..end))
+}
+
+fn flock(mode: Option<Mode>, range: &Range<u64>) -> Flock {
+    let kind = match mode {
+        None => libc::F_UNLCK,
+        Some(Mode::Shared) => libc::F_RDLCK,
+        Some(Mode::Exclusive) => libc::F_WRLCK,
+    };
+    let number = |value: u64| i64::try_from(value).expect("offsets lie below 2^63");
+    let len = if range.end == END { 0 } else { number(range.end - range.start) };
+    let kind = i16::try_from(kind).expect("kinds of locks are small");
+    Flock { kind, start: number(range.start), len, ..Flock::default() }
 }
 
 /// Takes a range out of an owner's locks.

@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use std::os::fd::BorrowedFd;
 
 use lind_abi::Result;
+use lind_abi::layout::Flock;
 use syscalls::{Sysno, raw_syscall};
 
 use super::{raw, result};
@@ -111,6 +112,13 @@ pub fn ioctl_number(fd: BorrowedFd<'_>, request: u32, arg: u32) -> Result<i32> {
     // SAFETY: the request is one whose argument the host does not take for an address.
     let value = result(unsafe { raw_syscall!(Sysno::ioctl, raw(fd), request as usize, arg as usize) })?;
     Ok(i32::try_from(value).unwrap_or(0))
+}
+
+/// fcntl(2) F_OFD_SETLK, or F_OFD_GETLK, which changes `lock`.
+pub fn record_lock(fd: BorrowedFd<'_>, command: i32, lock: &mut Flock) -> Result<()> {
+    let command = command.cast_unsigned() as usize;
+    // SAFETY: the host reads and writes a struct flock, which is what `lock` is.
+    result(unsafe { raw_syscall!(Sysno::fcntl, raw(fd), command, &raw mut *lock as usize) }).map(drop)
 }
 
 /// Short vectors lie on the stack.

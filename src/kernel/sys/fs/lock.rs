@@ -1,9 +1,12 @@
 //! Locks on files: flock(2), and the record locks of fcntl(2).
 
+use std::ffi::CStr;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
 use lind_abi::flags::{LockOp, Whence};
 use lind_abi::layout::Flock;
 use lind_abi::{Errno, Fd, InOut, Result};
-use rustix::fs::FlockOperation;
+use rustix::fs::{FileType, FlockOperation, OFlags};
 use rustix::thread::futex;
 
 use crate::call::Ctx;
@@ -44,16 +47,16 @@ pub(super) fn record_test(cx: &Ctx<'_>, fd: Fd, file: &FileRef, arg: InOut<Flock
         mode: mode(flock.kind)?.ok_or(Errno::EINVAL)?,
         range: range(file, &flock)?,
     };
-    match cx.kernel.locks.obstacle(FileId::of(file.host())?, &wanted) {
+    match cx.kernel.locks.obstacle(FileId::of(file.host())?, &wanted, &|| once_more(cx, file)) {
         None => flock.kind = F_UNLCK,
-        Some(lock) => {
-            flock.kind = if lock.mode == Mode::Shared { F_RDLCK } else { F_WRLCK };
+        Some((holder, mode, range)) => {
+            flock.kind = if mode == Mode::Shared { F_RDLCK } else { F_WRLCK };
             flock.whence = i16::try_from(Whence::SEEK_SET).unwrap_or(0);
-            flock.start = offset(lock.range.start)?;
-            flock.len = if lock.range.end == END { 0 } else { offset(lock.range.end - lock.range.start)? };
-            flock.pid = match lock.owner {
-                Owner::Cage(id) => id.0.cast_signed(),
-                Owner::Description(_) => -1,
+            flock.start = offset(range.start)?;
+            flock.len = if range.end == END { 0 } else { offset(range.end - range.start)? };
+            flock.pid = match holder {
+                Some(Owner::Cage(id)) => id.0.cast_signed(),
+                Some(Owner::Description(_)) | None => -1,
             };
         }
     }
@@ -79,11 +82,13 @@ pub(super) fn record_lock(
     };
     check_access(file, mode)?;
     let wanted = Lock { owner, mode, range };
+    let open = || once_more(cx, file);
     match wait {
-        Wait::No => locks.take(id, wanted)?,
-        Wait::Yes => locks.take_patiently(id, &wanted, |word, value| {
-            cx.blocking(|| match futex::wait(word, futex::Flags::PRIVATE, value, None) {
-                Err(rustix::io::Errno::AGAIN) => Ok(()),
+        Wait::No => locks.take(id, wanted, &open)?,
+        Wait::Yes => locks.take_patiently(id, &wanted, &open, |word, value, limit| {
+            let limit = limit.and_then(|limit| rustix::fs::Timespec::try_from(limit).ok());
+            cx.blocking(|| match futex::wait(word, futex::Flags::PRIVATE, value, limit.as_ref()) {
+                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::TIMEDOUT) => Ok(()),
                 slept => slept.map_err(host::errno),
             })
         })?,
@@ -95,6 +100,22 @@ pub(super) fn record_lock(
         return Err(Errno::EBADF);
     }
     Ok(0)
+}
+
+/// Opens a regular file anew, for reading and writing if possible: how the locks of cages are held at the host.
+fn once_more(cx: &Ctx<'_>, file: &File) -> Option<OwnedFd> {
+    let stat = rustix::fs::fstat(file.host()).ok()?;
+    if !FileType::from_raw_mode(stat.st_mode).is_file() {
+        return None;
+    }
+    let open = |access: OFlags| {
+        let flags = access | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let reopen = |links: BorrowedFd<'_>, name: &CStr| {
+            rustix::fs::openat(links, name, flags, rustix::fs::Mode::empty()).map_err(host::errno)
+        };
+        cx.kernel.root.again(file.host(), reopen).ok()
+    };
+    open(OFlags::RDWR).or_else(|| open(OFlags::RDONLY)).or_else(|| open(OFlags::WRONLY))
 }
 
 fn owner(cx: &Ctx<'_>, fd: Fd, file: &File, flock: &Flock, of_description: bool) -> Result<Owner> {
@@ -120,9 +141,9 @@ fn mode(kind: i16) -> Result<Option<Mode>> {
 /// A lock to read needs a file open for reading, and so on.
 fn check_access(file: &File, mode: Mode) -> Result<()> {
     let flags = rustix::fs::fcntl_getfl(file.host()).map_err(host::errno)?;
-    let access = flags & rustix::fs::OFlags::RWMODE;
-    let other = if mode == Mode::Shared { rustix::fs::OFlags::WRONLY } else { rustix::fs::OFlags::RDONLY };
-    if flags.contains(rustix::fs::OFlags::PATH) || access == other { Err(Errno::EBADF) } else { Ok(()) }
+    let access = flags & OFlags::RWMODE;
+    let other = if mode == Mode::Shared { OFlags::WRONLY } else { OFlags::RDONLY };
+    if flags.contains(OFlags::PATH) || access == other { Err(Errno::EBADF) } else { Ok(()) }
 }
 
 /// The bytes a guest means. A negative length counts backwards; 0 is to the end of all files.

@@ -1,6 +1,6 @@
 //! Reading and writing.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use lind_abi::flags::{Signals, Whence};
 use lind_abi::{Errno, Fd, In, Len, Off, Out, Result};
@@ -22,7 +22,7 @@ pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize
 pub(crate) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<usize> {
     let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
-    cx.blocking(|| host::write(in_use.as_fd(), buf)).inspect_err(|&errno| broken_pipe(cx, errno))
+    cx.blocking(|| host::write(in_use.as_fd(), buf)).inspect_err(|&errno| broken_pipe(cx, in_use.as_fd(), errno))
 }
 
 /// pread(2)
@@ -48,15 +48,20 @@ pub(crate) fn lseek(cx: &Ctx<'_>, fd: Fd, offset: Off, whence: Whence) -> Result
     i64::try_from(at).map(Off).map_err(|_| Errno::EOVERFLOW)
 }
 
-/// A write that nobody will read also sends SIGPIPE, unless that is ignored. The host's own is not for guests.
+/// A write that nobody will read also sends SIGPIPE, unless that is ignored: one to a pipe or a socket of type
+/// SOCK_STREAM. The host's own signal is not for guests.
 #[inline]
-pub(crate) fn broken_pipe(cx: &Ctx<'_>, errno: Errno) {
+pub(crate) fn broken_pipe(cx: &Ctx<'_>, file: BorrowedFd<'_>, errno: Errno) {
     #[cold]
-    fn send(cx: &Ctx<'_>) {
+    fn send(cx: &Ctx<'_>, file: BorrowedFd<'_>) {
+        use rustix::net::{SocketType, sockopt::socket_type};
+        if socket_type(file).is_ok_and(|kind| kind != SocketType::STREAM) {
+            return;
+        }
         let signal = u8::try_from(Signals::SIGPIPE).expect("a signal's number is small");
         let _ = signal::send_to_thread(cx.kernel, cx.thread, cx.thread, signal);
     }
     if errno == Errno::EPIPE {
-        send(cx);
+        send(cx, file);
     }
 }

@@ -12,7 +12,7 @@ pub(crate) fn sendfile(cx: &Ctx<'_>, out: Fd, input: Fd, offset: InOut<i64>, cou
     let (out, input) = (cx.file(out)?, cx.file(input)?);
     let offset = offset_at(cx, offset)?;
     cx.blocking(|| host::fs::sendfile(out.host(), input.host(), offset, count.0))
-        .inspect_err(|&errno| broken_pipe(cx, errno))
+        .inspect_err(|&errno| broken_pipe(cx, out.host(), errno))
 }
 
 /// copy_file_range(2)

@@ -26,7 +26,7 @@ pub(crate) fn readv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<
 pub(crate) fn writev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<usize> {
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
-    cx.blocking(|| host::fs::writev(in_use.as_fd(), &vector)).inspect_err(|&errno| broken_pipe(cx, errno))
+    cx.blocking(|| host::fs::writev(in_use.as_fd(), &vector)).inspect_err(|&errno| broken_pipe(cx, in_use.as_fd(), errno))
 }
 
 /// preadv(2)
@@ -51,7 +51,7 @@ pub(crate) fn pwritev2(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, offset:
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
     cx.blocking(|| host::fs::pwritev(in_use.as_fd(), &vector, offset.0, flags.0))
-        .inspect_err(|&errno| broken_pipe(cx, errno))
+        .inspect_err(|&errno| broken_pipe(cx, in_use.as_fd(), errno))
 }
 
 /// -1 has no special meaning here.
