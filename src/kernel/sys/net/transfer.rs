@@ -23,11 +23,10 @@ pub(crate) fn sendto(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len, flags: MsgFlag
     sent.inspect_err(|errno| broken(cx, socket.as_fd(), flags, *errno))
 }
 
-/// A stream that nobody reads any more sends SIGPIPE to who writes to it.
+/// SIGPIPE for a send that failed, if the sender wants it.
 pub(super) fn broken(cx: &Ctx<'_>, socket: BorrowedFd<'_>, flags: MsgFlags, errno: Errno) {
-    let stream = || rustix::net::sockopt::socket_type(socket) == Ok(rustix::net::SocketType::STREAM);
-    if errno == Errno::EPIPE && !flags.has(MsgFlags::MSG_NOSIGNAL) && stream() {
-        crate::sys::fs::broken_pipe(cx, errno);
+    if !flags.has(MsgFlags::MSG_NOSIGNAL) {
+        crate::sys::fs::broken_pipe(cx, socket, errno);
     }
 }
 
