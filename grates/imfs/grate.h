@@ -52,6 +52,8 @@ struct look {
 /* Reads and walks the path in argument `path`, relative to the directory in argument `dir` or, if that is -1,
  * to the working directory. 0: inside, and the write lock is held. OUTSIDE or an error: it is not. */
 int look(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty, struct look *l);
+/* The same for a path that has been read, relative to the target's working directory. */
+int look_text(const struct lind_call *c, const char *text, enum imfs_follow follow, struct look *l);
 /* What to return when look did not return 0. */
 int64_t look_elsewhere(const struct lind_call *c, int path, int looked, const struct look *l);
 /* For two paths: both are looked up under one hold of the lock. */
@@ -119,6 +121,8 @@ int64_t on_mkdir(const struct lind_call *), on_mkdirat(const struct lind_call *)
 	on_readlink(const struct lind_call *), on_readlinkat(const struct lind_call *), on_mknod(const struct lind_call *),
 	on_mknodat(const struct lind_call *), on_chdir(const struct lind_call *), on_fchdir(const struct lind_call *),
 	on_getcwd(const struct lind_call *);
+int64_t on_bind(const struct lind_call *), on_connect(const struct lind_call *), on_sendto(const struct lind_call *),
+	on_named(const struct lind_call *), on_recvfrom(const struct lind_call *), on_recvmsg(const struct lind_call *);
 int64_t on_mmap(const struct lind_call *), on_munmap(const struct lind_call *), on_msync(const struct lind_call *),
 	on_leave(const struct lind_call *);
 

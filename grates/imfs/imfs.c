@@ -37,6 +37,10 @@ static const struct lind_handler on[] = {
 	{ SYS_readlink, on_readlink }, { SYS_readlinkat, on_readlinkat }, { SYS_mknod, on_mknod }, { SYS_mknodat, on_mknodat },
 	{ SYS_chdir, on_chdir }, { SYS_fchdir, on_fchdir }, { SYS_getcwd, on_getcwd },
 
+	{ SYS_bind, on_bind }, { SYS_connect, on_connect }, { SYS_sendto, on_sendto }, { SYS_recvfrom, on_recvfrom },
+	{ SYS_recvmsg, on_recvmsg }, { SYS_accept, on_named }, { SYS_accept4, on_named }, { SYS_getsockname, on_named },
+	{ SYS_getpeername, on_named },
+
 	{ SYS_mmap, on_mmap }, { SYS_munmap, on_munmap }, { SYS_msync, on_msync },
 	{ SYS_execve, on_leave }, { SYS_exit, on_leave }, { SYS_exit_group, on_leave },
 

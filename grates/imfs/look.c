@@ -26,22 +26,26 @@ static uint64_t starts_from(const struct lind_call *c, int dir)
 	return dir < 0 ? c->target : c->args[dir].cage;
 }
 
-/* What does not need the lock: the text, and where a relative path starts. */
-static int prepare(const struct lind_call *c, int dir, int path, bool may_be_empty, struct look *l)
+/* What does not need the lock: where a relative path starts. The text is there. */
+static int find_start(const struct lind_call *c, int dir, bool may_be_empty, struct look *l)
 {
-	ssize_t length = lind_read_string(c->args[path], l->text, sizeof l->text);
 	bool at_cwd = dir < 0 || (int)arg32(c, dir) == CLIENT_AT_FDCWD;
 
 	l->client = client_of(c->target);
 	l->from = client_of(starts_from(c, dir));
 	l->at.entered = false;
-	if (length < 0)
-		return (int)length;
-	if (!length && !may_be_empty)
+	if (!l->text[0] && !may_be_empty)
 		return -ENOENT;
 	if (l->text[0] != '/' && at_cwd && !l->from->p.cwd && !l->from->p.cwd_path)
 		return learn_outside_cwd(starts_from(c, dir), l->from);
 	return 0;
+}
+
+static int prepare(const struct lind_call *c, int dir, int path, bool may_be_empty, struct look *l)
+{
+	ssize_t length = lind_read_string(c->args[path], l->text, sizeof l->text);
+
+	return length < 0 ? (int)length : find_start(c, dir, may_be_empty, l);
 }
 
 /* The empty path: the directory argument itself. */
@@ -83,6 +87,19 @@ int look(const struct lind_call *c, int dir, int path, enum imfs_follow follow, 
 		return r;
 	imfs_write_lock();
 	if ((r = walk(c, dir, follow, l)))
+		imfs_write_unlock();
+	return r;
+}
+
+int look_text(const struct lind_call *c, const char *text, enum imfs_follow follow, struct look *l)
+{
+	int r;
+
+	strcpy(l->text, text);
+	if ((r = find_start(c, -1, false, l)))
+		return r;
+	imfs_write_lock();
+	if ((r = walk(c, -1, follow, l)))
 		imfs_write_unlock();
 	return r;
 }
