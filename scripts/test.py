@@ -4,7 +4,8 @@
     scripts/test.py [--native-only] [--jobs N] [PREFIX]...
 
 A PREFIX selects: `fs`, `fs/open`, `hostile`. A conformance program is tests/conformance/AREA/NAME.c: it must pass on Linux
-first, in an empty directory which it leaves empty; 0 is a pass, 77 a skip. Failures that are known, in a cage only, stand in
+first, in an empty directory which it leaves empty; 0 is a pass, 77 a skip. Then it runs in a cage, in one behind a grate that
+passes every call on, and in one whose files are in memory (imfs). Failures that are known, in cages only, stand in
 tests/expected-failures.txt; one that passes after all is a failure. An executable tests/FOLDER/run prints `N passed, N failed`
 itself. The last line is `N passed, N failed, N skipped`; exits with 1 if anything failed, 2 if called wrongly.
 """
@@ -24,6 +25,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TESTS = REPOSITORY / "tests"
+GRATES = ("forward", "imfs")
 CONFORMANCE = TESTS / "conformance"
 # Without -fno-builtin the compiler answers many calls of the C library itself.
 CFLAGS = ["-O1", "-g", "-fno-builtin", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{CONFORMANCE}"]
@@ -92,6 +94,26 @@ class Cage(Native):
         return [str(self.boot), "--root", str(self.root), "--cwd", *inside]
 
 
+class Behind(Cage):
+    """The cage's program, behind a grate."""
+
+    def __init__(self, options: argparse.Namespace, grate: str) -> None:
+        super().__init__(options)
+        self.grate = grate
+        self.title = f"cage behind {grate}"
+
+    def command(self, program: Path, directory: Path) -> list[str]:
+        *before, inside = super().command(program, directory)
+        return [*before, f"{self.grate}_grate", inside]
+
+
+def build_grate(name: str) -> None:
+    done = subprocess.run(["make", "-C", str(REPOSITORY / "grates" / name), "install"], capture_output=True, text=True,
+                          check=False)
+    if done.returncode:
+        raise Wrong(f"make -C grates/{name} install failed:\n{done.stdout}{done.stderr}")
+
+
 def newest(paths: list[Path]) -> float:
     return max((p.stat().st_mtime for p in paths if p.exists()), default=0)
 
@@ -143,13 +165,13 @@ def show(side: Native, outcome: Outcome, note: str = "") -> None:
 
 
 def read_expected(file: Path) -> dict[str, str]:
-    """`area/name  reason` a line; every line needs its reason."""
+    """`area/name  reason` or `area/name@grate  reason` a line; every line needs its reason."""
     expected: dict[str, str] = {}
     for line in file.read_text().splitlines() if file.exists() else []:
         if not line.strip() or line.startswith("#"):
             continue
         name, _, reason = line.partition(" ")
-        if not reason.strip() or not (CONFORMANCE / f"{name}.c").exists():
+        if not reason.strip() or not (CONFORMANCE / f"{name.split('@')[0]}.c").exists():
             raise Wrong(f"{file.name}: {line!r}: no reason, or no such program")
         expected[name] = reason.strip()
     return expected
@@ -181,6 +203,16 @@ def run_side(side: Native, names: list[str], expected: dict[str, str], jobs: int
                 passed.append(outcome.name)
     print(f"conformance ({side.title}): {len(passed)} of {len(names)} in {time.monotonic() - start:.0f} s", flush=True)
     return passed
+
+
+def run_cages(options: argparse.Namespace, names: list[str], expected: dict[str, str], totals: Totals) -> None:
+    """In a cage; what passes there also behind grates."""
+    plain = {name: reason for name, reason in expected.items() if "@" not in name}
+    agreed = run_side(Cage(options), names, plain, options.jobs, totals)
+    for grate in GRATES:
+        build_grate(grate)
+        known = {name.removesuffix(f"@{grate}"): reason for name, reason in expected.items() if name.endswith(f"@{grate}")}
+        run_side(Behind(options, grate), agreed, known, options.jobs, totals)
 
 
 def run_folder(folder: Path, totals: Totals) -> None:
@@ -242,7 +274,7 @@ def run_all(options: argparse.Namespace) -> Totals:
     agreed = run_side(Native(options), names, {}, options.jobs, totals) if names else []
     if not options.native_only:
         if agreed:
-            run_side(Cage(options), agreed, expected, options.jobs, totals)
+            run_cages(options, agreed, expected, totals)
         for folder in folders:
             run_folder(TESTS / folder, totals)
     return totals
