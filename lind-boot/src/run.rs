@@ -70,8 +70,11 @@ pub fn run(options: &Run) -> Result<u8, Failure> {
     let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
     let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp };
     let first = cage::boot(&kernel, &config.cwd, program)?;
+    drop(cache);
     lind_kernel::fd::leave_to_cages(&kernel);
     let status = first.wait_end();
+    // What the kernel and its cages have open, this thread has not any more: it must not close them.
+    std::mem::forget((kernel, first));
     if options.verbose {
         describe_end(status);
     }
