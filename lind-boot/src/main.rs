@@ -25,14 +25,13 @@ fn main() -> ExitCode {
         }
     };
     let done = match (cli.command, cli.run.precompile.as_deref()) {
-        (Some(Command::Syscalls(options)), _) => syscalls::print(&options).map(|()| 0),
-        (Some(Command::Compile(options)), _) => run::compile(&options.file, options.output.as_deref()).map(|()| 0),
-        (None, Some(file)) => run::compile(file, None).map(|()| 0),
-        (None, None) => run::run(&cli.run),
+        (Some(Command::Syscalls(options)), _) => syscalls::print(&options),
+        (Some(Command::Compile(options)), _) => run::compile(&options.file, options.output.as_deref()),
+        (None, Some(file)) => run::compile(file, None),
+        (None, None) => run::run(&cli.run).map(|never| match never {}),
     };
     match done {
-        // The guest's threads may still run: leave without waiting for them or running destructors.
-        Ok(status) => run::leave(status),
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("lind-boot: {:#}", error.reason);
             run::leave(error.status)

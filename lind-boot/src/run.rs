@@ -1,5 +1,6 @@
 //! Running a program: from options to an exit status.
 
+use std::convert::Infallible;
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -53,11 +54,12 @@ pub fn compile(file: &Path, output: Option<&Path>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs a program and waits for its end. Returns its exit status as a shell would report it.
+/// Runs a program, waits for its end, and leaves with its exit status as a shell would report it. Nothing is dropped on
+/// the way: the descriptors behind it are the cages' by then, and guest threads may still run.
 ///
 /// # Errors
 /// When it could not be started.
-pub fn run(options: &Run) -> Result<u8, Failure> {
+pub fn run(options: &Run) -> Result<Infallible, Failure> {
     let config = Config::new(options)?;
     let store = CodeStore::open()?;
     check_private(&config.root, &store.private)?;
@@ -81,7 +83,7 @@ pub fn run(options: &Run) -> Result<u8, Failure> {
     if let (Some(format), Some(perf)) = (options.perf, &perf) {
         eprint!("{}", report::perf(perf, format));
     }
-    Ok(status.shell_code())
+    leave(status.shell_code())
 }
 
 /// Puts up the walls and makes the kernel behind them.
@@ -126,7 +128,7 @@ fn describe_end(status: Status) {
     }
 }
 
-/// Ends this process at once, whatever guest threads still run.
+/// Ends this process at once.
 pub fn leave(status: u8) -> ! {
     std::process::exit(i32::from(status))
 }
