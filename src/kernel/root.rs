@@ -27,6 +27,9 @@ use rustix::path::DecInt;
 use crate::host;
 use devices::Devices;
 
+/// Of Linux, the NUL included.
+const PATH_MAX: usize = 4096;
+
 /// How often a look-up that met a rename is made again.
 const PATIENCE: u32 = 256;
 
@@ -240,6 +243,47 @@ impl Root {
         Err(Errno::ENOENT)
     }
 
+    /// A path that starts at `dir`, as one that starts at the root.
+    fn from_root(&self, dir: BorrowedFd<'_>, path: &CStr) -> Result<CString> {
+        let start = self.certain_path_of(dir)?;
+        let whole = [start.to_bytes(), b"/", path.to_bytes()].concat();
+        if whole.len() >= PATH_MAX { Err(Errno::ENAMETOOLONG) } else { CString::new(whole).map_err(|_| Errno::EINVAL) }
+    }
+
+    /// Follows the dots that a path begins with, from a directory too deep to have a path. Returns where they lead and
+    /// the rest of the path.
+    ///
+    /// # Errors
+    /// ENOENT when the directory is outside; what opening says.
+    fn climb<'p>(&self, dir: BorrowedFd<'_>, path: &'p CStr) -> Result<(OwnedFd, &'p CStr)> {
+        let root = identity(self.directory())?;
+        let up = |dir: BorrowedFd<'_>, name: &CStr| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            rustix::fs::openat(dir, name, flags, Mode::empty()).map_err(host::errno)
+        };
+        let mut at = up(dir, c".")?;
+        let mut rest = path;
+        while let Some((name, after)) = first_component(rest) {
+            match name {
+                b"." => {}
+                b".." if identity(at.as_fd())? == root => {}
+                b".." => at = up(at.as_fd(), c"..")?,
+                _ => break,
+            }
+            rest = after;
+        }
+        // The root must be above: a directory that was moved out would lead elsewhere.
+        let mut above = up(at.as_fd(), c".")?;
+        while identity(above.as_fd())? != root {
+            let next = up(above.as_fd(), c"..")?;
+            if identity(next.as_fd())? == identity(above.as_fd())? {
+                return Err(Errno::ENOENT);
+            }
+            above = next;
+        }
+        Ok((at, if rest.is_empty() { c"." } else { rest }))
+    }
+
     /// Reaches an open file by a name: `act` gets a directory and the name of a link in it that leads to the file.
     ///
     /// # Errors
@@ -297,16 +341,28 @@ impl Root {
             Walls::Chroot => open(dir, path, ResolveFlags::empty()),
             Walls::Openat2 if path.to_bytes().first() == Some(&b'/') => open(self.directory(), path, ResolveFlags::IN_ROOT),
             Walls::Openat2 => match open(dir, path, ResolveFlags::BENEATH) {
-                Err(Errno::EXDEV) => {
-                    let start = self.certain_path_of(dir)?;
-                    let whole = [start.to_bytes(), b"/", path.to_bytes()].concat();
-                    let whole = CString::new(whole).map_err(|_| Errno::EINVAL)?;
-                    open(self.directory(), &whole, ResolveFlags::IN_ROOT)
-                }
+                Err(Errno::EXDEV) => match self.from_root(dir, path) {
+                    Ok(whole) => open(self.directory(), &whole, ResolveFlags::IN_ROOT),
+                    Err(Errno::ENAMETOOLONG) => {
+                        let (start, rest) = self.climb(dir, path)?;
+                        let opened = open(start.as_fd(), rest, ResolveFlags::BENEATH);
+                        opened.map_err(|errno| if errno == Errno::EXDEV { Errno::ENAMETOOLONG } else { errno })
+                    }
+                    Err(errno) => Err(errno),
+                },
                 result => result,
             },
         }
     }
+}
+
+/// The first component of a relative path, and what follows it and its slashes.
+fn first_component(path: &CStr) -> Option<(&[u8], &CStr)> {
+    let bytes = path.to_bytes();
+    let end = bytes.iter().position(|&byte| byte == b'/').unwrap_or(bytes.len());
+    let slashes = bytes[end..].iter().take_while(|&&byte| byte == b'/').count();
+    let rest = CStr::from_bytes_with_nul(&path.to_bytes_with_nul()[end + slashes..]).expect("the tail of a C string is one");
+    (end > 0).then_some((&bytes[..end], rest))
 }
 
 /// Whether a line of proc_pid_mountinfo(5) is a /proc at or below `root`.

@@ -34,6 +34,8 @@ pub struct File {
     copies: OnceLock<Box<[OnceLock<OwnedFd>; File::COPIES]>>,
     /// Where the description has had locks of its own.
     locked: OnceLock<(Arc<Locks>, FileId)>,
+    /// What [`File::id`] found.
+    id: OnceLock<FileId>,
 }
 
 impl File {
@@ -42,7 +44,7 @@ impl File {
 
     /// A file that the host serves.
     pub fn new(host: OwnedFd, kind: Kind) -> File {
-        File { host, kind, copies: OnceLock::new(), locked: OnceLock::new() }
+        File { host, kind, copies: OnceLock::new(), locked: OnceLock::new(), id: OnceLock::new() }
     }
 
     /// The host descriptor.
@@ -66,13 +68,24 @@ impl File {
         copy.get().map(AsFd::as_fd).ok_or(Errno::EMFILE)
     }
 
+    /// Which file it is.
+    ///
+    /// # Errors
+    /// What fstat(2) says.
+    pub fn id(&self) -> Result<FileId> {
+        match self.id.get() {
+            Some(id) => Ok(*id),
+            None => FileId::of(self.host()).inspect(|id| drop(self.id.set(*id))),
+        }
+    }
+
     /// The owner of the description's own locks in `locks`, which end with it.
     ///
     /// # Errors
     /// What fstat(2) says.
     pub fn owner_in(&self, locks: &Arc<Locks>) -> Result<Owner> {
         if self.locked.get().is_none() {
-            let _ = self.locked.set((Arc::clone(locks), FileId::of(self.host())?));
+            let _ = self.locked.set((Arc::clone(locks), self.id()?));
         }
         Ok(self.owner())
     }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use lind_abi::{CageId, Errno, Result};
 
 use super::in_use::{InUse, Reader, Readers, Users};
-use super::locks::{FileId, Locks, Owner};
+use super::locks::{Locks, Owner};
 use super::{File, Kind};
 
 const CHUNK: usize = 256;
@@ -299,7 +299,7 @@ impl FdTable {
     fn closed(&self, file: &Arc<File>, closer: Option<&Reader>) {
         self.readers.release(&self.users, closer, file);
         if let Some((locks, owner)) = self.locks.get()
-            && let Ok(id) = FileId::of(file.host())
+            && let Ok(id) = file.id()
         {
             locks.give_up_file(id, *owner);
         }

@@ -447,3 +447,27 @@ fn every_root_has_the_devices() {
         assert_eq!(w.err(nr::mknod, &[w.str("/mem"), 0o020_600, 0x101]), Errno::EPERM);
     });
 }
+
+/// Deeper than a path can be long, and back.
+#[test]
+fn too_deep_for_a_path() {
+    both_walls(|w| {
+        let name = "n".repeat(250);
+        for _ in 0..20 {
+            mkdir(w, &name);
+            w.ok(nr::chdir, &[w.str(&name)]);
+        }
+        assert_eq!(cwd(w), Err(Errno::ENAMETOOLONG));
+        make(w, "file", "deep");
+        assert_eq!(read(w, &format!("./../{name}//file")).as_deref(), Ok("deep"));
+        // Past the root, which is its own parent.
+        assert_eq!(read(w, &format!("{}file", "../".repeat(40))), Err(Errno::ENOENT));
+        assert_eq!(read(w, &format!("{}outside/secret", "../".repeat(21))), Err(Errno::ENOENT));
+        w.ok(nr::unlink, &[w.str("file")]);
+        for _ in 0..20 {
+            w.ok(nr::chdir, &[w.str("..")]);
+            w.ok(nr::rmdir, &[w.str(&name)]);
+        }
+        assert_eq!(cwd(w).as_deref(), Ok("/"));
+    });
+}

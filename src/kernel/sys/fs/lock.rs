@@ -10,7 +10,7 @@ use rustix::fs::{FileType, FlockOperation, OFlags};
 use rustix::thread::futex;
 
 use crate::call::Ctx;
-use crate::fd::locks::{END, FileId, Lock, Mode, Owner};
+use crate::fd::locks::{END, Lock, Mode, Owner};
 use crate::fd::{File, FileRef};
 use crate::host;
 
@@ -47,7 +47,7 @@ pub(super) fn record_test(cx: &Ctx<'_>, fd: Fd, file: &FileRef, arg: InOut<Flock
         mode: mode(flock.kind)?.ok_or(Errno::EINVAL)?,
         range: range(file, &flock)?,
     };
-    match cx.kernel.locks.obstacle(FileId::of(file.host())?, &wanted, &|| once_more(cx, file)) {
+    match cx.kernel.locks.obstacle(file.id()?, &wanted, &|| once_more(cx, file)) {
         None => flock.kind = F_UNLCK,
         Some((holder, mode, range)) => {
             flock.kind = if mode == Mode::Shared { F_RDLCK } else { F_WRLCK };
@@ -76,7 +76,7 @@ pub(super) fn record_lock(
     let flock = cx.load(cx.reading(arg))?;
     let (mode, range) = (mode(flock.kind)?, range(file, &flock)?);
     let owner = owner(cx, fd, file, &flock, of_description)?;
-    let (locks, id) = (&cx.kernel.locks, FileId::of(file.host())?);
+    let (locks, id) = (&cx.kernel.locks, file.id()?);
     let Some(mode) = mode else {
         return locks.give_up(id, owner, &range).map(|()| 0);
     };
