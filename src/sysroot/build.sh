@@ -53,6 +53,7 @@ unpack() {
 		CFLAGS_AUTO = $(echo $cflags)
 		CFLAGS_C99FSE = -std=c99 -ffreestanding -nostdinc
 		CFLAGS = -w
+		MALLOC_DIR = tlsf
 		OPTIMIZE_GLOBS = internal/*.c malloc/*.c string/*.c
 	END
 }
