@@ -1,8 +1,119 @@
-"""Hostile tests that take a hand from outside: files that change while they are loaded. Used by `run`."""
+"""Hostile tests that take a hand from outside: files that change while they are loaded, a host that has run out. Used by `run`."""
 
 from __future__ import annotations
 
+import resource
+import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
-ALL: dict[str, Callable[[Path, Path], str]] = {}
+SECONDS = 120
+FUNCTIONS = 3000
+
+
+def run(lind_boot: Path, root: Path, *argv: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([lind_boot, "--root", root, *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          errors="replace", timeout=SECONDS, check=False, **options)
+
+
+def compiled(lind_boot: Path, root: Path, module: str, name: str) -> bytes:
+    """Compiles a module of the root to a file of that name, and returns its bytes."""
+    output = root / name
+    subprocess.run([lind_boot, "compile", root / module, "-o", output], check=True, capture_output=True)
+    return output.read_bytes()
+
+
+def ended(done: subprocess.CompletedProcess[str], wanted: set[int]) -> str:
+    return "" if done.returncode in wanted else f"ended with {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def guest_cwasm(lind_boot: Path, root: Path) -> str:
+    """A cage makes compiled code and spawns it."""
+    compiled(lind_boot, root, "throws.wasm", "good.cwasm")
+    return ended(run(lind_boot, root, "guest_cwasm.wasm"), {0})
+
+
+def rewritten_while_loading(lind_boot: Path, root: Path) -> str:
+    """Compiled code is changed again and again while runners start it: what runs is the whole program or nothing."""
+    good = compiled(lind_boot, root, "numbers.wasm", "changing.cwasm")
+    file = root / "changing.cwasm"
+    stop = threading.Event()
+
+    def change() -> None:
+        with file.open("r+b") as out:
+            while not stop.is_set():
+                for wrong in (b"\xcc" * 4096, b"\x0f\x0b" * 2048):
+                    out.seek(4096)
+                    out.write(wrong)
+                    out.flush()
+                    out.seek(4096)
+                    out.write(good[4096:8192])
+                    out.flush()
+                out.truncate(len(good) // 2)
+                out.seek(len(good) // 2)
+                out.write(good[len(good) // 2:])
+                out.flush()
+
+    changer = threading.Thread(target=change)
+    changer.start()
+    try:
+        results = [run(lind_boot, root, "changing.cwasm") for _ in range(60)]
+    finally:
+        stop.set()
+        changer.join()
+    return next((wrong for done in results if (wrong := ended(done, {0, 126}))), "")
+
+
+def rewritten_while_running(lind_boot: Path, root: Path) -> str:
+    """Compiled code is overwritten in place while it runs, before most of it was ever touched."""
+    functions = "\n".join(f"(func $f{i} (param i64) (result i64) (i64.xor (i64.mul (local.get 0) (i64.const {2 * i + 1})) (i64.const {i})))"
+                          for i in range(FUNCTIONS))
+    calls = "\n".join(f"(local.set $sum (call $f{i} (local.get $sum)))" for i in range(FUNCTIONS))
+    prelude = (Path(__file__).parent / "prelude.wat.in").read_text()
+    folder = root / "wide"
+    folder.mkdir(exist_ok=True)
+    (folder / "wide.wat").write_text(f"""(module {prelude}
+        {functions}
+        (func $main (local $sum i64)
+            (local.set $sum (i64.const 1))
+            (drop (call $s3 (i32.const 1) (i64.const 1) (i64.const 0x10000) (i64.const 1)))
+            (drop (call $s3 (i32.const 0) (i64.const 0) (i64.const 0x10000) (i64.const 1)))
+            {calls}
+            (call $exit (i32.wrap_i64 (i64.and (local.get $sum) (i64.const 63))))))""")
+    subprocess.run(["cargo", "run", "--quiet", "--release", "-p", "lind-hostile", "--", str(folder)],
+                   cwd=Path(__file__).parent, check=True)
+    good = compiled(lind_boot, folder, "wide.wasm", "wide.cwasm")
+    total = 1
+    for i in range(FUNCTIONS):
+        total = (total * (2 * i + 1) & (1 << 64) - 1) ^ i
+    with subprocess.Popen([lind_boot, "--root", folder, "wide.cwasm"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as running:
+        running.stdout.read(1)
+        with (folder / "wide.cwasm").open("r+b") as out:
+            out.write(b"\xcc" * len(good))
+        said = running.communicate(b".", timeout=SECONDS)[1].decode(errors="replace")
+    return "" if running.returncode == total & 63 else f"ended with {running.returncode}, not {total & 63}\n{said}"
+
+
+def no_host_descriptors(lind_boot: Path, root: Path) -> str:
+    """The runner itself may have few descriptors."""
+    (root / "data").write_bytes(b"x" * 100)
+    return ended(run(lind_boot, root, "host_descriptors.wasm",
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))), {0})
+
+
+def no_host_memory(lind_boot: Path, root: Path) -> str:
+    """The runner itself may have little address space: it says so, or its cages get ENOMEM and EAGAIN."""
+    for gigabytes, wanted in ((1, {125, 126}), (24, {0, 125, 126})):
+        size = gigabytes << 30
+        done = run(lind_boot, root, "bomb.wasm", preexec_fn=lambda size=size: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
+        if wrong := ended(done, wanted):
+            return f"with {gigabytes} GiB it {wrong}"
+    return ""
+
+
+ALL: dict[str, Callable[[Path, Path], str]] = {
+    case.__name__: case
+    for case in (guest_cwasm, rewritten_while_loading, rewritten_while_running, no_host_descriptors, no_host_memory)
+}
