@@ -6,10 +6,10 @@
 
 use std::sync::{Arc, PoisonError};
 
-use lind_abi::layout::LindCall;
 use lind_abi::{Call, CageId, Errno, Result};
 use lind_kernel::cage::{Next, Status, Thread};
 use lind_kernel::engine::{Hop, Served};
+use lind_kernel::mem::Memory;
 use wasmtime::{Global, Instance, Mutability, Store, TypedFunc, Val, ValType};
 
 use crate::host::{Guest, HostThread, NoRoom, run_guest};
@@ -21,6 +21,8 @@ use crate::{Program, memory, trap};
 pub struct Worker {
     store: Store<Guest>,
     thread: Arc<Thread>,
+    /// The grate's, one pointer away rather than three.
+    memory: Arc<Memory>,
     handle: Handle,
     exit: Option<TypedFunc<(), ()>>,
     stack: WorkerStack,
@@ -65,7 +67,8 @@ impl HostThread {
                 Err(errno) => return errno.to_wire(),
             },
         };
-        if worker.thread.cage.is_dead() {
+        // Set on all threads of a cage when its end begins.
+        if worker.thread.attention() != 0 && worker.thread.cage.is_dead() {
             self.lose(grate, worker, Next::ExitThread(0));
             return Errno::EIO.to_wire();
         }
@@ -160,19 +163,19 @@ impl Worker {
             }
         };
         let exit = instance.get_typed_func(&mut store, "__lind_worker_exit").ok();
-        Ok(Box::new(Worker { store, thread: Arc::clone(thread), handle, exit, stack }))
+        let memory = Arc::clone(memory);
+        Ok(Box::new(Worker { store, thread: Arc::clone(thread), memory, handle, exit, stack }))
     }
 
     /// Runs handler `entry`. An error says how the grate's thread, and mostly the grate, ended meanwhile.
     #[inline(always)]
     fn call(&mut self, grate: CageId, entry: u32, served: &Served<'_>) -> core::result::Result<i64, Next> {
-        let Worker { store, handle, stack, thread, .. } = self;
+        let Worker { store, handle, stack, memory, .. } = self;
         let before = store.data().serving(served);
         let result = run_guest(store, |store| match handle {
             Handle::Lind(handle) => {
                 // The grate may have unmapped its worker's stack: then it is the one to fault.
-                let call = in_guest_words(served.call);
-                match thread.cage.memory.guest.store(u64::from(stack.call), &call) {
+                match memory.guest.store_call(u64::from(stack.call), served.call) {
                     Ok(()) => handle.call(store, (entry, stack.call)),
                     Err(_) => Err(wasmtime::Trap::MemoryOutOfBounds.into()),
                 }
@@ -217,30 +220,6 @@ pub fn set_stack_pointer(store: &mut Store<Guest>, instance: &Instance, top: u32
         global.set(store, Val::I32(top.cast_signed()))?;
     }
     Ok(())
-}
-
-/// A `struct lind_call` as words of 64 bits: written in halves, it would have to reach the cache before it is copied.
-fn in_guest_words(call: &Call) -> [u64; 15] {
-    const _: () = assert!(size_of::<LindCall>() == 8 * 15);
-    let [a, b, c, d, e, f] = &call.args;
-    let id = |cage: CageId| u64::from(cage.0);
-    [
-        u64::from(call.nr),
-        id(call.caller),
-        id(call.target),
-        a.value,
-        id(a.cage),
-        b.value,
-        id(b.cage),
-        c.value,
-        id(c.cage),
-        d.value,
-        id(d.cage),
-        e.value,
-        id(e.cage),
-        f.value,
-        id(f.cage),
-    ]
 }
 
 fn in_lind_words(grate: CageId, entry: u32, call: &Call) -> PassFptr {

@@ -30,6 +30,8 @@ pub fn install() {
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         libc::sigemptyset(&raw mut action.sa_mask);
         libc::sigaction(signal(), action, std::ptr::null_mut());
+        // A broken pipe is an errno to the kernel, which then signals the cage and not this process.
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
     }
 }
 

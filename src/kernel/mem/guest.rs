@@ -17,7 +17,8 @@ use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use lind_abi::{Errno, Result};
+use lind_abi::layout::LindCall;
+use lind_abi::{Call, Errno, Result};
 
 mod copy;
 mod fault;
@@ -161,6 +162,17 @@ impl GuestMemory {
         let whole_words = size_of::<T>() % 8 == 0 && size_of::<T>() > 0;
         // SAFETY: a Pod has no padding, so all its bytes are initialised; `dst` as in `write`.
         unsafe { if whole_words { copy::words(dst.start, src, dst.len / 8) } else { copy::bytes(dst.start, src, dst.len) } }
+    }
+
+    /// Writes a call as the `struct lind_call` that a grate's handler reads.
+    ///
+    /// # Errors
+    /// EFAULT.
+    #[inline]
+    pub fn store_call(&self, ptr: u64, call: &Call) -> Result<()> {
+        let dst = self.range(ptr, size_of::<LindCall>() as u64)?;
+        // SAFETY: `dst` has room for it in the reservation (fact 1) and may fault (fact 3).
+        unsafe { copy::call(dst.start, call) }
     }
 
     /// Copies between two address spaces, or within one if the ranges do not overlap.

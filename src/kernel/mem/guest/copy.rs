@@ -8,9 +8,10 @@
 //! against memcpy on a processor with fast short repeats: 2.3/2.0 ns for 64 bytes, equal from 4 KiB.
 
 use core::arch::global_asm;
+use core::mem::offset_of;
 
-use lind_abi::layout::STRUCTS;
-use lind_abi::{Errno, Result};
+use lind_abi::layout::{LindArg, LindCall, STRUCTS};
+use lind_abi::{Arg, Call, CageId, Errno, Result};
 
 /// Types any bytes are a valid value of, without padding, so that they may be copied to and from a guest as bytes.
 ///
@@ -183,6 +184,28 @@ lind_copy_words:
     xor eax, eax
     ret
 
+    // rdi = to, rsi = a lind_abi::Call; rax = 0 or 1
+    .globl lind_copy_call
+    .hidden lind_copy_call
+    .type lind_copy_call, @function
+lind_copy_call:
+    mov eax, [rsi + {nr}]
+    mov ecx, [rsi + {caller}]
+    mov edx, [rsi + {target}]
+    mov [rdi], rax
+    mov [rdi + 8], rcx
+    mov [rdi + 16], rdx
+    .set arg, 0
+    .rept 6
+    mov rax, [rsi + {args} + {arg_size} * arg + {value}]
+    mov ecx, [rsi + {args} + {arg_size} * arg + {cage}]
+    mov [rdi + 24 + 16 * arg], rax
+    mov [rdi + 32 + 16 * arg], rcx
+    .set arg, arg + 1
+    .endr
+    xor eax, eax
+    ret
+
     // rdi = to, esi = byte, rdx = length; rax = 0 or 1
     .globl lind_copy_fill
     .hidden lind_copy_fill
@@ -233,8 +256,23 @@ lind_copy_end:
 lind_copy_fault:
     mov eax, 1
     ret
-"#
+"#,
+    nr = const offset_of!(Call, nr),
+    caller = const offset_of!(Call, caller),
+    target = const offset_of!(Call, target),
+    args = const offset_of!(Call, args),
+    arg_size = const size_of::<Arg>(),
+    value = const offset_of!(Arg, value),
+    cage = const offset_of!(Arg, cage),
 );
+
+// What `lind_copy_call` writes.
+const _: () = {
+    assert!(size_of::<LindCall>() == 24 + 6 * 16 && offset_of!(LindCall, args) == 24);
+    assert!(offset_of!(LindCall, nr) == 0 && offset_of!(LindCall, caller) == 8 && offset_of!(LindCall, target) == 16);
+    assert!(offset_of!(LindArg, value) == 0 && offset_of!(LindArg, cage) == 8);
+    assert!(size_of::<CageId>() == 4);
+};
 
 unsafe extern "sysv64" {
     static lind_copy_begin: u8;
@@ -242,6 +280,7 @@ unsafe extern "sysv64" {
     static lind_copy_fault: u8;
     fn lind_copy_bytes(to: *mut u8, from: *const u8, len: usize) -> u64;
     fn lind_copy_words(to: *mut u8, from: *const u8, words: usize) -> u64;
+    fn lind_copy_call(to: *mut u8, call: *const u8) -> u64;
     fn lind_copy_fill(to: *mut u8, byte: u32, len: usize) -> u64;
     fn lind_copy_load_u32(word: *mut u32, old: *mut u32) -> u64;
     fn lind_copy_swap_u32(word: *mut u32, new: u32, old: *mut u32) -> u64;
@@ -276,6 +315,16 @@ pub(super) unsafe fn bytes(to: *mut u8, from: *const u8, len: usize) -> Result<(
 pub(super) unsafe fn words(to: *mut u8, from: *const u8, words: usize) -> Result<()> {
     // SAFETY: the caller's contract; faults in a reservation come back as 1.
     outcome(unsafe { lind_copy_words(to, from, words) })
+}
+
+/// Writes a call as a `struct lind_call`: once, and not by way of a copy that would have to be read back.
+///
+/// # Safety
+/// `to` has room for one in a guest's reservation.
+#[inline]
+pub(super) unsafe fn call(to: *mut u8, call: &Call) -> Result<()> {
+    // SAFETY: the caller's contract; the offsets in the routine are the compiler's.
+    outcome(unsafe { lind_copy_call(to, core::ptr::from_ref(call).cast()) })
 }
 
 /// # Safety
