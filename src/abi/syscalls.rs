@@ -117,12 +117,14 @@ implemented {
     /// To the cage, its threads, its descendants (EPERM for others). Stop signals are EINVAL.
     62   signal   kill(pid: Pid, sig: Signal) -> ();
     63   process  uname(buf: Out<Utsname>) -> ();
+    /// Signals of files (F_SETOWN, O_ASYNC), leases and notifications are EINVAL.
     72   fs       fcntl(fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> i32;
     73   fs       flock(fd: Fd, op: LockOp) -> ();
     74   fs       fsync(fd: Fd) -> ();
     75   fs       fdatasync(fd: Fd) -> ();
     76   fs       truncate(path: Path, len: Off) -> ();
     77   fs       ftruncate(fd: Fd, len: Off) -> ();
+    /// ENOENT, not `(unreachable)`, for a directory that was moved out of the root.
     79   fs       getcwd(buf: Out<u8>, len: Len) -> usize;
     80   fs       chdir(path: Path) -> ();
     81   fs       fchdir(fd: Fd) -> ();
@@ -172,6 +174,7 @@ implemented {
     124  process  getsid(pid: Pid) -> Pid;
     127  signal   rt_sigpending(set: Out<Sigset>, size: Len) -> ();
     132  fs       utime(path: Path, times: In<Utimbuf>) -> ();
+    /// Device nodes are EPERM for everyone.
     133  fs       mknod(path: Path, mode: Mode, dev: u64) -> ();
     137  fs       statfs(path: Path, buf: Out<Statfs>) -> ();
     138  fs       fstatfs(fd: Fd, buf: Out<Statfs>) -> ();
@@ -186,6 +189,7 @@ implemented {
     157  process  prctl(op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> i32;
     /// A hard limit only goes down. NOFILE, AS, DATA bind; the others are kept and inherited.
     160  process  setrlimit(resource: Resource, limit: In<Rlimit>) -> ();
+    /// The file system that holds the root.
     162  fs       sync() -> ();
     186  process  gettid() -> Pid;
     187  fs       readahead(fd: Fd, offset: Off, len: Len) -> ();
@@ -210,12 +214,14 @@ implemented {
     235  fs       utimes(path: Path, times: In<Timeval>) -> ();
     257  fs       openat(dir: DirFd, path: Path, flags: OpenFlags, mode: Mode) -> NewFd;
     258  fs       mkdirat(dir: DirFd, path: Path, mode: Mode) -> ();
+    /// Device nodes are EPERM for everyone.
     259  fs       mknodat(dir: DirFd, path: Path, mode: Mode, dev: u64) -> ();
     260  fs       fchownat(dir: DirFd, path: Path, uid: Uid, gid: Gid, flags: AtFlags) -> ();
     261  fs       futimesat(dir: DirFd, path: Path, times: In<Timeval>) -> ();
     262  fs       newfstatat(dir: DirFd, path: Path, buf: Out<Stat>, flags: AtFlags) -> ();
     263  fs       unlinkat(dir: DirFd, path: Path, flags: AtFlags) -> ();
     264  fs       renameat(old_dir: DirFd, old: Path, new_dir: DirFd, new: Path) -> ();
+    /// AT_EMPTY_PATH is ENOENT, as for every process without CAP_DAC_READ_SEARCH.
     265  fs       linkat(old_dir: DirFd, old: Path, new_dir: DirFd, new: Path, flags: AtFlags) -> ();
     266  fs       symlinkat(target: Path, dir: DirFd, path: Path) -> ();
     267  fs       readlinkat(dir: DirFd, path: Path, buf: Out<u8>, len: Len) -> usize;
@@ -249,6 +255,7 @@ implemented {
     /// RENAME_WHITEOUT is EINVAL.
     316  fs       renameat2(old_dir: DirFd, old: Path, new_dir: DirFd, new: Path, flags: RenameFlags) -> ();
     318  process  getrandom(buf: Out<u8>, len: Len, flags: RandomFlags) -> usize;
+    /// MFD_HUGETLB is EINVAL.
     319  fs       memfd_create(name: Str, flags: MemfdFlags) -> NewFd;
     326  fs       copy_file_range(input: Fd, in_offset: InOut<i64>, out: Fd, out_offset: InOut<i64>, len: Len, flags: u32) -> usize;
     327  fs       preadv2(fd: Fd, iov: In<Iovec>, count: Len, offset: Off, high: u64, flags: RwfFlags) -> usize;
@@ -264,8 +271,9 @@ implemented {
     /// Flag 1: one call of the grate at a time. Flag 2: deregister.
     1001 threei   register_handler(target: u64, nr: u64, grate: u64, entry: u64, flags: u32) -> ();
     /// Copies between the memories of the cages that the two addresses belong to. Kind 1 copies a string with its
-    /// NUL and is ENAMETOOLONG when there is none within `len`. Returns the bytes copied.
-    1002 threei   copy_data_between_cages(dst: Out<u8>, src: In<u8>, len: Len, kind: CopyKind) -> usize;
+    /// NUL and is ENAMETOOLONG when there is none within `len`. Returns the bytes copied. `dst_cage` and `src_cage`, if not
+    /// 0, name another cage than the address belongs to: that is shorter where a grate's own call suffices.
+    1002 threei   copy_data_between_cages(dst: Out<u8>, src: In<u8>, len: Len, kind: CopyKind, dst_cage: u64, src_cage: u64) -> usize;
     /// Replaces the whole table of `target` by that of `source`.
     1003 threei   copy_handler_table_to_cage(source: u64, target: u64) -> ();
     /// Starts a program in a new cage that has a copy of the caller's table, then these entries.
