@@ -80,6 +80,8 @@ pub(crate) struct Family {
     pub children_usage: Rusage,
     /// The resources of threads that have ended.
     pub spent: Rusage,
+    /// Their processor time in nanoseconds.
+    pub spent_nanos: i64,
 }
 
 /// Begins the end of a cage: no new threads, handlers dead, all threads told. The first status stays.

@@ -31,9 +31,8 @@ impl Cage {
 
     /// The processor time of all its threads.
     pub(crate) fn cpu_time(&self) -> Timespec {
-        let usage = self.family().usage();
-        let micros = (usage.utime.sec + usage.stime.sec) * (NANOS / 1000) + usage.utime.usec + usage.stime.usec;
-        Timespec { sec: micros * 1000 / NANOS, nsec: micros * 1000 % NANOS }
+        let nanos = self.family().cpu_nanos();
+        Timespec { sec: nanos / NANOS, nsec: nanos % NANOS }
     }
 }
 
@@ -42,7 +41,14 @@ impl Family {
     pub(super) fn thread_ends(&mut self, thread: &Thread) {
         if !thread.worker {
             add(&mut self.spent, &clock::thread_usage());
+            self.spent_nanos += nanos(clock::gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default());
         }
+    }
+
+    /// Finer than what getrusage(2) has, which some hosts count in ticks.
+    fn cpu_nanos(&self) -> i64 {
+        let threads = self.threads.iter().filter_map(Weak::upgrade).filter(|thread| !thread.worker);
+        self.spent_nanos + threads.map(|thread| nanos(cpu_time(&thread))).sum::<i64>()
     }
 
     fn usage(&self) -> Rusage {
@@ -53,6 +59,10 @@ impl Family {
         }
         total
     }
+}
+
+fn nanos(time: Timespec) -> i64 {
+    time.sec * NANOS + time.nsec
 }
 
 /// getrusage(RUSAGE_THREAD) for a thread that has not ended.

@@ -66,8 +66,7 @@ pub(crate) fn clock_gettime(cx: &Ctx<'_>, clock: Clock, tp: Out<Timespec>) -> Re
 pub(crate) fn clock_getres(cx: &Ctx<'_>, clock: Clock, res: Out<Timespec>) -> Result<()> {
     let resolution = match source(cx, clock)? {
         Source::Host(clock) => host::clock::getres(clock)?,
-        Source::Process => Timespec { sec: 0, nsec: 1000 },
-        Source::ThisThread | Source::Thread(_) => Timespec { sec: 0, nsec: 1 },
+        Source::Process | Source::ThisThread | Source::Thread(_) => Timespec { sec: 0, nsec: 1 },
     };
     cx.store_if(res, &resolution)
 }
