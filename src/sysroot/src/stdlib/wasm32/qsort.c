@@ -17,48 +17,54 @@
 
 struct sort {
 	size_t width;
+	int (*plain)(const void *, const void *); /* qsort's; or, for qsort_r: */
 	int (*compare)(const void *, const void *, void *);
 	void *arg;
 	unsigned char *spare; /* as large as the array, or a buffer for half of it */
 	int indirect;
 };
 
-static inline void copy(unsigned char *to, const unsigned char *from, size_t width)
+static inline int in_order(const struct sort *s, const void *a, const void *b)
 {
-	switch (width) {
-	case 4: memcpy(to, from, 4); break;
-	case 8: memcpy(to, from, 8); break;
-	case 16: memcpy(to, from, 16); break;
-	default: memcpy(to, from, width);
+	if (s->indirect) {
+		a = *(const void **)a;
+		b = *(const void **)b;
 	}
+	return (s->plain ? s->plain(a, b) : s->compare(a, b, s->arg)) <= 0;
 }
 
-static inline int in_order(const struct sort *s, const unsigned char *a, const unsigned char *b)
+/* Merges base[0..half) and base[half..n). The left half moves out of the way; what is left of the right one
+ * at the end is in place already. */
+static inline __attribute__((__always_inline__))
+void merge(const struct sort *s, unsigned char *base, size_t half, size_t n, size_t width)
 {
-	if (s->indirect) return s->compare(*(void **)a, *(void **)b, s->arg) <= 0;
-	return s->compare(a, b, s->arg) <= 0;
+	unsigned char *right = base + half*width, *end = base + n*width;
+	unsigned char *left = s->spare, *left_end = left + half*width;
+	memcpy(left, base, half*width);
+	for (unsigned char *to = base; left < left_end; to += width) {
+		if (right == end || in_order(s, left, right)) {
+			memcpy(to, left, width);
+			left += width;
+		} else {
+			memcpy(to, right, width);
+			right += width;
+		}
+	}
 }
 
 static void merge_sort(const struct sort *s, unsigned char *base, size_t n)
 {
 	size_t width = s->width, half = n/2;
 	if (n < 2) return;
-	unsigned char *right = base + half*width, *end = base + n*width;
+	unsigned char *right = base + half*width;
 	merge_sort(s, base, half);
 	merge_sort(s, right, n - half);
-	if (n > 8 && in_order(s, right - width, right)) return;
-
-	/* The left half moves out of the way; what is left of the right one is in place already. */
-	unsigned char *left = s->spare, *left_end = left + half*width;
-	memcpy(left, base, half*width);
-	for (unsigned char *to = base; left < left_end; to += width) {
-		if (right == end || in_order(s, left, right)) {
-			copy(to, left, width);
-			left += width;
-		} else {
-			copy(to, right, width);
-			right += width;
-		}
+	if (in_order(s, right - width, right)) return;
+	switch (width) {
+	case 4: merge(s, base, half, n, 4); break;
+	case 8: merge(s, base, half, n, 8); break;
+	case 16: merge(s, base, half, n, 16); break;
+	default: merge(s, base, half, n, width);
 	}
 }
 
@@ -96,25 +102,38 @@ static int sort_wide(struct sort *s, unsigned char *base, size_t n, size_t width
 	return 0;
 }
 
-void __qsort_r(void *base, size_t n, size_t width, cmpfun compare, void *arg)
+static int wrapped(const void *a, const void *b, void *plain)
 {
-	struct sort s = { width, compare, arg };
+	return ((int (*)(const void *, const void *))plain)(a, b);
+}
+
+static void sort(struct sort *s, unsigned char *base, size_t n)
+{
+	size_t width = s->width;
 	unsigned char on_stack[ON_STACK];
 	if (n < 2 || !width) return;
 	if (width > WIDE) {
-		if (sort_wide(&s, base, n, width)) __smoothsort(base, n, width, compare, arg);
-		return;
-	}
-	s.spare = on_stack;
-	if (n/2*width > sizeof on_stack) {
-		s.spare = malloc(n/2*width);
-		if (!s.spare) {
-			__smoothsort(base, n, width, compare, arg);
+		if (!sort_wide(s, base, n, width)) return;
+	} else {
+		s->spare = n/2*width > sizeof on_stack ? malloc(n/2*width) : on_stack;
+		if (s->spare) {
+			merge_sort(s, base, n);
+			if (s->spare != on_stack) free(s->spare);
 			return;
 		}
 	}
-	merge_sort(&s, base, n);
-	if (s.spare != on_stack) free(s.spare);
+	if (s->plain) __smoothsort(base, n, width, wrapped, s->plain);
+	else __smoothsort(base, n, width, s->compare, s->arg);
+}
+
+void __qsort_r(void *base, size_t n, size_t width, cmpfun compare, void *arg)
+{
+	sort(&(struct sort){ .width = width, .compare = compare, .arg = arg }, base, n);
+}
+
+void qsort(void *base, size_t n, size_t width, int (*compare)(const void *, const void *))
+{
+	sort(&(struct sort){ .width = width, .plain = compare }, base, n);
 }
 
 weak_alias(__qsort_r, qsort_r);
