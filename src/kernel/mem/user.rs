@@ -16,7 +16,7 @@ use crate::call::Ctx;
 pub const PATH_MAX: usize = 4096;
 
 /// Room for a path, uninitialised until one is read into it.
-pub struct PathBytes([MaybeUninit<u8>; PATH_MAX]);
+pub struct PathBytes(pub(crate) [MaybeUninit<u8>; PATH_MAX]);
 
 impl Default for PathBytes {
     fn default() -> Self {

@@ -1,6 +1,7 @@
 //! The interposition calls: handler tables, data of other cages, new cages with handlers.
 
 use std::ffi::CString;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use lind_abi::flags::CopyKind;
@@ -8,7 +9,7 @@ use lind_abi::layout::SpawnHandler;
 use lind_abi::{CageId, Errno, In, Len, NR_ANY, Out, Path, Pid, Result, StrArray};
 
 use crate::authority;
-use crate::cage::{self, Program};
+use crate::cage::{self, Cage, Program};
 use crate::call::Ctx;
 use crate::mem::{GuestMemory, PathBytes};
 use crate::threei::{Change, Handler, MAX_ENTRY};
@@ -67,23 +68,50 @@ fn lookup(cx: &Ctx<'_>, id: u64) -> Result<std::sync::Arc<cage::Cage>> {
 
 /// See the table. EPERM for a cage the caller does not reach, EFAULT for memory that is not there.
 #[inline]
-pub(crate) fn copy_data_between_cages(cx: &Ctx<'_>, dst: Out<u8>, src: In<u8>, len: Len, kind: CopyKind) -> Result<usize> {
-    let (to, from) = (cx.memory(dst.cage)?, cx.memory(src.cage)?);
+pub(crate) fn copy_data_between_cages(
+    cx: &Ctx<'_>,
+    dst: Out<u8>,
+    src: In<u8>,
+    len: Len,
+    kind: CopyKind,
+    dst_cage: u64,
+    src_cage: u64,
+) -> Result<usize> {
+    let (mut held, mut held_too) = (None, None);
+    let to = memory_of(cx, dst.cage, dst_cage, &mut held)?;
+    let from = memory_of(cx, src.cage, src_cage, &mut held_too)?;
     match kind.0 {
         CopyKind::COPY_BYTES => {
             GuestMemory::copy_between(to, dst.addr, from, src.addr, len.0)?;
             usize::try_from(len.0).map_err(|_| Errno::EFAULT)
         }
-        CopyKind::COPY_STRING => {
-            let mut buf = PathBytes::default();
-            let string = cx.path(Path { addr: src.addr, cage: src.cage }, &mut buf)?.to_bytes_with_nul();
-            if string.len() as u64 > len.0 {
-                return Err(Errno::ENAMETOOLONG);
-            }
-            to.write(dst.addr, string)?;
-            Ok(string.len())
-        }
+        CopyKind::COPY_STRING => copy_string(to, dst.addr, from, src.addr, len.0),
         _ => Err(Errno::EINVAL),
+    }
+}
+
+fn copy_string(to: &GuestMemory, dst: u64, from: &GuestMemory, src: u64, len: u64) -> Result<usize> {
+    let mut buf = PathBytes::default();
+    let string = from.read_cstr(src, &mut buf.0)?.to_bytes_with_nul();
+    if string.len() as u64 > len {
+        return Err(Errno::ENAMETOOLONG);
+    }
+    to.write(dst, string)?;
+    Ok(string.len())
+}
+
+/// The memory of the cage that is named, or with 0 of the one that an address belongs to.
+#[inline]
+fn memory_of<'a>(cx: &'a Ctx<'_>, owner: CageId, named: u64, held: &'a mut Option<Arc<Cage>>) -> Result<&'a GuestMemory> {
+    if named == 0 {
+        return cx.memory(owner);
+    }
+    let id = CageId::from_wire(named).ok_or(Errno::ESRCH)?;
+    match cx.served {
+        // What a grate does all the time needs no look-up.
+        Some(s) if s.client.cage.id == id => Ok(&s.client.cage.memory.guest),
+        _ if id == cx.cage.id || id == cx.caller.cage.id => cx.memory(id),
+        _ => Ok(&held.insert(authority::named(cx.kernel, &cx.caller.cage, cx.served, id)?).memory.guest),
     }
 }
 
