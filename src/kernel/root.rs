@@ -135,7 +135,7 @@ impl Root {
     /// What openat(2) says.
     pub fn open(&self, dir: BorrowedFd<'_>, path: &CStr, flags: u32, mode: u32) -> Result<OwnedFd> {
         match self.devices.named(path) {
-            Some(device) => devices::open(self, device, flags & PASSED),
+            Some(device) => device.open(flags & PASSED),
             None => self.look_up(dir, path, flags, mode),
         }
     }
@@ -153,7 +153,7 @@ impl Root {
         act: impl FnOnce(BorrowedFd<'_>, &CStr, AtFlags) -> Result<T>,
     ) -> Result<T> {
         match self.devices.named(path) {
-            Some(device) => act(device, c"", AtFlags::EMPTY_PATH),
+            Some(device) => act(device.node, c"", AtFlags::EMPTY_PATH),
             None => self.object(dir, path, last, act),
         }
     }

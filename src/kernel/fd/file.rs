@@ -75,7 +75,7 @@ impl File {
     pub fn id(&self) -> Result<FileId> {
         match self.id.get() {
             Some(id) => Ok(*id),
-            None => FileId::of(self.host()).inspect(|id| drop(self.id.set(*id))),
+            None => FileId::of(self.host()).map(|id| *self.id.get_or_init(|| id)),
         }
     }
 

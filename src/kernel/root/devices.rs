@@ -10,43 +10,53 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use lind_abi::{Errno, Result};
 use rustix::fs::{FileType, Mode, OFlags};
 
-use super::Root;
 use crate::host;
 
-const NODES: [(&[u8], &CStr); 6] = [
-    (b"null", c"/dev/null"),
-    (b"zero", c"/dev/zero"),
-    (b"full", c"/dev/full"),
-    (b"random", c"/dev/random"),
-    (b"urandom", c"/dev/urandom"),
-    (b"tty", c"/dev/tty"),
-];
+const NAMES: [&CStr; 6] = [c"null", c"zero", c"full", c"random", c"urandom", c"tty"];
 
-/// The nodes, opened by O_PATH.
-pub struct Devices([Option<OwnedFd>; NODES.len()]);
+/// The host's nodes.
+pub struct Devices {
+    /// The host's /dev, to open nodes in after the walls are up.
+    folder: Option<OwnedFd>,
+    /// The nodes, opened by O_PATH.
+    nodes: [Option<OwnedFd>; NAMES.len()],
+}
+
+/// A node that a path names.
+#[derive(Clone, Copy)]
+pub(super) struct Device<'a> {
+    folder: BorrowedFd<'a>,
+    name: &'static CStr,
+    /// The node itself, opened by O_PATH.
+    pub node: BorrowedFd<'a>,
+}
 
 impl Devices {
     /// Opens the host's nodes; what the host lacks, guests lack.
     pub fn open() -> Devices {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Devices(NODES.map(|(_, path)| {
-            let node = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+        let folder = rustix::fs::open(c"/dev", flags | OFlags::DIRECTORY, Mode::empty()).ok();
+        let open = |name| {
+            let node = rustix::fs::openat(folder.as_ref()?, name, flags, Mode::empty()).ok()?;
             let stat = rustix::fs::fstat(&node).ok()?;
             (FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice).then_some(node)
-        }))
+        };
+        let nodes = NAMES.map(open);
+        Devices { folder, nodes }
     }
 
     /// The nodes there are.
     pub fn iter(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.0.iter().flatten().map(AsFd::as_fd)
+        self.nodes.iter().flatten().map(AsFd::as_fd)
     }
 
     /// The node that a path names.
     #[inline]
-    pub(super) fn named(&self, path: &CStr) -> Option<BorrowedFd<'_>> {
+    pub(super) fn named(&self, path: &CStr) -> Option<Device<'_>> {
         let name = in_dev(path)?;
-        let index = NODES.iter().position(|(node, _)| *node == name)?;
-        self.0[index].as_ref().map(AsFd::as_fd)
+        let index = NAMES.iter().position(|node| node.to_bytes() == name)?;
+        let (folder, node) = (self.folder.as_ref()?, self.nodes[index].as_ref()?);
+        Some(Device { folder: folder.as_fd(), name: NAMES[index], node: node.as_fd() })
     }
 }
 
@@ -76,16 +86,18 @@ fn after_slashes(path: &[u8]) -> Option<&[u8]> {
     Some(rest)
 }
 
-/// Opens a node anew, as open(2) of its name would.
-pub(super) fn open(root: &Root, node: BorrowedFd<'_>, flags: u32) -> Result<OwnedFd> {
-    let flags = OFlags::from_bits_retain(flags);
-    if flags.contains(OFlags::CREATE | OFlags::EXCL) {
-        return Err(Errno::EEXIST);
+impl Device<'_> {
+    /// open(2) of the node.
+    pub(super) fn open(self, flags: u32) -> Result<OwnedFd> {
+        let flags = OFlags::from_bits_retain(flags);
+        if flags.contains(OFlags::CREATE | OFlags::EXCL) {
+            return Err(Errno::EEXIST);
+        }
+        if flags.contains(OFlags::DIRECTORY) {
+            return Err(Errno::ENOTDIR);
+        }
+        // A device is not shortened, and no file may come to be where a device has gone.
+        let flags = flags.difference(OFlags::CREATE | OFlags::TRUNC) | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+        rustix::fs::openat(self.folder, self.name, flags, Mode::empty()).map_err(host::errno)
     }
-    if flags.contains(OFlags::DIRECTORY) {
-        return Err(Errno::ENOTDIR);
-    }
-    // The link in /proc is followed; the node at its end is none.
-    let flags = flags.difference(OFlags::NOFOLLOW | OFlags::CREATE | OFlags::TRUNC) | OFlags::CLOEXEC | OFlags::NOCTTY;
-    root.again(node, |links, name| rustix::fs::openat(links, name, flags, Mode::empty()).map_err(host::errno))
 }
