@@ -31,7 +31,7 @@ key=$({
 unpack() {
 	tarball=${MUSL_TARBALL:-$top/build/downloads/$file}
 	[ -f "$tarball" ] || "$here/fetch.sh" "$package" "$file" "$sha256"
-	echo "$sha256  $tarball" | sha256sum -c --quiet - || die "$tarball is not musl $version"
+	echo "$sha256  $tarball" | sha256sum -c --status - 2>/dev/null || die "$tarball is not musl $version"
 	rm -rf "$work"
 	mkdir -p "$work"
 	tar -xf "$tarball" -C "$work" --strip-components=1

@@ -21,4 +21,4 @@ if [ ! -f "$file" ]; then
 	apt-get source -qq --download-only -o APT::Sandbox::User= "$package=$full" >"$log" 2>&1 ||
 		{ cat "$log" >&2; exit 1; }
 fi
-echo "$sha256  $file" | sha256sum -c --quiet - || { echo "fetch.sh: $dir/$file has another SHA-256 than the one we know" >&2; exit 1; }
+echo "$sha256  $file" | sha256sum -c --status - 2>/dev/null || { echo "fetch.sh: $dir/$file has another SHA-256 than the one we know" >&2; exit 1; }
