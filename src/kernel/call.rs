@@ -114,6 +114,9 @@ pub fn syscall(kernel: &Arc<Kernel>, thread: &Thread, served: Option<&Served<'_>
     }
 }
 
+/// No cage has this id.
+const NOBODY: CageId = CageId(0);
+
 /// A call that a cage makes on `target`, its arguments belonging to the cages named with them. The caller's own
 /// table says where it goes, so that what a grate forwards reaches the grate it was started by.
 ///
@@ -142,14 +145,24 @@ fn try_make_syscall(
     target: u64,
     args: [(u64, u64); 6],
 ) -> Result<i64> {
-    /// No cage has this id.
-    const NOBODY: CageId = CageId(0);
     let target = CageId::from_wire(target).ok_or(Errno::ESRCH)?;
-    let caller = &*thread.cage;
     let arg = |at: usize| Arg { value: args[at].0, cage: CageId::from_wire(args[at].1).unwrap_or(NOBODY) };
     let args = [arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)];
-    let mut call = Call { nr: number, caller: caller.id, target, args };
-    let known = |id: CageId| id == caller.id || served.is_some_and(|s| s.client.cage.id == id);
+    pass_on(kernel, thread, served, hop, Call { nr: number, caller: thread.cage.id, target, args })
+}
+
+/// The call that the calling thread is serving, as it came.
+pub(crate) fn forward(cx: &Ctx<'_>) -> Result<i64> {
+    let served = cx.served.ok_or(Errno::EINVAL)?;
+    pass_on(cx.kernel, cx.caller, cx.served, cx.hop, Call { caller: cx.caller.cage.id, ..*served.call })
+}
+
+/// Checks whose a call's arguments are, and routes it by the calling thread's own table.
+fn pass_on(kernel: &Arc<Kernel>, thread: &Thread, served: Option<&Served<'_>>, hop: &dyn Hop, mut call: Call) -> Result<i64> {
+    let (number, target) = (call.nr, call.target);
+    let caller = &*thread.cage;
+    let client = served.map_or(NOBODY, |s| s.client.cage.id);
+    let known = |id: CageId| id != NOBODY && (id == caller.id || id == client);
 
     // The common case, a grate forwarding its client's call, needs no look-up: both cages are at hand.
     let mut others = Vec::new();
