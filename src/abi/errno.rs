@@ -39,6 +39,7 @@ impl Errno {
 
     /// The errno in a result on the wire, if it is one.
     pub const fn from_wire(result: i64) -> Option<Errno> {
+        #[allow(clippy::cast_possible_truncation, reason = "the range was just checked")]
         if result < 0 && result >= -(Self::MAX as i64) { Some(Errno((-result) as i32)) } else { None }
     }
 

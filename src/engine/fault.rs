@@ -127,7 +127,9 @@ pub unsafe fn leave_ended_guest(context: *mut libc::ucontext_t) {
         unsafe {
             let inside = &*running.guest.get();
             let pc = &mut (&mut (*context).uc_mcontext.gregs)[libc::REG_RIP as usize];
-            let in_function = (*inside.code).functions.contains(&(pc.cast_unsigned() as usize));
+            #[allow(clippy::cast_possible_truncation, reason = "x86-64 only")]
+            let at = pc.cast_unsigned() as usize;
+            let in_function = (*inside.code).functions.contains(&at);
             // Trampolines are left alone: what the unwinder goes back to may not be in place there yet.
             if in_function && (*inside.thread).attention() & Attention::ENDING != 0 {
                 *pc = ((*inside.code).landing as u64).cast_signed();

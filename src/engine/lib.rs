@@ -12,6 +12,8 @@
 //! Compiled code is run only when this user compiled it (`cwasm`). Guest memory is touched only through
 //! `lind_kernel::mem`. Frames are skipped only where they own nothing (`fault`).
 
+#![allow(clippy::vec_box, clippy::boxed_local, reason = "a worker is big, and changes lists with every call")]
+
 mod config;
 mod cwasm;
 mod fault;

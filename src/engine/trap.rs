@@ -44,10 +44,10 @@ fn report(guest: &Guest, error: &Error, signal: i32) {
     };
     let cage = guest.thread.cage.id.0;
     let mut text = format!("lind-boot: {} (cage {cage}): {name}: {what}\n", guest.image.path);
-    if guest.host.shared.backtrace || guest.served().is_some() {
-        if let Some(trace) = error.downcast_ref::<WasmBacktrace>() {
-            text += &format!("{trace}\n");
-        }
+    if (guest.host.shared.backtrace || guest.served().is_some())
+        && let Some(trace) = error.downcast_ref::<WasmBacktrace>()
+    {
+        text += &format!("{trace}\n");
     }
     // One write, so that reports of several cages do not mix; a closed standard error is no reason to fail.
     let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());

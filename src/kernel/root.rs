@@ -244,7 +244,7 @@ impl Root {
     }
 
     /// A path that starts at `dir`, as one that starts at the root.
-    fn from_root(&self, dir: BorrowedFd<'_>, path: &CStr) -> Result<CString> {
+    fn path_below_root(&self, dir: BorrowedFd<'_>, path: &CStr) -> Result<CString> {
         let start = self.certain_path_of(dir)?;
         let whole = [start.to_bytes(), b"/", path.to_bytes()].concat();
         if whole.len() >= PATH_MAX { Err(Errno::ENAMETOOLONG) } else { CString::new(whole).map_err(|_| Errno::EINVAL) }
@@ -341,7 +341,7 @@ impl Root {
             Walls::Chroot => open(dir, path, ResolveFlags::empty()),
             Walls::Openat2 if path.to_bytes().first() == Some(&b'/') => open(self.directory(), path, ResolveFlags::IN_ROOT),
             Walls::Openat2 => match open(dir, path, ResolveFlags::BENEATH) {
-                Err(Errno::EXDEV) => match self.from_root(dir, path) {
+                Err(Errno::EXDEV) => match self.path_below_root(dir, path) {
                     Ok(whole) => open(self.directory(), &whole, ResolveFlags::IN_ROOT),
                     Err(Errno::ENAMETOOLONG) => {
                         let (start, rest) = self.climb(dir, path)?;

@@ -21,6 +21,7 @@ pub(crate) const SIG_DFL: u32 = 0;
 pub(crate) const SIG_IGN: u32 = 1;
 
 /// The signals that cannot be blocked, ignored or handled.
+#[allow(clippy::cast_possible_truncation, reason = "signal numbers are small")]
 pub(crate) const UNBLOCKABLE: u64 = bit(Signals::SIGKILL as u8) | bit(Signals::SIGSTOP as u8);
 
 /// What a signal does to a cage.

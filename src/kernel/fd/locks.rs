@@ -271,10 +271,10 @@ impl Held {
     fn tell_host(&self, range: &Range<u64>) -> Result<()> {
         let Some(host) = &self.host else { return Ok(()) };
         for (part, mode) in self.strongest(range) {
-            match host::fs::record_lock(host.as_fd(), libc::F_OFD_SETLK, &mut flock(mode, &part)) {
-                Err(Errno::EAGAIN | Errno::EACCES) => return Err(Errno::EAGAIN),
-                // A file that other processes cannot lock either, or that only we may write.
-                _ => {}
+            let told = host::fs::record_lock(host.as_fd(), libc::F_OFD_SETLK, &mut flock(mode, &part));
+            // Other errors: a file that other processes cannot lock either, or that only we may write.
+            if let Err(Errno::EAGAIN | Errno::EACCES) = told {
+                return Err(Errno::EAGAIN);
             }
         }
         Ok(())

@@ -159,7 +159,7 @@ impl GuestMemory {
     pub fn store<T: Pod>(&self, ptr: u64, value: &T) -> Result<()> {
         let dst = self.range(ptr, size_of::<T>() as u64)?;
         let src = ptr::from_ref(value).cast();
-        let whole_words = size_of::<T>() % 8 == 0 && size_of::<T>() > 0;
+        let whole_words = size_of::<T>().is_multiple_of(8) && size_of::<T>() > 0;
         // SAFETY: a Pod has no padding, so all its bytes are initialised; `dst` as in `write`.
         unsafe { if whole_words { copy::words(dst.start, src, dst.len / 8) } else { copy::bytes(dst.start, src, dst.len) } }
     }

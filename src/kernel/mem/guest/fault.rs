@@ -58,7 +58,10 @@ impl Fault {
     fn register(&self, which: c_int) -> usize {
         // SAFETY: `context` is what the host passed to the handler that made this value, and lives until it returns.
         let value = unsafe { (&(*self.context).uc_mcontext.gregs)[index(which)] };
-        value.cast_unsigned() as usize
+        #[allow(clippy::cast_possible_truncation, reason = "x86-64 only")]
+        {
+            value.cast_unsigned() as usize
+        }
     }
 
     fn set_register(&mut self, which: c_int, value: usize) {

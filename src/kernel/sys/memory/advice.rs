@@ -72,6 +72,7 @@ pub(crate) fn msync(cx: &Ctx<'_>, addr: Addr, len: Len, flags: SyncFlags) -> Res
 }
 
 /// mincore(2)
+#[allow(clippy::cast_possible_truncation, reason = "CHUNK is small")]
 pub(crate) fn mincore(cx: &Ctx<'_>, addr: Addr, len: Len, vec: Out<u8>) -> Result<()> {
     /// Pages asked of the host at once.
     const CHUNK: u64 = 4096;
