@@ -221,7 +221,7 @@ implemented {
     262  fs       newfstatat(dir: DirFd, path: Path, buf: Out<Stat>, flags: AtFlags) -> ();
     263  fs       unlinkat(dir: DirFd, path: Path, flags: AtFlags) -> ();
     264  fs       renameat(old_dir: DirFd, old: Path, new_dir: DirFd, new: Path) -> ();
-    /// AT_EMPTY_PATH is ENOENT, as for every process without CAP_DAC_READ_SEARCH.
+    /// Open files get a name (AT_EMPTY_PATH, /proc/self/fd) if they were opened inside the root.
     265  fs       linkat(old_dir: DirFd, old: Path, new_dir: DirFd, new: Path, flags: AtFlags) -> ();
     266  fs       symlinkat(target: Path, dir: DirFd, path: Path) -> ();
     267  fs       readlinkat(dir: DirFd, path: Path, buf: Out<u8>, len: Len) -> usize;
@@ -280,6 +280,9 @@ implemented {
     1004 threei   spawn(path: Path, argv: StrArray, envp: StrArray, handlers: In<SpawnHandler>, count: Len) -> Pid;
     /// Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments.
     1005 threei   exit_notice(entry: u64) -> ();
+    /// Makes the call that the caller is serving, as it came: the same as make_syscall with its number, target and
+    /// arguments, and shorter. EINVAL outside a handler.
+    1006 threei   forward() -> i64;
 }
 missing {
     15   signal   rt_sigreturn() -> i64;

@@ -2,7 +2,8 @@
 //!
 //! A root made without privileges cannot contain device nodes, and programs cannot do without these. They are known
 //! by their absolute names, whether or not the root has a /dev, and lead to the host's own. Their modes and
-//! owners cannot be changed from here. /dev/stdin, stdout, stderr and /dev/fd/N name descriptors of the caller.
+//! owners cannot be changed from here. /dev/stdin, stdout, stderr, /dev/fd/N and /proc/self/fd/N name descriptors of
+//! the caller.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -60,14 +61,16 @@ impl Devices {
     }
 }
 
-/// The descriptor that a path under /dev names.
+/// The descriptor that a path names: /dev/stdin, stdout, stderr, /dev/fd/N, /proc/self/fd/N.
 pub fn descriptor(path: &CStr) -> Option<i32> {
-    match in_dev(path)? {
-        b"stdin" => Some(0),
-        b"stdout" => Some(1),
-        b"stderr" => Some(2),
-        name => std::str::from_utf8(name.strip_prefix(b"fd/")?).ok()?.parse().ok().filter(|fd| *fd >= 0),
-    }
+    let number = match in_dev(path) {
+        Some(b"stdin") => b"0",
+        Some(b"stdout") => b"1",
+        Some(b"stderr") => b"2",
+        Some(name) => name.strip_prefix(b"fd/")?,
+        None => path.to_bytes().strip_prefix(b"/proc/self/fd/")?,
+    };
+    std::str::from_utf8(number).ok()?.parse().ok().filter(|fd| *fd >= 0)
 }
 
 /// What follows /dev/.

@@ -441,10 +441,35 @@ fn every_root_has_the_devices() {
         let fd = open(w, "/f", 0).unwrap();
         let again = open(w, &format!("/dev/fd/{fd}"), 0).unwrap();
         assert_eq!(w.filled(nr::read, |b, len| vec![again, b, len]), b"text");
+        let again = open(w, &format!("/proc/self/fd/{fd}"), 0).unwrap();
+        assert_eq!(w.filled(nr::read, |b, len| vec![again, b, len]), b"");
         assert_eq!(open(w, "/dev/fd/99", 0), Err(Errno::ENOENT));
         assert_eq!(open(w, "/dev/fd/x", 0), Err(Errno::ENOENT));
         assert_eq!(open(w, "/dev/mem", 0), Err(Errno::ENOENT));
         assert_eq!(w.err(nr::mknod, &[w.str("/mem"), 0o020_600, 0x101]), Errno::EPERM);
+    });
+}
+
+#[test]
+fn open_files_get_names_if_they_are_from_inside() {
+    both_walls(|w| {
+        let temporary = match open(w, "/", 0o20_200_000 | 2) {
+            Ok(fd) => fd,
+            Err(errno) => return assert_eq!(errno, Errno::EOPNOTSUPP),
+        };
+        assert_eq!(w.ok(nr::write, &[temporary, w.data(b"text"), 4]), 4);
+        let link = format!("/proc/self/fd/{temporary}");
+        w.ok(nr::linkat, &[CWD, w.str(&link), CWD, w.str("/named"), FOLLOW]);
+        w.ok(nr::linkat, &[temporary, w.str(""), CWD, w.str("/too"), EMPTY_PATH]);
+        assert_eq!(read(w, "/named").as_deref(), Ok("text"));
+        assert_eq!(stat(w, "/too").unwrap().nlink, 2);
+        let secret = w.outside().join("secret");
+        let alien = w.host(move || std::fs::File::open(secret).unwrap());
+        let alien = i64::from(w.thread.cage.fds.add_host(alien.into(), false).unwrap());
+        assert_eq!(w.err(nr::linkat, &[alien, w.str(""), CWD, w.str("/x"), EMPTY_PATH]), Errno::ENOENT);
+        let link = format!("/proc/self/fd/{alien}");
+        assert_eq!(w.err(nr::linkat, &[CWD, w.str(&link), CWD, w.str("/x"), FOLLOW]), Errno::ENOENT);
+        assert_eq!(w.err(nr::linkat, &[CWD, w.str(&link), CWD, w.str("/x"), 0]), Errno::ENOENT);
     });
 }
 

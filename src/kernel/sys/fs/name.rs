@@ -4,13 +4,14 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use lind_abi::flags::{AtFlags, RenameFlags};
-use lind_abi::{DirFd, Errno, Len, Mode, Out, Path, Result};
+use lind_abi::{DirFd, Errno, Fd, Len, Mode, Out, Path, Result};
 use rustix::fs::FileType;
 
 use crate::call::Ctx;
+use crate::fd::Kind;
 use crate::host;
 use crate::mem::PathBytes;
-use crate::root::{Last, Walls};
+use crate::root::{Last, Walls, devices};
 
 /// S_IFMT
 const FORMAT: u32 = 0o170_000;
@@ -65,14 +66,27 @@ pub(crate) fn link(cx: &Ctx<'_>, old: Path, new: Path) -> Result<()> {
     linkat(cx, cx.here(), old, cx.here(), new, AtFlags(0))
 }
 
-/// linkat(2). AT_EMPTY_PATH is ENOENT, as for every process without CAP_DAC_READ_SEARCH.
+/// linkat(2). A name for an open file, by AT_EMPTY_PATH or through /proc/self/fd, is for files opened by a name inside the
+/// root (O_TMPFILE counts): what was handed in stays out.
 pub(crate) fn linkat(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, new: Path, flags: AtFlags) -> Result<()> {
     if flags.beyond(AtFlags::AT_SYMLINK_FOLLOW | AtFlags::AT_EMPTY_PATH) {
         return Err(Errno::EINVAL);
     }
     let (mut old_buf, mut new_buf) = (PathBytes::default(), PathBytes::default());
     let (old, new) = (cx.path(old, &mut old_buf)?, cx.path(new, &mut new_buf)?);
-    let (from, to) = (cx.start(old_dir, old)?, cx.start(new_dir, new)?);
+    let to = cx.start(new_dir, new)?;
+    if let Some(fd) = open_file(old_dir, old, flags) {
+        let file = cx.file(fd)?;
+        if !matches!(file.kind, Kind::Named) {
+            return Err(Errno::ENOENT);
+        }
+        let root = &cx.kernel.root;
+        return root.parent(to.as_fd(), new, |new_dir, new| {
+            let follow = rustix::fs::AtFlags::SYMLINK_FOLLOW;
+            root.again(file.host(), |dir, name| rustix::fs::linkat(dir, name, new_dir, new, follow).map_err(host::errno))
+        });
+    }
+    let from = cx.start(old_dir, old)?;
     let last = if flags.has(AtFlags::AT_SYMLINK_FOLLOW) { Last::Follow } else { Last::NoFollow };
     let root = &cx.kernel.root;
     root.object(from.as_fd(), old, last, |old_dir, old, _| {
@@ -88,6 +102,15 @@ pub(crate) fn linkat(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, ne
             }
         })
     })
+}
+
+/// The open file that linkat(2) is to name, if it is one.
+fn open_file(dir: DirFd, path: &std::ffi::CStr, flags: AtFlags) -> Option<Fd> {
+    if path.is_empty() {
+        return flags.has(AtFlags::AT_EMPTY_PATH).then_some(Fd { number: dir.number, cage: dir.cage });
+    }
+    let number = devices::descriptor(path).filter(|_| flags.has(AtFlags::AT_SYMLINK_FOLLOW))?;
+    Some(Fd { number, cage: dir.cage })
 }
 
 /// symlink(2)
