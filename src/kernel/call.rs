@@ -162,7 +162,7 @@ fn pass_on(kernel: &Arc<Kernel>, thread: &Thread, served: Option<&Served<'_>>, h
     let (number, target) = (call.nr, call.target);
     let caller = &*thread.cage;
     let client = served.map_or(NOBODY, |s| s.client.cage.id);
-    let known = |id: CageId| id != NOBODY && (id == caller.id || id == client);
+    let known = |id: CageId| id == NOBODY || id == caller.id || id == client;
 
     // The common case, a grate forwarding its client's call, needs no look-up: both cages are at hand.
     let mut others = Vec::new();
