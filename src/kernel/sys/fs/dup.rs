@@ -1,5 +1,7 @@
 //! More numbers for a file, and what belongs to a number.
 
+use std::os::fd::{AsFd, BorrowedFd};
+
 use lind_abi::flags::{FcntlCmd, FdFlags};
 use lind_abi::layout::Flock;
 use lind_abi::{Errno, Fd, InOut, NewFd, Result};
@@ -7,7 +9,6 @@ use rustix::fs::{OFlags, SealFlags};
 
 use super::lock::{Wait, record_lock, record_test};
 use crate::call::Ctx;
-use crate::fd::File;
 use crate::host;
 
 const FD_CLOEXEC: i32 = 1;
@@ -46,22 +47,30 @@ fn duplicate(cx: &Ctx<'_>, old: Fd, new: Fd, cloexec: bool) -> Result<NewFd> {
 
 /// fcntl(2). Signals of files (F_SETOWN, O_ASYNC), leases and notifications are EINVAL.
 pub(crate) fn fcntl(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> Result<i32> {
-    let file = cx.file(fd)?;
     // The argument is a number or a pointer, as the command has it; a number has 32 bits.
     let number = u32::try_from(arg.addr & u64::from(u32::MAX)).unwrap_or(0);
     let table = &cx.owner(fd.cage)?.fds;
     match cmd.0 {
+        FcntlCmd::F_GETFD => table.cloexec(fd.number).map(|on| if on { FD_CLOEXEC } else { 0 }),
+        FcntlCmd::F_SETFD => table.set_cloexec(fd.number, number & FD_CLOEXEC.unsigned_abs() != 0).map(|()| 0),
+        FcntlCmd::F_GETFL => get_flags(cx.host_fd(fd)?.as_fd()),
+        FcntlCmd::F_SETFL => set_flags(cx.host_fd(fd)?.as_fd(), number),
         FcntlCmd::F_DUPFD | FcntlCmd::F_DUPFD_CLOEXEC => {
+            let file = cx.file(fd)?.share();
             let from = usize::try_from(number).unwrap_or(usize::MAX);
             if from >= table.limit() {
                 return Err(Errno::EINVAL);
             }
-            table.add_from(from, file.share(), cmd.0 == FcntlCmd::F_DUPFD_CLOEXEC)
+            table.add_from(from, file, cmd.0 == FcntlCmd::F_DUPFD_CLOEXEC)
         }
-        FcntlCmd::F_GETFD => table.cloexec(fd.number).map(|on| if on { FD_CLOEXEC } else { 0 }),
-        FcntlCmd::F_SETFD => table.set_cloexec(fd.number, number & FD_CLOEXEC.unsigned_abs() != 0).map(|()| 0),
-        FcntlCmd::F_GETFL => rustix::fs::fcntl_getfl(file.host()).map(|flags| flags.bits().cast_signed()).map_err(host::errno),
-        FcntlCmd::F_SETFL => set_flags(&file, number),
+        _ => of_file(cx, fd, cmd, arg, number),
+    }
+}
+
+/// The commands that are about the open file.
+fn of_file(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>, number: u32) -> Result<i32> {
+    let file = cx.file(fd)?;
+    match cmd.0 {
         FcntlCmd::F_GETLK => record_test(cx, fd, &file, arg, false),
         FcntlCmd::F_SETLK => record_lock(cx, fd, &file, arg, false, Wait::No),
         FcntlCmd::F_SETLKW => record_lock(cx, fd, &file, arg, false, Wait::Yes),
@@ -80,11 +89,15 @@ pub(crate) fn fcntl(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> R
     }
 }
 
-fn set_flags(file: &File, flags: u32) -> Result<i32> {
+fn get_flags(file: BorrowedFd<'_>) -> Result<i32> {
+    rustix::fs::fcntl_getfl(file).map(|flags| flags.bits().cast_signed()).map_err(host::errno)
+}
+
+fn set_flags(file: BorrowedFd<'_>, flags: u32) -> Result<i32> {
     if flags & O_ASYNC != 0 {
         return Err(Errno::EINVAL);
     }
-    rustix::fs::fcntl_setfl(file.host(), OFlags::from_bits_retain(flags & SETTABLE)).map(|()| 0).map_err(host::errno)
+    rustix::fs::fcntl_setfl(file, OFlags::from_bits_retain(flags & SETTABLE)).map(|()| 0).map_err(host::errno)
 }
 
 fn size(size: rustix::io::Result<usize>) -> Result<i32> {
