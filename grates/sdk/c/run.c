@@ -16,6 +16,7 @@ int64_t lind_handle(uint32_t entry, const struct lind_call *call);
 
 int64_t lind_handle(uint32_t entry, const struct lind_call *call)
 {
+	lind_serving_ = call;
 	return ((lind_handle_fn *)(uintptr_t)entry)(call);
 }
 

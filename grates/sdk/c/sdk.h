@@ -7,6 +7,9 @@
 /* How many handlers lind_watch_clients may add. */
 #define LIND_WATCHED 3
 
+/* The call that this thread is serving. A thread serves one at a time: another handler entered meanwhile has another thread. */
+extern _Thread_local const struct lind_call *lind_serving_;
+
 void lind_set_name(const char *argv0);
 void lind_watch_clients(struct lind_spawn_handler *table, size_t *count);
 

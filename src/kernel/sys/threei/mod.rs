@@ -10,7 +10,7 @@ use lind_abi::{CageId, Errno, In, Len, NR_ANY, Out, Path, Pid, Result, StrArray}
 
 use crate::authority;
 use crate::cage::{self, Cage, Program};
-use crate::call::Ctx;
+use crate::call::{self, Ctx};
 use crate::mem::{GuestMemory, PathBytes};
 use crate::threei::{Change, Handler, MAX_ENTRY};
 
@@ -197,6 +197,12 @@ fn long_string(cx: &Ctx<'_>, addr: u64, cage: CageId, room: usize) -> Result<CSt
         }
     }
     Err(Errno::E2BIG)
+}
+
+/// See the table.
+#[inline]
+pub(crate) fn forward(cx: &Ctx<'_>) -> Result<i64> {
+    call::forward(cx)
 }
 
 /// See the table. ENOEXEC when the caller exports no way in.

@@ -18,6 +18,9 @@
 #define SYS_spawn                       1004
 /* Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments. */
 #define SYS_exit_notice                 1005
+/* Makes the call that the caller is serving, as it came: the same as make_syscall with its number, target and */
+/* arguments, and shorter. EINVAL outside a handler. */
+#define SYS_forward                     1006
 /* Registers for every number; see docs/threei.md. */
 #define LIND_NR_ANY 0xffffffffu
 

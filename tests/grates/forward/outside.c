@@ -1,0 +1,8 @@
+/* Only a handler serves a call that it could pass on. */
+#include <errno.h>
+#include <lind/grate.h>
+
+int main(void)
+{
+	return lind_import_syscall(SYS_forward, 0, 0, 0, 0, 0, 0) != -EINVAL;
+}
