@@ -153,7 +153,14 @@ impl Mapped {
         use rustix::mm::{MapFlags, ProtFlags};
         // SAFETY: a new mapping at an address of the host's choosing.
         let start = unsafe {
-            rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::PRIVATE | MapFlags::POPULATE, file, 0)?
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                len,
+                ProtFlags::READ,
+                MapFlags::PRIVATE | MapFlags::POPULATE,
+                file,
+                0,
+            )?
         };
         Ok(Mapped { start, len })
     }
@@ -179,7 +186,8 @@ pub fn write(directory: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<()> 
     use rustix::fs::{AtFlags, Mode, OFlags};
     let aside = format!(".{name}.{}.{:?}", std::process::id(), std::thread::current().id());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let file = rustix::fs::openat(directory, &aside, flags, Mode::from_raw_mode(0o644)).context("cannot create the file")?;
+    let file =
+        rustix::fs::openat(directory, &aside, flags, Mode::from_raw_mode(0o644)).context("cannot create the file")?;
     let written = File::from(file).write_all_at(bytes, 0).map_err(anyhow::Error::from);
     let renamed = written.and_then(|()| Ok(rustix::fs::renameat(directory, &aside, directory, name)?));
     if let Err(error) = renamed {

@@ -58,7 +58,8 @@ pub struct Code {
 pub unsafe fn inside<R>(base: usize, code: *const Code, thread: *const Thread, run: impl FnOnce() -> R) -> R {
     // Lives on this stack below everything that can look at it, and is forgotten before it goes.
     let inside = Inside { code, thread };
-    let (outer_base, outer) = RUNNING.with(|running| (running.base.replace(base), running.guest.replace(&raw const inside)));
+    let (outer_base, outer) =
+        RUNNING.with(|running| (running.base.replace(base), running.guest.replace(&raw const inside)));
     let result = run();
     RUNNING.with(|running| {
         running.base.set(outer_base);

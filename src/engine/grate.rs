@@ -6,15 +6,15 @@
 
 use std::sync::{Arc, PoisonError};
 
-use lind_abi::{Call, CageId, Errno, Result};
+use lind_abi::{CageId, Call, Errno, Result};
 use lind_kernel::cage::{Next, Status, Thread};
 use lind_kernel::engine::{Hop, Served};
 use lind_kernel::mem::Memory;
 use wasmtime::{Global, Instance, Mutability, Store, TypedFunc, Val, ValType};
 
 use crate::host::{Guest, HostThread, NoRoom, run_guest};
-use crate::validate::Entry;
 use crate::layout::WorkerStack;
+use crate::validate::Entry;
 use crate::{Program, memory, trap};
 
 /// A grate's guest thread on this host thread.
@@ -47,11 +47,8 @@ impl Hop for HostThread {
                 NoRoom::Stack => Errno::EAGAIN.to_wire(),
             };
         }
-        let result = if serialized {
-            self.enter_alone(grate, entry, served)
-        } else {
-            self.enter_worker(grate, entry, served)
-        };
+        let result =
+            if serialized { self.enter_alone(grate, entry, served) } else { self.enter_worker(grate, entry, served) };
         self.leave_room();
         result
     }

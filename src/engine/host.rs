@@ -14,12 +14,12 @@ use lind_kernel::cage::{Next, Thread};
 use lind_kernel::engine::Served;
 use wasmtime::{ResourceLimiter, Store};
 
+use crate::Shared;
 use crate::config::{GC_HEAP, WASM_STACK};
 use crate::fault;
 use crate::grate::Worker;
 use crate::image::Image;
 use crate::memory::SPACE;
-use crate::Shared;
 
 /// How many grates deep a call may reach. One more is ELOOP.
 pub const MAX_HOPS: usize = 16;

@@ -89,7 +89,10 @@ impl Images {
             _ => Err(refused(path, anyhow::anyhow!("not a WebAssembly program (.wasm or .cwasm)"))),
         }?;
         // Remembered by file only if it did not change while it was read, nor so recently that its times may not show it.
-        if let Some(state) = state && state.settled() && FileState::of(file).is_ok_and(|now| now == state) {
+        if let Some(state) = state
+            && state.settled()
+            && FileState::of(file).is_ok_and(|now| now == state)
+        {
             self.kept().insert_file(state, &image);
         }
         Ok(image)
@@ -178,8 +181,7 @@ impl Images {
         }
         // SAFETY: `Compiled` exists only for bytes whose tag was right, so Wasmtime serialized them for this user, and the
         // file is sealed, so they never change.
-        let module = unsafe { Module::deserialize_open_file(&self.engines.runtime, compiled.code) }
-            ?;
+        let module = unsafe { Module::deserialize_open_file(&self.engines.runtime, compiled.code) }?;
         let image = Arc::new(Image {
             code: code_of(&module, &compiled.facts.places),
             program: self.linker.instantiate_pre(&module)?,

@@ -92,7 +92,8 @@ impl Engine {
         let mut linker = Linker::new(&engines.runtime);
         imports::define(&mut linker, perf)?;
         let images = Images::new(Arc::clone(&engines), linker, store);
-        Ok(Engine { shared: Arc::new(Shared {
+        Ok(Engine {
+            shared: Arc::new(Shared {
                 engines,
                 images,
                 backtrace,

@@ -71,7 +71,8 @@ impl Perf {
     pub(crate) fn end(&self, timing: &Timing) {
         let took = timing.start.elapsed();
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        let times = rows.entry(timing.key).or_insert(Times { count: 0, total: Duration::ZERO, least: took, most: took });
+        let times =
+            rows.entry(timing.key).or_insert(Times { count: 0, total: Duration::ZERO, least: took, most: took });
         times.count += 1;
         times.total += took;
         times.least = times.least.min(took);

@@ -174,7 +174,10 @@ impl Shape {
 
     fn check_memory(&self) -> Result<()> {
         let [memory] = &self.memories[..] else {
-            bail!("the module must define exactly one memory, and defines {}; build with lind_compile", self.memories.len());
+            bail!(
+                "the module must define exactly one memory, and defines {}; build with lind_compile",
+                self.memories.len()
+            );
         };
         ensure!(!memory.shared, "the memory is shared; run lind-passes over the module (lind_compile does)");
         ensure!(!memory.memory64, "64-bit memories are not supported");

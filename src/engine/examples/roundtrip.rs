@@ -44,6 +44,26 @@ fn main() {
         let best = (0..ROUNDS).map(|_| time("loop.wasm").saturating_sub(time("empty.wasm"))).min().unwrap_or(0);
         println!("{name}\t{param}\t{LOOPS}\t{:.2}", best as f64 / f64::from(LOOPS));
     }
+    spawns(&runner, &word);
+}
+
+/// Starts a program and waits for it, again and again.
+fn spawns(runner: &Runner, word: &str) {
+    const SPAWNS: u32 = 2000;
+    if !"spawn empty".contains(word) {
+        return;
+    }
+    runner.install("empty.wasm", &looped("(nop)", 1));
+    let wait = "(drop (call $sys3 (i32.const 61) (i64.const -1) (i64.const 0) (i64.const 0)))";
+    runner.install("spawns.wasm", &common::spawner(SPAWNS, wait));
+    let time = || {
+        let start = Instant::now();
+        assert_eq!(runner.run_chain(&["spawns.wasm", "empty.wasm"]), Status::Exited(0));
+        start.elapsed().as_nanos()
+    };
+    time();
+    let best = (0..ROUNDS).map(|_| time()).min().unwrap_or(0);
+    println!("spawn\tempty\t{SPAWNS}\t{:.0}", best as f64 / f64::from(SPAWNS));
 }
 
 fn looped(body: &str, loops: u32) -> String {

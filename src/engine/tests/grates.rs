@@ -86,7 +86,8 @@ fn a_grate_that_unmaps_its_workers_stack_dies_alone() {
     let unmaps = "(func $unmap (param $c i32) (result i64)
         (drop (call $sys3 (i32.const 11) (i64.const 0x20000) (i64.const 0xfffd0000) (i64.const 0))) (i64.const 1))";
     runner.install("unmap.wasm", &grate(unmaps, "$unmap", &[(GETEUID, 1)]));
-    let two = format!("(drop {}) (call $exit (i32.sub (i32.const 0) (i32.wrap_i64 {})))", plain(GETEUID), plain(GETEUID));
+    let two =
+        format!("(drop {}) (call $exit (i32.sub (i32.const 0) (i32.wrap_i64 {})))", plain(GETEUID), plain(GETEUID));
     runner.install("app.wasm", &program("", &two));
     let (_, app) = runner.run_below("unmap.wasm", "app.wasm");
     assert_eq!(app, EIO);

@@ -79,7 +79,10 @@ fn a_load_past_the_end_of_a_truncated_file_is_sigbus() {
     // open, mmap shared, ftruncate to one page, then touch the second.
     let touch = [
         ("(drop (i32.load offset=0x1000 (local.get $p)))", SIGBUS),
-        ("(memory.copy (i32.const 0x10800) (i32.add (local.get $p) (i32.const 0x1000)) (i32.load (i32.const 0x10ff0)))", SIGBUS),
+        (
+            "(memory.copy (i32.const 0x10800) (i32.add (local.get $p) (i32.const 0x1000)) (i32.load (i32.const 0x10ff0)))",
+            SIGBUS,
+        ),
         ("(memory.copy (i32.const 0x10800) (i32.add (local.get $p) (i32.const 0x1000)) (i32.const 16))", SIGBUS),
     ];
     for (touch, expected) in touch {
@@ -134,7 +137,10 @@ fn what_a_cage_must_not_import_or_be_is_refused_by_name() {
     let memory = r#"(memory (export "memory") 65536 65536)"#;
     let start = r#"(func (export "_start") (param i32))"#;
     let cases = [
-        (format!(r#"(module (import "wasi_snapshot_preview1" "fd_write" (func)) {memory} {start})"#), "wasi_snapshot_preview1.fd_write"),
+        (
+            format!(r#"(module (import "wasi_snapshot_preview1" "fd_write" (func)) {memory} {start})"#),
+            "wasi_snapshot_preview1.fd_write",
+        ),
         (format!(r#"(module (import "lind" "syscall" (func (param i32))) {memory} {start})"#), "lind.syscall has type"),
         (format!(r#"(module (import "lind" "memory" (memory 1)) {start})"#), "lind.memory"),
         (format!("(module {start})"), "memory"),

@@ -161,7 +161,9 @@ impl GuestMemory {
         let src = ptr::from_ref(value).cast();
         let whole_words = size_of::<T>().is_multiple_of(8) && size_of::<T>() > 0;
         // SAFETY: a Pod has no padding, so all its bytes are initialised; `dst` as in `write`.
-        unsafe { if whole_words { copy::words(dst.start, src, dst.len / 8) } else { copy::bytes(dst.start, src, dst.len) } }
+        unsafe {
+            if whole_words { copy::words(dst.start, src, dst.len / 8) } else { copy::bytes(dst.start, src, dst.len) }
+        }
     }
 
     /// Writes a call as the `struct lind_call` that a grate's handler reads.
@@ -257,7 +259,15 @@ impl GuestMemory {
     }
 
     /// Maps a host file.
-    pub fn map_file(&self, start: u64, len: u64, prot: c_int, shared: bool, file: BorrowedFd<'_>, offset: u64) -> Result<()> {
+    pub fn map_file(
+        &self,
+        start: u64,
+        len: u64,
+        prot: c_int,
+        shared: bool,
+        file: BorrowedFd<'_>,
+        offset: u64,
+    ) -> Result<()> {
         let offset = i64::try_from(offset).map_err(|_| Errno::EOVERFLOW)?;
         let flags = if shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
         self.map(start, len, prot, flags, file.as_raw_fd(), offset)

@@ -128,6 +128,16 @@ fn spawn(handlers: usize) -> String {
     )
 }
 
+/// A program that starts the one at argv[1] `n` times and does `after` after each.
+pub fn spawner(n: u32, after: &str) -> String {
+    let body = format!(
+        "(local $n i32) (local.set $n (i32.const {n}))
+        (loop $again {} {after} (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))",
+        spawn(0)
+    );
+    program("", &body)
+}
+
 /// Exits as the wait status says a child did.
 fn exit_as(status: &str) -> String {
     format!(

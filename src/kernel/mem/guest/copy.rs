@@ -11,7 +11,7 @@ use core::arch::global_asm;
 use core::mem::offset_of;
 
 use lind_abi::layout::{LindArg, LindCall, STRUCTS};
-use lind_abi::{Arg, Call, CageId, Errno, Result};
+use lind_abi::{Arg, CageId, Call, Errno, Result};
 
 /// Types any bytes are a valid value of, without padding, so that they may be copied to and from a guest as bytes.
 ///

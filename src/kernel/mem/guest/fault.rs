@@ -150,10 +150,9 @@ unsafe fn delegate(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_vo
         match previous {
             Some(action) if action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN => {
                 if action.sa_flags & libc::SA_SIGINFO != 0 {
-                    let handler = core::mem::transmute::<
-                        usize,
-                        extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void),
-                    >(action.sa_sigaction);
+                    let handler = core::mem::transmute::<usize, extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void)>(
+                        action.sa_sigaction,
+                    );
                     handler(signal, info, context);
                 } else {
                     core::mem::transmute::<usize, extern "C" fn(c_int)>(action.sa_sigaction)(signal);

@@ -138,7 +138,7 @@ fn unmapping_under_copies_is_only_efault() {
 #[test]
 fn a_call_is_written_as_grates_read_it() {
     use lind_abi::layout::LindCall;
-    use lind_abi::{Arg, Call, CageId};
+    use lind_abi::{Arg, CageId, Call};
     let memory = memory();
     let arg = |n: u32| Arg { value: u64::MAX - u64::from(n), cage: CageId(100 + n) };
     let args = [arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)];
