@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 from driver import place
 from driver.options import Request
@@ -140,8 +141,10 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
     command = link_command(request, inputs, cxx)
     if not passes:
         return run([*command, "-o", output])
-    # In a directory of its own, since the linker names the module after the file.
-    directory = f"{output}.{os.getpid()}.link"
+    # In a directory of its own, since the linker names the module after the file; not beside a device (-o /dev/null).
+    device = os.path.exists(output) and not os.path.isfile(output)
+    beside = os.path.join(tempfile.gettempdir(), os.path.basename(output)) if device else output
+    directory = f"{beside}.{os.getpid()}.link"
     linked = os.path.join(directory, os.path.basename(output))
     os.mkdir(directory)
     try:

@@ -52,6 +52,10 @@ fn run(cli: &Cli) -> Result<()> {
 /// Writes beside the output and renames, so that a failure leaves the old file and an interrupted run no
 /// half of one. The result has the input's permissions.
 fn write(output: &Path, bytes: &[u8], like: &Path) -> Result<()> {
+    // `-o /dev/null`: a file renamed there would take the device's place.
+    if fs::metadata(output).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return Ok(fs::write(output, bytes)?);
+    }
     let mut name = output
         .file_name()
         .context("not the name of a file")?

@@ -42,6 +42,17 @@ fn the_input_may_be_the_output() {
 }
 
 #[test]
+fn a_device_stays_one() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.wasm"), linked()).unwrap();
+    let sink = dir.path().join("sink");
+    std::os::unix::fs::symlink("/dev/null", &sink).unwrap();
+    assert!(passes(dir.path(), &["a.wasm", "-o", "sink"]).status.success());
+    assert!(fs::symlink_metadata(&sink).unwrap().is_symlink());
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+}
+
+#[test]
 fn errors_are_one_line_and_leave_the_output_alone() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("text"), "hello").unwrap();

@@ -19,6 +19,9 @@ lind-cc b.o -L. -ltwice -o prog3 && magic prog3 && mkdir again
 lind-cc b.o -L . -l twice -Wl,--as-needed,-z,now -Wl,-rpath -Wl,/nowhere -Xlinker -soname -Xlinker x -o again/prog3 && cmp again/prog3 prog3
 lind-cc -Wl,--whole-archive libtwice.a -Wl,--no-whole-archive b.o -o prog5 && magic prog5
 
+# A device is written to, not replaced, as root too; and nothing is put beside it.
+ln -s /dev/null sink && lind-cc a.o b.o -o sink && [ -L sink ]
+
 # Partial links.
 lind-cc -r a.o b.o -o ab.o && lind-cc ab.o -o prog6 && magic prog6
 lind-cc -nostdlib -Wl,-r a.o b.o -o ab2.o || lind-cc -nostdlib -r a.o b.o -o ab2.o
