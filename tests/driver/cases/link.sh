@@ -13,6 +13,8 @@ lind-cc -s a.o b.o -o small
 ! $TRIPLE-nm small 2>/dev/null | grep -q twice
 $TRIPLE-nm prog | grep -q twice
 
+cp prog stripped && $TRIPLE-strip stripped && magic stripped && [ "$(stat -c %s stripped)" -lt "$(stat -c %s prog)" ]
+
 # Archives, -L and -l, the linker's own options in their three spellings.
 $TRIPLE-ar rc libtwice.a a.o && $TRIPLE-ranlib libtwice.a
 lind-cc b.o -L. -ltwice -o prog3 && magic prog3 && mkdir again
