@@ -35,6 +35,8 @@ LAYOUT = [
     "--export=__stack_pointer", "--export-if-defined=__tls_base", "--export-if-defined=__lind_handle",
     "--export-if-defined=pass_fptr_to_wt",
 ]
+# For objects of -flto, which the linker compiles.
+LTO = ["-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false", "-mllvm", "-exception-model=wasm"]
 GRATE = ["--undefined=__lind_worker_init", "--undefined=__lind_worker_exit", "--undefined=__lind_handle"]
 
 
@@ -160,9 +162,7 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
 
 def link_command(request: Request, inputs: list[str], cxx: bool) -> list[str]:
     lib = os.path.join(place.sysroot(), "lib")
-    command = [place.tool("wasm-ld"), *LAYOUT]
-    if any(word.startswith("-flto") for word in request.compile):
-        command += ["-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false"]
+    command = [place.tool("wasm-ld"), *LAYOUT, *LTO]
     if request.grate:
         command += GRATE
     if request.strip:

@@ -46,3 +46,12 @@ grep -q 'make sysroot' err && [ "$(wc -l <err)" = 1 ]
 for main in 'main(void)' 'main()' 'main(int argc, char **argv)' 'main(int argc, char **argv, char **envp)'; do
 	echo "int $main { return 0; }" >m.c && lind-cc m.c -o m && magic m
 done
+
+# setjmp with -flto: the linker compiles.
+cat >jump.c <<'END'
+#include <setjmp.h>
+static jmp_buf buf;
+int main(void) { if (setjmp(buf)) return 0; longjmp(buf, 1); }
+END
+lind-cc -O2 -flto jump.c -o jump && lind-cc -c -flto jump.c && lind-cc jump.o -o jump
+$TRIPLE-objdump -d jump | grep -q try_table
