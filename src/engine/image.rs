@@ -13,9 +13,9 @@ use anyhow::{Context, Result, bail, ensure};
 use lind_kernel::Errno;
 use lind_kernel::engine::LoadError;
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{Mode, OFlags};
 use wasmtime::{InstancePre, Linker, Module};
 
+use crate::cache::Cache;
 use crate::config::{COMPILED_FORMAT, Engines};
 use crate::cwasm::{self, Compiled, Refused};
 use crate::fault::Code;
@@ -55,7 +55,8 @@ struct FileState {
 pub struct Images {
     engines: Arc<Engines>,
     linker: Linker<Guest>,
-    store: CodeStore,
+    key: [u8; 32],
+    cache: Option<Cache>,
     kept: Mutex<Kept>,
 }
 
@@ -69,7 +70,7 @@ struct Kept {
 impl Images {
     /// A loader over the user's key and cache, whose modules' imports `linker` resolves.
     pub fn new(engines: Arc<Engines>, linker: Linker<Guest>, store: CodeStore) -> Images {
-        Images { engines, linker, store, kept: Mutex::default() }
+        Images { engines, linker, key: store.key, cache: store.cache.map(Cache::new), kept: Mutex::default() }
     }
 
     /// Makes an image of a file. `path` is for messages.
@@ -106,6 +107,11 @@ impl Images {
         let wasm = read_source(&File::open(path).with_context(|| format!("cannot open {}", path.display()))?)?;
         let out = out.map_or_else(|| path.with_extension("cwasm"), Path::to_owned);
         let bytes = self.compile(&wasm).with_context(|| path.display().to_string())?;
+        // `-o /dev/null`: a file renamed there would take the device's place.
+        if std::fs::metadata(&out).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            std::fs::write(&out, &bytes).with_context(|| format!("cannot write {}", out.display()))?;
+            return Ok(out);
+        }
         let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = out.file_name().and_then(|name| name.to_str()).context("the output has no usable name")?;
         let folder = File::open(folder).with_context(|| format!("cannot open {}", folder.display()))?;
@@ -119,7 +125,7 @@ impl Images {
             reason: format!("{path}: {why}; pass the .wasm instead, or precompile it again"),
             untrusted: true,
         };
-        match cwasm::open(&self.store.key, file) {
+        match cwasm::open(&self.key, file) {
             Ok(compiled) => match self.image(compiled, path) {
                 Ok(image) => Ok(image),
                 Err(error) => Err(untrusted(&format!("compiled for another machine or version ({error:#})"))),
@@ -139,31 +145,24 @@ impl Images {
         // The same module compiles differently for another format; the name says so, and old ones are simply not found.
         let format = blake3::hash(COMPILED_FORMAT.as_bytes()).to_hex();
         let name = format!("{}-{}.cwasm", blake3::Hash::from_bytes(source).to_hex(), &format.as_str()[..16]);
-        if let Some(cached) = self.cached(&name)
-            && let Ok(compiled) = cwasm::open(&self.store.key, cached.as_fd())
+        if let Some(cached) = self.cache.as_ref().and_then(|cache| cache.get(&name))
+            && let Ok(compiled) = cwasm::open(&self.key, cached.as_fd())
             && compiled.source == source
             && let Ok(image) = self.image(compiled, path)
         {
             return Ok(image);
         }
         let bytes = self.compile(&wasm)?;
-        if let Some(cache) = &self.store.cache {
-            // A cache that cannot be written costs time, not correctness.
-            let _ = cwasm::write(cache.as_fd(), &name, &bytes);
+        if let Some(cache) = &self.cache {
+            cache.put(&name, &bytes);
         }
         let compiled = rustix::fs::memfd_create(c"compiled", rustix::fs::MemfdFlags::CLOEXEC)?;
         let compiled = File::from(compiled);
         compiled.write_all_at(&bytes, 0)?;
-        match cwasm::open(&self.store.key, compiled.as_fd()) {
+        match cwasm::open(&self.key, compiled.as_fd()) {
             Ok(compiled) => self.image(compiled, path),
             Err(refused) => bail!("our own compiled code was not accepted: {refused:?}"),
         }
-    }
-
-    fn cached(&self, name: &str) -> Option<File> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::openat(self.store.cache.as_ref()?, name, flags, Mode::empty()).ok()?;
-        Some(File::from(file))
     }
 
     fn compile(&self, wasm: &[u8]) -> Result<Vec<u8>> {
@@ -172,7 +171,7 @@ impl Images {
         // SAFETY: these bytes were serialized a moment ago and have been nowhere else.
         let module = unsafe { Module::deserialize(&self.engines.runtime, &code)? };
         facts.places = places_in(&module)?;
-        Ok(cwasm::encode(&self.store.key, code, &facts, blake3::hash(wasm).as_bytes()))
+        Ok(cwasm::encode(&self.key, code, &facts, blake3::hash(wasm).as_bytes()))
     }
 
     fn image(&self, compiled: Compiled, path: &str) -> Result<Arc<Image>> {

@@ -2,7 +2,7 @@
 //!
 //! # Module map
 //! - [`config`]: the two Wasmtime engines
-//! - [`image`], [`validate`], [`cwasm`], [`key`]: from a file to code that may run
+//! - [`image`], [`validate`], [`cwasm`], [`cache`], [`key`]: from a file to code that may run
 //! - [`memory`], [`layout`], [`stack`]: a cage's address space, as Wasmtime and the program see it
 //! - [`host`], [`thread`], [`imports`]: host threads, the run loop, the crossing between guest and kernel
 //! - [`grate`]: handlers, run on the caller's thread
@@ -14,6 +14,7 @@
 
 #![allow(clippy::vec_box, clippy::boxed_local, reason = "a worker is big, and changes lists with every call")]
 
+mod cache;
 mod config;
 mod cwasm;
 mod fault;

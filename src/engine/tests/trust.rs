@@ -24,6 +24,16 @@ fn a_precompiled_program_runs() {
 }
 
 #[test]
+fn a_device_stays_one() {
+    let runner = Runner::new();
+    let wasm = runner.install("app.wasm", &exits_with(5));
+    let sink = runner.path("sink");
+    std::os::unix::fs::symlink("/dev/null", &sink).unwrap();
+    runner.engine.precompile(&wasm, Some(&sink)).unwrap();
+    assert!(fs::symlink_metadata(&sink).unwrap().is_symlink());
+}
+
+#[test]
 fn a_changed_byte_anywhere_is_refused() {
     let runner = Runner::new();
     let wasm = runner.install("app.wasm", &exits_with(5));
