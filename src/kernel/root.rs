@@ -34,7 +34,19 @@ const PATH_MAX: usize = 4096;
 const PATIENCE: u32 = 256;
 
 /// The open(2) flags that reach the host. O_ASYNC would send its signals to the runner.
-const PASSED: u32 = 0o3 | 0o100 | 0o200 | 0o1000 | 0o2000 | 0o4000 | 0o4_010_000 | 0o40000 | 0o100_000 | O_TMPFILE | 0o400_000 | 0o1_000_000 | O_PATH;
+const PASSED: u32 = 0o3
+    | 0o100
+    | 0o200
+    | 0o1000
+    | 0o2000
+    | 0o4000
+    | 0o4_010_000
+    | 0o40000
+    | 0o100_000
+    | O_TMPFILE
+    | 0o400_000
+    | 0o1_000_000
+    | O_PATH;
 const O_CREAT: u32 = 0o100;
 const O_TMPFILE: u32 = 0o20_200_000;
 const O_PATH: u32 = 0o10_000_000;
@@ -108,7 +120,8 @@ impl Root {
 
     /// Whether /proc is mounted anywhere inside the root.
     fn contains_proc(&self) -> Option<bool> {
-        let path = self.again(self.directory(), |proc, link| rustix::fs::readlinkat(proc, link, Vec::new()).map_err(host::errno));
+        let path = self
+            .again(self.directory(), |proc, link| rustix::fs::readlinkat(proc, link, Vec::new()).map_err(host::errno));
         let path = path.ok()?;
         let mounts = std::fs::read("/proc/thread-self/mountinfo").ok()?;
         Some(mounts.split(|&byte| byte == b'\n').any(|line| proc_mounted_below(line, path.to_bytes())))
@@ -315,7 +328,9 @@ impl Root {
     fn host_path(&self, dir: BorrowedFd<'_>) -> Result<CString> {
         match host::place::path(dir) {
             // One that may not be entered any more has a path all the same.
-            Err(Errno::EACCES) if rustix::fs::fstat(dir).is_ok_and(|stat| stat.st_nlink > 0) => self.again(dir, |links, name| rustix::fs::readlinkat(links, name, Vec::new()).map_err(host::errno)),
+            Err(Errno::EACCES) if rustix::fs::fstat(dir).is_ok_and(|stat| stat.st_nlink > 0) => {
+                self.again(dir, |links, name| rustix::fs::readlinkat(links, name, Vec::new()).map_err(host::errno))
+            }
             path => path,
         }
     }
@@ -339,7 +354,9 @@ impl Root {
         };
         match self.walls {
             Walls::Chroot => open(dir, path, ResolveFlags::empty()),
-            Walls::Openat2 if path.to_bytes().first() == Some(&b'/') => open(self.directory(), path, ResolveFlags::IN_ROOT),
+            Walls::Openat2 if path.to_bytes().first() == Some(&b'/') => {
+                open(self.directory(), path, ResolveFlags::IN_ROOT)
+            }
             Walls::Openat2 => match open(dir, path, ResolveFlags::BENEATH) {
                 Err(Errno::EXDEV) => match self.path_below_root(dir, path) {
                     Ok(whole) => open(self.directory(), &whole, ResolveFlags::IN_ROOT),
@@ -361,7 +378,8 @@ fn first_component(path: &CStr) -> Option<(&[u8], &CStr)> {
     let bytes = path.to_bytes();
     let end = bytes.iter().position(|&byte| byte == b'/').unwrap_or(bytes.len());
     let slashes = bytes[end..].iter().take_while(|&&byte| byte == b'/').count();
-    let rest = CStr::from_bytes_with_nul(&path.to_bytes_with_nul()[end + slashes..]).expect("the tail of a C string is one");
+    let rest =
+        CStr::from_bytes_with_nul(&path.to_bytes_with_nul()[end + slashes..]).expect("the tail of a C string is one");
     (end > 0).then_some((&bytes[..end], rest))
 }
 

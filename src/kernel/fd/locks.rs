@@ -284,7 +284,8 @@ impl Held {
     fn strongest(&self, range: &Range<u64>) -> Vec<(Range<u64>, Option<Mode>)> {
         let touching = || self.locks.iter().filter(|lock| lock.touches(range));
         let mut edges = vec![range.start, range.end];
-        edges.extend(touching().flat_map(|lock| [lock.range.start, lock.range.end]).filter(|edge| range.contains(edge)));
+        edges
+            .extend(touching().flat_map(|lock| [lock.range.start, lock.range.end]).filter(|edge| range.contains(edge)));
         edges.sort_unstable();
         edges.dedup();
         let mut parts: Vec<(Range<u64>, Option<Mode>)> = Vec::new();

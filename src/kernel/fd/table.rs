@@ -109,8 +109,8 @@ impl FdTable {
         let table = FdTable::new(limit, readers);
         for (number, host) in [stdin(), stdout(), stderr()].into_iter().enumerate() {
             let Ok(copy) = rustix::io::fcntl_dupfd_cloexec(host, 3) else { continue };
-            let directory = rustix::fs::fstat(&copy)
-                .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir());
+            let directory =
+                rustix::fs::fstat(&copy).is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir());
             if !directory {
                 let _ = table.put(number, Arc::new(File::new(copy, Kind::Host)), false);
             }

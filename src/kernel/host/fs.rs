@@ -50,7 +50,8 @@ pub fn access(dir: BorrowedFd<'_>, path: &CStr, mode: u32, flags: u32) -> Result
 pub fn chown(dir: BorrowedFd<'_>, path: &CStr, uid: u32, gid: u32, flags: u32) -> Result<()> {
     let path = path.as_ptr() as usize;
     // SAFETY: the host only reads `path`.
-    result(unsafe { raw_syscall!(Sysno::fchownat, raw(dir), path, uid as usize, gid as usize, flags as usize) }).map(drop)
+    result(unsafe { raw_syscall!(Sysno::fchownat, raw(dir), path, uid as usize, gid as usize, flags as usize) })
+        .map(drop)
 }
 
 /// readlinkat(2) into guest memory.
@@ -81,7 +82,12 @@ pub fn fadvise(fd: BorrowedFd<'_>, offset: i64, len: i64, advice: u32) -> Result
 }
 
 /// sendfile(2). The offset, if any, is read and written in guest memory.
-pub fn sendfile(out: BorrowedFd<'_>, input: BorrowedFd<'_>, offset: Option<HostRange<'_>>, count: u64) -> Result<usize> {
+pub fn sendfile(
+    out: BorrowedFd<'_>,
+    input: BorrowedFd<'_>,
+    offset: Option<HostRange<'_>>,
+    count: u64,
+) -> Result<usize> {
     let offset = offset.map_or(0, |offset| offset.as_ptr() as usize);
     // SAFETY: the host reads and writes eight bytes at `offset`, for which the caller's range was checked.
     result(unsafe { raw_syscall!(Sysno::sendfile, raw(out), raw(input), offset, count) })

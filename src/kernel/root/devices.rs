@@ -100,7 +100,8 @@ impl Device<'_> {
             return Err(Errno::ENOTDIR);
         }
         // A device is not shortened, and no file may come to be where a device has gone.
-        let flags = flags.difference(OFlags::CREATE | OFlags::TRUNC) | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let flags =
+            flags.difference(OFlags::CREATE | OFlags::TRUNC) | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
         rustix::fs::openat(self.folder, self.name, flags, Mode::empty()).map_err(host::errno)
     }
 }

@@ -62,7 +62,9 @@ fn dots_stop_at_the_root() {
         make(w, "/file", "inside");
         mkdir(w, "/a");
         mkdir(w, "/a/b");
-        for path in ["/../file", "../file", "../../../../file", "/a/../../file", "a/b/../../../file", "./a/.././../file"] {
+        for path in
+            ["/../file", "../file", "../../../../file", "/a/../../file", "a/b/../../../file", "./a/.././../file"]
+        {
             assert_eq!(read(w, path).as_deref(), Ok("inside"), "{path}");
         }
         w.ok(nr::chdir, &[w.str("/a/b")]);
@@ -99,12 +101,29 @@ fn links_lead_inside() {
         symlink(w, "/d/loop", "/d/loop");
         symlink(w, "/outside/secret", "/d/out");
         symlink(w, "../../outside/secret", "/d/out2");
-        for path in ["/d/absolute", "/d/relative", "/d/climbing", "/d/chain", "/d/root/target", "/d/up/target", "/d/root/d/up/../d/chain"] {
+        for path in [
+            "/d/absolute",
+            "/d/relative",
+            "/d/climbing",
+            "/d/chain",
+            "/d/root/target",
+            "/d/up/target",
+            "/d/root/d/up/../d/chain",
+        ] {
             assert_eq!(read(w, path).as_deref(), Ok("inside"), "{path}");
             assert_eq!(stat(w, path).unwrap().size, 6, "{path}");
         }
         w.ok(nr::chdir, &[w.str("d")]);
-        for path in ["absolute", "relative", "climbing", "chain", "root/target", "up/target", "root/../../target", "root/d/../target"] {
+        for path in [
+            "absolute",
+            "relative",
+            "climbing",
+            "chain",
+            "root/target",
+            "up/target",
+            "root/../../target",
+            "root/d/../target",
+        ] {
             assert_eq!(read(w, path).as_deref(), Ok("inside"), "{path}");
             assert_eq!(stat(w, path).unwrap().size, 6, "{path}");
         }
@@ -214,7 +233,10 @@ fn attributes_follow_links_inside_only() {
         w.ok(nr::utimensat, &[CWD, w.str("d/l"), times, 0]);
         let f = stat(w, "/f").unwrap();
         assert_eq!((f.size, f.mtime.sec, f.mtime.nsec), (2, 5, 6));
-        w.ok(nr::utimensat, &[CWD, w.str("d/l"), w.value(&[lind_abi::layout::Timespec { sec: 9, nsec: 0 }; 2]), LINK_ITSELF]);
+        w.ok(
+            nr::utimensat,
+            &[CWD, w.str("d/l"), w.value(&[lind_abi::layout::Timespec { sec: 9, nsec: 0 }; 2]), LINK_ITSELF],
+        );
         assert_eq!(stat(w, "/f").unwrap().mtime.sec, 5);
         w.ok(nr::chown, &[w.str("d/l"), -1, -1]);
         w.ok(nr::lchown, &[w.str("d/out"), -1, -1]);

@@ -69,7 +69,11 @@ fn random_locks_agree_with_bytes() {
                 let wanted = Lock { owner, mode, range: range.clone() };
                 let free = naive.free_for(&wanted);
                 assert_eq!(locks.obstacle(FILE, &wanted, NOT_AT_HOST).is_none(), free, "step {step}");
-                assert_eq!(locks.take(FILE, wanted, NOT_AT_HOST), if free { Ok(()) } else { Err(Errno::EAGAIN) }, "step {step}");
+                assert_eq!(
+                    locks.take(FILE, wanted, NOT_AT_HOST),
+                    if free { Ok(()) } else { Err(Errno::EAGAIN) },
+                    "step {step}"
+                );
                 if free {
                     naive.set(owner, &range, Some(mode));
                 }
@@ -85,9 +89,9 @@ fn random_locks_agree_with_bytes() {
         }
         assert_eq!(expanded, naive.0, "step {step}");
         assert!(held.is_sorted_by_key(|lock| lock.range.start), "step {step}");
-        let joined = held.iter().all(|a| {
-            held.iter().all(|b| a.owner != b.owner || a.mode != b.mode || a.range.end != b.range.start)
-        });
+        let joined = held
+            .iter()
+            .all(|a| held.iter().all(|b| a.owner != b.owner || a.mode != b.mode || a.range.end != b.range.start));
         assert!(joined, "step {step}: neighbours that are alike are one");
     }
 }
@@ -97,10 +101,12 @@ fn a_waiter_gets_the_lock_when_it_is_given_up() {
     let locks = std::sync::Arc::new(Locks::default());
     let whole = |owner, mode| Lock { owner, mode, range: 0..END };
     locks.take(FILE, whole(cage(1), Mode::Exclusive), NOT_AT_HOST).unwrap();
-    let sleep = |word: &AtomicU32, value: u32, _: Option<Duration>| match futex::wait(word, futex::Flags::PRIVATE, value, None) {
-        Ok(()) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(()),
-        Err(errno) => Err(host::errno(errno)),
-    };
+    let sleep =
+        |word: &AtomicU32, value: u32, _: Option<Duration>| match futex::wait(word, futex::Flags::PRIVATE, value, None)
+        {
+            Ok(()) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(()),
+            Err(errno) => Err(host::errno(errno)),
+        };
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| locks.take_patiently(FILE, &whole(cage(2), Mode::Shared), NOT_AT_HOST, sleep));
         while locks.state().waiting.is_empty() {
@@ -123,16 +129,19 @@ fn a_waiter_that_is_interrupted_waits_for_nobody() {
     let locks = Locks::default();
     let whole = |owner| Lock { owner, mode: Mode::Exclusive, range: 0..END };
     locks.take(FILE, whole(cage(1)), NOT_AT_HOST).unwrap();
-    assert_eq!(locks.take_patiently(FILE, &whole(cage(2)), NOT_AT_HOST, |_, _, _| Err(Errno::EINTR)), Err(Errno::EINTR));
+    assert_eq!(
+        locks.take_patiently(FILE, &whole(cage(2)), NOT_AT_HOST, |_, _, _| Err(Errno::EINTR)),
+        Err(Errno::EINTR)
+    );
     assert!(locks.state().waiting.is_empty());
 }
 
 #[test]
 fn one_file_has_a_bounded_number_of_locks() {
     let locks = Locks::default();
-    let taken = (0..END).step_by(2).map(|byte| {
-        locks.take(FILE, Lock { owner: cage(1), mode: Mode::Shared, range: byte..byte + 1 }, NOT_AT_HOST)
-    });
+    let taken = (0..END)
+        .step_by(2)
+        .map(|byte| locks.take(FILE, Lock { owner: cage(1), mode: Mode::Shared, range: byte..byte + 1 }, NOT_AT_HOST));
     let taken = taken.take_while(|result| result.is_ok()).count();
     assert!((MAX_LOCKS - 2..MAX_LOCKS).contains(&taken), "{taken}");
     locks.give_up_file(FILE, cage(1));

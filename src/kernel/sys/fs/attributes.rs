@@ -94,9 +94,9 @@ pub(crate) fn fchownat(cx: &Ctx<'_>, dir: DirFd, path: Path, uid: Uid, gid: Gid,
         return host::fs::chown(file.as_fd(), c"", uid.0, gid.0, AtFlags::AT_EMPTY_PATH);
     }
     let start = cx.start(dir, path)?;
-    cx.kernel.root.object(start.as_fd(), path, last(flags), |dir, name, at| {
-        host::fs::chown(dir, name, uid.0, gid.0, at.bits())
-    })
+    cx.kernel
+        .root
+        .object(start.as_fd(), path, last(flags), |dir, name, at| host::fs::chown(dir, name, uid.0, gid.0, at.bits()))
 }
 
 /// utimensat(2). A NULL path means the descriptor itself.
@@ -105,7 +105,8 @@ pub(crate) fn utimensat(cx: &Ctx<'_>, dir: DirFd, path: Path, times: In<Timespec
         NOW
     } else {
         // The upper half of a guest's nanoseconds is padding.
-        let [access, change] = cx.load(times.cast::<[Timespec; 2]>())?.map(|t| Timespec { nsec: t.nsec & 0xffff_ffff, ..t });
+        let [access, change] =
+            cx.load(times.cast::<[Timespec; 2]>())?.map(|t| Timespec { nsec: t.nsec & 0xffff_ffff, ..t });
         [access, change]
     };
     set_times(cx, dir, path, times, flags)

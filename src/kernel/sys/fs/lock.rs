@@ -40,7 +40,13 @@ pub(crate) fn flock(cx: &Ctx<'_>, fd: Fd, op: LockOp) -> Result<()> {
 }
 
 /// F_GETLK
-pub(super) fn record_test(cx: &Ctx<'_>, fd: Fd, file: &FileRef, arg: InOut<Flock>, of_description: bool) -> Result<i32> {
+pub(super) fn record_test(
+    cx: &Ctx<'_>,
+    fd: Fd,
+    file: &FileRef,
+    arg: InOut<Flock>,
+    of_description: bool,
+) -> Result<i32> {
     let mut flock = cx.load(cx.reading(arg))?;
     let wanted = Lock {
         owner: owner(cx, fd, file, &flock, of_description)?,

@@ -44,7 +44,14 @@ pub(crate) fn renameat(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, 
 }
 
 /// renameat2(2)
-pub(crate) fn renameat2(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, new: Path, flags: RenameFlags) -> Result<()> {
+pub(crate) fn renameat2(
+    cx: &Ctx<'_>,
+    old_dir: DirFd,
+    old: Path,
+    new_dir: DirFd,
+    new: Path,
+    flags: RenameFlags,
+) -> Result<()> {
     let (noreplace, exchange) = (RenameFlags::RENAME_NOREPLACE, RenameFlags::RENAME_EXCHANGE);
     if flags.beyond(noreplace | exchange) || flags.has(noreplace | exchange) {
         return Err(Errno::EINVAL);
@@ -83,7 +90,9 @@ pub(crate) fn linkat(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, ne
         let root = &cx.kernel.root;
         return root.parent(to.as_fd(), new, |new_dir, new| {
             let follow = rustix::fs::AtFlags::SYMLINK_FOLLOW;
-            root.again(file.host(), |dir, name| rustix::fs::linkat(dir, name, new_dir, new, follow).map_err(host::errno))
+            root.again(file.host(), |dir, name| {
+                rustix::fs::linkat(dir, name, new_dir, new, follow).map_err(host::errno)
+            })
         });
     }
     let from = cx.start(old_dir, old)?;
@@ -123,7 +132,9 @@ pub(crate) fn symlinkat(cx: &Ctx<'_>, target: Path, dir: DirFd, path: Path) -> R
     let (mut target_buf, mut buf) = (PathBytes::default(), PathBytes::default());
     let (target, path) = (cx.path(target, &mut target_buf)?, cx.path(path, &mut buf)?);
     let start = cx.start(dir, path)?;
-    cx.kernel.root.parent(start.as_fd(), path, |dir, name| rustix::fs::symlinkat(target, dir, name).map_err(host::errno))
+    cx.kernel
+        .root
+        .parent(start.as_fd(), path, |dir, name| rustix::fs::symlinkat(target, dir, name).map_err(host::errno))
 }
 
 /// readlink(2)
@@ -168,5 +179,7 @@ pub(crate) fn mknodat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, _dev: u6
     let path = cx.path(path, &mut buf)?;
     let start = cx.start(dir, path)?;
     let mode = rustix::fs::Mode::from_raw_mode(mode.0 & !cx.cage.umask.load(Ordering::Relaxed) & 0o7777);
-    cx.kernel.root.parent(start.as_fd(), path, |dir, name| rustix::fs::mknodat(dir, name, kind, mode, 0).map_err(host::errno))
+    cx.kernel
+        .root
+        .parent(start.as_fd(), path, |dir, name| rustix::fs::mknodat(dir, name, kind, mode, 0).map_err(host::errno))
 }

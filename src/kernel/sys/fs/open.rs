@@ -68,12 +68,14 @@ pub(crate) fn close_range(cx: &Ctx<'_>, first: u32, last: u32, flags: CloseRange
 
 /// memfd_create(2)
 pub(crate) fn memfd_create(cx: &Ctx<'_>, name: Str, flags: MemfdFlags) -> Result<NewFd> {
-    let known = MemfdFlags::MFD_CLOEXEC | MemfdFlags::MFD_ALLOW_SEALING | MemfdFlags::MFD_NOEXEC_SEAL | MemfdFlags::MFD_EXEC;
+    let known =
+        MemfdFlags::MFD_CLOEXEC | MemfdFlags::MFD_ALLOW_SEALING | MemfdFlags::MFD_NOEXEC_SEAL | MemfdFlags::MFD_EXEC;
     if flags.beyond(known) {
         return Err(Errno::EINVAL);
     }
     let mut buf = PathBytes::default();
-    let name = cx.string(name, &mut buf).map_err(|errno| if errno == Errno::ENAMETOOLONG { Errno::EINVAL } else { errno })?;
+    let name =
+        cx.string(name, &mut buf).map_err(|errno| if errno == Errno::ENAMETOOLONG { Errno::EINVAL } else { errno })?;
     let host_flags = rustix::fs::MemfdFlags::from_bits_retain(flags.0) | rustix::fs::MemfdFlags::CLOEXEC;
     let host = rustix::fs::memfd_create(name, host_flags).map_err(host::errno)?;
     cx.cage.fds.add_host(host, flags.has(MemfdFlags::MFD_CLOEXEC)).map(NewFd)

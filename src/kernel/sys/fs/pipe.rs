@@ -18,7 +18,8 @@ pub(crate) fn pipe2(cx: &Ctx<'_>, fds: Out<[i32; 2]>, flags: FdFlags) -> Result<
         return Err(Errno::EINVAL);
     }
     let cloexec = flags.has(FdFlags::O_CLOEXEC);
-    let (read, write) = rustix::pipe::pipe_with(PipeFlags::from_bits_retain(flags.0) | PipeFlags::CLOEXEC).map_err(host::errno)?;
+    let (read, write) =
+        rustix::pipe::pipe_with(PipeFlags::from_bits_retain(flags.0) | PipeFlags::CLOEXEC).map_err(host::errno)?;
     let table = &cx.cage.fds;
     let read = table.add_host(read, cloexec)?;
     let numbers = table.add_host(write, cloexec).map(|write| [read, write]);

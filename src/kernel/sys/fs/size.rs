@@ -74,7 +74,9 @@ pub(crate) fn fadvise64(cx: &Ctx<'_>, fd: Fd, offset: Off, len: Off, advice: Fad
 pub(crate) fn readahead(cx: &Ctx<'_>, fd: Fd, offset: Off, len: Len) -> Result<()> {
     let len = i64::try_from(len.0).map_err(|_| Errno::EINVAL)?;
     let file = cx.file(fd)?;
-    if rustix::fs::fcntl_getfl(file.host()).map_err(host::errno)? & rustix::fs::OFlags::RWMODE == rustix::fs::OFlags::WRONLY {
+    if rustix::fs::fcntl_getfl(file.host()).map_err(host::errno)? & rustix::fs::OFlags::RWMODE
+        == rustix::fs::OFlags::WRONLY
+    {
         return Err(Errno::EBADF);
     }
     host::fs::fadvise(file.host(), offset.0, len, Fadvice::POSIX_FADV_WILLNEED)

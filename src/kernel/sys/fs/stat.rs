@@ -46,7 +46,14 @@ pub(crate) fn newfstatat(cx: &Ctx<'_>, dir: DirFd, path: Path, buf: Out<Stat>, f
 }
 
 /// statx(2)
-pub(crate) fn statx(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: AtFlags, mask: StatxMask, buf: Out<Statx>) -> Result<()> {
+pub(crate) fn statx(
+    cx: &Ctx<'_>,
+    dir: DirFd,
+    path: Path,
+    flags: AtFlags,
+    mask: StatxMask,
+    buf: Out<Statx>,
+) -> Result<()> {
     if flags.beyond(AtFlags::AT_SYMLINK_NOFOLLOW | AtFlags::AT_NO_AUTOMOUNT | AtFlags::AT_EMPTY_PATH | SYNC) {
         return Err(Errno::EINVAL);
     }
@@ -87,9 +94,9 @@ pub(crate) fn faccessat2(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: AccessMode,
     }
     let start = cx.start(dir, path)?;
     let last = if flags.has(AccessFlags::AT_SYMLINK_NOFOLLOW) { Last::NoFollow } else { Last::Follow };
-    cx.kernel.root.view(start.as_fd(), path, last, |dir, name, at| {
-        host::fs::access(dir, name, mode.0, at.bits() | effective)
-    })
+    cx.kernel
+        .root
+        .view(start.as_fd(), path, last, |dir, name, at| host::fs::access(dir, name, mode.0, at.bits() | effective))
 }
 
 /// statfs(2)

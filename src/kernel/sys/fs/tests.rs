@@ -106,10 +106,12 @@ fn vectors_are_checked_before_anything_moves() {
         let good = w.data(b"0123456789");
         let base = u32::try_from(good).unwrap();
         let vector = |parts: &[(u32, u32)]| {
-            let bytes: Vec<u8> = parts.iter().flat_map(|(base, len)| [base.to_le_bytes(), len.to_le_bytes()].concat()).collect();
+            let bytes: Vec<u8> =
+                parts.iter().flat_map(|(base, len)| [base.to_le_bytes(), len.to_le_bytes()].concat()).collect();
             w.data(&bytes)
         };
-        let write = |parts: &[(u32, u32)]| w.call(nr::writev, &[fd, vector(parts), i64::try_from(parts.len()).unwrap()]);
+        let write =
+            |parts: &[(u32, u32)]| w.call(nr::writev, &[fd, vector(parts), i64::try_from(parts.len()).unwrap()]);
         assert_eq!(write(&[(base, 4), (0, 0), (base + 8, 2)]), Ok(6));
         assert_eq!(write(&[(base, 1); 20]), Ok(20));
         assert_eq!(write(&[(base, 1); 1024]), Ok(1024));
@@ -268,20 +270,65 @@ fn any_arguments_end_in_a_result() {
         let mut random = Random(seed);
         w.ok(nr::close_range, &[0, 0xffff_ffff, 0]);
         // What waits (for a lock, the other end of a pipe) or takes long (all of a disk) is left out.
-        let left_out =
-            [nr::flock, nr::pipe, nr::pipe2, nr::mknod, nr::mknodat, nr::fallocate, nr::sync, nr::syncfs, nr::sendfile, nr::copy_file_range];
+        let left_out = [
+            nr::flock,
+            nr::pipe,
+            nr::pipe2,
+            nr::mknod,
+            nr::mknodat,
+            nr::fallocate,
+            nr::sync,
+            nr::syncfs,
+            nr::sendfile,
+            nr::copy_file_range,
+        ];
         let numbers: Vec<u32> = lind_abi::SYSCALLS
             .iter()
             .filter(|row| row.area == "fs" && !left_out.contains(&row.nr))
             .map(|row| row.nr)
             .collect();
-        let names = ["a", "b", "/a/../b", "../../outside/secret", "d/", "d/e", "", ".", "..", "/", "l", "d/up/x", "/dev/null", "/dev/fd/3"];
+        let names = [
+            "a",
+            "b",
+            "/a/../b",
+            "../../outside/secret",
+            "d/",
+            "d/e",
+            "",
+            ".",
+            "..",
+            "/",
+            "l",
+            "d/up/x",
+            "/dev/null",
+            "/dev/fd/3",
+        ];
         let mut fine = 0;
         for _ in 0..20_000 {
             let number = numbers[usize::try_from(random.next() % numbers.len() as u64).unwrap()];
             let text = names[usize::try_from(random.next() % names.len() as u64).unwrap()];
             let (string, buffer) = (w.str(text), w.buffer(256));
-            let numbers = [0, 1, 2, 3, 4, 5, 7, 64, 4096, 0o102, 0o200_000, 0o10_000_000, -1, -2, -100, 1 << 31, 1 << 32, i64::MIN, i64::MAX];
+            let numbers = [
+                0,
+                1,
+                2,
+                3,
+                4,
+                5,
+                7,
+                64,
+                4096,
+                0o102,
+                0o200_000,
+                0o10_000_000,
+                -1,
+                -2,
+                -100,
+                1 << 31,
+                1 << 32,
+                i64::MIN,
+                i64::MAX,
+            ];
             let mut args = [0; 6].map(|_: i64| match random.next() % 8 {
                 0..=2 => string,
                 3 => buffer,

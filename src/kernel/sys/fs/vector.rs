@@ -26,7 +26,8 @@ pub(crate) fn readv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<
 pub(crate) fn writev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<usize> {
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
-    cx.blocking(|| host::fs::writev(in_use.as_fd(), &vector)).inspect_err(|&errno| broken_pipe(cx, in_use.as_fd(), errno))
+    cx.blocking(|| host::fs::writev(in_use.as_fd(), &vector))
+        .inspect_err(|&errno| broken_pipe(cx, in_use.as_fd(), errno))
 }
 
 /// preadv(2)
@@ -40,14 +41,30 @@ pub(crate) fn pwritev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, offset: 
 }
 
 /// preadv2(2). An offset of -1 is the file's own.
-pub(crate) fn preadv2(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, offset: Off, _high: u64, flags: RwfFlags) -> Result<usize> {
+pub(crate) fn preadv2(
+    cx: &Ctx<'_>,
+    fd: Fd,
+    iov: In<Iovec>,
+    count: Len,
+    offset: Off,
+    _high: u64,
+    flags: RwfFlags,
+) -> Result<usize> {
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
     cx.blocking(|| host::fs::preadv(in_use.as_fd(), &vector, offset.0, flags.0))
 }
 
 /// pwritev2(2). See `preadv2`.
-pub(crate) fn pwritev2(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, offset: Off, _high: u64, flags: RwfFlags) -> Result<usize> {
+pub(crate) fn pwritev2(
+    cx: &Ctx<'_>,
+    fd: Fd,
+    iov: In<Iovec>,
+    count: Len,
+    offset: Off,
+    _high: u64,
+    flags: RwfFlags,
+) -> Result<usize> {
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
     cx.blocking(|| host::fs::pwritev(in_use.as_fd(), &vector, offset.0, flags.0))
