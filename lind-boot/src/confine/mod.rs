@@ -95,14 +95,15 @@ pub fn confine(how: &'static str, root: &Root, cache: Option<BorrowedFd<'_>>) ->
 }
 
 /// Keeps what owning files takes, so that a guest of root can use files as root inside its own root directory, and
-/// nothing that reaches beyond files.
+/// nothing that reaches beyond files. Any other user keeps nothing of what a user namespace gave.
 fn drop_capabilities() -> Result<()> {
-    let keep = CapabilitySet::CHOWN
+    let of_root = CapabilitySet::CHOWN
         | CapabilitySet::DAC_OVERRIDE
         | CapabilitySet::DAC_READ_SEARCH
         | CapabilitySet::FOWNER
         | CapabilitySet::FSETID
         | CapabilitySet::NET_BIND_SERVICE;
+    let keep = if rustix::process::geteuid().is_root() { of_root } else { CapabilitySet::empty() };
     let mut sets = rustix::thread::capabilities(None)?;
     sets.effective &= keep;
     sets.permitted &= keep;
