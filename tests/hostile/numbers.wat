@@ -3,7 +3,7 @@
 (func $main (local $nr i32)
 	(local.set $nr (i32.const 470))
 	(loop $next
-		(if (i32.or (i32.lt_u (local.get $nr) (i32.const 1001)) (i32.gt_u (local.get $nr) (i32.const 1005))) (then
+		(if (i32.or (i32.lt_u (local.get $nr) (i32.const 1001)) (i32.gt_u (local.get $nr) (i32.const 1006))) (then
 			(call $want (i64.const -38) (call $s6 (local.get $nr)
 				(i64.const -1) (i64.const -1) (i64.const -1) (i64.const -1) (i64.const -1) (i64.const -1)))))
 		(local.set $nr (i32.add (local.get $nr) (i32.const 1)))
@@ -14,4 +14,7 @@
 	(call $want (i64.const -38) (call $s0 (i32.const 0x7fffffff)))
 	(call $want (i64.const -38) (call $s0 (i32.const 0x40000000)))
 	(call $want (i64.const -38) (call $s0 (i32.const 57)))
-	(call $want (i64.const -38) (call $s0 (i32.const 58))))
+	(call $want (i64.const -38) (call $s0 (i32.const 58)))
+	;; forward, with nothing to pass on
+	(call $want (i64.const -22) (call $s6 (i32.const 1006)
+		(i64.const -1) (i64.const -1) (i64.const -1) (i64.const -1) (i64.const -1) (i64.const -1))))
