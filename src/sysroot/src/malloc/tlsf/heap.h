@@ -3,7 +3,8 @@
  *
  * A block is a head of eight bytes and what the program gets, which is aligned to 16. The heads form a chain
  * in both directions; `prev` and `size` of neighbours must agree, and freeing checks that they do. Blocks of
- * LARGE bytes and more are mappings of their own. */
+ * LARGE bytes and more are mappings of their own. A few freed blocks of each small size are kept aside as they
+ * are, still marked as used: most programs soon ask for the same size again. */
 #ifndef HEAP_H
 #define HEAP_H
 
@@ -13,6 +14,7 @@
 
 #define USED 1u
 #define MAPPED 2u
+#define KEPT 4u /* freed by the program, and kept as it is for the next request of its size */
 #define FLAGS 15u
 #define HEAD 8
 #define UNIT 16

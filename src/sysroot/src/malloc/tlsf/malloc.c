@@ -20,12 +20,17 @@
 #define GROW (64u << 10)
 /* With more than this free at its end it gives back all but a quarter. */
 #define TRIM (16u << 20)
+/* Of each size up to SMALL this many freed blocks are kept aside. */
+#define SMALL 512
+#define KEEP 64
 #define LARGEST (SIZE_MAX/2 - 65536)
 
 static volatile int lock[1];
 static uint32_t rows;
 static uint32_t row[ROWS];
 static struct block *lists[ROWS][LISTS];
+static struct block *kept[SMALL/UNIT + 1];
+static unsigned char kept_count[SMALL/UNIT + 1];
 /* The head after the last block of the part of the heap that brk extends. */
 static struct block *end;
 static uintptr_t break_start;
@@ -211,9 +216,48 @@ static inline uint32_t block_size(size_t n)
 	return (n + HEAD + UNIT - 1) & -UNIT;
 }
 
+static int keep(struct block *b)
+{
+	uint32_t size = size_of(b), i = size/UNIT;
+	if (size > SMALL || kept_count[i] == KEEP) return 0;
+	kept_count[i]++;
+	b->size |= KEPT;
+	b->next_free = kept[i];
+	kept[i] = b;
+	return 1;
+}
+
+static struct block *take_kept(uint32_t size)
+{
+	uint32_t i = size/UNIT;
+	if (size > SMALL || !kept[i]) return 0;
+	struct block *b = kept[i];
+	kept[i] = b->next_free;
+	kept_count[i]--;
+	b->size &= ~KEPT;
+	return b;
+}
+
+static void release_kept(void)
+{
+	for (int i = 0; i <= SMALL/UNIT; i++) {
+		struct block *next, *b = kept[i];
+		for (; b; b = next) {
+			next = b->next_free;
+			release(b, size_of(b));
+		}
+		kept[i] = 0;
+		kept_count[i] = 0;
+	}
+}
+
 static struct block *find_or_grow(uint32_t size)
 {
 	struct block *b = find(size);
+	if (!b && size > SMALL) {
+		release_kept();
+		b = find(size);
+	}
 	/* The search skips lists that hold some blocks which would do: what is asked for must lie above. */
 	uint32_t ask = size + size/16 + UNIT;
 	if (!b && (!extend_break(ask) || !extend_elsewhere(ask))) b = find(size);
@@ -232,8 +276,9 @@ void *__libc_malloc_impl(size_t n)
 	uint32_t size = block_size(n);
 	void *p = 0;
 	enter();
-	struct block *b = find_or_grow(size);
-	if (b) p = use(b, b->size, size);
+	struct block *b = take_kept(size);
+	if (b) p = memory_of(b);
+	else if ((b = find_or_grow(size))) p = use(b, b->size, size);
 	leave();
 	return p;
 }
@@ -269,7 +314,7 @@ void *__heap_aligned(size_t align, size_t n)
 /* A pointer that malloc did not return, was freed, or whose neighbour was overwritten. */
 static void check(struct block *b)
 {
-	if ((uintptr_t)b % UNIT != HEAD || !(b->size & USED)) a_crash();
+	if ((uintptr_t)b % UNIT != HEAD || (b->size & (USED | KEPT)) != USED) a_crash();
 	if (!(b->size & MAPPED) && after(b)->prev != size_of(b)) a_crash();
 }
 
@@ -285,8 +330,10 @@ void __libc_free(void *p)
 		return;
 	}
 	enter();
-	b = release(b, size_of(b));
-	if (b->size > TRIM && after(b) == end) trim(b);
+	if (!keep(b)) {
+		b = release(b, size_of(b));
+		if (b->size > TRIM && after(b) == end) trim(b);
+	}
 	leave();
 }
 
