@@ -65,13 +65,12 @@ class Workspace:
         return path
 
     def close(self) -> None:
-        for path in self.files:
-            try:
-                os.unlink(path)
-            except OSError:
-                pass
-        if self.path:
-            os.rmdir(self.path)
+        if not self.path:
+            return
+        # A compiler that was killed leaves files of its own.
+        for name in os.listdir(self.path):
+            os.unlink(os.path.join(self.path, name))
+        os.rmdir(self.path)
 
 
 def is_cxx(source: str, language: str) -> bool:
