@@ -63,7 +63,8 @@ pub fn run(options: &Run) -> Result<Infallible, Failure> {
     let config = Config::new(options)?;
     let store = CodeStore::open()?;
     check_private(&config.root, &store.private)?;
-    let cache = store.cache.as_ref().map(|cache| cache.try_clone()).transpose().context("cannot share the code cache")?;
+    let cache =
+        store.cache.as_ref().map(|cache| cache.try_clone()).transpose().context("cannot share the code cache")?;
     let perf = options.perf.map(|_| std::sync::Arc::new(Perf::default()));
     let engine = Engine::with_perf(store, options.backtrace, perf.as_ref())?;
 

@@ -40,7 +40,8 @@ fn as_json(rows: &[&Syscall]) -> Result<String> {
     let rows: Vec<Value> = rows
         .iter()
         .map(|row| {
-            let args: Vec<_> = row.args.iter().map(|(name, kind)| json!({ "name": name, "kind": kind_name(*kind) })).collect();
+            let args: Vec<_> =
+                row.args.iter().map(|(name, kind)| json!({ "name": name, "kind": kind_name(*kind) })).collect();
             let notes: Vec<_> = row.notes.iter().map(|note| note.trim()).collect();
             json!({
                 "number": row.nr, "name": row.name, "area": row.area, "args": args, "result": kind_name(row.ret),

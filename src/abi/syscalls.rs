@@ -34,9 +34,11 @@ pub const NR_ANY: u32 = u32::MAX;
 
 /// The row of a number.
 pub fn syscall(nr: u32) -> Option<&'static Syscall> {
-    SYSCALLS.binary_search_by_key(&nr, |row| row.nr).ok().map(|at| &SYSCALLS[at]).or_else(|| {
-        MISSING.binary_search_by_key(&nr, |row| row.nr).ok().map(|at| &MISSING[at])
-    })
+    SYSCALLS
+        .binary_search_by_key(&nr, |row| row.nr)
+        .ok()
+        .map(|at| &SYSCALLS[at])
+        .or_else(|| MISSING.binary_search_by_key(&nr, |row| row.nr).ok().map(|at| &MISSING[at]))
 }
 
 /// The row of a name.

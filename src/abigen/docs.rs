@@ -25,8 +25,17 @@ pub fn page() -> String {
 fn line(out: &mut String, row: &Syscall) {
     let args: Vec<_> = row.args.iter().map(|(name, kind)| format!("{name}: {}", kind_text(*kind))).collect();
     let notes: Vec<_> = row.notes.iter().map(|note| note.trim()).collect();
-    writeln!(out, "| {} | `{}({}) -> {}` | {} | {} |", row.nr, row.name, args.join(", "), kind_text(row.ret), row.area, notes.join(" "))
-        .expect("writing to a string");
+    writeln!(
+        out,
+        "| {} | `{}({}) -> {}` | {} | {} |",
+        row.nr,
+        row.name,
+        args.join(", "),
+        kind_text(row.ret),
+        row.area,
+        notes.join(" ")
+    )
+    .expect("writing to a string");
 }
 
 fn kind_text(kind: Kind) -> String {

@@ -23,7 +23,11 @@ pub fn grate_numbers() -> String {
         }
         writeln!(out, "#define SYS_{:<28}{}", row.name, row.nr).expect("writing to a string");
     }
-    writeln!(out, "/* Registers for every number; see docs/threei.md. */\n#define LIND_NR_ANY {:#x}u\n\n#endif", lind_abi::NR_ANY)
-        .expect("writing to a string");
+    writeln!(
+        out,
+        "/* Registers for every number; see docs/threei.md. */\n#define LIND_NR_ANY {:#x}u\n\n#endif",
+        lind_abi::NR_ANY
+    )
+    .expect("writing to a string");
     out
 }

@@ -16,7 +16,8 @@ pub fn assertions() -> String {
         writeln!(out, "#include <{header}>").expect("writing to a string");
     }
     for s in STRUCTS.iter().filter(|s| !s.c_type.is_empty()) {
-        writeln!(out, "\n_Static_assert(sizeof({}) == {}, \"{}\");", s.c_type, s.layout.size, s.c_type).expect("writing to a string");
+        writeln!(out, "\n_Static_assert(sizeof({}) == {}, \"{}\");", s.c_type, s.layout.size, s.c_type)
+            .expect("writing to a string");
         // A field without a C name is padding, or has another width in libc.
         for f in s.fields.iter().filter(|f| !f.name.is_empty()) {
             writeln!(out, "_Static_assert(offsetof({0}, {1}) == {2}, \"{0}.{1}\");", s.c_type, f.name, f.offset)

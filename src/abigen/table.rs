@@ -74,7 +74,11 @@ pub fn header() -> String {
         writeln!(
             out,
             "\t{{ {}, \"{}\", \"{}\", {}, {}, {{ {} }}, {} }},",
-            row.nr, row.area, row.name, u8::from(row.implemented), row.args.len(),
+            row.nr,
+            row.area,
+            row.name,
+            u8::from(row.implemented),
+            row.args.len(),
             if args.is_empty() { "{ 0 }".to_owned() } else { args.join(", ") },
             kind_name(row.ret),
         )
@@ -100,7 +104,9 @@ fn layouts() -> Vec<&'static str> {
         }
     }
     // These stand inside others, or only in grates' own tables.
-    layouts.extend(lind_abi::layout::STRUCTS.iter().map(|s| s.layout.name).filter(|n| !layouts.contains(n)).collect::<Vec<_>>());
+    layouts.extend(
+        lind_abi::layout::STRUCTS.iter().map(|s| s.layout.name).filter(|n| !layouts.contains(n)).collect::<Vec<_>>(),
+    );
     layouts
 }
 

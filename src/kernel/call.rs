@@ -8,7 +8,9 @@ use std::sync::Arc;
 use lind_abi::flags::*;
 use lind_abi::layout::*;
 #[allow(unused_imports, reason = "the table names them as rows gain functions")]
-use lind_abi::{Addr, Arg, ArgType, Call, CageId, DirFd, Errno, Fd, Gid, In, InOut, Len, Mode, NewFd, NoReturn, Off, Out, Path};
+use lind_abi::{
+    Addr, Arg, ArgType, CageId, Call, DirFd, Errno, Fd, Gid, In, InOut, Len, Mode, NewFd, NoReturn, Off, Out, Path,
+};
 #[allow(unused_imports, reason = "the table names them as rows gain functions")]
 use lind_abi::{Pid, Result, RetType, Signal, Str, StrArray, Uid};
 
@@ -91,7 +93,14 @@ impl Ctx<'_> {
 /// Inlined into the engine's import together with `dispatch` and the shortest calls: a host call leaves the processor
 /// without predictions for returns, so every frame between it and the guest costs (measured: 5 ns each).
 #[inline(always)]
-pub fn syscall(kernel: &Arc<Kernel>, thread: &Thread, served: Option<&Served<'_>>, hop: &dyn Hop, number: u32, values: [u64; 6]) -> i64 {
+pub fn syscall(
+    kernel: &Arc<Kernel>,
+    thread: &Thread,
+    served: Option<&Served<'_>>,
+    hop: &dyn Hop,
+    number: u32,
+    values: [u64; 6],
+) -> i64 {
     let cage = &*thread.cage;
     // Put together where it is used from: copying it in wide pieces would wait for the narrow stores that made it.
     let arg = |at: usize| Arg { value: values[at], cage: cage.id };
@@ -104,7 +113,10 @@ pub fn syscall(kernel: &Arc<Kernel>, thread: &Thread, served: Option<&Served<'_>
         }
         Handler::Grate { cage: grate, entry, serialized } => {
             let result = hop.enter(grate, entry, serialized, &Served { call: &call, client: thread });
-            if result == Errno::EIO.to_wire() && ends_thread(number) && kernel.cages.get(grate).is_none_or(|g| g.is_dead()) {
+            if result == Errno::EIO.to_wire()
+                && ends_thread(number)
+                && kernel.cages.get(grate).is_none_or(|g| g.is_dead())
+            {
                 // A dead grate must not keep its clients from ending.
                 let cx = Ctx { kernel, caller: thread, thread, cage, served, hop, others: &[] };
                 return dispatch_far(&cx, number, &call.args);
@@ -158,7 +170,13 @@ pub(crate) fn forward(cx: &Ctx<'_>) -> Result<i64> {
 }
 
 /// Checks whose a call's arguments are, and routes it by the calling thread's own table.
-fn pass_on(kernel: &Arc<Kernel>, thread: &Thread, served: Option<&Served<'_>>, hop: &dyn Hop, mut call: Call) -> Result<i64> {
+fn pass_on(
+    kernel: &Arc<Kernel>,
+    thread: &Thread,
+    served: Option<&Served<'_>>,
+    hop: &dyn Hop,
+    mut call: Call,
+) -> Result<i64> {
     let (number, target) = (call.nr, call.target);
     let caller = &*thread.cage;
     let client = served.map_or(NOBODY, |s| s.client.cage.id);
@@ -187,7 +205,10 @@ fn pass_on(kernel: &Arc<Kernel>, thread: &Thread, served: Option<&Served<'_>>, h
     };
     Ok(match caller.handlers.get(number) {
         Handler::Kernel => {
-            if let Some(s) = served && s.client.cage.id != target && known(s.client.cage.id) {
+            if let Some(s) = served
+                && s.client.cage.id != target
+                && known(s.client.cage.id)
+            {
                 // The client's cage may be named by an argument without being the target.
                 others.extend(kernel.cages.get(s.client.cage.id));
             }

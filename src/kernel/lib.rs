@@ -38,10 +38,10 @@ mod sys;
 mod testing;
 pub mod threei;
 
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
-pub use lind_abi::{Arg, Call, CageId, Errno, Result};
+pub use lind_abi::{Arg, CageId, Call, Errno, Result};
 
 use cage::CageTable;
 use engine::Engine;

@@ -98,7 +98,12 @@ pub fn in_world(walls: Walls, test: fn(&World)) {
 }
 
 impl World {
-    fn new(walls: Walls, folder: Arc<tempfile::TempDir>, root: &Path, outside: Sender<Box<dyn FnOnce() + Send>>) -> Option<World> {
+    fn new(
+        walls: Walls,
+        folder: Arc<tempfile::TempDir>,
+        root: &Path,
+        outside: Sender<Box<dyn FnOnce() + Send>>,
+    ) -> Option<World> {
         crate::mem::install_fault_handler(None);
         #[allow(deprecated, reason = "unsafe is meant for CLONE_FILES")]
         rustix::thread::unshare(rustix::thread::UnshareFlags::FS).unwrap();

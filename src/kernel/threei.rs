@@ -350,7 +350,11 @@ mod tests {
                 }
                 for (which, (table, model)) in tables.iter().enumerate() {
                     for number in NUMBERS {
-                        assert_eq!(table.get_wide(number), model.get(number), "seed {seed} step {step} table {which} number {number}");
+                        assert_eq!(
+                            table.get_wide(number),
+                            model.get(number),
+                            "seed {seed} step {step} table {which} number {number}"
+                        );
                         if let Ok(short) = u32::try_from(number) {
                             assert_eq!(table.get(short), table.get_wide(number));
                         }

@@ -37,8 +37,7 @@ impl Moves {
 
     /// The new length of what was `length` bytes at `old`.
     pub fn length(&self, old: u64, length: u64) -> u64 {
-        self.place(old.saturating_add(length))
-            .saturating_sub(self.place(old))
+        self.place(old.saturating_add(length)).saturating_sub(self.place(old))
     }
 
     fn step(&mut self, from: usize, by: usize) {
@@ -72,34 +71,21 @@ pub fn edit(module: &mut Module, edits: &[Edit], new: &[Vec<u8>]) -> Result<()> 
 /// The new section, and where things went.
 fn apply(section: &[u8], edits: &[Edit], new: &[Vec<u8>]) -> Result<(Vec<u8>, Moves)> {
     let functions = functions(section)?;
-    let mut moves = Moves {
-        steps: Vec::new(),
-        size: section.len(),
-    };
+    let mut moves = Moves { steps: Vec::new(), size: section.len() };
     let mut out = Vec::with_capacity(section.len() + 16 * edits.len());
-    let first = functions
-        .first()
-        .map_or(section.len(), |(range, _)| range.start);
+    let first = functions.first().map_or(section.len(), |(range, _)| range.start);
     leb_padded(&mut out, u32::try_from(functions.len() + new.len())?, first);
     moves.step(first, out.len() - first);
     let mut edits = edits.iter().peekable();
     for (range, body) in functions {
         let body = body.range();
-        let mine: Vec<&Edit> =
-            std::iter::from_fn(|| edits.next_if(|edit| edit.at < range.end)).collect();
+        let mine: Vec<&Edit> = std::iter::from_fn(|| edits.next_if(|edit| edit.at < range.end)).collect();
         if mine.is_empty() {
             out.extend_from_slice(&section[range]);
             continue;
         }
-        let grown: usize = mine
-            .iter()
-            .map(|edit| edit.insert.len() - edit.remove)
-            .sum();
-        leb_padded(
-            &mut out,
-            u32::try_from(body.len() + grown)?,
-            body.start - range.start,
-        );
+        let grown: usize = mine.iter().map(|edit| edit.insert.len() - edit.remove).sum();
+        leb_padded(&mut out, u32::try_from(body.len() + grown)?, body.start - range.start);
         let mut from = body.start;
         moves.step(from, out.len() - from);
         for edit in mine {

@@ -44,31 +44,19 @@ impl<'a> Body<'a> {
             };
             around = seen;
             let before = held.clone();
-            held.iter_mut()
-                .zip(back)
-                .for_each(|(held, back)| *held &= back);
+            held.iter_mut().zip(back).for_each(|(held, back)| *held &= back);
             if held == before {
                 break;
             }
         }
-        around.changes = set
-            .into_iter()
-            .zip(held)
-            .filter(|(_, held)| !held)
-            .map(|(local, _)| local)
-            .collect();
+        around.changes = set.into_iter().zip(held).filter(|(_, held)| !held).map(|(local, _)| local).collect();
         around
     }
 
     /// What to say of a loop that it costs too much to look at: watch it if it has a load.
     fn unseen(&self, found: &Loop) -> Around {
         let loads = self.ops[found.end].loads > self.ops[found.start].loads;
-        Around {
-            barrier: false,
-            again: true,
-            fixed_load: loads,
-            changes: Vec::new(),
-        }
+        Around { barrier: false, again: true, fixed_load: loads, changes: Vec::new() }
     }
 }
 
@@ -146,12 +134,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         held: &[bool],
         budget: &'w mut usize,
     ) -> Self {
-        let around = Around {
-            barrier: false,
-            again: false,
-            fixed_load: false,
-            changes: Vec::new(),
-        };
+        let around = Around { barrier: false, again: false, fixed_load: false, changes: Vec::new() };
         let mut walk = Walk {
             body,
             range: found.start + 1..found.end,
@@ -166,14 +149,8 @@ impl<'w, 'a> Walk<'w, 'a> {
             around,
             budget,
         };
-        walk.head = held
-            .iter()
-            .map(|held| if *held { BEFORE } else { CHANGES })
-            .collect();
-        walk.state = Some(State {
-            barrier: false,
-            locals: walk.head.clone(),
-        });
+        walk.head = held.iter().map(|held| if *held { BEFORE } else { CHANGES }).collect();
+        walk.state = Some(State { barrier: false, locals: walk.head.clone() });
         walk
     }
 
@@ -185,12 +162,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         };
         // A parameter of the loop may be given the same value each time around.
         self.stack.resize(params, BEFORE);
-        self.labels.push(Label {
-            frame: Frame::Loop,
-            height: 0,
-            results,
-            met: None,
-        });
+        self.labels.push(Label { frame: Frame::Loop, height: 0, results, met: None });
         for at in self.range.clone() {
             self.spend(1);
             if *self.budget == 0 {
@@ -199,11 +171,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             self.step(at);
         }
         let back = self.back.unwrap_or_else(|| self.head.clone());
-        let same = back
-            .iter()
-            .zip(&self.head)
-            .map(|(back, head)| back == head)
-            .collect();
+        let same = back.iter().zip(&self.head).map(|(back, head)| back == head).collect();
         Some((self.around, same))
     }
 
@@ -212,12 +180,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         if self.state.is_none()
             && !matches!(
                 op.kind,
-                Kind::Block(..)
-                    | Kind::Loop(..)
-                    | Kind::If(..)
-                    | Kind::Try(..)
-                    | Kind::Else
-                    | Kind::End
+                Kind::Block(..) | Kind::Loop(..) | Kind::If(..) | Kind::Try(..) | Kind::Else | Kind::End
             )
         {
             return;
@@ -243,11 +206,7 @@ impl<'w, 'a> Walk<'w, 'a> {
                 self.around.fixed_load |= address != CHANGES;
                 self.stack.push(CHANGES);
             }
-            Kind::Other {
-                pops,
-                pushes,
-                barrier,
-            } => {
+            Kind::Other { pops, pushes, barrier } => {
                 self.drop(*pops);
                 self.stack.extend(std::iter::repeat_n(CHANGES, *pushes));
                 if let Some(state) = &mut self.state {
@@ -257,9 +216,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             Kind::Block(..) | Kind::Loop(..) | Kind::If(..) | Kind::Try(..) => self.enter(at),
             Kind::Else => self.otherwise(),
             Kind::End => self.end(),
-            Kind::Br(_) | Kind::BrIf(_) | Kind::BrTable(_) | Kind::BrRef { .. } | Kind::Leave => {
-                self.leave(&op.kind)
-            }
+            Kind::Br(_) | Kind::BrIf(_) | Kind::BrTable(_) | Kind::BrRef { .. } | Kind::Leave => self.leave(&op.kind),
         }
     }
 
@@ -270,18 +227,13 @@ impl<'w, 'a> Walk<'w, 'a> {
             *slot = self.pop();
             changes |= *slot == CHANGES;
         }
-        let value = if changes {
-            CHANGES
-        } else {
-            self.number(Key(bytes, from))
-        };
+        let value = if changes { CHANGES } else { self.number(Key(bytes, from)) };
         self.stack.push(value);
     }
 
     /// The number of a computation, the same for the same computation.
     fn number(&mut self, key: Key<'a>) -> u32 {
-        let next =
-            u32::try_from(self.numbers.len()).map_or(u32::MAX, |n| n.saturating_add(BEFORE + 1));
+        let next = u32::try_from(self.numbers.len()).map_or(u32::MAX, |n| n.saturating_add(BEFORE + 1));
         *self.numbers.entry(key).or_insert(next)
     }
 
@@ -306,10 +258,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         let (frame, params, results) = match &self.body.ops[at].kind {
             Kind::If(params, results) => {
                 // Without a state the else branch is not reached either.
-                let before = self
-                    .state
-                    .clone()
-                    .map(|state| Frame::If(state, self.top(*params)));
+                let before = self.state.clone().map(|state| Frame::If(state, self.top(*params)));
                 (before.unwrap_or(Frame::Block), *params, *results)
             }
             Kind::Loop(params, results) => {
@@ -328,12 +277,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         };
         self.spend(self.set.len());
         let height = self.stack.len().saturating_sub(params);
-        self.labels.push(Label {
-            frame,
-            height,
-            results,
-            met: None,
-        });
+        self.labels.push(Label { frame, height, results, met: None });
     }
 
     /// At the head of an inner loop: the locals that it changes, and a barrier that it may have passed.
@@ -365,13 +309,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     fn end(&mut self) {
-        if matches!(
-            self.labels.last(),
-            Some(Label {
-                frame: Frame::Loop,
-                ..
-            })
-        ) {
+        if matches!(self.labels.last(), Some(Label { frame: Frame::Loop, .. })) {
             // Branches to a loop go to its head, so only this way leads to its end.
             let Some(label) = self.labels.pop() else {
                 return;
@@ -381,13 +319,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             self.stack.extend(values);
             return;
         }
-        if matches!(
-            self.labels.last(),
-            Some(Label {
-                frame: Frame::If(..),
-                ..
-            })
-        ) {
+        if matches!(self.labels.last(), Some(Label { frame: Frame::If(..), .. })) {
             self.otherwise(); // an if without else
         }
         self.branch(0, false);
@@ -402,8 +334,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             }
             None => {
                 self.state = None;
-                self.stack
-                    .extend(std::iter::repeat_n(CHANGES, label.results));
+                self.stack.extend(std::iter::repeat_n(CHANGES, label.results));
             }
         }
     }
@@ -415,12 +346,7 @@ impl<'w, 'a> Walk<'w, 'a> {
                 self.branch(*label, false);
                 return;
             }
-            Kind::BrRef {
-                before,
-                label,
-                after,
-                results,
-            } => {
+            Kind::BrRef { before, label, after, results } => {
                 self.drop(*before);
                 self.branch(*label, false);
                 self.drop(*after);
@@ -461,11 +387,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             return;
         }
         let results = self.labels[index].results;
-        let values = if unknown {
-            vec![CHANGES; results]
-        } else {
-            self.top(results)
-        };
+        let values = if unknown { vec![CHANGES; results] } else { self.top(results) };
         match &mut self.labels[index].met {
             Some((met, carried)) => {
                 met.barrier |= state.barrier;
@@ -483,9 +405,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     /// The topmost values; unknown ones where the stack, after unreachable code, has fewer.
     fn top(&self, count: usize) -> Vec<u32> {
         let have = &self.stack[self.stack.len().saturating_sub(count)..];
-        std::iter::repeat_n(CHANGES, count - have.len())
-            .chain(have.iter().copied())
-            .collect()
+        std::iter::repeat_n(CHANGES, count - have.len()).chain(have.iter().copied()).collect()
     }
 
     fn pop(&mut self) -> u32 {

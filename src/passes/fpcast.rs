@@ -23,10 +23,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use anyhow::{Context, Result};
 use wasm_encoder::{BlockType, Encode, HeapType, InstructionSink, RefType, ValType};
-use wasmparser::{
-    ConstExpr, Element, ElementItems, FuncType, Global, Imports, Operator, Table, TableInit,
-    TypeRef,
-};
+use wasmparser::{ConstExpr, Element, ElementItems, FuncType, Global, Imports, Operator, Table, TableInit, TypeRef};
 
 use crate::code::{self, Edit};
 use crate::module::{Module, id, leb, leb_padded};
@@ -40,40 +37,21 @@ pub fn adapt_calls(module: &mut Module) -> Result<()> {
     let types = Types::read(module)?;
     let tables = plain_tables(module)?;
     let targets = Targets::find(module, &types)?;
-    let mut helpers = Helpers {
-        types: &types,
-        targets: &targets,
-        made: BTreeMap::new(),
-        list: Vec::new(),
-    };
+    let mut helpers = Helpers { types: &types, targets: &targets, made: BTreeMap::new(), list: Vec::new() };
     let mut edits = Vec::new();
     for (_, body) in code::functions(section)? {
         let mut reader = body.get_operators_reader()?;
         while !reader.eof() {
             let (op, at) = reader.read_with_offset()?;
             let (opcode, ty, table) = match op {
-                Operator::CallIndirect {
-                    type_index,
-                    table_index,
-                } => (0x10, type_index, table_index),
-                Operator::ReturnCallIndirect {
-                    type_index,
-                    table_index,
-                } => (0x12, type_index, table_index),
+                Operator::CallIndirect { type_index, table_index } => (0x10, type_index, table_index),
+                Operator::ReturnCallIndirect { type_index, table_index } => (0x12, type_index, table_index),
                 _ => continue,
             };
-            let wanted = tables
-                .contains(&table)
-                .then(|| helpers.of(ty, table))
-                .transpose()?
-                .flatten();
+            let wanted = tables.contains(&table).then(|| helpers.of(ty, table)).transpose()?.flatten();
             if let Some(helper) = wanted {
                 let remove = reader.original_position() - at;
-                edits.push(Edit {
-                    at,
-                    remove,
-                    insert: call(opcode, helper, remove),
-                });
+                edits.push(Edit { at, remove, insert: call(opcode, helper, remove) });
             }
         }
     }
@@ -83,26 +61,9 @@ pub fn adapt_calls(module: &mut Module) -> Result<()> {
     }
     let bodies: Vec<Vec<u8>> = made.iter().map(|helper| helper.body.clone()).collect();
     code::edit(module, &edits, &bodies)?;
-    module.append(
-        id::TYPE,
-        &made
-            .iter()
-            .map(|helper| helper.ty.clone())
-            .collect::<Vec<_>>(),
-    )?;
-    module.append(
-        id::FUNCTION,
-        &made
-            .iter()
-            .map(|helper| number(helper.type_index))
-            .collect::<Vec<_>>(),
-    )?;
-    module.name_functions(
-        &made
-            .into_iter()
-            .map(|helper| (helper.index, helper.name))
-            .collect::<Vec<_>>(),
-    )
+    module.append(id::TYPE, &made.iter().map(|helper| helper.ty.clone()).collect::<Vec<_>>())?;
+    module.append(id::FUNCTION, &made.iter().map(|helper| number(helper.type_index)).collect::<Vec<_>>())?;
+    module.name_functions(&made.into_iter().map(|helper| (helper.index, helper.name)).collect::<Vec<_>>())
 }
 
 /// A call in at least as many bytes as the instruction that it replaces, so that code hardly moves.
@@ -131,20 +92,10 @@ fn plain_tables(module: &Module) -> Result<HashSet<u32>> {
             }
         }
     }
-    tables.extend(
-        module
-            .entries::<Table>(id::TABLE)?
-            .into_iter()
-            .map(|(_, table)| table.ty),
-    );
-    let plain = |ty: &wasmparser::TableType| {
-        ty.element_type == wasmparser::RefType::FUNCREF && !ty.table64 && !ty.shared
-    };
-    Ok((0..)
-        .zip(&tables)
-        .filter(|(_, ty)| plain(ty))
-        .map(|(index, _)| index)
-        .collect())
+    tables.extend(module.entries::<Table>(id::TABLE)?.into_iter().map(|(_, table)| table.ty));
+    let plain =
+        |ty: &wasmparser::TableType| ty.element_type == wasmparser::RefType::FUNCREF && !ty.table64 && !ty.shared;
+    Ok((0..).zip(&tables).filter(|(_, ty)| plain(ty)).map(|(index, _)| index).collect())
 }
 
 /// The types of the functions that may be in tables, each with an index for it, the commonest first.
@@ -177,8 +128,7 @@ impl Targets {
         }
         let mut found: HashMap<&FuncType, (usize, u32)> = HashMap::new();
         for function in functions {
-            let Some(index) = wasmparser::ModuleArity::type_index_of_function(types, function)
-            else {
+            let Some(index) = wasmparser::ModuleArity::type_index_of_function(types, function) else {
                 continue;
             };
             let Some(ty) = types.plain_function(index).filter(|ty| is_numeric(ty)) else {
@@ -189,12 +139,7 @@ impl Targets {
         }
         let mut found: Vec<_> = found.into_iter().collect();
         found.sort_by_key(|(_, (count, index))| (std::cmp::Reverse(*count), *index));
-        Ok(Targets(
-            found
-                .into_iter()
-                .map(|(ty, (_, index))| (ty.clone(), index))
-                .collect(),
-        ))
+        Ok(Targets(found.into_iter().map(|(ty, (_, index))| (ty.clone(), index)).collect()))
     }
 }
 
@@ -225,10 +170,7 @@ fn class(ty: wasmparser::ValType) -> Option<Class> {
 }
 
 fn is_numeric(ty: &FuncType) -> bool {
-    ty.params()
-        .iter()
-        .chain(ty.results())
-        .all(|ty| class(*ty).is_some())
+    ty.params().iter().chain(ty.results()).all(|ty| class(*ty).is_some())
 }
 
 /// A new function.
@@ -255,24 +197,15 @@ impl Helpers<'_> {
         if let Some(made) = self.made.get(&(type_index, table)) {
             return Ok(*made);
         }
-        let ty = self
-            .types
-            .plain_function(type_index)
-            .filter(|ty| is_numeric(ty));
-        let others: Vec<_> = self
-            .targets
-            .0
-            .iter()
-            .filter(|(other, _)| Some(other) != ty)
-            .collect();
+        let ty = self.types.plain_function(type_index).filter(|ty| is_numeric(ty));
+        let others: Vec<_> = self.targets.0.iter().filter(|(other, _)| Some(other) != ty).collect();
         let made = match ty {
             Some(ty) if !others.is_empty() => {
-                let index = u32::try_from(self.types.function_count() + self.list.len())
-                    .context("too many functions")?;
+                let index =
+                    u32::try_from(self.types.function_count() + self.list.len()).context("too many functions")?;
                 self.list.push(Helper {
                     index,
-                    type_index: u32::try_from(self.types.count() + self.list.len())
-                        .context("too many types")?,
+                    type_index: u32::try_from(self.types.count() + self.list.len()).context("too many types")?,
                     ty: helper_type(ty),
                     body: Body::new(ty, type_index, table).build(&others)?,
                     name: format!("__lind_call_indirect {ty}"),
@@ -289,12 +222,7 @@ impl Helpers<'_> {
 /// The type of a helper: the parameters of the call, and the place in the table.
 fn helper_type(ty: &FuncType) -> Vec<u8> {
     const FUNC: u8 = 0x60;
-    let params: Vec<ValType> = ty
-        .params()
-        .iter()
-        .map(|ty| encoded(*ty))
-        .chain([ValType::I32])
-        .collect();
+    let params: Vec<ValType> = ty.params().iter().map(|ty| encoded(*ty)).chain([ValType::I32]).collect();
     let results: Vec<ValType> = ty.results().iter().map(|ty| encoded(*ty)).collect();
     let mut bytes = vec![FUNC];
     params.encode(&mut bytes);
@@ -312,10 +240,7 @@ fn encoded(ty: wasmparser::ValType) -> ValType {
     }
 }
 
-const FUNCREF: RefType = RefType {
-    nullable: true,
-    heap_type: HeapType::FUNC,
-};
+const FUNCREF: RefType = RefType { nullable: true, heap_type: HeapType::FUNC };
 
 /// A helper's body in the making.
 struct Body<'t> {
@@ -331,14 +256,7 @@ struct Body<'t> {
 impl<'t> Body<'t> {
     fn new(ty: &'t FuncType, type_index: u32, table: u32) -> Self {
         let place = u32::try_from(ty.params().len()).unwrap_or(u32::MAX);
-        Body {
-            ty,
-            type_index,
-            table,
-            place,
-            held: Vec::new(),
-            code: Vec::new(),
-        }
+        Body { ty, type_index, table, place, held: Vec::new(), code: Vec::new() }
     }
 
     fn sink(&mut self) -> InstructionSink<'_> {
@@ -350,8 +268,7 @@ impl<'t> Body<'t> {
     }
 
     fn build(mut self, others: &[&(FuncType, u32)]) -> Result<Vec<u8>> {
-        let (place, table, function, ty) =
-            (self.place, self.table, self.function(), self.type_index);
+        let (place, table, function, ty) = (self.place, self.table, self.function(), self.type_index);
         self.sink().block(BlockType::Result(ValType::Ref(FUNCREF)));
         self.arguments();
         self.sink()
@@ -368,10 +285,7 @@ impl<'t> Body<'t> {
         self.arguments();
         self.sink().local_get(place).call_indirect(table, ty).end();
 
-        let locals: Vec<ValType> = [ValType::Ref(FUNCREF)]
-            .into_iter()
-            .chain(self.held)
-            .collect();
+        let locals: Vec<ValType> = [ValType::Ref(FUNCREF)].into_iter().chain(self.held).collect();
         let mut bytes = Vec::new();
         leb(&mut bytes, u32::try_from(locals.len())?);
         for local in locals {
@@ -394,19 +308,10 @@ impl<'t> Body<'t> {
         let function = self.function();
         self.sink().block(BlockType::Result(ValType::Ref(FUNCREF)));
         self.registers(self.ty.params(), 0, other.params())?;
-        self.sink()
-            .local_get(function)
-            .br_on_cast_fail(0, FUNCREF, exactly(index))
-            .call_ref(index);
+        self.sink().local_get(function).br_on_cast_fail(0, FUNCREF, exactly(index)).call_ref(index);
         let held = function + 1 + u32::try_from(self.held.len())?;
-        self.held
-            .extend(other.results().iter().map(|ty| encoded(*ty)));
-        for local in (held..)
-            .take(other.results().len())
-            .collect::<Vec<_>>()
-            .into_iter()
-            .rev()
-        {
+        self.held.extend(other.results().iter().map(|ty| encoded(*ty)));
+        for local in (held..).take(other.results().len()).collect::<Vec<_>>().into_iter().rev() {
             self.sink().local_set(local);
         }
         self.registers(other.results(), held, self.ty.results())?;
@@ -415,23 +320,12 @@ impl<'t> Body<'t> {
     }
 
     /// Puts values of the types `want` on the stack, from locals of the types `have` that start at `first`.
-    fn registers(
-        &mut self,
-        have: &[wasmparser::ValType],
-        first: u32,
-        want: &[wasmparser::ValType],
-    ) -> Result<()> {
+    fn registers(&mut self, have: &[wasmparser::ValType], first: u32, want: &[wasmparser::ValType]) -> Result<()> {
         let (mut integers, mut floats) = (0, 0);
         for wanted in want {
             let class = class(*wanted).context("a type that is not adapted")?;
-            let nth = if class == Class::Integer {
-                &mut integers
-            } else {
-                &mut floats
-            };
-            let of_class = (first..)
-                .zip(have)
-                .filter(|(_, ty)| self::class(**ty) == Some(class));
+            let nth = if class == Class::Integer { &mut integers } else { &mut floats };
+            let of_class = (first..).zip(have).filter(|(_, ty)| self::class(**ty) == Some(class));
             let found = of_class.map(|(local, ty)| (local, encoded(*ty))).nth(*nth);
             *nth += 1;
             match found {
@@ -450,16 +344,8 @@ impl<'t> Body<'t> {
         match (from, to) {
             (ValType::I32, ValType::I64) => self.sink().i64_extend_i32_u(),
             (ValType::I64, ValType::I32) => self.sink().i32_wrap_i64(),
-            (ValType::F32, ValType::F64) => self
-                .sink()
-                .i32_reinterpret_f32()
-                .i64_extend_i32_u()
-                .f64_reinterpret_i64(),
-            (ValType::F64, ValType::F32) => self
-                .sink()
-                .i64_reinterpret_f64()
-                .i32_wrap_i64()
-                .f32_reinterpret_i32(),
+            (ValType::F32, ValType::F64) => self.sink().i32_reinterpret_f32().i64_extend_i32_u().f64_reinterpret_i64(),
+            (ValType::F64, ValType::F32) => self.sink().i64_reinterpret_f64().i32_wrap_i64().f32_reinterpret_i32(),
             _ => return,
         };
     }
@@ -476,8 +362,5 @@ impl<'t> Body<'t> {
 
 /// A function of this type, not null.
 fn exactly(ty: u32) -> RefType {
-    RefType {
-        nullable: false,
-        heap_type: HeapType::Concrete(ty),
-    }
+    RefType { nullable: false, heap_type: HeapType::Concrete(ty) }
 }

@@ -37,11 +37,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options {
-            memory: true,
-            loops: true,
-            fpcast: false,
-        }
+        Options { memory: true, loops: true, fpcast: false }
     }
 }
 
@@ -53,10 +49,7 @@ pub fn run(bytes: &[u8], options: &Options) -> Result<Vec<u8>> {
     let mut module = Module::parse(bytes)?;
     for section in module.custom_names() {
         ensure!(section != "linking", "an object file; link it first");
-        ensure!(
-            section != "dylink.0",
-            "a shared library; only linked programs are supported"
-        );
+        ensure!(section != "dylink.0", "a shared library; only linked programs are supported");
     }
     if options.memory {
         memory::define(&mut module)?;
@@ -81,9 +74,9 @@ fn check_kind(bytes: &[u8]) -> Result<()> {
     }
     match bytes {
         [b'\0', b'a', b's', b'm', ..] => bail!("a wasm file of another version than 1"),
-        [0x7f, b'E', b'L', b'F', ..] => bail!(
-            "not a wasm module but an ELF file; was it compiled for the host, or precompiled?"
-        ),
+        [0x7f, b'E', b'L', b'F', ..] => {
+            bail!("not a wasm module but an ELF file; was it compiled for the host, or precompiled?")
+        }
         _ => bail!("not a wasm module"),
     }
 }

@@ -36,11 +36,7 @@ pub fn watch_memory(module: &mut Module) -> Result<()> {
     for (_, body) in code::functions(section)? {
         if let Some(body) = Body::decode(section, &body, &types)? {
             let heads = body.loops_to_watch();
-            edits.extend(heads.into_iter().map(|at| Edit {
-                at,
-                remove: 0,
-                insert: barrier(),
-            }));
+            edits.extend(heads.into_iter().map(|at| Edit { at, remove: 0, insert: barrier() }));
         }
     }
     code::edit(module, &edits, &[])
@@ -50,11 +46,7 @@ fn barrier() -> Vec<u8> {
     let mut bytes = Vec::new();
     wasm_encoder::InstructionSink::new(&mut bytes)
         .i32_const(ADDRESS)
-        .i32_atomic_load(wasm_encoder::MemArg {
-            offset: 0,
-            align: 2,
-            memory_index: 0,
-        })
+        .i32_atomic_load(wasm_encoder::MemArg { offset: 0, align: 2, memory_index: 0 })
         .drop();
     bytes
 }

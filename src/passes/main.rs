@@ -41,10 +41,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<()> {
     let input = cli.input.display();
     let bytes = fs::read(&cli.input).with_context(|| format!("{input}"))?;
-    let options = Options {
-        fpcast: cli.fpcast,
-        ..Options::default()
-    };
+    let options = Options { fpcast: cli.fpcast, ..Options::default() };
     let result = lind_passes::run(&bytes, &options).with_context(|| format!("{input}"))?;
     write(&cli.output, &result, &cli.input).with_context(|| format!("{}", cli.output.display()))
 }
@@ -56,10 +53,7 @@ fn write(output: &Path, bytes: &[u8], like: &Path) -> Result<()> {
     if fs::metadata(output).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return Ok(fs::write(output, bytes)?);
     }
-    let mut name = output
-        .file_name()
-        .context("not the name of a file")?
-        .to_owned();
+    let mut name = output.file_name().context("not the name of a file")?.to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let beside = output.with_file_name(name);
     let written = (|| {

@@ -17,18 +17,12 @@ const EXPORT: &str = "memory";
 /// Runs the pass.
 pub fn define(module: &mut Module) -> Result<()> {
     let old = take_memory(module)?;
-    ensure!(
-        !old.memory64,
-        "the memory has 64-bit addresses; compile for wasm32"
-    );
+    ensure!(!old.memory64, "the memory has 64-bit addresses; compile for wasm32");
     ensure!(
         old.page_size_log2.is_none_or(|log| log == 16),
         "the memory has pages of an unusual size; link without custom page sizes"
     );
-    ensure!(
-        old.shared || is_ours(&old),
-        "the memory is not shared; link with --shared-memory"
-    );
+    ensure!(old.shared || is_ours(&old), "the memory is not shared; link with --shared-memory");
     let mut memories = MemorySection::new();
     memories.memory(MemoryType {
         minimum: PAGES,
@@ -70,12 +64,7 @@ fn take_memory(module: &mut Module) -> Result<wasmparser::MemoryType> {
         }
     }
     let imported = !found.is_empty();
-    found.extend(
-        module
-            .entries::<wasmparser::MemoryType>(id::MEMORY)?
-            .into_iter()
-            .map(|(_, ty)| ty),
-    );
+    found.extend(module.entries::<wasmparser::MemoryType>(id::MEMORY)?.into_iter().map(|(_, ty)| ty));
     let memory = match found[..] {
         [memory] => memory,
         [] => bail!("the module has no memory; link with --shared-memory"),
@@ -108,11 +97,7 @@ fn export(module: &mut Module) -> Result<()> {
     }
     let mut new = Vec::with_capacity(body.len() + 16);
     leb(&mut new, u32::try_from(exports.len() + 1)?);
-    new.extend_from_slice(
-        exports
-            .first()
-            .map_or(&[], |(first, _)| &body[first.start..]),
-    );
+    new.extend_from_slice(exports.first().map_or(&[], |(first, _)| &body[first.start..]));
     name_bytes(&mut new, EXPORT);
     new.push(ExportKind::Memory as u8);
     leb(&mut new, 0);
@@ -139,9 +124,7 @@ fn passive(module: &mut Module) -> Result<()> {
             }
             DataKind::Active { .. } => bail!(
                 "data segment {index}{} of {} bytes is active: each new thread would overwrite it; link with --shared-memory",
-                segment_name(module, index)
-                    .map(|name| format!(" ({name})"))
-                    .unwrap_or_default(),
+                segment_name(module, index).map(|name| format!(" ({name})")).unwrap_or_default(),
                 data.data.len()
             ),
         }
@@ -173,20 +156,13 @@ fn forget_shared(module: &mut Module) {
     let Ok(features) = entries::<Feature>(data) else {
         return;
     };
-    if !features
-        .iter()
-        .any(|(_, feature)| feature.0 == "shared-mem")
-    {
+    if !features.iter().any(|(_, feature)| feature.0 == "shared-mem") {
         return;
     }
-    let kept: Vec<_> = features
-        .iter()
-        .filter(|(_, feature)| feature.0 != "shared-mem")
-        .collect();
+    let kept: Vec<_> = features.iter().filter(|(_, feature)| feature.0 != "shared-mem").collect();
     let mut new = Vec::with_capacity(data.len());
     leb(&mut new, u32::try_from(kept.len()).unwrap_or(0));
-    kept.iter()
-        .for_each(|(range, _)| new.extend_from_slice(&data[range.clone()]));
+    kept.iter().for_each(|(range, _)| new.extend_from_slice(&data[range.clone()]));
     module.set_custom(SECTION, &new);
 }
 

@@ -49,9 +49,7 @@ pub struct Module<'a> {
 impl<'a> Module<'a> {
     /// Splits validated bytes into sections.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        let (header, _) = bytes
-            .split_at_checked(HEADER)
-            .context("file shorter than a module's header")?;
+        let (header, _) = bytes.split_at_checked(HEADER).context("file shorter than a module's header")?;
         let mut reader = BinaryReader::new(bytes, 0);
         reader.read_bytes(HEADER)?;
         let mut sections = Vec::new();
@@ -61,11 +59,7 @@ impl<'a> Module<'a> {
             let len = reader.read_var_u32()?;
             let at = reader.original_position();
             let body = reader.read_bytes(usize::try_from(len)?)?;
-            sections.push(Section {
-                id,
-                head: &bytes[start..at],
-                body: Cow::Borrowed(body),
-            });
+            sections.push(Section { id, head: &bytes[start..at], body: Cow::Borrowed(body) });
         }
         Ok(Module { header, sections })
     }
@@ -81,10 +75,7 @@ impl<'a> Module<'a> {
                 }
                 Cow::Owned(body) => {
                     out.push(section.id);
-                    leb(
-                        &mut out,
-                        u32::try_from(body.len()).context("a section grew beyond 4 GiB")?,
-                    );
+                    leb(&mut out, u32::try_from(body.len()).context("a section grew beyond 4 GiB")?);
                     out.extend_from_slice(body);
                 }
             }
@@ -109,19 +100,8 @@ impl<'a> Module<'a> {
             return;
         }
         let rank = |id: u8| ORDER.iter().position(|&o| o == id);
-        let at = self
-            .sections
-            .iter()
-            .rposition(|s| s.id != id::CUSTOM && rank(s.id) < rank(id))
-            .map_or(0, |i| i + 1);
-        self.sections.insert(
-            at,
-            Section {
-                id,
-                head: &[],
-                body: Cow::Owned(body),
-            },
-        );
+        let at = self.sections.iter().rposition(|s| s.id != id::CUSTOM && rank(s.id) < rank(id)).map_or(0, |i| i + 1);
+        self.sections.insert(at, Section { id, head: &[], body: Cow::Owned(body) });
     }
 
     /// Removes a known section.
@@ -131,11 +111,7 @@ impl<'a> Module<'a> {
 
     /// The names of the custom sections.
     pub fn custom_names(&self) -> impl Iterator<Item = &str> {
-        self.sections
-            .iter()
-            .filter(|s| s.id == id::CUSTOM)
-            .filter_map(|s| split_custom(&s.body))
-            .map(|(name, _)| name)
+        self.sections.iter().filter(|s| s.id == id::CUSTOM).filter_map(|s| split_custom(&s.body)).map(|(name, _)| name)
     }
 
     /// The content of a custom section.
@@ -164,9 +140,7 @@ impl<'a> Module<'a> {
 
     /// Removes the custom sections whose name the predicate accepts.
     pub fn remove_custom(&mut self, remove: impl Fn(&str) -> bool) {
-        self.sections.retain(|s| {
-            s.id != id::CUSTOM || !split_custom(&s.body).is_some_and(|(name, _)| remove(name))
-        });
+        self.sections.retain(|s| s.id != id::CUSTOM || !split_custom(&s.body).is_some_and(|(name, _)| remove(name)));
     }
 
     /// Appends entries, already encoded, to a section that is a list, which is there.
@@ -175,11 +149,7 @@ impl<'a> Module<'a> {
         let mut reader = BinaryReader::new(body, 0);
         let count = reader.read_var_u32()?;
         let mut out = Vec::with_capacity(body.len() + 16 * new.len());
-        leb_padded(
-            &mut out,
-            count + u32::try_from(new.len())?,
-            reader.original_position(),
-        );
+        leb_padded(&mut out, count + u32::try_from(new.len())?, reader.original_position());
         out.extend_from_slice(&body[reader.original_position()..]);
         new.iter().for_each(|entry| out.extend_from_slice(entry));
         self.set(id, out);
@@ -192,10 +162,7 @@ impl<'a> Module<'a> {
         let Some(data) = self.custom("name") else {
             return Ok(());
         };
-        let (mut reader, mut out) = (
-            BinaryReader::new(data, 0),
-            Vec::with_capacity(data.len() + 32 * new.len()),
-        );
+        let (mut reader, mut out) = (BinaryReader::new(data, 0), Vec::with_capacity(data.len() + 32 * new.len()));
         while !reader.eof() {
             let start = reader.original_position();
             let kind = reader.read_u8()?;
@@ -227,29 +194,16 @@ impl<'a> Module<'a> {
         let Some(data) = self.custom("name") else {
             return Vec::new();
         };
-        NameSectionReader::new(BinaryReader::new(data, 0))
-            .map_while(Result::ok)
-            .collect()
+        NameSectionReader::new(BinaryReader::new(data, 0)).map_while(Result::ok).collect()
     }
 }
 
 /// The entries of a section's bytes with their places in them.
 pub fn entries<'s, T: FromReader<'s>>(body: &'s [u8]) -> Result<Vec<(Range<usize>, T)>> {
     let section = SectionLimited::<T>::new(BinaryReader::new(body, 0))?;
-    let read: Vec<(usize, T)> = section
-        .into_iter_with_offsets()
-        .collect::<wasmparser::Result<_>>()?;
-    let ends: Vec<usize> = read
-        .iter()
-        .skip(1)
-        .map(|(at, _)| *at)
-        .chain([body.len()])
-        .collect();
-    Ok(read
-        .into_iter()
-        .zip(ends)
-        .map(|((at, item), end)| (at..end, item))
-        .collect())
+    let read: Vec<(usize, T)> = section.into_iter_with_offsets().collect::<wasmparser::Result<_>>()?;
+    let ends: Vec<usize> = read.iter().skip(1).map(|(at, _)| *at).chain([body.len()]).collect();
+    Ok(read.into_iter().zip(ends).map(|((at, item), end)| (at..end, item)).collect())
 }
 
 /// Appends an unsigned LEB128 number.

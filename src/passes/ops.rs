@@ -67,11 +67,7 @@ pub struct Body<'a> {
 
 impl<'a> Body<'a> {
     /// Decodes a function of the code section; None if it has no loops.
-    pub fn decode(
-        section: &'a [u8],
-        body: &FunctionBody<'a>,
-        types: &Types,
-    ) -> Result<Option<Body<'a>>> {
+    pub fn decode(section: &'a [u8], body: &FunctionBody<'a>, types: &Types) -> Result<Option<Body<'a>>> {
         let mut reader = body.get_operators_reader()?;
         let (mut ops, mut loops, mut open) = (Vec::new(), Vec::new(), Vec::new());
         let mut loads = 0;
@@ -84,21 +80,13 @@ impl<'a> Body<'a> {
                 Kind::Block(..) | Kind::If(..) | Kind::Try(..) => open.push((ops.len(), false)),
                 Kind::End => {
                     if let Some((start, true)) = open.pop() {
-                        loops.push(Loop {
-                            start,
-                            end: ops.len(),
-                        });
+                        loops.push(Loop { start, end: ops.len() });
                     }
                 }
                 _ => {}
             }
             let is_load = matches!(kind, Kind::Load(_));
-            ops.push(Op {
-                bytes: &section[start..end],
-                end,
-                loads,
-                kind,
-            });
+            ops.push(Op { bytes: &section[start..end], end, loads, kind });
             loads += usize::from(is_load);
         }
         Ok((!loops.is_empty()).then_some(Body { ops, loops }))
@@ -115,42 +103,24 @@ fn classify(op: &Operator, bytes: &[u8], types: &Types) -> Kind {
         Operator::If { blockty } => with(types.block(*blockty), Kind::If),
         Operator::TryTable { try_table } => {
             let (params, results) = types.block(try_table.ty);
-            Kind::Try(
-                params,
-                results,
-                try_table.catches.iter().map(catch_label).collect(),
-            )
+            Kind::Try(params, results, try_table.catches.iter().map(catch_label).collect())
         }
         Operator::Else => Kind::Else,
         Operator::End => Kind::End,
         Operator::Br { relative_depth } => Kind::Br(*relative_depth),
         Operator::BrIf { relative_depth } => Kind::BrIf(*relative_depth),
-        Operator::BrTable { targets } => Kind::BrTable(
-            targets
-                .targets()
-                .map_while(|t| t.ok())
-                .chain([targets.default()])
-                .collect(),
-        ),
-        Operator::BrOnNull { relative_depth } => Kind::BrRef {
-            before: 1,
-            label: *relative_depth,
-            after: 0,
-            results: 1,
-        },
-        Operator::BrOnNonNull { relative_depth } => Kind::BrRef {
-            before: 0,
-            label: *relative_depth,
-            after: 1,
-            results: 0,
-        },
-        Operator::BrOnCast { relative_depth, .. }
-        | Operator::BrOnCastFail { relative_depth, .. } => Kind::BrRef {
-            before: 0,
-            label: *relative_depth,
-            after: 0,
-            results: 0,
-        },
+        Operator::BrTable { targets } => {
+            Kind::BrTable(targets.targets().map_while(|t| t.ok()).chain([targets.default()]).collect())
+        }
+        Operator::BrOnNull { relative_depth } => {
+            Kind::BrRef { before: 1, label: *relative_depth, after: 0, results: 1 }
+        }
+        Operator::BrOnNonNull { relative_depth } => {
+            Kind::BrRef { before: 0, label: *relative_depth, after: 1, results: 0 }
+        }
+        Operator::BrOnCast { relative_depth, .. } | Operator::BrOnCastFail { relative_depth, .. } => {
+            Kind::BrRef { before: 0, label: *relative_depth, after: 0, results: 0 }
+        }
         Operator::Unreachable
         | Operator::Return
         | Operator::ReturnCall { .. }
@@ -168,18 +138,15 @@ fn with(arity: (usize, usize), kind: impl Fn(usize, usize) -> Kind) -> Kind {
 
 fn catch_label(catch: &Catch) -> u32 {
     match catch {
-        Catch::One { label, .. }
-        | Catch::OneRef { label, .. }
-        | Catch::All { label }
-        | Catch::AllRef { label } => *label,
+        Catch::One { label, .. } | Catch::OneRef { label, .. } | Catch::All { label } | Catch::AllRef { label } => {
+            *label
+        }
     }
 }
 
 /// Instructions that come in families, told apart by their encoding.
 fn by_opcode(op: &Operator, bytes: &[u8], types: &Types) -> Kind {
-    let (pops, pushes) = op
-        .operator_arity(types)
-        .map_or((0, 0), |(pops, pushes)| (pops as usize, pushes as usize));
+    let (pops, pushes) = op.operator_arity(types).map_or((0, 0), |(pops, pushes)| (pops as usize, pushes as usize));
     match bytes {
         // Select, globals (which loops without a call hardly change), constants, comparisons, arithmetic,
         // conversions of i32, i64, f32, f64.
@@ -190,16 +157,8 @@ fn by_opcode(op: &Operator, bytes: &[u8], types: &Types) -> Kind {
         // Calls, stores, v128 stores, atomics. The bulk instructions and the rest that the engine happens to
         // implement by calls are not counted on.
         [0x10 | 0x11 | 0x14 | 0x36..=0x3e | 0xfe, ..] | [0xfd, 0x0b | 0x58..=0x5b, ..] => {
-            Kind::Other {
-                pops,
-                pushes,
-                barrier: true,
-            }
+            Kind::Other { pops, pushes, barrier: true }
         }
-        _ => Kind::Other {
-            pops,
-            pushes,
-            barrier: false,
-        },
+        _ => Kind::Other { pops, pushes, barrier: false },
     }
 }

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use wasmparser::{
-    BlockType, CompositeInnerType, ContType, FrameKind, FuncType, Imports, ModuleArity, RecGroup,
-    RefType, SubType, TagType, TypeRef,
+    BlockType, CompositeInnerType, ContType, FrameKind, FuncType, Imports, ModuleArity, RecGroup, RefType, SubType,
+    TagType, TypeRef,
 };
 
 use crate::module::{Module, id};
@@ -26,9 +26,7 @@ impl Types {
         for (_, group) in groups {
             let alone = group.types().len() == 1;
             for ty in group.into_types() {
-                plain.push(
-                    alone && ty.is_final && ty.supertype_idx.is_none() && !ty.composite_type.shared,
-                );
+                plain.push(alone && ty.is_final && ty.supertype_idx.is_none() && !ty.composite_type.shared);
                 types.push(ty);
             }
         }
@@ -42,24 +40,9 @@ impl Types {
                 }
             }
         }
-        functions.extend(
-            module
-                .entries::<u32>(id::FUNCTION)?
-                .into_iter()
-                .map(|(_, ty)| ty),
-        );
-        tags.extend(
-            module
-                .entries::<TagType>(id::TAG)?
-                .into_iter()
-                .map(|(_, tag)| tag.func_type_idx),
-        );
-        Ok(Types {
-            types,
-            plain,
-            functions,
-            tags,
-        })
+        functions.extend(module.entries::<u32>(id::FUNCTION)?.into_iter().map(|(_, ty)| ty));
+        tags.extend(module.entries::<TagType>(id::TAG)?.into_iter().map(|(_, tag)| tag.func_type_idx));
+        Ok(Types { types, plain, functions, tags })
     }
 
     /// How many types there are.

@@ -4,7 +4,8 @@ use std::os::fd::BorrowedFd;
 
 use anyhow::{Context, Result, bail};
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetStatus, Scope,
 };
 use lind_kernel::root::Root;
 
@@ -23,10 +24,16 @@ pub fn restrict(root: &Root, cache: Option<BorrowedFd<'_>>) -> Result<()> {
         .create()?
         .add_rule(PathBeneath::new(root.directory(), everything))?;
     for node in root.devices().iter() {
-        rules = rules.add_rule(PathBeneath::new(node, AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev))?;
+        rules =
+            rules.add_rule(PathBeneath::new(node, AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev))?;
     }
     if let Some(cache) = cache {
-        let of_cache = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::WriteFile | AccessFs::MakeReg | AccessFs::RemoveFile | AccessFs::Truncate;
+        let of_cache = AccessFs::ReadFile
+            | AccessFs::ReadDir
+            | AccessFs::WriteFile
+            | AccessFs::MakeReg
+            | AccessFs::RemoveFile
+            | AccessFs::Truncate;
         rules = rules.add_rule(PathBeneath::new(cache, of_cache))?;
     }
     let status = rules.restrict_self().context("landlock")?;

@@ -77,7 +77,10 @@ fn enter(root: &Path) -> rustix::io::Result<()> {
 /// A user namespace in which only our own ids exist, so that files keep their owners.
 fn own_namespace() -> Result<()> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    #[allow(deprecated, reason = "unsafe is meant for CLONE_FILES; a user namespace shares nothing with other threads")]
+    #[allow(
+        deprecated,
+        reason = "unsafe is meant for CLONE_FILES; a user namespace shares nothing with other threads"
+    )]
     rustix::thread::unshare(rustix::thread::UnshareFlags::NEWUSER)?;
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1", uid = uid.as_raw()))?;
@@ -90,7 +93,9 @@ pub fn confine(how: &'static str, root: &Root, cache: Option<BorrowedFd<'_>>) ->
     let text = |error: anyhow::Error| format!("{error:#}");
     let landlock = files::restrict(root, cache).map_err(text);
     let capabilities = drop_capabilities().map_err(text);
-    let seccomp = filter().and_then(|filter| seccompiler::apply_filter(&filter).context("cannot install the filter")).map_err(text);
+    let seccomp = filter()
+        .and_then(|filter| seccompiler::apply_filter(&filter).context("cannot install the filter"))
+        .map_err(text);
     Report { root: how, landlock, seccomp, capabilities }
 }
 

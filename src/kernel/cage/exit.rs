@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use lind_abi::layout::Rusage;
-use lind_abi::{Arg, Call, CageId, nr};
+use lind_abi::{Arg, CageId, Call, nr};
 
 use super::thread::{Attention, Next};
 use super::{Cage, Thread};

@@ -66,7 +66,9 @@ impl Default for Limits {
     fn default() -> Self {
         let mut others = [(u64::MAX, u64::MAX); 16];
         // No core files, no locked pages, no priority above the runner's.
-        for resource in [Resource::RLIMIT_CORE, Resource::RLIMIT_MEMLOCK, Resource::RLIMIT_NICE, Resource::RLIMIT_RTPRIO] {
+        for resource in
+            [Resource::RLIMIT_CORE, Resource::RLIMIT_MEMLOCK, Resource::RLIMIT_NICE, Resource::RLIMIT_RTPRIO]
+        {
             others[resource as usize] = (0, 0);
         }
         Limits {

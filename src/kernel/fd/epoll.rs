@@ -40,7 +40,14 @@ impl Interests {
     ///
     /// # Errors
     /// ENOSPC when too many numbers of one file are registered; otherwise what epoll_ctl(2) says.
-    pub fn control(&self, epoll: BorrowedFd<'_>, op: EpollOp, number: i32, target: &FileRef, event: &EpollEvent) -> Result<()> {
+    pub fn control(
+        &self,
+        epoll: BorrowedFd<'_>,
+        op: EpollOp,
+        number: i32,
+        target: &FileRef,
+        event: &EpollEvent,
+    ) -> Result<()> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = table.files.get(&address(target)).map_or(&[][..], |interest| &interest.numbers);
         let copy = known.iter().find(|(n, _)| *n == number).map(|(_, copy)| *copy);

@@ -167,7 +167,8 @@ impl Reader {
 
     #[cold]
     fn announce_shared(&self, users: &Users, host: i32) {
-        let first = self.all.barrier && users.owner.compare_exchange(0, self.id, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        let first =
+            self.all.barrier && users.owner.compare_exchange(0, self.id, Ordering::SeqCst, Ordering::SeqCst).is_ok();
         if !first {
             let _ = users.owner.compare_exchange(0, u32::MAX, Ordering::SeqCst, Ordering::SeqCst);
             users.shared.store(true, Ordering::SeqCst);

@@ -4,8 +4,8 @@ mod epoll;
 mod file;
 mod in_use;
 pub mod locks;
-mod socket;
 mod runner;
+mod socket;
 mod table;
 
 pub use epoll::Interests;

@@ -71,7 +71,8 @@ pub fn decode(mut bytes: &[u8]) -> Result<Vec<Control<i32>>> {
     let mut messages = Vec::new();
     while let Some((head, _)) = bytes.split_first_chunk::<HEAD>() {
         let (len, kind) = head.split_at(8);
-        let len = usize::try_from(u64::from_le_bytes(len.try_into().map_err(|_| Errno::EINVAL)?)).map_err(|_| Errno::EINVAL)?;
+        let len = usize::try_from(u64::from_le_bytes(len.try_into().map_err(|_| Errno::EINVAL)?))
+            .map_err(|_| Errno::EINVAL)?;
         let level = word(&kind[..4]);
         let kind = word(&kind[4..]);
         let data = bytes.get(HEAD..len).ok_or(Errno::EINVAL)?;

@@ -17,10 +17,25 @@ pub fn wait(word: HostRange<'_>, op: u32, value: u32, deadline: Option<&Timespec
 }
 
 /// The operations that do not wait. `other` is the second word, `value2` stands where the timeout would.
-pub fn wake(word: HostRange<'_>, op: u32, value: u32, value2: u32, other: Option<HostRange<'_>>, value3: u32) -> Result<usize> {
+pub fn wake(
+    word: HostRange<'_>,
+    op: u32,
+    value: u32,
+    value2: u32,
+    other: Option<HostRange<'_>>,
+    value3: u32,
+) -> Result<usize> {
     let other = other.map_or(0, |word| word.as_ptr() as usize);
     // SAFETY: the host reads and (FUTEX_WAKE_OP) writes the two words, in guests' reservations.
     result(unsafe {
-        raw_syscall!(Sysno::futex, word.as_ptr() as usize, op as usize, value as usize, value2 as usize, other, value3 as usize)
+        raw_syscall!(
+            Sysno::futex,
+            word.as_ptr() as usize,
+            op as usize,
+            value as usize,
+            value2 as usize,
+            other,
+            value3 as usize
+        )
     })
 }

@@ -59,13 +59,15 @@ impl Address {
 /// bind(2)
 pub fn bind(fd: BorrowedFd<'_>, address: &Address) -> Result<()> {
     // SAFETY: the host only reads `len` bytes of `address`.
-    result(unsafe { raw_syscall!(Sysno::bind, raw(fd), address.bytes.as_ptr() as usize, address.len as usize) }).map(drop)
+    result(unsafe { raw_syscall!(Sysno::bind, raw(fd), address.bytes.as_ptr() as usize, address.len as usize) })
+        .map(drop)
 }
 
 /// connect(2)
 pub fn connect(fd: BorrowedFd<'_>, address: &Address) -> Result<()> {
     // SAFETY: as for `bind`.
-    result(unsafe { raw_syscall!(Sysno::connect, raw(fd), address.bytes.as_ptr() as usize, address.len as usize) }).map(drop)
+    result(unsafe { raw_syscall!(Sysno::connect, raw(fd), address.bytes.as_ptr() as usize, address.len as usize) })
+        .map(drop)
 }
 
 /// accept4(2); the new descriptor is close-on-exec on the host.
@@ -82,15 +84,19 @@ pub fn accept(fd: BorrowedFd<'_>, flags: u32) -> Result<(OwnedFd, Address)> {
 /// getsockname(2)
 pub fn name(fd: BorrowedFd<'_>) -> Result<Address> {
     // SAFETY: as for `accept`.
-    Address::filled(|bytes, len| result(unsafe { raw_syscall!(Sysno::getsockname, raw(fd), bytes as usize, len as usize) }))
-        .map(|(_, address)| address)
+    Address::filled(|bytes, len| {
+        result(unsafe { raw_syscall!(Sysno::getsockname, raw(fd), bytes as usize, len as usize) })
+    })
+    .map(|(_, address)| address)
 }
 
 /// getpeername(2)
 pub fn peer(fd: BorrowedFd<'_>) -> Result<Address> {
     // SAFETY: as for `accept`.
-    Address::filled(|bytes, len| result(unsafe { raw_syscall!(Sysno::getpeername, raw(fd), bytes as usize, len as usize) }))
-        .map(|(_, address)| address)
+    Address::filled(|bytes, len| {
+        result(unsafe { raw_syscall!(Sysno::getpeername, raw(fd), bytes as usize, len as usize) })
+    })
+    .map(|(_, address)| address)
 }
 
 /// send(2) from guest memory: sendto(2) without a name. SIGPIPE is for the guest, so the host is told not to send it.
@@ -124,13 +130,27 @@ pub fn recvfrom(fd: BorrowedFd<'_>, buf: HostRange<'_>, flags: u32) -> Result<(u
         // SAFETY: the host writes inside `buf`, a range of a guest's reservation that Rust holds no reference into, at most
         // `*len` bytes of address, and `*len`.
         result(unsafe {
-            raw_syscall!(Sysno::recvfrom, raw(fd), buf.as_ptr() as usize, buf.len(), flags as usize, bytes as usize, len as usize)
+            raw_syscall!(
+                Sysno::recvfrom,
+                raw(fd),
+                buf.as_ptr() as usize,
+                buf.len(),
+                flags as usize,
+                bytes as usize,
+                len as usize
+            )
         })
     })
 }
 
 /// sendmsg(2), quiet as `send`.
-pub fn sendmsg(fd: BorrowedFd<'_>, to: &Address, data: &Vector<'_>, control: &[Control<BorrowedFd<'_>>], flags: u32) -> Result<usize> {
+pub fn sendmsg(
+    fd: BorrowedFd<'_>,
+    to: &Address,
+    data: &Vector<'_>,
+    control: &[Control<BorrowedFd<'_>>],
+    flags: u32,
+) -> Result<usize> {
     let control = control::encode(control, |fd| fd.as_raw_fd());
     let message = libc::msghdr {
         msg_name: to.pointer() as *mut _,
@@ -186,7 +206,8 @@ pub fn set_option(fd: BorrowedFd<'_>, level: u32, option: i32, value: HostRange<
     let (level, option) = (level as usize, option.cast_unsigned() as usize);
     // SAFETY: the host only reads inside `value`, a range of a guest's reservation. Options whose values hold addresses are
     // refused before this.
-    result(unsafe { raw_syscall!(Sysno::setsockopt, raw(fd), level, option, value.as_ptr() as usize, value.len()) }).map(drop)
+    result(unsafe { raw_syscall!(Sysno::setsockopt, raw(fd), level, option, value.as_ptr() as usize, value.len()) })
+        .map(drop)
 }
 
 /// getsockopt(2) into guest memory. Returns the length the host reports.
@@ -205,7 +226,9 @@ pub fn peer_credentials(fd: BorrowedFd<'_>) -> Result<lind_abi::layout::Ucred> {
     let mut len = size_of_val(&who);
     let (level, option) = (libc::SOL_SOCKET.cast_unsigned() as usize, libc::SO_PEERCRED.cast_unsigned() as usize);
     // SAFETY: the host writes at most `len` bytes, the size of `who`, any bytes of which are valid. The high half of `len` is 0.
-    result(unsafe { raw_syscall!(Sysno::getsockopt, raw(fd), level, option, &raw mut who as usize, &raw mut len as usize) })?;
+    result(unsafe {
+        raw_syscall!(Sysno::getsockopt, raw(fd), level, option, &raw mut who as usize, &raw mut len as usize)
+    })?;
     Ok(who)
 }
 

@@ -30,7 +30,9 @@ impl Poll {
 pub fn poll(fds: &mut [Poll], timeout: Option<Timespec>) -> Result<usize> {
     let timeout = Timeout::new(timeout);
     // SAFETY: the host reads and writes `fds`, and reads and writes `timeout`, which is our own copy.
-    result(unsafe { raw_syscall!(Sysno::ppoll, fds.as_mut_ptr() as usize, fds.len(), timeout.pointer(), 0usize, 8usize) })
+    result(unsafe {
+        raw_syscall!(Sysno::ppoll, fds.as_mut_ptr() as usize, fds.len(), timeout.pointer(), 0usize, 8usize)
+    })
 }
 
 /// pselect6(2) over host descriptors below `end`. Each set has a bit for each of them.
@@ -46,7 +48,8 @@ pub fn select(end: usize, sets: [Option<&mut [u64]>; 3], timeout: Option<Timespe
 /// epoll_ctl(2). `op` is the guest's.
 pub fn epoll_ctl(epoll: BorrowedFd<'_>, op: u32, fd: BorrowedFd<'_>, event: &EpollEvent) -> Result<()> {
     // SAFETY: the host only reads `event`.
-    result(unsafe { raw_syscall!(Sysno::epoll_ctl, raw(epoll), op as usize, raw(fd), &raw const *event as usize) }).map(drop)
+    result(unsafe { raw_syscall!(Sysno::epoll_ctl, raw(epoll), op as usize, raw(fd), &raw const *event as usize) })
+        .map(drop)
 }
 
 /// epoll_pwait2(2) into guest memory, which has room for as many events as fit `events`. EINVAL if that is none.

@@ -190,6 +190,5 @@ pub(super) fn host_prot(prot: u32) -> i32 {
     i32::try_from(prot & 7).expect("three bits")
 }
 
-
 #[cfg(test)]
 mod tests;

@@ -18,25 +18,17 @@ pub struct Lines {
 impl Lines {
     /// Where the part that was at `old` is now.
     pub fn place(&self, old: usize) -> Option<usize> {
-        let found = self
-            .parts
-            .binary_search_by_key(&old, |&(old, _)| old)
-            .ok()?;
+        let found = self.parts.binary_search_by_key(&old, |&(old, _)| old).ok()?;
         Some(self.parts[found].1)
     }
 }
 
 /// Rewrites .debug_line.
 pub fn rewrite(old: &[u8], moves: &Moves) -> Result<Lines> {
-    let mut lines = Lines {
-        bytes: Vec::with_capacity(old.len()),
-        parts: Vec::new(),
-    };
+    let mut lines = Lines { bytes: Vec::with_capacity(old.len()), parts: Vec::new() };
     let mut reader = BinaryReader::new(old, 0);
     while !reader.eof() {
-        lines
-            .parts
-            .push((reader.original_position(), lines.bytes.len()));
+        lines.parts.push((reader.original_position(), lines.bytes.len()));
         let length = reader.read_u32()?;
         let part = reader.read_bytes(usize::try_from(length)?)?;
         let new = match Header::read(part) {
@@ -44,9 +36,7 @@ pub fn rewrite(old: &[u8], moves: &Moves) -> Result<Lines> {
             // Of a format that is not known: as it is.
             Err(_) => part.to_vec(),
         };
-        lines
-            .bytes
-            .extend_from_slice(&u32::try_from(new.len())?.to_le_bytes());
+        lines.bytes.extend_from_slice(&u32::try_from(new.len())?.to_le_bytes());
         lines.bytes.extend_from_slice(&new);
     }
     Ok(lines)
@@ -66,38 +56,21 @@ impl Header {
     fn read(part: &[u8]) -> Result<Header> {
         let mut reader = BinaryReader::new(part, 0);
         let version = reader.read_u8()?;
-        anyhow::ensure!(
-            (2..=5).contains(&version) && reader.read_u8()? == 0,
-            "an unknown version"
-        );
+        anyhow::ensure!((2..=5).contains(&version) && reader.read_u8()? == 0, "an unknown version");
         if version == 5 {
-            anyhow::ensure!(
-                reader.read_u8()? == 4 && reader.read_u8()? == 0,
-                "addresses are not of 32 bits"
-            );
+            anyhow::ensure!(reader.read_u8()? == 4 && reader.read_u8()? == 0, "addresses are not of 32 bits");
         }
         let length = usize::try_from(reader.read_u32()?)?;
         let start = reader.original_position() + length;
         let minimum = reader.read_u8()?;
         let operations = if version >= 4 { reader.read_u8()? } else { 1 };
-        anyhow::ensure!(
-            minimum == 1 && operations == 1,
-            "instructions are not single bytes"
-        );
+        anyhow::ensure!(minimum == 1 && operations == 1, "instructions are not single bytes");
         reader.read_bytes(2)?; // default_is_stmt, line_base
         let line_range = reader.read_u8()?;
         let opcode_base = reader.read_u8()?;
-        anyhow::ensure!(
-            line_range > 0 && opcode_base >= 10 && start <= part.len(),
-            "an unusual header"
-        );
+        anyhow::ensure!(line_range > 0 && opcode_base >= 10 && start <= part.len(), "an unusual header");
         let operands = reader.read_bytes(usize::from(opcode_base) - 1)?.to_vec();
-        Ok(Header {
-            start,
-            line_range,
-            opcode_base,
-            operands,
-        })
+        Ok(Header { start, line_range, opcode_base, operands })
     }
 
     /// How far a special instruction steps.
@@ -142,12 +115,7 @@ fn program(part: &[u8], header: &Header, moves: &Moves) -> Result<Vec<u8>> {
 }
 
 /// An instruction of the kind that carries its length. Returns the old address after it.
-fn extended(
-    reader: &mut BinaryReader,
-    out: &mut Vec<u8>,
-    address: u64,
-    moves: &Moves,
-) -> Result<u64> {
+fn extended(reader: &mut BinaryReader, out: &mut Vec<u8>, address: u64, moves: &Moves) -> Result<u64> {
     let len = reader.read_var_u32()?;
     let body = reader.read_bytes(usize::try_from(len)?)?;
     out.push(0);

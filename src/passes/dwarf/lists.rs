@@ -14,13 +14,7 @@ pub enum Of {
 }
 
 /// Corrects a list of versions 2 to 4: pairs of addresses, counted from a base.
-pub fn pairs(
-    section: &mut Patch,
-    offset: usize,
-    mut base: u64,
-    of: Of,
-    moves: &Moves,
-) -> Result<()> {
+pub fn pairs(section: &mut Patch, offset: usize, mut base: u64, of: Of, moves: &Moves) -> Result<()> {
     let Some(old) = section.old.get(offset..) else {
         return Ok(());
     };
@@ -77,10 +71,9 @@ pub fn entries(
                 named.push(index);
                 continue;
             }
-            Kind::IndexIndex => named.extend([
-                usize::try_from(reader.read_var_u32()?)?,
-                usize::try_from(reader.read_var_u32()?)?,
-            ]),
+            Kind::IndexIndex => {
+                named.extend([usize::try_from(reader.read_var_u32()?)?, usize::try_from(reader.read_var_u32()?)?])
+            }
             Kind::IndexLength => {
                 let index = usize::try_from(reader.read_var_u32()?)?;
                 let from = address_of(index).unwrap_or(u64::MAX);

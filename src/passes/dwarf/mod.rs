@@ -32,20 +32,12 @@ fn corrected(module: &Module, moves: &Moves) -> Result<Vec<(&'static str, Vec<u8
     if module.custom(".debug_info").is_none() {
         return Ok(Vec::new());
     }
-    let load = |id: gimli::SectionId| {
-        Ok::<_, gimli::Error>(Slice::new(
-            module.custom(id.name()).unwrap_or(&[]),
-            LittleEndian,
-        ))
-    };
+    let load =
+        |id: gimli::SectionId| Ok::<_, gimli::Error>(Slice::new(module.custom(id.name()).unwrap_or(&[]), LittleEndian));
     let dwarf = Dwarf::load(load)?;
     let patch = |name| {
         let old = module.custom(name).unwrap_or(&[]);
-        Patch {
-            name,
-            old,
-            bytes: old.to_vec(),
-        }
+        Patch { name, old, bytes: old.to_vec() }
     };
     let lines = lines::rewrite(module.custom(".debug_line").unwrap_or(&[]), moves)?;
     let mut out = Sections {
@@ -64,20 +56,9 @@ fn corrected(module: &Module, moves: &Moves) -> Result<Vec<(&'static str, Vec<u8
     }
     let mut aranges = patch(".debug_aranges");
     lists::aranges(&mut aranges, moves)?;
-    let Sections {
-        info,
-        address,
-        ranges,
-        loc,
-        rnglists,
-        loclists,
-        ..
-    } = out;
+    let Sections { info, address, ranges, loc, rnglists, loclists, .. } = out;
     let patched = [info, address, ranges, loc, rnglists, loclists, aranges];
-    let mut sections: Vec<_> = patched
-        .into_iter()
-        .map(|patch| (patch.name, patch.bytes))
-        .collect();
+    let mut sections: Vec<_> = patched.into_iter().map(|patch| (patch.name, patch.bytes)).collect();
     sections.push((".debug_line", lines.bytes));
     Ok(sections)
 }
@@ -91,10 +72,7 @@ struct Patch<'m> {
 
 impl Patch<'_> {
     fn put(&mut self, at: usize, value: &[u8]) -> Result<()> {
-        let place = self
-            .bytes
-            .get_mut(at..at + value.len())
-            .context("a value beyond the end of its section")?;
+        let place = self.bytes.get_mut(at..at + value.len()).context("a value beyond the end of its section")?;
         place.copy_from_slice(value);
         Ok(())
     }
@@ -112,11 +90,7 @@ impl Patch<'_> {
             bytes.push(u8::try_from(value & 0x7f)? | more);
             value >>= 7;
         }
-        if value == 0 {
-            self.put(at, &bytes)
-        } else {
-            Ok(())
-        }
+        if value == 0 { self.put(at, &bytes) } else { Ok(()) }
     }
 }
 
@@ -134,11 +108,7 @@ struct Sections<'m> {
 
 impl Sections<'_> {
     fn unit(&mut self, dwarf: &Dwarf<Slice>, unit: &Unit<Slice>) -> Result<()> {
-        let start = unit
-            .header
-            .debug_info_offset()
-            .context("a unit outside of .debug_info")?
-            .0;
+        let start = unit.header.debug_info_offset().context("a unit outside of .debug_info")?.0;
         let mut entries = unit.entries_raw(None)?;
         while !entries.is_empty() {
             let Some(abbreviation) = entries.read_abbreviation()? else {
@@ -153,11 +123,7 @@ impl Sections<'_> {
                 let value = attribute.value();
                 match attribute.name() {
                     dw::DW_AT_low_pc => low = dwarf.attr_address(unit, value)?,
-                    dw::DW_AT_high_pc => {
-                        high = value
-                            .udata_value()
-                            .map(|length| (at, size, attribute.form(), length))
-                    }
+                    dw::DW_AT_high_pc => high = value.udata_value().map(|length| (at, size, attribute.form(), length)),
                     _ => {}
                 }
                 self.value(dwarf, unit, at, value)?;
@@ -188,23 +154,14 @@ impl Sections<'_> {
             }
             AttributeValue::DebugAddrIndex(index) => return self.indexed(dwarf, unit, index.0),
             AttributeValue::DebugLineRef(offset) => {
-                return self
-                    .lines
-                    .place(offset.0)
-                    .map_or(Ok(()), |new| self.info.put_u32(at, new as u64));
+                return self.lines.place(offset.0).map_or(Ok(()), |new| self.info.put_u32(at, new as u64));
             }
             _ => {}
         }
         let base = unit.low_pc;
         if let Some(offset) = dwarf.attr_ranges_offset(unit, value)? {
             if unit.encoding().version < 5 {
-                return lists::pairs(
-                    &mut self.ranges,
-                    offset.0,
-                    base,
-                    lists::Of::Ranges,
-                    self.moves,
-                );
+                return lists::pairs(&mut self.ranges, offset.0, base, lists::Of::Ranges, self.moves);
             }
             let indexes = lists::entries(
                 &mut self.rnglists,
@@ -214,9 +171,7 @@ impl Sections<'_> {
                 self.moves,
                 &address_of(dwarf, unit),
             )?;
-            return indexes
-                .into_iter()
-                .try_for_each(|index| self.indexed(dwarf, unit, index));
+            return indexes.into_iter().try_for_each(|index| self.indexed(dwarf, unit, index));
         }
         if let Some(offset) = dwarf.attr_locations_offset(unit, value)? {
             if unit.encoding().version < 5 {
@@ -230,9 +185,7 @@ impl Sections<'_> {
                 self.moves,
                 &address_of(dwarf, unit),
             )?;
-            return indexes
-                .into_iter()
-                .try_for_each(|index| self.indexed(dwarf, unit, index));
+            return indexes.into_iter().try_for_each(|index| self.indexed(dwarf, unit, index));
         }
         Ok(())
     }
@@ -240,14 +193,10 @@ impl Sections<'_> {
     /// Corrects an address in .debug_addr, which attributes and lists name by its number.
     fn indexed(&mut self, dwarf: &Dwarf<Slice>, unit: &Unit<Slice>, index: usize) -> Result<()> {
         let address = dwarf.address(unit, gimli::DebugAddrIndex(index))?;
-        self.address
-            .put_u32(unit.addr_base.0 + 4 * index, self.moves.place(address))
+        self.address.put_u32(unit.addr_base.0 + 4 * index, self.moves.place(address))
     }
 }
 
-fn address_of<'d>(
-    dwarf: &'d Dwarf<Slice<'d>>,
-    unit: &'d Unit<Slice<'d>>,
-) -> impl Fn(usize) -> Option<u64> + 'd {
+fn address_of<'d>(dwarf: &'d Dwarf<Slice<'d>>, unit: &'d Unit<Slice<'d>>) -> impl Fn(usize) -> Option<u64> + 'd {
     move |index| dwarf.address(unit, gimli::DebugAddrIndex(index)).ok()
 }

@@ -2,9 +2,7 @@
 
 use arbitrary::Unstructured;
 use lind_passes::Options;
-use wasmtime::{
-    Config, Engine, Extern, ExternType, Instance, Module, SharedMemory, Store, Trap, Val, ValType,
-};
+use wasmtime::{Config, Engine, Extern, ExternType, Instance, Module, SharedMemory, Store, Trap, Val, ValType};
 
 /// What a call leaves behind: its results or trap, the globals, the memory.
 #[derive(PartialEq, Debug)]
@@ -31,57 +29,33 @@ fn engine() -> Engine {
 /// Calls each of the first exported functions in an instance of its own, since a module's fuel is for one.
 fn run(engine: &Engine, bytes: &[u8]) -> Vec<Outcome> {
     let module = Module::new(engine, bytes).unwrap();
-    let names = module
-        .exports()
-        .filter(|e| matches!(e.ty(), ExternType::Func(_)))
-        .map(|e| e.name().to_owned());
-    names
-        .take(4)
-        .map(|name| call(engine, &module, &name))
-        .collect()
+    let names = module.exports().filter(|e| matches!(e.ty(), ExternType::Func(_))).map(|e| e.name().to_owned());
+    names.take(4).map(|name| call(engine, &module, &name)).collect()
 }
 
 fn call(engine: &Engine, module: &Module, name: &str) -> Outcome {
     let mut store = Store::new(engine, ());
-    let mut outcome = Outcome {
-        call: String::new(),
-        globals: vec![],
-        memory: vec![],
-    };
+    let mut outcome = Outcome { call: String::new(), globals: vec![], memory: vec![] };
     let instance = match Instance::new(&mut store, module, &[]) {
         Ok(instance) => instance,
         Err(error) => {
-            return Outcome {
-                call: describe(&error),
-                ..outcome
-            };
+            return Outcome { call: describe(&error), ..outcome };
         }
     };
     let func = instance.get_func(&mut store, name).unwrap();
     let ty = func.ty(&store);
-    if let Some(args) = ty
-        .params()
-        .enumerate()
-        .map(|(i, ty)| argument(i, &ty))
-        .collect::<Option<Vec<Val>>>()
-    {
+    if let Some(args) = ty.params().enumerate().map(|(i, ty)| argument(i, &ty)).collect::<Option<Vec<Val>>>() {
         let mut results = vec![Val::I32(0); ty.results().len()];
         let result = func.call(&mut store, &args, &mut results);
-        outcome.call = result.map_or_else(
-            |error| describe(&error),
-            |()| format!("{:?}", results.iter().map(show).collect::<Vec<_>>()),
-        );
+        outcome.call = result
+            .map_or_else(|error| describe(&error), |()| format!("{:?}", results.iter().map(show).collect::<Vec<_>>()));
     }
-    let exports: Vec<Extern> = instance
-        .exports(&mut store)
-        .map(|e| e.into_extern())
-        .collect();
+    let exports: Vec<Extern> = instance.exports(&mut store).map(|e| e.into_extern()).collect();
     for export in &exports {
         match export {
             Extern::Global(global) => outcome.globals.push(show(&global.get(&mut store))),
             Extern::Memory(memory) => {
-                outcome.memory =
-                    memory.data(&store)[..memory.data_size(&store).min(WINDOW)].to_vec()
+                outcome.memory = memory.data(&store)[..memory.data_size(&store).min(WINDOW)].to_vec()
             }
             Extern::SharedMemory(memory) => outcome.memory = copy(memory),
             _ => {}
@@ -97,9 +71,7 @@ fn copy(memory: &SharedMemory) -> Vec<u8> {
 }
 
 fn describe(error: &wasmtime::Error) -> String {
-    error
-        .downcast_ref::<Trap>()
-        .map_or_else(|| "exception".to_owned(), |trap| format!("{trap:?}"))
+    error.downcast_ref::<Trap>().map_or_else(|| "exception".to_owned(), |trap| format!("{trap:?}"))
 }
 
 fn argument(index: usize, ty: &ValType) -> Option<Val> {
@@ -181,10 +153,7 @@ fn as_linked(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn returned(outcomes: &[Outcome]) -> usize {
-    outcomes
-        .iter()
-        .filter(|outcome| outcome.call.ends_with(']'))
-        .count()
+    outcomes.iter().filter(|outcome| outcome.call.ends_with(']')).count()
 }
 
 #[test]
@@ -193,15 +162,7 @@ fn random_modules_do_the_same() {
     let (mut watched, mut worked) = (0, 0);
     for index in 0..100 {
         let before = generate(index);
-        let after = lind_passes::run(
-            &before,
-            &Options {
-                memory: false,
-                loops: true,
-                fpcast: false,
-            },
-        )
-        .unwrap();
+        let after = lind_passes::run(&before, &Options { memory: false, loops: true, fpcast: false }).unwrap();
         watched += u32::from(before != after);
         let outcome = run(&engine, &before);
         worked += returned(&outcome);

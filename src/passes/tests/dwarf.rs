@@ -40,24 +40,10 @@ type Slice<'a> = EndianSlice<'a, LittleEndian>;
 fn build(dir: &Path, flags: &[&str]) -> Vec<u8> {
     let run = |program: &str, args: &[&str]| {
         let status = Command::new(program).args(args).current_dir(dir).status();
-        assert!(
-            status
-                .unwrap_or_else(|error| panic!("{program}: {error}"))
-                .success(),
-            "{program} {args:?}"
-        );
+        assert!(status.unwrap_or_else(|error| panic!("{program}: {error}")).success(), "{program} {args:?}");
     };
     std::fs::write(dir.join("t.c"), SOURCE).unwrap();
-    let target = [
-        "--target=wasm32-unknown-unknown",
-        "-matomics",
-        "-mbulk-memory",
-        "-w",
-        "-c",
-        "t.c",
-        "-o",
-        "t.o",
-    ];
+    let target = ["--target=wasm32-unknown-unknown", "-matomics", "-mbulk-memory", "-w", "-c", "t.c", "-o", "t.o"];
     run("clang-22", &[&target[..], flags].concat());
     run(
         "wasm-ld-22",
@@ -82,16 +68,10 @@ fn instructions(bytes: &[u8]) -> Vec<(u64, String)> {
         match payload.unwrap() {
             Payload::CodeSectionStart { range, .. } => base = range.start,
             Payload::CodeSectionEntry(body) => {
-                for op in body
-                    .get_operators_reader()
-                    .unwrap()
-                    .into_iter_with_offsets()
-                {
+                for op in body.get_operators_reader().unwrap().into_iter_with_offsets() {
                     let (op, at) = op.unwrap();
                     if let Operator::Drop = op
-                        && found
-                            .last()
-                            .is_some_and(|(_, last): &(u64, String)| last.contains("I32AtomicLoad"))
+                        && found.last().is_some_and(|(_, last): &(u64, String)| last.contains("I32AtomicLoad"))
                     {
                         found.truncate(found.len() - 2);
                         continue;
@@ -107,20 +87,12 @@ fn instructions(bytes: &[u8]) -> Vec<(u64, String)> {
 
 fn dwarf(bytes: &[u8]) -> gimli::Dwarf<Slice<'_>> {
     let custom = |name: &str| {
-        Parser::new(0)
-            .parse_all(bytes)
-            .find_map(|payload| match payload.unwrap() {
-                Payload::CustomSection(section) if section.name() == name => Some(section.data()),
-                _ => None,
-            })
+        Parser::new(0).parse_all(bytes).find_map(|payload| match payload.unwrap() {
+            Payload::CustomSection(section) if section.name() == name => Some(section.data()),
+            _ => None,
+        })
     };
-    gimli::Dwarf::load(|id| {
-        Ok::<_, ()>(EndianSlice::new(
-            custom(id.name()).unwrap_or(&[]),
-            LittleEndian,
-        ))
-    })
-    .unwrap()
+    gimli::Dwarf::load(|id| Ok::<_, ()>(EndianSlice::new(custom(id.name()).unwrap_or(&[]), LittleEndian))).unwrap()
 }
 
 /// The functions, inlined ones included, and lines that an address belongs to.
@@ -128,9 +100,7 @@ fn frames(context: &Context<Slice>, address: u64) -> Vec<String> {
     let mut frames = context.find_frames(address).skip_all_loads().unwrap();
     let mut found = Vec::new();
     while let Some(frame) = frames.next().unwrap() {
-        let name = frame
-            .function
-            .map(|function| function.raw_name().unwrap().into_owned());
+        let name = frame.function.map(|function| function.raw_name().unwrap().into_owned());
         let place = frame.location.map(|place| (place.line, place.column));
         found.push(format!("{name:?} {place:?}"));
     }
@@ -164,52 +134,28 @@ fn check(flags: &[&str]) {
     let before = build(dir.path(), flags);
     let after = lind_passes::run(&before, &Options::default()).unwrap();
     let (old, new) = (instructions(&before), instructions(&after));
-    assert_eq!(
-        old.iter().map(|(_, op)| op).collect::<Vec<_>>(),
-        new.iter().map(|(_, op)| op).collect::<Vec<_>>()
-    );
-    assert!(
-        new.last().unwrap().0 >= old.last().unwrap().0 + 9,
-        "{flags:?}: no loop is watched"
-    );
+    assert_eq!(old.iter().map(|(_, op)| op).collect::<Vec<_>>(), new.iter().map(|(_, op)| op).collect::<Vec<_>>());
+    assert!(new.last().unwrap().0 >= old.last().unwrap().0 + 9, "{flags:?}: no loop is watched");
 
     let (old_dwarf, new_dwarf) = (dwarf(&before), dwarf(&after));
     let (old_places, new_places) = (places(&old_dwarf), places(&new_dwarf));
-    let (was, is) = (
-        Context::from_dwarf(old_dwarf).unwrap(),
-        Context::from_dwarf(new_dwarf).unwrap(),
-    );
+    let (was, is) = (Context::from_dwarf(old_dwarf).unwrap(), Context::from_dwarf(new_dwarf).unwrap());
     let mut known = 0;
     for ((old, op), (new, _)) in old.iter().zip(&new) {
         let frames_were = frames(&was, *old);
-        assert_eq!(
-            frames_were,
-            frames(&is, *new),
-            "{flags:?}: {op} was at {old:#x}, is at {new:#x}"
-        );
+        assert_eq!(frames_were, frames(&is, *new), "{flags:?}: {op} was at {old:#x}, is at {new:#x}");
         known += usize::from(frames_were.iter().any(|frame| !frame.contains("None")));
     }
-    assert!(
-        known * 10 > old.len() * 4,
-        "{flags:?}: only {known} of {} instructions have a line",
-        old.len()
-    );
+    assert!(known * 10 > old.len() * 4, "{flags:?}: only {known} of {} instructions have a line", old.len());
 
     // A variable's place holds for the same instructions as before.
-    assert!(
-        old_places.len() > 5 || flags.contains(&"-O0"),
-        "{flags:?}: only {} places",
-        old_places.len()
-    );
+    assert!(old_places.len() > 5 || flags.contains(&"-O0"), "{flags:?}: only {} places", old_places.len());
     assert_eq!(old_places.len(), new_places.len());
     for (was, is) in old_places.iter().zip(&new_places) {
         assert_eq!(was.2, is.2);
         for ((old, op), (new, _)) in old.iter().zip(&new) {
             let (held, holds) = ((was.0..was.1).contains(old), (is.0..is.1).contains(new));
-            assert_eq!(
-                held, holds,
-                "{flags:?}: {was:x?} {is:x?} {op} {old:#x} {new:#x}"
-            );
+            assert_eq!(held, holds, "{flags:?}: {was:x?} {is:x?} {op} {old:#x} {new:#x}");
         }
     }
 }
@@ -228,13 +174,7 @@ fn version_5() {
 
 #[test]
 fn with_ranges_and_every_section() {
-    check(&[
-        "-O1",
-        "-g3",
-        "-gdwarf-4",
-        "-gdwarf-aranges",
-        "-ffunction-sections",
-    ]);
+    check(&["-O1", "-g3", "-gdwarf-4", "-gdwarf-aranges", "-ffunction-sections"]);
     check(&["-Os", "-g3", "-gdwarf-5", "-ffunction-sections"]);
 }
 
@@ -247,26 +187,12 @@ fn nonsense_is_left_as_it_is() {
         (".debug_info", "\\20\\00\\00\\00\\04\\00"),
         (".debug_line", "\\ff\\ff\\00\\00"),
     ] {
-        let wat =
-            format!(r#"(module (@custom ".debug_info" "") (@custom "{name}" "{data}") {loops})"#)
-                .replace(
-                    r#"(@custom ".debug_info" "") (@custom ".debug_info""#,
-                    r#"(@custom ".debug_info""#,
-                );
-        let out = lind_passes::run(
-            &wat::parse_str(&wat).unwrap(),
-            &Options {
-                memory: false,
-                loops: true,
-                fpcast: false,
-            },
-        )
-        .unwrap();
-        assert!(
-            wasmprinter::print_bytes(&out)
-                .unwrap()
-                .contains("i32.atomic.load")
-        );
+        let wat = format!(r#"(module (@custom ".debug_info" "") (@custom "{name}" "{data}") {loops})"#)
+            .replace(r#"(@custom ".debug_info" "") (@custom ".debug_info""#, r#"(@custom ".debug_info""#);
+        let out =
+            lind_passes::run(&wat::parse_str(&wat).unwrap(), &Options { memory: false, loops: true, fpcast: false })
+                .unwrap();
+        assert!(wasmprinter::print_bytes(&out).unwrap().contains("i32.atomic.load"));
     }
 }
 
@@ -276,19 +202,15 @@ fn damaged_sections_do_no_harm() {
     let dir = tempfile::tempdir().unwrap();
     let mut state = 1u64;
     let mut random = |n: usize| {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         usize::try_from(state >> 33).unwrap() % n
     };
     for version in ["-gdwarf-4", "-gdwarf-5"] {
         let good = build(dir.path(), &["-O2", "-g3", version, "-gdwarf-aranges"]);
-        let code_end = Parser::new(0)
-            .parse_all(&good)
-            .find_map(|payload| match payload.unwrap() {
-                Payload::CodeSectionStart { range, .. } => Some(range.end),
-                _ => None,
-            });
+        let code_end = Parser::new(0).parse_all(&good).find_map(|payload| match payload.unwrap() {
+            Payload::CodeSectionStart { range, .. } => Some(range.end),
+            _ => None,
+        });
         let custom = code_end.unwrap();
         for _ in 0..3000 {
             let mut bad = good.clone();
@@ -296,10 +218,7 @@ fn damaged_sections_do_no_harm() {
                 let at = custom + random(good.len() - custom);
                 bad[at] = [0, 0xff, 0x7f, 0x80, 1][random(5)] ^ u8::try_from(random(2)).unwrap();
             }
-            let options = Options {
-                fpcast: true,
-                ..Options::default()
-            };
+            let options = Options { fpcast: true, ..Options::default() };
             // A section's length may be hit, and then it is not a module.
             let _ = lind_passes::run(&bad, &options);
         }

@@ -6,11 +6,7 @@ use std::sync::LazyLock;
 use lind_passes::Options;
 use wasmtime::{Engine, Instance, Module, Store, Trap, Val};
 
-const ONLY: Options = Options {
-    memory: false,
-    loops: false,
-    fpcast: true,
-};
+const ONLY: Options = Options { memory: false, loops: false, fpcast: true };
 
 fn engine() -> &'static Engine {
     static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
@@ -84,16 +80,7 @@ fn well_typed_calls_and_traps_stay() {
         ("ii", vec![I(2), I(7), I(3)]),
         ("v", vec![I(3)]),
         ("L", vec![I(4), Val::I64(-2)]),
-        (
-            "mixed",
-            vec![
-                I(5),
-                Val::F64(1.5f64.to_bits()),
-                I(-3),
-                Val::F32(0.25f32.to_bits()),
-                Val::I64(1 << 40),
-            ],
-        ),
+        ("mixed", vec![I(5), Val::F64(1.5f64.to_bits()), I(-3), Val::F32(0.25f32.to_bits()), Val::I64(1 << 40)]),
         ("fi", vec![I(6), Val::F32(1.5f32.to_bits()), I(2)]),
         ("two", vec![I(8), I(-5)]),
     ] {
@@ -131,26 +118,13 @@ fn mismatched_calls_reach_the_function() {
         ("fi", vec![I(1), float(1.0), I(4)], "F32(0)"), // integer result, none in a float register
         ("two", vec![I(1), I(4)], "I64(5)"),
     ] {
-        assert_eq!(
-            call(&before, name, &args),
-            Err(Trap::BadSignature),
-            "{name} {args:?}"
-        );
-        assert_eq!(
-            call(&after, name, &args).unwrap()[0],
-            expected,
-            "{name} {args:?}"
-        );
+        assert_eq!(call(&before, name, &args), Err(Trap::BadSignature), "{name} {args:?}");
+        assert_eq!(call(&after, name, &args).unwrap()[0], expected, "{name} {args:?}");
     }
     // Integers and floats are counted apart; a float keeps its low bits.
     let low = f32::from_bits(u32::try_from(2.1f64.to_bits() & 0xffff_ffff).unwrap());
     let sum = f64::from_bits(u64::from((low + 8.0).to_bits()));
-    let got = call(
-        &after,
-        "mixed",
-        &[I(6), double(2.1), I(8), float(9.0), Val::I64(3)],
-    )
-    .unwrap();
+    let got = call(&after, "mixed", &[I(6), double(2.1), I(8), float(9.0), Val::I64(3)]).unwrap();
     assert_eq!(got, [format!("{:?}", Val::F64(sum.to_bits()))]);
 }
 
@@ -169,29 +143,13 @@ fn names_and_other_passes_go_along() {
         "(module (memory 1 1 shared) (func $wait (loop $l (br_if $l (i32.load (i32.const 8)))))",
         1,
     );
-    let out = lind_passes::run(
-        &wat::parse_str(&wat).unwrap(),
-        &Options {
-            fpcast: true,
-            ..Options::default()
-        },
-    )
-    .unwrap();
+    let out =
+        lind_passes::run(&wat::parse_str(&wat).unwrap(), &Options { fpcast: true, ..Options::default() }).unwrap();
     let text = wasmprinter::print_bytes(&out).unwrap();
-    for words in [
-        "__lind_call_indirect",
-        "func $inc ",
-        "func $both ",
-        "i32.atomic.load",
-        "(export \"memory\"",
-    ] {
+    for words in ["__lind_call_indirect", "func $inc ", "func $both ", "i32.atomic.load", "(export \"memory\""] {
         assert!(text.contains(words), "{words}: {text}");
     }
-    assert_eq!(
-        text.matches("call_indirect (type $i)").count(),
-        1,
-        "only the helper's own is left: {text}"
-    );
+    assert_eq!(text.matches("call_indirect (type $i)").count(), 1, "only the helper's own is left: {text}");
 }
 
 /// A random program of functions of several types that call each other through a table: by the right types,
@@ -199,27 +157,16 @@ fn names_and_other_passes_go_along() {
 fn random_program(seed: u64) -> String {
     let mut state = seed;
     let mut below = move |n: usize| {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         usize::try_from(state >> 33).unwrap() % n
     };
     const VALUES: [&str; 4] = ["i32", "i64", "f32", "f64"];
-    let types: Vec<(Vec<&str>, &str)> = (0..6)
-        .map(|_| {
-            (
-                (0..below(5)).map(|_| VALUES[below(4)]).collect(),
-                VALUES[below(4)],
-            )
-        })
-        .collect();
+    let types: Vec<(Vec<&str>, &str)> =
+        (0..6).map(|_| ((0..below(5)).map(|_| VALUES[below(4)]).collect(), VALUES[below(4)])).collect();
     let of: Vec<usize> = (0..14).map(|_| below(types.len())).collect();
     let mut text = "(module (global $fuel (mut i32) (i32.const 300)) (global $sum (export \"sum\") (mut i64) (i64.const 0)) (table 20 20 funcref)\n".to_owned();
     for (n, (params, result)) in types.iter().enumerate() {
-        text += &format!(
-            "(type $t{n} (func (param {}) (result {result})))\n",
-            params.join(" ")
-        );
+        text += &format!("(type $t{n} (func (param {}) (result {result})))\n", params.join(" "));
     }
     let names: Vec<String> = (0..of.len()).map(|n| format!("$f{n}")).collect();
     text += &format!("(elem (i32.const 0) {})\n", names.join(" "));
@@ -242,11 +189,7 @@ fn random_program(seed: u64) -> String {
         for _ in 0..below(3) {
             let callee = below(of.len());
             let (wants, gives) = &types[of[callee]];
-            let place = if below(15) == 0 {
-                14 + below(9)
-            } else {
-                callee
-            };
+            let place = if below(15) == 0 { 14 + below(9) } else { callee };
             text += "(if (i32.and (global.get $fuel) (i32.const 1)) (then\n";
             for want in wants {
                 text += &format!("({want}.const {}) ", below(1000));
@@ -266,8 +209,8 @@ fn random_program(seed: u64) -> String {
 fn random_well_typed_programs_do_the_same() {
     let (mut returned, mut trapped) = (0, 0);
     for seed in 0..25 {
-        let before = wat::parse_str(random_program(seed))
-            .unwrap_or_else(|error| panic!("{error}\n{}", random_program(seed)));
+        let before =
+            wat::parse_str(random_program(seed)).unwrap_or_else(|error| panic!("{error}\n{}", random_program(seed)));
         let after = lind_passes::run(&before, &ONLY).unwrap();
         assert_ne!(before, after);
         let outcome = |bytes: &[u8]| -> Vec<String> {
@@ -277,38 +220,23 @@ fn random_well_typed_programs_do_the_same() {
                     let mut store = Store::new(engine(), ());
                     let instance = Instance::new(&mut store, &module, &[]).unwrap();
                     let function = instance.get_func(&mut store, &format!("f{n}")).unwrap();
-                    let args: Vec<Val> = function
-                        .ty(&store)
-                        .params()
-                        .map(|ty| Val::default_for_ty(&ty).unwrap())
-                        .collect();
+                    let args: Vec<Val> =
+                        function.ty(&store).params().map(|ty| Val::default_for_ty(&ty).unwrap()).collect();
                     let mut results = [Val::I32(0)];
                     let said = match function.call(&mut store, &args, &mut results) {
                         Ok(()) => format!("{results:?}"),
                         Err(error) => format!("{:?}", error.downcast_ref::<Trap>()),
                     };
-                    format!(
-                        "{said} {:?}",
-                        instance
-                            .get_global(&mut store, "sum")
-                            .unwrap()
-                            .get(&mut store)
-                    )
+                    format!("{said} {:?}", instance.get_global(&mut store, "sum").unwrap().get(&mut store))
                 })
                 .collect()
         };
         let was = outcome(&before);
         returned += was.iter().filter(|said| said.starts_with('[')).count();
-        trapped += was
-            .iter()
-            .filter(|said| said.contains("TableOutOfBounds") || said.contains("Null"))
-            .count();
+        trapped += was.iter().filter(|said| said.contains("TableOutOfBounds") || said.contains("Null")).count();
         assert_eq!(was, outcome(&after), "seed {seed}");
     }
-    assert!(
-        returned > 100 && trapped > 10,
-        "{returned} returned, {trapped} trapped"
-    );
+    assert!(returned > 100 && trapped > 10, "{returned} returned, {trapped} trapped");
 }
 
 /// A program whose calls all go through pointers of a wrong type. `run(n)` is the n-th.
@@ -363,16 +291,9 @@ const CASES: i32 = 17;
 fn c_programs_do_what_they_do_on_x86_64() {
     let dir = tempfile::tempdir().unwrap();
     let run = |program: &str, args: &[&str]| {
-        let output = Command::new(program)
-            .args(args)
-            .current_dir(dir.path())
-            .output();
+        let output = Command::new(program).args(args).current_dir(dir.path()).output();
         let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
-        assert!(
-            output.status.success(),
-            "{program} {args:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
     std::fs::write(dir.path().join("t.c"), SOURCE).unwrap();
@@ -412,33 +333,17 @@ fn c_programs_do_what_they_do_on_x86_64() {
             ],
         );
         let linked = std::fs::read(dir.path().join("t.wasm")).unwrap();
-        let bytes = lind_passes::run(
-            &linked,
-            &Options {
-                fpcast: true,
-                ..Options::default()
-            },
-        )
-        .unwrap();
+        let bytes = lind_passes::run(&linked, &Options { fpcast: true, ..Options::default() }).unwrap();
         let plain = lind_passes::run(&linked, &Options::default()).unwrap();
 
         let engine = engine();
         let mut store = Store::new(engine, ());
-        let instance =
-            Instance::new(&mut store, &Module::new(engine, bytes).unwrap(), &[]).unwrap();
-        let function = instance
-            .get_typed_func::<i32, i64>(&mut store, "run")
-            .unwrap();
+        let instance = Instance::new(&mut store, &Module::new(engine, bytes).unwrap(), &[]).unwrap();
+        let function = instance.get_typed_func::<i32, i64>(&mut store, "run").unwrap();
         for (n, expected) in (0..CASES).zip(native.lines()) {
-            let got = function
-                .call(&mut store, n)
-                .unwrap_or_else(|error| panic!("{level}, case {n}: {error:?}"));
+            let got = function.call(&mut store, n).unwrap_or_else(|error| panic!("{level}, case {n}: {error:?}"));
             assert_eq!(got.to_string(), expected, "{level}, case {n}");
-            assert_eq!(
-                call(&plain, "run", &[I(n)]),
-                Err(Trap::BadSignature),
-                "{level}, case {n} is no mismatch"
-            );
+            assert_eq!(call(&plain, "run", &[I(n)]), Err(Trap::BadSignature), "{level}, case {n} is no mismatch");
         }
     }
 }

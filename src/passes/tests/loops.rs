@@ -2,11 +2,7 @@
 
 use lind_passes::Options;
 
-const ONLY: Options = Options {
-    memory: false,
-    loops: true,
-    fpcast: false,
-};
+const ONLY: Options = Options { memory: false, loops: true, fpcast: false };
 const MARK: &str = "(;watch;)";
 const BARRIER: &str = "i32.const 65536 i32.atomic.load drop";
 
@@ -23,29 +19,18 @@ fn check(name: &str, body: &str) {
         );
         wat::parse_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
     };
-    let out =
-        lind_passes::run(&module(body), &ONLY).unwrap_or_else(|error| panic!("{name}: {error:#}"));
+    let out = lind_passes::run(&module(body), &ONLY).unwrap_or_else(|error| panic!("{name}: {error:#}"));
     let expected = module(&body.replace(MARK, BARRIER));
     if out != expected {
         panic!("{name}:\n{}", wasmprinter::print_bytes(&out).unwrap());
     }
-    assert_eq!(
-        lind_passes::run(&out, &ONLY).unwrap(),
-        out,
-        "{name}: a second run changed it"
-    );
+    assert_eq!(lind_passes::run(&out, &ONLY).unwrap(), out, "{name}: a second run changed it");
 }
 
 #[test]
 fn loops_that_wait_are_watched() {
-    check(
-        "constant address",
-        "(loop $l (;watch;) (br_if $l (i32.eqz (i32.load (i32.const 1024)))))",
-    );
-    check(
-        "parameter",
-        "(loop $l (;watch;) (br_if $l (i32.eqz (i32.load (local.get $p)))))",
-    );
+    check("constant address", "(loop $l (;watch;) (br_if $l (i32.eqz (i32.load (i32.const 1024)))))");
+    check("parameter", "(loop $l (;watch;) (br_if $l (i32.eqz (i32.load (local.get $p)))))");
     check(
         "offset from a global",
         "(loop $l (;watch;) (br_if $l (i32.load8_u (i32.add (global.get $g) (i32.const 8)))))",
@@ -54,10 +39,7 @@ fn loops_that_wait_are_watched() {
         "bounded",
         "(loop $l (;watch;) (local.set $n (i32.sub (local.get $n) (i32.const 1))) (drop (i64.load (local.get $p))) (br_if $l (local.get $n)))",
     );
-    check(
-        "vector",
-        "(loop $l (;watch;) (br_if $l (v128.any_true (v128.load (local.get $p)))))",
-    );
+    check("vector", "(loop $l (;watch;) (br_if $l (v128.any_true (v128.load (local.get $p)))))");
     check(
         "lane",
         "(loop $l (;watch;) (br_if $l (v128.any_true (v128.load8_lane 0 (local.get $p) (v128.const i32x4 0 0 0 0)))))",
@@ -66,14 +48,8 @@ fn loops_that_wait_are_watched() {
         "address by way of a local, as unoptimised code has it",
         "(loop $l (;watch;) (local.set $x (i32.const 1024)) (br_if $l (i32.eqz (i32.load (local.get $x)))))",
     );
-    check(
-        "a pointer that is itself read",
-        "(loop $l (;watch;) (br_if $l (i32.load (i32.load (local.get $p)))))",
-    );
-    check(
-        "global set only",
-        "(loop $l (;watch;) (global.set $g (i32.const 1)) (br_if $l (i32.load (local.get $p))))",
-    );
+    check("a pointer that is itself read", "(loop $l (;watch;) (br_if $l (i32.load (i32.load (local.get $p)))))");
+    check("global set only", "(loop $l (;watch;) (global.set $g (i32.const 1)) (br_if $l (i32.load (local.get $p))))");
     check(
         "table written only",
         "(loop $l (;watch;) (table.set (i32.const 0) (ref.null func)) (br_if $l (i32.load (local.get $p))))",
@@ -86,10 +62,7 @@ fn loops_that_wait_are_watched() {
         "loop parameter",
         "(local.get $p) (loop $l (param i32) (;watch;) (drop (i32.load)) (local.get $p) (br_if $l (local.get $n)) (drop))",
     );
-    check(
-        "block result",
-        "(loop $l (;watch;) (br_if $l (i32.load (block (result i32) (i32.const 1024)))))",
-    );
+    check("block result", "(loop $l (;watch;) (br_if $l (i32.load (block (result i32) (i32.const 1024)))))");
     check(
         "if with the same on both sides",
         "(loop $l (;watch;) (br_if $l (i32.load (if (result i32) (local.get $n) (then (i32.const 8)) (else (i32.const 8))))))",
@@ -142,10 +115,7 @@ fn what_is_off_the_way_around_does_not_count() {
 
 #[test]
 fn loops_with_a_barrier_are_left_alone() {
-    check(
-        "store",
-        "(loop $l (i32.store8 (local.get $n) (i32.const 1)) (br_if $l (i32.load (local.get $p))))",
-    );
+    check("store", "(loop $l (i32.store8 (local.get $n) (i32.const 1)) (br_if $l (i32.load (local.get $p))))");
     check(
         "store on one way around",
         "(loop $l (if (local.get $n) (then (i32.store (local.get $p) (i32.const 1)))) (br_if $l (i32.load (local.get $p))))",
@@ -158,26 +128,17 @@ fn loops_with_a_barrier_are_left_alone() {
         "vector store",
         "(loop $l (v128.store (local.get $n) (v128.const i32x4 0 0 0 0)) (br_if $l (i32.load (local.get $p))))",
     );
-    check(
-        "call",
-        "(loop $l (drop (call $call (i32.const 1))) (br_if $l (i32.load (local.get $p))))",
-    );
+    check("call", "(loop $l (drop (call $call (i32.const 1))) (br_if $l (i32.load (local.get $p))))");
     check(
         "indirect call",
         "(loop $l (drop (call_indirect (type $ii) (i32.const 1) (i32.const 1))) (br_if $l (i32.load (local.get $p))))",
     );
-    check(
-        "atomic load",
-        "(loop $l (br_if $l (i32.atomic.load (local.get $p))))",
-    );
+    check("atomic load", "(loop $l (br_if $l (i32.atomic.load (local.get $p))))");
     check(
         "atomic exchange",
         "(loop $l (drop (i32.atomic.rmw.xchg (local.get $p) (i32.const 1))) (br_if $l (i32.load (local.get $p))))",
     );
-    check(
-        "fence",
-        "(loop $l (atomic.fence) (br_if $l (i32.load (local.get $p))))",
-    );
+    check("fence", "(loop $l (atomic.fence) (br_if $l (i32.load (local.get $p))))");
     check(
         "by a table of branches",
         "(loop $l (block $b (br_table $b $b (i32.load (local.get $p)))) (i32.store (local.get $p) (i32.const 0)) (br_table $l $l (local.get $n)))",
@@ -186,18 +147,12 @@ fn loops_with_a_barrier_are_left_alone() {
 
 #[test]
 fn loops_without_a_fixed_load_are_left_alone() {
-    check(
-        "no load",
-        "(loop $l (local.set $n (i32.sub (local.get $n) (i32.const 1))) (br_if $l (local.get $n)))",
-    );
+    check("no load", "(loop $l (local.set $n (i32.sub (local.get $n) (i32.const 1))) (br_if $l (local.get $n)))");
     check(
         "array",
         "(loop $l (drop (i32.load (local.get $p))) (local.set $p (i32.add (local.get $p) (i32.const 4))) (br_if $l (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))",
     );
-    check(
-        "list",
-        "(loop $l (br_if $l (local.tee $p (i32.load offset=4 (local.get $p)))))",
-    );
+    check("list", "(loop $l (br_if $l (local.tee $p (i32.load offset=4 (local.get $p)))))");
     check(
         "index",
         "(loop $l (drop (f64.load (i32.add (local.get $p) (i32.shl (local.get $n) (i32.const 3))))) (br_if $l (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))",
@@ -214,10 +169,7 @@ fn loops_without_a_fixed_load_are_left_alone() {
         "different on two ways",
         "(loop $l (if (global.get $g) (then (local.set $x (i32.const 8))) (else (local.set $x (i32.const 16)))) (br_if $l (i32.load (local.get $x))))",
     );
-    check(
-        "never goes around",
-        "(loop $l (drop (i32.load (local.get $p))))",
-    );
+    check("never goes around", "(loop $l (drop (i32.load (local.get $p))))");
     check("no loop", "(drop (i32.load (local.get $p)))");
 }
 
@@ -288,10 +240,7 @@ fn only_the_loop_changes() {
     let out = lind_passes::run(padded, &ONLY).unwrap();
     let text = wasmprinter::print_bytes(&out).unwrap();
     assert!(text.contains("i32.atomic.load"), "{text}");
-    assert!(
-        out.ends_with(b"\x41\x80\x80\x80\x80\0\x28\x02\0\x0d\0\x0b\x0b\x84\0\0\x01\x01\x0b"),
-        "{out:x?}"
-    );
+    assert!(out.ends_with(b"\x41\x80\x80\x80\x80\0\x28\x02\0\x0d\0\x0b\x0b\x84\0\0\x01\x01\x0b"), "{out:x?}");
 }
 
 /// A function that is expensive to analyse is not analysed to the end, but its loops get their barrier.
@@ -305,10 +254,6 @@ fn a_hostile_function_is_quick() {
     );
     let start = std::time::Instant::now();
     let out = lind_passes::run(&wat::parse_str(&wat).unwrap(), &ONLY).unwrap();
-    assert!(
-        wasmprinter::print_bytes(&out)
-            .unwrap()
-            .contains("i32.atomic.load")
-    );
+    assert!(wasmprinter::print_bytes(&out).unwrap().contains("i32.atomic.load"));
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }

@@ -3,11 +3,7 @@
 use lind_passes::Options;
 use wasmparser::{DataKind, ExternalKind, Parser, Payload, TypeRef};
 
-const ONLY: Options = Options {
-    memory: true,
-    loops: false,
-    fpcast: false,
-};
+const ONLY: Options = Options { memory: true, loops: false, fpcast: false };
 
 fn pass(wat: &str) -> Result<Vec<u8>, String> {
     lind_passes::run(&wat::parse_str(wat).unwrap(), &ONLY).map_err(|error| format!("{error:#}"))
@@ -24,9 +20,9 @@ fn shape(bytes: &[u8]) -> (wasmparser::MemoryType, Vec<String>, bool) {
     let (mut memories, mut exports, mut passive) = (Vec::new(), Vec::new(), true);
     for payload in Parser::new(0).parse_all(bytes) {
         match payload.unwrap() {
-            Payload::ImportSection(s) => s
-                .into_imports()
-                .for_each(|i| assert!(!matches!(i.unwrap().ty, TypeRef::Memory(_)))),
+            Payload::ImportSection(s) => {
+                s.into_imports().for_each(|i| assert!(!matches!(i.unwrap().ty, TypeRef::Memory(_))))
+            }
             Payload::MemorySection(s) => memories.extend(s.into_iter().map(Result::unwrap)),
             Payload::ExportSection(s) => {
                 exports.extend(
@@ -36,11 +32,7 @@ fn shape(bytes: &[u8]) -> (wasmparser::MemoryType, Vec<String>, bool) {
                         .map(|e| e.name.to_owned()),
                 );
             }
-            Payload::DataSection(s) => {
-                passive &= s
-                    .into_iter()
-                    .all(|d| matches!(d.unwrap().kind, DataKind::Passive))
-            }
+            Payload::DataSection(s) => passive &= s.into_iter().all(|d| matches!(d.unwrap().kind, DataKind::Passive)),
             _ => {}
         }
     }
@@ -50,15 +42,7 @@ fn shape(bytes: &[u8]) -> (wasmparser::MemoryType, Vec<String>, bool) {
 
 fn assert_ours(bytes: &[u8]) {
     let (memory, exports, passive) = shape(bytes);
-    assert_eq!(
-        (
-            memory.initial,
-            memory.maximum,
-            memory.shared,
-            memory.memory64
-        ),
-        (65536, Some(65536), false, false)
-    );
+    assert_eq!((memory.initial, memory.maximum, memory.shared, memory.memory64), (65536, Some(65536), false, false));
     assert_eq!(exports, ["memory"]);
     assert!(passive);
 }
@@ -91,30 +75,27 @@ fn the_only_import_goes_with_its_section() {
 
 #[test]
 fn a_defined_shared_memory_is_unshared_and_exports_are_kept() {
-    let out = pass(r#"(module (memory 2 65536 shared) (global (export "sp") (mut i32) (i32.const 7)) (func (export "f")))"#).unwrap();
+    let out =
+        pass(r#"(module (memory 2 65536 shared) (global (export "sp") (mut i32) (i32.const 7)) (func (export "f")))"#)
+            .unwrap();
     assert_ours(&out);
     let text = wasmprinter::print_bytes(&out).unwrap();
-    assert!(
-        text.contains(r#"(export "sp""#) && text.contains(r#"(export "f""#),
-        "{text}"
-    );
+    assert!(text.contains(r#"(export "sp""#) && text.contains(r#"(export "f""#), "{text}");
     assert_ours(&pass(r#"(module (memory (export "memory") 2 65536 shared))"#).unwrap());
 }
 
 #[test]
 fn running_it_again_changes_nothing() {
-    let once = pass(r#"(module (import "env" "memory" (memory 2 65536 shared)) (data "x") (data (i32.const 0) ""))"#).unwrap();
+    let once =
+        pass(r#"(module (import "env" "memory" (memory 2 65536 shared)) (data "x") (data (i32.const 0) ""))"#).unwrap();
     assert_eq!(lind_passes::run(&once, &ONLY).unwrap(), once);
 }
 
 #[test]
 fn data_must_be_passive() {
-    let error = error(
-        r#"(module (memory 2 2 shared) (data $quiet "abc") (data $.rodata (i32.const 1024) "hello"))"#,
-    );
+    let error = error(r#"(module (memory 2 2 shared) (data $quiet "abc") (data $.rodata (i32.const 1024) "hello"))"#);
     assert!(
-        error.contains("data segment 1 (.rodata) of 5 bytes is active")
-            && error.contains("--shared-memory"),
+        error.contains("data segment 1 (.rodata) of 5 bytes is active") && error.contains("--shared-memory"),
         "{error}"
     );
 }
@@ -125,39 +106,20 @@ fn an_empty_active_segment_keeps_its_number() {
         (func (memory.init $d (i32.const 0) (i32.const 0) (i32.const 3))))"#;
     let out = pass(wat).unwrap();
     assert_ours(&out);
-    assert!(
-        wasmprinter::print_bytes(&out)
-            .unwrap()
-            .contains("memory.init $d")
-    );
+    assert!(wasmprinter::print_bytes(&out).unwrap().contains("memory.init $d"));
 }
 
 #[test]
 fn what_is_not_as_expected_is_named() {
     for (wat, words) in [
         ("(module)", "no memory"),
-        (
-            "(module (memory 1 1 shared) (memory 1 1 shared))",
-            "2 memories",
-        ),
-        (
-            r#"(module (import "a" "b" (memory 1 1 shared)) (memory 1 1 shared))"#,
-            "2 memories",
-        ),
+        ("(module (memory 1 1 shared) (memory 1 1 shared))", "2 memories"),
+        (r#"(module (import "a" "b" (memory 1 1 shared)) (memory 1 1 shared))"#, "2 memories"),
         ("(module (memory i64 1 1 shared))", "64-bit"),
         ("(module (memory 1))", "--shared-memory"),
-        (
-            r#"(module (memory 1 1 shared) (func (export "memory")))"#,
-            "not the memory",
-        ),
-        (
-            r#"(module (@custom "linking" "\02") (memory 1 1 shared))"#,
-            "object file",
-        ),
-        (
-            r#"(module (@custom "dylink.0" "") (memory 1 1 shared))"#,
-            "shared library",
-        ),
+        (r#"(module (memory 1 1 shared) (func (export "memory")))"#, "not the memory"),
+        (r#"(module (@custom "linking" "\02") (memory 1 1 shared))"#, "object file"),
+        (r#"(module (@custom "dylink.0" "") (memory 1 1 shared))"#, "shared library"),
         ("(component)", "component"),
     ] {
         let error = error(wat);
@@ -173,16 +135,10 @@ fn what_is_not_a_module_is_named() {
         (b"\x7fELF\x02\x01", "ELF"),
         (b"\0asm\x02\0\0\0", "version"),
         (b"\0asm\x01\0\0\0\x01\x05\x01", "not a valid module"),
-        (
-            b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x01\x04\x01\x60\0\0",
-            "not a valid module",
-        ),
+        (b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x01\x04\x01\x60\0\0", "not a valid module"),
     ] {
         let error = format!("{:#}", lind_passes::run(bytes, &ONLY).unwrap_err());
-        assert!(
-            error.contains(words) && !error.contains('\n'),
-            "{bytes:?}: {error}"
-        );
+        assert!(error.contains(words) && !error.contains('\n'), "{bytes:?}: {error}");
     }
 }
 
@@ -203,10 +159,7 @@ fn names_and_other_custom_sections_stay() {
             .collect()
     };
     let mut expected = customs(&bytes);
-    let features = expected
-        .iter_mut()
-        .find(|(name, _)| name == "target_features")
-        .unwrap();
+    let features = expected.iter_mut().find(|(name, _)| name == "target_features").unwrap();
     features.1 = b"\x01+\x0aatomics...".to_vec();
     assert_eq!(customs(&out), expected);
 }

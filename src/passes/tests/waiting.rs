@@ -7,11 +7,7 @@ use std::time::Duration;
 use lind_passes::Options;
 use wasmtime::{Engine, Instance, Module, Store};
 
-const ONLY: Options = Options {
-    memory: false,
-    loops: true,
-    fpcast: false,
-};
+const ONLY: Options = Options { memory: false, loops: true, fpcast: false };
 /// The flag's address, the address at which the program says that it waits, and one for other stores.
 const FLAG: u32 = 1024;
 const READY: usize = 2048;
@@ -42,10 +38,7 @@ fn program(body: &str, rounds: u32) -> String {
 fn sees(engine: &Engine, bytes: &[u8]) -> bool {
     let mut store = Store::new(engine, ());
     let instance = Instance::new(&mut store, &Module::new(engine, bytes).unwrap(), &[]).unwrap();
-    let base = instance
-        .get_memory(&mut store, "memory")
-        .unwrap()
-        .data_ptr(&store) as usize;
+    let base = instance.get_memory(&mut store, "memory").unwrap().data_ptr(&store) as usize;
     // SAFETY: the memory outlives the scope below, both addresses are within it and aligned, and compiled
     // code is the only other user.
     let word = |address: usize| unsafe { AtomicU32::from_ptr((base + address) as *mut u32) };
@@ -58,9 +51,7 @@ fn sees(engine: &Engine, bytes: &[u8]) -> bool {
             std::thread::sleep(Duration::from_micros(100));
             word(FLAG as usize).store(1, SeqCst);
         });
-        let wait = instance
-            .get_typed_func::<(u32, u32, u32), u32>(&mut store, "wait")
-            .unwrap();
+        let wait = instance.get_typed_func::<(u32, u32, u32), u32>(&mut store, "wait").unwrap();
         let seen = wait.call(&mut store, (FLAG, 0, 4096)).unwrap();
         done.store(true, SeqCst);
         seen == 1
@@ -78,10 +69,7 @@ fn the_flag_of_a_plain_loop_is_seen_only_with_the_pass() {
         !sees(&engine, &text(500_000_000)),
         "the engine no longer forwards loads into loops; is the pass still needed?"
     );
-    assert!(sees(
-        &engine,
-        &lind_passes::run(&text(2_000_000_000), &ONLY).unwrap()
-    ));
+    assert!(sees(&engine, &lind_passes::run(&text(2_000_000_000), &ONLY).unwrap()));
 }
 
 /// A small generator of numbers, so that a failure can be repeated.
@@ -89,10 +77,7 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) % n
     }
 
@@ -117,12 +102,7 @@ const ROUND: &str = "(br_if $late (i32.eqz (local.tee $n (i32.sub (local.get $n)
 
 fn look(random: &mut Random) -> String {
     let address = random.pick(&ADDRESSES);
-    let load = random.pick(&[
-        "i32.load",
-        "i32.load8_u",
-        "i32.load16_s",
-        "i32.wrap_i64 (i64.load",
-    ]);
+    let load = random.pick(&["i32.load", "i32.load8_u", "i32.load16_s", "i32.wrap_i64 (i64.load"]);
     let close = if load.contains('(') { ")" } else { "" };
     format!("(br_if $seen ({load} {address}){close})")
 }
@@ -151,11 +131,7 @@ fn noise(random: &mut Random, depth: u32) -> String {
         }
         // On a way around, though never taken.
         4 => {
-            let act = random.pick(&[
-                "(i32.store (local.get $q) (i32.const 1))",
-                "(call $other)",
-                "(nop)",
-            ]);
+            let act = random.pick(&["(i32.store (local.get $q) (i32.const 1))", "(call $other)", "(nop)"]);
             format!("(if (local.get $never) (then {act}))")
         }
         5 => "(global.get $flag) (local.set $y)".to_owned(),
@@ -165,17 +141,10 @@ fn noise(random: &mut Random, depth: u32) -> String {
             random.pick(&["(br_if 0 (local.get $y))", "(nop)"]),
             noise(random, depth + 1)
         ),
-        7 => format!(
-            "(loop {} (br_if 0 (local.get $never)))",
-            noise(random, depth + 1)
-        ),
+        7 => format!("(loop {} (br_if 0 (local.get $never)))", noise(random, depth + 1)),
         _ => {
             let label = random.below(1000);
-            let inner = if random.below(2) == 0 {
-                look(random)
-            } else {
-                noise(random, depth + 1)
-            };
+            let inner = if random.below(2) == 0 { look(random) } else { noise(random, depth + 1) };
             let times = format!("$m{depth}");
             format!(
                 "(local.set {times} (i32.const 5)) (loop $i{label} {inner} {ROUND} (br_if $i{label} (local.tee {times} (i32.sub (local.get {times}) (i32.const 1)))))"
@@ -189,17 +158,10 @@ fn the_flag_is_seen_by_random_loops() {
     let engine = Engine::default();
     for seed in 0..400 {
         let mut random = Random(seed * 7919 + 1);
-        let before: String = (0..random.below(4))
-            .map(|_| noise(&mut random, 0))
-            .collect();
-        let after: String = (0..random.below(4))
-            .map(|_| noise(&mut random, 0))
-            .collect();
+        let before: String = (0..random.below(4)).map(|_| noise(&mut random, 0)).collect();
+        let after: String = (0..random.below(4)).map(|_| noise(&mut random, 0)).collect();
         let back = random.pick(&["(br_if $l (local.get $never))", ""]);
-        let body = format!(
-            "(loop $l {before} {} {back} {after} {ROUND} (br $l))",
-            look(&mut random)
-        );
+        let body = format!("(loop $l {before} {} {back} {after} {ROUND} (br $l))", look(&mut random));
         let bytes = wat::parse_str(program(&body, 1_000_000_000)).unwrap();
         let out = lind_passes::run(&bytes, &ONLY).unwrap();
         assert!(sees(&engine, &out), "seed {seed}: {body}");

@@ -47,8 +47,10 @@ impl Model {
 
     fn claim(&mut self, len: u64, hint: u64, region: Region) -> Result<u64> {
         let count = usize::try_from(len / PAGE).unwrap();
-        let free = |model: &Model, at: usize| model.pages.get(at..at + count).is_some_and(|s| s.iter().all(Option::is_none));
-        let hinted = (hint / PAGE).checked_sub(FIRST).and_then(|at| usize::try_from(at).ok()).filter(|&at| free(self, at));
+        let free =
+            |model: &Model, at: usize| model.pages.get(at..at + count).is_some_and(|s| s.iter().all(Option::is_none));
+        let hinted =
+            (hint / PAGE).checked_sub(FIRST).and_then(|at| usize::try_from(at).ok()).filter(|&at| free(self, at));
         let at = hinted.or_else(|| (0..self.pages.len()).rev().find(|&at| free(self, at))).ok_or(Errno::ENOMEM)?;
         if self.mapped() + len > self.limit {
             return Err(Errno::ENOMEM);

@@ -16,9 +16,8 @@ pub(crate) fn madvise(cx: &Ctx<'_>, addr: Addr, len: Len, advice: Advice) -> Res
     }
     let memory = &cx.cage.memory;
     match what {
-        Advised::Host(advice) => {
-            memory.for_mapped(range, |part| cx.blocking(|| memory.guest.advise(part.start, part.end - part.start, advice)))
-        }
+        Advised::Host(advice) => memory
+            .for_mapped(range, |part| cx.blocking(|| memory.guest.advise(part.start, part.end - part.start, advice))),
         Advised::Fork(on_fork) => memory.set_on_fork(range, on_fork),
         Advised::Nothing => memory.for_mapped(range, |_| Ok(())),
     }

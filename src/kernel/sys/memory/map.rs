@@ -11,7 +11,15 @@ use crate::mem::{Content, PAGE, Place, page_up, space};
 const ACCESS: u32 = Prot::PROT_READ | Prot::PROT_WRITE | Prot::PROT_EXEC;
 
 /// mmap(2)
-pub(crate) fn mmap(cx: &Ctx<'_>, addr: Addr, len: Len, prot: Prot, flags: MapFlags, fd: Fd, offset: Off) -> Result<Addr> {
+pub(crate) fn mmap(
+    cx: &Ctx<'_>,
+    addr: Addr,
+    len: Len,
+    prot: Prot,
+    flags: MapFlags,
+    fd: Fd,
+    offset: Off,
+) -> Result<Addr> {
     let offset = offset.0.cast_unsigned();
     if !offset.is_multiple_of(PAGE) {
         return Err(Errno::EINVAL);

@@ -8,7 +8,14 @@ use crate::call::Ctx;
 use crate::mem::{Move, PAGE, page_up, space};
 
 /// mremap(2)
-pub(crate) fn mremap(cx: &Ctx<'_>, addr: Addr, old_len: Len, new_len: Len, flags: RemapFlags, new_addr: Addr) -> Result<Addr> {
+pub(crate) fn mremap(
+    cx: &Ctx<'_>,
+    addr: Addr,
+    old_len: Len,
+    new_len: Len,
+    flags: RemapFlags,
+    new_addr: Addr,
+) -> Result<Addr> {
     // MREMAP_DONTUNMAP is not supported: nothing but userfaultfd users needs it.
     if flags.beyond(RemapFlags::MREMAP_MAYMOVE | RemapFlags::MREMAP_FIXED) {
         return Err(Errno::EINVAL);

@@ -61,7 +61,12 @@ pub(super) fn store_if(cx: &Ctx<'_>, address: &Address, to: Out<Sockaddr>, len: 
 }
 
 /// Runs `act` with the host's spelling of an address that `cage` gave.
-pub(super) fn reach<T>(cx: &Ctx<'_>, cage: CageId, address: &Address, mut act: impl FnMut(&Address) -> Result<T>) -> Result<T> {
+pub(super) fn reach<T>(
+    cx: &Ctx<'_>,
+    cage: CageId,
+    address: &Address,
+    mut act: impl FnMut(&Address) -> Result<T>,
+) -> Result<T> {
     match meaning(address) {
         Meaning::Host => cx.blocking(|| act(address)),
         Meaning::Abstract(name) => {
@@ -86,7 +91,13 @@ pub(super) fn reach<T>(cx: &Ctx<'_>, cage: CageId, address: &Address, mut act: i
 }
 
 /// Runs `act`, which makes a socket's name, with the host's spelling of an address that `cage` gave for it.
-pub(super) fn make(cx: &Ctx<'_>, cage: CageId, socket: &File, address: &Address, act: impl Fn(&Address) -> Result<()>) -> Result<()> {
+pub(super) fn make(
+    cx: &Ctx<'_>,
+    cage: CageId,
+    socket: &File,
+    address: &Address,
+    act: impl Fn(&Address) -> Result<()>,
+) -> Result<()> {
     let path = match meaning(address) {
         Meaning::Host if address.bytes() == AF_UNIX => return any_abstract_name(cx, act),
         Meaning::Host => return act(address),
@@ -161,8 +172,12 @@ fn any_abstract_name(cx: &Ctx<'_>, act: impl Fn(&Address) -> Result<()>) -> Resu
 fn to_guest(cx: &Ctx<'_>, address: &Address) -> Address {
     let names = &cx.kernel.sockets;
     let guest = match meaning(address) {
-        Meaning::Abstract(name) => name.strip_prefix(&names.scope).map(|name| Address::new(&[&AF_UNIX[..], &[0], name].concat())),
-        Meaning::Path(path) if cx.kernel.root.walls() == Walls::Openat2 => names.guest(path.to_bytes()).map(|path| Address::new(&[&AF_UNIX[..], &path, &[0]].concat())),
+        Meaning::Abstract(name) => {
+            name.strip_prefix(&names.scope).map(|name| Address::new(&[&AF_UNIX[..], &[0], name].concat()))
+        }
+        Meaning::Path(path) if cx.kernel.root.walls() == Walls::Openat2 => {
+            names.guest(path.to_bytes()).map(|path| Address::new(&[&AF_UNIX[..], &path, &[0]].concat()))
+        }
         _ => None,
     };
     guest.and_then(Result::ok).unwrap_or(*address)

@@ -111,11 +111,9 @@ fn send_quietly(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, msg: In<Msghdr>, f
         .into_iter()
         .map(|message| match message {
             Control::Rights(numbers) => Ok(Control::Rights(files.by_ref().take(numbers.len()).collect())),
-            Control::Other { level: SOL_SOCKET, kind: SCM_CREDENTIALS, data } => Ok(Control::Other {
-                level: SOL_SOCKET,
-                kind: SCM_CREDENTIALS,
-                data: own_credentials(cx, &data)?,
-            }),
+            Control::Other { level: SOL_SOCKET, kind: SCM_CREDENTIALS, data } => {
+                Ok(Control::Other { level: SOL_SOCKET, kind: SCM_CREDENTIALS, data: own_credentials(cx, &data)? })
+            }
             Control::Other { level, kind, data } => Ok(Control::Other { level, kind, data }),
         })
         .collect::<Result<_>>()?;
@@ -139,7 +137,11 @@ fn receive(cx: &Ctx<'_>, socket: BorrowedFd<'_>, at: InOut<Msghdr>, flags: MsgFl
     let cloexec = flags.has(MsgFlags::MSG_CMSG_CLOEXEC);
     let mut said = received.flags & !libc::MSG_CMSG_CLOEXEC | (flags.0 & MsgFlags::MSG_CMSG_CLOEXEC).cast_signed();
     let mut accepted = Vec::new();
-    let control = received.control.into_iter().filter_map(|message| accept(cx, message, cloexec, &mut accepted, &mut said)).collect::<Vec<_>>();
+    let control = received
+        .control
+        .into_iter()
+        .filter_map(|message| accept(cx, message, cloexec, &mut accepted, &mut said))
+        .collect::<Vec<_>>();
     let mut control = control::encode(&control, |number| *number);
     control.truncate(room);
     let stored = cx.copy_out(Out::new(msg.control.into(), cage), &control).and_then(|()| {
@@ -186,7 +188,10 @@ fn control_of(cx: &Ctx<'_>, cage: CageId, msg: &Msghdr) -> Result<Vec<Control<i3
 fn files(cx: &Ctx<'_>, fd: Fd, control: &[Control<i32>]) -> Result<Vec<FileRef>> {
     /// SCM_MAX_FD.
     const MAX: usize = 253;
-    let numbers = control.iter().filter_map(|message| if let Control::Rights(numbers) = message { Some(numbers) } else { None }).flatten();
+    let numbers = control
+        .iter()
+        .filter_map(|message| if let Control::Rights(numbers) = message { Some(numbers) } else { None })
+        .flatten();
     let mut files = Vec::new();
     for &number in numbers {
         if files.len() == MAX {
@@ -208,7 +213,13 @@ fn own_credentials(cx: &Ctx<'_>, data: &[u8]) -> Result<Vec<u8>> {
 
 /// A control message that came in, as the guest gets it. Descriptors become guest numbers as long as there are any, the rest
 /// close.
-fn accept(cx: &Ctx<'_>, message: Control<OwnedFd>, cloexec: bool, accepted: &mut Vec<i32>, said: &mut i32) -> Option<Control<i32>> {
+fn accept(
+    cx: &Ctx<'_>,
+    message: Control<OwnedFd>,
+    cloexec: bool,
+    accepted: &mut Vec<i32>,
+    said: &mut i32,
+) -> Option<Control<i32>> {
     match message {
         Control::Rights(files) => {
             let count = files.len();

@@ -14,14 +14,24 @@ const SO_PEERCRED: i32 = libc::SO_PEERCRED;
 /// setsockopt(2)
 pub(crate) fn setsockopt(cx: &Ctx<'_>, fd: Fd, level: SockLevel, option: i32, value: In<u8>, len: Len) -> Result<()> {
     let socket = cx.file(fd)?;
-    let len = u32::try_from(len.0 & u64::from(u32::MAX)).ok().filter(|len| i32::try_from(*len).is_ok()).ok_or(Errno::EINVAL)?;
+    let len = u32::try_from(len.0 & u64::from(u32::MAX))
+        .ok()
+        .filter(|len| i32::try_from(*len).is_ok())
+        .ok_or(Errno::EINVAL)?;
     refuse(level, option)?;
     let value = cx.input(value, Len(len.into()))?;
     net::set_option(socket.host(), level.0, option, value)
 }
 
 /// getsockopt(2)
-pub(crate) fn getsockopt(cx: &Ctx<'_>, fd: Fd, level: SockLevel, option: i32, value: Out<u8>, len: InOut<u32>) -> Result<()> {
+pub(crate) fn getsockopt(
+    cx: &Ctx<'_>,
+    fd: Fd,
+    level: SockLevel,
+    option: i32,
+    value: Out<u8>,
+    len: InOut<u32>,
+) -> Result<()> {
     let socket = cx.file(fd)?;
     let room: u32 = cx.load(cx.reading(len))?;
     if i32::try_from(room).is_err() {
@@ -66,7 +76,12 @@ fn refuse(level: SockLevel, option: i32) -> Result<()> {
     let refused = match level.0 {
         SockLevel::SOL_SOCKET => matches!(
             option,
-            SO_ATTACH_FILTER | SO_ATTACH_BPF | SO_ATTACH_REUSEPORT_CBPF | SO_ATTACH_REUSEPORT_EBPF | SO_PASSPIDFD | SO_PEERPIDFD
+            SO_ATTACH_FILTER
+                | SO_ATTACH_BPF
+                | SO_ATTACH_REUSEPORT_CBPF
+                | SO_ATTACH_REUSEPORT_EBPF
+                | SO_PASSPIDFD
+                | SO_PEERPIDFD
         ),
         SockLevel::SOL_TCP => matches!(option, TCP_ULP | TCP_ZEROCOPY_RECEIVE),
         // From 64 on come the tables of netfilter and its like.

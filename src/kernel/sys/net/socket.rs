@@ -28,7 +28,13 @@ pub(crate) fn socket(cx: &Ctx<'_>, domain: SocketDomain, kind: SocketType, proto
 }
 
 /// socketpair(2)
-pub(crate) fn socketpair(cx: &Ctx<'_>, domain: SocketDomain, kind: SocketType, protocol: i32, fds: Out<[i32; 2]>) -> Result<()> {
+pub(crate) fn socketpair(
+    cx: &Ctx<'_>,
+    domain: SocketDomain,
+    kind: SocketType,
+    protocol: i32,
+    fds: Out<[i32; 2]>,
+) -> Result<()> {
     let (family, protocol, kind_and_flags) = checked(domain, kind, protocol)?;
     cx.cage.fds.check_room(2)?;
     let (kind, flags) = (rustix::net::SocketType::from_raw(kind_and_flags & KIND), host_flags(kind_and_flags));

@@ -3,8 +3,9 @@
 use lind_abi::Errno;
 use lind_abi::layout::{Iovec, Msghdr, Ucred};
 use lind_abi::nr::{
-    accept, accept4, bind, chdir, close, connect, dup, fchdir, fcntl, getpeername, getsockname, getsockopt, ioctl, listen, mkdir, open,
-    pipe, read, recvfrom, recvmsg, sendmsg, sendto, setsockopt, shutdown, socket, socketpair, symlink, umask, unlink, write,
+    accept, accept4, bind, chdir, close, connect, dup, fchdir, fcntl, getpeername, getsockname, getsockopt, ioctl,
+    listen, mkdir, open, pipe, read, recvfrom, recvmsg, sendmsg, sendto, setsockopt, shutdown, socket, socketpair,
+    symlink, umask, unlink, write,
 };
 
 use crate::root::Walls;
@@ -70,7 +71,8 @@ fn message(w: &World, control: i64, len: usize) -> i64 {
 }
 
 fn rights(fds: &[i64]) -> Vec<u8> {
-    let mut bytes = [&(16 + 4 * fds.len() as u64).to_le_bytes()[..], &1_u32.to_le_bytes(), &1_u32.to_le_bytes()].concat();
+    let mut bytes =
+        [&(16 + 4 * fds.len() as u64).to_le_bytes()[..], &1_u32.to_le_bytes(), &1_u32.to_le_bytes()].concat();
     bytes.extend(fds.iter().flat_map(|&fd| i32::try_from(fd).unwrap().to_le_bytes()));
     bytes
 }
@@ -104,7 +106,9 @@ fn unix_names_lead_where_open_leads() {
         assert_eq!(name_of(w, getsockname, listener), b"/a/sock\0");
         w.ok(chdir, &[w.str("/a")]);
         w.ok(symlink, &[w.str("/a/sock"), w.str("/b/link")]);
-        for path in [&b"sock\0"[..], b"/a/sock", b"../a/sock\0", b"/b/link\0", b"/../../a/./sock\0", b"../b/link\0padding"] {
+        for path in
+            [&b"sock\0"[..], b"/a/sock", b"../a/sock\0", b"/b/link\0", b"/../../a/./sock\0", b"../b/link\0padding"]
+        {
             let client = connected(w, path).unwrap();
             let server = w.ok(accept, &[listener, 0, 0]);
             w.ok(write, &[client, w.data(b"hello"), 5]);
@@ -193,7 +197,10 @@ fn a_name_has_the_mode_that_umask_leaves() {
         w.ok(umask, &[0]);
         w.ok(open, &[w.str("/file"), 0o101, 0o666]);
         let path = w.path("file");
-        assert_eq!(w.host(move || std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(path).unwrap())) & 0o777, 0o666);
+        assert_eq!(
+            w.host(move || std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(path).unwrap())) & 0o777,
+            0o666
+        );
     });
 }
 
@@ -395,7 +402,9 @@ fn options_with_addresses_are_refused() {
         let fd = w.ok(socket, &[INET, STREAM, 0]);
         let value = w.value(&1_i32);
         w.ok(setsockopt, &[fd, SOL_SOCKET, 2, value, 4]);
-        for (level, option) in [(1, 26), (1, 50), (1, 51), (1, 52), (1, 76), (6, 31), (6, 35), (0, 64), (0, 1 << 20), (41, 64)] {
+        for (level, option) in
+            [(1, 26), (1, 50), (1, 51), (1, 52), (1, 76), (6, 31), (6, 35), (0, 64), (0, 1 << 20), (41, 64)]
+        {
             assert_eq!(w.err(setsockopt, &[fd, level, option, value, 4]), Errno::ENOPROTOOPT, "{level} {option}");
             assert_eq!(w.err(getsockopt, &[fd, level, option, value, w.value(&4_u32)]), Errno::ENOPROTOOPT);
         }
@@ -502,7 +511,8 @@ fn any_arguments_end_in_a_result() {
             let mut pick = |list: &[i64]| list[random(list.len())];
             let fd = pick(&[-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 50]);
             let fd2 = pick(&[-1, 3, 4, 5, 6, 7, 8, 9, 10, 50]);
-            let bytes: Vec<u8> = (0..64).map(|_| u8::try_from(pick(&[0, 0, 0, 0, 1, 2, 4, 16, 20, 24, 255])).unwrap()).collect();
+            let bytes: Vec<u8> =
+                (0..64).map(|_| u8::try_from(pick(&[0, 0, 0, 0, 1, 2, 4, 16, 20, 24, 255])).unwrap()).collect();
             let memory = w.data(&bytes);
             let iov = w.value(&Iovec { base: address(memory), len: 8 });
             let control = w.data(&rights(&[fd2.max(0), fd.max(0)]));

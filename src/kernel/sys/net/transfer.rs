@@ -11,7 +11,15 @@ use crate::call::Ctx;
 use crate::host::net;
 
 /// sendto(2)
-pub(crate) fn sendto(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len, flags: MsgFlags, addr: In<Sockaddr>, addr_len: Len) -> Result<usize> {
+pub(crate) fn sendto(
+    cx: &Ctx<'_>,
+    fd: Fd,
+    buf: In<u8>,
+    len: Len,
+    flags: MsgFlags,
+    addr: In<Sockaddr>,
+    addr_len: Len,
+) -> Result<usize> {
     let socket = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
     let sent = if addr.is_null() {
@@ -31,7 +39,15 @@ pub(super) fn broken(cx: &Ctx<'_>, socket: BorrowedFd<'_>, flags: MsgFlags, errn
 }
 
 /// recvfrom(2)
-pub(crate) fn recvfrom(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len, flags: MsgFlags, addr: Out<Sockaddr>, addr_len: InOut<u32>) -> Result<usize> {
+pub(crate) fn recvfrom(
+    cx: &Ctx<'_>,
+    fd: Fd,
+    buf: Out<u8>,
+    len: Len,
+    flags: MsgFlags,
+    addr: Out<Sockaddr>,
+    addr_len: InOut<u32>,
+) -> Result<usize> {
     let socket = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
     if addr.is_null() {

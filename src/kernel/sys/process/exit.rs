@@ -29,7 +29,8 @@ fn leave(cx: &Ctx<'_>, next: Next) -> Result<NoReturn> {
 
 /// wait4(2). Process groups do not exist yet: 0 means any child, as -1 does.
 pub(crate) fn wait4(cx: &Ctx<'_>, pid: Pid, status: Out<i32>, options: WaitFlags, usage: Out<Rusage>) -> Result<Pid> {
-    let known = WaitFlags::WNOHANG | WaitFlags::WUNTRACED | WaitFlags::WCONTINUED | WaitFlags::__WALL | WaitFlags::__WCLONE;
+    let known =
+        WaitFlags::WNOHANG | WaitFlags::WUNTRACED | WaitFlags::WCONTINUED | WaitFlags::__WALL | WaitFlags::__WCLONE;
     if options.beyond(known) {
         return Err(Errno::EINVAL);
     }

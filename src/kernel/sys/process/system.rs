@@ -60,7 +60,8 @@ pub(crate) fn getrandom(cx: &Ctx<'_>, buf: Out<u8>, len: Len, flags: RandomFlags
     while done < len {
         let part = &mut bytes[..(len - done).min(512)];
         let filled = cx.blocking(|| rustix::rand::getrandom(&mut *part, flags).map_err(errno));
-        let stored = filled.and_then(|n| cx.copy_out(Out::new(buf.addr + done as u64, buf.cage), &part[..n]).map(|()| n));
+        let stored =
+            filled.and_then(|n| cx.copy_out(Out::new(buf.addr + done as u64, buf.cage), &part[..n]).map(|()| n));
         match stored {
             Ok(n) => done += n,
             Err(errno) if done == 0 => return Err(errno),

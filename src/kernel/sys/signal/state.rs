@@ -20,7 +20,13 @@ fn check_size(size: Len) -> Result<()> {
 }
 
 /// rt_sigaction(2)
-pub(crate) fn rt_sigaction(cx: &Ctx<'_>, sig: Signal, act: In<Sigaction>, old: Out<Sigaction>, size: Len) -> Result<()> {
+pub(crate) fn rt_sigaction(
+    cx: &Ctx<'_>,
+    sig: Signal,
+    act: In<Sigaction>,
+    old: Out<Sigaction>,
+    size: Len,
+) -> Result<()> {
     check_size(size)?;
     let new = if act.is_null() { None } else { Some(cx.load(act)?) };
     let signal = number(sig)?;
@@ -41,7 +47,13 @@ pub(crate) fn rt_sigaction(cx: &Ctx<'_>, sig: Signal, act: In<Sigaction>, old: O
 }
 
 /// rt_sigprocmask(2)
-pub(crate) fn rt_sigprocmask(cx: &Ctx<'_>, how: SigmaskHow, set: In<Sigset>, old: Out<Sigset>, size: Len) -> Result<()> {
+pub(crate) fn rt_sigprocmask(
+    cx: &Ctx<'_>,
+    how: SigmaskHow,
+    set: In<Sigset>,
+    old: Out<Sigset>,
+    size: Len,
+) -> Result<()> {
     check_size(size)?;
     let thread = own_thread(cx)?;
     let before = thread.mask.load(Ordering::Acquire);

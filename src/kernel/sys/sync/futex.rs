@@ -18,7 +18,15 @@ const CLOCK_REALTIME: u32 = 256;
 const ANY: u32 = u32::MAX;
 
 /// futex(2). Operations with priority inheritance are ENOSYS.
-pub(crate) fn futex(cx: &Ctx<'_>, addr: InOut<u32>, op: FutexOp, value: u32, timeout: In<Timespec>, addr2: InOut<u32>, value3: u32) -> Result<i32> {
+pub(crate) fn futex(
+    cx: &Ctx<'_>,
+    addr: InOut<u32>,
+    op: FutexOp,
+    value: u32,
+    timeout: In<Timespec>,
+    addr2: InOut<u32>,
+    value3: u32,
+) -> Result<i32> {
     let flags = op.0 & (PRIVATE | CLOCK_REALTIME);
     let realtime = flags & CLOCK_REALTIME != 0;
     let command = op.0 & !flags;

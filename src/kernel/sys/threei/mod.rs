@@ -25,7 +25,14 @@ const ARG_MAX: usize = 128 << 10;
 
 /// See the table. ESRCH for cages that do not exist, EINVAL for flags or entries that cannot be, ENOEXEC for a grate
 /// that exports no way in, EPERM by [`authority`].
-pub(crate) fn register_handler(cx: &Ctx<'_>, target: u64, number: u64, grate: u64, entry: u64, flags: u32) -> Result<()> {
+pub(crate) fn register_handler(
+    cx: &Ctx<'_>,
+    target: u64,
+    number: u64,
+    grate: u64,
+    entry: u64,
+    flags: u32,
+) -> Result<()> {
     if flags & !(SERIALIZED | DEREGISTER) != 0 {
         return Err(Errno::EINVAL);
     }
@@ -102,7 +109,12 @@ fn copy_string(to: &GuestMemory, dst: u64, from: &GuestMemory, src: u64, len: u6
 
 /// The memory of the cage that is named, or with 0 of the one that an address belongs to.
 #[inline]
-fn memory_of<'a>(cx: &'a Ctx<'_>, owner: CageId, named: u64, held: &'a mut Option<Arc<Cage>>) -> Result<&'a GuestMemory> {
+fn memory_of<'a>(
+    cx: &'a Ctx<'_>,
+    owner: CageId,
+    named: u64,
+    held: &'a mut Option<Arc<Cage>>,
+) -> Result<&'a GuestMemory> {
     if named == 0 {
         return cx.memory(owner);
     }

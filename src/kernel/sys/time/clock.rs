@@ -27,7 +27,9 @@ fn source(cx: &Ctx<'_>, clock: Clock) -> Result<Source> {
     match clock.0 {
         Clock::CLOCK_PROCESS_CPUTIME_ID => Ok(Source::Process),
         Clock::CLOCK_THREAD_CPUTIME_ID => Ok(Source::ThisThread),
-        Clock::CLOCK_REALTIME..=Clock::CLOCK_BOOTTIME_ALARM | Clock::CLOCK_TAI => Ok(Source::Host(clock.0.cast_signed())),
+        Clock::CLOCK_REALTIME..=Clock::CLOCK_BOOTTIME_ALARM | Clock::CLOCK_TAI => {
+            Ok(Source::Host(clock.0.cast_signed()))
+        }
         _ => cpu_clock(cx, clock.0.cast_signed()),
     }
 }

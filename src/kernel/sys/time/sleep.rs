@@ -17,13 +17,21 @@ pub(crate) fn nanosleep(cx: &Ctx<'_>, req: In<Timespec>, rem: Out<Timespec>) -> 
 }
 
 /// clock_nanosleep(2). Unknown flags are ignored, as on Linux.
-pub(crate) fn clock_nanosleep(cx: &Ctx<'_>, clock: Clock, flags: TimerFlags, req: In<Timespec>, rem: Out<Timespec>) -> Result<()> {
+pub(crate) fn clock_nanosleep(
+    cx: &Ctx<'_>,
+    clock: Clock,
+    flags: TimerFlags,
+    req: In<Timespec>,
+    rem: Out<Timespec>,
+) -> Result<()> {
     let id = match clock.0 {
         Clock::CLOCK_REALTIME => ClockId::Realtime,
         Clock::CLOCK_MONOTONIC => ClockId::Monotonic,
         Clock::CLOCK_BOOTTIME => ClockId::Boottime,
         Clock::CLOCK_THREAD_CPUTIME_ID => return Err(Errno::EINVAL),
-        Clock::CLOCK_PROCESS_CPUTIME_ID..=Clock::CLOCK_BOOTTIME_ALARM | Clock::CLOCK_TAI => return Err(Errno::EOPNOTSUPP),
+        Clock::CLOCK_PROCESS_CPUTIME_ID..=Clock::CLOCK_BOOTTIME_ALARM | Clock::CLOCK_TAI => {
+            return Err(Errno::EOPNOTSUPP);
+        }
         _ => return Err(Errno::EINVAL),
     };
     let time = cx.load_timespec(req)?;
@@ -40,7 +48,8 @@ fn sleep_for(cx: &Ctx<'_>, clock: ClockId, time: Timespec, rem: Out<Timespec>) -
     let now = || rustix::time::clock_gettime(clock);
     let start = now();
     let nsec = start.tv_nsec + time.nsec;
-    let deadline = Timespec { sec: start.tv_sec.saturating_add(time.sec).saturating_add(nsec / NANOS), nsec: nsec % NANOS };
+    let deadline =
+        Timespec { sec: start.tv_sec.saturating_add(time.sec).saturating_add(nsec / NANOS), nsec: nsec % NANOS };
     let slept = cx.blocking(|| sleep_until(clock, &deadline));
     if slept == Err(Errno::EINTR) {
         let now = now();

@@ -18,7 +18,14 @@ pub(crate) fn poll(cx: &Ctx<'_>, fds: InOut<Pollfd>, nfds: Len, timeout: i32) ->
 }
 
 /// ppoll(2). As on Linux the time that is left is written back.
-pub(crate) fn ppoll(cx: &Ctx<'_>, fds: InOut<Pollfd>, nfds: Len, timeout: InOut<Timespec>, set: In<Sigset>, size: Len) -> Result<usize> {
+pub(crate) fn ppoll(
+    cx: &Ctx<'_>,
+    fds: InOut<Pollfd>,
+    nfds: Len,
+    timeout: InOut<Timespec>,
+    set: In<Sigset>,
+    size: Len,
+) -> Result<usize> {
     let deadline = Deadline::load(cx, cx.reading(timeout))?;
     let masked = mask(cx, set, size)?;
     let ready = poll_until(cx, fds, nfds, deadline);
@@ -84,7 +91,13 @@ enum Entry {
     File { _file: FileRef },
 }
 
-fn poll_entries(cx: &Ctx<'_>, at: InOut<Pollfd>, entries: &mut [Entry], polls: &mut [Poll], deadline: Deadline) -> Result<usize> {
+fn poll_entries(
+    cx: &Ctx<'_>,
+    at: InOut<Pollfd>,
+    entries: &mut [Entry],
+    polls: &mut [Poll],
+    deadline: Deadline,
+) -> Result<usize> {
     let memory = cx.memory(at.cage)?;
     let place = |i: usize| at.addr.saturating_add((i * size_of::<Pollfd>()) as u64);
     let mut bad = 0;

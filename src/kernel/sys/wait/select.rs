@@ -100,7 +100,12 @@ fn select_until(cx: &Ctx<'_>, n: i32, sets: [InOut<FdSet>; 3], deadline: Deadlin
 ///
 /// # Errors
 /// EBADF if one is not open.
-fn files(cx: &Ctx<'_>, n: usize, asked: &[Option<Vec<Word>>; 3], sets: [InOut<FdSet>; 3]) -> Result<Vec<(usize, FileRef)>> {
+fn files(
+    cx: &Ctx<'_>,
+    n: usize,
+    asked: &[Option<Vec<Word>>; 3],
+    sets: [InOut<FdSet>; 3],
+) -> Result<Vec<(usize, FileRef)>> {
     let mut files = Vec::new();
     for fd in 0..n {
         let in_set = |(asked, _): &(&Option<Vec<Word>>, _)| asked.as_ref().is_some_and(|asked| has(asked, fd));

@@ -3,7 +3,8 @@
 use lind_abi::Errno;
 use lind_abi::layout::{EpollEvent, Pollfd, Timespec};
 use lind_abi::nr::{
-    close, close_range, dup, epoll_create, epoll_create1, epoll_ctl, epoll_wait, eventfd, fcntl, pipe, poll, ppoll, read, select, write,
+    close, close_range, dup, epoll_create, epoll_create1, epoll_ctl, epoll_wait, eventfd, fcntl, pipe, poll, ppoll,
+    read, select, write,
 };
 
 use crate::root::Walls;
@@ -57,7 +58,8 @@ fn poll_knows_guest_numbers() {
             assert_eq!(w.ok(poll, &[one, 1, 0]), count, "{fd}");
             assert_eq!(w.load::<Pollfd>(one).revents, revents, "{fd}");
         }
-        let many: Vec<u8> = (0..1000).flat_map(|_| [wr.to_le_bytes()[..4].to_vec(), vec![4, 0, 0, 0]].concat()).collect();
+        let many: Vec<u8> =
+            (0..1000).flat_map(|_| [wr.to_le_bytes()[..4].to_vec(), vec![4, 0, 0, 0]].concat()).collect();
         let many = w.data(&many);
         assert_eq!(w.ok(poll, &[many, 1000, -1]), 1000);
         assert_eq!(w.load::<Pollfd>(many + 999 * 8).revents, POLLOUT);
