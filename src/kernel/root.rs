@@ -14,6 +14,7 @@
 //! A few device nodes belong to every root; see [`devices`].
 
 pub mod devices;
+mod mounts;
 #[cfg(test)]
 mod tests;
 
@@ -124,7 +125,7 @@ impl Root {
             .again(self.directory(), |proc, link| rustix::fs::readlinkat(proc, link, Vec::new()).map_err(host::errno));
         let path = path.ok()?;
         let mounts = std::fs::read("/proc/thread-self/mountinfo").ok()?;
-        Some(mounts.split(|&byte| byte == b'\n').any(|line| proc_mounted_below(line, path.to_bytes())))
+        Some(mounts.split(|&byte| byte == b'\n').any(|line| mounts::proc_at_or_below(line, path.to_bytes())))
     }
 
     /// The root directory itself.
@@ -135,6 +136,12 @@ impl Root {
     /// What keeps guests inside.
     pub fn walls(&self) -> Walls {
         self.walls
+    }
+
+    /// Whether a path names one of the device nodes outside the root.
+    #[inline]
+    pub fn names_device(&self, path: &CStr) -> bool {
+        self.devices.named(path).is_some()
     }
 
     /// The device nodes that guests may open though they lie outside the root.
@@ -381,36 +388,6 @@ fn first_component(path: &CStr) -> Option<(&[u8], &CStr)> {
     let rest =
         CStr::from_bytes_with_nul(&path.to_bytes_with_nul()[end + slashes..]).expect("the tail of a C string is one");
     (end > 0).then_some((&bytes[..end], rest))
-}
-
-/// Whether a line of proc_pid_mountinfo(5) is a /proc at or below `root`.
-fn proc_mounted_below(line: &[u8], root: &[u8]) -> bool {
-    let mut fields = line.split(|&byte| byte == b' ');
-    let Some(point) = fields.nth(4) else { return false };
-    let kind = fields.skip_while(|field| *field != b"-").nth(1);
-    let point = unescape(point);
-    let root = root.strip_suffix(b"/").unwrap_or(root);
-    kind == Some(b"proc") && point.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
-}
-
-/// Spaces and the like stand as a backslash and three octal digits.
-fn unescape(field: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut rest = field;
-    while let Some((&byte, after)) = rest.split_first() {
-        let octal = after.get(..3).filter(|_| byte == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
-        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(escaped) => {
-                bytes.push(escaped);
-                rest = &after[3..];
-            }
-            None => {
-                bytes.push(byte);
-                rest = after;
-            }
-        }
-    }
-    bytes
 }
 
 /// Which file an open file is.

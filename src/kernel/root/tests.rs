@@ -418,19 +418,6 @@ fn magic_links_lead_nowhere() {
 }
 
 #[test]
-fn mounts_are_read_as_the_host_writes_them() {
-    let below = |line: &str, root: &str| super::proc_mounted_below(line.as_bytes(), root.as_bytes());
-    let line = "25 30 0:23 / /a\\040b/proc rw,nosuid shared:5 master:1 - proc proc rw";
-    assert!(below(line, "/a b"));
-    assert!(below(line, "/"));
-    assert!(below(line, "/a b/proc"));
-    assert!(!below(line, "/a"));
-    assert!(!below(line, "/a b/pro"));
-    assert!(!below("25 30 0:23 / /proc rw - sysfs proc rw", "/"));
-    assert!(!below("", "/"));
-}
-
-#[test]
 fn every_root_has_the_devices() {
     both_walls(|w| {
         for path in ["/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "//dev///random"] {
@@ -468,6 +455,8 @@ fn every_root_has_the_devices() {
         assert_eq!(open(w, "/dev/fd/99", 0), Err(Errno::ENOENT));
         assert_eq!(open(w, "/dev/fd/x", 0), Err(Errno::ENOENT));
         assert_eq!(open(w, "/dev/mem", 0), Err(Errno::ENOENT));
+        // Nor do they get names in the root.
+        assert_eq!(w.err(nr::linkat, &[null, w.str(""), CWD, w.str("/n"), EMPTY_PATH]), Errno::ENOENT);
         assert_eq!(w.err(nr::mknod, &[w.str("/mem"), 0o020_600, 0x101]), Errno::EPERM);
     });
 }

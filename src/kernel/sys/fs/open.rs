@@ -38,7 +38,8 @@ pub(crate) fn openat(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: OpenFlags, mod
     // A fifo waits for its other end.
     let host = cx.blocking(|| cx.kernel.root.open(start.as_fd(), path, flags.0, mode))?;
     cx.kernel.root.check_opened(host.as_fd())?;
-    cx.cage.fds.add(File::new(host, Kind::Named), cloexec).map(NewFd)
+    let kind = if cx.kernel.root.names_device(path) { Kind::Host } else { Kind::Named };
+    cx.cage.fds.add(File::new(host, kind), cloexec).map(NewFd)
 }
 
 /// close(2). The host's file closes with its last user.

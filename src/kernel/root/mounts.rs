@@ -1,0 +1,44 @@
+//! What proc_pid_mountinfo(5) says about a root.
+
+/// Whether a line of proc_pid_mountinfo(5) is a /proc at or below `root`.
+pub(super) fn proc_at_or_below(line: &[u8], root: &[u8]) -> bool {
+    let mut fields = line.split(|&byte| byte == b' ');
+    let Some(point) = fields.nth(4) else { return false };
+    let kind = fields.skip_while(|field| *field != b"-").nth(1);
+    let point = unescape(point);
+    let root = root.strip_suffix(b"/").unwrap_or(root);
+    kind == Some(b"proc") && point.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+}
+
+/// Spaces and the like stand as a backslash and three octal digits.
+fn unescape(field: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = field;
+    while let Some((&byte, after)) = rest.split_first() {
+        let octal = after.get(..3).filter(|_| byte == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(escaped) => {
+                bytes.push(escaped);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn lines_are_read_as_the_host_writes_them() {
+    let below = |line: &str, root: &str| proc_at_or_below(line.as_bytes(), root.as_bytes());
+    let line = "25 30 0:23 / /a\\040b/proc rw,nosuid shared:5 master:1 - proc proc rw";
+    assert!(below(line, "/a b"));
+    assert!(below(line, "/"));
+    assert!(below(line, "/a b/proc"));
+    assert!(!below(line, "/a"));
+    assert!(!below(line, "/a b/pro"));
+    assert!(!below("25 30 0:23 / /proc rw - sysfs proc rw", "/"));
+    assert!(!below("", "/"));
+}
