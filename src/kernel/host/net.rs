@@ -83,8 +83,8 @@ pub fn accept(fd: BorrowedFd<'_>, flags: u32) -> Result<(OwnedFd, Address)> {
 
 /// getsockname(2)
 pub fn name(fd: BorrowedFd<'_>) -> Result<Address> {
-    // SAFETY: as for `accept`.
     Address::filled(|bytes, len| {
+        // SAFETY: as for `accept`.
         result(unsafe { raw_syscall!(Sysno::getsockname, raw(fd), bytes as usize, len as usize) })
     })
     .map(|(_, address)| address)
@@ -92,8 +92,8 @@ pub fn name(fd: BorrowedFd<'_>) -> Result<Address> {
 
 /// getpeername(2)
 pub fn peer(fd: BorrowedFd<'_>) -> Result<Address> {
-    // SAFETY: as for `accept`.
     Address::filled(|bytes, len| {
+        // SAFETY: as for `accept`.
         result(unsafe { raw_syscall!(Sysno::getpeername, raw(fd), bytes as usize, len as usize) })
     })
     .map(|(_, address)| address)
