@@ -44,7 +44,7 @@ impl Ctx<'_> {
     ///
     /// # Errors
     /// EPERM if it is none that the caller may name.
-    #[inline]
+    #[inline(always)]
     pub fn owner(&self, id: CageId) -> Result<&Cage> {
         if id == self.cage.id {
             return Ok(self.cage);
@@ -68,7 +68,7 @@ impl Ctx<'_> {
     ///
     /// # Errors
     /// EBADF.
-    #[inline]
+    #[inline(always)]
     pub fn host_fd(&self, fd: Fd) -> Result<InUse<'_>> {
         self.owner(fd.cage)?.fds.host(fd.number, &self.caller.reader)
     }
@@ -77,7 +77,7 @@ impl Ctx<'_> {
     ///
     /// # Errors
     /// EINTR when the thread has something else to do first; otherwise what the host call says.
-    #[inline]
+    #[inline(always)]
     pub fn blocking<T>(&self, mut host_call: impl FnMut() -> Result<T>) -> Result<T> {
         loop {
             match host_call() {

@@ -25,47 +25,47 @@ pub fn errno(error: rustix::io::Errno) -> Errno {
 }
 
 /// The result of a raw host call.
-#[inline]
+#[inline(always)]
 fn result(raw: usize) -> Result<usize> {
     let signed = raw.cast_signed();
     if (-4095..0).contains(&signed) { Err(Errno::from_raw(i32::try_from(-signed).unwrap_or(5))) } else { Ok(raw) }
 }
 
-#[inline]
+#[inline(always)]
 fn raw(fd: BorrowedFd<'_>) -> usize {
     fd.as_raw_fd().cast_unsigned() as usize
 }
 
 /// read(2) into guest memory.
-#[inline]
+#[inline(always)]
 pub fn read(fd: BorrowedFd<'_>, buf: HostRange) -> Result<usize> {
     // SAFETY: the host writes only inside `buf`, a range of a guest's reservation that Rust holds no reference into.
     result(unsafe { raw_syscall!(Sysno::read, raw(fd), buf.as_ptr() as usize, buf.len()) })
 }
 
 /// write(2) from guest memory.
-#[inline]
+#[inline(always)]
 pub fn write(fd: BorrowedFd<'_>, buf: HostRange) -> Result<usize> {
     // SAFETY: the host only reads inside `buf`, a range of a guest's reservation.
     result(unsafe { raw_syscall!(Sysno::write, raw(fd), buf.as_ptr() as usize, buf.len()) })
 }
 
 /// pread(2) into guest memory.
-#[inline]
+#[inline(always)]
 pub fn pread(fd: BorrowedFd<'_>, buf: HostRange, offset: i64) -> Result<usize> {
     // SAFETY: as for `read`.
     result(unsafe { raw_syscall!(Sysno::pread64, raw(fd), buf.as_ptr() as usize, buf.len(), offset.cast_unsigned()) })
 }
 
 /// pwrite(2) from guest memory.
-#[inline]
+#[inline(always)]
 pub fn pwrite(fd: BorrowedFd<'_>, buf: HostRange, offset: i64) -> Result<usize> {
     // SAFETY: as for `write`.
     result(unsafe { raw_syscall!(Sysno::pwrite64, raw(fd), buf.as_ptr() as usize, buf.len(), offset.cast_unsigned()) })
 }
 
 /// A descriptor that a thread has announced, for host calls.
-#[inline]
+#[inline(always)]
 pub fn in_use<'a>(used: &'a crate::fd::InUse<'_>) -> BorrowedFd<'a> {
     // SAFETY: a descriptor that is in use is closed only after the `InUse` is gone (`fd::in_use`).
     unsafe { BorrowedFd::borrow_raw(used.number()) }

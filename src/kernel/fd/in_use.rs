@@ -69,21 +69,21 @@ pub struct InUse<'a> {
 
 impl InUse<'_> {
     /// The descriptor's number at the host.
-    #[inline]
+    #[inline(always)]
     pub fn number(&self) -> i32 {
         self.host
     }
 }
 
 impl std::os::fd::AsFd for InUse<'_> {
-    #[inline]
+    #[inline(always)]
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         host::in_use(self)
     }
 }
 
 impl Drop for InUse<'_> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         self.reader.using.store(NONE, Ordering::Release);
         if self.reader.all.waiting.load(Ordering::Relaxed) {
@@ -144,7 +144,7 @@ impl Readers {
 
 impl Reader {
     /// Announces the host descriptor that `slot` holds. None if it holds none.
-    #[inline]
+    #[inline(always)]
     pub(super) fn announce<'a>(&'a self, users: &Users, slot: &AtomicI32) -> Option<InUse<'a>> {
         loop {
             let host = slot.load(Ordering::Acquire);

@@ -127,7 +127,7 @@ impl FdTable {
     ///
     /// # Errors
     /// EBADF.
-    #[inline]
+    #[inline(always)]
     pub fn host<'r>(&self, number: i32, reader: &'r Reader) -> Result<InUse<'r>> {
         let slot = self.slot(usize::try_from(number).map_err(|_| Errno::EBADF)?).ok_or(Errno::EBADF)?;
         reader.announce(&self.users, &slot.host).ok_or(Errno::EBADF)
@@ -310,7 +310,7 @@ impl FdTable {
         self.chunk(number).fill(file, cloexec)
     }
 
-    #[inline]
+    #[inline(always)]
     fn slot(&self, number: usize) -> Option<&Slot> {
         self.chunks.get(number / CHUNK)?.get().map(|chunk| &chunk[number % CHUNK])
     }

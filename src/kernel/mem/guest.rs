@@ -103,7 +103,7 @@ impl GuestMemory {
     }
 
     /// Checks `[ptr, ptr + len)` against the space. Says nothing about whether pages are mapped there. EFAULT.
-    #[inline]
+    #[inline(always)]
     pub fn range(&self, ptr: u64, len: u64) -> Result<HostRange<'_>> {
         if ptr >= SPACE || len > SPACE - ptr {
             return Err(Errno::EFAULT);

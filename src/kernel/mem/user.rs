@@ -26,7 +26,7 @@ impl Default for PathBytes {
 
 impl Ctx<'_> {
     /// The memory that a pointer refers to.
-    #[inline]
+    #[inline(always)]
     pub fn memory(&self, cage: lind_abi::CageId) -> Result<&GuestMemory> {
         Ok(&self.owner(cage)?.memory.guest)
     }
@@ -90,7 +90,7 @@ impl Ctx<'_> {
     ///
     /// # Errors
     /// EFAULT when it does not lie in the guest's address space. Unmapped pages show when the host writes.
-    #[inline]
+    #[inline(always)]
     pub fn output(&self, to: Out<u8>, len: Len) -> Result<HostRange<'_>> {
         self.memory(to.cage)?.range(to.addr, len.0)
     }
@@ -99,7 +99,7 @@ impl Ctx<'_> {
     ///
     /// # Errors
     /// As for `output`.
-    #[inline]
+    #[inline(always)]
     pub fn input(&self, from: In<u8>, len: Len) -> Result<HostRange<'_>> {
         self.memory(from.cage)?.range(from.addr, len.0)
     }
