@@ -152,7 +152,8 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
         status = run([*command, "-o", linked])
         if status:
             return status
-        return run([place.built("lind-passes"), linked, "-o", output])
+        adapt = ["--fpcast"] if request.fpcast else []
+        return run([place.built("lind-passes"), linked, "-o", output, *adapt])
     finally:
         if os.path.exists(linked):
             os.unlink(linked)

@@ -73,6 +73,7 @@ class Request:
         self.nostartfiles = False
         self.strip = False
         self.grate = False
+        self.fpcast = False  # calls through pointers of a wrong type work as they do natively
         self.query = ""
         self.verbose = False
 
@@ -144,6 +145,8 @@ class Parser:
             request.strip = True
         elif word == "--compile-grate":
             request.grate = True
+        elif word in ("--fpcast", "--fpcast-emu"):
+            request.fpcast = True
         elif word == "-shared" or word == "--shared":
             raise Fail("shared libraries are not supported; build static ones (./configure --disable-shared)")
         elif word == "-x":
