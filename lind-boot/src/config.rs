@@ -26,8 +26,13 @@ impl Config {
     /// # Errors
     /// A root that is not there, a name with a NUL byte.
     pub fn new(options: &Run) -> Result<Config> {
-        if options.program.is_empty() {
-            bail!("no program named (try --help)");
+        match options.program.first() {
+            None => bail!("no program named (try --help)"),
+            // Everything from the program on is its own, so an option we do not know arrives as the program.
+            Some(name) if name.as_bytes().starts_with(b"-") => {
+                bail!("unknown option {} (try --help; a program of that name: ./{0})", name.to_string_lossy())
+            }
+            Some(_) => {}
         }
         let argv = options.program.iter().map(c_string).collect::<Result<_>>()?;
         Ok(Config { root: root(options)?, envp: environment(&options.env)?, argv, cwd: c_string(&options.cwd)? })
@@ -104,6 +109,13 @@ mod tests {
         let envp = environment(&["A=1".into(), "B=2".into(), "A=3=4".into()]).unwrap();
         assert_eq!(envp, [c"B=2".to_owned(), c"A=3=4".to_owned()]);
         assert!(environment(&["=x".into()]).is_err());
+    }
+
+    #[test]
+    fn an_unknown_option_is_no_program() {
+        let cli = <crate::cli::Cli as clap::Parser>::parse_from(["lind-boot", "--bogus", "x"]);
+        let error = Config::new(&cli.run).err().expect("refused");
+        assert!(error.to_string().contains("unknown option --bogus"), "{error}");
     }
 
     #[test]
