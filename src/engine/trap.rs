@@ -49,6 +49,8 @@ fn report(guest: &Guest, error: &Error, signal: i32) {
     {
         text += &format!("{trace}\n");
     }
+    // Names come from the guest: they must not steer the user's terminal.
+    text.retain(|c| !c.is_control() || c == '\n');
     // One write, so that reports of several cages do not mix; a closed standard error is no reason to fail.
     let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
 }
