@@ -80,11 +80,18 @@ impl Ctx<'_> {
     #[inline(always)]
     pub fn blocking<T>(&self, mut host_call: impl FnMut() -> Result<T>) -> Result<T> {
         loop {
-            match host_call() {
-                Err(Errno::EINTR) if self.thread.attention() == 0 && self.caller.attention() == 0 => {}
-                result => return result,
+            let result = host_call();
+            if !self.again(&result) {
+                return result;
             }
         }
+    }
+
+    /// Whether a host call was interrupted for nothing the guest should see: the loop of `blocking`, for calls so short that
+    /// a closure would cost a frame.
+    #[inline(always)]
+    pub fn again<T>(&self, result: &Result<T>) -> bool {
+        matches!(result, Err(Errno::EINTR)) && self.thread.attention() == 0 && self.caller.attention() == 0
     }
 }
 

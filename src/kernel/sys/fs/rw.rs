@@ -14,7 +14,12 @@ use crate::host;
 pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize> {
     let in_use = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
-    cx.blocking(|| host::read(in_use.as_fd(), buf))
+    loop {
+        let done = host::read(in_use.as_fd(), buf);
+        if !cx.again(&done) {
+            return done;
+        }
+    }
 }
 
 /// write(2)
@@ -22,7 +27,12 @@ pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize
 pub(crate) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<usize> {
     let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
-    cx.blocking(|| host::write(in_use.as_fd(), buf)).inspect_err(|&errno| broken_pipe(cx, in_use.as_fd(), errno))
+    loop {
+        let done = host::write(in_use.as_fd(), buf);
+        if !cx.again(&done) {
+            return done.inspect_err(|&errno| broken_pipe(cx, in_use.as_fd(), errno));
+        }
+    }
 }
 
 /// pread(2)
@@ -30,7 +40,12 @@ pub(crate) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<usize
 pub(crate) fn pread64(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len, offset: Off) -> Result<usize> {
     let in_use = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
-    cx.blocking(|| host::pread(in_use.as_fd(), buf, offset.0))
+    loop {
+        let done = host::pread(in_use.as_fd(), buf, offset.0);
+        if !cx.again(&done) {
+            return done;
+        }
+    }
 }
 
 /// pwrite(2)
@@ -38,7 +53,12 @@ pub(crate) fn pread64(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len, offset: Off)
 pub(crate) fn pwrite64(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len, offset: Off) -> Result<usize> {
     let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
-    cx.blocking(|| host::pwrite(in_use.as_fd(), buf, offset.0))
+    loop {
+        let done = host::pwrite(in_use.as_fd(), buf, offset.0);
+        if !cx.again(&done) {
+            return done;
+        }
+    }
 }
 
 /// lseek(2)
