@@ -1,7 +1,7 @@
 //! Counts and times the calls that cross from guests to the kernel, for `lind-boot --perf`.
 //!
 //! Times include everything below: of a call that a grate answers, the grate's time and that of the calls it makes. Each
-//! measurement adds some 50 ns to the call it measures; without `--perf` this code is not on the path at all.
+//! measurement takes two clock readings and two locks, so short calls look longer than they are; without `--perf` this code is not on the path at all.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -98,7 +98,7 @@ impl Ctx<'_> {
 /// A call that a cage makes for itself. Returns what the guest sees.
 ///
 /// Inlined into the engine's import together with `dispatch` and the shortest calls: a host call leaves the processor
-/// without predictions for returns, so every frame between it and the guest costs (measured: 5 ns each).
+/// without predictions for returns, so frames between it and the guest are suspected to cost more than they look. Not measured one by one.
 #[inline(always)]
 pub fn syscall(
     kernel: &Arc<Kernel>,

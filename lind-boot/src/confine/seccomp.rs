@@ -1,8 +1,8 @@
 //! seccomp: the system calls of the kernel crate, of the engine and of Rust's run-time, and no others.
 //!
-//! The filter is a binary search over ranges of numbers. A library that compares one number after the other was
-//! measured at 230 us to install 120 of them, which the host does once per start by running the filter for
-//! every number there is; this form takes 76 us.
+//! The filter is a binary search over ranges of numbers. In a C prototype with filters of the
+//! same shape, comparing one number after the other took 233 us to install for 120 numbers, and this form 76 us: the
+//! host runs a new filter for every number there is. The library's own filter and this one were not timed.
 
 use anyhow::Result;
 use seccompiler::sock_filter;

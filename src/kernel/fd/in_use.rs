@@ -2,7 +2,7 @@
 //!
 //! read(2) and its kind must find the host descriptor behind a guest's number, and keep it open until the host call is
 //! done, even when another thread closes the number meanwhile. Counting references costs two atomic read-modify-writes
-//! a call (measured: 25 ns of a pread of 150). Instead each thread announces the descriptor it uses in a word of its
+//! a call (in a profile of a loaded machine, about an eighth of a pread's time). Instead each thread announces the descriptor it uses in a word of its
 //! own, and whoever takes a file out of a table looks at all these words before the file may close: hazard
 //! pointers, with descriptors for pointers.
 //!
