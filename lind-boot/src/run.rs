@@ -101,6 +101,7 @@ fn confined_kernel(
     raise_file_limit();
     // Each cage has an umask of its own, applied by the kernel.
     rustix::process::umask(rustix::fs::Mode::empty());
+    let pages = lind_kernel::mem::PageMap::open();
     let directory = confine::open_directory(&config.root).context("root directory")?;
     let mut root = Root::new(directory, Walls::Openat2);
     let (walls, how) = confine::change_root(&config.root);
@@ -112,7 +113,7 @@ fn confined_kernel(
     if options.require_confinement {
         report.require_all()?;
     }
-    Ok(Kernel::new(root, limits))
+    Ok(Kernel::new(root, limits, pages))
 }
 
 /// Guests have limits of their own; all of them share ours.

@@ -112,9 +112,14 @@ implemented {
     54   net      setsockopt(fd: Fd, level: SockLevel, option: i32, value: In<u8>, len: Len) -> ();
     /// As setsockopt. SO_PEERCRED names the cage that made a pair; otherwise 0, unless the cage is alone.
     55   net      getsockopt(fd: Fd, level: SockLevel, option: i32, value: Out<u8>, len: InOut<u32>) -> ();
+    /// Threads, children that borrow the memory of their parent until they run a program (CLONE_VM | CLONE_VFORK), and fork,
+    /// which is the import `fork` and seen by grates as clone with SIGCHLD. The stack is the block that `__lind_thread_start`
+    /// starts from. Other combinations are EINVAL; in a grate's handler ENOSYS.
+    56   process  clone(flags: CloneFlags, stack: Addr, parent_tid: Out<i32>, child_tid: Out<i32>, tls: Addr) -> Pid;
+    /// A program is a .wasm, a .cwasm or a script. ETXTBSY does not happen; in a grate's handler EBUSY.
+    59   process  execve(path: Path, argv: StrArray, envp: StrArray) -> NoReturn;
     /// Ends the calling thread; the last one ends the cage.
     60   process  exit(status: i32) -> NoReturn;
-    /// Children are those made by `spawn`.
     61   process  wait4(pid: Pid, status: Out<i32>, options: WaitFlags, usage: Out<Rusage>) -> Pid;
     /// To the cage, its threads, its descendants (EPERM for others). Stop signals are EINVAL.
     62   signal   kill(pid: Pid, sig: Signal) -> ();
@@ -233,6 +238,7 @@ implemented {
     271  wait     ppoll(fds: InOut<Pollfd>, nfds: Len, timeout: InOut<Timespec>, mask: In<Sigset>, size: Len) -> usize;
     /// The list is kept; it is not yet walked when a thread ends.
     273  sync     set_robust_list(head: Addr, len: Len) -> ();
+    274  sync     get_robust_list(pid: Pid, head: Out<u32>, len: Out<u32>) -> ();
     280  fs       utimensat(dir: DirFd, path: Path, times: In<Timespec>, flags: AtFlags) -> ();
     281  wait     epoll_pwait(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: i32, mask: In<Sigset>, size: Len) -> usize;
     283  time     timerfd_create(clock: Clock, flags: TimerfdFlags) -> NewFd;
@@ -259,6 +265,8 @@ implemented {
     318  process  getrandom(buf: Out<u8>, len: Len, flags: RandomFlags) -> usize;
     /// MFD_HUGETLB is EINVAL.
     319  fs       memfd_create(name: Str, flags: MemfdFlags) -> NewFd;
+    /// With AT_EMPTY_PATH the file must be open for reading, not O_PATH. AT_SYMLINK_NOFOLLOW is EINVAL.
+    322  process  execveat(dir: DirFd, path: Path, argv: StrArray, envp: StrArray, flags: AtFlags) -> NoReturn;
     326  fs       copy_file_range(input: Fd, in_offset: InOut<i64>, out: Fd, out_offset: InOut<i64>, len: Len, flags: u32) -> usize;
     327  fs       preadv2(fd: Fd, iov: In<Iovec>, count: Len, offset: Off, high: u64, flags: RwfFlags) -> usize;
     328  fs       pwritev2(fd: Fd, iov: In<Iovec>, count: Len, offset: Off, high: u64, flags: RwfFlags) -> usize;
@@ -295,11 +303,9 @@ missing {
     36   time     getitimer(which: i32, value: Out<Itimerval>) -> ();
     37   time     alarm(seconds: u32) -> u32;
     38   time     setitimer(which: i32, new: In<Itimerval>, old: Out<Itimerval>) -> ();
-    56   process  clone(flags: CloneFlags, stack: Addr, parent_tid: Out<i32>, child_tid: Out<i32>, tls: Addr) -> Pid;
     /// fork and vfork are the import `fork`, seen by grates as clone with SIGCHLD.
     57   process  fork() -> Pid;
     58   process  vfork() -> Pid;
-    59   process  execve(path: Path, argv: StrArray, envp: StrArray) -> ();
     64   ipc      semget(key: i32, count: i32, flags: i32) -> i32;
     65   ipc      semop(id: i32, ops: Addr, count: Len) -> ();
     66   ipc      semctl(id: i32, index: i32, cmd: i32, arg: Addr) -> i32;
@@ -412,7 +418,6 @@ missing {
     255  fs       inotify_rm_watch(fd: Fd, watch: i32) -> ();
     256  memory   migrate_pages(pid: Pid, max: u64, from: Addr, to: Addr) -> i32;
     272  process  unshare(flags: CloneFlags) -> ();
-    274  sync     get_robust_list(pid: Pid, head: Addr, len: Addr) -> ();
     275  fs       splice(input: Fd, in_offset: InOut<i64>, out: Fd, out_offset: InOut<i64>, len: Len, flags: SpliceFlags) -> usize;
     276  fs       tee(input: Fd, out: Fd, len: Len, flags: SpliceFlags) -> usize;
     277  fs       sync_file_range(fd: Fd, offset: Off, len: Off, flags: u32) -> ();
@@ -438,7 +443,6 @@ missing {
     317  process  seccomp(op: u32, flags: u32, args: Addr) -> i32;
     320  process  kexec_file_load(kernel: Fd, initrd: Fd, len: Len, cmdline: Str, flags: u64) -> ();
     321  process  bpf(cmd: i32, attr: Addr, size: u32) -> i32;
-    322  process  execveat(dir: DirFd, path: Path, argv: StrArray, envp: StrArray, flags: AtFlags) -> ();
     323  memory   userfaultfd(flags: u32) -> NewFd;
     324  sync     membarrier(cmd: i32, flags: u32, cpu: i32) -> i32;
     325  memory   mlock2(addr: Addr, len: Len, flags: i32) -> ();

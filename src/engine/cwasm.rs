@@ -187,7 +187,7 @@ pub fn write(directory: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<()> 
     let aside = format!(".{name}.{}.{:?}", std::process::id(), std::thread::current().id());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let file =
-        rustix::fs::openat(directory, &aside, flags, Mode::from_raw_mode(0o644)).context("cannot create the file")?;
+        rustix::fs::openat(directory, &aside, flags, Mode::from_raw_mode(0o755)).context("cannot create the file")?;
     let written = File::from(file).write_all_at(bytes, 0).map_err(anyhow::Error::from);
     let renamed = written.and_then(|()| Ok(rustix::fs::renameat(directory, &aside, directory, name)?));
     if let Err(error) = renamed {

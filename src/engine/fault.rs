@@ -12,7 +12,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use lind_kernel::cage::{Attention, Thread};
+use lind_kernel::cage::Thread;
 use lind_kernel::mem::{Fault, install_fault_handler};
 
 use crate::memory::{GUARD, SPACE};
@@ -132,7 +132,7 @@ pub unsafe fn leave_ended_guest(context: *mut libc::ucontext_t) {
             let at = pc.cast_unsigned() as usize;
             let in_function = (*inside.code).functions.contains(&at);
             // Trampolines are left alone: what the unwinder goes back to may not be in place there yet.
-            if in_function && (*inside.thread).attention() & Attention::ENDING != 0 {
+            if in_function && (*inside.thread).must_leave() {
                 *pc = ((*inside.code).landing as u64).cast_signed();
             }
         }

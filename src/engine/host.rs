@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 use lind_abi::CageId;
 use lind_kernel::Kernel;
-use lind_kernel::cage::{Next, Thread};
+use lind_kernel::cage::{Birth, Next, Thread};
 use lind_kernel::engine::Served;
 use wasmtime::{ResourceLimiter, Store};
 
 use crate::Shared;
 use crate::config::{GC_HEAP, WASM_STACK};
 use crate::fault;
+use crate::fork::Fork;
 use crate::grate::Worker;
 use crate::image::Image;
 use crate::memory::SPACE;
@@ -44,6 +45,12 @@ pub struct Guest {
     pub image: Arc<Image>,
     /// Why guest code was left, when a host function left it.
     pub next: Cell<Option<Next>>,
+    /// Where it stands with a fork.
+    pub fork: Cell<Fork>,
+    /// The child that is to be brought to life once its parent's frames are left.
+    pub unborn: Cell<Option<Birth>>,
+    /// What the parent's call of fork returns then.
+    pub forked: Cell<i32>,
     served: Cell<Option<NonNull<Served<'static>>>>,
     limits: Limits,
 }
@@ -138,6 +145,9 @@ impl HostThread {
             base: thread.cage.memory.guest.base() as usize,
             image: Arc::clone(image),
             next: Cell::new(None),
+            fork: Cell::new(Fork::Unable),
+            unborn: Cell::new(None),
+            forked: Cell::new(0),
             served: Cell::new(None),
             limits: Limits,
         };

@@ -19,6 +19,7 @@ use crate::cache::Cache;
 use crate::config::{COMPILED_FORMAT, Engines};
 use crate::cwasm::{self, Compiled, Refused};
 use crate::fault::Code;
+use crate::fork::Exports;
 use crate::host::Guest;
 use crate::key::CodeStore;
 use crate::validate::{self, Facts, LANDING, Places};
@@ -37,6 +38,8 @@ pub struct Image {
     pub facts: Facts,
     /// Its machine code, for faults.
     pub code: Code,
+    /// What it exports for threads and forks.
+    pub exports: Exports,
     /// The path it was first found at, for messages.
     pub path: String,
 }
@@ -185,6 +188,7 @@ impl Images {
             code: code_of(&module, &compiled.facts.places),
             program: self.linker.instantiate_pre(&module)?,
             facts: compiled.facts,
+            exports: Exports::of(&module),
             path: path.to_owned(),
         });
         self.kept().insert_source(compiled.source, &image);

@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use lind_abi::nr;
+use lind_kernel::cage::{Birth, How};
 use lind_kernel::call;
 use wasmtime::{Caller, Error, Linker, Result, Store, WasmBacktrace};
 
-use crate::fault;
 use crate::host::Guest;
 use crate::perf::Perf;
+use crate::{fault, fork, thread};
 
 /// Leaves guest code; [`Guest::next`] says for what.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub fn define(linker: &mut Linker<Guest>, perf: Option<&Arc<Perf>>) -> Result<()
         }
         Some(perf) => define_timed(linker, perf)?,
     }
-    linker.func_wrap("lind", "fork", fork)?;
+    linker.func_wrap("lind", "fork", fork::fork)?;
     Ok(())
 }
 
@@ -123,31 +123,28 @@ fn make_syscall(
     })
 }
 
-/// fork(2) travels as clone(2) with SIGCHLD alone, so that a grate sees every birth under one number.
-fn fork(caller: Caller<'_, Guest>) -> Result<i32> {
-    const SIGCHLD: u64 = 17;
-    let values = [SIGCHLD, 0, 0, 0, 0, 0];
-    let result = kernel(&caller, |guest| {
-        call::syscall(&guest.kernel, &guest.thread, guest.served(), &*guest.host, nr::clone, values)
-    })?;
-    Ok(i32::try_from(result).unwrap_or(-lind_abi::Errno::ENOSYS.raw()))
-}
-
 /// Crosses into the kernel and back. Control returns to the guest unless its thread has something else to do.
+///
+/// # Errors
+/// Guest code is to be left.
 #[inline(always)]
-fn kernel(caller: &Caller<'_, Guest>, call: impl FnOnce(&Guest) -> i64) -> Result<i64> {
+pub fn kernel(caller: &Caller<'_, Guest>, call: impl FnOnce(&Guest) -> i64) -> Result<i64> {
     let guest = caller.data();
     fault::enter_host();
-    let result = call(guest);
+    let mut result = call(guest);
     if guest.thread.attention() != 0 {
-        leave(guest)?;
+        result = attend(guest, result)?;
     }
     fault::enter_guest(guest.base);
     Ok(result)
 }
 
+/// Does what the call has left to do, and returns what the guest sees of it.
 #[cold]
-fn leave(guest: &Guest) -> Result<()> {
+fn attend(guest: &Guest, mut result: i64) -> Result<i64> {
+    if let Some(child) = guest.thread.take_birth() {
+        result = give_birth(guest, child, result);
+    }
     match guest.thread.take_next() {
         Some(next) => {
             guest.next.set(Some(next));
@@ -156,6 +153,33 @@ fn leave(guest: &Guest) -> Result<()> {
             let none = WasmBacktrace::capture(Store::new(&guest.host.shared.engines.runtime, ()));
             Err(Error::from(Leave).context(none))
         }
-        None => Ok(()),
+        None => Ok(result),
+    }
+}
+
+/// A call has made a child. Where a grate has answered the call with an error after all, there is none.
+fn give_birth(guest: &Guest, birth: Birth, result: i64) -> i64 {
+    if result < 0 {
+        birth.undo(&guest.kernel, &*guest.host);
+        return result;
+    }
+    let How::Vfork { boot } = birth.how else {
+        // Its memory is copied when this program's frames are left.
+        guest.unborn.set(Some(birth));
+        return result;
+    };
+    let shared = &guest.host.shared;
+    let child = Arc::clone(&birth.child);
+    shared.set_program(child.cage.id, &guest.image);
+    match thread::start_thread(shared, &guest.kernel, Arc::clone(&child), boot) {
+        Ok(()) => {
+            guest.thread.cage.wait_for_memory(&child.cage);
+            result
+        }
+        Err(errno) => {
+            shared.forget_program(child.cage.id);
+            birth.undo(&guest.kernel, &*guest.host);
+            errno.to_wire()
+        }
     }
 }

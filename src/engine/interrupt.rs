@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use lind_kernel::cage::{Attention, Thread};
+use lind_kernel::cage::Thread;
 
 use crate::fault;
 
@@ -61,7 +61,7 @@ impl Interrupts {
         thread.host_tid.store(tid, Ordering::Release);
         self.state().running.insert(thread.tid, Arc::downgrade(thread));
         // Its cage may have been ended while it was not here to be told.
-        if thread.attention() & Attention::ENDING != 0 {
+        if thread.must_leave() {
             self.interrupt(thread);
         }
     }
@@ -75,7 +75,7 @@ impl Interrupts {
     /// Signals `thread`, and again until it has left if its cage is ending.
     pub fn interrupt(self: &Arc<Self>, thread: &Thread) {
         send(thread);
-        if thread.attention() & Attention::ENDING == 0 {
+        if !thread.must_leave() {
             return;
         }
         let mut state = self.state();

@@ -4,7 +4,8 @@
 //! - [`config`]: the two Wasmtime engines
 //! - [`image`], [`validate`], [`cwasm`], [`cache`], [`key`]: from a file to code that may run
 //! - [`memory`], [`layout`], [`stack`]: a cage's address space, as Wasmtime and the program see it
-//! - [`host`], [`thread`], [`imports`]: host threads, the run loop, the crossing between guest and kernel
+//! - [`pool`], [`host`], [`thread`], [`imports`]: host threads, the run loop, the crossing between guest and kernel
+//! - [`fork`]: two threads out of one
 //! - [`grate`]: handlers, run on the caller's thread
 //! - [`fault`], [`trap`], [`interrupt`]: what ends guest code from outside
 //!
@@ -18,6 +19,7 @@ mod cache;
 mod config;
 mod cwasm;
 mod fault;
+mod fork;
 mod grate;
 mod host;
 mod image;
@@ -27,6 +29,7 @@ mod key;
 mod layout;
 mod memory;
 pub mod perf;
+mod pool;
 mod stack;
 mod thread;
 mod trap;
@@ -49,6 +52,7 @@ pub use key::CodeStore;
 use config::Engines;
 use image::{Image, Images};
 use interrupt::Interrupts;
+use pool::Pool;
 use validate::Entry;
 
 /// The engine: make one, hand it to [`Kernel::attach`].
@@ -63,6 +67,7 @@ pub(crate) struct Shared {
     /// Whether traps are reported with a backtrace.
     backtrace: bool,
     interrupts: Arc<Interrupts>,
+    pool: Arc<Pool>,
     /// What each living cage runs.
     programs: Mutex<HashMap<CageId, Arc<Program>>>,
 }
@@ -99,6 +104,7 @@ impl Engine {
                 images,
                 backtrace,
                 interrupts: Arc::default(),
+                pool: Arc::default(),
                 programs: Mutex::default(),
             }),
         })
@@ -120,7 +126,11 @@ impl boundary::Engine for Engine {
     }
 
     fn start(&self, kernel: &Arc<Kernel>, thread: Arc<Thread>, start: Start) -> Result<()> {
-        thread::start(&self.shared, kernel, thread, start)
+        thread::start(&self.shared, kernel, thread, &start)
+    }
+
+    fn start_thread(&self, kernel: &Arc<Kernel>, thread: &Arc<Thread>, boot: u32) -> Result<()> {
+        thread::start_thread(&self.shared, kernel, Arc::clone(thread), boot)
     }
 
     fn serves(&self, cage: &Cage) -> bool {

@@ -1,62 +1,155 @@
-//! The run loop of a guest thread: from a program's image to the end of its code.
+//! The life of a guest thread: from where it begins to the end of its code, through forks and further programs.
 
 use std::sync::Arc;
 
 use lind_kernel::Kernel;
-use lind_kernel::cage::{Next, Status, Thread};
+use lind_kernel::cage::{Next, Status, Thread, commit_exec};
 use lind_kernel::engine::Start;
 use lind_kernel::{Errno, Result};
+use wasmtime::{Instance, Store};
 
+use crate::fork::{self, Fork, Frozen};
 use crate::grate::set_stack_pointer;
-use crate::host::{HOST_STACK, HostThread, run_guest};
+use crate::host::{Guest, HostThread, run_guest};
 use crate::image::Image;
 use crate::{Shared, memory, stack, trap};
 
-/// Starts the first thread of a cage on a new host thread.
+/// Where a thread begins.
+pub enum Begin {
+    /// At `_start`, with this block on its stack.
+    Program(u32),
+    /// At `__lind_thread_start`, with this block on its stack.
+    Thread(u32),
+    /// Where its parent forked.
+    Fork(Frozen),
+}
+
+/// Starts the first thread of a cage on a host thread of its own.
 ///
 /// # Errors
 /// E2BIG, ENOMEM; EAGAIN when the host has no thread for it.
-pub fn start(shared: &Arc<Shared>, kernel: &Arc<Kernel>, thread: Arc<Thread>, start: Start) -> Result<()> {
-    let image = Arc::clone(&start.image).downcast::<Image>().map_err(|_| Errno::ENOEXEC)?;
+pub fn start(shared: &Arc<Shared>, kernel: &Arc<Kernel>, thread: Arc<Thread>, start: &Start) -> Result<()> {
     // What can fail is done here, while there is a caller to tell.
-    thread.cage.memory.load_layout(u64::from(image.facts.heap_base))?;
-    let block = stack::write_block(&thread.cage, &start)?;
+    let (image, block) = lay_out(&thread, start)?;
     let cage = thread.cage.id;
     shared.set_program(cage, &image);
-    let (shared, kernel) = (Arc::clone(shared), Arc::clone(kernel));
-    let on_failure = Arc::clone(&shared);
-    let run = move || {
-        let host = HostThread::new(&shared, &kernel);
-        shared.interrupts.started(&thread, host.tid);
-        let how = run_program(&host, &thread, &image, block);
+    launch(shared, kernel, thread, image, Begin::Program(block)).inspect_err(|_| shared.forget_program(cage))
+}
+
+/// Starts a further thread of a cage.
+///
+/// # Errors
+/// ENOSYS if its program has no entry for threads; EAGAIN.
+pub fn start_thread(shared: &Arc<Shared>, kernel: &Arc<Kernel>, thread: Arc<Thread>, boot: u32) -> Result<()> {
+    let program = shared.program(thread.cage.id).ok_or(Errno::ENOSYS)?;
+    if !program.image.exports.thread_start {
+        return Err(Errno::ENOSYS);
+    }
+    launch(shared, kernel, thread, Arc::clone(&program.image), Begin::Thread(boot))
+}
+
+/// Runs a guest thread on a host thread of its own.
+///
+/// # Errors
+/// EAGAIN.
+pub fn launch(
+    shared: &Arc<Shared>,
+    kernel: &Arc<Kernel>,
+    thread: Arc<Thread>,
+    image: Arc<Image>,
+    begin: Begin,
+) -> Result<()> {
+    let (of_job, kernel) = (Arc::clone(shared), Arc::clone(kernel));
+    shared.pool.run(Box::new(move || {
+        let host = HostThread::new(&of_job, &kernel);
+        thread.begins_here();
+        of_job.interrupts.started(&thread, host.tid);
+        let (thread, how) = live(&host, thread, image, begin);
         host.ended(&thread, how);
         host.retire();
-    };
-    let spawned = std::thread::Builder::new().name(format!("cage {}", cage.0)).stack_size(HOST_STACK).spawn(run);
-    match spawned {
-        Ok(_) => Ok(()),
-        Err(_) => {
-            on_failure.forget_program(cage);
-            Err(Errno::EAGAIN)
+    }))
+}
+
+/// Runs one program after the other. Returns the thread that ends, which is another one if a thread that was not the
+/// first of its cage ran a new program.
+fn live(host: &HostThread, mut thread: Arc<Thread>, mut image: Arc<Image>, mut begin: Begin) -> (Arc<Thread>, Next) {
+    loop {
+        match run(host, &thread, &image, begin) {
+            Next::Exec => {}
+            next => return (thread, next),
+        }
+        match next_program(host, &thread) {
+            Ok((leader, next, block)) => (thread, image, begin) = (leader, next, Begin::Program(block)),
+            Err(status) => return (thread, Next::Exit(status)),
         }
     }
 }
 
-fn run_program(host: &HostThread, thread: &Arc<Thread>, image: &Arc<Image>, block: u32) -> Next {
+fn next_program(
+    host: &HostThread,
+    thread: &Arc<Thread>,
+) -> core::result::Result<(Arc<Thread>, Arc<Image>, u32), Status> {
+    let (leader, start) = commit_exec(&host.kernel, thread)?;
+    if !Arc::ptr_eq(&leader, thread) {
+        host.shared.interrupts.ended(thread);
+        host.shared.interrupts.started(&leader, host.tid);
+    }
+    // The old program is gone, as Linux has it when a new one fails this late.
+    let (image, block) = lay_out(&leader, &start).map_err(|_| Status::signaled(9))?;
+    host.shared.set_program(leader.cage.id, &image);
+    Ok((leader, image, block))
+}
+
+/// Makes the memory of a thread's cage that of a fresh program.
+fn lay_out(thread: &Thread, start: &Start) -> Result<(Arc<Image>, u32)> {
+    let image = Arc::clone(&start.image).downcast::<Image>().map_err(|_| Errno::ENOEXEC)?;
+    thread.cage.memory.load_layout(u64::from(image.facts.heap_base))?;
+    let block = stack::write_block(&thread.cage, start)?;
+    Ok((image, block))
+}
+
+/// Runs guest code until it is left for good.
+fn run(host: &HostThread, thread: &Arc<Thread>, image: &Arc<Image>, begin: Begin) -> Next {
     let mut store = host.store(thread, image);
     if host.take_room().is_err() {
         // Only if the host gave us less stack than we asked for.
         return Next::Exit(Status::signaled(9));
     }
+    if image.exports.resume {
+        store.data().fork.set(Fork::Ready);
+    }
     let result = run_guest(&mut store, |store| {
         let instance = memory::adopting(&thread.cage.memory, || image.program.instantiate(&mut *store))?;
-        set_stack_pointer(store, &instance, block)?;
-        instance.get_typed_func::<u32, ()>(&mut *store, "_start")?.call(store, block)
+        enter(store, &instance, begin)?;
+        while let Some(child) = store.data().unborn.take() {
+            let number = fork::split(store, &instance, child);
+            fork::resume(store, &instance, number)?;
+        }
+        Ok(())
     });
     host.leave_room();
+    if let Some(child) = store.data().unborn.take() {
+        child.abandon(&host.kernel, host);
+    }
     match result {
         // A program that returns from _start without exiting has nothing more to say.
         Ok(()) => thread.take_next().unwrap_or(Next::Exit(Status::exited(0))),
         Err(error) => trap::outcome(&store, &error),
+    }
+}
+
+fn enter(store: &mut Store<Guest>, instance: &Instance, begin: Begin) -> wasmtime::Result<()> {
+    match begin {
+        Begin::Program(block) => {
+            set_stack_pointer(store, instance, block)?;
+            instance.get_typed_func::<u32, ()>(&mut *store, "_start")?.call(store, block)
+        }
+        Begin::Thread(boot) => {
+            instance.get_typed_func::<u32, ()>(&mut *store, "__lind_thread_start")?.call(store, boot)
+        }
+        Begin::Fork(frozen) => {
+            frozen.thaw(store, instance)?;
+            fork::resume(store, instance, 0)
+        }
     }
 }

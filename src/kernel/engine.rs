@@ -51,6 +51,13 @@ pub trait Engine: Send + Sync {
     /// ENOMEM or EAGAIN; the cage has then not run.
     fn start(&self, kernel: &Arc<Kernel>, thread: Arc<Thread>, start: Start) -> Result<()>;
 
+    /// Starts a further thread of its cage, at `__lind_thread_start(boot)` of the program that the cage runs, on a host
+    /// thread of its own. It ends as one of `start` does.
+    ///
+    /// # Errors
+    /// ENOSYS if the program has no such entry; EAGAIN. The thread has then not run.
+    fn start_thread(&self, kernel: &Arc<Kernel>, thread: &Arc<Thread>, boot: u32) -> Result<()>;
+
     /// Whether the program of `cage` exports a way to enter handlers.
     fn serves(&self, cage: &Cage) -> bool;
 

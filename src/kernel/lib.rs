@@ -60,13 +60,16 @@ pub struct Kernel {
     pub(crate) sockets: fd::SocketNames,
     /// The descriptors that threads are using.
     pub readers: Arc<fd::Readers>,
+    /// For forks.
+    pub pages: mem::PageMap,
     engine: OnceLock<Box<dyn Engine>>,
     last_id: AtomicU32,
 }
 
 impl Kernel {
-    /// A kernel whose guests see `root`. It runs nothing until [`Kernel::attach`] gives it an engine.
-    pub fn new(root: Root, limits: cage::Limits) -> Arc<Kernel> {
+    /// A kernel whose guests see `root`; `pages` was opened before the process confined itself. It runs nothing until
+    /// [`Kernel::attach`] gives it an engine.
+    pub fn new(root: Root, limits: cage::Limits, pages: mem::PageMap) -> Arc<Kernel> {
         Arc::new(Kernel {
             cages: CageTable::default(),
             root,
@@ -74,6 +77,7 @@ impl Kernel {
             limits,
             sockets: fd::SocketNames::new(),
             readers: Arc::default(),
+            pages,
             engine: OnceLock::new(),
             last_id: AtomicU32::new(0),
         })

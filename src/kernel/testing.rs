@@ -39,6 +39,11 @@ impl Engine for FakeEngine {
         Ok(())
     }
 
+    fn start_thread(&self, _: &Arc<Kernel>, thread: &Arc<Thread>, _: u32) -> Result<()> {
+        self.started.lock().unwrap().push(Arc::clone(thread));
+        Ok(())
+    }
+
     fn serves(&self, _: &Cage) -> bool {
         true
     }
@@ -115,7 +120,7 @@ impl World {
             return None;
         }
         rustix::process::chdir("/").unwrap();
-        let kernel = Kernel::new(guest_root, Limits::default());
+        let kernel = Kernel::new(guest_root, Limits::default(), crate::mem::PageMap::none());
         let engine = FakeEngine::default();
         kernel.attach(Box::new(engine.clone()));
         let program = Program { name: c"/init".to_owned(), argv: vec![c"init".to_owned()], envp: Vec::new() };

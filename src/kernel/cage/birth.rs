@@ -1,7 +1,7 @@
 //! How cages come into being: the first one, and those that `spawn` makes.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -13,9 +13,9 @@ use lind_abi::{CageId, Errno, NR_ANY, Result};
 use super::exit::Family;
 use super::{Cage, Credentials, Settings, Thread};
 use crate::Kernel;
-use crate::engine::{LoadError, Start};
+use crate::engine::{Image, LoadError, Start};
 use crate::fd::FdTable;
-use crate::mem::Memory;
+use crate::mem::{CageMemory, Memory};
 use crate::root::Directory;
 use crate::threei::{Change, Handler, HandlerTable};
 
@@ -70,6 +70,7 @@ pub fn boot(kernel: &Arc<Kernel>, cwd: &CStr, program: Program) -> std::result::
         },
         ancestors: Box::new([]),
         launching: true,
+        memory: CageMemory::own(Memory::new(kernel.limits.memory.0).map_err(failed("no room for a cage"))?),
     };
     let thread = born.create(kernel).map_err(failed("no room for a cage"))?;
     let cage = Arc::clone(&thread.cage);
@@ -89,7 +90,8 @@ pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handler
         return Err(Errno::ENOEXEC);
     }
     let cwd = parent.cwd.load_full();
-    let (image, path) = load_named(kernel, cwd.as_fd(), &program.name, parent.launching).map_err(|e| e.errno)?;
+    let (image, path) =
+        load_named(kernel, cwd.as_fd(), &program.name, searches(kernel, parent)).map_err(|e| e.errno)?;
     let table = parent.handlers.inherit();
     for &(number, entry) in handlers.iter().filter(|&&(number, _)| number == NR_ANY) {
         let to = Handler::Grate { cage: parent.id, entry, serialized: false };
@@ -124,6 +126,7 @@ pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handler
         settings,
         ancestors: ancestors.into(),
         launching: parent.launching,
+        memory: CageMemory::own(Memory::new(parent.settings().limits.memory.0)?),
     };
     let thread = born.create(kernel)?;
     let child = Arc::clone(&thread.cage);
@@ -138,7 +141,7 @@ pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handler
 }
 
 /// execve(2): ignored signals stay ignored, handled ones get their default.
-fn inherited_actions(parent: &[Sigaction; 64]) -> Box<[Sigaction; 64]> {
+pub(super) fn inherited_actions(parent: &[Sigaction; 64]) -> Box<[Sigaction; 64]> {
     const SIG_IGN: u32 = 1;
     Box::new(parent.map(|action| match action.handler {
         SIG_IGN => Sigaction { handler: SIG_IGN, ..Sigaction::ZERO },
@@ -146,18 +149,27 @@ fn inherited_actions(parent: &[Sigaction; 64]) -> Box<[Sigaction; 64]> {
     }))
 }
 
-struct Born {
-    handlers: HandlerTable,
-    fds: FdTable,
-    cwd: Arc<Directory>,
-    umask: u32,
-    settings: Settings,
-    ancestors: Box<[CageId]>,
-    launching: bool,
+/// Whether programs that a cage starts are found by name as on lind-boot's command line: those of the first cage's that
+/// handle calls are what that line consists of, down to the program that handles none.
+pub(super) fn searches(kernel: &Kernel, cage: &Cage) -> bool {
+    cage.launching && kernel.engine().serves(cage)
+}
+
+/// What a new cage consists of.
+pub(super) struct Born {
+    pub handlers: HandlerTable,
+    pub fds: FdTable,
+    pub cwd: Arc<Directory>,
+    pub umask: u32,
+    pub settings: Settings,
+    pub ancestors: Box<[CageId]>,
+    pub launching: bool,
+    pub memory: CageMemory,
 }
 
 impl Born {
-    fn create(mut self, kernel: &Arc<Kernel>) -> Result<Arc<Thread>> {
+    /// Makes the cage and its first thread, which does not run yet.
+    pub(super) fn create(mut self, kernel: &Arc<Kernel>) -> Result<Arc<Thread>> {
         let id = CageId(kernel.new_id()?);
         if self.ancestors.is_empty() {
             (self.settings.group, self.settings.session) = (id.0, id.0);
@@ -169,7 +181,7 @@ impl Born {
             id,
             ancestors: self.ancestors,
             handlers: self.handlers,
-            memory: Arc::new(Memory::new(self.settings.limits.memory.0)?),
+            memory: self.memory,
             fds: self.fds,
             cwd: ArcSwap::new(self.cwd),
             umask: AtomicU32::new(self.umask),
@@ -179,6 +191,8 @@ impl Born {
             changed: Condvar::new(),
             launching: self.launching,
             fresh_fork: AtomicBool::new(false),
+            execed: AtomicBool::new(true),
+            returned: AtomicBool::new(false),
             dead: AtomicBool::new(false),
             pending: AtomicU64::new(0),
             exit_notice: AtomicU64::new(0),
@@ -196,28 +210,41 @@ fn host_credentials() -> Credentials {
     Credentials { uid: [getuid().as_raw(), euid, euid], gid: [getgid().as_raw(), egid, egid], groups }
 }
 
-/// Finds and loads a program. Where the .cwasm may not be trusted, the .wasm beside it takes its place.
-fn load_named(
+/// Finds and loads a program.
+pub(super) fn load_named(
     kernel: &Kernel,
-    cwd: std::os::fd::BorrowedFd<'_>,
+    cwd: BorrowedFd<'_>,
     name: &CStr,
     search: bool,
-) -> std::result::Result<(crate::engine::Image, CString), LoadError> {
+) -> std::result::Result<(Image, CString), LoadError> {
     let found = find_program(kernel, cwd, name, search).map_err(|errno| LoadError {
         errno,
         reason: format!("{}: {errno}", name.to_string_lossy()),
         untrusted: false,
     })?;
-    match kernel.engine().load(found.file.as_fd(), &found.path) {
-        Ok(image) => Ok((image, found.path)),
+    let image = load_file(kernel, cwd, &found.file, &found.path)?;
+    Ok((image, found.path))
+}
+
+/// Loads a program file. Where a .cwasm may not be trusted, the .wasm beside it takes its place.
+///
+/// # Errors
+/// Why it is none.
+pub(super) fn load_file(
+    kernel: &Kernel,
+    start: BorrowedFd<'_>,
+    file: &OwnedFd,
+    path: &CString,
+) -> std::result::Result<Image, LoadError> {
+    match kernel.engine().load(file.as_fd(), path) {
         Err(error) if error.untrusted => {
-            let source = found.path.to_bytes().strip_suffix(b".cwasm").map(|stem| [stem, b".wasm"].concat());
+            let source = path.to_bytes().strip_suffix(b".cwasm").map(|stem| [stem, b".wasm"].concat());
             let source = source.and_then(|path| CString::new(path).ok());
             let Some(source) = source else { return Err(error) };
-            let Ok(found) = find_program(kernel, cwd, &source, false) else { return Err(error) };
-            kernel.engine().load(found.file.as_fd(), &found.path).map(|image| (image, found.path))
+            let Ok(found) = find_program(kernel, start, &source, false) else { return Err(error) };
+            kernel.engine().load(found.file.as_fd(), &found.path)
         }
-        Err(error) => Err(error),
+        loaded => loaded,
     }
 }
 
@@ -226,7 +253,7 @@ fn load_named(
 ///
 /// # Errors
 /// ENOENT; EACCES for a directory or what else is no regular file.
-pub fn find_program(kernel: &Kernel, cwd: std::os::fd::BorrowedFd<'_>, name: &CStr, search: bool) -> Result<Found> {
+pub fn find_program(kernel: &Kernel, cwd: BorrowedFd<'_>, name: &CStr, search: bool) -> Result<Found> {
     let name = name.to_bytes();
     let (folders, suffixes): (&[&[u8]], &[&[u8]]) = match (search, name.contains(&b'/')) {
         (false, _) => (&[b""], &[b""]),
@@ -248,7 +275,7 @@ pub fn find_program(kernel: &Kernel, cwd: std::os::fd::BorrowedFd<'_>, name: &CS
     Err(failure)
 }
 
-fn open_program(kernel: &Kernel, cwd: std::os::fd::BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd> {
+fn open_program(kernel: &Kernel, cwd: BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd> {
     // O_NONBLOCK: a fifo of that name must not hold us up.
     let flags = OpenFlags::O_CLOEXEC | OpenFlags::O_NONBLOCK;
     let file = kernel.root.open(cwd, path, flags, 0)?;

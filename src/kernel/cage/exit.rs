@@ -72,6 +72,8 @@ pub(crate) struct Family {
     pub children: Vec<CageId>,
     /// Children to wait for, oldest first.
     pub zombies: VecDeque<Zombie>,
+    /// Whether a thread is about to run another program, for which all others end.
+    pub replacing: bool,
     /// Set once, when the end begins.
     pub ended: Option<Status>,
     /// Whether the rest of the end has been done.
@@ -101,22 +103,29 @@ pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
 
 pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next, hop: &dyn Hop) {
     let cage = &thread.cage;
+    if let Some(birth) = thread.take_birth() {
+        birth.abandon(kernel, hop);
+    }
+    // Workers run on other cages' threads: they do not keep a cage alive.
     let last = {
         let mut family = cage.family();
         family.thread_ends(thread);
         family.threads.retain(|other| other.upgrade().is_some_and(|t| !Arc::ptr_eq(&t, thread)));
-        family.threads.is_empty()
+        !family.threads.iter().any(|other| other.upgrade().is_some_and(|t| !t.worker))
     };
+    thread.leave_words(last);
     let status = match how {
         Next::Exit(status) => Some(status),
         Next::ExitThread(code) => last.then_some(Status::exited(code)),
+        // Whoever runs the thread carries that out before it ends.
+        Next::Exec => Some(Status::signaled(9)),
     };
     if let Some(status) = status {
-        let first = cage.family().ended.is_none() || !cage.is_dead() || last;
         begin(kernel, cage, status);
-        if first {
-            bury(kernel, thread, hop);
-        }
+    }
+    cage.changed.notify_all();
+    if last {
+        bury(kernel, thread, hop);
     }
 }
 
@@ -132,6 +141,7 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
         (status, std::mem::take(&mut family.children), std::mem::take(&mut family.zombies))
     };
     cage.fds.close_all();
+    super::fork::return_memory(kernel, cage);
     notify_grates(kernel, thread, status, hop);
     for zombie in zombies {
         kernel.cages.remove(zombie.id);

@@ -4,7 +4,10 @@
 //! on it and the table of cages hold it, and it is a zombie from its end until its parent has waited.
 
 mod birth;
+mod exec;
 mod exit;
+mod fork;
+mod robust;
 pub(crate) mod signal;
 mod table;
 mod thread;
@@ -19,13 +22,16 @@ use lind_abi::layout::Sigaction;
 use lind_abi::{CageId, Result};
 
 pub use birth::{Program, boot, find_program, spawn};
+pub use exec::{Named, commit_exec, prepare_exec};
 pub use exit::Status;
+pub use fork::{Birth, How};
+pub(crate) use fork::{make_child, parent_of};
 pub use table::CageTable;
 pub use thread::{Attention, Next, Thread};
 pub(crate) use wait::wait_child;
 
 use crate::fd::FdTable;
-use crate::mem::Memory;
+use crate::mem::CageMemory;
 use crate::root::Directory;
 use crate::threei::HandlerTable;
 
@@ -46,6 +52,8 @@ pub struct Limits {
     pub others: [(u64, u64); 16],
     /// Cages that may be alive at once, over the whole runner.
     pub cages: u64,
+    /// Threads that a cage may have at once.
+    pub threads: usize,
 }
 
 impl Limits {
@@ -79,6 +87,7 @@ impl Default for Limits {
             file_size: (u64::MAX, u64::MAX),
             others,
             cages: 4096,
+            threads: 1024,
         }
     }
 }
@@ -125,7 +134,7 @@ pub struct Cage {
     /// Where its calls go.
     pub handlers: HandlerTable,
     /// Its memory.
-    pub memory: Arc<Memory>,
+    pub memory: CageMemory,
     /// Its descriptors.
     pub fds: FdTable,
     /// Its working directory.
@@ -143,6 +152,10 @@ pub struct Cage {
     pub(crate) launching: bool,
     /// Forked and not yet exec'd.
     pub(crate) fresh_fork: AtomicBool,
+    /// Has run a program of its own since it was forked: execve(2) or birth by `spawn`.
+    pub(crate) execed: AtomicBool,
+    /// Uses memory that it borrowed no more: it has ended, or has memory of its own.
+    pub(crate) returned: AtomicBool,
     dead: AtomicBool,
     /// Signals that wait for one of its threads: bit n-1 is signal n.
     pub(crate) pending: AtomicU64,
@@ -194,6 +207,18 @@ impl Cage {
     /// The threads that have not ended.
     pub(crate) fn threads(&self) -> Vec<Arc<Thread>> {
         self.family().threads.iter().filter_map(std::sync::Weak::upgrade).collect()
+    }
+
+    /// A further thread of this cage, a likeness of `like`.
+    ///
+    /// # Errors
+    /// EAGAIN when there are too many, ids are used up or the cage is ending.
+    pub(crate) fn new_own_thread(self: &Arc<Cage>, kernel: &crate::Kernel, like: &Thread) -> Result<Arc<Thread>> {
+        let thread = Thread::join(self, kernel.new_id()?, false)?;
+        thread.mask.store(like.mask.load(Ordering::Acquire), Ordering::Release);
+        *thread.name.lock().unwrap_or_else(PoisonError::into_inner) =
+            *like.name.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(thread)
     }
 
     /// A further thread of this cage that runs on another cage's host thread: a grate's worker.

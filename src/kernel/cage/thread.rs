@@ -1,12 +1,12 @@
 //! A guest thread, as the kernel sees it.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lind_abi::{Errno, Result};
 
-use super::{Cage, Status};
-use crate::engine::Hop;
+use super::{Birth, Cage, Status};
+use crate::engine::{Hop, Start};
 
 /// What a thread does when control is back at its own call, instead of going on after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +15,8 @@ pub enum Next {
     Exit(Status),
     /// This thread ends.
     ExitThread(i32),
+    /// This thread goes on with the program that [`Thread::exec_to`] was given.
+    Exec,
 }
 
 /// Bits of [`Thread::attention`].
@@ -25,6 +27,10 @@ impl Attention {
     pub const NEXT: u32 = 1;
     /// The cage is ending: leave as soon as control is at the guest's own frames.
     pub const ENDING: u32 = 2;
+    /// [`Thread::take_birth`] has a child for the engine to bring to life.
+    pub const BIRTH: u32 = 0x10;
+    /// Another thread of the cage runs a new program: leave as for `ENDING`.
+    pub const LEAVE: u32 = 0x20;
 }
 
 /// A guest thread. A worker of a grate is one too.
@@ -44,6 +50,12 @@ pub struct Thread {
     /// What the engine has to look at after each call: bits of [`Attention`].
     attention: AtomicU32,
     next: Mutex<Option<Next>>,
+    /// The program that [`Next::Exec`] is about.
+    exec: Mutex<Option<Box<Start>>>,
+    /// The child that [`Attention::BIRTH`] is about.
+    birth: Mutex<Option<Birth>>,
+    /// Whether its engine stands ready to fork it: it is at a call of the import `fork`.
+    pub forking: AtomicBool,
     /// set_tid_address(2).
     pub clear_tid: AtomicU64,
     /// set_robust_list(2).
@@ -52,13 +64,17 @@ pub struct Thread {
     pub reader: Arc<crate::fd::Reader>,
     /// The host's thread id while it runs, 0 otherwise.
     pub host_tid: AtomicU32,
+    /// What the host thread had used before.
+    pub(super) before: Mutex<super::usage::Before>,
 }
 
 impl Thread {
     /// A thread that belongs to `cage` from now on.
     pub(super) fn join(cage: &Arc<Cage>, tid: u32, worker: bool) -> Result<Arc<Thread>> {
+        let limit = cage.settings().limits.threads;
         let mut family = cage.family();
-        if family.ended.is_some() {
+        let others = family.threads.iter().filter(|other| other.upgrade().is_some_and(|t| !t.worker)).count();
+        if family.ended.is_some() || (!worker && (family.replacing || others >= limit)) {
             return Err(Errno::EAGAIN);
         }
         let thread = Arc::new(Thread {
@@ -70,13 +86,49 @@ impl Thread {
             pending: AtomicU64::new(0),
             attention: AtomicU32::new(0),
             next: Mutex::new(None),
+            exec: Mutex::new(None),
+            birth: Mutex::new(None),
+            forking: AtomicBool::new(false),
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
             reader: cage.fds.readers().join(),
             host_tid: AtomicU32::new(0),
+            before: Mutex::default(),
         });
         family.threads.push(Arc::downgrade(&thread));
         Ok(thread)
+    }
+
+    /// The thread that goes on as the only one after execve(2): it has the cage's number. This one if it has it; else
+    /// one in its place.
+    pub(super) fn lead(self: &Arc<Thread>) -> Result<Arc<Thread>> {
+        self.clear_tid.store(0, Ordering::Relaxed);
+        self.robust_list.store(0, Ordering::Relaxed);
+        if self.tid == self.cage.id.0 {
+            return Ok(Arc::clone(self));
+        }
+        let leader = Arc::new(Thread {
+            tid: self.cage.id.0,
+            worker: false,
+            cage: Arc::clone(&self.cage),
+            name: Mutex::new([0; 16]),
+            mask: AtomicU64::new(self.mask.load(Ordering::Acquire)),
+            pending: AtomicU64::new(self.pending.load(Ordering::Acquire)),
+            attention: AtomicU32::new(0),
+            next: Mutex::new(None),
+            exec: Mutex::new(None),
+            birth: Mutex::new(None),
+            forking: AtomicBool::new(false),
+            clear_tid: AtomicU64::new(0),
+            robust_list: AtomicU64::new(0),
+            reader: self.cage.fds.readers().join(),
+            host_tid: AtomicU32::new(0),
+            before: Mutex::new(*self.before.lock().unwrap_or_else(PoisonError::into_inner)),
+        });
+        let mut family = self.cage.family();
+        family.threads.retain(|other| other.upgrade().is_some_and(|other| !Arc::ptr_eq(&other, self)));
+        family.threads.push(Arc::downgrade(&leader));
+        if family.ended.is_some() { Err(Errno::EINTR) } else { Ok(leader) }
     }
 
     /// Whether the engine has to look before it goes on: 0 or bits of [`Attention`].
@@ -95,15 +147,66 @@ impl Thread {
     pub fn take_next(&self) -> Option<Next> {
         let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.attention.fetch_and(!Attention::NEXT, Ordering::AcqRel);
-        next.or_else(|| {
-            let ending = self.attention() & Attention::ENDING != 0;
-            ending.then(|| Next::Exit(self.cage.family().ended.unwrap_or(Status::Exited(0))))
-        })
+        let leaving = self.attention() & (Attention::ENDING | Attention::LEAVE);
+        if leaving == 0 {
+            return next;
+        }
+        // The end of the cage comes before anything else; a program that another thread runs, before this thread's.
+        match self.cage.family().ended {
+            Some(status) => next.filter(|next| matches!(next, Next::Exit(_))).or(Some(Next::Exit(status))),
+            None => Some(Next::ExitThread(0)),
+        }
+    }
+
+    /// Whether the thread is to leave guest code wherever it is: its cage ends, or runs another program.
+    #[inline]
+    pub fn must_leave(&self) -> bool {
+        self.attention() & (Attention::ENDING | Attention::LEAVE) != 0
+    }
+
+    /// Leaves a program to go on with, for [`Next::Exec`].
+    pub(crate) fn exec_to(&self, start: Box<Start>) {
+        *self.exec.lock().unwrap_or_else(PoisonError::into_inner) = Some(start);
+        self.set_next(Next::Exec);
+    }
+
+    /// The program to go on with.
+    pub(super) fn take_exec(&self) -> Option<Box<Start>> {
+        self.exec.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Leaves a child for the engine to bring to life.
+    ///
+    /// # Errors
+    /// EAGAIN if there is one already: a grate forwarded the same call twice.
+    pub(crate) fn set_birth(&self, birth: Birth) -> core::result::Result<(), Birth> {
+        let mut slot = self.birth.lock().unwrap_or_else(PoisonError::into_inner);
+        if slot.is_some() {
+            return Err(birth);
+        }
+        *slot = Some(birth);
+        self.notice(Attention::BIRTH);
+        Ok(())
+    }
+
+    /// The child that this thread's call has made, if it made one.
+    pub fn take_birth(&self) -> Option<Birth> {
+        let birth = self.birth.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.attention.fetch_and(!Attention::BIRTH, Ordering::AcqRel);
+        birth
     }
 
     /// Sets bits of attention.
     pub(crate) fn notice(&self, bits: u32) {
         self.attention.fetch_or(bits, Ordering::AcqRel);
+    }
+
+    /// The engine could not run it: it was never there.
+    pub(crate) fn never_ran(self: &Arc<Thread>) {
+        let mut family = self.cage.family();
+        family.threads.retain(|other| other.upgrade().is_some_and(|other| !Arc::ptr_eq(&other, self)));
+        drop(family);
+        self.cage.changed.notify_all();
     }
 
     /// The engine's word that this thread runs no more guest code. The last thread, or `Next::Exit`, ends the cage:

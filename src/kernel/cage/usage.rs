@@ -36,12 +36,39 @@ impl Cage {
     }
 }
 
+/// What the host thread had used when a guest thread began on it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Before {
+    usage: Rusage,
+    nanos: i64,
+}
+
+impl Thread {
+    /// The engine's word, from the host thread itself, that the thread runs there from now on.
+    pub fn begins_here(&self) {
+        let nanos = nanos(clock::gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default());
+        *self.before() = Before { usage: clock::thread_usage(), nanos };
+    }
+
+    fn before(&self) -> std::sync::MutexGuard<'_, Before> {
+        self.before.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// What the calling host thread has used for this thread, which runs on it.
+    fn usage_here(&self) -> Rusage {
+        let mut used = clock::thread_usage();
+        subtract(&mut used, &self.before().usage);
+        used
+    }
+}
+
 impl Family {
     /// Notes what the thread that runs this code has used, which is `thread` and ends.
     pub(super) fn thread_ends(&mut self, thread: &Thread) {
         if !thread.worker {
-            add(&mut self.spent, &clock::thread_usage());
-            self.spent_nanos += nanos(clock::gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default());
+            add(&mut self.spent, &thread.usage_here());
+            let now = nanos(clock::gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default());
+            self.spent_nanos += now - thread.before().nanos;
         }
     }
 
@@ -69,7 +96,7 @@ fn nanos(time: Timespec) -> i64 {
 pub(crate) fn running(thread: &Thread) -> Rusage {
     let tid = thread.host_tid.load(std::sync::atomic::Ordering::Acquire);
     if tid == rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned() {
-        return clock::thread_usage();
+        return thread.usage_here();
     }
     let spent = cpu_time(thread);
     Rusage { utime: Timeval { sec: spent.sec, usec: spent.nsec / 1000 }, ..Rusage::default() }
@@ -79,7 +106,24 @@ pub(crate) fn running(thread: &Thread) -> Rusage {
 pub(crate) fn cpu_time(thread: &Thread) -> Timespec {
     match thread.host_tid.load(std::sync::atomic::Ordering::Acquire) {
         0 => Timespec::default(),
-        tid => clock::gettime(clock::cpu_clock_of(tid)).unwrap_or_default(),
+        tid => {
+            let all = nanos(clock::gettime(clock::cpu_clock_of(tid)).unwrap_or_default());
+            let own = (all - thread.before().nanos).max(0);
+            Timespec { sec: own / NANOS, nsec: own % NANOS }
+        }
+    }
+}
+
+/// Takes away what was used before.
+fn subtract(total: &mut Rusage, before: &Rusage) {
+    let time = |a: &mut Timeval, b: &Timeval| {
+        let micros = ((a.sec - b.sec) * 1_000_000 + a.usec - b.usec).max(0);
+        *a = Timeval { sec: micros / 1_000_000, usec: micros % 1_000_000 };
+    };
+    time(&mut total.utime, &before.utime);
+    time(&mut total.stime, &before.stime);
+    for (index, (a, b)) in total.counts.iter_mut().zip(before.counts).enumerate() {
+        *a -= if index == MAXRSS { 0 } else { b };
     }
 }
 

@@ -259,13 +259,32 @@ impl FdTable {
 
     /// A table for a new cage that runs a new program: what is not close-on-exec, under the same numbers.
     pub fn inherit(&self) -> FdTable {
+        self.copy(|cloexec| !cloexec)
+    }
+
+    /// A table for a child that fork(2) makes: the same files under the same numbers.
+    pub fn fork(&self) -> FdTable {
+        self.copy(|_| true)
+    }
+
+    /// Closes what is close-on-exec. `closer` is the thread that runs a new program.
+    pub fn close_on_exec(&self, closer: &Reader) {
+        for number in self.open_in(0, u32::MAX) {
+            if self.cloexec(number) == Ok(true) {
+                let _ = self.remove(number, closer);
+            }
+        }
+    }
+
+    fn copy(&self, keep: impl Fn(bool) -> bool) -> FdTable {
         let writer = self.writer();
         let child = FdTable::new(writer.limit as u64, &self.readers);
         *child.writer() = Writer { lowest: 0, ..writer.clone() };
         for number in 0..writer.end {
             let Some(slot) = self.slot(number) else { continue };
-            if let Some(file) = slot.file().clone().filter(|_| !slot.cloexec.load(Ordering::Relaxed)) {
-                child.chunk(number).fill(file, false);
+            let cloexec = slot.cloexec.load(Ordering::Relaxed);
+            if let Some(file) = slot.file().clone().filter(|_| keep(cloexec)) {
+                child.chunk(number).fill(file, cloexec);
             }
         }
         child

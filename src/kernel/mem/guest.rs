@@ -365,6 +365,18 @@ impl GuestMemory {
         self.remap(from, 0, to, len, 0)
     }
 
+    /// Maps at the same place as in `parent` the file or shared memory that is mapped there.
+    ///
+    /// EINVAL if that is private.
+    pub fn share_from(&self, parent: &GuestMemory, start: u64, len: u64) -> Result<()> {
+        let old = parent.pages(start, len)?;
+        let new = self.pages(start, len)?;
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        // SAFETY: with an old length of 0 the old mapping stays as it is; what is replaced is in this reservation.
+        let mapped = unsafe { libc::mremap(old.as_ptr(), 0, new.len, flags, new.as_ptr()) };
+        if mapped == libc::MAP_FAILED { Err(last_error()) } else { Ok(()) }
+    }
+
     fn remap(&self, from: u64, old_len: u64, to: u64, new_len: u64, flags: c_int) -> Result<()> {
         let old = self.pages(from, old_len.max(PAGE))?;
         let new = self.pages(to, new_len)?;

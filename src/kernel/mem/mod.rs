@@ -1,5 +1,6 @@
 //! Guest memory: the mapping, the map of what is in it, and the doors through which the kernel touches it.
 
+mod fork;
 mod guest;
 mod layout;
 mod mapping;
@@ -7,8 +8,9 @@ mod remap;
 mod user;
 mod vmmap;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+pub use fork::PageMap;
 pub use guest::{Fault, GuestMemory, HostRange, PAGE, Pod, install_fault_handler};
 pub use mapping::{Content, Place};
 pub use remap::Move;
@@ -51,6 +53,47 @@ impl Memory {
     /// The map, locked.
     pub fn map(&self) -> MutexGuard<'_, Vmmap> {
         self.map.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Which memory a cage has: its own, or after vfork(2) its parent's until it runs a program of its own.
+///
+/// Who borrows it may keep what it found here: neither memory goes before the cage does.
+pub struct CageMemory {
+    first: Arc<Memory>,
+    own: OnceLock<Arc<Memory>>,
+    borrowed: bool,
+}
+
+impl CageMemory {
+    /// A cage's own memory.
+    pub fn own(memory: Memory) -> CageMemory {
+        CageMemory { first: Arc::new(memory), own: OnceLock::new(), borrowed: false }
+    }
+
+    /// Another cage's memory.
+    pub fn borrow(memory: &Arc<Memory>) -> CageMemory {
+        CageMemory { first: Arc::clone(memory), own: OnceLock::new(), borrowed: true }
+    }
+
+    /// Whether it is another cage's.
+    pub fn is_borrowed(&self) -> bool {
+        self.borrowed && self.own.get().is_none()
+    }
+
+    /// Puts memory of its own in the place of borrowed memory.
+    pub fn replace(&self, memory: Memory) {
+        debug_assert!(self.borrowed, "own memory is emptied, not replaced");
+        let _ = self.own.set(Arc::new(memory));
+    }
+}
+
+impl std::ops::Deref for CageMemory {
+    type Target = Arc<Memory>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Arc<Memory> {
+        self.own.get().unwrap_or(&self.first)
     }
 }
 

@@ -95,6 +95,17 @@ impl Vmmap {
         Vmmap { regions: BTreeMap::new(), brk: space.start..space.start, space, mapped: 0, limit, last_source: 0 }
     }
 
+    /// A map that says the same, without the regions that fork leaves out.
+    pub fn forked(&self) -> Vmmap {
+        let mut child = Vmmap::within(self.space.clone(), self.limit);
+        child.brk = self.brk.clone();
+        child.last_source = self.last_source;
+        for (range, region) in self.regions().filter(|(_, region)| region.on_fork != OnFork::Omit) {
+            child.map(range, *region);
+        }
+        child
+    }
+
     /// The bytes that may be mapped: RLIMIT_AS.
     pub fn limit(&self) -> u64 {
         self.limit

@@ -9,6 +9,7 @@ use lind_engine::{CodeStore, Engine};
 use lind_kernel::Kernel;
 use lind_kernel::cage::{Limits, Program, Status, boot};
 use lind_kernel::engine::LoadError;
+use lind_kernel::mem::PageMap;
 use lind_kernel::root::{Root, Walls};
 
 /// A runner with a root of its own.
@@ -34,7 +35,7 @@ impl Runner {
         std::fs::create_dir_all(at("root")).unwrap();
         let store = || CodeStore::open_in(&at("data"), &at("cache")).unwrap();
         let root = std::fs::File::open(at("root")).unwrap();
-        let kernel = Kernel::new(Root::new(root.into(), Walls::Chroot), Limits::default());
+        let kernel = Kernel::new(Root::new(root.into(), Walls::Chroot), Limits::default(), PageMap::open());
         kernel.attach(Box::new(Engine::new(store(), false).unwrap()));
         Runner { kernel, engine: Engine::new(store(), false).unwrap(), folder }
     }

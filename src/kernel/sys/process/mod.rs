@@ -1,6 +1,9 @@
 //! Processes: identity, end, waiting, limits.
 
+mod args;
+mod clone;
 mod credentials;
+mod exec;
 mod exit;
 mod group;
 mod identity;
@@ -9,7 +12,10 @@ mod prctl;
 mod sched;
 mod system;
 
+pub(crate) use args::{Room, strings};
+pub(crate) use clone::*;
 pub(crate) use credentials::*;
+pub(crate) use exec::*;
 pub(crate) use exit::*;
 pub(crate) use group::*;
 pub(crate) use identity::*;

@@ -1,6 +1,5 @@
 //! The interposition calls: handler tables, data of other cages, new cages with handlers.
 
-use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -12,6 +11,7 @@ use crate::authority;
 use crate::cage::{self, Cage, Program};
 use crate::call::{self, Ctx};
 use crate::mem::{GuestMemory, PathBytes};
+use crate::sys::process::{Room, strings};
 use crate::threei::{Change, Handler, MAX_ENTRY};
 
 /// Flag of register_handler: one call of the grate at a time.
@@ -20,8 +20,6 @@ const SERIALIZED: u32 = 1;
 const DEREGISTER: u32 = 2;
 /// The most handlers one spawn may set: every direct number, the default, and room for alternates.
 const MAX_SPAWN_HANDLERS: u64 = 4096;
-/// ARG_MAX as Linux counts it for us: the bytes of all strings and their pointers.
-const ARG_MAX: usize = 128 << 10;
 
 /// See the table. ESRCH for cages that do not exist, EINVAL for flags or entries that cannot be, ENOEXEC for a grate
 /// that exports no way in, EPERM by [`authority`].
@@ -151,7 +149,7 @@ pub(crate) fn spawn(
     }
     let mut buf = PathBytes::default();
     let name = cx.path(path, &mut buf)?.to_owned();
-    let mut room = ARG_MAX;
+    let mut room = Room::default();
     let argv = strings(cx, argv, &mut room)?;
     let envp = strings(cx, envp, &mut room)?;
     let count = usize::try_from(count.0).map_err(|_| Errno::E2BIG)?;
@@ -162,53 +160,6 @@ pub(crate) fn spawn(
     let parent = cx.kernel.cages.get(cx.cage.id).ok_or(Errno::ESRCH)?;
     let child = cage::spawn(cx.kernel, &parent, Program { name, argv, envp }, &handlers)?;
     Ok(Pid(child.0.cast_signed()))
-}
-
-/// Reads a NULL-terminated array of 32-bit string pointers; NULL is an empty one, as Linux has it.
-fn strings(cx: &Ctx<'_>, array: StrArray, room: &mut usize) -> Result<Vec<CString>> {
-    let mut strings = Vec::new();
-    if array.addr == 0 {
-        return Ok(strings);
-    }
-    for index in 0.. {
-        let pointer: u32 = cx.load(In::new(array.addr.saturating_add(4 * index), array.cage))?;
-        if pointer == 0 {
-            break;
-        }
-        let mut buf = PathBytes::default();
-        // One string may be as long as a path can: longer ones do not fit the buffer.
-        let string = match cx.path(Path { addr: u64::from(pointer), cage: array.cage }, &mut buf) {
-            Ok(string) => string.to_owned(),
-            Err(Errno::ENAMETOOLONG) => long_string(cx, u64::from(pointer), array.cage, *room)?,
-            Err(errno) => return Err(errno),
-        };
-        *room = room.checked_sub(string.as_bytes_with_nul().len() + 4).ok_or(Errno::E2BIG)?;
-        strings.push(string);
-    }
-    Ok(strings)
-}
-
-fn long_string(cx: &Ctx<'_>, addr: u64, cage: CageId, room: usize) -> Result<CString> {
-    let mut bytes = Vec::new();
-    while bytes.len() < room {
-        let mut buf = PathBytes::default();
-        match cx.path(Path { addr: addr + bytes.len() as u64, cage }, &mut buf) {
-            Ok(rest) => {
-                bytes.extend_from_slice(rest.to_bytes());
-                return CString::new(bytes).map_err(|_| Errno::EINVAL);
-            }
-            Err(Errno::ENAMETOOLONG) => {
-                let mut more = [0; 4096];
-                cx.copy_in(In::new(addr + bytes.len() as u64, cage), &mut more)?;
-                if more.contains(&0) {
-                    continue;
-                }
-                bytes.extend_from_slice(&more);
-            }
-            Err(errno) => return Err(errno),
-        }
-    }
-    Err(Errno::E2BIG)
 }
 
 /// See the table.

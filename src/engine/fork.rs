@@ -1,0 +1,205 @@
+//! fork(2): leaving a program's frames and entering them again, in two instances (docs/fork.md has the contract).
+
+use std::sync::Arc;
+
+use lind_abi::nr;
+use lind_kernel::Errno;
+use lind_kernel::cage::{Birth, How};
+use lind_kernel::call;
+use wasmtime::{Caller, Extern, Global, Instance, Mutability, Result, Store, Val};
+
+use crate::fault;
+use crate::host::Guest;
+use crate::imports;
+use crate::thread::{self, Begin};
+
+const TOP: &str = "__lind_fork_top";
+const PINNED: &str = "__lind_fork_pinned";
+const GLOBAL: &str = "__lind_global_";
+/// What tells the program to leave its frames.
+const UNWIND: i32 = i32::MIN;
+/// What code may use below its stack pointer.
+const RED_ZONE: u32 = 128;
+
+/// Where the guest code that a host call has entered stands with a fork.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fork {
+    /// It cannot fork: a handler, or a program that was not prepared.
+    Unable,
+    /// It may.
+    Ready,
+    /// Its frames are being left.
+    Unwinding,
+    /// Its frames are being entered again; `lind.fork` returns this.
+    Resuming(i32),
+}
+
+/// The import `lind.fork`. It travels as clone(2) with SIGCHLD alone, so that a grate sees every birth under one number.
+///
+/// # Errors
+/// Guest code is to be left.
+pub fn fork(mut caller: Caller<'_, Guest>) -> Result<i32> {
+    const SIGCHLD: u64 = 17;
+    let refused = Ok(-Errno::ENOSYS.raw());
+    match caller.data().fork.get() {
+        Fork::Ready => {}
+        Fork::Resuming(number) => {
+            caller.data().fork.set(Fork::Ready);
+            return Ok(number);
+        }
+        Fork::Unable | Fork::Unwinding => return refused,
+    }
+    if global(&mut caller, PINNED).is_some_and(|pinned| !matches!(pinned.get(&mut caller), Val::I32(0))) {
+        eprintln!(
+            "lind-boot: {}: fork while an exception is being handled is not supported",
+            caller.data().image.path.escape_debug()
+        );
+        return refused;
+    }
+    let forking = &caller.data().thread.forking;
+    forking.store(true, std::sync::atomic::Ordering::Release);
+    let result = imports::kernel(&caller, |guest| {
+        let values = [SIGCHLD, 0, 0, 0, 0, 0];
+        call::syscall(&guest.kernel, &guest.thread, guest.served(), &*guest.host, nr::clone, values)
+    });
+    caller.data().thread.forking.store(false, std::sync::atomic::Ordering::Release);
+    let number = i32::try_from(result?).unwrap_or(-Errno::ENOSYS.raw());
+    let Some(child) = caller.data().unborn.take() else { return Ok(number) };
+    // A grate may have answered otherwise than the kernel.
+    let top = global(&mut caller, TOP).zip(global(&mut caller, "__stack_pointer"));
+    let Some((top, Val::I32(stack))) = top.map(|(top, stack)| (top, stack.get(&mut caller))) else {
+        let guest = caller.data();
+        child.undo(&guest.kernel, &*guest.host);
+        return refused;
+    };
+    let free = stack.cast_unsigned().wrapping_sub(RED_ZONE) & !15;
+    top.set(&mut caller, Val::I32(free.cast_signed()))?;
+    let guest = caller.data();
+    guest.forked.set(number);
+    guest.unborn.set(Some(child));
+    guest.fork.set(Fork::Unwinding);
+    Ok(UNWIND)
+}
+
+fn global(caller: &mut Caller<'_, Guest>, name: &str) -> Option<Global> {
+    caller.get_export(name).and_then(Extern::into_global)
+}
+
+/// The parent's frames are left: brings the child to life. Returns what the parent's `lind.fork` is to return.
+pub fn split(store: &mut Store<Guest>, instance: &Instance, child: Birth) -> i32 {
+    fault::enter_host();
+    let number = match bring_to_life(store, instance, &child) {
+        Ok(()) => store.data().forked.get(),
+        Err(errno) => {
+            let guest = store.data();
+            child.undo(&guest.kernel, &*guest.host);
+            -errno.raw()
+        }
+    };
+    fault::enter_guest(store.data().base);
+    number
+}
+
+fn bring_to_life(store: &mut Store<Guest>, instance: &Instance, birth: &Birth) -> core::result::Result<(), Errno> {
+    let frozen = Frozen::of(store, instance);
+    let guest = store.data();
+    debug_assert_eq!(birth.how, How::Fork);
+    birth.copy_memory(&guest.kernel, &guest.thread.cage)?;
+    let shared = &guest.host.shared;
+    let child = birth.child.cage.id;
+    shared.set_program(child, &guest.image);
+    let (thread, image) = (Arc::clone(&birth.child), Arc::clone(&guest.image));
+    thread::launch(shared, &guest.kernel, thread, image, Begin::Fork(frozen))
+        .inspect_err(|_| shared.forget_program(child))
+}
+
+/// Enters the frames again; `lind.fork` returns `number`.
+///
+/// # Errors
+/// As entering guest code does.
+pub fn resume(store: &mut Store<Guest>, instance: &Instance, number: i32) -> Result<()> {
+    store.data().fork.set(Fork::Resuming(number));
+    instance.get_typed_func::<(), ()>(&mut *store, "__lind_resume")?.call(store, ())
+}
+
+/// The globals of an instance, as a child has to find them.
+pub struct Frozen(Vec<(String, Value)>);
+
+/// A number in a global.
+enum Value {
+    I32(i32),
+    I64(i64),
+    F32(u32),
+    F64(u64),
+    V128(u128),
+}
+
+impl Frozen {
+    fn of(store: &mut Store<Guest>, instance: &Instance) -> Frozen {
+        let exports = Arc::clone(&store.data().image);
+        let value = |name: &String| {
+            let value = match instance.get_global(&mut *store, name)?.get(&mut *store) {
+                Val::I32(value) => Value::I32(value),
+                Val::I64(value) => Value::I64(value),
+                Val::F32(value) => Value::F32(value),
+                Val::F64(value) => Value::F64(value),
+                Val::V128(value) => Value::V128(value.as_u128()),
+                _ => return None,
+            };
+            Some((name.clone(), value))
+        };
+        Frozen(exports.exports.globals.iter().filter_map(value).collect())
+    }
+
+    /// Sets the globals of another instance of the module.
+    ///
+    /// # Errors
+    /// None in practice: they have the same types.
+    pub fn thaw(self, store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
+        for (name, value) in self.0 {
+            let Some(global) = instance.get_global(&mut *store, &name) else { continue };
+            let value = match value {
+                Value::I32(value) => Val::I32(value),
+                Value::I64(value) => Val::I64(value),
+                Value::F32(value) => Val::F32(value),
+                Value::F64(value) => Val::F64(value),
+                Value::V128(value) => Val::V128(value.into()),
+            };
+            global.set(&mut *store, value)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a module exports for threads and forks.
+#[derive(Debug, Default)]
+pub struct Exports {
+    /// `__lind_thread_start`.
+    pub thread_start: bool,
+    /// `__lind_resume`: the program can fork.
+    pub resume: bool,
+    /// The globals that a fork copies.
+    globals: Vec<String>,
+}
+
+impl Exports {
+    /// Of a module.
+    pub fn of(module: &wasmtime::Module) -> Exports {
+        use wasmtime::ExternType;
+        let function = |name: &str, params: usize| match module.get_export(name) {
+            Some(ExternType::Func(ty)) => ty.params().len() == params && ty.results().len() == 0,
+            _ => false,
+        };
+        let resume = function("__lind_resume", 0);
+        let copied =
+            |name: &str| name == TOP || name == PINNED || name == "__stack_pointer" || name.starts_with(GLOBAL);
+        let globals = module.exports().filter_map(|export| match export.ty() {
+            ExternType::Global(ty) if ty.mutability() == Mutability::Var && copied(export.name()) => {
+                Some(export.name().to_owned())
+            }
+            _ => None,
+        });
+        let globals = if resume { globals.collect() } else { Vec::new() };
+        Exports { thread_start: function("__lind_thread_start", 1), resume, globals }
+    }
+}

@@ -1,0 +1,80 @@
+//! Host threads for guest threads. One whose guest thread has ended stays for a while for the next: starting one anew
+//! costs more than a small program runs.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use lind_kernel::{Errno, Result};
+
+use crate::host::HOST_STACK;
+
+/// Idle threads that are kept.
+const KEPT: usize = 8;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The threads that wait for something to run.
+#[derive(Default)]
+pub struct Pool {
+    idle: Mutex<Vec<Arc<Place>>>,
+}
+
+/// Where an idle thread waits.
+#[derive(Default)]
+struct Place {
+    job: Mutex<Option<Job>>,
+    filled: Condvar,
+}
+
+impl Pool {
+    /// Runs `job` on a host thread of its own, with a stack of [`HOST_STACK`].
+    ///
+    /// # Errors
+    /// EAGAIN when the host has no thread for it; `job` is dropped.
+    pub fn run(self: &Arc<Self>, job: Job) -> Result<()> {
+        let place = self.idle().pop();
+        if let Some(place) = place {
+            *place.lock() = Some(job);
+            place.filled.notify_one();
+            return Ok(());
+        }
+        let pool = Arc::clone(self);
+        let thread = std::thread::Builder::new().name("guest".to_owned()).stack_size(HOST_STACK);
+        thread.spawn(move || pool.serve(job)).map(drop).map_err(|_| Errno::EAGAIN)
+    }
+
+    fn serve(&self, first: Job) {
+        let place = Arc::new(Place::default());
+        let mut job = first;
+        loop {
+            job();
+            {
+                let mut idle = self.idle();
+                if idle.len() >= KEPT {
+                    return;
+                }
+                idle.push(Arc::clone(&place));
+            }
+            job = place.take();
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Arc<Place>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    fn lock(&self) -> MutexGuard<'_, Option<Job>> {
+        self.job.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Job {
+        let mut slot = self.lock();
+        loop {
+            match slot.take() {
+                Some(job) => return job,
+                None => slot = self.filled.wait(slot).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+}

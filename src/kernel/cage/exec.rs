@@ -1,0 +1,168 @@
+//! execve(2), as far as the kernel goes.
+//!
+//! [`prepare_exec`] finds and loads the program while there is a caller to tell of failures. [`commit_exec`] is the point of no
+//! return: it runs when control is back at the thread's own call, and ends whatever belonged to the old program.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use lind_abi::{Errno, Result};
+
+use super::birth::{Found, find_program, inherited_actions, load_file, searches};
+use super::thread::Attention;
+use super::{Cage, Status, Thread, fork};
+use crate::Kernel;
+use crate::engine::Start;
+
+/// Linux: what of a file is looked at to see how it is run, and how many interpreters may interpret one another.
+const HEAD: usize = 256;
+const INTERPRETERS: usize = 5;
+
+/// How a program was named.
+pub enum Named<'a> {
+    /// By a path, from a directory.
+    Path(BorrowedFd<'a>, &'a CStr),
+    /// By an open file; scripts are then known to their interpreter by the path.
+    File(OwnedFd, CString),
+}
+
+/// Finds the program of an execve(2) of `cage` and loads it. A script's interpreter is found in its first line.
+///
+/// # Errors
+/// ENOENT, EACCES, ENOEXEC, ELOOP for interpreters of interpreters, and what finding and loading say.
+pub fn prepare_exec(
+    kernel: &Kernel,
+    cage: &Cage,
+    named: Named<'_>,
+    mut argv: Vec<CString>,
+    envp: Vec<CString>,
+) -> Result<Start> {
+    // What Linux does since 5.18, with a warning: programs rely on argv[0].
+    if argv.is_empty() {
+        argv.push(c"".to_owned());
+    }
+    let search = searches(kernel, cage);
+    let cwd = cage.cwd.load_full();
+    let open = |start: BorrowedFd<'_>, name: &CStr| {
+        let found = find_program(kernel, start, name, search)?;
+        if search { Ok(found) } else { check_executable(found) }
+    };
+    let Found { mut file, path } = match named {
+        Named::Path(start, name) => open(start, name)?,
+        Named::File(file, path) => check_executable(Found { file, path })?,
+    };
+    let mut name = path.clone();
+    for _ in 0..INTERPRETERS {
+        let Some((interpreter, option)) = interpreter_of(&file)? else {
+            let image = load_file(kernel, cwd.as_fd(), &file, &name).map_err(|error| error.errno)?;
+            return Ok(Start { image, argv, envp, path });
+        };
+        let script = std::mem::replace(&mut name, interpreter.clone());
+        let line = [Some(interpreter), option, Some(script)].into_iter().flatten();
+        argv.splice(..1, line);
+        file = open(cwd.as_fd(), &name)?.file;
+    }
+    Err(Errno::ELOOP)
+}
+
+/// EACCES for a file that nobody may execute. Whether the runner may read it, opening it has shown.
+fn check_executable(found: Found) -> Result<Found> {
+    let stat = rustix::fs::fstat(&found.file).map_err(crate::host::errno)?;
+    if stat.st_mode & 0o111 == 0 { Err(Errno::EACCES) } else { Ok(found) }
+}
+
+/// The interpreter that a file's first line names, and its argument; None for what is no script.
+fn interpreter_of(file: &OwnedFd) -> Result<Option<(CString, Option<CString>)>> {
+    let mut head = [0; HEAD];
+    let got = rustix::io::pread(file, &mut head, 0).map_err(crate::host::errno)?;
+    let Some(line) = head[..got].strip_prefix(b"#!") else { return Ok(None) };
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let end = line.iter().position(|byte| matches!(byte, b'\n' | 0));
+    let whole = end.is_some() || got < HEAD;
+    let line = line[..end.unwrap_or(line.len())].trim_ascii();
+    let (name, rest) = match line.iter().position(blank) {
+        Some(at) => (&line[..at], line[at..].trim_ascii()),
+        // A name that was cut off must not be taken for another one.
+        None if !whole => return Err(Errno::ENOEXEC),
+        None => (line, &line[..0]),
+    };
+    if name.is_empty() {
+        return Err(Errno::ENOEXEC);
+    }
+    let string = |bytes: &[u8]| CString::new(bytes).map_err(|_| Errno::ENOEXEC);
+    let option = if rest.is_empty() { None } else { Some(string(rest)?) };
+    Ok(Some((string(name)?, option)))
+}
+
+/// Makes the cage ready for the program that its thread was told to run: other threads end, memory, descriptors and
+/// signals are as execve(2) leaves them. Returns the thread that goes on, which has the cage's own number, and the program.
+///
+/// # Errors
+/// When the cage is to end instead: killed meanwhile, or without room for memory.
+pub fn commit_exec(kernel: &Arc<Kernel>, thread: &Arc<Thread>) -> core::result::Result<(Arc<Thread>, Start), Status> {
+    let cage = &thread.cage;
+    let killed = Status::signaled(9);
+    let start = *thread.take_exec().ok_or(killed)?;
+    end_others(kernel, thread)?;
+    fork::own_memory(kernel, cage).map_err(|_| killed)?;
+    cage.fds.close_on_exec(&thread.reader);
+    {
+        let mut settings = cage.settings();
+        settings.actions = inherited_actions(&settings.actions);
+        settings.program = start.path.clone();
+        settings.dumpable = true;
+    }
+    cage.fresh_fork.store(false, Ordering::Release);
+    cage.execed.store(true, Ordering::Release);
+    cage.exit_notice.store(0, Ordering::Release);
+    let thread = thread.lead().map_err(|_| killed)?;
+    *thread.name.lock().unwrap_or_else(PoisonError::into_inner) = command_name(&start.path);
+    cage.family().replacing = false;
+    Ok((thread, start))
+}
+
+/// Ends all threads but this one and those that serve as workers, and waits for that.
+fn end_others(kernel: &Kernel, thread: &Arc<Thread>) -> core::result::Result<(), Status> {
+    let cage = &thread.cage;
+    let others = {
+        let mut family = cage.family();
+        if let Some(status) = family.ended {
+            return Err(status);
+        }
+        if std::mem::replace(&mut family.replacing, true) {
+            // Another thread was faster: this one is among those that end.
+            return Err(Status::signaled(9));
+        }
+        let threads: Vec<_> = family.threads.iter().filter_map(std::sync::Weak::upgrade).collect();
+        threads.into_iter().filter(|other| !other.worker && !Arc::ptr_eq(other, thread)).collect::<Vec<_>>()
+    };
+    for other in &others {
+        other.notice(Attention::LEAVE);
+        kernel.engine().interrupt(other);
+    }
+    drop(others);
+    cage.changed.notify_all();
+    let mut family = cage.family();
+    loop {
+        if let Some(status) = family.ended {
+            return Err(status);
+        }
+        let mut own = family.threads.iter().filter_map(std::sync::Weak::upgrade).filter(|other| !other.worker);
+        if own.all(|other| Arc::ptr_eq(&other, thread)) {
+            return Ok(());
+        }
+        family = cage.changed.wait(family).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+/// What a program is called in lists of processes: the end of its path, cut off.
+fn command_name(path: &CStr) -> [u8; 16] {
+    let path = path.to_bytes();
+    let base = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    let mut name = [0; 16];
+    let len = base.len().min(15);
+    name[..len].copy_from_slice(&base[..len]);
+    name
+}

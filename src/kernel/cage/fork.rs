@@ -1,0 +1,152 @@
+//! fork(2) and vfork(2), as far as the kernel goes: a cage that is its parent's likeness.
+//!
+//! The child exists, with its descriptors and settings, when the call that makes it returns, so that a grate that forwards the
+//! call can note its number before it runs. It comes to life when control is back at the client's call: the engine takes
+//! the [`Birth`] and carries it out.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use lind_abi::layout::Sigaction;
+use lind_abi::{CageId, Errno, Result};
+
+use super::birth::Born;
+use super::exit::Status;
+use super::{Cage, Next, Settings, Thread};
+use crate::Kernel;
+use crate::engine::Hop;
+use crate::mem::{CageMemory, Memory};
+
+/// How a child comes to life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    /// With a copy of its parent's memory, where its parent is.
+    Fork,
+    /// On its parent's memory, at the function that the boot block at this address names. The parent waits.
+    Vfork {
+        /// What clone(2) calls the stack.
+        boot: u32,
+    },
+}
+
+/// A child that does not live yet.
+pub struct Birth {
+    /// Its only thread.
+    pub child: Arc<Thread>,
+    /// How it comes to life.
+    pub how: How,
+}
+
+impl Birth {
+    /// The child ends unborn, killed.
+    pub fn abandon(self, kernel: &Arc<Kernel>, hop: &dyn Hop) {
+        self.child.ended(kernel, Next::Exit(Status::signaled(9)), hop);
+    }
+
+    /// The child was never there: the call that made it fails.
+    pub fn undo(self, kernel: &Arc<Kernel>, hop: &dyn Hop) {
+        let child = self.child.cage.id;
+        let parent = self.child.cage.parent().and_then(|id| kernel.cages.get(id));
+        self.abandon(kernel, hop);
+        if let Some(parent) = parent {
+            parent.family().zombies.retain(|zombie| zombie.id != child);
+        }
+        kernel.cages.remove(child);
+    }
+
+    /// Gives a forked child its copy of the parent's memory.
+    ///
+    /// # Errors
+    /// ENOMEM.
+    pub fn copy_memory(&self, kernel: &Kernel, parent: &Cage) -> Result<()> {
+        let memory = parent.memory.fork(&kernel.pages)?;
+        self.child.cage.memory.replace(memory);
+        Ok(())
+    }
+}
+
+/// Makes a child of `cage`, a likeness of it and of its thread `thread`.
+///
+/// # Errors
+/// EAGAIN at the limit of cages or when the cage is ending; ENOMEM.
+pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cage>, how: How) -> Result<Birth> {
+    let settings = {
+        let settings = parent.settings();
+        Settings {
+            credentials: settings.credentials.clone(),
+            actions: Box::<[Sigaction; 64]>::clone(&settings.actions),
+            program: settings.program.clone(),
+            ..*settings
+        }
+    };
+    let mut ancestors = parent.ancestors.to_vec();
+    ancestors.push(parent.id);
+    let born = Born {
+        handlers: parent.handlers.inherit(),
+        fds: parent.fds.fork(),
+        cwd: parent.cwd.load_full(),
+        umask: parent.umask.load(Ordering::Relaxed),
+        settings,
+        ancestors: ancestors.into(),
+        launching: parent.launching,
+        // A forked child gets its copy when it comes to life.
+        memory: CageMemory::borrow(&parent.memory),
+    };
+    let child = born.create(kernel)?;
+    child.cage.fresh_fork.store(true, Ordering::Release);
+    child.cage.execed.store(false, Ordering::Release);
+    child.mask.store(thread.mask.load(Ordering::Acquire), Ordering::Release);
+    *child.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
+        *thread.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut family = parent.family();
+    if family.ended.is_some() {
+        drop(family);
+        kernel.cages.remove(child.cage.id);
+        return Err(Errno::EAGAIN);
+    }
+    family.children.push(child.cage.id);
+    Ok(Birth { child, how })
+}
+
+impl Cage {
+    /// Waits until a child that borrows this cage's memory has given it back, or this cage ends. For vfork(2), during
+    /// which nothing else is heard.
+    pub fn wait_for_memory(&self, child: &Cage) {
+        let mut family = self.family();
+        while child.memory.is_borrowed() && !child.memory_returned() && family.ended.is_none() && !family.replacing {
+            family = self.changed.wait(family).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+    }
+
+    fn memory_returned(&self) -> bool {
+        self.returned.load(Ordering::Acquire)
+    }
+}
+
+/// Tells the parent of a cage that borrowed its memory that it does no more.
+pub(super) fn return_memory(kernel: &Kernel, cage: &Cage) {
+    cage.returned.store(true, Ordering::Release);
+    if let Some(parent) = cage.parent().and_then(|id| kernel.cages.get(id)) {
+        // Whoever is about to wait has looked, or will.
+        drop(parent.family());
+        parent.changed.notify_all();
+    }
+}
+
+/// Memory of its own for a cage that runs a program: new if it borrowed, else what it has, which the program's layout empties.
+///
+/// # Errors
+/// ENOMEM.
+pub(super) fn own_memory(kernel: &Kernel, cage: &Cage) -> Result<()> {
+    if cage.memory.is_borrowed() {
+        let limit = cage.settings().limits.memory.0;
+        cage.memory.replace(Memory::new(limit)?);
+        return_memory(kernel, cage);
+    }
+    Ok(())
+}
+
+/// The cage by its id, for a call that makes a child of it.
+pub(crate) fn parent_of(kernel: &Kernel, id: CageId) -> Result<Arc<Cage>> {
+    kernel.cages.get(id).ok_or(Errno::ESRCH)
+}

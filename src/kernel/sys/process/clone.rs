@@ -1,0 +1,111 @@
+//! clone(2): threads, and children of two kinds.
+
+use std::sync::atomic::Ordering;
+
+use lind_abi::flags::CloneFlags;
+use lind_abi::{Addr, Errno, Out, Pid, Result};
+
+use crate::cage::{How, make_child, parent_of};
+use crate::call::Ctx;
+
+/// What the threads of a cage share, always all of it.
+const SHARED: u32 = CloneFlags::CLONE_VM
+    | CloneFlags::CLONE_FS
+    | CloneFlags::CLONE_FILES
+    | CloneFlags::CLONE_SIGHAND
+    | CloneFlags::CLONE_THREAD;
+/// What asks for words to be written, or means nothing here.
+const HARMLESS: u32 = CloneFlags::CLONE_SETTLS
+    | CloneFlags::CLONE_PARENT_SETTID
+    | CloneFlags::CLONE_CHILD_SETTID
+    | CloneFlags::CLONE_CHILD_CLEARTID
+    | CloneFlags::CLONE_SYSVSEM
+    | CloneFlags::CLONE_DETACHED;
+const NAMESPACES: u32 = CloneFlags::CLONE_NEWNS
+    | CloneFlags::CLONE_NEWUSER
+    | CloneFlags::CLONE_NEWPID
+    | CloneFlags::CLONE_NEWNET
+    | 0x0200_0000
+    | 0x0400_0000
+    | 0x0800_0000;
+/// The signal that tells the parent of the child's end.
+const SIGNAL: u32 = 0xff;
+
+/// clone(2), of three kinds: a thread (`CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD`), a child on this
+/// cage's memory until it runs a program or ends (`CLONE_VM | CLONE_VFORK | SIGCHLD`), and a copy (`SIGCHLD`), which only the
+/// import `fork` can ask for. `stack` is the address of the block that libc's `__lind_thread_start` starts from; libc
+/// puts the thread pointer there too.
+pub(crate) fn clone(
+    cx: &Ctx<'_>,
+    flags: CloneFlags,
+    stack: Addr,
+    parent_tid: Out<i32>,
+    child_tid: Out<i32>,
+    _tls: Addr,
+) -> Result<Pid> {
+    if flags.0 & NAMESPACES != 0 {
+        return Err(Errno::EPERM);
+    }
+    if cx.thread.cage.id != cx.cage.id {
+        // There is no thread of that cage on this stack whose likeness could be made.
+        return Err(Errno::ESRCH);
+    }
+    let kind = flags.0 & !HARMLESS;
+    match (kind & !SIGNAL, kind & SIGNAL) {
+        (SHARED, _) => thread(cx, flags, stack, parent_tid, child_tid),
+        (0, CloneFlags::SIGCHLD) => child(cx, flags, How::Fork, parent_tid),
+        (vfork, CloneFlags::SIGCHLD | 0) if vfork == CloneFlags::CLONE_VM | CloneFlags::CLONE_VFORK => {
+            child(cx, flags, How::Vfork { boot: block(stack)? }, parent_tid)
+        }
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn block(stack: Addr) -> Result<u32> {
+    u32::try_from(stack.0).ok().filter(|&at| at != 0).ok_or(Errno::EINVAL)
+}
+
+fn thread(cx: &Ctx<'_>, flags: CloneFlags, stack: Addr, parent_tid: Out<i32>, child_tid: Out<i32>) -> Result<Pid> {
+    let boot = block(stack)?;
+    let cage = parent_of(cx.kernel, cx.cage.id)?;
+    let thread = cage.new_own_thread(cx.kernel, cx.thread)?;
+    let tid = thread.tid.cast_signed();
+    if flags.has(CloneFlags::CLONE_CHILD_CLEARTID) {
+        thread.clear_tid.store(child_tid.addr, Ordering::Release);
+    }
+    let told = (|| {
+        if flags.has(CloneFlags::CLONE_PARENT_SETTID) {
+            cx.store(parent_tid, &tid)?;
+        }
+        if flags.has(CloneFlags::CLONE_CHILD_SETTID) {
+            cx.store(child_tid, &tid)?;
+        }
+        Ok(())
+    })();
+    let started = told.and_then(|()| cx.kernel.engine().start_thread(cx.kernel, &thread, boot));
+    if let Err(errno) = started {
+        thread.clear_tid.store(0, Ordering::Release);
+        thread.never_ran();
+        return Err(errno);
+    }
+    Ok(Pid(tid))
+}
+
+fn child(cx: &Ctx<'_>, flags: CloneFlags, how: How, parent_tid: Out<i32>) -> Result<Pid> {
+    if cx.thread.worker || (how == How::Fork && !cx.thread.forking.load(Ordering::Acquire)) {
+        // In a handler, or not at a call of `lind.fork`: there is no way to copy its stack.
+        return Err(Errno::ENOSYS);
+    }
+    let parent = parent_of(cx.kernel, cx.cage.id)?;
+    let birth = make_child(cx.kernel, cx.thread, &parent, how)?;
+    let pid = birth.child.tid.cast_signed();
+    if flags.has(CloneFlags::CLONE_PARENT_SETTID) {
+        // Linux makes the child all the same.
+        let _ = cx.store(parent_tid, &pid);
+    }
+    if let Err(birth) = cx.thread.set_birth(birth) {
+        birth.undo(cx.kernel, cx.hop);
+        return Err(Errno::EAGAIN);
+    }
+    Ok(Pid(pid))
+}

@@ -1,0 +1,54 @@
+//! execve(2) and execveat(2).
+
+use std::os::fd::AsFd;
+
+use lind_abi::flags::AtFlags;
+use lind_abi::{DirFd, Errno, NoReturn, Path, Result, StrArray};
+
+use super::args::{Room, strings};
+use crate::cage::{Named, prepare_exec};
+use crate::call::Ctx;
+use crate::mem::PathBytes;
+
+/// execve(2). The old program goes when control is back at its own call, so a grate that forwards the call can finish its
+/// bookkeeping; for it the call returns 0.
+pub(crate) fn execve(cx: &Ctx<'_>, path: Path, argv: StrArray, envp: StrArray) -> Result<NoReturn> {
+    execveat(cx, cx.here(), path, argv, envp, AtFlags(0))
+}
+
+/// execveat(2). With AT_EMPTY_PATH the file must be open for reading; AT_SYMLINK_NOFOLLOW is EINVAL.
+pub(crate) fn execveat(
+    cx: &Ctx<'_>,
+    dir: DirFd,
+    path: Path,
+    argv: StrArray,
+    envp: StrArray,
+    flags: AtFlags,
+) -> Result<NoReturn> {
+    if flags.beyond(AtFlags::AT_EMPTY_PATH) {
+        return Err(Errno::EINVAL);
+    }
+    if cx.thread.cage.id != cx.cage.id {
+        return Err(Errno::ESRCH);
+    }
+    if cx.thread.worker {
+        // A handler runs on its client's thread.
+        return Err(Errno::EBUSY);
+    }
+    let mut buf = PathBytes::default();
+    let path = cx.path(path, &mut buf)?;
+    let mut room = Room::default();
+    let argv = strings(cx, argv, &mut room)?;
+    let envp = strings(cx, envp, &mut room)?;
+    let start = if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
+        let itself = cx.itself(dir)?;
+        let file = itself.as_fd().try_clone_to_owned().map_err(|_| Errno::EMFILE)?;
+        let name = std::ffi::CString::new(format!("/dev/fd/{}", dir.number)).map_err(|_| Errno::EINVAL)?;
+        prepare_exec(cx.kernel, cx.cage, Named::File(file, name), argv, envp)?
+    } else {
+        let from = cx.start(dir, path)?;
+        prepare_exec(cx.kernel, cx.cage, Named::Path(from.as_fd(), path), argv, envp)?
+    };
+    cx.thread.exec_to(Box::new(start));
+    Ok(NoReturn)
+}
