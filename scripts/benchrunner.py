@@ -61,6 +61,16 @@ BUDGETS = [
     Budget("Geteuid", "grate", 0.4),
     Budget("Read (forward-grate)", "grate", 40, added=True),
     Budget("Startup", "lind", 2.0),
+    Budget("Spawn", "lind", 0.6),
+    Budget("Fork", "lind", 1.5, ("0",)),
+    Budget("Fork", "lind", 8, ("100",)),
+    Budget("Fork+exec", "lind", 1.0),
+    Budget("Pipe", "lind", 1.1),
+    Budget("UDS", "lind", 1.1),
+    Budget("Thread", "lind", 2.0),
+    Budget("Condvar", "lind", 1.2),
+    Budget("Mutex", "lind", 1.2),
+    Budget("Signal", "lind", 1.0),
     Budget(KERNELS, "lind", 1.35),
 ]
 
@@ -207,15 +217,23 @@ def run_tool(command: list[str], what: str) -> None:
         raise Failed(f"{what}: {how_it_ended(done.returncode)} of: {' '.join(command)}")
 
 
-def linked(file: Path) -> list[str]:
-    """The other sources that a benchmark asks for: `links: ../DIR/{a,b}.c` in its first lines."""
+def asks(file: Path, what: str) -> str:
+    """What a benchmark asks for in its first lines: `WHAT: ...`."""
     for line in file.read_text().splitlines()[:10]:
-        head, found, rest = line.partition("links: ")
+        head, found, rest = line.partition(f"{what}: ")
         if found and not head.strip(" /*"):
-            before, _, names = rest.strip().partition("{")
-            names, _, after = names.partition("}")
-            return [str(file.parent / f"{before}{name}{after}") for name in names.split(",")]
-    return []
+            return rest.strip()
+    return ""
+
+
+def linked(file: Path) -> list[str]:
+    """The other sources that a benchmark asks for: `links: ../DIR/{a,b}.c`."""
+    wanted = asks(file, "links")
+    if not wanted:
+        return []
+    before, _, names = wanted.partition("{")
+    names, _, after = names.partition("}")
+    return [str(file.parent / f"{before}{name}{after}") for name in names.split(",")]
 
 
 class Builder:
@@ -254,7 +272,9 @@ class Builder:
 
     def make_native(self, benchmark: str) -> Path:
         target = self.place / benchmark
-        run_tool([self.options.cc, *CFLAGS, "-o", str(target), *self.sources(benchmark)], "native compile")
+        sources = self.sources(benchmark)
+        flags = asks(Path(sources[0]), "native").split()
+        run_tool([self.options.cc, *CFLAGS, *flags, "-o", str(target), *sources], "native compile")
         return target
 
     def make_cage(self, benchmark: str) -> Path:
