@@ -110,6 +110,11 @@ fn lay_out(thread: &Thread, start: &Start) -> Result<(Arc<Image>, u32)> {
 
 /// Runs guest code until it is left for good.
 fn run(host: &HostThread, thread: &Arc<Thread>, image: &Arc<Image>, begin: Begin) -> Next {
+    // A program that returns from _start without exiting has nothing more to say; nor has a thread, but for itself.
+    let end = match begin {
+        Begin::Thread(_) => Next::ExitThread(0),
+        Begin::Program(_) | Begin::Fork(_) => Next::Exit(Status::exited(0)),
+    };
     let mut store = host.store(thread, image);
     if host.take_room().is_err() {
         // Only if the host gave us less stack than we asked for.
@@ -132,8 +137,7 @@ fn run(host: &HostThread, thread: &Arc<Thread>, image: &Arc<Image>, begin: Begin
         child.abandon(&host.kernel, host);
     }
     match result {
-        // A program that returns from _start without exiting has nothing more to say.
-        Ok(()) => thread.take_next().unwrap_or(Next::Exit(Status::exited(0))),
+        Ok(()) => thread.take_next().unwrap_or(end),
         Err(error) => trap::outcome(&store, &error),
     }
 }
