@@ -152,8 +152,8 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
         status = run([*command, "-o", linked])
         if status:
             return status
-        adapt = ["--fpcast"] if request.fpcast else []
-        return run([place.built("lind-passes"), linked, "-o", output, *adapt])
+        passes = [f"--fork={request.fork}", *(["--fpcast"] if request.fpcast else [])]
+        return run([place.built("lind-passes"), linked, "-o", output, *passes])
     finally:
         if os.path.exists(linked):
             os.unlink(linked)

@@ -18,6 +18,7 @@ gcc (-O2, -D, -I, -L, -l, -c, -o, ...) work as they do there; without an -O opti
   -o FILE             write FILE; a name ending in .cwasm is precompiled, with the .wasm beside it
   --output-dir DIR    the folder of lindfs/ for the program
   --fpcast            calls through function pointers of a wrong type work as they do natively, for 2 ns a call
+  --fork=never        the program cannot fork; --fork=always: what it costs to be able to is paid by programs that do not
   --compile-grate     the program answers system calls of others: add what the engine needs for that
   --compile-only      stop at X.wasm as the linker made it
   --opt-only          FILE.wasm: run the passes over it, in place

@@ -74,6 +74,7 @@ class Request:
         self.strip = False
         self.grate = False
         self.fpcast = False  # calls through pointers of a wrong type work as they do natively
+        self.fork = "auto"  # which programs can fork: --fork of lind-passes
         self.query = ""
         self.verbose = False
 
@@ -147,6 +148,8 @@ class Parser:
             request.grate = True
         elif word in ("--fpcast", "--fpcast-emu"):
             request.fpcast = True
+        elif word in ("--fork=auto", "--fork=always", "--fork=never"):
+            request.fork = word.partition("=")[2]
         elif word == "-shared" or word == "--shared":
             raise Fail("shared libraries are not supported; build static ones (./configure --disable-shared)")
         elif word == "-x":

@@ -2,6 +2,7 @@
 //!
 //! - `memory`: the memory becomes defined, fixed in size, unshared and exported; data must be passive.
 //! - `fpcast`, on request: calls through pointers of another type than the function's reach it.
+//! - `fork`: programs that fork can leave their stack and come back to it, in two processes.
 //! - `loops`: loops that only wait for memory to change keep looking at it.
 //!
 //! A pass rewrites the bytes it is about and leaves the others alone, so that a function a pass has nothing
@@ -12,6 +13,7 @@
 mod code;
 mod dataflow;
 mod dwarf;
+mod fork;
 mod fpcast;
 mod loops;
 mod memory;
@@ -22,6 +24,7 @@ mod types;
 use anyhow::{Context, Result, bail, ensure};
 use wasmparser::{Parser, Validator, WasmFeatures};
 
+pub use fork::Fork;
 use module::Module;
 
 /// Which passes to run.
@@ -33,11 +36,13 @@ pub struct Options {
     pub loops: bool,
     /// Let calls through function pointers of a wrong type reach the function, as they do on x86-64.
     pub fpcast: bool,
+    /// Which programs can fork.
+    pub fork: Fork,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { memory: true, loops: true, fpcast: false }
+        Options { memory: true, loops: true, fpcast: false, fork: Fork::Auto }
     }
 }
 
@@ -57,6 +62,7 @@ pub fn run(bytes: &[u8], options: &Options) -> Result<Vec<u8>> {
     if options.fpcast {
         fpcast::adapt_calls(&mut module)?;
     }
+    fork::let_fork(&mut module, options.fork)?;
     if options.loops {
         loops::watch_memory(&mut module)?;
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use lind_passes::Options;
 
 /// Make a linked wasm module ready to run in a cage.
@@ -25,6 +25,26 @@ struct Cli {
     /// calls cost 2 ns more
     #[arg(long)]
     fpcast: bool,
+    /// Which programs can fork: those that import lind.fork (auto), all (always, to measure what it costs), or none (never)
+    #[arg(long, value_enum, default_value = "auto")]
+    fork: Fork,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Fork {
+    Auto,
+    Always,
+    Never,
+}
+
+impl From<Fork> for lind_passes::Fork {
+    fn from(fork: Fork) -> Self {
+        match fork {
+            Fork::Auto => lind_passes::Fork::Auto,
+            Fork::Always => lind_passes::Fork::Always,
+            Fork::Never => lind_passes::Fork::Never,
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -41,7 +61,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<()> {
     let input = cli.input.display();
     let bytes = fs::read(&cli.input).with_context(|| format!("{input}"))?;
-    let options = Options { fpcast: cli.fpcast, ..Options::default() };
+    let options = Options { fpcast: cli.fpcast, fork: cli.fork.into(), ..Options::default() };
     let result = lind_passes::run(&bytes, &options).with_context(|| format!("{input}"))?;
     write(&cli.output, &result, &cli.input).with_context(|| format!("{}", cli.output.display()))
 }

@@ -143,9 +143,9 @@ impl<'a> Module<'a> {
         self.sections.retain(|s| s.id != id::CUSTOM || !split_custom(&s.body).is_some_and(|(name, _)| remove(name)));
     }
 
-    /// Appends entries, already encoded, to a section that is a list, which is there.
+    /// Appends entries, already encoded, to a section that is a list, or makes it of them.
     pub fn append(&mut self, id: u8, new: &[Vec<u8>]) -> Result<()> {
-        let body = self.body(id).context("a section to append to is missing")?;
+        let body = self.body(id).unwrap_or(&[0]);
         let mut reader = BinaryReader::new(body, 0);
         let count = reader.read_var_u32()?;
         let mut out = Vec::with_capacity(body.len() + 16 * new.len());

@@ -63,6 +63,14 @@ impl Types {
         }
     }
 
+    /// The function type of this index.
+    pub fn function_type(&self, index: u32) -> Option<&FuncType> {
+        match &self.types.get(index as usize)?.composite_type.inner {
+            CompositeInnerType::Func(ty) => Some(ty),
+            _ => None,
+        }
+    }
+
     /// Operands and results of a block of this type.
     pub fn block(&self, ty: BlockType) -> (usize, usize) {
         let (params, results) = self.block_type_arity(ty).unwrap_or((0, 0));

@@ -162,7 +162,11 @@ fn random_modules_do_the_same() {
     let (mut watched, mut worked) = (0, 0);
     for index in 0..100 {
         let before = generate(index);
-        let after = lind_passes::run(&before, &Options { memory: false, loops: true, fpcast: false }).unwrap();
+        let after = lind_passes::run(
+            &before,
+            &Options { memory: false, loops: true, fpcast: false, fork: lind_passes::Fork::Never },
+        )
+        .unwrap();
         watched += u32::from(before != after);
         let outcome = run(&engine, &before);
         worked += returned(&outcome);

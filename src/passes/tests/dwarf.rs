@@ -189,9 +189,11 @@ fn nonsense_is_left_as_it_is() {
     ] {
         let wat = format!(r#"(module (@custom ".debug_info" "") (@custom "{name}" "{data}") {loops})"#)
             .replace(r#"(@custom ".debug_info" "") (@custom ".debug_info""#, r#"(@custom ".debug_info""#);
-        let out =
-            lind_passes::run(&wat::parse_str(&wat).unwrap(), &Options { memory: false, loops: true, fpcast: false })
-                .unwrap();
+        let out = lind_passes::run(
+            &wat::parse_str(&wat).unwrap(),
+            &Options { memory: false, loops: true, fpcast: false, fork: lind_passes::Fork::Never },
+        )
+        .unwrap();
         assert!(wasmprinter::print_bytes(&out).unwrap().contains("i32.atomic.load"));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use lind_passes::Options;
 use wasmtime::{Engine, Instance, Module, Store, Trap, Val};
 
-const ONLY: Options = Options { memory: false, loops: false, fpcast: true };
+const ONLY: Options = Options { memory: false, loops: false, fpcast: true, fork: lind_passes::Fork::Never };
 
 fn engine() -> &'static Engine {
     static ENGINE: LazyLock<Engine> = LazyLock::new(|| {

@@ -2,7 +2,7 @@
 
 use lind_passes::Options;
 
-const ONLY: Options = Options { memory: false, loops: true, fpcast: false };
+const ONLY: Options = Options { memory: false, loops: true, fpcast: false, fork: lind_passes::Fork::Never };
 const MARK: &str = "(;watch;)";
 const BARRIER: &str = "i32.const 65536 i32.atomic.load drop";
 

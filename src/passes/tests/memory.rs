@@ -3,7 +3,7 @@
 use lind_passes::Options;
 use wasmparser::{DataKind, ExternalKind, Parser, Payload, TypeRef};
 
-const ONLY: Options = Options { memory: true, loops: false, fpcast: false };
+const ONLY: Options = Options { memory: true, loops: false, fpcast: false, fork: lind_passes::Fork::Never };
 
 fn pass(wat: &str) -> Result<Vec<u8>, String> {
     lind_passes::run(&wat::parse_str(wat).unwrap(), &ONLY).map_err(|error| format!("{error:#}"))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lind_passes::Options;
 use wasmtime::{Engine, Instance, Module, Store};
 
-const ONLY: Options = Options { memory: false, loops: true, fpcast: false };
+const ONLY: Options = Options { memory: false, loops: true, fpcast: false, fork: lind_passes::Fork::Never };
 /// The flag's address, the address at which the program says that it waits, and one for other stores.
 const FLAG: u32 = 1024;
 const READY: usize = 2048;

@@ -1,0 +1,179 @@
+//! What both copies of a function have in common: locals for operands, pads, and sites that cannot be left.
+//!
+//! An operand that lies below a call is at a place of the stack that nothing else takes until it is used. So each
+//! place has a local of its own for each type, and both copies, and both ways to a site, agree where a value is.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use wasm_encoder::{BlockType, Catch, InstructionSink, RefType, ValType};
+use wasmparser::Operator;
+
+use super::callgraph::CallGraph;
+use super::runtime::Runtime;
+use super::shape::{Op, Shape, Site, Stack};
+use super::values;
+
+/// Helpers take and return at most so many values.
+const CHUNK: usize = 64;
+const EXNREF: ValType = ValType::Ref(RefType::EXNREF);
+
+/// The locals that hold operands, behind the function's own.
+#[derive(Clone)]
+pub struct Slots {
+    first: u32,
+    types: Vec<ValType>,
+    known: HashMap<(usize, ValType), u32>,
+}
+
+impl Slots {
+    pub fn new(shape: &Shape) -> Result<Slots> {
+        Ok(Slots { first: u32::try_from(shape.locals.len())?, types: Vec::new(), known: HashMap::new() })
+    }
+
+    /// The types of the locals.
+    pub fn types(&self) -> &[ValType] {
+        &self.types
+    }
+
+    /// A local for nothing else.
+    pub fn fresh(&mut self, ty: ValType) -> u32 {
+        self.types.push(values::nullable(ty));
+        self.first + u32::try_from(self.types.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// The local of a place on the stack.
+    pub fn of(&mut self, (at, ty): (usize, ValType)) -> u32 {
+        if let Some(local) = self.known.get(&(at, ty)) {
+            return *local;
+        }
+        let local = self.fresh(ty);
+        self.known.insert((at, ty), local);
+        local
+    }
+
+    /// Takes operands off the stack, the last first.
+    pub fn set(&mut self, sink: &mut InstructionSink, operands: impl DoubleEndedIterator<Item = (usize, ValType)>) {
+        for operand in operands.rev() {
+            sink.local_set(self.of(operand));
+        }
+    }
+
+    /// Puts operands on the stack.
+    pub fn get(&mut self, sink: &mut InstructionSink, operands: impl Iterator<Item = (usize, ValType)>) {
+        for operand in operands {
+            sink.local_get(self.of(operand));
+            if !values::defaultable(operand.1) {
+                sink.ref_as_non_null();
+            }
+        }
+    }
+}
+
+/// A value of a frame, and the local that it is in.
+pub type Value = (ValType, u32);
+
+/// What a frame that waits at a site has to write down, in the order of the record.
+pub struct Saved {
+    pub site: u32,
+    pub values: Vec<Value>,
+}
+
+impl Saved {
+    /// Of each numbered site.
+    pub fn of_all(shape: &Shape, slots: &mut Slots) -> Vec<Saved> {
+        let of = |(number, site): (u32, &Site)| {
+            let locals = site.live.iter().map(|local| (shape.locals[*local as usize], *local));
+            let operands = site.stack.below.iter().copied().enumerate().map(|(at, ty)| (ty, slots.of((at, ty))));
+            let mut values: Vec<Value> = locals.chain(operands).collect();
+            values.sort_unstable();
+            Saved { site: number, values }
+        };
+        shape.numbered().map(of).collect()
+    }
+
+    /// The values in the pieces that helpers take: those pushed before the record, and those of the record.
+    pub fn pieces(&self) -> (Vec<&[Value]>, &[Value]) {
+        let pushed = self.values.len().saturating_sub(1) / CHUNK * CHUNK;
+        (self.values[..pushed].chunks(CHUNK).collect(), &self.values[pushed..])
+    }
+}
+
+/// The types of a piece.
+pub fn types(piece: &[Value]) -> Vec<ValType> {
+    piece.iter().map(|(ty, _)| *ty).collect()
+}
+
+/// Opens a block for each site's pad, the last site's outermost, and one for the function itself.
+pub fn open_pads(sink: &mut InstructionSink, shape: &Shape, pads: usize, runtime: &mut Runtime) {
+    for _ in 0..pads {
+        sink.block(BlockType::Empty);
+    }
+    sink.block(runtime.block_type(&[], &shape.results));
+}
+
+/// Behind the function: the way out for those who return, and the pads.
+pub fn close_pads(sink: &mut InstructionSink, saved: &[Saved], runtime: &mut Runtime) -> Result<()> {
+    sink.end().return_();
+    for saved in saved {
+        sink.end();
+        let (pushed, last) = saved.pieces();
+        for piece in pushed {
+            let push = runtime.push(&types(piece))?;
+            get(sink, piece);
+            sink.call(push);
+        }
+        get(sink, last);
+        let save = runtime.save(&types(last))?;
+        sink.i32_const(runtime.record(saved.site)?).call(save).unreachable();
+    }
+    Ok(())
+}
+
+fn get(sink: &mut InstructionSink, piece: &[Value]) {
+    piece.iter().for_each(|(_, local)| {
+        sink.local_get(*local);
+    });
+}
+
+/// The bytes of an instruction, which for a call of `lind.fork` is one of the function that asks.
+pub fn call(op: &Op, bytes: &[u8], graph: &CallGraph, runtime: &Runtime) -> Vec<u8> {
+    call_of_fork(&op.op, graph, runtime).unwrap_or_else(|| bytes[op.range.clone()].to_vec())
+}
+
+/// A call of the function that asks, in place of one of `lind.fork`.
+pub fn call_of_fork(op: &Operator, graph: &CallGraph, runtime: &Runtime) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut sink = InstructionSink::new(&mut out);
+    match op {
+        Operator::Call { function_index } if graph.forks.contains(function_index) => sink.call(runtime.ask),
+        Operator::ReturnCall { function_index } if graph.forks.contains(function_index) => {
+            sink.return_call(runtime.ask)
+        }
+        _ => return None,
+    };
+    Some(out)
+}
+
+/// A call in a frame that cannot be left. Counts it while the call lasts, whichever way it ends.
+pub fn pinned_call(
+    code: &mut Vec<u8>,
+    stack: &Stack,
+    results: &[ValType],
+    call: &[u8],
+    slots: &mut Slots,
+    runtime: &mut Runtime,
+) {
+    let ty = runtime.block_type(&[], results);
+    let mut sink = InstructionSink::new(code);
+    slots.set(&mut sink, stack.own_taken());
+    runtime.pin(&mut sink, 1);
+    sink.block(ty).block(BlockType::Result(EXNREF)).try_table(ty, [Catch::AllRef { label: 0 }]);
+    slots.get(&mut sink, stack.own_taken());
+    code.extend_from_slice(call);
+    let mut sink = InstructionSink::new(code);
+    sink.end().br(1).end();
+    runtime.pin(&mut sink, -1);
+    sink.throw_ref().end();
+    runtime.pin(&mut sink, -1);
+}

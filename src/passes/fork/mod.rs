@@ -1,0 +1,186 @@
+//! The fork pass: a program that was forked goes on in two processes. `docs/fork.md` explains how.
+//!
+//! Wasm code cannot copy its stack, but it can leave it by an exception and build it up again. Each function that
+//! may have a fork below it gets landing pads, which write what its frame holds to memory, and a second copy, which
+//! goes on from there. Nothing else changes: code that is not being left or resumed runs as it did.
+
+mod callgraph;
+mod emit;
+mod first;
+mod liveness;
+mod runtime;
+mod second;
+mod shape;
+mod values;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use anyhow::{Context, Result, bail, ensure};
+use wasmparser::{
+    Export, FuncToValidate, FunctionBody, MemoryType, Name, Parser, Payload, ValidPayload, Validator,
+    ValidatorResources, WasmFeatures,
+};
+
+use crate::code::{self, Edit};
+use crate::module::{Module, id};
+use crate::types::Types;
+
+use callgraph::CallGraph;
+use emit::{Saved, Slots};
+use first::First;
+use runtime::Runtime;
+use second::Second;
+use shape::Shape;
+use values::Encoded;
+
+/// Which programs and functions the fork pass is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Fork {
+    /// Programs that import `lind.fork`; in them, functions that may have a call of it below them.
+    #[default]
+    Auto,
+    /// Every program, and functions that may have a call of any import below them: to measure and to test.
+    Always,
+    /// None. `lind.fork` is ENOSYS.
+    Never,
+}
+
+/// Runs the pass.
+pub fn let_fork(module: &mut Module, mode: Fork) -> Result<()> {
+    if mode == Fork::Never || module.entries::<Export>(id::EXPORT)?.iter().any(|(_, e)| e.name == runtime::RESUME) {
+        return Ok(());
+    }
+    let types = Types::read(module)?;
+    let Some(graph) = CallGraph::find(module, &types, mode)? else {
+        return Ok(());
+    };
+    check_memory(module)?;
+    let bytes = module.finish()?;
+    let names = function_names(module);
+    let program = Program { types: &types, graph: &graph, names, bytes: &bytes };
+    let (edits, runtime, encoded) = program.copies(module)?;
+    let bodies = runtime.add_to(module, &types, &encoded, &graph)?;
+    code::edit(module, &edits, &bodies)
+}
+
+/// The records are in memory 0.
+fn check_memory(module: &Module) -> Result<()> {
+    let defined = module.entries::<MemoryType>(id::MEMORY)?;
+    ensure!(defined.first().is_some_and(|(_, ty)| !ty.memory64), "a program that forks needs a memory of its own");
+    Ok(())
+}
+
+fn function_names(module: &Module) -> HashMap<u32, String> {
+    let mut names = HashMap::new();
+    for name in module.names() {
+        if let Name::Function(map) = name {
+            names.extend(map.into_iter().map_while(Result::ok).map(|naming| (naming.index, naming.name.to_owned())));
+        }
+    }
+    names
+}
+
+/// The program that is changed.
+struct Program<'p> {
+    types: &'p Types,
+    graph: &'p CallGraph,
+    names: HashMap<u32, String>,
+    bytes: &'p [u8],
+}
+
+impl<'p> Program<'p> {
+    /// The edits that make the first copies, and the second copies, in what is added.
+    fn copies(&self, module: &Module) -> Result<(Vec<Edit>, Runtime, Encoded)> {
+        let mut validator = Validator::new_with_features(WasmFeatures::default());
+        let (mut edits, mut section, mut made) = (Vec::new(), 0, None);
+        for payload in Parser::new(0).parse_all(self.bytes) {
+            let payload = payload?;
+            if let Payload::CodeSectionStart { range, count, .. } = &payload {
+                section = contents(self.bytes, range, *count)?;
+            }
+            let ValidPayload::Func(function, body) = validator.payload(&payload)? else { continue };
+            let (encoded, runtime) = match &mut made {
+                Some(made) => made,
+                None => {
+                    let encoded = Encoded::new(&function, self.types.count());
+                    let runtime = Runtime::new(module, self.types, &encoded, self.graph)?;
+                    made.insert((encoded, runtime))
+                }
+            };
+            self.function(function, &body, section, encoded, runtime, &mut edits)?;
+        }
+        let (encoded, runtime) = made.context("a program without functions")?;
+        let changes = self.graph.changes.iter().map(|at| {
+            let mut insert = Vec::new();
+            runtime.note_change(&mut wasm_encoder::InstructionSink::new(&mut insert));
+            Edit { at: *at, remove: 0, insert }
+        });
+        edits.extend(changes);
+        // What a site adds behind a call comes before what is noted of the instruction after it.
+        edits.sort_by_key(|edit| edit.at);
+        Ok((edits, runtime, encoded))
+    }
+
+    fn function(
+        &self,
+        function: FuncToValidate<ValidatorResources>,
+        body: &FunctionBody<'p>,
+        section: usize,
+        encoded: &Encoded,
+        runtime: &mut Runtime,
+        edits: &mut Vec<Edit>,
+    ) -> Result<()> {
+        let index = function.index;
+        let results = self.types.function_type(function.ty).context("a function without a type")?.results();
+        // Who calls for a reference is pinned.
+        if !self.graph.has_sites(index) || !values::writable(&encoded.all(results)?) {
+            if self.graph.may_fork(index) {
+                edits.extend(self.renamed(body, section, runtime)?);
+            }
+            return Ok(());
+        }
+        let mut shape = Shape::read(function, body, self.types, encoded, self.graph)?;
+        liveness::find(&mut shape);
+        shape.number_sites();
+        let mut slots = Slots::new(&shape)?;
+        let saved = Saved::of_all(&shape, &mut slots);
+        let (shape, saved, graph) = (&shape, &saved[..], self.graph);
+        let first = First { shape, saved, graph, runtime, bytes: self.bytes, section, slots: slots.clone() };
+        edits.extend(first.edits()?);
+        if !saved.is_empty() {
+            let second = Second::new(shape, saved, graph, runtime, (self.bytes, section), slots).body()?;
+            let name = self.names.get(&index).cloned().unwrap_or_else(|| format!("function {index}"));
+            ensure!(
+                second.len() <= LARGEST && shape.locals.len() + 64 < MOST_LOCALS,
+                "{name} is too large to be resumed after a fork; split it, or link with --fork=never"
+            );
+            runtime.add_second(&shape.results, format!("{name} (resumed)"), second)?;
+        }
+        Ok(())
+    }
+
+    /// The edits of a function without sites.
+    fn renamed(&self, body: &FunctionBody, section: usize, runtime: &Runtime) -> Result<Vec<Edit>> {
+        let (mut reader, mut edits) = (body.get_operators_reader()?, Vec::new());
+        while !reader.eof() {
+            let (op, at) = reader.read_with_offset()?;
+            let range = at..reader.original_position();
+            edits.extend(first::renamed(&op, &range, section, self.graph, runtime));
+        }
+        Ok(edits)
+    }
+}
+
+/// What the engine takes of one function.
+const LARGEST: usize = 7_654_321;
+const MOST_LOCALS: usize = 50_000;
+
+/// Where the contents of the code section start, of which the parser gives the range and the number of functions.
+fn contents(bytes: &[u8], range: &Range<usize>, count: u32) -> Result<usize> {
+    let mut reader = wasmparser::BinaryReader::new(&bytes[range.clone()], 0);
+    if reader.read_var_u32()? == count {
+        return Ok(range.start);
+    }
+    bail!("the code section is not where it should be")
+}
