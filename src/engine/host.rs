@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use lind_abi::CageId;
 use lind_kernel::Kernel;
-use lind_kernel::cage::{Birth, Next, Thread};
+use lind_kernel::cage::{Birth, Cage, Next, Thread};
 use lind_kernel::engine::Served;
 use wasmtime::{ResourceLimiter, Store};
 
@@ -37,6 +37,8 @@ pub struct Guest {
     pub kernel: Arc<Kernel>,
     /// The guest thread.
     pub thread: Arc<Thread>,
+    /// Its cage, one pointer away: every call begins with its handler table.
+    pub cage: Arc<Cage>,
     /// The host thread it runs on.
     pub host: Rc<HostThread>,
     /// Host address of the guest's address 0.
@@ -141,6 +143,7 @@ impl HostThread {
         let guest = Guest {
             kernel: Arc::clone(&self.kernel),
             thread: Arc::clone(thread),
+            cage: Arc::clone(&thread.cage),
             host: self.me.upgrade().expect("self is in an Rc, as `new` made it"),
             base: thread.cage.memory.guest.base() as usize,
             image: Arc::clone(image),

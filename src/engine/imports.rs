@@ -87,7 +87,15 @@ fn syscall(caller: Caller<'_, Guest>, nr: i32, a0: i64, a1: i64, a2: i64, a3: i6
     // Not `map`, here and below: what the compiler makes of it costs more than the rest of this function.
     let values = [a0 as u64, a1 as u64, a2 as u64, a3 as u64, a4 as u64, a5 as u64];
     kernel(&caller, |guest| {
-        call::syscall(&guest.kernel, &guest.thread, guest.served(), &*guest.host, nr.cast_unsigned(), values)
+        call::syscall(
+            &guest.kernel,
+            &guest.thread,
+            &guest.cage,
+            guest.served(),
+            &*guest.host,
+            nr.cast_unsigned(),
+            values,
+        )
     })
 }
 

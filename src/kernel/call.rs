@@ -95,7 +95,7 @@ impl Ctx<'_> {
     }
 }
 
-/// A call that a cage makes for itself. Returns what the guest sees.
+/// A call that a cage, which is `thread`'s, makes for itself. Returns what the guest sees.
 ///
 /// Inlined into the engine's import together with `dispatch` and the shortest calls: a host call leaves the processor
 /// without predictions for returns, so frames between it and the guest are suspected to cost more than they look. Not measured one by one.
@@ -103,22 +103,23 @@ impl Ctx<'_> {
 pub fn syscall(
     kernel: &Arc<Kernel>,
     thread: &Thread,
+    cage: &Cage,
     served: Option<&Served<'_>>,
     hop: &dyn Hop,
     number: u32,
     values: [u64; 6],
 ) -> i64 {
-    let cage = &*thread.cage;
-    // Put together where it is used from: copying it in wide pieces would wait for the narrow stores that made it.
+    // Made from values where they are used: most calls use few, and a call that the kernel carries out needs no `Call`.
     let arg = |at: usize| Arg { value: values[at], cage: cage.id };
-    let args = [arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)];
-    let call = Call { nr: number, caller: cage.id, target: cage.id, args };
     match cage.handlers.get(number) {
         Handler::Kernel => {
             let cx = Ctx { kernel, caller: thread, thread, cage, served, hop, others: &[] };
-            dispatch(&cx, number, &call.args)
+            dispatch(&cx, number, arg)
         }
         Handler::Grate { cage: grate, entry, serialized } => {
+            // Put together where it is used from: copying it in wide pieces would wait for the narrow stores that made it.
+            let args = [arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)];
+            let call = Call { nr: number, caller: cage.id, target: cage.id, args };
             let result = hop.enter(grate, entry, serialized, &Served { call: &call, client: thread });
             if result == Errno::EIO.to_wire()
                 && ends_thread(number)
@@ -231,7 +232,7 @@ fn pass_on(
 /// `dispatch` in a frame of its own.
 #[inline(never)]
 fn dispatch_far(cx: &Ctx<'_>, number: u32, args: &[Arg; 6]) -> i64 {
-    dispatch(cx, number, args)
+    dispatch(cx, number, |at| args[at])
 }
 
 fn ends_thread(number: u32) -> bool {
@@ -253,13 +254,13 @@ macro_rules! dispatch {
     ) => {
         /// Carries out a call in the kernel. Each row of the table is one arm, and the path is the name.
         #[inline(always)]
-        fn dispatch(cx: &Ctx<'_>, number: u32, args: &[Arg; 6]) -> i64 {
+        fn dispatch(cx: &Ctx<'_>, number: u32, arg_at: impl Fn(usize) -> Arg) -> i64 {
             match number {
                 $($nr => {
                     #[allow(unused_mut)]
-                    let mut args = args.iter().copied();
-                    $(let $arg = <$ty as ArgType>::from_arg(args.next().expect("no row has more than six arguments"));)*
-                    let _ = args;
+                    let mut at = 0..6;
+                    $(let $arg = <$ty as ArgType>::from_arg(arg_at(at.next().expect("no row has more than six arguments")));)*
+                    let _ = at;
                     wire::<$ret>(sys::$area::$name(cx, $($arg),*))
                 })*
                 _ => Errno::ENOSYS.to_wire(),

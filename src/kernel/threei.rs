@@ -81,7 +81,8 @@ struct Entries {
 
 /// The table of one cage.
 pub struct HandlerTable {
-    direct: Box<[AtomicU64; DIRECT]>,
+    /// In the cage itself: a call finds its entry one pointer sooner.
+    direct: [AtomicU64; DIRECT],
     others: ArcSwap<BTreeMap<u64, u64>>,
     default: AtomicU64,
     /// What the cage was born with. Also the lock of writers.
@@ -91,7 +92,7 @@ pub struct HandlerTable {
 impl Default for HandlerTable {
     fn default() -> Self {
         HandlerTable {
-            direct: Box::new([const { AtomicU64::new(Handler::KERNEL) }; DIRECT]),
+            direct: [const { AtomicU64::new(Handler::KERNEL) }; DIRECT],
             others: ArcSwap::default(),
             default: AtomicU64::new(Handler::KERNEL),
             inherited: Mutex::default(),
