@@ -107,6 +107,9 @@ pub struct HostThread {
     /// Grates whose turn (see [`crate::Program`]) this thread has.
     turns: RefCell<Vec<CageId>>,
     hops: Cell<usize>,
+    /// The worker that was kept last, where the next call finds it at once.
+    last: Cell<Option<(CageId, Box<Worker>)>>,
+    /// The others.
     idle: RefCell<Vec<(CageId, Vec<Box<Worker>>)>>,
 }
 
@@ -134,6 +137,7 @@ impl HostThread {
             stack_end,
             turns: RefCell::default(),
             hops: Cell::new(0),
+            last: Cell::new(None),
             idle: RefCell::default(),
         })
     }
@@ -184,6 +188,10 @@ impl HostThread {
     /// An idle worker of a grate.
     #[inline]
     pub fn take_idle(&self, grate: CageId) -> Option<Box<Worker>> {
+        match self.last.take() {
+            Some((id, worker)) if id == grate => return Some(worker),
+            other => self.last.set(other),
+        }
         let mut idle = self.idle.borrow_mut();
         idle.iter_mut().find(|(id, _)| *id == grate)?.1.pop()
     }
@@ -191,6 +199,12 @@ impl HostThread {
     /// Keeps a worker for the next call.
     #[inline]
     pub fn keep(&self, grate: CageId, worker: Box<Worker>) {
+        if let Some((before, kept)) = self.last.replace(Some((grate, worker))) {
+            self.keep_apart(before, kept);
+        }
+    }
+
+    fn keep_apart(&self, grate: CageId, worker: Box<Worker>) {
         let mut idle = self.idle.borrow_mut();
         match idle.iter_mut().find(|(id, _)| *id == grate) {
             Some((_, workers)) => workers.push(worker),
@@ -215,6 +229,9 @@ impl HostThread {
 
     /// Lets go of the idle workers of a grate that has ended.
     pub fn forget(&self, grate: CageId) -> Vec<Box<Worker>> {
+        if let Some((id, worker)) = self.last.take() {
+            self.keep_apart(id, worker);
+        }
         let mut idle = self.idle.borrow_mut();
         let at = idle.iter().position(|(id, _)| *id == grate);
         at.map(|at| idle.swap_remove(at).1).unwrap_or_default()
@@ -222,6 +239,9 @@ impl HostThread {
 
     /// Ends all workers, as this thread is about to end.
     pub fn retire(&self) {
+        if let Some((id, worker)) = self.last.take() {
+            self.keep_apart(id, worker);
+        }
         let grates: Vec<CageId> = self.idle.borrow().iter().map(|(id, _)| *id).collect();
         for grate in grates {
             for worker in self.forget(grate) {
