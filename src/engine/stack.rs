@@ -21,7 +21,9 @@ pub fn write_block(cage: &Cage, start: &Start) -> Result<u32> {
     let mut strings = Strings { bytes: Vec::new() };
     let random = strings.push(&random_bytes());
     let path = strings.push_string(&start.path)?;
+    let arguments = strings.end();
     let argv = start.argv.iter().map(|arg| strings.push_string(arg)).collect::<Result<Vec<_>>>()?;
+    let environment = strings.end();
     let envp = start.envp.iter().map(|var| strings.push_string(var)).collect::<Result<Vec<_>>>()?;
 
     let words = argv.len() + envp.len() + 2 * AUXV_MOST + 4;
@@ -44,6 +46,11 @@ pub fn write_block(cage: &Cage, start: &Start) -> Result<u32> {
     let bytes: Vec<u8> = block.iter().flat_map(|word| word.to_le_bytes()).collect();
     cage.memory.guest.write(u64::from(first_string), &strings.bytes)?;
     cage.memory.guest.write(u64::from(address), &bytes)?;
+    let place = |offset: u32| u64::from(first_string) + u64::from(offset);
+    let mut map = cage.memory.map();
+    map.arguments = place(arguments)..place(environment);
+    map.environment = place(environment)..u64::from(top);
+    drop(map);
     Ok(address)
 }
 
@@ -52,11 +59,16 @@ struct Strings {
 }
 
 impl Strings {
+    /// The offset of what comes next.
+    fn end(&self) -> u32 {
+        u32::try_from(self.bytes.len()).unwrap_or(u32::MAX)
+    }
+
     /// Appends bytes; returns their offset.
     fn push(&mut self, bytes: &[u8]) -> u32 {
-        let at = self.bytes.len();
+        let at = self.end();
         self.bytes.extend(bytes);
-        u32::try_from(at).unwrap_or(u32::MAX)
+        at
     }
 
     fn push_string(&mut self, string: &CString) -> Result<u32> {

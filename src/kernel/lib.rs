@@ -11,6 +11,7 @@
 //! - [`mem`]: guest memory, its map, and the doors through which the kernel touches it
 //! - [`fd`]: descriptor tables and open files
 //! - [`root`]: how guest paths are kept inside the guest's root
+//! - `pseudo`: /proc and /dev, which the kernel serves itself
 //! - `host`: the host calls that take guest addresses
 //! - `sys`: one function per system call, by area
 //!
@@ -31,6 +32,7 @@ pub mod engine;
 pub mod fd;
 mod host;
 pub mod mem;
+mod pseudo;
 pub mod root;
 mod sys;
 #[cfg(test)]
@@ -62,6 +64,10 @@ pub struct Kernel {
     pub readers: Arc<fd::Readers>,
     /// For forks.
     pub pages: mem::PageMap,
+    pub(crate) shared: pseudo::shared::SharedFiles,
+    /// When it was made, since the machine started.
+    pub(crate) born: lind_abi::layout::Timespec,
+    pub(crate) boot_id: OnceLock<[u8; 16]>,
     engine: OnceLock<Box<dyn Engine>>,
     last_id: AtomicU32,
 }
@@ -78,6 +84,9 @@ impl Kernel {
             sockets: fd::SocketNames::new(),
             readers: Arc::default(),
             pages,
+            shared: pseudo::shared::SharedFiles::default(),
+            born: host::clock::gettime(libc::CLOCK_BOOTTIME).unwrap_or_default(),
+            boot_id: OnceLock::new(),
             engine: OnceLock::new(),
             last_id: AtomicU32::new(0),
         })

@@ -11,7 +11,7 @@
 //! Nothing here interprets `..` or symbolic links: the host does, so a rename meanwhile cannot lead outside.
 //! Behind chroot, a directory that someone *outside* moves out of the root leads out by `..`, as on any Linux.
 //!
-//! A few device nodes belong to every root; see [`devices`].
+//! /proc and /dev are not the host's business: `pseudo` finds out which paths lead there before one comes here.
 
 pub mod devices;
 mod mounts;
@@ -26,6 +26,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::path::DecInt;
 
 use crate::host;
+use crate::pseudo::Place;
 use devices::Devices;
 
 /// Of Linux, the NUL included.
@@ -55,18 +56,47 @@ const O_PATH: u32 = 0o10_000_000;
 const WITH_PATH: u32 = O_PATH | 0o200_000 | 0o400_000;
 
 /// A directory that stays open: a working directory.
-pub struct Directory(OwnedFd);
+pub struct Directory {
+    fd: OwnedFd,
+    /// Where it is, if it is one of the kernel's own; `fd` is then the root.
+    place: Option<Place>,
+}
 
 impl Directory {
     /// Takes over an open directory inside the root.
     pub fn new(fd: OwnedFd) -> Directory {
-        Directory(fd)
+        Directory { fd, place: None }
+    }
+
+    /// A directory of the kernel's own. The host is told of the root instead.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub(crate) fn ours(root: &Root, place: Place) -> Result<Directory> {
+        let fd = rustix::io::fcntl_dupfd_cloexec(root.directory(), 3).map_err(host::errno)?;
+        Ok(Directory { fd, place: Some(place) })
+    }
+
+    /// Where it is, if it is one of the kernel's own.
+    pub(crate) fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
+    }
+
+    /// Its path, as a guest would spell it.
+    ///
+    /// # Errors
+    /// As for [`Root::path_of`].
+    pub(crate) fn path(&self, root: &Root) -> Result<CString> {
+        match &self.place {
+            Some(place) => CString::new(place.path()).map_err(|_| Errno::ENOENT),
+            None => root.path_of(self.as_fd()),
+        }
     }
 }
 
 impl AsFd for Directory {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.fd.as_fd()
     }
 }
 
@@ -97,6 +127,7 @@ pub struct Root {
     /// Whether a /proc is mounted somewhere inside the root. Its links to open files lead out, and the memory of this
     /// process is in it.
     shows_processes: bool,
+    hides: bool,
     devices: Devices,
 }
 
@@ -106,7 +137,10 @@ impl Root {
     pub fn new(directory: OwnedFd, walls: Walls) -> Root {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let proc = rustix::fs::open(c"/proc", flags, Mode::empty()).ok();
-        let mut root = Root { directory, walls, proc, shows_processes: false, devices: Devices::open() };
+        let hides = [c"dev", c"proc"]
+            .iter()
+            .any(|name| rustix::fs::statat(&directory, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok());
+        let mut root = Root { directory, walls, proc, shows_processes: false, hides, devices: Devices::find() };
         // Where it cannot be known, the slower way is the safe one.
         root.shows_processes = root.contains_proc().unwrap_or(true);
         root.set_walls(walls);
@@ -121,9 +155,7 @@ impl Root {
 
     /// Whether /proc is mounted anywhere inside the root.
     fn contains_proc(&self) -> Option<bool> {
-        let path = self
-            .again(self.directory(), |proc, link| rustix::fs::readlinkat(proc, link, Vec::new()).map_err(host::errno));
-        let path = path.ok()?;
+        let path = self.host_name(self.directory()).ok()?;
         let mounts = std::fs::read("/proc/thread-self/mountinfo").ok()?;
         Some(mounts.split(|&byte| byte == b'\n').any(|line| mounts::proc_at_or_below(line, path.to_bytes())))
     }
@@ -138,12 +170,6 @@ impl Root {
         self.walls
     }
 
-    /// Whether a path names one of the device nodes outside the root.
-    #[inline]
-    pub fn names_device(&self, path: &CStr) -> bool {
-        self.devices.named(path).is_some()
-    }
-
     /// The device nodes that guests may open though they lie outside the root.
     pub fn devices(&self) -> &Devices {
         &self.devices
@@ -154,31 +180,10 @@ impl Root {
     /// # Errors
     /// What openat(2) says.
     pub fn open(&self, dir: BorrowedFd<'_>, path: &CStr, flags: u32, mode: u32) -> Result<OwnedFd> {
-        match self.devices.named(path) {
-            Some(device) => device.open(flags & PASSED),
-            None => self.look_up(dir, path, flags, mode),
-        }
+        self.look_up(dir, path, flags, mode)
     }
 
-    /// Acts on the object a path leads to, for calls that look at it: `act` gets a directory, a path and `AT_*` flags that mean
-    /// it.
-    ///
-    /// # Errors
-    /// What the look-up or `act` says.
-    pub fn view<T>(
-        &self,
-        dir: BorrowedFd<'_>,
-        path: &CStr,
-        last: Last,
-        act: impl FnOnce(BorrowedFd<'_>, &CStr, AtFlags) -> Result<T>,
-    ) -> Result<T> {
-        match self.devices.named(path) {
-            Some(device) => act(device.node, c"", AtFlags::EMPTY_PATH),
-            None => self.object(dir, path, last, act),
-        }
-    }
-
-    /// As [`Root::view`], for calls that change the object. Device nodes outside the root do not exist for them.
+    /// Acts on the object a path leads to: `act` gets a directory, a path and `AT_*` flags that mean it.
     ///
     /// # Errors
     /// What the look-up or `act` says.
@@ -231,7 +236,26 @@ impl Root {
     /// # Errors
     /// ENOENT when it has been removed or moved out of the root.
     pub fn path_of(&self, dir: BorrowedFd<'_>) -> Result<CString> {
-        let mut whole = self.host_path(dir)?.into_bytes();
+        self.below_root(self.host_path(dir)?)
+    }
+
+    /// The path of an open file inside the root, as a guest would spell it, and ` (deleted)` behind that of one that has
+    /// been removed. Like any path it may be untrue by now.
+    ///
+    /// # Errors
+    /// ENOENT when it has been moved out of the root.
+    pub fn name_of(&self, file: BorrowedFd<'_>) -> Result<Vec<u8>> {
+        self.below_root(self.host_name(file)?).map(CString::into_bytes)
+    }
+
+    /// What the host calls an open file.
+    fn host_name(&self, file: BorrowedFd<'_>) -> Result<CString> {
+        self.again(file, |links, name| rustix::fs::readlinkat(links, name, Vec::new()).map_err(host::errno))
+    }
+
+    /// A path of the host's, as seen from the root.
+    fn below_root(&self, path: CString) -> Result<CString> {
+        let mut whole = path.into_bytes();
         if self.walls == Walls::Openat2 {
             let root = self.host_path(self.directory())?.into_bytes();
             let shared = if root == b"/" { 0 } else { root.len() };
@@ -315,6 +339,41 @@ impl Root {
         act(proc.as_fd(), &CString::new(link).map_err(|_| Errno::EINVAL)?)
     }
 
+    /// Opens an open file once more: `flags` are open(2)'s.
+    ///
+    /// # Errors
+    /// ENOENT where /proc is not mounted; what open(2) says.
+    pub(crate) fn open_again(&self, file: BorrowedFd<'_>, flags: u32) -> Result<OwnedFd> {
+        let flags = flags & if flags & O_PATH != 0 { WITH_PATH } else { PASSED };
+        let flags = OFlags::from_bits_retain(flags).difference(OFlags::CREATE | OFlags::NOFOLLOW) | OFlags::CLOEXEC;
+        let flags = if flags.contains(OFlags::PATH) { flags } else { flags | OFlags::NOCTTY };
+        self.again(file, |dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()).map_err(host::errno))
+    }
+
+    /// Whether an open directory is the root itself.
+    pub(crate) fn is_top(&self, dir: BorrowedFd<'_>) -> bool {
+        identity(dir).is_ok_and(|id| Ok(id) == identity(self.directory()))
+    }
+
+    /// Whether the root has a /dev or /proc of its own, which the kernel's hide.
+    pub(crate) fn hides_any(&self) -> bool {
+        self.hides
+    }
+
+    /// Whether there is a symbolic link on the way of a path, as far as it exists. What leads out of a directory that may not
+    /// be left counts as one.
+    pub(crate) fn crosses_link(&self, dir: BorrowedFd<'_>, path: &CStr) -> bool {
+        let absolute = path.to_bytes().first() == Some(&b'/');
+        let (dir, within) = match self.walls {
+            Walls::Chroot => (dir, ResolveFlags::empty()),
+            Walls::Openat2 if absolute => (self.directory(), ResolveFlags::IN_ROOT),
+            Walls::Openat2 => (dir, ResolveFlags::BENEATH),
+        };
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let found = rustix::fs::openat2(dir, path, flags, Mode::empty(), within | ResolveFlags::NO_SYMLINKS);
+        matches!(found, Err(rustix::io::Errno::LOOP | rustix::io::Errno::XDEV | rustix::io::Errno::AGAIN))
+    }
+
     /// Refuses a file that tells of the host's processes, should the root contain a /proc.
     ///
     /// # Errors
@@ -335,9 +394,7 @@ impl Root {
     fn host_path(&self, dir: BorrowedFd<'_>) -> Result<CString> {
         match host::place::path(dir) {
             // One that may not be entered any more has a path all the same.
-            Err(Errno::EACCES) if rustix::fs::fstat(dir).is_ok_and(|stat| stat.st_nlink > 0) => {
-                self.again(dir, |links, name| rustix::fs::readlinkat(links, name, Vec::new()).map_err(host::errno))
-            }
+            Err(Errno::EACCES) if rustix::fs::fstat(dir).is_ok_and(|stat| stat.st_nlink > 0) => self.host_name(dir),
             path => path,
         }
     }

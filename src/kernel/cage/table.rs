@@ -3,20 +3,28 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use lind_abi::layout::Timespec;
 use lind_abi::{CageId, Errno, Result};
 
 use super::Cage;
+use crate::host::clock;
 
 /// All cages, zombies included.
 #[derive(Default)]
 pub struct CageTable {
-    cages: RwLock<HashMap<CageId, Arc<Cage>>>,
+    /// With the time of their birth, since the machine started.
+    cages: RwLock<HashMap<CageId, (Arc<Cage>, Timespec)>>,
 }
 
 impl CageTable {
     /// The cage with this id.
     pub fn get(&self, id: CageId) -> Option<Arc<Cage>> {
-        self.cages.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+        self.cages.read().unwrap_or_else(PoisonError::into_inner).get(&id).map(|(cage, _)| Arc::clone(cage))
+    }
+
+    /// When a cage was born, since the machine started.
+    pub(crate) fn born(&self, id: CageId) -> Option<Timespec> {
+        self.cages.read().unwrap_or_else(PoisonError::into_inner).get(&id).map(|&(_, born)| born)
     }
 
     /// Adds a cage.
@@ -24,11 +32,12 @@ impl CageTable {
     /// # Errors
     /// EAGAIN if `limit` cages exist.
     pub(super) fn insert(&self, cage: Arc<Cage>, limit: u64) -> Result<()> {
+        let born = clock::gettime(libc::CLOCK_BOOTTIME).unwrap_or_default();
         let mut cages = self.cages.write().unwrap_or_else(PoisonError::into_inner);
         if cages.len() as u64 >= limit {
             return Err(Errno::EAGAIN);
         }
-        cages.insert(cage.id, cage);
+        cages.insert(cage.id, (cage, born));
         Ok(())
     }
 
@@ -38,7 +47,7 @@ impl CageTable {
 
     /// All cages, in no order.
     pub(crate) fn all(&self) -> Vec<Arc<Cage>> {
-        self.cages.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.cages.read().unwrap_or_else(PoisonError::into_inner).values().map(|(cage, _)| Arc::clone(cage)).collect()
     }
 
     /// How many cages exist, zombies included.

@@ -11,6 +11,7 @@ use lind_abi::{Errno, Result};
 use super::locks::{FileId, Locks, Owner};
 use super::{Interests, Socket};
 use crate::host;
+use crate::pseudo::Place;
 
 /// What kinds of file the kernel treats in a way of their own.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub enum Kind {
     Host,
     /// Opened by its name inside the root. If it is a directory, which the host knows, paths may start here.
     Named,
+    /// A place in /proc or /dev that the kernel serves itself.
+    Pseudo(Place),
     /// A socket.
     Socket(Socket),
     /// An epoll instance: which guest descriptor stands behind each registration.

@@ -15,7 +15,7 @@ pub use guest::{Fault, GuestMemory, HostRange, PAGE, Pod, install_fault_handler}
 pub use mapping::{Content, Place};
 pub use remap::Move;
 pub use user::PathBytes;
-pub use vmmap::{OnFork, Region, Use, Vmmap};
+pub use vmmap::{MAX_REGIONS, OnFork, Region, Use, Vmmap};
 
 use lind_abi::Result;
 

@@ -83,6 +83,10 @@ pub struct Vmmap {
     last_source: u64,
     /// Where the heap begins, and the program break.
     pub brk: Range<u64>,
+    /// Where the program was given its arguments, as strings one after the other.
+    pub arguments: Range<u64>,
+    /// Where it was given its environment.
+    pub environment: Range<u64>,
 }
 
 impl Vmmap {
@@ -92,13 +96,24 @@ impl Vmmap {
     }
 
     fn within(space: Range<u64>, limit: u64) -> Vmmap {
-        Vmmap { regions: BTreeMap::new(), brk: space.start..space.start, space, mapped: 0, limit, last_source: 0 }
+        Vmmap {
+            regions: BTreeMap::new(),
+            brk: space.start..space.start,
+            arguments: 0..0,
+            environment: 0..0,
+            space,
+            mapped: 0,
+            limit,
+            last_source: 0,
+        }
     }
 
     /// A map that says the same, without the regions that fork leaves out.
     pub fn forked(&self) -> Vmmap {
         let mut child = Vmmap::within(self.space.clone(), self.limit);
         child.brk = self.brk.clone();
+        child.arguments = self.arguments.clone();
+        child.environment = self.environment.clone();
         child.last_source = self.last_source;
         for (range, region) in self.regions().filter(|(_, region)| region.on_fork != OnFork::Omit) {
             child.map(range, *region);

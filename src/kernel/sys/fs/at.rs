@@ -1,7 +1,7 @@
-//! Where a path argument starts.
+//! Where a path argument starts, and what it leads to: a file of the host's, or a place in the kernel's own trees.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use arc_swap::Guard;
@@ -9,21 +9,53 @@ use lind_abi::{DirFd, Errno, Fd, Result};
 
 use crate::call::Ctx;
 use crate::fd::{FileRef, Kind};
-use crate::root::Directory;
+use crate::host;
+use crate::pseudo::{Place, Reached, may_enter, walk};
+use crate::root::{Directory, Last};
 
 /// A directory that stays open for a call.
 pub(crate) enum Start {
     /// A working directory.
     Cwd(Guard<Arc<Directory>>),
+    /// Another cage's working directory.
+    Directory(Arc<Directory>),
     /// A descriptor's. With an empty path it may be any file.
     File(FileRef),
+    /// One that was found on the way.
+    Opened(OwnedFd),
 }
 
 impl AsFd for Start {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Start::Cwd(directory) => directory.as_fd(),
+            Start::Directory(directory) => directory.as_fd(),
             Start::File(file) => file.host(),
+            Start::Opened(fd) => fd.as_fd(),
+        }
+    }
+}
+
+impl Start {
+    /// The root.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub(crate) fn root(cx: &Ctx<'_>) -> Result<Start> {
+        rustix::io::fcntl_dupfd_cloexec(cx.kernel.root.directory(), 3).map(Start::Opened).map_err(host::errno)
+    }
+
+    /// Where it is, if it is in one of our trees.
+    #[inline]
+    pub(crate) fn place(&self) -> Option<&Place> {
+        match self {
+            Start::Cwd(directory) => directory.place(),
+            Start::Directory(directory) => directory.place(),
+            Start::File(file) => match &file.kind {
+                Kind::Pseudo(place) => Some(place),
+                _ => None,
+            },
+            Start::Opened(_) => None,
         }
     }
 }
@@ -40,7 +72,7 @@ impl Ctx<'_> {
     /// # Errors
     /// ENOENT for an empty path, EBADF; ENOTDIR for what was not opened by a name inside the root.
     #[inline]
-    pub(crate) fn start(&self, dir: DirFd, path: &CStr) -> Result<Start> {
+    fn start(&self, dir: DirFd, path: &CStr) -> Result<Start> {
         let cage = self.owner(dir.cage)?;
         match path.to_bytes().first() {
             None => return Err(Errno::ENOENT),
@@ -49,7 +81,10 @@ impl Ctx<'_> {
             Some(_) => {}
         }
         let file = cage.fds.get(dir.number)?;
-        if matches!(file.kind, Kind::Named) { Ok(Start::File(file)) } else { Err(Errno::ENOTDIR) }
+        match &file.kind {
+            Kind::Named | Kind::Pseudo(_) => Ok(Start::File(file)),
+            _ => Err(Errno::ENOTDIR),
+        }
     }
 
     /// What an empty path with AT_EMPTY_PATH means: the file itself.
@@ -61,5 +96,95 @@ impl Ctx<'_> {
             return Ok(Start::Cwd(self.owner(dir.cage)?.cwd.load()));
         }
         self.file(Fd { number: dir.number, cage: dir.cage }).map(Start::File)
+    }
+
+    /// Acts on what a path leads to: `host` gets a directory of the host's and a path that starts there, `ours` what is in
+    /// one of our trees. `host` may be called a second time after ENOENT or ELOOP: a link has led into a tree and out of it.
+    ///
+    /// # Errors
+    /// What the way there, `host` or `ours` says.
+    #[inline]
+    pub(crate) fn act<T>(
+        &self,
+        dir: DirFd,
+        path: &CStr,
+        last: Last,
+        mut host: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T>,
+        ours: impl FnOnce(Reached) -> Result<T>,
+    ) -> Result<T> {
+        let start = self.start(dir, path)?;
+        if !may_enter(&start, path) {
+            let result = host(start.as_fd(), path);
+            if !self.missed(&result, &start, path) {
+                return result;
+            }
+        }
+        match walk(self, start, path, last)? {
+            Reached::Host(start, rest) => host(start.as_fd(), &rest),
+            reached => ours(reached),
+        }
+    }
+
+    /// As `act`, for what makes a file where a path leads: what is dangling for the host may lead into one of our trees, so
+    /// links are followed first where the host could find something else there.
+    ///
+    /// # Errors
+    /// As for `act`.
+    pub(crate) fn make<T>(
+        &self,
+        dir: DirFd,
+        path: &CStr,
+        last: Last,
+        mut host: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T>,
+        ours: impl FnOnce(Reached) -> Result<T>,
+    ) -> Result<T> {
+        let start = self.start(dir, path)?;
+        let root = &self.kernel.root;
+        if root.hides_any() && !may_enter(&start, path) && root.crosses_link(start.as_fd(), path) {
+            return match walk(self, start, path, last)? {
+                Reached::Host(start, rest) => host(start.as_fd(), &rest),
+                reached => ours(reached),
+            };
+        }
+        drop(start);
+        self.act(dir, path, last, host, ours)
+    }
+
+    /// As `act`, for calls with two paths.
+    ///
+    /// # Errors
+    /// As for `act`.
+    pub(crate) fn act_on_two<T>(
+        &self,
+        (old_dir, old, last): (DirFd, &CStr, Last),
+        (new_dir, new): (DirFd, &CStr),
+        mut host: impl FnMut((BorrowedFd<'_>, &CStr), (BorrowedFd<'_>, &CStr)) -> Result<T>,
+        ours: impl FnOnce(Reached, Reached) -> Result<T>,
+    ) -> Result<T> {
+        let (from, to) = (self.start(old_dir, old)?, self.start(new_dir, new)?);
+        if !may_enter(&from, old) && !may_enter(&to, new) {
+            let result = host((from.as_fd(), old), (to.as_fd(), new));
+            if !self.missed(&result, &from, old) && !self.missed(&result, &to, new) {
+                return result;
+            }
+        }
+        match (walk(self, from, old, last)?, walk(self, to, new, Last::NoFollow)?) {
+            (Reached::Host(from, old), Reached::Host(to, new)) => host((from.as_fd(), &old), (to.as_fd(), &new)),
+            (old, new) => ours(old, new),
+        }
+    }
+
+    /// Whether the host found nothing where a symbolic link may lead into one of our trees.
+    #[inline]
+    fn missed<T>(&self, result: &Result<T>, start: &Start, path: &CStr) -> bool {
+        matches!(result, Err(Errno::ENOENT | Errno::ELOOP)) && self.kernel.root.crosses_link(start.as_fd(), path)
+    }
+}
+
+/// What calls that change names answer in our trees, where nothing changes: EEXIST for a name that is to be made.
+pub(super) fn unchangeable<T>(reached: Reached) -> Result<T> {
+    match reached {
+        Reached::Missing(..) => Err(Errno::EACCES),
+        _ => Err(Errno::EEXIST),
     }
 }

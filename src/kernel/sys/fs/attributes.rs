@@ -8,10 +8,13 @@ use lind_abi::layout::{Timespec, Timeval, Utimbuf};
 use lind_abi::{DirFd, Errno, Fd, Gid, In, Mode, Path, Result, Uid};
 use rustix::fs::{FileType, OFlags, Timestamps};
 
+use super::at::Start;
 use super::stat::last;
 use crate::call::Ctx;
+use crate::fd::{File, Kind};
 use crate::host;
 use crate::mem::PathBytes;
+use crate::pseudo::Reached;
 use crate::root::Last;
 
 const UTIME_NOW: i64 = 0x3fff_ffff;
@@ -46,16 +49,18 @@ pub(crate) fn fchmodat2(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, flags:
         })
     };
     if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
-        return change(cx.itself(dir)?.as_fd());
+        return of_open(&cx.itself(dir)?, change);
     }
-    let start = cx.start(dir, path)?;
     let follow = if last(flags) == Last::Follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-    change(root.open(start.as_fd(), path, (OFlags::PATH | follow).bits(), 0)?.as_fd())
+    let on_host =
+        |start: BorrowedFd<'_>, path: &CStr| change(root.open(start, path, (OFlags::PATH | follow).bits(), 0)?.as_fd());
+    cx.act(dir, path, last(flags), on_host, |reached| of_ours(cx, reached, change))
 }
 
 /// fchmod(2)
 pub(crate) fn fchmod(cx: &Ctx<'_>, fd: Fd, mode: Mode) -> Result<()> {
     let file = cx.file(fd)?;
+    check_ours(&file)?;
     changeable(file.host())?;
     rustix::fs::fchmod(file.host(), rustix::fs::Mode::from_raw_mode(mode.0 & 0o7777)).map_err(host::errno)
 }
@@ -73,6 +78,7 @@ pub(crate) fn lchown(cx: &Ctx<'_>, path: Path, uid: Uid, gid: Gid) -> Result<()>
 /// fchown(2)
 pub(crate) fn fchown(cx: &Ctx<'_>, fd: Fd, uid: Uid, gid: Gid) -> Result<()> {
     let file = cx.file(fd)?;
+    check_ours(&file)?;
     changeable(file.host())?;
     let path_only = rustix::fs::fcntl_getfl(file.host()).map_err(host::errno)?.contains(OFlags::PATH);
     if path_only {
@@ -88,15 +94,18 @@ pub(crate) fn fchownat(cx: &Ctx<'_>, dir: DirFd, path: Path, uid: Uid, gid: Gid,
     }
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
+    let change = |file: BorrowedFd<'_>| {
+        changeable(file)?;
+        host::fs::chown(file, c"", uid.0, gid.0, AtFlags::AT_EMPTY_PATH)
+    };
     if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
-        let file = cx.itself(dir)?;
-        changeable(file.as_fd())?;
-        return host::fs::chown(file.as_fd(), c"", uid.0, gid.0, AtFlags::AT_EMPTY_PATH);
+        return of_open(&cx.itself(dir)?, change);
     }
-    let start = cx.start(dir, path)?;
-    cx.kernel
-        .root
-        .object(start.as_fd(), path, last(flags), |dir, name, at| host::fs::chown(dir, name, uid.0, gid.0, at.bits()))
+    let root = &cx.kernel.root;
+    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
+        root.object(start, path, last(flags), |dir, name, at| host::fs::chown(dir, name, uid.0, gid.0, at.bits()))
+    };
+    cx.act(dir, path, last(flags), on_host, |reached| of_ours(cx, reached, change))
 }
 
 /// utimensat(2). A NULL path means the descriptor itself.
@@ -150,19 +159,42 @@ fn set_times(cx: &Ctx<'_>, dir: DirFd, path: Path, times: [Timespec; 2], flags: 
     let times = Timestamps { last_access, last_modification };
     if path.addr == 0 {
         let file = cx.file(Fd { number: dir.number, cage: dir.cage })?;
+        check_ours(&file)?;
         changeable(file.host())?;
         return rustix::fs::futimens(file.host(), &times).map_err(host::errno);
     }
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
     let set = |dir: BorrowedFd<'_>, name: &CStr, at| rustix::fs::utimensat(dir, name, &times, at).map_err(host::errno);
+    let change = |file: BorrowedFd<'_>| {
+        changeable(file)?;
+        set(file, c"", rustix::fs::AtFlags::EMPTY_PATH)
+    };
     if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
-        let file = cx.itself(dir)?;
-        changeable(file.as_fd())?;
-        return set(file.as_fd(), c"", rustix::fs::AtFlags::EMPTY_PATH);
+        return of_open(&cx.itself(dir)?, change);
     }
-    let start = cx.start(dir, path)?;
-    cx.kernel.root.object(start.as_fd(), path, last(flags), set)
+    let on_host = |start: BorrowedFd<'_>, path: &CStr| cx.kernel.root.object(start, path, last(flags), set);
+    cx.act(dir, path, last(flags), on_host, |reached| of_ours(cx, reached, change))
+}
+
+/// Changes what is open, which may be a place in our trees: nothing changes there.
+fn of_open(file: &Start, change: impl FnOnce(BorrowedFd<'_>) -> Result<()>) -> Result<()> {
+    if file.place().is_some() { Err(Errno::EPERM) } else { change(file.as_fd()) }
+}
+
+/// Changes what a path led to in our trees: shared memory, or an open file.
+fn of_ours(cx: &Ctx<'_>, reached: Reached, change: impl FnOnce(BorrowedFd<'_>) -> Result<()>) -> Result<()> {
+    match reached {
+        Reached::Place(place) => change(place.memory(cx).ok_or(Errno::EPERM)?.1.host()),
+        // What was handed in is not changed by its name.
+        Reached::File(file) if matches!(file.kind, Kind::Named) => change(file.host()),
+        Reached::File(_) => Err(Errno::EPERM),
+        _ => Err(Errno::ENOENT),
+    }
+}
+
+fn check_ours(file: &File) -> Result<()> {
+    if matches!(file.kind, Kind::Pseudo(_)) { Err(Errno::EPERM) } else { Ok(()) }
 }
 
 /// Devices are the host's: those of every root, and terminals that were handed in. Guests use them as they are.

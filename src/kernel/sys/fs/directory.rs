@@ -1,19 +1,22 @@
 //! Directories: making, reading, and working in one.
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use lind_abi::flags::{AccessFlags, AccessMode, AtFlags};
 use lind_abi::{DirFd, Errno, Fd, Len, Mode, Out, Path, Result};
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, SeekFrom};
 
+use super::at::unchangeable;
 use super::name::unlinkat;
 use crate::call::Ctx;
-use crate::fd::Kind;
+use crate::fd::{File, Kind};
 use crate::host;
 use crate::mem::PathBytes;
-use crate::root::Directory;
+use crate::pseudo::{self, Place, Reached};
+use crate::root::{Directory, Last};
 
 /// mkdir(2)
 pub(crate) fn mkdir(cx: &Ctx<'_>, path: Path, mode: Mode) -> Result<()> {
@@ -24,10 +27,12 @@ pub(crate) fn mkdir(cx: &Ctx<'_>, path: Path, mode: Mode) -> Result<()> {
 pub(crate) fn mkdirat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode) -> Result<()> {
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
-    let start = cx.start(dir, path)?;
     // mkdir(2) looks at the permission bits and the sticky bit.
     let mode = rustix::fs::Mode::from_raw_mode(mode.0 & !cx.cage.umask.load(Ordering::Relaxed) & 0o1777);
-    cx.kernel.root.parent(start.as_fd(), path, |dir, name| rustix::fs::mkdirat(dir, name, mode).map_err(host::errno))
+    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
+        cx.kernel.root.parent(start, path, |dir, name| rustix::fs::mkdirat(dir, name, mode).map_err(host::errno))
+    };
+    cx.act(dir, path, Last::NoFollow, on_host, unchangeable)
 }
 
 /// rmdir(2)
@@ -37,31 +42,58 @@ pub(crate) fn rmdir(cx: &Ctx<'_>, path: Path) -> Result<()> {
 
 /// getdents64(2)
 pub(crate) fn getdents64(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize> {
-    let in_use = cx.host_fd(fd)?;
+    let file = cx.file(fd)?;
     // The host's type of this length is unsigned int; more than a guest's memory cannot be meant.
     let len = Len(len.0 & u64::from(u32::MAX));
-    host::fs::getdents(in_use.as_fd(), cx.output(buf, len)?)
+    let Kind::Pseudo(place) = &file.kind else {
+        return host::fs::getdents(file.host(), cx.output(buf, len)?);
+    };
+    if !place.is_directory() {
+        return Err(Errno::ENOTDIR);
+    }
+    let from = rustix::fs::tell(file.host()).map_err(host::errno)?;
+    let (written, position) = pseudo::list(cx, place, from, buf, len)?;
+    rustix::fs::seek(file.host(), SeekFrom::Start(position)).map_err(host::errno)?;
+    Ok(written)
 }
 
 /// chdir(2)
 pub(crate) fn chdir(cx: &Ctx<'_>, path: Path) -> Result<()> {
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
-    let start = cx.start(cx.here(), path)?;
-    enter(cx, start.as_fd(), path)
+    let on_host = |start: BorrowedFd<'_>, path: &CStr| enter(cx, start, path);
+    cx.act(cx.here(), path, Last::Follow, on_host, |reached| match reached {
+        Reached::Place(place) => enter_place(cx, place),
+        Reached::File(file) => enter_open(cx, &file),
+        _ => Err(Errno::ENOENT),
+    })
 }
 
 /// fchdir(2)
 pub(crate) fn fchdir(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
-    let file = cx.file(fd)?;
-    match file.kind {
+    enter_open(cx, &*cx.file(fd)?)
+}
+
+fn enter_open(cx: &Ctx<'_>, file: &File) -> Result<()> {
+    match &file.kind {
         Kind::Named => enter(cx, file.host(), c"."),
+        Kind::Pseudo(place) => enter_place(cx, place.clone()),
         _ => Err(Errno::ENOTDIR),
     }
 }
 
+/// Makes a directory of our own trees the cage's own.
+fn enter_place(cx: &Ctx<'_>, place: Place) -> Result<()> {
+    if !place.is_directory() {
+        return Err(Errno::ENOTDIR);
+    }
+    pseudo::access(cx, &place, AccessMode(AccessMode::X_OK), 0)?;
+    cx.cage.cwd.store(Arc::new(Directory::ours(&cx.kernel.root, place)?));
+    Ok(())
+}
+
 /// Makes a directory the cage's own, if it may be searched.
-fn enter(cx: &Ctx<'_>, dir: BorrowedFd<'_>, path: &std::ffi::CStr) -> Result<()> {
+fn enter(cx: &Ctx<'_>, dir: BorrowedFd<'_>, path: &CStr) -> Result<()> {
     let directory = cx.kernel.root.open(dir, path, (OFlags::PATH | OFlags::DIRECTORY).bits(), 0)?;
     host::fs::access(directory.as_fd(), c"", AccessMode::X_OK, AccessFlags::AT_EMPTY_PATH | AccessFlags::AT_EACCESS)?;
     cx.cage.cwd.store(Arc::new(Directory::new(directory)));
@@ -71,7 +103,7 @@ fn enter(cx: &Ctx<'_>, dir: BorrowedFd<'_>, path: &std::ffi::CStr) -> Result<()>
 /// getcwd(2): the length with its NUL.
 pub(crate) fn getcwd(cx: &Ctx<'_>, buf: Out<u8>, len: Len) -> Result<usize> {
     let cwd = cx.cage.cwd.load();
-    let path = cx.kernel.root.path_of(cwd.as_fd())?;
+    let path = cwd.path(&cx.kernel.root)?;
     let path = path.as_bytes_with_nul();
     if path.len() as u64 > len.0 {
         return Err(Errno::ERANGE);

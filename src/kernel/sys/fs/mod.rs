@@ -17,6 +17,7 @@ mod tests;
 mod transfer;
 mod vector;
 
+pub(crate) use at::Start;
 pub(crate) use attributes::*;
 pub(crate) use directory::*;
 pub(crate) use dup::*;

@@ -1,17 +1,20 @@
 //! Names: making, moving and removing them.
 
-use std::os::fd::AsFd;
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
 use lind_abi::flags::{AtFlags, RenameFlags};
 use lind_abi::{DirFd, Errno, Fd, Len, Mode, Out, Path, Result};
 use rustix::fs::FileType;
 
+use super::at::unchangeable;
 use crate::call::Ctx;
-use crate::fd::Kind;
+use crate::fd::{FileRef, Kind};
 use crate::host;
 use crate::mem::PathBytes;
-use crate::root::{Last, Walls, devices};
+use crate::pseudo::{Place, Reached};
+use crate::root::{Last, Walls};
 
 /// S_IFMT
 const FORMAT: u32 = 0o170_000;
@@ -28,9 +31,18 @@ pub(crate) fn unlinkat(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: AtFlags) -> 
     }
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
-    let start = cx.start(dir, path)?;
-    let flags = rustix::fs::AtFlags::from_bits_retain(flags.0);
-    cx.kernel.root.parent(start.as_fd(), path, |dir, name| rustix::fs::unlinkat(dir, name, flags).map_err(host::errno))
+    let host_flags = rustix::fs::AtFlags::from_bits_retain(flags.0);
+    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
+        cx.kernel.root.parent(start, path, |dir, name| rustix::fs::unlinkat(dir, name, host_flags).map_err(host::errno))
+    };
+    cx.act(dir, path, Last::NoFollow, on_host, |reached| match reached {
+        Reached::Place(place) => match place.memory(cx) {
+            Some(_) if flags.has(AtFlags::AT_REMOVEDIR) => Err(Errno::ENOTDIR),
+            Some((name, _)) => cx.kernel.shared.remove(name),
+            None => Err(Errno::EPERM),
+        },
+        _ => Err(Errno::ENOENT),
+    })
 }
 
 /// rename(2)
@@ -58,14 +70,28 @@ pub(crate) fn renameat2(
     }
     let (mut old_buf, mut new_buf) = (PathBytes::default(), PathBytes::default());
     let (old, new) = (cx.path(old, &mut old_buf)?, cx.path(new, &mut new_buf)?);
-    let (from, to) = (cx.start(old_dir, old)?, cx.start(new_dir, new)?);
-    let flags = rustix::fs::RenameFlags::from_bits_retain(flags.0);
+    let host_flags = rustix::fs::RenameFlags::from_bits_retain(flags.0);
     let root = &cx.kernel.root;
-    root.parent(from.as_fd(), old, |old_dir, old| {
-        root.parent(to.as_fd(), new, |new_dir, new| {
-            rustix::fs::renameat_with(old_dir, old, new_dir, new, flags).map_err(host::errno)
+    let on_host = |(from, old): (BorrowedFd<'_>, &CStr), (to, new): (BorrowedFd<'_>, &CStr)| {
+        root.parent(from, old, |old_dir, old| {
+            root.parent(to, new, |new_dir, new| {
+                rustix::fs::renameat_with(old_dir, old, new_dir, new, host_flags).map_err(host::errno)
+            })
         })
-    })
+    };
+    let ours = |old: Reached, new: Reached| match (&old, &new) {
+        (Reached::Missing(..), _) => Err(Errno::ENOENT),
+        (Reached::Place(old), Reached::Place(_) | Reached::Missing(..)) => {
+            let (from, _) = old.memory(cx).ok_or(Errno::EPERM)?;
+            let to = memory_name(cx, &new).ok_or(Errno::EPERM)?;
+            if flags.has(exchange) {
+                return Err(Errno::EINVAL);
+            }
+            cx.kernel.shared.rename(from, to, !flags.has(noreplace))
+        }
+        _ => Err(Errno::EXDEV),
+    };
+    cx.act_on_two((old_dir, old, Last::NoFollow), (new_dir, new), on_host, ours)
 }
 
 /// link(2)
@@ -81,45 +107,58 @@ pub(crate) fn linkat(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, ne
     }
     let (mut old_buf, mut new_buf) = (PathBytes::default(), PathBytes::default());
     let (old, new) = (cx.path(old, &mut old_buf)?, cx.path(new, &mut new_buf)?);
-    let to = cx.start(new_dir, new)?;
-    if let Some(fd) = open_file(old_dir, old, flags) {
-        let file = cx.file(fd)?;
-        if !matches!(file.kind, Kind::Named) {
-            return Err(Errno::ENOENT);
-        }
-        let root = &cx.kernel.root;
-        return root.parent(to.as_fd(), new, |new_dir, new| {
-            let follow = rustix::fs::AtFlags::SYMLINK_FOLLOW;
-            root.again(file.host(), |dir, name| {
-                rustix::fs::linkat(dir, name, new_dir, new, follow).map_err(host::errno)
-            })
-        });
+    if old.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
+        let file = cx.file(Fd { number: old_dir.number, cage: old_dir.cage })?;
+        let on_host = |to: BorrowedFd<'_>, new: &CStr| link_open(cx, &file, to, new);
+        return cx.act(new_dir, new, Last::NoFollow, on_host, unchangeable);
     }
-    let from = cx.start(old_dir, old)?;
     let last = if flags.has(AtFlags::AT_SYMLINK_FOLLOW) { Last::Follow } else { Last::NoFollow };
     let root = &cx.kernel.root;
-    root.object(from.as_fd(), old, last, |old_dir, old, _| {
-        root.parent(to.as_fd(), new, |new_dir, new| {
-            let link = |dir: std::os::fd::BorrowedFd<'_>, name: &std::ffi::CStr, follow: bool| {
-                let flags = if follow { rustix::fs::AtFlags::SYMLINK_FOLLOW } else { rustix::fs::AtFlags::empty() };
-                rustix::fs::linkat(dir, name, new_dir, new, flags).map_err(host::errno)
-            };
-            match root.walls() {
-                Walls::Chroot => link(old_dir, old, last == Last::Follow),
-                // The object is open; only by this name does the host link it without more privileges.
-                Walls::Openat2 => root.again(old_dir, |dir, name| link(dir, name, true)),
-            }
+    let on_host = |(from, old): (BorrowedFd<'_>, &CStr), (to, new): (BorrowedFd<'_>, &CStr)| {
+        root.object(from, old, last, |old_dir, old, _| {
+            root.parent(to, new, |new_dir, new| {
+                let link = |dir: BorrowedFd<'_>, name: &CStr, follow: bool| {
+                    let flags = if follow { rustix::fs::AtFlags::SYMLINK_FOLLOW } else { rustix::fs::AtFlags::empty() };
+                    rustix::fs::linkat(dir, name, new_dir, new, flags).map_err(host::errno)
+                };
+                match root.walls() {
+                    Walls::Chroot => link(old_dir, old, last == Last::Follow),
+                    // The object is open; only by this name does the host link it without more privileges.
+                    Walls::Openat2 => root.again(old_dir, |dir, name| link(dir, name, true)),
+                }
+            })
         })
+    };
+    cx.act_on_two((old_dir, old, last), (new_dir, new), on_host, |old, new| match (old, new) {
+        (Reached::Missing(..), _) => Err(Errno::ENOENT),
+        (Reached::File(file), Reached::Host(to, new)) => link_open(cx, &file, to.as_fd(), &new),
+        (Reached::Place(old), new @ (Reached::Place(_) | Reached::Missing(..))) => {
+            let (_, file) = old.memory(cx).ok_or(Errno::EPERM)?;
+            cx.kernel.shared.link(file, memory_name(cx, &new).ok_or(Errno::EPERM)?)
+        }
+        _ => Err(Errno::EXDEV),
     })
 }
 
-/// The open file that linkat(2) is to name, if it is one.
-fn open_file(dir: DirFd, path: &std::ffi::CStr, flags: AtFlags) -> Option<Fd> {
-    if path.is_empty() {
-        return flags.has(AtFlags::AT_EMPTY_PATH).then_some(Fd { number: dir.number, cage: dir.cage });
+/// Gives an open file a name.
+fn link_open(cx: &Ctx<'_>, file: &FileRef, to: BorrowedFd<'_>, new: &CStr) -> Result<()> {
+    if !matches!(file.kind, Kind::Named) {
+        return Err(Errno::ENOENT);
     }
-    let number = devices::descriptor(path).filter(|_| flags.has(AtFlags::AT_SYMLINK_FOLLOW))?;
-    Some(Fd { number, cage: dir.cage })
+    let root = &cx.kernel.root;
+    root.parent(to, new, |new_dir, new| {
+        let follow = rustix::fs::AtFlags::SYMLINK_FOLLOW;
+        root.again(file.host(), |dir, name| rustix::fs::linkat(dir, name, new_dir, new, follow).map_err(host::errno))
+    })
+}
+
+/// The name in /dev/shm that a path means.
+fn memory_name<'r>(cx: &Ctx<'_>, reached: &'r Reached) -> Option<&'r [u8]> {
+    match reached {
+        Reached::Place(place) => place.memory(cx).map(|(name, _)| name),
+        Reached::Missing(place, name) => place.holds_memory().then_some(name),
+        _ => None,
+    }
 }
 
 /// symlink(2)
@@ -131,10 +170,10 @@ pub(crate) fn symlink(cx: &Ctx<'_>, target: Path, path: Path) -> Result<()> {
 pub(crate) fn symlinkat(cx: &Ctx<'_>, target: Path, dir: DirFd, path: Path) -> Result<()> {
     let (mut target_buf, mut buf) = (PathBytes::default(), PathBytes::default());
     let (target, path) = (cx.path(target, &mut target_buf)?, cx.path(path, &mut buf)?);
-    let start = cx.start(dir, path)?;
-    cx.kernel
-        .root
-        .parent(start.as_fd(), path, |dir, name| rustix::fs::symlinkat(target, dir, name).map_err(host::errno))
+    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
+        cx.kernel.root.parent(start, path, |dir, name| rustix::fs::symlinkat(target, dir, name).map_err(host::errno))
+    };
+    cx.act(dir, path, Last::NoFollow, on_host, unchangeable)
 }
 
 /// readlink(2)
@@ -143,7 +182,7 @@ pub(crate) fn readlink(cx: &Ctx<'_>, path: Path, buf: Out<u8>, len: Len) -> Resu
 }
 
 /// readlinkat(2). An empty path means a link that was opened with O_PATH | O_NOFOLLOW.
-pub(crate) fn readlinkat(cx: &Ctx<'_>, dir: DirFd, path: Path, buf: Out<u8>, len: Len) -> Result<usize> {
+pub(crate) fn readlinkat(cx: &Ctx<'_>, dir: DirFd, path: Path, to: Out<u8>, len: Len) -> Result<usize> {
     // The length is an int.
     let len = u32::try_from(len.0 & u64::from(u32::MAX)).unwrap_or(0);
     if len.cast_signed() <= 0 {
@@ -151,15 +190,32 @@ pub(crate) fn readlinkat(cx: &Ctx<'_>, dir: DirFd, path: Path, buf: Out<u8>, len
     }
     let mut bytes = PathBytes::default();
     let path = cx.path(path, &mut bytes)?;
-    let buf = cx.output(buf, Len(u64::from(len)))?;
+    let buf = cx.output(to, Len(u64::from(len)))?;
+    let of_place = |place: &Place| {
+        let text = place.link(cx)?;
+        let shown = &text[..text.len().min(buf.len())];
+        cx.copy_out(to, shown).map(|()| shown.len())
+    };
     if path.is_empty() {
-        return host::fs::readlink(cx.itself(dir)?.as_fd(), c"", buf);
+        let file = cx.itself(dir)?;
+        return match file.place() {
+            // As the host has it for what is no link.
+            Some(place) if !place.is_link() => Err(Errno::ENOENT),
+            Some(place) => of_place(place),
+            None => host::fs::readlink(file.as_fd(), c"", buf),
+        };
     }
-    let start = cx.start(dir, path)?;
-    cx.kernel.root.view(start.as_fd(), path, Last::NoFollow, |dir, name, _| match host::fs::readlink(dir, name, buf) {
-        // Of an open file the host says so when it is no link.
-        Err(Errno::ENOENT) if name.is_empty() => Err(Errno::EINVAL),
-        result => result,
+    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
+        cx.kernel.root.object(start, path, Last::NoFollow, |dir, name, _| match host::fs::readlink(dir, name, buf) {
+            // Of an open file the host says so when it is no link.
+            Err(Errno::ENOENT) if name.is_empty() => Err(Errno::EINVAL),
+            result => result,
+        })
+    };
+    cx.act(dir, path, Last::NoFollow, on_host, |reached| match reached {
+        Reached::Place(place) => of_place(&place),
+        Reached::File(_) => Err(Errno::EINVAL),
+        _ => Err(Errno::ENOENT),
     })
 }
 
@@ -177,9 +233,11 @@ pub(crate) fn mknodat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, _dev: u6
     };
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
-    let start = cx.start(dir, path)?;
     let mode = rustix::fs::Mode::from_raw_mode(mode.0 & !cx.cage.umask.load(Ordering::Relaxed) & 0o7777);
-    cx.kernel
-        .root
-        .parent(start.as_fd(), path, |dir, name| rustix::fs::mknodat(dir, name, kind, mode, 0).map_err(host::errno))
+    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
+        cx.kernel
+            .root
+            .parent(start, path, |dir, name| rustix::fs::mknodat(dir, name, kind, mode, 0).map_err(host::errno))
+    };
+    cx.act(dir, path, Last::NoFollow, on_host, unchangeable)
 }

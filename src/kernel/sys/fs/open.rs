@@ -1,6 +1,7 @@
 //! Opening and closing.
 
-use std::os::fd::AsFd;
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
 use lind_abi::flags::{CloseRangeFlags, MemfdFlags, OpenFlags};
@@ -10,7 +11,8 @@ use crate::call::Ctx;
 use crate::fd::{File, Kind};
 use crate::host;
 use crate::mem::PathBytes;
-use crate::root::devices;
+use crate::pseudo::{self, Opened, Reached};
+use crate::root::Last;
 
 /// open(2)
 pub(crate) fn open(cx: &Ctx<'_>, path: Path, flags: OpenFlags, mode: Mode) -> Result<NewFd> {
@@ -28,18 +30,30 @@ pub(crate) fn openat(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: OpenFlags, mod
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
     let cloexec = flags.has(OpenFlags::O_CLOEXEC);
-    if let Some(number) = devices::descriptor(path) {
-        // As if it were dup(2) of it: what a descriptor may do is not more than it could before.
-        let file = cx.cage.fds.get(number).map_err(|_| Errno::ENOENT)?.share();
-        return cx.cage.fds.add_from(0, file, cloexec).map(NewFd);
-    }
-    let start = cx.start(dir, path)?;
-    let mode = mode.0 & !cx.cage.umask.load(Ordering::Relaxed);
-    // A fifo waits for its other end.
-    let host = cx.blocking(|| cx.kernel.root.open(start.as_fd(), path, flags.0, mode))?;
-    cx.kernel.root.check_opened(host.as_fd())?;
-    let kind = if cx.kernel.root.names_device(path) { Kind::Host } else { Kind::Named };
-    cx.cage.fds.add(File::new(host, kind), cloexec).map(NewFd)
+    let last = if flags.has(OpenFlags::O_NOFOLLOW) || flags.has(OpenFlags::O_CREAT | OpenFlags::O_EXCL) {
+        Last::NoFollow
+    } else {
+        Last::Follow
+    };
+    let masked = mode.0 & !cx.cage.umask.load(Ordering::Relaxed);
+    let on_host = |dir: BorrowedFd<'_>, path: &CStr| {
+        // A fifo waits for its other end.
+        let host = cx.blocking(|| cx.kernel.root.open(dir, path, flags.0, masked))?;
+        cx.kernel.root.check_opened(host.as_fd())?;
+        Ok(Opened::New(File::new(host, Kind::Named)))
+    };
+    let ours = |reached| match reached {
+        Reached::Place(place) => pseudo::open(cx, place, flags),
+        Reached::Missing(place, name) => pseudo::create(cx, &place, &name, flags, mode),
+        Reached::File(file) => pseudo::reopen(cx, &file, flags),
+        Reached::Host(..) => Err(Errno::ENOENT),
+    };
+    let opened = if flags.has(OpenFlags::O_CREAT) {
+        cx.make(dir, path, last, on_host, ours)?
+    } else {
+        cx.act(dir, path, last, on_host, ours)?
+    };
+    cx.cage.fds.add_from(0, opened.share(), cloexec).map(NewFd)
 }
 
 /// close(2). The host's file closes with its last user.

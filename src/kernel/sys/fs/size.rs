@@ -1,29 +1,41 @@
 //! How long files are, and when what was written is on disk.
 
-use std::os::fd::AsFd;
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use lind_abi::flags::{Fadvice, FallocateMode, OpenFlags};
 use lind_abi::{Errno, Fd, Len, Off, Path, Result};
 use rustix::fs::FallocateFlags;
 
 use crate::call::Ctx;
+use crate::fd::Kind;
 use crate::host;
 use crate::mem::PathBytes;
+use crate::pseudo::Reached;
+use crate::root::Last;
 
 /// truncate(2)
 pub(crate) fn truncate(cx: &Ctx<'_>, path: Path, len: Off) -> Result<()> {
     let len = length(len)?;
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
-    let start = cx.start(cx.here(), path)?;
     // The host has no such call that starts at a directory. A fifo must not make us wait.
     let flags = OpenFlags::O_WRONLY | OpenFlags::O_NONBLOCK;
-    match cx.kernel.root.open(start.as_fd(), path, flags, 0) {
+    let set = |file: Result<OwnedFd>| match file {
         Ok(file) => rustix::fs::ftruncate(file, len).map_err(host::errno),
         // Nobody reads the fifo, or it is a socket.
         Err(Errno::ENXIO) => Err(Errno::EINVAL),
         Err(errno) => Err(errno),
-    }
+    };
+    let root = &cx.kernel.root;
+    let on_host = |dir: BorrowedFd<'_>, path: &CStr| set(root.open(dir, path, flags, 0));
+    cx.act(cx.here(), path, Last::Follow, on_host, |reached| match reached {
+        Reached::Place(place) if place.is_directory() => Err(Errno::EISDIR),
+        Reached::Place(place) => set(root.open_again(place.memory(cx).ok_or(Errno::EACCES)?.1.host(), flags)),
+        Reached::File(file) if matches!(file.kind, Kind::Named) => set(root.open_again(file.host(), flags)),
+        Reached::File(_) => Err(Errno::EACCES),
+        _ => Err(Errno::ENOENT),
+    })
 }
 
 /// ftruncate(2)

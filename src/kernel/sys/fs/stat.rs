@@ -1,15 +1,19 @@
 //! What there is to know of a file.
 
-use std::os::fd::AsFd;
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use lind_abi::flags::{AccessFlags, AccessMode, AtFlags, StatxMask};
 use lind_abi::layout::{Stat, Statfs, Statx};
 use lind_abi::{DirFd, Errno, Fd, Out, Path, Result};
 use rustix::fs::{Mode, OFlags};
 
+use super::at::Start;
 use crate::call::Ctx;
+use crate::fd::{File, Kind};
 use crate::host;
 use crate::mem::PathBytes;
+use crate::pseudo::{self, Reached};
 use crate::root::Last;
 
 /// AT_STATX_SYNC_TYPE
@@ -27,22 +31,36 @@ pub(crate) fn lstat(cx: &Ctx<'_>, path: Path, buf: Out<Stat>) -> Result<()> {
 
 /// fstat(2)
 pub(crate) fn fstat(cx: &Ctx<'_>, fd: Fd, buf: Out<Stat>) -> Result<()> {
-    host::fs::fstat(cx.host_fd(fd)?.as_fd(), cx.output_of(buf)?)
+    stat_open(cx, &Start::File(cx.file(fd)?), buf)
+}
+
+/// stat(2) of what is open.
+fn stat_open(cx: &Ctx<'_>, file: &Start, buf: Out<Stat>) -> Result<()> {
+    match file.place() {
+        Some(place) => pseudo::stat(cx, place, buf),
+        None => host::fs::fstat(file.as_fd(), cx.output_of(buf)?),
+    }
 }
 
 /// newfstatat(2)
-pub(crate) fn newfstatat(cx: &Ctx<'_>, dir: DirFd, path: Path, buf: Out<Stat>, flags: AtFlags) -> Result<()> {
+pub(crate) fn newfstatat(cx: &Ctx<'_>, dir: DirFd, path: Path, to: Out<Stat>, flags: AtFlags) -> Result<()> {
     if flags.beyond(AtFlags::AT_SYMLINK_NOFOLLOW | AtFlags::AT_NO_AUTOMOUNT | AtFlags::AT_EMPTY_PATH) {
         return Err(Errno::EINVAL);
     }
     let mut bytes = PathBytes::default();
     let path = cx.path(path, &mut bytes)?;
-    let buf = cx.output_of(buf)?;
+    let buf = cx.output_of(to)?;
     if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
-        return host::fs::fstat(cx.itself(dir)?.as_fd(), buf);
+        return stat_open(cx, &cx.itself(dir)?, to);
     }
-    let start = cx.start(dir, path)?;
-    cx.kernel.root.view(start.as_fd(), path, last(flags), |dir, name, at| host::fs::stat(dir, name, buf, at.bits()))
+    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
+        cx.kernel.root.object(start, path, last(flags), |dir, name, at| host::fs::stat(dir, name, buf, at.bits()))
+    };
+    cx.act(dir, path, last(flags), on_host, |reached| match reached {
+        Reached::Place(place) => pseudo::stat(cx, &place, to),
+        Reached::File(file) => stat_open(cx, &Start::File(file), to),
+        _ => Err(Errno::ENOENT),
+    })
 }
 
 /// statx(2)
@@ -52,21 +70,31 @@ pub(crate) fn statx(
     path: Path,
     flags: AtFlags,
     mask: StatxMask,
-    buf: Out<Statx>,
+    to: Out<Statx>,
 ) -> Result<()> {
     if flags.beyond(AtFlags::AT_SYMLINK_NOFOLLOW | AtFlags::AT_NO_AUTOMOUNT | AtFlags::AT_EMPTY_PATH | SYNC) {
         return Err(Errno::EINVAL);
     }
     let mut bytes = PathBytes::default();
     let path = cx.path(path, &mut bytes)?;
-    let buf = cx.output_of(buf)?;
+    let buf = cx.output_of(to)?;
     let sync = flags.0 & SYNC;
+    let of_open = |file: Start| match file.place() {
+        Some(place) => pseudo::statx(cx, place, mask.0, to),
+        None => host::fs::statx(file.as_fd(), c"", AtFlags::AT_EMPTY_PATH | sync, mask.0, buf),
+    };
     if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
-        return host::fs::statx(cx.itself(dir)?.as_fd(), c"", AtFlags::AT_EMPTY_PATH | sync, mask.0, buf);
+        return of_open(cx.itself(dir)?);
     }
-    let start = cx.start(dir, path)?;
-    cx.kernel.root.view(start.as_fd(), path, last(flags), |dir, name, at| {
-        host::fs::statx(dir, name, at.bits() | sync, mask.0, buf)
+    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
+        cx.kernel
+            .root
+            .object(start, path, last(flags), |dir, name, at| host::fs::statx(dir, name, at.bits() | sync, mask.0, buf))
+    };
+    cx.act(dir, path, last(flags), on_host, |reached| match reached {
+        Reached::Place(place) => pseudo::statx(cx, &place, mask.0, to),
+        Reached::File(file) => of_open(Start::File(file)),
+        _ => Err(Errno::ENOENT),
     })
 }
 
@@ -89,28 +117,51 @@ pub(crate) fn faccessat2(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: AccessMode,
     let mut bytes = PathBytes::default();
     let path = cx.path(path, &mut bytes)?;
     let effective = flags.0 & AccessFlags::AT_EACCESS;
+    let of_open = |file: Start| match file.place() {
+        Some(place) => pseudo::access(cx, place, mode, effective),
+        None => host::fs::access(file.as_fd(), c"", mode.0, AccessFlags::AT_EMPTY_PATH | effective),
+    };
     if path.is_empty() && flags.has(AccessFlags::AT_EMPTY_PATH) {
-        return host::fs::access(cx.itself(dir)?.as_fd(), c"", mode.0, AccessFlags::AT_EMPTY_PATH | effective);
+        return of_open(cx.itself(dir)?);
     }
-    let start = cx.start(dir, path)?;
     let last = if flags.has(AccessFlags::AT_SYMLINK_NOFOLLOW) { Last::NoFollow } else { Last::Follow };
-    cx.kernel
-        .root
-        .view(start.as_fd(), path, last, |dir, name, at| host::fs::access(dir, name, mode.0, at.bits() | effective))
+    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
+        cx.kernel
+            .root
+            .object(start, path, last, |dir, name, at| host::fs::access(dir, name, mode.0, at.bits() | effective))
+    };
+    cx.act(dir, path, last, on_host, |reached| match reached {
+        Reached::Place(place) => pseudo::access(cx, &place, mode, effective),
+        Reached::File(file) => of_open(Start::File(file)),
+        _ => Err(Errno::ENOENT),
+    })
 }
 
 /// statfs(2)
 pub(crate) fn statfs(cx: &Ctx<'_>, path: Path, buf: Out<Statfs>) -> Result<()> {
     let mut bytes = PathBytes::default();
     let path = cx.path(path, &mut bytes)?;
-    let start = cx.start(cx.here(), path)?;
-    let file = cx.kernel.root.open(start.as_fd(), path, OFlags::PATH.bits(), Mode::empty().bits())?;
-    host::fs::statfs(file.as_fd(), cx.output_of(buf)?)
+    let on_host = |dir: BorrowedFd<'_>, path: &CStr| {
+        let file = cx.kernel.root.open(dir, path, OFlags::PATH.bits(), Mode::empty().bits())?;
+        host::fs::statfs(file.as_fd(), cx.output_of(buf)?)
+    };
+    cx.act(cx.here(), path, Last::Follow, on_host, |reached| match reached {
+        Reached::Place(place) => pseudo::statfs(cx, &place, buf),
+        Reached::File(file) => statfs_open(cx, &file, buf),
+        _ => Err(Errno::ENOENT),
+    })
 }
 
 /// fstatfs(2)
 pub(crate) fn fstatfs(cx: &Ctx<'_>, fd: Fd, buf: Out<Statfs>) -> Result<()> {
-    host::fs::statfs(cx.host_fd(fd)?.as_fd(), cx.output_of(buf)?)
+    statfs_open(cx, &*cx.file(fd)?, buf)
+}
+
+fn statfs_open(cx: &Ctx<'_>, file: &File, buf: Out<Statfs>) -> Result<()> {
+    match &file.kind {
+        Kind::Pseudo(place) => pseudo::statfs(cx, place, buf),
+        _ => host::fs::statfs(file.host(), cx.output_of(buf)?),
+    }
 }
 
 /// Whether a final symbolic link is followed.

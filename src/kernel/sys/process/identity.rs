@@ -2,8 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use lind_abi::{Addr, Gid, Pid, Result, Uid};
+use lind_abi::{Addr, CageId, Gid, Pid, Result, Uid};
 
+use crate::Kernel;
+use crate::cage::Cage;
 use crate::call::Ctx;
 
 /// getpid(2)
@@ -20,10 +22,14 @@ pub(crate) fn gettid(cx: &Ctx<'_>) -> Result<Pid> {
 
 /// getppid(2): 0 for the first cage, and the first cage for orphans.
 pub(crate) fn getppid(cx: &Ctx<'_>) -> Result<Pid> {
-    let alive = |id: &&lind_abi::CageId| cx.kernel.cages.get(**id).is_some_and(|cage| !cage.is_dead());
-    let ancestors = cx.cage.ancestors();
-    let parent = ancestors.last().filter(alive).or(ancestors.first());
-    Ok(Pid(parent.map_or(0, |id| id.0.cast_signed())))
+    Ok(Pid(parent(cx.kernel, cx.cage).map_or(0, |id| id.0.cast_signed())))
+}
+
+/// The parent of a cage; the first cage's for orphans.
+pub(crate) fn parent(kernel: &Kernel, cage: &Cage) -> Option<CageId> {
+    let alive = |id: &&CageId| kernel.cages.get(**id).is_some_and(|cage| !cage.is_dead());
+    let ancestors = cage.ancestors();
+    ancestors.last().filter(alive).or(ancestors.first()).copied()
 }
 
 /// geteuid(2)

@@ -1,0 +1,282 @@
+//! The trees that the kernel itself serves: /proc and /dev.
+//!
+//! The host's own tell of the host's processes, so nothing of them is shown. A tree is a table of [`Entry`]; some
+//! directories (processes, descriptors, terminals, shared memory) get theirs from the kernel's state. A [`Place`] is the way
+//! from the top of a tree down to a node, so that `..` needs no names. How paths lead in and out is [`walk`]'s matter.
+//!
+//! A cage sees itself and its descendants; every look at a process checks that anew, so a directory that stays open
+//! shows no more to whoever inherits it.
+
+mod dev;
+mod list;
+mod open;
+mod proc;
+mod process;
+pub(crate) mod shared;
+mod stat;
+mod system;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use lind_abi::{CageId, Errno, Result};
+
+use crate::cage::{Cage, Thread};
+use crate::call::Ctx;
+use crate::fd::FileRef;
+
+pub(crate) use list::list;
+pub(crate) use open::{Opened, create, open, reopen};
+pub(crate) use stat::{access, stat, statfs, statx};
+pub(crate) use walk::{Reached, may_enter, walk};
+
+/// A name in a directory.
+type Name = Cow<'static, [u8]>;
+
+/// What a table says about a node.
+#[derive(Debug)]
+pub struct Entry {
+    name: &'static str,
+    /// Permission bits.
+    mode: u32,
+    what: What,
+}
+
+/// What a node is.
+#[derive(Debug)]
+enum What {
+    /// A directory with these in it.
+    Directory(&'static [Entry]),
+    /// /proc: these, and a directory for each process that may be seen.
+    Processes(&'static [Entry]),
+    /// /proc/PID/task.
+    Tasks,
+    /// /proc/PID/fd.
+    Descriptors,
+    /// /proc/PID/fdinfo.
+    DescriptorInfos,
+    /// /dev/pts.
+    Terminals,
+    /// /dev/shm.
+    Shared,
+    /// A file whose text is made when it is opened.
+    Text(fn(&Subject<'_>) -> Result<Vec<u8>>),
+    /// A symbolic link whose text leads where it says.
+    Link(fn(&Subject<'_>) -> Result<Vec<u8>>),
+    /// /proc/PID/cwd: leads to the directory itself, whatever its name is by now.
+    Cwd,
+    /// /proc/PID/root.
+    Root,
+    /// /proc/PID/fd/N: leads to the open file.
+    Descriptor,
+    /// A device node of the host's, by its place in the list of them.
+    Device(usize),
+    /// /dev/ptmx.
+    Multiplexer,
+    /// /dev/pts/N.
+    Terminal,
+    /// /dev/shm/NAME.
+    Memory,
+}
+
+/// A node: its entry, and whom it is about.
+#[derive(Clone, Debug)]
+struct Node {
+    entry: &'static Entry,
+    name: Name,
+    /// The process it is about, if any.
+    process: Option<CageId>,
+    /// The thread of that process.
+    thread: Option<u32>,
+    /// The descriptor or terminal.
+    number: u32,
+}
+
+impl Node {
+    fn fixed(entry: &'static Entry) -> Node {
+        Node { entry, name: Cow::Borrowed(entry.name.as_bytes()), process: None, thread: None, number: 0 }
+    }
+
+    /// One below it, about the same process and thread.
+    fn below(&self, entry: &'static Entry, name: Name) -> Node {
+        Node { entry, name, process: self.process, thread: self.thread, number: self.number }
+    }
+
+    fn is_link(&self) -> bool {
+        matches!(self.entry.what, What::Link(_) | What::Cwd | What::Root | What::Descriptor)
+    }
+
+    fn is_directory(&self) -> bool {
+        use What::*;
+        matches!(
+            self.entry.what,
+            Directory(_) | Processes(_) | Tasks | Descriptors | DescriptorInfos | Terminals | Shared
+        )
+    }
+}
+
+/// Whom a text is about.
+pub(super) struct Subject<'a> {
+    cx: &'a Ctx<'a>,
+    cage: Option<Arc<Cage>>,
+    thread: Option<Arc<Thread>>,
+    number: u32,
+}
+
+impl Subject<'_> {
+    /// The process, for nodes that are about one.
+    fn cage(&self) -> Result<&Arc<Cage>> {
+        self.cage.as_ref().ok_or(Errno::ENOENT)
+    }
+}
+
+/// A node and the way to it from the top of its tree.
+#[derive(Clone, Debug)]
+pub struct Place(Vec<Node>);
+
+impl Place {
+    fn top(entry: &'static Entry) -> Place {
+        Place(vec![Node::fixed(entry)])
+    }
+
+    fn node(&self) -> &Node {
+        self.0.last().expect("a place begins with the top of its tree")
+    }
+
+    /// Whether other places can be in it.
+    pub fn is_directory(&self) -> bool {
+        self.node().is_directory()
+    }
+
+    /// Whether it is a symbolic link.
+    pub fn is_link(&self) -> bool {
+        self.node().is_link()
+    }
+
+    /// Its path, from the root.
+    pub fn path(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|node| [b"/", &*node.name].concat()).collect()
+    }
+
+    fn above(&self) -> Option<Place> {
+        (self.0.len() > 1).then(|| Place(self.0[..self.0.len() - 1].to_vec()))
+    }
+
+    fn with(&self, node: Node) -> Place {
+        Place([&self.0[..], &[node]].concat())
+    }
+
+    /// Whom it is about.
+    ///
+    /// # Errors
+    /// ENOENT for a process or thread that is gone or that the caller may not see.
+    fn subject<'a>(&self, cx: &'a Ctx<'a>) -> Result<Subject<'a>> {
+        let node = self.node();
+        let cage = node.process.map(|id| seen(cx, id).ok_or(Errno::ENOENT)).transpose()?;
+        let thread = match (&cage, node.thread) {
+            (Some(cage), Some(tid)) => Some(cage.thread(tid).ok_or(Errno::ENOENT)?),
+            _ => None,
+        };
+        Ok(Subject { cx, cage, thread, number: node.number })
+    }
+
+    /// The text of a symbolic link.
+    ///
+    /// # Errors
+    /// EINVAL for what is none; ENOENT.
+    pub fn link(&self, cx: &Ctx<'_>) -> Result<Vec<u8>> {
+        let subject = self.subject(cx)?;
+        match self.node().entry.what {
+            What::Link(text) => text(&subject),
+            What::Cwd => {
+                let cwd = subject.cage()?.cwd.load();
+                cwd.path(&cx.kernel.root).map(std::ffi::CString::into_bytes)
+            }
+            What::Root => Ok(b"/".to_vec()),
+            What::Descriptor => process::descriptor_link(cx, &self.descriptor(cx)?),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    /// The open file that /proc/PID/fd/N leads to.
+    fn descriptor(&self, cx: &Ctx<'_>) -> Result<FileRef> {
+        let subject = self.subject(cx)?;
+        let number = i32::try_from(subject.number).map_err(|_| Errno::ENOENT)?;
+        subject.cage()?.fds.get(number).map_err(|_| Errno::ENOENT)
+    }
+
+    /// What is called `name` in this directory.
+    ///
+    /// # Errors
+    /// ENOENT; ENOTDIR where this is no directory.
+    fn child(&self, cx: &Ctx<'_>, name: &[u8]) -> Result<Place> {
+        let node = self.node();
+        // A process that is gone has an empty directory.
+        let subject = self.subject(cx)?;
+        let owned = || Cow::Owned(name.to_vec());
+        let found = match node.entry.what {
+            What::Directory(entries) => in_table(node, entries, name),
+            What::Processes(entries) => in_table(node, entries, name).or_else(|| {
+                let id = CageId(number(name)?);
+                seen(cx, id)?;
+                Some(Node { process: Some(id), ..node.below(&proc::PROCESS, owned()) })
+            }),
+            What::Tasks => number(name).and_then(|tid| {
+                subject.cage.as_ref()?.thread(tid)?;
+                Some(Node { thread: Some(tid), ..node.below(&proc::TASK, owned()) })
+            }),
+            What::Descriptors | What::DescriptorInfos => number(name).and_then(|number| {
+                let link = matches!(node.entry.what, What::Descriptors);
+                subject.cage.as_ref()?.fds.get(i32::try_from(number).ok()?).ok()?;
+                let entry = if link { &proc::DESCRIPTOR } else { &proc::DESCRIPTOR_INFO };
+                Some(Node { number, ..node.below(entry, owned()) })
+            }),
+            What::Terminals => None,
+            What::Shared => cx.kernel.shared.get(name).map(|_| node.below(&dev::MEMORY, owned())),
+            _ => return Err(Errno::ENOTDIR),
+        };
+        found.map(|child| self.with(child)).ok_or(Errno::ENOENT)
+    }
+
+    /// The name and the file of shared memory, where this is one.
+    pub(crate) fn memory(&self, cx: &Ctx<'_>) -> Option<(&[u8], Arc<crate::fd::File>)> {
+        let node = self.node();
+        match node.entry.what {
+            What::Memory => Some((&node.name, cx.kernel.shared.get(&node.name)?)),
+            _ => None,
+        }
+    }
+
+    /// Whether it is /dev/shm.
+    pub(crate) fn holds_memory(&self) -> bool {
+        matches!(self.node().entry.what, What::Shared)
+    }
+}
+
+fn in_table(node: &Node, entries: &'static [Entry], name: &[u8]) -> Option<Node> {
+    let entry = entries.iter().find(|entry| entry.name.as_bytes() == name)?;
+    Some(node.below(entry, Cow::Borrowed(entry.name.as_bytes())))
+}
+
+/// A process that the caller may see: itself or a descendant.
+fn seen(cx: &Ctx<'_>, id: CageId) -> Option<Arc<Cage>> {
+    cx.kernel.cages.get(id).filter(|cage| id == cx.cage.id || cage.descends_from(cx.cage.id))
+}
+
+/// A number as Linux spells it in names: no sign, no zeroes in front.
+fn number(name: &[u8]) -> Option<u32> {
+    let canonical = !name.is_empty() && name.iter().all(u8::is_ascii_digit) && (name == b"0" || name[0] != b'0');
+    std::str::from_utf8(name).ok().filter(|_| canonical)?.parse().ok()
+}
+
+/// The tops of the trees, by their names in the root.
+fn top(name: &[u8]) -> Option<Place> {
+    match name {
+        b"proc" => Some(Place::top(&proc::TOP)),
+        b"dev" => Some(Place::top(&dev::TOP)),
+        _ => None,
+    }
+}

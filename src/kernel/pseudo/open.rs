@@ -1,0 +1,195 @@
+//! open(2) of places in our trees, and of what is open already.
+
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use lind_abi::flags::OpenFlags;
+use lind_abi::{Errno, Mode, Result};
+use rustix::fs::{FileType, MemfdFlags, OFlags, SealFlags};
+
+use super::{Place, What};
+use crate::call::Ctx;
+use crate::fd::{File, FileRef, Kind};
+use crate::host;
+use crate::root::Root;
+
+/// O_ACCMODE
+const ACCESS: u32 = 3;
+
+/// What opening gives.
+pub(crate) enum Opened {
+    /// An open file of its own.
+    New(File),
+    /// One that was open before, as dup(2) shares it.
+    Same(Arc<File>),
+}
+
+impl Opened {
+    /// The file.
+    pub fn share(self) -> Arc<File> {
+        match self {
+            Opened::New(file) => Arc::new(file),
+            Opened::Same(file) => file,
+        }
+    }
+}
+
+/// Whether a file is opened for writing.
+fn writes(flags: OpenFlags) -> bool {
+    flags.0 & ACCESS != 0
+}
+
+/// open(2) of a place. Links arrive here only where they are not followed.
+///
+/// # Errors
+/// What open(2) says.
+pub(crate) fn open(cx: &Ctx<'_>, place: Place, flags: OpenFlags) -> Result<Opened> {
+    if flags.has(OpenFlags::O_CREAT | OpenFlags::O_EXCL) {
+        return Err(Errno::EEXIST);
+    }
+    let path_only = flags.has(OpenFlags::O_PATH);
+    if place.is_link() && !path_only {
+        return Err(Errno::ELOOP);
+    }
+    if place.is_directory() {
+        if !path_only && (writes(flags) || flags.has(OpenFlags::O_CREAT)) {
+            return Err(Errno::EISDIR);
+        }
+        return if path_only { by_path(cx, place) } else { placeholder(place) };
+    }
+    if flags.has(OpenFlags::O_DIRECTORY) {
+        return Err(Errno::ENOTDIR);
+    }
+    match place.node().entry.what {
+        What::Text(_) | What::Link(_) | What::Cwd | What::Root | What::Descriptor if path_only => by_path(cx, place),
+        What::Device(index) => {
+            let host = cx.blocking(|| cx.kernel.root.devices().open(index, flags.0))?;
+            Ok(Opened::New(File::new(host, Kind::Host)))
+        }
+        What::Memory => {
+            let (_, file) = place.memory(cx).ok_or(Errno::ENOENT)?;
+            reopen_host(&cx.kernel.root, &file, flags).map(Opened::New)
+        }
+        What::Text(make) => {
+            super::access(cx, &place, lind_abi::flags::AccessMode(4), 0)?;
+            if writes(flags) || flags.has(OpenFlags::O_TRUNC) {
+                return Err(Errno::EACCES);
+            }
+            let text = make(&place.subject(cx)?)?;
+            Ok(Opened::New(File::new(text_file(&cx.kernel.root, &text)?, Kind::Pseudo(place))))
+        }
+        _ => Err(Errno::ELOOP),
+    }
+}
+
+/// open(2) of a name that one of our directories does not have.
+///
+/// # Errors
+/// ENOENT unless it is made, which is possible in /dev/shm only: EACCES elsewhere.
+pub(crate) fn create(cx: &Ctx<'_>, place: &Place, name: &[u8], flags: OpenFlags, mode: Mode) -> Result<Opened> {
+    if !flags.has(OpenFlags::O_CREAT) {
+        return Err(Errno::ENOENT);
+    }
+    if !place.holds_memory() {
+        return Err(Errno::EACCES);
+    }
+    let (file, new) = cx.kernel.shared.get_or_make(name, 0o600)?;
+    if !new && flags.has(OpenFlags::O_EXCL) {
+        return Err(Errno::EEXIST);
+    }
+    let opened = reopen_host(&cx.kernel.root, &file, flags)?;
+    if new {
+        // Only now: whoever makes a file may use it whatever its mode.
+        let mode = mode.0 & !cx.cage.umask.load(Ordering::Relaxed) & 0o777;
+        rustix::fs::fchmod(file.host(), rustix::fs::Mode::from_raw_mode(mode)).map_err(host::errno)?;
+    }
+    Ok(Opened::New(opened))
+}
+
+/// open(2) of what is open: /proc/self/fd/N. A file inside the root is opened as its own mode allows. Of any other the
+/// descriptor is all there is, so nobody gets more than it allows: an open file of its own if the host lets us, else
+/// the same one.
+///
+/// # Errors
+/// EACCES; ENXIO for sockets and the like; what the host says.
+pub(crate) fn reopen(cx: &Ctx<'_>, file: &FileRef, flags: OpenFlags) -> Result<Opened> {
+    if flags.has(OpenFlags::O_CREAT | OpenFlags::O_EXCL) {
+        return Err(Errno::EEXIST);
+    }
+    match &file.kind {
+        Kind::Named => cx.blocking(|| reopen_host(&cx.kernel.root, file, flags)).map(Opened::New),
+        Kind::Pseudo(place) => open(cx, place.clone(), flags),
+        Kind::Socket(_) | Kind::Epoll(_) => Err(Errno::ENXIO),
+        Kind::Host => {
+            let stat = rustix::fs::fstat(file.host()).map_err(host::errno)?;
+            let had = rustix::fs::fcntl_getfl(file.host()).map_err(host::errno)?;
+            let kind = FileType::from_raw_mode(stat.st_mode);
+            if flags.has(OpenFlags::O_DIRECTORY) {
+                return Err(Errno::ENOTDIR);
+            }
+            if had.contains(OFlags::PATH) || !allows(had.bits(), flags) {
+                return Err(Errno::EACCES);
+            }
+            match kind {
+                FileType::RegularFile => match reopen_host(&cx.kernel.root, file, flags) {
+                    Ok(opened) => Ok(Opened::New(opened)),
+                    Err(Errno::EACCES | Errno::EPERM | Errno::ENOENT) if !flags.has(OpenFlags::O_TRUNC) => {
+                        Ok(Opened::Same(file.share()))
+                    }
+                    Err(errno) => Err(errno),
+                },
+                FileType::Fifo | FileType::CharacterDevice => Ok(Opened::Same(file.share())),
+                _ => Err(Errno::ENXIO),
+            }
+        }
+    }
+}
+
+/// Whether what was opened with `had` may be used as `flags` ask.
+fn allows(had: u32, flags: OpenFlags) -> bool {
+    let truncates = flags.has(OpenFlags::O_TRUNC);
+    match (had & ACCESS, flags.0 & ACCESS) {
+        (2, _) => true,
+        (had, wanted) => had == wanted && (!truncates || had == 1),
+    }
+}
+
+fn reopen_host(root: &Root, file: &File, flags: OpenFlags) -> Result<File> {
+    let kind = if matches!(file.kind, Kind::Named) { Kind::Named } else { Kind::Host };
+    root.open_again(file.host(), flags.0).map(|host| File::new(host, kind))
+}
+
+/// A directory of ours: the host knows nothing of it but a position.
+fn placeholder(place: Place) -> Result<Opened> {
+    let host =
+        rustix::fs::memfd_create(c"place", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(host::errno)?;
+    seal(&host)?;
+    Ok(Opened::New(File::new(host, Kind::Pseudo(place))))
+}
+
+/// What O_PATH gives: the host knows it as its root, which can be neither read nor listed through this.
+fn by_path(cx: &Ctx<'_>, place: Place) -> Result<Opened> {
+    let host = rustix::io::fcntl_dupfd_cloexec(cx.kernel.root.directory(), 3).map_err(host::errno)?;
+    Ok(Opened::New(File::new(host, Kind::Pseudo(place))))
+}
+
+/// A text as a file that can only be read.
+fn text_file(root: &Root, text: &[u8]) -> Result<OwnedFd> {
+    let host =
+        rustix::fs::memfd_create(c"text", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(host::errno)?;
+    let mut file = std::fs::File::from(host);
+    file.write_all(text).map_err(|_| Errno::ENOMEM)?;
+    seal(&file)?;
+    // The host's own /proc may be missing; then it is sealed and at its beginning, but seems writable.
+    root.open_again(file.as_fd(), 0).or_else(|_| {
+        rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0)).map_err(host::errno)?;
+        Ok(file.into())
+    })
+}
+
+fn seal(file: impl AsFd) -> Result<()> {
+    let all = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
+    rustix::fs::fcntl_add_seals(file, all).map_err(host::errno)
+}

@@ -1,0 +1,115 @@
+//! What there is in /proc.
+
+use std::borrow::Cow;
+
+use super::{Entry, What, process as p, system as s};
+
+const fn text(name: &'static str, make: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>) -> Entry {
+    Entry { name, mode: 0o444, what: What::Text(make) }
+}
+
+const fn private(name: &'static str, make: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>) -> Entry {
+    Entry { name, mode: 0o400, what: What::Text(make) }
+}
+
+const fn link(name: &'static str, to: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>) -> Entry {
+    Entry { name, mode: 0o777, what: What::Link(to) }
+}
+
+const fn folder(name: &'static str, entries: &'static [Entry]) -> Entry {
+    Entry { name, mode: 0o555, what: What::Directory(entries) }
+}
+
+/// /proc
+pub(super) static TOP: Entry = Entry { name: "proc", mode: 0o555, what: What::Processes(SYSTEM) };
+
+static SYSTEM: &[Entry] = &[
+    text("cmdline", s::cmdline),
+    text("cpuinfo", s::cpuinfo),
+    text("filesystems", s::filesystems),
+    text("loadavg", s::loadavg),
+    text("meminfo", s::meminfo),
+    link("mounts", |_| Ok(b"self/mounts".to_vec())),
+    link("self", s::this_process),
+    text("stat", s::stat),
+    text("swaps", s::swaps),
+    folder("sys", SYS),
+    link("thread-self", s::this_thread),
+    text("uptime", s::uptime),
+    text("version", s::version),
+];
+
+static SYS: &[Entry] = &[folder("fs", FS), folder("kernel", KERNEL), folder("vm", VM)];
+
+static FS: &[Entry] = &[
+    text("file-max", s::file_max),
+    folder("mqueue", &[text("msg_max", |_| Ok(b"10\n".to_vec())), text("msgsize_max", |_| Ok(b"8192\n".to_vec()))]),
+    text("nr_open", s::nr_open),
+    text("pipe-max-size", s::pipe_max_size),
+];
+
+static KERNEL: &[Entry] = &[
+    text("cap_last_cap", |_| Ok(b"40\n".to_vec())),
+    text("hostname", s::hostname),
+    text("ngroups_max", |_| Ok(b"65536\n".to_vec())),
+    text("osrelease", s::osrelease),
+    text("ostype", |_| Ok(b"Linux\n".to_vec())),
+    text("pid_max", s::pid_max),
+    folder("random", &[text("boot_id", s::boot_id), text("uuid", s::uuid)]),
+    text("version", s::kernel_version),
+];
+
+static VM: &[Entry] = &[text("max_map_count", s::max_map_count), text("overcommit_memory", |_| Ok(b"0\n".to_vec()))];
+
+/// /proc/PID
+pub(super) static PROCESS: Entry = Entry { name: "", mode: 0o555, what: What::Directory(OF_PROCESS) };
+
+/// /proc/PID/task/TID
+pub(super) static TASK: Entry = Entry { name: "", mode: 0o555, what: What::Directory(OF_TASK) };
+
+/// /proc/PID/fd/N. A link's own mode says what the descriptor allows.
+pub(super) static DESCRIPTOR: Entry = Entry { name: "", mode: 0o700, what: What::Descriptor };
+
+/// /proc/PID/fdinfo/N
+pub(super) static DESCRIPTOR_INFO: Entry = private("", p::descriptor_info);
+
+static OF_PROCESS: &[Entry] = &[
+    text("cgroup", |_| Ok(b"0::/\n".to_vec())),
+    text("cmdline", p::cmdline),
+    text("comm", p::comm),
+    Entry { name: "cwd", mode: 0o777, what: What::Cwd },
+    private("environ", p::environ),
+    link("exe", p::exe),
+    Entry { name: "fd", mode: 0o500, what: What::Descriptors },
+    Entry { name: "fdinfo", mode: 0o555, what: What::DescriptorInfos },
+    text("limits", p::limits),
+    text("maps", p::maps),
+    text("mountinfo", p::mountinfo),
+    text("mounts", p::mounts),
+    text("oom_score", |_| Ok(b"0\n".to_vec())),
+    text("oom_score_adj", |_| Ok(b"0\n".to_vec())),
+    Entry { name: "root", mode: 0o777, what: What::Root },
+    text("stat", p::stat),
+    text("statm", p::statm),
+    text("status", p::status),
+    Entry { name: "task", mode: 0o555, what: What::Tasks },
+];
+
+static OF_TASK: &[Entry] = &[
+    text("cmdline", p::cmdline),
+    text("comm", p::comm),
+    Entry { name: "cwd", mode: 0o777, what: What::Cwd },
+    link("exe", p::exe),
+    Entry { name: "fd", mode: 0o500, what: What::Descriptors },
+    Entry { name: "fdinfo", mode: 0o555, what: What::DescriptorInfos },
+    text("maps", p::maps),
+    Entry { name: "root", mode: 0o777, what: What::Root },
+    text("stat", p::stat),
+    text("statm", p::statm),
+    text("status", p::status),
+];
+
+/// A number as a name.
+pub(super) fn name(number: u32) -> super::Name {
+    Cow::Owned(number.to_string().into_bytes())
+}

@@ -1,0 +1,411 @@
+//! Texts about a process: what /proc/PID says.
+
+use std::fmt::Write;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering;
+
+use lind_abi::flags::Resource;
+use lind_abi::layout::Timeval;
+use lind_abi::{CageId, Errno, Result};
+
+use super::Subject;
+use crate::cage::{Cage, signal, usage};
+use crate::call::Ctx;
+use crate::fd::{File, FileRef, Kind};
+use crate::host;
+use crate::mem::{Memory, PAGE, Use, space};
+use crate::sys::process::parent;
+
+/// What one text may be long, whatever the guest has put where its arguments were.
+const LONGEST: u64 = 4 << 20;
+
+/// The programs' clock: sysconf(_SC_CLK_TCK) is 100.
+pub(super) fn ticks(time: Timeval) -> i64 {
+    time.sec * 100 + time.usec / 10_000
+}
+
+/// Its name: what prctl(PR_SET_NAME) said, else the end of its program's path.
+fn name(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let cage = subject.cage()?;
+    let thread = subject.thread.clone().or_else(|| cage.thread(cage.id.0));
+    let set = thread.map(|thread| *thread.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    let set = set.unwrap_or_default();
+    let end = set.iter().position(|&byte| byte == 0).unwrap_or(set.len());
+    if end > 0 {
+        return Ok(set[..end].to_vec());
+    }
+    let program = cage.settings().program.clone();
+    let base = program.to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    Ok(base[..base.len().min(15)].to_vec())
+}
+
+pub(super) fn comm(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    Ok([&name(subject)?[..], b"\n"].concat())
+}
+
+pub(super) fn exe(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let program = subject.cage()?.settings().program.clone().into_bytes();
+    Ok(if program.first() == Some(&b'/') { program } else { [b"/", &program[..]].concat() })
+}
+
+/// What lies where the arguments were put, as Linux has it: a program that writes there changes its title.
+pub(super) fn cmdline(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let range = subject.cage()?.memory.map().arguments.clone();
+    from_memory(subject.cage()?, range)
+}
+
+pub(super) fn environ(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let range = subject.cage()?.memory.map().environment.clone();
+    from_memory(subject.cage()?, range)
+}
+
+fn from_memory(cage: &Cage, range: std::ops::Range<u64>) -> Result<Vec<u8>> {
+    if cage.is_dead() {
+        return Ok(Vec::new());
+    }
+    let len = (range.end - range.start).min(LONGEST);
+    let mut bytes = vec![0; usize::try_from(len).map_err(|_| Errno::EIO)?];
+    match cage.memory.guest.read(range.start, &mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
+pub(super) fn maps(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let cage = subject.cage()?;
+    let map = cage.memory.map();
+    let mut text = String::new();
+    for (range, region) in map.regions().filter(|(_, region)| region.usage != Use::Guard) {
+        let flag = |bit: u32, letter: char| if region.prot & bit != 0 { letter } else { '-' };
+        let shared = if region.shared { 's' } else { 'p' };
+        let name = match region.usage {
+            Use::Heap => "[heap]",
+            Use::Stack => "[stack]",
+            _ => "",
+        };
+        let (start, end) = (range.start, range.end);
+        let (r, w, x) = (flag(1, 'r'), flag(2, 'w'), flag(4, 'x'));
+        let _ = write!(text, "{start:08x}-{end:08x} {r}{w}{x}{shared} 00000000 00:00 0 ");
+        let _ = if name.is_empty() { writeln!(text) } else { writeln!(text, "                         {name}") };
+    }
+    Ok(text.into_bytes())
+}
+
+/// Pages that are mapped, resident, shared, and of data and stack.
+struct Pages {
+    size: u64,
+    resident: u64,
+    shared: u64,
+    data: u64,
+    stack: u64,
+}
+
+fn pages(memory: &Memory) -> Pages {
+    let mut pages = Pages { size: 0, resident: 0, shared: 0, data: 0, stack: 0 };
+    let mut present = [0_u8; 1024];
+    let map = memory.map();
+    for (range, region) in map.regions().filter(|(_, region)| region.usage != Use::Guard) {
+        let count = (range.end - range.start) / PAGE;
+        pages.size += count;
+        match region.usage {
+            Use::Stack => pages.stack += count,
+            Use::Data | Use::Heap | Use::Worker => pages.data += count,
+            _ if region.prot & 2 != 0 && !region.shared => pages.data += count,
+            _ => {}
+        }
+        let mut at = range.start;
+        while at < range.end {
+            let part = (range.end - at).min(present.len() as u64 * PAGE);
+            let present = &mut present[..usize::try_from(part / PAGE).unwrap_or(0)];
+            if memory.guest.resident(at, part, present).is_ok() {
+                let here = present.iter().filter(|&&page| page & 1 != 0).count() as u64;
+                pages.resident += here;
+                pages.shared += if region.shared { here } else { 0 };
+            }
+            at += part;
+        }
+    }
+    pages
+}
+
+pub(super) fn statm(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let Pages { size, resident, shared, data, stack } = pages(&subject.cage()?.memory);
+    Ok(format!("{size} {resident} {shared} 0 0 {} 0\n", data + stack).into_bytes())
+}
+
+/// A letter, as ps(1) shows it, and the word for it.
+fn state(cx: &Ctx<'_>, cage: &Cage) -> (char, &'static str) {
+    if cage.is_dead() {
+        ('Z', "zombie")
+    } else if cage.id == cx.cage.id {
+        ('R', "running")
+    } else {
+        ('S', "sleeping")
+    }
+}
+
+pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let (cx, cage) = (subject.cx, subject.cage()?);
+    let used = match &subject.thread {
+        Some(thread) => usage::running(thread),
+        None => cage.usage(),
+    };
+    let children = cage.children_usage();
+    let (group, session, actions, limit) = {
+        let mut settings = cage.settings();
+        let limit = settings.limits.of(Resource(Resource::RLIMIT_RSS)).map_or(u64::MAX, |limit| limit.0);
+        (settings.group, settings.session, handled(&settings.actions), limit)
+    };
+    let mask = subject.thread.clone().or_else(|| cage.thread(cage.id.0)).map_or(0, |t| t.mask.load(Ordering::Relaxed));
+    let pages = pages(&cage.memory);
+    let born = cx.kernel.cages.born(cage.id).unwrap_or_default();
+    let (brk, arguments, environment) = {
+        let map = cage.memory.map();
+        (map.brk.clone(), map.arguments.clone(), map.environment.clone())
+    };
+    let (terminal, foreground) = (0, -1);
+    let id = subject.thread.as_ref().map_or(cage.id.0, |thread| thread.tid);
+    let mut text = format!("{id} (").into_bytes();
+    text.extend(name(subject)?);
+    let fields: [i128; 49] = [
+        parent(cx.kernel, cage).map_or(0, |id| id.0.into()),
+        group.into(),
+        session.into(),
+        terminal,
+        foreground,
+        0,                         // flags
+        used.counts[4].into(),     // minflt
+        children.counts[4].into(), // cminflt
+        used.counts[5].into(),     // majflt
+        children.counts[5].into(), // cmajflt
+        ticks(used.utime).into(),
+        ticks(used.stime).into(),
+        ticks(children.utime).into(),
+        ticks(children.stime).into(),
+        20, // priority
+        0,  // nice
+        cage.threads().len().max(1) as i128,
+        0, // itrealvalue
+        (born.sec * 100 + born.nsec / 10_000_000).into(),
+        (pages.size * PAGE).into(),
+        pages.resident.into(),
+        limit.into(),
+        0,                 // startcode: code has no guest address
+        0,                 // endcode
+        space::END.into(), // startstack
+        0,                 // kstkesp
+        0,                 // kstkeip
+        0,                 // signal: see status
+        (mask & 0x7fff_ffff).into(),
+        (actions.0 & 0x7fff_ffff).into(),
+        (actions.1 & 0x7fff_ffff).into(),
+        0, // wchan
+        0,
+        0,
+        17, // exit_signal
+        0,  // processor
+        0,  // rt_priority
+        0,  // policy
+        0,  // delayacct_blkio_ticks
+        0,  // guest_time
+        0,
+        space::FIRST.into(),
+        brk.start.into(),
+        brk.start.into(),
+        arguments.start.into(),
+        arguments.end.into(),
+        environment.start.into(),
+        environment.end.into(),
+        0, // exit_code
+    ];
+    text.extend(format!(") {}", state(cx, cage).0).into_bytes());
+    for field in fields {
+        text.extend(format!(" {field}").into_bytes());
+    }
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// The signals that are ignored, and those that have handlers.
+fn handled(actions: &[lind_abi::layout::Sigaction; 64]) -> (u64, u64) {
+    let (mut ignored, mut caught) = (0, 0);
+    for (signal, action) in (1..=signal::LAST).zip(actions) {
+        match action.handler {
+            signal::SIG_DFL => {}
+            signal::SIG_IGN => ignored |= signal::bit(signal),
+            _ => caught |= signal::bit(signal),
+        }
+    }
+    (ignored, caught)
+}
+
+pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let (cx, cage) = (subject.cx, subject.cage()?);
+    let (credentials, actions, no_new_privs) = {
+        let settings = cage.settings();
+        (settings.credentials.clone(), handled(&settings.actions), settings.no_new_privs)
+    };
+    let thread = subject.thread.clone().or_else(|| cage.thread(cage.id.0));
+    let mask = thread.as_ref().map_or(0, |thread| thread.mask.load(Ordering::Relaxed));
+    let Pages { size, resident, shared, data, stack } = pages(&cage.memory);
+    let kib = |pages: u64| pages * PAGE >> 10;
+    let (letter, word) = state(cx, cage);
+    let id = subject.thread.as_ref().map_or(cage.id.0, |thread| thread.tid);
+    let mut text = b"Name:\t".to_vec();
+    text.extend(name(subject)?);
+    let mut rest = String::new();
+    let out = &mut rest;
+    let _ = writeln!(out, "\nUmask:\t{:04o}\nState:\t{letter} ({word})", cage.umask.load(Ordering::Relaxed));
+    let _ = writeln!(out, "Tgid:\t{}\nNgid:\t0\nPid:\t{id}", cage.id.0);
+    let _ = writeln!(out, "PPid:\t{}\nTracerPid:\t0", parent(cx.kernel, cage).unwrap_or(CageId(0)).0);
+    for (name, [real, effective, saved]) in [("Uid", credentials.uid), ("Gid", credentials.gid)] {
+        let _ = writeln!(out, "{name}:\t{real}\t{effective}\t{saved}\t{effective}");
+    }
+    let groups: Vec<_> = credentials.groups.iter().map(u32::to_string).collect();
+    let last = cage.fds.open_in(0, u32::MAX).last().map_or(0, |fd| fd + 1);
+    let _ = writeln!(out, "FDSize:\t{}\nGroups:\t{} ", last.max(64), groups.join(" "));
+    if !cage.is_dead() {
+        let _ = writeln!(
+            out,
+            "VmPeak:\t{0:>8} kB\nVmSize:\t{0:>8} kB\nVmLck:\t       0 kB\nVmPin:\t       0 kB",
+            kib(size)
+        );
+        let _ = writeln!(out, "VmHWM:\t{0:>8} kB\nVmRSS:\t{0:>8} kB", kib(resident));
+        let _ = writeln!(out, "RssAnon:\t{:>8} kB\nRssFile:\t       0 kB", kib(resident - shared));
+        let _ = writeln!(
+            out,
+            "RssShmem:\t{:>8} kB\nVmData:\t{:>8} kB\nVmStk:\t{:>8} kB",
+            kib(shared),
+            kib(data),
+            kib(stack)
+        );
+        let _ = writeln!(out, "VmExe:\t       0 kB\nVmLib:\t       0 kB\nVmPTE:\t       0 kB\nVmSwap:\t       0 kB");
+    }
+    let _ = writeln!(out, "Threads:\t{}", cage.threads().len().max(1));
+    let _ = writeln!(out, "SigBlk:\t{mask:016x}\nSigIgn:\t{:016x}\nSigCgt:\t{:016x}", actions.0, actions.1);
+    for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+        let _ = writeln!(out, "{set}:\t{:016x}", 0);
+    }
+    let _ = writeln!(out, "NoNewPrivs:\t{}\nSeccomp:\t0", u8::from(no_new_privs));
+    let cpus = super::system::processors();
+    let list: Vec<_> = cpus.iter().map(usize::to_string).collect();
+    let bits = cpus.iter().filter(|&&cpu| cpu < 64).fold(0_u64, |bits, cpu| bits | 1 << cpu);
+    let _ = writeln!(out, "Cpus_allowed:\t{bits:x}\nCpus_allowed_list:\t{}", list.join(","));
+    let used = cage.usage();
+    let _ = writeln!(
+        out,
+        "voluntary_ctxt_switches:\t{}\nnonvoluntary_ctxt_switches:\t{}",
+        used.counts[12], used.counts[13]
+    );
+    text.extend(rest.into_bytes());
+    Ok(text)
+}
+
+pub(super) fn limits(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    const ROWS: [(&str, u32, &str); 16] = [
+        ("Max cpu time", Resource::RLIMIT_CPU, "seconds"),
+        ("Max file size", Resource::RLIMIT_FSIZE, "bytes"),
+        ("Max data size", Resource::RLIMIT_DATA, "bytes"),
+        ("Max stack size", Resource::RLIMIT_STACK, "bytes"),
+        ("Max core file size", Resource::RLIMIT_CORE, "bytes"),
+        ("Max resident set", Resource::RLIMIT_RSS, "bytes"),
+        ("Max processes", Resource::RLIMIT_NPROC, "processes"),
+        ("Max open files", Resource::RLIMIT_NOFILE, "files"),
+        ("Max locked memory", Resource::RLIMIT_MEMLOCK, "bytes"),
+        ("Max address space", Resource::RLIMIT_AS, "bytes"),
+        ("Max file locks", Resource::RLIMIT_LOCKS, "locks"),
+        ("Max pending signals", Resource::RLIMIT_SIGPENDING, "signals"),
+        ("Max msgqueue size", Resource::RLIMIT_MSGQUEUE, "bytes"),
+        ("Max nice priority", Resource::RLIMIT_NICE, ""),
+        ("Max realtime priority", Resource::RLIMIT_RTPRIO, ""),
+        ("Max realtime timeout", Resource::RLIMIT_RTTIME, "us"),
+    ];
+    let mut limits = subject.cage()?.settings().limits;
+    let spell = |value: u64| if value == u64::MAX { "unlimited".to_owned() } else { value.to_string() };
+    let mut text = format!("{:<25} {:<20} {:<20} {:<10}\n", "Limit", "Soft Limit", "Hard Limit", "Units");
+    for (name, resource, unit) in ROWS {
+        let (soft, hard) = limits.of(Resource(resource)).copied().unwrap_or((u64::MAX, u64::MAX));
+        let _ = writeln!(text, "{name:<25} {:<20} {:<20} {unit:<10}", spell(soft), spell(hard));
+    }
+    Ok(text.into_bytes())
+}
+
+/// What is mounted: device, place, kind, options.
+fn mounted(subject: &Subject<'_>) -> [(&'static str, &'static str, &'static str, &'static str); 4] {
+    let root = rustix::fs::fstatfs(subject.cx.kernel.root.directory()).map_or(0, |stat| stat.f_type);
+    let kind = match root {
+        0xef53 => "ext4",
+        0x0102_1994 => "tmpfs",
+        0x794c_7630 => "overlay",
+        0x5846_5342 => "xfs",
+        0x9123_683e => "btrfs",
+        _ => "root",
+    };
+    [
+        ("root", "/", kind, "rw,relatime"),
+        ("proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime"),
+        ("dev", "/dev", "devtmpfs", "rw,nosuid,relatime"),
+        ("shm", "/dev/shm", "tmpfs", "rw,nosuid,nodev"),
+    ]
+}
+
+pub(super) fn mounts(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let lines =
+        mounted(subject).map(|(device, place, kind, options)| format!("{device} {place} {kind} {options} 0 0\n"));
+    Ok(lines.concat().into_bytes())
+}
+
+pub(super) fn mountinfo(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let mut text = String::new();
+    for (id, (device, place, kind, options)) in (1..).zip(mounted(subject)) {
+        let above = match place {
+            "/" => 0,
+            "/dev/shm" => 3,
+            _ => 1,
+        };
+        let _ = writeln!(text, "{id} {above} 0:{id} / {place} {options} - {kind} {device} rw");
+    }
+    Ok(text.into_bytes())
+}
+
+pub(super) fn descriptor_info(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let number = i32::try_from(subject.number).map_err(|_| Errno::ENOENT)?;
+    let table = &subject.cage()?.fds;
+    let file = table.get(number).map_err(|_| Errno::ENOENT)?;
+    let cloexec = table.cloexec(number).map_err(|_| Errno::ENOENT)?;
+    let flags = rustix::fs::fcntl_getfl(file.host()).map_err(host::errno)?.bits();
+    let flags = flags | if cloexec { rustix::fs::OFlags::CLOEXEC.bits() } else { 0 };
+    let position = rustix::fs::tell(file.host()).unwrap_or(0);
+    let inode = rustix::fs::fstat(file.host()).map_or(0, |stat| stat.st_ino);
+    Ok(format!("pos:\t{position}\nflags:\t0{flags:o}\nmnt_id:\t1\nino:\t{inode}\n").into_bytes())
+}
+
+/// The permission bits of /proc/PID/fd/N.
+pub(super) fn descriptor_mode(file: &File) -> u32 {
+    match rustix::fs::fcntl_getfl(file.host()).map_or(0, |flags| flags.bits() & 3) {
+        0 => 0o500,
+        1 => 0o300,
+        _ => 0o700,
+    }
+}
+
+/// The text of /proc/PID/fd/N. The host's name of a file outside the root is not for guests.
+pub(super) fn descriptor_link(cx: &Ctx<'_>, file: &FileRef) -> Result<Vec<u8>> {
+    let root = &cx.kernel.root;
+    match &file.kind {
+        Kind::Pseudo(place) => return Ok(place.path()),
+        Kind::Named => return root.name_of(file.host()),
+        _ => {}
+    }
+    if let Some(device) = root.devices().which(file.host()) {
+        return Ok([b"/dev/", device.as_bytes()].concat());
+    }
+    let link = |file: BorrowedFd<'_>| {
+        root.again(file, |links, name| rustix::fs::readlinkat(links, name, Vec::new()).map_err(host::errno))
+    };
+    let text = link(file.host())?.into_bytes();
+    // `pipe:[N]` and the like name nothing, and what memfd_create(2) made lies in no directory.
+    let nowhere = text.first() != Some(&b'/') && !text.starts_with(b"(");
+    let memory = text.starts_with(b"/memfd:") && rustix::fs::fcntl_get_seals(file.host()).is_ok();
+    Ok(if nowhere || memory { text } else { b"(unreachable)".to_vec() })
+}

@@ -1,0 +1,181 @@
+//! stat(2) and its kind, of places in our trees.
+
+use std::os::fd::AsFd;
+
+use lind_abi::flags::AccessMode;
+use lind_abi::layout::{Stat, Statfs, Statx, StatxTimestamp, Timespec};
+use lind_abi::{Errno, Out, Result};
+
+use super::{Place, What};
+use crate::call::Ctx;
+use crate::host;
+
+/// The device numbers of our trees: block-less file systems have major 0, and the host gives out minors from below.
+const PROC_DEVICE: u64 = 0xfff0_00fe;
+const DEV_DEVICE: u64 = 0xfff0_00ff;
+
+const S_IFDIR: u32 = 0o040_000;
+const S_IFREG: u32 = 0o100_000;
+const S_IFLNK: u32 = 0o120_000;
+
+impl Place {
+    /// The number of the file: made from its path, which no other place has.
+    pub(super) fn inode(&self) -> u64 {
+        hash(&self.path())
+    }
+
+    /// The number of what is called `name` in it.
+    pub(super) fn inode_of(&self, name: &[u8]) -> u64 {
+        hash(&[&self.path()[..], b"/", name].concat())
+    }
+
+    /// The host's file that stands behind it, if one does.
+    fn host_file<T>(
+        &self,
+        cx: &Ctx<'_>,
+        act: impl FnOnce(std::os::fd::BorrowedFd<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        match self.node().entry.what {
+            What::Device(index) => cx.kernel.root.devices().node(index).ok_or(Errno::ENOENT).and_then(act).map(Some),
+            What::Memory => {
+                let (_, file) = self.memory(cx).ok_or(Errno::ENOENT)?;
+                act(file.host()).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn attributes(&self, cx: &Ctx<'_>) -> Result<Stat> {
+        let subject = self.subject(cx)?;
+        let node = self.node();
+        let kind = if node.is_directory() {
+            S_IFDIR
+        } else if node.is_link() {
+            S_IFLNK
+        } else {
+            S_IFREG
+        };
+        let (uid, gid) = match &subject.cage {
+            Some(cage) => {
+                let credentials = &cage.settings().credentials;
+                (credentials.uid[1], credentials.gid[1])
+            }
+            None => (0, 0),
+        };
+        let mode = match node.entry.what {
+            What::Descriptor => super::process::descriptor_mode(&*self.descriptor(cx)?),
+            _ => node.entry.mode,
+        };
+        let born = subject.cage.as_ref().and_then(|cage| cx.kernel.cages.born(cage.id));
+        let time = real_time(born.unwrap_or(cx.kernel.born));
+        Ok(Stat {
+            dev: self.device(),
+            ino: self.inode(),
+            nlink: if node.is_directory() { 2 } else { 1 },
+            mode: kind | mode,
+            uid,
+            gid,
+            blksize: 1024,
+            atime: time,
+            mtime: time,
+            ctime: time,
+            ..Stat::default()
+        })
+    }
+
+    fn device(&self) -> u64 {
+        if self.0[0].entry.name == "proc" { PROC_DEVICE } else { DEV_DEVICE }
+    }
+}
+
+/// stat(2) of the place itself: a link is not followed.
+///
+/// # Errors
+/// ENOENT, EFAULT.
+pub(crate) fn stat(cx: &Ctx<'_>, place: &Place, buf: Out<Stat>) -> Result<()> {
+    match place.host_file(cx, |file| host::fs::fstat(file, cx.output_of(buf)?))? {
+        Some(()) => Ok(()),
+        None => cx.store(buf, &place.attributes(cx)?),
+    }
+}
+
+/// statx(2), as `stat`.
+///
+/// # Errors
+/// As for `stat`.
+pub(crate) fn statx(cx: &Ctx<'_>, place: &Place, mask: u32, buf: Out<Statx>) -> Result<()> {
+    const AT_EMPTY_PATH: u32 = 0x1000;
+    const BASIC: u32 = 0x7ff;
+    let of_host =
+        |file: std::os::fd::BorrowedFd<'_>| host::fs::statx(file, c"", AT_EMPTY_PATH, mask, cx.output_of(buf)?);
+    if place.host_file(cx, of_host)?.is_some() {
+        return Ok(());
+    }
+    let stat = place.attributes(cx)?;
+    let time = |time: Timespec| StatxTimestamp { sec: time.sec, nsec: u32::try_from(time.nsec).unwrap_or(0), pad: 0 };
+    let low = |value: u64| u32::try_from(value & u64::from(u32::MAX)).unwrap_or(0);
+    let statx = Statx {
+        mask: BASIC,
+        blksize: 1024,
+        nlink: low(stat.nlink),
+        uid: stat.uid,
+        gid: stat.gid,
+        mode: u16::try_from(stat.mode).unwrap_or(0),
+        ino: stat.ino,
+        atime: time(stat.atime),
+        ctime: time(stat.ctime),
+        mtime: time(stat.mtime),
+        dev_major: low(rustix::fs::major(stat.dev).into()),
+        dev_minor: low(rustix::fs::minor(stat.dev).into()),
+        ..Statx::default()
+    };
+    cx.store(buf, &statx)
+}
+
+/// access(2). Nobody has more rights here than the mode says, whoever they are.
+///
+/// # Errors
+/// EACCES, ENOENT.
+pub(crate) fn access(cx: &Ctx<'_>, place: &Place, mode: AccessMode, flags: u32) -> Result<()> {
+    const AT_EMPTY_PATH: u32 = 0x1000;
+    if place.host_file(cx, |file| host::fs::access(file, c"", mode.0, flags | AT_EMPTY_PATH))?.is_some() {
+        return Ok(());
+    }
+    let attributes = place.attributes(cx)?;
+    let granted = if attributes.uid == effective_user(cx) { attributes.mode >> 6 } else { attributes.mode };
+    if mode.0 & !granted & 7 == 0 { Ok(()) } else { Err(Errno::EACCES) }
+}
+
+pub(super) fn effective_user(cx: &Ctx<'_>) -> u32 {
+    cx.cage.settings().credentials.uid[1]
+}
+
+/// statfs(2)
+///
+/// # Errors
+/// EFAULT.
+pub(crate) fn statfs(cx: &Ctx<'_>, place: &Place, buf: Out<Statfs>) -> Result<()> {
+    const PROC_SUPER_MAGIC: i64 = 0x9fa0;
+    const TMPFS_MAGIC: i64 = 0x0102_1994;
+    if let Some((_, file)) = place.memory(cx) {
+        return host::fs::statfs(file.host().as_fd(), cx.output_of(buf)?);
+    }
+    let kind = if place.device() == PROC_DEVICE { PROC_SUPER_MAGIC } else { TMPFS_MAGIC };
+    cx.store(buf, &Statfs { kind, bsize: 4096, namelen: 255, frsize: 4096, ..Statfs::default() })
+}
+
+/// A time since the machine started, as a time of day.
+fn real_time(born: Timespec) -> Timespec {
+    let now = host::clock::gettime(libc::CLOCK_REALTIME).unwrap_or_default();
+    let up = host::clock::gettime(libc::CLOCK_BOOTTIME).unwrap_or_default();
+    let nsec = now.nsec - up.nsec + born.nsec;
+    Timespec { sec: now.sec - up.sec + born.sec + nsec.div_euclid(1_000_000_000), nsec: nsec.rem_euclid(1_000_000_000) }
+}
+
+/// FNV-1a; never 0.
+fn hash(bytes: &[u8]) -> u64 {
+    let hash = bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    hash.max(2)
+}

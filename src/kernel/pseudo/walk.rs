@@ -1,0 +1,253 @@
+//! How paths lead into our trees, through them, and out again.
+//!
+//! The host resolves a path by itself unless one of ours may be on its way ([`may_enter`]; a path that is missing on the host
+//! and has symbolic links in it may be, too). Then the path is walked component by component: links are read and followed
+//! here, each host directory is opened by its name in the one before, and `proc` or `dev` in the root is where one of our
+//! trees begins. What is handed back is a place in a tree, or a host directory and the rest of the path.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use lind_abi::{Errno, Result};
+use rustix::fs::{FileType, OFlags};
+
+use super::{Place, What, top};
+use crate::call::Ctx;
+use crate::fd::{FileRef, Kind};
+use crate::host;
+use crate::root::{Directory, Last};
+use crate::sys::fs::Start;
+
+/// As Linux has it.
+const MOST_LINKS: u32 = 40;
+
+/// Where a path led.
+pub(crate) enum Reached {
+    /// A place in one of our trees.
+    Place(Place),
+    /// A name that one of our directories does not have.
+    Missing(Place, Vec<u8>),
+    /// An open file, by /proc/PID/fd/N.
+    File(FileRef),
+    /// Where the host is to go on from, and how.
+    Host(Start, CString),
+}
+
+/// Where a walk is.
+enum At {
+    Ours(Place),
+    Host(Start),
+}
+
+/// What a symbolic link of ours leads to.
+enum Target {
+    Text(Vec<u8>),
+    Directory(Arc<Directory>),
+    File(FileRef),
+}
+
+/// Whether a path that starts at `start` may lead through one of our trees, links of the host's aside: it begins there, or
+/// names a tree after going to the root or up.
+#[inline]
+pub(crate) fn may_enter(start: &Start, path: &CStr) -> bool {
+    let path = path.to_bytes();
+    let first = path.iter().position(|&byte| byte != b'/').unwrap_or(path.len());
+    if names_tree(&path[first..]) {
+        return true;
+    }
+    if first == 0 && start.place().is_some() {
+        return true;
+    }
+    goes_up(path) && path.split(|&byte| byte == b'/').any(names_tree)
+}
+
+#[inline]
+fn names_tree(path: &[u8]) -> bool {
+    let after = match path {
+        [b'd', b'e', b'v', after @ ..] | [b'p', b'r', b'o', b'c', after @ ..] => after,
+        _ => return false,
+    };
+    after.first().is_none_or(|&byte| byte == b'/')
+}
+
+#[inline]
+fn goes_up(path: &[u8]) -> bool {
+    path.windows(2).any(|pair| pair == b"..")
+}
+
+/// Walks a path.
+///
+/// # Errors
+/// ENOENT, ENOTDIR, ELOOP, EACCES on the way. What is wrong with the host's part of the way is left for the host to say.
+pub(crate) fn walk(cx: &Ctx<'_>, start: Start, path: &CStr, last: Last) -> Result<Reached> {
+    let mut rest = path.to_bytes().to_vec();
+    let mut at = if rest.first() == Some(&b'/') { At::Host(Start::root(cx)?) } else { begin(start) };
+    let mut links = 0;
+    loop {
+        let slashes = rest.iter().take_while(|&&byte| byte == b'/').count();
+        let here = rest.split_off(slashes);
+        let end = here.iter().position(|&byte| byte == b'/').unwrap_or(here.len());
+        let (name, after) = here.split_at(end);
+        if name.is_empty() {
+            return match at {
+                At::Ours(place) if slashes > 0 && !place.is_directory() => Err(Errno::ENOTDIR),
+                At::Ours(place) => Ok(Reached::Place(place)),
+                At::Host(start) => Ok(Reached::Host(start, c".".to_owned())),
+            };
+        }
+        let is_last = after.iter().all(|&byte| byte == b'/');
+        let follow = !after.is_empty() || last == Last::Follow;
+        let link = match at {
+            At::Ours(place) => match step(cx, place, name, follow)? {
+                Step::To(next) => {
+                    at = next;
+                    None
+                }
+                Step::Missing(place) if is_last => return Ok(Reached::Missing(place, name.to_vec())),
+                Step::Missing(_) => return Err(Errno::ENOENT),
+                Step::Link(_, Target::File(file)) if is_last && after.is_empty() && !is_ours(&file) => {
+                    return Ok(Reached::File(file));
+                }
+                Step::Link(_, Target::File(file)) => {
+                    at = through(file)?;
+                    Some(None)
+                }
+                Step::Link(_, Target::Directory(directory)) => {
+                    at = begin(Start::Directory(directory));
+                    Some(None)
+                }
+                Step::Link(place, Target::Text(text)) => {
+                    at = At::Ours(place);
+                    Some(Some(text))
+                }
+            },
+            At::Host(start) => match host_step(cx, start, name, is_last, follow)? {
+                HostStep::To(next) => {
+                    at = next;
+                    None
+                }
+                HostStep::Stop(start) => {
+                    return CString::new(here).map(|rest| Reached::Host(start, rest)).map_err(|_| Errno::EINVAL);
+                }
+                HostStep::Link(start, text) => {
+                    at = At::Host(start);
+                    Some(Some(text))
+                }
+            },
+        };
+        rest = match link {
+            None => after.to_vec(),
+            Some(text) => {
+                links += 1;
+                if links > MOST_LINKS {
+                    return Err(Errno::ELOOP);
+                }
+                let text = text.unwrap_or_default();
+                if text.first() == Some(&b'/') {
+                    at = At::Host(Start::root(cx)?);
+                }
+                [&text, after].concat()
+            }
+        };
+    }
+}
+
+fn begin(start: Start) -> At {
+    match start.place() {
+        Some(place) => At::Ours(place.clone()),
+        None => At::Host(start),
+    }
+}
+
+fn is_ours(file: &FileRef) -> bool {
+    matches!(file.kind, Kind::Pseudo(_))
+}
+
+/// A path goes on at an open file.
+fn through(file: FileRef) -> Result<At> {
+    match &file.kind {
+        Kind::Pseudo(place) => Ok(At::Ours(place.clone())),
+        // Only what was opened inside the root may be walked.
+        Kind::Named => Ok(At::Host(Start::File(file))),
+        _ => Err(Errno::ENOTDIR),
+    }
+}
+
+enum Step {
+    To(At),
+    Missing(Place),
+    Link(Place, Target),
+}
+
+/// One component, in a directory of ours.
+fn step(cx: &Ctx<'_>, place: Place, name: &[u8], follow: bool) -> Result<Step> {
+    if !place.is_directory() {
+        return Err(Errno::ENOTDIR);
+    }
+    match name {
+        b"." => return Ok(Step::To(At::Ours(place))),
+        b".." => {
+            return Ok(Step::To(match place.above() {
+                Some(above) => At::Ours(above),
+                None => At::Host(Start::root(cx)?),
+            }));
+        }
+        _ => {}
+    }
+    match place.child(cx, name) {
+        Ok(child) if follow && child.is_link() => child.target(cx).map(|target| Step::Link(place, target)),
+        Ok(child) => Ok(Step::To(At::Ours(child))),
+        Err(Errno::ENOENT) => Ok(Step::Missing(place)),
+        Err(errno) => Err(errno),
+    }
+}
+
+enum HostStep {
+    To(At),
+    /// The rest is the host's.
+    Stop(Start),
+    Link(Start, Vec<u8>),
+}
+
+/// One component, in a directory of the host's.
+fn host_step(cx: &Ctx<'_>, start: Start, name: &[u8], is_last: bool, follow: bool) -> Result<HostStep> {
+    let root = &cx.kernel.root;
+    let is_root = root.is_top(start.as_fd());
+    match name {
+        b"." => return Ok(HostStep::To(At::Host(start))),
+        b".." if is_root => return Ok(HostStep::To(At::Host(start))),
+        b".." => {
+            let above = root.open(start.as_fd(), c"..", (OFlags::PATH | OFlags::DIRECTORY).bits(), 0)?;
+            return Ok(HostStep::To(At::Host(Start::Opened(above))));
+        }
+        _ => {}
+    }
+    if let Some(place) = top(name).filter(|_| is_root) {
+        return Ok(HostStep::To(At::Ours(place)));
+    }
+    let component = CString::new(name).map_err(|_| Errno::EINVAL)?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW;
+    let Ok(found) = root.open(start.as_fd(), &component, flags.bits(), 0) else {
+        return Ok(HostStep::Stop(start));
+    };
+    let stat = rustix::fs::fstat(&found).map_err(host::errno)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Symlink if follow => {
+            let text = rustix::fs::readlinkat(&found, c"", Vec::new()).map_err(host::errno)?;
+            Ok(HostStep::Link(start, text.into_bytes()))
+        }
+        FileType::Directory if !is_last => Ok(HostStep::To(At::Host(Start::Opened(found)))),
+        _ => Ok(HostStep::Stop(start)),
+    }
+}
+
+impl Place {
+    fn target(&self, cx: &Ctx<'_>) -> Result<Target> {
+        match self.node().entry.what {
+            What::Cwd => Ok(Target::Directory(self.subject(cx)?.cage()?.cwd.load_full())),
+            What::Descriptor => self.descriptor(cx).map(Target::File),
+            _ => self.link(cx).map(Target::Text),
+        }
+    }
+}
