@@ -103,9 +103,9 @@ fn entries(cx: &Ctx<'_>, place: &Place) -> Result<Vec<Listed>> {
 fn kind(what: &What) -> u8 {
     use What::*;
     match what {
-        Directory(_) | Processes(_) | Tasks | Descriptors | DescriptorInfos | Terminals | Shared => DT_DIR,
+        Directory(_) | Processes(_) | Tasks | Descriptors | DescriptorInfos | Shared => DT_DIR,
         Text(_) | Memory => DT_REG,
         Link(_) | Cwd | Root | Descriptor => DT_LNK,
-        Device(_) | Multiplexer | Terminal => DT_CHR,
+        Device(_) => DT_CHR,
     }
 }

@@ -58,8 +58,6 @@ enum What {
     Descriptors,
     /// /proc/PID/fdinfo.
     DescriptorInfos,
-    /// /dev/pts.
-    Terminals,
     /// /dev/shm.
     Shared,
     /// A file whose text is made when it is opened.
@@ -74,10 +72,6 @@ enum What {
     Descriptor,
     /// A device node of the host's, by its place in the list of them.
     Device(usize),
-    /// /dev/ptmx.
-    Multiplexer,
-    /// /dev/pts/N.
-    Terminal,
     /// /dev/shm/NAME.
     Memory,
 }
@@ -111,10 +105,7 @@ impl Node {
 
     fn is_directory(&self) -> bool {
         use What::*;
-        matches!(
-            self.entry.what,
-            Directory(_) | Processes(_) | Tasks | Descriptors | DescriptorInfos | Terminals | Shared
-        )
+        matches!(self.entry.what, Directory(_) | Processes(_) | Tasks | Descriptors | DescriptorInfos | Shared)
     }
 }
 
@@ -234,7 +225,6 @@ impl Place {
                 let entry = if link { &proc::DESCRIPTOR } else { &proc::DESCRIPTOR_INFO };
                 Some(Node { number, ..node.below(entry, owned()) })
             }),
-            What::Terminals => None,
             What::Shared => cx.kernel.shared.get(name).map(|_| node.below(&dev::MEMORY, owned())),
             _ => return Err(Errno::ENOTDIR),
         };

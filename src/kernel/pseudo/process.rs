@@ -248,7 +248,7 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let thread = subject.thread.clone().or_else(|| cage.thread(cage.id.0));
     let mask = thread.as_ref().map_or(0, |thread| thread.mask.load(Ordering::Relaxed));
     let Pages { size, resident, shared, data, stack } = pages(&cage.memory);
-    let kib = |pages: u64| pages * PAGE >> 10;
+    let kib = |pages: u64| (pages * PAGE) >> 10;
     let (letter, word) = state(cx, cage);
     let id = subject.thread.as_ref().map_or(cage.id.0, |thread| thread.tid);
     let mut text = b"Name:\t".to_vec();

@@ -61,7 +61,7 @@ pub(super) fn filesystems(_: &Subject<'_>) -> Result<Vec<u8>> {
 pub(super) fn loadavg(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let cx = subject.cx;
     let loads =
-        rustix::system::sysinfo().loads.map(|load| format!("{}.{:02}", load >> 16, (load & 0xffff) * 100 >> 16));
+        rustix::system::sysinfo().loads.map(|load| format!("{}.{:02}", load >> 16, ((load & 0xffff) * 100) >> 16));
     let cages = cx.kernel.cages.all();
     let visible = cages.iter().filter(|cage| seen(cx, cage.id).is_some());
     let threads: usize = visible.clone().map(|cage| cage.threads().len()).sum();

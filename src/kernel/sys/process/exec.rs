@@ -1,6 +1,7 @@
 //! execve(2) and execveat(2).
 
-use std::os::fd::AsFd;
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use lind_abi::flags::AtFlags;
 use lind_abi::{DirFd, Errno, NoReturn, Path, Result, StrArray};
@@ -9,6 +10,8 @@ use super::args::{Room, strings};
 use crate::cage::{Named, prepare_exec};
 use crate::call::Ctx;
 use crate::mem::PathBytes;
+use crate::pseudo::Reached;
+use crate::root::Last;
 
 /// execve(2). The old program goes when control is back at its own call, so a grate that forwards the call can finish its
 /// bookkeeping; for it the call returns 0.
@@ -40,14 +43,23 @@ pub(crate) fn execveat(
     let mut room = Room::default();
     let argv = strings(cx, argv, &mut room)?;
     let envp = strings(cx, envp, &mut room)?;
+    let open = |file: BorrowedFd<'_>| file.try_clone_to_owned().map_err(|_| Errno::EMFILE);
     let start = if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
-        let itself = cx.itself(dir)?;
-        let file = itself.as_fd().try_clone_to_owned().map_err(|_| Errno::EMFILE)?;
-        let name = std::ffi::CString::new(format!("/dev/fd/{}", dir.number)).map_err(|_| Errno::EINVAL)?;
+        let file = open(cx.itself(dir)?.as_fd())?;
+        let name = CString::new(format!("/dev/fd/{}", dir.number)).map_err(|_| Errno::EINVAL)?;
         prepare_exec(cx.kernel, cx.cage, Named::File(file, name), argv, envp)?
     } else {
-        let from = cx.start(dir, path)?;
-        prepare_exec(cx.kernel, cx.cage, Named::Path(from.as_fd(), path), argv, envp)?
+        let on_host = |from: BorrowedFd<'_>, path: &CStr| {
+            prepare_exec(cx.kernel, cx.cage, Named::Path(from, path), argv.clone(), envp.clone())
+        };
+        cx.act(dir, path, Last::Follow, on_host, |reached| {
+            let file = match reached {
+                Reached::Place(place) => open(place.memory(cx).ok_or(Errno::EACCES)?.1.host())?,
+                Reached::File(file) => open(file.host())?,
+                _ => return Err(Errno::ENOENT),
+            };
+            prepare_exec(cx.kernel, cx.cage, Named::File(file, path.to_owned()), argv.clone(), envp.clone())
+        })?
     };
     cx.thread.exec_to(Box::new(start));
     Ok(NoReturn)
