@@ -3,11 +3,12 @@
 # The runner starts faster without a dynamic linker and at a fixed address: a quarter off the time of a small program.
 STATIC = -C target-feature=+crt-static -C relocation-model=static
 ARGS =
+PORT =
 
 all: programs sysroot grates ## everything: the runtime, the C library, the grates
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 setup: ## installs what is missing (Debian 12, root or sudo)
 	@scripts/setup.sh
@@ -22,6 +23,12 @@ sysroot: ## the cages' C library, in build/sysroot
 grates: programs sysroot ## the grates, in lindfs/grates
 	@$(MAKE) --no-print-directory -C grates/sdk/c install
 	@$(MAKE) --no-print-directory -C grates install
+
+ports: all ## shells, tools, languages into lindfs/bin; PORT="bash make" selects
+	@ports/build.sh $(PORT)
+
+ports-test: all ## the same, and runs the ports' own tests on Linux and in a cage
+	@ports/build.sh --test $(PORT)
 
 test: setup all check ## every test; ARGS=fs selects
 	cargo test --workspace
@@ -40,4 +47,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup programs sysroot grates test bench check clean
+.PHONY: all help setup programs sysroot grates ports ports-test test bench check clean

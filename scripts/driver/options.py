@@ -156,6 +156,8 @@ class Parser:
             self.language = self.value(word)
         elif word.startswith("-x"):
             self.language = word[2:]
+        elif word.startswith("-z") and len(word) > 2:
+            self.linker([word])
         elif word == "-Xlinker":
             self.linker([self.value(word)])
         elif word.startswith("-Wl,"):
