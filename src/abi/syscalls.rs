@@ -65,7 +65,6 @@ implemented {
     10   memory   mprotect(addr: Addr, len: Len, prot: Prot) -> ();
     11   memory   munmap(addr: Addr, len: Len) -> ();
     12   memory   brk(addr: Addr) -> Addr;
-    /// Dispositions are kept and default actions happen. Handlers do not run yet: a signal that has one stays pending.
     13   signal   rt_sigaction(sig: Signal, act: In<Sigaction>, old: Out<Sigaction>, size: Len) -> ();
     14   signal   rt_sigprocmask(how: SigmaskHow, set: In<Sigset>, old: Out<Sigset>, size: Len) -> ();
     /// Terminal requests, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX and interface queries; others are ENOTTY.
@@ -86,6 +85,7 @@ implemented {
     28   memory   madvise(addr: Addr, len: Len, advice: Advice) -> ();
     32   fs       dup(fd: Fd) -> NewFd;
     33   fs       dup2(old: Fd, new: Fd) -> NewFd;
+    34   signal   pause() -> ();
     35   time     nanosleep(req: In<Timespec>, rem: Out<Timespec>) -> ();
     39   process  getpid() -> Pid;
     40   fs       sendfile(out: Fd, input: Fd, offset: InOut<i64>, count: Len) -> usize;
@@ -121,7 +121,7 @@ implemented {
     /// Ends the calling thread; the last one ends the cage.
     60   process  exit(status: i32) -> NoReturn;
     61   process  wait4(pid: Pid, status: Out<i32>, options: WaitFlags, usage: Out<Rusage>) -> Pid;
-    /// To the cage, its threads, its descendants (EPERM for others). Stop signals are EINVAL.
+    /// By Linux's rule of user ids; a cage that grates stand over reaches only what the same grates stand over.
     62   signal   kill(pid: Pid, sig: Signal) -> ();
     63   process  uname(buf: Out<Utsname>) -> ();
     /// Signals of files (F_SETOWN, O_ASYNC), leases and notifications are EINVAL.
@@ -180,6 +180,11 @@ implemented {
     123  process  setfsgid(gid: Gid) -> Gid;
     124  process  getsid(pid: Pid) -> Pid;
     127  signal   rt_sigpending(set: Out<Sigset>, size: Len) -> ();
+    128  signal   rt_sigtimedwait(set: In<Sigset>, info: Out<Siginfo>, timeout: In<Timespec>, size: Len) -> Signal;
+    /// See kill for who may signal whom. Of the union the first seven words are kept.
+    129  signal   rt_sigqueueinfo(pid: Pid, sig: Signal, info: In<Siginfo>) -> ();
+    130  signal   rt_sigsuspend(mask: In<Sigset>, size: Len) -> ();
+    131  signal   sigaltstack(new: In<Stack>, old: Out<Stack>) -> ();
     132  fs       utime(path: Path, times: In<Utimbuf>) -> ();
     /// Device nodes are EPERM for everyone.
     133  fs       mknod(path: Path, mode: Mode, dev: u64) -> ();
@@ -219,6 +224,8 @@ implemented {
     233  wait     epoll_ctl(fd: Fd, op: EpollOp, target: Fd, event: In<EpollEvent>) -> ();
     234  signal   tgkill(tgid: Pid, tid: Pid, sig: Signal) -> ();
     235  fs       utimes(path: Path, times: In<Timeval>) -> ();
+    /// P_PIDFD is EINVAL.
+    247  process  waitid(kind: i32, id: Pid, info: Out<Siginfo>, options: WaitFlags, usage: Out<Rusage>) -> ();
     257  fs       openat(dir: DirFd, path: Path, flags: OpenFlags, mode: Mode) -> NewFd;
     258  fs       mkdirat(dir: DirFd, path: Path, mode: Mode) -> ();
     /// Device nodes are EPERM for everyone.
@@ -254,6 +261,7 @@ implemented {
     /// The offset is one 64-bit argument; the fifth is unused.
     295  fs       preadv(fd: Fd, iov: In<Iovec>, count: Len, offset: Off) -> usize;
     296  fs       pwritev(fd: Fd, iov: In<Iovec>, count: Len, offset: Off) -> usize;
+    297  signal   rt_tgsigqueueinfo(tgid: Pid, tid: Pid, sig: Signal, info: In<Siginfo>) -> ();
     299  net      recvmmsg(fd: Fd, msgs: InOut<Mmsghdr>, count: u32, flags: MsgFlags, timeout: InOut<Timespec>) -> usize;
     /// As setrlimit; of the cage itself or a descendant.
     302  process  prlimit64(pid: Pid, resource: Resource, new: In<Rlimit>, old: Out<Rlimit>) -> ();
@@ -299,7 +307,6 @@ missing {
     29   ipc      shmget(key: i32, size: Len, flags: i32) -> i32;
     30   ipc      shmat(id: i32, addr: Addr, flags: i32) -> Addr;
     31   ipc      shmctl(id: i32, cmd: i32, buf: Addr) -> i32;
-    34   signal   pause() -> ();
     36   time     getitimer(which: i32, value: Out<Itimerval>) -> ();
     37   time     alarm(seconds: u32) -> u32;
     38   time     setitimer(which: i32, new: In<Itimerval>, old: Out<Itimerval>) -> ();
@@ -319,10 +326,6 @@ missing {
     103  process  syslog(kind: i32, buf: Out<u8>, len: Len) -> i32;
     125  process  capget(header: Addr, data: Addr) -> ();
     126  process  capset(header: Addr, data: Addr) -> ();
-    128  signal   rt_sigtimedwait(set: In<Sigset>, info: Out<Siginfo>, timeout: In<Timespec>, size: Len) -> Signal;
-    129  signal   rt_sigqueueinfo(pid: Pid, sig: Signal, info: In<Siginfo>) -> ();
-    130  signal   rt_sigsuspend(mask: In<Sigset>, size: Len) -> ();
-    131  signal   sigaltstack(new: In<Stack>, old: Out<Stack>) -> ();
     134  process  uselib(path: Path) -> ();
     135  process  personality(persona: u64) -> i32;
     136  fs       ustat(dev: u64, buf: Addr) -> ();
@@ -407,7 +410,6 @@ missing {
     244  ipc      mq_notify(fd: Fd, event: Addr) -> ();
     245  ipc      mq_getsetattr(fd: Fd, new: Addr, old: Addr) -> ();
     246  process  kexec_load(entry: Addr, count: u64, segments: Addr, flags: u64) -> ();
-    247  process  waitid(kind: i32, id: Pid, info: Out<Siginfo>, options: WaitFlags, usage: Out<Rusage>) -> ();
     248  ipc      add_key(kind: Str, desc: Str, payload: Addr, len: Len, ring: i32) -> i32;
     249  ipc      request_key(kind: Str, desc: Str, info: Str, ring: i32) -> i32;
     250  ipc      keyctl(op: i32, a: u64, b: u64, c: u64, d: u64) -> i64;
@@ -426,7 +428,6 @@ missing {
     282  signal   signalfd(fd: Fd, mask: In<Sigset>, size: Len) -> NewFd;
     289  signal   signalfd4(fd: Fd, mask: In<Sigset>, size: Len, flags: SignalfdFlags) -> NewFd;
     294  fs       inotify_init1(flags: InotifyFlags) -> NewFd;
-    297  signal   rt_tgsigqueueinfo(tgid: Pid, tid: Pid, sig: Signal, info: In<Siginfo>) -> ();
     298  process  perf_event_open(attr: Addr, pid: Pid, cpu: i32, group: Fd, flags: u64) -> NewFd;
     300  fs       fanotify_init(flags: u32, event_flags: u32) -> NewFd;
     301  fs       fanotify_mark(fd: Fd, flags: u32, mask: u64, dir: DirFd, path: Path) -> ();

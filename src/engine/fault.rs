@@ -12,9 +12,9 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use lind_kernel::cage::Thread;
 use lind_kernel::mem::{Fault, install_fault_handler};
 
+use crate::host::Guest;
 use crate::memory::{GUARD, SPACE};
 
 /// What the handler has to know about the guest code on this thread.
@@ -30,7 +30,7 @@ struct Running {
 /// A guest whose code is on the stack of this thread.
 struct Inside {
     code: *const Code,
-    thread: *const Thread,
+    guest: *const Guest,
 }
 
 thread_local! {
@@ -50,14 +50,17 @@ pub struct Code {
     pub landing: usize,
 }
 
-/// Runs `run`, which enters code of the guest at `base`, and knows whose code it is meanwhile.
+/// Runs `run`, which enters code of the guest, and knows whose code it is meanwhile.
 ///
 /// # Safety
-/// `code` and `thread` are valid until `run` returns.
+/// `guest` is valid until `run` returns, and nothing but its cells changes.
 #[inline]
-pub unsafe fn inside<R>(base: usize, code: *const Code, thread: *const Thread, run: impl FnOnce() -> R) -> R {
+pub unsafe fn inside<R>(guest: *const Guest, run: impl FnOnce() -> R) -> R {
+    // SAFETY: the caller's promise.
+    let guest_now = unsafe { &*guest };
+    let (base, code) = (guest_now.base, &raw const guest_now.image.code);
     // Lives on this stack below everything that can look at it, and is forgotten before it goes.
-    let inside = Inside { code, thread };
+    let inside = Inside { code, guest };
     let (outer_base, outer) =
         RUNNING.with(|running| (running.base.replace(base), running.guest.replace(&raw const inside)));
     let result = run();
@@ -99,7 +102,7 @@ fn on_fault(fault: &mut Fault) -> bool {
             return false;
         }
         let inside = running.guest.get();
-        // SAFETY: `base` is not 0, so `inside` is running further up this stack and its guest and code are alive.
+        // SAFETY: `base` is not 0, so `inside` is running further up this stack, and its guest and code are alive.
         let code = unsafe { &*(*inside).code };
         if !code.text.contains(&fault.pc()) {
             let Some(fp) = guest_frame(fault, &code.text, inside as usize) else { return false };
@@ -114,29 +117,42 @@ fn on_fault(fault: &mut Fault) -> bool {
     })
 }
 
-/// In a signal handler: if the thread runs a function of a guest whose cage has ended, makes it leave by a trap.
-///
-/// # Safety
-/// `context` is the handler's.
-pub unsafe fn leave_ended_guest(context: *mut libc::ucontext_t) {
-    RUNNING.with(|running| {
-        if running.base.get() == 0 {
-            return;
-        }
-        // SAFETY: as in `on_fault`; the thread is alive as long as its code is on the stack. The context is the caller's
-        // to give.
-        unsafe {
-            let inside = &*running.guest.get();
-            let pc = &mut (&mut (*context).uc_mcontext.gregs)[libc::REG_RIP as usize];
-            #[allow(clippy::cast_possible_truncation, reason = "x86-64 only")]
-            let at = pc.cast_unsigned() as usize;
-            let in_function = (*inside.code).functions.contains(&at);
-            // Trampolines are left alone: what the unwinder goes back to may not be in place there yet.
-            if in_function && (*inside.thread).must_leave() {
-                *pc = ((*inside.code).landing as u64).cast_signed();
+/// Guest code that a host signal has interrupted in the middle of a function.
+pub struct Computing<'a> {
+    /// Whose code it is.
+    pub guest: &'a Guest,
+    pc: &'a mut i64,
+    landing: usize,
+}
+
+impl<'a> Computing<'a> {
+    /// In a signal handler: what the thread was doing, if it was computing in a function of a guest. Elsewhere (host code,
+    /// library routines, trampolines) there is nothing that may be done: locks may be held, frames may not be in place.
+    ///
+    /// # Safety
+    /// `context` is the handler's, and what is returned lives no longer than it.
+    pub unsafe fn find(context: *mut libc::ucontext_t) -> Option<Computing<'a>> {
+        RUNNING.with(|running| {
+            if running.base.get() == 0 {
+                return None;
             }
-        }
-    });
+            // SAFETY: `base` is not 0, so `inside` is running further up this stack, and with it the guest and its code,
+            // which no one else borrows while guest code runs. The context is the caller's to give.
+            unsafe {
+                let inside = &*running.guest.get();
+                let code = &*inside.code;
+                let pc = &mut (&mut (*context).uc_mcontext.gregs)[libc::REG_RIP as usize];
+                #[allow(clippy::cast_possible_truncation, reason = "x86-64 only")]
+                let at = pc.cast_unsigned() as usize;
+                code.functions.contains(&at).then(|| Computing { guest: &*inside.guest, pc, landing: code.landing })
+            }
+        })
+    }
+
+    /// Makes the code continue at its landing pad: it is left by a trap.
+    pub fn leave(self) {
+        *self.pc = (self.landing as u64).cast_signed();
+    }
 }
 
 /// The frame of the compiled code that called the routine in which the fault happened.

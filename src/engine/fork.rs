@@ -58,7 +58,7 @@ pub fn fork(mut caller: Caller<'_, Guest>) -> Result<i32> {
     }
     let forking = &caller.data().thread.forking;
     forking.store(true, std::sync::atomic::Ordering::Release);
-    let result = imports::kernel(&caller, |guest| {
+    let result = imports::without_handlers(&caller, |guest| {
         let values = [SIGCHLD, 0, 0, 0, 0, 0];
         call::syscall(&guest.kernel, &guest.thread, &guest.cage, guest.served(), &*guest.host, nr::clone, values)
     });

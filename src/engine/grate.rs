@@ -15,7 +15,7 @@ use wasmtime::{Global, Instance, Mutability, Store, TypedFunc, Val, ValType};
 use crate::host::{Guest, HostThread, NoRoom, run_guest};
 use crate::layout::WorkerStack;
 use crate::validate::Entry;
-use crate::{Program, memory, trap};
+use crate::{Program, memory, signal, trap};
 
 /// A grate's guest thread on this host thread.
 pub struct Worker {
@@ -149,6 +149,7 @@ impl Worker {
             if let Ok(init) = instance.get_typed_func::<(u32, u32, u32), ()>(&mut *store, "__lind_worker_init") {
                 init.call(&mut *store, (stack.block, stack.block_len, thread.tid))?;
             }
+            signal::prepare(store, &instance);
             Ok((Handle::find(store, &instance, image.facts.entry)?, instance))
         });
         let (handle, instance) = match made {

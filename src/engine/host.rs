@@ -16,11 +16,11 @@ use wasmtime::{ResourceLimiter, Store};
 
 use crate::Shared;
 use crate::config::{GC_HEAP, WASM_STACK};
-use crate::fault;
 use crate::fork::Fork;
 use crate::grate::Worker;
 use crate::image::Image;
 use crate::memory::SPACE;
+use crate::{fault, interrupt, signal};
 
 /// How many grates deep a call may reach. One more is ELOOP.
 pub const MAX_HOPS: usize = 16;
@@ -53,6 +53,8 @@ pub struct Guest {
     pub unborn: Cell<Option<Birth>>,
     /// What the parent's call of fork returns then.
     pub forked: Cell<i32>,
+    /// What running signal handlers takes.
+    pub signals: signal::OfGuest,
     served: Cell<Option<NonNull<Served<'static>>>>,
     limits: Limits,
 }
@@ -70,6 +72,11 @@ impl Guest {
     #[inline]
     pub fn serving(&self, served: &Served<'_>) -> Option<NonNull<Served<'static>>> {
         self.served.replace(Some(NonNull::from(served).cast()))
+    }
+
+    /// Serves what `other` serves, whose code is further up this stack until this Store's code is left.
+    pub fn serving_with(&self, other: &Guest) {
+        self.served.set(other.served.get());
     }
 
     /// Undoes [`Guest::serving`].
@@ -111,6 +118,8 @@ pub struct HostThread {
     last: Cell<Option<(CageId, Box<Worker>)>>,
     /// The others.
     idle: RefCell<Vec<(CageId, Vec<Box<Worker>>)>>,
+    /// What runs signal handlers while guest code computes.
+    pub(crate) nested: RefCell<Vec<Box<signal::Nested>>>,
 }
 
 /// Why a grate cannot be entered now.
@@ -129,16 +138,19 @@ impl HostThread {
         const USED: usize = 64 << 10;
         let here = 0_u8;
         let stack_end = (&raw const here as usize).saturating_sub(HOST_STACK - USED);
+        let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        interrupt::this_thread_is(tid);
         Rc::new_cyclic(|me| HostThread {
             shared: Arc::clone(shared),
             kernel: Arc::clone(kernel),
             me: Weak::clone(me),
-            tid: rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs(),
+            tid,
             stack_end,
             turns: RefCell::default(),
             hops: Cell::new(0),
             last: Cell::new(None),
             idle: RefCell::default(),
+            nested: RefCell::default(),
         })
     }
 
@@ -155,6 +167,7 @@ impl HostThread {
             fork: Cell::new(Fork::Unable),
             unborn: Cell::new(None),
             forked: Cell::new(0),
+            signals: signal::OfGuest::default(),
             served: Cell::new(None),
             limits: Limits,
         };
@@ -254,8 +267,8 @@ impl HostThread {
 /// Runs guest code of a Store: marks whose code it is for the fault handler while `run` enters it.
 #[inline]
 pub fn run_guest<R>(store: &mut Store<Guest>, run: impl FnOnce(&mut Store<Guest>) -> R) -> R {
-    let guest = store.data();
-    let (base, code, thread) = (guest.base, &raw const guest.image.code, Arc::as_ptr(&guest.thread));
-    // SAFETY: the Store keeps image and thread alive, nothing replaces them in it, and it is borrowed until `run` is done.
-    unsafe { fault::inside(base, code, thread, || run(store)) }
+    let guest = &raw const *store.data();
+    // SAFETY: the Store keeps its data in one place and is borrowed until `run` is done; nobody replaces the data or changes
+    // more than its cells.
+    unsafe { fault::inside(guest, || run(store)) }
 }

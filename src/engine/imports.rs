@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
-use lind_kernel::cage::{Birth, How};
+use lind_kernel::cage::signal::restarts;
+use lind_kernel::cage::{Birth, How, Next};
 use lind_kernel::call;
 use wasmtime::{Caller, Error, Linker, Result, Store, WasmBacktrace};
 
 use crate::host::Guest;
 use crate::perf::Perf;
-use crate::{fault, fork, thread};
+use crate::{fault, fork, signal, thread};
 
 /// Leaves guest code; [`Guest::next`] says for what.
 #[derive(Debug)]
@@ -86,16 +87,9 @@ fn define_timed(linker: &mut Linker<Guest>, perf: &Arc<Perf>) -> Result<()> {
 fn syscall(caller: Caller<'_, Guest>, nr: i32, a0: i64, a1: i64, a2: i64, a3: i64, a4: i64, a5: i64) -> Result<i64> {
     // Not `map`, here and below: what the compiler makes of it costs more than the rest of this function.
     let values = [a0 as u64, a1 as u64, a2 as u64, a3 as u64, a4 as u64, a5 as u64];
-    kernel(&caller, |guest| {
-        call::syscall(
-            &guest.kernel,
-            &guest.thread,
-            &guest.cage,
-            guest.served(),
-            &*guest.host,
-            nr.cast_unsigned(),
-            values,
-        )
+    kernel(caller, nr.cast_unsigned(), values, |guest, values| {
+        let (kernel, thread, cage) = (&guest.kernel, &guest.thread, &guest.cage);
+        call::syscall(kernel, thread, cage, guest.served(), &*guest.host, nr.cast_unsigned(), values)
     })
 }
 
@@ -125,43 +119,86 @@ fn make_syscall(
         (v4 as u64, c4 as u64),
         (v5 as u64, c5 as u64),
     ];
-    kernel(&caller, |guest| {
+    let values = [args[0].0, args[1].0, args[2].0, args[3].0, args[4].0, args[5].0];
+    kernel(caller, nr.cast_unsigned(), values, |guest, _| {
         let (nr, target) = (nr.cast_unsigned(), target.cast_unsigned());
         call::make_syscall(&guest.kernel, &guest.thread, guest.served(), &*guest.host, nr, target, args)
     })
 }
 
 /// Crosses into the kernel and back. Control returns to the guest unless its thread has something else to do.
-///
-/// # Errors
-/// Guest code is to be left.
 #[inline(always)]
-pub fn kernel(caller: &Caller<'_, Guest>, call: impl FnOnce(&Guest) -> i64) -> Result<i64> {
+fn kernel(caller: Caller<'_, Guest>, nr: u32, values: [u64; 6], call: impl Fn(&Guest, [u64; 6]) -> i64) -> Result<i64> {
     let guest = caller.data();
     fault::enter_host();
-    let mut result = call(guest);
+    let result = call(guest, values);
     if guest.thread.attention() != 0 {
-        result = attend(guest, result)?;
+        return attend(caller, nr, values, result, call);
     }
     fault::enter_guest(guest.base);
     Ok(result)
 }
 
-/// Does what the call has left to do, and returns what the guest sees of it.
-#[cold]
-fn attend(guest: &Guest, mut result: i64) -> Result<i64> {
-    if let Some(child) = guest.thread.take_birth() {
-        result = give_birth(guest, child, result);
-    }
-    match guest.thread.take_next() {
-        Some(next) => {
-            guest.next.set(Some(next));
-            // Wasmtime captures a backtrace, down to lines of source, for every error that has none yet. One of a Store
-            // that runs nothing is empty and costs a microsecond.
-            let none = WasmBacktrace::capture(Store::new(&guest.host.shared.engines.runtime, ()));
-            Err(Error::from(Leave).context(none))
+/// Crosses into the kernel and back for the import `fork`: handlers wait until the program's frames are back.
+///
+/// # Errors
+/// Guest code is to be left.
+pub fn without_handlers(caller: &Caller<'_, Guest>, call: impl FnOnce(&Guest) -> i64) -> Result<i64> {
+    let guest = caller.data();
+    fault::enter_host();
+    let mut result = call(guest);
+    if guest.thread.attention() != 0 {
+        result = after_birth(guest, result);
+        if let Some(next) = guest.thread.take_next() {
+            return Err(leave(guest, next));
         }
-        None => Ok(result),
+    }
+    fault::enter_guest(guest.base);
+    Ok(result)
+}
+
+/// What else there is to do after a call: children, signal handlers, and the call again if they interrupted it.
+#[cold]
+#[inline(never)]
+fn attend(
+    mut caller: Caller<'_, Guest>,
+    nr: u32,
+    values: [u64; 6],
+    mut result: i64,
+    call: impl Fn(&Guest, [u64; 6]) -> i64,
+) -> Result<i64> {
+    loop {
+        result = after_birth(caller.data(), result);
+        let interrupted = caller.data().thread.take_interrupted() && result == lind_abi::Errno::EINTR.to_wire();
+        let ran = signal::run_handlers(&mut caller);
+        let guest = caller.data();
+        // What an exception reaches is guest code again.
+        let restart = ran.inspect_err(|_| fault::enter_guest(guest.base))?;
+        let again = interrupted && restart.is_none_or(|restart| restart && restarts(&guest.thread, nr, &values));
+        if again {
+            result = call(guest, values);
+        }
+        if !again || guest.thread.attention() == 0 {
+            fault::enter_guest(guest.base);
+            return Ok(result);
+        }
+    }
+}
+
+/// The error that leaves guest code for `next`.
+pub fn leave(guest: &Guest, next: Next) -> Error {
+    guest.next.set(Some(next));
+    // Wasmtime captures a backtrace, down to lines of source, for every error that has none yet. One of a Store
+    // that runs nothing is empty and costs a microsecond.
+    let none = WasmBacktrace::capture(Store::new(&guest.host.shared.engines.runtime, ()));
+    Error::from(Leave).context(none)
+}
+
+/// The result of a call that may have made a child.
+fn after_birth(guest: &Guest, result: i64) -> i64 {
+    match guest.thread.take_birth() {
+        Some(birth) => give_birth(guest, birth, result),
+        None => result,
     }
 }
 

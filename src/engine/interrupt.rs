@@ -1,18 +1,20 @@
-//! Getting a thread's attention: a host signal that ends blocking host calls, and pulls a thread whose cage has ended
-//! out of guest code that makes no calls.
+//! Getting a thread's attention: a host signal that ends blocking host calls, and makes a thread that computes
+//! run its signal handlers, stand still, or leave.
 //!
 //! A signal may come at the wrong moment: just before a host call blocks, or in a trampoline. So it is sent again
-//! until the thread has left.
+//! until the thread has done what it is there for.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use lind_kernel::cage::Thread;
+use lind_kernel::cage::{Attention, Thread};
 
-use crate::fault;
+use crate::fault::Computing;
+use crate::signal;
 
 /// The host signal. glibc keeps the first two real-time signals to itself.
 fn signal() -> i32 {
@@ -27,7 +29,8 @@ pub fn install() {
     unsafe {
         let action = action.assume_init_mut();
         action.sa_sigaction = handler as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        // On the thread's own stack, since guest code runs within, and again while it does.
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
         libc::sigemptyset(&raw mut action.sa_mask);
         libc::sigaction(signal(), action, std::ptr::null_mut());
         // A broken pipe is an errno to the kernel, which then signals the cage and not this process.
@@ -36,11 +39,29 @@ pub fn install() {
 }
 
 extern "C" fn on_interrupt(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the host passes a valid ucontext to a SA_SIGINFO handler.
-    unsafe { fault::leave_ended_guest(context.cast()) };
+    // SAFETY: the host passes a valid ucontext to a SA_SIGINFO handler, and errno is the thread's own.
+    unsafe {
+        let errno = *libc::__errno_location();
+        if let Some(computing) = Computing::find(context.cast())
+            && computing.guest.thread.attention() != 0
+        {
+            signal::while_computing(computing);
+        }
+        *libc::__errno_location() = errno;
+    }
 }
 
-/// The guest threads that run, and those that are to leave.
+thread_local! {
+    /// The host's id of this thread, if guest code runs on it.
+    static TID: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Notes the host's id of the calling thread.
+pub fn this_thread_is(tid: u32) {
+    TID.set(tid);
+}
+
+/// The guest threads that run, and those that are to be interrupted until they notice.
 #[derive(Default)]
 pub struct Interrupts {
     state: Mutex<State>,
@@ -50,9 +71,12 @@ pub struct Interrupts {
 #[derive(Default)]
 struct State {
     running: HashMap<u32, Weak<Thread>>,
-    leaving: Vec<Weak<Thread>>,
+    /// Those that have not done yet what they were interrupted for.
+    busy: Vec<Weak<Thread>>,
     /// Whether the thread that repeats signals exists.
     repeating: bool,
+    /// Whether it has to be woken to look at `busy`.
+    asleep: bool,
 }
 
 impl Interrupts {
@@ -60,8 +84,8 @@ impl Interrupts {
     pub fn started(self: &Arc<Self>, thread: &Arc<Thread>, tid: u32) {
         thread.host_tid.store(tid, Ordering::Release);
         self.state().running.insert(thread.tid, Arc::downgrade(thread));
-        // Its cage may have been ended while it was not here to be told.
-        if thread.must_leave() {
+        // It may have been told something while it was not here to be interrupted.
+        if thread.attention() & Attention::INTERRUPTS != 0 {
             self.interrupt(thread);
         }
     }
@@ -72,22 +96,25 @@ impl Interrupts {
         self.state().running.remove(&thread.tid);
     }
 
-    /// Signals `thread`, and again until it has left if its cage is ending.
+    /// Signals `thread`, and again until it has noticed. Nothing is to be done for the calling thread, which is about to return to
+    /// its guest.
     pub fn interrupt(self: &Arc<Self>, thread: &Thread) {
-        send(thread);
-        if !thread.must_leave() {
+        if thread.host_tid.load(Ordering::Acquire) == TID.get() && TID.get() != 0 {
             return;
         }
+        send(thread);
         let mut state = self.state();
         let Some(thread) = state.running.get(&thread.tid).cloned() else { return };
-        state.leaving.push(thread);
+        state.busy.push(thread);
         if !state.repeating {
             let this = Arc::clone(self);
             let repeater = std::thread::Builder::new().name("interrupts".to_owned()).stack_size(64 << 10);
             // Without it the first signal has to do; it nearly always does.
             state.repeating = repeater.spawn(move || this.repeat()).is_ok();
         }
-        self.more.notify_one();
+        if std::mem::take(&mut state.asleep) {
+            self.more.notify_one();
+        }
     }
 
     fn repeat(&self) {
@@ -95,21 +122,32 @@ impl Interrupts {
         const OFTEN: Duration = Duration::from_millis(1);
         const SELDOM: Duration = Duration::from_millis(50);
         const PATIENCE: u32 = 5000;
-        let mut rounds = 0;
+        /// For so long after the last interruption the next one need not wake this thread.
+        const LINGER: u32 = 20;
+        let (mut rounds, mut idle) = (0, 0);
         let mut state = self.state();
         loop {
-            if state.leaving.is_empty() {
-                rounds = 0;
+            if state.busy.is_empty() {
+                (rounds, idle) = (0, idle + 1);
+            } else {
+                (rounds, idle) = (rounds + 1, 0);
+            }
+            if idle > LINGER {
+                state.asleep = true;
                 state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+                idle = 0;
                 continue;
             }
             let pause = if rounds < PATIENCE { OFTEN } else { SELDOM };
-            rounds += 1;
             state = self.more.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
-            state.leaving.retain(|thread| {
+            state.busy.retain(|thread| {
                 let Some(thread) = thread.upgrade() else { return false };
-                send(&thread);
-                thread.host_tid.load(Ordering::Acquire) != 0
+                let waits = Attention::INTERRUPTS & !Attention::NEXT;
+                let busy = thread.host_tid.load(Ordering::Acquire) != 0 && thread.attention() & waits != 0;
+                if busy {
+                    send(&thread);
+                }
+                busy
             });
         }
     }

@@ -7,7 +7,8 @@
 //! - [`pool`], [`host`], [`thread`], [`imports`]: host threads, the run loop, the crossing between guest and kernel
 //! - [`fork`]: two threads out of one
 //! - [`grate`]: handlers, run on the caller's thread
-//! - [`fault`], [`trap`], [`interrupt`]: what ends guest code from outside
+//! - [`fault`], [`trap`], [`interrupt`]: what ends or interrupts guest code from outside
+//! - [`signal`]: running signal handlers
 //!
 //! # What is sound here
 //! Compiled code is run only when this user compiled it (`cwasm`). Guest memory is touched only through
@@ -30,6 +31,7 @@ mod layout;
 mod memory;
 pub mod perf;
 mod pool;
+mod signal;
 mod stack;
 mod thread;
 mod trap;

@@ -12,7 +12,7 @@ use crate::fork::{self, Fork, Frozen};
 use crate::grate::set_stack_pointer;
 use crate::host::{Guest, HostThread, run_guest};
 use crate::image::Image;
-use crate::{Shared, memory, stack, trap};
+use crate::{Shared, memory, signal, stack, trap};
 
 /// Where a thread begins.
 pub enum Begin {
@@ -133,6 +133,7 @@ fn run(host: &HostThread, thread: &Arc<Thread>, image: &Arc<Image>, begin: Begin
         Ok(())
     });
     host.leave_room();
+    host.nested.borrow_mut().retain(|nested| !nested.is_of(thread));
     if let Some(child) = store.data().unborn.take() {
         child.abandon(&host.kernel, host);
     }
@@ -146,13 +147,16 @@ fn enter(store: &mut Store<Guest>, instance: &Instance, begin: Begin) -> wasmtim
     match begin {
         Begin::Program(block) => {
             set_stack_pointer(store, instance, block)?;
+            signal::prepare(store, instance);
             instance.get_typed_func::<u32, ()>(&mut *store, "_start")?.call(store, block)
         }
         Begin::Thread(boot) => {
+            signal::prepare_thread(store, instance, boot);
             instance.get_typed_func::<u32, ()>(&mut *store, "__lind_thread_start")?.call(store, boot)
         }
         Begin::Fork(frozen) => {
             frozen.thaw(store, instance)?;
+            signal::prepare(store, instance);
             fork::resume(store, instance, 0)
         }
     }

@@ -42,13 +42,18 @@ fn report(guest: &Guest, error: &Error, signal: i32) {
         Some(_) => "memory that is not there".to_owned(),
         None => format!("{:#}", error.root_cause()),
     };
-    let cage = guest.thread.cage.id.0;
-    let mut text = format!("lind-boot: {} (cage {cage}): {name}: {what}\n", guest.image.path);
+    let mut text = format!("{name}: {what}\n");
     if (guest.host.shared.backtrace || guest.served().is_some())
         && let Some(trace) = error.downcast_ref::<WasmBacktrace>()
     {
         text += &format!("{trace}\n");
     }
+    say(guest, &text);
+}
+
+/// Tells the user something about a cage.
+pub fn say(guest: &Guest, what: &str) {
+    let mut text = format!("lind-boot: {} (cage {}): {}\n", guest.image.path, guest.thread.cage.id.0, what.trim_end());
     // Names come from the guest: they must not steer the user's terminal.
     text.retain(|c| !c.is_control() || c == '\n');
     // One write, so that reports of several cages do not mix; a closed standard error is no reason to fail.

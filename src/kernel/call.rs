@@ -16,7 +16,7 @@ use lind_abi::{Pid, Result, RetType, Signal, Str, StrArray, Uid};
 
 use crate::Kernel;
 use crate::authority;
-use crate::cage::{Cage, Thread};
+use crate::cage::{Attention, Cage, Thread, signal};
 use crate::engine::{Hop, Served};
 use crate::fd::{FileRef, InUse};
 use crate::sys;
@@ -91,7 +91,25 @@ impl Ctx<'_> {
     /// a closure would cost a frame.
     #[inline(always)]
     pub fn again<T>(&self, result: &Result<T>) -> bool {
-        matches!(result, Err(Errno::EINTR)) && self.thread.attention() == 0 && self.caller.attention() == 0
+        matches!(result, Err(Errno::EINTR)) && self.goes_on()
+    }
+
+    /// Whether an interrupted call may go on. Stops happen here, so that a wait with an end keeps it; handlers do not. Signals of a
+    /// client that a grate acts for are its own affair: the grate gets EINTR.
+    #[cold]
+    fn goes_on(&self) -> bool {
+        let caller = self.caller.attention() & Attention::INTERRUPTS == 0 || signal::settle(self.kernel, self.caller);
+        let goes_on = caller && self.thread.attention() & Attention::INTERRUPTS == 0;
+        if !goes_on {
+            self.thread.note_interrupted();
+        }
+        goes_on
+    }
+
+    /// Whether a call that waits inside the kernel has to return first.
+    #[inline]
+    pub fn has_signals(&self) -> bool {
+        (self.thread.attention() | self.caller.attention()) & Attention::INTERRUPTS != 0
     }
 }
 

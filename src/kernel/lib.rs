@@ -7,7 +7,8 @@
 //! # Module map
 //! - [`call`]: from a number and six arguments to a kernel function or a grate
 //! - [`threei`], [`authority`]: handler tables, and who may change or name what
-//! - [`cage`]: cages and their threads, birth, exit, wait
+//! - [`cage`]: cages and their threads, birth, exit, wait, signals
+//! - [`event`]: waiting for something that happens inside the kernel
 //! - [`mem`]: guest memory, its map, and the doors through which the kernel touches it
 //! - [`fd`]: descriptor tables and open files
 //! - [`root`]: how guest paths are kept inside the guest's root
@@ -16,7 +17,8 @@
 //! - `sys`: one function per system call, by area
 //!
 //! # Lock order
-//! `CageTable` -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Memory::map` -> `Locks`.
+//! `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Memory::map` -> `Locks`;
+//! of two cages' locks of one kind never both. `Cage::settings` and `CageTable` are taken last, and nothing within them.
 //! No guard is held while a grate is entered or the host blocks.
 //!
 //! # Failures
@@ -29,6 +31,7 @@ pub mod authority;
 pub mod cage;
 pub mod call;
 pub mod engine;
+pub mod event;
 pub mod fd;
 mod host;
 pub mod mem;

@@ -154,6 +154,26 @@ impl HandlerTable {
         entries.default != Handler::KERNEL || entries.direct.values().any(|&word| word != Handler::KERNEL)
     }
 
+    /// The grates that any call goes to.
+    pub fn grates(&self) -> Vec<CageId> {
+        let entries = {
+            let _writer = lock(&self.inherited);
+            self.entries()
+        };
+        let mut grates: Vec<_> = entries
+            .direct
+            .values()
+            .chain([&entries.default])
+            .filter_map(|&word| match Handler::unpack(word) {
+                Handler::Grate { cage, .. } => Some(cage),
+                Handler::Kernel => None,
+            })
+            .collect();
+        grates.sort_unstable();
+        grates.dedup();
+        grates
+    }
+
     /// Changes an entry, if `allowed` says so of the handler it would replace. Finding the old entry and
     /// storing the new one are one step against other writers.
     ///

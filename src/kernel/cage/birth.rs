@@ -3,17 +3,18 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use lind_abi::flags::OpenFlags;
-use lind_abi::layout::{Sigaction, Zero};
 use lind_abi::{CageId, Errno, NR_ANY, Result};
 
 use super::exit::Family;
+use super::signal::Signals;
 use super::{Cage, Credentials, Settings, Thread};
 use crate::Kernel;
 use crate::engine::{Image, LoadError, Start};
+use crate::event::Event;
 use crate::fd::FdTable;
 use crate::mem::{CageMemory, Memory};
 use crate::root::Directory;
@@ -62,12 +63,12 @@ pub fn boot(kernel: &Arc<Kernel>, cwd: &CStr, program: Program) -> std::result::
             limits: kernel.limits,
             group: 0,
             session: 0,
-            actions: Box::new([Sigaction::ZERO; 64]),
             program: image.1.clone(),
             dumpable: true,
             no_new_privs: false,
             timer_slack: 50_000,
         },
+        signals: Signals::default(),
         ancestors: Box::new([]),
         launching: true,
         memory: CageMemory::own(Memory::new(kernel.limits.memory.0).map_err(failed("no room for a cage"))?),
@@ -109,7 +110,6 @@ pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handler
             limits: parent.limits,
             group: parent.group,
             session: parent.session,
-            actions: inherited_actions(&parent.actions),
             program: path.clone(),
             dumpable: true,
             no_new_privs: parent.no_new_privs,
@@ -124,6 +124,7 @@ pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handler
         cwd,
         umask: parent.umask.load(std::sync::atomic::Ordering::Relaxed),
         settings,
+        signals: parent.signals().executed(),
         ancestors: ancestors.into(),
         launching: parent.launching,
         memory: CageMemory::own(Memory::new(parent.settings().limits.memory.0)?),
@@ -140,15 +141,6 @@ pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handler
     Ok(child.id)
 }
 
-/// execve(2): ignored signals stay ignored, handled ones get their default.
-pub(super) fn inherited_actions(parent: &[Sigaction; 64]) -> Box<[Sigaction; 64]> {
-    const SIG_IGN: u32 = 1;
-    Box::new(parent.map(|action| match action.handler {
-        SIG_IGN => Sigaction { handler: SIG_IGN, ..Sigaction::ZERO },
-        _ => Sigaction::ZERO,
-    }))
-}
-
 /// Whether programs that a cage starts are found by name as on lind-boot's command line: those of the first cage's that
 /// handle calls are what that line consists of, down to the program that handles none.
 pub(super) fn searches(kernel: &Kernel, cage: &Cage) -> bool {
@@ -162,6 +154,7 @@ pub(super) struct Born {
     pub cwd: Arc<Directory>,
     pub umask: u32,
     pub settings: Settings,
+    pub signals: Signals,
     pub ancestors: Box<[CageId]>,
     pub launching: bool,
     pub memory: CageMemory,
@@ -188,7 +181,8 @@ impl Born {
             effective: AtomicU64::new(effective),
             settings: Mutex::new(self.settings),
             family: Mutex::new(Family::default()),
-            changed: Condvar::new(),
+            changed: Event::default(),
+            signals: Mutex::new(self.signals),
             launching: self.launching,
             fresh_fork: AtomicBool::new(false),
             execed: AtomicBool::new(true),

@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError};
 
 use lind_abi::{Errno, Result};
 
-use super::birth::{Found, find_program, inherited_actions, load_file, searches};
+use super::birth::{Found, find_program, load_file, searches};
 use super::thread::Attention;
 use super::{Cage, Status, Thread, fork};
 use crate::Kernel;
@@ -108,9 +108,10 @@ pub fn commit_exec(kernel: &Arc<Kernel>, thread: &Arc<Thread>) -> core::result::
     end_others(kernel, thread)?;
     fork::own_memory(kernel, cage).map_err(|_| killed)?;
     cage.fds.close_on_exec(&thread.reader);
+    cage.signals().reset_handlers();
+    thread.forget_alt_stack();
     {
         let mut settings = cage.settings();
-        settings.actions = inherited_actions(&settings.actions);
         settings.program = start.path.clone();
         settings.dumpable = true;
     }
@@ -144,16 +145,20 @@ fn end_others(kernel: &Kernel, thread: &Arc<Thread>) -> core::result::Result<(),
     }
     drop(others);
     cage.changed.notify_all();
-    let mut family = cage.family();
     loop {
-        if let Some(status) = family.ended {
-            return Err(status);
+        let seen = cage.changed.seen();
+        {
+            let family = cage.family();
+            if let Some(status) = family.ended {
+                return Err(status);
+            }
+            let mut own = family.threads.iter().filter_map(std::sync::Weak::upgrade).filter(|other| !other.worker);
+            if own.all(|other| Arc::ptr_eq(&other, thread)) {
+                return Ok(());
+            }
         }
-        let mut own = family.threads.iter().filter_map(std::sync::Weak::upgrade).filter(|other| !other.worker);
-        if own.all(|other| Arc::ptr_eq(&other, thread)) {
-            return Ok(());
-        }
-        family = cage.changed.wait(family).unwrap_or_else(PoisonError::into_inner);
+        // However the wait ends, the question is asked again.
+        let _ = cage.changed.wait(seen, None);
     }
 }
 

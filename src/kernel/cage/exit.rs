@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use lind_abi::layout::Rusage;
 use lind_abi::{Arg, CageId, Call, nr};
 
+use super::signal::{self, Change};
 use super::thread::{Attention, Next};
 use super::{Cage, Thread};
 use crate::Kernel;
@@ -74,6 +75,8 @@ pub(crate) struct Family {
     pub zombies: VecDeque<Zombie>,
     /// Whether a thread is about to run another program, for which all others end.
     pub replacing: bool,
+    /// Children that have stopped or gone on since they were last waited for.
+    pub changes: Vec<(CageId, Change)>,
     /// Set once, when the end begins.
     pub ended: Option<Status>,
     /// Whether the rest of the end has been done.
@@ -84,6 +87,19 @@ pub(crate) struct Family {
     pub spent: Rusage,
     /// Their processor time in nanoseconds.
     pub spent_nanos: i64,
+}
+
+impl Family {
+    /// Notes that a child has stopped or gone on.
+    pub fn note_change(&mut self, child: CageId, change: Change) {
+        self.forget_changes(child);
+        self.changes.push((child, change));
+    }
+
+    /// Forgets it.
+    pub fn forget_changes(&mut self, child: CageId) {
+        self.changes.retain(|(id, _)| *id != child);
+    }
 }
 
 /// Begins the end of a cage: no new threads, handlers dead, all threads told. The first status stays.
@@ -114,6 +130,7 @@ pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next
         !family.threads.iter().any(|other| other.upgrade().is_some_and(|t| !t.worker))
     };
     thread.leave_words(last);
+    signal::thread_left(kernel, cage);
     let status = match how {
         Next::Exit(status) => Some(status),
         Next::ExitThread(code) => last.then_some(Status::exited(code)),
@@ -140,6 +157,7 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
         }
         (status, std::mem::take(&mut family.children), std::mem::take(&mut family.zombies))
     };
+    signal::groups_left_by(kernel, cage, &children);
     cage.fds.close_all();
     super::fork::return_memory(kernel, cage);
     notify_grates(kernel, thread, status, hop);
@@ -149,14 +167,20 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     adopt(kernel, cage, children);
     let mut usage = cage.usage();
     super::usage::add(&mut usage, &cage.children_usage());
-    let parent = cage.parent().and_then(|id| living_parent(kernel, cage, id));
-    match parent {
+    match cage.living_parent(kernel) {
         Some(parent) => {
+            let reaped = signal::wants_no_zombies(&parent);
             let mut family = parent.family();
             family.children.retain(|&id| id != cage.id);
-            family.zombies.push_back(Zombie { id: cage.id, status, usage });
+            family.forget_changes(cage.id);
+            if reaped {
+                super::usage::add(&mut family.children_usage, &usage);
+                kernel.cages.remove(cage.id);
+            } else {
+                family.zombies.push_back(Zombie { id: cage.id, status, usage });
+            }
             drop(family);
-            parent.changed.notify_all();
+            signal::child_changed(kernel, &parent, cage, Change::Ended(status));
         }
         None if cage.parent().is_some() => kernel.cages.remove(cage.id),
         None => {}
@@ -164,10 +188,13 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     cage.changed.notify_all();
 }
 
-/// The cage that waits for `cage`: its parent, or if that has ended the first cage, as orphans go to init.
-fn living_parent(kernel: &Kernel, cage: &Cage, parent: CageId) -> Option<Arc<Cage>> {
-    let alive = |id: CageId| kernel.cages.get(id).filter(|c| !c.is_dead());
-    alive(parent).or_else(|| cage.ancestors().first().copied().and_then(alive))
+impl Cage {
+    /// The cage that waits for this one: its parent, or if that has ended the first cage, as orphans go to init.
+    pub(crate) fn living_parent(&self, kernel: &Kernel) -> Option<Arc<Cage>> {
+        let alive = |id: CageId| kernel.cages.get(id).filter(|c| !c.is_dead());
+        let parent = self.parent()?;
+        alive(parent).or_else(|| self.ancestors().first().copied().and_then(alive))
+    }
 }
 
 fn adopt(kernel: &Kernel, cage: &Cage, orphans: Vec<CageId>) {

@@ -7,11 +7,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use lind_abi::layout::Sigaction;
 use lind_abi::{CageId, Errno, Result};
 
 use super::birth::Born;
-use super::exit::Status;
+use super::exit::{Family, Status};
 use super::{Cage, Next, Settings, Thread};
 use crate::Kernel;
 use crate::engine::Hop;
@@ -72,12 +71,7 @@ impl Birth {
 pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cage>, how: How) -> Result<Birth> {
     let settings = {
         let settings = parent.settings();
-        Settings {
-            credentials: settings.credentials.clone(),
-            actions: Box::<[Sigaction; 64]>::clone(&settings.actions),
-            program: settings.program.clone(),
-            ..*settings
-        }
+        Settings { credentials: settings.credentials.clone(), program: settings.program.clone(), ..*settings }
     };
     let mut ancestors = parent.ancestors.to_vec();
     ancestors.push(parent.id);
@@ -87,6 +81,7 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
         cwd: parent.cwd.load_full(),
         umask: parent.umask.load(Ordering::Relaxed),
         settings,
+        signals: parent.signals().forked(),
         ancestors: ancestors.into(),
         launching: parent.launching,
         // A forked child gets its copy when it comes to life.
@@ -95,6 +90,7 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
     let child = born.create(kernel)?;
     child.cage.fresh_fork.store(true, Ordering::Release);
     child.cage.execed.store(false, Ordering::Release);
+    child.signals.forked(&thread.signals);
     child.mask.store(thread.mask.load(Ordering::Acquire), Ordering::Release);
     *child.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
         *thread.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -112,9 +108,14 @@ impl Cage {
     /// Waits until a child that borrows this cage's memory has given it back, or this cage ends. For vfork(2), during
     /// which nothing else is heard.
     pub fn wait_for_memory(&self, child: &Cage) {
-        let mut family = self.family();
-        while child.memory.is_borrowed() && !child.memory_returned() && family.ended.is_none() && !family.replacing {
-            family = self.changed.wait(family).unwrap_or_else(std::sync::PoisonError::into_inner);
+        let ends = |family: &Family| family.ended.is_some() || family.replacing;
+        loop {
+            let seen = self.changed.seen();
+            if !child.memory.is_borrowed() || child.memory_returned() || ends(&self.family()) {
+                return;
+            }
+            // However the wait ends, the question is asked again.
+            let _ = self.changed.wait(seen, None);
         }
     }
 

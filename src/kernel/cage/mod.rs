@@ -8,7 +8,7 @@ mod exec;
 mod exit;
 mod fork;
 mod robust;
-pub(crate) mod signal;
+pub mod signal;
 mod table;
 mod thread;
 pub(crate) mod usage;
@@ -18,7 +18,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lind_abi::flags::Resource;
-use lind_abi::layout::Sigaction;
 use lind_abi::{CageId, Result};
 
 pub use birth::{Program, boot, find_program, spawn};
@@ -28,7 +27,7 @@ pub use fork::{Birth, How};
 pub(crate) use fork::{make_child, parent_of};
 pub use table::CageTable;
 pub use thread::{Attention, Next, Thread};
-pub(crate) use wait::wait_child;
+pub(crate) use wait::{Wait, Which, wait_child};
 
 use crate::fd::FdTable;
 use crate::mem::CageMemory;
@@ -113,8 +112,6 @@ pub struct Settings {
     pub group: u32,
     /// See `group`.
     pub session: u32,
-    /// Dispositions of signals 1 to 64, at index signal - 1.
-    pub actions: Box<[Sigaction; 64]>,
     /// The path the program was found at.
     pub program: std::ffi::CString,
     /// prctl(PR_SET_DUMPABLE), PR_SET_NO_NEW_PRIVS, PR_SET_TIMERSLACK.
@@ -147,7 +144,10 @@ pub struct Cage {
     pub settings: Mutex<Settings>,
     /// Threads, children, how it ended; see `exit`.
     pub(crate) family: Mutex<exit::Family>,
-    pub(crate) changed: std::sync::Condvar,
+    /// Something that a thread of it may wait for has happened: to a child, to its signals, to itself.
+    pub(crate) changed: crate::event::Event,
+    /// Dispositions, what waits, and whether it is stopped; see `signal`.
+    pub(crate) signals: Mutex<signal::Signals>,
     /// Whether its program is still found by name as on lind-boot's command line.
     pub(crate) launching: bool,
     /// Forked and not yet exec'd.
@@ -157,7 +157,7 @@ pub struct Cage {
     /// Uses memory that it borrowed no more: it has ended, or has memory of its own.
     pub(crate) returned: AtomicBool,
     dead: AtomicBool,
-    /// Signals that wait for one of its threads: bit n-1 is signal n.
+    /// The set of what waits for one of its threads: bit n-1 is signal n.
     pub(crate) pending: AtomicU64,
     /// Exit notice entry plus one; 0 is none.
     pub(crate) exit_notice: AtomicU64,

@@ -27,10 +27,16 @@ impl Attention {
     pub const NEXT: u32 = 1;
     /// The cage is ending: leave as soon as control is at the guest's own frames.
     pub const ENDING: u32 = 2;
+    /// Signals wait, or the cage is stopped: [`Thread::next_step`] knows.
+    pub const SIGNAL: u32 = 4;
+    /// A mask is to be restored when handlers have run.
+    pub const MASK: u32 = 8;
     /// [`Thread::take_birth`] has a child for the engine to bring to life.
     pub const BIRTH: u32 = 0x10;
     /// Another thread of the cage runs a new program: leave as for `ENDING`.
     pub const LEAVE: u32 = 0x20;
+    /// What ends a wait.
+    pub const INTERRUPTS: u32 = Attention::NEXT | Attention::ENDING | Attention::SIGNAL | Attention::LEAVE;
 }
 
 /// A guest thread. A worker of a grate is one too.
@@ -45,8 +51,8 @@ pub struct Thread {
     pub name: Mutex<[u8; 16]>,
     /// Blocked signals: bit n-1 is signal n.
     pub mask: AtomicU64,
-    /// Signals that wait for this thread.
-    pub(crate) pending: AtomicU64,
+    /// The rest of what it has to do with signals.
+    pub(crate) signals: super::signal::OfThread,
     /// What the engine has to look at after each call: bits of [`Attention`].
     attention: AtomicU32,
     next: Mutex<Option<Next>>,
@@ -83,7 +89,7 @@ impl Thread {
             cage: Arc::clone(cage),
             name: Mutex::new([0; 16]),
             mask: AtomicU64::new(0),
-            pending: AtomicU64::new(0),
+            signals: super::signal::OfThread::default(),
             attention: AtomicU32::new(0),
             next: Mutex::new(None),
             exec: Mutex::new(None),
@@ -113,7 +119,7 @@ impl Thread {
             cage: Arc::clone(&self.cage),
             name: Mutex::new([0; 16]),
             mask: AtomicU64::new(self.mask.load(Ordering::Acquire)),
-            pending: AtomicU64::new(self.pending.load(Ordering::Acquire)),
+            signals: super::signal::OfThread::taken_from(self),
             attention: AtomicU32::new(0),
             next: Mutex::new(None),
             exec: Mutex::new(None),
@@ -207,6 +213,16 @@ impl Thread {
         family.threads.retain(|other| other.upgrade().is_some_and(|other| !Arc::ptr_eq(&other, self)));
         drop(family);
         self.cage.changed.notify_all();
+    }
+
+    /// Clears bits of attention.
+    pub(crate) fn unnotice(&self, bits: u32) {
+        self.attention.fetch_and(!bits, Ordering::AcqRel);
+    }
+
+    /// What to do before guest code of this thread goes on, its attention word not being 0.
+    pub fn next_step(&self, kernel: &crate::Kernel) -> super::signal::Step {
+        super::signal::next_step(kernel, self)
     }
 
     /// The engine's word that this thread runs no more guest code. The last thread, or `Next::Exit`, ends the cage:

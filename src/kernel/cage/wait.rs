@@ -1,57 +1,143 @@
 //! Waiting for children, and for the first cage.
 
-use std::sync::PoisonError;
-
 use lind_abi::layout::Rusage;
 use lind_abi::{CageId, Errno, Result};
 
-use super::{Cage, Status, Thread};
+use super::exit::Family;
+use super::signal::Change;
+use super::{Cage, Status};
 use crate::Kernel;
+use crate::call::Ctx;
 
 impl Cage {
     /// Waits until this cage has ended, and says how. For the runner.
     pub fn wait_end(&self) -> Status {
-        let mut family = self.family();
         loop {
-            match family.ended {
-                Some(status) if family.buried => return status,
-                _ => family = self.changed.wait(family).unwrap_or_else(PoisonError::into_inner),
+            let seen = self.changed.seen();
+            {
+                let family = self.family();
+                if let Some(status) = family.ended.filter(|_| family.buried) {
+                    return status;
+                }
             }
+            // However the wait ends, the question is asked again.
+            let _ = self.changed.wait(seen, None);
         }
     }
 }
 
-/// Waits for a child of the thread's cage: `which` or any. None with `no_hang` when none has ended yet.
+/// Which children a wait is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Which {
+    /// All.
+    Any,
+    /// One.
+    Cage(CageId),
+    /// Those of a process group.
+    Group(u32),
+}
+
+/// What a wait is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    /// Which children.
+    pub which: Which,
+    /// Children that have ended: WEXITED.
+    pub ended: bool,
+    /// Stopped ones: WUNTRACED.
+    pub stopped: bool,
+    /// Continued ones: WCONTINUED.
+    pub continued: bool,
+    /// WNOHANG.
+    pub no_hang: bool,
+    /// WNOWAIT: what is found can be waited for again.
+    pub keep: bool,
+}
+
+/// A child that a wait has found.
+pub(crate) struct Found {
+    /// Its id.
+    pub id: CageId,
+    /// Its real user.
+    pub uid: u32,
+    /// What has become of it.
+    pub change: Change,
+    /// What it has used.
+    pub usage: Rusage,
+}
+
+/// Waits for a child of `cx.cage`. None with `no_hang` when there is nothing to tell yet.
 ///
 /// # Errors
-/// ECHILD without such a child, EINTR when the thread's cage ends.
-pub(crate) fn wait_child(
-    kernel: &Kernel,
-    thread: &Thread,
-    cage: &Cage,
-    which: Option<CageId>,
-    no_hang: bool,
-) -> Result<Option<(CageId, Status, Rusage)>> {
-    let mut family = cage.family();
+/// ECHILD without such a child, EINTR.
+pub(crate) fn wait_child(cx: &Ctx<'_>, wait: &Wait) -> Result<Option<Found>> {
+    let cage = cx.cage;
     loop {
-        let wanted = |id: CageId| which.is_none_or(|w| w == id);
-        if let Some(at) = family.zombies.iter().position(|z| wanted(z.id)) {
-            let zombie = family.zombies.remove(at).expect("position is within the queue");
-            let usage = zombie.usage;
-            super::usage::add(&mut family.children_usage, &usage);
-            drop(family);
-            kernel.cages.remove(zombie.id);
-            return Ok(Some((zombie.id, zombie.status, zombie.usage)));
+        let seen = cage.changed.seen();
+        let found = {
+            let mut family = cage.family();
+            match family.find(cx.kernel, wait) {
+                Some(found) => Some(found),
+                None if !family.has(cx.kernel, wait.which) => return Err(Errno::ECHILD),
+                None if wait.no_hang => return Ok(None),
+                None if family.ended.is_some() => return Err(Errno::EINTR),
+                None => None,
+            }
+        };
+        if let Some(mut found) = found {
+            match found.change {
+                Change::Ended(_) if wait.keep => {}
+                Change::Ended(_) => cx.kernel.cages.remove(found.id),
+                _ => found.usage = cx.kernel.cages.get(found.id).map(|cage| cage.usage()).unwrap_or_default(),
+            }
+            return Ok(Some(found));
         }
-        if !family.children.iter().any(|&id| wanted(id)) {
-            return Err(Errno::ECHILD);
+        cx.blocking(|| if cx.has_signals() { Err(Errno::EINTR) } else { cage.changed.wait(seen, None) })?;
+    }
+}
+
+impl Which {
+    fn is(self, kernel: &Kernel, id: CageId) -> bool {
+        match self {
+            Which::Any => true,
+            Which::Cage(which) => which == id,
+            Which::Group(group) => kernel.cages.get(id).is_some_and(|cage| cage.settings().group == group),
         }
-        if no_hang {
-            return Ok(None);
+    }
+}
+
+impl Family {
+    /// Whether there are such children, waited for or not.
+    fn has(&self, kernel: &Kernel, which: Which) -> bool {
+        let mut children = self.children.iter().copied().chain(self.zombies.iter().map(|zombie| zombie.id));
+        children.any(|id| which.is(kernel, id))
+    }
+
+    /// The first child that the wait is for, taken out unless it is to be kept.
+    fn find(&mut self, kernel: &Kernel, wait: &Wait) -> Option<Found> {
+        let uid = |id| kernel.cages.get(id).map_or(0, |cage| cage.settings().credentials.uid[0]);
+        if wait.ended
+            && let Some(at) = self.zombies.iter().position(|zombie| wait.which.is(kernel, zombie.id))
+        {
+            let zombie = &self.zombies[at];
+            let (id, usage) = (zombie.id, zombie.usage);
+            let found = Found { id, uid: uid(id), change: Change::Ended(zombie.status), usage };
+            if !wait.keep {
+                self.zombies.remove(at);
+                super::usage::add(&mut self.children_usage, &usage);
+            }
+            return Some(found);
         }
-        if thread.attention() != 0 || family.ended.is_some() {
-            return Err(Errno::EINTR);
+        let wanted = |change: Change| match change {
+            Change::Stopped(_) => wait.stopped,
+            Change::Continued => wait.continued,
+            Change::Ended(_) => false,
+        };
+        let at = self.changes.iter().position(|&(id, change)| wanted(change) && wait.which.is(kernel, id))?;
+        let (id, change) = self.changes[at];
+        if !wait.keep {
+            self.changes.remove(at);
         }
-        family = cage.changed.wait(family).unwrap_or_else(PoisonError::into_inner);
+        Some(Found { id, uid: uid(id), change, usage: Rusage::default() })
     }
 }

@@ -1,4 +1,6 @@
-//! futex(2) on guest words.
+//! futex(2), on guest words and on words of the kernel.
+
+use std::sync::atomic::AtomicU32;
 
 use lind_abi::Result;
 use lind_abi::layout::Timespec;
@@ -38,4 +40,21 @@ pub fn wake(
             value3 as usize
         )
     })
+}
+
+/// Waits on a word of the kernel's own while it has this value, until `deadline` on the monotonic clock.
+pub fn wait_own(word: &AtomicU32, value: u32, deadline: Option<&Timespec>) -> Result<()> {
+    const WAIT_BITSET_PRIVATE: usize = 9 | 128;
+    let deadline = deadline.map_or(0, |time| &raw const *time as usize);
+    let (at, any) = (word.as_ptr() as usize, u32::MAX as usize);
+    // SAFETY: the host reads the word and `deadline`, both borrowed for the call.
+    result(unsafe { raw_syscall!(Sysno::futex, at, WAIT_BITSET_PRIVATE, value as usize, deadline, 0usize, any) })
+        .map(drop)
+}
+
+/// Wakes everybody who waits on a word of the kernel's own.
+pub fn wake_own(word: &AtomicU32) {
+    const WAKE_PRIVATE: usize = 1 | 128;
+    // SAFETY: the host uses the address only as the name of a queue.
+    let _ = result(unsafe { raw_syscall!(Sysno::futex, word.as_ptr() as usize, WAKE_PRIVATE, i32::MAX as usize) });
 }

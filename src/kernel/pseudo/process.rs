@@ -9,7 +9,7 @@ use lind_abi::layout::Timeval;
 use lind_abi::{CageId, Errno, Result};
 
 use super::Subject;
-use crate::cage::{Cage, signal, usage};
+use crate::cage::{Cage, usage};
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
 use crate::host;
@@ -137,6 +137,8 @@ pub(super) fn statm(subject: &Subject<'_>) -> Result<Vec<u8>> {
 fn state(cx: &Ctx<'_>, cage: &Cage) -> (char, &'static str) {
     if cage.is_dead() {
         ('Z', "zombie")
+    } else if cage.is_stopped() {
+        ('T', "stopped")
     } else if cage.id == cx.cage.id {
         ('R', "running")
     } else {
@@ -151,10 +153,11 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
         None => cage.usage(),
     };
     let children = cage.children_usage();
-    let (group, session, actions, limit) = {
+    let actions = cage.signals().ignored_and_handled();
+    let (group, session, limit) = {
         let mut settings = cage.settings();
         let limit = settings.limits.of(Resource(Resource::RLIMIT_RSS)).map_or(u64::MAX, |limit| limit.0);
-        (settings.group, settings.session, handled(&settings.actions), limit)
+        (settings.group, settings.session, limit)
     };
     let mask = subject.thread.clone().or_else(|| cage.thread(cage.id.0)).map_or(0, |t| t.mask.load(Ordering::Relaxed));
     let pages = pages(&cage.memory);
@@ -226,24 +229,12 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The signals that are ignored, and those that have handlers.
-fn handled(actions: &[lind_abi::layout::Sigaction; 64]) -> (u64, u64) {
-    let (mut ignored, mut caught) = (0, 0);
-    for (signal, action) in (1..=signal::LAST).zip(actions) {
-        match action.handler {
-            signal::SIG_DFL => {}
-            signal::SIG_IGN => ignored |= signal::bit(signal),
-            _ => caught |= signal::bit(signal),
-        }
-    }
-    (ignored, caught)
-}
-
 pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let (cx, cage) = (subject.cx, subject.cage()?);
-    let (credentials, actions, no_new_privs) = {
+    let actions = cage.signals().ignored_and_handled();
+    let (credentials, no_new_privs) = {
         let settings = cage.settings();
-        (settings.credentials.clone(), handled(&settings.actions), settings.no_new_privs)
+        (settings.credentials.clone(), settings.no_new_privs)
     };
     let thread = subject.thread.clone().or_else(|| cage.thread(cage.id.0));
     let mask = thread.as_ref().map_or(0, |thread| thread.mask.load(Ordering::Relaxed));

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use lind_abi::flags::{Signals, Whence};
 use lind_abi::{Errno, Fd, In, Len, Off, Out, Result};
 
-use crate::cage::signal;
+use crate::cage::signal::{self, Info, number};
 use crate::call::Ctx;
 use crate::host;
 
@@ -78,8 +78,8 @@ pub(crate) fn broken_pipe(cx: &Ctx<'_>, file: BorrowedFd<'_>, errno: Errno) {
         if socket_type(file).is_ok_and(|kind| kind != SocketType::STREAM) {
             return;
         }
-        let signal = u8::try_from(Signals::SIGPIPE).expect("a signal's number is small");
-        let _ = signal::send_to_thread(cx.kernel, cx.thread, cx.thread, signal);
+        let info = Info::from(&cx.thread.cage, number(Signals::SIGPIPE), Info::SI_USER);
+        let _ = signal::send_to_thread(cx.kernel, cx.thread, info);
     }
     if errno == Errno::EPIPE {
         send(cx, file);

@@ -1,10 +1,10 @@
 //! Ending, and waiting for children that ended.
 
 use lind_abi::flags::WaitFlags;
-use lind_abi::layout::Rusage;
+use lind_abi::layout::{Rusage, Siginfo};
 use lind_abi::{CageId, Errno, NoReturn, Out, Pid, Result};
 
-use crate::cage::{Next, Status, wait_child};
+use crate::cage::{Next, Status, Wait, Which, wait_child};
 use crate::call::Ctx;
 
 /// exit(2): only the calling thread. What is left to do happens when control is back at the thread's own call, so a
@@ -27,7 +27,7 @@ fn leave(cx: &Ctx<'_>, next: Next) -> Result<NoReturn> {
     Ok(NoReturn)
 }
 
-/// wait4(2). Process groups do not exist yet: 0 means any child, as -1 does.
+/// wait4(2). 0 means the children in the cage's own group, less than -1 those in a group.
 pub(crate) fn wait4(cx: &Ctx<'_>, pid: Pid, status: Out<i32>, options: WaitFlags, usage: Out<Rusage>) -> Result<Pid> {
     let known =
         WaitFlags::WNOHANG | WaitFlags::WUNTRACED | WaitFlags::WCONTINUED | WaitFlags::__WALL | WaitFlags::__WCLONE;
@@ -35,14 +35,66 @@ pub(crate) fn wait4(cx: &Ctx<'_>, pid: Pid, status: Out<i32>, options: WaitFlags
         return Err(Errno::EINVAL);
     }
     let which = match pid.0 {
-        0 | -1 => None,
-        pid => Some(CageId(u32::try_from(pid).map_err(|_| Errno::ECHILD)?)),
+        -1 => Which::Any,
+        0 => Which::Group(cx.cage.settings().group),
+        i32::MIN => return Err(Errno::ESRCH),
+        pid if pid > 0 => Which::Cage(CageId(pid.unsigned_abs())),
+        pid => Which::Group(pid.unsigned_abs()),
     };
-    let no_hang = options.has(WaitFlags::WNOHANG);
-    let Some((id, how, used)) = wait_child(cx.kernel, cx.thread, cx.cage, which, no_hang)? else {
-        return Ok(Pid(0));
+    let wait = Wait {
+        which,
+        ended: true,
+        stopped: options.has(WaitFlags::WUNTRACED),
+        continued: options.has(WaitFlags::WCONTINUED),
+        no_hang: options.has(WaitFlags::WNOHANG),
+        keep: false,
     };
-    cx.store_if(status, &how.wait_word())?;
-    cx.store_if(usage, &used)?;
-    Ok(Pid(id.0.cast_signed()))
+    let Some(found) = wait_child(cx, &wait)? else { return Ok(Pid(0)) };
+    cx.store_if(status, &found.change.wait_word())?;
+    cx.store_if(usage, &found.usage)?;
+    Ok(Pid(found.id.0.cast_signed()))
+}
+
+/// waitid(2). P_PIDFD is EINVAL.
+pub(crate) fn waitid(
+    cx: &Ctx<'_>,
+    kind: i32,
+    id: Pid,
+    info: Out<Siginfo>,
+    options: WaitFlags,
+    usage: Out<Rusage>,
+) -> Result<()> {
+    const P_ALL: i32 = 0;
+    const P_PID: i32 = 1;
+    const P_PGID: i32 = 2;
+    let wanted = WaitFlags::WEXITED | WaitFlags::WUNTRACED | WaitFlags::WCONTINUED;
+    let known = wanted | WaitFlags::WNOHANG | WaitFlags::WNOWAIT | WaitFlags::__WALL | WaitFlags::__WCLONE;
+    if options.beyond(known) || options.0 & wanted == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let which = match (kind, id.0) {
+        (P_ALL, _) => Which::Any,
+        (P_PID, 1..) => Which::Cage(CageId(id.0.unsigned_abs())),
+        (P_PGID, 0) => Which::Group(cx.cage.settings().group),
+        (P_PGID, 1..) => Which::Group(id.0.unsigned_abs()),
+        _ => return Err(Errno::EINVAL),
+    };
+    let wait = Wait {
+        which,
+        ended: options.has(WaitFlags::WEXITED),
+        stopped: options.has(WaitFlags::WUNTRACED),
+        continued: options.has(WaitFlags::WCONTINUED),
+        no_hang: options.has(WaitFlags::WNOHANG),
+        keep: options.has(WaitFlags::WNOWAIT),
+    };
+    let found = wait_child(cx, &wait)?;
+    // As on Linux only these fields are written, and zeros if there is nothing to tell.
+    let mut told = Siginfo::default();
+    if let Some(found) = &found {
+        let (code, status) = found.change.code_and_status();
+        (told.signo, told.code) = (17, code);
+        told.fields[..3].copy_from_slice(&[found.id.0, found.uid, status]);
+        cx.store_if(usage, &found.usage)?;
+    }
+    cx.store_if(info, &told)
 }

@@ -1,73 +1,144 @@
-//! Sending signals: to the cage itself, its threads, its group, and its descendants.
+//! Sending signals: to a process, a thread, a group, all.
+//!
+//! Who may signal whom is Linux's rule about user ids, within walls: a cage that grates stand over reaches only what the
+//! same grates stand over, and so never a grate of its own. Its descendants a cage always reaches.
 
-use lind_abi::{Errno, Pid, Result, Signal};
+use std::sync::Arc;
+
+use lind_abi::layout::Siginfo;
+use lind_abi::{CageId, Errno, In, Pid, Result, Signal};
 
 use super::number;
-use crate::cage::signal;
+use crate::cage::signal::{self, Info};
 use crate::cage::{Cage, Thread};
 use crate::call::Ctx;
-use crate::sys::process::{in_group, on_process};
 
-/// kill(2). A group means those of its members that the cage may signal; -1 all its descendants.
+/// kill(2). A group, or -1, means those of its members that the cage may signal.
 pub(crate) fn kill(cx: &Ctx<'_>, pid: Pid, sig: Signal) -> Result<()> {
-    let send = |cage: &Cage| match sig.0 {
-        0 => Ok(()),
-        _ => signal::send(cx.kernel, cx.thread, cage, number(sig)?),
+    send_to(cx, pid, sig, |signal| Info::from(cx.cage, signal, Info::SI_USER))
+}
+
+/// rt_sigqueueinfo(2). Only for itself may a cage say that the kernel, kill(2) or tgkill(2) sent a signal.
+pub(crate) fn rt_sigqueueinfo(cx: &Ctx<'_>, pid: Pid, sig: Signal, info: In<Siginfo>) -> Result<()> {
+    let info = cx.load(info)?;
+    check_code(&info, pid.0.unsigned_abs() == cx.cage.id.0)?;
+    if pid.0 <= 0 {
+        return Err(Errno::ESRCH);
+    }
+    send_to(cx, pid, sig, |signal| Info::queued(signal, &info))
+}
+
+/// rt_tgsigqueueinfo(2). See `rt_sigqueueinfo`.
+pub(crate) fn rt_tgsigqueueinfo(cx: &Ctx<'_>, tgid: Pid, tid: Pid, sig: Signal, info: In<Siginfo>) -> Result<()> {
+    let info = cx.load(info)?;
+    check_code(&info, tgid.0.unsigned_abs() == cx.cage.id.0)?;
+    let group = positive(tgid)?;
+    to_thread(cx, Some(group), tid, sig, |signal| Info::queued(signal, &info))
+}
+
+/// tkill(2)
+pub(crate) fn tkill(cx: &Ctx<'_>, tid: Pid, sig: Signal) -> Result<()> {
+    to_thread(cx, None, tid, sig, |signal| Info::from(cx.cage, signal, Info::SI_TKILL))
+}
+
+/// tgkill(2)
+pub(crate) fn tgkill(cx: &Ctx<'_>, tgid: Pid, tid: Pid, sig: Signal) -> Result<()> {
+    let group = positive(tgid)?;
+    to_thread(cx, Some(group), tid, sig, |signal| Info::from(cx.cage, signal, Info::SI_TKILL))
+}
+
+fn check_code(info: &Siginfo, itself: bool) -> Result<()> {
+    if (info.code >= 0 || info.code == Info::SI_TKILL) && !itself { Err(Errno::EPERM) } else { Ok(()) }
+}
+
+fn positive(id: Pid) -> Result<u32> {
+    u32::try_from(id.0).ok().filter(|&id| id > 0).ok_or(Errno::EINVAL)
+}
+
+fn send_to(cx: &Ctx<'_>, pid: Pid, sig: Signal, info: impl Fn(u8) -> Info) -> Result<()> {
+    let signal = if sig.0 == 0 { None } else { Some(number(sig)?) };
+    let send = |cage: &Cage| match signal {
+        None => Ok(()),
+        Some(signal) => signal::send(cx.kernel, cage, info(signal)),
     };
-    if sig.0 != 0 {
-        number(sig)?;
-    }
+    let in_group = |group: u32| cx.kernel.cages.all().into_iter().filter(move |cage| cage.settings().group == group);
     match pid.0 {
-        0 => to_many(in_group(cx, cx.cage.settings().group), cx, send),
-        -1 => to_many(cx.kernel.cages.all().into_iter().filter(|cage| cage.id != cx.cage.id), cx, send),
-        group if group < 0 => to_many(in_group(cx, group.unsigned_abs()), cx, send),
-        _ => on_process(cx, pid, send),
+        0 => to_many(in_group(cx.cage.settings().group), cx, signal, send),
+        // -1 leaves out the caller and the first cage, which is the others' init.
+        -1 => {
+            let first = cx.cage.ancestors().first().copied().unwrap_or(cx.cage.id);
+            let all = cx.kernel.cages.all().into_iter();
+            to_many(all.filter(|cage| cage.id != cx.cage.id && cage.id != first), cx, signal, send)
+        }
+        i32::MIN => Err(Errno::ESRCH),
+        group if group < 0 => to_many(in_group(group.unsigned_abs()), cx, signal, send),
+        id => {
+            let cage = cage_of(cx, id.unsigned_abs()).ok_or(Errno::ESRCH)?;
+            if may_signal(cx, &cage, signal) { send(&cage) } else { Err(Errno::EPERM) }
+        }
     }
+}
+
+/// The cage with this id, or that has a thread with it. It may have ended and wait for its parent.
+fn cage_of(cx: &Ctx<'_>, id: u32) -> Option<Arc<Cage>> {
+    cx.kernel.cages.get(CageId(id)).or_else(|| cx.kernel.cages.all().into_iter().find(|c| c.thread(id).is_some()))
 }
 
 /// ESRCH when there is nobody; EPERM when there is nobody the cage may signal.
 fn to_many(
-    cages: impl Iterator<Item = std::sync::Arc<Cage>>,
+    cages: impl Iterator<Item = Arc<Cage>>,
     cx: &Ctx<'_>,
+    signal: Option<u8>,
     mut send: impl FnMut(&Cage) -> Result<()>,
 ) -> Result<()> {
     let mut outcome = Err(Errno::ESRCH);
     for cage in cages {
-        if cage.id != cx.cage.id && !cage.descends_from(cx.cage.id) {
-            outcome = outcome.or(Err(Errno::EPERM));
-        } else {
+        if may_signal(cx, &cage, signal) {
             send(&cage)?;
             outcome = Ok(());
+        } else {
+            outcome = outcome.or(Err(Errno::EPERM));
         }
     }
     outcome
 }
 
-/// tkill(2)
-pub(crate) fn tkill(cx: &Ctx<'_>, tid: Pid, sig: Signal) -> Result<()> {
-    to_thread(cx, None, tid, sig)
-}
-
-/// tgkill(2)
-pub(crate) fn tgkill(cx: &Ctx<'_>, tgid: Pid, tid: Pid, sig: Signal) -> Result<()> {
-    let group = u32::try_from(tgid.0).ok().filter(|&id| id > 0).ok_or(Errno::EINVAL)?;
-    to_thread(cx, Some(group), tid, sig)
-}
-
-fn to_thread(cx: &Ctx<'_>, group: Option<u32>, tid: Pid, sig: Signal) -> Result<()> {
-    let tid = u32::try_from(tid.0).ok().filter(|&id| id > 0).ok_or(Errno::EINVAL)?;
-    if sig.0 != 0 {
-        number(sig)?;
-    }
-    let send = |thread: &Thread| match sig.0 {
+fn to_thread(cx: &Ctx<'_>, group: Option<u32>, tid: Pid, sig: Signal, info: impl Fn(u8) -> Info) -> Result<()> {
+    let tid = positive(tid)?;
+    let signal = if sig.0 == 0 { None } else { Some(number(sig)?) };
+    let send = |thread: &Thread| match signal {
         _ if group.is_some_and(|group| group != thread.cage.id.0) => Err(Errno::ESRCH),
-        0 => Ok(()),
-        _ => signal::send_to_thread(cx.kernel, cx.thread, thread, number(sig)?),
+        None => Ok(()),
+        Some(signal) => signal::send_to_thread(cx.kernel, thread, info(signal)),
     };
+    if tid == cx.thread.tid && cx.thread.cage.id == cx.cage.id {
+        return send(cx.thread);
+    }
     if let Some(thread) = cx.cage.thread(tid) {
         return send(&thread);
     }
     let cages = cx.kernel.cages.all();
     let thread = cages.iter().find_map(|cage| cage.thread(tid)).ok_or(Errno::ESRCH)?;
-    if thread.cage.descends_from(cx.cage.id) { send(&thread) } else { Err(Errno::EPERM) }
+    if may_signal(cx, &thread.cage, signal) { send(&thread) } else { Err(Errno::EPERM) }
+}
+
+/// Whether the cage may signal another: see the module.
+fn may_signal(cx: &Ctx<'_>, to: &Cage, signal: Option<u8>) -> bool {
+    const SIGCONT: u8 = signal::number(lind_abi::flags::Signals::SIGCONT);
+    if to.id == cx.cage.id || to.descends_from(cx.cage.id) {
+        return true;
+    }
+    if cx.cage.handlers.grates().iter().any(|&grate| !to.descends_from(grate)) {
+        return false;
+    }
+    let (own, its) = {
+        let own = cx.cage.settings();
+        let own = (own.credentials.clone(), own.session);
+        let its = to.settings();
+        (own, (its.credentials.clone(), its.session))
+    };
+    let (uid, of) = (own.0.uid, its.0.uid);
+    uid[1] == 0
+        || [uid[0], uid[1]].iter().any(|id| [of[0], of[2]].contains(id))
+        || (signal == Some(SIGCONT) && own.1 == its.1)
 }

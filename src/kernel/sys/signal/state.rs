@@ -3,21 +3,15 @@
 use std::sync::atomic::Ordering;
 
 use lind_abi::flags::SigmaskHow;
-use lind_abi::layout::{Sigaction, Sigset};
+use lind_abi::layout::{Sigaction, Sigset, Stack, Zero};
 use lind_abi::{Errno, In, Len, Out, Result, Signal};
 
-use super::number;
-use crate::cage::signal::{self, UNBLOCKABLE, bit};
+use super::{SET_SIZE, check_size, number, own_thread};
+use crate::cage::signal::{SS_AUTODISARM, UNBLOCKABLE, bit};
 use crate::call::Ctx;
 
-/// The size of a signal set, which callers pass for checking.
-const SET_SIZE: u64 = 8;
 /// The flags Linux knows; it drops others silently, so that programs can ask which there are.
 const SA_FLAGS: u32 = 0xdc00_0807;
-
-fn check_size(size: Len) -> Result<()> {
-    if size.0 == SET_SIZE { Ok(()) } else { Err(Errno::EINVAL) }
-}
 
 /// rt_sigaction(2)
 pub(crate) fn rt_sigaction(
@@ -40,9 +34,6 @@ pub(crate) fn rt_sigaction(
         ..new
     });
     let before = cx.cage.set_action(signal, new);
-    if cx.thread.cage.id == cx.cage.id {
-        signal::act_on_pending(cx.kernel, cx.thread);
-    }
     cx.store_if(old, &before)
 }
 
@@ -56,17 +47,16 @@ pub(crate) fn rt_sigprocmask(
 ) -> Result<()> {
     check_size(size)?;
     let thread = own_thread(cx)?;
-    let before = thread.mask.load(Ordering::Acquire);
+    let before = thread.mask.load(Ordering::Relaxed);
     if !set.is_null() {
-        let set = cx.load(set)?.bits & !UNBLOCKABLE;
+        let set = cx.load(set)?.bits;
         let mask = match how.0 {
             SigmaskHow::SIG_BLOCK => before | set,
             SigmaskHow::SIG_UNBLOCK => before & !set,
             SigmaskHow::SIG_SETMASK => set,
             _ => return Err(Errno::EINVAL),
         };
-        thread.mask.store(mask, Ordering::Release);
-        signal::act_on_pending(cx.kernel, thread);
+        thread.set_mask(cx.kernel, mask);
     }
     cx.store_if(old, &Sigset { bits: before })
 }
@@ -78,13 +68,37 @@ pub(crate) fn rt_sigpending(cx: &Ctx<'_>, set: Out<Sigset>, size: Len) -> Result
         return Err(Errno::EINVAL);
     }
     let thread = own_thread(cx)?;
-    let pending = thread.pending.load(Ordering::Acquire) | cx.cage.pending.load(Ordering::Acquire);
-    let blocked = pending & thread.mask.load(Ordering::Acquire);
+    let blocked = thread.pending() & thread.mask.load(Ordering::Relaxed);
     let len = usize::try_from(size.0).map_err(|_| Errno::EINVAL)?;
     cx.copy_out(set.cast(), &blocked.to_le_bytes()[..len])
 }
 
-/// The thread whose mask a call means. ESRCH when it acts on a cage that has none on this stack.
-fn own_thread<'a>(cx: &Ctx<'a>) -> Result<&'a crate::cage::Thread> {
-    if cx.thread.cage.id == cx.cage.id { Ok(cx.thread) } else { Err(Errno::ESRCH) }
+/// sigaltstack(2)
+pub(crate) fn sigaltstack(cx: &Ctx<'_>, new: In<Stack>, old: Out<Stack>) -> Result<()> {
+    const SS_ONSTACK: i32 = 1;
+    const SS_DISABLE: i32 = 2;
+    const MINSIGSTKSZ: u32 = 2048;
+    let thread = own_thread(cx)?;
+    let new = if new.is_null() { None } else { Some(cx.load(new)?) };
+    let on_it = thread.on_alt_stack();
+    let mut stack = thread.alt_stack();
+    let before = *stack;
+    if let Some(new) = new {
+        if on_it {
+            return Err(Errno::EPERM);
+        }
+        *stack = match new.flags & !SS_AUTODISARM {
+            SS_DISABLE => Stack::ZERO,
+            0 | SS_ONSTACK if new.size < MINSIGSTKSZ => return Err(Errno::ENOMEM),
+            0 | SS_ONSTACK => Stack { flags: new.flags & SS_AUTODISARM, ..new },
+            _ => return Err(Errno::EINVAL),
+        };
+    }
+    drop(stack);
+    let state = match before.size {
+        0 => SS_DISABLE,
+        _ if on_it => SS_ONSTACK,
+        _ => 0,
+    };
+    cx.store_if(old, &Stack { flags: state | before.flags, ..before })
 }

@@ -3,9 +3,19 @@
 use lind_abi::layout::Sigaction;
 use lind_abi::{Errno, nr};
 
-use crate::cage::{Next, Status};
+use crate::cage::signal::{Info, Step};
+use crate::cage::{Next, Status, Thread};
 use crate::root::Walls;
 use crate::testing::{World, in_world};
+
+/// What the engine would do next, where that is to leave guest code.
+fn left(w: &World) -> Option<Next> {
+    match w.thread.next_step(&w.kernel) {
+        Step::Leave(next) => Some(next),
+        Step::Go => None,
+        Step::Handle(delivery) => panic!("a handler for {:?}", delivery.info),
+    }
+}
 
 fn id(w: &World) -> i64 {
     i64::from(w.thread.cage.id.0)
@@ -27,14 +37,14 @@ fn a_blocked_signal_acts_when_it_is_unblocked() {
         // As raise(3) does it.
         w.ok(nr::rt_sigprocmask, &[BLOCK, set(w, !0), 0, 8]);
         w.ok(nr::tkill, &[id(w), ABRT]);
-        assert_eq!(w.thread.take_next(), None);
+        assert_eq!(left(w), None);
         let pending = w.buffer(8);
         w.ok(nr::rt_sigpending, &[pending, 8]);
         assert_eq!(w.load::<u64>(pending), 1 << (ABRT - 1));
         let old = w.buffer(8);
         w.ok(nr::rt_sigprocmask, &[UNBLOCK, set(w, !0), old, 8]);
         assert_eq!(w.load::<u64>(old), !(1 << 8 | 1 << 18), "SIGKILL and SIGSTOP cannot be blocked");
-        assert_eq!(w.thread.take_next(), Some(Next::Exit(Status::Signaled { signal: 6, core: true })));
+        assert_eq!(left(w), Some(Next::Exit(Status::Signaled { signal: 6, core: true })));
     });
 }
 
@@ -55,37 +65,165 @@ fn dispositions_are_checked_and_kept() {
         let old: Sigaction = w.load(old);
         assert_eq!((old.handler, old.flags), (77, 0x1000_0000), "unknown flags are dropped");
         assert_eq!(old.mask, [!(1 << 8 | 1 << 18), !0]);
-        // Ignored now; with a handler it would wait; with the default it ends.
+        // Ignored now; blocked it waits; with the default it ends.
         w.ok(nr::kill, &[id(w), USR1]);
+        w.ok(nr::rt_sigprocmask, &[BLOCK, set(w, 1 << (USR1 - 1)), 0, 8]);
         action(USR1, act(77, 0), 0).unwrap();
         w.ok(nr::kill, &[id(w), USR1]);
-        assert_eq!(w.thread.take_next(), None);
+        assert_eq!(left(w), None);
         action(USR1, act(0, 0), 0).unwrap();
-        assert_eq!(w.thread.take_next(), Some(Next::Exit(Status::Signaled { signal: 10, core: false })));
         w.ok(nr::kill, &[id(w), CHLD]);
-        assert_eq!(w.thread.take_next(), None);
+        assert_eq!(left(w), None);
+        w.ok(nr::rt_sigprocmask, &[UNBLOCK, set(w, !0), 0, 8]);
+        assert_eq!(left(w), Some(Next::Exit(Status::Signaled { signal: 10, core: false })));
+    });
+}
+
+fn grate(w: &World) -> crate::threei::Handler {
+    crate::threei::Handler::Grate { cage: w.thread.cage.id, entry: 1, serialized: false }
+}
+
+/// The handler that runs next, with the mask that it has and the one that comes back.
+fn handler(w: &World) -> (u32, Info, u64, u64) {
+    match w.thread.next_step(&w.kernel) {
+        Step::Handle(delivery) => (delivery.handler, delivery.info, mask(&w.thread), delivery.mask),
+        _ => panic!("no handler"),
+    }
+}
+
+fn mask(thread: &Thread) -> u64 {
+    thread.mask.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+#[test]
+fn handlers_have_their_mask_and_their_info() {
+    const SIGINFO_RESETHAND: u32 = 0x8000_0004;
+    const NODEFER: u32 = 0x4000_0000;
+    const RTMIN: i64 = 34;
+    in_world(Walls::Openat2, |w| {
+        let act = |sig, handler, flags, mask: u64| {
+            let mask = [mask & 0xffff_ffff, mask >> 32].map(|half| u32::try_from(half).unwrap());
+            w.ok(nr::rt_sigaction, &[sig, w.value(&Sigaction { handler, flags, restorer: 0, mask }), 0, 8]);
+        };
+        act(USR1, 5, SIGINFO_RESETHAND, 1 << 13);
+        act(RTMIN, 6, NODEFER, 0);
+        w.ok(nr::rt_sigprocmask, &[BLOCK, set(w, 1 << 3), 0, 8]);
+        w.ok(nr::kill, &[id(w), USR1]);
+        let (function, info, during, after) = handler(w);
+        assert_eq!((function, info.code, info.fields[0]), (5, Info::SI_USER, w.thread.cage.id.0));
+        assert_eq!((during, after), (1 << 3 | 1 << 13 | 1 << 9, 1 << 3));
+        w.thread.set_mask(&w.kernel, after);
+        w.ok(nr::kill, &[id(w), USR1]);
+        assert_eq!(left(w), Some(Next::Exit(Status::Signaled { signal: 10, core: false })), "SA_RESETHAND");
+    });
+    in_world(Walls::Openat2, |w| {
+        let act = Sigaction { handler: 6, flags: NODEFER, restorer: 0, mask: [0, 0] };
+        w.ok(nr::rt_sigaction, &[RTMIN, w.value(&act), 0, 8]);
+        for value in 0..3_u32 {
+            let info = lind_abi::layout::Siginfo { code: -1, fields: [value; 29], ..Default::default() };
+            w.ok(nr::rt_sigqueueinfo, &[id(w), RTMIN, w.value(&info)]);
+        }
+        let order: Vec<_> = (0..3).map(|_| handler(w).1.fields[2]).collect();
+        assert_eq!(order, [0, 1, 2]);
+        assert_eq!(left(w), None);
+        assert_eq!(w.thread.attention(), 0);
+    });
+}
+
+#[test]
+fn the_mask_of_a_suspended_thread_comes_back_after_the_handler() {
+    in_world(Walls::Openat2, |w| {
+        let act = Sigaction { handler: 6, flags: 0, restorer: 0, mask: [0, 0] };
+        w.ok(nr::rt_sigaction, &[USR1, w.value(&act), 0, 8]);
+        w.ok(nr::rt_sigprocmask, &[BLOCK, set(w, 1 << 9 | 1), 0, 8]);
+        w.ok(nr::kill, &[id(w), USR1]);
+        assert_eq!(left(w), None);
+        assert_eq!(w.err(nr::rt_sigsuspend, &[set(w, 2), 8]), Errno::EINTR);
+        assert!(w.thread.take_interrupted());
+        let (_, _, during, after) = handler(w);
+        assert_eq!((during, after), (1 << 9 | 2, 1 << 9 | 1));
+    });
+}
+
+#[test]
+fn sigtimedwait_takes_what_waits() {
+    in_world(Walls::Openat2, |w| {
+        w.ok(nr::rt_sigprocmask, &[BLOCK, set(w, !0), 0, 8]);
+        w.ok(nr::tkill, &[id(w), USR1]);
+        w.ok(nr::kill, &[id(w), ABRT]);
+        let info = w.buffer(128);
+        assert_eq!(w.ok(nr::rt_sigtimedwait, &[set(w, !0), info, 0, 8]), USR1, "the thread's own come first");
+        assert_eq!(w.load::<[i32; 3]>(info), [10, 0, Info::SI_TKILL]);
+        let now = w.value(&lind_abi::layout::Timespec::default());
+        assert_eq!(w.err(nr::rt_sigtimedwait, &[set(w, 1), 0, now, 8]), Errno::EAGAIN);
+        assert_eq!(w.ok(nr::rt_sigtimedwait, &[set(w, 1 << 5), 0, 0, 8]), ABRT);
+    });
+}
+
+#[test]
+fn children_tell_of_their_end() {
+    in_world(Walls::Openat2, |w| {
+        w.ok(nr::rt_sigprocmask, &[BLOCK, set(w, 1 << 16), 0, 8]);
+        let child = w.sibling();
+        child.exit();
+        let info = w.buffer(128);
+        assert_eq!(w.ok(nr::rt_sigtimedwait, &[set(w, 1 << 16), info, 0, 8]), CHLD);
+        assert_eq!(w.load::<[i32; 6]>(info)[2..4], [1, id(&child).try_into().unwrap()]);
+        assert_eq!(w.ok(nr::waitid, &[1, id(&child), info, 4 | 0x100_0000, 0]), 0);
+        assert_eq!(w.ok(nr::wait4, &[-1, 0, 0, 0]), id(&child));
+        // SIG_IGN: no zombies.
+        w.ok(nr::rt_sigaction, &[CHLD, w.value(&Sigaction { handler: 1, ..Default::default() }), 0, 8]);
+        w.sibling().exit();
+        assert_eq!(w.err(nr::wait4, &[-1, 0, 0, 0]), Errno::ECHILD);
+    });
+}
+
+#[test]
+fn a_stop_holds_a_thread_until_it_is_continued() {
+    in_world(Walls::Openat2, |w| {
+        let child = w.sibling();
+        w.ok(nr::kill, &[id(&child), 19]);
+        let thread = std::sync::Arc::clone(&child.thread);
+        let kernel = std::sync::Arc::clone(&w.kernel);
+        let stopped = std::thread::spawn(move || matches!(thread.next_step(&kernel), Step::Go));
+        let status = w.buffer(4);
+        assert_eq!(w.ok(nr::wait4, &[-1, status, 2, 0]), id(&child));
+        assert_eq!(w.load::<u32>(status), 19 << 8 | 0x7f);
+        w.ok(nr::kill, &[id(&child), 18]);
+        assert_eq!(w.ok(nr::wait4, &[-1, status, 8, 0]), id(&child));
+        assert_eq!(w.load::<u32>(status), 0xffff);
+        assert!(stopped.join().unwrap());
+        assert_eq!(w.ok(nr::wait4, &[-1, 0, 1 | 2 | 8, 0]), 0);
     });
 }
 
 #[test]
 fn a_cage_signals_its_descendants_alone() {
     in_world(Walls::Openat2, |w| {
+        let entry = crate::threei::Change::To(crate::threei::Handler::Grate {
+            cage: w.thread.cage.id,
+            entry: 1,
+            serialized: false,
+        });
         let (one, two) = (w.sibling(), w.sibling());
-        assert_eq!(one.err(nr::kill, &[id(&two), 0]), Errno::EPERM);
+        // Over the first stands a grate, which also stands over the second.
+        one.thread.cage.handlers.set(500, entry, |_| Ok::<(), ()>(())).unwrap();
+        two.thread.cage.handlers.set(500, crate::threei::Change::To(grate(&one)), |_| Ok::<(), ()>(())).unwrap();
+        assert_eq!(one.ok(nr::kill, &[id(&two), 0]), 0);
+        assert_eq!(two.err(nr::kill, &[id(&one), 0]), Errno::EPERM);
         assert_eq!(one.err(nr::kill, &[id(w), 9]), Errno::EPERM);
         assert_eq!(one.err(nr::tkill, &[id(w), 9]), Errno::EPERM);
         assert_eq!(one.err(nr::kill, &[77777, 9]), Errno::ESRCH);
-        assert_eq!(one.err(nr::kill, &[-1, 9]), Errno::EPERM);
+        assert_eq!(two.err(nr::kill, &[-1, 9]), Errno::EPERM);
         assert_eq!(w.err(nr::kill, &[id(&one), 65]), Errno::EINVAL);
-        assert_eq!(w.err(nr::kill, &[id(&one), 19]), Errno::EINVAL);
         assert_eq!(w.err(nr::tgkill, &[id(w), id(&one), 9]), Errno::ESRCH);
         assert_eq!(w.err(nr::tgkill, &[id(w), 0, 9]), Errno::EINVAL);
         assert_eq!(w.ok(nr::kill, &[id(&one), 0]), 0);
         assert_eq!(w.ok(nr::kill, &[id(&one), 15]), 0);
-        assert_eq!(one.thread.take_next(), Some(Next::Exit(Status::Signaled { signal: 15, core: false })));
-        assert_eq!(two.thread.take_next(), None);
+        assert_eq!(left(&one), Some(Next::Exit(Status::Signaled { signal: 15, core: false })));
+        assert_eq!(left(&two), None);
         assert_eq!(w.ok(nr::kill, &[-1, 9]), 0);
-        assert_eq!(two.thread.take_next(), Some(Next::Exit(Status::Signaled { signal: 9, core: false })));
-        assert_eq!(w.thread.take_next(), None);
+        assert_eq!(left(&two), Some(Next::Exit(Status::Signaled { signal: 9, core: false })));
+        assert_eq!(left(w), None);
     });
 }

@@ -60,6 +60,15 @@ impl Deadline {
         Some(if left.sec < 0 { Timespec::default() } else { left })
     }
 
+    /// The time of the monotonic clock; None if it never comes.
+    pub(crate) fn time(&self) -> Option<Timespec> {
+        match self {
+            Deadline::Never => None,
+            Deadline::Now => Some(Timespec::default()),
+            Deadline::At(time) => Some(*time),
+        }
+    }
+
     /// Whether it has come.
     pub(crate) fn has_passed(&self) -> bool {
         self.remaining().is_some_and(|left| left.sec == 0 && left.nsec == 0)

@@ -8,7 +8,7 @@ use lind_abi::{Errno, Fd, In, Len, NewFd, Out, Result};
 use rustix::event::epoll::CreateFlags;
 
 use super::Deadline;
-use super::mask::mask;
+use super::mask;
 use crate::call::Ctx;
 use crate::fd::{File, Interests, Kind};
 use crate::host::{errno, wait};
@@ -62,8 +62,8 @@ pub(crate) fn epoll_pwait(
     set: In<Sigset>,
     size: Len,
 ) -> Result<usize> {
-    let _masked = mask(cx, set, size)?;
-    wait_until(cx, fd, events, max, Deadline::after_milliseconds(timeout))
+    let deadline = Deadline::after_milliseconds(timeout);
+    mask(cx, set, size)?.wait(cx, deadline, |deadline| wait_until(cx, fd, events, max, deadline))
 }
 
 /// epoll_pwait2(2)
@@ -77,8 +77,7 @@ pub(crate) fn epoll_pwait2(
     size: Len,
 ) -> Result<usize> {
     let deadline = Deadline::load(cx, timeout)?;
-    let _masked = mask(cx, set, size)?;
-    wait_until(cx, fd, events, max, deadline)
+    mask(cx, set, size)?.wait(cx, deadline, |deadline| wait_until(cx, fd, events, max, deadline))
 }
 
 fn wait_until(cx: &Ctx<'_>, fd: Fd, events: Out<EpollEvent>, max: i32, deadline: Deadline) -> Result<usize> {

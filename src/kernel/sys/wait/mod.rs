@@ -12,5 +12,6 @@ mod tests;
 pub(crate) use deadline::Deadline;
 pub(crate) use epoll::*;
 pub(crate) use eventfd::*;
+pub(crate) use mask::mask;
 pub(crate) use poll::*;
 pub(crate) use select::*;

@@ -7,7 +7,7 @@ use lind_abi::layout::{Pollfd, Sigset, Timespec};
 use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
 
 use super::Deadline;
-use super::mask::mask;
+use super::mask;
 use crate::call::Ctx;
 use crate::fd::FileRef;
 use crate::host::wait::{self, Poll};
@@ -28,8 +28,7 @@ pub(crate) fn ppoll(
 ) -> Result<usize> {
     let deadline = Deadline::load(cx, cx.reading(timeout))?;
     let masked = mask(cx, set, size)?;
-    let ready = poll_until(cx, fds, nfds, deadline);
-    drop(masked);
+    let ready = masked.wait(cx, deadline, |deadline| poll_until(cx, fds, nfds, deadline));
     store_remaining(cx, deadline, cx.writing(timeout));
     ready
 }

@@ -6,7 +6,7 @@ use lind_abi::layout::{FdSet, Sigset, SigsetArg, Timespec, Timeval};
 use lind_abi::{Errno, Fd, In, InOut, Len, Result};
 
 use super::Deadline;
-use super::mask::mask;
+use super::mask;
 use super::poll::store_remaining;
 use crate::call::Ctx;
 use crate::fd::{FileRef, MAX_FILES};
@@ -53,14 +53,9 @@ pub(crate) fn pselect6(
     set: In<SigsetArg>,
 ) -> Result<usize> {
     let deadline = Deadline::load(cx, cx.reading(timeout))?;
-    let masked = if set.is_null() {
-        None
-    } else {
-        let argument: SigsetArg = cx.load(set)?;
-        Some(mask(cx, In::<Sigset>::new(argument.set, set.cage), Len(argument.size))?)
-    };
-    let ready = select_until(cx, n, [read, write, except], deadline);
-    drop(masked);
+    let argument: SigsetArg = if set.is_null() { SigsetArg::default() } else { cx.load(set)? };
+    let masked = mask(cx, In::<Sigset>::new(argument.set, set.cage), Len(argument.size))?;
+    let ready = masked.wait(cx, deadline, |deadline| select_until(cx, n, [read, write, except], deadline));
     store_remaining(cx, deadline, cx.writing(timeout));
     ready
 }

@@ -1,0 +1,315 @@
+//! Signals: what they do, which wait, who takes them.
+//!
+//! A signal is sent to a cage or to one thread and waits in a queue until a thread that does not block it takes it
+//! ([`next_step`]): when a system call returns, or when the engine has interrupted its computation. What ends or stops a
+//! cage needs nobody to take it; `send` acts at once where it can. docs/signals.md has the whole way.
+//!
+//! Queues and dispositions are under one lock, [`Cage::signals`]. Beside it each queue's set is kept in an atomic word, and
+//! masks are atomic words of which only the thread itself writes its own, so that sigprocmask(2) takes no lock: the
+//! sender adds to the set before it reads the mask, the thread writes its mask before it reads the sets.
+
+mod info;
+mod orphan;
+mod queue;
+mod restart;
+mod send;
+mod stop;
+mod take;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lind_abi::flags::Signals as Number;
+use lind_abi::layout::{Sigaction, Stack, Zero};
+
+pub use info::{Change, Info};
+pub(crate) use orphan::{group_is_orphaned, groups_left_by};
+pub(crate) use queue::Queue;
+pub use restart::restarts;
+pub use send::end;
+pub(crate) use send::{child_changed, send, send_to_group, send_to_thread, wants_no_zombies};
+pub use take::{Delivery, Step};
+pub(crate) use take::{SS_AUTODISARM, next_step, settle, take_waited};
+
+use super::{Attention, Cage, Thread};
+use crate::Kernel;
+
+/// The highest signal.
+pub(crate) const LAST: u8 = 64;
+/// The handler values that are no functions.
+pub(crate) const SIG_DFL: u32 = 0;
+/// See `SIG_DFL`.
+pub(crate) const SIG_IGN: u32 = 1;
+
+/// sa_flags.
+pub(crate) mod flag {
+    pub const SA_NOCLDSTOP: u32 = 1;
+    pub const SA_NOCLDWAIT: u32 = 2;
+    pub const SA_SIGINFO: u32 = 4;
+    pub const SA_ONSTACK: u32 = 0x0800_0000;
+    pub const SA_RESTART: u32 = 0x1000_0000;
+    pub const SA_NODEFER: u32 = 0x4000_0000;
+    pub const SA_RESETHAND: u32 = 0x8000_0000;
+}
+
+/// The bit of a signal (1 to 64) in a set.
+pub(crate) const fn bit(signal: u8) -> u64 {
+    1 << (signal - 1)
+}
+
+/// A signal out of the table of numbers.
+#[allow(clippy::cast_possible_truncation, reason = "signals are at most 64")]
+pub(crate) const fn number(signal: u32) -> u8 {
+    signal as u8
+}
+
+/// The signals that cannot be blocked, ignored or handled.
+pub(crate) const UNBLOCKABLE: u64 = bit(number(Number::SIGKILL)) | bit(number(Number::SIGSTOP));
+
+/// The signals that stop by default.
+const STOPPING: u64 = bit(number(Number::SIGSTOP))
+    | bit(number(Number::SIGTSTP))
+    | bit(number(Number::SIGTTIN))
+    | bit(number(Number::SIGTTOU));
+
+/// What a signal does to a cage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Action {
+    Ignore,
+    End,
+    Stop,
+    Handle,
+}
+
+fn action(disposition: &Sigaction, signal: u8) -> Action {
+    let default = || match u32::from(signal) {
+        Number::SIGCHLD | Number::SIGURG | Number::SIGWINCH | Number::SIGCONT => Action::Ignore,
+        _ if STOPPING & bit(signal) != 0 => Action::Stop,
+        _ => Action::End,
+    };
+    match disposition.handler {
+        SIG_DFL => default(),
+        SIG_IGN => Action::Ignore,
+        _ => Action::Handle,
+    }
+}
+
+/// The signal state of a cage, under `Cage::signals`.
+pub(crate) struct Signals {
+    /// Dispositions of signals 1 to 64, at index signal - 1.
+    actions: Box<[Sigaction; 64]>,
+    /// Signals that wait for any thread.
+    shared: Queue,
+    /// The signal that has stopped the cage, until SIGCONT.
+    stop: Option<u8>,
+    /// Whether the parent has been told of the stop: all threads stand.
+    stop_complete: bool,
+}
+
+impl Default for Signals {
+    fn default() -> Self {
+        Signals { actions: Box::new([Sigaction::ZERO; 64]), shared: Queue::default(), stop: None, stop_complete: false }
+    }
+}
+
+impl Signals {
+    /// What a fork gets: dispositions, nothing that waits.
+    pub fn forked(&self) -> Signals {
+        Signals { actions: self.actions.clone(), ..Signals::default() }
+    }
+
+    /// What a program started by exec gets: ignored signals stay ignored, handled ones get their default.
+    pub fn executed(&self) -> Signals {
+        let mut signals = self.forked();
+        signals.reset_handlers();
+        signals
+    }
+
+    /// execve(2): ignored signals stay ignored, handled ones get their default. What waits goes on waiting.
+    pub fn reset_handlers(&mut self) {
+        for action in self.actions.iter_mut() {
+            *action = match action.handler {
+                SIG_IGN => Sigaction { handler: SIG_IGN, ..Sigaction::ZERO },
+                _ => Sigaction::ZERO,
+            };
+        }
+    }
+
+    /// The signals that are ignored on request, and those that have handlers.
+    pub fn ignored_and_handled(&self) -> (u64, u64) {
+        let with = |wanted: fn(u32) -> bool| {
+            let chosen = (1..=LAST).zip(self.actions.iter()).filter(|(_, action)| wanted(action.handler));
+            chosen.fold(0, |set, (signal, _)| set | bit(signal))
+        };
+        (with(|handler| handler == SIG_IGN), with(|handler| handler > SIG_IGN))
+    }
+
+    fn disposition(&self, signal: u8) -> &Sigaction {
+        &self.actions[usize::from(signal) - 1]
+    }
+
+    fn action(&self, signal: u8) -> Action {
+        action(self.disposition(signal), signal)
+    }
+}
+
+/// The signal state of a thread, beside its mask.
+#[derive(Default)]
+pub(crate) struct OfThread {
+    /// Signals that wait for this thread. Taken under its cage's lock only.
+    queue: Mutex<Queue>,
+    /// The set of `queue`, and of what waits for any thread in `Cage::pending`.
+    pending: AtomicU64,
+    /// Whether it stands still because its cage is stopped.
+    stopped: AtomicBool,
+    /// The mask to go back to when the handlers have run that a call like sigsuspend(2) was waiting for.
+    saved_mask: Mutex<Option<u64>>,
+    /// Whether a call of this thread returned EINTR because of a signal.
+    interrupted: AtomicBool,
+    /// sigaltstack(2); no stack if its size is 0.
+    alt_stack: Mutex<Stack>,
+    /// Whether a handler runs on it.
+    on_alt_stack: AtomicBool,
+}
+
+impl OfThread {
+    /// For the thread that takes the place of `other` after execve(2): what waits goes on waiting.
+    pub fn taken_from(other: &Thread) -> OfThread {
+        let queue = std::mem::take(&mut *other.signals.queue());
+        OfThread { pending: AtomicU64::new(queue.bits()), queue: Mutex::new(queue), ..OfThread::default() }
+    }
+
+    /// For a child of a fork: the alternate stack is in its memory too.
+    pub fn forked(&self, parent: &OfThread) {
+        *self.alt_stack.lock().unwrap_or_else(PoisonError::into_inner) =
+            *parent.alt_stack.lock().unwrap_or_else(PoisonError::into_inner);
+        self.on_alt_stack.store(parent.on_alt_stack.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Cage {
+    /// The signal state, locked.
+    pub(crate) fn signals(&self) -> MutexGuard<'_, Signals> {
+        self.signals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces what a signal does, and returns what it did. Where it is now ignored, pending ones are gone.
+    pub(crate) fn set_action(&self, signal: u8, new: Option<Sigaction>) -> Sigaction {
+        let mut signals = self.signals();
+        let slot = &mut signals.actions[usize::from(signal) - 1];
+        let old = *slot;
+        if let Some(new) = new {
+            *slot = new;
+            if action(&new, signal) == Action::Ignore {
+                self.forget(&mut signals, bit(signal));
+            }
+        }
+        old
+    }
+
+    /// Takes signals out of all queues.
+    fn forget(&self, signals: &mut Signals, gone: u64) {
+        signals.shared.remove(gone);
+        self.pending.store(signals.shared.bits(), Ordering::SeqCst);
+        for thread in self.threads() {
+            let mut queue = thread.signals.queue();
+            queue.remove(gone);
+            thread.signals.pending.store(queue.bits(), Ordering::SeqCst);
+        }
+    }
+}
+
+/// A thread of `cage` has ended: what it was to take is offered to others, and a stop may be complete without it.
+pub(crate) fn thread_left(kernel: &Kernel, cage: &Cage) {
+    if cage.pending.load(Ordering::SeqCst) != 0 {
+        send::offer_shared(kernel, cage);
+    }
+    stop::check_complete(kernel, cage);
+}
+
+impl Thread {
+    /// Whether it blocks a signal.
+    pub(crate) fn blocks(&self, signal: u8) -> bool {
+        self.mask.load(Ordering::SeqCst) & bit(signal) & !UNBLOCKABLE != 0
+    }
+
+    /// The signals that wait for it or for any thread of its cage.
+    pub(crate) fn pending(&self) -> u64 {
+        self.signals.pending.load(Ordering::SeqCst) | self.cage.pending.load(Ordering::SeqCst)
+    }
+
+    /// Whether a signal would do nothing to it: the question that terminals ask before SIGTTIN and SIGTTOU.
+    #[allow(dead_code, reason = "terminals do not ask yet")]
+    pub(crate) fn blocks_or_ignores(&self, signal: u8) -> bool {
+        self.blocks(signal) || self.cage.signals().action(signal) == Action::Ignore
+    }
+
+    /// Sets its mask, for the thread itself; returns the one before. What waits and is no longer blocked is taken when
+    /// control returns to the guest; what this thread will not take any more is offered to others.
+    pub(crate) fn set_mask(&self, kernel: &Kernel, mask: u64) -> u64 {
+        let before = self.mask.swap(mask & !UNBLOCKABLE, Ordering::SeqCst);
+        if self.pending() != 0 {
+            self.mask_changed(kernel, before);
+        }
+        before
+    }
+
+    #[cold]
+    fn mask_changed(&self, kernel: &Kernel, before: u64) {
+        let mask = self.mask.load(Ordering::SeqCst);
+        if self.pending() & !mask != 0 {
+            self.notice(Attention::SIGNAL);
+        }
+        if self.cage.pending.load(Ordering::SeqCst) & mask & !before != 0 {
+            send::offer_shared(kernel, &self.cage);
+        }
+    }
+
+    /// Leaves `mask` to be set when the handlers of the signals that wait have run.
+    pub(crate) fn restore_mask_later(&self, mask: u64) {
+        *self.signals.saved_mask.lock().unwrap_or_else(PoisonError::into_inner) = Some(mask);
+        self.notice(Attention::MASK);
+    }
+
+    /// The alternate stack, locked.
+    pub(crate) fn alt_stack(&self) -> MutexGuard<'_, Stack> {
+        self.signals.alt_stack.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a handler of this thread runs on the alternate stack.
+    pub fn on_alt_stack(&self) -> bool {
+        self.signals.on_alt_stack.load(Ordering::Relaxed)
+    }
+
+    /// Says whether a handler runs on the alternate stack from now on. Returns what was so before.
+    pub fn set_on_alt_stack(&self, on: bool) -> bool {
+        self.signals.on_alt_stack.swap(on, Ordering::Relaxed)
+    }
+
+    /// The handler that ran on the alternate stack `stack` has returned: SS_AUTODISARM ends.
+    pub fn rearm_alt_stack(&self, stack: &Stack) {
+        if stack.flags & SS_AUTODISARM != 0 {
+            *self.alt_stack() = *stack;
+        }
+    }
+
+    /// Notes that a call returned EINTR because of a signal.
+    pub(crate) fn note_interrupted(&self) {
+        self.signals.interrupted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a call was interrupted by a signal since this was last asked.
+    pub fn take_interrupted(&self) -> bool {
+        self.signals.interrupted.swap(false, Ordering::Relaxed)
+    }
+
+    /// execve(2): there is no alternate stack any more.
+    pub(crate) fn forget_alt_stack(&self) {
+        *self.alt_stack() = Stack::ZERO;
+        self.set_on_alt_stack(false);
+    }
+}

@@ -1,0 +1,47 @@
+//! Orphaned process groups: those in which nobody has a parent in another group of the same session, so that no shell
+//! is there to continue what stops.
+
+use lind_abi::flags::Signals as Number;
+
+use super::{Info, number, send_to_group};
+use crate::Kernel;
+use crate::cage::Cage;
+
+/// Whether a process group is orphaned. `ended` does not count any more, neither as a member nor as a parent.
+pub(crate) fn group_is_orphaned(kernel: &Kernel, group: u32, ended: Option<&Cage>) -> bool {
+    let counts = |cage: &Cage| !cage.is_dead() && ended.is_none_or(|ended| ended.id != cage.id);
+    !kernel.cages.all().iter().filter(|cage| counts(cage) && cage.settings().group == group).any(|member| {
+        let session = member.settings().session;
+        if member.parent().is_none() {
+            // The first cage's parent is whoever started the runner.
+            return session == member.id.0;
+        }
+        member.living_parent(kernel).filter(|parent| counts(parent)).is_some_and(|parent| {
+            let parent = parent.settings();
+            parent.group != group && parent.session == session
+        })
+    })
+}
+
+/// What the end of `cage` means for process groups: SIGHUP and SIGCONT for those that it has orphaned and that have stopped
+/// members. `children` are the ids of its children.
+pub(crate) fn groups_left_by(kernel: &Kernel, cage: &Cage, children: &[lind_abi::CageId]) {
+    let own = cage.settings().group;
+    let mut groups = vec![own];
+    for child in children.iter().filter_map(|&id| super::send::alive(kernel, id)) {
+        let group = child.settings().group;
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    for group in groups {
+        let of_group = |member: &std::sync::Arc<Cage>| {
+            member.id != cage.id && !member.is_dead() && member.settings().group == group
+        };
+        let any_stopped = kernel.cages.all().iter().filter(|m| of_group(m)).any(|member| member.is_stopped());
+        if any_stopped && group_is_orphaned(kernel, group, Some(cage)) {
+            send_to_group(kernel, group, Info::kernel(number(Number::SIGHUP)));
+            send_to_group(kernel, group, Info::kernel(number(Number::SIGCONT)));
+        }
+    }
+}

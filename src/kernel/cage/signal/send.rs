@@ -1,0 +1,182 @@
+//! Sending signals: to a cage, a thread, a process group, a parent.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use lind_abi::flags::{Resource, Signals as Number};
+use lind_abi::{CageId, Result};
+
+use super::{Action, Change, Info, STOPPING, Signals, bit, flag, number};
+use crate::Kernel;
+use crate::cage::exit::{self, Status};
+use crate::cage::{Attention, Cage, Thread};
+
+/// Sends a signal to a cage: to whichever of its threads does not block it.
+///
+/// # Errors
+/// EAGAIN when its queue is full and the kind of signal says that the sender must know.
+pub(crate) fn send(kernel: &Kernel, cage: &Cage, info: Info) -> Result<()> {
+    deliver(kernel, cage, None, info)
+}
+
+/// Sends a signal to one thread.
+///
+/// # Errors
+/// As for `send`.
+pub(crate) fn send_to_thread(kernel: &Kernel, thread: &Thread, info: Info) -> Result<()> {
+    deliver(kernel, &thread.cage, Some(thread), info)
+}
+
+/// Sends a signal to every cage of a process group; false if there is none that is alive.
+pub(crate) fn send_to_group(kernel: &Kernel, group: u32, info: Info) -> bool {
+    let mut any = false;
+    for cage in kernel.cages.all() {
+        if !cage.is_dead() && cage.settings().group == group {
+            // A full queue loses the signal for that one, as it does on Linux.
+            let _ = send(kernel, &cage, info);
+            any = true;
+        }
+    }
+    any
+}
+
+fn deliver(kernel: &Kernel, cage: &Cage, to: Option<&Thread>, info: Info) -> Result<()> {
+    let signal = info.signal;
+    let mut continued = false;
+    let woken = {
+        let mut signals = cage.signals();
+        if cage.is_dead() {
+            return Ok(());
+        }
+        if signal == number(Number::SIGCONT) {
+            cage.forget(&mut signals, STOPPING);
+            continued = signals.go_on();
+        } else if bit(signal) & STOPPING != 0 {
+            cage.forget(&mut signals, bit(number(Number::SIGCONT)));
+        }
+        queue(cage, &mut signals, to, info)
+    };
+    if continued {
+        super::stop::went_on(kernel, cage);
+    }
+    match woken? {
+        Woken::Nobody => {}
+        Woken::All => end(kernel, cage, signal),
+        Woken::One(thread) => wake(kernel, &thread),
+    }
+    Ok(())
+}
+
+/// Who has to act on a signal that was sent.
+enum Woken {
+    Nobody,
+    One(Arc<Thread>),
+    /// The cage ends.
+    All,
+}
+
+fn queue(cage: &Cage, signals: &mut Signals, to: Option<&Thread>, info: Info) -> Result<Woken> {
+    let signal = info.signal;
+    let threads = cage.threads();
+    let of_guest = |thread: &&Arc<Thread>| !thread.worker;
+    let taker = match to {
+        Some(to) => threads.iter().find(|thread| std::ptr::eq(Arc::as_ptr(thread), to)),
+        None => threads.iter().filter(of_guest).find(|thread| !thread.blocks(signal)),
+    };
+    // Linux decides by the first thread whether a signal to the cage is blocked, and so not to be dropped yet.
+    let first = to.or_else(|| threads.iter().find(of_guest).map(|thread| &**thread));
+    let ready = taker.is_some_and(|taker| !taker.blocks(signal));
+    match signals.action(signal) {
+        Action::Ignore if !first.is_some_and(|first| first.blocks(signal)) => return Ok(Woken::Nobody),
+        Action::End if ready || signal == number(Number::SIGKILL) => return Ok(Woken::All),
+        _ => {}
+    }
+    let limit = cage.settings().limits.of(Resource(Resource::RLIMIT_SIGPENDING)).map_or(0, |limit| limit.0);
+    match to {
+        Some(to) => {
+            let mut queue = to.signals.queue();
+            queue.push(info, limit)?;
+            to.signals.pending.store(queue.bits(), Ordering::SeqCst);
+        }
+        None => {
+            signals.shared.push(info, limit)?;
+            cage.pending.store(signals.shared.bits(), Ordering::SeqCst);
+        }
+    }
+    // Asked again: a thread that has changed its mask meanwhile has either seen the signal or is seen here.
+    let taker = match to {
+        Some(_) => taker,
+        None => threads.iter().filter(of_guest).find(|thread| !thread.blocks(signal)),
+    };
+    signals.notify_waiting(cage);
+    match taker.filter(|taker| !taker.blocks(signal)) {
+        Some(taker) => {
+            taker.notice(Attention::SIGNAL);
+            Ok(Woken::One(Arc::clone(taker)))
+        }
+        None => Ok(Woken::Nobody),
+    }
+}
+
+impl Signals {
+    /// Tells those who wait for signals without taking them: sigtimedwait(2).
+    fn notify_waiting(&self, cage: &Cage) {
+        cage.changed.notify_all();
+    }
+}
+
+/// Makes a thread look at its attention word, whatever it is doing.
+fn wake(kernel: &Kernel, thread: &Thread) {
+    thread.cage.changed.notify_all();
+    kernel.engine().interrupt(thread);
+}
+
+/// Finds takers for the signals that wait for any thread.
+#[cold]
+pub(super) fn offer_shared(kernel: &Kernel, cage: &Cage) {
+    let woken: Vec<_> = {
+        let signals = cage.signals();
+        let takes =
+            |thread: &Arc<Thread>| !thread.worker && signals.shared.bits() & !thread.mask.load(Ordering::SeqCst) != 0;
+        cage.threads().into_iter().filter(takes).inspect(|thread| thread.notice(Attention::SIGNAL)).collect()
+    };
+    for thread in woken {
+        wake(kernel, &thread);
+    }
+}
+
+/// Ends a cage by a signal.
+pub fn end(kernel: &Kernel, cage: &Cage, signal: u8) {
+    exit::begin(kernel, cage, Status::signaled(signal));
+}
+
+/// Whether children of `parent` that end are gone at once.
+pub(crate) fn wants_no_zombies(parent: &Cage) -> bool {
+    let signals = parent.signals();
+    let disposition = signals.disposition(number(Number::SIGCHLD));
+    disposition.handler == super::SIG_IGN || disposition.flags & flag::SA_NOCLDWAIT != 0
+}
+
+/// Tells a parent what has become of a child, by SIGCHLD and by waking those who wait.
+pub(crate) fn child_changed(kernel: &Kernel, parent: &Cage, child: &Cage, change: Change) {
+    let wanted = {
+        let signals = parent.signals();
+        let disposition = signals.disposition(number(Number::SIGCHLD));
+        let stops = disposition.flags & flag::SA_NOCLDSTOP == 0;
+        disposition.handler != super::SIG_IGN && (stops || matches!(change, Change::Ended(_)))
+    };
+    if wanted {
+        let used = child.usage();
+        let ticks =
+            |time: lind_abi::layout::Timeval| u32::try_from(time.sec * 100 + time.usec / 10_000).unwrap_or(u32::MAX);
+        let info = Info::child(child, change, ticks(used.utime), ticks(used.stime));
+        // There is always room for a standard signal of the kernel's.
+        let _ = send(kernel, parent, info);
+    }
+    parent.changed.notify_all();
+}
+
+/// The cage with this id, if it is alive.
+pub(super) fn alive(kernel: &Kernel, id: CageId) -> Option<Arc<Cage>> {
+    kernel.cages.get(id).filter(|cage| !cage.is_dead())
+}

@@ -1,0 +1,97 @@
+//! Stopping and going on.
+//!
+//! A stop signal is taken by one thread, which then makes all stop. Each stands where it would return to guest code, or in
+//! the engine's interruption of it. When the last one stands the parent is told. Workers of a grate do not stop: they
+//! act for others.
+
+use std::sync::atomic::Ordering;
+
+use super::{Change, Signals, child_changed};
+use crate::Kernel;
+use crate::cage::{Attention, Cage, Thread};
+
+impl Signals {
+    /// Ends a stop. Whether the parent has to be told.
+    pub(super) fn go_on(&mut self) -> bool {
+        self.stop.take().is_some() && std::mem::take(&mut self.stop_complete)
+    }
+}
+
+/// Begins to stop a cage, for one of its threads.
+pub(super) fn begin(kernel: &Kernel, cage: &Cage, signal: u8) {
+    let threads = {
+        let mut signals = cage.signals();
+        if signals.stop.is_some() {
+            return;
+        }
+        signals.stop = Some(signal);
+        signals.stop_complete = false;
+        let mut threads = cage.threads();
+        threads.retain(|thread| !thread.worker);
+        for thread in &threads {
+            thread.signals.stopped.store(false, Ordering::Relaxed);
+            thread.notice(Attention::SIGNAL);
+        }
+        threads
+    };
+    for thread in threads {
+        kernel.engine().interrupt(&thread);
+    }
+    cage.changed.notify_all();
+}
+
+/// Stands still as long as the thread's cage is stopped.
+pub(super) fn stand(kernel: &Kernel, thread: &Thread) {
+    let cage = &*thread.cage;
+    // What comes meanwhile waits.
+    thread.unnotice(Attention::SIGNAL);
+    thread.signals.stopped.store(true, Ordering::Relaxed);
+    check_complete(kernel, cage);
+    loop {
+        let seen = cage.changed.seen();
+        if cage.signals().stop.is_none() || thread.attention() & Attention::INTERRUPTS & !Attention::SIGNAL != 0 {
+            break;
+        }
+        // However the wait ends, the question is asked again.
+        let _ = cage.changed.wait(seen, None);
+    }
+    thread.signals.stopped.store(false, Ordering::Relaxed);
+    thread.notice(Attention::SIGNAL);
+}
+
+/// Tells the parent of a stop once all threads stand. To be asked again when a thread has ended.
+pub(crate) fn check_complete(kernel: &Kernel, cage: &Cage) {
+    let signal = {
+        let mut signals = cage.signals();
+        let Some(signal) = signals.stop.filter(|_| !signals.stop_complete) else { return };
+        let threads = cage.threads();
+        let mut own = threads.iter().filter(|thread| !thread.worker);
+        if !own.all(|thread| thread.signals.stopped.load(Ordering::Relaxed)) {
+            return;
+        }
+        signals.stop_complete = true;
+        signal
+    };
+    tell_parent(kernel, cage, Change::Stopped(signal));
+}
+
+/// A stopped cage has been continued.
+pub(super) fn went_on(kernel: &Kernel, cage: &Cage) {
+    cage.changed.notify_all();
+    tell_parent(kernel, cage, Change::Continued);
+}
+
+fn tell_parent(kernel: &Kernel, cage: &Cage, change: Change) {
+    if let Some(parent) = cage.living_parent(kernel) {
+        parent.family().note_change(cage.id, change);
+        child_changed(kernel, &parent, cage, change);
+    }
+}
+
+impl Cage {
+    /// The signal that has stopped it, when all its threads stand.
+    pub(crate) fn is_stopped(&self) -> bool {
+        let signals = self.signals();
+        signals.stop.is_some() && signals.stop_complete
+    }
+}

@@ -1,0 +1,202 @@
+//! Taking signals: what a thread does next, before it runs guest code of its own again.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use lind_abi::layout::{Sigaction, Stack, Zero};
+
+use super::{Action, Info, Signals, UNBLOCKABLE, bit, flag, stop};
+use crate::Kernel;
+use crate::cage::{Attention, Next, Thread};
+
+/// What a thread has to do next.
+pub enum Step {
+    /// Go on with guest code.
+    Go,
+    /// Leave guest code.
+    Leave(Next),
+    /// Run a handler, then call [`Delivery::done`] and ask again.
+    Handle(Delivery),
+}
+
+/// A handler to be run. The thread's mask is already the handler's.
+pub struct Delivery {
+    /// The function: an index in the program's table.
+    pub handler: u32,
+    /// The signal.
+    pub info: Info,
+    /// SA_RESTART.
+    pub restart: bool,
+    /// SA_SIGINFO.
+    pub siginfo: bool,
+    /// The alternate stack, if the handler is to start at its top.
+    pub stack: Option<Stack>,
+    /// What sigaltstack(2) would say, for the handler's ucontext.
+    pub alt_stack: Stack,
+    /// The mask to be set when the handler has returned, unless it has changed it in its ucontext.
+    pub mask: u64,
+}
+
+impl Delivery {
+    /// The handler has returned, and `mask` stands in its ucontext.
+    pub fn done(&self, kernel: &Kernel, thread: &Thread, mask: u64) {
+        thread.set_mask(kernel, mask);
+    }
+}
+
+const LEAVING: u32 = Attention::INTERRUPTS & !Attention::SIGNAL;
+
+/// What `thread` does next. Stands still here while its cage is stopped.
+pub fn next_step(kernel: &Kernel, thread: &Thread) -> Step {
+    loop {
+        let attention = thread.attention();
+        if attention & LEAVING != 0
+            && let Some(next) = thread.take_next()
+        {
+            return Step::Leave(next);
+        }
+        if attention & (Attention::SIGNAL | Attention::MASK) == 0 {
+            return Step::Go;
+        }
+        match take(kernel, thread, true) {
+            Taken::Nothing => {
+                if let Some(mask) = take_saved(thread) {
+                    thread.set_mask(kernel, mask);
+                }
+            }
+            Taken::Handler(info, disposition) => return Step::Handle(begin(thread, info, &disposition)),
+            Taken::HandlerWaits | Taken::Done => {}
+        }
+    }
+}
+
+/// Acts on signals for a call that was interrupted, except that handlers do not run. Whether the call may go on
+/// as if nothing had happened.
+pub(crate) fn settle(kernel: &Kernel, thread: &Thread) -> bool {
+    while thread.attention() & Attention::SIGNAL != 0 {
+        match take(kernel, thread, false) {
+            Taken::Handler(..) | Taken::HandlerWaits => return false,
+            Taken::Nothing | Taken::Done => {}
+        }
+        if thread.attention() & LEAVING != 0 {
+            return false;
+        }
+    }
+    thread.attention() & Attention::INTERRUPTS == 0
+}
+
+enum Taken {
+    /// There was nothing to take; the attention bit is gone.
+    Nothing,
+    /// A signal with a handler.
+    Handler(Info, Sigaction),
+    /// Signals with handlers wait, and it was not asked for them.
+    HandlerWaits,
+    /// A signal, and what it does has been done.
+    Done,
+}
+
+/// Takes one signal; one that has a handler only if `handlers`.
+fn take(kernel: &Kernel, thread: &Thread, handlers: bool) -> Taken {
+    let cage = &*thread.cage;
+    let mut signals = cage.signals();
+    if signals.stop.is_some() && !thread.worker {
+        drop(signals);
+        stop::stand(kernel, thread);
+        return Taken::Done;
+    }
+    let unblocked = !thread.mask.load(Ordering::SeqCst) | UNBLOCKABLE;
+    let handled = if handlers { 0 } else { signals.ignored_and_handled().1 };
+    let Some(info) = dequeue(thread, &mut signals, unblocked & !handled) else {
+        if waiting(thread) & unblocked != 0 {
+            return Taken::HandlerWaits;
+        }
+        thread.unnotice(Attention::SIGNAL);
+        return Taken::Nothing;
+    };
+    match signals.action(info.signal) {
+        Action::Ignore => Taken::Done,
+        Action::End => {
+            drop(signals);
+            super::end(kernel, cage, info.signal);
+            Taken::Done
+        }
+        Action::Stop => {
+            drop(signals);
+            // The terminal's stops are nothing to a group that nobody can continue.
+            let always = u32::from(info.signal) == lind_abi::flags::Signals::SIGSTOP;
+            let group = cage.settings().group;
+            if always || !super::group_is_orphaned(kernel, group, None) {
+                stop::begin(kernel, cage, info.signal);
+            }
+            Taken::Done
+        }
+        Action::Handle => {
+            let slot = &mut signals.actions[usize::from(info.signal) - 1];
+            let disposition = *slot;
+            if disposition.flags & flag::SA_RESETHAND != 0 {
+                slot.handler = super::SIG_DFL;
+            }
+            Taken::Handler(info, disposition)
+        }
+    }
+}
+
+/// What a thread may take: a worker acts for others, so what is sent to the cage is for the cage's own threads.
+fn waiting(thread: &Thread) -> u64 {
+    if thread.worker { thread.signals.pending.load(Ordering::SeqCst) } else { thread.pending() }
+}
+
+/// The first of the signals in `wanted` that wait for this thread or for any.
+fn dequeue(thread: &Thread, signals: &mut Signals, wanted: u64) -> Option<Info> {
+    let cage = &*thread.cage;
+    let mut queue = thread.signals.queue();
+    if let Some(info) = queue.take(wanted) {
+        thread.signals.pending.store(queue.bits(), Ordering::SeqCst);
+        return Some(info);
+    }
+    if thread.worker {
+        return None;
+    }
+    let info = signals.shared.take(wanted);
+    cage.pending.store(signals.shared.bits(), Ordering::SeqCst);
+    info
+}
+
+/// sigtimedwait(2): one of the signals in `wanted`, if one waits.
+pub(crate) fn take_waited(thread: &Thread, wanted: u64) -> Option<Info> {
+    let mut signals = thread.cage.signals();
+    dequeue(thread, &mut signals, wanted)
+}
+
+fn take_saved(thread: &Thread) -> Option<u64> {
+    thread.unnotice(Attention::MASK);
+    thread.signals.saved_mask.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// Makes the thread's mask the handler's, and says how to run it.
+fn begin(thread: &Thread, info: Info, disposition: &Sigaction) -> Delivery {
+    let now = thread.mask.load(Ordering::SeqCst);
+    let mask = take_saved(thread).unwrap_or(now);
+    let wanted = u64::from(disposition.mask[0]) | u64::from(disposition.mask[1]) << 32;
+    let itself = if disposition.flags & flag::SA_NODEFER != 0 { 0 } else { bit(info.signal) };
+    thread.mask.store((now | wanted | itself) & !UNBLOCKABLE, Ordering::SeqCst);
+    let mut alt = thread.alt_stack();
+    let wanted = disposition.flags & flag::SA_ONSTACK != 0 && alt.size != 0 && !thread.on_alt_stack();
+    let before = *alt;
+    if wanted && alt.flags & SS_AUTODISARM != 0 {
+        *alt = Stack::ZERO;
+    }
+    Delivery {
+        handler: disposition.handler,
+        info,
+        restart: disposition.flags & flag::SA_RESTART != 0,
+        siginfo: disposition.flags & flag::SA_SIGINFO != 0,
+        stack: wanted.then_some(before),
+        alt_stack: before,
+        mask,
+    }
+}
+
+/// sigaltstack(2): the stack is forgotten while a handler runs on it.
+pub(crate) const SS_AUTODISARM: i32 = 1 << 31;
