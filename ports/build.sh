@@ -100,8 +100,8 @@ choose() {
 	export CC_FOR_BUILD=cc
 }
 
-# Where a library or program that this port needs was built.
-built() { echo "$top/build/ports/$1/$side/source"; }
+# Where a port's `stage` puts libraries for other ports: include/ and lib/.
+stage_of() { echo "$top/build/ports/$1/$side/stage"; }
 
 # In a recipe: puts FILE of the tree at a path of the root; a path that ends in / is a directory.
 put() {
@@ -124,7 +124,7 @@ load() {
 	configure() { :; }
 	compile() { make -j"$JOBS"; }
 	install() { :; }
-	suite() { echo "no tests"; }
+	stage() { :; }
 	. "$here/$name/recipe"
 }
 
@@ -148,6 +148,7 @@ build() {
 		(cd "$tree" && rm -f $programs)
 		step compile compile
 		for program in $programs; do [ -f "$tree/$program" ] || die "$title: no $program after compiling; see $work/compile.log"; done
+		(cd "$tree" && stage "$(stage_of "$name")") >"$work/stage.log" 2>&1 || die "$title: see $work/stage.log"
 		echo "$links" >"$work/link-key"
 	fi
 	if [ "$side" = cage ]; then

@@ -1,0 +1,67 @@
+#!/bin/bash
+# Runs the tests of a port on Linux and in a cage, and compares. Usage: ports/test.sh ROOT NAME [CASE]...
+#
+# ports/NAME/test says what a case is: `prepare` fills $arena, which is the root of the cage and holds the port's program in bin;
+# `cases` prints names; `run CASE` succeeds, fails, or returns 77 if there is nothing to test. Both use `at DIR COMMAND...`, which runs
+# a command of the arena's bin in a directory of the arena. A case that passes on Linux must pass in a cage, unless
+# ports/NAME/known gives the reason: `CASE  reason`.
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/.." && pwd)
+root=$1 name=$2
+shift 2
+seconds=60 bin='' links=''
+. "$here/$name/recipe"
+[ -f "$here/$name/test" ] || { echo "$name: has no tests"; exit 0; }
+. "$here/$name/test"
+
+at() {
+	local directory=$1
+	shift
+	if [ "$side" = native ]; then
+		(cd "$arena/$directory" && exec env -i PATH="$arena/bin:/usr/bin:/bin" HOME=/ "${environment[@]}" timeout -k 5 "$seconds" "$@")
+	else
+		local set=()
+		for word in PATH=/bin HOME=/ "${environment[@]}"; do set+=(-e "$word"); done
+		timeout -k 5 "$seconds" "$top/target/release/lind-boot" --root "$arena" --cwd "/$directory" "${set[@]}" "$@"
+	fi
+}
+
+# The arena: in a cage, the programs of ROOT too, where Linux has its own.
+fill() {
+	rm -rf "$arena"
+	mkdir -p "$arena/tmp" "$arena/etc" "$arena/bin" "$arena/dev"
+	if [ "$side" = cage ]; then
+		cp -a "$root/bin/." "$arena/bin/"
+		cp -a "$top/lindfs/etc/." "$arena/etc/"
+	fi
+	for program in $bin; do cp "$tree/$program" "$arena/bin/"; done
+	prepare
+}
+
+for side in native cage; do
+	tree=$top/build/ports/$name/$side/source arena=$top/build/ports/$name/$side/arena logs=$top/build/ports/$name/$side/tests
+	environment=()
+	rm -rf "$logs"
+	mkdir -p "$logs"
+	fill || { echo "$name: cannot prepare the tests"; exit 1; }
+	began=$(date +%s)
+	for case in ${*:-$(cases)}; do
+		mkdir -p "$(dirname "$logs/$case")"
+		run "$case" >"$logs/$case.log" 2>&1 </dev/null
+		case $? in 0) verdict=pass ;; 77) verdict=skip ;; 124 | 137) verdict=hang ;; *) verdict=fail ;; esac
+		echo "$case $verdict" >>"$logs.results.new"
+		[ -n "${QUIET:-}" ] || printf '%s (%s): %s %s\n' "$name" "$side" "$verdict" "$case"
+	done
+	mv "$logs.results.new" "$logs.results"
+	echo "$name ($side): $(grep -c ' pass$' "$logs.results") of $(grep -c . "$logs.results") pass in $(($(date +%s) - began)) s"
+done
+
+# What Linux passes and the cage does not, what is known of it, and what is known but passes.
+join "$top/build/ports/$name/native/tests.results" "$top/build/ports/$name/cage/tests.results" --nocheck-order |
+	awk -v known="$here/$name/known" -v name="$name" '
+	BEGIN { while ((getline line < known) > 0) { split(line, word, " "); reason[word[1]] = substr(line, length(word[1]) + 3) } }
+	$2 == "pass" && $3 == "pass" { good++; if ($1 in reason) { print name ": " $1 " passes, but is known to fail"; wrong++ } }
+	$2 == "pass" && $3 != "pass" { if ($1 in reason) { known_failures++ } else { print name ": " $1 ": " $3 " in a cage only"; wrong++ } }
+	END { printf "%s: %d agree, %d known to fail, %d wrong\n", name, good, known_failures, wrong; exit wrong > 0 }'
