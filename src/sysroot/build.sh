@@ -22,8 +22,10 @@ done
 cflags="--target=wasm32-unknown-linux-musl -fno-pic -O2 -matomics -mbulk-memory -mmutable-globals
 	-msign-ext -mnontrapping-fptoint -msimd128 -mexception-handling -mllvm -wasm-use-legacy-eh=false
 	-ffunction-sections -fdata-sections"
+# The one file that calls setjmp: without this the compiler takes it for a function.
+setjmp="obj/src/time/timer_create.o: CFLAGS_ALL += -mllvm -wasm-enable-sjlj"
 key=$({
-	echo "$sha256 $cflags"
+	echo "$sha256 $cflags $setjmp"
 	"clang$llvm" --version
 	cd "$here" && cat MUSL reuse patches/* && find arch src crt -type f | sort && find arch -type f | sort | xargs cat
 } | sha256sum)
@@ -55,6 +57,7 @@ unpack() {
 		CFLAGS = -w
 		MALLOC_DIR = tlsf
 		OPTIMIZE_GLOBS = internal/*.c malloc/*.c string/*.c
+		$setjmp
 	END
 }
 
