@@ -67,7 +67,7 @@ implemented {
     12   memory   brk(addr: Addr) -> Addr;
     13   signal   rt_sigaction(sig: Signal, act: In<Sigaction>, old: Out<Sigaction>, size: Len) -> ();
     14   signal   rt_sigprocmask(how: SigmaskHow, set: In<Sigset>, old: Out<Sigset>, size: Len) -> ();
-    /// Terminal requests, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX and interface queries; others are ENOTTY.
+    /// Terminal requests (TIOCSTI is EPERM), FIONREAD, FIONBIO, FIOCLEX, FIONCLEX and interface queries; others are ENOTTY.
     16   fs       ioctl(fd: Fd, request: IoctlRequest, arg: InOut<u8>) -> i32;
     17   fs       pread64(fd: Fd, buf: Out<u8>, len: Len, offset: Off) -> usize;
     18   fs       pwrite64(fd: Fd, buf: In<u8>, len: Len, offset: Off) -> usize;
@@ -162,7 +162,6 @@ implemented {
     106  process  setgid(gid: Gid) -> ();
     107  process  geteuid() -> Uid;
     108  process  getegid() -> Gid;
-    /// Groups and sessions are names: no terminal belongs to them.
     109  process  setpgid(pid: Pid, pgid: Pid) -> ();
     110  process  getppid() -> Pid;
     111  process  getpgrp() -> Pid;

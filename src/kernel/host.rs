@@ -18,6 +18,7 @@ pub mod futex;
 pub mod net;
 pub mod pagemap;
 pub mod place;
+pub mod terminal;
 pub mod wait;
 
 /// The errno of a rustix error.

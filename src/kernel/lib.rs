@@ -14,10 +14,12 @@
 //! - [`root`]: how guest paths are kept inside the guest's root
 //! - `pseudo`: /proc and /dev, which the kernel serves itself
 //! - `host`: the host calls that take guest addresses
+//! - `terminal`: sessions' terminals and pseudoterminals
 //! - `sys`: one function per system call, by area
 //!
 //! # Lock order
-//! `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Memory::map` -> `Locks`;
+//! `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Memory::map`
+//! -> `Locks`;
 //! of two cages' locks of one kind never both. `Cage::settings` and `CageTable` are taken last, and nothing within them.
 //! No guard is held while a grate is entered or the host blocks.
 //!
@@ -38,6 +40,7 @@ pub mod mem;
 mod pseudo;
 pub mod root;
 mod sys;
+mod terminal;
 #[cfg(test)]
 #[allow(dead_code, reason = "each area's tests use their part")]
 mod testing;
@@ -68,6 +71,7 @@ pub struct Kernel {
     /// For forks.
     pub pages: mem::PageMap,
     pub(crate) shared: pseudo::shared::SharedFiles,
+    pub(crate) terminals: terminal::Terminals,
     /// When it was made, since the machine started.
     pub(crate) born: lind_abi::layout::Timespec,
     pub(crate) boot_id: OnceLock<[u8; 16]>,
@@ -88,6 +92,7 @@ impl Kernel {
             readers: Arc::default(),
             pages,
             shared: pseudo::shared::SharedFiles::default(),
+            terminals: terminal::Terminals::default(),
             born: host::clock::gettime(libc::CLOCK_BOOTTIME).unwrap_or_default(),
             boot_id: OnceLock::new(),
             engine: OnceLock::new(),
@@ -103,6 +108,11 @@ impl Kernel {
     /// The engine.
     pub fn engine(&self) -> &dyn Engine {
         self.engine.get().expect("the runner attaches an engine before it starts a cage").as_ref()
+    }
+
+    /// The process group that signals typed at the runner's own terminal are for, as far as a cage has asked about it.
+    pub fn front_group(&self) -> Option<u32> {
+        self.terminals.console_group(self)
     }
 
     /// A new cage or thread id; they share one space, ascend from 1 and are never reused.

@@ -12,6 +12,7 @@ use super::thread::{Attention, Next};
 use super::{Cage, Thread};
 use crate::Kernel;
 use crate::engine::{Hop, Served};
+use crate::terminal;
 
 /// How a cage ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -159,6 +160,8 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     };
     signal::groups_left_by(kernel, cage, &children);
     cage.fds.close_all();
+    terminal::gone(kernel);
+    terminal::leader_ended(kernel, cage);
     super::fork::return_memory(kernel, cage);
     notify_grates(kernel, thread, status, hop);
     for zombie in zombies {

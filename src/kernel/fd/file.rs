@@ -12,6 +12,7 @@ use super::locks::{FileId, Locks, Owner};
 use super::{Interests, Socket};
 use crate::host;
 use crate::pseudo::Place;
+use crate::terminal::Pty;
 
 /// What kinds of file the kernel treats in a way of their own.
 #[derive(Debug)]
@@ -22,6 +23,10 @@ pub enum Kind {
     Named,
     /// A place in /proc or /dev that the kernel serves itself.
     Pseudo(Place),
+    /// A terminal: one that was handed in, or the slave of a pseudoterminal.
+    Terminal,
+    /// The master of a pseudoterminal.
+    Master(Pty),
     /// A socket.
     Socket(Socket),
     /// An epoll instance: which guest descriptor stands behind each registration.
@@ -44,6 +49,17 @@ pub struct File {
 impl File {
     /// How many copies [`File::descriptor`] gives.
     pub const COPIES: usize = 15;
+
+    /// What came from outside, or was received: a terminal or anything else that the host serves alone.
+    pub fn handed_in(host: OwnedFd) -> File {
+        let kind = if rustix::termios::isatty(&host) { Kind::Terminal } else { Kind::Host };
+        File::new(host, kind)
+    }
+
+    /// Whether reading and writing it is more than the host's business.
+    pub(super) fn is_watched(&self) -> bool {
+        matches!(self.kind, Kind::Terminal | Kind::Master(_))
+    }
 
     /// A file that the host serves.
     pub fn new(host: OwnedFd, kind: Kind) -> File {

@@ -40,8 +40,13 @@ impl FileId {
     /// # Errors
     /// What fstat(2) says.
     pub fn of(file: BorrowedFd<'_>) -> Result<FileId> {
-        let stat = rustix::fs::fstat(file).map_err(host::errno)?;
-        Ok(FileId { dev: stat.st_dev, ino: stat.st_ino })
+        rustix::fs::fstat(file).map(|stat| FileId::from(&stat)).map_err(host::errno)
+    }
+}
+
+impl From<&rustix::fs::Stat> for FileId {
+    fn from(stat: &rustix::fs::Stat) -> FileId {
+        FileId { dev: stat.st_dev, ino: stat.st_ino }
     }
 }
 

@@ -60,6 +60,8 @@ pub struct FdTable {
     writer: Mutex<Writer>,
     users: Users,
     readers: Arc<Readers>,
+    /// Whether it has ever had a file whose reading and writing is more than the host's business.
+    watched: AtomicBool,
     /// Set by the cage's first record lock: closing then gives locks up.
     locks: OnceLock<(Arc<Locks>, Owner)>,
 }
@@ -99,7 +101,14 @@ impl FdTable {
         let limit = usize::try_from(limit).unwrap_or(MAX_FILES).min(MAX_FILES);
         let chunks = Box::new([const { OnceLock::new() }; CHUNKS]);
         let writer = Mutex::new(Writer { lowest: 0, end: 0, limit });
-        FdTable { chunks, writer, users: Users::default(), readers: Arc::clone(readers), locks: OnceLock::new() }
+        FdTable {
+            chunks,
+            writer,
+            users: Users::default(),
+            readers: Arc::clone(readers),
+            watched: AtomicBool::new(false),
+            locks: OnceLock::new(),
+        }
     }
 
     /// A table with copies of the process's own descriptors 0, 1 and 2, as far as they are open. Directories are left
@@ -112,7 +121,7 @@ impl FdTable {
             let directory =
                 rustix::fs::fstat(&copy).is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir());
             if !directory {
-                let _ = table.put(number, Arc::new(File::new(copy, Kind::Host)), false);
+                let _ = table.put(number, Arc::new(File::handed_in(copy)), false);
             }
         }
         table
@@ -247,6 +256,12 @@ impl FdTable {
             .collect()
     }
 
+    /// Whether reading and writing has to look at what is behind a number first.
+    #[inline(always)]
+    pub fn is_watched(&self) -> bool {
+        self.watched.load(Ordering::Relaxed)
+    }
+
     /// The limit on numbers.
     pub fn limit(&self) -> usize {
         self.writer().limit
@@ -280,6 +295,7 @@ impl FdTable {
         let writer = self.writer();
         let child = FdTable::new(writer.limit as u64, &self.readers);
         *child.writer() = Writer { lowest: 0, ..writer.clone() };
+        child.watched.store(self.is_watched(), Ordering::Relaxed);
         for number in 0..writer.end {
             let Some(slot) = self.slot(number) else { continue };
             let cloexec = slot.cloexec.load(Ordering::Relaxed);
@@ -326,6 +342,9 @@ impl FdTable {
 
     fn store(&self, writer: &mut Writer, number: usize, file: Arc<File>, cloexec: bool) -> Option<Arc<File>> {
         writer.end = writer.end.max(number + 1);
+        if file.is_watched() {
+            self.watched.store(true, Ordering::Relaxed);
+        }
         self.chunk(number).fill(file, cloexec)
     }
 

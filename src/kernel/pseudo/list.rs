@@ -89,6 +89,10 @@ fn entries(cx: &Ctx<'_>, place: &Place) -> Result<Vec<Listed>> {
             let open = subject.cage()?.fds.open_in(0, u32::MAX);
             all.extend(open.into_iter().map(|fd| numbered(fd.cast_unsigned(), kind)));
         }
+        What::Terminals => {
+            all.push(Listed { key: 2, name: Name::Borrowed(b"ptmx"), kind: DT_CHR });
+            all.extend(cx.kernel.terminals.numbers().into_iter().map(|number| numbered(number, DT_CHR)));
+        }
         What::Shared => {
             for (key, name) in (NUMBERED..).zip(cx.kernel.shared.names()) {
                 all.push(Listed { key, name: Name::Owned(name.into()), kind: DT_REG });
@@ -103,9 +107,9 @@ fn entries(cx: &Ctx<'_>, place: &Place) -> Result<Vec<Listed>> {
 fn kind(what: &What) -> u8 {
     use What::*;
     match what {
-        Directory(_) | Processes(_) | Tasks | Descriptors | DescriptorInfos | Shared => DT_DIR,
+        Directory(_) | Processes(_) | Tasks | Descriptors | DescriptorInfos | Terminals | Shared => DT_DIR,
         Text(_) | Memory => DT_REG,
         Link(_) | Cwd | Root | Descriptor => DT_LNK,
-        Device(_) => DT_CHR,
+        Device(_) | Controlling | Console | Multiplexer | Terminal => DT_CHR,
     }
 }

@@ -58,6 +58,8 @@ enum What {
     Descriptors,
     /// /proc/PID/fdinfo.
     DescriptorInfos,
+    /// /dev/pts.
+    Terminals,
     /// /dev/shm.
     Shared,
     /// A file whose text is made when it is opened.
@@ -72,6 +74,14 @@ enum What {
     Descriptor,
     /// A device node of the host's, by its place in the list of them.
     Device(usize),
+    /// /dev/tty: whichever terminal the caller's session has.
+    Controlling,
+    /// /dev/console: the terminal that was handed in, if one was.
+    Console,
+    /// /dev/ptmx.
+    Multiplexer,
+    /// /dev/pts/N.
+    Terminal,
     /// /dev/shm/NAME.
     Memory,
 }
@@ -105,7 +115,10 @@ impl Node {
 
     fn is_directory(&self) -> bool {
         use What::*;
-        matches!(self.entry.what, Directory(_) | Processes(_) | Tasks | Descriptors | DescriptorInfos | Shared)
+        matches!(
+            self.entry.what,
+            Directory(_) | Processes(_) | Tasks | Descriptors | DescriptorInfos | Terminals | Shared
+        )
     }
 }
 
@@ -225,6 +238,10 @@ impl Place {
                 let entry = if link { &proc::DESCRIPTOR } else { &proc::DESCRIPTOR_INFO };
                 Some(Node { number, ..node.below(entry, owned()) })
             }),
+            What::Terminals if name == b"ptmx" => Some(node.below(&dev::MULTIPLEXER, owned())),
+            What::Terminals => number(name)
+                .filter(|number| cx.kernel.terminals.numbers().contains(number))
+                .map(|number| Node { number, ..node.below(&dev::TERMINAL, owned()) }),
             What::Shared => cx.kernel.shared.get(name).map(|_| node.below(&dev::MEMORY, owned())),
             _ => return Err(Errno::ENOTDIR),
         };

@@ -14,6 +14,7 @@ use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
 use crate::host;
 use crate::root::Root;
+use crate::terminal;
 
 /// O_ACCMODE
 const ACCESS: u32 = 3;
@@ -68,6 +69,11 @@ pub(crate) fn open(cx: &Ctx<'_>, place: Place, flags: OpenFlags) -> Result<Opene
             let host = cx.blocking(|| cx.kernel.root.devices().open(index, flags.0))?;
             Ok(Opened::New(File::new(host, Kind::Host)))
         }
+        _ if path_only => by_path(cx, place),
+        What::Controlling => open_controlling(cx, flags).map(Opened::Same),
+        What::Console => terminal::console(cx).map(Opened::Same).ok_or(Errno::ENXIO),
+        What::Multiplexer => terminal::open_master(cx, flags.0).map(Opened::Same),
+        What::Terminal => cx.blocking(|| terminal::open_slave(cx, place.node().number, flags.0)).map(Opened::Same),
         What::Memory => {
             let (_, file) = place.memory(cx).ok_or(Errno::ENOENT)?;
             reopen_host(&cx.kernel.root, &file, flags).map(Opened::New)
@@ -81,6 +87,20 @@ pub(crate) fn open(cx: &Ctx<'_>, place: Place, flags: OpenFlags) -> Result<Opene
             Ok(Opened::New(File::new(text_file(&cx.kernel.root, &text)?, Kind::Pseudo(place))))
         }
         _ => Err(Errno::ELOOP),
+    }
+}
+
+/// open(2) of /dev/tty. What the first cage's session has need not be among its files: the host's own is asked then.
+fn open_controlling(cx: &Ctx<'_>, flags: OpenFlags) -> Result<Arc<File>> {
+    /// Where the host's stands among the device nodes.
+    const TTY: usize = 5;
+    let first = cx.cage.ancestors().first().map_or(cx.cage.id.0, |id| id.0);
+    match terminal::open_controlling(cx, flags.0) {
+        Err(Errno::ENXIO) if cx.cage.settings().session == first => {
+            let host = cx.kernel.root.devices().open(TTY, flags.0)?;
+            Ok(Arc::new(File::handed_in(host)))
+        }
+        result => result,
     }
 }
 
@@ -122,6 +142,7 @@ pub(crate) fn reopen(cx: &Ctx<'_>, file: &FileRef, flags: OpenFlags) -> Result<O
         Kind::Named => cx.blocking(|| reopen_host(&cx.kernel.root, file, flags)).map(Opened::New),
         Kind::Pseudo(place) => open(cx, place.clone(), flags),
         Kind::Socket(_) | Kind::Epoll(_) => Err(Errno::ENXIO),
+        Kind::Terminal | Kind::Master(_) => Ok(Opened::Same(file.share())),
         Kind::Host => {
             let stat = rustix::fs::fstat(file.host()).map_err(host::errno)?;
             let had = rustix::fs::fcntl_getfl(file.host()).map_err(host::errno)?;

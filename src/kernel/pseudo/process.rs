@@ -15,6 +15,7 @@ use crate::fd::{File, FileRef, Kind};
 use crate::host;
 use crate::mem::{Memory, PAGE, Use, space};
 use crate::sys::process::parent;
+use crate::terminal;
 
 /// What one text may be long, whatever the guest has put where its arguments were.
 const LONGEST: u64 = 4 << 20;
@@ -166,7 +167,10 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
         let map = cage.memory.map();
         (map.brk.clone(), map.arguments.clone(), map.environment.clone())
     };
-    let (terminal, foreground) = (0, -1);
+    let (device, foreground) = match terminal::of_session(cx.kernel, session) {
+        Some((device, front)) => (terminal_number(device), i128::from(front)),
+        None => (0, -1),
+    };
     let id = subject.thread.as_ref().map_or(cage.id.0, |thread| thread.tid);
     let mut text = format!("{id} (").into_bytes();
     text.extend(name(subject)?);
@@ -174,7 +178,7 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
         parent(cx.kernel, cage).map_or(0, |id| id.0.into()),
         group.into(),
         session.into(),
-        terminal,
+        device,
         foreground,
         0,                         // flags
         used.counts[4].into(),     // minflt
@@ -227,6 +231,12 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     }
     text.push(b'\n');
     Ok(text)
+}
+
+/// A device number as it stands in `stat`: 20 bits of minor around 12 bits of major.
+fn terminal_number(device: u64) -> i128 {
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    (major << 8 | minor & 0xff | (minor & 0xfff00) << 12).into()
 }
 
 pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
@@ -322,7 +332,7 @@ pub(super) fn limits(subject: &Subject<'_>) -> Result<Vec<u8>> {
 }
 
 /// What is mounted: device, place, kind, options.
-fn mounted(subject: &Subject<'_>) -> [(&'static str, &'static str, &'static str, &'static str); 4] {
+fn mounted(subject: &Subject<'_>) -> [(&'static str, &'static str, &'static str, &'static str); 5] {
     let root = rustix::fs::fstatfs(subject.cx.kernel.root.directory()).map_or(0, |stat| stat.f_type);
     let kind = match root {
         0xef53 => "ext4",
@@ -337,6 +347,7 @@ fn mounted(subject: &Subject<'_>) -> [(&'static str, &'static str, &'static str,
         ("proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime"),
         ("dev", "/dev", "devtmpfs", "rw,nosuid,relatime"),
         ("shm", "/dev/shm", "tmpfs", "rw,nosuid,nodev"),
+        ("devpts", "/dev/pts", "devpts", "rw,nosuid,noexec,relatime"),
     ]
 }
 
@@ -351,7 +362,7 @@ pub(super) fn mountinfo(subject: &Subject<'_>) -> Result<Vec<u8>> {
     for (id, (device, place, kind, options)) in (1..).zip(mounted(subject)) {
         let above = match place {
             "/" => 0,
-            "/dev/shm" => 3,
+            "/dev/shm" | "/dev/pts" => 3,
             _ => 1,
         };
         let _ = writeln!(text, "{id} {above} 0:{id} / {place} {options} - {kind} {device} rw");
@@ -386,6 +397,7 @@ pub(super) fn descriptor_link(cx: &Ctx<'_>, file: &FileRef) -> Result<Vec<u8>> {
     match &file.kind {
         Kind::Pseudo(place) => return Ok(place.path()),
         Kind::Named => return root.name_of(file.host()),
+        Kind::Terminal | Kind::Master(_) => return terminal::path(cx, file).ok_or(Errno::ENOENT),
         _ => {}
     }
     if let Some(device) = root.devices().which(file.host()) {

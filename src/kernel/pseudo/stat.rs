@@ -6,9 +6,15 @@ use lind_abi::flags::AccessMode;
 use lind_abi::layout::{Stat, Statfs, Statx, StatxTimestamp, Timespec};
 use lind_abi::{Errno, Out, Result};
 
+use rustix::fs::{Mode, OFlags};
+
 use super::{Place, What};
 use crate::call::Ctx;
 use crate::host;
+use crate::terminal;
+
+/// Where the host's /dev/tty stands among the device nodes.
+const TTY: usize = 5;
 
 /// The device numbers of our trees: block-less file systems have major 0, and the host gives out minors from below.
 const PROC_DEVICE: u64 = 0xfff0_00fe;
@@ -37,6 +43,17 @@ impl Place {
     ) -> Result<Option<T>> {
         match self.node().entry.what {
             What::Device(index) => cx.kernel.root.devices().node(index).ok_or(Errno::ENOENT).and_then(act).map(Some),
+            What::Controlling => cx.kernel.root.devices().node(TTY).ok_or(Errno::ENOENT).and_then(act).map(Some),
+            What::Console => act(terminal::console(cx).ok_or(Errno::ENOENT)?.host()).map(Some),
+            What::Multiplexer => cx.kernel.root.devices().multiplexer().ok_or(Errno::ENOENT).and_then(act).map(Some),
+            What::Terminal => {
+                let index = terminal::host_index(cx.kernel, self.node().number)?;
+                cx.kernel.root.devices().with_slave(index, |folder, name| {
+                    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                    let file = rustix::fs::openat(folder, name, flags, Mode::empty()).map_err(host::errno)?;
+                    act(file.as_fd()).map(Some)
+                })
+            }
             What::Memory => {
                 let (_, file) = self.memory(cx).ok_or(Errno::ENOENT)?;
                 act(file.host()).map(Some)

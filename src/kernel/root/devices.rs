@@ -1,4 +1,4 @@
-//! The host's device nodes that guests may open: null, zero, full, random, urandom and tty.
+//! The host's device nodes that guests may open: null, zero, full, random, urandom, tty, and pseudoterminals.
 //!
 //! A root made without privileges cannot contain device nodes, and programs cannot do without these. Their modes and
 //! owners cannot be changed from here.
@@ -6,8 +6,9 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use lind_abi::{Errno, Result};
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 
+use crate::fd::locks::FileId;
 use crate::host;
 
 /// Their names in /dev.
@@ -19,6 +20,8 @@ pub struct Devices {
     folder: Option<OwnedFd>,
     /// The nodes, opened by O_PATH.
     nodes: [Option<OwnedFd>; NAMES.len()],
+    /// /dev/ptmx, and the folder in which the host has the other sides.
+    multiplexer: Option<(OwnedFd, OwnedFd)>,
 }
 
 impl Devices {
@@ -32,12 +35,60 @@ impl Devices {
             (FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice).then_some(node)
         };
         let nodes = NAMES.map(open);
-        Devices { folder, nodes }
+        let multiplexer = || {
+            // Often a link to pts/ptmx.
+            let flags = OFlags::PATH | OFlags::CLOEXEC;
+            let node = rustix::fs::open(c"/dev/ptmx", flags, Mode::empty()).ok()?;
+            let slaves = rustix::fs::open(c"/dev/pts", flags | OFlags::DIRECTORY, Mode::empty()).ok()?;
+            Some((node, slaves))
+        };
+        Devices { multiplexer: multiplexer(), folder, nodes }
     }
 
-    /// The nodes there are.
+    /// The nodes there are, and the folder of pseudoterminals.
     pub fn iter(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.nodes.iter().flatten().map(AsFd::as_fd)
+        let terminals = self.multiplexer.iter().flat_map(|(node, slaves)| [node, slaves]);
+        self.nodes.iter().flatten().chain(terminals).map(AsFd::as_fd)
+    }
+
+    /// /dev/ptmx, opened by O_PATH.
+    pub(crate) fn multiplexer(&self) -> Option<BorrowedFd<'_>> {
+        self.multiplexer.as_ref().map(|(node, _)| node.as_fd())
+    }
+
+    /// Makes a pseudoterminal.
+    ///
+    /// # Errors
+    /// ENOENT where the host has none; what open(2) says.
+    pub(crate) fn open_multiplexer(&self, root: &super::Root, flags: u32) -> Result<OwnedFd> {
+        let (node, _) = self.multiplexer.as_ref().ok_or(Errno::ENOENT)?;
+        let flags = flags & (OFlags::RWMODE | OFlags::NONBLOCK).bits();
+        root.open_again(node.as_fd(), flags)
+    }
+
+    /// The file of the other side of the host's pseudoterminal with this number.
+    pub(crate) fn slave_stat(&self, index: u32) -> Option<Stat> {
+        let (_, slaves) = self.multiplexer.as_ref()?;
+        let name = rustix::path::DecInt::new(index);
+        rustix::fs::statat(slaves, name.as_c_str(), rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()
+    }
+
+    /// Which file that is.
+    pub(crate) fn slave_id(&self, index: u32) -> Option<FileId> {
+        self.slave_stat(index).map(|stat| FileId::from(&stat))
+    }
+
+    /// Acts on that file: `act` gets a folder and a name in it.
+    ///
+    /// # Errors
+    /// ENOENT where the host has none; what `act` says.
+    pub(crate) fn with_slave<T>(
+        &self,
+        index: u32,
+        act: impl FnOnce(BorrowedFd<'_>, &std::ffi::CStr) -> Result<T>,
+    ) -> Result<T> {
+        let (_, slaves) = self.multiplexer.as_ref().ok_or(Errno::ENOENT)?;
+        act(slaves.as_fd(), rustix::path::DecInt::new(index).as_c_str())
     }
 
     /// A node, opened by O_PATH.

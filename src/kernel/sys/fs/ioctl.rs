@@ -1,49 +1,103 @@
 //! ioctl(2): the requests that are known to be harmless, and whose arguments have the same layout for guest and host.
 
-use lind_abi::flags::IoctlRequest;
+use lind_abi::flags::{IoctlRequest, OpenFlags};
 use lind_abi::layout::{Termios, Winsize};
 use lind_abi::{Errno, Fd, InOut, Len, Result};
 
 use crate::call::Ctx;
+use crate::fd::{FileRef, Kind};
 use crate::host;
+use crate::terminal::Change;
 
 /// ioctl(2). A request that is neither in this list nor one about interfaces never reaches the host.
 pub(crate) fn ioctl(cx: &Ctx<'_>, fd: Fd, request: IoctlRequest, arg: InOut<u8>) -> Result<i32> {
     use IoctlRequest as R;
     let file = cx.file(fd)?;
-    let struct_of = |size: usize| {
-        let range = cx.output(cx.writing(arg), Len(size as u64))?;
-        cx.blocking(|| host::fs::ioctl(file.host(), request.0, range))
-    };
     match request.0 {
         R::FIOCLEX | R::FIONCLEX => {
             let close = request.0 == R::FIOCLEX;
             cx.owner(fd.cage)?.fds.set_cloexec(fd.number, close).map(|()| 0)
         }
-        R::FIONREAD | R::FIONBIO | R::TIOCOUTQ | R::TIOCGPTN | R::TIOCSPTLCK => struct_of(size_of::<i32>()),
-        R::TCGETS | R::TCSETS | R::TCSETSW | R::TCSETSF => struct_of(size_of::<Termios>()),
-        R::TIOCGWINSZ | R::TIOCSWINSZ => struct_of(size_of::<Winsize>()),
-        R::TCSBRK | R::TCXONC | R::TCFLSH => {
-            let number = u32::try_from(arg.addr & u64::from(u32::MAX)).unwrap_or(0);
-            cx.blocking(|| host::fs::ioctl_number(file.host(), request.0, number))
-        }
-        R::TIOCGPGRP | R::TIOCGSID => terminal_group(cx, fd, arg),
-        R::TIOCSPGRP => {
-            // There is one process group: whatever is in front stays there.
-            terminal(cx, fd)?;
-            cx.load(cx.reading(arg.cast::<i32>())).map(|_| 0)
-        }
-        other => crate::sys::net::interface(cx, &file, other, arg),
+        R::FIONREAD | R::FIONBIO | R::TIOCOUTQ => pass(cx, &file, request, arg, size_of::<i32>()),
+        _ => match terminal(cx, fd, &file, request, arg) {
+            Some(result) => result,
+            None => crate::sys::net::interface(cx, &file, request.0, arg),
+        },
     }
 }
 
-/// Sessions and process groups are those of the first cage.
-fn terminal_group(cx: &Ctx<'_>, fd: Fd, arg: InOut<u8>) -> Result<i32> {
-    terminal(cx, fd)?;
-    let leader = cx.cage.ancestors().first().copied().unwrap_or(cx.cage.id);
-    cx.store(cx.writing(arg.cast::<i32>()), &leader.0.cast_signed()).map(|()| 0)
+/// Hands a request to the host, whose argument has this size.
+fn pass(cx: &Ctx<'_>, file: &FileRef, request: IoctlRequest, arg: InOut<u8>, size: usize) -> Result<i32> {
+    let range = cx.output(cx.writing(arg), Len(size as u64))?;
+    cx.blocking(|| host::fs::ioctl(file.host(), request.0, range))
 }
 
-fn terminal(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
-    if rustix::termios::isatty(cx.file(fd)?.host()) { Ok(()) } else { Err(Errno::ENOTTY) }
+/// Requests about terminals; None for any other. Those that change something are for whoever is in front.
+fn terminal(cx: &Ctx<'_>, fd: Fd, file: &FileRef, request: IoctlRequest, arg: InOut<u8>) -> Option<Result<i32>> {
+    use IoctlRequest as R;
+    let pass = |size| pass(cx, file, request, arg, size);
+    let number = u32::try_from(arg.addr & u64::from(u32::MAX)).unwrap_or(0);
+    let is_terminal = matches!(file.kind, Kind::Terminal | Kind::Master(_));
+    let result = match request.0 {
+        R::TCGETS => pass(size_of::<Termios>()),
+        R::TIOCGWINSZ => pass(size_of::<Winsize>()),
+        R::TCSETS | R::TCSETSW | R::TCSETSF => in_front(cx, file).and_then(|()| pass(size_of::<Termios>())),
+        R::TIOCSWINSZ => resize(cx, file, || pass(size_of::<Winsize>())),
+        R::TCSBRK | R::TCSBRKP | R::TCXONC | R::TCFLSH => {
+            in_front(cx, file).and_then(|()| cx.blocking(|| host::fs::ioctl_number(file.host(), request.0, number)))
+        }
+        R::TIOCGPTN => match &file.kind {
+            Kind::Master(pty) => store(cx, arg, pty.number.cast_signed()),
+            _ => Err(Errno::ENOTTY),
+        },
+        R::TIOCSPTLCK | R::TIOCGPTLCK | R::TIOCPKT | R::TIOCGPKT => match &file.kind {
+            Kind::Master(_) => pass(size_of::<i32>()),
+            _ => Err(Errno::ENOTTY),
+        },
+        R::TIOCGPTPEER => match &file.kind {
+            Kind::Master(pty) => open_slave(cx, fd, pty.number, number),
+            _ => Err(Errno::ENOTTY),
+        },
+        R::TIOCGPGRP | R::TIOCGSID | R::TIOCSPGRP | R::TIOCSCTTY | R::TIOCNOTTY if !is_terminal => Err(Errno::ENOTTY),
+        R::TIOCGPGRP => crate::terminal::group(cx, &file.share()).and_then(|group| store(cx, arg, group.cast_signed())),
+        R::TIOCGSID => {
+            crate::terminal::session(cx, &file.share()).and_then(|session| store(cx, arg, session.cast_signed()))
+        }
+        R::TIOCSPGRP => cx
+            .load(cx.reading(arg.cast::<i32>()))
+            .and_then(|group| crate::terminal::set_group(cx, &file.share(), group))
+            .map(|()| 0),
+        R::TIOCSCTTY => crate::terminal::take(cx, &file.share()).map(|()| 0),
+        R::TIOCNOTTY => crate::terminal::leave(cx, &file.share()).map(|()| 0),
+        // Typing for others.
+        R::TIOCSTI => Err(Errno::EPERM),
+        _ => return None,
+    };
+    Some(result)
+}
+
+fn store(cx: &Ctx<'_>, arg: InOut<u8>, value: i32) -> Result<i32> {
+    cx.store(cx.writing(arg.cast::<i32>()), &value).map(|()| 0)
+}
+
+fn in_front(cx: &Ctx<'_>, file: &FileRef) -> Result<()> {
+    match file.kind {
+        Kind::Terminal => crate::terminal::check_front(cx, &file.share(), Change::Settings),
+        _ => Ok(()),
+    }
+}
+
+fn resize(cx: &Ctx<'_>, file: &FileRef, set: impl FnOnce() -> Result<i32>) -> Result<i32> {
+    if !matches!(file.kind, Kind::Terminal | Kind::Master(_)) {
+        return set();
+    }
+    let before = host::terminal::window(file.host())?;
+    set()?;
+    crate::terminal::window_changed(cx, &file.share(), before).map(|()| 0)
+}
+
+fn open_slave(cx: &Ctx<'_>, master: Fd, number: u32, flags: u32) -> Result<i32> {
+    let slave = crate::terminal::open_slave(cx, number, flags)?;
+    let cloexec = flags & OpenFlags::O_CLOEXEC != 0;
+    cx.owner(master.cage)?.fds.add_from(0, slave, cloexec)
 }

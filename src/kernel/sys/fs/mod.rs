@@ -16,6 +16,7 @@ mod stat;
 mod tests;
 mod transfer;
 mod vector;
+mod watched;
 
 pub(crate) use at::Start;
 pub(crate) use attributes::*;

@@ -62,7 +62,9 @@ pub(crate) fn close(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
     if fd.number < 0 {
         return Err(Errno::EBADF);
     }
-    cx.owner(fd.cage)?.fds.remove(fd.number, &cx.caller.reader).map(drop)
+    cx.owner(fd.cage)?.fds.remove(fd.number, &cx.caller.reader).map(drop)?;
+    crate::terminal::gone(cx.kernel);
+    Ok(())
 }
 
 /// close_range(2)

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use lind_abi::flags::{Signals, Whence};
 use lind_abi::{Errno, Fd, In, Len, Off, Out, Result};
 
+use super::watched;
 use crate::cage::signal::{self, Info, number};
 use crate::call::Ctx;
 use crate::host;
@@ -12,6 +13,9 @@ use crate::host;
 /// read(2)
 #[inline(always)]
 pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize> {
+    if cx.owner(fd.cage)?.fds.is_watched() {
+        watched::before_reading(cx, fd)?;
+    }
     let in_use = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
     loop {
@@ -25,6 +29,11 @@ pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize
 /// write(2)
 #[inline(always)]
 pub(crate) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<usize> {
+    if cx.owner(fd.cage)?.fds.is_watched()
+        && let Some(done) = watched::write(cx, fd, buf, len)
+    {
+        return done;
+    }
     let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
     loop {

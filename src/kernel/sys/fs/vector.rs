@@ -7,6 +7,7 @@ use lind_abi::layout::Iovec;
 use lind_abi::{Errno, Fd, In, Len, Off, Result};
 
 use super::rw::broken_pipe;
+use super::watched;
 use crate::call::Ctx;
 use crate::host::{self, fs::Vector};
 
@@ -17,6 +18,9 @@ const LONGEST: u32 = i32::MAX.unsigned_abs();
 
 /// readv(2)
 pub(crate) fn readv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<usize> {
+    if cx.owner(fd.cage)?.fds.is_watched() {
+        watched::before_reading(cx, fd)?;
+    }
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
     cx.blocking(|| host::fs::readv(in_use.as_fd(), &vector))
@@ -24,6 +28,11 @@ pub(crate) fn readv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<
 
 /// writev(2)
 pub(crate) fn writev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<usize> {
+    if cx.owner(fd.cage)?.fds.is_watched()
+        && let Some(done) = watched::writev(cx, fd, iov, count)
+    {
+        return done;
+    }
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
     cx.blocking(|| host::fs::writev(in_use.as_fd(), &vector))

@@ -245,7 +245,7 @@ fn accept(
 fn received_file(host: OwnedFd) -> File {
     use rustix::fs::{FileType, fstat};
     let socket = fstat(&host).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);
-    File::new(host, if socket { Kind::Socket(Socket::default()) } else { Kind::Host })
+    if socket { File::new(host, Kind::Socket(Socket::default())) } else { File::handed_in(host) }
 }
 
 /// The guest's name for a host process: the cage's own id where no other cage can be meant, else 0, as on Linux for

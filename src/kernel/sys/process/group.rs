@@ -1,6 +1,6 @@
 //! Process groups and sessions.
 //!
-//! A cage inherits both from its parent; the first leads its own. They are names: no terminal belongs to a session yet.
+//! A cage inherits both from its parent; the first leads its own. Which terminal a session has is `terminal`'s matter.
 
 use lind_abi::{Errno, Pid, Result};
 
@@ -39,13 +39,16 @@ pub(crate) fn setsid(cx: &Ctx<'_>) -> Result<Pid> {
     Ok(pid(id))
 }
 
-/// setpgid(2), for the cage or a child of it.
+/// setpgid(2), for the cage or a child of it that has not run a program of its own.
 pub(crate) fn setpgid(cx: &Ctx<'_>, of: Pid, group: Pid) -> Result<()> {
     let group = u32::try_from(group.0).map_err(|_| Errno::EINVAL)?;
     let session = cx.cage.settings().session;
     on_process(cx, of, |cage| {
         if cage.id != cx.cage.id && cage.parent() != Some(cx.cage.id) {
             return Err(Errno::ESRCH);
+        }
+        if cage.id != cx.cage.id && cage.execed.load(std::sync::atomic::Ordering::Acquire) {
+            return Err(Errno::EACCES);
         }
         let group = if group == 0 { cage.id.0 } else { group };
         let exists = group == cage.id.0 || in_group(cx, group).any(|member| member.settings().session == session);

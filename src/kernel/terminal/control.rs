@@ -1,0 +1,217 @@
+//! Job control: who may use a terminal, and whom it belongs to.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use lind_abi::flags::Signals;
+use lind_abi::layout::Winsize;
+use lind_abi::{CageId, Errno, Result};
+
+use super::{Terminal, session_and_group};
+use crate::Kernel;
+use crate::cage::{Cage, signal};
+use crate::call::Ctx;
+use crate::fd::File;
+use crate::host;
+
+/// What somebody wants of a terminal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Change {
+    /// To read from it.
+    Read,
+    /// To write to it: a matter of TOSTOP.
+    Write,
+    /// To set it up.
+    Settings,
+}
+
+/// Lets the caller through to its terminal if it is in front, or if that does not matter. Otherwise its process group gets
+/// SIGTTIN or SIGTTOU, and the caller waits for whatever comes of it.
+///
+/// # Errors
+/// EINTR; EIO where the signal would do nothing: it is blocked or ignored (reading only), or the group is orphaned.
+pub(crate) fn check_front(cx: &Ctx<'_>, file: &Arc<File>, change: Change) -> Result<()> {
+    let (number, reads) = match change {
+        Change::Read => (signal::number(Signals::SIGTTIN), true),
+        _ => (signal::number(Signals::SIGTTOU), false),
+    };
+    loop {
+        let (session, group) = session_and_group(cx);
+        let behind = {
+            let mut state = cx.kernel.terminals.lock();
+            state.look(cx);
+            let terminal = state.terminal(cx, file)?;
+            terminal.session == session && terminal.front != group && terminal.front != 0
+        };
+        if !behind || (change == Change::Write && !host::terminal::stops_writers(file.host())) {
+            return Ok(());
+        }
+        if is_inert(cx, number) {
+            return if reads { Err(Errno::EIO) } else { Ok(()) };
+        }
+        if signal::group_is_orphaned(cx.kernel, group, None) {
+            return Err(Errno::EIO);
+        }
+        signal::send_to_group(cx.kernel, group, signal::Info::kernel(number));
+        let interrupted: Result<()> = Err(Errno::EINTR);
+        if !cx.again(&interrupted) {
+            return interrupted;
+        }
+    }
+}
+
+/// Whether a signal would do nothing to the caller: it blocks or ignores it.
+fn is_inert(cx: &Ctx<'_>, number: u8) -> bool {
+    let blocked = cx.thread.mask.load(Ordering::Acquire) & signal::bit(number) != 0;
+    blocked || cx.cage.signals().ignored_and_handled().0 & signal::bit(number) != 0
+}
+
+/// TIOCGPGRP: the group in front.
+///
+/// # Errors
+/// ENOTTY unless it is the caller's terminal, or seen from the master's side.
+pub(crate) fn group(cx: &Ctx<'_>, file: &Arc<File>) -> Result<u32> {
+    own(cx, file, |terminal| Ok(terminal.front))
+}
+
+/// TIOCGSID: the session.
+///
+/// # Errors
+/// As for `group`; ENOTTY where it belongs to none.
+pub(crate) fn session(cx: &Ctx<'_>, file: &Arc<File>) -> Result<u32> {
+    own(cx, file, |terminal| if terminal.session == 0 { Err(Errno::ENOTTY) } else { Ok(terminal.session) })
+}
+
+fn own<T>(cx: &Ctx<'_>, file: &Arc<File>, act: impl FnOnce(&mut Terminal) -> Result<T>) -> Result<T> {
+    let (session, _) = session_and_group(cx);
+    let from_master = matches!(file.kind, crate::fd::Kind::Master(_));
+    let mut state = cx.kernel.terminals.lock();
+    state.look(cx);
+    let terminal = state.terminal(cx, file)?;
+    if terminal.session == session || from_master { act(terminal) } else { Err(Errno::ENOTTY) }
+}
+
+/// TIOCSPGRP: puts a group in front.
+///
+/// # Errors
+/// ENOTTY unless it is the caller's terminal; ESRCH without such a group, EPERM for one of another session; what
+/// `check_front` says.
+pub(crate) fn set_group(cx: &Ctx<'_>, file: &Arc<File>, group: i32) -> Result<()> {
+    check_front(cx, file, Change::Settings)?;
+    let (session, _) = session_and_group(cx);
+    own(cx, file, |terminal| if terminal.session == session { Ok(()) } else { Err(Errno::ENOTTY) })?;
+    let group = u32::try_from(group).map_err(|_| Errno::EINVAL)?;
+    let members = cx.kernel.cages.all();
+    let mut members = members.iter().filter(|cage| !cage.is_dead() && cage.settings().group == group).peekable();
+    members.peek().ok_or(Errno::ESRCH)?;
+    if !members.any(|member| member.settings().session == session) {
+        return Err(Errno::EPERM);
+    }
+    own(cx, file, |terminal| {
+        terminal.front = group;
+        Ok(())
+    })
+}
+
+/// TIOCSCTTY: makes it the terminal of the caller's session.
+///
+/// # Errors
+/// EPERM unless the caller leads a session without a terminal, and the terminal is without a session.
+pub(crate) fn take(cx: &Ctx<'_>, file: &Arc<File>) -> Result<()> {
+    let (session, group) = session_and_group(cx);
+    let mut state = cx.kernel.terminals.lock();
+    let has = state.controlling(cx).map(|(id, _)| id);
+    let id = super::device(file)?;
+    state.terminal(cx, file)?;
+    if session == cx.cage.id.0 && has == Some(id) {
+        return Ok(());
+    }
+    let terminal = state.terminal(cx, file)?;
+    if session != cx.cage.id.0 || has.is_some() || terminal.session != 0 {
+        return Err(Errno::EPERM);
+    }
+    (terminal.session, terminal.front) = (session, group);
+    Ok(())
+}
+
+/// TIOCNOTTY: the session's leader gives its terminal up.
+///
+/// # Errors
+/// ENOTTY unless it is the caller's; EPERM for others than the leader, who keep what their session has.
+pub(crate) fn leave(cx: &Ctx<'_>, file: &Arc<File>) -> Result<()> {
+    let (session, _) = session_and_group(cx);
+    let front = own(cx, file, |terminal| {
+        if terminal.session != session {
+            return Err(Errno::ENOTTY);
+        }
+        if session != cx.cage.id.0 {
+            return Err(Errno::EPERM);
+        }
+        terminal.session = 0;
+        Ok(std::mem::replace(&mut terminal.front, 0))
+    })?;
+    hang_up(cx.kernel, front);
+    Ok(())
+}
+
+fn hang_up(kernel: &Kernel, group: u32) {
+    for number in [Signals::SIGHUP, Signals::SIGCONT] {
+        signal::send_to_group(kernel, group, signal::Info::kernel(signal::number(number)));
+    }
+}
+
+/// A cage has ended. If it led a session, those in front on its terminal are told, and the terminal is
+/// free.
+pub(crate) fn leader_ended(kernel: &Kernel, leader: &Cage) {
+    if leader.settings().session != leader.id.0 {
+        return;
+    }
+    let front = {
+        let mut state = kernel.terminals.lock();
+        let terminal = state.terminals.values_mut().find(|terminal| terminal.session == leader.id.0);
+        terminal.map(|terminal| {
+            terminal.session = 0;
+            std::mem::replace(&mut terminal.front, 0)
+        })
+    };
+    if let Some(front) = front.filter(|&front| front != 0) {
+        hang_up(kernel, front);
+    }
+}
+
+/// Tells the leaders of sessions whose terminals have lost their masters. To be called where files have been closed and no
+/// locks are held.
+#[inline]
+pub(crate) fn gone(kernel: &Kernel) {
+    if kernel.terminals.hung.load(Ordering::Relaxed) {
+        tell(kernel);
+    }
+}
+
+#[cold]
+fn tell(kernel: &Kernel) {
+    kernel.terminals.hung.store(false, Ordering::Release);
+    let lost = kernel.terminals.lock().forget_closed();
+    for (session, front) in lost {
+        if let Some(leader) = kernel.cages.get(CageId(session)).filter(|leader| !leader.is_dead()) {
+            for number in [Signals::SIGHUP, Signals::SIGCONT] {
+                let _ = signal::send(kernel, &leader, signal::Info::kernel(signal::number(number)));
+            }
+        }
+        hang_up(kernel, front);
+    }
+}
+
+/// TIOCSWINSZ has been done: those in front are told if the size is another one.
+pub(crate) fn window_changed(cx: &Ctx<'_>, file: &Arc<File>, before: Winsize) -> Result<()> {
+    let now = host::terminal::window(file.host())?;
+    let same = |a: &Winsize, b: &Winsize| (a.row, a.col, a.xpixel, a.ypixel) == (b.row, b.col, b.xpixel, b.ypixel);
+    if !same(&before, &now) {
+        let front = cx.kernel.terminals.lock().terminal(cx, file)?.front;
+        if front != 0 {
+            let info = signal::Info::kernel(signal::number(Signals::SIGWINCH));
+            signal::send_to_group(cx.kernel, front, info);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! Terminals: which session each belongs to, which process group is in front, and pseudoterminals.
+//!
+//! The host's line discipline does the editing and echoing. What it knows of sessions and groups is of no use: to the host
+//! all cages are one process. So those are kept here, keyed by the terminal's device file, and the host's own idea of them is
+//! never touched. Terminals that were handed in (standard input and output) belong to the first cage's session.
+//!
+//! A session's terminal goes when its leader ends; that is noticed at the next look.
+
+mod control;
+mod line;
+mod pty;
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use lind_abi::{CageId, Errno, Result};
+
+use crate::Kernel;
+use crate::call::Ctx;
+use crate::fd::locks::FileId;
+use crate::fd::{File, Kind};
+
+pub(crate) use control::{
+    Change, check_front, gone, group, leader_ended, leave, session, set_group, take, window_changed,
+};
+pub(crate) use line::typed;
+pub use pty::Pty;
+pub(crate) use pty::{host_index, open_master, open_slave};
+
+/// All terminals that cages have.
+#[derive(Debug, Default)]
+pub(crate) struct Terminals {
+    state: Mutex<State>,
+    /// Whether a pseudoterminal has lost its master since `gone` looked.
+    hung: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    terminals: HashMap<FileId, Terminal>,
+    /// The masters of pseudoterminals, by number.
+    masters: BTreeMap<u32, Master>,
+    /// Whether the first cage's standard files have been looked through.
+    looked: bool,
+}
+
+#[derive(Debug)]
+struct Master {
+    file: Weak<File>,
+    slave: FileId,
+}
+
+/// A terminal, as job control sees it.
+#[derive(Debug)]
+struct Terminal {
+    /// The session it controls, 0 for none.
+    session: u32,
+    /// The process group in front.
+    front: u32,
+    /// Somebody's open file of it.
+    file: Weak<File>,
+    /// Its number in /dev/pts; None for one that was handed in.
+    number: Option<u32>,
+}
+
+impl Terminals {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that a master has been closed.
+    pub(crate) fn hang_up(&self) {
+        self.hung.store(true, Ordering::Release);
+    }
+
+    /// The numbers of pseudoterminals.
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        let state = self.lock();
+        state.masters.iter().filter(|(_, master)| master.file.strong_count() > 0).map(|(&number, _)| number).collect()
+    }
+
+    /// The process group in front on the terminal that was handed in: whom a signal typed there is for.
+    pub(crate) fn console_group(&self, kernel: &Kernel) -> Option<u32> {
+        let state = self.lock();
+        let console = state.terminals.values().find(|terminal| terminal.number.is_none() && terminal.session != 0)?;
+        (console.front != 0 && leads(kernel, console.session)).then_some(console.front)
+    }
+}
+
+/// Whether a session still has its leader.
+fn leads(kernel: &Kernel, session: u32) -> bool {
+    kernel.cages.get(CageId(session)).is_some_and(|leader| !leader.is_dead())
+}
+
+/// The session and process group of the caller.
+fn session_and_group(cx: &Ctx<'_>) -> (u32, u32) {
+    let settings = cx.cage.settings();
+    (settings.session, settings.group)
+}
+
+/// The device that an open file is a terminal by: its own, or its slave's.
+fn device(file: &File) -> Result<FileId> {
+    match &file.kind {
+        Kind::Master(pty) => Ok(pty.slave),
+        Kind::Terminal => file.id(),
+        _ => Err(Errno::ENOTTY),
+    }
+}
+
+impl State {
+    /// The terminal of an open file. One that nobody has heard of was handed in.
+    fn terminal(&mut self, cx: &Ctx<'_>, file: &Arc<File>) -> Result<&mut Terminal> {
+        let id = device(file)?;
+        if !self.terminals.contains_key(&id) {
+            self.hand_in(cx, id, file);
+        }
+        let terminal = self.terminals.get_mut(&id).ok_or(Errno::ENOTTY)?;
+        if terminal.session != 0 && !leads(cx.kernel, terminal.session) {
+            (terminal.session, terminal.front) = (0, 0);
+        }
+        if terminal.file.strong_count() == 0 && matches!(file.kind, Kind::Terminal) {
+            terminal.file = Arc::downgrade(file);
+        }
+        Ok(terminal)
+    }
+
+    /// A terminal from outside: the first of them is that of the first cage's session.
+    fn hand_in(&mut self, cx: &Ctx<'_>, id: FileId, file: &Arc<File>) {
+        let first = cx.cage.ancestors().first().copied().unwrap_or(cx.cage.id);
+        let taken = self.terminals.values().any(|terminal| terminal.session == first.0);
+        let front = cx.kernel.cages.get(first).map_or(0, |cage| cage.settings().group);
+        let (session, front) = if taken || !leads(cx.kernel, first.0) { (0, 0) } else { (first.0, front) };
+        self.terminals.insert(id, Terminal { session, front, file: Arc::downgrade(file), number: None });
+    }
+
+    /// Looks through the standard files of the first cage for its terminal, once.
+    fn look(&mut self, cx: &Ctx<'_>) {
+        if std::mem::replace(&mut self.looked, true) {
+            return;
+        }
+        let first = cx.cage.ancestors().first().copied().unwrap_or(cx.cage.id);
+        let Some(first) = cx.kernel.cages.get(first) else { return };
+        for number in 0..3 {
+            if let Ok(file) = first.fds.get(number)
+                && matches!(file.kind, Kind::Terminal)
+            {
+                let _ = self.terminal(cx, &file.share());
+            }
+        }
+    }
+
+    /// The terminal of the caller's session.
+    fn controlling(&mut self, cx: &Ctx<'_>) -> Option<(FileId, &mut Terminal)> {
+        self.look(cx);
+        let (session, _) = session_and_group(cx);
+        self.terminals
+            .iter_mut()
+            .find(|(_, terminal)| terminal.session == session && leads(cx.kernel, session))
+            .map(|(id, terminal)| (*id, terminal))
+    }
+}
+
+/// open(2) of /dev/tty: the terminal of the caller's session, as it is open already or anew.
+///
+/// # Errors
+/// ENXIO without one.
+pub(crate) fn open_controlling(cx: &Ctx<'_>, flags: u32) -> Result<Arc<File>> {
+    let number = {
+        let mut state = cx.kernel.terminals.lock();
+        let (_, terminal) = state.controlling(cx).ok_or(Errno::ENXIO)?;
+        if let Some(file) = terminal.file.upgrade() {
+            return Ok(file);
+        }
+        terminal.number.ok_or(Errno::ENXIO)?
+    };
+    open_slave(cx, number, flags | NOCTTY)
+}
+
+/// O_NOCTTY
+pub(crate) const NOCTTY: u32 = 0o400;
+
+/// The open file of the terminal that was handed in: /dev/console.
+pub(crate) fn console(cx: &Ctx<'_>) -> Option<Arc<File>> {
+    let mut state = cx.kernel.terminals.lock();
+    state.look(cx);
+    state.terminals.values().filter(|terminal| terminal.number.is_none()).find_map(|terminal| terminal.file.upgrade())
+}
+
+/// The path of a terminal in /dev.
+pub(crate) fn path(cx: &Ctx<'_>, file: &File) -> Option<Vec<u8>> {
+    if let Kind::Master(_) = &file.kind {
+        return Some(b"/dev/ptmx".to_vec());
+    }
+    let id = device(file).ok()?;
+    let state = cx.kernel.terminals.lock();
+    match state.terminals.get(&id).map(|terminal| terminal.number) {
+        Some(Some(number)) => Some(format!("/dev/pts/{number}").into_bytes()),
+        _ => Some(b"/dev/console".to_vec()),
+    }
+}
+
+/// The device number and the group in front of a session's terminal, for /proc/PID/stat.
+pub(crate) fn of_session(kernel: &Kernel, session: u32) -> Option<(u64, u32)> {
+    let state = kernel.terminals.lock();
+    let terminal = state.terminals.values().find(|terminal| terminal.session == session && leads(kernel, session))?;
+    let file = terminal.file.upgrade()?;
+    let device = rustix::fs::fstat(file.host().as_fd()).map_or(0, |stat| stat.st_rdev);
+    Some((device, terminal.front))
+}
