@@ -3,6 +3,7 @@
 use lind_abi::layout::{Flock, Iovec, Stat};
 use lind_abi::{Errno, nr};
 
+use crate::fd::File;
 use crate::root::Walls;
 use crate::testing::{CWD, World, both_walls, in_world};
 
@@ -176,7 +177,7 @@ fn requests_that_are_not_known_never_reach_the_host() {
             let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
             (master, rustix::fs::open(name, flags, rustix::fs::Mode::empty()).unwrap())
         });
-        let slave = i64::from(w.thread.cage.fds.add_host(slave, false).unwrap());
+        let slave = i64::from(w.thread.cage.fds.add(File::handed_in(slave), false).unwrap());
         let (tcgets, tcsets, winsize, pgrp, pushes, steals) = (0x5401, 0x5402, 0x5413, 0x540f, 0x5412, 0x540e);
         let termios = w.buffer(36);
         w.ok(nr::ioctl, &[slave, tcgets, termios]);
@@ -185,8 +186,10 @@ fn requests_that_are_not_known_never_reach_the_host() {
         let group = w.buffer(4);
         w.ok(nr::ioctl, &[slave, pgrp, group]);
         assert_eq!(w.load::<i32>(group), w.thread.cage.id.0.cast_signed());
-        assert_eq!(w.err(nr::ioctl, &[slave, pushes, w.data(b"x")]), Errno::ENOTTY);
-        assert_eq!(w.err(nr::ioctl, &[slave, steals, 0]), Errno::ENOTTY);
+        assert_eq!(w.err(nr::ioctl, &[slave, pushes, w.data(b"x")]), Errno::EPERM);
+        // It is the terminal of the first cage's session, and nobody else's.
+        w.ok(nr::ioctl, &[slave, steals, 0]);
+        assert_eq!(w.sibling().err(nr::ioctl, &[slave, steals, 0]), Errno::EPERM);
         assert_eq!(w.err(nr::fchmod, &[slave, 0o777]), Errno::EPERM);
         // Nothing was typed.
         let waiting = w.buffer(4);

@@ -11,7 +11,7 @@ use crate::host;
 use crate::terminal::{Change, check_front, typed};
 
 /// What a master takes at once: as much as the host's does.
-const MOST: u64 = 4096;
+const MOST: u16 = 4096;
 
 /// Before a read(2): those in the background do not read from their terminal.
 ///
@@ -74,8 +74,8 @@ fn vector_to_master(cx: &Ctx<'_>, file: &FileRef, iov: In<Iovec>, count: Len) ->
 
 /// What is typed at a pseudoterminal may mean signals. What is looked at is what is written: a copy.
 fn to_master(cx: &Ctx<'_>, file: &FileRef, buf: In<u8>, len: Len) -> Result<usize> {
-    let mut bytes = [0; MOST as usize];
-    let bytes = &mut bytes[..usize::try_from(len.0.min(MOST)).map_err(|_| Errno::EINVAL)?];
+    let mut bytes = [0_u8; MOST as usize];
+    let bytes = &mut bytes[..usize::try_from(len.0.min(MOST.into())).map_err(|_| Errno::EINVAL)?];
     cx.copy_in(buf, bytes)?;
     let written = cx.blocking(|| rustix::io::write(file.host(), bytes).map_err(host::errno))?;
     typed(cx, &file.share(), &bytes[..written]);
