@@ -106,8 +106,25 @@ fn copy_string(to: &GuestMemory, dst: u64, from: &GuestMemory, src: u64, len: u6
 }
 
 /// The memory of the cage that is named, or with 0 of the one that an address belongs to.
-#[inline]
+#[inline(always)]
 fn memory_of<'a>(
+    cx: &'a Ctx<'_>,
+    owner: CageId,
+    named: u64,
+    held: &'a mut Option<Arc<Cage>>,
+) -> Result<&'a GuestMemory> {
+    // What a grate does all the time, between itself and its client, needs no look-up.
+    if named == u64::from(cx.cage.id.0) {
+        return Ok(&cx.cage.memory.guest);
+    }
+    match cx.served {
+        Some(s) if u64::from(s.client.cage.id.0) == named => Ok(&s.client.cage.memory.guest),
+        _ => memory_of_another(cx, owner, named, held),
+    }
+}
+
+#[inline(never)]
+fn memory_of_another<'a>(
     cx: &'a Ctx<'_>,
     owner: CageId,
     named: u64,
@@ -117,12 +134,10 @@ fn memory_of<'a>(
         return cx.memory(owner);
     }
     let id = CageId::from_wire(named).ok_or(Errno::ESRCH)?;
-    match cx.served {
-        // What a grate does all the time needs no look-up.
-        Some(s) if s.client.cage.id == id => Ok(&s.client.cage.memory.guest),
-        _ if id == cx.cage.id || id == cx.caller.cage.id => cx.memory(id),
-        _ => Ok(&held.insert(authority::named(cx.kernel, &cx.caller.cage, cx.served, id)?).memory.guest),
+    if id == cx.caller.cage.id {
+        return cx.memory(id);
     }
+    Ok(&held.insert(authority::named(cx.kernel, &cx.caller.cage, cx.served, id)?).memory.guest)
 }
 
 /// See the table. ESRCH, and EPERM by [`authority`].

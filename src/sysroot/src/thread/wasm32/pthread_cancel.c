@@ -21,7 +21,7 @@ static int cancelled(pthread_t self)
 	return self->cancel && self->canceldisable != PTHREAD_CANCEL_DISABLE;
 }
 
-long __syscall_cp_c(syscall_arg_t nr, syscall_arg_t u, syscall_arg_t v, syscall_arg_t w,
+long (__syscall_cp)(syscall_arg_t nr, syscall_arg_t u, syscall_arg_t v, syscall_arg_t w,
 	syscall_arg_t x, syscall_arg_t y, syscall_arg_t z)
 {
 	pthread_t self = __pthread_self();

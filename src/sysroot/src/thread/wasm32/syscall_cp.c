@@ -1,1 +1,1 @@
-/* Other ports have __syscall_cp_asm in this place. Ours is in pthread_cancel.c. */
+/* Other ports have __syscall_cp_asm here; this one needs none. */
