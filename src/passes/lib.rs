@@ -59,7 +59,8 @@ pub fn run(bytes: &[u8], options: &Options) -> Result<Vec<u8>> {
     if options.memory {
         memory::define(&mut module)?;
     }
-    if options.fpcast {
+    // The calls that the fork pass adds are none of the program's.
+    if options.fpcast && !fork::can_fork(&module)? {
         fpcast::adapt_calls(&mut module)?;
     }
     fork::let_fork(&mut module, options.fork)?;

@@ -82,15 +82,18 @@ impl Patch<'_> {
         u32::try_from(value).map_or(Ok(()), |value| self.put(at, &value.to_le_bytes()))
     }
 
-    /// A LEB128 number in the bytes that one took before, if it fits them.
-    fn put_leb(&mut self, at: usize, len: usize, mut value: u64) -> Result<()> {
+    /// A LEB128 number in the bytes that one took before; the largest that fits them if it does not.
+    fn put_leb(&mut self, at: usize, len: usize, value: u64) -> Result<()> {
+        let most =
+            u32::try_from(7 * len).ok().and_then(|bits| 1u64.checked_shl(bits)).map_or(u64::MAX, |over| over - 1);
+        let mut value = value.min(most);
         let mut bytes = Vec::with_capacity(len);
         for index in 0..len {
             let more = if index + 1 < len { 0x80 } else { 0 };
             bytes.push(u8::try_from(value & 0x7f)? | more);
             value >>= 7;
         }
-        if value == 0 { self.put(at, &bytes) } else { Ok(()) }
+        self.put(at, &bytes)
     }
 }
 

@@ -48,7 +48,7 @@ pub enum Fork {
 
 /// Runs the pass.
 pub fn let_fork(module: &mut Module, mode: Fork) -> Result<()> {
-    if mode == Fork::Never || module.entries::<Export>(id::EXPORT)?.iter().any(|(_, e)| e.name == runtime::RESUME) {
+    if mode == Fork::Never || can_fork(module)? {
         return Ok(());
     }
     let types = Types::read(module)?;
@@ -62,6 +62,11 @@ pub fn let_fork(module: &mut Module, mode: Fork) -> Result<()> {
     let (edits, runtime, encoded) = program.copies(module)?;
     let bodies = runtime.add_to(module, &types, &encoded, &graph)?;
     code::edit(module, &edits, &bodies)
+}
+
+/// Whether the pass has been here.
+pub fn can_fork(module: &Module) -> Result<bool> {
+    Ok(module.entries::<Export>(id::EXPORT)?.iter().any(|(_, export)| export.name == runtime::RESUME))
 }
 
 /// The records are in memory 0.

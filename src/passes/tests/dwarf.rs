@@ -37,12 +37,12 @@ int entry(int x) { return last(x) + both(data, x) + plain(x); }
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-fn build(dir: &Path, flags: &[&str]) -> Vec<u8> {
+fn build(dir: &Path, source: &str, flags: &[&str]) -> Vec<u8> {
     let run = |program: &str, args: &[&str]| {
         let status = Command::new(program).args(args).current_dir(dir).status();
         assert!(status.unwrap_or_else(|error| panic!("{program}: {error}")).success(), "{program} {args:?}");
     };
-    std::fs::write(dir.join("t.c"), SOURCE).unwrap();
+    std::fs::write(dir.join("t.c"), source).unwrap();
     let target = ["--target=wasm32-unknown-unknown", "-matomics", "-mbulk-memory", "-w", "-c", "t.c", "-o", "t.o"];
     run("clang-22", &[&target[..], flags].concat());
     run(
@@ -131,7 +131,7 @@ fn places(dwarf: &gimli::Dwarf<Slice>) -> Vec<(u64, u64, String)> {
 
 fn check(flags: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
-    let before = build(dir.path(), flags);
+    let before = build(dir.path(), SOURCE, flags);
     let after = lind_passes::run(&before, &Options::default()).unwrap();
     let (old, new) = (instructions(&before), instructions(&after));
     assert_eq!(old.iter().map(|(_, op)| op).collect::<Vec<_>>(), new.iter().map(|(_, op)| op).collect::<Vec<_>>());
@@ -157,6 +157,58 @@ fn check(flags: &[&str]) {
             let (held, holds) = ((was.0..was.1).contains(old), (is.0..is.1).contains(new));
             assert_eq!(held, holds, "{flags:?}: {was:x?} {is:x?} {op} {old:#x} {new:#x}");
         }
+    }
+}
+
+const FORKS: &str = r#"
+__attribute__((import_module("lind"), import_name("fork"))) int ask(void);
+int data[64];
+static inline int twice(int x) { return data[x & 63] * 2; }
+__attribute__((noinline)) int waits(int x, int *p) {
+    int kept = twice(x), sum = 0;
+    for (int i = 0; i < x; i++) {
+        sum += ask() * twice(i) + (kept ^= i);
+        if (sum & 1)
+            *p += ask() + kept;
+    }
+    return sum + kept;
+}
+__attribute__((noinline)) int plain(int x) { return twice(x) + 1; }
+__attribute__((noinline)) int calls(int x) { return waits(x, data) * 3 + plain(x) + waits(x + 1, data + 1); }
+int entry(int x) { return calls(x) + plain(x); }
+"#;
+
+/// What is added for fork consists of none of these.
+fn is_the_programs(op: &str) -> bool {
+    ["I32Load", "I32Store", "I32Add", "I32Mul", "I32Xor", "I32Shl", "BrIf", "Loop"]
+        .iter()
+        .any(|name| op.starts_with(name))
+}
+
+#[test]
+fn functions_that_fork() {
+    for flags in [["-O2", "-g", "-gdwarf-4"], ["-O2", "-g", "-gdwarf-5"], ["-O0", "-g", "-gdwarf-4"]] {
+        let dir = tempfile::tempdir().unwrap();
+        let before = build(dir.path(), FORKS, &flags);
+        let after = lind_passes::run(&before, &Options::default()).unwrap();
+        let of = |bytes| {
+            let mut found = instructions(bytes);
+            found.retain(|(_, op)| is_the_programs(op));
+            found
+        };
+        // The new functions come last.
+        let (old, new) = (of(&before), of(&after));
+        assert!(new.len() > old.len() + 10);
+        let (was, is) = (Context::from_dwarf(dwarf(&before)).unwrap(), Context::from_dwarf(dwarf(&after)).unwrap());
+        let (mut known, mut moved) = (0, 0);
+        for ((old, op), (new, same)) in old.iter().zip(&new) {
+            assert_eq!(op, same);
+            let frames_were = frames(&was, *old);
+            assert_eq!(frames_were, frames(&is, *new), "{flags:?}: {op} was at {old:#x}, is at {new:#x}");
+            known += usize::from(frames_were.iter().any(|frame| !frame.contains("None")));
+            moved = new - old;
+        }
+        assert!(known > 10 && moved > 30, "{flags:?}: {known} {moved}");
     }
 }
 
@@ -208,7 +260,7 @@ fn damaged_sections_do_no_harm() {
         usize::try_from(state >> 33).unwrap() % n
     };
     for version in ["-gdwarf-4", "-gdwarf-5"] {
-        let good = build(dir.path(), &["-O2", "-g3", version, "-gdwarf-aranges"]);
+        let good = build(dir.path(), SOURCE, &["-O2", "-g3", version, "-gdwarf-aranges"]);
         let code_end = Parser::new(0).parse_all(&good).find_map(|payload| match payload.unwrap() {
             Payload::CodeSectionStart { range, .. } => Some(range.end),
             _ => None,

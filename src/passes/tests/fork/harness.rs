@@ -1,7 +1,7 @@
 //! The engine's part of the contract in `docs/fork.md`, without processes.
 
 use lind_passes::{Fork, Options};
-use wasmtime::{Caller, Config, Engine, Extern, Global, Instance, Linker, Memory, Module, Store, Trap, Val};
+use wasmtime::{Caller, Config, Engine, Extern, Global, Instance, Linker, Memory, Module, OptLevel, Store, Trap, Val};
 
 pub const ONLY: Options = Options { memory: false, loops: false, fpcast: false, fork: Fork::Auto };
 
@@ -78,6 +78,8 @@ pub fn engine() -> Engine {
         .wasm_gc(true)
         .wasm_function_references(true)
         .relaxed_simd_deterministic(true)
+        // Most of the time of the tests is the compiler's.
+        .cranelift_opt_level(OptLevel::None)
         .max_wasm_stack(1 << 20);
     Engine::new(&config).unwrap()
 }
@@ -254,7 +256,8 @@ pub fn check(engine: &Engine, (plain, changed): &(Module, Module), entry: &str, 
     all
 }
 
-fn assert_same(outcome: &Outcome, expected: &Outcome, what: &str) {
+/// Compares, without printing memories.
+pub fn assert_same(outcome: &Outcome, expected: &Outcome, what: &str) {
     assert_eq!((&outcome.end, outcome.calls), (&expected.end, expected.calls), "{what}");
     assert_eq!(outcome.globals, expected.globals, "{what}");
     let differs = outcome.memory.iter().zip(&expected.memory).position(|(a, b)| a != b);

@@ -5,4 +5,5 @@
 
 mod cases;
 mod harness;
+mod programs;
 mod random;
