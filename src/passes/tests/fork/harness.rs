@@ -9,6 +9,9 @@ const UNWIND: i32 = i32::MIN;
 /// In `__lind_fork_pinned`: a new instance would have other tables.
 const CHANGED: i32 = i32::MIN;
 
+/// Programs that fork more often are ended.
+const MOST: u32 = 200;
+
 /// When the host really forks, of the calls of `lind.fork` counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
@@ -85,7 +88,7 @@ pub fn engine() -> Engine {
 }
 
 /// `lind.fork`. What it returns to the program in the end is the number of the call.
-fn fork(mut caller: Caller<'_, Host>) -> i32 {
+fn fork(mut caller: Caller<'_, Host>) -> Result<i32, wasmtime::Error> {
     let host = caller.data_mut();
     match std::mem::replace(&mut host.state, State::Idle) {
         State::Unwinding(..) => panic!("lind.fork is called while the stack is left"),
@@ -94,24 +97,27 @@ fn fork(mut caller: Caller<'_, Host>) -> i32 {
             exported(&mut caller).data_mut(&mut caller)[lowest..].copy_from_slice(&memory[lowest..]);
             let top = global(&mut caller, "__lind_fork_top").get(&mut caller).unwrap_i32();
             assert_eq!(usize::try_from(top).unwrap(), memory.len(), "records are left");
-            value
+            Ok(value)
         }
         State::Idle => {
             host.calls += 1;
+            if host.calls > MOST {
+                return Err(wasmtime::Error::msg("enough"));
+            }
             let value = host.calls.cast_signed();
             if !host.when.includes(host.calls) {
-                return value;
+                return Ok(value);
             }
             if global(&mut caller, "__lind_fork_pinned").get(&mut caller).unwrap_i32() & !CHANGED != 0 {
                 caller.data_mut().forks.refused += 1;
-                return value;
+                return Ok(value);
             }
             let memory = exported(&mut caller).data(&caller).to_vec();
             let top = i32::try_from(memory.len()).unwrap();
             global(&mut caller, "__lind_fork_top").set(&mut caller, Val::I32(top)).unwrap();
             caller.data_mut().forks.done += 1;
             caller.data_mut().state = State::Unwinding(value, memory);
-            UNWIND
+            Ok(UNWIND)
         }
     }
 }
