@@ -61,7 +61,7 @@ source_key() {
 		find "$here/$name" -name '*.patch' | sort | xargs -r cat
 		for need in $needs; do cat "$top/build/ports/$need/$side/source-key"; done
 		case $side in
-		cage) find "$top/build/sysroot/include" -type f | sort | xargs cat ;;
+		cage) cat "$here/config.site"; find "$top/build/sysroot/include" -type f | sort | xargs cat ;;
 		native) clang-22 --version ;;
 		esac
 	} | sha256sum

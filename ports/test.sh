@@ -9,9 +9,10 @@ set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/.." && pwd)
+PATH=$top/scripts/bin:$PATH
 root=$1 name=$2
 shift 2
-seconds=60 bin='' links=''
+seconds=${SECONDS_EACH:-60} bin='' links=''
 . "$here/$name/recipe"
 [ -f "$here/$name/test" ] || { echo "$name: has no tests"; exit 0; }
 . "$here/$name/test"
@@ -20,10 +21,10 @@ at() {
 	local directory=$1
 	shift
 	if [ "$side" = native ]; then
-		(cd "$arena/$directory" && exec env -i PATH="$arena/bin:/usr/bin:/bin" HOME=/ "${environment[@]}" timeout -k 5 "$seconds" "$@")
+		(cd "$arena/$directory" && exec env -i PATH=".:$arena/bin:/usr/bin:/bin" HOME=/ "${environment[@]}" timeout -k 5 "$seconds" "$@")
 	else
 		local set=()
-		for word in PATH=/bin HOME=/ "${environment[@]}"; do set+=(-e "$word"); done
+		for word in PATH=.:/bin HOME=/ "${environment[@]}"; do set+=(-e "$word"); done
 		timeout -k 5 "$seconds" "$top/target/release/lind-boot" --root "$arena" --cwd "/$directory" "${set[@]}" "$@"
 	fi
 }
@@ -40,7 +41,7 @@ fill() {
 	prepare
 }
 
-for side in native cage; do
+for side in ${SIDES:-native cage}; do
 	tree=$top/build/ports/$name/$side/source arena=$top/build/ports/$name/$side/arena logs=$top/build/ports/$name/$side/tests
 	environment=()
 	rm -rf "$logs"
