@@ -169,7 +169,7 @@ def link_command(request: Request, inputs: list[str], cxx: bool) -> list[str]:
         command.append("--strip-all")
     if not request.nostartfiles:
         command.append(os.path.join(lib, "crt1.o"))
-    command += [*inputs, f"-L{lib}"]
+    command += [*libraries_last(inputs), f"-L{lib}"]
     if not request.nostdlib:
         if cxx and os.path.exists(os.path.join(lib, "libc++.a")):
             command += ["-lc++", "-lc++abi", "-lunwind"]
@@ -182,6 +182,15 @@ def link_command(request: Request, inputs: list[str], cxx: bool) -> list[str]:
             raise Fail(f"no {runtime}: run scripts/setup.sh")
         command += ["-lc", runtime]
     return command
+
+
+def libraries_last(inputs: list[str]) -> list[str]:
+    """wasm-ld believes an object behind a library about the type of the library's functions, and writes a module that is not
+    valid where they disagree, as in the probes of configure scripts. In the other order it warns and makes the call trap."""
+    if "--whole-archive" in inputs:
+        return inputs
+    libraries = [word for word in inputs if word.startswith("-l") or word.endswith(".a")]
+    return [word for word in inputs if word not in libraries] + libraries
 
 
 def build_program(request: Request, output: str, cxx: bool, passes: bool = True) -> int:

@@ -28,6 +28,13 @@ ln -s /dev/null sink && lind-cc a.o b.o -o sink && [ -L sink ]
 lind-cc -r a.o b.o -o ab.o && lind-cc ab.o -o prog6 && magic prog6
 lind-cc -nostdlib -Wl,-r a.o b.o -o ab2.o || lind-cc -nostdlib -r a.o b.o -o ab2.o
 $TRIPLE-ld -r a.o b.o -o ab3.o && lind-cc ab3.o -o prog7
+# A configure script's probe for a function in a library that is named before the probe.
+echo 'int probed(int a, double b) { return a + (int)b; }' >l.c && lind-cc -O2 -c l.c && $TRIPLE-ar rcs libl.a l.o
+echo 'char probed(); int main(void) { return probed(); }' >p.c
+lind-cc -O2 -w -L. -ll p.c -o prog9 && magic prog9
+# -z with its word attached.
+lind-cc -O2 -zmuldefs a.c b.c -o prog10 && magic prog10
+
 # The linker alone.
 sysroot=$(lind-cc -print-file-name=crt1.o) && sysroot=${sysroot%/lib/crt1.o}
 $TRIPLE-ld -o prog8 "$sysroot/lib/crt1.o" a.o b.o -L"$sysroot/lib" -lc "$(lind-cc -print-libgcc-file-name)" && magic prog8
