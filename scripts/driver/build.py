@@ -37,7 +37,9 @@ LAYOUT = [
 ]
 # For objects of -flto, which the linker compiles.
 LTO = ["-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false", "-mllvm", "-exception-model=wasm"]
-GRATE = ["--undefined=__lind_worker_init", "--undefined=__lind_worker_exit", "--undefined=__lind_handle"]
+# What a program that answers calls needs of libc, and of the SDK if it does not have its own way in.
+WORKERS = ["--undefined=__lind_worker_init", "--undefined=__lind_worker_exit"]
+GRATE = ["--undefined=__lind_handle"]
 
 
 class Workspace:
@@ -139,7 +141,8 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
     if request.partial:
         objects = [word for word in inputs if not word.startswith("-l")]
         return run([place.tool("wasm-ld"), "-r", *objects, "-o", output])
-    command = link_command(request, inputs, cxx)
+    by_pointer = grate_of_lind(inputs)
+    command = link_command(request, inputs, cxx, by_pointer)
     if not passes:
         return run([*command, "-o", output])
     # In a directory of its own, since the linker names the module after the file; not beside a device (-o /dev/null).
@@ -152,18 +155,31 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
         status = run([*command, "-o", linked])
         if status:
             return status
-        passes = [f"--fork={request.fork}", *(["--fpcast"] if request.fpcast else [])]
-        return run([place.built("lind-passes"), linked, "-o", output, *passes])
+        # A grate of Lind's calls its handlers by a pointer of one type, whatever theirs are.
+        fpcast = ["--fpcast"] if request.fpcast or by_pointer else []
+        return run([place.built("lind-passes"), linked, "-o", output, f"--fork={request.fork}", *fpcast])
     finally:
         if os.path.exists(linked):
             os.unlink(linked)
         os.rmdir(directory)
 
 
-def link_command(request: Request, inputs: list[str], cxx: bool) -> list[str]:
+def grate_of_lind(inputs: list[str]) -> bool:
+    """Whether an object defines, or at least names, the way into a grate that Lind's have."""
+    for word in inputs:
+        if word.endswith(".o") and os.path.isfile(word):
+            with open(word, "rb") as file:
+                if b"pass_fptr_to_wt" in file.read():
+                    return True
+    return False
+
+
+def link_command(request: Request, inputs: list[str], cxx: bool, by_pointer: bool = False) -> list[str]:
     lib = os.path.join(place.sysroot(), "lib")
     command = [place.tool("wasm-ld"), *LAYOUT, *LTO]
-    if request.grate:
+    if request.grate or by_pointer:
+        command += WORKERS
+    if request.grate and not by_pointer:
         command += GRATE
     if request.strip:
         command.append("--strip-all")
@@ -175,7 +191,7 @@ def link_command(request: Request, inputs: list[str], cxx: bool) -> list[str]:
             command += ["-lc++", "-lc++abi", "-lunwind"]
         if os.path.exists(os.path.join(lib, "liblindgrate.a")):
             command.append("-llindgrate")
-        elif request.grate:
+        elif request.grate and not by_pointer:
             raise Fail("no liblindgrate.a in the sysroot: run `make grates`")
         runtime = os.path.join(place.compiler_directory(), "lib", "wasi", "libclang_rt.builtins-wasm32.a")
         if not os.path.exists(runtime):

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use lind_abi::{CageId, Call, Errno, Result};
+use lind_abi::{CageId, Call, Errno, Result, nr};
 use lind_kernel::cage::{Next, Status, Thread};
 use lind_kernel::engine::{Hop, Served};
 use lind_kernel::mem::Memory;
@@ -64,14 +64,18 @@ impl HostThread {
                 Err(errno) => return errno.to_wire(),
             },
         };
-        // Set on all threads of a cage when its end begins.
-        if worker.thread.attention() != 0 && worker.thread.cage.is_dead() {
+        // Set on all threads of a cage when its end begins, or when it goes over to another program.
+        if !worker.thread.begin_serving() {
             self.lose(grate, worker, Next::ExitThread(0));
             return Errno::EIO.to_wire();
         }
         match worker.call(grate, entry, served) {
             Ok(result) => {
-                self.keep(grate, worker);
+                if worker.thread.end_serving() {
+                    self.keep(grate, worker);
+                } else {
+                    self.lose(grate, worker, Next::ExitThread(0));
+                }
                 result
             }
             Err(next) => {
@@ -93,12 +97,12 @@ impl HostThread {
         result
     }
 
-    /// A grate has ended, by its handler's doing or by itself: its workers here go.
+    /// A grate has ended, by its handler's doing or by itself, or runs another program: its workers here go.
     #[cold]
     fn lose(&self, grate: CageId, worker: Box<Worker>, how: Next) {
         let how = match how {
             // A handler that ends its thread would leave its client without an answer: the grate ends.
-            Next::ExitThread(code) if !worker.thread.cage.is_dead() => Next::Exit(Status::exited(code)),
+            Next::ExitThread(code) if !worker.thread.must_leave() => Next::Exit(Status::exited(code)),
             how => how,
         };
         self.ended(&worker.thread, how);
@@ -111,7 +115,7 @@ impl HostThread {
     #[cold]
     fn make_worker(&self, grate: CageId) -> Result<Box<Worker>> {
         // Whatever stands in the way of a worker, to the client the grate is out of order.
-        let cage = self.kernel.cages.get(grate).filter(|cage| !cage.is_dead()).ok_or(Errno::EIO)?;
+        let cage = self.kernel.cages.get(grate).filter(|cage| cage.answers()).ok_or(Errno::EIO)?;
         let program = self.shared.program(grate).ok_or(Errno::EIO)?;
         let thread = cage.new_thread(&self.kernel).map_err(|_| Errno::EIO)?;
         self.shared.interrupts.started(&thread, self.tid);
@@ -188,7 +192,10 @@ impl Worker {
     pub fn retire(mut self: Box<Self>, host: &HostThread) {
         let mut next = Next::ExitThread(0);
         let cage = Arc::clone(&self.thread.cage);
-        if let Some(exit) = self.exit.take().filter(|_| !cage.is_dead()) {
+        let exit = self.exit.take();
+        if self.thread.begin_serving()
+            && let Some(exit) = exit
+        {
             let exited = run_guest(&mut self.store, |store| exit.call(store, ()));
             if let Err(error) = exited {
                 next = trap::outcome(&self.store, &error);
@@ -222,9 +229,35 @@ pub fn set_stack_pointer(store: &mut Store<Guest>, instance: &Instance, top: u32
 
 fn in_lind_words(grate: CageId, entry: u32, call: &Call) -> PassFptr {
     let pair = |at: usize| (call.args[at].value.cast_signed(), i64::from(call.args[at].cage.0));
-    let (a, b, c, d, e, f) = (pair(0), pair(1), pair(2), pair(3), pair(4), pair(5));
+    let [a, b, c, d, e, f] = match call.nr {
+        nr::register_handler..=nr::copy_handler_table_to_cage => as_lind_has_it(call),
+        _ => [pair(0), pair(1), pair(2), pair(3), pair(4), pair(5)],
+    };
     let (entry, grate) = (i64::from(entry), i64::from(grate.0));
     (entry, grate, a.0, a.1, b.0, b.1, c.0, c.1, d.0, d.1, e.0, e.1, f.0, f.1)
+}
+
+/// The three calls that are Lind's own, whose arguments travel differently there. libc's `make_threei_call` undoes this.
+#[cold]
+fn as_lind_has_it(call: &Call) -> [(i64, i64); 6] {
+    const NOT_USED: i64 = 0xdead_beef_dead_beef_u64.cast_signed();
+    /// What stands for the grate in a registration that is to be undone.
+    const UNDO: i64 = 500;
+    const FLAG_UNDO: i64 = 2;
+    let value = |at: usize| call.args[at].value.cast_signed();
+    let owner = |at: usize, named: i64| if named == 0 { i64::from(call.args[at].cage.0) } else { named };
+    let none = (NOT_USED, NOT_USED);
+    match call.nr {
+        nr::register_handler => {
+            let grate = if value(4) & FLAG_UNDO == 0 { value(2) } else { UNDO };
+            [(value(0), value(1)), (NOT_USED, grate), (value(3), NOT_USED), none, none, none]
+        }
+        nr::copy_data_between_cages => {
+            let (from, to) = ((value(1), owner(1, value(5))), (value(0), owner(0, value(4))));
+            [from, to, (value(2), NOT_USED), (value(3), NOT_USED), none, none]
+        }
+        _ => [(value(0), value(1)), none, none, none, none, none],
+    }
 }
 
 /// Lind's handlers return 32 bits: an errno keeps its sign, anything else is a number without one.

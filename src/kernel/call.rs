@@ -20,7 +20,7 @@ use crate::cage::{Attention, Cage, Thread, signal};
 use crate::engine::{Hop, Served};
 use crate::fd::{FileRef, InUse};
 use crate::sys;
-use crate::threei::Handler;
+use crate::threei::{Handler, HandlerTable};
 
 /// Everything a kernel function may know about the call it carries out.
 pub struct Ctx<'a> {
@@ -139,11 +139,7 @@ pub fn syscall(
             let args = [arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)];
             let call = Call { nr: number, caller: cage.id, target: cage.id, args };
             let result = hop.enter(grate, entry, serialized, &Served { call: &call, client: thread });
-            if result == Errno::EIO.to_wire()
-                && ends_thread(number)
-                && kernel.cages.get(grate).is_none_or(|g| g.is_dead())
-            {
-                // A dead grate must not keep its clients from ending.
+            if answered_by_nobody(kernel, number, grate, result) {
                 let cx = Ctx { kernel, caller: thread, thread, cage, served, hop, others: &[] };
                 return dispatch_far(&cx, number, &call.args);
             }
@@ -186,21 +182,39 @@ fn try_make_syscall(
     let target = CageId::from_wire(target).ok_or(Errno::ESRCH)?;
     let arg = |at: usize| Arg { value: args[at].0, cage: CageId::from_wire(args[at].1).unwrap_or(NOBODY) };
     let args = [arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)];
-    pass_on(kernel, thread, served, hop, Call { nr: number, caller: thread.cage.id, target, args })
+    let call = Call { nr: number, caller: thread.cage.id, target, args };
+    pass_on(kernel, thread, served, hop, &thread.cage.handlers, call)
+}
+
+/// The call that `wire` describes, by the table of the cage that it names as its caller. To handlers, the calling cage is
+/// the caller as ever.
+pub(crate) fn call_by(cx: &Ctx<'_>, wire: &LindCall) -> Result<i64> {
+    let caller = &*cx.caller.cage;
+    let target = CageId::from_wire(wire.target).ok_or(Errno::ESRCH)?;
+    let args = wire.args.map(|arg| Arg { value: arg.value, cage: CageId::from_wire(arg.cage).unwrap_or(NOBODY) });
+    let call = Call { nr: wire.nr, caller: caller.id, target, args };
+    let by = CageId::from_wire(wire.caller).ok_or(Errno::ESRCH)?;
+    if by == caller.id {
+        return pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &caller.handlers, call);
+    }
+    let by = authority::table(cx.kernel, caller, by)?;
+    pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &by.handlers, call)
 }
 
 /// The call that the calling thread is serving, as it came.
 pub(crate) fn forward(cx: &Ctx<'_>) -> Result<i64> {
     let served = cx.served.ok_or(Errno::EINVAL)?;
-    pass_on(cx.kernel, cx.caller, cx.served, cx.hop, Call { caller: cx.caller.cage.id, ..*served.call })
+    let call = Call { caller: cx.caller.cage.id, ..*served.call };
+    pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &cx.caller.cage.handlers, call)
 }
 
-/// Checks whose a call's arguments are, and routes it by the calling thread's own table.
+/// Checks whose a call's arguments are, and routes it by `table`.
 fn pass_on(
     kernel: &Arc<Kernel>,
     thread: &Thread,
     served: Option<&Served<'_>>,
     hop: &dyn Hop,
+    table: &HandlerTable,
     mut call: Call,
 ) -> Result<i64> {
     let (number, target) = (call.nr, call.target);
@@ -229,7 +243,11 @@ fn pass_on(
             (thread, &looked_up)
         }
     };
-    Ok(match caller.handlers.get(number) {
+    let in_kernel = |others: &[Arc<Cage>], call: &Call| {
+        let cx = Ctx { kernel, caller: thread, thread: on, cage, served, hop, others };
+        dispatch_far(&cx, number, &call.args)
+    };
+    Ok(match table.get(number) {
         Handler::Kernel => {
             if let Some(s) = served
                 && s.client.cage.id != target
@@ -238,13 +256,19 @@ fn pass_on(
                 // The client's cage may be named by an argument without being the target.
                 others.extend(kernel.cages.get(s.client.cage.id));
             }
-            let cx = Ctx { kernel, caller: thread, thread: on, cage, served, hop, others: &others };
-            dispatch_far(&cx, number, &call.args)
+            in_kernel(&others, &call)
         }
         Handler::Grate { cage: grate, entry, serialized } => {
-            hop.enter(grate, entry, serialized, &Served { call: &call, client: on })
+            let result = hop.enter(grate, entry, serialized, &Served { call: &call, client: on });
+            if answered_by_nobody(kernel, number, grate, result) { in_kernel(&others, &call) } else { result }
         }
     })
+}
+
+/// Whether the grate did not answer a call that must not fail: a dead grate must not keep its clients from ending.
+#[inline]
+fn answered_by_nobody(kernel: &Kernel, number: u32, grate: CageId, result: i64) -> bool {
+    result == Errno::EIO.to_wire() && ends_thread(number) && kernel.cages.get(grate).is_none_or(|g| !g.answers())
 }
 
 /// `dispatch` in a frame of its own.

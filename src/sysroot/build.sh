@@ -27,7 +27,7 @@ setjmp="obj/src/time/timer_create.o: CFLAGS_ALL += -mllvm -wasm-enable-sjlj"
 key=$({
 	echo "$sha256 $cflags $setjmp"
 	"clang$llvm" --version
-	cd "$here" && cat MUSL reuse patches/* && find arch src crt -type f | sort && find arch -type f | sort | xargs cat
+	cd "$here" && cat MUSL reuse patches/* && find arch crt include src -type f | sort && find arch -type f | sort | xargs cat
 } | sha256sum)
 
 unpack() {
@@ -63,7 +63,7 @@ unpack() {
 
 # Copies what differs, so that make rebuilds only that.
 overlay() {
-	(cd "$here" && find arch crt src -type f) | while read -r f; do
+	(cd "$here" && find arch crt include src -type f) | while read -r f; do
 		cmp -s "$here/$f" "$work/$f" && continue
 		mkdir -p "$work/$(dirname "$f")"
 		cp "$here/$f" "$work/$f"

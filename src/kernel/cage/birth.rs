@@ -71,6 +71,7 @@ pub fn boot(kernel: &Arc<Kernel>, cwd: &CStr, program: Program) -> std::result::
         signals: Signals::default(),
         ancestors: Box::new([]),
         launching: true,
+        forked_under: 0,
         memory: CageMemory::own(Memory::new(kernel.limits.memory.0).map_err(failed("no room for a cage"))?),
     };
     let thread = born.create(kernel).map_err(failed("no room for a cage"))?;
@@ -84,11 +85,14 @@ pub fn boot(kernel: &Arc<Kernel>, cwd: &CStr, program: Program) -> std::result::
 /// entry), all of them functions of the parent.
 ///
 /// # Errors
-/// ENOEXEC if there are handlers and the parent exports no way to enter them; what finding and loading say; EAGAIN
+/// ENOEXEC if there are handlers and the parent exports no way to enter them, EPERM if it serves no more; what finding and loading say; EAGAIN
 /// at the limit of cages.
 pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handlers: &[(u32, u32)]) -> Result<CageId> {
-    if !handlers.is_empty() && !kernel.engine().serves(parent) {
-        return Err(Errno::ENOEXEC);
+    if !handlers.is_empty() {
+        if !kernel.engine().serves(parent) {
+            return Err(Errno::ENOEXEC);
+        }
+        parent.serve(None)?;
     }
     let cwd = parent.cwd.load_full();
     let (image, path) =
@@ -127,6 +131,7 @@ pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handler
         signals: parent.signals().executed(),
         ancestors: ancestors.into(),
         launching: parent.launching,
+        forked_under: 0,
         memory: CageMemory::own(Memory::new(parent.settings().limits.memory.0)?),
     };
     let thread = born.create(kernel)?;
@@ -157,6 +162,7 @@ pub(super) struct Born {
     pub signals: Signals,
     pub ancestors: Box<[CageId]>,
     pub launching: bool,
+    pub forked_under: u32,
     pub memory: CageMemory,
 }
 
@@ -185,6 +191,8 @@ impl Born {
             signals: Mutex::new(self.signals),
             launching: self.launching,
             fresh_fork: AtomicBool::new(false),
+            forked_under: self.forked_under,
+            retired: AtomicBool::new(false),
             execed: AtomicBool::new(true),
             returned: AtomicBool::new(false),
             dead: AtomicBool::new(false),
@@ -243,7 +251,8 @@ pub(super) fn load_file(
 }
 
 /// Opens the program `name`. With `search` (the command line of the runner) it is tried as given, then with `.cwasm`
-/// and `.wasm`, then the same in `/grates` and `/bin` if it has no slash.
+/// and `.wasm`, then the same in `/grates` and `/bin` if it has no slash; then all of that with the other of `-` and `_`
+/// before `grate`.
 ///
 /// # Errors
 /// ENOENT; EACCES for a directory or what else is no regular file.
@@ -255,8 +264,9 @@ pub fn find_program(kernel: &Kernel, cwd: BorrowedFd<'_>, name: &CStr, search: b
         (true, false) => (&[b"", b"/grates/", b"/bin/"], &[b"", b".cwasm", b".wasm"]),
     };
     let mut failure = Errno::ENOENT;
-    for folder in folders {
-        for suffix in suffixes {
+    let respelled = other_spelling(name).filter(|_| search);
+    for name in [Some(name), respelled.as_deref()].into_iter().flatten() {
+        for (folder, suffix) in folders.iter().flat_map(|folder| suffixes.iter().map(move |suffix| (folder, suffix))) {
             let path = CString::new([folder, name, suffix].concat()).map_err(|_| Errno::EINVAL)?;
             match open_program(kernel, cwd, &path) {
                 Ok(file) => return Ok(Found { file, path }),
@@ -269,6 +279,21 @@ pub fn find_program(kernel: &Kernel, cwd: BorrowedFd<'_>, name: &CStr, search: b
     Err(failure)
 }
 
+/// `imfs_grate` for `imfs-grate` and the other way round; None for what does not end so, but for suffixes.
+fn other_spelling(name: &[u8]) -> Option<Vec<u8>> {
+    let base = name.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+    let stem = name[base..].iter().position(|byte| *byte == b'.').map_or(name.len(), |at| base + at);
+    let at = name[base..stem].strip_suffix(b"grate")?.len().checked_sub(1)? + base;
+    let other = match name[at] {
+        b'-' => b'_',
+        b'_' => b'-',
+        _ => return None,
+    };
+    let mut name = name.to_vec();
+    name[at] = other;
+    Some(name)
+}
+
 fn open_program(kernel: &Kernel, cwd: BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd> {
     // O_NONBLOCK: a fifo of that name must not hold us up.
     let flags = OpenFlags::O_CLOEXEC | OpenFlags::O_NONBLOCK;
@@ -277,5 +302,27 @@ fn open_program(kernel: &Kernel, cwd: BorrowedFd<'_>, path: &CStr) -> Result<Own
     match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
         rustix::fs::FileType::RegularFile => Ok(file),
         _ => Err(Errno::EACCES),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::other_spelling;
+
+    #[test]
+    fn the_word_grate_may_be_set_off_either_way() {
+        let other = |name: &str| other_spelling(name.as_bytes()).map(|name| String::from_utf8(name).unwrap());
+        for (one, two) in [
+            ("imfs-grate", "imfs_grate"),
+            ("imfs-grate.cwasm", "imfs_grate.cwasm"),
+            ("/grates/fs-view-grate.cwasm", "/grates/fs-view_grate.cwasm"),
+            ("a-grate/b-grate", "a-grate/b_grate"),
+        ] {
+            assert_eq!(other(one).as_deref(), Some(two));
+            assert_eq!(other(two).as_deref(), Some(one));
+        }
+        for name in ["", "grate", "/grate", "grate-", "migrate", "a-grate/b", "x.-grate", "-grater", "imfs-grate/"] {
+            assert_eq!(other(name), None, "{name}");
+        }
     }
 }

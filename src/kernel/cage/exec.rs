@@ -7,6 +7,7 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use lind_abi::{Errno, Result};
 
@@ -15,6 +16,7 @@ use super::thread::Attention;
 use super::{Cage, Status, Thread, fork};
 use crate::Kernel;
 use crate::engine::Start;
+use crate::host;
 
 /// Linux: what of a file is looked at to see how it is run, and how many interpreters may interpret one another.
 const HEAD: usize = 256;
@@ -124,7 +126,8 @@ pub fn commit_exec(kernel: &Arc<Kernel>, thread: &Arc<Thread>) -> core::result::
     Ok((thread, start))
 }
 
-/// Ends all threads but this one and those that serve as workers, and waits for that.
+/// Ends all threads but this one, and waits for that. Idle workers stay with their host threads, which find at the next call
+/// that they are to leave: handlers that point to this cage are dead from here on.
 fn end_others(kernel: &Kernel, thread: &Arc<Thread>) -> core::result::Result<(), Status> {
     let cage = &thread.cage;
     let others = {
@@ -136,11 +139,21 @@ fn end_others(kernel: &Kernel, thread: &Arc<Thread>) -> core::result::Result<(),
             // Another thread was faster: this one is among those that end.
             return Err(Status::signaled(9));
         }
+        family.programs = family.programs.wrapping_add(1);
+        if family.serves {
+            cage.retired.store(true, Ordering::Release);
+        }
         let threads: Vec<_> = family.threads.iter().filter_map(std::sync::Weak::upgrade).collect();
-        threads.into_iter().filter(|other| !other.worker && !Arc::ptr_eq(other, thread)).collect::<Vec<_>>()
+        threads.into_iter().filter(|other| !Arc::ptr_eq(other, thread)).collect::<Vec<_>>()
     };
     for other in &others {
         other.notice(Attention::LEAVE);
+    }
+    let workers: Vec<_> = others.iter().filter(|other| other.worker).cloned().collect();
+    if !workers.is_empty() {
+        host::barrier();
+    }
+    for other in others.iter().filter(|other| runs(other)) {
         kernel.engine().interrupt(other);
     }
     drop(others);
@@ -152,14 +165,20 @@ fn end_others(kernel: &Kernel, thread: &Arc<Thread>) -> core::result::Result<(),
             if let Some(status) = family.ended {
                 return Err(status);
             }
-            let mut own = family.threads.iter().filter_map(std::sync::Weak::upgrade).filter(|other| !other.worker);
+            let mut own = family.threads.iter().filter_map(std::sync::Weak::upgrade).filter(|other| runs(other));
             if own.all(|other| Arc::ptr_eq(&other, thread)) {
                 return Ok(());
             }
         }
-        // However the wait ends, the question is asked again.
-        let _ = cage.changed.wait(seen, None);
+        // However the wait ends, the question is asked again. A worker that becomes idle tells nobody.
+        let soon = (!workers.is_empty()).then_some(Duration::from_millis(1));
+        let _ = cage.changed.wait(seen, soon);
     }
+}
+
+/// Whether a thread may be in code of its cage's program.
+fn runs(thread: &Thread) -> bool {
+    !thread.worker || thread.serving.load(Ordering::Acquire)
 }
 
 /// What a program is called in lists of processes: the end of its path, cut off.

@@ -78,6 +78,10 @@ pub(crate) struct Family {
     pub replacing: bool,
     /// Children that have stopped or gone on since they were last waited for.
     pub changes: Vec<(CageId, Change)>,
+    /// How many programs the cage has run by execve(2).
+    pub programs: u32,
+    /// Whether functions of its program are handlers.
+    pub serves: bool,
     /// Set once, when the end begins.
     pub ended: Option<Status>,
     /// Whether the rest of the end has been done.

@@ -84,6 +84,7 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
         signals: parent.signals().forked(),
         ancestors: ancestors.into(),
         launching: parent.launching,
+        forked_under: parent.family().programs,
         // A forked child gets its copy when it comes to life.
         memory: CageMemory::borrow(&parent.memory),
     };

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lind_abi::flags::Resource;
-use lind_abi::{CageId, Result};
+use lind_abi::{CageId, Errno, Result};
 
 pub use birth::{Program, boot, find_program, spawn};
 pub use exec::{Named, commit_exec, prepare_exec};
@@ -152,6 +152,10 @@ pub struct Cage {
     pub(crate) launching: bool,
     /// Forked and not yet exec'd.
     pub(crate) fresh_fork: AtomicBool,
+    /// How many programs its parent had run when it was forked.
+    pub(crate) forked_under: u32,
+    /// Its functions were handlers until it ran another program: it is a grate no more, for good. Changed under `family`.
+    retired: AtomicBool,
     /// Has run a program of its own since it was forked: execve(2) or birth by `spawn`.
     pub(crate) execed: AtomicBool,
     /// Uses memory that it borrowed no more: it has ended, or has memory of its own.
@@ -188,6 +192,30 @@ impl Cage {
     #[inline]
     pub fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Acquire)
+    }
+
+    /// Whether handlers that point to it are answered.
+    #[inline]
+    pub fn answers(&self) -> bool {
+        !self.is_dead() && !self.retired.load(Ordering::Acquire)
+    }
+
+    /// Notes that handlers point to functions of its program from now on. With `programs`, of the program it ran when it had
+    /// run that many.
+    ///
+    /// # Errors
+    /// EPERM if it runs another program now, or had handlers in one that it ran before; ESRCH if it is ending.
+    pub(crate) fn serve(&self, programs: Option<u32>) -> Result<()> {
+        let mut family = self.family();
+        if family.ended.is_some() {
+            return Err(Errno::ESRCH);
+        }
+        let other = programs.is_some_and(|programs| programs != family.programs);
+        if family.replacing || other || !self.answers() {
+            return Err(Errno::EPERM);
+        }
+        family.serves = true;
+        Ok(())
     }
 
     /// The settings, locked.

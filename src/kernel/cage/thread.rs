@@ -1,6 +1,6 @@
 //! A guest thread, as the kernel sees it.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lind_abi::{Errno, Result};
@@ -60,6 +60,8 @@ pub struct Thread {
     exec: Mutex<Option<Box<Start>>>,
     /// The child that [`Attention::BIRTH`] is about.
     birth: Mutex<Option<Birth>>,
+    /// Whether this worker is in its grate's code or in a call from there, rather than idle.
+    pub serving: AtomicBool,
     /// Whether its engine stands ready to fork it: it is at a call of the import `fork`.
     pub forking: AtomicBool,
     /// set_tid_address(2).
@@ -80,7 +82,8 @@ impl Thread {
         let limit = cage.settings().limits.threads;
         let mut family = cage.family();
         let others = family.threads.iter().filter(|other| other.upgrade().is_some_and(|t| !t.worker)).count();
-        if family.ended.is_some() || (!worker && (family.replacing || others >= limit)) {
+        let full = if worker { !cage.answers() } else { others >= limit };
+        if family.ended.is_some() || family.replacing || full {
             return Err(Errno::EAGAIN);
         }
         let thread = Arc::new(Thread {
@@ -94,6 +97,7 @@ impl Thread {
             next: Mutex::new(None),
             exec: Mutex::new(None),
             birth: Mutex::new(None),
+            serving: AtomicBool::new(worker),
             forking: AtomicBool::new(false),
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
@@ -124,6 +128,7 @@ impl Thread {
             next: Mutex::new(None),
             exec: Mutex::new(None),
             birth: Mutex::new(None),
+            serving: AtomicBool::new(false),
             forking: AtomicBool::new(false),
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
@@ -162,6 +167,23 @@ impl Thread {
             Some(status) => next.filter(|next| matches!(next, Next::Exit(_))).or(Some(Next::Exit(status))),
             None => Some(Next::ExitThread(0)),
         }
+    }
+
+    /// A worker begins to serve a call, unless it is to leave: then it must not enter guest code any more.
+    #[inline]
+    pub fn begin_serving(&self) -> bool {
+        self.serving.store(true, Ordering::Relaxed);
+        // Whoever tells it to leave makes this processor catch up before looking at `serving`.
+        compiler_fence(Ordering::SeqCst);
+        !self.must_leave()
+    }
+
+    /// It is idle again; false if it is to leave instead.
+    #[inline]
+    pub fn end_serving(&self) -> bool {
+        self.serving.store(false, Ordering::Release);
+        compiler_fence(Ordering::SeqCst);
+        !self.must_leave()
     }
 
     /// Whether the thread is to leave guest code wherever it is: its cage ends, or runs another program.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use lind_abi::flags::CopyKind;
-use lind_abi::layout::SpawnHandler;
+use lind_abi::layout::{LindCall, SpawnHandler};
 use lind_abi::{CageId, Errno, In, Len, NR_ANY, Out, Path, Pid, Result, StrArray};
 
 use crate::authority;
@@ -42,12 +42,14 @@ pub(crate) fn register_handler(
     let grate = lookup(cx, grate)?;
     let entry = u32::try_from(entry).ok().filter(|&e| e <= MAX_ENTRY).ok_or(Errno::EINVAL)?;
     authority::register(caller, cx.served, &target, grate.id)?;
-    if grate.is_dead() || target.is_dead() {
+    if target.is_dead() {
         return Err(Errno::ESRCH);
     }
     if !cx.kernel.engine().serves(&grate) {
-        return Err(Errno::ENOEXEC);
+        return Err(if grate.is_dead() { Errno::ESRCH } else { Errno::ENOEXEC });
     }
+    // A child speaks of the program that it is a copy of.
+    grate.serve(caller.is_fresh_fork().then_some(caller.forked_under).filter(|_| grate.id != caller.id))?;
     let to = Handler::Grate { cage: grate.id, entry, serialized: flags & SERIALIZED != 0 };
     if number == u64::from(NR_ANY) {
         authority::replace(caller, grate.id, number, target.handlers.get_wide(number))?;
@@ -97,12 +99,42 @@ pub(crate) fn copy_data_between_cages(
 
 fn copy_string(to: &GuestMemory, dst: u64, from: &GuestMemory, src: u64, len: u64) -> Result<usize> {
     let mut buf = PathBytes::default();
-    let string = from.read_cstr(src, &mut buf.0)?.to_bytes_with_nul();
-    if string.len() as u64 > len {
-        return Err(Errno::ENAMETOOLONG);
+    let room = usize::try_from(len).unwrap_or(usize::MAX).min(buf.0.len());
+    match from.read_cstr(src, &mut buf.0[..room]) {
+        Ok(string) => {
+            to.write(dst, string.to_bytes_with_nul())?;
+            Ok(string.to_bytes_with_nul().len())
+        }
+        Err(Errno::ENAMETOOLONG) if len > room as u64 => copy_long_string(to, dst, from, src, len, &mut buf),
+        Err(errno) => Err(errno),
     }
-    to.write(dst, string)?;
-    Ok(string.len())
+}
+
+/// Looks for the NUL piece by piece, then copies all at once.
+#[cold]
+fn copy_long_string(
+    to: &GuestMemory,
+    dst: u64,
+    from: &GuestMemory,
+    src: u64,
+    len: u64,
+    buf: &mut PathBytes,
+) -> Result<usize> {
+    let mut done = 0;
+    while done < len {
+        let room = usize::try_from(len - done).unwrap_or(usize::MAX).min(buf.0.len());
+        let at = src.checked_add(done).ok_or(Errno::EFAULT)?;
+        match from.read_cstr(at, &mut buf.0[..room]) {
+            Ok(end) => {
+                let whole = done + end.to_bytes_with_nul().len() as u64;
+                GuestMemory::copy_between(to, dst, from, src, whole)?;
+                return usize::try_from(whole).map_err(|_| Errno::EFAULT);
+            }
+            Err(Errno::ENAMETOOLONG) => done += room as u64,
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno::ENAMETOOLONG)
 }
 
 /// The memory of the cage that is named, or with 0 of the one that an address belongs to.
@@ -183,6 +215,11 @@ pub(crate) fn forward(cx: &Ctx<'_>) -> Result<i64> {
     call::forward(cx)
 }
 
+/// See the table. EFAULT, ESRCH for a table or target that is not there.
+pub(crate) fn call_by(cx: &Ctx<'_>, wire: In<LindCall>) -> Result<i64> {
+    call::call_by(cx, &cx.load(wire)?)
+}
+
 /// See the table. ENOEXEC when the caller exports no way in.
 pub(crate) fn exit_notice(cx: &Ctx<'_>, entry: u64) -> Result<()> {
     if entry > u64::from(MAX_ENTRY) {
@@ -191,6 +228,7 @@ pub(crate) fn exit_notice(cx: &Ctx<'_>, entry: u64) -> Result<()> {
     if !cx.kernel.engine().serves(cx.cage) {
         return Err(Errno::ENOEXEC);
     }
+    cx.cage.serve(None)?;
     cx.cage.exit_notice.store(entry + 1, Ordering::Release);
     Ok(())
 }
