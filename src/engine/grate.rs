@@ -182,7 +182,9 @@ impl Worker {
                     Err(_) => Err(wasmtime::Trap::MemoryOutOfBounds.into()),
                 }
             }
-            Handle::PassFptr(pass) => pass.call(store, in_lind_words(grate, entry, served.call)).map(lind_result),
+            Handle::PassFptr(pass) => pass
+                .call(store, in_lind_words(grate, entry, served.call))
+                .map(|result| lind_result(served.call.nr, result)),
         });
         store.data().served_before(before);
         result.map_err(|error| trap::outcome(store, &error))
@@ -260,7 +262,17 @@ fn as_lind_has_it(call: &Call) -> [(i64, i64); 6] {
     }
 }
 
-/// Lind's handlers return 32 bits: an errno keeps its sign, anything else is a number without one.
-fn lind_result(result: i32) -> i64 {
+/// Lind's handlers return 32 bits: an errno keeps its sign, anything else is a number without one. Its own calls have
+/// two errors of their own.
+fn lind_result(nr: u32, result: i32) -> i64 {
+    const ABORTED: u32 = 0xe001_0001;
+    const NO_SUCH_CAGE: u32 = 0xe001_0002;
+    if matches!(nr, nr::register_handler..=nr::copy_handler_table_to_cage) {
+        match result.cast_unsigned() {
+            ABORTED => return Errno::EFAULT.to_wire(),
+            NO_SUCH_CAGE => return Errno::ESRCH.to_wire(),
+            _ => {}
+        }
+    }
     if (-Errno::MAX..0).contains(&result) { i64::from(result) } else { i64::from(result.cast_unsigned()) }
 }

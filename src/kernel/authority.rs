@@ -57,14 +57,14 @@ pub fn register(caller: &Cage, served: Option<&Served<'_>>, target: &Cage, grate
     if own || by_child || reissued { Ok(()) } else { Err(Errno::EPERM) }
 }
 
-/// Whether R may replace `old` as the handler of `number` in another cage's table by one of `grate`.
+/// Whether `old` may be replaced as the handler of `number` by one of `grate`.
 ///
 /// # Errors
-/// EPERM unless the entry is free of other cages' making, or R's own calls of that number go to the entry it replaces,
-/// so that what R forwards still reaches it.
-pub fn replace(caller: &Cage, grate: CageId, number: u64, old: Handler) -> Result<()> {
+/// EPERM unless the entry is free of other cages' making, or the grate's own calls of that number go to the entry that
+/// it replaces, so that what it forwards still reaches it.
+pub fn replace(grate: &Cage, number: u64, old: Handler) -> Result<()> {
     match old {
-        Handler::Grate { cage, .. } if cage != grate && caller.handlers.get_wide(number) != old => Err(Errno::EPERM),
+        Handler::Grate { cage, .. } if cage != grate.id && grate.handlers.get_wide(number) != old => Err(Errno::EPERM),
         _ => Ok(()),
     }
 }

@@ -39,8 +39,8 @@ int make_threei_call(unsigned int nr, uint64_t name, uint64_t self, uint64_t tar
  * child that was forked and runs no program of its own yet. 0, ELINDESRCH, or the negative of an errno. */
 int register_handler(uint64_t target, uint64_t nr, uint64_t grate, uint64_t handler);
 
-/* Copies `len` bytes (type 0), or a string with its NUL of at most that size (type 1). ELINDAPIABORTED if that cannot
- * be; what is copied is then undefined. `self` and `target` are not used. */
+/* Copies `len` bytes (type 0), or a string with its NUL of at most that size (type 1). How many bytes, at most INT_MAX;
+ * ELINDAPIABORTED if that cannot be, and then part of it may have been copied. `self` and `target` are not used. */
 int copy_data_between_cages(uint64_t self, uint64_t target, uint64_t from, uint64_t from_cage,
 	uint64_t to, uint64_t to_cage, uint64_t len, uint64_t type);
 

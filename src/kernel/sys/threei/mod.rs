@@ -52,11 +52,11 @@ pub(crate) fn register_handler(
     grate.serve(caller.is_fresh_fork().then_some(caller.forked_under).filter(|_| grate.id != caller.id))?;
     let to = Handler::Grate { cage: grate.id, entry, serialized: flags & SERIALIZED != 0 };
     if number == u64::from(NR_ANY) {
-        authority::replace(caller, grate.id, number, target.handlers.get_wide(number))?;
-        target.handlers.set_default(Change::To(to), |n, old| authority::replace(caller, grate.id, n, old).is_ok());
+        authority::replace(&grate, number, target.handlers.get_wide(number))?;
+        target.handlers.set_default(Change::To(to), |n, old| authority::replace(&grate, n, old).is_ok());
         return Ok(());
     }
-    target.handlers.set(number, Change::To(to), |old| authority::replace(caller, grate.id, number, old))
+    target.handlers.set(number, Change::To(to), |old| authority::replace(&grate, number, old))
 }
 
 fn deregister(cx: &Ctx<'_>, target: &cage::Cage, number: u64) -> Result<()> {

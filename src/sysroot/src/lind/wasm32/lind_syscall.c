@@ -1,6 +1,7 @@
 /* Lind's interface to interposition on top of our system calls. The three calls that are Lind's own have other
  * arguments there: see `translated`. Handlers of such calls get them back in Lind's form, from the engine. */
 #include <errno.h>
+#include <limits.h>
 #include <lind_syscall.h>
 #include "syscall.h"
 
@@ -40,9 +41,10 @@ static int copied(const struct call *c)
 
 	if (from == to || !from || !to || len > UINT32_MAX)
 		return (int)ELINDAPIABORTED;
-	if (__lind_syscall(COPY_DATA, c->args[1].value, c->args[0].value, len, c->args[3].value, to, from) < 0)
+	long long r = __lind_syscall(COPY_DATA, c->args[1].value, c->args[0].value, len, c->args[3].value, to, from);
+	if (r < 0)
 		return (int)ELINDAPIABORTED;
-	return 0;
+	return r < INT_MAX ? (int)r : INT_MAX;
 }
 
 /* Whether the call is one of Lind's own. They go by the caller's table whatever `self` says: a child that registers its
