@@ -300,8 +300,8 @@ implemented {
     /// Makes the call that the caller is serving, as it came: the same as make_syscall with its number, target and
     /// arguments, and shorter. EINVAL outside a handler.
     1006 threei   forward() -> i64;
-    /// Makes a call by the handler table of the cage in its field `caller`: the calling cage, or a proper descendant. Result
-    /// and errors are the call's; EPERM for other tables.
+    /// Makes a call by the handler table of the cage in its field `caller`: the calling cage, or a proper descendant, for
+    /// calls on that and its descendants. Result and errors are the call's; EPERM for other tables.
     1007 threei   call_by(call: In<LindCall>) -> i64;
 }
 missing {

@@ -31,13 +31,15 @@ pub fn named(kernel: &Kernel, caller: &Cage, served: Option<&Served<'_>>, id: Ca
     if reaches(caller, served, id) || cage.descends_from(caller.id) { Ok(cage) } else { Err(Errno::EPERM) }
 }
 
-/// The cage by whose table R makes a call, other than R itself. What R may register on it, R may as well call directly.
+/// The cage, other than R itself, by whose table R makes a call on `target`. R acts as that cage could.
 ///
 /// # Errors
-/// ESRCH if there is none, EPERM unless it is a proper descendant of R.
-pub fn table(kernel: &Kernel, caller: &Cage, id: CageId) -> Result<Arc<Cage>> {
+/// ESRCH if there is none, EPERM unless it is a proper descendant of R and `target` is it or its descendant: what an ancestor
+/// put in front of R since stays there for calls on R.
+pub fn table(kernel: &Kernel, caller: &Cage, id: CageId, target: CageId) -> Result<Arc<Cage>> {
     let cage = kernel.cages.get(id).ok_or(Errno::ESRCH)?;
-    if cage.descends_from(caller.id) { Ok(cage) } else { Err(Errno::EPERM) }
+    let its_own = target == id || kernel.cages.get(target).is_some_and(|target| target.descends_from(id));
+    if cage.descends_from(caller.id) && its_own { Ok(cage) } else { Err(Errno::EPERM) }
 }
 
 /// Whether R may send `target`'s calls to a handler in `grate`.

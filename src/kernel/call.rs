@@ -197,7 +197,7 @@ pub(crate) fn call_by(cx: &Ctx<'_>, wire: &LindCall) -> Result<i64> {
     if by == caller.id {
         return pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &caller.handlers, call);
     }
-    let by = authority::table(cx.kernel, caller, by)?;
+    let by = authority::table(cx.kernel, caller, by, target)?;
     pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &by.handlers, call)
 }
 

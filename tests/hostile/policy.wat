@@ -43,6 +43,15 @@
 	(call $want (i64.const -1) (call $on (i32.const 107) (global.get $parent)))
 	(call $want (i64.const -3) (call $on (i32.const 107) (i64.const 0)))
 	(call $want (i64.const -3) (call $on (i32.const 107) (i64.const -1)))
+	;; Nor does call_by go by a table that is not below it.
+	(call $want (i64.const 4242) (call $by (global.get $me) (global.get $me)))
+	(call $want (i64.const -1) (call $by (global.get $parent) (global.get $me)))
+	(call $want (i64.const -1) (call $by (global.get $parent) (global.get $parent)))
+	(call $want (i64.const -1) (call $by (global.get $me) (global.get $parent)))
+	(call $want (i64.const -3) (call $by (i64.const 0) (global.get $me)))
+	(call $want (i64.const -3) (call $by (i64.const -1) (global.get $me)))
+	(call $want (i64.const -3) (call $by (i64.const 77777) (global.get $me)))
+	(call $want (i64.const -3) (call $by (global.get $me) (i64.const 77777)))
 	;; A child has the same table, whoever starts it.
 	(if (i32.le_u (i32.load (global.get $block)) (i32.const 1)) (then
 		(i32.store (i32.const 0x11000) (i32.load offset=4 (global.get $block)))
@@ -50,6 +59,12 @@
 		(i32.store (i32.const 0x11008) (i32.const 0))
 		(call $want (i64.const 0) (call $wait (call $good (call $spawn (i32.const 0x11000)))))))
 	(call $want (i64.const 4242) (call $s0 (i32.const 107))))
+
+(func $by (param $table i64) (param $target i64) (result i64)
+	(i64.store (i32.const 0x12000) (i64.const 107))
+	(i64.store (i32.const 0x12008) (local.get $table))
+	(i64.store (i32.const 0x12010) (local.get $target))
+	(call $s1 (i32.const 1007) (i64.const 0x12000)))
 
 (func $on (param $nr i32) (param $target i64) (result i64)
 	(call $call (local.get $nr) (local.get $target)

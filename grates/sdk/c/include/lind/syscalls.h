@@ -21,8 +21,8 @@
 /* Makes the call that the caller is serving, as it came: the same as make_syscall with its number, target and */
 /* arguments, and shorter. EINVAL outside a handler. */
 #define SYS_forward                     1006
-/* Makes a call by the handler table of the cage in its field `caller`: the calling cage, or a proper descendant. Result */
-/* and errors are the call's; EPERM for other tables. */
+/* Makes a call by the handler table of the cage in its field `caller`: the calling cage, or a proper descendant, for */
+/* calls on that and its descendants. Result and errors are the call's; EPERM for other tables. */
 #define SYS_call_by                     1007
 /* Registers for every number; see docs/threei.md. */
 #define LIND_NR_ANY 0xffffffffu
