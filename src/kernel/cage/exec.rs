@@ -7,8 +7,8 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
+use lind_abi::layout::Timespec;
 use lind_abi::{Errno, Result};
 
 use super::birth::{Found, find_program, load_file, searches};
@@ -171,9 +171,16 @@ fn end_others(kernel: &Kernel, thread: &Arc<Thread>) -> core::result::Result<(),
             }
         }
         // However the wait ends, the question is asked again. A worker that becomes idle tells nobody.
-        let soon = (!workers.is_empty()).then_some(Duration::from_millis(1));
-        let _ = cage.changed.wait(seen, soon);
+        let soon = if workers.is_empty() { None } else { in_a_moment() };
+        let _ = cage.changed.wait(seen, soon.as_ref());
     }
+}
+
+fn in_a_moment() -> Option<Timespec> {
+    const MONOTONIC: i32 = 1;
+    let now = host::clock::gettime(MONOTONIC).ok()?;
+    let nanos = now.nsec + 1_000_000;
+    Some(Timespec { sec: now.sec + nanos / 1_000_000_000, nsec: nanos % 1_000_000_000 })
 }
 
 /// Whether a thread may be in code of its cage's program.
