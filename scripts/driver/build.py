@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
 import tempfile
 
 from driver import place
@@ -23,6 +26,8 @@ LENIENT = [
     "-Wno-error=implicit-function-declaration", "-Wno-error=implicit-int", "-Wno-error=int-conversion",
     "-Wno-error=incompatible-function-pointer-types", "-Wno-error=incompatible-pointer-types", "-Wno-error=return-mismatch",
 ]
+# What the linker says of a call with another type than the function's.
+MISMATCH = "function signature mismatch"
 CXX_LANGUAGES = {"c++", "c++-cpp-output"}
 CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".c++", ".C", ".ii")
 
@@ -152,12 +157,12 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
     linked = os.path.join(directory, os.path.basename(output))
     os.mkdir(directory)
     try:
-        status = run([*command, "-o", linked])
+        status, fpcast = link_and_listen([*command, "-o", linked], request.fpcast)
         if status:
             return status
         # A grate of Lind's calls its handlers by a pointer of one type, whatever theirs are.
-        fpcast = ["--fpcast"] if request.fpcast or by_pointer else []
-        return run([place.built("lind-passes"), linked, "-o", output, f"--fork={request.fork}", *fpcast])
+        passes = [f"--fork={request.fork}", *(["--fpcast"] if fpcast or by_pointer else [])]
+        return run([place.built("lind-passes"), linked, "-o", output, *passes])
     finally:
         if os.path.exists(linked):
             os.unlink(linked)
@@ -172,6 +177,23 @@ def grate_of_lind(inputs: list[str]) -> bool:
                 if b"pass_fptr_to_wt" in file.read():
                     return True
     return False
+
+
+def link_and_listen(command: list[str], fpcast: bool | None) -> tuple[int, bool]:
+    """Links, passes on what the linker says, and returns whether calls with a wrong type are to be mended.
+
+    `fpcast`: whether the user wants that; None if it is for the linker to say."""
+    place.show(command)
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
+    sys.stderr.write(done.stderr)
+    mismatched = sorted(set(re.findall(rf"{MISMATCH}: (\S+)", done.stderr)))
+    if done.returncode or not mismatched or fpcast is False:
+        return done.returncode, bool(fpcast)
+    sys.stderr.write("note: such calls are made as x86-64 would make them (--no-fpcast: they trap)\n")
+    # Nobody calls these functions any more, so the linker dropped them; and only by names is it known which was meant.
+    again = [word if word != "--strip-all" else "--strip-debug" for word in command]
+    again += [f"--export-if-defined={name}" for name in mismatched]
+    return subprocess.run(again, stderr=subprocess.DEVNULL, check=False).returncode, True
 
 
 def link_command(request: Request, inputs: list[str], cxx: bool, by_pointer: bool = False) -> list[str]:

@@ -73,7 +73,7 @@ class Request:
         self.nostartfiles = False
         self.strip = False
         self.grate = False
-        self.fpcast = False  # calls through pointers of a wrong type work as they do natively
+        self.fpcast: bool | None = None  # calls with a wrong type work as they do natively; None: if the linker finds some
         self.fork = "auto"  # which programs can fork: --fork of lind-passes
         self.query = ""
         self.verbose = False
@@ -148,6 +148,8 @@ class Parser:
             request.grate = True
         elif word in ("--fpcast", "--fpcast-emu"):
             request.fpcast = True
+        elif word == "--no-fpcast":
+            request.fpcast = False
         elif word in ("--fork=auto", "--fork=always", "--fork=never"):
             request.fork = word.partition("=")[2]
         elif word == "-shared" or word == "--shared":

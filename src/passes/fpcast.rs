@@ -169,7 +169,7 @@ fn class(ty: wasmparser::ValType) -> Option<Class> {
     }
 }
 
-fn is_numeric(ty: &FuncType) -> bool {
+pub fn is_numeric(ty: &FuncType) -> bool {
     ty.params().iter().chain(ty.results()).all(|ty| class(*ty).is_some())
 }
 
@@ -243,7 +243,7 @@ fn encoded(ty: wasmparser::ValType) -> ValType {
 const FUNCREF: RefType = RefType { nullable: true, heap_type: HeapType::FUNC };
 
 /// A helper's body in the making.
-struct Body<'t> {
+pub struct Body<'t> {
     ty: &'t FuncType,
     type_index: u32,
     table: u32,
@@ -254,12 +254,19 @@ struct Body<'t> {
 }
 
 impl<'t> Body<'t> {
-    fn new(ty: &'t FuncType, type_index: u32, table: u32) -> Self {
+    /// Of a helper for calls of type `ty` in `table`.
+    pub fn new(ty: &'t FuncType, type_index: u32, table: u32) -> Self {
         let place = u32::try_from(ty.params().len()).unwrap_or(u32::MAX);
         Body { ty, type_index, table, place, held: Vec::new(), code: Vec::new() }
     }
 
-    fn sink(&mut self) -> InstructionSink<'_> {
+    /// What was put together so far.
+    pub fn into_code(self) -> Vec<u8> {
+        self.code
+    }
+
+    /// For more instructions.
+    pub fn sink(&mut self) -> InstructionSink<'_> {
         InstructionSink::new(&mut self.code)
     }
 
@@ -320,7 +327,7 @@ impl<'t> Body<'t> {
     }
 
     /// Puts values of the types `want` on the stack, from locals of the types `have` that start at `first`.
-    fn registers(&mut self, have: &[wasmparser::ValType], first: u32, want: &[wasmparser::ValType]) -> Result<()> {
+    pub fn registers(&mut self, have: &[wasmparser::ValType], first: u32, want: &[wasmparser::ValType]) -> Result<()> {
         let (mut integers, mut floats) = (0, 0);
         for wanted in want {
             let class = class(*wanted).context("a type that is not adapted")?;
@@ -333,7 +340,7 @@ impl<'t> Body<'t> {
                     self.sink().local_get(local);
                     self.convert(ty, encoded(*wanted));
                 }
-                None => self.zero(encoded(*wanted)),
+                None => self.zero(*wanted),
             }
         }
         Ok(())
@@ -350,8 +357,19 @@ impl<'t> Body<'t> {
         };
     }
 
-    fn zero(&mut self, ty: ValType) {
-        match ty {
+    /// The result on the stack, as a register of the same kind would give it; 0 if it is of another kind.
+    pub fn convert_result(&mut self, from: wasmparser::ValType, to: wasmparser::ValType) {
+        if class(from) == class(to) {
+            self.convert(encoded(from), encoded(to));
+        } else {
+            self.sink().drop();
+            self.zero(to);
+        }
+    }
+
+    /// What is missing.
+    pub fn zero(&mut self, ty: wasmparser::ValType) {
+        match encoded(ty) {
             ValType::I64 => self.sink().i64_const(0),
             ValType::F32 => self.sink().f32_const(0.0.into()),
             ValType::F64 => self.sink().f64_const(0.0.into()),

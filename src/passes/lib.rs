@@ -1,7 +1,7 @@
 //! Passes over a linked wasm module, between the linker and the engine.
 //!
 //! - `memory`: the memory becomes defined, fixed in size, unshared and exported; data must be passive.
-//! - `fpcast`, on request: calls through pointers of another type than the function's reach it.
+//! - `fpcast` and `mismatch`, on request: calls with another type than the function's reach it.
 //! - `fork`: programs that fork can leave their stack and come back to it, in two processes.
 //! - `loops`: loops that only wait for memory to change keep looking at it.
 //!
@@ -17,6 +17,7 @@ mod fork;
 mod fpcast;
 mod loops;
 mod memory;
+mod mismatch;
 mod module;
 mod ops;
 mod types;
@@ -61,6 +62,7 @@ pub fn run(bytes: &[u8], options: &Options) -> Result<Vec<u8>> {
     }
     // The calls that the fork pass adds are none of the program's.
     if options.fpcast && !fork::can_fork(&module)? {
+        mismatch::mend_stubs(&mut module)?;
         fpcast::adapt_calls(&mut module)?;
     }
     fork::let_fork(&mut module, options.fork)?;

@@ -21,8 +21,8 @@ struct Cli {
     /// Where the result goes; may be the input itself
     #[arg(short, long)]
     output: PathBuf,
-    /// Let calls through function pointers of a wrong type reach the function, as they do on x86-64. Correct
-    /// calls cost 2 ns more
+    /// Let calls with a wrong type reach the function, as they do on x86-64, be they direct or through pointers. Correct
+    /// calls through pointers cost 2 ns more
     #[arg(long)]
     fpcast: bool,
     /// Which programs can fork: those that import lind.fork (auto), all (always, to measure what it costs), or none (never)

@@ -1,0 +1,87 @@
+//! Direct calls with a wrong type: a function that is declared without its parameters, or with others, in one file and
+//! defined in another.
+//!
+//! The linker warns ("function signature mismatch") and sends such calls to a stub of the type that the caller believes in,
+//! which traps; only its name says which function was meant. The stub calls that function here, with the
+//! arguments that it would find in x86-64's registers (see [`crate::fpcast`]).
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use wasm_encoder::InstructionSink;
+use wasmparser::{FuncType, ModuleArity, Operator};
+
+use crate::code::{self, Edit};
+use crate::fpcast::{Body, is_numeric};
+use crate::module::{Module, id};
+use crate::types::Types;
+
+/// What the linker calls a stub: this, then the function's name.
+const STUB: &str = "signature_mismatch:";
+
+/// Makes the stubs call what they stand for. A stub whose function is not among the names stays a trap.
+pub fn mend_stubs(module: &mut Module) -> Result<()> {
+    let Some(section) = module.body(id::CODE) else {
+        return Ok(());
+    };
+    let names = function_names(module);
+    let meant: HashMap<u32, u32> = names
+        .iter()
+        .filter_map(|(stub, name)| {
+            let wanted = name.strip_prefix(STUB)?;
+            names.iter().find(|(_, name)| name == wanted).map(|(function, _)| (*stub, *function))
+        })
+        .collect();
+    if meant.is_empty() {
+        return Ok(());
+    }
+    let types = Types::read(module)?;
+    let functions = code::functions(section)?;
+    let imported = u32::try_from(types.function_count() - functions.len())?;
+    let mut edits = Vec::new();
+    for (stub, (_, body)) in (imported..).zip(functions) {
+        let Some(&function) = meant.get(&stub) else { continue };
+        let mut reader = body.get_operators_reader()?;
+        let (op, at) = reader.read_with_offset()?;
+        let both = type_of(&types, stub).zip(type_of(&types, function));
+        if let (Operator::Unreachable, Some((have, want))) = (op, both) {
+            edits.push(Edit { at, remove: reader.original_position() - at, insert: call(have, want, function)? });
+        }
+    }
+    code::edit(module, &edits, &[])
+}
+
+/// Calls `function`, of type `want`, from a function of type `have`, whose results it leaves.
+fn call(have: &FuncType, want: &FuncType, function: u32) -> Result<Vec<u8>> {
+    let mut body = Body::new(have, 0, 0);
+    body.registers(have.params(), 0, want.params())?;
+    body.sink().call(function);
+    match (want.results(), have.results()) {
+        ([], [result]) => body.zero(*result),
+        ([_], []) => {
+            body.sink().drop();
+        }
+        ([from], [to]) => body.convert_result(*from, *to),
+        _ => {}
+    }
+    let mut bytes = body.into_code();
+    // Shorter than the trap it cannot be.
+    InstructionSink::new(&mut bytes).nop();
+    Ok(bytes)
+}
+
+/// A function's type, if it can be adapted and has at most one result.
+fn type_of(types: &Types, function: u32) -> Option<&FuncType> {
+    let ty = types.plain_function(ModuleArity::type_index_of_function(types, function)?)?;
+    (is_numeric(ty) && ty.results().len() <= 1).then_some(ty)
+}
+
+fn function_names(module: &Module) -> Vec<(u32, String)> {
+    let mut names = Vec::new();
+    for name in module.names() {
+        if let wasmparser::Name::Function(map) = name {
+            names.extend(map.into_iter().map_while(Result::ok).map(|naming| (naming.index, naming.name.to_owned())));
+        }
+    }
+    names
+}
