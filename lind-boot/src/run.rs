@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use lind_engine::perf::Perf;
-use lind_engine::{CodeStore, Engine};
+use lind_engine::{CodeStore, Engine, outside};
 use lind_kernel::cage::{self, Limits, Program, Status};
 use lind_kernel::engine::LoadError;
 use lind_kernel::root::{Root, Walls};
@@ -60,6 +60,7 @@ pub fn compile(file: &Path, output: Option<&Path>) -> Result<(), Failure> {
 /// # Errors
 /// When it could not be started.
 pub fn run(options: &Run) -> Result<Infallible, Failure> {
+    let ignored = outside::hold();
     let config = Config::new(options)?;
     let store = CodeStore::open()?;
     check_private(&config.root, &store.private)?;
@@ -71,8 +72,9 @@ pub fn run(options: &Run) -> Result<Infallible, Failure> {
     let kernel = confined_kernel(options, &config, cache.as_ref().map(AsFd::as_fd))?;
     kernel.attach(Box::new(engine));
     let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
-    let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp };
+    let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored };
     let first = cage::boot(&kernel, &config.cwd, program)?;
+    outside::pass_on(&kernel, &first);
     drop(cache);
     lind_kernel::fd::leave_to_cages(&kernel);
     let status = first.wait_end();

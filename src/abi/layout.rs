@@ -175,6 +175,8 @@ structs! {
     Sigaction "ksigaction", "" in "" = 20 { handler: u32, flags: u32, restorer: u32, mask: [u32; 2], }
     /// siginfo_t, in the guest's layout: the union starts at offset 12.
     Siginfo "siginfo", "siginfo_t" in "signal.h" = 128 { signo: i32 as "si_signo", errno: i32 as "si_errno", code: i32 as "si_code", fields: [u32; 29] as "", }
+    /// *guest*: timer_create(2) as libc passes it.
+    Sigevent "ksigevent", "" in "" = 16 { value: u32, signo: i32, notify: i32, tid: i32, }
     /// *guest*: sigaltstack(2).
     Stack "stack_t", "stack_t" in "signal.h" = 12 { sp: u32 as "ss_sp", flags: i32 as "ss_flags", size: u32 as "ss_size", }
     Termios "kernel_termios", "" in "" = 36 { iflag: u32, oflag: u32, cflag: u32, lflag: u32, line: u8, cc: [u8; 19], }

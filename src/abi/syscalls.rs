@@ -87,6 +87,10 @@ implemented {
     33   fs       dup2(old: Fd, new: Fd) -> NewFd;
     34   signal   pause() -> ();
     35   time     nanosleep(req: In<Timespec>, rem: Out<Timespec>) -> ();
+    36   time     getitimer(which: i32, value: Out<Itimerval>) -> ();
+    37   time     alarm(seconds: u32) -> u32;
+    /// ITIMER_VIRTUAL counts the system's time too.
+    38   time     setitimer(which: i32, new: In<Itimerval>, old: Out<Itimerval>) -> ();
     39   process  getpid() -> Pid;
     40   fs       sendfile(out: Fd, input: Fd, offset: InOut<i64>, count: Len) -> usize;
     /// AF_UNIX, AF_INET and AF_INET6. Raw sockets are EPERM; of protocols there are TCP, UDP, UDP-Lite and ICMP echo.
@@ -213,6 +217,12 @@ implemented {
     217  fs       getdents64(fd: Fd, buf: Out<u8>, len: Len) -> usize;
     218  process  set_tid_address(addr: Addr) -> Pid;
     221  fs       fadvise64(fd: Fd, offset: Off, len: Off, advice: Fadvice) -> ();
+    /// Of clocks of processor time only the process's.
+    222  time     timer_create(clock: Clock, event: In<Sigevent>, id: Out<i32>) -> ();
+    223  time     timer_settime(id: i32, flags: TimerFlags, new: In<Itimerspec>, old: Out<Itimerspec>) -> ();
+    224  time     timer_gettime(id: i32, value: Out<Itimerspec>) -> ();
+    225  time     timer_getoverrun(id: i32) -> i32;
+    226  time     timer_delete(id: i32) -> ();
     /// Clocks of another process's time are EINVAL.
     228  time     clock_gettime(clock: Clock, tp: Out<Timespec>) -> ();
     229  time     clock_getres(clock: Clock, res: Out<Timespec>) -> ();
@@ -309,9 +319,6 @@ missing {
     29   ipc      shmget(key: i32, size: Len, flags: i32) -> i32;
     30   ipc      shmat(id: i32, addr: Addr, flags: i32) -> Addr;
     31   ipc      shmctl(id: i32, cmd: i32, buf: Addr) -> i32;
-    36   time     getitimer(which: i32, value: Out<Itimerval>) -> ();
-    37   time     alarm(seconds: u32) -> u32;
-    38   time     setitimer(which: i32, new: In<Itimerval>, old: Out<Itimerval>) -> ();
     /// fork and vfork are the import `fork`, seen by grates as clone with SIGCHLD.
     57   process  fork() -> Pid;
     58   process  vfork() -> Pid;
@@ -395,11 +402,6 @@ missing {
     216  memory   remap_file_pages(addr: Addr, len: Len, prot: Prot, offset: Len, flags: MapFlags) -> ();
     219  process  restart_syscall() -> i64;
     220  ipc      semtimedop(id: i32, ops: Addr, count: Len, timeout: In<Timespec>) -> ();
-    222  time     timer_create(clock: Clock, event: Addr, id: Out<i32>) -> ();
-    223  time     timer_settime(id: i32, flags: TimerFlags, new: In<Itimerspec>, old: Out<Itimerspec>) -> ();
-    224  time     timer_gettime(id: i32, value: Out<Itimerspec>) -> ();
-    225  time     timer_getoverrun(id: i32) -> i32;
-    226  time     timer_delete(id: i32) -> ();
     227  time     clock_settime(clock: Clock, tp: In<Timespec>) -> ();
     236  process  vserver() -> i32;
     237  memory   mbind(addr: Addr, len: Len, mode: i32, mask: Addr, max: u64, flags: u32) -> ();

@@ -8,7 +8,7 @@
 //! - [`fork`]: two threads out of one
 //! - [`grate`]: handlers, run on the caller's thread
 //! - [`fault`], [`trap`], [`interrupt`]: what ends or interrupts guest code from outside
-//! - [`signal`]: running signal handlers
+//! - [`signal`], [`outside`]: running signal handlers, signals to the runner itself
 //!
 //! # What is sound here
 //! Compiled code is run only when this user compiled it (`cwasm`). Guest memory is touched only through
@@ -29,6 +29,7 @@ mod interrupt;
 mod key;
 mod layout;
 mod memory;
+pub mod outside;
 pub mod perf;
 mod pool;
 mod signal;
@@ -141,6 +142,10 @@ impl boundary::Engine for Engine {
 
     fn interrupt(&self, thread: &Thread) {
         self.shared.interrupts.interrupt(thread);
+    }
+
+    fn stop_process(&self) {
+        outside::stop_process();
     }
 }
 

@@ -63,6 +63,9 @@ pub trait Engine: Send + Sync {
 
     /// Interrupts the host call that `thread` may be blocked in. Best effort, may be repeated.
     fn interrupt(&self, thread: &Thread);
+
+    /// The first cage has stopped. Stops everything until whoever started it continues it.
+    fn stop_process(&self);
 }
 
 /// A call that a grate is serving. Frames nest on the host stack of the thread that made the call.

@@ -45,6 +45,7 @@ mod terminal;
 #[allow(dead_code, reason = "each area's tests use their part")]
 mod testing;
 pub mod threei;
+mod timers;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -75,6 +76,7 @@ pub struct Kernel {
     /// When it was made, since the machine started.
     pub(crate) born: lind_abi::layout::Timespec,
     pub(crate) boot_id: OnceLock<[u8; 16]>,
+    pub(crate) timers: timers::Timers,
     engine: OnceLock<Box<dyn Engine>>,
     last_id: AtomicU32,
 }
@@ -95,6 +97,7 @@ impl Kernel {
             terminals: terminal::Terminals::default(),
             born: host::clock::gettime(libc::CLOCK_BOOTTIME).unwrap_or_default(),
             boot_id: OnceLock::new(),
+            timers: timers::Timers::default(),
             engine: OnceLock::new(),
             last_id: AtomicU32::new(0),
         })

@@ -49,6 +49,8 @@ impl Engine for FakeEngine {
     }
 
     fn interrupt(&self, _: &Thread) {}
+
+    fn stop_process(&self) {}
 }
 
 /// No grates here.
@@ -123,7 +125,8 @@ impl World {
         let kernel = Kernel::new(guest_root, Limits::default(), crate::mem::PageMap::none());
         let engine = FakeEngine::default();
         kernel.attach(Box::new(engine.clone()));
-        let program = Program { name: c"/init".to_owned(), argv: vec![c"init".to_owned()], envp: Vec::new() };
+        let program =
+            Program { name: c"/init".to_owned(), argv: vec![c"init".to_owned()], envp: Vec::new(), ignored: 0 };
         boot(&kernel, c"/", program).unwrap_or_else(|e| panic!("{}", e.reason));
         let thread = engine.started.lock().unwrap().pop().unwrap();
         let world = World::of(kernel, thread, walls, folder, engine, outside);
@@ -150,7 +153,8 @@ impl World {
         let file = self.path("init");
         self.host(move || std::fs::write(file, "").unwrap());
         let parent = self.kernel.cages.get(self.thread.cage.id).unwrap();
-        let program = Program { name: c"/init".to_owned(), argv: vec![c"init".to_owned()], envp: Vec::new() };
+        let program =
+            Program { name: c"/init".to_owned(), argv: vec![c"init".to_owned()], envp: Vec::new(), ignored: 0 };
         spawn(&self.kernel, &parent, program, &[]).unwrap();
         let file = self.path("init");
         self.host(move || std::fs::remove_file(file).unwrap());

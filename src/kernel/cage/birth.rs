@@ -28,6 +28,8 @@ pub struct Program {
     pub argv: Vec<CString>,
     /// envp.
     pub envp: Vec<CString>,
+    /// For the first cage: the signals that are ignored from the start, as a set.
+    pub ignored: u64,
 }
 
 /// A program file that was found.
@@ -68,7 +70,7 @@ pub fn boot(kernel: &Arc<Kernel>, cwd: &CStr, program: Program) -> std::result::
             no_new_privs: false,
             timer_slack: 50_000,
         },
-        signals: Signals::default(),
+        signals: Signals::ignoring(program.ignored),
         ancestors: Box::new([]),
         launching: true,
         forked_under: 0,
@@ -189,6 +191,7 @@ impl Born {
             family: Mutex::new(Family::default()),
             changed: Event::default(),
             signals: Mutex::new(self.signals),
+            timers: Mutex::default(),
             launching: self.launching,
             fresh_fork: AtomicBool::new(false),
             forked_under: self.forked_under,

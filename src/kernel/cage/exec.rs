@@ -111,6 +111,7 @@ pub fn commit_exec(kernel: &Arc<Kernel>, thread: &Arc<Thread>) -> core::result::
     fork::own_memory(kernel, cage).map_err(|_| killed)?;
     cage.fds.close_on_exec(&thread.reader);
     cage.signals().reset_handlers();
+    cage.delete_timers();
     thread.forget_alt_stack();
     {
         let mut settings = cage.settings();

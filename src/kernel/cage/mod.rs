@@ -11,6 +11,7 @@ mod robust;
 pub mod signal;
 mod table;
 mod thread;
+pub(crate) mod timer;
 pub(crate) mod usage;
 mod wait;
 
@@ -78,6 +79,7 @@ impl Default for Limits {
         {
             others[resource as usize] = (0, 0);
         }
+        others[Resource::RLIMIT_SIGPENDING as usize] = (8192, 8192);
         Limits {
             files: (1024, 4096),
             memory: (1 << 32, 1 << 32),
@@ -161,6 +163,8 @@ pub struct Cage {
     /// Uses memory that it borrowed no more: it has ended, or has memory of its own.
     pub(crate) returned: AtomicBool,
     dead: AtomicBool,
+    /// Its timers.
+    pub(crate) timers: Mutex<timer::Owned>,
     /// The set of what waits for one of its threads: bit n-1 is signal n.
     pub(crate) pending: AtomicU64,
     /// Exit notice entry plus one; 0 is none.

@@ -26,8 +26,8 @@ pub use info::{Change, Info};
 pub(crate) use orphan::{group_is_orphaned, groups_left_by};
 pub(crate) use queue::Queue;
 pub use restart::restarts;
-pub use send::end;
 pub(crate) use send::{child_changed, send, send_to_group, send_to_thread, wants_no_zombies};
+pub use send::{end, from_outside};
 pub use take::{Delivery, Step};
 pub(crate) use take::{SS_AUTODISARM, next_step, settle, take_waited};
 
@@ -113,6 +113,15 @@ impl Default for Signals {
 }
 
 impl Signals {
+    /// What the first cage starts with: these are ignored.
+    pub fn ignoring(set: u64) -> Signals {
+        let mut signals = Signals::default();
+        for signal in (1..=LAST).filter(|&signal| set & bit(signal) & !UNBLOCKABLE != 0) {
+            signals.actions[usize::from(signal) - 1].handler = SIG_IGN;
+        }
+        signals
+    }
+
     /// What a fork gets: dispositions, nothing that waits.
     pub fn forked(&self) -> Signals {
         Signals { actions: self.actions.clone(), ..Signals::default() }
@@ -209,6 +218,13 @@ impl Cage {
             }
         }
         old
+    }
+
+    /// Counts a timer that has run out `times` times while its signal waits; false if none waits.
+    pub(crate) fn count_overrun(&self, timer: u32, times: i32) -> bool {
+        let mut signals = self.signals();
+        signals.shared.count_overrun(timer, times)
+            || self.threads().iter().any(|thread| thread.signals.queue().count_overrun(timer, times))
     }
 
     /// Takes signals out of all queues.

@@ -45,6 +45,14 @@ impl Queue {
         Ok(())
     }
 
+    /// Adds to the overrun of a timer whose signal is in it; false if it is not.
+    pub fn count_overrun(&mut self, timer: u32, times: i32) -> bool {
+        let of_timer = |info: &&mut Info| info.code == Info::SI_TIMER && info.fields[0] == timer;
+        let Some(info) = self.infos.iter_mut().find(of_timer) else { return false };
+        info.fields[1] = info.fields[1].saturating_add(times.unsigned_abs()).min(i32::MAX.unsigned_abs());
+        true
+    }
+
     /// Takes the first signal to be delivered out of those in `wanted`.
     pub fn take(&mut self, wanted: u64) -> Option<Info> {
         let ready = self.bits & wanted;

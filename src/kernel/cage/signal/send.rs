@@ -40,6 +40,14 @@ pub(crate) fn send_to_group(kernel: &Kernel, group: u32, info: Info) -> bool {
     any
 }
 
+/// Sends a signal that has come from outside to the foreground: the group of the first cage. `by_process` if a process
+/// sent it, of which a cage may know no more.
+pub fn from_outside(kernel: &Kernel, first: &Cage, signal: u8, by_process: bool) {
+    let info = if by_process { Info::lost(signal) } else { Info::kernel(signal) };
+    let group = first.settings().group;
+    send_to_group(kernel, group, info);
+}
+
 fn deliver(kernel: &Kernel, cage: &Cage, to: Option<&Thread>, info: Info) -> Result<()> {
     let signal = info.signal;
     let mut continued = false;

@@ -82,9 +82,14 @@ pub(super) fn went_on(kernel: &Kernel, cage: &Cage) {
 }
 
 fn tell_parent(kernel: &Kernel, cage: &Cage, change: Change) {
-    if let Some(parent) = cage.living_parent(kernel) {
-        parent.family().note_change(cage.id, change);
-        child_changed(kernel, &parent, cage, change);
+    match cage.living_parent(kernel) {
+        Some(parent) => {
+            parent.family().note_change(cage.id, change);
+            child_changed(kernel, &parent, cage, change);
+        }
+        // The first cage's parent is outside.
+        None if cage.parent().is_none() && matches!(change, Change::Stopped(_)) => kernel.engine().stop_process(),
+        None => {}
     }
 }
 

@@ -149,6 +149,12 @@ fn waiting(thread: &Thread) -> u64 {
 
 /// The first of the signals in `wanted` that wait for this thread or for any.
 fn dequeue(thread: &Thread, signals: &mut Signals, wanted: u64) -> Option<Info> {
+    let info = take_first(thread, signals, wanted)?;
+    thread.cage.timer_signal_taken(&info);
+    Some(info)
+}
+
+fn take_first(thread: &Thread, signals: &mut Signals, wanted: u64) -> Option<Info> {
     let cage = &*thread.cage;
     let mut queue = thread.signals.queue();
     if let Some(info) = queue.take(wanted) {

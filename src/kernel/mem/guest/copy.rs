@@ -35,7 +35,7 @@ macro_rules! layouts {
 }
 layouts!(
     Timespec Timeval Timezone Itimerspec Itimerval Utimbuf Tms Stat StatxTimestamp
-    Statx Statfs Dirent64 Flock FOwnerEx Iovec Msghdr Mmsghdr Cmsghdr
+    Statx Statfs Dirent64 Flock FOwnerEx Iovec Msghdr Mmsghdr Cmsghdr Sigevent
     Ucred Linger Sockaddr Pollfd EpollEvent FdSet SigsetArg Rlimit Rusage
     Sysinfo Utsname Sigset Sigaction Siginfo Stack Termios Winsize RobustList
     SpawnHandler LindArg LindCall

@@ -205,7 +205,7 @@ pub(crate) fn spawn(
         return Err(Errno::EINVAL);
     }
     let parent = cx.kernel.cages.get(cx.cage.id).ok_or(Errno::ESRCH)?;
-    let child = cage::spawn(cx.kernel, &parent, Program { name, argv, envp }, &handlers)?;
+    let child = cage::spawn(cx.kernel, &parent, Program { name, argv, envp, ignored: 0 }, &handlers)?;
     Ok(Pid(child.0.cast_signed()))
 }
 

@@ -1,0 +1,259 @@
+//! Timers of a cage: alarm(2), setitimer(2), timer_create(2).
+//!
+//! A timer whose signal still waits does not send another one: the signal that waits counts how often it ran out since.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use lind_abi::{Errno, Result};
+
+use super::Cage;
+use super::signal::{self, Info};
+use crate::Kernel;
+use crate::host::clock;
+use crate::timers::{Nanos, now};
+
+/// The time that a timer measures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Measure {
+    /// A clock of the host.
+    Clock(i32),
+    /// The processor time of the cage.
+    Process,
+}
+
+/// What a timer does when it runs out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Notice {
+    /// Nothing: SIGEV_NONE.
+    Nothing,
+    /// One of the signals of setitimer(2).
+    Alarm(u8),
+    /// A signal with a value, for the cage or one of its threads.
+    Signal {
+        /// The signal.
+        signal: u8,
+        /// si_value.
+        value: u32,
+        /// The thread.
+        thread: Option<u32>,
+    },
+}
+
+/// A timer.
+pub(crate) struct Timer {
+    cage: Weak<Cage>,
+    id: u32,
+    pub measure: Measure,
+    notice: Notice,
+    setting: Mutex<Setting>,
+    /// What timer_getoverrun(2) says.
+    pub overrun: AtomicI32,
+}
+
+/// How it is set, in nanoseconds of what it measures.
+#[derive(Clone, Copy, Default)]
+struct Setting {
+    end: Option<Nanos>,
+    interval: Nanos,
+}
+
+/// What is left of a timer, and its interval.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Left {
+    /// Nanoseconds until it runs out; 0 if it is not set.
+    pub value: Nanos,
+    /// Nanoseconds between further times.
+    pub interval: Nanos,
+}
+
+impl Timer {
+    fn new(cage: &Arc<Cage>, id: u32, measure: Measure, notice: Notice) -> Arc<Timer> {
+        let (cage, setting) = (Arc::downgrade(cage), Mutex::default());
+        Arc::new(Timer { cage, id, measure, notice, setting, overrun: AtomicI32::new(0) })
+    }
+
+    /// Sets it to run out after `value`, or at that time if `absolute`; 0 stops it. Returns how it was set.
+    pub fn set(self: &Arc<Timer>, kernel: &Arc<Kernel>, value: Nanos, interval: Nanos, absolute: bool) -> Result<Left> {
+        let cage = self.cage.upgrade().ok_or(Errno::EINVAL)?;
+        let now = self.measure.now(&cage)?;
+        let (before, end) = {
+            let mut setting = self.setting();
+            let before = setting.left(now);
+            let end = (value != 0).then_some(if absolute { value } else { now + value });
+            *setting = Setting { end, interval };
+            (before, end)
+        };
+        if let Some(end) = end {
+            self.look_again(kernel, &cage, end - now);
+        }
+        Ok(before)
+    }
+
+    /// What is left of it.
+    pub fn left(&self) -> Result<Left> {
+        let cage = self.cage.upgrade().ok_or(Errno::EINVAL)?;
+        let now = self.measure.now(&cage)?;
+        Ok(self.setting().left(now))
+    }
+
+    /// Looks whether it has run out.
+    pub fn look(self: &Arc<Timer>, kernel: &Arc<Kernel>) {
+        let Some(cage) = self.cage.upgrade().filter(|cage| !cage.is_dead()) else { return };
+        let Ok(now) = self.measure.now(&cage) else { return };
+        let (times, next) = {
+            let mut setting = self.setting();
+            // Set anew or stopped since: whoever did that sees to the next look.
+            let Some(end) = setting.end else { return };
+            let mut times = 0;
+            if end <= now {
+                times = if setting.interval > 0 { 1 + (now - end) / setting.interval } else { 1 };
+                setting.end = (setting.interval > 0).then(|| end + times * setting.interval);
+            }
+            (times, setting.end)
+        };
+        if times > 0 {
+            self.notify(kernel, &cage, i32::try_from(times).unwrap_or(i32::MAX));
+        }
+        if let Some(end) = next {
+            self.look_again(kernel, &cage, end - now);
+        }
+    }
+
+    fn look_again(self: &Arc<Timer>, kernel: &Arc<Kernel>, cage: &Cage, left: Nanos) {
+        /// Processor time passes as fast as there are threads; asking more often is not worth it.
+        const OFTEN: Nanos = 1_000_000;
+        let wait = match self.measure {
+            Measure::Clock(_) => left,
+            Measure::Process => (left / Nanos::try_from(cage.threads().len().max(1)).unwrap_or(1)).max(OFTEN),
+        };
+        kernel.timers.look_at(kernel, self, now() + wait);
+    }
+
+    fn notify(&self, kernel: &Kernel, cage: &Arc<Cage>, times: i32) {
+        match self.notice {
+            Notice::Nothing => {}
+            Notice::Alarm(signal) => {
+                // There is always room for a standard signal of the kernel's.
+                let _ = signal::send(kernel, cage, Info::kernel(signal));
+            }
+            Notice::Signal { signal, value, thread } => {
+                if cage.count_overrun(self.id, times) {
+                    return;
+                }
+                let overrun = times.unsigned_abs() - 1;
+                let info = Info::timer(signal, self.id, overrun, value);
+                // A thread that has ended, or a queue that is full, loses the signal, as on Linux.
+                let _ = match thread {
+                    None => signal::send(kernel, cage, info),
+                    Some(tid) => {
+                        cage.thread(tid).map_or(Ok(()), |thread| signal::send_to_thread(kernel, &thread, info))
+                    }
+                };
+            }
+        }
+    }
+
+    fn setting(&self) -> MutexGuard<'_, Setting> {
+        self.setting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Setting {
+    fn left(&self, now: Nanos) -> Left {
+        // One that has run out and was not looked at yet has a little left, as Linux says it.
+        Left { value: self.end.map_or(0, |end| (end - now).max(1)), interval: self.interval }
+    }
+}
+
+impl Measure {
+    fn now(self, cage: &Cage) -> Result<Nanos> {
+        let time = match self {
+            Measure::Clock(clock) => clock::gettime(clock)?,
+            Measure::Process => cage.cpu_time(),
+        };
+        Ok(Nanos::from(time.sec) * 1_000_000_000 + Nanos::from(time.nsec))
+    }
+}
+
+/// The timers of a cage, under `Cage::timers`.
+#[derive(Default)]
+pub(crate) struct Owned {
+    /// ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF, once used.
+    intervals: [Option<Arc<Timer>>; 3],
+    /// Those of timer_create(2).
+    created: BTreeMap<i32, Arc<Timer>>,
+    last: i32,
+}
+
+impl Cage {
+    fn timers(&self) -> MutexGuard<'_, Owned> {
+        self.timers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A timer of setitimer(2), by its number.
+    ///
+    /// # Errors
+    /// EINVAL.
+    pub(crate) fn interval_timer(self: &Arc<Cage>, which: i32) -> Result<Arc<Timer>> {
+        // Of processor time the host tells no part for the user's own code.
+        const KINDS: [(Measure, u8); 3] =
+            [(Measure::Clock(libc::CLOCK_MONOTONIC), 14), (Measure::Process, 26), (Measure::Process, 27)];
+        let index = usize::try_from(which).map_err(|_| Errno::EINVAL)?;
+        let &(measure, signal) = KINDS.get(index).ok_or(Errno::EINVAL)?;
+        let mut timers = self.timers();
+        let timer = timers.intervals[index].get_or_insert_with(|| Timer::new(self, 0, measure, Notice::Alarm(signal)));
+        Ok(Arc::clone(timer))
+    }
+
+    /// timer_create(2). Without a notice it is SIGALRM with the timer's number.
+    ///
+    /// # Errors
+    /// EAGAIN when there are too many.
+    pub(crate) fn create_timer(self: &Arc<Cage>, measure: Measure, notice: Option<Notice>) -> Result<i32> {
+        const MOST: usize = 1024;
+        const SIGALRM: u8 = 14;
+        let mut timers = self.timers();
+        if timers.created.len() >= MOST {
+            return Err(Errno::EAGAIN);
+        }
+        let id = timers.last;
+        timers.last = id.checked_add(1).ok_or(Errno::EAGAIN)?;
+        let value = id.unsigned_abs();
+        let notice = notice.unwrap_or(Notice::Signal { signal: SIGALRM, value, thread: None });
+        timers.created.insert(id, Timer::new(self, value, measure, notice));
+        Ok(id)
+    }
+
+    /// A timer that was created.
+    ///
+    /// # Errors
+    /// EINVAL.
+    pub(crate) fn created_timer(&self, id: i32) -> Result<Arc<Timer>> {
+        self.timers().created.get(&id).cloned().ok_or(Errno::EINVAL)
+    }
+
+    /// timer_delete(2).
+    ///
+    /// # Errors
+    /// EINVAL.
+    pub(crate) fn delete_timer(&self, id: i32) -> Result<()> {
+        self.timers().created.remove(&id).map(drop).ok_or(Errno::EINVAL)
+    }
+
+    /// execve(2): created timers are gone, the others run on.
+    pub(crate) fn delete_timers(&self) {
+        self.timers().created.clear();
+    }
+
+    /// The signal of a timer has been taken: `info` says how often it ran out.
+    pub(crate) fn timer_signal_taken(&self, info: &Info) {
+        if info.code == Info::SI_TIMER
+            && let Ok(timer) =
+                i32::try_from(info.fields[0]).map_err(|_| Errno::EINVAL).and_then(|id| self.created_timer(id))
+        {
+            timer.overrun.store(i32::try_from(info.fields[1]).unwrap_or(i32::MAX), Ordering::Relaxed);
+        }
+    }
+}
