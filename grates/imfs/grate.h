@@ -92,6 +92,7 @@ void dump_all(void);
 /* on_map.c */
 void mappings_copy(struct client *to, const struct client *from);
 void mappings_free(struct client *client);
+void carry_all_back(uint64_t cage);	/* stores to shared mappings, to their files */
 
 /* The handlers. */
 int64_t on_open(const struct lind_call *), on_openat(const struct lind_call *), on_openat2(const struct lind_call *),
@@ -124,6 +125,6 @@ int64_t on_mkdir(const struct lind_call *), on_mkdirat(const struct lind_call *)
 int64_t on_bind(const struct lind_call *), on_connect(const struct lind_call *), on_sendto(const struct lind_call *),
 	on_named(const struct lind_call *), on_recvfrom(const struct lind_call *), on_recvmsg(const struct lind_call *);
 int64_t on_mmap(const struct lind_call *), on_munmap(const struct lind_call *), on_msync(const struct lind_call *),
-	on_leave(const struct lind_call *);
+	on_leave(const struct lind_call *), on_execve(const struct lind_call *), on_execveat(const struct lind_call *);
 
 #endif

@@ -42,7 +42,8 @@ static const struct lind_handler on[] = {
 	{ SYS_getpeername, on_named },
 
 	{ SYS_mmap, on_mmap }, { SYS_munmap, on_munmap }, { SYS_msync, on_msync },
-	{ SYS_execve, on_leave }, { SYS_exit, on_leave }, { SYS_exit_group, on_leave },
+	{ SYS_execve, on_execve }, { SYS_execveat, on_execveat },
+	{ SYS_exit, on_leave }, { SYS_exit_group, on_leave },
 
 	{ SYS_umask, on_umask }, { SYS_setuid, on_set_ids }, { SYS_setgid, on_set_ids }, { SYS_setreuid, on_set_ids },
 	{ SYS_setregid, on_set_ids }, { SYS_setresuid, on_set_ids }, { SYS_setresgid, on_set_ids }, { SYS_setgroups, on_set_ids },

@@ -121,7 +121,7 @@ int64_t on_msync(const struct lind_call *c)
 }
 
 /* Before the memory goes with its program. */
-static void carry_all_back(uint64_t cage)
+void carry_all_back(uint64_t cage)
 {
 	struct client *client = client_of(cage);
 

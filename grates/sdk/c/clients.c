@@ -25,7 +25,7 @@ static unsigned pending;
 static char stateless;
 
 /* The grate's own handlers for the calls that the lifecycle watches. */
-static lind_handle_fn *own_clone, *own_exec, *own_spawn;
+static lind_handle_fn *own_clone, *own_exec, *own_execat, *own_spawn;
 
 void lind_grate_lifecycle(const struct lind_lifecycle *lifecycle)
 {
@@ -141,13 +141,23 @@ static int64_t on_spawn(const struct lind_call *c)
 	return child;
 }
 
-static int64_t on_exec(const struct lind_call *c)
+static int64_t execed(lind_handle_fn *own, const struct lind_call *c)
 {
-	int64_t result = pass(own_exec, c);
+	int64_t result = pass(own, c);
 
 	if (!result && hooks->exec)
 		hooks->exec(lind_client(c->target), c->target);
 	return result;
+}
+
+static int64_t on_exec(const struct lind_call *c)
+{
+	return execed(own_exec, c);
+}
+
+static int64_t on_execat(const struct lind_call *c)
+{
+	return execed(own_execat, c);
 }
 
 static int64_t on_exit_notice(const struct lind_call *c)
@@ -190,6 +200,7 @@ void lind_watch_clients(struct lind_spawn_handler *table, size_t *count)
 	watch(table, count, SYS_clone, on_clone, &own_clone);
 	watch(table, count, SYS_spawn, on_spawn, &own_spawn);
 	watch(table, count, SYS_execve, on_exec, &own_exec);
+	watch(table, count, SYS_execveat, on_execat, &own_execat);
 	r = lind_call_plain(SYS_exit_notice, lind_self(), (uintptr_t)on_exit_notice, 0, 0, 0);
 	if (r < 0)
 		lind_log("no notice of clients that end (error %d): what is kept for them stays", (int)-r);

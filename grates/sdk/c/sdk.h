@@ -5,7 +5,7 @@
 #include <lind/grate.h>
 
 /* How many handlers lind_watch_clients may add. */
-#define LIND_WATCHED 3
+#define LIND_WATCHED 4
 
 /* The call that this thread is serving. A thread serves one at a time: another handler entered meanwhile has another thread. */
 extern _Thread_local const struct lind_call *lind_serving_;

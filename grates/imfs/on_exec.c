@@ -1,0 +1,229 @@
+/* Programs that are files of ours. The kernel loads programs from descriptors of its own: it gets the contents in a memfd. What is
+ * not here is looked for outside, where programs usually are. */
+#include <stdlib.h>
+#include "grate.h"
+
+#define CLOEXEC 1u			/* of memfd_create */
+#define INTERPRETERS 5
+#define HEAD 256
+#define STRINGS (2u << 20)		/* bytes of arguments that are rewritten for an interpreter */
+
+/* The arguments of a script's interpreter, in this grate's memory. */
+struct words {
+	uint32_t *list;			/* what the kernel reads: addresses, then 0 */
+	uint32_t count, room;
+	char *text;
+	size_t used;
+};
+
+struct program {
+	struct imfs_node *node;
+	char path[IMFS_PATH];		/* as it was named */
+	char head[HEAD + 1];
+};
+
+static int64_t read_node(struct imfs_node *n, void *to, size_t length, int64_t off)
+{
+	struct imfs_file f = { .node = n, .refs = 1 };
+	int64_t r;
+
+	imfs_write_lock();
+	r = imfs_pread(&f, to, length, off);
+	imfs_write_unlock();
+	return r;
+}
+
+static void drop(struct imfs_node *n)
+{
+	imfs_write_lock();
+	imfs_node_drop(&fs, n);
+	imfs_write_unlock();
+}
+
+/* The write lock is held and given back. OUTSIDE if there is no such file here. */
+static int take(struct look *l, struct program *p)
+{
+	struct imfs_node *n = l->at.node;
+	int r = !n ? OUTSIDE : !S_ISREG(n->mode) ? -EACCES : imfs_may(n, &l->client->p.cred, X_OK);
+	int64_t got;
+
+	if (!r)
+		imfs_node_hold(n);
+	imfs_write_unlock();
+	if (r)
+		return r;
+	if (*l->text)
+		strcpy(p->path, l->text);
+	p->node = n;
+	got = read_node(n, p->head, HEAD, 0);
+	p->head[got > 0 ? got : 0] = 0;
+	return 0;
+}
+
+static int add(struct words *w, const char *text)
+{
+	size_t length = strlen(text) + 1;
+
+	if (w->used + length > STRINGS || w->count + 1 >= w->room)
+		return -E2BIG;
+	memcpy(w->text + w->used, text, length);
+	w->list[w->count++] = (uint32_t)(uintptr_t)(w->text + w->used);
+	w->list[w->count] = 0;
+	w->used += length;
+	return 0;
+}
+
+/* argv but for its first `skip` words. */
+static int add_all(struct words *w, struct lind_arg argv, unsigned skip)
+{
+	for (uint64_t i = skip; argv.value; i++) {
+		uint32_t at;
+		ssize_t length;
+		int r = lind_read(lind_at(argv, 4 * i), &at, sizeof at);
+
+		if (r || !at)
+			return r;
+		if (w->count + 1 >= w->room || w->used >= STRINGS)
+			return -E2BIG;
+		length = lind_read_string((struct lind_arg){ at, argv.cage }, w->text + w->used, STRINGS - w->used);
+		if (length < 0)
+			return length == -ENAMETOOLONG ? -E2BIG : (int)length;
+		w->list[w->count++] = (uint32_t)(uintptr_t)(w->text + w->used);
+		w->list[w->count] = 0;
+		w->used += (size_t)length + 1;
+	}
+	return 0;
+}
+
+/* The first line of a script: its interpreter, and the rest as one word or NULL. */
+static int interpreter(char *head, char **name, char **option)
+{
+	char *line = head + 2, *end = strchr(line, '\n'), *space;
+
+	if (!end && strlen(head) == HEAD && !strpbrk(line + strspn(line, " \t"), " \t"))
+		return -ENOEXEC;
+	if (end)
+		*end = 0;
+	line += strspn(line, " \t");
+	for (end = line + strlen(line); end > line && strchr(" \t", end[-1]);)
+		*--end = 0;
+	*name = line;
+	if ((space = strpbrk(line, " \t"))) {
+		*space++ = 0;
+		space += strspn(space, " \t");
+	}
+	*option = space && *space ? space : NULL;
+	return *line ? 0 : -ENOEXEC;
+}
+
+/* argv becomes: the interpreter, its option, the script, argv[1] and so on. */
+static int for_interpreter(struct program *p, struct lind_arg *argv, struct words *w, char **name)
+{
+	struct words old = *w;
+	char *option;
+	int r = interpreter(p->head, name, &option);
+
+	if (r)
+		return r;
+	*w = (struct words){ .list = malloc(4 * (STRINGS / 8)), .room = STRINGS / 8, .text = malloc(STRINGS) };
+	if (!w->list || !w->text)
+		r = -ENOMEM;
+	if (!r && !(r = add(w, *name)) && (!option || !(r = add(w, option))) && !(r = add(w, p->path)))
+		r = add_all(w, *argv, 1);
+	*argv = lind_mine(w->list);
+	free(old.list);
+	free(old.text);
+	return r;
+}
+
+/* A descriptor of the kernel's, in the client, with the contents of the file. */
+static int64_t copy_out(uint64_t cage, struct imfs_node *n)
+{
+	struct lind_arg none = { 0, cage };
+	int64_t fd = lind_call(SYS_memfd_create, cage, lind_mine("program"), (struct lind_arg){ CLOEXEC, cage }, none, none, none, none);
+	char *piece = malloc(IMFS_CHUNK);
+	int64_t off = 0, got = 0;
+
+	if (fd < 0 || !piece) {
+		free(piece);
+		return fd < 0 ? fd : -ENOMEM;
+	}
+	while ((got = read_node(n, piece, IMFS_CHUNK, off)) > 0) {
+		int64_t put = lind_call(SYS_pwrite64, cage, (struct lind_arg){ (uint64_t)fd, cage }, lind_mine(piece),
+			(struct lind_arg){ (uint64_t)got, cage }, (struct lind_arg){ (uint64_t)off, cage }, none, none);
+
+		if (put != got) {
+			got = put < 0 ? put : -ENOSPC;
+			break;
+		}
+		off += got;
+	}
+	free(piece);
+	if (got < 0)
+		lind_call_plain(SYS_close, cage, (uint64_t)fd, 0, 0, 0);
+	return got < 0 ? got : fd;
+}
+
+static int64_t run(const struct lind_call *c, struct program *p, struct lind_arg argv, struct lind_arg envp)
+{
+	int64_t fd = copy_out(c->target, p->node), r;
+
+	if (fd < 0)
+		return fd;
+	r = lind_call(SYS_execveat, c->target, (struct lind_arg){ (uint64_t)fd, c->target }, lind_mine(""), argv, envp,
+		(struct lind_arg){ AT_EMPTY_PATH_, c->target }, (struct lind_arg){ 0, c->target });
+	if (r < 0)
+		lind_call_plain(SYS_close, c->target, (uint64_t)fd, 0, 0, 0);
+	return r;
+}
+
+/* The program is here, or `looked` says why not. Follows scripts to what runs them. */
+static int64_t exec(const struct lind_call *c, struct look *l, int looked, struct lind_arg argv, struct lind_arg envp)
+{
+	/* What a script has no other name for was named by a descriptor. */
+	struct program p = { .path = "/dev/fd" };
+	struct words w = { 0 };
+	int64_t r = looked;
+	char name[HEAD + 1] = "", *word;
+
+	for (int depth = 0; !r && !(r = take(l, &p)); depth++) {
+		if (strncmp(p.head, "#!", 2)) {
+			r = run(c, &p, argv, envp);
+			drop(p.node);
+			goto out;
+		}
+		drop(p.node);
+		if (!(r = for_interpreter(&p, &argv, &w, &word)))
+			r = depth + 1 < INTERPRETERS ? look_text(c, strcpy(name, word), IMFS_FOLLOW, l) : -ELOOP;
+	}
+	if (r == OUTSIDE || r == -ENOENT || r == -ENOTDIR) {
+		struct lind_call outside = { .nr = SYS_execve, .caller = c->caller, .target = c->target,
+			.args = { lind_mine(name), argv, envp } };
+		int64_t there = lind_forward(*name ? &outside : c);
+
+		r = there == -ENOENT && r < 0 ? r : there;
+	}
+out:
+	free(w.list);
+	free(w.text);
+	return r;
+}
+
+int64_t on_execve(const struct lind_call *c)
+{
+	struct look l;
+
+	carry_all_back(c->target);
+	return exec(c, &l, look(c, -1, 0, IMFS_FOLLOW, false, &l), c->args[1], c->args[2]);
+}
+
+int64_t on_execveat(const struct lind_call *c)
+{
+	uint32_t flags = arg32(c, 4);
+	struct look l;
+
+	carry_all_back(c->target);
+	if (flags & ~AT_EMPTY_PATH_)
+		return lind_forward(c);
+	return exec(c, &l, look(c, 0, 1, IMFS_FOLLOW, flags & AT_EMPTY_PATH_, &l), c->args[2], c->args[3]);
+}
