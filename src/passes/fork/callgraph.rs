@@ -1,10 +1,13 @@
 //! Which functions can have a fork below them, and so which calls are sites.
 //!
 //! A call through a table or a reference may reach every function of its type that the module refers to otherwise
-//! than by calling it. That a function *reaches* fork says that calls of it are sites; one that only passes it on by
-//! `return_call` leaves no frame and has no sites of its own.
+//! than by calling it.
+//!
+//! A call that is followed by `unreachable` does not return: error messages, `exit`. Nothing comes back to a frame that
+//! waits there, unless it catches an exception. Such a frame need not be kept, nor those below it, until one that
+//! catches. So a function that comes to a fork only on such ways is no reason for its callers to have sites.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use anyhow::{Result, ensure};
 use wasmparser::{
@@ -20,31 +23,57 @@ use super::Fork;
 /// The class of types that are told apart by more than their shape; they count as able to call each other.
 const OTHER: u32 = 0;
 
+/// What a call may come to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Reach {
+    /// No fork.
+    Nothing,
+    /// A fork, but the caller goes on only by catching an exception.
+    Gone,
+    /// A fork, after which the caller goes on.
+    Back,
+}
+
 /// What the pass has to know of the whole module.
 pub struct CallGraph {
     /// The imports `lind.fork`.
     pub forks: HashSet<u32>,
-    /// Functions, imported ones first: whether a call may come to a fork.
-    reaches: Vec<bool>,
-    /// Defined functions that may contain sites.
-    takes_part: Vec<bool>,
     /// How many calls there are in the function that has the most.
     pub most_calls: usize,
     /// Where in the code section tables, or globals that hold references, are changed.
     pub changes: Vec<usize>,
+    /// The calls that may come to a fork and go on, by their place in the code section.
+    sites: HashSet<usize>,
+    /// The functions that may come to a fork and go on, called by such as do not.
+    pub called_last: BTreeSet<u32>,
+    /// Of functions, imported ones first.
+    reach: Vec<Reach>,
+    /// Defined functions that contain sites.
+    takes_part: Vec<bool>,
+    /// Functions with references among their results.
+    give_references: HashSet<u32>,
     classes: Vec<u32>,
-    reached_classes: HashSet<u32>,
+    class_reach: HashMap<u32, Reach>,
     imported: usize,
 }
 
-/// What a function calls.
-#[derive(Default)]
-struct Calls {
-    functions: HashSet<u32>,
-    /// The same for calls by `return_call`.
-    tails: HashSet<u32>,
-    classes: HashSet<u32>,
-    tail_classes: HashSet<u32>,
+/// Who is called.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Callee {
+    Function(u32),
+    Class(u32),
+}
+
+/// A call.
+struct Call {
+    /// Its place in the code section.
+    at: usize,
+    callee: Callee,
+    tail: bool,
+    /// It does not return.
+    last: bool,
+    /// An exception may be caught in this function.
+    tried: bool,
 }
 
 impl CallGraph {
@@ -54,16 +83,21 @@ impl CallGraph {
         if forks.is_empty() && mode == Fork::Auto {
             return Ok(None);
         }
+        let first = |function| match function < imports && (mode == Fork::Always || forks.contains(&number(function))) {
+            true => Reach::Back,
+            false => Reach::Nothing,
+        };
         let mut graph = CallGraph {
-            reaches: (0..types.function_count())
-                .map(|f| f < imports && (mode == Fork::Always || forks.contains(&number(f))))
-                .collect(),
+            reach: (0..types.function_count()).map(first).collect(),
             forks,
-            takes_part: Vec::new(),
             most_calls: 0,
             changes: Vec::new(),
+            sites: HashSet::new(),
+            called_last: BTreeSet::new(),
+            takes_part: Vec::new(),
+            give_references: give_references(types),
             classes: classes(types),
-            reached_classes: HashSet::new(),
+            class_reach: HashMap::new(),
             imported: imports,
         };
         let mut referred = referred(module)?;
@@ -73,31 +107,23 @@ impl CallGraph {
             "lind.fork is used otherwise than by calling it; put a function around it"
         );
         graph.spread(&calls, &referred, types);
-        graph.takes_part = calls
-            .iter()
-            .map(|calls| {
-                calls.functions.iter().any(|f| graph.is_site_of(*f))
-                    || calls.classes.iter().any(|class| graph.reaches_class(*class))
-            })
-            .collect();
-        Ok(graph.takes_part.contains(&true).then_some(graph))
-    }
-
-    /// Whether an instruction is a call, not a `return_call`, that may come to a fork.
-    pub fn is_site(&self, op: &Operator) -> bool {
-        match op {
-            Operator::Call { function_index } => self.is_site_of(*function_index),
-            Operator::CallIndirect { type_index, .. } | Operator::CallRef { type_index } => {
-                self.reaches_class(self.class(*type_index))
+        for calls in &calls {
+            let before = graph.sites.len();
+            for call in calls {
+                if let Some(callee) = graph.last(call) {
+                    graph.called_last.insert(callee);
+                } else if graph.makes_site(call) {
+                    graph.sites.insert(call.at);
+                }
             }
-            _ => false,
+            graph.takes_part.push(graph.sites.len() > before);
         }
+        Ok((!graph.sites.is_empty() || !graph.called_last.is_empty()).then_some(graph))
     }
 
-    /// With `--fork=always` imports count as forks, but nothing comes back out of them by an exception.
-    fn is_site_of(&self, function: u32) -> bool {
-        let index = function as usize;
-        self.reaches.get(index) == Some(&true) && (index >= self.imported || self.forks.contains(&function))
+    /// Whether there is a site at this place of the code section.
+    pub fn is_site(&self, at: usize) -> bool {
+        self.sites.contains(&at)
     }
 
     /// Whether a function is imported.
@@ -107,49 +133,93 @@ impl CallGraph {
 
     /// Whether a function may come to a fork when it is called.
     pub fn may_fork(&self, function: u32) -> bool {
-        self.reaches.get(function as usize) == Some(&true)
+        self.reach.get(function as usize).is_some_and(|reach| *reach != Reach::Nothing)
     }
 
-    /// Whether a defined function may contain sites.
+    /// Whether a defined function contains sites.
     pub fn has_sites(&self, function: u32) -> bool {
         (function as usize).checked_sub(self.imported).and_then(|f| self.takes_part.get(f)) == Some(&true)
     }
 
-    fn reaches_class(&self, class: u32) -> bool {
-        self.reached_classes.contains(&class)
-            || (class == OTHER && !self.reached_classes.is_empty())
-            || self.reached_classes.contains(&OTHER)
+    fn of(&self, callee: Callee) -> Reach {
+        match callee {
+            Callee::Function(function) => self.reach.get(function as usize).copied().unwrap_or(Reach::Nothing),
+            Callee::Class(OTHER) => self.class_reach.values().copied().max().unwrap_or(Reach::Nothing),
+            Callee::Class(class) => {
+                let of = |class| self.class_reach.get(&class).copied().unwrap_or(Reach::Nothing);
+                of(class).max(of(OTHER))
+            }
+        }
     }
 
-    fn class(&self, ty: u32) -> u32 {
-        self.classes.get(ty as usize).copied().unwrap_or(OTHER)
+    /// What a call makes of the function it is in.
+    fn through(&self, call: &Call) -> Reach {
+        match self.of(call.callee) {
+            Reach::Back if !call.tail && !call.tried && call.last && self.is_plain(call.callee) => Reach::Gone,
+            // Once it has caught, it may return.
+            Reach::Gone if call.tried => Reach::Back,
+            reach => reach,
+        }
     }
 
-    fn read(&mut self, module: &Module, referred: &mut HashSet<u32>) -> Result<Vec<Calls>> {
+    fn is_plain(&self, callee: Callee) -> bool {
+        matches!(callee, Callee::Function(function) if !self.give_references.contains(&function))
+    }
+
+    /// Who is called, if who is called goes on after a fork and the caller does not.
+    fn last(&self, call: &Call) -> Option<u32> {
+        let gone = self.of(call.callee) == Reach::Back && self.through(call) == Reach::Gone;
+        match call.callee {
+            Callee::Function(function) if gone && self.is_defined_or_fork(call) => Some(function),
+            _ => None,
+        }
+    }
+
+    fn makes_site(&self, call: &Call) -> bool {
+        !call.tail && self.is_defined_or_fork(call) && self.through(call) == Reach::Back
+    }
+
+    /// With `--fork=always` imports count as forks, but nothing comes back out of them by an exception.
+    fn is_defined_or_fork(&self, call: &Call) -> bool {
+        match call.callee {
+            Callee::Function(function) => !self.is_import(function) || self.forks.contains(&function),
+            Callee::Class(_) => true,
+        }
+    }
+
+    fn class(&self, ty: u32) -> Callee {
+        Callee::Class(self.classes.get(ty as usize).copied().unwrap_or(OTHER))
+    }
+
+    fn read(&mut self, module: &Module, referred: &mut HashSet<u32>) -> Result<Vec<Vec<Call>>> {
         let references = reference_globals(module)?;
         let mut all = Vec::new();
         let Some(section) = module.body(id::CODE) else {
             return Ok(all);
         };
         for (_, body) in code::functions(section)? {
-            let (mut calls, mut count) = (Calls::default(), 0);
+            let mut calls: Vec<Call> = Vec::new();
+            // For each open block, how many try_tables are open with it.
+            let mut open = vec![0];
+            let mut after_call = false;
             let mut reader = body.get_operators_reader()?;
             while !reader.eof() {
                 let (op, at) = reader.read_with_offset()?;
+                if let (true, Operator::Unreachable, Some(call)) = (after_call, &op, calls.last_mut()) {
+                    call.last = true;
+                }
+                let tries = open.last().copied().unwrap_or(0);
+                let found = calls.len();
+                let mut add =
+                    |callee, tail| calls.push(Call { at, callee, tail, last: false, tried: tries > 0 && !tail });
                 match op {
-                    Operator::Call { function_index } => {
-                        calls.functions.insert(function_index);
-                        count += 1;
-                    }
-                    Operator::ReturnCall { function_index } => {
-                        calls.tails.insert(function_index);
-                    }
+                    Operator::Call { function_index } => add(Callee::Function(function_index), false),
+                    Operator::ReturnCall { function_index } => add(Callee::Function(function_index), true),
                     Operator::CallIndirect { type_index, .. } | Operator::CallRef { type_index } => {
-                        calls.classes.insert(self.class(type_index));
-                        count += 1;
+                        add(self.class(type_index), false)
                     }
                     Operator::ReturnCallIndirect { type_index, .. } | Operator::ReturnCallRef { type_index } => {
-                        calls.tail_classes.insert(self.class(type_index));
+                        add(self.class(type_index), true)
                     }
                     Operator::RefFunc { function_index } => {
                         referred.insert(function_index);
@@ -160,44 +230,49 @@ impl CallGraph {
                     | Operator::TableCopy { .. }
                     | Operator::TableInit { .. } => self.changes.push(at),
                     Operator::GlobalSet { global_index } if references.contains(&global_index) => self.changes.push(at),
+                    Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } => open.push(tries),
+                    Operator::TryTable { .. } => open.push(tries + 1),
+                    Operator::End => {
+                        open.pop();
+                    }
                     _ => {}
                 }
+                after_call = calls.len() > found;
             }
-            self.most_calls = self.most_calls.max(count);
+            self.most_calls = self.most_calls.max(calls.len());
             all.push(calls);
         }
         Ok(all)
     }
 
     /// From the imports that fork to all who reach them.
-    fn spread(&mut self, calls: &[Calls], referred: &HashSet<u32>, types: &Types) {
-        let mut callers: HashMap<u32, Vec<u32>> = HashMap::new();
-        let mut class_callers: HashMap<u32, Vec<u32>> = HashMap::new();
+    fn spread(&mut self, calls: &[Vec<Call>], referred: &HashSet<u32>, types: &Types) {
+        let mut callers: HashMap<Callee, Vec<(usize, &Call)>> = HashMap::new();
         for (function, calls) in (self.imported..).zip(calls) {
-            for callee in calls.functions.iter().chain(&calls.tails) {
-                callers.entry(*callee).or_default().push(number(function));
-            }
-            for class in calls.classes.iter().chain(&calls.tail_classes) {
-                class_callers.entry(*class).or_default().push(number(function));
+            for call in calls {
+                callers.entry(call.callee).or_default().push((function, call));
             }
         }
-        let mut work: Vec<u32> = (0..self.reaches.len()).filter(|f| self.reaches[*f]).map(number).collect();
+        let mut work: Vec<usize> = (0..self.reach.len()).filter(|f| self.reach[*f] != Reach::Nothing).collect();
         while let Some(function) = work.pop() {
-            let mut found: Vec<u32> = callers.get(&function).cloned().unwrap_or_default();
-            if referred.contains(&function) {
-                let ty = types.type_index_of_function(function);
-                let class = ty.map_or(OTHER, |ty| self.class(ty));
-                if self.reached_classes.insert(class) {
-                    let of = |class| class_callers.get(&class).cloned().unwrap_or_default();
+            let mut changed = vec![Callee::Function(number(function))];
+            if referred.contains(&number(function)) {
+                let ty = types.type_index_of_function(number(function));
+                let class = ty.and_then(|ty| self.classes.get(ty as usize)).copied().unwrap_or(OTHER);
+                let known = self.class_reach.entry(class).or_insert(Reach::Nothing);
+                if *known < self.reach[function] {
+                    *known = self.reach[function];
                     match class {
-                        OTHER => found.extend(class_callers.values().flatten()),
-                        class => found.extend(of(class).into_iter().chain(of(OTHER))),
+                        OTHER => changed.extend(callers.keys().filter(|callee| matches!(callee, Callee::Class(_)))),
+                        _ => changed.extend([Callee::Class(class), Callee::Class(OTHER)]),
                     }
                 }
             }
-            for caller in found {
-                if !std::mem::replace(&mut self.reaches[caller as usize], true) {
-                    work.push(caller);
+            for (caller, call) in changed.iter().filter_map(|callee| callers.get(callee)).flatten() {
+                let reach = self.through(call);
+                if self.reach[*caller] < reach {
+                    self.reach[*caller] = reach;
+                    work.push(*caller);
                 }
             }
         }
@@ -237,6 +312,14 @@ fn classes(types: &Types) -> Vec<u32> {
         _ => OTHER,
     };
     (0..types.count()).map(class).collect()
+}
+
+fn give_references(types: &Types) -> HashSet<u32> {
+    let gives = |function: &u32| {
+        let ty = types.type_index_of_function(*function).and_then(|ty| types.function_type(ty));
+        ty.is_some_and(|ty| ty.results().iter().any(|ty| ty.is_reference_type()))
+    };
+    (0..number(types.function_count())).filter(gives).collect()
 }
 
 fn is_concrete(ty: wasmparser::ValType) -> bool {

@@ -138,11 +138,11 @@ fn get(sink: &mut InstructionSink, piece: &[Value]) {
 
 /// The bytes of an instruction, which for a call of `lind.fork` is one of the function that asks.
 pub fn call(op: &Op, bytes: &[u8], graph: &CallGraph, runtime: &Runtime) -> Vec<u8> {
-    call_of_fork(&op.op, graph, runtime).unwrap_or_else(|| bytes[op.range.clone()].to_vec())
+    renamed(&op.op, graph, runtime).unwrap_or_else(|| bytes[op.range.clone()].to_vec())
 }
 
 /// A call of the function that asks, in place of one of `lind.fork`.
-pub fn call_of_fork(op: &Operator, graph: &CallGraph, runtime: &Runtime) -> Option<Vec<u8>> {
+pub fn renamed(op: &Operator, graph: &CallGraph, runtime: &Runtime) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut sink = InstructionSink::new(&mut out);
     match op {

@@ -133,7 +133,7 @@ pub fn renamed(
     graph: &CallGraph,
     runtime: &Runtime,
 ) -> Option<Edit> {
-    let call = emit::call_of_fork(op, graph, runtime)?;
+    let call = emit::renamed(op, graph, runtime)?;
     let mut insert = vec![NOP; range.len().saturating_sub(call.len())];
     insert.extend(call);
     Some(Edit { at: range.start - section, remove: range.len(), insert })

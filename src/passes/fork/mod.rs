@@ -145,7 +145,7 @@ impl<'p> Program<'p> {
             }
             return Ok(());
         }
-        let mut shape = Shape::read(function, body, self.types, encoded, self.graph)?;
+        let mut shape = Shape::read(function, body, self.types, encoded, (self.graph, section))?;
         liveness::find(&mut shape);
         shape.number_sites();
         let mut slots = Slots::new(&shape)?;

@@ -70,6 +70,8 @@ pub struct Runtime {
     pub ask: u32,
     /// The second copies by number. The first is that of `ask`.
     second: Vec<u32>,
+    /// The results that functions have that are called and do not return.
+    last: Vec<Vec<ValType>>,
 }
 
 impl Runtime {
@@ -94,7 +96,15 @@ impl Runtime {
             helpers: BTreeMap::new(),
             ask: 0,
             second: Vec::new(),
+            last: Vec::new(),
         };
+        for callee in &graph.called_last {
+            let ty = types.type_index_of_function(*callee).and_then(|ty| types.function_type(ty));
+            let results = encoded.all(ty.context("a function without a type")?.results())?;
+            if !runtime.last.contains(&results) {
+                runtime.last.push(results);
+            }
+        }
         runtime.add_ask(graph)?;
         Ok(runtime)
     }
@@ -249,7 +259,21 @@ impl Runtime {
 
     fn enter(&mut self, results: &[ValType]) -> Vec<u8> {
         let ty = self.function_type(NO_VALUES, results);
+        let others: Vec<u32> = self
+            .last
+            .clone()
+            .iter()
+            .filter(|last| *last != results)
+            .map(|last| self.function_type(NO_VALUES, last))
+            .collect();
         function(&[], |sink| {
+            // Frames between who waits for these results and one that does not return were not kept.
+            for other in others {
+                self.next_function(sink);
+                sink.table_get(self.table).ref_test_non_null(HeapType::Concrete(other)).if_(BlockType::Empty);
+                self.next_function(sink);
+                sink.call_indirect(self.table, other).unreachable().end();
+            }
             self.next_function(sink);
             sink.return_call_indirect(self.table, ty).end();
         })

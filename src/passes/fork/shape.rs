@@ -111,7 +111,7 @@ impl<'a> Shape<'a> {
         body: &FunctionBody<'a>,
         types: &Types,
         encoded: &Encoded,
-        graph: &CallGraph,
+        (graph, section): (&CallGraph, usize),
     ) -> Result<Shape<'a>> {
         let ty = types.function_type(function.ty).context("a function without a type")?;
         let mut locals = encoded.all(ty.params())?;
@@ -137,7 +137,8 @@ impl<'a> Shape<'a> {
         let mut reader = body.get_operators_reader()?;
         while !reader.eof() {
             let (op, at) = reader.read_with_offset()?;
-            reading.op(op, at..reader.original_position(), graph)?;
+            let is_site = graph.is_site(at - section);
+            reading.op(op, at..reader.original_position(), is_site)?;
         }
         Ok(reading.shape)
     }
@@ -193,7 +194,7 @@ struct Reading<'a, 't> {
 }
 
 impl<'a> Reading<'a, '_> {
-    fn op(&mut self, op: Operator<'a>, range: Range<usize>, graph: &CallGraph) -> Result<()> {
+    fn op(&mut self, op: Operator<'a>, range: Range<usize>, is_site: bool) -> Result<()> {
         let height = self.height();
         let innermost = self.open.last().context("an instruction after the end")?;
         let frame = self.validator.get_control_frame(0).context("an instruction after the end")?;
@@ -214,7 +215,7 @@ impl<'a> Reading<'a, '_> {
                 self.close(&op, at);
                 Place::Plain
             }
-            _ if !dead && graph.is_site(&op) => self.site(&op, base, takes)?,
+            _ if !dead && is_site => self.site(&op, base, takes)?,
             _ => Place::Plain,
         };
         self.validator.op(range.start, &op)?;

@@ -299,6 +299,52 @@ fn entries_may_have_results() {
     assert_eq!(check(&engine, &modules, "reference", &PLACES), Forks { done: 0, refused: 1 });
 }
 
+/// Nothing comes back to them, so they need not be there.
+#[test]
+fn frames_below_what_does_not_return_are_left_for_good() {
+    all(
+        r#"(tag $t (param i32))
+        (func $dies (param $n i32) (result i32)
+            (call $log (i32.add (call $deep (i32.const 2)) (local.get $n)))
+            (throw $t (call $fork)))
+        (func $error (param $n i32) (result f64) (call $log (local.get $n)) (call $dies (local.get $n)) (unreachable))
+        (func $between (param $n i32) (result i64) (i64.trunc_f64_s (call $error (local.get $n))))
+        (func $catches (param $n i32) (result i32)
+            (block $t (result i32)
+                (try_table (catch $t $t) (drop (call $between (i32.const 7))))
+                (i32.const 1))
+            (i32.add (local.get $n)) (call $log) (call $fork))
+        (func $again (param $n i32) (call $dies (local.get $n)) (unreachable))
+        (func (export "run")
+            (call $log (call $catches (i32.const 1000)))
+            (block $t (result i32)
+                (try_table (catch $t $t) (call $again (i32.const 3)))
+                (i32.const 2))
+            (call $log) (call $log (call $fork))
+            (call $again (i32.const 5)))"#,
+        8,
+    );
+}
+
+#[test]
+fn what_does_not_return_does_not_spread() {
+    let text = |body: &str| {
+        format!(
+            r#"(module (import "lind" "fork" (func $fork (result i32))) (memory (export "memory") 1)
+            (func $dies (drop (call $fork)) (unreachable))
+            (func $checks (param i32) (result i32) (if (local.get 0) (then (call $dies) {body})) (local.get 0))
+            (func $many (result i32) (i32.add (call $checks (i32.const 0)) (call $checks (i32.const 0))))
+            (func (export "run") (drop (call $many))))"#
+        )
+    };
+    let copies = |body: &str| {
+        let bytes = lind_passes::run(&wat::parse_str(text(body)).unwrap(), &ONLY).unwrap();
+        wasmprinter::print_bytes(bytes).unwrap().matches("(resumed)").count()
+    };
+    // lind.fork and what dies; or lind.fork and all functions. All are in the table as well.
+    assert_eq!((copies("(unreachable)"), copies("(nop) (unreachable)")), (2 * 2, 2 * 5));
+}
+
 /// An exception that is being handled is a reference, which cannot be written to memory.
 #[test]
 fn frames_that_hold_references_cannot_be_left() {

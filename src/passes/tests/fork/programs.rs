@@ -61,6 +61,8 @@ pub fn program(random: &mut Random) -> String {
         (global $at (export "at") (mut i32) (i32.const 1024)) (global $steps (mut i32) (i32.const 60))
         (global $mix (export "mix") (mut i64) (i64.const 1))
         (tag $empty) (tag $one (param i32)) (tag $two (param i64 i32))
+        (func $dies (param i32) (result i64)
+            (call $log (i32.add (local.get 0) (call $fork))) (call $log (call $fork)) (throw $one (local.get 0)))
         (func $log (param i32)
             (i32.store (global.get $at) (local.get 0))
             (global.set $mix (i64.add (i64.mul (global.get $mix) (i64.const 31)) (i64.extend_i32_s (local.get 0))))
@@ -195,7 +197,8 @@ impl Writer<'_> {
     }
 
     fn throws(&mut self) -> String {
-        let thrown = match self.random.below(3) {
+        let thrown = match self.random.below(4) {
+            3 => format!("(call $dies {}) (unreachable)", self.value("i32", 2)),
             0 => "(throw $empty)".to_owned(),
             1 => format!("(throw $one {})", self.value("i32", 2)),
             _ => format!("(throw $two {} {})", self.value("i64", 2), self.value("i32", 1)),
