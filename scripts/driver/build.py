@@ -38,7 +38,7 @@ LAYOUT = [
     "--shared-memory", "--initial-memory=4294967296", "--max-memory=4294967296", "--global-base=65536",
     "-z", "stack-size=1024", "--export-table", "--growable-table", "--export-if-defined=__heap_base",
     "--export=__stack_pointer", "--export-if-defined=__tls_base", "--export-if-defined=__lind_handle",
-    "--export-if-defined=pass_fptr_to_wt",
+    "--export-if-defined=pass_fptr_to_wt", "--export-if-defined=__wasm_longjmp",
 ]
 # For objects of -flto, which the linker compiles.
 LTO = ["-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false", "-mllvm", "-exception-model=wasm"]

@@ -14,6 +14,8 @@ use std::ops::Range;
 
 use lind_kernel::mem::{Fault, install_fault_handler};
 
+use wasmtime::{Func, Store};
+
 use crate::host::Guest;
 use crate::memory::{GUARD, SPACE};
 
@@ -121,8 +123,15 @@ fn on_fault(fault: &mut Fault) -> bool {
 pub struct Computing<'a> {
     /// Whose code it is.
     pub guest: &'a Guest,
-    pc: &'a mut i64,
+    registers: &'a mut [i64],
     landing: usize,
+}
+
+/// A function of an instance, for [`Computing::call`].
+#[derive(Clone, Copy, Debug)]
+pub struct Callee {
+    code: usize,
+    instance: usize,
 }
 
 impl<'a> Computing<'a> {
@@ -141,17 +150,80 @@ impl<'a> Computing<'a> {
             unsafe {
                 let inside = &*running.guest.get();
                 let code = &*inside.code;
-                let pc = &mut (&mut (*context).uc_mcontext.gregs)[libc::REG_RIP as usize];
-                #[allow(clippy::cast_possible_truncation, reason = "x86-64 only")]
-                let at = pc.cast_unsigned() as usize;
-                code.functions.contains(&at).then(|| Computing { guest: &*inside.guest, pc, landing: code.landing })
+                let registers = &mut (&mut (*context).uc_mcontext.gregs)[..];
+                let found = Computing { guest: &*inside.guest, registers, landing: code.landing };
+                code.functions.contains(&found.pc()).then_some(found)
             }
         })
     }
 
+    #[allow(clippy::cast_possible_truncation, reason = "x86-64 only")]
+    fn pc(&self) -> usize {
+        self.registers[libc::REG_RIP as usize].cast_unsigned() as usize
+    }
+
+    fn set(&mut self, register: i32, value: usize) {
+        self.registers[register.unsigned_abs() as usize] = (value as u64).cast_signed();
+    }
+
     /// Makes the code continue at its landing pad: it is left by a trap.
-    pub fn leave(self) {
-        *self.pc = (self.landing as u64).cast_signed();
+    pub fn leave(mut self) {
+        self.set(libc::REG_RIP, self.landing);
+    }
+
+    /// Whether the function has its frame: it is neither just entered nor about to return.
+    pub fn has_frame(&self) -> bool {
+        const PUSH_FP: &[u8] = &[0x55];
+        const SET_FP: &[u8] = &[0x48, 0x89, 0xe5];
+        const POP_FP: &[u8] = &[0x5d];
+        const RETURN: &[u8] = &[0xc3];
+        // SAFETY: machine code is readable, and no function of a module ends within three bytes of the code's end: the landing
+        // pad is behind all others, and longer.
+        let next = unsafe { std::slice::from_raw_parts(self.pc() as *const u8, 3) };
+        ![PUSH_FP, SET_FP, POP_FP, RETURN].iter().any(|start| next.starts_with(start))
+    }
+
+    /// Makes the code continue as if it had just called a function with two numbers. The function must not return, since
+    /// the code was not at a call: registers are lost. It may throw.
+    pub fn call(mut self, callee: Callee, arguments: [u32; 2]) {
+        const RED_ZONE: usize = 128;
+        #[allow(clippy::cast_possible_truncation, reason = "x86-64 only")]
+        let stack = self.registers[libc::REG_RSP as usize].cast_unsigned() as usize;
+        // As a call leaves it: aligned to 16 but for the return address.
+        let stack = ((stack - RED_ZONE) & !15) - 8;
+        // SAFETY: it is free stack below a frame of compiled code, which keeps at least the kernel's share of the stack free
+        // below it.
+        unsafe { *(stack as *mut usize) = self.pc() };
+        self.set(libc::REG_RSP, stack);
+        self.set(libc::REG_RIP, callee.code);
+        // Compiled code takes its own instance, the caller's, and then the arguments, in the order of the System V ABI.
+        self.set(libc::REG_RDI, callee.instance);
+        self.set(libc::REG_RSI, callee.instance);
+        self.set(libc::REG_RDX, arguments[0] as usize);
+        self.set(libc::REG_RCX, arguments[1] as usize);
+    }
+}
+
+impl Callee {
+    /// A function that the program itself defines, of type (i32, i32) -> ().
+    pub fn of(function: &Func, mut store: &mut Store<Guest>) -> Option<Callee> {
+        function.typed::<(u32, u32), ()>(&store).ok()?;
+        /// Wasmtime 48's `VMFuncRef`: what the embedder calls, what compiled code calls, the type, the instance.
+        #[repr(C)]
+        struct FuncRef {
+            array_call: usize,
+            wasm_call: usize,
+            ty: u32,
+            instance: usize,
+        }
+        let raw = function.to_raw(&mut store).cast::<FuncRef>();
+        // SAFETY: a function's raw form is a pointer to its VMFuncRef, which lives as long as the Store. That its code lies in the
+        // program's own functions tells a Wasmtime that lays it out otherwise.
+        let reference = unsafe { &*raw };
+        let functions = &store.data().image.code.functions;
+        functions
+            .contains(&reference.wasm_call)
+            .then_some(Callee { code: reference.wasm_call, instance: reference.instance })
     }
 }
 

@@ -14,10 +14,10 @@ use std::time::Duration;
 use lind_kernel::cage::{Attention, Thread};
 
 use crate::fault::Computing;
-use crate::signal;
+use crate::{faulted, signal};
 
 /// The host signal. glibc keeps the first two real-time signals to itself.
-fn signal() -> i32 {
+pub fn signal() -> i32 {
     libc::SIGRTMIN() + 2
 }
 
@@ -42,10 +42,13 @@ extern "C" fn on_interrupt(_: i32, _: *mut libc::siginfo_t, context: *mut libc::
     // SAFETY: the host passes a valid ucontext to a SA_SIGINFO handler, and errno is the thread's own.
     unsafe {
         let errno = *libc::__errno_location();
-        if let Some(computing) = Computing::find(context.cast())
-            && computing.guest.thread.attention() != 0
-        {
-            signal::while_computing(computing);
+        if let Some(computing) = Computing::find(context.cast()) {
+            if let Some(fault) = faulted::take() {
+                computing.guest.thread.fault(&computing.guest.kernel, fault);
+            }
+            if computing.guest.thread.attention() != 0 {
+                signal::while_computing(computing);
+            }
         }
         *libc::__errno_location() = errno;
     }
@@ -54,6 +57,12 @@ extern "C" fn on_interrupt(_: i32, _: *mut libc::siginfo_t, context: *mut libc::
 thread_local! {
     /// The host's id of this thread, if guest code runs on it.
     static TID: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Interrupts the calling thread, or as soon as it does not block the signal.
+pub fn this_thread() {
+    // SAFETY: a signal that our own handler takes.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::syscall(libc::SYS_gettid), signal()) };
 }
 
 /// Notes the host's id of the calling thread.

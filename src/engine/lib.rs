@@ -7,7 +7,7 @@
 //! - [`pool`], [`host`], [`thread`], [`imports`]: host threads, the run loop, the crossing between guest and kernel
 //! - [`fork`]: two threads out of one
 //! - [`grate`]: handlers, run on the caller's thread
-//! - [`fault`], [`trap`], [`interrupt`]: what ends or interrupts guest code from outside
+//! - [`fault`], [`faulted`], [`trap`], [`interrupt`]: what ends or interrupts guest code from outside
 //! - [`signal`], [`outside`]: running signal handlers, signals to the runner itself
 //!
 //! # What is sound here
@@ -20,6 +20,7 @@ mod cache;
 mod config;
 mod cwasm;
 mod fault;
+mod faulted;
 mod fork;
 mod grate;
 mod host;
@@ -98,6 +99,7 @@ impl Engine {
     pub fn with_perf(store: CodeStore, backtrace: bool, perf: Option<&Arc<perf::Perf>>) -> anyhow::Result<Engine> {
         let engines = Arc::new(Engines::new()?);
         interrupt::install();
+        faulted::install();
         let mut linker = Linker::new(&engines.runtime);
         imports::define(&mut linker, perf)?;
         let images = Images::new(Arc::clone(&engines), linker, store);

@@ -17,7 +17,7 @@ use wasmtime::{
     ThrownException, Val, ValType,
 };
 
-use crate::fault::{self, Computing};
+use crate::fault::{self, Callee, Computing};
 use crate::fork::Fork;
 use crate::grate::set_stack_pointer;
 use crate::host::{Guest, run_guest};
@@ -30,6 +30,8 @@ pub struct OfGuest {
     places: OnceCell<Places>,
     /// `__tls_base` of the thread, if the program has one.
     tls: Cell<Option<u32>>,
+    /// What siglongjmp throws with.
+    longjmp: Cell<Option<Callee>>,
     /// How the handler at an index in the table is called, as seen last.
     shape: Cell<Option<(u32, Shape)>>,
 }
@@ -70,10 +72,13 @@ pub fn prepare(store: &mut Store<Guest>, instance: &Instance) {
         Some(Extern::Table(table)) => Some(table),
         _ => None,
     };
+    let longjmp = instance.get_func(&mut *store, "__wasm_longjmp");
+    let longjmp = longjmp.and_then(|function| Callee::of(&function, store));
     let tls = tls_base.map(|global| get(&mut *store, global));
     let signals = &store.data().signals;
     let _ = signals.places.set(Places { functions, stack_pointer, tls_base });
     signals.tls.set(tls);
+    signals.longjmp.set(longjmp);
 }
 
 /// As `prepare`, for a thread that starts from this block and sets its own `__tls_base`, the first word of it.
@@ -304,41 +309,63 @@ pub struct Nested {
 /// Stack of a handler that interrupts computation.
 const STACK: u64 = 512 << 10;
 
+/// Why a computation does not go on.
+enum Left {
+    /// The thread leaves guest code.
+    Leave(Next),
+    /// A handler called longjmp(3).
+    Jump { env: u32, value: u32 },
+}
+
 /// What an interrupted thread has to do: its handlers run, it stands still, or it leaves. Called by the host's signal handler.
 pub fn while_computing(computing: Computing<'_>) {
     let guest = computing.guest;
+    if !computing.has_frame() && !guest.thread.must_leave() {
+        // An exception would miss the function that called this one. The signal comes again.
+        return;
+    }
     fault::enter_host();
     let done = interrupted(guest);
     fault::enter_guest(guest.base);
-    if let Err(next) = done {
-        guest.next.set(Some(next));
-        computing.leave();
+    match (done, guest.signals.longjmp.get()) {
+        (Ok(()), _) => {}
+        (Err(Left::Jump { env, value }), Some(longjmp)) => computing.call(longjmp, [env, value]),
+        (Err(Left::Jump { .. }), None) => {
+            let what = "a signal handler was left by siglongjmp, which this program does not export (docs/signals.md)";
+            trap::say(guest, what);
+            guest.next.set(Some(Next::Exit(Status::signaled(6))));
+            computing.leave();
+        }
+        (Err(Left::Leave(next)), _) => {
+            guest.next.set(Some(next));
+            computing.leave();
+        }
     }
 }
 
-fn interrupted(guest: &Guest) -> Result<(), Next> {
+fn interrupted(guest: &Guest) -> Result<(), Left> {
     let ready =
         guest.signals.places.get().is_some_and(|places| places.tls_base.is_none() == guest.signals.tls.get().is_none());
     if !ready {
         // Its libc is not there yet: a signal waits for its next call; its end does not.
-        return guest.thread.take_next().map_or(Ok(()), Err);
+        return guest.thread.take_next().map_or(Ok(()), |next| Err(Left::Leave(next)));
     }
     loop {
         match guest.thread.next_step(&guest.kernel) {
             Step::Go => return Ok(()),
-            Step::Leave(next) => return Err(next),
+            Step::Leave(next) => return Err(Left::Leave(next)),
             Step::Handle(delivery) => run_nested(guest, &delivery)?,
         }
     }
 }
 
-fn run_nested(guest: &Guest, delivery: &Delivery) -> Result<(), Next> {
+fn run_nested(guest: &Guest, delivery: &Delivery) -> Result<(), Left> {
     const SIGSEGV: u8 = 11;
-    let failed = Next::Exit(Status::signaled(SIGSEGV));
+    let failed = || Left::Leave(Next::Exit(Status::signaled(SIGSEGV)));
     if guest.host.take_room().is_err() {
-        return Err(failed);
+        return Err(failed());
     }
-    let result = Nested::take(guest).map_err(|_| failed).and_then(|mut nested| {
+    let result = Nested::take(guest).map_err(|_| failed()).and_then(|mut nested| {
         nested.store.data().serving_with(guest);
         let done = run_guest(&mut nested.store, |store| {
             fault::enter_host();
@@ -394,15 +421,24 @@ impl Nested {
     }
 
     /// What becomes of the thread when a handler was left by an error.
-    fn left(self: Box<Self>, error: &Error) -> Next {
-        if error.is::<ThrownException>() {
-            trap::say(
-                self.store.data(),
-                "a signal handler that interrupted computation was left by siglongjmp: not supported (docs/signals.md)",
-            );
-            return Next::Exit(Status::signaled(6));
+    fn left(mut self: Box<Self>, error: &Error) -> Left {
+        if error.is::<ThrownException>()
+            && let Some((env, value)) = self.jump()
+        {
+            return Left::Jump { env, value };
         }
-        trap::outcome(&self.store, error)
+        Left::Leave(trap::outcome(&self.store, error))
+    }
+
+    /// The arguments of the longjmp(3) behind the exception that was thrown, if it was one: it carries the address of these
+    /// two words, which libc keeps in the jmp_buf itself (src/sysroot/src/setjmp).
+    fn jump(&mut self) -> Option<(u32, u32)> {
+        const THROWN: u32 = 8;
+        let exception = self.store.as_context_mut().take_pending_exception()?;
+        let Ok(Val::I32(at)) = exception.field(&mut self.store, 0) else { return None };
+        let at = at.cast_unsigned();
+        let words: [u32; 2] = self.memory.guest.load(u64::from(at)).ok()?;
+        (words[0].checked_add(THROWN) == Some(at)).then_some((words[0], words[1]))
     }
 }
 

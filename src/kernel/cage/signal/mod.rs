@@ -258,6 +258,17 @@ impl Thread {
         self.signals.pending.load(Ordering::SeqCst) | self.cage.pending.load(Ordering::SeqCst)
     }
 
+    /// Whether a fault would run a handler: it has one, and does not block the signal.
+    pub fn handles(&self, signal: u8) -> bool {
+        !self.blocks(signal) && self.cage.signals().action(signal) == Action::Handle
+    }
+
+    /// Sends the thread, which is the calling one, the signal of a fault of its own.
+    pub fn fault(&self, kernel: &Kernel, info: Info) {
+        // There is always room for a standard signal of the kernel's.
+        let _ = send_to_thread(kernel, self, info);
+    }
+
     /// Whether a signal would do nothing to it: the question that terminals ask before SIGTTIN and SIGTTOU.
     #[allow(dead_code, reason = "terminals do not ask yet")]
     pub(crate) fn blocks_or_ignores(&self, signal: u8) -> bool {

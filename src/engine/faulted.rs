@@ -1,0 +1,97 @@
+//! Faults for which the program has a handler: SIGSEGV and SIGBUS in a function of its own.
+//!
+//! The handler must run before the engine makes a trap of the fault, since that leaves the program's frames; and not on the
+//! host's alternate stack, on which such signals arrive. So the fault is noted, the signal that interrupts
+//! computation is sent to this very thread, and the handler of the fault returns: the interruption comes at the
+//! instruction that faulted, before it is tried again.
+
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::sync::OnceLock;
+
+use lind_kernel::cage::signal::Info;
+
+use crate::fault::Computing;
+use crate::interrupt;
+use crate::memory::SPACE;
+
+const HANDLED: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
+
+/// What handled these signals before.
+static BEFORE: OnceLock<[libc::sigaction; 2]> = OnceLock::new();
+
+thread_local! {
+    /// The fault of the guest code that is about to be interrupted.
+    static NOTED: Cell<Option<Info>> = const { Cell::new(None) };
+}
+
+/// Puts itself before the handlers that there are: those of Wasmtime, and below them those of `fault`.
+pub fn install() {
+    BEFORE.get_or_init(|| {
+        HANDLED.map(|signal| {
+            let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+            let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = on_fault;
+            // SAFETY: the actions are fully set, and the handler has the signature SA_SIGINFO asks for.
+            unsafe {
+                libc::sigaction(signal, std::ptr::null(), before.as_mut_ptr());
+                let before = before.assume_init();
+                let mut action = before;
+                action.sa_sigaction = handler as usize;
+                action.sa_flags |= libc::SA_SIGINFO | libc::SA_ONSTACK;
+                // The interruption waits until this handler has returned.
+                libc::sigaddset(&raw mut action.sa_mask, interrupt::signal());
+                libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+                before
+            }
+        })
+    });
+}
+
+extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the host passes a valid siginfo and ucontext to a SA_SIGINFO handler.
+    let noted = unsafe { note(signal, &*info, context.cast()) };
+    if noted {
+        interrupt::this_thread();
+        return;
+    }
+    let Some(before) = BEFORE.get().zip(HANDLED.iter().position(|&handled| handled == signal)) else { return };
+    let before = before.0[before.1];
+    if before.sa_sigaction > libc::SIG_IGN && before.sa_flags & libc::SA_SIGINFO != 0 {
+        // SAFETY: that is what this flag says the handler is.
+        let handler = unsafe {
+            std::mem::transmute::<usize, extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void)>(
+                before.sa_sigaction,
+            )
+        };
+        handler(signal, info, context);
+    } else {
+        // SAFETY: the default action, when the instruction is tried again.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
+/// Notes a fault that the program handles.
+///
+/// # Safety
+/// `context` is the handler's.
+unsafe fn note(signal: i32, info: &libc::siginfo_t, context: *mut libc::ucontext_t) -> bool {
+    // SAFETY: the caller's promise.
+    let Some(computing) = (unsafe { Computing::find(context) }) else { return false };
+    let guest = computing.guest;
+    let Ok(number) = u8::try_from(signal) else { return false };
+    // SAFETY: these signals have an address.
+    let address = unsafe { info.si_addr() } as usize;
+    let offset = (address as u64).wrapping_sub(guest.base as u64);
+    // Guest code was running: the thread holds no lock.
+    let Some(offset) = u32::try_from(offset).ok().filter(|&at| u64::from(at) < SPACE) else { return false };
+    if !guest.thread.handles(number) {
+        return false;
+    }
+    NOTED.set(Some(Info::fault(number, info.si_code, offset)));
+    true
+}
+
+/// The fault of the interrupted code, if that is why it was interrupted.
+pub fn take() -> Option<Info> {
+    NOTED.take()
+}

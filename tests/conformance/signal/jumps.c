@@ -1,0 +1,99 @@
+/* siglongjmp out of handlers that interrupt computation, to functions further up; again and again, nested, from a timer. */
+#include "../check.h"
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static sigjmp_buf outer, inner;
+static volatile int phase, stop;
+static volatile unsigned long turns;
+
+static void leave(int sig)
+{
+	if (phase == 1)
+		siglongjmp(outer, sig);
+	/* Interrupted while it computes itself. */
+	phase = 1;
+	for (;;)
+		turns++;
+}
+
+static void leave_inner(int sig)
+{
+	siglongjmp(inner, sig);
+}
+
+/* In a function of its own: an exception leaves functions by their calls only. */
+static __attribute__((noinline)) void spin(void)
+{
+	while (!stop)
+		turns++;
+}
+
+static __attribute__((noinline)) unsigned long deep(int depth)
+{
+	unsigned long below;
+	if (!depth) {
+		spin();
+		return 0;
+	}
+	below = deep(depth - 1);
+	turns += depth;
+	return below + turns;
+}
+
+static __attribute__((noinline)) int guarded(void)
+{
+	int came = sigsetjmp(inner, 1);
+	if (!came)
+		deep(20);
+	return came;
+}
+
+static void tick(int microseconds)
+{
+	struct itimerval timer = { .it_value = { 0, microseconds } };
+	NEED(setitimer(ITIMER_REAL, &timer, 0) == 0);
+}
+
+int main(void)
+{
+	struct sigaction sa = { .sa_handler = leave, .sa_flags = SA_NODEFER };
+	volatile int i;
+	sigset_t mask;
+	int came;
+
+	NEED(sigaction(SIGALRM, &sa, 0) == 0);
+	for (i = 0; i < 50; i++) {
+		phase = 1;
+		came = sigsetjmp(outer, 1);
+		if (!came) {
+			tick(2000);
+			spin();
+		}
+		CHECK_EQ(came, SIGALRM);
+		sigprocmask(SIG_BLOCK, 0, &mask);
+		CHECK(!sigismember(&mask, SIGALRM));
+	}
+	/* A handler that is interrupted by another one that leaves both. */
+	phase = 0;
+	came = sigsetjmp(outer, 1);
+	if (!came) {
+		struct itimerval timer = { .it_value = { 0, 2000 }, .it_interval = { 0, 20000 } };
+		NEED(setitimer(ITIMER_REAL, &timer, 0) == 0);
+		spin();
+	}
+	tick(0);
+	CHECK_EQ(came, SIGALRM);
+	CHECK_EQ(phase, 1);
+
+	sa.sa_handler = leave_inner;
+	sa.sa_flags = 0;
+	NEED(sigaction(SIGALRM, &sa, 0) == 0);
+	for (i = 0; i < 50; i++) {
+		tick(1000);
+		CHECK_EQ(guarded(), SIGALRM);
+	}
+	return check_done();
+}
