@@ -36,3 +36,29 @@ lind_compile src/cast.c
 [ "$(lind_run --root "$PWD/home/lindfs" cast || echo "status $?")" = "status 132" ]
 lind_compile --fpcast src/cast.c
 [ "$(lind_run --root "$PWD/home/lindfs" cast)" = 42 ]
+
+# A program that forks can do so, unless it is linked so that it cannot.
+cat >src/forks.c <<'END'
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(5);
+	if (pid < 0)
+		return puts(errno == ENOSYS ? "ENOSYS" : "another error") < 0;
+	waitpid(pid, &status, 0);
+	return printf("%d\n", WEXITSTATUS(status)) < 0;
+}
+END
+lind_compile src/forks.c
+[ "$(lind_run --root "$PWD/home/lindfs" forks)" = 5 ]
+lind_compile --fork=never src/forks.c
+[ "$(lind_run --root "$PWD/home/lindfs" forks)" = ENOSYS ]
+lind_compile --fork=always src/hi.c
+[ "$(lind_run --root "$PWD/home/lindfs" hi)" = hi ]
+! lind_compile --fork=perhaps src/hi.c
