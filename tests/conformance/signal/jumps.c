@@ -24,9 +24,16 @@ static void leave_inner(int sig)
 	siglongjmp(inner, sig);
 }
 
-/* In a function of its own: an exception leaves functions by their calls only. */
-static __attribute__((noinline)) void spin(void)
+static void tick(int microseconds, int interval)
 {
+	struct itimerval timer = { .it_value = { 0, microseconds }, .it_interval = { 0, interval } };
+	NEED(setitimer(ITIMER_REAL, &timer, 0) == 0);
+}
+
+/* In a function of its own, the timer too: an exception leaves functions by their calls only. */
+static __attribute__((noinline)) void spin(int microseconds, int interval)
+{
+	tick(microseconds, interval);
 	while (!stop)
 		turns++;
 }
@@ -35,7 +42,7 @@ static __attribute__((noinline)) unsigned long deep(int depth)
 {
 	unsigned long below;
 	if (!depth) {
-		spin();
+		spin(1000, 0);
 		return 0;
 	}
 	below = deep(depth - 1);
@@ -51,12 +58,6 @@ static __attribute__((noinline)) int guarded(void)
 	return came;
 }
 
-static void tick(int microseconds)
-{
-	struct itimerval timer = { .it_value = { 0, microseconds } };
-	NEED(setitimer(ITIMER_REAL, &timer, 0) == 0);
-}
-
 int main(void)
 {
 	struct sigaction sa = { .sa_handler = leave, .sa_flags = SA_NODEFER };
@@ -69,8 +70,7 @@ int main(void)
 		phase = 1;
 		came = sigsetjmp(outer, 1);
 		if (!came) {
-			tick(2000);
-			spin();
+			spin(2000, 0);
 		}
 		CHECK_EQ(came, SIGALRM);
 		sigprocmask(SIG_BLOCK, 0, &mask);
@@ -80,11 +80,9 @@ int main(void)
 	phase = 0;
 	came = sigsetjmp(outer, 1);
 	if (!came) {
-		struct itimerval timer = { .it_value = { 0, 2000 }, .it_interval = { 0, 20000 } };
-		NEED(setitimer(ITIMER_REAL, &timer, 0) == 0);
-		spin();
+		spin(2000, 20000);
 	}
-	tick(0);
+	tick(0, 0);
 	CHECK_EQ(came, SIGALRM);
 	CHECK_EQ(phase, 1);
 
@@ -92,7 +90,6 @@ int main(void)
 	sa.sa_flags = 0;
 	NEED(sigaction(SIGALRM, &sa, 0) == 0);
 	for (i = 0; i < 50; i++) {
-		tick(1000);
 		CHECK_EQ(guarded(), SIGALRM);
 	}
 	return check_done();

@@ -72,6 +72,7 @@ fn send_to(cx: &Ctx<'_>, pid: Pid, sig: Signal, info: impl Fn(u8) -> Info) -> Re
         }
         i32::MIN => Err(Errno::ESRCH),
         group if group < 0 => to_many(in_group(group.unsigned_abs()), cx, signal, send),
+        id if id.unsigned_abs() == cx.cage.id.0 => send(cx.cage),
         id => {
             let cage = cage_of(cx, id.unsigned_abs()).ok_or(Errno::ESRCH)?;
             if may_signal(cx, &cage, signal) { send(&cage) } else { Err(Errno::EPERM) }
