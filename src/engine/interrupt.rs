@@ -86,6 +86,8 @@ struct State {
     repeating: bool,
     /// Whether it has to be woken to look at `busy`.
     asleep: bool,
+    /// Whether there is a new one among `busy`.
+    fresh: bool,
 }
 
 impl Interrupts {
@@ -95,7 +97,7 @@ impl Interrupts {
         self.state().running.insert(thread.tid, Arc::downgrade(thread));
         // It may have been told something while it was not here to be interrupted.
         if thread.attention() & Attention::INTERRUPTS != 0 {
-            self.interrupt(thread);
+            self.keep_at(thread);
         }
     }
 
@@ -112,9 +114,15 @@ impl Interrupts {
             return;
         }
         send(thread);
+        self.keep_at(thread);
+    }
+
+    /// Signals a thread again and again until it has noticed.
+    fn keep_at(self: &Arc<Self>, thread: &Thread) {
         let mut state = self.state();
         let Some(thread) = state.running.get(&thread.tid).cloned() else { return };
         state.busy.push(thread);
+        state.fresh = true;
         if !state.repeating {
             let this = Arc::clone(self);
             let repeater = std::thread::Builder::new().name("interrupts".to_owned()).stack_size(64 << 10);
@@ -139,6 +147,9 @@ impl Interrupts {
         let (mut rounds, mut idle) = (0, 0);
         let mut state = self.state();
         loop {
+            if std::mem::take(&mut state.fresh) {
+                rounds = 0;
+            }
             if state.busy.is_empty() {
                 (rounds, idle) = (0, idle + 1);
             } else {
@@ -156,6 +167,7 @@ impl Interrupts {
                 0..PATIENCE => OFTEN,
                 _ => SELDOM,
             };
+            state.asleep = pause == SELDOM;
             state = self.more.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
             state.busy.retain(|thread| {
                 let Some(thread) = thread.upgrade() else { return false };
