@@ -6,6 +6,8 @@
 # a command of the arena's bin in a directory of the arena. A case that passes on Linux must pass in a cage, unless
 # ports/NAME/known gives the reason: `CASE  reason`.
 set -u
+# build.sh sets these for configure.
+unset CC AR RANLIB NM STRIP LD CFLAGS LDFLAGS HOST CONFIG_SITE CC_FOR_BUILD
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/.." && pwd)
@@ -36,6 +38,8 @@ fill() {
 	if [ "$side" = cage ]; then
 		cp -a "$root/bin/." "$arena/bin/"
 		cp -a "$top/lindfs/etc/." "$arena/etc/"
+		mkdir -p "$arena/usr"
+		ln -s ../bin "$arena/usr/bin"
 	fi
 	for program in $bin; do cp "$tree/$program" "$arena/bin/"; done
 	prepare
