@@ -181,6 +181,28 @@ structs! {
     Stack "stack_t", "stack_t" in "signal.h" = 12 { sp: u32 as "ss_sp", flags: i32 as "ss_flags", size: u32 as "ss_size", }
     Termios "kernel_termios", "" in "" = 36 { iflag: u32, oflag: u32, cflag: u32, lflag: u32, line: u8, cc: [u8; 19], }
     Winsize "winsize", "struct winsize" in "sys/ioctl.h" = 8 { row: u16 as "ws_row", col: u16 as "ws_col", xpixel: u16 as "ws_xpixel", ypixel: u16 as "ws_ypixel", }
+    /// *guest*: whose an object of ipc(2) is.
+    IpcPerm "ipc_perm", "struct ipc_perm" in "sys/ipc.h" = 48 {
+        key: i32 as "", uid: u32, gid: u32, cuid: u32, cgid: u32, mode: u32, seq: i32 as "", pad: [u32; 5] as "",
+    }
+    /// *guest*: shmctl(2).
+    ShmidDs "shmid_ds", "struct shmid_ds" in "sys/shm.h" = 112 {
+        perm: IpcPerm as "shm_perm", segsz: u32 as "shm_segsz", pad: u32 as "", atime: i64 as "shm_atime", dtime: i64 as "shm_dtime",
+        ctime: i64 as "shm_ctime", cpid: i32 as "shm_cpid", lpid: i32 as "shm_lpid", nattch: u32 as "shm_nattch", pad2: [u32; 5] as "",
+    }
+    /// *guest*: semctl(2).
+    SemidDs "semid_ds", "struct semid_ds" in "sys/sem.h" = 104 {
+        perm: IpcPerm as "sem_perm", otime: i64 as "sem_otime", pad: i64 as "", ctime: i64 as "sem_ctime", pad2: i64 as "",
+        nsems: u16 as "sem_nsems", pad3: [u16; 11] as "",
+    }
+    /// semop(2).
+    Sembuf "sembuf", "struct sembuf" in "sys/sem.h" = 6 { num: u16 as "sem_num", op: i16 as "sem_op", flg: i16 as "sem_flg", }
+    /// *guest*: msgctl(2).
+    MsqidDs "msqid_ds", "struct msqid_ds" in "sys/msg.h" = 120 {
+        perm: IpcPerm as "msg_perm", stime: i64 as "msg_stime", rtime: i64 as "msg_rtime", ctime: i64 as "msg_ctime",
+        cbytes: u32 as "", pad: u32 as "", qnum: u32 as "msg_qnum", pad2: u32 as "", qbytes: u32 as "msg_qbytes", pad3: u32 as "",
+        lspid: i32 as "msg_lspid", lrpid: i32 as "msg_lrpid", pad4: [u32; 4] as "",
+    }
     /// *guest*: robust futex lists.
     RobustList "robust_list_head", "" in "" = 12 { list: u32, offset: i32, pending: u32, }
     /// One handler given to `spawn`.

@@ -83,6 +83,10 @@ implemented {
     27   memory   mincore(addr: Addr, len: Len, vec: Out<u8>) -> ();
     /// MADV_REMOVE, page merging and poisoning are EINVAL.
     28   memory   madvise(addr: Addr, len: Len, advice: Advice) -> ();
+    29   ipc      shmget(key: i32, size: Len, flags: i32) -> i32;
+    30   ipc      shmat(id: i32, addr: Addr, flags: i32) -> Addr;
+    /// IPC_STAT, IPC_SET, IPC_RMID and SHM_UNLOCK; SHM_LOCK is EPERM, others EINVAL.
+    31   ipc      shmctl(id: i32, cmd: i32, buf: InOut<ShmidDs>) -> i32;
     32   fs       dup(fd: Fd) -> NewFd;
     33   fs       dup2(old: Fd, new: Fd) -> NewFd;
     34   signal   pause() -> ();
@@ -128,6 +132,17 @@ implemented {
     /// By Linux's rule of user ids; a cage that grates stand over reaches only what the same grates stand over.
     62   signal   kill(pid: Pid, sig: Signal) -> ();
     63   process  uname(buf: Out<Utsname>) -> ();
+    64   ipc      semget(key: i32, count: i32, flags: i32) -> i32;
+    65   ipc      semop(id: i32, ops: In<Sembuf>, count: Len) -> ();
+    /// SEM_STAT, SEM_INFO and IPC_INFO are EINVAL.
+    66   ipc      semctl(id: i32, index: i32, cmd: i32, arg: InOut<SemidDs>) -> i32;
+    67   ipc      shmdt(addr: Addr) -> ();
+    68   ipc      msgget(key: i32, flags: i32) -> i32;
+    69   ipc      msgsnd(id: i32, msg: In<i32>, size: Len, flags: i32) -> ();
+    /// MSG_COPY is ENOSYS.
+    70   ipc      msgrcv(id: i32, msg: Out<i32>, size: Len, kind: i32, flags: i32) -> usize;
+    /// IPC_STAT, IPC_SET and IPC_RMID; others are EINVAL.
+    71   ipc      msgctl(id: i32, cmd: i32, buf: InOut<MsqidDs>) -> i32;
     /// Signals of files (F_SETOWN, O_ASYNC), leases and notifications are EINVAL.
     72   fs       fcntl(fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> i32;
     73   fs       flock(fd: Fd, op: LockOp) -> ();
@@ -216,6 +231,7 @@ implemented {
     213  wait     epoll_create(size: i32) -> NewFd;
     217  fs       getdents64(fd: Fd, buf: Out<u8>, len: Len) -> usize;
     218  process  set_tid_address(addr: Addr) -> Pid;
+    220  ipc      semtimedop(id: i32, ops: In<Sembuf>, count: Len, timeout: In<Timespec>) -> ();
     221  fs       fadvise64(fd: Fd, offset: Off, len: Off, advice: Fadvice) -> ();
     /// Of clocks of processor time only the process's.
     222  time     timer_create(clock: Clock, event: In<Sigevent>, id: Out<i32>) -> ();
@@ -316,20 +332,9 @@ implemented {
 }
 missing {
     15   signal   rt_sigreturn() -> i64;
-    29   ipc      shmget(key: i32, size: Len, flags: i32) -> i32;
-    30   ipc      shmat(id: i32, addr: Addr, flags: i32) -> Addr;
-    31   ipc      shmctl(id: i32, cmd: i32, buf: Addr) -> i32;
     /// fork and vfork are the import `fork`, seen by grates as clone with SIGCHLD.
     57   process  fork() -> Pid;
     58   process  vfork() -> Pid;
-    64   ipc      semget(key: i32, count: i32, flags: i32) -> i32;
-    65   ipc      semop(id: i32, ops: Addr, count: Len) -> ();
-    66   ipc      semctl(id: i32, index: i32, cmd: i32, arg: Addr) -> i32;
-    67   ipc      shmdt(addr: Addr) -> ();
-    68   ipc      msgget(key: i32, flags: i32) -> i32;
-    69   ipc      msgsnd(id: i32, msg: Addr, size: Len, flags: i32) -> ();
-    70   ipc      msgrcv(id: i32, msg: Addr, size: Len, kind: i64, flags: i32) -> usize;
-    71   ipc      msgctl(id: i32, cmd: i32, buf: Addr) -> i32;
     78   fs       getdents(fd: Fd, buf: Out<u8>, len: Len) -> usize;
     101  process  ptrace(request: i64, pid: Pid, addr: Addr, data: Addr) -> i64;
     103  process  syslog(kind: i32, buf: Out<u8>, len: Len) -> i32;
@@ -401,7 +406,6 @@ missing {
     215  wait     epoll_wait_old() -> i32;
     216  memory   remap_file_pages(addr: Addr, len: Len, prot: Prot, offset: Len, flags: MapFlags) -> ();
     219  process  restart_syscall() -> i64;
-    220  ipc      semtimedop(id: i32, ops: Addr, count: Len, timeout: In<Timespec>) -> ();
     227  time     clock_settime(clock: Clock, tp: In<Timespec>) -> ();
     236  process  vserver() -> i32;
     237  memory   mbind(addr: Addr, len: Len, mode: i32, mask: Addr, max: u64, flags: u32) -> ();

@@ -11,7 +11,7 @@ use lind_abi::layout::Timespec;
 use crate::host::futex;
 
 /// Something that changes now and then.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Event {
     /// Counts changes.
     generation: AtomicU32,

@@ -14,11 +14,12 @@
 //! - [`root`]: how guest paths are kept inside the guest's root
 //! - `pseudo`: /proc and /dev, which the kernel serves itself
 //! - `host`: the host calls that take guest addresses
+//! - `ipc`: System V shared memory, semaphores and message queues
 //! - `terminal`: sessions' terminals and pseudoterminals
 //! - `sys`: one function per system call, by area
 //!
 //! # Lock order
-//! `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Memory::map`
+//! `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Ipc` -> `Memory::map`
 //! -> `Locks`;
 //! of two cages' locks of one kind never both. `Cage::settings` and `CageTable` are taken last, and nothing within them.
 //! No guard is held while a grate is entered or the host blocks.
@@ -36,6 +37,7 @@ pub mod engine;
 pub mod event;
 pub mod fd;
 mod host;
+mod ipc;
 pub mod mem;
 mod pseudo;
 pub mod root;
@@ -73,6 +75,7 @@ pub struct Kernel {
     pub pages: mem::PageMap,
     pub(crate) shared: pseudo::shared::SharedFiles,
     pub(crate) terminals: terminal::Terminals,
+    pub(crate) ipc: ipc::Ipc,
     /// When it was made, since the machine started.
     pub(crate) born: lind_abi::layout::Timespec,
     pub(crate) boot_id: OnceLock<[u8; 16]>,
@@ -95,6 +98,7 @@ impl Kernel {
             pages,
             shared: pseudo::shared::SharedFiles::default(),
             terminals: terminal::Terminals::default(),
+            ipc: ipc::Ipc::default(),
             born: host::clock::gettime(libc::CLOCK_BOOTTIME).unwrap_or_default(),
             boot_id: OnceLock::new(),
             timers: timers::Timers::default(),

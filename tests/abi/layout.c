@@ -7,8 +7,12 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -223,6 +227,72 @@ _Static_assert(offsetof(struct winsize, ws_xpixel) == 4, "struct winsize.ws_xpix
 _Static_assert(sizeof(((struct winsize *)0)->ws_xpixel) == 2, "struct winsize.ws_xpixel");
 _Static_assert(offsetof(struct winsize, ws_ypixel) == 6, "struct winsize.ws_ypixel");
 _Static_assert(sizeof(((struct winsize *)0)->ws_ypixel) == 2, "struct winsize.ws_ypixel");
+
+_Static_assert(sizeof(struct ipc_perm) == 48, "struct ipc_perm");
+_Static_assert(offsetof(struct ipc_perm, uid) == 4, "struct ipc_perm.uid");
+_Static_assert(sizeof(((struct ipc_perm *)0)->uid) == 4, "struct ipc_perm.uid");
+_Static_assert(offsetof(struct ipc_perm, gid) == 8, "struct ipc_perm.gid");
+_Static_assert(sizeof(((struct ipc_perm *)0)->gid) == 4, "struct ipc_perm.gid");
+_Static_assert(offsetof(struct ipc_perm, cuid) == 12, "struct ipc_perm.cuid");
+_Static_assert(sizeof(((struct ipc_perm *)0)->cuid) == 4, "struct ipc_perm.cuid");
+_Static_assert(offsetof(struct ipc_perm, cgid) == 16, "struct ipc_perm.cgid");
+_Static_assert(sizeof(((struct ipc_perm *)0)->cgid) == 4, "struct ipc_perm.cgid");
+_Static_assert(offsetof(struct ipc_perm, mode) == 20, "struct ipc_perm.mode");
+_Static_assert(sizeof(((struct ipc_perm *)0)->mode) == 4, "struct ipc_perm.mode");
+
+_Static_assert(sizeof(struct shmid_ds) == 112, "struct shmid_ds");
+_Static_assert(offsetof(struct shmid_ds, shm_perm) == 0, "struct shmid_ds.shm_perm");
+_Static_assert(sizeof(((struct shmid_ds *)0)->shm_perm) == 48, "struct shmid_ds.shm_perm");
+_Static_assert(offsetof(struct shmid_ds, shm_segsz) == 48, "struct shmid_ds.shm_segsz");
+_Static_assert(sizeof(((struct shmid_ds *)0)->shm_segsz) == 4, "struct shmid_ds.shm_segsz");
+_Static_assert(offsetof(struct shmid_ds, shm_atime) == 56, "struct shmid_ds.shm_atime");
+_Static_assert(sizeof(((struct shmid_ds *)0)->shm_atime) == 8, "struct shmid_ds.shm_atime");
+_Static_assert(offsetof(struct shmid_ds, shm_dtime) == 64, "struct shmid_ds.shm_dtime");
+_Static_assert(sizeof(((struct shmid_ds *)0)->shm_dtime) == 8, "struct shmid_ds.shm_dtime");
+_Static_assert(offsetof(struct shmid_ds, shm_ctime) == 72, "struct shmid_ds.shm_ctime");
+_Static_assert(sizeof(((struct shmid_ds *)0)->shm_ctime) == 8, "struct shmid_ds.shm_ctime");
+_Static_assert(offsetof(struct shmid_ds, shm_cpid) == 80, "struct shmid_ds.shm_cpid");
+_Static_assert(sizeof(((struct shmid_ds *)0)->shm_cpid) == 4, "struct shmid_ds.shm_cpid");
+_Static_assert(offsetof(struct shmid_ds, shm_lpid) == 84, "struct shmid_ds.shm_lpid");
+_Static_assert(sizeof(((struct shmid_ds *)0)->shm_lpid) == 4, "struct shmid_ds.shm_lpid");
+_Static_assert(offsetof(struct shmid_ds, shm_nattch) == 88, "struct shmid_ds.shm_nattch");
+_Static_assert(sizeof(((struct shmid_ds *)0)->shm_nattch) == 4, "struct shmid_ds.shm_nattch");
+
+_Static_assert(sizeof(struct semid_ds) == 104, "struct semid_ds");
+_Static_assert(offsetof(struct semid_ds, sem_perm) == 0, "struct semid_ds.sem_perm");
+_Static_assert(sizeof(((struct semid_ds *)0)->sem_perm) == 48, "struct semid_ds.sem_perm");
+_Static_assert(offsetof(struct semid_ds, sem_otime) == 48, "struct semid_ds.sem_otime");
+_Static_assert(sizeof(((struct semid_ds *)0)->sem_otime) == 8, "struct semid_ds.sem_otime");
+_Static_assert(offsetof(struct semid_ds, sem_ctime) == 64, "struct semid_ds.sem_ctime");
+_Static_assert(sizeof(((struct semid_ds *)0)->sem_ctime) == 8, "struct semid_ds.sem_ctime");
+_Static_assert(offsetof(struct semid_ds, sem_nsems) == 80, "struct semid_ds.sem_nsems");
+_Static_assert(sizeof(((struct semid_ds *)0)->sem_nsems) == 2, "struct semid_ds.sem_nsems");
+
+_Static_assert(sizeof(struct sembuf) == 6, "struct sembuf");
+_Static_assert(offsetof(struct sembuf, sem_num) == 0, "struct sembuf.sem_num");
+_Static_assert(sizeof(((struct sembuf *)0)->sem_num) == 2, "struct sembuf.sem_num");
+_Static_assert(offsetof(struct sembuf, sem_op) == 2, "struct sembuf.sem_op");
+_Static_assert(sizeof(((struct sembuf *)0)->sem_op) == 2, "struct sembuf.sem_op");
+_Static_assert(offsetof(struct sembuf, sem_flg) == 4, "struct sembuf.sem_flg");
+_Static_assert(sizeof(((struct sembuf *)0)->sem_flg) == 2, "struct sembuf.sem_flg");
+
+_Static_assert(sizeof(struct msqid_ds) == 120, "struct msqid_ds");
+_Static_assert(offsetof(struct msqid_ds, msg_perm) == 0, "struct msqid_ds.msg_perm");
+_Static_assert(sizeof(((struct msqid_ds *)0)->msg_perm) == 48, "struct msqid_ds.msg_perm");
+_Static_assert(offsetof(struct msqid_ds, msg_stime) == 48, "struct msqid_ds.msg_stime");
+_Static_assert(sizeof(((struct msqid_ds *)0)->msg_stime) == 8, "struct msqid_ds.msg_stime");
+_Static_assert(offsetof(struct msqid_ds, msg_rtime) == 56, "struct msqid_ds.msg_rtime");
+_Static_assert(sizeof(((struct msqid_ds *)0)->msg_rtime) == 8, "struct msqid_ds.msg_rtime");
+_Static_assert(offsetof(struct msqid_ds, msg_ctime) == 64, "struct msqid_ds.msg_ctime");
+_Static_assert(sizeof(((struct msqid_ds *)0)->msg_ctime) == 8, "struct msqid_ds.msg_ctime");
+_Static_assert(offsetof(struct msqid_ds, msg_qnum) == 80, "struct msqid_ds.msg_qnum");
+_Static_assert(sizeof(((struct msqid_ds *)0)->msg_qnum) == 4, "struct msqid_ds.msg_qnum");
+_Static_assert(offsetof(struct msqid_ds, msg_qbytes) == 88, "struct msqid_ds.msg_qbytes");
+_Static_assert(sizeof(((struct msqid_ds *)0)->msg_qbytes) == 4, "struct msqid_ds.msg_qbytes");
+_Static_assert(offsetof(struct msqid_ds, msg_lspid) == 96, "struct msqid_ds.msg_lspid");
+_Static_assert(sizeof(((struct msqid_ds *)0)->msg_lspid) == 4, "struct msqid_ds.msg_lspid");
+_Static_assert(offsetof(struct msqid_ds, msg_lrpid) == 100, "struct msqid_ds.msg_lrpid");
+_Static_assert(sizeof(((struct msqid_ds *)0)->msg_lrpid) == 4, "struct msqid_ds.msg_lrpid");
 
 _Static_assert(sizeof(struct lind_spawn_handler) == 8, "struct lind_spawn_handler");
 _Static_assert(offsetof(struct lind_spawn_handler, nr) == 0, "struct lind_spawn_handler.nr");

@@ -166,6 +166,7 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     cage.fds.close_all();
     terminal::gone(kernel);
     terminal::leader_ended(kernel, cage);
+    kernel.ipc.ended(cage.id);
     super::fork::return_memory(kernel, cage);
     notify_grates(kernel, thread, status, hop);
     for zombie in zombies {

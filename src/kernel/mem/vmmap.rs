@@ -55,6 +55,8 @@ pub struct Region {
     pub usage: Use,
     /// What fork makes of it.
     pub on_fork: OnFork,
+    /// The shared memory segment that was attached here: shmat(2).
+    pub segment: Option<i32>,
     /// Tells mappings of files and shared memory apart: equal for pages that lie next to each other in one of
     /// them. 0 for private zeroed memory.
     source: u64,
@@ -63,7 +65,12 @@ pub struct Region {
 impl Region {
     /// Private zeroed memory.
     pub fn private(prot: u32, usage: Use) -> Region {
-        Region { prot, shared: false, file: false, usage, on_fork: OnFork::Keep, source: 0 }
+        Region { prot, shared: false, file: false, usage, on_fork: OnFork::Keep, segment: None, source: 0 }
+    }
+
+    /// Tells what was mapped at different times apart.
+    pub fn source(&self) -> u64 {
+        self.source
     }
 
     /// Whether it is private zeroed memory.

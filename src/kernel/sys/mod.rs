@@ -4,6 +4,7 @@
 //! belongs to an object (a file, a cage, a memory map). Functions take exactly the row's arguments.
 
 pub(crate) mod fs;
+pub(crate) mod ipc;
 pub(crate) mod memory;
 pub(crate) mod net;
 pub(crate) mod process;

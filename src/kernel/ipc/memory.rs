@@ -1,0 +1,67 @@
+//! Shared memory segments: memory files that are mapped shared.
+//!
+//! Which cages have one attached is written in their memory maps (`Region::segment`), where fork, exec, munmap and exit see to
+//! it. The pages go with the last mapping; a segment that was removed keeps its id until then.
+
+use std::os::fd::OwnedFd;
+
+use lind_abi::layout::ShmidDs;
+use lind_abi::{Errno, Result};
+use rustix::fs::MemfdFlags;
+
+use super::{Permissions, now};
+use crate::host;
+use crate::mem::space;
+
+/// A segment.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub file: OwnedFd,
+    pub size: u64,
+    attached: i64,
+    detached: i64,
+    creator: u32,
+    last: u32,
+    /// To go when nobody has it attached any more.
+    pub removed: bool,
+}
+
+impl Segment {
+    /// A segment of zeroes.
+    ///
+    /// # Errors
+    /// EINVAL for no size or more than a guest can address; ENOMEM.
+    pub fn new(size: u64, creator: u32) -> Result<Segment> {
+        if size == 0 || size > space::END - space::FIRST {
+            return Err(Errno::EINVAL);
+        }
+        let file = rustix::fs::memfd_create(c"SYSV", MemfdFlags::CLOEXEC).map_err(host::errno)?;
+        rustix::fs::ftruncate(&file, size.next_multiple_of(crate::mem::PAGE)).map_err(host::errno)?;
+        Ok(Segment { file, size, attached: 0, detached: 0, creator, last: 0, removed: false })
+    }
+
+    /// Notes an attachment by a process.
+    pub fn note_attached(&mut self, by: u32) {
+        (self.attached, self.last) = (now(), by);
+    }
+
+    /// Notes a detachment.
+    pub fn note_detached(&mut self, by: u32) {
+        (self.detached, self.last) = (now(), by);
+    }
+
+    /// IPC_STAT.
+    pub fn to_guest(&self, permissions: &Permissions, attachments: u32) -> ShmidDs {
+        ShmidDs {
+            perm: permissions.to_guest(),
+            segsz: u32::try_from(self.size).unwrap_or(u32::MAX),
+            atime: self.attached,
+            dtime: self.detached,
+            ctime: permissions.changed,
+            cpid: self.creator.cast_signed(),
+            lpid: self.last.cast_signed(),
+            nattch: attachments,
+            ..ShmidDs::default()
+        }
+    }
+}

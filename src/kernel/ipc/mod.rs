@@ -1,0 +1,284 @@
+//! System V shared memory, semaphores and message queues.
+//!
+//! They belong to the runner: its cages share keys and ids with each other and with nobody else. The host's are not used,
+//! since they would outlive the runner and be seen by other programs.
+//!
+//! Ids ascend and are not used again. One lock keeps all of them; whoever waits does so on the object's own event.
+
+mod memory;
+mod queue;
+mod semaphore;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lind_abi::layout::IpcPerm;
+use lind_abi::{CageId, Errno, Result};
+
+use crate::Kernel;
+use crate::cage::Credentials;
+use crate::call::Ctx;
+use crate::host::clock;
+
+pub(crate) use memory::Segment;
+pub(crate) use queue::{LONGEST, Message, Queue};
+pub(crate) use semaphore::{HIGHEST, Operation, Set, Tried};
+
+/// ipc(5): flags of the get calls.
+const IPC_CREAT: u32 = 0o1000;
+const IPC_EXCL: u32 = 0o2000;
+const IPC_PRIVATE: i32 = 0;
+/// Does not wait.
+pub(crate) const IPC_NOWAIT: u32 = 0o4000;
+
+/// Permissions to ask for.
+pub(crate) const READ: u32 = 0o4;
+/// See `READ`.
+pub(crate) const WRITE: u32 = 0o2;
+
+/// Objects of one kind there may be.
+const MOST: usize = 1024;
+
+/// All objects of a runner.
+#[derive(Default)]
+pub(crate) struct Ipc {
+    state: Mutex<State>,
+}
+
+/// The objects, locked.
+#[derive(Default)]
+pub(crate) struct State {
+    pub segments: Table<Segment>,
+    pub sets: Table<Set>,
+    pub queues: Table<Queue>,
+}
+
+impl Ipc {
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A cage has ended: what SEM_UNDO promised is done.
+    pub fn ended(&self, cage: CageId) {
+        let mut state = self.lock();
+        for object in state.sets.objects.values_mut() {
+            object.value.undo(cage);
+        }
+    }
+}
+
+impl std::fmt::Debug for Ipc {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ipc").finish_non_exhaustive()
+    }
+}
+
+/// Whose an object is.
+#[derive(Clone, Debug)]
+pub(crate) struct Permissions {
+    key: i32,
+    owner: (u32, u32),
+    creator: (u32, u32),
+    mode: u32,
+    /// When it was made or its permissions changed.
+    pub changed: i64,
+}
+
+/// An object and whose it is.
+#[derive(Debug)]
+pub(crate) struct Object<T> {
+    pub permissions: Permissions,
+    pub value: T,
+}
+
+/// Objects of one kind.
+#[derive(Debug)]
+pub(crate) struct Table<T> {
+    objects: BTreeMap<i32, Object<T>>,
+    keys: BTreeMap<i32, i32>,
+    next: i32,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Table { objects: BTreeMap::new(), keys: BTreeMap::new(), next: 0 }
+    }
+}
+
+impl<T> Table<T> {
+    /// shmget(2) and its like: the id of the object with this key. `fits` says what is wrong with one that exists, `make`
+    /// makes it.
+    ///
+    /// # Errors
+    /// EEXIST, ENOENT, EACCES, ENOSPC as the flags have it; what `fits` and `make` say.
+    pub fn get(
+        &mut self,
+        cx: &Ctx<'_>,
+        key: i32,
+        flags: u32,
+        fits: impl FnOnce(&T) -> Result<()>,
+        make: impl FnOnce() -> Result<T>,
+    ) -> Result<i32> {
+        if key != IPC_PRIVATE
+            && let Some(&id) = self.keys.get(&key)
+        {
+            if flags & (IPC_CREAT | IPC_EXCL) == IPC_CREAT | IPC_EXCL {
+                return Err(Errno::EEXIST);
+            }
+            let object = self.objects.get(&id).ok_or(Errno::ENOENT)?;
+            fits(&object.value)?;
+            let wanted = flags >> 6 | flags >> 3 | flags;
+            object.permissions.check(cx, wanted & 0o6)?;
+            return Ok(id);
+        }
+        if key != IPC_PRIVATE && flags & IPC_CREAT == 0 {
+            return Err(Errno::ENOENT);
+        }
+        if self.objects.len() >= MOST || self.next == i32::MAX {
+            return Err(Errno::ENOSPC);
+        }
+        let value = make()?;
+        let credentials = cx.cage.settings().credentials.clone();
+        let owner = (credentials.uid[1], credentials.gid[1]);
+        let permissions = Permissions { key, owner, creator: owner, mode: flags & 0o777, changed: now() };
+        let id = self.next;
+        self.next += 1;
+        self.objects.insert(id, Object { permissions, value });
+        if key != IPC_PRIVATE {
+            self.keys.insert(key, id);
+        }
+        Ok(id)
+    }
+
+    /// The object with this id.
+    ///
+    /// # Errors
+    /// EINVAL.
+    pub fn find(&mut self, id: i32) -> Result<&mut Object<T>> {
+        self.objects.get_mut(&id).ok_or(Errno::EINVAL)
+    }
+
+    /// The object with this id, if the caller has this permission.
+    ///
+    /// # Errors
+    /// EINVAL, EACCES.
+    pub fn permitted(&mut self, cx: &Ctx<'_>, id: i32, wanted: u32) -> Result<&mut Object<T>> {
+        let object = self.find(id)?;
+        object.permissions.check(cx, wanted)?;
+        Ok(object)
+    }
+
+    /// The object with this id, if it is the caller's.
+    ///
+    /// # Errors
+    /// EINVAL, EPERM.
+    pub fn owned(&mut self, cx: &Ctx<'_>, id: i32) -> Result<&mut Object<T>> {
+        let object = self.find(id)?;
+        object.permissions.check_owner(cx)?;
+        Ok(object)
+    }
+
+    /// Takes an object out.
+    ///
+    /// # Errors
+    /// EINVAL, EPERM.
+    pub fn remove(&mut self, cx: &Ctx<'_>, id: i32) -> Result<T> {
+        self.owned(cx, id)?;
+        self.forget_key(id);
+        self.objects.remove(&id).map(|object| object.value).ok_or(Errno::EINVAL)
+    }
+
+    /// All objects.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.objects.values().map(|object| &object.value)
+    }
+
+    /// Forgets objects.
+    pub fn forget(&mut self, gone: impl Fn(i32, &T) -> bool) {
+        self.objects.retain(|&id, object| !gone(id, &object.value));
+    }
+
+    /// Takes an object's key away.
+    pub fn forget_key(&mut self, id: i32) {
+        self.keys.retain(|_, of| *of != id);
+        if let Some(object) = self.objects.get_mut(&id) {
+            object.permissions.key = IPC_PRIVATE;
+        }
+    }
+}
+
+impl Permissions {
+    fn check(&self, cx: &Ctx<'_>, wanted: u32) -> Result<()> {
+        let Credentials { uid, gid, groups } = cx.cage.settings().credentials.clone();
+        let in_group = |id: u32| gid[1] == id || groups.contains(&id);
+        let granted = if uid[1] == 0 {
+            0o7
+        } else if uid[1] == self.owner.0 || uid[1] == self.creator.0 {
+            self.mode >> 6
+        } else if in_group(self.owner.1) || in_group(self.creator.1) {
+            self.mode >> 3
+        } else {
+            self.mode
+        };
+        if wanted & !granted & 0o7 == 0 { Ok(()) } else { Err(Errno::EACCES) }
+    }
+
+    fn check_owner(&self, cx: &Ctx<'_>) -> Result<()> {
+        let user = cx.cage.settings().credentials.uid[1];
+        if user == 0 || user == self.owner.0 || user == self.creator.0 { Ok(()) } else { Err(Errno::EPERM) }
+    }
+
+    /// IPC_SET. What the cage's ids cannot be, no object's are.
+    ///
+    /// # Errors
+    /// EINVAL for an id of -1.
+    pub fn set(&mut self, new: &IpcPerm) -> Result<()> {
+        if new.uid == u32::MAX || new.gid == u32::MAX {
+            return Err(Errno::EINVAL);
+        }
+        self.owner = (new.uid, new.gid);
+        self.mode = self.mode & !0o777 | new.mode & 0o777;
+        self.changed = now();
+        Ok(())
+    }
+
+    /// Sets a bit that IPC_STAT shows in the mode.
+    pub fn mark(&mut self, bit: u32) {
+        self.mode |= bit;
+    }
+
+    /// As IPC_STAT has it.
+    pub fn to_guest(&self) -> IpcPerm {
+        IpcPerm {
+            key: self.key,
+            uid: self.owner.0,
+            gid: self.owner.1,
+            cuid: self.creator.0,
+            cgid: self.creator.1,
+            mode: self.mode,
+            ..IpcPerm::default()
+        }
+    }
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> i64 {
+    clock::gettime(libc::CLOCK_REALTIME).map_or(0, |time| time.sec)
+}
+
+/// How many times a segment is attached, in all cages that are alive.
+pub(crate) fn attachments(kernel: &Kernel, id: i32) -> u32 {
+    let cages = kernel.cages.all();
+    let counts = cages.iter().filter(|cage| !cage.is_dead()).map(|cage| {
+        let map = cage.memory.map();
+        let mut end = 0;
+        let mut count = 0;
+        for (range, _) in map.regions().filter(|(_, region)| region.segment == Some(id)) {
+            // Parts with different protections are one attachment.
+            count += u32::from(range.start != end);
+            end = range.end;
+        }
+        count
+    });
+    counts.sum()
+}

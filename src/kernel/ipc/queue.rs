@@ -1,0 +1,115 @@
+//! Message queues.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use lind_abi::layout::MsqidDs;
+use lind_abi::{Errno, Result};
+
+use super::{Permissions, now};
+use crate::event::Event;
+
+/// MSGMAX
+pub(crate) const LONGEST: usize = 8192;
+/// MSGMNB: what a queue holds.
+const ROOM: usize = 16384;
+
+const MSG_NOERROR: u32 = 0o10000;
+const MSG_EXCEPT: u32 = 0o20000;
+
+/// A message.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub kind: i32,
+    pub text: Vec<u8>,
+}
+
+/// A queue.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    messages: VecDeque<Message>,
+    bytes: usize,
+    room: usize,
+    sent: (i64, u32),
+    received: (i64, u32),
+    /// Happens when a message comes or goes, or the queue goes.
+    pub changed: Arc<Event>,
+}
+
+impl Queue {
+    /// An empty queue.
+    pub fn new() -> Queue {
+        let messages = VecDeque::new();
+        Queue { messages, bytes: 0, room: ROOM, sent: (0, 0), received: (0, 0), changed: Arc::default() }
+    }
+
+    /// Puts a message in; gives it back where there is no room.
+    pub fn send(&mut self, message: Message, by: u32) -> core::result::Result<(), Message> {
+        if self.bytes + message.text.len() > self.room || self.messages.len() >= self.room {
+            return Err(message);
+        }
+        self.bytes += message.text.len();
+        self.messages.push_back(message);
+        self.sent = (now(), by);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Takes the message that msgrcv(2) means out, at most `room` bytes of it; None without one.
+    ///
+    /// # Errors
+    /// E2BIG for one that is longer, without MSG_NOERROR.
+    pub fn receive(&mut self, kind: i32, room: usize, flags: u32, by: u32) -> Result<Option<Message>> {
+        let wanted = |message: &Message| match kind {
+            0 => true,
+            kind if flags & MSG_EXCEPT != 0 && kind > 0 => message.kind != kind,
+            kind if kind > 0 => message.kind == kind,
+            kind => i64::from(message.kind) <= -i64::from(kind),
+        };
+        let candidates = self.messages.iter().enumerate().filter(|(_, message)| wanted(message));
+        // For a negative type the lowest comes first; of equal ones the oldest.
+        let found =
+            if kind < 0 { candidates.min_by_key(|(at, message)| (message.kind, *at)) } else { { candidates }.next() };
+        let Some((at, message)) = found else { return Ok(None) };
+        if message.text.len() > room && flags & MSG_NOERROR == 0 {
+            return Err(Errno::E2BIG);
+        }
+        let Some(mut message) = self.messages.remove(at) else { return Ok(None) };
+        self.bytes -= message.text.len();
+        message.text.truncate(room);
+        self.received = (now(), by);
+        self.changed.notify_all();
+        Ok(Some(message))
+    }
+
+    /// IPC_SET: how much it holds.
+    ///
+    /// # Errors
+    /// EPERM for more than every queue may.
+    pub fn set_room(&mut self, bytes: u32) -> Result<()> {
+        let bytes = usize::try_from(bytes).map_err(|_| Errno::EPERM)?;
+        if bytes > ROOM {
+            return Err(Errno::EPERM);
+        }
+        self.room = bytes;
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// IPC_STAT.
+    pub fn to_guest(&self, permissions: &Permissions) -> MsqidDs {
+        let word = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        MsqidDs {
+            perm: permissions.to_guest(),
+            stime: self.sent.0,
+            rtime: self.received.0,
+            ctime: permissions.changed,
+            cbytes: word(self.bytes),
+            qnum: word(self.messages.len()),
+            qbytes: word(self.room),
+            lspid: self.sent.1.cast_signed(),
+            lrpid: self.received.1.cast_signed(),
+            ..MsqidDs::default()
+        }
+    }
+}

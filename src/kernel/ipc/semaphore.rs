@@ -1,0 +1,213 @@
+//! Semaphore sets.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lind_abi::layout::SemidDs;
+use lind_abi::{CageId, Errno, Result};
+
+use super::{Permissions, now};
+use crate::event::Event;
+
+/// SEMVMX
+pub(crate) const HIGHEST: u16 = 32767;
+/// SEMMSL
+const MOST: usize = 32000;
+const IPC_NOWAIT: i16 = 0o4000;
+const SEM_UNDO: i16 = 0x1000;
+
+/// One semaphore.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Semaphore {
+    pub value: u16,
+    /// Who changed it last.
+    pub by: u32,
+    /// How many wait for it to grow.
+    pub growing: u32,
+    /// How many wait for it to be zero.
+    pub zero: u32,
+}
+
+/// A set of semaphores.
+#[derive(Debug)]
+pub(crate) struct Set {
+    pub semaphores: Vec<Semaphore>,
+    /// What is given back when a cage ends.
+    undo: HashMap<CageId, Vec<i32>>,
+    operated: i64,
+    /// Happens when a value changes or the set goes.
+    pub changed: Arc<Event>,
+}
+
+/// struct sembuf
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operation {
+    pub index: u16,
+    pub change: i16,
+    pub flags: i16,
+}
+
+/// What came of trying operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tried {
+    /// All were done.
+    Done,
+    /// None was: this one has to wait.
+    Waits {
+        /// For which semaphore.
+        index: usize,
+        /// To be zero, rather than to grow.
+        zero: bool,
+    },
+}
+
+impl Set {
+    /// Semaphores of value 0.
+    ///
+    /// # Errors
+    /// EINVAL for none or too many.
+    pub fn new(count: i32) -> Result<Set> {
+        let count = usize::try_from(count).map_err(|_| Errno::EINVAL)?;
+        if count == 0 || count > MOST {
+            return Err(Errno::EINVAL);
+        }
+        let semaphores = vec![Semaphore::default(); count];
+        Ok(Set { semaphores, undo: HashMap::new(), operated: 0, changed: Arc::default() })
+    }
+
+    /// Does all operations or none.
+    ///
+    /// # Errors
+    /// EFBIG, ERANGE; EAGAIN instead of waiting with IPC_NOWAIT.
+    pub fn try_all(&mut self, cage: CageId, operations: &[Operation]) -> Result<Tried> {
+        let mut values: HashMap<usize, i32> = HashMap::new();
+        for operation in operations {
+            let index = usize::from(operation.index);
+            let semaphore = self.semaphores.get(index).ok_or(Errno::EFBIG)?;
+            let value = values.entry(index).or_insert(i32::from(semaphore.value));
+            let new = *value + i32::from(operation.change);
+            let zero = operation.change == 0;
+            if (zero && *value != 0) || new < 0 {
+                return if operation.flags & IPC_NOWAIT != 0 {
+                    Err(Errno::EAGAIN)
+                } else {
+                    Ok(Tried::Waits { index, zero })
+                };
+            }
+            if new > i32::from(HIGHEST) {
+                return Err(Errno::ERANGE);
+            }
+            *value = new;
+        }
+        for operation in operations.iter().filter(|operation| operation.flags & SEM_UNDO != 0 && operation.change != 0)
+        {
+            let count = self.semaphores.len();
+            let undo = self.undo.entry(cage).or_insert_with(|| vec![0; count]);
+            undo[usize::from(operation.index)] -= i32::from(operation.change);
+        }
+        for (index, value) in values {
+            let semaphore = &mut self.semaphores[index];
+            semaphore.value = u16::try_from(value).unwrap_or(0);
+            semaphore.by = cage.0;
+        }
+        self.operated = now();
+        self.changed.notify_all();
+        Ok(Tried::Done)
+    }
+
+    /// How many wait for a semaphore to be zero, or to grow. It was there when they began to.
+    pub fn waiting(&mut self, index: usize, zero: bool) -> &mut u32 {
+        let semaphore = &mut self.semaphores[index];
+        if zero { &mut semaphore.zero } else { &mut semaphore.growing }
+    }
+
+    /// SETVAL. What was to be undone of it is forgotten.
+    ///
+    /// # Errors
+    /// EINVAL for no such semaphore, ERANGE.
+    pub fn set_value(&mut self, cage: CageId, index: usize, value: u32) -> Result<()> {
+        let semaphore = self.semaphores.get_mut(index).ok_or(Errno::EINVAL)?;
+        semaphore.value = u16::try_from(value).ok().filter(|&value| value <= HIGHEST).ok_or(Errno::ERANGE)?;
+        semaphore.by = cage.0;
+        for undo in self.undo.values_mut() {
+            undo[index] = 0;
+        }
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Gives back what a cage that has ended took with SEM_UNDO.
+    pub fn undo(&mut self, cage: CageId) {
+        let Some(undo) = self.undo.remove(&cage) else { return };
+        for (semaphore, change) in self.semaphores.iter_mut().zip(undo).filter(|(_, change)| *change != 0) {
+            let value = (i32::from(semaphore.value) + change).clamp(0, HIGHEST.into());
+            semaphore.value = u16::try_from(value).unwrap_or(0);
+            semaphore.by = cage.0;
+        }
+        self.operated = now();
+        self.changed.notify_all();
+    }
+
+    /// IPC_STAT.
+    pub fn to_guest(&self, permissions: &Permissions) -> SemidDs {
+        SemidDs {
+            perm: permissions.to_guest(),
+            otime: self.operated,
+            ctime: permissions.changed,
+            nsems: u16::try_from(self.semaphores.len()).unwrap_or(u16::MAX),
+            ..SemidDs::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Operations on one set by a few cages, against plain numbers.
+    #[test]
+    fn random_operations_agree_with_numbers() {
+        let mut state = 7_u64;
+        let mut below = |limit: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % limit
+        };
+        let mut set = Set::new(3).unwrap();
+        let mut values = [0_i32; 3];
+        let mut owed: HashMap<u32, [i32; 3]> = HashMap::new();
+        for _ in 0..20_000 {
+            let cage = 1 + u32::try_from(below(3)).unwrap();
+            if below(20) == 0 {
+                set.undo(CageId(cage));
+                for (value, change) in values.iter_mut().zip(owed.remove(&cage).unwrap_or_default()) {
+                    *value = (*value + change).clamp(0, 32767);
+                }
+            }
+            let operations: Vec<_> = (0..1 + below(3))
+                .map(|_| Operation {
+                    index: u16::try_from(below(3)).unwrap(),
+                    change: i16::try_from(below(7)).unwrap() - 3,
+                    flags: if below(2) == 0 { SEM_UNDO } else { 0 } | if below(2) == 0 { IPC_NOWAIT } else { 0 },
+                })
+                .collect();
+            let mut after = values;
+            let mut debt = owed.get(&cage).copied().unwrap_or_default();
+            let possible = operations.iter().all(|op| {
+                let value = &mut after[usize::from(op.index)];
+                let fits = if op.change == 0 { *value == 0 } else { *value + i32::from(op.change) >= 0 };
+                *value += i32::from(op.change);
+                if op.flags & SEM_UNDO != 0 {
+                    debt[usize::from(op.index)] -= i32::from(op.change);
+                }
+                fits
+            });
+            let done = set.try_all(CageId(cage), &operations);
+            assert_eq!(done == Ok(Tried::Done), possible, "{operations:?} on {values:?}");
+            if possible {
+                values = after;
+                owed.insert(cage, debt);
+            }
+            assert_eq!(set.semaphores.iter().map(|s| i32::from(s.value)).collect::<Vec<_>>(), values);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Message queues.
+
+use std::sync::Arc;
+
+use lind_abi::layout::MsqidDs;
+use lind_abi::{Errno, In, InOut, Len, Out, Result};
+
+use super::{IPC_RMID, IPC_SET, IPC_STAT, command, wait};
+use crate::call::Ctx;
+use crate::ipc::{IPC_NOWAIT, LONGEST, Message, Queue, READ, WRITE};
+use crate::sys::wait::Deadline;
+
+/// Looks at a message without taking it; only with checkpointing is that built into Linux.
+const MSG_COPY: u32 = 0o40000;
+
+/// msgget(2)
+pub(crate) fn msgget(cx: &Ctx<'_>, key: i32, flags: i32) -> Result<i32> {
+    cx.kernel.ipc.lock().queues.get(cx, key, flags.cast_unsigned(), |_| Ok(()), || Ok(Queue::new()))
+}
+
+/// msgsnd(2). The message begins with its type, a long.
+pub(crate) fn msgsnd(cx: &Ctx<'_>, id: i32, msg: In<i32>, size: Len, flags: i32) -> Result<()> {
+    let size = usize::try_from(size.0 & u64::from(u32::MAX)).map_err(|_| Errno::EINVAL)?;
+    if size > LONGEST {
+        return Err(Errno::EINVAL);
+    }
+    let kind = cx.load(msg)?;
+    let mut text = vec![0; size];
+    cx.copy_in(In::new(msg.addr + 4, msg.cage), &mut text)?;
+    if kind < 1 {
+        return Err(Errno::EINVAL);
+    }
+    let mut message = Message { kind, text };
+    let mut waited = false;
+    loop {
+        let (event, seen) = {
+            let mut state = cx.kernel.ipc.lock();
+            let queue = match state.queues.permitted(cx, id, WRITE) {
+                // It was there.
+                Err(Errno::EINVAL) if waited => return Err(Errno::EIDRM),
+                queue => &mut queue?.value,
+            };
+            let seen = queue.changed.seen();
+            match queue.send(message, cx.cage.id.0) {
+                Ok(()) => return Ok(()),
+                Err(back) => message = back,
+            }
+            if flags.cast_unsigned() & IPC_NOWAIT != 0 {
+                return Err(Errno::EAGAIN);
+            }
+            (Arc::clone(&queue.changed), seen)
+        };
+        waited = true;
+        wait(cx, &event, seen, &Deadline::Never)?;
+    }
+}
+
+/// msgrcv(2). MSG_COPY is ENOSYS.
+pub(crate) fn msgrcv(cx: &Ctx<'_>, id: i32, msg: Out<i32>, size: Len, kind: i32, flags: i32) -> Result<usize> {
+    let flags = flags.cast_unsigned();
+    if flags & MSG_COPY != 0 {
+        return Err(Errno::ENOSYS);
+    }
+    // The size is a long that must not be negative.
+    let size = u32::try_from(size.0 & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+    let room = usize::try_from(size.cast_signed()).map_err(|_| Errno::EINVAL)?;
+    let mut waited = false;
+    loop {
+        let (event, seen) = {
+            let mut state = cx.kernel.ipc.lock();
+            let queue = match state.queues.permitted(cx, id, READ) {
+                // It was there.
+                Err(Errno::EINVAL) if waited => return Err(Errno::EIDRM),
+                queue => &mut queue?.value,
+            };
+            let seen = queue.changed.seen();
+            if let Some(message) = queue.receive(kind, room, flags, cx.cage.id.0)? {
+                drop(state);
+                cx.store(msg, &message.kind)?;
+                cx.copy_out(Out::new(msg.addr + 4, msg.cage), &message.text)?;
+                return Ok(message.text.len());
+            }
+            if flags & IPC_NOWAIT != 0 {
+                return Err(Errno::ENOMSG);
+            }
+            (Arc::clone(&queue.changed), seen)
+        };
+        waited = true;
+        wait(cx, &event, seen, &Deadline::Never)?;
+    }
+}
+
+/// msgctl(2): IPC_STAT, IPC_SET, IPC_RMID; others are EINVAL.
+pub(crate) fn msgctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<MsqidDs>) -> Result<i32> {
+    let queues = &cx.kernel.ipc;
+    match command(cmd) {
+        IPC_STAT => {
+            let status = {
+                let mut state = queues.lock();
+                let object = state.queues.permitted(cx, id, READ)?;
+                object.value.to_guest(&object.permissions)
+            };
+            cx.store(cx.writing(buf), &status).map(|()| 0)
+        }
+        IPC_SET => {
+            let new: MsqidDs = cx.load(cx.reading(buf))?;
+            let mut state = queues.lock();
+            let object = state.queues.owned(cx, id)?;
+            object.value.set_room(new.qbytes)?;
+            object.permissions.set(&new.perm).map(|()| 0)
+        }
+        IPC_RMID => {
+            queues.lock().queues.remove(cx, id)?.changed.notify_all();
+            Ok(0)
+        }
+        _ => Err(Errno::EINVAL),
+    }
+}

@@ -1,0 +1,41 @@
+//! System V interprocess communication.
+
+mod message;
+mod semaphore;
+mod shared;
+
+pub(crate) use message::*;
+pub(crate) use semaphore::*;
+pub(crate) use shared::*;
+
+use lind_abi::{Errno, Result};
+
+use crate::call::Ctx;
+use crate::event::{Event, Seen};
+use crate::sys::wait::Deadline;
+
+const IPC_RMID: u32 = 0;
+const IPC_SET: u32 = 1;
+const IPC_STAT: u32 = 2;
+
+/// The command of a control call: libc says with a bit that its structs are the new ones.
+fn command(cmd: i32) -> u32 {
+    const IPC_64: u32 = 0x100;
+    cmd.cast_unsigned() & !IPC_64
+}
+
+/// Waits for an object to change.
+///
+/// # Errors
+/// EINTR: such waits are never taken up again after a handler; EAGAIN at the deadline.
+fn wait(cx: &Ctx<'_>, event: &Event, seen: Seen, deadline: &Deadline) -> Result<()> {
+    if deadline.has_passed() {
+        return Err(Errno::EAGAIN);
+    }
+    if cx.has_signals() && !cx.again(&Err::<(), _>(Errno::EINTR)) {
+        return Err(Errno::EINTR);
+    }
+    // However the wait ends, the question is asked again.
+    let _ = event.wait(seen, deadline.time().as_ref());
+    Ok(())
+}

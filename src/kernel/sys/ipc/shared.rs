@@ -1,0 +1,134 @@
+//! Shared memory segments.
+
+use std::os::fd::AsFd;
+
+use lind_abi::layout::ShmidDs;
+use lind_abi::{Addr, Errno, InOut, Len, Result};
+
+use super::{IPC_RMID, IPC_SET, IPC_STAT, command};
+use crate::call::Ctx;
+use crate::ipc::{READ, Segment, State, WRITE, attachments};
+use crate::mem::{Content, PAGE, Place, space};
+
+const SHM_RDONLY: u32 = 0o10000;
+const SHM_RND: u32 = 0o20000;
+const SHM_REMAP: u32 = 0o40000;
+const SHM_EXEC: u32 = 0o100_000;
+/// shmctl(2): shown in the mode of a segment that was removed and is attached.
+const SHM_DEST: u32 = 0o1000;
+const SHM_LOCK: u32 = 11;
+const SHM_UNLOCK: u32 = 12;
+
+/// Segments of one runner, in bytes: as much as one guest can address, for all of them.
+const MOST_BYTES: u64 = space::LIMIT;
+
+/// shmget(2)
+pub(crate) fn shmget(cx: &Ctx<'_>, key: i32, size: Len, flags: i32) -> Result<i32> {
+    let mut state = cx.kernel.ipc.lock();
+    forget_detached(cx, &mut state);
+    let used: u64 = state.segments.values().map(|segment| segment.size).sum();
+    let fits = |segment: &Segment| if size.0 > segment.size { Err(Errno::EINVAL) } else { Ok(()) };
+    let make = || {
+        if used.saturating_add(size.0) > MOST_BYTES {
+            return Err(if size.0 > space::LIMIT { Errno::EINVAL } else { Errno::ENOSPC });
+        }
+        Segment::new(size.0, cx.cage.id.0)
+    };
+    state.segments.get(cx, key, flags.cast_unsigned(), fits, make)
+}
+
+/// shmat(2)
+pub(crate) fn shmat(cx: &Ctx<'_>, id: i32, addr: Addr, flags: i32) -> Result<Addr> {
+    let flags = flags.cast_unsigned();
+    let read_only = flags & SHM_RDONLY != 0;
+    if flags & !(SHM_RDONLY | SHM_RND | SHM_REMAP | SHM_EXEC) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let (file, size) = {
+        let mut state = cx.kernel.ipc.lock();
+        forget_detached(cx, &mut state);
+        let wanted = if read_only { READ } else { READ | WRITE };
+        let segment = &state.segments.permitted(cx, id, wanted)?.value;
+        (segment.file.try_clone().map_err(|_| Errno::ENOMEM)?, segment.size)
+    };
+    let len = size.next_multiple_of(PAGE);
+    let place = match addr.0 {
+        0 if flags & SHM_REMAP != 0 => return Err(Errno::EINVAL),
+        0 => Place::Hint(0),
+        addr => {
+            let start = if flags & SHM_RND != 0 { addr / PAGE * PAGE } else { addr };
+            let fits = start.is_multiple_of(PAGE) && start >= space::FIRST;
+            if !fits || start.checked_add(len).is_none_or(|end| end > space::END) {
+                return Err(Errno::EINVAL);
+            }
+            if flags & SHM_REMAP != 0 { Place::Fixed(start) } else { Place::FixedNoReplace(start) }
+        }
+    };
+    let prot = if read_only { 1 } else { 3 };
+    let memory = &cx.cage.memory;
+    let mapped = memory.map_pages(place, len, prot, true, Content::File(file.as_fd(), 0));
+    let start = mapped.map_err(|errno| if errno == Errno::EEXIST { Errno::EINVAL } else { errno })?;
+    memory.map().update(start..start + len, |region| region.segment = Some(id));
+    if let Ok(object) = cx.kernel.ipc.lock().segments.find(id) {
+        object.value.note_attached(cx.cage.id.0);
+    }
+    Ok(Addr(start))
+}
+
+/// shmdt(2)
+pub(crate) fn shmdt(cx: &Ctx<'_>, addr: Addr) -> Result<()> {
+    let memory = &cx.cage.memory;
+    let (id, parts) = {
+        let map = memory.map();
+        let (range, region) = map.at(addr.0).filter(|(range, _)| range.start == addr.0).ok_or(Errno::EINVAL)?;
+        let id = region.segment.ok_or(Errno::EINVAL)?;
+        let source = region.source();
+        // What mprotect(2) has split is one attachment.
+        let rest = map.parts(range.start..space::END).take_while(|(_, region)| region.source() == source);
+        (id, rest.map(|(part, _)| part).collect::<Vec<_>>())
+    };
+    for part in parts {
+        memory.unmap_pages(part)?;
+    }
+    let mut state = cx.kernel.ipc.lock();
+    if let Ok(object) = state.segments.find(id) {
+        object.value.note_detached(cx.cage.id.0);
+    }
+    forget_detached(cx, &mut state);
+    Ok(())
+}
+
+/// shmctl(2): IPC_STAT, IPC_SET, IPC_RMID. SHM_LOCK is EPERM, as memory cannot be locked; others are EINVAL.
+pub(crate) fn shmctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<ShmidDs>) -> Result<i32> {
+    let mut state = cx.kernel.ipc.lock();
+    forget_detached(cx, &mut state);
+    match command(cmd) {
+        IPC_STAT => {
+            let count = attachments(cx.kernel, id);
+            let object = state.segments.permitted(cx, id, READ)?;
+            let status = object.value.to_guest(&object.permissions, count);
+            drop(state);
+            cx.store(cx.writing(buf), &status).map(|()| 0)
+        }
+        IPC_SET => {
+            let new: ShmidDs = cx.load(cx.reading(buf))?;
+            state.segments.owned(cx, id)?.permissions.set(&new.perm).map(|()| 0)
+        }
+        IPC_RMID => {
+            let object = state.segments.owned(cx, id)?;
+            object.value.removed = true;
+            object.permissions.mark(SHM_DEST);
+            state.segments.forget_key(id);
+            forget_detached(cx, &mut state);
+            Ok(0)
+        }
+        SHM_LOCK => state.segments.owned(cx, id).and(Err(Errno::EPERM)),
+        SHM_UNLOCK => state.segments.owned(cx, id).map(|_| 0),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// Forgets segments that were removed and that nobody has attached any more.
+fn forget_detached(cx: &Ctx<'_>, state: &mut State) {
+    state.segments.forget(|id, segment| segment.removed && attachments(cx.kernel, id) == 0);
+}
