@@ -271,12 +271,12 @@ pub(crate) fn attachments(kernel: &Kernel, id: i32) -> u32 {
     let cages = kernel.cages.all();
     let counts = cages.iter().filter(|cage| !cage.is_dead()).map(|cage| {
         let map = cage.memory.map();
-        let mut end = 0;
+        // Parts with different protections are one attachment.
+        let (mut end, mut source) = (0, 0);
         let mut count = 0;
-        for (range, _) in map.regions().filter(|(_, region)| region.segment == Some(id)) {
-            // Parts with different protections are one attachment.
-            count += u32::from(range.start != end);
-            end = range.end;
+        for (range, region) in map.regions().filter(|(_, region)| region.segment == Some(id)) {
+            count += u32::from(range.start != end || region.source() != source);
+            (end, source) = (range.end, region.source());
         }
         count
     });

@@ -74,7 +74,9 @@ static __inline long __syscall6(long long n, long long a, long long b, long long
 #define SYS_recvmmsg_time64 SYS_recvmmsg
 #define SYS_mq_timedsend_time64 SYS_mq_timedsend
 #define SYS_mq_timedreceive_time64 SYS_mq_timedreceive
-#define SYS_semtimedop_time64 SYS_semtimedop
+/* semtimedop.c prefers the one with 32-bit times where there are both. */
+#define SYS_semtimedop_time64 __NR_semtimedop
+#undef SYS_semtimedop
 #define SYS_rt_sigtimedwait_time64 SYS_rt_sigtimedwait
 #define SYS_futex_time64 SYS_futex
 #define SYS_sched_rr_get_interval_time64 SYS_sched_rr_get_interval

@@ -1,0 +1,59 @@
+//! inotify(7): the host watches, and is told what by the open file, not by a name.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use lind_abi::flags::InotifyFlags;
+use lind_abi::{Errno, Fd, NewFd, Path, Result};
+use rustix::fs::OFlags;
+
+use crate::call::Ctx;
+use crate::fd::Kind;
+use crate::host::inotify as host;
+use crate::mem::PathBytes;
+use crate::pseudo::Reached;
+use crate::root::Last;
+
+const IN_ONLYDIR: u32 = 0x0100_0000;
+const IN_DONT_FOLLOW: u32 = 0x0200_0000;
+
+/// inotify_init(2)
+pub(crate) fn inotify_init(cx: &Ctx<'_>) -> Result<NewFd> {
+    inotify_init1(cx, InotifyFlags(0))
+}
+
+/// inotify_init1(2)
+pub(crate) fn inotify_init1(cx: &Ctx<'_>, flags: InotifyFlags) -> Result<NewFd> {
+    if flags.beyond(InotifyFlags::IN_NONBLOCK | InotifyFlags::IN_CLOEXEC) {
+        return Err(Errno::EINVAL);
+    }
+    let host = host::init(flags.0 | InotifyFlags::IN_CLOEXEC)?;
+    cx.cage.fds.add_host(host, flags.has(InotifyFlags::IN_CLOEXEC)).map(NewFd)
+}
+
+/// inotify_add_watch(2). Nothing in /proc or /dev can be watched: EACCES.
+pub(crate) fn inotify_add_watch(cx: &Ctx<'_>, fd: Fd, path: Path, mask: u32) -> Result<i32> {
+    let watcher = cx.file(fd)?;
+    let mut buf = PathBytes::default();
+    let path = cx.path(path, &mut buf)?;
+    let root = &cx.kernel.root;
+    let last = if mask & IN_DONT_FOLLOW != 0 { Last::NoFollow } else { Last::Follow };
+    let nofollow = if last == Last::Follow { OFlags::empty() } else { OFlags::NOFOLLOW };
+    let only = if mask & IN_ONLYDIR != 0 { OFlags::DIRECTORY } else { OFlags::empty() };
+    let mask = mask & !(IN_ONLYDIR | IN_DONT_FOLLOW);
+    let watch =
+        |file: BorrowedFd<'_>| root.again(file, |links, name| host::add(watcher.host(), links, name, mask));
+    let on_host = |dir: BorrowedFd<'_>, path: &CStr| {
+        watch(root.open(dir, path, (OFlags::PATH | nofollow | only).bits(), 0)?.as_fd())
+    };
+    cx.act(cx.here(), path, last, on_host, |reached| match reached {
+        Reached::File(file) if matches!(file.kind, Kind::Named) => watch(file.host()),
+        Reached::Missing(..) => Err(Errno::ENOENT),
+        _ => Err(Errno::EACCES),
+    })
+}
+
+/// inotify_rm_watch(2)
+pub(crate) fn inotify_rm_watch(cx: &Ctx<'_>, fd: Fd, watch: i32) -> Result<()> {
+    host::remove(cx.file(fd)?.host(), watch)
+}
