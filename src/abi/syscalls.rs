@@ -197,6 +197,9 @@ implemented {
     122  process  setfsuid(uid: Uid) -> Uid;
     123  process  setfsgid(gid: Gid) -> Gid;
     124  process  getsid(pid: Pid) -> Pid;
+    /// A cage has no capabilities, whatever its user is called.
+    125  process  capget(header: Addr, data: Addr) -> ();
+    126  process  capset(header: Addr, data: Addr) -> ();
     127  signal   rt_sigpending(set: Out<Sigset>, size: Len) -> ();
     128  signal   rt_sigtimedwait(set: In<Sigset>, info: Out<Siginfo>, timeout: In<Timespec>, size: Len) -> Signal;
     /// See kill for who may signal whom. Of the union the first seven words are kept.
@@ -206,8 +209,13 @@ implemented {
     132  fs       utime(path: Path, times: In<Utimbuf>) -> ();
     /// Device nodes are EPERM for everyone.
     133  fs       mknod(path: Path, mode: Mode, dev: u64) -> ();
+    /// Only Linux's own.
+    135  process  personality(persona: u64) -> i32;
     137  fs       statfs(path: Path, buf: Out<Statfs>) -> ();
     138  fs       fstatfs(fd: Fd, buf: Out<Statfs>) -> ();
+    140  process  getpriority(which: i32, who: i32) -> i32;
+    /// Kept and inherited; the host's scheduler is not told. EACCES for a higher priority.
+    141  process  setpriority(which: i32, who: i32, priority: i32) -> ();
     142  process  sched_setparam(pid: Pid, param: Addr) -> ();
     143  process  sched_getparam(pid: Pid, param: Addr) -> ();
     /// Only SCHED_OTHER; others are EPERM.
@@ -215,14 +223,33 @@ implemented {
     145  process  sched_getscheduler(pid: Pid) -> i32;
     146  process  sched_get_priority_max(policy: i32) -> i32;
     147  process  sched_get_priority_min(policy: i32) -> i32;
+    /// EPERM: RLIMIT_MEMLOCK is 0.
+    149  memory   mlock(addr: Addr, len: Len) -> ();
+    150  memory   munlock(addr: Addr, len: Len) -> ();
+    /// As mlock.
+    151  memory   mlockall(flags: i32) -> ();
+    152  memory   munlockall() -> ();
     /// Names, dumpable, no_new_privs and timer slack; others are EINVAL.
     157  process  prctl(op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> i32;
-    /// A hard limit only goes down. NOFILE, AS, DATA bind; the others are kept and inherited.
+    /// A hard limit only goes down. NOFILE, AS, DATA, FSIZE bind; the others are kept and inherited.
     160  process  setrlimit(resource: Resource, limit: In<Rlimit>) -> ();
     /// The file system that holds the root.
     162  fs       sync() -> ();
     186  process  gettid() -> Pid;
     187  fs       readahead(fd: Fd, offset: Off, len: Len) -> ();
+    /// `user.*` and POSIX access lists, of files inside the root; others are EPERM or EOPNOTSUPP.
+    188  fs       setxattr(path: Path, name: Str, value: In<u8>, len: Len, flags: i32) -> ();
+    189  fs       lsetxattr(path: Path, name: Str, value: In<u8>, len: Len, flags: i32) -> ();
+    190  fs       fsetxattr(fd: Fd, name: Str, value: In<u8>, len: Len, flags: i32) -> ();
+    191  fs       getxattr(path: Path, name: Str, value: Out<u8>, len: Len) -> usize;
+    192  fs       lgetxattr(path: Path, name: Str, value: Out<u8>, len: Len) -> usize;
+    193  fs       fgetxattr(fd: Fd, name: Str, value: Out<u8>, len: Len) -> usize;
+    194  fs       listxattr(path: Path, list: Out<u8>, len: Len) -> usize;
+    195  fs       llistxattr(path: Path, list: Out<u8>, len: Len) -> usize;
+    196  fs       flistxattr(fd: Fd, list: Out<u8>, len: Len) -> usize;
+    197  fs       removexattr(path: Path, name: Str) -> ();
+    198  fs       lremovexattr(path: Path, name: Str) -> ();
+    199  fs       fremovexattr(fd: Fd, name: Str) -> ();
     200  signal   tkill(tid: Pid, sig: Signal) -> ();
     201  time     time(out: Out<i64>) -> i64;
     /// Waits and wakes within a cage; priority inheritance is refused.
@@ -251,6 +278,10 @@ implemented {
     235  fs       utimes(path: Path, times: In<Timeval>) -> ();
     /// P_PIDFD is EINVAL.
     247  process  waitid(kind: i32, id: Pid, info: Out<Siginfo>, options: WaitFlags, usage: Out<Rusage>) -> ();
+    253  fs       inotify_init() -> NewFd;
+    /// Nothing in /proc or /dev can be watched.
+    254  fs       inotify_add_watch(fd: Fd, path: Path, mask: u32) -> i32;
+    255  fs       inotify_rm_watch(fd: Fd, watch: i32) -> ();
     257  fs       openat(dir: DirFd, path: Path, flags: OpenFlags, mode: Mode) -> NewFd;
     258  fs       mkdirat(dir: DirFd, path: Path, mode: Mode) -> ();
     /// Device nodes are EPERM for everyone.
@@ -271,6 +302,10 @@ implemented {
     /// The list is kept; it is not yet walked when a thread ends.
     273  sync     set_robust_list(head: Addr, len: Len) -> ();
     274  sync     get_robust_list(pid: Pid, head: Out<u32>, len: Out<u32>) -> ();
+    /// Not from or to terminals.
+    275  fs       splice(input: Fd, in_offset: InOut<i64>, out: Fd, out_offset: InOut<i64>, len: Len, flags: SpliceFlags) -> usize;
+    276  fs       tee(input: Fd, out: Fd, len: Len, flags: SpliceFlags) -> usize;
+    277  fs       sync_file_range(fd: Fd, offset: Off, len: Off, flags: u32) -> ();
     280  fs       utimensat(dir: DirFd, path: Path, times: In<Timespec>, flags: AtFlags) -> ();
     281  wait     epoll_pwait(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: i32, mask: In<Sigset>, size: Len) -> usize;
     283  time     timerfd_create(clock: Clock, flags: TimerfdFlags) -> NewFd;
@@ -283,6 +318,7 @@ implemented {
     291  wait     epoll_create1(flags: EpollFlags) -> NewFd;
     292  fs       dup3(old: Fd, new: Fd, flags: FdFlags) -> NewFd;
     293  fs       pipe2(fds: Out<[i32; 2]>, flags: FdFlags) -> ();
+    294  fs       inotify_init1(flags: InotifyFlags) -> NewFd;
     /// The offset is one 64-bit argument; the fifth is unused.
     295  fs       preadv(fd: Fd, iov: In<Iovec>, count: Len, offset: Off) -> usize;
     296  fs       pwritev(fd: Fd, iov: In<Iovec>, count: Len, offset: Off) -> usize;
@@ -300,6 +336,9 @@ implemented {
     319  fs       memfd_create(name: Str, flags: MemfdFlags) -> NewFd;
     /// With AT_EMPTY_PATH the file must be open for reading, not O_PATH. AT_SYMLINK_NOFOLLOW is EINVAL.
     322  process  execveat(dir: DirFd, path: Path, argv: StrArray, envp: StrArray, flags: AtFlags) -> NoReturn;
+    /// Barriers only: no instruction fetches, no restartable sequences.
+    324  sync     membarrier(cmd: i32, flags: u32, cpu: i32) -> i32;
+    325  memory   mlock2(addr: Addr, len: Len, flags: i32) -> ();
     326  fs       copy_file_range(input: Fd, in_offset: InOut<i64>, out: Fd, out_offset: InOut<i64>, len: Len, flags: u32) -> usize;
     327  fs       preadv2(fd: Fd, iov: In<Iovec>, count: Len, offset: Off, high: u64, flags: RwfFlags) -> usize;
     328  fs       pwritev2(fd: Fd, iov: In<Iovec>, count: Len, offset: Off, high: u64, flags: RwfFlags) -> usize;
@@ -338,19 +377,10 @@ missing {
     78   fs       getdents(fd: Fd, buf: Out<u8>, len: Len) -> usize;
     101  process  ptrace(request: i64, pid: Pid, addr: Addr, data: Addr) -> i64;
     103  process  syslog(kind: i32, buf: Out<u8>, len: Len) -> i32;
-    125  process  capget(header: Addr, data: Addr) -> ();
-    126  process  capset(header: Addr, data: Addr) -> ();
     134  process  uselib(path: Path) -> ();
-    135  process  personality(persona: u64) -> i32;
     136  fs       ustat(dev: u64, buf: Addr) -> ();
     139  fs       sysfs(option: i32, a: u64, b: u64) -> i32;
-    140  process  getpriority(which: i32, who: i32) -> i32;
-    141  process  setpriority(which: i32, who: i32, priority: i32) -> ();
     148  process  sched_rr_get_interval(pid: Pid, interval: Out<Timespec>) -> ();
-    149  memory   mlock(addr: Addr, len: Len) -> ();
-    150  memory   munlock(addr: Addr, len: Len) -> ();
-    151  memory   mlockall(flags: i32) -> ();
-    152  memory   munlockall() -> ();
     153  process  vhangup() -> ();
     154  process  modify_ldt(func: i32, ptr: Addr, len: Len) -> i32;
     155  fs       pivot_root(new: Path, old: Path) -> ();
@@ -381,18 +411,6 @@ missing {
     183  fs       afs_syscall() -> i32;
     184  process  tuxcall() -> i32;
     185  process  security() -> i32;
-    188  fs       setxattr(path: Path, name: Str, value: In<u8>, len: Len, flags: i32) -> ();
-    189  fs       lsetxattr(path: Path, name: Str, value: In<u8>, len: Len, flags: i32) -> ();
-    190  fs       fsetxattr(fd: Fd, name: Str, value: In<u8>, len: Len, flags: i32) -> ();
-    191  fs       getxattr(path: Path, name: Str, value: Out<u8>, len: Len) -> usize;
-    192  fs       lgetxattr(path: Path, name: Str, value: Out<u8>, len: Len) -> usize;
-    193  fs       fgetxattr(fd: Fd, name: Str, value: Out<u8>, len: Len) -> usize;
-    194  fs       listxattr(path: Path, list: Out<u8>, len: Len) -> usize;
-    195  fs       llistxattr(path: Path, list: Out<u8>, len: Len) -> usize;
-    196  fs       flistxattr(fd: Fd, list: Out<u8>, len: Len) -> usize;
-    197  fs       removexattr(path: Path, name: Str) -> ();
-    198  fs       lremovexattr(path: Path, name: Str) -> ();
-    199  fs       fremovexattr(fd: Fd, name: Str) -> ();
     203  process  sched_setaffinity(pid: Pid, size: Len, mask: In<u8>) -> ();
     205  process  set_thread_area(info: Addr) -> ();
     206  aio      io_setup(count: u32, ctx: Addr) -> ();
@@ -423,19 +441,12 @@ missing {
     250  ipc      keyctl(op: i32, a: u64, b: u64, c: u64, d: u64) -> i64;
     251  process  ioprio_set(which: i32, who: i32, priority: i32) -> ();
     252  process  ioprio_get(which: i32, who: i32) -> i32;
-    253  fs       inotify_init() -> NewFd;
-    254  fs       inotify_add_watch(fd: Fd, path: Path, mask: u32) -> i32;
-    255  fs       inotify_rm_watch(fd: Fd, watch: i32) -> ();
     256  memory   migrate_pages(pid: Pid, max: u64, from: Addr, to: Addr) -> i32;
     272  process  unshare(flags: CloneFlags) -> ();
-    275  fs       splice(input: Fd, in_offset: InOut<i64>, out: Fd, out_offset: InOut<i64>, len: Len, flags: SpliceFlags) -> usize;
-    276  fs       tee(input: Fd, out: Fd, len: Len, flags: SpliceFlags) -> usize;
-    277  fs       sync_file_range(fd: Fd, offset: Off, len: Off, flags: u32) -> ();
     278  fs       vmsplice(fd: Fd, iov: In<Iovec>, count: Len, flags: SpliceFlags) -> usize;
     279  memory   move_pages(pid: Pid, count: u64, pages: Addr, nodes: Addr, status: Addr, flags: i32) -> ();
     282  signal   signalfd(fd: Fd, mask: In<Sigset>, size: Len) -> NewFd;
     289  signal   signalfd4(fd: Fd, mask: In<Sigset>, size: Len, flags: SignalfdFlags) -> NewFd;
-    294  fs       inotify_init1(flags: InotifyFlags) -> NewFd;
     298  process  perf_event_open(attr: Addr, pid: Pid, cpu: i32, group: Fd, flags: u64) -> NewFd;
     300  fs       fanotify_init(flags: u32, event_flags: u32) -> NewFd;
     301  fs       fanotify_mark(fd: Fd, flags: u32, mask: u64, dir: DirFd, path: Path) -> ();
@@ -453,8 +464,6 @@ missing {
     320  process  kexec_file_load(kernel: Fd, initrd: Fd, len: Len, cmdline: Str, flags: u64) -> ();
     321  process  bpf(cmd: i32, attr: Addr, size: u32) -> i32;
     323  memory   userfaultfd(flags: u32) -> NewFd;
-    324  sync     membarrier(cmd: i32, flags: u32, cpu: i32) -> i32;
-    325  memory   mlock2(addr: Addr, len: Len, flags: i32) -> ();
     329  memory   pkey_mprotect(addr: Addr, len: Len, prot: Prot, key: i32) -> ();
     330  memory   pkey_alloc(flags: u32, rights: u32) -> i32;
     331  memory   pkey_free(key: i32) -> ();

@@ -15,11 +15,13 @@ pub mod clock;
 pub mod control;
 pub mod fs;
 pub mod futex;
+pub mod inotify;
 pub mod net;
 pub mod pagemap;
 pub mod place;
 pub mod terminal;
 pub mod wait;
+pub mod xattr;
 
 /// The errno of a rustix error.
 pub fn errno(error: rustix::io::Errno) -> Errno {

@@ -50,6 +50,8 @@ pub struct Limits {
     pub file_size: (u64, u64),
     /// Those that are kept and inherited but bound nothing, by number.
     pub others: [(u64, u64); 16],
+    /// getpriority(2): how far it stands behind others. Kept for programs that ask.
+    pub nice: i32,
     /// Cages that may be alive at once, over the whole runner.
     pub cages: u64,
     /// Threads that a cage may have at once.
@@ -87,6 +89,7 @@ impl Default for Limits {
             stack: (8 << 20, 8 << 20),
             file_size: (u64::MAX, u64::MAX),
             others,
+            nice: 0,
             cages: 4096,
             threads: 1024,
         }

@@ -60,7 +60,8 @@ pub struct FdTable {
     writer: Mutex<Writer>,
     users: Users,
     readers: Arc<Readers>,
-    /// Whether it has ever had a file whose reading and writing is more than the host's business.
+    /// Whether it has ever had a file whose reading and writing is more than the host's business, or its cage a limit on
+    /// the size of files.
     watched: AtomicBool,
     /// Set by the cage's first record lock: closing then gives locks up.
     locks: OnceLock<(Arc<Locks>, Owner)>,
@@ -254,6 +255,11 @@ impl FdTable {
             .filter(|&n| !self.is_free(n))
             .filter_map(|n| i32::try_from(n).ok())
             .collect()
+    }
+
+    /// From now on reading and writing looks at what is behind a number first.
+    pub fn watch(&self) {
+        self.watched.store(true, Ordering::Relaxed);
     }
 
     /// Whether reading and writing has to look at what is behind a number first.

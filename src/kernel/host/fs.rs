@@ -93,6 +93,32 @@ pub fn sendfile(
     result(unsafe { raw_syscall!(Sysno::sendfile, raw(out), raw(input), offset, count) })
 }
 
+/// splice(2). The offsets, if any, are read and written in guest memory.
+pub fn splice(
+    (input, from): (BorrowedFd<'_>, Option<HostRange<'_>>),
+    (out, to): (BorrowedFd<'_>, Option<HostRange<'_>>),
+    len: u64,
+    flags: u32,
+) -> Result<usize> {
+    let address = |offset: Option<HostRange<'_>>| offset.map_or(0, |offset| offset.as_ptr() as usize);
+    let (from, to) = (address(from), address(to));
+    // SAFETY: as for `sendfile`, with two offsets.
+    result(unsafe { raw_syscall!(Sysno::splice, raw(input), from, raw(out), to, len, flags as usize) })
+}
+
+/// tee(2)
+pub fn tee(input: BorrowedFd<'_>, out: BorrowedFd<'_>, len: u64, flags: u32) -> Result<usize> {
+    // SAFETY: takes no address.
+    result(unsafe { raw_syscall!(Sysno::tee, raw(input), raw(out), len, flags as usize) })
+}
+
+/// sync_file_range(2)
+pub fn sync_range(fd: BorrowedFd<'_>, offset: i64, len: i64, flags: u32) -> Result<()> {
+    let (offset, len) = (offset.cast_unsigned(), len.cast_unsigned());
+    // SAFETY: takes no address.
+    result(unsafe { raw_syscall!(Sysno::sync_file_range, raw(fd), offset, len, flags as usize) }).map(drop)
+}
+
 /// copy_file_range(2). The offsets, if any, are read and written in guest memory.
 pub fn copy_range(
     (input, from): (BorrowedFd<'_>, Option<HostRange<'_>>),

@@ -32,6 +32,12 @@ pub fn at<T>(dir: BorrowedFd<'_>, umask: u32, act: impl FnOnce() -> Result<T>) -
     outcome
 }
 
+/// Runs `act` with `dir` as the working directory of this thread alone.
+pub fn below<T>(dir: BorrowedFd<'_>, act: impl FnOnce() -> Result<T>) -> Result<T> {
+    enter(dir)?;
+    act()
+}
+
 /// Makes `dir` the working directory of this thread alone.
 fn enter(dir: BorrowedFd<'_>) -> Result<()> {
     if !OWN.get() {

@@ -19,10 +19,14 @@ pub enum File<'f> {
 }
 
 /// The first argument of a call, and which of two calls it is: the host takes names only relative to the working directory.
-fn on(file: File<'_>, (named, open): (Sysno, Sysno), act: impl FnOnce(Sysno, usize) -> Result<usize>) -> Result<usize> {
+fn on(
+    file: File<'_>,
+    (by_name, by_file): (Sysno, Sysno),
+    act: impl FnOnce(Sysno, usize) -> Result<usize>,
+) -> Result<usize> {
     match file {
-        File::Open(fd) => act(open, raw(fd)),
-        File::Named(dir, name) => place::below(dir, || act(named, name.as_ptr() as usize)),
+        File::Open(fd) => act(by_file, raw(fd)),
+        File::Named(dir, name) => place::below(dir, || act(by_name, name.as_ptr() as usize)),
     }
 }
 

@@ -41,8 +41,7 @@ pub(crate) fn inotify_add_watch(cx: &Ctx<'_>, fd: Fd, path: Path, mask: u32) -> 
     let nofollow = if last == Last::Follow { OFlags::empty() } else { OFlags::NOFOLLOW };
     let only = if mask & IN_ONLYDIR != 0 { OFlags::DIRECTORY } else { OFlags::empty() };
     let mask = mask & !(IN_ONLYDIR | IN_DONT_FOLLOW);
-    let watch =
-        |file: BorrowedFd<'_>| root.again(file, |links, name| host::add(watcher.host(), links, name, mask));
+    let watch = |file: BorrowedFd<'_>| root.again(file, |links, name| host::add(watcher.host(), links, name, mask));
     let on_host = |dir: BorrowedFd<'_>, path: &CStr| {
         watch(root.open(dir, path, (OFlags::PATH | nofollow | only).bits(), 0)?.as_fd())
     };

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use lind_abi::flags::{Signals, Whence};
 use lind_abi::{Errno, Fd, In, Len, Off, Out, Result};
 
-use super::watched;
+use super::watched::{self, Watched};
 use crate::cage::signal::{self, Info, number};
 use crate::call::Ctx;
 use crate::host;
@@ -29,10 +29,12 @@ pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize
 /// write(2)
 #[inline(always)]
 pub(crate) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<usize> {
-    if cx.owner(fd.cage)?.fds.is_watched()
-        && let Some(done) = watched::write(cx, fd, buf, len)
-    {
-        return done;
+    let mut len = len;
+    if cx.owner(fd.cage)?.fds.is_watched() {
+        match watched::write(cx, fd, buf, len)? {
+            Watched::Done(written) => return Ok(written),
+            Watched::Write(allowed) => len = allowed,
+        }
     }
     let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
@@ -60,6 +62,10 @@ pub(crate) fn pread64(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len, offset: Off)
 /// pwrite(2)
 #[inline(always)]
 pub(crate) fn pwrite64(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len, offset: Off) -> Result<usize> {
+    let mut len = len;
+    if cx.owner(fd.cage)?.fds.is_watched() {
+        len = watched::within_limit(cx, fd, Some(offset.0), len)?;
+    }
     let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
     loop {

@@ -7,8 +7,9 @@ use lind_abi::flags::{Fadvice, FallocateMode, OpenFlags};
 use lind_abi::{Errno, Fd, Len, Off, Path, Result};
 use rustix::fs::FallocateFlags;
 
+use super::watched;
 use crate::call::Ctx;
-use crate::fd::Kind;
+use crate::fd::{File, Kind};
 use crate::host;
 use crate::mem::PathBytes;
 use crate::pseudo::Reached;
@@ -22,6 +23,11 @@ pub(crate) fn truncate(cx: &Ctx<'_>, path: Path, len: Off) -> Result<()> {
     // The host has no such call that starts at a directory. A fifo must not make us wait.
     let flags = OpenFlags::O_WRONLY | OpenFlags::O_NONBLOCK;
     let set = |file: Result<OwnedFd>| match file {
+        Ok(file) if cx.cage.fds.is_watched() => {
+            let file = File::new(file, Kind::Named);
+            watched::before_growing(cx, &file, len)?;
+            rustix::fs::ftruncate(file.host(), len).map_err(host::errno)
+        }
         Ok(file) => rustix::fs::ftruncate(file, len).map_err(host::errno),
         // Nobody reads the fifo, or it is a socket.
         Err(Errno::ENXIO) => Err(Errno::EINVAL),
@@ -41,6 +47,9 @@ pub(crate) fn truncate(cx: &Ctx<'_>, path: Path, len: Off) -> Result<()> {
 /// ftruncate(2)
 pub(crate) fn ftruncate(cx: &Ctx<'_>, fd: Fd, len: Off) -> Result<()> {
     let len = length(len)?;
+    if cx.owner(fd.cage)?.fds.is_watched() {
+        watched::before_growing(cx, &*cx.file(fd)?, len)?;
+    }
     rustix::fs::ftruncate(cx.host_fd(fd)?.as_fd(), len).map_err(host::errno)
 }
 
@@ -48,6 +57,9 @@ pub(crate) fn ftruncate(cx: &Ctx<'_>, fd: Fd, len: Off) -> Result<()> {
 pub(crate) fn fallocate(cx: &Ctx<'_>, fd: Fd, mode: FallocateMode, offset: Off, len: Off) -> Result<()> {
     let file = cx.file(fd)?;
     let (offset, len) = (length(offset)?, length(len)?);
+    if cx.owner(fd.cage)?.fds.is_watched() {
+        watched::before_growing(cx, &file, offset.saturating_add(len))?;
+    }
     cx.blocking(|| {
         rustix::fs::fallocate(file.host(), FallocateFlags::from_bits_retain(mode.0), offset, len).map_err(host::errno)
     })
@@ -75,6 +87,12 @@ pub(crate) fn sync(cx: &Ctx<'_>) -> Result<()> {
 /// syncfs(2)
 pub(crate) fn syncfs(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
     rustix::fs::syncfs(cx.host_fd(fd)?.as_fd()).map_err(host::errno)
+}
+
+/// sync_file_range(2)
+pub(crate) fn sync_file_range(cx: &Ctx<'_>, fd: Fd, offset: Off, len: Off, flags: u32) -> Result<()> {
+    let file = cx.file(fd)?;
+    cx.blocking(|| host::fs::sync_range(file.host(), offset.0, len.0, flags))
 }
 
 /// posix_fadvise(2)

@@ -1,9 +1,11 @@
 //! Data between two files that does not pass through the guest.
 
+use lind_abi::flags::SpliceFlags;
 use lind_abi::{Errno, Fd, InOut, Len, Result};
 
 use super::rw::broken_pipe;
 use crate::call::Ctx;
+use crate::fd::Kind;
 use crate::host;
 use crate::mem::HostRange;
 
@@ -31,6 +33,42 @@ pub(crate) fn copy_file_range(
     let (input, out) = (cx.file(input)?, cx.file(out)?);
     let (from, to) = (offset_at(cx, in_offset)?, offset_at(cx, out_offset)?);
     cx.blocking(|| host::fs::copy_range((input.host(), from), (out.host(), to), len.0, flags))
+}
+
+/// splice(2). What terminals mean by reading and writing does not go this way: EINVAL.
+pub(crate) fn splice(
+    cx: &Ctx<'_>,
+    input: Fd,
+    in_offset: InOut<i64>,
+    out: Fd,
+    out_offset: InOut<i64>,
+    len: Len,
+    flags: SpliceFlags,
+) -> Result<usize> {
+    let (input, out) = (cx.file(input)?, cx.file(out)?);
+    if [&input, &out].iter().any(|file| matches!(file.kind, Kind::Terminal | Kind::Master(_))) {
+        return Err(Errno::EINVAL);
+    }
+    let (from, to) = (offset_at(cx, in_offset)?, offset_at(cx, out_offset)?);
+    let flags = spliced(flags)?;
+    cx.blocking(|| host::fs::splice((input.host(), from), (out.host(), to), len.0, flags))
+        .inspect_err(|&errno| broken_pipe(cx, out.host(), errno))
+}
+
+/// tee(2)
+pub(crate) fn tee(cx: &Ctx<'_>, input: Fd, out: Fd, len: Len, flags: SpliceFlags) -> Result<usize> {
+    let (input, out) = (cx.file(input)?, cx.file(out)?);
+    let flags = spliced(flags)?;
+    cx.blocking(|| host::fs::tee(input.host(), out.host(), len.0, flags))
+        .inspect_err(|&errno| broken_pipe(cx, out.host(), errno))
+}
+
+fn spliced(flags: SpliceFlags) -> Result<u32> {
+    let known = SpliceFlags::SPLICE_F_MOVE
+        | SpliceFlags::SPLICE_F_NONBLOCK
+        | SpliceFlags::SPLICE_F_MORE
+        | SpliceFlags::SPLICE_F_GIFT;
+    if flags.beyond(known) { Err(Errno::EINVAL) } else { Ok(flags.0 & !SpliceFlags::SPLICE_F_GIFT) }
 }
 
 /// An offset that the host reads and writes; NULL is the file's own.

@@ -74,6 +74,11 @@ pub(crate) fn pwritev2(
     _high: u64,
     flags: RwfFlags,
 ) -> Result<usize> {
+    if cx.owner(fd.cage)?.fds.is_watched()
+        && let Some(done) = watched::pwritev(cx, fd, iov, count, offset)
+    {
+        return done;
+    }
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
     cx.blocking(|| host::fs::pwritev(in_use.as_fd(), &vector, offset.0, flags.0))

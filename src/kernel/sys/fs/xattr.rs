@@ -126,7 +126,8 @@ fn remove(cx: &Ctx<'_>, of: &Of, name: Str) -> Result<()> {
 }
 
 fn spelled<'b>(cx: &Ctx<'_>, name: Str, buf: &'b mut PathBytes) -> Result<&'b CStr> {
-    let name = cx.string(name, buf).map_err(|errno| if errno == Errno::ENAMETOOLONG { Errno::ERANGE } else { errno })?;
+    let name =
+        cx.string(name, buf).map_err(|errno| if errno == Errno::ENAMETOOLONG { Errno::ERANGE } else { errno })?;
     if name.is_empty() || name.count_bytes() > LONGEST_NAME { Err(Errno::ERANGE) } else { Ok(name) }
 }
 

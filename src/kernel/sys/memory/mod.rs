@@ -3,10 +3,12 @@
 //! These functions check arguments as Linux does, in its order; the work is that of [`Memory`](crate::mem::Memory).
 
 mod advice;
+mod lock;
 mod map;
 mod remap;
 
 pub(crate) use advice::*;
+pub(crate) use lock::*;
 pub(crate) use map::*;
 pub(crate) use remap::*;
 

@@ -47,6 +47,7 @@ fn set(cage: &Cage, resource: Resource, new: Rlimit) -> Result<()> {
     *limit = (new.cur, new.max);
     match resource.0 {
         Resource::RLIMIT_NOFILE => cage.fds.set_limit(new.cur),
+        Resource::RLIMIT_FSIZE if new.cur != u64::MAX => cage.fds.watch(),
         Resource::RLIMIT_AS => cage.memory.map().set_limit(new.cur),
         _ => {}
     }

@@ -9,6 +9,7 @@ mod group;
 mod identity;
 mod limits;
 mod prctl;
+mod priority;
 mod sched;
 mod system;
 
@@ -21,6 +22,7 @@ pub(crate) use group::*;
 pub(crate) use identity::*;
 pub(crate) use limits::*;
 pub(crate) use prctl::*;
+pub(crate) use priority::*;
 pub(crate) use sched::*;
 pub(crate) use system::*;
 

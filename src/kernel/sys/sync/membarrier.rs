@@ -19,11 +19,9 @@ pub(crate) fn membarrier(_cx: &Ctx<'_>, cmd: i32, flags: u32, _cpu: i32) -> Resu
         return Err(Errno::EINVAL);
     }
     match cmd {
-        QUERY => Ok(GLOBAL
-            | GLOBAL_EXPEDITED
-            | REGISTER_GLOBAL_EXPEDITED
-            | PRIVATE_EXPEDITED
-            | REGISTER_PRIVATE_EXPEDITED),
+        QUERY => {
+            Ok(GLOBAL | GLOBAL_EXPEDITED | REGISTER_GLOBAL_EXPEDITED | PRIVATE_EXPEDITED | REGISTER_PRIVATE_EXPEDITED)
+        }
         GLOBAL | GLOBAL_EXPEDITED | PRIVATE_EXPEDITED => {
             host::barrier();
             Ok(0)
