@@ -8,7 +8,7 @@ int main(void)
 	int fd = check_file("f", "0123456789"), p[2], q[2];
 
 	NEED(pipe(p) == 0 && pipe(q) == 0);
-	CHECK_EQ(splice(fd, &offset, p[1], NULL, 5, 0), 5);
+	NEED(splice(fd, &offset, p[1], NULL, 5, 0) == 5);
 	CHECK_EQ(offset, 7);
 	CHECK_EQ(lseek(fd, 0, SEEK_CUR), 0);
 	CHECK_EQ(tee(p[0], q[1], 16, 0), 5);
