@@ -39,6 +39,8 @@
 			(br_if $yes (i32.and (i32.ge_u (local.get $nr) (i32.const 41)) (i32.le_u (local.get $nr) (i32.const 62)))) ;; sockets, exit, kill
 			(br_if $yes (i32.and (i32.ge_u (local.get $nr) (i32.const 127)) (i32.le_u (local.get $nr) (i32.const 131)))) ;; signals
 			(br_if $yes (i32.and (i32.ge_u (local.get $nr) (i32.const 200)) (i32.le_u (local.get $nr) (i32.const 202)))) ;; tkill, futex
+			(br_if $yes (i32.and (i32.ge_u (local.get $nr) (i32.const 65)) (i32.le_u (local.get $nr) (i32.const 70)))) ;; semaphores and messages wait
+			(br_if $yes (i32.eq (local.get $nr) (i32.const 220)))   ;; semtimedop
 			(br_if $yes (i32.and (i32.ge_u (local.get $nr) (i32.const 230)) (i32.le_u (local.get $nr) (i32.const 234)))) ;; exit_group, epoll
 			(br_if $yes (i32.and (i32.ge_u (local.get $nr) (i32.const 270)) (i32.le_u (local.get $nr) (i32.const 299)))) ;; descriptors, waits
 			(br_if $yes (i32.eq (local.get $nr) (i32.const 213)))
