@@ -16,9 +16,22 @@ use lind_kernel::cage::{Attention, Thread};
 use crate::fault::Computing;
 use crate::{faulted, signal};
 
-/// The host signal. glibc keeps the first two real-time signals to itself.
+/// The host signal: one that Linux knows and never sends, and no real-time signal. Of those each one sent would be kept
+/// until the thread runs again, and then all of them start their handlers at once, more than a stack has room for.
 pub fn signal() -> i32 {
-    libc::SIGRTMIN() + 2
+    libc::SIGSTKFLT
+}
+
+/// Lets the calling thread be interrupted, or not, while it handles an interruption.
+pub fn again(may: bool) {
+    let how = if may { libc::SIG_UNBLOCK } else { libc::SIG_BLOCK };
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the set is initialised by sigemptyset; only this thread's mask changes.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), signal());
+        libc::pthread_sigmask(how, set.as_ptr(), std::ptr::null_mut());
+    }
 }
 
 /// Installs the handler, without SA_RESTART so that blocking host calls return EINTR.
@@ -29,8 +42,8 @@ pub fn install() {
     unsafe {
         let action = action.assume_init_mut();
         action.sa_sigaction = handler as usize;
-        // On the thread's own stack, since guest code runs within, and again while it does.
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
+        // On the thread's own stack, since guest code runs within. That allows the next one; nothing before it does.
+        action.sa_flags = libc::SA_SIGINFO;
         libc::sigemptyset(&raw mut action.sa_mask);
         libc::sigaction(signal(), action, std::ptr::null_mut());
         // A broken pipe is an errno to the kernel, which then signals the cage and not this process.

@@ -22,7 +22,7 @@ use crate::fork::Fork;
 use crate::grate::set_stack_pointer;
 use crate::host::{Guest, run_guest};
 use crate::imports::leave;
-use crate::{memory, trap};
+use crate::{interrupt, memory, trap};
 
 /// What a Guest keeps for handlers.
 #[derive(Default)]
@@ -367,10 +367,12 @@ fn run_nested(guest: &Guest, delivery: &Delivery) -> Result<(), Left> {
     }
     let result = Nested::take(guest).map_err(|_| failed()).and_then(|mut nested| {
         nested.store.data().serving_with(guest);
+        interrupt::again(true);
         let done = run_guest(&mut nested.store, |store| {
             fault::enter_host();
             run(store, delivery, 0)
         });
+        interrupt::again(false);
         match done {
             Ok(()) => {
                 guest.host.nested.borrow_mut().push(nested);
