@@ -86,6 +86,8 @@ pub(crate) struct Family {
     pub ended: Option<Status>,
     /// Whether the rest of the end has been done.
     pub buried: bool,
+    /// Whether the parent has learnt of it. Changes under `Kernel::kin`.
+    pub reported: bool,
     /// The resources of waited-for children.
     pub children_usage: Rusage,
     /// The resources of threads that have ended.
@@ -175,25 +177,35 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     adopt(kernel, cage, children);
     let mut usage = cage.usage();
     super::usage::add(&mut usage, &cage.children_usage());
-    match cage.living_parent(kernel) {
+    if let Some(parent) = report(kernel, cage, status, &usage) {
+        signal::child_changed(kernel, &parent, cage, Change::Ended(status));
+    }
+    cage.changed.notify_all();
+}
+
+/// Makes a cage that has ended a zombie of the one that waits for it, and returns that.
+fn report(kernel: &Kernel, cage: &Cage, status: Status, usage: &Rusage) -> Option<Arc<Cage>> {
+    // While a parent that has ended hands its children on, they must not look for whom to tell.
+    let _kin = kernel.kin();
+    cage.family().reported = true;
+    let parent = cage.living_parent(kernel);
+    match &parent {
         Some(parent) => {
-            let reaped = signal::wants_no_zombies(&parent);
+            let reaped = signal::wants_no_zombies(parent);
             let mut family = parent.family();
             family.children.retain(|&id| id != cage.id);
             family.forget_changes(cage.id);
             if reaped {
-                super::usage::add(&mut family.children_usage, &usage);
+                super::usage::add(&mut family.children_usage, usage);
                 kernel.cages.remove(cage.id);
             } else {
-                family.zombies.push_back(Zombie { id: cage.id, status, usage });
+                family.zombies.push_back(Zombie { id: cage.id, status, usage: *usage });
             }
-            drop(family);
-            signal::child_changed(kernel, &parent, cage, Change::Ended(status));
         }
         None if cage.parent().is_some() => kernel.cages.remove(cage.id),
         None => {}
     }
-    cage.changed.notify_all();
+    parent
 }
 
 impl Cage {
@@ -209,6 +221,10 @@ fn adopt(kernel: &Kernel, cage: &Cage, orphans: Vec<CageId>) {
     let Some(init) = cage.ancestors().first().and_then(|&id| kernel.cages.get(id)).filter(|c| !c.is_dead()) else {
         return;
     };
+    let _kin = kernel.kin();
+    // Those that have ended meanwhile are its zombies, or were.
+    let living = |id: &CageId| kernel.cages.get(*id).is_some_and(|orphan| !orphan.family().reported);
+    let orphans: Vec<_> = orphans.into_iter().filter(living).collect();
     init.family().children.extend(orphans);
 }
 

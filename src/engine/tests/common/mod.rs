@@ -74,14 +74,14 @@ impl Runner {
     /// Runs a grate that ends before its program does, and returns how each ended, as a shell would report it. The
     /// program, an orphan by then, is waited for by the first cage.
     pub fn run_below(&self, grate: &str, app: &str) -> (u8, u8) {
-        let nth = |n: usize| {
-            self.install("watch.wasm", &watch(n));
+        let ended = |nth: u32| {
+            self.install("watch.wasm", &watch(nth));
             match self.run_chain(&["watch.wasm", grate, app]) {
                 Status::Exited(code) => code,
                 other => panic!("the watching cage ended by {other:?}"),
             }
         };
-        (nth(1), nth(2))
+        (ended(1), ended(2))
     }
 
     /// Runs a module written as text.
@@ -112,10 +112,24 @@ pub fn signal(number: u8) -> Status {
     Status::signaled(number)
 }
 
-/// A program that starts the one its arguments name, waits for `n` cages and exits as the last of them did.
-fn watch(n: usize) -> String {
-    let wait = "(drop (call $sys3 (i32.const 61) (i64.const -1) (i64.const 0x10f00) (i64.const 0)))".repeat(n);
-    program("", &format!("(local $status i32) {} {wait} {}", spawn(0), exit_as("(i32.load (i32.const 0x10f00))")))
+/// A program that starts the one its arguments name, waits until the `nth` cage after it has ended, and exits as that did. Which
+/// ends first is left to chance.
+fn watch(nth: u32) -> String {
+    let wait = format!(
+        "(loop $other
+            (local.set $pid (call $sys3 (i32.const 61) (i64.const -1) (i64.const 0x10f00) (i64.const 0)))
+            (if (i64.lt_s (local.get $pid) (i64.const 0)) (then (call $exit (i32.const 98))))
+            (br_if $other (i64.ne (local.get $pid)
+                (i64.add (i64.const {nth}) (call $sys3 (i32.const 39) (i64.const 0) (i64.const 0) (i64.const 0))))))"
+    );
+    program(
+        "",
+        &format!(
+            "(local $status i32) (local $pid i64) {} {wait} {}",
+            spawn(0),
+            exit_as("(i32.load (i32.const 0x10f00))")
+        ),
+    )
 }
 
 /// Starts the program at argv[1] with the handlers at 0x10000.

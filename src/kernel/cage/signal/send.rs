@@ -40,11 +40,12 @@ pub(crate) fn send_to_group(kernel: &Kernel, group: u32, info: Info) -> bool {
     any
 }
 
-/// Sends a signal that has come from outside to the foreground: the group of the first cage. `by_process` if a process
-/// sent it, of which a cage may know no more.
+/// Sends on a signal that has come from outside: what was typed at the terminal to the group in front there, what a process
+/// sent (`by_process`, of which a cage may know no more) to the group of the first cage.
 pub fn from_outside(kernel: &Kernel, first: &Cage, signal: u8, by_process: bool) {
     let info = if by_process { Info::lost(signal) } else { Info::kernel(signal) };
-    let group = first.settings().group;
+    let typed = if by_process { None } else { kernel.front_group() };
+    let group = typed.unwrap_or_else(|| first.settings().group);
     send_to_group(kernel, group, info);
 }
 
