@@ -129,12 +129,13 @@ pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next
     if let Some(birth) = thread.take_birth() {
         birth.abandon(kernel, hop);
     }
-    // Workers run on other cages' threads: they do not keep a cage alive.
+    // Workers run on other cages' threads: they do not keep a cage alive, nor do they say how it ended when its own last
+    // thread is about to.
     let last = {
         let mut family = cage.family();
         family.thread_ends(thread);
         family.threads.retain(|other| other.upgrade().is_some_and(|t| !Arc::ptr_eq(&t, thread)));
-        !family.threads.iter().any(|other| other.upgrade().is_some_and(|t| !t.worker))
+        !thread.worker && !family.threads.iter().any(|other| other.upgrade().is_some_and(|t| !t.worker))
     };
     thread.leave_words(last);
     signal::thread_left(kernel, cage);
