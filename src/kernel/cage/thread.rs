@@ -206,7 +206,7 @@ impl Thread {
     /// Leaves a child for the engine to bring to life.
     ///
     /// # Errors
-    /// EAGAIN if there is one already: a grate forwarded the same call twice.
+    /// The child itself, if there is one already: a grate forwarded the same call twice.
     pub(crate) fn set_birth(&self, birth: Birth) -> core::result::Result<(), Birth> {
         let mut slot = self.birth.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_some() {
