@@ -3,11 +3,12 @@
 
     scripts/test.py [--native-only] [--jobs N] [PREFIX]...
 
-A PREFIX selects: `fs`, `fs/open`, `hostile`. A conformance program is tests/conformance/AREA/NAME.c: it must pass on Linux
-first, in an empty directory which it leaves empty; 0 is a pass, 77 a skip. Then it runs in a cage, in one behind a grate that
-passes every call on, and in one whose files are in memory (imfs). Failures that are known, in cages only, stand in
-tests/expected-failures.txt; one that passes after all is a failure. An executable tests/FOLDER/run prints `N passed, N failed`
-itself. The last line is `N passed, N failed, N skipped`; exits with 1 if anything failed, 2 if called wrongly.
+A PREFIX selects: `fs`, `fs/open`, `hostile`, `grates/imfs`. A conformance program is tests/conformance/AREA/NAME.c: it must
+pass on Linux first, in an empty directory which it leaves empty; 0 is a pass, 77 a skip. Then it runs in a cage, in one behind
+a grate that passes every call on, and in one whose files are in memory (imfs). Failures that are known, in cages only, stand
+in tests/expected-failures.txt; one that passes after all is a failure. An executable tests/FOLDER/run, and tests/grates/NAME/run,
+prints `N passed, N failed` itself. The last line is `N passed, N failed, N skipped`; exits with 1 if anything failed, 2 if
+called wrongly.
 """
 
 from __future__ import annotations
@@ -217,7 +218,8 @@ def run_cages(options: argparse.Namespace, names: list[str], expected: dict[str,
 
 def run_folder(folder: Path, totals: Totals) -> None:
     """Runs tests/FOLDER/run, shows its output, and adds the last counts that it prints."""
-    print(f"tests/{folder.name}:", flush=True)
+    name = folder.relative_to(TESTS)
+    print(f"tests/{name}:", flush=True)
     said: list[str] = []
     with subprocess.Popen([str(folder / "run")], cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace") as process:
@@ -229,10 +231,10 @@ def run_folder(folder: Path, totals: Totals) -> None:
     counts = COUNTS.findall("".join(said))
     passed, failed, skipped = (int(n or 0) for n in counts[-1]) if counts else (0, 0, 0)
     if not counts or (status and not failed):
-        print(f"FAILED tests/{folder.name}/run: exit status {status}, {'no counts' if not counts else 'no failure named'}")
+        print(f"FAILED tests/{name}/run: exit status {status}, {'no counts' if not counts else 'no failure named'}")
         failed += 1
     totals.passed, totals.failed, totals.skipped = totals.passed + passed, totals.failed + failed, totals.skipped + skipped
-    print(f"tests/{folder.name}: {passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    print(f"tests/{name}: {passed} passed, {failed} failed, {skipped} skipped", flush=True)
 
 
 def selected(names: list[str], prefixes: list[str]) -> list[str]:
@@ -260,7 +262,8 @@ def parse_arguments() -> argparse.Namespace:
 
 def run_all(options: argparse.Namespace) -> Totals:
     names = sorted(str(f.relative_to(CONFORMANCE).with_suffix("")) for f in CONFORMANCE.glob("*/*.c"))
-    folders = sorted(f.parent.name for f in TESTS.glob("*/run") if os.access(f, os.X_OK))
+    folders = sorted(str(f.parent.relative_to(TESTS)) for pattern in ("*/run", "grates/*/run") for f in TESTS.glob(pattern)
+                     if os.access(f, os.X_OK))
     if options.list:
         print("\n".join(names + folders))
         return Totals()
