@@ -7,6 +7,7 @@ mod docs;
 mod headers;
 mod layout;
 mod table;
+mod typed;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,11 +30,12 @@ struct Options {
 /// A file and what it holds.
 type Output = (&'static str, String);
 
-fn outputs() -> [Output; 5] {
+fn outputs() -> [Output; 6] {
     [
         ("src/sysroot/arch/wasm32/bits/syscall.h.in", headers::libc_numbers()),
         ("grates/sdk/c/include/lind/syscalls.h", headers::grate_numbers()),
         ("grates/sdk/c/include/lind/syscall_table.h", table::header()),
+        ("grates/sdk/c/include/lind/typed_calls.h", typed::header()),
         ("docs/syscalls.md", docs::page()),
         ("tests/abi/layout.c", layout::assertions()),
     ]

@@ -1,0 +1,189 @@
+//! lind/typed_calls.h: for each call a handler type with C arguments, the way in that copies them, and the way on.
+
+use std::fmt::Write;
+
+use lind_abi::layout::Layout;
+use lind_abi::{Kind, Syscall};
+
+use crate::{C_BANNER, rows};
+
+/// How an argument reaches a typed handler.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// A number of this C type.
+    Number(&'static str),
+    /// A byte count: what is beyond `size_t` becomes its largest value, which fails wherever the true one does.
+    Size,
+    /// A string in the client's memory, copied in; whether NULL is allowed.
+    Text(bool),
+    /// So many structs of this type, copied in, NULL for NULL.
+    Copied(&'static str, u32),
+    /// A socket address, its length being the next argument.
+    Address,
+    /// An address in the client's memory, left there.
+    There,
+}
+
+/// The header.
+pub fn header() -> String {
+    let mut out = format!(
+        "{C_BANNER}/* Included by lind/typed.h, which explains it. */\n#ifndef LIND_TYPED_CALLS_H\n#define LIND_TYPED_CALLS_H\n"
+    );
+    for row in rows() {
+        call(&mut out, row).expect("writing to a string");
+    }
+    out.push_str("\n#endif\n");
+    out
+}
+
+fn call(out: &mut String, row: &Syscall) -> std::fmt::Result {
+    let (name, ret) = (row.name, result(row.ret));
+    let shapes: Vec<_> = (0..row.args.len()).map(|at| shape(row, at)).collect();
+    let params: String = row.args.iter().zip(&shapes).map(|((arg, _), shape)| format!(", {}", param(arg, *shape))).collect();
+    writeln!(out, "\ntypedef {ret} lind_{name}_fn(struct lind_cx *cx{params});")?;
+
+    writeln!(out, "static inline {ret} lind_forward_{name}(struct lind_cx *cx{params})\n{{")?;
+    write!(out, "\treturn ({ret})lind_import_call({}, (int64_t)cx->target", row.nr)?;
+    for at in 0..6 {
+        let owner = format!("cx->call->args[{at}].cage");
+        let Some((arg, _)) = row.args.get(at) else {
+            write!(out, ", 0, {owner}")?;
+            continue;
+        };
+        match shapes[at] {
+            Shape::Number(_) | Shape::Size => write!(out, ", (uint64_t){arg}, {owner}")?,
+            Shape::Text(_) | Shape::Copied(..) | Shape::Address => {
+                write!(out, ", (uintptr_t){arg}, {arg} ? lind_self_ : {owner}")?;
+            }
+            Shape::There => write!(out, ", {arg}.value, {arg}.cage")?,
+        }
+    }
+    writeln!(out, ");\n}}")?;
+
+    writeln!(out, "static inline int64_t lind_take_{name}(const struct lind_call *c, lind_{name}_fn *on)\n{{")?;
+    writeln!(out, "\tstruct lind_cx cx = {{ c, c->caller, c->target }};")?;
+    let mut copies = String::new();
+    let mut passed = String::new();
+    for (at, (&(arg, _), &shape)) in row.args.iter().zip(&shapes).enumerate() {
+        match shape {
+            Shape::Number(c_type) => write!(passed, ", ({c_type})c->args[{at}].value")?,
+            Shape::Size => write!(passed, ", lind_size_(c->args[{at}].value)")?,
+            Shape::There => write!(passed, ", c->args[{at}]")?,
+            Shape::Text(nullable) => {
+                writeln!(out, "\tchar {arg}_[PATH_MAX];")?;
+                let take = if nullable { "lind_take_string_or_null_" } else { "lind_take_string_" };
+                write!(copies, " ||\n\t    (r = {take}(&c->args[{at}], {arg}_, {}))", too_long(name, arg))?;
+                write!(passed, ", {}", if nullable { format!("c->args[{at}].value ? {arg}_ : NULL") } else { format!("{arg}_") })?;
+            }
+            Shape::Copied(c_type, count) => {
+                let many = if count == 1 { String::new() } else { format!("[{count}]") };
+                let address = if count == 1 { format!("&{arg}_") } else { format!("{arg}_") };
+                writeln!(out, "\t{c_type} {arg}_{many};")?;
+                write!(copies, " ||\n\t    (r = lind_take_struct_(&c->args[{at}], {address}, sizeof {arg}_))")?;
+                write!(passed, ", c->args[{at}].value ? {address} : NULL")?;
+            }
+            Shape::Address => {
+                writeln!(out, "\tstruct sockaddr_storage {arg}_;")?;
+                write!(copies, " ||\n\t    (r = lind_take_address_(&c->args[{at}], c->args[{}].value, &{arg}_))", at + 1)?;
+                write!(passed, ", c->args[{at}].value ? (struct sockaddr *)&{arg}_ : NULL")?;
+            }
+        }
+    }
+    if let Some(copies) = copies.strip_prefix(" ||\n\t    ") {
+        writeln!(out, "\tint r;\n\n\tif ({copies})\n\t\treturn r;")?;
+    } else {
+        out.push('\n');
+    }
+    writeln!(out, "\treturn on(&cx{passed});\n}}")
+}
+
+/// `long` where every result fits it: a guest's has 32 bits.
+fn result(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Off | Kind::Addr | Kind::Long | Kind::Ulong | Kind::Uint | Kind::Uid | Kind::Gid => "int64_t",
+        _ => "long",
+    }
+}
+
+fn shape(row: &Syscall, at: usize) -> Shape {
+    let (arg, kind) = row.args[at];
+    match kind {
+        Kind::Fd | Kind::DirFd | Kind::Int | Kind::Signal | Kind::Unit | Kind::Never => Shape::Number("int"),
+        Kind::Uint => Shape::Number("unsigned"),
+        Kind::Long => Shape::Number("int64_t"),
+        Kind::Ulong => Shape::Number("uint64_t"),
+        Kind::Off => Shape::Number("off_t"),
+        Kind::Mode => Shape::Number("mode_t"),
+        Kind::Pid => Shape::Number("pid_t"),
+        Kind::Uid => Shape::Number("uid_t"),
+        Kind::Gid => Shape::Number("gid_t"),
+        Kind::Flags(names) | Kind::Value(names) => match names.name {
+            "IoctlRequest" | "StatxMask" | "CloneFlags" => Shape::Number("unsigned"),
+            _ => Shape::Number("int"),
+        },
+        Kind::Len if socket_address(row, at.wrapping_sub(1)) => Shape::Number("socklen_t"),
+        Kind::Len => Shape::Size,
+        // What these calls do with an address is not reading it.
+        Kind::Addr if row.area == "memory" || row.name.starts_with("shm") => Shape::Number("uint64_t"),
+        Kind::Addr | Kind::StrArray | Kind::Out(_) | Kind::InOut(_) => Shape::There,
+        Kind::Path | Kind::Str => Shape::Text(nullable(row.name, arg)),
+        Kind::In(_) if socket_address(row, at) => Shape::Address,
+        Kind::In(layout) => copied(row.name, layout),
+    }
+}
+
+fn socket_address(row: &Syscall, at: usize) -> bool {
+    matches!(row.args.get(at), Some((_, Kind::In(layout))) if layout.name == "sockaddr")
+}
+
+/// Structs without pointers, where the call reads exactly one (or two) whatever its other arguments are.
+fn copied(call: &str, layout: &Layout) -> Shape {
+    // Some operations of futex take a number in the place of its timeout; EPOLL_CTL_DEL does not look at its event.
+    if matches!(call, "futex" | "epoll_ctl") {
+        return Shape::There;
+    }
+    let count = if matches!(call, "utimensat" | "utimes" | "futimesat") { 2 } else { 1 };
+    let c_type = match layout.name {
+        "timespec" => "struct timespec",
+        "timeval" => "struct timeval",
+        "timezone" => "struct timezone",
+        "itimerspec" => "struct itimerspec",
+        "itimerval" => "struct itimerval",
+        "utimbuf" => "struct utimbuf",
+        "rlimit" => "struct rlimit",
+        "siginfo" => "siginfo_t",
+        "kernel_sigset" => "uint64_t",
+        _ => return Shape::There,
+    };
+    Shape::Copied(c_type, count)
+}
+
+/// Where Linux gives NULL a meaning of its own.
+fn nullable(call: &str, arg: &str) -> bool {
+    match call {
+        "utimensat" | "futimesat" | "fanotify_mark" | "quotactl" => true,
+        "mount" => arg != "target",
+        "add_key" | "request_key" | "fsconfig" | "init_module" => true,
+        _ => false,
+    }
+}
+
+/// What Linux says of a string without an end.
+fn too_long(call: &str, arg: &str) -> &'static str {
+    match arg {
+        "name" if call == "memfd_create" => "EINVAL",
+        "name" if call.contains("xattr") => "ERANGE",
+        _ => "ENAMETOOLONG",
+    }
+}
+
+fn param(arg: &str, shape: Shape) -> String {
+    match shape {
+        Shape::Number(c_type) => format!("{c_type} {arg}"),
+        Shape::Size => format!("size_t {arg}"),
+        Shape::Text(_) => format!("const char *{arg}"),
+        Shape::Copied(c_type, _) => format!("const {c_type} *{arg}"),
+        Shape::Address => format!("const struct sockaddr *{arg}"),
+        Shape::There => format!("struct lind_arg {arg}"),
+    }
+}
