@@ -39,18 +39,20 @@ pub fn header() -> String {
 fn call(out: &mut String, row: &Syscall) -> std::fmt::Result {
     let (name, ret) = (row.name, result(row.ret));
     let shapes: Vec<_> = (0..row.args.len()).map(|at| shape(row, at)).collect();
-    let params: String = row.args.iter().zip(&shapes).map(|((arg, _), shape)| format!(", {}", param(arg, *shape))).collect();
+    let params: String =
+        row.args.iter().zip(&shapes).map(|((arg, _), shape)| format!(", {}", param(arg, *shape))).collect();
     writeln!(out, "\ntypedef {ret} lind_{name}_fn(struct lind_cx *cx{params});")?;
 
     writeln!(out, "static inline {ret} lind_forward_{name}(struct lind_cx *cx{params})\n{{")?;
     write!(out, "\treturn ({ret})lind_import_call({}, (int64_t)cx->target", row.nr)?;
-    for at in 0..6 {
+    let given = row.args.iter().zip(&shapes).map(Some);
+    for (at, given) in given.chain(std::iter::repeat(None)).take(6).enumerate() {
         let owner = format!("cx->call->args[{at}].cage");
-        let Some((arg, _)) = row.args.get(at) else {
+        let Some(((arg, _), shape)) = given else {
             write!(out, ", 0, {owner}")?;
             continue;
         };
-        match shapes[at] {
+        match shape {
             Shape::Number(_) | Shape::Size => write!(out, ", (uint64_t){arg}, {owner}")?,
             Shape::Text(_) | Shape::Copied(..) | Shape::Address => {
                 write!(out, ", (uintptr_t){arg}, {arg} ? lind_self_ : {owner}")?;
@@ -73,7 +75,11 @@ fn call(out: &mut String, row: &Syscall) -> std::fmt::Result {
                 writeln!(out, "\tchar {arg}_[PATH_MAX];")?;
                 let take = if nullable { "lind_take_string_or_null_" } else { "lind_take_string_" };
                 write!(copies, " ||\n\t    (r = {take}(&c->args[{at}], {arg}_, {}))", too_long(name, arg))?;
-                write!(passed, ", {}", if nullable { format!("c->args[{at}].value ? {arg}_ : NULL") } else { format!("{arg}_") })?;
+                write!(
+                    passed,
+                    ", {}",
+                    if nullable { format!("c->args[{at}].value ? {arg}_ : NULL") } else { format!("{arg}_") }
+                )?;
             }
             Shape::Copied(c_type, count) => {
                 let many = if count == 1 { String::new() } else { format!("[{count}]") };
@@ -84,7 +90,11 @@ fn call(out: &mut String, row: &Syscall) -> std::fmt::Result {
             }
             Shape::Address => {
                 writeln!(out, "\tstruct sockaddr_storage {arg}_;")?;
-                write!(copies, " ||\n\t    (r = lind_take_address_(&c->args[{at}], c->args[{}].value, &{arg}_))", at + 1)?;
+                write!(
+                    copies,
+                    " ||\n\t    (r = lind_take_address_(&c->args[{at}], c->args[{}].value, &{arg}_))",
+                    at + 1
+                )?;
                 write!(passed, ", c->args[{at}].value ? (struct sockaddr *)&{arg}_ : NULL")?;
             }
         }

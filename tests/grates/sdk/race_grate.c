@@ -1,0 +1,70 @@
+/*
+ * Allows what race.c opens only if the name is innocent, and between that decision and the call lets the client's other
+ * thread change the name. With --as-is the call goes on as it came.
+ */
+#include <lind/typed.h>
+#include <pthread.h>
+
+LIND_ON(openat);
+LIND_ON(getppid);
+LIND_ON(getpgrp);
+
+static int as_is, decided, changed;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
+
+static void tell(int *flag)
+{
+	pthread_mutex_lock(&lock);
+	*flag = 1;
+	pthread_cond_broadcast(&news);
+	pthread_mutex_unlock(&lock);
+}
+
+static void await(const int *flag)
+{
+	pthread_mutex_lock(&lock);
+	while (!*flag)
+		pthread_cond_wait(&news, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+static long on_openat(struct lind_cx *cx, int dir, const char *path, int flags, mode_t mode)
+{
+	if (strcmp(path, "/tmp/race-open"))
+		return -EACCES;
+	tell(&decided);
+	await(&changed);
+	return as_is ? (long)lind_forward_as_is(cx) : lind_forward_openat(cx, dir, path, flags, mode);
+}
+
+/* Returns when the name has been judged. */
+static long on_getppid(struct lind_cx *cx)
+{
+	(void)cx;
+	await(&decided);
+	return 1;
+}
+
+/* Says that the name is another now. */
+static long on_getpgrp(struct lind_cx *cx)
+{
+	(void)cx;
+	tell(&changed);
+	return 1;
+}
+
+static const char *set_as_is(const char *value)
+{
+	(void)value;
+	as_is = 1;
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct lind_option options[] = { { 0, "as-is", NULL, "forward what is in the client's memory", set_as_is } };
+
+	lind_options(options, 1, "Loses or wins a race.", &argc, &argv);
+	return lind_grate_main(argc, argv);
+}
