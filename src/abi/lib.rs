@@ -10,6 +10,7 @@
 mod errno;
 pub mod flags;
 pub mod layout;
+pub mod paths;
 mod syscalls;
 mod types;
 

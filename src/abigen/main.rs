@@ -6,6 +6,7 @@
 mod docs;
 mod headers;
 mod layout;
+mod paths;
 mod table;
 mod typed;
 
@@ -30,12 +31,13 @@ struct Options {
 /// A file and what it holds.
 type Output = (&'static str, String);
 
-fn outputs() -> [Output; 6] {
+fn outputs() -> [Output; 7] {
     [
         ("src/sysroot/arch/wasm32/bits/syscall.h.in", headers::libc_numbers()),
         ("grates/sdk/c/include/lind/syscalls.h", headers::grate_numbers()),
         ("grates/sdk/c/include/lind/syscall_table.h", table::header()),
         ("grates/sdk/c/include/lind/typed_calls.h", typed::header()),
+        ("grates/sdk/c/include/lind/path_table.h", paths::header()),
         ("docs/syscalls.md", docs::page()),
         ("tests/abi/layout.c", layout::assertions()),
     ]

@@ -1,0 +1,114 @@
+//! lind/path_table.h: what calls do to files, as data for grates.
+
+use std::fmt::Write;
+
+use lind_abi::paths::{End, FILE_USES, effect, is_implemented};
+
+use crate::C_BANNER;
+
+const TYPES: &str = r"#ifndef LIND_PATH_TABLE_H
+#define LIND_PATH_TABLE_H
+
+#include <stdint.h>
+
+/* What a call does to what a path or a descriptor means: a sum of these. src/abi/paths.rs says more. */
+";
+
+const STRUCTS: &str = r"
+/* Whether a symbolic link at the end of a path is followed. */
+enum lind_end {
+	LIND_END_FOLLOW, LIND_END_STAY,
+	LIND_END_UNLESS_AT,	/* AT_SYMLINK_NOFOLLOW */
+	LIND_END_IF_AT,		/* AT_SYMLINK_FOLLOW */
+	LIND_END_OPEN,		/* as open(2) */
+	LIND_END_WATCH,		/* unless IN_DONT_FOLLOW */
+	LIND_END_TEXT,		/* not looked up */
+};
+
+/* A path of a call. Places of arguments; -1 if there is none. */
+struct lind_path_use {
+	int8_t dir, path, flags;
+	uint8_t end;
+	uint16_t effect;
+};
+
+/* A descriptor of a call that is no start of a path. */
+struct lind_fd_use {
+	int8_t fd;
+	uint16_t effect;
+};
+
+/* A call that takes a path, changes a file through a descriptor, or takes an address that may be a path. */
+struct lind_file_use {
+	uint32_t nr;
+	uint8_t implemented, paths, fds;
+	int8_t address;
+	struct lind_path_use path[2];
+	struct lind_fd_use fd[2];
+};
+
+/* By ascending number. */
+static const struct lind_file_use lind_file_uses[] = {
+";
+
+const EFFECTS: [(&str, u16); 9] = [
+    ("READ", effect::READ),
+    ("WRITE", effect::WRITE),
+    ("CREATE", effect::CREATE),
+    ("REMOVE", effect::REMOVE),
+    ("META", effect::META),
+    ("EXEC", effect::EXEC),
+    ("LINK", effect::LINK),
+    ("OPEN", effect::OPEN),
+    ("MOUNT", effect::MOUNT),
+];
+
+/// The header. Its data is `static`: the SDK's paths.c includes it, and whoever wants all rows.
+pub fn header() -> String {
+    let mut out = format!("{C_BANNER}{TYPES}");
+    for (name, bit) in EFFECTS {
+        writeln!(out, "#define LIND_DOES_{name:<8}{bit}").expect("writing to a string");
+    }
+    out.push_str(STRUCTS);
+    let mut uses: Vec<_> = FILE_USES.iter().collect();
+    uses.sort_by_key(|used| used.row().nr);
+    for used in uses {
+        let place = |at: Option<usize>| at.map_or("-1".to_owned(), |at| at.to_string());
+        let paths: Vec<_> = used
+            .places()
+            .map(|(at, path)| {
+                let (dir, flags) = (place(at.dir), place(at.flags));
+                format!("{{ {dir}, {}, {flags}, {}, {} }}", at.path, end(path.end), path.effect)
+            })
+            .collect();
+        let fds: Vec<_> = used.descriptors().map(|(at, effect)| format!("{{ {at}, {effect} }}")).collect();
+        let list = |rows: &[String]| if rows.is_empty() { "{ 0 }".to_owned() } else { rows.join(", ") };
+        writeln!(
+            out,
+            "\t{{ {}, {}, {}, {}, {}, {{ {} }}, {{ {} }} }}, /* {} */",
+            used.row().nr,
+            u8::from(is_implemented(used)),
+            paths.len(),
+            fds.len(),
+            place(used.address),
+            list(&paths),
+            list(&fds),
+            used.name
+        )
+        .expect("writing to a string");
+    }
+    out.push_str("};\n\n#endif\n");
+    out
+}
+
+fn end(end: End) -> &'static str {
+    match end {
+        End::Follow => "LIND_END_FOLLOW",
+        End::Stay => "LIND_END_STAY",
+        End::UnlessAt => "LIND_END_UNLESS_AT",
+        End::IfAt => "LIND_END_IF_AT",
+        End::Open => "LIND_END_OPEN",
+        End::Watch => "LIND_END_WATCH",
+        End::Text => "LIND_END_TEXT",
+    }
+}
