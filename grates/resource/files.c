@@ -1,0 +1,316 @@
+/*
+ * Open descriptors. A byte for each number says whether it counts. Numbers are made by many calls, which may wait and are not
+ * locked; they go by few, which hold the client's lock: so a number that is open counts, whatever threads do at once. A number that
+ * counts and is not open is found when the limit is hit, and then counts no more.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <lind/syscall_table.h>
+#include <lind/transfer.h>
+#include <stdlib.h>
+#include <string.h>
+#include "resource.h"
+
+#define MOST_FILES (1u << 20)
+#define SCM_MOST 253
+
+/* A number may mean another file from now on: see bytes.c. */
+static void changes(struct client *c)
+{
+	__atomic_fetch_add(&c->changes, 1, __ATOMIC_SEQ_CST);
+}
+
+static bool is_open(struct client *c, uint32_t fd)
+{
+	return lind_call_plain(SYS_fcntl, c->cage, fd, F_GETFD, 0, 0) >= 0;
+}
+
+/* The lock is held. */
+static bool room(struct client *c, uint32_t fd)
+{
+	uint32_t size = c->files_room ? c->files_room : 64;
+	uint8_t *files;
+
+	if (fd < c->files_room)
+		return true;
+	if (fd >= MOST_FILES)
+		return false;
+	while (size <= fd)
+		size *= 2;
+	if (!(files = realloc(c->files, size)))
+		return false;
+	memset(files + c->files_room, 0, size - c->files_room);
+	c->files = files;
+	c->files_room = size;
+	return true;
+}
+
+/* The lock is held. Whether the number did not count before. */
+static bool set(struct client *c, uint32_t fd)
+{
+	if (!room(c, fd) || c->files[fd])
+		return false;
+	c->files[fd] = 1;
+	return true;
+}
+
+/* The lock is held. */
+static void clear(struct client *c, uint32_t fd)
+{
+	if (fd >= c->files_room || !c->files[fd])
+		return;
+	c->files[fd] = 0;
+	give_back(c, FILES, 1);
+}
+
+static void recount(struct client *c, void *unused)
+{
+	(void)unused;
+	if (pthread_mutex_trylock(&c->lock))
+		return;
+	for (uint32_t fd = 0; fd < c->files_room; fd++)
+		if (c->files[fd] && !is_open(c, fd))
+			clear(c, fd);
+	pthread_mutex_unlock(&c->lock);
+}
+
+int64_t file_reserve(struct client *c, uint64_t n, const char *by)
+{
+	enum scope scope;
+
+	if (reserve(c, FILES, n, &scope))
+		return 0;
+	if (scope == EACH)
+		recount(c, NULL);
+	else
+		each_client(recount, NULL);
+	return reserve(c, FILES, n, &scope) ? 0 : hit(c, scope, FILES, n, by);
+}
+
+void file_opened(struct client *c, int fd)
+{
+	bool new;
+
+	pthread_mutex_lock(&c->lock);
+	new = set(c, (uint32_t)fd);
+	pthread_mutex_unlock(&c->lock);
+	if (!new)
+		give_back(c, FILES, 1);
+}
+
+uint64_t files_highest(struct client *c)
+{
+	uint64_t highest;
+
+	pthread_mutex_lock(&c->lock);
+	for (highest = c->files_room; highest && !c->files[highest - 1]; highest--)
+		;
+	pthread_mutex_unlock(&c->lock);
+	return highest;
+}
+
+void files_found(struct client *c, uint64_t highest, uint64_t reserved)
+{
+	uint64_t n = 0;
+
+	if (!limited(FILES))
+		return;
+	pthread_mutex_lock(&c->lock);
+	for (uint32_t fd = 0; fd <= highest; fd++)
+		if (is_open(c, fd))
+			n += set(c, fd);
+	pthread_mutex_unlock(&c->lock);
+	__atomic_fetch_add(&c->used[FILES], n, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&tree_used[FILES], n - reserved, __ATOMIC_RELAXED);
+}
+
+void files_leave(struct client *c)
+{
+	__atomic_fetch_sub(&tree_used[FILES], c->used[FILES], __ATOMIC_RELAXED);
+}
+
+const char *call_name(uint32_t nr)
+{
+	for (size_t i = 0; i < sizeof lind_syscalls / sizeof *lind_syscalls; i++)
+		if (lind_syscalls[i].nr == nr)
+			return lind_syscalls[i].name;
+	return "";
+}
+
+static int64_t on_open(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	int64_t r;
+
+	if (!c)
+		return lind_forward(call);
+	if ((r = file_reserve(c, 1, call_name(call->nr))) < 0)
+		return r;
+	if ((r = lind_forward(call)) < 0)
+		give_back(c, FILES, 1);
+	else
+		file_opened(c, (int)r);
+	return r;
+}
+
+static int64_t on_pair(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	int at = call->nr == SYS_socketpair ? 3 : 0;
+	struct lind_call own = *call;
+	int fds[2];
+	int64_t r;
+
+	if (!c)
+		return lind_forward(call);
+	if ((r = file_reserve(c, 2, call->nr == SYS_socketpair ? "socketpair" : "pipe")) < 0)
+		return r;
+	own.args[at] = lind_mine(fds);
+	if ((r = lind_forward(&own)) < 0) {
+		give_back(c, FILES, 2);
+		return r;
+	}
+	if ((r = lind_write(call->args[at], fds, sizeof fds)) == 0) {
+		file_opened(c, fds[0]);
+		file_opened(c, fds[1]);
+		return 0;
+	}
+	lind_call_plain(SYS_close, call->target, (uint64_t)fds[0], 0, 0, 0);
+	lind_call_plain(SYS_close, call->target, (uint64_t)fds[1], 0, 0, 0);
+	give_back(c, FILES, 2);
+	return r;
+}
+
+static int64_t on_fcntl(const struct lind_call *call)
+{
+	int cmd = (int)call->args[1].value;
+
+	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ? on_open(call) : lind_forward(call);
+}
+
+static bool counts(struct client *c, uint32_t fd)
+{
+	bool yes;
+
+	pthread_mutex_lock(&c->lock);
+	yes = fd < c->files_room && c->files[fd];
+	pthread_mutex_unlock(&c->lock);
+	return yes;
+}
+
+/* The number may be open, and is closed then. */
+static int64_t on_dup2(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	uint32_t to = (uint32_t)call->args[1].value;
+	uint64_t reserved;
+	int64_t r;
+
+	if (!c)
+		return lind_forward(call);
+	reserved = !counts(c, to);
+	if (reserved && (r = file_reserve(c, 1, "dup2")) < 0)
+		return r;
+	pthread_mutex_lock(&c->lock);
+	changes(c);
+	r = lind_forward(call);
+	changes(c);
+	/* Between the look and the lock the number may have changed: then one more, or one less, was reserved. */
+	give_back(c, FILES, reserved - (r >= 0 && set(c, to)));
+	pthread_mutex_unlock(&c->lock);
+	return r;
+}
+
+static int64_t on_close(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	int64_t r;
+
+	if (!c)
+		return lind_forward(call);
+	pthread_mutex_lock(&c->lock);
+	changes(c);
+	r = lind_forward(call);
+	changes(c);
+	/* Whatever it says, the number is free, unless it was none. */
+	if (r != -EBADF)
+		clear(c, (uint32_t)call->args[0].value);
+	pthread_mutex_unlock(&c->lock);
+	return r;
+}
+
+static int64_t on_close_range(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	int64_t r;
+
+	if (!c)
+		return lind_forward(call);
+	pthread_mutex_lock(&c->lock);
+	changes(c);
+	r = lind_forward(call);
+	changes(c);
+	for (uint32_t fd = (uint32_t)call->args[0].value; r >= 0 && fd < c->files_room && fd <= (uint32_t)call->args[1].value; fd++)
+		if (c->files[fd] && !is_open(c, fd))
+			clear(c, fd);
+	pthread_mutex_unlock(&c->lock);
+	return r;
+}
+
+/* x86-64's struct cmsghdr, which control messages have. */
+struct control {
+	uint64_t length;
+	int32_t level, type;
+	int32_t fds[];
+};
+
+/* Counts the descriptors of one message; those for which there is no room are closed, as the kernel does with what finds no number. */
+static bool keep_fds(struct client *c, struct control *m)
+{
+	uint64_t n = (m->length - sizeof *m) / sizeof *m->fds, kept = 0;
+
+	while (kept < n && file_reserve(c, 1, "recvmsg") == 0)
+		file_opened(c, m->fds[kept++]);
+	for (uint64_t i = kept; i < n; i++)
+		lind_call_plain(SYS_close, c->cage, (uint64_t)m->fds[i], 0, 0, 0);
+	m->length = sizeof *m + kept * sizeof *m->fds;
+	return kept == n;
+}
+
+void files_received(struct client *c, struct msghdr *own)
+{
+	char *at = own->msg_control, *end = at + own->msg_controllen;
+
+	while (own->msg_control && (size_t)(end - at) >= sizeof(struct control)) {
+		struct control *m = (struct control *)at;
+
+		if (m->length < sizeof *m || m->length > (uint64_t)(end - at))
+			break;
+		at += (m->length + 7) & ~7ull;
+		if (m->level == SOL_SOCKET && m->type == SCM_RIGHTS && !keep_fds(c, m)) {
+			/* Nothing follows that one: what does is closed as well. */
+			own->msg_flags |= MSG_CTRUNC;
+		}
+		if (at > end)
+			break;
+	}
+}
+
+/* Every call whose result is a descriptor, those included that the kernel may get one day. */
+size_t file_handlers(struct lind_handler *to)
+{
+	static const struct lind_handler others[] = {
+		{ SYS_pipe, on_pair }, { SYS_pipe2, on_pair }, { SYS_socketpair, on_pair }, { SYS_fcntl, on_fcntl }, { SYS_dup2, on_dup2 },
+		{ SYS_dup3, on_dup2 }, { SYS_close, on_close }, { SYS_close_range, on_close_range },
+	};
+	size_t n = sizeof others / sizeof *others;
+
+	memcpy(to, others, sizeof others);
+	for (size_t i = 0; i < sizeof lind_syscalls / sizeof *lind_syscalls; i++) {
+		uint32_t nr = lind_syscalls[i].nr;
+
+		if (lind_syscalls[i].ret == LIND_FD && nr != SYS_dup2 && nr != SYS_dup3)
+			to[n++] = (struct lind_handler){ nr, on_open };
+	}
+	return n;
+}

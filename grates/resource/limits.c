@@ -1,0 +1,271 @@
+/* Limits: their names, what is used of them, and what happens at the end of one. */
+#include <errno.h>
+#include <lind/syscall_table.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "resource.h"
+
+const char *const what_names[WHATS] = {
+	"cpu", "wall", "memory", "cages", "threads", "files",
+	"read", "read.file", "read.network", "read.pipe",
+	"write", "write.file", "write.network", "write.pipe",
+};
+
+uint64_t limits[SCOPES][WHATS] = { { [0 ... WHATS - 1] = UNLIMITED }, { [0 ... WHATS - 1] = UNLIMITED } };
+uint64_t tree_used[WHATS];
+struct rate tree_rates[RATES];
+uint64_t each_rates[RATES];
+
+/* By what, if a caller chose one; else by `general`. */
+static struct { bool set; enum action action; int error; } chosen[WHATS], general;
+
+static const int errors[WHATS] = {
+	[MEMORY] = ENOMEM, [CAGES] = EAGAIN, [THREADS] = EAGAIN, [FILES] = EMFILE,
+	[READ] = EIO, [READ_FILE] = EIO, [READ_NETWORK] = EIO, [READ_PIPE] = EIO,
+	[WRITE] = ENOSPC, [WRITE_FILE] = ENOSPC, [WRITE_NETWORK] = ENOSPC, [WRITE_PIPE] = ENOSPC,
+};
+
+static bool is_time(enum what what)
+{
+	return what == CPU || what == WALL;
+}
+
+static bool is_bytes(enum what what)
+{
+	return what == MEMORY || what >= READ;
+}
+
+static int by_name(const char *name, size_t length)
+{
+	for (int i = 0; i < WHATS; i++)
+		if (strlen(what_names[i]) == length && !strncmp(what_names[i], name, length))
+			return i;
+	return -1;
+}
+
+/* Digits, perhaps with a fraction, and a unit. */
+static const char *parse(enum what what, const char *text, uint64_t *amount)
+{
+	static const struct { const char *name; uint64_t times; } bytes[] = { { "", 1 }, { "B", 1 }, { "K", 1u << 10 }, { "M", 1u << 20 },
+		{ "G", 1u << 30 }, { "T", 1ull << 40 }, { NULL, 0 } };
+	static const struct { const char *name; uint64_t times; } times[] = { { "s", 1000000000 }, { "ms", 1000000 }, { "us", 1000 },
+		{ "", 1000000000 }, { "m", 60000000000 }, { "h", 3600000000000 }, { NULL, 0 } };
+	const char *expected = is_time(what) ? "must be a time, such as 10s, 500ms, 2m" :
+		is_bytes(what) ? "must be a number of bytes, or one with K, M, G or T" : "must be a number";
+	char *end;
+	uint64_t n;
+
+	if (*text < '0' || *text > '9')
+		return expected;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (errno)
+		return "is too large";
+	*amount = n;
+	if (!is_time(what) && !is_bytes(what))
+		return *end ? expected : NULL;
+	for (int i = 0; (is_time(what) ? times[i].name : bytes[i].name); i++) {
+		uint64_t unit = is_time(what) ? times[i].times : bytes[i].times;
+
+		if (strcmp(end, is_time(what) ? times[i].name : bytes[i].name))
+			continue;
+		if (__builtin_mul_overflow(n, unit, amount) || *amount > INT64_MAX)
+			return "is too large";
+		return NULL;
+	}
+	return expected;
+}
+
+static const char *unknown = "no such limit; there are cpu, wall, memory, cages, threads, files, read and write, "
+	"and of these two .file, .network and .pipe";
+
+const char *set_limit(enum scope scope, const char *name, const char *amount)
+{
+	int what = by_name(name, strlen(name));
+
+	if (what < 0)
+		return unknown;
+	if (scope == EACH && what == CAGES)
+		return "a cage has no cages of its own: limit those of the tree";
+	return parse((enum what)what, amount, &limits[scope][what]);
+}
+
+const char *set_rate(enum scope scope, const char *name, const char *amount)
+{
+	int what = by_name(name, strlen(name));
+	const char *wrong;
+	uint64_t n = 0;
+
+	if (what < 0)
+		return unknown;
+	if (what < RATES_FROM)
+		return "only bytes read and written have a rate";
+	if ((wrong = parse((enum what)what, amount, &n)))
+		return wrong;
+	if (!n || n > 1ull << 40)
+		return "must be from 1 byte to 1T a second";
+	if (scope == TREE)
+		tree_rates[what - RATES_FROM].per_second = n;
+	else
+		each_rates[what - RATES_FROM] = n;
+	return NULL;
+}
+
+static const char *set_error(const char *name, int *error)
+{
+	for (size_t i = 0; i < sizeof lind_errnos / sizeof *lind_errnos; i++)
+		if (!strcmp(lind_errnos[i].name, name)) {
+			*error = lind_errnos[i].number;
+			return NULL;
+		}
+	return "no such errno";
+}
+
+const char *set_action(const char *value)
+{
+	const char *equals = strchr(value, '='), *action = equals ? equals + 1 : value;
+	int what = equals ? by_name(value, (size_t)(equals - value)) : -1, error = 0;
+	enum action a;
+
+	if (equals && what < 0)
+		return unknown;
+	if (!strcmp(action, "kill"))
+		a = KILL;
+	else if (!strcmp(action, "stop"))
+		a = STOP;
+	else if (!strncmp(action, "errno:", 6) && !(what >= 0 && is_time((enum what)what))) {
+		const char *wrong = set_error(action + 6, &error);
+
+		if (wrong)
+			return wrong;
+		a = FAIL;
+	} else
+		return "must be kill, stop or errno:NAME (not errno for time)";
+	if (what >= 0)
+		chosen[what].set = true, chosen[what].action = a, chosen[what].error = error;
+	else
+		general.set = true, general.action = a, general.error = error;
+	return NULL;
+}
+
+enum action action_on(enum what what)
+{
+	if (chosen[what].set)
+		return chosen[what].action;
+	if (general.set && !(is_time(what) && general.action == FAIL))
+		return general.action;
+	return is_time(what) ? KILL : FAIL;
+}
+
+static int error_on(enum what what)
+{
+	if (chosen[what].set && chosen[what].error)
+		return chosen[what].error;
+	return general.error ? general.error : errors[what];
+}
+
+bool limited(enum what what)
+{
+	return limits[TREE][what] != UNLIMITED || limits[EACH][what] != UNLIMITED;
+}
+
+bool counted(enum what what)
+{
+	return limited(what) || wants_report;
+}
+
+bool paced(enum what what)
+{
+	return what >= RATES_FROM && (tree_rates[what - RATES_FROM].per_second || each_rates[what - RATES_FROM]);
+}
+
+static uint64_t *used_of(enum scope scope, struct client *c, enum what what)
+{
+	return scope == TREE ? &tree_used[what] : &c->used[what];
+}
+
+uint64_t grab(enum scope scope, struct client *c, enum what what, uint64_t n)
+{
+	uint64_t *used = used_of(scope, c, what), max = limits[scope][what];
+	uint64_t before = __atomic_load_n(used, __ATOMIC_RELAXED), got;
+
+	do {
+		if (before >= max)
+			return 0;
+		got = n < max - before ? n : max - before;
+	} while (!__atomic_compare_exchange_n(used, &before, before + got, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return got;
+}
+
+void drop(enum scope scope, struct client *c, enum what what, uint64_t n)
+{
+	__atomic_fetch_sub(used_of(scope, c, what), n, __ATOMIC_RELAXED);
+}
+
+bool reserve(struct client *c, enum what what, uint64_t n, enum scope *scope)
+{
+	for (*scope = TREE; *scope < SCOPES; (*scope)++) {
+		uint64_t got = n ? grab(*scope, c, what, n) : 0;
+
+		if (got == n)
+			continue;
+		drop(*scope, c, what, got);
+		if (*scope == EACH)
+			drop(TREE, c, what, n);
+		return false;
+	}
+	return true;
+}
+
+void give_back(struct client *c, enum what what, uint64_t n)
+{
+	drop(TREE, c, what, n);
+	drop(EACH, c, what, n);
+}
+
+const char *amount_text(enum what what, uint64_t n, char *text, size_t size)
+{
+	if (is_time(what))
+		snprintf(text, size, "%llu.%03us", (unsigned long long)(n / 1000000000), (unsigned)(n / 1000000 % 1000));
+	else
+		snprintf(text, size, "%llu%s", (unsigned long long)n, is_bytes(what) ? " bytes" : "");
+	return text;
+}
+
+/* One line for each client and limit: a client that goes on is not to fill the log. */
+static void tell(struct client *c, enum scope scope, enum what what, uint64_t wanted, const char *by, const char *then)
+{
+	char used[40], max[40], more[40], wish[64] = "";
+
+	if (__atomic_exchange_n(&c->told[what], true, __ATOMIC_RELAXED))
+		return;
+	if (wanted)
+		snprintf(wish, sizeof wish, ", %s more wanted", amount_text(what, wanted, more, sizeof more));
+	lind_log("limit %s%s: %s of %s used%s, by %llu (%s)%s%s: %s", scope == EACH ? "each " : "", what_names[what],
+		amount_text(what, __atomic_load_n(used_of(scope, c, what), __ATOMIC_RELAXED), used, sizeof used),
+		amount_text(what, limits[scope][what], max, sizeof max), wish,
+		(unsigned long long)c->cage, c->name, *by ? " in " : "", by, then);
+}
+
+int64_t hit(struct client *c, enum scope scope, enum what what, uint64_t wanted, const char *by)
+{
+	enum action action = action_on(what);
+	int error = error_on(what);
+	char text[32];
+
+	if (action == FAIL) {
+		snprintf(text, sizeof text, "errno %d", error);
+		for (size_t i = 0; i < sizeof lind_errnos / sizeof *lind_errnos; i++)
+			if (lind_errnos[i].number == error)
+				snprintf(text, sizeof text, "%s", lind_errnos[i].name);
+	}
+	tell(c, scope, what, wanted, by, action == KILL ? "all are killed" : action == STOP ? "all are stopped" : text);
+	if (action == KILL) {
+		__atomic_store_n(&ending, true, __ATOMIC_SEQ_CST);
+		signal_tree(SIGKILL);
+	} else if (action == STOP)
+		signal_tree(SIGSTOP);
+	return error ? -error : -EAGAIN;
+}

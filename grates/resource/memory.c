@@ -1,0 +1,284 @@
+/*
+ * Memory: what is mapped, as getrusage(2) of a client says after each call that changes it. What a call may add is reserved before
+ * it is made; calls of one address space are made one after the other, so that the difference is theirs.
+ *
+ * System V segments count from shmget to IPC_RMID, beside what is mapped of them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
+#include "resource.h"
+
+#define PAGE 4096ull
+#define MOST (1ull << 32)
+
+/* As the kernel lays it out. */
+struct usage {
+	int64_t user[2], system[2], maxrss, other[13];
+};
+
+static int usage_of(uint64_t cage, struct usage *u)
+{
+	struct lind_arg none = { 0, cage };
+
+	return (int)lind_call(SYS_getrusage, cage, (struct lind_arg){ RUSAGE_SELF, cage }, lind_mine(u), none, none, none, none);
+}
+
+uint64_t cpu_of(uint64_t cage)
+{
+	struct usage u = { 0 };
+
+	if (usage_of(cage, &u) < 0)
+		return 0;
+	return (uint64_t)((u.user[0] + u.system[0]) * 1000000000ll + (u.user[1] + u.system[1]) * 1000ll);
+}
+
+struct space *space_new(void)
+{
+	struct space *s = calloc(1, sizeof *s);
+
+	if (!s)
+		lind_die("out of memory");
+	s->cages = 1;
+	pthread_mutex_init(&s->lock, NULL);
+	return s;
+}
+
+struct space *space_share(struct space *space)
+{
+	__atomic_fetch_add(&space->cages, 1, __ATOMIC_ACQ_REL);
+	return space;
+}
+
+void space_drop(struct space *space)
+{
+	if (__atomic_sub_fetch(&space->cages, 1, __ATOMIC_ACQ_REL) == 0)
+		free(space);
+}
+
+/* What is used, of which `reserved` bytes more are counted already. The lock is held. */
+static void settle(struct client *c, uint64_t reserved)
+{
+	uint64_t counted = c->space->used + reserved;
+	struct usage u = { 0 };
+
+	if (usage_of(c->cage, &u) < 0)
+		u.maxrss = (int64_t)(counted >> 10);
+	c->space->used = (uint64_t)u.maxrss << 10;
+	/* Modulo 2^64: less is a sum with what is over. */
+	drop(TREE, c, MEMORY, counted - c->space->used);
+	__atomic_store_n(&c->used[MEMORY], c->space->used, __ATOMIC_RELAXED);
+}
+
+void memory_look(struct client *c)
+{
+	pthread_mutex_lock(&c->space->lock);
+	settle(c, 0);
+	pthread_mutex_unlock(&c->space->lock);
+}
+
+void memory_copied(struct client *child, uint64_t bytes)
+{
+	child->space->used = child->space->cages > 1 ? child->space->used : bytes;
+	child->used[MEMORY] = bytes;
+}
+
+void memory_leave(struct client *c)
+{
+	if (__atomic_load_n(&c->space->cages, __ATOMIC_ACQUIRE) == 1)
+		drop(TREE, c, MEMORY, c->space->used);
+	space_drop(c->space);
+}
+
+/* Makes a call that maps up to `more` bytes. */
+static int64_t change(struct client *c, const struct lind_call *call, uint64_t more, const char *by)
+{
+	enum scope scope = TREE;
+	uint64_t got;
+	int64_t r;
+
+	more = more > MOST ? MOST : (more + PAGE - 1) & ~(PAGE - 1);
+	c->look_from = 0;
+	pthread_mutex_lock(&c->space->lock);
+	settle(c, 0);
+	got = more ? grab(TREE, c, MEMORY, more) : 0;
+	if (got == more && limits[EACH][MEMORY] != UNLIMITED && more && c->space->used + more > limits[EACH][MEMORY])
+		scope = EACH;
+	if (got < more || scope == EACH) {
+		drop(TREE, c, MEMORY, got);
+		pthread_mutex_unlock(&c->space->lock);
+		return hit(c, scope, MEMORY, more, by);
+	}
+	r = lind_forward(call);
+	settle(c, more);
+	pthread_mutex_unlock(&c->space->lock);
+	return r;
+}
+
+static int64_t map(const struct lind_call *call)
+{
+	return change(lind_client(call->target), call, call->args[1].value, "mmap");
+}
+
+static int64_t on_mmap(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+
+	return c ? map_file(c, call, map) : lind_forward(call);
+}
+
+static int64_t on_munmap(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+
+	return c ? change(c, call, 0, "") : lind_forward(call);
+}
+
+static int64_t on_mremap(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	uint64_t old = call->args[1].value, new = call->args[2].value;
+
+	/* Old length 0 makes a second mapping. */
+	return c ? change(c, call, new > old ? new - old : 0, "mremap") : lind_forward(call);
+}
+
+/* The break can only be asked for by a call of its own; another thread may move it meanwhile, upwards to our advantage, and downwards
+ * only by a call that waits for the lock. */
+static int64_t on_brk(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	uint64_t to = call->args[0].value;
+	int64_t at, r;
+	uint64_t more, got;
+	enum scope scope = TREE;
+
+	if (!c)
+		return lind_forward(call);
+	c->look_from = 0;
+	pthread_mutex_lock(&c->space->lock);
+	settle(c, 0);
+	at = lind_call_plain(SYS_brk, call->target, 0, 0, 0, 0);
+	more = at > 0 && to > (uint64_t)at ? ((to - (uint64_t)at) + 2 * PAGE - 1) & ~(PAGE - 1) : 0;
+	more = more > MOST ? MOST : more;
+	got = more ? grab(TREE, c, MEMORY, more) : 0;
+	if (limits[EACH][MEMORY] != UNLIMITED && more && c->space->used + more > limits[EACH][MEMORY])
+		scope = EACH;
+	if (got < more || scope == EACH) {
+		drop(TREE, c, MEMORY, got);
+		pthread_mutex_unlock(&c->space->lock);
+		/* brk(2) has no errors: it says where the break is. */
+		(void)hit(c, scope, MEMORY, more, "brk");
+		return at;
+	}
+	r = lind_forward(call);
+	settle(c, more);
+	pthread_mutex_unlock(&c->space->lock);
+	return r;
+}
+
+/* Segments by id: the low bits of an id are its place. */
+#define SEGMENTS 4096
+static struct { pthread_mutex_t lock; struct { int32_t id; uint64_t size; } of[SEGMENTS]; } segments = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static uint64_t segment_size(const struct lind_call *call, int64_t id)
+{
+	struct lind_arg none = { 0, call->target };
+	struct shmid_ds ds = { 0 };
+
+	if (lind_call(SYS_shmctl, call->target, (struct lind_arg){ (uint64_t)id, call->target },
+		    (struct lind_arg){ IPC_STAT, call->target }, lind_mine(&ds), none, none, none) < 0)
+		return 0;
+	return (ds.shm_segsz + PAGE - 1) & ~(PAGE - 1);
+}
+
+static int64_t on_shmat(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+
+	return c ? change(c, call, segment_size(call, (int32_t)call->args[0].value), "shmat") : lind_forward(call);
+}
+
+/* Whether the segment is new, and so counts. */
+static bool remember(int32_t id, uint64_t size)
+{
+	bool new = false;
+	int room = -1;
+
+	pthread_mutex_lock(&segments.lock);
+	for (int i = 0; i < SEGMENTS && !new; i++) {
+		if (segments.of[i].size && segments.of[i].id == id)
+			goto known;
+		if (!segments.of[i].size && room < 0)
+			room = i;
+	}
+	new = true;
+	/* Beyond the table's room they count for good. */
+	if (room >= 0)
+		segments.of[room].id = id, segments.of[room].size = size;
+known:
+	pthread_mutex_unlock(&segments.lock);
+	return new;
+}
+
+static uint64_t forget(int32_t id)
+{
+	uint64_t size = 0;
+
+	pthread_mutex_lock(&segments.lock);
+	for (int i = 0; i < SEGMENTS; i++)
+		if (segments.of[i].size && segments.of[i].id == id) {
+			size = segments.of[i].size;
+			segments.of[i].size = 0;
+		}
+	pthread_mutex_unlock(&segments.lock);
+	return size;
+}
+
+static int64_t on_shmget(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	uint64_t size = ((call->args[1].value & 0xffffffff) + PAGE - 1) & ~(PAGE - 1), got;
+	int64_t r;
+
+	if (!c || !(call->args[2].value & IPC_CREAT || (int32_t)call->args[0].value == IPC_PRIVATE))
+		return lind_forward(call);
+	c->look_from = 0;
+	memory_look(c);
+	got = grab(TREE, c, MEMORY, size);
+	if (got < size) {
+		drop(TREE, c, MEMORY, got);
+		return hit(c, TREE, MEMORY, size, "shmget");
+	}
+	r = lind_forward(call);
+	if (r < 0 || !remember((int32_t)r, size))
+		drop(TREE, c, MEMORY, size);
+	return r;
+}
+
+static int64_t on_shmctl(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	int64_t r = lind_forward(call);
+
+	if (c && r >= 0 && (int32_t)call->args[1].value == IPC_RMID)
+		drop(TREE, c, MEMORY, forget((int32_t)call->args[0].value));
+	return r;
+}
+
+/* Memory of a file without a name is in nobody's map. */
+static int64_t on_memfd_create(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+
+	return c ? hit(c, limits[TREE][MEMORY] != UNLIMITED ? TREE : EACH, MEMORY, 0, "memfd_create") : lind_forward(call);
+}
+
+const struct lind_handler memory_handlers[] = {
+	{ SYS_mmap, on_mmap }, { SYS_munmap, on_munmap }, { SYS_mremap, on_mremap }, { SYS_brk, on_brk }, { SYS_shmat, on_shmat },
+	{ SYS_shmdt, on_munmap }, { SYS_shmget, on_shmget }, { SYS_shmctl, on_shmctl }, { SYS_memfd_create, on_memfd_create },
+};
+const size_t memory_handler_count = sizeof memory_handlers / sizeof *memory_handlers;

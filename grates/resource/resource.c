@@ -1,0 +1,182 @@
+/*
+ * Limits what clients use: processor time, time, memory, cages, threads, descriptors, bytes. The option parsing, and which calls are handled:
+ * only those that some limit is about.
+ */
+#include <lind/toml.h>
+#include <stdio.h>
+#include <string.h>
+#include "resource.h"
+
+/* LIMIT=AMOUNT, split. */
+static const char *pair(const char *text, enum scope scope, const char *(*set)(enum scope, const char *, const char *))
+{
+	const char *equals = strchr(text, '=');
+	char name[32];
+
+	if (!equals || (size_t)(equals - text) >= sizeof name)
+		return "must be LIMIT=AMOUNT";
+	memcpy(name, text, (size_t)(equals - text));
+	name[equals - text] = 0;
+	return set(scope, name, equals + 1);
+}
+
+#define LIMIT(name, option) \
+	static const char *option(const char *value) \
+	{ \
+		return set_limit(TREE, name, value); \
+	}
+LIMIT("cpu", set_cpu)
+LIMIT("wall", set_wall)
+LIMIT("memory", set_memory)
+LIMIT("cages", set_cages)
+LIMIT("threads", set_threads)
+LIMIT("files", set_files)
+
+/* [CLASS=]SIZE */
+static const char *set_bytes(const char *value, const char *all)
+{
+	const char *equals = strchr(value, '=');
+	char name[32];
+
+	if (!equals)
+		return set_limit(TREE, all, value);
+	if ((size_t)(equals - value) > 16)
+		return "must be SIZE or CLASS=SIZE; classes are file, network, pipe";
+	strcpy(name, all);
+	strcat(name, ".");
+	strncat(name, value, (size_t)(equals - value));
+	return set_limit(TREE, name, equals + 1);
+}
+
+static const char *set_read(const char *value)
+{
+	return set_bytes(value, "read");
+}
+
+static const char *set_write(const char *value)
+{
+	return set_bytes(value, "write");
+}
+
+static const char *set_each(const char *value)
+{
+	return pair(value, EACH, set_limit);
+}
+
+static const char *set_tree_rate(const char *value)
+{
+	return pair(value, TREE, set_rate);
+}
+
+static const char *set_each_rate(const char *value)
+{
+	return pair(value, EACH, set_rate);
+}
+
+static const char *set_report(const char *value)
+{
+	(void)value;
+	wants_report = true;
+	return NULL;
+}
+
+/* A table of LIMIT = "AMOUNT" or a number. Keys with a dot are tables in TOML: read.file = "1M" is read = { file = "1M" }. */
+static void table(struct lind_toml *at, const char *prefix, enum scope scope, const char *(*set)(enum scope, const char *, const char *))
+{
+	for (struct lind_toml *v = lind_toml_first(at); v; v = v->next) {
+		char name[40], text[24];
+		const char *wrong;
+
+		snprintf(name, sizeof name, "%s%s%s", prefix, *prefix ? "." : "", !strcmp(v->key, "all") && *prefix ? "" : v->key);
+		if (*prefix && !strcmp(v->key, "all"))
+			snprintf(name, sizeof name, "%s", prefix);
+		v->asked = true;
+		if (v->type == LIND_TOML_TABLE && !*prefix) {
+			table(v, v->key, scope, set);
+			continue;
+		}
+		if (v->type == LIND_TOML_INTEGER && v->integer >= 0)
+			snprintf(text, sizeof text, "%lld", (long long)v->integer);
+		else if (v->type != LIND_TOML_STRING)
+			lind_toml_die(v, "must be a text or a number that is not negative");
+		if ((wrong = set(scope, name, v->type == LIND_TOML_STRING ? v->string : text)))
+			lind_toml_die(v, "%s: %s", name, wrong);
+	}
+}
+
+static const char *action(enum scope scope, const char *name, const char *value)
+{
+	char text[80];
+
+	(void)scope;
+	if (!strcmp(name, "any"))
+		return set_action(value);
+	snprintf(text, sizeof text, "%s=%s", name, value);
+	return set_action(text);
+}
+
+static const char *load(const char *path)
+{
+	struct lind_toml *config = lind_toml_load(path);
+
+	table(lind_toml_get(config, "tree", LIND_TOML_TABLE), "", TREE, set_limit);
+	table(lind_toml_get(config, "each", LIND_TOML_TABLE), "", EACH, set_limit);
+	table(lind_toml_get(config, "rate", LIND_TOML_TABLE), "", TREE, set_rate);
+	table(lind_toml_get(config, "each-rate", LIND_TOML_TABLE), "", EACH, set_rate);
+	table(lind_toml_get(config, "on-hit", LIND_TOML_TABLE), "", TREE, action);
+	wants_report |= lind_toml_bool(config, "report", false);
+	lind_toml_no_others(config);
+	return NULL;
+}
+
+static const struct lind_option options[] = {
+	{ 0, "cpu", "TIME", "processor time of all cages together", set_cpu },
+	{ 0, "wall", "TIME", "time since the start", set_wall },
+	{ 0, "memory", "SIZE", "what all cages have mapped", set_memory },
+	{ 0, "cages", "N", "cages at a time", set_cages },
+	{ 0, "threads", "N", "threads at a time", set_threads },
+	{ 0, "files", "N", "open descriptors at a time", set_files },
+	{ 0, "read-bytes", "[CLASS=]SIZE", "bytes read; classes: file, network, pipe", set_read },
+	{ 0, "write-bytes", "[CLASS=]SIZE", "bytes written", set_write },
+	{ 0, "each", "LIMIT=AMOUNT", "a limit of each cage; read.file, write.pipe ...", set_each },
+	{ 0, "rate", "LIMIT=SIZE", "bytes a second of all: calls wait", set_tree_rate },
+	{ 0, "each-rate", "LIMIT=SIZE", "bytes a second of each cage", set_each_rate },
+	{ 0, "on-hit", "[LIMIT=]ACTION", "errno:NAME, stop or kill", set_action },
+	{ 0, "config", "FILE", "read limits from a TOML file", load },
+	{ 0, "report", NULL, "say at the end what was used", set_report },
+};
+
+static struct lind_handler handlers[MOST_HANDLERS];
+static size_t count;
+
+/* A later handler of a call stands for the earlier one, and does what that does. */
+static void add(const struct lind_handler *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t at = 0;
+
+		while (at < count && handlers[at].nr != list[i].nr)
+			at++;
+		if (at == MOST_HANDLERS)
+			lind_die("too many handlers");
+		handlers[at] = list[i];
+		count += at == count;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct lind_handler made[MOST_HANDLERS];
+
+	lind_options(options, sizeof options / sizeof *options, "Limits what programs use.", &argc, &argv);
+	first_name = strrchr(argv[1], '/') ? strrchr(argv[1], '/') + 1 : argv[1];
+	add(process_handlers, process_handler_count);
+	add(made, byte_handlers(made));
+	if (limited(FILES))
+		add(made, file_handlers(made));
+	if (limited(MEMORY))
+		add(memory_handlers, memory_handler_count);
+	watch_start();
+	lind_grate_lifecycle(&lifecycle);
+	return lind_grate_run(handlers, count, argc, argv);
+}

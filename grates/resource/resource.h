@@ -1,0 +1,150 @@
+/*
+ * The resource grate, between its files: limits, what is used of them, and the clients that use it.
+ *
+ * What a limit allows is reserved before a call and what the call did not use is given back, so that any number of clients together never use
+ * more. A limit holds for all clients together (TREE) or for each cage (EACH).
+ */
+#ifndef RESOURCE_H
+#define RESOURCE_H
+
+#include <lind/grate.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+enum what {
+	CPU, WALL, MEMORY, CAGES, THREADS, FILES,
+	READ, READ_FILE, READ_NETWORK, READ_PIPE,
+	WRITE, WRITE_FILE, WRITE_NETWORK, WRITE_PIPE,
+	WHATS,
+};
+#define RATES_FROM READ		/* bytes have limits per second too */
+#define RATES (WHATS - RATES_FROM)
+
+enum scope { TREE, EACH, SCOPES };
+enum action { FAIL, STOP, KILL };
+
+/* What kind of thing a descriptor is, in the order of the limits on bytes. */
+enum class { NO_CLASS = 0, OF_FILE = 1, OF_NETWORK = 2, OF_PIPE = 3, ANY_CLASS = 4 };
+
+#define UNLIMITED UINT64_MAX
+
+/* Bytes of one kind per second. `free_at` is when the next byte may pass. */
+struct rate {
+	uint64_t per_second;
+	int64_t free_at;
+};
+
+/* The memory of a cage. A child of vfork is on its parent's until it runs a program. */
+struct space {
+	unsigned cages;
+	pthread_mutex_t lock;	/* one call that changes the memory at a time */
+	uint64_t used;		/* under the lock */
+};
+
+struct client {
+	uint64_t cage;
+	char name[48];		/* of its program */
+	struct client *next, **link;
+	int64_t born;
+	uint64_t used[WHATS];	/* the limits of each cage */
+	struct rate rates[RATES];
+	struct space *space;
+	int64_t look_from;	/* not before then, or its first call, does its memory say what it will be */
+	bool told[WHATS];
+	uint64_t changes;	/* of descriptors: see bytes.c */
+	uint64_t births;	/* threads that are being made */
+	pthread_mutex_t lock;
+	/* Under the lock: */
+	uint8_t *files;		/* a byte for each number: whether it counts as open */
+	uint32_t files_room;
+	char next_name[48];	/* of the program that it is about to run */
+};
+
+/* limits.c */
+extern uint64_t limits[SCOPES][WHATS];
+extern uint64_t tree_used[WHATS];
+extern struct rate tree_rates[RATES];
+extern uint64_t each_rates[RATES];
+const char *set_limit(enum scope scope, const char *name, const char *amount);
+const char *set_rate(enum scope scope, const char *name, const char *amount);
+const char *set_action(const char *value);
+bool limited(enum what what);
+bool paced(enum what what);
+/* Whether what is used is known: it has a limit, or a report is wanted. */
+bool counted(enum what what);
+enum action action_on(enum what what);
+/* Reserves `n`; false if the limit does not allow all of it. Then the limit was told, and `scope` is which. */
+bool reserve(struct client *c, enum what what, uint64_t n, enum scope *scope);
+void give_back(struct client *c, enum what what, uint64_t n);
+/* Up to `n`, at least 1, of one limit; 0 if nothing is left. */
+uint64_t grab(enum scope scope, struct client *c, enum what what, uint64_t n);
+void drop(enum scope scope, struct client *c, enum what what, uint64_t n);
+/* A limit was hit: says so, acts, and returns the negative errno for the call. `wanted` is what did not fit. */
+int64_t hit(struct client *c, enum scope scope, enum what what, uint64_t wanted, const char *by);
+const char *amount_text(enum what what, uint64_t n, char *text, size_t size);
+extern const char *const what_names[WHATS];
+
+/* clients.c */
+extern const struct lind_lifecycle lifecycle;
+extern bool ending;		/* the tree is being killed: nothing new is born */
+/* The birth that this thread is making: what was reserved for it. */
+extern _Thread_local struct birth {
+	bool borrows;		/* the memory of its parent */
+	uint64_t memory, files;
+} birth;
+extern const char *first_name;
+/* How long a birth or exec may take between the call and the new memory. */
+#define SETTLES 200000000ll
+/* Clients neither come nor go meanwhile. May be taken again by its holder. */
+void clients_lock(void);
+void clients_unlock(void);
+void signal_client(struct client *c, void *signal);
+void each_client(void (*act)(struct client *c, void *with), void *with);
+void signal_tree(int signal);
+int64_t now(void);
+
+/* The handlers. */
+#define MOST_HANDLERS 256
+size_t file_handlers(struct lind_handler *to);
+size_t byte_handlers(struct lind_handler *to);
+extern const struct lind_handler process_handlers[], memory_handlers[];
+extern const size_t process_handler_count, memory_handler_count;
+const char *call_name(uint32_t nr);
+
+/* memory.c */
+struct space *space_new(void);
+struct space *space_share(struct space *space);
+void space_drop(struct space *space);
+/* Looks at what is mapped and counts it. */
+void memory_look(struct client *c);
+/* A client's memory goes with it. */
+void memory_leave(struct client *c);
+/* A child that was forked holds `bytes`, which were reserved of the tree. */
+void memory_copied(struct client *child, uint64_t bytes);
+
+/* files.c */
+/* Counts what a new client has, of which `reserved` is counted already. */
+void files_found(struct client *c, uint64_t highest, uint64_t reserved);
+uint64_t files_highest(struct client *c);
+/* Reserves a descriptor, or answers as the limit says. 0 or a negative errno. */
+int64_t file_reserve(struct client *c, uint64_t n, const char *by);
+/* A reserved descriptor has got this number. */
+void file_opened(struct client *c, int fd);
+void files_leave(struct client *c);
+/* Counts descriptors that a message brought, and closes those beyond the limit. */
+void files_received(struct client *c, struct msghdr *own);
+
+/* bytes.c */
+/* A file is mapped: what can be read or written by that counts at once. */
+int64_t map_file(struct client *c, const struct lind_call *call, lind_handle_fn *map);
+
+/* watch.c */
+void watch_start(void);
+void watch_soon(void);
+uint64_t cpu_of(uint64_t cage);
+extern uint64_t cpu_ended;
+extern bool wants_report;
+void report(int status);
+
+#endif
