@@ -225,8 +225,9 @@ static int64_t admit(const struct use *u, uint64_t n, uint64_t flags)
 
 	if (u->waits && (r = wait_for_data(u, flags)) < 0)
 		return r;
-	if (n > LIND_TRANSFER_MAX && !u->whole)
-		n = n > INT_MAX ? INT_MAX : n;
+	/* As the kernel does, which carries no more at once. */
+	if (n > INT_MAX)
+		n = INT_MAX;
 	if (!u->whole)
 		n = at_once(u, n);
 	if ((got = reserve_bytes(u, n)) < 0)

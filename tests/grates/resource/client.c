@@ -384,7 +384,7 @@ static void interrupted(void)
 
 	sigaction(SIGALRM, &sa, NULL);
 	clock_gettime(CLOCK_MONOTONIC, &from);
-	ualarm(200000, 0);
+	ualarm(200000, 50000);
 	while ((n = write(fd, data, 1000)) > 0)
 		;
 	printf("%zd errno %d, before a second: %d\n", n, errno, since(&from) < 1000);
@@ -460,7 +460,7 @@ static void flip(void)
 		_exit(0);
 	}
 	pthread_create(&t, NULL, move, NULL);
-	for (int i = 0; i < 5000 && writev(fd, &moving, 1) > 0; i++)
+	while (writev(fd, &moving, 1) > 0)
 		;
 	while (sendmsg(s[0], &m, 0) > 0)
 		;
