@@ -20,14 +20,14 @@ int64_t lind_handle(uint32_t entry, const struct lind_call *call)
 	return ((lind_handle_fn *)(uintptr_t)entry)(call);
 }
 
-static int64_t spawn(char **argv, const struct lind_spawn_handler *table, size_t count)
+static int64_t spawn(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count)
 {
 	uint64_t self = lind_self();
 	struct lind_arg none = { 0, self };
 	int64_t child;
 
 	lind_birth_begins();
-	child = lind_call(SYS_spawn, self, lind_mine(argv[0]), lind_mine(argv), lind_mine(environ), lind_mine(table),
+	child = lind_call(SYS_spawn, self, lind_mine(path), lind_mine(argv), lind_mine(environ), lind_mine(table),
 		(struct lind_arg){ count, self }, none);
 	lind_birth_ends(NULL, child, 1);
 	return child;
@@ -43,10 +43,20 @@ static int wait_for(pid_t child)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+int lind_start_and_wait(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count)
+{
+	int64_t child = spawn(path, argv, table, count);
+
+	if (child < 0) {
+		lind_log("%s: %s", argv[0], strerror((int)-child));
+		return child == -ENOENT ? -127 : -126;
+	}
+	return wait_for((pid_t)child);
+}
+
 int lind_grate_run(const struct lind_handler *handlers, size_t count, int argc, char **argv)
 {
 	struct lind_spawn_handler *table;
-	int64_t child;
 	int status;
 
 	if (argc)
@@ -58,13 +68,10 @@ int lind_grate_run(const struct lind_handler *handlers, size_t count, int argc, 
 	for (size_t i = 0; i < count; i++)
 		table[i] = (struct lind_spawn_handler){ handlers[i].nr, (uint32_t)(uintptr_t)handlers[i].handle };
 	lind_watch_clients(table, &count);
-	child = spawn(argv + 1, table, count);
+	status = lind_start_and_wait(argv[1], argv + 1, table, count);
 	free(table);
-	if (child < 0) {
-		lind_log("%s: %s", argv[1], strerror((int)-child));
-		return child == -ENOENT ? 127 : 126;
-	}
-	status = wait_for((pid_t)child);
+	if (status < 0)
+		return -status;
 	lind_ended(status);
 	return status;
 }

@@ -1,0 +1,451 @@
+/*
+ * Descriptors: which are inside, and calls that take or make them.
+ *
+ * A mark is set before the call that made the descriptor returns to the client, and taken away after the one that closed it. Calls
+ * that make descriptors outside take marks away too: a number may have been closed by exec, or given again meanwhile.
+ */
+#include <fcntl.h>
+#include <lind/transfer.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include "namespace.h"
+
+#define FDS_SET_MAX 1024u
+#define POLL_MAX 4096u
+#define CLOSE_RANGE_CLOEXEC_ 4u
+
+static struct { uint32_t first, last; } start_fds[8];
+static size_t start_count;
+
+const char *add_start_fds(const char *value)
+{
+	char *end;
+	unsigned long first = strtoul(value, &end, 10), last = first;
+
+	if (end == value || (*end && *end != '-'))
+		return "must be a number or two with - between them";
+	if (*end == '-') {
+		char *from = end + 1;
+
+		last = strtoul(from, &end, 10);
+		if (end == from || *end || last < first)
+			return "must be a number or two with - between them";
+	}
+	if (last >= FD_PAGE * FD_PAGES || start_count == sizeof start_fds / sizeof *start_fds)
+		return "too large, or too many of them";
+	start_fds[start_count].first = (uint32_t)first;
+	start_fds[start_count++].last = (uint32_t)last;
+	by_fd = true;
+	return NULL;
+}
+
+void mark_start_fds(struct client *client)
+{
+	for (size_t i = 0; i < start_count; i++)
+		for (uint32_t fd = start_fds[i].first; fd <= start_fds[i].last; fd++)
+			fd_mark(client, fd, true);
+}
+
+static _Atomic uint32_t *page_of(struct client *client, uint32_t fd)
+{
+	_Atomic uint32_t *page = atomic_load(&client->fds[fd / FD_PAGE]), *none = NULL;
+
+	if (page)
+		return page;
+	/* Without room we could not keep what we promise: end, which fails the clients. */
+	if (!(page = calloc(FD_PAGE, sizeof *page)))
+		lind_die("out of memory for descriptors");
+	if (atomic_compare_exchange_strong(&client->fds[fd / FD_PAGE], &none, page))
+		return page;
+	free(page);
+	return none;
+}
+
+void fd_mark(struct client *client, uint64_t number, bool inside)
+{
+	_Atomic uint32_t *word;
+	uint32_t fd = (uint32_t)number, was;
+
+	if (!client || number >= FD_PAGE * FD_PAGES || (!inside && !atomic_load(&client->fds[fd / FD_PAGE])))
+		return;
+	if (inside)
+		atomic_store(&client->owns, true);
+	word = &page_of(client, fd)[fd % FD_PAGE];
+	was = atomic_load(word);
+	while (!atomic_compare_exchange_weak(word, &was, ((was >> 1) + 1) << 1 | inside))
+		;
+}
+
+/* After a close: unless the number has been given again since `was` was read. */
+static void unmark(struct client *client, uint32_t fd, uint32_t was)
+{
+	if (was & 1)
+		atomic_compare_exchange_strong(&page_of(client, fd)[fd % FD_PAGE], &was, ((was >> 1) + 1) << 1);
+}
+
+void fds_copy(struct client *to, const struct client *from)
+{
+	for (uint32_t i = 0; i < FD_PAGES; i++) {
+		_Atomic uint32_t *page = atomic_load(&from->fds[i]), *copy;
+
+		if (!page)
+			continue;
+		copy = page_of(to, i * FD_PAGE);
+		for (uint32_t n = 0; n < FD_PAGE; n++)
+			atomic_store_explicit(&copy[n], atomic_load_explicit(&page[n], memory_order_relaxed), memory_order_relaxed);
+	}
+}
+
+void fds_forget(struct client *client)
+{
+	for (uint32_t i = 0; i < FD_PAGES; i++) {
+		_Atomic uint32_t *page = atomic_load(&client->fds[i]);
+
+		for (uint32_t n = 0; page && n < FD_PAGE; n++)
+			atomic_store_explicit(&page[n], 0, memory_order_relaxed);
+	}
+}
+
+int64_t pass(const struct lind_call *c, bool inside)
+{
+	return inside ? enter(c) : lind_forward(c);
+}
+
+int64_t on_enter(const struct lind_call *c)
+{
+	return enter(c);
+}
+
+int64_t on_fd(const struct lind_call *c)
+{
+	return fd_inside(c->args[0]) ? enter(c) : lind_forward(c);
+}
+
+/* Two descriptors: copy_file_range, splice, epoll_ctl and the like. */
+int64_t on_fds(const struct lind_call *c)
+{
+	int second = c->nr == SYS_sendfile || c->nr == SYS_tee ? 1 : 2;
+
+
+	return pass(c, fd_inside(c->args[0]) || fd_inside(c->args[second]));
+}
+
+/* The new descriptor is where the old one is. */
+static int64_t made(const struct lind_call *c, int64_t fd, bool inside)
+{
+	if (fd >= 0)
+		fd_mark(lind_client(c->target), (uint64_t)fd, inside);
+	return fd;
+}
+
+int64_t on_accept(const struct lind_call *c)
+{
+	bool inside = fd_inside(c->args[0]);
+
+	return made(c, pass(c, inside), inside);
+}
+
+/* Makes a descriptor out of nothing that is inside. */
+int64_t on_made(const struct lind_call *c)
+{
+	return made(c, lind_forward(c), false);
+}
+
+/* pipe, pipe2, socketpair. The kernel's answer goes through our memory: the client cannot change it before we have read it. */
+int64_t on_pair(const struct lind_call *c)
+{
+	struct lind_call changed = *c;
+	int at = c->nr == SYS_socketpair ? 3 : 0;
+	int32_t fds[2] = { -1, -1 };
+	int64_t r;
+
+	changed.args[at] = lind_mine(fds);
+	if ((r = lind_forward(&changed)) < 0)
+		return r;
+	made(c, fds[0], false);
+	made(c, fds[1], false);
+	if (!lind_write(c->args[at], fds, sizeof fds))
+		return r;
+	lind_call_plain(SYS_close, c->target, (uint32_t)fds[0], 0, 0, 0);
+	lind_call_plain(SYS_close, c->target, (uint32_t)fds[1], 0, 0, 0);
+	return -EFAULT;
+}
+
+int64_t on_close(const struct lind_call *c)
+{
+	struct client *client = c->args[0].cage ? lind_client(c->args[0].cage) : NULL;
+	uint32_t was = fd_word(client, arg32(c, 0));
+	int64_t r = pass(c, was & 1);
+
+	/* Linux closes a descriptor also where close fails, but for a bad one. */
+	if (r != -EBADF)
+		unmark(client, arg32(c, 0), was);
+	return r;
+}
+
+int64_t on_close_range(const struct lind_call *c)
+{
+	struct client *client = lind_client(c->target);
+	uint32_t first = arg32(c, 0), last = arg32(c, 1);
+	int64_t r;
+
+	if (!atomic_load(&client->owns))
+		return lind_forward(c);
+	r = enter(c);
+	if (r || arg32(c, 2) & CLOSE_RANGE_CLOEXEC_)
+		return r;
+	for (uint32_t fd = first; fd < FD_PAGE * FD_PAGES && fd <= last; fd++) {
+		if (!atomic_load(&client->fds[fd / FD_PAGE]))
+			fd |= FD_PAGE - 1;
+		else
+			unmark(client, fd, fd_word(client, fd));
+	}
+	return r;
+}
+
+int64_t on_dup(const struct lind_call *c)
+{
+	bool inside = fd_inside(c->args[0]);
+	int64_t fd = pass(c, inside);
+
+	if (fd >= 0)
+		fd_mark(lind_client(c->args[0].cage), (uint64_t)fd, inside);
+	return fd;
+}
+
+/* Also where only the new one is inside: it is closed. */
+int64_t on_dup2(const struct lind_call *c)
+{
+	bool inside = fd_inside(c->args[0]);
+	int64_t fd = pass(c, inside || fd_inside(c->args[1]));
+
+	if (fd >= 0 && arg32(c, 0) != arg32(c, 1))
+		fd_mark(lind_client(c->args[0].cage), (uint64_t)fd, inside);
+	return fd;
+}
+
+int64_t on_fcntl(const struct lind_call *c)
+{
+	return arg32(c, 1) == F_DUPFD || arg32(c, 1) == F_DUPFD_CLOEXEC ? on_dup(c) : on_fd(c);
+}
+
+/*
+ * Descriptors in a set are those of the cage that the set is in, so the set itself goes on. A client that changes it meanwhile learns
+ * whether a descriptor is ready, and nothing else.
+ */
+int64_t on_poll(const struct lind_call *c)
+{
+	struct client *client = lind_client(c->args[0].cage);
+	uint64_t count = c->args[1].value;
+	struct pollfd some[64];
+
+	if (!client || !atomic_load(&client->owns) || count > POLL_MAX)
+		return lind_forward(c);
+	for (uint64_t at = 0; at < count; at += 64) {
+		size_t n = count - at < 64 ? (size_t)(count - at) : 64;
+
+		if (lind_read(lind_at(c->args[0], at * sizeof *some), some, n * sizeof *some))
+			break;
+		for (size_t i = 0; i < n; i++)
+			if (some[i].fd >= 0 && fd_word(client, (uint32_t)some[i].fd) & 1)
+				return enter(c);
+	}
+	return lind_forward(c);
+}
+
+int64_t on_select(const struct lind_call *c)
+{
+	uint32_t count = arg32(c, 0) > FDS_SET_MAX ? FDS_SET_MAX : arg32(c, 0);
+	uint32_t set[FDS_SET_MAX / 32];
+
+	for (int i = 1; i <= 3 && (int32_t)arg32(c, 0) > 0; i++) {
+		struct client *client = lind_client(c->args[i].cage);
+
+		if (!c->args[i].value || !client || !atomic_load(&client->owns) || lind_read(c->args[i], set, (count + 31) / 32 * 4))
+			continue;
+		for (uint32_t fd = 0; fd < count; fd++)
+			if (set[fd / 32] >> fd % 32 & 1 && fd_word(client, fd) & 1)
+				return enter(c);
+	}
+	return lind_forward(c);
+}
+
+/* Once something inside is mapped, what becomes of any range may concern it. */
+int64_t on_mmap(const struct lind_call *c)
+{
+	struct client *client = lind_client(c->target);
+	bool inside = !(arg32(c, 3) & MAP_ANONYMOUS) && fd_inside(c->args[4]);
+
+	if (inside)
+		atomic_store(&client->mapped, true);
+	return pass(c, inside || atomic_load(&client->mapped));
+}
+
+int64_t on_memory(const struct lind_call *c)
+{
+	return pass(c, atomic_load(&((struct client *)lind_client(c->target))->mapped));
+}
+
+/*
+ * Descriptors in messages. A file is known again by its device and inode number: what was sent while it was inside is inside where
+ * it arrives.
+ */
+static struct { uint64_t dev, ino; } *sent;
+static size_t sent_count, sent_room;
+static pthread_mutex_t sent_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool identify(uint64_t cage, uint64_t fd, struct stat *st)
+{
+	struct lind_arg none = { 0, cage };
+
+	return lind_call(SYS_fstat, cage, (struct lind_arg){ fd, cage }, lind_mine(st), none, none, none, none) >= 0;
+}
+
+static bool was_sent(const struct stat *st)
+{
+	bool yes = false;
+
+	pthread_mutex_lock(&sent_lock);
+	for (size_t i = 0; i < sent_count && !yes; i++)
+		yes = sent[i].dev == st->st_dev && sent[i].ino == st->st_ino;
+	pthread_mutex_unlock(&sent_lock);
+	return yes;
+}
+
+static int remember(const struct stat *st)
+{
+	int r = 0;
+
+	if (was_sent(st))
+		return 0;
+	pthread_mutex_lock(&sent_lock);
+	if (sent_count == sent_room) {
+		size_t room = sent_room ? 2 * sent_room : 64;
+		void *more = realloc(sent, room * sizeof *sent);
+
+		if (more) {
+			sent = more;
+			sent_room = room;
+		} else
+			r = -ENOMEM;
+	}
+	if (!r) {
+		sent[sent_count].dev = st->st_dev;
+		sent[sent_count++].ino = st->st_ino;
+	}
+	pthread_mutex_unlock(&sent_lock);
+	return r;
+}
+
+/* The macro compares a length with a distance. */
+#pragma clang diagnostic ignored "-Wsign-compare"
+
+static int each_fd(struct msghdr *m, struct client *client, uint64_t cage, int (*one)(struct client *, uint64_t, int))
+{
+	int r = 0;
+
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h && !r; h = CMSG_NXTHDR(m, h)) {
+		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS || h->cmsg_len < CMSG_LEN(0))
+			continue;
+		for (size_t i = 0, n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int); i < n && !r; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(h) + i * sizeof fd, sizeof fd);
+			r = one(client, cage, fd);
+		}
+	}
+	return r;
+}
+
+#pragma clang diagnostic warning "-Wsign-compare"
+
+static int sending(struct client *client, uint64_t cage, int fd)
+{
+	struct stat st;
+
+	if (fd < 0 || !(fd_word(client, (uint32_t)fd) & 1) || !identify(cage, (uint32_t)fd, &st))
+		return 0;
+	return remember(&st);
+}
+
+static int received(struct client *client, uint64_t cage, int fd)
+{
+	struct stat st;
+
+	if (fd >= 0)
+		fd_mark(client, (uint32_t)fd, identify(cage, (uint32_t)fd, &st) && was_sent(&st));
+	return 0;
+}
+
+int64_t on_send(const struct lind_call *c)
+{
+	struct client *client = lind_client(c->target);
+	struct lind_message m;
+	int64_t r;
+
+	if (!by_net && !atomic_load(&client->owns))
+		return on_fd(c);
+	if ((r = lind_message_sent(&m, c->args[1])) < 0)
+		return r;
+	if (by_net && m.own.msg_name && socket_name_matches(m.own.msg_name, m.own.msg_namelen))
+		adopt(c, 0);
+	if (!(r = each_fd(&m.own, client, c->target, sending))) {
+		struct lind_call changed = *c;
+
+		changed.args[1] = lind_mine(&m.own);
+		r = pass(&changed, fd_inside(c->args[0]));
+	}
+	lind_message_free(&m);
+	return r;
+}
+
+int64_t on_receive(const struct lind_call *c)
+{
+	struct client *client = lind_client(c->target);
+	struct lind_message m;
+	int64_t r;
+
+	/* Also if nothing has been sent yet: it may be when this returns. */
+	if ((r = lind_message_room(&m, c->args[1])) < 0)
+		return r;
+	{
+		struct lind_call changed = *c;
+
+		changed.args[1] = lind_mine(&m.own);
+		r = pass(&changed, fd_inside(c->args[0]));
+	}
+	if (r >= 0) {
+		each_fd(&m.own, client, c->target, received);
+		r = lind_message_give(&m, r, c->args[2].value);
+	}
+	lind_message_free(&m);
+	return r;
+}
+
+int64_t on_send_many(const struct lind_call *c)
+{
+	return lind_message_each(c, on_send);
+}
+
+int64_t on_receive_many(const struct lind_call *c)
+{
+	return lind_message_each(c, on_receive);
+}
+
+/* A socket turns out to be inside: so do its other descriptors in this client. */
+void adopt(const struct lind_call *c, int arg)
+{
+	uint64_t cage = c->args[arg].cage;
+	struct client *client = cage ? lind_client(cage) : NULL;
+	struct stat this, other;
+
+	if (!client || fd_inside(c->args[arg]) || !identify(cage, arg32(c, arg), &this))
+		return;
+	remember(&this);
+	for (uint32_t fd = 0; fd < FDS_SET_MAX; fd++)
+		if (identify(cage, fd, &other) && other.st_dev == this.st_dev && other.st_ino == this.st_ino)
+			fd_mark(client, fd, true);
+	fd_mark(client, arg32(c, arg), true);
+}

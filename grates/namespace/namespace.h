@@ -1,0 +1,126 @@
+/*
+ * The namespace grate: which calls of the program enter the grates between its `%{` and `%}`.
+ *
+ * A descriptor is inside if a call that entered made it, or if it is a copy of one that is. A path is inside if it leads to
+ * a prefix or below. What a client has is kept in words of its own that a call reads without a lock.
+ */
+#ifndef NAMESPACE_H
+#define NAMESPACE_H
+
+#include <errno.h>
+#include <limits.h>
+#include <lind/compose.h>
+#include <lind/path_table.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define FD_PAGE 1024u
+#define FD_PAGES 1024u
+#define CLIENT_AT_FDCWD (-100)
+
+struct client {
+	/* A word per descriptor: lowest bit, inside; the rest counts the times that it was set. */
+	_Atomic(_Atomic uint32_t *) fds[FD_PAGES];
+	atomic_bool mapped;		/* has mapped a file that is inside */
+	atomic_bool owns;		/* has or had descriptors inside */
+	pthread_mutex_t lock;		/* of what follows */
+	bool cwd_inside;
+	char *cwd;			/* where, if it is known */
+	struct client *next_free;
+};
+
+/* What of the options decides at all. */
+extern bool by_path, by_net, by_fd;
+
+/* clients.c */
+extern const struct lind_lifecycle lifecycle;
+void client_entered(void *client, uint64_t cage);
+void client_cwd(struct client *client, bool inside, const char *path);
+
+/* fds.c */
+const char *add_start_fds(const char *value);
+void mark_start_fds(struct client *client);
+void fd_mark(struct client *client, uint64_t fd, bool inside);
+void fds_copy(struct client *to, const struct client *from);
+void fds_forget(struct client *client);
+void adopt(const struct lind_call *c, int arg);
+
+static inline uint32_t arg32(const struct lind_call *c, int i)
+{
+	return (uint32_t)c->args[i].value;
+}
+
+static inline uint32_t fd_word(const struct client *client, uint32_t fd)
+{
+	_Atomic uint32_t *page;
+
+	if (!client || fd >= FD_PAGE * FD_PAGES || !(page = atomic_load_explicit(&client->fds[fd / FD_PAGE], memory_order_acquire)))
+		return 0;
+	return atomic_load_explicit(&page[fd % FD_PAGE], memory_order_acquire);
+}
+
+static inline bool fd_inside(struct lind_arg fd)
+{
+	return fd.cage && fd_word(lind_client(fd.cage), (uint32_t)fd.value) & 1;
+}
+
+static inline int64_t enter(const struct lind_call *c)
+{
+	return lind_enter(0, c);
+}
+
+int64_t pass(const struct lind_call *c, bool inside);
+int64_t on_enter(const struct lind_call *c);
+int64_t on_fd(const struct lind_call *c);
+int64_t on_fds(const struct lind_call *c);
+int64_t on_accept(const struct lind_call *c);
+int64_t on_made(const struct lind_call *c);
+int64_t on_pair(const struct lind_call *c);
+int64_t on_close(const struct lind_call *c);
+int64_t on_close_range(const struct lind_call *c);
+int64_t on_dup(const struct lind_call *c);
+int64_t on_dup2(const struct lind_call *c);
+int64_t on_fcntl(const struct lind_call *c);
+int64_t on_poll(const struct lind_call *c);
+int64_t on_select(const struct lind_call *c);
+int64_t on_mmap(const struct lind_call *c);
+int64_t on_memory(const struct lind_call *c);
+int64_t on_send(const struct lind_call *c);
+int64_t on_send_many(const struct lind_call *c);
+int64_t on_receive(const struct lind_call *c);
+int64_t on_receive_many(const struct lind_call *c);
+
+/* where.c */
+struct where {
+	char text[PATH_MAX];	/* what the client wrote, or where it leads, for who gets the call */
+	char path[PATH_MAX];	/* where it leads; empty if that is not known in words */
+	bool inside;
+	bool rewritten;		/* `text` is not what the client wrote any more */
+	bool start_only;	/* it is the directory argument itself: there is no text */
+};
+
+const char *add_prefix(const char *value);
+int look(const struct lind_call *c, int dir, int path, bool follow, struct where *w);
+bool above_a_prefix(const char *path);
+bool below_a_prefix(const char *path);
+
+/* paths.c */
+int64_t on_path(const struct lind_call *c);
+int64_t on_chdir(const struct lind_call *c);
+int64_t on_fchdir(const struct lind_call *c);
+int64_t on_getcwd(const struct lind_call *c);
+
+/* net.c */
+const char *add_address(const char *value);
+const char *add_port(const char *value);
+int64_t on_address(const struct lind_call *c);
+bool name_matches(const struct lind_call *c, struct lind_arg address, uint64_t length);
+bool socket_name_matches(const void *name, size_t length);
+
+/* choose.c */
+const char *add_calls(const char *value);
+const char *add_calls_file(const char *value);
+lind_handle_fn *choose(uint32_t nr);
+
+#endif

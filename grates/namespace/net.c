@@ -1,0 +1,131 @@
+/* Sockets by address: connect, bind, sendto. A socket is inside from the first of its addresses that matches. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include "namespace.h"
+
+#define RULES 64
+#define NAME_ROOM 128
+
+static struct { uint8_t bytes[16]; unsigned bits; } addresses[RULES];
+static struct { uint16_t first, last; } ports[RULES];
+static size_t address_count, port_count;
+
+static bool parse_port(const char *from, char **end, uint16_t *port)
+{
+	unsigned long n = strtoul(from, end, 10);
+
+	*port = (uint16_t)n;
+	return *end != from && *from != '-' && n <= UINT16_MAX;
+}
+
+const char *add_port(const char *value)
+{
+	uint16_t first, last;
+	char *end;
+
+	if (!parse_port(value, &end, &first))
+		return "must be a port or two with - between them";
+	last = first;
+	if (*end == '-' && !parse_port(end + 1, &end, &last))
+		return "must be a port or two with - between them";
+	if (*end || last < first)
+		return "must be a port or two with - between them";
+	if (port_count == RULES)
+		return "too many of them";
+	ports[port_count].first = first;
+	ports[port_count++].last = last;
+	by_net = true;
+	return NULL;
+}
+
+/* IPv4 as the IPv6 addresses that stand for them. */
+static void mapped(uint8_t bytes[16], const void *v4)
+{
+	memset(bytes, 0, 10);
+	bytes[10] = bytes[11] = 0xff;
+	memcpy(bytes + 12, v4, 4);
+}
+
+const char *add_address(const char *value)
+{
+	char text[64], *slash, *end;
+	uint8_t v4[4];
+	unsigned most = 128, bits;
+
+	if (strlen(value) >= sizeof text || address_count == RULES)
+		return "too long, or too many of them";
+	strcpy(text, value);
+	if ((slash = strchr(text, '/')))
+		*slash = 0;
+	if (inet_pton(AF_INET, text, v4) == 1) {
+		mapped(addresses[address_count].bytes, v4);
+		most = 32;
+	} else if (inet_pton(AF_INET6, text, addresses[address_count].bytes) != 1)
+		return "must be an IPv4 or IPv6 address, with / and a number of bits or without";
+	bits = most;
+	if (slash) {
+		bits = (unsigned)strtoul(slash + 1, &end, 10);
+		if (end == slash + 1 || *end || bits > most)
+			return "must have a number of bits after the /";
+	}
+	addresses[address_count++].bits = bits + 128 - most;
+	by_net = true;
+	return NULL;
+}
+
+static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned bits)
+{
+	unsigned whole = bits / 8, rest = bits % 8;
+
+	return !memcmp(a, b, whole) && (!rest || !((a[whole] ^ b[whole]) >> (8 - rest)));
+}
+
+bool socket_name_matches(const void *name, size_t length)
+{
+	const struct sockaddr *sa = name;
+	uint8_t bytes[16];
+	uint16_t port;
+	bool matches = !address_count;
+
+	if (length >= sizeof(struct sockaddr_in) && sa->sa_family == AF_INET) {
+		const struct sockaddr_in *in = name;
+
+		mapped(bytes, &in->sin_addr);
+		port = ntohs(in->sin_port);
+	} else if (length >= offsetof(struct sockaddr_in6, sin6_scope_id) && sa->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 = name;
+
+		memcpy(bytes, &in6->sin6_addr, sizeof bytes);
+		port = ntohs(in6->sin6_port);
+	} else
+		return false;
+	for (size_t i = 0; i < address_count && !matches; i++)
+		matches = same_bits(bytes, addresses[i].bytes, addresses[i].bits);
+	if (!matches || !port_count)
+		return matches;
+	for (size_t i = 0; i < port_count; i++)
+		if (port >= ports[i].first && port <= ports[i].last)
+			return true;
+	return false;
+}
+
+/* connect, bind, sendto: the address is read once and goes on from our memory. */
+int64_t on_address(const struct lind_call *c)
+{
+	int at = c->nr == SYS_sendto ? 4 : 1;
+	uint64_t length = c->args[at + 1].value;
+	struct lind_call changed = *c;
+	uint8_t name[NAME_ROOM];
+	int r;
+
+	if (!c->args[at].value || !length || length > sizeof name)
+		return on_fd(c);
+	if ((r = lind_read(c->args[at], name, (size_t)length)))
+		return r;
+	changed.args[at] = lind_mine(name);
+	if (by_net && socket_name_matches(name, (size_t)length))
+		adopt(c, 0);
+	return pass(&changed, fd_inside(c->args[0]));
+}

@@ -1,0 +1,127 @@
+/* Calls that take paths. They go on with the text that was decided on, from our memory. */
+#include <fcntl.h>
+#include "namespace.h"
+
+static const struct lind_file_use *use_of(uint32_t nr)
+{
+	for (size_t i = 0; i < sizeof lind_file_uses / sizeof *lind_file_uses; i++)
+		if (lind_file_uses[i].nr == nr)
+			return &lind_file_uses[i];
+	return NULL;
+}
+
+/* What open_how says, where the flags of openat2 are. */
+static uint32_t flags_of(const struct lind_call *c, const struct lind_path_use *use)
+{
+	uint64_t flags = 0;
+
+	if (c->nr == SYS_creat)
+		return O_CREAT | O_WRONLY | O_TRUNC;
+	if (c->nr == SYS_openat2)
+		return lind_read(c->args[2], &flags, sizeof flags) ? 0 : (uint32_t)flags;
+	return use->flags < 0 ? 0 : arg32(c, use->flags);
+}
+
+static bool follows(const struct lind_call *c, const struct lind_path_use *use)
+{
+	uint32_t flags = flags_of(c, use);
+
+	switch ((enum lind_end)use->end) {
+	case LIND_END_FOLLOW:
+		return true;
+	case LIND_END_UNLESS_AT:
+		return !(flags & AT_SYMLINK_NOFOLLOW);
+	case LIND_END_IF_AT:
+		return flags & AT_SYMLINK_FOLLOW;
+	case LIND_END_OPEN:
+		return !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
+	case LIND_END_WATCH:
+		return !(flags & 0x02000000 /* IN_DONT_FOLLOW */);
+	default:
+		return false;
+	}
+}
+
+static bool makes_fd(uint32_t nr)
+{
+	return nr == SYS_open || nr == SYS_openat || nr == SYS_openat2 || nr == SYS_creat;
+}
+
+/* Whether our copy of the text goes on, which the client cannot change. A grate in Lind's style needs the client's own. */
+static bool ours(const struct where *w)
+{
+	return !w->start_only && (w->rewritten || !w->inside || !lind_style_inside(0));
+}
+
+/* All paths of a call: whether they are inside; -EXDEV if one is and another not. */
+static int look_all(const struct lind_call *c, struct lind_call *changed, struct where where[2], bool *inside)
+{
+	const struct lind_file_use *use = use_of(c->nr);
+	int seen = 0, within = 0, r;
+
+	for (int i = 0; use && i < use->paths; i++) {
+		const struct lind_path_use *p = &use->path[i];
+
+		if (p->end == LIND_END_TEXT)
+			continue;
+		if ((r = look(c, p->dir, p->path, follows(c, p), &where[i])))
+			return r;
+		if (ours(&where[i]))
+			changed->args[p->path] = lind_mine(where[i].text);
+		if (p->effect & (LIND_DOES_REMOVE | LIND_DOES_MOUNT) && *where[i].path && above_a_prefix(where[i].path))
+			return -EBUSY;
+		seen++;
+		within += where[i].inside;
+	}
+	*inside = within;
+	return within && within < seen ? -EXDEV : 0;
+}
+
+int64_t on_path(const struct lind_call *c)
+{
+	struct lind_call changed = *c;
+	struct where where[2];
+	bool inside = false;
+	int64_t r;
+
+	if ((r = look_all(c, &changed, where, &inside)))
+		return r;
+	r = pass(&changed, inside);
+	if (r >= 0 && makes_fd(c->nr))
+		fd_mark(lind_client(c->target), (uint64_t)r, inside);
+	return r;
+}
+
+/* Who goes out is not told to the grates inside: to them there may be no such place. */
+int64_t on_chdir(const struct lind_call *c)
+{
+	struct client *client = lind_client(c->target);
+	struct lind_call changed = *c;
+	struct where where;
+	int64_t r;
+
+	if ((r = look(c, -1, 0, true, &where)))
+		return r;
+	if (ours(&where))
+		changed.args[0] = lind_mine(where.text);
+	r = pass(&changed, where.inside);
+	if (r >= 0 && (where.inside || client->cwd_inside))
+		client_cwd(client, where.inside, where.path);
+	return r;
+}
+
+int64_t on_fchdir(const struct lind_call *c)
+{
+	struct client *client = lind_client(c->target);
+	bool inside = fd_inside(c->args[0]), before = client->cwd_inside;
+	int64_t r = pass(c, inside);
+
+	if (r >= 0 && (inside || before))
+		client_cwd(client, inside, NULL);
+	return r;
+}
+
+int64_t on_getcwd(const struct lind_call *c)
+{
+	return pass(c, ((struct client *)lind_client(c->target))->cwd_inside);
+}

@@ -1,0 +1,304 @@
+/*
+ * Where a path leads: the client's text, read once, is walked name by name, links and `..` included. Names on the way to a prefix
+ * are taken to be directories, as mount points are: nobody behind us may move or remove them. Below a prefix the grates inside
+ * know best: a name there is a link to us if it is one outside and they say the same, or, where `..` makes it matter,
+ * if they say so.
+ */
+#include <stdlib.h>
+#include "namespace.h"
+
+#define PREFIXES 16
+#define LINKS_MAX 40
+
+static struct { char path[PATH_MAX]; size_t length; } prefixes[PREFIXES];
+static size_t prefix_count;
+
+struct walk {
+	uint64_t cage;			/* for whom */
+	bool thorough;			/* `..` is in the text */
+	char rest[2 * PATH_MAX];
+	size_t at;
+	int links;
+	struct where *w;
+};
+
+const char *add_prefix(const char *value)
+{
+	size_t length = strlen(value);
+
+	while (length > 1 && value[length - 1] == '/')
+		length--;
+	if (value[0] != '/' || length >= PATH_MAX || strstr(value, "//") || strstr(value, "/./") || strstr(value, "/../") ||
+	    (length >= 2 && !strncmp(value + length - 2, "/.", 2)) || (length >= 3 && !strncmp(value + length - 3, "/..", 3)))
+		return "must be an absolute path without . and ..";
+	if (prefix_count == PREFIXES)
+		return "too many of them";
+	memcpy(prefixes[prefix_count].path, value, length);
+	prefixes[prefix_count++].length = length == 1 ? 0 : length;
+	by_path = true;
+	return NULL;
+}
+
+/* Whether `path` is `of` or below; the root has no length. */
+static bool below(const char *path, const char *of, size_t length)
+{
+	return !strncmp(path, of, length) && (!path[length] || path[length] == '/' || !length);
+}
+
+bool below_a_prefix(const char *path)
+{
+	for (size_t i = 0; i < prefix_count; i++)
+		if (below(path, prefixes[i].path, prefixes[i].length))
+			return true;
+	return false;
+}
+
+/* On the way to a prefix, or one itself. */
+static bool leads_to_a_prefix(const char *path)
+{
+	size_t length = strlen(path);
+
+	for (size_t i = 0; i < prefix_count; i++)
+		if (below(prefixes[i].path, path, length))
+			return true;
+	return false;
+}
+
+bool above_a_prefix(const char *path)
+{
+	return leads_to_a_prefix(path) && !below_a_prefix(path);
+}
+
+static int64_t read_link(const struct walk *walk, const char *path, char target[PATH_MAX], bool inside)
+{
+	struct lind_arg none = { 0, walk->cage };
+	struct lind_call ask = { .nr = SYS_readlink, .caller = walk->cage, .target = walk->cage,
+		.args = { lind_mine(path), lind_mine(target), { PATH_MAX - 1, walk->cage }, none, none, none } };
+	int64_t r = inside ? enter(&ask) : lind_forward(&ask);
+
+	target[r > 0 ? r : 0] = 0;
+	return r;
+}
+
+/* The length of a link's target, 0 for what is no link, or why the name leads nowhere. */
+static int64_t is_link(const struct walk *walk, const char *path, char target[PATH_MAX])
+{
+	bool below = below_a_prefix(path);
+	char outside[PATH_MAX];
+	int64_t r = read_link(walk, path, target, below && walk->thorough);
+
+	if (r == -EINVAL || !below || walk->thorough)
+		return r == -EINVAL ? 0 : r;
+	if (r <= 0)
+		return 0;
+	strcpy(outside, target);
+	r = read_link(walk, path, target, true);
+	return r > 0 && !strcmp(outside, target) ? r : 0;
+}
+
+/* /proc/ID/fd/N and /proc/ID/task/TID/fd/N are the open file, whatever its name. */
+static bool open_file_inside(const char *path)
+{
+	char *end;
+	unsigned long cage, fd;
+	const char *name = strstr(path, "/fd/");
+
+	if (strncmp(path, "/proc/", 6) || !name)
+		return false;
+	cage = strtoul(path + 6, &end, 10);
+	if (end == path + 6 || (end != name && strncmp(end, "/task/", 6)))
+		return false;
+	fd = strtoul(name + 4, &end, 10);
+	return end != name + 4 && !*end && cage && fd_inside((struct lind_arg){ fd, cage });
+}
+
+static void up(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (slash)
+		*slash = 0;
+}
+
+/* `..` of what is no directory is an error, whatever the text makes of it. */
+static int is_directory(const struct walk *walk, char *path)
+{
+	size_t length = strlen(path);
+	char target[PATH_MAX];
+	int64_t r;
+
+	if (!length || leads_to_a_prefix(path))
+		return 0;
+	if (length + 3 > PATH_MAX)
+		return -ENAMETOOLONG;
+	strcpy(path + length, "/.");
+	r = read_link(walk, path, target, below_a_prefix(path));
+	path[length] = 0;
+	return r == -EINVAL || r >= 0 ? 0 : (int)r;
+}
+
+/* One name; more come after it or not. */
+static int step(struct walk *walk, const char *name, size_t length, bool last, bool follow)
+{
+	char *path = walk->w->path, target[PATH_MAX];
+	size_t end = strlen(path), left, put;
+	int r;
+
+	if (length == 1 && name[0] == '.')
+		return 0;
+	if (length == 2 && name[0] == '.' && name[1] == '.') {
+		if ((r = is_directory(walk, path)))
+			return r;
+		up(path);
+		return 0;
+	}
+	if (end + 1 + length >= PATH_MAX)
+		return -ENAMETOOLONG;
+	path[end] = '/';
+	memcpy(path + end + 1, name, length);
+	path[end + 1 + length] = 0;
+	if (leads_to_a_prefix(path) || (last && !follow))
+		return 0;
+	/* What is not there may be about to be made, if it is the last. */
+	if ((r = (int)is_link(walk, path, target)) <= 0)
+		return last ? 0 : r;
+	if (open_file_inside(path)) {
+		walk->w->inside = true;
+		walk->at = strlen(walk->rest);
+		return 0;
+	}
+	if (++walk->links > LINKS_MAX)
+		return -ELOOP;
+	left = strlen(walk->rest + walk->at);
+	put = strlen(target);
+	if (put + left + 1 >= sizeof walk->rest)
+		return -ENAMETOOLONG;
+	memmove(walk->rest + put, walk->rest + walk->at, left + 1);
+	memcpy(walk->rest, target, put);
+	walk->at = 0;
+	up(path);
+	if (target[0] == '/')
+		path[0] = 0;
+	return 0;
+}
+
+static int walk_text(struct walk *walk, bool follow)
+{
+	int r = 0;
+
+	while (!r) {
+		const char *name;
+		size_t length;
+
+		walk->at += strspn(walk->rest + walk->at, "/");
+		name = walk->rest + walk->at;
+		if (!*name)
+			break;
+		length = strcspn(name, "/");
+		walk->at += length;
+		/* A link with a slash after it is followed. */
+		r = step(walk, name, length, !name[length], follow);
+	}
+	return r;
+}
+
+static bool has_dotdot(const char *text)
+{
+	for (const char *at = text; (at = strstr(at, "..")); at += 2)
+		if ((at == text || at[-1] == '/') && (!at[2] || at[2] == '/'))
+			return true;
+	return false;
+}
+
+/* Where a relative path starts, in words; false if it starts inside and nobody knows where. */
+static int start_at(const struct lind_call *c, int dir, struct where *w)
+{
+	bool at_cwd = dir < 0 || (int)arg32(c, dir) == CLIENT_AT_FDCWD;
+	uint64_t cage = dir < 0 ? c->target : c->args[dir].cage;
+	struct lind_arg none = { 0, cage };
+	struct client *client;
+	int64_t r;
+
+	if (!cage)
+		return -EPERM;
+	client = lind_client(cage);
+	w->inside = at_cwd ? client->cwd_inside : fd_inside(c->args[dir]);
+	w->path[0] = 0;
+	if (w->inside && at_cwd) {
+		pthread_mutex_lock(&client->lock);
+		if (client->cwd)
+			strcpy(w->path, client->cwd);
+		pthread_mutex_unlock(&client->lock);
+		return 0;
+	}
+	if (w->inside)
+		return 0;
+	if (at_cwd) {
+		r = lind_call(SYS_getcwd, cage, lind_mine(w->path), (struct lind_arg){ PATH_MAX, cage }, none, none, none, none);
+	} else {
+		char link[32] = "/proc/self/fd/";
+		struct walk asks = { .cage = cage };
+		unsigned at = 14, fd = arg32(c, dir), digits = 1;
+
+		for (unsigned n = fd; n >= 10; n /= 10)
+			digits++;
+		for (unsigned i = digits; i-- > 0; fd /= 10)
+			link[at + i] = (char)('0' + fd % 10);
+		r = read_link(&asks, link, w->path, false);
+		if (r == -ENOENT)
+			r = -EBADF;
+	}
+	if (r < 0)
+		return (int)r;
+	if (!strcmp(w->path, "/"))
+		w->path[0] = 0;
+	return 0;
+}
+
+/* The grates inside do not know what links outside say, nor the kernel where a client inside is: who gets the call is told where the
+ * path leads. A slash at its end stays. */
+static int say_where(struct where *w, size_t length)
+{
+	size_t end = strlen(w->path);
+	bool slash = w->text[length - 1] == '/' || (length >= 2 && !strcmp(w->text + length - 2, "/."));
+
+	if (end + 2 > sizeof w->text)
+		return -ENAMETOOLONG;
+	w->rewritten = strcmp(w->text, w->path) || slash || !end;
+	strcpy(w->text, w->path);
+	if (slash || !end)
+		strcpy(w->text + end, "/");
+	return 0;
+}
+
+int look(const struct lind_call *c, int dir, int path, bool follow, struct where *w)
+{
+	struct walk walk = { .cage = c->target, .w = w };
+	ssize_t length = 0;
+	bool from_inside;
+	int r;
+
+	w->text[0] = w->path[0] = 0;
+	w->inside = w->rewritten = false;
+	w->start_only = !c->args[path].value;
+	if (!w->start_only && (length = lind_read_string(c->args[path], w->text, sizeof w->text)) < 0)
+		return (int)length;
+	if (w->text[0] != '/') {
+		if ((r = start_at(c, dir, w)))
+			return r;
+		if (w->inside && !w->path[0])
+			return 0;
+	}
+	if (!length)
+		return 0;
+	from_inside = w->inside;
+	w->inside = false;
+	walk.thorough = has_dotdot(w->text);
+	memcpy(walk.rest, w->text, (size_t)length + 1);
+	if ((r = walk_text(&walk, follow)))
+		return r;
+	if (w->inside)
+		return 0;
+	w->inside = below_a_prefix(w->path);
+	return w->inside || from_inside ? say_where(w, (size_t)length) : 0;
+}
