@@ -19,7 +19,7 @@
 //! - `sys`: one function per system call, by area
 //!
 //! # Lock order
-//! `Kernel::kin` first, then `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Ipc` -> `Memory::map`
+//! `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Ipc` -> `Memory::map`
 //! -> `Locks`;
 //! of two cages' locks of one kind never both. `Cage::settings` and `CageTable` are taken last, and nothing within them.
 //! No guard is held while a grate is entered or the host blocks.
@@ -50,7 +50,7 @@ pub mod threei;
 mod timers;
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 pub use lind_abi::{Arg, CageId, Call, Errno, Result};
 
@@ -81,8 +81,6 @@ pub struct Kernel {
     pub(crate) boot_id: OnceLock<[u8; 16]>,
     pub(crate) timers: timers::Timers,
     engine: OnceLock<Box<dyn Engine>>,
-    /// See [`Kernel::kin`].
-    kinship: Mutex<()>,
     last_id: AtomicU32,
 }
 
@@ -105,7 +103,6 @@ impl Kernel {
             boot_id: OnceLock::new(),
             timers: timers::Timers::default(),
             engine: OnceLock::new(),
-            kinship: Mutex::default(),
             last_id: AtomicU32::new(0),
         })
     }
@@ -123,12 +120,6 @@ impl Kernel {
     /// The process group that signals typed at the runner's own terminal are for, as far as a cage has asked about it.
     pub fn front_group(&self) -> Option<u32> {
         self.terminals.console_group(self)
-    }
-
-    /// Held while it changes who waits for whom: when a cage that has ended finds the one to tell, and when children of one that
-    /// has ended become another's.
-    pub(crate) fn kin(&self) -> MutexGuard<'_, ()> {
-        self.kinship.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A new cage or thread id; they share one space, ascend from 1 and are never reused.

@@ -86,8 +86,6 @@ pub(crate) struct Family {
     pub ended: Option<Status>,
     /// Whether the rest of the end has been done.
     pub buried: bool,
-    /// Whether the parent has learnt of it. Changes under `Kernel::kin`.
-    pub reported: bool,
     /// The resources of waited-for children.
     pub children_usage: Rusage,
     /// The resources of threads that have ended.
@@ -175,7 +173,6 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     for zombie in zombies {
         kernel.cages.remove(zombie.id);
     }
-    adopt(kernel, cage, children);
     let mut usage = cage.usage();
     super::usage::add(&mut usage, &cage.children_usage());
     if let Some(parent) = report(kernel, cage, status, &usage) {
@@ -184,49 +181,37 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     cage.changed.notify_all();
 }
 
-/// Makes a cage that has ended a zombie of the one that waits for it, and returns that.
+/// Makes a cage that has ended a zombie of its parent, and returns that. An orphan is nobody's: the runner stands for init, which
+/// waits for it at once.
 fn report(kernel: &Kernel, cage: &Cage, status: Status, usage: &Rusage) -> Option<Arc<Cage>> {
-    // While a parent that has ended hands its children on, they must not look for whom to tell.
-    let _kin = kernel.kin();
-    cage.family().reported = true;
-    let parent = cage.living_parent(kernel);
-    match &parent {
-        Some(parent) => {
-            let reaped = signal::wants_no_zombies(parent);
-            let mut family = parent.family();
-            family.children.retain(|&id| id != cage.id);
-            family.forget_changes(cage.id);
-            if reaped {
-                super::usage::add(&mut family.children_usage, usage);
-                kernel.cages.remove(cage.id);
-            } else {
-                family.zombies.push_back(Zombie { id: cage.id, status, usage: *usage });
-            }
+    let Some(parent) = cage.living_parent(kernel) else {
+        if cage.parent().is_some() {
+            kernel.cages.remove(cage.id);
         }
-        None if cage.parent().is_some() => kernel.cages.remove(cage.id),
-        None => {}
+        return None;
+    };
+    let reaped = signal::wants_no_zombies(&parent);
+    let mut family = parent.family();
+    family.children.retain(|&id| id != cage.id);
+    family.forget_changes(cage.id);
+    if reaped {
+        super::usage::add(&mut family.children_usage, usage);
     }
-    parent
+    // One that has left its zombies already would keep this one for ever.
+    if reaped || family.buried {
+        kernel.cages.remove(cage.id);
+    } else {
+        family.zombies.push_back(Zombie { id: cage.id, status, usage: *usage });
+    }
+    drop(family);
+    Some(parent)
 }
 
 impl Cage {
-    /// The cage that waits for this one: its parent, or if that has ended the first cage, as orphans go to init.
+    /// The cage that waits for this one: its parent, unless that has ended.
     pub(crate) fn living_parent(&self, kernel: &Kernel) -> Option<Arc<Cage>> {
-        let alive = |id: CageId| kernel.cages.get(id).filter(|c| !c.is_dead());
-        let parent = self.parent()?;
-        alive(parent).or_else(|| self.ancestors().first().copied().and_then(alive))
+        kernel.cages.get(self.parent()?).filter(|parent| !parent.is_dead())
     }
-}
-
-fn adopt(kernel: &Kernel, cage: &Cage, orphans: Vec<CageId>) {
-    let Some(init) = cage.ancestors().first().and_then(|&id| kernel.cages.get(id)).filter(|c| !c.is_dead()) else {
-        return;
-    };
-    let _kin = kernel.kin();
-    // Those that have ended meanwhile are its zombies, or were.
-    let living = |id: &CageId| kernel.cages.get(*id).is_some_and(|orphan| !orphan.family().reported);
-    let orphans: Vec<_> = orphans.into_iter().filter(living).collect();
-    init.family().children.extend(orphans);
 }
 
 /// Tells every living ancestor that asked, nearest first. The ended thread stands as the client of these calls.

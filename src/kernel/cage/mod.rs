@@ -230,6 +230,17 @@ impl Cage {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Its process group. A copy, not a look through `settings`, whose lock would be held for the rest of the caller's
+    /// expression: long enough to lock it again.
+    pub fn group(&self) -> u32 {
+        self.settings().group
+    }
+
+    /// Its session.
+    pub fn session(&self) -> u32 {
+        self.settings().session
+    }
+
     pub(crate) fn family(&self) -> MutexGuard<'_, exit::Family> {
         self.family.lock().unwrap_or_else(PoisonError::into_inner)
     }

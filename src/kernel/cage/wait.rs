@@ -101,7 +101,7 @@ impl Which {
         match self {
             Which::Any => true,
             Which::Cage(which) => which == id,
-            Which::Group(group) => kernel.cages.get(id).is_some_and(|cage| cage.settings().group == group),
+            Which::Group(group) => kernel.cages.get(id).is_some_and(|cage| cage.group() == group),
         }
     }
 }

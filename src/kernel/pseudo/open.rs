@@ -96,7 +96,7 @@ fn open_controlling(cx: &Ctx<'_>, flags: OpenFlags) -> Result<Arc<File>> {
     const TTY: usize = 5;
     let first = cx.cage.ancestors().first().map_or(cx.cage.id.0, |id| id.0);
     match terminal::open_controlling(cx, flags.0) {
-        Err(Errno::ENXIO) if cx.cage.settings().session == first => {
+        Err(Errno::ENXIO) if cx.cage.session() == first => {
             let host = cx.kernel.root.devices().open(TTY, flags.0)?;
             Ok(Arc::new(File::handed_in(host)))
         }

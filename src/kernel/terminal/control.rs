@@ -102,9 +102,9 @@ pub(crate) fn set_group(cx: &Ctx<'_>, file: &Arc<File>, group: i32) -> Result<()
     own(cx, file, |terminal| if terminal.session == session { Ok(()) } else { Err(Errno::ENOTTY) })?;
     let group = u32::try_from(group).map_err(|_| Errno::EINVAL)?;
     let members = cx.kernel.cages.all();
-    let mut members = members.iter().filter(|cage| !cage.is_dead() && cage.settings().group == group).peekable();
+    let mut members = members.iter().filter(|cage| !cage.is_dead() && cage.group() == group).peekable();
     members.peek().ok_or(Errno::ESRCH)?;
-    if !members.any(|member| member.settings().session == session) {
+    if !members.any(|member| member.session() == session) {
         return Err(Errno::EPERM);
     }
     own(cx, file, |terminal| {
@@ -163,7 +163,7 @@ fn hang_up(kernel: &Kernel, group: u32) {
 /// A cage has ended. If it led a session, those in front on its terminal are told, and the terminal is
 /// free.
 pub(crate) fn leader_ended(kernel: &Kernel, leader: &Cage) {
-    if leader.settings().session != leader.id.0 {
+    if leader.session() != leader.id.0 {
         return;
     }
     let front = {

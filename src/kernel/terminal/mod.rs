@@ -130,7 +130,7 @@ impl State {
     fn hand_in(&mut self, cx: &Ctx<'_>, id: FileId, file: &Arc<File>) {
         let first = cx.cage.ancestors().first().copied().unwrap_or(cx.cage.id);
         let taken = self.terminals.values().any(|terminal| terminal.session == first.0);
-        let front = cx.kernel.cages.get(first).map_or(0, |cage| cage.settings().group);
+        let front = cx.kernel.cages.get(first).map_or(0, |cage| cage.group());
         let (session, front) = if taken || !leads(cx.kernel, first.0) { (0, 0) } else { (first.0, front) };
         self.terminals.insert(id, Terminal { session, front, file: Arc::downgrade(file), number: None });
     }

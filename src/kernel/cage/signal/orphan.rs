@@ -10,8 +10,8 @@ use crate::cage::Cage;
 /// Whether a process group is orphaned. `ended` does not count any more, neither as a member nor as a parent.
 pub(crate) fn group_is_orphaned(kernel: &Kernel, group: u32, ended: Option<&Cage>) -> bool {
     let counts = |cage: &Cage| !cage.is_dead() && ended.is_none_or(|ended| ended.id != cage.id);
-    !kernel.cages.all().iter().filter(|cage| counts(cage) && cage.settings().group == group).any(|member| {
-        let session = member.settings().session;
+    !kernel.cages.all().iter().filter(|cage| counts(cage) && cage.group() == group).any(|member| {
+        let session = member.session();
         if member.parent().is_none() {
             // The first cage's parent is whoever started the runner.
             return session == member.id.0;
@@ -26,18 +26,17 @@ pub(crate) fn group_is_orphaned(kernel: &Kernel, group: u32, ended: Option<&Cage
 /// What the end of `cage` means for process groups: SIGHUP and SIGCONT for those that it has orphaned and that have stopped
 /// members. `children` are the ids of its children.
 pub(crate) fn groups_left_by(kernel: &Kernel, cage: &Cage, children: &[lind_abi::CageId]) {
-    let own = cage.settings().group;
+    let own = cage.group();
     let mut groups = vec![own];
     for child in children.iter().filter_map(|&id| super::send::alive(kernel, id)) {
-        let group = child.settings().group;
+        let group = child.group();
         if !groups.contains(&group) {
             groups.push(group);
         }
     }
     for group in groups {
-        let of_group = |member: &std::sync::Arc<Cage>| {
-            member.id != cage.id && !member.is_dead() && member.settings().group == group
-        };
+        let of_group =
+            |member: &std::sync::Arc<Cage>| member.id != cage.id && !member.is_dead() && member.group() == group;
         let any_stopped = kernel.cages.all().iter().filter(|m| of_group(m)).any(|member| member.is_stopped());
         if any_stopped && group_is_orphaned(kernel, group, Some(cage)) {
             send_to_group(kernel, group, Info::kernel(number(Number::SIGHUP)));

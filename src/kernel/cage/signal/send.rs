@@ -31,7 +31,7 @@ pub(crate) fn send_to_thread(kernel: &Kernel, thread: &Thread, info: Info) -> Re
 pub(crate) fn send_to_group(kernel: &Kernel, group: u32, info: Info) -> bool {
     let mut any = false;
     for cage in kernel.cages.all() {
-        if !cage.is_dead() && cage.settings().group == group {
+        if !cage.is_dead() && cage.group() == group {
             // A full queue loses the signal for that one, as it does on Linux.
             let _ = send(kernel, &cage, info);
             any = true;
@@ -45,13 +45,13 @@ pub(crate) fn send_to_group(kernel: &Kernel, group: u32, info: Info) -> bool {
 pub fn from_outside(kernel: &Kernel, first: &Cage, signal: u8, by_process: bool) {
     let info = if by_process { Info::lost(signal) } else { Info::kernel(signal) };
     let typed = if by_process { None } else { kernel.front_group() };
-    let group = typed.unwrap_or_else(|| first.settings().group);
+    let group = typed.unwrap_or_else(|| first.group());
     send_to_group(kernel, group, info);
 }
 
 fn deliver(kernel: &Kernel, cage: &Cage, to: Option<&Thread>, info: Info) -> Result<()> {
     let signal = info.signal;
-    let mut continued = false;
+    let mut continued = None;
     let woken = {
         let mut signals = cage.signals();
         if cage.is_dead() {
@@ -65,8 +65,8 @@ fn deliver(kernel: &Kernel, cage: &Cage, to: Option<&Thread>, info: Info) -> Res
         }
         queue(cage, &mut signals, to, info)
     };
-    if continued {
-        super::stop::went_on(kernel, cage);
+    if let Some(stop) = continued {
+        super::stop::went_on(kernel, cage, stop);
     }
     match woken? {
         Woken::Nobody => {}

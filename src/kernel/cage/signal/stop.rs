@@ -11,10 +11,20 @@ use crate::Kernel;
 use crate::cage::{Attention, Cage, Thread};
 
 impl Signals {
-    /// Ends a stop. Whether the parent has to be told.
-    pub(super) fn go_on(&mut self) -> bool {
-        self.stop.take().is_some() && std::mem::take(&mut self.stop_complete)
+    /// Ends a stop, if there is one.
+    pub(super) fn go_on(&mut self) -> Option<Ended> {
+        let complete = std::mem::take(&mut self.stop_complete);
+        self.stop.take().map(|_| if complete { Ended::Complete } else { Ended::Beginning })
     }
+}
+
+/// A stop that SIGCONT has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ended {
+    /// When some threads stood: the parent has not heard of it.
+    Beginning,
+    /// When all stood.
+    Complete,
 }
 
 /// Begins to stop a cage, for one of its threads.
@@ -45,10 +55,11 @@ pub(super) fn stand(kernel: &Kernel, thread: &Thread) {
     let cage = &*thread.cage;
     // What comes meanwhile waits.
     thread.unnotice(Attention::SIGNAL);
-    thread.signals.stopped.store(true, Ordering::Relaxed);
-    check_complete(kernel, cage);
     loop {
         let seen = cage.changed.seen();
+        // Said anew each time: it may be another stop by now, which began without this thread.
+        thread.signals.stopped.store(true, Ordering::Relaxed);
+        check_complete(kernel, cage);
         if cage.signals().stop.is_none() || thread.attention() & Attention::INTERRUPTS & !Attention::SIGNAL != 0 {
             break;
         }
@@ -75,10 +86,12 @@ pub(crate) fn check_complete(kernel: &Kernel, cage: &Cage) {
     tell_parent(kernel, cage, Change::Stopped(signal));
 }
 
-/// A stopped cage has been continued.
-pub(super) fn went_on(kernel: &Kernel, cage: &Cage) {
+/// A stop was ended by SIGCONT.
+pub(super) fn went_on(kernel: &Kernel, cage: &Cage, stop: Ended) {
     cage.changed.notify_all();
-    tell_parent(kernel, cage, Change::Continued);
+    if stop == Ended::Complete {
+        tell_parent(kernel, cage, Change::Continued);
+    }
 }
 
 fn tell_parent(kernel: &Kernel, cage: &Cage, change: Change) {

@@ -125,7 +125,7 @@ fn take(kernel: &Kernel, thread: &Thread, handlers: bool) -> Taken {
             drop(signals);
             // The terminal's stops are nothing to a group that nobody can continue.
             let always = u32::from(info.signal) == lind_abi::flags::Signals::SIGSTOP;
-            let group = cage.settings().group;
+            let group = cage.group();
             if always || !super::group_is_orphaned(kernel, group, None) {
                 stop::begin(kernel, cage, info.signal);
             }

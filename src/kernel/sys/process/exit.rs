@@ -36,7 +36,7 @@ pub(crate) fn wait4(cx: &Ctx<'_>, pid: Pid, status: Out<i32>, options: WaitFlags
     }
     let which = match pid.0 {
         -1 => Which::Any,
-        0 => Which::Group(cx.cage.settings().group),
+        0 => Which::Group(cx.cage.group()),
         i32::MIN => return Err(Errno::ESRCH),
         pid if pid > 0 => Which::Cage(CageId(pid.unsigned_abs())),
         pid => Which::Group(pid.unsigned_abs()),
@@ -75,7 +75,7 @@ pub(crate) fn waitid(
     let which = match (kind, id.0) {
         (P_ALL, _) => Which::Any,
         (P_PID, 1..) => Which::Cage(CageId(id.0.unsigned_abs())),
-        (P_PGID, 0) => Which::Group(cx.cage.settings().group),
+        (P_PGID, 0) => Which::Group(cx.cage.group()),
         (P_PGID, 1..) => Which::Group(id.0.unsigned_abs()),
         _ => return Err(Errno::EINVAL),
     };

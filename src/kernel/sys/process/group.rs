@@ -7,14 +7,15 @@ use lind_abi::{Errno, Pid, Result};
 use super::on_process;
 use crate::cage::Cage;
 use crate::call::Ctx;
+use crate::sys::signal::cage_of;
 
 fn pid(id: u32) -> Pid {
     Pid(id.cast_signed())
 }
 
-/// getpgid(2), of the cage or a descendant.
+/// getpgid(2)
 pub(crate) fn getpgid(cx: &Ctx<'_>, of: Pid) -> Result<Pid> {
-    on_process(cx, of, |cage| Ok(pid(cage.settings().group)))
+    asked_of(cx, of, Cage::group)
 }
 
 /// getpgrp(2)
@@ -22,9 +23,19 @@ pub(crate) fn getpgrp(cx: &Ctx<'_>) -> Result<Pid> {
     getpgid(cx, Pid(0))
 }
 
-/// getsid(2), of the cage or a descendant.
+/// getsid(2)
 pub(crate) fn getsid(cx: &Ctx<'_>, of: Pid) -> Result<Pid> {
-    on_process(cx, of, |cage| Ok(pid(cage.settings().session)))
+    asked_of(cx, of, Cage::session)
+}
+
+/// What every cage may know of every other.
+fn asked_of(cx: &Ctx<'_>, of: Pid, what: fn(&Cage) -> u32) -> Result<Pid> {
+    if of.0 == 0 {
+        return Ok(pid(what(cx.cage)));
+    }
+    let id = u32::try_from(of.0).map_err(|_| Errno::ESRCH)?;
+    let cage = cage_of(cx, id).filter(|cage| !cage.is_dead()).ok_or(Errno::ESRCH)?;
+    Ok(pid(what(&cage)))
 }
 
 /// setsid(2)
@@ -42,7 +53,7 @@ pub(crate) fn setsid(cx: &Ctx<'_>) -> Result<Pid> {
 /// setpgid(2), for the cage or a child of it that has not run a program of its own.
 pub(crate) fn setpgid(cx: &Ctx<'_>, of: Pid, group: Pid) -> Result<()> {
     let group = u32::try_from(group.0).map_err(|_| Errno::EINVAL)?;
-    let session = cx.cage.settings().session;
+    let session = cx.cage.session();
     on_process(cx, of, |cage| {
         if cage.id != cx.cage.id && cage.parent() != Some(cx.cage.id) {
             return Err(Errno::ESRCH);
@@ -51,7 +62,7 @@ pub(crate) fn setpgid(cx: &Ctx<'_>, of: Pid, group: Pid) -> Result<()> {
             return Err(Errno::EACCES);
         }
         let group = if group == 0 { cage.id.0 } else { group };
-        let exists = group == cage.id.0 || in_group(cx, group).any(|member| member.settings().session == session);
+        let exists = group == cage.id.0 || in_group(cx, group).any(|member| member.session() == session);
         let mut settings = cage.settings();
         if settings.session == cage.id.0 || settings.session != session || !exists {
             return Err(Errno::EPERM);
@@ -64,5 +75,5 @@ pub(crate) fn setpgid(cx: &Ctx<'_>, of: Pid, group: Pid) -> Result<()> {
 /// The cages of a group that are alive.
 pub(crate) fn in_group(cx: &Ctx<'_>, group: u32) -> impl Iterator<Item = std::sync::Arc<Cage>> {
     let cages = cx.kernel.cages.all();
-    cages.into_iter().filter(move |cage| !cage.is_dead() && cage.settings().group == group)
+    cages.into_iter().filter(move |cage| !cage.is_dead() && cage.group() == group)
 }

@@ -47,8 +47,7 @@ fn for_each(cx: &Ctx<'_>, which: i32, who: i32, mut act: impl FnMut(&Cage) -> Re
     match which {
         PRIO_PROCESS => on_process(cx, Pid(who), act),
         PRIO_PGRP => {
-            let group =
-                if who == 0 { cx.cage.settings().group } else { u32::try_from(who).map_err(|_| Errno::ESRCH)? };
+            let group = if who == 0 { cx.cage.group() } else { u32::try_from(who).map_err(|_| Errno::ESRCH)? };
             let mut members = in_group(cx, group).filter(|cage| may_name(cage.id, cage));
             members.try_for_each(|cage| act(&cage))
         }

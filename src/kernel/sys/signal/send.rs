@@ -61,9 +61,9 @@ fn send_to(cx: &Ctx<'_>, pid: Pid, sig: Signal, info: impl Fn(u8) -> Info) -> Re
         None => Ok(()),
         Some(signal) => signal::send(cx.kernel, cage, info(signal)),
     };
-    let in_group = |group: u32| cx.kernel.cages.all().into_iter().filter(move |cage| cage.settings().group == group);
+    let in_group = |group: u32| cx.kernel.cages.all().into_iter().filter(move |cage| cage.group() == group);
     match pid.0 {
-        0 => to_many(in_group(cx.cage.settings().group), cx, signal, send),
+        0 => to_many(in_group(cx.cage.group()), cx, signal, send),
         // -1 leaves out the caller and the first cage, which is the others' init.
         -1 => {
             let first = cx.cage.ancestors().first().copied().unwrap_or(cx.cage.id);
@@ -81,7 +81,7 @@ fn send_to(cx: &Ctx<'_>, pid: Pid, sig: Signal, info: impl Fn(u8) -> Info) -> Re
 }
 
 /// The cage with this id, or that has a thread with it. It may have ended and wait for its parent.
-fn cage_of(cx: &Ctx<'_>, id: u32) -> Option<Arc<Cage>> {
+pub(crate) fn cage_of(cx: &Ctx<'_>, id: u32) -> Option<Arc<Cage>> {
     cx.kernel.cages.get(CageId(id)).or_else(|| cx.kernel.cages.all().into_iter().find(|c| c.thread(id).is_some()))
 }
 
