@@ -15,6 +15,8 @@
 
 #define BRACKET "bracket_grate"
 #define NUMBERS 1008u
+/* In an argument that registration does not have: tells a composer further out that this is no grate in Lind's style. */
+#define BY_COMPOSER 0x636f6d70u
 #define MOST_HANDLERS 4096u
 #define MOST_OTHERS 256
 
@@ -72,7 +74,7 @@ int64_t lind_enter(unsigned stack, const struct lind_call *c)
 
 static int64_t put(uint64_t cage, uint32_t nr, lind_handle_fn *handle)
 {
-	return lind_import_syscall(SYS_register_handler, cage, nr, lind_self(), (uintptr_t)handle, 0, 0);
+	return lind_import_syscall(SYS_register_handler, cage, nr, lind_self(), (uintptr_t)handle, 0, BY_COMPOSER);
 }
 
 /* Whether a grate inside sends on what a client behind the bracket does: that is none of the stack's own affairs. */
@@ -128,7 +130,7 @@ static int64_t on_register(const struct lind_call *c)
 
 	if (r < 0)
 		lind_log("a grate inside registers for %llu when it is too late: refused", (unsigned long long)c->args[1].value);
-	if (!of_client(c))
+	if (!of_client(c) && c->args[5].value != BY_COMPOSER)
 		stacks[current].by_hand = true;
 	return r < 0 ? r : lind_forward(c);
 }
@@ -223,6 +225,7 @@ static int make_routes(void)
 static int64_t enter_cage(uint64_t cage)
 {
 	int64_t r = lind_import_syscall(SYS_copy_handler_table_to_cage, lind_self(), cage, 0, 0, 0, 0);
+	void *client;
 
 	if (r < 0)
 		return r;
@@ -234,9 +237,11 @@ static int64_t enter_cage(uint64_t cage)
 	}
 	if ((r = make_routes()) < 0 || (r = put_all(cage, routes, route_count)) < 0)
 		return r;
+	/* Known from here on: only of clients we are told when they end. */
+	client = lind_client(cage);
 	program = cage;
 	if (composer->entered)
-		composer->entered(lind_client(cage), cage);
+		composer->entered(client, cage);
 	return 0;
 }
 
