@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     arg_required_else_help = true,
     disable_help_subcommand = true,
     subcommand_precedence_over_arg = true,
-    override_usage = "lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot syscalls [--json]",
+    override_usage = "lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE... [--json]\n       lind-boot syscalls [--json]",
     after_help = "Exit status: the program's own; 128+n if signal n ended it; 125 if lind-boot failed; 126 if the program \
                   cannot be run; 127 if it was not found."
 )]
@@ -34,6 +34,8 @@ pub struct Cli {
 pub enum Command {
     /// Compiles a module ahead of time, for this user on this machine
     Compile(Compile),
+    /// Says what a .wasm or .cwasm is: program or grate, what it imports, which calls it declares to handle
+    Inspect(Inspect),
     /// Lists the system calls: which there are, and what is not supported
     Syscalls(Syscalls),
 }
@@ -46,6 +48,17 @@ pub struct Compile {
     /// Where the result goes [default: beside the module]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// Options of `inspect`.
+#[derive(Args, Debug)]
+pub struct Inspect {
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Options of `syscalls`.

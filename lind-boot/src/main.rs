@@ -7,6 +7,7 @@
 mod cli;
 mod config;
 mod confine;
+mod inspect;
 mod report;
 mod run;
 mod syscalls;
@@ -40,6 +41,7 @@ fn status() -> u8 {
     };
     let done = match (cli.command, cli.run.precompile.as_deref()) {
         (Some(Command::Syscalls(options)), _) => syscalls::print(&options),
+        (Some(Command::Inspect(options)), _) => inspect::print(&options),
         (Some(Command::Compile(options)), _) => run::compile(&options.file, options.output.as_deref()),
         (None, Some(file)) => run::compile(file, None),
         (None, None) => run::run(&cli.run).map(|never| match never {}),

@@ -1,7 +1,7 @@
 //! Files of compiled code: what Wasmtime serialized, then a trailer that says what it is and a tag that proves who made it.
 //!
 //! ```text
-//! code | magic 16 | format 32 | source 32 | heap_base, entry, start, end, landing, 0: 4 each | tag 32
+//! code | manifest | magic 16 | format 32 | source 32 | heap_base, entry, start, end, landing, manifest's size: 4 each | tag 32
 //! ```
 //!
 //! The tag is BLAKE3 keyed with the user's key over everything before it. Nothing of a file is believed, least of all
@@ -15,6 +15,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 
 use crate::config::COMPILED_FORMAT;
+use crate::manifest::{MAX_SIZE, Manifest};
 use crate::validate::{Entry, Facts, Places};
 
 /// How compiled code begins; it is an ELF file.
@@ -59,11 +60,15 @@ impl From<rustix::io::Errno> for Refused {
 
 /// The bytes of a file of compiled code.
 pub fn encode(key: &[u8; 32], mut code: Vec<u8>, facts: &Facts, source: &[u8; 32]) -> Vec<u8> {
+    let manifest = facts.manifest.section();
+    code.extend(&manifest);
     code.extend(MAGIC);
     code.extend(blake3::hash(COMPILED_FORMAT.as_bytes()).as_bytes());
     code.extend(source);
     let Places { start, end, landing } = facts.places;
-    for number in [facts.heap_base, entry_number(facts.entry), start, end, landing, 0] {
+    // `Manifest::parse` took it, so it is small; were it not, it would be refused when it is read.
+    let size = u32::try_from(manifest.len()).unwrap_or(u32::MAX);
+    for number in [facts.heap_base, entry_number(facts.entry), start, end, landing, size] {
         code.extend(number.to_le_bytes());
     }
     let tag = blake3::keyed_hash(key, &code);
@@ -99,15 +104,25 @@ pub fn open(key: &[u8; 32], file: BorrowedFd<'_>) -> Result<Compiled, Refused> {
     }
     let (source, numbers) = body[48..].split_at(32);
     let field = |index: usize| u32::from_le_bytes(std::array::from_fn(|i| numbers[4 * index + i]));
+    let manifest = manifest(&copy, len - TRAILER, field(5))?;
     Ok(Compiled {
         code: copy,
         facts: Facts {
             heap_base: field(0),
             entry: numbered_entry(field(1)),
             places: Places { start: field(2), end: field(3), landing: field(4) },
+            manifest,
         },
         source: std::array::from_fn(|i| source[i]),
     })
+}
+
+/// The manifest of `size` bytes that ends at `end`.
+fn manifest(file: &File, end: usize, size: u32) -> Result<Manifest, Refused> {
+    let size = usize::try_from(size).ok().filter(|size| *size <= MAX_SIZE.min(end)).ok_or(Refused::Untrusted)?;
+    let mut section = vec![0; size];
+    file.read_exact_at(&mut section, (end - size) as u64)?;
+    Manifest::parse(&section).map_err(Refused::Unreadable)
 }
 
 fn entry_number(entry: Entry) -> u32 {

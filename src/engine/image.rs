@@ -181,18 +181,32 @@ impl Images {
         if let Some(image) = self.kept().source(&compiled.source) {
             return Ok(image);
         }
-        // SAFETY: `Compiled` exists only for bytes whose tag was right, so Wasmtime serialized them for this user, and the
-        // file is sealed, so they never change.
-        let module = unsafe { Module::deserialize_open_file(&self.engines.runtime, compiled.code) }?;
+        let (facts, source) = (compiled.facts.clone(), compiled.source);
+        let module = self.module(compiled)?;
         let image = Arc::new(Image {
-            code: code_of(&module, &compiled.facts.places),
+            code: code_of(&module, &facts.places),
             program: self.linker.instantiate_pre(&module)?,
-            facts: compiled.facts,
+            facts,
             exports: Exports::of(&module),
             path: path.to_owned(),
         });
-        self.kept().insert_source(compiled.source, &image);
+        self.kept().insert_source(source, &image);
         Ok(image)
+    }
+
+    /// The module of compiled code.
+    ///
+    /// # Errors
+    /// When it was compiled for another machine or configuration.
+    pub fn module(&self, compiled: Compiled) -> Result<Module> {
+        // SAFETY: `Compiled` exists only for bytes whose tag was right, so Wasmtime serialized them for this user, and the
+        // file is sealed, so they never change.
+        Ok(unsafe { Module::deserialize_open_file(&self.engines.runtime, compiled.code) }?)
+    }
+
+    /// What tags compiled code.
+    pub fn key(&self) -> &[u8; 32] {
+        &self.key
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
@@ -205,7 +219,7 @@ fn refused(path: &str, error: anyhow::Error) -> LoadError {
 }
 
 /// The bytes of a file, whatever its descriptor's offset is.
-fn read_source(file: &File) -> Result<Vec<u8>> {
+pub fn read_source(file: &File) -> Result<Vec<u8>> {
     let mut wasm = Vec::new();
     let mut piece = vec![0; 1 << 20];
     loop {

@@ -3,6 +3,7 @@
 //! # Module map
 //! - [`config`]: the two Wasmtime engines
 //! - [`image`], [`validate`], [`cwasm`], [`cache`], [`key`]: from a file to code that may run
+//! - [`manifest`], [`inspect`]: what a grate says it handles, and what a person is told about a file
 //! - [`memory`], [`layout`], [`stack`]: a cage's address space, as Wasmtime and the program see it
 //! - [`pool`], [`host`], [`thread`], [`imports`]: host threads, the run loop, the crossing between guest and kernel
 //! - [`fork`]: two threads out of one
@@ -26,9 +27,11 @@ mod grate;
 mod host;
 mod image;
 mod imports;
+mod inspect;
 mod interrupt;
 mod key;
 mod layout;
+pub mod manifest;
 mod memory;
 pub mod outside;
 pub mod perf;
@@ -51,13 +54,14 @@ use lind_kernel::engine::{self as boundary, LoadError, Start};
 use lind_kernel::{Kernel, Result};
 use wasmtime::Linker;
 
+pub use inspect::{Inspection, ModuleFacts, Seal};
 pub use key::CodeStore;
+pub use validate::Entry;
 
 use config::Engines;
 use image::{Image, Images};
 use interrupt::Interrupts;
 use pool::Pool;
-use validate::Entry;
 
 /// The engine: make one, hand it to [`Kernel::attach`].
 pub struct Engine {
@@ -122,6 +126,14 @@ impl Engine {
     pub fn precompile(&self, path: &Path, out: Option<&Path>) -> anyhow::Result<PathBuf> {
         self.shared.images.precompile(path, out)
     }
+
+    /// What a .wasm or a .cwasm is, without running it.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is neither.
+    pub fn inspect(&self, path: &Path) -> anyhow::Result<Inspection> {
+        self.shared.images.inspect(path)
+    }
 }
 
 impl boundary::Engine for Engine {
@@ -140,6 +152,19 @@ impl boundary::Engine for Engine {
 
     fn serves(&self, cage: &Cage) -> bool {
         self.shared.program(cage.id).is_some_and(|program| program.image.facts.entry != Entry::None)
+    }
+
+    fn may_handle(&self, cage: &Cage, number: u64) -> bool {
+        let Some(program) = self.shared.program(cage.id) else { return false };
+        let image = &program.image;
+        let allowed = image.facts.manifest.allows(number);
+        if !allowed {
+            let call = u32::try_from(number).map_or_else(|_| number.to_string(), manifest::call_name);
+            let path = image.path.escape_debug();
+            let text = format!("lind-boot: {path} (cage {}): its manifest does not declare {call}\n", cage.id.0);
+            let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
+        }
+        allowed
     }
 
     fn interrupt(&self, thread: &Thread) {

@@ -8,6 +8,7 @@ use wasmparser::{
     CompositeInnerType, DataKind, ExternalKind, FuncType, GlobalType, Operator, Parser, Payload, TypeRef, ValType,
 };
 
+use crate::manifest::{self, Manifest};
 use crate::memory::PAGES;
 
 /// The export that the landing pad has in every compiled module.
@@ -25,7 +26,7 @@ pub enum Entry {
 }
 
 /// What the engine knows about a module besides its code.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Facts {
     /// Where the heap begins: `__heap_base`.
     pub heap_base: u32,
@@ -34,6 +35,8 @@ pub struct Facts {
     /// Where in the machine code the functions are (what follows are trampolines), and where the landing pad is.
     /// All 0 until the module has been compiled.
     pub places: Places,
+    /// Which calls it says it handles.
+    pub manifest: Manifest,
 }
 
 /// Offsets in a module's machine code.
@@ -70,6 +73,7 @@ struct Shape {
     memories: Vec<wasmparser::MemoryType>,
     globals: Vec<(GlobalType, Option<i32>)>,
     exports: Vec<(String, ExternalKind, u32)>,
+    manifest: Option<Manifest>,
     /// (id, range of the whole section, range of its contents)
     sections: Vec<(u8, std::ops::Range<usize>)>,
 }
@@ -137,6 +141,10 @@ impl Shape {
                         );
                     }
                 }
+            }
+            Payload::CustomSection(section) if section.name() == manifest::SECTION => {
+                ensure!(self.manifest.is_none(), "the module has two manifests");
+                self.manifest = Some(Manifest::parse(section.data())?);
             }
             _ => {}
         }
@@ -206,7 +214,8 @@ impl Shape {
             Entry::None
         };
         ensure!(self.exported(LANDING)?.is_none(), "the name {LANDING} is the engine's own");
-        Ok(Facts { heap_base: self.heap_base()?, entry, places: Places::default() })
+        let manifest = self.manifest.clone().unwrap_or_default();
+        Ok(Facts { heap_base: self.heap_base()?, entry, places: Places::default(), manifest })
     }
 
     /// The type of an exported function.

@@ -61,6 +61,10 @@ pub trait Engine: Send + Sync {
     /// Whether the program of `cage` exports a way to enter handlers.
     fn serves(&self, cage: &Cage) -> bool;
 
+    /// Whether the program of `cage` may register handlers for this number ([`NR_ANY`](lind_abi::NR_ANY): for all): what it
+    /// declares is all it may handle. Says so on standard error where not.
+    fn may_handle(&self, cage: &Cage, number: u64) -> bool;
+
     /// Interrupts the host call that `thread` may be blocked in. Best effort, may be repeated.
     fn interrupt(&self, thread: &Thread);
 

@@ -48,6 +48,10 @@ impl Engine for FakeEngine {
         true
     }
 
+    fn may_handle(&self, _: &Cage, _: u64) -> bool {
+        true
+    }
+
     fn interrupt(&self, _: &Thread) {}
 
     fn stop_process(&self) {}

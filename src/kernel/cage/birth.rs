@@ -87,12 +87,15 @@ pub fn boot(kernel: &Arc<Kernel>, cwd: &CStr, program: Program) -> std::result::
 /// entry), all of them functions of the parent.
 ///
 /// # Errors
-/// ENOEXEC if there are handlers and the parent exports no way to enter them, EPERM if it serves no more; what finding and loading say; EAGAIN
+/// ENOEXEC if there are handlers and the parent exports no way to enter them, EPERM if it does not declare them or serves no more; what finding and loading say; EAGAIN
 /// at the limit of cages.
 pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handlers: &[(u32, u32)]) -> Result<CageId> {
     if !handlers.is_empty() {
         if !kernel.engine().serves(parent) {
             return Err(Errno::ENOEXEC);
+        }
+        if !handlers.iter().all(|&(number, _)| kernel.engine().may_handle(parent, u64::from(number))) {
+            return Err(Errno::EPERM);
         }
         parent.serve(None)?;
     }

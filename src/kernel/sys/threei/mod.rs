@@ -22,7 +22,7 @@ const DEREGISTER: u32 = 2;
 const MAX_SPAWN_HANDLERS: u64 = 4096;
 
 /// See the table. ESRCH for cages that do not exist, EINVAL for flags or entries that cannot be, ENOEXEC for a grate
-/// that exports no way in, EPERM by [`authority`].
+/// that exports no way in, EPERM by [`authority`] or where the grate does not declare the number.
 pub(crate) fn register_handler(
     cx: &Ctx<'_>,
     target: u64,
@@ -47,6 +47,9 @@ pub(crate) fn register_handler(
     }
     if !cx.kernel.engine().serves(&grate) {
         return Err(if grate.is_dead() { Errno::ESRCH } else { Errno::ENOEXEC });
+    }
+    if !cx.kernel.engine().may_handle(&grate, number) {
+        return Err(Errno::EPERM);
     }
     // A child speaks of the program that it is a copy of.
     grate.serve(caller.is_fresh_fork().then_some(caller.forked_under).filter(|_| grate.id != caller.id))?;

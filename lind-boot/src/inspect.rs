@@ -1,0 +1,98 @@
+//! `lind-boot inspect`: what a file is, for people and programs.
+
+use std::io::Write;
+
+use lind_abi::NR_ANY;
+use lind_engine::manifest::{Role, call_name};
+use lind_engine::{CodeStore, Engine, Entry, Inspection, ModuleFacts, Seal};
+use serde_json::{Value, json};
+
+use crate::cli::Inspect;
+use crate::run::Failure;
+
+/// Prints what each file is.
+pub fn print(options: &Inspect) -> std::result::Result<(), Failure> {
+    let engine = Engine::new(CodeStore::open()?, false)?;
+    let mut found = Vec::new();
+    for file in &options.files {
+        found.push((file.display().to_string(), engine.inspect(file)?));
+    }
+    let text = if options.json {
+        let files: Vec<_> = found.iter().map(|(file, about)| as_json(file, about)).collect();
+        serde_json::to_string_pretty(&files).map_err(anyhow::Error::from)? + "\n"
+    } else {
+        found.iter().map(|(file, about)| as_text(file, about)).collect::<Vec<_>>().join("\n")
+    };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(anyhow::Error::from(error).into()),
+        _ => Ok(()),
+    }
+}
+
+fn kind(module: &ModuleFacts) -> &'static str {
+    match module.entry {
+        Entry::None => "program",
+        Entry::Handle => "grate",
+        Entry::PassFptr => "grate written for Lind",
+    }
+}
+
+fn seal(seal: Option<Seal>) -> &'static str {
+    match seal {
+        None => "source",
+        Some(Seal::Valid) => "valid",
+        Some(Seal::Invalid) => "invalid",
+        Some(Seal::OtherVersion) => "other version",
+    }
+}
+
+fn as_text(file: &str, about: &Inspection) -> String {
+    let compiled = match about.seal {
+        None => format!("no: compiled when it is first run, as {}", about.engine),
+        Some(Seal::Valid) => format!("by you, as {}", about.engine),
+        Some(Seal::Invalid) => {
+            "not by you, or changed since: it does not run, and nothing in it is believed".to_owned()
+        }
+        Some(Seal::OtherVersion) => format!("by another version: it does not run as {}", about.engine),
+    };
+    let mut text = format!("{file}\n  compiled  {compiled}\n");
+    let Some(module) = &about.module else { return text };
+    text += &format!("  kind      {}\n", kind(module));
+    text += &format!("  imports   {}\n", module.imports.join(" "));
+    text += &format!("  memory    4 GiB of addresses; code's data below {:#x}\n", module.heap_base);
+    text += &format!("  forks     {}\n", if module.forks() { "yes" } else { "no" });
+    if module.entry == Entry::None {
+        return text;
+    }
+    if !module.manifest.declared() {
+        text += "  manifest  none: it may handle any call\n";
+        return text;
+    }
+    for (role, at) in [(Role::Answers, "manifest"), (Role::Alters, ""), (Role::Observes, ""), (Role::Follows, "")] {
+        let calls: Vec<_> =
+            module.manifest.entries().filter(|(_, known)| *known == role).map(|(nr, _)| call_name(nr)).collect();
+        if !calls.is_empty() {
+            text += &format!("  {at:<9} {} {}\n", role.word(), calls.join(" "));
+        }
+    }
+    text
+}
+
+fn as_json(file: &str, about: &Inspection) -> Value {
+    let mut value = json!({ "file": file, "compiled": seal(about.seal), "engine": about.engine });
+    let Some(module) = &about.module else { return value };
+    let calls: Vec<_> = module
+        .manifest
+        .entries()
+        .map(|(nr, role)| json!({ "number": (nr != NR_ANY).then_some(nr), "name": call_name(nr), "role": role.word() }))
+        .collect();
+    let more = json!({
+        "kind": match module.entry { Entry::None => "program", Entry::Handle => "grate", Entry::PassFptr => "lind-grate" },
+        "imports": module.imports, "heap_base": module.heap_base, "forks": module.forks(),
+        "manifest": if module.manifest.declared() { Value::from(calls) } else { Value::Null },
+    });
+    if let (Some(value), Value::Object(more)) = (value.as_object_mut(), more) {
+        value.extend(more);
+    }
+    value
+}

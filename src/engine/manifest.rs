@@ -1,0 +1,177 @@
+//! What a grate says it does: the custom section `lind.grate` of its module.
+//!
+//! The section is a sequence of texts, each with a NUL at its end: a word for what the grate may do with a call, a space,
+//! and the call's name, its number if the table has no name for it, or `any`. Objects are linked by putting their sections
+//! one behind the other, so entries come in any order and more than once; the strongest counts.
+//!
+//! `follows` is what the SDK adds for itself, to know of clients that are born and that end. Alone it declares nothing:
+//! grates without a manifest (Lind's, and those that choose their calls while they run) may register anything.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail, ensure};
+use lind_abi::{NR_ANY, syscall, syscall_named};
+
+/// The section's name.
+pub const SECTION: &str = "lind.grate";
+
+/// What is larger is no manifest.
+pub const MAX_SIZE: usize = 1 << 16;
+
+/// What a grate may do with a call, from the weakest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Role {
+    /// Sees it, for the SDK's knowledge of clients only.
+    Follows,
+    /// Sees it and passes it on.
+    Observes,
+    /// Passes it on changed, or refuses it.
+    Alters,
+    /// Answers it itself.
+    Answers,
+}
+
+impl Role {
+    const WORDS: [(&str, Role); 4] = [
+        ("follows", Role::Follows),
+        ("observes", Role::Observes),
+        ("alters", Role::Alters),
+        ("answers", Role::Answers),
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, role)| *role == self).map_or("", |(word, _)| word)
+    }
+}
+
+/// What a grate declares; nothing if it has no manifest.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Manifest {
+    calls: BTreeMap<u32, Role>,
+}
+
+impl Manifest {
+    /// Reads the section.
+    ///
+    /// # Errors
+    /// When it is not one.
+    pub fn parse(section: &[u8]) -> Result<Manifest> {
+        ensure!(section.len() <= MAX_SIZE, "the manifest has more than {MAX_SIZE} bytes");
+        let mut manifest = Manifest::default();
+        let Some((last, entries)) = section.split_last() else { return Ok(manifest) };
+        ensure!(*last == 0, "the manifest is cut off");
+        for entry in entries.split(|&byte| byte == 0) {
+            let entry = str::from_utf8(entry).context("the manifest is not text")?;
+            manifest.add(entry)?;
+        }
+        Ok(manifest)
+    }
+
+    fn add(&mut self, entry: &str) -> Result<()> {
+        let odd = || format!("the manifest has an entry {entry:?}");
+        let (word, call) = entry.split_once(' ').with_context(odd)?;
+        let Some(&(_, role)) = Role::WORDS.iter().find(|(known, _)| *known == word) else { bail!(odd()) };
+        let nr = match call {
+            "any" => NR_ANY,
+            _ => match syscall_named(call) {
+                Some(row) => row.nr,
+                None => call.parse().ok().filter(|&nr| nr != NR_ANY).with_context(odd)?,
+            },
+        };
+        let known = self.calls.entry(nr).or_insert(role);
+        *known = role.max(*known);
+        Ok(())
+    }
+
+    /// Whether there is one: the grate may then register what it declares and nothing else.
+    pub fn declared(&self) -> bool {
+        self.calls.values().any(|role| *role > Role::Follows)
+    }
+
+    /// Whether a handler for this number may be registered.
+    pub fn allows(&self, number: u64) -> bool {
+        let known = |nr: u32| self.calls.contains_key(&nr);
+        !self.declared() || u32::try_from(number).is_ok_and(known) || self.role_of_any().is_some()
+    }
+
+    /// What is declared for a call, [`NR_ANY`]'s own entry aside. None also where there is no manifest.
+    pub fn role(&self, nr: u32) -> Option<Role> {
+        self.calls.get(&nr).copied()
+    }
+
+    /// What is declared for every call without an entry of its own.
+    pub fn role_of_any(&self) -> Option<Role> {
+        self.calls.get(&NR_ANY).copied()
+    }
+
+    /// Numbers and roles, ascending; [`NR_ANY`] is the last.
+    pub fn entries(&self) -> impl Iterator<Item = (u32, Role)> {
+        self.calls.iter().map(|(nr, role)| (*nr, *role))
+    }
+
+    /// The section that [`Manifest::parse`] reads the same from.
+    pub(crate) fn section(&self) -> Vec<u8> {
+        let lines = self.entries().map(|(nr, role)| format!("{} {}\0", role.word(), call_name(nr)));
+        lines.collect::<String>().into_bytes()
+    }
+}
+
+/// A number as manifests and messages have it.
+pub fn call_name(nr: u32) -> String {
+    match nr {
+        NR_ANY => "any".to_owned(),
+        _ => syscall(nr).map_or_else(|| nr.to_string(), |row| row.name.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_strongest_role_counts() {
+        let manifest = Manifest::parse(b"answers openat\0follows clone\0observes openat\0alters 900\0").unwrap();
+        assert_eq!(manifest.role(257), Some(Role::Answers));
+        assert_eq!(manifest.role(900), Some(Role::Alters));
+        assert!(manifest.declared() && manifest.allows(56) && manifest.allows(900));
+        assert!(!manifest.allows(0) && !manifest.allows(u64::from(NR_ANY)) && !manifest.allows(1 << 32 | 257));
+        assert_eq!(Manifest::parse(&manifest.section()).unwrap(), manifest);
+    }
+
+    #[test]
+    fn without_a_manifest_everything_is_allowed() {
+        for section in [&b""[..], b"follows clone\0follows execve\0"] {
+            let manifest = Manifest::parse(section).unwrap();
+            assert!(!manifest.declared() && manifest.allows(0) && manifest.allows(u64::from(NR_ANY)));
+        }
+    }
+
+    #[test]
+    fn any_is_every_number() {
+        let manifest = Manifest::parse(b"observes any\0").unwrap();
+        assert!(
+            manifest.declared()
+                && manifest.allows(0)
+                && manifest.allows(u64::from(NR_ANY))
+                && manifest.allows(u64::MAX)
+        );
+    }
+
+    #[test]
+    fn what_is_no_manifest_is_refused() {
+        let bad: [&[u8]; 8] = [
+            b"answers openat",
+            b"\0",
+            b"answers\0",
+            b"owns openat\0",
+            b"answers nothing\0",
+            b"answers 4294967295\0",
+            b"\xff \0",
+            &[b'a'; MAX_SIZE + 1],
+        ];
+        for section in bad {
+            assert!(Manifest::parse(section).is_err(), "{section:?}");
+        }
+    }
+}
