@@ -16,7 +16,10 @@
 
 void **lind_client_leaves_[LEAVES];
 
-static const struct lind_lifecycle none, *hooks = &none;
+static const struct lind_lifecycle none;
+const struct lind_lifecycle *lind_hooks_ = &none;
+#define hooks lind_hooks_
+const struct lind_inner *lind_inner_;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t born = PTHREAD_COND_INITIALIZER;
 static unsigned pending;
@@ -26,11 +29,6 @@ static char stateless;
 
 /* The grate's own handlers for the calls that the lifecycle watches. */
 static lind_handle_fn *own_clone, *own_exec, *own_execat, *own_spawn;
-
-void lind_grate_lifecycle(const struct lind_lifecycle *lifecycle)
-{
-	hooks = lifecycle;
-}
 
 static void *find(uint64_t cage)
 {
@@ -65,11 +63,27 @@ static void *await(uint64_t cage)
 
 static void *start(uint64_t cage)
 {
-	void *client = hooks->start ? hooks->start(cage) : NULL;
+	void *client;
 
+	if (lind_inner_)
+		lind_inner_->start(cage);
+	client = hooks->start ? hooks->start(cage) : NULL;
 	client = client ? client : &stateless;
 	keep(cage, client);
 	return client;
+}
+
+static void inherit(uint64_t parent, uint64_t child, int spawned)
+{
+	void *from = find(parent), *client = NULL;
+
+	if (lind_inner_)
+		lind_inner_->fork(parent, child, spawned);
+	if (hooks->fork)
+		client = hooks->fork(from == &stateless ? NULL : from, parent, child, spawned);
+	else if (hooks->start)
+		client = hooks->start(child);
+	keep(child, client ? client : &stateless);
 }
 
 void *lind_client_slow_(uint64_t cage)
@@ -97,17 +111,12 @@ void lind_birth_ends(const uint64_t *parent, int64_t child, int spawned)
 	pthread_mutex_lock(&lock);
 	pending--;
 	if (child > 0 && !find((uint64_t)child)) {
-		void *from = parent ? find(*parent) : NULL;
-
-		if (parent && !from)
-			from = start(*parent);
-		if (!parent || !hooks->fork)
+		if (parent && !find(*parent))
+			start(*parent);
+		if (parent)
+			inherit(*parent, (uint64_t)child, spawned);
+		else
 			start((uint64_t)child);
-		else {
-			void *client = hooks->fork(from == &stateless ? NULL : from, *parent, (uint64_t)child, spawned);
-
-			keep((uint64_t)child, client ? client : &stateless);
-		}
 	}
 	pthread_cond_broadcast(&born);
 	pthread_mutex_unlock(&lock);
@@ -118,33 +127,39 @@ static int64_t pass(lind_handle_fn *own, const struct lind_call *c)
 	return own ? own(c) : lind_forward(c);
 }
 
-/* The child runs only when we have returned, so nothing is pending. */
-static int64_t on_clone(const struct lind_call *c)
+static int64_t birth(lind_handle_fn *own, const struct lind_call *c, int spawned)
 {
 	int64_t child;
 
+	if (lind_inner_)
+		lind_inner_->freeze(c->target);
+	lind_birth_begins();
+	child = pass(own, c);
+	lind_birth_ends(&c->target, child, spawned);
+	if (lind_inner_)
+		lind_inner_->thaw(c->target);
+	return child;
+}
+
+/* The child runs only when we have returned, so nothing is pending. */
+static int64_t on_clone(const struct lind_call *c)
+{
 	if (c->args[0].value & CLONE_THREAD)
 		return pass(own_clone, c);
-	lind_birth_begins();
-	child = pass(own_clone, c);
-	lind_birth_ends(&c->target, child, 0);
-	return child;
+	return birth(own_clone, c, 0);
 }
 
 static int64_t on_spawn(const struct lind_call *c)
 {
-	int64_t child;
-
-	lind_birth_begins();
-	child = pass(own_spawn, c);
-	lind_birth_ends(&c->target, child, 1);
-	return child;
+	return birth(own_spawn, c, 1);
 }
 
 static int64_t execed(lind_handle_fn *own, const struct lind_call *c)
 {
 	int64_t result = pass(own, c);
 
+	if (!result && lind_inner_)
+		lind_inner_->exec(c->target);
 	if (!result && hooks->exec)
 		hooks->exec(lind_client(c->target), c->target);
 	return result;
@@ -170,6 +185,8 @@ static int64_t on_exit_notice(const struct lind_call *c)
 	if (client)
 		keep(cage, NULL);
 	pthread_mutex_unlock(&lock);
+	if (client && lind_inner_)
+		lind_inner_->exit(cage);
 	if (client && hooks->exit)
 		hooks->exit(client == &stateless ? NULL : client, cage, (int)c->args[1].value);
 	return 0;
@@ -177,10 +194,10 @@ static int64_t on_exit_notice(const struct lind_call *c)
 
 static int watches(void)
 {
-	return hooks->start || hooks->fork || hooks->exec || hooks->exit;
+	return lind_inner_ || hooks->start || hooks->fork || hooks->exec || hooks->exit;
 }
 
-static void watch(struct lind_spawn_handler *table, size_t *count, uint32_t nr, lind_handle_fn *handle, lind_handle_fn **own)
+void lind_watch_(struct lind_spawn_handler *table, size_t *count, uint32_t nr, lind_handle_fn *handle, lind_handle_fn **own)
 {
 	for (size_t i = 0; i < *count; i++)
 		if (table[i].nr == nr) {
@@ -197,10 +214,12 @@ void lind_watch_clients(struct lind_spawn_handler *table, size_t *count)
 
 	if (!watches())
 		return;
-	watch(table, count, SYS_clone, on_clone, &own_clone);
-	watch(table, count, SYS_spawn, on_spawn, &own_spawn);
-	watch(table, count, SYS_execve, on_exec, &own_exec);
-	watch(table, count, SYS_execveat, on_execat, &own_execat);
+	lind_watch_(table, count, SYS_clone, on_clone, &own_clone);
+	lind_watch_(table, count, SYS_spawn, on_spawn, &own_spawn);
+	lind_watch_(table, count, SYS_execve, on_exec, &own_exec);
+	lind_watch_(table, count, SYS_execveat, on_execat, &own_execat);
+	if (lind_inner_)
+		lind_inner_->watch(table, count);
 	r = lind_call_plain(SYS_exit_notice, lind_self(), (uintptr_t)on_exit_notice, 0, 0, 0);
 	if (r < 0)
 		lind_log("no notice of clients that end (error %d): what is kept for them stays", (int)-r);

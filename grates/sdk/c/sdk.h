@@ -3,9 +3,14 @@
 #define LIND_SDK_H
 
 #include <lind/grate.h>
+#include <time.h>
 
 /* How many handlers lind_watch_clients may add. */
-#define LIND_WATCHED 4
+#define LIND_WATCHED 16
+
+/* A line of the manifest for a call that the SDK handles itself. */
+#define LIND_FOLLOWS(name) \
+	__asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"follows " #name "\"\n.text\n")
 
 /* The call that this thread is serving. A thread serves one at a time: another handler entered meanwhile has another thread. */
 extern _Thread_local const struct lind_call *lind_serving_;
@@ -22,5 +27,34 @@ void lind_birth_ends(const uint64_t *parent, int64_t child, int spawned);
 int lind_start_and_wait(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count);
 
 void lind_ended(int status);
+
+/* What the SDK keeps for clients besides the grate's own state. */
+struct lind_inner {
+	void (*start)(uint64_t cage);
+	void (*fork)(uint64_t parent, uint64_t cage, int spawned);
+	void (*exec)(uint64_t cage);
+	void (*exit)(uint64_t cage);
+	/* Around the call that makes a child. */
+	void (*freeze)(uint64_t cage);
+	void (*thaw)(uint64_t cage);
+	void (*watch)(struct lind_spawn_handler *table, size_t *count);
+};
+extern const struct lind_inner *lind_inner_;
+
+/* Puts `handle` in front of the grate's own handler for a number, which goes to `own`. */
+void lind_watch_(struct lind_spawn_handler *table, size_t *count, uint32_t nr, lind_handle_fn *handle, lind_handle_fn **own);
+
+/* Makes the calls by which clients come and change part of the manifest. */
+void lind_follow_births(void);
+
+extern const struct lind_lifecycle *lind_hooks_;
+
+static inline int64_t lind_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 
 #endif

@@ -26,6 +26,7 @@
 #define LIND_TYPED_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <lind/grate.h>
 #include <signal.h>

@@ -1,0 +1,86 @@
+/* Gives a state to every file opened as /tmp/fds-N, and tells what a descriptor's is: call 900 answers N, or 0. 901 answers how
+ * many states there are. */
+#include <lind/fds.h>
+#include <lind/typed.h>
+#include <stdlib.h>
+
+LIND_ON(openat);
+LIND_ALTERS(write);
+LIND_DECLARE("answers", 900);
+LIND_DECLARE("answers", 901);
+
+struct tag {
+	struct lind_fd_state fd;
+	int number;
+};
+
+static int alive;
+
+static void drop(struct lind_fd_state *state)
+{
+	__atomic_fetch_sub(&alive, 1, __ATOMIC_RELAXED);
+	free(state);
+}
+
+static struct lind_fd_state *higher(struct lind_fd_state *a, struct lind_fd_state *b)
+{
+	return ((struct tag *)a)->number >= ((struct tag *)b)->number ? a : b;
+}
+
+static long on_openat(struct lind_cx *cx, int dir, const char *path, int flags, mode_t mode)
+{
+	long fd = lind_forward_openat(cx, dir, path, flags, mode);
+	struct tag *tag;
+	int r;
+
+	if (fd < 0 || strncmp(path, "/tmp/fds-", 9) || !atoi(path + 9))
+		return fd;
+	if (!(tag = calloc(1, sizeof *tag)))
+		return -ENOMEM;
+	__atomic_fetch_add(&alive, 1, __ATOMIC_RELAXED);
+	tag->number = atoi(path + 9);
+	tag->fd.refs = 1;
+	r = lind_fd_keep(cx->target, (int)fd, &tag->fd, flags & O_CLOEXEC);
+	lind_fd_put(&tag->fd);
+	return r ? r : fd;
+}
+
+static int64_t on_query(const struct lind_call *c)
+{
+	struct lind_fd_state *state = lind_fd_get(c->target, (int)c->args[0].value);
+	int number = state ? ((struct tag *)state)->number : 0;
+
+	lind_fd_put(state);
+	return number;
+}
+
+static int64_t on_alive(const struct lind_call *c)
+{
+	(void)c;
+	return __atomic_load_n(&alive, __ATOMIC_RELAXED);
+}
+
+/* Nothing with a state is written, whatever the threads of the client do to its number meanwhile. */
+static long on_write(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len)
+{
+	struct lind_fd_state *state;
+	struct lind_arg none = { 0, cx->target };
+	int pinned = lind_fd_pin(cx->target, fd, &state);
+	long r = pinned;
+
+	if (pinned < 0)
+		return r;
+	r = state ? -EPERM : (long)lind_call(SYS_write, cx->target, (struct lind_arg){ (uint64_t)pinned, lind_self() }, buf,
+		(struct lind_arg){ len, cx->target }, none, none, none);
+	lind_fd_unpin(pinned, state);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct lind_fds hooks = { drop, higher };
+	static const struct lind_handler on[] = { { SYS_openat, lind_run_openat }, { SYS_write, lind_run_write }, { 900, on_query }, { 901, on_alive } };
+
+	lind_fds_follow(&hooks);
+	return lind_grate_run(on, 4, argc, argv);
+}
