@@ -95,6 +95,18 @@ static inline struct lind_arg lind_at(struct lind_arg arg, uint64_t bytes)
 }
 
 /*
+ * Waits in a handler while `*word` is `value`, as a futex(2) of the client: 0 when lind_wake was called (or for no reason:
+ * look again), -EAGAIN if it had another value, -ETIMEDOUT, and -EINTR when the client gets a signal or is to end. The handler
+ * then gives up and returns -EINTR, as calls that wait do. Hold no mutex. A pthread condition cannot be left like this, so a
+ * handler that waits on one for another client holds up the end of its own.
+ */
+struct timespec;
+int lind_wait(uint64_t client, const uint32_t *word, uint32_t value, const struct timespec *timeout);
+
+/* Wakes all who wait for this word. Change it before. */
+void lind_wake(uint32_t *word);
+
+/*
  * Clients. A grate that keeps something for each client says here how that begins and ends.
  * Every member may be NULL. `fork` also stands for spawn: it happens before the new client's
  * first call is handled. Threads of a client are the same client and are not reported.
