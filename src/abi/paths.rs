@@ -26,6 +26,8 @@ pub mod effect {
     pub const OPEN: u16 = 128;
     /// Changes what is mounted, or the root: for administrators.
     pub const MOUNT: u16 = 256;
+    /// Carries data into it, which a descriptor must have been opened for.
+    pub const DATA: u16 = 512;
 }
 
 /// Whether a symbolic link at the end of a path is followed.
@@ -205,17 +207,17 @@ uses! {
     fchown fd META;
     fsetxattr fd META;
     fremovexattr fd META;
-    write fd WRITE;
-    pwrite64 fd WRITE;
-    writev fd WRITE;
-    pwritev fd WRITE;
-    pwritev2 fd WRITE;
-    sendfile fd WRITE fd READ;
-    splice fd READ fd WRITE;
-    tee fd READ fd WRITE;
-    vmsplice fd WRITE;
-    copy_file_range fd READ fd WRITE;
-    ioctl fd WRITE;
+    write fd DATA;
+    pwrite64 fd DATA;
+    writev fd DATA;
+    pwritev fd DATA;
+    pwritev2 fd DATA;
+    sendfile fd DATA fd READ;
+    splice fd READ fd DATA;
+    tee fd READ fd DATA;
+    vmsplice fd DATA;
+    copy_file_range fd READ fd DATA;
+    ioctl fd DATA;
     fcntl fd READ;
     mmap fd OPEN;
 

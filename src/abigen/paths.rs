@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use lind_abi::paths::{End, FILE_USES, effect, is_implemented};
+use lind_abi::paths::{End, FILE_USES, FileUse, effect, is_implemented};
 
 use crate::C_BANNER;
 
@@ -51,7 +51,7 @@ struct lind_file_use {
 static const struct lind_file_use lind_file_uses[] = {
 ";
 
-const EFFECTS: [(&str, u16); 9] = [
+const EFFECTS: [(&str, u16); 10] = [
     ("READ", effect::READ),
     ("WRITE", effect::WRITE),
     ("CREATE", effect::CREATE),
@@ -61,6 +61,7 @@ const EFFECTS: [(&str, u16); 9] = [
     ("LINK", effect::LINK),
     ("OPEN", effect::OPEN),
     ("MOUNT", effect::MOUNT),
+    ("DATA", effect::DATA),
 ];
 
 /// The header. Its data is `static`: the SDK's paths.c includes it, and whoever wants all rows.
@@ -97,8 +98,26 @@ pub fn header() -> String {
         )
         .expect("writing to a string");
     }
-    out.push_str("};\n\n#endif\n");
+    out.push_str("};\n\n");
+    each(&mut out, "PATH_CALL", "Calls with paths.", |used| !used.paths.is_empty());
+    each(&mut out, "CHANGING_PATH_CALL", "Those that may change what paths lead to.", |used| {
+        used.paths.iter().any(|path| path.effect & !(effect::READ | effect::EXEC) != 0)
+    });
+    each(&mut out, "CHANGING_FD_CALL", "Calls that change a file, other than by data, through a descriptor.", |used| {
+        used.paths.is_empty() && used.fds.iter().any(|does| does & (effect::WRITE | effect::META) != 0)
+    });
+    each(&mut out, "ADDRESS_CALL", "Calls with an address that may be a path.", |used| used.address.is_some());
+    out.push_str("#endif\n");
     out
+}
+
+/// A list of names for the C preprocessor.
+fn each(out: &mut String, list: &str, says: &str, chosen: impl Fn(&FileUse) -> bool) {
+    write!(out, "/* {says} */\n#define LIND_EACH_{list}(X)").expect("writing to a string");
+    for used in FILE_USES.iter().filter(|used| chosen(used)) {
+        write!(out, " \\\n\tX({})", used.name).expect("writing to a string");
+    }
+    out.push_str("\n\n");
 }
 
 fn end(end: End) -> &'static str {

@@ -56,7 +56,8 @@ pub(crate) fn fcntl(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> R
         FcntlCmd::F_GETFL => get_flags(cx.host_fd(fd)?.as_fd()),
         FcntlCmd::F_SETFL => set_flags(cx.host_fd(fd)?.as_fd(), number),
         FcntlCmd::F_DUPFD | FcntlCmd::F_DUPFD_CLOEXEC => {
-            let file = cx.file(fd)?.share();
+            // As for dup, the new number is one of the cage that the call acts on: so a grate hands over a descriptor of its own.
+            let (file, table) = (cx.file(fd)?.share(), &cx.cage.fds);
             let from = usize::try_from(number).unwrap_or(usize::MAX);
             if from >= table.limit() {
                 return Err(Errno::EINVAL);

@@ -47,7 +47,8 @@ pub(crate) fn truncate(cx: &Ctx<'_>, path: Path, len: Off) -> Result<()> {
 /// ftruncate(2)
 pub(crate) fn ftruncate(cx: &Ctx<'_>, fd: Fd, len: Off) -> Result<()> {
     let len = length(len)?;
-    if cx.owner(fd.cage)?.fds.is_watched() {
+    // The limit is that of the cage the call acts on, whosever descriptor it is.
+    if cx.cage.fds.is_watched() {
         watched::before_growing(cx, &*cx.file(fd)?, len)?;
     }
     rustix::fs::ftruncate(cx.host_fd(fd)?.as_fd(), len).map_err(host::errno)
@@ -57,7 +58,7 @@ pub(crate) fn ftruncate(cx: &Ctx<'_>, fd: Fd, len: Off) -> Result<()> {
 pub(crate) fn fallocate(cx: &Ctx<'_>, fd: Fd, mode: FallocateMode, offset: Off, len: Off) -> Result<()> {
     let file = cx.file(fd)?;
     let (offset, len) = (length(offset)?, length(len)?);
-    if cx.owner(fd.cage)?.fds.is_watched() {
+    if cx.cage.fds.is_watched() {
         watched::before_growing(cx, &file, offset.saturating_add(len))?;
     }
     cx.blocking(|| {

@@ -14,6 +14,7 @@
 #define LIND_DOES_LINK    64
 #define LIND_DOES_OPEN    128
 #define LIND_DOES_MOUNT   256
+#define LIND_DOES_DATA    512
 
 /* Whether a symbolic link at the end of a path is followed. */
 enum lind_end {
@@ -49,16 +50,16 @@ struct lind_file_use {
 
 /* By ascending number. */
 static const struct lind_file_use lind_file_uses[] = {
-	{ 1, 1, 0, 1, -1, { { 0 } }, { { 0, 2 } } }, /* write */
+	{ 1, 1, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* write */
 	{ 2, 1, 1, 0, -1, { { -1, 0, 1, LIND_END_OPEN, 128 } }, { { 0 } } }, /* open */
 	{ 4, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* stat */
 	{ 6, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 1 } }, { { 0 } } }, /* lstat */
 	{ 9, 1, 0, 1, -1, { { 0 } }, { { 4, 128 } } }, /* mmap */
-	{ 16, 1, 0, 1, -1, { { 0 } }, { { 0, 2 } } }, /* ioctl */
-	{ 18, 1, 0, 1, -1, { { 0 } }, { { 0, 2 } } }, /* pwrite64 */
-	{ 20, 1, 0, 1, -1, { { 0 } }, { { 0, 2 } } }, /* writev */
+	{ 16, 1, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* ioctl */
+	{ 18, 1, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* pwrite64 */
+	{ 20, 1, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* writev */
 	{ 21, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* access */
-	{ 40, 1, 0, 2, -1, { { 0 } }, { { 0, 2 }, { 1, 1 } } }, /* sendfile */
+	{ 40, 1, 0, 2, -1, { { 0 } }, { { 0, 512 }, { 1, 1 } } }, /* sendfile */
 	{ 42, 1, 0, 1, 1, { { 0 } }, { { 0, 1 } } }, /* connect */
 	{ 44, 1, 0, 1, 4, { { 0 } }, { { 0, 1 } } }, /* sendto */
 	{ 46, 1, 0, 1, 1, { { 0 } }, { { 0, 1 } } }, /* sendmsg */
@@ -118,20 +119,20 @@ static const struct lind_file_use lind_file_uses[] = {
 	{ 267, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_STAY, 1 } }, { { 0 } } }, /* readlinkat */
 	{ 268, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* fchmodat */
 	{ 269, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* faccessat */
-	{ 275, 1, 0, 2, -1, { { 0 } }, { { 0, 1 }, { 2, 2 } } }, /* splice */
-	{ 276, 1, 0, 2, -1, { { 0 } }, { { 0, 1 }, { 1, 2 } } }, /* tee */
-	{ 278, 0, 0, 1, -1, { { 0 } }, { { 0, 2 } } }, /* vmsplice */
+	{ 275, 1, 0, 2, -1, { { 0 } }, { { 0, 1 }, { 2, 512 } } }, /* splice */
+	{ 276, 1, 0, 2, -1, { { 0 } }, { { 0, 1 }, { 1, 512 } } }, /* tee */
+	{ 278, 0, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* vmsplice */
 	{ 280, 1, 1, 0, -1, { { 0, 1, 3, LIND_END_UNLESS_AT, 16 } }, { { 0 } } }, /* utimensat */
 	{ 285, 1, 0, 1, -1, { { 0 } }, { { 0, 2 } } }, /* fallocate */
-	{ 296, 1, 0, 1, -1, { { 0 } }, { { 0, 2 } } }, /* pwritev */
+	{ 296, 1, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* pwritev */
 	{ 301, 0, 1, 1, -1, { { 3, 4, -1, LIND_END_FOLLOW, 1 } }, { { 0, 1 } } }, /* fanotify_mark */
 	{ 303, 0, 1, 0, -1, { { 0, 1, 4, LIND_END_IF_AT, 1 } }, { { 0 } } }, /* name_to_handle_at */
 	{ 304, 0, 0, 1, -1, { { 0 } }, { { 0, 128 } } }, /* open_by_handle_at */
 	{ 307, 1, 0, 1, 1, { { 0 } }, { { 0, 1 } } }, /* sendmmsg */
 	{ 316, 1, 2, 0, -1, { { 0, 1, 4, LIND_END_STAY, 8 }, { 2, 3, 4, LIND_END_STAY, 12 } }, { { 0 } } }, /* renameat2 */
 	{ 322, 1, 1, 0, -1, { { 0, 1, 4, LIND_END_UNLESS_AT, 32 } }, { { 0 } } }, /* execveat */
-	{ 326, 1, 0, 2, -1, { { 0 } }, { { 0, 1 }, { 2, 2 } } }, /* copy_file_range */
-	{ 328, 1, 0, 1, -1, { { 0 } }, { { 0, 2 } } }, /* pwritev2 */
+	{ 326, 1, 0, 2, -1, { { 0 } }, { { 0, 1 }, { 2, 512 } } }, /* copy_file_range */
+	{ 328, 1, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* pwritev2 */
 	{ 332, 1, 1, 0, -1, { { 0, 1, 2, LIND_END_UNLESS_AT, 1 } }, { { 0 } } }, /* statx */
 	{ 428, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* open_tree */
 	{ 429, 0, 2, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 }, { 2, 3, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* move_mount */
@@ -143,5 +144,140 @@ static const struct lind_file_use lind_file_uses[] = {
 	{ 452, 1, 1, 0, -1, { { 0, 1, 3, LIND_END_UNLESS_AT, 16 } }, { { 0 } } }, /* fchmodat2 */
 	{ 1004, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 32 } }, { { 0 } } }, /* spawn */
 };
+
+/* Calls with paths. */
+#define LIND_EACH_PATH_CALL(X) \
+	X(open) \
+	X(openat) \
+	X(openat2) \
+	X(creat) \
+	X(stat) \
+	X(lstat) \
+	X(newfstatat) \
+	X(statx) \
+	X(access) \
+	X(faccessat) \
+	X(faccessat2) \
+	X(statfs) \
+	X(readlink) \
+	X(readlinkat) \
+	X(chdir) \
+	X(getxattr) \
+	X(lgetxattr) \
+	X(listxattr) \
+	X(llistxattr) \
+	X(inotify_add_watch) \
+	X(name_to_handle_at) \
+	X(fanotify_mark) \
+	X(truncate) \
+	X(mkdir) \
+	X(mkdirat) \
+	X(mknod) \
+	X(mknodat) \
+	X(symlink) \
+	X(symlinkat) \
+	X(link) \
+	X(linkat) \
+	X(rename) \
+	X(renameat) \
+	X(renameat2) \
+	X(unlink) \
+	X(unlinkat) \
+	X(rmdir) \
+	X(chmod) \
+	X(fchmodat) \
+	X(fchmodat2) \
+	X(chown) \
+	X(lchown) \
+	X(fchownat) \
+	X(utime) \
+	X(utimes) \
+	X(futimesat) \
+	X(utimensat) \
+	X(setxattr) \
+	X(lsetxattr) \
+	X(removexattr) \
+	X(lremovexattr) \
+	X(execve) \
+	X(execveat) \
+	X(spawn) \
+	X(uselib) \
+	X(chroot) \
+	X(pivot_root) \
+	X(mount) \
+	X(umount2) \
+	X(open_tree) \
+	X(move_mount) \
+	X(fspick) \
+	X(mount_setattr) \
+	X(swapon) \
+	X(swapoff) \
+	X(acct) \
+	X(quotactl)
+
+/* Those that may change what paths lead to. */
+#define LIND_EACH_CHANGING_PATH_CALL(X) \
+	X(open) \
+	X(openat) \
+	X(openat2) \
+	X(creat) \
+	X(truncate) \
+	X(mkdir) \
+	X(mkdirat) \
+	X(mknod) \
+	X(mknodat) \
+	X(symlink) \
+	X(symlinkat) \
+	X(link) \
+	X(linkat) \
+	X(rename) \
+	X(renameat) \
+	X(renameat2) \
+	X(unlink) \
+	X(unlinkat) \
+	X(rmdir) \
+	X(chmod) \
+	X(fchmodat) \
+	X(fchmodat2) \
+	X(chown) \
+	X(lchown) \
+	X(fchownat) \
+	X(utime) \
+	X(utimes) \
+	X(futimesat) \
+	X(utimensat) \
+	X(setxattr) \
+	X(lsetxattr) \
+	X(removexattr) \
+	X(lremovexattr) \
+	X(chroot) \
+	X(pivot_root) \
+	X(mount) \
+	X(umount2) \
+	X(open_tree) \
+	X(move_mount) \
+	X(fspick) \
+	X(mount_setattr) \
+	X(swapon) \
+	X(swapoff) \
+	X(acct) \
+	X(quotactl)
+
+/* Calls that change a file, other than by data, through a descriptor. */
+#define LIND_EACH_CHANGING_FD_CALL(X) \
+	X(ftruncate) \
+	X(fallocate) \
+	X(fchmod) \
+	X(fchown) \
+	X(fsetxattr) \
+	X(fremovexattr)
+
+/* Calls with an address that may be a path. */
+#define LIND_EACH_ADDRESS_CALL(X) \
+	X(bind) \
+	X(connect) \
+	X(sendto) \
+	X(sendmsg) \
+	X(sendmmsg)
 
 #endif

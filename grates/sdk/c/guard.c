@@ -1,0 +1,241 @@
+/* A policy that lets clients change only some files. */
+#include <lind/guard.h>
+#include <lind/transfer.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "path_walk.h"
+
+#define F_GET_SEALS_ 1034
+#define DESCRIPTORS 4096	/* that a grate may be started with */
+#define TMPFILE 020000000u
+
+static const struct lind_guard *guard;
+
+/* What lies in memory or was handed in from outside the root is in no tree. */
+static bool in_a_tree(const struct lind_place *place)
+{
+	if (place->path[0] != '/')
+		return false;
+	if (place->dir >= 0 || !S_ISREG(place->st.st_mode))
+		return true;
+	return own(SYS_fcntl, (uint64_t)place->object, F_GET_SEALS_, 0, 0) < 0;
+}
+
+static bool is_special(const struct lind_place *place)
+{
+	return place->object >= 0 && !S_ISREG(place->st.st_mode) && !S_ISDIR(place->st.st_mode) && !S_ISLNK(place->st.st_mode);
+}
+
+/* The kernel's own trees hold nothing that lasts, and what may be changed there the kernel says. */
+static bool is_kernels(const char *path)
+{
+	return lind_path_below(path, "/dev") || lind_path_below(path, "/proc");
+}
+
+static bool is_open(uint32_t nr)
+{
+	return nr == SYS_open || nr == SYS_openat || nr == SYS_creat;
+}
+
+static int decide(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
+{
+	bool asks = c->nr == SYS_access || c->nr == SYS_faccessat || c->nr == SYS_faccessat2;
+
+	(void)arg;
+	if (asks)
+		effect = LIND_DOES_WRITE;
+	if (!(effect & LIND_CHANGES) || !in_a_tree(place) || is_kernels(place->path))
+		return 0;
+	/* Neither can be opened to be written to: the kernel says why. */
+	if (is_open(c->nr) && place->object >= 0 && (S_ISLNK(place->st.st_mode) || (S_ISDIR(place->st.st_mode) && !(effect & LIND_DOES_CREATE))))
+		return 0;
+	/* Devices, fifos and sockets are not files to write to. */
+	if (!(effect & LIND_CHANGES & ~LIND_DOES_WRITE) && is_special(place))
+		return 0;
+	if (guard->may_change(place->path, effect))
+		return 0;
+	if (effect == LIND_DOES_CREATE && place->object >= 0)
+		return -EEXIST;
+	/* The new name comes first: there it may be. */
+	return effect & LIND_DOES_LINK ? -EXDEV : -guard->refusal;
+}
+
+/* What a descriptor does not allow, the kernel refuses by itself. */
+static int decide_fd(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
+{
+	int64_t flags = own(SYS_fcntl, (uint64_t)place->object, F_GETFL, 0, 0);
+
+	if (flags >= 0 && (flags & O_PATH_ || (effect == LIND_DOES_WRITE && !(flags & O_ACCMODE))))
+		return 0;
+	return decide(c, effect, place, arg);
+}
+
+static uint32_t arg32(const struct lind_call *c, int at)
+{
+	return (uint32_t)c->args[at].value;
+}
+
+/* Calls that change nothing whatever the path is, by arguments that the client cannot change any more. */
+static bool changes_nothing(const struct lind_call *c)
+{
+	uint32_t flags;
+
+	switch (c->nr) {
+	case SYS_open:
+	case SYS_openat:
+		flags = arg32(c, c->nr == SYS_open ? 1 : 2);
+		return flags & O_PATH_ || !(flags & (O_ACCMODE | O_CREAT | O_TRUNC | TMPFILE));
+	case SYS_access:
+		return !(arg32(c, 1) & W_OK);
+	case SYS_faccessat:
+	case SYS_faccessat2:
+		return !(arg32(c, 2) & W_OK);
+	}
+	return false;
+}
+
+int64_t lind_guard_path(const struct lind_call *c)
+{
+	return changes_nothing(c) ? lind_forward(c) : lind_path_call(c, NULL, decide, NULL);
+}
+
+int64_t lind_guard_fd(const struct lind_call *c)
+{
+	return lind_path_fd_call(c, NULL, decide_fd, NULL);
+}
+
+int64_t lind_guard_bind(const struct lind_call *c)
+{
+	return lind_path_bind(c, NULL, decide, NULL);
+}
+
+/* Whether a descriptor of the grate's could be used to change what may not be changed. */
+static bool is_harmful(int fd)
+{
+	struct lind_place place = { .dir = -1, .object = fd };
+	int64_t flags = own(SYS_fcntl, (uint64_t)fd, F_GETFL, 0, 0);
+
+	if (flags < 0 || flags & O_PATH_ || !(flags & O_ACCMODE) || own(SYS_fstat, (uint64_t)fd, (uintptr_t)&place.st, 0, 0))
+		return false;
+	if (!S_ISREG(place.st.st_mode))
+		return false;
+	(void)lind_kernel_name(fd, place.path);
+	return in_a_tree(&place) && !is_kernels(place.path) && !guard->may_change(place.path, LIND_DOES_WRITE);
+}
+
+/* Opens `fd` again for reading. -1 if that cannot be. */
+static int read_only(int fd)
+{
+	char name[40];
+
+	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+	return (int)own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)name, O_RDONLY | O_CLOEXEC, 0);
+}
+
+void lind_guard_begin(const struct lind_guard *the_guard)
+{
+	guard = the_guard;
+	for (int fd = 0; fd < DESCRIPTORS; fd++) {
+		int again;
+
+		if (!is_harmful(fd))
+			continue;
+		lind_log("descriptor %d writes to a file that may not be changed: it only reads now", fd);
+		if ((again = read_only(fd)) < 0 || own(SYS_dup3, (uint64_t)again, (uint64_t)fd, 0, 0) < 0)
+			own_close(fd);
+		own_close(again);
+	}
+}
+
+/* Waits as the client would until there is a message. 1 when there may be one. */
+static int64_t wait_for_message(const struct lind_call *c)
+{
+	struct pollfd poll = { .fd = (int)arg32(c, 0), .events = POLLIN };
+	struct lind_arg none = { 0, c->target };
+	struct { int64_t sec, usec; } limit = { 0, 0 };
+	uint32_t size = sizeof limit;
+	int64_t r = lind_call(SYS_getsockopt, c->target, c->args[0], number(SOL_SOCKET), number(SO_RCVTIMEO), lind_mine(&limit), lind_mine(&size), none);
+	int milliseconds = !r && (limit.sec || limit.usec) ? (int)(limit.sec * 1000 + (limit.usec + 999) / 1000) : -1;
+
+	r = lind_call(SYS_poll, c->target, lind_mine(&poll), number(1), number((uint64_t)(int64_t)milliseconds), none, none, none);
+	return r ? r : -EAGAIN;
+}
+
+/* Gives the client what a message brought. What it may not have is left out, as where there are too many. */
+static void hand_over(const struct lind_call *c, struct lind_message *m, bool cloexec)
+{
+	char *control = m->own.msg_control;
+	size_t end = m->own.msg_controllen, at = 0;
+
+	while (at + sizeof(struct cmsghdr) <= end) {
+		struct cmsghdr *part = (struct cmsghdr *)(control + at);
+		int *numbers = (int *)CMSG_DATA(part);
+		size_t count, kept = 0;
+
+		if (part->cmsg_len < sizeof *part || part->cmsg_len > end - at)
+			return;
+		count = (part->cmsg_len - sizeof *part) / sizeof *numbers;
+		at += CMSG_ALIGN(part->cmsg_len);
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			int64_t given = -1;
+
+			if (is_harmful(numbers[i]))
+				own_close(numbers[i]);
+			else
+				given = lind_give_fd(c->target, numbers[i], cloexec);
+			if (given >= 0)
+				numbers[kept++] = (int)given;
+		}
+		if (kept == count)
+			continue;
+		/* Rights come last: what follows would have to move otherwise. */
+		m->own.msg_flags |= MSG_CTRUNC;
+		part->cmsg_len = CMSG_LEN(kept * sizeof *numbers);
+		m->own.msg_controllen = (socklen_t)((char *)part - (char *)m->own.msg_control) + (kept ? part->cmsg_len : 0);
+		return;
+	}
+}
+
+static int64_t receive(const struct lind_call *c)
+{
+	struct lind_call here = *c;
+	uint64_t flags = arg32(c, 2);
+	struct lind_message m;
+	int64_t r = lind_message_room(&m, c->args[1]);
+	struct lind_arg none = { 0, c->target };
+	int64_t socket;
+
+	if (r)
+		return r;
+	if (!m.own.msg_control) {
+		r = lind_message_pass(&m, c, flags);
+		goto out;
+	}
+	/* Into the grate, so that the client has no descriptor before it was looked at; and without waiting, which is the client's. */
+	here.target = lind_self_;
+	socket = lind_call(SYS_fcntl, c->target, c->args[0], number(F_GETFL), none, none, none, none);
+	do {
+		struct msghdr fresh = m.own;
+
+		r = lind_message_pass(&m, &here, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		if (r != -EAGAIN || flags & MSG_DONTWAIT || (socket >= 0 && socket & O_NONBLOCK))
+			break;
+		m.own = fresh;
+	} while ((r = wait_for_message(c)) > 0);
+	if (r >= 0)
+		hand_over(c, &m, flags & MSG_CMSG_CLOEXEC);
+	m.own.msg_flags &= ~MSG_CMSG_CLOEXEC;
+out:
+	r = lind_message_give(&m, r, flags);
+	lind_message_free(&m);
+	return r;
+}
+
+int64_t lind_guard_receive(const struct lind_call *c)
+{
+	return c->nr == SYS_recvmmsg ? lind_message_each(c, receive) : receive(c);
+}

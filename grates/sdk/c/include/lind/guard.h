@@ -1,0 +1,58 @@
+/*
+ * A guard over files: a policy that lets clients read everything and change only some. The grate says which paths may be changed;
+ * this handles every call that changes a file, by path, by descriptor or by address, and the ways in which descriptors reach
+ * a client without a path: by inheritance and in messages.
+ *
+ *	static bool may_change(const char *path, unsigned effect) { return lind_path_below(path, "/tmp"); }
+ *
+ *	LIND_GUARD_CALLS
+ *
+ *	int main(int argc, char **argv)
+ *	{
+ *		static const struct lind_guard guard = { may_change, EROFS };
+ *		lind_guard_begin(&guard);
+ *		return lind_grate_main(argc, argv);
+ *	}
+ *
+ * Nobody gets a descriptor that writes to what may not be changed, so reading and writing themselves cost nothing.
+ */
+#ifndef LIND_GUARD_H
+#define LIND_GUARD_H
+
+#include <lind/paths.h>
+#include <lind/typed.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct lind_guard {
+	/* Whether that may happen to a path, which begins with a slash and has no links in it. */
+	bool (*may_change)(const char *path, unsigned effect);
+	int refusal;	/* the errno for clients */
+};
+
+/* Takes write access from the descriptors that the grate was started with, and so from its clients, where it may not be had. */
+void lind_guard_begin(const struct lind_guard *guard);
+
+int64_t lind_guard_path(const struct lind_call *c);
+int64_t lind_guard_fd(const struct lind_call *c);
+int64_t lind_guard_bind(const struct lind_call *c);
+int64_t lind_guard_receive(const struct lind_call *c);
+
+#define LIND_GUARD_PATH_(name) LIND_RAW("alters", name, lind_guard_path);
+#define LIND_GUARD_FD_(name) LIND_RAW("alters", name, lind_guard_fd);
+#define LIND_GUARD_CALLS \
+	LIND_EACH_CHANGING_PATH_CALL(LIND_GUARD_PATH_) \
+	LIND_EACH_CHANGING_FD_CALL(LIND_GUARD_FD_) \
+	LIND_GUARD_PATH_(access) \
+	LIND_GUARD_PATH_(faccessat) \
+	LIND_GUARD_PATH_(faccessat2) \
+	LIND_RAW("alters", bind, lind_guard_bind); \
+	LIND_RAW("alters", recvmsg, lind_guard_receive); \
+	LIND_RAW("alters", recvmmsg, lind_guard_receive);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

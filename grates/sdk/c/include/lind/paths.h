@@ -1,0 +1,113 @@
+/*
+ * Paths in a grate: where one leads, for policies that go by paths.
+ *
+ * A grate that looks at a path's text and then passes the text on has checked nothing: a symbolic link or a directory on
+ * the way may be another one when the call is made. Here the path is walked by the grate, directory by directory, with
+ * descriptors of the grate's own that no client can touch; and what was found is what the call is then made on, by a
+ * directory's descriptor and one name in it, without following links.
+ *
+ *	static int decide(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
+ *	{
+ *		return effect & LIND_CHANGES && !lind_path_below(place->path, "/tmp") ? -EROFS : 0;
+ *	}
+ *
+ *	static int64_t on_path_call(const struct lind_call *c) { return lind_path_call(c, NULL, decide, NULL); }
+ *
+ * docs/path-policies.md says which races remain.
+ */
+#ifndef LIND_PATHS_H
+#define LIND_PATHS_H
+
+#include <limits.h>
+#include <lind/grate.h>
+#include <lind/path_table.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Effects that change something, once LIND_DOES_OPEN has been taken apart. */
+#define LIND_CHANGES (LIND_DOES_WRITE | LIND_DOES_CREATE | LIND_DOES_REMOVE | LIND_DOES_META | LIND_DOES_LINK | LIND_DOES_MOUNT)
+
+/* Where a path leads. Descriptors are the grate's; lind_place_done closes them. */
+struct lind_place {
+	int dir;		/* the directory it is in (O_PATH); -1 if it was reached by a descriptor and not by a name */
+	int object;		/* the file itself; -1 if there is none */
+	bool slash;		/* slashes followed a name that was not looked through */
+	struct stat st;		/* of the object */
+	char name[NAME_MAX + 1];	/* in dir; `.` for dir itself */
+	char path[PATH_MAX];	/* without links, `.` and `..`; what does not begin with / is in no directory (a pipe, memory) */
+};
+
+/*
+ * Another tree than the kernel's root, for what clients see: a root of its own, directories and files in other places, and
+ * names that are not there. Made once, before clients run.
+ */
+struct lind_view;
+
+struct lind_view *lind_view_new(const char *root);	/* NULL if it cannot be opened; errno says why */
+int lind_view_bind(struct lind_view *view, const char *at, const char *what);	/* 0, or the negative of an errno */
+int lind_view_hide(struct lind_view *view, const char *at);
+/* The path, in the view, of a descriptor of the grate's. 0, or -ENOENT if it is not in the view. */
+int lind_view_name(const struct lind_view *view, int fd, char path[PATH_MAX]);
+/* Whether `name` in the directory `path` (of the view) is hidden. */
+bool lind_view_hides(const struct lind_view *view, const char *path, const char *name);
+
+enum {
+	LIND_WALK_FOLLOW = 1,	/* a link at the end */
+	LIND_WALK_EMPTY = 2,	/* an empty path is `dir` itself */
+	LIND_WALK_NAME = 4,	/* the last name is to be made or taken away: slashes after it do not look through it */
+};
+
+/*
+ * Walks `path`, a string of the grate's, from `dir` (an argument of a call, AT_FDCWD included), as `target` would. 0 also where
+ * only the last name is missing; then place->object is -1. The negative of an errno otherwise, and nothing to be done. `view` may be
+ * NULL.
+ */
+int lind_path_walk(const struct lind_view *view, uint64_t target, struct lind_arg dir, const char *path, unsigned how,
+	struct lind_place *place);
+
+/* The file behind a descriptor argument, and its path. */
+int lind_path_of_fd(const struct lind_view *view, struct lind_arg fd, struct lind_place *place);
+
+void lind_place_done(struct lind_place *place);
+
+/* Whether `path` is `prefix` or below it. Prefixes begin with a slash and do not end with one, but for `/`. */
+bool lind_path_below(const char *path, const char *prefix);
+
+/* Removes `.`, `..`, double and trailing slashes from an absolute path of an option. NULL, or what is wrong with it. */
+const char *lind_path_clean(const char *from, char to[PATH_MAX]);
+
+/* What a call does with files; NULL if it is none of those that have to do with files. */
+const struct lind_file_use *lind_file_use(uint32_t nr);
+
+/*
+ * Decides about one path of a call: 0, or the negative of an errno for the client. `effect` is a sum of LIND_DOES_*, where
+ * LIND_DOES_OPEN has been replaced by what the flags of open mean. The path may be missing where the call makes or removes it.
+ */
+typedef int lind_path_decide_fn(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg);
+
+/*
+ * Serves a call that takes paths: copies them, walks them, asks `decide` about each, and makes the call on what was found. The
+ * answer for the client. Calls of which the kernel knows nothing are ENOSYS. `decide` may be NULL.
+ */
+int64_t lind_path_call(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg);
+
+/*
+ * Serves a call that changes files through descriptors (ftruncate, fchmod, ...): takes hold of the file, asks `decide`, and makes
+ * the call on that file.
+ */
+int64_t lind_path_fd_call(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg);
+
+/* Serves bind, whose address may be a path: the socket is made in the directory that was found. */
+int64_t lind_path_bind(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg);
+
+/* Hands a descriptor of the grate's to a client, and closes it here: the client's number, or the negative of an errno. */
+int64_t lind_give_fd(uint64_t target, int fd, bool cloexec);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
