@@ -37,7 +37,8 @@ static int64_t bind_at(const struct lind_call *c, const struct lind_place *place
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	size_t length = strlen(place->name);
 	struct lind_call there = *c;
-	int mask = umask_of(c->target);
+	/* Directory and mask are those of whoever's address it is, as for the kernel. */
+	int mask = umask_of(c->args[1].cage);
 	int64_t r;
 
 	if (place->object >= 0)
@@ -79,13 +80,13 @@ int64_t lind_path_bind(const struct lind_call *c, const struct lind_view *view, 
 	    !((char *)&a)[SUN_PATH])
 		return lind_forward(&copy);
 	strcpy(path, (char *)&a + SUN_PATH);
-	r = lind_path_walk(view, c->target, (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->target }, path, LIND_WALK_NAME, &place);
+	r = lind_path_walk(view, c->target, (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->args[1].cage }, path, LIND_WALK_NAME, &place);
 	if (r)
 		return r;
 	if (decide)
 		r = decide(c, LIND_DOES_CREATE, &place, arg);
 	if (!r || r == -EEXIST)
-		r = bind_at(&copy, &place);
+		r = bind_at(c, &place);
 	lind_place_done(&place);
 	return r;
 }

@@ -350,6 +350,8 @@ static int64_t act(const struct served *s)
 	case SYS_statfs:
 		return make(s, SYS_fstatfs, number((uint64_t)p->object), b[0], none, none, none);
 	case SYS_readlink: case SYS_readlinkat:
+		if (!s->text[0][0])
+			return make(s, SYS_readlinkat, number((uint64_t)p->object), lind_mine(""), b[0], b[1], none);
 		return make(s, SYS_readlinkat, DIR(p), NAME(p), b[0], b[1], none);
 	case SYS_chdir:
 		return make(s, SYS_fchdir, number((uint64_t)p->object), none, none, none, none);
@@ -451,11 +453,10 @@ static int64_t attempt(struct served *s, const struct lind_view *view, lind_path
 		}
 		if ((r = lind_path_walk(view, s->c->target, start(s, walked), s->text[walked], how(s, walked), place)))
 			break;
-		if (place->object < 0 && must_exist(s, walked)) {
-			lind_place_done(place);
+		if (place->object < 0 && must_exist(s, walked))
 			r = -ENOENT;
-			break;
-		}
+		else if (place->slash && place->object >= 0 && !S_ISDIR(place->st.st_mode) && s->use->path[walked].effect & LIND_DOES_REMOVE)
+			r = -ENOTDIR;
 	}
 	if (!r)
 		r = decide_all(s, decide, arg);

@@ -17,6 +17,7 @@ struct walk {
 	char rest[2 * PATH_MAX];	/* what is still to go; links are put in front */
 	size_t next;			/* where in rest */
 	int links;
+	const char *dots;		/* the last name, if it was `..` */
 };
 
 /* Takes `fd` as the directory we are in. */
@@ -244,7 +245,8 @@ static int finish_here(struct walk *w)
 		return out->object;
 	out->dir = w->at;
 	w->at = -1;
-	strcpy(out->name, ".");
+	/* What may not be made or removed under such a name the kernel knows best, and it acts on none of them. */
+	strcpy(out->name, w->how & LIND_WALK_NAME && w->dots ? w->dots : ".");
 	memcpy(out->path, w->text, strlen(w->text) + 1);
 	if (!*out->path)
 		strcpy(out->path, "/");
@@ -294,7 +296,7 @@ static int last_step(struct walk *w, const char *name, bool slash)
 		own_close(fd);
 		return r;
 	}
-	if (slash && !S_ISDIR(out->st.st_mode)) {
+	if (through && !S_ISDIR(out->st.st_mode)) {
 		own_close(fd);
 		return -ENOTDIR;
 	}
@@ -340,10 +342,13 @@ static int step(struct walk *w)
 	name[length] = 0;
 	/* The slashes stay, for a link that is put in front of them. */
 	w->next += length;
+	w->dots = NULL;
 	if (!strcmp(name, "."))
 		return 0;
-	if (!strcmp(name, ".."))
+	if (!strcmp(name, "..")) {
+		w->dots = "..";
 		return up(w);
+	}
 	return last ? last_step(w, name, from[length] == '/') : inner_step(w, name);
 }
 

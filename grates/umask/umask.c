@@ -1,0 +1,97 @@
+/* Permissions that clients' files never have, whatever mask or mode the clients choose. */
+#include <errno.h>
+#include <fcntl.h>
+#include <lind/typed.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static mode_t forced;
+
+/* The call with the bits taken out of the argument that is a mode. Nothing else is looked at, so nothing is copied. */
+static int64_t without_bits(const struct lind_call *c, int at)
+{
+	struct lind_call changed = *c;
+
+	changed.args[at].value &= ~(uint64_t)forced;
+	return lind_forward(&changed);
+}
+
+static int64_t mode_1(const struct lind_call *c) { return without_bits(c, 1); }
+static int64_t mode_2(const struct lind_call *c) { return without_bits(c, 2); }
+static int64_t mode_3(const struct lind_call *c) { return without_bits(c, 3); }
+
+LIND_RAW("alters", open, mode_2);
+LIND_RAW("alters", openat, mode_3);
+LIND_RAW("alters", creat, mode_1);
+LIND_RAW("alters", mkdir, mode_1);
+LIND_RAW("alters", mkdirat, mode_2);
+LIND_RAW("alters", mknod, mode_1);
+LIND_RAW("alters", mknodat, mode_2);
+LIND_RAW("alters", chmod, mode_1);
+LIND_RAW("alters", fchmod, mode_1);
+LIND_RAW("alters", fchmodat, mode_2);
+LIND_RAW("alters", fchmodat2, mode_2);
+/* What has no call of its own here (sockets, queues) the kernel's mask covers: it has the bits from the start. */
+LIND_ALTERS(umask);
+LIND_ANSWERS(openat2);
+LIND_ALTERS(setxattr);
+LIND_ALTERS(lsetxattr);
+LIND_ALTERS(fsetxattr);
+
+static long on_umask(struct lind_cx *cx, mode_t mask)
+{
+	return lind_forward_umask(cx, mask | forced);
+}
+
+/* Its mode is in the client's memory. Who gets this uses openat. */
+static long on_openat2(struct lind_cx *cx, int dir, const char *path, struct lind_arg how, size_t size)
+{
+	(void)cx, (void)dir, (void)path, (void)how, (void)size;
+	return -ENOSYS;
+}
+
+/* Access lists are modes by another name. */
+static bool is_access_list(const char *name)
+{
+	return !strncmp(name, "system.posix_acl_", strlen("system.posix_acl_"));
+}
+
+static long on_setxattr(struct lind_cx *cx, const char *path, const char *name, struct lind_arg value, size_t length, int flags)
+{
+	return is_access_list(name) ? -EPERM : lind_forward_setxattr(cx, path, name, value, length, flags);
+}
+
+static long on_lsetxattr(struct lind_cx *cx, const char *path, const char *name, struct lind_arg value, size_t length, int flags)
+{
+	return is_access_list(name) ? -EPERM : lind_forward_lsetxattr(cx, path, name, value, length, flags);
+}
+
+static long on_fsetxattr(struct lind_cx *cx, int fd, const char *name, struct lind_arg value, size_t length, int flags)
+{
+	return is_access_list(name) ? -EPERM : lind_forward_fsetxattr(cx, fd, name, value, length, flags);
+}
+
+static const char *force_bits(const char *value)
+{
+	char *end;
+	unsigned long bits = strtoul(value, &end, 8);
+
+	if (*end || end == value || bits > 07777)
+		return "must be an octal number of at most 07777";
+	forced = (mode_t)bits;
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct lind_option options[] = {
+		{ 'b', "force-bits", "MODE", "permissions, in octal, that nothing gets (default 077)", force_bits },
+	};
+
+	forced = 077;
+	lind_options(options, 1, "Takes permissions from what clients make.", &argc, &argv);
+	umask(umask(0) | (forced & 0777));
+	return lind_grate_main(argc, argv);
+}
