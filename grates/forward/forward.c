@@ -1,9 +1,11 @@
 /* Passes calls on unchanged: what is left is the cost of the way through a grate. */
 #include <errno.h>
-#include <lind/grate.h>
+#include <lind/typed.h>
 #include <stdlib.h>
 
 #define MAX 64
+
+LIND_DECLARE("observes", any);
 
 static struct lind_handler on[MAX];
 static size_t count;

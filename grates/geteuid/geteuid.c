@@ -1,15 +1,15 @@
 /* Answers geteuid(2) with 10. The smallest grate there is. */
-#include <lind/grate.h>
+#include <lind/typed.h>
 
-static int64_t on_geteuid(const struct lind_call *c)
+LIND_ON(geteuid);
+
+static int64_t on_geteuid(struct lind_cx *cx)
 {
-	(void)c;
+	(void)cx;
 	return 10;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct lind_handler on[] = { { SYS_geteuid, on_geteuid } };
-
-	return lind_grate_run(on, 1, argc, argv);
+	return lind_grate_main(argc, argv);
 }

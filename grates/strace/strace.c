@@ -8,7 +8,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <lind/typed.h>
 #include "strace.h"
+
+LIND_DECLARE("observes", any);
 
 #define HANDLERS 1024
 

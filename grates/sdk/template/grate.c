@@ -1,0 +1,39 @@
+/* Gives the machine another name. */
+#include <lind/typed.h>
+#include <sys/utsname.h>
+
+LIND_ALTERS(uname);
+
+static const char *name = "@NAME@";
+
+/* The kernel fills a struct of ours, and the client gets a changed copy. */
+static long on_uname(struct lind_cx *cx, struct lind_arg buf)
+{
+	struct utsname answer = { 0 };
+	long r = lind_forward_uname(cx, lind_mine(&answer));
+
+	if (r < 0)
+		return r;
+	strncpy(answer.nodename, name, sizeof answer.nodename - 1);
+	return lind_write(buf, &answer, sizeof answer);
+}
+
+static const char *set_name(const char *value)
+{
+	struct utsname answer;
+
+	if (strlen(value) >= sizeof answer.nodename)
+		return "too long for a name";
+	name = value;
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct lind_option options[] = {
+		{ 'n', "name", "NAME", "what the machine is called (default: @NAME@)", set_name },
+	};
+
+	lind_options(options, 1, "Gives the machine another name.", &argc, &argv);
+	return lind_grate_main(argc, argv);
+}
