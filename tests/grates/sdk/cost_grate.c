@@ -1,0 +1,50 @@
+/* Pairs of calls that cost the kernel the same, one handled in C types and one as it comes: see cost.c. */
+#include <lind/typed.h>
+
+LIND_ON(getpid);
+LIND_OBSERVES(geteuid);
+LIND_OBSERVES(stat);
+
+static long on_getpid(struct lind_cx *cx)
+{
+	(void)cx;
+	return 10;
+}
+
+static int64_t on_geteuid(struct lind_cx *cx)
+{
+	return lind_forward_as_is(cx);
+}
+
+static long on_stat(struct lind_cx *cx, const char *path, struct lind_arg buf)
+{
+	return lind_forward_stat(cx, path, buf);
+}
+
+static int64_t answer(const struct lind_call *c)
+{
+	(void)c;
+	return 10;
+}
+
+/* What a careful handler does without the typed layer. */
+static int64_t copy_and_forward(const struct lind_call *c)
+{
+	struct lind_call changed = *c;
+	char path[PATH_MAX];
+	ssize_t r = lind_read_string(c->args[0], path, sizeof path);
+
+	if (r < 0)
+		return r;
+	changed.args[0] = lind_mine(path);
+	return lind_forward(&changed);
+}
+
+LIND_RAW("answers", getppid, answer);
+LIND_RAW("observes", getegid, lind_forward);
+LIND_RAW("observes", lstat, copy_and_forward);
+
+int main(int argc, char **argv)
+{
+	return lind_grate_main(argc, argv);
+}
