@@ -1,7 +1,8 @@
 //! Files of compiled code: what Wasmtime serialized, then a trailer that says what it is and a tag that proves who made it.
 //!
 //! ```text
-//! code | manifest | magic 16 | format 32 | source 32 | heap_base, entry, start, end, landing, manifest's size: 4 each | tag 32
+//! code | manifest | traps 4 each | magic 16 | format 32 | source 32 | heap_base, entry, start, end, landing, manifest's size,
+//! how many traps: 4 each | tag 32
 //! ```
 //!
 //! The tag is BLAKE3 keyed with the user's key over everything before it. Nothing of a file is believed, least of all
@@ -16,14 +17,15 @@ use rustix::fs::{MemfdFlags, SealFlags};
 
 use crate::config::COMPILED_FORMAT;
 use crate::manifest::{MAX_SIZE, Manifest};
+use crate::traps::Traps;
 use crate::validate::{Entry, Facts, Places};
 
 /// How compiled code begins; it is an ELF file.
 pub const ELF: &[u8] = b"\x7fELF";
 
-const MAGIC: &[u8; 16] = b"lind compiled 1\n";
+const MAGIC: &[u8; 16] = b"lind compiled 2\n";
 const TAG: usize = 32;
-const TRAILER: usize = 16 + 32 + 32 + 6 * 4 + TAG;
+const TRAILER: usize = 16 + 32 + 32 + 7 * 4 + TAG;
 
 /// Compiled code that may be run.
 pub struct Compiled {
@@ -62,13 +64,18 @@ impl From<rustix::io::Errno> for Refused {
 pub fn encode(key: &[u8; 32], mut code: Vec<u8>, facts: &Facts, source: &[u8; 32]) -> Vec<u8> {
     let manifest = facts.manifest.section();
     code.extend(&manifest);
+    let traps = facts.traps.as_words();
+    let count = u32::try_from(traps.len()).expect("each is an instruction of code that is smaller than 4 GiB");
+    for trap in traps {
+        code.extend(trap.to_le_bytes());
+    }
     code.extend(MAGIC);
     code.extend(blake3::hash(COMPILED_FORMAT.as_bytes()).as_bytes());
     code.extend(source);
     let Places { start, end, landing } = facts.places;
     // `Manifest::parse` took it, so it is small; were it not, it would be refused when it is read.
     let size = u32::try_from(manifest.len()).unwrap_or(u32::MAX);
-    for number in [facts.heap_base, entry_number(facts.entry), start, end, landing, size] {
+    for number in [facts.heap_base, entry_number(facts.entry), start, end, landing, size, count] {
         code.extend(number.to_le_bytes());
     }
     let tag = blake3::keyed_hash(key, &code);
@@ -104,7 +111,11 @@ pub fn open(key: &[u8; 32], file: BorrowedFd<'_>) -> Result<Compiled, Refused> {
     }
     let (source, numbers) = body[48..].split_at(32);
     let field = |index: usize| u32::from_le_bytes(std::array::from_fn(|i| numbers[4 * index + i]));
-    let manifest = manifest(&copy, len - TRAILER, field(5))?;
+    let traps = 4 * field(6) as usize;
+    let end = (len - TRAILER).checked_sub(traps).ok_or(Refused::Untrusted)?;
+    let manifest = manifest(&copy, end, field(5))?;
+    let mut words = vec![0; traps];
+    copy.read_exact_at(&mut words, end as u64)?;
     Ok(Compiled {
         code: copy,
         facts: Facts {
@@ -112,6 +123,7 @@ pub fn open(key: &[u8; 32], file: BorrowedFd<'_>) -> Result<Compiled, Refused> {
             entry: numbered_entry(field(1)),
             places: Places { start: field(2), end: field(3), landing: field(4) },
             manifest,
+            traps: Traps::from_bytes(&words),
         },
         source: std::array::from_fn(|i| source[i]),
     })

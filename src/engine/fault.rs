@@ -18,6 +18,7 @@ use wasmtime::{Func, Store};
 
 use crate::host::Guest;
 use crate::memory::{GUARD, SPACE};
+use crate::traps::Traps;
 
 /// What the handler has to know about the guest code on this thread.
 struct Running {
@@ -50,6 +51,8 @@ pub struct Code {
     pub functions: Range<usize>,
     /// The address of its `unreachable`.
     pub landing: usize,
+    /// What those of its instructions mean that do nothing but trap.
+    pub traps: Traps,
 }
 
 /// Runs `run`, which enters code of the guest, and knows whose code it is meanwhile.
@@ -155,6 +158,16 @@ impl<'a> Computing<'a> {
                 code.functions.contains(&found.pc()).then_some(found)
             }
         })
+    }
+
+    /// Where it is, as an offset in the program's code.
+    pub fn offset(&self) -> Option<u32> {
+        u32::try_from(self.pc() - self.guest.image.code.text.start).ok()
+    }
+
+    /// The signal that the instruction means, if it is one that does nothing but trap.
+    pub fn trap(&self) -> Option<u8> {
+        self.guest.image.code.traps.signal(self.offset()?)
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "x86-64 only")]

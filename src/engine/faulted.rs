@@ -1,4 +1,4 @@
-//! Faults for which the program has a handler: SIGSEGV and SIGBUS in a function of its own.
+//! Faults for which the program has a handler: SIGSEGV, SIGBUS, SIGFPE and SIGILL in a function of its own.
 //!
 //! The handler must run before the engine makes a trap of the fault, since that leaves the program's frames; and not on the
 //! host's alternate stack, on which such signals arrive. So the fault is noted, the signal that interrupts
@@ -15,10 +15,10 @@ use crate::fault::Computing;
 use crate::interrupt;
 use crate::memory::SPACE;
 
-const HANDLED: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
+const HANDLED: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
 /// What handled these signals before.
-static BEFORE: OnceLock<[libc::sigaction; 2]> = OnceLock::new();
+static BEFORE: OnceLock<[libc::sigaction; HANDLED.len()]> = OnceLock::new();
 
 thread_local! {
     /// The fault of the guest code that is about to be interrupted.
@@ -77,18 +77,47 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
 unsafe fn note(signal: i32, info: &libc::siginfo_t, context: *mut libc::ucontext_t) -> bool {
     // SAFETY: the caller's promise.
     let Some(computing) = (unsafe { Computing::find(context) }) else { return false };
-    let guest = computing.guest;
-    let Ok(number) = u8::try_from(signal) else { return false };
     // SAFETY: these signals have an address.
     let address = unsafe { info.si_addr() } as usize;
-    let offset = (address as u64).wrapping_sub(guest.base as u64);
+    let Some(fault) = what_happened(&computing, signal, info.si_code, address) else { return false };
     // Guest code was running: the thread holds no lock.
-    let Some(offset) = u32::try_from(offset).ok().filter(|&at| u64::from(at) < SPACE) else { return false };
-    if !guest.thread.handles(number) {
+    if !computing.guest.thread.handles(fault.signal) {
         return false;
     }
-    NOTED.set(Some(Info::fault(number, info.si_code, offset)));
+    NOTED.set(Some(fault));
     true
+}
+
+/// The fault, in the program's terms.
+fn what_happened(computing: &Computing<'_>, signal: i32, code: i32, address: usize) -> Option<Info> {
+    /// Nothing of the host's is ever there: where a call of a function that does not exist looks for it.
+    const NOWHERE: usize = 4096;
+    const SEGV_MAPERR: i32 = 1;
+    const FPE_INTDIV: i32 = 1;
+    const ILL_ILLOPN: i32 = 2;
+    // Programs have no addresses of code: an instruction's is where it is in the program's own.
+    let here = || computing.offset();
+    match signal {
+        libc::SIGFPE => Some(Info::fault(number(signal)?, FPE_INTDIV, here()?)),
+        libc::SIGILL => {
+            let meant = computing.trap()?;
+            Some(match i32::from(meant) {
+                libc::SIGFPE => Info::fault(meant, FPE_INTDIV, here()?),
+                libc::SIGSEGV => Info::fault(meant, SEGV_MAPERR, 0),
+                _ => Info::fault(meant, ILL_ILLOPN, here()?),
+            })
+        }
+        _ if address < NOWHERE => Some(Info::fault(number(signal)?, SEGV_MAPERR, 0)),
+        _ => {
+            let offset = (address as u64).wrapping_sub(computing.guest.base as u64);
+            let offset = u32::try_from(offset).ok().filter(|&at| u64::from(at) < SPACE)?;
+            Some(Info::fault(number(signal)?, code, offset))
+        }
+    }
+}
+
+fn number(signal: i32) -> Option<u8> {
+    u8::try_from(signal).ok()
 }
 
 /// The fault of the interrupted code, if that is why it was interrupted.

@@ -22,6 +22,7 @@ use crate::fault::Code;
 use crate::fork::Exports;
 use crate::host::Guest;
 use crate::key::CodeStore;
+use crate::traps::Traps;
 use crate::validate::{self, Facts, LANDING, Places};
 
 /// The largest .wasm that is read.
@@ -174,6 +175,7 @@ impl Images {
         // SAFETY: these bytes were serialized a moment ago and have been nowhere else.
         let module = unsafe { Module::deserialize(&self.engines.runtime, &code)? };
         facts.places = places_in(&module)?;
+        facts.traps = Traps::of(&code, module.text(), facts.places.landing)?;
         Ok(cwasm::encode(&self.key, code, &facts, blake3::hash(wasm).as_bytes()))
     }
 
@@ -184,7 +186,7 @@ impl Images {
         let (facts, source) = (compiled.facts.clone(), compiled.source);
         let module = self.module(compiled)?;
         let image = Arc::new(Image {
-            code: code_of(&module, &facts.places),
+            code: code_of(&module, &facts),
             program: self.linker.instantiate_pre(&module)?,
             facts,
             exports: Exports::of(&module),
@@ -256,13 +258,15 @@ fn places_in(module: &Module) -> Result<Places> {
     Ok(Places { start: u32::try_from(start)?, end: u32::try_from(end)?, landing: u32::try_from(landing)? })
 }
 
-fn code_of(module: &Module, places: &Places) -> Code {
+fn code_of(module: &Module, facts: &Facts) -> Code {
+    let places = &facts.places;
     let text = module.text().as_ptr() as usize;
     let at = |offset: u32| text + offset as usize;
     Code {
         text: text..text + module.text().len(),
         functions: at(places.start)..at(places.end),
         landing: at(places.landing),
+        traps: facts.traps.clone(),
     }
 }
 

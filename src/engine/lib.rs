@@ -8,7 +8,7 @@
 //! - [`pool`], [`host`], [`thread`], [`imports`]: host threads, the run loop, the crossing between guest and kernel
 //! - [`fork`]: two threads out of one
 //! - [`grate`]: handlers, run on the caller's thread
-//! - [`fault`], [`faulted`], [`trap`], [`interrupt`]: what ends or interrupts guest code from outside
+//! - [`fault`], [`faulted`], [`trap`], [`traps`], [`interrupt`]: what ends or interrupts guest code from outside
 //! - [`signal`], [`outside`]: running signal handlers, signals to the runner itself
 //!
 //! # What is sound here
@@ -40,6 +40,7 @@ mod signal;
 mod stack;
 mod thread;
 mod trap;
+mod traps;
 mod validate;
 
 use std::collections::HashMap;

@@ -3,7 +3,9 @@
 //! The compiler validates the module itself; this checks the shape the engine relies on, and adds the landing pad (see
 //! [`crate::fault`]). What is learnt here travels with the compiled code.
 
+use crate::traps::Traps;
 use anyhow::{Context, Result, bail, ensure};
+
 use wasmparser::{
     CompositeInnerType, DataKind, ExternalKind, FuncType, GlobalType, Operator, Parser, Payload, TypeRef, ValType,
 };
@@ -37,6 +39,8 @@ pub struct Facts {
     pub places: Places,
     /// Which calls it says it handles.
     pub manifest: Manifest,
+    /// The instructions that do nothing but trap, and what they mean; none until the module has been compiled.
+    pub traps: Traps,
 }
 
 /// Offsets in a module's machine code.
@@ -215,7 +219,7 @@ impl Shape {
         };
         ensure!(self.exported(LANDING)?.is_none(), "the name {LANDING} is the engine's own");
         let manifest = self.manifest.clone().unwrap_or_default();
-        Ok(Facts { heap_base: self.heap_base()?, entry, places: Places::default(), manifest })
+        Ok(Facts { heap_base: self.heap_base()?, entry, places: Places::default(), manifest, traps: Traps::default() })
     }
 
     /// The type of an exported function.

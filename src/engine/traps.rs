@@ -1,0 +1,84 @@
+//! The instructions of compiled code that do nothing but trap (`ud2`), and the signal that each stands for.
+//!
+//! To the host all of them are SIGILL. Which of them is a division by zero only Wasmtime's table says, and that is not to be had
+//! at run time: so what is needed of it is taken out when a module is compiled.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use object::{Object, ObjectSection};
+use wasmtime_environ::{CompiledTrap, Trap, iterate_traps, obj::ELF_WASMTIME_TRAPS};
+
+/// Sorted: each an offset in the code, and in the two lowest bits what it means.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Traps(Arc<[u32]>);
+
+const KINDS: [i32; 3] = [libc::SIGILL, libc::SIGFPE, libc::SIGSEGV];
+
+impl Default for Traps {
+    fn default() -> Traps {
+        Traps(Arc::new([]))
+    }
+}
+
+impl Traps {
+    /// Of a serialized module with this code, but for its landing pad.
+    ///
+    /// # Errors
+    /// When the module is not what this version of Wasmtime makes.
+    pub fn of(elf: &[u8], text: &[u8], landing: u32) -> Result<Traps> {
+        const UD2: &[u8] = &[0x0f, 0x0b];
+        /// Two bits are for the kind.
+        const MOST: u32 = u32::MAX >> 2;
+        let file = object::File::parse(elf)?;
+        let section = file.section_by_name(ELF_WASMTIME_TRAPS).context("compiled code without a table of traps")?;
+        let all = iterate_traps(section.data()?).context("an unreadable table of traps")?;
+        let is_ud2 = |at: u32| text.get(at as usize..).is_some_and(|code| code.starts_with(UD2));
+        let found = all.filter(|(at, _)| *at != landing && *at <= MOST && is_ud2(*at));
+        let mut words: Vec<u32> = found.filter_map(|(at, trap)| Some(at << 2 | kind(&trap)?)).collect();
+        words.sort_unstable();
+        Ok(Traps(words.into()))
+    }
+
+    /// As [`Traps::as_words`] gave them, little-endian.
+    pub fn from_bytes(bytes: &[u8]) -> Traps {
+        Traps(bytes.chunks_exact(4).map(|word| u32::from_le_bytes(std::array::from_fn(|i| word[i]))).collect())
+    }
+
+    /// For a file.
+    pub fn as_words(&self) -> &[u32] {
+        &self.0
+    }
+
+    /// The signal that the instruction at this offset stands for.
+    pub fn signal(&self, at: u32) -> Option<u8> {
+        let found = self.0.binary_search_by_key(&at, |word| word >> 2).ok()?;
+        KINDS.get((self.0[found] & 3) as usize).and_then(|signal| u8::try_from(*signal).ok())
+    }
+}
+
+/// The place in `KINDS` of what a program may handle. A handler for an overflow of the stack would have no stack.
+fn kind(trap: &CompiledTrap) -> Option<u32> {
+    let CompiledTrap::Normal(trap) = trap else { return None };
+    match trap {
+        Trap::UnreachableCodeReached | Trap::BadSignature => Some(0),
+        Trap::IntegerDivisionByZero | Trap::IntegerOverflow | Trap::BadConversionToInteger => Some(1),
+        Trap::TableOutOfBounds | Trap::IndirectCallToNull | Trap::NullReference => Some(2),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traps_are_found_by_their_offset() {
+        let words = [8 << 2, 40 << 2 | 1, 44 << 2 | 2_u32];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let traps = Traps::from_bytes(&bytes);
+        assert_eq!(traps.as_words(), words);
+        assert_eq!([8, 40, 44, 9, 41].map(|at| traps.signal(at)), [Some(4), Some(8), Some(11), None, None]);
+        assert_eq!(Traps::from_bytes(&(3_u32).to_le_bytes()).signal(0), None);
+    }
+}
