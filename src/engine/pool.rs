@@ -1,6 +1,7 @@
 //! Host threads for guest threads. One whose guest thread has ended stays for a while for the next: starting one anew
 //! costs more than a small program runs.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use lind_kernel::{Errno, Result};
@@ -16,6 +17,8 @@ type Job = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 pub struct Pool {
     idle: Mutex<Vec<Arc<Place>>>,
+    /// How many have ended.
+    ended: AtomicUsize,
 }
 
 /// Where an idle thread waits.
@@ -50,11 +53,21 @@ impl Pool {
             {
                 let mut idle = self.idle();
                 if idle.len() >= KEPT {
-                    return;
+                    drop(idle);
+                    return self.one_ends();
                 }
                 idle.push(Arc::clone(&place));
             }
             job = place.take();
+        }
+    }
+
+    /// Many cages leave many pieces of memory, which the allocator would keep until it needs them.
+    fn one_ends(&self) {
+        const MANY: usize = 128;
+        if self.ended.fetch_add(1, Ordering::Relaxed) % MANY == MANY - 1 {
+            // SAFETY: touches only what has been freed, under the allocator's own locks.
+            unsafe { libc::malloc_trim(0) };
         }
     }
 

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use lind_abi::{CageId, NR_ANY, nr};
@@ -72,10 +72,13 @@ pub fn outside_default(number: u64) -> bool {
     u32::try_from(number).is_ok_and(|n| OUTSIDE.contains(&n) || (1000..1100).contains(&n))
 }
 
-/// All entries of a table as values; absent means the kernel.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+/// All entries of a table as values.
+#[derive(Default, Debug)]
 struct Entries {
-    direct: BTreeMap<u64, u64>,
+    /// Those below [`DIRECT`]; None if all are the kernel's, as in the table of a cage without grates: it is copied for nothing.
+    direct: Option<Box<[u64]>>,
+    /// Those of other numbers, as far as they have one.
+    others: Arc<BTreeMap<u64, u64>>,
     default: u64,
 }
 
@@ -126,45 +129,47 @@ impl HandlerTable {
 
     /// A table that starts as a copy of this one, inherited.
     pub fn inherit(&self) -> HandlerTable {
+        let entries = self.entries();
         let child = HandlerTable::default();
-        child.replace(self);
-        *lock(&child.inherited) = child.entries();
+        child.put(&entries);
+        *lock(&child.inherited) = entries;
         child
     }
 
     /// Makes this table equal to `source`.
     pub fn replace(&self, source: &HandlerTable) {
-        let entries = {
-            let _writer = lock(&source.inherited);
-            source.entries()
-        };
+        let entries = source.entries();
         let _writer = lock(&self.inherited);
+        self.put(&entries);
+    }
+
+    /// For those who have the writers' lock, or a table that nobody else knows.
+    fn put(&self, entries: &Entries) {
         for (number, word) in self.direct.iter().enumerate() {
-            word.store(entries.direct.get(&(number as u64)).copied().unwrap_or(Handler::KERNEL), Ordering::Release);
+            let entry = entries.direct.as_ref().map_or(Handler::KERNEL, |direct| direct[number]);
+            if word.load(Ordering::Relaxed) != entry {
+                word.store(entry, Ordering::Release);
+            }
         }
-        let others = entries.direct.range(DIRECT as u64..).map(|(&n, &w)| (n, w)).collect();
-        self.others.store(std::sync::Arc::new(others));
+        self.others.store(Arc::clone(&entries.others));
         self.default.store(entries.default, Ordering::Release);
     }
 
     /// Whether any call goes to a grate, be it by birth or since.
     pub fn has_grate(&self) -> bool {
         let _writer = lock(&self.inherited);
-        let entries = self.entries();
-        entries.default != Handler::KERNEL || entries.direct.values().any(|&word| word != Handler::KERNEL)
+        let others = self.others.load();
+        self.words().chain(others.values().copied()).any(|word| word != Handler::KERNEL)
     }
 
     /// The grates that any call goes to.
     pub fn grates(&self) -> Vec<CageId> {
-        let entries = {
-            let _writer = lock(&self.inherited);
-            self.entries()
-        };
-        let mut grates: Vec<_> = entries
-            .direct
-            .values()
-            .chain([&entries.default])
-            .filter_map(|&word| match Handler::unpack(word) {
+        let _writer = lock(&self.inherited);
+        let others = self.others.load();
+        let mut grates: Vec<_> = self
+            .words()
+            .chain(others.values().copied())
+            .filter_map(|word| match Handler::unpack(word) {
                 Handler::Grate { cage, .. } => Some(cage),
                 Handler::Kernel => None,
             })
@@ -172,6 +177,11 @@ impl HandlerTable {
         grates.sort_unstable();
         grates.dedup();
         grates
+    }
+
+    /// The direct entries and the default one.
+    fn words(&self) -> impl Iterator<Item = u64> {
+        self.direct.iter().chain([&self.default]).map(|word| word.load(Ordering::Acquire))
     }
 
     /// Changes an entry, if `allowed` says so of the handler it would replace. Finding the old entry and
@@ -196,7 +206,7 @@ impl HandlerTable {
         } else {
             let mut others = BTreeMap::clone(&self.others.load());
             others.insert(number, word);
-            self.others.store(std::sync::Arc::new(others));
+            self.others.store(Arc::new(others));
         }
         Ok(())
     }
@@ -220,20 +230,18 @@ impl HandlerTable {
             entry.store(replace(number as u64, entry.load(Ordering::Acquire)), Ordering::Release);
         }
         let others = self.others.load().iter().map(|(&n, &word)| (n, replace(n, word))).collect();
-        self.others.store(std::sync::Arc::new(others));
+        self.others.store(Arc::new(others));
         self.default.store(new, Ordering::Release);
     }
 
     fn entries(&self) -> Entries {
-        let mut direct: BTreeMap<u64, u64> = self
-            .direct
-            .iter()
-            .enumerate()
-            .map(|(n, word)| (n as u64, word.load(Ordering::Acquire)))
-            .filter(|&(_, word)| word != Handler::KERNEL)
-            .collect();
-        direct.extend(self.others.load().iter().map(|(&n, &word)| (n, word)));
-        Entries { direct, default: self.default.load(Ordering::Acquire) }
+        let _writer = lock(&self.inherited);
+        let direct = || self.direct.iter().map(|word| word.load(Ordering::Acquire));
+        Entries {
+            direct: direct().any(|word| word != Handler::KERNEL).then(|| direct().collect()),
+            others: self.others.load_full(),
+            default: self.default.load(Ordering::Acquire),
+        }
     }
 }
 
@@ -251,9 +259,13 @@ impl Entries {
         if number == u64::from(NR_ANY) {
             return self.default;
         }
-        // The direct range holds the default already; elsewhere an absent entry means the default of that time.
-        let absent = if number < DIRECT as u64 || outside_default(number) { Handler::KERNEL } else { self.default };
-        self.direct.get(&number).copied().unwrap_or(absent)
+        if let Some(at) = usize::try_from(number).ok().filter(|&at| at < DIRECT) {
+            // It holds the default already.
+            return self.direct.as_ref().map_or(Handler::KERNEL, |direct| direct[at]);
+        }
+        // An absent entry means the default of that time.
+        let absent = if outside_default(number) { Handler::KERNEL } else { self.default };
+        self.others.get(&number).copied().unwrap_or(absent)
     }
 }
 
