@@ -359,6 +359,7 @@ implemented {
     /// Replaces the whole table of `target` by that of `source`.
     1003 threei   copy_handler_table_to_cage(source: u64, target: u64) -> ();
     /// Starts a program in a new cage that has a copy of the caller's table, then these entries.
+    /// Entry 0xffffffff leaves a number as the caller has it, where the default entry would take it.
     1004 threei   spawn(path: Path, argv: StrArray, envp: StrArray, handlers: In<SpawnHandler>, count: Len) -> Pid;
     /// Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments.
     1005 threei   exit_notice(entry: u64) -> ();

@@ -19,6 +19,9 @@ pub const DIRECT: usize = 1008;
 /// The largest entry index: the top bit of the packed half-word says `serialized`.
 pub const MAX_ENTRY: u32 = i32::MAX.unsigned_abs();
 
+/// In place of an entry for `spawn`: the number goes where the caller's own calls of it go, even if there is a default entry.
+pub const AS_BEFORE: u32 = u32::MAX;
+
 /// Where a call goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Handler {

@@ -201,7 +201,7 @@ void lind_watch_(struct lind_spawn_handler *table, size_t *count, uint32_t nr, l
 {
 	for (size_t i = 0; i < *count; i++)
 		if (table[i].nr == nr) {
-			*own = (lind_handle_fn *)(uintptr_t)table[i].entry;
+			*own = table[i].entry == LIND_AS_BEFORE ? NULL : (lind_handle_fn *)(uintptr_t)table[i].entry;
 			table[i].entry = (uint32_t)(uintptr_t)handle;
 			return;
 		}

@@ -66,7 +66,8 @@ int lind_grate_run(const struct lind_handler *handlers, size_t count, int argc, 
 	if (!(table = malloc((count + LIND_WATCHED) * sizeof *table)))
 		lind_die("out of memory");
 	for (size_t i = 0; i < count; i++)
-		table[i] = (struct lind_spawn_handler){ handlers[i].nr, (uint32_t)(uintptr_t)handlers[i].handle };
+		table[i] = (struct lind_spawn_handler){ handlers[i].nr,
+			handlers[i].handle ? (uint32_t)(uintptr_t)handlers[i].handle : LIND_AS_BEFORE };
 	lind_watch_clients(table, &count);
 	status = lind_start_and_wait(argv[1], argv + 1, table, count);
 	free(table);

@@ -18,7 +18,7 @@ use crate::event::Event;
 use crate::fd::FdTable;
 use crate::mem::{CageMemory, Memory};
 use crate::root::Directory;
-use crate::threei::{Change, Handler, HandlerTable};
+use crate::threei::{AS_BEFORE, Change, Handler, HandlerTable};
 
 /// What to run, and how.
 pub struct Program {
@@ -84,7 +84,7 @@ pub fn boot(kernel: &Arc<Kernel>, cwd: &CStr, program: Program) -> std::result::
 }
 
 /// Starts a program in a child of `parent`, which gets a copy of the parent's table and then `handlers` (number,
-/// entry), all of them functions of the parent.
+/// entry), all of them functions of the parent or [`AS_BEFORE`].
 ///
 /// # Errors
 /// ENOEXEC if there are handlers and the parent exports no way to enter them, EPERM if it does not declare them or serves no more; what finding and loading say; EAGAIN
@@ -103,14 +103,15 @@ pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handler
     let (image, path) =
         load_named(kernel, cwd.as_fd(), &program.name, searches(kernel, parent)).map_err(|e| e.errno)?;
     let table = parent.handlers.inherit();
-    for &(number, entry) in handlers.iter().filter(|&&(number, _)| number == NR_ANY) {
-        let to = Handler::Grate { cage: parent.id, entry, serialized: false };
-        table.set_default(Change::To(to), |_, _| true);
-        let _ = number;
+    let to = |entry| match entry {
+        AS_BEFORE => Change::Inherited,
+        entry => Change::To(Handler::Grate { cage: parent.id, entry, serialized: false }),
+    };
+    for &(_, entry) in handlers.iter().filter(|&&(number, _)| number == NR_ANY) {
+        table.set_default(to(entry), |_, _| true);
     }
     for &(number, entry) in handlers.iter().filter(|&&(number, _)| number != NR_ANY) {
-        let to = Handler::Grate { cage: parent.id, entry, serialized: false };
-        table.set(u64::from(number), Change::To(to), |_| Ok::<(), Errno>(()))?;
+        table.set(u64::from(number), to(entry), |_| Ok::<(), Errno>(()))?;
     }
     let settings = {
         let parent = parent.settings();

@@ -12,7 +12,7 @@ use crate::cage::{self, Cage, Program};
 use crate::call::{self, Ctx};
 use crate::mem::{GuestMemory, PathBytes};
 use crate::sys::process::{Room, strings};
-use crate::threei::{Change, Handler, MAX_ENTRY};
+use crate::threei::{AS_BEFORE, Change, Handler, MAX_ENTRY};
 
 /// Flag of register_handler: one call of the grate at a time.
 const SERIALIZED: u32 = 1;
@@ -204,7 +204,7 @@ pub(crate) fn spawn(
     let envp = strings(cx, envp, &mut room)?;
     let count = usize::try_from(count.0).map_err(|_| Errno::E2BIG)?;
     let handlers: Vec<_> = cx.load_array(handlers, count)?.iter().map(|h: &SpawnHandler| (h.nr, h.entry)).collect();
-    if handlers.iter().any(|&(_, entry)| entry > MAX_ENTRY) {
+    if handlers.iter().any(|&(_, entry)| entry > MAX_ENTRY && entry != AS_BEFORE) {
         return Err(Errno::EINVAL);
     }
     let parent = cx.kernel.cages.get(cx.cage.id).ok_or(Errno::ESRCH)?;

@@ -46,12 +46,15 @@ struct lind_call {
 
 typedef int64_t lind_handle_fn(const struct lind_call *call);
 
+/* Without `handle` a number that LIND_NR_ANY would cover is left out: its calls do not enter the grate. */
 struct lind_handler {
 	uint32_t nr;
 	lind_handle_fn *handle;
 };
 
-/* What spawn takes: `entry` is the handler's function pointer. */
+#define LIND_AS_BEFORE 0xffffffffu
+
+/* What spawn takes: `entry` is the handler's function pointer, or LIND_AS_BEFORE. */
 struct lind_spawn_handler {
 	uint32_t nr;
 	uint32_t entry;

@@ -15,6 +15,7 @@
 /* Replaces the whole table of `target` by that of `source`. */
 #define SYS_copy_handler_table_to_cage  1003
 /* Starts a program in a new cage that has a copy of the caller's table, then these entries. */
+/* Entry 0xffffffff leaves a number as the caller has it, where the default entry would take it. */
 #define SYS_spawn                       1004
 /* Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments. */
 #define SYS_exit_notice                 1005

@@ -1,0 +1,166 @@
+/* The seccomp grate: options, which calls it wants to see, and the calls that numbers decide about. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "seccomp.h"
+#include "strace.h"
+
+static const char *policy;
+static bool docker, verbose;
+
+/* What libc's posix_spawn amounts to. */
+#define SPAWN_FLAGS 0x4111u		/* CLONE_VM | CLONE_VFORK | SIGCHLD */
+
+static int64_t on_call(const struct lind_call *c)
+{
+	const struct step *s = decide(c);
+
+	return s->action == ALLOW ? lind_forward(c) : refuse(c, s);
+}
+
+/* Starting a program is making a process and running the program: both have to be allowed. The path is looked at by execve's rules. */
+static int64_t on_spawn(const struct lind_call *c)
+{
+	struct lind_call clone = { .nr = SYS_clone, .caller = c->caller, .target = c->target, .args = { { SPAWN_FLAGS, c->target } } };
+	const struct step *s = decide(&clone);
+
+	if (s->action >= DENY)
+		return refuse(&clone, s);
+	if (s->action == LOG)
+		explain(&clone, s);
+	return on_spawned_path(c);
+}
+
+static const char *set_policy(const char *value)
+{
+	size_t n = strlen(value);
+
+	if (policy)
+		return "there is a policy already";
+	policy = value;
+	docker = docker || (n > 5 && !strcmp(value + n - 5, ".json"));
+	return NULL;
+}
+
+static const char *set_docker(const char *value)
+{
+	docker = true;
+	return set_policy(value);
+}
+
+#define SETTER(name, statement) \
+	static const char *name(const char *value) \
+	{ \
+		(void)value; \
+		statement; \
+		return NULL; \
+	}
+SETTER(set_quiet, quiet = true)
+SETTER(set_verbose, verbose = true)
+SETTER(set_learn_names, learn_names = true)
+
+static void learned(int status)
+{
+	(void)status;
+	write_learned();
+}
+
+/* Calls that the default entry leaves out. */
+static bool outside_default(uint32_t nr)
+{
+	return nr == SYS_exit || nr == SYS_exit_group || nr == SYS_rt_sigreturn || (nr >= 1000 && nr < NUMBERS);
+}
+
+/* A program may always end and return from its signal handlers, unless a rule says otherwise. */
+static bool let_go(uint32_t nr)
+{
+	return (nr == SYS_exit || nr == SYS_exit_group || nr == SYS_rt_sigreturn) && !ruled(nr);
+}
+
+static lind_handle_fn *handler_of(uint32_t nr)
+{
+	enum action action;
+
+	if (let_go(nr) || (always(nr, &action) && action == ALLOW && nr != SYS_spawn))
+		return NULL;
+	if (nr == SYS_spawn && !ruled(nr)) {
+		enum action clone, exec;
+
+		return always(SYS_clone, &clone) && always(SYS_execve, &exec) && clone == ALLOW && exec == ALLOW ? NULL : on_spawn;
+	}
+	if (!looks(nr))
+		return on_call;
+	return nr == SYS_sendmsg ? on_sendmsg : nr == SYS_sendmmsg ? on_sendmmsg : on_looking_call;
+}
+
+static size_t add_handlers(struct lind_handler *on, enum action otherwise)
+{
+	size_t n = 0, free_of_charge = 0, decided = 0;
+	const struct lind_syscall *row;
+
+	for (uint32_t nr = 0; nr < NUMBERS; nr++) {
+		lind_handle_fn *handle = handler_of(nr);
+
+		if (!handle && (otherwise == ALLOW || outside_default(nr)))
+			continue;
+		/* Covered by the default entry. */
+		if (handle == on_call && otherwise != ALLOW && !outside_default(nr))
+			continue;
+		on[n++] = (struct lind_handler){ nr, handle };
+	}
+	if (otherwise != ALLOW)
+		on[n++] = (struct lind_handler){ LIND_NR_ANY, on_call };
+	for (size_t i = 0; (row = syscall_at(i)); i++) {
+		enum action action;
+
+		if (!handler_of(row->nr))
+			free_of_charge++;
+		else if (!always(row->nr, &action))
+			decided++;
+	}
+	if (verbose)
+		lind_log("%zu calls pass without entering, %zu are decided by what they are about, the others never pass", free_of_charge, decided);
+	return n;
+}
+
+static size_t add_learning(struct lind_handler *on)
+{
+	size_t n = 0;
+
+	for (uint32_t nr = 0; nr < NUMBERS; nr++)
+		if (outside_default(nr) && syscall_of(nr) && nr != SYS_rt_sigreturn)
+			on[n++] = (struct lind_handler){ nr, on_learned_call };
+	on[n++] = (struct lind_handler){ LIND_NR_ANY, on_learned_call };
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct lind_option list[] = {
+		{ 'p', "policy", "FILE", "the policy: TOML, or Docker's JSON if the name ends so", set_policy },
+		{ 0, "docker", "FILE", "a policy in Docker's JSON", set_docker },
+		{ 0, "capabilities", "LIST", "for Docker's JSON: those that the program counts as having", set_capabilities },
+		{ 0, "learn", "FILE", "deny nothing, and write a policy that allows just what was done", set_learn },
+		{ 0, "learn-names", NULL, "learn names of calls only, not values of their arguments", set_learn_names },
+		{ 0, "lines", "N", "explain at most so many decisions (default 1000)", set_lines },
+		{ 'q', "quiet", NULL, "explain none", set_quiet },
+		{ 'v', "verbose", NULL, "say how many calls are interposed, and which names a policy has in vain", set_verbose },
+	};
+	static const struct lind_lifecycle end_of_learning = { .end = learned };
+	static struct lind_handler on[NUMBERS + 1];
+	const struct rule *otherwise;
+	size_t n;
+
+	lind_options(list, sizeof list / sizeof *list, "Lets through the system calls that a policy allows.", &argc, &argv);
+	if (!policy == !learning())
+		lind_die("give it --policy FILE or --learn FILE");
+	if (learning()) {
+		lind_grate_lifecycle(&end_of_learning);
+		n = add_learning(on);
+	} else {
+		otherwise = docker ? read_json(policy, verbose) : read_toml(policy);
+		finish_steps(otherwise);
+		n = add_handlers(on, otherwise->action);
+	}
+	return lind_grate_run(on, n, argc, argv);
+}

@@ -1,0 +1,168 @@
+/* The seccomp grate: what its files share. */
+#ifndef SECCOMP_H
+#define SECCOMP_H
+
+#include <lind/grate.h>
+#include <lind/syscall_table.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+/* From the mildest to the strictest. */
+enum action { ALLOW, LOG, DENY, KILL };
+
+/* What a policy says in one place. */
+struct rule {
+	enum action action;
+	int error;			/* of DENY */
+	const char *where;		/* FILE:LINE or the like */
+	const char *comment;		/* or NULL */
+};
+
+enum op { MASKED, WITHIN, ONE_OF };
+
+/* A test of one argument. MASKED: (v & a) == b. WITHIN: a <= v <= a + b. ONE_OF: among `b` sorted values from `a` on. */
+struct condition {
+	uint8_t arg;
+	uint8_t op;
+	bool negated;
+	bool narrow;			/* the low 32 bits, as the kernel takes an int */
+	bool has_sign;			/* those stand for a negative number if their top bit is set */
+	uint64_t bias;			/* makes signed numbers ordered when compared without sign */
+	uint64_t a, b;
+};
+
+/* Who may be talked to. */
+struct address {
+	int family;			/* AF_INET, AF_INET6, AF_UNIX; 0: any address of the first two */
+	uint8_t bytes[16];
+	unsigned prefix;
+	uint16_t first_port, last_port;
+	const char *name;		/* AF_UNIX: a pattern; @ in front: the abstract namespace */
+};
+
+/* What has to be read from the client's memory to tell whether a rule applies. */
+struct patterns {
+	const char **paths;
+	size_t path_count;
+	struct address *addresses;
+	size_t address_count;
+};
+
+/* One rule as it concerns one call: it applies if all conditions hold and what is read matches. */
+struct step {
+	const struct rule *rule;
+	const struct patterns *patterns;
+	uint32_t first, count;		/* conditions */
+	enum action action;
+	bool last;			/* applies to whatever gets here */
+};
+
+/* steps.c: building the table, then deciding by it. */
+#define NUMBERS 1100u
+
+void add_step(uint32_t nr, const struct rule *rule, const struct condition *conditions, size_t count, const struct patterns *patterns);
+/* Unconditional steps come before the others, as in libseccomp. */
+void unconditional_first(void);
+void finish_steps(const struct rule *otherwise);
+uint64_t add_values(uint64_t *values, size_t count);
+
+extern const struct step *steps_of_[NUMBERS + 1];
+extern const struct condition *conditions_;
+extern const uint64_t *values_;
+
+/* The steps of a call; the last of them always applies. */
+static inline const struct step *steps_of(uint32_t nr)
+{
+	return steps_of_[nr < NUMBERS ? nr : NUMBERS];
+}
+
+bool among(const struct condition *c, uint64_t v);
+
+static inline uint64_t taken(const struct condition *c, uint64_t v)
+{
+	if (c->narrow)
+		v = c->has_sign ? (uint64_t)(int64_t)(int32_t)v : (uint32_t)v;
+	return v ^ c->bias;
+}
+
+static inline bool holds(const struct condition *c, const struct lind_call *call)
+{
+	uint64_t v = taken(c, call->args[c->arg].value);
+	bool result;
+
+	if (c->op == MASKED)
+		result = (v & c->a) == c->b;
+	else if (c->op == WITHIN)
+		result = v - c->a <= c->b;
+	else
+		result = among(c, v);
+	return result != c->negated;
+}
+
+static inline bool all_hold(const struct step *s, const struct lind_call *call)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (!holds(&conditions_[s->first + i], call))
+			return false;
+	return true;
+}
+
+/* What the rule of a call without conditions that look into memory says. */
+static inline const struct step *decide(const struct lind_call *call)
+{
+	const struct step *s = steps_of(call->nr);
+
+	while (!s->last && !all_hold(s, call))
+		s++;
+	return s;
+}
+
+/* Whether calls of this number need no decision, and whether one depends on memory. */
+bool always(uint32_t nr, enum action *action);
+bool looks(uint32_t nr);
+/* Whether a rule, not the default, speaks of this number. */
+bool ruled(uint32_t nr);
+
+/* values.c: how values and calls are written. */
+const struct lind_syscall *call_named(const char *name);
+bool narrow_kind(enum lind_kind kind);
+bool signed_kind(enum lind_kind kind);
+bool value_named(const char *text, const struct lind_param *param, uint64_t *value);
+int errno_named(const char *name);	/* 0 if there is none */
+struct condition compare(const struct lind_param *param, unsigned arg);	/* as the kernel takes that argument */
+void set_within(struct condition *c, uint64_t low, uint64_t high);
+
+/* family.c: calls that do what another does. Ends with 0, which is read's own number and never an alias. */
+const uint32_t *also_reached_by(uint32_t nr);
+
+/* match.c */
+bool glob(const char *pattern, const char *text);
+const char *parse_address(const char *text, struct address *to);	/* NULL, or what is wrong */
+bool address_matches(const struct address *a, const struct sockaddr_storage *to, size_t length);
+
+/* look.c: a call whose paths and addresses are copied, decided upon, and passed on as copied. */
+int64_t on_looking_call(const struct lind_call *c);
+int64_t on_spawned_path(const struct lind_call *c);	/* by the rules of execve */
+int64_t on_sendmsg(const struct lind_call *c);
+int64_t on_sendmmsg(const struct lind_call *c);
+
+/* toml.c, json.c: reading policies. Each returns the rule for everything else. */
+const struct rule *read_toml(const char *path);
+const struct rule *read_json(const char *path, bool verbose);
+const char *set_capabilities(const char *list);
+
+/* refuse.c: carries out what a step says, with `forward` if the call goes on. */
+int64_t refuse(const struct lind_call *c, const struct step *s);
+void explain(const struct lind_call *c, const struct step *s);
+const char *set_lines(const char *value);
+
+/* learn.c */
+int64_t on_learned_call(const struct lind_call *c);
+const char *set_learn(const char *path);
+bool learning(void);
+void write_learned(void);
+
+extern bool quiet, learn_names;
+
+#endif
