@@ -84,7 +84,7 @@ const char *parse_address(const char *text, struct address *to)
 		to->family = length == 1 && *text == '*' ? 0 : AF_INET;
 		to->prefix = 32;
 	}
-	if (length >= sizeof host)
+	if (length >= sizeof host || (to->family == AF_INET6 && text[length] != ']'))
 		return "not an address";
 	memcpy(host, text, length);
 	host[length] = 0;

@@ -71,7 +71,7 @@ static int error_of(const struct lind_call *c, const struct step *s)
 	return syscall_of(c->nr) ? s->rule->error : ENOSYS;
 }
 
-void explain(const struct lind_call *c, const struct step *s)
+void explain(const struct lind_call *c, const struct step *s, const char *path)
 {
 	static const char *const verbs[] = { "allowed", "logged", "denied", "killed" };
 	char name[PATH_MAX];
@@ -90,6 +90,11 @@ void explain(const struct lind_call *c, const struct step *s)
 	name_of(c->target, name, sizeof name);
 	text_quoted(&quoted, name, strlen(name), 128, false);
 	put_call(&line, c);
+	/* The client may have changed what its pointers lead to since. */
+	if (path) {
+		text_add(&line, " leads to ");
+		text_quoted(&line, path, strlen(path), PATH_MAX, false);
+	}
 	lind_log("%s%s%s: %s%s%s%s: cage %llu %s: %s", verbs[s->action], s->action == DENY ? " with " : "", s->action == DENY ? errno_text(error_of(c, s)) : "",
 		s->rule->where, s->rule->comment ? " (" : "", s->rule->comment ? s->rule->comment : "", s->rule->comment ? ")" : "",
 		(unsigned long long)c->target, quoted.data, line.data);
@@ -136,9 +141,9 @@ static void end_client(const struct lind_call *c)
 	lind_call_plain(SYS_kill, id, id, SIGSYS, 0, 0);
 }
 
-int64_t refuse(const struct lind_call *c, const struct step *s)
+int64_t refuse(const struct lind_call *c, const struct step *s, const char *path)
 {
-	explain(c, s);
+	explain(c, s, path);
 	switch (s->action) {
 	case KILL:
 		end_client(c);

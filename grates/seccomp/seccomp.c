@@ -1,9 +1,12 @@
 /* The seccomp grate: options, which calls it wants to see, and the calls that numbers decide about. */
 #include <errno.h>
+#include <lind/typed.h>
 #include <stdlib.h>
 #include <string.h>
 #include "seccomp.h"
 #include "strace.h"
+
+LIND_DECLARE("answers", any);
 
 static const char *policy;
 static bool docker, verbose;
@@ -15,7 +18,7 @@ static int64_t on_call(const struct lind_call *c)
 {
 	const struct step *s = decide(c);
 
-	return s->action == ALLOW ? lind_forward(c) : refuse(c, s);
+	return s->action == ALLOW ? lind_forward(c) : refuse(c, s, NULL);
 }
 
 /* Starting a program is making a process and running the program: both have to be allowed. The path is looked at by execve's rules. */
@@ -25,9 +28,9 @@ static int64_t on_spawn(const struct lind_call *c)
 	const struct step *s = decide(&clone);
 
 	if (s->action >= DENY)
-		return refuse(&clone, s);
+		return refuse(&clone, s, NULL);
 	if (s->action == LOG)
-		explain(&clone, s);
+		explain(&clone, s, NULL);
 	return on_spawned_path(c);
 }
 
@@ -90,7 +93,9 @@ static lind_handle_fn *handler_of(uint32_t nr)
 	}
 	if (!looks(nr))
 		return on_call;
-	return nr == SYS_sendmsg ? on_sendmsg : nr == SYS_sendmmsg ? on_sendmmsg : on_looking_call;
+	if (nr == SYS_sendmsg || nr == SYS_sendmmsg)
+		return nr == SYS_sendmsg ? on_sendmsg : on_sendmmsg;
+	return nr == SYS_connect || nr == SYS_bind || nr == SYS_sendto ? on_address_call : nr == SYS_spawn ? on_spawned_path : on_path_call;
 }
 
 static size_t add_handlers(struct lind_handler *on, enum action otherwise)

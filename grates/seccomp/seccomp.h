@@ -141,8 +141,9 @@ bool glob(const char *pattern, const char *text);
 const char *parse_address(const char *text, struct address *to);	/* NULL, or what is wrong */
 bool address_matches(const struct address *a, const struct sockaddr_storage *to, size_t length);
 
-/* look.c: a call whose paths and addresses are copied, decided upon, and passed on as copied. */
-int64_t on_looking_call(const struct lind_call *c);
+/* look.c: calls whose paths and addresses are copied, decided upon, and passed on as decided. */
+int64_t on_path_call(const struct lind_call *c);
+int64_t on_address_call(const struct lind_call *c);
 int64_t on_spawned_path(const struct lind_call *c);	/* by the rules of execve */
 int64_t on_sendmsg(const struct lind_call *c);
 int64_t on_sendmmsg(const struct lind_call *c);
@@ -152,9 +153,9 @@ const struct rule *read_toml(const char *path);
 const struct rule *read_json(const char *path, bool verbose);
 const char *set_capabilities(const char *list);
 
-/* refuse.c: carries out what a step says, with `forward` if the call goes on. */
-int64_t refuse(const struct lind_call *c, const struct step *s);
-void explain(const struct lind_call *c, const struct step *s);
+/* refuse.c: carries out what a step says, and says so. `path` is where a path of the call leads, if that is known. */
+int64_t refuse(const struct lind_call *c, const struct step *s, const char *path);
+void explain(const struct lind_call *c, const struct step *s, const char *path);
 const char *set_lines(const char *value);
 
 /* learn.c */
