@@ -248,6 +248,16 @@ impl Root {
         self.below_root(self.host_name(file)?).map(CString::into_bytes)
     }
 
+    /// As `name_of`, having made sure that the name led to this very file.
+    ///
+    /// # Errors
+    /// ENOENT when it is outside, has been removed, or has another name by now.
+    pub fn certain_name_of(&self, file: BorrowedFd<'_>) -> Result<Vec<u8>> {
+        let name = CString::new(self.name_of(file)?).map_err(|_| Errno::ENOENT)?;
+        let found = self.look_up(self.directory(), &name, (OFlags::PATH | OFlags::NOFOLLOW).bits(), 0)?;
+        if identity(found.as_fd())? == identity(file)? { Ok(name.into_bytes()) } else { Err(Errno::ENOENT) }
+    }
+
     /// What the host calls an open file.
     fn host_name(&self, file: BorrowedFd<'_>) -> Result<CString> {
         self.again(file, |links, name| rustix::fs::readlinkat(links, name, Vec::new()).map_err(host::errno))

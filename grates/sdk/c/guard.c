@@ -111,8 +111,11 @@ int64_t lind_guard_bind(const struct lind_call *c)
 	return lind_path_bind(c, NULL, decide, NULL);
 }
 
-/* Whether a descriptor of the grate's could be used to change what may not be changed. */
-static bool is_harmful(int fd)
+/*
+ * Whether a descriptor of the grate's could be used to change what may not be changed. A file without a name may be anything:
+ * what the grate was started with the user gave, but not what a message brought.
+ */
+static bool is_harmful(int fd, bool received)
 {
 	struct lind_place place = { .dir = -1, .object = fd };
 	int64_t flags = own(SYS_fcntl, (uint64_t)fd, F_GETFL, 0, 0);
@@ -121,7 +124,10 @@ static bool is_harmful(int fd)
 		return false;
 	if (!S_ISREG(place.st.st_mode))
 		return false;
-	(void)lind_kernel_name(fd, place.path);
+	if (own(SYS_fcntl, (uint64_t)fd, F_GET_SEALS_, 0, 0) >= 0)
+		return false;
+	if (lind_kernel_name(fd, place.path))
+		return received;
 	return in_a_tree(&place) && !is_kernels(place.path) && !guard->may_change(place.path, LIND_DOES_WRITE);
 }
 
@@ -140,7 +146,7 @@ void lind_guard_begin(const struct lind_guard *the_guard)
 	for (int fd = 0; fd < DESCRIPTORS; fd++) {
 		int again;
 
-		if (!is_harmful(fd))
+		if (!is_harmful(fd, false))
 			continue;
 		lind_log("descriptor %d writes to a file that may not be changed: it only reads now", fd);
 		if ((again = read_only(fd)) < 0 || own(SYS_dup3, (uint64_t)again, (uint64_t)fd, 0, 0) < 0)
@@ -183,7 +189,7 @@ static void hand_over(const struct lind_call *c, struct lind_message *m, bool cl
 		for (size_t i = 0; i < count; i++) {
 			int64_t given = -1;
 
-			if (is_harmful(numbers[i]))
+			if (is_harmful(numbers[i], true))
 				own_close(numbers[i]);
 			else
 				given = lind_give_fd(c->target, numbers[i], cloexec);

@@ -61,25 +61,45 @@ static int64_t bind_at(const struct lind_call *c, const struct lind_place *place
 	return r;
 }
 
-int64_t lind_path_bind(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg)
+/* A copy of the address that argument `at` is. 1 if it is a path, which is then in `path`. */
+static int64_t copy_address(const struct lind_call *c, int at, struct sockaddr_storage *to, char path[sizeof(struct sockaddr_un)])
 {
-	struct { struct sockaddr_storage address; char end; } a;
-	char path[sizeof a];
-	uint32_t length = (uint32_t)c->args[2].value;
-	struct lind_call copy = *c;
-	struct lind_place place;
+	uint32_t length = (uint32_t)c->args[at + 1].value;
 	int64_t r;
 
-	if (length > sizeof a.address)
+	memset(to, 0, sizeof *to);
+	if (!c->args[at].value)
+		return 0;
+	if (length > sizeof *to)
 		return -EINVAL;
-	memset(&a, 0, sizeof a);
-	if ((r = lind_read(c->args[1], &a, length)) < 0)
+	if ((r = lind_read(c->args[at], to, length)) < 0)
 		return r;
-	copy.args[1] = lind_mine(&a);
-	if (length <= SUN_PATH || length > sizeof(struct sockaddr_un) || a.address.ss_family != AF_UNIX ||
-	    !((char *)&a)[SUN_PATH])
-		return lind_forward(&copy);
-	strcpy(path, (char *)&a + SUN_PATH);
+	if (length <= SUN_PATH || length > sizeof(struct sockaddr_un) || to->ss_family != AF_UNIX || !((char *)to)[SUN_PATH])
+		return 0;
+	memcpy(path, (char *)to + SUN_PATH, sizeof(struct sockaddr_un) - SUN_PATH);
+	path[sizeof(struct sockaddr_un) - SUN_PATH] = 0;
+	return 1;
+}
+
+/* The call with the copy: also what is no path was looked at. */
+static int64_t forward_copy(const struct lind_call *c, int at, const struct sockaddr_storage *address)
+{
+	struct lind_call copy = *c;
+
+	if (copy.args[at].value)
+		copy.args[at] = lind_mine(address);
+	return lind_forward(&copy);
+}
+
+int64_t lind_path_bind(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg)
+{
+	struct sockaddr_storage address;
+	char path[sizeof(struct sockaddr_un)];
+	struct lind_place place;
+	int64_t r = copy_address(c, 1, &address, path);
+
+	if (r < 1)
+		return r < 0 ? r : forward_copy(c, 1, &address);
 	r = lind_path_walk(view, c->target, (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->args[1].cage }, path, LIND_WALK_NAME, &place);
 	if (r)
 		return r;
@@ -87,6 +107,74 @@ int64_t lind_path_bind(const struct lind_call *c, const struct lind_view *view, 
 		r = decide(c, LIND_DOES_CREATE, &place, arg);
 	if (!r || r == -EEXIST)
 		r = bind_at(c, &place);
+	lind_place_done(&place);
+	return r;
+}
+
+/* Waits a moment, as the client, for room at the other end. */
+static int64_t a_moment(const struct lind_call *c)
+{
+	struct lind_arg none = { 0, c->target };
+
+	return lind_call(SYS_poll, c->target, none, none, number(1), none, none, none);
+}
+
+/* Makes the call with a name in the grate's working directory, and without waiting while that is held. */
+static int64_t reach_at(const struct lind_call *c, int at, const struct lind_place *place, bool sends)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t length = strlen(place->name);
+	struct lind_arg none = { 0, c->target };
+	struct lind_call there = *c;
+	int64_t flags = lind_call(SYS_fcntl, c->target, c->args[0], number(F_GETFL), none, none, none, none), r;
+	bool waits = flags >= 0 && !(flags & O_NONBLOCK) && !(sends && c->args[3].value & MSG_DONTWAIT);
+
+	if (flags < 0)
+		return flags;
+	if (length >= sizeof address.sun_path)
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, place->name, length + 1);
+	there.args[at] = lind_mine(&address);
+	there.args[at + 1] = number(SUN_PATH + length + 1);
+	if (sends)
+		there.args[3].value |= MSG_DONTWAIT;
+	do {
+		pthread_mutex_lock(&working);
+		if (!sends && waits)
+			lind_call(SYS_fcntl, c->target, c->args[0], number(F_SETFL), number((uint64_t)flags | O_NONBLOCK), none, none, none);
+		r = own(SYS_fchdir, (uint64_t)place->dir, 0, 0, 0);
+		if (!r)
+			r = lind_forward(&there);
+		if (!sends && waits)
+			lind_call(SYS_fcntl, c->target, c->args[0], number(F_SETFL), number((uint64_t)flags), none, none, none);
+		pthread_mutex_unlock(&working);
+		if (r != -EAGAIN || !waits)
+			break;
+		r = a_moment(c);
+	} while (!r);
+	return r;
+}
+
+int64_t lind_path_reach(const struct lind_call *c, const struct lind_view *view)
+{
+	bool sends = c->nr == SYS_sendto;
+	int at = sends ? 4 : 1;
+	struct sockaddr_storage address;
+	char path[sizeof(struct sockaddr_un)];
+	struct lind_place place;
+	int64_t r = copy_address(c, at, &address, path);
+
+	if (r < 1)
+		return r < 0 ? r : forward_copy(c, at, &address);
+	r = lind_path_walk(view, c->target, (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->args[at].cage }, path, LIND_WALK_FOLLOW, &place);
+	if (r)
+		return r;
+	if (place.object < 0)
+		r = -ENOENT;
+	else if (!S_ISSOCK(place.st.st_mode) || place.dir < 0)
+		r = -ECONNREFUSED;
+	else
+		r = reach_at(c, at, &place, sends);
 	lind_place_done(&place);
 	return r;
 }

@@ -12,6 +12,7 @@
 #define AT_REMOVEDIR_ 0x200u
 #define AT_FOLLOW 0x400u
 #define AT_EMPTY 0x1000u
+#define PROC_SUPER_MAGIC 0x9fa0
 #define IN_ONLYDIR_ 0x01000000u
 #define IN_DONT_FOLLOW_ 0x02000000u
 #define TMPFILE 020000000u
@@ -38,6 +39,7 @@ const struct lind_file_use *lind_file_use(uint32_t nr)
 struct served {
 	const struct lind_call *c;
 	const struct lind_file_use *use;
+	const struct lind_view *view;
 	char text[2][PATH_MAX];
 	struct lind_place place[2];
 };
@@ -187,7 +189,12 @@ static int64_t act_open(const struct served *s)
 	}
 	if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
 		return -EEXIST;
-	fd = own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)by_descriptor(p, text),
+	/* The kernel opens its devices by their names only. */
+	if (p->bound && S_ISCHR(p->st.st_mode))
+		fd = own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)lind_view_at(s->view, p->path)->what,
+			(flags & ~(uint32_t)(O_CREAT | O_NOFOLLOW | O_TRUNC)) | O_CLOEXEC, 0);
+	else
+		fd = own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)by_descriptor(p, text),
 		(flags & ~(uint32_t)(O_CREAT | O_NOFOLLOW)) | O_CLOEXEC, 0);
 	return fd < 0 ? fd : lind_give_fd(s->c->target, (int)fd, flags & O_CLOEXEC);
 }
@@ -252,7 +259,7 @@ static int64_t act_truncate(const struct served *s)
 	char text[40];
 	int64_t r, fd;
 
-	if ((int64_t)s->c->args[1].value < 0)
+	if ((int64_t)s->c->args[1].value < 0 || S_ISCHR(s->place[0].st.st_mode))
 		return -EINVAL;
 	fd = own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)by_descriptor(&s->place[0], text), O_WRONLY | O_NONBLOCK | O_CLOEXEC, 0);
 	if (fd < 0)
@@ -262,6 +269,7 @@ static int64_t act_truncate(const struct served *s)
 	return r;
 }
 
+/* inotify_add_watch: the watched file is found, and then watched by the grate's name for it. */
 static int64_t act_watch(const struct served *s)
 {
 	const struct lind_place *p = &s->place[0];
@@ -274,20 +282,31 @@ static int64_t act_watch(const struct served *s)
 		number(0), number(0), number(0));
 }
 
-/* A program by a descriptor: what was looked at is what runs. */
-static int64_t act_exec(const struct served *s)
+/* A link in /proc tells the kernel's path, where the client's is wanted. */
+static int64_t act_readlink(const struct served *s, struct lind_arg to, uint64_t size)
 {
 	const struct lind_place *p = &s->place[0];
-	int first = s->c->nr == SYS_execveat ? 2 : 1;
-	char text[40];
-	int64_t fd, r;
+	bool empty = !s->text[0][0];
+	struct lind_arg dir = empty ? number((uint64_t)p->object) : DIR(p), name = empty ? lind_mine("") : NAME(p), none = client(s, 0);
+	struct { uint64_t type, more[32]; } fs;
+	char text[PATH_MAX], seen[PATH_MAX];
+	int64_t length, r;
 
-	fd = own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)by_descriptor(p, text), O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return fd;
-	r = make(s, SYS_execveat, number((uint64_t)fd), lind_mine(""), s->c->args[first], s->c->args[first + 1], number(AT_EMPTY));
-	own_close((int)fd);
-	return r;
+	if (!s->view || own(SYS_fstatfs, (uint64_t)p->object, (uintptr_t)&fs, 0, 0) || fs.type != PROC_SUPER_MAGIC)
+		return make(s, SYS_readlinkat, dir, name, to, number(size), none);
+	if ((int32_t)size <= 0)
+		return -EINVAL;
+	if ((length = make(s, SYS_readlinkat, dir, name, lind_mine(text), number(PATH_MAX - 1), none)) < 0)
+		return length;
+	text[length] = 0;
+	if (*text == '/' && strncmp(text, "/memfd:", 7)) {
+		(void)lind_view_text(s->view, text, seen);
+		length = (int64_t)strlen(seen);
+	} else
+		memcpy(seen, text, (size_t)length);
+	length = length < (int32_t)size ? length : (int32_t)size;
+	r = lind_write(to, seen, (size_t)length);
+	return r < 0 ? r : length;
 }
 
 /* rename and link: two places. */
@@ -350,9 +369,7 @@ static int64_t act(const struct served *s)
 	case SYS_statfs:
 		return make(s, SYS_fstatfs, number((uint64_t)p->object), b[0], none, none, none);
 	case SYS_readlink: case SYS_readlinkat:
-		if (!s->text[0][0])
-			return make(s, SYS_readlinkat, number((uint64_t)p->object), lind_mine(""), b[0], b[1], none);
-		return make(s, SYS_readlinkat, DIR(p), NAME(p), b[0], b[1], none);
+		return act_readlink(s, b[0], b[1].value);
 	case SYS_chdir:
 		return make(s, SYS_fchdir, number((uint64_t)p->object), none, none, none, none);
 	case SYS_truncate:
@@ -381,8 +398,6 @@ static int64_t act(const struct served *s)
 		return act_make(s);
 	case SYS_link: case SYS_linkat: case SYS_rename: case SYS_renameat: case SYS_renameat2:
 		return act_on_two(s);
-	case SYS_execve: case SYS_execveat:
-		return act_exec(s);
 	default:
 		return -ENOSYS;
 	}
@@ -438,6 +453,21 @@ static int decide_all(struct served *s, lind_path_decide_fn *decide, void *arg)
 	return r;
 }
 
+/* What the view put somewhere stays there, as a mount point does. */
+static int check_view(const struct served *s, int i)
+{
+	const struct lind_place *place = &s->place[i];
+	unsigned effect = s->use->path[i].effect;
+
+	if (!s->view)
+		return 0;
+	if (effect & LIND_DOES_REMOVE && lind_view_is_fixed(s->view, place->path))
+		return -EBUSY;
+	if (effect & LIND_DOES_LINK && place->bound)
+		return -EXDEV;
+	return effect == LIND_DOES_CREATE && place->bound ? -EEXIST : 0;
+}
+
 /* Walks, decides, acts. */
 static int64_t attempt(struct served *s, const struct lind_view *view, lind_path_decide_fn *decide, void *arg)
 {
@@ -457,6 +487,8 @@ static int64_t attempt(struct served *s, const struct lind_view *view, lind_path
 			r = -ENOENT;
 		else if (place->slash && place->object >= 0 && !S_ISDIR(place->st.st_mode) && s->use->path[walked].effect & LIND_DOES_REMOVE)
 			r = -ENOTDIR;
+		else
+			r = check_view(s, walked);
 	}
 	if (!r)
 		r = decide_all(s, decide, arg);
@@ -475,7 +507,7 @@ static bool moved(const struct served *s, int64_t r)
 
 int64_t lind_path_call(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg)
 {
-	struct served s = { .c = c, .use = lind_file_use(c->nr) };
+	struct served s = { .c = c, .use = lind_file_use(c->nr), .view = view };
 	int64_t r;
 
 	if (!s.use || !s.use->paths || !s.use->implemented)

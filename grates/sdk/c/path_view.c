@@ -56,7 +56,7 @@ struct lind_view *lind_view_new(const char *root)
 	return view;
 }
 
-static int add(struct lind_view *view, const char *at, int fd, bool directory)
+static int add(struct lind_view *view, const char *at, const char *what, int fd, bool directory)
 {
 	struct lind_bind *more = realloc(view->binds, (view->count + 1) * sizeof *more);
 	char clean[PATH_MAX];
@@ -66,6 +66,8 @@ static int add(struct lind_view *view, const char *at, int fd, bool directory)
 	view->binds = more;
 	if (lind_path_clean(at, clean) || !(more[view->count].at = strdup(clean)))
 		return -EINVAL;
+	if (!(more[view->count].what = strdup(what)))
+		return -ENOMEM;
 	more[view->count].fd = fd;
 	more[view->count++].directory = directory;
 	return 0;
@@ -78,12 +80,12 @@ int lind_view_bind(struct lind_view *view, const char *at, const char *what)
 
 	if (fd < 0 || fstat(fd, &st))
 		return -errno;
-	return add(view, at, fd, S_ISDIR(st.st_mode));
+	return add(view, at, what, fd, S_ISDIR(st.st_mode));
 }
 
 int lind_view_hide(struct lind_view *view, const char *at)
 {
-	return add(view, at, -1, false);
+	return add(view, at, "", -1, false);
 }
 
 /* The last one that was put there counts. */
@@ -143,15 +145,30 @@ static bool covered(const struct lind_view *view, const char *path, const struct
 	return false;
 }
 
-int lind_view_name(const struct lind_view *view, int fd, char path[PATH_MAX])
+bool lind_view_is_fixed(const struct lind_view *view, const char *path)
 {
-	char real[PATH_MAX], top[PATH_MAX];
-	int r = lind_kernel_name(fd, real);
+	for (size_t i = 0; view && i < view->count; i++)
+		if (lind_path_below(view->binds[i].at, path))
+			return true;
+	return false;
+}
 
-	if (r || !view) {
-		memcpy(path, real, strlen(real) + 1);
-		return r;
-	}
+bool lind_view_hides_in(const struct lind_view *view, const char *path)
+{
+	size_t length = strcmp(path, "/") ? strlen(path) : 0;
+
+	for (size_t i = 0; i < view->count; i++)
+		if (view->binds[i].fd < 0 && !strncmp(view->binds[i].at, path, length) && view->binds[i].at[length] == '/' &&
+		    !strchr(view->binds[i].at + length + 1, '/'))
+			return true;
+	return false;
+}
+
+int lind_view_text(const struct lind_view *view, const char *real, char path[PATH_MAX])
+{
+	char top[PATH_MAX];
+	int r;
+
 	for (size_t i = view->count; i--;) {
 		const struct lind_bind *bind = &view->binds[i];
 
@@ -163,6 +180,18 @@ int lind_view_name(const struct lind_view *view, int fd, char path[PATH_MAX])
 		return r;
 	if (lind_path_below(real, top) && !(r = below(real, top, "/", path)) && !covered(view, path, NULL))
 		return 0;
-	strcpy(path, "(outside)");
+	strcpy(path, "(unreachable)");
 	return -ENOENT;
+}
+
+int lind_view_name(const struct lind_view *view, int fd, char path[PATH_MAX])
+{
+	char real[PATH_MAX];
+	int r = lind_kernel_name(fd, real);
+
+	if (r || !view) {
+		memcpy(path, real, strlen(real) + 1);
+		return r;
+	}
+	return lind_view_text(view, real, path);
 }

@@ -259,6 +259,7 @@ static int finish_at(struct walk *w, const char *name, int fd, bool bound)
 	struct lind_place *out = w->out;
 
 	out->object = fd;
+	out->bound = bound;
 	if (bound && S_ISDIR(out->st.st_mode)) {
 		out->dir = (int)own(SYS_fcntl, (uint64_t)fd, F_DUPFD_CLOEXEC, 0, 0);
 		strcpy(out->name, ".");
@@ -375,7 +376,7 @@ int lind_path_walk(const struct lind_view *view, uint64_t target, struct lind_ar
 	int r;
 
 	place->dir = place->object = -1;
-	place->slash = false;
+	place->slash = place->bound = false;
 	place->name[0] = place->path[0] = 0;
 	if (strlen(path) >= PATH_MAX)
 		return -ENAMETOOLONG;
@@ -396,7 +397,7 @@ int lind_path_of_fd(const struct lind_view *view, struct lind_arg fd, struct lin
 	int r;
 
 	place->dir = -1;
-	place->slash = false;
+	place->slash = place->bound = false;
 	place->name[0] = 0;
 	place->object = own_hold(fd);
 	if (place->object < 0)

@@ -34,6 +34,7 @@ static inline struct lind_arg number(uint64_t value)
 
 struct lind_bind {
 	char *at;	/* in the view */
+	char *what;	/* its name outside */
 	int fd;		/* what is there; -1 if nothing is to be there */
 	bool directory;
 };

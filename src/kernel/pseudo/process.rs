@@ -410,5 +410,9 @@ pub(super) fn descriptor_link(cx: &Ctx<'_>, file: &FileRef) -> Result<Vec<u8>> {
     // `pipe:[N]` and the like name nothing, and what memfd_create(2) made lies in no directory.
     let nowhere = text.first() != Some(&b'/') && !text.starts_with(b"(");
     let memory = text.starts_with(b"/memfd:") && rustix::fs::fcntl_get_seals(file.host()).is_ok();
-    Ok(if nowhere || memory { text } else { b"(unreachable)".to_vec() })
+    if nowhere || memory {
+        return Ok(text);
+    }
+    // What was handed in or received is named where it is a file inside the root: there the guest could find it as well.
+    Ok(root.certain_name_of(file.host()).unwrap_or_else(|_| b"(unreachable)".to_vec()))
 }

@@ -35,6 +35,7 @@ extern "C" {
 struct lind_place {
 	int dir;		/* the directory it is in (O_PATH); -1 if it was reached by a descriptor and not by a name */
 	int object;		/* the file itself; -1 if there is none */
+	bool bound;		/* the view put it there */
 	bool slash;		/* slashes followed a name that was not looked through */
 	struct stat st;		/* of the object */
 	char name[NAME_MAX + 1];	/* in dir; `.` for dir itself */
@@ -52,6 +53,12 @@ int lind_view_bind(struct lind_view *view, const char *at, const char *what);	/*
 int lind_view_hide(struct lind_view *view, const char *at);
 /* The path, in the view, of a descriptor of the grate's. 0, or -ENOENT if it is not in the view. */
 int lind_view_name(const struct lind_view *view, int fd, char path[PATH_MAX]);
+/* The view's path of a path of the kernel's. 0, or -ENOENT if it is not in the view. */
+int lind_view_text(const struct lind_view *view, const char *real, char path[PATH_MAX]);
+/* Whether a path is one that the view put something at, or above one: it may be neither moved nor removed. */
+bool lind_view_is_fixed(const struct lind_view *view, const char *path);
+/* Whether anything in the directory `path` is hidden. */
+bool lind_view_hides_in(const struct lind_view *view, const char *path);
 /* Whether `name` in the directory `path` (of the view) is hidden. */
 bool lind_view_hides(const struct lind_view *view, const char *path, const char *name);
 
@@ -103,6 +110,12 @@ int64_t lind_path_fd_call(const struct lind_call *c, const struct lind_view *vie
 
 /* Serves bind, whose address may be a path: the socket is made in the directory that was found. */
 int64_t lind_path_bind(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg);
+
+/* Serves connect and sendto to a path in a view: the socket that was found is what is reached. */
+int64_t lind_path_reach(const struct lind_call *c, const struct lind_view *view);
+
+/* Serves execve and execveat of programs in a view. */
+int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view);
 
 /* Hands a descriptor of the grate's to a client, and closes it here: the client's number, or the negative of an errno. */
 int64_t lind_give_fd(uint64_t target, int fd, bool cloexec);

@@ -1,0 +1,35 @@
+/* Chosen paths are /dev/null to clients, whatever is there. */
+#include <errno.h>
+#include <lind/view.h>
+#include <string.h>
+
+static struct lind_view *view;
+
+static const char *add(const char *value)
+{
+	char clean[PATH_MAX];
+	const char *wrong = lind_path_clean(value, clean);
+	int r;
+
+	if (wrong)
+		return wrong;
+	if (!strcmp(clean, "/"))
+		return "must name a file";
+	r = lind_view_bind(view, clean, "/dev/null");
+	return r ? strerror(-r) : NULL;
+}
+
+LIND_VIEW_CALLS
+
+int main(int argc, char **argv)
+{
+	static const struct lind_option options[] = {
+		{ 'p', "path", "PATH", "a file that swallows what is written and reads as empty", add },
+	};
+
+	if (!(view = lind_view_new("/")))
+		lind_die("/: %s", strerror(errno));
+	lind_options(options, 1, "Makes files swallow what is written to them.", &argc, &argv);
+	lind_view_use(view);
+	return lind_grate_main(argc, argv);
+}

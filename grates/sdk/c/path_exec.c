@@ -1,0 +1,169 @@
+/* Programs of a view: run by a descriptor, so that what was found is what runs, and scripts by interpreters of the view. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "path_walk.h"
+
+#define INTERPRETERS 5
+#define HEAD 256
+#define STRINGS (2u << 20)	/* bytes of arguments that are rewritten for an interpreter */
+#define AT_NOFOLLOW 0x100u
+
+/* Arguments in this grate's memory. */
+struct words {
+	uint32_t *list;		/* what the kernel reads: addresses, then 0 */
+	size_t count, room;
+	char *text;
+	size_t used;
+};
+
+static int words_new(struct words *w)
+{
+	*w = (struct words){ .room = STRINGS / 8, .list = malloc(4 * (STRINGS / 8)), .text = malloc(STRINGS) };
+	return w->list && w->text ? 0 : -ENOMEM;
+}
+
+static void words_free(struct words *w)
+{
+	free(w->list);
+	free(w->text);
+	*w = (struct words){ 0 };
+}
+
+/* Takes over the `length` bytes, a NUL among them, that stand at the end of the text. */
+static int take(struct words *w, size_t length)
+{
+	if (w->count + 1 >= w->room)
+		return -E2BIG;
+	w->list[w->count++] = (uint32_t)(uintptr_t)(w->text + w->used);
+	w->list[w->count] = 0;
+	w->used += length;
+	return 0;
+}
+
+static int add(struct words *w, const char *text)
+{
+	size_t length = strlen(text) + 1;
+
+	if (w->used + length > STRINGS)
+		return -E2BIG;
+	memcpy(w->text + w->used, text, length);
+	return take(w, length);
+}
+
+/* argv without its first word. */
+static int add_rest(struct words *w, struct lind_arg argv)
+{
+	int r = 0;
+
+	for (uint64_t i = 1; argv.value && !r; i++) {
+		uint32_t at;
+		ssize_t length;
+
+		if ((r = lind_read(lind_at(argv, 4 * (i - 1)), &at, sizeof at)) || !at)
+			return r;
+		if ((r = lind_read(lind_at(argv, 4 * i), &at, sizeof at)) || !at)
+			return r;
+		if (w->used >= STRINGS)
+			return -E2BIG;
+		length = lind_read_string((struct lind_arg){ at, argv.cage }, w->text + w->used, STRINGS - w->used);
+		r = length < 0 ? (length == -ENAMETOOLONG ? -E2BIG : (int)length) : take(w, (size_t)length + 1);
+	}
+	return r;
+}
+
+/* The first line of a script: its interpreter, and the rest as one word or NULL. */
+static int first_line(char *head, char **name, char **option)
+{
+	char *line = head + 2 + strspn(head + 2, " \t"), *end = line + strcspn(line, "\n"), *space;
+
+	if (!*end && strlen(head) == HEAD && !strpbrk(line, " \t"))
+		return -ENOEXEC;
+	while (end > line && strchr(" \t", end[-1]))
+		end--;
+	*end = 0;
+	*name = line;
+	*option = NULL;
+	if ((space = strpbrk(line, " \t"))) {
+		*space++ = 0;
+		*option = space + strspn(space, " \t");
+	}
+	return *line ? 0 : -ENOEXEC;
+}
+
+/* Opens the program that was found. */
+static int64_t open_program(const struct lind_place *place)
+{
+	struct lind_arg none = number(0);
+	char name[40];
+	int64_t r;
+
+	if (place->object < 0)
+		return -ENOENT;
+	if (S_ISLNK(place->st.st_mode))
+		return -ELOOP;
+	if (!S_ISREG(place->st.st_mode))
+		return -EACCES;
+	r = lind_call(SYS_faccessat2, lind_self_, number((uint64_t)place->object), lind_mine(""), number(X_OK), number(AT_EMPTY_PATH_), none, none);
+	if (r)
+		return r;
+	snprintf(name, sizeof name, "/proc/self/fd/%d", place->object);
+	return own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)name, O_RDONLY | O_CLOEXEC, 0);
+}
+
+/* One look: runs the program, or, if it is a script, says by 1 that `path`, `argv` are now its interpreter's. */
+static int64_t run(const struct lind_call *c, int fd, char *path, struct words *w, struct lind_arg *argv, struct lind_arg envp)
+{
+	char head[HEAD + 1], script[PATH_MAX], *name, *option;
+	int64_t length = own(SYS_pread64, (uint64_t)fd, (uintptr_t)head, HEAD, 0), r;
+	struct words old = *w;
+
+	if (length < 0)
+		return length;
+	head[length] = 0;
+	if (strncmp(head, "#!", 2))
+		return lind_call(SYS_execveat, c->target, number((uint64_t)fd), lind_mine(""), *argv, envp, number(AT_EMPTY_PATH_), number(0));
+	if ((r = first_line(head, &name, &option)))
+		return r;
+	strcpy(script, *path ? path : "/dev/fd");
+	if (!(r = words_new(w)) && !(r = add(w, name)) && (!option || !(r = add(w, option))) && !(r = add(w, script)))
+		r = add_rest(w, *argv);
+	*argv = lind_mine(w->list);
+	words_free(&old);
+	strcpy(path, name);
+	return r ? r : 1;
+}
+
+int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view)
+{
+	bool at = c->nr == SYS_execveat;
+	uint32_t flags = at ? (uint32_t)c->args[4].value : 0;
+	struct lind_arg dir = at ? c->args[0] : (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->target };
+	struct lind_arg argv = c->args[at ? 2 : 1], envp = c->args[at ? 3 : 2];
+	unsigned how = (flags & AT_NOFOLLOW ? 0 : LIND_WALK_FOLLOW) | (flags & AT_EMPTY_PATH_ ? LIND_WALK_EMPTY : 0);
+	struct words w = { 0 };
+	char path[PATH_MAX];
+	int64_t r = lind_read_string(c->args[at], path, sizeof path);
+
+	if (flags & ~(AT_NOFOLLOW | AT_EMPTY_PATH_))
+		return -EINVAL;
+	for (int depth = 0; r >= 0; depth++) {
+		struct lind_place place;
+		int64_t fd;
+
+		if ((r = depth > INTERPRETERS ? -ELOOP : lind_path_walk(view, c->target, dir, path, how, &place)))
+			break;
+		r = fd = open_program(&place);
+		lind_place_done(&place);
+		if (fd < 0)
+			break;
+		r = run(c, (int)fd, path, &w, &argv, envp);
+		own_close((int)fd);
+		if (r != 1)
+			break;
+		how = LIND_WALK_FOLLOW;
+	}
+	words_free(&w);
+	return r;
+}
