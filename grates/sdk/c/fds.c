@@ -62,7 +62,7 @@ static void born(uint64_t parent, uint64_t cage, int spawned)
 	if (from && fd_table_copy(t, from))
 		lind_die("out of memory for a client's descriptors");
 	if (spawned)
-		fd_table_doubt_cloexec(t);
+		fd_table_exec(t);
 }
 
 static void exec(uint64_t cage)
@@ -70,7 +70,7 @@ static void exec(uint64_t cage)
 	struct fd_table *t = find(cage);
 
 	if (t)
-		fd_table_doubt_cloexec(t);
+		fd_table_exec(t);
 }
 
 static void ended(uint64_t cage)
@@ -125,14 +125,31 @@ int fd_identity(uint64_t cage, uint32_t fd, uint64_t *dev, uint64_t *ino)
 
 struct fd_entry fd_look(uint64_t cage, struct fd_table *t, uint32_t fd)
 {
-	struct fd_entry e = fd_table_get(t, fd, true);
-	uint64_t dev, ino;
+	for (;;) {
+		struct fd_entry e = fd_table_get(t, fd, true);
+		uint64_t dev, ino;
 
-	if (!e.doubtful || (!fd_identity(cage, fd, &dev, &ino) && dev == e.state->dev && ino == e.state->ino))
-		return e;
-	fd_table_clear(t, fd, e.generation);
-	lind_fd_put(e.state);
-	return (struct fd_entry){ .generation = e.generation + 1 };
+		if (!e.doubtful || (!fd_identity(cage, fd, &dev, &ino) && dev == e.state->dev && ino == e.state->ino))
+			return e;
+		fd_table_clear(t, fd, e.generation);
+		lind_fd_put(e.state);
+	}
+}
+
+void lind_fd_making(uint64_t cage)
+{
+	struct fd_table *t = fd_table_of(cage);
+
+	if (t)
+		fd_table_grow(t);
+}
+
+void lind_fd_made(uint64_t cage)
+{
+	struct fd_table *t = fd_table_of(cage);
+
+	if (t)
+		fd_table_grown(t);
 }
 
 int lind_fd_keep(uint64_t cage, int fd, struct lind_fd_state *state, int cloexec)
@@ -192,43 +209,44 @@ static int64_t pass(lind_handle_fn *own, const struct lind_call *c)
 	return own ? own(c) : lind_forward(c);
 }
 
-/* The state of the new descriptor is that of the old one, which may have changed while the kernel duplicated it: then the
- * file itself says which. */
-static struct lind_fd_state *which(uint64_t cage, uint32_t new, struct fd_entry *before, struct fd_entry *after)
-{
-	uint64_t dev, ino;
+/* The old number may get another file while the kernel duplicates it. Then the duplicate is made again. */
+#define TRIES 1000
 
-	if (before->generation == after->generation || fd_identity(cage, new, &dev, &ino))
-		return after->state ? after->state : before->state;
-	if (after->state && after->state->dev == dev && after->state->ino == ino)
-		return after->state;
-	return before->state && before->state->dev == dev && before->state->ino == ino ? before->state : NULL;
+/* Whoever saw the number meanwhile must notice: the entry changes too, when the file has gone. */
+static void drop_number(uint64_t cage, struct fd_table *t, uint32_t fd)
+{
+	lind_call_plain(SYS_close, cage, fd, 0, 0, 0);
+	fd_table_set(t, fd, NULL, false);
 }
 
-/* dup, F_DUPFD: the number is not known before. */
+/* dup, F_DUPFD: the number is not known before. A grate may duplicate a descriptor of its client for itself, or the other
+ * way round. */
 static int64_t duplicate(lind_handle_fn *own, const struct lind_call *c, bool cloexec)
 {
 	uint64_t cage = c->args[0].cage;
-	struct fd_table *t = fd_table_of(cage);
-	struct fd_entry before, after;
-	int64_t new;
-	int r;
+	struct fd_table *from = fd_table_of(cage), *to = fd_table_of(c->target);
+	uint32_t old = (uint32_t)c->args[0].value;
+	int64_t new = -EBUSY;
 
-	if (!t || c->target != cage)
-		return pass(own, c);
-	fd_table_grow(t);
-	before = fd_look(cage, t, (uint32_t)c->args[0].value);
-	if ((new = pass(own, c)) >= 0) {
-		after = fd_look(cage, t, (uint32_t)c->args[0].value);
-		r = fd_table_set(t, (uint32_t)new, which(cage, (uint32_t)new, &before, &after), cloexec);
-		lind_fd_put(after.state);
-		if (r) {
-			lind_call_plain(SYS_close, cage, (uint64_t)new, 0, 0, 0);
-			new = r;
+	if (!from || !to)
+		return -EBADF;
+	fd_table_grow(to);
+	for (int i = 0; i < TRIES && new == -EBUSY; i++) {
+		struct fd_entry before = fd_look(cage, from, old), after;
+		int r;
+
+		if ((new = pass(own, c)) >= 0) {
+			after = fd_look(cage, from, old);
+			lind_fd_put(after.state);
+			r = after.generation != before.generation ? -EBUSY : fd_table_set(to, (uint32_t)new, before.state, cloexec);
+			if (r) {
+				drop_number(c->target, to, (uint32_t)new);
+				new = r;
+			}
 		}
+		lind_fd_put(before.state);
 	}
-	fd_table_grown(t);
-	lind_fd_put(before.state);
+	fd_table_grown(to);
 	return new;
 }
 
@@ -237,29 +255,38 @@ static int64_t duplicate_to(lind_handle_fn *own, const struct lind_call *c, bool
 {
 	uint64_t cage = c->args[0].cage;
 	uint32_t old = (uint32_t)c->args[0].value, new = (uint32_t)c->args[1].value;
-	struct fd_table *t = fd_table_of(cage);
-	struct fd_entry from, covered, after;
-	int64_t r;
-	int set;
+	struct fd_table *from = fd_table_of(cage), *to = fd_table_of(c->target);
+	struct fd_entry covered;
+	bool again = true;
+	int64_t r = 0;
 
-	if (!t || old == new || c->target != cage)
+	if (!from || !to)
+		return -EBADF;
+	if (from == to && old == new)
 		return pass(own, c);
-	fd_table_grow(t);
-	from = fd_look(cage, t, old);
-	covered = fd_look(cage, t, new);
-	if (from.state && (set = fd_table_set(t, new, from.state, cloexec))) {
-		r = set;
-	} else if ((r = pass(own, c)) < 0) {
-		if (from.state)
-			fd_table_set(t, new, covered.state, covered.cloexec);
-	} else {
-		after = fd_look(cage, t, old);
-		if (after.generation != from.generation || (!from.state && covered.state))
-			fd_table_set(t, new, which(cage, new, &from, &after), cloexec);
-		lind_fd_put(after.state);
+	fd_table_grow(to);
+	covered = fd_look(c->target, to, new);
+	for (int i = 0; i < TRIES && again; i++) {
+		struct fd_entry before = fd_look(cage, from, old), after = before;
+		int set = before.state ? fd_table_set(to, new, before.state, cloexec) : 0;
+
+		r = set ? set : pass(own, c);
+		if (r < 0) {
+			fd_table_set(to, new, covered.state, covered.cloexec);
+		} else {
+			after = fd_look(cage, from, old);
+			lind_fd_put(after.state);
+			if (!before.state)
+				fd_table_set(to, new, NULL, false);	/* also if it had none */
+		}
+		again = after.generation != before.generation;
+		lind_fd_put(before.state);
 	}
-	fd_table_grown(t);
-	lind_fd_put(from.state);
+	if (again && r >= 0) {
+		drop_number(c->target, to, new);
+		r = -EBUSY;
+	}
+	fd_table_grown(to);
 	lind_fd_put(covered.state);
 	return r;
 }

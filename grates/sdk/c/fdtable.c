@@ -5,11 +5,11 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_FD (1u << 20)
+/* What `lind-boot --files` allows at most. */
+#define MAX_FD 65536u
 
-/* Growing and freezing surround calls that do not block. A thread that was ended in the middle leaves its count behind:
- * after this long nobody waits for it any more. */
-#define ABANDONED_SECONDS 2
+/* Growing and freezing surround calls that seldom block. Who has waited this long goes on. */
+#define PATIENCE_SECONDS 2
 
 void (*fd_state_drop)(struct lind_fd_state *state);
 
@@ -55,7 +55,7 @@ static int make_room(struct fd_table *t, uint32_t fd)
 	if (fd < t->room)
 		return 0;
 	if (fd >= MAX_FD)
-		return -ENOMEM;
+		return -EBADF;
 	while (room <= fd)
 		room *= 2;
 	if (!(entries = realloc(t->entries, room * sizeof *entries)))
@@ -67,15 +67,17 @@ static int make_room(struct fd_table *t, uint32_t fd)
 }
 
 /* Waits until `count` is 0. The lock is held. */
-static void until_none(struct fd_table *t, uint32_t *count)
+static void until_none(struct fd_table *t, const uint32_t *count)
 {
 	struct timespec end;
 
+	if (!*count)
+		return;
 	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += ABANDONED_SECONDS;
+	end.tv_sec += PATIENCE_SECONDS;
 	while (*count)
 		if (pthread_cond_timedwait(&t->changed, &t->lock, &end) == ETIMEDOUT)
-			*count = 0;
+			break;
 }
 
 /* The old state, whose reference is the caller's to give back when the lock is not held. */
@@ -90,11 +92,14 @@ static struct lind_fd_state *replace(struct fd_entry *e, struct lind_fd_state *s
 
 int fd_table_copy(struct fd_table *t, struct fd_table *from)
 {
+	uint32_t used;
 	int r = 0;
 
 	pthread_mutex_lock(&from->lock);
-	if (from->room && !(r = make_room(t, from->room - 1)))
-		for (uint32_t i = 0; i < from->room; i++) {
+	for (used = from->room; used && !from->entries[used - 1].state; used--)
+		;
+	if (used && !(r = make_room(t, used - 1)))
+		for (uint32_t i = 0; i < used; i++) {
 			hold(from->entries[i].state);
 			t->entries[i] = from->entries[i];
 		}
@@ -110,7 +115,7 @@ int fd_table_set(struct fd_table *t, uint32_t fd, struct lind_fd_state *state, b
 	pthread_mutex_lock(&t->lock);
 	if (!growing_here && t->frozen)
 		until_none(t, &t->frozen);
-	if ((state || fd < t->room) && !(r = make_room(t, fd)))
+	if (!(r = make_room(t, fd)))
 		old = replace(&t->entries[fd], state, cloexec);
 	pthread_mutex_unlock(&t->lock);
 	lind_fd_put(old);
@@ -122,7 +127,7 @@ struct fd_entry fd_table_get(struct fd_table *t, uint32_t fd, bool wait)
 	struct fd_entry found = { 0 };
 
 	pthread_mutex_lock(&t->lock);
-	if (wait && !growing_here && t->growing && (fd >= t->room || !t->entries[fd].state))
+	if (wait && !growing_here)
 		until_none(t, &t->growing);
 	if (fd < t->room)
 		found = t->entries[fd];
@@ -167,9 +172,11 @@ void fd_table_cloexec(struct fd_table *t, uint32_t fd, bool cloexec)
 	pthread_mutex_unlock(&t->lock);
 }
 
-void fd_table_doubt_cloexec(struct fd_table *t)
+/* The other threads end, wherever they are. */
+void fd_table_exec(struct fd_table *t)
 {
 	pthread_mutex_lock(&t->lock);
+	t->growing = t->frozen = 0;
 	for (uint32_t i = 0; i < t->room; i++)
 		t->entries[i].doubtful |= t->entries[i].state && t->entries[i].cloexec;
 	pthread_mutex_unlock(&t->lock);

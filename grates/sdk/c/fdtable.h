@@ -33,10 +33,11 @@ void fd_table_free(struct fd_table *t);
 /* Takes the entries of `from`. 0 or -ENOMEM. */
 int fd_table_copy(struct fd_table *t, struct fd_table *from);
 
-/* 0 or -ENOMEM. Takes a reference of its own. */
+/* 0, -ENOMEM, or -EBADF for a number that no descriptor has. Takes a reference of its own. The generation
+ * changes whatever the state was. */
 int fd_table_set(struct fd_table *t, uint32_t fd, struct lind_fd_state *state, bool cloexec);
 
-/* The entry, its state with a reference. With `wait`, an entry without a state is believed only while nothing grows. */
+/* The entry, its state with a reference. With `wait`, as it is when nothing grows. */
 struct fd_entry fd_table_get(struct fd_table *t, uint32_t fd, bool wait);
 
 /* Clears what has not changed since `generation`. */
@@ -46,7 +47,7 @@ void fd_table_clear(struct fd_table *t, uint32_t fd, uint32_t generation);
 bool fd_table_doubt(struct fd_table *t, uint32_t first, uint32_t last, uint32_t *generation);
 
 void fd_table_cloexec(struct fd_table *t, uint32_t fd, bool cloexec);
-void fd_table_doubt_cloexec(struct fd_table *t);
+void fd_table_exec(struct fd_table *t);
 
 void fd_table_grow(struct fd_table *t);
 void fd_table_grown(struct fd_table *t);

@@ -11,7 +11,7 @@ struct fd_table *fd_table_of(uint64_t cage);
 /* What the entry is, after a look at the file if there is doubt. The state has a reference for the caller. */
 struct fd_entry fd_look(uint64_t cage, struct fd_table *t, uint32_t fd);
 
-/* Which file is at `fd`. 0 or a negative errno. */
+/* Which file is at `fd`: for a state. 0 or a negative errno. */
 int fd_identity(uint64_t cage, uint32_t fd, uint64_t *dev, uint64_t *ino);
 
 /* The grate's own handlers for the calls of messages. */

@@ -2,7 +2,9 @@
  * Descriptors with a state that travel in messages. A message is copied once, and the copy is what is sent; one that is
  * received comes to the grate first. So what the client's memory holds meanwhile does not matter.
  *
- * Which of the files on their way has arrived is told by device and inode. Blocking calls become calls that do not
+ * Which of the files on their way has arrived is told by device, inode and access mode. Files that agree in all three, one
+ * with a state and one without, may arrive with the state exchanged: whoever gets both gets no more than whoever got the
+ * one without. Blocking calls become calls that do not
  * block and waits in between, since the client's descriptors stand still while they are looked at.
  */
 #include <errno.h>
@@ -36,6 +38,7 @@ struct control {
 
 struct travelling {
 	struct lind_fd_state *state;
+	uint32_t mode;
 	struct travelling *next;
 };
 
@@ -54,7 +57,15 @@ static struct travelling *first, **last = &first;
 static unsigned count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int depart(struct lind_fd_state *state)
+/* What F_SETFL cannot change. */
+static uint32_t mode_of(uint64_t cage, int32_t fd)
+{
+	int64_t flags = lind_call_plain(SYS_fcntl, cage, (uint64_t)fd, 3 /* F_GETFL */, 0, 0);
+
+	return flags < 0 ? 0 : (uint32_t)flags & 010000003 /* O_PATH | O_ACCMODE */;
+}
+
+static int depart(struct lind_fd_state *state, uint32_t mode)
 {
 	struct travelling *t = malloc(sizeof *t);
 	int r = 0;
@@ -64,7 +75,7 @@ static int depart(struct lind_fd_state *state)
 		r = -ETOOMANYREFS;
 	} else {
 		__atomic_fetch_add(&state->refs, 1, __ATOMIC_RELAXED);
-		*t = (struct travelling){ state, NULL };
+		*t = (struct travelling){ state, mode, NULL };
 		*last = t;
 		last = &t->next;
 		count++;
@@ -97,26 +108,32 @@ static void turn_back(struct lind_fd_state *state)
 	lind_fd_put(state);
 }
 
-/* Whose state a file that arrived has, with its reference; NULL if none of those on their way. A stricter one that may
- * have been meant stays: its own file is still to come. */
-static struct lind_fd_state *arrive(uint64_t dev, uint64_t ino)
+/* The state of a file that arrived, with a reference; NULL if none of those on their way. Of several that it may be it gets the
+ * strictest, and so do the others when they come: what is taken off the list is the weakest. */
+static struct lind_fd_state *arrive(uint64_t dev, uint64_t ino, uint32_t mode)
 {
-	struct travelling **chosen = NULL;
-	struct lind_fd_state *state = NULL;
+	struct travelling **strictest = NULL, **weakest = NULL;
+	struct lind_fd_state *state = NULL, *gone = NULL;
 
 	pthread_mutex_lock(&lock);
-	for (struct travelling **at = &first; *at; at = &(*at)->next)
-		if ((*at)->state->dev == dev && (*at)->state->ino == ino) {
-			struct lind_fd_state *better = chosen && fd_stricter ? fd_stricter((*chosen)->state, (*at)->state) : NULL;
+	for (struct travelling **at = &first; *at; at = &(*at)->next) {
+		struct lind_fd_state *one = (*at)->state;
 
-			if (!chosen || better == (*at)->state)
-				chosen = at;
-		}
-	if (chosen) {
-		state = (*chosen)->state;
-		take_out(chosen);
+		if (one->dev != dev || one->ino != ino || (*at)->mode != mode)
+			continue;
+		if (!strictest || (fd_stricter && one != (*strictest)->state && fd_stricter((*strictest)->state, one) == one))
+			strictest = at;
+		if (!weakest || (fd_stricter && one != (*weakest)->state && fd_stricter((*weakest)->state, one) != one))
+			weakest = at;
+	}
+	if (strictest) {
+		state = (*strictest)->state;
+		gone = (*weakest)->state;
+		__atomic_fetch_add(&state->refs, 1, __ATOMIC_RELAXED);
+		take_out(weakest);
 	}
 	pthread_mutex_unlock(&lock);
+	lind_fd_put(gone);
 	return state;
 }
 
@@ -209,7 +226,7 @@ static int64_t try_send(const struct lind_call *c, struct fd_table *t, const str
 
 		if (!state)
 			continue;
-		if (!(r = depart(state)))
+		if (!(r = depart(state, mode_of(c->args[0].cage, fds[i]))))
 			states[with++] = state;
 		else
 			lind_fd_put(state);
@@ -251,7 +268,7 @@ static int64_t until_writable(const struct lind_call *c)
 
 static int64_t send_message(const struct lind_call *c, struct lind_arg at, uint32_t flags)
 {
-	struct fd_table *t = fd_table_of(c->target);
+	struct fd_table *t = fd_table_of(c->args[0].cage);	/* the numbers are of the cage whose socket it is */
 	struct copy *k;
 	int64_t r = prepare(at, &k);
 	char *to;
@@ -300,7 +317,7 @@ static int settle(uint64_t cage, struct fd_table *t, const struct copy *k, uint3
 
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t dev, ino;
-		struct lind_fd_state *state = fd_identity(cage, (uint32_t)fds[i], &dev, &ino) ? NULL : arrive(dev, ino);
+		struct lind_fd_state *state = fd_identity(cage, (uint32_t)fds[i], &dev, &ino) ? NULL : arrive(dev, ino, mode_of(cage, fds[i]));
 
 		if (fd_table_set(t, (uint32_t)fds[i], state, flags & MSG_CMSG_CLOEXEC_))
 			r = -ENOMEM;

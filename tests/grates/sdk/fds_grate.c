@@ -16,6 +16,16 @@ struct tag {
 
 static int alive;
 
+/* With --pin-only a write goes on whatever the state is, by a descriptor of ours: a grate before us must still know it. */
+static int pin_only;
+
+static const char *set_pin_only(const char *value)
+{
+	(void)value;
+	pin_only = 1;
+	return NULL;
+}
+
 static void drop(struct lind_fd_state *state)
 {
 	__atomic_fetch_sub(&alive, 1, __ATOMIC_RELAXED);
@@ -27,7 +37,7 @@ static struct lind_fd_state *higher(struct lind_fd_state *a, struct lind_fd_stat
 	return ((struct tag *)a)->number >= ((struct tag *)b)->number ? a : b;
 }
 
-static long on_openat(struct lind_cx *cx, int dir, const char *path, int flags, mode_t mode)
+static long opened(struct lind_cx *cx, int dir, const char *path, int flags, mode_t mode)
 {
 	long fd = lind_forward_openat(cx, dir, path, flags, mode);
 	struct tag *tag;
@@ -45,9 +55,19 @@ static long on_openat(struct lind_cx *cx, int dir, const char *path, int flags, 
 	return r ? r : fd;
 }
 
+static long on_openat(struct lind_cx *cx, int dir, const char *path, int flags, mode_t mode)
+{
+	long fd;
+
+	lind_fd_making(cx->target);
+	fd = opened(cx, dir, path, flags, mode);
+	lind_fd_made(cx->target);
+	return fd;
+}
+
 static int64_t on_query(const struct lind_call *c)
 {
-	struct lind_fd_state *state = lind_fd_get(c->target, (int)c->args[0].value);
+	struct lind_fd_state *state = lind_fd_get(c->args[0].cage, (int)c->args[0].value);
 	int number = state ? ((struct tag *)state)->number : 0;
 
 	lind_fd_put(state);
@@ -65,12 +85,12 @@ static long on_write(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len
 {
 	struct lind_fd_state *state;
 	struct lind_arg none = { 0, cx->target };
-	int pinned = lind_fd_pin(cx->target, fd, &state);
+	int pinned = lind_fd_pin(lind_owner(cx, 0), fd, &state);
 	long r = pinned;
 
 	if (pinned < 0)
 		return r;
-	r = state ? -EPERM : (long)lind_call(SYS_write, cx->target, (struct lind_arg){ (uint64_t)pinned, lind_self() }, buf,
+	r = state && !pin_only ? -EPERM : (long)lind_call(SYS_write, cx->target, (struct lind_arg){ (uint64_t)pinned, lind_self() }, buf,
 		(struct lind_arg){ len, cx->target }, none, none, none);
 	lind_fd_unpin(pinned, state);
 	return r;
@@ -81,6 +101,9 @@ int main(int argc, char **argv)
 	static const struct lind_fds hooks = { drop, higher };
 	static const struct lind_handler on[] = { { SYS_openat, lind_run_openat }, { SYS_write, lind_run_write }, { 900, on_query }, { 901, on_alive } };
 
+	static const struct lind_option options[] = { { 0, "pin-only", NULL, "judge nothing", set_pin_only } };
+
+	lind_options(options, 1, "Follows descriptors.", &argc, &argv);
 	lind_fds_follow(&hooks);
-	return lind_grate_run(on, 4, argc, argv);
+	return lind_grate_run(on, pin_only ? 2 : 4, argc, argv);
 }

@@ -5,29 +5,36 @@
  *
  *	static long on_openat(struct lind_cx *cx, ...)
  *	{
- *		long fd = lind_forward_openat(cx, ...);
+ *		long fd;
+ *
+ *		lind_fd_making(cx->target);
+ *		fd = lind_forward_openat(cx, ...);
  *		if (fd >= 0)
- *			lind_fd_keep(cx->target, fd, &log->fd, flags & O_CLOEXEC);
+ *			lind_fd_keep(cx->target, (int)fd, &log->fd, flags & O_CLOEXEC);
+ *		lind_fd_made(cx->target);
  *		return fd;
  *	}
  *
  *	static long on_write(struct lind_cx *cx, int fd, ...)
  *	{
- *		struct log *log = (struct log *)lind_fd_get(cx->target, fd);
+ *		struct log *log = (struct log *)lind_fd_get(lind_owner(cx, 0), fd);
  *		...
  *		lind_fd_put(&log->fd);
+ *
+ * New descriptors are the target's; those among the arguments belong to the cage that the argument names, which is another
+ * one where a grate acts for its client.
  *
  * The state belongs to the open file: it is the same behind every number that dup, dup2, dup3 and fcntl make of it, in
  * forked and spawned children, in the program that exec starts unless the descriptor closes then, and in whoever gets it
  * by SCM_RIGHTS. It goes when the last of them has closed it: close, close_range, dup2 onto it, exec, exit.
  *
  * A state should restrict. While a number is on its way from one file to another, lind_fd_get may see the state of
- * the file that is going, and never misses that of one that comes: new numbers for a file with a state are not found
- * without it, since who asks for a number without a state waits for duplications and receptions that are under way. Inside
- * a handler of these calls lind_fd_get does not wait.
+ * the file that is going, and never misses that of one that comes: it waits for duplications and receptions of the client that
+ * are under way. Inside a handler of these calls it does not wait.
  *
  * What cannot be excluded: between lind_fd_get and the call that the handler forwards, another thread of the client may
- * put another file at the number. A handler that must not let this happen forwards lind_fd_pin's number instead.
+ * put another file at the number. Opening /proc/self/fd/N opens the file anew: that is for the handlers of open. A grate's clients
+ * share the room for 4096 states that are on their way in messages; beyond it sending is ETOOMANYREFS. A handler that must not let this happen forwards lind_fd_pin's number instead.
  */
 #ifndef LIND_FDS_H
 #define LIND_FDS_H
@@ -43,14 +50,22 @@ struct lind_fd_state {
 struct lind_fds {
 	/* The last descriptor of the file has gone. May be NULL. */
 	void (*drop)(struct lind_fd_state *state);
-	/* Two open files of one file are on their way to other processes, and one has arrived: whose state does it get? NULL:
-	 * that which was sent first. */
+	/* Two open files of one file are on their way to other processes, and one has arrived: whose state do they get? NULL:
+	 * in the order in which they were sent, which may be wrong. */
 	struct lind_fd_state *(*stricter)(struct lind_fd_state *a, struct lind_fd_state *b);
 };
 
 /* To be called before lind_grate_run. The SDK handles the calls above from then on; the grate's own handlers for them run
  * inside its. */
 void lind_fds_follow(const struct lind_fds *hooks);
+
+/*
+ * Around the call that makes a descriptor and lind_fd_keep: in between the client has the number, which other threads of it may guess,
+ * and the state is not there yet. Whoever looks at the client's descriptors waits until the end; after 2 seconds lind_fd_get
+ * goes on all the same, and lind_fd_pin looks again.
+ */
+void lind_fd_making(uint64_t cage);
+void lind_fd_made(uint64_t cage);
 
 /* Gives the file at `fd` this state, which has then a reference more; NULL takes it away. 0, -EBADF, -ENOMEM. */
 int lind_fd_keep(uint64_t cage, int fd, struct lind_fd_state *state, int cloexec);

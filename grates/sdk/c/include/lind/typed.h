@@ -51,6 +51,12 @@ static inline int64_t lind_forward_as_is(struct lind_cx *cx)
 	return lind_forward(cx->call);
 }
 
+/* The cage whose memory or descriptors argument `i` refers to: the client's, or those of a grate that acts for it. */
+static inline uint64_t lind_owner(struct lind_cx *cx, int i)
+{
+	return cx->call->args[i].cage;
+}
+
 /* The state of the client that the call acts on (see lind_grate_lifecycle). */
 static inline void *lind_cx_client(struct lind_cx *cx)
 {
