@@ -308,12 +308,15 @@ implemented {
     277  fs       sync_file_range(fd: Fd, offset: Off, len: Off, flags: u32) -> ();
     280  fs       utimensat(dir: DirFd, path: Path, times: In<Timespec>, flags: AtFlags) -> ();
     281  wait     epoll_pwait(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: i32, mask: In<Sigset>, size: Len) -> usize;
+    282  signal   signalfd(fd: Fd, mask: In<Sigset>, size: Len) -> NewFd;
     283  time     timerfd_create(clock: Clock, flags: TimerfdFlags) -> NewFd;
     284  wait     eventfd(initial: u32) -> NewFd;
     285  fs       fallocate(fd: Fd, mode: FallocateMode, offset: Off, len: Off) -> ();
     286  time     timerfd_settime(fd: Fd, flags: TimerfdSetFlags, new: In<Itimerspec>, old: Out<Itimerspec>) -> ();
     287  time     timerfd_gettime(fd: Fd, value: Out<Itimerspec>) -> ();
     288  net      accept4(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>, flags: AcceptFlags) -> NewFd;
+    /// A descriptor handed to another cage in a message or by spawn tells it nothing; readv fills its first part only.
+    289  signal   signalfd4(fd: Fd, mask: In<Sigset>, size: Len, flags: SignalfdFlags) -> NewFd;
     290  wait     eventfd2(initial: u32, flags: EventfdFlags) -> NewFd;
     291  wait     epoll_create1(flags: EpollFlags) -> NewFd;
     292  fs       dup3(old: Fd, new: Fd, flags: FdFlags) -> NewFd;
@@ -343,6 +346,9 @@ implemented {
     327  fs       preadv2(fd: Fd, iov: In<Iovec>, count: Len, offset: Off, high: u64, flags: RwfFlags) -> usize;
     328  fs       pwritev2(fd: Fd, iov: In<Iovec>, count: Len, offset: Off, high: u64, flags: RwfFlags) -> usize;
     332  fs       statx(dir: DirFd, path: Path, flags: AtFlags, mask: StatxMask, buf: Out<Statx>) -> ();
+    424  signal   pidfd_send_signal(fd: Fd, sig: Signal, info: In<Siginfo>, flags: u32) -> ();
+    /// Not for threads.
+    434  process  pidfd_open(pid: Pid, flags: u32) -> NewFd;
     /// CLOSE_RANGE_UNSHARE is EINVAL.
     436  fs       close_range(first: u32, last: u32, flags: CloseRangeFlags) -> ();
     439  fs       faccessat2(dir: DirFd, path: Path, mode: AccessMode, flags: AccessFlags) -> ();
@@ -446,8 +452,6 @@ missing {
     272  process  unshare(flags: CloneFlags) -> ();
     278  fs       vmsplice(fd: Fd, iov: In<Iovec>, count: Len, flags: SpliceFlags) -> usize;
     279  memory   move_pages(pid: Pid, count: u64, pages: Addr, nodes: Addr, status: Addr, flags: i32) -> ();
-    282  signal   signalfd(fd: Fd, mask: In<Sigset>, size: Len) -> NewFd;
-    289  signal   signalfd4(fd: Fd, mask: In<Sigset>, size: Len, flags: SignalfdFlags) -> NewFd;
     298  process  perf_event_open(attr: Addr, pid: Pid, cpu: i32, group: Fd, flags: u64) -> NewFd;
     300  fs       fanotify_init(flags: u32, event_flags: u32) -> NewFd;
     301  fs       fanotify_mark(fd: Fd, flags: u32, mask: u64, dir: DirFd, path: Path) -> ();
@@ -470,7 +474,6 @@ missing {
     331  memory   pkey_free(key: i32) -> ();
     333  aio      io_pgetevents(ctx: Addr, min: i64, max: i64, events: Addr, timeout: In<Timespec>, mask: In<SigsetArg>) -> i32;
     334  sync     rseq(area: Addr, len: u32, flags: i32, signature: u32) -> ();
-    424  signal   pidfd_send_signal(fd: Fd, sig: Signal, info: In<Siginfo>, flags: u32) -> ();
     425  aio      io_uring_setup(entries: u32, params: Addr) -> NewFd;
     426  aio      io_uring_enter(fd: Fd, submit: u32, complete: u32, flags: u32, mask: In<Sigset>, size: Len) -> i32;
     427  aio      io_uring_register(fd: Fd, op: u32, arg: Addr, count: u32) -> i32;
@@ -480,7 +483,6 @@ missing {
     431  fs       fsconfig(fd: Fd, cmd: u32, key: Str, value: Addr, aux: i32) -> ();
     432  fs       fsmount(fd: Fd, flags: u32, attr: u32) -> NewFd;
     433  fs       fspick(dir: DirFd, path: Path, flags: u32) -> NewFd;
-    434  process  pidfd_open(pid: Pid, flags: u32) -> NewFd;
     435  process  clone3(args: Addr, size: Len) -> Pid;
     437  fs       openat2(dir: DirFd, path: Path, how: Addr, size: Len) -> NewFd;
     438  process  pidfd_getfd(pidfd: Fd, fd: i32, flags: u32) -> NewFd;

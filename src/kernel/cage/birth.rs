@@ -10,7 +10,7 @@ use lind_abi::flags::OpenFlags;
 use lind_abi::{CageId, Errno, NR_ANY, Result};
 
 use super::exit::Family;
-use super::signal::Signals;
+use super::signal::{self, Signals};
 use super::{Cage, Credentials, Settings, Thread};
 use crate::Kernel;
 use crate::engine::{Image, LoadError, Start};
@@ -204,6 +204,8 @@ impl Born {
             returned: AtomicBool::new(false),
             dead: AtomicBool::new(false),
             pending: AtomicU64::new(0),
+            listeners: signal::Listeners::default(),
+            watchers: Mutex::default(),
             exit_notice: AtomicU64::new(0),
         });
         let thread = Thread::join(&cage, id.0, false)?;

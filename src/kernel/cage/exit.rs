@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 
 use lind_abi::layout::Rusage;
 use lind_abi::{Arg, CageId, Call, nr};
@@ -12,6 +12,7 @@ use super::thread::{Attention, Next};
 use super::{Cage, Thread};
 use crate::Kernel;
 use crate::engine::{Hop, Served};
+use crate::fd::{File, beacon};
 use crate::terminal;
 
 /// How a cage ended.
@@ -178,7 +179,39 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     if let Some(parent) = report(kernel, cage, status, &usage) {
         signal::child_changed(kernel, &parent, cage, Change::Ended(status));
     }
+    cage.tell_watchers();
     cage.changed.notify_all();
+}
+
+/// The descriptors that tell of the end of a cage: pidfd_open(2).
+#[derive(Default)]
+pub(crate) struct Watchers {
+    ended: bool,
+    files: Vec<Weak<File>>,
+}
+
+impl Cage {
+    /// Has `file` be readable when this cage has ended.
+    pub(crate) fn watched_by(&self, file: &Arc<File>) {
+        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        watchers.files.retain(|other| other.strong_count() > 0);
+        if watchers.ended {
+            beacon::show(file.host(), true);
+        } else {
+            watchers.files.push(Arc::downgrade(file));
+        }
+    }
+
+    fn tell_watchers(&self) {
+        let files = {
+            let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+            watchers.ended = true;
+            std::mem::take(&mut watchers.files)
+        };
+        for file in files.iter().filter_map(Weak::upgrade) {
+            beacon::show(file.host(), true);
+        }
+    }
 }
 
 /// Makes a cage that has ended a zombie of its parent, and returns that. An orphan is nobody's: the runner stands for init, which

@@ -11,7 +11,7 @@ use lind_abi::{CageId, Errno, Result};
 
 use super::birth::Born;
 use super::exit::{Family, Status};
-use super::{Cage, Next, Settings, Thread};
+use super::{Cage, Next, Settings, Thread, signal};
 use crate::Kernel;
 use crate::engine::Hop;
 use crate::mem::{CageMemory, Memory};
@@ -92,6 +92,7 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
     child.cage.fresh_fork.store(true, Ordering::Release);
     child.cage.execed.store(false, Ordering::Release);
     child.signals.forked(&thread.signals);
+    signal::listen_too(parent, &child.cage);
     child.mask.store(thread.mask.load(Ordering::Acquire), Ordering::Release);
     *child.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
         *thread.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

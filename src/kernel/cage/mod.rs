@@ -170,6 +170,10 @@ pub struct Cage {
     pub(crate) timers: Mutex<timer::Owned>,
     /// The set of what waits for one of its threads: bit n-1 is signal n.
     pub(crate) pending: AtomicU64,
+    /// What tells of its signals, and of its end.
+    pub(crate) listeners: signal::Listeners,
+    /// See `listeners`.
+    pub(crate) watchers: Mutex<exit::Watchers>,
     /// Exit notice entry plus one; 0 is none.
     pub(crate) exit_notice: AtomicU64,
 }

@@ -6,10 +6,11 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
-use lind_abi::{Errno, Result};
+use lind_abi::{CageId, Errno, Result};
 
 use super::locks::{FileId, Locks, Owner};
 use super::{Interests, Socket};
+use crate::cage::signal::Signalfd;
 use crate::host;
 use crate::pseudo::Place;
 use crate::terminal::Pty;
@@ -29,6 +30,10 @@ pub enum Kind {
     Master(Pty),
     /// A socket.
     Socket(Socket),
+    /// What signals are read from.
+    Signalfd(Signalfd),
+    /// A process that is waited for, or told something, by descriptor.
+    Process(CageId),
     /// An epoll instance: which guest descriptor stands behind each registration.
     Epoll(Interests),
 }
@@ -58,7 +63,7 @@ impl File {
 
     /// Whether reading and writing it is more than the host's business.
     pub(super) fn is_watched(&self) -> bool {
-        matches!(self.kind, Kind::Terminal | Kind::Master(_))
+        matches!(self.kind, Kind::Terminal | Kind::Master(_) | Kind::Signalfd(_) | Kind::Process(_))
     }
 
     /// A file that the host serves.

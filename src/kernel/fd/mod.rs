@@ -1,5 +1,6 @@
 //! Descriptors: the table of a cage, open files, and record locks on them.
 
+pub(crate) mod beacon;
 mod epoll;
 mod file;
 mod in_use;

@@ -9,6 +9,7 @@
 //! sender adds to the set before it reads the mask, the thread writes its mask before it reads the sets.
 
 mod info;
+mod listen;
 mod orphan;
 mod queue;
 mod restart;
@@ -23,6 +24,8 @@ use lind_abi::flags::Signals as Number;
 use lind_abi::layout::{Sigaction, Stack, Zero};
 
 pub use info::{Change, Info};
+pub use listen::Signalfd;
+pub(crate) use listen::{Listeners, listen, listen_for, listen_too};
 pub(crate) use orphan::{group_is_orphaned, groups_left_by};
 pub(crate) use queue::Queue;
 pub use restart::restarts;
@@ -236,6 +239,7 @@ impl Cage {
             queue.remove(gone);
             thread.signals.pending.store(queue.bits(), Ordering::SeqCst);
         }
+        self.listeners.changed(gone);
     }
 }
 

@@ -112,6 +112,7 @@ fn queue(cage: &Cage, signals: &mut Signals, to: Option<&Thread>, info: Info) ->
             cage.pending.store(signals.shared.bits(), Ordering::SeqCst);
         }
     }
+    cage.listeners.changed(bit(signal));
     // Asked again: a thread that has changed its mask meanwhile has either seen the signal or is seen here.
     let taker = match to {
         Some(_) => taker,

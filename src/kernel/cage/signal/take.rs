@@ -151,6 +151,7 @@ fn waiting(thread: &Thread) -> u64 {
 fn dequeue(thread: &Thread, signals: &mut Signals, wanted: u64) -> Option<Info> {
     let info = take_first(thread, signals, wanted)?;
     thread.cage.timer_signal_taken(&info);
+    thread.cage.listeners.changed(bit(info.signal));
     Some(info)
 }
 

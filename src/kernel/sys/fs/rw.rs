@@ -13,8 +13,10 @@ use crate::host;
 /// read(2)
 #[inline(always)]
 pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize> {
-    if cx.owner(fd.cage)?.fds.is_watched() {
-        watched::before_reading(cx, fd)?;
+    if cx.owner(fd.cage)?.fds.is_watched()
+        && let Some(done) = watched::read(cx, fd, buf, len)?
+    {
+        return Ok(done);
     }
     let in_use = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;

@@ -1,9 +1,10 @@
 //! Data between two files that does not pass through the guest.
 
 use lind_abi::flags::SpliceFlags;
-use lind_abi::{Errno, Fd, InOut, Len, Result};
+use lind_abi::{Errno, Fd, In, InOut, Len, Result};
 
 use super::rw::broken_pipe;
+use super::watched;
 use crate::call::Ctx;
 use crate::fd::Kind;
 use crate::host;
@@ -11,6 +12,7 @@ use crate::mem::HostRange;
 
 /// sendfile(2)
 pub(crate) fn sendfile(cx: &Ctx<'_>, out: Fd, input: Fd, offset: InOut<i64>, count: Len) -> Result<usize> {
+    let count = within_limit(cx, out, InOut::new(0, out.cage), count)?;
     let (out, input) = (cx.file(out)?, cx.file(input)?);
     let offset = offset_at(cx, offset)?;
     cx.blocking(|| host::fs::sendfile(out.host(), input.host(), offset, count.0))
@@ -30,6 +32,7 @@ pub(crate) fn copy_file_range(
     if flags != 0 {
         return Err(Errno::EINVAL);
     }
+    let len = within_limit(cx, out, out_offset, len)?;
     let (input, out) = (cx.file(input)?, cx.file(out)?);
     let (from, to) = (offset_at(cx, in_offset)?, offset_at(cx, out_offset)?);
     cx.blocking(|| host::fs::copy_range((input.host(), from), (out.host(), to), len.0, flags))
@@ -45,6 +48,7 @@ pub(crate) fn splice(
     len: Len,
     flags: SpliceFlags,
 ) -> Result<usize> {
+    let len = within_limit(cx, out, out_offset, len)?;
     let (input, out) = (cx.file(input)?, cx.file(out)?);
     if [&input, &out].iter().any(|file| matches!(file.kind, Kind::Terminal | Kind::Master(_))) {
         return Err(Errno::EINVAL);
@@ -61,6 +65,16 @@ pub(crate) fn tee(cx: &Ctx<'_>, input: Fd, out: Fd, len: Len, flags: SpliceFlags
     let flags = spliced(flags)?;
     cx.blocking(|| host::fs::tee(input.host(), out.host(), len.0, flags))
         .inspect_err(|&errno| broken_pipe(cx, out.host(), errno))
+}
+
+/// How much of what is to be written RLIMIT_FSIZE allows. The offset may be another by the time the host reads it: that is the
+/// guest's own doing, and the limit its own.
+fn within_limit(cx: &Ctx<'_>, out: Fd, offset: InOut<i64>, len: Len) -> Result<Len> {
+    if !cx.owner(out.cage)?.fds.is_watched() {
+        return Ok(len);
+    }
+    let at = if offset.addr == 0 { None } else { Some(cx.load(In::new(offset.addr, offset.cage))?) };
+    watched::within_limit(cx, out, at, len)
 }
 
 fn spliced(flags: SpliceFlags) -> Result<u32> {

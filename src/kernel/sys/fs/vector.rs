@@ -18,8 +18,10 @@ const LONGEST: u32 = i32::MAX.unsigned_abs();
 
 /// readv(2)
 pub(crate) fn readv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<usize> {
-    if cx.owner(fd.cage)?.fds.is_watched() {
-        watched::before_reading(cx, fd)?;
+    if cx.owner(fd.cage)?.fds.is_watched()
+        && let Some(done) = watched::readv(cx, fd, iov, count)?
+    {
+        return Ok(done);
     }
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
@@ -59,6 +61,9 @@ pub(crate) fn preadv2(
     _high: u64,
     flags: RwfFlags,
 ) -> Result<usize> {
+    if cx.owner(fd.cage)?.fds.is_watched() {
+        watched::check_positioned(cx, fd)?;
+    }
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
     cx.blocking(|| host::fs::preadv(in_use.as_fd(), &vector, offset.0, flags.0))

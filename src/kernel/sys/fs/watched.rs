@@ -4,26 +4,59 @@
 
 use lind_abi::flags::Signals;
 use lind_abi::layout::Iovec;
-use lind_abi::{Errno, Fd, In, Len, Off, Result};
+use lind_abi::{Errno, Fd, In, Len, Off, Out, Result};
 use rustix::fs::{FileType, OFlags};
 
 use crate::cage::signal::{self, Info, number};
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
 use crate::host;
+use crate::sys::signal::read_signals;
 use crate::terminal::{Change, check_front, typed};
 
 /// What a master takes at once: as much as the host's does.
 const MOST: u16 = 4096;
 
-/// Before a read(2): those in the background do not read from their terminal.
+/// A read(2), where it is not the host's business. Those in the background do not read from their terminal.
 ///
 /// # Errors
-/// EINTR, EIO.
+/// EINTR, EIO; EINVAL, EAGAIN.
 #[cold]
-pub(super) fn before_reading(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
-    match cx.file(fd) {
-        Ok(file) if matches!(file.kind, Kind::Terminal) => check_front(cx, &file.share(), Change::Read),
+pub(super) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<Option<usize>> {
+    let Ok(file) = cx.file(fd) else { return Ok(None) };
+    match &file.kind {
+        Kind::Terminal => check_front(cx, &file.share(), Change::Read).map(|()| None),
+        Kind::Signalfd(listener) => read_signals(cx, &file.share(), listener, buf, len).map(Some),
+        Kind::Process(_) => Err(Errno::EINVAL),
+        _ => Ok(None),
+    }
+}
+
+/// A readv(2); of signals those that fit into the first part.
+///
+/// # Errors
+/// As `read`.
+#[cold]
+pub(super) fn readv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<Option<usize>> {
+    let listens = cx.file(fd).is_ok_and(|file| matches!(file.kind, Kind::Signalfd(_)));
+    if !listens {
+        return read(cx, fd, Out::new(0, iov.cage), Len(0));
+    }
+    let first = cx.load(iov)?;
+    if count.0 == 0 || count.0 > MOST_PARTS {
+        return Err(Errno::EINVAL);
+    }
+    read(cx, fd, Out::new(first.base.into(), iov.cage), Len(first.len.into()))
+}
+
+/// Before a preadv2(2), which could pass by what `read` does.
+///
+/// # Errors
+/// ESPIPE for what has no positions.
+#[cold]
+pub(super) fn check_positioned(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
+    match cx.file(fd)?.kind {
+        Kind::Signalfd(_) | Kind::Process(_) => Err(Errno::ESPIPE),
         _ => Ok(()),
     }
 }

@@ -2,8 +2,9 @@
 
 use lind_abi::flags::WaitFlags;
 use lind_abi::layout::{Rusage, Siginfo};
-use lind_abi::{CageId, Errno, NoReturn, Out, Pid, Result};
+use lind_abi::{CageId, Errno, Fd, NoReturn, Out, Pid, Result};
 
+use super::process_behind;
 use crate::cage::{Next, Status, Wait, Which, wait_child};
 use crate::call::Ctx;
 
@@ -55,7 +56,7 @@ pub(crate) fn wait4(cx: &Ctx<'_>, pid: Pid, status: Out<i32>, options: WaitFlags
     Ok(Pid(found.id.0.cast_signed()))
 }
 
-/// waitid(2). P_PIDFD is EINVAL.
+/// waitid(2)
 pub(crate) fn waitid(
     cx: &Ctx<'_>,
     kind: i32,
@@ -67,16 +68,23 @@ pub(crate) fn waitid(
     const P_ALL: i32 = 0;
     const P_PID: i32 = 1;
     const P_PGID: i32 = 2;
+    const P_PIDFD: i32 = 3;
     let wanted = WaitFlags::WEXITED | WaitFlags::WUNTRACED | WaitFlags::WCONTINUED;
     let known = wanted | WaitFlags::WNOHANG | WaitFlags::WNOWAIT | WaitFlags::__WALL | WaitFlags::__WCLONE;
     if options.beyond(known) || options.0 & wanted == 0 {
         return Err(Errno::EINVAL);
     }
+    let mut busy = false;
     let which = match (kind, id.0) {
         (P_ALL, _) => Which::Any,
         (P_PID, 1..) => Which::Cage(CageId(id.0.unsigned_abs())),
         (P_PGID, 0) => Which::Group(cx.cage.group()),
         (P_PGID, 1..) => Which::Group(id.0.unsigned_abs()),
+        (P_PIDFD, number) => {
+            let (id, nonblock) = process_behind(cx, Fd { number, cage: cx.cage.id })?;
+            busy = nonblock && !options.has(WaitFlags::WNOHANG);
+            Which::Cage(id)
+        }
         _ => return Err(Errno::EINVAL),
     };
     let wait = Wait {
@@ -84,10 +92,13 @@ pub(crate) fn waitid(
         ended: options.has(WaitFlags::WEXITED),
         stopped: options.has(WaitFlags::WUNTRACED),
         continued: options.has(WaitFlags::WCONTINUED),
-        no_hang: options.has(WaitFlags::WNOHANG),
+        no_hang: busy || options.has(WaitFlags::WNOHANG),
         keep: options.has(WaitFlags::WNOWAIT),
     };
     let found = wait_child(cx, &wait)?;
+    if busy && found.is_none() {
+        return Err(Errno::EAGAIN);
+    }
     // As on Linux only these fields are written, and zeros if there is nothing to tell.
     let mut told = Siginfo::default();
     if let Some(found) = &found {

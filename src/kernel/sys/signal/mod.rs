@@ -1,9 +1,11 @@
 //! Signals: dispositions, masks, sending, waiting.
 
+mod listen;
 mod send;
 mod state;
 mod wait;
 
+pub(crate) use listen::*;
 pub(crate) use send::*;
 pub(crate) use state::*;
 pub(crate) use wait::*;

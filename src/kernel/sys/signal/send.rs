@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use lind_abi::layout::Siginfo;
-use lind_abi::{CageId, Errno, In, Pid, Result, Signal};
+use lind_abi::{CageId, Errno, Fd, In, Pid, Result, Signal};
 
 use super::number;
 use crate::cage::signal::{self, Info};
 use crate::cage::{Cage, Thread};
 use crate::call::Ctx;
+use crate::sys::process::process_behind;
 
 /// kill(2). A group, or -1, means those of its members that the cage may signal.
 pub(crate) fn kill(cx: &Ctx<'_>, pid: Pid, sig: Signal) -> Result<()> {
@@ -45,6 +46,27 @@ pub(crate) fn tkill(cx: &Ctx<'_>, tid: Pid, sig: Signal) -> Result<()> {
 pub(crate) fn tgkill(cx: &Ctx<'_>, tgid: Pid, tid: Pid, sig: Signal) -> Result<()> {
     let group = positive(tgid)?;
     to_thread(cx, Some(group), tid, sig, |signal| Info::from(cx.cage, signal, Info::SI_TKILL))
+}
+
+/// pidfd_send_signal(2). Without an info, as kill(2).
+pub(crate) fn pidfd_send_signal(cx: &Ctx<'_>, fd: Fd, sig: Signal, info: In<Siginfo>, flags: u32) -> Result<()> {
+    if flags != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let (id, _) = process_behind(cx, fd)?;
+    let to = Pid(id.0.cast_signed());
+    if cx.kernel.cages.get(id).is_none() {
+        return Err(Errno::ESRCH);
+    }
+    if info.is_null() {
+        return kill(cx, to, sig);
+    }
+    let info = cx.load(info)?;
+    if info.signo != sig.0 {
+        return Err(Errno::EINVAL);
+    }
+    check_code(&info, id == cx.cage.id)?;
+    send_to(cx, to, sig, |signal| Info::queued(signal, &info))
 }
 
 fn check_code(info: &Siginfo, itself: bool) -> Result<()> {

@@ -1,11 +1,14 @@
 //! timerfd.
 
+use std::os::fd::BorrowedFd;
+
 use lind_abi::flags::{Clock, TimerfdFlags, TimerfdSetFlags};
 use lind_abi::layout::{Itimerspec, Timespec};
 use lind_abi::{Errno, Fd, In, NewFd, Out, Result};
 use rustix::time::{self, TimerfdClockId, TimerfdTimerFlags};
 
 use crate::call::Ctx;
+use crate::fd::{FileRef, Kind};
 use crate::host::errno;
 
 /// timerfd_create(2). The clocks that wake a sleeping machine are EPERM, as without the capability.
@@ -38,14 +41,22 @@ pub(crate) fn timerfd_settime(
     let value = cx.load_timespec(In::new(new.addr.saturating_add(16), new.cage))?;
     let flags = TimerfdTimerFlags::from_bits(flags.0).ok_or(Errno::EINVAL)?;
     let spec = time::Itimerspec { it_interval: to_host(interval), it_value: to_host(value) };
-    let before = time::timerfd_settime(cx.file(fd)?.host(), flags, &spec).map_err(errno)?;
+    let before = time::timerfd_settime(timer(&cx.file(fd)?)?, flags, &spec).map_err(errno)?;
     cx.store_if(old, &to_guest(&before))
 }
 
 /// timerfd_gettime(2)
 pub(crate) fn timerfd_gettime(cx: &Ctx<'_>, fd: Fd, value: Out<Itimerspec>) -> Result<()> {
-    let now = time::timerfd_gettime(cx.file(fd)?.host()).map_err(errno)?;
+    let now = time::timerfd_gettime(timer(&cx.file(fd)?)?).map_err(errno)?;
     cx.store(value, &to_guest(&now))
+}
+
+/// EINVAL for what is a timer to the host only.
+fn timer(file: &FileRef) -> Result<BorrowedFd<'_>> {
+    match file.kind {
+        Kind::Signalfd(_) | Kind::Process(_) => Err(Errno::EINVAL),
+        _ => Ok(file.host()),
+    }
 }
 
 fn to_host(time: Timespec) -> time::Timespec {
