@@ -10,6 +10,9 @@
 #define F_GET_SEALS_ 1034
 #define DESCRIPTORS 4096	/* that a grate may be started with */
 #define TMPFILE 020000000u
+/* What stat says of the kernel's own trees. */
+#define PROC_DEVICE 0xfff000feu
+#define DEV_DEVICE 0xfff000ffu
 
 static const struct lind_guard *guard;
 
@@ -28,10 +31,26 @@ static bool is_special(const struct lind_place *place)
 	return place->object >= 0 && !S_ISREG(place->st.st_mode) && !S_ISDIR(place->st.st_mode) && !S_ISLNK(place->st.st_mode);
 }
 
-/* The kernel's own trees hold nothing that lasts, and what may be changed there the kernel says. */
-static bool is_kernels(const char *path)
+/*
+ * Whether it is in the kernel's own /dev or /proc, which hold nothing that lasts, and where the kernel says what may be changed. Known
+ * by the device number: in another root those names may be anything.
+ */
+static bool is_kernels(const struct lind_place *place)
 {
-	return lind_path_below(path, "/dev") || lind_path_below(path, "/proc");
+	struct stat st;
+
+	return place->dir >= 0 && !own(SYS_fstat, (uint64_t)place->dir, (uintptr_t)&st, 0, 0) &&
+		(st.st_dev == PROC_DEVICE || st.st_dev == DEV_DEVICE);
+}
+
+/* A file without a name has one when it is asked about: in its directory. */
+static bool may_change_in(const char *directory, unsigned effect)
+{
+	char path[PATH_MAX + 2];
+
+	if (snprintf(path, sizeof path, "%s/#", strcmp(directory, "/") ? directory : "") >= PATH_MAX)
+		return false;
+	return guard->may_change(path, effect);
 }
 
 static bool is_open(uint32_t nr)
@@ -46,7 +65,7 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 	(void)arg;
 	if (asks)
 		effect = LIND_DOES_WRITE;
-	if (!(effect & LIND_CHANGES) || !in_a_tree(place) || is_kernels(place->path))
+	if (!(effect & LIND_CHANGES) || !in_a_tree(place) || is_kernels(place))
 		return 0;
 	/* Neither can be opened to be written to: the kernel says why. */
 	if (is_open(c->nr) && place->object >= 0 && (S_ISLNK(place->st.st_mode) || (S_ISDIR(place->st.st_mode) && !(effect & LIND_DOES_CREATE))))
@@ -54,7 +73,8 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 	/* Devices, fifos and sockets are not files to write to. */
 	if (!(effect & LIND_CHANGES & ~LIND_DOES_WRITE) && is_special(place))
 		return 0;
-	if (guard->may_change(place->path, effect))
+	if (is_open(c->nr) && place->object >= 0 && S_ISDIR(place->st.st_mode) ? may_change_in(place->path, effect) :
+	    guard->may_change(place->path, effect))
 		return 0;
 	if (effect == LIND_DOES_CREATE && place->object >= 0)
 		return -EEXIST;
@@ -128,7 +148,7 @@ static bool is_harmful(int fd, bool received)
 		return false;
 	if (lind_kernel_name(fd, place.path))
 		return received;
-	return in_a_tree(&place) && !is_kernels(place.path) && !guard->may_change(place.path, LIND_DOES_WRITE);
+	return !guard->may_change(place.path, LIND_DOES_WRITE);
 }
 
 /* Opens `fd` again for reading. -1 if that cannot be. */

@@ -59,13 +59,21 @@ struct lind_view *lind_view_new(const char *root)
 static int add(struct lind_view *view, const char *at, const char *what, int fd, bool directory)
 {
 	struct lind_bind *more = realloc(view->binds, (view->count + 1) * sizeof *more);
+	struct lind_place place;
 	char clean[PATH_MAX];
 
 	if (!more)
 		return -ENOMEM;
 	view->binds = more;
-	if (lind_path_clean(at, clean) || !(more[view->count].at = strdup(clean)))
+	if (lind_path_clean(at, clean))
 		return -EINVAL;
+	/* Walks come by where a directory is, not by a link to it. */
+	if (!lind_path_walk(view, lind_self_, number(0), clean, LIND_WALK_NAME, &place)) {
+		memcpy(clean, place.path, strlen(place.path) + 1);
+		lind_place_done(&place);
+	}
+	if (!(more[view->count].at = strdup(clean)))
+		return -ENOMEM;
 	if (!(more[view->count].what = strdup(what)))
 		return -ENOMEM;
 	more[view->count].fd = fd;

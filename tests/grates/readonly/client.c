@@ -180,6 +180,8 @@ static void across(void)
 	TRY(unlink("rw/up/f"));
 	TRY(unlink("rw/up"));
 	TRY(opened(AT_FDCWD, "in", O_WRONLY));
+	TRY(opened(AT_FDCWD, "rw", O_TMPFILE | O_RDWR));
+	TRY(opened(AT_FDCWD, ".", O_TMPFILE | O_RDWR));
 	TRY(rename("rw", "wr") == -1 ? 0 : 1);
 	TRY(rmdir("rw") == -1 ? 0 : 1);
 }
