@@ -31,11 +31,22 @@ static int umask_of(uint64_t cage)
 	return line ? (int)strtol(line + strlen("\nUmask:"), NULL, 8) : -1;
 }
 
+/* Writes a name as an address: the NUL is there if there is room. Its size, or 0 if there is no room at all. */
+static socklen_t spell(struct sockaddr_un *address, const char *name)
+{
+	size_t length = strlen(name);
+
+	if (length > sizeof address->sun_path)
+		return 0;
+	memcpy(address->sun_path, name, length);
+	return SUN_PATH + length + (length < sizeof address->sun_path);
+}
+
 /* Binds to a name in the directory that was found. The socket then is called by that name alone (getsockname). */
 static int64_t bind_at(const struct lind_call *c, const struct lind_place *place)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	size_t length = strlen(place->name);
+	socklen_t size;
 	struct lind_call there = *c;
 	/* Directory and mask are those of whoever's address it is, as for the kernel. */
 	int mask = umask_of(c->args[1].cage);
@@ -47,11 +58,10 @@ static int64_t bind_at(const struct lind_call *c, const struct lind_place *place
 		return -ENOENT;
 	if (mask < 0)
 		return -EACCES;
-	if (length >= sizeof address.sun_path)
+	if (!(size = spell(&address, place->name)))
 		return -EINVAL;
-	memcpy(address.sun_path, place->name, length + 1);
 	there.args[1] = lind_mine(&address);
-	there.args[2] = number(SUN_PATH + length + 1);
+	there.args[2] = number(size);
 	pthread_mutex_lock(&working);
 	own(SYS_umask, (uint64_t)mask, 0, 0, 0);
 	r = own(SYS_fchdir, (uint64_t)place->dir, 0, 0, 0);
@@ -123,7 +133,7 @@ static int64_t a_moment(const struct lind_call *c)
 static int64_t reach_at(const struct lind_call *c, int at, const struct lind_place *place, bool sends)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	size_t length = strlen(place->name);
+	socklen_t size;
 	struct lind_arg none = { 0, c->target };
 	struct lind_call there = *c;
 	int64_t flags = lind_call(SYS_fcntl, c->target, c->args[0], number(F_GETFL), none, none, none, none), r;
@@ -131,11 +141,10 @@ static int64_t reach_at(const struct lind_call *c, int at, const struct lind_pla
 
 	if (flags < 0)
 		return flags;
-	if (length >= sizeof address.sun_path)
-		return -ENAMETOOLONG;
-	memcpy(address.sun_path, place->name, length + 1);
+	if (!(size = spell(&address, place->name)))
+		return -EINVAL;
 	there.args[at] = lind_mine(&address);
-	there.args[at + 1] = number(SUN_PATH + length + 1);
+	there.args[at + 1] = number(size);
 	if (sends)
 		there.args[3].value |= MSG_DONTWAIT;
 	do {

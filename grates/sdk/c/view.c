@@ -91,13 +91,15 @@ int64_t lind_view_getcwd(const struct lind_call *c)
 {
 	struct lind_arg here = { (uint64_t)(int64_t)AT_FDCWD, c->target };
 	char path[PATH_MAX];
+	struct stat st;
 	size_t length;
 	int64_t r;
 	int fd = (int)lind_call(SYS_openat, lind_self_, here, lind_mine("."), number(O_PATH_ | O_DIRECTORY | O_CLOEXEC), number(0), number(0), number(0));
 
 	if (fd < 0)
 		return fd;
-	r = lind_view_name(view, fd, path);
+	if (!(r = lind_view_name(view, fd, path)) && !(r = own(SYS_fstat, (uint64_t)fd, (uintptr_t)&st, 0, 0)) && !st.st_nlink)
+		r = -ENOENT;
 	own_close(fd);
 	if (r)
 		return r;
