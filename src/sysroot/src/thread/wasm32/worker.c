@@ -23,6 +23,11 @@ weak_alias(no_file, __stdin_used);
 weak_alias(no_file, __stdout_used);
 weak_alias(no_file, __stderr_used);
 
+/* __tl_lock does nothing in programs without pthread_create.c, for which other files have a weak one: but here there are
+ * threads. */
+__attribute__((__used__))
+static __typeof__(&__pthread_create) const real_thread_list = __pthread_create;
+
 /* Workers are linked beside the main thread, which in a grate stays until the process ends. */
 static pthread_t main_thread;
 
