@@ -77,7 +77,8 @@ static bool outside_default(uint32_t nr)
 /* A program may always end and return from its signal handlers, unless a rule says otherwise. */
 static bool let_go(uint32_t nr)
 {
-	return (nr == SYS_exit || nr == SYS_exit_group || nr == SYS_rt_sigreturn) && !ruled(nr);
+	/* What `forward` makes is a call like any other, and comes here as one; that itself cannot be passed on. */
+	return nr == SYS_forward || ((nr == SYS_exit || nr == SYS_exit_group || nr == SYS_rt_sigreturn) && !ruled(nr));
 }
 
 static lind_handle_fn *handler_of(uint32_t nr)
@@ -133,7 +134,7 @@ static size_t add_learning(struct lind_handler *on)
 	size_t n = 0;
 
 	for (uint32_t nr = 0; nr < NUMBERS; nr++)
-		if (outside_default(nr) && syscall_of(nr) && nr != SYS_rt_sigreturn)
+		if (outside_default(nr) && syscall_of(nr) && nr != SYS_rt_sigreturn && nr != SYS_forward)
 			on[n++] = (struct lind_handler){ nr, on_learned_call };
 	on[n++] = (struct lind_handler){ LIND_NR_ANY, on_learned_call };
 	return n;

@@ -113,7 +113,6 @@ static int64_t on_text_call(const struct lind_call *c)
 static int64_t on_last_call(const struct lind_call *c)
 {
 	put(c, rows[c->nr], NULL, 0, 0);
-	log_flush(false);
 	return lind_forward(c);
 }
 

@@ -370,10 +370,11 @@ implemented {
     /// Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments.
     1005 threei   exit_notice(entry: u64) -> ();
     /// Makes the call that the caller is serving, as it came: the same as make_syscall with its number, target and
-    /// arguments, and shorter. EINVAL outside a handler.
+    /// arguments, and shorter. EINVAL outside a handler, ELOOP in a handler of this very call.
     1006 threei   forward() -> i64;
     /// Makes a call by the handler table of the cage in its field `caller`: the calling cage, or a proper descendant, for
-    /// calls on that and its descendants. Result and errors are the call's; EPERM for other tables.
+    /// calls on that and its descendants. Result and errors are the call's; EPERM for other tables, ELOOP for a call that
+    /// makes calls itself.
     1007 threei   call_by(call: In<LindCall>) -> i64;
 }
 missing {

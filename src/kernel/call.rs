@@ -189,6 +189,7 @@ fn try_make_syscall(
 /// The call that `wire` describes, by the table of the cage that it names as its caller. To handlers, the calling cage is
 /// the caller as ever.
 pub(crate) fn call_by(cx: &Ctx<'_>, wire: &LindCall) -> Result<i64> {
+    not_again(wire.nr)?;
     let caller = &*cx.caller.cage;
     let target = CageId::from_wire(wire.target).ok_or(Errno::ESRCH)?;
     let args = wire.args.map(|arg| Arg { value: arg.value, cage: CageId::from_wire(arg.cage).unwrap_or(NOBODY) });
@@ -201,9 +202,18 @@ pub(crate) fn call_by(cx: &Ctx<'_>, wire: &LindCall) -> Result<i64> {
     pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &by.handlers, call)
 }
 
-/// The call that the calling thread is serving, as it came.
+/// A call that makes a call may not make one that does: it could describe itself, without end.
+fn not_again(number: u32) -> Result<()> {
+    if matches!(number, lind_abi::nr::forward | lind_abi::nr::call_by) { Err(Errno::ELOOP) } else { Ok(()) }
+}
+
+/// The call that the calling thread is serving, as it came. A grate that serves `forward` itself cannot pass that on: what the
+/// client would make by it comes to that grate under its own number.
 pub(crate) fn forward(cx: &Ctx<'_>) -> Result<i64> {
     let served = cx.served.ok_or(Errno::EINVAL)?;
+    if served.call.nr == lind_abi::nr::forward {
+        return Err(Errno::ELOOP);
+    }
     let call = Call { caller: cx.caller.cage.id, ..*served.call };
     pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &cx.caller.cage.handlers, call)
 }
