@@ -7,6 +7,7 @@ int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
 		{ 'p', "prefix", "PATH", "calls on PATH and what is below enter; may be repeated", add_prefix },
+		{ 0, "by-text", NULL, "paths elsewhere are passed on as text: links put there meanwhile may lead in", set_by_text },
 		{ 'c', "calls", "LIST", "only these calls enter: names, numbers, %file %desc %network %memory %process %ipc %signal, !LIST", add_calls },
 		{ 0, "calls-from", "FILE", "the same, one or more per line; # begins a comment", add_calls_file },
 		{ 'a', "address", "ADDRESS[/BITS]", "calls on sockets with this address enter; may be repeated", add_address },

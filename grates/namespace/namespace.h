@@ -106,6 +106,7 @@ bool above_a_prefix(const char *path);
 bool below_a_prefix(const char *path);
 
 /* paths.c */
+const char *set_by_text(const char *value);
 int64_t on_path(const struct lind_call *c);
 int64_t on_chdir(const struct lind_call *c);
 int64_t on_fchdir(const struct lind_call *c);

@@ -1,12 +1,14 @@
 /* Calls that take paths. They go on with the text that was decided on, from our memory. */
 #include <fcntl.h>
+#include <lind/paths.h>
 #include "namespace.h"
 
-static const struct lind_file_use *use_of(uint32_t nr)
+static bool by_text;
+
+const char *set_by_text(const char *value)
 {
-	for (size_t i = 0; i < sizeof lind_file_uses / sizeof *lind_file_uses; i++)
-		if (lind_file_uses[i].nr == nr)
-			return &lind_file_uses[i];
+	(void)value;
+	by_text = true;
 	return NULL;
 }
 
@@ -56,7 +58,7 @@ static bool ours(const struct where *w)
 /* All paths of a call: whether they are inside; -EXDEV if one is and another not. */
 static int look_all(const struct lind_call *c, struct lind_call *changed, struct where where[2], bool *inside)
 {
-	const struct lind_file_use *use = use_of(c->nr);
+	const struct lind_file_use *use = lind_file_use(c->nr);
 	int seen = 0, within = 0, r;
 
 	for (int i = 0; use && i < use->paths; i++) {
@@ -77,6 +79,20 @@ static int look_all(const struct lind_call *c, struct lind_call *changed, struct
 	return within && within < seen ? -EXDEV : 0;
 }
 
+/* Found by descriptors, it is below a prefix after all: a link has been put there since we looked. */
+static int still_outside(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
+{
+	(void)c;
+	(void)effect;
+	(void)arg;
+	return below_a_prefix(place->path) ? -EAGAIN : 0;
+}
+
+static int64_t go(const struct lind_call *c, bool inside)
+{
+	return inside || by_text ? pass(c, inside) : lind_path_call(c, NULL, still_outside, NULL);
+}
+
 int64_t on_path(const struct lind_call *c)
 {
 	struct lind_call changed = *c;
@@ -86,7 +102,7 @@ int64_t on_path(const struct lind_call *c)
 
 	if ((r = look_all(c, &changed, where, &inside)))
 		return r;
-	r = pass(&changed, inside);
+	r = go(&changed, inside);
 	if (r >= 0 && makes_fd(c->nr))
 		fd_mark(lind_client(c->target), (uint64_t)r, inside);
 	return r;
@@ -104,7 +120,7 @@ int64_t on_chdir(const struct lind_call *c)
 		return r;
 	if (ours(&where))
 		changed.args[0] = lind_mine(where.text);
-	r = pass(&changed, where.inside);
+	r = go(&changed, where.inside);
 	if (r >= 0 && (where.inside || client->cwd_inside))
 		client_cwd(client, where.inside, where.path);
 	return r;
