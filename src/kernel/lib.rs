@@ -21,7 +21,7 @@
 //! # Lock order
 //! `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Ipc` -> `Memory::map`
 //! -> `Locks`;
-//! of two cages' locks of one kind never both. `Cage::settings` and `CageTable` are taken last, and nothing within them.
+//! of two cages' locks of one kind never both. What listens for signals (`signal::Listeners`) comes between `Cage::signals` and `Cage::family`. `Cage::settings` and `CageTable` are taken last, and nothing within them.
 //! No guard is held while a grate is entered or the host blocks.
 //!
 //! # Failures

@@ -35,9 +35,11 @@ impl Signalfd {
     }
 
     fn show(&self, file: &File) {
+        // Looked and shown in one step, so that what an earlier look saw never stands in the end.
+        let cages = lock(&self.cages);
         let mask = self.mask();
-        let cages: Vec<_> = lock(&self.cages).iter().filter_map(Weak::upgrade).collect();
-        beacon::show(file.host(), cages.iter().any(|cage| cage.waits() & mask != 0));
+        let waits = cages.iter().filter_map(Weak::upgrade).any(|cage| cage.waits() & mask != 0);
+        beacon::show(file.host(), waits);
     }
 }
 

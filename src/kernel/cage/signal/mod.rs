@@ -248,6 +248,8 @@ pub(crate) fn thread_left(kernel: &Kernel, cage: &Cage) {
     if cage.pending.load(Ordering::SeqCst) != 0 {
         send::offer_shared(kernel, cage);
     }
+    // What waited for it alone is gone.
+    cage.listeners.changed(!0);
     stop::check_complete(kernel, cage);
 }
 
