@@ -68,6 +68,9 @@ fn config(compiler: bool) -> Config {
     config.wasm_gc(true).wasm_exceptions(true).collector(Collector::Copying);
     config.wasm_memory64(false).wasm_multi_memory(false).wasm_relaxed_simd(false).wasm_wide_arithmetic(false);
 
+    // What the fork pass adds for the case that a program forks is laid out of the way. A hint moves blocks and does no more.
+    config.wasm_branch_hinting(true);
+
     // One memory of exactly 4 GiB with guards: compiled without bounds checks, mapped by the kernel.
     config.signals_based_traps(true);
     config.memory_reservation(memory::SPACE).memory_guard_size(memory::GUARD).memory_may_move(false);

@@ -69,6 +69,7 @@ pub fn run(bytes: &[u8], options: &Options) -> Result<Vec<u8>> {
     if options.loops {
         loops::watch_memory(&mut module)?;
     }
+    fork::hint(&mut module)?;
     let out = module.finish()?;
     validate(&out).context("the result is not a valid module; this is a bug of lind-passes")?;
     Ok(out)

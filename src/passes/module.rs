@@ -138,6 +138,15 @@ impl<'a> Module<'a> {
         }
     }
 
+    /// Puts a custom section before a known one.
+    pub fn put_custom_before(&mut self, id: u8, name: &str, data: &[u8]) {
+        let mut body = Vec::with_capacity(data.len() + name.len() + 5);
+        name_bytes(&mut body, name);
+        body.extend_from_slice(data);
+        let at = self.sections.iter().position(|s| s.id == id).unwrap_or(self.sections.len());
+        self.sections.insert(at, Section { id: id::CUSTOM, head: &[], body: Cow::Owned(body) });
+    }
+
     /// Removes the custom sections whose name the predicate accepts.
     pub fn remove_custom(&mut self, remove: impl Fn(&str) -> bool) {
         self.sections.retain(|s| s.id != id::CUSTOM || !split_custom(&s.body).is_some_and(|(name, _)| remove(name)));

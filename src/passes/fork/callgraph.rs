@@ -44,6 +44,10 @@ pub struct CallGraph {
     pub changes: Vec<usize>,
     /// The calls that may come to a fork and go on, by their place in the code section.
     sites: HashSet<usize>,
+    /// Those of them whose function goes on if an exception comes.
+    tried: HashSet<usize>,
+    /// The calls that may come to a fork that goes on in who is called, but not in who calls.
+    last: HashSet<usize>,
     /// The functions that may come to a fork and go on, called by such as do not.
     pub called_last: BTreeSet<u32>,
     /// Of functions, imported ones first.
@@ -93,6 +97,8 @@ impl CallGraph {
             most_calls: 0,
             changes: Vec::new(),
             sites: HashSet::new(),
+            tried: HashSet::new(),
+            last: HashSet::new(),
             called_last: BTreeSet::new(),
             takes_part: Vec::new(),
             give_references: give_references(types),
@@ -112,8 +118,10 @@ impl CallGraph {
             for call in calls {
                 if let Some(callee) = graph.last(call) {
                     graph.called_last.insert(callee);
+                    graph.last.insert(call.at);
                 } else if graph.makes_site(call) {
                     graph.sites.insert(call.at);
+                    graph.tried.extend(call.tried.then_some(call.at));
                 }
             }
             graph.takes_part.push(graph.sites.len() > before);
@@ -124,6 +132,16 @@ impl CallGraph {
     /// Whether there is a site at this place of the code section.
     pub fn is_site(&self, at: usize) -> bool {
         self.sites.contains(&at)
+    }
+
+    /// Whether the function of a site may catch an exception there.
+    pub fn is_tried(&self, at: usize) -> bool {
+        self.tried.contains(&at)
+    }
+
+    /// Whether who is called at this place may be left at a fork, and the caller has nothing to go on with.
+    pub fn is_last(&self, at: usize) -> bool {
+        self.last.contains(&at)
     }
 
     /// Whether a function is imported.

@@ -10,7 +10,7 @@ use wasm_encoder::{BlockType, Catch, InstructionSink, RefType, ValType};
 use wasmparser::Operator;
 
 use super::callgraph::CallGraph;
-use super::runtime::Runtime;
+use super::runtime::{Runtime, zero};
 use super::shape::{Op, Shape, Site, Stack};
 use super::values;
 
@@ -104,18 +104,19 @@ pub fn types(piece: &[Value]) -> Vec<ValType> {
     piece.iter().map(|(ty, _)| *ty).collect()
 }
 
-/// Opens a block for each site's pad, the last site's outermost, and one for the function itself.
+/// Opens a block for what the pads have in common, one for each site's pad, the last site's outermost, and one for the function
+/// itself.
 pub fn open_pads(sink: &mut InstructionSink, shape: &Shape, pads: usize, runtime: &mut Runtime) {
-    for _ in 0..pads {
+    for _ in 0..=pads {
         sink.block(BlockType::Empty);
     }
     sink.block(runtime.block_type(&[], &shape.results));
 }
 
 /// Behind the function: the way out for those who return, and the pads.
-pub fn close_pads(sink: &mut InstructionSink, saved: &[Saved], runtime: &mut Runtime) -> Result<()> {
+pub fn close_pads(sink: &mut InstructionSink, shape: &Shape, saved: &[Saved], runtime: &mut Runtime) -> Result<()> {
     sink.end().return_();
-    for saved in saved {
+    for (saved, after) in saved.iter().zip((0..u32::try_from(saved.len())?).rev()) {
         sink.end();
         let (pushed, last) = saved.pieces();
         for piece in pushed {
@@ -125,8 +126,10 @@ pub fn close_pads(sink: &mut InstructionSink, saved: &[Saved], runtime: &mut Run
         }
         get(sink, last);
         let save = runtime.save(&types(last))?;
-        sink.i32_const(runtime.record(saved.site)?).call(save).unreachable();
+        sink.i32_const(runtime.record(saved.site)?).call(save).br(after);
     }
+    sink.end();
+    shape.results.iter().for_each(|ty| zero(sink, *ty));
     Ok(())
 }
 
@@ -136,16 +139,22 @@ fn get(sink: &mut InstructionSink, piece: &[Value]) {
     });
 }
 
-/// The bytes of an instruction, which for a call of `lind.fork` is one of the function that asks.
-pub fn call(op: &Op, bytes: &[u8], graph: &CallGraph, runtime: &Runtime) -> Vec<u8> {
-    renamed(&op.op, graph, runtime).unwrap_or_else(|| bytes[op.range.clone()].to_vec())
+/// The bytes of an instruction, as far as they are the same at sites and elsewhere. The code section's contents are at `section`.
+pub fn call(op: &Op, (bytes, section): (&[u8], usize), graph: &CallGraph, runtime: &Runtime) -> Vec<u8> {
+    let replaced = replaced(&op.op, op.range.start - section, graph, runtime);
+    replaced.unwrap_or_else(|| bytes[op.range.clone()].to_vec())
 }
 
-/// A call of the function that asks, in place of one of `lind.fork`.
-pub fn renamed(op: &Operator, graph: &CallGraph, runtime: &Runtime) -> Option<Vec<u8>> {
+/// What comes in place of an instruction at this place of the code section: for a call of `lind.fork`, one of the function
+/// that asks; behind a call that does not return, one of the function that leaves frames which are not kept.
+pub fn replaced(op: &Operator, at: usize, graph: &CallGraph, runtime: &Runtime) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut sink = InstructionSink::new(&mut out);
     match op {
+        Operator::Call { function_index } if graph.is_last(at) => {
+            let callee = if graph.forks.contains(function_index) { runtime.ask } else { *function_index };
+            sink.call(callee).call(runtime.drop_frames)
+        }
         Operator::Call { function_index } if graph.forks.contains(function_index) => sink.call(runtime.ask),
         Operator::ReturnCall { function_index } if graph.forks.contains(function_index) => {
             sink.return_call(runtime.ask)

@@ -50,10 +50,10 @@ impl First<'_, '_> {
                 (_, Operator::End) if self.saved.is_empty() => {}
                 (_, Operator::End) => {
                     let mut code = Vec::new();
-                    emit::close_pads(&mut InstructionSink::new(&mut code), self.saved, self.runtime)?;
+                    emit::close_pads(&mut InstructionSink::new(&mut code), self.shape, self.saved, self.runtime)?;
                     self.insert(op.range.start, code, &mut edits);
                 }
-                _ => edits.extend(renamed(&op.op, &op.range, self.section, self.graph, self.runtime)),
+                _ => edits.extend(replaced(&op.op, &op.range, self.section, self.graph, self.runtime)),
             }
             put_away = put_away.min(op.low);
         }
@@ -94,17 +94,21 @@ impl First<'_, '_> {
     }
 
     fn site(&mut self, op: &Op, site: &Site, open: u32, put_away: &mut usize, edits: &mut Vec<Edit>) -> Result<()> {
-        let call = emit::call(op, self.bytes, self.graph, self.runtime);
+        let call = emit::call(op, (self.bytes, self.section), self.graph, self.runtime);
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let mut inner = call;
         match site.number {
             Some(number) => {
                 before = self.put_away(&site.stack, put_away);
-                let ty = self.runtime.block_type(&site.stack.taken, &site.results);
-                let label = open + number;
-                let catch = Catch::One { tag: self.runtime.tag, label };
-                InstructionSink::new(&mut before).try_table(ty, [catch]);
-                InstructionSink::new(&mut after).end();
+                let pad = open + number;
+                // Where nothing catches, an exception comes only for frames that nothing goes on with.
+                if self.graph.is_tried(op.range.start - self.section) {
+                    let ty = self.runtime.block_type(&site.stack.taken, &site.results);
+                    let catch = Catch::One { tag: self.runtime.tag, label: pad };
+                    InstructionSink::new(&mut before).try_table(ty, [catch]);
+                    InstructionSink::new(&mut after).end();
+                }
+                self.runtime.leave(&mut InstructionSink::new(&mut after), pad);
             }
             None => {
                 let mut code = Vec::new();
@@ -125,15 +129,15 @@ impl First<'_, '_> {
     }
 }
 
-/// The edit of a call of `lind.fork` that is no site.
-pub fn renamed(
+/// The edit of a call that is no site.
+pub fn replaced(
     op: &Operator,
     range: &Range<usize>,
     section: usize,
     graph: &CallGraph,
     runtime: &Runtime,
 ) -> Option<Edit> {
-    let call = emit::renamed(op, graph, runtime)?;
+    let call = emit::replaced(op, range.start - section, graph, runtime)?;
     let mut insert = vec![NOP; range.len().saturating_sub(call.len())];
     insert.extend(call);
     Some(Edit { at: range.start - section, remove: range.len(), insert })

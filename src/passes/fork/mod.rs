@@ -7,6 +7,7 @@
 mod callgraph;
 mod emit;
 mod first;
+mod hints;
 mod liveness;
 mod runtime;
 mod second;
@@ -18,7 +19,7 @@ use std::ops::Range;
 
 use anyhow::{Context, Result, bail, ensure};
 use wasmparser::{
-    Export, FuncToValidate, FunctionBody, MemoryType, Name, Parser, Payload, ValidPayload, Validator,
+    Export, FuncToValidate, FunctionBody, Imports, MemoryType, Name, Parser, Payload, TypeRef, ValidPayload, Validator,
     ValidatorResources, WasmFeatures,
 };
 
@@ -29,6 +30,7 @@ use crate::types::Types;
 use callgraph::CallGraph;
 use emit::{Saved, Slots};
 use first::First;
+pub use hints::hint;
 use runtime::Runtime;
 use second::Second;
 use shape::Shape;
@@ -74,6 +76,17 @@ fn check_memory(module: &Module) -> Result<()> {
     let defined = module.entries::<MemoryType>(id::MEMORY)?;
     ensure!(defined.first().is_some_and(|(_, ty)| !ty.memory64), "a program that forks needs a memory of its own");
     Ok(())
+}
+
+/// How many functions are imported.
+fn imported_functions(module: &Module) -> Result<u32> {
+    let mut count = 0;
+    for (_, imports) in module.entries::<Imports>(id::IMPORT)? {
+        for import in imports {
+            count += u32::from(matches!(import?.1.ty, TypeRef::Func(_) | TypeRef::FuncExact(_)));
+        }
+    }
+    Ok(count)
 }
 
 fn function_names(module: &Module) -> HashMap<u32, String> {
@@ -141,7 +154,7 @@ impl<'p> Program<'p> {
         // Who calls for a reference is pinned.
         if !self.graph.has_sites(index) || !values::writable(&encoded.all(results)?) {
             if self.graph.may_fork(index) {
-                edits.extend(self.renamed(body, section, runtime)?);
+                edits.extend(self.replaced(body, section, runtime)?);
             }
             return Ok(());
         }
@@ -166,12 +179,12 @@ impl<'p> Program<'p> {
     }
 
     /// The edits of a function without sites.
-    fn renamed(&self, body: &FunctionBody, section: usize, runtime: &Runtime) -> Result<Vec<Edit>> {
+    fn replaced(&self, body: &FunctionBody, section: usize, runtime: &Runtime) -> Result<Vec<Edit>> {
         let (mut reader, mut edits) = (body.get_operators_reader()?, Vec::new());
         while !reader.eof() {
             let (op, at) = reader.read_with_offset()?;
             let range = at..reader.original_position();
-            edits.extend(first::renamed(&op, &range, section, self.graph, runtime));
+            edits.extend(first::replaced(&op, &range, section, self.graph, runtime));
         }
         Ok(edits)
     }

@@ -19,7 +19,10 @@ use super::values::{self, Encoded};
 /// The export by which the pass knows its own work.
 pub const RESUME: &str = "__lind_resume";
 const TOP: &str = "__lind_fork_top";
-const PINNED: &str = "__lind_fork_pinned";
+/// The export of the global that counts frames which cannot be left.
+pub const PINNED: &str = "__lind_fork_pinned";
+/// So far behind that global is the one that says whether the stack is left.
+pub const LEAVING: u32 = 1;
 /// What `lind.fork` returns to have the stack unwound.
 const UNWIND: i32 = i32::MIN;
 /// In `__lind_fork_pinned`: the program changed a table or a reference in a global.
@@ -40,7 +43,7 @@ struct New {
 /// The helpers there are for a list of types.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Helper {
-    /// Writes a record, whose number is the last parameter, and throws.
+    /// Writes a record, whose number is the last parameter.
     Save,
     /// Writes values before the record.
     Push,
@@ -57,6 +60,10 @@ pub struct Runtime {
     pub tag: u32,
     pub top: u32,
     pub pinned: u32,
+    /// The global that is 1 while the stack is left.
+    leaving: u32,
+    /// The function that leaves frames that nothing goes on with.
+    pub drop_frames: u32,
     /// How many bits of a record's number are the site's.
     pub site_bits: u32,
     table: u32,
@@ -86,6 +93,8 @@ impl Runtime {
             tag: counts.tags,
             top: counts.globals,
             pinned: counts.globals + 1,
+            leaving: counts.globals + 1 + LEAVING,
+            drop_frames: 0,
             site_bits: usize::BITS - graph.most_calls.leading_zeros(),
             table: counts.tables,
             first_type: u32::try_from(types.count())?,
@@ -106,6 +115,10 @@ impl Runtime {
             }
         }
         runtime.add_ask(graph)?;
+        let body = function(&[], |sink| {
+            sink.global_get(runtime.leaving).if_(BlockType::Empty).throw(runtime.tag).end().end();
+        });
+        runtime.drop_frames = runtime.add(&[], &[], "__lind_drop_frames".to_owned(), body)?;
         Ok(runtime)
     }
 
@@ -153,19 +166,19 @@ impl Runtime {
         Ok((function << self.site_bits | site).cast_signed())
     }
 
-    /// `lind.fork` for the program: throws if the engine wants that. Its own record makes it a callee like others.
+    /// `lind.fork` for the program: the first to be left, if the engine wants that. Its own record makes it a callee like others.
     fn add_ask(&mut self, graph: &CallGraph) -> Result<()> {
         // With `--fork=always` there may be none, and nothing calls this.
         let fork = graph.forks.iter().min();
         let record = self.record(0)?;
-        let save = self.save(NO_VALUES)?;
+        let (save, leaving) = (self.save(NO_VALUES)?, self.leaving);
         let body = function(&[ValType::I32], |sink| {
             match fork {
                 Some(fork) => sink.call(*fork),
                 None => sink.i32_const(0),
             };
             sink.local_tee(0).i32_const(UNWIND).i32_eq().if_(BlockType::Empty);
-            sink.i32_const(record).call(save).unreachable().end().local_get(0).end();
+            sink.i32_const(record).call(save).i32_const(1).global_set(leaving).end().local_get(0).end();
         });
         self.ask = self.add(&[], &[ValType::I32], "__lind_fork".to_owned(), body)?;
         let load = self.load(NO_VALUES)?;
@@ -176,7 +189,7 @@ impl Runtime {
         self.add_second(&[ValType::I32], "__lind_fork (resumed)".to_owned(), body)
     }
 
-    /// Writes a record with these values and throws.
+    /// Writes a record with these values.
     pub fn save(&mut self, types: &[ValType]) -> Result<u32> {
         self.helper(Helper::Save, types)
     }
@@ -237,9 +250,6 @@ impl Runtime {
                 sink.local_get(place).local_get(value);
                 values::store(sink, *ty, offset);
             }
-            if record {
-                sink.throw(self.tag);
-            }
             sink.end();
         }))
     }
@@ -272,7 +282,7 @@ impl Runtime {
                 self.next_function(sink);
                 sink.table_get(self.table).ref_test_non_null(HeapType::Concrete(other)).if_(BlockType::Empty);
                 self.next_function(sink);
-                sink.call_indirect(self.table, other).unreachable().end();
+                sink.call_indirect(self.table, other).call(self.drop_frames).unreachable().end();
             }
             self.next_function(sink);
             sink.return_call_indirect(self.table, ty).end();
@@ -291,6 +301,11 @@ impl Runtime {
         sink.global_get(self.top);
         values::load(sink, ValType::I32, 0);
         sink.i32_const((1i32 << self.site_bits) - 1).i32_and();
+    }
+
+    /// Behind a call: to the pad, if the callee was left.
+    pub fn leave(&self, sink: &mut InstructionSink, pad: u32) {
+        sink.global_get(self.leaving).br_if(pad);
     }
 
     /// Notes that a table or a global reference is not what a new instance would have.
@@ -341,6 +356,7 @@ impl Runtime {
         }
         let plain = self.next(NO_VALUES)?;
         let body = function(&[], |sink| {
+            sink.i32_const(0).global_set(self.leaving);
             sink.block(BlockType::Empty).try_table(BlockType::Empty, [Catch::One { tag: self.tag, label: 0 }]);
             for (ty, next, results) in ways {
                 self.next_function(sink);
@@ -374,7 +390,7 @@ impl Runtime {
         module.append(id::TABLE, &[table])?;
         module.append(id::TAG, &[bytes(&[0], nothing)])?;
         let global = vec![0x7f, 1, 0x41, 0, 0x0b]; // i32, mutable, 0
-        module.append(id::GLOBAL, &[global.clone(), global])?;
+        module.append(id::GLOBAL, &[global.clone(), global.clone(), global])?;
         let mut element = bytes(&[2], self.table);
         element.extend([0x41, 0, 0x0b, 0]); // from 0 on, functions
         self.second.encode(&mut element);
@@ -480,7 +496,8 @@ impl Groups {
     }
 }
 
-fn zero(sink: &mut InstructionSink, ty: ValType) {
+/// A value to return where nobody looks at it.
+pub fn zero(sink: &mut InstructionSink, ty: ValType) {
     match ty {
         ValType::I32 => sink.i32_const(0),
         ValType::I64 => sink.i64_const(0),

@@ -80,14 +80,14 @@ impl<'f, 'a> Second<'f, 'a> {
     pub fn body(mut self) -> Result<Vec<u8>> {
         self.restore()?;
         emit::open_pads(&mut InstructionSink::new(&mut self.code), self.shape, self.saved.len(), self.runtime);
-        self.labels = u32::try_from(self.saved.len())? + 1;
+        self.labels = u32::try_from(self.saved.len())? + 2;
         let parts = self.parts(0..self.shape.ops.len());
         self.open.push(Open { label: self.labels, block: None, only_resumes: true, parts });
         self.jump(&[]);
         for (at, op) in self.shape.ops.iter().enumerate() {
             self.op(at, op)?;
         }
-        emit::close_pads(&mut InstructionSink::new(&mut self.code), self.saved, self.runtime)?;
+        emit::close_pads(&mut InstructionSink::new(&mut self.code), self.shape, self.saved, self.runtime)?;
         self.sink().end();
         let types = self.shape.locals.iter().map(|ty| values::nullable(*ty));
         let locals: Vec<ValType> = types.chain(self.slots.types().iter().copied()).collect();
@@ -223,7 +223,8 @@ impl<'f, 'a> Second<'f, 'a> {
         match op.place {
             Place::Site(site) if numbered => return self.site(op, &self.shape.sites[site]),
             Place::Site(site) => {
-                let (site, call) = (&self.shape.sites[site], emit::call(op, self.bytes, self.graph, self.runtime));
+                let (site, call) =
+                    (&self.shape.sites[site], emit::call(op, (self.bytes, self.section), self.graph, self.runtime));
                 let (code, slots) = (&mut self.code, &mut self.slots);
                 emit::pinned_call(code, &site.stack, &site.results, &call, slots, self.runtime);
             }
@@ -264,22 +265,30 @@ impl<'f, 'a> Second<'f, 'a> {
         let resumes = self.boundary(&site.stack);
         let number = site.number.unwrap_or(0);
         let pads = u32::try_from(self.saved.len())?;
-        // Labels count from the innermost; the first pad's block is the innermost of the pads.
-        let label = self.labels - (pads - number + 1);
+        // Labels count from the innermost; the first pad's block is the innermost of the pads, around which is one more.
+        let pad = self.labels - (pads - number + 2);
         let ty = self.runtime.block_type(&[], &site.results);
         let next = self.runtime.next(&site.results)?;
-        let call = emit::call(op, self.bytes, self.graph, self.runtime);
+        let call = emit::call(op, (self.bytes, self.section), self.graph, self.runtime);
         let (to, tag) = (self.to, self.runtime.tag);
+        let tried = self.graph.is_tried(op.range.start - self.section);
         let mut sink = InstructionSink::new(&mut self.code);
-        sink.try_table(ty, [Catch::One { tag, label }]);
-        if resumes {
-            sink.i32_const(0).local_set(to).call(next).end();
-            return Ok(());
+        if tried {
+            sink.try_table(ty, [Catch::One { tag, label: pad }]);
         }
-        sink.local_get(to).if_(ty).i32_const(0).local_set(to).call(next).else_();
-        self.slots.get(&mut sink, site.stack.own_taken());
-        self.code.extend_from_slice(&call);
-        self.sink().end().end();
+        if resumes {
+            sink.i32_const(0).local_set(to).call(next);
+        } else {
+            sink.local_get(to).if_(ty).i32_const(0).local_set(to).call(next).else_();
+            self.slots.get(&mut sink, site.stack.own_taken());
+            self.code.extend_from_slice(&call);
+            self.sink().end();
+        }
+        let mut sink = InstructionSink::new(&mut self.code);
+        if tried {
+            sink.end();
+        }
+        self.runtime.leave(&mut sink, pad);
         Ok(())
     }
 
@@ -421,7 +430,7 @@ impl<'f, 'a> Second<'f, 'a> {
                 }
             }
             _ => {
-                let code = emit::call(op, self.bytes, self.graph, self.runtime);
+                let code = emit::call(op, (self.bytes, self.section), self.graph, self.runtime);
                 self.code.extend(code);
             }
         }

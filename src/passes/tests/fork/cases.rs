@@ -480,3 +480,49 @@ fn what_cannot_be_forked_is_refused() {
         assert!(format!("{error:#}").contains(message), "{error:#}");
     }
 }
+
+/// The hints are at the branches that sites have, and at no other.
+#[test]
+fn ways_to_pads_are_unlikely() {
+    use wasmparser::{KnownCustom, Operator, Parser, Payload};
+    let text = r#"(module (import "lind" "fork" (func $fork (result i32))) (memory (export "memory") 1)
+        (func $waits (param i32) (result i32)
+            (block $out (br_if $out (local.get 0)) (drop (call $fork)) (br_if $out (call $fork)))
+            (local.get 0))
+        (func $plain (param i32) (block $out (br_if $out (local.get 0))))
+        (func (export "run") (call $plain (call $waits (i32.const 3))) (drop (call $waits (i32.const 4)))))"#;
+    for loops in [false, true] {
+        let options = Options { loops, ..ONLY };
+        let bytes = lind_passes::run(&wat::parse_str(text).unwrap(), &options).unwrap();
+        let (mut hinted, mut branches, mut function) = (Vec::new(), Vec::new(), 1);
+        for payload in Parser::new(0).parse_all(&bytes) {
+            match payload.unwrap() {
+                Payload::CustomSection(section) => {
+                    let KnownCustom::BranchHints(functions) = section.as_known() else { continue };
+                    for function in functions {
+                        let function = function.unwrap();
+                        let hints = function.hints.into_iter().map(Result::unwrap);
+                        hinted
+                            .extend(hints.inspect(|hint| assert!(!hint.taken)).map(|h| (function.func, h.func_offset)));
+                    }
+                }
+                Payload::CodeSectionEntry(body) => {
+                    let (mut reader, mut last) = (body.get_operators_reader().unwrap(), None);
+                    while !reader.eof() {
+                        let (op, at) = reader.read_with_offset().unwrap();
+                        if let (Some(Operator::GlobalGet { .. }), Operator::BrIf { .. }) = (last, &op) {
+                            let offset = u32::try_from(at - body.range().start).unwrap();
+                            branches.push((function, offset));
+                        }
+                        last = Some(op);
+                    }
+                    function += 1;
+                }
+                _ => {}
+            }
+        }
+        // Two sites in each of two functions, in both copies.
+        assert_eq!(branches.len(), 8);
+        assert_eq!(hinted, branches);
+    }
+}

@@ -81,6 +81,7 @@ pub fn engine() -> Engine {
         .wasm_gc(true)
         .wasm_function_references(true)
         .relaxed_simd_deterministic(true)
+        .wasm_branch_hinting(true)
         // Most of the time of the tests is the compiler's.
         .cranelift_opt_level(OptLevel::None)
         .max_wasm_stack(1 << 20);
