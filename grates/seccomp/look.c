@@ -3,12 +3,15 @@
  * hold, and that is what the call is then made on: what the client writes over the original meanwhile changes nothing.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <lind/paths.h>
 #include <lind/transfer.h>
 #include <netinet/in.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
+#include <unistd.h>
 #include "seccomp.h"
 #include "strace.h"
 
@@ -89,7 +92,30 @@ int64_t on_path_call(const struct lind_call *c)
 	return lind_path_call(c, NULL, settle_path, NULL);
 }
 
-/* By the rules of execve. What is started is the path without links that was decided about. */
+/* Interpreters of scripts are programs, too. */
+int64_t on_exec_call(const struct lind_call *c)
+{
+	return lind_path_exec(c, NULL, settle_path, NULL);
+}
+
+static bool is_script(const struct lind_place *place)
+{
+	char name[40], mark[2];
+	bool script;
+	int fd;
+
+	snprintf(name, sizeof name, "/proc/self/fd/%d", place->object);
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	script = fd >= 0 && pread(fd, mark, 2, 0) == 2 && !memcmp(mark, "#!", 2);
+	if (fd >= 0)
+		close(fd);
+	return script;
+}
+
+/*
+ * By the rules of execve. What is started is the path without links that was decided about; a script's interpreter would be
+ * found without us, so scripts are refused.
+ */
 int64_t on_spawned_path(const struct lind_call *c)
 {
 	char path[PATH_MAX];
@@ -105,6 +131,8 @@ int64_t on_spawned_path(const struct lind_call *c)
 	if (r)
 		return r;
 	r = place.object < 0 ? -ENOENT : settle(&s);
+	if (!r && is_script(&place))
+		r = -EACCES;
 	own.args[0] = lind_mine(place.path);
 	if (!r)
 		r = lind_forward(&own);

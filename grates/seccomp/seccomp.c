@@ -96,6 +96,8 @@ static lind_handle_fn *handler_of(uint32_t nr)
 		return on_call;
 	if (nr == SYS_sendmsg || nr == SYS_sendmmsg)
 		return nr == SYS_sendmsg ? on_sendmsg : on_sendmmsg;
+	if (nr == SYS_execve || nr == SYS_execveat)
+		return on_exec_call;
 	return nr == SYS_connect || nr == SYS_bind || nr == SYS_sendto ? on_address_call : nr == SYS_spawn ? on_spawned_path : on_path_call;
 }
 

@@ -143,6 +143,7 @@ bool address_matches(const struct address *a, const struct sockaddr_storage *to,
 
 /* look.c: calls whose paths and addresses are copied, decided upon, and passed on as decided. */
 int64_t on_path_call(const struct lind_call *c);
+int64_t on_exec_call(const struct lind_call *c);
 int64_t on_address_call(const struct lind_call *c);
 int64_t on_spawned_path(const struct lind_call *c);	/* by the rules of execve */
 int64_t on_sendmsg(const struct lind_call *c);

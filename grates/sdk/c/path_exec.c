@@ -135,7 +135,7 @@ static int64_t run(const struct lind_call *c, int fd, char *path, struct words *
 	return r ? r : 1;
 }
 
-int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view)
+int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg)
 {
 	bool at = c->nr == SYS_execveat;
 	uint32_t flags = at ? (uint32_t)c->args[4].value : 0;
@@ -154,7 +154,8 @@ int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view)
 
 		if ((r = depth > INTERPRETERS ? -ELOOP : lind_path_walk(view, c->target, dir, path, how, &place)))
 			break;
-		r = fd = open_program(&place);
+		r = place.object >= 0 && decide ? decide(c, LIND_DOES_EXEC, &place, arg) : 0;
+		r = fd = r ? r : open_program(&place);
 		lind_place_done(&place);
 		if (fd < 0)
 			break;

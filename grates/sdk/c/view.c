@@ -51,7 +51,7 @@ static int64_t spawn(const struct lind_call *c)
 int64_t lind_view_path(const struct lind_call *c)
 {
 	if (c->nr == SYS_execve || c->nr == SYS_execveat)
-		return lind_path_exec(c, view);
+		return lind_path_exec(c, view, NULL, NULL);
 	return c->nr == SYS_spawn ? spawn(c) : lind_path_call(c, view, NULL, NULL);
 }
 
