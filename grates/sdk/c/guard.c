@@ -16,14 +16,39 @@
 
 static const struct lind_guard *guard;
 
-/* What lies in memory or was handed in from outside the root is in no tree. */
+/*
+ * What lies in memory is in no tree, nor are pipes and the like. A file without a name may be in any: it was handed in from
+ * outside, or belongs to a grate that keeps files itself.
+ */
 static bool in_a_tree(const struct lind_place *place)
 {
-	if (place->path[0] != '/')
-		return false;
-	if (place->dir >= 0 || !S_ISREG(place->st.st_mode))
+	mode_t kind = place->st.st_mode;
+
+	if (place->object >= 0 && !S_ISREG(kind) && !S_ISDIR(kind) && !S_ISLNK(kind))
+		return place->path[0] == '/';
+	if (place->dir >= 0 || place->object < 0 || !S_ISREG(kind))
 		return true;
 	return own(SYS_fcntl, (uint64_t)place->object, F_GET_SEALS_, 0, 0) < 0;
+}
+
+/* Whether a path may be changed. What has none may not. */
+static bool may_change(const char *path, unsigned effect)
+{
+	return *path == '/' && guard->may_change(path, effect);
+}
+
+/* Whether whatever is in a directory may be changed, as far as names that nobody uses can tell. */
+static bool may_change_all_in(const char *directory, unsigned effect)
+{
+	static const char *const anything[] = { "/\001", "/\001/\001", "/\001/\001/\001.\001" };
+	char path[PATH_MAX + 16];
+
+	for (size_t i = 0; i < sizeof anything / sizeof *anything; i++) {
+		snprintf(path, sizeof path, "%s%s", strcmp(directory, "/") ? directory : "", anything[i]);
+		if (strlen(path) >= PATH_MAX || !may_change(path, effect))
+			return false;
+	}
+	return true;
 }
 
 static bool is_special(const struct lind_place *place)
@@ -50,12 +75,20 @@ static bool may_change_in(const char *directory, unsigned effect)
 
 	if (snprintf(path, sizeof path, "%s/#", strcmp(directory, "/") ? directory : "") >= PATH_MAX)
 		return false;
-	return guard->may_change(path, effect);
+	return may_change(path, effect);
 }
 
 static bool is_open(uint32_t nr)
 {
 	return nr == SYS_open || nr == SYS_openat || nr == SYS_creat;
+}
+
+/* What is in it then has other paths, which may be more than the old ones. */
+static bool moves_a_directory(uint32_t nr, unsigned effect, const struct lind_place *place)
+{
+	bool renames = nr == SYS_rename || nr == SYS_renameat || nr == SYS_renameat2;
+
+	return renames && effect & LIND_DOES_REMOVE && place->object >= 0 && S_ISDIR(place->st.st_mode);
 }
 
 static int decide(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
@@ -74,7 +107,7 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 	if (!(effect & LIND_CHANGES & ~LIND_DOES_WRITE) && is_special(place))
 		return 0;
 	if (is_open(c->nr) && place->object >= 0 && S_ISDIR(place->st.st_mode) ? may_change_in(place->path, effect) :
-	    guard->may_change(place->path, effect))
+	    may_change(place->path, effect) && (!moves_a_directory(c->nr, effect, place) || may_change_all_in(place->path, effect)))
 		return 0;
 	if (effect == LIND_DOES_CREATE && place->object >= 0)
 		return -EEXIST;
@@ -147,8 +180,8 @@ static bool is_harmful(int fd, bool received)
 	if (own(SYS_fcntl, (uint64_t)fd, F_GET_SEALS_, 0, 0) >= 0)
 		return false;
 	if (lind_kernel_name(fd, place.path))
-		return received;
-	return !guard->may_change(place.path, LIND_DOES_WRITE);
+		return received || strcmp(place.path, "(unreachable)");
+	return !may_change(place.path, LIND_DOES_WRITE);
 }
 
 /* Opens `fd` again for reading. -1 if that cannot be. */

@@ -93,35 +93,68 @@ static int look(struct walk *w, const char *name, int flags, bool *bound)
 	return own_look(w->at, name, flags);
 }
 
-/* Goes one directory up where the view may put something else there than the kernel: by names, from the root. */
-static int climb_by_name(struct walk *w)
+/* Enters a directory by the names of its path, none of which may be a link. */
+static int enter_by_name(struct walk *w, char *path)
 {
-	char path[PATH_MAX], *slash = strrchr(w->text, '/'), *name, *save;
+	char *name, *save;
 	bool bound;
-	int r;
+	int r = enter_root(w);
 
-	if (slash)
-		*slash = 0;
-	memcpy(path, w->text, strlen(w->text) + 1);
-	if ((r = enter_root(w)))
-		return r;
-	for (name = strtok_r(path, "/", &save); name; name = strtok_r(NULL, "/", &save)) {
+	for (name = strtok_r(path, "/", &save); name && !r; name = strtok_r(NULL, "/", &save)) {
 		char next[PATH_MAX];
 
-		if ((r = append(w, name, next)) || (r = enter(w, look(w, name, O_DIRECTORY, &bound))))
-			return r;
-		memcpy(w->text, next, strlen(next) + 1);
+		if (!(r = append(w, name, next)) && !(r = enter(w, look(w, name, O_DIRECTORY, &bound))))
+			memcpy(w->text, next, strlen(next) + 1);
 	}
-	return 0;
+	return r;
+}
+
+/* Goes one directory up by names, where the view may put something else there than the kernel. */
+static int climb_by_name(struct walk *w)
+{
+	char path[PATH_MAX], *slash;
+
+	memcpy(path, w->text, strlen(w->text) + 1);
+	if ((slash = strrchr(path, '/')))
+		*slash = 0;
+	return enter_by_name(w, path);
 }
 
 static int up(struct walk *w)
 {
+	char text[PATH_MAX];
+	int r;
+
 	if (!w->text[0])
 		return 0;
 	if (w->view)
 		return climb_by_name(w);
-	return enter_elsewhere(w, (int)own(SYS_openat, (uint64_t)w->at, (uintptr_t)"..", O_PATH_ | O_DIRECTORY | O_CLOEXEC, 0));
+	memcpy(text, w->text, strlen(w->text) + 1);
+	r = enter_elsewhere(w, (int)own(SYS_openat, (uint64_t)w->at, (uintptr_t)"..", O_PATH_ | O_DIRECTORY | O_CLOEXEC, 0));
+	if (r != -ENOENT)
+		return r;
+	/* The kernel does not know directories that another grate keeps. */
+	memcpy(w->text, text, strlen(text) + 1);
+	return climb_by_name(w);
+}
+
+/*
+ * The working directory of whoever `dir` belongs to. Where the kernel has no name for it, because another grate keeps it, that
+ * grate says where it is, and the directory there has to be the one that was opened.
+ */
+static int enter_working(struct walk *w, struct lind_arg dir)
+{
+	char path[PATH_MAX];
+	struct stat was, is;
+	int64_t r = enter_elsewhere(w, open_start(dir));
+
+	if (r != -ENOENT || w->view || w->at < 0 || own(SYS_fstat, (uint64_t)w->at, (uintptr_t)&was, 0, 0))
+		return (int)r;
+	if (lind_call(SYS_getcwd, dir.cage, lind_mine(path), number(sizeof path), number(0), number(0), number(0), number(0)) < 0 || *path != '/')
+		return -ENOENT;
+	if ((r = enter_by_name(w, path)) || (r = own(SYS_fstat, (uint64_t)w->at, (uintptr_t)&is, 0, 0)))
+		return (int)r;
+	return was.st_dev == is.st_dev && was.st_ino == is.st_ino ? 0 : -ENOENT;
 }
 
 /* Puts a link's text before what is still to go. */
@@ -355,18 +388,15 @@ static int step(struct walk *w)
 
 static int begin(struct walk *w, struct lind_arg dir, const char *path)
 {
-	int fd;
+	bool working = (uint32_t)dir.value == (uint32_t)AT_FDCWD;
 
 	if (*path == '/')
 		return enter_root(w);
-	if (*path)
-		return enter_elsewhere(w, open_start(dir));
-	if (!(w->how & LIND_WALK_EMPTY))
+	if (!*path && !(w->how & LIND_WALK_EMPTY))
 		return -ENOENT;
-	if ((uint32_t)dir.value == (uint32_t)AT_FDCWD)
-		return enter_elsewhere(w, open_start(dir));
-	fd = own_hold(dir);
-	return arrive(w, fd);
+	if (working)
+		return enter_working(w, dir);
+	return *path ? enter_elsewhere(w, open_start(dir)) : arrive(w, own_hold(dir));
 }
 
 int lind_path_walk(const struct lind_view *view, uint64_t target, struct lind_arg dir, const char *path, unsigned how,

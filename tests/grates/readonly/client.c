@@ -139,6 +139,8 @@ static void by_descriptor(const char *f, const char *d)
 	TRY(truncate(name, 3));
 	TRY(linkat(AT_FDCWD, name, AT_FDCWD, "rw/linked", AT_SYMLINK_FOLLOW));
 	TRY(unlink("rw/linked"));
+	TRY(linkat(fd, "", AT_FDCWD, "rw/linked", AT_EMPTY_PATH));
+	TRY(unlink("rw/linked"));
 	snprintf(name, sizeof name, "/proc/self/fd/%d/x", dir);
 	TRY(opened(AT_FDCWD, name, O_WRONLY | O_CREAT));
 	TRY(unlink(name));

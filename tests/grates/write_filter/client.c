@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "../check.h"
 
@@ -59,6 +60,13 @@ int main(int argc, char **argv)
 	FAILS(rename("work", "krow"), refused);
 	FAILS(writes("work/../data", O_WRONLY), refused);
 	IS(unlink("work/w/y/z") || rmdir("work/w/y") || rmdir("work/w"), 0);
+	/* What is in a directory that may be moved must be changeable itself: elsewhere it would be. */
+	FAILS(writes("flat/dir/kept", O_WRONLY), refused);
+	FAILS(rename("flat/dir", "work/dir"), refused);
+	FAILS(rename("flat/dir", "flat/rid"), refused);
+	IS(writes("flat/made", O_WRONLY | O_CREAT), 4);
+	FAILS(syscall(SYS_renameat2, AT_FDCWD, "flat/made", AT_FDCWD, "flat/dir", 2), refused);
+	IS(rename("flat/made", "work/made") || unlink("work/made"), 0);
 	fd = open("data", O_RDONLY);
 	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
 	FAILS(writes(name, O_WRONLY), refused);
