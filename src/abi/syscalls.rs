@@ -223,6 +223,8 @@ implemented {
     145  process  sched_getscheduler(pid: Pid) -> i32;
     146  process  sched_get_priority_max(policy: i32) -> i32;
     147  process  sched_get_priority_min(policy: i32) -> i32;
+    /// 0, as for a policy without time slices.
+    148  process  sched_rr_get_interval(pid: Pid, interval: Out<Timespec>) -> ();
     /// EPERM: RLIMIT_MEMLOCK is 0.
     149  memory   mlock(addr: Addr, len: Len) -> ();
     150  memory   munlock(addr: Addr, len: Len) -> ();
@@ -388,7 +390,6 @@ missing {
     134  process  uselib(path: Path) -> ();
     136  fs       ustat(dev: u64, buf: Addr) -> ();
     139  fs       sysfs(option: i32, a: u64, b: u64) -> i32;
-    148  process  sched_rr_get_interval(pid: Pid, interval: Out<Timespec>) -> ();
     153  process  vhangup() -> ();
     154  process  modify_ldt(func: i32, ptr: Addr, len: Len) -> i32;
     155  fs       pivot_root(new: Path, old: Path) -> ();

@@ -52,6 +52,11 @@ int main(void)
 	CHECK(CPU_COUNT(&set) >= 1);
 	CHECK_EQ(sched_get_priority_max(SCHED_FIFO), 99);
 	CHECK_EQ(sched_get_priority_min(SCHED_FIFO), 1);
+	struct timespec slice = { -1, -1 };
+	CHECK_EQ(sched_rr_get_interval(0, &slice), 0);
+	CHECK_EQ(slice.tv_sec, 0);
+	CHECK(slice.tv_nsec >= 0 && slice.tv_nsec < 1000000000);
+	CHECK_ERRNO(sched_rr_get_interval(99999999, &slice), ESRCH);
 	randomness();
 	return check_done();
 }

@@ -119,6 +119,18 @@ impl Ctx<'_> {
                 return result;
             }
         }
+        self.act_where_led(start, path, last, host, ours)
+    }
+
+    /// As `act`, following the path through our trees from the start.
+    fn act_where_led<T>(
+        &self,
+        start: Start,
+        path: &CStr,
+        last: Last,
+        mut host: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T>,
+        ours: impl FnOnce(Reached) -> Result<T>,
+    ) -> Result<T> {
         match walk(self, start, path, last)? {
             Reached::Host(start, rest) => host(start.as_fd(), &rest),
             reached => ours(reached),
@@ -135,16 +147,13 @@ impl Ctx<'_> {
         dir: DirFd,
         path: &CStr,
         last: Last,
-        mut host: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T>,
+        host: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T>,
         ours: impl FnOnce(Reached) -> Result<T>,
     ) -> Result<T> {
         let start = self.start(dir, path)?;
         let root = &self.kernel.root;
         if root.hides_any() && !may_enter(&start, path) && root.crosses_link(start.as_fd(), path) {
-            return match walk(self, start, path, last)? {
-                Reached::Host(start, rest) => host(start.as_fd(), &rest),
-                reached => ours(reached),
-            };
+            return self.act_where_led(start, path, last, host, ours);
         }
         drop(start);
         self.act(dir, path, last, host, ours)

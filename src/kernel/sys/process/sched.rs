@@ -1,5 +1,6 @@
 //! Scheduling: every cage has the ordinary policy.
 
+use lind_abi::layout::Timespec;
 use lind_abi::{Addr, Errno, In, Out, Pid, Result};
 
 use super::on_process;
@@ -28,6 +29,12 @@ fn priorities(policy: i32) -> Result<(i32, i32)> {
         SCHED_OTHER | SCHED_BATCH | SCHED_IDLE | SCHED_DEADLINE => Ok((0, 0)),
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// sched_rr_get_interval(2): there is no time slice to tell of.
+pub(crate) fn sched_rr_get_interval(cx: &Ctx<'_>, pid: Pid, interval: Out<Timespec>) -> Result<()> {
+    on_known(cx, pid)?;
+    cx.store(interval, &Timespec::default())
 }
 
 /// sched_getscheduler(2)

@@ -933,7 +933,7 @@ static const struct lind_syscall lind_syscalls[] = {
 	{ 145, "process", "sched_getscheduler", 1, 1, { { "pid", LIND_PID, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_INT },
 	{ 146, "process", "sched_get_priority_max", 1, 1, { { "policy", LIND_INT, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_INT },
 	{ 147, "process", "sched_get_priority_min", 1, 1, { { "policy", LIND_INT, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_INT },
-	{ 148, "process", "sched_rr_get_interval", 0, 2, { { "pid", LIND_PID, LIND_LAYOUT_BYTES, 0, NULL }, { "interval", LIND_OUT, LIND_LAYOUT_TIMESPEC, 16, NULL } }, LIND_UNIT },
+	{ 148, "process", "sched_rr_get_interval", 1, 2, { { "pid", LIND_PID, LIND_LAYOUT_BYTES, 0, NULL }, { "interval", LIND_OUT, LIND_LAYOUT_TIMESPEC, 16, NULL } }, LIND_UNIT },
 	{ 149, "memory", "mlock", 1, 2, { { "addr", LIND_ADDR, LIND_LAYOUT_BYTES, 0, NULL }, { "len", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
 	{ 150, "memory", "munlock", 1, 2, { { "addr", LIND_ADDR, LIND_LAYOUT_BYTES, 0, NULL }, { "len", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
 	{ 151, "memory", "mlockall", 1, 1, { { "flags", LIND_INT, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
