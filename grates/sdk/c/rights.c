@@ -109,8 +109,9 @@ static void turn_back(struct lind_fd_state *state)
 }
 
 /* The state of a file that arrived, with a reference; NULL if none of those on their way. Of several that it may be it gets the
- * strictest, and so do the others when they come: what is taken off the list is the weakest. */
-static struct lind_fd_state *arrive(uint64_t dev, uint64_t ino, uint32_t mode)
+ * strictest, and so do the others when they come: what is taken off the list is the weakest. One that was only peeked at
+ * is still to come. */
+static struct lind_fd_state *arrive(uint64_t dev, uint64_t ino, uint32_t mode, int peeked)
 {
 	struct travelling **strictest = NULL, **weakest = NULL;
 	struct lind_fd_state *state = NULL, *gone = NULL;
@@ -128,9 +129,11 @@ static struct lind_fd_state *arrive(uint64_t dev, uint64_t ino, uint32_t mode)
 	}
 	if (strictest) {
 		state = (*strictest)->state;
-		gone = (*weakest)->state;
 		__atomic_fetch_add(&state->refs, 1, __ATOMIC_RELAXED);
-		take_out(weakest);
+		if (!peeked) {
+			gone = (*weakest)->state;
+			take_out(weakest);
+		}
 	}
 	pthread_mutex_unlock(&lock);
 	lind_fd_put(gone);
@@ -317,7 +320,7 @@ static int settle(uint64_t cage, struct fd_table *t, const struct copy *k, uint3
 
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t dev, ino;
-		struct lind_fd_state *state = fd_identity(cage, (uint32_t)fds[i], &dev, &ino) ? NULL : arrive(dev, ino, mode_of(cage, fds[i]));
+		struct lind_fd_state *state = fd_identity(cage, (uint32_t)fds[i], &dev, &ino) ? NULL : arrive(dev, ino, mode_of(cage, fds[i]), flags & MSG_PEEK);
 
 		if (fd_table_set(t, (uint32_t)fds[i], state, flags & MSG_CMSG_CLOEXEC_))
 			r = -ENOMEM;
@@ -338,7 +341,7 @@ static int64_t try_receive(const struct lind_call *c, struct fd_table *t, struct
 	r = pass(own_recvmsg, SYS_recvmsg, c, k, flags | MSG_DONTWAIT);
 	if (r >= 0 && k->m.controllen > controllen)
 		k->m.controllen = controllen;
-	if (r >= 0 && !(flags & MSG_PEEK && !k->m.controllen))
+	if (r >= 0)
 		settled = settle(c->target, t, k, flags);
 	fd_table_grown(t);
 	if (r < 0) {
@@ -354,6 +357,7 @@ static int64_t hand_over(struct lind_arg at, struct copy *k, int64_t got)
 	size_t left = got < (int64_t)k->size ? (size_t)got : k->size;
 	struct message m = k->theirs;
 	const char *from = k->data;
+	uint32_t named = k->m.namelen < sizeof k->name ? k->m.namelen : sizeof k->name;
 	int r = 0;
 
 	for (uint32_t i = 0; !r && i < k->theirs.iovlen && left; i++) {
@@ -364,8 +368,7 @@ static int64_t hand_over(struct lind_arg at, struct copy *k, int64_t got)
 		left -= n;
 	}
 	if (!r && k->m.name)
-		r = lind_write((struct lind_arg){ m.name, at.cage }, k->name,
-			k->m.namelen < m.namelen ? (k->m.namelen < sizeof k->name ? k->m.namelen : sizeof k->name) : m.namelen);
+		r = lind_write((struct lind_arg){ m.name, at.cage }, k->name, named < m.namelen ? named : m.namelen);
 	if (!r && k->m.controllen)
 		r = lind_write((struct lind_arg){ m.control, at.cage }, k->control, k->m.controllen);
 	m.namelen = k->m.name ? k->m.namelen : m.namelen;

@@ -126,6 +126,17 @@ static void send_and_receive(int fd, int to, int mmsg)
 		model[fd] = -1;
 	}
 	iov.iov_base = &byte;
+	if (below(2)) {
+		/* Looking makes a descriptor too, and the message is still there. */
+		memset(control, 0, sizeof control);
+		m.msg_hdr.msg_controllen = sizeof control;
+		if (recvmsg(pair[1], &m.msg_hdr, MSG_PEEK) != 1 || !(head = CMSG_FIRSTHDR(&m.msg_hdr)))
+			fail("MSG_PEEK", errno, mmsg);
+		memcpy(&got, CMSG_DATA(head), sizeof got);
+		if (tag(got) != was)
+			fail("what was peeked at is another", tag(got), was);
+		close(got);
+	}
 	memset(control, 0, sizeof control);
 	m.msg_hdr.msg_controllen = sizeof control;
 	if (mmsg ? recvmmsg(pair[1], &m, 1, close_on_exec ? MSG_CMSG_CLOEXEC : 0, NULL) != 1 : recvmsg(pair[1], &m.msg_hdr, close_on_exec ? MSG_CMSG_CLOEXEC : 0) != 1)
