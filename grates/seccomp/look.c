@@ -113,7 +113,7 @@ static bool is_script(const struct lind_place *place)
 }
 
 /*
- * By the rules of execve. What is started is the path without links that was decided about; a script's interpreter would be
+ * By the rules of execve, unless there are rules of its own. What is started is the path without links that was decided about; a script's interpreter would be
  * found without us, so scripts are refused.
  */
 int64_t on_spawned_path(const struct lind_call *c)
@@ -121,7 +121,7 @@ int64_t on_spawned_path(const struct lind_call *c)
 	char path[PATH_MAX];
 	struct lind_call own = *c;
 	struct lind_place place;
-	struct subject s = { .call = c, .as = SYS_execve, .path = place.path };
+	struct subject s = { .call = c, .as = ruled(SYS_spawn) ? SYS_spawn : SYS_execve, .path = place.path };
 	ssize_t length = lind_read_string(c->args[0], path, sizeof path);
 	int64_t r;
 

@@ -145,7 +145,7 @@ bool address_matches(const struct address *a, const struct sockaddr_storage *to,
 int64_t on_path_call(const struct lind_call *c);
 int64_t on_exec_call(const struct lind_call *c);
 int64_t on_address_call(const struct lind_call *c);
-int64_t on_spawned_path(const struct lind_call *c);	/* by the rules of execve */
+int64_t on_spawned_path(const struct lind_call *c);	/* by the rules of execve, if it has none */
 int64_t on_sendmsg(const struct lind_call *c);
 int64_t on_sendmmsg(const struct lind_call *c);
 
