@@ -215,7 +215,7 @@ lind_handle_fn *choose(uint32_t nr)
 		return handled ? on_enter : NULL;
 	if ((handle = mover(nr)))
 		return handle;
-	if (by_net && (nr == SYS_connect || nr == SYS_bind || nr == SYS_sendto))
+	if ((by_net || by_path) && (nr == SYS_connect || nr == SYS_bind || nr == SYS_sendto))
 		return on_address;
 	if (handled && row)
 		handle = matched(nr, row);

@@ -383,15 +383,18 @@ int64_t on_send(const struct lind_call *c)
 {
 	struct client *client = lind_client(c->target);
 	struct lind_message m;
+	uint64_t length;
 	int64_t r;
 
-	if (!by_net && !atomic_load(&client->owns))
+	if (!by_net && !by_path && !atomic_load(&client->owns))
 		return on_fd(c);
 	if ((r = lind_message_sent(&m, c->args[1])) < 0)
 		return r;
-	if (by_net && m.own.msg_name && socket_name_matches(m.own.msg_name, m.own.msg_namelen))
+	length = m.own.msg_name ? m.own.msg_namelen : 0;
+	if (length && (r = socket_name(c, m.own.msg_name, &length, sizeof m.name)) > 0)
 		adopt(c, 0);
-	if (!(r = each_fd(&m.own, client, c->target, sending))) {
+	m.own.msg_namelen = length ? (socklen_t)length : m.own.msg_namelen;
+	if (r >= 0 && !(r = each_fd(&m.own, client, c->target, sending))) {
 		struct lind_call changed = *c;
 
 		changed.args[1] = lind_mine(&m.own);

@@ -102,6 +102,8 @@ struct where {
 
 const char *add_prefix(const char *value);
 int look(const struct lind_call *c, int dir, int path, bool follow, struct where *w);
+/* The same for a text that is there already. */
+int look_at(const struct lind_call *c, int dir, bool follow, struct where *w);
 bool above_a_prefix(const char *path);
 bool below_a_prefix(const char *path);
 
@@ -116,8 +118,7 @@ int64_t on_getcwd(const struct lind_call *c);
 const char *add_address(const char *value);
 const char *add_port(const char *value);
 int64_t on_address(const struct lind_call *c);
-bool name_matches(const struct lind_call *c, struct lind_arg address, uint64_t length);
-bool socket_name_matches(const void *name, size_t length);
+int socket_name(const struct lind_call *c, void *name, uint64_t *length, size_t room);
 
 /* choose.c */
 const char *add_calls(const char *value);

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include "namespace.h"
 
 #define RULES 64
@@ -82,7 +83,7 @@ static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned bits)
 	return !memcmp(a, b, whole) && (!rest || !((a[whole] ^ b[whole]) >> (8 - rest)));
 }
 
-bool socket_name_matches(const void *name, size_t length)
+static bool matches_address(const void *name, size_t length)
 {
 	const struct sockaddr *sa = name;
 	uint8_t bytes[16];
@@ -111,21 +112,52 @@ bool socket_name_matches(const void *name, size_t length)
 	return false;
 }
 
+/* A unix socket's path. Where it is below a prefix the name becomes what it leads to. 1 if it is, 0, or the negative of an errno. */
+static int unix_name(const struct lind_call *c, struct sockaddr_un *un, uint64_t *length, size_t room)
+{
+	size_t most = *length - offsetof(struct sockaddr_un, sun_path), end = strnlen(un->sun_path, most);
+	struct where w = { .start_only = false };
+	int r;
+
+	if (!end)
+		return 0;
+	memcpy(w.text, un->sun_path, end);
+	if ((r = look_at(c, -1, c->nr != SYS_bind, &w)))
+		return r;
+	if (!w.rewritten)
+		return w.inside;
+	if ((end = strlen(w.text)) >= sizeof un->sun_path || offsetof(struct sockaddr_un, sun_path) + end >= room)
+		return -ENAMETOOLONG;
+	strcpy(un->sun_path, w.text);
+	*length = offsetof(struct sockaddr_un, sun_path) + end + 1;
+	return w.inside;
+}
+
+/* Whether a name matches, as above. `name` is our copy. */
+int socket_name(const struct lind_call *c, void *name, uint64_t *length, size_t room)
+{
+	const struct sockaddr *sa = name;
+
+	if (by_path && *length > offsetof(struct sockaddr_un, sun_path) && sa->sa_family == AF_UNIX)
+		return unix_name(c, name, length, room);
+	return by_net && matches_address(name, (size_t)*length);
+}
+
 /* connect, bind, sendto: the address is read once and goes on from our memory. */
 int64_t on_address(const struct lind_call *c)
 {
-	int at = c->nr == SYS_sendto ? 4 : 1;
+	int at = c->nr == SYS_sendto ? 4 : 1, r;
 	uint64_t length = c->args[at + 1].value;
 	struct lind_call changed = *c;
-	uint8_t name[NAME_ROOM];
-	int r;
+	_Alignas(8) uint8_t name[NAME_ROOM];
 
 	if (!c->args[at].value || !length || length > sizeof name)
 		return on_fd(c);
-	if ((r = lind_read(c->args[at], name, (size_t)length)))
+	if ((r = lind_read(c->args[at], name, (size_t)length)) || (r = socket_name(c, name, &length, sizeof name)) < 0)
 		return r;
-	changed.args[at] = lind_mine(name);
-	if (by_net && socket_name_matches(name, (size_t)length))
+	if (r)
 		adopt(c, 0);
+	changed.args[at] = lind_mine(name);
+	changed.args[at + 1].value = length;
 	return pass(&changed, fd_inside(c->args[0]));
 }

@@ -273,16 +273,24 @@ static int say_where(struct where *w, size_t length)
 
 int look(const struct lind_call *c, int dir, int path, bool follow, struct where *w)
 {
-	struct walk walk = { .cage = c->target, .w = w };
 	ssize_t length = 0;
-	bool from_inside;
-	int r;
 
-	w->text[0] = w->path[0] = 0;
-	w->inside = w->rewritten = false;
+	w->text[0] = 0;
 	w->start_only = !c->args[path].value;
 	if (!w->start_only && (length = lind_read_string(c->args[path], w->text, sizeof w->text)) < 0)
 		return (int)length;
+	return look_at(c, dir, follow, w);
+}
+
+int look_at(const struct lind_call *c, int dir, bool follow, struct where *w)
+{
+	struct walk walk = { .cage = c->target, .w = w };
+	size_t length = strlen(w->text);
+	bool from_inside;
+	int r;
+
+	w->path[0] = 0;
+	w->inside = w->rewritten = false;
 	if (w->text[0] != '/') {
 		if ((r = start_at(c, dir, w)))
 			return r;
@@ -294,11 +302,11 @@ int look(const struct lind_call *c, int dir, int path, bool follow, struct where
 	from_inside = w->inside;
 	w->inside = false;
 	walk.thorough = has_dotdot(w->text);
-	memcpy(walk.rest, w->text, (size_t)length + 1);
+	memcpy(walk.rest, w->text, length + 1);
 	if ((r = walk_text(&walk, follow)))
 		return r;
 	if (w->inside)
 		return 0;
 	w->inside = below_a_prefix(w->path);
-	return w->inside || from_inside ? say_where(w, (size_t)length) : 0;
+	return w->inside || from_inside ? say_where(w, length) : 0;
 }
