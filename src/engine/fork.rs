@@ -60,7 +60,9 @@ pub fn fork(mut caller: Caller<'_, Guest>) -> Result<i32> {
     forking.store(true, std::sync::atomic::Ordering::Release);
     let result = imports::without_handlers(&caller, |guest| {
         let values = [SIGCHLD, 0, 0, 0, 0, 0];
-        call::syscall(&guest.kernel, &guest.thread, &guest.cage, guest.served(), &*guest.host, nr::clone, values)
+        call::syscall(&guest.kernel, &guest.thread, &guest.cage, guest.served(), &*guest.host, nr::clone, |at| {
+            values[at]
+        })
     });
     caller.data().thread.forking.store(false, std::sync::atomic::Ordering::Release);
     let number = i32::try_from(result?).unwrap_or(-Errno::ENOSYS.raw());

@@ -10,7 +10,7 @@ use lind_abi::{CageId, Call, Errno, Result, nr};
 use lind_kernel::cage::{Next, Status, Thread};
 use lind_kernel::engine::{Hop, Served};
 use lind_kernel::mem::Memory;
-use wasmtime::{Global, Instance, Mutability, Store, TypedFunc, Val, ValType};
+use wasmtime::{Func, Global, Instance, Mutability, Store, TypedFunc, Val, ValRaw, ValType};
 
 use crate::host::{Guest, HostThread, NoRoom, run_guest};
 use crate::layout::WorkerStack;
@@ -30,10 +30,10 @@ pub struct Worker {
 
 /// How the grate wants to be called.
 enum Handle {
-    /// `__lind_handle(entry, call)`
-    Lind(TypedFunc<(u32, u32), i64>),
-    /// `pass_fptr_to_wt(entry, grate, 6 x (value, cage))`
-    PassFptr(TypedFunc<PassFptr, i32>),
+    /// `__lind_handle(entry: i32, call: i32) -> i64`
+    Lind(Func),
+    /// `pass_fptr_to_wt(entry: i64, grate: i64, 6 x (value: i64, cage: i64)) -> i32`
+    PassFptr(Func),
 }
 
 type PassFptr = (i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64);
@@ -178,13 +178,20 @@ impl Worker {
             Handle::Lind(handle) => {
                 // The grate may have unmapped its worker's stack: then it is the one to fault.
                 match memory.guest.store_call(u64::from(stack.call), served.call) {
-                    Ok(()) => handle.call(store, (entry, stack.call)),
+                    Ok(()) => {
+                        let mut values = [ValRaw::u32(entry), ValRaw::u32(stack.call)];
+                        // SAFETY: `find` has checked the type, and the function is this Store's.
+                        unsafe { handle.call_unchecked(store, &raw mut values) }.map(|()| values[0].get_i64())
+                    }
                     Err(_) => Err(wasmtime::Trap::MemoryOutOfBounds.into()),
                 }
             }
-            Handle::PassFptr(pass) => pass
-                .call(store, in_lind_words(grate, entry, served.call))
-                .map(|result| lind_result(served.call.nr, result)),
+            Handle::PassFptr(pass) => {
+                let mut values = in_lind_words(grate, entry, served.call).map(ValRaw::i64);
+                // SAFETY: as above.
+                unsafe { pass.call_unchecked(store, &raw mut values) }
+                    .map(|()| lind_result(served.call.nr, values[0].get_i32()))
+            }
         });
         store.data().served_before(before);
         result.map_err(|error| trap::outcome(store, &error))
@@ -211,8 +218,14 @@ impl Worker {
 impl Handle {
     fn find(store: &mut Store<Guest>, instance: &Instance, entry: Entry) -> wasmtime::Result<Handle> {
         match entry {
-            Entry::Handle => Ok(Handle::Lind(instance.get_typed_func(store, "__lind_handle")?)),
-            Entry::PassFptr => Ok(Handle::PassFptr(instance.get_typed_func(store, "pass_fptr_to_wt")?)),
+            Entry::Handle => {
+                let handle = instance.get_typed_func::<(u32, u32), i64>(store, "__lind_handle")?;
+                Ok(Handle::Lind(*handle.func()))
+            }
+            Entry::PassFptr => {
+                let pass = instance.get_typed_func::<PassFptr, i32>(store, "pass_fptr_to_wt")?;
+                Ok(Handle::PassFptr(*pass.func()))
+            }
             Entry::None => Err(wasmtime::Error::msg("the program handles no calls")),
         }
     }
@@ -229,14 +242,14 @@ pub fn set_stack_pointer(store: &mut Store<Guest>, instance: &Instance, top: u32
     Ok(())
 }
 
-fn in_lind_words(grate: CageId, entry: u32, call: &Call) -> PassFptr {
+fn in_lind_words(grate: CageId, entry: u32, call: &Call) -> [i64; 14] {
     let pair = |at: usize| (call.args[at].value.cast_signed(), i64::from(call.args[at].cage.0));
     let [a, b, c, d, e, f] = match call.nr {
         nr::register_handler..=nr::copy_handler_table_to_cage => as_lind_has_it(call),
         _ => [pair(0), pair(1), pair(2), pair(3), pair(4), pair(5)],
     };
     let (entry, grate) = (i64::from(entry), i64::from(grate.0));
-    (entry, grate, a.0, a.1, b.0, b.1, c.0, c.1, d.0, d.1, e.0, e.1, f.0, f.1)
+    [entry, grate, a.0, a.1, b.0, b.1, c.0, c.1, d.0, d.1, e.0, e.1, f.0, f.1]
 }
 
 /// The three calls that are Lind's own, whose arguments travel differently there. libc's `make_threei_call` undoes this.

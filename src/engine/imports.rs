@@ -3,12 +3,13 @@
 //! The sign of an errno has flipped before it gets here: what the kernel returns is what the guest sees. Who calls is
 //! what the Store says, never an argument.
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use lind_kernel::cage::signal::restarts;
 use lind_kernel::cage::{Birth, How, Next};
 use lind_kernel::call;
-use wasmtime::{Caller, Error, Linker, Result, Store, WasmBacktrace};
+use wasmtime::{Caller, Error, FuncType, Linker, Result, Store, ValRaw, ValType, WasmBacktrace};
 
 use crate::host::Guest;
 use crate::perf::Perf;
@@ -28,112 +29,120 @@ impl std::error::Error for Leave {}
 
 /// Defines `lind.syscall`, `lind.call` and `lind.fork`, timed if there are counters.
 ///
+/// The first two take their arguments as the guest left them on its stack: typed functions would copy them, and enter and leave
+/// a scope of the garbage collector twice, on every call.
+///
 /// # Errors
 /// None in practice: the names are distinct.
 pub fn define(linker: &mut Linker<Guest>, perf: Option<&Arc<Perf>>) -> Result<()> {
     match perf {
         None => {
-            linker.func_wrap("lind", "syscall", syscall)?;
-            linker.func_wrap("lind", "call", make_syscall)?;
+            define_raw(linker, "syscall", syscall)?;
+            define_raw(linker, "call", make_syscall)?;
         }
-        Some(perf) => define_timed(linker, perf)?,
+        Some(perf) => {
+            define_raw(linker, "syscall", timed(perf, syscall))?;
+            define_raw(linker, "call", timed(perf, make_syscall))?;
+        }
     }
     linker.func_wrap("lind", "fork", fork::fork)?;
     Ok(())
 }
 
-#[allow(clippy::type_complexity, clippy::too_many_arguments, reason = "the arguments are the ABI's")]
-fn define_timed(linker: &mut Linker<Guest>, perf: &Arc<Perf>) -> Result<()> {
-    let of_syscall = Arc::clone(perf);
-    linker.func_wrap(
-        "lind",
-        "syscall",
-        move |caller: Caller<'_, Guest>, nr: i32, a0: i64, a1: i64, a2: i64, a3: i64, a4: i64, a5: i64| {
-            let timing = of_syscall.begin(caller.data(), nr.cast_unsigned());
-            let result = syscall(caller, nr, a0, a1, a2, a3, a4, a5);
-            of_syscall.end(&timing);
-            result
-        },
-    )?;
-    let of_call = Arc::clone(perf);
-    linker.func_wrap(
-        "lind",
-        "call",
-        move |caller: Caller<'_, Guest>,
-              nr: i32,
-              target: i64,
-              v0: i64,
-              c0: i64,
-              v1: i64,
-              c1: i64,
-              v2: i64,
-              c2: i64,
-              v3: i64,
-              c3: i64,
-              v4: i64,
-              c4: i64,
-              v5: i64,
-              c5: i64| {
-            let timing = of_call.begin(caller.data(), nr.cast_unsigned());
-            let result = make_syscall(caller, nr, target, v0, c0, v1, c1, v2, c2, v3, c3, v4, c4, v5, c5);
-            of_call.end(&timing);
-            result
-        },
-    )?;
+/// Defines a function that takes a number and `N - 1` words and returns one.
+fn define_raw<const N: usize>(
+    linker: &mut Linker<Guest>,
+    name: &str,
+    function: impl Fn(Caller<'_, Guest>, &Words<N>) -> Result<i64> + Send + Sync + 'static,
+) -> Result<()> {
+    let params = std::iter::once(ValType::I32).chain(std::iter::repeat_n(ValType::I64, N - 1));
+    let ty = FuncType::new(linker.engine(), params, [ValType::I64]);
+    // SAFETY: of the `N` values that a caller of this type passes the first is read as an i32 and the others as i64s, and the
+    // one result is an i64.
+    unsafe {
+        linker.func_new_unchecked("lind", name, ty, move |caller, values| {
+            let words = values.first_chunk::<N>().expect("a call has as many values as its type");
+            let result = function(caller, &Words(words))?;
+            values[0].write(ValRaw::i64(result));
+            Ok(())
+        })?;
+    }
     Ok(())
 }
 
-#[allow(clippy::cast_sign_loss, clippy::too_many_arguments, reason = "the arguments are the ABI's, as bits")]
-fn syscall(caller: Caller<'_, Guest>, nr: i32, a0: i64, a1: i64, a2: i64, a3: i64, a4: i64, a5: i64) -> Result<i64> {
-    // Not `map`, here and below: what the compiler makes of it costs more than the rest of this function.
-    let values = [a0 as u64, a1 as u64, a2 as u64, a3 as u64, a4 as u64, a5 as u64];
-    kernel(caller, nr.cast_unsigned(), values, |guest, values| {
+/// A number and words, as a guest passed them.
+struct Words<'a, const N: usize>(&'a [MaybeUninit<ValRaw>; N]);
+
+impl<const N: usize> Words<'_, N> {
+    #[inline(always)]
+    fn number(&self) -> u32 {
+        // SAFETY: `define_raw` gives the function a type by which there is an i32.
+        unsafe { self.0[0].assume_init_ref() }.get_u32()
+    }
+
+    /// Word `at` after the number.
+    #[inline(always)]
+    fn at(&self, at: usize) -> u64 {
+        // SAFETY: as above, an i64.
+        unsafe { self.0[at + 1].assume_init_ref() }.get_u64()
+    }
+}
+
+fn timed<const N: usize>(
+    perf: &Arc<Perf>,
+    function: impl Fn(Caller<'_, Guest>, &Words<N>) -> Result<i64> + Send + Sync + 'static,
+) -> impl Fn(Caller<'_, Guest>, &Words<N>) -> Result<i64> + Send + Sync + 'static {
+    let perf = Arc::clone(perf);
+    move |caller, words| {
+        let timing = perf.begin(caller.data(), words.number());
+        let result = function(caller, words);
+        perf.end(&timing);
+        result
+    }
+}
+
+fn syscall(caller: Caller<'_, Guest>, words: &Words<7>) -> Result<i64> {
+    let value = |at: usize| words.at(at);
+    kernel(caller, words.number(), value, |guest| {
         let (kernel, thread, cage) = (&guest.kernel, &guest.thread, &guest.cage);
-        call::syscall(kernel, thread, cage, guest.served(), &*guest.host, nr.cast_unsigned(), values)
+        call::syscall(kernel, thread, cage, guest.served(), &*guest.host, words.number(), value)
     })
 }
 
-#[allow(clippy::cast_sign_loss, clippy::too_many_arguments, reason = "the arguments are the ABI's, as bits")]
-fn make_syscall(
-    caller: Caller<'_, Guest>,
-    nr: i32,
-    target: i64,
-    v0: i64,
-    c0: i64,
-    v1: i64,
-    c1: i64,
-    v2: i64,
-    c2: i64,
-    v3: i64,
-    c3: i64,
-    v4: i64,
-    c4: i64,
-    v5: i64,
-    c5: i64,
-) -> Result<i64> {
-    let args = [
-        (v0 as u64, c0 as u64),
-        (v1 as u64, c1 as u64),
-        (v2 as u64, c2 as u64),
-        (v3 as u64, c3 as u64),
-        (v4 as u64, c4 as u64),
-        (v5 as u64, c5 as u64),
-    ];
-    let values = [args[0].0, args[1].0, args[2].0, args[3].0, args[4].0, args[5].0];
-    kernel(caller, nr.cast_unsigned(), values, |guest, _| {
-        let (nr, target) = (nr.cast_unsigned(), target.cast_unsigned());
-        call::make_syscall(&guest.kernel, &guest.thread, guest.served(), &*guest.host, nr, target, args)
-    })
+fn make_syscall(caller: Caller<'_, Guest>, words: &Words<14>) -> Result<i64> {
+    kernel(
+        caller,
+        words.number(),
+        |at| words.at(1 + 2 * at),
+        |guest| {
+            let arg = |at: usize| (words.at(1 + 2 * at), words.at(2 + 2 * at));
+            let args = [arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)];
+            call::make_syscall(
+                &guest.kernel,
+                &guest.thread,
+                guest.served(),
+                &*guest.host,
+                words.number(),
+                words.at(0),
+                args,
+            )
+        },
+    )
 }
 
 /// Crosses into the kernel and back. Control returns to the guest unless its thread has something else to do.
 #[inline(always)]
-fn kernel(caller: Caller<'_, Guest>, nr: u32, values: [u64; 6], call: impl Fn(&Guest, [u64; 6]) -> i64) -> Result<i64> {
+fn kernel(
+    caller: Caller<'_, Guest>,
+    nr: u32,
+    value: impl Fn(usize) -> u64,
+    call: impl Fn(&Guest) -> i64,
+) -> Result<i64> {
     let guest = caller.data();
     fault::enter_host();
-    let result = call(guest, values);
+    let result = call(guest);
     if guest.thread.attention() != 0 {
-        return attend(caller, nr, values, result, call);
+        return attend(caller, nr, value, result, call);
     }
     fault::enter_guest(guest.base);
     Ok(result)
@@ -163,9 +172,9 @@ pub fn without_handlers(caller: &Caller<'_, Guest>, call: impl FnOnce(&Guest) ->
 fn attend(
     mut caller: Caller<'_, Guest>,
     nr: u32,
-    values: [u64; 6],
+    value: impl Fn(usize) -> u64,
     mut result: i64,
-    call: impl Fn(&Guest, [u64; 6]) -> i64,
+    call: impl Fn(&Guest) -> i64,
 ) -> Result<i64> {
     loop {
         result = after_birth(caller.data(), result);
@@ -174,9 +183,12 @@ fn attend(
         let guest = caller.data();
         // What an exception reaches is guest code again.
         let restart = ran.inspect_err(|_| fault::enter_guest(guest.base))?;
-        let again = interrupted && restart.is_none_or(|restart| restart && restarts(&guest.thread, nr, &values));
+        let again = interrupted
+            && restart.is_none_or(|restart| {
+                restart && restarts(&guest.thread, nr, &std::array::from_fn::<u64, 6, _>(&value))
+            });
         if again {
-            result = call(guest, values);
+            result = call(guest);
         }
         if !again || guest.thread.attention() == 0 {
             fault::enter_guest(guest.base);

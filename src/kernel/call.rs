@@ -125,10 +125,10 @@ pub fn syscall(
     served: Option<&Served<'_>>,
     hop: &dyn Hop,
     number: u32,
-    values: [u64; 6],
+    value: impl Fn(usize) -> u64,
 ) -> i64 {
     // Made from values where they are used: most calls use few, and a call that the kernel carries out needs no `Call`.
-    let arg = |at: usize| Arg { value: values[at], cage: cage.id };
+    let arg = |at: usize| Arg { value: value(at), cage: cage.id };
     match cage.handlers.get(number) {
         Handler::Kernel => {
             let cx = Ctx { kernel, caller: thread, thread, cage, served, hop, others: &[] };

@@ -25,14 +25,14 @@ fn waiter(w: &World, word: i64) -> std::thread::JoinHandle<i64> {
     let (kernel, thread) = (Arc::clone(&w.kernel), w.thread.cage.new_thread(&w.kernel).unwrap());
     std::thread::spawn(move || {
         let args = [word, WAIT | PRIVATE, 7, 0, 0, 0].map(i64::cast_unsigned);
-        crate::call::syscall(&kernel, &thread, &thread.cage, None, &NoHop, futex, args)
+        crate::call::syscall(&kernel, &thread, &thread.cage, None, &NoHop, futex, |at| args[at])
     })
 }
 
 /// Repeats a call until it has found somebody waiting.
 fn until_one(w: &World, args: &[i64]) {
     let start = Instant::now();
-    while w.ok(futex, args) == 0 {
+    while w.ok(futex, |at| args[at]) == 0 {
         assert!(start.elapsed() < Duration::from_secs(10), "nobody waits");
     }
 }
