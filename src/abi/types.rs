@@ -41,7 +41,43 @@ pub struct Call {
     /// The cage whose state it acts on. Differs from `caller` when a grate acts for a client.
     pub target: CageId,
     /// The arguments.
-    pub args: [Arg; 6],
+    pub values: [u64; 6],
+    /// Whose memory, fds or directories they refer to.
+    pub owners: Owners,
+}
+
+/// Whose a call's arguments are. A program's own calls, which are most, need no list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owners {
+    /// All are one cage's.
+    All(CageId),
+    /// One for each.
+    Each([CageId; 6]),
+}
+
+impl Call {
+    /// Argument `at`, of six.
+    #[inline]
+    pub fn arg(&self, at: usize) -> Arg {
+        Arg { value: self.values[at], cage: self.owner(at) }
+    }
+
+    /// Whose argument `at` is.
+    #[inline]
+    pub fn owner(&self, at: usize) -> CageId {
+        match &self.owners {
+            Owners::All(cage) => *cage,
+            Owners::Each(cages) => cages[at],
+        }
+    }
+
+    /// Whether any argument is `cage`'s.
+    pub fn names(&self, cage: CageId) -> bool {
+        match &self.owners {
+            Owners::All(owner) => *owner == cage,
+            Owners::Each(cages) => cages.contains(&cage),
+        }
+    }
 }
 
 /// What an argument or result is: how to print it, and what it points to.

@@ -243,7 +243,7 @@ pub fn set_stack_pointer(store: &mut Store<Guest>, instance: &Instance, top: u32
 }
 
 fn in_lind_words(grate: CageId, entry: u32, call: &Call) -> [i64; 14] {
-    let pair = |at: usize| (call.args[at].value.cast_signed(), i64::from(call.args[at].cage.0));
+    let pair = |at: usize| (call.values[at].cast_signed(), i64::from(call.owner(at).0));
     let [a, b, c, d, e, f] = match call.nr {
         nr::register_handler..=nr::copy_handler_table_to_cage => as_lind_has_it(call),
         _ => [pair(0), pair(1), pair(2), pair(3), pair(4), pair(5)],
@@ -259,8 +259,8 @@ fn as_lind_has_it(call: &Call) -> [(i64, i64); 6] {
     /// What stands for the grate in a registration that is to be undone.
     const UNDO: i64 = 500;
     const FLAG_UNDO: i64 = 2;
-    let value = |at: usize| call.args[at].value.cast_signed();
-    let owner = |at: usize, named: i64| if named == 0 { i64::from(call.args[at].cage.0) } else { named };
+    let value = |at: usize| call.values[at].cast_signed();
+    let owner = |at: usize, named: i64| if named == 0 { i64::from(call.owner(at).0) } else { named };
     let none = (NOT_USED, NOT_USED);
     match call.nr {
         nr::register_handler => {

@@ -19,7 +19,7 @@ pub fn reaches(caller: &Cage, served: Option<&Served<'_>>, id: CageId) -> bool {
 }
 
 fn serves(served: Option<&Served<'_>>, id: CageId) -> bool {
-    served.is_some_and(|s| s.call.target == id || s.call.caller == id || s.call.args.iter().any(|arg| arg.cage == id))
+    served.is_some_and(|s| s.call.target == id || s.call.caller == id || s.call.names(id))
 }
 
 /// The cage R names by `id`.
@@ -53,7 +53,7 @@ pub fn register(caller: &Cage, served: Option<&Served<'_>>, target: &Cage, grate
     let own = grate == caller.id && target.id != caller.id && (target.descends_from(caller.id) || client);
     let by_child = target.id == caller.id && caller.parent() == Some(grate) && caller.is_fresh_fork();
     let reissued = served.is_some_and(|s| {
-        let names = |index: usize, id: CageId| CageId::from_wire(s.call.args[index].value) == Some(id);
+        let names = |index: usize, id: CageId| CageId::from_wire(s.call.values[index]) == Some(id);
         s.call.nr == nr::register_handler && names(2, grate) && (names(0, target.id) || target.id == caller.id)
     });
     if own || by_child || reissued { Ok(()) } else { Err(Errno::EPERM) }

@@ -9,7 +9,8 @@ use lind_abi::flags::*;
 use lind_abi::layout::*;
 #[allow(unused_imports, reason = "the table names them as rows gain functions")]
 use lind_abi::{
-    Addr, Arg, ArgType, CageId, Call, DirFd, Errno, Fd, Gid, In, InOut, Len, Mode, NewFd, NoReturn, Off, Out, Path,
+    Addr, Arg, ArgType, CageId, Call, DirFd, Errno, Fd, Gid, In, InOut, Len, Mode, NewFd, NoReturn, Off, Out, Owners,
+    Path,
 };
 #[allow(unused_imports, reason = "the table names them as rows gain functions")]
 use lind_abi::{Pid, Result, RetType, Signal, Str, StrArray, Uid};
@@ -136,12 +137,12 @@ pub fn syscall(
         }
         Handler::Grate { cage: grate, entry, serialized } => {
             // Put together where it is used from: copying it in wide pieces would wait for the narrow stores that made it.
-            let args = [arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)];
-            let call = Call { nr: number, caller: cage.id, target: cage.id, args };
+            let values = [value(0), value(1), value(2), value(3), value(4), value(5)];
+            let call = Call { nr: number, caller: cage.id, target: cage.id, values, owners: Owners::All(cage.id) };
             let result = hop.enter(grate, entry, serialized, &Served { call: &call, client: thread });
             if answered_by_nobody(kernel, number, grate, result) {
                 let cx = Ctx { kernel, caller: thread, thread, cage, served, hop, others: &[] };
-                return dispatch_far(&cx, number, &call.args);
+                return dispatch_far(&cx, number, &call);
             }
             result
         }
@@ -180,9 +181,8 @@ fn try_make_syscall(
     args: [(u64, u64); 6],
 ) -> Result<i64> {
     let target = CageId::from_wire(target).ok_or(Errno::ESRCH)?;
-    let arg = |at: usize| Arg { value: args[at].0, cage: CageId::from_wire(args[at].1).unwrap_or(NOBODY) };
-    let args = [arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)];
-    let call = Call { nr: number, caller: thread.cage.id, target, args };
+    let owners = Owners::Each(args.map(|(_, cage)| CageId::from_wire(cage).unwrap_or(NOBODY)));
+    let call = Call { nr: number, caller: thread.cage.id, target, values: args.map(|(value, _)| value), owners };
     pass_on(kernel, thread, served, hop, &thread.cage.handlers, call)
 }
 
@@ -192,8 +192,8 @@ pub(crate) fn call_by(cx: &Ctx<'_>, wire: &LindCall) -> Result<i64> {
     not_again(wire.nr)?;
     let caller = &*cx.caller.cage;
     let target = CageId::from_wire(wire.target).ok_or(Errno::ESRCH)?;
-    let args = wire.args.map(|arg| Arg { value: arg.value, cage: CageId::from_wire(arg.cage).unwrap_or(NOBODY) });
-    let call = Call { nr: wire.nr, caller: caller.id, target, args };
+    let owners = Owners::Each(wire.args.map(|arg| CageId::from_wire(arg.cage).unwrap_or(NOBODY)));
+    let call = Call { nr: wire.nr, caller: caller.id, target, values: wire.args.map(|arg| arg.value), owners };
     let by = CageId::from_wire(wire.caller).ok_or(Errno::ESRCH)?;
     if by == caller.id {
         return pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &caller.handlers, call);
@@ -234,15 +234,19 @@ fn pass_on(
 
     // The common case, a grate forwarding its client's call, needs no look-up: both cages are at hand.
     let mut others = Vec::new();
-    for arg in &mut call.args {
-        if !known(arg.cage) && arg.cage != target && !others.iter().any(|cage: &Arc<Cage>| cage.id == arg.cage) {
+    let mut check = |owner: &mut CageId| {
+        if !known(*owner) && *owner != target && !others.iter().any(|cage: &Arc<Cage>| cage.id == *owner) {
             // A grate has authority over all its clients: it must not be told that an argument belongs to one that
             // the caller may not name.
-            match authority::named(kernel, caller, served, arg.cage) {
+            match authority::named(kernel, caller, served, *owner) {
                 Ok(cage) => others.push(cage),
-                Err(_) => arg.cage = NOBODY,
+                Err(_) => *owner = NOBODY,
             }
         }
+    };
+    match &mut call.owners {
+        Owners::All(owner) => check(owner),
+        Owners::Each(owners) => owners.iter_mut().for_each(check),
     }
     let looked_up;
     let (on, cage): (&Thread, &Cage) = match served {
@@ -255,7 +259,7 @@ fn pass_on(
     };
     let in_kernel = |others: &[Arc<Cage>], call: &Call| {
         let cx = Ctx { kernel, caller: thread, thread: on, cage, served, hop, others };
-        dispatch_far(&cx, number, &call.args)
+        dispatch_far(&cx, number, call)
     };
     Ok(match table.get(number) {
         Handler::Kernel => {
@@ -283,8 +287,8 @@ fn answered_by_nobody(kernel: &Kernel, number: u32, grate: CageId, result: i64) 
 
 /// `dispatch` in a frame of its own.
 #[inline(never)]
-fn dispatch_far(cx: &Ctx<'_>, number: u32, args: &[Arg; 6]) -> i64 {
-    dispatch(cx, number, |at| args[at])
+fn dispatch_far(cx: &Ctx<'_>, number: u32, call: &Call) -> i64 {
+    dispatch(cx, number, |at| call.arg(at))
 }
 
 fn ends_thread(number: u32) -> bool {

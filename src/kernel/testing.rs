@@ -195,7 +195,8 @@ impl World {
         for (value, arg) in values.iter_mut().zip(args) {
             *value = arg.cast_unsigned();
         }
-        let result = crate::call::syscall(&self.kernel, &self.thread, &self.thread.cage, None, &NoHop, number, |at| values[at]);
+        let result =
+            crate::call::syscall(&self.kernel, &self.thread, &self.thread.cage, None, &NoHop, number, |at| values[at]);
         Errno::from_wire(result).map_or(Ok(result), Err)
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 
 use lind_abi::layout::Rusage;
-use lind_abi::{Arg, CageId, Call, nr};
+use lind_abi::{CageId, Call, Owners, nr};
 
 use super::signal::{self, Change};
 use super::thread::{Attention, Next};
@@ -254,10 +254,10 @@ fn notify_grates(kernel: &Kernel, thread: &Thread, status: Status, hop: &dyn Hop
         let Some(grate) = kernel.cages.get(ancestor).filter(|c| !c.is_dead()) else { continue };
         let entry = grate.exit_notice.load(Ordering::Acquire).checked_sub(1).map(u32::try_from);
         let Some(Ok(entry)) = entry else { continue };
-        let arg = |value: u64| Arg { value, cage: cage.id };
         let word = u64::from(status.wait_word().cast_unsigned());
-        let args = [arg(u64::from(cage.id.0)), arg(word), arg(0), arg(0), arg(0), arg(0)];
-        let call = Call { nr: nr::exit_notice, caller: cage.id, target: cage.id, args };
+        let values = [u64::from(cage.id.0), word, 0, 0, 0, 0];
+        let owners = Owners::All(cage.id);
+        let call = Call { nr: nr::exit_notice, caller: cage.id, target: cage.id, values, owners };
         hop.enter(grate.id, entry, false, &Served { call: &call, client: thread });
     }
 }

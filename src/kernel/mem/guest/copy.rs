@@ -11,7 +11,7 @@ use core::arch::global_asm;
 use core::mem::offset_of;
 
 use lind_abi::layout::{LindArg, LindCall, STRUCTS};
-use lind_abi::{Arg, CageId, Call, Errno, Result};
+use lind_abi::{CageId, Call, Errno, Owners, Result};
 
 /// Types any bytes are a valid value of, without padding, so that they may be copied to and from a guest as bytes.
 ///
@@ -184,21 +184,43 @@ lind_copy_words:
     xor eax, eax
     ret
 
-    // rdi = to, rsi = a lind_abi::Call; rax = 0 or 1
+    // rdi = to, esi = number, edx = caller, ecx = target, r8 = six values, r9d = their owner; rax = 0 or 1
+    .globl lind_copy_own_call
+    .hidden lind_copy_own_call
+    .type lind_copy_own_call, @function
+lind_copy_own_call:
+    mov eax, esi
+    mov edx, edx
+    mov ecx, ecx
+    mov r9d, r9d
+    mov [rdi], rax
+    mov [rdi + 8], rdx
+    mov [rdi + 16], rcx
+    .set arg, 0
+    .rept 6
+    mov rax, [r8 + 8 * arg]
+    mov [rdi + 24 + 16 * arg], rax
+    mov [rdi + 32 + 16 * arg], r9
+    .set arg, arg + 1
+    .endr
+    xor eax, eax
+    ret
+
+    // rdi = to, esi = number, edx = caller, ecx = target, r8 = six values, r9 = six owners; rax = 0 or 1
     .globl lind_copy_call
     .hidden lind_copy_call
     .type lind_copy_call, @function
 lind_copy_call:
-    mov eax, [rsi + {nr}]
-    mov ecx, [rsi + {caller}]
-    mov edx, [rsi + {target}]
+    mov eax, esi
+    mov edx, edx
+    mov ecx, ecx
     mov [rdi], rax
-    mov [rdi + 8], rcx
-    mov [rdi + 16], rdx
+    mov [rdi + 8], rdx
+    mov [rdi + 16], rcx
     .set arg, 0
     .rept 6
-    mov rax, [rsi + {args} + {arg_size} * arg + {value}]
-    mov ecx, [rsi + {args} + {arg_size} * arg + {cage}]
+    mov rax, [r8 + 8 * arg]
+    mov ecx, [r9 + 4 * arg]
     mov [rdi + 24 + 16 * arg], rax
     mov [rdi + 32 + 16 * arg], rcx
     .set arg, arg + 1
@@ -256,17 +278,10 @@ lind_copy_end:
 lind_copy_fault:
     mov eax, 1
     ret
-"#,
-    nr = const offset_of!(Call, nr),
-    caller = const offset_of!(Call, caller),
-    target = const offset_of!(Call, target),
-    args = const offset_of!(Call, args),
-    arg_size = const size_of::<Arg>(),
-    value = const offset_of!(Arg, value),
-    cage = const offset_of!(Arg, cage),
+"#
 );
 
-// What `lind_copy_call` writes.
+// What these two write.
 const _: () = {
     assert!(size_of::<LindCall>() == 24 + 6 * 16 && offset_of!(LindCall, args) == 24);
     assert!(offset_of!(LindCall, nr) == 0 && offset_of!(LindCall, caller) == 8 && offset_of!(LindCall, target) == 16);
@@ -280,7 +295,9 @@ unsafe extern "sysv64" {
     static lind_copy_fault: u8;
     fn lind_copy_bytes(to: *mut u8, from: *const u8, len: usize) -> u64;
     fn lind_copy_words(to: *mut u8, from: *const u8, words: usize) -> u64;
-    fn lind_copy_call(to: *mut u8, call: *const u8) -> u64;
+    fn lind_copy_own_call(to: *mut u8, nr: u32, caller: u32, target: u32, values: *const u64, owner: u32) -> u64;
+    fn lind_copy_call(to: *mut u8, nr: u32, caller: u32, target: u32, values: *const u64, owners: *const CageId)
+    -> u64;
     fn lind_copy_fill(to: *mut u8, byte: u32, len: usize) -> u64;
     fn lind_copy_load_u32(word: *mut u32, old: *mut u32) -> u64;
     fn lind_copy_swap_u32(word: *mut u32, new: u32, old: *mut u32) -> u64;
@@ -323,8 +340,14 @@ pub(super) unsafe fn words(to: *mut u8, from: *const u8, words: usize) -> Result
 /// `to` has room for one in a guest's reservation.
 #[inline]
 pub(super) unsafe fn call(to: *mut u8, call: &Call) -> Result<()> {
-    // SAFETY: the caller's contract; the offsets in the routine are the compiler's.
-    outcome(unsafe { lind_copy_call(to, core::ptr::from_ref(call).cast()) })
+    let (nr, caller, target, values) = (call.nr, call.caller.0, call.target.0, call.values.as_ptr());
+    // SAFETY: the caller's contract; there are six values and six owners.
+    outcome(unsafe {
+        match &call.owners {
+            Owners::All(owner) => lind_copy_own_call(to, nr, caller, target, values, owner.0),
+            Owners::Each(owners) => lind_copy_call(to, nr, caller, target, values, owners.as_ptr()),
+        }
+    })
 }
 
 /// # Safety

@@ -138,20 +138,23 @@ fn unmapping_under_copies_is_only_efault() {
 #[test]
 fn a_call_is_written_as_grates_read_it() {
     use lind_abi::layout::LindCall;
-    use lind_abi::{Arg, CageId, Call};
+    use lind_abi::{CageId, Call, Owners};
     let memory = memory();
-    let arg = |n: u32| Arg { value: u64::MAX - u64::from(n), cage: CageId(100 + n) };
-    let args = [arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)];
-    let call = Call { nr: 0xffff_fffe, caller: CageId(7), target: CageId(u32::MAX), args };
-    memory.fill(0x10000, 0xee, 200).unwrap();
-    memory.store_call(0x10008, &call).unwrap();
-    let back: LindCall = memory.load(0x10008).unwrap();
-    assert_eq!((back.nr, back.pad, back.caller, back.target), (0xffff_fffe, 0, 7, u64::from(u32::MAX)));
-    for (n, (written, read)) in args.iter().zip(back.args).enumerate() {
-        assert_eq!((written.value, u64::from(written.cage.0)), (read.value, read.cage), "argument {n}");
+    let values = std::array::from_fn(|n| u64::MAX - n as u64);
+    let each = Owners::Each([100, 101, 102, u32::MAX, 104, 105].map(CageId));
+    for owners in [each, Owners::All(CageId(u32::MAX - 1))] {
+        let call = Call { nr: 0xffff_fffe, caller: CageId(7), target: CageId(u32::MAX), values, owners };
+        memory.fill(0x10000, 0xee, 200).unwrap();
+        memory.store_call(0x10008, &call).unwrap();
+        let back: LindCall = memory.load(0x10008).unwrap();
+        assert_eq!((back.nr, back.pad, back.caller, back.target), (0xffff_fffe, 0, 7, u64::from(u32::MAX)));
+        for (n, read) in back.args.iter().enumerate() {
+            let written = call.arg(n);
+            assert_eq!((written.value, u64::from(written.cage.0)), (read.value, read.cage), "argument {n}");
+        }
+        assert_eq!(memory.load::<u64>(0x10000), Ok(0xeeee_eeee_eeee_eeee));
+        assert_eq!(memory.load::<u64>(0x10080), Ok(0xeeee_eeee_eeee_eeee));
+        assert_eq!(memory.store_call(0x1fff0, &call), Err(Errno::EFAULT));
+        assert_eq!(memory.store_call(0xffff_ffff, &call), Err(Errno::EFAULT));
     }
-    assert_eq!(memory.load::<u64>(0x10000), Ok(0xeeee_eeee_eeee_eeee));
-    assert_eq!(memory.load::<u64>(0x10080), Ok(0xeeee_eeee_eeee_eeee));
-    assert_eq!(memory.store_call(0x1fff0, &call), Err(Errno::EFAULT));
-    assert_eq!(memory.store_call(0xffff_ffff, &call), Err(Errno::EFAULT));
 }
