@@ -129,6 +129,7 @@ int main(int argc, char **argv)
 	struct imfs_cred root = { 0 };
 
 	lind_options(options, sizeof options / sizeof *options, "A filesystem in memory.", &argc, &argv);
+	imfs_sync_init();
 	if (imfs_init(&fs, prefix, limit, &root))
 		lind_die("--prefix %s: too long, or no memory", prefix);
 	fs.root->mode = S_IFDIR | 0777 | S_ISVTX;

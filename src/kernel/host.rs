@@ -83,12 +83,13 @@ pub fn barrier_register() -> bool {
 }
 
 /// membarrier(2): every other running thread of this process passes a full memory barrier before this returns. Without
-/// the host's help it is one for the calling thread only, which suffices where the others use exchanges.
-pub fn barrier() {
+/// the host's help it is one for the calling thread only, which suffices where the others use exchanges, and the answer is false.
+pub fn barrier() -> bool {
     const PRIVATE_EXPEDITED: usize = 1 << 3;
     // SAFETY: the call takes no address.
-    let _ = result(unsafe { raw_syscall!(Sysno::membarrier, PRIVATE_EXPEDITED, 0usize, 0usize) });
+    let done = result(unsafe { raw_syscall!(Sysno::membarrier, PRIVATE_EXPEDITED, 0usize, 0usize) }).is_ok();
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    done
 }
 
 /// Takes a descriptor table of the calling thread's own and closes in it everything from `first` on. Other threads keep

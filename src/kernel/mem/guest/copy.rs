@@ -192,15 +192,15 @@ lind_copy_own_call:
     mov eax, esi
     mov edx, edx
     mov ecx, ecx
-    mov r9d, r9d
     mov [rdi], rax
     mov [rdi + 8], rdx
     mov [rdi + 16], rcx
+    movd xmm1, r9d
     .set arg, 0
     .rept 6
-    mov rax, [r8 + 8 * arg]
-    mov [rdi + 24 + 16 * arg], rax
-    mov [rdi + 32 + 16 * arg], r9
+    movq xmm0, [r8 + 8 * arg]
+    punpcklqdq xmm0, xmm1
+    movups [rdi + 24 + 16 * arg], xmm0
     .set arg, arg + 1
     .endr
     xor eax, eax
@@ -219,10 +219,10 @@ lind_copy_call:
     mov [rdi + 16], rcx
     .set arg, 0
     .rept 6
-    mov rax, [r8 + 8 * arg]
-    mov ecx, [r9 + 4 * arg]
-    mov [rdi + 24 + 16 * arg], rax
-    mov [rdi + 32 + 16 * arg], rcx
+    movq xmm0, [r8 + 8 * arg]
+    movd xmm1, [r9 + 4 * arg]
+    punpcklqdq xmm0, xmm1
+    movups [rdi + 24 + 16 * arg], xmm0
     .set arg, arg + 1
     .endr
     xor eax, eax
@@ -334,7 +334,8 @@ pub(super) unsafe fn words(to: *mut u8, from: *const u8, words: usize) -> Result
     outcome(unsafe { lind_copy_words(to, from, words) })
 }
 
-/// Writes a call as a `struct lind_call`: once, and not by way of a copy that would have to be read back.
+/// Writes a call as a `struct lind_call`: once, and not by way of a copy that would have to be read back. An argument and its owner
+/// are one store, since grates load them as one: a wide load waits for two narrow stores.
 ///
 /// # Safety
 /// `to` has room for one in a guest's reservation.
