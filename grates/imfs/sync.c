@@ -1,7 +1,10 @@
 /* The slow sides of sync.h. */
+#include <linux/membarrier.h>
 #include <sched.h>
-#include <sys/membarrier.h>
-#include <lind/grate.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "sync.h"
 
 struct imfs_slot imfs_slots[IMFS_SLOTS];
@@ -19,7 +22,7 @@ static unsigned given;
 void imfs_sync_init(void)
 {
 	/* A grate before this one may refuse it. */
-	if (!membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0))
+	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0))
 		imfs_company = settled = 0;
 }
 
@@ -32,8 +35,10 @@ static void end_alone(void)
 	if (settled)
 		return;
 	imfs_company = 1;
-	if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0))
-		lind_die("membarrier was refused: it is needed when a second thread comes");
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0)) {
+		fputs("imfs: membarrier was refused when a second thread came\n", stderr);
+		abort();
+	}
 	while (imfs_first_inside)
 		sched_yield();
 	settled = 1;

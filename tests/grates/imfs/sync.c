@@ -1,6 +1,8 @@
-/* The lock of imfs: writers alone, readers never beside one, threads more than slots. */
+/* The lock of imfs: writers alone, readers never beside one, threads more than slots, and the first thread's time alone. */
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "sync.h"
 
 #define THREADS 40
@@ -30,8 +32,78 @@ static void *work(void *arg)
 	return NULL;
 }
 
+/* The second thread comes while the first is in and out all the time: once in the life of a process. */
+static volatile int second_is_done;
+
+static void *first(void *arg)
+{
+	while (!second_is_done) {
+		imfs_write_lock();
+		a++;
+		b++;
+		imfs_write_unlock();
+		imfs_read_lock();
+		if (a != b)
+			torn++;
+		imfs_read_unlock();
+	}
+	return arg;
+}
+
+static void *second(void *arg)
+{
+	for (int i = 0; i < 200; i++) {
+		imfs_read_lock();
+		if (a != b)
+			torn++;
+		imfs_read_unlock();
+		imfs_write_lock();
+		a += 3;
+		b += 3;
+		imfs_write_unlock();
+	}
+	second_is_done = 1;
+	return arg;
+}
+
+static int meet(unsigned pause)
+{
+	pthread_t threads[2];
+
+	imfs_sync_init();
+	if (imfs_company)
+		return 2;
+	pthread_create(&threads[0], NULL, first, NULL);
+	while (!a)
+		;
+	for (volatile unsigned i = 0; i < pause; i++)
+		;
+	pthread_create(&threads[1], NULL, second, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	return torn || a != b || !imfs_company;
+}
+
+static int meet_often(void)
+{
+	for (unsigned i = 0; i < 300; i++) {
+		pid_t child = fork();
+		int status;
+
+		if (!child)
+			_exit(meet(i * 7));
+		if (waitpid(child, &status, 0) != child || status) {
+			printf("meeting %u: status %x\n", i, status);
+			return 1;
+		}
+	}
+	return 0;
+}
+
 int main(void)
 {
+	if (meet_often())
+		return 1;
 	pthread_t threads[THREADS];
 	long writes = 0;
 
