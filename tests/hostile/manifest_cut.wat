@@ -1,0 +1,5 @@
+;; Nor is what ends in the middle of a declaration.
+;; expect: exit 126
+;; says: the manifest is cut off
+(@custom "lind.grate" "answers openat\00observes rea")
+(func $main)
