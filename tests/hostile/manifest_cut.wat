@@ -1,5 +1,6 @@
 ;; Nor is what ends in the middle of a declaration.
 ;; expect: exit 126
+;; alone: it is no program
 ;; says: the manifest is cut off
 (@custom "lind.grate" "answers openat\00observes rea")
 (func $main)
