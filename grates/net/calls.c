@@ -1,0 +1,322 @@
+/* Calls with an address, and sockets themselves. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include "net.h"
+
+#define SO_BINDTODEVICE_ 25
+#define SO_MARK_ 36
+#define SO_BINDTOIFINDEX_ 62
+#define IPPROTO_MPTCP_ 262
+
+/* An address without a family: to UDP one of IPv4, and it goes on as that. */
+static int64_t with_family(struct lind_arg at, uint64_t length, bool out, struct address *a)
+{
+	struct sockaddr_in in;
+	int64_t r = address_read(at, length, out, a);
+
+	if (r < 0 || a->family != AF_UNSPEC)
+		return r;
+	if (length < sizeof in)
+		return -EINVAL;
+	if ((r = lind_read(at, &in, sizeof in)) < 0)
+		return r;
+	in.sin_family = AF_INET;
+	return address_parse(&in, sizeof in, out, a);
+}
+
+/* The call with this address, on the file that was looked at. */
+static int64_t with_address(const struct lind_call *call, struct lind_arg pinned, int at, const struct address *a)
+{
+	struct lind_call own = *call;
+	struct sockaddr_storage s;
+	socklen_t length = address_write(a, &s);
+
+	own.args[0] = pinned;
+	own.args[at] = lind_mine(&s);
+	own.args[at + 1].value = length;
+	return lind_forward(&own);
+}
+
+static bool has_icmp_rule(void)
+{
+	for (unsigned i = 0; i < rule_count; i++)
+		if (rules[i].allows && rules[i].protos & ICMP)
+			return true;
+	return default_allow;
+}
+
+static int64_t on_socket(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	int domain = (int)call->args[0].value, type = (int)call->args[1].value & ~(SOCK_CLOEXEC | SOCK_NONBLOCK), protocol = (int)call->args[2].value;
+	uint64_t before;
+	int64_t r;
+
+	if (!c)
+		return -EACCES;
+	if (domain != AF_UNIX && domain != AF_INET && domain != AF_INET6)
+		return deny(c, call, "socket of family %d: only IPv4, IPv6 and unix are for rules", domain);
+	if (domain != AF_UNIX && type != SOCK_STREAM && type != SOCK_DGRAM)
+		return deny(c, call, "socket of type %d: raw sockets are denied", type);
+	if (domain != AF_UNIX && (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6) && !has_icmp_rule())
+		return deny(c, call, "socket for icmp: no rule allows it");
+	if (domain != AF_UNIX && protocol && protocol != IPPROTO_TCP && protocol != IPPROTO_UDP && protocol != IPPROTO_UDPLITE &&
+	    protocol != IPPROTO_ICMP && protocol != IPPROTO_ICMPV6 && protocol != IPPROTO_MPTCP_)
+		return deny(c, call, "socket of protocol %d: not one that rules know", protocol);
+	before = stream_quiet(c);
+	r = lind_forward(call);
+	if (has_names && r >= 0)
+		stream_made(c, (int)r, before);
+	return r;
+}
+
+/* What a handler of an address does once the file is certain. */
+typedef int64_t judge_fn(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a);
+
+static int64_t on_pinned(const struct lind_call *call, struct address *a, judge_fn *act)
+{
+	struct client *c = lind_client(call->target);
+	struct lind_arg pinned;
+	struct socket_kind kind;
+	int64_t r;
+
+	if (!c)
+		return -EACCES;
+	if ((r = pin(call, &pinned)) < 0)
+		return r;
+	r = socket_kind(call->target, pinned, &kind) ? act(c, call, pinned, &kind, a) : -ENOTSOCK;
+	unpin(pinned);
+	return r;
+}
+
+static int64_t connect_to(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a)
+{
+	int fd = (int)call->args[0].value;
+	int64_t r;
+
+	if (a->family == AF_UNIX)
+		return unix_connect(c, call, pinned, a);
+	/* Without a family it is the end of a connection. */
+	if (a->family != AF_UNSPEC && (r = judge(c, call, CONNECT, kind->proto, a)) < 0)
+		return r;
+	stream_connected(c, fd, kind->proto, a);
+	r = with_address(call, pinned, 1, a);
+	if (r < 0 && r != -EINPROGRESS)
+		streams_drop(c, fd);
+	return r;
+}
+
+static int64_t on_connect(const struct lind_call *call)
+{
+	struct address a;
+	int64_t r = address_read(call->args[1], call->args[2].value, true, &a);
+
+	return r < 0 ? r : on_pinned(call, &a, connect_to);
+}
+
+static int64_t bind_to(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a)
+{
+	int64_t r;
+
+	if (a->family == AF_UNIX)
+		return unix_bind(c, call, pinned, a);
+	r = judge(c, call, BIND, kind->proto, a);
+	return r < 0 ? r : with_address(call, pinned, 1, a);
+}
+
+static int64_t on_bind(const struct lind_call *call)
+{
+	struct address a;
+	int64_t r = with_family(call->args[1], call->args[2].value, false, &a);
+
+	return r < 0 ? r : on_pinned(call, &a, bind_to);
+}
+
+/* A socket without a name gets one by listening: any address, a free port. */
+static int64_t listen_at(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a)
+{
+	struct lind_call own = *call;
+	int64_t r;
+
+	own.args[0] = pinned;
+	if (kind->domain == AF_UNIX || !socket_name(call->target, pinned, false, a))
+		return lind_forward(&own);
+	r = judge(c, call, LISTEN, kind->proto, a);
+	return r < 0 ? r : lind_forward(&own);
+}
+
+static int64_t on_listen(const struct lind_call *call)
+{
+	struct address a;
+
+	return on_pinned(call, &a, listen_at);
+}
+
+/* Held while a listening socket does not block on our behalf, and while a client says whether one does. It never waits. */
+static pthread_mutex_t blocking_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The next connection, as a descriptor of ours; -EAGAIN if there is none. `*waits` is whether the client would wait for it. */
+static int64_t accept_here(struct lind_arg pinned, struct sockaddr_storage *s, socklen_t *size, bool *waits)
+{
+	int fd = (int)pinned.value, flags, r;
+
+	pthread_mutex_lock(&blocking_lock);
+	flags = fcntl(fd, F_GETFL);
+	*waits = !(flags & O_NONBLOCK);
+	if (*waits)
+		fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	r = accept4(fd, (struct sockaddr *)s, size, SOCK_CLOEXEC);
+	r = r < 0 ? -errno : r;
+	if (*waits)
+		fcntl(fd, F_SETFL, flags);
+	pthread_mutex_unlock(&blocking_lock);
+	return r;
+}
+
+static int64_t on_nonblocking(const struct lind_call *call)
+{
+	uint32_t command = (uint32_t)call->args[1].value;
+	int64_t r;
+
+	if (call->nr == SYS_fcntl ? command != F_SETFL : command != FIONBIO)
+		return call->nr == SYS_fcntl && has_names ? names_fcntl(call) : lind_forward(call);
+	pthread_mutex_lock(&blocking_lock);
+	r = lind_forward(call);
+	pthread_mutex_unlock(&blocking_lock);
+	return r;
+}
+
+/* Whether a connection may be had: by its peer, and our own port. */
+static bool fits(struct client *c, const struct lind_call *call, int fd, const struct sockaddr_storage *s, socklen_t size)
+{
+	struct lind_arg own = { (uint64_t)fd, lind_self() };
+	struct address peer, name;
+	struct socket_kind kind;
+
+	if (s->ss_family == AF_UNIX)
+		return true;
+	if (address_parse(s, size, false, &peer) < 0 || !socket_kind(lind_self(), own, &kind) || !socket_name(lind_self(), own, false, &name))
+		return false;
+	peer.port = name.port;
+	return judge(c, call, ACCEPT, kind.proto, &peer) == 0;
+}
+
+/* It comes to us first. One that is not allowed is closed and the next one waited for: the client never had it. */
+static int64_t accept_one(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a)
+{
+	uint32_t flags = call->nr == SYS_accept4 ? (uint32_t)call->args[3].value : 0, room = 0;
+	struct sockaddr_storage s;
+	socklen_t size;
+	bool waits;
+	int64_t r;
+
+	(void)kind;
+	(void)a;
+	if (flags & ~(uint32_t)(SOCK_CLOEXEC | SOCK_NONBLOCK))
+		return -EINVAL;
+	if (call->args[1].value && (r = lind_read(call->args[2], &room, sizeof room)) < 0)
+		return r;
+	if (room > INT32_MAX)
+		return -EINVAL;
+	for (;;) {
+		memset(&s, 0, sizeof s);
+		size = sizeof s;
+		r = accept_here(pinned, &s, &size, &waits);
+		size = size < sizeof s ? size : sizeof s;
+		if (r == -EAGAIN && waits) {
+			if ((r = wait_readable(call, pinned)) < 0)
+				return r;
+			continue;
+		}
+		if (r < 0)
+			return r;
+		if (fits(c, call, (int)r, &s, size))
+			break;
+		close((int)r);
+	}
+	if (call->args[1].value &&
+	    (lind_write(call->args[1], &s, room < size ? room : size) < 0 || lind_write(call->args[2], &size, sizeof size) < 0)) {
+		close((int)r);
+		return -EFAULT;
+	}
+	if (flags & SOCK_NONBLOCK)
+		fcntl((int)r, F_SETFL, fcntl((int)r, F_GETFL) | O_NONBLOCK);
+	return hand_over(call, (int)r, flags & SOCK_CLOEXEC);
+}
+
+static int64_t on_accept(const struct lind_call *call)
+{
+	return on_pinned(call, NULL, accept_one);
+}
+
+static int64_t send_to(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a)
+{
+	bool opens = call->args[3].value & MSG_FASTOPEN;
+	int64_t r;
+
+	if (a->family == AF_UNIX)
+		return unix_send(c, call, pinned, NULL, a);
+	if ((r = judge(c, call, opens ? CONNECT : SEND, kind->proto, a)) < 0)
+		return r;
+	if (opens)
+		stream_connected(c, (int)call->args[0].value, kind->proto, a);
+	r = with_address(call, pinned, 4, a);
+	if (opens && r < 0 && r != -EINPROGRESS)
+		streams_drop(c, (int)call->args[0].value);
+	return r;
+}
+
+static int64_t on_sendto(const struct lind_call *call)
+{
+	struct lind_call own = *call;
+	struct address a;
+	int64_t r;
+
+	/* Neither an address nor room for one is none. */
+	if (!call->args[4].value || !(call->args[5].value & 0xffffffff)) {
+		own.args[4].value = own.args[5].value = 0;
+		return lind_forward(&own);
+	}
+	r = with_family(call->args[4], call->args[5].value, true, &a);
+	return r < 0 ? r : on_pinned(call, &a, send_to);
+}
+
+/* Options by which packets go elsewhere than their address says, or come from elsewhere. */
+static const char *leads_astray(int level, int option)
+{
+	switch (level) {
+	case SOL_SOCKET:
+		return option == SO_BINDTODEVICE_ ? "SO_BINDTODEVICE" : option == SO_BINDTOIFINDEX_ ? "SO_BINDTOIFINDEX" : option == SO_MARK_ ? "SO_MARK" : NULL;
+	case IPPROTO_IP:
+		return option == 4 ? "IP_OPTIONS" : option == 3 ? "IP_HDRINCL" : option == 19 ? "IP_TRANSPARENT" : option == 15 ? "IP_FREEBIND" :
+			option == 50 ? "IP_UNICAST_IF" : NULL;
+	case IPPROTO_IPV6:
+		return option == 57 || option == 5 ? "IPV6_RTHDR" : option == 54 || option == 3 ? "IPV6_HOPOPTS" : option == 59 || option == 4 || option == 55 ?
+			"IPV6_DSTOPTS" : option == 6 ? "IPV6_PKTOPTIONS" : option == 75 ? "IPV6_TRANSPARENT" : option == 78 ? "IPV6_FREEBIND" :
+			option == 36 ? "IPV6_HDRINCL" : option == 76 ? "IPV6_UNICAST_IF" : option == 9 ? "IPV6_NEXTHOP" : option == 50 ? "IPV6_PKTINFO" : NULL;
+	case IPPROTO_TCP:
+		return option == 19 ? "TCP_REPAIR" : NULL;
+	}
+	return NULL;
+}
+
+static int64_t on_setsockopt(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	const char *what = leads_astray((int)call->args[1].value, (int)call->args[2].value);
+
+	if (!c)
+		return -EACCES;
+	return what ? deny(c, call, "setsockopt %s: changes the way of packets", what) : lind_forward(call);
+}
+
+const struct lind_handler call_handlers[] = {
+	{ SYS_socket, on_socket }, { SYS_connect, on_connect }, { SYS_bind, on_bind }, { SYS_listen, on_listen }, { SYS_accept, on_accept },
+	{ SYS_accept4, on_accept }, { SYS_sendto, on_sendto }, { SYS_setsockopt, on_setsockopt },
+	{ SYS_fcntl, on_nonblocking }, { SYS_ioctl, on_nonblocking },
+};
+const size_t call_handler_count = sizeof call_handlers / sizeof *call_handlers;

@@ -1,0 +1,374 @@
+/* Messages: their addresses, what their control messages ask for, the sockets they bring, and the answers of resolvers in them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "net.h"
+
+/* x86-64's struct cmsghdr, which control messages have. */
+struct control {
+	uint64_t length;
+	int32_t level, type;
+	uint8_t data[];
+};
+
+static struct control *control_at(const struct msghdr *m, size_t at)
+{
+	struct control *c = (struct control *)((char *)m->msg_control + at);
+
+	if (!m->msg_control || at > m->msg_controllen || m->msg_controllen - at < sizeof *c || c->length < sizeof *c || c->length > m->msg_controllen - at)
+		return NULL;
+	return c;
+}
+
+static size_t next(size_t at, const struct control *c)
+{
+	return at + ((c->length + 7) & ~7ull);
+}
+
+/* Only what is known to leave the way of packets alone. */
+static bool is_harmless(const struct control *c)
+{
+	uint32_t interface = 0;
+
+	if (c->level == IPPROTO_IP && c->type == 8 && c->length >= sizeof *c + 12)
+		memcpy(&interface, c->data, 4);
+	if (c->level == IPPROTO_IPV6 && c->type == 50 && c->length >= sizeof *c + 20)
+		memcpy(&interface, c->data + 16, 4);
+	if (c->level == IPPROTO_IP)
+		return c->type == 1 || c->type == 2 || (c->type == 8 && !interface);
+	if (c->level == IPPROTO_IPV6)
+		return c->type == 52 || c->type == 67 || c->type == 62 || (c->type == 50 && !interface);
+	/* SO_MARK is the one of the socket level that chooses ways. */
+	return c->level != SOL_SOCKET || c->type != 36;
+}
+
+static int64_t look_at_control(struct client *c, const struct lind_call *call, const struct msghdr *m, bool *has_fds)
+{
+	struct control *k;
+
+	for (size_t at = 0; (k = control_at(m, at)); at = next(at, k)) {
+		if (!is_harmless(k))
+			return deny(c, call, "sendmsg with a control message %d of level %d: changes the way of packets", k->type, k->level);
+		*has_fds |= k->level == SOL_SOCKET && k->type == SCM_RIGHTS;
+	}
+	return 0;
+}
+
+static int64_t send_message(struct client *c, const struct lind_call *call, struct lind_message *m)
+{
+	uint64_t flags = call->args[2].value;
+	struct lind_call own = *call;
+	struct lind_arg pinned = { 0, 0 };
+	struct socket_kind kind;
+	struct sockaddr_storage s;
+	struct address a;
+	bool has_fds = false;
+	int64_t r;
+
+	if ((r = look_at_control(c, call, &m->own, &has_fds)) < 0)
+		return r;
+	if (has_fds && has_names) {
+		taint_begin(c);
+		streams_drop(c, -1);
+	}
+	if (m->own.msg_name && !m->own.msg_namelen)
+		m->own.msg_name = NULL;
+	if (m->own.msg_name) {
+		struct sockaddr *name = m->own.msg_name;
+
+		if (m->own.msg_namelen >= sizeof(struct sockaddr_in) && name->sa_family == AF_UNSPEC)
+			name->sa_family = AF_INET;
+		if ((r = address_parse(m->name, m->own.msg_namelen, true, &a)) >= 0)
+			r = pin(call, &pinned);
+		if (r < 0)
+			goto sent;
+		if (!socket_kind(call->target, pinned, &kind))
+			r = -ENOTSOCK;
+		else if (a.family == AF_UNSPEC)
+			r = -EINVAL;
+		else if (a.family == AF_UNIX) {
+			/* Descriptors in messages are numbers of whose socket it is. */
+			r = unix_send(c, call, call->args[0], m, &a);
+			goto sent;
+		} else
+			r = judge(c, call, flags & MSG_FASTOPEN ? CONNECT : SEND, kind.proto, &a);
+		if (r < 0)
+			goto sent;
+		m->own.msg_namelen = address_write(&a, &s);
+		memcpy(m->name, &s, m->own.msg_namelen);
+		if (flags & MSG_FASTOPEN)
+			stream_connected(c, (int)call->args[0].value, kind.proto, &a);
+		if (!has_fds)
+			own.args[0] = pinned;
+	}
+	r = lind_message_pass(m, &own, flags);
+	if (m->own.msg_name && flags & MSG_FASTOPEN && r < 0 && r != -EINPROGRESS)
+		streams_drop(c, (int)call->args[0].value);
+sent:
+	if (pinned.cage)
+		unpin(pinned);
+	if (has_fds && has_names)
+		taint_end(c);
+	return r;
+}
+
+static int64_t on_sendmsg(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	struct lind_message m;
+	int64_t r;
+
+	if (!c)
+		return -EACCES;
+	if ((r = lind_message_sent(&m, call->args[1])) < 0)
+		return r;
+	r = send_message(c, call, &m);
+	lind_message_free(&m);
+	return r;
+}
+
+static int64_t on_sendmmsg(const struct lind_call *call)
+{
+	return lind_message_each(call, on_sendmsg);
+}
+
+/* Gives the client the descriptors of one control message, up to the first that may not be had; the others are closed, as the kernel
+ * does with what finds no number. */
+static bool hand_fds(struct client *c, const struct lind_call *call, struct control *k, bool cloexec)
+{
+	size_t count = (k->length - sizeof *k) / sizeof(int), kept = 0, i;
+	int *fds = (int *)k->data;
+	char why[200];
+
+	for (i = 0; i < count && kept == i; i++) {
+		struct lind_arg own = { (uint64_t)fds[i], lind_self() };
+		int64_t given;
+
+		if (!socket_fits(lind_self(), own, why, sizeof why)) {
+			deny(c, call, "recvmsg of a socket %s", why);
+			break;
+		}
+		if ((given = hand_over(call, fds[i], cloexec)) >= 0)
+			fds[kept++] = (int)given;
+	}
+	for (; i < count; i++)
+		close(fds[i]);
+	k->length = sizeof *k + kept * sizeof(int);
+	return kept == count;
+}
+
+/* A message that may bring descriptors comes to us first, and without waiting: that is the client's. */
+static int64_t receive_here(struct client *c, const struct lind_call *call, struct lind_message *m, uint64_t flags)
+{
+	struct lind_call here = *call;
+	struct lind_arg pinned;
+	struct msghdr fresh = m->own;
+	struct control *k;
+	bool waits;
+	int64_t r;
+
+	if ((r = pin(call, &pinned)) < 0)
+		return r;
+	waits = !(flags & MSG_DONTWAIT) && !(fcntl((int)pinned.value, F_GETFL) & O_NONBLOCK);
+	here.args[0] = pinned;
+	here.target = lind_self();
+	while ((r = lind_message_pass(m, &here, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC)) == -EAGAIN && waits &&
+	       !(flags & (MSG_ERRQUEUE | MSG_OOB)) && (r = wait_readable(call, pinned)) == 0)
+		m->own = fresh;
+	unpin(pinned);
+	for (size_t at = 0; r >= 0 && (k = control_at(&m->own, at));) {
+		size_t after = next(at, k);
+
+		if (k->level == SOL_SOCKET && k->type == SCM_RIGHTS && !hand_fds(c, call, k, flags & MSG_CMSG_CLOEXEC))
+			m->own.msg_flags |= MSG_CTRUNC;
+		at = after;
+	}
+	m->own.msg_flags &= ~MSG_CMSG_CLOEXEC;
+	return r;
+}
+
+/* Receives into `m`: looks at what came, before the client has it. */
+int64_t receive(struct client *c, const struct lind_call *call, struct lind_message *m, uint64_t flags)
+{
+	int fd = (int)call->args[0].value;
+	uint64_t before = 0;
+	bool stream;
+	struct address from;
+	int64_t r;
+
+	if (has_names) {
+		/* Who sent it, whether the client asks or not. */
+		m->own.msg_name = m->name;
+		m->own.msg_namelen = sizeof m->name;
+	}
+	stream = has_names && stream_begin(c, fd, &before);
+	r = m->own.msg_control ? receive_here(c, call, m, flags) : lind_message_pass(m, call, flags);
+	/* Only datagrams come with their sender's address. */
+	if (stream && r >= 0 && m->own.msg_namelen) {
+		streams_drop(c, fd);
+		stream = false;
+	}
+	if (stream) {
+		/* Looking ahead takes nothing; what is thrown away is not seen. */
+		if (flags & MSG_TRUNC)
+			streams_drop(c, fd);
+		stream_read(c, fd, before, m->piece.iov_base, r < 0 || flags & (MSG_PEEK | MSG_OOB) ? 0 : (size_t)r);
+	}
+	/* The queue of errors has what the client sent, under the name of whom it was sent to. */
+	if (has_names && r > 0 && !stream && !((flags | (uint32_t)m->own.msg_flags) & MSG_ERRQUEUE) && m->own.msg_namelen &&
+	    m->own.msg_namelen <= sizeof m->name && address_parse(m->name, m->own.msg_namelen, false, &from) >= 0 && from.family != AF_UNIX &&
+	    is_resolver(&from))
+		names_learn(m->piece.iov_base, (uint64_t)r < m->piece.iov_len ? (size_t)r : m->piece.iov_len);
+	return r;
+}
+
+static int64_t on_recvmsg(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	uint64_t flags = call->args[2].value;
+	struct lind_message m;
+	int64_t r;
+
+	if (!c)
+		return -EACCES;
+	if ((r = lind_message_room(&m, call->args[1])) < 0)
+		return r;
+	r = lind_message_give(&m, receive(c, call, &m, flags), flags);
+	lind_message_free(&m);
+	return r;
+}
+
+static int64_t on_recvmmsg(const struct lind_call *call)
+{
+	return lind_message_each(call, on_recvmsg);
+}
+
+const struct lind_handler message_handlers[] = {
+	{ SYS_sendmsg, on_sendmsg }, { SYS_sendmmsg, on_sendmmsg }, { SYS_recvmsg, on_recvmsg }, { SYS_recvmmsg, on_recvmmsg },
+};
+const size_t message_handler_count = sizeof message_handlers / sizeof *message_handlers;
+
+/* As a message of these pieces of the client's. */
+static int64_t as_message(struct client *c, const struct lind_call *call, struct lind_vector *where, uint64_t flags, struct lind_message *m)
+{
+	struct lind_call own = { .nr = SYS_recvmsg, .caller = call->caller, .target = call->target, .args = { call->args[0] } };
+	int64_t r;
+
+	memset(m, 0, sizeof *m);
+	m->where = *where;
+	m->piece = (struct iovec){ malloc(where->total ? where->total : 1), where->total };
+	if (!m->piece.iov_base)
+		return -ENOMEM;
+	m->own.msg_iov = &m->piece;
+	m->own.msg_iovlen = 1;
+	r = receive(c, &own, m, flags);
+	if (r > 0 && lind_vector_scatter(where, m->piece.iov_base, (uint64_t)r < where->total ? (size_t)r : where->total) < 0)
+		r = -EFAULT;
+	return r;
+}
+
+static int64_t one_piece(const struct lind_call *call, struct iovec *piece, struct lind_vector *where)
+{
+	uint64_t length = call->args[2].value;
+
+	*piece = (struct iovec){ (void *)(uintptr_t)call->args[1].value, length > LIND_TRANSFER_MAX ? LIND_TRANSFER_MAX : (size_t)length };
+	*where = (struct lind_vector){ piece, 1, call->args[1].cage, piece->iov_len };
+	return 0;
+}
+
+static int64_t on_recvfrom(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	struct lind_vector where;
+	struct lind_message m;
+	struct iovec piece;
+	uint32_t room = 0, length;
+	int64_t r;
+
+	if (!c)
+		return -EACCES;
+	if (call->args[4].value && (r = lind_read(call->args[5], &room, sizeof room)) < 0)
+		return r;
+	if (room > INT32_MAX)
+		return -EINVAL;
+	one_piece(call, &piece, &where);
+	r = as_message(c, call, &where, call->args[3].value, &m);
+	length = m.own.msg_name && r >= 0 ? m.own.msg_namelen : 0;
+	if (r >= 0 && call->args[4].value &&
+	    (lind_write(call->args[4], m.name, room < length ? room : length) < 0 || lind_write(call->args[5], &length, sizeof length) < 0))
+		r = -EFAULT;
+	free(m.piece.iov_base);
+	return r;
+}
+
+/* read and readv of a datagram socket say not who sent it: they are made as messages too. */
+static int64_t on_read(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	struct lind_vector where;
+	struct lind_message m;
+	struct socket_kind kind;
+	struct iovec piece;
+	int64_t r;
+
+	if (!c || !call->args[2].value || !socket_kind(call->target, call->args[0], &kind) || (kind.proto != TCP && kind.proto != UDP))
+		return lind_forward(call);
+	if (call->nr == SYS_read)
+		one_piece(call, &piece, &where);
+	else if ((r = lind_vector_read(&where, call->args[1], call->args[2].value)) < 0)
+		return r;
+	r = as_message(c, call, &where, 0, &m);
+	free(m.piece.iov_base);
+	if (call->nr != SYS_read)
+		lind_vector_free(&where);
+	return r;
+}
+
+/* Numbers are made, copied or given to others: what is being followed at the numbers named is not any more. */
+static int64_t on_change(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	int64_t r;
+
+	if (!c)
+		return lind_forward(call);
+	taint_begin(c);
+	streams_drop(c, call->nr == SYS_close_range ? -1 : (int)call->args[0].value);
+	if (call->nr == SYS_dup2 || call->nr == SYS_dup3)
+		streams_drop(c, (int)call->args[1].value);
+	r = lind_forward(call);
+	taint_end(c);
+	return r;
+}
+
+int64_t names_fcntl(const struct lind_call *call)
+{
+	int command = (int)call->args[1].value;
+
+	return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? on_change(call) : lind_forward(call);
+}
+
+/* A child has all numbers of its parent. */
+static int64_t on_birth(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	int64_t r;
+
+	if (!c || (call->nr == SYS_clone && call->args[0].value & CLONE_FILES))
+		return lind_forward(call);
+	taint_begin(c);
+	streams_drop(c, -1);
+	r = lind_forward(call);
+	taint_end(c);
+	return r;
+}
+
+const struct lind_handler name_handlers[] = {
+	{ SYS_recvfrom, on_recvfrom }, { SYS_read, on_read }, { SYS_readv, on_read }, { SYS_preadv2, on_read },
+	{ SYS_dup, on_change }, { SYS_dup2, on_change }, { SYS_dup3, on_change }, { SYS_close, on_change },
+	{ SYS_close_range, on_change }, { SYS_splice, on_change }, { SYS_tee, on_change }, { SYS_sendfile, on_change }, { SYS_clone, on_birth },
+};
+const size_t name_handler_count = sizeof name_handlers / sizeof *name_handlers;

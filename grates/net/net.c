@@ -1,0 +1,128 @@
+/* Allows and denies what clients do with the network. The option parsing, the clients, and which calls are handled. */
+#include <errno.h>
+#include <lind/syscall_table.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "net.h"
+
+static const char *first_name = "";
+
+static struct client *client_new(uint64_t cage, const char *name)
+{
+	struct client *c = calloc(1, sizeof *c);
+
+	if (!c)
+		lind_die("out of memory");
+	c->cage = cage;
+	snprintf(c->name, sizeof c->name, "%s", name);
+	pthread_mutex_init(&c->lock, NULL);
+	return c;
+}
+
+static void *start(uint64_t cage)
+{
+	return client_new(cage, first_name);
+}
+
+static void *fork_(void *parent, uint64_t parent_cage, uint64_t cage, int spawned)
+{
+	struct client *p = parent;
+
+	(void)parent_cage;
+	return client_new(cage, !p ? first_name : spawned ? p->next_name : p->name);
+}
+
+static void exec(void *client, uint64_t cage)
+{
+	struct client *c = client;
+
+	(void)cage;
+	if (c)
+		memcpy(c->name, c->next_name, sizeof c->name);
+	if (c)
+		streams_drop(c, -1);
+}
+
+static void exit_(void *client, uint64_t cage, int status)
+{
+	struct client *c = client;
+
+	(void)cage;
+	(void)status;
+	if (!c)
+		return;
+	streams_drop(c, -1);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+/* For the names of programs. */
+static int64_t on_run(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	char text[4096], *base;
+
+	if (c && lind_read_string(call->args[call->nr == SYS_execveat], text, sizeof text) >= 0) {
+		base = strrchr(text, '/') ? strrchr(text, '/') + 1 : text;
+		for (char *p = base; *p; p++)
+			if (*p < ' ' || *p > '~')
+				*p = '?';
+		snprintf(c->next_name, sizeof c->next_name, "%s", base);
+	}
+	return lind_forward(call);
+}
+
+static const struct lind_handler run_handlers[] = { { SYS_execve, on_run }, { SYS_execveat, on_run }, { SYS_spawn, on_run } };
+
+static const char *set_errno(const char *value)
+{
+	for (size_t i = 0; i < sizeof lind_errnos / sizeof *lind_errnos; i++)
+		if (!strcmp(lind_errnos[i].name, value)) {
+			deny_errno = lind_errnos[i].number;
+			return NULL;
+		}
+	return "no such errno";
+}
+
+static const char *set_default(const char *value)
+{
+	default_allow = !strcmp(value, "allow");
+	return default_allow || !strcmp(value, "deny") ? NULL : "must be allow or deny";
+}
+
+static const struct lind_option options[] = {
+	{ 'a', "allow", "RULE", "VERB,.. [PROTOCOL,..] TARGET [PORT,..] [N/s]; see the README", rule_allow },
+	{ 'd', "deny", "RULE", "the same; the first rule that matches decides", rule_deny },
+	{ 'r', "redirect", "RULE", "connect,.. .. TARGET [PORT,..] -> ADDRESS PORT", rule_redirect },
+	{ 0, "resolver", "ADDRESS[:PORT]", "whose answers names go by; else those of /etc/resolv.conf", resolver_add },
+	{ 0, "default", "allow|deny", "what goes where no rule matches: deny", set_default },
+	{ 0, "errno", "NAME", "what denied calls answer: EACCES", set_errno },
+	{ 0, "config", "FILE", "read rules from a TOML file", rules_load },
+};
+
+static const struct lind_lifecycle lifecycle = { .start = start, .fork = fork_, .exec = exec, .exit = exit_ };
+
+static struct lind_handler handlers[64];
+static size_t count;
+
+static void add(const struct lind_handler *list, size_t n)
+{
+	memcpy(handlers + count, list, n * sizeof *list);
+	count += n;
+}
+
+int main(int argc, char **argv)
+{
+	lind_options(options, sizeof options / sizeof *options, "Allows and denies what programs do with the network.", &argc, &argv);
+	first_name = strrchr(argv[1], '/') ? strrchr(argv[1], '/') + 1 : argv[1];
+	resolvers_find();
+	vet_own();
+	add(run_handlers, sizeof run_handlers / sizeof *run_handlers);
+	add(call_handlers, call_handler_count);
+	add(message_handlers, message_handler_count);
+	if (has_names)
+		add(name_handlers, name_handler_count);
+	lind_grate_lifecycle(&lifecycle);
+	return lind_grate_run(handlers, count, argc, argv);
+}

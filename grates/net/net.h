@@ -1,0 +1,150 @@
+/*
+ * The net grate, between its files. Every address is copied once, made into one form (address.c), judged (rules.c), and the copy is
+ * passed on. What is not allowed is denied.
+ */
+#ifndef NET_H
+#define NET_H
+
+#include "dns.h"
+#include <lind/grate.h>
+#include <lind/transfer.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+enum verb { CONNECT = 1, SEND = 2, BIND = 4, LISTEN = 8, ACCEPT = 16 };
+enum proto { TCP = 1, UDP = 2, ICMP = 4, UNIX = 8 };
+
+/* An address in one form: IPv4 in IPv6 is IPv4, "any" as a destination is this host. */
+struct address {
+	int family;		/* AF_INET, AF_INET6, AF_UNIX; AF_UNSPEC: none */
+	uint8_t ip[16];		/* AF_INET: the first four */
+	uint16_t port;
+	uint32_t scope;		/* of a link-local address */
+	bool mapped;		/* IPv4 that came as IPv6, and goes so */
+	bool abstract;		/* AF_UNIX: a name without a file */
+	uint8_t path_length;
+	char path[109];		/* with a NUL */
+};
+
+struct range {
+	uint16_t from, to;
+};
+
+#define MOST_RULES 256
+#define MOST_RANGES 16
+
+struct rule {
+	char text[128];
+	bool allows;
+	unsigned verbs, protos;
+	enum { ANY_ADDRESS, BY_NETWORK, BY_NAME, BY_PATH } by;
+	struct address network;
+	unsigned prefix;
+	bool any_scope;
+	char name[256];			/* host or path pattern */
+	bool abstract;
+	struct range ports[MOST_RANGES];
+	unsigned range_count;		/* 0: all */
+	bool redirects;
+	struct address to;
+	double rate;			/* a second; 0: no limit */
+	int64_t free_at;
+};
+
+struct client {
+	uint64_t cage;
+	char name[48], next_name[48];
+	/* For answers over TCP: see streams.c. */
+	pthread_mutex_t lock;
+	uint64_t changes, changing;
+	struct stream *streams;
+	uint8_t fresh[128];		/* a bit for each number that socket(2) made and nothing copied */
+};
+
+/* address.c */
+#define ADDRESS_MAX 128
+/* Reads a socket address. 0 or a negative errno. `out` if it is a destination. */
+int64_t address_read(struct lind_arg at, uint64_t length, bool out, struct address *a);
+int64_t address_parse(const void *bytes, size_t length, bool out, struct address *a);
+/* As the kernel takes it; its length. */
+socklen_t address_write(const struct address *a, struct sockaddr_storage *to);
+const char *address_text(const struct address *a, char *text, size_t size);
+bool address_is(const struct address *a, const struct address *network, unsigned prefix);
+/* A.B.C.D, X:Y::Z, each with /PREFIX. NULL or what is wrong. */
+const char *address_of_text(const char *text, struct address *a, unsigned *prefix);
+
+/* rules.c */
+extern struct rule rules[MOST_RULES];
+extern unsigned rule_count;
+extern bool has_names;
+const char *rule_allow(const char *text);
+const char *rule_deny(const char *text);
+const char *rule_redirect(const char *text);
+const char *rules_load(const char *path);
+extern int deny_errno;
+extern bool default_allow;
+/* What the rules say about one address of a call: 0, after a wait if there is a rate, or a negative errno, and why is said. A redirection
+ * changes the address. */
+int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, unsigned proto, struct address *a);
+/* Only whether it is allowed. */
+bool allowed(enum verb verb, unsigned proto, const struct address *a);
+/* Denied for a reason of its own. */
+__attribute__((format(printf, 3, 4))) int64_t deny(struct client *c, const struct lind_call *call, const char *format, ...);
+
+/* names.c: addresses of names in rules, from the answers of resolvers. */
+const char *resolver_add(const char *text);
+void resolvers_find(void);
+bool is_resolver(const struct address *a);
+/* The answer of a resolver. */
+void names_learn(const uint8_t *message, size_t length);
+bool name_has(const struct rule *r, const struct address *a);
+
+/* fds.c: what a descriptor is. */
+struct socket_kind {
+	int domain, type;
+	unsigned proto;			/* 0: none that rules know */
+};
+/* A descriptor of our own for the client's file: whatever its threads do with the number meanwhile, this stays the same file. What acts on
+ * it is {pinned, self}. A negative errno if there is none. */
+int pin(const struct lind_call *call, struct lind_arg *pinned);
+void unpin(struct lind_arg pinned);
+/* Until there is something to read or accept, which is what the client would wait for. 0 or a negative errno. */
+int64_t wait_readable(const struct lind_call *call, struct lind_arg pinned);
+/* Gives the client a descriptor of ours, which is closed here: its number, or a negative errno. */
+int64_t hand_over(const struct lind_call *call, int fd, bool cloexec);
+bool socket_kind(uint64_t target, struct lind_arg fd, struct socket_kind *kind);
+bool socket_name(uint64_t target, struct lind_arg fd, bool peer, struct address *a);
+/* Whether a socket that came from elsewhere may be had: its peer and its name. */
+bool socket_fits(uint64_t target, struct lind_arg fd, char *why, size_t size);
+void vet_own(void);
+
+/* messages.c */
+int64_t receive(struct client *c, const struct lind_call *call, struct lind_message *m, uint64_t flags);
+
+/* streams.c */
+void taint_begin(struct client *c);
+void taint_end(struct client *c);
+void stream_made(struct client *c, int fd, uint64_t before);
+uint64_t stream_quiet(struct client *c);
+void stream_connected(struct client *c, int fd, unsigned proto, const struct address *a);
+void streams_drop(struct client *c, int fd);
+void stream_read(struct client *c, int fd, uint64_t before, const uint8_t *bytes, size_t length);
+bool stream_begin(struct client *c, int fd, uint64_t *before);
+
+/* unix.c: a path is judged by where it leads, and the call made on that. */
+int64_t unix_connect(struct client *c, const struct lind_call *call, struct lind_arg pinned, struct address *a);
+int64_t unix_bind(struct client *c, const struct lind_call *call, struct lind_arg pinned, struct address *a);
+/* sendto, or with `m` sendmsg, on `fd`. */
+int64_t unix_send(struct client *c, const struct lind_call *call, struct lind_arg fd, struct lind_message *m, struct address *a);
+
+/* The handlers. */
+extern const struct lind_handler call_handlers[], message_handlers[], name_handlers[];
+extern const size_t call_handler_count, message_handler_count, name_handler_count;
+/* fcntl where answers are followed. */
+int64_t names_fcntl(const struct lind_call *call);
+int64_t now(void);
+
+#endif
