@@ -5,19 +5,20 @@
 //! - an abstract name lives in a name space of the runner: the host's name is a random scope and then the guest's name. Cages
 //!   of one runner see each other's, nobody sees the host's. The scope takes 8 of the 107 bytes.
 
-use std::ffi::CString;
-use std::os::fd::AsFd;
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
 use lind_abi::layout::Sockaddr;
-use lind_abi::{CageId, Errno, In, InOut, Len, Out, Result};
+use lind_abi::{CageId, DirFd, Errno, In, InOut, Len, Out, Result};
 use rustix::fs::OFlags;
 
 use crate::call::Ctx;
-use crate::fd::{File, Kind};
+use crate::fd::{File, FileRef, Kind};
 use crate::host::net::Address;
 use crate::host::place;
-use crate::root::Walls;
+use crate::pseudo::Reached;
+use crate::root::{Last, Walls};
 
 /// Where sun_path begins.
 const PATH: usize = 2;
@@ -74,20 +75,43 @@ pub(super) fn reach<T>(
             cx.blocking(|| act(&address))
         }
         Meaning::Path(path) => {
-            let cwd = cx.owner(cage)?.cwd.load();
             let root = &cx.kernel.root;
-            match root.walls() {
-                Walls::Chroot => place::at(cwd.as_fd(), 0, || cx.blocking(|| act(address))),
-                Walls::Openat2 => {
-                    let object = root.open(cwd.as_fd(), &path, OFlags::PATH.bits(), 0)?;
-                    root.again(object.as_fd(), |links, name| {
-                        let address = unix(name.to_bytes())?;
-                        place::at(links, 0, || cx.blocking(|| act(&address)))
-                    })
-                }
+            let mut at = |dir: BorrowedFd<'_>, path: &CStr| {
+                let address = unix(path.to_bytes())?;
+                place::at(dir, 0, || cx.blocking(|| act(&address)))
+            };
+            let dir = DirFd { number: libc::AT_FDCWD, cage };
+            let found = cx.act(
+                dir,
+                &path,
+                Last::Follow,
+                |dir, path| match root.walls() {
+                    Walls::Chroot => at(dir, path).map(Found::Done),
+                    Walls::Openat2 => {
+                        let object = root.open(dir, path, OFlags::PATH.bits(), 0)?;
+                        root.again(object.as_fd(), &mut at).map(Found::Done)
+                    }
+                },
+                |reached| match reached {
+                    Reached::File(file) => Ok(Found::File(file)),
+                    Reached::Place(_) => Err(Errno::ECONNREFUSED),
+                    Reached::Missing(..) | Reached::Host(..) => Err(Errno::ENOENT),
+                },
+            )?;
+            match found {
+                Found::Done(result) => Ok(result),
+                Found::File(file) => root.again(file.host(), at),
             }
         }
     }
+}
+
+/// Where a path led.
+enum Found<T> {
+    /// The host has acted on it.
+    Done(T),
+    /// To an open file, by /proc/self/fd.
+    File(FileRef),
 }
 
 /// Runs `act`, which makes a socket's name, with the host's spelling of an address that `cage` gave for it.
