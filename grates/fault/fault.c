@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lind/transfer.h>
+#include <lind/typed.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "fault.h"
+
+LIND_DECLARE("answers", any);
 
 uint64_t seed;
 static bool quiet, list, seeded;

@@ -316,6 +316,11 @@ static int64_t on_read(const struct lind_call *call)
 
 	if (!c || !call->args[2].value || !socket_kind(call->target, call->args[0], &kind) || (kind.proto != TCP && kind.proto != UDP))
 		return lind_forward(call);
+	if (call->nr == SYS_preadv2 && (call->args[5].value || call->args[3].value != UINT64_MAX)) {
+		/* As no message can be asked for. */
+		streams_drop(c, (int)call->args[0].value);
+		return lind_forward(call);
+	}
 	if (call->nr == SYS_read)
 		one_piece(call, &piece, &where);
 	else if ((r = lind_vector_read(&where, call->args[1], call->args[2].value)) < 0)

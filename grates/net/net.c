@@ -1,10 +1,42 @@
 /* Allows and denies what clients do with the network. The option parsing, the clients, and which calls are handled. */
 #include <errno.h>
 #include <lind/syscall_table.h>
+#include <lind/typed.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "net.h"
+
+LIND_DECLARE("answers", socket);
+LIND_DECLARE("answers", connect);
+LIND_DECLARE("answers", bind);
+LIND_DECLARE("answers", listen);
+LIND_DECLARE("answers", accept);
+LIND_DECLARE("answers", accept4);
+LIND_DECLARE("answers", sendto);
+LIND_DECLARE("answers", setsockopt);
+LIND_DECLARE("alters", fcntl);
+LIND_DECLARE("observes", ioctl);
+LIND_DECLARE("answers", sendmsg);
+LIND_DECLARE("answers", sendmmsg);
+LIND_DECLARE("alters", recvmsg);
+LIND_DECLARE("alters", recvmmsg);
+LIND_DECLARE("alters", recvfrom);
+LIND_DECLARE("alters", read);
+LIND_DECLARE("alters", readv);
+LIND_DECLARE("alters", preadv2);
+LIND_DECLARE("observes", dup);
+LIND_DECLARE("observes", dup2);
+LIND_DECLARE("observes", dup3);
+LIND_DECLARE("observes", close);
+LIND_DECLARE("observes", close_range);
+LIND_DECLARE("observes", splice);
+LIND_DECLARE("observes", tee);
+LIND_DECLARE("observes", sendfile);
+LIND_DECLARE("observes", clone);
+LIND_DECLARE("observes", execve);
+LIND_DECLARE("observes", execveat);
+LIND_DECLARE("observes", spawn);
 
 static const char *first_name = "";
 

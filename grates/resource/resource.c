@@ -3,9 +3,12 @@
  * only those that some limit is about.
  */
 #include <lind/toml.h>
+#include <lind/typed.h>
 #include <stdio.h>
 #include <string.h>
 #include "resource.h"
+
+LIND_DECLARE("answers", any);
 
 /* LIMIT=AMOUNT, split. */
 static const char *pair(const char *text, enum scope scope, const char *(*set)(enum scope, const char *, const char *))

@@ -319,6 +319,16 @@ static void spin(void)
 		;
 }
 
+/* Everyone makes children, who do the same, and none ends or can be told to. */
+static void bomb(void)
+{
+	for (int i = 1; i < 32; i++)
+		signal(i, SIG_IGN);
+	for (;;)
+		if (fork() < 0)
+			usleep(1000);
+}
+
 static void spin_and_end(void)
 {
 	/* Each too short to be noticed by itself. */
@@ -518,7 +528,7 @@ int main(int argc, char **argv)
 	static const struct { const char *name; void (*run)(void); } all[] = {
 		{ "write", write_all }, { "ways", ways }, { "read", read_all }, { "race_bytes", race_bytes }, { "map", map },
 		{ "race_memory", race_memory }, { "cages", cages }, { "threads", threads }, { "files", files }, { "received", received },
-		{ "race_files", race_files }, { "spin", spin }, { "spin_and_end", spin_and_end }, { "rate", rate },
+		{ "race_files", race_files }, { "spin", spin }, { "bomb", bomb }, { "spin_and_end", spin_and_end }, { "rate", rate },
 		{ "interrupted", interrupted }, { "segment", segment }, { "waits", waits }, { "map_file", map_file },
 		{ "flip", flip }, { "fork_memory", fork_memory }, { "exec_files", exec_files },
 	};
