@@ -17,13 +17,17 @@ struct Seen {
     returned: u32,
 }
 
-/// The engine compiles slowly when it was itself compiled without optimisation.
-const PROGRAMS: u64 = if cfg!(debug_assertions) { 60 } else { 150 };
+/// How many programs each generator makes: LIND_FORK_PROGRAMS, or a few. The engine compiles slowly when
+/// it was itself compiled without optimisation.
+fn programs() -> u64 {
+    let usual = if cfg!(debug_assertions) { 60 } else { 150 };
+    std::env::var("LIND_FORK_PROGRAMS").map_or(usual, |wanted| wanted.parse().expect("LIND_FORK_PROGRAMS is a number"))
+}
 
 impl Seen {
     /// Otherwise that everything was the same says little.
     fn says_much(&self) -> bool {
-        let programs = u32::try_from(PROGRAMS).unwrap();
+        let programs = u32::try_from(programs()).unwrap();
         self.runs > 4 * programs
             && self.forks.done > 40 * programs
             && self.forks.refused > programs / 15
@@ -74,7 +78,7 @@ fn movable(module: &wasmtime::Module) -> bool {
 #[test]
 fn our_programs_do_the_same() {
     let (engine, mut seen) = (engine(), Seen::default());
-    for index in 0..PROGRAMS {
+    for index in 0..programs() {
         let mut random = Random::new(index);
         let bytes = wat::parse_str(program(&mut random)).unwrap();
         let options = Options { fpcast: index % 3 == 1, loops: index % 3 == 2, ..ONLY };
@@ -87,7 +91,7 @@ fn our_programs_do_the_same() {
 #[test]
 fn other_peoples_programs_do_the_same() {
     let (engine, mut seen) = (engine(), Seen::default());
-    for index in 0..PROGRAMS {
+    for index in 0..programs() {
         let mut random = Random::new(1000 + index);
         let (bytes, entries) = generate(&engine, &mut random);
         let options = Options { fork: if index % 4 == 0 { Fork::Always } else { Fork::Auto }, ..ONLY };
