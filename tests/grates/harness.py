@@ -35,6 +35,7 @@ LINDFS = Path(os.environ.get("LINDFS", ROOT / "lindfs"))
 PLACE = LINDFS / "grates-test"
 BOOT = ROOT / "target" / "release" / "lind-boot"
 SECONDS = 120
+BUILD_SECONDS = 1800
 SCRATCH = tempfile.TemporaryDirectory()
 
 
@@ -46,8 +47,8 @@ class Skipped(Exception):
     """Cannot be tested here."""
 
 
-def run(*command: str, check: bool = True, **options: object) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False, **options)
+def run(*command: str, check: bool = True, seconds: int = SECONDS, **options: object) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False, **options)
     if check and done.returncode:
         raise Failed(f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}")
     return done
@@ -101,7 +102,7 @@ def lind(name: str) -> str:
 def main(tests: list[Callable[[], None]]) -> int:
     chosen = [t for t in tests if not sys.argv[1:] or any(t.__name__.startswith(p) for p in sys.argv[1:])]
     passed = failed = skipped = 0
-    run("make", "-C", str(ROOT / "grates"), "install", f"LINDFS={LINDFS}")
+    run("make", "-C", str(ROOT / "grates"), "install", f"LINDFS={LINDFS}", seconds=BUILD_SECONDS)
     for test in chosen:
         try:
             test()
