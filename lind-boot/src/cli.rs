@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     arg_required_else_help = true,
     disable_help_subcommand = true,
     subcommand_precedence_over_arg = true,
-    override_usage = "lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE... [--json]\n       lind-boot syscalls [--json]",
+    override_usage = "lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE... [--json]\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
     after_help = "Exit status: the program's own; 128+n if signal n ended it; 125 if lind-boot failed; 126 if the program \
                   cannot be run; 127 if it was not found."
 )]
@@ -34,6 +34,8 @@ pub struct Cli {
 pub enum Command {
     /// Compiles a module ahead of time, for this user on this machine
     Compile(Compile),
+    /// Says where each system call of a program behind these grates would go, and runs nothing
+    Explain(Explain),
     /// Says what a .wasm or .cwasm is: program or grate, what it imports, which calls it declares to handle
     Inspect(Inspect),
     /// Lists the system calls: which there are, and what is not supported
@@ -48,6 +50,23 @@ pub struct Compile {
     /// Where the result goes [default: beside the module]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// Options of `explain`.
+#[derive(Args, Debug)]
+pub struct Explain {
+    /// The guest's root directory [default: $LIND_ROOT, or lindfs of the source tree]
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Grates from a TOML file, before those that are named
+    #[arg(long, value_name = "FILE")]
+    pub stack: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Grates with their options, and the program
+    #[arg(required = true, value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub program: Vec<String>,
 }
 
 /// Options of `inspect`.
@@ -99,6 +118,9 @@ pub struct Run {
     /// The most file descriptors each cage may have
     #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(3..=65536))]
     pub files: u64,
+    /// Grates from a TOML file, before those that are named
+    #[arg(long, value_name = "FILE")]
+    pub stack: Option<PathBuf>,
     /// Same as the command compile
     #[arg(long, value_name = "FILE.wasm", conflicts_with = "program")]
     pub precompile: Option<PathBuf>,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::cli::Run;
+use crate::stack;
 
 /// A run, with everything found.
 pub struct Config {
@@ -34,13 +35,24 @@ impl Config {
             }
             Some(_) => {}
         }
-        let argv = options.program.iter().map(c_string).collect::<Result<_>>()?;
-        Ok(Config { root: root(options)?, envp: environment(&options.env)?, argv, cwd: c_string(&options.cwd)? })
+        let stack = options.stack.as_deref().map(stack::read).transpose()?.unwrap_or_default();
+        let stack = stack::words(&stack).into_iter().map(OsString::from);
+        let argv = stack.chain(options.program.iter().cloned()).map(|word| c_string(&word)).collect::<Result<_>>()?;
+        Ok(Config {
+            root: root(options.root.as_ref())?,
+            envp: environment(&options.env)?,
+            argv,
+            cwd: c_string(&options.cwd)?,
+        })
     }
 }
 
-fn root(options: &Run) -> Result<PathBuf> {
-    let named = options.root.clone().or_else(|| std::env::var_os("LIND_ROOT").map(PathBuf::from));
+/// The root that is named, or else found, canonical.
+///
+/// # Errors
+/// When there is none.
+pub fn root(named: Option<&PathBuf>) -> Result<PathBuf> {
+    let named = named.cloned().or_else(|| std::env::var_os("LIND_ROOT").map(PathBuf::from));
     let root = match named {
         Some(root) => root,
         None => default_root().context("no root directory: pass --root DIR or set LIND_ROOT")?,

@@ -1,0 +1,146 @@
+//! A command line of grates as a tree, without running it.
+//!
+//! Where a grate's options end only the grate knows. Here they end at the first word that names a program in the root.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow, bail};
+use lind_engine::manifest::Manifest;
+use lind_engine::{Engine, Entry};
+
+use crate::stack::Grate;
+
+/// A grate, and what it declares.
+pub struct Node {
+    /// As it was typed.
+    pub name: String,
+    /// Its options, as they were typed.
+    pub options: Vec<String>,
+    /// For a composer: the chains between `%{` and `%}`.
+    pub stacks: Vec<Vec<Node>>,
+    /// None if it declares nothing, and so may do anything.
+    pub manifest: Option<Manifest>,
+}
+
+/// The grates, outermost first, and the program.
+pub struct Line {
+    /// The grates.
+    pub chain: Vec<Node>,
+    /// The program's name.
+    pub program: String,
+}
+
+/// What looks programs up.
+pub struct Finder<'a> {
+    /// The guest's root.
+    pub root: &'a Path,
+    /// What reads modules.
+    pub engine: &'a Engine,
+}
+
+/// What a name stands for.
+enum Found {
+    Grate(Option<Manifest>),
+    Program,
+    Nothing,
+}
+
+impl Finder<'_> {
+    /// Reads a line: `stack` are the grates of a file, which come first.
+    ///
+    /// # Errors
+    /// A name that is no program, brackets that do not match.
+    pub fn line(&self, stack: Vec<Grate>, words: &[String]) -> Result<Line> {
+        let mut chain = stack.into_iter().map(|grate| self.known(grate)).collect::<Result<Vec<_>>>()?;
+        let mut at = 0;
+        let (more, program) = self.chain(words, &mut at, false)?;
+        chain.extend(more);
+        Ok(Line { chain, program: program.ok_or_else(|| anyhow!("no program after the grates"))? })
+    }
+
+    fn known(&self, grate: Grate) -> Result<Node> {
+        let Found::Grate(manifest) = self.find(&grate.name)? else { bail!("{}: not a grate", grate.name) };
+        let known = |stack: Vec<Grate>| stack.into_iter().map(|grate| self.known(grate)).collect::<Result<Vec<_>>>();
+        let stacks = grate.stacks.into_iter().map(known).collect::<Result<Vec<_>>>()?;
+        Ok(Node { name: grate.name, options: grate.options, stacks, manifest })
+    }
+
+    /// A chain up to the program, or inside of brackets up to `%}`, which is passed.
+    fn chain(&self, words: &[String], at: &mut usize, inside: bool) -> Result<(Vec<Node>, Option<String>)> {
+        let mut chain = Vec::new();
+        while let Some(word) = words.get(*at) {
+            *at += 1;
+            if word == "%}" {
+                if !inside {
+                    bail!("%}} without a %{{ before it");
+                }
+                return Ok((chain, None));
+            }
+            match self.find(word)? {
+                Found::Nothing => bail!("{word}: no such program in {}", self.root.display()),
+                Found::Program if inside => bail!("{word}: a program between %{{ and %}}; only grates can be there"),
+                Found::Program => return Ok((chain, Some(word.clone()))),
+                Found::Grate(manifest) => {
+                    let options = self.options(words, at)?;
+                    let mut stacks = Vec::new();
+                    while words.get(*at).is_some_and(|word| word == "%{") {
+                        *at += 1;
+                        stacks.push(self.chain(words, at, true)?.0);
+                    }
+                    chain.push(Node { name: word.clone(), options, stacks, manifest });
+                }
+            }
+        }
+        if inside { bail!("%{{ without its %}}") } else { Ok((chain, None)) }
+    }
+
+    fn options(&self, words: &[String], at: &mut usize) -> Result<Vec<String>> {
+        let mut options = Vec::new();
+        while let Some(word) = words.get(*at) {
+            let ends =
+                word == "%{" || word == "%}" || (!word.starts_with('-') && !matches!(self.find(word)?, Found::Nothing));
+            if ends {
+                break;
+            }
+            *at += 1;
+            if word == "--" {
+                break;
+            }
+            options.push(word.clone());
+        }
+        Ok(options)
+    }
+
+    /// What lind-boot would start by this name.
+    fn find(&self, name: &str) -> Result<Found> {
+        let Some(file) = self.file(name) else { return Ok(Found::Nothing) };
+        let Some(module) = self.engine.inspect(&file)?.module else {
+            bail!("{}: compiled by another user or version: nothing is known of it", file.display())
+        };
+        Ok(match module.entry {
+            Entry::None => Found::Program,
+            Entry::Handle | Entry::PassFptr => Found::Grate(Some(module.manifest).filter(Manifest::declared)),
+        })
+    }
+
+    fn file(&self, name: &str) -> Option<PathBuf> {
+        let folders: &[&str] = if name.contains('/') { &[""] } else { &["", "grates", "bin"] };
+        let dashed = name.replace("_grate", "-grate");
+        let lined = name.replace("-grate", "_grate");
+        [name, &dashed, &lined].into_iter().find_map(|name| {
+            folders.iter().flat_map(|folder| ["", ".cwasm", ".wasm"].map(|suffix| (folder, suffix))).find_map(
+                |(folder, suffix)| {
+                    let path = self.root.join(folder).join(format!("{}{suffix}", name.trim_start_matches('/')));
+                    (path.is_file() && is_module(&path)).then_some(path)
+                },
+            )
+        })
+    }
+}
+
+fn is_module(path: &Path) -> bool {
+    use std::io::Read;
+    let mut start = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && (&start == b"\0asm" || &start == b"\x7fELF")
+}

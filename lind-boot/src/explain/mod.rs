@@ -1,0 +1,155 @@
+//! `lind-boot explain`: where each system call of a program would go, from what the grates of a line declare. Nothing is run.
+
+mod line;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use lind_abi::{MISSING, SYSCALLS, Syscall};
+use lind_engine::manifest::Role;
+use lind_engine::{CodeStore, Engine};
+use serde_json::{Value, json};
+
+use crate::cli::Explain;
+use crate::run::Failure;
+use crate::{config, stack};
+use line::{Finder, Line, Node};
+
+/// What one grate may do with a call.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    /// As it declares.
+    Grate { name: String, role: &'static str },
+    /// A composer: which of its stacks the call may enter, and through what.
+    Composer { name: String, options: String, stacks: Vec<Vec<Step>> },
+}
+
+/// Prints where calls go.
+pub fn print(options: &Explain) -> Result<(), Failure> {
+    let engine = Engine::new(CodeStore::open()?, false)?;
+    let root = config::root(options.root.as_ref())?;
+    let file = options.stack.as_deref().map(stack::read).transpose()?.unwrap_or_default();
+    let line = Finder { root: &root, engine: &engine }.line(file, &options.program)?;
+    let routes = routes(&line);
+    let text = if options.json { as_json(&line, &routes)? } else { as_text(&line, &routes) };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(anyhow::Error::from(error).into()),
+        _ => Ok(()),
+    }
+}
+
+/// Calls with the same route, in the order of the table.
+type Routes = BTreeMap<(Vec<Step>, bool), Vec<&'static Syscall>>;
+
+fn routes(line: &Line) -> Routes {
+    let mut rows: Vec<_> = SYSCALLS.iter().chain(MISSING).collect();
+    rows.sort_by_key(|row| row.nr);
+    let mut routes = Routes::new();
+    for row in rows {
+        let steps = route(&line.chain, row.nr);
+        // What neither a grate nor the kernel knows is of no interest.
+        if row.implemented || !steps.is_empty() {
+            routes.entry((steps, row.implemented)).or_default().push(row);
+        }
+    }
+    routes
+}
+
+/// What a call meets, from the program on: the grate that was started last comes first.
+fn route(chain: &[Node], nr: u32) -> Vec<Step> {
+    chain.iter().rev().filter_map(|node| step(node, nr)).collect()
+}
+
+fn step(node: &Node, nr: u32) -> Option<Step> {
+    if !node.stacks.is_empty() {
+        let stacks: Vec<_> = node.stacks.iter().map(|stack| route(stack, nr)).collect();
+        let enters = stacks.iter().any(|steps| !steps.is_empty());
+        let (name, options) = (node.name.clone(), node.options.join(" "));
+        return enters.then_some(Step::Composer { name, options, stacks });
+    }
+    let role = match &node.manifest {
+        None => "unknown: any call",
+        Some(manifest) => match manifest.role(nr).or_else(|| by_default(node, nr))? {
+            Role::Follows => "sees (to know its clients)",
+            Role::Observes => "sees",
+            Role::Alters => "may change or refuse",
+            Role::Answers => "may answer",
+        },
+    };
+    Some(Step::Grate { name: node.name.clone(), role })
+}
+
+/// What is declared for any call does not hold for those that the default entry of a table leaves out.
+fn by_default(node: &Node, nr: u32) -> Option<Role> {
+    if lind_kernel::threei::outside_default(u64::from(nr)) { None } else { node.manifest.as_ref()?.role_of_any() }
+}
+
+fn as_text(line: &Line, routes: &Routes) -> String {
+    let mut text = format!("{}: from the program to the kernel\n", line.program);
+    // The longest ways first: those are what one asks about.
+    for ((steps, implemented), calls) in routes.iter().rev() {
+        let names: Vec<_> = calls.iter().map(|row| row.name).collect();
+        text += &format!("\n{}", wrapped(&names));
+        print_steps(steps, 1, &mut text);
+        text += &format!("    {}\n", if *implemented { "kernel" } else { "kernel: ENOSYS" });
+    }
+    text
+}
+
+fn print_steps(steps: &[Step], depth: usize, text: &mut String) {
+    let indent = "    ".repeat(depth);
+    for step in steps {
+        match step {
+            Step::Grate { name, role } => *text += &format!("{indent}{name}: {role}\n"),
+            Step::Composer { name, options, stacks } => {
+                let line = format!("{name} {options}");
+                *text += &format!("{indent}{}: if it matches\n", line.trim_end());
+                for stack in stacks {
+                    *text += &format!("{indent}  %{{\n");
+                    print_steps(stack, depth + 1, text);
+                    *text += &format!("{indent}  %}}\n");
+                }
+            }
+        }
+    }
+}
+
+fn wrapped(names: &[&str]) -> String {
+    const WIDTH: usize = 100;
+    let mut text = String::new();
+    let mut line = String::new();
+    for name in names {
+        if !line.is_empty() && line.len() + 1 + name.len() > WIDTH {
+            text += &format!("{line}\n");
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line += name;
+    }
+    text + &line + "\n"
+}
+
+fn as_json(line: &Line, routes: &Routes) -> anyhow::Result<String> {
+    let groups: Vec<_> = routes
+        .iter()
+        .rev()
+        .map(|((steps, implemented), calls)| {
+            let names: Vec<_> = calls.iter().map(|row| row.name).collect();
+            json!({ "calls": names, "route": steps_as_json(steps), "kernel": implemented })
+        })
+        .collect();
+    Ok(serde_json::to_string_pretty(&json!({ "program": line.program, "routes": groups }))? + "\n")
+}
+
+fn steps_as_json(steps: &[Step]) -> Vec<Value> {
+    let one = |step: &Step| match step {
+        Step::Grate { name, role } => json!({ "grate": name, "role": role }),
+        Step::Composer { name, options, stacks } => {
+            let inside: Vec<_> = stacks.iter().map(|steps| steps_as_json(steps)).collect();
+            json!({ "grate": name, "options": options, "role": "routes", "inside": inside })
+        }
+    };
+    steps.iter().map(one).collect()
+}

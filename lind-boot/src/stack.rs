@@ -1,0 +1,263 @@
+//! `--stack FILE`: the grates of a command line, with their options and clamps, from TOML.
+//!
+//! The file says nothing that a command line cannot: [`words`] is what one would type. Mistakes are told with file, line and key.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The grate that `clamp` stands for.
+const CLAMP: &str = "namespace_grate";
+
+/// A grate of the line, and for a composer what stands between its `%{` and `%}`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Grate {
+    /// As one types it.
+    pub name: String,
+    /// Words before the next program's name.
+    pub options: Vec<String>,
+    /// One chain for each `%{ ... %}`.
+    pub stacks: Vec<Vec<Grate>>,
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// FILE:LINE: KEY: what is wrong.
+pub fn read(file: &Path) -> Result<Vec<Grate>> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("stack {}", file.display()))?;
+    parse(&file.display().to_string(), &text)
+}
+
+/// The grates as words of a command line.
+pub fn words(chain: &[Grate]) -> Vec<String> {
+    let mut line = Vec::new();
+    for grate in chain {
+        line.push(grate.name.clone());
+        line.extend(grate.options.iter().cloned());
+        for stack in &grate.stacks {
+            line.push("%{".to_owned());
+            line.extend(words(stack));
+            line.push("%}".to_owned());
+        }
+    }
+    line
+}
+
+fn parse(file: &str, text: &str) -> Result<Vec<Grate>> {
+    let source = Source { file, text };
+    let table = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        source.error(at, source.key_of_line(at), error.message())
+    })?;
+    let mut grates = None;
+    for (key, value) in table.get_ref() {
+        match key.get_ref().as_ref() {
+            "grate" => grates = Some(source.chain("grate", value)?),
+            other => return Err(source.error(key.span().start, other, "no such key; `grate` is the only one here")),
+        }
+    }
+    grates.ok_or_else(|| anyhow!("{file}:1: grate: missing: there is no [[grate]]"))
+}
+
+/// The text, for errors.
+struct Source<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+impl Source<'_> {
+    fn error(&self, at: usize, key: &str, what: &str) -> anyhow::Error {
+        let line = self.text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1;
+        anyhow!("{}:{line}: {key}: {what}", self.file)
+    }
+
+    /// What stands before the `=` in the line of a mistake that is not one of meaning.
+    fn key_of_line(&self, at: usize) -> &str {
+        let at = at.min(self.text.len());
+        let start = self.text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
+        let line = self.text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+        line.split('=').next().unwrap_or_default().trim()
+    }
+
+    fn chain(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<Grate>> {
+        let DeValue::Array(entries) = value.get_ref() else {
+            return Err(self.error(value.span().start, key, "must be an array of grates"));
+        };
+        entries.iter().enumerate().map(|(at, entry)| self.grate(&format!("{key}[{at}]"), entry)).collect()
+    }
+
+    fn grate(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Grate> {
+        let start = value.span().start;
+        let DeValue::Table(table) = value.get_ref() else {
+            return Err(self.error(start, key, "must be a table with a name"));
+        };
+        let (mut name, mut options, mut stacks, mut clamp) = (None, Vec::new(), None, None);
+        for (word, value) in table {
+            let key = format!("{key}.{}", word.get_ref());
+            match word.get_ref().as_ref() {
+                "name" => name = Some(self.name(&key, value)?),
+                "options" => options = self.options(&key, value)?,
+                "clamp" => clamp = Some(self.options(&key, value)?),
+                "inside" if stacks.is_none() => stacks = Some(vec![self.chain(&key, value)?]),
+                "stacks" if stacks.is_none() => stacks = Some(self.stacks(&key, value)?),
+                "inside" | "stacks" => {
+                    return Err(self.error(word.span().start, &key, "`inside` and `stacks` exclude each other"));
+                }
+                _ => {
+                    let known = "no such key; there are name, options, clamp, inside and stacks";
+                    return Err(self.error(word.span().start, &key, known));
+                }
+            }
+        }
+        let stacks = stacks.unwrap_or_default();
+        match (name, clamp) {
+            (Some(name), None) => Ok(Grate { name, options, stacks }),
+            (None, Some(clamp)) if stacks.len() == 1 && options.is_empty() => {
+                Ok(Grate { name: CLAMP.to_owned(), options: clamp, stacks })
+            }
+            (None, Some(_)) => Err(self.error(start, key, "a clamp has `inside`, and its options in `clamp`")),
+            (Some(_), Some(_)) => Err(self.error(start, key, "`name` and `clamp` exclude each other")),
+            (None, None) => Err(self.error(start, key, "has neither `name` nor `clamp`")),
+        }
+    }
+
+    fn stacks(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<Vec<Grate>>> {
+        let DeValue::Array(stacks) = value.get_ref() else {
+            return Err(self.error(value.span().start, key, "must be an array of arrays of grates"));
+        };
+        stacks.iter().enumerate().map(|(at, stack)| self.chain(&format!("{key}[{at}]"), stack)).collect()
+    }
+
+    fn name(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<String> {
+        let name = self.word(key, value)?;
+        if name.is_empty() || name.starts_with('-') || name.starts_with('%') {
+            return Err(self.error(value.span().start, key, "must be a program's name"));
+        }
+        Ok(name)
+    }
+
+    /// An array of words, or a table of what comes after `--`.
+    fn options(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>> {
+        match value.get_ref() {
+            DeValue::Array(words) => {
+                words.iter().enumerate().map(|(at, word)| self.word(&format!("{key}[{at}]"), word)).collect()
+            }
+            DeValue::Table(table) => {
+                let mut options = Vec::new();
+                for (name, value) in table {
+                    let key = format!("{key}.{}", name.get_ref());
+                    self.option(&key, name.get_ref(), value, &mut options)?;
+                }
+                Ok(options)
+            }
+            _ => Err(self.error(value.span().start, key, "must be an array of words or a table of options")),
+        }
+    }
+
+    fn option(&self, key: &str, name: &str, value: &Spanned<DeValue<'_>>, options: &mut Vec<String>) -> Result<()> {
+        if name.is_empty() || name.starts_with('-') || name.contains('=') {
+            return Err(self.error(value.span().start, key, "is no option: leave out the dashes"));
+        }
+        match value.get_ref() {
+            DeValue::Boolean(true) if name.len() == 1 => options.push(format!("-{name}")),
+            DeValue::Boolean(true) => options.push(format!("--{name}")),
+            DeValue::Boolean(false) => {}
+            DeValue::Array(values) => {
+                for (at, value) in values.iter().enumerate() {
+                    if matches!(value.get_ref(), DeValue::Array(_) | DeValue::Boolean(_)) {
+                        return Err(self.error(value.span().start, &format!("{key}[{at}]"), "must be a word"));
+                    }
+                    self.option(&format!("{key}[{at}]"), name, value, options)?;
+                }
+            }
+            _ if name.len() == 1 => options.extend([format!("-{name}"), self.word(key, value)?]),
+            _ => options.push(format!("--{name}={}", self.word(key, value)?)),
+        }
+        Ok(())
+    }
+
+    fn word(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<String> {
+        let word = match value.get_ref() {
+            DeValue::String(word) => word.to_string(),
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
+            _ => return Err(self.error(value.span().start, key, "must be a string or a number")),
+        };
+        if word.contains('\0') {
+            bail!(self.error(value.span().start, key, "has a NUL in it"));
+        }
+        Ok(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: &str = r#"
+# The outermost grate first.
+[[grate]]
+name = "strace_grate"
+options = { o = "/log", quiet = true, e = ["open", "close"], summary = false }
+
+[[grate]]
+clamp = { prefix = ["/tmp", "/var"], port = 80 }
+inside = [
+    { name = "tee_grate", stacks = [[{ name = "imfs_grate" }], [{ name = "forward_grate", options = ["--nr", 1] }]] },
+]
+"#;
+
+    #[test]
+    fn a_file_is_a_line() {
+        let chain = parse("f", POLICY).unwrap();
+        let mut line = words(&chain);
+        let mut options = line.drain(1..7).collect::<Vec<_>>();
+        options.sort();
+        assert_eq!(options, ["--quiet", "-e", "-e", "-o", "/log", "close"].map(str::to_owned));
+        line.retain(|word| !["open", "--prefix=/tmp", "--prefix=/var", "--port=80"].contains(&word.as_str()));
+        assert_eq!(
+            line.join(" "),
+            "strace_grate namespace_grate %{ tee_grate %{ imfs_grate %} %{ forward_grate --nr 1 %} %}"
+        );
+    }
+
+    #[test]
+    fn mistakes_are_told_with_file_line_and_key() {
+        let cases = [
+            ("", "f:1: grate: missing: there is no [[grate]]"),
+            ("x = 1", "f:1: x: no such key; `grate` is the only one here"),
+            ("grate = 3", "f:1: grate: must be an array of grates"),
+            (
+                "\n[[grate]]\nnam = \"x\"",
+                "f:3: grate[0].nam: no such key; there are name, options, clamp, inside and stacks",
+            ),
+            ("[[grate]]\nname = 1.5", "f:2: grate[0].name: must be a string or a number"),
+            ("[[grate]]\nname = \"%{\"", "f:2: grate[0].name: must be a program's name"),
+            ("[[grate]]\noptions = []", "f:1: grate[0]: has neither `name` nor `clamp`"),
+            (
+                "[[grate]]\nclamp = { prefix = \"/\" }",
+                "f:1: grate[0]: a clamp has `inside`, and its options in `clamp`",
+            ),
+            (
+                "[[grate]]\nname = \"a\"\noptions = { \"--x\" = 1 }",
+                "f:3: grate[0].options.--x: is no option: leave out the dashes",
+            ),
+            (
+                "[[grate]]\nname = \"a\"\n\ninside = [\n  { name = \"b\" },\n  { },\n]",
+                "f:6: grate[0].inside[1]: has neither `name` nor `clamp`",
+            ),
+            ("[[grate]]\nname = \"a\"\nstacks = [1]", "f:3: grate[0].stacks[0]: must be an array of grates"),
+            (
+                "[[grate]]\nname = \"a\"\ninside = []\nstacks = []",
+                "f:4: grate[0].stacks: `inside` and `stacks` exclude each other",
+            ),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(parse("f", text).unwrap_err().to_string(), wanted, "{text}");
+        }
+        let broken = parse("f", "[[grate]]\nname = \"x\n").unwrap_err().to_string();
+        assert!(broken.starts_with("f:2: name: "), "{broken}");
+    }
+}
