@@ -147,7 +147,10 @@ impl Source<'_> {
             }
             DeValue::Table(table) => {
                 let mut options = Vec::new();
-                for (name, value) in table {
+                // As they stand in the file: to some grates the order matters.
+                let mut entries: Vec<_> = table.iter().collect();
+                entries.sort_by_key(|(name, _)| name.span().start);
+                for (name, value) in entries {
                     let key = format!("{key}.{}", name.get_ref());
                     self.option(&key, name.get_ref(), value, &mut options)?;
                 }
@@ -211,15 +214,10 @@ inside = [
 
     #[test]
     fn a_file_is_a_line() {
-        let chain = parse("f", POLICY).unwrap();
-        let mut line = words(&chain);
-        let mut options = line.drain(1..7).collect::<Vec<_>>();
-        options.sort();
-        assert_eq!(options, ["--quiet", "-e", "-e", "-o", "/log", "close"].map(str::to_owned));
-        line.retain(|word| !["open", "--prefix=/tmp", "--prefix=/var", "--port=80"].contains(&word.as_str()));
         assert_eq!(
-            line.join(" "),
-            "strace_grate namespace_grate %{ tee_grate %{ imfs_grate %} %{ forward_grate --nr 1 %} %}"
+            words(&parse("f", POLICY).unwrap()).join(" "),
+            "strace_grate -o /log --quiet -e open -e close namespace_grate --prefix=/tmp --prefix=/var --port=80 \
+             %{ tee_grate %{ imfs_grate %} %{ forward_grate --nr 1 %} %}"
         );
     }
 

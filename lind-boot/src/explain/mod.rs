@@ -2,7 +2,7 @@
 
 mod line;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use lind_abi::{MISSING, SYSCALLS, Syscall};
@@ -86,6 +86,9 @@ fn by_default(node: &Node, nr: u32) -> Option<Role> {
 
 fn as_text(line: &Line, routes: &Routes) -> String {
     let mut text = format!("{}: from the program to the kernel\n", line.program);
+    for name in trusted(&line.chain) {
+        text += &format!("{name} declares nothing: that it only routes, and follows descriptors, is taken on trust\n");
+    }
     // The longest ways first: those are what one asks about.
     for ((steps, implemented), calls) in routes.iter().rev() {
         let names: Vec<_> = calls.iter().map(|row| row.name).collect();
@@ -94,6 +97,13 @@ fn as_text(line: &Line, routes: &Routes) -> String {
         text += &format!("    {}\n", if *implemented { "kernel" } else { "kernel: ENOSYS" });
     }
     text
+}
+
+/// The composers without a manifest.
+fn trusted(chain: &[Node]) -> BTreeSet<&str> {
+    let of = |node: &Node| !node.stacks.is_empty() && node.manifest.is_none();
+    let own = chain.iter().filter(|node| of(node)).map(|node| node.name.as_str());
+    own.chain(chain.iter().flat_map(|node| &node.stacks).flat_map(|stack| trusted(stack))).collect()
 }
 
 fn print_steps(steps: &[Step], depth: usize, text: &mut String) {
@@ -140,7 +150,9 @@ fn as_json(line: &Line, routes: &Routes) -> anyhow::Result<String> {
             json!({ "calls": names, "route": steps_as_json(steps), "kernel": implemented })
         })
         .collect();
-    Ok(serde_json::to_string_pretty(&json!({ "program": line.program, "routes": groups }))? + "\n")
+    Ok(serde_json::to_string_pretty(
+        &json!({ "program": line.program, "trusted": trusted(&line.chain), "routes": groups }),
+    )? + "\n")
 }
 
 fn steps_as_json(steps: &[Step]) -> Vec<Value> {
