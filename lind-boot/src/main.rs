@@ -43,7 +43,7 @@ fn status() -> u8 {
     };
     let done = match (cli.command, cli.run.precompile.as_deref()) {
         (Some(Command::Syscalls(options)), _) => syscalls::print(&options),
-        (Some(Command::Explain(options)), _) => explain::print(&options),
+        (Some(Command::Explain(options)), _) => explain::print(&options, cli.run.root.as_ref()),
         (Some(Command::Inspect(options)), _) => inspect::print(&options),
         (Some(Command::Compile(options)), _) => run::compile(&options.file, options.output.as_deref()),
         (None, Some(file)) => run::compile(file, None),

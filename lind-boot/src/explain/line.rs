@@ -114,7 +114,13 @@ impl Finder<'_> {
     /// What lind-boot would start by this name.
     fn find(&self, name: &str) -> Result<Found> {
         let Some(file) = self.file(name) else { return Ok(Found::Nothing) };
-        let Some(module) = self.engine.inspect(&file)?.module else {
+        let mut about = self.engine.inspect(&file)?;
+        // As when it is run: where compiled code may not be trusted, the module beside it takes its place.
+        let source = file.with_extension("wasm");
+        if about.module.is_none() && source != file && source.is_file() {
+            about = self.engine.inspect(&source)?;
+        }
+        let Some(module) = about.module else {
             bail!("{}: compiled by another user or version: nothing is known of it", file.display())
         };
         Ok(match module.entry {

@@ -4,6 +4,7 @@ mod line;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::path::PathBuf;
 
 use lind_abi::{MISSING, SYSCALLS, Syscall};
 use lind_engine::manifest::Role;
@@ -24,10 +25,10 @@ enum Step {
     Composer { name: String, options: String, stacks: Vec<Vec<Step>> },
 }
 
-/// Prints where calls go.
-pub fn print(options: &Explain) -> Result<(), Failure> {
+/// Prints where calls go. `root` is what was named before the command.
+pub fn print(options: &Explain, root: Option<&PathBuf>) -> Result<(), Failure> {
     let engine = Engine::new(CodeStore::open()?, false)?;
-    let root = config::root(options.root.as_ref())?;
+    let root = config::root(options.root.as_ref().or(root))?;
     let file = options.stack.as_deref().map(stack::read).transpose()?.unwrap_or_default();
     let line = Finder { root: &root, engine: &engine }.line(file, &options.program)?;
     let routes = routes(&line);

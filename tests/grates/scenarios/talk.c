@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 /* talk BYTES PORT...: sends so much to a server of its own at each port, and says which took their time. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
