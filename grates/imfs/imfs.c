@@ -7,47 +7,46 @@
 
 struct imfs fs;
 
-static const struct lind_handler on[] = {
-	{ SYS_open, on_open }, { SYS_openat, on_openat }, { SYS_openat2, on_openat2 }, { SYS_creat, on_creat },
-	{ SYS_read, on_read }, { SYS_write, on_write }, { SYS_pread64, on_pread64 }, { SYS_pwrite64, on_pwrite64 },
-	{ SYS_readv, on_readv }, { SYS_writev, on_writev }, { SYS_preadv, on_preadv }, { SYS_pwritev, on_pwritev },
-	{ SYS_preadv2, on_preadv2 }, { SYS_pwritev2, on_pwritev2 }, { SYS_lseek, on_lseek },
-	{ SYS_sendfile, on_sendfile }, { SYS_copy_file_range, on_copy_file_range }, { SYS_splice, on_splice },
+/* What is handled, for the manifest and for the kernel. */
+#define IMFS_CALLS(CALL) \
+	CALL(open, on_open) CALL(openat, on_openat) CALL(openat2, on_openat2) CALL(creat, on_creat) CALL(read, on_read) \
+	CALL(write, on_write) CALL(pread64, on_pread64) CALL(pwrite64, on_pwrite64) CALL(readv, on_readv) \
+	CALL(writev, on_writev) CALL(preadv, on_preadv) CALL(pwritev, on_pwritev) CALL(preadv2, on_preadv2) \
+	CALL(pwritev2, on_pwritev2) CALL(lseek, on_lseek) CALL(sendfile, on_sendfile) \
+	CALL(copy_file_range, on_copy_file_range) CALL(splice, on_splice) \
+	CALL(close, on_close) CALL(close_range, on_close_range) CALL(dup, on_dup) CALL(dup2, on_dup2) CALL(dup3, on_dup3) \
+	CALL(fcntl, on_fcntl) CALL(flock, on_flock) CALL(ioctl, on_ioctl) CALL(ftruncate, on_ftruncate) \
+	CALL(fallocate, on_fallocate) CALL(fsync, on_sync) CALL(fdatasync, on_sync) CALL(syncfs, on_sync) \
+	CALL(sync_file_range, on_sync) CALL(fadvise64, on_fadvise64) CALL(readahead, on_sync) \
+	CALL(getdents64, on_getdents64) \
+	CALL(stat, on_stat) CALL(lstat, on_lstat) CALL(fstat, on_fstat) CALL(newfstatat, on_newfstatat) \
+	CALL(statx, on_statx) CALL(access, on_access) CALL(faccessat, on_faccessat) CALL(faccessat2, on_faccessat2) \
+	CALL(chmod, on_chmod) CALL(fchmod, on_fchmod) CALL(fchmodat, on_fchmodat) CALL(fchmodat2, on_fchmodat2) \
+	CALL(chown, on_chown) CALL(lchown, on_lchown) CALL(fchown, on_fchown) CALL(fchownat, on_fchownat) \
+	CALL(truncate, on_truncate) CALL(utimensat, on_utimensat) CALL(utime, on_utime) CALL(utimes, on_utimes) \
+	CALL(futimesat, on_futimesat) CALL(statfs, on_statfs) CALL(fstatfs, on_fstatfs) CALL(getxattr, on_path_xattr) \
+	CALL(setxattr, on_path_xattr) CALL(listxattr, on_path_xattr) CALL(removexattr, on_path_xattr) \
+	CALL(lgetxattr, on_path_lxattr) CALL(lsetxattr, on_path_lxattr) CALL(llistxattr, on_path_lxattr) \
+	CALL(lremovexattr, on_path_lxattr) CALL(fgetxattr, on_fd_xattr) CALL(fsetxattr, on_fd_xattr) \
+	CALL(flistxattr, on_fd_xattr) CALL(fremovexattr, on_fd_xattr) \
+	CALL(mkdir, on_mkdir) CALL(mkdirat, on_mkdirat) CALL(rmdir, on_rmdir) CALL(unlink, on_unlink) \
+	CALL(unlinkat, on_unlinkat) CALL(rename, on_rename) CALL(renameat, on_renameat) CALL(renameat2, on_renameat2) \
+	CALL(link, on_link) CALL(linkat, on_linkat) CALL(symlink, on_symlink) CALL(symlinkat, on_symlinkat) \
+	CALL(readlink, on_readlink) CALL(readlinkat, on_readlinkat) CALL(mknod, on_mknod) CALL(mknodat, on_mknodat) \
+	CALL(chdir, on_chdir) CALL(fchdir, on_fchdir) CALL(getcwd, on_getcwd) \
+	CALL(bind, on_bind) CALL(connect, on_connect) CALL(sendto, on_sendto) CALL(recvfrom, on_recvfrom) \
+	CALL(recvmsg, on_recvmsg) CALL(accept, on_named) CALL(accept4, on_named) CALL(getsockname, on_named) \
+	CALL(getpeername, on_named) \
+	CALL(mmap, on_mmap) CALL(munmap, on_munmap) CALL(msync, on_msync) CALL(execve, on_execve) \
+	CALL(execveat, on_execveat) CALL(exit, on_leave) CALL(exit_group, on_leave) \
+	CALL(umask, on_umask) CALL(setuid, on_set_ids) CALL(setgid, on_set_ids) CALL(setreuid, on_set_ids) \
+	CALL(setregid, on_set_ids) CALL(setresuid, on_set_ids) CALL(setresgid, on_set_ids) CALL(setgroups, on_set_ids)
 
-	{ SYS_close, on_close }, { SYS_close_range, on_close_range }, { SYS_dup, on_dup }, { SYS_dup2, on_dup2 },
-	{ SYS_dup3, on_dup3 }, { SYS_fcntl, on_fcntl }, { SYS_flock, on_flock }, { SYS_ioctl, on_ioctl },
-	{ SYS_ftruncate, on_ftruncate }, { SYS_fallocate, on_fallocate }, { SYS_fsync, on_sync }, { SYS_fdatasync, on_sync },
-	{ SYS_syncfs, on_sync }, { SYS_sync_file_range, on_sync }, { SYS_fadvise64, on_fadvise64 }, { SYS_readahead, on_sync },
-	{ SYS_getdents64, on_getdents64 },
+#define DECLARE(name, handle) LIND_DECLARE("answers", name);
+IMFS_CALLS(DECLARE)
 
-	{ SYS_stat, on_stat }, { SYS_lstat, on_lstat }, { SYS_fstat, on_fstat }, { SYS_newfstatat, on_newfstatat },
-	{ SYS_statx, on_statx }, { SYS_access, on_access }, { SYS_faccessat, on_faccessat }, { SYS_faccessat2, on_faccessat2 },
-	{ SYS_chmod, on_chmod }, { SYS_fchmod, on_fchmod }, { SYS_fchmodat, on_fchmodat }, { SYS_fchmodat2, on_fchmodat2 },
-	{ SYS_chown, on_chown }, { SYS_lchown, on_lchown }, { SYS_fchown, on_fchown }, { SYS_fchownat, on_fchownat },
-	{ SYS_truncate, on_truncate }, { SYS_utimensat, on_utimensat }, { SYS_utime, on_utime }, { SYS_utimes, on_utimes },
-	{ SYS_futimesat, on_futimesat }, { SYS_statfs, on_statfs }, { SYS_fstatfs, on_fstatfs },
-	{ SYS_getxattr, on_path_xattr }, { SYS_setxattr, on_path_xattr }, { SYS_listxattr, on_path_xattr }, { SYS_removexattr, on_path_xattr },
-	{ SYS_lgetxattr, on_path_lxattr }, { SYS_lsetxattr, on_path_lxattr }, { SYS_llistxattr, on_path_lxattr },
-	{ SYS_lremovexattr, on_path_lxattr }, { SYS_fgetxattr, on_fd_xattr }, { SYS_fsetxattr, on_fd_xattr },
-	{ SYS_flistxattr, on_fd_xattr }, { SYS_fremovexattr, on_fd_xattr },
-
-	{ SYS_mkdir, on_mkdir }, { SYS_mkdirat, on_mkdirat }, { SYS_rmdir, on_rmdir }, { SYS_unlink, on_unlink },
-	{ SYS_unlinkat, on_unlinkat }, { SYS_rename, on_rename }, { SYS_renameat, on_renameat }, { SYS_renameat2, on_renameat2 },
-	{ SYS_link, on_link }, { SYS_linkat, on_linkat }, { SYS_symlink, on_symlink }, { SYS_symlinkat, on_symlinkat },
-	{ SYS_readlink, on_readlink }, { SYS_readlinkat, on_readlinkat }, { SYS_mknod, on_mknod }, { SYS_mknodat, on_mknodat },
-	{ SYS_chdir, on_chdir }, { SYS_fchdir, on_fchdir }, { SYS_getcwd, on_getcwd },
-
-	{ SYS_bind, on_bind }, { SYS_connect, on_connect }, { SYS_sendto, on_sendto }, { SYS_recvfrom, on_recvfrom },
-	{ SYS_recvmsg, on_recvmsg }, { SYS_accept, on_named }, { SYS_accept4, on_named }, { SYS_getsockname, on_named },
-	{ SYS_getpeername, on_named },
-
-	{ SYS_mmap, on_mmap }, { SYS_munmap, on_munmap }, { SYS_msync, on_msync },
-	{ SYS_execve, on_execve }, { SYS_execveat, on_execveat },
-	{ SYS_exit, on_leave }, { SYS_exit_group, on_leave },
-
-	{ SYS_umask, on_umask }, { SYS_setuid, on_set_ids }, { SYS_setgid, on_set_ids }, { SYS_setreuid, on_set_ids },
-	{ SYS_setregid, on_set_ids }, { SYS_setresuid, on_set_ids }, { SYS_setresgid, on_set_ids }, { SYS_setgroups, on_set_ids },
-};
+#define HANDLER(name, handle) { SYS_##name, handle },
+static const struct lind_handler on[] = { IMFS_CALLS(HANDLER) };
 
 static const char *prefix = "/";
 static uint64_t limit = DEFAULT_LIMIT;

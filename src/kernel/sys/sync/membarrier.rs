@@ -23,10 +23,18 @@ pub(crate) fn membarrier(_cx: &Ctx<'_>, cmd: i32, flags: u32, _cpu: i32) -> Resu
             Ok(GLOBAL | GLOBAL_EXPEDITED | REGISTER_GLOBAL_EXPEDITED | PRIVATE_EXPEDITED | REGISTER_PRIVATE_EXPEDITED)
         }
         GLOBAL | GLOBAL_EXPEDITED | PRIVATE_EXPEDITED => {
-            if host::barrier() { Ok(0) } else { Err(Errno::ENOSYS) }
+            if host::barrier() {
+                Ok(0)
+            } else {
+                Err(Errno::ENOSYS)
+            }
         }
         REGISTER_GLOBAL_EXPEDITED | REGISTER_PRIVATE_EXPEDITED => {
-            if host::barrier() { Ok(0) } else { Err(Errno::ENOSYS) }
+            if host::barrier() {
+                Ok(0)
+            } else {
+                Err(Errno::ENOSYS)
+            }
         }
         _ => Err(Errno::EINVAL),
     }
