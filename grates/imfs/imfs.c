@@ -1,5 +1,6 @@
 /* The imfs grate: options, and which calls go where. */
 #include <stdlib.h>
+#include <lind/typed.h>
 #include "grate.h"
 
 #define DEFAULT_LIMIT (2ull << 30)
