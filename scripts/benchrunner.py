@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import itertools
 import json
 import math
 import os
@@ -33,7 +34,7 @@ RUN_SECONDS = 300
 STARTUP = "startup"
 STARTUP_PAIRS = 40
 # Grates that answer nothing themselves: what is behind them shows the price of the way through, in rows of its own.
-PASSING_ON = {"forward", "strace"}
+PASSING_ON = {"forward", "strace", "witness"}
 KERNELS = "C kernels (geomean)"
 
 
@@ -54,12 +55,19 @@ BUDGETS = [
     Budget("Getpid", "lind", 0.25),
     Budget("Read", "lind", 1.15),
     Budget("Write", "lind", 1.15),
-    Budget("Read", "grate", 0.3, ("1",)),
+    Budget("Read", "grate", 0.25, ("1",)),
     Budget("Read", "grate", 0.45, ("10240",)),
     Budget("Write", "grate", 0.3, ("1",)),
     Budget("Write", "grate", 0.45, ("10240",)),
     Budget("Geteuid", "grate", 0.4),
-    Budget("Read (forward-grate)", "grate", 40, added=True),
+    Budget("Read (forward-grate)", "grate", 30, added=True),
+    Budget("Read (namespace-grate, imfs-grate)", "grate", 0.4, ("1",)),
+    Budget("Geteuid (forward-grate)", "grate", 30, added=True),
+    Budget("Geteuid (8 x forward-grate)", "grate", 240, added=True),
+    Budget("Getpid (witness-grate)", "grate", 300, added=True),
+    Budget("Open+close", "grate", 0.5),
+    Budget("Stat", "grate", 0.5),
+    Budget("Readdir", "grate", 0.7),
     Budget("Startup", "lind", 2.0),
     Budget("Spawn", "lind", 0.6),
     Budget("Fork", "lind", 1.5, ("0",)),
@@ -96,7 +104,8 @@ class Stack:
 
     @property
     def label(self) -> str:
-        return ", ".join(f"{g}-grate" for g in self.grates)
+        runs = [(grate, len(list(run))) for grate, run in itertools.groupby(self.grates)]
+        return ", ".join(f"{g}-grate" if n == 1 else f"{n} x {g}-grate" for g, n in runs)
 
 
 @dataclasses.dataclass
@@ -302,10 +311,20 @@ def prepare(column: Column, benchmark: str, builder: Builder) -> None:
         column.command = [str(builder.native(benchmark))]
         return
     column.links = {f"{benchmark}.cwasm": builder.cage(benchmark)}
-    for name in column.grates:
+    line = launch_line(column)
+    for name in column.grates + (("bracket",) if "%{" in line else ()):
         column.links[f"grates/{name}_grate.cwasm"] = builder.grate(name)
-    programs = [f"{name}_grate" for name in column.grates] + [f"{benchmark}.cwasm"]
-    column.command = [str(builder.options.lind_boot), "--root", ".", *programs]
+    column.command = [str(builder.options.lind_boot), "--root", ".", *line, f"{benchmark}.cwasm"]
+
+
+def launch_line(column: Column) -> list[str]:
+    """The words before the benchmark's name: the grates, or what the `.grate` file says where they take options."""
+    words = column.file.read_text().split() if column.grates else []
+    line = words or [f"{name}_grate" for name in column.grates]
+    named = tuple(word.removesuffix("_grate") for word in line if word.endswith("_grate"))
+    if named != column.grates:
+        raise Failed(f"{column.file.name}: its line names other grates than its name")
+    return line
 
 
 # Running
@@ -702,6 +721,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="runs of each column (default 5)")
     parser.add_argument("--compare", type=Path, metavar="OLD.json", help="print what changed beyond noise")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios, as .svg or .png")
+    parser.add_argument("--dir", type=Path, metavar="DIR", help="where all columns run (default: lindfs)")
     parser.add_argument("--list", action="store_true", help="print the names that can be selected")
     parser.add_argument("--cc", default=os.environ.get("BENCH_CC", "clang-22"), help="native compiler")
     parser.add_argument("--benchmarks", type=at, default=REPOSITORY / "tests/benchmarks", help=argparse.SUPPRESS)
@@ -742,7 +762,7 @@ def main() -> int:
         print(f"benchrunner: {failure}", file=sys.stderr)
         return 2
     options.lindfs.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=options.lindfs, prefix="bench.") as place:
+    with tempfile.TemporaryDirectory(dir=options.dir or options.lindfs, prefix="bench.") as place:
         session = Session(options, Path(place))
         session.run(groups)
         report(session)

@@ -31,15 +31,18 @@ pub fn named(kernel: &Kernel, caller: &Cage, served: Option<&Served<'_>>, id: Ca
     if reaches(caller, served, id) || cage.descends_from(caller.id) { Ok(cage) } else { Err(Errno::EPERM) }
 }
 
-/// The cage, other than R itself, by whose table R makes a call on `target`. R acts as that cage could.
+/// Whether R may make a call on `target` by the table of `by`, another cage than R itself. R acts as that cage could.
 ///
 /// # Errors
-/// ESRCH if there is none, EPERM unless it is a proper descendant of R and `target` is it or its descendant: what an ancestor
-/// put in front of R since stays there for calls on R.
-pub fn table(kernel: &Kernel, caller: &Cage, id: CageId, target: CageId) -> Result<Arc<Cage>> {
-    let cage = kernel.cages.get(id).ok_or(Errno::ESRCH)?;
-    let its_own = target == id || kernel.cages.get(target).is_some_and(|target| target.descends_from(id));
-    if cage.descends_from(caller.id) && its_own { Ok(cage) } else { Err(Errno::EPERM) }
+/// EPERM unless it is a proper descendant of R and `target` is it or its descendant: what an ancestor put in front of R since
+/// stays there for calls on R.
+pub fn table(kernel: &Kernel, caller: &Cage, served: Option<&Served<'_>>, by: &Cage, target: CageId) -> Result<()> {
+    let its_own = target == by.id
+        || match served {
+            Some(s) if s.client.cage.id == target => s.client.cage.descends_from(by.id),
+            _ => kernel.cages.get(target).is_some_and(|target| target.descends_from(by.id)),
+        };
+    if by.descends_from(caller.id) && its_own { Ok(()) } else { Err(Errno::EPERM) }
 }
 
 /// Whether R may send `target`'s calls to a handler in `grate`.

@@ -45,6 +45,19 @@ class Pure(unittest.TestCase):
             with self.assertRaises(runner.Failed):
                 runner.Stack.parse(bad)
 
+    def test_stacks_with_options(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            file = Path(directory) / "clamp-grate.imfs-grate.fs_read.grate"
+            column = runner.Column("grate", file, ("clamp", "imfs"))
+            file.write_text("")
+            self.assertEqual(runner.launch_line(column), ["clamp_grate", "imfs_grate"])
+            file.write_text("clamp_grate --prefix /a %{ imfs_grate %}\n")
+            self.assertEqual(runner.launch_line(column), ["clamp_grate", "--prefix", "/a", "%{", "imfs_grate", "%}"])
+            file.write_text("imfs_grate")
+            with self.assertRaises(runner.Failed):
+                runner.launch_line(column)
+        self.assertEqual(runner.Stack(("a", "a", "b"), "x").label, "2 x a-grate, b-grate")
+
     def test_selection_by_prefix(self) -> None:
         names = ["fs_read.c", "imfs-grate.fs_read.grate", "imfs_read.c", "startup"]
         self.assertEqual(runner.select(names, []), names)
@@ -74,7 +87,7 @@ class Pure(unittest.TestCase):
 
     def test_budgets(self) -> None:
         row = runner.Row(1, {"linux": [100], "lind": [116], "grate": [29]})
-        self.assertEqual(runner.verdicts("Read", "1", row), ["lind 1.15x missed", "grate 0.3x met"])
+        self.assertEqual(runner.verdicts("Read", "1", row), ["lind 1.15x missed", "grate 0.25x missed"])
         self.assertEqual(runner.verdicts("Read", "1024", row), ["lind 1.15x missed"])
         hop = runner.Row(1, {"linux": [100], "lind": [110], "grate": [151]})
         self.assertEqual(runner.verdicts("Read (forward-grate)", "1", hop), ["grate +40 ns missed"])

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arc_swap::ArcSwapOption;
 use lind_abi::{Errno, Result};
 
 use super::{Birth, Cage, Status};
@@ -64,6 +65,8 @@ pub struct Thread {
     pub serving: AtomicBool,
     /// Whether its engine stands ready to fork it: it is at a call of the import `fork`.
     pub forking: AtomicBool,
+    /// The cage by whose table it made a call last: composers of grates do so for every call of their clients.
+    pub(crate) calls_by: ArcSwapOption<Cage>,
     /// set_tid_address(2).
     pub clear_tid: AtomicU64,
     /// set_robust_list(2).
@@ -99,6 +102,7 @@ impl Thread {
             birth: Mutex::new(None),
             serving: AtomicBool::new(worker),
             forking: AtomicBool::new(false),
+            calls_by: ArcSwapOption::empty(),
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
             reader: cage.fds.readers().join(),
@@ -130,6 +134,7 @@ impl Thread {
             birth: Mutex::new(None),
             serving: AtomicBool::new(false),
             forking: AtomicBool::new(false),
+            calls_by: ArcSwapOption::empty(),
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
             reader: self.cage.fds.readers().join(),

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-/* talk BYTES PORT...: sends so much to a server of its own at each port, and says which took their time. */
+/* talk BYTES PORT...: sends so much to a server of its own at each port, and says whether the last took half a second or more. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -47,7 +47,10 @@ int main(int argc, char **argv)
 
 		if (talk(atoi(argv[i]), (size_t)atoi(argv[1])))
 			return 1;
-		printf("%s: %s\n", argv[i], now() - start > 0.5 ? "held back" : "at once");
+		if (i < argc - 1)
+			printf("%s: sent\n", argv[i]);
+		else
+			printf("%s: %s\n", argv[i], now() - start > 0.5 ? "held back" : "at once");
 	}
 	return 0;
 }
