@@ -90,7 +90,7 @@ class Pure(unittest.TestCase):
         self.assertEqual(runner.verdicts("Read", "1", row), ["lind 1.15x missed", "grate 0.25x missed"])
         self.assertEqual(runner.verdicts("Read", "1024", row), ["lind 1.15x missed"])
         hop = runner.Row(1, {"linux": [100], "lind": [110], "grate": [151]})
-        self.assertEqual(runner.verdicts("Read (forward-grate)", "1", hop), ["grate +40 ns missed"])
+        self.assertEqual(runner.verdicts("Read (forward-grate)", "1", hop), ["grate +30 ns missed"])
         self.assertEqual(runner.verdicts("Nothing", "1", row), [])
 
     def test_linked_sources(self) -> None:
