@@ -71,8 +71,7 @@ impl Runner {
         self.run(&argv).unwrap_or_else(|e| panic!("{}", e.reason))
     }
 
-    /// Runs a grate that ends before its program does, and returns how each ended, as a shell would report it. The
-    /// program, an orphan by then, is waited for by the first cage.
+    /// Runs a grate that ends before its program does, and returns how each ended, as a shell would report it.
     pub fn run_below(&self, grate: &str, app: &str) -> (u8, u8) {
         let ended = |nth: u32| {
             self.install("watch.wasm", &watch(nth));
@@ -112,24 +111,24 @@ pub fn signal(number: u8) -> Status {
     Status::signaled(number)
 }
 
-/// A program that starts the one its arguments name, waits until the `nth` cage after it has ended, and exits as that did. Which
-/// ends first is left to chance.
+/// A program that starts the one its arguments name, hears of the end of the `nth` cage after it, and exits as that did. Which
+/// ends first is left to chance, and so is whose child it is by then.
 fn watch(nth: u32) -> String {
-    let wait = format!(
-        "(loop $other
-            (local.set $pid (call $sys3 (i32.const 61) (i64.const -1) (i64.const 0x10f00) (i64.const 0)))
-            (if (i64.lt_s (local.get $pid) (i64.const 0)) (then (call $exit (i32.const 98))))
-            (br_if $other (i64.ne (local.get $pid)
-                (i64.add (i64.const {nth}) (call $sys3 (i32.const 39) (i64.const 0) (i64.const 0) (i64.const 0))))))"
+    let ended = format!(
+        "(func $ended (param $call i32) (result i64)
+            (if (i64.eq (i64.load offset=24 (local.get $call)) (i64.add (i64.const {nth}) {}))
+                (then
+                    (i32.store (i32.const 0x10f00) (i32.load offset=40 (local.get $call)))
+                    (i32.atomic.store (i32.const 0x10f04) (i32.const 1))))
+            (i64.const 0))",
+        plain(39)
     );
-    program(
-        "",
-        &format!(
-            "(local $status i32) (local $pid i64) {} {wait} {}",
-            spawn(0),
-            exit_as("(i32.load (i32.const 0x10f00))")
-        ),
-    )
+    let hear = "(if (i64.ne (call $sys3 (i32.const 1005) (i64.const 1) (i64.const 0) (i64.const 0)) (i64.const 0))
+        (then (call $exit (i32.const 98))))";
+    let wait =
+        format!("(loop $wait (drop {}) (br_if $wait (i32.eqz (i32.atomic.load (i32.const 0x10f04)))))", plain(24));
+    let end = exit_as("(i32.load (i32.const 0x10f00))");
+    program(&handling(&ended, "$ended"), &format!("(local $status i32) {hear} {} {wait} {end}", spawn(0)))
 }
 
 /// Starts the program at argv[1] with the handlers at 0x10000.
@@ -172,7 +171,6 @@ pub fn grate(items: &str, elements: &str, handlers: &[(u32, u32)]) -> String {
 
 /// A grate that starts the program its arguments name, and then does `rest`.
 pub fn grate_that(items: &str, elements: &str, handlers: &[(u32, u32)], rest: &str) -> String {
-    let size = 1 + elements.split_whitespace().count();
     let stores: String = handlers
         .iter()
         .enumerate()
@@ -181,7 +179,14 @@ pub fn grate_that(items: &str, elements: &str, handlers: &[(u32, u32)], rest: &s
             format!("(i32.store (i32.const {at}) (i32.const {number})) (i32.store offset=4 (i32.const {at}) (i32.const {entry}))")
         })
         .collect();
-    let items = format!(
+    let body = format!("(local $status i32) {stores} {} {rest}", spawn(handlers.len()));
+    program(&handling(items, elements), &body)
+}
+
+/// What makes a module one that handles calls, by `elements`, which `items` define.
+fn handling(items: &str, elements: &str) -> String {
+    let size = 1 + elements.split_whitespace().count();
+    format!(
         r#"(type $handler (func (param i32) (result i64)))
         (table (export "__indirect_function_table") {size} {size} funcref)
         (elem (i32.const 1) func {elements})
@@ -189,9 +194,7 @@ pub fn grate_that(items: &str, elements: &str, handlers: &[(u32, u32)], rest: &s
             (call_indirect (type $handler) (local.get $call) (local.get $entry)))
         {FORWARD}
         {items}"#
-    );
-    let body = format!("(local $status i32) {stores} {} {rest}", spawn(handlers.len()));
-    program(&items, &body)
+    )
 }
 
 /// `$forward`: a handler that sends a call on as it came.
