@@ -218,7 +218,7 @@ def run_cages(options: argparse.Namespace, names: list[str], expected: dict[str,
 
 def run_folder(folder: Path, totals: Totals) -> None:
     """Runs tests/FOLDER/run, shows its output, and adds the last counts that it prints."""
-    name = folder.relative_to(TESTS)
+    name = folder.relative_to(TESTS) if folder.is_relative_to(TESTS) else folder
     print(f"tests/{name}:", flush=True)
     said: list[str] = []
     with subprocess.Popen([str(folder / "run")], cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
