@@ -114,12 +114,29 @@ pub struct HostThread {
     /// Grates whose turn (see [`crate::Program`]) this thread has.
     turns: RefCell<Vec<CageId>>,
     hops: Cell<usize>,
-    /// The worker that was kept last, where the next call finds it at once.
-    last: Cell<Option<(CageId, Box<Worker>)>>,
+    /// The worker that was kept last at each depth of hops, where the next call finds it at once: a chain of grates has one at each.
+    last: [Kept; MAX_HOPS],
     /// The others.
     idle: RefCell<Vec<(CageId, Vec<Box<Worker>>)>>,
     /// What runs signal handlers while guest code computes.
     pub(crate) nested: RefCell<Vec<Box<signal::Nested>>>,
+}
+
+/// A place for one idle worker.
+struct Kept(Cell<Option<(CageId, Box<Worker>)>>);
+
+impl Kept {
+    /// The worker, if it is of `grate`.
+    #[inline]
+    fn take_of(&self, grate: CageId) -> Option<Box<Worker>> {
+        match self.0.take() {
+            Some((id, worker)) if id == grate => Some(worker),
+            other => {
+                self.0.set(other);
+                None
+            }
+        }
+    }
 }
 
 /// Why a grate cannot be entered now.
@@ -148,7 +165,7 @@ impl HostThread {
             stack_end,
             turns: RefCell::default(),
             hops: Cell::new(0),
-            last: Cell::new(None),
+            last: [const { Kept(Cell::new(None)) }; MAX_HOPS],
             idle: RefCell::default(),
             nested: RefCell::default(),
         })
@@ -198,22 +215,34 @@ impl HostThread {
         self.hops.set(self.hops.get() - 1);
     }
 
-    /// An idle worker of a grate.
+    /// An idle worker of a grate, for the hop that was taken last.
     #[inline]
     pub fn take_idle(&self, grate: CageId) -> Option<Box<Worker>> {
-        match self.last.take() {
-            Some((id, worker)) if id == grate => return Some(worker),
-            other => self.last.set(other),
-        }
-        let mut idle = self.idle.borrow_mut();
-        idle.iter_mut().find(|(id, _)| *id == grate)?.1.pop()
+        self.last_here().take_of(grate).or_else(|| self.take_from_afar(grate))
     }
 
-    /// Keeps a worker for the next call.
+    fn take_from_afar(&self, grate: CageId) -> Option<Box<Worker>> {
+        let apart = self.idle.borrow_mut().iter_mut().find(|(id, _)| *id == grate).and_then(|(_, idle)| idle.pop());
+        apart.or_else(|| self.last.iter().find_map(|kept| kept.take_of(grate)))
+    }
+
+    /// Keeps a worker for the next call. The hop that it was taken for is not over yet.
     #[inline]
     pub fn keep(&self, grate: CageId, worker: Box<Worker>) {
-        if let Some((before, kept)) = self.last.replace(Some((grate, worker))) {
+        if let Some((before, kept)) = self.last_here().0.replace(Some((grate, worker))) {
             self.keep_apart(before, kept);
+        }
+    }
+
+    /// The place for the worker of the hop that was taken last.
+    #[inline]
+    fn last_here(&self) -> &Kept {
+        &self.last[self.hops.get().saturating_sub(1) % MAX_HOPS]
+    }
+
+    fn keep_all_apart(&self) {
+        for (id, worker) in self.last.iter().filter_map(|kept| kept.0.take()) {
+            self.keep_apart(id, worker);
         }
     }
 
@@ -242,9 +271,7 @@ impl HostThread {
 
     /// Lets go of the idle workers of a grate that has ended.
     pub fn forget(&self, grate: CageId) -> Vec<Box<Worker>> {
-        if let Some((id, worker)) = self.last.take() {
-            self.keep_apart(id, worker);
-        }
+        self.keep_all_apart();
         let mut idle = self.idle.borrow_mut();
         let at = idle.iter().position(|(id, _)| *id == grate);
         at.map(|at| idle.swap_remove(at).1).unwrap_or_default()
@@ -252,9 +279,7 @@ impl HostThread {
 
     /// Ends all workers, as this thread is about to end.
     pub fn retire(&self) {
-        if let Some((id, worker)) = self.last.take() {
-            self.keep_apart(id, worker);
-        }
+        self.keep_all_apart();
         let grates: Vec<CageId> = self.idle.borrow().iter().map(|(id, _)| *id).collect();
         for grate in grates {
             for worker in self.forget(grate) {

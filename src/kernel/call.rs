@@ -192,7 +192,10 @@ pub(crate) fn call_by(cx: &Ctx<'_>, wire: &LindCall) -> Result<i64> {
     not_again(wire.nr)?;
     let caller = &*cx.caller.cage;
     let target = CageId::from_wire(wire.target).ok_or(Errno::ESRCH)?;
-    let owners = Owners::Each(wire.args.map(|arg| CageId::from_wire(arg.cage).unwrap_or(NOBODY)));
+    let owners = match wire.args.iter().all(|arg| arg.cage == wire.target) {
+        true => Owners::All(target),
+        false => Owners::Each(wire.args.map(|arg| CageId::from_wire(arg.cage).unwrap_or(NOBODY))),
+    };
     let call = Call { nr: wire.nr, caller: caller.id, target, values: wire.args.map(|arg| arg.value), owners };
     let by = CageId::from_wire(wire.caller).ok_or(Errno::ESRCH)?;
     if by == caller.id {
@@ -228,8 +231,53 @@ pub(crate) fn forward(cx: &Ctx<'_>) -> Result<i64> {
     pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &cx.caller.cage.handlers, call)
 }
 
-/// Checks whose a call's arguments are, and routes it by `table`.
+/// Routes a call by `table`, which `thread`'s cage may use.
+#[inline]
 fn pass_on(
+    kernel: &Arc<Kernel>,
+    thread: &Thread,
+    served: Option<&Served<'_>>,
+    hop: &dyn Hop,
+    table: &HandlerTable,
+    call: Call,
+) -> Result<i64> {
+    // Most often a client's own call, on its way to the kernel or to the next grate: whose things it is about is known.
+    if let Some(served) = served
+        && let Owners::All(owner) = call.owners
+        && owner == served.client.cage.id
+        && owner == call.target
+    {
+        return Ok(pass_own(kernel, thread, served, hop, table, &call));
+    }
+    pass_any(kernel, thread, served, hop, table, call)
+}
+
+/// Routes what is a call of the client's on itself and on nothing else.
+fn pass_own(
+    kernel: &Arc<Kernel>,
+    thread: &Thread,
+    served: &Served<'_>,
+    hop: &dyn Hop,
+    table: &HandlerTable,
+    call: &Call,
+) -> i64 {
+    let client = served.client;
+    let in_kernel = || {
+        let cx =
+            Ctx { kernel, caller: thread, thread: client, cage: &client.cage, served: Some(served), hop, others: &[] };
+        dispatch_far(&cx, call.nr, call)
+    };
+    match table.get(call.nr) {
+        Handler::Kernel => in_kernel(),
+        Handler::Grate { cage: grate, entry, serialized } => {
+            let result = hop.enter(grate, entry, serialized, &Served { call, client });
+            if answered_by_nobody(kernel, call.nr, grate, result) { in_kernel() } else { result }
+        }
+    }
+}
+
+/// Checks whose a call's arguments are, and routes it by `table`.
+fn pass_any(
     kernel: &Arc<Kernel>,
     thread: &Thread,
     served: Option<&Served<'_>>,
@@ -242,7 +290,7 @@ fn pass_on(
     let client = served.map_or(NOBODY, |s| s.client.cage.id);
     let known = |id: CageId| id == NOBODY || id == caller.id || id == client;
 
-    // The common case, a grate forwarding its client's call, needs no look-up: both cages are at hand.
+    // A grate that forwards its client's call with arguments of its own needs no look-up: both cages are at hand.
     let mut others = Vec::new();
     let mut check = |owner: &mut CageId| {
         if !known(*owner) && *owner != target && !others.iter().any(|cage: &Arc<Cage>| cage.id == *owner) {
