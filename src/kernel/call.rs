@@ -201,17 +201,16 @@ pub(crate) fn call_by(cx: &Ctx<'_>, wire: &LindCall) -> Result<i64> {
     if by == caller.id {
         return pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &caller.handlers, call);
     }
-    let known = cx.caller.calls_by.load();
-    let looked_up;
-    let by = match &*known {
-        Some(cage) if cage.id == by && !cage.is_dead() => cage,
-        _ => {
-            looked_up = cx.kernel.cages.get(by).ok_or(Errno::ESRCH)?;
-            cx.caller.calls_by.store(Some(Arc::clone(&looked_up)));
-            &looked_up
+    let known = cx.caller.calls_by.load().as_deref().filter(|(id, _)| *id == by).and_then(|(_, cage)| cage.upgrade());
+    let by = match known.filter(|cage| !cage.is_dead()) {
+        Some(cage) => cage,
+        None => {
+            let cage = cx.kernel.cages.get(by).ok_or(Errno::ESRCH)?;
+            cx.caller.calls_by.store(Some(Arc::new((by, Arc::downgrade(&cage)))));
+            cage
         }
     };
-    authority::table(cx.kernel, caller, cx.served, by, target)?;
+    authority::table(cx.kernel, caller, cx.served, &by, target)?;
     pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &by.handlers, call)
 }
 

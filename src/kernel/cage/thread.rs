@@ -1,10 +1,10 @@
 //! A guest thread, as the kernel sees it.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arc_swap::ArcSwapOption;
-use lind_abi::{Errno, Result};
+use lind_abi::{CageId, Errno, Result};
 
 use super::{Birth, Cage, Status};
 use crate::engine::{Hop, Start};
@@ -66,7 +66,8 @@ pub struct Thread {
     /// Whether its engine stands ready to fork it: it is at a call of the import `fork`.
     pub forking: AtomicBool,
     /// The cage by whose table it made a call last: composers of grates do so for every call of their clients.
-    pub(crate) calls_by: ArcSwapOption<Cage>,
+    /// Weak: a cage that has ended must not keep its memory for this.
+    pub(crate) calls_by: ArcSwapOption<(CageId, Weak<Cage>)>,
     /// set_tid_address(2).
     pub clear_tid: AtomicU64,
     /// set_robust_list(2).
