@@ -100,10 +100,21 @@ pub fn splice(
     len: u64,
     flags: u32,
 ) -> Result<usize> {
+    between(Sysno::splice, (input, from), (out, to), len, flags)
+}
+
+/// A call that moves `len` bytes from one descriptor to another, each at its own position or at an offset.
+fn between(
+    call: Sysno,
+    (input, from): (BorrowedFd<'_>, Option<HostRange<'_>>),
+    (out, to): (BorrowedFd<'_>, Option<HostRange<'_>>),
+    len: u64,
+    flags: u32,
+) -> Result<usize> {
     let address = |offset: Option<HostRange<'_>>| offset.map_or(0, |offset| offset.as_ptr() as usize);
     let (from, to) = (address(from), address(to));
     // SAFETY: as for `sendfile`, with two offsets.
-    result(unsafe { raw_syscall!(Sysno::splice, raw(input), from, raw(out), to, len, flags as usize) })
+    result(unsafe { raw_syscall!(call, raw(input), from, raw(out), to, len, flags as usize) })
 }
 
 /// tee(2)
@@ -126,10 +137,7 @@ pub fn copy_range(
     len: u64,
     flags: u32,
 ) -> Result<usize> {
-    let address = |offset: Option<HostRange<'_>>| offset.map_or(0, |offset| offset.as_ptr() as usize);
-    let (from, to) = (address(from), address(to));
-    // SAFETY: as for `sendfile`, with two offsets.
-    result(unsafe { raw_syscall!(Sysno::copy_file_range, raw(input), from, raw(out), to, len, flags as usize) })
+    between(Sysno::copy_file_range, (input, from), (out, to), len, flags)
 }
 
 /// ioctl(2) whose argument the host reads or writes in guest memory, as much as the caller checked for this request.
