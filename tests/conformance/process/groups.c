@@ -279,8 +279,27 @@ static void orphans(void)
 	close(kept[0]);
 }
 
+/*
+ * All of it in a session of our own, below its leader: who started this program may be in another namespace, where
+ * its session has no number that could be told here.
+ */
+static void in_own_session(void)
+{
+	pid_t pid = fork();
+
+	NEED(pid >= 0);
+	if (pid)
+		exit(WEXITSTATUS(status_of(pid, 0)));
+	NEED(setsid() == getpid());
+	pid = fork();
+	NEED(pid >= 0);
+	if (pid)
+		exit(WEXITSTATUS(status_of(pid, 0)));
+}
+
 int main(void)
 {
+	in_own_session();
 	to_own_group();
 	as_timeout();
 	members();
