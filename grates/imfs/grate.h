@@ -80,7 +80,8 @@ int64_t data_from_client(const struct imfs_process *p, struct imfs_file *f, stru
 void pos_lock(struct imfs_file *f);
 void pos_unlock(struct imfs_file *f);
 
-/* on_fd.c: a descriptor number that the kernel gives the client, for an open file of ours. */
+/* on_open.c: a descriptor number that the kernel gives the client, for an open file of ours. */
+void holder_init(void);	/* before the first client */
 int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, bool cloexec);
 
 /* host.c */

@@ -139,6 +139,7 @@ int main(int argc, char **argv)
 		pass_count = 3;
 	for (size_t i = 0; i < pass_count; i++)
 		make_pass(passes[i]);
+	holder_init();
 	preload_all();
 	lind_grate_lifecycle(&lifecycle);
 	return lind_grate_run(on, sizeof on / sizeof *on, argc, argv);

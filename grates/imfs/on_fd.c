@@ -94,42 +94,42 @@ int64_t on_close_range(const struct lind_call *c)
 	return done(0);
 }
 
-/* After the kernel has duplicated `old` as `new`. */
-static int64_t duplicated(const struct lind_call *c, int64_t new, bool cloexec)
+/* After the kernel has duplicated the first argument as `new`, a number of `cage`: a grate may do that from one cage to another. */
+static int64_t duplicated(const struct lind_call *c, uint64_t cage, int64_t new, bool cloexec)
 {
-	struct imfs_process *p = &client_of(c->args[0].cage)->p;
+	struct imfs_process *from = &client_of(c->args[0].cage)->p, *to = &client_of(cage)->p;
 	struct imfs_file *f;
 	int r = 0;
 
 	if (new < 0)
 		return new;
 	imfs_write_lock();
-	f = imfs_fd(&p->fds, c->args[0].value);
+	f = imfs_fd(&from->fds, c->args[0].value);
 	if (!f)
-		imfs_fd_clear(&fs, p, (uint32_t)new);
-	else if ((uint32_t)new != arg32(c, 0) && !(r = imfs_fd_room(&p->fds, (uint32_t)new))) {
+		imfs_fd_clear(&fs, to, (uint32_t)new);
+	else if ((from != to || (uint32_t)new != arg32(c, 0)) && !(r = imfs_fd_room(&to->fds, (uint32_t)new))) {
 		f->refs++;
-		imfs_fd_set(&fs, p, (uint32_t)new, f, cloexec);
+		imfs_fd_set(&fs, to, (uint32_t)new, f, cloexec);
 	}
 	imfs_write_unlock();
 	if (r)
-		lind_call_plain(SYS_close, c->args[0].cage, (uint64_t)new, 0, 0, 0);
+		lind_call_plain(SYS_close, cage, (uint64_t)new, 0, 0, 0);
 	return r ? r : new;
 }
 
 int64_t on_dup(const struct lind_call *c)
 {
-	return duplicated(c, lind_forward(c), false);
+	return duplicated(c, c->target, lind_forward(c), false);
 }
 
 int64_t on_dup2(const struct lind_call *c)
 {
-	return duplicated(c, lind_forward(c), false);
+	return duplicated(c, c->args[1].cage, lind_forward(c), false);
 }
 
 int64_t on_dup3(const struct lind_call *c)
 {
-	return duplicated(c, lind_forward(c), arg32(c, 2) & O_CLOEXEC);
+	return duplicated(c, c->args[1].cage, lind_forward(c), arg32(c, 2) & O_CLOEXEC);
 }
 
 /* The range that a struct flock means. */
@@ -289,7 +289,7 @@ int64_t on_fcntl(const struct lind_call *c)
 	switch (cmd) {
 	case F_DUPFD_:
 	case F_DUPFD_CLOEXEC_:
-		return duplicated(c, lind_forward(c), cmd == F_DUPFD_CLOEXEC_);
+		return duplicated(c, c->target, lind_forward(c), cmd == F_DUPFD_CLOEXEC_);
 	case F_GETFD_:
 		return lind_forward(c);
 	case F_SETFD_:

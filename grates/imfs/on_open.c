@@ -1,18 +1,34 @@
 /* Opening: the file is ours, its descriptor's number the kernel's. */
+#include <sys/mman.h>
 #include "grate.h"
 
-#define EVENTFD_CLOEXEC 02000000
-#define EVENTFD_NONBLOCK 04000
+#define NO_ACCESS 3		/* neither reading nor writing: open(2) */
+#define F_DUPFD_CLOEXEC_ 1030
 #define CREAT_FLAGS (O_CREAT | O_WRONLY | O_TRUNC)
 
 /*
- * A number that the kernel reserves for us, so that numbers never collide and limits, dup, close, fork and exec stay
- * the kernel's business. An eventfd whose count is not zero can always be read and written: poll, select and epoll on
- * it say what they say of a regular file, without us.
+ * What stands behind our files' numbers in the tables of clients: one file, of which each client gets duplicates, so that numbers
+ * never collide and limits, dup, close, fork and exec stay the kernel's business. /dev/null opened for no access has nothing that
+ * one client could do to another, and poll and select say of it what they say of a regular file. Where it cannot be had an empty
+ * file will do that nobody can fill.
  */
+static int holder;
+
+void holder_init(void)
+{
+	if ((holder = open("/dev/null", NO_ACCESS | O_CLOEXEC)) >= 0)
+		return;
+	holder = memfd_create("imfs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (holder < 0 || fcntl(holder, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE))
+		lind_die("no descriptor to stand for files: %s", strerror(errno));
+}
+
 static int64_t reserve(uint64_t cage, bool cloexec)
 {
-	return lind_call_plain(SYS_eventfd2, cage, 1, EVENTFD_NONBLOCK | (cloexec ? EVENTFD_CLOEXEC : 0), 0, 0);
+	struct lind_arg none = { 0, cage }, old = { (uint64_t)holder, lind_self_ }, how = { F_DUPFD_CLOEXEC_, cage };
+
+	return cloexec ? lind_call(SYS_fcntl, cage, old, how, none, none, none, none) :
+		lind_call(SYS_dup, cage, old, none, none, none, none, none);
 }
 
 /* Takes over the reference to `f`. */

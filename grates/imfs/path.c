@@ -11,11 +11,11 @@ struct walk {
 	const struct imfs *fs;
 	const struct imfs_cred *cred;
 	struct imfs_node *node;		/* NULL: outside */
-	char rest[IMFS_PATH];		/* what is still to go; links are put in front */
-	size_t at;			/* where in rest */
+	const char *rest;		/* what is still to go: of the path, or of `room` once a link was put in front */
 	int links;
 	enum imfs_follow follow;
 	struct imfs_at *out;		/* out->path is where we are while outside */
+	char room[IMFS_PATH];
 };
 
 static void arrive(struct walk *w)
@@ -61,15 +61,15 @@ static int outside_step(struct walk *w, const char *name, size_t length)
 /* Puts a link's target before what is still to go. */
 static int expand(struct walk *w, const struct imfs_node *link)
 {
-	size_t target = strlen(link->target), left = strlen(w->rest + w->at);
+	size_t target = strlen(link->target), left = strlen(w->rest);
 
 	if (++w->links > IMFS_LINKS_MAX)
 		return -ELOOP;
-	if (target + left + 1 > sizeof w->rest)
+	if (target + left + 1 > sizeof w->room)
 		return -ENAMETOOLONG;
-	memmove(w->rest + target, w->rest + w->at, left + 1);
-	memcpy(w->rest, link->target, target);
-	w->at = 0;
+	memmove(w->room + target, w->rest, left + 1);
+	memcpy(w->room, link->target, target);
+	w->rest = w->room;
 	if (w->rest[0] == '/') {
 		w->node = w->out->dir = NULL;
 		w->out->path[0] = 0;
@@ -128,12 +128,13 @@ static int inside_step(struct walk *w, const char *name, size_t length, bool las
 		out->last = IMFS_DOTDOT;
 		return up(w);
 	}
-	memcpy(out->name, name, length);
-	out->name[length] = 0;
-	out->length = (uint16_t)length;
 	e = imfs_dir_find(w->node, name, length);
-	if (last)
+	if (last) {
+		memcpy(out->name, name, length);
+		out->name[length] = 0;
+		out->length = (uint16_t)length;
 		out->node = e ? e->node : NULL;
+	}
 	if (!e)
 		return last ? 0 : -ENOENT;
 	if (e->node->outside)
@@ -147,16 +148,24 @@ static int inside_step(struct walk *w, const char *name, size_t length, bool las
 	return 0;
 }
 
+static const char *skip_slashes(const char *text)
+{
+	while (*text == '/')
+		text++;
+	return text;
+}
+
 static int step(struct walk *w)
 {
-	char *name = w->rest + w->at, *end, *next;
+	const char *name = w->rest, *end = name, *next;
 	bool last;
 
-	end = name + strcspn(name, "/");
-	next = end + strspn(end, "/");
+	while (*end && *end != '/')
+		end++;
+	next = skip_slashes(end);
 	last = !*next;
 	/* The slashes stay, for a link that is put in front of them. */
-	w->at = (size_t)(end - w->rest);
+	w->rest = end;
 	w->out->slash = last && next != end;
 	if (w->node)
 		return inside_step(w, name, (size_t)(end - name), last);
@@ -187,20 +196,26 @@ static int finish(struct walk *w)
 int imfs_walk(const struct imfs *fs, const struct imfs_cred *cred, struct imfs_node *start, const char *start_path,
 	const char *path, enum imfs_follow follow, struct imfs_at *at)
 {
-	struct walk w = { .fs = fs, .cred = cred, .node = start, .follow = follow, .out = at };
-	size_t length = strlen(path);
+	struct walk w;		/* not all of it is set: that would cost more than most walks */
 	int r;
+
+	w.fs = fs;
+	w.cred = cred;
+	w.node = start;
+	w.rest = path;
+	w.links = 0;
+	w.follow = follow;
+	w.out = at;
 
 	at->outside = at->entered = at->slash = false;
 	at->dir = at->node = NULL;
 	at->last = IMFS_NORMAL;
 	at->length = 0;
 	at->path[0] = 0;
-	if (!length)
+	if (!path[0])
 		return -ENOENT;
-	if (length >= sizeof w.rest)
+	if (strlen(path) >= IMFS_PATH)
 		return -ENAMETOOLONG;
-	memcpy(w.rest, path, length + 1);
 	if (path[0] == '/' || !start) {
 		w.node = NULL;
 		if (path[0] != '/') {
@@ -211,8 +226,8 @@ int imfs_walk(const struct imfs *fs, const struct imfs_cred *cred, struct imfs_n
 		arrive(&w);
 	} else
 		at->entered = true;
-	w.at = strspn(w.rest, "/");
-	while (w.rest[w.at]) {
+	w.rest = skip_slashes(w.rest);
+	while (*w.rest) {
 		bool was_outside = !w.node;
 
 		if ((r = step(&w)))
@@ -222,7 +237,7 @@ int imfs_walk(const struct imfs *fs, const struct imfs_cred *cred, struct imfs_n
 			at->dir = NULL;
 			at->node = NULL;
 		}
-		w.at += strspn(w.rest + w.at, "/");
+		w.rest = skip_slashes(w.rest);
 	}
 	return finish(&w);
 }

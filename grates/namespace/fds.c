@@ -210,9 +210,7 @@ int64_t on_dup(const struct lind_call *c)
 	bool inside = fd_inside(c->args[0]);
 	int64_t fd = pass(c, inside);
 
-	if (fd >= 0)
-		fd_mark(lind_client(c->args[0].cage), (uint64_t)fd, inside);
-	return fd;
+	return made(c, fd, inside);
 }
 
 /* Also where only the new one is inside: it is closed. */
@@ -221,8 +219,8 @@ int64_t on_dup2(const struct lind_call *c)
 	bool inside = fd_inside(c->args[0]);
 	int64_t fd = pass(c, inside || fd_inside(c->args[1]));
 
-	if (fd >= 0 && arg32(c, 0) != arg32(c, 1))
-		fd_mark(lind_client(c->args[0].cage), (uint64_t)fd, inside);
+	if (fd >= 0 && (c->args[0].cage != c->args[1].cage || arg32(c, 0) != arg32(c, 1)))
+		fd_mark(lind_client(c->args[1].cage), (uint64_t)fd, inside);
 	return fd;
 }
 

@@ -53,10 +53,11 @@ int64_t lind_forward(const struct lind_call *c)
 
 ssize_t lind_read_string(struct lind_arg arg, char *to, size_t size)
 {
-	uint64_t self = lind_self_;
-	int64_t got = lind_import_call(SYS_copy_data_between_cages, (int64_t)arg.cage, (uintptr_t)to, self, arg.value, arg.cage,
-		size, self, COPY_STRING, self, 0, self, 0, self);
+	int64_t got = -EPERM;
 
+	/* Cage 0 would mean our own memory to the call. */
+	if (arg.cage)
+		got = lind_import_syscall(SYS_copy_data_between_cages, (uintptr_t)to, arg.value, size, COPY_STRING, lind_self_, arg.cage);
 	return got < 0 ? (ssize_t)got : (ssize_t)got - 1;
 }
 

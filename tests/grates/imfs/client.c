@@ -11,7 +11,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -81,10 +83,59 @@ static void ready(void)
 	FD_ZERO(&set);
 	FD_SET(fd, &set);
 	CHECK(select(fd + 1, &set, NULL, NULL, NULL) == 1 && FD_ISSET(fd, &set));
-	CHECK(!epoll_ctl(e, EPOLL_CTL_ADD, fd, &event) && epoll_wait(e, &event, 1, 0) == 1 && event.data.u64 == 7);
+	CHECK(epoll_ctl(e, EPOLL_CTL_ADD, fd, &event) < 0 && errno == EPERM);
 	close(e);
 	close(fd);
 	unlink("r");
+}
+
+/* What a message makes of a descriptor of imfs is no way to the file, and nothing done to it shows at other descriptors. */
+static void sent(void)
+{
+	int ends[2], fd = open("s", O_RDWR | O_CREAT, 0600), other = open("t", O_RDWR | O_CREAT | O_NONBLOCK, 0600), got;
+	struct pollfd p = { other, POLLIN | POLLOUT, 0 };
+	char control[CMSG_SPACE(sizeof fd)] = { 0 }, bytes[8] = "secrets";
+	struct iovec byte = { bytes, 1 };
+	struct msghdr m = { .msg_iov = &byte, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	CHECK(write(fd, bytes, 8) == 8 && !socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof fd);
+	memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	CHECK(sendmsg(ends[0], &m, 0) == 1 && recvmsg(ends[1], &m, 0) == 1);
+	memcpy(&got, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof got);
+	CHECK(got != fd && pread(got, bytes, 8, 0) < 0 && write(got, bytes, 8) < 0);
+	CHECK(ftruncate(got, 0) < 0 && fchmod(got, 0) < 0);
+	fcntl(got, F_SETFL, O_APPEND);
+	CHECK(poll(&p, 1, 0) == 1 && p.revents == (POLLIN | POLLOUT));
+	CHECK(fcntl(other, F_GETFL) & O_NONBLOCK && !(fcntl(other, F_GETFL) & O_APPEND));
+	CHECK(!close(got) && pread(fd, bytes, 8, 0) == 8 && !strcmp(bytes, "secrets"));
+	close(ends[0]);
+	close(ends[1]);
+	close(fd);
+	close(other);
+	unlink("s");
+	unlink("t");
+}
+
+/* The limit is the kernel's, and a number that is closed is free. */
+static void limit(void)
+{
+	struct rlimit before, few = { 16, 16 };
+	int fds[16], n = 0;
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, &before));
+	few.rlim_max = before.rlim_max;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+	while (n < 16 && (fds[n] = open("l", O_RDWR | O_CREAT, 0600)) >= 0)
+		n++;
+	CHECK(n > 0 && n < 16 && errno == EMFILE && fds[n - 1] == 15);
+	CHECK(!close(fds[n / 2]) && open("l", O_RDONLY) == fds[n / 2]);
+	while (n--)
+		CHECK(!close(fds[n]));
+	CHECK(!setrlimit(RLIMIT_NOFILE, &before) && !unlink("l"));
 }
 
 /* Numbers are shared with files that are not ours. */
@@ -165,6 +216,8 @@ static void all(void)
 {
 	map();
 	ready();
+	sent();
+	limit();
 	numbers();
 	removed_but_open();
 	big_copies();
