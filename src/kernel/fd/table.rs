@@ -94,6 +94,11 @@ impl FileRef {
     pub fn share(&self) -> Arc<File> {
         Arc::clone(&self.0)
     }
+
+    /// The share that this is.
+    pub fn into_share(self) -> Arc<File> {
+        self.0
+    }
 }
 
 impl FdTable {

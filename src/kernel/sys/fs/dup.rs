@@ -18,7 +18,7 @@ const O_ASYNC: u32 = 0o20000;
 
 /// dup(2)
 pub(crate) fn dup(cx: &Ctx<'_>, fd: Fd) -> Result<NewFd> {
-    cx.cage.fds.add_from(0, cx.file(fd)?.share(), false).map(NewFd)
+    cx.cage.fds.add_from(0, cx.file(fd)?.into_share(), false).map(NewFd)
 }
 
 /// dup2(2)
@@ -39,7 +39,7 @@ pub(crate) fn dup3(cx: &Ctx<'_>, old: Fd, new: Fd, flags: FdFlags) -> Result<New
 }
 
 fn duplicate(cx: &Ctx<'_>, old: Fd, new: Fd, cloexec: bool) -> Result<NewFd> {
-    let file = cx.file(old)?.share();
+    let file = cx.file(old)?.into_share();
     let number = usize::try_from(new.number).map_err(|_| Errno::EBADF)?;
     cx.owner(new.cage)?.fds.put(number, file, cloexec)?;
     Ok(NewFd(new.number))
@@ -57,7 +57,7 @@ pub(crate) fn fcntl(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> R
         FcntlCmd::F_SETFL => set_flags(cx.host_fd(fd)?.as_fd(), number),
         FcntlCmd::F_DUPFD | FcntlCmd::F_DUPFD_CLOEXEC => {
             // As for dup, the new number is one of the cage that the call acts on: so a grate hands over a descriptor of its own.
-            let (file, table) = (cx.file(fd)?.share(), &cx.cage.fds);
+            let (file, table) = (cx.file(fd)?.into_share(), &cx.cage.fds);
             let from = usize::try_from(number).unwrap_or(usize::MAX);
             if from >= table.limit() {
                 return Err(Errno::EINVAL);
