@@ -16,15 +16,20 @@
 
 #define FALLOC_KNOWN 0x7f	/* what some filesystem of Linux supports */
 
-struct imfs_file *imfs_file_new(struct imfs_node *n, uint32_t flags)
-{
-	struct imfs_file *f = calloc(1, sizeof *f);
+#define SPARES 64	/* closed files that are kept to be opened again: most are closed soon */
 
-	if (!f)
+struct imfs_file *imfs_file_new(struct imfs *fs, struct imfs_node *n, uint32_t flags)
+{
+	struct imfs_file *f = fs->spare;
+
+	if (f) {
+		fs->spare = f->next_spare;
+		fs->spares--;
+	} else if (!(f = malloc(sizeof *f)))
 		return NULL;
-	f->node = n;
-	f->flags = (flags & ~(uint32_t)(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC)) | LARGEFILE;
-	f->refs = 1;
+	*f = (struct imfs_file){
+		.node = n, .flags = (flags & ~(uint32_t)(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC)) | LARGEFILE, .refs = 1,
+	};
 	imfs_node_hold(n);
 	return f;
 }
@@ -36,7 +41,13 @@ void imfs_file_drop(struct imfs *fs, struct imfs_file *f)
 	if (f->node->locks)
 		imfs_locks_drop(f->node, f);
 	imfs_node_drop(fs, f->node);
-	free(f);
+	if (fs->spares == SPARES) {
+		free(f);
+		return;
+	}
+	f->next_spare = fs->spare;
+	fs->spare = f;
+	fs->spares++;
 }
 
 static int wants(uint32_t flags)
@@ -130,7 +141,7 @@ int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_a
 		fresh = true;
 	} else if ((r = may_open(p, at, flags)))
 		return r;
-	if (!(*made = imfs_file_new(n, flags))) {
+	if (!(*made = imfs_file_new(fs, n, flags))) {
 		imfs_node_settle(fs, n);
 		return -ENOMEM;
 	}

@@ -89,6 +89,8 @@ struct imfs {
 	char prefix[IMFS_PATH];		/* where it is mounted; "" for / */
 	uint64_t limit, used;		/* bytes */
 	uint64_t nodes, next_ino;
+	struct imfs_file *spare;	/* closed ones */
+	uint32_t spares;
 };
 
 struct imfs_cred {
@@ -101,6 +103,7 @@ struct imfs_cred {
 /* An open file description: what dup(2) and fork(2) share. */
 struct imfs_file {
 	struct imfs_node *node;
+	struct imfs_file *next_spare;	/* while it is closed */
 	int64_t pos;
 	uint32_t flags;
 	uint32_t refs;			/* table slots, plus calls in progress */
@@ -145,7 +148,7 @@ bool imfs_in_group(const struct imfs_cred *cred, uint32_t gid);
 /* data.c */
 /* The bytes at `off`, `*run` of them in one piece, at most `max`. NULL: a hole. */
 static inline uint8_t *imfs_data_run(const struct imfs_node *n, int64_t off, size_t max, size_t *run);
-uint8_t *imfs_data_run_slow(const struct imfs_node *n, int64_t off, size_t max, size_t *run);
+__attribute__((cold, noinline)) uint8_t *imfs_data_run_slow(const struct imfs_node *n, int64_t off, size_t max, size_t *run);
 uint8_t *imfs_data_reserve(struct imfs *fs, struct imfs_node *n, int64_t off, size_t want, size_t *run);
 void imfs_data_resize(struct imfs *fs, struct imfs_node *n, int64_t size);
 void imfs_data_punch(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length);
@@ -210,13 +213,13 @@ void imfs_kill_suid(struct imfs_node *n, const struct imfs_cred *cred);
 int imfs_open_flags(uint32_t flags);	/* 0 or -EINVAL; to be asked before the path is looked at */
 enum imfs_follow imfs_open_follow(uint32_t flags);
 int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t flags, uint32_t mode, struct imfs_file **made);
-struct imfs_file *imfs_file_new(struct imfs_node *n, uint32_t flags);
+struct imfs_file *imfs_file_new(struct imfs *fs, struct imfs_node *n, uint32_t flags);
 void imfs_file_drop(struct imfs *fs, struct imfs_file *f);
 int64_t imfs_lseek(struct imfs_file *f, int64_t off, int whence);
 int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_cred *cred, int mode, int64_t off, int64_t length);
 void imfs_wrote(struct imfs_node *n, const struct imfs_cred *cred, int64_t end);
 static inline void imfs_was_read(struct imfs_file *f);
-void imfs_move_atime(struct imfs_file *f);
+__attribute__((cold, noinline)) void imfs_move_atime(struct imfs_file *f);
 int imfs_may_read(const struct imfs_file *f);	/* 0, -EBADF, -EISDIR */
 int imfs_may_write(const struct imfs_file *f);	/* 0, -EBADF */
 /* Between buffers in our own memory; grates copy between cages themselves. */

@@ -28,10 +28,11 @@ extern _Thread_local int imfs_my_slot;	/* -1: none yet; 0: the first that came, 
 extern volatile int32_t imfs_company;		/* others than the first may come */
 extern volatile int32_t imfs_first_inside;	/* written by the first only */
 
-void imfs_slot_wait(int32_t *word);
-void imfs_slot_assign(void);
-void imfs_write_lock_all(void);
-void imfs_write_unlock_all(void);
+/* The slow sides, not to be inlined at link time. */
+__attribute__((cold, noinline)) void imfs_slot_wait(int32_t *word);
+__attribute__((cold, noinline)) void imfs_slot_assign(void);
+__attribute__((noinline)) void imfs_write_lock_all(void);
+__attribute__((noinline)) void imfs_write_unlock_all(void);
 
 /* At the start, before any call is handled. */
 void imfs_sync_init(void);

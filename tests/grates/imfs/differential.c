@@ -363,7 +363,7 @@ static int by_name(const void *a, const void *b)
 /* The names of a directory of imfs, read through a small buffer. */
 static int names_of(struct imfs_node *dir, char **names)
 {
-	struct imfs_file *f = imfs_file_new(dir, O_RDONLY);
+	struct imfs_file *f = imfs_file_new(&fs, dir, O_RDONLY);
 	uint8_t buffer[400];
 	int64_t got;
 	int n = 0;
@@ -379,7 +379,7 @@ static int names_of(struct imfs_node *dir, char **names)
 static void same_contents(int fd, struct imfs_node *n)
 {
 	static char a[1 << 20], b[1 << 20];
-	struct imfs_file *f = imfs_file_new(n, O_RDONLY);
+	struct imfs_file *f = imfs_file_new(&fs, n, O_RDONLY);
 	int64_t got = sys(pread(fd, a, sizeof a, 0));
 
 	check(got, imfs_pread(f, b, sizeof b, 0));
