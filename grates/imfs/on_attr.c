@@ -56,10 +56,10 @@ static struct client_time time_of(struct timespec t)
 }
 
 /* The lock is held; it is given back before the client's memory is touched. */
-static int64_t answer_stat(const struct imfs_node *n, struct lind_arg to)
+static int64_t answer_stat(const struct lind_call *c, const struct imfs_node *n, struct lind_arg to)
 {
+	static _Thread_local struct client_stat st;
 	struct imfs_stat s;
-	struct client_stat st;
 
 	imfs_stat(n, &s);
 	imfs_write_unlock();
@@ -68,7 +68,7 @@ static int64_t answer_stat(const struct imfs_node *n, struct lind_arg to)
 		.size = (int64_t)s.size, .blksize = 4096, .blocks = (int64_t)s.blocks,
 		.atime = time_of(s.atime), .mtime = time_of(s.mtime), .ctime = time_of(s.ctime),
 	};
-	return lind_write(to, &st, sizeof st);
+	return lind_answer(c, 0, to, &st, sizeof st);
 }
 
 static int64_t stat_at(const struct lind_call *c, int dir, int path, uint32_t flags)
@@ -82,7 +82,7 @@ static int64_t stat_at(const struct lind_call *c, int dir, int path, uint32_t fl
 	if ((r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l)))
 		return look_elsewhere(c, path, r, &l);
 	r = imfs_exists(&l.at);
-	return r ? done(r) : answer_stat(l.at.node, c->args[path + 1]);
+	return r ? done(r) : answer_stat(c, l.at.node, c->args[path + 1]);
 }
 
 int64_t on_stat(const struct lind_call *c)
@@ -117,7 +117,7 @@ int64_t on_fstat(const struct lind_call *c)
 	struct client *client;
 	struct imfs_file *f = take(c, &client);
 
-	return f ? answer_stat(f->node, c->args[1]) : lind_forward(c);
+	return f ? answer_stat(c, f->node, c->args[1]) : lind_forward(c);
 }
 
 static struct client_statx_time statx_time_of(struct timespec t)
@@ -129,7 +129,7 @@ int64_t on_statx(const struct lind_call *c)
 {
 	uint32_t flags = arg32(c, 2);
 	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
-	struct client_statx st;
+	static _Thread_local struct client_statx st;
 	struct imfs_stat s;
 	struct look l;
 	int r;
@@ -147,7 +147,7 @@ int64_t on_statx(const struct lind_call *c)
 		.size = s.size, .blocks = s.blocks, .dev_minor = DEVICE, .atime = statx_time_of(s.atime), .btime = statx_time_of(s.btime),
 		.ctime = statx_time_of(s.ctime), .mtime = statx_time_of(s.mtime),
 	};
-	return lind_write(c->args[4], &st, sizeof st);
+	return lind_answer(c, 0, c->args[4], &st, sizeof st);
 }
 
 static int64_t access_at(const struct lind_call *c, int dir, int path, uint32_t flags)

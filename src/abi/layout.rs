@@ -211,4 +211,6 @@ structs! {
     LindArg "lind_arg", "struct lind_arg" in "lind/grate.h" = 16 { value: u64, cage: u64, }
     /// A call as a grate's handler sees it.
     LindCall "lind_call", "struct lind_call" in "lind/grate.h" = 120 { nr: u32, pad: u32 as "", caller: u64, target: u64, args: [LindArg; 6], }
+    /// What a handler has copied when it has returned, behind the call that it was given.
+    LindAnswer "lind_answer", "struct lind_answer" in "lind/grate.h" = 40 { result: i64, to: u64, cage: u64, from: u64, length: u64, }
 }

@@ -32,6 +32,9 @@ pub struct Syscall {
 /// (so that it can forward them), except exit, exit_group, rt_sigreturn and the interposition calls.
 pub const NR_ANY: u32 = u32::MAX;
 
+/// What a handler returns whose answer is the `struct lind_answer` behind the call it was given. No call has this result.
+pub const ANSWER: i64 = i64::MIN;
+
 /// The row of a number.
 pub fn syscall(nr: u32) -> Option<&'static Syscall> {
     SYSCALLS
@@ -372,8 +375,9 @@ implemented {
     /// Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments.
     1005 threei   exit_notice(entry: u64) -> ();
     /// Makes the call that the caller is serving, as it came: the same as make_syscall with its number, target and
-    /// arguments, and shorter. EINVAL outside a handler, ELOOP in a handler of this very call.
-    1006 threei   forward() -> i64;
+    /// arguments, and shorter; or, as call_by would, by the handler table of cage `by`, if that is not 0. EINVAL outside a
+    /// handler, ELOOP in a handler of this very call.
+    1006 threei   forward(by: u64) -> i64;
     /// Makes a call by the handler table of the cage in its field `caller`: the calling cage, or a proper descendant, for
     /// calls on that and its descendants. Result and errors are the call's; EPERM for other tables, ELOOP for a call that
     /// makes calls itself.

@@ -25,8 +25,10 @@ pub fn grate_numbers() -> String {
     }
     writeln!(
         out,
-        "/* Registers for every number; see docs/threei.md. */\n#define LIND_NR_ANY {:#x}u\n\n#endif",
-        lind_abi::NR_ANY
+        "/* Registers for every number; see docs/threei.md. */\n#define LIND_NR_ANY {:#x}u\n\n\
+         /* What a handler returns that has filled in a struct lind_answer. */\n#define LIND_ANSWER (-0x{:x} - 1)\n\n#endif",
+        lind_abi::NR_ANY,
+        -(lind_abi::ANSWER + 1)
     )
     .expect("writing to a string");
     out

@@ -6,9 +6,10 @@
 
 use std::sync::{Arc, PoisonError};
 
-use lind_abi::{CageId, Call, Errno, Result, nr};
+use lind_abi::{ANSWER, CageId, Call, Errno, Result, nr};
+use lind_kernel::answer;
 use lind_kernel::cage::{Next, Status, Thread};
-use lind_kernel::engine::{Hop, Served};
+use lind_kernel::engine::{By, Hop, Served};
 use lind_kernel::mem::Memory;
 use wasmtime::{Func, Global, Instance, Mutability, Store, TypedFunc, Val, ValRaw, ValType};
 
@@ -52,6 +53,10 @@ impl Hop for HostThread {
         self.leave_room();
         result
     }
+
+    fn by(&self) -> &By {
+        &self.by
+    }
 }
 
 impl HostThread {
@@ -70,7 +75,11 @@ impl HostThread {
             return Errno::EIO.to_wire();
         }
         match worker.call(grate, entry, served) {
-            Ok(result) => {
+            Ok(mut result) => {
+                if result == ANSWER {
+                    let at = u64::from(worker.stack.answer);
+                    result = answer::give(&self.kernel, &worker.thread, served, self, at);
+                }
                 if worker.thread.end_serving() {
                     self.keep(grate, worker);
                 } else {

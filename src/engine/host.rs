@@ -11,7 +11,7 @@ use std::sync::Arc;
 use lind_abi::CageId;
 use lind_kernel::Kernel;
 use lind_kernel::cage::{Birth, Cage, Next, Thread};
-use lind_kernel::engine::Served;
+use lind_kernel::engine::{By, Served};
 use wasmtime::{ResourceLimiter, Store};
 
 use crate::Shared;
@@ -116,6 +116,8 @@ pub struct HostThread {
     hops: Cell<usize>,
     /// The worker that was kept last at each depth of hops, where the next call finds it at once: a chain of grates has one at each.
     last: [Kept; MAX_HOPS],
+    /// See [`lind_kernel::engine::Hop::by`].
+    pub(crate) by: By,
     /// The others.
     idle: RefCell<Vec<(CageId, Vec<Box<Worker>>)>>,
     /// What runs signal handlers while guest code computes.
@@ -166,6 +168,7 @@ impl HostThread {
             turns: RefCell::default(),
             hops: Cell::new(0),
             last: [const { Kept(Cell::new(None)) }; MAX_HOPS],
+            by: By::default(),
             idle: RefCell::default(),
             nested: RefCell::default(),
         })

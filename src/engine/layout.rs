@@ -1,5 +1,6 @@
 //! The memory a worker needs in its grate's address space.
 
+use lind_abi::layout::{LindAnswer, LindCall};
 use lind_abi::{Errno, Result};
 use lind_kernel::mem::Memory;
 
@@ -7,8 +8,11 @@ use lind_kernel::mem::Memory;
 const STACK: u32 = 256 << 10;
 /// Room above it for thread-local storage; libc maps more itself if the program needs it.
 const BLOCK: u32 = 16 << 10;
-/// A `struct lind_call` between the two, and the alignment of the stack below it.
-const CALL: u32 = 128;
+/// A `struct lind_call` and a `struct lind_answer` between the two: together a multiple of the stack's alignment.
+const CALL: u32 = 120;
+const ANSWER: u32 = 40;
+const _: () = assert!(size_of::<LindCall>() == CALL as usize && size_of::<LindAnswer>() == ANSWER as usize);
+const _: () = assert!((CALL + ANSWER).is_multiple_of(16));
 const SIZE: u64 = (STACK + BLOCK) as u64;
 
 /// From low to high: a guard, the stack growing down, the call that is served, thread-local storage.
@@ -16,6 +20,8 @@ pub struct WorkerStack {
     end: u64,
     /// Where a `struct lind_call` goes, just above the stack: also the initial stack pointer.
     pub call: u32,
+    /// Where its `struct lind_answer` goes.
+    pub answer: u32,
     /// Room for thread-local storage.
     pub block: u32,
     /// Bytes there.
@@ -30,7 +36,8 @@ impl WorkerStack {
     pub fn map(memory: &Memory) -> Result<WorkerStack> {
         let end = memory.map_stack(SIZE)?;
         let block = u32::try_from(end).map_err(|_| Errno::ENOMEM)? - BLOCK;
-        Ok(WorkerStack { end, call: block - CALL, block, block_len: BLOCK })
+        let answer = block - ANSWER;
+        Ok(WorkerStack { end, call: answer - CALL, answer, block, block_len: BLOCK })
     }
 
     /// Unmaps it again.

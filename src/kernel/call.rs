@@ -197,20 +197,26 @@ pub(crate) fn call_by(cx: &Ctx<'_>, wire: &LindCall) -> Result<i64> {
         false => Owners::Each(wire.args.map(|arg| CageId::from_wire(arg.cage).unwrap_or(NOBODY))),
     };
     let call = Call { nr: wire.nr, caller: caller.id, target, values: wire.args.map(|arg| arg.value), owners };
-    let by = CageId::from_wire(wire.caller).ok_or(Errno::ESRCH)?;
+    by_table(cx, wire.caller, call)
+}
+
+/// Routes a call by the table of cage `by`: the calling one, or one below it.
+#[inline]
+fn by_table(cx: &Ctx<'_>, by: u64, call: Call) -> Result<i64> {
+    let caller = &*cx.caller.cage;
+    let by = CageId::from_wire(by).ok_or(Errno::ESRCH)?;
     if by == caller.id {
         return pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &caller.handlers, call);
     }
-    let known = cx.caller.calls_by.load().as_deref().filter(|(id, _)| *id == by).and_then(|(_, cage)| cage.upgrade());
-    let by = match known.filter(|cage| !cage.is_dead()) {
+    let by = match cx.hop.by().find(by) {
         Some(cage) => cage,
         None => {
             let cage = cx.kernel.cages.get(by).ok_or(Errno::ESRCH)?;
-            cx.caller.calls_by.store(Some(Arc::new((by, Arc::downgrade(&cage)))));
+            cx.hop.by().remember(&cage);
             cage
         }
     };
-    authority::table(cx.kernel, caller, cx.served, &by, target)?;
+    authority::table(cx.kernel, caller, cx.served, &by, call.target)?;
     pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &by.handlers, call)
 }
 
@@ -219,14 +225,17 @@ fn not_again(number: u32) -> Result<()> {
     if matches!(number, lind_abi::nr::forward | lind_abi::nr::call_by) { Err(Errno::ELOOP) } else { Ok(()) }
 }
 
-/// The call that the calling thread is serving, as it came. A grate that serves `forward` itself cannot pass that on: what the
-/// client would make by it comes to that grate under its own number.
-pub(crate) fn forward(cx: &Ctx<'_>) -> Result<i64> {
+/// The call that the calling thread is serving, as it came, by its own table or by that of cage `by`. A grate that serves
+/// `forward` itself cannot pass that on: what the client would make by it comes to that grate under its own number.
+pub(crate) fn forward(cx: &Ctx<'_>, by: u64) -> Result<i64> {
     let served = cx.served.ok_or(Errno::EINVAL)?;
     if served.call.nr == lind_abi::nr::forward {
         return Err(Errno::ELOOP);
     }
     let call = Call { caller: cx.caller.cage.id, ..*served.call };
+    if by != 0 {
+        return by_table(cx, by, call);
+    }
     pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &cx.caller.cage.handlers, call)
 }
 

@@ -1,11 +1,12 @@
 //! What the kernel asks of whatever runs guest code, and what that gives back.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::ffi::CString;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use lind_abi::{Call, Errno, Result};
+use lind_abi::{CageId, Call, Errno, Result};
 
 use crate::Kernel;
 use crate::cage::{Cage, Thread};
@@ -86,5 +87,28 @@ pub trait Hop {
     /// Runs handler `entry` of the grate `cage` on this thread and returns its result as it stands on the wire.
     /// `serialized`: no other serialized call of that grate runs meanwhile.
     /// EIO when the grate is dead or dies meanwhile, ELOOP and EAGAIN when the stack is used up.
-    fn enter(&self, cage: lind_abi::CageId, entry: u32, serialized: bool, served: &Served<'_>) -> i64;
+    fn enter(&self, cage: CageId, entry: u32, serialized: bool, served: &Served<'_>) -> i64;
+
+    /// Of the host thread: the cage by whose table a call was made last. Composers of grates do so for every call of
+    /// their clients.
+    fn by(&self) -> &By;
+}
+
+/// A cage that is found without the table of all. Weak: one that has ended must not keep its memory for this.
+#[derive(Debug, Default)]
+pub struct By(RefCell<Option<(CageId, Weak<Cage>)>>);
+
+impl By {
+    /// The cage, if it was this one and still runs.
+    #[inline]
+    pub(crate) fn find(&self, id: CageId) -> Option<Arc<Cage>> {
+        let last = self.0.borrow();
+        let (_, cage) = last.as_ref().filter(|(last, _)| *last == id)?;
+        cage.upgrade().filter(|cage| !cage.is_dead())
+    }
+
+    /// Remembers it.
+    pub(crate) fn remember(&self, cage: &Arc<Cage>) {
+        *self.0.borrow_mut() = Some((cage.id, Arc::downgrade(cage)));
+    }
 }

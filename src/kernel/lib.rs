@@ -6,6 +6,7 @@
 //!
 //! # Module map
 //! - [`call`]: from a number and six arguments to a kernel function or a grate
+//! - [`answer`]: what a grate's handler has copied when it returns
 //! - [`threei`], [`authority`]: handler tables, and who may change or name what
 //! - [`cage`]: cages and their threads, birth, exit, wait, signals
 //! - [`event`]: waiting for something that happens inside the kernel
@@ -30,6 +31,7 @@
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "tests cut random numbers to size"))]
 
+pub mod answer;
 pub mod authority;
 pub mod cage;
 pub mod call;

@@ -13,7 +13,7 @@ use lind_abi::{CageId, Errno, Result};
 
 use crate::Kernel;
 use crate::cage::{Cage, Limits, Program, Thread, boot, spawn};
-use crate::engine::{Engine, Hop, Image, LoadError, Served, Start};
+use crate::engine::{By, Engine, Hop, Image, LoadError, Served, Start};
 use crate::root::{Root, Walls};
 
 /// AT_FDCWD as an argument.
@@ -58,9 +58,14 @@ impl Engine for FakeEngine {
 }
 
 /// No grates here.
-pub struct NoHop;
+#[derive(Default)]
+pub struct NoHop(By);
 
 impl Hop for NoHop {
+    fn by(&self) -> &By {
+        &self.0
+    }
+
     fn enter(&self, _: CageId, _: u32, _: bool, _: &Served<'_>) -> i64 {
         Errno::ENOSYS.to_wire()
     }
@@ -169,7 +174,7 @@ impl World {
 
     /// Ends this world's cage.
     pub fn exit(&self) {
-        self.thread.ended(&self.kernel, crate::cage::Next::ExitThread(0), &NoHop);
+        self.thread.ended(&self.kernel, crate::cage::Next::ExitThread(0), &NoHop::default());
     }
 
     /// The host path of a file in the root, for [`World::host`].
@@ -195,8 +200,15 @@ impl World {
         for (value, arg) in values.iter_mut().zip(args) {
             *value = arg.cast_unsigned();
         }
-        let result =
-            crate::call::syscall(&self.kernel, &self.thread, &self.thread.cage, None, &NoHop, number, |at| values[at]);
+        let result = crate::call::syscall(
+            &self.kernel,
+            &self.thread,
+            &self.thread.cage,
+            None,
+            &NoHop::default(),
+            number,
+            |at| values[at],
+        );
         Errno::from_wire(result).map_or(Ok(result), Err)
     }
 

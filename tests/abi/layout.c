@@ -315,3 +315,15 @@ _Static_assert(offsetof(struct lind_call, target) == 16, "struct lind_call.targe
 _Static_assert(sizeof(((struct lind_call *)0)->target) == 8, "struct lind_call.target");
 _Static_assert(offsetof(struct lind_call, args) == 24, "struct lind_call.args");
 _Static_assert(sizeof(((struct lind_call *)0)->args) == 96, "struct lind_call.args");
+
+_Static_assert(sizeof(struct lind_answer) == 40, "struct lind_answer");
+_Static_assert(offsetof(struct lind_answer, result) == 0, "struct lind_answer.result");
+_Static_assert(sizeof(((struct lind_answer *)0)->result) == 8, "struct lind_answer.result");
+_Static_assert(offsetof(struct lind_answer, to) == 8, "struct lind_answer.to");
+_Static_assert(sizeof(((struct lind_answer *)0)->to) == 8, "struct lind_answer.to");
+_Static_assert(offsetof(struct lind_answer, cage) == 16, "struct lind_answer.cage");
+_Static_assert(sizeof(((struct lind_answer *)0)->cage) == 8, "struct lind_answer.cage");
+_Static_assert(offsetof(struct lind_answer, from) == 24, "struct lind_answer.from");
+_Static_assert(sizeof(((struct lind_answer *)0)->from) == 8, "struct lind_answer.from");
+_Static_assert(offsetof(struct lind_answer, length) == 32, "struct lind_answer.length");
+_Static_assert(sizeof(((struct lind_answer *)0)->length) == 8, "struct lind_answer.length");

@@ -12,9 +12,6 @@
 #define LIND_FOLLOWS(name) \
 	__asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"follows " #name "\"\n.text\n")
 
-/* The call that this thread is serving. A thread serves one at a time: another handler entered meanwhile has another thread. */
-extern _Thread_local const struct lind_call *lind_serving_;
-
 void lind_set_name(const char *argv0);
 void lind_watch_clients(struct lind_spawn_handler *table, size_t *count);
 

@@ -1,10 +1,9 @@
 //! A guest thread, as the kernel sees it.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::ArcSwapOption;
-use lind_abi::{CageId, Errno, Result};
+use lind_abi::{Errno, Result};
 
 use super::{Birth, Cage, Status};
 use crate::engine::{Hop, Start};
@@ -65,9 +64,6 @@ pub struct Thread {
     pub serving: AtomicBool,
     /// Whether its engine stands ready to fork it: it is at a call of the import `fork`.
     pub forking: AtomicBool,
-    /// The cage by whose table it made a call last: composers of grates do so for every call of their clients.
-    /// Weak: a cage that has ended must not keep its memory for this.
-    pub(crate) calls_by: ArcSwapOption<(CageId, Weak<Cage>)>,
     /// set_tid_address(2).
     pub clear_tid: AtomicU64,
     /// set_robust_list(2).
@@ -103,7 +99,6 @@ impl Thread {
             birth: Mutex::new(None),
             serving: AtomicBool::new(worker),
             forking: AtomicBool::new(false),
-            calls_by: ArcSwapOption::empty(),
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
             reader: cage.fds.readers().join(),
@@ -135,7 +130,6 @@ impl Thread {
             birth: Mutex::new(None),
             serving: AtomicBool::new(false),
             forking: AtomicBool::new(false),
-            calls_by: ArcSwapOption::empty(),
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
             reader: self.cage.fds.readers().join(),

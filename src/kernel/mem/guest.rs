@@ -154,6 +154,19 @@ impl GuestMemory {
         }
     }
 
+    /// Reads words that the guest may have written one by one just now: wider loads would wait until they are out of the
+    /// processor's queue of stores.
+    ///
+    /// # Errors
+    /// EFAULT.
+    #[inline]
+    pub fn load_words<const N: usize>(&self, ptr: u64, words: &mut [u64; N]) -> Result<()> {
+        const { assert!(N > 0) };
+        let src = self.range(ptr, size_of::<[u64; N]>() as u64)?;
+        // SAFETY: `words` has room for them; `src` is in the reservation (fact 1) and may fault (fact 3).
+        unsafe { copy::words(words.as_mut_ptr().cast(), src.start, N) }
+    }
+
     /// Writes a value.
     #[inline]
     pub fn store<T: Pod>(&self, ptr: u64, value: &T) -> Result<()> {

@@ -25,7 +25,7 @@ fn waiter(w: &World, word: i64) -> std::thread::JoinHandle<i64> {
     let (kernel, thread) = (Arc::clone(&w.kernel), w.thread.cage.new_thread(&w.kernel).unwrap());
     std::thread::spawn(move || {
         let args = [word, WAIT | PRIVATE, 7, 0, 0, 0].map(i64::cast_unsigned);
-        crate::call::syscall(&kernel, &thread, &thread.cage, None, &NoHop, futex, |at| args[at])
+        crate::call::syscall(&kernel, &thread, &thread.cage, None, &NoHop::default(), futex, |at| args[at])
     })
 }
 

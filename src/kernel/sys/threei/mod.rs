@@ -214,8 +214,8 @@ pub(crate) fn spawn(
 
 /// See the table.
 #[inline]
-pub(crate) fn forward(cx: &Ctx<'_>) -> Result<i64> {
-    call::forward(cx)
+pub(crate) fn forward(cx: &Ctx<'_>, by: u64) -> Result<i64> {
+    call::forward(cx, by)
 }
 
 /// See the table. EFAULT, ESRCH for a table or target that is not there.

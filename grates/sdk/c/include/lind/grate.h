@@ -46,6 +46,14 @@ struct lind_call {
 
 typedef int64_t lind_handle_fn(const struct lind_call *call);
 
+/* Behind the call that a handler is given: what is to be copied when it has returned LIND_ANSWER, and its result then. See lind_answer. */
+struct lind_answer {
+	int64_t result;
+	uint64_t to, cage;	/* as in a struct lind_arg */
+	uint64_t from;		/* in the grate's own memory */
+	uint64_t length;
+};
+
 /* Without `handle` a number that LIND_NR_ANY would cover is left out: its calls do not enter the grate. */
 struct lind_handler {
 	uint32_t nr;
@@ -82,6 +90,14 @@ static inline int lind_read(struct lind_arg arg, void *to, size_t length);
 
 /* Writes `length` bytes at `arg`. 0, -EFAULT, or -EPERM for cage 0. */
 static inline int lind_write(struct lind_arg arg, const void *from, size_t length);
+
+/*
+ * Ends a handler: return what this returns, at once. The client gets `result`, and at `to` the `length` bytes that are at `from`
+ * when the handler has returned: a copy that needs no call of its own. If it cannot be made the client gets -EFAULT instead, so
+ * nothing may have happened that this would deny. `from` is not to change or go until then: a thread-local variable, or what is
+ * never changed, but no local variable and nothing that another thread may free or use for another client.
+ */
+static inline int64_t lind_answer(const struct lind_call *call, int64_t result, struct lind_arg to, const void *from, size_t length);
 
 /* Reads a string with its NUL into `to`, at most `size` bytes. Its length, -EFAULT, or
  * -ENAMETOOLONG if no NUL comes within `size` bytes. */
@@ -195,6 +211,26 @@ static inline int lind_write(struct lind_arg arg, const void *from, size_t lengt
 	if (length && arg.cage)
 		got = lind_import_syscall(SYS_copy_data_between_cages, arg.value, (uintptr_t)from, length, 0, arg.cage, lind_self_);
 	return got < 0 ? (int)got : 0;
+}
+
+extern __thread const struct lind_call *lind_serving_;
+
+/* Only the call that the engine wrote has room behind it: for a changed copy of it the data is copied here. */
+static inline int64_t lind_answer(const struct lind_call *call, int64_t result, struct lind_arg to, const void *from, size_t length)
+{
+	struct lind_answer *answer = (struct lind_answer *)(uintptr_t)(call + 1);
+	int failed;
+
+	if (call != lind_serving_ || !to.cage || !length) {
+		failed = lind_write(to, from, length);
+		return failed ? failed : result;
+	}
+	answer->result = result;
+	answer->to = to.value;
+	answer->cage = to.cage;
+	answer->from = (uintptr_t)from;
+	answer->length = length;
+	return LIND_ANSWER;
 }
 
 #define LIND_CLIENT_LEAF 0x40000u

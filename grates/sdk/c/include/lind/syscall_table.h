@@ -65,6 +65,7 @@ enum lind_layout {
 	LIND_LAYOUT_IPC_PERM,
 	LIND_LAYOUT_ROBUST_LIST_HEAD,
 	LIND_LAYOUT_LIND_ARG,
+	LIND_LAYOUT_LIND_ANSWER,
 };
 
 struct lind_name {
@@ -1154,7 +1155,7 @@ static const struct lind_syscall lind_syscalls[] = {
 	{ 1003, "threei", "copy_handler_table_to_cage", 1, 2, { { "source", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "target", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
 	{ 1004, "threei", "spawn", 1, 5, { { "path", LIND_PATH, LIND_LAYOUT_BYTES, 0, NULL }, { "argv", LIND_STR_ARRAY, LIND_LAYOUT_BYTES, 0, NULL }, { "envp", LIND_STR_ARRAY, LIND_LAYOUT_BYTES, 0, NULL }, { "handlers", LIND_IN, LIND_LAYOUT_LIND_SPAWN_HANDLER, 8, NULL }, { "count", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_PID },
 	{ 1005, "threei", "exit_notice", 1, 1, { { "entry", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
-	{ 1006, "threei", "forward", 1, 0, { { 0 } }, LIND_LONG },
+	{ 1006, "threei", "forward", 1, 1, { { "by", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_LONG },
 	{ 1007, "threei", "call_by", 1, 1, { { "call", LIND_IN, LIND_LAYOUT_LIND_CALL, 120, NULL } }, LIND_LONG },
 };
 

@@ -20,7 +20,8 @@
 /* Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments. */
 #define SYS_exit_notice                 1005
 /* Makes the call that the caller is serving, as it came: the same as make_syscall with its number, target and */
-/* arguments, and shorter. EINVAL outside a handler, ELOOP in a handler of this very call. */
+/* arguments, and shorter; or, as call_by would, by the handler table of cage `by`, if that is not 0. EINVAL outside a */
+/* handler, ELOOP in a handler of this very call. */
 #define SYS_forward                     1006
 /* Makes a call by the handler table of the cage in its field `caller`: the calling cage, or a proper descendant, for */
 /* calls on that and its descendants. Result and errors are the call's; EPERM for other tables, ELOOP for a call that */
@@ -28,5 +29,8 @@
 #define SYS_call_by                     1007
 /* Registers for every number; see docs/threei.md. */
 #define LIND_NR_ANY 0xffffffffu
+
+/* What a handler returns that has filled in a struct lind_answer. */
+#define LIND_ANSWER (-0x7fffffffffffffff - 1)
 
 #endif
