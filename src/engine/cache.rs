@@ -1,7 +1,8 @@
 //! Compiled code on disk, found again by the hash of the module it came from.
 //!
-//! What is read from here is believed no more than any other file (see [`crate::cwasm`]). Guests decide what is compiled, so the
-//! directory is kept within bounds: what was not written for longest goes first.
+//! What is read from here is believed no more than any other file (see [`crate::cwasm`]), but may be used in place if only the user
+//! can write it: no guest reaches the directory, and our own files are replaced, never written into. Guests decide what is compiled,
+//! so the directory is kept within bounds: what was not written for longest goes first.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -19,6 +20,18 @@ const MOST_BYTES: u64 = 2 << 30;
 /// The user's directory of compiled code.
 pub struct Cache {
     directory: OwnedFd,
+    /// Whether nobody else can put files there.
+    own: bool,
+}
+
+/// A file of the cache that only the user can write.
+pub struct Own(File);
+
+impl Own {
+    /// The file.
+    pub fn into_file(self) -> File {
+        self.0
+    }
 }
 
 struct Entry {
@@ -30,7 +43,16 @@ struct Entry {
 impl Cache {
     /// The cache in `directory`.
     pub fn new(directory: OwnedFd) -> Cache {
-        Cache { directory }
+        let own = only_for_user(&directory, FileType::Directory);
+        Cache { directory, own }
+    }
+
+    /// The file itself, if it is safe to use in place.
+    pub fn own(&self, file: &File) -> Option<Own> {
+        // Another name could be one in a guest's root.
+        let alone = rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink == 1);
+        let safe = self.own && alone && only_for_user(file, FileType::RegularFile);
+        safe.then(|| file.try_clone().ok().map(Own)).flatten()
     }
 
     /// A file of that name.
@@ -75,9 +97,46 @@ impl Cache {
     }
 }
 
+/// Whether nobody but the user can write it.
+fn only_for_user(file: impl AsFd, kind: FileType) -> bool {
+    const OTHERS_WRITE: u32 = 0o022;
+    rustix::fs::fstat(file).is_ok_and(|stat| {
+        stat.st_uid == rustix::process::geteuid().as_raw()
+            && stat.st_mode & OTHERS_WRITE == 0
+            && FileType::from_raw_mode(stat.st_mode) == kind
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+
+    #[test]
+    fn what_others_may_write_is_not_used_in_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode =
+            |path: &std::path::Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        let cache = || Cache::new(File::open(folder.path()).unwrap().into());
+        let own = |cache: &Cache| cache.own(&cache.get("a.cwasm").unwrap()).is_some();
+        cache().put("a.cwasm", b"code");
+        assert!(own(&cache()));
+        for others in [0o775, 0o757] {
+            mode(folder.path(), others);
+            assert!(!own(&cache()));
+            mode(folder.path(), 0o755);
+            mode(&folder.path().join("a.cwasm"), others);
+            assert!(!own(&cache()));
+            mode(&folder.path().join("a.cwasm"), 0o755);
+        }
+        assert!(own(&cache()));
+        std::fs::hard_link(folder.path().join("a.cwasm"), folder.path().join("c.cwasm")).unwrap();
+        assert!(!own(&cache()));
+        let link = folder.path().join("b.cwasm");
+        std::os::unix::fs::symlink("a.cwasm", &link).unwrap();
+        assert!(cache().get("b.cwasm").is_none());
+    }
 
     #[test]
     fn the_oldest_go_first() {

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The tag is BLAKE3 keyed with the user's key over everything before it. Nothing of a file is believed, least of all
-//! given to Wasmtime, before the tag over a copy that nobody else can change has been found right.
+//! given to Wasmtime, before the tag over bytes that nobody else can change has been found right: a sealed copy, or a
+//! file of the cache that only the user may write.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,6 +16,7 @@ use anyhow::{Context, Result, bail};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 
+use crate::cache::Own;
 use crate::config::COMPILED_FORMAT;
 use crate::manifest::{MAX_SIZE, Manifest};
 use crate::traps::Traps;
@@ -29,7 +31,7 @@ const TRAILER: usize = 16 + 32 + 32 + 7 * 4 + TAG;
 
 /// Compiled code that may be run.
 pub struct Compiled {
-    /// The code, in a sealed memory file.
+    /// The code, in a file that no one else can change.
     pub code: File,
     /// What was learnt when it was compiled.
     pub facts: Facts,
@@ -88,13 +90,24 @@ pub fn encode(key: &[u8; 32], mut code: Vec<u8>, facts: &Facts, source: &[u8; 32
 /// # Errors
 /// See [`Refused`].
 pub fn open(key: &[u8; 32], file: BorrowedFd<'_>) -> Result<Compiled, Refused> {
-    let copy = sealed_copy(file)?;
+    accept(key, File::from(sealed_copy(file)?))
+}
+
+/// Accepts a file of the cache if its tag is right, without a copy of it.
+///
+/// # Errors
+/// See [`Refused`].
+pub fn open_own(key: &[u8; 32], own: Own) -> Result<Compiled, Refused> {
+    accept(key, own.into_file())
+}
+
+/// `copy` is sealed, or an [`Own`] file.
+fn accept(key: &[u8; 32], copy: File) -> Result<Compiled, Refused> {
     let len = usize::try_from(rustix::fs::fstat(&copy)?.st_size).map_err(|_| Refused::Untrusted)?;
     if len < TRAILER {
         return Err(Refused::Untrusted);
     }
     let mut trailer = [0; TRAILER];
-    let copy = File::from(copy);
     copy.read_exact_at(&mut trailer, (len - TRAILER) as u64)?;
     let (body, tag) = trailer.split_at(TRAILER - TAG);
     if body[..16] != *MAGIC {
@@ -168,14 +181,14 @@ fn keyed_hash(key: &[u8; 32], file: &File, len: usize) -> Result<blake3::Hash, R
     Ok(blake3::keyed_hash(key, map.bytes()))
 }
 
-/// A sealed file's bytes.
+/// The bytes of a file that does not change.
 struct Mapped {
     start: *mut std::ffi::c_void,
     len: usize,
 }
 
 impl Mapped {
-    /// `file` must be sealed against change and at least `len` bytes long, `len` not 0.
+    /// `file` must be safe from change (see [`accept`]) and at least `len` bytes long, `len` not 0.
     fn new(file: BorrowedFd<'_>, len: usize) -> Result<Mapped, Refused> {
         use rustix::mm::{MapFlags, ProtFlags};
         // SAFETY: a new mapping at an address of the host's choosing.
@@ -193,7 +206,8 @@ impl Mapped {
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the mapping is `len` bytes of a file that is sealed, so they neither change nor go away.
+        // SAFETY: the mapping is `len` bytes of a file that is sealed, or of one that only this user may write, whose programs
+        // replace such files and never write into them. So they neither change nor go away.
         unsafe { std::slice::from_raw_parts(self.start.cast(), self.len) }
     }
 }

@@ -141,24 +141,19 @@ impl Images {
     }
 
     fn load_source(&self, file: BorrowedFd<'_>, path: &str) -> Result<Arc<Image>> {
-        let wasm = read_source(&File::from(file.try_clone_to_owned()?))?;
-        let source = *blake3::hash(&wasm).as_bytes();
+        let file = File::from(file.try_clone_to_owned()?);
+        let source = *hash_of(&file)?.as_bytes();
         if let Some(image) = self.kept().source(&source) {
             return Ok(image);
         }
-        // The same module compiles differently for another format; the name says so, and old ones are simply not found.
-        let format = blake3::hash(COMPILED_FORMAT.as_bytes()).to_hex();
-        let name = format!("{}-{}.cwasm", blake3::Hash::from_bytes(source).to_hex(), &format.as_str()[..16]);
-        if let Some(cached) = self.cache.as_ref().and_then(|cache| cache.get(&name))
-            && let Ok(compiled) = cwasm::open(&self.key, cached.as_fd())
-            && compiled.source == source
-            && let Ok(image) = self.image(compiled, path)
-        {
+        if let Some(image) = self.cached(&source, path) {
             return Ok(image);
         }
+        // Whatever the file holds by now.
+        let wasm = read_source(&file)?;
         let bytes = self.compile(&wasm)?;
         if let Some(cache) = &self.cache {
-            cache.put(&name, &bytes);
+            cache.put(&name_in_cache(blake3::hash(&wasm)), &bytes);
         }
         let compiled = rustix::fs::memfd_create(c"compiled", rustix::fs::MemfdFlags::CLOEXEC)?;
         let compiled = File::from(compiled);
@@ -167,6 +162,16 @@ impl Images {
             Ok(compiled) => self.image(compiled, path),
             Err(refused) => bail!("our own compiled code was not accepted: {refused:?}"),
         }
+    }
+
+    fn cached(&self, source: &[u8; 32], path: &str) -> Option<Arc<Image>> {
+        let cache = self.cache.as_ref()?;
+        let file = cache.get(&name_in_cache(blake3::Hash::from_bytes(*source)))?;
+        let of_source =
+            |compiled: Compiled| (compiled.source == *source).then(|| self.image(compiled, path).ok()).flatten();
+        // Code cannot be mapped from every filesystem: then from a copy.
+        let in_place = cache.own(&file).and_then(|own| cwasm::open_own(&self.key, own).ok()).and_then(of_source);
+        in_place.or_else(|| cwasm::open(&self.key, file.as_fd()).ok().and_then(of_source))
     }
 
     fn compile(&self, wasm: &[u8]) -> Result<Vec<u8>> {
@@ -220,17 +225,38 @@ fn refused(path: &str, error: anyhow::Error) -> LoadError {
     LoadError { errno: Errno::ENOEXEC, reason: format!("{path}: {error:#}"), untrusted: false }
 }
 
+/// The same module compiles differently for another format; the name says so, and old ones are simply not found.
+fn name_in_cache(source: blake3::Hash) -> String {
+    let format = blake3::hash(COMPILED_FORMAT.as_bytes()).to_hex();
+    format!("{}-{}.cwasm", source.to_hex(), &format.as_str()[..16])
+}
+
+/// The hash of a file's bytes, which mostly are not needed themselves.
+fn hash_of(file: &File) -> Result<blake3::Hash> {
+    let mut hasher = blake3::Hasher::new();
+    each_piece(file, |piece| {
+        hasher.update(piece);
+    })?;
+    Ok(hasher.finalize())
+}
+
 /// The bytes of a file, whatever its descriptor's offset is.
 pub fn read_source(file: &File) -> Result<Vec<u8>> {
     let mut wasm = Vec::new();
-    let mut piece = vec![0; 1 << 20];
+    each_piece(file, |piece| wasm.extend(piece))?;
+    Ok(wasm)
+}
+
+fn each_piece(file: &File, mut take: impl FnMut(&[u8])) -> Result<()> {
+    let (mut piece, mut at) = (vec![0; 256 << 10], 0);
     loop {
-        let got = file.read_at(&mut piece, wasm.len() as u64)?;
+        let got = file.read_at(&mut piece, at)?;
         if got == 0 {
-            return Ok(wasm);
+            return Ok(());
         }
-        wasm.extend(&piece[..got]);
-        if wasm.len() as u64 > MAX_WASM {
+        take(&piece[..got]);
+        at += got as u64;
+        if at > MAX_WASM {
             bail!("larger than {} MiB", MAX_WASM >> 20);
         }
     }
