@@ -116,6 +116,11 @@ impl HostThread {
         };
         self.ended(&worker.thread, how);
         drop(worker);
+        self.lose_idle(grate);
+    }
+
+    /// The same for those that are idle.
+    pub fn lose_idle(&self, grate: CageId) {
         for idle in self.forget(grate) {
             self.ended(&idle.thread, Next::ExitThread(0));
         }
@@ -204,6 +209,11 @@ impl Worker {
         });
         store.data().served_before(before);
         result.map_err(|error| trap::outcome(store, &error))
+    }
+
+    /// Whether the program it is of has ended.
+    pub fn is_over(&self) -> bool {
+        self.thread.must_leave()
     }
 
     /// Ends the worker in an orderly way, as its host thread is about to end.

@@ -280,6 +280,24 @@ impl HostThread {
         at.map(|at| idle.swap_remove(at).1).unwrap_or_default()
     }
 
+    /// Whether an idle worker is of a grate that has ended or runs another program.
+    pub fn has_to_sweep(&self) -> bool {
+        self.keep_all_apart();
+        self.idle.borrow().iter().any(|(_, idle)| idle.iter().any(|worker| worker.is_over()))
+    }
+
+    /// Lets go of such workers. Whether there are others.
+    pub fn sweep(&self) -> bool {
+        self.keep_all_apart();
+        let over = |(id, idle): &(CageId, Vec<Box<Worker>>)| idle.iter().any(|worker| worker.is_over()).then_some(*id);
+        let over: Vec<CageId> = self.idle.borrow().iter().filter_map(over).collect();
+        for grate in over {
+            self.lose_idle(grate);
+        }
+        self.idle.borrow_mut().retain(|(_, idle)| !idle.is_empty());
+        !self.idle.borrow().is_empty()
+    }
+
     /// Ends all workers, as this thread is about to end.
     pub fn retire(&self) {
         self.keep_all_apart();

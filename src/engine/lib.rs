@@ -188,7 +188,10 @@ impl Shared {
     }
 
     fn forget_program(&self, cage: CageId) {
-        self.programs().remove(&cage);
+        let program = self.programs().remove(&cage);
+        if program.is_some_and(|program| program.image.facts.entry != Entry::None) {
+            self.pool.sweep();
+        }
     }
 
     fn programs(&self) -> MutexGuard<'_, HashMap<CageId, Arc<Program>>> {

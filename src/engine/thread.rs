@@ -60,13 +60,13 @@ pub fn launch(
     begin: Begin,
 ) -> Result<()> {
     let (of_job, kernel) = (Arc::clone(shared), Arc::clone(kernel));
-    shared.pool.run(Box::new(move || {
-        let host = HostThread::new(&of_job, &kernel);
+    shared.pool.run(Box::new(move |kept| {
+        let host = kept.take().unwrap_or_else(|| HostThread::new(&of_job, &kernel));
         thread.begins_here();
         of_job.interrupts.started(&thread, host.tid);
         let (thread, how) = live(&host, thread, image, begin);
         host.ended(&thread, how);
-        host.retire();
+        *kept = Some(host);
     }))
 }
 
