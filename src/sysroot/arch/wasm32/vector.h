@@ -19,6 +19,42 @@ static inline v16 splat(unsigned char c)
 	return (v16){ c, c, c, c, c, c, c, c, c, c, c, c, c, c, c, c };
 }
 
+/* Which of the bytes are c, or 0 as well. */
+static inline v16 matches(v16 v, v16 c, int or_zero)
+{
+	return or_zero ? (v16)(v == c) | (v16)(v == splat(0)) : (v16)(v == c);
+}
+
+/* The first byte from s on that matches; no further than the block of 64 in which `end` lies, if that is not 0: then what is
+ * returned may be at `end` or after it. Short ways come first, long ones go 64 bytes at a time. */
+static inline __attribute__((__always_inline__))
+const unsigned char *find_byte(const void *s, v16 c, int or_zero, uintptr_t end)
+{
+	uintptr_t at = (uintptr_t)s & -16;
+	unsigned found = __builtin_wasm_bitmask_i8x16(matches(*(const v16 *)at, c, or_zero)) >> ((uintptr_t)s & 15);
+	if (found) return (const unsigned char *)s + __builtin_ctz(found);
+	at += 16;
+	uint64_t wanted = -1ULL << (at & 63);
+	for (at &= -64; !end || at < end; at += 64, wanted = -1) {
+		const v16 *p = (const v16 *)at;
+		v16 m0 = matches(p[0], c, or_zero), m1 = matches(p[1], c, or_zero);
+		v16 m2 = matches(p[2], c, or_zero), m3 = matches(p[3], c, or_zero);
+		if (!__builtin_wasm_any_true_v128((m0 | m1) | (m2 | m3))) continue;
+		uint64_t low = __builtin_wasm_bitmask_i8x16(m0) | (unsigned)__builtin_wasm_bitmask_i8x16(m1) << 16;
+		uint64_t high = __builtin_wasm_bitmask_i8x16(m2) | (unsigned)__builtin_wasm_bitmask_i8x16(m3) << 16;
+		wanted &= low | high << 32;
+		if (wanted) return (const unsigned char *)at + __builtin_ctzll(wanted);
+	}
+	return (const unsigned char *)end;
+}
+
+/* Capital letters of ASCII made small, which is all that the locales have. */
+static inline v16 lower(v16 v)
+{
+	v16 is_upper = (v16)(v - splat('A') < splat(26));
+	return v | (is_upper & splat(32));
+}
+
 /* Whether 16 bytes at p lie in one page. */
 static inline int in_page(const void *p)
 {

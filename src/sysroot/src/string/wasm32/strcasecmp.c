@@ -3,12 +3,6 @@
 #include <ctype.h>
 #include "vector.h"
 
-static v16 lower(v16 v)
-{
-	v16 is_upper = (v16)(v - splat('A') < splat(26));
-	return v | (is_upper & splat(32));
-}
-
 int strcasecmp(const char *sl, const char *sr)
 {
 	const unsigned char *l = (const void *)sl, *r = (const void *)sr;
