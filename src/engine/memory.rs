@@ -4,7 +4,7 @@
 //! that hold exceptions, without saying for whom. So the thread that instantiates says it: [`adopting`] names the space
 //! while it runs, and every memory of 65536 pages asked for meanwhile is that one.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use lind_kernel::mem::{GuestMemory, Memory};
@@ -78,12 +78,43 @@ unsafe impl LinearMemory for CageMemory {
     }
 }
 
+thread_local! {
+    /// The reservation of an exception heap that ended unused, for the next one: most threads throw nothing.
+    static SPARE: Cell<Option<Reservation>> = const { Cell::new(None) };
+}
+
+/// Address space of its own, of which nothing is accessible unless its owner makes it so.
+struct Reservation {
+    start: *mut u8,
+    len: usize,
+}
+
+impl Reservation {
+    fn new(len: usize) -> Result<Reservation, String> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a fresh anonymous mapping touches nothing that exists.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(format!("no room for {len} bytes: {}", std::io::Error::last_os_error()));
+        }
+        Ok(Reservation { start: start.cast(), len })
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `new` with this start and length, and its only owner is gone.
+        unsafe { libc::munmap(self.start.cast(), self.len) };
+    }
+}
+
 /// A small reservation opened from the front, for a Store's exceptions.
 struct ExceptionHeap {
+    /// None only while it is dropped.
+    space: Option<Reservation>,
     start: *mut u8,
     size: usize,
     capacity: usize,
-    mapped: usize,
 }
 
 // SAFETY: the mapping is owned by this value, and Wasmtime alone reads and writes it.
@@ -96,14 +127,12 @@ impl ExceptionHeap {
         if minimum > capacity {
             return Err(format!("a memory of {minimum} bytes does not fit {capacity}"));
         }
-        let mapped = capacity.checked_add(guard).ok_or("the size overflows")?;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a fresh anonymous mapping touches nothing that exists.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), mapped, libc::PROT_NONE, flags, -1, 0) };
-        if start == libc::MAP_FAILED {
-            return Err(format!("no room for {mapped} bytes: {}", std::io::Error::last_os_error()));
-        }
-        let mut heap = ExceptionHeap { start: start.cast(), size: 0, capacity, mapped };
+        let len = capacity.checked_add(guard).ok_or("the size overflows")?;
+        let space = match SPARE.take().filter(|spare| spare.len == len) {
+            Some(spare) => spare,
+            None => Reservation::new(len)?,
+        };
+        let mut heap = ExceptionHeap { start: space.start, space: Some(space), size: 0, capacity };
         heap.grow_to(minimum).map_err(|error| error.to_string())?;
         Ok(heap)
     }
@@ -141,7 +170,9 @@ unsafe impl LinearMemory for ExceptionHeap {
 
 impl Drop for ExceptionHeap {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `reserve` with this start and length, and the Store that used it is gone.
-        unsafe { libc::munmap(self.start.cast(), self.mapped) };
+        if self.size == 0 {
+            // A thread that has no place for it any more is about to end.
+            let _ = SPARE.try_with(|spare| spare.set(self.space.take()));
+        }
     }
 }

@@ -137,10 +137,15 @@ fn run(host: &HostThread, thread: &Arc<Thread>, image: &Arc<Image>, begin: Begin
     if let Some(child) = store.data().unborn.take() {
         child.abandon(&host.kernel, host);
     }
-    match result {
+    let next = match result {
         Ok(()) => thread.take_next().unwrap_or(end),
         Err(error) => trap::outcome(&store, &error),
+    };
+    if matches!(next, Next::ExitThread(_)) {
+        // Whoever waits for it need not wait until the Store is gone.
+        thread.leaves();
     }
+    next
 }
 
 fn enter(store: &mut Store<Guest>, instance: &Instance, begin: Begin) -> wasmtime::Result<()> {

@@ -194,6 +194,7 @@ impl Born {
             settings: Mutex::new(self.settings),
             family: Mutex::new(Family::default()),
             changed: Event::default(),
+            gone: Event::default(),
             signals: Mutex::new(self.signals),
             timers: Mutex::default(),
             launching: self.launching,

@@ -180,7 +180,7 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
         signal::child_changed(kernel, &parent, cage, Change::Ended(status));
     }
     cage.tell_watchers();
-    cage.changed.notify_all();
+    cage.gone.notify_all();
 }
 
 /// The descriptors that tell of the end of a cage: pidfd_open(2).

@@ -151,6 +151,8 @@ pub struct Cage {
     pub(crate) family: Mutex<exit::Family>,
     /// Something that a thread of it may wait for has happened: to a child, to its signals, to itself.
     pub(crate) changed: crate::event::Event,
+    /// It has ended and all that follows from that is done. Apart from `changed`, which the ends of threads are also in.
+    pub(crate) gone: crate::event::Event,
     /// Dispositions, what waits, and whether it is stopped; see `signal`.
     pub(crate) signals: Mutex<signal::Signals>,
     /// Whether its program is still found by name as on lind-boot's command line.

@@ -247,6 +247,16 @@ impl Thread {
         super::signal::next_step(kernel, self)
     }
 
+    /// The engine's word that this thread has run its last guest code, unless it is the last of its cage: what it leaves in
+    /// the cage's memory is there from now on.
+    pub fn leaves(&self) {
+        let other = |t: Arc<Thread>| !t.worker && t.tid != self.tid;
+        let last = !self.cage.family().threads.iter().filter_map(Weak::upgrade).any(other);
+        if !last {
+            self.leave_words(false);
+        }
+    }
+
     /// The engine's word that this thread runs no more guest code. The last thread, or `Next::Exit`, ends the cage:
     /// descriptors close, the parent learns of it, grates get their notices (through `hop`).
     pub fn ended(self: &Arc<Thread>, kernel: &Arc<crate::Kernel>, how: Next, hop: &dyn Hop) {

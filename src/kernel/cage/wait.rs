@@ -13,7 +13,7 @@ impl Cage {
     /// Waits until this cage has ended, and says how. For the runner.
     pub fn wait_end(&self) -> Status {
         loop {
-            let seen = self.changed.seen();
+            let seen = self.gone.seen();
             {
                 let family = self.family();
                 if let Some(status) = family.ended.filter(|_| family.buried) {
@@ -21,7 +21,7 @@ impl Cage {
                 }
             }
             // However the wait ends, the question is asked again.
-            let _ = self.changed.wait(seen, None);
+            let _ = self.gone.wait(seen, None);
         }
     }
 }

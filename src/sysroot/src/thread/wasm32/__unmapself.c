@@ -1,9 +1,10 @@
-/* The locals of this function are not in linear memory, so it can unmap the stack and still exit. */
+/* The locals of these functions are not in linear memory, so a thread can give its stack away and still exit. */
 #include "pthread_impl.h"
 #include "syscall.h"
+#include "stacks.h"
 
 void __unmapself(void *base, size_t size)
 {
-	__syscall(SYS_munmap, base, size);
+	__leave_stack(__pthread_self());
 	for (;;) __syscall(SYS_exit, 0);
 }
