@@ -74,10 +74,9 @@ pub fn run(options: &Run) -> Result<Infallible, Failure> {
     let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
     let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored };
     let first = cage::boot(&kernel, &config.cwd, program)?;
-    outside::pass_on(&kernel, &first);
     drop(cache);
     lind_kernel::fd::leave_to_cages(&kernel);
-    let status = first.wait_end();
+    let status = outside::until_end(&kernel, &first);
     // What the kernel and its cages have open, this thread has not any more: it must not close them.
     std::mem::forget((kernel, first));
     if options.verbose {

@@ -16,7 +16,7 @@ use wasmtime::{Func, Global, Instance, Mutability, Store, TypedFunc, Val, ValRaw
 use crate::host::{Guest, HostThread, NoRoom, run_guest};
 use crate::layout::WorkerStack;
 use crate::validate::Entry;
-use crate::{Program, memory, signal, trap};
+use crate::{Program, memory, outside, signal, trap};
 
 /// A grate's guest thread on this host thread.
 pub struct Worker {
@@ -146,6 +146,7 @@ impl HostThread {
         thread.ended(&self.kernel, how, self);
         if thread.cage.is_dead() {
             self.shared.forget_program(thread.cage.id);
+            outside::thread_ended(thread);
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use lind_kernel::cage::signal::restarts;
+use lind_kernel::cage::signal::restarts as is_restarted;
 use lind_kernel::cage::{Birth, How, Next};
 use lind_kernel::call;
 use wasmtime::{Caller, Error, FuncType, Linker, Result, Store, ValRaw, ValType, WasmBacktrace};
@@ -37,7 +37,13 @@ impl std::error::Error for Leave {}
 pub fn define(linker: &mut Linker<Guest>, perf: Option<&Arc<Perf>>) -> Result<()> {
     match perf {
         None => {
-            define_raw(linker, "syscall", syscall)?;
+            define_raw(
+                linker,
+                "syscall",
+                #[allow(clippy::redundant_closure, reason = "a function item cannot be told to be inlined there")]
+                #[inline(always)]
+                |caller, words| syscall(caller, words),
+            )?;
             define_raw(linker, "call", make_syscall)?;
         }
         Some(perf) => {
@@ -60,7 +66,8 @@ fn define_raw<const N: usize>(
     // SAFETY: of the `N` values that a caller of this type passes the first is read as an i32 and the others as i64s, and the
     // one result is an i64.
     unsafe {
-        linker.func_new_unchecked("lind", name, ty, move |caller, values| {
+        #[rustfmt::skip]
+        linker.func_new_unchecked("lind", name, ty, #[inline(always)] move |caller, values| {
             let words = values.first_chunk::<N>().expect("a call has as many values as its type");
             let result = function(caller, &Words(words))?;
             values[0].write(ValRaw::i64(result));
@@ -101,48 +108,40 @@ fn timed<const N: usize>(
     }
 }
 
+// What Wasmtime calls for `lind.syscall` is to be one function, as far as that goes: the processor does not predict where functions
+// return to after a host call.
+
+#[inline(always)]
 fn syscall(caller: Caller<'_, Guest>, words: &Words<7>) -> Result<i64> {
-    let value = |at: usize| words.at(at);
-    kernel(caller, words.number(), value, |guest| {
-        let (kernel, thread, cage) = (&guest.kernel, &guest.thread, &guest.cage);
-        call::syscall(kernel, thread, cage, guest.served(), &*guest.host, words.number(), value)
-    })
+    let (number, value) = (words.number(), |at: usize| words.at(at));
+    let guest = caller.data();
+    fault::enter_host();
+    let (kernel, thread, cage) = (&guest.kernel, &guest.thread, &guest.cage);
+    let result = call::syscall(kernel, thread, cage, guest.served(), &*guest.host, number, value);
+    if guest.thread.attention() != 0 {
+        return attend(caller, number, std::array::from_fn(value), result, |guest, values| {
+            call::syscall_again(&guest.kernel, &guest.thread, guest.served(), &*guest.host, number, *values)
+        });
+    }
+    fault::enter_guest(guest.base);
+    Ok(result)
 }
 
 fn make_syscall(caller: Caller<'_, Guest>, words: &Words<14>) -> Result<i64> {
-    kernel(
-        caller,
-        words.number(),
-        |at| words.at(1 + 2 * at),
-        |guest| {
-            let arg = |at: usize| (words.at(1 + 2 * at), words.at(2 + 2 * at));
-            let args = [arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)];
-            call::make_syscall(
-                &guest.kernel,
-                &guest.thread,
-                guest.served(),
-                &*guest.host,
-                words.number(),
-                words.at(0),
-                args,
-            )
-        },
-    )
-}
-
-/// Crosses into the kernel and back. Control returns to the guest unless its thread has something else to do.
-#[inline(always)]
-fn kernel(
-    caller: Caller<'_, Guest>,
-    nr: u32,
-    value: impl Fn(usize) -> u64,
-    call: impl Fn(&Guest) -> i64,
-) -> Result<i64> {
+    let (number, target) = (words.number(), words.at(0));
+    let (value, owner) = (|at: usize| words.at(1 + 2 * at), |at: usize| words.at(2 + 2 * at));
     let guest = caller.data();
     fault::enter_host();
-    let result = call(guest);
+    let arg = |at: usize| (value(at), owner(at));
+    let args = [arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)];
+    let (kernel, thread) = (&guest.kernel, &guest.thread);
+    let result = call::make_syscall(kernel, thread, guest.served(), &*guest.host, number, target, args);
     if guest.thread.attention() != 0 {
-        return attend(caller, nr, value, result, call);
+        return attend(caller, number, std::array::from_fn(value), result, |guest, values| {
+            let args = std::array::from_fn(|at| (values[at], owner(at)));
+            let (kernel, thread) = (&guest.kernel, &guest.thread);
+            call::make_syscall(kernel, thread, guest.served(), &*guest.host, number, target, args)
+        });
     }
     fault::enter_guest(guest.base);
     Ok(result)
@@ -166,15 +165,15 @@ pub fn without_handlers(caller: &Caller<'_, Guest>, call: impl FnOnce(&Guest) ->
     Ok(result)
 }
 
-/// What else there is to do after a call: children, signal handlers, and the call again if they interrupted it.
+/// What else there is to do after a call with these values: children, signal handlers, and the call again if they interrupted it.
 #[cold]
 #[inline(never)]
 fn attend(
     mut caller: Caller<'_, Guest>,
     nr: u32,
-    value: impl Fn(usize) -> u64,
+    values: [u64; 6],
     mut result: i64,
-    call: impl Fn(&Guest) -> i64,
+    again: impl Fn(&Guest, &[u64; 6]) -> i64,
 ) -> Result<i64> {
     loop {
         result = after_birth(caller.data(), result);
@@ -183,14 +182,11 @@ fn attend(
         let guest = caller.data();
         // What an exception reaches is guest code again.
         let restart = ran.inspect_err(|_| fault::enter_guest(guest.base))?;
-        let again = interrupted
-            && restart.is_none_or(|restart| {
-                restart && restarts(&guest.thread, nr, &std::array::from_fn::<u64, 6, _>(&value))
-            });
-        if again {
-            result = call(guest);
+        let restarts = interrupted && restart.is_none_or(|restart| restart && is_restarted(&guest.thread, nr, &values));
+        if restarts {
+            result = again(guest, &values);
         }
-        if !again || guest.thread.attention() == 0 {
+        if !restarts || guest.thread.attention() == 0 {
             fault::enter_guest(guest.base);
             return Ok(result);
         }

@@ -172,6 +172,10 @@ impl boundary::Engine for Engine {
         self.shared.interrupts.interrupt(thread);
     }
 
+    fn needs_descriptors(&self) {
+        outside::share_now();
+    }
+
     fn stop_process(&self) {
         outside::stop_process();
     }

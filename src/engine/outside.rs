@@ -1,13 +1,20 @@
 //! Signals from outside: what the terminal or another process sends to the runner is for the cages.
 //!
-//! All threads block these signals from the beginning; one thread takes them and hands them to the kernel. When the
-//! first cage stops, so does the process, for the shell that started it to see.
+//! All threads block these signals from the beginning; the main thread takes them while it waits for the end of the first cage.
+//! It has a descriptor table of its own, so that the host need not count references to files at each call of a cage that is alone
+//! (`lind_kernel::fd::leave_to_cages`). It hands signals to the kernel itself as long as that needs no descriptor: as long as there is one
+//! guest thread and nothing like a signalfd. From then on another thread does ([`share`]). When the first cage stops, so does the process,
+//! for the shell that started it to see.
 
+use std::collections::VecDeque;
 use std::mem::MaybeUninit;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use lind_kernel::Kernel;
-use lind_kernel::cage::{Cage, signal};
+use lind_kernel::cage::{Cage, Status, Thread, signal};
+
+use crate::interrupt;
 
 /// What is passed on.
 const PASSED: [i32; 11] = [
@@ -59,29 +66,103 @@ fn set() -> libc::sigset_t {
     }
 }
 
-/// Passes signals on to the process group of the first cage from now on.
-pub fn pass_on(kernel: &Arc<Kernel>, first: &Arc<Cage>) {
-    let (kernel, first) = (Arc::clone(kernel), Arc::clone(first));
-    let listener = std::thread::Builder::new().name("outside".to_owned()).stack_size(128 << 10);
-    if listener.spawn(move || listen(&kernel, &first)).is_err() {
-        // Then they do what they do to any process.
-        // SAFETY: as in `hold`.
-        unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &set(), std::ptr::null_mut()) };
-    }
-}
+type Job = Box<dyn FnOnce() + Send>;
 
-fn listen(kernel: &Kernel, first: &Cage) {
-    let set = set();
+/// What is to be done for signals that have come, by the thread with the cages' descriptors. None as long as there is no such thread.
+static QUEUE: Mutex<Option<VecDeque<Job>>> = Mutex::new(None);
+static MORE: Condvar = Condvar::new();
+/// Whether the main thread is about to hand a signal to the kernel, or does so.
+static ALONE: AtomicBool = AtomicBool::new(false);
+/// The host's id of the main thread, and the cage whose end it waits for; 0 before.
+static MAIN: AtomicU32 = AtomicU32::new(0);
+static FIRST: AtomicU32 = AtomicU32::new(0);
+
+/// Waits for the end of the first cage, and passes signals on to its process group meanwhile.
+pub fn until_end(kernel: &Arc<Kernel>, first: &Arc<Cage>) -> Status {
+    let mut set = set();
+    // SAFETY: the set is this thread's own, and initialised.
+    unsafe {
+        libc::sigaddset(&raw mut set, interrupt::signal());
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+    }
+    MAIN.store(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs(), Ordering::SeqCst);
+    FIRST.store(first.id.0, Ordering::SeqCst);
     loop {
+        // Ended before it was known who waits, or told by `thread_ended`: the signal stays pending.
+        if let Some(status) = first.ended() {
+            return status;
+        }
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
         // SAFETY: `info` may be written, and is valid with all bits zero.
         let (number, info) = unsafe { (libc::sigwaitinfo(&raw const set, info.as_mut_ptr()), info.assume_init()) };
-        if let Ok(number) = u8::try_from(number)
-            && number > 0
-        {
-            signal::from_outside(kernel, first, number, info.si_code == libc::SI_USER);
+        match u8::try_from(number) {
+            Ok(number) if number > 0 && i32::from(number) != interrupt::signal() => {
+                pass_on(kernel, first, number, info.si_code == libc::SI_USER);
+            }
+            _ => {}
         }
     }
+}
+
+/// A guest thread has ended: tells the main thread if it waits for that.
+pub fn thread_ended(thread: &Thread) {
+    if thread.cage.id.0 == FIRST.load(Ordering::SeqCst) && thread.cage.is_dead() {
+        // SAFETY: a signal that the main thread of this process takes.
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), MAIN.load(Ordering::SeqCst), interrupt::signal()) };
+    }
+}
+
+fn pass_on(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, by_process: bool) {
+    ALONE.store(true, Ordering::SeqCst);
+    if let Some(queue) = &mut *queue() {
+        ALONE.store(false, Ordering::SeqCst);
+        let (kernel, first) = (Arc::clone(kernel), Arc::clone(first));
+        queue.push_back(Box::new(move || signal::from_outside(&kernel, &first, number, by_process)));
+        MORE.notify_one();
+        return;
+    }
+    signal::from_outside(kernel, first, number, by_process);
+    ALONE.store(false, Ordering::SeqCst);
+}
+
+/// To be called by a guest thread when there is to be another one: signals are handed to the kernel by a thread with the caller's
+/// descriptors from now on.
+pub fn share() {
+    let mut queue = queue();
+    if queue.is_some() {
+        return;
+    }
+    let taker = std::thread::Builder::new().name("outside".to_owned()).stack_size(128 << 10);
+    // Without it the main thread goes on as before: all that suffers is a signalfd, which does not show such a signal.
+    if taker.spawn(take).is_ok() {
+        *queue = Some(VecDeque::new());
+    }
+}
+
+/// As [`share`], and waits until the main thread does nothing of the kind any more. No lock of the kernel's may be held.
+pub fn share_now() {
+    share();
+    while ALONE.load(Ordering::SeqCst) {
+        std::thread::yield_now();
+    }
+}
+
+fn take() {
+    let mut guard = queue();
+    loop {
+        match guard.as_mut().and_then(VecDeque::pop_front) {
+            Some(job) => {
+                drop(guard);
+                job();
+                guard = queue();
+            }
+            None => guard = MORE.wait(guard).unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}
+
+fn queue() -> MutexGuard<'static, Option<VecDeque<Job>>> {
+    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Stops this process, as its first cage has stopped. The outside sees SIGSTOP, whatever stopped the cage.

@@ -3,12 +3,13 @@
 //! strace a quarter more processor time.
 
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use lind_kernel::{Errno, Result};
 
 use crate::host::{HOST_STACK, HostThread};
+use crate::outside;
 
 /// Idle threads that are kept.
 const KEPT: usize = 8;
@@ -20,6 +21,8 @@ type Job = Box<dyn FnOnce(&mut Option<Rc<HostThread>>) + Send>;
 #[derive(Default)]
 pub struct Pool {
     idle: Mutex<Vec<Arc<Place>>>,
+    /// Whether one was ever started.
+    started: AtomicBool,
     /// How many have ended.
     ended: AtomicUsize,
 }
@@ -41,6 +44,10 @@ impl Pool {
         if let Some(place) = place {
             place.fill(job);
             return Ok(());
+        }
+        // The first one is started by the main thread, whose descriptors are not the cages'.
+        if self.started.swap(true, Ordering::Relaxed) {
+            outside::share();
         }
         let pool = Arc::clone(self);
         let thread = std::thread::Builder::new().name("guest".to_owned()).stack_size(HOST_STACK);

@@ -149,6 +149,20 @@ pub fn syscall(
     }
 }
 
+/// A call of [`syscall`] once more, after an interruption.
+#[cold]
+#[inline(never)]
+pub fn syscall_again(
+    kernel: &Arc<Kernel>,
+    thread: &Thread,
+    served: Option<&Served<'_>>,
+    hop: &dyn Hop,
+    number: u32,
+    values: [u64; 6],
+) -> i64 {
+    syscall(kernel, thread, &thread.cage, served, hop, number, |at| values[at])
+}
+
 /// No cage has this id.
 const NOBODY: CageId = CageId(0);
 

@@ -69,6 +69,10 @@ pub trait Engine: Send + Sync {
     /// Interrupts the host call that `thread` may be blocked in. Best effort, may be repeated.
     fn interrupt(&self, thread: &Thread);
 
+    /// A descriptor is about to be made that says what the kernel knows, and not the host: whoever calls the kernel has to have the
+    /// cages' descriptors from now on.
+    fn needs_descriptors(&self);
+
     /// The first cage has stopped. Stops everything until whoever started it continues it.
     fn stop_process(&self);
 }

@@ -32,7 +32,12 @@ pub fn errno(error: rustix::io::Errno) -> Errno {
 #[inline(always)]
 fn result(raw: usize) -> Result<usize> {
     let signed = raw.cast_signed();
-    if (-4095..0).contains(&signed) { Err(Errno::from_raw(i32::try_from(-signed).unwrap_or(5))) } else { Ok(raw) }
+    if (-4095..0).contains(&signed) {
+        std::hint::cold_path();
+        Err(Errno::from_raw(i32::try_from(-signed).unwrap_or(5)))
+    } else {
+        Ok(raw)
+    }
 }
 
 #[inline(always)]

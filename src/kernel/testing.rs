@@ -54,6 +54,8 @@ impl Engine for FakeEngine {
 
     fn interrupt(&self, _: &Thread) {}
 
+    fn needs_descriptors(&self) {}
+
     fn stop_process(&self) {}
 }
 

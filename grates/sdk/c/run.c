@@ -1,6 +1,7 @@
 /* Starting the next program and the way into a handler. */
 #include <errno.h>
 #include <lind/grate.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -33,6 +34,23 @@ static int64_t spawn(const char *path, char **argv, const struct lind_spawn_hand
 	return child;
 }
 
+static void nothing(int signal)
+{
+	(void)signal;
+}
+
+/* What a person or a shell sends to the whole group is for the client to act on: a grate that ended would take a client with it that
+ * means to go on. Caught and not ignored, so that the client does not inherit it. */
+static void leave_to_client(void)
+{
+	static const int sent[] = { SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM };
+	struct sigaction before, caught = { .sa_handler = nothing, .sa_flags = SA_RESTART };
+
+	for (size_t i = 0; i < sizeof sent / sizeof *sent; i++)
+		if (!sigaction(sent[i], NULL, &before) && !(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_DFL)
+			sigaction(sent[i], &caught, NULL);
+}
+
 static int wait_for(pid_t child)
 {
 	int status;
@@ -45,8 +63,10 @@ static int wait_for(pid_t child)
 
 int lind_start_and_wait(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count)
 {
-	int64_t child = spawn(path, argv, table, count);
+	int64_t child;
 
+	leave_to_client();
+	child = spawn(path, argv, table, count);
 	if (child < 0) {
 		lind_log("%s: %s", argv[0], strerror((int)-child));
 		return child == -ENOENT ? -127 : -126;

@@ -14,15 +14,18 @@ impl Cage {
     pub fn wait_end(&self) -> Status {
         loop {
             let seen = self.gone.seen();
-            {
-                let family = self.family();
-                if let Some(status) = family.ended.filter(|_| family.buried) {
-                    return status;
-                }
+            if let Some(status) = self.ended() {
+                return status;
             }
             // However the wait ends, the question is asked again.
             let _ = self.gone.wait(seen, None);
         }
+    }
+
+    /// How this cage has ended, if it has and nothing is left to be done about it.
+    pub fn ended(&self) -> Option<Status> {
+        let family = self.family();
+        family.ended.filter(|_| family.buried)
     }
 }
 

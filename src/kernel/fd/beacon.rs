@@ -10,13 +10,15 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
+use crate::Kernel;
 use crate::host::errno;
 
 /// One that cannot be read.
 ///
 /// # Errors
 /// EMFILE, ENOMEM.
-pub(crate) fn new(nonblock: bool) -> Result<OwnedFd> {
+pub(crate) fn new(kernel: &Kernel, nonblock: bool) -> Result<OwnedFd> {
+    kernel.engine().needs_descriptors();
     let mut flags = TimerfdFlags::CLOEXEC;
     flags.set(TimerfdFlags::NONBLOCK, nonblock);
     timerfd_create(TimerfdClockId::Monotonic, flags).map_err(errno)

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use lind_abi::Result;
 
+use crate::Kernel;
 use crate::cage::Cage;
 use crate::fd::{File, Kind, beacon};
 
@@ -75,9 +76,9 @@ impl Listeners {
 ///
 /// # Errors
 /// EMFILE.
-pub(crate) fn listen(cage: &Arc<Cage>, mask: u64, nonblock: bool) -> Result<Arc<File>> {
+pub(crate) fn listen(kernel: &Kernel, cage: &Arc<Cage>, mask: u64, nonblock: bool) -> Result<Arc<File>> {
     let listener = Signalfd { mask: AtomicU64::new(mask), cages: Mutex::new(vec![Arc::downgrade(cage)]) };
-    let file = Arc::new(File::new(beacon::new(nonblock)?, Kind::Signalfd(listener)));
+    let file = Arc::new(File::new(beacon::new(kernel, nonblock)?, Kind::Signalfd(listener)));
     cage.listeners.add(mask, Arc::downgrade(&file));
     cage.listeners.show();
     Ok(file)

@@ -46,7 +46,12 @@ pub fn from_outside(kernel: &Kernel, first: &Cage, signal: u8, by_process: bool)
     let info = if by_process { Info::lost(signal) } else { Info::kernel(signal) };
     let typed = if by_process { None } else { kernel.front_group() };
     let group = typed.unwrap_or_else(|| first.group());
+    // The host forgets a SIGCONT when a stop follows at once: it has let this process go on, and the first cage has not heard of it.
+    let stopped = bit(signal) & STOPPING != 0 && first.is_stopped();
     send_to_group(kernel, group, info);
+    if stopped && first.is_stopped() {
+        kernel.engine().stop_process();
+    }
 }
 
 fn deliver(kernel: &Kernel, cage: &Cage, to: Option<&Thread>, info: Info) -> Result<()> {

@@ -32,7 +32,7 @@ pub(crate) fn signalfd4(cx: &Ctx<'_>, fd: Fd, mask: In<Sigset>, size: Len, flags
         return Ok(NewFd(fd.number));
     }
     let cage = parent_of(cx.kernel, cx.cage.id)?;
-    let file = signal::listen(&cage, mask, flags.has(SignalfdFlags::SFD_NONBLOCK))?;
+    let file = signal::listen(cx.kernel, &cage, mask, flags.has(SignalfdFlags::SFD_NONBLOCK))?;
     cx.cage.fds.add_from(0, file, flags.has(SignalfdFlags::SFD_CLOEXEC)).map(NewFd)
 }
 

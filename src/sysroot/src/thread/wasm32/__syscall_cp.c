@@ -11,3 +11,5 @@ static long uncancelled(syscall_arg_t nr, syscall_arg_t u, syscall_arg_t v, sysc
 
 #undef __syscall_cp
 weak_alias(uncancelled, __syscall_cp);
+
+hidden __attribute__((__weak__)) const int __lind_cancels = 0;

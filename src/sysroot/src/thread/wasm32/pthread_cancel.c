@@ -7,6 +7,8 @@
 #include "syscall.h"
 #include "cancel.h"
 
+hidden const int __lind_cancels = 1;
+
 long __cancel(void)
 {
 	pthread_t self = __pthread_self();

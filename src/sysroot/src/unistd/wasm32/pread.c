@@ -2,7 +2,7 @@
 
 ssize_t pread(int fd, void *buf, size_t size, off_t offset)
 {
-	return transferred(__syscall_cp(SYS_pread, fd, buf, size, __SYSCALL_LL_PRW(offset)));
+	return transferred(interruptible(SYS_pread, fd, buf, size, __SYSCALL_LL_PRW(offset)));
 }
 
 weak_alias(pread, pread64);

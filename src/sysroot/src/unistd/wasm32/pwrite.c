@@ -2,7 +2,7 @@
 
 ssize_t pwrite(int fd, const void *buf, size_t size, off_t offset)
 {
-	return transferred(__syscall_cp(SYS_pwrite, fd, buf, size, __SYSCALL_LL_PRW(offset)));
+	return transferred(interruptible(SYS_pwrite, fd, buf, size, __SYSCALL_LL_PRW(offset)));
 }
 
 weak_alias(pwrite, pwrite64);

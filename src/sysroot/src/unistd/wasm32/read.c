@@ -2,5 +2,5 @@
 
 ssize_t read(int fd, void *buf, size_t size)
 {
-	return transferred(__syscall_cp(SYS_read, fd, buf, size));
+	return transferred(interruptible(SYS_read, fd, buf, size));
 }

@@ -2,5 +2,5 @@
 
 ssize_t write(int fd, const void *buf, size_t size)
 {
-	return transferred(__syscall_cp(SYS_write, fd, buf, size));
+	return transferred(interruptible(SYS_write, fd, buf, size));
 }

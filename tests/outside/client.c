@@ -1,0 +1,106 @@
+/* Waits for a signal in one of several ways and says what came: client WAY SIGNAL. */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t came;
+
+static void note(int signal)
+{
+	came = signal;
+}
+
+static void *idle(void *none)
+{
+	for (;;)
+		pause();
+	return none;
+}
+
+static int ready(void)
+{
+	puts("ready");
+	fflush(stdout);
+	return 1;
+}
+
+static int by_descriptor(int number)
+{
+	struct signalfd_siginfo info;
+	struct pollfd poll_one = { .events = POLLIN };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	poll_one.fd = signalfd(-1, &set, 0);
+	ready();
+	if (poll(&poll_one, 1, -1) != 1 || read(poll_one.fd, &info, sizeof info) != sizeof info)
+		return 0;
+	return (int)info.ssi_signo;
+}
+
+int main(int argc, char **argv)
+{
+	const char *way = argc == 3 ? argv[1] : "";
+	int number = argc == 3 ? atoi(argv[2]) : 0;
+	struct sigaction action = { .sa_handler = note };
+
+	sigaction(number, &action, NULL);
+	if (!strcmp(way, "default")) {
+		signal(number, SIG_DFL);
+		ready();
+		for (;;)
+			pause();
+	} else if (!strcmp(way, "compute")) {
+		ready();
+		while (!came)
+			;
+	} else if (!strcmp(way, "wait")) {
+		struct pollfd input = { .events = POLLIN };
+		sigset_t set, none;
+
+		sigemptyset(&none);
+		sigemptyset(&set);
+		sigaddset(&set, number);
+		sigprocmask(SIG_BLOCK, &set, NULL);
+		ready();
+		if (ppoll(&input, 1, NULL, &none) != -1)
+			return 1;
+	} else if (!strcmp(way, "descriptor")) {
+		came = by_descriptor(number);
+	} else if (!strcmp(way, "threads")) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, idle, NULL))
+			return 1;
+		ready();
+		while (!came)
+			;
+	} else if (!strcmp(way, "child")) {
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			ready();
+			while (!came)
+				;
+			_exit(came);
+		}
+		while (waitpid(pid, &status, 0) != pid)
+			;
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != came)
+			return 1;
+	} else {
+		return 2;
+	}
+	printf("%d\n", came);
+	return 0;
+}
