@@ -1,7 +1,7 @@
 //! A guest thread, as the kernel sees it.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use lind_abi::{Errno, Result};
 
