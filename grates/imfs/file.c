@@ -176,11 +176,11 @@ void imfs_move_atime(struct imfs_file *f)
 		n->atime.tv_nsec += n->atime.tv_nsec < 999999999;
 }
 
-void imfs_wrote(struct imfs_node *n, const struct imfs_cred *cred, int64_t end)
+void imfs_wrote(struct imfs_node *n, const struct imfs_cred *cred, int64_t end, struct timespec now)
 {
 	if (end > n->size)
 		n->size = end;
-	n->mtime = n->ctime = imfs_now();
+	n->mtime = n->ctime = now;
 	if (n->mode & (S_ISUID | S_ISGID))
 		imfs_kill_suid(n, cred);
 }
@@ -237,7 +237,7 @@ int64_t imfs_pwrite(struct imfs *fs, const struct imfs_process *p, struct imfs_f
 	}
 	if (!done)
 		return -ENOSPC;
-	imfs_wrote(f->node, &p->cred, off + (int64_t)done);
+	imfs_wrote(f->node, &p->cred, off + (int64_t)done, imfs_now());
 	return (int64_t)done;
 }
 

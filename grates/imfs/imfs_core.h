@@ -217,7 +217,7 @@ struct imfs_file *imfs_file_new(struct imfs *fs, struct imfs_node *n, uint32_t f
 void imfs_file_drop(struct imfs *fs, struct imfs_file *f);
 int64_t imfs_lseek(struct imfs_file *f, int64_t off, int whence);
 int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_cred *cred, int mode, int64_t off, int64_t length);
-void imfs_wrote(struct imfs_node *n, const struct imfs_cred *cred, int64_t end);
+void imfs_wrote(struct imfs_node *n, const struct imfs_cred *cred, int64_t end, struct timespec now);
 static inline void imfs_was_read(struct imfs_file *f);
 __attribute__((cold, noinline)) void imfs_move_atime(struct imfs_file *f);
 int imfs_may_read(const struct imfs_file *f);	/* 0, -EBADF, -EISDIR */

@@ -10,6 +10,7 @@
 static const uint8_t zeros[IMFS_CHUNK];
 
 #define PAGE 4096u
+#define SECOND 1000000000
 
 /* After a copy that failed: how much of it does work, page by page of the client, as Linux tells. */
 static size_t part_to_client(struct lind_arg to, const uint8_t *from, size_t length)
@@ -71,11 +72,17 @@ int64_t data_to_client(struct imfs_file *f, struct lind_arg to, uint64_t length,
 	return (int64_t)total;
 }
 
+static struct timespec time_of(int64_t nanoseconds)
+{
+	return (struct timespec){ .tv_sec = nanoseconds / SECOND, .tv_nsec = (long)(nanoseconds % SECOND) };
+}
+
 /* The lock is held for writing. */
 int64_t data_from_client(const struct imfs_process *p, struct imfs_file *f, struct lind_arg from, uint64_t length, int64_t off)
 {
 	struct imfs_node *n = f->node;
 	size_t done_bytes = 0, total, run;
+	int64_t now = -1;
 	int r = imfs_may_write(f);
 
 	if (r)
@@ -100,7 +107,7 @@ int64_t data_from_client(const struct imfs_process *p, struct imfs_file *f, stru
 			r = -ENOSPC;
 			break;
 		}
-		if (lind_read(lind_at(from, done_bytes), to, run)) {
+		if ((now = lind_read_timed(lind_at(from, done_bytes), to, run)) < 0) {
 			size_t part = part_from_client(lind_at(from, done_bytes), to, run);
 			int64_t end = at + (int64_t)part;
 
@@ -118,7 +125,7 @@ int64_t data_from_client(const struct imfs_process *p, struct imfs_file *f, stru
 	}
 	if (!done_bytes && total)
 		return r;
-	imfs_wrote(n, &p->cred, off + (int64_t)done_bytes);
+	imfs_wrote(n, &p->cred, off + (int64_t)done_bytes, now < 0 ? imfs_now() : time_of(now));
 	return (int64_t)done_bytes;
 }
 

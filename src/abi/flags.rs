@@ -233,7 +233,7 @@ names! {
     /// splice(2), tee(2).
     Flags SpliceFlags { SPLICE_F_MOVE = 1, SPLICE_F_NONBLOCK = 2, SPLICE_F_MORE = 4, SPLICE_F_GIFT = 8, }
     /// copy_data_between_cages: what is copied.
-    Value CopyKind { COPY_BYTES = 0, COPY_STRING = 1, }
+    Value CopyKind { COPY_BYTES = 0, COPY_STRING = 1, COPY_TIMED = 2, }
     /// Events of poll(2), in a struct pollfd.
     Flags PollEvents {
         POLLIN = 1, POLLPRI = 2, POLLOUT = 4, POLLERR = 8, POLLHUP = 16, POLLNVAL = 32, POLLRDNORM = 64,

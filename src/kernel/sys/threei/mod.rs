@@ -10,6 +10,7 @@ use lind_abi::{CageId, Errno, In, Len, NR_ANY, Out, Path, Pid, Result, StrArray}
 use crate::authority;
 use crate::cage::{self, Cage, Program};
 use crate::call::{self, Ctx};
+use crate::host;
 use crate::mem::{GuestMemory, PathBytes};
 use crate::sys::process::{Room, strings};
 use crate::threei::{AS_BEFORE, Change, Handler, MAX_ENTRY};
@@ -94,6 +95,12 @@ pub(crate) fn copy_data_between_cages(
         CopyKind::COPY_BYTES => {
             GuestMemory::copy_between(to, dst.addr, from, src.addr, len.0)?;
             usize::try_from(len.0).map_err(|_| Errno::EFAULT)
+        }
+        CopyKind::COPY_TIMED => {
+            GuestMemory::copy_between(to, dst.addr, from, src.addr, len.0)?;
+            let now = host::clock::gettime(libc::CLOCK_REALTIME_COARSE)?;
+            let since_1970 = now.sec.saturating_mul(1_000_000_000).saturating_add(now.nsec).max(0);
+            usize::try_from(since_1970).map_err(|_| Errno::EOVERFLOW)
         }
         CopyKind::COPY_STRING => copy_string(to, dst.addr, from, src.addr, len.0),
         _ => Err(Errno::EINVAL),

@@ -88,6 +88,9 @@ struct lind_arg lind_mine(const void *address);
 /* Reads `length` bytes at `arg`, an address in its cage's memory. 0, -EFAULT, or -EPERM for cage 0. */
 static inline int lind_read(struct lind_arg arg, void *to, size_t length);
 
+/* The same, and what time it is then: CLOCK_REALTIME_COARSE in nanoseconds, which would be another call. `length` is not 0. */
+static inline int64_t lind_read_timed(struct lind_arg arg, void *to, size_t length);
+
 /* Writes `length` bytes at `arg`. 0, -EFAULT, or -EPERM for cage 0. */
 static inline int lind_write(struct lind_arg arg, const void *from, size_t length);
 
@@ -202,6 +205,13 @@ static inline int lind_read(struct lind_arg arg, void *to, size_t length)
 	if (length && arg.cage)
 		got = lind_import_syscall(SYS_copy_data_between_cages, (uintptr_t)to, arg.value, length, 0, lind_self_, arg.cage);
 	return got < 0 ? (int)got : 0;
+}
+
+static inline int64_t lind_read_timed(struct lind_arg arg, void *to, size_t length)
+{
+	if (!arg.cage)
+		return -1 /* EPERM */;
+	return lind_import_syscall(SYS_copy_data_between_cages, (uintptr_t)to, arg.value, length, 2, lind_self_, arg.cage);
 }
 
 static inline int lind_write(struct lind_arg arg, const void *from, size_t length)

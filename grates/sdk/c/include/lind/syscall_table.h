@@ -696,6 +696,7 @@ static const struct lind_names lind_names_SpliceFlags = { "SpliceFlags", lind_ro
 static const struct lind_name lind_rows_CopyKind[] = {
 	{ 0x0, "COPY_BYTES" },
 	{ 0x1, "COPY_STRING" },
+	{ 0x2, "COPY_TIMED" },
 	{ 0, NULL },
 };
 static const struct lind_names lind_names_CopyKind = { "CopyKind", lind_rows_CopyKind };

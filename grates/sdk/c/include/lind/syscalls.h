@@ -9,7 +9,8 @@
 /* Flag 1: one call of the grate at a time. Flag 2: deregister. */
 #define SYS_register_handler            1001
 /* Copies between the memories of the cages that the two addresses belong to. Kind 1 copies a string with its */
-/* NUL and is ENAMETOOLONG when there is none within `len`. Returns the bytes copied. `dst_cage` and `src_cage`, if not */
+/* NUL and is ENAMETOOLONG when there is none within `len`. Returns the bytes copied; kind 2 copies bytes and returns the */
+/* time, in nanoseconds of CLOCK_REALTIME_COARSE: what else who writes to a file needs. `dst_cage` and `src_cage`, if not */
 /* 0, name another cage than the address belongs to: that is shorter where a grate's own call suffices. */
 #define SYS_copy_data_between_cages     1002
 /* Replaces the whole table of `target` by that of `source`. */
