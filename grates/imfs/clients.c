@@ -54,26 +54,42 @@ static void learn_cwd(uint64_t cage, struct client *client)
 	imfs_write_unlock();
 }
 
+static struct client *unused;	/* under the lock */
+
+static struct client *new_client(void)
+{
+	struct client *client;
+
+	imfs_write_lock();
+	if ((client = unused))
+		unused = client->next_free;
+	imfs_write_unlock();
+	if (!client && !(client = calloc(1, sizeof *client)))
+		lind_die("out of memory for a client");
+	return client;
+}
+
 static void *start(uint64_t cage)
 {
-	struct client *client = calloc(1, sizeof *client);
+	struct client *client = new_client();
 
-	if (!client)
-		lind_die("out of memory for a client");
 	learn_ids(cage, &client->p.cred);
 	client->p.umask = learn_umask(cage);
 	learn_cwd(cage, client);
+	imfs_write_lock();
+	client->cage = cage;
+	imfs_write_unlock();
 	return client;
 }
 
 static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int spawned)
 {
-	struct client *from = parent, *client = calloc(1, sizeof *client);
+	struct client *from = parent, *client = new_client();
 
 	(void)parent_cage;
-	(void)cage;
 	imfs_write_lock();
-	if (!client || imfs_process_copy(&client->p, &from->p))
+	client->cage = cage;
+	if (imfs_process_copy(&client->p, &from->p))
 		lind_die("out of memory for a client");
 	if (spawned)
 		imfs_process_exec(&fs, &client->p);
@@ -101,10 +117,12 @@ static void exit_client(void *state, uint64_t cage, int status)
 	(void)cage;
 	(void)status;
 	imfs_write_lock();
+	client->cage = 0;
 	mappings_free(client);
 	imfs_process_clear(&fs, &client->p);
+	client->next_free = unused;
+	unused = client;
 	imfs_write_unlock();
-	free(client);
 }
 
 static void end(int status)
@@ -138,7 +156,8 @@ int64_t on_set_ids(const struct lind_call *c)
 		return r;
 	learn_ids(c->target, &cred);
 	imfs_write_lock();
-	client->p.cred = cred;
+	if (client->cage == c->target)
+		client->p.cred = cred;
 	imfs_write_unlock();
 	return r;
 }

@@ -24,9 +24,13 @@ struct mapping {
 	bool writable;			/* stores are carried back by msync and munmap */
 };
 
+/* Memory of clients goes back to clients only: a call that names another cage may have looked its client up before that ended.
+ * What is under the lock then shows whose it is. */
 struct client {
+	uint64_t cage;			/* 0: of none, any more or yet */
 	struct imfs_process p;
 	struct mapping *mappings;
+	struct client *next_free;
 };
 
 /* clients.c */
@@ -37,6 +41,11 @@ static inline struct client *client_of(uint64_t cage)
 	struct client *client = lind_client(cage);
 
 	return client ? client : &nobody;
+}
+/* The file of ours behind a descriptor of a client that was looked up by the cage it names. The lock is held. */
+static inline struct imfs_file *fd_of(const struct client *client, struct lind_arg fd)
+{
+	return client->cage == fd.cage ? imfs_fd(&client->p.fds, fd.value) : NULL;
 }
 int64_t on_umask(const struct lind_call *c);
 int64_t on_set_ids(const struct lind_call *c);

@@ -14,8 +14,11 @@ static int learn_outside_cwd(uint64_t cage, struct client *client)
 	if (!(copy = strdup(path)))
 		return -ENOMEM;
 	imfs_write_lock();
-	free(client->p.cwd_path);
-	client->p.cwd_path = copy;
+	if (client->cage == cage) {
+		free(client->p.cwd_path);
+		client->p.cwd_path = copy;
+	} else
+		free(copy);
 	imfs_write_unlock();
 	return 0;
 }
@@ -61,10 +64,14 @@ static int walk(const struct lind_call *c, int dir, enum imfs_follow follow, str
 	const char *start_path = l->from->p.cwd_path;
 	int r;
 
+	if (l->client->cage != c->target)
+		return -ESRCH;
+	if (l->text[0] != '/' && l->from->cage != starts_from(c, dir))
+		return -ENOENT;
 	if (l->text[0] == '/')
 		start = NULL;
 	else if (dir >= 0 && (int)arg32(c, dir) != CLIENT_AT_FDCWD) {
-		struct imfs_file *f = imfs_fd(&l->from->p.fds, c->args[dir].value);
+		struct imfs_file *f = fd_of(l->from, c->args[dir]);
 
 		if (!f)
 			return OUTSIDE;

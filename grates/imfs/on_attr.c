@@ -107,7 +107,7 @@ static struct imfs_file *take(const struct lind_call *c, struct client **client)
 
 	*client = client_of(c->args[0].cage);
 	imfs_write_lock();
-	if (!(f = imfs_fd(&(*client)->p.fds, c->args[0].value)))
+	if (!(f = fd_of(*client, c->args[0])))
 		imfs_write_unlock();
 	return f;
 }

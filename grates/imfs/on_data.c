@@ -159,7 +159,7 @@ int64_t on_pread64(const struct lind_call *c)
 	int64_t r;
 
 	imfs_read_lock();
-	if (!(f = imfs_fd(&client->p.fds, c->args[0].value))) {
+	if (!(f = fd_of(client, c->args[0]))) {
 		imfs_read_unlock();
 		return lind_forward(c);
 	}
@@ -180,7 +180,7 @@ int64_t on_read(const struct lind_call *c)
 	int64_t r;
 
 	imfs_read_lock();
-	if (!(f = imfs_fd(&client->p.fds, c->args[0].value))) {
+	if (!(f = fd_of(client, c->args[0]))) {
 		imfs_read_unlock();
 		return lind_forward(c);
 	}
@@ -200,7 +200,7 @@ int64_t on_pwrite64(const struct lind_call *c)
 	int64_t r;
 
 	imfs_write_lock();
-	if (!(f = imfs_fd(&client->p.fds, c->args[0].value))) {
+	if (!(f = fd_of(client, c->args[0]))) {
 		imfs_write_unlock();
 		return lind_forward(c);
 	}
@@ -223,12 +223,12 @@ int64_t on_write(const struct lind_call *c)
 
 	/* Most writes are to a terminal or a pipe: do not stop everybody for those. */
 	imfs_read_lock();
-	f = imfs_fd(&client->p.fds, c->args[0].value);
+	f = fd_of(client, c->args[0]);
 	imfs_read_unlock();
 	if (!f)
 		return lind_forward(c);
 	imfs_write_lock();
-	if (!(f = imfs_fd(&client->p.fds, c->args[0].value)))
+	if (!(f = fd_of(client, c->args[0])))
 		return done(-EBADF);
 	r = data_from_client(&client->p, f, c->args[1], c->args[2].value, f->pos);
 	moved(f, r);
@@ -247,7 +247,7 @@ static int64_t vector(const struct lind_call *c, bool writing, const int64_t *of
 	uint32_t flags;
 
 	imfs_read_lock();
-	f = imfs_fd(&client->p.fds, c->args[0].value);
+	f = fd_of(client, c->args[0]);
 	imfs_read_unlock();
 	if (!f)
 		return lind_forward(c);
@@ -256,7 +256,7 @@ static int64_t vector(const struct lind_call *c, bool writing, const int64_t *of
 	if (off && *off < 0)
 		return -EINVAL;
 	imfs_write_lock();
-	if (!(f = imfs_fd(&client->p.fds, c->args[0].value)))
+	if (!(f = fd_of(client, c->args[0])))
 		return done(-EBADF);
 	if ((r = writing ? imfs_may_write(f) : imfs_may_read(f)))
 		return done(r);
@@ -316,7 +316,7 @@ static int64_t vector2(const struct lind_call *c, bool writing)
 	bool ours;
 
 	imfs_read_lock();
-	ours = imfs_fd(&client->p.fds, c->args[0].value);
+	ours = fd_of(client, c->args[0]);
 	imfs_read_unlock();
 	if (ours && (flags & ~(uint32_t)(RWF_IGNORED | RWF_APPEND)))
 		return -EOPNOTSUPP;
@@ -340,7 +340,7 @@ int64_t on_lseek(const struct lind_call *c)
 	int64_t r;
 
 	imfs_read_lock();
-	if (!(f = imfs_fd(&client->p.fds, c->args[0].value))) {
+	if (!(f = fd_of(client, c->args[0]))) {
 		imfs_read_unlock();
 		return lind_forward(c);
 	}

@@ -48,7 +48,7 @@ static bool ours(const struct lind_call *c, int i)
 	bool yes;
 
 	imfs_read_lock();
-	yes = imfs_fd(&client->p.fds, c->args[i].value);
+	yes = fd_of(client, c->args[i]);
 	imfs_read_unlock();
 	return yes;
 }
@@ -60,7 +60,7 @@ static struct imfs_file *take(const struct lind_call *c, int i, struct client **
 
 	*client = client_of(c->args[i].cage);
 	imfs_write_lock();
-	if (!(f = imfs_fd(&(*client)->p.fds, c->args[i].value)))
+	if (!(f = fd_of(*client, c->args[i])))
 		imfs_write_unlock();
 	return f;
 }
@@ -79,14 +79,15 @@ int64_t on_close(const struct lind_call *c)
 
 int64_t on_close_range(const struct lind_call *c)
 {
-	struct imfs_process *p = &client_of(c->target)->p;
+	struct client *client = client_of(c->target);
+	struct imfs_process *p = &client->p;
 	uint32_t first = arg32(c, 0), last = arg32(c, 1);
 	int64_t r = lind_forward(c);
 
 	if (r < 0)
 		return r;
 	imfs_write_lock();
-	for (uint32_t fd = first; fd < p->fds.room && fd <= last; fd++)
+	for (uint32_t fd = first; client->cage == c->target && fd < p->fds.room && fd <= last; fd++)
 		if (arg32(c, 2) & CLOSE_RANGE_CLOEXEC_)
 			p->fds.cloexec[fd] = 1;
 		else
@@ -97,19 +98,21 @@ int64_t on_close_range(const struct lind_call *c)
 /* After the kernel has duplicated the first argument as `new`, a number of `cage`: a grate may do that from one cage to another. */
 static int64_t duplicated(const struct lind_call *c, uint64_t cage, int64_t new, bool cloexec)
 {
-	struct imfs_process *from = &client_of(c->args[0].cage)->p, *to = &client_of(cage)->p;
+	struct client *from = client_of(c->args[0].cage), *to = client_of(cage);
 	struct imfs_file *f;
 	int r = 0;
 
 	if (new < 0)
 		return new;
 	imfs_write_lock();
-	f = imfs_fd(&from->fds, c->args[0].value);
-	if (!f)
-		imfs_fd_clear(&fs, to, (uint32_t)new);
-	else if ((from != to || (uint32_t)new != arg32(c, 0)) && !(r = imfs_fd_room(&to->fds, (uint32_t)new))) {
+	f = fd_of(from, c->args[0]);
+	if (to->cage != cage)
+		r = -ESRCH;
+	else if (!f)
+		imfs_fd_clear(&fs, &to->p, (uint32_t)new);
+	else if ((from != to || (uint32_t)new != arg32(c, 0)) && !(r = imfs_fd_room(&to->p.fds, (uint32_t)new))) {
 		f->refs++;
-		imfs_fd_set(&fs, to, (uint32_t)new, f, cloexec);
+		imfs_fd_set(&fs, &to->p, (uint32_t)new, f, cloexec);
 	}
 	imfs_write_unlock();
 	if (r)

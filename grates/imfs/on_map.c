@@ -60,7 +60,7 @@ int64_t on_mmap(const struct lind_call *c)
 		return lind_forward(c);
 	client = client_of(cage);
 	imfs_read_lock();
-	f = imfs_fd(&client->p.fds, c->args[4].value);
+	f = fd_of(client, c->args[4]);
 	r = f ? may_map(f, prot, flags, off) : 0;
 	imfs_read_unlock();
 	if (!f)
@@ -73,7 +73,7 @@ int64_t on_mmap(const struct lind_call *c)
 		return r;
 	at.value = (uint64_t)r;
 	imfs_write_lock();
-	if ((f = imfs_fd(&client->p.fds, c->args[4].value))) {
+	if ((f = fd_of(client, c->args[4]))) {
 		data_to_client(f, at, length, (int64_t)off);
 		if ((flags & MAP_TYPE_) != MAP_PRIVATE_)
 			keep(client, f, at.value, length, (int64_t)off);
@@ -114,7 +114,7 @@ int64_t on_msync(const struct lind_call *c)
 	uint64_t start = c->args[0].value, end = start + c->args[1].value;
 
 	imfs_write_lock();
-	for (struct mapping *m = client->mappings; m; m = m->next)
+	for (struct mapping *m = client->cage == c->target ? client->mappings : NULL; m; m = m->next)
 		carry_back(m, c->target, start, end);
 	imfs_write_unlock();
 	return lind_forward(c);
@@ -128,7 +128,7 @@ void carry_all_back(uint64_t cage)
 	if (!__atomic_load_n(&client->mappings, __ATOMIC_RELAXED))
 		return;
 	imfs_write_lock();
-	for (struct mapping *m = client->mappings; m; m = m->next)
+	for (struct mapping *m = client->cage == cage ? client->mappings : NULL; m; m = m->next)
 		carry_back(m, cage, m->start, m->end);
 	imfs_write_unlock();
 }
@@ -184,7 +184,8 @@ int64_t on_munmap(const struct lind_call *c)
 	if (!__atomic_load_n(&client->mappings, __ATOMIC_RELAXED) || end < start)
 		return lind_forward(c);
 	imfs_write_lock();
-	cut(client, c->target, start, end);
+	if (client->cage == c->target)
+		cut(client, c->target, start, end);
 	imfs_write_unlock();
 	return lind_forward(c);
 }

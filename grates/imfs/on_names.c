@@ -178,12 +178,13 @@ static int may_enter(const struct imfs_node *n, const struct imfs_process *p)
 }
 
 /* The kernel went there, or we did: then where the kernel stands does not matter. */
-static int64_t moved_outside(struct client *client, int64_t r)
+static int64_t moved_outside(struct client *client, uint64_t cage, int64_t r)
 {
 	if (r < 0)
 		return r;
 	imfs_write_lock();
-	imfs_set_cwd(&fs, &client->p, NULL, NULL);
+	if (client->cage == cage)
+		imfs_set_cwd(&fs, &client->p, NULL, NULL);
 	return done(r);
 }
 
@@ -193,7 +194,7 @@ int64_t on_chdir(const struct lind_call *c)
 	int r = look(c, -1, 0, IMFS_FOLLOW, false, &l);
 
 	if (r)
-		return r == OUTSIDE ? moved_outside(l.client, look_elsewhere(c, 0, r, &l)) : r;
+		return r == OUTSIDE ? moved_outside(l.client, c->target, look_elsewhere(c, 0, r, &l)) : r;
 	r = imfs_exists(&l.at);
 	r = r ? r : may_enter(l.at.node, &l.client->p);
 	if (!r)
@@ -208,9 +209,9 @@ int64_t on_fchdir(const struct lind_call *c)
 	int r;
 
 	imfs_write_lock();
-	if (!(f = imfs_fd(&client->p.fds, c->args[0].value))) {
+	if (!(f = fd_of(client, c->args[0]))) {
 		imfs_write_unlock();
-		return moved_outside(client, lind_forward(c));
+		return moved_outside(client, c->args[0].cage, lind_forward(c));
 	}
 	if (!(r = may_enter(f->node, &client->p)))
 		imfs_set_cwd(&fs, &client->p, f->node, NULL);
@@ -225,7 +226,7 @@ int64_t on_getcwd(const struct lind_call *c)
 	int r;
 
 	imfs_write_lock();
-	if (!client->p.cwd) {
+	if (client->cage != c->target || !client->p.cwd) {
 		imfs_write_unlock();
 		return lind_forward(c);
 	}

@@ -38,7 +38,9 @@ int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, bool 
 	int r = 0;
 
 	imfs_write_lock();
-	if (fd < 0 || (r = imfs_fd_room(&client->p.fds, (uint32_t)fd)))
+	if (fd >= 0)
+		r = client->cage == cage ? imfs_fd_room(&client->p.fds, (uint32_t)fd) : -ESRCH;
+	if (fd < 0 || r)
 		imfs_file_drop(&fs, f);
 	else
 		imfs_fd_set(&fs, &client->p, (uint32_t)fd, f, cloexec);

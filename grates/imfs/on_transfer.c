@@ -23,7 +23,7 @@ static int take_side(const struct lind_call *c, int fd, struct lind_arg off, str
 	if (s->off < 0)
 		return -EINVAL;
 	imfs_write_lock();
-	if ((s->file = imfs_fd(&s->client->p.fds, s->fd.value)))
+	if ((s->file = fd_of(s->client, s->fd)))
 		s->file->refs++;
 	imfs_write_unlock();
 	return 0;
@@ -202,7 +202,7 @@ int64_t on_splice(const struct lind_call *c)
 	bool ours;
 
 	imfs_read_lock();
-	ours = imfs_fd(&in->p.fds, c->args[0].value) || imfs_fd(&out->p.fds, c->args[2].value);
+	ours = fd_of(in, c->args[0]) || fd_of(out, c->args[2]);
 	imfs_read_unlock();
 	return ours ? -EINVAL : lind_forward(c);
 }

@@ -42,6 +42,8 @@ static void *ask(void *unused)
 		CHECK(read(6, page, 10) == -1);
 		CHECK(read(7, page, 10) == 107 && read(8, page, 10) == 108);
 		CHECK(read(9, page, 10) == 109);
+		memcpy(page + 4100, "time", 4);
+		CHECK(read(10, page + 4100, 4) == 110 && fails(10, (void *)16, 4, EFAULT));
 		CHECK(page[0] == '-' && all(page + 2, 'a', 3999) && page[4001] == '-');
 	}
 	munmap(page + 4096, 4096);
