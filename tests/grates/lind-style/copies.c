@@ -50,7 +50,7 @@ static void copies(void)
 	WANT(syscall(2100, end - 4, 4, 0), 4);
 	FAILS(syscall(2100, end - 4, 5, 0), EFAULT);
 	WANT(syscall(2100, pages, 0, 0), 0);
-	FAILS(syscall(2100, pages, 10, 2), EFAULT);
+	FAILS(syscall(2100, pages, 10, 3), EFAULT);
 	FAILS(syscall(2100, 0, 10, 0), EFAULT);
 	FAILS(syscall(2100, 16, 10, 1), EFAULT);
 	memset(out, '.', sizeof out);
