@@ -1,8 +1,10 @@
 #!/bin/sh
 # Builds programs from Debian's sources for a cage and installs them into a root.
 #
-#     ports/build.sh [--root DIR] [--test] [NAME]...    no NAME: all; --test: runs NAME's own tests, on Linux and in a cage
+#     ports/build.sh [--root DIR] [--test] [--native] [--fork=never|always] [NAME]...    no NAME: all
 #
+# --test runs NAME's own tests, on Linux and in a cage. --native builds for Linux only; --fork=... links a copy of what was built for a
+# cage with that option. Neither installs anything: tests/benchmarks/ports.py compares what they make.
 # A port is ports/NAME/recipe, whose beginning says what it may set; ports/NAME/*.patch is applied to the source. Work is in
 # build/ports/NAME. What is built stays until the source, the recipe, a patch or the C library's headers change; a new
 # libc.a, driver or pass only links again.
@@ -17,6 +19,7 @@ export JOBS="${JOBS:-2}"
 unset MAKEFLAGS MFLAGS MAKELEVEL SYSROOT CPPFLAGS LIBS C_INCLUDE_PATH LIBRARY_PATH PKG_CONFIG_PATH
 root=$top/lindfs
 test=
+only=cage
 
 die() { echo "ports: $*" >&2; exit 1; }
 
@@ -24,7 +27,9 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--root) [ $# -gt 1 ] || die "--root needs a directory"; root=$2; shift 2 ;;
 	--test) test=1; shift ;;
-	-*) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2 ;;
+	--native) only=native; shift ;;
+	--fork=never | --fork=always) only=${1#--fork=}; shift ;;
+	-*) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2 ;;
 	*) break ;;
 	esac
 done
@@ -69,7 +74,7 @@ source_key() {
 
 link_key() {
 	case $side in
-	cage) cat "$top/build/sysroot/lib/"*.[ao] "$top/target/release/lind-passes" "$top"/scripts/driver/*.py | sha256sum ;;
+	cage | never | always) cat "$top/build/sysroot/lib/"*.[ao] "$top/target/release/lind-passes" "$top"/scripts/driver/*.py | sha256sum ;;
 	native) echo native ;;
 	esac
 }
@@ -89,9 +94,10 @@ choose() {
 	work=$top/build/ports/$name/$side
 	tree=$work/source
 	title=$name
-	if [ "$side" = cage ]; then
+	if [ "$side" != native ]; then
 		export CC=lind-cc AR=$TRIPLE-ar RANLIB=$TRIPLE-ranlib NM=$TRIPLE-nm STRIP=true LD=$TRIPLE-ld
 		export CFLAGS="-O2 -w" LDFLAGS="-Wl,--strip-debug" HOST="--host=$TRIPLE --build=$(uname -m)-linux-gnu" CONFIG_SITE="$here/config.site"
+		[ "$side" = cage ] || title="$name (--fork=$side)"
 	else
 		title="$name (native)"
 		export CC=clang-22 AR=ar RANLIB=ranlib NM=nm STRIP=true LD=ld
@@ -131,6 +137,7 @@ load() {
 # Builds port $1 on side $2, what it needs first.
 build() {
 	load "$1"
+	case $2 in never | always) relink "$1" "$2"; return ;; esac
 	for need in $needs; do (build "$need" "$2"); done
 	choose "$2"
 	for tool in $tools; do command -v "$tool" >/dev/null || die "$name needs $tool to build: see the tools in ports/README.md"; done
@@ -157,9 +164,25 @@ build() {
 	fi
 }
 
+# A copy of what was built for a cage, linked with --fork=$2.
+relink() {
+	(build "$1" cage)
+	choose "$2"
+	links="$(cat "$top/build/ports/$name/cage/source-key") $(link_key)"
+	[ "$(cat "$work/link-key" 2>/dev/null)" != "$links" ] || return 0
+	rm -rf "$work"
+	mkdir -p "$work/bin"
+	cp -a "$top/build/ports/$name/cage/source" "$tree"
+	printf '#!/bin/sh\nexec "%s" --fork=%s "$@"\n' "$top/scripts/bin/lind-cc" "$side" >"$work/bin/lind-cc"
+	chmod +x "$work/bin/lind-cc"
+	(cd "$tree" && rm -f $programs)
+	(PATH=$work/bin:$PATH && step compile compile)
+	echo "$links" >"$work/link-key"
+}
+
 unpack_here() { tree=$work/source; unpack; cd "$tree"; }
 
 for port in "$@"; do
-	(build "$port" cage) || exit
+	(build "$port" "$only") || exit
 	[ -z "$test" ] || { (build "$port" native) && "$here/test.sh" "$root" "$port"; } || exit
 done

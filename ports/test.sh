@@ -50,7 +50,7 @@ fill() {
 for side in ${SIDES:-native cage}; do
 	tree=$top/build/ports/$name/$side/source arena=$top/build/ports/$name/$side/arena logs=$top/build/ports/$name/$side/tests
 	environment=()
-	rm -rf "$logs"
+	rm -rf "$logs" "$logs.results.new"
 	mkdir -p "$logs"
 	fill || { echo "$name: cannot prepare the tests"; exit 1; }
 	began=$(date +%s)
@@ -65,6 +65,9 @@ for side in ${SIDES:-native cage}; do
 	echo "$name ($side): $(grep -c ' pass$' "$logs.results") of $(grep -c . "$logs.results") pass in $(($(date +%s) - began)) s"
 done
 
+for side in native cage; do
+	[ -f "$top/build/ports/$name/$side/tests.results" ] || { echo "$name: no results to compare with ($side)"; exit 1; }
+done
 # What Linux passes and the cage does not, what is known of it, and what is known but passes.
 join "$top/build/ports/$name/native/tests.results" "$top/build/ports/$name/cage/tests.results" --nocheck-order |
 	awk -v known="$here/$name/known" -v name="$name" '
