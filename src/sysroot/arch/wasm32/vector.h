@@ -61,5 +61,5 @@ static inline int in_page(const void *p)
 	return ((uintptr_t)p & 4095) <= 4096 - 16;
 }
 
-/* From here on the engine's memory.copy and memory.fill win over a loop. */
-#define BULK 64
+/* Beyond this the engine's memory.copy wins. */
+#define BULK 128

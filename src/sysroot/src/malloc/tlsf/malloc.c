@@ -20,9 +20,9 @@
 #define GROW (64u << 10)
 /* With more than this free at its end it gives back all but a quarter. */
 #define TRIM (16u << 20)
-/* Of each size up to SMALL this many freed blocks are kept aside. */
+/* Of each size up to SMALL, freed blocks of as many bytes are kept aside. */
 #define SMALL 512
-#define KEEP 64
+#define KEEP (32u << 10)
 #define LARGEST (SIZE_MAX/2 - 65536)
 
 static volatile int lock[1];
@@ -30,7 +30,7 @@ static uint32_t rows;
 static uint32_t row[ROWS];
 static struct block *lists[ROWS][LISTS];
 static struct block *kept[SMALL/UNIT + 1];
-static unsigned char kept_count[SMALL/UNIT + 1];
+static unsigned kept_bytes[SMALL/UNIT + 1];
 /* The head after the last block of the part of the heap that brk extends. */
 static struct block *end;
 static uintptr_t break_start;
@@ -219,8 +219,8 @@ static inline uint32_t block_size(size_t n)
 static int keep(struct block *b)
 {
 	uint32_t size = size_of(b), i = size/UNIT;
-	if (size > SMALL || kept_count[i] == KEEP) return 0;
-	kept_count[i]++;
+	if (size > SMALL || kept_bytes[i] >= KEEP) return 0;
+	kept_bytes[i] += size;
 	b->size |= KEPT;
 	b->next_free = kept[i];
 	kept[i] = b;
@@ -233,7 +233,7 @@ static struct block *take_kept(uint32_t size)
 	if (size > SMALL || !kept[i]) return 0;
 	struct block *b = kept[i];
 	kept[i] = b->next_free;
-	kept_count[i]--;
+	kept_bytes[i] -= size;
 	b->size &= ~KEPT;
 	return b;
 }
@@ -247,7 +247,7 @@ static void release_kept(void)
 			release(b, size_of(b));
 		}
 		kept[i] = 0;
-		kept_count[i] = 0;
+		kept_bytes[i] = 0;
 	}
 }
 

@@ -1,4 +1,4 @@
-/* As memcpy: overlapping stores, vectors, the engine. */
+/* As memcpy: overlapping stores, vectors, the engine, which fills faster than it copies. */
 #include <string.h>
 #include "vector.h"
 
@@ -6,7 +6,7 @@ void *memset(void *dest, int c, size_t n)
 {
 	unsigned char *d = dest;
 
-	if (n >= BULK) {
+	if (n >= BULK/2) {
 		__asm__ volatile (
 			"local.get %0\nlocal.get %1\nlocal.get %2\nmemory.fill 0"
 			: : "r"(d), "r"(c), "r"(n) : "memory");
