@@ -81,6 +81,8 @@ pub(crate) struct Family {
     pub changes: Vec<(CageId, Change)>,
     /// How many programs the cage has run by execve(2).
     pub programs: u32,
+    /// Threads that are in `threads` no more, but still write to the cage's memory.
+    pub leaving: u32,
     /// Whether functions of its program are handlers.
     pub serves: bool,
     /// Set once, when the end begins.
@@ -133,10 +135,12 @@ pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next
     let last = {
         let mut family = cage.family();
         family.thread_ends(thread);
+        family.leaving += 1;
         family.threads.retain(|other| other.upgrade().is_some_and(|t| !Arc::ptr_eq(&t, thread)));
         !thread.worker && !family.threads.iter().any(|other| other.upgrade().is_some_and(|t| !t.worker))
     };
     thread.leave_words(last);
+    cage.family().leaving -= 1;
     signal::thread_left(kernel, cage);
     let status = match how {
         Next::Exit(status) => Some(status),

@@ -14,7 +14,7 @@ use super::exit::{Family, Status};
 use super::{Cage, Next, Settings, Thread, signal};
 use crate::Kernel;
 use crate::engine::Hop;
-use crate::mem::{CageMemory, Memory};
+use crate::mem::{Alone, CageMemory, Memory};
 
 /// How a child comes to life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,10 +58,22 @@ impl Birth {
     /// # Errors
     /// ENOMEM.
     pub fn copy_memory(&self, kernel: &Kernel, parent: &Cage) -> Result<()> {
-        let memory = parent.memory.fork(&kernel.pages)?;
+        let forking = {
+            let family = parent.family();
+            // Whoever joins takes the locks in this order.
+            parent.memory.forking(alone(parent, &family))
+        };
+        let memory = forking.copy(&kernel.pages)?;
         self.child.cage.memory.replace(memory);
         Ok(())
     }
+}
+
+/// Whether only the thread that forks touches the memory of its cage. A grate's is touched by its clients' threads, and
+/// borrowed memory by its owner's.
+fn alone(parent: &Cage, family: &Family) -> Alone {
+    let others = family.serves || family.leaving > 0 || family.threads.iter().filter(|thread| thread.strong_count() > 0).count() > 1;
+    if others || parent.memory.is_borrowed() { Alone::No } else { Alone::Yes }
 }
 
 /// Makes a child of `cage`, a likeness of it and of its thread `thread`.

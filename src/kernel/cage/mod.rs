@@ -228,6 +228,8 @@ impl Cage {
             return Err(Errno::EPERM);
         }
         family.serves = true;
+        // A fork that found that the memory was its own is over when the map is free.
+        drop(self.memory.map());
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Which pages of a range exist: ioctl(PAGEMAP_SCAN) on /proc/self/pagemap, since Linux 6.7.
+//! Which pages of a range have been written: ioctl(PAGEMAP_SCAN) on /proc/self/pagemap, since Linux 6.7.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -37,6 +37,7 @@ struct Run {
 
 /// `_IOWR('f', 16, struct pm_scan_arg)`
 const PAGEMAP_SCAN: usize = 0xc060_6610;
+const FILE: u64 = 1 << 2;
 const PRESENT: u64 = 1 << 3;
 const SWAPPED: u64 = 1 << 4;
 const ZERO_PAGE: u64 = 1 << 5;
@@ -48,11 +49,12 @@ pub fn can_scan(file: &OwnedFd) -> bool {
     scan(file, 0, 0, &mut runs).is_ok()
 }
 
-/// Calls `found` with offset and length of each run of pages that exist, ascending.
+/// Calls `found` with offset and length of each run of pages that exist and are no file's, ascending: of a private mapping of
+/// a file, those that have been written.
 ///
 /// # Errors
 /// What `found` says; ENOMEM.
-pub fn existing(file: &OwnedFd, range: HostRange<'_>, mut found: impl FnMut(u64, u64) -> Result<()>) -> Result<()> {
+pub fn written(file: &OwnedFd, range: HostRange<'_>, mut found: impl FnMut(u64, u64) -> Result<()>) -> Result<()> {
     let first = range.as_ptr() as u64;
     let end = first + range.len() as u64;
     let mut from = first;
@@ -78,8 +80,8 @@ fn scan(file: &OwnedFd, start: u64, end: u64, runs: &mut [Run; RUNS]) -> Result<
         end,
         regions: runs.as_mut_ptr() as u64,
         regions_len: RUNS as u64,
-        inverted: ZERO_PAGE,
-        all_of: ZERO_PAGE,
+        inverted: FILE | ZERO_PAGE,
+        all_of: FILE | ZERO_PAGE,
         any_of: PRESENT | SWAPPED,
         returned: PRESENT,
         ..Scan::default()

@@ -28,6 +28,9 @@ pub use fault::{Fault, install_fault_handler};
 
 const SPACE: u64 = 1 << 32;
 const GUARD: usize = 32 << 20;
+/// A huge page of the host's: guest addresses are aligned to it where the host's are.
+const HUGE: usize = 2 << 20;
+const _: () = assert!(GUARD.is_multiple_of(HUGE));
 /// The host's page size, which is the guest's as well.
 pub const PAGE: u64 = 4096;
 
@@ -82,7 +85,22 @@ impl GuestMemory {
     pub fn reserve() -> Result<GuestMemory> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: an anonymous mapping at an address of the host's choosing touches nothing that exists.
-        let start = unsafe { libc::mmap(ptr::null_mut(), RESERVED, libc::PROT_NONE, flags, -1, 0) };
+        let reserve = |len| unsafe { libc::mmap(ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
+        let mut start = reserve(RESERVED);
+        // Large mappings are aligned by recent hosts.
+        if start != libc::MAP_FAILED && !start.addr().is_multiple_of(HUGE) {
+            // SAFETY: only the mapping just made goes, and of the larger one only what is before and after the aligned range.
+            unsafe {
+                libc::munmap(start, RESERVED);
+                start = reserve(RESERVED + HUGE);
+                if start != libc::MAP_FAILED {
+                    let before = start.addr().next_multiple_of(HUGE) - start.addr();
+                    trim(start.cast(), before);
+                    start = start.byte_add(before);
+                    trim(start.byte_add(RESERVED).cast(), HUGE - before);
+                }
+            }
+        }
         if start == libc::MAP_FAILED {
             return Err(Errno::ENOMEM);
         }
@@ -390,6 +408,54 @@ impl GuestMemory {
         if mapped == libc::MAP_FAILED { Err(last_error()) } else { Ok(()) }
     }
 
+    /// Puts private pages with the same contents in the place of what is mapped, writable, and huge where the host can. They
+    /// are read-only while they are copied: who writes to them meanwhile faults.
+    pub fn make_anonymous(&self, start: u64, len: u64) -> Result<()> {
+        let old = self.pages(start, len)?;
+        self.protect(start, len, libc::PROT_READ)?;
+        let copied = self.copy_over(old);
+        if copied.is_err() {
+            self.protect(start, len, libc::PROT_READ | libc::PROT_WRITE)?;
+        }
+        copied
+    }
+
+    fn copy_over(&self, old: HostRange<'_>) -> Result<()> {
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping at an address of the host's choosing touches nothing that exists. Part of it is filled, from guest
+        // memory that may fault (fact 3), and then moved over pages of the reservation; the rest is dropped. The host looks for
+        // room in its tables before it unmaps what is there.
+        unsafe {
+            let room = libc::mmap(ptr::null_mut(), old.len + HUGE, prot, flags, -1, 0);
+            if room == libc::MAP_FAILED {
+                return Err(last_error());
+            }
+            // In the same place of a huge page, or else moving would tear them.
+            let before = old.start.addr().wrapping_sub(room.addr()) % HUGE;
+            let new = room.cast::<u8>().add(before);
+            if old.len >= HUGE {
+                libc::madvise(new.cast(), old.len, libc::MADV_HUGEPAGE);
+            }
+            let mut done = copy::bytes(new, old.start, old.len);
+            if done.is_ok() {
+                let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+                let moved = libc::mremap(new.cast(), old.len, old.len, flags, old.as_ptr());
+                if moved == libc::MAP_FAILED {
+                    done = Err(last_error());
+                }
+            }
+            match done {
+                Ok(()) => {
+                    trim(room.cast(), before);
+                    trim(new.add(old.len), HUGE - before);
+                }
+                Err(_) => trim(room.cast(), old.len + HUGE),
+            }
+            done
+        }
+    }
+
     fn remap(&self, from: u64, old_len: u64, to: u64, new_len: u64, flags: c_int) -> Result<()> {
         let old = self.pages(from, old_len.max(PAGE))?;
         let new = self.pages(to, new_len)?;
@@ -421,6 +487,17 @@ impl Drop for GuestMemory {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `reserve` with this start and length; no range outlives its borrow of self.
         unsafe { libc::munmap(self.base.as_ptr().sub(GUARD).cast(), RESERVED) };
+    }
+}
+
+/// Unmaps what is left over of a mapping.
+///
+/// # Safety
+/// Nothing refers to those pages.
+unsafe fn trim(start: *mut u8, len: usize) {
+    if len > 0 {
+        // SAFETY: as the caller says.
+        unsafe { libc::munmap(start.cast(), len) };
     }
 }
 

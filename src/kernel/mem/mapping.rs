@@ -157,6 +157,37 @@ impl Memory {
         }
     }
 
+    /// madvise(2) MADV_DONTNEED and MADV_FREE. Private memory that comes from a layer is mapped anew: the host would give
+    /// back what is in the layer.
+    ///
+    /// # Errors
+    /// ENOMEM where something in the range is not mapped, after the rest is done; else what the host says.
+    pub fn discard(&self, range: Range<u64>, advice: i32) -> Result<()> {
+        let mut map = self.map();
+        let (parts, all) = map.mapped_parts(range);
+        for (part, region) in parts {
+            let frozen: Vec<_> = map.frozen.parts(part.clone()).map(|piece| piece.at).collect();
+            for piece in frozen {
+                self.zero(&mut map, piece, region)?;
+            }
+            self.guest.advise(part.start, part.end - part.start, advice)?;
+        }
+        if all { Ok(()) } else { Err(Errno::ENOMEM) }
+    }
+
+    fn zero(&self, map: &mut Vmmap, piece: Range<u64>, region: Region) -> Result<()> {
+        let (start, len, prot) = (piece.start, piece.end - piece.start, host_prot(region.prot));
+        if map.may_split() {
+            self.guest.map_anonymous(start, len, prot)?;
+            map.frozen.carve(piece);
+            return Ok(());
+        }
+        self.guest.protect(start, len, libc::PROT_READ | libc::PROT_WRITE)?;
+        let filled = self.guest.fill(start, 0, len);
+        self.guest.protect(start, len, prot)?;
+        filled
+    }
+
     /// Sets what fork makes of a range. ENOMEM where something in it is not mapped.
     ///
     /// # Errors

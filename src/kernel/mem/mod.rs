@@ -1,16 +1,19 @@
 //! Guest memory: the mapping, the map of what is in it, and the doors through which the kernel touches it.
 
 mod fork;
+mod frozen;
 mod guest;
 mod layout;
 mod mapping;
+#[cfg(test)]
+mod random;
 mod remap;
 mod user;
 mod vmmap;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-pub use fork::PageMap;
+pub use fork::{Alone, PageMap};
 pub use guest::{Fault, GuestMemory, HostRange, PAGE, Pod, install_fault_handler};
 pub use mapping::{Content, Place};
 pub use remap::Move;
@@ -39,6 +42,8 @@ pub struct Memory {
     pub guest: GuestMemory,
     /// What is mapped where. Held while the host maps, so that the two agree.
     map: Mutex<Vmmap>,
+    /// What earlier forks have shown. Taken while `map` is held.
+    history: Mutex<fork::History>,
 }
 
 impl Memory {
@@ -47,7 +52,11 @@ impl Memory {
     /// # Errors
     /// ENOMEM when the host has no address space left.
     pub fn new(limit: u64) -> Result<Memory> {
-        Ok(Memory { guest: GuestMemory::reserve()?, map: Mutex::new(Vmmap::new(limit)) })
+        Ok(Memory::of(GuestMemory::reserve()?, Vmmap::new(limit)))
+    }
+
+    fn of(guest: GuestMemory, map: Vmmap) -> Memory {
+        Memory { guest, map: Mutex::new(map), history: Mutex::default() }
     }
 
     /// The map, locked.

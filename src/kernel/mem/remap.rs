@@ -8,9 +8,10 @@ use std::ops::Range;
 
 use lind_abi::{Errno, Result};
 
+use super::frozen::Piece;
 use super::mapping::host_prot;
 use super::vmmap::{Region, Vmmap};
-use super::{Memory, space};
+use super::{GuestMemory, Memory, space};
 
 /// Where a mapping may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,24 +82,58 @@ impl Memory {
             _ => map.claim(new_len, 0, region)?,
         };
         let done = if region.shared && new_len > old_len {
-            self.guest.duplicate_shared(old.start, start, new_len)
+            self.guest.duplicate_shared(old.start, start, new_len).map(|()| false)
         } else {
             // What is new first: if there is no room for it, nothing has moved yet.
             let grown = match new_len - kept {
                 0 => Ok(()),
                 more => self.guest.map_anonymous(start + kept, more, host_prot(region.prot)),
             };
-            grown.and_then(|()| self.guest.move_pages(old.start, start, kept))
+            grown.and_then(|()| self.move_contents(map, old.start..old.start + kept, start, region))
         };
         let new = start..start + new_len;
-        if let Err(errno) = done {
-            self.unmap_locked(map, new);
-            return Err(errno);
-        }
+        let pieces_moved = match done {
+            Ok(moved) => moved,
+            Err(errno) => {
+                self.unmap_locked(map, new);
+                return Err(errno);
+            }
+        };
+        let frozen: Vec<_> =
+            if pieces_moved { map.frozen.parts(old.start..old.start + kept).collect() } else { Vec::new() };
         map.map(new, region);
+        for piece in frozen {
+            let at = piece.at.start - old.start + start..piece.at.end - old.start + start;
+            map.frozen.insert(Piece { at, ..piece });
+        }
         if old_len > 0 {
             self.unmap_locked(map, old);
         }
         Ok(start)
+    }
+
+    /// Moves what is in `old` to where nothing is, and says whether frozen pages are frozen there, too.
+    ///
+    /// What is one region may be several mappings of the host's: where some pages come from a layer, or may be huge. It is copied
+    /// then. Hosts before 6.17 move one mapping or nothing; later ones go on with the next, up to the first of a layer.
+    fn move_contents(&self, map: &Vmmap, old: Range<u64>, start: u64, region: Region) -> Result<bool> {
+        let len = old.end - old.start;
+        let frozen = map.frozen.bytes(old.clone());
+        if frozen == 0 || frozen == len {
+            match self.guest.move_pages(old.start, start, len) {
+                Err(Errno::EFAULT) if region.is_plain() => {}
+                moved => return moved.map(|()| frozen > 0),
+            }
+        }
+        let prot = host_prot(region.prot);
+        self.guest.map_anonymous(start, len, libc::PROT_READ | libc::PROT_WRITE)?;
+        if prot == libc::PROT_NONE {
+            self.guest.protect(old.start, len, libc::PROT_READ)?;
+        }
+        let copied = GuestMemory::copy_between(&self.guest, start, &self.guest, old.start, len);
+        self.guest.protect(old.start, len, prot)?;
+        copied?;
+        self.guest.protect(start, len, prot)?;
+        Ok(false)
     }
 }

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use lind_abi::{Errno, Result};
 
+use super::frozen::Frozen;
 use super::{PAGE, space};
 
 /// The most regions of one cage. The host's vm.max_map_count (65530 by default) is shared by all cages.
@@ -88,6 +89,8 @@ pub struct Vmmap {
     mapped: u64,
     limit: u64,
     last_source: u64,
+    /// Which pages of private zeroed memory come from a layer.
+    pub(super) frozen: Frozen,
     /// Where the heap begins, and the program break.
     pub brk: Range<u64>,
     /// Where the program was given its arguments, as strings one after the other.
@@ -112,6 +115,7 @@ impl Vmmap {
             mapped: 0,
             limit,
             last_source: 0,
+            frozen: Frozen::default(),
         }
     }
 
@@ -123,7 +127,10 @@ impl Vmmap {
         child.environment = self.environment.clone();
         child.last_source = self.last_source;
         for (range, region) in self.regions().filter(|(_, region)| region.on_fork != OnFork::Omit) {
-            child.map(range, *region);
+            child.map(range.clone(), *region);
+            if region.on_fork == OnFork::Keep {
+                self.frozen.parts(range).for_each(|piece| child.frozen.insert(piece));
+            }
         }
         child
     }
@@ -146,6 +153,16 @@ impl Vmmap {
     /// How many regions there are.
     pub fn len(&self) -> usize {
         self.regions.len()
+    }
+
+    /// How many mappings the host may need for them: a piece may stand alone, and split a region.
+    fn host_mappings(&self) -> usize {
+        self.regions.len() + 2 * self.frozen.len()
+    }
+
+    /// Whether a piece of a region can be mapped anew and apart from it.
+    pub(super) fn may_split(&self) -> bool {
+        self.host_mappings() + 2 <= MAX_REGIONS
     }
 
     /// Whether nothing is mapped.
@@ -216,7 +233,7 @@ impl Vmmap {
         let replaced: u64 = self.parts(range.clone()).map(|(part, region)| counted(&part, region)).sum();
         let total = self.mapped - replaced + (range.end - range.start);
         // The new region, and one more where it splits an old one.
-        if total > self.limit || self.len() + 2 > MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
+        if total > self.limit || self.host_mappings() + 2 > MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
     }
 
     /// Whether taking `range` out, or changing it, makes too many regions.
@@ -226,7 +243,7 @@ impl Vmmap {
     pub fn check_split(&self, range: Range<u64>) -> Result<()> {
         let inside = |addr: u64| self.at(addr).is_some_and(|(found, _)| found.start < addr);
         let splits = usize::from(inside(range.start)) + usize::from(inside(range.end));
-        if splits > 0 && self.len() + splits > MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
+        if splits > 0 && self.host_mappings() + splits > MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
     }
 
     /// Takes `len` free bytes for `region`: at `hint` if they are free there, else as high as possible.
@@ -258,12 +275,14 @@ impl Vmmap {
 
     /// Maps `range`, replacing what was there.
     pub fn map(&mut self, range: Range<u64>, region: Region) {
+        self.frozen.carve(range.clone());
         self.carve(range.clone());
         self.insert(range, region);
     }
 
     /// Unmaps `range`.
     pub fn unmap(&mut self, range: Range<u64>) {
+        self.frozen.carve(range.clone());
         self.carve(range);
     }
 

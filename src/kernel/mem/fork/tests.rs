@@ -1,13 +1,18 @@
 //! A child's memory is its parent's, page by page, and then its own.
 
 use super::*;
-use crate::mem::{Content, Place, install_fault_handler, space};
+use crate::mem::random::Random;
+use crate::mem::{Content, Move, Place, install_fault_handler, space};
 
 const RW: u32 = 3;
 
 fn memory() -> Memory {
     install_fault_handler(None);
     Memory::new(1 << 32).unwrap()
+}
+
+fn fork(parent: &Memory, pages: &PageMap) -> Memory {
+    parent.forking(Alone::Yes).copy(pages).unwrap()
 }
 
 /// With the host's page map and without.
@@ -26,7 +31,7 @@ fn what_was_written_is_there_and_apart() {
             parent.guest.write(at, &[byte]).unwrap();
         }
         parent.guest.write(big + (8 << 20), &[5; 100_000]).unwrap();
-        let child = parent.fork(pages).unwrap();
+        let child = fork(&parent, pages);
         parent.guest.write(big, &[99]).unwrap();
         child.guest.write(space::END - 8, &[98]).unwrap();
         let read = |memory: &Memory, at| {
@@ -55,7 +60,7 @@ fn shared_stays_shared_and_protection_stays() {
         parent.guest.write(secret, b"none").unwrap();
         parent.protect_pages(locked..locked + PAGE, 1).unwrap();
         parent.protect_pages(secret..secret + PAGE, 0).unwrap();
-        let child = parent.fork(pages).unwrap();
+        let child = fork(&parent, pages);
         child.guest.write(shared + PAGE, b"hello").unwrap();
         let mut bytes = [0; 5];
         parent.guest.read(shared + PAGE, &mut bytes).unwrap();
@@ -83,11 +88,174 @@ fn madvise_says_what_the_child_gets() {
         parent.guest.write(wipe, b"x").unwrap();
         parent.set_on_fork(omit..omit + PAGE, OnFork::Omit).unwrap();
         parent.set_on_fork(wipe..wipe + PAGE, OnFork::Wipe).unwrap();
-        let child = parent.fork(pages).unwrap();
+        let child = fork(&parent, pages);
         let mut byte = [9];
         assert_eq!(child.guest.read(omit, &mut byte), Err(Errno::EFAULT));
         child.guest.read(wipe, &mut byte).unwrap();
         assert_eq!(byte, [0]);
         assert!(child.map().is_free(omit..omit + PAGE));
     });
+}
+
+/// Spaces and what their pages hold, as far as there are any.
+struct World {
+    random: Random,
+    pages: PageMap,
+    cages: Vec<(Memory, Vec<Option<u64>>)>,
+    next: u64,
+}
+
+/// Where the pages are, and how many: enough for some blocks.
+const AT: u64 = 16 << 20;
+const COUNT: u64 = 8 * BLOCK / PAGE;
+
+impl World {
+    fn new(pages: PageMap) -> World {
+        let first = memory();
+        first.map_pages(Place::Fixed(AT), COUNT * PAGE, RW, false, Content::Zero).unwrap();
+        let model = vec![Some(0); usize::try_from(COUNT).unwrap()];
+        World { random: Random::seeded(), pages, cages: vec![(first, model)], next: 1 }
+    }
+
+    /// Some pages: few or many, often whole blocks.
+    fn range(&mut self) -> Range<u64> {
+        let (unit, random) = (BLOCK / PAGE, &mut self.random);
+        let (start, len) = match random.below(3) {
+            0 => (random.below(COUNT), 1 + random.below(4)),
+            1 => (random.below(COUNT), 1 + random.below(COUNT)),
+            _ => (random.below(COUNT / unit) * unit, (1 + random.below(4)) * unit),
+        };
+        start..(start + len).min(COUNT)
+    }
+
+    fn step(&mut self) {
+        let cage = usize::try_from(self.random.below(self.cages.len() as u64)).unwrap();
+        let range = self.range();
+        let bytes = AT + range.start * PAGE..AT + range.end * PAGE;
+        let slots = usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap();
+        let what = self.random.below(12);
+        let mut value = self.next;
+        self.next += COUNT;
+        let (memory, model) = &mut self.cages[cage];
+        match what {
+            0..=2 => {
+                let alone = if self.random.below(4) == 0 { Alone::No } else { Alone::Yes };
+                let child = (memory.forking(alone).copy(&self.pages).unwrap(), model.clone());
+                self.cages.push(child);
+                if self.cages.len() > 5 {
+                    self.cages.swap_remove(usize::try_from(self.random.below(6)).unwrap());
+                }
+            }
+            3 => {
+                memory.unmap_pages(bytes).unwrap();
+                model[slots].fill(None);
+            }
+            4 => {
+                let advice = if self.random.below(2) == 0 { libc::MADV_DONTNEED } else { libc::MADV_FREE };
+                let whole = model[slots.clone()].iter().all(Option::is_some);
+                assert_eq!(memory.discard(bytes.clone(), advice).is_ok(), whole);
+                for (page, slot) in (range.start..).zip(&mut model[slots]).filter(|(_, slot)| slot.is_some()) {
+                    // What was freed may be there still, but not come back once it has gone.
+                    let found: u64 = memory.guest.load(AT + page * PAGE).unwrap();
+                    assert!(found == 0 || (advice == libc::MADV_FREE && Some(found) == *slot));
+                    memory.guest.store(AT + page * PAGE, &0_u64).unwrap();
+                    *slot = Some(0);
+                }
+            }
+            5 => {
+                memory.map_pages(Place::Fixed(bytes.start), bytes.end - bytes.start, RW, false, Content::Zero).unwrap();
+                model[slots].fill(Some(0));
+            }
+            6 => {
+                // There and back.
+                if model[slots].iter().all(Option::is_some) {
+                    let len = bytes.end - bytes.start;
+                    let there = memory.remap(bytes.clone(), len, Move::To(AT + COUNT * PAGE)).unwrap();
+                    assert_eq!(memory.remap(there..there + len, len, Move::To(bytes.start)), Ok(bytes.start));
+                }
+            }
+            7 => {
+                let _ = memory.protect_pages(bytes.clone(), 1);
+                drop(memory.forking(Alone::Yes).copy(&self.pages).unwrap());
+                for (part, _) in memory.map().mapped_parts(bytes).0 {
+                    memory.guest.protect(part.start, part.end - part.start, READ_WRITE).unwrap();
+                }
+                memory.map().update(AT..AT + COUNT * PAGE, |region| region.prot = RW);
+            }
+            _ => {
+                for (page, slot) in (range.start..).zip(&mut model[slots]).filter(|(_, slot)| slot.is_some()) {
+                    memory.guest.store(AT + page * PAGE, &value).unwrap();
+                    memory.guest.store(AT + page * PAGE + PAGE - 8, &value).unwrap();
+                    *slot = Some(value);
+                    value += 1;
+                }
+            }
+        }
+    }
+
+    fn check(&self) {
+        for (memory, model) in &self.cages {
+            for (page, slot) in (0..COUNT).zip(model) {
+                let found = memory.guest.load::<u64>(AT + page * PAGE);
+                assert_eq!(found, slot.ok_or(Errno::EFAULT), "page {page}");
+            }
+            let (map, frozen) = (memory.map(), |map: &Vmmap| map.frozen.bytes(0..space::LIMIT));
+            let plain = map.regions().filter(|(_, region)| region.is_plain()).map(|(range, _)| range);
+            let inside: u64 = plain.map(|range| map.frozen.bytes(range)).sum();
+            assert_eq!(inside, frozen(&map), "only private memory is frozen");
+        }
+    }
+}
+
+#[test]
+fn a_tree_of_forks_agrees_with_a_page_by_page_model() {
+    let mut frozen = 0;
+    for _ in 0..6 {
+        let mut world = World::new(PageMap::open());
+        for _ in 0..60 {
+            world.step();
+            world.check();
+            frozen += world.cages.iter().map(|(memory, _)| memory.map().frozen.len()).sum::<usize>();
+        }
+        let layers = world.pages.layers.clone();
+        drop(world);
+        assert_eq!(layers.count(), 0, "layers go with the last that has them");
+    }
+    assert!(frozen > 0 || PageMap::open().file.is_none(), "nothing was ever frozen");
+}
+
+#[test]
+fn what_is_copied_twice_is_shared_from_then_on() {
+    let pages = PageMap::open();
+    if pages.file.is_none() {
+        return;
+    }
+    let parent = memory();
+    let at = parent.map_pages(Place::Fixed(AT), 16 * BLOCK, RW, false, Content::Zero).unwrap();
+    let copied = |memory: &Memory| memory.history.lock().unwrap().copied;
+    parent.guest.fill(at, 1, 16 * BLOCK).unwrap();
+    let first = fork(&parent, &pages);
+    assert_eq!((copied(&parent), pages.layers.count()), (16 * BLOCK, 0));
+    drop(fork(&parent, &pages));
+    assert_eq!((copied(&parent), pages.layers.count()), (0, 1));
+    // A child that has written little hands on what it has.
+    let child = fork(&parent, &pages);
+    child.guest.write(at + 5 * PAGE, b"x").unwrap();
+    let grandchild = fork(&child, &pages);
+    assert_eq!((copied(&child), pages.layers.count()), (PAGE, 1));
+    assert_eq!(grandchild.guest.load::<u64>(at + 6 * PAGE), Ok(0x0101_0101_0101_0101));
+    // Who writes to a block all the time keeps it.
+    parent.guest.fill(at, 2, BLOCK).unwrap();
+    drop(fork(&parent, &pages));
+    assert_eq!(parent.map().frozen.bytes(at..at + BLOCK), 0);
+    assert_eq!(parent.map().frozen.bytes(at..at + 16 * BLOCK), 15 * BLOCK);
+    parent.guest.fill(at, 3, BLOCK).unwrap();
+    drop(fork(&parent, &pages));
+    assert_eq!((copied(&parent), pages.layers.count()), (BLOCK, 1));
+    // Who has less than half of a layer lets it go.
+    parent.unmap_pages(at + 4 * BLOCK..at + 16 * BLOCK).unwrap();
+    drop(fork(&parent, &pages));
+    assert!(parent.map().frozen.is_empty());
+    drop((first, child, grandchild));
+    assert_eq!(pages.layers.count(), 0);
 }

@@ -1,21 +1,12 @@
 //! Random operations on the map and on a naive model that keeps one entry per page.
 
 use super::*;
+use crate::mem::random::Random;
 
 const FIRST: u64 = 16;
 const PAGES: u64 = 96;
 
-/// A small generator (xorshift), so that a failing run can be repeated from the seed it prints.
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-
     fn range(&mut self) -> Range<u64> {
         let start = self.below(PAGES);
         let end = start + 1 + self.below((PAGES - start).min(1 + PAGES / 3));
@@ -78,9 +69,7 @@ fn agree(map: &Vmmap, model: &mut Model) {
 
 #[test]
 fn random_operations_agree_with_a_page_by_page_model() {
-    let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64 | 1;
-    println!("seed {seed}");
-    let mut random = Random(seed);
+    let mut random = Random::seeded();
     for _ in 0..200 {
         let limit = (1 + random.below(PAGES * 2)) * PAGE;
         let mut map = Vmmap::within(FIRST * PAGE..(FIRST + PAGES) * PAGE, limit);

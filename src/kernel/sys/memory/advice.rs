@@ -18,6 +18,7 @@ pub(crate) fn madvise(cx: &Ctx<'_>, addr: Addr, len: Len, advice: Advice) -> Res
     match what {
         Advised::Host(advice) => memory
             .for_mapped(range, |part| cx.blocking(|| memory.guest.advise(part.start, part.end - part.start, advice))),
+        Advised::Discard(advice) => memory.discard(range, advice),
         Advised::Fork(on_fork) => memory.set_on_fork(range, on_fork),
         Advised::Nothing => memory.for_mapped(range, |_| Ok(())),
     }
@@ -26,6 +27,8 @@ pub(crate) fn madvise(cx: &Ctx<'_>, addr: Addr, len: Len, advice: Advice) -> Res
 enum Advised {
     /// The host does it.
     Host(i32),
+    /// The contents are not needed.
+    Discard(i32),
     /// Kept for fork.
     Fork(OnFork),
     /// There are no core dumps to leave pages out of.
@@ -39,14 +42,14 @@ fn advised(advice: Advice) -> Result<Advised> {
         | Advice::MADV_RANDOM
         | Advice::MADV_SEQUENTIAL
         | Advice::MADV_WILLNEED
-        | Advice::MADV_DONTNEED
-        | Advice::MADV_FREE
         | Advice::MADV_HUGEPAGE
         | Advice::MADV_NOHUGEPAGE
         | Advice::MADV_COLD
         | Advice::MADV_PAGEOUT
         | Advice::MADV_POPULATE_READ
         | Advice::MADV_POPULATE_WRITE => Advised::Host(i32::try_from(advice.0).map_err(|_| Errno::EINVAL)?),
+        Advice::MADV_DONTNEED => Advised::Discard(libc::MADV_DONTNEED),
+        Advice::MADV_FREE => Advised::Discard(libc::MADV_FREE),
         Advice::MADV_DONTFORK => Advised::Fork(OnFork::Omit),
         Advice::MADV_DOFORK | Advice::MADV_KEEPONFORK => Advised::Fork(OnFork::Keep),
         Advice::MADV_WIPEONFORK => Advised::Fork(OnFork::Wipe),

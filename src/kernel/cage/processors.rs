@@ -1,0 +1,76 @@
+//! On which processors a thread may run: sched_setaffinity(2).
+//!
+//! The host does it, for the host thread. Those are used again for other guest threads, and begin with what the thread that
+//! made them has; so as soon as any guest thread has chosen, each says at its start what it is to have.
+
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lind_abi::{Errno, Result};
+use rustix::thread::CpuSet;
+
+use super::Thread;
+use crate::host::errno;
+
+/// The processors of a kernel's cages.
+pub(crate) struct Processors {
+    /// Those that the runner was given. No guest gets others.
+    all: CpuSet,
+    /// Whether any guest thread has chosen among them.
+    chosen: AtomicBool,
+}
+
+impl Processors {
+    pub fn new() -> Processors {
+        let all = rustix::thread::sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+        Processors { all, chosen: AtomicBool::new(false) }
+    }
+}
+
+impl Thread {
+    /// Where the thread may run.
+    pub(crate) fn processors(&self, kernel: &crate::Kernel) -> CpuSet {
+        self.affinity.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or(kernel.processors.all)
+    }
+
+    /// Lets it run on those of `wanted` that there are.
+    ///
+    /// # Errors
+    /// EINVAL if there are none of them; EPERM for a grate's worker, which runs where its client does.
+    pub(crate) fn set_processors(&self, kernel: &crate::Kernel, wanted: &CpuSet) -> Result<()> {
+        let all = &kernel.processors.all;
+        let mut set = CpuSet::new();
+        (0..CpuSet::MAX_CPU).filter(|&cpu| wanted.is_set(cpu) && all.is_set(cpu)).for_each(|cpu| set.set(cpu));
+        if set.count() == 0 {
+            return Err(Errno::EINVAL);
+        }
+        if self.worker {
+            return Err(Errno::EPERM);
+        }
+        kernel.processors.chosen.store(true, Ordering::Release);
+        let mut affinity = self.affinity.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that does not run yet takes it when it begins.
+        if let Some(host) =
+            i32::try_from(self.host_tid.load(Ordering::Acquire)).ok().and_then(rustix::thread::Pid::from_raw)
+        {
+            rustix::thread::sched_setaffinity(Some(host), &set).map_err(errno)?;
+        }
+        *affinity = Some(set);
+        Ok(())
+    }
+
+    /// Has the choice of another thread, as the child of one has.
+    pub(crate) fn runs_where(&self, other: &Thread) {
+        let choice = *other.affinity.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.affinity.lock().unwrap_or_else(PoisonError::into_inner) = choice;
+    }
+
+    /// The engine's word, from the host thread itself, that the thread runs there from now on.
+    pub fn takes_processors(&self, kernel: &crate::Kernel) {
+        if kernel.processors.chosen.load(Ordering::Acquire) {
+            let affinity = self.affinity.lock().unwrap_or_else(PoisonError::into_inner);
+            // What cannot be set is what the host thread was made with.
+            let _ = rustix::thread::sched_setaffinity(None, affinity.as_ref().unwrap_or(&kernel.processors.all));
+        }
+    }
+}
