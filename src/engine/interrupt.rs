@@ -152,6 +152,8 @@ impl Interrupts {
         // while, and quicker still where a cage ends.
         const AT_ONCE: Duration = Duration::from_micros(50);
         const HASTE: u32 = 400;
+        /// So many of these pauses, and a cage that ends has no memory any more: a routine that copies much of it faults.
+        const WITHHOLD: u32 = 40;
         const OFTEN: Duration = Duration::from_millis(1);
         const SELDOM: Duration = Duration::from_millis(50);
         const PATIENCE: u32 = 5000;
@@ -182,11 +184,15 @@ impl Interrupts {
             };
             state.asleep = pause == SELDOM;
             state = self.more.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
+            let withhold = rounds > 0 && rounds.is_multiple_of(WITHHOLD);
             state.busy.retain(|thread| {
                 let Some(thread) = thread.upgrade() else { return false };
                 let waits = Attention::INTERRUPTS & !Attention::NEXT;
                 let busy = thread.host_tid.load(Ordering::Acquire) != 0 && thread.attention() & waits != 0;
                 if busy {
+                    if withhold && thread.attention() & Attention::ENDING != 0 {
+                        thread.cage.memory.withhold();
+                    }
                     send(&thread);
                 }
                 busy

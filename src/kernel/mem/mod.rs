@@ -11,6 +11,7 @@ mod remap;
 mod user;
 mod vmmap;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub use fork::{Alone, PageMap};
@@ -44,6 +45,8 @@ pub struct Memory {
     map: Mutex<Vmmap>,
     /// What earlier forks have shown. Taken while `map` is held.
     history: Mutex<fork::History>,
+    /// Who needs it accessible: cages that have it by vfork(2), threads that leave their last words.
+    needed: AtomicUsize,
 }
 
 impl Memory {
@@ -56,12 +59,34 @@ impl Memory {
     }
 
     fn of(guest: GuestMemory, map: Vmmap) -> Memory {
-        Memory { guest, map: Mutex::new(map), history: Mutex::default() }
+        Memory { guest, map: Mutex::new(map), history: Mutex::default(), needed: AtomicUsize::new(0) }
+    }
+
+    /// Makes accessible what [`CageMemory::withhold`] has taken away, and keeps it so until what is returned goes.
+    pub fn give_back(&self) -> Needed<'_> {
+        self.needed.fetch_add(1, Ordering::AcqRel);
+        let mut map = self.map();
+        if std::mem::take(&mut map.withheld) {
+            for (range, region) in map.regions().filter(|(_, region)| region.usage != Use::Guard) {
+                // The host had room for these mappings before.
+                let _ = self.guest.protect(range.start, range.end - range.start, mapping::host_prot(region.prot));
+            }
+        }
+        Needed(self)
     }
 
     /// The map, locked.
     pub fn map(&self) -> MutexGuard<'_, Vmmap> {
         self.map.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// While it lives, a memory is not withheld.
+pub struct Needed<'m>(&'m Memory);
+
+impl Drop for Needed<'_> {
+    fn drop(&mut self) {
+        self.0.needed.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -82,6 +107,7 @@ impl CageMemory {
 
     /// Another cage's memory.
     pub fn borrow(memory: &Arc<Memory>) -> CageMemory {
+        memory.needed.fetch_add(1, Ordering::AcqRel);
         CageMemory { first: Arc::clone(memory), own: OnceLock::new(), borrowed: true }
     }
 
@@ -93,7 +119,29 @@ impl CageMemory {
     /// Puts memory of its own in the place of borrowed memory.
     pub fn replace(&self, memory: Memory) {
         debug_assert!(self.borrowed, "own memory is emptied, not replaced");
-        let _ = self.own.set(Arc::new(memory));
+        if self.own.set(Arc::new(memory)).is_ok() {
+            self.first.needed.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// For a cage that ends: takes all access to its memory away, so that a thread that is in the middle of a long copy
+    /// leaves it by a fault. Not while the memory is needed. [`Memory::give_back`] undoes it.
+    pub fn withhold(&self) {
+        if self.is_borrowed() {
+            return;
+        }
+        let mut map = self.map();
+        if self.needed.load(Ordering::Acquire) == 0 {
+            map.withheld = self.guest.protect(0, GuestMemory::SPACE, libc::PROT_NONE).is_ok();
+        }
+    }
+}
+
+impl Drop for CageMemory {
+    fn drop(&mut self) {
+        if self.is_borrowed() {
+            self.first.needed.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 }
 

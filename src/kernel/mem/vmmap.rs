@@ -91,6 +91,8 @@ pub struct Vmmap {
     last_source: u64,
     /// Which pages of private zeroed memory come from a layer.
     pub(super) frozen: Frozen,
+    /// Whether no access is given for the time being, whatever the regions say.
+    pub(super) withheld: bool,
     /// Where the heap begins, and the program break.
     pub brk: Range<u64>,
     /// Where the program was given its arguments, as strings one after the other.
@@ -116,6 +118,7 @@ impl Vmmap {
             limit,
             last_source: 0,
             frozen: Frozen::default(),
+            withheld: false,
         }
     }
 
