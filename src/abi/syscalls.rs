@@ -259,6 +259,8 @@ implemented {
     201  time     time(out: Out<i64>) -> i64;
     /// Waits and wakes within a cage; priority inheritance is refused.
     202  sync     futex(addr: InOut<u32>, op: FutexOp, value: u32, timeout: In<Timespec>, addr2: InOut<u32>, value3: u32) -> i32;
+    /// Processors that the runner was not given are left out.
+    203  process  sched_setaffinity(pid: Pid, size: Len, mask: In<u8>) -> ();
     204  process  sched_getaffinity(pid: Pid, size: Len, mask: Out<u8>) -> usize;
     213  wait     epoll_create(size: i32) -> NewFd;
     217  fs       getdents64(fd: Fd, buf: Out<u8>, len: Len) -> usize;
@@ -425,7 +427,6 @@ missing {
     183  fs       afs_syscall() -> i32;
     184  process  tuxcall() -> i32;
     185  process  security() -> i32;
-    203  process  sched_setaffinity(pid: Pid, size: Len, mask: In<u8>) -> ();
     205  process  set_thread_area(info: Addr) -> ();
     206  aio      io_setup(count: u32, ctx: Addr) -> ();
     207  aio      io_destroy(ctx: Addr) -> ();

@@ -64,6 +64,7 @@ pub fn launch(
         let host = kept.take().unwrap_or_else(|| HostThread::new(&of_job, &kernel));
         thread.begins_here();
         of_job.interrupts.started(&thread, host.tid);
+        thread.takes_processors(&kernel);
         let (thread, how) = live(&host, thread, image, begin);
         host.ended(&thread, how);
         *kept = Some(host);

@@ -82,6 +82,7 @@ pub struct Kernel {
     pub(crate) born: lind_abi::layout::Timespec,
     pub(crate) boot_id: OnceLock<[u8; 16]>,
     pub(crate) timers: timers::Timers,
+    pub(crate) processors: cage::processors::Processors,
     engine: OnceLock<Box<dyn Engine>>,
     last_id: AtomicU32,
 }
@@ -104,6 +105,7 @@ impl Kernel {
             born: host::clock::gettime(libc::CLOCK_BOOTTIME).unwrap_or_default(),
             boot_id: OnceLock::new(),
             timers: timers::Timers::default(),
+            processors: cage::processors::Processors::new(),
             engine: OnceLock::new(),
             last_id: AtomicU32::new(0),
         })

@@ -166,6 +166,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_getrlimit,
     libc::SYS_sched_yield,
     libc::SYS_sched_getaffinity,
+    libc::SYS_sched_setaffinity,
     libc::SYS_getcpu,
     libc::SYS_set_robust_list,
     libc::SYS_set_tid_address,

@@ -72,7 +72,9 @@ impl Birth {
 /// Whether only the thread that forks touches the memory of its cage. A grate's is touched by its clients' threads, and
 /// borrowed memory by its owner's.
 fn alone(parent: &Cage, family: &Family) -> Alone {
-    let others = family.serves || family.leaving > 0 || family.threads.iter().filter(|thread| thread.strong_count() > 0).count() > 1;
+    let others = family.serves
+        || family.leaving > 0
+        || family.threads.iter().filter(|thread| thread.strong_count() > 0).count() > 1;
     if others || parent.memory.is_borrowed() { Alone::No } else { Alone::Yes }
 }
 
@@ -106,6 +108,7 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
     child.signals.forked(&thread.signals);
     signal::listen_too(parent, &child.cage);
     child.mask.store(thread.mask.load(Ordering::Acquire), Ordering::Release);
+    child.runs_where(thread);
     *child.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
         *thread.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut family = parent.family();

@@ -72,6 +72,8 @@ pub struct Thread {
     pub reader: Arc<crate::fd::Reader>,
     /// The host's thread id while it runs, 0 otherwise.
     pub host_tid: AtomicU32,
+    /// The processors it has chosen, if it has.
+    pub(super) affinity: Mutex<Option<rustix::thread::CpuSet>>,
     /// What the host thread had used before.
     pub(super) before: Mutex<super::usage::Before>,
 }
@@ -103,6 +105,7 @@ impl Thread {
             robust_list: AtomicU64::new(0),
             reader: cage.fds.readers().join(),
             host_tid: AtomicU32::new(0),
+            affinity: Mutex::default(),
             before: Mutex::default(),
         });
         family.threads.push(Arc::downgrade(&thread));
@@ -134,6 +137,7 @@ impl Thread {
             robust_list: AtomicU64::new(0),
             reader: self.cage.fds.readers().join(),
             host_tid: AtomicU32::new(0),
+            affinity: Mutex::new(*self.affinity.lock().unwrap_or_else(PoisonError::into_inner)),
             before: Mutex::new(*self.before.lock().unwrap_or_else(PoisonError::into_inner)),
         });
         let mut family = self.cage.family();

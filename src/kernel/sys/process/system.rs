@@ -2,10 +2,12 @@
 
 use lind_abi::flags::RandomFlags;
 use lind_abi::layout::{Sysinfo, Utsname};
-use lind_abi::{Errno, Len, Out, Pid, Result};
+use lind_abi::{Errno, In, Len, Out, Pid, Result};
 use rustix::rand::GetRandomFlags;
+use rustix::thread::CpuSet;
 
 use super::on_process;
+use crate::cage::Thread;
 use crate::call::Ctx;
 use crate::host::errno;
 
@@ -81,10 +83,28 @@ pub(crate) fn sched_yield(_cx: &Ctx<'_>) -> Result<()> {
     Ok(())
 }
 
-/// sched_getaffinity(2): the processors the runner may use.
+/// sched_setaffinity(2): those of the processors that the runner may use.
+pub(crate) fn sched_setaffinity(cx: &Ctx<'_>, pid: Pid, size: Len, mask: In<u8>) -> Result<()> {
+    let mut bytes = [0_u8; 128];
+    let len = usize::try_from(size.0).map_or(bytes.len(), |len| len.min(bytes.len()));
+    cx.copy_in(mask, &mut bytes[..len])?;
+    let mut wanted = CpuSet::new();
+    (0..bytes.len() * 8).filter(|cpu| bytes[cpu / 8] & (1 << (cpu % 8)) != 0).for_each(|cpu| wanted.set(cpu));
+    on_thread(cx, pid, |thread| thread.set_processors(cx.kernel, &wanted))
+}
+
+/// Acts on a thread: the caller's own, one of its cage, or the first of a cage that it may change.
+fn on_thread<T>(cx: &Ctx<'_>, pid: Pid, act: impl FnOnce(&Thread) -> Result<T>) -> Result<T> {
+    let id = u32::try_from(pid.0).map_err(|_| Errno::ESRCH)?;
+    if id == 0 {
+        return act(cx.thread);
+    }
+    on_process(cx, pid, |cage| act(&*cage.thread(id).ok_or(Errno::ESRCH)?))
+}
+
+/// sched_getaffinity(2): the processors the runner may use, unless the thread has chosen.
 pub(crate) fn sched_getaffinity(cx: &Ctx<'_>, pid: Pid, size: Len, mask: Out<u8>) -> Result<usize> {
-    on_process(cx, pid, |_| Ok(()))?;
-    let cpus = rustix::thread::sched_getaffinity(None).map_err(errno)?;
+    let cpus = on_thread(cx, pid, |thread| Ok(thread.processors(cx.kernel)))?;
     let mut bytes = [0_u8; 128];
     for cpu in (0..bytes.len() * 8).filter(|&cpu| cpus.is_set(cpu)) {
         bytes[cpu / 8] |= 1 << (cpu % 8);

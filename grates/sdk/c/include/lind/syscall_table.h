@@ -990,7 +990,7 @@ static const struct lind_syscall lind_syscalls[] = {
 	{ 200, "signal", "tkill", 1, 2, { { "tid", LIND_PID, LIND_LAYOUT_BYTES, 0, NULL }, { "sig", LIND_SIGNAL, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
 	{ 201, "time", "time", 1, 1, { { "out", LIND_OUT, LIND_LAYOUT_LONG, 8, NULL } }, LIND_LONG },
 	{ 202, "sync", "futex", 1, 6, { { "addr", LIND_INOUT, LIND_LAYOUT_UINT, 4, NULL }, { "op", LIND_VALUE, LIND_LAYOUT_BYTES, 0, &lind_names_FutexOp }, { "value", LIND_UINT, LIND_LAYOUT_BYTES, 0, NULL }, { "timeout", LIND_IN, LIND_LAYOUT_TIMESPEC, 16, NULL }, { "addr2", LIND_INOUT, LIND_LAYOUT_UINT, 4, NULL }, { "value3", LIND_UINT, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_INT },
-	{ 203, "process", "sched_setaffinity", 0, 3, { { "pid", LIND_PID, LIND_LAYOUT_BYTES, 0, NULL }, { "size", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL }, { "mask", LIND_IN, LIND_LAYOUT_BYTES, 1, NULL } }, LIND_UNIT },
+	{ 203, "process", "sched_setaffinity", 1, 3, { { "pid", LIND_PID, LIND_LAYOUT_BYTES, 0, NULL }, { "size", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL }, { "mask", LIND_IN, LIND_LAYOUT_BYTES, 1, NULL } }, LIND_UNIT },
 	{ 204, "process", "sched_getaffinity", 1, 3, { { "pid", LIND_PID, LIND_LAYOUT_BYTES, 0, NULL }, { "size", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL }, { "mask", LIND_OUT, LIND_LAYOUT_BYTES, 1, NULL } }, LIND_LEN },
 	{ 205, "process", "set_thread_area", 0, 1, { { "info", LIND_ADDR, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
 	{ 206, "aio", "io_setup", 0, 2, { { "count", LIND_UINT, LIND_LAYOUT_BYTES, 0, NULL }, { "ctx", LIND_ADDR, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
