@@ -140,6 +140,10 @@ impl World {
         match what {
             0..=2 => {
                 let alone = if self.random.below(4) == 0 { Alone::No } else { Alone::Yes };
+                if self.random.below(2) == 0 {
+                    // What one fork has copied the next one freezes.
+                    drop(memory.forking(Alone::Yes).copy(&self.pages).unwrap());
+                }
                 let child = (memory.forking(alone).copy(&self.pages).unwrap(), model.clone());
                 self.cages.push(child);
                 if self.cages.len() > 5 {
@@ -212,7 +216,7 @@ fn a_tree_of_forks_agrees_with_a_page_by_page_model() {
     let mut frozen = 0;
     for _ in 0..6 {
         let mut world = World::new(PageMap::open());
-        for _ in 0..60 {
+        for _ in 0..80 {
             world.step();
             world.check();
             frozen += world.cages.iter().map(|(memory, _)| memory.map().frozen.len()).sum::<usize>();
