@@ -139,10 +139,7 @@ pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next
         family.threads.retain(|other| other.upgrade().is_some_and(|t| !Arc::ptr_eq(&t, thread)));
         !thread.worker && !family.threads.iter().any(|other| other.upgrade().is_some_and(|t| !t.worker))
     };
-    {
-        let _needed = cage.memory.give_back();
-        thread.leave_words(last);
-    }
+    thread.leave_words(last);
     cage.family().leaving -= 1;
     signal::thread_left(kernel, cage);
     let status = match how {

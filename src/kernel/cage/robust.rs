@@ -24,6 +24,7 @@ impl Thread {
         if self.worker {
             return;
         }
+        let _needed = self.cage.memory.give_back();
         let memory = &self.cage.memory.guest;
         // Whatever the guest has written there is its own affair.
         let _ = self.leave_locks(memory);
