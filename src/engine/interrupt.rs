@@ -153,7 +153,7 @@ impl Interrupts {
         const AT_ONCE: Duration = Duration::from_micros(50);
         const HASTE: u32 = 400;
         /// So many of these pauses, and a cage that ends has no memory any more: a routine that copies much of it faults.
-        const WITHHOLD: u32 = 40;
+        const WITHHOLD: u32 = 8;
         const OFTEN: Duration = Duration::from_millis(1);
         const SELDOM: Duration = Duration::from_millis(50);
         const PATIENCE: u32 = 5000;

@@ -131,7 +131,7 @@ impl CageMemory {
             return;
         }
         let mut map = self.map();
-        if self.needed.load(Ordering::Acquire) == 0 {
+        if !map.withheld && self.needed.load(Ordering::Acquire) == 0 {
             map.withheld = self.guest.protect(0, GuestMemory::SPACE, libc::PROT_NONE).is_ok();
         }
     }
