@@ -116,7 +116,7 @@ impl Interrupts {
 
     /// It runs no more.
     pub fn ended(&self, thread: &Thread) {
-        thread.host_tid.store(0, Ordering::Release);
+        thread.leaves_host();
         self.state().running.remove(&thread.tid);
     }
 

@@ -48,6 +48,7 @@ impl Thread {
             return Err(Errno::EPERM);
         }
         kernel.processors.chosen.store(true, Ordering::Release);
+        // While this is held, no other guest thread takes its host thread.
         let mut affinity = self.affinity.lock().unwrap_or_else(PoisonError::into_inner);
         // One that does not run yet takes it when it begins.
         if let Some(host) =
@@ -63,6 +64,12 @@ impl Thread {
     pub(crate) fn runs_where(&self, other: &Thread) {
         let choice = *other.affinity.lock().unwrap_or_else(PoisonError::into_inner);
         *self.affinity.lock().unwrap_or_else(PoisonError::into_inner) = choice;
+    }
+
+    /// The engine's word that the thread runs on its host thread no more.
+    pub fn leaves_host(&self) {
+        let _choice = self.affinity.lock().unwrap_or_else(PoisonError::into_inner);
+        self.host_tid.store(0, Ordering::Release);
     }
 
     /// The engine's word, from the host thread itself, that the thread runs there from now on.
