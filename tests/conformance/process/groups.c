@@ -291,6 +291,8 @@ static void in_own_session(void)
 	if (pid)
 		exit(WEXITSTATUS(status_of(pid, 0)));
 	NEED(setsid() == getpid());
+	/* A shell may have had it ignored. */
+	signal(SIGINT, SIG_DFL);
 	pid = fork();
 	NEED(pid >= 0);
 	if (pid)
