@@ -241,6 +241,8 @@ int main(void)
 {
 	pid_t child;
 
+	/* Of our own: that of who started us may have no number here. */
+	setpgid(0, 0);
 	outer = getpgrp();
 	if ((master = posix_openpt(O_RDWR | O_NOCTTY)) < 0)
 		check_skip("no /dev/ptmx here");
