@@ -24,6 +24,7 @@ use crate::sys;
 use crate::threei::{Handler, HandlerTable};
 
 /// Everything a kernel function may know about the call it carries out.
+#[derive(Clone, Copy)]
 pub struct Ctx<'a> {
     /// The kernel.
     pub kernel: &'a Arc<Kernel>,
@@ -132,8 +133,7 @@ pub fn syscall(
     let arg = |at: usize| Arg { value: value(at), cage: cage.id };
     match cage.handlers.get(number) {
         Handler::Kernel => {
-            let cx = Ctx { kernel, caller: thread, thread, cage, served, hop, others: &[] };
-            dispatch(&cx, number, arg)
+            dispatch(|| Ctx { kernel, caller: thread, thread, cage, served, hop, others: &[] }, number, arg)
         }
         Handler::Grate { cage: grate, entry, serialized } => {
             // Put together where it is used from: copying it in wide pieces would wait for the narrow stores that made it.
@@ -368,7 +368,7 @@ fn answered_by_nobody(kernel: &Kernel, number: u32, grate: CageId, result: i64) 
 /// `dispatch` in a frame of its own.
 #[inline(never)]
 fn dispatch_far(cx: &Ctx<'_>, number: u32, call: &Call) -> i64 {
-    dispatch(cx, number, |at| call.arg(at))
+    dispatch(|| *cx, number, |at| call.arg(at))
 }
 
 fn ends_thread(number: u32) -> bool {
@@ -388,16 +388,18 @@ macro_rules! dispatch {
         implemented { $($(#[doc = $note:literal])* $nr:literal $area:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)* }
         missing { $($missing:tt)* }
     ) => {
-        /// Carries out a call in the kernel. Each row of the table is one arm, and the path is the name.
+        /// Carries out a call in the kernel. Each row of the table is one arm, and the path is the name. The context is made in each:
+        /// where a call is short enough to become part of its arm it is never written down.
         #[inline(always)]
-        fn dispatch(cx: &Ctx<'_>, number: u32, arg_at: impl Fn(usize) -> Arg) -> i64 {
+        fn dispatch<'a>(context: impl Fn() -> Ctx<'a>, number: u32, arg_at: impl Fn(usize) -> Arg) -> i64 {
             match number {
                 $($nr => {
+                    let cx = context();
                     #[allow(unused_mut)]
                     let mut at = 0..6;
                     $(let $arg = <$ty as ArgType>::from_arg(arg_at(at.next().expect("no row has more than six arguments")));)*
                     let _ = at;
-                    wire::<$ret>(sys::$area::$name(cx, $($arg),*))
+                    wire::<$ret>(sys::$area::$name(&cx, $($arg),*))
                 })*
                 _ => Errno::ENOSYS.to_wire(),
             }

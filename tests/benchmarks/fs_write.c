@@ -7,7 +7,8 @@
 
 #define NAME "fs_write.tmp"
 
-static char buffer[10240];
+/* As in fs_read: the same place in a page on both sides. */
+static _Alignas(4096) char buffer[10240];
 
 static void measure(int fd, size_t size, long loops)
 {
