@@ -118,9 +118,12 @@ pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
         family.threads.iter().filter_map(Weak::upgrade).collect()
     };
     cage.dead.store(true, Ordering::Release);
+    for thread in &threads {
+        thread.notice(Attention::ENDING);
+    }
+    // Only now: one that stands still would look, find nothing and wait again, in a handler that no signal interrupts.
     cage.changed.notify_all();
     for thread in threads {
-        thread.notice(Attention::ENDING);
         kernel.engine().interrupt(&thread);
     }
 }

@@ -25,8 +25,12 @@ static void nothing(int sig)
 static pid_t run(char *self, char *what)
 {
 	char *argv[] = { self, what, 0 };
+	posix_spawnattr_t own_group;
 	pid_t pid;
-	NEED(posix_spawn(&pid, self, 0, 0, argv, environ) == 0);
+	/* Its parent is in another group of the session then: a stop by SIGTSTP is not for orphaned groups, which ours may be. */
+	NEED(posix_spawnattr_init(&own_group) == 0);
+	NEED(posix_spawnattr_setflags(&own_group, POSIX_SPAWN_SETPGROUP) == 0);
+	NEED(posix_spawn(&pid, self, 0, &own_group, argv, environ) == 0);
 	return pid;
 }
 
@@ -128,6 +132,17 @@ int main(int argc, char **argv)
 		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 		while (sigtimedwait(&block, &info, &(struct timespec){ 0 }) > 0)
 			;
+	}
+
+	/* The end comes just when it has begun to stand still. */
+	for (int i = 0; i < 50; i++) {
+		pid = run(argv[0], "s");
+		CHECK_EQ(kill(pid, SIGSTOP), 0);
+		CHECK_EQ(waitpid(pid, &status, WUNTRACED), pid);
+		CHECK(WIFSTOPPED(status));
+		CHECK_EQ(kill(pid, SIGKILL), 0);
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	}
 
 	/* No zombies. */
