@@ -1,27 +1,11 @@
 #define _GNU_SOURCE
+#include <stdint.h>
 #include <strings.h>
-#include <ctype.h>
-#include "vector.h"
+#include "libc.h"
 
-int strcasecmp(const char *sl, const char *sr)
+int strcasecmp(const char *l, const char *r)
 {
-	const unsigned char *l = (const void *)sl, *r = (const void *)sr;
-	for (;;) {
-		if (in_page(l) && in_page(r)) {
-			v16 a = *(const v16u *)l, b = *(const v16u *)r;
-			unsigned stop = equal_mask(lower(a), lower(b)) ^ 0xffff | equal_mask(a, splat(0));
-			if (stop) {
-				int i = __builtin_ctz(stop);
-				return tolower(l[i]) - tolower(r[i]);
-			}
-			l += 16;
-			r += 16;
-		} else {
-			if (!*l || tolower(*l) != tolower(*r)) return tolower(*l) - tolower(*r);
-			l++;
-			r++;
-		}
-	}
+	return strncasecmp(l, r, SIZE_MAX);
 }
 
 int __strcasecmp_l(const char *l, const char *r, locale_t loc)
