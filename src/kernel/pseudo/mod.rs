@@ -9,6 +9,7 @@
 
 mod dev;
 mod list;
+mod mappings;
 mod open;
 mod proc;
 mod process;

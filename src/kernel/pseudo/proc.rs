@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Entry, What, process as p, system as s};
+use super::{Entry, What, mappings, process as p, system as s};
 
 const fn text(name: &'static str, make: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>) -> Entry {
     Entry { name, mode: 0o444, what: What::Text(make) }
@@ -83,16 +83,16 @@ static OF_PROCESS: &[Entry] = &[
     Entry { name: "fd", mode: 0o500, what: What::Descriptors },
     Entry { name: "fdinfo", mode: 0o555, what: What::DescriptorInfos },
     text("limits", p::limits),
-    text("maps", p::maps),
+    text("maps", mappings::maps),
     text("mountinfo", p::mountinfo),
     text("mounts", p::mounts),
     text("oom_score", |_| Ok(b"0\n".to_vec())),
     text("oom_score_adj", |_| Ok(b"0\n".to_vec())),
     Entry { name: "root", mode: 0o777, what: What::Root },
-    text("smaps", p::smaps),
-    text("smaps_rollup", p::smaps_rollup),
+    text("smaps", mappings::smaps),
+    text("smaps_rollup", mappings::smaps_rollup),
     text("stat", p::stat),
-    text("statm", p::statm),
+    text("statm", mappings::statm),
     text("status", p::status),
     Entry { name: "task", mode: 0o555, what: What::Tasks },
 ];
@@ -104,12 +104,12 @@ static OF_TASK: &[Entry] = &[
     link("exe", p::exe),
     Entry { name: "fd", mode: 0o500, what: What::Descriptors },
     Entry { name: "fdinfo", mode: 0o555, what: What::DescriptorInfos },
-    text("maps", p::maps),
+    text("maps", mappings::maps),
     Entry { name: "root", mode: 0o777, what: What::Root },
-    text("smaps", p::smaps),
-    text("smaps_rollup", p::smaps_rollup),
+    text("smaps", mappings::smaps),
+    text("smaps_rollup", mappings::smaps_rollup),
     text("stat", p::stat),
-    text("statm", p::statm),
+    text("statm", mappings::statm),
     text("status", p::status),
 ];
 
