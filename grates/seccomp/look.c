@@ -69,7 +69,13 @@ static const struct step *decide_about(const struct subject *s)
 /* 0 if the call may be made, else the client's answer. */
 static int64_t settle(const struct subject *s)
 {
-	const struct step *step = decide_about(s);
+	const struct step *step;
+
+	if (learning()) {
+		learn_address(s->call, s->as, s->address, s->length, s->address && known(s));
+		return 0;
+	}
+	step = decide_about(s);
 
 	if (step->action >= DENY)
 		return refuse(s->call, step, s->path);
@@ -82,8 +88,11 @@ static int settle_path(const struct lind_call *c, unsigned effect, const struct 
 {
 	struct subject s = { .call = c, .as = c->nr, .path = place->path };
 
-	(void)effect;
 	(void)arg;
+	if (learning()) {
+		learn_path(c, c->nr, effect, place, known(&s));
+		return 0;
+	}
 	return (int)settle(&s);
 }
 
@@ -130,8 +139,10 @@ int64_t on_spawned_path(const struct lind_call *c)
 	r = lind_path_walk(NULL, c->target, (struct lind_arg){ (uint64_t)(int64_t)-100, c->target }, path, LIND_WALK_FOLLOW, &place);
 	if (r)
 		return r;
-	r = place.object < 0 ? -ENOENT : settle(&s);
-	if (!r && is_script(&place))
+	r = place.object < 0 ? -ENOENT : 0;
+	if (!r && learning())
+		learn_path(c, SYS_spawn, LIND_DOES_EXEC, &place, known(&s) && !is_script(&place));
+	else if (!r && !(r = settle(&s)) && is_script(&place))
 		r = -EACCES;
 	own.args[0] = lind_mine(place.path);
 	if (!r)

@@ -92,8 +92,11 @@ static lind_handle_fn *handler_of(uint32_t nr)
 
 		return always(SYS_clone, &clone) && always(SYS_execve, &exec) && clone == ALLOW && exec == ALLOW ? NULL : on_spawn;
 	}
-	if (!looks(nr))
-		return on_call;
+	return looks(nr) ? looking(nr) : on_call;
+}
+
+lind_handle_fn *looking(uint32_t nr)
+{
 	if (nr == SYS_sendmsg || nr == SYS_sendmmsg)
 		return nr == SYS_sendmsg ? on_sendmsg : on_sendmmsg;
 	if (nr == SYS_execve || nr == SYS_execveat)
@@ -133,11 +136,16 @@ static size_t add_handlers(struct lind_handler *on, enum action otherwise)
 
 static size_t add_learning(struct lind_handler *on)
 {
+	const struct lind_syscall *row;
 	size_t n = 0;
 
-	for (uint32_t nr = 0; nr < NUMBERS; nr++)
-		if (outside_default(nr) && syscall_of(nr) && nr != SYS_rt_sigreturn && nr != SYS_forward)
-			on[n++] = (struct lind_handler){ nr, on_learned_call };
+	for (size_t i = 0; (row = syscall_at(i)); i++)
+		if (row->nr >= NUMBERS)
+			continue;
+		else if (!learn_names && (has_path(row) || has_address(row)))
+			on[n++] = (struct lind_handler){ row->nr, on_learned_looking };
+		else if (outside_default(row->nr) && row->nr != SYS_rt_sigreturn && row->nr != SYS_forward)
+			on[n++] = (struct lind_handler){ row->nr, on_learned_call };
 	on[n++] = (struct lind_handler){ LIND_NR_ANY, on_learned_call };
 	return n;
 }
@@ -148,8 +156,8 @@ int main(int argc, char **argv)
 		{ 'p', "policy", "FILE", "the policy: TOML, or Docker's JSON if the name ends so", set_policy },
 		{ 0, "docker", "FILE", "a policy in Docker's JSON", set_docker },
 		{ 0, "capabilities", "LIST", "for Docker's JSON: those that the program counts as having", set_capabilities },
-		{ 0, "learn", "FILE", "deny nothing, and write a policy that allows just what was done", set_learn },
-		{ 0, "learn-names", NULL, "learn names of calls only, not values of their arguments", set_learn_names },
+		{ 0, "learn", "FILE", "deny nothing, and write the policy that allows just what was done", set_learn },
+		{ 0, "learn-names", NULL, "learn names of calls only, not what they are about", set_learn_names },
 		{ 0, "lines", "N", "explain at most so many decisions (default 1000)", set_lines },
 		{ 'q', "quiet", NULL, "explain none", set_quiet },
 		{ 'v', "verbose", NULL, "say how many calls are interposed, and which names a policy has in vain", set_verbose },

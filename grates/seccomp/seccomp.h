@@ -3,6 +3,7 @@
 #define SECCOMP_H
 
 #include <lind/grate.h>
+#include <lind/paths.h>
 #include <lind/syscall_table.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -43,6 +44,7 @@ struct address {
 
 /* What has to be read from the client's memory to tell whether a rule applies. */
 struct patterns {
+	bool of_paths, of_addresses;	/* there is a list, even if nothing is in it */
 	const char **paths;
 	size_t path_count;
 	struct address *addresses;
@@ -132,6 +134,9 @@ bool value_named(const char *text, const struct lind_param *param, uint64_t *val
 int errno_named(const char *name);	/* 0 if there is none */
 struct condition compare(const struct lind_param *param, unsigned arg);	/* as the kernel takes that argument */
 void set_within(struct condition *c, uint64_t low, uint64_t high);
+/* Whether a call takes a path, or an address to send to. */
+bool has_path(const struct lind_syscall *row);
+bool has_address(const struct lind_syscall *row);
 
 /* family.c: calls that do what another does. Ends with 0, which is read's own number and never an alias. */
 const uint32_t *also_reached_by(uint32_t nr);
@@ -159,11 +164,17 @@ int64_t refuse(const struct lind_call *c, const struct step *s, const char *path
 void explain(const struct lind_call *c, const struct step *s, const char *path);
 const char *set_lines(const char *value);
 
-/* learn.c */
+/* learn.c: in place of decisions. `known` is whether a policy can speak of it. */
 int64_t on_learned_call(const struct lind_call *c);
+int64_t on_learned_looking(const struct lind_call *c);
+void learn_path(const struct lind_call *c, uint32_t as, unsigned effect, const struct lind_place *place, bool known);
+void learn_address(const struct lind_call *c, uint32_t as, const struct sockaddr_storage *a, size_t length, bool known);
 const char *set_learn(const char *path);
 bool learning(void);
 void write_learned(void);
+
+/* seccomp.c: the handler of a call about which a policy may want to know a path or an address. */
+lind_handle_fn *looking(uint32_t nr);
 
 extern bool quiet, learn_names;
 

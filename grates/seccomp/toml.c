@@ -172,15 +172,6 @@ static size_t read_tests(struct condition *to, const struct test *tests, size_t 
 	return n;
 }
 
-static bool has_memory(const struct lind_syscall *row, enum lind_kind kind)
-{
-	for (int i = 0; i < row->count; i++)
-		if (kind == LIND_PATH ? row->args[i].kind == LIND_PATH
-		    : row->args[i].layout == LIND_LAYOUT_SOCKADDR && row->args[i].kind == LIND_IN)
-			return true;
-	return kind != LIND_PATH && (row->nr == SYS_sendmsg || row->nr == SYS_sendmmsg);
-}
-
 /* A string or an array of strings. */
 static struct lind_toml *texts(struct lind_toml *rule, const char *key, size_t *count)
 {
@@ -196,7 +187,10 @@ static const struct patterns *read_patterns(struct lind_toml *rule)
 	struct lind_toml *paths = texts(rule, "path", &p->path_count), *addresses = texts(rule, "address", &p->address_count), *v = paths;
 	const char *wrong;
 
-	if (!paths && !addresses)
+	/* An empty list is no path at all, and not any. */
+	p->of_paths = lind_toml_get(rule, "path", 0);
+	p->of_addresses = lind_toml_get(rule, "address", 0);
+	if (!p->of_paths && !p->of_addresses)
 		return free(p), NULL;
 	p->paths = array_of(p->path_count, sizeof *p->paths);
 	p->addresses = array_of(p->address_count, sizeof *p->addresses);
@@ -225,11 +219,12 @@ static void add_call(const struct reading *r, const struct lind_syscall *row, bo
 	struct condition conditions[MAX_TESTS];
 	size_t n = read_tests(conditions, r->tests, r->test_count, row, named);
 	const struct patterns *p = r->patterns;
+	bool no_path = p && p->of_paths && !has_path(row), no_address = p && p->of_addresses && !has_address(row);
 
-	if (p && named && ((p->path_count && !has_memory(row, LIND_PATH)) || (p->address_count && !has_memory(row, LIND_IN))))
-		lind_toml_die(r->at, "%s takes no %s", row->name, p->path_count && !has_memory(row, LIND_PATH) ? "path" : "address to send to");
+	if (named && (no_path || no_address))
+		lind_toml_die(r->at, "%s takes no %s", row->name, no_path ? "path" : "address to send to");
 	/* A descriptor in place of a path: nothing says which file it is. */
-	if (p && !named && ((p->path_count && !has_memory(row, LIND_PATH)) || (p->address_count && !has_memory(row, LIND_IN))))
+	if (no_path || no_address)
 		return;
 	add_step(row->nr, r->rule, conditions, n, p);
 }

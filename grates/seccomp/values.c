@@ -50,6 +50,22 @@ void set_within(struct condition *c, uint64_t low, uint64_t high)
 	c->b = (high ^ c->bias) - c->a;
 }
 
+bool has_path(const struct lind_syscall *row)
+{
+	for (int i = 0; i < row->count; i++)
+		if (row->args[i].kind == LIND_PATH)
+			return true;
+	return false;
+}
+
+bool has_address(const struct lind_syscall *row)
+{
+	for (int i = 0; i < row->count; i++)
+		if (row->args[i].layout == LIND_LAYOUT_SOCKADDR && row->args[i].kind == LIND_IN)
+			return true;
+	return row->nr == SYS_sendmsg || row->nr == SYS_sendmmsg;
+}
+
 static const struct lind_names *names_of(const struct lind_param *param)
 {
 	return param->kind == LIND_SIGNAL ? &lind_names_Signals : param->names;
