@@ -75,6 +75,41 @@ static const cJSON *member(const cJSON *in, const char *name)
 	return cJSON_GetObjectItemCaseSensitive(in, name);
 }
 
+/*
+ * An object has these keys, each at most once. What is not known here is refused: a condition that is left out, because it is misspelt or
+ * of a later version, would let through more than the file says.
+ */
+static void check_keys(const cJSON *object, int place, const char *what, const char *const *keys)
+{
+	const cJSON *item;
+
+	if (!object || cJSON_IsNull(object))
+		return;
+	if (!cJSON_IsObject(object))
+		wrong(place, "%s must be an object", what);
+	cJSON_ArrayForEach(item, object) {
+		const char *const *key = keys;
+
+		while (*key && strcmp(*key, item->string))
+			key++;
+		if (!*key)
+			wrong(place, "unknown key '%s' in %s", item->string, what);
+		if (member(object, item->string) != item)
+			wrong(place, "'%s' is twice in %s", item->string, what);
+	}
+}
+
+static const cJSON *array_of(const cJSON *in, const char *key, int place)
+{
+	const cJSON *list = member(in, key);
+
+	if (!list || cJSON_IsNull(list))
+		return NULL;
+	if (!cJSON_IsArray(list))
+		wrong(place, "%s must be an array", key);
+	return list;
+}
+
 static enum action action_of(const cJSON *item, int place)
 {
 	static const struct {
@@ -92,7 +127,27 @@ static enum action action_of(const cJSON *item, int place)
 	wrong(place, "%s is not supported", text);
 }
 
-static struct rule *rule_of(enum action action, const cJSON *error, int otherwise, int place)
+/* The errno of an object: as a number, or, as Podman has it, by its name. */
+static int errno_of(const cJSON *in, const char *number, const char *name, int otherwise, int place)
+{
+	const cJSON *by_number = member(in, number), *by_name = member(in, name);
+	uint64_t n = (uint64_t)otherwise;
+
+	if (by_name && !cJSON_IsNull(by_name) && !(n = (uint64_t)errno_named(text_of(by_name, place, name))))
+		wrong(place, "'%s' is no error", by_name->valuestring);
+	if (by_number && !cJSON_IsNull(by_number)) {
+		uint64_t named = n;
+
+		n = number_of(by_number, place, number);
+		if (by_name && !cJSON_IsNull(by_name) && named != n)
+			wrong(place, "%s and %s are different errors", number, name);
+	}
+	if (n < 1 || n > 4095)
+		wrong(place, "an errno is from 1 to 4095");
+	return (int)n;
+}
+
+static struct rule *rule_of(enum action action, int error, int place)
 {
 	struct rule *rule = calloc(1, sizeof *rule);
 	char *where;
@@ -101,14 +156,7 @@ static struct rule *rule_of(enum action action, const cJSON *error, int otherwis
 		lind_die("out of memory");
 	rule->action = action;
 	rule->where = where;
-	rule->error = otherwise;
-	if (error && !cJSON_IsNull(error)) {
-		uint64_t n = number_of(error, place, "an errno");
-
-		if (n < 1 || n > 4095)
-			wrong(place, "an errno is from 1 to 4095");
-		rule->error = (int)n;
-	}
+	rule->error = error;
 	return rule;
 }
 
@@ -116,12 +164,14 @@ static struct rule *rule_of(enum action action, const cJSON *error, int otherwis
 static struct condition read_condition(const cJSON *arg, const struct lind_syscall *row, int place)
 {
 	static const struct lind_param any = { .name = "", .kind = LIND_ULONG };
+	static const char *const keys[] = { "index", "value", "valueTwo", "op", NULL };
 	const char *op = text_of(member(arg, "op"), place, "op");
 	uint64_t index = number_of(member(arg, "index"), place, "index"), value = number_of(member(arg, "value"), place, "value"), top;
 	const cJSON *second = member(arg, "valueTwo");
 	uint64_t two = second && !cJSON_IsNull(second) ? number_of(second, place, "valueTwo") : 0;
 	struct condition c;
 
+	check_keys(arg, place, "args", keys);
 	if (index > 5)
 		wrong(place, "index is from 0 to 5");
 	c = compare(index < row->count ? &row->args[index] : &any, (unsigned)index);
@@ -145,9 +195,11 @@ static struct condition read_condition(const cJSON *arg, const struct lind_sysca
 		set_within(&c, less ? value : 0, less ? top : value);
 		c.negated = true;
 	} else if (!strcmp(op, "SCMP_CMP_MASKED_EQ")) {
+		if (two & ~value)
+			wrong(place, "%s: valueTwo has bits that value, the mask, has not: this never holds", row->name);
 		c.op = MASKED;
 		c.a = value;
-		c.b = two & value;
+		c.b = two;
 	} else
 		wrong(place, "%s is not supported", op);
 	return c;
@@ -192,14 +244,15 @@ static void add_name(const char *name, const struct rule *rule, const cJSON *arg
 	}
 }
 
-static bool listed(const cJSON *in, const char *key, bool (*is)(const char *))
+/* How many of a list of names are so. */
+static int listed(const cJSON *in, const char *key, bool (*is)(const char *), int place)
 {
-	const cJSON *list = member(in, key), *item;
+	const cJSON *item;
+	int count = 0;
 
-	cJSON_ArrayForEach(item, list)
-		if (cJSON_IsString(item) && is(item->valuestring))
-			return true;
-	return false;
+	cJSON_ArrayForEach(item, array_of(in, key, place))
+		count += is(text_of(item, place, key));
+	return count;
 }
 
 static bool is_here(const char *arch)
@@ -207,48 +260,54 @@ static bool is_here(const char *arch)
 	return !strcmp(arch, "amd64") || !strcmp(arch, "x86_64");
 }
 
-static bool is_lower(const char *version)
+/* Whether the kernel that programs see is of this version or a later one. */
+static bool is_reached(const char *version, int place)
 {
 	struct utsname here;
-	unsigned wanted[2] = { 0 }, is[2] = { 0 };
+	unsigned wanted[2], is[2] = { 0 };
+	int used = 0;
 
-	if (uname(&here) || sscanf(version, "%u.%u", &wanted[0], &wanted[1]) < 1 || sscanf(here.release, "%u.%u", &is[0], &is[1]) < 1)
-		return true;
-	return is[0] < wanted[0] || (is[0] == wanted[0] && is[1] < wanted[1]);
+	if (sscanf(version, "%u.%u%n", &wanted[0], &wanted[1], &used) != 2 || version[used])
+		wrong(place, "minKernel: '%s' is not MAJOR.MINOR", version);
+	if (uname(&here) || sscanf(here.release, "%u.%u", &is[0], &is[1]) != 2)
+		lind_die("uname: %s", strerror(errno));
+	return is[0] > wanted[0] || (is[0] == wanted[0] && is[1] >= wanted[1]);
 }
 
-/* Whether an entry counts, on this machine and for these capabilities. */
-static bool counts(const cJSON *entry)
+/* Whether an entry counts, on this machine and for these capabilities. Both halves are looked at whole, for their mistakes. */
+static bool counts(const cJSON *entry, int place)
 {
-	const cJSON *with = member(entry, "includes"), *without = member(entry, "excludes"), *item, *kernel;
+	static const char *const keys[] = { "caps", "arches", "minKernel", NULL };
+	const cJSON *with = member(entry, "includes"), *without = member(entry, "excludes");
+	const cJSON *least = member(with, "minKernel"), *most = member(without, "minKernel");
+	bool in, out;
 
-	cJSON_ArrayForEach(item, member(with, "caps"))
-		if (cJSON_IsString(item) && !has_capability(item->valuestring))
-			return false;
-	if (cJSON_GetArraySize(member(with, "arches")) && !listed(with, "arches", is_here))
-		return false;
-	if (cJSON_IsString(kernel = member(with, "minKernel")) && is_lower(kernel->valuestring))
-		return false;
-	if (cJSON_IsString(kernel = member(without, "minKernel")) && !is_lower(kernel->valuestring))
-		return false;
-	return !listed(without, "caps", has_capability) && !listed(without, "arches", is_here);
+	check_keys(with, place, "includes", keys);
+	check_keys(without, place, "excludes", keys);
+	in = listed(with, "caps", has_capability, place) == cJSON_GetArraySize(member(with, "caps"));
+	in &= listed(with, "arches", is_here, place) || !cJSON_GetArraySize(member(with, "arches"));
+	in &= !least || cJSON_IsNull(least) || is_reached(text_of(least, place, "minKernel"), place);
+	out = listed(without, "caps", has_capability, place);
+	out |= listed(without, "arches", is_here, place);
+	out |= most && !cJSON_IsNull(most) && is_reached(text_of(most, place, "minKernel"), place);
+	return in && !out;
 }
 
-static void read_entry(const cJSON *entry, int error, int place)
+static void read_entry(const cJSON *entry, int place)
 {
-	const cJSON *names = member(entry, "names"), *name = member(entry, "name"), *args = member(entry, "args");
-	struct rule *rule = rule_of(action_of(member(entry, "action"), place), member(entry, "errnoRet"), error, place);
+	static const char *const keys[] = { "names", "name", "action", "errnoRet", "errno", "args", "comment", "includes", "excludes", NULL };
+	const cJSON *name = member(entry, "name"), *names = array_of(entry, "names", place), *args = array_of(entry, "args", place);
+	struct rule *rule = rule_of(action_of(member(entry, "action"), place), errno_of(entry, "errnoRet", "errno", EPERM, place), place);
 
+	check_keys(entry, place, "a rule", keys);
 	if (cJSON_IsString(member(entry, "comment")) && *member(entry, "comment")->valuestring)
 		rule->comment = member(entry, "comment")->valuestring;
-	if (!counts(entry))
+	if (!name == !names)
+		wrong(place, "one of name and names has to be there");
+	if (!counts(entry, place))
 		return;
-	if (args && !cJSON_IsArray(args) && !cJSON_IsNull(args))
-		wrong(place, "args must be an array");
 	if (name)
 		add_name(text_of(name, place, "name"), rule, args, place);
-	else if (!cJSON_IsArray(names))
-		wrong(place, "names must be an array");
 	cJSON_ArrayForEach(name, names)
 		add_name(text_of(name, place, "a name"), rule, args, place);
 }
@@ -282,20 +341,23 @@ static cJSON *load(const char *path)
 
 const struct rule *read_json(const char *path, bool verbose)
 {
-	const cJSON *root, *entry, *action, *syscalls;
+	/* Those about other kernels' numbers, about notification and about how Linux installs a filter say nothing here. */
+	static const char *const keys[] = { "defaultAction", "defaultErrnoRet", "defaultErrno", "architectures", "archMap", "syscalls", "comment",
+		"flags", "listenerPath", "listenerMetadata", NULL };
+	const cJSON *root, *entry, *action;
 	struct rule *otherwise;
 	int place = 0;
 
 	file = path;
 	root = load(path);
+	check_keys(root, -1, "the profile", keys);
 	if (!(action = member(root, "defaultAction")))
 		wrong(-1, "defaultAction is missing");
-	otherwise = rule_of(action_of(action, -1), member(root, "defaultErrnoRet"), EPERM, -1);
-	syscalls = member(root, "syscalls");
-	if (syscalls && !cJSON_IsArray(syscalls) && !cJSON_IsNull(syscalls))
-		wrong(-1, "syscalls must be an array");
-	cJSON_ArrayForEach(entry, syscalls)
-		read_entry(entry, EPERM, place++);
+	if (array_of(root, "architectures", -1) && array_of(root, "archMap", -1))
+		wrong(-1, "one of architectures and archMap");
+	otherwise = rule_of(action_of(action, -1), errno_of(root, "defaultErrnoRet", "defaultErrno", EPERM, -1), -1);
+	cJSON_ArrayForEach(entry, array_of(root, "syscalls", -1))
+		read_entry(entry, place++);
 	unconditional_first();
 	if (verbose && unknown_count)
 		lind_log("%s: %u names are no calls here: %s", path, unknown_count, unknown);
