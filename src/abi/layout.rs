@@ -211,6 +211,8 @@ structs! {
     LindArg "lind_arg", "struct lind_arg" in "lind/grate.h" = 16 { value: u64, cage: u64, }
     /// A call as a grate's handler sees it.
     LindCall "lind_call", "struct lind_call" in "lind/grate.h" = 120 { nr: u32, pad: u32 as "", caller: u64, target: u64, args: [LindArg; 6], }
+    /// Where calls on descriptors go, as `route_fds` takes it.
+    LindFdRoutes "lind_fd_routes", "struct lind_fd_routes" in "lind/grate.h" = 96 { words: u64, count: u32, mask: u32, unset: u64, set: u64, numbers: [u64; 8], }
     /// What a handler has copied when it has returned, behind the call that it was given.
-    LindAnswer "lind_answer", "struct lind_answer" in "lind/grate.h" = 40 { result: i64, to: u64, cage: u64, from: u64, length: u64, }
+    LindAnswer "lind_answer", "struct lind_answer" in "lind/grate.h" = 56 { result: i64, to: u64, cage: u64, from: u64, length: u64, release: u64, part: u64, }
 }

@@ -385,6 +385,10 @@ implemented {
     /// calls on that and its descendants. Result and errors are the call's; EPERM for other tables, ELOOP for a call that
     /// makes calls itself.
     1007 threei   call_by(call: In<LindCall>) -> i64;
+    /// Says where calls that `target`, a proper descendant of the caller, makes on its descriptors go instead of entering the caller's
+    /// handler: by a word of the caller's memory for each descriptor number, into the handler, or where the caller's own calls or
+    /// those of a descendant in between go. Once for each target (EEXIST); ENOSPC if four other grates have done so.
+    1008 threei   route_fds(target: u64, routes: In<LindFdRoutes>) -> ();
 }
 missing {
     15   signal   rt_sigreturn() -> i64;

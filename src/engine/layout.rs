@@ -10,7 +10,7 @@ const STACK: u32 = 256 << 10;
 const BLOCK: u32 = 16 << 10;
 /// A `struct lind_call` and a `struct lind_answer` between the two: together a multiple of the stack's alignment.
 const CALL: u32 = 120;
-const ANSWER: u32 = 40;
+const ANSWER: u32 = 56;
 const _: () = assert!(size_of::<LindCall>() == CALL as usize && size_of::<LindAnswer>() == ANSWER as usize);
 const _: () = assert!((CALL + ANSWER).is_multiple_of(16));
 const SIZE: u64 = (STACK + BLOCK) as u64;

@@ -3,7 +3,7 @@
 //! A handler that fills in a struct or a small buffer would call `copy_data_between_cages` and then return, which is two ways
 //! into the kernel. Instead it may describe the copy in the `struct lind_answer` behind the call that it was given and return
 //! [`lind_abi::ANSWER`]. It is the same copy: with the authority that the handler had, and past whoever handles that number for
-//! the grate.
+//! the grate. A lock word that keeps the data as they are meanwhile is released afterwards.
 
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::Kernel;
 use crate::cage::Thread;
 use crate::call;
 use crate::engine::{Hop, Served};
-use crate::mem::GuestMemory;
+use crate::mem::{GuestMemory, PAGE};
 use crate::threei::Handler;
 
 /// Makes the copy that `grate`'s handler describes at `at` in its memory. Returns what the client gets: the result that it
@@ -30,22 +30,63 @@ fn try_give(kernel: &Arc<Kernel>, grate: &Thread, served: &Served<'_>, hop: &dyn
     let memory = &grate.cage.memory.guest;
     let mut words = [0; size_of::<LindAnswer>() / 8];
     memory.load_words(at, &mut words)?;
-    let [result, to, cage, from, length] = words;
-    let answer = LindAnswer { result: result.cast_signed(), to, cage, from, length };
+    let [result, to, cage, from, length, release, part] = words;
+    let answer = LindAnswer { result: result.cast_signed(), to, cage, from, length, release, part };
     // Each answer is given once: a handler that returned this number by chance would give the one before to somebody else.
     memory.store(at + offset_of!(LindAnswer, length) as u64, &0_u64)?;
     if answer.length == 0 {
         return Err(Errno::EINVAL);
     }
     let client = &served.client.cage;
-    if answer.cage == u64::from(client.id.0)
+    let given = if answer.cage == u64::from(client.id.0)
         && matches!(grate.cage.handlers.get(nr::copy_data_between_cages), Handler::Kernel)
     {
-        GuestMemory::copy_between(&client.memory.guest, answer.to, memory, answer.from, answer.length)?;
-        return Ok(answer.result);
+        let copy = |to, from, length| GuestMemory::copy_between(&client.memory.guest, to, memory, from, length);
+        match copy(answer.to, answer.from, answer.length) {
+            Ok(()) => Ok(answer.result),
+            Err(errno) => what_fits(&answer, errno, copy),
+        }
+    } else {
+        through_handlers(kernel, grate, served, hop, &answer)
+    };
+    if answer.release != 0 {
+        memory.store(answer.release, &0_u32)?;
     }
+    given
+}
+
+/// The copy as the grate would make it itself, where that is somebody else's to make.
+#[cold]
+fn through_handlers(
+    kernel: &Arc<Kernel>,
+    grate: &Thread,
+    served: &Served<'_>,
+    hop: &dyn Hop,
+    answer: &LindAnswer,
+) -> Result<i64> {
     let own = u64::from(grate.cage.id.0);
-    let args = [(answer.to, own), (answer.from, own), (answer.length, own), (0, own), (answer.cage, own), (own, own)];
-    let copied = call::make_syscall(kernel, grate, Some(served), hop, nr::copy_data_between_cages, own, args);
-    Ok(if copied < 0 { copied } else { answer.result })
+    let copy = |to, from, length| {
+        let args = [(to, own), (from, own), (length, own), (0, own), (answer.cage, own), (own, own)];
+        let copied = call::make_syscall(kernel, grate, Some(served), hop, nr::copy_data_between_cages, own, args);
+        if copied < 0 { Err(Errno::from_wire(copied).unwrap_or(Errno::EFAULT)) } else { Ok(()) }
+    };
+    match copy(answer.to, answer.from, answer.length) {
+        Ok(()) => Ok(answer.result),
+        Err(errno) => what_fits(answer, errno, copy),
+    }
+}
+
+/// Copies the pages of the client that are there, up to the first that is not, if the answer is to be their length then.
+#[cold]
+fn what_fits(answer: &LindAnswer, errno: Errno, copy: impl Fn(u64, u64, u64) -> Result<()>) -> Result<i64> {
+    let mut done = 0;
+    while answer.part != 0 && done < answer.length {
+        let (to, from) = (answer.to.wrapping_add(done), answer.from.wrapping_add(done));
+        let piece = (PAGE - to % PAGE).min(answer.length - done);
+        if copy(to, from, piece).is_err() {
+            break;
+        }
+        done += piece;
+    }
+    if done == 0 { Err(errno) } else { i64::try_from(done).map_err(|_| errno) }
 }

@@ -45,6 +45,15 @@ pub fn table(kernel: &Kernel, caller: &Cage, served: Option<&Served<'_>>, by: &C
     if by.descends_from(caller.id) && its_own { Ok(()) } else { Err(Errno::EPERM) }
 }
 
+/// Whether R may have calls of `target` on itself go by the table of `by`: those that it could send on by it.
+///
+/// # Errors
+/// EPERM unless `target` is a proper descendant of R, and `by` is R or stands between the two.
+pub fn way(caller: &Cage, target: &Cage, by: &Cage) -> Result<()> {
+    let between = by.id == caller.id || (by.descends_from(caller.id) && target.descends_from(by.id));
+    if target.descends_from(caller.id) && between { Ok(()) } else { Err(Errno::EPERM) }
+}
+
 /// Whether R may send `target`'s calls to a handler in `grate`.
 ///
 /// # Errors

@@ -135,16 +135,21 @@ pub fn syscall(
         Handler::Kernel => {
             dispatch(|| Ctx { kernel, caller: thread, thread, cage, served, hop, others: &[] }, number, arg)
         }
-        Handler::Grate { cage: grate, entry, serialized } => {
+        to => {
             // Put together where it is used from: copying it in wide pieces would wait for the narrow stores that made it.
             let values = [value(0), value(1), value(2), value(3), value(4), value(5)];
             let call = Call { nr: number, caller: cage.id, target: cage.id, values, owners: Owners::All(cage.id) };
-            let result = hop.enter(grate, entry, serialized, &Served { call: &call, client: thread });
-            if answered_by_nobody(kernel, number, grate, result) {
+            let in_kernel = || {
                 let cx = Ctx { kernel, caller: thread, thread, cage, served, hop, others: &[] };
-                return dispatch_far(&cx, number, &call);
+                dispatch_far(&cx, number, &call)
+            };
+            match cage.routes.follow(number, value(0), to) {
+                Handler::Kernel => in_kernel(),
+                Handler::Grate { cage: grate, entry, serialized } => {
+                    let result = hop.enter(grate, entry, serialized, &Served { call: &call, client: thread });
+                    if answered_by_nobody(kernel, number, grate, result) { in_kernel() } else { result }
+                }
             }
-            result
         }
     }
 }
@@ -289,7 +294,7 @@ fn pass_own(
             Ctx { kernel, caller: thread, thread: client, cage: &client.cage, served: Some(served), hop, others: &[] };
         dispatch_far(&cx, call.nr, call)
     };
-    match table.get(call.nr) {
+    match client.cage.routes.follow(call.nr, call.values[0], table.get(call.nr)) {
         Handler::Kernel => in_kernel(),
         Handler::Grate { cage: grate, entry, serialized } => {
             let result = hop.enter(grate, entry, serialized, &Served { call, client });

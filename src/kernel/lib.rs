@@ -43,6 +43,7 @@ mod ipc;
 pub mod mem;
 mod pseudo;
 pub mod root;
+pub mod routes;
 mod sys;
 mod terminal;
 #[cfg(test)]

@@ -316,7 +316,21 @@ _Static_assert(sizeof(((struct lind_call *)0)->target) == 8, "struct lind_call.t
 _Static_assert(offsetof(struct lind_call, args) == 24, "struct lind_call.args");
 _Static_assert(sizeof(((struct lind_call *)0)->args) == 96, "struct lind_call.args");
 
-_Static_assert(sizeof(struct lind_answer) == 40, "struct lind_answer");
+_Static_assert(sizeof(struct lind_fd_routes) == 96, "struct lind_fd_routes");
+_Static_assert(offsetof(struct lind_fd_routes, words) == 0, "struct lind_fd_routes.words");
+_Static_assert(sizeof(((struct lind_fd_routes *)0)->words) == 8, "struct lind_fd_routes.words");
+_Static_assert(offsetof(struct lind_fd_routes, count) == 8, "struct lind_fd_routes.count");
+_Static_assert(sizeof(((struct lind_fd_routes *)0)->count) == 4, "struct lind_fd_routes.count");
+_Static_assert(offsetof(struct lind_fd_routes, mask) == 12, "struct lind_fd_routes.mask");
+_Static_assert(sizeof(((struct lind_fd_routes *)0)->mask) == 4, "struct lind_fd_routes.mask");
+_Static_assert(offsetof(struct lind_fd_routes, unset) == 16, "struct lind_fd_routes.unset");
+_Static_assert(sizeof(((struct lind_fd_routes *)0)->unset) == 8, "struct lind_fd_routes.unset");
+_Static_assert(offsetof(struct lind_fd_routes, set) == 24, "struct lind_fd_routes.set");
+_Static_assert(sizeof(((struct lind_fd_routes *)0)->set) == 8, "struct lind_fd_routes.set");
+_Static_assert(offsetof(struct lind_fd_routes, numbers) == 32, "struct lind_fd_routes.numbers");
+_Static_assert(sizeof(((struct lind_fd_routes *)0)->numbers) == 64, "struct lind_fd_routes.numbers");
+
+_Static_assert(sizeof(struct lind_answer) == 56, "struct lind_answer");
 _Static_assert(offsetof(struct lind_answer, result) == 0, "struct lind_answer.result");
 _Static_assert(sizeof(((struct lind_answer *)0)->result) == 8, "struct lind_answer.result");
 _Static_assert(offsetof(struct lind_answer, to) == 8, "struct lind_answer.to");
@@ -327,3 +341,7 @@ _Static_assert(offsetof(struct lind_answer, from) == 24, "struct lind_answer.fro
 _Static_assert(sizeof(((struct lind_answer *)0)->from) == 8, "struct lind_answer.from");
 _Static_assert(offsetof(struct lind_answer, length) == 32, "struct lind_answer.length");
 _Static_assert(sizeof(((struct lind_answer *)0)->length) == 8, "struct lind_answer.length");
+_Static_assert(offsetof(struct lind_answer, release) == 40, "struct lind_answer.release");
+_Static_assert(sizeof(((struct lind_answer *)0)->release) == 8, "struct lind_answer.release");
+_Static_assert(offsetof(struct lind_answer, part) == 48, "struct lind_answer.part");
+_Static_assert(sizeof(((struct lind_answer *)0)->part) == 8, "struct lind_answer.part");

@@ -52,6 +52,28 @@ int64_t lind_forward(const struct lind_call *c)
 		a[2].value, a[2].cage, a[3].value, a[3].cage, a[4].value, a[4].cage, a[5].value, a[5].cage);
 }
 
+#define PAGE 4096u
+
+int64_t lind_answer_from_slow_(struct lind_arg to, const void *from, size_t length, int32_t *release)
+{
+	size_t done = 0, piece = length;
+	int r = lind_write(to, from, length);
+
+	for (; r && done < length; done += piece) {
+		piece = PAGE - (size_t)((to.value + done) % PAGE);
+		piece = piece < length - done ? piece : length - done;
+		if (lind_write(lind_at(to, done), (const char *)from + done, piece))
+			break;
+	}
+	__atomic_store_n(release, 0, __ATOMIC_RELEASE);
+	return !r ? (int64_t)length : done ? (int64_t)done : r;
+}
+
+int lind_route_fds(uint64_t client, const struct lind_fd_routes *routes)
+{
+	return (int)lind_import_syscall(SYS_route_fds, client, (uintptr_t)routes, 0, 0, 0, 0);
+}
+
 ssize_t lind_read_string(struct lind_arg arg, char *to, size_t size)
 {
 	int64_t got = -EPERM;

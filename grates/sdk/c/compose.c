@@ -64,6 +64,11 @@ bool lind_style_inside(unsigned stack)
 	return stacks[stack].by_hand;
 }
 
+uint64_t lind_view(unsigned stack)
+{
+	return stacks[stack].view;
+}
+
 int64_t lind_enter(unsigned stack, const struct lind_call *c)
 {
 	struct lind_call by;

@@ -136,6 +136,8 @@ pub struct Cage {
     ancestors: Box<[CageId]>,
     /// Where its calls go.
     pub handlers: HandlerTable,
+    /// What its descriptors change of that.
+    pub routes: crate::routes::Routes,
     /// Its memory.
     pub memory: CageMemory,
     /// Its descriptors.

@@ -42,12 +42,22 @@ static void *ask(void *unused)
 		CHECK(read(6, page, 10) == -1);
 		CHECK(read(7, page, 10) == 107 && read(8, page, 10) == 108);
 		CHECK(read(9, page, 10) == 109);
+		memset(page + 4001, '-', 10);
+		CHECK(read(11, page + 4001, 5) == 5 && all(page + 4001, 'l', 5) && page[4006] == '-' && read(12, page, 0) == 0);
+		CHECK(read(13, page + 4001, 5) == 5 && all(page + 4001, 'n', 5) && page[4006] == '-' && read(12, page, 0) == 0);
+		CHECK(fails(14, page + 4001, 5, EFAULT) && fails(15, page + 4001, 5, EFAULT) && read(12, page, 0) == 0);
+		CHECK(fails(11, (void *)16, 10, EFAULT) && read(12, page, 0) == 0 && fails(13, (void *)16, 10, EFAULT) && read(12, page, 0) == 0);
+		page[4001] = '-';
 		memcpy(page + 4100, "time", 4);
 		CHECK(read(10, page + 4100, 4) == 110 && fails(10, (void *)16, 4, EFAULT));
 		CHECK(page[0] == '-' && all(page + 2, 'a', 3999) && page[4001] == '-');
 	}
 	munmap(page + 4096, 4096);
 	CHECK(fails(0, page + 4000, 200, EFAULT));
+	/* As much as there is room for, and the lock comes back all the same. */
+	memset(page, '-', 4096);
+	CHECK(read(11, page + 4000, 200) == 96 && all(page + 4000, 'l', 96) && page[3999] == '-' && read(12, page, 0) == 0);
+	CHECK(read(13, page + 4000, 200) == 96 && all(page + 4000, 'n', 96) && page[3999] == '-' && read(12, page, 0) == 0);
 	munmap(page, 4096);
 	return unused;
 }

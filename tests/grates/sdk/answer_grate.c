@@ -4,6 +4,7 @@
 #include <time.h>
 
 static _Thread_local char text[8192];
+static _Thread_local int32_t lock;
 
 static struct lind_answer *raw(const struct lind_call *c)
 {
@@ -48,6 +49,19 @@ static int64_t on_read(const struct lind_call *c)
 	case 10:
 		now = lind_read_timed(c->args[1], text, length);
 		return now < 0 ? now : now / 1000000000 - time(NULL) < 60 && time(NULL) - now / 1000000000 < 60 && !memcmp(text, "time", 4) ? 110 : 111;
+	case 11:	/* under a lock that the copy gives back */
+		lock = 7;
+		return lind_answer_from(c, c->args[1], text, length, &lock);
+	case 12:
+		return lock;
+	case 13:	/* the same without the engine */
+		lock = 7;
+		return lind_answer_from(&copy, c->args[1], text, length, &lock);
+	case 14:	/* a lock that is not there: the grate's own fault, and nobody else's */
+		return lind_answer_from(c, c->args[1], text, length, (int32_t *)16);
+	case 15:
+		lock = 7;
+		return lind_answer_from(c, c->args[1], (void *)16, length, &lock);
 	default:
 		return -9;
 	}

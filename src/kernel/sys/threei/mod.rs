@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use lind_abi::flags::CopyKind;
-use lind_abi::layout::{LindCall, SpawnHandler};
+use lind_abi::layout::{LindCall, LindFdRoutes, SpawnHandler};
 use lind_abi::{CageId, Errno, In, Len, NR_ANY, Out, Path, Pid, Result, StrArray};
 
 use crate::authority;
@@ -12,6 +12,7 @@ use crate::cage::{self, Cage, Program};
 use crate::call::{self, Ctx};
 use crate::host;
 use crate::mem::{GuestMemory, PathBytes};
+use crate::routes::Way;
 use crate::sys::process::{Room, strings};
 use crate::threei::{AS_BEFORE, Change, Handler, MAX_ENTRY};
 
@@ -228,6 +229,22 @@ pub(crate) fn forward(cx: &Ctx<'_>, by: u64) -> Result<i64> {
 /// See the table. EFAULT, ESRCH for a table or target that is not there.
 pub(crate) fn call_by(cx: &Ctx<'_>, wire: In<LindCall>) -> Result<i64> {
     call::call_by(cx, &cx.load(wire)?)
+}
+
+/// See the table. ESRCH for cages that are not there, EINVAL for words that cannot be, EPERM by [`authority`].
+pub(crate) fn route_fds(cx: &Ctx<'_>, target: u64, routes: In<LindFdRoutes>) -> Result<()> {
+    let wire: LindFdRoutes = cx.load(routes)?;
+    let (grate, target) = (&cx.caller.cage, lookup(cx, target)?);
+    let way = |by: u64| match by {
+        0 => Ok(Way::Handler),
+        by => {
+            let by = lookup(cx, by)?;
+            authority::way(grate, &target, &by).map(|()| Way::Table(by))
+        }
+    };
+    let (unset, set) = (way(wire.unset)?, way(wire.set)?);
+    authority::way(grate, &target, grate)?;
+    target.routes.add(grate, &wire, unset, set)
 }
 
 /// See the table. ENOEXEC when the caller exports no way in.

@@ -53,6 +53,9 @@ bool lind_style_inside(unsigned stack);
 /* Makes the call by the table that stack `stack` ends in, as if its clients had made it. */
 int64_t lind_enter(unsigned stack, const struct lind_call *call);
 
+/* The cage by whose table lind_enter makes calls. */
+uint64_t lind_view(unsigned stack);
+
 /* As lind_grate_run, for argv[1] = "%{". */
 int lind_compose_run(const struct lind_composer *composer, int argc, char **argv);
 

@@ -52,6 +52,8 @@ struct lind_answer {
 	uint64_t to, cage;	/* as in a struct lind_arg */
 	uint64_t from;		/* in the grate's own memory */
 	uint64_t length;
+	uint64_t release;	/* address of a 32-bit word of the grate that is 0 from then on, or 0 */
+	uint64_t part;		/* not 0: where the client has no memory for all of it the result is how many bytes it got */
 };
 
 /* Without `handle` a number that LIND_NR_ANY would cover is left out: its calls do not enter the grate. */
@@ -101,6 +103,13 @@ static inline int lind_write(struct lind_arg arg, const void *from, size_t lengt
  * never changed, but no local variable and nothing that another thread may free or use for another client.
  */
 static inline int64_t lind_answer(const struct lind_call *call, int64_t result, struct lind_arg to, const void *from, size_t length);
+
+/*
+ * The same for what read(2) and its kind do, from data that others may change: where the client has no memory for all of it, it gets what
+ * comes before, and the result is how much that is. `*release` becomes 0 when it has been copied, whatever came of it: a lock that
+ * keeps the data at `from` as they are, and that needs no other call to be given back.
+ */
+static inline int64_t lind_answer_from(const struct lind_call *call, struct lind_arg to, const void *from, size_t length, int32_t *release);
 
 /* Reads a string with its NUL into `to`, at most `size` bytes. Its length, -EFAULT, or
  * -ENAMETOOLONG if no NUL comes within `size` bytes. */
@@ -152,6 +161,33 @@ void lind_grate_lifecycle(const struct lind_lifecycle *lifecycle);
 /* The state of a client. One met for the first time is started. NULL for cage 0, which is what an argument says whose
  * owner the caller may not name: such an argument is nobody's, and the kernel refuses it with EPERM. */
 static inline void *lind_client(uint64_t cage);
+
+/*
+ * Calls that need no handler because of the descriptor they are about. `words` is the address of `count` 32-bit words of ours, one for
+ * each descriptor number of the client, which we change as we like. A call of the client on itself, of one of the `numbers` that we
+ * handle, goes by the word that its first argument is the number of: by `unset` if it has none of the bits in `mask`, else by `set`.
+ * Either is 0, into our handler; our own cage, where lind_forward would send it; or a descendant between us and the client, where a
+ * forward by that one's table would (lind_view). A number from `count` on enters the handler. It costs a few nanoseconds where a
+ * handler that only forwards costs two crossings.
+ */
+struct lind_fd_routes {
+	uint64_t words;
+	uint32_t count, mask;
+	uint64_t unset, set;
+	uint64_t numbers[8];		/* bit n % 64 of word n / 64 is system call n */
+};
+
+/* No cage has more descriptors. */
+#define LIND_FDS 65536u
+
+static inline void lind_route_number(struct lind_fd_routes *routes, uint32_t nr)
+{
+	routes->numbers[nr / 64] |= 1ull << nr % 64;
+}
+
+/* Once for each client, from `start` and `fork` of the lifecycle: a child does not inherit it, as its descriptors are in other words.
+ * The words stay as long as the client. 0, or the negative of an errno: the handlers then get all calls. */
+int lind_route_fds(uint64_t client, const struct lind_fd_routes *routes);
 
 /*
  * Starts argv[1] with arguments argv[1..] and these handlers, waits for it, runs `end`, and returns
@@ -240,6 +276,26 @@ static inline int64_t lind_answer(const struct lind_call *call, int64_t result, 
 	answer->cage = to.cage;
 	answer->from = (uintptr_t)from;
 	answer->length = length;
+	answer->release = 0;
+	answer->part = 0;
+	return LIND_ANSWER;
+}
+
+int64_t lind_answer_from_slow_(struct lind_arg to, const void *from, size_t length, int32_t *release);
+
+static inline int64_t lind_answer_from(const struct lind_call *call, struct lind_arg to, const void *from, size_t length, int32_t *release)
+{
+	struct lind_answer *answer = (struct lind_answer *)(uintptr_t)(call + 1);
+
+	if (call != lind_serving_ || !to.cage || !length)
+		return lind_answer_from_slow_(to, from, length, release);
+	answer->result = (int64_t)length;
+	answer->to = to.value;
+	answer->cage = to.cage;
+	answer->from = (uintptr_t)from;
+	answer->length = length;
+	answer->release = (uintptr_t)release;
+	answer->part = 1;
 	return LIND_ANSWER;
 }
 

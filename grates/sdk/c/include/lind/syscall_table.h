@@ -54,6 +54,7 @@ enum lind_layout {
 	LIND_LAYOUT_STATX,
 	LIND_LAYOUT_LIND_SPAWN_HANDLER,
 	LIND_LAYOUT_LIND_CALL,
+	LIND_LAYOUT_LIND_FD_ROUTES,
 	LIND_LAYOUT_STATX_TIMESTAMP,
 	LIND_LAYOUT_DIRENT64,
 	LIND_LAYOUT_F_OWNER_EX,
@@ -1158,6 +1159,7 @@ static const struct lind_syscall lind_syscalls[] = {
 	{ 1005, "threei", "exit_notice", 1, 1, { { "entry", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
 	{ 1006, "threei", "forward", 1, 1, { { "by", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_LONG },
 	{ 1007, "threei", "call_by", 1, 1, { { "call", LIND_IN, LIND_LAYOUT_LIND_CALL, 120, NULL } }, LIND_LONG },
+	{ 1008, "threei", "route_fds", 1, 2, { { "target", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "routes", LIND_IN, LIND_LAYOUT_LIND_FD_ROUTES, 96, NULL } }, LIND_UNIT },
 };
 
 /* Every errno: number, name and text. */

@@ -28,6 +28,10 @@
 /* calls on that and its descendants. Result and errors are the call's; EPERM for other tables, ELOOP for a call that */
 /* makes calls itself. */
 #define SYS_call_by                     1007
+/* Says where calls that `target`, a proper descendant of the caller, makes on its descriptors go instead of entering the caller's */
+/* handler: by a word of the caller's memory for each descriptor number, into the handler, or where the caller's own calls or */
+/* those of a descendant in between go. Once for each target (EEXIST); ENOSPC if four other grates have done so. */
+#define SYS_route_fds                   1008
 /* Registers for every number; see docs/threei.md. */
 #define LIND_NR_ANY 0xffffffffu
 

@@ -4969,4 +4969,16 @@ static inline int64_t lind_take_call_by(const struct lind_call *c, lind_call_by_
 	return on(&cx, c->args[0]);
 }
 
+typedef long lind_route_fds_fn(struct lind_cx *cx, uint64_t target, struct lind_arg routes);
+static inline long lind_forward_route_fds(struct lind_cx *cx, uint64_t target, struct lind_arg routes)
+{
+	return (long)lind_import_call(1008, (int64_t)cx->target, (uint64_t)target, cx->call->args[0].cage, routes.value, routes.cage, 0, cx->call->args[2].cage, 0, cx->call->args[3].cage, 0, cx->call->args[4].cage, 0, cx->call->args[5].cage);
+}
+static inline int64_t lind_take_route_fds(const struct lind_call *c, lind_route_fds_fn *on)
+{
+	struct lind_cx cx = { c, c->caller, c->target };
+
+	return on(&cx, (uint64_t)c->args[0].value, c->args[1]);
+}
+
 #endif
