@@ -64,9 +64,21 @@ static struct client *new_client(void)
 	if ((client = unused))
 		unused = client->next_free;
 	imfs_write_unlock();
-	if (!client && !(client = calloc(1, sizeof *client)))
+	if (!client && (!(client = calloc(1, sizeof *client)) || imfs_fds_init(&client->p.fds)))
 		lind_die("out of memory for a client");
 	return client;
+}
+
+/* Calls on descriptors that are not ours pass us by. */
+static void route(const struct client *client, uint64_t cage)
+{
+	struct lind_fd_routes routes = {
+		.words = (uintptr_t)client->p.fds.files, .count = IMFS_FDS, .mask = UINT32_MAX, .unset = lind_self(),
+	};
+
+	for (size_t i = 0; i < fd_call_count; i++)
+		lind_route_number(&routes, fd_calls[i]);
+	(void)lind_route_fds(cage, &routes);
 }
 
 static void *start(uint64_t cage)
@@ -79,6 +91,7 @@ static void *start(uint64_t cage)
 	imfs_write_lock();
 	client->cage = cage;
 	imfs_write_unlock();
+	route(client, cage);
 	return client;
 }
 
@@ -96,6 +109,7 @@ static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int 
 	else
 		mappings_copy(client, from);
 	imfs_write_unlock();
+	route(client, cage);
 	return client;
 }
 

@@ -2,27 +2,19 @@
 #include <stdlib.h>
 #include "imfs_core.h"
 
+int imfs_fds_init(struct imfs_fds *fds)
+{
+	fds->files = calloc(IMFS_FDS, sizeof *fds->files);
+	fds->cloexec = calloc(IMFS_FDS, 1);
+	return fds->files && fds->cloexec ? 0 : -ENOMEM;
+}
+
 int imfs_fd_room(struct imfs_fds *fds, uint32_t fd)
 {
-	uint32_t room = fds->room ? fds->room : 32;
-	struct imfs_file **files;
-	uint8_t *cloexec;
-
-	if (fd < fds->room)
-		return 0;
-	if (fd >= 1u << 24)
+	if (fd >= IMFS_FDS)
 		return -EMFILE;
-	while (room <= fd)
-		room *= 2;
-	if (!(files = realloc(fds->files, room * sizeof *files)))
-		return -ENOMEM;
-	fds->files = files;
-	if (!(cloexec = realloc(fds->cloexec, room)))
-		return -ENOMEM;
-	fds->cloexec = cloexec;
-	memset(files + fds->room, 0, (room - fds->room) * sizeof *files);
-	memset(cloexec + fds->room, 0, room - fds->room);
-	fds->room = room;
+	if (fd >= fds->room)
+		fds->room = fd + 1;
 	return 0;
 }
 
@@ -48,7 +40,15 @@ void imfs_fd_set(struct imfs *fs, struct imfs_process *p, uint32_t fd, struct im
 
 struct imfs_process *imfs_process_new(void)
 {
-	return calloc(1, sizeof(struct imfs_process));
+	struct imfs_process *p = calloc(1, sizeof *p);
+
+	if (p && imfs_fds_init(&p->fds)) {
+		free(p->fds.files);
+		free(p->fds.cloexec);
+		free(p);
+		return NULL;
+	}
+	return p;
 }
 
 /* Fills an empty process with what a child inherits. 0 or -ENOMEM. */
@@ -58,8 +58,7 @@ int imfs_process_copy(struct imfs_process *p, const struct imfs_process *parent)
 	p->cred = parent->cred;
 	if (parent->cwd_path && !(p->cwd_path = strdup(parent->cwd_path)))
 		return -ENOMEM;
-	if (parent->fds.room && imfs_fd_room(&p->fds, parent->fds.room - 1))
-		return -ENOMEM;
+	p->fds.room = parent->fds.room;
 	if ((p->cwd = parent->cwd))
 		imfs_node_hold(p->cwd);
 	for (uint32_t i = 0; i < parent->fds.room; i++)
@@ -82,9 +81,7 @@ void imfs_process_clear(struct imfs *fs, struct imfs_process *p)
 	for (uint32_t i = 0; i < p->fds.room; i++)
 		imfs_fd_clear(fs, p, i);
 	imfs_set_cwd(fs, p, NULL, NULL);
-	free(p->fds.files);
-	free(p->fds.cloexec);
-	p->fds = (struct imfs_fds){ 0 };
+	p->fds.room = 0;
 }
 
 /* `outside_path`, if given, is taken over. */

@@ -33,6 +33,10 @@ struct client {
 	struct client *next_free;
 };
 
+/* imfs.c: calls that do nothing but pass on if their first argument is not ours. */
+extern const uint32_t fd_calls[];
+extern const size_t fd_call_count;
+
 /* clients.c */
 extern const struct lind_lifecycle lifecycle;
 extern struct client nobody;	/* no descriptors, no directory, no rights */

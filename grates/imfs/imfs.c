@@ -49,6 +49,14 @@ IMFS_CALLS(DECLARE)
 #define HANDLER(name, handle) { SYS_##name, handle },
 static const struct lind_handler on[] = { IMFS_CALLS(HANDLER) };
 
+const uint32_t fd_calls[] = {
+	SYS_read, SYS_write, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev, SYS_preadv, SYS_pwritev, SYS_preadv2, SYS_pwritev2, SYS_lseek,
+	SYS_close, SYS_fcntl, SYS_flock, SYS_ioctl, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_syncfs, SYS_sync_file_range,
+	SYS_fadvise64, SYS_readahead, SYS_getdents64, SYS_fstat, SYS_fchmod, SYS_fchown, SYS_fstatfs, SYS_fgetxattr, SYS_fsetxattr,
+	SYS_flistxattr, SYS_fremovexattr,
+};
+const size_t fd_call_count = sizeof fd_calls / sizeof *fd_calls;
+
 static const char *prefix = "/";
 static uint64_t limit = DEFAULT_LIMIT;
 static const char *passes[PASSES] = { "dev", "proc", "sys" };

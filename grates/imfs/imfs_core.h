@@ -110,10 +110,12 @@ struct imfs_file {
 	int32_t pos_lock;
 };
 
+#define IMFS_FDS 65536u		/* no number reaches that */
+
 struct imfs_fds {
-	struct imfs_file **files;
+	struct imfs_file **files;	/* IMFS_FDS of them, which stay where they are */
 	uint8_t *cloexec;
-	uint32_t room;
+	uint32_t room;			/* above all numbers in use */
 };
 
 /* What the filesystem knows of one process. */
@@ -231,7 +233,8 @@ static inline struct imfs_file *imfs_fd(const struct imfs_fds *fds, uint64_t fd)
 {
 	return (uint32_t)fd < fds->room ? fds->files[(uint32_t)fd] : NULL;
 }
-int imfs_fd_room(struct imfs_fds *fds, uint32_t fd);	/* makes room for a number: 0 or -ENOMEM */
+int imfs_fds_init(struct imfs_fds *fds);			/* once: 0 or -ENOMEM */
+int imfs_fd_room(struct imfs_fds *fds, uint32_t fd);	/* makes room for a number: 0 or -EMFILE */
 void imfs_fd_set(struct imfs *fs, struct imfs_process *p, uint32_t fd, struct imfs_file *f, bool cloexec);	/* takes a reference */
 void imfs_fd_clear(struct imfs *fs, struct imfs_process *p, uint32_t fd);
 struct imfs_process *imfs_process_new(void);
@@ -259,12 +262,16 @@ static inline bool imfs_older(const struct timespec *a, const struct timespec *b
 	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec <= b->tv_nsec);
 }
 
+/* Read since it was changed. */
+static inline bool imfs_is_fresh(const struct imfs_node *n)
+{
+	return !imfs_older(&n->atime, &n->mtime) && !imfs_older(&n->atime, &n->ctime);
+}
+
 /* Like a mount with relatime: only the first read after a change moves the access time. */
 static inline void imfs_was_read(struct imfs_file *f)
 {
-	const struct imfs_node *n = f->node;
-
-	if (imfs_older(&n->atime, &n->mtime) || imfs_older(&n->atime, &n->ctime))
+	if (!imfs_is_fresh(f->node))
 		imfs_move_atime(f);
 }
 

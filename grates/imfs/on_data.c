@@ -140,35 +140,44 @@ void pos_unlock(struct imfs_file *f)
 	imfs_give(&f->pos_lock);
 }
 
-/* Up to this size, data is copied once more here so that the copy to the client needs no call: that costs less. */
-#define SMALL 1024u
-
-static _Thread_local uint8_t small[SMALL];
-
-/* A copy that ends at a page that is not there has to be made while the file is at hand, to see how much of it works. */
-static bool in_one_page(struct lind_arg to, uint64_t length)
+/*
+ * The bytes at `off`, up to `*length` of them, if they are in one piece and reading them changes nothing: what most reads want. The
+ * kernel copies them to the client when the handler has returned, and gives the lock back after that.
+ */
+static inline const uint8_t *plain_bytes(const struct imfs_file *f, int64_t off, uint64_t *length)
 {
-	return to.value % PAGE + length <= PAGE;
+	const struct imfs_node *n = f->node;
+	const struct imfs_chunk *chunk;
+	uint64_t left, index = (uint64_t)off / IMFS_CHUNK;
+	uint32_t in = (uint32_t)((uint64_t)off % IMFS_CHUNK);
+
+	/* Open for reading, of a file that has contents; those are sorted, and without holes before it chunk i is at place i. */
+	if (f->flags & (O_PATH | O_WRONLY) || (uint64_t)off >= (uint64_t)n->size || index >= n->data.count)
+		return NULL;
+	chunk = &n->data.chunks[index];
+	left = (uint64_t)(n->size - off);
+	*length = *length < left ? *length : left;
+	if (chunk->index != index || *length > chunk->room - in || in >= chunk->room || !imfs_is_fresh(n))
+		return NULL;
+	return chunk->data + in;
 }
 
 int64_t on_pread64(const struct lind_call *c)
 {
 	struct client *client = client_of(c->args[0].cage);
 	uint64_t length = c->args[2].value;
-	struct imfs_file *f;
+	int32_t *lock = imfs_read_lock();
+	struct imfs_file *f = fd_of(client, c->args[0]);
+	const uint8_t *bytes;
 	int64_t r;
 
-	imfs_read_lock();
-	if (!(f = fd_of(client, c->args[0]))) {
+	if (!f) {
 		imfs_read_unlock();
 		return lind_forward(c);
 	}
-	if (length <= SMALL && in_one_page(c->args[1], length)) {
-		r = imfs_pread(f, small, (size_t)length, (int64_t)c->args[3].value);
-		imfs_read_unlock();
-		return r > 0 ? lind_answer(c, r, c->args[1], small, (size_t)r) : r;
-	}
-	r = data_to_client(f, c->args[1], length, (int64_t)c->args[3].value);
+	if (length && (bytes = plain_bytes(f, (int64_t)c->args[3].value, &length)))
+		return lind_answer_from(c, c->args[1], bytes, (size_t)length, lock);
+	r = data_to_client(f, c->args[1], c->args[2].value, (int64_t)c->args[3].value);
 	imfs_read_unlock();
 	return r;
 }

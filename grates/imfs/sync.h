@@ -71,13 +71,15 @@ static inline int imfs_leave_alone(void)
 	return 1;
 }
 
-static inline void imfs_read_lock(void)
+/* The word that gives it back when it becomes 0: so a lock can be held until the kernel has made a copy. */
+static inline int32_t *imfs_read_lock(void)
 {
 	if (imfs_enter_alone())
-		return;
+		return (int32_t *)&imfs_first_inside;
 	if (imfs_my_slot < 0)
 		imfs_slot_assign();
 	imfs_take(&imfs_slots[imfs_my_slot].taken);
+	return &imfs_slots[imfs_my_slot].taken;
 }
 
 static inline void imfs_read_unlock(void)

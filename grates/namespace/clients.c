@@ -18,14 +18,17 @@ static struct client *new_client(void)
 		if (!(client = calloc(1, sizeof *client)))
 			lind_die("out of memory for a client");
 		pthread_mutex_init(&client->lock, NULL);
+		fds_init(client);
 	}
 	return client;
 }
 
 static void *start(uint64_t cage)
 {
-	(void)cage;
-	return new_client();
+	struct client *client = new_client();
+
+	fds_route(client, cage);
+	return client;
 }
 
 static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int spawned)
@@ -33,8 +36,8 @@ static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int 
 	struct client *from = parent, *client = new_client();
 
 	(void)parent_cage;
-	(void)cage;
 	fds_copy(client, from);
+	fds_route(client, cage);
 	atomic_store(&client->owns, atomic_load(&from->owns));
 	atomic_store(&client->mapped, !spawned && atomic_load(&from->mapped));
 	pthread_mutex_lock(&from->lock);

@@ -33,7 +33,7 @@ const char *add_start_fds(const char *value)
 		if (end == from || *end || last < first)
 			return "must be a number or two with - between them";
 	}
-	if (last >= FD_PAGE * FD_PAGES || start_count == sizeof start_fds / sizeof *start_fds)
+	if (last >= LIND_FDS || start_count == sizeof start_fds / sizeof *start_fds)
 		return "too large, or too many of them";
 	start_fds[start_count].first = (uint32_t)first;
 	start_fds[start_count++].last = (uint32_t)last;
@@ -48,32 +48,52 @@ void mark_start_fds(struct client *client)
 			fd_mark(client, fd, true);
 }
 
-static _Atomic uint32_t *page_of(struct client *client, uint32_t fd)
+/* Without room we could not keep what we promise: end, which fails the clients. Pages that nothing is written to cost nothing. */
+void fds_init(struct client *client)
 {
-	_Atomic uint32_t *page = atomic_load(&client->fds[fd / FD_PAGE]), *none = NULL;
-
-	if (page)
-		return page;
-	/* Without room we could not keep what we promise: end, which fails the clients. */
-	if (!(page = calloc(FD_PAGE, sizeof *page)))
+	client->fds = mmap(NULL, LIND_FDS * sizeof *client->fds, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (client->fds == MAP_FAILED)
 		lind_die("out of memory for descriptors");
-	if (atomic_compare_exchange_strong(&client->fds[fd / FD_PAGE], &none, page))
-		return page;
-	free(page);
-	return none;
+}
+
+/* What on_fd does, without entering it. Clients begin one after the other. */
+void fds_route(struct client *client, uint64_t cage)
+{
+	static struct lind_fd_routes routes = { .count = LIND_FDS, .mask = 1 };
+
+	/* Started before what is inside: that is no client of those. */
+	if (!lind_view(0))
+		return;
+	if (!routes.set) {
+		routes.unset = lind_self();
+		routes.set = lind_view(0);
+		for (uint32_t nr = 0; nr < 64 * sizeof routes.numbers / sizeof *routes.numbers; nr++)
+			if (choose(nr) == on_fd)
+				lind_route_number(&routes, nr);
+	}
+	routes.words = (uintptr_t)client->fds;
+	/* What does not go without us goes by us. */
+	(void)lind_route_fds(cage, &routes);
 }
 
 void fd_mark(struct client *client, uint64_t number, bool inside)
 {
 	_Atomic uint32_t *word;
-	uint32_t fd = (uint32_t)number, was;
+	uint32_t fd = (uint32_t)number, was, end;
 
-	if (!client || number >= FD_PAGE * FD_PAGES || (!inside && !atomic_load(&client->fds[fd / FD_PAGE])))
+	if (!client || number >= LIND_FDS)
 		return;
-	if (inside)
-		atomic_store(&client->owns, true);
-	word = &page_of(client, fd)[fd % FD_PAGE];
+	word = &client->fds[fd];
 	was = atomic_load(word);
+	/* Never inside: nothing to take back, and nobody who may be waiting for it to change. */
+	if (!inside && !was)
+		return;
+	if (inside) {
+		atomic_store(&client->owns, true);
+		end = atomic_load(&client->fds_end);
+		while (end <= fd && !atomic_compare_exchange_weak(&client->fds_end, &end, fd + 1))
+			;
+	}
 	while (!atomic_compare_exchange_weak(word, &was, ((was >> 1) + 1) << 1 | inside))
 		;
 }
@@ -82,30 +102,24 @@ void fd_mark(struct client *client, uint64_t number, bool inside)
 static void unmark(struct client *client, uint32_t fd, uint32_t was)
 {
 	if (was & 1)
-		atomic_compare_exchange_strong(&page_of(client, fd)[fd % FD_PAGE], &was, ((was >> 1) + 1) << 1);
+		atomic_compare_exchange_strong(&client->fds[fd], &was, ((was >> 1) + 1) << 1);
 }
 
 void fds_copy(struct client *to, const struct client *from)
 {
-	for (uint32_t i = 0; i < FD_PAGES; i++) {
-		_Atomic uint32_t *page = atomic_load(&from->fds[i]), *copy;
+	uint32_t end = atomic_load(&from->fds_end);
 
-		if (!page)
-			continue;
-		copy = page_of(to, i * FD_PAGE);
-		for (uint32_t n = 0; n < FD_PAGE; n++)
-			atomic_store_explicit(&copy[n], atomic_load_explicit(&page[n], memory_order_relaxed), memory_order_relaxed);
-	}
+	for (uint32_t fd = 0; fd < end; fd++)
+		atomic_store_explicit(&to->fds[fd], atomic_load_explicit(&from->fds[fd], memory_order_relaxed), memory_order_relaxed);
+	atomic_store(&to->fds_end, end);
 }
 
 void fds_forget(struct client *client)
 {
-	for (uint32_t i = 0; i < FD_PAGES; i++) {
-		_Atomic uint32_t *page = atomic_load(&client->fds[i]);
+	uint32_t end = atomic_exchange(&client->fds_end, 0);
 
-		for (uint32_t n = 0; page && n < FD_PAGE; n++)
-			atomic_store_explicit(&page[n], 0, memory_order_relaxed);
-	}
+	for (uint32_t fd = 0; fd < end; fd++)
+		atomic_store_explicit(&client->fds[fd], 0, memory_order_relaxed);
 }
 
 int64_t pass(const struct lind_call *c, bool inside)
@@ -196,12 +210,8 @@ int64_t on_close_range(const struct lind_call *c)
 	r = enter(c);
 	if (r || arg32(c, 2) & CLOSE_RANGE_CLOEXEC_)
 		return r;
-	for (uint32_t fd = first; fd < FD_PAGE * FD_PAGES && fd <= last; fd++) {
-		if (!atomic_load(&client->fds[fd / FD_PAGE]))
-			fd |= FD_PAGE - 1;
-		else
-			unmark(client, fd, fd_word(client, fd));
-	}
+	for (uint32_t fd = first, end = atomic_load(&client->fds_end); fd < end && fd <= last; fd++)
+		unmark(client, fd, fd_word(client, fd));
 	return r;
 }
 

@@ -15,13 +15,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define FD_PAGE 1024u
-#define FD_PAGES 1024u
 #define CLIENT_AT_FDCWD (-100)
 
 struct client {
-	/* A word per descriptor: lowest bit, inside; the rest counts the times that it was set. */
-	_Atomic(_Atomic uint32_t *) fds[FD_PAGES];
+	/* A word for each of LIND_FDS descriptors: lowest bit, inside; the rest counts the times that it was set. The kernel looks here
+	 * before it enters on_fd. */
+	_Atomic uint32_t *fds;
+	_Atomic uint32_t fds_end;	/* above all that was ever inside */
 	atomic_bool mapped;		/* has mapped a file that is inside */
 	atomic_bool owns;		/* has or had descriptors inside */
 	pthread_mutex_t lock;		/* of what follows */
@@ -42,6 +42,8 @@ void client_cwd(struct client *client, bool inside, const char *path);
 const char *add_start_fds(const char *value);
 void mark_start_fds(struct client *client);
 void fd_mark(struct client *client, uint64_t fd, bool inside);
+void fds_init(struct client *client);
+void fds_route(struct client *client, uint64_t cage);
 void fds_copy(struct client *to, const struct client *from);
 void fds_forget(struct client *client);
 void adopt(const struct lind_call *c, int arg);
@@ -53,11 +55,7 @@ static inline uint32_t arg32(const struct lind_call *c, int i)
 
 static inline uint32_t fd_word(const struct client *client, uint32_t fd)
 {
-	_Atomic uint32_t *page;
-
-	if (!client || fd >= FD_PAGE * FD_PAGES || !(page = atomic_load_explicit(&client->fds[fd / FD_PAGE], memory_order_acquire)))
-		return 0;
-	return atomic_load_explicit(&page[fd % FD_PAGE], memory_order_acquire);
+	return client && fd < LIND_FDS ? atomic_load_explicit(&client->fds[fd], memory_order_acquire) : 0;
 }
 
 static inline bool fd_inside(struct lind_arg fd)
