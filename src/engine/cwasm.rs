@@ -7,7 +7,7 @@
 //!
 //! The tag is BLAKE3 keyed with the user's key over everything before it. Nothing of a file is believed, least of all
 //! given to Wasmtime, before the tag over bytes that nobody else can change has been found right: a sealed copy, or a
-//! file of the cache that only the user may write.
+//! file of the cache that only the user may write. For such a file that has not changed since, a note ([`crate::note`]) says that it was.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,6 +19,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use crate::cache::Own;
 use crate::config::COMPILED_FORMAT;
 use crate::manifest::{MAX_SIZE, Manifest};
+use crate::note::FileState;
 use crate::traps::Traps;
 use crate::validate::{Entry, Facts, Places};
 
@@ -90,7 +91,7 @@ pub fn encode(key: &[u8; 32], mut code: Vec<u8>, facts: &Facts, source: &[u8; 32
 /// # Errors
 /// See [`Refused`].
 pub fn open(key: &[u8; 32], file: BorrowedFd<'_>) -> Result<Compiled, Refused> {
-    accept(key, File::from(sealed_copy(file)?))
+    accept(File::from(sealed_copy(file)?), |copy, tagged, tag| Ok(keyed_hash(key, copy, tagged)? == tag))
 }
 
 /// Accepts a file of the cache if its tag is right, without a copy of it.
@@ -98,11 +99,22 @@ pub fn open(key: &[u8; 32], file: BorrowedFd<'_>) -> Result<Compiled, Refused> {
 /// # Errors
 /// See [`Refused`].
 pub fn open_own(key: &[u8; 32], own: Own) -> Result<Compiled, Refused> {
-    accept(key, own.into_file())
+    accept(own.into_file(), |file, tagged, tag| Ok(keyed_hash(key, file, tagged)? == tag))
 }
 
-/// `copy` is sealed, or an [`Own`] file.
-fn accept(key: &[u8; 32], copy: File) -> Result<Compiled, Refused> {
+/// Accepts a file of the cache whose tag was right when it was as it is now.
+///
+/// # Errors
+/// See [`Refused`].
+pub fn open_noted(own: Own, then: &FileState) -> Result<Compiled, Refused> {
+    accept(own.into_file(), |file, _, _| Ok(FileState::of(file)? == *then))
+}
+
+/// `copy` is sealed, or an [`Own`] file. `proven` says whether the tag at its end is that of the bytes before, of which there are as many as said.
+fn accept(
+    copy: File,
+    proven: impl FnOnce(&File, usize, blake3::Hash) -> Result<bool, Refused>,
+) -> Result<Compiled, Refused> {
     let len = usize::try_from(rustix::fs::fstat(&copy)?.st_size).map_err(|_| Refused::Untrusted)?;
     if len < TRAILER {
         return Err(Refused::Untrusted);
@@ -115,7 +127,7 @@ fn accept(key: &[u8; 32], copy: File) -> Result<Compiled, Refused> {
     }
     let tag = <[u8; TAG]>::try_from(tag).map_err(|_| Refused::Untrusted)?;
     // Comparison of `blake3::Hash` takes the same time whatever differs.
-    if keyed_hash(key, &copy, len - TAG)? != blake3::Hash::from_bytes(tag) {
+    if !proven(&copy, len - TAG, blake3::Hash::from_bytes(tag))? {
         return Err(Refused::Untrusted);
     }
     // From here on the bytes are ones that `encode` made.

@@ -22,6 +22,7 @@ use crate::fault::Code;
 use crate::fork::Exports;
 use crate::host::Guest;
 use crate::key::CodeStore;
+use crate::note::{FileState, Note, read_unwritten};
 use crate::traps::Traps;
 use crate::validate::{self, Facts, LANDING, Places};
 
@@ -43,16 +44,6 @@ pub struct Image {
     pub exports: Exports,
     /// The path it was first found at, for messages.
     pub path: String,
-}
-
-/// A file as it was when it was read. Guests can set every time but ctime.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct FileState {
-    device: u64,
-    inode: u64,
-    size: i64,
-    changed: (i64, i64),
-    modified: (i64, i64),
 }
 
 /// Makes images, and remembers them.
@@ -90,7 +81,10 @@ impl Images {
         let got = rustix::io::pread(file, &mut start, 0).map_err(|error| refused(path, anyhow::Error::from(error)))?;
         let image = match &start[..got] {
             cwasm::ELF => self.load_compiled(file, path),
-            b"\0asm" => self.load_source(file, path).map_err(|error| refused(path, error)),
+            b"\0asm" => {
+                let noted = state.as_ref().and_then(|state| self.noted(state, path));
+                noted.map_or_else(|| self.load_source(file, path).map_err(|error| refused(path, error)), Ok)
+            }
             _ => Err(refused(path, anyhow::anyhow!("not a WebAssembly program (.wasm or .cwasm)"))),
         }?;
         // Remembered by file only if it did not change while it was read, nor so recently that its times may not show it.
@@ -142,11 +136,12 @@ impl Images {
 
     fn load_source(&self, file: BorrowedFd<'_>, path: &str) -> Result<Arc<Image>> {
         let file = File::from(file.try_clone_to_owned()?);
-        let source = *hash_of(&file)?.as_bytes();
+        let (state, hash) = read_unwritten(&file, hash_of);
+        let source = *hash?.as_bytes();
         if let Some(image) = self.kept().source(&source) {
             return Ok(image);
         }
-        if let Some(image) = self.cached(&source, path) {
+        if let Some(image) = self.cached(&source, state.as_ref(), path) {
             return Ok(image);
         }
         // Whatever the file holds by now.
@@ -164,13 +159,30 @@ impl Images {
         }
     }
 
-    fn cached(&self, source: &[u8; 32], path: &str) -> Option<Arc<Image>> {
+    /// The image of a module that was read before, if nobody has written to it since, nor to its compiled code.
+    fn noted(&self, module: &FileState, path: &str) -> Option<Arc<Image>> {
+        let cache = self.cache.as_ref()?;
+        let note = Note::find(cache, &self.key, module)?;
+        if let Some(image) = self.kept().source(&note.source) {
+            return Some(image);
+        }
+        let own = cache.own(&cache.get(&name_in_cache(blake3::Hash::from_bytes(note.source)))?)?;
+        let compiled = cwasm::open_noted(own, &note.code).ok()?;
+        (compiled.source == note.source).then(|| self.image(compiled, path).ok()).flatten()
+    }
+
+    /// The image of the module with this hash. `module` is the state of its file, if that says what is in it.
+    fn cached(&self, source: &[u8; 32], module: Option<&FileState>, path: &str) -> Option<Arc<Image>> {
         let cache = self.cache.as_ref()?;
         let file = cache.get(&name_in_cache(blake3::Hash::from_bytes(*source)))?;
         let of_source =
             |compiled: Compiled| (compiled.source == *source).then(|| self.image(compiled, path).ok()).flatten();
         // Code cannot be mapped from every filesystem: then from a copy.
+        let code = FileState::of(&file).ok().filter(FileState::settled);
         let in_place = cache.own(&file).and_then(|own| cwasm::open_own(&self.key, own).ok()).and_then(of_source);
+        if let (Some(_), Some(module), Some(code)) = (&in_place, module, code) {
+            Note { source: *source, code }.keep(cache, &self.key, module);
+        }
         in_place.or_else(|| cwasm::open(&self.key, file.as_fd()).ok().and_then(of_source))
     }
 
@@ -293,28 +305,6 @@ fn code_of(module: &Module, facts: &Facts) -> Code {
         functions: at(places.start)..at(places.end),
         landing: at(places.landing),
         traps: facts.traps.clone(),
-    }
-}
-
-impl FileState {
-    fn of(file: BorrowedFd<'_>) -> Result<FileState> {
-        let stat = rustix::fs::fstat(file)?;
-        Ok(FileState {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-            size: stat.st_size,
-            changed: (stat.st_ctime, i64::try_from(stat.st_ctime_nsec)?),
-            modified: (stat.st_mtime, i64::try_from(stat.st_mtime_nsec)?),
-        })
-    }
-
-    /// Whether a change from now on is sure to show in the times.
-    fn settled(&self) -> bool {
-        /// Coarse clocks tick every 10 ms at most.
-        const TICK_NS: i128 = 20_000_000;
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-        let ns = |(sec, nsec): (i64, i64)| i128::from(sec) * 1_000_000_000 + i128::from(nsec);
-        ns((now.tv_sec, now.tv_nsec)) - ns(self.changed) > TICK_NS
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! # Module map
 //! - [`config`]: the two Wasmtime engines
-//! - [`image`], [`validate`], [`cwasm`], [`cache`], [`key`]: from a file to code that may run
+//! - [`image`], [`validate`], [`cwasm`], [`cache`], [`note`], [`key`]: from a file to code that may run
 //! - [`manifest`], [`inspect`]: what a grate says it handles, and what a person is told about a file
 //! - [`memory`], [`layout`], [`stack`]: a cage's address space, as Wasmtime and the program see it
 //! - [`pool`], [`host`], [`thread`], [`imports`]: host threads, the run loop, the crossing between guest and kernel
@@ -33,6 +33,7 @@ mod key;
 mod layout;
 pub mod manifest;
 mod memory;
+mod note;
 pub mod outside;
 pub mod perf;
 mod pool;

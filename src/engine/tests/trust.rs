@@ -101,6 +101,52 @@ fn compiled_code_is_cached_and_a_damaged_cache_is_not_believed() {
 }
 
 #[test]
+fn what_was_verified_before_is_verified_again_after_a_change() {
+    let wait = || std::thread::sleep(std::time::Duration::from_millis(40));
+    let mut runner = Runner::new();
+    let module = runner.install("app.wasm", &exits_with(8));
+    let later = fs::metadata(&module).unwrap().modified().unwrap();
+    let runs = |runner: Runner, code| {
+        wait();
+        let runner = runner.again();
+        assert_eq!(runner.run(&["app.wasm"]).unwrap(), Status::Exited(code));
+        runner
+    };
+    // The first start compiles, the second verifies and notes it, the third goes by the note.
+    for _ in 0..3 {
+        runner = runs(runner, 8);
+    }
+    let of_kind = |runner: &Runner, kind: &str| -> Vec<_> {
+        let all = fs::read_dir(runner.cache()).unwrap().map(|entry| entry.unwrap().path());
+        all.filter(|path| path.extension().is_some_and(|end| end == kind)).collect()
+    };
+    let [code] = &of_kind(&runner, "cwasm")[..] else { panic!("one program, one file of code") };
+    let good = fs::read(code).unwrap();
+    // Damaged code, the file's length and the time of its last change as before.
+    let mut bad = good.clone();
+    bad[good.len() / 2] ^= 0xff;
+    let written = fs::metadata(code).unwrap().modified().unwrap();
+    fs::write(code, bad).unwrap();
+    fs::File::options().write(true).open(code).unwrap().set_modified(written).unwrap();
+    runner = runs(runner, 8);
+    assert_eq!(fs::read(code).unwrap(), good, "the damaged code was used");
+    // Another program in the same file, with the same length and time.
+    for _ in 0..2 {
+        runner = runs(runner, 8);
+    }
+    runner.install("app.wasm", &exits_with(9));
+    fs::File::options().write(true).open(&module).unwrap().set_modified(later).unwrap();
+    for _ in 0..3 {
+        runner = runs(runner, 9);
+    }
+    // Notes of somebody else's.
+    for note in of_kind(&runner, "note") {
+        fs::write(note, [0; 120]).unwrap();
+    }
+    runs(runner, 9);
+}
+
+#[test]
 fn the_key_must_be_private() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
