@@ -140,13 +140,21 @@ static int64_t on_bind(const struct lind_call *call)
 static int64_t listen_at(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a)
 {
 	struct lind_call own = *call;
+	struct address before;
 	int64_t r;
 
 	own.args[0] = pinned;
 	if (kind->domain == AF_UNIX || !socket_name(call->target, pinned, false, a))
 		return lind_forward(&own);
-	r = judge(c, call, LISTEN, kind->proto, a);
-	return r < 0 ? r : lind_forward(&own);
+	before = *a;
+	if ((r = judge(c, call, LISTEN, kind->proto, a)) < 0 || (r = lind_forward(&own)) < 0 || before.port)
+		return r;
+	/* It had no port: bind may have been quicker than listen, with another address. */
+	if (!socket_name(call->target, pinned, false, a) || (!address_is(a, &before, a->family == AF_INET ? 32 : 128) && !allowed(LISTEN, kind->proto, a))) {
+		shutdown((int)pinned.value, SHUT_RDWR);
+		return deny(c, call, "listen at an address that it did not have before");
+	}
+	return r;
 }
 
 static int64_t on_listen(const struct lind_call *call)

@@ -117,6 +117,25 @@ bool socket_fits(uint64_t target, struct lind_arg fd, char *why, size_t size)
 	return !own.port || (allowed(BIND, kind.proto, &own) && (!listens || allowed(LISTEN, kind.proto, &own)));
 }
 
+/* By the name that its peer is bound to. One that is relative, as those bound through this grate are, says not which file it is. */
+static bool unix_fits(struct lind_arg fd, char *why, size_t size)
+{
+	struct address peer;
+	struct socket_kind kind;
+	char text[160];
+
+	if (!socket_kind(lind_self(), fd, &kind) || kind.domain != AF_UNIX || !socket_name(lind_self(), fd, true, &peer) || !peer.path_length ||
+	    (!peer.abstract && peer.path[0] != '/'))
+		return true;
+	snprintf(why, size, "connected to %s", address_text(&peer, text, sizeof text));
+	return allowed(CONNECT, UNIX, &peer) || allowed(SEND, UNIX, &peer);
+}
+
+bool received_fits(struct lind_arg fd, char *why, size_t size)
+{
+	return unix_fits(fd, why, size) && socket_fits(lind_self(), fd, why, size);
+}
+
 /* What the first program would inherit. */
 void vet_own(void)
 {

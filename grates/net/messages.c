@@ -7,6 +7,9 @@
 #include <unistd.h>
 #include "net.h"
 
+/* Datagrams that are thrown away before a call ends without one. */
+#define MOST_UNWANTED 1000
+
 /* x86-64's struct cmsghdr, which control messages have. */
 struct control {
 	uint64_t length;
@@ -93,7 +96,10 @@ static int64_t send_message(struct client *c, const struct lind_call *call, stru
 			/* Descriptors in messages are numbers of whose socket it is. */
 			r = unix_send(c, call, call->args[0], m, &a);
 			goto sent;
-		} else
+		} else if (has_fds)
+			/* They would not arrive, and the number that they go through may be another socket's by then. */
+			r = -EINVAL;
+		else
 			r = judge(c, call, flags & MSG_FASTOPEN ? CONNECT : SEND, kind.proto, &a);
 		if (r < 0)
 			goto sent;
@@ -101,8 +107,7 @@ static int64_t send_message(struct client *c, const struct lind_call *call, stru
 		memcpy(m->name, &s, m->own.msg_namelen);
 		if (flags & MSG_FASTOPEN)
 			stream_connected(c, (int)call->args[0].value, kind.proto, &a);
-		if (!has_fds)
-			own.args[0] = pinned;
+		own.args[0] = pinned;
 	}
 	r = lind_message_pass(m, &own, flags);
 	if (m->own.msg_name && flags & MSG_FASTOPEN && r < 0 && r != -EINPROGRESS)
@@ -147,7 +152,7 @@ static bool hand_fds(struct client *c, const struct lind_call *call, struct cont
 		struct lind_arg own = { (uint64_t)fds[i], lind_self() };
 		int64_t given;
 
-		if (!socket_fits(lind_self(), own, why, sizeof why)) {
+		if (!received_fits(own, why, sizeof why)) {
 			deny(c, call, "recvmsg of a socket %s", why);
 			break;
 		}
@@ -190,6 +195,37 @@ static int64_t receive_here(struct client *c, const struct lind_call *call, stru
 	return r;
 }
 
+/* Whether what was received has a sender that it may not come from. */
+static bool unwanted(struct client *c, const struct lind_call *call, const struct lind_message *m, int64_t r, uint64_t flags)
+{
+	struct address from;
+
+	/* The queue of errors has what the client sent. */
+	if (r < 0 || !m->own.msg_namelen || m->own.msg_namelen > sizeof m->name || (flags | (uint32_t)m->own.msg_flags) & MSG_ERRQUEUE)
+		return false;
+	return address_parse(m->name, m->own.msg_namelen, false, &from) >= 0 && (from.family == AF_INET || from.family == AF_INET6) &&
+		!datagram_fits(c, call, &from);
+}
+
+/* Receives what may come. Whoever sends without end does not keep the client in here for ever. */
+static int64_t receive_wanted(struct client *c, const struct lind_call *call, struct lind_message *m, uint64_t flags)
+{
+	struct msghdr fresh = m->own;
+	int64_t r;
+
+	for (int i = 0; i < MOST_UNWANTED; i++) {
+		r = m->own.msg_control ? receive_here(c, call, m, flags) : lind_message_pass(m, call, flags);
+		if (!unwanted(c, call, m, r, flags))
+			return r;
+		if (flags & MSG_PEEK)
+			datagram_drop(call);
+		memset(m->piece.iov_base, 0, m->piece.iov_len);
+		memset(m->name, 0, sizeof m->name);
+		m->own = fresh;
+	}
+	return flags & MSG_DONTWAIT ? -EAGAIN : -EINTR;
+}
+
 /* Receives into `m`: looks at what came, before the client has it. */
 int64_t receive(struct client *c, const struct lind_call *call, struct lind_message *m, uint64_t flags)
 {
@@ -199,13 +235,11 @@ int64_t receive(struct client *c, const struct lind_call *call, struct lind_mess
 	struct address from;
 	int64_t r;
 
-	if (has_names) {
-		/* Who sent it, whether the client asks or not. */
-		m->own.msg_name = m->name;
-		m->own.msg_namelen = sizeof m->name;
-	}
+	/* Who sent it, whether the client asks or not. */
+	m->own.msg_name = m->name;
+	m->own.msg_namelen = sizeof m->name;
 	stream = has_names && stream_begin(c, fd, &before);
-	r = m->own.msg_control ? receive_here(c, call, m, flags) : lind_message_pass(m, call, flags);
+	r = receive_wanted(c, call, m, flags);
 	/* Only datagrams come with their sender's address. */
 	if (stream && r >= 0 && m->own.msg_namelen) {
 		streams_drop(c, fd);
@@ -290,6 +324,8 @@ static int64_t on_recvfrom(const struct lind_call *call)
 
 	if (!c)
 		return -EACCES;
+	if (!has_names && !is_datagrams(call))
+		return lind_forward(call);
 	if (call->args[4].value && (r = lind_read(call->args[5], &room, sizeof room)) < 0)
 		return r;
 	if (room > INT32_MAX)
@@ -314,10 +350,16 @@ static int64_t on_read(const struct lind_call *call)
 	struct iovec piece;
 	int64_t r;
 
-	if (!c || !call->args[2].value || !socket_kind(call->target, call->args[0], &kind) || (kind.proto != TCP && kind.proto != UDP))
+	if (!call->args[2].value)
 		return lind_forward(call);
+	if (!is_datagrams(call) && (!has_names || !c || !socket_kind(call->target, call->args[0], &kind) || kind.proto != TCP))
+		return lind_forward(call);
+	if (!c)
+		return -EACCES;
 	if (call->nr == SYS_preadv2 && (call->args[5].value || call->args[3].value != UINT64_MAX)) {
 		/* As no message can be asked for. */
+		if (is_datagrams(call))
+			return -EOPNOTSUPP;
 		streams_drop(c, (int)call->args[0].value);
 		return lind_forward(call);
 	}
@@ -349,6 +391,14 @@ static int64_t on_change(const struct lind_call *call)
 	return r;
 }
 
+/* What comes by this way does not say who sent it. */
+static int64_t on_splice(const struct lind_call *call)
+{
+	if (is_datagrams(call))
+		return -EINVAL;
+	return has_names ? on_change(call) : lind_forward(call);
+}
+
 int64_t names_fcntl(const struct lind_call *call)
 {
 	int command = (int)call->args[1].value;
@@ -371,9 +421,13 @@ static int64_t on_birth(const struct lind_call *call)
 	return r;
 }
 
+const struct lind_handler datagram_handlers[] = {
+	{ SYS_recvfrom, on_recvfrom }, { SYS_read, on_read }, { SYS_readv, on_read }, { SYS_preadv2, on_read }, { SYS_splice, on_splice },
+};
+const size_t datagram_handler_count = sizeof datagram_handlers / sizeof *datagram_handlers;
+
 const struct lind_handler name_handlers[] = {
-	{ SYS_recvfrom, on_recvfrom }, { SYS_read, on_read }, { SYS_readv, on_read }, { SYS_preadv2, on_read },
 	{ SYS_dup, on_change }, { SYS_dup2, on_change }, { SYS_dup3, on_change }, { SYS_close, on_change },
-	{ SYS_close_range, on_change }, { SYS_splice, on_change }, { SYS_tee, on_change }, { SYS_sendfile, on_change }, { SYS_clone, on_birth },
+	{ SYS_close_range, on_change }, { SYS_tee, on_change }, { SYS_sendfile, on_change }, { SYS_clone, on_birth },
 };
 const size_t name_handler_count = sizeof name_handlers / sizeof *name_handlers;

@@ -1,4 +1,5 @@
 /* Addresses of names that rules have, as resolvers tell clients. Bounded: of a rule's the one that ends first makes room. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,50 @@ static void learn(const struct rule *r, const struct address *a, int64_t until)
 	*to = (struct known){ r, *a, until };
 }
 
+/* The same forms as those of clients. */
+static void one_form(struct address *a)
+{
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+
+	if (a->family != AF_INET6)
+		return;
+	memcpy(&six.sin6_addr, a->ip, 16);
+	(void)address_parse(&six, sizeof six, false, a);
+}
+
+/* ADDRESS NAME...: holds as long as the grate runs. */
+static void learn_host(char *line)
+{
+	char *save = NULL, *word;
+	struct address a;
+	unsigned prefix;
+
+	line[strcspn(line, "#\n")] = 0;
+	if (!(word = strtok_r(line, " \t\r", &save)) || address_of_text(word, &a, &prefix) || (prefix != 32 && prefix != 128) || a.scope)
+		return;
+	one_form(&a);
+	while ((word = strtok_r(NULL, " \t\r", &save))) {
+		for (char *p = word; *p; p++)
+			*p = (char)tolower((unsigned char)*p);
+		for (unsigned i = 0; i < rule_count; i++)
+			if (rules[i].by == BY_NAME && dns_matches(rules[i].name, word))
+				learn(&rules[i], &a, INT64_MAX);
+	}
+}
+
+/* As it is before clients run: what they write into it afterwards allows nothing. */
+void hosts_find(void)
+{
+	char line[1024];
+	FILE *f;
+
+	if (!has_names || !(f = fopen("/etc/hosts", "re")))
+		return;
+	while (fgets(line, sizeof line, f))
+		learn_host(line);
+	fclose(f);
+}
+
 void names_learn(const uint8_t *message, size_t length)
 {
 	struct dns_answer answer;
@@ -106,13 +151,9 @@ void names_learn(const uint8_t *message, size_t length)
 		for (unsigned j = 0; j < answer.count; j++) {
 			int64_t seconds = answer.of[j].ttl < LEAST_SECONDS ? LEAST_SECONDS : answer.of[j].ttl > MOST_SECONDS ? MOST_SECONDS : answer.of[j].ttl;
 			struct address a = { .family = answer.of[j].six ? AF_INET6 : AF_INET };
-			struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
 
 			memcpy(a.ip, answer.of[j].ip, answer.of[j].six ? 16 : 4);
-			/* The same forms as those of clients. */
-			memcpy(&six.sin6_addr, a.ip, 16);
-			if (a.family == AF_INET6)
-				(void)address_parse(&six, sizeof six, false, &a);
+			one_form(&a);
 			learn(&rules[i], &a, at + seconds * 1000000000);
 		}
 	}

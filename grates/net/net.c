@@ -30,7 +30,7 @@ LIND_DECLARE("observes", dup2);
 LIND_DECLARE("observes", dup3);
 LIND_DECLARE("observes", close);
 LIND_DECLARE("observes", close_range);
-LIND_DECLARE("observes", splice);
+LIND_DECLARE("answers", splice);
 LIND_DECLARE("observes", tee);
 LIND_DECLARE("observes", sendfile);
 LIND_DECLARE("observes", clone);
@@ -149,10 +149,13 @@ int main(int argc, char **argv)
 	lind_options(options, sizeof options / sizeof *options, "Allows and denies what programs do with the network.", &argc, &argv);
 	first_name = strrchr(argv[1], '/') ? strrchr(argv[1], '/') + 1 : argv[1];
 	resolvers_find();
+	hosts_find();
 	vet_own();
 	add(run_handlers, sizeof run_handlers / sizeof *run_handlers);
 	add(call_handlers, call_handler_count);
 	add(message_handlers, message_handler_count);
+	if (has_datagrams())
+		add(datagram_handlers, datagram_handler_count);
 	if (has_names)
 		add(name_handlers, name_handler_count);
 	lind_grate_lifecycle(&lifecycle);

@@ -91,12 +91,17 @@ extern bool default_allow;
 int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, unsigned proto, struct address *a);
 /* Only whether it is allowed. */
 bool allowed(enum verb verb, unsigned proto, const struct address *a);
+/* Whether a datagram from there may be had; `by_port` is its sender with the port it came to. */
+bool may_come(unsigned proto, const struct address *from, const struct address *by_port);
+/* Whether any datagram may come or go. */
+bool has_datagrams(void);
 /* Denied for a reason of its own. */
 __attribute__((format(printf, 3, 4))) int64_t deny(struct client *c, const struct lind_call *call, const char *format, ...);
 
 /* names.c: addresses of names in rules, from the answers of resolvers. */
 const char *resolver_add(const char *text);
 void resolvers_find(void);
+void hosts_find(void);
 bool is_resolver(const struct address *a);
 /* The answer of a resolver. */
 void names_learn(const uint8_t *message, size_t length);
@@ -119,10 +124,17 @@ bool socket_kind(uint64_t target, struct lind_arg fd, struct socket_kind *kind);
 bool socket_name(uint64_t target, struct lind_arg fd, bool peer, struct address *a);
 /* Whether a socket that came from elsewhere may be had: its peer and its name. */
 bool socket_fits(uint64_t target, struct lind_arg fd, char *why, size_t size);
+/* One that came in a message, and is ours. */
+bool received_fits(struct lind_arg fd, char *why, size_t size);
 void vet_own(void);
 
 /* messages.c */
 int64_t receive(struct client *c, const struct lind_call *call, struct lind_message *m, uint64_t flags);
+
+/* datagrams.c */
+bool is_datagrams(const struct lind_call *call);
+bool datagram_fits(struct client *c, const struct lind_call *call, const struct address *from);
+void datagram_drop(const struct lind_call *call);
 
 /* streams.c */
 void taint_begin(struct client *c);
@@ -141,8 +153,8 @@ int64_t unix_bind(struct client *c, const struct lind_call *call, struct lind_ar
 int64_t unix_send(struct client *c, const struct lind_call *call, struct lind_arg fd, struct lind_message *m, struct address *a);
 
 /* The handlers. */
-extern const struct lind_handler call_handlers[], message_handlers[], name_handlers[];
-extern const size_t call_handler_count, message_handler_count, name_handler_count;
+extern const struct lind_handler call_handlers[], message_handlers[], datagram_handlers[], name_handlers[];
+extern const size_t call_handler_count, message_handler_count, datagram_handler_count, name_handler_count;
 /* fcntl where answers are followed. */
 int64_t names_fcntl(const struct lind_call *call);
 int64_t now(void);

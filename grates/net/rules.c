@@ -310,6 +310,31 @@ bool allowed(enum verb verb, unsigned proto, const struct address *a)
 	return r ? r->allows && !r->redirects : by_default(verb, proto, a);
 }
 
+bool may_come(unsigned proto, const struct address *from, const struct address *by_port)
+{
+	const struct rule *send = find(SEND, proto, from), *accept = find(ACCEPT, proto, by_port);
+
+	if (send && send->allows && !send->redirects)
+		return true;
+	/* Answers from where what was sent went. */
+	for (unsigned i = 0; i < rule_count; i++)
+		if (rules[i].redirects && rules[i].protos & proto && rules[i].verbs & (SEND | CONNECT) && rules[i].to.port == from->port &&
+		    address_is(from, &rules[i].to, from->family == AF_INET ? 32 : 128))
+			return true;
+	if (accept)
+		return accept->allows;
+	return !send && by_default(SEND, proto, from);
+}
+
+bool has_datagrams(void)
+{
+	bool may = default_allow || has_names;
+
+	for (unsigned i = 0; i < rule_count; i++)
+		may |= rules[i].allows && rules[i].protos & (UDP | ICMP);
+	return may;
+}
+
 int64_t deny(struct client *c, const struct lind_call *call, const char *format, ...)
 {
 	char text[320];

@@ -3,7 +3,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <lind/grate.h>
 #include <netinet/in.h>
+#include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -14,6 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -494,12 +497,112 @@ static void forge(void)
 	puts("");
 }
 
+/* What is read from a datagram socket by one way, at once: its first byte, `-` if there is nothing. */
+static void take(const char *way, int fd)
+{
+	char byte = '-', more[8], control[64];
+	struct iovec iov[2] = { { &byte, 1 }, { more, sizeof more } };
+	struct sockaddr_in from;
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 }, with = m, named = m;
+	struct mmsghdr many[2] = { { .msg_hdr = m }, { .msg_hdr = m } };
+	int p[2];
+	ssize_t r = -1;
+
+	with.msg_control = control;
+	with.msg_controllen = sizeof control;
+	named.msg_name = &from;
+	named.msg_namelen = sizeof from;
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	if (!strcmp(way, "read"))
+		r = read(fd, &byte, 1);
+	else if (!strcmp(way, "readv"))
+		r = readv(fd, iov, 2);
+	else if (!strcmp(way, "preadv2"))
+		r = lind_import_syscall(SYS_preadv2, (uint64_t)fd, (uintptr_t)iov, 2, UINT64_MAX, 0, 0);
+	else if (!strcmp(way, "recv"))
+		r = recv(fd, &byte, 1, 0);
+	else if (!strcmp(way, "peek"))
+		r = recv(fd, &byte, 1, MSG_PEEK);
+	else if (!strcmp(way, "recvmsg"))
+		r = recvmsg(fd, &m, 0);
+	else if (!strcmp(way, "control"))
+		r = recvmsg(fd, &with, 0);
+	else if (!strcmp(way, "named"))
+		r = recvmsg(fd, &named, 0);
+	else if (!strcmp(way, "recvmmsg"))
+		r = recvmmsg(fd, many, 2, 0, NULL);
+	else if (!strcmp(way, "splice") && !pipe(p))
+		r = splice(fd, NULL, p[1], NULL, 8, SPLICE_F_NONBLOCK) > 0 ? read(p[0], &byte, 1) : -1;
+	printf("%s %c ", way, r > 0 ? byte : '-');
+}
+
+/* PORT FAMILY: datagrams to a bound socket; each way is tried when the other side says so, by a line. */
+static void datagrams(void)
+{
+	static const char *const ways[] = { "read", "readv", "preadv2", "recv", "peek", "recvmsg", "control", "named", "recvmmsg", "splice" };
+	struct sockaddr_in in = at("127.0.0.1", atoi(arg[0]));
+	struct sockaddr_in6 in6 = mapped("127.0.0.1", atoi(arg[0]));
+	int six = !strcmp(arg[1], "6"), fd = fresh(six ? AF_INET6 : AF_INET, SOCK_DGRAM);
+	char line[8];
+
+	if (six ? bind(fd, AS(in6)) : bind(fd, AS(in)))
+		say("bind", 1);
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		puts("ready");
+		fflush(stdout);
+		if (!fgets(line, sizeof line, stdin))
+			exit(6);
+		take(ways[i], fd);
+	}
+	/* What lay there before the socket was connected. */
+	puts("ready");
+	fflush(stdout);
+	if (!fgets(line, sizeof line, stdin))
+		exit(6);
+	in.sin_port = htons((uint16_t)atoi(arg[2]));
+	say("connect", connect(fd, AS(in)));
+	take("read", fd);
+	puts("");
+}
+
+/* PATH: a message with a descriptor and an address of the network. */
+static void rights_to_address(void)
+{
+	struct sockaddr_in in = at("127.0.0.1", atoi(arg[0]));
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { "x", 1 };
+	struct msghdr m = { .msg_name = &in, .msg_namelen = sizeof in, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	int zero = 0;
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof zero);
+	memcpy(CMSG_DATA(c), &zero, sizeof zero);
+	say("with rights", sendmsg(fresh(AF_INET, SOCK_DGRAM), &m, 0) < 0);
+	puts("");
+}
+
+/* NAME PORT: as programs do it, by getaddrinfo. */
+static void by_name(void)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
+	int r = getaddrinfo(arg[0], arg[1], &hints, &found);
+
+	if (r)
+		printf("%s\n", gai_strerror(r));
+	for (struct addrinfo *a = found; a; a = a->ai_next)
+		say(arg[0], connect(fresh(a->ai_family, a->ai_socktype), a->ai_addr, a->ai_addrlen));
+	puts("");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void); } all[] = {
 		{ "reach", reach }, { "here", here }, { "binds", binds }, { "kinds", kinds }, { "options", options }, { "disconnect", disconnect },
 		{ "race_address", race_address }, { "race_cages", race_cages }, { "serve", serve }, { "unixes", unixes }, { "rights", rights },
 		{ "dns", dns }, { "forge", forge },
+		{ "datagrams", datagrams }, { "rights_to_address", rights_to_address }, { "by_name", by_name },
 	};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);

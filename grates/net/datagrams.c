@@ -1,0 +1,59 @@
+/*
+ * Datagrams that come: a socket gets what anybody sends to it, also what lay there before it was connected. Who sent it has to be one
+ * that the client may send to, whose answer it is, or one whom a rule for accept names; what comes from others is thrown away.
+ */
+#include <errno.h>
+#include <string.h>
+#include "net.h"
+
+/* Lines of datagrams that were thrown away: their senders decide how many come. */
+#define MOST_LINES 100
+
+static int protocol_of(const struct lind_call *call)
+{
+	struct lind_arg none = { 0, call->target };
+	int protocol = 0;
+	uint32_t size = sizeof protocol;
+	int64_t r = lind_call(SYS_getsockopt, call->target, call->args[0], (struct lind_arg){ SOL_SOCKET, call->target },
+		(struct lind_arg){ SO_PROTOCOL, call->target }, lind_mine(&protocol), lind_mine(&size), none);
+
+	return r < 0 ? -1 : protocol;
+}
+
+bool is_datagrams(const struct lind_call *call)
+{
+	int protocol = protocol_of(call);
+
+	return protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE || protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6;
+}
+
+bool datagram_fits(struct client *c, const struct lind_call *call, const struct address *from)
+{
+	static unsigned lines;
+	int protocol = protocol_of(call);
+	unsigned proto = protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6 ? ICMP : UDP, line;
+	struct address own, by_port = *from;
+	char text[160];
+
+	if (socket_name(call->target, call->args[0], false, &own))
+		by_port.port = own.port;
+	if (may_come(proto, from, &by_port))
+		return true;
+	line = __atomic_fetch_add(&lines, 1, __ATOMIC_RELAXED);
+	if (line < MOST_LINES)
+		lind_log("%llu (%s) receive %s %s: no rule allows it: thrown away", (unsigned long long)call->target, c->name,
+			proto == UDP ? "udp" : "icmp", address_text(from, text, sizeof text));
+	else if (line == MOST_LINES)
+		lind_log("many datagrams are thrown away: no more lines about them");
+	return false;
+}
+
+/* Takes the datagram that was looked at out of the queue. */
+void datagram_drop(const struct lind_call *call)
+{
+	struct lind_arg none = { 0, call->target };
+	char byte = 0;
+
+	lind_call(SYS_recvfrom, call->target, call->args[0], lind_mine(&byte), (struct lind_arg){ 1, call->target },
+		(struct lind_arg){ MSG_DONTWAIT | MSG_TRUNC, call->target }, none, none);
+}
