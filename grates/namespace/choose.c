@@ -211,6 +211,8 @@ lind_handle_fn *choose(uint32_t nr)
 
 	if (!by_path && !by_net && !by_fd)
 		return handled ? on_enter : NULL;
+	if (nr == SYS_clone)
+		return on_clone;
 	if (is_state(nr))
 		return handled ? on_enter : NULL;
 	if ((handle = mover(nr)))

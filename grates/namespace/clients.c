@@ -54,6 +54,7 @@ static void exec_client(void *state, uint64_t cage)
 
 	(void)cage;
 	atomic_store(&client->mapped, false);
+	threads_end(client);
 }
 
 static void exit_client(void *state, uint64_t cage, int status)
@@ -64,6 +65,7 @@ static void exit_client(void *state, uint64_t cage, int status)
 	(void)status;
 	fds_forget(client);
 	atomic_store(&client->owns, false);
+	atomic_store(&client->threads, false);
 	atomic_store(&client->mapped, false);
 	client_cwd(client, false, NULL);
 	pthread_mutex_lock(&lock);

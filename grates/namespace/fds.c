@@ -8,6 +8,7 @@
 #include <lind/transfer.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include "namespace.h"
@@ -59,7 +60,7 @@ void fds_init(struct client *client)
 /* What on_fd does, without entering it. Clients begin one after the other. */
 void fds_route(struct client *client, uint64_t cage)
 {
-	static struct lind_fd_routes routes = { .count = LIND_FDS, .mask = 1 };
+	static struct lind_fd_routes routes = { .count = LIND_FDS, .mask = INSIDE };
 
 	/* Started before what is inside: that is no client of those. */
 	if (!lind_view(0))
@@ -76,17 +77,30 @@ void fds_route(struct client *client, uint64_t cage)
 	(void)lind_route_fds(cage, &routes);
 }
 
+static uint32_t next_word(const struct client *client, uint32_t was, uint32_t bits)
+{
+	uint32_t ask = !(bits & INSIDE) && atomic_load(&client->threads) ? LIND_FD_ASK : 0;
+
+	return (((was & WORD_COUNT) + WORD_STEP) & WORD_COUNT) | bits | ask;
+}
+
+void fd_set_word(struct client *client, uint32_t fd, uint32_t bits)
+{
+	uint32_t was = atomic_load(&client->fds[fd]);
+
+	while (!atomic_compare_exchange_weak(&client->fds[fd], &was, next_word(client, was, bits)))
+		;
+}
+
 void fd_mark(struct client *client, uint64_t number, bool inside)
 {
-	_Atomic uint32_t *word;
-	uint32_t fd = (uint32_t)number, was, end;
+	uint32_t fd = (uint32_t)number, end;
+	bool threads = client && atomic_load(&client->threads);
 
 	if (!client || number >= LIND_FDS)
 		return;
-	word = &client->fds[fd];
-	was = atomic_load(word);
 	/* Never inside: nothing to take back, and nobody who may be waiting for it to change. */
-	if (!inside && !was)
+	if (!inside && !threads && !atomic_load(&client->fds[fd]))
 		return;
 	if (inside) {
 		atomic_store(&client->owns, true);
@@ -94,23 +108,32 @@ void fd_mark(struct client *client, uint64_t number, bool inside)
 		while (end <= fd && !atomic_compare_exchange_weak(&client->fds_end, &end, fd + 1))
 			;
 	}
-	while (!atomic_compare_exchange_weak(word, &was, ((was >> 1) + 1) << 1 | inside))
-		;
+	fd_set_word(client, fd, inside ? INSIDE : threads ? HELD : 0);
+}
+
+/* Before the file at a number goes: nobody may take what comes there for it. */
+static void let_go(struct client *client, uint32_t fd)
+{
+	uint32_t was = fd_word(client, fd);
+
+	if (was & HELD)
+		atomic_compare_exchange_strong(&client->fds[fd], &was, next_word(client, was, 0));
 }
 
 /* After a close: unless the number has been given again since `was` was read. */
 static void unmark(struct client *client, uint32_t fd, uint32_t was)
 {
-	if (was & 1)
-		atomic_compare_exchange_strong(&client->fds[fd], &was, ((was >> 1) + 1) << 1);
+	if (was & INSIDE)
+		atomic_compare_exchange_strong(&client->fds[fd], &was, next_word(client, was, 0));
 }
 
+/* To a client that has one thread. */
 void fds_copy(struct client *to, const struct client *from)
 {
 	uint32_t end = atomic_load(&from->fds_end);
 
 	for (uint32_t fd = 0; fd < end; fd++)
-		atomic_store_explicit(&to->fds[fd], atomic_load_explicit(&from->fds[fd], memory_order_relaxed), memory_order_relaxed);
+		atomic_store_explicit(&to->fds[fd], atomic_load_explicit(&from->fds[fd], memory_order_relaxed) & (INSIDE | WORD_COUNT), memory_order_relaxed);
 	atomic_store(&to->fds_end, end);
 }
 
@@ -118,7 +141,7 @@ void fds_forget(struct client *client)
 {
 	uint32_t end = atomic_exchange(&client->fds_end, 0);
 
-	for (uint32_t fd = 0; fd < end; fd++)
+	for (uint32_t fd = 0; fd < (atomic_load(&client->threads) ? LIND_FDS : end); fd++)
 		atomic_store_explicit(&client->fds[fd], 0, memory_order_relaxed);
 }
 
@@ -132,9 +155,17 @@ int64_t on_enter(const struct lind_call *c)
 	return enter(c);
 }
 
+/* About the number and not about the file. */
+static int64_t on_number(const struct lind_call *c)
+{
+	return pass(c, fd_inside(c->args[0]));
+}
+
 int64_t on_fd(const struct lind_call *c)
 {
-	return fd_inside(c->args[0]) ? enter(c) : lind_forward(c);
+	if (c->nr == SYS_ioctl && (arg32(c, 1) == FIOCLEX || arg32(c, 1) == FIONCLEX))
+		return on_number(c);
+	return fd_inside(c->args[0]) ? enter(c) : go_past(c, 1);
 }
 
 /* Two descriptors: copy_file_range, splice, epoll_ctl and the like. */
@@ -142,8 +173,10 @@ int64_t on_fds(const struct lind_call *c)
 {
 	int second = c->nr == SYS_sendfile || c->nr == SYS_tee ? 1 : 2;
 
-
-	return pass(c, fd_inside(c->args[0]) || fd_inside(c->args[second]));
+	if (fd_inside(c->args[0]) || fd_inside(c->args[second]))
+		return enter(c);
+	/* An epoll's list goes by numbers, and says only what is ready. */
+	return c->nr == SYS_epoll_ctl ? lind_forward(c) : go_past(c, 1u | 1u << second);
 }
 
 /* The new descriptor is where the old one is. */
@@ -156,9 +189,15 @@ static int64_t made(const struct lind_call *c, int64_t fd, bool inside)
 
 int64_t on_accept(const struct lind_call *c)
 {
-	bool inside = fd_inside(c->args[0]);
+	struct client *client = lind_client(c->target);
+	int64_t fd;
 
-	return made(c, pass(c, inside), inside);
+	if (!fd_inside(c->args[0]))
+		return made(c, go_past(c, 1), false);
+	making_begins(client);
+	fd = made(c, enter(c), true);
+	making_ends(client);
+	return fd;
 }
 
 /* Makes a descriptor out of nothing that is inside. */
@@ -191,8 +230,10 @@ int64_t on_close(const struct lind_call *c)
 {
 	struct client *client = c->args[0].cage ? lind_client(c->args[0].cage) : NULL;
 	uint32_t was = fd_word(client, arg32(c, 0));
-	int64_t r = pass(c, was & 1);
+	int64_t r;
 
+	let_go(client, arg32(c, 0));
+	r = pass(c, fd_inside(c->args[0]));
 	/* Linux closes a descriptor also where close fails, but for a bad one. */
 	if (r != -EBADF)
 		unmark(client, arg32(c, 0), was);
@@ -205,6 +246,8 @@ int64_t on_close_range(const struct lind_call *c)
 	uint32_t first = arg32(c, 0), last = arg32(c, 1);
 	int64_t r;
 
+	for (uint32_t fd = first; atomic_load(&client->threads) && fd < LIND_FDS && fd <= last; fd++)
+		let_go(client, fd);
 	if (!atomic_load(&client->owns))
 		return lind_forward(c);
 	r = enter(c);
@@ -217,26 +260,37 @@ int64_t on_close_range(const struct lind_call *c)
 
 int64_t on_dup(const struct lind_call *c)
 {
-	bool inside = fd_inside(c->args[0]);
-	int64_t fd = pass(c, inside);
+	struct client *client = lind_client(c->target);
+	int64_t fd;
 
-	return made(c, fd, inside);
+	if (!fd_inside(c->args[0]))
+		return made(c, go_past(c, 1), false);
+	moving_begins(client);
+	fd = made(c, enter(c), true);
+	moving_ends(client);
+	return fd;
 }
 
 /* Also where only the new one is inside: it is closed. */
 int64_t on_dup2(const struct lind_call *c)
 {
-	bool inside = fd_inside(c->args[0]);
-	int64_t fd = pass(c, inside || fd_inside(c->args[1]));
+	struct client *client = c->args[1].cage ? lind_client(c->args[1].cage) : NULL;
+	bool inside = fd_inside(c->args[0]), same = c->args[0].cage == c->args[1].cage && arg32(c, 0) == arg32(c, 1);
+	int64_t fd;
 
-	if (fd >= 0 && (c->args[0].cage != c->args[1].cage || arg32(c, 0) != arg32(c, 1)))
-		fd_mark(lind_client(c->args[1].cage), (uint64_t)fd, inside);
+	moving_begins(client);
+	if (!same)
+		let_go(client, arg32(c, 1));
+	fd = inside || fd_inside(c->args[1]) ? enter(c) : same ? lind_forward(c) : go_past(c, 1);
+	if (fd >= 0 && !same)
+		fd_mark(client, (uint64_t)fd, inside);
+	moving_ends(client);
 	return fd;
 }
 
 int64_t on_fcntl(const struct lind_call *c)
 {
-	return arg32(c, 1) == F_DUPFD || arg32(c, 1) == F_DUPFD_CLOEXEC ? on_dup(c) : on_fd(c);
+	return arg32(c, 1) == F_DUPFD || arg32(c, 1) == F_DUPFD_CLOEXEC ? on_dup(c) : on_number(c);
 }
 
 /*
@@ -257,7 +311,7 @@ int64_t on_poll(const struct lind_call *c)
 		if (lind_read(lind_at(c->args[0], at * sizeof *some), some, n * sizeof *some))
 			break;
 		for (size_t i = 0; i < n; i++)
-			if (some[i].fd >= 0 && fd_word(client, (uint32_t)some[i].fd) & 1)
+			if (some[i].fd >= 0 && fd_word(client, (uint32_t)some[i].fd) & INSIDE)
 				return enter(c);
 	}
 	return lind_forward(c);
@@ -274,7 +328,7 @@ int64_t on_select(const struct lind_call *c)
 		if (!c->args[i].value || !client || !atomic_load(&client->owns) || lind_read(c->args[i], set, (count + 31) / 32 * 4))
 			continue;
 		for (uint32_t fd = 0; fd < count; fd++)
-			if (set[fd / 32] >> fd % 32 & 1 && fd_word(client, fd) & 1)
+			if (set[fd / 32] >> fd % 32 & 1 && fd_word(client, fd) & INSIDE)
 				return enter(c);
 	}
 	return lind_forward(c);
@@ -288,7 +342,9 @@ int64_t on_mmap(const struct lind_call *c)
 
 	if (inside)
 		atomic_store(&client->mapped, true);
-	return pass(c, inside || atomic_load(&client->mapped));
+	if (inside || atomic_load(&client->mapped))
+		return enter(c);
+	return arg32(c, 3) & MAP_ANONYMOUS ? lind_forward(c) : go_past(c, 1u << 4);
 }
 
 int64_t on_memory(const struct lind_call *c)
@@ -373,7 +429,7 @@ static int sending(struct client *client, uint64_t cage, int fd)
 {
 	struct stat st;
 
-	if (fd < 0 || !(fd_word(client, (uint32_t)fd) & 1) || !identify(cage, (uint32_t)fd, &st))
+	if (fd < 0 || !(fd_word(client, (uint32_t)fd) & INSIDE) || !identify(cage, (uint32_t)fd, &st))
 		return 0;
 	return remember(&st);
 }
@@ -406,7 +462,8 @@ int64_t on_send(const struct lind_call *c)
 		struct lind_call changed = *c;
 
 		changed.args[1] = lind_mine(&m.own);
-		r = pass(&changed, fd_inside(c->args[0]));
+		/* The descriptors in it are numbers of whose socket it is. */
+		r = fd_inside(c->args[0]) ? enter(&changed) : m.own.msg_controllen ? lind_forward(&changed) : go_past(&changed, 1);
 	}
 	lind_message_free(&m);
 	return r;
@@ -421,6 +478,7 @@ int64_t on_receive(const struct lind_call *c)
 	/* Also if nothing has been sent yet: it may be when this returns. */
 	if ((r = lind_message_room(&m, c->args[1])) < 0)
 		return r;
+	making_begins(client);
 	{
 		struct lind_call changed = *c;
 
@@ -431,6 +489,7 @@ int64_t on_receive(const struct lind_call *c)
 		each_fd(&m.own, client, c->target, received);
 		r = lind_message_give(&m, r, c->args[2].value);
 	}
+	making_ends(client);
 	lind_message_free(&m);
 	return r;
 }

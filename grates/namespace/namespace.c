@@ -1,5 +1,40 @@
 /* The namespace grate: options. */
+#include <lind/typed.h>
 #include "namespace.h"
+
+/* What the grates inside handle; which of it enters is for the options to say. */
+LIND_DECLARE("alters", any);
+/* By these, descriptors, directories and threads come, go and travel: looked at in any case. */
+LIND_DECLARE("alters", open);
+LIND_DECLARE("alters", openat);
+LIND_DECLARE("alters", openat2);
+LIND_DECLARE("alters", creat);
+LIND_DECLARE("alters", chdir);
+LIND_DECLARE("alters", rename);
+LIND_DECLARE("alters", renameat);
+LIND_DECLARE("alters", renameat2);
+LIND_DECLARE("alters", rmdir);
+LIND_DECLARE("alters", unlinkat);
+LIND_DECLARE("alters", connect);
+LIND_DECLARE("alters", bind);
+LIND_DECLARE("alters", sendto);
+LIND_DECLARE("alters", sendmsg);
+LIND_DECLARE("alters", sendmmsg);
+LIND_DECLARE("alters", recvmsg);
+LIND_DECLARE("alters", recvmmsg);
+LIND_DECLARE("alters", pipe);
+LIND_DECLARE("alters", pipe2);
+LIND_DECLARE("alters", socketpair);
+LIND_DECLARE("observes", close);
+LIND_DECLARE("observes", close_range);
+LIND_DECLARE("observes", dup);
+LIND_DECLARE("observes", dup2);
+LIND_DECLARE("observes", dup3);
+LIND_DECLARE("observes", fcntl);
+LIND_DECLARE("observes", accept);
+LIND_DECLARE("observes", accept4);
+LIND_DECLARE("observes", fchdir);
+LIND_DECLARE("observes", clone);
 
 bool by_path, by_net, by_fd;
 

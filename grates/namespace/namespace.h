@@ -17,13 +17,17 @@
 
 #define CLIENT_AT_FDCWD (-100)
 
+enum { INSIDE = 1, HELD = 2, WORD_STEP = 4, WORD_COUNT = 0x7ffffffc };
+
 struct client {
-	/* A word for each of LIND_FDS descriptors: lowest bit, inside; the rest counts the times that it was set. The kernel looks here
-	 * before it enters on_fd. */
+	/* A word for each of LIND_FDS descriptors: INSIDE or HELD, and how often it was set. The kernel looks here before it enters on_fd,
+	 * and enters it if there is LIND_FD_ASK, which stands where threads change what is outside. */
 	_Atomic uint32_t *fds;
 	_Atomic uint32_t fds_end;	/* above all that was ever inside */
 	atomic_bool mapped;		/* has mapped a file that is inside */
 	atomic_bool owns;		/* has or had descriptors inside */
+	atomic_bool threads;		/* had more than one since it was started */
+	atomic_uint making, moving;	/* calls under way that may make a descriptor inside; the second do not wait */
 	pthread_mutex_t lock;		/* of what follows */
 	bool cwd_inside;
 	char *cwd;			/* where, if it is known */
@@ -58,15 +62,31 @@ static inline uint32_t fd_word(const struct client *client, uint32_t fd)
 	return client && fd < LIND_FDS ? atomic_load_explicit(&client->fds[fd], memory_order_acquire) : 0;
 }
 
+/* What nobody here knows, a descriptor of no cage, of none of our clients, or beyond the table, is not let past. */
 static inline bool fd_inside(struct lind_arg fd)
 {
-	return fd.cage && fd_word(lind_client(fd.cage), (uint32_t)fd.value) & 1;
+	struct client *client = fd.cage ? lind_client(fd.cage) : NULL;
+
+	return !client || (uint32_t)fd.value >= LIND_FDS || fd_word(client, (uint32_t)fd.value) & INSIDE;
 }
 
 static inline int64_t enter(const struct lind_call *c)
 {
 	return lind_enter(0, c);
 }
+
+void fd_set_word(struct client *client, uint32_t fd, uint32_t bits);
+
+/* hold.c */
+int64_t on_clone(const struct lind_call *c);
+void threads_end(struct client *client);
+void making_begins(struct client *client);
+void making_ends(struct client *client);
+void moving_begins(struct client *client);
+void moving_ends(struct client *client);
+/* Past the grates inside, by these arguments' files as they are now, if threads may change them. */
+int64_t go_past(const struct lind_call *c, unsigned args);
+void release(struct lind_arg held);
 
 int64_t pass(const struct lind_call *c, bool inside);
 int64_t on_enter(const struct lind_call *c);

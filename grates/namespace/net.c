@@ -159,5 +159,5 @@ int64_t on_address(const struct lind_call *c)
 		adopt(c, 0);
 	changed.args[at] = lind_mine(name);
 	changed.args[at + 1].value = length;
-	return pass(&changed, fd_inside(c->args[0]));
+	return fd_inside(c->args[0]) ? enter(&changed) : go_past(&changed, 1);
 }

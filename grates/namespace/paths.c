@@ -95,6 +95,7 @@ static int64_t go(const struct lind_call *c, bool inside)
 
 int64_t on_path(const struct lind_call *c)
 {
+	struct client *client = lind_client(c->target);
 	struct lind_call changed = *c;
 	struct where where[2];
 	bool inside = false;
@@ -102,9 +103,14 @@ int64_t on_path(const struct lind_call *c)
 
 	if ((r = look_all(c, &changed, where, &inside)))
 		return r;
-	r = go(&changed, inside);
-	if (r >= 0 && makes_fd(c->nr))
-		fd_mark(lind_client(c->target), (uint64_t)r, inside);
+	if (!makes_fd(c->nr))
+		return go(&changed, inside);
+	if (inside)
+		making_begins(client);
+	if ((r = go(&changed, inside)) >= 0)
+		fd_mark(client, (uint64_t)r, inside);
+	if (inside)
+		making_ends(client);
 	return r;
 }
 

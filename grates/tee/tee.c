@@ -5,9 +5,13 @@
 #include <errno.h>
 #include <lind/compose.h>
 #include <lind/syscall_table.h>
+#include <lind/typed.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+
+/* What a grate of either stack handles. */
+LIND_DECLARE("alters", any);
 
 #define BUCKETS 64u
 

@@ -68,11 +68,13 @@ fn as_text(file: &str, about: &Inspection) -> String {
         text += "  manifest  none: it may handle any call\n";
         return text;
     }
-    for (role, at) in [(Role::Answers, "manifest"), (Role::Alters, ""), (Role::Observes, ""), (Role::Follows, "")] {
+    let mut at = "manifest";
+    for role in [Role::Answers, Role::Alters, Role::Observes, Role::Follows] {
         let calls: Vec<_> =
             module.manifest.entries().filter(|(_, known)| *known == role).map(|(nr, _)| call_name(nr)).collect();
         if !calls.is_empty() {
             text += &format!("  {at:<9} {} {}\n", role.word(), calls.join(" "));
+            at = "";
         }
     }
     text

@@ -19,6 +19,9 @@ use crate::threei::Handler;
 /// How many grates may say so of one cage.
 const MOST: usize = 4;
 
+/// A word with this bit has the handler asked, unless the mask has the bit too: then it is one like the others.
+const ASK: u32 = 1 << 31;
+
 /// How many of them a call passes before a handler is entered: two may send a call to each other for ever.
 const MOST_STEPS: usize = 8;
 
@@ -119,6 +122,9 @@ impl Route {
             return None;
         }
         let word = self.memory.guest.atomic_load(self.words + 4 * fd).ok()?;
+        if word & ASK & !self.mask != 0 {
+            return None;
+        }
         let way = if word & self.mask == 0 { &self.unset } else { &self.set };
         match way {
             // What a dead grate handled fails, and what it did not handle neither goes on.

@@ -256,17 +256,32 @@ static int blocks(const struct lind_call *c, uint32_t flags)
 	return status < 0 || !(status & 04000 /* O_NONBLOCK */);
 }
 
-/* Until the socket takes something. As the client's own wait: its signals end it. */
+static int64_t poll_out(const struct lind_call *c, int32_t fd, int32_t timeout)
+{
+	struct { int32_t fd; int16_t events, revents; } one = { fd, POLLOUT_, 0 };
+	struct lind_arg none = { 0, c->target };
+
+	return lind_call(SYS_poll, c->target, lind_mine(&one), (struct lind_arg){ 1, c->target },
+		(struct lind_arg){ (uint64_t)(int64_t)timeout, c->target }, none, none, none);
+}
+
+/* Until the socket takes something. As the client's own wait: its signals end it. Numbers in a set are those of the cage that the set is
+ * in, so it is a number of ours. */
 static int64_t until_writable(const struct lind_call *c)
 {
 	static const struct { int64_t sec, nsec; } moment = { 0, 1000000 };
-	struct { int32_t fd; int16_t events, revents; } one = { (int32_t)c->args[0].value, POLLOUT_, 0 };
-	struct lind_arg none = { 0, c->target };
-	int64_t r = lind_call(SYS_poll, c->target, lind_mine(&one), (struct lind_arg){ 1, c->target },
-		(struct lind_arg){ (uint64_t)-1, c->target }, none, none, none);
+	struct lind_arg none = { 0, lind_self_ };
+	int64_t r, fd = lind_call(SYS_fcntl, lind_self_, c->args[0], (struct lind_arg){ 1030 /* F_DUPFD_CLOEXEC */, lind_self_ }, none, none, none, none);
 
-	/* A socket without a peer always takes; the one it is for does not. */
-	return r < 0 ? r : lind_call(SYS_nanosleep, c->target, lind_mine(&moment), none, none, none, none, none);
+	if (fd < 0)
+		return fd;
+	if (!(r = poll_out(c, (int32_t)fd, 0)))
+		r = poll_out(c, (int32_t)fd, -1);
+	else if (r > 0)
+		/* A socket without a peer always takes; the one that the message is for does not, and nobody says when it does. */
+		r = lind_call(SYS_nanosleep, c->target, lind_mine(&moment), none, none, none, none, none);
+	lind_call_plain(SYS_close, lind_self_, (uint64_t)fd, 0, 0, 0);
+	return r;
 }
 
 static int64_t send_message(const struct lind_call *c, struct lind_arg at, uint32_t flags)

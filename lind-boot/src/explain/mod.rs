@@ -21,8 +21,8 @@ use line::{Finder, Line, Node};
 enum Step {
     /// As it declares.
     Grate { name: String, role: &'static str },
-    /// A composer: which of its stacks the call may enter, and through what.
-    Composer { name: String, options: String, stacks: Vec<Vec<Step>> },
+    /// A composer: what it declares, which of its stacks the call may enter, and through what.
+    Composer { name: String, options: String, role: Option<&'static str>, stacks: Vec<Vec<Step>> },
 }
 
 /// Prints where calls go. `root` is what was named before the command.
@@ -64,20 +64,29 @@ fn route(chain: &[Node], nr: u32) -> Vec<Step> {
 fn step(node: &Node, nr: u32) -> Option<Step> {
     if !node.stacks.is_empty() {
         let stacks: Vec<_> = node.stacks.iter().map(|stack| route(stack, nr)).collect();
-        let enters = stacks.iter().any(|steps| !steps.is_empty());
         let (name, options) = (node.name.clone(), node.options.join(" "));
-        return enters.then_some(Step::Composer { name, options, stacks });
+        let own = node.manifest.as_ref().and_then(|manifest| manifest.role(nr));
+        if stacks.iter().all(Vec::is_empty) {
+            // What it declares for any call is about those that enter.
+            return own.map(|role| Step::Grate { name, role: words(role) });
+        }
+        let role = own.or_else(|| node.manifest.as_ref()?.role_of_any()).map(words);
+        return Some(Step::Composer { name, options, role, stacks });
     }
     let role = match &node.manifest {
         None => "unknown: any call",
-        Some(manifest) => match manifest.role(nr).or_else(|| by_default(node, nr))? {
-            Role::Follows => "sees (to know its clients)",
-            Role::Observes => "sees",
-            Role::Alters => "may change or refuse",
-            Role::Answers => "may answer",
-        },
+        Some(manifest) => words(manifest.role(nr).or_else(|| by_default(node, nr))?),
     };
     Some(Step::Grate { name: node.name.clone(), role })
+}
+
+fn words(role: Role) -> &'static str {
+    match role {
+        Role::Follows => "sees (to know its clients)",
+        Role::Observes => "sees",
+        Role::Alters => "may change or refuse",
+        Role::Answers => "may answer",
+    }
 }
 
 /// What is declared for any call does not hold for those that the default entry of a table leaves out.
@@ -112,9 +121,10 @@ fn print_steps(steps: &[Step], depth: usize, text: &mut String) {
     for step in steps {
         match step {
             Step::Grate { name, role } => *text += &format!("{indent}{name}: {role}\n"),
-            Step::Composer { name, options, stacks } => {
+            Step::Composer { name, options, role, stacks } => {
                 let line = format!("{name} {options}");
-                *text += &format!("{indent}{}: if it matches\n", line.trim_end());
+                let role = role.map(|role| format!("{role}; ")).unwrap_or_default();
+                *text += &format!("{indent}{}: {role}if it matches\n", line.trim_end());
                 for stack in stacks {
                     *text += &format!("{indent}  %{{\n");
                     print_steps(stack, depth + 1, text);
@@ -159,9 +169,9 @@ fn as_json(line: &Line, routes: &Routes) -> anyhow::Result<String> {
 fn steps_as_json(steps: &[Step]) -> Vec<Value> {
     let one = |step: &Step| match step {
         Step::Grate { name, role } => json!({ "grate": name, "role": role }),
-        Step::Composer { name, options, stacks } => {
+        Step::Composer { name, options, role, stacks } => {
             let inside: Vec<_> = stacks.iter().map(|steps| steps_as_json(steps)).collect();
-            json!({ "grate": name, "options": options, "role": "routes", "inside": inside })
+            json!({ "grate": name, "options": options, "role": "routes", "declares": role, "inside": inside })
         }
     };
     steps.iter().map(one).collect()

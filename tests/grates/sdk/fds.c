@@ -2,12 +2,14 @@
  * Random operations on descriptors behind fds_grate, with a model that knows what each number must be.
  *
  *	fds model SEED STEPS	one thread: duplicates, closes, forks, spawns itself by exec, sends descriptors
+ *	fds full		a message with a descriptor waits until the socket that it is for takes it, and a signal ends the wait
  *	fds race		16 threads, each sure of its own numbers; then what no thread could write stays unwritten
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -405,8 +407,62 @@ static int race(void)
 	return 0;
 }
 
+static void nothing(int signal)
+{
+	(void)signal;
+}
+
+static int send_descriptor(int to, int fd)
+{
+	union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control = { { 0 } };
+	struct iovec iov = { "x", 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control };
+	struct cmsghdr *head = CMSG_FIRSTHDR(&m);
+
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof fd);
+	memcpy(CMSG_DATA(head), &fd, sizeof fd);
+	return (int)sendmsg(to, &m, 0);
+}
+
+/* The number is one that the grate has not, or has for something else. */
+static int full(int type)
+{
+	struct sigaction act = { .sa_handler = nothing };
+	char bytes[4096] = { 0 };
+	int s[2], sent = 0, got = 0;
+	pid_t child;
+
+	if (socketpair(AF_UNIX, type, 0, s) || dup2(s[0], 200) < 0)
+		return 1;
+	fcntl(200, F_SETFL, O_NONBLOCK);
+	while (write(200, bytes, 1000) > 0)
+		sent++;
+	fcntl(200, F_SETFL, 0);
+	sigaction(SIGALRM, &act, NULL);
+	alarm(1);
+	errno = 0;
+	if (send_descriptor(200, 1) != -1 || errno != EINTR)
+		fail("a wait with a signal", errno, EINTR);
+	if (!(child = fork())) {
+		usleep(50000);
+		while (got < sent && read(s[1], bytes, type == SOCK_STREAM ? 1000 : sizeof bytes) > 0)
+			got++;
+		_exit(0);
+	}
+	if (send_descriptor(200, 1) != 1)
+		fail("a wait for room", errno, 0);
+	waitpid(child, NULL, 0);
+	close(s[0]);
+	close(s[1]);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	self = argv[0];
+	if (argc > 1 && !strcmp(argv[1], "full"))
+		return full(SOCK_STREAM) || full(SOCK_DGRAM) || full(SOCK_SEQPACKET);
 	return argc > 3 ? random_steps(argc, argv) : race();
 }

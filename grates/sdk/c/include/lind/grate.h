@@ -167,7 +167,8 @@ static inline void *lind_client(uint64_t cage);
  * each descriptor number of the client, which we change as we like. A call of the client on itself, of one of the `numbers` that we
  * handle, goes by the word that its first argument is the number of: by `unset` if it has none of the bits in `mask`, else by `set`.
  * Either is 0, into our handler; our own cage, where lind_forward would send it; or a descendant between us and the client, where a
- * forward by that one's table would (lind_view). A number from `count` on enters the handler. It costs a few nanoseconds where a
+ * forward by that one's table would (lind_view). A number from `count` on enters the handler, and so does a word with LIND_FD_ASK, if
+ * `mask` has not that bit itself. It costs a few nanoseconds where a
  * handler that only forwards costs two crossings.
  */
 struct lind_fd_routes {
@@ -176,6 +177,8 @@ struct lind_fd_routes {
 	uint64_t unset, set;
 	uint64_t numbers[8];		/* bit n % 64 of word n / 64 is system call n */
 };
+
+#define LIND_FD_ASK 0x80000000u
 
 /* No cage has more descriptors. */
 #define LIND_FDS 65536u

@@ -1,0 +1,150 @@
+/*
+ * Numbers that threads change. A call past the grates inside goes by a number, and until the kernel looks at that, another thread may close
+ * it and get a file there that is inside. So in a client with threads such a call is made on a descriptor of this grate's own: a
+ * copy of what is at the number, taken between two looks at the number's word.
+ *
+ * A word says HELD if the file at the number is outside for certain. That is taken away before anything is closed; so if it was there
+ * before the copy was made and after, with the same count, the copy is that file. Otherwise the file may be new and not marked yet: the
+ * copy is good only if no call is under way that may make a descriptor inside.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <time.h>
+#include "namespace.h"
+
+#define QUICK 100
+#define PATIENT 2000
+#define CLONE_FILES_ 0x400u
+/* Numbers that are looked at when threads begin. Above, a file that was there before is not known to be outside: that costs a wait, now and then. */
+#define LOOKED_AT 1024u
+
+/* Whether any client has or had threads. */
+static atomic_bool any;
+
+void making_begins(struct client *client)
+{
+	if (client)
+		atomic_fetch_add(&client->making, 1);
+}
+
+void making_ends(struct client *client)
+{
+	if (client)
+		atomic_fetch_sub(&client->making, 1);
+}
+
+void moving_begins(struct client *client)
+{
+	if (client)
+		atomic_fetch_add(&client->moving, 1);
+}
+
+void moving_ends(struct client *client)
+{
+	if (client)
+		atomic_fetch_sub(&client->moving, 1);
+}
+
+/* The first thread but one is about to be: until then nobody else changes numbers. */
+static void threads_begin(struct client *client, uint64_t cage)
+{
+	atomic_store(&client->threads, true);
+	atomic_store(&any, true);
+	for (uint32_t fd = 0; fd < LIND_FDS; fd++)
+		if (!(fd_word(client, fd) & INSIDE))
+			fd_set_word(client, fd, fd < LOOKED_AT && lind_call_plain(SYS_fcntl, cage, fd, F_GETFD, 0, 0) >= 0 ? HELD : 0);
+}
+
+/* exec: one thread is left. */
+void threads_end(struct client *client)
+{
+	if (!atomic_exchange(&client->threads, false))
+		return;
+	for (uint32_t fd = 0; fd < LIND_FDS; fd++)
+		if (!(fd_word(client, fd) & INSIDE))
+			fd_set_word(client, fd, 0);
+}
+
+int64_t on_clone(const struct lind_call *c)
+{
+	struct client *client = lind_client(c->target);
+
+	if (client && arg32(c, 0) & CLONE_FILES_ && !atomic_load(&client->threads))
+		threads_begin(client, c->target);
+	return lind_handled_inside(0, c->nr) ? enter(c) : lind_forward(c);
+}
+
+static void wait_a_moment(int round)
+{
+	static const struct timespec moment = { .tv_nsec = 1000000 };
+
+	if (round < QUICK)
+		sched_yield();
+	else
+		nanosleep(&moment, NULL);
+}
+
+/* 0 and a copy of what is at the number, which is outside; 1 if it is inside; the negative of an errno. */
+static int hold(const struct client *client, struct lind_arg fd, struct lind_arg *held)
+{
+	uint32_t number = (uint32_t)fd.value;
+	struct lind_arg none = { 0, lind_self() };
+
+	for (int i = 0; i < PATIENT; i++) {
+		uint32_t was = fd_word(client, number);
+		unsigned making, moving;
+		int64_t own;
+
+		if (was & INSIDE)
+			return 1;
+		own = lind_call(SYS_fcntl, lind_self(), fd, (struct lind_arg){ F_DUPFD_CLOEXEC, lind_self() }, none, none, none, none);
+		if (own < 0)
+			return (int)own;
+		/* In this order: who was making has marked what came of it. */
+		making = atomic_load(&client->making);
+		moving = atomic_load(&client->moving);
+		if (fd_word(client, number) == was && (was & HELD || !(making | moving))) {
+			*held = (struct lind_arg){ (uint64_t)own, lind_self() };
+			return 0;
+		}
+		release((struct lind_arg){ (uint64_t)own, lind_self() });
+		/* What waits for a connection or a message may wait for ever. Nobody has been told the number. */
+		if (!(was & HELD) && making && !moving && fd_word(client, number) == was)
+			return -EBADF;
+		wait_a_moment(i);
+	}
+	return -EBADF;
+}
+
+void release(struct lind_arg held)
+{
+	struct lind_arg none = { 0, lind_self() };
+
+	if (held.cage)
+		lind_call(SYS_close, lind_self(), held, none, none, none, none, none);
+}
+
+int64_t go_past(const struct lind_call *c, unsigned args)
+{
+	struct lind_arg held[6] = { { 0 } };
+	struct lind_call own = *c;
+	int64_t r = 0;
+
+	if (!atomic_load(&any))
+		return lind_forward(c);
+	for (int i = 0; i < 6 && !r; i++) {
+		const struct client *client = args >> i & 1 && c->args[i].cage ? lind_client(c->args[i].cage) : NULL;
+
+		if (!client || !atomic_load(&client->threads))
+			continue;
+		if (!(r = hold(client, c->args[i], &held[i])))
+			own.args[i] = held[i];
+	}
+	if (!r)
+		r = lind_forward(&own);
+	else if (r > 0)
+		r = enter(c);
+	for (int i = 0; i < 6; i++)
+		release(held[i]);
+	return r;
+}
