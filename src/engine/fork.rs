@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use lind_abi::nr;
 use lind_kernel::Errno;
-use lind_kernel::cage::{Birth, How};
+use lind_kernel::cage::{Birth, How, Next, Status};
 use lind_kernel::call;
-use wasmtime::{Caller, Extern, Global, Instance, Mutability, Result, Store, Val};
+use wasmtime::{
+    AsContextMut, Caller, Extern, Global, Instance, Mutability, Result, Store, StoreContextMut, ThrownException, Val,
+};
 
-use crate::fault;
 use crate::host::Guest;
-use crate::imports;
 use crate::thread::{self, Begin};
+use crate::{fault, imports, trap};
 
 const TOP: &str = "__lind_fork_top";
 const PINNED: &str = "__lind_fork_pinned";
@@ -24,7 +25,7 @@ const RED_ZONE: u32 = 128;
 /// Where the guest code that a host call has entered stands with a fork.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fork {
-    /// It cannot fork: a handler, or a program that was not prepared.
+    /// It cannot fork: a program that was not prepared, or a handler of a type that no handler has.
     Unable,
     /// It may.
     Ready,
@@ -87,10 +88,61 @@ fn global(caller: &mut Caller<'_, Guest>, name: &str) -> Option<Global> {
     caller.get_export(name).and_then(Extern::into_global)
 }
 
+/// Goes on with what the host had entered and was left for a fork, however often: brings the child to life, and enters
+/// the frames again.
+///
+/// # Errors
+/// What guest code is left by.
+pub fn go_on(store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
+    let outermost = if store.data().only_handler.get() { Outermost::Handler } else { Outermost::Entry };
+    while let Some(child) = store.data().unborn.take() {
+        let number = split(&mut store.as_context_mut(), instance, child, outermost);
+        resume(&mut store.as_context_mut(), instance, number)?;
+    }
+    Ok(())
+}
+
+/// The same for a signal handler, which was left with `result`. Of its child nothing is below it.
+///
+/// # Errors
+/// What the handler is left by.
+pub fn go_on_with_handler(
+    store: &mut impl AsContextMut<Data = Guest>,
+    instance: &Instance,
+    mut result: Result<()>,
+) -> Result<()> {
+    let mut store = store.as_context_mut();
+    loop {
+        // Frames that nothing goes on with end in an exception, which an exported function would have caught.
+        if store.data().fork.get() == Fork::Unwinding
+            && result.as_ref().is_err_and(|error| error.is::<ThrownException>())
+        {
+            store.take_pending_exception();
+            result = Ok(());
+        }
+        let Some(child) = store.data().unborn.take() else { return result };
+        if result.is_err() {
+            child.abandon(&store.data().kernel, &*store.data().host);
+            return result;
+        }
+        let number = split(&mut store, instance, child, Outermost::Handler);
+        result = resume(&mut store, instance, number);
+    }
+}
+
+/// What the host entered that came to a fork.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Outermost {
+    /// An entry of the program or of a thread.
+    Entry,
+    /// A signal handler.
+    Handler,
+}
+
 /// The parent's frames are left: brings the child to life. Returns what the parent's `lind.fork` is to return.
-pub fn split(store: &mut Store<Guest>, instance: &Instance, child: Birth) -> i32 {
+fn split(store: &mut StoreContextMut<'_, Guest>, instance: &Instance, child: Birth, outermost: Outermost) -> i32 {
     fault::enter_host();
-    let number = match bring_to_life(store, instance, &child) {
+    let number = match bring_to_life(store, instance, &child, outermost) {
         Ok(()) => store.data().forked.get(),
         Err(errno) => {
             let guest = store.data();
@@ -102,8 +154,13 @@ pub fn split(store: &mut Store<Guest>, instance: &Instance, child: Birth) -> i32
     number
 }
 
-fn bring_to_life(store: &mut Store<Guest>, instance: &Instance, birth: &Birth) -> core::result::Result<(), Errno> {
-    let frozen = Frozen::of(store, instance);
+fn bring_to_life(
+    store: &mut StoreContextMut<'_, Guest>,
+    instance: &Instance,
+    birth: &Birth,
+    outermost: Outermost,
+) -> core::result::Result<(), Errno> {
+    let frozen = Frozen::of(store, instance, outermost);
     let guest = store.data();
     debug_assert_eq!(birth.how, How::Fork);
     birth.copy_memory(&guest.kernel, &guest.thread.cage)?;
@@ -116,16 +173,31 @@ fn bring_to_life(store: &mut Store<Guest>, instance: &Instance, birth: &Birth) -
 }
 
 /// Enters the frames again; `lind.fork` returns `number`.
-///
-/// # Errors
-/// As entering guest code does.
-pub fn resume(store: &mut Store<Guest>, instance: &Instance, number: i32) -> Result<()> {
+fn resume(store: &mut StoreContextMut<'_, Guest>, instance: &Instance, number: i32) -> Result<()> {
     store.data().fork.set(Fork::Resuming(number));
     instance.get_typed_func::<(), ()>(&mut *store, "__lind_resume")?.call(store, ())
 }
 
+/// Begins the life of a child, whose `lind.fork` returns 0.
+///
+/// # Errors
+/// As entering guest code does.
+pub fn begin(store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
+    resume(&mut store.as_context_mut(), instance, 0)
+}
+
+/// The end of a child of a fork in a handler that left the handler: what it would go on with is not there.
+pub fn nothing_below(guest: &Guest) -> Next {
+    const SIGABRT: u8 = 6;
+    trap::say(guest, "SIGABRT: the child of a fork in a signal handler left the handler (docs/fork.md)");
+    Next::Exit(Status::signaled(SIGABRT))
+}
+
 /// The globals of an instance, as a child has to find them.
-pub struct Frozen(Vec<(String, Value)>);
+pub struct Frozen {
+    globals: Vec<(String, Value)>,
+    outermost: Outermost,
+}
 
 /// A number in a global.
 enum Value {
@@ -137,7 +209,7 @@ enum Value {
 }
 
 impl Frozen {
-    fn of(store: &mut Store<Guest>, instance: &Instance) -> Frozen {
+    fn of(store: &mut StoreContextMut<'_, Guest>, instance: &Instance, outermost: Outermost) -> Frozen {
         let exports = Arc::clone(&store.data().image);
         let value = |name: &String| {
             let value = match instance.get_global(&mut *store, name)?.get(&mut *store) {
@@ -150,15 +222,16 @@ impl Frozen {
             };
             Some((name.clone(), value))
         };
-        Frozen(exports.exports.globals.iter().filter_map(value).collect())
+        Frozen { globals: exports.exports.globals.iter().filter_map(value).collect(), outermost }
     }
 
-    /// Sets the globals of another instance of the module.
+    /// Makes another instance of the module what the parent's was.
     ///
     /// # Errors
     /// None in practice: they have the same types.
     pub fn thaw(self, store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
-        for (name, value) in self.0 {
+        store.data().only_handler.set(self.outermost == Outermost::Handler);
+        for (name, value) in self.globals {
             let Some(global) = instance.get_global(&mut *store, &name) else { continue };
             let value = match value {
                 Value::I32(value) => Val::I32(value),

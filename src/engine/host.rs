@@ -53,6 +53,8 @@ pub struct Guest {
     pub unborn: Cell<Option<Birth>>,
     /// What the parent's call of fork returns then.
     pub forked: Cell<i32>,
+    /// Its outermost frame is that of a signal handler in which the cage was forked.
+    pub only_handler: Cell<bool>,
     /// What running signal handlers takes.
     pub signals: signal::OfGuest,
     served: Cell<Option<NonNull<Served<'static>>>>,
@@ -187,6 +189,7 @@ impl HostThread {
             fork: Cell::new(Fork::Unable),
             unborn: Cell::new(None),
             forked: Cell::new(0),
+            only_handler: Cell::new(false),
             signals: signal::OfGuest::default(),
             served: Cell::new(None),
             limits: Limits,

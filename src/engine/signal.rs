@@ -18,7 +18,7 @@ use wasmtime::{
 };
 
 use crate::fault::{self, Callee, Computing};
-use crate::fork::Fork;
+use crate::fork::{self, Fork};
 use crate::grate::set_stack_pointer;
 use crate::host::{Guest, run_guest};
 use crate::imports::leave;
@@ -39,6 +39,7 @@ pub struct OfGuest {
 /// Where in an instance handlers and their stack are.
 #[derive(Clone, Copy)]
 struct Places {
+    instance: Instance,
     functions: Option<Table>,
     stack_pointer: Option<Global>,
     tls_base: Option<Global>,
@@ -76,7 +77,7 @@ pub fn prepare(store: &mut Store<Guest>, instance: &Instance) {
     let longjmp = longjmp.and_then(|function| Callee::of(&function, store));
     let tls = tls_base.map(|global| get(&mut *store, global));
     let signals = &store.data().signals;
-    let _ = signals.places.set(Places { functions, stack_pointer, tls_base });
+    let _ = signals.places.set(Places { instance: *instance, functions, stack_pointer, tls_base });
     signals.tls.set(tls);
     signals.longjmp.set(longjmp);
 }
@@ -148,14 +149,18 @@ fn run(store: &mut impl AsContextMut<Data = Guest>, delivery: &Delivery, depth: 
         set(&mut *store, global, frame.stack_pointer);
     }
     let thread = Arc::clone(&store.as_context().data().thread);
-    // The frames of the call that is being left are not those of a fork.
+    // The frames of the call that is being left are not those of a fork, but the handler's may be.
+    let can_fork = shape != Shape::Other && store.as_context().data().image.exports.resume;
     let fork = store.as_context().data().fork.replace(Fork::Unable);
     let on_alt = thread.set_on_alt_stack(thread.on_alt_stack() || delivery.stack.is_some());
     // Linux lays out the frames of all signals that wait before the first handler starts: the last one laid out runs first.
     let nested = if depth < DEEPEST { run_all(store, depth + 1).map(drop) } else { Ok(()) };
     let result = nested.and_then(|()| {
-        fault::enter_guest(store.as_context().data().base);
+        let guest = store.as_context().data();
+        guest.fork.set(if can_fork { Fork::Ready } else { Fork::Unable });
+        fault::enter_guest(guest.base);
         let result = call(store, function, shape, delivery, &frame);
+        let result = fork::go_on_with_handler(store, &places.instance, result);
         fault::enter_host();
         result
     });

@@ -127,11 +127,7 @@ fn run(host: &HostThread, thread: &Arc<Thread>, image: &Arc<Image>, begin: Begin
     let result = run_guest(&mut store, |store| {
         let instance = memory::adopting(&thread.cage.memory, || image.program.instantiate(&mut *store))?;
         enter(store, &instance, begin)?;
-        while let Some(child) = store.data().unborn.take() {
-            let number = fork::split(store, &instance, child);
-            fork::resume(store, &instance, number)?;
-        }
-        Ok(())
+        fork::go_on(store, &instance)
     });
     host.leave_room();
     host.nested.borrow_mut().retain(|nested| !nested.is_of(thread));
@@ -139,6 +135,9 @@ fn run(host: &HostThread, thread: &Arc<Thread>, image: &Arc<Image>, begin: Begin
         child.abandon(&host.kernel, host);
     }
     let next = match result {
+        Ok(()) if store.data().only_handler.get() => {
+            thread.take_next().unwrap_or_else(|| fork::nothing_below(store.data()))
+        }
         Ok(()) => thread.take_next().unwrap_or(end),
         Err(error) => trap::outcome(&store, &error),
     };
@@ -163,7 +162,7 @@ fn enter(store: &mut Store<Guest>, instance: &Instance, begin: Begin) -> wasmtim
         Begin::Fork(frozen) => {
             frozen.thaw(store, instance)?;
             signal::prepare(store, instance);
-            fork::resume(store, instance, 0)
+            fork::begin(store, instance)
         }
     }
 }

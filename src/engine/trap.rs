@@ -3,8 +3,8 @@
 use lind_kernel::cage::{Next, Status};
 use wasmtime::{Error, Store, ThrownException, Trap, WasmBacktrace};
 
-use crate::fault;
 use crate::host::Guest;
+use crate::{fault, fork};
 
 /// What becomes of the thread whose guest code returned `error`. A trap is reported on standard error.
 pub fn outcome(store: &Store<Guest>, error: &Error) -> Next {
@@ -12,6 +12,9 @@ pub fn outcome(store: &Store<Guest>, error: &Error) -> Next {
     let fault = fault::take_signal();
     if let Some(next) = guest.next.take().or_else(|| guest.thread.take_next()) {
         return next;
+    }
+    if guest.only_handler.get() && error.is::<ThrownException>() {
+        return fork::nothing_below(guest);
     }
     let signal = fault.unwrap_or_else(|| signal_of(error));
     report(guest, error, signal);
