@@ -110,9 +110,9 @@ fn on_fault(fault: &mut Fault) -> bool {
         // SAFETY: `base` is not 0, so `inside` is running further up this stack, and its guest and code are alive.
         let code = unsafe { &*(*inside).code };
         if !code.text.contains(&fault.pc()) {
-            let Some(fp) = guest_frame(fault, &code.text, inside as usize) else { return false };
+            let Some(from) = Called::find(fault.sp(), fault.fp(), &code.text, inside as usize) else { return false };
             // SAFETY: `fp` is a frame of compiled code above on this stack, which is what the unwinder expects there.
-            unsafe { fault.set_fp(fp) };
+            unsafe { fault.set_fp(from.fp) };
         }
         running.signal.set(fault.signal);
         // SAFETY: the landing pad raises a trap, and Wasmtime unwinds that to the entry of this guest's code without
@@ -128,6 +128,8 @@ pub struct Computing<'a> {
     pub guest: &'a Guest,
     registers: &'a mut [i64],
     landing: usize,
+    /// Where the routine was called that does the instruction, if one does.
+    routine: Option<Called>,
 }
 
 /// A function of an instance, for [`Computing::call`].
@@ -144,6 +146,34 @@ impl<'a> Computing<'a> {
     /// # Safety
     /// `context` is the handler's, and what is returned lives no longer than it.
     pub unsafe fn find(context: *mut libc::ucontext_t) -> Option<Computing<'a>> {
+        // SAFETY: the caller's promise.
+        let found = unsafe { Computing::any(context) }?;
+        found.guest.image.code.functions.contains(&found.pc()).then_some(found)
+    }
+
+    /// In a signal handler that follows a fault at an address of the guest's: as `find`, where the fault was in a library routine
+    /// that copies or fills memory for the guest. It holds nothing, like a host function that has called back.
+    ///
+    /// # Safety
+    /// As for `find`.
+    pub unsafe fn find_in_routine(context: *mut libc::ucontext_t) -> Option<Computing<'a>> {
+        // SAFETY: the caller's promise.
+        let mut found = unsafe { Computing::any(context) }?;
+        let text = &found.guest.image.code.text;
+        if text.contains(&found.pc()) {
+            return None;
+        }
+        let above = RUNNING.with(|running| running.guest.get() as usize);
+        let from = Called::find(found.get(libc::REG_RSP), found.get(libc::REG_RBP), text, above)?;
+        found.routine = Some(from);
+        Some(found)
+    }
+
+    /// The guest whose side the thread is on, wherever it is there.
+    ///
+    /// # Safety
+    /// As for `find`.
+    unsafe fn any(context: *mut libc::ucontext_t) -> Option<Computing<'a>> {
         RUNNING.with(|running| {
             if running.base.get() == 0 {
                 return None;
@@ -154,8 +184,7 @@ impl<'a> Computing<'a> {
                 let inside = &*running.guest.get();
                 let code = &*inside.code;
                 let registers = &mut (&mut (*context).uc_mcontext.gregs)[..];
-                let found = Computing { guest: &*inside.guest, registers, landing: code.landing };
-                code.functions.contains(&found.pc()).then_some(found)
+                Some(Computing { guest: &*inside.guest, registers, landing: code.landing, routine: None })
             }
         })
     }
@@ -170,9 +199,13 @@ impl<'a> Computing<'a> {
         self.guest.image.code.traps.signal(self.offset()?)
     }
 
-    #[allow(clippy::cast_possible_truncation, reason = "x86-64 only")]
     fn pc(&self) -> usize {
-        self.registers[libc::REG_RIP as usize].cast_unsigned() as usize
+        self.get(libc::REG_RIP)
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "x86-64 only")]
+    fn get(&self, register: i32) -> usize {
+        self.registers[register.unsigned_abs() as usize].cast_unsigned() as usize
     }
 
     fn set(&mut self, register: i32, value: usize) {
@@ -181,11 +214,17 @@ impl<'a> Computing<'a> {
 
     /// Makes the code continue at its landing pad: it is left by a trap.
     pub fn leave(mut self) {
+        if let Some(from) = self.routine {
+            self.set(libc::REG_RBP, from.fp);
+        }
         self.set(libc::REG_RIP, self.landing);
     }
 
     /// Whether the function has its frame: it is neither just entered nor about to return.
     pub fn has_frame(&self) -> bool {
+        if self.routine.is_some() {
+            return true;
+        }
         const PUSH_FP: &[u8] = &[0x55];
         const SET_FP: &[u8] = &[0x48, 0x89, 0xe5];
         const POP_FP: &[u8] = &[0x5d];
@@ -200,13 +239,17 @@ impl<'a> Computing<'a> {
     /// the code was not at a call: registers are lost. It may throw.
     pub fn call(mut self, callee: Callee, arguments: [u32; 2]) {
         const RED_ZONE: usize = 128;
-        #[allow(clippy::cast_possible_truncation, reason = "x86-64 only")]
-        let stack = self.registers[libc::REG_RSP as usize].cast_unsigned() as usize;
         // As a call leaves it: aligned to 16 but for the return address.
-        let stack = ((stack - RED_ZONE) & !15) - 8;
+        let stack = ((self.get(libc::REG_RSP) - RED_ZONE) & !15) - 8;
+        let mut return_to = self.pc();
+        if let Some(from) = self.routine {
+            // The routine's frames are left, as at the landing pad.
+            self.set(libc::REG_RBP, from.fp);
+            return_to = from.return_to;
+        }
         // SAFETY: it is free stack below a frame of compiled code, which keeps at least the kernel's share of the stack free
         // below it.
-        unsafe { *(stack as *mut usize) = self.pc() };
+        unsafe { *(stack as *mut usize) = return_to };
         self.set(libc::REG_RSP, stack);
         self.set(libc::REG_RIP, callee.code);
         // Compiled code takes its own instance, the caller's, and then the arguments, in the order of the System V ABI.
@@ -240,20 +283,32 @@ impl Callee {
     }
 }
 
-/// The frame of the compiled code that called the routine in which the fault happened.
-///
-/// Host code need not keep frame pointers, so the register may hold anything. But the routine was called through a
-/// trampoline, whose frame (its caller's frame pointer and a return address in compiled code) lies not far above the stack
-/// pointer. What looks like one is accepted if all frames from there up to the entry into guest code hold together.
-fn guest_frame(fault: &Fault, text: &Range<usize>, entered_above: usize) -> Option<usize> {
-    /// The routines are shallow, even in a build without optimization.
-    const REACH: usize = 16 << 10;
-    let stack = Stack { low: fault.sp().next_multiple_of(8), high: entered_above };
-    let near = (stack.low..stack.high.min(stack.low + REACH)).step_by(8);
-    std::iter::once(fault.fp()).chain(near).find_map(|frame| {
-        let (older, return_to) = stack.frame(frame)?;
-        (text.contains(&return_to) && stack.reaches_entry(older, text)).then_some(older)
-    })
+/// Where compiled code called a routine.
+#[derive(Clone, Copy, Debug)]
+struct Called {
+    /// The frame of the code.
+    fp: usize,
+    /// Where it goes on.
+    return_to: usize,
+}
+
+impl Called {
+    /// Where the routine was called in which a thread is.
+    ///
+    /// Host code need not keep frame pointers, so the register may hold anything. But the routine was called through a
+    /// trampoline, whose frame (its caller's frame pointer and a return address in compiled code) lies not far above the stack
+    /// pointer. What looks like one is accepted if all frames from there up to the entry into guest code hold together.
+    fn find(sp: usize, fp: usize, text: &Range<usize>, entered_above: usize) -> Option<Called> {
+        /// The routines are shallow, even in a build without optimization.
+        const REACH: usize = 16 << 10;
+        let stack = Stack { low: sp.next_multiple_of(8), high: entered_above };
+        let near = (stack.low..stack.high.min(stack.low + REACH)).step_by(8);
+        std::iter::once(fp).chain(near).find_map(|frame| {
+            let (older, return_to) = stack.frame(frame)?;
+            let holds = text.contains(&return_to) && stack.reaches_entry(older, text);
+            holds.then_some(Called { fp: older, return_to })
+        })
+    }
 }
 
 /// The part of this thread's stack from the fault up to where guest code was entered.

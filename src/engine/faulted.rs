@@ -3,7 +3,8 @@
 //! The handler must run before the engine makes a trap of the fault, since that leaves the program's frames; and not on the
 //! host's alternate stack, on which such signals arrive. So the fault is noted, the signal that interrupts
 //! computation is sent to this very thread, and the handler of the fault returns: the interruption comes at the
-//! instruction that faulted, before it is tried again.
+//! instruction that faulted, before it is tried again. That may also be one of a library routine that copies memory for the
+//! program: the routine goes on, or is left by siglongjmp.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -75,10 +76,11 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
 /// # Safety
 /// `context` is the handler's.
 unsafe fn note(signal: i32, info: &libc::siginfo_t, context: *mut libc::ucontext_t) -> bool {
-    // SAFETY: the caller's promise.
-    let Some(computing) = (unsafe { Computing::find(context) }) else { return false };
     // SAFETY: these signals have an address.
     let address = unsafe { info.si_addr() } as usize;
+    // SAFETY: the caller's promise.
+    let computing = unsafe { Computing::find(context).or_else(|| in_routine(context, signal, address)) };
+    let Some(computing) = computing else { return false };
     let Some(fault) = what_happened(&computing, signal, info.si_code, address) else { return false };
     // Guest code was running: the thread holds no lock.
     if !computing.guest.thread.handles(fault.signal) {
@@ -86,6 +88,20 @@ unsafe fn note(signal: i32, info: &libc::siginfo_t, context: *mut libc::ucontext
     }
     NOTED.set(Some(fault));
     true
+}
+
+/// A fault at an address of the guest's in a routine that was called for it.
+///
+/// # Safety
+/// `context` is the handler's.
+unsafe fn in_routine<'a>(context: *mut libc::ucontext_t, signal: i32, address: usize) -> Option<Computing<'a>> {
+    if !matches!(signal, libc::SIGSEGV | libc::SIGBUS) {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let found = unsafe { Computing::find_in_routine(context) }?;
+    let offset = (address as u64).wrapping_sub(found.guest.base as u64);
+    (offset < SPACE).then_some(found)
 }
 
 /// The fault, in the program's terms.
@@ -120,7 +136,13 @@ fn number(signal: i32) -> Option<u8> {
     u8::try_from(signal).ok()
 }
 
-/// The fault of the interrupted code, if that is why it was interrupted.
-pub fn take() -> Option<Info> {
-    NOTED.take()
+/// The code that was interrupted, if it was for its fault, and the fault.
+///
+/// # Safety
+/// `context` is the handler's.
+pub unsafe fn take<'a>(context: *mut libc::ucontext_t) -> Option<(Computing<'a>, Info)> {
+    let fault = NOTED.take()?;
+    // SAFETY: the caller's promise.
+    let computing = unsafe { Computing::find(context).or_else(|| Computing::find_in_routine(context)) };
+    Some((computing?, fault))
 }

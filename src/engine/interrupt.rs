@@ -55,13 +55,17 @@ extern "C" fn on_interrupt(_: i32, _: *mut libc::siginfo_t, context: *mut libc::
     // SAFETY: the host passes a valid ucontext to a SA_SIGINFO handler, and errno is the thread's own.
     unsafe {
         let errno = *libc::__errno_location();
-        if let Some(computing) = Computing::find(context.cast()) {
-            if let Some(fault) = faulted::take() {
+        let computing = match faulted::take(context.cast()) {
+            Some((computing, fault)) => {
                 computing.guest.thread.fault(&computing.guest.kernel, fault);
+                Some(computing)
             }
-            if computing.guest.thread.attention() != 0 {
-                signal::while_computing(computing);
-            }
+            None => Computing::find(context.cast()),
+        };
+        if let Some(computing) = computing
+            && computing.guest.thread.attention() != 0
+        {
+            signal::while_computing(computing);
         }
         *libc::__errno_location() = errno;
     }
