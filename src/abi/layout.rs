@@ -203,6 +203,8 @@ structs! {
         cbytes: u32 as "", pad: u32 as "", qnum: u32 as "msg_qnum", pad2: u32 as "", qbytes: u32 as "msg_qbytes", pad3: u32 as "",
         lspid: i32 as "msg_lspid", lrpid: i32 as "msg_lrpid", pad4: [u32; 4] as "",
     }
+    /// mq_open(2) as libc passes it.
+    MqAttr "kernel_mq_attr", "" in "" = 64 { flags: i64, maxmsg: i64, msgsize: i64, curmsgs: i64, reserved: [i64; 4], }
     /// *guest*: robust futex lists.
     RobustList "robust_list_head", "" in "" = 12 { list: u32, offset: i32, pending: u32, }
     /// One handler given to `spawn`.

@@ -283,6 +283,14 @@ implemented {
     233  wait     epoll_ctl(fd: Fd, op: EpollOp, target: Fd, event: In<EpollEvent>) -> ();
     234  signal   tgkill(tgid: Pid, tid: Pid, sig: Signal) -> ();
     235  fs       utimes(path: Path, times: In<Timeval>) -> ();
+    /// At most 256 queues, of 10 messages of 8192 bytes; reading the descriptor is EINVAL.
+    240  ipc      mq_open(name: Str, flags: OpenFlags, mode: Mode, attr: In<MqAttr>) -> NewFd;
+    241  ipc      mq_unlink(name: Str) -> ();
+    242  ipc      mq_timedsend(fd: Fd, msg: In<u8>, len: Len, priority: u32, timeout: In<Timespec>) -> ();
+    243  ipc      mq_timedreceive(fd: Fd, msg: Out<u8>, len: Len, priority: Out<u32>, timeout: In<Timespec>) -> usize;
+    /// SIGEV_THREAD is EINVAL.
+    244  ipc      mq_notify(fd: Fd, event: In<Sigevent>) -> ();
+    245  ipc      mq_getsetattr(fd: Fd, new: In<MqAttr>, old: Out<MqAttr>) -> ();
     /// P_PIDFD is EINVAL.
     247  process  waitid(kind: i32, id: Pid, info: Out<Siginfo>, options: WaitFlags, usage: Out<Rusage>) -> ();
     253  fs       inotify_init() -> NewFd;
@@ -448,12 +456,6 @@ missing {
     237  memory   mbind(addr: Addr, len: Len, mode: i32, mask: Addr, max: u64, flags: u32) -> ();
     238  memory   set_mempolicy(mode: i32, mask: Addr, max: u64) -> ();
     239  memory   get_mempolicy(mode: Addr, mask: Addr, max: u64, addr: Addr, flags: u64) -> ();
-    240  ipc      mq_open(name: Str, flags: OpenFlags, mode: Mode, attr: Addr) -> NewFd;
-    241  ipc      mq_unlink(name: Str) -> ();
-    242  ipc      mq_timedsend(fd: Fd, msg: In<u8>, len: Len, priority: u32, timeout: In<Timespec>) -> ();
-    243  ipc      mq_timedreceive(fd: Fd, msg: Out<u8>, len: Len, priority: Out<u32>, timeout: In<Timespec>) -> usize;
-    244  ipc      mq_notify(fd: Fd, event: Addr) -> ();
-    245  ipc      mq_getsetattr(fd: Fd, new: Addr, old: Addr) -> ();
     246  process  kexec_load(entry: Addr, count: u64, segments: Addr, flags: u64) -> ();
     248  ipc      add_key(kind: Str, desc: Str, payload: Addr, len: Len, ring: i32) -> i32;
     249  ipc      request_key(kind: Str, desc: Str, info: Str, ring: i32) -> i32;

@@ -12,6 +12,7 @@ use super::locks::{FileId, Locks, Owner};
 use super::{Interests, Socket};
 use crate::cage::signal::Signalfd;
 use crate::host;
+use crate::ipc::End;
 use crate::pseudo::Place;
 use crate::terminal::Pty;
 
@@ -34,6 +35,8 @@ pub enum Kind {
     Signalfd(Signalfd),
     /// A process that is waited for, or told something, by descriptor.
     Process(CageId),
+    /// A message queue.
+    Queue(End),
     /// An epoll instance: which guest descriptor stands behind each registration.
     Epoll(Interests),
 }
@@ -63,7 +66,7 @@ impl File {
 
     /// Whether reading and writing it is more than the host's business.
     pub(super) fn is_watched(&self) -> bool {
-        matches!(self.kind, Kind::Terminal | Kind::Master(_) | Kind::Signalfd(_) | Kind::Process(_))
+        matches!(self.kind, Kind::Terminal | Kind::Master(_) | Kind::Signalfd(_) | Kind::Process(_) | Kind::Queue(_))
     }
 
     /// A file that the host serves.

@@ -1,4 +1,4 @@
-//! System V shared memory, semaphores and message queues.
+//! System V shared memory, semaphores and message queues, and those of POSIX.
 //!
 //! They belong to the runner: its cages share keys and ids with each other and with nobody else. The host's are not used,
 //! since they would outlive the runner and be seen by other programs.
@@ -6,6 +6,7 @@
 //! Ids ascend and are not used again. One lock keeps all of them; whoever waits does so on the object's own event.
 
 mod memory;
+mod named;
 mod queue;
 mod semaphore;
 
@@ -21,6 +22,8 @@ use crate::call::Ctx;
 use crate::host::clock;
 
 pub(crate) use memory::Segment;
+pub use named::End;
+pub(crate) use named::{Named, Notice, Sent, Size};
 pub(crate) use queue::{LONGEST, Message, Queue};
 pub(crate) use semaphore::{HIGHEST, Operation, Set, Tried};
 
@@ -51,6 +54,7 @@ pub(crate) struct State {
     pub segments: Table<Segment>,
     pub sets: Table<Set>,
     pub queues: Table<Queue>,
+    pub named: Named,
 }
 
 impl Ipc {
@@ -138,9 +142,7 @@ impl<T> Table<T> {
             return Err(Errno::ENOSPC);
         }
         let value = make()?;
-        let credentials = cx.cage.settings().credentials.clone();
-        let owner = (credentials.uid[1], credentials.gid[1]);
-        let permissions = Permissions { key, owner, creator: owner, mode: flags & 0o777, changed: now() };
+        let permissions = Permissions { key, ..Permissions::new(cx, flags & 0o777) };
         let id = self.next;
         self.next += 1;
         self.objects.insert(id, Object { permissions, value });
@@ -208,6 +210,13 @@ impl<T> Table<T> {
 }
 
 impl Permissions {
+    /// Of something that the caller makes.
+    fn new(cx: &Ctx<'_>, mode: u32) -> Permissions {
+        let credentials = cx.cage.settings().credentials.clone();
+        let owner = (credentials.uid[1], credentials.gid[1]);
+        Permissions { key: IPC_PRIVATE, owner, creator: owner, mode, changed: now() }
+    }
+
     fn check(&self, cx: &Ctx<'_>, wanted: u32) -> Result<()> {
         let Credentials { uid, gid, groups } = cx.cage.settings().credentials.clone();
         let in_group = |id: u32| gid[1] == id || groups.contains(&id);

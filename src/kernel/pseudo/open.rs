@@ -141,7 +141,7 @@ pub(crate) fn reopen(cx: &Ctx<'_>, file: &FileRef, flags: OpenFlags) -> Result<O
     match &file.kind {
         Kind::Named => cx.blocking(|| reopen_host(&cx.kernel.root, file, flags)).map(Opened::New),
         Kind::Pseudo(place) => open(cx, place.clone(), flags),
-        Kind::Socket(_) | Kind::Epoll(_) | Kind::Signalfd(_) | Kind::Process(_) => Err(Errno::ENXIO),
+        Kind::Socket(_) | Kind::Epoll(_) | Kind::Signalfd(_) | Kind::Process(_) | Kind::Queue(_) => Err(Errno::ENXIO),
         Kind::Terminal | Kind::Master(_) => Ok(Opened::Same(file.share())),
         Kind::Host => {
             let stat = rustix::fs::fstat(file.host()).map_err(host::errno)?;

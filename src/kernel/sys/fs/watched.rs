@@ -27,7 +27,7 @@ pub(super) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<Optio
     match &file.kind {
         Kind::Terminal => check_front(cx, &file.share(), Change::Read).map(|()| None),
         Kind::Signalfd(listener) => read_signals(cx, &file.share(), listener, buf, len).map(Some),
-        Kind::Process(_) => Err(Errno::EINVAL),
+        Kind::Process(_) | Kind::Queue(_) => Err(Errno::EINVAL),
         _ => Ok(None),
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn readv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<
 #[cold]
 pub(super) fn check_positioned(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
     match cx.file(fd)?.kind {
-        Kind::Signalfd(_) | Kind::Process(_) => Err(Errno::ESPIPE),
+        Kind::Signalfd(_) | Kind::Process(_) | Kind::Queue(_) => Err(Errno::ESPIPE),
         _ => Ok(()),
     }
 }

@@ -1,10 +1,12 @@
-//! System V interprocess communication.
+//! System V interprocess communication, and message queues of POSIX.
 
 mod message;
+mod named;
 mod semaphore;
 mod shared;
 
 pub(crate) use message::*;
+pub(crate) use named::*;
 pub(crate) use semaphore::*;
 pub(crate) use shared::*;
 

@@ -1,0 +1,300 @@
+//! POSIX message queues: found by name, used through descriptors.
+//!
+//! What the host sees of a descriptor is one end of a pair of sockets, for poll(2) and its like: a byte lies in it while the queue
+//! has messages, and so much has been sent from it while the queue is full that no more may be. A guest that reads or
+//! writes its end otherwise misleads nobody but itself: messages do not pass through it, and no call on either end waits.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use lind_abi::{CageId, Errno, Result};
+use rustix::net::sockopt::set_socket_send_buffer_size;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
+
+use super::Permissions;
+use crate::call::Ctx;
+use crate::event::{Event, Seen};
+use crate::fd::{File, Kind};
+use crate::host::errno;
+
+/// As Linux has it for those without privileges.
+const MOST_QUEUES: usize = 256;
+const MOST_MESSAGES: i64 = 10;
+const LONGEST_MESSAGE: i64 = 8192;
+const LONGEST_NAME: usize = 255;
+
+/// Names and their queues.
+#[derive(Debug, Default)]
+pub(crate) struct Named(BTreeMap<Vec<u8>, Arc<MessageQueue>>);
+
+/// How many messages fit into a queue, and how long they may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    pub messages: usize,
+    pub longest: usize,
+}
+
+impl Size {
+    /// Where mq_open(3) is given none.
+    pub const DEFAULT: Size = Size { messages: 10, longest: 8192 };
+
+    /// As mq_open(3) is given it.
+    ///
+    /// # Errors
+    /// EINVAL.
+    pub fn new(messages: i64, longest: i64) -> Result<Size> {
+        if !(1..=MOST_MESSAGES).contains(&messages) || !(1..=LONGEST_MESSAGE).contains(&longest) {
+            return Err(Errno::EINVAL);
+        }
+        let size = |value: i64| usize::try_from(value).map_err(|_| Errno::EINVAL);
+        Ok(Size { messages: size(messages)?, longest: size(longest)? })
+    }
+}
+
+impl Named {
+    /// The queue of this name, if the caller may use it so; `make` is the mode and size of one to be made if there is none.
+    ///
+    /// # Errors
+    /// ENOENT, EACCES, ENOSPC; EEXIST where `only_new`.
+    pub fn find(
+        &mut self,
+        cx: &Ctx<'_>,
+        name: &[u8],
+        make: Option<(u32, Size)>,
+        only_new: bool,
+        wanted: u32,
+    ) -> Result<Arc<MessageQueue>> {
+        check_name(name)?;
+        if let Some(queue) = self.0.get(name) {
+            if make.is_some() && only_new {
+                return Err(Errno::EEXIST);
+            }
+            queue.permissions.check(cx, wanted)?;
+            return Ok(Arc::clone(queue));
+        }
+        let (mode, size) = make.ok_or(Errno::ENOENT)?;
+        if self.0.len() >= MOST_QUEUES {
+            return Err(Errno::ENOSPC);
+        }
+        let inside = Inside { messages: BTreeMap::new(), next: 0, receivers: 0, notice: None, open: Vec::new() };
+        let permissions = Permissions::new(cx, mode);
+        let queue = Arc::new(MessageQueue { permissions, size, inside: Mutex::new(inside), changed: Event::default() });
+        self.0.insert(name.to_vec(), Arc::clone(&queue));
+        Ok(queue)
+    }
+
+    /// Takes a name away. Who has the queue open keeps it.
+    ///
+    /// # Errors
+    /// ENOENT, EPERM.
+    pub fn remove(&mut self, cx: &Ctx<'_>, name: &[u8]) -> Result<()> {
+        check_name(name)?;
+        self.0.get(name).ok_or(Errno::ENOENT)?.permissions.check_owner(cx)?;
+        self.0.remove(name);
+        Ok(())
+    }
+}
+
+fn check_name(name: &[u8]) -> Result<()> {
+    match name {
+        [] => Err(Errno::ENOENT),
+        b"." | b".." => Err(Errno::EACCES),
+        name if name.contains(&b'/') => Err(Errno::EACCES),
+        name if name.len() > LONGEST_NAME => Err(Errno::ENAMETOOLONG),
+        _ => Ok(()),
+    }
+}
+
+/// A queue.
+#[derive(Debug)]
+pub(crate) struct MessageQueue {
+    permissions: Permissions,
+    pub size: Size,
+    inside: Mutex<Inside>,
+    changed: Event,
+}
+
+#[derive(Debug)]
+struct Inside {
+    /// The most urgent first, then the oldest.
+    messages: BTreeMap<(Reverse<u32>, u64), Vec<u8>>,
+    next: u64,
+    /// How many wait for a message.
+    receivers: u32,
+    notice: Option<Notice>,
+    open: Vec<Weak<File>>,
+}
+
+/// Who is to be told of a message that comes to an empty queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Notice {
+    pub cage: CageId,
+    /// The signal and its value; None for mere registration.
+    pub signal: Option<(u8, u32)>,
+    /// The descriptor it was asked for by: closed, nobody is told.
+    pub by: Weak<File>,
+}
+
+/// What became of a message.
+pub(crate) enum Sent {
+    /// It is in; somebody may have to be told.
+    Done(Option<Notice>),
+    /// There is no room until something changes.
+    Full(Vec<u8>, Seen),
+}
+
+impl MessageQueue {
+    /// Puts a message in.
+    pub fn send(&self, message: Vec<u8>, priority: u32) -> Sent {
+        let mut inside = self.inside();
+        if inside.messages.len() >= self.size.messages {
+            return Sent::Full(message, self.changed.seen());
+        }
+        let was_empty = inside.messages.is_empty();
+        let number = inside.next;
+        inside.next += 1;
+        inside.messages.insert((Reverse(priority), number), message);
+        if was_empty {
+            inside.show(End::tell);
+        }
+        if inside.messages.len() == self.size.messages {
+            inside.show(End::fill);
+        }
+        let told = if was_empty && inside.receivers == 0 { inside.notice.take() } else { None };
+        self.changed.notify_all();
+        Sent::Done(told.filter(|notice| notice.by.strong_count() > 0))
+    }
+
+    /// Takes the first message and its priority out; what there was to see if there is none.
+    pub fn receive(&self) -> core::result::Result<(Vec<u8>, u32), Seen> {
+        let mut inside = self.inside();
+        let was_full = inside.messages.len() == self.size.messages;
+        let Some(((Reverse(priority), _), message)) = inside.messages.pop_first() else {
+            return Err(self.changed.seen());
+        };
+        if was_full {
+            inside.show(End::drain);
+        }
+        if inside.messages.is_empty() {
+            inside.show(End::quiet);
+        }
+        self.changed.notify_all();
+        Ok((message, priority))
+    }
+
+    /// Waits by `wait` for it to change. Who waits for messages is served before who asked to be told of them.
+    pub fn wait<T>(&self, receiver: bool, wait: impl FnOnce(&Event) -> T) -> T {
+        let count = u32::from(receiver);
+        self.inside().receivers += count;
+        let result = wait(&self.changed);
+        self.inside().receivers -= count;
+        result
+    }
+
+    /// How many messages are in it.
+    pub fn len(&self) -> usize {
+        self.inside().messages.len()
+    }
+
+    /// Registers who is to be told.
+    ///
+    /// # Errors
+    /// EBUSY if somebody is registered already.
+    pub fn register(&self, notice: Notice) -> Result<()> {
+        let mut inside = self.inside();
+        if inside.notice.as_ref().is_some_and(|other| other.by.strong_count() > 0) {
+            return Err(Errno::EBUSY);
+        }
+        inside.notice = Some(notice);
+        Ok(())
+    }
+
+    /// Forgets what a cage has registered.
+    pub fn unregister(&self, cage: CageId) {
+        let mut inside = self.inside();
+        if inside.notice.as_ref().is_some_and(|notice| notice.cage == cage) {
+            inside.notice = None;
+        }
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inside {
+    fn show(&mut self, change: impl Fn(&End, BorrowedFd<'_>)) {
+        self.open.retain(|file| {
+            let Some(file) = file.upgrade() else { return false };
+            if let Kind::Queue(end) = &file.kind {
+                change(end, file.host());
+            }
+            true
+        });
+    }
+}
+
+/// An open queue.
+#[derive(Debug)]
+pub struct End {
+    pub(crate) queue: Arc<MessageQueue>,
+    access: u32,
+    /// The other socket of the pair.
+    other: OwnedFd,
+}
+
+/// More than half of the smallest buffer there is: whoever has sent that may not send more.
+const FILLING: usize = 2048;
+
+impl End {
+    /// Opens a queue.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub(crate) fn open(queue: Arc<MessageQueue>, access: u32, nonblock: bool) -> Result<Arc<File>> {
+        let flags = SocketFlags::CLOEXEC;
+        let (host, other) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(errno)?;
+        set_socket_send_buffer_size(&host, 1).map_err(errno)?;
+        if nonblock {
+            rustix::fs::fcntl_setfl(&host, rustix::fs::OFlags::NONBLOCK).map_err(errno)?;
+        }
+        let file = Arc::new(File::new(host, Kind::Queue(End { queue: Arc::clone(&queue), access, other })));
+        let Kind::Queue(end) = &file.kind else { return Err(Errno::EBADF) };
+        let mut inside = queue.inside();
+        if !inside.messages.is_empty() {
+            end.tell(file.host());
+        }
+        if inside.messages.len() == queue.size.messages {
+            end.fill(file.host());
+        }
+        inside.open.retain(|file| file.strong_count() > 0);
+        inside.open.push(Arc::downgrade(&file));
+        drop(inside);
+        Ok(file)
+    }
+
+    /// Whether it was opened for one of these: [`READ`](super::READ), [`WRITE`](super::WRITE).
+    pub(crate) fn is_for(&self, access: u32) -> bool {
+        self.access & access != 0
+    }
+
+    // None of these calls waits, and what they find instead of what they expect is the guest's own doing.
+
+    fn tell(&self, _: BorrowedFd<'_>) {
+        let _ = send(&self.other, b"m", SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+    }
+
+    fn quiet(&self, host: BorrowedFd<'_>) {
+        let _ = recv(host, &mut [0; 64][..], RecvFlags::DONTWAIT);
+    }
+
+    fn fill(&self, host: BorrowedFd<'_>) {
+        let _ = send(host, &[0; FILLING], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+    }
+
+    fn drain(&self, _: BorrowedFd<'_>) {
+        let _ = recv(self.other.as_fd(), &mut [0; 2 * FILLING][..], RecvFlags::DONTWAIT);
+    }
+}
