@@ -19,7 +19,7 @@ struct imfs fs;
 	CALL(fcntl, on_fcntl) CALL(flock, on_flock) CALL(ioctl, on_ioctl) CALL(ftruncate, on_ftruncate) \
 	CALL(fallocate, on_fallocate) CALL(fsync, on_sync) CALL(fdatasync, on_sync) CALL(syncfs, on_sync) \
 	CALL(sync_file_range, on_sync) CALL(fadvise64, on_fadvise64) CALL(readahead, on_sync) \
-	CALL(getdents64, on_getdents64) \
+	CALL(getdents, on_getdents64) CALL(getdents64, on_getdents64) \
 	CALL(stat, on_stat) CALL(lstat, on_lstat) CALL(fstat, on_fstat) CALL(newfstatat, on_newfstatat) \
 	CALL(statx, on_statx) CALL(access, on_access) CALL(faccessat, on_faccessat) CALL(faccessat2, on_faccessat2) \
 	CALL(chmod, on_chmod) CALL(fchmod, on_fchmod) CALL(fchmodat, on_fchmodat) CALL(fchmodat2, on_fchmodat2) \

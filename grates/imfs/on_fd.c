@@ -1,4 +1,5 @@
 /* Descriptors: what is done with a number rather than with a file. The kernel does it too, to the number. */
+#include <lind/entries.h>
 #include <stdlib.h>
 #include "grate.h"
 
@@ -405,6 +406,8 @@ int64_t on_getdents64(const struct lind_call *c)
 		return done(-EBADF);
 	before = f->pos;
 	r = imfs_getdents(f, buffer, size < sizeof buffer ? (size_t)size : sizeof buffer);
+	if (r > 0 && c->nr == SYS_getdents)
+		lind_entries_to_old(buffer, (size_t)r);
 	if (r > 0 && lind_write(c->args[1], buffer, (size_t)r)) {
 		f->pos = before;
 		r = -EFAULT;

@@ -12,15 +12,10 @@ const char *set_by_text(const char *value)
 	return NULL;
 }
 
-/* What open_how says, where the flags of openat2 are. */
 static uint32_t flags_of(const struct lind_call *c, const struct lind_path_use *use)
 {
-	uint64_t flags = 0;
-
 	if (c->nr == SYS_creat)
 		return O_CREAT | O_WRONLY | O_TRUNC;
-	if (c->nr == SYS_openat2)
-		return lind_read(c->args[2], &flags, sizeof flags) ? 0 : (uint32_t)flags;
 	return use->flags < 0 ? 0 : arg32(c, use->flags);
 }
 
@@ -93,14 +88,41 @@ static int64_t go(const struct lind_call *c, bool inside)
 	return inside || by_text ? pass(c, inside) : lind_path_call(c, NULL, still_outside, NULL);
 }
 
-int64_t on_path(const struct lind_call *c)
+/*
+ * openat2 keeps its flags where the client can change them after our look, and may say how to walk. Without the latter it is
+ * openat, with the flags that we have read.
+ */
+static int64_t plain_open(struct lind_call *c)
 {
+	struct { uint64_t flags, mode, resolve; } how;
+	int64_t r;
+
+	if (c->args[3].value != sizeof how)
+		return -ENOSYS;
+	if ((r = lind_read(c->args[2], &how, sizeof how)))
+		return r;
+	if (how.resolve)
+		return -ENOSYS;
+	if (how.flags > UINT32_MAX || how.mode > 07777)
+		return -EINVAL;
+	c->nr = SYS_openat;
+	c->args[2].value = how.flags;
+	c->args[3].value = how.mode;
+	return 0;
+}
+
+int64_t on_path(const struct lind_call *call)
+{
+	struct lind_call made = *call, changed;
+	const struct lind_call *c = &made;
 	struct client *client = lind_client(c->target);
-	struct lind_call changed = *c;
 	struct where where[2];
 	bool inside = false;
 	int64_t r;
 
+	if (call->nr == SYS_openat2 && (r = plain_open(&made)))
+		return r;
+	changed = made;
 	if ((r = look_all(c, &changed, where, &inside)))
 		return r;
 	if (!makes_fd(c->nr))

@@ -546,6 +546,13 @@ static bool any(enum what from, bool classes)
 	return false;
 }
 
+/* Both ways at once by what its descriptor is for: readv and writev are the same. */
+static int64_t on_vmsplice(const struct lind_call *call)
+{
+	(void)call;
+	return -ENOSYS;
+}
+
 size_t byte_handlers(struct lind_handler *to)
 {
 	static const struct lind_handler reads[] = {
@@ -555,12 +562,12 @@ size_t byte_handlers(struct lind_handler *to)
 		{ SYS_write, on_write }, { SYS_pwrite64, on_write }, { SYS_sendto, on_write }, { SYS_writev, on_writev },
 		{ SYS_pwritev, on_writev }, { SYS_pwritev2, on_writev }, { SYS_sendmsg, on_message }, { SYS_sendmmsg, on_messages },
 		{ SYS_fallocate, on_fallocate }, { SYS_setxattr, on_setxattr }, { SYS_lsetxattr, on_setxattr },
-		{ SYS_fsetxattr, on_setxattr }, { SYS_msgsnd, on_msgsnd },
+		{ SYS_fsetxattr, on_setxattr }, { SYS_msgsnd, on_msgsnd }, { SYS_mq_timedsend, on_msgsnd },
 	}, receives[] = {
 		{ SYS_recvmsg, on_message }, { SYS_recvmmsg, on_messages },
 	}, both[] = {
 		{ SYS_sendfile, on_sendfile }, { SYS_splice, on_splice }, { SYS_tee, on_tee }, { SYS_copy_file_range, on_splice },
-		{ SYS_mmap, on_mmap },
+		{ SYS_mmap, on_mmap }, { SYS_vmsplice, on_vmsplice },
 	}, changes[] = {
 		{ SYS_close, on_change }, { SYS_dup2, on_change }, { SYS_dup3, on_change }, { SYS_close_range, on_change },
 	};

@@ -132,6 +132,13 @@ structs! {
     }
     /// The head of a directory entry; the name follows at offset 19.
     Dirent64 "dirent64", "" in "" = 24 { ino: u64, off: i64, reclen: u16, kind: u8, name: [u8; 5], }
+    /// openat2(2), its first version.
+    OpenHow "open_how", "struct open_how" in "linux/openat2.h" = 24 { flags: u64, mode: u64, resolve: u64, }
+    /// clone3(2), its third version.
+    CloneArgs "clone_args", "struct clone_args" in "linux/sched.h" = 88 {
+        flags: u64, pidfd: u64, child_tid: u64, parent_tid: u64, exit_signal: u64, stack: u64, stack_size: u64, tls: u64,
+        set_tid: u64, set_tid_size: u64, cgroup: u64,
+    }
     /// fcntl(2) record locks.
     Flock "flock", "struct flock" in "fcntl.h" = 32 {
         kind: i16 as "l_type", whence: i16 as "l_whence", pad: u32 as "", start: i64 as "l_start", len: i64 as "l_len", pid: i32 as "l_pid", pad2: u32 as "",

@@ -153,6 +153,8 @@ implemented {
     75   fs       fdatasync(fd: Fd) -> ();
     76   fs       truncate(path: Path, len: Off) -> ();
     77   fs       ftruncate(fd: Fd, len: Off) -> ();
+    /// The entries have 64-bit numbers, as on x86-64.
+    78   fs       getdents(fd: Fd, buf: Out<u8>, len: Len) -> usize;
     /// ENOENT, not `(unreachable)`, for a directory that was moved out of the root.
     79   fs       getcwd(buf: Out<u8>, len: Len) -> usize;
     80   fs       chdir(path: Path) -> ();
@@ -321,6 +323,8 @@ implemented {
     275  fs       splice(input: Fd, in_offset: InOut<i64>, out: Fd, out_offset: InOut<i64>, len: Len, flags: SpliceFlags) -> usize;
     276  fs       tee(input: Fd, out: Fd, len: Len, flags: SpliceFlags) -> usize;
     277  fs       sync_file_range(fd: Fd, offset: Off, len: Off, flags: u32) -> ();
+    /// The data are copied, as splice(2) lets it be.
+    278  fs       vmsplice(fd: Fd, iov: In<Iovec>, count: Len, flags: SpliceFlags) -> usize;
     280  fs       utimensat(dir: DirFd, path: Path, times: In<Timespec>, flags: AtFlags) -> ();
     281  wait     epoll_pwait(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: i32, mask: In<Sigset>, size: Len) -> usize;
     282  signal   signalfd(fd: Fd, mask: In<Sigset>, size: Len) -> NewFd;
@@ -352,7 +356,7 @@ implemented {
     318  process  getrandom(buf: Out<u8>, len: Len, flags: RandomFlags) -> usize;
     /// MFD_HUGETLB is EINVAL.
     319  fs       memfd_create(name: Str, flags: MemfdFlags) -> NewFd;
-    /// With AT_EMPTY_PATH the file must be open for reading, not O_PATH. AT_SYMLINK_NOFOLLOW is EINVAL.
+    /// AT_SYMLINK_NOFOLLOW is EINVAL.
     322  process  execveat(dir: DirFd, path: Path, argv: StrArray, envp: StrArray, flags: AtFlags) -> NoReturn;
     /// Barriers only: no instruction fetches, no restartable sequences.
     324  sync     membarrier(cmd: i32, flags: u32, cpu: i32) -> i32;
@@ -366,6 +370,8 @@ implemented {
     434  process  pidfd_open(pid: Pid, flags: u32) -> NewFd;
     /// CLOSE_RANGE_UNSHARE is EINVAL.
     436  fs       close_range(first: u32, last: u32, flags: CloseRangeFlags) -> ();
+    /// RESOLVE_* do not go with descriptors of directories in /proc and /dev: EXDEV. RESOLVE_CACHED is EAGAIN.
+    437  fs       openat2(dir: DirFd, path: Path, how: In<OpenHow>, size: Len) -> NewFd;
     439  fs       faccessat2(dir: DirFd, path: Path, mode: AccessMode, flags: AccessFlags) -> ();
     441  wait     epoll_pwait2(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: In<Timespec>, mask: In<Sigset>, size: Len) -> usize;
     452  fs       fchmodat2(dir: DirFd, path: Path, mode: Mode, flags: AtFlags) -> ();
@@ -403,7 +409,6 @@ missing {
     /// fork and vfork are the import `fork`, seen by grates as clone with SIGCHLD.
     57   process  fork() -> Pid;
     58   process  vfork() -> Pid;
-    78   fs       getdents(fd: Fd, buf: Out<u8>, len: Len) -> usize;
     101  process  ptrace(request: i64, pid: Pid, addr: Addr, data: Addr) -> i64;
     103  process  syslog(kind: i32, buf: Out<u8>, len: Len) -> i32;
     134  process  uselib(path: Path) -> ();
@@ -464,7 +469,6 @@ missing {
     252  process  ioprio_get(which: i32, who: i32) -> i32;
     256  memory   migrate_pages(pid: Pid, max: u64, from: Addr, to: Addr) -> i32;
     272  process  unshare(flags: CloneFlags) -> ();
-    278  fs       vmsplice(fd: Fd, iov: In<Iovec>, count: Len, flags: SpliceFlags) -> usize;
     279  memory   move_pages(pid: Pid, count: u64, pages: Addr, nodes: Addr, status: Addr, flags: i32) -> ();
     298  process  perf_event_open(attr: Addr, pid: Pid, cpu: i32, group: Fd, flags: u64) -> NewFd;
     300  fs       fanotify_init(flags: u32, event_flags: u32) -> NewFd;
@@ -497,8 +501,8 @@ missing {
     431  fs       fsconfig(fd: Fd, cmd: u32, key: Str, value: Addr, aux: i32) -> ();
     432  fs       fsmount(fd: Fd, flags: u32, attr: u32) -> NewFd;
     433  fs       fspick(dir: DirFd, path: Path, flags: u32) -> NewFd;
-    435  process  clone3(args: Addr, size: Len) -> Pid;
-    437  fs       openat2(dir: DirFd, path: Path, how: Addr, size: Len) -> NewFd;
+    /// Grates see every birth under one number, clone's.
+    435  process  clone3(args: In<CloneArgs>, size: Len) -> Pid;
     438  process  pidfd_getfd(pidfd: Fd, fd: i32, flags: u32) -> NewFd;
     440  memory   process_madvise(pidfd: Fd, iov: In<Iovec>, count: Len, advice: Advice, flags: u32) -> usize;
     442  fs       mount_setattr(dir: DirFd, path: Path, flags: u32, attr: Addr, size: Len) -> ();

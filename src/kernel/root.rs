@@ -180,7 +180,21 @@ impl Root {
     /// # Errors
     /// What openat(2) says.
     pub fn open(&self, dir: BorrowedFd<'_>, path: &CStr, flags: u32, mode: u32) -> Result<OwnedFd> {
-        self.look_up(dir, path, flags, mode)
+        self.open_within(dir, path, (flags, mode), ResolveFlags::empty())
+    }
+
+    /// As `open`, with openat2(2)'s flags for the look-up. What does not leave `dir` starts there, absolute or not.
+    ///
+    /// # Errors
+    /// What openat2(2) says.
+    pub fn open_within(
+        &self,
+        dir: BorrowedFd<'_>,
+        path: &CStr,
+        (flags, mode): (u32, u32),
+        resolve: ResolveFlags,
+    ) -> Result<OwnedFd> {
+        self.look_up(dir, path, (flags, mode), resolve)
     }
 
     /// Acts on the object a path leads to: `act` gets a directory, a path and `AT_*` flags that mean it.
@@ -199,7 +213,7 @@ impl Root {
             Walls::Chroot => act(dir, path, if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW }),
             Walls::Openat2 => {
                 let flags = OFlags::PATH | if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-                let object = self.look_up(dir, path, flags.bits(), 0)?;
+                let object = self.open(dir, path, flags.bits(), 0)?;
                 act(object.as_fd(), c"", AtFlags::EMPTY_PATH)
             }
         }
@@ -225,7 +239,7 @@ impl Root {
             [] => act(dir, name),
             parent => {
                 let parent = CString::new(parent).map_err(|_| Errno::EINVAL)?;
-                let parent = self.look_up(dir, &parent, (OFlags::PATH | OFlags::DIRECTORY).bits(), 0)?;
+                let parent = self.open(dir, &parent, (OFlags::PATH | OFlags::DIRECTORY).bits(), 0)?;
                 act(parent.as_fd(), name)
             }
         }
@@ -254,7 +268,7 @@ impl Root {
     /// ENOENT when it is outside, has been removed, or has another name by now.
     pub fn certain_name_of(&self, file: BorrowedFd<'_>) -> Result<Vec<u8>> {
         let name = CString::new(self.name_of(file)?).map_err(|_| Errno::ENOENT)?;
-        let found = self.look_up(self.directory(), &name, (OFlags::PATH | OFlags::NOFOLLOW).bits(), 0)?;
+        let found = self.open(self.directory(), &name, (OFlags::PATH | OFlags::NOFOLLOW).bits(), 0)?;
         if identity(found.as_fd())? == identity(file)? { Ok(name.into_bytes()) } else { Err(Errno::ENOENT) }
     }
 
@@ -409,7 +423,13 @@ impl Root {
         }
     }
 
-    fn look_up(&self, dir: BorrowedFd<'_>, path: &CStr, flags: u32, mode: u32) -> Result<OwnedFd> {
+    fn look_up(
+        &self,
+        dir: BorrowedFd<'_>,
+        path: &CStr,
+        (flags, mode): (u32, u32),
+        resolve: ResolveFlags,
+    ) -> Result<OwnedFd> {
         let flags = flags & if flags & O_PATH != 0 { WITH_PATH } else { PASSED };
         let creates = flags & O_CREAT != 0 || flags & O_TMPFILE == O_TMPFILE;
         let mode = Mode::from_raw_mode(if creates { mode & 0o7777 } else { 0 });
@@ -419,7 +439,7 @@ impl Root {
         let open = |dir: BorrowedFd<'_>, path: &CStr, within: ResolveFlags| {
             let mut tries = 0;
             loop {
-                match rustix::fs::openat2(dir, path, flags, mode, within | ResolveFlags::NO_MAGICLINKS) {
+                match rustix::fs::openat2(dir, path, flags, mode, within | resolve | ResolveFlags::NO_MAGICLINKS) {
                     // A rename crossed a `..`: the host asks to look again.
                     Err(rustix::io::Errno::AGAIN) if tries < PATIENCE => tries += 1,
                     result => return result.map_err(host::errno),
@@ -428,6 +448,10 @@ impl Root {
         };
         match self.walls {
             Walls::Chroot => open(dir, path, ResolveFlags::empty()),
+            // Inside a directory that is inside.
+            Walls::Openat2 if resolve.intersects(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT) => {
+                open(dir, path, ResolveFlags::empty())
+            }
             Walls::Openat2 if path.to_bytes().first() == Some(&b'/') => {
                 open(self.directory(), path, ResolveFlags::IN_ROOT)
             }

@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <fcntl.h>
 #include <lind/grate.h>
+#include <linux/openat2.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -93,6 +95,38 @@ _Static_assert(offsetof(struct statfs, f_ffree) == 48, "struct statfs.f_ffree");
 _Static_assert(sizeof(((struct statfs *)0)->f_ffree) == 8, "struct statfs.f_ffree");
 _Static_assert(offsetof(struct statfs, f_fsid) == 56, "struct statfs.f_fsid");
 _Static_assert(sizeof(((struct statfs *)0)->f_fsid) == 8, "struct statfs.f_fsid");
+
+_Static_assert(sizeof(struct open_how) == 24, "struct open_how");
+_Static_assert(offsetof(struct open_how, flags) == 0, "struct open_how.flags");
+_Static_assert(sizeof(((struct open_how *)0)->flags) == 8, "struct open_how.flags");
+_Static_assert(offsetof(struct open_how, mode) == 8, "struct open_how.mode");
+_Static_assert(sizeof(((struct open_how *)0)->mode) == 8, "struct open_how.mode");
+_Static_assert(offsetof(struct open_how, resolve) == 16, "struct open_how.resolve");
+_Static_assert(sizeof(((struct open_how *)0)->resolve) == 8, "struct open_how.resolve");
+
+_Static_assert(sizeof(struct clone_args) == 88, "struct clone_args");
+_Static_assert(offsetof(struct clone_args, flags) == 0, "struct clone_args.flags");
+_Static_assert(sizeof(((struct clone_args *)0)->flags) == 8, "struct clone_args.flags");
+_Static_assert(offsetof(struct clone_args, pidfd) == 8, "struct clone_args.pidfd");
+_Static_assert(sizeof(((struct clone_args *)0)->pidfd) == 8, "struct clone_args.pidfd");
+_Static_assert(offsetof(struct clone_args, child_tid) == 16, "struct clone_args.child_tid");
+_Static_assert(sizeof(((struct clone_args *)0)->child_tid) == 8, "struct clone_args.child_tid");
+_Static_assert(offsetof(struct clone_args, parent_tid) == 24, "struct clone_args.parent_tid");
+_Static_assert(sizeof(((struct clone_args *)0)->parent_tid) == 8, "struct clone_args.parent_tid");
+_Static_assert(offsetof(struct clone_args, exit_signal) == 32, "struct clone_args.exit_signal");
+_Static_assert(sizeof(((struct clone_args *)0)->exit_signal) == 8, "struct clone_args.exit_signal");
+_Static_assert(offsetof(struct clone_args, stack) == 40, "struct clone_args.stack");
+_Static_assert(sizeof(((struct clone_args *)0)->stack) == 8, "struct clone_args.stack");
+_Static_assert(offsetof(struct clone_args, stack_size) == 48, "struct clone_args.stack_size");
+_Static_assert(sizeof(((struct clone_args *)0)->stack_size) == 8, "struct clone_args.stack_size");
+_Static_assert(offsetof(struct clone_args, tls) == 56, "struct clone_args.tls");
+_Static_assert(sizeof(((struct clone_args *)0)->tls) == 8, "struct clone_args.tls");
+_Static_assert(offsetof(struct clone_args, set_tid) == 64, "struct clone_args.set_tid");
+_Static_assert(sizeof(((struct clone_args *)0)->set_tid) == 8, "struct clone_args.set_tid");
+_Static_assert(offsetof(struct clone_args, set_tid_size) == 72, "struct clone_args.set_tid_size");
+_Static_assert(sizeof(((struct clone_args *)0)->set_tid_size) == 8, "struct clone_args.set_tid_size");
+_Static_assert(offsetof(struct clone_args, cgroup) == 80, "struct clone_args.cgroup");
+_Static_assert(sizeof(((struct clone_args *)0)->cgroup) == 8, "struct clone_args.cgroup");
 
 _Static_assert(sizeof(struct flock) == 32, "struct flock");
 _Static_assert(offsetof(struct flock, l_type) == 0, "struct flock.l_type");

@@ -512,6 +512,9 @@ int64_t lind_path_call(const struct lind_call *c, const struct lind_view *view, 
 
 	if (!s.use || !s.use->paths || !s.use->implemented)
 		return -ENOSYS;
+	/* Its flags are where the client can still change them, and say how to walk besides. */
+	if (c->nr == SYS_openat2)
+		return -ENOSYS;
 	if (has_unknown_flags(c))
 		return -EINVAL;
 	if ((r = copy_paths(&s)) < 0)

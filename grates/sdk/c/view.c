@@ -1,4 +1,5 @@
 /* Serving clients that see another tree of files. */
+#include <lind/entries.h>
 #include <lind/transfer.h>
 #include <lind/view.h>
 #include <stdlib.h>
@@ -164,6 +165,8 @@ int64_t lind_view_list(const struct lind_call *c)
 		r = (int64_t)without_hidden(list, (size_t)r, path);
 	} while (!r);
 	own_close(fd);
+	if (r > 0 && c->nr == SYS_getdents)
+		lind_entries_to_old(list, (size_t)r);
 	if (r > 0 && lind_write(c->args[1], list, (size_t)r))
 		r = -EFAULT;
 	free(list);

@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError};
 
 use lind_abi::layout::Timespec;
 use lind_abi::{Errno, Result};
+use rustix::fs::FileType;
 
 use super::birth::{Found, find_program, load_file, searches};
 use super::thread::Attention;
@@ -69,10 +70,11 @@ pub fn prepare_exec(
     Err(Errno::ELOOP)
 }
 
-/// EACCES for a file that nobody may execute. Whether the runner may read it, opening it has shown.
+/// EACCES for what is no file, and for a file that nobody may execute. Whether the runner may read it, opening it has shown.
 fn check_executable(found: Found) -> Result<Found> {
     let stat = rustix::fs::fstat(&found.file).map_err(crate::host::errno)?;
-    if stat.st_mode & 0o111 == 0 { Err(Errno::EACCES) } else { Ok(found) }
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    if !is_file || stat.st_mode & 0o111 == 0 { Err(Errno::EACCES) } else { Ok(found) }
 }
 
 /// The interpreter that a file's first line names, and its argument; None for what is no script.

@@ -49,6 +49,29 @@ impl Ctx<'_> {
         if time.sec < 0 || time.nsec >= 1_000_000_000 { Err(Errno::EINVAL) } else { Ok(time) }
     }
 
+    /// Reads a struct of 64-bit words that has grown: `size` is how much of it the guest knows, `first` how much it had at
+    /// first. What the guest does not know is 0; so must be what it knows and we do not.
+    ///
+    /// # Errors
+    /// EINVAL, E2BIG, EFAULT.
+    pub fn load_versioned<T, const N: usize>(&self, from: In<T>, size: Len, first: u64) -> Result<[u64; N]> {
+        const LONGEST: u64 = 4096;
+        if size.0 < first {
+            return Err(Errno::EINVAL);
+        }
+        let size = usize::try_from(size.0).ok().filter(|&size| size as u64 <= LONGEST).ok_or(Errno::E2BIG)?;
+        let mut bytes = vec![0; size.max(8 * N)];
+        self.copy_in(from.cast(), &mut bytes[..size])?;
+        if bytes[8 * N..].iter().any(|&byte| byte != 0) {
+            return Err(Errno::E2BIG);
+        }
+        let mut words = [0; N];
+        for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = u64::from_le_bytes(bytes.try_into().expect("chunks of eight"));
+        }
+        Ok(words)
+    }
+
     /// As `load_timespec`, for calls whose times may hold other values: utimensat(2) has two special ones.
     ///
     /// # Errors

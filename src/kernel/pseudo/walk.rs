@@ -17,7 +17,7 @@ use crate::call::Ctx;
 use crate::fd::{FileRef, Kind};
 use crate::host;
 use crate::root::{Directory, Last};
-use crate::sys::fs::Start;
+use crate::sys::fs::{Start, Within};
 
 /// As Linux has it.
 const MOST_LINKS: u32 = 40;
@@ -80,7 +80,7 @@ fn goes_up(path: &[u8]) -> bool {
 ///
 /// # Errors
 /// ENOENT, ENOTDIR, ELOOP, EACCES on the way. What is wrong with the host's part of the way is left for the host to say.
-pub(crate) fn walk(cx: &Ctx<'_>, start: Start, path: &CStr, last: Last) -> Result<Reached> {
+pub(crate) fn walk(cx: &Ctx<'_>, start: Start, path: &CStr, last: Last, within: Within) -> Result<Reached> {
     let mut rest = path.to_bytes().to_vec();
     let mut at = if rest.first() == Some(&b'/') { At::Host(Start::root(cx)?) } else { begin(start) };
     let mut links = 0;
@@ -99,7 +99,7 @@ pub(crate) fn walk(cx: &Ctx<'_>, start: Start, path: &CStr, last: Last) -> Resul
         let is_last = after.iter().all(|&byte| byte == b'/');
         let follow = !after.is_empty() || last == Last::Follow;
         let link = match at {
-            At::Ours(place) => match step(cx, place, name, follow)? {
+            At::Ours(place) => match step(cx, place, name, follow, within)? {
                 Step::To(next) => {
                     at = next;
                     None
@@ -122,7 +122,7 @@ pub(crate) fn walk(cx: &Ctx<'_>, start: Start, path: &CStr, last: Last) -> Resul
                     Some(Some(text))
                 }
             },
-            At::Host(start) => match host_step(cx, start, name, is_last, follow)? {
+            At::Host(start) => match host_step(cx, start, name, (is_last, follow), within)? {
                 HostStep::To(next) => {
                     at = next;
                     None
@@ -181,7 +181,7 @@ enum Step {
 }
 
 /// One component, in a directory of ours.
-fn step(cx: &Ctx<'_>, place: Place, name: &[u8], follow: bool) -> Result<Step> {
+fn step(cx: &Ctx<'_>, place: Place, name: &[u8], follow: bool, within: Within) -> Result<Step> {
     if !place.is_directory() {
         return Err(Errno::ENOTDIR);
     }
@@ -190,13 +190,23 @@ fn step(cx: &Ctx<'_>, place: Place, name: &[u8], follow: bool) -> Result<Step> {
         b".." => {
             return Ok(Step::To(match place.above() {
                 Some(above) => At::Ours(above),
-                None => At::Host(Start::root(cx)?),
+                None => {
+                    within.check_border()?;
+                    At::Host(Start::root(cx)?)
+                }
             }));
         }
         _ => {}
     }
     match place.child(cx, name) {
-        Ok(child) if follow && child.is_link() => child.target(cx).map(|target| Step::Link(place, target)),
+        Ok(child) if follow && child.is_link() => {
+            let target = child.target(cx)?;
+            match &target {
+                Target::Text(text) => within.check_link(text)?,
+                Target::Directory(_) | Target::File(_) => within.check_magic_link()?,
+            }
+            Ok(Step::Link(place, target))
+        }
         Ok(child) => Ok(Step::To(At::Ours(child))),
         Err(Errno::ENOENT) => Ok(Step::Missing(place)),
         Err(errno) => Err(errno),
@@ -211,12 +221,21 @@ enum HostStep {
 }
 
 /// One component, in a directory of the host's.
-fn host_step(cx: &Ctx<'_>, start: Start, name: &[u8], is_last: bool, follow: bool) -> Result<HostStep> {
+fn host_step(
+    cx: &Ctx<'_>,
+    start: Start,
+    name: &[u8],
+    (is_last, follow): (bool, bool),
+    within: Within,
+) -> Result<HostStep> {
     let root = &cx.kernel.root;
     let is_root = root.is_top(start.as_fd());
     match name {
         b"." => return Ok(HostStep::To(At::Host(start))),
-        b".." if is_root => return Ok(HostStep::To(At::Host(start))),
+        b".." if is_root => {
+            within.check_above_root()?;
+            return Ok(HostStep::To(At::Host(start)));
+        }
         b".." => {
             let above = root.open(start.as_fd(), c"..", (OFlags::PATH | OFlags::DIRECTORY).bits(), 0)?;
             return Ok(HostStep::To(At::Host(Start::Opened(above))));
@@ -224,6 +243,7 @@ fn host_step(cx: &Ctx<'_>, start: Start, name: &[u8], is_last: bool, follow: boo
         _ => {}
     }
     if let Some(place) = top(name).filter(|_| is_root) {
+        within.check_border()?;
         return Ok(HostStep::To(At::Ours(place)));
     }
     let component = CString::new(name).map_err(|_| Errno::EINVAL)?;
@@ -235,6 +255,7 @@ fn host_step(cx: &Ctx<'_>, start: Start, name: &[u8], is_last: bool, follow: boo
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Symlink if follow => {
             let text = rustix::fs::readlinkat(&found, c"", Vec::new()).map_err(host::errno)?;
+            within.check_link(text.to_bytes())?;
             Ok(HostStep::Link(start, text.into_bytes()))
         }
         FileType::Directory if !is_last => Ok(HostStep::To(At::Host(Start::Opened(found)))),

@@ -38,7 +38,7 @@ layouts!(
     Statx Statfs Dirent64 Flock FOwnerEx Iovec Msghdr Mmsghdr Cmsghdr Sigevent
     Ucred Linger Sockaddr Pollfd EpollEvent FdSet SigsetArg Rlimit Rusage
     Sysinfo Utsname Sigset Sigaction Siginfo Stack Termios Winsize RobustList
-    SpawnHandler LindArg LindCall LindFdRoutes LindAnswer IpcPerm ShmidDs SemidDs Sembuf MsqidDs MqAttr
+    SpawnHandler LindArg LindCall LindFdRoutes LindAnswer IpcPerm ShmidDs SemidDs Sembuf MsqidDs MqAttr OpenHow CloneArgs
 );
 
 // A padding byte would carry host memory to the guest.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arc_swap::Guard;
 use lind_abi::{DirFd, Errno, Fd, Result};
+use rustix::fs::ResolveFlags;
 
 use crate::call::Ctx;
 use crate::fd::{FileRef, Kind};
@@ -60,6 +61,96 @@ impl Start {
     }
 }
 
+/// What a look-up must not do: the RESOLVE_* flags of openat2(2).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Within(ResolveFlags);
+
+impl Default for Within {
+    fn default() -> Self {
+        Within(ResolveFlags::empty())
+    }
+}
+
+impl Within {
+    /// As openat2(2) is given them; `changes` if the call may make or empty a file.
+    ///
+    /// # Errors
+    /// EINVAL; EAGAIN where only what is in the host's cache is to be looked at, which is not known.
+    pub(crate) fn new(resolve: u64, changes: bool) -> Result<Within> {
+        let known = ResolveFlags::NO_XDEV
+            | ResolveFlags::NO_MAGICLINKS
+            | ResolveFlags::NO_SYMLINKS
+            | ResolveFlags::BENEATH
+            | ResolveFlags::IN_ROOT
+            | ResolveFlags::CACHED;
+        let flags = ResolveFlags::from_bits_retain(resolve);
+        if flags.bits() & !known.bits() != 0 || flags.contains(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT) {
+            return Err(Errno::EINVAL);
+        }
+        match flags.contains(ResolveFlags::CACHED) {
+            true if changes => Err(Errno::EINVAL),
+            true => Err(Errno::EAGAIN),
+            false => Ok(Within(flags)),
+        }
+    }
+
+    /// The flags.
+    pub(crate) fn resolve(self) -> ResolveFlags {
+        self.0
+    }
+
+    /// Whether a directory is not to be left.
+    pub(crate) fn is_scoped(self) -> bool {
+        self.0.intersects(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT)
+    }
+
+    /// Takes RESOLVE_IN_ROOT out; whether it was there.
+    pub(crate) fn take_in_root(&mut self) -> bool {
+        let was = self.0.contains(ResolveFlags::IN_ROOT);
+        self.0.remove(ResolveFlags::IN_ROOT);
+        was
+    }
+
+    /// Before a symbolic link with this text is followed.
+    ///
+    /// # Errors
+    /// ELOOP, EXDEV.
+    pub(crate) fn check_link(self, text: &[u8]) -> Result<()> {
+        match text.first() {
+            _ if self.0.contains(ResolveFlags::NO_SYMLINKS) => Err(Errno::ELOOP),
+            Some(b'/') if self.0.contains(ResolveFlags::BENEATH) => Err(Errno::EXDEV),
+            _ => Ok(()),
+        }
+    }
+
+    /// Before a link that leads to a file itself is followed.
+    ///
+    /// # Errors
+    /// ELOOP, EXDEV.
+    pub(crate) fn check_magic_link(self) -> Result<()> {
+        if self.0.intersects(ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS) {
+            return Err(Errno::ELOOP);
+        }
+        if self.0.intersects(ResolveFlags::BENEATH | ResolveFlags::NO_XDEV) { Err(Errno::EXDEV) } else { Ok(()) }
+    }
+
+    /// Before a tree is entered or left.
+    ///
+    /// # Errors
+    /// EXDEV.
+    pub(crate) fn check_border(self) -> Result<()> {
+        if self.0.contains(ResolveFlags::NO_XDEV) { Err(Errno::EXDEV) } else { Ok(()) }
+    }
+
+    /// Before `..` of the root is looked at.
+    ///
+    /// # Errors
+    /// EXDEV.
+    pub(crate) fn check_above_root(self) -> Result<()> {
+        if self.0.contains(ResolveFlags::BENEATH) { Err(Errno::EXDEV) } else { Ok(()) }
+    }
+}
+
 impl Ctx<'_> {
     /// The directory argument of a call that has none: the working directory.
     #[inline]
@@ -77,8 +168,20 @@ impl Ctx<'_> {
         match path.to_bytes().first() {
             None => return Err(Errno::ENOENT),
             Some(b'/') => return Ok(Start::Cwd(cage.cwd.load())),
-            Some(_) if dir.number == libc::AT_FDCWD => return Ok(Start::Cwd(cage.cwd.load())),
             Some(_) => {}
+        }
+        self.directory(dir)
+    }
+
+    /// A directory argument, whatever the path may be.
+    ///
+    /// # Errors
+    /// EBADF; ENOTDIR for what was not opened by a name inside the root.
+    #[inline]
+    pub(crate) fn directory(&self, dir: DirFd) -> Result<Start> {
+        let cage = self.owner(dir.cage)?;
+        if dir.number == libc::AT_FDCWD {
+            return Ok(Start::Cwd(cage.cwd.load()));
         }
         let file = cage.fds.get(dir.number)?;
         match &file.kind {
@@ -109,6 +212,23 @@ impl Ctx<'_> {
         dir: DirFd,
         path: &CStr,
         last: Last,
+        host: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T>,
+        ours: impl FnOnce(Reached) -> Result<T>,
+    ) -> Result<T> {
+        self.act_within(dir, path, last, Within::default(), host, ours)
+    }
+
+    /// As `act`; `host` minds `within` itself.
+    ///
+    /// # Errors
+    /// As for `act`.
+    #[inline]
+    pub(crate) fn act_within<T>(
+        &self,
+        dir: DirFd,
+        path: &CStr,
+        last: Last,
+        within: Within,
         mut host: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T>,
         ours: impl FnOnce(Reached) -> Result<T>,
     ) -> Result<T> {
@@ -119,7 +239,7 @@ impl Ctx<'_> {
                 return result;
             }
         }
-        self.act_where_led(start, path, last, host, ours)
+        self.act_where_led(start, path, (last, within), host, ours)
     }
 
     /// As `act`, following the path through our trees from the start.
@@ -127,36 +247,37 @@ impl Ctx<'_> {
         &self,
         start: Start,
         path: &CStr,
-        last: Last,
+        (last, within): (Last, Within),
         mut host: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T>,
         ours: impl FnOnce(Reached) -> Result<T>,
     ) -> Result<T> {
-        match walk(self, start, path, last)? {
+        match walk(self, start, path, last, within)? {
             Reached::Host(start, rest) => host(start.as_fd(), &rest),
             reached => ours(reached),
         }
     }
 
-    /// As `act`, for what makes a file where a path leads: what is dangling for the host may lead into one of our trees, so
+    /// As `act_within`, for what makes a file where a path leads: what is dangling for the host may lead into one of our trees, so
     /// links are followed first where the host could find something else there.
     ///
     /// # Errors
     /// As for `act`.
-    pub(crate) fn make<T>(
+    pub(crate) fn make_within<T>(
         &self,
         dir: DirFd,
         path: &CStr,
         last: Last,
+        within: Within,
         host: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T>,
         ours: impl FnOnce(Reached) -> Result<T>,
     ) -> Result<T> {
         let start = self.start(dir, path)?;
         let root = &self.kernel.root;
         if root.hides_any() && !may_enter(&start, path) && root.crosses_link(start.as_fd(), path) {
-            return self.act_where_led(start, path, last, host, ours);
+            return self.act_where_led(start, path, (last, within), host, ours);
         }
         drop(start);
-        self.act(dir, path, last, host, ours)
+        self.act_within(dir, path, last, within, host, ours)
     }
 
     /// As `act`, for calls with two paths.
@@ -177,7 +298,8 @@ impl Ctx<'_> {
                 return result;
             }
         }
-        match (walk(self, from, old, last)?, walk(self, to, new, Last::NoFollow)?) {
+        let within = Within::default();
+        match (walk(self, from, old, last, within)?, walk(self, to, new, Last::NoFollow, within)?) {
             (Reached::Host(from, old), Reached::Host(to, new)) => host((from.as_fd(), &old), (to.as_fd(), &new)),
             (old, new) => ours(old, new),
         }

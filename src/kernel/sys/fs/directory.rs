@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use lind_abi::flags::{AccessFlags, AccessMode, AtFlags};
-use lind_abi::{DirFd, Errno, Fd, Len, Mode, Out, Path, Result};
+use lind_abi::{DirFd, Errno, Fd, In, Len, Mode, Out, Path, Result};
 use rustix::fs::{OFlags, SeekFrom};
 
 use super::at::unchangeable;
@@ -54,6 +54,25 @@ pub(crate) fn getdents64(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result
     let from = rustix::fs::tell(file.host()).map_err(host::errno)?;
     let (written, position) = pseudo::list(cx, place, from, buf, len)?;
     rustix::fs::seek(file.host(), SeekFrom::Start(position)).map_err(host::errno)?;
+    Ok(written)
+}
+
+/// getdents(2), which puts the type behind the name: the entries are of the same size.
+pub(crate) fn getdents(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize> {
+    const LENGTH: usize = 16;
+    const KIND: usize = 18;
+    let written = getdents64(cx, fd, buf, len)?;
+    let mut entries = vec![0; written];
+    cx.copy_in(In::new(buf.addr, buf.cage), &mut entries)?;
+    let mut rest = &mut entries[..];
+    // Another thread may have written there meanwhile.
+    while let Some(&[low, high]) = rest.get(LENGTH..KIND) {
+        let length = usize::from(u16::from_le_bytes([low, high]));
+        let Some((entry, after)) = rest.split_at_mut_checked(length).filter(|_| length > KIND) else { break };
+        entry[KIND..].rotate_left(1);
+        rest = after;
+    }
+    cx.copy_out(buf, &entries)?;
     Ok(written)
 }
 

@@ -20,7 +20,7 @@ mod vector;
 mod watched;
 mod xattr;
 
-pub(crate) use at::Start;
+pub(crate) use at::{Start, Within};
 pub(crate) use attributes::*;
 pub(crate) use directory::*;
 pub(crate) use dup::*;

@@ -1,12 +1,14 @@
 //! Opening and closing.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
 use lind_abi::flags::{CloseRangeFlags, MemfdFlags, OpenFlags};
-use lind_abi::{DirFd, Errno, Fd, Mode, NewFd, Path, Result, Str};
+use lind_abi::layout::OpenHow;
+use lind_abi::{DirFd, Errno, Fd, In, Len, Mode, NewFd, Path, Result, Str};
 
+use super::at::Within;
 use crate::call::Ctx;
 use crate::fd::{File, Kind};
 use crate::host;
@@ -29,6 +31,16 @@ pub(crate) fn creat(cx: &Ctx<'_>, path: Path, mode: Mode) -> Result<NewFd> {
 pub(crate) fn openat(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: OpenFlags, mode: Mode) -> Result<NewFd> {
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
+    open_at(cx, dir, path, (flags, mode), Within::default())
+}
+
+fn open_at(
+    cx: &Ctx<'_>,
+    dir: DirFd,
+    path: &CStr,
+    (flags, mode): (OpenFlags, Mode),
+    mut within: Within,
+) -> Result<NewFd> {
     let cloexec = flags.has(OpenFlags::O_CLOEXEC);
     let last = if flags.has(OpenFlags::O_NOFOLLOW) || flags.has(OpenFlags::O_CREAT | OpenFlags::O_EXCL) {
         Last::NoFollow
@@ -36,12 +48,31 @@ pub(crate) fn openat(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: OpenFlags, mod
         Last::Follow
     };
     let masked = mode.0 & !cx.cage.umask.load(Ordering::Relaxed);
-    let on_host = |dir: BorrowedFd<'_>, path: &CStr| {
+    let on_host = |dir: BorrowedFd<'_>, path: &CStr, within: Within| {
         // A fifo waits for its other end.
-        let host = cx.blocking(|| cx.kernel.root.open(dir, path, flags.0, masked))?;
+        let host = cx.blocking(|| cx.kernel.root.open_within(dir, path, (flags.0, masked), within.resolve()))?;
         cx.kernel.root.check_opened(host.as_fd())?;
         Ok(Opened::New(File::new(host, Kind::Named)))
     };
+    let mut whole = None;
+    if within.is_scoped() {
+        let start = cx.directory(dir)?;
+        if start.place().is_some() {
+            return Err(Errno::EXDEV);
+        }
+        if !cx.kernel.root.is_top(start.as_fd()) {
+            // From below the root nothing but the host's can be reached.
+            let opened = on_host(start.as_fd(), path, within)?;
+            return cx.cage.fds.add_from(0, opened.share(), cloexec).map(NewFd);
+        }
+        if within.take_in_root() {
+            whole = Some(CString::new([b"/", path.to_bytes()].concat()).map_err(|_| Errno::EINVAL)?);
+        } else if path.to_bytes().starts_with(b"/") {
+            return Err(Errno::EXDEV);
+        }
+    }
+    let path = whole.as_deref().unwrap_or(path);
+    let on_host = |dir: BorrowedFd<'_>, path: &CStr| on_host(dir, path, within);
     let ours = |reached| match reached {
         Reached::Place(place) => pseudo::open(cx, place, flags),
         Reached::Missing(place, name) => pseudo::create(cx, &place, &name, flags, mode),
@@ -49,11 +80,50 @@ pub(crate) fn openat(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: OpenFlags, mod
         Reached::Host(..) => Err(Errno::ENOENT),
     };
     let opened = if flags.has(OpenFlags::O_CREAT) {
-        cx.make(dir, path, last, on_host, ours)?
+        cx.make_within(dir, path, last, within, on_host, ours)?
     } else {
-        cx.act(dir, path, last, on_host, ours)?
+        cx.act_within(dir, path, last, within, on_host, ours)?
     };
     cx.cage.fds.add_from(0, opened.share(), cloexec).map(NewFd)
+}
+
+/// openat2(2)
+pub(crate) fn openat2(cx: &Ctx<'_>, dir: DirFd, path: Path, how: In<OpenHow>, size: Len) -> Result<NewFd> {
+    const FIRST_VERSION: u64 = 24;
+    const KNOWN: u32 = OpenFlags::O_WRONLY
+        | OpenFlags::O_RDWR
+        | OpenFlags::O_CREAT
+        | OpenFlags::O_EXCL
+        | OpenFlags::O_NOCTTY
+        | OpenFlags::O_TRUNC
+        | OpenFlags::O_APPEND
+        | OpenFlags::O_NONBLOCK
+        | OpenFlags::O_SYNC
+        | OpenFlags::O_ASYNC
+        | OpenFlags::O_DIRECT
+        | OpenFlags::O_LARGEFILE
+        | OpenFlags::O_TMPFILE
+        | OpenFlags::O_NOFOLLOW
+        | OpenFlags::O_NOATIME
+        | OpenFlags::O_CLOEXEC
+        | OpenFlags::O_PATH;
+    const TREE: u32 = OpenFlags::O_TMPFILE & !OpenFlags::O_DIRECTORY;
+    const WITH_PATH: u32 = OpenFlags::O_PATH | OpenFlags::O_DIRECTORY | OpenFlags::O_NOFOLLOW | OpenFlags::O_CLOEXEC;
+    let [flags, mode, resolve] = cx.load_versioned(how, size, FIRST_VERSION)?;
+    let flags = OpenFlags(u32::try_from(flags).map_err(|_| Errno::EINVAL)?);
+    let creates = flags.has(OpenFlags::O_CREAT) || flags.0 & TREE != 0;
+    let with_path = flags.has(OpenFlags::O_PATH) && flags.beyond(WITH_PATH);
+    if flags.beyond(KNOWN) || with_path || mode & !if creates { 0o7777 } else { 0 } != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let within = Within::new(resolve, creates || flags.has(OpenFlags::O_TRUNC))?;
+    let mode = Mode(u32::try_from(mode).map_err(|_| Errno::EINVAL)?);
+    let mut buf = PathBytes::default();
+    let path = cx.path(path, &mut buf)?;
+    if path.is_empty() {
+        return Err(Errno::ENOENT);
+    }
+    open_at(cx, dir, path, (flags, mode), within)
 }
 
 /// close(2). The host's file closes with its last user.

@@ -77,12 +77,14 @@ fn within_limit(cx: &Ctx<'_>, out: Fd, offset: InOut<i64>, len: Len) -> Result<L
     watched::within_limit(cx, out, at, len)
 }
 
+/// The flags of splice(2) and its like.
+pub(super) const SPLICE_FLAGS: u32 = SpliceFlags::SPLICE_F_MOVE
+    | SpliceFlags::SPLICE_F_NONBLOCK
+    | SpliceFlags::SPLICE_F_MORE
+    | SpliceFlags::SPLICE_F_GIFT;
+
 fn spliced(flags: SpliceFlags) -> Result<u32> {
-    let known = SpliceFlags::SPLICE_F_MOVE
-        | SpliceFlags::SPLICE_F_NONBLOCK
-        | SpliceFlags::SPLICE_F_MORE
-        | SpliceFlags::SPLICE_F_GIFT;
-    if flags.beyond(known) { Err(Errno::EINVAL) } else { Ok(flags.0 & !SpliceFlags::SPLICE_F_GIFT) }
+    if flags.beyond(SPLICE_FLAGS) { Err(Errno::EINVAL) } else { Ok(flags.0 & !SpliceFlags::SPLICE_F_GIFT) }
 }
 
 /// An offset that the host reads and writes; NULL is the file's own.

@@ -2,9 +2,10 @@
 
 use std::os::fd::AsFd;
 
-use lind_abi::flags::RwfFlags;
+use lind_abi::flags::{RwfFlags, SpliceFlags};
 use lind_abi::layout::Iovec;
 use lind_abi::{Errno, Fd, In, Len, Off, Result};
+use rustix::fs::{FileType, OFlags};
 
 use super::rw::broken_pipe;
 use super::watched;
@@ -38,6 +39,27 @@ pub(crate) fn writev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
     cx.blocking(|| host::fs::writev(in_use.as_fd(), &vector))
+        .inspect_err(|&errno| broken_pipe(cx, in_use.as_fd(), errno))
+}
+
+/// vmsplice(2). The host copies, where Linux may also hand pages over: a guest's may be gone when they are read.
+pub(crate) fn vmsplice(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, flags: SpliceFlags) -> Result<usize> {
+    const NOWAIT: u32 = RwfFlags::RWF_NOWAIT;
+    if flags.beyond(super::transfer::SPLICE_FLAGS) {
+        return Err(Errno::EINVAL);
+    }
+    let in_use = cx.host_fd(fd)?;
+    let stat = rustix::fs::fstat(&in_use).map_err(host::errno)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Fifo {
+        return Err(Errno::EBADF);
+    }
+    let vector = vector(cx, iov, count)?;
+    let now = if flags.has(SpliceFlags::SPLICE_F_NONBLOCK) { NOWAIT } else { 0 };
+    let access = rustix::fs::fcntl_getfl(&in_use).map_err(host::errno)? & OFlags::ACCMODE;
+    if access == OFlags::RDONLY {
+        return cx.blocking(|| host::fs::preadv(in_use.as_fd(), &vector, -1, now));
+    }
+    cx.blocking(|| host::fs::pwritev(in_use.as_fd(), &vector, -1, now))
         .inspect_err(|&errno| broken_pipe(cx, in_use.as_fd(), errno))
 }
 

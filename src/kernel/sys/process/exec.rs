@@ -5,10 +5,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use lind_abi::flags::AtFlags;
 use lind_abi::{DirFd, Errno, NoReturn, Path, Result, StrArray};
+use rustix::fs::OFlags;
 
 use super::args::{Room, strings};
 use crate::cage::{Named, prepare_exec};
 use crate::call::Ctx;
+use crate::host::errno;
 use crate::mem::PathBytes;
 use crate::pseudo::Reached;
 use crate::root::Last;
@@ -19,7 +21,7 @@ pub(crate) fn execve(cx: &Ctx<'_>, path: Path, argv: StrArray, envp: StrArray) -
     execveat(cx, cx.here(), path, argv, envp, AtFlags(0))
 }
 
-/// execveat(2). With AT_EMPTY_PATH the file must be open for reading; AT_SYMLINK_NOFOLLOW is EINVAL.
+/// execveat(2). AT_SYMLINK_NOFOLLOW is EINVAL.
 pub(crate) fn execveat(
     cx: &Ctx<'_>,
     dir: DirFd,
@@ -43,7 +45,14 @@ pub(crate) fn execveat(
     let mut room = Room::default();
     let argv = strings(cx, argv, &mut room)?;
     let envp = strings(cx, envp, &mut room)?;
-    let open = |file: BorrowedFd<'_>| file.try_clone_to_owned().map_err(|_| Errno::EMFILE);
+    let open = |file: BorrowedFd<'_>| {
+        let flags = rustix::fs::fcntl_getfl(file).map_err(errno)?;
+        if flags.contains(OFlags::PATH) {
+            // Not a fifo, to wait for.
+            return cx.kernel.root.open_again(file, OFlags::NONBLOCK.bits());
+        }
+        file.try_clone_to_owned().map_err(|_| Errno::EMFILE)
+    };
     let start = if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
         let file = open(cx.itself(dir)?.as_fd())?;
         let name = CString::new(format!("/dev/fd/{}", dir.number)).map_err(|_| Errno::EINVAL)?;

@@ -121,7 +121,7 @@ static const struct lind_file_use lind_file_uses[] = {
 	{ 269, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* faccessat */
 	{ 275, 1, 0, 2, -1, { { 0 } }, { { 0, 1 }, { 2, 512 } } }, /* splice */
 	{ 276, 1, 0, 2, -1, { { 0 } }, { { 0, 1 }, { 1, 512 } } }, /* tee */
-	{ 278, 0, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* vmsplice */
+	{ 278, 1, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* vmsplice */
 	{ 280, 1, 1, 0, -1, { { 0, 1, 3, LIND_END_UNLESS_AT, 16 } }, { { 0 } } }, /* utimensat */
 	{ 285, 1, 0, 1, -1, { { 0 } }, { { 0, 2 } } }, /* fallocate */
 	{ 296, 1, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* pwritev */
@@ -137,7 +137,7 @@ static const struct lind_file_use lind_file_uses[] = {
 	{ 428, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* open_tree */
 	{ 429, 0, 2, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 }, { 2, 3, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* move_mount */
 	{ 433, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* fspick */
-	{ 437, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_OPEN, 128 } }, { { 0 } } }, /* openat2 */
+	{ 437, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_OPEN, 128 } }, { { 0 } } }, /* openat2 */
 	{ 439, 1, 1, 0, -1, { { 0, 1, 3, LIND_END_UNLESS_AT, 1 } }, { { 0 } } }, /* faccessat2 */
 	{ 442, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* mount_setattr */
 	{ 443, 0, 0, 1, -1, { { 0 } }, { { 0, 256 } } }, /* quotactl_fd */

@@ -41,7 +41,8 @@ int64_t lind_view_list(const struct lind_call *c);
 	LIND_RAW("alters", sendmsg, lind_view_send); \
 	LIND_RAW("alters", sendmmsg, lind_view_send); \
 	LIND_RAW("answers", getcwd, lind_view_getcwd); \
-	LIND_RAW("alters", getdents64, lind_view_list);
+	LIND_RAW("alters", getdents64, lind_view_list); \
+	LIND_RAW("alters", getdents, lind_view_list);
 
 #ifdef __cplusplus
 }
