@@ -14,7 +14,12 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
-import benchrunner as runner  # noqa: E402
+from bench.budgets import verdicts  # noqa: E402
+from bench.building import launch_line, linked  # noqa: E402
+from bench.model import Column, Failed, Row, Stack  # noqa: E402
+from bench.report import changes, kernels_row, result_json  # noqa: E402
+from bench.selection import plan, select  # noqa: E402
+from bench.session import parse_output  # noqa: E402
 
 # A "cage" is a native program here, and a grate makes it take no other way.
 FAKE_COMPILE = '#!/bin/sh\nexec "${CC:-cc}" "$@"\n'
@@ -39,86 +44,86 @@ PROGRAMS = {
 
 class Pure(unittest.TestCase):
     def test_stack_names(self) -> None:
-        self.assertEqual(runner.Stack.parse("imfs-grate.fs_read.grate"), runner.Stack(("imfs",), "fs_read"))
-        self.assertEqual(runner.Stack.parse("a-grate.b_grate.x.grate"), runner.Stack(("a", "b"), "x"))
+        self.assertEqual(Stack.parse("imfs-grate.fs_read.grate"), Stack(("imfs",), "fs_read"))
+        self.assertEqual(Stack.parse("a-grate.b_grate.x.grate"), Stack(("a", "b"), "x"))
         for bad in ("fs_read.grate", "imfs.fs_read.grate"):
-            with self.assertRaises(runner.Failed):
-                runner.Stack.parse(bad)
+            with self.assertRaises(Failed):
+                Stack.parse(bad)
 
     def test_stacks_with_options(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             file = Path(directory) / "clamp-grate.imfs-grate.fs_read.grate"
-            column = runner.Column("grate", file, ("clamp", "imfs"))
+            column = Column("grate", file, ("clamp", "imfs"))
             file.write_text("")
-            self.assertEqual(runner.launch_line(column), ["clamp_grate", "imfs_grate"])
+            self.assertEqual(launch_line(column), ["clamp_grate", "imfs_grate"])
             file.write_text("clamp_grate --prefix /a %{ imfs_grate %}\n")
-            self.assertEqual(runner.launch_line(column), ["clamp_grate", "--prefix", "/a", "%{", "imfs_grate", "%}"])
+            self.assertEqual(launch_line(column), ["clamp_grate", "--prefix", "/a", "%{", "imfs_grate", "%}"])
             file.write_text("imfs_grate")
-            with self.assertRaises(runner.Failed):
-                runner.launch_line(column)
-        self.assertEqual(runner.Stack(("a", "a", "b"), "x").label, "2 x a-grate, b-grate")
+            with self.assertRaises(Failed):
+                launch_line(column)
+        self.assertEqual(Stack(("a", "a", "b"), "x").label, "2 x a-grate, b-grate")
 
     def test_selection_by_prefix(self) -> None:
         names = ["fs_read.c", "imfs-grate.fs_read.grate", "imfs_read.c", "startup"]
-        self.assertEqual(runner.select(names, []), names)
-        self.assertEqual(runner.select(names, ["fs_"]), ["fs_read.c"])
-        self.assertEqual(runner.select(names, ["imfs_grate.fs_read.grate"]), ["imfs-grate.fs_read.grate"])
-        self.assertEqual(runner.select(names, ["tests/benchmarks/imfs"]), names[1:3])
-        with self.assertRaises(runner.Failed):
-            runner.select(names, ["nothing"])
+        self.assertEqual(select(names, []), names)
+        self.assertEqual(select(names, ["fs_"]), ["fs_read.c"])
+        self.assertEqual(select(names, ["imfs_grate.fs_read.grate"]), ["imfs-grate.fs_read.grate"])
+        self.assertEqual(select(names, ["tests/benchmarks/imfs"]), names[1:3])
+        with self.assertRaises(Failed):
+            select(names, ["nothing"])
 
     def test_columns_of_one_benchmark_take_turns(self) -> None:
         names = ["forward-grate.fs_read.grate", "fs_read.c", "imfs-grate.fs_read.grate", "zip-grate.fs_read.grate"]
-        columns = runner.plan(Path("d"), names, names)["fs_read"]
+        columns = plan(Path("d"), names, names)["fs_read"]
         self.assertEqual([c.kind for c in columns], ["linux", "lind", "grate", "grate", "grate"])
         self.assertEqual([c.own_row for c in columns], ["", "", "forward-grate", "", "zip-grate"])
 
     def test_output(self) -> None:
-        points, reason = runner.parse_output("Read\t1\t1000\t24.5\nnoise\na\tb\tc\td\n")
+        points, reason = parse_output("Read\t1\t1000\t24.5\nnoise\na\tb\tc\td\n")
         self.assertEqual((points, reason), ([("Read", "1", 1000, 24.5)], None))
-        self.assertEqual(runner.parse_output("skip\tno fork\n"), ([], "no fork"))
+        self.assertEqual(parse_output("skip\tno fork\n"), ([], "no fork"))
 
     def test_median_spread_and_ratio(self) -> None:
-        row = runner.Row(1, {"linux": [100, 110, 90], "lind": [50, 51, 400]})
+        row = Row(1, {"linux": [100, 110, 90], "lind": [50, 51, 400]})
         self.assertEqual(row.median("lind"), 51)
         self.assertAlmostEqual(row.spread("linux"), 0.2)
         self.assertAlmostEqual(row.ratio("lind"), 0.51)
         self.assertIsNone(row.ratio("grate"))
 
     def test_budgets(self) -> None:
-        row = runner.Row(1, {"linux": [100], "lind": [116], "grate": [29]})
-        self.assertEqual(runner.verdicts("Read", "1", row), ["lind 1.15x missed", "grate 0.25x missed"])
-        self.assertEqual(runner.verdicts("Read", "1024", row), ["lind 1.15x missed"])
-        hop = runner.Row(1, {"linux": [100], "lind": [110], "grate": [151]})
-        self.assertEqual(runner.verdicts("Read (forward-grate)", "1", hop), ["grate +30 ns missed"])
-        self.assertEqual(runner.verdicts("Nothing", "1", row), [])
+        row = Row(1, {"linux": [100], "lind": [116], "grate": [29]})
+        self.assertEqual(verdicts("Read", "1", row), ["lind 1.15x missed", "grate 0.25x missed"])
+        self.assertEqual(verdicts("Read", "1024", row), ["lind 1.15x missed"])
+        hop = Row(1, {"linux": [100], "lind": [110], "grate": [151]})
+        self.assertEqual(verdicts("Read (forward-grate)", "1", hop), ["grate +30 ns missed"])
+        self.assertEqual(verdicts("Nothing", "1", row), [])
 
     def test_linked_sources(self) -> None:
         with tempfile.TemporaryDirectory() as name:
             file = Path(name) / "x.c"
             file.write_text("/*\n * Text.\n * links: ../g/{a,b}.c\n */\n")
-            self.assertEqual(runner.linked(file), [f"{name}/../g/a.c", f"{name}/../g/b.c"])
+            self.assertEqual(linked(file), [f"{name}/../g/a.c", f"{name}/../g/b.c"])
             file.write_text("int links;\n")
-            self.assertEqual(runner.linked(file), [])
+            self.assertEqual(linked(file), [])
 
     def test_geometric_mean_of_kernels(self) -> None:
-        rows = {("CPU a", "1"): runner.Row(1, {"linux": [10], "lind": [20]}),
-                ("CPU b", "1"): runner.Row(1, {"linux": [1000], "lind": [500]}),
-                ("CPU c", "1"): runner.Row(1, {"linux": [1]})}
-        self.assertAlmostEqual(runner.kernels_row(rows).ratio("lind"), 1.0)
-        self.assertIsNone(runner.kernels_row({("Read", "1"): rows["CPU a", "1"]}))
+        rows = {("CPU a", "1"): Row(1, {"linux": [10], "lind": [20]}),
+                ("CPU b", "1"): Row(1, {"linux": [1000], "lind": [500]}),
+                ("CPU c", "1"): Row(1, {"linux": [1]})}
+        self.assertAlmostEqual(kernels_row(rows).ratio("lind"), 1.0)
+        self.assertIsNone(kernels_row({("Read", "1"): rows["CPU a", "1"]}))
 
     def test_changes_beyond_noise(self) -> None:
         old = {"Read": {"1": {"linux": "100", "lind": "200", "loops": "5"}}}
         raw = {"values": {"Read": {"1": {"linux": [95, 100, 120], "lind": [199, 200, 201]}}}}
-        rows = {("Read", "1"): runner.Row(5, {"linux": [118], "lind": [150, 151]})}
-        self.assertEqual(runner.changes(old, raw, rows), ["Read 1 lind: 200 -> 150 ns (-24.8%)"])
-        self.assertEqual(len(runner.changes(old, None, rows)), 2)
-        self.assertEqual(runner.changes(old, raw, {("New", "1"): rows["Read", "1"]}), [])
+        rows = {("Read", "1"): Row(5, {"linux": [118], "lind": [150, 151]})}
+        self.assertEqual(changes(old, raw, rows), ["Read 1 lind: 200 -> 150 ns (-24.8%)"])
+        self.assertEqual(len(changes(old, None, rows)), 2)
+        self.assertEqual(changes(old, raw, {("New", "1"): rows["Read", "1"]}), [])
 
     def test_json_holds_strings(self) -> None:
-        rows = {("Read", "10"): runner.Row(7, {"linux": [240.4], "lind": [6.21]}), ("Read", "2"): runner.Row(1, {})}
-        self.assertEqual(runner.result_json(rows)["Read"]["10"], {"linux": "240", "lind": "6.2", "loops": "7"})
+        rows = {("Read", "10"): Row(7, {"linux": [240.4], "lind": [6.21]}), ("Read", "2"): Row(1, {})}
+        self.assertEqual(result_json(rows)["Read"]["10"], {"linux": "240", "lind": "6.2", "loops": "7"})
 
 
 class WithFakes(unittest.TestCase):
