@@ -1,8 +1,8 @@
 /* SIGKILL ends a child whatever it does, though it never comes to a place where it would look for signals. */
 #include "check.h"
+#include "busy.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -11,35 +11,18 @@
 
 #define SIZE ((size_t)32 << 20)
 
-static volatile unsigned spun;
 static volatile char *ready;
 static pthread_mutex_t *lock;
-static jmp_buf jump;
 
-static void spin(void)
+static void copy(void)
 {
-	for (;;)
-		spun++;
+	copy_memory(SIZE, ready);
 }
 
-static void *copy(void *unused)
+static void *copy_too(void *unused)
 {
-	char *from = calloc(1, SIZE), *to = malloc(SIZE);
-
-	(void)unused;
-	while (from && to) {
-		memcpy(to, from, SIZE);
-		memmove(to + 1, to, SIZE - 1);
-		memset(from, (int)spun, SIZE);
-		spun += (unsigned char)to[spun % SIZE];
-		*ready = 1;
-	}
-	return 0;
-}
-
-static void copy_forever(void)
-{
-	copy(0);
+	copy();
+	return unused;
 }
 
 static void copy_with_a_lock(void)
@@ -47,25 +30,8 @@ static void copy_with_a_lock(void)
 	pthread_t thread;
 
 	pthread_mutex_lock(lock);
-	pthread_create(&thread, 0, copy, 0);
-	copy(0);
-}
-
-static void throw_it(unsigned how)
-{
-	longjmp(jump, how | 1);
-}
-
-static void (*volatile thrower)(unsigned) = throw_it;
-
-static void throw(void)
-{
-	for (;;) {
-		if (setjmp(jump))
-			spun++;
-		else
-			thrower(spun);
-	}
+	pthread_create(&thread, 0, copy_too, 0);
+	copy();
 }
 
 static void killed(void (*act)(void))
@@ -101,7 +67,7 @@ int main(void)
 	pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
 	CHECK_EQ(pthread_mutex_init(lock, &robust), 0);
 	killed(spin);
-	killed(copy_forever);
+	killed(copy);
 	killed(throw);
 	killed(copy_with_a_lock);
 	/* It left a word for whoever takes its lock. */
