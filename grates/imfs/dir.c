@@ -27,13 +27,24 @@ int imfs_dir_init(struct imfs_node *n, struct imfs_node *parent)
 	return n->dir.buckets ? 0 : -ENOSPC;
 }
 
+/* Names are short: a call of memcmp would cost more. */
+static bool same(const char *a, const char *b, size_t length)
+{
+	while (length && *a == *b) {
+		a++;
+		b++;
+		length--;
+	}
+	return !length;
+}
+
 struct imfs_entry *imfs_dir_find(const struct imfs_node *dir, const char *name, size_t length)
 {
 	uint32_t hash = hash_of(name, length);
 	struct imfs_entry *e;
 
 	for (e = dir->dir.buckets[hash & (dir->dir.bucket_count - 1)]; e; e = e->same_hash)
-		if (e->hash == hash && e->length == length && !memcmp(e->name, name, length))
+		if (e->hash == hash && e->length == length && same(e->name, name, length))
 			break;
 	return e;
 }

@@ -177,7 +177,7 @@ struct imfs_at {
 	enum imfs_last last;
 	bool slash;			/* something must be a directory: trailing slash */
 	uint16_t length;
-	char name[IMFS_NAME + 1];
+	char name[IMFS_NAME + 1];	/* if it does not exist, or was asked for itself */
 	char path[IMFS_PATH];
 };
 enum imfs_follow {

@@ -35,7 +35,7 @@ static int find_start(const struct lind_call *c, int dir, bool may_be_empty, str
 	bool at_cwd = dir < 0 || (int)arg32(c, dir) == CLIENT_AT_FDCWD;
 
 	l->client = client_of(c->target);
-	l->from = client_of(starts_from(c, dir));
+	l->from = dir < 0 ? l->client : client_of(c->args[dir].cage);
 	l->at.entered = false;
 	if (!l->text[0] && !may_be_empty)
 		return -ENOENT;

@@ -3,7 +3,6 @@
 #include "grate.h"
 
 #define NO_ACCESS 3		/* neither reading nor writing: open(2) */
-#define F_DUPFD_CLOEXEC_ 1030
 #define CREAT_FLAGS (O_CREAT | O_WRONLY | O_TRUNC)
 
 /*
@@ -23,18 +22,10 @@ void holder_init(void)
 		lind_die("no descriptor to stand for files: %s", strerror(errno));
 }
 
-static int64_t reserve(uint64_t cage, bool cloexec)
-{
-	struct lind_arg none = { 0, cage }, old = { (uint64_t)holder, lind_self_ }, how = { F_DUPFD_CLOEXEC_, cage };
-
-	return cloexec ? lind_call(SYS_fcntl, cage, old, how, none, none, none, none) :
-		lind_call(SYS_dup, cage, old, none, none, none, none, none);
-}
-
-/* Takes over the reference to `f`. */
+/* For the call that is being served, whose target is `cage`. Takes over the reference to `f`. */
 int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, bool cloexec)
 {
-	int64_t fd = reserve(cage, cloexec);
+	int64_t fd = lind_dup_to_client(holder, cloexec);
 	int r = 0;
 
 	imfs_write_lock();

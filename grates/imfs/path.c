@@ -130,9 +130,12 @@ static int inside_step(struct walk *w, const char *name, size_t length, bool las
 	}
 	e = imfs_dir_find(w->node, name, length);
 	if (last) {
-		memcpy(out->name, name, length);
-		out->name[length] = 0;
-		out->length = (uint16_t)length;
+		/* For who makes or removes it: others want the node. */
+		if (!e || w->follow == IMFS_NAME_ITSELF) {
+			memcpy(out->name, name, length);
+			out->name[length] = 0;
+			out->length = (uint16_t)length;
+		}
 		out->node = e ? e->node : NULL;
 	}
 	if (!e)

@@ -403,6 +403,9 @@ implemented {
     /// handler: by a word of the caller's memory for each descriptor number, into the handler, or where the caller's own calls or
     /// those of a descendant in between go. Once for each target (EEXIST); ENOSPC if four other grates have done so.
     1008 threei   route_fds(target: u64, routes: In<LindFdRoutes>) -> ();
+    /// Duplicates a descriptor of the caller into the table of the cage that the call it is serving acts on, as dup or
+    /// fcntl(F_DUPFD_CLOEXEC) made on that cage would: shorter. EINVAL outside a handler.
+    1009 threei   give_fd(fd: Fd, flags: FdFlags) -> NewFd;
 }
 missing {
     15   signal   rt_sigreturn() -> i64;

@@ -246,7 +246,9 @@ impl HostThread {
         &self.last[self.hops.get().saturating_sub(1) % MAX_HOPS]
     }
 
+    /// What is kept in the places where it is found soonest goes to where all is looked through, or goes.
     fn keep_all_apart(&self) {
+        self.by.forget();
         for (id, worker) in self.last.iter().filter_map(|kept| kept.0.take()) {
             self.keep_apart(id, worker);
         }

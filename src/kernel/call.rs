@@ -227,16 +227,15 @@ fn by_table(cx: &Ctx<'_>, by: u64, call: Call) -> Result<i64> {
     if by == caller.id {
         return pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &caller.handlers, call);
     }
-    let by = match cx.hop.by().find(by) {
+    // Out of its place while the call lasts, which may make others: no count of users changes.
+    let by = match cx.hop.by().take(by) {
         Some(cage) => cage,
-        None => {
-            let cage = cx.kernel.cages.get(by).ok_or(Errno::ESRCH)?;
-            cx.hop.by().remember(&cage);
-            cage
-        }
+        None => cx.kernel.cages.get(by).ok_or(Errno::ESRCH)?,
     };
-    authority::table(cx.kernel, caller, cx.served, &by, call.target)?;
-    pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &by.handlers, call)
+    let result = authority::table(cx.kernel, caller, cx.served, &by, call.target)
+        .and_then(|()| pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &by.handlers, call));
+    cx.hop.by().keep(by);
+    result
 }
 
 /// A call that makes a call may not make one that does: it could describe itself, without end.

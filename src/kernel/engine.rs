@@ -1,10 +1,10 @@
 //! What the kernel asks of whatever runs guest code, and what that gives back.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ffi::CString;
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use lind_abi::{CageId, Call, Errno, Result};
 
@@ -98,21 +98,32 @@ pub trait Hop {
     fn by(&self) -> &By;
 }
 
-/// A cage that is found without the table of all. Weak: one that has ended must not keep its memory for this.
-#[derive(Debug, Default)]
-pub struct By(RefCell<Option<(CageId, Weak<Cage>)>>);
+/// A cage that is found without the table of all. The host thread must let go of it when it has nothing to run: one that has ended is not to
+/// keep its memory for this.
+#[derive(Default)]
+pub struct By(Cell<Option<Arc<Cage>>>);
 
 impl By {
-    /// The cage, if it was this one and still runs.
+    /// Takes the cage out, if it is this one and still runs.
     #[inline]
-    pub(crate) fn find(&self, id: CageId) -> Option<Arc<Cage>> {
-        let last = self.0.borrow();
-        let (_, cage) = last.as_ref().filter(|(last, _)| *last == id)?;
-        cage.upgrade().filter(|cage| !cage.is_dead())
+    pub(crate) fn take(&self, id: CageId) -> Option<Arc<Cage>> {
+        match self.0.take() {
+            Some(cage) if cage.id == id && !cage.is_dead() => Some(cage),
+            other => {
+                self.0.set(other);
+                None
+            }
+        }
     }
 
-    /// Remembers it.
-    pub(crate) fn remember(&self, cage: &Arc<Cage>) {
-        *self.0.borrow_mut() = Some((cage.id, Arc::downgrade(cage)));
+    /// Keeps a cage for the next call.
+    #[inline]
+    pub(crate) fn keep(&self, cage: Arc<Cage>) {
+        self.0.set(Some(cage));
+    }
+
+    /// Lets go of it.
+    pub fn forget(&self) {
+        self.0.set(None);
     }
 }

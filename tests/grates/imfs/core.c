@@ -107,7 +107,7 @@ static void limit(void)
 	CHECK(imfs_pwrite(&fs, &us, f, bytes, sizeof bytes, INT64_C(1) << 50) == sizeof bytes);
 	CHECK(imfs_pread(f, bytes, 10, 1 << 30) == 10);
 	imfs_file_drop(&fs, f);
-	CHECK(!walk(fs.root, NULL, "f") && !imfs_unlink(&fs, &us, &at));
+	CHECK(!imfs_walk(&fs, &us.cred, fs.root, NULL, "f", IMFS_NAME_ITSELF, &at) && !imfs_unlink(&fs, &us, &at));
 	CHECK(fs.used == used && fs.nodes == 1);
 }
 

@@ -114,6 +114,15 @@ int main(int argc, char **argv)
 	IS(wait(&status) > 0 && status == 0, 1);
 	IS(read(fd, &byte, 1), past);
 	racing();
+	/* What it gives has the lowest free number here, and is what it has. */
+	copy = dup(fd);
+	close(copy);
+	IS(word(95, 0), copy);
+	IS(fcntl(copy, F_GETFD), 0);
+	IS(word(96, 0), copy + 1);
+	IS(fcntl(copy + 1, F_GETFD), FD_CLOEXEC);
+	IS(write(copy, "", 0), 0);
+	FAILS(word(95, 1), EBADF);
 	/* Where the grate has no memory any more. */
 	word(0, fd);
 	IS(word(98, 0), 0);

@@ -67,6 +67,10 @@ static int64_t on_getpriority(const struct lind_call *c)
 	uint32_t *words = lind_client(c->target);
 
 	switch ((int)c->args[0].value) {
+	case 95:		/* a descriptor of ours, or one that we do not have */
+		return lind_dup_to_client(c->args[1].value ? 1000 : STDOUT_FILENO, 0);
+	case 96:
+		return lind_dup_to_client(STDOUT_FILENO, 1);
 	case 97:
 		return wrong;
 	case 98:

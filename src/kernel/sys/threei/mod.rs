@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use lind_abi::flags::CopyKind;
+use lind_abi::flags::{CopyKind, FcntlCmd, FdFlags};
 use lind_abi::layout::{LindCall, LindFdRoutes, SpawnHandler};
-use lind_abi::{CageId, Errno, In, Len, NR_ANY, Out, Path, Pid, Result, StrArray};
+use lind_abi::{CageId, Errno, Fd, In, Len, NR_ANY, NewFd, Out, Path, Pid, Result, StrArray, nr};
 
 use crate::authority;
 use crate::cage::{self, Cage, Program};
@@ -245,6 +245,30 @@ pub(crate) fn route_fds(cx: &Ctx<'_>, target: u64, routes: In<LindFdRoutes>) -> 
     let (unset, set) = (way(wire.unset)?, way(wire.set)?);
     authority::way(grate, &target, grate)?;
     target.routes.add(grate, &wire, unset, set)
+}
+
+/// See the table. EBADF, EMFILE.
+pub(crate) fn give_fd(cx: &Ctx<'_>, fd: Fd, flags: FdFlags) -> Result<NewFd> {
+    let served = cx.served.ok_or(Errno::EINVAL)?;
+    if flags.beyond(FdFlags::O_CLOEXEC) {
+        return Err(Errno::EINVAL);
+    }
+    let (grate, client, cloexec) = (&cx.caller.cage, &served.client.cage, flags.has(FdFlags::O_CLOEXEC));
+    let number = if cloexec { nr::fcntl } else { nr::dup };
+    if client.id == served.call.target && matches!(grate.handlers.get(number), Handler::Kernel) {
+        let file = grate.fds.get(fd.number)?.into_share();
+        return client.fds.add_from(0, file, cloexec).map(NewFd);
+    }
+    let target = u64::from(served.call.target.0);
+    let (own, how) = (u64::from(grate.id.0), FcntlCmd::F_DUPFD_CLOEXEC as u64);
+    let none = (0, target);
+    let args =
+        [(u64::from(fd.number.cast_unsigned()), own), (if cloexec { how } else { 0 }, target), none, none, none, none];
+    let made = call::make_syscall(cx.kernel, cx.caller, cx.served, cx.hop, number, target, args);
+    match Errno::from_wire(made) {
+        Some(errno) => Err(errno),
+        None => i32::try_from(made).map(NewFd).map_err(|_| Errno::EOVERFLOW),
+    }
 }
 
 /// See the table. ENOEXEC when the caller exports no way in.

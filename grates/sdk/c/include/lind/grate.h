@@ -158,6 +158,10 @@ struct lind_lifecycle {
 /* To be called before lind_grate_run; `lifecycle` must stay. */
 void lind_grate_lifecycle(const struct lind_lifecycle *lifecycle);
 
+/* In a handler: a duplicate of our descriptor for the client whose call it is, close-on-exec or not. Its number there, or the negative of an
+ * errno: what SYS_dup with lind_call does, and shorter. */
+static inline int64_t lind_dup_to_client(int fd, int cloexec);
+
 /* The state of a client. One met for the first time is started. NULL for cage 0, which is what an argument says whose
  * owner the caller may not name: such an argument is nobody's, and the kernel refuses it with EPERM. */
 static inline void *lind_client(uint64_t cage);
@@ -300,6 +304,11 @@ static inline int64_t lind_answer_from(const struct lind_call *call, struct lind
 	answer->release = (uintptr_t)release;
 	answer->part = 1;
 	return LIND_ANSWER;
+}
+
+static inline int64_t lind_dup_to_client(int fd, int cloexec)
+{
+	return lind_import_syscall(SYS_give_fd, (uint64_t)fd, cloexec ? 02000000 /* O_CLOEXEC */ : 0, 0, 0, 0, 0);
 }
 
 #define LIND_CLIENT_LEAF 0x40000u

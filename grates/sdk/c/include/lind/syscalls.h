@@ -32,6 +32,9 @@
 /* handler: by a word of the caller's memory for each descriptor number, into the handler, or where the caller's own calls or */
 /* those of a descendant in between go. Once for each target (EEXIST); ENOSPC if four other grates have done so. */
 #define SYS_route_fds                   1008
+/* Duplicates a descriptor of the caller into the table of the cage that the call it is serving acts on, as dup or */
+/* fcntl(F_DUPFD_CLOEXEC) made on that cage would: shorter. EINVAL outside a handler. */
+#define SYS_give_fd                     1009
 /* Registers for every number; see docs/threei.md. */
 #define LIND_NR_ANY 0xffffffffu
 

@@ -4981,4 +4981,16 @@ static inline int64_t lind_take_route_fds(const struct lind_call *c, lind_route_
 	return on(&cx, (uint64_t)c->args[0].value, c->args[1]);
 }
 
+typedef long lind_give_fd_fn(struct lind_cx *cx, int fd, int flags);
+static inline long lind_forward_give_fd(struct lind_cx *cx, int fd, int flags)
+{
+	return (long)lind_import_call(1009, (int64_t)cx->target, (uint64_t)fd, cx->call->args[0].cage, (uint64_t)flags, cx->call->args[1].cage, 0, cx->call->args[2].cage, 0, cx->call->args[3].cage, 0, cx->call->args[4].cage, 0, cx->call->args[5].cage);
+}
+static inline int64_t lind_take_give_fd(const struct lind_call *c, lind_give_fd_fn *on)
+{
+	struct lind_cx cx = { c, c->caller, c->target };
+
+	return on(&cx, (int)c->args[0].value, (int)c->args[1].value);
+}
+
 #endif
