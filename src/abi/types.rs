@@ -6,6 +6,7 @@
 //! of the guest, and the kernel's memory doors are what checks it.
 
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 
 use crate::flags::Names;
 use crate::layout::Layout;
@@ -31,9 +32,27 @@ pub struct Arg {
     pub cage: CageId,
 }
 
+/// The value of one argument, spaced as engines pass values to host functions: a call's six can stay where they are on
+/// their way through any number of grates.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Word {
+    /// The value.
+    pub value: u64,
+    _unused: MaybeUninit<u64>,
+}
+
+impl Word {
+    /// The words of six values.
+    #[inline]
+    pub fn six(values: [u64; 6]) -> [Word; 6] {
+        values.map(|value| Word { value, _unused: MaybeUninit::uninit() })
+    }
+}
+
 /// A system call on its way: to the kernel or to a grate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Call {
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
     /// The number.
     pub nr: u32,
     /// The cage that makes this call (the grate, when it forwards).
@@ -41,7 +60,7 @@ pub struct Call {
     /// The cage whose state it acts on. Differs from `caller` when a grate acts for a client.
     pub target: CageId,
     /// The arguments.
-    pub values: [u64; 6],
+    pub values: &'a [Word; 6],
     /// Whose memory, fds or directories they refer to.
     pub owners: Owners,
 }
@@ -55,11 +74,11 @@ pub enum Owners {
     Each([CageId; 6]),
 }
 
-impl Call {
+impl Call<'_> {
     /// Argument `at`, of six.
     #[inline]
     pub fn arg(&self, at: usize) -> Arg {
-        Arg { value: self.values[at], cage: self.owner(at) }
+        Arg { value: self.values[at].value, cage: self.owner(at) }
     }
 
     /// Whose argument `at` is.

@@ -31,8 +31,7 @@ struct Running {
 }
 
 /// A guest whose code is on the stack of this thread.
-struct Inside {
-    code: *const Code,
+pub struct Inside {
     guest: *const Guest,
 }
 
@@ -55,25 +54,40 @@ pub struct Code {
     pub traps: Traps,
 }
 
-/// Runs `run`, which enters code of the guest, and knows whose code it is meanwhile.
-///
-/// # Safety
-/// `guest` is valid until `run` returns, and nothing but its cells changes.
-#[inline]
-pub unsafe fn inside<R>(guest: *const Guest, run: impl FnOnce() -> R) -> R {
-    // SAFETY: the caller's promise.
-    let guest_now = unsafe { &*guest };
-    let (base, code) = (guest_now.base, &raw const guest_now.image.code);
-    // Lives on this stack below everything that can look at it, and is forgotten before it goes.
-    let inside = Inside { code, guest };
-    let (outer_base, outer) =
-        RUNNING.with(|running| (running.base.replace(base), running.guest.replace(&raw const inside)));
-    let result = run();
+impl Inside {
+    /// A guest whose code the host is about to enter.
+    #[inline(always)]
+    pub fn new(guest: *const Guest) -> Inside {
+        Inside { guest }
+    }
+
+    /// Marks that its code runs, and returns what is to be given to [`leave`].
+    ///
+    /// # Safety
+    /// Host code calls this, and calls [`leave`] before `self` or the guest is gone. Meanwhile nothing of the guest changes but
+    /// its cells, and `self` lies on this stack below everything that enters the guest's code.
+    #[inline(always)]
+    pub unsafe fn enter(&self) -> Outside {
+        // SAFETY: the caller's promise.
+        let base = unsafe { &*self.guest }.base;
+        RUNNING.with(|running| {
+            debug_assert_eq!(running.base.get(), 0, "guest code is entered by host code");
+            running.base.set(base);
+            Outside(running.guest.replace(self))
+        })
+    }
+}
+
+/// The guest whose code was left for that of another, further down the stack.
+pub struct Outside(*const Inside);
+
+/// Marks that the code of the guest that was entered last has been left.
+#[inline(always)]
+pub fn leave(outside: Outside) {
     RUNNING.with(|running| {
-        running.base.set(outer_base);
-        running.guest.set(outer);
+        running.base.set(0);
+        running.guest.set(outside.0);
     });
-    result
 }
 
 /// Marks that host code runs: a fault from here on is a bug of ours.
@@ -108,7 +122,7 @@ fn on_fault(fault: &mut Fault) -> bool {
         }
         let inside = running.guest.get();
         // SAFETY: `base` is not 0, so `inside` is running further up this stack, and its guest and code are alive.
-        let code = unsafe { &*(*inside).code };
+        let code = unsafe { &(&*(*inside).guest).image.code };
         if !code.text.contains(&fault.pc()) {
             let Some(from) = Called::find(fault.sp(), fault.fp(), &code.text, inside as usize) else { return false };
             // SAFETY: `fp` is a frame of compiled code above on this stack, which is what the unwinder expects there.
@@ -182,9 +196,10 @@ impl<'a> Computing<'a> {
             // which no one else borrows while guest code runs. The context is the caller's to give.
             unsafe {
                 let inside = &*running.guest.get();
-                let code = &*inside.code;
+                let guest = &*inside.guest;
+                let code = &guest.image.code;
                 let registers = &mut (&mut (*context).uc_mcontext.gregs)[..];
-                Some(Computing { guest: &*inside.guest, registers, landing: code.landing, routine: None })
+                Some(Computing { guest, registers, landing: code.landing, routine: None })
             }
         })
     }

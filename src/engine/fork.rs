@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lind_abi::nr;
+use lind_abi::{Word, nr};
 use lind_kernel::Errno;
 use lind_kernel::cage::{Birth, How, Next, Status};
 use lind_kernel::call;
@@ -60,10 +60,7 @@ pub fn fork(mut caller: Caller<'_, Guest>) -> Result<i32> {
     let forking = &caller.data().thread.forking;
     forking.store(true, std::sync::atomic::Ordering::Release);
     let result = imports::without_handlers(&caller, |guest| {
-        let values = [SIGCHLD, 0, 0, 0, 0, 0];
-        call::syscall(&guest.kernel, &guest.thread, &guest.cage, guest.served(), &*guest.host, nr::clone, |at| {
-            values[at]
-        })
+        call::syscall(guest, nr::clone, &Word::six([SIGCHLD, 0, 0, 0, 0, 0]))
     });
     caller.data().thread.forking.store(false, std::sync::atomic::Ordering::Release);
     let number = i32::try_from(result?).unwrap_or(-Errno::ENOSYS.raw());

@@ -16,10 +16,11 @@ use wasmtime::{Func, Global, Instance, Mutability, Store, TypedFunc, Val, ValRaw
 use crate::host::{Guest, HostThread, NoRoom, run_guest};
 use crate::layout::WorkerStack;
 use crate::validate::Entry;
-use crate::{Program, memory, outside, signal, trap};
+use crate::{Program, fault, memory, outside, signal, trap};
 
 /// A grate's guest thread on this host thread.
 pub struct Worker {
+    pub(crate) grate: CageId,
     store: Store<Guest>,
     thread: Arc<Thread>,
     /// The grate's, one pointer away rather than three.
@@ -42,14 +43,16 @@ type PassFptr = (i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64
 impl Hop for HostThread {
     #[inline(always)]
     fn enter(&self, grate: CageId, entry: u32, serialized: bool, served: &Served<'_>) -> i64 {
-        if let Err(full) = self.take_room() {
-            return match full {
-                NoRoom::Hops => Errno::ELOOP.to_wire(),
-                NoRoom::Stack => Errno::EAGAIN.to_wire(),
-            };
-        }
-        let result =
-            if serialized { self.enter_alone(grate, entry, served) } else { self.enter_worker(grate, entry, served) };
+        let depth = match self.take_room() {
+            Ok(depth) => depth,
+            Err(NoRoom::Hops) => return Errno::ELOOP.to_wire(),
+            Err(NoRoom::Stack) => return Errno::EAGAIN.to_wire(),
+        };
+        let result = if serialized {
+            self.enter_alone(depth, grate, entry, served)
+        } else {
+            self.enter_worker(depth, grate, entry, served)
+        };
         self.leave_room();
         result
     }
@@ -60,9 +63,9 @@ impl Hop for HostThread {
 }
 
 impl HostThread {
-    #[inline]
-    fn enter_worker(&self, grate: CageId, entry: u32, served: &Served<'_>) -> i64 {
-        let mut worker = match self.take_idle(grate) {
+    #[inline(always)]
+    fn enter_worker(&self, depth: usize, grate: CageId, entry: u32, served: &Served<'_>) -> i64 {
+        let mut worker = match self.take_idle(depth, grate) {
             Some(worker) => worker,
             None => match self.make_worker(grate) {
                 Ok(worker) => worker,
@@ -78,10 +81,11 @@ impl HostThread {
             Ok(mut result) => {
                 if result == ANSWER {
                     let at = u64::from(worker.stack.answer);
-                    result = answer::give(&self.kernel, &worker.thread, served, self, at);
+                    let grate = (&*worker.thread, &worker.memory.guest);
+                    result = answer::give(&self.kernel, grate, served, self, at);
                 }
                 if worker.thread.end_serving() {
-                    self.keep(grate, worker);
+                    self.keep(depth, worker);
                 } else {
                     self.lose(grate, worker, Next::ExitThread(0));
                 }
@@ -96,10 +100,10 @@ impl HostThread {
 
     /// Enters while no other thread makes a serialized call of this grate. A call within a call is not held up.
     #[cold]
-    fn enter_alone(&self, grate: CageId, entry: u32, served: &Served<'_>) -> i64 {
+    fn enter_alone(&self, depth: usize, grate: CageId, entry: u32, served: &Served<'_>) -> i64 {
         let Some(program) = self.shared.program(grate) else { return Errno::EIO.to_wire() };
         let turn = self.turn_of(grate).then(|| program.turn.lock().unwrap_or_else(PoisonError::into_inner));
-        let result = self.enter_worker(grate, entry, served);
+        let result = self.enter_worker(depth, grate, entry, served);
         if turn.is_some() {
             self.turn_over(grate);
         }
@@ -181,35 +185,48 @@ impl Worker {
         };
         let exit = instance.get_typed_func(&mut store, "__lind_worker_exit").ok();
         let memory = Arc::clone(memory);
-        Ok(Box::new(Worker { store, thread: Arc::clone(thread), memory, handle, exit, stack }))
+        Ok(Box::new(Worker { grate: thread.cage.id, store, thread: Arc::clone(thread), memory, handle, exit, stack }))
     }
 
     /// Runs handler `entry`. An error says how the grate's thread, and mostly the grate, ended meanwhile.
+    ///
+    /// Without closures, which the compiler would make functions with arguments in memory of.
     #[inline(always)]
     fn call(&mut self, grate: CageId, entry: u32, served: &Served<'_>) -> core::result::Result<i64, Next> {
         let Worker { store, handle, stack, memory, .. } = self;
-        let before = store.data().serving(served);
-        let result = run_guest(store, |store| match handle {
-            Handle::Lind(handle) => {
-                // The grate may have unmapped its worker's stack: then it is the one to fault.
-                match memory.guest.store_call(u64::from(stack.call), served.call) {
-                    Ok(()) => {
-                        let mut values = [ValRaw::u32(entry), ValRaw::u32(stack.call)];
-                        // SAFETY: `find` has checked the type, and the function is this Store's.
-                        unsafe { handle.call_unchecked(store, &raw mut values) }.map(|()| values[0].get_i64())
-                    }
-                    Err(_) => Err(wasmtime::Trap::MemoryOutOfBounds.into()),
-                }
-            }
-            Handle::PassFptr(pass) => {
-                let mut values = in_lind_words(grate, entry, served.call).map(ValRaw::i64);
-                // SAFETY: as above.
-                unsafe { pass.call_unchecked(store, &raw mut values) }
-                    .map(|()| lind_result(served.call.nr, values[0].get_i32()))
-            }
-        });
-        store.data().served_before(before);
-        result.map_err(|error| trap::outcome(store, &error))
+        let Handle::Lind(handle) = handle else { return self.call_by_fptr(grate, entry, served) };
+        // The grate may have unmapped its worker's stack: then it is the one to fault.
+        if memory.guest.store_call(u64::from(stack.call), served.call).is_err() {
+            return Err(trap::outcome(store, &wasmtime::Trap::MemoryOutOfBounds.into()));
+        }
+        store.data().serving(served);
+        let mut values = [ValRaw::u32(entry), ValRaw::u32(stack.call)];
+        let inside = fault::Inside::new(store.data());
+        // SAFETY: as in `run_guest`.
+        let outside = unsafe { inside.enter() };
+        // SAFETY: `find` has checked the type, and the function is this Store's.
+        let result = unsafe { handle.call_unchecked(&mut *store, &raw mut values) };
+        fault::leave(outside);
+        store.data().serves_no_more();
+        match result {
+            Ok(()) => Ok(values[0].get_i64()),
+            Err(error) => Err(trap::outcome(store, &error)),
+        }
+    }
+
+    /// The same for a grate with Lind's entry.
+    #[inline(never)]
+    fn call_by_fptr(&mut self, grate: CageId, entry: u32, served: &Served<'_>) -> core::result::Result<i64, Next> {
+        let Worker { store, handle: Handle::Lind(entry_point) | Handle::PassFptr(entry_point), .. } = self;
+        store.data().serving(served);
+        let mut values = in_lind_words(grate, entry, served.call).map(ValRaw::i64);
+        // SAFETY: `find` has checked the type, and the function is this Store's.
+        let result = run_guest(store, |store| unsafe { entry_point.call_unchecked(store, &raw mut values) });
+        store.data().serves_no_more();
+        match result {
+            Ok(()) => Ok(lind_result(served.call.nr, values[0].get_i32())),
+            Err(error) => Err(trap::outcome(store, &error)),
+        }
     }
 
     /// Whether the program it is of has ended.
@@ -262,8 +279,8 @@ pub fn set_stack_pointer(store: &mut Store<Guest>, instance: &Instance, top: u32
     Ok(())
 }
 
-fn in_lind_words(grate: CageId, entry: u32, call: &Call) -> [i64; 14] {
-    let pair = |at: usize| (call.values[at].cast_signed(), i64::from(call.owner(at).0));
+fn in_lind_words(grate: CageId, entry: u32, call: &Call<'_>) -> [i64; 14] {
+    let pair = |at: usize| (call.values[at].value.cast_signed(), i64::from(call.owner(at).0));
     let [a, b, c, d, e, f] = match call.nr {
         nr::register_handler..=nr::copy_handler_table_to_cage => as_lind_has_it(call),
         _ => [pair(0), pair(1), pair(2), pair(3), pair(4), pair(5)],
@@ -274,12 +291,12 @@ fn in_lind_words(grate: CageId, entry: u32, call: &Call) -> [i64; 14] {
 
 /// The three calls that are Lind's own, whose arguments travel differently there. libc's `make_threei_call` undoes this.
 #[cold]
-fn as_lind_has_it(call: &Call) -> [(i64, i64); 6] {
+fn as_lind_has_it(call: &Call<'_>) -> [(i64, i64); 6] {
     const NOT_USED: i64 = 0xdead_beef_dead_beef_u64.cast_signed();
     /// What stands for the grate in a registration that is to be undone.
     const UNDO: i64 = 500;
     const FLAG_UNDO: i64 = 2;
-    let value = |at: usize| call.values[at].cast_signed();
+    let value = |at: usize| call.values[at].value.cast_signed();
     let owner = |at: usize, named: i64| if named == 0 { i64::from(call.owner(at).0) } else { named };
     let none = (NOT_USED, NOT_USED);
     match call.nr {

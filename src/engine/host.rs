@@ -11,6 +11,7 @@ use std::sync::Arc;
 use lind_abi::CageId;
 use lind_kernel::Kernel;
 use lind_kernel::cage::{Birth, Cage, Next, Thread};
+use lind_kernel::call;
 use lind_kernel::engine::{By, Served};
 use wasmtime::{ResourceLimiter, Store};
 
@@ -70,10 +71,10 @@ impl Guest {
         self.served.get().map(|served| unsafe { served.cast::<Served<'_>>().as_ref() })
     }
 
-    /// Notes the call that is being served; returns what was noted before, to be put back by [`Guest::served_before`].
+    /// Notes the call that is being served, until [`Guest::serves_no_more`].
     #[inline]
-    pub fn serving(&self, served: &Served<'_>) -> Option<NonNull<Served<'static>>> {
-        self.served.replace(Some(NonNull::from(served).cast()))
+    pub fn serving(&self, served: &Served<'_>) {
+        self.served.set(Some(NonNull::from(served).cast()));
     }
 
     /// Serves what `other` serves, whose code is further up this stack until this Store's code is left.
@@ -83,8 +84,32 @@ impl Guest {
 
     /// Undoes [`Guest::serving`].
     #[inline]
-    pub fn served_before(&self, before: Option<NonNull<Served<'static>>>) {
-        self.served.set(before);
+    pub fn serves_no_more(&self) {
+        self.served.set(None);
+    }
+}
+
+impl call::Caller for Guest {
+    type Hop = HostThread;
+    #[inline(always)]
+    fn kernel(&self) -> &Arc<Kernel> {
+        &self.kernel
+    }
+    #[inline(always)]
+    fn thread(&self) -> &Thread {
+        &self.thread
+    }
+    #[inline(always)]
+    fn cage(&self) -> &Cage {
+        &self.cage
+    }
+    #[inline(always)]
+    fn served(&self) -> Option<&Served<'_>> {
+        Guest::served(self)
+    }
+    #[inline(always)]
+    fn hop(&self) -> &HostThread {
+        &self.host
     }
 }
 
@@ -117,7 +142,7 @@ pub struct HostThread {
     turns: RefCell<Vec<CageId>>,
     hops: Cell<usize>,
     /// The worker that was kept last at each depth of hops, where the next call finds it at once: a chain of grates has one at each.
-    last: [Kept; MAX_HOPS],
+    last: [Cell<Option<Box<Worker>>>; MAX_HOPS],
     /// See [`lind_kernel::engine::Hop::by`].
     pub(crate) by: By,
     /// The others.
@@ -126,19 +151,14 @@ pub struct HostThread {
     pub(crate) nested: RefCell<Vec<Box<signal::Nested>>>,
 }
 
-/// A place for one idle worker.
-struct Kept(Cell<Option<(CageId, Box<Worker>)>>);
-
-impl Kept {
-    /// The worker, if it is of `grate`.
-    #[inline]
-    fn take_of(&self, grate: CageId) -> Option<Box<Worker>> {
-        match self.0.take() {
-            Some((id, worker)) if id == grate => Some(worker),
-            other => {
-                self.0.set(other);
-                None
-            }
+/// The worker kept there, if it is of `grate`.
+#[inline]
+fn take_of(kept: &Cell<Option<Box<Worker>>>, grate: CageId) -> Option<Box<Worker>> {
+    match kept.take() {
+        Some(worker) if worker.grate == grate => Some(worker),
+        other => {
+            kept.set(other);
+            None
         }
     }
 }
@@ -169,7 +189,7 @@ impl HostThread {
             stack_end,
             turns: RefCell::default(),
             hops: Cell::new(0),
-            last: [const { Kept(Cell::new(None)) }; MAX_HOPS],
+            last: [const { Cell::new(None) }; MAX_HOPS],
             by: By::default(),
             idle: RefCell::default(),
             nested: RefCell::default(),
@@ -199,9 +219,9 @@ impl HostThread {
         store
     }
 
-    /// Room for the code of one more Store, to be given back by [`HostThread::leave_room`].
+    /// Room for the code of one more Store, to be given back by [`HostThread::leave_room`]. Returns how many there were before.
     #[inline]
-    pub fn take_room(&self) -> Result<(), NoRoom> {
+    pub fn take_room(&self) -> Result<usize, NoRoom> {
         let here = 0_u8;
         let left = (&raw const here as usize).saturating_sub(self.stack_end);
         if left < WASM_STACK + KERNEL_STACK {
@@ -212,7 +232,7 @@ impl HostThread {
             return Err(NoRoom::Hops);
         }
         self.hops.set(hops + 1);
-        Ok(())
+        Ok(hops)
     }
 
     /// Gives back what `take_room` took.
@@ -221,40 +241,35 @@ impl HostThread {
         self.hops.set(self.hops.get() - 1);
     }
 
-    /// An idle worker of a grate, for the hop that was taken last.
+    /// An idle worker of a grate, for a hop at this depth.
     #[inline]
-    pub fn take_idle(&self, grate: CageId) -> Option<Box<Worker>> {
-        self.last_here().take_of(grate).or_else(|| self.take_from_afar(grate))
+    pub fn take_idle(&self, depth: usize, grate: CageId) -> Option<Box<Worker>> {
+        take_of(&self.last[depth], grate).or_else(|| self.take_from_afar(grate))
     }
 
+    #[cold]
     fn take_from_afar(&self, grate: CageId) -> Option<Box<Worker>> {
         let apart = self.idle.borrow_mut().iter_mut().find(|(id, _)| *id == grate).and_then(|(_, idle)| idle.pop());
-        apart.or_else(|| self.last.iter().find_map(|kept| kept.take_of(grate)))
+        apart.or_else(|| self.last.iter().find_map(|kept| take_of(kept, grate)))
     }
 
-    /// Keeps a worker for the next call. The hop that it was taken for is not over yet.
+    /// Keeps a worker for the next call at this depth.
     #[inline]
-    pub fn keep(&self, grate: CageId, worker: Box<Worker>) {
-        if let Some((before, kept)) = self.last_here().0.replace(Some((grate, worker))) {
-            self.keep_apart(before, kept);
+    pub fn keep(&self, depth: usize, worker: Box<Worker>) {
+        if let Some(kept) = self.last[depth].replace(Some(worker)) {
+            self.keep_apart(kept);
         }
-    }
-
-    /// The place for the worker of the hop that was taken last.
-    #[inline]
-    fn last_here(&self) -> &Kept {
-        &self.last[self.hops.get().saturating_sub(1) % MAX_HOPS]
     }
 
     /// What is kept in the places where it is found soonest goes to where all is looked through, or goes.
     fn keep_all_apart(&self) {
         self.by.forget();
-        for (id, worker) in self.last.iter().filter_map(|kept| kept.0.take()) {
-            self.keep_apart(id, worker);
-        }
+        self.last.iter().filter_map(Cell::take).for_each(|worker| self.keep_apart(worker));
     }
 
-    fn keep_apart(&self, grate: CageId, worker: Box<Worker>) {
+    #[cold]
+    fn keep_apart(&self, worker: Box<Worker>) {
+        let grate = worker.grate;
         let mut idle = self.idle.borrow_mut();
         match idle.iter_mut().find(|(id, _)| *id == grate) {
             Some((_, workers)) => workers.push(worker),
@@ -318,8 +333,11 @@ impl HostThread {
 /// Runs guest code of a Store: marks whose code it is for the fault handler while `run` enters it.
 #[inline]
 pub fn run_guest<R>(store: &mut Store<Guest>, run: impl FnOnce(&mut Store<Guest>) -> R) -> R {
-    let guest = &raw const *store.data();
+    let inside = fault::Inside::new(store.data());
     // SAFETY: the Store keeps its data in one place and is borrowed until `run` is done; nobody replaces the data or changes
     // more than its cells.
-    unsafe { fault::inside(guest, || run(store)) }
+    let outside = unsafe { inside.enter() };
+    let result = run(store);
+    fault::leave(outside);
+    result
 }

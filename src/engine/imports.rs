@@ -6,10 +6,13 @@
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
+use lind_abi::Word;
 use lind_kernel::cage::signal::restarts as is_restarted;
 use lind_kernel::cage::{Birth, How, Next};
 use lind_kernel::call;
-use wasmtime::{Caller, Error, FuncType, Linker, Result, Store, ValRaw, ValType, WasmBacktrace};
+use wasmtime::{
+    AsContextMut, Caller, Error, FuncType, Linker, Result, Store, StoreContextMut, ValRaw, ValType, WasmBacktrace,
+};
 
 use crate::host::Guest;
 use crate::perf::Perf;
@@ -95,6 +98,18 @@ impl<const N: usize> Words<'_, N> {
     }
 }
 
+impl Words<'_, 7> {
+    /// The values after the number.
+    #[inline(always)]
+    fn values(&self) -> &[Word; 6] {
+        const { assert!(size_of::<Word>() == size_of::<ValRaw>() && align_of::<Word>() == align_of::<ValRaw>()) };
+        let values: *const MaybeUninit<ValRaw> = &raw const self.0[1];
+        // SAFETY: six i64s follow the number. Of a `Word` only its value has to be initialised, which is where an i64 is: this
+        // machine's bytes are in the order in which a `ValRaw` has them.
+        unsafe { &*values.cast() }
+    }
+}
+
 fn timed<const N: usize>(
     perf: &Arc<Perf>,
     function: impl Fn(Caller<'_, Guest>, &Words<N>) -> Result<i64> + Send + Sync + 'static,
@@ -108,26 +123,26 @@ fn timed<const N: usize>(
     }
 }
 
-// What Wasmtime calls for `lind.syscall` is to be one function, as far as that goes: the processor does not predict where functions
-// return to after a host call.
+// What Wasmtime calls for `lind.syscall` is to be one function, as far as that goes.
 
 #[inline(always)]
-fn syscall(caller: Caller<'_, Guest>, words: &Words<7>) -> Result<i64> {
-    let (number, value) = (words.number(), |at: usize| words.at(at));
+fn syscall(mut caller: Caller<'_, Guest>, words: &Words<7>) -> Result<i64> {
+    let number = words.number();
     let guest = caller.data();
     fault::enter_host();
-    let (kernel, thread, cage) = (&guest.kernel, &guest.thread, &guest.cage);
-    let result = call::syscall(kernel, thread, cage, guest.served(), &*guest.host, number, value);
+    let result = call::syscall(guest, number, words.values());
     if guest.thread.attention() != 0 {
-        return attend(caller, number, std::array::from_fn(value), result, |guest, values| {
-            call::syscall_again(&guest.kernel, &guest.thread, guest.served(), &*guest.host, number, *values)
+        std::hint::cold_path();
+        let values = words.values().map(|word| word.value);
+        return attend(caller.as_context_mut(), number, values, result, |guest, values| {
+            call::syscall_again(guest, number, *values)
         });
     }
     fault::enter_guest(guest.base);
     Ok(result)
 }
 
-fn make_syscall(caller: Caller<'_, Guest>, words: &Words<14>) -> Result<i64> {
+fn make_syscall(mut caller: Caller<'_, Guest>, words: &Words<14>) -> Result<i64> {
     let (number, target) = (words.number(), words.at(0));
     let (value, owner) = (|at: usize| words.at(1 + 2 * at), |at: usize| words.at(2 + 2 * at));
     let guest = caller.data();
@@ -137,7 +152,8 @@ fn make_syscall(caller: Caller<'_, Guest>, words: &Words<14>) -> Result<i64> {
     let (kernel, thread) = (&guest.kernel, &guest.thread);
     let result = call::make_syscall(kernel, thread, guest.served(), &*guest.host, number, target, args);
     if guest.thread.attention() != 0 {
-        return attend(caller, number, std::array::from_fn(value), result, |guest, values| {
+        std::hint::cold_path();
+        return attend(caller.as_context_mut(), number, std::array::from_fn(value), result, |guest, values| {
             let args = std::array::from_fn(|at| (values[at], owner(at)));
             let (kernel, thread) = (&guest.kernel, &guest.thread);
             call::make_syscall(kernel, thread, guest.served(), &*guest.host, number, target, args)
@@ -169,7 +185,7 @@ pub fn without_handlers(caller: &Caller<'_, Guest>, call: impl FnOnce(&Guest) ->
 #[cold]
 #[inline(never)]
 fn attend(
-    mut caller: Caller<'_, Guest>,
+    mut caller: StoreContextMut<'_, Guest>,
     nr: u32,
     values: [u64; 6],
     mut result: i64,

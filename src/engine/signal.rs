@@ -13,8 +13,8 @@ use lind_kernel::cage::signal::{Delivery, Step, end};
 use lind_kernel::cage::{Next, Status, Thread};
 use lind_kernel::mem::Memory;
 use wasmtime::{
-    AsContext, AsContextMut, Caller, Error, Extern, Func, Global, Instance, Mutability, Ref, Result, Store, Table,
-    ThrownException, Val, ValType,
+    AsContext, AsContextMut, Error, Extern, Func, Global, Instance, Mutability, Ref, Result, Store, StoreContextMut,
+    Table, ThrownException, Val, ValType,
 };
 
 use crate::fault::{self, Callee, Computing};
@@ -107,7 +107,7 @@ fn set(store: impl AsContextMut, global: Global, value: u32) {
 ///
 /// # Errors
 /// What leaves guest code: exceptions thrown by a handler, traps, the end of the thread.
-pub fn run_handlers(caller: &mut Caller<'_, Guest>) -> Result<Option<bool>> {
+pub fn run_handlers(caller: &mut StoreContextMut<'_, Guest>) -> Result<Option<bool>> {
     run_all(caller, 0)
 }
 

@@ -5,7 +5,6 @@
 //! [`lind_abi::ANSWER`]. It is the same copy: with the authority that the handler had, and past whoever handles that number for
 //! the grate. A lock word that keeps the data as they are meanwhile is released afterwards.
 
-use std::mem::offset_of;
 use std::sync::Arc;
 
 use lind_abi::layout::LindAnswer;
@@ -18,22 +17,29 @@ use crate::engine::{Hop, Served};
 use crate::mem::{GuestMemory, PAGE};
 use crate::threei::Handler;
 
-/// Makes the copy that `grate`'s handler describes at `at` in its memory. Returns what the client gets: the result that it
+/// Makes the copy that `grate`'s handler describes at `at` in its `memory`. Returns what the client gets: the result that it
 /// names, or why the copy was not made.
 #[inline]
-pub fn give(kernel: &Arc<Kernel>, grate: &Thread, served: &Served<'_>, hop: &dyn Hop, at: u64) -> i64 {
-    try_give(kernel, grate, served, hop, at).unwrap_or_else(Errno::to_wire)
+pub fn give(
+    kernel: &Arc<Kernel>,
+    (grate, memory): (&Thread, &GuestMemory),
+    served: &Served<'_>,
+    hop: &dyn Hop,
+    at: u64,
+) -> i64 {
+    try_give(kernel, (grate, memory), served, hop, at).unwrap_or_else(Errno::to_wire)
 }
 
 #[inline]
-fn try_give(kernel: &Arc<Kernel>, grate: &Thread, served: &Served<'_>, hop: &dyn Hop, at: u64) -> Result<i64> {
-    let memory = &grate.cage.memory.guest;
-    let mut words = [0; size_of::<LindAnswer>() / 8];
-    memory.load_words(at, &mut words)?;
-    let [result, to, cage, from, length, release, part] = words;
-    let answer = LindAnswer { result: result.cast_signed(), to, cage, from, length, release, part };
+fn try_give(
+    kernel: &Arc<Kernel>,
+    (grate, memory): (&Thread, &GuestMemory),
+    served: &Served<'_>,
+    hop: &dyn Hop,
+    at: u64,
+) -> Result<i64> {
     // Each answer is given once: a handler that returned this number by chance would give the one before to somebody else.
-    memory.store(at + offset_of!(LindAnswer, length) as u64, &0_u64)?;
+    let answer = memory.take_answer(at)?;
     if answer.length == 0 {
         return Err(Errno::EINVAL);
     }

@@ -65,7 +65,7 @@ pub fn register(caller: &Cage, served: Option<&Served<'_>>, target: &Cage, grate
     let own = grate == caller.id && target.id != caller.id && (target.descends_from(caller.id) || client);
     let by_child = target.id == caller.id && caller.parent() == Some(grate) && caller.is_fresh_fork();
     let reissued = served.is_some_and(|s| {
-        let names = |index: usize, id: CageId| CageId::from_wire(s.call.values[index]) == Some(id);
+        let names = |index: usize, id: CageId| CageId::from_wire(s.call.values[index].value) == Some(id);
         s.call.nr == nr::register_handler && names(2, grate) && (names(0, target.id) || target.id == caller.id)
     });
     if own || by_child || reissued { Ok(()) } else { Err(Errno::EPERM) }

@@ -10,7 +10,7 @@ use lind_abi::layout::*;
 #[allow(unused_imports, reason = "the table names them as rows gain functions")]
 use lind_abi::{
     Addr, Arg, ArgType, CageId, Call, DirFd, Errno, Fd, Gid, In, InOut, Len, Mode, NewFd, NoReturn, Off, Out, Owners,
-    Path,
+    Path, Word,
 };
 #[allow(unused_imports, reason = "the table names them as rows gain functions")]
 use lind_abi::{Pid, Result, RetType, Signal, Str, StrArray, Uid};
@@ -19,7 +19,7 @@ use crate::Kernel;
 use crate::authority;
 use crate::cage::{Attention, Cage, Thread, signal};
 use crate::engine::{Hop, Served};
-use crate::fd::{FileRef, InUse};
+use crate::fd::{FileRef, InUse, Reader};
 use crate::sys;
 use crate::threei::{Handler, HandlerTable};
 
@@ -72,7 +72,14 @@ impl Ctx<'_> {
     /// EBADF.
     #[inline(always)]
     pub fn host_fd(&self, fd: Fd) -> Result<InUse<'_>> {
-        self.owner(fd.cage)?.fds.host(fd.number, &self.caller.reader)
+        self.owner(fd.cage)?.fds.host(fd.number, self.reader(fd.cage))
+    }
+
+    /// Whose word announces what is used of that cage's table. A client waits on this very stack for the grate that acts for
+    /// it, and uses nothing meanwhile: its word is free, and most often it is the table's owner.
+    #[inline(always)]
+    pub fn reader(&self, table: CageId) -> &Reader {
+        if table == self.thread.cage.id { &self.thread.reader } else { &self.caller.reader }
     }
 
     /// Runs a host call that may block. A call that was interrupted for nothing the guest should see is made again.
@@ -93,19 +100,8 @@ impl Ctx<'_> {
     /// a closure would cost a frame.
     #[inline(always)]
     pub fn again<T>(&self, result: &Result<T>) -> bool {
-        matches!(result, Err(Errno::EINTR)) && self.goes_on()
-    }
-
-    /// Whether an interrupted call may go on. Stops happen here, so that a wait with an end keeps it; handlers do not. Signals of a
-    /// client that a grate acts for are its own affair: the grate gets EINTR.
-    #[cold]
-    fn goes_on(&self) -> bool {
-        let caller = self.caller.attention() & Attention::INTERRUPTS == 0 || signal::settle(self.kernel, self.caller);
-        let goes_on = caller && self.thread.attention() & Attention::INTERRUPTS == 0;
-        if !goes_on {
-            self.thread.note_interrupted();
-        }
-        goes_on
+        // By its parts: a context that nobody asks for the address of is never written down.
+        matches!(result, Err(Errno::EINTR)) && goes_on(self.kernel, self.caller, self.thread)
     }
 
     /// Whether a call that waits inside the kernel has to return first.
@@ -115,57 +111,105 @@ impl Ctx<'_> {
     }
 }
 
-/// A call that a cage, which is `thread`'s, makes for itself. Returns what the guest sees.
+/// Whether an interrupted call may go on. Stops happen here, so that a wait with an end keeps it; handlers do not. Signals of a
+/// client that a grate acts for are its own affair: the grate gets EINTR.
+#[cold]
+fn goes_on(kernel: &Arc<Kernel>, caller: &Thread, thread: &Thread) -> bool {
+    let settled = caller.attention() & Attention::INTERRUPTS == 0 || signal::settle(kernel, caller);
+    let goes_on = settled && thread.attention() & Attention::INTERRUPTS == 0;
+    if !goes_on {
+        thread.note_interrupted();
+    }
+    goes_on
+}
+
+/// A guest that makes a call, as its engine knows it. What a call needs of it is asked where it is needed: most need little.
+pub trait Caller {
+    /// The way into grates.
+    type Hop: Hop;
+    /// The kernel.
+    fn kernel(&self) -> &Arc<Kernel>;
+    /// The calling thread.
+    fn thread(&self) -> &Thread;
+    /// Its cage.
+    fn cage(&self) -> &Cage;
+    /// The call that it serves, if it is a grate's worker.
+    fn served(&self) -> Option<&Served<'_>>;
+    /// The way from this thread into grates.
+    fn hop(&self) -> &Self::Hop;
+}
+
+fn context<C: Caller>(caller: &C) -> Ctx<'_> {
+    let (kernel, thread, cage) = (caller.kernel(), caller.thread(), caller.cage());
+    Ctx { kernel, caller: thread, thread, cage, served: caller.served(), hop: caller.hop(), others: &[] }
+}
+
+/// A call that a cage makes for itself. Returns what the guest sees.
 ///
-/// Inlined into the engine's import together with `dispatch` and the shortest calls: a host call leaves the processor
-/// without predictions for returns, so frames between it and the guest are suspected to cost more than they look. Not measured one by one.
+/// Inlined into the engine's import with the shortest calls (see [`is_near`]), and with them only. What stands between guest and
+/// host call is time that nothing else overlaps with, and after a host call the instructions come from further away than the
+/// first cache: the way back is to be short and in one place.
 #[inline(always)]
-pub fn syscall(
-    kernel: &Arc<Kernel>,
-    thread: &Thread,
-    cage: &Cage,
-    served: Option<&Served<'_>>,
-    hop: &dyn Hop,
-    number: u32,
-    value: impl Fn(usize) -> u64,
-) -> i64 {
-    // Made from values where they are used: most calls use few, and a call that the kernel carries out needs no `Call`.
-    let arg = |at: usize| Arg { value: value(at), cage: cage.id };
-    match cage.handlers.get(number) {
-        Handler::Kernel => {
-            dispatch(|| Ctx { kernel, caller: thread, thread, cage, served, hop, others: &[] }, number, arg)
-        }
-        to => {
-            // Put together where it is used from: copying it in wide pieces would wait for the narrow stores that made it.
-            let values = [value(0), value(1), value(2), value(3), value(4), value(5)];
-            let call = Call { nr: number, caller: cage.id, target: cage.id, values, owners: Owners::All(cage.id) };
-            let in_kernel = || {
-                let cx = Ctx { kernel, caller: thread, thread, cage, served, hop, others: &[] };
-                dispatch_far(&cx, number, &call)
-            };
-            match cage.routes.follow(number, value(0), to) {
-                Handler::Kernel => in_kernel(),
-                Handler::Grate { cage: grate, entry, serialized } => {
-                    let result = hop.enter(grate, entry, serialized, &Served { call: &call, client: thread });
-                    if answered_by_nobody(kernel, number, grate, result) { in_kernel() } else { result }
-                }
+pub fn syscall<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
+    if caller.cage().handlers.is_kernels(number) {
+        let arg = |at: usize| Arg { value: values[at].value, cage: caller.cage().id };
+        let far = || syscall_far(caller, number, values);
+        loop {
+            let result = dispatch_near(|| context(caller), number, arg, far);
+            if !is_interrupted(result) || !repeats(number, caller.kernel(), caller.thread(), caller.thread()) {
+                return result;
             }
         }
     }
+    syscall_far(caller, number, values)
+}
+
+/// Whether a call is carried out in the engine's import itself: one so short that a further function would show, that makes one
+/// short host call, or that grates make for most calls that they serve.
+const fn is_near(number: u32) -> bool {
+    use lind_abi::nr;
+    matches!(
+        number,
+        nr::read
+            | nr::write
+            | nr::pread64
+            | nr::pwrite64
+            | nr::lseek
+            | nr::close
+            | nr::getpid
+            | nr::getppid
+            | nr::gettid
+            | nr::getuid
+            | nr::geteuid
+            | nr::getgid
+            | nr::getegid
+            | nr::clock_gettime
+            | nr::forward
+            | nr::copy_data_between_cages
+    )
+}
+
+/// The same for any call: it may go to a grate, have a number that the table of handlers has no word for, or take longer.
+#[inline(never)]
+fn syscall_far<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
+    let id = caller.cage().id;
+    let call = Call { nr: number, caller: id, target: id, values, owners: Owners::All(id) };
+    let to = caller.cage().routes.follow(number, values[0].value, caller.cage().handlers.get(number));
+    if let Handler::Grate { cage: grate, entry, serialized } = to {
+        let served = Served { call: &call, client: caller.thread() };
+        let result = caller.hop().enter(grate, entry, serialized, &served);
+        if !answered_by_nobody(caller.kernel(), number, grate, result) {
+            return result;
+        }
+    }
+    dispatch_far(&context(caller), &call)
 }
 
 /// A call of [`syscall`] once more, after an interruption.
 #[cold]
 #[inline(never)]
-pub fn syscall_again(
-    kernel: &Arc<Kernel>,
-    thread: &Thread,
-    served: Option<&Served<'_>>,
-    hop: &dyn Hop,
-    number: u32,
-    values: [u64; 6],
-) -> i64 {
-    syscall(kernel, thread, &thread.cage, served, hop, number, |at| values[at])
+pub fn syscall_again<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> i64 {
+    syscall(caller, number, &Word::six(values))
 }
 
 /// No cage has this id.
@@ -201,8 +245,9 @@ fn try_make_syscall(
 ) -> Result<i64> {
     let target = CageId::from_wire(target).ok_or(Errno::ESRCH)?;
     let owners = Owners::Each(args.map(|(_, cage)| CageId::from_wire(cage).unwrap_or(NOBODY)));
-    let call = Call { nr: number, caller: thread.cage.id, target, values: args.map(|(value, _)| value), owners };
-    pass_on(kernel, thread, served, hop, &thread.cage.handlers, call)
+    let values = &Word::six(args.map(|(value, _)| value));
+    let call = Call { nr: number, caller: thread.cage.id, target, values, owners };
+    pass_on(kernel, thread, served, hop, &thread.cage.handlers, &call)
 }
 
 /// The call that `wire` describes, by the table of the cage that it names as its caller. To handlers, the calling cage is
@@ -215,13 +260,14 @@ pub(crate) fn call_by(cx: &Ctx<'_>, wire: &LindCall) -> Result<i64> {
         true => Owners::All(target),
         false => Owners::Each(wire.args.map(|arg| CageId::from_wire(arg.cage).unwrap_or(NOBODY))),
     };
-    let call = Call { nr: wire.nr, caller: caller.id, target, values: wire.args.map(|arg| arg.value), owners };
-    by_table(cx, wire.caller, call)
+    let values = &Word::six(wire.args.map(|arg| arg.value));
+    let call = Call { nr: wire.nr, caller: caller.id, target, values, owners };
+    by_table(cx, wire.caller, &call)
 }
 
 /// Routes a call by the table of cage `by`: the calling one, or one below it.
 #[inline]
-fn by_table(cx: &Ctx<'_>, by: u64, call: Call) -> Result<i64> {
+fn by_table(cx: &Ctx<'_>, by: u64, call: &Call<'_>) -> Result<i64> {
     let caller = &*cx.caller.cage;
     let by = CageId::from_wire(by).ok_or(Errno::ESRCH)?;
     if by == caller.id {
@@ -250,14 +296,13 @@ pub(crate) fn forward(cx: &Ctx<'_>, by: u64) -> Result<i64> {
     if served.call.nr == lind_abi::nr::forward {
         return Err(Errno::ELOOP);
     }
-    let call = Call { caller: cx.caller.cage.id, ..*served.call };
     if by != 0 {
-        return by_table(cx, by, call);
+        return by_table(cx, by, served.call);
     }
-    pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &cx.caller.cage.handlers, call)
+    pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &cx.caller.cage.handlers, served.call)
 }
 
-/// Routes a call by `table`, which `thread`'s cage may use.
+/// Routes a call that `thread` makes, whoever made it before, by `table`, which `thread`'s cage may use.
 #[inline]
 fn pass_on(
     kernel: &Arc<Kernel>,
@@ -265,7 +310,7 @@ fn pass_on(
     served: Option<&Served<'_>>,
     hop: &dyn Hop,
     table: &HandlerTable,
-    call: Call,
+    call: &Call<'_>,
 ) -> Result<i64> {
     // Most often a client's own call, on its way to the kernel or to the next grate: whose things it is about is known.
     if let Some(served) = served
@@ -273,9 +318,9 @@ fn pass_on(
         && owner == served.client.cage.id
         && owner == call.target
     {
-        return Ok(pass_own(kernel, thread, served, hop, table, &call));
+        return Ok(pass_own(kernel, thread, served, hop, table, (call.nr, call.values)));
     }
-    pass_any(kernel, thread, served, hop, table, call)
+    pass_any(kernel, thread, served, hop, table, Call { caller: thread.cage.id, ..*call })
 }
 
 /// Routes what is a call of the client's on itself and on nothing else.
@@ -285,19 +330,28 @@ fn pass_own(
     served: &Served<'_>,
     hop: &dyn Hop,
     table: &HandlerTable,
-    call: &Call,
+    (number, values): (u32, &[Word; 6]),
 ) -> i64 {
     let client = served.client;
-    let in_kernel = || {
-        let cx =
-            Ctx { kernel, caller: thread, thread: client, cage: &client.cage, served: Some(served), hop, others: &[] };
-        dispatch_far(&cx, call.nr, call)
-    };
-    match client.cage.routes.follow(call.nr, call.values[0], table.get(call.nr)) {
-        Handler::Kernel => in_kernel(),
+    // Put together anew: to copy one would be to read in wide pieces what was written in narrow ones a moment ago.
+    let id = client.cage.id;
+    let call = &Call { nr: number, caller: thread.cage.id, target: id, values, owners: Owners::All(id) };
+    let context =
+        || Ctx { kernel, caller: thread, thread: client, cage: &client.cage, served: Some(served), hop, others: &[] };
+    let in_kernel = || dispatch_far(&context(), call);
+    match client.cage.routes.follow(number, values[0].value, table.get(number)) {
+        Handler::Kernel => {
+            let arg = |at: usize| Arg { value: values[at].value, cage: id };
+            loop {
+                let result = dispatch_near(context, number, arg, in_kernel);
+                if !is_interrupted(result) || !repeats(number, kernel, thread, client) {
+                    return result;
+                }
+            }
+        }
         Handler::Grate { cage: grate, entry, serialized } => {
             let result = hop.enter(grate, entry, serialized, &Served { call, client });
-            if answered_by_nobody(kernel, call.nr, grate, result) { in_kernel() } else { result }
+            if answered_by_nobody(kernel, number, grate, result) { in_kernel() } else { result }
         }
     }
 }
@@ -309,7 +363,7 @@ fn pass_any(
     served: Option<&Served<'_>>,
     hop: &dyn Hop,
     table: &HandlerTable,
-    mut call: Call,
+    mut call: Call<'_>,
 ) -> Result<i64> {
     let (number, target) = (call.nr, call.target);
     let caller = &*thread.cage;
@@ -341,9 +395,9 @@ fn pass_any(
             (thread, &looked_up)
         }
     };
-    let in_kernel = |others: &[Arc<Cage>], call: &Call| {
+    let in_kernel = |others: &[Arc<Cage>], call: &Call<'_>| {
         let cx = Ctx { kernel, caller: thread, thread: on, cage, served, hop, others };
-        dispatch_far(&cx, number, call)
+        dispatch_far(&cx, call)
     };
     Ok(match table.get(number) {
         Handler::Kernel => {
@@ -371,8 +425,30 @@ fn answered_by_nobody(kernel: &Kernel, number: u32, grate: CageId, result: i64) 
 
 /// `dispatch` in a frame of its own.
 #[inline(never)]
-fn dispatch_far(cx: &Ctx<'_>, number: u32, call: &Call) -> i64 {
-    dispatch(|| *cx, number, |at| call.arg(at))
+fn dispatch_far(cx: &Ctx<'_>, call: &Call<'_>) -> i64 {
+    loop {
+        let result = dispatch(cx, call);
+        if !is_interrupted(result) || !repeats(call.nr, cx.kernel, cx.caller, cx.thread) {
+            return result;
+        }
+    }
+}
+
+#[inline(always)]
+fn is_interrupted(result: i64) -> bool {
+    let interrupted = result == Errno::EINTR.to_wire();
+    if interrupted {
+        std::hint::cold_path();
+    }
+    interrupted
+}
+
+/// Whether a call that was interrupted is to be made again: one that makes a single host call, and was interrupted for nothing
+/// the guest should see. Its arguments are where they were, so that nothing has to be kept for this while the host call runs.
+#[cold]
+fn repeats(number: u32, kernel: &Arc<Kernel>, caller: &Thread, thread: &Thread) -> bool {
+    use lind_abi::nr;
+    matches!(number, nr::read | nr::write | nr::pread64 | nr::pwrite64) && goes_on(kernel, caller, thread)
 }
 
 fn ends_thread(number: u32) -> bool {
@@ -387,25 +463,45 @@ fn wire<T: RetType>(result: Result<T>) -> i64 {
     }
 }
 
+/// One arm: the arguments as the row's types, the function that the row names, and its result as it stands on the wire.
+macro_rules! carry_out {
+    ($context:ident, $arg_at:ident, $area:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {{
+        let cx = $context();
+        #[allow(unused_mut)]
+        let mut at = 0..6;
+        $(let $arg = <$ty as ArgType>::from_arg($arg_at(at.next().expect("no row has more than six arguments")));)*
+        let _ = at;
+        wire::<$ret>(sys::$area::$name(&cx, $($arg),*))
+    }};
+}
+
 macro_rules! dispatch {
     (
         implemented { $($(#[doc = $note:literal])* $nr:literal $area:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)* }
         missing { $($missing:tt)* }
     ) => {
-        /// Carries out a call in the kernel. Each row of the table is one arm, and the path is the name. The context is made in each:
-        /// where a call is short enough to become part of its arm it is never written down.
+        /// Carries out a call in the kernel. Each row of the table is one arm, and the path is the name.
         #[inline(always)]
-        fn dispatch<'a>(context: impl Fn() -> Ctx<'a>, number: u32, arg_at: impl Fn(usize) -> Arg) -> i64 {
-            match number {
-                $($nr => {
-                    let cx = context();
-                    #[allow(unused_mut)]
-                    let mut at = 0..6;
-                    $(let $arg = <$ty as ArgType>::from_arg(arg_at(at.next().expect("no row has more than six arguments")));)*
-                    let _ = at;
-                    wire::<$ret>(sys::$area::$name(&cx, $($arg),*))
-                })*
+        fn dispatch(cx: &Ctx<'_>, call: &Call<'_>) -> i64 {
+            let (context, arg_at) = (|| *cx, |at| call.arg(at));
+            match call.nr {
+                $($nr => carry_out!(context, arg_at, $area $name($($arg: $ty),*) -> $ret),)*
                 _ => Errno::ENOSYS.to_wire(),
+            }
+        }
+
+        /// Carries out a call that is near; `others` answers all others. The context is made in each arm: most of it is never
+        /// written down where a call is so short that it becomes part of its arm.
+        #[inline(always)]
+        fn dispatch_near<'a>(
+            context: impl Fn() -> Ctx<'a>,
+            number: u32,
+            arg_at: impl Fn(usize) -> Arg,
+            others: impl Fn() -> i64,
+        ) -> i64 {
+            match number {
+                $($nr if const { is_near($nr) } => carry_out!(context, arg_at, $area $name($($arg: $ty),*) -> $ret),)*
+                _ => others(),
             }
         }
     };

@@ -81,7 +81,7 @@ pub trait Engine: Send + Sync {
 #[derive(Clone, Copy)]
 pub struct Served<'a> {
     /// The call, as the grate sees it.
-    pub call: &'a Call,
+    pub call: &'a Call<'a>,
     /// The thread whose cage the call acts on. It waits, further down this very host stack.
     pub client: &'a Thread,
 }

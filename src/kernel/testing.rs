@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use lind_abi::{CageId, Errno, Result};
+use lind_abi::{CageId, Errno, Result, Word};
 
 use crate::Kernel;
 use crate::cage::{Cage, Limits, Program, Thread, boot, spawn};
+use crate::call::Caller;
 use crate::engine::{By, Engine, Hop, Image, LoadError, Served, Start};
 use crate::root::{Root, Walls};
 
@@ -70,6 +71,32 @@ impl Hop for NoHop {
 
     fn enter(&self, _: CageId, _: u32, _: bool, _: &Served<'_>) -> i64 {
         Errno::ENOSYS.to_wire()
+    }
+}
+
+/// A guest thread that serves nobody.
+pub struct Plain {
+    pub kernel: Arc<Kernel>,
+    pub thread: Arc<Thread>,
+    pub hop: NoHop,
+}
+
+impl Caller for Plain {
+    type Hop = NoHop;
+    fn kernel(&self) -> &Arc<Kernel> {
+        &self.kernel
+    }
+    fn thread(&self) -> &Thread {
+        &self.thread
+    }
+    fn cage(&self) -> &Cage {
+        &self.thread.cage
+    }
+    fn served(&self) -> Option<&Served<'_>> {
+        None
+    }
+    fn hop(&self) -> &NoHop {
+        &self.hop
     }
 }
 
@@ -202,15 +229,8 @@ impl World {
         for (value, arg) in values.iter_mut().zip(args) {
             *value = arg.cast_unsigned();
         }
-        let result = crate::call::syscall(
-            &self.kernel,
-            &self.thread,
-            &self.thread.cage,
-            None,
-            &NoHop::default(),
-            number,
-            |at| values[at],
-        );
+        let plain = Plain { kernel: Arc::clone(&self.kernel), thread: Arc::clone(&self.thread), hop: NoHop::default() };
+        let result = crate::call::syscall(&plain, number, &Word::six(values));
         Errno::from_wire(result).map_or(Ok(result), Err)
     }
 

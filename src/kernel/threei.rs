@@ -111,23 +111,33 @@ impl HandlerTable {
     #[inline]
     pub fn get(&self, number: u32) -> Handler {
         // Entries below DIRECT already include the default, so that the common path is one load.
-        match self.direct.get(number as usize) {
-            Some(word) => Handler::unpack(word.load(Ordering::Acquire)),
-            None => self.get_wide(u64::from(number)),
-        }
+        Handler::unpack(match self.direct.get(number as usize) {
+            Some(word) => word.load(Ordering::Acquire),
+            None => self.packed(u64::from(number)),
+        })
+    }
+
+    /// Whether calls of this number are known at once to go to the kernel.
+    #[inline]
+    pub fn is_kernels(&self, number: u32) -> bool {
+        self.direct.get(number as usize).is_some_and(|word| word.load(Ordering::Acquire) == Handler::KERNEL)
     }
 
     /// Where calls of this number go, for numbers of any width. [`NR_ANY`] is the default entry.
     pub fn get_wide(&self, number: u64) -> Handler {
+        Handler::unpack(self.packed(number))
+    }
+
+    fn packed(&self, number: u64) -> u64 {
         if let Some(word) = usize::try_from(number).ok().and_then(|n| self.direct.get(n)) {
-            return Handler::unpack(word.load(Ordering::Acquire));
+            return word.load(Ordering::Acquire);
         }
         let default = self.default.load(Ordering::Acquire);
         if number == u64::from(NR_ANY) {
-            return Handler::unpack(default);
+            return default;
         }
         let own = self.others.load().get(&number).copied();
-        Handler::unpack(own.unwrap_or(if outside_default(number) { Handler::KERNEL } else { default }))
+        own.unwrap_or(if outside_default(number) { Handler::KERNEL } else { default })
     }
 
     /// A table that starts as a copy of this one, inherited.

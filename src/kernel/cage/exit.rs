@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 
 use lind_abi::layout::Rusage;
-use lind_abi::{CageId, Call, Owners, nr};
+use lind_abi::{CageId, Call, Owners, Word, nr};
 
 use super::signal::{self, Change};
 use super::thread::{Attention, Next};
@@ -262,7 +262,7 @@ fn notify_grates(kernel: &Kernel, thread: &Thread, status: Status, hop: &dyn Hop
         let entry = grate.exit_notice.load(Ordering::Acquire).checked_sub(1).map(u32::try_from);
         let Some(Ok(entry)) = entry else { continue };
         let word = u64::from(status.wait_word().cast_unsigned());
-        let values = [u64::from(cage.id.0), word, 0, 0, 0, 0];
+        let values = &Word::six([u64::from(cage.id.0), word, 0, 0, 0, 0]);
         let owners = Owners::All(cage.id);
         let call = Call { nr: nr::exit_notice, caller: cage.id, target: cage.id, values, owners };
         hop.enter(grate.id, entry, false, &Served { call: &call, client: thread });

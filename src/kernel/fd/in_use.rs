@@ -87,6 +87,7 @@ impl Drop for InUse<'_> {
     fn drop(&mut self) {
         self.reader.using.store(NONE, Ordering::Release);
         if self.reader.all.waiting.load(Ordering::Relaxed) {
+            std::hint::cold_path();
             self.reader.all.close_retired();
         }
     }

@@ -17,7 +17,7 @@ use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use lind_abi::layout::LindCall;
+use lind_abi::layout::{LindAnswer, LindCall};
 use lind_abi::{Call, Errno, Result};
 
 mod copy;
@@ -172,17 +172,15 @@ impl GuestMemory {
         }
     }
 
-    /// Reads words that the guest may have written one by one just now: wider loads would wait until they are out of the
-    /// processor's queue of stores.
+    /// Reads the answer that a grate's handler has left, and takes it away: it is there once.
     ///
     /// # Errors
     /// EFAULT.
     #[inline]
-    pub fn load_words<const N: usize>(&self, ptr: u64, words: &mut [u64; N]) -> Result<()> {
-        const { assert!(N > 0) };
-        let src = self.range(ptr, size_of::<[u64; N]>() as u64)?;
-        // SAFETY: `words` has room for them; `src` is in the reservation (fact 1) and may fault (fact 3).
-        unsafe { copy::words(words.as_mut_ptr().cast(), src.start, N) }
+    pub fn take_answer(&self, ptr: u64) -> Result<LindAnswer> {
+        let src = self.range(ptr, size_of::<LindAnswer>() as u64)?;
+        // SAFETY: `src` is in the reservation (fact 1) and may fault (fact 3).
+        unsafe { copy::take_answer(src.start) }
     }
 
     /// Writes a value.
@@ -202,13 +200,14 @@ impl GuestMemory {
     /// # Errors
     /// EFAULT.
     #[inline]
-    pub fn store_call(&self, ptr: u64, call: &Call) -> Result<()> {
+    pub fn store_call(&self, ptr: u64, call: &Call<'_>) -> Result<()> {
         let dst = self.range(ptr, size_of::<LindCall>() as u64)?;
         // SAFETY: `dst` has room for it in the reservation (fact 1) and may fault (fact 3).
         unsafe { copy::call(dst.start, call) }
     }
 
     /// Copies between two address spaces, or within one if the ranges do not overlap.
+    #[inline]
     pub fn copy_between(dst: &GuestMemory, dst_ptr: u64, src: &GuestMemory, src_ptr: u64, len: u64) -> Result<()> {
         let from = src.range(src_ptr, len)?;
         let to = dst.range(dst_ptr, len)?;

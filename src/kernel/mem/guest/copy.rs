@@ -8,10 +8,10 @@
 //! against memcpy on a processor with fast short repeats: 2.3/2.0 ns for 64 bytes, equal from 4 KiB.
 
 use core::arch::global_asm;
-use core::mem::offset_of;
+use core::mem::{MaybeUninit, offset_of};
 
-use lind_abi::layout::{LindArg, LindCall, STRUCTS};
-use lind_abi::{CageId, Call, Errno, Owners, Result};
+use lind_abi::layout::{LindAnswer, LindArg, LindCall, STRUCTS};
+use lind_abi::{CageId, Call, Errno, Owners, Result, Word};
 
 /// Types any bytes are a valid value of, without padding, so that they may be copied to and from a guest as bytes.
 ///
@@ -184,6 +184,21 @@ lind_copy_words:
     xor eax, eax
     ret
 
+    // rdi = to, rsi = seven words, the fifth of which becomes 0; rax = 0 or 1
+    .globl lind_copy_take_answer
+    .hidden lind_copy_take_answer
+    .type lind_copy_take_answer, @function
+lind_copy_take_answer:
+    .set word, 0
+    .rept 7
+    mov rax, [rsi + 8 * word]
+    mov [rdi + 8 * word], rax
+    .set word, word + 1
+    .endr
+    xor eax, eax
+    mov [rsi + 32], rax
+    ret
+
     // rdi = to, esi = number, edx = caller, ecx = target, r8 = six values, r9d = their owner; rax = 0 or 1
     .globl lind_copy_own_call
     .hidden lind_copy_own_call
@@ -198,7 +213,7 @@ lind_copy_own_call:
     movd xmm1, r9d
     .set arg, 0
     .rept 6
-    movq xmm0, [r8 + 8 * arg]
+    movq xmm0, [r8 + 16 * arg]
     punpcklqdq xmm0, xmm1
     movups [rdi + 24 + 16 * arg], xmm0
     .set arg, arg + 1
@@ -219,7 +234,7 @@ lind_copy_call:
     mov [rdi + 16], rcx
     .set arg, 0
     .rept 6
-    movq xmm0, [r8 + 8 * arg]
+    movq xmm0, [r8 + 16 * arg]
     movd xmm1, [r9 + 4 * arg]
     punpcklqdq xmm0, xmm1
     movups [rdi + 24 + 16 * arg], xmm0
@@ -295,9 +310,16 @@ unsafe extern "sysv64" {
     static lind_copy_fault: u8;
     fn lind_copy_bytes(to: *mut u8, from: *const u8, len: usize) -> u64;
     fn lind_copy_words(to: *mut u8, from: *const u8, words: usize) -> u64;
-    fn lind_copy_own_call(to: *mut u8, nr: u32, caller: u32, target: u32, values: *const u64, owner: u32) -> u64;
-    fn lind_copy_call(to: *mut u8, nr: u32, caller: u32, target: u32, values: *const u64, owners: *const CageId)
-    -> u64;
+    fn lind_copy_take_answer(to: *mut LindAnswer, from: *mut u8) -> u64;
+    fn lind_copy_own_call(to: *mut u8, nr: u32, caller: u32, target: u32, values: *const Word, owner: u32) -> u64;
+    fn lind_copy_call(
+        to: *mut u8,
+        nr: u32,
+        caller: u32,
+        target: u32,
+        values: *const Word,
+        owners: *const CageId,
+    ) -> u64;
     fn lind_copy_fill(to: *mut u8, byte: u32, len: usize) -> u64;
     fn lind_copy_load_u32(word: *mut u32, old: *mut u32) -> u64;
     fn lind_copy_swap_u32(word: *mut u32, new: u32, old: *mut u32) -> u64;
@@ -334,13 +356,28 @@ pub(super) unsafe fn words(to: *mut u8, from: *const u8, words: usize) -> Result
     outcome(unsafe { lind_copy_words(to, from, words) })
 }
 
+/// Reads a `struct lind_answer` and takes it away: its length becomes 0.
+///
+/// # Safety
+/// `from` is in a guest's reservation.
+#[inline]
+pub(super) unsafe fn take_answer(from: *mut u8) -> Result<LindAnswer> {
+    const { assert!(size_of::<LindAnswer>() == 56 && offset_of!(LindAnswer, length) == 32) };
+    let mut answer = MaybeUninit::uninit();
+    // SAFETY: the caller's contract; without a fault all of the answer was written.
+    unsafe {
+        outcome(lind_copy_take_answer(answer.as_mut_ptr(), from))?;
+        Ok(answer.assume_init())
+    }
+}
+
 /// Writes a call as a `struct lind_call`: once, and not by way of a copy that would have to be read back. An argument and its owner
 /// are one store, since grates load them as one: a wide load waits for two narrow stores.
 ///
 /// # Safety
 /// `to` has room for one in a guest's reservation.
 #[inline]
-pub(super) unsafe fn call(to: *mut u8, call: &Call) -> Result<()> {
+pub(super) unsafe fn call(to: *mut u8, call: &Call<'_>) -> Result<()> {
     let (nr, caller, target, values) = (call.nr, call.caller.0, call.target.0, call.values.as_ptr());
     // SAFETY: the caller's contract; there are six values and six owners.
     outcome(unsafe {

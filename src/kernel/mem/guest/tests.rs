@@ -138,9 +138,9 @@ fn unmapping_under_copies_is_only_efault() {
 #[test]
 fn a_call_is_written_as_grates_read_it() {
     use lind_abi::layout::LindCall;
-    use lind_abi::{CageId, Call, Owners};
+    use lind_abi::{CageId, Call, Owners, Word};
     let memory = memory();
-    let values = std::array::from_fn(|n| u64::MAX - n as u64);
+    let values = &Word::six(std::array::from_fn(|n| u64::MAX - n as u64));
     let each = Owners::Each([100, 101, 102, u32::MAX, 104, 105].map(CageId));
     for owners in [each, Owners::All(CageId(u32::MAX - 1))] {
         let call = Call { nr: 0xffff_fffe, caller: CageId(7), target: CageId(u32::MAX), values, owners };
@@ -157,4 +157,30 @@ fn a_call_is_written_as_grates_read_it() {
         assert_eq!(memory.store_call(0x1fff0, &call), Err(Errno::EFAULT));
         assert_eq!(memory.store_call(0xffff_ffff, &call), Err(Errno::EFAULT));
     }
+}
+
+#[test]
+fn an_answer_is_taken_once() {
+    use lind_abi::layout::LindAnswer;
+    let memory = memory();
+    let left = LindAnswer {
+        result: -7,
+        to: 1,
+        cage: u64::MAX,
+        from: 1 << 40,
+        length: 0x1234_5678_9abc_def0,
+        release: 5,
+        part: 6,
+    };
+    memory.fill(0x10000, 0xee, 200).unwrap();
+    memory.store(0x10008, &left).unwrap();
+    let taken = memory.take_answer(0x10008).unwrap();
+    assert_eq!((taken.result, taken.to, taken.cage), (left.result, left.to, left.cage));
+    assert_eq!((taken.from, taken.length), (left.from, left.length));
+    assert_eq!((taken.release, taken.part), (left.release, left.part));
+    assert_eq!(memory.take_answer(0x10008).unwrap().length, 0);
+    assert_eq!(memory.load::<u64>(0x10000), Ok(0xeeee_eeee_eeee_eeee));
+    assert_eq!(memory.load::<u64>(0x10040), Ok(0xeeee_eeee_eeee_eeee));
+    assert_eq!(memory.take_answer(0x1fff0).err(), Some(Errno::EFAULT));
+    assert_eq!(memory.take_answer(0xffff_fff8).err(), Some(Errno::EFAULT));
 }

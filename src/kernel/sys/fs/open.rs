@@ -132,7 +132,7 @@ pub(crate) fn close(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
     if fd.number < 0 {
         return Err(Errno::EBADF);
     }
-    cx.owner(fd.cage)?.fds.remove(fd.number, &cx.caller.reader).map(drop)?;
+    cx.owner(fd.cage)?.fds.remove(fd.number, cx.reader(fd.cage)).map(drop)?;
     crate::terminal::gone(cx.kernel);
     Ok(())
 }
@@ -147,7 +147,7 @@ pub(crate) fn close_range(cx: &Ctx<'_>, first: u32, last: u32, flags: CloseRange
         let _ = if flags.has(CloseRangeFlags::CLOSE_RANGE_CLOEXEC) {
             cx.cage.fds.set_cloexec(number, true)
         } else {
-            cx.cage.fds.remove(number, &cx.caller.reader).map(drop)
+            cx.cage.fds.remove(number, cx.reader(cx.cage.id)).map(drop)
         };
     }
     Ok(())

@@ -26,7 +26,7 @@ pub(crate) fn pipe2(cx: &Ctx<'_>, fds: Out<[i32; 2]>, flags: FdFlags) -> Result<
     let stored = numbers.and_then(|numbers| cx.store(fds, &numbers));
     if stored.is_err() {
         for number in [Ok(read), numbers.map(|[_, write]| write)].into_iter().flatten() {
-            let _ = table.remove(number, &cx.caller.reader);
+            let _ = table.remove(number, cx.reader(cx.cage.id));
         }
     }
     stored

@@ -1,4 +1,7 @@
 //! Reading and writing.
+//!
+//! The four calls that programs make most make one host call, and return EINTR as the host says it: [`crate::call`] makes
+//! them again where the guest is not to see it.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -6,6 +9,8 @@ use lind_abi::flags::{Signals, Whence};
 use lind_abi::{Errno, Fd, In, Len, Off, Out, Result};
 
 use super::watched::{self, Watched};
+use crate::Kernel;
+use crate::cage::Thread;
 use crate::cage::signal::{self, Info, number};
 use crate::call::Ctx;
 use crate::host;
@@ -20,12 +25,7 @@ pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize
     }
     let in_use = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
-    loop {
-        let done = host::read(in_use.as_fd(), buf);
-        if !cx.again(&done) {
-            return done;
-        }
-    }
+    host::read(in_use.as_fd(), buf)
 }
 
 /// write(2)
@@ -40,12 +40,7 @@ pub(crate) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<usize
     }
     let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
-    loop {
-        let done = host::write(in_use.as_fd(), buf);
-        if !cx.again(&done) {
-            return done.inspect_err(|&errno| broken_pipe(cx, in_use.as_fd(), errno));
-        }
-    }
+    host::write(in_use.as_fd(), buf).inspect_err(|&errno| broken_pipe(cx, in_use.as_fd(), errno))
 }
 
 /// pread(2)
@@ -53,12 +48,7 @@ pub(crate) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<usize
 pub(crate) fn pread64(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len, offset: Off) -> Result<usize> {
     let in_use = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
-    loop {
-        let done = host::pread(in_use.as_fd(), buf, offset.0);
-        if !cx.again(&done) {
-            return done;
-        }
-    }
+    host::pread(in_use.as_fd(), buf, offset.0)
 }
 
 /// pwrite(2)
@@ -70,12 +60,7 @@ pub(crate) fn pwrite64(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len, offset: Off)
     }
     let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
-    loop {
-        let done = host::pwrite(in_use.as_fd(), buf, offset.0);
-        if !cx.again(&done) {
-            return done;
-        }
-    }
+    host::pwrite(in_use.as_fd(), buf, offset.0)
 }
 
 /// lseek(2)
@@ -87,18 +72,18 @@ pub(crate) fn lseek(cx: &Ctx<'_>, fd: Fd, offset: Off, whence: Whence) -> Result
 
 /// A write that nobody will read also sends SIGPIPE, unless that is ignored: one to a pipe or a socket of type
 /// SOCK_STREAM. The host's own signal is not for guests.
-#[inline]
+#[inline(always)]
 pub(crate) fn broken_pipe(cx: &Ctx<'_>, file: BorrowedFd<'_>, errno: Errno) {
     #[cold]
-    fn send(cx: &Ctx<'_>, file: BorrowedFd<'_>) {
+    fn send(kernel: &Kernel, thread: &Thread, file: BorrowedFd<'_>) {
         use rustix::net::{SocketType, sockopt::socket_type};
         if socket_type(file).is_ok_and(|kind| kind != SocketType::STREAM) {
             return;
         }
-        let info = Info::from(&cx.thread.cage, number(Signals::SIGPIPE), Info::SI_USER);
-        let _ = signal::send_to_thread(cx.kernel, cx.thread, info);
+        let info = Info::from(&thread.cage, number(Signals::SIGPIPE), Info::SI_USER);
+        let _ = signal::send_to_thread(kernel, thread, info);
     }
     if errno == Errno::EPIPE {
-        send(cx, file);
+        send(cx.kernel, cx.thread, file);
     }
 }

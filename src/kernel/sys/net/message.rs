@@ -150,7 +150,7 @@ fn receive(cx: &Ctx<'_>, socket: BorrowedFd<'_>, at: InOut<Msghdr>, flags: MsgFl
         cx.store(Out::new(field(at, std::mem::offset_of!(Msghdr, flags)), cage), &said)
     });
     if stored.is_err() {
-        accepted.into_iter().for_each(|number| drop(cx.cage.fds.remove(number, &cx.caller.reader)));
+        accepted.into_iter().for_each(|number| drop(cx.cage.fds.remove(number, cx.reader(cx.cage.id))));
     }
     stored.map(|()| received.bytes)
 }

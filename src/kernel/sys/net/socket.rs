@@ -91,7 +91,7 @@ fn add(cx: &Ctx<'_>, host: OwnedFd, socket: Socket, cloexec: bool) -> Result<New
 
 /// Takes back a descriptor that the guest has not been told of.
 fn close(cx: &Ctx<'_>, fd: NewFd) {
-    drop(cx.cage.fds.remove(fd.0, &cx.caller.reader));
+    drop(cx.cage.fds.remove(fd.0, cx.reader(cx.cage.id)));
 }
 
 fn host_flags(kind: u32) -> SocketFlags {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lind_abi::Errno;
 use lind_abi::layout::Timespec;
 use lind_abi::nr::futex;
+use lind_abi::{Errno, Word};
 
 use crate::root::Walls;
-use crate::testing::{NoHop, World, in_world};
+use crate::testing::{NoHop, Plain, World, in_world};
 
 const WAIT: i64 = 0;
 const WAKE: i64 = 1;
@@ -25,7 +25,7 @@ fn waiter(w: &World, word: i64) -> std::thread::JoinHandle<i64> {
     let (kernel, thread) = (Arc::clone(&w.kernel), w.thread.cage.new_thread(&w.kernel).unwrap());
     std::thread::spawn(move || {
         let args = [word, WAIT | PRIVATE, 7, 0, 0, 0].map(i64::cast_unsigned);
-        crate::call::syscall(&kernel, &thread, &thread.cage, None, &NoHop::default(), futex, |at| args[at])
+        crate::call::syscall(&Plain { kernel, thread, hop: NoHop::default() }, futex, &Word::six(args))
     })
 }
 
