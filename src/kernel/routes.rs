@@ -14,7 +14,7 @@ use lind_abi::{CageId, Errno, Result};
 
 use crate::cage::Cage;
 use crate::mem::Memory;
-use crate::threei::Handler;
+use crate::threei::{Handler, Packed};
 
 /// How many grates may say so of one cage.
 const MOST: usize = 4;
@@ -92,16 +92,16 @@ impl Routes {
 
     /// Where a call goes that the cage makes on itself and its table sends to `to`.
     #[inline(always)]
-    pub fn follow(&self, number: u32, first: u64, to: Handler) -> Handler {
+    pub fn follow(&self, number: u32, first: u64, to: Packed) -> Packed {
         let any = self.any.get(number as usize / 64).map_or(0, |any| any.load(Ordering::Acquire));
         if any >> (number % 64) & 1 == 0 { to } else { self.follow_all(number, first, to) }
     }
 
-    fn follow_all(&self, number: u32, first: u64, mut to: Handler) -> Handler {
+    fn follow_all(&self, number: u32, first: u64, mut to: Packed) -> Packed {
         for _ in 0..MOST_STEPS {
-            let Handler::Grate { cage: grate, .. } = to else { break };
+            let Handler::Grate { cage: grate, .. } = to.handler() else { break };
             let Some(table) = self.route_of(grate).and_then(|route| route.table(number, first)) else { break };
-            to = table.handlers.get(number);
+            to = table.handlers.packed(number);
         }
         to
     }

@@ -38,6 +38,18 @@ pub enum Handler {
     },
 }
 
+/// A [`Handler`] in one word, as tables hold it: on its way from there it need not be taken apart.
+#[derive(Clone, Copy)]
+pub struct Packed(u64);
+
+impl Packed {
+    /// Where the call goes.
+    #[inline(always)]
+    pub fn handler(self) -> Handler {
+        Handler::unpack(self.0)
+    }
+}
+
 const SERIALIZED: u64 = 1 << 31;
 
 impl Handler {
@@ -110,10 +122,16 @@ impl HandlerTable {
     /// Where calls of this number go.
     #[inline]
     pub fn get(&self, number: u32) -> Handler {
+        self.packed(number).handler()
+    }
+
+    /// The same in one word.
+    #[inline]
+    pub fn packed(&self, number: u32) -> Packed {
         // Entries below DIRECT already include the default, so that the common path is one load.
-        Handler::unpack(match self.direct.get(number as usize) {
+        Packed(match self.direct.get(number as usize) {
             Some(word) => word.load(Ordering::Acquire),
-            None => self.packed(u64::from(number)),
+            None => self.look_up(u64::from(number)),
         })
     }
 
@@ -125,10 +143,10 @@ impl HandlerTable {
 
     /// Where calls of this number go, for numbers of any width. [`NR_ANY`] is the default entry.
     pub fn get_wide(&self, number: u64) -> Handler {
-        Handler::unpack(self.packed(number))
+        Handler::unpack(self.look_up(number))
     }
 
-    fn packed(&self, number: u64) -> u64 {
+    fn look_up(&self, number: u64) -> u64 {
         if let Some(word) = usize::try_from(number).ok().and_then(|n| self.direct.get(n)) {
             return word.load(Ordering::Acquire);
         }
