@@ -141,9 +141,9 @@ fn run(host: &HostThread, thread: &Arc<Thread>, image: &Arc<Image>, begin: Begin
         Ok(()) => thread.take_next().unwrap_or(end),
         Err(error) => trap::outcome(&store, &error),
     };
-    if matches!(next, Next::ExitThread(_)) {
+    if let Next::ExitThread(code) = next {
         // Whoever waits for it need not wait until the Store is gone.
-        thread.leaves();
+        thread.leaves(code);
     }
     next
 }

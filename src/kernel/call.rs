@@ -194,7 +194,7 @@ const fn is_near(number: u32) -> bool {
 fn syscall_far<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
     let id = caller.cage().id;
     let call = Call { nr: number, caller: id, target: id, values, owners: Owners::All(id) };
-    let to = caller.cage().routes.follow(number, values[0].value, caller.cage().handlers.packed(number));
+    let to = caller.thread().routes.follow(number, values[0].value, caller.cage().handlers.packed(number));
     if let Handler::Grate { cage: grate, entry, serialized } = to.handler() {
         let served = Served { call: &call, client: caller.thread() };
         let result = caller.hop().enter(grate, entry, serialized, &served);
@@ -339,7 +339,7 @@ fn pass_own(
     let context =
         || Ctx { kernel, caller: thread, thread: client, cage: &client.cage, served: Some(served), hop, others: &[] };
     let in_kernel = || dispatch_far(&context(), call);
-    match client.cage.routes.follow(number, values[0].value, table.packed(number)).handler() {
+    match client.routes.follow(number, values[0].value, table.packed(number)).handler() {
         Handler::Kernel => {
             let arg = |at: usize| Arg { value: values[at].value, cage: id };
             loop {

@@ -7,7 +7,7 @@
 //! and there is nothing to keep in step. What cannot be looked up enters the handler.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use lind_abi::layout::LindFdRoutes;
 use lind_abi::{CageId, Errno, Result};
@@ -24,6 +24,42 @@ const ASK: u32 = 1 << 31;
 
 /// How many of them a call passes before a handler is entered: two may send a call to each other for ever.
 const MOST_STEPS: usize = 8;
+
+/// The routes of a cage until it has ended. Each of its threads has them too, and looks there. They hold cages, which hold their own
+/// routes: without an end a line of generations would all stay, each held by the next.
+pub struct OfCage(Mutex<Option<Arc<Routes>>>);
+
+impl Default for OfCage {
+    fn default() -> Self {
+        OfCage(Mutex::new(Some(Arc::default())))
+    }
+}
+
+impl OfCage {
+    /// For a thread of the cage.
+    pub(crate) fn get(&self) -> Arc<Routes> {
+        self.lock().clone().unwrap_or_default()
+    }
+
+    /// As [`Routes::add`].
+    ///
+    /// # Errors
+    /// Its, and ESRCH if the cage has ended.
+    pub(crate) fn add(&self, grate: &Arc<Cage>, wire: &LindFdRoutes, unset: Way, set: Way) -> Result<()> {
+        self.lock().as_ref().ok_or(Errno::ESRCH)?.add(grate, wire, unset, set)
+    }
+
+    /// The cage has ended: it makes no more calls.
+    pub(crate) fn forget(&self) {
+        let routes = self.lock().take();
+        // What goes with them takes locks of its own.
+        drop(routes);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Routes>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// What grates have said of the descriptors of one cage. Not inherited: a child's descriptors are in other words.
 #[derive(Default)]
@@ -57,7 +93,7 @@ impl Routes {
     ///
     /// # Errors
     /// EINVAL for words that cannot be there, EEXIST if the grate has spoken before, ENOSPC if too many others have.
-    pub fn add(&self, grate: &Arc<Cage>, wire: &LindFdRoutes, unset: Way, set: Way) -> Result<()> {
+    fn add(&self, grate: &Arc<Cage>, wire: &LindFdRoutes, unset: Way, set: Way) -> Result<()> {
         let end = u64::from(wire.count).checked_mul(4).and_then(|size| size.checked_add(wire.words));
         if !wire.words.is_multiple_of(4) || end.is_none_or(|end| end > crate::mem::GuestMemory::SPACE) {
             return Err(Errno::EINVAL);
@@ -131,5 +167,84 @@ impl Route {
             Way::Table(table) if self.grate.answers() => Some(table),
             Way::Table(_) | Way::Handler => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lind_abi::nr;
+
+    use super::*;
+    use crate::call::make_syscall;
+    use crate::engine::Served;
+    use crate::testing::{NoHop, World, both_walls};
+
+    fn routes(w: &World) -> LindFdRoutes {
+        let mut numbers = [0; 8];
+        numbers[0] = 1;
+        let own = u64::from(w.thread.cage.id.0);
+        LindFdRoutes { words: 0x10_0000, count: 16, mask: 1, unset: own, set: 0, numbers }
+    }
+
+    fn id(w: &World) -> i64 {
+        i64::from(w.thread.cage.id.0)
+    }
+
+    #[test]
+    fn generations_that_have_ended_do_not_stay() {
+        both_walls(|w| {
+            let mut last = w.sibling();
+            let mut gone = Vec::new();
+            for _ in 0..5 {
+                let next = last.sibling();
+                assert_eq!(last.ok(nr::route_fds, &[id(&next), last.value(&routes(&last))]), 0);
+                gone.push(Arc::downgrade(&last.thread.cage));
+                last.exit();
+                let ended = std::mem::replace(&mut last, next);
+                assert_eq!(w.err(nr::route_fds, &[id(&ended), w.value(&routes(w))]), Errno::ESRCH);
+                // The first has a parent to wait for it, the others are nobody's.
+                let _ = w.call(nr::wait4, &[-1, 0, 1, 0]);
+            }
+            let left = gone.iter().filter(|cage| cage.strong_count() > 0).count();
+            assert!(
+                left <= 1,
+                "{left} of those that have ended are still there: only the last one shows anybody anything"
+            );
+        });
+    }
+
+    /// Somebody who serves these calls for another and sends them on as they came, as for any other number.
+    #[test]
+    fn what_is_sent_on_is_not_about_who_sends_it() {
+        both_walls(|w| {
+            let grate = w.sibling();
+            let client = grate.sibling();
+            let (own, theirs) = (u64::from(w.thread.cage.id.0), u64::from(grate.thread.cage.id.0));
+            let wire = grate.value(&routes(&grate)).cast_unsigned();
+            let send = |number, target, first: u64, second: u64, served: Option<&Served<'_>>, whose| {
+                let args = [(first, whose), (second, whose), (0, whose), (0, whose), (0, whose), (0, whose)];
+                let hop = NoHop::default();
+                make_syscall(&w.kernel, &w.thread, served, &hop, number, target, args)
+            };
+            let of_client = id(&client).cast_unsigned();
+            let mine = w.value(&routes(w)).cast_unsigned();
+            assert_eq!(send(nr::route_fds, theirs, of_client, wire, None, theirs), Errno::EPERM.to_wire());
+            assert_eq!(send(nr::route_fds, own, of_client, wire, None, theirs), Errno::EPERM.to_wire());
+            assert_eq!(send(nr::route_fds, own, of_client, mine, None, own), 0);
+
+            let call = lind_abi::Call {
+                nr: nr::give_fd,
+                caller: grate.thread.cage.id,
+                target: grate.thread.cage.id,
+                values: &lind_abi::Word::six([0; 6]),
+                owners: lind_abi::Owners::All(grate.thread.cage.id),
+            };
+            let served = Served { call: &call, client: &grate.thread };
+            let before = grate.ok(nr::dup, &[0]);
+            assert_eq!(send(nr::give_fd, theirs, 0, 0, Some(&served), theirs), Errno::EPERM.to_wire());
+            assert_eq!(send(nr::give_fd, own, 0, 0, Some(&served), theirs), Errno::EPERM.to_wire());
+            assert_eq!(grate.ok(nr::dup, &[0]), before + 1, "nothing was given");
+            assert_eq!(send(nr::give_fd, own, 0, 0, Some(&served), own), before + 2);
+        });
     }
 }

@@ -186,7 +186,7 @@ impl Born {
             id,
             ancestors: self.ancestors,
             handlers: self.handlers,
-            routes: crate::routes::Routes::default(),
+            routes: crate::routes::OfCage::default(),
             memory: self.memory,
             fds: self.fds,
             cwd: ArcSwap::new(self.cwd),

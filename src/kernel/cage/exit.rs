@@ -83,6 +83,8 @@ pub(crate) struct Family {
     pub programs: u32,
     /// Threads that are in `threads` no more, but still write to the cage's memory.
     pub leaving: u32,
+    /// What the last thread that ran guest code ended with. Those that wait for it may see it end before others have, and end themselves.
+    pub left_with: Option<i32>,
     /// Whether functions of its program are handlers.
     pub serves: bool,
     /// Set once, when the end begins.
@@ -135,19 +137,20 @@ pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next
     }
     // Workers run on other cages' threads: they do not keep a cage alive, nor do they say how it ended when its own last
     // thread is about to.
-    let last = {
+    let (last, left_with) = {
         let mut family = cage.family();
         family.thread_ends(thread);
         family.leaving += 1;
         family.threads.retain(|other| other.upgrade().is_some_and(|t| !Arc::ptr_eq(&t, thread)));
-        !thread.worker && !family.threads.iter().any(|other| other.upgrade().is_some_and(|t| !t.worker))
+        let last = !thread.worker && !family.threads.iter().any(|other| other.upgrade().is_some_and(|t| !t.worker));
+        (last, family.left_with)
     };
     thread.leave_words(last);
     cage.family().leaving -= 1;
     signal::thread_left(kernel, cage);
     let status = match how {
         Next::Exit(status) => Some(status),
-        Next::ExitThread(code) => last.then_some(Status::exited(code)),
+        Next::ExitThread(code) => last.then(|| Status::exited(left_with.unwrap_or(code))),
         // Whoever runs the thread carries that out before it ends.
         Next::Exec => Some(Status::signaled(9)),
     };
@@ -173,6 +176,7 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     };
     signal::groups_left_by(kernel, cage, &children);
     cage.fds.close_all();
+    cage.routes.forget();
     terminal::gone(kernel);
     terminal::leader_ended(kernel, cage);
     kernel.ipc.ended(cage.id);
@@ -266,5 +270,29 @@ fn notify_grates(kernel: &Kernel, thread: &Thread, status: Status, hop: &dyn Hop
         let owners = Owners::All(cage.id);
         let call = Call { nr: nr::exit_notice, caller: cage.id, target: cage.id, values, owners };
         hop.enter(grate.id, entry, false, &Served { call: &call, client: thread });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lind_abi::nr;
+
+    use super::super::Next;
+    use crate::testing::{NoHop, both_walls};
+
+    /// Who has seen a thread end ends after it, whatever the host does with the two.
+    #[test]
+    fn the_last_to_run_says_how_a_cage_ended() {
+        both_walls(|w| {
+            let child = w.sibling();
+            let other = child.thread.cage.new_own_thread(&w.kernel, &child.thread).unwrap();
+            other.leaves(0);
+            child.thread.leaves(42);
+            child.thread.ended(&w.kernel, Next::ExitThread(42), &NoHop::default());
+            other.ended(&w.kernel, Next::ExitThread(0), &NoHop::default());
+            let status = w.buffer(4);
+            w.ok(nr::wait4, &[-1, status, 1, 0]);
+            assert_eq!(w.load::<u32>(status), 42 << 8);
+        });
     }
 }

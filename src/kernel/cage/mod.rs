@@ -137,7 +137,7 @@ pub struct Cage {
     /// Where its calls go.
     pub handlers: HandlerTable,
     /// What its descriptors change of that.
-    pub routes: crate::routes::Routes,
+    pub(crate) routes: crate::routes::OfCage,
     /// Its memory.
     pub memory: CageMemory,
     /// Its descriptors.

@@ -47,6 +47,8 @@ pub struct Thread {
     pub worker: bool,
     /// Its cage.
     pub cage: Arc<Cage>,
+    /// Where its calls on descriptors go.
+    pub(crate) routes: Arc<crate::routes::Routes>,
     /// prctl(PR_SET_NAME).
     pub name: Mutex<[u8; 16]>,
     /// Blocked signals: bit n-1 is signal n.
@@ -92,6 +94,7 @@ impl Thread {
             tid,
             worker,
             cage: Arc::clone(cage),
+            routes: cage.routes.get(),
             name: Mutex::new([0; 16]),
             mask: AtomicU64::new(0),
             signals: super::signal::OfThread::default(),
@@ -124,6 +127,7 @@ impl Thread {
             tid: self.cage.id.0,
             worker: false,
             cage: Arc::clone(&self.cage),
+            routes: Arc::clone(&self.routes),
             name: Mutex::new([0; 16]),
             mask: AtomicU64::new(self.mask.load(Ordering::Acquire)),
             signals: super::signal::OfThread::taken_from(self),
@@ -251,11 +255,15 @@ impl Thread {
         super::signal::next_step(kernel, self)
     }
 
-    /// The engine's word that this thread has run its last guest code, unless it is the last of its cage: what it leaves in
-    /// the cage's memory is there from now on.
-    pub fn leaves(&self) {
+    /// The engine's word that this thread has run its last guest code and ends with `code`, unless it is the last of its cage: what it
+    /// leaves in the cage's memory is there from now on.
+    pub fn leaves(&self, code: i32) {
         let other = |t: Arc<Thread>| !t.worker && t.tid != self.tid;
-        let last = !self.cage.family().threads.iter().filter_map(Weak::upgrade).any(other);
+        let last = {
+            let mut family = self.cage.family();
+            family.left_with = Some(code);
+            !family.threads.iter().filter_map(Weak::upgrade).any(other)
+        };
         if !last {
             self.leave_words(false);
         }

@@ -27,7 +27,11 @@ const LONGEST_NAME: usize = 255;
 
 /// Names and their queues.
 #[derive(Debug, Default)]
-pub(crate) struct Named(BTreeMap<Vec<u8>, Arc<MessageQueue>>);
+pub(crate) struct Named {
+    queues: BTreeMap<Vec<u8>, Arc<MessageQueue>>,
+    /// Every queue holds it, those too whose name is gone: they take memory until they are closed.
+    all: Arc<()>,
+}
 
 /// How many messages fit into a queue, and how long they may be.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +71,7 @@ impl Named {
         wanted: u32,
     ) -> Result<Arc<MessageQueue>> {
         check_name(name)?;
-        if let Some(queue) = self.0.get(name) {
+        if let Some(queue) = self.queues.get(name) {
             if make.is_some() && only_new {
                 return Err(Errno::EEXIST);
             }
@@ -75,13 +79,14 @@ impl Named {
             return Ok(Arc::clone(queue));
         }
         let (mode, size) = make.ok_or(Errno::ENOENT)?;
-        if self.0.len() >= MOST_QUEUES {
+        if Arc::strong_count(&self.all) > MOST_QUEUES {
             return Err(Errno::ENOSPC);
         }
         let inside = Inside { messages: BTreeMap::new(), next: 0, receivers: 0, notice: None, open: Vec::new() };
         let permissions = Permissions::new(cx, mode);
-        let queue = Arc::new(MessageQueue { permissions, size, inside: Mutex::new(inside), changed: Event::default() });
-        self.0.insert(name.to_vec(), Arc::clone(&queue));
+        let (inside, counted) = (Mutex::new(inside), Arc::clone(&self.all));
+        let queue = Arc::new(MessageQueue { permissions, size, inside, changed: Event::default(), _counted: counted });
+        self.queues.insert(name.to_vec(), Arc::clone(&queue));
         Ok(queue)
     }
 
@@ -91,8 +96,8 @@ impl Named {
     /// ENOENT, EPERM.
     pub fn remove(&mut self, cx: &Ctx<'_>, name: &[u8]) -> Result<()> {
         check_name(name)?;
-        self.0.get(name).ok_or(Errno::ENOENT)?.permissions.check_owner(cx)?;
-        self.0.remove(name);
+        self.queues.get(name).ok_or(Errno::ENOENT)?.permissions.check_owner(cx)?;
+        self.queues.remove(name);
         Ok(())
     }
 }
@@ -114,6 +119,7 @@ pub(crate) struct MessageQueue {
     pub size: Size,
     inside: Mutex<Inside>,
     changed: Event,
+    _counted: Arc<()>,
 }
 
 #[derive(Debug)]

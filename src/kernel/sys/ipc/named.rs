@@ -208,3 +208,32 @@ fn tell(cx: &Ctx<'_>, notice: &Notice) {
     // A full queue loses the signal, as on Linux.
     let _ = signal::send(cx.kernel, &cage, info);
 }
+
+#[cfg(test)]
+mod tests {
+    use lind_abi::{Errno, nr};
+
+    use crate::testing::both_walls;
+
+    /// What has no name any more takes memory all the same.
+    #[test]
+    fn queues_without_a_name_count() {
+        both_walls(|w| {
+            let open = |n: i32| {
+                let name = w.str(&format!("queue{n}"));
+                let fd = w.call(nr::mq_open, &[name, 0o102, 0o600, 0])?;
+                w.ok(nr::mq_unlink, &[name]);
+                Ok(fd)
+            };
+            let first = open(0).unwrap();
+            let mut made = 1;
+            while open(made).is_ok() {
+                made += 1;
+                assert!(made <= 256);
+            }
+            assert_eq!((made, open(made)), (256, Err(Errno::ENOSPC)));
+            w.ok(nr::close, &[first]);
+            open(made).unwrap();
+        });
+    }
+}

@@ -231,8 +231,15 @@ pub(crate) fn call_by(cx: &Ctx<'_>, wire: In<LindCall>) -> Result<i64> {
     call::call_by(cx, &cx.load(wire)?)
 }
 
-/// See the table. ESRCH for cages that are not there, EINVAL for words that cannot be, EPERM by [`authority`].
+/// For calls that speak of the caller's memory or descriptors: one that is sent on by somebody else would speak of theirs, in
+/// their name, with numbers that are not theirs.
+fn only_own(cx: &Ctx<'_>, owner: CageId) -> Result<()> {
+    if cx.cage.id == cx.caller.cage.id && owner == cx.cage.id { Ok(()) } else { Err(Errno::EPERM) }
+}
+
+/// See the table. ESRCH for cages that are not there, EINVAL for words that cannot be, EPERM by [`authority`] and for what was sent on.
 pub(crate) fn route_fds(cx: &Ctx<'_>, target: u64, routes: In<LindFdRoutes>) -> Result<()> {
+    only_own(cx, routes.cage)?;
     let wire: LindFdRoutes = cx.load(routes)?;
     let (grate, target) = (&cx.caller.cage, lookup(cx, target)?);
     let way = |by: u64| match by {
@@ -247,8 +254,9 @@ pub(crate) fn route_fds(cx: &Ctx<'_>, target: u64, routes: In<LindFdRoutes>) -> 
     target.routes.add(grate, &wire, unset, set)
 }
 
-/// See the table. EBADF, EMFILE.
+/// See the table. EBADF, EMFILE, EPERM for what was sent on.
 pub(crate) fn give_fd(cx: &Ctx<'_>, fd: Fd, flags: FdFlags) -> Result<NewFd> {
+    only_own(cx, fd.cage)?;
     let served = cx.served.ok_or(Errno::EINVAL)?;
     if flags.beyond(FdFlags::O_CLOEXEC) {
         return Err(Errno::EINVAL);
