@@ -1,10 +1,10 @@
-//! What proc_pid_mountinfo(5) says about a root.
+//! What proc_pid_mounts(5) says about a root.
 
-/// Whether a line of proc_pid_mountinfo(5) is a /proc at or below `root`.
+/// Whether a line of proc_pid_mounts(5) is a /proc at or below `root`.
 pub(super) fn proc_at_or_below(line: &[u8], root: &[u8]) -> bool {
     let mut fields = line.split(|&byte| byte == b' ');
-    let Some(point) = fields.nth(4) else { return false };
-    let kind = fields.skip_while(|field| *field != b"-").nth(1);
+    let Some(point) = fields.nth(1) else { return false };
+    let kind = fields.next();
     let point = unescape(point);
     let root = root.strip_suffix(b"/").unwrap_or(root);
     kind == Some(b"proc") && point.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
@@ -33,12 +33,13 @@ fn unescape(field: &[u8]) -> Vec<u8> {
 #[test]
 fn lines_are_read_as_the_host_writes_them() {
     let below = |line: &str, root: &str| proc_at_or_below(line.as_bytes(), root.as_bytes());
-    let line = "25 30 0:23 / /a\\040b/proc rw,nosuid shared:5 master:1 - proc proc rw";
+    let line = "proc /a\\040b/proc proc rw,nosuid 0 0";
     assert!(below(line, "/a b"));
     assert!(below(line, "/"));
     assert!(below(line, "/a b/proc"));
     assert!(!below(line, "/a"));
     assert!(!below(line, "/a b/pro"));
-    assert!(!below("25 30 0:23 / /proc rw - sysfs proc rw", "/"));
+    assert!(below("/dev/with\\040space /a\\043b/c proc rw 0 0", "/a#b"));
+    assert!(!below("proc /proc sysfs rw 0 0", "/"));
     assert!(!below("", "/"));
 }
