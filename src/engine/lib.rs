@@ -169,6 +169,16 @@ impl boundary::Engine for Engine {
         allowed
     }
 
+    fn left_clients(&self, cage: CageId, path: &CString, clients: usize) {
+        let path = path.to_string_lossy();
+        let text = format!(
+            "lind-boot: {} (cage {}): ended before its clients ({clients}): calls that it handled fail with EIO\n",
+            path.escape_debug(),
+            cage.0
+        );
+        let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
+    }
+
     fn interrupt(&self, thread: &Thread) {
         self.shared.interrupts.interrupt(thread);
     }

@@ -55,6 +55,8 @@ impl Engine for FakeEngine {
 
     fn interrupt(&self, _: &Thread) {}
 
+    fn left_clients(&self, _: lind_abi::CageId, _: &CString, _: usize) {}
+
     fn needs_descriptors(&self) {}
 
     fn stop_process(&self) {}

@@ -87,6 +87,8 @@ pub(crate) struct Family {
     pub left_with: Option<i32>,
     /// Whether functions of its program are handlers.
     pub serves: bool,
+    /// How many cages had handlers of its program when it ended.
+    pub left_clients: usize,
     /// Set once, when the end begins.
     pub ended: Option<Status>,
     /// Whether the rest of the end has been done.
@@ -114,12 +116,22 @@ impl Family {
 
 /// Begins the end of a cage: no new threads, handlers dead, all threads told. The first status stays.
 pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
-    let threads: Vec<_> = {
+    let (threads, left) = {
         let mut family = cage.family();
+        let first = family.ended.is_none();
         family.ended.get_or_insert(status);
-        family.threads.iter().filter_map(Weak::upgrade).collect()
+        let threads: Vec<_> = family.threads.iter().filter_map(Weak::upgrade).collect();
+        // With the first cage all end.
+        (threads, first && family.serves && cage.parent().is_some())
     };
     cage.dead.store(true, Ordering::Release);
+    if left {
+        // A composer above it that has its handlers is no client.
+        let is_client = |other: &Arc<Cage>| {
+            other.descends_from(cage.id) && !other.is_dead() && other.handlers.grates().contains(&cage.id)
+        };
+        cage.family().left_clients = kernel.cages.all().iter().filter(|other| is_client(other)).count();
+    }
     for thread in &threads {
         thread.notice(Attention::ENDING);
     }
@@ -166,14 +178,18 @@ pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next
 /// What is left to do when a cage has ended. Runs once.
 fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     let cage = &thread.cage;
-    let (status, children, zombies) = {
+    let (status, children, zombies, left) = {
         let mut family = cage.family();
         let Some(status) = family.ended else { return };
         if std::mem::replace(&mut family.buried, true) {
             return;
         }
-        (status, std::mem::take(&mut family.children), std::mem::take(&mut family.zombies))
+        (status, std::mem::take(&mut family.children), std::mem::take(&mut family.zombies), family.left_clients)
     };
+    if left > 0 {
+        let path = cage.settings().program.clone();
+        kernel.engine().left_clients(cage.id, &path, left);
+    }
     signal::groups_left_by(kernel, cage, &children);
     cage.fds.close_all();
     cage.routes.forget();
