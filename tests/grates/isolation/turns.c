@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 	do
 		if (syscall(SYS_getpgid, 0))
 			wrong++;
-	while (__atomic_load_n(&others, __ATOMIC_RELAXED) < 2000);
+	while (__atomic_load_n(&others, __ATOMIC_RELAXED) < 20000);
 	over = 1;
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
