@@ -28,6 +28,8 @@ int main(int argc, char **argv)
 	signal(SIGWINCH, note);
 	puts("typist ready");
 	fflush(stdout);
+	if (!isatty(1))
+		fputs("typist ready\n", stderr);
 	while (fgets(line, sizeof line, stdin)) {
 		for (char *c = line; *c; c++)
 			*c = (char)toupper((unsigned char)*c);
