@@ -3,15 +3,9 @@
 use lind_abi::{Errno, Result};
 
 use super::vmmap::{Region, Use};
-use super::{Memory, PAGE, page_up, space};
+use super::{Memory, page_up, space};
 
 const READ_WRITE: u32 = 3;
-
-/// How much of a program's data is brought in at once. Every module fills its data when it starts: one request for all pages
-/// costs less than a fault at each. More may be room that a module declares and never uses.
-const AT_ONCE: u64 = 8 << 20;
-/// Fewer bytes than that are not worth the request.
-const WORTH_ASKING: u64 = 4 * PAGE;
 
 impl Memory {
     /// Makes the address space that of a fresh program: nothing mapped but its data, from [`space::FIRST`] up to the
@@ -40,11 +34,6 @@ impl Memory {
         if !data.is_empty() {
             map.check_room(data.clone())?;
             self.guest.map_anonymous(data.start, data.end - data.start, libc::PROT_READ | libc::PROT_WRITE)?;
-            let first = (data.end - data.start).min(AT_ONCE);
-            if first >= WORTH_ASKING {
-                // Hosts before Linux 5.14 cannot: then they fault.
-                let _ = self.guest.advise(data.start, first, libc::MADV_POPULATE_WRITE);
-            }
             map.map(data, Region::private(READ_WRITE, Use::Data));
         }
         map.brk = data_end..data_end;

@@ -61,22 +61,6 @@ fn a_program_gets_data_heap_and_a_guarded_stack() {
 }
 
 #[test]
-fn the_beginning_of_a_programs_data_is_there_before_it_is_touched() {
-    let memory = memory();
-    let at_once = 8 << 20;
-    memory.load_layout(space::FIRST + 2 * at_once).unwrap();
-    if memory.guest.advise(space::FIRST, PAGE, libc::MADV_POPULATE_WRITE).is_err() {
-        return;
-    }
-    let pages = usize::try_from(at_once / PAGE).unwrap();
-    let mut there = vec![0; 2 * pages];
-    memory.guest.resident(space::FIRST, 2 * at_once, &mut there).unwrap();
-    assert!(there[..pages].iter().all(|page| page & 1 == 1));
-    // A huge page may reach somewhat further.
-    assert!(there[pages + 512..].iter().all(|page| page & 1 == 0));
-}
-
-#[test]
 fn worker_stacks_come_and_go() {
     let memory = memory();
     memory.load_layout(space::FIRST).unwrap();
