@@ -245,6 +245,7 @@ pub static HARMLESS: &[&str] = &[
     "dup",
     "dup2",
     "dup3",
+    "give_fd",
     "fsync",
     "fdatasync",
     "syncfs",
