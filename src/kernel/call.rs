@@ -146,9 +146,8 @@ fn context<C: Caller>(caller: &C) -> Ctx<'_> {
 
 /// A call that a cage makes for itself. Returns what the guest sees.
 ///
-/// Inlined into the engine's import with the shortest calls (see [`is_near`]), and with them only. What stands between guest and
-/// host call is time that nothing else overlaps with, and after a host call the instructions come from further away than the
-/// first cache: the way back is to be short and in one place.
+/// Inlined into the engine's import with the shortest calls (see [`is_near`]), and with them only: with all calls in it that function had
+/// 30 KB, and a read of one byte took about 8 ns longer. That this is for the caches, which a host call fills with its own, is a guess.
 #[inline(always)]
 pub fn syscall<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
     if caller.cage().handlers.is_kernels(number) {

@@ -190,20 +190,6 @@ impl Root {
         self.open_within(dir, path, (flags, mode), ResolveFlags::empty())
     }
 
-    /// As `open`, with openat2(2)'s flags for the look-up. What does not leave `dir` starts there, absolute or not.
-    ///
-    /// # Errors
-    /// What openat2(2) says.
-    pub fn open_within(
-        &self,
-        dir: BorrowedFd<'_>,
-        path: &CStr,
-        (flags, mode): (u32, u32),
-        resolve: ResolveFlags,
-    ) -> Result<OwnedFd> {
-        self.look_up(dir, path, (flags, mode), resolve)
-    }
-
     /// Acts on the object a path leads to: `act` gets a directory, a path and `AT_*` flags that mean it.
     ///
     /// # Errors
@@ -430,7 +416,11 @@ impl Root {
         }
     }
 
-    fn look_up(
+    /// As `open`, with openat2(2)'s flags for the look-up. What does not leave `dir` starts there, absolute or not.
+    ///
+    /// # Errors
+    /// What openat2(2) says.
+    pub fn open_within(
         &self,
         dir: BorrowedFd<'_>,
         path: &CStr,
