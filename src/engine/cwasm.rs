@@ -13,8 +13,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use anyhow::{Context, Result, bail};
+use lind_kernel::sealed;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{MemfdFlags, SealFlags};
 
 use crate::cache::Own;
 use crate::config::COMPILED_FORMAT;
@@ -180,11 +180,11 @@ fn numbered_entry(number: u32) -> Entry {
 
 /// A copy in a memory file that can no longer change.
 fn sealed_copy(file: BorrowedFd<'_>) -> Result<OwnedFd, Refused> {
-    let copy = rustix::fs::memfd_create(c"cwasm", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    let copy = sealed::create(c"cwasm")?;
     let mut offset = 0;
     // Runs to the end of the file, however long it is by then; what was copied is what counts.
     while rustix::fs::sendfile(&copy, file, Some(&mut offset), 1 << 30)? > 0 {}
-    rustix::fs::fcntl_add_seals(&copy, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
+    sealed::seal(&copy)?;
     Ok(copy)
 }
 

@@ -15,6 +15,7 @@
 //! - [`root`]: how guest paths are kept inside the guest's root
 //! - `pseudo`: /proc and /dev, which the kernel serves itself
 //! - `host`: the host calls that take guest addresses
+//! - [`sealed`]: memory files that nobody can change any more
 //! - `ipc`: System V shared memory, semaphores and message queues
 //! - `terminal`: sessions' terminals and pseudoterminals
 //! - `sys`: one function per system call, by area
@@ -44,6 +45,7 @@ pub mod mem;
 mod pseudo;
 pub mod root;
 pub mod routes;
+pub mod sealed;
 mod sys;
 mod terminal;
 #[cfg(test)]

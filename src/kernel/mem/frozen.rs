@@ -9,10 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::{host, sealed};
 use lind_abi::{Errno, Result};
-use rustix::fs::{MemfdFlags, SealFlags};
-
-use crate::host;
 
 /// A file of frozen pages. It is sealed before anything maps it, has no name, and goes with the last space that has pieces of it.
 pub struct Layer {
@@ -48,18 +46,16 @@ impl Layers {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Permit(self.clone()))
     }
 
-    /// Makes one of `len` bytes; `fill` writes it.
+    /// Makes one of `len` bytes; `fill` writes it, and keeps no mapping of it.
     ///
     /// # Errors
     /// EMFILE at the limit of layers; what the host says.
     pub fn make(&self, len: u64, fill: impl FnOnce(BorrowedFd<'_>) -> Result<()>) -> Result<Layer> {
         let permit = self.permit().ok_or(Errno::EMFILE)?;
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = rustix::fs::memfd_create(c"frozen", flags).map_err(host::errno)?;
+        let file = sealed::create(c"frozen").map_err(host::errno)?;
         rustix::fs::ftruncate(&file, len).map_err(host::errno)?;
         fill(file.as_fd())?;
-        let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
-        rustix::fs::fcntl_add_seals(&file, seals).map_err(host::errno)?;
+        sealed::seal(&file).map_err(host::errno)?;
         Ok(Layer { file, len, _permit: permit })
     }
 

@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering;
 
 use lind_abi::flags::OpenFlags;
 use lind_abi::{Errno, Mode, Result};
-use rustix::fs::{FileType, MemfdFlags, OFlags, SealFlags};
+use rustix::fs::{FileType, OFlags};
 
 use super::{Place, What};
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
-use crate::host;
 use crate::root::Root;
 use crate::terminal;
+use crate::{host, sealed};
 
 /// O_ACCMODE
 const ACCESS: u32 = 3;
@@ -184,9 +184,8 @@ fn reopen_host(root: &Root, file: &File, flags: OpenFlags) -> Result<File> {
 
 /// A directory of ours: the host knows nothing of it but a position.
 fn placeholder(place: Place) -> Result<Opened> {
-    let host =
-        rustix::fs::memfd_create(c"place", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(host::errno)?;
-    seal(&host)?;
+    let host = sealed::create(c"place").map_err(host::errno)?;
+    sealed::seal(&host).map_err(host::errno)?;
     Ok(Opened::New(File::new(host, Kind::Pseudo(place))))
 }
 
@@ -198,19 +197,12 @@ fn by_path(cx: &Ctx<'_>, place: Place) -> Result<Opened> {
 
 /// A text as a file that can only be read.
 fn text_file(root: &Root, text: &[u8]) -> Result<OwnedFd> {
-    let host =
-        rustix::fs::memfd_create(c"text", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(host::errno)?;
-    let mut file = std::fs::File::from(host);
+    let mut file = std::fs::File::from(sealed::create(c"text").map_err(host::errno)?);
     file.write_all(text).map_err(|_| Errno::ENOMEM)?;
-    seal(&file)?;
+    sealed::seal(&file).map_err(host::errno)?;
     // The host's own /proc may be missing; then it is sealed and at its beginning, but seems writable.
     root.open_again(file.as_fd(), 0).or_else(|_| {
         rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0)).map_err(host::errno)?;
         Ok(file.into())
     })
-}
-
-fn seal(file: impl AsFd) -> Result<()> {
-    let all = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
-    rustix::fs::fcntl_add_seals(file, all).map_err(host::errno)
 }
