@@ -186,7 +186,7 @@ enum imfs_follow {
 	IMFS_FOLLOW,
 	IMFS_FOLLOW_OR_MAKE,	/* open with O_CREAT: followed, unless a slash says it is a directory */
 };
-/* `start` is the directory for relative paths; NULL: outside, at start_path. */
+/* `start` is the directory for relative paths; NULL: outside, at start_path. That `path` is shorter than IMFS_PATH is for the caller to see to. */
 int imfs_walk(const struct imfs *fs, const struct imfs_cred *cred, struct imfs_node *start, const char *start_path,
 	const char *path, enum imfs_follow follow, struct imfs_at *at);
 

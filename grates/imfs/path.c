@@ -217,8 +217,6 @@ int imfs_walk(const struct imfs *fs, const struct imfs_cred *cred, struct imfs_n
 	at->path[0] = 0;
 	if (!path[0])
 		return -ENOENT;
-	if (strlen(path) >= IMFS_PATH)
-		return -ENAMETOOLONG;
 	if (path[0] == '/' || !start) {
 		w.node = NULL;
 		if (path[0] != '/') {
