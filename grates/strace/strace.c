@@ -149,15 +149,13 @@ static int64_t counted(const struct lind_call *c)
 	return result;
 }
 
-static int64_t on_call(const struct lind_call *c)
+static int64_t printed(const struct lind_call *c)
 {
 	struct traced t = { .row = syscall_of(c->nr), .call = c };
 	struct text line;
 	int64_t start, took;
 	size_t from;
 
-	if (options.counts_only)
-		return counted(c);
 	lind_client(c->target);
 	t.row = t.row ? t.row : &nothing;
 	args_before(&t);
@@ -180,6 +178,11 @@ static int64_t on_call(const struct lind_call *c)
 		text_free(&line);
 	release(&t);
 	return t.result;
+}
+
+static int64_t on_call(const struct lind_call *c)
+{
+	return options.counts_only ? counted(c) : printed(c);
 }
 
 static void *start(uint64_t cage)
