@@ -31,6 +31,7 @@ struct imfs_file *imfs_file_new(struct imfs *fs, struct imfs_node *n, uint32_t f
 		.node = n, .flags = (flags & ~(uint32_t)(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC)) | LARGEFILE, .refs = 1,
 	};
 	imfs_node_hold(n);
+	n->writers += !imfs_may_write(f);
 	return f;
 }
 
@@ -40,6 +41,7 @@ void imfs_file_drop(struct imfs *fs, struct imfs_file *f)
 		return;
 	if (f->node->locks)
 		imfs_locks_drop(f->node, f);
+	f->node->writers -= !imfs_may_write(f);
 	imfs_node_drop(fs, f->node);
 	if (fs->spares == SPARES) {
 		free(f);

@@ -78,6 +78,7 @@ struct imfs_node {
 	uint64_t ino, rdev;
 	uint32_t mode, nlink, uid, gid;
 	uint32_t refs;			/* open files, working directories, mappings; entries count in nlink */
+	uint32_t writers;		/* open files and mappings that may write to it: it is not executed */
 	bool outside;			/* a directory that stands for one outside this filesystem */
 	struct imfs_dir dir;
 	char *target;			/* symbolic links */

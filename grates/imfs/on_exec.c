@@ -47,6 +47,8 @@ static int take(struct look *l, struct program *p)
 	int r = !n ? OUTSIDE : !S_ISREG(n->mode) ? -EACCES : imfs_may(n, &l->client->p.cred, X_OK);
 	int64_t got;
 
+	if (!r && n->writers)
+		r = -ETXTBSY;
 	if (!r)
 		imfs_node_hold(n);
 	imfs_write_unlock();

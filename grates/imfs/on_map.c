@@ -34,6 +34,19 @@ static int may_map(const struct imfs_file *f, uint32_t prot, uint32_t flags, uin
 	return 0;
 }
 
+static void hold(struct mapping *m)
+{
+	imfs_node_hold(m->node);
+	m->node->writers += m->writable;
+}
+
+static void drop(struct mapping *m)
+{
+	m->node->writers -= m->writable;
+	imfs_node_drop(&fs, m->node);
+	free(m);
+}
+
 static void keep(struct client *client, struct imfs_file *f, uint64_t start, uint64_t length, int64_t off)
 {
 	struct mapping *m = malloc(sizeof *m);
@@ -43,7 +56,7 @@ static void keep(struct client *client, struct imfs_file *f, uint64_t start, uin
 		return;
 	}
 	*m = (struct mapping){ client->mappings, f->node, start, start + (length + PAGE - 1) / PAGE * PAGE, off, !imfs_may_write(f) };
-	imfs_node_hold(f->node);
+	hold(m);
 	client->mappings = m;
 }
 
@@ -157,7 +170,7 @@ static void cut(struct client *client, uint64_t cage, uint64_t start, uint64_t e
 				*upper = *m;
 				upper->start = end;
 				upper->off += (int64_t)(end - m->start);
-				imfs_node_hold(upper->node);
+				hold(upper);
 				m->next = upper;
 			}
 			m->end = start;
@@ -168,8 +181,7 @@ static void cut(struct client *client, uint64_t cage, uint64_t start, uint64_t e
 			m->start = end;
 		} else {
 			*at = m->next;
-			imfs_node_drop(&fs, m->node);
-			free(m);
+			drop(m);
 			continue;
 		}
 		at = &m->next;
@@ -200,7 +212,7 @@ void mappings_copy(struct client *to, const struct client *from)
 		*copy = *m;
 		copy->next = to->mappings;
 		to->mappings = copy;
-		imfs_node_hold(m->node);
+		hold(copy);
 	}
 }
 
@@ -210,7 +222,6 @@ void mappings_free(struct client *client)
 
 	while ((m = client->mappings)) {
 		client->mappings = m->next;
-		imfs_node_drop(&fs, m->node);
-		free(m);
+		drop(m);
 	}
 }

@@ -127,7 +127,7 @@ implemented {
     /// which is the import `fork` and seen by grates as clone with SIGCHLD. The stack is the block that `__lind_thread_start`
     /// starts from. Other combinations are EINVAL; in a grate's handler ENOSYS.
     56   process  clone(flags: CloneFlags, stack: Addr, parent_tid: Out<i32>, child_tid: Out<i32>, tls: Addr) -> Pid;
-    /// A program is a .wasm, a .cwasm or a script. ETXTBSY does not happen; in a grate's handler EBUSY.
+    /// A program is a .wasm, a .cwasm or a script. A program that runs can be written to; in a grate's handler EBUSY.
     59   process  execve(path: Path, argv: StrArray, envp: StrArray) -> NoReturn;
     /// Ends the calling thread; the last one ends the cage.
     60   process  exit(status: i32) -> NoReturn;

@@ -14,7 +14,8 @@
 
 use std::fs::File;
 
-use rustix::fd::{AsFd, AsRawFd};
+use lind_kernel::Lease;
+use rustix::fd::AsFd;
 
 use crate::cache::Cache;
 use crate::config::COMPILED_FORMAT;
@@ -77,7 +78,7 @@ impl FileState {
 /// What `read` makes of a file, and the state of the file that says so from now on. None if somebody may have written to it
 /// meanwhile, or may write to it later without leaving a trace.
 pub fn read_unwritten<T>(file: &File, read: impl FnOnce(&File) -> T) -> (Option<FileState>, T) {
-    let lease = Lease::take(file);
+    let lease = Lease::take(file.as_fd()).ok();
     let state = FileState::of(file).ok().filter(|state| lease.is_some() && state.settled() && shows_writes(file));
     (state, read(file))
 }
@@ -88,30 +89,6 @@ fn shows_writes(file: &File) -> bool {
     const XFS: i64 = 0x5846_5342;
     const BTRFS: i64 = 0x9123_683e;
     rustix::fs::fstatfs(file).is_ok_and(|fs| [EXT4, XFS, BTRFS].contains(&fs.f_type))
-}
-
-/// As long as it is held nobody has the file open for writing: who wants to waits.
-struct Lease<'a>(&'a File);
-
-impl Lease<'_> {
-    /// None if somebody has it open for writing, or it is another user's.
-    fn take(file: &File) -> Option<Lease<'_>> {
-        const F_SETSIG: i32 = 10;
-        // Who wants to write makes the host send a signal: one that is ignored.
-        // SAFETY: the arguments are numbers.
-        let taken = unsafe {
-            libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGCHLD) == 0
-                && libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) == 0
-        };
-        taken.then_some(Lease(file))
-    }
-}
-
-impl Drop for Lease<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the arguments are numbers.
-        unsafe { libc::fcntl(self.0.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
-    }
 }
 
 /// What was found out about a module.

@@ -16,6 +16,7 @@ pub mod control;
 pub mod fs;
 pub mod futex;
 pub mod inotify;
+pub mod lease;
 pub mod net;
 pub mod pagemap;
 pub mod place;

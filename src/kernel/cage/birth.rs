@@ -12,13 +12,14 @@ use lind_abi::{CageId, Errno, NR_ANY, Result};
 use super::exit::Family;
 use super::signal::{self, Signals};
 use super::{Cage, Credentials, Settings, Thread};
-use crate::Kernel;
 use crate::engine::{Image, LoadError, Start};
 use crate::event::Event;
 use crate::fd::FdTable;
+use crate::fd::locks::FileId;
 use crate::mem::{CageMemory, Memory};
 use crate::root::Directory;
 use crate::threei::{AS_BEFORE, Change, Handler, HandlerTable};
+use crate::{Kernel, Lease};
 
 /// What to run, and how.
 pub struct Program {
@@ -230,13 +231,14 @@ pub(super) fn load_named(
     name: &CStr,
     search: bool,
 ) -> std::result::Result<(Image, CString), LoadError> {
-    let found = find_program(kernel, cwd, name, search).map_err(|errno| LoadError {
-        errno,
-        reason: format!("{}: {errno}", name.to_string_lossy()),
-        untrusted: false,
-    })?;
+    let found = find_program(kernel, cwd, name, search).map_err(|errno| not_found(errno, name))?;
+    check_unwritten(kernel, found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
     let image = load_file(kernel, cwd, &found.file, &found.path)?;
     Ok((image, found.path))
+}
+
+fn not_found(errno: Errno, name: &CStr) -> LoadError {
+    LoadError { errno, reason: format!("{}: {errno}", name.to_string_lossy()), untrusted: false }
 }
 
 /// Loads a program file. Where a .cwasm may not be trusted, the .wasm beside it takes its place.
@@ -255,9 +257,19 @@ pub(super) fn load_file(
             let source = source.and_then(|path| CString::new(path).ok());
             let Some(source) = source else { return Err(error) };
             let Ok(found) = find_program(kernel, start, &source, false) else { return Err(error) };
+            check_unwritten(kernel, found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
             kernel.engine().load(found.file.as_fd(), &found.path)
         }
         loaded => loaded,
+    }
+}
+
+/// ETXTBSY for what somebody, inside or outside, has open for writing or mapped so. Of another user's file, and on filesystems
+/// without leases, nobody can tell; nor of one whose locks the kernel itself holds at the host by a descriptor that may write.
+pub(super) fn check_unwritten(kernel: &Kernel, file: BorrowedFd<'_>) -> Result<()> {
+    match Lease::take(file) {
+        Err(Errno::EAGAIN) if !FileId::of(file).is_ok_and(|id| kernel.locks.at_host(id)) => Err(Errno::ETXTBSY),
+        _ => Ok(()),
     }
 }
 

@@ -12,7 +12,7 @@ use lind_abi::layout::Timespec;
 use lind_abi::{Errno, Result};
 use rustix::fs::FileType;
 
-use super::birth::{Found, find_program, load_file, searches};
+use super::birth::{Found, check_unwritten, find_program, load_file, searches};
 use super::thread::Attention;
 use super::{Cage, Status, Thread, fork};
 use crate::Kernel;
@@ -50,11 +50,15 @@ pub fn prepare_exec(
     let cwd = cage.cwd.load_full();
     let open = |start: BorrowedFd<'_>, name: &CStr| {
         let found = find_program(kernel, start, name, search)?;
-        if search { Ok(found) } else { check_executable(found) }
+        if search {
+            check_unwritten(kernel, found.file.as_fd()).map(|()| found)
+        } else {
+            check_executable(kernel, found)
+        }
     };
     let Found { mut file, path } = match named {
         Named::Path(start, name) => open(start, name)?,
-        Named::File(file, path) => check_executable(Found { file, path })?,
+        Named::File(file, path) => check_executable(kernel, Found { file, path })?,
     };
     let mut name = path.clone();
     for _ in 0..INTERPRETERS {
@@ -70,11 +74,14 @@ pub fn prepare_exec(
     Err(Errno::ELOOP)
 }
 
-/// EACCES for what is no file, and for a file that nobody may execute. Whether the runner may read it, opening it has shown.
-fn check_executable(found: Found) -> Result<Found> {
+/// EACCES for what is no file, and for a file that nobody may execute; ETXTBSY for one that is being written. Whether the runner may read it, opening it has shown.
+fn check_executable(kernel: &Kernel, found: Found) -> Result<Found> {
     let stat = rustix::fs::fstat(&found.file).map_err(crate::host::errno)?;
     let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-    if !is_file || stat.st_mode & 0o111 == 0 { Err(Errno::EACCES) } else { Ok(found) }
+    if !is_file || stat.st_mode & 0o111 == 0 {
+        return Err(Errno::EACCES);
+    }
+    check_unwritten(kernel, found.file.as_fd()).map(|()| found)
 }
 
 /// The interpreter that a file's first line names, and its argument; None for what is no script.

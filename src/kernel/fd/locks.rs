@@ -137,6 +137,11 @@ impl Locks {
         foreign_obstacle(host.as_fd(), wanted).map(|(mode, range)| (None, mode, range))
     }
 
+    /// Whether a descriptor of the kernel's own holds locks of this file at the host.
+    pub fn at_host(&self, file: FileId) -> bool {
+        self.state().files.get(&file).is_some_and(|held| held.host.is_some())
+    }
+
     /// Takes a lock, replacing what its owner had in the range.
     ///
     /// # Errors
