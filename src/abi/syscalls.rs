@@ -290,7 +290,7 @@ implemented {
     241  ipc      mq_unlink(name: Str) -> ();
     242  ipc      mq_timedsend(fd: Fd, msg: In<u8>, len: Len, priority: u32, timeout: In<Timespec>) -> ();
     243  ipc      mq_timedreceive(fd: Fd, msg: Out<u8>, len: Len, priority: Out<u32>, timeout: In<Timespec>) -> usize;
-    /// SIGEV_THREAD is EINVAL.
+    /// SIGEV_THREAD wants an end of a socketpair(2) where Linux wants a netlink socket.
     244  ipc      mq_notify(fd: Fd, event: In<Sigevent>) -> ();
     245  ipc      mq_getsetattr(fd: Fd, new: In<MqAttr>, old: Out<MqAttr>) -> ();
     /// P_PIDFD is EINVAL.

@@ -23,7 +23,7 @@ use crate::host::clock;
 
 pub(crate) use memory::Segment;
 pub use named::End;
-pub(crate) use named::{Named, Notice, Sent, Size};
+pub(crate) use named::{Letter, Named, Notice, Sent, Size, Told, Way};
 pub(crate) use queue::{LONGEST, Message, Queue};
 pub(crate) use semaphore::{HIGHEST, Operation, Set, Tried};
 

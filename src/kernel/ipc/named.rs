@@ -137,16 +137,73 @@ struct Inside {
 #[derive(Clone, Debug)]
 pub(crate) struct Notice {
     pub cage: CageId,
-    /// The signal and its value; None for mere registration.
-    pub signal: Option<(u8, u32)>,
+    pub way: Way,
     /// The descriptor it was asked for by: closed, nobody is told.
     pub by: Weak<File>,
+}
+
+/// How somebody is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way {
+    /// Not at all: mere registration.
+    None,
+    /// By a signal with a value.
+    Signal(u8, u32),
+    /// By the letter that lies at the descriptor.
+    Letter,
+}
+
+/// What is put into a socket. The descriptor that it was asked for by holds it, and closing that closes the socket.
+#[derive(Debug)]
+pub(crate) struct Letter {
+    pub socket: Arc<File>,
+    pub text: [u8; Letter::LEN],
+}
+
+impl Letter {
+    /// As long as Linux's NOTIFY_COOKIE_LEN.
+    pub const LEN: usize = 32;
+
+    fn post(&self) {
+        // Room there is in one that the guest does not use for other things.
+        let _ = send(self.socket.host(), &self.text, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+    }
+}
+
+/// Who is told, the letter at hand.
+pub(crate) enum Told {
+    Signal(CageId, u8, u32),
+    Letter(Letter),
+}
+
+impl Told {
+    /// Tells by letter; by signal is for others to do.
+    pub fn signal(self) -> Option<(CageId, u8, u32)> {
+        match self {
+            Told::Signal(cage, signal, value) => Some((cage, signal, value)),
+            Told::Letter(letter) => {
+                letter.post();
+                None
+            }
+        }
+    }
+}
+
+impl Notice {
+    fn told(&self) -> Option<Told> {
+        let by = self.by.upgrade()?;
+        match (self.way, &by.kind) {
+            (Way::Signal(signal, value), _) => Some(Told::Signal(self.cage, signal, value)),
+            (Way::Letter, Kind::Queue(end)) => end.letter().take().map(Told::Letter),
+            _ => None,
+        }
+    }
 }
 
 /// What became of a message.
 pub(crate) enum Sent {
     /// It is in; somebody may have to be told.
-    Done(Option<Notice>),
+    Done(Option<Told>),
     /// There is no room until something changes.
     Full(Vec<u8>, Seen),
 }
@@ -168,9 +225,10 @@ impl MessageQueue {
         if inside.messages.len() == self.size.messages {
             inside.show(End::fill);
         }
-        let told = if was_empty && inside.receivers == 0 { inside.notice.take() } else { None };
+        let notice = if was_empty && inside.receivers == 0 { inside.notice.take() } else { None };
+        let told = notice.and_then(|notice| notice.told());
         self.changed.notify_all();
-        Sent::Done(told.filter(|notice| notice.by.strong_count() > 0))
+        Sent::Done(told)
     }
 
     /// Takes the first message and its priority out; what there was to see if there is none.
@@ -204,14 +262,19 @@ impl MessageQueue {
         self.inside().messages.len()
     }
 
-    /// Registers who is to be told.
+    /// Registers who is to be told; `letter` goes with the way of that name.
     ///
     /// # Errors
     /// EBUSY if somebody is registered already.
-    pub fn register(&self, notice: Notice) -> Result<()> {
+    pub fn register(&self, notice: Notice, letter: Option<Letter>) -> Result<()> {
         let mut inside = self.inside();
         if inside.notice.as_ref().is_some_and(|other| other.by.strong_count() > 0) {
             return Err(Errno::EBUSY);
+        }
+        if let Some(file) = notice.by.upgrade()
+            && let Kind::Queue(end) = &file.kind
+        {
+            *end.letter() = letter;
         }
         inside.notice = Some(notice);
         Ok(())
@@ -220,8 +283,9 @@ impl MessageQueue {
     /// Forgets what a cage has registered.
     pub fn unregister(&self, cage: CageId) {
         let mut inside = self.inside();
-        if inside.notice.as_ref().is_some_and(|notice| notice.cage == cage) {
-            inside.notice = None;
+        if let Some(notice) = inside.notice.take_if(|notice| notice.cage == cage) {
+            // A letter that is not sent goes.
+            drop(notice.told());
         }
     }
 
@@ -249,6 +313,7 @@ pub struct End {
     access: u32,
     /// The other socket of the pair.
     other: OwnedFd,
+    letter: Mutex<Option<Letter>>,
 }
 
 /// More than half of the smallest buffer there is: whoever has sent that may not send more.
@@ -266,7 +331,10 @@ impl End {
         if nonblock {
             rustix::fs::fcntl_setfl(&host, rustix::fs::OFlags::NONBLOCK).map_err(errno)?;
         }
-        let file = Arc::new(File::new(host, Kind::Queue(End { queue: Arc::clone(&queue), access, other })));
+        let file = Arc::new(File::new(
+            host,
+            Kind::Queue(End { queue: Arc::clone(&queue), access, other, letter: Mutex::default() }),
+        ));
         let Kind::Queue(end) = &file.kind else { return Err(Errno::EBADF) };
         let mut inside = queue.inside();
         if !inside.messages.is_empty() {
@@ -284,6 +352,10 @@ impl End {
     /// Whether it was opened for one of these: [`READ`](super::READ), [`WRITE`](super::WRITE).
     pub(crate) fn is_for(&self, access: u32) -> bool {
         self.access & access != 0
+    }
+
+    fn letter(&self) -> MutexGuard<'_, Option<Letter>> {
+        self.letter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     // None of these calls waits, and what they find instead of what they expect is the guest's own doing.

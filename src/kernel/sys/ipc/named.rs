@@ -12,7 +12,7 @@ use crate::call::Ctx;
 use crate::event::{Event, Seen};
 use crate::fd::{FileRef, Kind};
 use crate::host::{clock, errno};
-use crate::ipc::{End, Notice, READ, Sent, Size, WRITE};
+use crate::ipc::{End, Letter, Notice, READ, Sent, Size, Told, WRITE, Way};
 use crate::mem::PathBytes;
 use crate::sys::wait::Deadline;
 
@@ -76,8 +76,8 @@ pub(crate) fn mq_timedsend(
     loop {
         let seen = match end.queue.send(message, priority) {
             Sent::Done(None) => return Ok(()),
-            Sent::Done(Some(notice)) => {
-                tell(cx, &notice);
+            Sent::Done(Some(told)) => {
+                tell(cx, told);
                 return Ok(());
             }
             Sent::Full(back, seen) => {
@@ -121,17 +121,25 @@ pub(crate) fn mq_timedreceive(
     }
 }
 
-/// mq_notify(2). SIGEV_THREAD, which is libc's affair and a netlink socket's, is EINVAL.
-pub(crate) fn mq_notify(cx: &Ctx<'_>, fd: Fd, event: In<Sigevent>) -> Result<()> {
+/// mq_notify(2). With SIGEV_THREAD, which is what libc makes threads of, the cookie goes to an end of a pair of sockets instead of a
+/// netlink socket.
+pub(crate) fn mq_notify(cx: &Ctx<'_>, fd: Fd, event_at: In<Sigevent>) -> Result<()> {
     const SIGEV_SIGNAL: i32 = 0;
     const SIGEV_NONE: i32 = 1;
-    let event = if event.is_null() { None } else { Some(cx.load(event)?) };
-    let signal = match event.map(|event| (event.notify, event.signo, event.value)) {
+    const SIGEV_THREAD: i32 = 2;
+    let event = if event_at.is_null() { None } else { Some(cx.load(event_at)?) };
+    let mut letter = None;
+    let way = match event.map(|event| (event.notify, event.signo, event.value)) {
         Some((SIGEV_SIGNAL, signo, value)) => {
             let signal = u8::try_from(signo).ok().filter(|signal| (1..=LAST).contains(signal)).ok_or(Errno::EINVAL)?;
-            Some((signal, value))
+            Way::Signal(signal, value)
         }
-        Some((SIGEV_NONE, ..)) | None => None,
+        Some((SIGEV_THREAD, socket, cookie)) => {
+            let source = In::new(cookie.into(), event_at.cage);
+            letter = Some(letter_to(cx, Fd { number: socket, cage: cx.cage.id }, source)?);
+            Way::Letter
+        }
+        Some((SIGEV_NONE, ..)) | None => Way::None,
         Some(_) => return Err(Errno::EINVAL),
     };
     let file = cx.file(fd)?;
@@ -140,7 +148,21 @@ pub(crate) fn mq_notify(cx: &Ctx<'_>, fd: Fd, event: In<Sigevent>) -> Result<()>
         end.queue.unregister(cx.cage.id);
         return Ok(());
     }
-    end.queue.register(Notice { cage: cx.cage.id, signal, by: Arc::downgrade(&file.share()) })
+    end.queue.register(Notice { cage: cx.cage.id, way, by: Arc::downgrade(&file.share()) }, letter)
+}
+
+/// Only what socketpair(2) has made, whose other end cannot be anybody outside.
+fn letter_to(cx: &Ctx<'_>, socket: Fd, cookie: In<u8>) -> Result<Letter> {
+    const WOKEN: u8 = 1;
+    let mut text = [0; Letter::LEN];
+    cx.copy_in(cookie, &mut text)?;
+    text[Letter::LEN - 1] = WOKEN;
+    let file = cx.file(socket)?;
+    match &file.kind {
+        Kind::Socket(socket) if socket.pair_of.is_some() => Ok(Letter { socket: file.share(), text }),
+        Kind::Socket(_) => Err(Errno::EINVAL),
+        _ => Err(Errno::ENOTSOCK),
+    }
 }
 
 /// mq_getsetattr(2)
@@ -200,9 +222,10 @@ fn wait(cx: &Ctx<'_>, event: &Event, seen: Seen, deadline: &Deadline) -> Result<
 }
 
 /// A message has come to a queue that was empty.
-fn tell(cx: &Ctx<'_>, notice: &Notice) {
+fn tell(cx: &Ctx<'_>, told: Told) {
     const SI_MESGQ: i32 = -3;
-    let Some(((signal, value), cage)) = notice.signal.zip(cx.kernel.cages.get(notice.cage)) else { return };
+    let Some((cage, signal, value)) = told.signal() else { return };
+    let Some(cage) = cx.kernel.cages.get(cage) else { return };
     let mut info = Info::from(cx.cage, signal, SI_MESGQ);
     info.fields[2] = value;
     // A full queue loses the signal, as on Linux.
