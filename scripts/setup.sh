@@ -78,8 +78,11 @@ fi
 
 # rust-toolchain.toml says which Rust; rustup fetches that by itself.
 if ! command -v rustup >/dev/null; then
+	cargo=${CARGO_HOME:-${HOME-}/.cargo}
+	[ ! -x "$cargo/bin/rustup" ] || die "rustup is there, but not in PATH; run: . $cargo/env"
 	version=$(cargo --version 2>/dev/null | cut -d' ' -f2)
 	oldest=$(printf '%s\n' "$rust" "${version:-0}" | sort -V | head -n 1)
 	[ "$oldest" = "$rust" ] ||
-		die "needs Rust $rust or newer, found ${version:-none}: install rustup as the Rust project's site says, then run this again"
+		die "all packages are there, but no Rust $rust or newer (found: ${version:-none}). Install rustup as the Rust project's
+site says (that takes curl), start a new shell, and run this again"
 fi
