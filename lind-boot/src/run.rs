@@ -1,6 +1,7 @@
 //! Running a program: from options to an exit status.
 
 use std::convert::Infallible;
+use std::ffi::CStr;
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use lind_engine::perf::Perf;
 use lind_engine::{CodeStore, Engine, outside};
 use lind_kernel::cage::{self, Limits, Program, Status};
 use lind_kernel::engine::LoadError;
-use lind_kernel::root::{Root, Walls};
+use lind_kernel::root::{Directory, Root, Walls};
 use lind_kernel::{Errno, Kernel};
 
 use crate::cli::Run;
@@ -31,16 +32,25 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
-impl From<LoadError> for Failure {
+impl Failure {
     /// As in shells: 127 for what was not found, 126 for what cannot be run.
-    fn from(error: LoadError) -> Failure {
-        let status = match error.errno {
-            Errno::ENOENT => 127,
-            Errno::ENOMEM | Errno::EAGAIN => crate::FAILED,
-            _ => 126,
-        };
-        Failure { reason: anyhow!(error.reason), status }
+    fn of(error: LoadError, name: &CStr, root: &Path) -> Failure {
+        match error.errno {
+            Errno::ENOENT => Failure { reason: not_found(name, root), status: 127 },
+            Errno::ENOMEM | Errno::EAGAIN => Failure { reason: anyhow!(error.reason), status: crate::FAILED },
+            _ => Failure { reason: anyhow!(error.reason), status: 126 },
+        }
     }
+}
+
+/// Says where the program was looked for: a path of the host is often meant.
+fn not_found(name: &CStr, root: &Path) -> anyhow::Error {
+    let folders = if name.to_bytes().contains(&b'/') { "" } else { ", its /grates or its /bin" };
+    anyhow!(
+        "{}: not found in the root {}{folders}, with or without .cwasm or .wasm",
+        name.to_string_lossy(),
+        root.display()
+    )
 }
 
 /// Compiles a module for this machine.
@@ -73,7 +83,9 @@ pub fn run(options: &Run) -> Result<Infallible, Failure> {
     kernel.attach(Box::new(engine));
     let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
     let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored };
-    let first = cage::boot(&kernel, &config.cwd, program)?;
+    let start_in = Directory::open(&kernel.root, &config.cwd)
+        .map_err(|errno| anyhow!("working directory {}: {errno}", config.cwd.to_string_lossy()))?;
+    let first = cage::boot(&kernel, start_in, program).map_err(|error| Failure::of(error, name, &config.root))?;
     drop(cache);
     lind_kernel::fd::leave_to_cages(&kernel);
     let status = outside::until_end(&kernel, &first);

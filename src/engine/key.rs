@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rustix::fd::OwnedFd;
 
+/// What messages begin with.
+const KEPT: &str = "the key of compiled code, in $XDG_DATA_HOME or ~/.local/share";
+
 /// Directories that must not be inside a guest's root, and what was read from them.
 pub struct CodeStore {
     /// Tags compiled code.
@@ -27,8 +30,8 @@ impl CodeStore {
     /// # Errors
     /// When the key cannot be read or made, or is not private to this user.
     pub fn open() -> Result<CodeStore> {
-        let data = directory("XDG_DATA_HOME", ".local/share")?;
-        let cache = directory("XDG_CACHE_HOME", ".cache")?;
+        let data = directory("XDG_DATA_HOME", ".local/share").context(KEPT)?;
+        let cache = directory("XDG_CACHE_HOME", ".cache").context("the cache of compiled code")?;
         Self::open_in(&data, &cache)
     }
 
@@ -37,7 +40,7 @@ impl CodeStore {
     /// # Errors
     /// As for `open`.
     pub fn open_in(data: &Path, cache: &Path) -> Result<CodeStore> {
-        let key = read_key(data)?;
+        let key = read_key(data).context(KEPT)?;
         let opened = make_private(cache).and_then(|()| Ok(File::open(cache)?)).ok().map(OwnedFd::from);
         Ok(CodeStore { key, cache: opened, private: vec![data.to_owned(), cache.to_owned()] })
     }
@@ -87,14 +90,17 @@ fn make_key(data: &Path, path: &Path) -> Result<[u8; 32]> {
     File::open("/dev/urandom")?.read_exact(&mut key)?;
     // Written aside and linked into place, so that two first runs agree on one key and none sees half of one.
     let aside = data.join(format!("key.{}", std::process::id()));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    file.write_all(&key)?;
-    let linked = std::fs::hard_link(&aside, path);
-    std::fs::remove_file(&aside)?;
+    let linked = write_key(&aside, &key).and_then(|()| std::fs::hard_link(&aside, path));
+    let _ = std::fs::remove_file(&aside);
     match linked {
         Ok(()) => Ok(key),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => check_key(File::open(path)?, path),
         Err(error) => Err(error).with_context(|| format!("cannot make {}", path.display())),
     }
+}
+
+fn write_key(to: &Path, key: &[u8; 32]) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(to)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(key)
 }

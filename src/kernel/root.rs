@@ -73,6 +73,15 @@ impl Directory {
         Directory { fd, place: None }
     }
 
+    /// Where the first cage starts.
+    ///
+    /// # Errors
+    /// What open(2) says.
+    pub fn open(root: &Root, path: &CStr) -> Result<Directory> {
+        let flags = (OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC).bits();
+        root.open(root.directory(), path, flags, 0).map(Directory::new)
+    }
+
     /// A directory of the kernel's own. The host is told of the root instead.
     ///
     /// # Errors

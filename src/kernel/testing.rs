@@ -15,7 +15,7 @@ use crate::Kernel;
 use crate::cage::{Cage, Limits, Program, Thread, boot, spawn};
 use crate::call::Caller;
 use crate::engine::{By, Engine, Hop, Image, LoadError, Served, Start};
-use crate::root::{Root, Walls};
+use crate::root::{Directory, Root, Walls};
 
 /// AT_FDCWD as an argument.
 pub const CWD: i64 = -100;
@@ -167,7 +167,8 @@ impl World {
         kernel.attach(Box::new(engine.clone()));
         let program =
             Program { name: c"/init".to_owned(), argv: vec![c"init".to_owned()], envp: Vec::new(), ignored: 0 };
-        boot(&kernel, c"/", program).unwrap_or_else(|e| panic!("{}", e.reason));
+        let start_in = Directory::open(&kernel.root, c"/").unwrap();
+        boot(&kernel, start_in, program).unwrap_or_else(|e| panic!("{}", e.reason));
         let thread = engine.started.lock().unwrap().pop().unwrap();
         let world = World::of(kernel, thread, walls, folder, engine, outside);
         let program = world.path("init");

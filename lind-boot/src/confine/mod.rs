@@ -16,11 +16,14 @@ use rustix::thread::CapabilitySet;
 
 pub use seccomp::filter;
 
+/// How guest paths are confined where the root cannot be changed.
+const OPENAT2: &str = "openat2";
+
 /// Which walls are up, for `--verbose` and `--require-confinement`.
 #[derive(Debug)]
 pub struct Report {
     /// How guest paths are confined.
-    pub root: &'static str,
+    pub root: String,
     /// Landlock.
     pub landlock: Result<(), String>,
     /// seccomp.
@@ -66,7 +69,7 @@ pub fn change_root(root: &Path) -> (Walls, &'static str) {
     if own_namespace().is_ok() && enter(root).is_ok() {
         return (Walls::Chroot, "chroot in a user namespace");
     }
-    (Walls::Openat2, "openat2")
+    (Walls::Openat2, OPENAT2)
 }
 
 fn enter(root: &Path) -> rustix::io::Result<()> {
@@ -96,7 +99,15 @@ pub fn confine(how: &'static str, root: &Root, cache: Option<BorrowedFd<'_>>) ->
     let seccomp = filter()
         .and_then(|filter| seccompiler::apply_filter(&filter).context("cannot install the filter"))
         .map_err(text);
-    Report { root: how, landlock, seccomp, capabilities }
+    Report { root: ways(how, root.walls()), landlock, seccomp, capabilities }
+}
+
+/// What keeps look-ups inside: how the root was changed, and whether the kernel crate confines each of them all the same.
+fn ways(changed: &'static str, look_ups: Walls) -> String {
+    match look_ups {
+        Walls::Openat2 if changed != OPENAT2 => format!("{changed} and {OPENAT2} (a /proc is mounted inside)"),
+        _ => changed.to_owned(),
+    }
 }
 
 /// Keeps what owning files takes, so that a guest of root can use files as root inside its own root directory, and

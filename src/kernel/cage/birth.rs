@@ -41,25 +41,20 @@ pub struct Found {
     pub path: CString,
 }
 
-/// Starts the first cage: host descriptors 0, 1 and 2 are its own.
+/// Starts the first cage, in `start_in`: host descriptors 0, 1 and 2 are its own.
 ///
 /// # Errors
 /// Why the program cannot be loaded, or ENOMEM and EAGAIN when there is no room for it.
-pub fn boot(kernel: &Arc<Kernel>, cwd: &CStr, program: Program) -> std::result::Result<Arc<Cage>, LoadError> {
+pub fn boot(kernel: &Arc<Kernel>, start_in: Directory, program: Program) -> std::result::Result<Arc<Cage>, LoadError> {
     let failed = |what: &str| {
         let what = what.to_owned();
         move |errno: Errno| LoadError { errno, reason: format!("{what}: {errno}"), untrusted: false }
     };
-    let root = kernel.root.directory();
-    let start_in = kernel
-        .root
-        .open(root.as_fd(), cwd, OpenFlags::O_PATH | OpenFlags::O_DIRECTORY | OpenFlags::O_CLOEXEC, 0)
-        .map_err(failed(&format!("working directory {}", cwd.to_string_lossy())))?;
     let image = load_named(kernel, start_in.as_fd(), &program.name, true)?;
     let born = Born {
         handlers: HandlerTable::default(),
         fds: FdTable::with_stdio(kernel.limits.files.0, &kernel.readers),
-        cwd: Arc::new(Directory::new(start_in)),
+        cwd: Arc::new(start_in),
         umask: 0o022,
         settings: Settings {
             credentials: host_credentials(),

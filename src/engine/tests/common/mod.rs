@@ -10,7 +10,7 @@ use lind_kernel::Kernel;
 use lind_kernel::cage::{Limits, Program, Status, boot};
 use lind_kernel::engine::LoadError;
 use lind_kernel::mem::PageMap;
-use lind_kernel::root::{Root, Walls};
+use lind_kernel::root::{Directory, Root, Walls};
 
 /// A runner with a root of its own.
 pub struct Runner {
@@ -61,7 +61,8 @@ impl Runner {
         let argv: Vec<CString> = argv.iter().map(|arg| CString::new(*arg).unwrap()).collect();
         let name = self.path(argv[0].to_str().unwrap()).to_str().unwrap().to_owned();
         let program = Program { name: CString::new(name).unwrap(), argv, envp: Vec::new(), ignored: 0 };
-        Ok(boot(&self.kernel, c"/", program)?.wait_end())
+        let start_in = Directory::open(&self.kernel.root, c"/").unwrap();
+        Ok(boot(&self.kernel, start_in, program)?.wait_end())
     }
 
     /// Runs a chain of programs of the root: grates first, then the program.
