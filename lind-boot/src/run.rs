@@ -139,7 +139,7 @@ fn raise_file_limit() {
 fn describe_end(status: Status) {
     match status {
         Status::Exited(code) => eprintln!("lind-boot: exited with status {code}"),
-        Status::Signaled { signal, .. } => eprintln!("lind-boot: ended by signal {signal}"),
+        Status::Signaled { signal } => eprintln!("lind-boot: ended by signal {signal}"),
     }
 }
 

@@ -88,7 +88,7 @@ implemented {
     28   memory   madvise(addr: Addr, len: Len, advice: Advice) -> ();
     29   ipc      shmget(key: i32, size: Len, flags: i32) -> i32;
     30   ipc      shmat(id: i32, addr: Addr, flags: i32) -> Addr;
-    /// IPC_STAT, IPC_SET, IPC_RMID and SHM_UNLOCK; SHM_LOCK is EPERM, others EINVAL.
+    /// SHM_LOCK is EPERM.
     31   ipc      shmctl(id: i32, cmd: i32, buf: InOut<ShmidDs>) -> i32;
     32   fs       dup(fd: Fd) -> NewFd;
     33   fs       dup2(old: Fd, new: Fd) -> NewFd;
@@ -137,14 +137,12 @@ implemented {
     63   process  uname(buf: Out<Utsname>) -> ();
     64   ipc      semget(key: i32, count: i32, flags: i32) -> i32;
     65   ipc      semop(id: i32, ops: In<Sembuf>, count: Len) -> ();
-    /// SEM_STAT, SEM_INFO and IPC_INFO are EINVAL.
     66   ipc      semctl(id: i32, index: i32, cmd: i32, arg: InOut<SemidDs>) -> i32;
     67   ipc      shmdt(addr: Addr) -> ();
     68   ipc      msgget(key: i32, flags: i32) -> i32;
     69   ipc      msgsnd(id: i32, msg: In<i32>, size: Len, flags: i32) -> ();
     /// MSG_COPY is ENOSYS.
     70   ipc      msgrcv(id: i32, msg: Out<i32>, size: Len, kind: i32, flags: i32) -> usize;
-    /// IPC_STAT, IPC_SET and IPC_RMID; others are EINVAL.
     71   ipc      msgctl(id: i32, cmd: i32, buf: InOut<MsqidDs>) -> i32;
     /// Signals of files (F_SETOWN, O_ASYNC), leases and notifications are EINVAL.
     72   fs       fcntl(fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> i32;

@@ -20,12 +20,10 @@ use crate::terminal;
 pub enum Status {
     /// exit(2) with the low eight bits of its argument.
     Exited(u8),
-    /// By a signal; `core` as wait(2) has it.
+    /// By a signal. Core is never dumped, as on Linux with the limit that cages have (RLIMIT_CORE, 0).
     Signaled {
         /// The signal.
         signal: u8,
-        /// Whether Linux would have dumped core.
-        core: bool,
     },
 }
 
@@ -35,18 +33,16 @@ impl Status {
         Status::Exited(status.to_le_bytes()[0])
     }
 
-    /// The end by a signal, with the core flag Linux sets for it.
+    /// The end by a signal.
     pub fn signaled(signal: u8) -> Status {
-        // signal(7): these have the action "Core".
-        const CORE: [u8; 10] = [3, 4, 5, 6, 7, 8, 11, 24, 25, 31];
-        Status::Signaled { signal, core: CORE.contains(&signal) }
+        Status::Signaled { signal }
     }
 
     /// The status word of wait4(2).
     pub fn wait_word(self) -> i32 {
         match self {
             Status::Exited(code) => i32::from(code) << 8,
-            Status::Signaled { signal, core } => i32::from(signal) | if core { 0x80 } else { 0 },
+            Status::Signaled { signal } => i32::from(signal),
         }
     }
 
@@ -54,7 +50,7 @@ impl Status {
     pub fn shell_code(self) -> u8 {
         match self {
             Status::Exited(code) => code,
-            Status::Signaled { signal, .. } => 128_u8.saturating_add(signal),
+            Status::Signaled { signal } => 128_u8.saturating_add(signal),
         }
     }
 }

@@ -40,6 +40,12 @@ impl Segment {
         Ok(Segment { file, size, attached: 0, detached: 0, creator, last: 0, removed: false })
     }
 
+    /// How many bytes of it take memory.
+    pub fn resident(&self) -> u64 {
+        const BLOCK: u64 = 512;
+        rustix::fs::fstat(&self.file).map_or(0, |stat| u64::try_from(stat.st_blocks).unwrap_or(0) * BLOCK)
+    }
+
     /// Notes an attachment by a process.
     pub fn note_attached(&mut self, by: u32) {
         (self.attached, self.last) = (now(), by);

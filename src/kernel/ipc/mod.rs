@@ -24,8 +24,8 @@ use crate::host::clock;
 pub(crate) use memory::Segment;
 pub use named::End;
 pub(crate) use named::{Letter, Named, Notice, Sent, Size, Told, Way};
-pub(crate) use queue::{LONGEST, Message, Queue};
-pub(crate) use semaphore::{HIGHEST, Operation, Set, Tried};
+pub(crate) use queue::{LONGEST, Message, Queue, ROOM};
+pub(crate) use semaphore::{HIGHEST, MOST_IN_SET, Operation, Set, Tried};
 
 /// ipc(5): flags of the get calls.
 const IPC_CREAT: u32 = 0o1000;
@@ -40,7 +40,7 @@ pub(crate) const READ: u32 = 0o4;
 pub(crate) const WRITE: u32 = 0o2;
 
 /// Objects of one kind there may be.
-const MOST: usize = 1024;
+pub(crate) const MOST: usize = 1024;
 
 /// All objects of a runner.
 #[derive(Default)]
@@ -188,6 +188,20 @@ impl<T> Table<T> {
         self.owned(cx, id)?;
         self.forget_key(id);
         self.objects.remove(&id).map(|object| object.value).ok_or(Errno::EINVAL)
+    }
+
+    /// The id of the object at a place in the list of all: objects are listed by places, from 0.
+    ///
+    /// # Errors
+    /// EINVAL.
+    pub fn at(&self, place: i32) -> Result<i32> {
+        let place = usize::try_from(place).map_err(|_| Errno::EINVAL)?;
+        self.objects.keys().nth(place).copied().ok_or(Errno::EINVAL)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.objects.len()
     }
 
     /// All objects.

@@ -12,7 +12,7 @@ use crate::event::Event;
 /// MSGMAX
 pub(crate) const LONGEST: usize = 8192;
 /// MSGMNB: what a queue holds.
-const ROOM: usize = 16384;
+pub(crate) const ROOM: usize = 16384;
 
 const MSG_NOERROR: u32 = 0o10000;
 const MSG_EXCEPT: u32 = 0o20000;
@@ -41,6 +41,11 @@ impl Queue {
     pub fn new() -> Queue {
         let messages = VecDeque::new();
         Queue { messages, bytes: 0, room: ROOM, sent: (0, 0), received: (0, 0), changed: Arc::default() }
+    }
+
+    /// How many messages and bytes are in it.
+    pub fn holds(&self) -> (usize, usize) {
+        (self.messages.len(), self.bytes)
     }
 
     /// Puts a message in; gives it back where there is no room.

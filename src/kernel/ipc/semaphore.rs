@@ -12,7 +12,7 @@ use crate::event::Event;
 /// SEMVMX
 pub(crate) const HIGHEST: u16 = 32767;
 /// SEMMSL
-const MOST: usize = 32000;
+pub(crate) const MOST_IN_SET: usize = 32000;
 const IPC_NOWAIT: i16 = 0o4000;
 const SEM_UNDO: i16 = 0x1000;
 
@@ -68,7 +68,7 @@ impl Set {
     /// EINVAL for none or too many.
     pub fn new(count: i32) -> Result<Set> {
         let count = usize::try_from(count).map_err(|_| Errno::EINVAL)?;
-        if count == 0 || count > MOST {
+        if count == 0 || count > MOST_IN_SET {
             return Err(Errno::EINVAL);
         }
         let semaphores = vec![Semaphore::default(); count];

@@ -103,13 +103,11 @@ impl Change {
     pub fn code_and_status(self) -> (i32, u32) {
         const CLD_EXITED: i32 = 1;
         const CLD_KILLED: i32 = 2;
-        const CLD_DUMPED: i32 = 3;
         const CLD_STOPPED: i32 = 5;
         const CLD_CONTINUED: i32 = 6;
         match self {
             Change::Ended(Status::Exited(code)) => (CLD_EXITED, u32::from(code)),
-            Change::Ended(Status::Signaled { signal, core: false }) => (CLD_KILLED, u32::from(signal)),
-            Change::Ended(Status::Signaled { signal, core: true }) => (CLD_DUMPED, u32::from(signal)),
+            Change::Ended(Status::Signaled { signal }) => (CLD_KILLED, u32::from(signal)),
             Change::Stopped(signal) => (CLD_STOPPED, u32::from(signal)),
             Change::Continued => (CLD_CONTINUED, Signals::SIGCONT),
         }

@@ -244,7 +244,7 @@ fn a_broken_pipe_ends_the_cage_that_does_not_ignore_it() {
         assert_eq!(child.err(nr::write, &[broken(&child), child.data(b"x"), 1]), Errno::EPIPE);
         assert_eq!(child.thread.take_next(), None);
         assert_eq!(w.err(nr::write, &[broken(w), w.data(b"x"), 1]), Errno::EPIPE);
-        let end = crate::cage::Status::Signaled { signal: 13, core: false };
+        let end = crate::cage::Status::Signaled { signal: 13 };
         assert_eq!(w.thread.take_next(), Some(crate::cage::Next::Exit(end)));
     });
 }

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use lind_abi::layout::MsqidDs;
 use lind_abi::{Errno, In, InOut, Len, Out, Result};
 
-use super::{IPC_RMID, IPC_SET, IPC_STAT, command, wait};
+use super::{IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, command, tell_all, wait};
 use crate::call::Ctx;
-use crate::ipc::{IPC_NOWAIT, LONGEST, Message, Queue, READ, WRITE};
+use crate::ipc::{IPC_NOWAIT, LONGEST, MOST, Message, Queue, READ, ROOM, WRITE};
 use crate::sys::wait::Deadline;
 
 /// Looks at a message without taking it; only with checkpointing is that built into Linux.
 const MSG_COPY: u32 = 0o40000;
+const MSG_STAT: u32 = 11;
+const MSG_INFO: u32 = 12;
+const MSG_STAT_ANY: u32 = 13;
 
 /// msgget(2)
 pub(crate) fn msgget(cx: &Ctx<'_>, key: i32, flags: i32) -> Result<i32> {
@@ -90,17 +93,31 @@ pub(crate) fn msgrcv(cx: &Ctx<'_>, id: i32, msg: Out<i32>, size: Len, kind: i32,
     }
 }
 
-/// msgctl(2): IPC_STAT, IPC_SET, IPC_RMID; others are EINVAL.
+/// msgctl(2)
 pub(crate) fn msgctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<MsqidDs>) -> Result<i32> {
     let queues = &cx.kernel.ipc;
     match command(cmd) {
-        IPC_STAT => {
-            let status = {
+        how @ (IPC_STAT | MSG_STAT | MSG_STAT_ANY) => {
+            let (status, result) = {
                 let mut state = queues.lock();
-                let object = state.queues.permitted(cx, id, READ)?;
-                object.value.to_guest(&object.permissions)
+                let (id, result) = if how == IPC_STAT { (id, 0) } else { state.queues.at(id).map(|id| (id, id))? };
+                let object = state.queues.permitted(cx, id, if how == MSG_STAT_ANY { 0 } else { READ })?;
+                (object.value.to_guest(&object.permissions), result)
             };
-            cx.store(cx.writing(buf), &status).map(|()| 0)
+            cx.store(cx.writing(buf), &status).map(|()| result)
+        }
+        how @ (IPC_INFO | MSG_INFO) => {
+            /// What Linux says and goes by no more: a segment's size, and how many there are.
+            const SEGMENT: [usize; 2] = [16, 0xffff];
+            let (count, messages, bytes) = {
+                let state = queues.lock();
+                let held = state.queues.values().map(Queue::holds);
+                let (messages, bytes) = held.fold((0, 0), |sum, queue| (sum.0 + queue.0, sum.1 + queue.1));
+                (state.queues.len(), messages, bytes)
+            };
+            let (pool, map, most) =
+                if how == MSG_INFO { (count, messages, bytes) } else { (MOST * ROOM / 1024, ROOM, ROOM) };
+            tell_all(cx, buf, count, &[pool, map, LONGEST, ROOM, MOST, SEGMENT[0], most, SEGMENT[1]])
         }
         IPC_SET => {
             let new: MsqidDs = cx.load(cx.reading(buf))?;

@@ -3,9 +3,9 @@
 use lind_abi::layout::{Sembuf, SemidDs, Timespec};
 use lind_abi::{Errno, In, InOut, Len, Out, Result};
 
-use super::{IPC_RMID, IPC_SET, IPC_STAT, command, wait};
+use super::{IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, command, tell_all, wait};
 use crate::call::Ctx;
-use crate::ipc::{Operation, READ, Set, Tried, WRITE};
+use crate::ipc::{HIGHEST, MOST, MOST_IN_SET, Operation, READ, Set, Tried, WRITE};
 use crate::sys::wait::Deadline;
 
 const GETPID: u32 = 11;
@@ -15,6 +15,9 @@ const GETNCNT: u32 = 14;
 const GETZCNT: u32 = 15;
 const SETVAL: u32 = 16;
 const SETALL: u32 = 17;
+const SEM_STAT: u32 = 18;
+const SEM_INFO: u32 = 19;
+const SEM_STAT_ANY: u32 = 20;
 
 /// SEMOPM
 const MOST_OPERATIONS: u64 = 500;
@@ -75,7 +78,7 @@ fn operate(cx: &Ctx<'_>, id: i32, ops: In<Sembuf>, count: Len, deadline: &Deadli
     }
 }
 
-/// semctl(2). SEM_STAT, SEM_INFO and IPC_INFO are EINVAL. The fourth argument is a number or a pointer, as the command has it.
+/// semctl(2). The fourth argument is a number or a pointer, as the command has it.
 pub(crate) fn semctl(cx: &Ctx<'_>, id: i32, index: i32, cmd: i32, arg: InOut<SemidDs>) -> Result<i32> {
     let command = command(cmd);
     let number = u32::try_from(arg.addr & u64::from(u32::MAX)).unwrap_or(0);
@@ -90,13 +93,28 @@ pub(crate) fn semctl(cx: &Ctx<'_>, id: i32, index: i32, cmd: i32, arg: InOut<Sem
             let new: SemidDs = cx.load(cx.reading(arg))?;
             sets.lock().sets.owned(cx, id)?.permissions.set(&new.perm).map(|()| 0)
         }
-        IPC_STAT => {
-            let status = {
+        IPC_STAT | SEM_STAT | SEM_STAT_ANY => {
+            let (status, result) = {
                 let mut state = sets.lock();
-                let object = state.sets.permitted(cx, id, READ)?;
-                object.value.to_guest(&object.permissions)
+                let (id, result) = if command == IPC_STAT { (id, 0) } else { state.sets.at(id).map(|id| (id, id))? };
+                let object = state.sets.permitted(cx, id, if command == SEM_STAT_ANY { 0 } else { READ })?;
+                (object.value.to_guest(&object.permissions), result)
             };
-            cx.store(cx.writing(arg), &status).map(|()| 0)
+            cx.store(cx.writing(arg), &status).map(|()| result)
+        }
+        IPC_INFO | SEM_INFO => {
+            /// What Linux says a structure to undo takes; nothing goes by it.
+            const UNDO_SIZE: usize = 20;
+            let (count, all) = {
+                let state = sets.lock();
+                (state.sets.len(), state.sets.values().map(|set| set.semaphores.len()).sum())
+            };
+            let most = MOST * MOST_IN_SET;
+            let operations = usize::try_from(MOST_OPERATIONS).unwrap_or(usize::MAX);
+            let highest = usize::from(HIGHEST);
+            let (sets, semaphores) = if command == SEM_INFO { (count, all) } else { (UNDO_SIZE, highest) };
+            let words = [most, MOST, most, most, MOST_IN_SET, operations, operations, sets, highest, semaphores];
+            tell_all(cx, arg, count, &words)
         }
         GETVAL | GETPID | GETNCNT | GETZCNT => {
             let mut state = sets.lock();
@@ -124,7 +142,7 @@ pub(crate) fn semctl(cx: &Ctx<'_>, id: i32, index: i32, cmd: i32, arg: InOut<Sem
         SETALL => {
             let count = sets.lock().sets.permitted(cx, id, WRITE)?.value.semaphores.len();
             let values: Vec<u16> = cx.load_array(In::new(arg.addr, arg.cage), count)?;
-            if values.iter().any(|&value| value > crate::ipc::HIGHEST) {
+            if values.iter().any(|&value| value > HIGHEST) {
                 return Err(Errno::ERANGE);
             }
             let mut state = sets.lock();

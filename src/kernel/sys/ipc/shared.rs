@@ -5,9 +5,9 @@ use std::os::fd::AsFd;
 use lind_abi::layout::ShmidDs;
 use lind_abi::{Addr, Errno, InOut, Len, Result};
 
-use super::{IPC_RMID, IPC_SET, IPC_STAT, command};
+use super::{IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, command, tell_all};
 use crate::call::Ctx;
-use crate::ipc::{READ, Segment, State, WRITE, attachments};
+use crate::ipc::{MOST, READ, Segment, State, WRITE, attachments};
 use crate::mem::{Content, PAGE, Place, space};
 
 const SHM_RDONLY: u32 = 0o10000;
@@ -18,6 +18,9 @@ const SHM_EXEC: u32 = 0o100_000;
 const SHM_DEST: u32 = 0o1000;
 const SHM_LOCK: u32 = 11;
 const SHM_UNLOCK: u32 = 12;
+const SHM_STAT: u32 = 13;
+const SHM_INFO: u32 = 14;
+const SHM_STAT_ANY: u32 = 15;
 
 /// Segments of one runner, in bytes: as much as one guest can address, for all of them.
 const MOST_BYTES: u64 = space::LIMIT;
@@ -98,17 +101,31 @@ pub(crate) fn shmdt(cx: &Ctx<'_>, addr: Addr) -> Result<()> {
     Ok(())
 }
 
-/// shmctl(2): IPC_STAT, IPC_SET, IPC_RMID. SHM_LOCK is EPERM, as memory cannot be locked; others are EINVAL.
+/// shmctl(2). SHM_LOCK is EPERM, as memory cannot be locked.
 pub(crate) fn shmctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<ShmidDs>) -> Result<i32> {
     let mut state = cx.kernel.ipc.lock();
     forget_detached(cx, &mut state);
     match command(cmd) {
-        IPC_STAT => {
+        how @ (IPC_STAT | SHM_STAT | SHM_STAT_ANY) => {
+            let (id, result) = if how == IPC_STAT { (id, 0) } else { state.segments.at(id).map(|id| (id, id))? };
             let count = attachments(cx.kernel, id);
-            let object = state.segments.permitted(cx, id, READ)?;
+            let wanted = if how == SHM_STAT_ANY { 0 } else { READ };
+            let object = state.segments.permitted(cx, id, wanted)?;
             let status = object.value.to_guest(&object.permissions, count);
             drop(state);
-            cx.store(cx.writing(buf), &status).map(|()| 0)
+            cx.store(cx.writing(buf), &status).map(|()| result)
+        }
+        IPC_INFO => {
+            let (count, pages) = (state.segments.len(), pages(MOST_BYTES));
+            drop(state);
+            tell_all(cx, buf, count, &long([usize::MAX, 1, MOST, MOST, pages, 0, 0, 0, 0]))
+        }
+        SHM_INFO => {
+            let count = state.segments.len();
+            let size = state.segments.values().map(|segment| pages(segment.size)).sum();
+            let there = state.segments.values().map(Segment::resident).map(pages).sum();
+            drop(state);
+            tell_all(cx, buf, count, &long([count, size, there, 0, 0, 0]))
         }
         IPC_SET => {
             let new: ShmidDs = cx.load(cx.reading(buf))?;
@@ -126,6 +143,15 @@ pub(crate) fn shmctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<ShmidDs>) -> Re
         SHM_UNLOCK => state.segments.owned(cx, id).map(|_| 0),
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// Words of 64 bits, of which guests know the lower halves.
+fn long<const N: usize>(words: [usize; N]) -> Vec<usize> {
+    words.into_iter().flat_map(|word| [word, 0]).collect()
+}
+
+fn pages(bytes: u64) -> usize {
+    usize::try_from(bytes.div_ceil(PAGE)).unwrap_or(usize::MAX)
 }
 
 /// Forgets segments that were removed and that nobody has attached any more.

@@ -44,7 +44,7 @@ fn a_blocked_signal_acts_when_it_is_unblocked() {
         let old = w.buffer(8);
         w.ok(nr::rt_sigprocmask, &[UNBLOCK, set(w, !0), old, 8]);
         assert_eq!(w.load::<u64>(old), !(1 << 8 | 1 << 18), "SIGKILL and SIGSTOP cannot be blocked");
-        assert_eq!(left(w), Some(Next::Exit(Status::Signaled { signal: 6, core: true })));
+        assert_eq!(left(w), Some(Next::Exit(Status::Signaled { signal: 6 })));
     });
 }
 
@@ -75,7 +75,7 @@ fn dispositions_are_checked_and_kept() {
         w.ok(nr::kill, &[id(w), CHLD]);
         assert_eq!(left(w), None);
         w.ok(nr::rt_sigprocmask, &[UNBLOCK, set(w, !0), 0, 8]);
-        assert_eq!(left(w), Some(Next::Exit(Status::Signaled { signal: 10, core: false })));
+        assert_eq!(left(w), Some(Next::Exit(Status::Signaled { signal: 10 })));
     });
 }
 
@@ -114,7 +114,7 @@ fn handlers_have_their_mask_and_their_info() {
         assert_eq!((during, after), (1 << 3 | 1 << 13 | 1 << 9, 1 << 3));
         w.thread.set_mask(&w.kernel, after);
         w.ok(nr::kill, &[id(w), USR1]);
-        assert_eq!(left(w), Some(Next::Exit(Status::Signaled { signal: 10, core: false })), "SA_RESETHAND");
+        assert_eq!(left(w), Some(Next::Exit(Status::Signaled { signal: 10 })), "SA_RESETHAND");
     });
     in_world(Walls::Openat2, |w| {
         let act = Sigaction { handler: 6, flags: NODEFER, restorer: 0, mask: [0, 0] };
@@ -220,10 +220,10 @@ fn a_cage_signals_its_descendants_alone() {
         assert_eq!(w.err(nr::tgkill, &[id(w), 0, 9]), Errno::EINVAL);
         assert_eq!(w.ok(nr::kill, &[id(&one), 0]), 0);
         assert_eq!(w.ok(nr::kill, &[id(&one), 15]), 0);
-        assert_eq!(left(&one), Some(Next::Exit(Status::Signaled { signal: 15, core: false })));
+        assert_eq!(left(&one), Some(Next::Exit(Status::Signaled { signal: 15 })));
         assert_eq!(left(&two), None);
         assert_eq!(w.ok(nr::kill, &[-1, 9]), 0);
-        assert_eq!(left(&two), Some(Next::Exit(Status::Signaled { signal: 9, core: false })));
+        assert_eq!(left(&two), Some(Next::Exit(Status::Signaled { signal: 9 })));
         assert_eq!(left(w), None);
     });
 }
