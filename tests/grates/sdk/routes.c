@@ -39,7 +39,8 @@ static void racing(void)
 	int here = 0, there = 0;
 
 	pthread_create(&other, NULL, toggle, NULL);
-	for (int i = 0; i < 200000 && (i < 20000 || !here || !there); i++) {
+	/* On a busy machine the other thread may not run for long. Without an end, should one of them never be seen. */
+	for (int i = 0; i < 20000 || !here || !there; i++) {
 		ssize_t got = read(fd, &byte, 0);
 
 		here += got == 1000;
@@ -48,7 +49,6 @@ static void racing(void)
 	}
 	__atomic_store_n(&toggling, 0, __ATOMIC_RELAXED);
 	pthread_join(other, NULL);
-	IS(here > 0 && there > 0, 1);
 }
 
 /* What a dead grate handled does not go on past it. */
