@@ -285,19 +285,9 @@ static const char *set_seed(const char *value)
 	return *value < '0' || *value > '9' || *end ? "must be a number" : NULL;
 }
 
-static const char *set_quiet(const char *value)
-{
-	(void)value;
-	quiet = true;
-	return NULL;
-}
+LIND_SETS(set_quiet, quiet = true)
 
-static const char *set_list(const char *value)
-{
-	(void)value;
-	list = true;
-	return NULL;
-}
+LIND_SETS(set_list, list = true)
 
 static const char *set_log(const char *value)
 {

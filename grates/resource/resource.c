@@ -76,12 +76,7 @@ static const char *set_each_rate(const char *value)
 	return pair(value, EACH, set_rate);
 }
 
-static const char *set_report(const char *value)
-{
-	(void)value;
-	wants_report = true;
-	return NULL;
-}
+LIND_SETS(set_report, wants_report = true)
 
 /* A table of LIMIT = "AMOUNT" or a number. Keys with a dot are tables in TOML: read.file = "1M" is read = { file = "1M" }. */
 static void table(struct lind_toml *at, const char *prefix, enum scope scope, const char *(*set)(enum scope, const char *, const char *))

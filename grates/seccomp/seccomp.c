@@ -51,16 +51,9 @@ static const char *set_docker(const char *value)
 	return set_policy(value);
 }
 
-#define SETTER(name, statement) \
-	static const char *name(const char *value) \
-	{ \
-		(void)value; \
-		statement; \
-		return NULL; \
-	}
-SETTER(set_quiet, quiet = true)
-SETTER(set_verbose, verbose = true)
-SETTER(set_learn_names, learn_names = true)
+LIND_SETS(set_quiet, quiet = true)
+LIND_SETS(set_verbose, verbose = true)
+LIND_SETS(set_learn_names, learn_names = true)
 
 static void learned(int status)
 {

@@ -243,23 +243,16 @@ static const char *set_string_limit(const char *value)
 	return NULL;
 }
 
-#define SETTER(name, statement) \
-	static const char *name(const char *value) \
-	{ \
-		(void)value; \
-		statement; \
-		return NULL; \
-	}
-SETTER(set_counts, options.counts = options.counts_only = true)
-SETTER(set_counts_too, options.counts = true)
-SETTER(set_durations, options.durations = true)
-SETTER(set_times, options.times++)
-SETTER(set_relative, options.relative = true)
-SETTER(set_quiet, options.quiet = true)
-SETTER(set_verbose, options.verbose = true)
-SETTER(set_good, options.only_good = true)
-SETTER(set_bad, options.only_bad = true)
-SETTER(set_nothing, (void)0)
+LIND_SETS(set_counts, options.counts = options.counts_only = true)
+LIND_SETS(set_counts_too, options.counts = true)
+LIND_SETS(set_durations, options.durations = true)
+LIND_SETS(set_times, options.times++)
+LIND_SETS(set_relative, options.relative = true)
+LIND_SETS(set_quiet, options.quiet = true)
+LIND_SETS(set_verbose, options.verbose = true)
+LIND_SETS(set_good, options.only_good = true)
+LIND_SETS(set_bad, options.only_bad = true)
+LIND_SETS(set_nothing, (void)0)
 
 /* Calls that do not return, and those that the default entry leaves out. */
 static size_t add_handlers(struct lind_handler *on)

@@ -26,12 +26,7 @@ static struct { pthread_mutex_t lock; struct seen *first; } buckets[BUCKETS];
 static bool agree;
 static atomic_bool told;
 
-static const char *set_agree(const char *value)
-{
-	(void)value;
-	agree = true;
-	return NULL;
-}
+LIND_SETS(set_agree, agree = true)
 
 /* The thread for which a call is made: the same here on both ways. */
 static int64_t thread_of(const struct lind_call *c)

@@ -38,12 +38,7 @@ static int64_t on_getpgid(const struct lind_call *call)
 	return 0;
 }
 
-static const char *set_gap(const char *value)
-{
-	(void)value;
-	gap = 1;
-	return NULL;
-}
+LIND_SETS(set_gap, gap = 1)
 
 int main(int argc, char **argv)
 {

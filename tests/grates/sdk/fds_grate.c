@@ -19,12 +19,7 @@ static int alive;
 /* With --pin-only a write goes on whatever the state is, by a descriptor of ours: a grate before us must still know it. */
 static int pin_only;
 
-static const char *set_pin_only(const char *value)
-{
-	(void)value;
-	pin_only = 1;
-	return NULL;
-}
+LIND_SETS(set_pin_only, pin_only = 1)
 
 static void drop(struct lind_fd_state *state)
 {

@@ -54,12 +54,7 @@ static long on_getpgrp(struct lind_cx *cx)
 	return 1;
 }
 
-static const char *set_as_is(const char *value)
-{
-	(void)value;
-	as_is = 1;
-	return NULL;
-}
+LIND_SETS(set_as_is, as_is = 1)
 
 int main(int argc, char **argv)
 {

@@ -216,6 +216,15 @@ struct lind_option {
 	const char *(*set)(const char *value);
 };
 
+/* The `set` of an option without a value: LIND_SETS(set_quiet, quiet = true) */
+#define LIND_SETS(set, ...) \
+	static const char *set(const char *value_) \
+	{ \
+		(void)value_; \
+		__VA_ARGS__; \
+		return NULL; \
+	}
+
 /* Reads the options and takes them out of argc and argv, so that argv[1] is the next program.
  * Prints what is wrong and exits with 125. `about` is the first line of the help text. */
 void lind_options(const struct lind_option *options, size_t count, const char *about, int *argc, char ***argv);
