@@ -65,6 +65,7 @@ pub fn boot(kernel: &Arc<Kernel>, start_in: Directory, program: Program) -> std:
             dumpable: true,
             no_new_privs: false,
             timer_slack: 50_000,
+            death_signal: 0,
         },
         signals: Signals::ignoring(program.ignored),
         ancestors: Box::new([]),
@@ -120,6 +121,7 @@ pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handler
             dumpable: true,
             no_new_privs: parent.no_new_privs,
             timer_slack: parent.timer_slack,
+            death_signal: 0,
         }
     };
     let mut ancestors = parent.ancestors.to_vec();

@@ -187,6 +187,7 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
         kernel.engine().left_clients(cage.id, &path, left);
     }
     signal::groups_left_by(kernel, cage, &children);
+    signal::tell_children(kernel, cage, &children);
     cage.fds.close_all();
     cage.routes.forget();
     terminal::gone(kernel);

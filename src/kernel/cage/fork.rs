@@ -85,7 +85,12 @@ fn alone(parent: &Cage, family: &Family) -> Alone {
 pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cage>, how: How) -> Result<Birth> {
     let settings = {
         let settings = parent.settings();
-        Settings { credentials: settings.credentials.clone(), program: settings.program.clone(), ..*settings }
+        Settings {
+            credentials: settings.credentials.clone(),
+            program: settings.program.clone(),
+            death_signal: 0,
+            ..*settings
+        }
     };
     let mut ancestors = parent.ancestors.to_vec();
     ancestors.push(parent.id);

@@ -126,6 +126,8 @@ pub struct Settings {
     pub no_new_privs: bool,
     /// See `dumpable`; in nanoseconds.
     pub timer_slack: u64,
+    /// prctl(PR_SET_PDEATHSIG): the signal for when the parent ends; 0 for none.
+    pub death_signal: u8,
 }
 
 /// A guest process.

@@ -1,5 +1,6 @@
 /* fcntl's flags: what can be changed, what cannot, and what is not there. */
 #include "check.h"
+#include <sys/syscall.h>
 
 int main(void)
 {
@@ -30,5 +31,13 @@ int main(void)
 	CHECK_EQ(lockf(fd, F_TLOCK, 5), 0);
 	CHECK_EQ(lockf(fd, F_ULOCK, 0), 0);
 	CHECK_EQ(unlink("f"), 0);
+	/* Nobody is told of anything before somebody asks. */
+	int ends[2];
+	NEED(pipe(ends) == 0);
+	CHECK_EQ(syscall(SYS_fcntl, (long)ends[0], (long)F_GETOWN, 0L), 0);
+	CHECK_EQ(syscall(SYS_fcntl, (long)ends[0], (long)F_GETSIG, 0L), 0);
+	CHECK_EQ(syscall(SYS_fcntl, (long)ends[0], (long)F_GETLEASE, 0L), F_UNLCK);
+	close(ends[0]);
+	close(ends[1]);
 	return check_done();
 }

@@ -26,7 +26,7 @@ use lind_abi::layout::{Sigaction, Stack, Zero};
 pub use info::{Change, Info};
 pub use listen::Signalfd;
 pub(crate) use listen::{Listeners, listen, listen_for, listen_too};
-pub(crate) use orphan::{group_is_orphaned, groups_left_by};
+pub(crate) use orphan::{group_is_orphaned, groups_left_by, tell_children};
 pub(crate) use queue::Queue;
 pub use restart::restarts;
 pub(crate) use send::{child_changed, send, send_to_group, send_to_thread, wants_no_zombies};

@@ -3,7 +3,7 @@
 
 use lind_abi::flags::Signals as Number;
 
-use super::{Info, number, send_to_group};
+use super::{Info, number, send, send_to_group};
 use crate::Kernel;
 use crate::cage::Cage;
 
@@ -41,6 +41,18 @@ pub(crate) fn groups_left_by(kernel: &Kernel, cage: &Cage, children: &[lind_abi:
         if any_stopped && group_is_orphaned(kernel, group, Some(cage)) {
             send_to_group(kernel, group, Info::kernel(number(Number::SIGHUP)));
             send_to_group(kernel, group, Info::kernel(number(Number::SIGCONT)));
+        }
+    }
+}
+
+/// Those of its children that asked for a signal at the end of `cage` get it.
+pub(crate) fn tell_children(kernel: &Kernel, cage: &Cage, children: &[lind_abi::CageId]) {
+    const SI_USER: i32 = 0;
+    for child in children.iter().filter_map(|&id| super::send::alive(kernel, id)) {
+        let signal = child.settings().death_signal;
+        if signal != 0 {
+            // A child without room for it has many waiting already.
+            let _ = send(kernel, &child, Info::from(cage, signal, SI_USER));
         }
     }
 }

@@ -7,7 +7,7 @@ use lind_abi::layout::Flock;
 use lind_abi::{Errno, Fd, InOut, NewFd, Result};
 use rustix::fs::{OFlags, SealFlags};
 
-use super::lock::{Wait, record_lock, record_test};
+use super::lock::{F_UNLCK, Wait, record_lock, record_test};
 use crate::call::Ctx;
 use crate::host;
 
@@ -80,6 +80,9 @@ fn of_file(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>, number: u32) 
         FcntlCmd::F_OFD_SETLKW => record_lock(cx, fd, &file, arg, true, Wait::Yes),
         FcntlCmd::F_GETPIPE_SZ => size(rustix::pipe::fcntl_getpipe_size(file.host())),
         FcntlCmd::F_SETPIPE_SZ => size(rustix::pipe::fcntl_setpipe_size(file.host(), number as usize)),
+        // Nobody has asked to be told: that is EINVAL.
+        FcntlCmd::F_GETOWN | FcntlCmd::F_GETSIG => Ok(0),
+        FcntlCmd::F_GETLEASE => Ok(i32::from(F_UNLCK)),
         FcntlCmd::F_GET_SEALS => {
             rustix::fs::fcntl_get_seals(file.host()).map(|seals| seals.bits().cast_signed()).map_err(host::errno)
         }

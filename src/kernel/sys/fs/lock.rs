@@ -16,7 +16,7 @@ use crate::host;
 
 const F_RDLCK: i16 = 0;
 const F_WRLCK: i16 = 1;
-const F_UNLCK: i16 = 2;
+pub(super) const F_UNLCK: i16 = 2;
 
 /// Whether to wait for a lock.
 #[derive(Clone, Copy, PartialEq, Eq)]

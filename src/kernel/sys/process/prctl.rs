@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 use lind_abi::flags::PrctlOp;
 use lind_abi::{Errno, In, Out, Result};
 
+use crate::cage::signal::LAST;
 use crate::call::Ctx;
 
 /// The timer slack a thread starts with, in nanoseconds.
@@ -19,6 +20,15 @@ pub(crate) fn prctl(cx: &Ctx<'_>, op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -
             let name = *cx.thread.name.lock().unwrap_or_else(PoisonError::into_inner);
             cx.copy_out(Out::new(a, cx.cage.id), &name)?;
             Ok(0)
+        }
+        PrctlOp::PR_SET_PDEATHSIG => {
+            let signal = u8::try_from(a).ok().filter(|signal| *signal <= LAST).ok_or(Errno::EINVAL)?;
+            cx.cage.settings().death_signal = signal;
+            Ok(0)
+        }
+        PrctlOp::PR_GET_PDEATHSIG => {
+            let signal = i32::from(cx.cage.settings().death_signal);
+            cx.store(Out::new(a, cx.cage.id), &signal).map(|()| 0)
         }
         PrctlOp::PR_GET_DUMPABLE => Ok(cx.cage.settings().dumpable.into()),
         PrctlOp::PR_SET_DUMPABLE if a <= 1 => {
