@@ -48,11 +48,32 @@ static bool is_harmless(const struct control *c)
 	return c->level != SOL_SOCKET || c->type != 36;
 }
 
+/* The address that a message says it is from: any of this host's, whatever its socket is bound to. */
+static bool source_of(const struct control *c, struct address *from)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+
+	if (c->level == IPPROTO_IP && c->type == 8 && c->length >= sizeof *c + 12) {
+		memcpy(&in.sin_addr, c->data + 4, 4);
+		return address_parse(&in, sizeof in, false, from) == 0;
+	}
+	if (c->level == IPPROTO_IPV6 && c->type == 50 && c->length >= sizeof *c + 20) {
+		memcpy(&in6.sin6_addr, c->data, 16);
+		return address_parse(&in6, sizeof in6, false, from) == 0;
+	}
+	return false;
+}
+
 static int64_t look_at_control(struct client *c, const struct lind_call *call, const struct msghdr *m, bool *has_fds)
 {
 	struct control *k;
+	struct address from;
 
 	for (size_t at = 0; (k = control_at(m, at)); at = next(at, k)) {
+		/* The port is its socket's, and that may be bound while we look. */
+		if (has_names && source_of(k, &from) && is_resolvers_host(&from))
+			return deny(c, call, "sendmsg from a resolver's place");
 		if (!is_harmless(k))
 			return deny(c, call, "sendmsg with a control message %d of level %d: changes the way of packets", k->type, k->level);
 		*has_fds |= k->level == SOL_SOCKET && k->type == SCM_RIGHTS;
@@ -226,10 +247,9 @@ static int64_t receive_wanted(struct client *c, const struct lind_call *call, st
 	return flags & MSG_DONTWAIT ? -EAGAIN : -EINTR;
 }
 
-/* Receives into `m`: looks at what came, before the client has it. */
-int64_t receive(struct client *c, const struct lind_call *call, struct lind_message *m, uint64_t flags)
+/* Receives into `m`: looks at what came, before the client has it. `fd` is the client's number of the file that the call is about. */
+static int64_t receive(struct client *c, const struct lind_call *call, int fd, struct lind_message *m, uint64_t flags)
 {
-	int fd = (int)call->args[0].value;
 	uint64_t before = 0;
 	bool stream;
 	struct address from;
@@ -259,20 +279,43 @@ int64_t receive(struct client *c, const struct lind_call *call, struct lind_mess
 	return r;
 }
 
-static int64_t on_recvmsg(const struct lind_call *call)
+/* A call that reads; `fd` is as for `receive`. */
+typedef int64_t read_fn(struct client *c, const struct lind_call *call, int fd);
+
+/* What is looked at has to be what is then read from: where threads may change the number it is a descriptor of ours. */
+static int64_t on_one_file(const struct lind_call *call, read_fn *act)
 {
 	struct client *c = lind_client(call->target);
-	uint64_t flags = call->args[2].value;
-	struct lind_message m;
+	struct lind_call own = *call;
 	int64_t r;
 
 	if (!c)
 		return -EACCES;
+	if (!__atomic_load_n(&c->threads, __ATOMIC_ACQUIRE))
+		return act(c, call, (int)call->args[0].value);
+	if ((r = pin(call, &own.args[0])) < 0)
+		return r;
+	r = act(c, &own, (int)call->args[0].value);
+	unpin(own.args[0]);
+	return r;
+}
+
+static int64_t receive_message(struct client *c, const struct lind_call *call, int fd)
+{
+	uint64_t flags = call->args[2].value;
+	struct lind_message m;
+	int64_t r;
+
 	if ((r = lind_message_room(&m, call->args[1])) < 0)
 		return r;
-	r = lind_message_give(&m, receive(c, call, &m, flags), flags);
+	r = lind_message_give(&m, receive(c, call, fd, &m, flags), flags);
 	lind_message_free(&m);
 	return r;
+}
+
+static int64_t on_recvmsg(const struct lind_call *call)
+{
+	return on_one_file(call, receive_message);
 }
 
 static int64_t on_recvmmsg(const struct lind_call *call)
@@ -286,7 +329,7 @@ const struct lind_handler message_handlers[] = {
 const size_t message_handler_count = sizeof message_handlers / sizeof *message_handlers;
 
 /* As a message of these pieces of the client's. */
-static int64_t as_message(struct client *c, const struct lind_call *call, struct lind_vector *where, uint64_t flags, struct lind_message *m)
+static int64_t as_message(struct client *c, const struct lind_call *call, int fd, struct lind_vector *where, uint64_t flags, struct lind_message *m)
 {
 	struct lind_call own = { .nr = SYS_recvmsg, .caller = call->caller, .target = call->target, .args = { call->args[0] } };
 	int64_t r;
@@ -298,7 +341,7 @@ static int64_t as_message(struct client *c, const struct lind_call *call, struct
 		return -ENOMEM;
 	m->own.msg_iov = &m->piece;
 	m->own.msg_iovlen = 1;
-	r = receive(c, &own, m, flags);
+	r = receive(c, &own, fd, m, flags);
 	if (r > 0 && lind_vector_scatter(where, m->piece.iov_base, (uint64_t)r < where->total ? (size_t)r : where->total) < 0)
 		r = -EFAULT;
 	return r;
@@ -313,17 +356,14 @@ static int64_t one_piece(const struct lind_call *call, struct iovec *piece, stru
 	return 0;
 }
 
-static int64_t on_recvfrom(const struct lind_call *call)
+static int64_t receive_from(struct client *c, const struct lind_call *call, int fd)
 {
-	struct client *c = lind_client(call->target);
 	struct lind_vector where;
 	struct lind_message m;
 	struct iovec piece;
 	uint32_t room = 0, length;
 	int64_t r;
 
-	if (!c)
-		return -EACCES;
 	if (!has_names && !is_datagrams(call))
 		return lind_forward(call);
 	if (call->args[4].value && (r = lind_read(call->args[5], &room, sizeof room)) < 0)
@@ -331,7 +371,7 @@ static int64_t on_recvfrom(const struct lind_call *call)
 	if (room > INT32_MAX)
 		return -EINVAL;
 	one_piece(call, &piece, &where);
-	r = as_message(c, call, &where, call->args[3].value, &m);
+	r = as_message(c, call, fd, &where, call->args[3].value, &m);
 	length = m.own.msg_name && r >= 0 ? m.own.msg_namelen : 0;
 	if (r >= 0 && call->args[4].value &&
 	    (lind_write(call->args[4], m.name, room < length ? room : length) < 0 || lind_write(call->args[5], &length, sizeof length) < 0))
@@ -340,38 +380,43 @@ static int64_t on_recvfrom(const struct lind_call *call)
 	return r;
 }
 
-/* read and readv of a datagram socket say not who sent it: they are made as messages too. */
-static int64_t on_read(const struct lind_call *call)
+static int64_t on_recvfrom(const struct lind_call *call)
 {
-	struct client *c = lind_client(call->target);
+	return on_one_file(call, receive_from);
+}
+
+/* read and readv of a datagram socket say not who sent it: they are made as messages too. */
+static int64_t read_data(struct client *c, const struct lind_call *call, int fd)
+{
 	struct lind_vector where;
 	struct lind_message m;
 	struct socket_kind kind;
 	struct iovec piece;
 	int64_t r;
 
-	if (!call->args[2].value)
+	if (!is_datagrams(call) && (!has_names || !socket_kind(call->target, call->args[0], &kind) || kind.proto != TCP))
 		return lind_forward(call);
-	if (!is_datagrams(call) && (!has_names || !c || !socket_kind(call->target, call->args[0], &kind) || kind.proto != TCP))
-		return lind_forward(call);
-	if (!c)
-		return -EACCES;
 	if (call->nr == SYS_preadv2 && (call->args[5].value || call->args[3].value != UINT64_MAX)) {
 		/* As no message can be asked for. */
 		if (is_datagrams(call))
 			return -EOPNOTSUPP;
-		streams_drop(c, (int)call->args[0].value);
+		streams_drop(c, fd);
 		return lind_forward(call);
 	}
 	if (call->nr == SYS_read)
 		one_piece(call, &piece, &where);
 	else if ((r = lind_vector_read(&where, call->args[1], call->args[2].value)) < 0)
 		return r;
-	r = as_message(c, call, &where, 0, &m);
+	r = as_message(c, call, fd, &where, 0, &m);
 	free(m.piece.iov_base);
 	if (call->nr != SYS_read)
 		lind_vector_free(&where);
 	return r;
+}
+
+static int64_t on_read(const struct lind_call *call)
+{
+	return call->args[2].value ? on_one_file(call, read_data) : lind_forward(call);
 }
 
 /* Numbers are made, copied or given to others: what is being followed at the numbers named is not any more. */
@@ -392,11 +437,26 @@ static int64_t on_change(const struct lind_call *call)
 }
 
 /* What comes by this way does not say who sent it. */
-static int64_t on_splice(const struct lind_call *call)
+static int64_t splice_data(struct client *c, const struct lind_call *call, int fd)
 {
 	if (is_datagrams(call))
 		return -EINVAL;
-	return has_names ? on_change(call) : lind_forward(call);
+	if (has_names)
+		streams_drop(c, fd);
+	return lind_forward(call);
+}
+
+static int64_t on_splice(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	int64_t r;
+
+	if (!c)
+		return -EACCES;
+	taint_begin(c);
+	r = on_one_file(call, splice_data);
+	taint_end(c);
+	return r;
 }
 
 int64_t names_fcntl(const struct lind_call *call)
@@ -406,13 +466,15 @@ int64_t names_fcntl(const struct lind_call *call)
 	return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? on_change(call) : lind_forward(call);
 }
 
-/* A child has all numbers of its parent. */
+/* A child has all numbers of its parent, a thread may change them. */
 static int64_t on_birth(const struct lind_call *call)
 {
 	struct client *c = lind_client(call->target);
 	int64_t r;
 
-	if (!c || (call->nr == SYS_clone && call->args[0].value & CLONE_FILES))
+	if (c && call->args[0].value & CLONE_FILES)
+		__atomic_store_n(&c->threads, true, __ATOMIC_RELEASE);
+	if (!c || call->args[0].value & CLONE_FILES)
 		return lind_forward(call);
 	taint_begin(c);
 	streams_drop(c, -1);
@@ -423,11 +485,12 @@ static int64_t on_birth(const struct lind_call *call)
 
 const struct lind_handler datagram_handlers[] = {
 	{ SYS_recvfrom, on_recvfrom }, { SYS_read, on_read }, { SYS_readv, on_read }, { SYS_preadv2, on_read }, { SYS_splice, on_splice },
+	{ SYS_clone, on_birth },
 };
 const size_t datagram_handler_count = sizeof datagram_handlers / sizeof *datagram_handlers;
 
 const struct lind_handler name_handlers[] = {
 	{ SYS_dup, on_change }, { SYS_dup2, on_change }, { SYS_dup3, on_change }, { SYS_close, on_change },
-	{ SYS_close_range, on_change }, { SYS_tee, on_change }, { SYS_sendfile, on_change }, { SYS_clone, on_birth },
+	{ SYS_close_range, on_change }, { SYS_tee, on_change }, { SYS_sendfile, on_change },
 };
 const size_t name_handler_count = sizeof name_handlers / sizeof *name_handlers;

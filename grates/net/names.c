@@ -77,6 +77,14 @@ bool is_resolver(const struct address *a)
 	return false;
 }
 
+bool is_resolvers_host(const struct address *a)
+{
+	for (unsigned i = 0; i < resolver_count; i++)
+		if (address_is(a, &resolvers[i], a->family == AF_INET ? 32 : 128))
+			return true;
+	return false;
+}
+
 static void learn(const struct rule *r, const struct address *a, int64_t until)
 {
 	struct known *to = known;

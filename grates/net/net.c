@@ -70,10 +70,11 @@ static void exec(void *client, uint64_t cage)
 	struct client *c = client;
 
 	(void)cage;
-	if (c)
-		memcpy(c->name, c->next_name, sizeof c->name);
-	if (c)
-		streams_drop(c, -1);
+	if (!c)
+		return;
+	memcpy(c->name, c->next_name, sizeof c->name);
+	__atomic_store_n(&c->threads, false, __ATOMIC_RELEASE);
+	streams_drop(c, -1);
 }
 
 static void exit_(void *client, uint64_t cage, int status)

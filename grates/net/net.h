@@ -57,6 +57,7 @@ struct rule {
 struct client {
 	uint64_t cage;
 	char name[48], next_name[48];
+	bool threads;			/* had more than one since its program was started */
 	/* For answers over TCP: see streams.c. */
 	pthread_mutex_t lock;
 	uint64_t changes, changing;
@@ -103,6 +104,8 @@ const char *resolver_add(const char *text);
 void resolvers_find(void);
 void hosts_find(void);
 bool is_resolver(const struct address *a);
+/* Whatever the port is. */
+bool is_resolvers_host(const struct address *a);
 /* The answer of a resolver. */
 void names_learn(const uint8_t *message, size_t length);
 bool name_has(const struct rule *r, const struct address *a);
@@ -127,9 +130,6 @@ bool socket_fits(uint64_t target, struct lind_arg fd, char *why, size_t size);
 /* One that came in a message, and is ours. */
 bool received_fits(struct lind_arg fd, char *why, size_t size);
 void vet_own(void);
-
-/* messages.c */
-int64_t receive(struct client *c, const struct lind_call *call, struct lind_message *m, uint64_t flags);
 
 /* datagrams.c */
 bool is_datagrams(const struct lind_call *call);

@@ -463,6 +463,43 @@ static void forge(void)
 	/* In a resolver's place. */
 	setsockopt(fd = fresh(AF_INET, SOCK_DGRAM), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
 	say("place", bind(fd, AS(resolver)));
+	/* From another place, with the resolver's port, in its name. */
+	fd = fresh(AF_INET, SOCK_DGRAM);
+	resolver = at("127.0.0.2", atoi(arg[0]));
+	say("beside", bind(fd, AS(resolver)));
+	for (int six = 0; six < 2; six++) {
+		int to = fresh(AF_INET, SOCK_DGRAM), from = fd;
+		struct in6_pktinfo info6 = { .ipi6_addr = mapped("127.0.0.1", 0).sin6_addr };
+		struct in_pktinfo info = { .ipi_spec_dst = at("127.0.0.1", 0).sin_addr };
+		size_t size = six ? sizeof info6 : sizeof info;
+		char control[CMSG_SPACE(sizeof info6)] = { 0 };
+		struct iovec iov = { bytes, n };
+		struct msghdr m = { .msg_name = &self, .msg_namelen = sizeof self, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+			.msg_controllen = CMSG_SPACE(size) };
+		struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+		struct sockaddr_in6 self6;
+
+		self = at("127.0.0.1", 0);
+		bind(to, AS(self));
+		length = sizeof self;
+		getsockname(to, (struct sockaddr *)&self, &length);
+		c->cmsg_level = six ? IPPROTO_IPV6 : IPPROTO_IP;
+		c->cmsg_type = six ? IPV6_PKTINFO : IP_PKTINFO;
+		c->cmsg_len = CMSG_LEN(size);
+		memcpy(CMSG_DATA(c), six ? (void *)&info6 : (void *)&info, size);
+		if (six) {
+			close(fd);
+			from = fresh(AF_INET6, SOCK_DGRAM);
+			self6 = mapped("127.0.0.2", atoi(arg[0]));
+			bind(from, AS(self6));
+			self6 = mapped("127.0.0.1", ntohs(self.sin_port));
+			m.msg_name = &self6;
+			m.msg_namelen = sizeof self6;
+		}
+		say("source", sendmsg(from, &m, 0) < 0);
+		recv(to, got, sizeof got, MSG_DONTWAIT);
+	}
+	say("reached", connect(fresh(AF_INET, SOCK_STREAM), AS(in)));
 	/* From the queue of errors: what we sent, under the resolver's name. */
 	fd = fresh(AF_INET, SOCK_DGRAM);
 	setsockopt(fd, IPPROTO_IP, IP_RECVERR, &one, sizeof one);
@@ -566,6 +603,62 @@ static void datagrams(void)
 	puts("");
 }
 
+static int swapped[3];
+
+static void *swap(void *stop)
+{
+	while (!__atomic_load_n((int *)stop, __ATOMIC_ACQUIRE)) {
+		dup2(swapped[0], swapped[2]);
+		dup2(swapped[1], swapped[2]);
+	}
+	return NULL;
+}
+
+/* Reads a number that a thread gives to a socket and to something else in turn. */
+static void race_datagrams(void)
+{
+	static const char *const ways[] = { "read", "readv", "recv", "recvmsg", "control", "splice" };
+	struct sockaddr_in to = at("127.0.0.1", 0), from = at("127.0.0.2", 0);
+	int sender = fresh(AF_INET, SOCK_DGRAM), stop = 0, pipes[2], way[2];
+	socklen_t length = sizeof to;
+	pthread_t thread;
+
+	swapped[0] = fresh(AF_INET, SOCK_DGRAM);
+	if (bind(swapped[0], AS(to)) || bind(sender, AS(from)) || getsockname(swapped[0], (struct sockaddr *)&to, &length) ||
+	    socketpair(AF_UNIX, SOCK_STREAM, 0, way) || pipe(pipes))
+		exit(5);
+	swapped[1] = way[0];
+	swapped[2] = dup(way[0]);
+	for (int i = 0; i < 2; i++)
+		fcntl(swapped[i], F_SETFL, O_NONBLOCK);
+	pthread_create(&thread, NULL, swap, &stop);
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		int got = 0;
+
+		for (int round = 0; round < 10000; round++) {
+			char byte = 0, control[64];
+			struct iovec iov = { &byte, 1 };
+			struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 }, with = m;
+
+			with.msg_control = control;
+			with.msg_controllen = sizeof control;
+			sendto(sender, "b", 1, MSG_DONTWAIT, AS(to));
+			switch (i) {
+			case 0: got += read(swapped[2], &byte, 1) > 0; break;
+			case 1: got += readv(swapped[2], &iov, 1) > 0; break;
+			case 2: got += recv(swapped[2], &byte, 1, 0) > 0; break;
+			case 3: got += recvmsg(swapped[2], &m, 0) > 0; break;
+			case 4: got += recvmsg(swapped[2], &with, 0) > 0; break;
+			case 5: got += splice(swapped[2], NULL, pipes[1], NULL, 8, SPLICE_F_NONBLOCK) > 0; break;
+			}
+		}
+		printf("%s %d ", ways[i], got);
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	puts("");
+}
+
 /* PATH: a message with a descriptor and an address of the network. */
 static void rights_to_address(void)
 {
@@ -603,7 +696,7 @@ int main(int argc, char **argv)
 		{ "reach", reach }, { "here", here }, { "binds", binds }, { "kinds", kinds }, { "options", options }, { "disconnect", disconnect },
 		{ "race_address", race_address }, { "race_cages", race_cages }, { "serve", serve }, { "unixes", unixes }, { "rights", rights },
 		{ "dns", dns }, { "forge", forge },
-		{ "datagrams", datagrams }, { "rights_to_address", rights_to_address }, { "by_name", by_name },
+		{ "datagrams", datagrams }, { "race_datagrams", race_datagrams }, { "rights_to_address", rights_to_address }, { "by_name", by_name },
 	};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
