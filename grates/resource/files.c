@@ -137,7 +137,7 @@ const char *call_name(uint32_t nr)
 	return "";
 }
 
-static int64_t on_open(const struct lind_call *call)
+int64_t open_file(const struct lind_call *call, lind_handle_fn *make)
 {
 	struct client *c = lind_client(call->target);
 	int64_t r;
@@ -146,11 +146,16 @@ static int64_t on_open(const struct lind_call *call)
 		return lind_forward(call);
 	if ((r = file_reserve(c, 1, call_name(call->nr))) < 0)
 		return r;
-	if ((r = lind_forward(call)) < 0)
+	if ((r = make(call)) < 0)
 		give_back(c, FILES, 1);
 	else
 		file_opened(c, (int)r);
 	return r;
+}
+
+static int64_t on_open(const struct lind_call *call)
+{
+	return open_file(call, lind_forward);
 }
 
 static int64_t on_pair(const struct lind_call *call)

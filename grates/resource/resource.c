@@ -172,8 +172,11 @@ int main(int argc, char **argv)
 	add(made, byte_handlers(made));
 	if (limited(FILES))
 		add(made, file_handlers(made));
-	if (limited(MEMORY))
+	if (limited(MEMORY)) {
+		shared_find();
 		add(memory_handlers, memory_handler_count);
+		add(shared_handlers, shared_handler_count);
+	}
 	watch_start();
 	lind_grate_lifecycle(&lifecycle);
 	return lind_grate_run(handlers, count, argc, argv);

@@ -108,8 +108,8 @@ int64_t now(void);
 #define MOST_HANDLERS 256
 size_t file_handlers(struct lind_handler *to);
 size_t byte_handlers(struct lind_handler *to);
-extern const struct lind_handler process_handlers[], memory_handlers[];
-extern const size_t process_handler_count, memory_handler_count;
+extern const struct lind_handler process_handlers[], memory_handlers[], shared_handlers[];
+extern const size_t process_handler_count, memory_handler_count, shared_handler_count;
 const char *call_name(uint32_t nr);
 
 /* memory.c */
@@ -123,6 +123,9 @@ void memory_leave(struct client *c);
 /* A child that was forked holds `bytes`, which were reserved of the tree. */
 void memory_copied(struct client *child, uint64_t bytes);
 
+/* shared.c: before clients run. */
+void shared_find(void);
+
 /* files.c */
 /* Counts what a new client has, of which `reserved` is counted already. */
 void files_found(struct client *c, uint64_t highest, uint64_t reserved);
@@ -132,6 +135,8 @@ int64_t file_reserve(struct client *c, uint64_t n, const char *by);
 /* A reserved descriptor has got this number. */
 void file_opened(struct client *c, int fd);
 void files_leave(struct client *c);
+/* A call whose result is a descriptor, which counts; `make` makes it. */
+int64_t open_file(const struct lind_call *call, lind_handle_fn *make);
 /* Counts descriptors that a message brought, and closes those beyond the limit. */
 void files_received(struct client *c, struct msghdr *own);
 

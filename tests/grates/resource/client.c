@@ -13,6 +13,7 @@
 #include <sys/sendfile.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -407,6 +408,33 @@ static void segment(void)
 	shmctl(id, IPC_RMID, NULL);
 	shmctl(other, IPC_RMID, NULL);
 	printf("memfd %d errno %d\n", memfd_create("x", 0), errno);
+	/* Memory with a name, by every way to it. */
+	errno = 0;
+	printf("shm %d %d", shm_open("/x", O_RDWR | O_CREAT, 0600), errno);
+	if (symlink("/dev/shm", "shm") || chdir("/dev/shm"))
+		exit(2);
+	errno = 0;
+	printf(" relative %d %d", open("x", O_RDWR | O_CREAT, 0600), errno);
+	if (chdir("/grates-test"))
+		exit(2);
+	errno = 0;
+	printf(" link %d %d", open("shm/x", O_WRONLY | O_CREAT, 0600), errno);
+	unlink("shm");
+	errno = 0;
+	printf(" creat %d %d", creat("/proc/self/root/dev/shm/x", 0600), errno);
+	printf(" openat2 %d %d", (int)syscall(SYS_openat2, AT_FDCWD, "/dev/shm/x", &(uint64_t[3]) { O_RDWR | O_CREAT, 0600 }, 24), errno);
+	errno = 0;
+	printf(" there %d", access("/dev/shm/x", F_OK));
+	/* One of somebody else's, opened for reading. */
+	int fd = open("/dev/shm/y", O_RDONLY);
+	char name[40];
+
+	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+	errno = 0;
+	printf(" again %d %d", fd < 0 ? -2 : open(name, O_RDWR), errno);
+	errno = 0;
+	printf(" truncate %d %d\n", truncate("/dev/shm/y", 1 << 20), errno);
+	printf("file %d\n", open(NAME, O_RDWR | O_CREAT, 0600) >= 0);
 }
 
 /* A read that waits holds nothing that others want. */
@@ -522,6 +550,15 @@ static void exec_files(void)
 	}
 }
 
+/* Makes memory with a name, and runs what follows. */
+static void beside(char **argv)
+{
+	if (shm_open("/y", O_RDWR | O_CREAT, 0600) < 0)
+		exit(2);
+	execv(argv[0], argv);
+	exit(3);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void); } all[] = {
@@ -536,6 +573,8 @@ int main(int argc, char **argv)
 	self = argv[0];
 	if (argc > 1 && !strcmp(argv[1], "seven"))
 		return 7;
+	if (argc > 2 && !strcmp(argv[1], "beside"))
+		beside(argv + 2);
 	if (argc > 2)
 		amount = atol(argv[2]);
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
