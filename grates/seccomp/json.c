@@ -293,7 +293,13 @@ static bool counts(const cJSON *entry, int place)
 	return in && !out;
 }
 
-static void read_entry(const cJSON *entry, int place)
+/* What says no more than the default is no rule to libseccomp, wherever it stands: another entry about the same call decides. */
+static bool is_default(const struct rule *rule, const struct rule *otherwise)
+{
+	return rule->action == otherwise->action && (rule->action != DENY || rule->error == otherwise->error);
+}
+
+static void read_entry(const cJSON *entry, const struct rule *otherwise, int place)
 {
 	static const char *const keys[] = { "names", "name", "action", "errnoRet", "errno", "args", "comment", "includes", "excludes", NULL };
 	const cJSON *name = member(entry, "name"), *names = array_of(entry, "names", place), *args = array_of(entry, "args", place);
@@ -304,7 +310,7 @@ static void read_entry(const cJSON *entry, int place)
 		rule->comment = member(entry, "comment")->valuestring;
 	if (!name == !names)
 		wrong(place, "one of name and names has to be there");
-	if (!counts(entry, place))
+	if (!counts(entry, place) || is_default(rule, otherwise))
 		return;
 	if (name)
 		add_name(text_of(name, place, "name"), rule, args, place);
@@ -328,6 +334,9 @@ static cJSON *load(const char *path)
 		lind_die("%s: %s", path, strerror(errno));
 	text[n] = 0;
 	fclose(f);
+	/* Behind either nothing would be read. */
+	if (memchr(text, 0, n) || strstr(text, "\\u0000"))
+		lind_die("%s: has a NUL in it", path);
 	if (n == MAX_SIZE)
 		lind_die("%s: more than %u bytes", path, MAX_SIZE);
 	if (!(root = cJSON_ParseWithOpts(text, &end, 1))) {
@@ -357,7 +366,7 @@ const struct rule *read_json(const char *path, bool verbose)
 		wrong(-1, "one of architectures and archMap");
 	otherwise = rule_of(action_of(action, -1), errno_of(root, "defaultErrnoRet", "defaultErrno", EPERM, -1), -1);
 	cJSON_ArrayForEach(entry, array_of(root, "syscalls", -1))
-		read_entry(entry, place++);
+		read_entry(entry, otherwise, place++);
 	unconditional_first();
 	if (verbose && unknown_count)
 		lind_log("%s: %u names are no calls here: %s", path, unknown_count, unknown);
