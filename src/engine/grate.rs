@@ -126,7 +126,7 @@ impl HostThread {
     /// The same for those that are idle.
     pub fn lose_idle(&self, grate: CageId) {
         for idle in self.forget(grate) {
-            self.ended(&idle.thread, Next::ExitThread(0));
+            idle.abandon(self);
         }
     }
 
@@ -232,6 +232,11 @@ impl Worker {
     /// Whether the program it is of has ended.
     pub fn is_over(&self) -> bool {
         self.thread.must_leave()
+    }
+
+    /// Ends it as it is: its program is not told.
+    pub fn abandon(self: Box<Self>, host: &HostThread) {
+        host.ended(&self.thread, Next::ExitThread(0));
     }
 
     /// Ends the worker in an orderly way, as its host thread is about to end.

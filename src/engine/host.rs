@@ -318,13 +318,20 @@ impl HostThread {
         !self.idle.borrow().is_empty()
     }
 
-    /// Ends all workers, as this thread is about to end.
+    /// Ends all workers, as this thread is about to end. The end of one may make calls that other grates serve, whose workers are
+    /// then made anew: those end too, and if that does not come to an end, without a last word.
     pub fn retire(&self) {
-        self.keep_all_apart();
-        let grates: Vec<CageId> = self.idle.borrow().iter().map(|(id, _)| *id).collect();
-        for grate in grates {
-            for worker in self.forget(grate) {
-                worker.retire(self);
+        for round in 0.. {
+            self.keep_all_apart();
+            let all = self.idle.take();
+            if all.is_empty() {
+                return;
+            }
+            for worker in all.into_iter().flat_map(|(_, workers)| workers) {
+                match round {
+                    0..=MAX_HOPS => worker.retire(self),
+                    _ => worker.abandon(self),
+                }
             }
         }
     }

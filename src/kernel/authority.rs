@@ -3,6 +3,9 @@
 //! R is the cage that calls, known from the engine and never from an argument. Its reach is itself,
 //! its descendants, and, while it serves a call, the client of that call and the cages its
 //! arguments name. Ancestry is fixed at birth and outlives the cages in between.
+//!
+//! A grate that serves one of the calls that are decided here and makes it as it came does so for its client: then R is the
+//! [client](asker), or whoever calls a grate that only passes calls on could have done what that grate may do.
 
 use std::sync::Arc;
 
@@ -12,6 +15,20 @@ use crate::Kernel;
 use crate::cage::Cage;
 use crate::engine::Served;
 use crate::threei::Handler;
+
+/// Who asks for `number`, an interposition call that `caller` makes: the client of the call that it serves if it passes that on, which
+/// `same` tells of the values of the two. What the client itself serves is not known here: its reach is itself and its descendants.
+pub fn asker<'a>(
+    caller: &'a Cage,
+    served: Option<&'a Served<'a>>,
+    number: u32,
+    same: impl FnOnce([u64; 6]) -> bool,
+) -> (&'a Cage, Option<&'a Served<'a>>) {
+    match served {
+        Some(s) if s.call.nr == number && same(s.call.values.map(|word| word.value)) => (&s.client.cage, None),
+        _ => (caller, served),
+    }
+}
 
 /// Whether R may act for `id`, or touch its memory.
 pub fn reaches(caller: &Cage, served: Option<&Served<'_>>, id: CageId) -> bool {

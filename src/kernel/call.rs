@@ -250,18 +250,33 @@ fn try_make_syscall(
 }
 
 /// The call that `wire` describes, by the table of the cage that it names as its caller. To handlers, the calling cage is
-/// the caller as ever.
-pub(crate) fn call_by(cx: &Ctx<'_>, wire: &LindCall) -> Result<i64> {
+/// the caller as ever. Where that makes it for `asker`, it goes by its own table for that of `asker`, and is about what `asker` reaches.
+pub(crate) fn call_by(cx: &Ctx<'_>, asker: &Cage, wire: &LindCall) -> Result<i64> {
     not_again(wire.nr)?;
     let caller = &*cx.caller.cage;
     let target = CageId::from_wire(wire.target).ok_or(Errno::ESRCH)?;
-    let owners = match wire.args.iter().all(|arg| arg.cage == wire.target) {
+    let mut owners = match wire.args.iter().all(|arg| arg.cage == wire.target) {
         true => Owners::All(target),
         false => Owners::Each(wire.args.map(|arg| CageId::from_wire(arg.cage).unwrap_or(NOBODY))),
     };
+    let mut by = wire.caller;
+    if asker.id != caller.id {
+        authority::named(cx.kernel, asker, None, target)?;
+        if let Owners::Each(owners) = &mut owners {
+            for owner in owners {
+                *owner = authority::named(cx.kernel, asker, None, *owner).map_or(NOBODY, |cage| cage.id);
+            }
+        }
+        if by == u64::from(asker.id.0) {
+            by = u64::from(caller.id.0);
+        } else {
+            let by = CageId::from_wire(by).and_then(|by| cx.kernel.cages.get(by)).ok_or(Errno::ESRCH)?;
+            authority::table(cx.kernel, asker, None, &by, target)?;
+        }
+    }
     let values = &Word::six(wire.args.map(|arg| arg.value));
     let call = Call { nr: wire.nr, caller: caller.id, target, values, owners };
-    by_table(cx, wire.caller, &call)
+    by_table(cx, by, &call)
 }
 
 /// Routes a call by the table of cage `by`: the calling one, or one below it.

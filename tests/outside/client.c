@@ -1,5 +1,7 @@
 /* Waits for a signal in one of several ways and says what came: client WAY SIGNAL. */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -53,6 +55,17 @@ int main(int argc, char **argv)
 	int number = argc == 3 ? atoi(argv[2]) : 0;
 	struct sigaction action = { .sa_handler = note };
 
+	if (!strcmp(way, "grow")) {
+		int fd = open("/grown", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+		ssize_t n;
+
+		static char bytes[65536];
+
+		while ((n = write(fd, bytes, sizeof bytes)) > 0)
+			;
+		printf("%d %d\n", errno == EFBIG, (int)lseek(fd, 0, SEEK_CUR) <= number);
+		return unlink("/grown");
+	}
 	sigaction(number, &action, NULL);
 	if (!strcmp(way, "default")) {
 		signal(number, SIG_DFL);
