@@ -98,6 +98,9 @@ static const char *set_target(struct rule *r, const char *text)
 			return "not an address and not a host name";
 		r->name[i] = (char)tolower(text[i]);
 	}
+	/* `example.org.` is the same name. */
+	if (r->name[strlen(r->name) - 1] == '.')
+		r->name[strlen(r->name) - 1] = 0;
 	return NULL;
 }
 
