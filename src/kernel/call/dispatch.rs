@@ -1,0 +1,67 @@
+//! The table's rows as arms: from a number to the kernel function of that name.
+
+use lind_abi::flags::*;
+use lind_abi::layout::*;
+#[allow(unused_imports, reason = "the table names them as rows gain functions")]
+use lind_abi::{
+    Addr, Arg, ArgType, CageId, Call, DirFd, Errno, Fd, Gid, In, InOut, Len, Mode, NewFd, NoReturn, Off, Out, Owners,
+    Path, Word,
+};
+#[allow(unused_imports, reason = "the table names them as rows gain functions")]
+use lind_abi::{Pid, Result, RetType, Signal, Str, StrArray, Uid};
+
+use super::{Ctx, is_near};
+use crate::sys;
+
+#[inline]
+fn wire<T: RetType>(result: Result<T>) -> i64 {
+    match result {
+        Ok(value) => value.into_wire(),
+        Err(errno) => errno.to_wire(),
+    }
+}
+
+/// One arm: the arguments as the row's types, the function that the row names, and its result as it stands on the wire.
+macro_rules! carry_out {
+    ($context:ident, $arg_at:ident, $area:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {{
+        let cx = $context();
+        #[allow(unused_mut)]
+        let mut at = 0..6;
+        $(let $arg = <$ty as ArgType>::from_arg($arg_at(at.next().expect("no row has more than six arguments")));)*
+        let _ = at;
+        wire::<$ret>(sys::$area::$name(&cx, $($arg),*))
+    }};
+}
+
+macro_rules! dispatch {
+    (
+        implemented { $($(#[doc = $note:literal])* $nr:literal $area:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)* }
+        missing { $($missing:tt)* }
+    ) => {
+        /// Carries out a call in the kernel. Each row of the table is one arm, and the path is the name.
+        #[inline(always)]
+        pub(super) fn dispatch(cx: &Ctx<'_>, call: &Call<'_>) -> i64 {
+            let (context, arg_at) = (|| *cx, |at| call.arg(at));
+            match call.nr {
+                $($nr => carry_out!(context, arg_at, $area $name($($arg: $ty),*) -> $ret),)*
+                _ => Errno::ENOSYS.to_wire(),
+            }
+        }
+
+        /// Carries out a call that is near; `others` answers all others. The context is made in each arm: most of it is never
+        /// written down where a call is so short that it becomes part of its arm.
+        #[inline(always)]
+        pub(super) fn dispatch_near<'a>(
+            context: impl Fn() -> Ctx<'a>,
+            number: u32,
+            arg_at: impl Fn(usize) -> Arg,
+            others: impl Fn() -> i64,
+        ) -> i64 {
+            match number {
+                $($nr if const { is_near($nr) } => carry_out!(context, arg_at, $area $name($($arg: $ty),*) -> $ret),)*
+                _ => others(),
+            }
+        }
+    };
+}
+lind_abi::for_each_syscall!(dispatch);
