@@ -1,7 +1,7 @@
 //! Files of compiled code: what Wasmtime serialized, then a trailer that says what it is and a tag that proves who made it.
 //!
 //! ```text
-//! code | manifest | traps 4 each | magic 16 | format 32 | source 32 | heap_base, entry, start, end, landing, manifest's size,
+//! code | zeroes up to a multiple of a page | pages of data | where they belong | manifest | traps 4 each | magic 16 | format 32 | source 32 | heap_base, entry, start, end, landing, manifest's size,
 //! how many traps: 4 each | tag 32
 //! ```
 //!
@@ -18,6 +18,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::cache::Own;
 use crate::config::COMPILED_FORMAT;
+use crate::initial::Layout;
 use crate::manifest::{MAX_SIZE, Manifest};
 use crate::note::FileState;
 use crate::traps::Traps;
@@ -28,6 +29,7 @@ pub const ELF: &[u8] = b"\x7fELF";
 
 const MAGIC: &[u8; 16] = b"lind compiled 2\n";
 const TAG: usize = 32;
+const PAGE: usize = 4096;
 const TRAILER: usize = 16 + 32 + 32 + 7 * 4 + TAG;
 
 /// Compiled code that may be run.
@@ -36,6 +38,8 @@ pub struct Compiled {
     pub code: File,
     /// What was learnt when it was compiled.
     pub facts: Facts,
+    /// Where in the file the pages of data begin.
+    pub pages: u64,
     /// The hash of the module it was compiled from.
     pub source: [u8; 32],
 }
@@ -64,7 +68,10 @@ impl From<rustix::io::Errno> for Refused {
 }
 
 /// The bytes of a file of compiled code.
-pub fn encode(key: &[u8; 32], mut code: Vec<u8>, facts: &Facts, source: &[u8; 32]) -> Vec<u8> {
+pub fn encode(key: &[u8; 32], mut code: Vec<u8>, initial: &[u8], facts: &Facts, source: &[u8; 32]) -> Vec<u8> {
+    code.resize(code.len().next_multiple_of(PAGE), 0);
+    code.extend(initial);
+    code.extend(facts.initial.to_bytes());
     let manifest = facts.manifest.section();
     code.extend(&manifest);
     let traps = facts.traps.as_words();
@@ -138,9 +145,10 @@ fn accept(
     let field = |index: usize| u32::from_le_bytes(std::array::from_fn(|i| numbers[4 * index + i]));
     let traps = 4 * field(6) as usize;
     let end = (len - TRAILER).checked_sub(traps).ok_or(Refused::Untrusted)?;
-    let manifest = manifest(&copy, end, field(5))?;
     let mut words = vec![0; traps];
     copy.read_exact_at(&mut words, end as u64)?;
+    let (manifest, end) = manifest(&copy, end, field(5))?;
+    let (initial, pages) = initial(&copy, end)?;
     Ok(Compiled {
         code: copy,
         facts: Facts {
@@ -149,17 +157,27 @@ fn accept(
             places: Places { start: field(2), end: field(3), landing: field(4) },
             manifest,
             traps: Traps::from_bytes(&words),
+            initial,
         },
+        pages,
         source: std::array::from_fn(|i| source[i]),
     })
 }
 
-/// The manifest of `size` bytes that ends at `end`.
-fn manifest(file: &File, end: usize, size: u32) -> Result<Manifest, Refused> {
+/// The manifest of `size` bytes that ends at `end`, and where it begins.
+fn manifest(file: &File, end: usize, size: u32) -> Result<(Manifest, usize), Refused> {
     let size = usize::try_from(size).ok().filter(|size| *size <= MAX_SIZE.min(end)).ok_or(Refused::Untrusted)?;
     let mut section = vec![0; size];
     file.read_exact_at(&mut section, (end - size) as u64)?;
-    Manifest::parse(&section).map_err(Refused::Unreadable)
+    Ok((Manifest::parse(&section).map_err(Refused::Unreadable)?, end - size))
+}
+
+/// Where the pages of data that end at `end` belong, with the list of that, and where in the file they begin.
+fn initial(file: &File, end: usize) -> Result<(Layout, u64), Refused> {
+    let end = end as u64;
+    let (layout, len) = Layout::read(file, end)?.ok_or(Refused::Untrusted)?;
+    let pages = (end - len).checked_sub(layout.len()).filter(|at| at.is_multiple_of(PAGE as u64));
+    Ok((layout, pages.ok_or(Refused::Untrusted)?))
 }
 
 fn entry_number(entry: Entry) -> u32 {

@@ -275,11 +275,16 @@ impl Handle {
 
 /// Sets the stack pointer of a new instance, where it has one: modules written by hand may not.
 pub fn set_stack_pointer(store: &mut Store<Guest>, instance: &Instance, top: u32) -> wasmtime::Result<()> {
-    let global: Option<Global> = instance.get_global(&mut *store, "__stack_pointer");
+    set_variable(store, instance, "__stack_pointer", top)
+}
+
+/// Sets the variable of that name, if the program exports one that holds addresses.
+pub fn set_variable(store: &mut Store<Guest>, instance: &Instance, name: &str, value: u32) -> wasmtime::Result<()> {
+    let global: Option<Global> = instance.get_global(&mut *store, name);
     let Some(global) = global else { return Ok(()) };
     let ty = global.ty(&*store);
     if ty.mutability() == Mutability::Var && matches!(ty.content(), ValType::I32) {
-        global.set(store, Val::I32(top.cast_signed()))?;
+        global.set(store, Val::I32(value.cast_signed()))?;
     }
     Ok(())
 }

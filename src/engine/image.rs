@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, Result, bail, ensure};
 use lind_kernel::Errno;
 use lind_kernel::engine::LoadError;
+use lind_kernel::mem::InitialData;
 use rustix::fd::{AsFd, BorrowedFd};
 use wasmtime::{InstancePre, Linker, Module};
 
@@ -21,6 +22,7 @@ use crate::cwasm::{self, Compiled, Refused};
 use crate::fault::Code;
 use crate::fork::Exports;
 use crate::host::Guest;
+use crate::initial::Initial;
 use crate::key::CodeStore;
 use crate::note::{FileState, Note, read_unwritten};
 use crate::traps::Traps;
@@ -38,6 +40,8 @@ pub struct Image {
     pub program: InstancePre<Guest>,
     /// What the engine knows about it.
     pub facts: Facts,
+    /// Its data.
+    pub initial: InitialData,
     /// Its machine code, for faults.
     pub code: Code,
     /// What it exports for threads and forks.
@@ -193,7 +197,9 @@ impl Images {
         let module = unsafe { Module::deserialize(&self.engines.runtime, &code)? };
         facts.places = places_in(&module)?;
         facts.traps = Traps::of(&code, module.text(), facts.places.landing)?;
-        Ok(cwasm::encode(&self.key, code, &facts, blake3::hash(wasm).as_bytes()))
+        let initial = Initial::of(wasm, facts.heap_base).unwrap_or_default();
+        facts.initial = initial.layout;
+        Ok(cwasm::encode(&self.key, code, &initial.pages, &facts, blake3::hash(wasm).as_bytes()))
     }
 
     fn image(&self, compiled: Compiled, path: &str) -> Result<Arc<Image>> {
@@ -201,11 +207,13 @@ impl Images {
             return Ok(image);
         }
         let (facts, source) = (compiled.facts.clone(), compiled.source);
+        let initial = initial_of(&compiled);
         let module = self.module(compiled)?;
         let image = Arc::new(Image {
             code: code_of(&module, &facts),
             program: self.linker.instantiate_pre(&module)?,
             facts,
+            initial,
             exports: Exports::of(&module),
             path: path.to_owned(),
         });
@@ -294,6 +302,15 @@ fn places_in(module: &Module) -> Result<Places> {
     let ud2 = last.windows(2).position(|pair| pair == [0x0f, 0x0b]).filter(|_| last.len() <= 16);
     let landing = end - last.len() + ud2.with_context(|| format!("{LANDING} is not what was compiled"))?;
     Ok(Places { start: u32::try_from(start)?, end: u32::try_from(end)?, landing: u32::try_from(landing)? })
+}
+
+/// The data of compiled code. Without a descriptor for them the program writes them itself, as one without an image does.
+fn initial_of(compiled: &Compiled) -> InitialData {
+    let layout = &compiled.facts.initial;
+    match compiled.code.try_clone() {
+        Ok(file) if !layout.spans.is_empty() => InitialData::new(file.into(), layout.places(compiled.pages)),
+        _ => InitialData::default(),
+    }
 }
 
 fn code_of(module: &Module, facts: &Facts) -> Code {

@@ -4,7 +4,7 @@
 //! - [`config`]: the two Wasmtime engines
 //! - [`image`], [`validate`], [`cwasm`], [`cache`], [`note`], [`key`]: from a file to code that may run
 //! - [`manifest`], [`inspect`]: what a grate says it handles, and what a person is told about a file
-//! - [`memory`], [`layout`], [`stack`]: a cage's address space, as Wasmtime and the program see it
+//! - [`initial`], [`memory`], [`layout`], [`stack`]: a cage's address space, as Wasmtime and the program see it
 //! - [`pool`], [`host`], [`thread`], [`imports`]: host threads, the run loop, the crossing between guest and kernel
 //! - [`fork`]: two threads out of one
 //! - [`grate`]: handlers, run on the caller's thread
@@ -27,6 +27,7 @@ mod grate;
 mod host;
 mod image;
 mod imports;
+mod initial;
 mod inspect;
 mod interrupt;
 mod key;

@@ -9,9 +9,10 @@ use lind_kernel::{Errno, Result};
 use wasmtime::{Instance, Store};
 
 use crate::fork::{self, Fork, Frozen};
-use crate::grate::set_stack_pointer;
+use crate::grate::{set_stack_pointer, set_variable};
 use crate::host::{Guest, HostThread, run_guest};
 use crate::image::Image;
+use crate::initial::TLS_BASE;
 use crate::{Shared, memory, signal, stack, trap};
 
 /// Where a thread begins.
@@ -104,7 +105,7 @@ fn next_program(
 /// Makes the memory of a thread's cage that of a fresh program.
 fn lay_out(thread: &Thread, start: &Start) -> Result<(Arc<Image>, u32)> {
     let image = Arc::clone(&start.image).downcast::<Image>().map_err(|_| Errno::ENOEXEC)?;
-    thread.cage.memory.load_layout(u64::from(image.facts.heap_base))?;
+    thread.cage.memory.load_layout(u64::from(image.facts.heap_base), &image.initial)?;
     let block = stack::write_block(&thread.cage, start)?;
     Ok((image, block))
 }
@@ -152,6 +153,9 @@ fn enter(store: &mut Store<Guest>, instance: &Instance, begin: Begin) -> wasmtim
     match begin {
         Begin::Program(block) => {
             set_stack_pointer(store, instance, block)?;
+            if let Some(tls_base) = store.data().image.facts.initial.tls_base {
+                set_variable(store, instance, TLS_BASE, tls_base.get())?;
+            }
             signal::prepare(store, instance);
             instance.get_typed_func::<u32, ()>(&mut *store, "_start")?.call(store, block)
         }

@@ -10,6 +10,7 @@ use wasmparser::{
     CompositeInnerType, DataKind, ExternalKind, FuncType, GlobalType, Operator, Parser, Payload, TypeRef, ValType,
 };
 
+use crate::initial::Layout;
 use crate::manifest::{self, Manifest};
 use crate::memory::PAGES;
 
@@ -41,6 +42,8 @@ pub struct Facts {
     pub manifest: Manifest,
     /// The instructions that do nothing but trap, and what they mean; none until the module has been compiled.
     pub traps: Traps,
+    /// Where its data belong; nothing until the module has been compiled.
+    pub initial: Layout,
 }
 
 /// Offsets in a module's machine code.
@@ -219,7 +222,14 @@ impl Shape {
         };
         ensure!(self.exported(LANDING)?.is_none(), "the name {LANDING} is the engine's own");
         let manifest = self.manifest.clone().unwrap_or_default();
-        Ok(Facts { heap_base: self.heap_base()?, entry, places: Places::default(), manifest, traps: Traps::default() })
+        Ok(Facts {
+            heap_base: self.heap_base()?,
+            entry,
+            places: Places::default(),
+            manifest,
+            traps: Traps::default(),
+            initial: Layout::default(),
+        })
     }
 
     /// The type of an exported function.

@@ -15,7 +15,7 @@ use lind_abi::{Errno, Result};
 
 pub use freeze::History;
 
-use super::frozen::Layers;
+use super::frozen::{Frozen, Layers};
 use super::mapping::host_prot;
 use super::vmmap::{OnFork, Region, Use, Vmmap};
 use super::{GuestMemory, Memory, PAGE};
@@ -84,7 +84,11 @@ impl Forking<'_> {
             self.memory.settle(&mut self.map, &mut history, pages, file);
         }
         let guest = GuestMemory::reserve()?;
-        let forked = self.map.forked();
+        let mut forked = self.map.forked();
+        if pages.file.is_none() {
+            // All is copied, whatever it comes from.
+            forked.frozen = Frozen::default();
+        }
         let mut copy =
             Copying { child: &guest, map: &forked, parent: self.memory, pages, copied: 0, huge: Copying::HUGE };
         for (range, region) in forked.regions() {

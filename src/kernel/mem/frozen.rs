@@ -1,4 +1,5 @@
-//! Frozen pages: pages of a space that are mapped, privately, from a file that nothing writes any more (docs/fork.md, "Memory").
+//! Frozen pages: pages of a space that are mapped, privately, from a file that nothing writes any more: one that forks have
+//! filled (docs/fork.md, "Memory"), or the file that the program comes from (docs/engine.md, "Data").
 //!
 //! A plain data structure, kept beside the map of regions: a region says what the guest sees, a piece says
 //! which of its pages do not come from nowhere but from a [`Layer`]. Pieces never overlap.
@@ -12,9 +13,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::{host, sealed};
 use lind_abi::{Errno, Result};
 
-/// A file of frozen pages. It is sealed before anything maps it, has no name, and goes with the last space that has pieces of it.
+/// A file of frozen pages, which goes with the last space that has pieces of it.
 pub struct Layer {
     file: OwnedFd,
+    made: Option<Made>,
+}
+
+/// What is known of a layer that a fork has made. Its file was sealed before anything mapped it, and has no name.
+struct Made {
     len: u64,
     _permit: Permit,
 }
@@ -25,9 +31,14 @@ impl Layer {
         self.file.as_fd()
     }
 
-    /// Bytes in it.
-    pub fn len(&self) -> u64 {
-        self.len
+    /// A program's file, which is there whether or not a space has pieces of it. It must never change.
+    pub fn of_program(file: OwnedFd) -> Layer {
+        Layer { file, made: None }
+    }
+
+    /// Bytes that are kept for its sake.
+    pub fn kept(&self) -> u64 {
+        self.made.as_ref().map_or(0, |made| made.len)
     }
 }
 
@@ -56,7 +67,7 @@ impl Layers {
         rustix::fs::ftruncate(&file, len).map_err(host::errno)?;
         fill(file.as_fd())?;
         sealed::seal(&file).map_err(host::errno)?;
-        Ok(Layer { file, len, _permit: permit })
+        Ok(Layer { file, made: Some(Made { len, _permit: permit }) })
     }
 
     #[cfg(test)]
@@ -108,6 +119,7 @@ impl Frozen {
     }
 
     /// Whether there are none.
+    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
@@ -127,10 +139,10 @@ impl Frozen {
         self.parts(range).map(|piece| piece.at.end - piece.at.start).sum()
     }
 
-    /// What each layer has here, in bytes.
+    /// What each layer that a fork has made has here, in bytes.
     pub fn layers(&self) -> Vec<(Arc<Layer>, u64)> {
         let mut found: Vec<(Arc<Layer>, u64)> = Vec::new();
-        for piece in self.pieces.values() {
+        for piece in self.pieces.values().filter(|piece| piece.layer.made.is_some()) {
             let bytes = piece.at.end - piece.at.start;
             match found.iter_mut().find(|(layer, _)| Arc::ptr_eq(layer, &piece.layer)) {
                 Some((_, total)) => *total += bytes,

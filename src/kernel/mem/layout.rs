@@ -3,20 +3,21 @@
 use lind_abi::{Errno, Result};
 
 use super::vmmap::{Region, Use};
-use super::{Memory, page_up, space};
+use super::{InitialData, Memory, page_up, space};
 
 const READ_WRITE: u32 = 3;
 
 impl Memory {
     /// Makes the address space that of a fresh program: nothing mapped but its data, from [`space::FIRST`] up to the
     /// page that `heap_base` (the module's `__heap_base`) ends in, and the main stack. The heap begins after the data.
-    /// What was mapped before is gone, as exec has it.
+    /// What was mapped before is gone, as exec has it. The data are `initial`, and zero elsewhere.
     ///
     /// Returns the top of the main stack, for `__stack_pointer`: [`space::END`], a multiple of 16.
     ///
     /// # Errors
     /// ENOMEM when the data reaches the stack, when the limit on memory is too low, or when the host has no room.
-    pub fn load_layout(&self, heap_base: u64) -> Result<u64> {
+    /// ENOEXEC when `initial` is not within the data.
+    pub fn load_layout(&self, heap_base: u64, initial: &InitialData) -> Result<u64> {
         let mut map = self.map();
         if !map.is_empty() {
             self.guest.unmap_all()?;
@@ -34,7 +35,13 @@ impl Memory {
         if !data.is_empty() {
             map.check_room(data.clone())?;
             self.guest.map_anonymous(data.start, data.end - data.start, libc::PROT_READ | libc::PROT_WRITE)?;
-            map.map(data, Region::private(READ_WRITE, Use::Data));
+            map.map(data.clone(), Region::private(READ_WRITE, Use::Data));
+        }
+        for piece in initial.within(data)? {
+            let len = piece.at.end - piece.at.start;
+            let (prot, file) = (libc::PROT_READ | libc::PROT_WRITE, piece.layer.file());
+            self.guest.map_file(piece.at.start, len, prot, false, file, piece.offset)?;
+            map.frozen.insert(piece.clone());
         }
         map.brk = data_end..data_end;
         Ok(space::END)

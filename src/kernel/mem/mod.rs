@@ -3,6 +3,7 @@
 mod fork;
 mod frozen;
 mod guest;
+mod initial;
 mod layout;
 mod mapping;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub use fork::{Alone, PageMap};
 pub use guest::{Fault, GuestMemory, HostRange, PAGE, Pod, install_fault_handler};
+pub use initial::InitialData;
 pub use mapping::{Content, Place};
 pub use remap::Move;
 pub use user::PathBytes;

@@ -51,7 +51,7 @@ struct Written {
 impl Memory {
     /// Freezes and thaws before a fork. What the host cannot do is left as it is: the fork copies it.
     pub(super) fn settle(&self, map: &mut Vmmap, history: &mut History, pages: &PageMap, file: &OwnedFd) {
-        if history.copied < WORTH && map.frozen.is_empty() {
+        if history.copied < WORTH && map.frozen.layers().is_empty() {
             return;
         }
         history.forks += 1;
@@ -114,7 +114,7 @@ impl Memory {
     /// Thaws what is left of layers that this space has not half of any more: what it does not use of them is kept for nothing.
     fn thaw_wasteful(&self, map: &mut Vmmap, may: &[Range<u64>]) {
         for (layer, bytes) in map.frozen.layers() {
-            if bytes * 2 >= layer.len() {
+            if bytes * 2 >= layer.kept() {
                 continue;
             }
             let parts = may.iter().flat_map(|range| map.frozen.parts(range.clone()));

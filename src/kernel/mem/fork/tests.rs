@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::mem::random::Random;
-use crate::mem::{Content, Move, Place, install_fault_handler, space};
+use crate::mem::{Content, InitialData, Move, Place, install_fault_handler, space};
+use crate::{host, sealed};
 
 const RW: u32 = 3;
 
@@ -25,7 +26,7 @@ fn both(test: fn(&PageMap)) {
 fn what_was_written_is_there_and_apart() {
     both(|pages| {
         let parent = memory();
-        parent.load_layout(0x2_3456).unwrap();
+        parent.load_layout(0x2_3456, &InitialData::default()).unwrap();
         let big = parent.map_pages(Place::Hint(0), 64 << 20, RW, false, Content::Zero).unwrap();
         for (at, byte) in [(space::FIRST, 1), (space::END - 8, 2), (big, 3), (big + (32 << 20) - 1, 4)] {
             parent.guest.write(at, &[byte]).unwrap();
@@ -97,6 +98,71 @@ fn madvise_says_what_the_child_gets() {
     });
 }
 
+/// Data that begin with `word` on each page.
+fn data(spans: &[Range<u64>], word: &dyn Fn(u64) -> u64) -> InitialData {
+    let file = sealed::create(c"data").unwrap();
+    let mut places = Vec::new();
+    let mut offset = PAGE;
+    for span in spans {
+        places.push((span.clone(), offset));
+        for address in span.clone().step_by(PAGE_LEN) {
+            rustix::io::pwrite(&file, &word(address).to_le_bytes(), offset).map_err(host::errno).unwrap();
+            offset += PAGE;
+        }
+    }
+    rustix::fs::ftruncate(&file, offset).unwrap();
+    sealed::seal(&file).unwrap();
+    InitialData::new(file, places)
+}
+
+#[test]
+fn data_are_copied_when_they_were_written() {
+    let span = space::FIRST + PAGE..space::FIRST + 301 * PAGE;
+    let initial = data(std::slice::from_ref(&span), &|address| address + 1);
+    both(|pages| {
+        let parent = memory();
+        parent.load_layout(span.end + 9 * PAGE, &initial).unwrap();
+        parent.guest.store(span.start + 5 * PAGE, &5_u64).unwrap();
+        parent.guest.store(span.start + 8 * PAGE, &8_u64).unwrap();
+        parent.guest.store(span.end, &9_u64).unwrap();
+        let child = fork(&parent, pages);
+        let grandchild = fork(&child, pages);
+        if pages.file.is_some() {
+            for memory in [&parent, &child] {
+                assert_eq!(memory.history.lock().unwrap().copied, 3 * PAGE);
+            }
+            assert_eq!(grandchild.map().frozen.bytes(span.clone()), 300 * PAGE);
+        }
+        child.guest.store(span.start, &77_u64).unwrap();
+        for (memory, first) in [(&parent, span.start + 1), (&child, 77), (&grandchild, span.start + 1)] {
+            for page in span.clone().step_by(PAGE_LEN).skip(1) {
+                let written = [(5, 5), (8, 8)].into_iter().find(|(at, _)| span.start + at * PAGE == page);
+                assert_eq!(memory.guest.load(page), Ok(written.map_or(page + 1, |(_, value)| value)));
+            }
+            assert_eq!(memory.guest.load(span.start), Ok(first));
+            assert_eq!([span.start - PAGE, span.end].map(|at| memory.guest.load(at)), [Ok(0), Ok(9)]);
+        }
+    });
+}
+
+#[test]
+fn data_lie_where_data_may() {
+    let start = space::FIRST;
+    for (spans, right) in [
+        (&[start..start + PAGE, start + PAGE..start + 2 * PAGE][..], true),
+        (&[start - PAGE..start + PAGE], false),
+        (&[start + 3 * PAGE..start + 5 * PAGE], false),
+        (&[start + PAGE..start + 2 * PAGE, start..start + PAGE], false),
+        (&[start..start + 2 * PAGE, start + PAGE..start + 3 * PAGE], false),
+    ] {
+        let memory = memory();
+        let laid_out = memory.load_layout(start + 4 * PAGE, &data(spans, &|_| 1));
+        assert_eq!(laid_out, if right { Ok(space::END) } else { Err(Errno::ENOEXEC) });
+        memory.load_layout(start + 4 * PAGE, &InitialData::default()).unwrap();
+        assert_eq!(memory.guest.load(start), Ok(0_u64), "nothing is left of the last program");
+    }
+}
+
 /// Spaces and what their pages hold, as far as there are any.
 struct World {
     random: Random,
@@ -115,6 +181,23 @@ impl World {
         first.map_pages(Place::Fixed(AT), COUNT * PAGE, RW, false, Content::Zero).unwrap();
         let model = vec![Some(0); usize::try_from(COUNT).unwrap()];
         World { random: Random::seeded(), pages, cages: vec![(first, model)], next: 1 }
+    }
+
+    /// The first space is that of a program with data: a long run of pages, and one.
+    fn with_data(pages: PageMap) -> World {
+        let (first, mut model) = (memory(), vec![0; usize::try_from(COUNT).unwrap()]);
+        let spans = [100..1500, 2000..2001];
+        for page in spans.iter().cloned().flatten() {
+            model[page] = 1 << 32 | page as u64;
+        }
+        let at = spans.map(|span| AT + span.start as u64 * PAGE..AT + span.end as u64 * PAGE);
+        first
+            .load_layout(
+                AT + COUNT * PAGE - 7,
+                &data(&at, &|address| model[usize::try_from((address - AT) / PAGE).unwrap()]),
+            )
+            .unwrap();
+        World { random: Random::seeded(), pages, cages: vec![(first, model.into_iter().map(Some).collect())], next: 1 }
     }
 
     /// Some pages: few or many, often whole blocks.
@@ -207,6 +290,17 @@ impl World {
             let plain = map.regions().filter(|(_, region)| region.is_plain()).map(|(range, _)| range);
             let inside: u64 = plain.map(|range| map.frozen.bytes(range)).sum();
             assert_eq!(inside, frozen(&map), "only private memory is frozen");
+        }
+    }
+}
+
+#[test]
+fn a_tree_of_forks_of_a_program_agrees_with_the_model() {
+    for pages in [PageMap::open(), PageMap::none(), PageMap::open()] {
+        let mut world = World::with_data(pages);
+        for _ in 0..80 {
+            world.check();
+            world.step();
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use super::*;
-use crate::mem::{PAGE, install_fault_handler};
+use crate::mem::{InitialData, PAGE, install_fault_handler};
 
 const RW: u32 = 3;
 
@@ -33,7 +33,7 @@ fn agrees(memory: &Memory, range: Range<u64>) {
 #[test]
 fn a_program_gets_data_heap_and_a_guarded_stack() {
     let memory = memory();
-    let top = memory.load_layout(0x2_3456).unwrap();
+    let top = memory.load_layout(0x2_3456, &InitialData::default()).unwrap();
     assert_eq!(top, space::END);
     assert_eq!(host_has(&memory, top - 1), 3);
     assert_eq!(host_has(&memory, top), 0);
@@ -54,16 +54,16 @@ fn a_program_gets_data_heap_and_a_guarded_stack() {
     let below = memory.map_pages(Place::Hint(0), PAGE, RW, false, Content::Zero).unwrap();
     assert_eq!(below, top - space::STACK - space::STACK_GUARD - PAGE);
     // A second program finds nothing of the first.
-    memory.load_layout(space::FIRST).unwrap();
+    memory.load_layout(space::FIRST, &InitialData::default()).unwrap();
     assert_eq!(host_has(&memory, below), 0);
     assert_eq!(host_has(&memory, space::FIRST), 0);
-    assert_eq!(memory.load_layout(space::END - space::STACK), Err(Errno::ENOMEM));
+    assert_eq!(memory.load_layout(space::END - space::STACK, &InitialData::default()), Err(Errno::ENOMEM));
 }
 
 #[test]
 fn worker_stacks_come_and_go() {
     let memory = memory();
-    memory.load_layout(space::FIRST).unwrap();
+    memory.load_layout(space::FIRST, &InitialData::default()).unwrap();
     let before = memory.map().mapped();
     let one = memory.map_stack(100_000).unwrap();
     let two = memory.map_stack(100_000).unwrap();
@@ -114,7 +114,7 @@ fn tempfile_read_only() -> std::fs::File {
 fn mappings_grow_shrink_and_move_with_their_contents() {
     use crate::mem::Move;
     let memory = memory();
-    memory.load_layout(space::FIRST).unwrap();
+    memory.load_layout(space::FIRST, &InitialData::default()).unwrap();
     let map = |place, pages, shared| memory.map_pages(place, pages * PAGE, RW, shared, Content::Zero).unwrap();
     let at = |start: u64, pages: u64| start..start + pages * PAGE;
     for shared in [false, true] {

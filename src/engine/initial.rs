@@ -1,0 +1,507 @@
+//! What a program's memory holds when its code begins, worked out when it is compiled (docs/engine.md, "Data").
+//!
+//! Data segments are passive. The linker's start function puts them in their places and fills variables without a value with zeroes,
+//! unless a word of memory says that another instance has done so: at each start of a program, all those pages are made and
+//! written. So the start function is interpreted here, once, and the memory that it leaves becomes a part of the compiled
+//! file, which the kernel maps privately. That word is in it: the start function still runs, and finds nothing to do.
+//!
+//! Nothing rests on what the function looks like. It is interpreted twice, on empty memory and on what the first run has left. Only if
+//! the second run changes nothing, and leaves globals and segments as the first did, may what the first left be there
+//! before the function runs. One global may differ, `__tls_base`, because the engine can set it: it is exported. A
+//! function of other instructions than the few below (calls and loops are not among them), or one that touches what is not data,
+//! has no image, and the program starts as its module says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::num::NonZeroU32;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+use lind_kernel::mem::space;
+use wasmparser::{BlockType, ExternalKind, FunctionBody, MemArg, Operator, Parser, Payload, TypeRef, ValType};
+
+/// The global that the engine sets for the first instance.
+pub const TLS_BASE: &str = "__tls_base";
+
+const PAGE: u64 = 4096;
+const PAGE_LEN: usize = 4096;
+/// A function that touches fewer bytes runs: mappings are not free, neither at a start nor at each fork.
+const LEAST_BYTES: u64 = 32 << 10;
+/// The most bytes that the function may write.
+const MOST_BYTES: u64 = 64 << 20;
+/// The most instructions it may have.
+const MOST_STEPS: usize = 1024;
+/// The most spans: each is a mapping of the host's.
+const MOST_SPANS: usize = 32;
+/// Up to so many empty pages are kept in the file rather than mapped apart.
+const GAP: u32 = 16;
+
+/// Pages of memory, one after the other, by number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// The first.
+    pub first: u32,
+    /// How many.
+    pub pages: u32,
+}
+
+/// Where the pages belong, and what else the function does.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Layout {
+    /// Ascending, in the order in which the file has the pages; none if there is no image.
+    pub spans: Vec<Span>,
+    /// What the first instance's `__tls_base` becomes.
+    pub tls_base: Option<NonZeroU32>,
+}
+
+/// The memory a program begins with.
+#[derive(Debug, Default)]
+pub struct Initial {
+    /// Where the pages belong.
+    pub layout: Layout,
+    /// The pages.
+    pub pages: Vec<u8>,
+}
+
+impl Initial {
+    /// Of a valid module whose heap begins at `heap_base`. None if it has to run its start function to know.
+    pub fn of(wasm: &[u8], heap_base: u32) -> Option<Initial> {
+        let data = space::FIRST..u64::from(heap_base).next_multiple_of(PAGE);
+        let start = Start::read(wasm)?;
+        let first = Machine::run(&start, &data, Pages::default())?;
+        if first.written + first.cleared < LEAST_BYTES {
+            return None;
+        }
+        let second = Machine::run(&start, &data, first.pages.clone())?;
+        if second.pages != first.pages || second.dropped != first.dropped {
+            return None;
+        }
+        let mut tls_base = None;
+        for global in first.globals.keys().chain(second.globals.keys()) {
+            let value = first.globals.get(global);
+            if value == second.globals.get(global) {
+                continue;
+            }
+            if Some(*global) != start.tls_base {
+                return None;
+            }
+            tls_base = Some(NonZeroU32::new(*value?)?);
+        }
+        let spans = first.pages.spans();
+        if spans.is_empty() || spans.len() > MOST_SPANS {
+            return None;
+        }
+        let pages = first.pages.bytes(&spans);
+        Some(Initial { layout: Layout { spans, tls_base }, pages })
+    }
+}
+
+impl Layout {
+    /// For a file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let tls_base = self.tls_base.map_or(0, NonZeroU32::get);
+        let count = u32::try_from(self.spans.len()).expect("at most MOST_SPANS");
+        let spans = self.spans.iter().flat_map(|span| [span.first, span.pages]);
+        spans.chain([tls_base, count]).flat_map(u32::to_le_bytes).collect()
+    }
+
+    /// What ends at `end` of a file, and how long it is there. None if it is not what `to_bytes` makes.
+    pub fn read(file: &File, end: u64) -> std::io::Result<Option<(Layout, u64)>> {
+        let word = |bytes: &[u8], n: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[4 * n + i]));
+        let mut last = [0; 8];
+        let Some(spans_end) = end.checked_sub(8) else { return Ok(None) };
+        file.read_exact_at(&mut last, spans_end)?;
+        let count = word(&last, 1) as usize;
+        let Some(start) = spans_end.checked_sub(8 * count as u64).filter(|_| count <= MOST_SPANS) else {
+            return Ok(None);
+        };
+        let mut bytes = vec![0; 8 * count];
+        file.read_exact_at(&mut bytes, start)?;
+        let spans = (0..count).map(|n| Span { first: word(&bytes, 2 * n), pages: word(&bytes, 2 * n + 1) }).collect();
+        Ok(Some((Layout { spans, tls_base: NonZeroU32::new(word(&last, 0)) }, end - start)))
+    }
+
+    /// How many bytes the pages are.
+    pub fn len(&self) -> u64 {
+        self.spans.iter().map(|span| u64::from(span.pages) * PAGE).sum()
+    }
+
+    /// Where in memory the spans belong, and where in a file whose pages begin at `file`.
+    pub fn places(&self, mut file: u64) -> impl Iterator<Item = (Range<u64>, u64)> {
+        self.spans.iter().map(move |span| {
+            let start = u64::from(span.first) * PAGE;
+            let end = start + u64::from(span.pages) * PAGE;
+            let offset = file;
+            file += end - start;
+            (start..end, offset)
+        })
+    }
+}
+
+/// An instruction.
+enum Step {
+    Nothing,
+    Block,
+    End,
+    Branch(u32),
+    BranchIf(u32),
+    BranchTable(Vec<u32>, u32),
+    Return,
+    Push(u64),
+    Drop,
+    SetGlobal(u32),
+    Init(u32),
+    Fill,
+    DropData(u32),
+    Store(u64),
+    CompareExchange(u64),
+    Notify(u64),
+    /// What no run may come to.
+    Wait,
+}
+
+impl Step {
+    fn read(operator: &Operator<'_>) -> Option<Step> {
+        let offset = |memarg: &MemArg| (memarg.memory == 0).then_some(memarg.offset);
+        Some(match operator {
+            Operator::Nop => Step::Nothing,
+            Operator::Block { blockty: BlockType::Empty } => Step::Block,
+            Operator::End => Step::End,
+            Operator::Br { relative_depth } => Step::Branch(*relative_depth),
+            Operator::BrIf { relative_depth } => Step::BranchIf(*relative_depth),
+            Operator::BrTable { targets } => {
+                Step::BranchTable(targets.targets().collect::<Result<_, _>>().ok()?, targets.default())
+            }
+            Operator::Return => Step::Return,
+            Operator::I32Const { value } => Step::Push(u64::from(value.cast_unsigned())),
+            Operator::I64Const { value } => Step::Push(value.cast_unsigned()),
+            Operator::Drop => Step::Drop,
+            Operator::GlobalSet { global_index } => Step::SetGlobal(*global_index),
+            Operator::MemoryInit { data_index, mem: 0 } => Step::Init(*data_index),
+            Operator::MemoryFill { mem: 0 } => Step::Fill,
+            Operator::DataDrop { data_index } => Step::DropData(*data_index),
+            Operator::I32AtomicStore { memarg } => Step::Store(offset(memarg)?),
+            Operator::I32AtomicRmwCmpxchg { memarg } => Step::CompareExchange(offset(memarg)?),
+            Operator::MemoryAtomicNotify { memarg } => Step::Notify(offset(memarg)?),
+            Operator::MemoryAtomicWait32 { .. } => Step::Wait,
+            _ => return None,
+        })
+    }
+}
+
+/// A module's start function and what it refers to.
+struct Start<'w> {
+    steps: Vec<Step>,
+    segments: Vec<&'w [u8]>,
+    /// For each global, whether it is a variable of type i32.
+    globals: Vec<bool>,
+    tls_base: Option<u32>,
+}
+
+impl<'w> Start<'w> {
+    fn read(wasm: &'w [u8]) -> Option<Start<'w>> {
+        let (mut function, mut imported, mut bodies) = (None, 0_u32, 0_u32);
+        let mut start = Start { steps: Vec::new(), segments: Vec::new(), globals: Vec::new(), tls_base: None };
+        for payload in Parser::new(0).parse_all(wasm) {
+            match payload.ok()? {
+                Payload::ImportSection(reader) => {
+                    for import in reader.into_imports() {
+                        let TypeRef::Func(_) = import.ok()?.ty else { return None };
+                        imported += 1;
+                    }
+                }
+                Payload::GlobalSection(reader) => {
+                    for global in reader {
+                        let ty = global.ok()?.ty;
+                        start.globals.push(ty.mutable && ty.content_type == ValType::I32);
+                    }
+                }
+                Payload::ExportSection(reader) => {
+                    for export in reader {
+                        let export = export.ok()?;
+                        if export.name == TLS_BASE && export.kind == ExternalKind::Global {
+                            start.tls_base = Some(export.index);
+                        }
+                    }
+                }
+                Payload::StartSection { func, .. } => function = Some(func),
+                Payload::CodeSectionEntry(body) => {
+                    if function.and_then(|function: u32| function.checked_sub(imported)) == Some(bodies) {
+                        start.steps = steps(&body)?;
+                    }
+                    bodies += 1;
+                }
+                Payload::DataSection(reader) => {
+                    for segment in reader {
+                        start.segments.push(segment.ok()?.data);
+                    }
+                }
+                _ => {}
+            }
+        }
+        function.map(|_| start)
+    }
+}
+
+fn steps(body: &FunctionBody<'_>) -> Option<Vec<Step>> {
+    let mut steps = Vec::new();
+    for operator in body.get_operators_reader().ok()? {
+        if steps.len() == MOST_STEPS {
+            return None;
+        }
+        steps.push(Step::read(&operator.ok()?)?);
+    }
+    Some(steps)
+}
+
+/// What a run of the start function makes of memory, globals and segments.
+struct Machine<'s> {
+    start: &'s Start<'s>,
+    data: &'s Range<u64>,
+    pages: Pages,
+    globals: BTreeMap<u32, u32>,
+    dropped: BTreeSet<u32>,
+    stack: Vec<u64>,
+    written: u64,
+    cleared: u64,
+}
+
+impl<'s> Machine<'s> {
+    /// A run on memory that holds `pages`. It ends, as every branch leads forward. None if it traps, or does what is not known here.
+    fn run(start: &'s Start<'s>, data: &'s Range<u64>, pages: Pages) -> Option<Machine<'s>> {
+        let (globals, dropped) = (BTreeMap::new(), BTreeSet::new());
+        let mut machine = Machine { start, data, pages, globals, dropped, stack: Vec::new(), written: 0, cleared: 0 };
+        // How high the stack was where each block around the instruction began.
+        let mut blocks = Vec::new();
+        let mut at = 0;
+        loop {
+            let step = start.steps.get(at)?;
+            at += 1;
+            let branch = match step {
+                Step::Block => {
+                    blocks.push(machine.stack.len());
+                    continue;
+                }
+                // Of a block, or of the function.
+                Step::End => match blocks.pop() {
+                    Some(_) => continue,
+                    None => break,
+                },
+                Step::Return => break,
+                Step::Branch(depth) => Some(*depth),
+                Step::BranchIf(depth) => (machine.pop32()? != 0).then_some(*depth),
+                Step::BranchTable(targets, default) => {
+                    let index = usize::try_from(machine.pop32()?).ok()?;
+                    Some(*targets.get(index).unwrap_or(default))
+                }
+                step => {
+                    machine.step(step)?;
+                    None
+                }
+            };
+            let Some(depth) = branch else { continue };
+            let Some(target) = blocks.len().checked_sub(usize::try_from(depth).ok()? + 1) else { break };
+            machine.stack.truncate(blocks[target]);
+            at = start.after(at, blocks.len() - target)?;
+            blocks.truncate(target);
+        }
+        machine.pages.forget_empty();
+        Some(machine)
+    }
+
+    fn step(&mut self, step: &Step) -> Option<()> {
+        match *step {
+            Step::Nothing => {}
+            Step::Push(value) => self.stack.push(value),
+            Step::Drop => {
+                self.stack.pop()?;
+            }
+            Step::SetGlobal(global) => {
+                let known = self.start.globals.get(usize::try_from(global).ok()?)?;
+                let value = self.pop32()?;
+                known.then(|| self.globals.insert(global, value))?;
+            }
+            Step::Init(segment) => self.init(segment)?,
+            Step::Fill => {
+                let (len, byte, to) = (self.pop32()?, self.pop32()?, self.pop32()?);
+                let range = self.range(u64::from(to), u64::from(len))?;
+                match byte.to_le_bytes()[0] {
+                    0 => {
+                        self.cleared += u64::from(len);
+                        self.pages.clear(range);
+                    }
+                    byte => {
+                        self.count(u64::from(len))?;
+                        self.pages.each(range, |part| part.fill(byte));
+                    }
+                }
+            }
+            Step::DropData(segment) => {
+                self.dropped.insert(segment);
+            }
+            Step::Store(offset) => {
+                let value = self.pop32()?;
+                let word = self.word(offset)?;
+                self.pages.write(word, &value.to_le_bytes());
+            }
+            Step::CompareExchange(offset) => {
+                let (new, expected) = (self.pop32()?, self.pop32()?);
+                let word = self.word(offset)?;
+                let found = self.pages.load(word);
+                if found == expected {
+                    self.pages.write(word, &new.to_le_bytes());
+                }
+                self.stack.push(u64::from(found));
+            }
+            Step::Notify(offset) => {
+                self.pop32()?;
+                self.word(offset)?;
+                // Nobody waits: there is no other instance yet.
+                self.stack.push(0);
+            }
+            Step::Block
+            | Step::End
+            | Step::Branch(_)
+            | Step::BranchIf(_)
+            | Step::BranchTable(..)
+            | Step::Return
+            | Step::Wait => return None,
+        }
+        Some(())
+    }
+
+    fn init(&mut self, segment: u32) -> Option<()> {
+        let (len, from, to) = (self.pop32()?, self.pop32()?, self.pop32()?);
+        let bytes = *self.start.segments.get(usize::try_from(segment).ok()?)?;
+        let bytes = if self.dropped.contains(&segment) { &[] } else { bytes };
+        let from = usize::try_from(from).ok()?;
+        let bytes = bytes.get(from..from.checked_add(usize::try_from(len).ok()?)?)?;
+        let range = self.range(u64::from(to), u64::from(len))?;
+        self.count(u64::from(len))?;
+        self.pages.write(range.start, bytes);
+        Some(())
+    }
+
+    fn pop32(&mut self) -> Option<u32> {
+        u32::try_from(self.stack.pop()?).ok()
+    }
+
+    /// The address of an aligned word of data.
+    fn word(&mut self, offset: u64) -> Option<u64> {
+        let address = u64::from(self.pop32()?).checked_add(offset)?;
+        self.count(4)?;
+        self.range(address, 4).filter(|word| word.start.is_multiple_of(4)).map(|word| word.start)
+    }
+
+    /// A range within the data, which is what is mapped when the function runs.
+    fn range(&self, start: u64, len: u64) -> Option<Range<u64>> {
+        let range = start..start.checked_add(len)?;
+        (self.data.start <= range.start && range.end <= self.data.end).then_some(range)
+    }
+
+    fn count(&mut self, bytes: u64) -> Option<()> {
+        self.written += bytes;
+        (self.written <= MOST_BYTES).then_some(())
+    }
+}
+
+impl Start<'_> {
+    /// Where it goes on behind the `blocks`th end of a block from `at`.
+    fn after(&self, at: usize, blocks: usize) -> Option<usize> {
+        let mut open = blocks;
+        for (index, step) in self.steps.iter().enumerate().skip(at) {
+            match step {
+                Step::Block => open += 1,
+                Step::End => open -= 1,
+                _ => {}
+            }
+            if open == 0 {
+                return Some(index + 1);
+            }
+        }
+        None
+    }
+}
+
+/// Memory that is zero where nothing was written.
+#[derive(Clone, PartialEq, Eq, Default)]
+struct Pages(BTreeMap<u32, Box<[u8; PAGE_LEN]>>);
+
+impl Pages {
+    fn write(&mut self, start: u64, bytes: &[u8]) {
+        let mut rest = bytes;
+        self.each(start..start + bytes.len() as u64, |part| {
+            let (now, later) = rest.split_at(part.len());
+            part.copy_from_slice(now);
+            rest = later;
+        });
+    }
+
+    fn load(&self, word: u64) -> u32 {
+        let Some(page) = self.0.get(&number(word)) else { return 0 };
+        let at = usize::try_from(word % PAGE).expect("smaller than a page");
+        u32::from_le_bytes(std::array::from_fn(|i| page[at + i]))
+    }
+
+    /// Fills a range with zeroes.
+    fn clear(&mut self, range: Range<u64>) {
+        let whole = number(range.start.next_multiple_of(PAGE))..number(range.end);
+        for part in [range.start..range.end.min(range.start.next_multiple_of(PAGE)), range.end / PAGE * PAGE..range.end]
+        {
+            if part.start >= range.start && self.0.contains_key(&number(part.start)) {
+                self.each(part, |part| part.fill(0));
+            }
+        }
+        if whole.start < whole.end {
+            let mut behind = self.0.split_off(&whole.start);
+            self.0.append(&mut behind.split_off(&whole.end));
+        }
+    }
+
+    /// Calls `act` with each page's part of a range, ascending. Makes the pages.
+    fn each(&mut self, range: Range<u64>, mut act: impl FnMut(&mut [u8])) {
+        let mut at = range.start;
+        while at < range.end {
+            let end = range.end.min((at / PAGE + 1) * PAGE);
+            let from = usize::try_from(at % PAGE).expect("smaller than a page");
+            let len = usize::try_from(end - at).expect("at most a page");
+            let page = self.0.entry(number(at)).or_insert_with(|| Box::new([0; PAGE_LEN]));
+            act(&mut page[from..from + len]);
+            at = end;
+        }
+    }
+
+    fn forget_empty(&mut self) {
+        self.0.retain(|_, page| page.iter().any(|byte| *byte != 0));
+    }
+
+    fn spans(&self) -> Vec<Span> {
+        let mut spans: Vec<Span> = Vec::new();
+        for &page in self.0.keys() {
+            match spans.last_mut() {
+                Some(last) if page - (last.first + last.pages) <= GAP => last.pages = page + 1 - last.first,
+                _ => spans.push(Span { first: page, pages: 1 }),
+            }
+        }
+        spans
+    }
+
+    fn bytes(&self, spans: &[Span]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for page in spans.iter().flat_map(|span| span.first..span.first + span.pages) {
+            match self.0.get(&page) {
+                Some(page) => bytes.extend(page.iter()),
+                None => bytes.resize(bytes.len() + PAGE_LEN, 0),
+            }
+        }
+        bytes
+    }
+}
+
+/// The page that an address below 2^32 lies in.
+fn number(address: u64) -> u32 {
+    u32::try_from(address / PAGE).expect("within the data")
+}
+
+#[cfg(test)]
+mod tests;
