@@ -148,15 +148,17 @@ fn data_are_copied_when_they_were_written() {
 #[test]
 fn data_lie_where_data_may() {
     let start = space::FIRST;
+    let page = |page: i64| start.wrapping_add_signed(page * PAGE.cast_signed());
     for (spans, right) in [
-        (&[start..start + PAGE, start + PAGE..start + 2 * PAGE][..], true),
-        (&[start - PAGE..start + PAGE], false),
-        (&[start + 3 * PAGE..start + 5 * PAGE], false),
-        (&[start + PAGE..start + 2 * PAGE, start..start + PAGE], false),
-        (&[start..start + 2 * PAGE, start + PAGE..start + 3 * PAGE], false),
+        (&[(0, 1), (1, 2)][..], true),
+        (&[(-1, 1)], false),
+        (&[(3, 5)], false),
+        (&[(1, 2), (0, 1)], false),
+        (&[(0, 2), (1, 3)], false),
     ] {
+        let spans: Vec<_> = spans.iter().map(|(start, end)| page(*start)..page(*end)).collect();
         let memory = memory();
-        let laid_out = memory.load_layout(start + 4 * PAGE, &data(spans, &|_| 1));
+        let laid_out = memory.load_layout(start + 4 * PAGE, &data(&spans, &|_| 1));
         assert_eq!(laid_out, if right { Ok(space::END) } else { Err(Errno::ENOEXEC) });
         memory.load_layout(start + 4 * PAGE, &InitialData::default()).unwrap();
         assert_eq!(memory.guest.load(start), Ok(0_u64), "nothing is left of the last program");
