@@ -26,11 +26,14 @@ use crate::{fault, interrupt, signal};
 /// How many grates deep a call may reach. One more is ELOOP.
 pub const MAX_HOPS: usize = 16;
 
+/// The program itself is the first.
+const MAX_STORES: usize = MAX_HOPS + 1;
+
 /// Host stack that must be left beyond what guest code may use: for the kernel's own frames.
 const KERNEL_STACK: usize = 256 << 10;
 
 /// The stack of every host thread that runs guest code: for the program and [`MAX_HOPS`] grates.
-pub const HOST_STACK: usize = (MAX_HOPS + 1) * (WASM_STACK + KERNEL_STACK) + KERNEL_STACK;
+pub const HOST_STACK: usize = MAX_STORES * (WASM_STACK + KERNEL_STACK) + KERNEL_STACK;
 
 /// What the guest code of a Store belongs to.
 pub struct Guest {
@@ -142,7 +145,7 @@ pub struct HostThread {
     turns: RefCell<Vec<CageId>>,
     hops: Cell<usize>,
     /// The worker that was kept last at each depth of hops, where the next call finds it at once: a chain of grates has one at each.
-    last: [Cell<Option<Box<Worker>>>; MAX_HOPS],
+    last: [Cell<Option<Box<Worker>>>; MAX_STORES],
     /// See [`lind_kernel::engine::Hop::by`].
     pub(crate) by: By,
     /// The others.
@@ -189,7 +192,7 @@ impl HostThread {
             stack_end,
             turns: RefCell::default(),
             hops: Cell::new(0),
-            last: [const { Cell::new(None) }; MAX_HOPS],
+            last: [const { Cell::new(None) }; MAX_STORES],
             by: By::default(),
             idle: RefCell::default(),
             nested: RefCell::default(),
@@ -228,7 +231,7 @@ impl HostThread {
             return Err(NoRoom::Stack);
         }
         let hops = self.hops.get();
-        if hops >= MAX_HOPS {
+        if hops >= MAX_STORES {
             return Err(NoRoom::Hops);
         }
         self.hops.set(hops + 1);

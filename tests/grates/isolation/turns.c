@@ -1,7 +1,9 @@
-/* Sixteen threads, and cages that are born and run programs meanwhile, call geteuid while turns_grate changes who answers: never the kernel. */
+/* Sixteen threads, and cages that are born and run programs meanwhile, call geteuid while turns_grate changes who answers: never the kernel.
+ * With `find` it goes on until the kernel did. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,11 +49,12 @@ static void *race(void *number)
 
 int main(int argc, char **argv)
 {
+	int find = argc > 1 && !strcmp(argv[1], "find");
 	pthread_t threads[THREADS];
 
 	self = argv[0];
 	look();
-	if (argc > 1)
+	if (argc > 1 && !find)
 		return wrong != 0;
 	for (long i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, race, (void *)i);
@@ -59,7 +62,7 @@ int main(int argc, char **argv)
 	do
 		if (syscall(SYS_getpgid, 0))
 			wrong++;
-	while (__atomic_load_n(&others, __ATOMIC_RELAXED) < 20000);
+	while (__atomic_load_n(&others, __ATOMIC_RELAXED) < 20000 || (find && !__atomic_load_n(&wrong, __ATOMIC_RELAXED)));
 	over = 1;
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
