@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 	bad = argv[2];
 	strcpy(path, good);
 	pthread_create(&thread, NULL, flip, NULL);
-	for (int i = 0; i < 200000 && (i < 20000 || !in || !refused); i++) {
+	for (int i = 0; i < 20000 || !in || !refused; i++) {
 		int fd = (int)syscall(SYS_open, path, O_RDONLY, 0);
 
 		if (fd < 0) {
