@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <lind/compose.h>
 #include <stdbool.h>
+#include "../sdk/c/program.h"
 
 static int64_t call(int32_t nr, uint64_t a0, uint64_t a1, uint64_t a2)
 {
@@ -43,6 +44,7 @@ _Noreturn static void leave(const char *what, const char *why, int status)
 _Noreturn static void go_on(char **line, char **environment)
 {
 	int64_t more = call(LIND_BRACKET, LIND_BRACKET_ENTER, 0, 0), r;
+	static char name[PATH_MAX];
 
 	if (more < 0)
 		leave("refused by the composer", "", 125);
@@ -50,6 +52,9 @@ _Noreturn static void go_on(char **line, char **environment)
 		leave(line[0] ? line[0] : "nothing", ": another %{ is expected here", 125);
 	line += more;
 	r = call(SYS_execve, (uintptr_t)line[0], (uintptr_t)line, (uintptr_t)environment);
+	for (unsigned n = 1; program_missing(r) && n < PROGRAM_NAMES; n++)
+		if (program_name(line[0], n, name))
+			r = call(SYS_execve, (uintptr_t)name, (uintptr_t)line, (uintptr_t)environment);
 	leave(line[0], r == -ENOENT ? ": No such file or directory" : ": cannot be run", r == -ENOENT ? 127 : 126);
 }
 

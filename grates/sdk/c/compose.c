@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include "program.h"
 #include "sdk.h"
 
 #define BRACKET "bracket_grate"
@@ -144,6 +145,20 @@ static int64_t on_register(const struct lind_call *c)
 	return r < 0 ? r : lind_forward(c);
 }
 
+/* The bracket takes the place of the program that `c` runs. */
+static int64_t run_bracket(struct lind_call *c)
+{
+	int64_t r = -ENOENT;
+	char name[PATH_MAX];
+
+	for (unsigned n = 0; program_missing(r) && n < PROGRAM_NAMES; n++)
+		if (program_name(BRACKET, n, name)) {
+			c->args[0] = lind_mine(name);
+			r = lind_forward(c);
+		}
+	return r;
+}
+
 static int64_t on_spawn(const struct lind_call *c)
 {
 	struct lind_call changed = *c;
@@ -162,9 +177,7 @@ static int64_t on_spawn(const struct lind_call *c)
 		r = handles(c->target, table[i].nr);
 	if (!r) {
 		changed.args[3] = lind_mine(table);
-		if (is_bracket(c->args[0]))
-			changed.args[0] = lind_mine(BRACKET);
-		r = lind_forward(&changed);
+		r = is_bracket(c->args[0]) ? run_bracket(&changed) : lind_forward(&changed);
 	}
 	free(table);
 	return r;
@@ -177,8 +190,7 @@ static int64_t on_execve(const struct lind_call *c)
 
 	if (of_client(c) || !is_bracket(c->args[0]))
 		return lind_forward(c);
-	changed.args[0] = lind_mine(BRACKET);
-	return lind_forward(&changed);
+	return run_bracket(&changed);
 }
 
 static int64_t on_bracket(const struct lind_call *c);
@@ -267,10 +279,17 @@ static int64_t wait_as(uint64_t cage, uint64_t pid)
 	return r < 0 ? r : WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+static int64_t start_bracket(const struct lind_call *c)
+{
+	struct lind_arg none = { 0, c->target };
+	struct lind_call spawn = { .nr = SYS_spawn, .caller = c->caller, .target = c->target, .args = { none, c->args[1], c->args[2], none, none, none } };
+
+	return run_bracket(&spawn);
+}
+
 static int64_t on_bracket(const struct lind_call *c)
 {
 	struct stack *s = &stacks[current];
-	struct lind_arg none = { 0, c->target };
 
 	if (c->caller != c->target)
 		return -EPERM;
@@ -283,7 +302,7 @@ static int64_t on_bracket(const struct lind_call *c)
 	case LIND_BRACKET_ENTER:
 		return s->view && !program ? enter_cage(c->target) : -EINVAL;
 	case LIND_BRACKET_SPAWN:
-		return lind_call(SYS_spawn, c->target, lind_mine(BRACKET), c->args[1], c->args[2], none, none, none);
+		return start_bracket(c);
 	case LIND_BRACKET_WAIT:
 		return wait_as(c->target, c->args[1].value);
 	case LIND_BRACKET_EXIT:

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "program.h"
 #include "sdk.h"
 
 extern char **environ;
@@ -63,10 +64,14 @@ static int wait_for(pid_t child)
 
 int lind_start_and_wait(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count)
 {
+	char name[PATH_MAX];
 	int64_t child;
 
 	leave_to_client();
 	child = spawn(path, argv, table, count);
+	for (unsigned n = 1; program_missing(child) && n < PROGRAM_NAMES; n++)
+		if (program_name(path, n, name))
+			child = spawn(name, argv, table, count);
 	if (child < 0) {
 		lind_log("%s: %s", argv[0], strerror((int)-child));
 		return child == -ENOENT ? -127 : -126;
