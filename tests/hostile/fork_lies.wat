@@ -48,8 +48,8 @@
 			(if (i32.eqz (local.get $number)) (then unreachable))
 			(call $want (i64.extend_i32_u (local.get $number))
 				(call $s3 (i32.const 61) (i64.const -1) (i64.const 0x20010) (i64.const 0)) (i32.const 30))
-			;; SIGILL, with a core.
-			(call $want (i64.const 0x84) (i64.load32_u (i32.const 0x20010)) (i32.const 31))
+			;; SIGILL, and no core.
+			(call $want (i64.const 0x04) (i64.load32_u (i32.const 0x20010)) (i32.const 31))
 			(global.set $stage (i32.const 1))
 			(call $unwinds)
 			(return)))
