@@ -127,8 +127,11 @@ int64_t on_fstat(const struct lind_call *), on_stat(const struct lind_call *), o
 	on_chown(const struct lind_call *), on_lchown(const struct lind_call *), on_fchown(const struct lind_call *),
 	on_fchownat(const struct lind_call *), on_truncate(const struct lind_call *), on_utimensat(const struct lind_call *),
 	on_utime(const struct lind_call *), on_utimes(const struct lind_call *), on_futimesat(const struct lind_call *),
-	on_statfs(const struct lind_call *), on_fstatfs(const struct lind_call *), on_path_xattr(const struct lind_call *),
-	on_path_lxattr(const struct lind_call *), on_fd_xattr(const struct lind_call *);
+	on_statfs(const struct lind_call *), on_fstatfs(const struct lind_call *);
+int64_t on_setxattr(const struct lind_call *), on_lsetxattr(const struct lind_call *), on_fsetxattr(const struct lind_call *),
+	on_getxattr(const struct lind_call *), on_lgetxattr(const struct lind_call *), on_fgetxattr(const struct lind_call *),
+	on_listxattr(const struct lind_call *), on_llistxattr(const struct lind_call *), on_flistxattr(const struct lind_call *),
+	on_removexattr(const struct lind_call *), on_lremovexattr(const struct lind_call *), on_fremovexattr(const struct lind_call *);
 int64_t on_mkdir(const struct lind_call *), on_mkdirat(const struct lind_call *), on_rmdir(const struct lind_call *),
 	on_unlink(const struct lind_call *), on_unlinkat(const struct lind_call *), on_rename(const struct lind_call *),
 	on_renameat(const struct lind_call *), on_renameat2(const struct lind_call *), on_link(const struct lind_call *),

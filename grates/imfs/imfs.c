@@ -25,11 +25,11 @@ struct imfs fs;
 	CALL(chmod, on_chmod) CALL(fchmod, on_fchmod) CALL(fchmodat, on_fchmodat) CALL(fchmodat2, on_fchmodat2) \
 	CALL(chown, on_chown) CALL(lchown, on_lchown) CALL(fchown, on_fchown) CALL(fchownat, on_fchownat) \
 	CALL(truncate, on_truncate) CALL(utimensat, on_utimensat) CALL(utime, on_utime) CALL(utimes, on_utimes) \
-	CALL(futimesat, on_futimesat) CALL(statfs, on_statfs) CALL(fstatfs, on_fstatfs) CALL(getxattr, on_path_xattr) \
-	CALL(setxattr, on_path_xattr) CALL(listxattr, on_path_xattr) CALL(removexattr, on_path_xattr) \
-	CALL(lgetxattr, on_path_lxattr) CALL(lsetxattr, on_path_lxattr) CALL(llistxattr, on_path_lxattr) \
-	CALL(lremovexattr, on_path_lxattr) CALL(fgetxattr, on_fd_xattr) CALL(fsetxattr, on_fd_xattr) \
-	CALL(flistxattr, on_fd_xattr) CALL(fremovexattr, on_fd_xattr) \
+	CALL(futimesat, on_futimesat) CALL(statfs, on_statfs) CALL(fstatfs, on_fstatfs) \
+	CALL(setxattr, on_setxattr) CALL(lsetxattr, on_lsetxattr) CALL(fsetxattr, on_fsetxattr) \
+	CALL(getxattr, on_getxattr) CALL(lgetxattr, on_lgetxattr) CALL(fgetxattr, on_fgetxattr) \
+	CALL(listxattr, on_listxattr) CALL(llistxattr, on_llistxattr) CALL(flistxattr, on_flistxattr) \
+	CALL(removexattr, on_removexattr) CALL(lremovexattr, on_lremovexattr) CALL(fremovexattr, on_fremovexattr) \
 	CALL(mkdir, on_mkdir) CALL(mkdirat, on_mkdirat) CALL(rmdir, on_rmdir) CALL(unlink, on_unlink) \
 	CALL(unlinkat, on_unlinkat) CALL(rename, on_rename) CALL(renameat, on_renameat) CALL(renameat2, on_renameat2) \
 	CALL(link, on_link) CALL(linkat, on_linkat) CALL(symlink, on_symlink) CALL(symlinkat, on_symlinkat) \

@@ -22,6 +22,7 @@
 #define IMFS_CHUNK 65536u	/* bytes of a file that are in one piece */
 #define IMFS_PATH 4096u		/* longest path with its NUL, as PATH_MAX */
 #define IMFS_NAME 255u
+#define IMFS_XATTR 65536u	/* bytes of an extended attribute, and of the names of all of a file */
 #define IMFS_GROUPS 64u
 #define IMFS_LINKS_MAX 40	/* symbolic links followed in one path */
 #define IMFS_MAX_SIZE (INT64_MAX - (int64_t)IMFS_CHUNK)
@@ -71,6 +72,13 @@ struct imfs_lock {
 	int64_t start, last;		/* inclusive */
 };
 
+/* An extended attribute: its name with a NUL, then its value. */
+struct imfs_xattr {
+	struct imfs_xattr *next;
+	uint32_t size;			/* of the value */
+	char name[];
+};
+
 struct imfs_node {
 	int64_t size;
 	struct imfs_data data;		/* regular files */
@@ -82,6 +90,7 @@ struct imfs_node {
 	bool outside;			/* a directory that stands for one outside this filesystem */
 	struct imfs_dir dir;
 	char *target;			/* symbolic links */
+	struct imfs_xattr *xattrs;
 	struct imfs_lock *locks;
 };
 
@@ -211,6 +220,13 @@ int imfs_utimens(struct imfs_node *n, const struct imfs_cred *cred, const struct
 int imfs_access(const struct imfs_node *n, const struct imfs_process *p, int mask, bool effective);
 int imfs_truncate(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, int64_t size);
 void imfs_kill_suid(struct imfs_node *n, const struct imfs_cred *cred);
+
+/* xattr.c */
+int imfs_setxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void *value, size_t size, int flags);
+int64_t imfs_getxattr(struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void **value);	/* its size */
+int imfs_removexattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name);
+int64_t imfs_listxattr(const struct imfs_node *n, char *to, size_t size);	/* as listxattr(2): what it takes, with size 0 */
+void imfs_xattr_free(struct imfs *fs, struct imfs_node *n);
 
 /* file.c */
 int imfs_open_flags(uint32_t flags);	/* 0 or -EINVAL; to be asked before the path is looked at */

@@ -99,6 +99,7 @@ void imfs_node_settle(struct imfs *fs, struct imfs_node *n)
 	imfs_data_resize(fs, n, 0);
 	free(n->data.chunks);
 	imfs_dir_free(fs, n);
+	imfs_xattr_free(fs, n);
 	free(n->target);
 	while (n->locks) {
 		struct imfs_lock *next = n->locks->next;

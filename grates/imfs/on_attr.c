@@ -381,32 +381,3 @@ int64_t on_fstatfs(const struct lind_call *c)
 
 	return take(c, &client) ? answer_statfs(c->args[1]) : lind_forward(c);
 }
-
-/* There are no extended attributes. */
-static int64_t no_xattr(const struct lind_call *c, enum imfs_follow follow)
-{
-	struct look l;
-	int r = look(c, -1, 0, follow, false, &l);
-
-	if (r)
-		return look_elsewhere(c, 0, r, &l);
-	r = imfs_exists(&l.at);
-	return done(r ? r : -EOPNOTSUPP);
-}
-
-int64_t on_path_xattr(const struct lind_call *c)
-{
-	return no_xattr(c, IMFS_FOLLOW);
-}
-
-int64_t on_path_lxattr(const struct lind_call *c)
-{
-	return no_xattr(c, IMFS_NOFOLLOW);
-}
-
-int64_t on_fd_xattr(const struct lind_call *c)
-{
-	struct client *client;
-
-	return take(c, &client) ? done(-EOPNOTSUPP) : lind_forward(c);
-}

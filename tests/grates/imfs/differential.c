@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <sched.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include "imfs_core.h"
 
@@ -348,6 +349,70 @@ static void op_attr(void)
 	}
 }
 
+/* Names are told in any order. */
+static void same_names(const char *a, const char *b, int64_t length)
+{
+	for (const char *name = a; name < a + length; name += strlen(name) + 1) {
+		const char *other = b;
+
+		while (other < b + length && strcmp(name, other))
+			other += strlen(other) + 1;
+		if (other >= b + length) {
+			printf("operation %ld: %s: %s is missing\n", op_number, what, name);
+			failed = true;
+		}
+	}
+}
+
+/* Of a path, followed or not, or of an open file. */
+static void op_xattr(void)
+{
+	static const char *const names[] = { "user.a", "user.b", "user.c", "user.longer", "user.", "other.x", "" };
+	char path[300], a[400], b[400];
+	const char *name = names[any(any(8) ? 4 : 7)];
+	uint32_t i = any(FDS * 2), size = any(any(4) ? 20 : 300), room = any(3) ? sizeof a : any(10);
+	bool opened = i < FDS && ours[i], follow = any(2);
+	int flags = any(3) ? 0 : (int)any(4);
+	const void *value = NULL;
+	struct imfs_at at;
+	struct imfs_node *n;
+	int64_t r, got;
+
+	any_path(path);
+	r = opened ? (ours[i]->flags & O_PATH ? -EBADF : 0) : walk(me->cwd, path, follow ? IMFS_FOLLOW : IMFS_NOFOLLOW, &at);
+	r = r || opened ? r : imfs_exists(&at);
+	n = r ? NULL : opened ? ours[i]->node : at.node;
+	memset(a, 'a' + (int)any(26), sizeof a);
+	switch (any(6)) {
+	case 0:
+	case 1:
+		doing("setxattr(\"%s\", %u, %d, \"%s\", %u, %d)", path, i, follow, name, size, flags);
+		got = sys(opened ? fsetxattr(theirs[i], name, a, size, flags) : (follow ? setxattr : lsetxattr)(path, name, a, size, flags));
+		check(got, !*name ? -ERANGE : r ? r : imfs_setxattr(&fs, n, &me->cred, name, a, size, flags));
+		break;
+	case 2:
+	case 3:
+		doing("getxattr(\"%s\", %u, %d, \"%s\", %u)", path, i, follow, name, room);
+		got = sys(opened ? fgetxattr(theirs[i], name, b, room) : (follow ? getxattr : lgetxattr)(path, name, b, room));
+		r = !*name ? -ERANGE : r ? r : imfs_getxattr(n, &me->cred, name, &value);
+		check(got, room && r > (int64_t)room ? -ERANGE : r);
+		if (room && got > 0 && memcmp(b, value, (size_t)got))
+			check(got, -1);
+		break;
+	case 4:
+		doing("listxattr(\"%s\", %u, %d, %u)", path, i, follow, room);
+		got = sys(opened ? flistxattr(theirs[i], a, room) : (follow ? listxattr : llistxattr)(path, a, room));
+		check(got, r ? r : imfs_listxattr(n, b, room));
+		if (room && got > 0 && !failed)
+			same_names(a, b, got);
+		break;
+	default:
+		doing("removexattr(\"%s\", %u, %d, \"%s\")", path, i, follow, name);
+		got = sys(opened ? fremovexattr(theirs[i], name) : (follow ? removexattr : lremovexattr)(path, name));
+		check(got, !*name ? -ERANGE : r ? r : imfs_removexattr(&fs, n, &me->cred, name));
+	}
+}
+
 static void become(uint32_t uid)
 {
 	if (seteuid(0) || setresgid(uid, uid, 0) || setresuid(uid, uid, 0))
@@ -466,6 +531,7 @@ static void nothing_left(void)
 		while (n--)
 			free(names[n]);
 	}
+	imfs_xattr_free(&fs, fs.root);
 	imfs_init(&fresh, "", UINT64_MAX, &owner);
 	root = fresh.used;
 	if (fs.nodes != 1 || fs.used != root) {
@@ -474,9 +540,16 @@ static void nothing_left(void)
 	}
 }
 
+/* tmpfs has those of users since Linux 6.6. */
+static bool has_xattrs(void)
+{
+	return !setxattr("/", "user.probe", "", 0, 0) && !removexattr("/", "user.probe");
+}
+
 static int run(uint64_t from, long operations)
 {
 	struct imfs_cred owner = { 0 };
+	bool xattrs = has_xattrs();
 
 	seed = from * 0x9e3779b97f4a7c15ull + 1;
 	imfs_init(&fs, "", UINT64_MAX, &owner);
@@ -486,11 +559,12 @@ static int run(uint64_t from, long operations)
 	become(0);
 	imfs_set_cwd(&fs, me, fs.root, NULL);
 	for (op_number = 0; op_number < operations && !failed; op_number++) {
-		switch (any(10)) {
+		switch (any(11)) {
 		case 0: case 1: op_open(); break;
 		case 2: case 3: op_rw(); break;
 		case 4: case 5: case 6: op_names(); break;
 		case 7: case 8: op_attr(); break;
+		case 9: if (xattrs) op_xattr(); break;
 		default: if (!any(5)) become(any(2) * USER);
 		}
 		if (op_number % 500 == 499)

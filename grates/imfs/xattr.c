@@ -1,0 +1,150 @@
+/* Extended attributes: xattr(7), those that belong to users. What is for administrators and security modules is refused as the kernel of
+ * cages refuses it, and there are no access lists. */
+#include <stdlib.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include "imfs_core.h"
+
+#define XATTR_COST(name, size) (sizeof(struct imfs_xattr) + (name) + 1 + (size))
+
+/*
+ * Whether an attribute of this name may be read or written, in Linux's order: the rights first, then whether there is such a kind.
+ * Only files and directories have those of users; in a sticky directory that anybody may write to, they are its owner's.
+ */
+static int may(const struct imfs_node *n, const struct imfs_cred *cred, const char *name, int mask)
+{
+	size_t length = strlen(name);
+	bool user = !strncmp(name, "user.", 5);
+	int r;
+
+	if (!length || length > IMFS_NAME)
+		return -ERANGE;
+	if (!strncmp(name, "security.", 9) || !strncmp(name, "trusted.", 8) || (user && !S_ISREG(n->mode) && !S_ISDIR(n->mode)))
+		return mask & W_OK ? -EPERM : -ENODATA;
+	if (user && S_ISDIR(n->mode) && (n->mode & S_ISVTX) && (mask & W_OK) && cred->uid && cred->uid != n->uid)
+		return -EPERM;
+	if ((r = imfs_may(n, cred, mask)))
+		return r;
+	return !user ? -EOPNOTSUPP : length > 5 ? 0 : -EINVAL;
+}
+
+static struct imfs_xattr **find(struct imfs_node *n, const char *name)
+{
+	struct imfs_xattr **at = &n->xattrs;
+
+	while (*at && strcmp((*at)->name, name))
+		at = &(*at)->next;
+	return at;
+}
+
+static const char *value_of(const struct imfs_xattr *x)
+{
+	return x->name + strlen(x->name) + 1;
+}
+
+static void forget(struct imfs *fs, struct imfs_xattr **at)
+{
+	struct imfs_xattr *x = *at;
+
+	*at = x->next;
+	fs->used -= XATTR_COST(strlen(x->name), x->size);
+	free(x);
+}
+
+static int add(struct imfs *fs, struct imfs_node *n, const char *name, const void *value, size_t size)
+{
+	size_t length = strlen(name);
+	struct imfs_xattr *x;
+
+	if (imfs_charge(fs, XATTR_COST(length, size)))
+		return -ENOSPC;
+	if (!(x = malloc(XATTR_COST(length, size)))) {
+		fs->used -= XATTR_COST(length, size);
+		return -ENOMEM;
+	}
+	x->size = (uint32_t)size;
+	memcpy(x->name, name, length + 1);
+	memcpy(x->name + length + 1, value, size);
+	x->next = n->xattrs;
+	n->xattrs = x;
+	return 0;
+}
+
+int imfs_setxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void *value, size_t size, int flags)
+{
+	struct imfs_xattr **old;
+	int r;
+
+	if (flags & ~(XATTR_CREATE | XATTR_REPLACE))
+		return -EINVAL;
+	if (size > IMFS_XATTR)
+		return -E2BIG;
+	if ((r = may(n, cred, name, W_OK)))
+		return r;
+	old = find(n, name);
+	if (*old && (flags & XATTR_CREATE))
+		return -EEXIST;
+	if (!*old && (flags & XATTR_REPLACE))
+		return -ENODATA;
+	/* The new one first: it is what can fail. Where it replaces another, that is found anew behind it. */
+	if ((r = add(fs, n, name, value, size)))
+		return r;
+	for (old = &n->xattrs->next; *old; old = &(*old)->next)
+		if (!strcmp((*old)->name, name)) {
+			forget(fs, old);
+			break;
+		}
+	n->ctime = imfs_now();
+	return 0;
+}
+
+int64_t imfs_getxattr(struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void **value)
+{
+	const struct imfs_xattr *x;
+	int r;
+
+	if ((r = may(n, cred, name, R_OK)))
+		return r;
+	if (!(x = *find(n, name)))
+		return -ENODATA;
+	*value = value_of(x);
+	return x->size;
+}
+
+int imfs_removexattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name)
+{
+	struct imfs_xattr **at;
+	int r;
+
+	if ((r = may(n, cred, name, W_OK)))
+		return r;
+	at = find(n, name);
+	if (!*at)
+		return -ENODATA;
+	forget(fs, at);
+	n->ctime = imfs_now();
+	return 0;
+}
+
+int64_t imfs_listxattr(const struct imfs_node *n, char *to, size_t size)
+{
+	size_t used = 0;
+
+	for (const struct imfs_xattr *x = n->xattrs; x; x = x->next) {
+		size_t length = strlen(x->name) + 1;
+
+		if (size) {
+			if (used + length > size)
+				return size < IMFS_XATTR ? -ERANGE : -E2BIG;
+			memcpy(to + used, x->name, length);
+		}
+		used += length;
+	}
+	return used > IMFS_XATTR ? -E2BIG : (int64_t)used;
+}
+
+void imfs_xattr_free(struct imfs *fs, struct imfs_node *n)
+{
+	while (n->xattrs)
+		forget(fs, &n->xattrs);
+}
