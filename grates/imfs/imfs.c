@@ -138,6 +138,7 @@ int main(int argc, char **argv)
 
 	lind_options(options, sizeof options / sizeof *options, "A filesystem in memory.", &argc, &argv);
 	imfs_sync_init();
+	imfs_wake = lind_wake;
 	if (imfs_init(&fs, prefix, limit, &root))
 		lind_die("--prefix %s: too long, or no memory", prefix);
 	fs.root->mode = S_IFDIR | 0777 | S_ISVTX;

@@ -79,6 +79,14 @@ struct imfs_xattr {
 	char name[];
 };
 
+/* Who waits for a record lock, in the caller's memory. */
+struct imfs_waiter {
+	struct imfs_waiter *next;
+	struct imfs_node *node;
+	struct imfs_lock want;
+	uint32_t word;			/* not 0 once it is worth trying again */
+};
+
 struct imfs_node {
 	int64_t size;
 	struct imfs_data data;		/* regular files */
@@ -296,5 +304,11 @@ static inline void imfs_was_read(struct imfs_file *f)
 int imfs_lock(struct imfs_node *n, const struct imfs_lock *want, bool unlock);
 bool imfs_lock_conflict(const struct imfs_node *n, const struct imfs_lock *want, struct imfs_lock *found);
 void imfs_locks_drop(struct imfs_node *n, const void *owner);
+/* Begins to wait for what imfs_lock refused: imfs_wake is called for the waiter's word when something was given up. -EDEADLK if those who hold
+ * it wait for us: fcntl(2). The node stays as long. */
+int imfs_lock_wait(struct imfs_node *n, const struct imfs_lock *want, struct imfs_waiter *w);
+void imfs_lock_stop(struct imfs_waiter *w);
+/* What wakes whoever sleeps on a word that has changed; nothing if not set. Called with the lock held for writing. */
+extern void (*imfs_wake)(uint32_t *word);
 
 #endif

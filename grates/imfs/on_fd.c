@@ -156,14 +156,24 @@ static int range(const struct imfs_file *f, const struct client_flock *from, str
 	return 0;
 }
 
-/* Another way to wait would need waiters; files in memory are seldom fought over. The client sleeps, so its signals
- * end the wait. */
-static int64_t wait_a_moment(uint64_t cage)
+/* Sleeps until it is worth trying again. The write lock is held and given back. `f` and its node stay meanwhile. */
+static int64_t wait_for_lock(const struct lind_call *c, struct imfs_file *f, const struct imfs_lock *want)
 {
-	static const struct { int64_t sec, nsec; } moment = { 0, 1000000 };
+	struct imfs_waiter waiter;
+	int64_t r = imfs_lock_wait(f->node, want, &waiter);
 
-	return lind_call(SYS_nanosleep, cage, lind_mine(&moment), (struct lind_arg){ 0, cage }, (struct lind_arg){ 0, cage },
-		(struct lind_arg){ 0, cage }, (struct lind_arg){ 0, cage }, (struct lind_arg){ 0, cage });
+	if (r)
+		return done(r);
+	f->refs++;
+	imfs_write_unlock();
+	do
+		r = lind_wait(c->args[0].cage, &waiter.word, 0, NULL);
+	while (!r && !__atomic_load_n(&waiter.word, __ATOMIC_ACQUIRE));
+	imfs_write_lock();
+	imfs_lock_stop(&waiter);
+	imfs_file_drop(&fs, f);
+	imfs_write_unlock();
+	return r == -EAGAIN ? 0 : r;
 }
 
 /* Tries until it succeeds, if `wait`. The descriptor is looked up anew each time. */
@@ -181,10 +191,9 @@ static int64_t lock_file(const struct lind_call *c, struct imfs_lock *want, bool
 		if (want->flock && !unlock && imfs_lock_conflict(f->node, want, NULL))
 			imfs_lock(f->node, want, true);
 		r = imfs_lock(f->node, want, unlock);
-		imfs_write_unlock();
 		if (r != -EAGAIN || !wait)
-			return r;
-		if ((r = wait_a_moment(c->args[0].cage)) == -EINTR)
+			return done(r);
+		if ((r = wait_for_lock(c, f, want)))
 			return r;
 	}
 }

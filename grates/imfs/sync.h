@@ -9,7 +9,7 @@
  * uncontended exchange, nothing shared between threads. Writing takes every slot in use. A slot is given back by a plain store, which
  * on x86-64, the only host there is, no earlier access passes; the compiler barrier keeps it in place.
  *
- * Under it nothing blocks: no call is forwarded while it is held, only memory is copied.
+ * Under it nothing blocks: no call is forwarded while it is held, only memory is copied, and whoever waits is woken.
  */
 #ifndef IMFS_SYNC_H
 #define IMFS_SYNC_H
