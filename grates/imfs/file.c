@@ -32,6 +32,12 @@ struct imfs_file *imfs_file_new(struct imfs *fs, struct imfs_node *n, uint32_t f
 	};
 	imfs_node_hold(n);
 	n->writers += !imfs_may_write(f);
+	if (imfs_is_fifo(f) && imfs_fifo_open(fs, f)) {
+		n->writers -= !imfs_may_write(f);
+		n->refs--;
+		free(f);
+		return NULL;
+	}
 	return f;
 }
 
@@ -42,6 +48,8 @@ void imfs_file_drop(struct imfs *fs, struct imfs_file *f)
 	if (f->node->locks)
 		imfs_locks_drop(f->node, f);
 	f->node->writers -= !imfs_may_write(f);
+	if (imfs_is_fifo(f))
+		imfs_fifo_close(fs, f);
 	imfs_node_drop(fs, f->node);
 	if (fs->spares == SPARES) {
 		free(f);
@@ -83,6 +91,8 @@ static int may_open(const struct imfs_process *p, const struct imfs_at *at, uint
 		return r;
 	if ((flags & O_NOATIME) && p->cred.uid && p->cred.uid != n->uid)
 		return -EPERM;
+	if (S_ISFIFO(n->mode))
+		return imfs_fifo_may_open(n, flags);
 	return !dir && !S_ISREG(n->mode) ? -ENXIO : 0;
 }
 
@@ -191,7 +201,7 @@ int64_t imfs_pread(struct imfs_file *f, void *to, size_t length, int64_t off)
 {
 	const struct imfs_node *n = f->node;
 	size_t done = 0, run;
-	int r = imfs_may_read(f);
+	int r = imfs_is_fifo(f) ? -ESPIPE : imfs_may_read(f);
 
 	if (r)
 		return r;
@@ -216,7 +226,7 @@ int64_t imfs_pread(struct imfs_file *f, void *to, size_t length, int64_t off)
 int64_t imfs_pwrite(struct imfs *fs, const struct imfs_process *p, struct imfs_file *f, const void *from, size_t length, int64_t off)
 {
 	size_t done = 0, run;
-	int r = imfs_may_write(f);
+	int r = imfs_is_fifo(f) ? -ESPIPE : imfs_may_write(f);
 
 	if (r)
 		return r;
@@ -260,6 +270,8 @@ int64_t imfs_lseek(struct imfs_file *f, int64_t off, int whence)
 		return -EBADF;
 	if (S_ISDIR(f->node->mode))
 		return seek_dir(f, off, whence);
+	if (S_ISFIFO(f->node->mode))
+		return -ESPIPE;
 	switch (whence) {
 	case SEEK_SET:
 		break;
@@ -298,7 +310,7 @@ int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_cred 
 	if (r)
 		return r;
 	if (!S_ISREG(n->mode))
-		return -ENODEV;
+		return S_ISFIFO(n->mode) ? -ESPIPE : -ENODEV;
 	if (length > IMFS_MAX_SIZE - off)
 		return -EFBIG;
 	if (mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE))

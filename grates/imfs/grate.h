@@ -93,9 +93,16 @@ int64_t data_from_client(const struct imfs_process *p, struct imfs_file *f, stru
 void pos_lock(struct imfs_file *f);
 void pos_unlock(struct imfs_file *f);
 
-/* on_open.c: a descriptor number that the kernel gives the client, for an open file of ours. */
+/* on_open.c: a descriptor number that the kernel gives the client, for an open file of ours. `stands` is what the kernel has there. */
 void holder_init(void);	/* before the first client */
-int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, bool cloexec);
+int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, int stands, bool cloexec);
+
+/* on_fifo.c */
+void fifo_init(void);
+/* Waits for the other end, if the fifo was opened to do that; then as give_fd. */
+int64_t fifo_opened(const struct lind_call *c, struct client *client, struct imfs_file *f, bool cloexec);
+/* read and write and their kind, of the descriptor in argument 0; the memory is that of argument 1. */
+int64_t fifo_io(const struct lind_call *c, const struct iovec *iov, uint64_t count, bool put, bool wait);
 
 /* host.c */
 const char *preload(const char *host_and_path);

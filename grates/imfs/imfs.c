@@ -149,6 +149,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < pass_count; i++)
 		make_pass(passes[i]);
 	holder_init();
+	fifo_init();
 	preload_all();
 	lind_grate_lifecycle(&lifecycle);
 	return lind_grate_run(on, sizeof on / sizeof *on, argc, argv);

@@ -22,6 +22,8 @@
 #define IMFS_CHUNK 65536u	/* bytes of a file that are in one piece */
 #define IMFS_PATH 4096u		/* longest path with its NUL, as PATH_MAX */
 #define IMFS_NAME 255u
+#define IMFS_FIFO 65536u	/* bytes that a fifo holds */
+#define IMFS_PIPE_BUF 4096u	/* and how many are written as a whole */
 #define IMFS_XATTR 65536u	/* bytes of an extended attribute, and of the names of all of a file */
 #define IMFS_GROUPS 64u
 #define IMFS_LINKS_MAX 40	/* symbolic links followed in one path */
@@ -72,6 +74,17 @@ struct imfs_lock {
 	int64_t start, last;		/* inclusive */
 };
 
+/* A fifo while somebody has it open. */
+struct imfs_fifo {
+	uint32_t readers, writers;	/* open files */
+	uint32_t reads_opened, writes_opened;	/* how many there ever were */
+	uint32_t word;			/* changes with each change, for those who wait */
+	uint32_t first, used;		/* of the bytes, which go round */
+	uint32_t sleepers;		/* for the grate: how many of them there are */
+	int ready, shown;		/* and a descriptor that is as ready as the fifo, or -1, and how ready that is */
+	uint8_t bytes[IMFS_FIFO];
+};
+
 /* An extended attribute: its name with a NUL, then its value. */
 struct imfs_xattr {
 	struct imfs_xattr *next;
@@ -99,6 +112,7 @@ struct imfs_node {
 	struct imfs_dir dir;
 	char *target;			/* symbolic links */
 	struct imfs_xattr *xattrs;
+	struct imfs_fifo *fifo;		/* fifos that are open */
 	struct imfs_lock *locks;
 };
 
@@ -229,6 +243,19 @@ int imfs_access(const struct imfs_node *n, const struct imfs_process *p, int mas
 int imfs_truncate(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, int64_t size);
 void imfs_kill_suid(struct imfs_node *n, const struct imfs_cred *cred);
 
+/* fifo.c. What is in one piece of data or of room; 0: the end, -EAGAIN: nothing yet, -EPIPE: no readers. */
+int imfs_fifo_may_open(const struct imfs_node *n, uint32_t flags);	/* 0 or -ENXIO */
+int imfs_fifo_open(struct imfs *fs, struct imfs_file *f);
+void imfs_fifo_close(struct imfs *fs, struct imfs_file *f);
+bool imfs_fifo_alone(const struct imfs_file *f);	/* it was opened to wait for somebody at the other end */
+int64_t imfs_fifo_data(const struct imfs_fifo *fifo, const uint8_t **from);
+void imfs_fifo_took(struct imfs_fifo *fifo, uint32_t length);
+int64_t imfs_fifo_room(struct imfs_fifo *fifo, uint64_t whole, uint8_t **to);	/* `whole` is how much is to be written */
+void imfs_fifo_put(struct imfs_fifo *fifo, uint32_t length);
+/* Called after each change, and at the end with `ready`; nothing if not set. The lock is held for writing. */
+extern void (*imfs_fifo_changed)(struct imfs_fifo *fifo);
+extern void (*imfs_fifo_ended)(int ready);
+
 /* xattr.c */
 int imfs_setxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void *value, size_t size, int flags);
 int64_t imfs_getxattr(struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void **value);	/* its size */
@@ -247,6 +274,11 @@ int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_cred 
 void imfs_wrote(struct imfs_node *n, const struct imfs_cred *cred, int64_t end, struct timespec now);
 static inline void imfs_was_read(struct imfs_file *f);
 __attribute__((cold, noinline)) void imfs_move_atime(struct imfs_file *f);
+/* Open, and to be read and written as a fifo. */
+static inline bool imfs_is_fifo(const struct imfs_file *f)
+{
+	return S_ISFIFO(f->node->mode) && !(f->flags & O_PATH);
+}
 int imfs_may_read(const struct imfs_file *f);	/* 0, -EBADF, -EISDIR */
 int imfs_may_write(const struct imfs_file *f);	/* 0, -EBADF */
 /* Between buffers in our own memory; grates copy between cages themselves. */

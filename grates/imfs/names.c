@@ -62,7 +62,7 @@ int imfs_mkdir(struct imfs *fs, const struct imfs_process *p, const struct imfs_
 	return imfs_create(fs, p, at, S_IFDIR | (mode & 01777 & ~p->umask), &n);
 }
 
-/* Regular files and named pipes and sockets as names only: opening those two is ENXIO. */
+/* Regular files, fifos, and sockets as names only: opening those is ENXIO. */
 int imfs_mknod(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode)
 {
 	struct imfs_node *n;

@@ -5,6 +5,7 @@
 #define RWF_APPEND 16
 #endif
 #define RWF_IGNORED 0xf		/* HIPRI, DSYNC, SYNC, NOWAIT mean nothing to memory */
+#define RWF_NOWAIT_ 8		/* but the last to a fifo */
 #define IOVS 1024
 
 static const uint8_t zeros[IMFS_CHUNK];
@@ -178,14 +179,25 @@ int64_t on_pread64(const struct lind_call *c)
 	if (length && (bytes = plain_bytes(f, (int64_t)c->args[3].value, &length)))
 		return lind_answer_from(c, c->args[1], bytes, (size_t)length, lock);
 	r = data_to_client(f, c->args[1], c->args[2].value, (int64_t)c->args[3].value);
+	if (!r && imfs_is_fifo(f))
+		r = -ESPIPE;
 	imfs_read_unlock();
 	return r;
+}
+
+/* read and write of a fifo. */
+static int64_t plain_fifo(const struct lind_call *c, bool put)
+{
+	struct iovec all = { (void *)(uintptr_t)c->args[1].value, c->args[2].value < MAX_TRANSFER ? (size_t)c->args[2].value : MAX_TRANSFER };
+
+	return c->args[1].value > UINTPTR_MAX ? -EFAULT : fifo_io(c, &all, 1, put, true);
 }
 
 int64_t on_read(const struct lind_call *c)
 {
 	struct client *client = client_of(c->args[0].cage);
 	struct imfs_file *f;
+	bool fifo;
 	int64_t r;
 
 	imfs_read_lock();
@@ -197,9 +209,10 @@ int64_t on_read(const struct lind_call *c)
 	r = data_to_client(f, c->args[1], c->args[2].value, f->pos);
 	if (r > 0)
 		f->pos += r;
+	fifo = !r && imfs_is_fifo(f);	/* it has no bytes of the kind that others have */
 	pos_unlock(f);
 	imfs_read_unlock();
-	return r;
+	return fifo ? plain_fifo(c, false) : r;
 }
 
 int64_t on_pwrite64(const struct lind_call *c)
@@ -213,7 +226,7 @@ int64_t on_pwrite64(const struct lind_call *c)
 		imfs_write_unlock();
 		return lind_forward(c);
 	}
-	r = data_from_client(&client->p, f, c->args[1], c->args[2].value, (int64_t)c->args[3].value);
+	r = imfs_is_fifo(f) ? -ESPIPE : data_from_client(&client->p, f, c->args[1], c->args[2].value, (int64_t)c->args[3].value);
 	imfs_write_unlock();
 	return r;
 }
@@ -228,16 +241,20 @@ int64_t on_write(const struct lind_call *c)
 {
 	struct client *client = client_of(c->args[0].cage);
 	struct imfs_file *f;
+	bool fifo;
 	int64_t r;
 
 	/* Most writes are to a terminal or a pipe: do not stop everybody for those. */
 	imfs_read_lock();
 	f = fd_of(client, c->args[0]);
+	fifo = f && imfs_is_fifo(f);
 	imfs_read_unlock();
 	if (!f)
 		return lind_forward(c);
+	if (fifo)
+		return plain_fifo(c, true);
 	imfs_write_lock();
-	if (!(f = fd_of(client, c->args[0])))
+	if (!(f = fd_of(client, c->args[0])) || imfs_is_fifo(f))
 		return done(-EBADF);
 	r = data_from_client(&client->p, f, c->args[1], c->args[2].value, f->pos);
 	moved(f, r);
@@ -245,8 +262,8 @@ int64_t on_write(const struct lind_call *c)
 	return r;
 }
 
-/* The iovec calls. `off` NULL: at the file's position. */
-static int64_t vector(const struct lind_call *c, bool writing, const int64_t *off, bool append)
+/* The iovec calls, with the flags of preadv2. `off` NULL: at the file's position. */
+static int64_t vector(const struct lind_call *c, bool writing, const int64_t *off, uint32_t rwf)
 {
 	struct client *client = client_of(c->args[0].cage);
 	struct iovec iov[IOVS];
@@ -254,23 +271,29 @@ static int64_t vector(const struct lind_call *c, bool writing, const int64_t *of
 	uint64_t count = arg32(c, 2);
 	int64_t total = 0, at, r = 0;
 	uint32_t flags;
+	bool fifo;
 
 	imfs_read_lock();
 	f = fd_of(client, c->args[0]);
+	fifo = f && imfs_is_fifo(f);
 	imfs_read_unlock();
 	if (!f)
 		return lind_forward(c);
+	if (fifo && off)
+		return -ESPIPE;
 	if ((r = lind_read_iovec(c->args[1], count, iov, IOVS)))
 		return r;
 	if (off && *off < 0)
 		return -EINVAL;
+	if (fifo)
+		return fifo_io(c, iov, count, writing, !(rwf & RWF_NOWAIT_));
 	imfs_write_lock();
-	if (!(f = fd_of(client, c->args[0])))
+	if (!(f = fd_of(client, c->args[0])) || imfs_is_fifo(f))
 		return done(-EBADF);
 	if ((r = writing ? imfs_may_write(f) : imfs_may_read(f)))
 		return done(r);
 	flags = f->flags;
-	f->flags |= append ? O_APPEND : 0;
+	f->flags |= rwf & RWF_APPEND ? O_APPEND : 0;
 	at = off ? *off : f->pos;
 	for (uint64_t i = 0; i < count; i++) {
 		struct lind_arg base = { (uintptr_t)iov[i].iov_base, c->args[1].cage };
@@ -294,26 +317,26 @@ static int64_t vector(const struct lind_call *c, bool writing, const int64_t *of
 
 int64_t on_readv(const struct lind_call *c)
 {
-	return vector(c, false, NULL, false);
+	return vector(c, false, NULL, 0);
 }
 
 int64_t on_writev(const struct lind_call *c)
 {
-	return vector(c, true, NULL, false);
+	return vector(c, true, NULL, 0);
 }
 
 int64_t on_preadv(const struct lind_call *c)
 {
 	int64_t off = (int64_t)c->args[3].value;
 
-	return vector(c, false, &off, false);
+	return vector(c, false, &off, 0);
 }
 
 int64_t on_pwritev(const struct lind_call *c)
 {
 	int64_t off = (int64_t)c->args[3].value;
 
-	return vector(c, true, &off, false);
+	return vector(c, true, &off, 0);
 }
 
 /* preadv2 and pwritev2: the offset is one argument, the next is not used, then flags; -1 is the position. */
@@ -329,7 +352,7 @@ static int64_t vector2(const struct lind_call *c, bool writing)
 	imfs_read_unlock();
 	if (ours && (flags & ~(uint32_t)(RWF_IGNORED | RWF_APPEND)))
 		return -EOPNOTSUPP;
-	return vector(c, writing, off == -1 ? NULL : &off, flags & RWF_APPEND);
+	return vector(c, writing, off == -1 ? NULL : &off, flags);
 }
 
 int64_t on_preadv2(const struct lind_call *c)

@@ -294,6 +294,17 @@ static int64_t get_flags(const struct lind_call *c)
 	return f ? done(f->flags) : -EBADF;
 }
 
+/* All fifos hold as much. */
+static int64_t pipe_size(const struct lind_call *c, uint32_t cmd)
+{
+	struct client *client;
+	struct imfs_file *f = take(c, 0, &client);
+
+	if (!f || !imfs_is_fifo(f))
+		return f ? done(-EBADF) : -EBADF;
+	return done(cmd == F_SETPIPE_SZ_ && arg32(c, 2) > IMFS_FIFO ? -EPERM : (int64_t)IMFS_FIFO);
+}
+
 int64_t on_fcntl(const struct lind_call *c)
 {
 	uint32_t cmd = arg32(c, 1);
@@ -321,7 +332,7 @@ int64_t on_fcntl(const struct lind_call *c)
 		return record_lock(c, cmd);
 	case F_SETPIPE_SZ_:
 	case F_GETPIPE_SZ_:
-		return -EBADF;
+		return pipe_size(c, cmd);
 	default:
 		/* Owners and signals of asynchronous notice belong to the number. */
 		return cmd >= F_SETOWN_ && cmd <= F_GETOWN_EX_ ? lind_forward(c) : -EINVAL;
@@ -337,12 +348,26 @@ static int64_t bytes_left(const struct lind_call *c)
 
 	if (!f)
 		return -EBADF;
-	left = f->node->size - f->pos;
-	if (!S_ISREG(f->node->mode))
+	left = imfs_is_fifo(f) ? f->node->fifo->used : f->node->size - f->pos;
+	if (!S_ISREG(f->node->mode) && !imfs_is_fifo(f))
 		return done(-ENOTTY);
 	imfs_write_unlock();
 	answer = left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int32_t)left;
 	return lind_write(c->args[2], &answer, sizeof answer);
+}
+
+/* Which fifos heed. */
+static int64_t set_nonblock(const struct lind_call *c)
+{
+	struct client *client;
+	struct imfs_file *f;
+	int32_t on;
+	int r = lind_read(c->args[2], &on, sizeof on);
+
+	if (r || !(f = take(c, 0, &client)))
+		return r ? r : -EBADF;
+	f->flags = (f->flags & ~(uint32_t)O_NONBLOCK) | (on ? O_NONBLOCK : 0);
+	return done(0);
 }
 
 int64_t on_ioctl(const struct lind_call *c)
@@ -354,7 +379,7 @@ int64_t on_ioctl(const struct lind_call *c)
 	case FIONCLEX_:
 		return set_cloexec(c, arg32(c, 1) == FIOCLEX_);
 	case FIONBIO_:
-		return 0;
+		return set_nonblock(c);
 	case FIONREAD_:
 		return bytes_left(c);
 	default:

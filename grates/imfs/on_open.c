@@ -23,9 +23,9 @@ void holder_init(void)
 }
 
 /* For the call that is being served, whose target is `cage`. Takes over the reference to `f`. */
-int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, bool cloexec)
+int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, int stands, bool cloexec)
 {
-	int64_t fd = lind_dup_to_client(holder, cloexec);
+	int64_t fd = lind_dup_to_client(stands, cloexec);
 	int r = 0;
 
 	imfs_write_lock();
@@ -47,6 +47,7 @@ static int64_t open_at(const struct lind_call *c, int dir, int path, uint32_t fl
 {
 	struct imfs_file *f;
 	struct look l;
+	bool fifo;
 	int r = look(c, dir, path, imfs_open_follow(flags), false, &l), bad = imfs_open_flags(flags);
 
 	if (r != OUTSIDE && bad) {
@@ -57,8 +58,11 @@ static int64_t open_at(const struct lind_call *c, int dir, int path, uint32_t fl
 	if (r)
 		return look_elsewhere(c, path, r, &l);
 	r = imfs_open(&fs, &l.client->p, &l.at, flags, mode, &f);
+	fifo = !r && imfs_is_fifo(f);
 	imfs_write_unlock();
-	return r ? r : give_fd(c->target, l.client, f, flags & O_CLOEXEC);
+	if (fifo)
+		return fifo_opened(c, l.client, f, flags & O_CLOEXEC);
+	return r ? r : give_fd(c->target, l.client, f, holder, flags & O_CLOEXEC);
 }
 
 int64_t on_open(const struct lind_call *c)

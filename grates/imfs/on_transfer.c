@@ -141,7 +141,9 @@ int64_t on_sendfile(const struct lind_call *c)
 		give_side(&in);
 		return r ? r : lind_forward(c);
 	}
-	if (in.file && imfs_may_read(in.file))
+	if ((in.file && imfs_is_fifo(in.file)) || (out.file && imfs_is_fifo(out.file)))
+		r = -EINVAL;
+	else if (in.file && imfs_may_read(in.file))
 		r = S_ISDIR(in.file->node->mode) ? -EINVAL : -EBADF;
 	else if (out.file && imfs_may_write(out.file))
 		r = -EBADF;
@@ -162,6 +164,8 @@ static int64_t may_copy(const struct side *in, const struct side *out, uint64_t 
 		return -EXDEV;
 	if (S_ISDIR(in->file->node->mode) || S_ISDIR(out->file->node->mode))
 		return -EISDIR;
+	if (imfs_is_fifo(in->file) || imfs_is_fifo(out->file))
+		return -EINVAL;
 	if (imfs_may_read(in->file) || imfs_may_write(out->file) || (out->file->flags & O_APPEND))
 		return -EBADF;
 	if (in->file->node == out->file->node) {

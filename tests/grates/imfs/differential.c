@@ -13,6 +13,7 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -121,6 +122,8 @@ static void op_open(void)
 		flags |= extra[any(8)];
 	if (!any(40))
 		flags = O_TMPFILE | O_RDWR;
+	/* Of fifos only what does not wait. */
+	flags |= O_NONBLOCK;
 	any_path(path);
 	doing("openat(%d, \"%s\", %#o, %#o)", dir, path, flags, mode);
 	fd = (int)sys(openat(dir, path, (int)flags, mode));
@@ -136,6 +139,43 @@ static void op_open(void)
 	theirs[i] = fd;
 }
 
+/* Of a fifo as many pages as are asked for, which is how Linux keeps them. */
+static int64_t fifo_io(struct imfs_file *f, char *bytes, uint32_t length, bool put)
+{
+	struct imfs_fifo *fifo = f->node->fifo;
+	uint32_t moved = 0;
+	int64_t r = put ? imfs_may_write(f) : imfs_may_read(f);
+
+	while (!r && moved < length) {
+		const uint8_t *from;
+		uint8_t *to;
+
+		r = put ? imfs_fifo_room(fifo, length - moved, &to) : imfs_fifo_data(fifo, &from);
+		if (r <= 0)
+			break;
+		r = r < length - moved ? r : length - moved;
+		memcpy(put ? to : (uint8_t *)bytes + moved, put ? (uint8_t *)bytes + moved : from, (size_t)r);
+		put ? imfs_fifo_put(fifo, (uint32_t)r) : imfs_fifo_took(fifo, (uint32_t)r);
+		moved += (uint32_t)r;
+		r = 0;
+	}
+	return moved ? moved : r;
+}
+
+static void op_fifo(uint32_t i)
+{
+	static char a[20 * 4096], b[20 * 4096];
+	uint32_t length = 4096 * any(20);
+	bool put = any(2);
+
+	memset(a, 'A' + (int)any(26), length);
+	memcpy(b, a, length);
+	doing("%s(%u, %u) of a fifo", put ? "write" : "read", i, length);
+	check(sys(put ? write(theirs[i], a, length) : read(theirs[i], a, length)), fifo_io(ours[i], b, length, put));
+	if (memcmp(a, b, length))
+		check(0, 1);
+}
+
 static void op_rw(void)
 {
 	static char a[200000], b[200000];
@@ -144,6 +184,10 @@ static void op_rw(void)
 
 	if (!ours[i])
 		return;
+	if (imfs_is_fifo(ours[i]) && any(4)) {
+		op_fifo(i);
+		return;
+	}
 	switch (any(6)) {
 	case 0:
 	case 1:
@@ -199,7 +243,12 @@ static void op_names(void)
 
 	any_path(path);
 	any_path(other);
-	switch (any(8)) {
+	switch (any(9)) {
+	case 8:
+		doing("mknodat(%d, \"%s\", %#o, S_IFIFO)", dir, path, mode);
+		r = walk(start, path, IMFS_NAME_ITSELF, &at);
+		check(sys(mknodat(dir, path, S_IFIFO | mode, 0)), r ? r : imfs_mknod(&fs, me, &at, S_IFIFO | mode));
+		break;
 	case 0:
 	case 1:
 		doing("mkdirat(%d, \"%s\", %#o)", dir, path, mode);
@@ -317,7 +366,7 @@ static void op_attr(void)
 		doing("truncate(\"%s\", %u)", path, mode);
 		r = walk(me->cwd, path, IMFS_FOLLOW, &at);
 		r = r ? r : imfs_exists(&at);
-		r = r ? r : S_ISDIR(at.node->mode) ? -EISDIR : imfs_may(at.node, &me->cred, W_OK);
+		r = r ? r : S_ISDIR(at.node->mode) ? -EISDIR : !S_ISREG(at.node->mode) ? -EINVAL : imfs_may(at.node, &me->cred, W_OK);
 		check(sys(truncate(path, mode)), r ? r : imfs_truncate(&fs, at.node, &me->cred, mode));
 		break;
 	case 6:
@@ -556,6 +605,7 @@ static int run(uint64_t from, long operations)
 	fs.root->mode = S_IFDIR | 0777;
 	me = imfs_process_new();
 	umask(0);
+	signal(SIGPIPE, SIG_IGN);
 	become(0);
 	imfs_set_cwd(&fs, me, fs.root, NULL);
 	for (op_number = 0; op_number < operations && !failed; op_number++) {
