@@ -46,7 +46,7 @@ static void learn_cwd(uint64_t cage, struct client *client)
 	if (r < 0)
 		strcpy(path, "/");
 	imfs_write_lock();
-	if (!make_directories(&client->p, path) && !imfs_walk(&fs, &client->p.cred, NULL, NULL, path, IMFS_FOLLOW, &at) && !at.outside && at.node &&
+	if (!make_directories(&client->p, path) && !imfs_walk(&fs, &client->p, NULL, NULL, path, IMFS_FOLLOW, &at) && !at.outside && at.node &&
 	    S_ISDIR(at.node->mode))
 		imfs_set_cwd(&fs, &client->p, at.node, NULL);
 	else
@@ -89,7 +89,7 @@ static void *start(uint64_t cage)
 	client->p.umask = learn_umask(cage);
 	learn_cwd(cage, client);
 	imfs_write_lock();
-	client->cage = cage;
+	client->cage = client->p.pid = cage;
 	imfs_write_unlock();
 	route(client, cage);
 	return client;
@@ -101,7 +101,7 @@ static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int 
 
 	(void)parent_cage;
 	imfs_write_lock();
-	client->cage = cage;
+	client->cage = client->p.pid = cage;
 	if (imfs_process_copy(&client->p, &from->p))
 		lind_die("out of memory for a client");
 	if (spawned)

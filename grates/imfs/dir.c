@@ -186,6 +186,26 @@ static const struct imfs_entry *entry_of(const struct imfs_node *dir)
 	return NULL;
 }
 
+/* Breadth first, with the directories in a list: how deep they are is up to clients. */
+const struct imfs_entry *imfs_node_entry(const struct imfs *fs, const struct imfs_node *n, struct imfs_node **dir)
+{
+	struct imfs_node **dirs = n->nlink ? malloc((size_t)fs->nodes * sizeof *dirs) : NULL;
+	const struct imfs_entry *e = NULL;
+	size_t count = 0;
+
+	if (!dirs)
+		return NULL;
+	dirs[count++] = fs->root;
+	for (size_t i = 0; i < count && !e; i++) {
+		*dir = dirs[i];
+		for (e = dirs[i]->dir.first; e && e->node != n; e = e->after)
+			if (S_ISDIR(e->node->mode))
+				dirs[count++] = e->node;
+	}
+	free(dirs);
+	return e;
+}
+
 int imfs_node_path(const struct imfs *fs, const struct imfs_node *dir, char *path, size_t size)
 {
 	char reversed[IMFS_PATH];

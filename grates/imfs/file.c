@@ -142,6 +142,7 @@ int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_a
 	if (flags & TMPFILE) {
 		if ((r = unnamed(fs, p, at, mode, &n)))
 			return r;
+		n->linkable = !(flags & O_EXCL);
 		fresh = true;
 	} else if (!n) {
 		if (!(flags & O_CREAT))

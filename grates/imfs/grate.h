@@ -60,6 +60,7 @@ struct look {
 	struct client *from;		/* whose directory a relative path starts from */
 	struct imfs_at at;
 	char text[IMFS_PATH];
+	char start[64];			/* of a relative path, where that is a directory of /proc; else empty */
 };
 #define OUTSIDE 1
 /* Reads and walks the path in argument `path`, relative to the directory in argument `dir` or, if that is -1,
@@ -103,6 +104,11 @@ void fifo_init(void);
 int64_t fifo_opened(const struct lind_call *c, struct client *client, struct imfs_file *f, bool cloexec);
 /* read and write and their kind, of the descriptor in argument 0; the memory is that of argument 1. */
 int64_t fifo_io(const struct lind_call *c, const struct iovec *iov, uint64_t count, bool put, bool wait);
+
+/* on_proc.c: `path` is where a look that ended outside came to, and `client` the call's target. */
+int64_t proc_readlink(const struct lind_call *c, const struct client *client, const char *path, struct lind_arg to, uint64_t size);
+uint32_t proc_link_mode(const struct lind_call *c, const struct client *client, const char *path);
+int proc_info(const struct lind_call *c, struct client *client, const char *path, uint32_t flags, struct imfs_file **made);
 
 /* host.c */
 const char *preload(const char *host_and_path);

@@ -51,7 +51,7 @@ static struct imfs_process us;
 
 static int inside(const char *path, struct imfs_at *at)
 {
-	int r = imfs_walk(&fs, &us.cred, fs.root, NULL, path, IMFS_NOFOLLOW, at);
+	int r = imfs_walk(&fs, &us, fs.root, NULL, path, IMFS_NOFOLLOW, at);
 
 	return r ? r : at->outside ? -EXDEV : 0;
 }

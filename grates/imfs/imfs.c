@@ -110,7 +110,7 @@ static void make_pass(const char *name)
 	struct imfs_at at;
 	struct imfs_node *n;
 
-	if (imfs_walk(&fs, &us.cred, fs.root, NULL, name, IMFS_NOFOLLOW, &at) || imfs_create(&fs, &us, &at, S_IFDIR | 0755, &n))
+	if (imfs_walk(&fs, &us, fs.root, NULL, name, IMFS_NOFOLLOW, &at) || imfs_create(&fs, &us, &at, S_IFDIR | 0755, &n))
 		lind_die("--pass %s: cannot be made", name);
 	n->outside = true;
 }
@@ -121,7 +121,7 @@ static void make_tmp(void)
 	struct imfs_process us = { 0 };
 	struct imfs_at at;
 
-	if (imfs_walk(&fs, &us.cred, fs.root, NULL, "tmp", IMFS_NOFOLLOW, &at) || imfs_mkdir(&fs, &us, &at, 01777))
+	if (imfs_walk(&fs, &us, fs.root, NULL, "tmp", IMFS_NOFOLLOW, &at) || imfs_mkdir(&fs, &us, &at, 01777))
 		lind_die("/tmp cannot be made");
 }
 

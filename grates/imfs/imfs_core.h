@@ -109,6 +109,7 @@ struct imfs_node {
 	uint32_t refs;			/* open files, working directories, mappings; entries count in nlink */
 	uint32_t writers;		/* open files and mappings that may write to it: it is not executed */
 	bool outside;			/* a directory that stands for one outside this filesystem */
+	bool linkable;			/* it never had a name, and may get one: O_TMPFILE */
 	struct imfs_dir dir;
 	char *target;			/* symbolic links */
 	struct imfs_xattr *xattrs;
@@ -152,6 +153,7 @@ struct imfs_fds {
 
 /* What the filesystem knows of one process. */
 struct imfs_process {
+	uint64_t pid;			/* 0: it has no place in /proc */
 	struct imfs_fds fds;
 	struct imfs_node *cwd;		/* NULL: outside, at cwd_path */
 	char *cwd_path;			/* NULL: outside and not known */
@@ -198,6 +200,8 @@ void imfs_dir_orphan(struct imfs_node *n);	/* its last name is gone */
 bool imfs_dir_above(const struct imfs_node *dir, const struct imfs_node *below);
 int64_t imfs_getdents(struct imfs_file *f, void *buffer, size_t size);
 int imfs_node_path(const struct imfs *fs, const struct imfs_node *dir, char *path, size_t size);	/* its length */
+/* A name of what is no directory, and where: a search through all of them. NULL: it has none, or there is no memory. */
+const struct imfs_entry *imfs_node_entry(const struct imfs *fs, const struct imfs_node *n, struct imfs_node **dir);
 
 /* path.c: where a path leads. */
 enum imfs_last { IMFS_NORMAL, IMFS_DOT, IMFS_DOTDOT, IMFS_ROOT };
@@ -219,8 +223,13 @@ enum imfs_follow {
 	IMFS_FOLLOW_OR_MAKE,	/* open with O_CREAT: followed, unless a slash says it is a directory */
 };
 /* `start` is the directory for relative paths; NULL: outside, at start_path. That `path` is shorter than IMFS_PATH is for the caller to see to. */
-int imfs_walk(const struct imfs *fs, const struct imfs_cred *cred, struct imfs_node *start, const char *start_path,
+int imfs_walk(const struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
 	const char *path, enum imfs_follow follow, struct imfs_at *at);
+
+/* magic.c: what an outside path in /proc leads to here, by the process's descriptors and working directory. NULL: nothing of ours. */
+struct imfs_node *imfs_magic(const struct imfs_process *p, const char *path);
+int64_t imfs_magic_fd(const struct imfs_process *p, const char *path, const char *folder);	/* folder: "fd/", "fdinfo/". -1: no such name */
+bool imfs_magic_cwd(const struct imfs_process *p, const char *path);
 
 /* names.c */
 int imfs_mkdir(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode);

@@ -1,4 +1,5 @@
 /* Path arguments: read from the client, walked, and, where they lead elsewhere, passed on. */
+#include <stdio.h>
 #include <stdlib.h>
 #include "grate.h"
 
@@ -29,6 +30,26 @@ static uint64_t starts_from(const struct lind_call *c, int dir)
 	return dir < 0 ? c->target : c->args[dir].cage;
 }
 
+/* A number, relative to a directory that is not ours: it may be the one where /proc has descriptors. */
+static void learn_start(const struct lind_call *c, int dir, struct look *l)
+{
+	struct lind_arg none = { 0, c->args[dir].cage };
+	char link[32];
+	bool ours;
+	int64_t r;
+
+	imfs_read_lock();
+	ours = fd_of(l->from, c->args[dir]);
+	imfs_read_unlock();
+	if (ours || c->args[dir].cage != c->target)
+		return;
+	snprintf(link, sizeof link, "/proc/self/fd/%u", arg32(c, dir));
+	r = lind_call(SYS_readlink, c->target, lind_mine(link), lind_mine(l->start), (struct lind_arg){ sizeof l->start - 1, c->target }, none, none, none);
+	l->start[r > 0 ? r : 0] = 0;
+	if (strncmp(l->start, "/proc/", 6))
+		l->start[0] = 0;
+}
+
 /* What does not need the lock: where a relative path starts. The text is there. */
 static int find_start(const struct lind_call *c, int dir, bool may_be_empty, struct look *l)
 {
@@ -37,6 +58,9 @@ static int find_start(const struct lind_call *c, int dir, bool may_be_empty, str
 	l->client = client_of(c->target);
 	l->from = dir < 0 ? l->client : client_of(c->args[dir].cage);
 	l->at.entered = false;
+	l->at.path[0] = l->start[0] = 0;
+	if (!at_cwd && l->text[0] >= '0' && l->text[0] <= '9')
+		learn_start(c, dir, l);
 	if (!l->text[0] && !may_be_empty)
 		return -ENOENT;
 	if (l->text[0] != '/' && at_cwd && !l->from->p.cwd && !l->from->p.cwd_path)
@@ -73,15 +97,17 @@ static int walk(const struct lind_call *c, int dir, enum imfs_follow follow, str
 	else if (dir >= 0 && (int)arg32(c, dir) != CLIENT_AT_FDCWD) {
 		struct imfs_file *f = fd_of(l->from, c->args[dir]);
 
-		if (!f)
+		if (!f && !l->start[0])
 			return OUTSIDE;
-		if (l->text[0] && !S_ISDIR(f->node->mode))
+		if (!f)
+			start_path = l->start;
+		else if (l->text[0] && !S_ISDIR(f->node->mode))
 			return -ENOTDIR;
-		start = f->node;
+		start = f ? f->node : NULL;
 	}
 	if (!l->text[0])
 		return itself(l, start);
-	if ((r = imfs_walk(&fs, &l->client->p.cred, start, start_path, l->text, follow, &l->at)))
+	if ((r = imfs_walk(&fs, &l->client->p, start, start_path, l->text, follow, &l->at)))
 		return r;
 	return l->at.outside ? OUTSIDE : 0;
 }
@@ -177,7 +203,7 @@ int make_directories(const struct imfs_process *p, const char *path)
 			continue;
 		memcpy(part, path, i);
 		part[i] = 0;
-		if ((r = imfs_walk(&fs, &root.cred, NULL, NULL, part, IMFS_FOLLOW, &at)))
+		if ((r = imfs_walk(&fs, &root, NULL, NULL, part, IMFS_FOLLOW, &at)))
 			return r;
 		if (at.outside || at.node || !at.dir)
 			continue;

@@ -102,11 +102,15 @@ int imfs_link(struct imfs *fs, const struct imfs_process *p, struct imfs_node *f
 		return r;
 	if (S_ISDIR(from->mode))
 		return -EPERM;
+	/* Whose last name is gone gets none again. */
+	if (!from->nlink && !from->linkable)
+		return -ENOENT;
 	if (from->nlink == UINT32_MAX)
 		return -EMLINK;
 	if ((r = imfs_dir_add(fs, to->dir, to->name, to->length, from)))
 		return r;
 	from->nlink++;
+	from->linkable = false;
 	from->ctime = imfs_now();
 	return 0;
 }

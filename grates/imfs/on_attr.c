@@ -71,6 +71,17 @@ static int64_t answer_stat(const struct lind_call *c, const struct imfs_node *n,
 	return lind_answer(c, 0, to, &st, sizeof st);
 }
 
+/* A path outside: what the kernel says, but for links to descriptors of ours. */
+static int64_t stat_elsewhere(const struct lind_call *c, int path, int looked, const struct look *l, enum imfs_follow follow)
+{
+	uint32_t mode = looked == OUTSIDE && follow == IMFS_NOFOLLOW ? proc_link_mode(c, l->client, l->at.path) : 0;
+	int64_t r = look_elsewhere(c, path, looked, l);
+
+	if (r || !mode)
+		return r;
+	return lind_write(lind_at(c->args[path + 1], offsetof(struct client_stat, mode)), &mode, sizeof mode);
+}
+
 static int64_t stat_at(const struct lind_call *c, int dir, int path, uint32_t flags)
 {
 	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
@@ -80,7 +91,7 @@ static int64_t stat_at(const struct lind_call *c, int dir, int path, uint32_t fl
 	if (flags & ~STAT_FLAGS)
 		return -EINVAL;
 	if ((r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l)))
-		return look_elsewhere(c, path, r, &l);
+		return stat_elsewhere(c, path, r, &l, follow);
 	r = imfs_exists(&l.at);
 	return r ? done(r) : answer_stat(c, l.at.node, c->args[path + 1]);
 }

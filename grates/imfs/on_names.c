@@ -1,6 +1,4 @@
 /* Names: making, moving and removing them; the working directory. */
-#include <stdio.h>
-#include <stdlib.h>
 #include "grate.h"
 
 /* In calls that take one path, the argument after it is the mode. */
@@ -142,48 +140,6 @@ int64_t on_symlinkat(const struct lind_call *c)
 	return make_link(c, 1, 2);
 }
 
-/* The number in the name that /proc has for a descriptor of whoever asks. -1 for other names. */
-static int64_t fd_in_name(const char *text)
-{
-	static const char *const before[] = { "/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/" };
-	char *end;
-
-	for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
-		size_t length = strlen(before[i]);
-
-		if (!strncmp(text, before[i], length) && text[length] >= '0' && text[length] <= '9') {
-			unsigned long fd = strtoul(text + length, &end, 10);
-
-			return *end || fd > INT_MAX ? -1 : (int64_t)fd;
-		}
-	}
-	return -1;
-}
-
-/* What such a name says of a descriptor of ours: the kernel would name what stands for it. 0 if it is none. */
-static int64_t name_fd(const struct lind_call *c, int path, int64_t fd)
-{
-	struct client *client = client_of(c->target);
-	uint64_t size = c->args[path + 2].value;
-	char name[IMFS_PATH];
-	struct imfs_file *f;
-	int64_t r;
-
-	imfs_write_lock();
-	if (fd < 0 || !(f = fd_of(client, (struct lind_arg){ (uint64_t)fd, c->target }))) {
-		imfs_write_unlock();
-		return 0;
-	}
-	/* Only directories know where they are. Others have a name as a pipe has one. */
-	if (!S_ISDIR(f->node->mode) || (r = imfs_node_path(&fs, f->node, name, sizeof name)) < 0)
-		r = snprintf(name, sizeof name, "imfs:[%llu]", (unsigned long long)f->node->ino);
-	imfs_write_unlock();
-	if (!size || size > INT_MAX)
-		return -EINVAL;
-	r = (uint64_t)r < size ? r : (int64_t)size;
-	return lind_write(c->args[path + 1], name, (size_t)r) ? -EFAULT : r;
-}
-
 static int64_t read_link(const struct lind_call *c, int dir, int path)
 {
 	char target[IMFS_PATH];
@@ -191,7 +147,7 @@ static int64_t read_link(const struct lind_call *c, int dir, int path)
 	uint64_t size = c->args[path + 2].value;
 	size_t length;
 	int r = look(c, dir, path, IMFS_NOFOLLOW, true, &l);
-	int64_t named = r == OUTSIDE ? name_fd(c, path, fd_in_name(l.text)) : 0;
+	int64_t named = r == OUTSIDE ? proc_readlink(c, l.client, l.at.path, c->args[path + 1], c->args[path + 2].value) : 0;
 
 	if (r)
 		return named ? named : look_elsewhere(c, path, r, &l);

@@ -55,6 +55,8 @@ static int64_t open_at(const struct lind_call *c, int dir, int path, uint32_t fl
 			imfs_write_unlock();
 		return bad;
 	}
+	if (r == OUTSIDE && (r = proc_info(c, l.client, l.at.path, flags, &f)) <= 0)
+		return r ? r : give_fd(c->target, l.client, f, holder, flags & O_CLOEXEC);
 	if (r)
 		return look_elsewhere(c, path, r, &l);
 	r = imfs_open(&fs, &l.client->p, &l.at, flags, mode, &f);

@@ -1,7 +1,7 @@
 /*
  * Where a path leads. A walk is inside, at a node, or outside, at an absolute path that is taken apart by
- * its text alone: symbolic links out there are not ours to follow. It goes in where that text becomes the
- * mount prefix, and out by `..` from the root, by an absolute link, or by a directory that stands for an
+ * its text alone: symbolic links out there are not ours to follow, but those of /proc that lead to files of ours (magic.c).
+ * It goes in there and where that text becomes the mount prefix, and out by `..` from the root, by an absolute link, or by a directory that stands for an
  * outside one.
  */
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 struct walk {
 	const struct imfs *fs;
-	const struct imfs_cred *cred;
+	const struct imfs_process *p;
 	struct imfs_node *node;		/* NULL: outside */
 	const char *rest;		/* what is still to go: of the path, or of `room` once a link was put in front */
 	int links;
@@ -35,8 +35,23 @@ static int leave(struct walk *w, const struct imfs_node *dir)
 	return r < 0 ? r : 0;
 }
 
-static int outside_step(struct walk *w, const char *name, size_t length)
+static bool follows(enum imfs_follow follow, bool slash)
 {
+	switch (follow) {
+	case IMFS_FOLLOW:
+		return true;
+	case IMFS_NOFOLLOW:
+		return slash;
+	case IMFS_FOLLOW_OR_MAKE:
+		return !slash;
+	default:
+		return false;
+	}
+}
+
+static int outside_step(struct walk *w, const char *name, size_t length, bool last)
+{
+	struct imfs_node *node;
 	char *path = w->out->path;
 	size_t end = strlen(path);
 
@@ -53,6 +68,11 @@ static int outside_step(struct walk *w, const char *name, size_t length)
 		path[end] = '/';
 		memcpy(path + end + 1, name, length);
 		path[end + 1 + length] = 0;
+		if ((!last || follows(w->follow, w->out->slash)) && (node = imfs_magic(w->p, path))) {
+			w->node = node;
+			w->out->entered = true;
+			return 0;
+		}
 	}
 	arrive(w);
 	return 0;
@@ -88,21 +108,7 @@ static int up(struct walk *w)
 		return 0;
 	strcpy(w->out->path, w->fs->prefix);
 	w->node = NULL;
-	return outside_step(w, "..", 2);
-}
-
-static bool follows(enum imfs_follow follow, bool slash)
-{
-	switch (follow) {
-	case IMFS_FOLLOW:
-		return true;
-	case IMFS_NOFOLLOW:
-		return slash;
-	case IMFS_FOLLOW_OR_MAKE:
-		return !slash;
-	default:
-		return false;
-	}
+	return outside_step(w, "..", 2, false);
 }
 
 /* One name, inside, with more to come or not. `last`: nothing but slashes follows. */
@@ -114,7 +120,7 @@ static int inside_step(struct walk *w, const char *name, size_t length, bool las
 
 	if (!S_ISDIR(w->node->mode))
 		return -ENOTDIR;
-	if ((r = imfs_may(w->node, w->cred, X_OK)))
+	if ((r = imfs_may(w->node, &w->p->cred, X_OK)))
 		return r;
 	if (length > IMFS_NAME)
 		return -ENAMETOOLONG;
@@ -172,7 +178,7 @@ static int step(struct walk *w)
 	w->out->slash = last && next != end;
 	if (w->node)
 		return inside_step(w, name, (size_t)(end - name), last);
-	return outside_step(w, name, (size_t)(end - name));
+	return outside_step(w, name, (size_t)(end - name), last);
 }
 
 /* What the walk came to, where the last step did not name it. */
@@ -196,14 +202,14 @@ static int finish(struct walk *w)
 	return 0;
 }
 
-int imfs_walk(const struct imfs *fs, const struct imfs_cred *cred, struct imfs_node *start, const char *start_path,
+int imfs_walk(const struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
 	const char *path, enum imfs_follow follow, struct imfs_at *at)
 {
 	struct walk w;		/* not all of it is set: that would cost more than most walks */
 	int r;
 
 	w.fs = fs;
-	w.cred = cred;
+	w.p = p;
 	w.node = start;
 	w.rest = path;
 	w.links = 0;

@@ -1,6 +1,6 @@
 /*
  * The imfs grate's filesystem called as functions: what a read costs when nothing leads to it.
- * links: ../../grates/imfs/{attr,data,dir,fds,fifo,file,locks,names,node,path,xattr}.c
+ * links: ../../grates/imfs/{attr,data,dir,fds,fifo,file,locks,magic,names,node,path,xattr}.c
  */
 #include "bench.h"
 #include "../../grates/imfs/imfs_core.h"
@@ -26,7 +26,7 @@ int main(void)
 
 	if (!process || imfs_init(&fs, "", 1 << 24, &process->cred))
 		bench_die("imfs_init");
-	if (imfs_walk(&fs, &process->cred, fs.root, NULL, "/file", true, &at))
+	if (imfs_walk(&fs, process, fs.root, NULL, "/file", true, &at))
 		bench_die("imfs_walk");
 	if (imfs_open(&fs, process, &at, O_RDWR | O_CREAT, 0600, &file))
 		bench_die("imfs_open");

@@ -194,6 +194,29 @@ static void big_copies(void)
 	unlink("big2");
 }
 
+/* Descriptors in /proc, by number, by process and relative to the directory itself; what is gone has no name there. */
+static void proc(void)
+{
+	char name[64], text[64];
+	int fd = open("listed", O_RDWR | O_CREAT, 0600), dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY), again;
+	ssize_t n;
+
+	CHECK(fd >= 0 && dir >= 0 && write(fd, "listed", 6) == 6);
+	sprintf(name, "%d", fd);
+	CHECK((again = openat(dir, name, O_RDONLY)) >= 0 && read(again, text, 8) == 6 && !memcmp(text, "listed", 6));
+	close(again);
+	CHECK((n = readlinkat(dir, name, text, sizeof text)) > 6 && !memcmp(text + n - 7, "/listed", 7));
+	sprintf(name, "/proc/%d/fd/%d", (int)getpid(), fd);
+	CHECK(!unlink("listed") && (again = open(name, O_WRONLY | O_APPEND)) >= 0 && write(again, "+", 1) == 1);
+	CHECK(pread(fd, text, 8, 0) == 7 && text[6] == '+');
+	CHECK((n = readlink(name, text, sizeof text)) > 10 && !memcmp(text, "imfs:[", 6) && !memcmp(text + n - 10, " (deleted)", 10));
+	CHECK(linkat(AT_FDCWD, name, AT_FDCWD, "again", AT_SYMLINK_FOLLOW) < 0 && errno == ENOENT);
+	close(again);
+	close(dir);
+	close(fd);
+	CHECK(open(name, O_RDONLY) < 0 && errno == ENOENT);
+}
+
 static void bad_memory(void)
 {
 	int fd = open("bad", O_RDWR | O_CREAT, 0600);
@@ -221,6 +244,7 @@ static void all(void)
 	numbers();
 	removed_but_open();
 	big_copies();
+	proc();
 	bad_memory();
 }
 

@@ -12,14 +12,14 @@ static struct imfs_at at;
 
 static int walk(struct imfs_node *start, const char *start_path, const char *path)
 {
-	return imfs_walk(&fs, &us.cred, start, start_path, path, IMFS_FOLLOW, &at);
+	return imfs_walk(&fs, &us, start, start_path, path, IMFS_FOLLOW, &at);
 }
 
 static struct imfs_node *make(const char *path, uint32_t mode, const char *target)
 {
 	struct imfs_node *n = NULL;
 
-	CHECK(!imfs_walk(&fs, &us.cred, fs.root, NULL, path, IMFS_NAME_ITSELF, &at));
+	CHECK(!imfs_walk(&fs, &us, fs.root, NULL, path, IMFS_NAME_ITSELF, &at));
 	if (target) {
 		CHECK(!imfs_symlink(&fs, &us, &at, target));
 		return NULL;
@@ -107,7 +107,7 @@ static void limit(void)
 	CHECK(imfs_pwrite(&fs, &us, f, bytes, sizeof bytes, INT64_C(1) << 50) == sizeof bytes);
 	CHECK(imfs_pread(f, bytes, 10, 1 << 30) == 10);
 	imfs_file_drop(&fs, f);
-	CHECK(!imfs_walk(&fs, &us.cred, fs.root, NULL, "f", IMFS_NAME_ITSELF, &at) && !imfs_unlink(&fs, &us, &at));
+	CHECK(!imfs_walk(&fs, &us, fs.root, NULL, "f", IMFS_NAME_ITSELF, &at) && !imfs_unlink(&fs, &us, &at));
 	CHECK(fs.used == used && fs.nodes == 1);
 }
 

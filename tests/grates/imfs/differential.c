@@ -104,7 +104,7 @@ static int any_dir(struct imfs_node **start, int *r)
 
 static int walk(struct imfs_node *start, const char *path, enum imfs_follow follow, struct imfs_at *at)
 {
-	return imfs_walk(&fs, &me->cred, start, NULL, path, follow, at);
+	return imfs_walk(&fs, me, start, NULL, path, follow, at);
 }
 
 static void op_open(void)
