@@ -121,6 +121,8 @@ void imfs_kill_suid(struct imfs_node *n, const struct imfs_cred *cred)
 /* The caller has checked the permission, by path or by descriptor. */
 int imfs_truncate(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, int64_t size)
 {
+	int r;
+
 	if (size < 0)
 		return -EINVAL;
 	if (S_ISDIR(n->mode))
@@ -129,8 +131,9 @@ int imfs_truncate(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *
 		return -EINVAL;
 	if (size > IMFS_MAX_SIZE)
 		return -EFBIG;
+	if ((r = imfs_data_resize(fs, n, size)))
+		return r;
 	imfs_kill_suid(n, cred);
-	imfs_data_resize(fs, n, size);
 	n->mtime = n->ctime = imfs_now();
 	return 0;
 }

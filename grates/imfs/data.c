@@ -1,6 +1,7 @@
 /*
  * The contents of regular files: chunks of 64 KiB, so that a read is one or few copies, and holes.
- * A chunk's memory grows in powers of two, so that small files stay small.
+ * A chunk's memory grows in powers of two, so that small files stay small. Files that clients have mapped are in one piece, which
+ * the grate makes of memory that they share (on_map.c).
  */
 #include <stdlib.h>
 #include "imfs_core.h"
@@ -81,6 +82,51 @@ static int grow(struct imfs *fs, struct imfs_data *d, struct imfs_chunk *c, uint
 	return 0;
 }
 
+static int no_backing(struct imfs_backing *backing, uint64_t size)
+{
+	(void)backing;
+	(void)size;
+	return -ENODEV;
+}
+int (*imfs_backing_fit)(struct imfs_backing *, uint64_t) = no_backing;
+
+static void no_end(struct imfs_backing *backing)
+{
+	(void)backing;
+}
+void (*imfs_backing_end)(struct imfs_backing *) = no_end;
+
+/* Makes the backing of a file so long, and the chunks its parts. */
+static int fit(struct imfs *fs, struct imfs_data *d, uint64_t size)
+{
+	uint64_t count = (size + IMFS_CHUNK - 1) / IMFS_CHUNK, more = count > d->count ? (count - d->count) * IMFS_CHUNK : 0;
+	int r;
+
+	if (count > UINT32_MAX / sizeof *d->chunks)
+		return -EFBIG;
+	if (count > d->room) {
+		struct imfs_chunk *grown = realloc(d->chunks, (size_t)count * sizeof *grown);
+
+		if (!grown)
+			return -ENOMEM;
+		d->chunks = grown;
+		d->room = (uint32_t)count;
+	}
+	if (imfs_charge(fs, more))
+		return -ENOSPC;
+	if ((r = imfs_backing_fit(d->backing, size))) {
+		fs->used -= more;
+		return r;
+	}
+	if (count < d->count)
+		fs->used -= (d->count - count) * IMFS_CHUNK;
+	d->count = (uint32_t)count;
+	d->allocated = count * IMFS_CHUNK;
+	for (uint32_t i = 0; i < d->count; i++)
+		d->chunks[i] = (struct imfs_chunk){ i, d->backing->base + (size_t)i * IMFS_CHUNK, IMFS_CHUNK };
+	return 0;
+}
+
 /* A place to write at `off`, of `*run` bytes. NULL: no space. */
 uint8_t *imfs_data_reserve(struct imfs *fs, struct imfs_node *n, int64_t off, size_t want, size_t *run)
 {
@@ -91,6 +137,11 @@ uint8_t *imfs_data_reserve(struct imfs *fs, struct imfs_node *n, int64_t off, si
 	struct imfs_chunk *c;
 
 	*run = take;
+	if (d->backing) {
+		if ((uint64_t)off + take > d->backing->size && fit(fs, d, (uint64_t)off + take))
+			return NULL;
+		return d->backing->base + off;
+	}
 	if (i < d->count && d->chunks[i].index == index) {
 		c = &d->chunks[i];
 		if (in + take <= c->room)
@@ -140,6 +191,12 @@ void imfs_data_punch(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t 
 	uint64_t first = (start + IMFS_CHUNK - 1) / IMFS_CHUNK, last = end / IMFS_CHUNK;
 	uint32_t in = (uint32_t)(start % IMFS_CHUNK), out = (uint32_t)(end % IMFS_CHUNK);
 
+	if (d->backing) {
+		end = end < d->backing->size ? end : d->backing->size;
+		if (start < end)
+			memset(d->backing->base + start, 0, (size_t)(end - start));
+		return;
+	}
 	if (start / IMFS_CHUNK == last) {
 		zero(d, last, in, out);
 		return;
@@ -152,12 +209,71 @@ void imfs_data_punch(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t 
 		release(fs, d, position(d, first), position(d, last));
 }
 
-void imfs_data_resize(struct imfs *fs, struct imfs_node *n, int64_t size)
+int imfs_data_resize(struct imfs *fs, struct imfs_node *n, int64_t size)
 {
+	int r = n->data.backing ? fit(fs, &n->data, (uint64_t)size) : 0;
+
+	if (r)
+		return r;
 	/* Everything behind, with what fallocate put beyond the end. */
-	if (size <= n->size)
+	if (!n->data.backing && size <= n->size)
 		imfs_data_punch(fs, n, size, INT64_MAX - size);
 	n->size = size;
+	return 0;
+}
+
+static void drop_chunks(struct imfs *fs, struct imfs_data *d)
+{
+	if (d->count)
+		release(fs, d, 0, d->count);
+	free(d->chunks);
+}
+
+int imfs_data_back(struct imfs *fs, struct imfs_node *n)
+{
+	struct imfs_data old = n->data;
+	int r;
+
+	if (old.backing)
+		return 0;
+	n->data = (struct imfs_data){ .backing = calloc(1, sizeof *n->data.backing) };
+	if (n->data.backing) {
+		n->data.backing->fd = -1;
+		/* The same bytes are not counted twice. */
+		fs->used -= old.allocated;
+		r = fit(fs, &n->data, (uint64_t)n->size);
+		fs->used += old.allocated;
+		if (r)
+			imfs_backing_end(n->data.backing);
+	} else
+		r = -ENOMEM;
+	if (r) {
+		free(n->data.chunks);
+		free(n->data.backing);
+		n->data = old;
+		return r;
+	}
+	for (uint32_t i = 0; i < old.count; i++) {
+		uint64_t start = old.chunks[i].index * IMFS_CHUNK, left = start < (uint64_t)n->size ? (uint64_t)n->size - start : 0;
+
+		memcpy(n->data.backing->base + start, old.chunks[i].data, left < old.chunks[i].room ? (size_t)left : old.chunks[i].room);
+	}
+	drop_chunks(fs, &old);
+	return 0;
+}
+
+void imfs_data_free(struct imfs *fs, struct imfs_node *n)
+{
+	struct imfs_data *d = &n->data;
+
+	if (!d->backing) {
+		drop_chunks(fs, d);
+		return;
+	}
+	imfs_backing_end(d->backing);
+	fs->used -= d->allocated;
+	free(d->backing);
+	free(d->chunks);
 }
 
 int64_t imfs_data_seek(const struct imfs_node *n, int64_t off, bool hole)

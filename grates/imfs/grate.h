@@ -15,13 +15,12 @@
 
 extern struct imfs fs;
 
-/* A file of ours that a client has mapped. */
+/* A file of ours that a client has mapped shared. */
 struct mapping {
 	struct mapping *next;
 	struct imfs_node *node;
 	uint64_t start, end;
-	int64_t off;
-	bool writable;			/* stores are carried back by msync and munmap */
+	bool writable;
 };
 
 /* Memory of clients goes back to clients only: a call that names another cage may have looked its client up before that ended.
@@ -117,9 +116,9 @@ void preload_all(void);
 void dump_all(void);
 
 /* on_map.c */
+void backing_init(void);
 void mappings_copy(struct client *to, const struct client *from);
 void mappings_free(struct client *client);
-void carry_all_back(uint64_t cage);	/* stores to shared mappings, to their files */
 
 /* The handlers. */
 int64_t on_open(const struct lind_call *), on_openat(const struct lind_call *), on_openat2(const struct lind_call *),
@@ -155,6 +154,6 @@ int64_t on_mkdir(const struct lind_call *), on_mkdirat(const struct lind_call *)
 int64_t on_bind(const struct lind_call *), on_connect(const struct lind_call *), on_sendto(const struct lind_call *),
 	on_named(const struct lind_call *), on_recvfrom(const struct lind_call *), on_recvmsg(const struct lind_call *);
 int64_t on_mmap(const struct lind_call *), on_munmap(const struct lind_call *), on_msync(const struct lind_call *),
-	on_leave(const struct lind_call *), on_execve(const struct lind_call *), on_execveat(const struct lind_call *);
+	on_execve(const struct lind_call *), on_execveat(const struct lind_call *);
 
 #endif

@@ -39,7 +39,7 @@ struct imfs fs;
 	CALL(recvmsg, on_recvmsg) CALL(accept, on_named) CALL(accept4, on_named) CALL(getsockname, on_named) \
 	CALL(getpeername, on_named) \
 	CALL(mmap, on_mmap) CALL(munmap, on_munmap) CALL(msync, on_msync) CALL(execve, on_execve) \
-	CALL(execveat, on_execveat) CALL(exit, on_leave) CALL(exit_group, on_leave) \
+	CALL(execveat, on_execveat) \
 	CALL(umask, on_umask) CALL(setuid, on_set_ids) CALL(setgid, on_set_ids) CALL(setreuid, on_set_ids) \
 	CALL(setregid, on_set_ids) CALL(setresuid, on_set_ids) CALL(setresgid, on_set_ids) CALL(setgroups, on_set_ids)
 
@@ -150,6 +150,7 @@ int main(int argc, char **argv)
 		make_pass(passes[i]);
 	holder_init();
 	fifo_init();
+	backing_init();
 	preload_all();
 	lind_grate_lifecycle(&lifecycle);
 	return lind_grate_run(on, sizeof on / sizeof *on, argc, argv);

@@ -39,11 +39,20 @@ struct imfs_chunk {
 	uint32_t room;		/* a power of two, at most IMFS_CHUNK */
 };
 
+/* What holds the contents of a file that can be mapped: one piece of memory that clients have too. */
+struct imfs_backing {
+	uint8_t *base;
+	uint64_t size;		/* what is behind `base`: at least the file's size */
+	uint64_t room;		/* for the grate: how much it could be in this place, */
+	int fd;			/* and the kernel's file with this memory */
+};
+
 /* A regular file's contents, chunks sorted by index. */
 struct imfs_data {
 	struct imfs_chunk *chunks;
 	uint32_t count, room;
 	uint64_t allocated;	/* sum of the chunks' room */
+	struct imfs_backing *backing;	/* if not NULL the chunks are its parts, and there are no holes */
 };
 
 struct imfs_entry {
@@ -186,9 +195,14 @@ bool imfs_in_group(const struct imfs_cred *cred, uint32_t gid);
 static inline uint8_t *imfs_data_run(const struct imfs_node *n, int64_t off, size_t max, size_t *run);
 __attribute__((cold, noinline)) uint8_t *imfs_data_run_slow(const struct imfs_node *n, int64_t off, size_t max, size_t *run);
 uint8_t *imfs_data_reserve(struct imfs *fs, struct imfs_node *n, int64_t off, size_t want, size_t *run);
-void imfs_data_resize(struct imfs *fs, struct imfs_node *n, int64_t size);
+int imfs_data_resize(struct imfs *fs, struct imfs_node *n, int64_t size);	/* to less it does not fail */
 void imfs_data_punch(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length);
 int64_t imfs_data_seek(const struct imfs_node *n, int64_t off, bool hole);
+int imfs_data_back(struct imfs *fs, struct imfs_node *n);	/* moves the contents to a backing */
+void imfs_data_free(struct imfs *fs, struct imfs_node *n);
+/* Makes a backing, or one that is there, this long; it may move. 0 or an errno. Less does not fail. And its end. */
+extern int (*imfs_backing_fit)(struct imfs_backing *backing, uint64_t size);
+extern void (*imfs_backing_end)(struct imfs_backing *backing);
 
 /* dir.c */
 int imfs_dir_init(struct imfs_node *n, struct imfs_node *parent);

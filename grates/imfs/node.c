@@ -96,8 +96,7 @@ void imfs_node_settle(struct imfs *fs, struct imfs_node *n)
 {
 	if (n->refs || n->nlink)
 		return;
-	imfs_data_resize(fs, n, 0);
-	free(n->data.chunks);
+	imfs_data_free(fs, n);
 	imfs_dir_free(fs, n);
 	imfs_xattr_free(fs, n);
 	free(n->target);

@@ -215,7 +215,6 @@ int64_t on_execve(const struct lind_call *c)
 {
 	struct look l;
 
-	carry_all_back(c->target);
 	return exec(c, &l, look(c, -1, 0, IMFS_FOLLOW, false, &l), c->args[1], c->args[2]);
 }
 
@@ -224,7 +223,6 @@ int64_t on_execveat(const struct lind_call *c)
 	uint32_t flags = arg32(c, 4);
 	struct look l;
 
-	carry_all_back(c->target);
 	if (flags & ~AT_EMPTY_PATH_)
 		return lind_forward(c);
 	return exec(c, &l, look(c, 0, 1, IMFS_FOLLOW, flags & AT_EMPTY_PATH_, &l), c->args[2], c->args[3]);

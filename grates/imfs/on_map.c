@@ -1,8 +1,12 @@
 /*
- * mmap of a file of ours: memory that the kernel gives, filled with the contents. A shared mapping is carried back
- * to the file by msync, munmap, exec and exit, and only then; others do not see its stores before, nor it theirs.
+ * mmap of a file of ours. What is mapped shared moves to a file of the kernel's without a name, once and for good: the grate and the clients map
+ * the same memory, and all see at once what any of them stores. A private mapping of a file that was never mapped shared is a
+ * copy.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "grate.h"
 
 #define MAP_SHARED_ 1u
@@ -12,11 +16,47 @@
 #define PROT_READ_ 1u
 #define PROT_WRITE_ 2u
 #define PAGE 4096u
+#define LARGEST (1u << 31)	/* that we map: our own memory has 4G */
 
-static int64_t call_plain6(uint32_t nr, uint64_t cage, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+/* Under the lock, as malloc is: neither waits. */
+static int backing_fit(struct imfs_backing *b, uint64_t size)
 {
-	return lind_call(nr, cage, (struct lind_arg){ a, cage }, (struct lind_arg){ b, cage }, (struct lind_arg){ c, cage },
-		(struct lind_arg){ d, cage }, (struct lind_arg){ e, cage }, (struct lind_arg){ f, cage });
+	size_t room = size < IMFS_CHUNK ? IMFS_CHUNK : (size_t)size;
+	void *base;
+
+	if (size > LARGEST)
+		return -EFBIG;
+	if (b->fd < 0 && (b->fd = memfd_create("imfs", MFD_CLOEXEC)) < 0)
+		return errno == EMFILE ? -ENFILE : -errno;
+	if (ftruncate(b->fd, (off_t)size))
+		return -errno;
+	if (!b->base || size > b->room) {
+		/* Once it has grown it will grow more. */
+		room = !b->base ? (room + PAGE - 1) / PAGE * PAGE : room < LARGEST / 2 ? (room * 2 + PAGE - 1) / PAGE * PAGE : LARGEST;
+		base = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
+		if (base == MAP_FAILED)
+			return -ENOMEM;
+		if (b->base)
+			munmap(b->base, (size_t)b->room);
+		b->base = base;
+		b->room = room;
+	}
+	b->size = size;
+	return 0;
+}
+
+static void backing_end(struct imfs_backing *b)
+{
+	if (b->base)
+		munmap(b->base, (size_t)b->room);
+	if (b->fd >= 0)
+		close(b->fd);
+}
+
+void backing_init(void)
+{
+	imfs_backing_fit = backing_fit;
+	imfs_backing_end = backing_end;
 }
 
 static int may_map(const struct imfs_file *f, uint32_t prot, uint32_t flags, uint64_t off)
@@ -47,113 +87,130 @@ static void drop(struct mapping *m)
 	free(m);
 }
 
-static void keep(struct client *client, struct imfs_file *f, uint64_t start, uint64_t length, int64_t off)
+static int64_t map_at(const struct lind_call *c, uint64_t at, uint32_t prot, uint32_t flags, struct lind_arg fd, uint64_t off)
 {
-	struct mapping *m = malloc(sizeof *m);
+	return lind_call(SYS_mmap, c->target, (struct lind_arg){ at, c->target }, c->args[1], (struct lind_arg){ prot, c->target },
+		(struct lind_arg){ flags, c->target }, fd, (struct lind_arg){ off, c->target });
+}
 
-	if (!m) {
-		lind_log("out of memory for a shared mapping: it will not be carried back");
-		return;
+static bool failed(int64_t r)
+{
+	return r < 0 && r >= -4095;
+}
+
+/* Of the backing, open for reading only: what is mapped of that cannot be made writable. It is not ours if it cannot be had. */
+static int reader_of(int fd)
+{
+	char name[32];
+	int reader;
+
+	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+	if ((reader = open(name, O_RDONLY | O_CLOEXEC)) >= 0 && (fcntl(reader, F_GETFL) & O_ACCMODE) != O_RDONLY) {
+		close(reader);
+		reader = -1;
 	}
-	*m = (struct mapping){ client->mappings, f->node, start, start + (length + PAGE - 1) / PAGE * PAGE, off, !imfs_may_write(f) };
-	hold(m);
-	client->mappings = m;
+	return reader;
+}
+
+/* A mapping of the backing, which `m` holds. */
+static int64_t map_backing(const struct lind_call *c, struct client *client, struct mapping *m, int fd)
+{
+	uint32_t flags = arg32(c, 3);
+	bool shared = (flags & MAP_TYPE_) != MAP_PRIVATE_;
+	int reader = m->writable ? -1 : reader_of(fd);
+	int64_t r = -EACCES;
+
+	if (m->writable || reader >= 0)
+		r = map_at(c, c->args[0].value, arg32(c, 2), flags, (struct lind_arg){ (uint64_t)(m->writable ? fd : reader), lind_self() }, c->args[5].value);
+	if (reader >= 0)
+		close(reader);
+	imfs_write_lock();
+	if (!failed(r) && shared && client->cage == c->target) {
+		m->start = (uint64_t)r;
+		m->end = m->start + (c->args[1].value + PAGE - 1) / PAGE * PAGE;
+		m->next = client->mappings;
+		client->mappings = m;
+	} else
+		drop(m);
+	imfs_write_unlock();
+	return r;
+}
+
+/* Anonymous memory with what the file holds. */
+static int64_t map_copy(const struct lind_call *c, struct client *client)
+{
+	uint32_t prot = arg32(c, 2), flags = arg32(c, 3);
+	struct lind_arg at = c->args[0];
+	struct imfs_file *f;
+	int64_t r = map_at(c, at.value, prot | PROT_READ_ | PROT_WRITE_, flags | MAP_ANONYMOUS_, (struct lind_arg){ (uint64_t)-1, c->target }, 0);
+
+	if (failed(r))
+		return r;
+	at.value = (uint64_t)r;
+	imfs_write_lock();
+	if ((f = fd_of(client, c->args[4])))
+		data_to_client(f, at, c->args[1].value, (int64_t)c->args[5].value);
+	imfs_write_unlock();
+	if (!(prot & PROT_WRITE_))
+		lind_call_plain(SYS_mprotect, c->target, at.value, c->args[1].value, prot, 0);
+	return r;
 }
 
 int64_t on_mmap(const struct lind_call *c)
 {
-	uint64_t length = c->args[1].value, off = c->args[5].value, cage = c->args[4].cage;
-	uint32_t prot = arg32(c, 2), flags = arg32(c, 3);
+	uint32_t flags = arg32(c, 3);
+	bool shared = (flags & MAP_TYPE_) != MAP_PRIVATE_;
+	struct mapping *m = NULL;
 	struct client *client;
 	struct imfs_file *f;
-	struct lind_arg at = c->args[0];
 	int64_t r;
+	int fd = -1;
 
 	if (flags & MAP_ANONYMOUS_)
 		return lind_forward(c);
-	client = client_of(cage);
-	imfs_read_lock();
-	f = fd_of(client, c->args[4]);
-	r = f ? may_map(f, prot, flags, off) : 0;
-	imfs_read_unlock();
-	if (!f)
-		return lind_forward(c);
-	if (r)
-		return r;
-	r = call_plain6(SYS_mmap, c->target, c->args[0].value, length, prot | PROT_READ_ | PROT_WRITE_,
-		(flags & ~MAP_TYPE_) | MAP_PRIVATE_ | MAP_ANONYMOUS_, (uint64_t)-1, 0);
-	if (r < 0 && r >= -4095)
-		return r;
-	at.value = (uint64_t)r;
+	client = client_of(c->args[4].cage);
 	imfs_write_lock();
-	if ((f = fd_of(client, c->args[4]))) {
-		data_to_client(f, at, length, (int64_t)off);
-		if ((flags & MAP_TYPE_) != MAP_PRIVATE_)
-			keep(client, f, at.value, length, (int64_t)off);
+	if (!(f = fd_of(client, c->args[4]))) {
+		imfs_write_unlock();
+		return lind_forward(c);
+	}
+	r = may_map(f, arg32(c, 2), flags, c->args[5].value);
+	if (!r && shared && (r = imfs_data_back(&fs, f->node)))
+		r = r == -EFBIG ? -EOVERFLOW : r == -ENOSPC ? -ENOMEM : r;
+	if (!r && f->node->data.backing) {
+		fd = f->node->data.backing->fd;
+		if (!(m = calloc(1, sizeof *m)))
+			r = -ENOMEM;
+	}
+	if (!r && m) {
+		m->node = f->node;
+		m->writable = shared && !imfs_may_write(f);
+		hold(m);
 	}
 	imfs_write_unlock();
-	if (!(prot & PROT_WRITE_))
-		call_plain6(SYS_mprotect, c->target, at.value, length, prot, 0, 0, 0);
-	return r;
+	if (r)
+		return r;
+	return m ? map_backing(c, client_of(c->target), m, fd) : map_copy(c, client);
 }
 
-/* Carries the part of [start, end) that is inside the file back to it. The write lock is held. */
-static void carry_back(const struct mapping *m, uint64_t cage, uint64_t start, uint64_t end)
-{
-	size_t run;
-
-	if (!m->writable)
-		return;
-	start = start > m->start ? start : m->start;
-	end = end < m->end ? end : m->end;
-	for (uint64_t at = start; at < end; at += run) {
-		int64_t off = m->off + (int64_t)(at - m->start);
-		uint8_t *to;
-
-		if (off >= m->node->size)
-			return;
-		if (end - at > (uint64_t)(m->node->size - off))
-			end = at + (uint64_t)(m->node->size - off);
-		to = imfs_data_reserve(&fs, m->node, off, (size_t)(end - at), &run);
-		if (!to || lind_read((struct lind_arg){ at, cage }, to, run))
-			return;
-		m->node->mtime = m->node->ctime = imfs_now();
-	}
-}
-
+/* Stores to a mapping are in the file at once; only now is there a time to say when. */
 int64_t on_msync(const struct lind_call *c)
 {
 	struct client *client = client_of(c->target);
 	uint64_t start = c->args[0].value, end = start + c->args[1].value;
+	int64_t r = lind_forward(c);
 
+	if (r || !__atomic_load_n(&client->mappings, __ATOMIC_RELAXED))
+		return r;
 	imfs_write_lock();
 	for (struct mapping *m = client->cage == c->target ? client->mappings : NULL; m; m = m->next)
-		carry_back(m, c->target, start, end);
-	imfs_write_unlock();
-	return lind_forward(c);
-}
-
-/* Before the memory goes with its program. */
-void carry_all_back(uint64_t cage)
-{
-	struct client *client = client_of(cage);
-
-	if (!__atomic_load_n(&client->mappings, __ATOMIC_RELAXED))
-		return;
-	imfs_write_lock();
-	for (struct mapping *m = client->cage == cage ? client->mappings : NULL; m; m = m->next)
-		carry_back(m, cage, m->start, m->end);
-	imfs_write_unlock();
-}
-
-int64_t on_leave(const struct lind_call *c)
-{
-	carry_all_back(c->target);
-	return lind_forward(c);
+		if (m->writable && m->start < end && m->end > start)
+			m->node->mtime = m->node->ctime = imfs_now();
+	return done(r);
 }
 
 /* Takes [start, end) out of the list of mappings. */
-static void cut(struct client *client, uint64_t cage, uint64_t start, uint64_t end)
+static void cut(struct client *client, uint64_t start, uint64_t end)
 {
 	struct mapping **at = &client->mappings, *m;
 
@@ -162,24 +219,21 @@ static void cut(struct client *client, uint64_t cage, uint64_t start, uint64_t e
 			at = &m->next;
 			continue;
 		}
-		carry_back(m, cage, start, end);
 		if (m->start < start && m->end > end) {
 			struct mapping *upper = malloc(sizeof *upper);
 
 			if (upper) {
 				*upper = *m;
 				upper->start = end;
-				upper->off += (int64_t)(end - m->start);
 				hold(upper);
 				m->next = upper;
 			}
 			m->end = start;
 		} else if (m->start < start)
 			m->end = start;
-		else if (m->end > end) {
-			m->off += (int64_t)(end - m->start);
+		else if (m->end > end)
 			m->start = end;
-		} else {
+		else {
 			*at = m->next;
 			drop(m);
 			continue;
@@ -197,7 +251,7 @@ int64_t on_munmap(const struct lind_call *c)
 		return lind_forward(c);
 	imfs_write_lock();
 	if (client->cage == c->target)
-		cut(client, c->target, start, end);
+		cut(client, start, end);
 	imfs_write_unlock();
 	return lind_forward(c);
 }
