@@ -22,6 +22,8 @@
 /* A rate lets this part of a second's bytes pass at once. */
 #define BURSTS 10
 
+#define MOST_MESSAGE 65536u	/* of a POSIX queue: longer than the kernel has any */
+
 /* What a call reads from and writes to. */
 struct use {
 	struct client *c;
@@ -94,30 +96,39 @@ static void begin(struct use *u, struct client *c, const struct lind_call *call)
 	*u = (struct use){ .c = c, .call = call, .changes = __atomic_load_n(&c->changes, __ATOMIC_SEQ_CST) };
 }
 
-/* Until there is something to read, which is what the call would wait for. 0 or a negative errno. An epoll instance of ours can hold a
- * descriptor of the client's; poll(2) takes numbers from whose memory they stand in. */
-static int64_t wait_for_data(const struct use *u, uint64_t flags)
+/* Until there is something to read, at most so many milliseconds, or without end if that is -1. 1, 0 if the time is over, or a negative errno. An
+ * epoll instance of ours can hold a descriptor of the client's; poll(2) takes numbers from whose memory they stand in. */
+static int64_t wait_readable(const struct use *u, int64_t timeout)
 {
 	struct lind_arg none = { 0, u->call->target }, fd = u->call->args[0];
 	struct epoll_event wanted = { .events = EPOLLIN | EPOLLPRI | EPOLLRDHUP }, ready = { 0 };
-	struct { int64_t seconds, micros; } limit = { 0, 0 };
 	struct lind_arg epoll = { 0, lind_self() };
-	int64_t r, timeout = -1;
+	int64_t r;
 	int own;
 
-	if (flags & MSG_DONTWAIT || flags_of(u->call, fd) & O_NONBLOCK)
-		return 0;
 	if ((own = epoll_create1(EPOLL_CLOEXEC)) < 0)
 		return -errno;
 	epoll.value = (uint64_t)own;
-	if (option_of(u->call, fd, SO_RCVTIMEO, &limit, sizeof limit) == 0 && (limit.seconds || limit.micros))
-		timeout = limit.seconds > INT_MAX / 1000 - 1 ? INT_MAX : limit.seconds * 1000 + (limit.micros + 999) / 1000;
 	r = lind_call(SYS_epoll_ctl, u->call->target, epoll, (struct lind_arg){ EPOLL_CTL_ADD, u->call->target }, fd, lind_mine(&wanted),
 		none, none);
 	/* What cannot be waited for does not wait. */
 	r = r < 0 ? 1 : lind_call(SYS_epoll_wait, u->call->target, epoll, lind_mine(&ready), (struct lind_arg){ 1, u->call->target },
 		(struct lind_arg){ (uint64_t)timeout, u->call->target }, none, none);
 	close(own);
+	return r;
+}
+
+/* Until the call would not wait, 0 or a negative errno. */
+static int64_t wait_for_data(const struct use *u, uint64_t flags)
+{
+	struct { int64_t seconds, micros; } limit = { 0, 0 };
+	int64_t r, timeout = -1;
+
+	if (flags & MSG_DONTWAIT || flags_of(u->call, u->call->args[0]) & O_NONBLOCK)
+		return 0;
+	if (option_of(u->call, u->call->args[0], SO_RCVTIMEO, &limit, sizeof limit) == 0 && (limit.seconds || limit.micros))
+		timeout = limit.seconds > INT_MAX / 1000 - 1 ? INT_MAX : limit.seconds * 1000 + (limit.micros + 999) / 1000;
+	r = wait_readable(u, timeout);
 	return r < 0 ? r : r ? 0 : -EAGAIN;
 }
 
@@ -493,6 +504,65 @@ static int64_t on_msgrcv(const struct lind_call *call)
 	return limited_call(&u, 2, 0);
 }
 
+/* How long mq_timedreceive may wait, in milliseconds; -1: without end. */
+static int64_t time_left(struct lind_arg until)
+{
+	struct { int64_t seconds, nanos; } at;
+	struct timespec t;
+	int64_t left;
+
+	if (!until.value)
+		return -1;
+	/* What is wrong with it the call will say. */
+	if (lind_read(until, &at, sizeof at) || clock_gettime(CLOCK_REALTIME, &t))
+		return 0;
+	left = at.seconds - t.tv_sec;
+	left = left > INT_MAX / 1000 - 1 ? INT_MAX : left < 0 ? 0 : left * 1000 + (at.nanos - t.tv_nsec) / 1000000 + 1;
+	return left < 0 ? 0 : left;
+}
+
+/* A message may be shorter than the room for it, which has to be enough for the longest: it is taken whole, and cut if less is left. */
+static int64_t receive_cut(const struct use *u, uint64_t admitted)
+{
+	struct lind_call own = *u->call;
+	char *message = malloc(MOST_MESSAGE);
+	int64_t r;
+
+	if (!message)
+		return after(u, admitted, -ENOMEM);
+	own.args[1] = lind_mine(message);
+	own.args[2].value = own.args[2].value < MOST_MESSAGE ? own.args[2].value : MOST_MESSAGE;
+	r = lind_forward(&own);
+	if (r > (int64_t)admitted)
+		r = (int64_t)admitted;
+	after(u, admitted, r);
+	if (r > 0 && lind_write(u->call->args[1], message, (size_t)r))
+		r = -EFAULT;
+	free(message);
+	return r;
+}
+
+static int64_t on_mq_receive(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+	uint64_t length = call->args[2].value;
+	struct use u;
+	int64_t n;
+
+	if (!c)
+		return lind_forward(call);
+	begin(&u, c, call);
+	add(&u, false, OF_PIPE);
+	if (!u.count || !length)
+		return lind_forward(call);
+	/* Where the time is over the call says so by itself. */
+	if (!(flags_of(call, call->args[0]) & O_NONBLOCK) && (n = wait_readable(&u, time_left(call->args[4]))) < 0)
+		return n;
+	if ((n = admit(&u, length, 0)) < 0)
+		return n;
+	return (uint64_t)n < length ? receive_cut(&u, (uint64_t)n) : after(&u, (uint64_t)n, lind_forward(call));
+}
+
 int64_t map_file(struct client *c, const struct lind_call *call, lind_handle_fn *map)
 {
 	uint64_t n = call->args[1].value;
@@ -557,7 +627,7 @@ size_t byte_handlers(struct lind_handler *to)
 {
 	static const struct lind_handler reads[] = {
 		{ SYS_read, on_read }, { SYS_pread64, on_read }, { SYS_recvfrom, on_read }, { SYS_readv, on_readv }, { SYS_preadv, on_readv },
-		{ SYS_preadv2, on_readv }, { SYS_msgrcv, on_msgrcv },
+		{ SYS_preadv2, on_readv }, { SYS_msgrcv, on_msgrcv }, { SYS_mq_timedreceive, on_mq_receive },
 	}, writes[] = {
 		{ SYS_write, on_write }, { SYS_pwrite64, on_write }, { SYS_sendto, on_write }, { SYS_writev, on_writev },
 		{ SYS_pwritev, on_writev }, { SYS_pwritev2, on_writev }, { SYS_sendmsg, on_message }, { SYS_sendmmsg, on_messages },

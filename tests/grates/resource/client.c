@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <mqueue.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -458,6 +459,31 @@ static void waits(void)
 	wait(NULL);
 }
 
+/* Messages of a POSIX queue: what is waited for holds nothing, and what is left of the limit is what of the last one comes. */
+static void queue(void)
+{
+	struct mq_attr attr = { .mq_maxmsg = 10, .mq_msgsize = 200 };
+	mqd_t q = mq_open("/resource.tmp", O_RDWR | O_CREAT | O_EXCL, 0600, &attr);
+	struct timespec past = { 1, 0 };
+	long total = 0;
+	ssize_t n;
+
+	mq_unlink("/resource.tmp");
+	if (q < 0 || mq_send(q, data, 5, 0) || mq_receive(q, data, 200, NULL) != 5)
+		exit(2);
+	printf("late %d", (int)mq_timedreceive(q, data, 200, NULL, &past));
+	printf(" errno %d\n", errno);
+	if (!fork())
+		_exit(mq_receive(q, data, 200, NULL) != 1);
+	usleep(100000);
+	for (int i = 0; i < 3; i++)
+		mq_send(q, data, i ? 100 : 1, 9 - i);
+	wait(NULL);
+	while ((n = mq_receive(q, data, 200, NULL)) > 0 && mq_send(q, data, 100, 0) == 0)
+		total += n;
+	say("received", total);
+}
+
 static void map_file(void)
 {
 	int fd = open(NAME, O_RDWR | O_CREAT | O_TRUNC, 0600), n = 0;
@@ -565,7 +591,7 @@ int main(int argc, char **argv)
 		{ "write", write_all }, { "ways", ways }, { "read", read_all }, { "race_bytes", race_bytes }, { "map", map },
 		{ "race_memory", race_memory }, { "cages", cages }, { "threads", threads }, { "files", files }, { "received", received },
 		{ "race_files", race_files }, { "spin", spin }, { "bomb", bomb }, { "spin_and_end", spin_and_end }, { "rate", rate },
-		{ "interrupted", interrupted }, { "segment", segment }, { "waits", waits }, { "map_file", map_file },
+		{ "interrupted", interrupted }, { "segment", segment }, { "waits", waits }, { "map_file", map_file }, { "queue", queue },
 		{ "flip", flip }, { "fork_memory", fork_memory }, { "exec_files", exec_files },
 	};
 
