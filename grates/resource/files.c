@@ -14,7 +14,7 @@
 #define MOST_FILES (1u << 20)
 #define SCM_MOST 253
 
-/* A number may mean another file from now on: see bytes.c. */
+/* A number may mean another file from now on: see use.h. */
 static void changes(struct client *c)
 {
 	__atomic_fetch_add(&c->changes, 1, __ATOMIC_SEQ_CST);
