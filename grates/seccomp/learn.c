@@ -18,17 +18,17 @@
 bool learn_names;
 
 static const char *output;
+static int output_fd;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct learned *learned[NUMBERS];
 
-/* That it can be written is known before the program runs. */
+/* Opened before the program runs, which may do with names as it likes: remove this one, or let it lead somewhere else. */
 const char *set_learn(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-	if (fd < 0)
+	if (output)
+		close(output_fd);
+	if ((output_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) < 0)
 		return strerror(errno);
-	close(fd);
 	output = path;
 	return NULL;
 }
@@ -240,6 +240,6 @@ void write_learned(void)
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < sizeof chance / sizeof *chance; i++)
 		of_call(chance[i])->count = 0;
-	write_policy(learned, output);
+	write_policy(learned, output_fd, output);
 	pthread_mutex_unlock(&lock);
 }

@@ -53,6 +53,6 @@ bool tree_has(void *const *tree, const char *text);
 size_t tree_list(void *tree, char ***list);
 
 /* learned.c */
-void write_policy(struct learned *const *of, const char *path);
+void write_policy(struct learned *const *of, int fd, const char *path);	/* the path is for messages; closes the descriptor */
 
 #endif

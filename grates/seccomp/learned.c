@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "learn.h"
 #include "strace.h"
 
@@ -84,28 +85,39 @@ static unsigned entries_of(const struct learned *l, struct entry *to)
 	return n;
 }
 
+/* The names whose bits make up a value, or some of them. What is left of it. */
+static uint32_t write_flags(uint32_t value, const struct lind_name *rows)
+{
+	uint32_t left = value;
+	const char *between = "\"";
+
+	for (const struct lind_name *row = rows; left && row->name; row++)
+		if (row->value && (left & row->value) == row->value) {
+			fprintf(output, "%s%s", between, row->name);
+			between = "|";
+			left &= ~row->value;
+		}
+	return left;
+}
+
 /* NAME, or NAME|NAME for flags, or a number. */
 static void write_value(uint32_t value, const struct lind_param *param)
 {
 	const struct lind_names *names = param->kind == LIND_SIGNAL ? &lind_names_Signals : param->names;
 	uint32_t left = value;
-	char text[256] = "";
 
 	for (const struct lind_name *row = names ? names->rows : NULL; row && row->name; row++) {
-		bool flag = param->kind == LIND_FLAGS && row->value && (left & row->value) == row->value;
-
-		if (row->value != value && !flag)
-			continue;
-		if (!flag)
-			*text = 0;
-		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", *text ? "|" : "", row->name);
-		left = flag ? left & ~row->value : 0;
-		if (!left)
-			break;
+		if (row->value == value) {
+			fprintf(output, "\"%s\"", row->name);
+			return;
+		}
+		if (param->kind == LIND_FLAGS && (left & row->value) == row->value)
+			left &= ~row->value;
 	}
-	if (*text && !left)
-		fprintf(output, "\"%s\"", text);
-	else
+	if (param->kind == LIND_FLAGS && value && !left) {
+		write_flags(value, names->rows);
+		fputc('"', output);
+	} else
 		fprintf(output, param->kind == LIND_MODE ? "0o%o" : "%#x", (unsigned)value);
 }
 
@@ -191,11 +203,12 @@ static void write_plain(struct learned *const *of)
 		fputs(",\n]\n", output);
 }
 
-void write_policy(struct learned *const *of, const char *path)
+void write_policy(struct learned *const *of, int fd, const char *path)
 {
 	const struct lind_syscall *row;
 
-	if (!(output = fopen(path, "we")))
+	/* What the program may have written there in the meantime is not part of it. */
+	if (ftruncate(fd, 0) || !(output = fdopen(fd, "w")))
 		lind_die("%s: %s", path, strerror(errno));
 	fputs("# What one run needed; everything else is denied.\ndefault = \"deny\"\n", output);
 	write_plain(of);
