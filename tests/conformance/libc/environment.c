@@ -26,6 +26,10 @@ int main(void)
 	CHECK_STR(basename(strcpy(path, "/usr/lib/")), "lib");
 	CHECK_STR(dirname(strcpy(path, "/usr/lib")), "/usr");
 	CHECK_EQ(pathconf(".", _PC_NAME_MAX), 255);
+	CHECK_EQ(fpathconf(0, -1), -1);
+	CHECK_ERRNO(pathconf("missing", _PC_NAME_MAX), ENOENT);
+	CHECK_ERRNO(fpathconf(0x7fff, _PC_NAME_MAX), EBADF);
+	CHECK_ERRNO(fpathconf(-1, _PC_LINK_MAX), EBADF);
 	CHECK_EQ(sysconf(_SC_ARG_MAX) > 4096, 1);
 	CHECK_EQ(ttyname_r(0, path, sizeof path) != 0, 1);
 	errno = 0;

@@ -42,6 +42,26 @@ int main(void)
 	CHECK(regcomp(&regex, "[z-a]", REG_EXTENDED) != 0);
 	CHECK(regerror(REG_EBRACK, NULL, message, sizeof message) > 0);
 
+	/* A character by another name: alone in its class in the locales C and POSIX. */
+	CHECK_EQ(matches("^[[=d=]]$", "d", 0), 1);
+	CHECK_EQ(matches("^[[=d=]]$", "e", 0), 0);
+	CHECK_EQ(matches("^[[.-.]x]*$", "x-x", 0), 1);
+	CHECK_EQ(matches("^[[.a.]-[.c.]]+$", "abc", REG_EXTENDED), 1);
+	CHECK_EQ(matches("^[[.a.]-[.c.]]+$", "abd", REG_EXTENDED), 0);
+	CHECK_EQ(matches("^[^[=a=]]$", "a", 0), 0);
+	CHECK_EQ(matches("^[[=a=]]$", "A", REG_ICASE), 1);
+	CHECK_EQ(regcomp(&regex, "[[=a=]-c]", 0), REG_ERANGE);
+	CHECK_EQ(regcomp(&regex, "[[.no-name.]]", 0), REG_ECOLLATE);
+	CHECK(regcomp(&regex, "[[.a", 0) != 0);
+	CHECK(regcomp(&regex, "[[=", 0) != 0);
+	CHECK(regcomp(&regex, "[a-[.", 0) != 0);
+
+	CHECK_EQ(fnmatch("[[=d=]]", "d", 0), 0);
+	CHECK_EQ(fnmatch("[[=d=]]", "e", 0), FNM_NOMATCH);
+	CHECK_EQ(fnmatch("[![.d.]]", "d", 0), FNM_NOMATCH);
+	CHECK_EQ(fnmatch("[[.a.]-[.c.]]", "b", 0), 0);
+	CHECK_EQ(fnmatch("[[.a.]-c]x", "bx", 0), 0);
+	CHECK_EQ(fnmatch("[[.a.]-[.c.]]", "d", 0), FNM_NOMATCH);
 	CHECK_EQ(fnmatch("*.c", "file.c", 0), 0);
 	CHECK_EQ(fnmatch("[!a]?", "bc", 0), 0);
 	CHECK_EQ(fnmatch("*", "a/b", FNM_PATHNAME), FNM_NOMATCH);
