@@ -38,20 +38,26 @@ done
 mkdir -p "$root"
 root=$(cd "$root" && pwd)
 
-# Runs a step with its output in a log, and says how far it is: what the log says last, every ten seconds.
+# Runs a step with its output in a log, and says how far it is: what the log says last, every ten seconds. The step is in front,
+# so that ^C ends it.
 step() {
 	what=$1 log=$work/$1.log began=$(date +%s)
 	shift
 	printf '%s: %s\n' "$title" "$what"
-	(set -eu; cd "$tree"; "$@") >"$log" 2>&1 </dev/null &
-	pid=$! waited=0
-	while kill -0 $pid 2>/dev/null; do
-		sleep 0.2
-		waited=$((waited + 1))
-		[ $((waited % 50)) -ne 0 ] ||
-			printf '%s: %s, %d s: %s\n' "$title" "$what" $(($(date +%s) - began)) "$(tail -n 1 "$log" | cut -c 1-90)"
-	done
-	if ! wait $pid; then
+	: >"$log"
+	while sleep 10 >/dev/null 2>&1; do
+		printf '%s: %s, %d s: %s\n' "$title" "$what" $(($(date +%s) - began)) "$(tail -n 1 "$log" | cut -c 1-90)"
+	done &
+	watcher=$!
+	trap 'kill $watcher 2>/dev/null' EXIT
+	trap 'exit 130' INT TERM
+	set +e
+	(set -eu; cd "$tree"; "$@") >"$log" 2>&1 </dev/null
+	status=$?
+	set -e
+	kill $watcher
+	trap - EXIT INT TERM
+	if [ $status != 0 ]; then
 		tail -n 30 "$log" | sed 's/^/    /' >&2
 		die "$title: $what failed; all of it is in $log"
 	fi
@@ -126,7 +132,7 @@ link() { mkdir -p "$root/$(dirname "$2")"; ln -sfn "$1" "$root/$2"; }
 load() {
 	name=$1
 	[ -f "$here/$name/recipe" ] || die "no port $name; there are: $(cd "$here" && ls -d */recipe | sed 's,/recipe,,' | tr '\n' ' ')"
-	needs='' programs='' tools=''
+	needs='' programs='' tools='' test_tools=''
 	configure() { :; }
 	compile() { make -j"$JOBS"; }
 	install() { :; }
@@ -134,13 +140,26 @@ load() {
 	. "$here/$name/recipe"
 }
 
+# Installs what is missing of Debian's packages that a port says it needs, and says so. $1: what for; then COMMAND[:PACKAGE]...
+ask_for() {
+	why=$1 missing='' packages=''
+	shift
+	for tool in "$@"; do
+		command -v "${tool%%:*}" >/dev/null || { missing="$missing ${tool%%:*}" packages="$packages ${tool##*:}"; }
+	done
+	[ -n "$missing" ] || return 0
+	echo "$name: installs$packages, which it needs $why"
+	# shellcheck disable=SC2086
+	"$top/scripts/setup.sh" $packages || die "$name needs$missing $why"
+}
+
 # Builds port $1 on side $2, what it needs first.
 build() {
 	load "$1"
 	case $2 in never | always) relink "$1" "$2"; return ;; esac
-	for need in $needs; do (build "$need" "$2"); done
+	for need in $needs; do attempt build "$need" "$2"; done
 	choose "$2"
-	for tool in $tools; do command -v "$tool" >/dev/null || die "$name needs $tool to build: see the tools in ports/README.md"; done
+	ask_for "to build" $tools
 	mkdir -p "$work"
 	key=$(source_key)
 	if [ "$(cat "$work/source-key" 2>/dev/null)" != "$key" ]; then
@@ -166,7 +185,7 @@ build() {
 
 # A copy of what was built for a cage, linked with --fork=$2.
 relink() {
-	(build "$1" cage)
+	attempt build "$1" cage
 	choose "$2"
 	links="$(cat "$top/build/ports/$name/cage/source-key") $(link_key)"
 	[ "$(cat "$work/link-key" 2>/dev/null)" != "$links" ] || return 0
@@ -182,7 +201,22 @@ relink() {
 
 unpack_here() { tree=$work/source; unpack; cd "$tree"; }
 
+# What a subshell ends with. Not `(...) || exit`: then nothing in it would end at a command that fails.
+attempt() {
+	set +e
+	(set -e; "$@")
+	status=$?
+	set -e
+	[ $status = 0 ] || exit $status
+}
+
+test_port() {
+	build "$1" native
+	ask_for "for its tests" $test_tools
+	"$here/test.sh" "$root" "$1"
+}
+
 for port in "$@"; do
-	(build "$port" "$only") || exit
-	[ -z "$test" ] || { (build "$port" native) && "$here/test.sh" "$root" "$port"; } || exit
+	attempt build "$port" "$only"
+	[ -z "$test" ] || attempt test_port "$port"
 done

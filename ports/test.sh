@@ -3,7 +3,8 @@
 #
 # ports/NAME/test says what a case is: `prepare` fills $arena, which is the root of the cage and holds the port's program in bin;
 # `cases` prints names; `run CASE` succeeds, fails, or returns 77 if there is nothing to test. Both use `at DIR COMMAND...`, which runs
-# a command of the arena's bin in a directory of the arena. A case that passes on Linux must pass in a cage, unless
+# a command of the arena's bin in a directory of the arena. A port whose tests are run by a program of their own has, for `run`,
+# `run_all CASE...`, which prints lines `CASE verdict`. A case that passes on Linux must pass in a cage, unless
 # ports/NAME/known gives the reason: `CASE  reason`.
 set -u
 # build.sh sets these for configure.
@@ -45,6 +46,22 @@ fill() {
 	prepare
 }
 
+# Into the file of results, and for people.
+verdicts() {
+	if declare -F run_all >/dev/null; then
+		run_all "$@"
+	else
+		for case in "$@"; do
+			mkdir -p "$(dirname "$logs/$case")"
+			run "$case" >"$logs/$case.log" 2>&1 </dev/null
+			case $? in 0) echo "$case pass" ;; 77) echo "$case skip" ;; 124 | 137) echo "$case hang" ;; *) echo "$case fail" ;; esac
+		done
+	fi | while read -r case verdict; do
+		echo "$case $verdict" >>"$logs.results.new"
+		[ -n "${QUIET:-}" ] || printf '%s (%s): %s %s\n' "$name" "$side" "$verdict" "$case"
+	done
+}
+
 # In braces, so that an edit of this file does not reach a run of it.
 {
 for side in ${SIDES:-native cage}; do
@@ -54,13 +71,7 @@ for side in ${SIDES:-native cage}; do
 	mkdir -p "$logs"
 	fill || { echo "$name: cannot prepare the tests"; exit 1; }
 	began=$(date +%s)
-	for case in ${*:-$(cases)}; do
-		mkdir -p "$(dirname "$logs/$case")"
-		run "$case" >"$logs/$case.log" 2>&1 </dev/null
-		case $? in 0) verdict=pass ;; 77) verdict=skip ;; 124 | 137) verdict=hang ;; *) verdict=fail ;; esac
-		echo "$case $verdict" >>"$logs.results.new"
-		[ -n "${QUIET:-}" ] || printf '%s (%s): %s %s\n' "$name" "$side" "$verdict" "$case"
-	done
+	verdicts ${*:-$(cases)}
 	mv "$logs.results.new" "$logs.results"
 	echo "$name ($side): $(grep -c ' pass$' "$logs.results") of $(grep -c . "$logs.results") pass in $(($(date +%s) - began)) s"
 done

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what building and testing need, on Debian 12 or a system with its packages; root or sudo. Skips what is there.
-# Usage: scripts/setup.sh
+# Usage: scripts/setup.sh [PACKAGE]...      with PACKAGEs: those of Debian alone
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -37,12 +37,14 @@ command -v apt-get >/dev/null ||
 	die "needs apt. Elsewhere, install clang, lld and llvm 22 with compiler-rt for wasm32, make, gcc, patch and
 python3, and give the C library's source as MUSL_TARBALL=musl-1.2.3.tar.gz"
 
+only=$*
 missing=
-for package in $packages; do
+for package in ${only:-$packages}; do
 	installed "$package" || missing="$missing $package"
 done
 # shellcheck disable=SC2086
 [ -z "$missing" ] || get $missing
+[ -z "$only" ] || exit 0
 
 # The source of the C library and of the programs in tests/driver: a deb-src entry, at the mirror in use.
 if ! apt-cache showsrc musl 2>/dev/null | grep -q '^Version: 1\.2\.3-'; then
