@@ -37,6 +37,8 @@ int main(void)
 	CHECK_EQ(syscall(SYS_fcntl, (long)ends[0], (long)F_GETOWN, 0L), 0);
 	CHECK_EQ(syscall(SYS_fcntl, (long)ends[0], (long)F_GETSIG, 0L), 0);
 	CHECK_EQ(syscall(SYS_fcntl, (long)ends[0], (long)F_GETLEASE, 0L), F_UNLCK);
+	CHECK_EQ(syscall(SYS_fcntl, (long)ends[0], 1026L /* F_NOTIFY */, 0L), 0);
+	CHECK_EQ(syscall(SYS_fcntl, (long)ends[0], 1026L /* F_NOTIFY */, (long)0x80000000u /* DN_MULTISHOT */), 0);
 	close(ends[0]);
 	close(ends[1]);
 	return check_done();

@@ -15,6 +15,8 @@ const FD_CLOEXEC: i32 = 1;
 /// What F_SETFL changes: O_APPEND, O_NONBLOCK, O_DIRECT, O_NOATIME. Linux passes over the rest; O_ASYNC is refused.
 const SETTABLE: u32 = 0o2000 | 0o4000 | 0o40000 | 0o1_000_000;
 const O_ASYNC: u32 = 0o20000;
+/// Of F_NOTIFY: not only once. It is no event.
+const DN_MULTISHOT: u32 = 0x8000_0000;
 
 /// dup(2)
 pub(crate) fn dup(cx: &Ctx<'_>, fd: Fd) -> Result<NewFd> {
@@ -83,6 +85,8 @@ fn of_file(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>, number: u32) 
         // Nobody has asked to be told: that is EINVAL.
         FcntlCmd::F_GETOWN | FcntlCmd::F_GETSIG => Ok(0),
         FcntlCmd::F_GETLEASE => Ok(i32::from(F_UNLCK)),
+        // No event is named: that ends the notifications that there are, and there are none.
+        FcntlCmd::F_NOTIFY if number & !DN_MULTISHOT == 0 => Ok(0),
         FcntlCmd::F_GET_SEALS => {
             rustix::fs::fcntl_get_seals(file.host()).map(|seals| seals.bits().cast_signed()).map_err(host::errno)
         }
