@@ -50,7 +50,6 @@ void fds_init(struct client *client);
 void fds_route(struct client *client, uint64_t cage);
 void fds_copy(struct client *to, const struct client *from);
 void fds_forget(struct client *client);
-void adopt(const struct lind_call *c, int arg);
 
 static inline uint32_t arg32(const struct lind_call *c, int i)
 {
@@ -104,6 +103,9 @@ int64_t on_poll(const struct lind_call *c);
 int64_t on_select(const struct lind_call *c);
 int64_t on_mmap(const struct lind_call *c);
 int64_t on_memory(const struct lind_call *c);
+
+/* messages.c */
+void adopt(const struct lind_call *c, int arg);
 int64_t on_send(const struct lind_call *c);
 int64_t on_send_many(const struct lind_call *c);
 int64_t on_receive(const struct lind_call *c);
