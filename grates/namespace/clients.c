@@ -36,9 +36,9 @@ static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int 
 	struct client *from = parent, *client = new_client();
 
 	(void)parent_cage;
-	fds_copy(client, from);
+	fds_copy(client, cage, from);
 	fds_route(client, cage);
-	atomic_store(&client->owns, atomic_load(&from->owns));
+	atomic_store(&client->owns, atomic_load(&from->owns) || atomic_load(&client->fds_end));
 	atomic_store(&client->mapped, !spawned && atomic_load(&from->mapped));
 	pthread_mutex_lock(&from->lock);
 	client->cwd_inside = from->cwd_inside;

@@ -125,11 +125,57 @@ static void unmark(struct client *client, uint32_t fd, uint32_t was)
 		atomic_compare_exchange_strong(&client->fds[fd], &was, next_word(client, was, 0));
 }
 
+/* The words as they were before the fork that this thread makes. */
+static _Thread_local uint32_t *before;
+
+void fds_before_copy(const struct client *from)
+{
+	if (!atomic_load(&from->threads) || !(before = malloc(LIND_FDS * sizeof *before)))
+		return;
+	for (uint32_t fd = 0; fd < LIND_FDS; fd++)
+		before[fd] = atomic_load(&from->fds[fd]);
+}
+
+void fds_not_copied(void)
+{
+	free(before);
+	before = NULL;
+}
+
+/*
+ * Of a client with threads: between the kernel's copy of the descriptors and ours of the words a number may have got another file. What is
+ * certain is a word that did not change from before the fork, and says INSIDE or HELD, or neither while nobody makes or moves anything. What is
+ * open in the child and not certain is inside: what is in there does without it, and the way round is closed.
+ */
+static void copy_while_it_changes(struct client *to, uint64_t cage, const struct client *from)
+{
+	/* Before the words: who was at it when the kernel made its copy still is, or has changed a word. */
+	bool busy = atomic_load(&from->making) || atomic_load(&from->moving);
+	uint32_t end = 0;
+
+	for (uint32_t fd = 0; fd < LIND_FDS; fd++) {
+		uint32_t word = atomic_load(&from->fds[fd]);
+		bool certain = word & INSIDE || (before ? before[fd] == word && (word & HELD || !busy) : word & HELD && !busy);
+
+		if (!certain && lind_call_plain(SYS_fcntl, cage, fd, F_GETFD, 0, 0) >= 0)
+			word |= INSIDE;
+		atomic_store_explicit(&to->fds[fd], word & INSIDE ? word & (INSIDE | WORD_COUNT) : 0, memory_order_relaxed);
+		if (word & INSIDE)
+			end = fd + 1;
+	}
+	atomic_store(&to->fds_end, end);
+	fds_not_copied();
+}
+
 /* To a client that has one thread. */
-void fds_copy(struct client *to, const struct client *from)
+void fds_copy(struct client *to, uint64_t cage, const struct client *from)
 {
 	uint32_t end = atomic_load(&from->fds_end);
 
+	if (atomic_load(&from->threads)) {
+		copy_while_it_changes(to, cage, from);
+		return;
+	}
 	for (uint32_t fd = 0; fd < end; fd++)
 		atomic_store_explicit(&to->fds[fd], atomic_load_explicit(&from->fds[fd], memory_order_relaxed) & (INSIDE | WORD_COUNT), memory_order_relaxed);
 	atomic_store(&to->fds_end, end);

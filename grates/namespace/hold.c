@@ -68,10 +68,17 @@ void threads_end(struct client *client)
 int64_t on_clone(const struct lind_call *c)
 {
 	struct client *client = lind_client(c->target);
+	bool shares = arg32(c, 0) & CLONE_FILES_;
+	int64_t r;
 
-	if (client && arg32(c, 0) & CLONE_FILES_ && !atomic_load(&client->threads))
+	if (client && shares && !atomic_load(&client->threads))
 		threads_begin(client, c->target);
-	return lind_handled_inside(0, c->nr) ? enter(c) : lind_forward(c);
+	if (client && !shares)
+		fds_before_copy(client);
+	r = lind_handled_inside(0, c->nr) ? enter(c) : lind_forward(c);
+	if (r < 0)
+		fds_not_copied();
+	return r;
 }
 
 static void wait_a_moment(int round)
@@ -84,8 +91,7 @@ static void wait_a_moment(int round)
 		nanosleep(&moment, NULL);
 }
 
-/* 0 and a copy of what is at the number, which is outside; 1 if it is inside; the negative of an errno. */
-static int hold(const struct client *client, struct lind_arg fd, struct lind_arg *held)
+int hold(const struct client *client, struct lind_arg fd, struct lind_arg *held, bool *inside)
 {
 	uint32_t number = (uint32_t)fd.value;
 	struct lind_arg none = { 0, lind_self() };
@@ -95,21 +101,20 @@ static int hold(const struct client *client, struct lind_arg fd, struct lind_arg
 		unsigned making, moving;
 		int64_t own;
 
-		if (was & INSIDE)
-			return 1;
 		own = lind_call(SYS_fcntl, lind_self(), fd, (struct lind_arg){ F_DUPFD_CLOEXEC, lind_self() }, none, none, none, none);
 		if (own < 0)
 			return (int)own;
 		/* In this order: who was making has marked what came of it. */
 		making = atomic_load(&client->making);
 		moving = atomic_load(&client->moving);
-		if (fd_word(client, number) == was && (was & HELD || !(making | moving))) {
+		if (fd_word(client, number) == was && (was & (HELD | INSIDE) || !(making | moving))) {
 			*held = (struct lind_arg){ (uint64_t)own, lind_self() };
+			*inside = was & INSIDE;
 			return 0;
 		}
 		release((struct lind_arg){ (uint64_t)own, lind_self() });
 		/* What waits for a connection or a message may wait for ever. Nobody has been told the number. */
-		if (!(was & HELD) && making && !moving && fd_word(client, number) == was)
+		if (!(was & (HELD | INSIDE)) && making && !moving && fd_word(client, number) == was)
 			return -EBADF;
 		wait_a_moment(i);
 	}
@@ -128,22 +133,21 @@ int64_t go_past(const struct lind_call *c, unsigned args)
 {
 	struct lind_arg held[6] = { { 0 } };
 	struct lind_call own = *c;
+	bool inside = false;
 	int64_t r = 0;
 
 	if (!atomic_load(&any))
 		return lind_forward(c);
-	for (int i = 0; i < 6 && !r; i++) {
+	for (int i = 0; i < 6 && !r && !inside; i++) {
 		const struct client *client = args >> i & 1 && c->args[i].cage ? lind_client(c->args[i].cage) : NULL;
 
 		if (!client || !atomic_load(&client->threads))
 			continue;
-		if (!(r = hold(client, c->args[i], &held[i])))
+		if (!(r = hold(client, c->args[i], &held[i], &inside)))
 			own.args[i] = held[i];
 	}
 	if (!r)
-		r = lind_forward(&own);
-	else if (r > 0)
-		r = enter(c);
+		r = inside ? enter(c) : lind_forward(&own);
 	for (int i = 0; i < 6; i++)
 		release(held[i]);
 	return r;

@@ -48,7 +48,10 @@ void mark_start_fds(struct client *client);
 void fd_mark(struct client *client, uint64_t fd, bool inside);
 void fds_init(struct client *client);
 void fds_route(struct client *client, uint64_t cage);
-void fds_copy(struct client *to, const struct client *from);
+/* A fork: before it is made, by the thread that makes it; if it fails; and when the child is there, which does not run yet. */
+void fds_before_copy(const struct client *from);
+void fds_not_copied(void);
+void fds_copy(struct client *to, uint64_t cage, const struct client *from);
 void fds_forget(struct client *client);
 
 static inline uint32_t arg32(const struct lind_call *c, int i)
@@ -85,6 +88,8 @@ void moving_begins(struct client *client);
 void moving_ends(struct client *client);
 /* Past the grates inside, by these arguments' files as they are now, if threads may change them. */
 int64_t go_past(const struct lind_call *c, unsigned args);
+/* A copy of ours of what is at a number, and whether that is inside. 0, or the negative of an errno. */
+int hold(const struct client *client, struct lind_arg fd, struct lind_arg *held, bool *inside);
 void release(struct lind_arg held);
 
 int64_t pass(const struct lind_call *c, bool inside);
