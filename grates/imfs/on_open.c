@@ -1,4 +1,5 @@
 /* Opening: the file is ours, its descriptor's number the kernel's. */
+#include <lind/openat2.h>
 #include <sys/mman.h>
 #include "grate.h"
 
@@ -82,10 +83,10 @@ int64_t on_openat(const struct lind_call *c)
 	return open_at(c, 0, 1, arg32(c, 2), arg32(c, 3));
 }
 
-/* openat2: without its ways of resolving, which callers try first and do without. */
+/* Without its ways of walking, where the path is ours. */
 int64_t on_openat2(const struct lind_call *c)
 {
-	struct { uint64_t flags, mode, resolve; } how;
+	struct lind_call plain = *c;
 	struct look l;
 	int r = look(c, 0, 1, IMFS_FOLLOW, false, &l);
 
@@ -93,13 +94,5 @@ int64_t on_openat2(const struct lind_call *c)
 		return look_elsewhere(c, 1, r, &l);
 	if (!r)
 		imfs_write_unlock();
-	if (c->args[3].value < sizeof how)
-		return -EINVAL;
-	if ((r = lind_read(c->args[2], &how, sizeof how)))
-		return r;
-	if (how.resolve)
-		return -ENOSYS;
-	if (how.flags > UINT32_MAX || how.mode > 07777)
-		return -EINVAL;
-	return open_at(c, 0, 1, (uint32_t)how.flags, (uint32_t)how.mode);
+	return (r = lind_openat2_plain(&plain)) ? r : on_openat(&plain);
 }

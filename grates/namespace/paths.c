@@ -1,5 +1,6 @@
 /* Calls that take paths. They go on with the text that was decided on, from our memory. */
 #include <fcntl.h>
+#include <lind/openat2.h>
 #include <lind/paths.h>
 #include "namespace.h"
 
@@ -88,29 +89,6 @@ static int64_t go(const struct lind_call *c, bool inside)
 	return inside || by_text ? pass(c, inside) : lind_path_call(c, NULL, still_outside, NULL);
 }
 
-/*
- * openat2 keeps its flags where the client can change them after our look, and may say how to walk. Without the latter it is
- * openat, with the flags that we have read.
- */
-static int64_t plain_open(struct lind_call *c)
-{
-	struct { uint64_t flags, mode, resolve; } how;
-	int64_t r;
-
-	if (c->args[3].value != sizeof how)
-		return -ENOSYS;
-	if ((r = lind_read(c->args[2], &how, sizeof how)))
-		return r;
-	if (how.resolve)
-		return -ENOSYS;
-	if (how.flags > UINT32_MAX || how.mode > 07777)
-		return -EINVAL;
-	c->nr = SYS_openat;
-	c->args[2].value = how.flags;
-	c->args[3].value = how.mode;
-	return 0;
-}
-
 int64_t on_path(const struct lind_call *call)
 {
 	struct lind_call made = *call, changed;
@@ -120,7 +98,7 @@ int64_t on_path(const struct lind_call *call)
 	bool inside = false;
 	int64_t r;
 
-	if (call->nr == SYS_openat2 && (r = plain_open(&made)))
+	if (call->nr == SYS_openat2 && (r = lind_openat2_plain(&made)))
 		return r;
 	changed = made;
 	if ((r = look_all(c, &changed, where, &inside)))
