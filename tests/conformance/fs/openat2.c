@@ -64,6 +64,9 @@ static void arguments(void)
 	how.resolve = 1ULL << 50;
 	CHECK_ERRNO(sized(&how, sizeof how), EINVAL);
 	CHECK_ERRNO(open2(dir, "file", O_RDONLY, RESOLVE_BENEATH | RESOLVE_IN_ROOT), EINVAL);
+	CHECK_ERRNO(open2(dir, "new", O_CREAT | O_WRONLY, RESOLVE_CACHED), EAGAIN);
+	CHECK_ERRNO(open2(dir, "file", O_TRUNC | O_WRONLY, RESOLVE_CACHED), EAGAIN);
+	CHECK_ERRNO(open2(dir, "file", O_PATH | O_WRONLY, RESOLVE_CACHED), EINVAL);
 	CHECK_ERRNO(open2(dir, "", O_RDONLY, 0), ENOENT);
 	CHECK_ERRNO(open2(1000, "file", O_RDONLY, RESOLVE_BENEATH), EBADF);
 	how = (struct open_how){ .flags = O_CREAT | O_WRONLY | O_CLOEXEC, .mode = 010600 };

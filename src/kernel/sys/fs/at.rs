@@ -72,11 +72,11 @@ impl Default for Within {
 }
 
 impl Within {
-    /// As openat2(2) is given them; `changes` if the call may make or empty a file.
+    /// As openat2(2) is given them.
     ///
     /// # Errors
     /// EINVAL; EAGAIN where only what is in the host's cache is to be looked at, which is not known.
-    pub(crate) fn new(resolve: u64, changes: bool) -> Result<Within> {
+    pub(crate) fn new(resolve: u64) -> Result<Within> {
         let known = ResolveFlags::NO_XDEV
             | ResolveFlags::NO_MAGICLINKS
             | ResolveFlags::NO_SYMLINKS
@@ -87,11 +87,7 @@ impl Within {
         if flags.bits() & !known.bits() != 0 || flags.contains(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT) {
             return Err(Errno::EINVAL);
         }
-        match flags.contains(ResolveFlags::CACHED) {
-            true if changes => Err(Errno::EINVAL),
-            true => Err(Errno::EAGAIN),
-            false => Ok(Within(flags)),
-        }
+        if flags.contains(ResolveFlags::CACHED) { Err(Errno::EAGAIN) } else { Ok(Within(flags)) }
     }
 
     /// The flags.

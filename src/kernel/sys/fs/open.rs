@@ -116,7 +116,7 @@ pub(crate) fn openat2(cx: &Ctx<'_>, dir: DirFd, path: Path, how: In<OpenHow>, si
     if flags.beyond(KNOWN) || with_path || mode & !if creates { 0o7777 } else { 0 } != 0 {
         return Err(Errno::EINVAL);
     }
-    let within = Within::new(resolve, creates || flags.has(OpenFlags::O_TRUNC))?;
+    let within = Within::new(resolve)?;
     let mode = Mode(u32::try_from(mode).map_err(|_| Errno::EINVAL)?);
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
