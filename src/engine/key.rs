@@ -86,10 +86,13 @@ fn check_key(mut file: File, path: &Path) -> Result<[u8; 32]> {
 
 fn make_key(data: &Path, path: &Path) -> Result<[u8; 32]> {
     make_private(data)?;
-    let mut key = [0; 32];
-    File::open("/dev/urandom")?.read_exact(&mut key)?;
-    // Written aside and linked into place, so that two first runs agree on one key and none sees half of one.
-    let aside = data.join(format!("key.{}", std::process::id()));
+    let (mut key, mut name) = ([0; 32], [0; 8]);
+    let mut random = File::open("/dev/urandom")?;
+    random.read_exact(&mut key)?;
+    random.read_exact(&mut name)?;
+    // Written aside and linked into place, so that two first runs agree on one key and none sees half of one. Runs in two
+    // containers may have one process id.
+    let aside = data.join(format!("key.{:x}", u64::from_le_bytes(name)));
     let linked = write_key(&aside, &key).and_then(|()| std::fs::hard_link(&aside, path));
     let _ = std::fs::remove_file(&aside);
     match linked {
@@ -100,7 +103,28 @@ fn make_key(data: &Path, path: &Path) -> Result<[u8; 32]> {
 }
 
 fn write_key(to: &Path, key: &[u8; 32]) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(to)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
     file.set_permissions(Permissions::from_mode(0o600))?;
     file.write_all(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_runs_agree_on_a_key() {
+        for _ in 0..50 {
+            let folder = tempfile::tempdir().unwrap();
+            let (data, cache) = (folder.path().join("data"), folder.path().join("cache"));
+            let open = || CodeStore::open_in(&data, &cache).unwrap().key;
+            let keys: Vec<[u8; 32]> = std::thread::scope(|scope| {
+                let runs: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+                runs.into_iter().map(|run| run.join().unwrap()).collect()
+            });
+            let kept = open();
+            assert!(keys.iter().all(|key| *key == kept));
+            assert_eq!(std::fs::read_dir(&data).unwrap().count(), 1, "nothing is left aside");
+        }
+    }
 }
