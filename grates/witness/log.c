@@ -122,14 +122,21 @@ static struct buffer *take(bool last)
 	return full;
 }
 
+bool log_takes(void)
+{
+	return !__atomic_load_n(&broken, __ATOMIC_ACQUIRE) && !__atomic_load_n(&ended, __ATOMIC_ACQUIRE);
+}
+
 bool log_add(const struct record *record, const uint64_t *arguments, const void *texts, size_t texts_size)
 {
 	struct buffer *full = NULL;
 	uint8_t *to;
 
-	if (__atomic_load_n(&broken, __ATOMIC_ACQUIRE))
-		return false;
 	pthread_mutex_lock(&adding);
+	if (!log_takes()) {
+		pthread_mutex_unlock(&adding);
+		return false;
+	}
 	if (current->block.size + record->size > BLOCK_SIZE)
 		full = take(false);
 	to = current->records + current->block.size;
@@ -155,7 +162,7 @@ void log_flush(bool last)
 		pthread_mutex_unlock(&adding);
 		return;
 	}
-	ended = last;
+	__atomic_store_n(&ended, last, __ATOMIC_RELEASE);
 	full = take(last);
 	pthread_mutex_unlock(&adding);
 	write_block(full);

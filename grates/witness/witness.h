@@ -78,7 +78,8 @@ void chain_block(uint8_t hash[HASH], const struct start *start, const struct blo
 
 /* log.c: writing. */
 void log_open(const char *path, const uint8_t seed[32]);
-bool log_add(const struct record *record, const uint64_t *arguments, const void *texts, size_t texts_size);	/* false: the log is broken */
+bool log_takes(void);			/* whether calls may be made: false once the log is broken or has ended */
+bool log_add(const struct record *record, const uint64_t *arguments, const void *texts, size_t texts_size);	/* false: it is not in the log */
 void log_flush(bool last);
 void log_watch(void);			/* writes what there is four times a second */
 
