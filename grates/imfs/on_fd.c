@@ -79,22 +79,32 @@ int64_t on_close(const struct lind_call *c)
 	return lind_forward(c);
 }
 
-int64_t on_close_range(const struct lind_call *c)
+static void each_of_range(const struct lind_call *c, bool close)
 {
 	struct client *client = client_of(c->target);
 	struct imfs_process *p = &client->p;
-	uint32_t first = arg32(c, 0), last = arg32(c, 1);
-	int64_t r = lind_forward(c);
 
-	if (r < 0)
-		return r;
 	imfs_write_lock();
-	for (uint32_t fd = first; client->cage == c->target && fd < p->fds.room && fd <= last; fd++)
-		if (arg32(c, 2) & CLOSE_RANGE_CLOEXEC_)
-			p->fds.cloexec[fd] = 1;
-		else
+	for (uint32_t fd = arg32(c, 0); client->cage == c->target && fd < p->fds.room && fd <= arg32(c, 1); fd++)
+		if (close)
 			imfs_fd_clear(&fs, p, fd);
-	return done(0);
+		else
+			p->fds.cloexec[fd] = 1;
+	imfs_write_unlock();
+}
+
+/* As on_close. What the kernel refuses closes nothing. */
+int64_t on_close_range(const struct lind_call *c)
+{
+	bool marks = arg32(c, 2) == CLOSE_RANGE_CLOEXEC_;
+	int64_t r;
+
+	if (!arg32(c, 2))
+		each_of_range(c, true);
+	r = lind_forward(c);
+	if (!r && marks)
+		each_of_range(c, false);
+	return r;
 }
 
 /* After the kernel has duplicated the first argument as `new`, a number of `cage`: a grate may do that from one cage to another. */
