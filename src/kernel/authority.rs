@@ -76,16 +76,34 @@ pub fn way(caller: &Cage, target: &Cage, by: &Cage) -> Result<()> {
 /// # Errors
 /// EPERM. Three cases are allowed: R's own handler on a proper descendant or on the client it serves;
 /// a cage that was forked and has not exec'd, registering its parent's handler on itself; and a handler of
-/// the registration call re-issuing the registration it serves.
+/// the registration call changing the registration it serves: one that its client could have made, or of functions that
+/// the client may register, on itself.
 pub fn register(caller: &Cage, served: Option<&Served<'_>>, target: &Cage, grate: CageId) -> Result<()> {
-    let client = served.is_some_and(|s| s.call.target == target.id && s.client.cage.id == target.id);
-    let own = grate == caller.id && target.id != caller.id && (target.descends_from(caller.id) || client);
-    let by_child = target.id == caller.id && caller.parent() == Some(grate) && caller.is_fresh_fork();
-    let reissued = served.is_some_and(|s| {
+    let changed = served.is_some_and(|s| {
         let names = |index: usize, id: CageId| CageId::from_wire(s.call.values[index].value) == Some(id);
-        s.call.nr == nr::register_handler && names(2, grate) && (names(0, target.id) || target.id == caller.id)
+        let client = &s.client.cage;
+        let may = if target.id == caller.id {
+            has_functions_of(client, grate)
+        } else {
+            names(0, target.id) && registers(client, None, target, grate)
+        };
+        s.call.nr == nr::register_handler && names(2, grate) && may
     });
-    if own || by_child || reissued { Ok(()) } else { Err(Errno::EPERM) }
+    if changed || registers(caller, served, target, grate) { Ok(()) } else { Err(Errno::EPERM) }
+}
+
+/// The first two cases.
+fn registers(caller: &Cage, served: Option<&Served<'_>>, target: &Cage, grate: CageId) -> bool {
+    let client = served.is_some_and(|s| s.call.target == target.id && s.client.cage.id == target.id);
+    match target.id == caller.id {
+        true => grate != caller.id && has_functions_of(caller, grate),
+        false => grate == caller.id && (target.descends_from(caller.id) || client),
+    }
+}
+
+/// Whether R speaks of functions of `grate`: it is that, or still a copy of it.
+fn has_functions_of(caller: &Cage, grate: CageId) -> bool {
+    grate == caller.id || (caller.parent() == Some(grate) && caller.is_fresh_fork())
 }
 
 /// Whether `old` may be replaced as the handler of `number` by one of `grate`.

@@ -7,15 +7,19 @@ use crate::call::make_syscall;
 use crate::engine::Served;
 use crate::testing::{NoHop, World, both_walls};
 
-/// What `client` makes, and its grate `w` passes on: as a call on the client, or on itself as Lind's grates do.
+/// What `client` makes, and its grate `w` passes on.
 fn passed_on(w: &World, client: &World, number: u32, values: [i64; 6]) -> Result<i64, Errno> {
-    let values = values.map(i64::cast_unsigned);
+    made_instead(w, client, number, values, values)
+}
+
+/// What `client` makes, and its grate `w` makes with other values: as a call on the client, or on itself as Lind's grates do.
+fn made_instead(w: &World, client: &World, number: u32, values: [i64; 6], instead: [i64; 6]) -> Result<i64, Errno> {
     let id = client.thread.cage.id;
-    let words = Word::six(values);
+    let words = Word::six(values.map(i64::cast_unsigned));
     let call = Call { nr: number, caller: id, target: id, values: &words, owners: Owners::All(id) };
     let served = Served { call: &call, client: &client.thread };
     let made = |target: u32| {
-        let args = values.map(|value| (value, u64::from(id.0)));
+        let args = instead.map(|value| (value.cast_unsigned(), u64::from(id.0)));
         make_syscall(&w.kernel, &w.thread, Some(&served), &NoHop::default(), number, target.into(), args)
     };
     let result = made(id.0);
@@ -75,6 +79,32 @@ fn clients_change_no_table_by_their_grate() {
         assert_eq!(copy(&other, &client), Err(Errno::EPERM));
         assert_eq!(copy(&client, &other), Err(Errno::EPERM));
         assert_eq!(copy(&client, &child), Ok(0));
+    });
+}
+
+/// A grate that gives what its clients register other numbers or entries, as clamps do, lends them nothing either.
+#[test]
+fn clients_register_no_more_by_a_grate_that_changes_it() {
+    both_walls(|w| {
+        let (client, other) = (w.sibling(), w.sibling());
+        let child = client.sibling();
+        let register = |asked: [i64; 3], instead: [i64; 3]| {
+            let values = |[target, number, grate]: [i64; 3], entry| [target, number, grate, entry, 0, 0];
+            made_instead(w, &client, nr::register_handler, values(asked, 2), values(instead, 3))
+        };
+        for (target, grate) in [(&other, &client), (&other, &other), (&client, &other), (&client, &client), (w, &other)]
+        {
+            let (target, grate) = (id(target), id(grate));
+            for number in [500, 3000, 0xffff_ffff] {
+                assert_eq!(register([target, 500, grate], [target, number, grate]), Err(Errno::EPERM));
+            }
+        }
+        assert_eq!(register([id(&client), 500, id(&other)], [id(w), 3000, id(&other)]), Err(Errno::EPERM));
+        assert_eq!(register([id(&child), 500, id(&client)], [id(&other), 500, id(&client)]), Err(Errno::EPERM));
+        assert_eq!(register([id(&child), 500, id(&client)], [id(&child), 3000, id(&client)]), Ok(0));
+        assert_eq!(register([id(&child), 500, id(&client)], [id(w), 3000, id(&client)]), Ok(0));
+        // Its own functions a grate registers as ever.
+        assert_eq!(register([id(&child), 500, id(&client)], [id(&child), 501, id(w)]), Ok(0));
     });
 }
 
