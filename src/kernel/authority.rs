@@ -129,13 +129,13 @@ pub fn deregister(caller: &Cage, old: Handler) -> Result<()> {
     }
 }
 
-/// Whether R may make the table of `target` equal to that of `source`.
+/// Whether R may make the table of `target`, some of whose calls go to a grate or none, equal to that of `source`.
 ///
 /// # Errors
 /// EPERM unless `target` is a proper descendant of R, or R itself while none of its calls goes to a grate; and
 /// `source` is R or a descendant of R.
-pub fn copy_table(caller: &Cage, source: &Cage, target: &Cage) -> Result<()> {
+pub fn copy_table(caller: &Cage, source: &Cage, target: &Cage, has_grate: bool) -> Result<()> {
     let of_caller = |cage: &Cage| cage.id == caller.id || cage.descends_from(caller.id);
-    let target_ok = target.descends_from(caller.id) || (target.id == caller.id && !caller.handlers.has_grate());
+    let target_ok = target.descends_from(caller.id) || (target.id == caller.id && !has_grate);
     if target_ok && of_caller(source) { Ok(()) } else { Err(Errno::EPERM) }
 }

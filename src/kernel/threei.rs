@@ -167,11 +167,21 @@ impl HandlerTable {
         child
     }
 
-    /// Makes this table equal to `source`.
-    pub fn replace(&self, source: &HandlerTable) {
+    /// Makes this table equal to `source`, if `allowed` says so, which is told whether any call goes to a grate. What it was told
+    /// holds until the table has been replaced.
+    ///
+    /// # Errors
+    /// What `allowed` says.
+    pub fn replace<E>(
+        &self,
+        source: &HandlerTable,
+        allowed: impl FnOnce(bool) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
         let entries = source.entries();
-        let _writer = lock(&self.inherited);
+        let writer = lock(&self.inherited);
+        allowed(self.sends_to_grate(&writer))?;
         self.put(&entries);
+        Ok(())
     }
 
     /// For those who have the writers' lock, or a table that nobody else knows.
@@ -188,7 +198,11 @@ impl HandlerTable {
 
     /// Whether any call goes to a grate, be it by birth or since.
     pub fn has_grate(&self) -> bool {
-        let _writer = lock(&self.inherited);
+        self.sends_to_grate(&lock(&self.inherited))
+    }
+
+    /// For those who have the writers' lock.
+    fn sends_to_grate(&self, _: &MutexGuard<'_, Entries>) -> bool {
         let others = self.others.load();
         self.words().chain(others.values().copied()).any(|word| word != Handler::KERNEL)
     }
@@ -242,11 +256,20 @@ impl HandlerTable {
         Ok(())
     }
 
-    /// Sets the default entry. It takes over every number, except those outside the default, whose present
-    /// handler `covers` (given the number and that handler): the ones the new handler can forward to.
-    pub fn set_default(&self, change: Change, covers: impl Fn(u64, Handler) -> bool) {
+    /// Sets the default entry, if `allowed` says so of the one it would replace. It takes over every number, except those outside the
+    /// default, whose present handler `covers` (given the number and that handler): the ones the new handler can forward to.
+    ///
+    /// # Errors
+    /// What `allowed` says.
+    pub fn set_default<E>(
+        &self,
+        change: Change,
+        allowed: impl FnOnce(Handler) -> std::result::Result<(), E>,
+        covers: impl Fn(u64, Handler) -> bool,
+    ) -> std::result::Result<(), E> {
         let inherited = lock(&self.inherited);
         let old = self.default.load(Ordering::Acquire);
+        allowed(Handler::unpack(old))?;
         let new = match change {
             Change::To(handler) => handler.pack(),
             Change::Inherited => inherited.default,
@@ -263,6 +286,7 @@ impl HandlerTable {
         let others = self.others.load().iter().map(|(&n, &word)| (n, replace(n, word))).collect();
         self.others.store(Arc::new(others));
         self.default.store(new, Ordering::Release);
+        Ok(())
     }
 
     fn entries(&self) -> Entries {
@@ -392,7 +416,7 @@ mod tests {
                         let covered = random.below(1 << 12);
                         let covers = |n: u64| covered >> (n % 12) & 1 == 1;
                         let (table, model) = &mut tables[at];
-                        table.set_default(change, |n, _| covers(n));
+                        table.set_default(change, |_| Ok::<(), ()>(()), |n, _| covers(n)).unwrap();
                         model.set_default(change, covers);
                     }
                     4 => {
@@ -406,7 +430,7 @@ mod tests {
                         let from = usize::try_from(random.below(tables.len() as u64)).unwrap();
                         if from != at {
                             let source = tables[from].1.clone();
-                            tables[at].0.replace(&tables[from].0);
+                            tables[at].0.replace(&tables[from].0, |_| Ok::<(), ()>(())).unwrap();
                             let born = tables[at].1.born.take();
                             tables[at].1 = Model { born, ..source };
                         }
@@ -433,7 +457,55 @@ mod tests {
         let table = HandlerTable::default();
         let handler = Handler::Grate { cage: CageId(1), entry: 2, serialized: false };
         assert_eq!(table.set(0, Change::To(handler), |_| Err("no")), Err("no"));
+        assert_eq!(table.set_default(Change::To(handler), |_| Err("no"), |_, _| true), Err("no"));
         assert_eq!(table.get(0), Handler::Kernel);
+        table.set(0, Change::To(handler), |_| Ok::<(), ()>(())).unwrap();
+        let copied = table.replace(&HandlerTable::default(), |has_grate| if has_grate { Err("no") } else { Ok(()) });
+        assert_eq!(copied, Err("no"));
+        assert_eq!(table.get(0), handler);
+    }
+
+    /// Somebody else who changes the table waits from the question whether it may be changed until it has been.
+    #[test]
+    fn what_a_change_rests_on_holds_until_it_is_made() {
+        let handler = Handler::Grate { cage: CageId(1), entry: 2, serialized: false };
+        let other = Handler::Grate { cage: CageId(2), entry: 2, serialized: false };
+        let any = |_: Handler| Ok::<(), ()>(());
+        let copies = |table: &HandlerTable, meanwhile: &dyn Fn()| {
+            let allowed = |has_grate: bool| {
+                meanwhile();
+                if has_grate { Err(()) } else { Ok(()) }
+            };
+            table.replace(&HandlerTable::default(), allowed)
+        };
+        let sets_default = |table: &HandlerTable, meanwhile: &dyn Fn()| {
+            let allowed = |old: Handler| {
+                meanwhile();
+                if old == Handler::Kernel { Ok(()) } else { Err(()) }
+            };
+            table.set_default(Change::To(other), allowed, |_, old| old == Handler::Kernel)
+        };
+        type Changes<'a> = &'a dyn Fn(&HandlerTable, &dyn Fn()) -> std::result::Result<(), ()>;
+        for change in [&copies as Changes<'_>, &sets_default] {
+            let table = Arc::new(HandlerTable::default());
+            let registering = std::cell::Cell::new(None);
+            let meanwhile = || {
+                let table = Arc::clone(&table);
+                let register = move || {
+                    table.set_default(Change::To(handler), any, |_, _| true)?;
+                    table.set(5000, Change::To(handler), any)
+                };
+                let registered = std::thread::spawn(register);
+                // Long enough to have done it, were it not held up.
+                std::thread::sleep(std::time::Duration::from_millis(30));
+                registering.set(Some(registered));
+            };
+            assert_eq!(change(&table, &meanwhile), Ok(()));
+            registering.take().unwrap().join().unwrap().unwrap();
+            for number in [u64::from(NR_ANY), 0, 4000, 5000] {
+                assert_eq!(table.get_wide(number), handler, "{number}");
+            }
+        }
     }
 
     #[test]

@@ -105,7 +105,7 @@ pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handler
         entry => Change::To(Handler::Grate { cage: parent.id, entry, serialized: false }),
     };
     for &(_, entry) in handlers.iter().filter(|&&(number, _)| number == NR_ANY) {
-        table.set_default(to(entry), |_, _| true);
+        table.set_default(to(entry), |_| Ok::<(), Errno>(()), |_, _| true)?;
     }
     for &(number, entry) in handlers.iter().filter(|&&(number, _)| number != NR_ANY) {
         table.set(u64::from(number), to(entry), |_| Ok::<(), Errno>(()))?;

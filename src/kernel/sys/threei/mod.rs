@@ -63,21 +63,20 @@ pub(crate) fn register_handler(
     // A child speaks of the program that it is a copy of.
     grate.serve(caller.is_fresh_fork().then_some(caller.forked_under).filter(|_| grate.id != caller.id))?;
     let to = Handler::Grate { cage: grate.id, entry, serialized: flags & SERIALIZED != 0 };
+    let replaces = |old| authority::replace(&grate, number, old);
     if number == u64::from(NR_ANY) {
-        authority::replace(&grate, number, target.handlers.get_wide(number))?;
-        target.handlers.set_default(Change::To(to), |n, old| authority::replace(&grate, n, old).is_ok());
-        return Ok(());
+        let covers = |number, old| authority::replace(&grate, number, old).is_ok();
+        return target.handlers.set_default(Change::To(to), replaces, covers);
     }
-    target.handlers.set(number, Change::To(to), |old| authority::replace(&grate, number, old))
+    target.handlers.set(number, Change::To(to), replaces)
 }
 
 fn deregister(caller: &Cage, target: &Cage, number: u64) -> Result<()> {
+    let own = |old| authority::deregister(caller, old);
     if number == u64::from(NR_ANY) {
-        authority::deregister(caller, target.handlers.get_wide(number))?;
-        target.handlers.set_default(Change::Inherited, |_, _| false);
-        return Ok(());
+        return target.handlers.set_default(Change::Inherited, own, |_, _| false);
     }
-    target.handlers.set(number, Change::Inherited, |old| authority::deregister(caller, old))
+    target.handlers.set(number, Change::Inherited, own)
 }
 
 fn lookup(cx: &Ctx<'_>, id: u64) -> Result<std::sync::Arc<cage::Cage>> {
@@ -197,11 +196,11 @@ pub(crate) fn copy_handler_table_to_cage(cx: &Ctx<'_>, source: u64, target: u64)
     let same = |values: [u64; 6]| values[..2] == [source, target];
     let (caller, _) = authority::asker(&cx.caller.cage, cx.served, nr::copy_handler_table_to_cage, same);
     let (source, target) = (lookup(cx, source)?, lookup(cx, target)?);
-    authority::copy_table(caller, &source, &target)?;
-    if source.id != target.id {
-        target.handlers.replace(&source.handlers);
+    let allowed = |has_grate| authority::copy_table(caller, &source, &target, has_grate);
+    if source.id == target.id {
+        return allowed(target.handlers.has_grate());
     }
-    Ok(())
+    target.handlers.replace(&source.handlers, allowed)
 }
 
 /// See the table. E2BIG for too many or too long strings or handlers, EFAULT, and what starting the program says.
