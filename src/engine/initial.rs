@@ -11,6 +11,8 @@
 //! function of other instructions than the few below (calls and loops are not among them), or one that touches what is not data,
 //! has no image, and the program starts as its module says.
 
+mod pages;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::num::NonZeroU32;
@@ -18,13 +20,12 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use lind_kernel::mem::space;
+use pages::{PAGE, Pages, Span};
 use wasmparser::{BlockType, ExternalKind, FunctionBody, MemArg, Operator, Parser, Payload, TypeRef, ValType};
 
 /// The global that the engine sets for the first instance.
 pub const TLS_BASE: &str = "__tls_base";
 
-const PAGE: u64 = 4096;
-const PAGE_LEN: usize = 4096;
 /// A function that touches fewer bytes runs: mappings are not free, neither at a start nor at each fork.
 const LEAST_BYTES: u64 = 32 << 10;
 /// The most bytes that the function may write.
@@ -33,17 +34,6 @@ const MOST_BYTES: u64 = 64 << 20;
 const MOST_STEPS: usize = 1024;
 /// The most spans: each is a mapping of the host's.
 const MOST_SPANS: usize = 32;
-/// Up to so many empty pages are kept in the file rather than mapped apart.
-const GAP: u32 = 16;
-
-/// Pages of memory, one after the other, by number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Span {
-    /// The first.
-    pub first: u32,
-    /// How many.
-    pub pages: u32,
-}
 
 /// Where the pages belong, and what else the function does.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -421,86 +411,6 @@ impl Start<'_> {
         }
         None
     }
-}
-
-/// Memory that is zero where nothing was written.
-#[derive(Clone, PartialEq, Eq, Default)]
-struct Pages(BTreeMap<u32, Box<[u8; PAGE_LEN]>>);
-
-impl Pages {
-    fn write(&mut self, start: u64, bytes: &[u8]) {
-        let mut rest = bytes;
-        self.each(start..start + bytes.len() as u64, |part| {
-            let (now, later) = rest.split_at(part.len());
-            part.copy_from_slice(now);
-            rest = later;
-        });
-    }
-
-    fn load(&self, word: u64) -> u32 {
-        let Some(page) = self.0.get(&number(word)) else { return 0 };
-        let at = usize::try_from(word % PAGE).expect("smaller than a page");
-        u32::from_le_bytes(std::array::from_fn(|i| page[at + i]))
-    }
-
-    /// Fills a range with zeroes.
-    fn clear(&mut self, range: Range<u64>) {
-        let whole = number(range.start.next_multiple_of(PAGE))..number(range.end);
-        for part in [range.start..range.end.min(range.start.next_multiple_of(PAGE)), range.end / PAGE * PAGE..range.end]
-        {
-            if part.start >= range.start && self.0.contains_key(&number(part.start)) {
-                self.each(part, |part| part.fill(0));
-            }
-        }
-        if whole.start < whole.end {
-            let mut behind = self.0.split_off(&whole.start);
-            self.0.append(&mut behind.split_off(&whole.end));
-        }
-    }
-
-    /// Calls `act` with each page's part of a range, ascending. Makes the pages.
-    fn each(&mut self, range: Range<u64>, mut act: impl FnMut(&mut [u8])) {
-        let mut at = range.start;
-        while at < range.end {
-            let end = range.end.min((at / PAGE + 1) * PAGE);
-            let from = usize::try_from(at % PAGE).expect("smaller than a page");
-            let len = usize::try_from(end - at).expect("at most a page");
-            let page = self.0.entry(number(at)).or_insert_with(|| Box::new([0; PAGE_LEN]));
-            act(&mut page[from..from + len]);
-            at = end;
-        }
-    }
-
-    fn forget_empty(&mut self) {
-        self.0.retain(|_, page| page.iter().any(|byte| *byte != 0));
-    }
-
-    fn spans(&self) -> Vec<Span> {
-        let mut spans: Vec<Span> = Vec::new();
-        for &page in self.0.keys() {
-            match spans.last_mut() {
-                Some(last) if page - (last.first + last.pages) <= GAP => last.pages = page + 1 - last.first,
-                _ => spans.push(Span { first: page, pages: 1 }),
-            }
-        }
-        spans
-    }
-
-    fn bytes(&self, spans: &[Span]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for page in spans.iter().flat_map(|span| span.first..span.first + span.pages) {
-            match self.0.get(&page) {
-                Some(page) => bytes.extend(page.iter()),
-                None => bytes.resize(bytes.len() + PAGE_LEN, 0),
-            }
-        }
-        bytes
-    }
-}
-
-/// The page that an address below 2^32 lies in.
-fn number(address: u64) -> u32 {
-    u32::try_from(address / PAGE).expect("within the data")
 }
 
 #[cfg(test)]
