@@ -109,6 +109,7 @@ static void *fork_(void *parent_, uint64_t parent_cage, uint64_t cage, int spawn
 		return start(cage);
 	c = add(cage, spawned ? parent->next_name : parent->name, birth.borrows ? space_share(parent->space) : space_new());
 	memory_copied(c, birth.memory);
+	memory_files_copied(c, parent);
 	files_found(c, files_highest(parent) + __atomic_load_n(&parent->used[THREADS], __ATOMIC_RELAXED), birth.files);
 	birth = (struct birth){ 0 };
 	if (__atomic_load_n(&ending, __ATOMIC_SEQ_CST))
@@ -157,6 +158,7 @@ static void exit_(void *client, uint64_t cage, int status)
 	__atomic_fetch_add(&cpu_ended, cpu_of(cage), __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&lock);
 	memory_leave(c);
+	memory_files_leave(c);
 	files_leave(c);
 	__atomic_fetch_sub(&tree_used[THREADS], c->used[THREADS], __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&tree_used[CAGES], 1, __ATOMIC_RELAXED);

@@ -269,16 +269,8 @@ static int64_t on_shmctl(const struct lind_call *call)
 	return r;
 }
 
-/* Memory of a file without a name is in nobody's map. */
-static int64_t on_memfd_create(const struct lind_call *call)
-{
-	struct client *c = lind_client(call->target);
-
-	return c ? hit(c, limits[TREE][MEMORY] != UNLIMITED ? TREE : EACH, MEMORY, 0, "memfd_create") : lind_forward(call);
-}
-
 const struct lind_handler memory_handlers[] = {
 	{ SYS_mmap, on_mmap }, { SYS_munmap, on_munmap }, { SYS_mremap, on_mremap }, { SYS_brk, on_brk }, { SYS_shmat, on_shmat },
-	{ SYS_shmdt, on_munmap }, { SYS_shmget, on_shmget }, { SYS_shmctl, on_shmctl }, { SYS_memfd_create, on_memfd_create },
+	{ SYS_shmdt, on_munmap }, { SYS_shmget, on_shmget }, { SYS_shmctl, on_shmctl },
 };
 const size_t memory_handler_count = sizeof memory_handlers / sizeof *memory_handlers;

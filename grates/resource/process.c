@@ -115,6 +115,8 @@ static int64_t on_spawn(const struct lind_call *call)
 	if (!c)
 		return lind_forward(call);
 	about_to_run(c, call->args[0]);
+	/* Only grates start programs like this. */
+	memory_files_handed_on();
 	return cage(c, call, false, false, "spawn");
 }
 

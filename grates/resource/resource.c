@@ -145,7 +145,16 @@ static const struct lind_option options[] = {
 };
 
 static struct lind_handler handlers[MOST_HANDLERS];
+static lind_handle_fn *before[MOST_HANDLERS];
 static size_t count;
+
+lind_handle_fn *handler_before(uint32_t nr)
+{
+	for (size_t i = 0; i < count; i++)
+		if (handlers[i].nr == nr && before[i])
+			return before[i];
+	return lind_forward;
+}
 
 /* A later handler of a call stands for the earlier one, and does what that does. */
 static void add(const struct lind_handler *list, size_t n)
@@ -157,6 +166,7 @@ static void add(const struct lind_handler *list, size_t n)
 			at++;
 		if (at == MOST_HANDLERS)
 			lind_die("too many handlers");
+		before[at] = at < count ? handlers[at].handle : NULL;
 		handlers[at] = list[i];
 		count += at == count;
 	}
@@ -173,9 +183,15 @@ int main(int argc, char **argv)
 	if (limited(FILES))
 		add(made, file_handlers(made));
 	if (limited(MEMORY)) {
-		shared_find();
 		add(memory_handlers, memory_handler_count);
-		add(shared_handlers, shared_handler_count);
+		/* Nobody's map says which cage a file's memory is of. */
+		if (limits[EACH][MEMORY] != UNLIMITED) {
+			shared_find();
+			add(shared_handlers, shared_handler_count);
+		} else {
+			memory_files_find();
+			add(memory_file_handlers, memory_file_handler_count);
+		}
 	}
 	watch_start();
 	lind_grate_lifecycle(&lifecycle);

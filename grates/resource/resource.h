@@ -59,6 +59,9 @@ struct client {
 	uint8_t *files;		/* a byte for each number: whether it counts as open */
 	uint32_t files_room;
 	char next_name[48];	/* of the program that it is about to run */
+	struct memory_file **held;	/* memory files that it may have: see memfile.c */
+	size_t held_count;
+	uint64_t forks;
 };
 
 /* limits.c */
@@ -108,8 +111,10 @@ int64_t now(void);
 #define MOST_HANDLERS 256
 size_t file_handlers(struct lind_handler *to);
 size_t byte_handlers(struct lind_handler *to);
-extern const struct lind_handler process_handlers[], memory_handlers[], shared_handlers[];
-extern const size_t process_handler_count, memory_handler_count, shared_handler_count;
+extern const struct lind_handler process_handlers[], memory_handlers[], shared_handlers[], memory_file_handlers[];
+extern const size_t process_handler_count, memory_handler_count, shared_handler_count, memory_file_handler_count;
+/* What handled a call before the last handler of it was added: lind_forward if nothing did. */
+lind_handle_fn *handler_before(uint32_t nr);
 const char *call_name(uint32_t nr);
 
 /* memory.c */
@@ -125,6 +130,12 @@ void memory_copied(struct client *child, uint64_t bytes);
 
 /* shared.c: before clients run. */
 void shared_find(void);
+
+/* memfile.c */
+void memory_files_find(void);	/* before clients run */
+void memory_files_copied(struct client *child, struct client *parent);
+void memory_files_leave(struct client *c);
+void memory_files_handed_on(void);	/* grates behind this one may do that */
 
 /* files.c */
 /* Counts what a new client has, of which `reserved` is counted already. */

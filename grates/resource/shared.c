@@ -1,5 +1,5 @@
 /*
- * Files in /dev/shm, where memory is limited: what is in them is in nobody's map, and stays when whoever made it has ended. So none is
+ * Files in /dev/shm, where the memory of each cage is limited: what is in them is in nobody's map, and stays when whoever made it has ended. So none is
  * made or opened for writing. Where a path leads is found by a walk of our own, and the call is made on what was found.
  */
 #include <errno.h>
@@ -41,7 +41,7 @@ static int decide(const struct lind_call *call, unsigned effect, const struct li
 {
 	if (!(effect & (LIND_DOES_WRITE | LIND_DOES_CREATE)) || !is_shared(place))
 		return 0;
-	return (int)hit(arg, limits[TREE][MEMORY] != UNLIMITED ? TREE : EACH, MEMORY, 0, call_name(call->nr));
+	return (int)hit(arg, EACH, MEMORY, 0, call_name(call->nr));
 }
 
 static bool may_write(const struct lind_call *call)
@@ -66,7 +66,15 @@ static int64_t on_open(const struct lind_call *call)
 	return limited(FILES) ? open_file(call, act) : act(call);
 }
 
+static int64_t on_memfd_create(const struct lind_call *call)
+{
+	struct client *c = lind_client(call->target);
+
+	return c ? hit(c, EACH, MEMORY, 0, "memfd_create") : lind_forward(call);
+}
+
 const struct lind_handler shared_handlers[] = {
+	{ SYS_memfd_create, on_memfd_create },
 	{ SYS_open, on_open }, { SYS_openat, on_open }, { SYS_openat2, on_open }, { SYS_creat, on_open }, { SYS_truncate, act },
 };
 const size_t shared_handler_count = sizeof shared_handlers / sizeof *shared_handlers;

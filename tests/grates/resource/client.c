@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <mqueue.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -438,6 +439,101 @@ static void segment(void)
 	printf("file %d\n", open(NAME, O_RDWR | O_CREAT, 0600) >= 0);
 }
 
+/* Memory with a name and without: what it grows by counts, by every way to make it grow, and no more when it is gone. */
+static void named(void)
+{
+	struct iovec three[3] = { { data, 3 }, { data, 65536 }, { data, 5 } };
+	sem_t *sem = sem_open("/s", O_CREAT | O_EXCL, 0600, 1);
+	int fd = shm_open("/x", O_RDWR | O_CREAT | O_EXCL, 0600), other, m;
+	volatile char *a, *b;
+
+	printf("semaphore %d %d %d\n", sem != SEM_FAILED, sem != SEM_FAILED && !sem_wait(sem) && !sem_post(sem), sem_unlink("/s"));
+	printf("memory %d %d\n", ftruncate(fd, 4 << 20), (other = shm_open("/x", O_RDWR, 0)) >= 0);
+	a = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	b = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, other, 0);
+	a[5] = 'x';
+	printf("shared %d\n", b[5] == 'x');
+	errno = 0;
+	printf("too much %d %d", ftruncate(fd, 100 << 20), errno);
+	printf(" %d", (int)pwrite(other, data, 100, 99 << 20));
+	printf(" %d", (int)pwritev(fd, three, 3, 99 << 20));
+	printf(" %d", fallocate(fd, 0, 98 << 20, 4096));
+	printf(" %d", lseek(fd, 99 << 20, SEEK_SET) < 0 ? -2 : (int)write(fd, data, 1));
+	m = memfd_create("m", 0);
+	printf(" %d %d\n", m >= 0, ftruncate(m, 20 << 20));
+	printf("enough %d %d\n", ftruncate(fd, 1 << 20), (int)pwritev(m, three, 3, 0) == 65544);
+	shm_unlink("/x");
+	for (int i = 0, status; i < 10; i++) {
+		if (!fork()) {
+			int own = i & 1 ? memfd_create("m", 0) : shm_open("/y", O_RDWR | O_CREAT, 0600), r = ftruncate(own, 4 << 20);
+
+			shm_unlink("/y");
+			_exit(r != 0);
+		}
+		wait(&status);
+		printf("%d", status);
+	}
+	printf("\n");
+}
+
+/* Each makes memory files and makes them grow until there is no more; all hold what they have until the last is done. */
+static void race_named(void)
+{
+	int results[2], stay[2];
+	long sum = 0, one;
+
+	if (pipe(results) || pipe(stay))
+		exit(2);
+	for (int i = 0; i < RACERS; i++)
+		if (!fork()) {
+			int fd = memfd_create("m", 0);
+
+			close(stay[1]);
+			for (one = 0; i & 1 ? !ftruncate(fd, one + 4096) : pwrite(fd, data, 4096, one) == 4096; one += 4096)
+				;
+			if (write(results[1], &one, sizeof one) != sizeof one || read(stay[0], data, 1))
+				_exit(1);
+			_exit(0);
+		}
+	for (int i = 0; i < RACERS; i++, sum += one)
+		if (read(results[0], &one, sizeof one) != sizeof one)
+			exit(3);
+	close(stay[1]);
+	while (wait(NULL) > 0)
+		;
+	printf("sum %ld\n", sum);
+}
+
+/* A number that is now a memory file's and now /dev/null's: what is written to it may be too much for the limit. */
+static int turned, memory, null;
+static volatile int turned_enough;
+
+static void *turns(void *unused)
+{
+	while (!turned_enough) {
+		dup2(memory, turned);
+		dup2(null, turned);
+	}
+	return unused;
+}
+
+static void turning_named(void)
+{
+	struct stat st = { 0 };
+	pthread_t t;
+
+	memory = memfd_create("m", 0);
+	null = open("/dev/null", O_WRONLY);
+	turned = dup(null);
+	pthread_create(&t, NULL, turns, NULL);
+	for (int i = 0; i < 4000; i++)
+		(void)!pwrite(turned, data, 65536, (off_t)i << 16);
+	turned_enough = 1;
+	pthread_join(t, NULL);
+	fstat(memory, &st);
+	printf("grown %d, too far %d\n", st.st_size > 0, st.st_size > 52 << 20);
+}
+
 /* A read that waits holds nothing that others want. */
 static void waits(void)
 {
@@ -591,7 +687,7 @@ int main(int argc, char **argv)
 		{ "write", write_all }, { "ways", ways }, { "read", read_all }, { "race_bytes", race_bytes }, { "map", map },
 		{ "race_memory", race_memory }, { "cages", cages }, { "threads", threads }, { "files", files }, { "received", received },
 		{ "race_files", race_files }, { "spin", spin }, { "bomb", bomb }, { "spin_and_end", spin_and_end }, { "rate", rate },
-		{ "interrupted", interrupted }, { "segment", segment }, { "waits", waits }, { "map_file", map_file }, { "queue", queue },
+		{ "interrupted", interrupted }, { "segment", segment }, { "waits", waits }, { "map_file", map_file }, { "named", named }, { "race_named", race_named }, { "turning_named", turning_named }, { "queue", queue },
 		{ "flip", flip }, { "fork_memory", fork_memory }, { "exec_files", exec_files },
 	};
 
