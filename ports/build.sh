@@ -132,7 +132,7 @@ link() { mkdir -p "$root/$(dirname "$2")"; ln -sfn "$1" "$root/$2"; }
 load() {
 	name=$1
 	[ -f "$here/$name/recipe" ] || die "no port $name; there are: $(cd "$here" && ls -d */recipe | sed 's,/recipe,,' | tr '\n' ' ')"
-	needs='' programs='' tools='' test_tools=''
+	needs='' programs='' tools='' test_tools='' test_needs=''
 	configure() { :; }
 	compile() { make -j"$JOBS"; }
 	install() { :; }
@@ -211,6 +211,9 @@ attempt() {
 }
 
 test_port() {
+	load "$1"
+	# What the tests run beside it.
+	for need in $test_needs; do attempt build "$need" cage; done
 	build "$1" native
 	ask_for "for its tests" $test_tools
 	"$here/test.sh" "$root" "$1"
