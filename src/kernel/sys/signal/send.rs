@@ -1,8 +1,10 @@
 //! Sending signals: to a process, a thread, a group, all.
 //!
 //! Who may signal whom is Linux's rule about user ids, within walls: a cage that grates stand over reaches only what the
-//! same grates stand over, and so never a grate of its own. Its descendants a cage always reaches.
+//! same grates stand over, and so never a grate of its own, nor one that a composer of grates shows its calls to. Its
+//! descendants a cage always reaches.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use lind_abi::layout::Siginfo;
@@ -97,7 +99,7 @@ fn send_to(cx: &Ctx<'_>, pid: Pid, sig: Signal, info: impl Fn(u8) -> Info) -> Re
         id if id.unsigned_abs() == cx.cage.id.0 => send(cx.cage),
         id => {
             let cage = cage_of(cx, id.unsigned_abs()).ok_or(Errno::ESRCH)?;
-            if may_signal(cx, &cage, signal) { send(&cage) } else { Err(Errno::EPERM) }
+            if may_signal(cx, &OnceCell::new(), &cage, signal) { send(&cage) } else { Err(Errno::EPERM) }
         }
     }
 }
@@ -114,9 +116,9 @@ fn to_many(
     signal: Option<u8>,
     mut send: impl FnMut(&Cage) -> Result<()>,
 ) -> Result<()> {
-    let mut outcome = Err(Errno::ESRCH);
+    let (over, mut outcome) = (OnceCell::new(), Err(Errno::ESRCH));
     for cage in cages {
-        if may_signal(cx, &cage, signal) {
+        if may_signal(cx, &over, &cage, signal) {
             send(&cage)?;
             outcome = Ok(());
         } else {
@@ -142,16 +144,31 @@ fn to_thread(cx: &Ctx<'_>, group: Option<u32>, tid: Pid, sig: Signal, info: impl
     }
     let cages = cx.kernel.cages.all();
     let thread = cages.iter().find_map(|cage| cage.thread(tid)).ok_or(Errno::ESRCH)?;
-    if may_signal(cx, &thread.cage, signal) { send(&thread) } else { Err(Errno::EPERM) }
+    if may_signal(cx, &OnceCell::new(), &thread.cage, signal) { send(&thread) } else { Err(Errno::EPERM) }
 }
 
-/// Whether the cage may signal another: see the module.
-fn may_signal(cx: &Ctx<'_>, to: &Cage, signal: Option<u8>) -> bool {
+/// The grates that stand over the calling cage: those in its table, and those in the tables of the cages it descends from, because
+/// composers send on what it does by these tables.
+fn grates_over(cx: &Ctx<'_>) -> Vec<CageId> {
+    let mut over = cx.cage.handlers.grates();
+    if over.is_empty() {
+        return over;
+    }
+    for above in cx.cage.ancestors().iter().filter_map(|&id| cx.kernel.cages.get(id)) {
+        over.extend(above.handlers.grates().into_iter().filter(|&grate| cx.cage.descends_from(grate)));
+    }
+    over.sort_unstable();
+    over.dedup();
+    over
+}
+
+/// Whether the cage may signal another: see the module. `over` will be [`grates_over`].
+fn may_signal(cx: &Ctx<'_>, over: &OnceCell<Vec<CageId>>, to: &Cage, signal: Option<u8>) -> bool {
     const SIGCONT: u8 = signal::number(lind_abi::flags::Signals::SIGCONT);
     if to.id == cx.cage.id || to.descends_from(cx.cage.id) {
         return true;
     }
-    if cx.cage.handlers.grates().iter().any(|&grate| !to.descends_from(grate)) {
+    if over.get_or_init(|| grates_over(cx)).iter().any(|&grate| !to.descends_from(grate)) {
         return false;
     }
     let (own, its) = {

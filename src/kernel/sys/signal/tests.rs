@@ -197,6 +197,34 @@ fn a_stop_holds_a_thread_until_it_is_continued() {
     });
 }
 
+/// Between the brackets of a composer: its own table names the composer alone, which sends on what it does by the table of a cage
+/// that it descends from.
+#[test]
+fn a_cage_signals_no_grate_that_a_composer_shows_its_calls_to() {
+    in_world(Walls::Openat2, |w| {
+        let handles = |of: &World, by: &World| {
+            let entry = crate::threei::Change::To(grate(by));
+            of.thread.cage.handlers.set(500, entry, |_| Ok::<(), ()>(())).unwrap();
+        };
+        let inner = w.sibling();
+        let view = inner.sibling();
+        handles(&view, &inner);
+        let (program, other) = (view.sibling(), view.sibling());
+        handles(&program, w);
+        handles(&other, w);
+        assert_eq!(program.err(nr::kill, &[id(&inner), 0]), Errno::EPERM);
+        assert_eq!(program.err(nr::tkill, &[id(&inner), 9]), Errno::EPERM);
+        assert_eq!(program.ok(nr::kill, &[id(&other), 0]), 0);
+        assert_eq!(program.ok(nr::kill, &[-1, 9]), 0);
+        assert_eq!(left(&other), Some(Next::Exit(Status::Signaled { signal: 9 })));
+        assert_eq!(left(&inner), None);
+        // What it starts for itself is its own.
+        let helper = inner.sibling();
+        handles(&helper, w);
+        assert_eq!(helper.ok(nr::kill, &[id(&inner), 0]), 0);
+    });
+}
+
 #[test]
 fn a_cage_signals_its_descendants_alone() {
     in_world(Walls::Openat2, |w| {
