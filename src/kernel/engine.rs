@@ -9,7 +9,7 @@ use std::sync::Arc;
 use lind_abi::{CageId, Call, Errno, Result};
 
 use crate::Kernel;
-use crate::cage::{Cage, Thread};
+use crate::cage::{Cage, Text, Thread};
 
 /// A program ready to run. Opaque to the kernel.
 pub type Image = Arc<dyn Any + Send + Sync>;
@@ -35,6 +35,8 @@ pub struct Start {
     pub envp: Vec<CString>,
     /// The path it was found at, for AT_EXECFN.
     pub path: CString,
+    /// For execve(2): the file, which the cage runs from the point of no return on.
+    pub text: Option<Text>,
 }
 
 /// Runs guest code.

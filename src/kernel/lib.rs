@@ -23,7 +23,7 @@
 //! # Lock order
 //! `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Ipc` -> `Memory::map`
 //! -> `Locks`;
-//! of two cages' locks of one kind never both. What listens for signals (`signal::Listeners`) comes between `Cage::signals` and `Cage::family`. `Cage::settings` and `CageTable` are taken last, and nothing within them.
+//! of two cages' locks of one kind never both. What listens for signals (`signal::Listeners`) comes between `Cage::signals` and `Cage::family`. `Cage::settings`, then `cage::busy`, then `Locks`, and `CageTable` are taken last, and nothing within them.
 //! No guard is held while a grate is entered or the host blocks.
 //!
 //! # Failures
@@ -74,6 +74,7 @@ pub struct Kernel {
     pub locks: Arc<fd::locks::Locks>,
     /// The limits a first cage starts with.
     pub limits: cage::Limits,
+    pub(crate) busy: Arc<cage::Busy>,
     pub(crate) sockets: fd::SocketNames,
     /// The descriptors that threads are using.
     pub readers: Arc<fd::Readers>,
@@ -100,6 +101,7 @@ impl Kernel {
             root,
             locks: Arc::default(),
             limits,
+            busy: Arc::default(),
             sockets: fd::SocketNames::new(),
             readers: Arc::default(),
             pages,

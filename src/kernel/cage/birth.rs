@@ -11,15 +11,14 @@ use lind_abi::{CageId, Errno, NR_ANY, Result};
 
 use super::exit::Family;
 use super::signal::{self, Signals};
-use super::{Cage, Credentials, Settings, Thread};
+use super::{Cage, Credentials, Settings, Text, Thread};
 use crate::engine::{Image, LoadError, Start};
 use crate::event::Event;
 use crate::fd::FdTable;
-use crate::fd::locks::FileId;
 use crate::mem::{CageMemory, Memory};
 use crate::root::Directory;
 use crate::threei::{AS_BEFORE, Change, Handler, HandlerTable};
-use crate::{Kernel, Lease};
+use crate::Kernel;
 
 /// What to run, and how.
 pub struct Program {
@@ -61,7 +60,8 @@ pub fn boot(kernel: &Arc<Kernel>, start_in: Directory, program: Program) -> std:
             limits: kernel.limits,
             group: 0,
             session: 0,
-            program: image.1.clone(),
+            program: image.path.clone(),
+            text: Some(image.text),
             dumpable: true,
             no_new_privs: false,
             timer_slack: 50_000,
@@ -75,7 +75,7 @@ pub fn boot(kernel: &Arc<Kernel>, start_in: Directory, program: Program) -> std:
     };
     let thread = born.create(kernel).map_err(failed("no room for a cage"))?;
     let cage = Arc::clone(&thread.cage);
-    let start = Start { image: image.0, argv: program.argv, envp: program.envp, path: image.1 };
+    let start = Start { image: image.image, argv: program.argv, envp: program.envp, path: image.path, text: None };
     kernel.engine().start(kernel, thread, start).map_err(failed("cannot start the program"))?;
     Ok(cage)
 }
@@ -97,7 +97,7 @@ pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handler
         parent.serve(None)?;
     }
     let cwd = parent.cwd.load_full();
-    let (image, path) =
+    let Loaded { image, path, text } =
         load_named(kernel, cwd.as_fd(), &program.name, searches(kernel, parent)).map_err(|e| e.errno)?;
     let table = parent.handlers.inherit();
     let to = |entry| match entry {
@@ -118,6 +118,7 @@ pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handler
             group: parent.group,
             session: parent.session,
             program: path.clone(),
+            text: Some(text),
             dumpable: true,
             no_new_privs: parent.no_new_privs,
             timer_slack: parent.timer_slack,
@@ -141,7 +142,7 @@ pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handler
     let thread = born.create(kernel)?;
     let child = Arc::clone(&thread.cage);
     parent.family().children.push(child.id);
-    let start = Start { image, argv: program.argv, envp: program.envp, path };
+    let start = Start { image, argv: program.argv, envp: program.envp, path, text: None };
     if let Err(errno) = kernel.engine().start(kernel, thread, start) {
         parent.family().children.retain(|&id| id != child.id);
         kernel.cages.remove(child.id);
@@ -221,52 +222,60 @@ fn host_credentials() -> Credentials {
     Credentials { uid: [getuid().as_raw(), euid, euid], gid: [getgid().as_raw(), egid, egid], groups }
 }
 
+/// A program that was found and loaded.
+pub(super) struct Loaded {
+    pub image: Image,
+    pub path: CString,
+    pub text: Text,
+}
+
 /// Finds and loads a program.
 pub(super) fn load_named(
     kernel: &Kernel,
     cwd: BorrowedFd<'_>,
     name: &CStr,
     search: bool,
-) -> std::result::Result<(Image, CString), LoadError> {
+) -> std::result::Result<Loaded, LoadError> {
     let found = find_program(kernel, cwd, name, search).map_err(|errno| not_found(errno, name))?;
-    check_unwritten(kernel, found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
-    let image = load_file(kernel, cwd, &found.file, &found.path)?;
-    Ok((image, found.path))
+    let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
+    let (image, text) = load_file(kernel, cwd, (&found.file, text), &found.path)?;
+    Ok(Loaded { image, path: found.path, text })
 }
 
 fn not_found(errno: Errno, name: &CStr) -> LoadError {
     LoadError { errno, reason: format!("{}: {errno}", name.to_string_lossy()), untrusted: false }
 }
 
-/// Loads a program file. Where a .cwasm may not be trusted, the .wasm beside it takes its place.
+/// Loads a program file, and says which file it is then that runs: where a .cwasm may not be trusted, the .wasm beside it takes its place.
 ///
 /// # Errors
 /// Why it is none.
 pub(super) fn load_file(
     kernel: &Kernel,
     start: BorrowedFd<'_>,
-    file: &OwnedFd,
+    (file, text): (&OwnedFd, Text),
     path: &CString,
-) -> std::result::Result<Image, LoadError> {
+) -> std::result::Result<(Image, Text), LoadError> {
     match kernel.engine().load(file.as_fd(), path) {
         Err(error) if error.untrusted => {
             let source = path.to_bytes().strip_suffix(b".cwasm").map(|stem| [stem, b".wasm"].concat());
             let source = source.and_then(|path| CString::new(path).ok());
             let Some(source) = source else { return Err(error) };
             let Ok(found) = find_program(kernel, start, &source, false) else { return Err(error) };
-            check_unwritten(kernel, found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
-            kernel.engine().load(found.file.as_fd(), &found.path)
+            let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
+            kernel.engine().load(found.file.as_fd(), &found.path).map(|image| (image, text))
         }
-        loaded => loaded,
+        loaded => loaded.map(|image| (image, text)),
     }
 }
 
-/// ETXTBSY for what somebody, inside or outside, has open for writing or mapped so. Of another user's file, and on filesystems
-/// without leases, nobody can tell; nor of one whose locks the kernel itself holds at the host by a descriptor that may write.
-pub(super) fn check_unwritten(kernel: &Kernel, file: BorrowedFd<'_>) -> Result<()> {
-    match Lease::take(file) {
-        Err(Errno::EAGAIN) if !FileId::of(file).is_ok_and(|id| kernel.locks.at_host(id)) => Err(Errno::ETXTBSY),
-        _ => Ok(()),
+impl Kernel {
+    /// A file is about to be run.
+    ///
+    /// # Errors
+    /// ETXTBSY while somebody writes to it.
+    pub(super) fn run(&self, file: BorrowedFd<'_>) -> Result<Text> {
+        self.busy.run(file, &self.locks)
     }
 }
 

@@ -12,9 +12,9 @@ use lind_abi::layout::Timespec;
 use lind_abi::{Errno, Result};
 use rustix::fs::FileType;
 
-use super::birth::{Found, check_unwritten, find_program, load_file, searches};
+use super::birth::{Found, find_program, load_file, searches};
 use super::thread::Attention;
-use super::{Cage, Status, Thread, fork};
+use super::{Cage, Status, Text, Thread, fork};
 use crate::Kernel;
 use crate::engine::Start;
 use crate::host;
@@ -50,38 +50,37 @@ pub fn prepare_exec(
     let cwd = cage.cwd.load_full();
     let open = |start: BorrowedFd<'_>, name: &CStr| {
         let found = find_program(kernel, start, name, search)?;
-        if search {
-            check_unwritten(kernel, found.file.as_fd()).map(|()| found)
-        } else {
-            check_executable(kernel, found)
-        }
+        if search { kernel.run(found.file.as_fd()).map(|text| (found, text)) } else { check_executable(kernel, found) }
     };
-    let Found { mut file, path } = match named {
+    // The text of a script is held until its interpreter is.
+    let (Found { mut file, path }, mut text) = match named {
         Named::Path(start, name) => open(start, name)?,
         Named::File(file, path) => check_executable(kernel, Found { file, path })?,
     };
     let mut name = path.clone();
     for _ in 0..INTERPRETERS {
         let Some((interpreter, option)) = interpreter_of(&file)? else {
-            let image = load_file(kernel, cwd.as_fd(), &file, &name).map_err(|error| error.errno)?;
-            return Ok(Start { image, argv, envp, path });
+            let image = load_file(kernel, cwd.as_fd(), (&file, text), &name);
+            let (image, text) = image.map_err(|error| error.errno)?;
+            return Ok(Start { image, argv, envp, path, text: Some(text) });
         };
         let script = std::mem::replace(&mut name, interpreter.clone());
         let line = [Some(interpreter), option, Some(script)].into_iter().flatten();
         argv.splice(..1, line);
-        file = open(cwd.as_fd(), &name)?.file;
+        let found = open(cwd.as_fd(), &name)?;
+        (file, text) = (found.0.file, found.1);
     }
     Err(Errno::ELOOP)
 }
 
 /// EACCES for what is no file, and for a file that nobody may execute; ETXTBSY for one that is being written. Whether the runner may read it, opening it has shown.
-fn check_executable(kernel: &Kernel, found: Found) -> Result<Found> {
+fn check_executable(kernel: &Kernel, found: Found) -> Result<(Found, Text)> {
     let stat = rustix::fs::fstat(&found.file).map_err(crate::host::errno)?;
     let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     if !is_file || stat.st_mode & 0o111 == 0 {
         return Err(Errno::EACCES);
     }
-    check_unwritten(kernel, found.file.as_fd()).map(|()| found)
+    kernel.run(found.file.as_fd()).map(|text| (found, text))
 }
 
 /// The interpreter that a file's first line names, and its argument; None for what is no script.
@@ -115,18 +114,21 @@ fn interpreter_of(file: &OwnedFd) -> Result<Option<(CString, Option<CString>)>> 
 pub fn commit_exec(kernel: &Arc<Kernel>, thread: &Arc<Thread>) -> core::result::Result<(Arc<Thread>, Start), Status> {
     let cage = &thread.cage;
     let killed = Status::signaled(9);
-    let start = *thread.take_exec().ok_or(killed)?;
+    let mut start = *thread.take_exec().ok_or(killed)?;
     end_others(kernel, thread)?;
     fork::own_memory(kernel, cage).map_err(|_| killed)?;
     cage.fds.close_on_exec(&thread.reader);
     cage.signals().reset_handlers();
     cage.delete_timers();
     thread.forget_alt_stack();
-    {
+    let old = {
         let mut settings = cage.settings();
         settings.program = start.path.clone();
         settings.dumpable = true;
-    }
+        std::mem::replace(&mut settings.text, start.text.take())
+    };
+    // Now the old program's file may be written to.
+    drop(old);
     cage.fresh_fork.store(false, Ordering::Release);
     cage.execed.store(true, Ordering::Release);
     cage.exit_notice.store(0, Ordering::Release);

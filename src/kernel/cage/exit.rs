@@ -189,6 +189,8 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     signal::groups_left_by(kernel, cage, &children);
     signal::tell_children(kernel, cage, &children);
     cage.fds.close_all();
+    let text = cage.settings().text.take();
+    drop(text);
     cage.routes.forget();
     terminal::gone(kernel);
     terminal::leader_ended(kernel, cage);

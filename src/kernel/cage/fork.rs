@@ -88,6 +88,7 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
         Settings {
             credentials: settings.credentials.clone(),
             program: settings.program.clone(),
+            text: settings.text.clone(),
             death_signal: 0,
             ..*settings
         }

@@ -4,6 +4,7 @@
 //! on it and the table of cages hold it, and it is a zombie from its end until its parent has waited.
 
 mod birth;
+mod busy;
 mod exec;
 mod exit;
 mod fork;
@@ -22,6 +23,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lind_abi::flags::Resource;
 use lind_abi::{CageId, Errno, Result};
 
+pub(crate) use busy::Busy;
+pub use busy::Text;
 pub use birth::{Program, boot, find_program, spawn};
 pub use exec::{Named, commit_exec, prepare_exec};
 pub use exit::Status;
@@ -120,6 +123,8 @@ pub struct Settings {
     pub session: u32,
     /// The path the program was found at.
     pub program: std::ffi::CString,
+    /// Its file, until the cage has ended.
+    pub text: Option<Text>,
     /// prctl(PR_SET_DUMPABLE), PR_SET_NO_NEW_PRIVS, PR_SET_TIMERSLACK.
     pub dumpable: bool,
     /// See `dumpable`.

@@ -13,6 +13,7 @@ use super::{Place, What};
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
 use crate::root::Root;
+use crate::sys::fs::open_unless_run;
 use crate::terminal;
 use crate::{host, sealed};
 
@@ -76,7 +77,7 @@ pub(crate) fn open(cx: &Ctx<'_>, place: Place, flags: OpenFlags) -> Result<Opene
         What::Terminal => cx.blocking(|| terminal::open_slave(cx, place.node().number, flags.0)).map(Opened::Same),
         What::Memory => {
             let (_, file) = place.memory(cx).ok_or(Errno::ENOENT)?;
-            reopen_host(&cx.kernel.root, &file, flags).map(Opened::New)
+            reopen_host(cx, &file, flags).map(Opened::New)
         }
         What::Text(make) => {
             super::access(cx, &place, lind_abi::flags::AccessMode(4), 0)?;
@@ -119,7 +120,7 @@ pub(crate) fn create(cx: &Ctx<'_>, place: &Place, name: &[u8], flags: OpenFlags,
     if !new && flags.has(OpenFlags::O_EXCL) {
         return Err(Errno::EEXIST);
     }
-    let opened = reopen_host(&cx.kernel.root, &file, flags)?;
+    let opened = reopen_host(cx, &file, flags)?;
     if new {
         // Only now: whoever makes a file may use it whatever its mode.
         let mode = mode.0 & !cx.cage.umask.load(Ordering::Relaxed) & 0o777;
@@ -139,7 +140,7 @@ pub(crate) fn reopen(cx: &Ctx<'_>, file: &FileRef, flags: OpenFlags) -> Result<O
         return Err(Errno::EEXIST);
     }
     match &file.kind {
-        Kind::Named => cx.blocking(|| reopen_host(&cx.kernel.root, file, flags)).map(Opened::New),
+        Kind::Named => reopen_host(cx, file, flags).map(Opened::New),
         Kind::Pseudo(place) => open(cx, place.clone(), flags),
         Kind::Socket(_) | Kind::Epoll(_) | Kind::Signalfd(_) | Kind::Process(_) | Kind::Queue(_) => Err(Errno::ENXIO),
         Kind::Terminal | Kind::Master(_) => Ok(Opened::Same(file.share())),
@@ -154,7 +155,7 @@ pub(crate) fn reopen(cx: &Ctx<'_>, file: &FileRef, flags: OpenFlags) -> Result<O
                 return Err(Errno::EACCES);
             }
             match kind {
-                FileType::RegularFile => match reopen_host(&cx.kernel.root, file, flags) {
+                FileType::RegularFile => match reopen_host(cx, file, flags) {
                     Ok(opened) => Ok(Opened::New(opened)),
                     Err(Errno::EACCES | Errno::EPERM | Errno::ENOENT) if !flags.has(OpenFlags::O_TRUNC) => {
                         Ok(Opened::Same(file.share()))
@@ -177,9 +178,10 @@ fn allows(had: u32, flags: OpenFlags) -> bool {
     }
 }
 
-fn reopen_host(root: &Root, file: &File, flags: OpenFlags) -> Result<File> {
+fn reopen_host(cx: &Ctx<'_>, file: &File, flags: OpenFlags) -> Result<File> {
     let kind = if matches!(file.kind, Kind::Named) { Kind::Named } else { Kind::Host };
-    root.open_again(file.host(), flags.0).map(|host| File::new(host, kind))
+    open_unless_run(cx, flags.0, |flags| cx.kernel.root.open_again(file.host(), flags))
+        .map(|host| File::new(host, kind))
 }
 
 /// A directory of ours: the host knows nothing of it but a position.

@@ -18,6 +18,7 @@ mod tests;
 mod transfer;
 mod vector;
 mod watched;
+mod writing;
 mod xattr;
 
 pub(crate) use at::{Start, Within};
@@ -35,4 +36,5 @@ pub(crate) use size::*;
 pub(crate) use stat::*;
 pub(crate) use transfer::*;
 pub(crate) use vector::*;
+pub(crate) use writing::open_unless_run;
 pub(crate) use xattr::*;

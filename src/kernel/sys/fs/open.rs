@@ -9,6 +9,7 @@ use lind_abi::layout::OpenHow;
 use lind_abi::{DirFd, Errno, Fd, In, Len, Mode, NewFd, Path, Result, Str};
 
 use super::at::Within;
+use super::writing::open_unless_run;
 use crate::call::Ctx;
 use crate::fd::{File, Kind};
 use crate::host;
@@ -49,9 +50,11 @@ fn open_at(
     };
     let masked = mode.0 & !cx.cage.umask.load(Ordering::Relaxed);
     let on_host = |dir: BorrowedFd<'_>, path: &CStr, within: Within| {
-        // A fifo waits for its other end.
-        let host = cx.blocking(|| cx.kernel.root.open_within(dir, path, (flags.0, masked), within.resolve()))?;
-        cx.kernel.root.check_opened(host.as_fd())?;
+        let host = open_unless_run(cx, flags.0, |flags| {
+            // A fifo waits for its other end.
+            let host = cx.kernel.root.open_within(dir, path, (flags, masked), within.resolve())?;
+            cx.kernel.root.check_opened(host.as_fd()).map(|()| host)
+        })?;
         Ok(Opened::New(File::new(host, Kind::Named)))
     };
     let mut whole = None;

@@ -8,7 +8,9 @@ use lind_abi::{Errno, Fd, Len, Off, Path, Result};
 use rustix::fs::FallocateFlags;
 
 use super::watched;
+use super::writing::unless_leased;
 use crate::call::Ctx;
+use crate::fd::locks::FileId;
 use crate::fd::{File, Kind};
 use crate::host;
 use crate::mem::PathBytes;
@@ -22,7 +24,11 @@ pub(crate) fn truncate(cx: &Ctx<'_>, path: Path, len: Off) -> Result<()> {
     let path = cx.path(path, &mut buf)?;
     // The host has no such call that starts at a directory. A fifo must not make us wait.
     let flags = OpenFlags::O_WRONLY | OpenFlags::O_NONBLOCK;
-    let set = |file: Result<OwnedFd>| match file {
+    let checked = |file: Result<OwnedFd>| {
+        let file = file?;
+        cx.kernel.busy.check(FileId::of(file.as_fd())?).map(|()| file)
+    };
+    let set = |file: Result<OwnedFd>| match checked(file) {
         Ok(file) if cx.cage.fds.is_watched() => {
             let file = File::new(file, Kind::Named);
             watched::before_growing(cx, &file, len)?;
@@ -34,11 +40,12 @@ pub(crate) fn truncate(cx: &Ctx<'_>, path: Path, len: Off) -> Result<()> {
         Err(errno) => Err(errno),
     };
     let root = &cx.kernel.root;
-    let on_host = |dir: BorrowedFd<'_>, path: &CStr| set(root.open(dir, path, flags, 0));
+    let on_host = |dir: BorrowedFd<'_>, path: &CStr| set(unless_leased(cx, flags, || root.open(dir, path, flags, 0)));
+    let again = |file: BorrowedFd<'_>| set(unless_leased(cx, flags, || root.open_again(file, flags)));
     cx.act(cx.here(), path, Last::Follow, on_host, |reached| match reached {
         Reached::Place(place) if place.is_directory() => Err(Errno::EISDIR),
-        Reached::Place(place) => set(root.open_again(place.memory(cx).ok_or(Errno::EACCES)?.1.host(), flags)),
-        Reached::File(file) if matches!(file.kind, Kind::Named) => set(root.open_again(file.host(), flags)),
+        Reached::Place(place) => again(place.memory(cx).ok_or(Errno::EACCES)?.1.host()),
+        Reached::File(file) if matches!(file.kind, Kind::Named) => again(file.host()),
         Reached::File(_) => Err(Errno::EACCES),
         _ => Err(Errno::ENOENT),
     })

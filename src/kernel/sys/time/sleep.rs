@@ -16,6 +16,17 @@ pub(crate) fn nanosleep(cx: &Ctx<'_>, req: In<Timespec>, rem: Out<Timespec>) -> 
     sleep_for(cx, ClockId::Monotonic, cx.load_timespec(req)?, rem)
 }
 
+/// Waits for so many nanoseconds, within a call that waits for something that tells nobody.
+///
+/// # Errors
+/// EINTR.
+pub(crate) fn pause(cx: &Ctx<'_>, nanos: u32) -> Result<()> {
+    let now = rustix::time::clock_gettime(ClockId::Monotonic);
+    let nsec = now.tv_nsec + i64::from(nanos);
+    let deadline = Timespec { sec: now.tv_sec + nsec / NANOS, nsec: nsec % NANOS };
+    cx.blocking(|| sleep_until(ClockId::Monotonic, &deadline))
+}
+
 /// clock_nanosleep(2). Unknown flags are ignored, as on Linux.
 pub(crate) fn clock_nanosleep(
     cx: &Ctx<'_>,

@@ -1,0 +1,68 @@
+//! Opening for writing: not what a cage runs.
+//!
+//! Whether a file is run is only known when it is open. So the host opens it as it is, and empties it (O_TRUNC) when that has been
+//! looked at.
+
+use std::os::fd::OwnedFd;
+
+use lind_abi::flags::OpenFlags;
+use lind_abi::{Errno, Result};
+use rustix::fs::FileType;
+
+use crate::call::Ctx;
+use crate::fd::locks::FileId;
+use crate::host;
+
+/// O_ACCMODE
+const ACCESS: u32 = 3;
+
+/// Opens by `open`, which gets flags of open(2).
+///
+/// # Errors
+/// ETXTBSY; what `open` says, and EINTR while it waits.
+pub(crate) fn open_unless_run(
+    cx: &Ctx<'_>,
+    flags: u32,
+    mut open: impl FnMut(u32) -> Result<OwnedFd>,
+) -> Result<OwnedFd> {
+    let has = |flag: u32| flags & flag == flag;
+    let (writes, empties) = (flags & ACCESS != 0, has(OpenFlags::O_TRUNC));
+    let new = has(OpenFlags::O_CREAT | OpenFlags::O_EXCL) || has(OpenFlags::O_TMPFILE);
+    if has(OpenFlags::O_PATH) || !(writes || empties) {
+        return cx.blocking(|| open(flags));
+    }
+    let file = unless_leased(cx, flags, || open(flags & !OpenFlags::O_TRUNC))?;
+    if new {
+        return Ok(file);
+    }
+    let stat = rustix::fs::fstat(&file).map_err(host::errno)?;
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    if kind == FileType::RegularFile {
+        cx.kernel.busy.check(FileId::from(&stat))?;
+    }
+    if empties && writes && kind == FileType::RegularFile {
+        rustix::fs::ftruncate(&file, 0).map_err(host::errno)?;
+    }
+    let just_made = stat.st_size == 0 && has(OpenFlags::O_CREAT);
+    if empties && !writes && kind != FileType::Fifo && !just_made {
+        // What was opened for reading only the host can empty. Should the name lead elsewhere by now, that is what is emptied.
+        return unless_leased(cx, flags, || open(flags));
+    }
+    Ok(file)
+}
+
+/// Waits for leases. Who runs a file has one for a moment (while a large program is read, for longer), and who does not want to wait in open(2)
+/// gets EAGAIN for it, which a guest's files never say. Somebody else's lease is another matter: after a second it is EAGAIN.
+///
+/// # Errors
+/// EINTR, and what `open` says.
+pub(super) fn unless_leased(cx: &Ctx<'_>, flags: u32, mut open: impl FnMut() -> Result<OwnedFd>) -> Result<OwnedFd> {
+    const PATIENCE: u32 = 1000;
+    for _ in 0..PATIENCE {
+        match cx.blocking(&mut open) {
+            Err(Errno::EAGAIN) if flags & OpenFlags::O_NONBLOCK != 0 => crate::sys::time::pause(cx, 1_000_000)?,
+            result => return result,
+        }
+    }
+    Err(Errno::EAGAIN)
+}
