@@ -234,7 +234,7 @@ implemented {
     /// As mlock.
     151  memory   mlockall(flags: i32) -> ();
     152  memory   munlockall() -> ();
-    /// Names, dumpable, no_new_privs, timer slack, and the signal for when the parent (as a whole, not the thread that forked) ends; others are EINVAL.
+    /// Names, dumpable, no_new_privs, timer slack, the signal for when the parent (as a whole, not the thread that forked) ends, and who takes orphans; others are EINVAL.
     157  process  prctl(op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> i32;
     /// A hard limit only goes down. NOFILE, AS, DATA, FSIZE bind; the others are kept and inherited.
     160  process  setrlimit(resource: Resource, limit: In<Rlimit>) -> ();

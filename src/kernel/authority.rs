@@ -103,7 +103,7 @@ fn registers(caller: &Cage, served: Option<&Served<'_>>, target: &Cage, grate: C
 
 /// Whether R speaks of functions of `grate`: it is that, or still a copy of it.
 fn has_functions_of(caller: &Cage, grate: CageId) -> bool {
-    grate == caller.id || (caller.parent() == Some(grate) && caller.is_fresh_fork())
+    grate == caller.id || (caller.maker() == Some(grate) && caller.is_fresh_fork())
 }
 
 /// Whether `old` may be replaced as the handler of `number` by one of `grate`.

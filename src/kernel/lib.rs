@@ -21,7 +21,7 @@
 //! - `sys`: one function per system call, by area
 //!
 //! # Lock order
-//! `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Ipc` -> `Memory::map`
+//! `Kernel::kinship` -> `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Ipc` -> `Memory::map`
 //! -> `Locks`;
 //! of two cages' locks of one kind never both. What listens for signals (`signal::Listeners`) comes between `Cage::signals` and `Cage::family`. `Cage::settings`, then `cage::busy`, then `Locks`, and `CageTable` are taken last, and nothing within them.
 //! No guard is held while a grate is entered or the host blocks.
@@ -55,7 +55,7 @@ pub mod threei;
 mod timers;
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 pub use host::lease::Lease;
 pub use lind_abi::{Arg, CageId, Call, Errno, Result};
@@ -74,6 +74,8 @@ pub struct Kernel {
     pub locks: Arc<fd::locks::Locks>,
     /// The limits a first cage starts with.
     pub limits: cage::Limits,
+    /// Taken before all other locks by those who leave children or a parent behind.
+    pub(crate) kinship: Mutex<()>,
     pub(crate) busy: Arc<cage::Busy>,
     pub(crate) sockets: fd::SocketNames,
     /// The descriptors that threads are using.
@@ -101,6 +103,7 @@ impl Kernel {
             root,
             locks: Arc::default(),
             limits,
+            kinship: Mutex::default(),
             busy: Arc::default(),
             sockets: fd::SocketNames::new(),
             readers: Arc::default(),

@@ -10,6 +10,7 @@ use lind_abi::flags::OpenFlags;
 use lind_abi::{CageId, Errno, NR_ANY, Result};
 
 use super::exit::Family;
+use super::kin::Kin;
 use super::signal::{self, Signals};
 use super::{Cage, Credentials, Settings, Text, Thread};
 use crate::engine::{Image, LoadError, Start};
@@ -181,8 +182,10 @@ impl Born {
         let credentials = &self.settings.credentials;
         let effective = u64::from(credentials.uid[1]) | u64::from(credentials.gid[1]) << 32;
         let limit = self.settings.limits.cages;
+        let kin = Kin::of(self.ancestors.last().copied());
         let cage = Arc::new(Cage {
             id,
+            kin,
             ancestors: self.ancestors,
             handlers: self.handlers,
             routes: crate::routes::OfCage::default(),

@@ -87,6 +87,8 @@ pub(crate) struct Family {
     pub left_clients: usize,
     /// Set once, when the end begins.
     pub ended: Option<Status>,
+    /// Whether its children have another parent, or none.
+    pub childless: bool,
     /// Whether the rest of the end has been done.
     pub buried: bool,
     /// The resources of waited-for children.
@@ -118,7 +120,7 @@ pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
         family.ended.get_or_insert(status);
         let threads: Vec<_> = family.threads.iter().filter_map(Weak::upgrade).collect();
         // With the first cage all end.
-        (threads, first && family.serves && cage.parent().is_some())
+        (threads, first && family.serves && cage.maker().is_some())
     };
     cage.dead.store(true, Ordering::Release);
     if left {
@@ -174,18 +176,19 @@ pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next
 /// What is left to do when a cage has ended. Runs once.
 fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     let cage = &thread.cage;
-    let (status, children, zombies, left) = {
+    let (status, left) = {
         let mut family = cage.family();
         let Some(status) = family.ended else { return };
         if std::mem::replace(&mut family.buried, true) {
             return;
         }
-        (status, std::mem::take(&mut family.children), std::mem::take(&mut family.zombies), family.left_clients)
+        (status, family.left_clients)
     };
     if left > 0 {
         let path = cage.settings().program.clone();
         kernel.engine().left_clients(cage.id, &path, left);
     }
+    let children = super::kin::leave_children(kernel, cage);
     signal::groups_left_by(kernel, cage, &children);
     signal::tell_children(kernel, cage, &children);
     cage.fds.close_all();
@@ -197,12 +200,9 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     kernel.ipc.ended(cage.id);
     super::fork::return_memory(kernel, cage);
     notify_grates(kernel, thread, status, hop);
-    for zombie in zombies {
-        kernel.cages.remove(zombie.id);
-    }
     let mut usage = cage.usage();
     super::usage::add(&mut usage, &cage.children_usage());
-    if let Some(parent) = report(kernel, cage, status, &usage) {
+    if let Some(parent) = super::kin::report(kernel, cage, status, &usage) {
         signal::child_changed(kernel, &parent, cage, Change::Ended(status));
     }
     cage.tell_watchers();
@@ -237,39 +237,6 @@ impl Cage {
         for file in files.iter().filter_map(Weak::upgrade) {
             beacon::show(file.host(), true);
         }
-    }
-}
-
-/// Makes a cage that has ended a zombie of its parent, and returns that. An orphan is nobody's: the runner stands for init, which
-/// waits for it at once.
-fn report(kernel: &Kernel, cage: &Cage, status: Status, usage: &Rusage) -> Option<Arc<Cage>> {
-    let Some(parent) = cage.living_parent(kernel) else {
-        if cage.parent().is_some() {
-            kernel.cages.remove(cage.id);
-        }
-        return None;
-    };
-    let reaped = signal::wants_no_zombies(&parent);
-    let mut family = parent.family();
-    family.children.retain(|&id| id != cage.id);
-    family.forget_changes(cage.id);
-    if reaped {
-        super::usage::add(&mut family.children_usage, usage);
-    }
-    // One that has left its zombies already would keep this one for ever.
-    if reaped || family.buried {
-        kernel.cages.remove(cage.id);
-    } else {
-        family.zombies.push_back(Zombie { id: cage.id, status, usage: *usage });
-    }
-    drop(family);
-    Some(parent)
-}
-
-impl Cage {
-    /// The cage that waits for this one: its parent, unless that has ended.
-    pub(crate) fn living_parent(&self, kernel: &Kernel) -> Option<Arc<Cage>> {
-        kernel.cages.get(self.parent()?).filter(|parent| !parent.is_dead())
     }
 }
 

@@ -45,7 +45,7 @@ impl Birth {
     /// The child was never there: the call that made it fails.
     pub fn undo(self, kernel: &Arc<Kernel>, hop: &dyn Hop) {
         let child = self.child.cage.id;
-        let parent = self.child.cage.parent().and_then(|id| kernel.cages.get(id));
+        let parent = self.child.cage.maker().and_then(|id| kernel.cages.get(id));
         self.abandon(kernel, hop);
         if let Some(parent) = parent {
             parent.family().zombies.retain(|zombie| zombie.id != child);
@@ -150,7 +150,7 @@ impl Cage {
 /// Tells the parent of a cage that borrowed its memory that it does no more.
 pub(super) fn return_memory(kernel: &Kernel, cage: &Cage) {
     cage.returned.store(true, Ordering::Release);
-    if let Some(parent) = cage.parent().and_then(|id| kernel.cages.get(id)) {
+    if let Some(parent) = cage.maker().and_then(|id| kernel.cages.get(id)) {
         // Whoever is about to wait has looked, or will.
         drop(parent.family());
         parent.changed.notify_all();

@@ -8,6 +8,7 @@ mod busy;
 mod exec;
 mod exit;
 mod fork;
+mod kin;
 pub(crate) mod processors;
 mod robust;
 pub mod signal;
@@ -139,8 +140,10 @@ pub struct Settings {
 pub struct Cage {
     /// Its id, also its pid.
     pub id: CageId,
-    /// From the first cage down to the parent; fixed at birth.
+    /// From the first cage down to the one that made it; fixed at birth.
     ancestors: Box<[CageId]>,
+    /// See [`kin`].
+    kin: kin::Kin,
     /// Where its calls go.
     pub handlers: HandlerTable,
     /// What its descriptors change of that.
@@ -196,12 +199,12 @@ impl Cage {
         self.ancestors.contains(&ancestor)
     }
 
-    /// The cage that made it; None for the first.
-    pub fn parent(&self) -> Option<CageId> {
+    /// The cage that made it, whoever is its parent now; None for the first.
+    pub fn maker(&self) -> Option<CageId> {
         self.ancestors.last().copied()
     }
 
-    /// From the first cage down to the parent.
+    /// From the first cage down to the one that made it.
     pub fn ancestors(&self) -> &[CageId] {
         &self.ancestors
     }

@@ -114,7 +114,7 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let mut text = format!("{id} (").into_bytes();
     text.extend(name(subject)?);
     let fields: [i128; 49] = [
-        parent(cx.kernel, cage).map_or(0, |id| id.0.into()),
+        parent(cage).map_or(0, |id| id.0.into()),
         group.into(),
         session.into(),
         device,
@@ -197,7 +197,7 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let out = &mut rest;
     let _ = writeln!(out, "\nUmask:\t{:04o}\nState:\t{letter} ({word})", cage.umask.load(Ordering::Relaxed));
     let _ = writeln!(out, "Tgid:\t{}\nNgid:\t0\nPid:\t{id}", cage.id.0);
-    let _ = writeln!(out, "PPid:\t{}\nTracerPid:\t0", parent(cx.kernel, cage).unwrap_or(CageId(0)).0);
+    let _ = writeln!(out, "PPid:\t{}\nTracerPid:\t0", parent(cage).unwrap_or(CageId(0)).0);
     for (name, [real, effective, saved]) in [("Uid", credentials.uid), ("Gid", credentials.gid)] {
         let _ = writeln!(out, "{name}:\t{real}\t{effective}\t{saved}\t{effective}");
     }

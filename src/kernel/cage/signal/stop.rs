@@ -101,7 +101,7 @@ fn tell_parent(kernel: &Kernel, cage: &Cage, change: Change) {
             child_changed(kernel, &parent, cage, change);
         }
         // The first cage's parent is outside.
-        None if cage.parent().is_none() && matches!(change, Change::Stopped(_)) => kernel.engine().stop_process(),
+        None if cage.maker().is_none() && matches!(change, Change::Stopped(_)) => kernel.engine().stop_process(),
         None => {}
     }
 }

@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 
 use lind_abi::{Addr, CageId, Gid, Pid, Result, Uid};
 
-use crate::Kernel;
 use crate::cage::Cage;
 use crate::call::Ctx;
 
@@ -22,14 +21,12 @@ pub(crate) fn gettid(cx: &Ctx<'_>) -> Result<Pid> {
 
 /// getppid(2): 0 for the first cage, and the first cage for orphans.
 pub(crate) fn getppid(cx: &Ctx<'_>) -> Result<Pid> {
-    Ok(Pid(parent(cx.kernel, cx.cage).map_or(0, |id| id.0.cast_signed())))
+    Ok(Pid(parent(cx.cage).map_or(0, |id| id.0.cast_signed())))
 }
 
-/// The parent of a cage; the first cage's for orphans.
-pub(crate) fn parent(kernel: &Kernel, cage: &Cage) -> Option<CageId> {
-    let alive = |id: &&CageId| kernel.cages.get(**id).is_some_and(|cage| !cage.is_dead());
-    let ancestors = cage.ancestors();
-    ancestors.last().filter(alive).or(ancestors.first()).copied()
+/// The parent of a cage; the first cage for orphans.
+pub(crate) fn parent(cage: &Cage) -> Option<CageId> {
+    cage.parent().or(cage.ancestors().first().copied())
 }
 
 /// geteuid(2)

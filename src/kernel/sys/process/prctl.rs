@@ -30,6 +30,13 @@ pub(crate) fn prctl(cx: &Ctx<'_>, op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -
             let signal = i32::from(cx.cage.settings().death_signal);
             cx.store(Out::new(a, cx.cage.id), &signal).map(|()| 0)
         }
+        PrctlOp::PR_SET_CHILD_SUBREAPER => {
+            cx.cage.take_orphans(a != 0);
+            Ok(0)
+        }
+        PrctlOp::PR_GET_CHILD_SUBREAPER => {
+            cx.store(Out::new(a, cx.cage.id), &i32::from(cx.cage.takes_orphans())).map(|()| 0)
+        }
         PrctlOp::PR_GET_DUMPABLE => Ok(cx.cage.settings().dumpable.into()),
         PrctlOp::PR_SET_DUMPABLE if a <= 1 => {
             cx.cage.settings().dumpable = a == 1;

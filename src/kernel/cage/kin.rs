@@ -1,0 +1,214 @@
+//! Whose child a cage is when its parent has ended.
+//!
+//! The children of a cage that ends, zombies too, go to the nearest of its ancestors that has asked for it (PR_SET_CHILD_SUBREAPER), else to
+//! nobody: the runner stands for init, which waits for them at once. Ends of parents and of children come one after the other
+//! (`Kernel::kinship`), so a child reports to a parent that has not left its own, or to the one after it. All parents that a cage ever has are
+//! its ancestors, so authority over it never depends on who is its parent.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use lind_abi::CageId;
+use lind_abi::layout::Rusage;
+
+use super::exit::Zombie;
+use super::signal::{self, Change};
+use super::{Cage, Status, usage};
+use crate::Kernel;
+
+/// What a cage is to others.
+pub(super) struct Kin {
+    /// The id of its parent; 0 when that is nobody any more, and for the first cage.
+    parent: AtomicU32,
+    /// Whether orphans among its descendants become its children. Neither inherited nor lost by exec.
+    takes_orphans: AtomicBool,
+}
+
+impl Kin {
+    /// Of a cage that `parent` has made.
+    pub fn of(parent: Option<CageId>) -> Kin {
+        Kin { parent: AtomicU32::new(parent.map_or(0, |id| id.0)), takes_orphans: AtomicBool::new(false) }
+    }
+}
+
+impl Cage {
+    /// Its parent; None when that is nobody any more, and for the first cage.
+    pub fn parent(&self) -> Option<CageId> {
+        Some(CageId(self.kin.parent.load(Ordering::Acquire))).filter(|id| id.0 != 0)
+    }
+
+    /// The cage that waits for this one.
+    pub(crate) fn living_parent(&self, kernel: &Kernel) -> Option<Arc<Cage>> {
+        kernel.cages.get(self.parent()?).filter(|parent| !parent.is_dead())
+    }
+
+    /// prctl(PR_GET_CHILD_SUBREAPER)
+    pub(crate) fn takes_orphans(&self) -> bool {
+        self.kin.takes_orphans.load(Ordering::Acquire)
+    }
+
+    /// prctl(PR_SET_CHILD_SUBREAPER)
+    pub(crate) fn take_orphans(&self, on: bool) {
+        self.kin.takes_orphans.store(on, Ordering::Release);
+    }
+
+    fn set_parent(&self, parent: Option<&Arc<Cage>>) {
+        self.kin.parent.store(parent.map_or(0, |parent| parent.id.0), Ordering::Release);
+    }
+}
+
+fn kinship(kernel: &Kernel) -> MutexGuard<'_, ()> {
+    kernel.kinship.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whose the children of `cage` are from now on.
+fn heir(kernel: &Kernel, cage: &Cage) -> Option<Arc<Cage>> {
+    let above = |cage: &Cage| kernel.cages.get(cage.parent()?);
+    let mut next = above(cage);
+    while let Some(cage) = next {
+        if cage.takes_orphans() && !cage.is_dead() {
+            return Some(cage);
+        }
+        next = above(&cage);
+    }
+    None
+}
+
+/// `cage` has ended: its children get another parent, or none. Returns those that are alive.
+pub(super) fn leave_children(kernel: &Kernel, cage: &Cage) -> Vec<CageId> {
+    let kinship = kinship(kernel);
+    let (children, zombies, changes) = {
+        let mut family = cage.family();
+        family.childless = true;
+        let family = &mut *family;
+        (std::mem::take(&mut family.children), std::mem::take(&mut family.zombies), std::mem::take(&mut family.changes))
+    };
+    let heir = heir(kernel, cage);
+    for child in children.iter().filter_map(|&id| kernel.cages.get(id)) {
+        child.set_parent(heir.as_ref());
+    }
+    let Some(heir) = heir else {
+        for zombie in zombies {
+            kernel.cages.remove(zombie.id);
+        }
+        return children;
+    };
+    let reaped = signal::wants_no_zombies(&heir);
+    let mut left: Vec<(Arc<Cage>, Status)> = Vec::new();
+    {
+        let mut family = heir.family();
+        family.children.extend(&children);
+        family.changes.extend(changes);
+        for zombie in zombies {
+            left.extend(kernel.cages.get(zombie.id).map(|cage| (cage, zombie.status)));
+            if reaped {
+                usage::add(&mut family.children_usage, &zombie.usage);
+                kernel.cages.remove(zombie.id);
+            } else {
+                family.zombies.push_back(zombie);
+            }
+        }
+    }
+    for (zombie, _) in &left {
+        zombie.set_parent(Some(&heir));
+    }
+    drop(kinship);
+    for (zombie, status) in left {
+        signal::child_changed(kernel, &heir, &zombie, Change::Ended(status));
+    }
+    children
+}
+
+/// Makes a cage that has ended a zombie of its parent, and returns that.
+pub(super) fn report(kernel: &Kernel, cage: &Cage, status: Status, usage: &Rusage) -> Option<Arc<Cage>> {
+    let _kinship = kinship(kernel);
+    let Some(parent) = cage.parent().and_then(|id| kernel.cages.get(id)) else {
+        if cage.maker().is_some() {
+            kernel.cages.remove(cage.id);
+        }
+        return None;
+    };
+    let reaped = signal::wants_no_zombies(&parent);
+    let mut family = parent.family();
+    family.children.retain(|&id| id != cage.id);
+    family.forget_changes(cage.id);
+    if reaped {
+        usage::add(&mut family.children_usage, usage);
+    }
+    // One that has left its zombies already would keep this one for ever.
+    if reaped || family.childless {
+        kernel.cages.remove(cage.id);
+    } else {
+        family.zombies.push_back(Zombie { id: cage.id, status, usage: *usage });
+    }
+    drop(family);
+    Some(parent)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use lind_abi::{Errno, nr};
+
+    use crate::testing::{World, both_walls};
+
+    const PR_SET_CHILD_SUBREAPER: i64 = 36;
+
+    fn id(of: &World) -> i64 {
+        of.thread.cage.id.0.into()
+    }
+
+    /// What a fork's child may do with its parent's functions, it may do with those of the cage that forked it.
+    #[test]
+    fn an_adopted_child_has_no_functions_of_its_new_parent() {
+        both_walls(|w| {
+            w.ok(nr::prctl, &[PR_SET_CHILD_SUBREAPER, 1]);
+            let parent = w.sibling();
+            let (child, other) = (parent.sibling(), parent.sibling());
+            for child in [&child, &other] {
+                child.thread.cage.fresh_fork.store(true, Ordering::Release);
+            }
+            assert_eq!(child.ok(nr::register_handler, &[id(&child), 500, id(&parent), 1, 0]), 0);
+            assert_eq!(child.ok(nr::getppid, &[]), id(&parent));
+            parent.exit();
+            for child in [&child, &other] {
+                assert_eq!(child.ok(nr::getppid, &[]), id(w));
+                assert_eq!(child.err(nr::register_handler, &[id(child), 501, id(w), 1, 0]), Errno::EPERM);
+            }
+            for ended in [&child, &other] {
+                ended.exit();
+                assert_eq!(w.ok(nr::wait4, &[id(ended), 0, 1, 0]), id(ended));
+            }
+        });
+    }
+
+    #[test]
+    fn nobody_is_left_behind() {
+        both_walls(|w| {
+            let ids = || w.kernel.cages.all().len();
+            let before = ids();
+            for asks in [0, 1, 1] {
+                w.ok(nr::prctl, &[PR_SET_CHILD_SUBREAPER, asks]);
+                let parent = w.sibling();
+                let (zombie, living) = (parent.sibling(), parent.sibling());
+                let last = living.sibling();
+                zombie.exit();
+                parent.exit();
+                assert_eq!(w.ok(nr::wait4, &[id(&parent), 0, 1, 0]), id(&parent));
+                if asks == 1 {
+                    assert_eq!(w.ok(nr::wait4, &[id(&zombie), 0, 1, 0]), id(&zombie));
+                    assert_eq!(w.ok(nr::wait4, &[id(&living), 0, 1, 0]), 0);
+                } else {
+                    assert_eq!(w.err(nr::wait4, &[-1, 0, 1, 0]), Errno::ECHILD);
+                }
+                last.exit();
+                living.exit();
+                while w.call(nr::wait4, &[-1, 0, 1, 0]).is_ok_and(|id| id > 0) {}
+                assert_eq!(w.err(nr::wait4, &[-1, 0, 1, 0]), Errno::ECHILD);
+                drop((parent, zombie, living, last));
+                assert_eq!(ids(), before);
+            }
+        });
+    }
+}
