@@ -22,7 +22,7 @@
 //!
 //! # Lock order
 //! `Kernel::kinship` -> `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Ipc` -> `Memory::map`
-//! -> `Locks`;
+//! -> `Locks`; a timer's setting -> `Cage::family` -> the clock's (`timers`);
 //! of two cages' locks of one kind never both. What listens for signals (`signal::Listeners`) comes between `Cage::signals` and `Cage::family`. `Cage::settings`, then `cage::busy`, then `Locks`, and `CageTable` are taken last, and nothing within them.
 //! No guard is held while a grate is entered or the host blocks.
 //!
@@ -88,7 +88,7 @@ pub struct Kernel {
     /// When it was made, since the machine started.
     pub(crate) born: lind_abi::layout::Timespec,
     pub(crate) boot_id: OnceLock<[u8; 16]>,
-    pub(crate) timers: timers::Timers,
+    pub(crate) timers: Arc<timers::Timers>,
     pub(crate) processors: cage::processors::Processors,
     engine: OnceLock<Box<dyn Engine>>,
     last_id: AtomicU32,
@@ -113,7 +113,7 @@ impl Kernel {
             ipc: ipc::Ipc::default(),
             born: host::clock::gettime(libc::CLOCK_BOOTTIME).unwrap_or_default(),
             boot_id: OnceLock::new(),
-            timers: timers::Timers::default(),
+            timers: Arc::default(),
             processors: cage::processors::Processors::new(),
             engine: OnceLock::new(),
             last_id: AtomicU32::new(0),

@@ -13,13 +13,13 @@ use super::exit::Family;
 use super::kin::Kin;
 use super::signal::{self, Signals};
 use super::{Cage, Credentials, Settings, Text, Thread};
+use crate::Kernel;
 use crate::engine::{Image, LoadError, Start};
 use crate::event::Event;
 use crate::fd::FdTable;
 use crate::mem::{CageMemory, Memory};
 use crate::root::Directory;
 use crate::threei::{AS_BEFORE, Change, Handler, HandlerTable};
-use crate::Kernel;
 
 /// What to run, and how.
 pub struct Program {
@@ -200,6 +200,7 @@ impl Born {
             gone: Event::default(),
             signals: Mutex::new(self.signals),
             timers: Mutex::default(),
+            pace: crate::timers::Pace::default(),
             launching: self.launching,
             fresh_fork: AtomicBool::new(false),
             forked_under: self.forked_under,

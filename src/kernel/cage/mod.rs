@@ -183,6 +183,8 @@ pub struct Cage {
     dead: AtomicBool,
     /// Its timers.
     pub(crate) timers: Mutex<timer::Owned>,
+    /// How much they have had of the clock.
+    pub(crate) pace: crate::timers::Pace,
     /// The set of what waits for one of its threads: bit n-1 is signal n.
     pub(crate) pending: AtomicU64,
     /// What tells of its signals, and of its end.

@@ -12,7 +12,7 @@ use super::Cage;
 use super::signal::{self, Info};
 use crate::Kernel;
 use crate::host::clock;
-use crate::timers::{Nanos, now};
+use crate::timers::{self, Entry, Nanos, Timers};
 
 /// The time that a timer measures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +44,9 @@ pub(crate) enum Notice {
 /// A timer.
 pub(crate) struct Timer {
     cage: Weak<Cage>,
+    clock: Arc<Timers>,
+    /// For the clock.
+    pub entry: Entry,
     id: u32,
     pub measure: Measure,
     notice: Notice,
@@ -57,6 +60,8 @@ pub(crate) struct Timer {
 struct Setting {
     end: Option<Nanos>,
     interval: Nanos,
+    /// Whether the next look has been put off, and reckoned.
+    put_off: bool,
 }
 
 /// What is left of a timer, and its interval.
@@ -69,24 +74,23 @@ pub(crate) struct Left {
 }
 
 impl Timer {
-    fn new(cage: &Arc<Cage>, id: u32, measure: Measure, notice: Notice) -> Arc<Timer> {
-        let (cage, setting) = (Arc::downgrade(cage), Mutex::default());
-        Arc::new(Timer { cage, id, measure, notice, setting, overrun: AtomicI32::new(0) })
+    fn new(clock: &Arc<Timers>, cage: &Arc<Cage>, id: u32, measure: Measure, notice: Notice) -> Arc<Timer> {
+        let (clock, cage, setting) = (Arc::clone(clock), Arc::downgrade(cage), Mutex::default());
+        let (entry, overrun) = (Entry::default(), AtomicI32::new(0));
+        Arc::new(Timer { cage, clock, entry, id, measure, notice, setting, overrun })
     }
 
     /// Sets it to run out after `value`, or at that time if `absolute`; 0 stops it. Returns how it was set.
     pub fn set(self: &Arc<Timer>, kernel: &Arc<Kernel>, value: Nanos, interval: Nanos, absolute: bool) -> Result<Left> {
         let cage = self.cage.upgrade().ok_or(Errno::EINVAL)?;
         let now = self.measure.now(&cage)?;
-        let (before, end) = {
-            let mut setting = self.setting();
-            let before = setting.left(now);
-            let end = (value != 0).then_some(if absolute { value } else { now + value });
-            *setting = Setting { end, interval };
-            (before, end)
-        };
-        if let Some(end) = end {
-            self.look_again(kernel, &cage, end - now);
+        let mut setting = self.setting();
+        let before = setting.left(now);
+        let end = (value != 0).then_some(if absolute { value } else { now + value });
+        *setting = Setting { end, interval, put_off: false };
+        match end {
+            Some(end) => self.look_again(kernel, &cage, end - now),
+            None => self.clock.forget(self),
         }
         Ok(before)
     }
@@ -101,26 +105,32 @@ impl Timer {
     /// Looks whether it has run out.
     pub fn look(self: &Arc<Timer>, kernel: &Arc<Kernel>) {
         let Some(cage) = self.cage.upgrade().filter(|cage| !cage.is_dead()) else { return };
+        let mut setting = self.setting();
+        // Set anew or stopped since: whoever did that sees to the next look.
+        let Some(end) = setting.end else { return };
+        if !std::mem::take(&mut setting.put_off)
+            && let Some(later) =
+                cage.pace.ask(timers::now(), cage.family().threads.len(), self.measure == Measure::Process)
+        {
+            setting.put_off = true;
+            return kernel.timers.look_at(kernel, self, later);
+        }
         let Ok(now) = self.measure.now(&cage) else { return };
-        let (times, next) = {
-            let mut setting = self.setting();
-            // Set anew or stopped since: whoever did that sees to the next look.
-            let Some(end) = setting.end else { return };
-            let mut times = 0;
-            if end <= now {
-                times = if setting.interval > 0 { 1 + (now - end) / setting.interval } else { 1 };
-                setting.end = (setting.interval > 0).then(|| end + times * setting.interval);
-            }
-            (times, setting.end)
-        };
+        let mut times = 0;
+        if end <= now {
+            times = if setting.interval > 0 { 1 + (now - end) / setting.interval } else { 1 };
+            setting.end = (setting.interval > 0).then(|| end + times * setting.interval);
+        }
+        if let Some(end) = setting.end {
+            self.look_again(kernel, &cage, end - now);
+        }
+        drop(setting);
         if times > 0 {
             self.notify(kernel, &cage, i32::try_from(times).unwrap_or(i32::MAX));
         }
-        if let Some(end) = next {
-            self.look_again(kernel, &cage, end - now);
-        }
     }
 
+    /// To be called with the setting locked: of two that set it, the later one says when.
     fn look_again(self: &Arc<Timer>, kernel: &Arc<Kernel>, cage: &Cage, left: Nanos) {
         /// Processor time passes as fast as there are threads; asking more often is not worth it.
         const OFTEN: Nanos = 1_000_000;
@@ -128,7 +138,7 @@ impl Timer {
             Measure::Clock(_) => left,
             Measure::Process => (left / Nanos::try_from(cage.threads().len().max(1)).unwrap_or(1)).max(OFTEN),
         };
-        kernel.timers.look_at(kernel, self, now() + wait);
+        kernel.timers.look_at(kernel, self, timers::now() + wait);
     }
 
     fn notify(&self, kernel: &Kernel, cage: &Arc<Cage>, times: i32) {
@@ -157,6 +167,12 @@ impl Timer {
 
     fn setting(&self) -> MutexGuard<'_, Setting> {
         self.setting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        self.clock.forget(self);
     }
 }
 
@@ -196,14 +212,15 @@ impl Cage {
     ///
     /// # Errors
     /// EINVAL.
-    pub(crate) fn interval_timer(self: &Arc<Cage>, which: i32) -> Result<Arc<Timer>> {
+    pub(crate) fn interval_timer(self: &Arc<Cage>, clock: &Arc<Timers>, which: i32) -> Result<Arc<Timer>> {
         // Of processor time the host tells no part for the user's own code.
         const KINDS: [(Measure, u8); 3] =
             [(Measure::Clock(libc::CLOCK_MONOTONIC), 14), (Measure::Process, 26), (Measure::Process, 27)];
         let index = usize::try_from(which).map_err(|_| Errno::EINVAL)?;
         let &(measure, signal) = KINDS.get(index).ok_or(Errno::EINVAL)?;
         let mut timers = self.timers();
-        let timer = timers.intervals[index].get_or_insert_with(|| Timer::new(self, 0, measure, Notice::Alarm(signal)));
+        let new = || Timer::new(clock, self, 0, measure, Notice::Alarm(signal));
+        let timer = timers.intervals[index].get_or_insert_with(new);
         Ok(Arc::clone(timer))
     }
 
@@ -211,7 +228,12 @@ impl Cage {
     ///
     /// # Errors
     /// EAGAIN when there are too many.
-    pub(crate) fn create_timer(self: &Arc<Cage>, measure: Measure, notice: Option<Notice>) -> Result<i32> {
+    pub(crate) fn create_timer(
+        self: &Arc<Cage>,
+        clock: &Arc<Timers>,
+        measure: Measure,
+        notice: Option<Notice>,
+    ) -> Result<i32> {
         const MOST: usize = 1024;
         const SIGALRM: u8 = 14;
         let mut timers = self.timers();
@@ -222,7 +244,7 @@ impl Cage {
         timers.last = id.checked_add(1).ok_or(Errno::EAGAIN)?;
         let value = id.unsigned_abs();
         let notice = notice.unwrap_or(Notice::Signal { signal: SIGALRM, value, thread: None });
-        timers.created.insert(id, Timer::new(self, value, measure, notice));
+        timers.created.insert(id, Timer::new(clock, self, value, measure, notice));
         Ok(id)
     }
 

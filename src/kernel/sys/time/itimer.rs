@@ -24,7 +24,8 @@ fn own(cx: &Ctx<'_>) -> Result<Arc<Cage>> {
 
 /// alarm(2)
 pub(crate) fn alarm(cx: &Ctx<'_>, seconds: u32) -> Result<u32> {
-    let before = own(cx)?.interval_timer(0)?.set(cx.kernel, Nanos::from(seconds) * SECOND, 0, false)?;
+    let before =
+        own(cx)?.interval_timer(&cx.kernel.timers, 0)?.set(cx.kernel, Nanos::from(seconds) * SECOND, 0, false)?;
     // Rounded, but never to "no alarm".
     let rounded = (before.value + SECOND / 2) / SECOND;
     Ok(u32::try_from(if before.value > 0 { rounded.max(1) } else { 0 }).unwrap_or(u32::MAX))
@@ -32,7 +33,7 @@ pub(crate) fn alarm(cx: &Ctx<'_>, seconds: u32) -> Result<u32> {
 
 /// getitimer(2)
 pub(crate) fn getitimer(cx: &Ctx<'_>, which: i32, value: Out<Itimerval>) -> Result<()> {
-    let left = own(cx)?.interval_timer(which)?.left()?;
+    let left = own(cx)?.interval_timer(&cx.kernel.timers, which)?.left()?;
     cx.store(value, &to_timeval(left))
 }
 
@@ -44,7 +45,7 @@ pub(crate) fn setitimer(cx: &Ctx<'_>, which: i32, new: In<Itimerval>, old: Out<I
         _ => Err(Errno::EINVAL),
     };
     let (value, interval) = (nanos(new.value)?, nanos(new.interval)?);
-    let before = own(cx)?.interval_timer(which)?.set(cx.kernel, value, interval, false)?;
+    let before = own(cx)?.interval_timer(&cx.kernel.timers, which)?.set(cx.kernel, value, interval, false)?;
     cx.store_if(old, &to_timeval(before))
 }
 
@@ -89,7 +90,7 @@ pub(crate) fn timer_create(cx: &Ctx<'_>, clock: Clock, event: In<Sigevent>, id: 
             _ => return Err(Errno::EINVAL),
         })
     };
-    let timer = own(cx)?.create_timer(measure, notice)?;
+    let timer = own(cx)?.create_timer(&cx.kernel.timers, measure, notice)?;
     cx.store(id, &timer).inspect_err(|_| {
         let _ = cx.cage.delete_timer(timer);
     })

@@ -29,3 +29,35 @@ fn padding_of_a_timespec_does_not_matter() {
         assert_eq!(w.err(nr::timerfd_create, &[8, 0]), Errno::EPERM);
     });
 }
+
+#[test]
+fn a_timer_is_waited_for_once_and_not_when_it_is_gone() {
+    in_world(Walls::Openat2, |w| {
+        let waiting = || w.kernel.timers.len();
+        let long = |sec| {
+            let (value, interval) = (Timespec { sec, nsec: 0 }, Timespec::default());
+            w.value(&Itimerspec { interval, value })
+        };
+        let id = w.buffer(4);
+        let timers: Vec<i64> = (0..3)
+            .map(|_| {
+                w.ok(nr::timer_create, &[1, 0, id]);
+                w.load::<i32>(id).into()
+            })
+            .collect();
+        for sec in 1..100 {
+            for timer in &timers {
+                w.ok(nr::timer_settime, &[*timer, 0, long(1000 * sec), 0]);
+            }
+            w.ok(nr::alarm, &[5000 + sec]);
+        }
+        assert_eq!(waiting(), 4);
+        w.ok(nr::timer_settime, &[timers[0], 0, long(0), 0]);
+        assert_eq!(waiting(), 3);
+        w.ok(nr::timer_delete, &[timers[1]]);
+        assert_eq!(waiting(), 2);
+        assert!(w.ok(nr::alarm, &[0]) > 5000);
+        w.kernel.cages.get(w.thread.cage.id).unwrap().delete_timers();
+        assert_eq!(waiting(), 0);
+    });
+}
