@@ -36,6 +36,11 @@ impl Layer {
         Layer { file, made: None }
     }
 
+    /// Whether it is a program's file.
+    pub fn is_program(&self) -> bool {
+        self.made.is_none()
+    }
+
     /// Bytes that are kept for its sake.
     pub fn kept(&self) -> u64 {
         self.made.as_ref().map_or(0, |made| made.len)
@@ -94,7 +99,8 @@ pub struct Piece {
 }
 
 impl Piece {
-    fn clip(&self, to: &Range<u64>) -> Piece {
+    /// What of it lies in `to`, which it touches.
+    pub fn clip(&self, to: &Range<u64>) -> Piece {
         let at = self.at.start.max(to.start)..self.at.end.min(to.end);
         Piece { offset: self.offset + (at.start - self.at.start), layer: Arc::clone(&self.layer), at }
     }

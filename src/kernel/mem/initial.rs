@@ -11,7 +11,7 @@ use super::frozen::{Layer, Piece};
 /// Data that no cage has written to yet. The default is none: the program writes its data itself.
 #[derive(Default)]
 pub struct InitialData {
-    pieces: Vec<Piece>,
+    pieces: Arc<[Piece]>,
 }
 
 impl InitialData {
@@ -26,7 +26,7 @@ impl InitialData {
     ///
     /// # Errors
     /// ENOEXEC.
-    pub(super) fn within(&self, data: Range<u64>) -> Result<&[Piece]> {
+    pub(super) fn within(&self, data: Range<u64>) -> Result<&Arc<[Piece]>> {
         let mut from = data.start;
         for Range { start, end } in self.pieces.iter().map(|piece| piece.at.clone()) {
             if start < from || end <= start || end > data.end {

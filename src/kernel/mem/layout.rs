@@ -1,5 +1,7 @@
 //! Where the engine puts a program: its data, its heap, its stacks.
 
+use std::sync::Arc;
+
 use lind_abi::{Errno, Result};
 
 use super::vmmap::{Region, Use};
@@ -37,12 +39,14 @@ impl Memory {
             self.guest.map_anonymous(data.start, data.end - data.start, libc::PROT_READ | libc::PROT_WRITE)?;
             map.map(data.clone(), Region::private(READ_WRITE, Use::Data));
         }
-        for piece in initial.within(data)? {
+        let pieces = initial.within(data)?;
+        for piece in pieces.iter() {
             let len = piece.at.end - piece.at.start;
             let (prot, file) = (libc::PROT_READ | libc::PROT_WRITE, piece.layer.file());
             self.guest.map_file(piece.at.start, len, prot, false, file, piece.offset)?;
             map.frozen.insert(piece.clone());
         }
+        map.initial = Arc::clone(pieces);
         map.brk = data_end..data_end;
         Ok(space::END)
     }

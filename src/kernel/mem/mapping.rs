@@ -5,11 +5,14 @@
 
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use lind_abi::{Errno, Result};
 
+use super::frozen::Piece;
 use super::vmmap::{OnFork, Region, Use, Vmmap};
 use super::{Memory, page_up, space};
+use crate::host;
 
 /// Where a mapping goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -158,34 +161,80 @@ impl Memory {
     }
 
     /// madvise(2) MADV_DONTNEED and MADV_FREE. Private memory that comes from a layer is mapped anew: the host would give
-    /// back what is in the layer.
+    /// back what is in the layer. That is what MADV_DONTNEED means for the program's data, which come back.
     ///
     /// # Errors
     /// ENOMEM where something in the range is not mapped, after the rest is done; else what the host says.
     pub fn discard(&self, range: Range<u64>, advice: i32) -> Result<()> {
+        let returns = |piece: &Piece| advice == libc::MADV_DONTNEED && piece.layer.is_program();
         let mut map = self.map();
         let (parts, all) = map.mapped_parts(range);
         for (part, region) in parts {
-            let frozen: Vec<_> = map.frozen.parts(part.clone()).map(|piece| piece.at).collect();
-            for piece in frozen {
-                self.zero(&mut map, piece, region)?;
+            let frozen: Vec<_> = map.frozen.parts(part.clone()).filter(|piece| !returns(piece)).collect();
+            let mut left = Vec::new();
+            for piece in frozen.into_iter().map(|piece| piece.at) {
+                if map.may_split() {
+                    self.guest.map_anonymous(piece.start, piece.end - piece.start, host_prot(region.prot))?;
+                    map.frozen.carve(piece);
+                } else {
+                    left.push(piece);
+                }
             }
             self.guest.advise(part.start, part.end - part.start, advice)?;
+            for piece in left {
+                self.rewrite(&piece, region, || self.guest.fill(piece.start, 0, piece.end - piece.start))?;
+            }
+            if advice == libc::MADV_DONTNEED && region.usage == Use::Data {
+                self.restore(&mut map, &part, region)?;
+            }
         }
         if all { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 
-    fn zero(&self, map: &mut Vmmap, piece: Range<u64>, region: Region) -> Result<()> {
-        let (start, len, prot) = (piece.start, piece.end - piece.start, host_prot(region.prot));
+    /// Puts the program's data back where other pages have taken their place: those of a fork, or zeroes.
+    fn restore(&self, map: &mut Vmmap, part: &Range<u64>, region: Region) -> Result<()> {
+        let initial = Arc::clone(&map.initial);
+        let touches = |piece: &&Piece| piece.at.start < part.end && piece.at.end > part.start;
+        for piece in initial.iter().filter(touches).map(|piece| piece.clip(part)) {
+            let mut from = piece.at.start;
+            let there: Vec<_> = map.frozen.parts(piece.at.clone()).filter(|piece| piece.layer.is_program()).collect();
+            let ends = there.into_iter().map(|piece| piece.at).chain(std::iter::once(piece.at.end..piece.at.end));
+            for Range { start, end } in ends {
+                if from < start {
+                    self.put_back(map, &piece.clip(&(from..start)), region)?;
+                }
+                from = end;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_back(&self, map: &mut Vmmap, piece: &Piece, region: Region) -> Result<()> {
+        let Range { start, end } = piece.at;
+        let file = piece.layer.file();
         if map.may_split() {
-            self.guest.map_anonymous(start, len, prot)?;
-            map.frozen.carve(piece);
+            self.guest.map_file(start, end - start, host_prot(region.prot), false, file, piece.offset)?;
+            map.frozen.carve(piece.at.clone());
+            map.frozen.insert(piece.clone());
             return Ok(());
         }
+        self.rewrite(&piece.at, region, || {
+            let mut page = [0; 4096];
+            for at in (start..end).step_by(page.len()) {
+                rustix::io::pread(file, &mut page, piece.offset + (at - start)).map_err(host::errno)?;
+                self.guest.write(at, &page)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes to pages whatever their protection is, where there may be no more mappings.
+    fn rewrite(&self, range: &Range<u64>, region: Region, write: impl FnOnce() -> Result<()>) -> Result<()> {
+        let (start, len) = (range.start, range.end - range.start);
         self.guest.protect(start, len, libc::PROT_READ | libc::PROT_WRITE)?;
-        let filled = self.guest.fill(start, 0, len);
-        self.guest.protect(start, len, prot)?;
-        filled
+        let written = write();
+        self.guest.protect(start, len, host_prot(region.prot))?;
+        written
     }
 
     /// Sets what fork makes of a range. ENOMEM where something in it is not mapped.

@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use lind_abi::{Errno, Result};
 
-use super::frozen::Frozen;
+use super::frozen::{Frozen, Piece};
 use super::{PAGE, space};
 
 /// The most regions of one cage. The host's vm.max_map_count (65530 by default) is shared by all cages.
@@ -91,6 +92,8 @@ pub struct Vmmap {
     last_source: u64,
     /// Which pages of private zeroed memory come from a layer.
     pub(super) frozen: Frozen,
+    /// The program's data as they were when it started, whatever is there by now.
+    pub(super) initial: Arc<[Piece]>,
     /// Whether no access is given for the time being, whatever the regions say.
     pub(super) withheld: bool,
     /// Where the heap begins, and the program break.
@@ -118,6 +121,7 @@ impl Vmmap {
             limit,
             last_source: 0,
             frozen: Frozen::default(),
+            initial: Arc::default(),
             withheld: false,
         }
     }
@@ -129,6 +133,7 @@ impl Vmmap {
         child.arguments = self.arguments.clone();
         child.environment = self.environment.clone();
         child.last_source = self.last_source;
+        child.initial = Arc::clone(&self.initial);
         for (range, region) in self.regions().filter(|(_, region)| region.on_fork != OnFork::Omit) {
             child.map(range.clone(), *region);
             if region.on_fork == OnFork::Keep {

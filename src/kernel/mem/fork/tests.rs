@@ -165,11 +165,24 @@ fn data_lie_where_data_may() {
     }
 }
 
+/// What a page holds: the word it begins with, and the one that comes back when it is discarded.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Held {
+    word: u64,
+    initial: u64,
+    /// It has been elsewhere: whether it is the program's data still depends on what forks have done to it.
+    moved: bool,
+}
+
+impl Held {
+    const ZERO: Held = Held { word: 0, initial: 0, moved: false };
+}
+
 /// Spaces and what their pages hold, as far as there are any.
 struct World {
     random: Random,
     pages: PageMap,
-    cages: Vec<(Memory, Vec<Option<u64>>)>,
+    cages: Vec<(Memory, Vec<Option<Held>>)>,
     next: u64,
 }
 
@@ -181,7 +194,7 @@ impl World {
     fn new(pages: PageMap) -> World {
         let first = memory();
         first.map_pages(Place::Fixed(AT), COUNT * PAGE, RW, false, Content::Zero).unwrap();
-        let model = vec![Some(0); usize::try_from(COUNT).unwrap()];
+        let model = vec![Some(Held::ZERO); usize::try_from(COUNT).unwrap()];
         World { random: Random::seeded(), pages, cages: vec![(first, model)], next: 1 }
     }
 
@@ -199,7 +212,8 @@ impl World {
                 &data(&at, &|address| model[usize::try_from((address - AT) / PAGE).unwrap()]),
             )
             .unwrap();
-        World { random: Random::seeded(), pages, cages: vec![(first, model.into_iter().map(Some).collect())], next: 1 }
+        let held = |word| Some(Held { word, initial: word, moved: false });
+        World { random: Random::seeded(), pages, cages: vec![(first, model.into_iter().map(held).collect())], next: 1 }
     }
 
     /// Some pages: few or many, often whole blocks.
@@ -243,25 +257,35 @@ impl World {
                 let advice = if self.random.below(2) == 0 { libc::MADV_DONTNEED } else { libc::MADV_FREE };
                 let whole = model[slots.clone()].iter().all(Option::is_some);
                 assert_eq!(memory.discard(bytes.clone(), advice).is_ok(), whole);
-                for (page, slot) in (range.start..).zip(&mut model[slots]).filter(|(_, slot)| slot.is_some()) {
-                    // What was freed may be there still, but not come back once it has gone.
+                for (page, held) in (range.start..).zip(&mut model[slots]) {
+                    let Some(held) = held else { continue };
                     let found: u64 = memory.guest.load(AT + page * PAGE).unwrap();
-                    assert!(found == 0 || (advice == libc::MADV_FREE && Some(found) == *slot));
-                    memory.guest.store(AT + page * PAGE, &0_u64).unwrap();
-                    *slot = Some(0);
+                    if advice == libc::MADV_FREE {
+                        // What was freed may be there still, but not come back once it has gone.
+                        assert!(found == 0 || found == held.word);
+                        memory.guest.store(AT + page * PAGE, &0_u64).unwrap();
+                        held.word = 0;
+                    } else {
+                        assert!(
+                            found == held.initial || (held.moved && found == 0),
+                            "page {page}: {found:#x}, {held:#x?}"
+                        );
+                        held.word = found;
+                    }
                 }
             }
             5 => {
                 memory.map_pages(Place::Fixed(bytes.start), bytes.end - bytes.start, RW, false, Content::Zero).unwrap();
-                model[slots].fill(Some(0));
+                model[slots].fill(Some(Held::ZERO));
             }
             6 => {
                 // There and back. What was moved is no longer the program's data, and no mapping with what is.
                 let one = memory.map().mapped_at(bytes.start).is_some_and(|(extent, _)| extent.end >= bytes.end);
-                if one && model[slots].iter().all(Option::is_some) {
+                if one && model[slots.clone()].iter().all(Option::is_some) {
                     let len = bytes.end - bytes.start;
                     let there = memory.remap(bytes.clone(), len, Move::To(AT + COUNT * PAGE)).unwrap();
                     assert_eq!(memory.remap(there..there + len, len, Move::To(bytes.start)), Ok(bytes.start));
+                    model[slots].iter_mut().flatten().for_each(|held| held.moved = true);
                 }
             }
             7 => {
@@ -273,10 +297,11 @@ impl World {
                 memory.map().update(AT..AT + COUNT * PAGE, |region| region.prot = RW);
             }
             _ => {
-                for (page, slot) in (range.start..).zip(&mut model[slots]).filter(|(_, slot)| slot.is_some()) {
+                for (page, held) in (range.start..).zip(&mut model[slots]) {
+                    let Some(held) = held else { continue };
                     memory.guest.store(AT + page * PAGE, &value).unwrap();
                     memory.guest.store(AT + page * PAGE + PAGE - 8, &value).unwrap();
-                    *slot = Some(value);
+                    held.word = value;
                     value += 1;
                 }
             }
@@ -287,7 +312,7 @@ impl World {
         for (memory, model) in &self.cages {
             for (page, slot) in (0..COUNT).zip(model) {
                 let found = memory.guest.load::<u64>(AT + page * PAGE);
-                assert_eq!(found, slot.ok_or(Errno::EFAULT), "page {page}");
+                assert_eq!(found, slot.map(|held| held.word).ok_or(Errno::EFAULT), "page {page}");
             }
             let (map, frozen) = (memory.map(), |map: &Vmmap| map.frozen.bytes(0..space::LIMIT));
             let plain = map.regions().filter(|(_, region)| region.is_plain()).map(|(range, _)| range);
