@@ -24,9 +24,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lind_abi::flags::Resource;
 use lind_abi::{CageId, Errno, Result};
 
+pub use birth::{Program, boot, find_program, spawn};
 pub(crate) use busy::Busy;
 pub use busy::Text;
-pub use birth::{Program, boot, find_program, spawn};
 pub use exec::{Named, commit_exec, prepare_exec};
 pub use exit::Status;
 pub use fork::{Birth, How};
@@ -266,6 +266,12 @@ impl Cage {
 
     pub(crate) fn family(&self) -> MutexGuard<'_, exit::Family> {
         self.family.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its children, alive or to be waited for.
+    pub(crate) fn child_ids(&self) -> Vec<CageId> {
+        let family = self.family();
+        family.children.iter().copied().chain(family.zombies.iter().map(|zombie| zombie.id)).collect()
     }
 
     /// A thread of this cage that has not ended.

@@ -220,6 +220,17 @@ pub fn get_option(fd: BorrowedFd<'_>, level: u32, option: i32, value: HostRange<
     Ok(len)
 }
 
+/// The state of a TCP socket: what tcp_info begins with.
+pub fn tcp_state(fd: BorrowedFd<'_>) -> Result<u8> {
+    let (mut info, mut len) = ([0_u8; 8], 8_usize);
+    let (level, option) = (libc::IPPROTO_TCP.cast_unsigned() as usize, libc::TCP_INFO.cast_unsigned() as usize);
+    // SAFETY: the host writes at most `len` bytes of `info`, and four of `len`, whose high half is 0.
+    result(unsafe {
+        raw_syscall!(Sysno::getsockopt, raw(fd), level, option, info.as_mut_ptr() as usize, &raw mut len as usize)
+    })?;
+    Ok(info[0])
+}
+
 /// getsockopt(SO_PEERCRED)
 pub fn peer_credentials(fd: BorrowedFd<'_>) -> Result<lind_abi::layout::Ucred> {
     let mut who = lind_abi::layout::Ucred::default();

@@ -209,6 +209,11 @@ impl<T> Table<T> {
         self.objects.values().map(|object| &object.value)
     }
 
+    /// All objects, with their ids and whose they are.
+    pub fn objects(&self) -> impl Iterator<Item = (i32, &Object<T>)> {
+        self.objects.iter().map(|(&id, object)| (id, object))
+    }
+
     /// Forgets objects.
     pub fn forget(&mut self, gone: impl Fn(i32, &T) -> bool) {
         self.objects.retain(|&id, object| !gone(id, &object.value));

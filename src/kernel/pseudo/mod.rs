@@ -8,8 +8,10 @@
 //! shows no more to whoever inherits it.
 
 mod dev;
+mod ipc;
 mod list;
 mod mappings;
+mod net;
 mod open;
 mod proc;
 mod process;

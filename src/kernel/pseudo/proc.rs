@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Entry, What, mappings, process as p, system as s};
+use super::{Entry, What, ipc, mappings, net, process as p, system as s};
 
 const fn text(name: &'static str, make: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>) -> Entry {
     Entry { name, mode: 0o444, what: What::Text(make) }
@@ -26,17 +26,23 @@ pub(super) static TOP: Entry = Entry { name: "proc", mode: 0o555, what: What::Pr
 static SYSTEM: &[Entry] = &[
     text("cmdline", s::cmdline),
     text("cpuinfo", s::cpuinfo),
+    text("diskstats", s::nothing),
     text("filesystems", s::filesystems),
     text("loadavg", s::loadavg),
     text("meminfo", s::meminfo),
+    text("modules", s::nothing),
     link("mounts", |_| Ok(b"self/mounts".to_vec())),
+    link("net", |_| Ok(b"self/net".to_vec())),
+    text("partitions", s::partitions),
     link("self", s::this_process),
     text("stat", s::stat),
     text("swaps", s::swaps),
     folder("sys", SYS),
+    folder("sysvipc", &[text("msg", ipc::msg), text("sem", ipc::sem), text("shm", ipc::shm)]),
     link("thread-self", s::this_thread),
     text("uptime", s::uptime),
     text("version", s::version),
+    text("vmstat", s::vmstat),
 ];
 
 static SYS: &[Entry] = &[folder("fs", FS), folder("kernel", KERNEL), folder("vm", VM)];
@@ -51,11 +57,25 @@ static FS: &[Entry] = &[
 static KERNEL: &[Entry] = &[
     text("cap_last_cap", |_| Ok(b"40\n".to_vec())),
     text("hostname", s::hostname),
+    text("msgmax", ipc::msgmax),
+    text("msgmnb", ipc::msgmnb),
+    text("msgmni", ipc::most),
     text("ngroups_max", |_| Ok(b"65536\n".to_vec())),
     text("osrelease", s::osrelease),
     text("ostype", |_| Ok(b"Linux\n".to_vec())),
     text("pid_max", s::pid_max),
-    folder("random", &[text("boot_id", s::boot_id), text("uuid", s::uuid)]),
+    folder(
+        "random",
+        &[
+            text("boot_id", s::boot_id),
+            text("entropy_avail", |_| Ok(b"256\n".to_vec())),
+            text("poolsize", |_| Ok(b"256\n".to_vec())),
+            text("uuid", s::uuid),
+        ],
+    ),
+    text("sem", ipc::semaphores),
+    text("shmmni", ipc::most),
+    text("threads-max", s::threads_max),
     text("version", s::kernel_version),
 ];
 
@@ -83,21 +103,43 @@ static OF_PROCESS: &[Entry] = &[
     Entry { name: "fd", mode: 0o500, what: What::Descriptors },
     Entry { name: "fdinfo", mode: 0o555, what: What::DescriptorInfos },
     text("limits", p::limits),
+    text("loginuid", p::nobody),
     text("maps", mappings::maps),
     text("mountinfo", p::mountinfo),
     text("mounts", p::mounts),
+    folder("net", NET),
+    text("oom_adj", |_| Ok(b"0\n".to_vec())),
     text("oom_score", |_| Ok(b"0\n".to_vec())),
     text("oom_score_adj", |_| Ok(b"0\n".to_vec())),
+    private("personality", |_| Ok(b"00000000\n".to_vec())),
     Entry { name: "root", mode: 0o777, what: What::Root },
+    text("schedstat", p::schedstat),
+    text("sessionid", p::nobody),
     text("smaps", mappings::smaps),
     text("smaps_rollup", mappings::smaps_rollup),
     text("stat", p::stat),
     text("statm", mappings::statm),
     text("status", p::status),
     Entry { name: "task", mode: 0o555, what: What::Tasks },
+    text("timerslack_ns", p::timer_slack),
+    text("wchan", p::waits_at),
+];
+
+/// /proc/PID/net
+static NET: &[Entry] = &[
+    text("dev", net::dev),
+    text("raw", net::raw),
+    text("raw6", net::raw6),
+    text("sockstat", net::sockstat),
+    text("tcp", net::tcp),
+    text("tcp6", net::tcp6),
+    text("udp", net::udp),
+    text("udp6", net::udp6),
+    text("unix", net::unix),
 ];
 
 static OF_TASK: &[Entry] = &[
+    text("children", p::children),
     text("cmdline", p::cmdline),
     text("comm", p::comm),
     Entry { name: "cwd", mode: 0o777, what: What::Cwd },
@@ -105,12 +147,15 @@ static OF_TASK: &[Entry] = &[
     Entry { name: "fd", mode: 0o500, what: What::Descriptors },
     Entry { name: "fdinfo", mode: 0o555, what: What::DescriptorInfos },
     text("maps", mappings::maps),
+    private("personality", |_| Ok(b"00000000\n".to_vec())),
     Entry { name: "root", mode: 0o777, what: What::Root },
+    text("schedstat", p::schedstat),
     text("smaps", mappings::smaps),
     text("smaps_rollup", mappings::smaps_rollup),
     text("stat", p::stat),
     text("statm", mappings::statm),
     text("status", p::status),
+    text("wchan", p::waits_at),
 ];
 
 /// A number as a name.

@@ -241,6 +241,46 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(text)
 }
 
+/// No user has logged in.
+pub(super) fn nobody(_: &Subject<'_>) -> Result<Vec<u8>> {
+    Ok(u32::MAX.to_string().into_bytes())
+}
+
+/// Where in Linux a process waits: a name that has no meaning here, which is also what those get who may not know.
+pub(super) fn waits_at(_: &Subject<'_>) -> Result<Vec<u8>> {
+    Ok(b"0".to_vec())
+}
+
+pub(super) fn timer_slack(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    Ok(format!("{}\n", subject.cage()?.settings().timer_slack).into_bytes())
+}
+
+/// Time on a processor. How long it waited for one is not known, nor how often it had it.
+pub(super) fn schedstat(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let nanos = match &subject.thread {
+        Some(thread) => {
+            let used = usage::running(thread);
+            (used.utime.sec + used.stime.sec) * 1_000_000_000 + (used.utime.usec + used.stime.usec) * 1000
+        }
+        None => {
+            let time = subject.cage()?.cpu_time();
+            time.sec * 1_000_000_000 + time.nsec
+        }
+    };
+    Ok(format!("{nanos} 0 0\n").into_bytes())
+}
+
+/// The children of a process. Which thread made them is not kept: they stand with the first one.
+pub(super) fn children(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let cage = subject.cage()?;
+    if subject.thread.as_ref().is_some_and(|thread| thread.tid != cage.id.0) {
+        return Ok(Vec::new());
+    }
+    let mut ids = cage.child_ids();
+    ids.sort_unstable();
+    Ok(ids.into_iter().map(|id| format!("{} ", id.0)).collect::<String>().into_bytes())
+}
+
 pub(super) fn limits(subject: &Subject<'_>) -> Result<Vec<u8>> {
     const ROWS: [(&str, u32, &str); 16] = [
         ("Max cpu time", Resource::RLIMIT_CPU, "seconds"),

@@ -123,6 +123,42 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(text.into_bytes())
 }
 
+/// Cages have no disks and no modules.
+pub(super) fn nothing(_: &Subject<'_>) -> Result<Vec<u8>> {
+    Ok(Vec::new())
+}
+
+pub(super) fn partitions(_: &Subject<'_>) -> Result<Vec<u8>> {
+    line("major minor  #blocks  name\n")
+}
+
+/// Memory in pages, as in `meminfo`, and the faults of the processes that may be seen.
+pub(super) fn vmstat(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    const KIND: usize = 4;
+    let (cx, Memory { total, free }) = (subject.cx, memory(subject));
+    let (mut faults, mut major) = (0, 0);
+    for cage in cx.kernel.cages.all().iter().filter(|cage| seen(cx, cage.id).is_some()) {
+        let used = cage.usage();
+        faults += used.counts[KIND] + used.counts[KIND + 1];
+        major += used.counts[KIND + 1];
+    }
+    let pages = |bytes: u64| bytes / crate::mem::PAGE;
+    let rows = [("nr_free_pages", pages(free)), ("nr_active_anon", pages(total - free)), ("nr_inactive_anon", 0)];
+    let zero =
+        ["nr_active_file", "nr_inactive_file", "nr_dirty", "nr_writeback", "pgpgin", "pgpgout", "pswpin", "pswpout"];
+    let mut text = String::new();
+    for (name, value) in rows.into_iter().chain(zero.map(|name| (name, 0))) {
+        let _ = writeln!(text, "{name} {value}");
+    }
+    let _ = writeln!(text, "pgfault {faults}\npgmajfault {major}");
+    Ok(text.into_bytes())
+}
+
+pub(super) fn threads_max(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let limits = &subject.cx.kernel.limits;
+    line(limits.cages.saturating_mul(limits.threads as u64).to_string())
+}
+
 pub(super) fn swaps(_: &Subject<'_>) -> Result<Vec<u8>> {
     line("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority")
 }

@@ -20,7 +20,7 @@ const SEM_INFO: u32 = 19;
 const SEM_STAT_ANY: u32 = 20;
 
 /// SEMOPM
-const MOST_OPERATIONS: u64 = 500;
+pub(crate) const MOST_OPERATIONS: u64 = 500;
 
 /// semget(2)
 pub(crate) fn semget(cx: &Ctx<'_>, key: i32, count: i32, flags: i32) -> Result<i32> {

@@ -193,6 +193,14 @@ fn any_abstract_name(cx: &Ctx<'_>, act: impl Fn(&Address) -> Result<()>) -> Resu
 }
 
 /// A host address as the guest is to see it.
+/// The path or abstract name of a unix socket, as guests spell it, if it has one.
+pub(crate) fn socket_path(cx: &Ctx<'_>, socket: &File) -> Option<Vec<u8>> {
+    let name = to_guest(cx, &crate::host::net::name(socket.host()).ok()?);
+    let path = name.bytes().get(PATH..).filter(|path| !path.is_empty())?;
+    let end = if path[0] == 0 { path.len() } else { path.iter().position(|&byte| byte == 0).unwrap_or(path.len()) };
+    Some(path[..end].to_vec())
+}
+
 fn to_guest(cx: &Ctx<'_>, address: &Address) -> Address {
     let names = &cx.kernel.sockets;
     let guest = match meaning(address) {

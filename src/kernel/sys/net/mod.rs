@@ -14,6 +14,7 @@ mod socket;
 mod tests;
 mod transfer;
 
+pub(crate) use address::socket_path;
 pub(crate) use interface::*;
 pub(crate) use message::*;
 pub(crate) use name::*;
