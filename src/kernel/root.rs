@@ -14,6 +14,7 @@
 //! /proc and /dev are not the host's business: `pseudo` finds out which paths lead there before one comes here.
 
 pub mod devices;
+mod directory;
 mod mounts;
 #[cfg(test)]
 mod tests;
@@ -28,8 +29,8 @@ use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::path::DecInt;
 
 use crate::host;
-use crate::pseudo::Place;
 use devices::Devices;
+pub use directory::Directory;
 
 /// Of Linux, the NUL included.
 const PATH_MAX: usize = 4096;
@@ -59,60 +60,6 @@ const O_TMPFILE: u32 = 0o20_200_000;
 const O_PATH: u32 = 0o10_000_000;
 /// What open(2) looks at beside O_PATH: O_DIRECTORY and O_NOFOLLOW.
 const WITH_PATH: u32 = O_PATH | 0o200_000 | 0o400_000;
-
-/// A directory that stays open: a working directory.
-pub struct Directory {
-    fd: OwnedFd,
-    /// Where it is, if it is one of the kernel's own; `fd` is then the root.
-    place: Option<Place>,
-}
-
-impl Directory {
-    /// Takes over an open directory inside the root.
-    pub fn new(fd: OwnedFd) -> Directory {
-        Directory { fd, place: None }
-    }
-
-    /// Where the first cage starts.
-    ///
-    /// # Errors
-    /// What open(2) says.
-    pub fn open(root: &Root, path: &CStr) -> Result<Directory> {
-        let flags = (OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC).bits();
-        root.open(root.directory(), path, flags, 0).map(Directory::new)
-    }
-
-    /// A directory of the kernel's own. The host is told of the root instead.
-    ///
-    /// # Errors
-    /// EMFILE.
-    pub(crate) fn ours(root: &Root, place: Place) -> Result<Directory> {
-        let fd = rustix::io::fcntl_dupfd_cloexec(root.directory(), 3).map_err(host::errno)?;
-        Ok(Directory { fd, place: Some(place) })
-    }
-
-    /// Where it is, if it is one of the kernel's own.
-    pub(crate) fn place(&self) -> Option<&Place> {
-        self.place.as_ref()
-    }
-
-    /// Its path, as a guest would spell it.
-    ///
-    /// # Errors
-    /// As for [`Root::path_of`].
-    pub(crate) fn path(&self, root: &Root) -> Result<CString> {
-        match &self.place {
-            Some(place) => CString::new(place.path()).map_err(|_| Errno::ENOENT),
-            None => root.path_of(self.as_fd()),
-        }
-    }
-}
-
-impl AsFd for Directory {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-}
 
 /// What keeps guests inside the root.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

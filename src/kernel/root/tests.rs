@@ -1,4 +1,4 @@
-//! Guests against walls: each test runs behind both.
+//! Guests against walls: each test runs behind both. In one file, as all are about one thing: where a path may lead.
 
 use std::os::fd::AsFd;
 

@@ -1,3 +1,5 @@
+use core::ffi::c_int;
+
 use super::*;
 
 const RW: c_int = libc::PROT_READ | libc::PROT_WRITE;
