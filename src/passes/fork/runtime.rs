@@ -1,24 +1,23 @@
-//! What a program gets besides the copies of its functions: a tag, globals, a table, and helpers that functions share.
-//!
-//! A record is, from its lowest byte on: function number and site number in one i32, then the values. Records grow
-//! downward from `__lind_fork_top`, so that the one who pops finds the number first.
+//! What a program gets besides the copies of its functions: a tag, globals, a table, and functions that they share.
 
-use std::collections::hash_map::Entry;
+mod entries;
+mod records;
+
 use std::collections::{BTreeMap, HashMap};
 
 use anyhow::{Context, Result, ensure};
-use wasm_encoder::{BlockType, Catch, Encode, HeapType, InstructionSink, ValType};
-use wasmparser::{Export, ExternalKind, Global, Imports, ModuleArity, Table, TagType, TypeRef};
+use wasm_encoder::{BlockType, Encode, InstructionSink, ValType};
+use wasmparser::{Global, Imports, ModuleArity, Table, TagType, TypeRef};
 
-use crate::module::{Module, id, leb, name_bytes};
+use crate::module::{Module, id, leb};
 use crate::types::Types;
 
 use super::callgraph::CallGraph;
-use super::values::{self, Encoded};
+use super::values::Encoded;
+use records::Helper;
 
 /// The export by which the pass knows its own work.
 pub const RESUME: &str = "__lind_resume";
-const TOP: &str = "__lind_fork_top";
 /// The export of the global that counts frames which cannot be left.
 pub const PINNED: &str = "__lind_fork_pinned";
 /// So far behind that global is the one that says whether the stack is left.
@@ -38,21 +37,6 @@ struct New {
     ty: u32,
     body: Vec<u8>,
     name: String,
-}
-
-/// The helpers there are for a list of types.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Helper {
-    /// Writes a record, whose number is the last parameter.
-    Save,
-    /// Writes values before the record.
-    Push,
-    /// Pops a record, returns its values.
-    Load,
-    /// Pops values that were pushed.
-    Pull,
-    /// Enters the function of the next record, which has these results.
-    Next,
 }
 
 /// What is added to the module.
@@ -189,120 +173,6 @@ impl Runtime {
         self.add_second(&[ValType::I32], "__lind_fork (resumed)".to_owned(), body)
     }
 
-    /// Writes a record with these values.
-    pub fn save(&mut self, types: &[ValType]) -> Result<u32> {
-        self.helper(Helper::Save, types)
-    }
-
-    /// Writes values before the record.
-    pub fn push(&mut self, types: &[ValType]) -> Result<u32> {
-        self.helper(Helper::Push, types)
-    }
-
-    /// Pops a record.
-    pub fn load(&mut self, types: &[ValType]) -> Result<u32> {
-        self.helper(Helper::Load, types)
-    }
-
-    /// Pops values that were pushed.
-    pub fn pull(&mut self, types: &[ValType]) -> Result<u32> {
-        self.helper(Helper::Pull, types)
-    }
-
-    /// Enters the function of the next record, which has these results.
-    pub fn next(&mut self, results: &[ValType]) -> Result<u32> {
-        self.helper(Helper::Next, results)
-    }
-
-    fn helper(&mut self, helper: Helper, types: &[ValType]) -> Result<u32> {
-        let key = (helper, types.to_vec());
-        if let Some(index) = self.helpers.get(&key) {
-            return Ok(*index);
-        }
-        let mut params = types.to_vec();
-        let letters: String = types.iter().map(|ty| values::letter(*ty)).collect();
-        let (name, params, results, body) = match helper {
-            Helper::Save => {
-                params.push(ValType::I32);
-                ("save", &params[..], NO_VALUES, self.writer(types, true)?)
-            }
-            Helper::Push => ("push", types, NO_VALUES, self.writer(types, false)?),
-            Helper::Load => ("load", NO_VALUES, types, self.reader(types, true)?),
-            Helper::Pull => ("pull", NO_VALUES, types, self.reader(types, false)?),
-            Helper::Next => ("next", NO_VALUES, types, self.enter(types)),
-        };
-        let index = self.add(params, results, format!("__lind_{name} {letters}").trim_end().to_owned(), body)?;
-        self.helpers.insert(key, index);
-        Ok(index)
-    }
-
-    fn writer(&self, types: &[ValType], record: bool) -> Result<Vec<u8>> {
-        let (top, number) = (self.top, u32::try_from(types.len())?);
-        let place = number + u32::from(record);
-        let (offsets, size) = layout(types, record)?;
-        Ok(function(&[ValType::I32], |sink| {
-            sink.global_get(top).i32_const(size).i32_sub().local_tee(place).global_set(top);
-            if record {
-                sink.local_get(place).local_get(number);
-                values::store(sink, ValType::I32, 0);
-            }
-            for ((value, ty), offset) in (0..).zip(types).zip(offsets) {
-                sink.local_get(place).local_get(value);
-                values::store(sink, *ty, offset);
-            }
-            sink.end();
-        }))
-    }
-
-    fn reader(&self, types: &[ValType], record: bool) -> Result<Vec<u8>> {
-        let top = self.top;
-        let (offsets, size) = layout(types, record)?;
-        Ok(function(&[ValType::I32], |sink| {
-            sink.global_get(top).local_tee(0).i32_const(size).i32_add().global_set(top);
-            for (ty, offset) in types.iter().zip(offsets) {
-                sink.local_get(0);
-                values::load(sink, *ty, offset);
-            }
-            sink.end();
-        }))
-    }
-
-    fn enter(&mut self, results: &[ValType]) -> Vec<u8> {
-        let ty = self.function_type(NO_VALUES, results);
-        let others: Vec<u32> = self
-            .last
-            .clone()
-            .iter()
-            .filter(|last| *last != results)
-            .map(|last| self.function_type(NO_VALUES, last))
-            .collect();
-        function(&[], |sink| {
-            // Frames between who waits for these results and one that does not return were not kept.
-            for other in others {
-                self.next_function(sink);
-                sink.table_get(self.table).ref_test_non_null(HeapType::Concrete(other)).if_(BlockType::Empty);
-                self.next_function(sink);
-                sink.call_indirect(self.table, other).call(self.drop_frames).unreachable().end();
-            }
-            self.next_function(sink);
-            sink.return_call_indirect(self.table, ty).end();
-        })
-    }
-
-    /// The function number of the next record.
-    fn next_function(&self, sink: &mut InstructionSink) {
-        sink.global_get(self.top);
-        values::load(sink, ValType::I32, 0);
-        sink.i32_const(self.site_bits.cast_signed()).i32_shr_u();
-    }
-
-    /// The site number of the next record.
-    pub fn next_site(&self, sink: &mut InstructionSink) {
-        sink.global_get(self.top);
-        values::load(sink, ValType::I32, 0);
-        sink.i32_const((1i32 << self.site_bits) - 1).i32_and();
-    }
-
     /// Behind a call: to the pad, if the callee was left.
     pub fn leave(&self, sink: &mut InstructionSink, pad: u32) {
         sink.global_get(self.leaving).br_if(pad);
@@ -316,59 +186,6 @@ impl Runtime {
     /// Counts a frame that cannot be left, or that it is gone.
     pub fn pin(&self, sink: &mut InstructionSink, by: i32) {
         sink.global_get(self.pinned).i32_const(by).i32_add().global_set(self.pinned);
-    }
-
-    /// An entry from the engine: the function, and what catches the exception below it.
-    fn add_entry(&mut self, callee: u32, params: &[ValType], results: &[ValType], name: &str) -> Result<u32> {
-        let block = self.block_type(&[], results);
-        let arguments = 0..u32::try_from(params.len())?;
-        // A reference cannot be made up to be returned, so nothing may come to be unwound.
-        let pinned = !values::writable(results);
-        let body = function(&[], |sink| {
-            sink.block(BlockType::Empty);
-            if pinned {
-                self.pin(sink, 1);
-            }
-            sink.try_table(block, [Catch::One { tag: self.tag, label: 0 }]);
-            arguments.for_each(|argument| {
-                sink.local_get(argument);
-            });
-            sink.call(callee).end();
-            if pinned {
-                self.pin(sink, -1);
-            }
-            sink.return_().end();
-            if pinned {
-                sink.unreachable();
-            } else {
-                results.iter().for_each(|ty| zero(sink, *ty));
-            }
-            sink.end();
-        });
-        self.add(params, results, format!("{name} (entry)"), body)
-    }
-
-    /// `__lind_resume`: stands for the entry whose frames were left. `entries` are the results that entries have.
-    fn add_resume(&mut self, entries: &[Vec<ValType>]) -> Result<u32> {
-        let mut ways = Vec::new();
-        for results in entries.iter().filter(|results| !results.is_empty()) {
-            ways.push((self.function_type(NO_VALUES, results), self.next(results)?, results.len()));
-        }
-        let plain = self.next(NO_VALUES)?;
-        let body = function(&[], |sink| {
-            sink.i32_const(0).global_set(self.leaving);
-            sink.block(BlockType::Empty).try_table(BlockType::Empty, [Catch::One { tag: self.tag, label: 0 }]);
-            for (ty, next, results) in ways {
-                self.next_function(sink);
-                sink.table_get(self.table).ref_test_non_null(HeapType::Concrete(ty)).if_(BlockType::Empty).call(next);
-                (0..results).for_each(|_| {
-                    sink.drop();
-                });
-                sink.return_().end();
-            }
-            sink.call(plain).end().end().end();
-        });
-        self.add(&[], &[], RESUME.to_owned(), body)
     }
 
     /// Adds everything but the code to the module, and returns the bodies of the functions.
@@ -400,61 +217,6 @@ impl Runtime {
         module.name_functions(&names)?;
         Ok(self.functions.into_iter().map(|new| new.body).collect())
     }
-
-    /// The engine's way in, entries, and globals.
-    fn add_exports(&mut self, module: &mut Module, types: &Types, encoded: &Encoded, graph: &CallGraph) -> Result<()> {
-        let body = module.body(id::EXPORT).context("the module exports nothing")?.to_vec();
-        let (mut list, mut entries, mut results) = (Vec::new(), HashMap::new(), Vec::new());
-        for (range, export) in crate::module::entries::<Export>(&body)? {
-            ensure!(
-                ![TOP, PINNED].contains(&export.name) && !export.name.starts_with("__lind_global_"),
-                "the name {} is taken by the fork pass",
-                export.name
-            );
-            let wrapped = export.kind == ExternalKind::Func && graph.may_fork(export.index);
-            if !wrapped || graph.is_import(export.index) {
-                list.push(body[range].to_vec());
-                continue;
-            }
-            let entry = match entries.entry(export.index) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(new) => {
-                    let ty = types.type_index_of_function(export.index).and_then(|ty| types.function_type(ty));
-                    let ty = ty.context("a function without a type")?;
-                    let of_entry = encoded.all(ty.results())?;
-                    let entry = self.add_entry(export.index, &encoded.all(ty.params())?, &of_entry, export.name)?;
-                    if values::writable(&of_entry) && !results.contains(&of_entry) {
-                        results.push(of_entry);
-                    }
-                    *new.insert(entry)
-                }
-            };
-            list.push(export_of(export.name, ExternalKind::Func, entry));
-        }
-        let resume = self.add_resume(&results)?;
-        list.push(export_of(RESUME, ExternalKind::Func, resume));
-        list.push(export_of(TOP, ExternalKind::Global, self.top));
-        list.push(export_of(PINNED, ExternalKind::Global, self.pinned));
-        for (number, global) in mutable_globals(module)?.into_iter().enumerate() {
-            list.push(export_of(&format!("__lind_global_{number}"), ExternalKind::Global, global));
-        }
-        let mut out = Vec::with_capacity(body.len() + 64);
-        leb(&mut out, u32::try_from(list.len())?);
-        list.iter().for_each(|export| out.extend_from_slice(export));
-        module.set(id::EXPORT, out);
-        Ok(())
-    }
-}
-
-/// Where values are in a record, and its size.
-fn layout(types: &[ValType], record: bool) -> Result<(Vec<u64>, i32)> {
-    let mut size = if record { 4 } else { 0 };
-    let mut offsets = Vec::with_capacity(types.len());
-    for ty in types {
-        offsets.push(u64::try_from(size)?);
-        size += values::size(*ty).context("a reference in a record")?;
-    }
-    Ok((offsets, size))
 }
 
 /// A function's body: its locals, and the code that `emit` writes, with its end.
@@ -521,14 +283,6 @@ fn bytes(first: &[u8], number: u32) -> Vec<u8> {
     bytes
 }
 
-fn export_of(name: &str, kind: ExternalKind, index: u32) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    name_bytes(&mut bytes, name);
-    bytes.push(if kind == ExternalKind::Func { 0 } else { 3 });
-    leb(&mut bytes, index);
-    bytes
-}
-
 /// How many tables, globals and tags there are, with imported ones.
 #[derive(Default)]
 struct Counts {
@@ -555,12 +309,4 @@ impl Counts {
         counts.tags += u32::try_from(module.entries::<TagType>(id::TAG)?.len())?;
         Ok(counts)
     }
-}
-
-/// The globals that an instance made for a child needs from its parent's.
-fn mutable_globals(module: &Module) -> Result<Vec<u32>> {
-    let defined = module.entries::<Global>(id::GLOBAL)?;
-    let first = Counts::of(module)?.globals - u32::try_from(defined.len())?;
-    let wanted = |ty: &wasmparser::GlobalType| ty.mutable && !ty.shared && !ty.content_type.is_reference_type();
-    Ok((first..).zip(&defined).filter(|(_, (_, global))| wanted(&global.ty)).map(|(index, _)| index).collect())
 }

@@ -1,13 +1,11 @@
 //! Programs by hand, one for each construct.
 
-use lind_passes::{Fork, Options};
-
 use super::harness::{Forks, ONLY, Where, both, check, engine};
 
 const PLACES: [Where; 2] = [Where::Same, Where::New];
 
 /// A program with the function `run`. `$log` takes an i32 and notes it in memory, `$fork` is fork.
-fn program(rest: &str) -> Vec<u8> {
+pub fn program(rest: &str) -> Vec<u8> {
     let text = format!(
         r#"(module (import "lind" "fork" (func $fork (result i32)))
         (memory (export "memory") 2) (global $at (export "at") (mut i32) (i32.const 1024))
@@ -326,25 +324,6 @@ fn frames_below_what_does_not_return_are_left_for_good() {
     );
 }
 
-#[test]
-fn what_does_not_return_does_not_spread() {
-    let text = |body: &str| {
-        format!(
-            r#"(module (import "lind" "fork" (func $fork (result i32))) (memory (export "memory") 1)
-            (func $dies (drop (call $fork)) (unreachable))
-            (func $checks (param i32) (result i32) (if (local.get 0) (then (call $dies) {body})) (local.get 0))
-            (func $many (result i32) (i32.add (call $checks (i32.const 0)) (call $checks (i32.const 0))))
-            (func (export "run") (drop (call $many))))"#
-        )
-    };
-    let copies = |body: &str| {
-        let bytes = lind_passes::run(&wat::parse_str(text(body)).unwrap(), &ONLY).unwrap();
-        wasmprinter::print_bytes(bytes).unwrap().matches("(resumed)").count()
-    };
-    // lind.fork and what dies; or lind.fork and all functions. All are in the table as well.
-    assert_eq!((copies("(unreachable)"), copies("(nop) (unreachable)")), (2 * 2, 2 * 5));
-}
-
 /// An exception that is being handled is a reference, which cannot be written to memory.
 #[test]
 fn frames_that_hold_references_cannot_be_left() {
@@ -429,100 +408,4 @@ fn functions_are_forked_in_their_turn() {
         (func (export "run") (call $log (call $a (i32.const 4))))"#,
         37,
     );
-}
-
-#[test]
-fn changes_of_tables_are_noted() {
-    let rest = r#"(table $t 2 funcref) (global $g (mut funcref) (ref.null func)) (elem declare func $log)
-        (func (export "run") (table.set $t (i32.const 0) (ref.func $log)))
-        (func (export "global") (global.set $g (ref.func $log)) (call $log (call $fork)))
-        (func (export "neither") (call $log (call $fork)))"#;
-    let engine = engine();
-    let bytes = lind_passes::run(&program(rest), &ONLY).unwrap();
-    let module = wasmtime::Module::new(&engine, bytes).unwrap();
-    for (entry, noted) in [("run", true), ("global", true), ("neither", false)] {
-        let mut linker = wasmtime::Linker::new(&engine);
-        linker.func_wrap("lind", "fork", || 1i32).unwrap();
-        let mut store = wasmtime::Store::new(&engine, ());
-        let instance = linker.instantiate(&mut store, &module).unwrap();
-        instance.get_typed_func::<(), ()>(&mut store, entry).unwrap().call(&mut store, ()).unwrap();
-        let pinned = instance.get_global(&mut store, "__lind_fork_pinned").unwrap();
-        assert_eq!(pinned.get(&mut store).unwrap_i32() == i32::MIN, noted, "{entry}");
-    }
-}
-
-#[test]
-fn other_programs_stay_as_they_are() {
-    let text = r#"(module (import "env" "other" (func $other (result i32))) (memory (export "memory") 1)
-        (func (export "run") (call $f)) (func $f (drop (call $other))))"#;
-    let bytes = wat::parse_str(text).unwrap();
-    assert_eq!(lind_passes::run(&bytes, &ONLY).unwrap(), bytes);
-    let never = Options { fork: Fork::Never, ..ONLY };
-    let forks = program(r#"(func (export "run") (call $log (call $fork)))"#);
-    assert_eq!(lind_passes::run(&forks, &never).unwrap(), forks);
-    let always = lind_passes::run(&bytes, &Options { fork: Fork::Always, ..ONLY }).unwrap();
-    assert!(wasmprinter::print_bytes(&always).unwrap().contains("__lind_resume"));
-}
-
-#[test]
-fn what_cannot_be_forked_is_refused() {
-    for (text, message) in [
-        (r#"(module (import "lind" "fork" (func $f (result i32))) (func (drop (call $f))))"#, "memory"),
-        (r#"(module (import "lind" "fork" (func $f (param i32) (result i32))) (memory 1))"#, "type"),
-        (r#"(module (import "lind" "fork" (func $f (result i32))) (memory 1) (table funcref (elem $f)))"#, "otherwise"),
-        (
-            r#"(module (import "lind" "fork" (func $f (result i32))) (memory 1)
-                (func (export "__lind_fork_top") (drop (call $f))))"#,
-            "taken",
-        ),
-    ] {
-        let error = lind_passes::run(&wat::parse_str(text).unwrap(), &ONLY).unwrap_err();
-        assert!(format!("{error:#}").contains(message), "{error:#}");
-    }
-}
-
-/// The hints are at the branches that sites have, and at no other.
-#[test]
-fn ways_to_pads_are_unlikely() {
-    use wasmparser::{KnownCustom, Operator, Parser, Payload};
-    let text = r#"(module (import "lind" "fork" (func $fork (result i32))) (memory (export "memory") 1)
-        (func $waits (param i32) (result i32)
-            (block $out (br_if $out (local.get 0)) (drop (call $fork)) (br_if $out (call $fork)))
-            (local.get 0))
-        (func $plain (param i32) (block $out (br_if $out (local.get 0))))
-        (func (export "run") (call $plain (call $waits (i32.const 3))) (drop (call $waits (i32.const 4)))))"#;
-    for loops in [false, true] {
-        let options = Options { loops, ..ONLY };
-        let bytes = lind_passes::run(&wat::parse_str(text).unwrap(), &options).unwrap();
-        let (mut hinted, mut branches, mut function) = (Vec::new(), Vec::new(), 1);
-        for payload in Parser::new(0).parse_all(&bytes) {
-            match payload.unwrap() {
-                Payload::CustomSection(section) => {
-                    let KnownCustom::BranchHints(functions) = section.as_known() else { continue };
-                    for function in functions {
-                        let function = function.unwrap();
-                        let hints = function.hints.into_iter().map(Result::unwrap);
-                        hinted
-                            .extend(hints.inspect(|hint| assert!(!hint.taken)).map(|h| (function.func, h.func_offset)));
-                    }
-                }
-                Payload::CodeSectionEntry(body) => {
-                    let (mut reader, mut last) = (body.get_operators_reader().unwrap(), None);
-                    while !reader.eof() {
-                        let (op, at) = reader.read_with_offset().unwrap();
-                        if let (Some(Operator::GlobalGet { .. }), Operator::BrIf { .. }) = (last, &op) {
-                            let offset = u32::try_from(at - body.range().start).unwrap();
-                            branches.push((function, offset));
-                        }
-                        last = Some(op);
-                    }
-                    function += 1;
-                }
-                _ => {}
-            }
-        }
-        // Two sites in each of two functions, in both copies.
-        assert_eq!(branches.len(), 8);
-        assert_eq!(hinted, branches);
-    }
 }

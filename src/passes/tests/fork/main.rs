@@ -5,5 +5,6 @@
 
 mod cases;
 mod harness;
+mod modules;
 mod programs;
 mod random;
