@@ -19,6 +19,7 @@ use crate::module::{Module, id};
 use crate::types::Types;
 
 use super::Fork;
+use super::tail::Tails;
 
 /// The class of types that are told apart by more than their shape; they count as able to call each other.
 const OTHER: u32 = 0;
@@ -73,6 +74,7 @@ struct Call {
     /// Its place in the code section.
     at: usize,
     callee: Callee,
+    /// Nothing is done in this function behind it.
     tail: bool,
     /// It does not return.
     last: bool,
@@ -107,7 +109,7 @@ impl CallGraph {
             imported: imports,
         };
         let mut referred = referred(module)?;
-        let calls = graph.read(module, &mut referred)?;
+        let calls = graph.read(module, types, &mut referred)?;
         ensure!(
             !referred.iter().any(|function| graph.forks.contains(function)),
             "lind.fork is used otherwise than by calling it; put a function around it"
@@ -209,13 +211,15 @@ impl CallGraph {
         Callee::Class(self.classes.get(ty as usize).copied().unwrap_or(OTHER))
     }
 
-    fn read(&mut self, module: &Module, referred: &mut HashSet<u32>) -> Result<Vec<Vec<Call>>> {
+    fn read(&mut self, module: &Module, types: &Types, referred: &mut HashSet<u32>) -> Result<Vec<Vec<Call>>> {
         let references = reference_globals(module)?;
         let mut all = Vec::new();
         let Some(section) = module.body(id::CODE) else {
             return Ok(all);
         };
-        for (_, body) in code::functions(section)? {
+        for (function, (_, body)) in (self.imported..).zip(code::functions(section)?) {
+            let ty = types.type_index_of_function(number(function)).and_then(|ty| types.function_type(ty));
+            let mut tails = Tails::new(types, ty.map_or(&[], FuncType::results));
             let mut calls: Vec<Call> = Vec::new();
             // For each open block, how many try_tables are open with it.
             let mut open = vec![0];
@@ -230,6 +234,15 @@ impl CallGraph {
                 let found = calls.len();
                 let mut add =
                     |callee, tail| calls.push(Call { at, callee, tail, last: false, tried: tries > 0 && !tail });
+                let callee = match op {
+                    Operator::Call { function_index } => types.type_index_of_function(function_index),
+                    Operator::CallIndirect { type_index, .. } | Operator::CallRef { type_index } => Some(type_index),
+                    _ => None,
+                };
+                match callee.and_then(|ty| types.function_type(ty)) {
+                    Some(ty) => tails.call(found, ty.results()),
+                    None => tails.step(&op),
+                }
                 match op {
                     Operator::Call { function_index } => add(Callee::Function(function_index), false),
                     Operator::ReturnCall { function_index } => add(Callee::Function(function_index), true),
@@ -256,6 +269,9 @@ impl CallGraph {
                     _ => {}
                 }
                 after_call = calls.len() > found;
+            }
+            for found in tails.found() {
+                calls[found].tail |= !calls[found].tried;
             }
             self.most_calls = self.most_calls.max(calls.len());
             all.push(calls);

@@ -1,4 +1,4 @@
-//! What both copies of a function have in common: locals for operands, pads, and sites that cannot be left.
+//! What both copies of a function have in common: locals for operands, and sites that cannot be left.
 //!
 //! An operand that lies below a call is at a place of the stack that nothing else takes until it is used. So each
 //! place has a local of its own for each type, and both copies, and both ways to a site, agree where a value is.
@@ -10,12 +10,10 @@ use wasm_encoder::{BlockType, Catch, InstructionSink, RefType, ValType};
 use wasmparser::Operator;
 
 use super::callgraph::CallGraph;
-use super::runtime::{Runtime, zero};
-use super::shape::{Op, Shape, Site, Stack};
+use super::runtime::Runtime;
+use super::shape::{Op, Shape, Stack};
 use super::values;
 
-/// Helpers take and return at most so many values.
-const CHUNK: usize = 64;
 const EXNREF: ValType = ValType::Ref(RefType::EXNREF);
 
 /// The locals that hold operands, behind the function's own.
@@ -68,75 +66,6 @@ impl Slots {
             }
         }
     }
-}
-
-/// A value of a frame, and the local that it is in.
-pub type Value = (ValType, u32);
-
-/// What a frame that waits at a site has to write down, in the order of the record.
-pub struct Saved {
-    pub site: u32,
-    pub values: Vec<Value>,
-}
-
-impl Saved {
-    /// Of each numbered site.
-    pub fn of_all(shape: &Shape, slots: &mut Slots) -> Vec<Saved> {
-        let of = |(number, site): (u32, &Site)| {
-            let locals = site.live.iter().map(|local| (shape.locals[*local as usize], *local));
-            let operands = site.stack.below.iter().copied().enumerate().map(|(at, ty)| (ty, slots.of((at, ty))));
-            let mut values: Vec<Value> = locals.chain(operands).collect();
-            values.sort_unstable();
-            Saved { site: number, values }
-        };
-        shape.numbered().map(of).collect()
-    }
-
-    /// The values in the pieces that helpers take: those pushed before the record, and those of the record.
-    pub fn pieces(&self) -> (Vec<&[Value]>, &[Value]) {
-        let pushed = self.values.len().saturating_sub(1) / CHUNK * CHUNK;
-        (self.values[..pushed].chunks(CHUNK).collect(), &self.values[pushed..])
-    }
-}
-
-/// The types of a piece.
-pub fn types(piece: &[Value]) -> Vec<ValType> {
-    piece.iter().map(|(ty, _)| *ty).collect()
-}
-
-/// Opens a block for what the pads have in common, one for each site's pad, the last site's outermost, and one for the function
-/// itself.
-pub fn open_pads(sink: &mut InstructionSink, shape: &Shape, pads: usize, runtime: &mut Runtime) {
-    for _ in 0..=pads {
-        sink.block(BlockType::Empty);
-    }
-    sink.block(runtime.block_type(&[], &shape.results));
-}
-
-/// Behind the function: the way out for those who return, and the pads.
-pub fn close_pads(sink: &mut InstructionSink, shape: &Shape, saved: &[Saved], runtime: &mut Runtime) -> Result<()> {
-    sink.end().return_();
-    for (saved, after) in saved.iter().zip((0..u32::try_from(saved.len())?).rev()) {
-        sink.end();
-        let (pushed, last) = saved.pieces();
-        for piece in pushed {
-            let push = runtime.push(&types(piece))?;
-            get(sink, piece);
-            sink.call(push);
-        }
-        get(sink, last);
-        let save = runtime.save(&types(last))?;
-        sink.i32_const(runtime.record(saved.site)?).call(save).br(after);
-    }
-    sink.end();
-    shape.results.iter().for_each(|ty| zero(sink, *ty));
-    Ok(())
-}
-
-fn get(sink: &mut InstructionSink, piece: &[Value]) {
-    piece.iter().for_each(|(_, local)| {
-        sink.local_get(*local);
-    });
 }
 
 /// The bytes of an instruction, as far as they are the same at sites and elsewhere. The code section's contents are at `section`.

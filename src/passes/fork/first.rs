@@ -10,14 +10,15 @@ use crate::code::Edit;
 use crate::module::leb_padded;
 
 use super::callgraph::CallGraph;
-use super::emit::{self, Saved, Slots};
+use super::emit::{self, Slots};
+use super::frames::Frames;
 use super::runtime::{Runtime, groups};
 use super::shape::{Op, Place, Shape, Site, Stack};
 
 /// The first copy in the making.
 pub struct First<'f, 'a> {
     pub shape: &'f Shape<'a>,
-    pub saved: &'f [Saved],
+    pub frames: &'f Frames,
     pub graph: &'f CallGraph,
     pub runtime: &'f mut Runtime,
     /// The file, and where the code section's contents are in it.
@@ -47,10 +48,10 @@ impl First<'_, '_> {
                     }
                 }
                 (_, Operator::End) if at + 1 < self.shape.ops.len() => open -= 1,
-                (_, Operator::End) if self.saved.is_empty() => {}
+                (_, Operator::End) if self.frames.is_empty() => {}
                 (_, Operator::End) => {
                     let mut code = Vec::new();
-                    emit::close_pads(&mut InstructionSink::new(&mut code), self.shape, self.saved, self.runtime)?;
+                    self.frames.close(&mut InstructionSink::new(&mut code), self.shape, self.runtime)?;
                     self.insert(op.range.start, code, &mut edits);
                 }
                 _ => edits.extend(replaced(&op.op, &op.range, self.section, self.graph, self.runtime)),
@@ -71,8 +72,8 @@ impl First<'_, '_> {
         leb_padded(&mut count, declared + u32::try_from(groups.0.len())?, reader.original_position());
         let mut insert = Vec::new();
         groups.encode_list(&mut insert);
-        if !self.saved.is_empty() {
-            emit::open_pads(&mut InstructionSink::new(&mut insert), self.shape, self.saved.len(), self.runtime);
+        if !self.frames.is_empty() {
+            self.frames.open(&mut InstructionSink::new(&mut insert), self.shape, self.runtime);
         }
         Ok(vec![
             Edit { at: self.shape.start - self.section, remove: reader.original_position(), insert: count },
@@ -100,15 +101,17 @@ impl First<'_, '_> {
         match site.number {
             Some(number) => {
                 before = self.put_away(&site.stack, put_away);
-                let pad = open + number;
+                let (frames, labels) = (self.frames, open + self.frames.labels());
+                let saved = &frames.sites[number as usize - 1];
                 // Where nothing catches, an exception comes only for frames that nothing goes on with.
-                if self.graph.is_tried(op.range.start - self.section) {
+                if let Some(label) = frames.label(saved, labels) {
                     let ty = self.runtime.block_type(&site.stack.taken, &site.results);
-                    let catch = Catch::One { tag: self.runtime.tag, label: pad };
+                    let catch = Catch::One { tag: self.runtime.tag, label };
                     InstructionSink::new(&mut before).try_table(ty, [catch]);
                     InstructionSink::new(&mut after).end();
                 }
-                self.runtime.leave(&mut InstructionSink::new(&mut after), pad);
+                let mut sink = InstructionSink::new(&mut after);
+                frames.leave(&mut sink, (saved, &site.results), labels, self.runtime)?;
             }
             None => {
                 let mut code = Vec::new();

@@ -1,4 +1,4 @@
-//! Branch hints: the ways to the pads are hardly ever taken, so their code need not lie among that which runs.
+//! Branch hints: the pads are hardly ever entered, so their code need not lie among that which runs.
 //!
 //! They count bytes of function bodies, so they are made when all other passes are done.
 
@@ -16,7 +16,7 @@ const SECTION: &str = "metadata.code.branch_hint";
 pub fn hint(module: &mut Module) -> Result<()> {
     let exports = module.entries::<Export>(id::EXPORT)?;
     let pinned = exports.iter().find(|(_, e)| e.name == runtime::PINNED && e.kind == ExternalKind::Global);
-    let (Some(leaving), Some(section)) = (pinned.map(|(_, e)| e.index + runtime::LEAVING), module.body(id::CODE))
+    let (Some(staying), Some(section)) = (pinned.map(|(_, e)| e.index + runtime::STAYING), module.body(id::CODE))
     else {
         return Ok(());
     };
@@ -24,20 +24,26 @@ pub fn hint(module: &mut Module) -> Result<()> {
     let (mut all, mut count) = (Vec::new(), 0);
     for (function, (_, body)) in (imported..).zip(code::functions(section)?) {
         let start = body.range().start;
-        let (mut reader, mut after, mut hints) = (body.get_operators_reader()?, false, Vec::new());
+        // Whether the last instruction said that the stack is not left, or that it is.
+        let (mut reader, mut said, mut hints) = (body.get_operators_reader()?, None, Vec::new());
         while !reader.eof() {
             let (op, at) = reader.read_with_offset()?;
-            if after && matches!(op, Operator::BrIf { .. }) {
-                hints.push(u32::try_from(at - start)?);
-            }
-            after = matches!(op, Operator::GlobalGet { global_index } if global_index == leaving);
+            said = match (op, said) {
+                (Operator::GlobalGet { global_index }, _) if global_index == staying => Some(true),
+                (Operator::I32Eqz, Some(stays)) => Some(!stays),
+                (Operator::BrIf { .. }, Some(stays)) => {
+                    hints.push((u32::try_from(at - start)?, stays));
+                    None
+                }
+                _ => None,
+            };
         }
         if !hints.is_empty() {
             leb(&mut all, function);
             leb(&mut all, u32::try_from(hints.len())?);
-            for at in hints {
+            for (at, likely) in hints {
                 leb(&mut all, at);
-                all.extend([1, 0]); // one byte: not likely
+                all.extend([1, u8::from(likely)]); // one byte
             }
             count += 1;
         }

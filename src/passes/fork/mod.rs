@@ -1,17 +1,19 @@
 //! The fork pass: a program that was forked goes on in two processes. `docs/fork.md` explains how.
 //!
-//! Wasm code cannot copy its stack, but it can leave it by an exception and build it up again. Each function that
-//! may have a fork below it gets landing pads, which write what its frame holds to memory, and a second copy, which
+//! Wasm code cannot copy its stack, but it can leave it by returning and build it up again. Each function that
+//! may have a fork below it gets pads behind its calls, which write what its frame holds to memory, and a second copy, which
 //! goes on from there. Nothing else changes: code that is not being left or resumed runs as it did.
 
 mod callgraph;
 mod emit;
 mod first;
+mod frames;
 mod hints;
 mod liveness;
 mod runtime;
 mod second;
 mod shape;
+mod tail;
 mod values;
 
 use std::collections::HashMap;
@@ -28,8 +30,9 @@ use crate::module::{Module, id};
 use crate::types::Types;
 
 use callgraph::CallGraph;
-use emit::{Saved, Slots};
+use emit::Slots;
 use first::First;
+use frames::Frames;
 pub use hints::hint;
 use runtime::Runtime;
 use second::Second;
@@ -162,12 +165,12 @@ impl<'p> Program<'p> {
         liveness::find(&mut shape);
         shape.number_sites();
         let mut slots = Slots::new(&shape)?;
-        let saved = Saved::of_all(&shape, &mut slots);
-        let (shape, saved, graph) = (&shape, &saved[..], self.graph);
-        let first = First { shape, saved, graph, runtime, bytes: self.bytes, section, slots: slots.clone() };
+        let (shape, graph) = (&shape, self.graph);
+        let frames = &Frames::of(shape, &mut slots, |site| graph.is_tried(site.at - section));
+        let first = First { shape, frames, graph, runtime, bytes: self.bytes, section, slots: slots.clone() };
         edits.extend(first.edits()?);
-        if !saved.is_empty() {
-            let second = Second::new(shape, saved, graph, runtime, (self.bytes, section), slots).body()?;
+        if !frames.is_empty() {
+            let second = Second::new(shape, frames, graph, runtime, (self.bytes, section), slots).body()?;
             let name = self.names.get(&index).cloned().unwrap_or_else(|| format!("function {index}"));
             ensure!(
                 second.len() <= LARGEST && shape.locals.len() + 64 < MOST_LOCALS,

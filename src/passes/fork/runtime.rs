@@ -13,15 +13,15 @@ use crate::module::{Module, id, leb};
 use crate::types::Types;
 
 use super::callgraph::CallGraph;
-use super::values::Encoded;
-use records::Helper;
+use super::values::{self, Encoded};
+use records::{Helper, layout};
 
 /// The export by which the pass knows its own work.
 pub const RESUME: &str = "__lind_resume";
 /// The export of the global that counts frames which cannot be left.
 pub const PINNED: &str = "__lind_fork_pinned";
 /// So far behind that global is the one that says whether the stack is left.
-pub const LEAVING: u32 = 1;
+pub const STAYING: u32 = 1;
 /// What `lind.fork` returns to have the stack unwound.
 const UNWIND: i32 = i32::MIN;
 /// In `__lind_fork_pinned`: the program changed a table or a reference in a global.
@@ -44,8 +44,8 @@ pub struct Runtime {
     pub tag: u32,
     pub top: u32,
     pub pinned: u32,
-    /// The global that is 1 while the stack is left.
-    leaving: u32,
+    /// The global that is 0 while the stack is left, and else 1.
+    staying: u32,
     /// The function that leaves frames that nothing goes on with.
     pub drop_frames: u32,
     /// How many bits of a record's number are the site's.
@@ -77,7 +77,7 @@ impl Runtime {
             tag: counts.tags,
             top: counts.globals,
             pinned: counts.globals + 1,
-            leaving: counts.globals + 1 + LEAVING,
+            staying: counts.globals + 1 + STAYING,
             drop_frames: 0,
             site_bits: usize::BITS - graph.most_calls.leading_zeros(),
             table: counts.tables,
@@ -100,7 +100,7 @@ impl Runtime {
         }
         runtime.add_ask(graph)?;
         let body = function(&[], |sink| {
-            sink.global_get(runtime.leaving).if_(BlockType::Empty).throw(runtime.tag).end().end();
+            sink.global_get(runtime.staying).i32_eqz().if_(BlockType::Empty).throw(runtime.tag).end().end();
         });
         runtime.drop_frames = runtime.add(&[], &[], "__lind_drop_frames".to_owned(), body)?;
         Ok(runtime)
@@ -155,14 +155,18 @@ impl Runtime {
         // With `--fork=always` there may be none, and nothing calls this.
         let fork = graph.forks.iter().min();
         let record = self.record(0)?;
-        let (save, leaving) = (self.save(NO_VALUES)?, self.leaving);
+        let (top, staying) = (self.top, self.staying);
+        let size = layout(NO_VALUES, true)?.1;
         let body = function(&[ValType::I32], |sink| {
             match fork {
                 Some(fork) => sink.call(*fork),
                 None => sink.i32_const(0),
             };
             sink.local_tee(0).i32_const(UNWIND).i32_eq().if_(BlockType::Empty);
-            sink.i32_const(record).call(save).i32_const(1).global_set(leaving).end().local_get(0).end();
+            sink.global_get(top).i32_const(size).i32_sub().global_set(top);
+            sink.global_get(top).i32_const(record);
+            values::store(sink, ValType::I32, 0);
+            sink.i32_const(0).global_set(staying).end().local_get(0).end();
         });
         self.ask = self.add(&[], &[ValType::I32], "__lind_fork".to_owned(), body)?;
         let load = self.load(NO_VALUES)?;
@@ -173,9 +177,9 @@ impl Runtime {
         self.add_second(&[ValType::I32], "__lind_fork (resumed)".to_owned(), body)
     }
 
-    /// Behind a call: to the pad, if the callee was left.
-    pub fn leave(&self, sink: &mut InstructionSink, pad: u32) {
-        sink.global_get(self.leaving).br_if(pad);
+    /// Puts on the stack whether the program goes on as usual.
+    pub fn staying<'s, 'b>(&self, sink: &'s mut InstructionSink<'b>) -> &'s mut InstructionSink<'b> {
+        sink.global_get(self.staying)
     }
 
     /// Notes that a table or a global reference is not what a new instance would have.
@@ -206,8 +210,8 @@ impl Runtime {
         leb(&mut table, count);
         module.append(id::TABLE, &[table])?;
         module.append(id::TAG, &[bytes(&[0], nothing)])?;
-        let global = vec![0x7f, 1, 0x41, 0, 0x0b]; // i32, mutable, 0
-        module.append(id::GLOBAL, &[global.clone(), global.clone(), global])?;
+        let global = |value| vec![0x7f, 1, 0x41, value, 0x0b]; // i32, mutable
+        module.append(id::GLOBAL, &[global(0), global(0), global(1)])?;
         let mut element = bytes(&[2], self.table);
         element.extend([0x41, 0, 0x0b, 0]); // from 0 on, functions
         self.second.encode(&mut element);

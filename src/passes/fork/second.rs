@@ -18,12 +18,15 @@
 //! it; behind the jump they come from there. That is where the record's values went. Blocks with sites take no parameters
 //! for the same reason. The local `to` is the site to come to, 0 once there.
 
+use std::collections::HashMap;
+
 use anyhow::Result;
 use wasm_encoder::{BlockType, Catch, InstructionSink, ValType};
 use wasmparser::Operator;
 
 use super::callgraph::CallGraph;
-use super::emit::{self, Saved, Slots, Value};
+use super::emit::{self, Slots};
+use super::frames::{self, Frames, Value};
 use super::runtime::{Runtime, groups};
 use super::shape::{Block, Op, Place, Shape, Site, Stack};
 use super::values;
@@ -43,7 +46,7 @@ struct Open {
 /// The second copy in the making.
 pub struct Second<'f, 'a> {
     shape: &'f Shape<'a>,
-    saved: &'f [Saved],
+    frames: &'f Frames,
     graph: &'f CallGraph,
     runtime: &'f mut Runtime,
     /// The file, and where the code section's contents are in it.
@@ -61,7 +64,7 @@ pub struct Second<'f, 'a> {
 impl<'f, 'a> Second<'f, 'a> {
     pub fn new(
         shape: &'f Shape<'a>,
-        saved: &'f [Saved],
+        frames: &'f Frames,
         graph: &'f CallGraph,
         runtime: &'f mut Runtime,
         (bytes, section): (&'a [u8], usize),
@@ -69,7 +72,7 @@ impl<'f, 'a> Second<'f, 'a> {
     ) -> Self {
         let to = slots.fresh(ValType::I32);
         let (code, open) = (Vec::new(), Vec::new());
-        Second { shape, saved, graph, runtime, bytes, section, slots, to, code, labels: 0, open, skipping: false }
+        Second { shape, frames, graph, runtime, bytes, section, slots, to, code, labels: 0, open, skipping: false }
     }
 
     fn sink(&mut self) -> InstructionSink<'_> {
@@ -79,15 +82,15 @@ impl<'f, 'a> Second<'f, 'a> {
     /// The body of the function.
     pub fn body(mut self) -> Result<Vec<u8>> {
         self.restore()?;
-        emit::open_pads(&mut InstructionSink::new(&mut self.code), self.shape, self.saved.len(), self.runtime);
-        self.labels = u32::try_from(self.saved.len())? + 2;
+        self.frames.open(&mut InstructionSink::new(&mut self.code), self.shape, self.runtime);
+        self.labels = self.frames.labels();
         let parts = self.parts(0..self.shape.ops.len());
         self.open.push(Open { label: self.labels, block: None, only_resumes: true, parts });
         self.jump(&[]);
         for (at, op) in self.shape.ops.iter().enumerate() {
             self.op(at, op)?;
         }
-        emit::close_pads(&mut InstructionSink::new(&mut self.code), self.shape, self.saved, self.runtime)?;
+        self.frames.close(&mut InstructionSink::new(&mut self.code), self.shape, self.runtime)?;
         self.sink().end();
         let types = self.shape.locals.iter().map(|ty| values::nullable(*ty));
         let locals: Vec<ValType> = types.chain(self.slots.types().iter().copied()).collect();
@@ -99,14 +102,14 @@ impl<'f, 'a> Second<'f, 'a> {
 
     /// Pops the record. Sites that save the same values share the code.
     fn restore(&mut self) -> Result<()> {
-        let mut kinds: Vec<&Saved> = Vec::new();
-        let mut kind_of = Vec::new();
-        for saved in self.saved {
-            let known = kinds.iter().position(|kind| kind.values == saved.values);
-            kind_of.push(u32::try_from(known.unwrap_or(kinds.len()))?);
-            if known.is_none() {
-                kinds.push(saved);
-            }
+        let (mut kinds, mut known, mut kind_of) = (Vec::new(), HashMap::new(), Vec::new());
+        for saved in &self.frames.sites {
+            let values = self.frames.values(saved);
+            let kind = *known.entry(values.clone()).or_insert_with(|| {
+                kinds.push(values);
+                kinds.len() - 1
+            });
+            kind_of.push(u32::try_from(kind)?);
         }
         let to = self.to;
         self.runtime.next_site(&mut InstructionSink::new(&mut self.code));
@@ -122,9 +125,9 @@ impl<'f, 'a> Second<'f, 'a> {
             if count > 1 {
                 self.sink().end();
             }
-            let (pushed, last) = kind.pieces();
-            self.pop(last, true)?;
-            for piece in pushed.into_iter().rev() {
+            let (first, rest) = frames::pieces(&kind);
+            self.pop(first, true)?;
+            for piece in rest {
                 self.pop(piece, false)?;
             }
             if count > 1 {
@@ -138,7 +141,7 @@ impl<'f, 'a> Second<'f, 'a> {
     }
 
     fn pop(&mut self, piece: &[Value], record: bool) -> Result<()> {
-        let types = emit::types(piece);
+        let types = frames::types(piece);
         let helper = if record { self.runtime.load(&types)? } else { self.runtime.pull(&types)? };
         self.sink().call(helper);
         for (_, local) in piece.iter().rev() {
@@ -263,18 +266,16 @@ impl<'f, 'a> Second<'f, 'a> {
 
     fn site(&mut self, op: &Op, site: &Site) -> Result<()> {
         let resumes = self.boundary(&site.stack);
-        let number = site.number.unwrap_or(0);
-        let pads = u32::try_from(self.saved.len())?;
-        // Labels count from the innermost; the first pad's block is the innermost of the pads, around which is one more.
-        let pad = self.labels - (pads - number + 2);
+        let (frames, labels) = (self.frames, self.labels);
+        let saved = &frames.sites[site.number.map_or(0, |number| number as usize - 1)];
         let ty = self.runtime.block_type(&[], &site.results);
         let next = self.runtime.next(&site.results)?;
         let call = emit::call(op, (self.bytes, self.section), self.graph, self.runtime);
         let (to, tag) = (self.to, self.runtime.tag);
-        let tried = self.graph.is_tried(op.range.start - self.section);
+        let tried = frames.label(saved, labels);
         let mut sink = InstructionSink::new(&mut self.code);
-        if tried {
-            sink.try_table(ty, [Catch::One { tag, label: pad }]);
+        if let Some(label) = tried {
+            sink.try_table(ty, [Catch::One { tag, label }]);
         }
         if resumes {
             sink.i32_const(0).local_set(to).call(next);
@@ -285,11 +286,10 @@ impl<'f, 'a> Second<'f, 'a> {
             self.sink().end();
         }
         let mut sink = InstructionSink::new(&mut self.code);
-        if tried {
+        if tried.is_some() {
             sink.end();
         }
-        self.runtime.leave(&mut sink, pad);
-        Ok(())
+        frames.leave(&mut sink, (saved, &site.results), labels, self.runtime)
     }
 
     fn block(&mut self, number: usize, op: &Op) {

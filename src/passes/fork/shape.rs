@@ -61,6 +61,8 @@ impl Stack {
 
 /// A call that may come to a fork.
 pub struct Site {
+    /// Where it is in the file.
+    pub at: usize,
     /// Its number, from 1 on; None if a frame that waits here cannot be left.
     pub number: Option<u32>,
     pub stack: Stack,
@@ -215,7 +217,7 @@ impl<'a> Reading<'a, '_> {
                 self.close(&op, at);
                 Place::Plain
             }
-            _ if !dead && is_site => self.site(&op, base, takes)?,
+            _ if !dead && is_site => self.site(&op, range.start, (base, takes))?,
             _ => Place::Plain,
         };
         self.validator.op(range.start, &op)?;
@@ -274,7 +276,7 @@ impl<'a> Reading<'a, '_> {
         Ok(Place::Block(block))
     }
 
-    fn site(&mut self, op: &Operator, outer: usize, takes: usize) -> Result<Place> {
+    fn site(&mut self, op: &Operator, at: usize, (outer, takes): (usize, usize)) -> Result<Place> {
         let ty = match op {
             Operator::Call { function_index } => self.types.type_index_of_function(*function_index),
             Operator::CallIndirect { type_index, .. } | Operator::CallRef { type_index } => Some(*type_index),
@@ -286,7 +288,7 @@ impl<'a> Reading<'a, '_> {
         let all = self.operands(self.height())?;
         let (below, taken) = all.split_at(all.len() - takes);
         let stack = Stack { below: below.to_vec(), outer, taken: taken.to_vec() };
-        let site = Site { number: None, stack, results, closed, live: Vec::new() };
+        let site = Site { at, number: None, stack, results, closed, live: Vec::new() };
         self.shape.sites.push(site);
         Ok(Place::Site(self.shape.sites.len() - 1))
     }

@@ -56,7 +56,7 @@ impl Runtime {
         }
         let plain = self.next(NO_VALUES)?;
         let body = function(&[], |sink| {
-            sink.i32_const(0).global_set(self.leaving);
+            sink.i32_const(1).global_set(self.staying);
             sink.block(BlockType::Empty).try_table(BlockType::Empty, [Catch::One { tag: self.tag, label: 0 }]);
             for (ty, next, results) in ways {
                 self.next_function(sink);

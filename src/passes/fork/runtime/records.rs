@@ -1,4 +1,4 @@
-//! Records, and the helpers that functions share to write and read them.
+//! Records, and the helpers that functions share to read them.
 //!
 //! A record is, from its lowest byte on: function number and site number in one i32, then the values. Records grow
 //! downward from `__lind_fork_top`, so that the one who pops finds the number first.
@@ -12,27 +12,18 @@ use super::{NO_VALUES, Runtime, function};
 /// The helpers there are for a list of types.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Helper {
-    /// Writes a record, whose number is the last parameter.
-    Save,
-    /// Writes values before the record.
-    Push,
     /// Pops a record, returns its values.
     Load,
-    /// Pops values that were pushed.
+    /// Pops values behind it.
     Pull,
     /// Enters the function of the next record, which has these results.
     Next,
 }
 
 impl Runtime {
-    /// Writes a record with these values.
-    pub fn save(&mut self, types: &[ValType]) -> Result<u32> {
-        self.helper(Helper::Save, types)
-    }
-
-    /// Writes values before the record.
-    pub fn push(&mut self, types: &[ValType]) -> Result<u32> {
-        self.helper(Helper::Push, types)
+    /// Where in a record these values are, and its size.
+    pub fn offsets(&self, values: &[(ValType, u32)]) -> Result<(Vec<u64>, i32)> {
+        layout(&values.iter().map(|(ty, _)| *ty).collect::<Vec<_>>(), true)
     }
 
     /// Pops a record.
@@ -40,7 +31,7 @@ impl Runtime {
         self.helper(Helper::Load, types)
     }
 
-    /// Pops values that were pushed.
+    /// Pops values behind a record's first ones.
     pub fn pull(&mut self, types: &[ValType]) -> Result<u32> {
         self.helper(Helper::Pull, types)
     }
@@ -55,39 +46,15 @@ impl Runtime {
         if let Some(index) = self.helpers.get(&key) {
             return Ok(*index);
         }
-        let mut params = types.to_vec();
         let letters: String = types.iter().map(|ty| values::letter(*ty)).collect();
-        let (name, params, results, body) = match helper {
-            Helper::Save => {
-                params.push(ValType::I32);
-                ("save", &params[..], NO_VALUES, self.writer(types, true)?)
-            }
-            Helper::Push => ("push", types, NO_VALUES, self.writer(types, false)?),
-            Helper::Load => ("load", NO_VALUES, types, self.reader(types, true)?),
-            Helper::Pull => ("pull", NO_VALUES, types, self.reader(types, false)?),
-            Helper::Next => ("next", NO_VALUES, types, self.enter(types)),
+        let (name, results, body) = match helper {
+            Helper::Load => ("load", types, self.reader(types, true)?),
+            Helper::Pull => ("pull", types, self.reader(types, false)?),
+            Helper::Next => ("next", types, self.enter(types)),
         };
-        let index = self.add(params, results, format!("__lind_{name} {letters}").trim_end().to_owned(), body)?;
+        let index = self.add(NO_VALUES, results, format!("__lind_{name} {letters}").trim_end().to_owned(), body)?;
         self.helpers.insert(key, index);
         Ok(index)
-    }
-
-    fn writer(&self, types: &[ValType], record: bool) -> Result<Vec<u8>> {
-        let (top, number) = (self.top, u32::try_from(types.len())?);
-        let place = number + u32::from(record);
-        let (offsets, size) = layout(types, record)?;
-        Ok(function(&[ValType::I32], |sink| {
-            sink.global_get(top).i32_const(size).i32_sub().local_tee(place).global_set(top);
-            if record {
-                sink.local_get(place).local_get(number);
-                values::store(sink, ValType::I32, 0);
-            }
-            for ((value, ty), offset) in (0..).zip(types).zip(offsets) {
-                sink.local_get(place).local_get(value);
-                values::store(sink, *ty, offset);
-            }
-            sink.end();
-        }))
     }
 
     fn reader(&self, types: &[ValType], record: bool) -> Result<Vec<u8>> {
@@ -141,7 +108,7 @@ impl Runtime {
 }
 
 /// Where values are in a record, and its size.
-fn layout(types: &[ValType], record: bool) -> Result<(Vec<u64>, i32)> {
+pub(super) fn layout(types: &[ValType], record: bool) -> Result<(Vec<u64>, i32)> {
     let mut size = if record { 4 } else { 0 };
     let mut offsets = Vec::with_capacity(types.len());
     for ty in types {

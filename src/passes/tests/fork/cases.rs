@@ -223,6 +223,39 @@ fn programs_do_not_see_the_exception() {
     );
 }
 
+/// Frames that only hand on what they called for are not there when the program goes on; others are.
+#[test]
+fn frames_that_hold_nothing_are_left_out() {
+    all(
+        r#"(tag $t)
+        (func $ends (param $n i32) (result i32) (call $deep (local.get $n)))
+        (func $returns (param $n i32) (result i32)
+            (if (local.get $n) (then (i32.const 77) (return (call $ends (i32.const 1)))))
+            (call $log (call $ends (i32.const 2))) (nop) (call $ends (i32.const 3)) (nop))
+        (func $branches (param $n i32) (result i32)
+            (block $out (result i32)
+                (if (result i32) (local.get $n)
+                    (then (block (result i32) (i32.const 5) (br $out (call $returns (i32.const 0)))) (drop) (br 2 (call $ends (i32.const 1))))
+                    (else (call $returns (i32.const 1))))))
+        (func $uses (param $n i32) (result i32)
+            (i32.add (block (result i32) (call $branches (local.get $n))) (local.get $n)))
+        (func $loops (param $n i32) (result i32)
+            (local.get $n)
+            (loop $next (param i32) (result i32)
+                (drop) (local.set $n (i32.sub (local.get $n) (i32.const 1)))
+                (if (i32.gt_s (local.get $n) (i32.const 0)) (then (br $next (call $deep (local.get $n)))))
+                (call $uses (local.get $n))))
+        (func $throws (call $log (call $fork)) (throw $t))
+        (func $nothing (call $throws))
+        (func $catches (block $caught (try_table (catch $t $caught) (call $nothing) (return)) (return)) (call $log (call $fork)))
+        (func $goes_on (block $first (call $log (call $branches (i32.const 1))) (call $catches)) (call $log (i32.const 8)))
+        (func (export "run")
+            (call $log (call $branches (i32.const 0))) (call $log (call $branches (i32.const 1)))
+            (call $log (call $loops (i32.const 3))) (call $goes_on) (call $catches))"#,
+        12,
+    );
+}
+
 #[test]
 fn exceptions_pass_frames_that_were_resumed() {
     all(

@@ -25,6 +25,39 @@ fn what_does_not_return_does_not_spread() {
 }
 
 #[test]
+fn only_frames_that_hold_something_take_part() {
+    let resumed = |body: &str| {
+        let text = format!(
+            r#"(module (import "lind" "fork" (func $fork (result i32))) (memory (export "memory") 1) (tag $t)
+            (func $f (param $n i32) (result i32) {body}) (func (export "run") (drop (call $f (i32.const 1)))))"#
+        );
+        let bytes = lind_passes::run(&wat::parse_str(&text).unwrap(), &ONLY).unwrap();
+        // The name of a function that has none is its number.
+        wasmprinter::print_bytes(bytes).unwrap().contains("$\"f (resumed)\"")
+    };
+    for hands_on in [
+        "(call $fork)",
+        "(i64.const 3) (return (call $fork))",
+        "(if (result i32) (local.get $n) (then (call $fork)) (else (br 1 (call $fork))))",
+        "(block $out (result i32) (block (result i32) (br $out (call $fork))) (drop) (call $fork))",
+        "(loop $next (result i32) (br_if $next (local.get $n)) (call $fork))",
+    ] {
+        assert!(!resumed(hands_on), "{hands_on}");
+    }
+    for holds in [
+        "(i32.eqz (call $fork))",
+        "(call $fork) (i32.store (i32.const 0) (i32.const 1))",
+        "(drop (call $fork)) (i32.const 1)",
+        "(local.tee $n (call $fork))",
+        "(block $out (result i32) (br_if $out (call $fork) (local.get $n)))",
+        "(call $fork) (loop $next (param i32) (result i32) (if (param i32) (result i32) (local.get $n) (then (drop) (br $next (call $fork)))))",
+        "(block $caught (try_table (catch $t $caught) (return (call $fork)))) (i32.const 0)",
+    ] {
+        assert!(resumed(holds), "{holds}");
+    }
+}
+
+#[test]
 fn changes_of_tables_are_noted() {
     let rest = r#"(table $t 2 funcref) (global $g (mut funcref) (ref.null func)) (elem declare func $log)
         (func (export "run") (table.set $t (i32.const 0) (ref.func $log)))
@@ -47,7 +80,7 @@ fn changes_of_tables_are_noted() {
 #[test]
 fn other_programs_stay_as_they_are() {
     let text = r#"(module (import "env" "other" (func $other (result i32))) (memory (export "memory") 1)
-        (func (export "run") (call $f)) (func $f (drop (call $other))))"#;
+        (func (export "run") (call $f) (call $f)) (func $f (drop (call $other))))"#;
     let bytes = wat::parse_str(text).unwrap();
     assert_eq!(lind_passes::run(&bytes, &ONLY).unwrap(), bytes);
     let never = Options { fork: Fork::Never, ..ONLY };
@@ -76,14 +109,15 @@ fn what_cannot_be_forked_is_refused() {
 
 /// The hints are at the branches that sites have, and at no other.
 #[test]
-fn ways_to_pads_are_unlikely() {
+fn pads_are_unlikely() {
     use wasmparser::{KnownCustom, Operator, Parser, Payload};
     let text = r#"(module (import "lind" "fork" (func $fork (result i32))) (memory (export "memory") 1)
         (func $waits (param i32) (result i32)
             (block $out (br_if $out (local.get 0)) (drop (call $fork)) (br_if $out (call $fork)))
             (local.get 0))
         (func $plain (param i32) (block $out (br_if $out (local.get 0))))
-        (func (export "run") (call $plain (call $waits (i32.const 3))) (drop (call $waits (i32.const 4)))))"#;
+        (tag $t) (func $catches (block $out (try_table (catch $t $out) (drop (call $waits (i32.const 5))))))
+        (func (export "run") (call $plain (call $waits (i32.const 3))) (drop (call $waits (i32.const 4))) (call $catches)))"#;
     for loops in [false, true] {
         let options = Options { loops, ..ONLY };
         let bytes = lind_passes::run(&wat::parse_str(text).unwrap(), &options).unwrap();
@@ -95,27 +129,33 @@ fn ways_to_pads_are_unlikely() {
                     for function in functions {
                         let function = function.unwrap();
                         let hints = function.hints.into_iter().map(Result::unwrap);
-                        hinted
-                            .extend(hints.inspect(|hint| assert!(!hint.taken)).map(|h| (function.func, h.func_offset)));
+                        hinted.extend(hints.map(|hint| (function.func, hint.func_offset, hint.taken)));
                     }
                 }
                 Payload::CodeSectionEntry(body) => {
-                    let (mut reader, mut last) = (body.get_operators_reader().unwrap(), None);
+                    let (mut reader, mut last) = (body.get_operators_reader().unwrap(), [None, None]);
                     while !reader.eof() {
                         let (op, at) = reader.read_with_offset().unwrap();
-                        if let (Some(Operator::GlobalGet { .. }), Operator::BrIf { .. }) = (last, &op) {
+                        // Over the pad, unless it is at the end since exceptions come there as well.
+                        let likely = match last {
+                            [_, Some(Operator::GlobalGet { .. })] => Some(true),
+                            [Some(Operator::GlobalGet { .. }), Some(Operator::I32Eqz)] => Some(false),
+                            _ => None,
+                        };
+                        if let (Some(likely), Operator::BrIf { .. }) = (likely, &op) {
                             let offset = u32::try_from(at - body.range().start).unwrap();
-                            branches.push((function, offset));
+                            branches.push((function, offset, likely));
                         }
-                        last = Some(op);
+                        last = [last[1].take(), Some(op)];
                     }
                     function += 1;
                 }
                 _ => {}
             }
         }
-        // Two sites in each of two functions, in both copies.
-        assert_eq!(branches.len(), 8);
+        // Two sites in each of two functions and one in a third, in both copies. The last call of the entry is no site.
+        assert_eq!(branches.len(), 10);
+        assert_eq!(branches.iter().filter(|(.., likely)| *likely).count(), 8);
         assert_eq!(hinted, branches);
     }
 }

@@ -103,7 +103,10 @@ impl Writer<'_> {
         let zeros: String = results.iter().map(|ty| constant(ty, 0)).collect();
         let count = 2 + self.random.below(4);
         let body = self.statements(count);
-        let end: String = results.iter().map(|ty| self.value(ty, 3)).collect();
+        let end: String = match self.random.below(3) {
+            0 => self.handed_on(),
+            _ => results.iter().map(|ty| self.value(ty, 3)).collect(),
+        };
         format!(
             "(func $f{index} {head} (local i32 {})
                 (global.set $steps (i32.sub (global.get $steps) (i32.const 1)))
@@ -139,7 +142,8 @@ impl Writer<'_> {
         if !self.spend() {
             return format!("(call $log {})", self.value("i32", 0));
         }
-        match self.random.below(13) {
+        match self.random.below(14) {
+            13 => format!("(if {} (then (return {})))", self.value("i32", 1), self.handed_on()),
             0 | 1 => format!("(call $log {})", self.value("i32", 3)),
             2 | 3 => {
                 let local = self.random.below(u32::try_from(self.locals.len()).unwrap());
@@ -245,6 +249,15 @@ impl Writer<'_> {
         } else {
             format!("(call $f{callee} {arguments})")
         }
+    }
+
+    /// A call of a function with the results of the one that is written.
+    fn handed_on(&mut self) -> String {
+        let results = &self.functions[self.current].results;
+        let same = |index: &usize| self.functions[*index].results == *results;
+        let callees: Vec<usize> = (self.current..self.functions.len()).filter(same).collect();
+        let callee = self.random.of(&callees);
+        self.call(callee)
     }
 
     /// A call, whose results go into locals, or nowhere.
