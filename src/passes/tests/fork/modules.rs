@@ -57,6 +57,22 @@ fn only_frames_that_hold_something_take_part() {
     }
 }
 
+/// Otherwise its life would be in as many pieces as there are sites, which costs the compiler's register allocator much.
+#[test]
+fn what_all_sites_need_is_stored_in_one_place() {
+    let text = format!(
+        r#"(module (import "lind" "fork" (func $fork (result i32))) (memory (export "memory") 1)
+        (func $f (param $n i32) (result i32) {} (local.get $n))
+        (func (export "run") (drop (call $f (i32.const 1)))))"#,
+        "(drop (call $fork))".repeat(5)
+    );
+    let bytes = lind_passes::run(&wat::parse_str(&text).unwrap(), &ONLY).unwrap();
+    let printed = wasmprinter::print_bytes(bytes).unwrap();
+    let f = printed.split("(func ").find(|function| function.starts_with("$f ")).unwrap();
+    // The number of the record, and $n.
+    assert_eq!((f.matches("br_if").count(), f.matches("i32.store").count()), (5, 2), "{f}");
+}
+
 #[test]
 fn changes_of_tables_are_noted() {
     let rest = r#"(table $t 2 funcref) (global $g (mut funcref) (ref.null func)) (elem declare func $log)
