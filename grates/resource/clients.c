@@ -147,6 +147,7 @@ static void exec(void *client, uint64_t cage)
 static void exit_(void *client, uint64_t cage, int status)
 {
 	struct client *c = client;
+	uint64_t cpu;
 
 	(void)status;
 	if (!c)
@@ -155,7 +156,9 @@ static void exit_(void *client, uint64_t cage, int status)
 	*c->link = c->next;
 	if (c->next)
 		c->next->link = c->link;
-	__atomic_fetch_add(&cpu_ended, cpu_of(cage), __ATOMIC_RELAXED);
+	/* At the end the clock may say a little less than when it was last looked at. */
+	cpu = cpu_of(cage);
+	__atomic_fetch_add(&cpu_ended, cpu > c->used[CPU] ? cpu : c->used[CPU], __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&lock);
 	memory_leave(c);
 	memory_files_leave(c);

@@ -106,8 +106,8 @@ static int64_t look(void)
 {
 	struct look l = { .at = now(), .next = INT64_MAX };
 
-	l.cpu = __atomic_load_n(&cpu_ended, __ATOMIC_RELAXED);
 	clients_lock();
+	l.cpu = __atomic_load_n(&cpu_ended, __ATOMIC_RELAXED);
 	each_client(look_at, &l);
 	tree_used[CPU] = l.cpu;
 	tree_used[WALL] = (uint64_t)(l.at - began);
@@ -199,12 +199,26 @@ static void line(enum what what, uint64_t used)
 
 bool wants_report;
 
+/* Of those that have been killed and not ended yet. */
+static void add_cpu(struct client *c, void *sum)
+{
+	uint64_t cpu = cpu_of(c->cage);
+
+	*(uint64_t *)sum += cpu > c->used[CPU] ? cpu : c->used[CPU];
+}
+
 void report(int status)
 {
+	uint64_t cpu;
+
 	(void)status;
 	if (!wants_report)
 		return;
-	line(CPU, __atomic_load_n(&cpu_ended, __ATOMIC_RELAXED));
+	clients_lock();
+	cpu = __atomic_load_n(&cpu_ended, __ATOMIC_RELAXED);
+	each_client(add_cpu, &cpu);
+	clients_unlock();
+	line(CPU, cpu);
 	line(WALL, (uint64_t)(now() - began));
 	for (enum what what = READ; what < WHATS; what++)
 		if (counted(what))
