@@ -257,7 +257,7 @@ static int64_t on_call(const struct lind_call *call)
 			cut = r;
 		}
 	}
-	return cut ? make_short(cut, call) : lind_forward(call);
+	return cut ? make_short(cut, call) : lind_pass(call);
 }
 
 /* For the names of programs. */
@@ -273,7 +273,7 @@ static int64_t on_run(const struct lind_call *call)
 				*p = '?';
 		snprintf(c->next_name, sizeof c->next_name, "%s", base);
 	}
-	return call->nr < MOST_CALLS ? on_call(call) : lind_forward(call);
+	return call->nr < MOST_CALLS ? on_call(call) : lind_pass(call);
 }
 
 static const char *set_seed(const char *value)

@@ -9,6 +9,7 @@ LIND_DECLARE("observes", any);
 
 static struct lind_handler on[MAX];
 static size_t count;
+static lind_handle_fn *pass_on = lind_pass;
 
 static const char *add_number(const char *value)
 {
@@ -21,18 +22,23 @@ static const char *add_number(const char *value)
 		return "not a system call number";
 	if (count == MAX)
 		return "too many numbers; leave --nr out to forward every call";
-	on[count++] = (struct lind_handler){ (uint32_t)nr, lind_forward };
+	on[count++] = (struct lind_handler){ .nr = (uint32_t)nr };
 	return NULL;
 }
+
+LIND_SETS(set_result, pass_on = lind_forward)
 
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
 		{ 'n', "nr", "NUMBER", "forward this call only; may be repeated (default: every call)", add_number },
+		{ 'r', "result", NULL, "wait for the result and return it, as a grate that looks at it has to", set_result },
 	};
 
-	lind_options(options, 1, "Passes system calls on unchanged.", &argc, &argv);
+	lind_options(options, 2, "Passes system calls on unchanged.", &argc, &argv);
 	if (!count)
-		on[count++] = (struct lind_handler){ LIND_NR_ANY, lind_forward };
+		on[count++].nr = LIND_NR_ANY;
+	for (size_t i = 0; i < count; i++)
+		on[i].handle = pass_on;
 	return lind_grate_run(on, count, argc, argv);
 }

@@ -143,7 +143,7 @@ int64_t on_learned_call(const struct lind_call *c)
 			group_of(learned[row->nr], row, c);
 		pthread_mutex_unlock(&lock);
 	}
-	return lind_forward(c);
+	return lind_pass(c);
 }
 
 /* A call with a path or an address that may be noted; where nothing is found there is nothing to note but that it was made. */

@@ -18,7 +18,7 @@ static int64_t on_call(const struct lind_call *c)
 {
 	const struct step *s = decide(c);
 
-	return s->action == ALLOW ? lind_forward(c) : refuse(c, s, NULL);
+	return s->action == ALLOW ? lind_pass(c) : refuse(c, s, NULL);
 }
 
 /* Starting a program is making a process and running the program: both have to be allowed. The path is looked at by execve's rules. */

@@ -21,19 +21,22 @@ class Stack:
 
     grates: tuple[str, ...]
     benchmark: str
+    variant: str = ""
 
     @classmethod
     def parse(cls, file_name: str) -> Stack:
-        *grates, benchmark = file_name.removesuffix(".grate").split(".")
-        names = tuple(g.replace("_", "-").removesuffix("-grate") for g in grates)
-        if not names or not all(g.replace("_", "-").endswith("-grate") for g in grates):
-            raise Failed(f"{file_name}: not of the form NAME-grate.BENCHMARK.grate")
-        return cls(names, benchmark)
+        parts = file_name.removesuffix(".grate").replace("_grate", "-grate").split(".")
+        grates = list(itertools.takewhile(lambda part: part.endswith("-grate"), parts))
+        if not grates or len(parts) - len(grates) not in (1, 2):
+            raise Failed(f"{file_name}: not of the form NAME-grate.BENCHMARK.grate or NAME-grate.BENCHMARK.VARIANT.grate")
+        names = tuple(g.removesuffix("-grate").replace("_", "-") for g in grates)
+        return cls(names, *parts[len(grates) :])
 
     @property
     def label(self) -> str:
         runs = [(grate, len(list(run))) for grate, run in itertools.groupby(self.grates)]
-        return ", ".join(f"{g}-grate" if n == 1 else f"{n} x {g}-grate" for g, n in runs)
+        grates = ", ".join(f"{g}-grate" if n == 1 else f"{n} x {g}-grate" for g, n in runs)
+        return f"{grates}: {self.variant}" if self.variant else grates
 
 
 @dataclasses.dataclass

@@ -35,6 +35,9 @@ pub const NR_ANY: u32 = u32::MAX;
 /// What a handler returns whose answer is the `struct lind_answer` behind the call it was given. No call has this result.
 pub const ANSWER: i64 = i64::MIN;
 
+/// What a handler returns that has nothing more to do with the call it was given: it goes on as it came. No call has this result.
+pub const PASS: i64 = i64::MIN + 1;
+
 /// The row of a number.
 pub fn syscall(nr: u32) -> Option<&'static Syscall> {
     SYSCALLS

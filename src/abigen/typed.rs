@@ -63,7 +63,7 @@ fn call(out: &mut String, row: &Syscall) -> std::fmt::Result {
     writeln!(out, ");\n}}")?;
 
     writeln!(out, "static inline int64_t lind_take_{name}(const struct lind_call *c, lind_{name}_fn *on)\n{{")?;
-    writeln!(out, "\tstruct lind_cx cx = {{ c, c->caller, c->target }};")?;
+    writeln!(out, "\tstruct lind_cx cx = {{ c, c->caller, c->target, 0 }};")?;
     let mut copies = String::new();
     let mut passed = String::new();
     for (at, (&(arg, _), &shape)) in row.args.iter().zip(&shapes).enumerate() {
@@ -104,7 +104,7 @@ fn call(out: &mut String, row: &Syscall) -> std::fmt::Result {
     } else {
         out.push('\n');
     }
-    writeln!(out, "\treturn on(&cx{passed});\n}}")
+    writeln!(out, "\treturn lind_result_(&cx, on(&cx{passed}));\n}}")
 }
 
 /// `long` where every result fits it: a guest's has 32 bits.

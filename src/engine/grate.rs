@@ -6,10 +6,10 @@
 
 use std::sync::{Arc, PoisonError};
 
-use lind_abi::{ANSWER, CageId, Call, Errno, Result, nr};
+use lind_abi::{ANSWER, CageId, Call, Errno, PASS, Result, nr};
 use lind_kernel::answer;
 use lind_kernel::cage::{Next, Status, Thread};
-use lind_kernel::engine::{By, Hop, Served};
+use lind_kernel::engine::{By, Entered, Hop, Served};
 use lind_kernel::mem::Memory;
 use wasmtime::{Func, Global, Instance, Mutability, Store, TypedFunc, Val, ValRaw, ValType};
 
@@ -42,19 +42,19 @@ type PassFptr = (i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64
 
 impl Hop for HostThread {
     #[inline(always)]
-    fn enter(&self, grate: CageId, entry: u32, serialized: bool, served: &Served<'_>) -> i64 {
-        let depth = match self.take_room() {
+    fn enter(&self, grate: CageId, entry: u32, serialized: bool, past: usize, served: &Served<'_>) -> Entered {
+        let depth = match self.take_room(past) {
             Ok(depth) => depth,
-            Err(NoRoom::Hops) => return Errno::ELOOP.to_wire(),
-            Err(NoRoom::Stack) => return Errno::EAGAIN.to_wire(),
+            Err(NoRoom::Hops) => return failed(Errno::ELOOP),
+            Err(NoRoom::Stack) => return failed(Errno::EAGAIN),
         };
-        let result = if serialized {
+        let entered = if serialized {
             self.enter_alone(depth, grate, entry, served)
         } else {
             self.enter_worker(depth, grate, entry, served)
         };
         self.leave_room();
-        result
+        entered
     }
 
     fn by(&self) -> &By {
@@ -62,52 +62,61 @@ impl Hop for HostThread {
     }
 }
 
+#[cold]
+fn failed(errno: Errno) -> Entered {
+    Entered::Answered(errno.to_wire())
+}
+
 impl HostThread {
     #[inline(always)]
-    fn enter_worker(&self, depth: usize, grate: CageId, entry: u32, served: &Served<'_>) -> i64 {
+    fn enter_worker(&self, depth: usize, grate: CageId, entry: u32, served: &Served<'_>) -> Entered {
         let mut worker = match self.take_idle(depth, grate) {
             Some(worker) => worker,
             None => match self.make_worker(grate) {
                 Ok(worker) => worker,
-                Err(errno) => return errno.to_wire(),
+                Err(errno) => return failed(errno),
             },
         };
         // Set on all threads of a cage when its end begins, or when it goes over to another program.
         if !worker.thread.begin_serving() {
             self.lose(grate, worker, Next::ExitThread(0));
-            return Errno::EIO.to_wire();
+            return failed(Errno::EIO);
         }
         match worker.call(grate, entry, served) {
-            Ok(mut result) => {
-                if result == ANSWER {
-                    let at = u64::from(worker.stack.answer);
-                    let grate = (&*worker.thread, &worker.memory.guest);
-                    result = answer::give(&self.kernel, grate, served, self, at);
-                }
+            Ok(result) => {
+                let entered = match result {
+                    PASS => Entered::Passed(worker.thread.cage.handlers.packed(served.call.nr)),
+                    ANSWER => {
+                        let at = u64::from(worker.stack.answer);
+                        let grate = (&*worker.thread, &worker.memory.guest);
+                        Entered::Answered(answer::give(&self.kernel, grate, served, self, at))
+                    }
+                    result => Entered::Answered(result),
+                };
                 if worker.thread.end_serving() {
                     self.keep(depth, worker);
                 } else {
                     self.lose(grate, worker, Next::ExitThread(0));
                 }
-                result
+                entered
             }
             Err(next) => {
                 self.lose(grate, worker, next);
-                Errno::EIO.to_wire()
+                failed(Errno::EIO)
             }
         }
     }
 
     /// Enters while no other thread makes a serialized call of this grate. A call within a call is not held up.
     #[cold]
-    fn enter_alone(&self, depth: usize, grate: CageId, entry: u32, served: &Served<'_>) -> i64 {
-        let Some(program) = self.shared.program(grate) else { return Errno::EIO.to_wire() };
+    fn enter_alone(&self, depth: usize, grate: CageId, entry: u32, served: &Served<'_>) -> Entered {
+        let Some(program) = self.shared.program(grate) else { return failed(Errno::EIO) };
         let turn = self.turn_of(grate).then(|| program.turn.lock().unwrap_or_else(PoisonError::into_inner));
-        let result = self.enter_worker(depth, grate, entry, served);
+        let entered = self.enter_worker(depth, grate, entry, served);
         if turn.is_some() {
             self.turn_over(grate);
         }
-        result
+        entered
     }
 
     /// A grate has ended, by its handler's doing or by itself, or runs another program: its workers here go.

@@ -222,20 +222,21 @@ impl HostThread {
         store
     }
 
-    /// Room for the code of one more Store, to be given back by [`HostThread::leave_room`]. Returns how many there were before.
+    /// Room for the code of one more Store, to be given back by [`HostThread::leave_room`]. Returns how many there were before,
+    /// those counted in which the call that is about to be served has been let go on.
     #[inline]
-    pub fn take_room(&self) -> Result<usize, NoRoom> {
+    pub fn take_room(&self, past: usize) -> Result<usize, NoRoom> {
         let here = 0_u8;
         let left = (&raw const here as usize).saturating_sub(self.stack_end);
         if left < WASM_STACK + KERNEL_STACK {
             return Err(NoRoom::Stack);
         }
-        let hops = self.hops.get();
-        if hops >= MAX_STORES {
+        let (hops, depth) = (self.hops.get(), self.hops.get() + past);
+        if depth >= MAX_STORES {
             return Err(NoRoom::Hops);
         }
         self.hops.set(hops + 1);
-        Ok(hops)
+        Ok(depth)
     }
 
     /// Gives back what `take_room` took.

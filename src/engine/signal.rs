@@ -367,7 +367,7 @@ fn interrupted(guest: &Guest) -> Result<(), Left> {
 fn run_nested(guest: &Guest, delivery: &Delivery) -> Result<(), Left> {
     const SIGSEGV: u8 = 11;
     let failed = || Left::Leave(Next::Exit(Status::signaled(SIGSEGV)));
-    if guest.host.take_room().is_err() {
+    if guest.host.take_room(0).is_err() {
         return Err(failed());
     }
     let result = Nested::take(guest).map_err(|_| failed()).and_then(|mut nested| {

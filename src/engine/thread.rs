@@ -118,7 +118,7 @@ fn run(host: &HostThread, thread: &Arc<Thread>, image: &Arc<Image>, begin: Begin
         Begin::Program(_) | Begin::Fork(_) => Next::Exit(Status::exited(0)),
     };
     let mut store = host.store(thread, image);
-    if host.take_room().is_err() {
+    if host.take_room(0).is_err() {
         // Only if the host gave us less stack than we asked for.
         return Next::Exit(Status::signaled(9));
     }

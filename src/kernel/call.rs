@@ -13,9 +13,9 @@ use lind_abi::{Arg, CageId, Call, Errno, Fd, Owners, Result, Word};
 use crate::Kernel;
 use crate::authority;
 use crate::cage::{Attention, Cage, Thread, signal};
-use crate::engine::{Hop, Served};
+use crate::engine::{Entered, Hop, Served};
 use crate::fd::{FileRef, InUse, Reader};
-use crate::threei::{Handler, HandlerTable};
+use crate::threei::{Handler, HandlerTable, Packed};
 use dispatch::{dispatch, dispatch_near};
 
 /// Everything a kernel function may know about the call it carries out.
@@ -145,17 +145,19 @@ fn context<C: Caller>(caller: &C) -> Ctx<'_> {
 /// 30 KB, and a read of one byte took about 8 ns longer. That this is for the caches, which a host call fills with its own, is a guess.
 #[inline(always)]
 pub fn syscall<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
-    if caller.cage().handlers.is_kernels(number) {
-        let arg = |at: usize| Arg { value: values[at].value, cage: caller.cage().id };
-        let far = || syscall_far(caller, number, values);
-        loop {
-            let result = dispatch_near(|| context(caller), number, arg, far);
-            if !is_interrupted(result) || !repeats(number, caller.kernel(), caller.thread(), caller.thread()) {
-                return result;
-            }
+    if !caller.cage().handlers.is_kernels(number)
+        && let Some(result) = syscall_by_grates(caller, number, values)
+    {
+        return result;
+    }
+    let arg = |at: usize| Arg { value: values[at].value, cage: caller.cage().id };
+    let far = || syscall_far(caller, number, values);
+    loop {
+        let result = dispatch_near(|| context(caller), number, arg, far);
+        if !is_interrupted(result) || !repeats(number, caller.kernel(), caller.thread(), caller.thread()) {
+            return result;
         }
     }
-    syscall_far(caller, number, values)
 }
 
 /// Whether a call is carried out in the engine's import itself: one so short that a further function would show, that makes one
@@ -183,20 +185,50 @@ const fn is_near(number: u32) -> bool {
     )
 }
 
-/// The same for any call: it may go to a grate, have a number that the table of handlers has no word for, or take longer.
+fn own_call<'a, C: Caller>(caller: &C, number: u32, values: &'a [Word; 6]) -> Call<'a> {
+    let id = caller.cage().id;
+    Call { nr: number, caller: id, target: id, values, owners: Owners::All(id) }
+}
+
+/// What grates answer to a call of [`syscall`]. None if it is the kernel's, by the table or because they let it go on.
+#[inline(never)]
+fn syscall_by_grates<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> Option<i64> {
+    let (thread, mut call) = (caller.thread(), own_call(caller, number, values));
+    let follow = |to| thread.routes.follow(number, values[0].value, to);
+    by_grates(caller.kernel(), caller.hop(), thread, &mut call, caller.cage().handlers.packed(number), follow)
+}
+
+/// A call of [`syscall`] in the kernel that takes longer.
 #[inline(never)]
 fn syscall_far<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
-    let id = caller.cage().id;
-    let call = Call { nr: number, caller: id, target: id, values, owners: Owners::All(id) };
-    let to = caller.thread().routes.follow(number, values[0].value, caller.cage().handlers.packed(number));
-    if let Handler::Grate { cage: grate, entry, serialized } = to.handler() {
-        let served = Served { call: &call, client: caller.thread() };
-        let result = caller.hop().enter(grate, entry, serialized, &served);
-        if !answered_by_nobody(caller.kernel(), number, grate, result) {
-            return result;
+    dispatch_far(&context(caller), &own_call(caller, number, values))
+}
+
+/// Has a call served by the grate that `to` names, and by those after it as long as they let it go on. None if it is the kernel's then:
+/// a call that was let go on is made by who made it before, with no more and no less than that one's authority.
+#[inline(always)]
+fn by_grates<H: Hop + ?Sized>(
+    kernel: &Kernel,
+    hop: &H,
+    client: &Thread,
+    call: &mut Call<'_>,
+    mut to: Packed,
+    follow: impl Fn(Packed) -> Packed,
+) -> Option<i64> {
+    let mut past = 0;
+    while let Handler::Grate { cage: grate, entry, serialized } = follow(to).handler() {
+        match hop.enter(grate, entry, serialized, past, &Served { call, client }) {
+            Entered::Answered(result) => {
+                return (!answered_by_nobody(kernel, call.nr, grate, result)).then_some(result);
+            }
+            Entered::Passed(next) => {
+                to = next;
+                past += 1;
+                call.caller = grate;
+            }
         }
     }
-    dispatch_far(&context(caller), &call)
+    None
 }
 
 /// A call of [`syscall`] once more, after an interruption.
@@ -344,23 +376,19 @@ fn pass_own(
     let client = served.client;
     // Put together anew: to copy one would be to read in wide pieces what was written in narrow ones a moment ago.
     let id = client.cage.id;
-    let call = &Call { nr: number, caller: thread.cage.id, target: id, values, owners: Owners::All(id) };
+    let mut call = Call { nr: number, caller: thread.cage.id, target: id, values, owners: Owners::All(id) };
+    let follow = |to| client.routes.follow(number, values[0].value, to);
+    if let Some(result) = by_grates(kernel, hop, client, &mut call, table.packed(number), follow) {
+        return result;
+    }
     let context =
         || Ctx { kernel, caller: thread, thread: client, cage: &client.cage, served: Some(served), hop, others: &[] };
-    let in_kernel = || dispatch_far(&context(), call);
-    match client.routes.follow(number, values[0].value, table.packed(number)).handler() {
-        Handler::Kernel => {
-            let arg = |at: usize| Arg { value: values[at].value, cage: id };
-            loop {
-                let result = dispatch_near(context, number, arg, in_kernel);
-                if !is_interrupted(result) || !repeats(number, kernel, thread, client) {
-                    return result;
-                }
-            }
-        }
-        Handler::Grate { cage: grate, entry, serialized } => {
-            let result = hop.enter(grate, entry, serialized, &Served { call, client });
-            if answered_by_nobody(kernel, number, grate, result) { in_kernel() } else { result }
+    let in_kernel = || dispatch_far(&context(), &call);
+    let arg = |at: usize| Arg { value: values[at].value, cage: id };
+    loop {
+        let result = dispatch_near(context, number, arg, in_kernel);
+        if !is_interrupted(result) || !repeats(number, kernel, thread, client) {
+            return result;
         }
     }
 }
@@ -404,26 +432,18 @@ fn pass_any(
             (thread, &looked_up)
         }
     };
-    let in_kernel = |others: &[Arc<Cage>], call: &Call<'_>| {
-        let cx = Ctx { kernel, caller: thread, thread: on, cage, served, hop, others };
-        dispatch_far(&cx, call)
-    };
-    Ok(match table.get(number) {
-        Handler::Kernel => {
-            if let Some(s) = served
-                && s.client.cage.id != target
-                && known(s.client.cage.id)
-            {
-                // The client's cage may be named by an argument without being the target.
-                others.extend(kernel.cages.get(s.client.cage.id));
-            }
-            in_kernel(&others, &call)
-        }
-        Handler::Grate { cage: grate, entry, serialized } => {
-            let result = hop.enter(grate, entry, serialized, &Served { call: &call, client: on });
-            if answered_by_nobody(kernel, number, grate, result) { in_kernel(&others, &call) } else { result }
-        }
-    })
+    if let Some(result) = by_grates(kernel, hop, on, &mut call, table.packed(number), |to| to) {
+        return Ok(result);
+    }
+    if let Some(s) = served
+        && s.client.cage.id != target
+        && known(s.client.cage.id)
+    {
+        // The client's cage may be named by an argument without being the target.
+        others.extend(kernel.cages.get(s.client.cage.id));
+    }
+    let cx = Ctx { kernel, caller: thread, thread: on, cage, served, hop, others: &others };
+    Ok(dispatch_far(&cx, &call))
 }
 
 /// Whether the grate did not answer a call that must not fail: a dead grate must not keep its clients from ending.

@@ -10,6 +10,7 @@ use lind_abi::{CageId, Call, Errno, Result};
 
 use crate::Kernel;
 use crate::cage::{Cage, Text, Thread};
+use crate::threei::Packed;
 
 /// A program ready to run. Opaque to the kernel.
 pub type Image = Arc<dyn Any + Send + Sync>;
@@ -92,12 +93,21 @@ pub struct Served<'a> {
     pub client: &'a Thread,
 }
 
+/// What a handler has done with a call.
+#[derive(Clone, Copy)]
+pub enum Entered {
+    /// This is its result, as it stands on the wire.
+    Answered(i64),
+    /// The handler lets it go on ([`lind_abi::PASS`]): there the grate's own table sends calls of this number.
+    Passed(Packed),
+}
+
 /// The way from the calling host thread into grates.
 pub trait Hop {
-    /// Runs handler `entry` of the grate `cage` on this thread and returns its result as it stands on the wire.
+    /// Runs handler `entry` of the grate `cage` on this thread. `past` grates have let this call go on before.
     /// `serialized`: no other serialized call of that grate runs meanwhile.
     /// EIO when the grate is dead or dies meanwhile, ELOOP and EAGAIN when the stack is used up.
-    fn enter(&self, cage: CageId, entry: u32, serialized: bool, served: &Served<'_>) -> i64;
+    fn enter(&self, cage: CageId, entry: u32, serialized: bool, past: usize, served: &Served<'_>) -> Entered;
 
     /// Of the host thread: the cage by whose table a call was made last. Composers of grates do so for every call of
     /// their clients.

@@ -14,7 +14,7 @@ use lind_abi::{CageId, Errno, Result, Word};
 use crate::Kernel;
 use crate::cage::{Cage, Limits, Program, Thread, boot, spawn};
 use crate::call::Caller;
-use crate::engine::{By, Engine, Hop, Image, LoadError, Served, Start};
+use crate::engine::{By, Engine, Entered, Hop, Image, LoadError, Served, Start};
 use crate::root::{Directory, Root, Walls};
 
 /// AT_FDCWD as an argument.
@@ -71,8 +71,8 @@ impl Hop for NoHop {
         &self.0
     }
 
-    fn enter(&self, _: CageId, _: u32, _: bool, _: &Served<'_>) -> i64 {
-        Errno::ENOSYS.to_wire()
+    fn enter(&self, _: CageId, _: u32, _: bool, _: usize, _: &Served<'_>) -> Entered {
+        Entered::Answered(Errno::ENOSYS.to_wire())
     }
 }
 

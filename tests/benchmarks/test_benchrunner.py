@@ -46,7 +46,10 @@ class Pure(unittest.TestCase):
     def test_stack_names(self) -> None:
         self.assertEqual(Stack.parse("imfs-grate.fs_read.grate"), Stack(("imfs",), "fs_read"))
         self.assertEqual(Stack.parse("a-grate.b_grate.x.grate"), Stack(("a", "b"), "x"))
-        for bad in ("fs_read.grate", "imfs.fs_read.grate"):
+        variant = Stack.parse("a-grate.x.result.grate")
+        self.assertEqual(variant, Stack(("a",), "x", "result"))
+        self.assertEqual(variant.label, "a-grate: result")
+        for bad in ("fs_read.grate", "imfs.fs_read.grate", "a-grate.grate", "a-grate.x.y.z.grate"):
             with self.assertRaises(Failed):
                 Stack.parse(bad)
 

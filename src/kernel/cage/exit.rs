@@ -251,7 +251,7 @@ fn notify_grates(kernel: &Kernel, thread: &Thread, status: Status, hop: &dyn Hop
         let values = &Word::six([u64::from(cage.id.0), word, 0, 0, 0, 0]);
         let owners = Owners::All(cage.id);
         let call = Call { nr: nr::exit_notice, caller: cage.id, target: cage.id, values, owners };
-        hop.enter(grate.id, entry, false, &Served { call: &call, client: thread });
+        hop.enter(grate.id, entry, false, 0, &Served { call: &call, client: thread });
     }
 }
 

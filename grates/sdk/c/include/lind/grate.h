@@ -74,6 +74,13 @@ struct lind_spawn_handler {
  * change a copy of the call. */
 int64_t lind_forward(const struct lind_call *call);
 
+/*
+ * Ends a handler that has nothing more to do with its call: return what this returns, at once. The call goes on as by lind_forward, when the
+ * handler has returned: that is one way into the kernel less, and the handler does not learn the result. It holds no lock
+ * meanwhile, whose turn a blocking call would take.
+ */
+static inline int64_t lind_pass(const struct lind_call *call);
+
 /* Makes a call of our choice that acts on `target`. */
 int64_t lind_call(uint32_t nr, uint64_t target, struct lind_arg a0, struct lind_arg a1, struct lind_arg a2,
 	struct lind_arg a3, struct lind_arg a4, struct lind_arg a5);
@@ -276,6 +283,12 @@ static inline int lind_write(struct lind_arg arg, const void *from, size_t lengt
 }
 
 extern __thread const struct lind_call *lind_serving_;
+
+/* A changed copy of the call is not what would go on. */
+static inline int64_t lind_pass(const struct lind_call *call)
+{
+	return call == lind_serving_ ? LIND_PASS : lind_forward(call);
+}
 
 /* Only the call that the engine wrote has room behind it: for a changed copy of it the data is copied here. */
 static inline int64_t lind_answer(const struct lind_call *call, int64_t result, struct lind_arg to, const void *from, size_t length)

@@ -41,4 +41,7 @@
 /* What a handler returns that has filled in a struct lind_answer. */
 #define LIND_ANSWER (-0x7fffffffffffffff - 1)
 
+/* What a handler returns whose call goes on as it came. */
+#define LIND_PASS (-0x7fffffffffffffff)
+
 #endif

@@ -42,6 +42,7 @@ struct lind_cx {
 	const struct lind_call *call;	/* as it came: addresses are the client's */
 	uint64_t caller;		/* who makes it: a client, or a grate that forwards for one */
 	uint64_t target;		/* whose state it acts on */
+	int passes;			/* see lind_pass_as_is */
 };
 
 /* Passes the call on as it came. What its pointers lead to is read again, from the client's memory: after a decision
@@ -49,6 +50,18 @@ struct lind_cx {
 static inline int64_t lind_forward_as_is(struct lind_cx *cx)
 {
 	return lind_forward(cx->call);
+}
+
+/* The same, when the handler has returned what this returns: see lind_pass. */
+static inline long lind_pass_as_is(struct lind_cx *cx)
+{
+	cx->passes = 1;
+	return 0;
+}
+
+static inline int64_t lind_result_(const struct lind_cx *cx, int64_t result)
+{
+	return cx->passes ? lind_pass(cx->call) : result;
 }
 
 /* The cage whose memory or descriptors argument `i` refers to: the client's, or those of a grate that acts for it. */

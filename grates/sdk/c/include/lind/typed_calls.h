@@ -10,9 +10,9 @@ static inline long lind_forward_read(struct lind_cx *cx, int fd, struct lind_arg
 }
 static inline int64_t lind_take_read(const struct lind_call *c, lind_read_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value)));
 }
 
 typedef long lind_write_fn(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len);
@@ -22,9 +22,9 @@ static inline long lind_forward_write(struct lind_cx *cx, int fd, struct lind_ar
 }
 static inline int64_t lind_take_write(const struct lind_call *c, lind_write_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value)));
 }
 
 typedef long lind_open_fn(struct lind_cx *cx, const char *path, int flags, mode_t mode);
@@ -34,13 +34,13 @@ static inline long lind_forward_open(struct lind_cx *cx, const char *path, int f
 }
 static inline int64_t lind_take_open(const struct lind_call *c, lind_open_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, (int)c->args[1].value, (mode_t)c->args[2].value);
+	return lind_result_(&cx, on(&cx, path_, (int)c->args[1].value, (mode_t)c->args[2].value));
 }
 
 typedef long lind_close_fn(struct lind_cx *cx, int fd);
@@ -50,9 +50,9 @@ static inline long lind_forward_close(struct lind_cx *cx, int fd)
 }
 static inline int64_t lind_take_close(const struct lind_call *c, lind_close_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_stat_fn(struct lind_cx *cx, const char *path, struct lind_arg buf);
@@ -62,13 +62,13 @@ static inline long lind_forward_stat(struct lind_cx *cx, const char *path, struc
 }
 static inline int64_t lind_take_stat(const struct lind_call *c, lind_stat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, c->args[1]);
+	return lind_result_(&cx, on(&cx, path_, c->args[1]));
 }
 
 typedef long lind_fstat_fn(struct lind_cx *cx, int fd, struct lind_arg buf);
@@ -78,9 +78,9 @@ static inline long lind_forward_fstat(struct lind_cx *cx, int fd, struct lind_ar
 }
 static inline int64_t lind_take_fstat(const struct lind_call *c, lind_fstat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_lstat_fn(struct lind_cx *cx, const char *path, struct lind_arg buf);
@@ -90,13 +90,13 @@ static inline long lind_forward_lstat(struct lind_cx *cx, const char *path, stru
 }
 static inline int64_t lind_take_lstat(const struct lind_call *c, lind_lstat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, c->args[1]);
+	return lind_result_(&cx, on(&cx, path_, c->args[1]));
 }
 
 typedef long lind_poll_fn(struct lind_cx *cx, struct lind_arg fds, size_t nfds, int timeout);
@@ -106,9 +106,9 @@ static inline long lind_forward_poll(struct lind_cx *cx, struct lind_arg fds, si
 }
 static inline int64_t lind_take_poll(const struct lind_call *c, lind_poll_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], lind_size_(c->args[1].value), (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, c->args[0], lind_size_(c->args[1].value), (int)c->args[2].value));
 }
 
 typedef int64_t lind_lseek_fn(struct lind_cx *cx, int fd, off_t offset, int whence);
@@ -118,9 +118,9 @@ static inline int64_t lind_forward_lseek(struct lind_cx *cx, int fd, off_t offse
 }
 static inline int64_t lind_take_lseek(const struct lind_call *c, lind_lseek_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (off_t)c->args[1].value, (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (off_t)c->args[1].value, (int)c->args[2].value));
 }
 
 typedef int64_t lind_mmap_fn(struct lind_cx *cx, uint64_t addr, size_t len, int prot, int flags, int fd, off_t offset);
@@ -130,9 +130,9 @@ static inline int64_t lind_forward_mmap(struct lind_cx *cx, uint64_t addr, size_
 }
 static inline int64_t lind_take_mmap(const struct lind_call *c, lind_mmap_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value, (int)c->args[3].value, (int)c->args[4].value, (off_t)c->args[5].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value, (int)c->args[3].value, (int)c->args[4].value, (off_t)c->args[5].value));
 }
 
 typedef long lind_mprotect_fn(struct lind_cx *cx, uint64_t addr, size_t len, int prot);
@@ -142,9 +142,9 @@ static inline long lind_forward_mprotect(struct lind_cx *cx, uint64_t addr, size
 }
 static inline int64_t lind_take_mprotect(const struct lind_call *c, lind_mprotect_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value));
 }
 
 typedef long lind_munmap_fn(struct lind_cx *cx, uint64_t addr, size_t len);
@@ -154,9 +154,9 @@ static inline long lind_forward_munmap(struct lind_cx *cx, uint64_t addr, size_t
 }
 static inline int64_t lind_take_munmap(const struct lind_call *c, lind_munmap_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value));
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value)));
 }
 
 typedef int64_t lind_brk_fn(struct lind_cx *cx, uint64_t addr);
@@ -166,9 +166,9 @@ static inline int64_t lind_forward_brk(struct lind_cx *cx, uint64_t addr)
 }
 static inline int64_t lind_take_brk(const struct lind_call *c, lind_brk_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value));
 }
 
 typedef long lind_rt_sigaction_fn(struct lind_cx *cx, int sig, struct lind_arg act, struct lind_arg old, size_t size);
@@ -178,9 +178,9 @@ static inline long lind_forward_rt_sigaction(struct lind_cx *cx, int sig, struct
 }
 static inline int64_t lind_take_rt_sigaction(const struct lind_call *c, lind_rt_sigaction_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], c->args[2], lind_size_(c->args[3].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], c->args[2], lind_size_(c->args[3].value)));
 }
 
 typedef long lind_rt_sigprocmask_fn(struct lind_cx *cx, int how, const uint64_t *set, struct lind_arg old, size_t size);
@@ -190,13 +190,13 @@ static inline long lind_forward_rt_sigprocmask(struct lind_cx *cx, int how, cons
 }
 static inline int64_t lind_take_rt_sigprocmask(const struct lind_call *c, lind_rt_sigprocmask_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	uint64_t set_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[1], &set_, sizeof set_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1].value ? &set_ : NULL, c->args[2], lind_size_(c->args[3].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1].value ? &set_ : NULL, c->args[2], lind_size_(c->args[3].value)));
 }
 
 typedef int64_t lind_rt_sigreturn_fn(struct lind_cx *cx);
@@ -206,9 +206,9 @@ static inline int64_t lind_forward_rt_sigreturn(struct lind_cx *cx)
 }
 static inline int64_t lind_take_rt_sigreturn(const struct lind_call *c, lind_rt_sigreturn_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_ioctl_fn(struct lind_cx *cx, int fd, unsigned request, struct lind_arg arg);
@@ -218,9 +218,9 @@ static inline long lind_forward_ioctl(struct lind_cx *cx, int fd, unsigned reque
 }
 static inline int64_t lind_take_ioctl(const struct lind_call *c, lind_ioctl_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, c->args[2]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, c->args[2]));
 }
 
 typedef long lind_pread64_fn(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len, off_t offset);
@@ -230,9 +230,9 @@ static inline long lind_forward_pread64(struct lind_cx *cx, int fd, struct lind_
 }
 static inline int64_t lind_take_pread64(const struct lind_call *c, lind_pread64_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (off_t)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (off_t)c->args[3].value));
 }
 
 typedef long lind_pwrite64_fn(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len, off_t offset);
@@ -242,9 +242,9 @@ static inline long lind_forward_pwrite64(struct lind_cx *cx, int fd, struct lind
 }
 static inline int64_t lind_take_pwrite64(const struct lind_call *c, lind_pwrite64_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (off_t)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (off_t)c->args[3].value));
 }
 
 typedef long lind_readv_fn(struct lind_cx *cx, int fd, struct lind_arg iov, size_t count);
@@ -254,9 +254,9 @@ static inline long lind_forward_readv(struct lind_cx *cx, int fd, struct lind_ar
 }
 static inline int64_t lind_take_readv(const struct lind_call *c, lind_readv_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value)));
 }
 
 typedef long lind_writev_fn(struct lind_cx *cx, int fd, struct lind_arg iov, size_t count);
@@ -266,9 +266,9 @@ static inline long lind_forward_writev(struct lind_cx *cx, int fd, struct lind_a
 }
 static inline int64_t lind_take_writev(const struct lind_call *c, lind_writev_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value)));
 }
 
 typedef long lind_access_fn(struct lind_cx *cx, const char *path, int mode);
@@ -278,13 +278,13 @@ static inline long lind_forward_access(struct lind_cx *cx, const char *path, int
 }
 static inline int64_t lind_take_access(const struct lind_call *c, lind_access_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, path_, (int)c->args[1].value));
 }
 
 typedef long lind_pipe_fn(struct lind_cx *cx, struct lind_arg fds);
@@ -294,9 +294,9 @@ static inline long lind_forward_pipe(struct lind_cx *cx, struct lind_arg fds)
 }
 static inline int64_t lind_take_pipe(const struct lind_call *c, lind_pipe_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0]);
+	return lind_result_(&cx, on(&cx, c->args[0]));
 }
 
 typedef long lind_select_fn(struct lind_cx *cx, int n, struct lind_arg read, struct lind_arg write, struct lind_arg except, struct lind_arg timeout);
@@ -306,9 +306,9 @@ static inline long lind_forward_select(struct lind_cx *cx, int n, struct lind_ar
 }
 static inline int64_t lind_take_select(const struct lind_call *c, lind_select_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], c->args[2], c->args[3], c->args[4]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], c->args[2], c->args[3], c->args[4]));
 }
 
 typedef long lind_sched_yield_fn(struct lind_cx *cx);
@@ -318,9 +318,9 @@ static inline long lind_forward_sched_yield(struct lind_cx *cx)
 }
 static inline int64_t lind_take_sched_yield(const struct lind_call *c, lind_sched_yield_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef int64_t lind_mremap_fn(struct lind_cx *cx, uint64_t addr, size_t old_len, size_t new_len, int flags, uint64_t new_addr);
@@ -330,9 +330,9 @@ static inline int64_t lind_forward_mremap(struct lind_cx *cx, uint64_t addr, siz
 }
 static inline int64_t lind_take_mremap(const struct lind_call *c, lind_mremap_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), lind_size_(c->args[2].value), (int)c->args[3].value, (uint64_t)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), lind_size_(c->args[2].value), (int)c->args[3].value, (uint64_t)c->args[4].value));
 }
 
 typedef long lind_msync_fn(struct lind_cx *cx, uint64_t addr, size_t len, int flags);
@@ -342,9 +342,9 @@ static inline long lind_forward_msync(struct lind_cx *cx, uint64_t addr, size_t 
 }
 static inline int64_t lind_take_msync(const struct lind_call *c, lind_msync_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value));
 }
 
 typedef long lind_mincore_fn(struct lind_cx *cx, uint64_t addr, size_t len, struct lind_arg vec);
@@ -354,9 +354,9 @@ static inline long lind_forward_mincore(struct lind_cx *cx, uint64_t addr, size_
 }
 static inline int64_t lind_take_mincore(const struct lind_call *c, lind_mincore_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), c->args[2]);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), c->args[2]));
 }
 
 typedef long lind_madvise_fn(struct lind_cx *cx, uint64_t addr, size_t len, int advice);
@@ -366,9 +366,9 @@ static inline long lind_forward_madvise(struct lind_cx *cx, uint64_t addr, size_
 }
 static inline int64_t lind_take_madvise(const struct lind_call *c, lind_madvise_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value));
 }
 
 typedef long lind_shmget_fn(struct lind_cx *cx, int key, size_t size, int flags);
@@ -378,9 +378,9 @@ static inline long lind_forward_shmget(struct lind_cx *cx, int key, size_t size,
 }
 static inline int64_t lind_take_shmget(const struct lind_call *c, lind_shmget_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value));
 }
 
 typedef int64_t lind_shmat_fn(struct lind_cx *cx, int id, uint64_t addr, int flags);
@@ -390,9 +390,9 @@ static inline int64_t lind_forward_shmat(struct lind_cx *cx, int id, uint64_t ad
 }
 static inline int64_t lind_take_shmat(const struct lind_call *c, lind_shmat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (uint64_t)c->args[1].value, (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (uint64_t)c->args[1].value, (int)c->args[2].value));
 }
 
 typedef long lind_shmctl_fn(struct lind_cx *cx, int id, int cmd, struct lind_arg buf);
@@ -402,9 +402,9 @@ static inline long lind_forward_shmctl(struct lind_cx *cx, int id, int cmd, stru
 }
 static inline int64_t lind_take_shmctl(const struct lind_call *c, lind_shmctl_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2]));
 }
 
 typedef long lind_dup_fn(struct lind_cx *cx, int fd);
@@ -414,9 +414,9 @@ static inline long lind_forward_dup(struct lind_cx *cx, int fd)
 }
 static inline int64_t lind_take_dup(const struct lind_call *c, lind_dup_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_dup2_fn(struct lind_cx *cx, int old, int new);
@@ -426,9 +426,9 @@ static inline long lind_forward_dup2(struct lind_cx *cx, int old, int new)
 }
 static inline int64_t lind_take_dup2(const struct lind_call *c, lind_dup2_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value));
 }
 
 typedef long lind_pause_fn(struct lind_cx *cx);
@@ -438,9 +438,9 @@ static inline long lind_forward_pause(struct lind_cx *cx)
 }
 static inline int64_t lind_take_pause(const struct lind_call *c, lind_pause_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_nanosleep_fn(struct lind_cx *cx, const struct timespec *req, struct lind_arg rem);
@@ -450,13 +450,13 @@ static inline long lind_forward_nanosleep(struct lind_cx *cx, const struct times
 }
 static inline int64_t lind_take_nanosleep(const struct lind_call *c, lind_nanosleep_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct timespec req_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[0], &req_, sizeof req_)))
 		return r;
-	return on(&cx, c->args[0].value ? &req_ : NULL, c->args[1]);
+	return lind_result_(&cx, on(&cx, c->args[0].value ? &req_ : NULL, c->args[1]));
 }
 
 typedef long lind_getitimer_fn(struct lind_cx *cx, int which, struct lind_arg value);
@@ -466,9 +466,9 @@ static inline long lind_forward_getitimer(struct lind_cx *cx, int which, struct 
 }
 static inline int64_t lind_take_getitimer(const struct lind_call *c, lind_getitimer_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1]));
 }
 
 typedef int64_t lind_alarm_fn(struct lind_cx *cx, unsigned seconds);
@@ -478,9 +478,9 @@ static inline int64_t lind_forward_alarm(struct lind_cx *cx, unsigned seconds)
 }
 static inline int64_t lind_take_alarm(const struct lind_call *c, lind_alarm_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (unsigned)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (unsigned)c->args[0].value));
 }
 
 typedef long lind_setitimer_fn(struct lind_cx *cx, int which, const struct itimerval *new, struct lind_arg old);
@@ -490,13 +490,13 @@ static inline long lind_forward_setitimer(struct lind_cx *cx, int which, const s
 }
 static inline int64_t lind_take_setitimer(const struct lind_call *c, lind_setitimer_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct itimerval new_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[1], &new_, sizeof new_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1].value ? &new_ : NULL, c->args[2]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1].value ? &new_ : NULL, c->args[2]));
 }
 
 typedef long lind_getpid_fn(struct lind_cx *cx);
@@ -506,9 +506,9 @@ static inline long lind_forward_getpid(struct lind_cx *cx)
 }
 static inline int64_t lind_take_getpid(const struct lind_call *c, lind_getpid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_sendfile_fn(struct lind_cx *cx, int out, int input, struct lind_arg offset, size_t count);
@@ -518,9 +518,9 @@ static inline long lind_forward_sendfile(struct lind_cx *cx, int out, int input,
 }
 static inline int64_t lind_take_sendfile(const struct lind_call *c, lind_sendfile_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2], lind_size_(c->args[3].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2], lind_size_(c->args[3].value)));
 }
 
 typedef long lind_socket_fn(struct lind_cx *cx, int domain, int kind, int protocol);
@@ -530,9 +530,9 @@ static inline long lind_forward_socket(struct lind_cx *cx, int domain, int kind,
 }
 static inline int64_t lind_take_socket(const struct lind_call *c, lind_socket_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value));
 }
 
 typedef long lind_connect_fn(struct lind_cx *cx, int fd, const struct sockaddr *addr, socklen_t len);
@@ -542,13 +542,13 @@ static inline long lind_forward_connect(struct lind_cx *cx, int fd, const struct
 }
 static inline int64_t lind_take_connect(const struct lind_call *c, lind_connect_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct sockaddr_storage addr_;
 	int r;
 
 	if ((r = lind_take_address_(&c->args[1], c->args[2].value, &addr_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1].value ? (struct sockaddr *)&addr_ : NULL, (socklen_t)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1].value ? (struct sockaddr *)&addr_ : NULL, (socklen_t)c->args[2].value));
 }
 
 typedef long lind_accept_fn(struct lind_cx *cx, int fd, struct lind_arg addr, struct lind_arg len);
@@ -558,9 +558,9 @@ static inline long lind_forward_accept(struct lind_cx *cx, int fd, struct lind_a
 }
 static inline int64_t lind_take_accept(const struct lind_call *c, lind_accept_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], c->args[2]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], c->args[2]));
 }
 
 typedef long lind_sendto_fn(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len, int flags, const struct sockaddr *addr, socklen_t addr_len);
@@ -570,13 +570,13 @@ static inline long lind_forward_sendto(struct lind_cx *cx, int fd, struct lind_a
 }
 static inline int64_t lind_take_sendto(const struct lind_call *c, lind_sendto_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct sockaddr_storage addr_;
 	int r;
 
 	if ((r = lind_take_address_(&c->args[4], c->args[5].value, &addr_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (int)c->args[3].value, c->args[4].value ? (struct sockaddr *)&addr_ : NULL, (socklen_t)c->args[5].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (int)c->args[3].value, c->args[4].value ? (struct sockaddr *)&addr_ : NULL, (socklen_t)c->args[5].value));
 }
 
 typedef long lind_recvfrom_fn(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len, int flags, struct lind_arg addr, struct lind_arg addr_len);
@@ -586,9 +586,9 @@ static inline long lind_forward_recvfrom(struct lind_cx *cx, int fd, struct lind
 }
 static inline int64_t lind_take_recvfrom(const struct lind_call *c, lind_recvfrom_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (int)c->args[3].value, c->args[4], c->args[5]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (int)c->args[3].value, c->args[4], c->args[5]));
 }
 
 typedef long lind_sendmsg_fn(struct lind_cx *cx, int fd, struct lind_arg msg, int flags);
@@ -598,9 +598,9 @@ static inline long lind_forward_sendmsg(struct lind_cx *cx, int fd, struct lind_
 }
 static inline int64_t lind_take_sendmsg(const struct lind_call *c, lind_sendmsg_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value));
 }
 
 typedef long lind_recvmsg_fn(struct lind_cx *cx, int fd, struct lind_arg msg, int flags);
@@ -610,9 +610,9 @@ static inline long lind_forward_recvmsg(struct lind_cx *cx, int fd, struct lind_
 }
 static inline int64_t lind_take_recvmsg(const struct lind_call *c, lind_recvmsg_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value));
 }
 
 typedef long lind_shutdown_fn(struct lind_cx *cx, int fd, int how);
@@ -622,9 +622,9 @@ static inline long lind_forward_shutdown(struct lind_cx *cx, int fd, int how)
 }
 static inline int64_t lind_take_shutdown(const struct lind_call *c, lind_shutdown_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value));
 }
 
 typedef long lind_bind_fn(struct lind_cx *cx, int fd, const struct sockaddr *addr, socklen_t len);
@@ -634,13 +634,13 @@ static inline long lind_forward_bind(struct lind_cx *cx, int fd, const struct so
 }
 static inline int64_t lind_take_bind(const struct lind_call *c, lind_bind_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct sockaddr_storage addr_;
 	int r;
 
 	if ((r = lind_take_address_(&c->args[1], c->args[2].value, &addr_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1].value ? (struct sockaddr *)&addr_ : NULL, (socklen_t)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1].value ? (struct sockaddr *)&addr_ : NULL, (socklen_t)c->args[2].value));
 }
 
 typedef long lind_listen_fn(struct lind_cx *cx, int fd, int backlog);
@@ -650,9 +650,9 @@ static inline long lind_forward_listen(struct lind_cx *cx, int fd, int backlog)
 }
 static inline int64_t lind_take_listen(const struct lind_call *c, lind_listen_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value));
 }
 
 typedef long lind_getsockname_fn(struct lind_cx *cx, int fd, struct lind_arg addr, struct lind_arg len);
@@ -662,9 +662,9 @@ static inline long lind_forward_getsockname(struct lind_cx *cx, int fd, struct l
 }
 static inline int64_t lind_take_getsockname(const struct lind_call *c, lind_getsockname_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], c->args[2]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], c->args[2]));
 }
 
 typedef long lind_getpeername_fn(struct lind_cx *cx, int fd, struct lind_arg addr, struct lind_arg len);
@@ -674,9 +674,9 @@ static inline long lind_forward_getpeername(struct lind_cx *cx, int fd, struct l
 }
 static inline int64_t lind_take_getpeername(const struct lind_call *c, lind_getpeername_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], c->args[2]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], c->args[2]));
 }
 
 typedef long lind_socketpair_fn(struct lind_cx *cx, int domain, int kind, int protocol, struct lind_arg fds);
@@ -686,9 +686,9 @@ static inline long lind_forward_socketpair(struct lind_cx *cx, int domain, int k
 }
 static inline int64_t lind_take_socketpair(const struct lind_call *c, lind_socketpair_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value, c->args[3]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value, c->args[3]));
 }
 
 typedef long lind_setsockopt_fn(struct lind_cx *cx, int fd, int level, int option, struct lind_arg value, size_t len);
@@ -698,9 +698,9 @@ static inline long lind_forward_setsockopt(struct lind_cx *cx, int fd, int level
 }
 static inline int64_t lind_take_setsockopt(const struct lind_call *c, lind_setsockopt_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value, c->args[3], lind_size_(c->args[4].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value, c->args[3], lind_size_(c->args[4].value)));
 }
 
 typedef long lind_getsockopt_fn(struct lind_cx *cx, int fd, int level, int option, struct lind_arg value, struct lind_arg len);
@@ -710,9 +710,9 @@ static inline long lind_forward_getsockopt(struct lind_cx *cx, int fd, int level
 }
 static inline int64_t lind_take_getsockopt(const struct lind_call *c, lind_getsockopt_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value, c->args[3], c->args[4]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value, c->args[3], c->args[4]));
 }
 
 typedef long lind_clone_fn(struct lind_cx *cx, unsigned flags, struct lind_arg stack, struct lind_arg parent_tid, struct lind_arg child_tid, struct lind_arg tls);
@@ -722,9 +722,9 @@ static inline long lind_forward_clone(struct lind_cx *cx, unsigned flags, struct
 }
 static inline int64_t lind_take_clone(const struct lind_call *c, lind_clone_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (unsigned)c->args[0].value, c->args[1], c->args[2], c->args[3], c->args[4]);
+	return lind_result_(&cx, on(&cx, (unsigned)c->args[0].value, c->args[1], c->args[2], c->args[3], c->args[4]));
 }
 
 typedef long lind_fork_fn(struct lind_cx *cx);
@@ -734,9 +734,9 @@ static inline long lind_forward_fork(struct lind_cx *cx)
 }
 static inline int64_t lind_take_fork(const struct lind_call *c, lind_fork_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_vfork_fn(struct lind_cx *cx);
@@ -746,9 +746,9 @@ static inline long lind_forward_vfork(struct lind_cx *cx)
 }
 static inline int64_t lind_take_vfork(const struct lind_call *c, lind_vfork_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_execve_fn(struct lind_cx *cx, const char *path, struct lind_arg argv, struct lind_arg envp);
@@ -758,13 +758,13 @@ static inline long lind_forward_execve(struct lind_cx *cx, const char *path, str
 }
 static inline int64_t lind_take_execve(const struct lind_call *c, lind_execve_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, c->args[1], c->args[2]);
+	return lind_result_(&cx, on(&cx, path_, c->args[1], c->args[2]));
 }
 
 typedef long lind_exit_fn(struct lind_cx *cx, int status);
@@ -774,9 +774,9 @@ static inline long lind_forward_exit(struct lind_cx *cx, int status)
 }
 static inline int64_t lind_take_exit(const struct lind_call *c, lind_exit_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_wait4_fn(struct lind_cx *cx, pid_t pid, struct lind_arg status, int options, struct lind_arg usage);
@@ -786,9 +786,9 @@ static inline long lind_forward_wait4(struct lind_cx *cx, pid_t pid, struct lind
 }
 static inline int64_t lind_take_wait4(const struct lind_call *c, lind_wait4_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, c->args[1], (int)c->args[2].value, c->args[3]);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, c->args[1], (int)c->args[2].value, c->args[3]));
 }
 
 typedef long lind_kill_fn(struct lind_cx *cx, pid_t pid, int sig);
@@ -798,9 +798,9 @@ static inline long lind_forward_kill(struct lind_cx *cx, pid_t pid, int sig)
 }
 static inline int64_t lind_take_kill(const struct lind_call *c, lind_kill_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, (int)c->args[1].value));
 }
 
 typedef long lind_uname_fn(struct lind_cx *cx, struct lind_arg buf);
@@ -810,9 +810,9 @@ static inline long lind_forward_uname(struct lind_cx *cx, struct lind_arg buf)
 }
 static inline int64_t lind_take_uname(const struct lind_call *c, lind_uname_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0]);
+	return lind_result_(&cx, on(&cx, c->args[0]));
 }
 
 typedef long lind_semget_fn(struct lind_cx *cx, int key, int count, int flags);
@@ -822,9 +822,9 @@ static inline long lind_forward_semget(struct lind_cx *cx, int key, int count, i
 }
 static inline int64_t lind_take_semget(const struct lind_call *c, lind_semget_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value));
 }
 
 typedef long lind_semop_fn(struct lind_cx *cx, int id, struct lind_arg ops, size_t count);
@@ -834,9 +834,9 @@ static inline long lind_forward_semop(struct lind_cx *cx, int id, struct lind_ar
 }
 static inline int64_t lind_take_semop(const struct lind_call *c, lind_semop_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value)));
 }
 
 typedef long lind_semctl_fn(struct lind_cx *cx, int id, int index, int cmd, struct lind_arg arg);
@@ -846,9 +846,9 @@ static inline long lind_forward_semctl(struct lind_cx *cx, int id, int index, in
 }
 static inline int64_t lind_take_semctl(const struct lind_call *c, lind_semctl_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value, c->args[3]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value, c->args[3]));
 }
 
 typedef long lind_shmdt_fn(struct lind_cx *cx, uint64_t addr);
@@ -858,9 +858,9 @@ static inline long lind_forward_shmdt(struct lind_cx *cx, uint64_t addr)
 }
 static inline int64_t lind_take_shmdt(const struct lind_call *c, lind_shmdt_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value));
 }
 
 typedef long lind_msgget_fn(struct lind_cx *cx, int key, int flags);
@@ -870,9 +870,9 @@ static inline long lind_forward_msgget(struct lind_cx *cx, int key, int flags)
 }
 static inline int64_t lind_take_msgget(const struct lind_call *c, lind_msgget_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value));
 }
 
 typedef long lind_msgsnd_fn(struct lind_cx *cx, int id, struct lind_arg msg, size_t size, int flags);
@@ -882,9 +882,9 @@ static inline long lind_forward_msgsnd(struct lind_cx *cx, int id, struct lind_a
 }
 static inline int64_t lind_take_msgsnd(const struct lind_call *c, lind_msgsnd_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (int)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (int)c->args[3].value));
 }
 
 typedef long lind_msgrcv_fn(struct lind_cx *cx, int id, struct lind_arg msg, size_t size, int kind, int flags);
@@ -894,9 +894,9 @@ static inline long lind_forward_msgrcv(struct lind_cx *cx, int id, struct lind_a
 }
 static inline int64_t lind_take_msgrcv(const struct lind_call *c, lind_msgrcv_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (int)c->args[3].value, (int)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (int)c->args[3].value, (int)c->args[4].value));
 }
 
 typedef long lind_msgctl_fn(struct lind_cx *cx, int id, int cmd, struct lind_arg buf);
@@ -906,9 +906,9 @@ static inline long lind_forward_msgctl(struct lind_cx *cx, int id, int cmd, stru
 }
 static inline int64_t lind_take_msgctl(const struct lind_call *c, lind_msgctl_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2]));
 }
 
 typedef long lind_fcntl_fn(struct lind_cx *cx, int fd, int cmd, struct lind_arg arg);
@@ -918,9 +918,9 @@ static inline long lind_forward_fcntl(struct lind_cx *cx, int fd, int cmd, struc
 }
 static inline int64_t lind_take_fcntl(const struct lind_call *c, lind_fcntl_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2]));
 }
 
 typedef long lind_flock_fn(struct lind_cx *cx, int fd, int op);
@@ -930,9 +930,9 @@ static inline long lind_forward_flock(struct lind_cx *cx, int fd, int op)
 }
 static inline int64_t lind_take_flock(const struct lind_call *c, lind_flock_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value));
 }
 
 typedef long lind_fsync_fn(struct lind_cx *cx, int fd);
@@ -942,9 +942,9 @@ static inline long lind_forward_fsync(struct lind_cx *cx, int fd)
 }
 static inline int64_t lind_take_fsync(const struct lind_call *c, lind_fsync_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_fdatasync_fn(struct lind_cx *cx, int fd);
@@ -954,9 +954,9 @@ static inline long lind_forward_fdatasync(struct lind_cx *cx, int fd)
 }
 static inline int64_t lind_take_fdatasync(const struct lind_call *c, lind_fdatasync_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_truncate_fn(struct lind_cx *cx, const char *path, off_t len);
@@ -966,13 +966,13 @@ static inline long lind_forward_truncate(struct lind_cx *cx, const char *path, o
 }
 static inline int64_t lind_take_truncate(const struct lind_call *c, lind_truncate_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, (off_t)c->args[1].value);
+	return lind_result_(&cx, on(&cx, path_, (off_t)c->args[1].value));
 }
 
 typedef long lind_ftruncate_fn(struct lind_cx *cx, int fd, off_t len);
@@ -982,9 +982,9 @@ static inline long lind_forward_ftruncate(struct lind_cx *cx, int fd, off_t len)
 }
 static inline int64_t lind_take_ftruncate(const struct lind_call *c, lind_ftruncate_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (off_t)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (off_t)c->args[1].value));
 }
 
 typedef long lind_getdents_fn(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len);
@@ -994,9 +994,9 @@ static inline long lind_forward_getdents(struct lind_cx *cx, int fd, struct lind
 }
 static inline int64_t lind_take_getdents(const struct lind_call *c, lind_getdents_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value)));
 }
 
 typedef long lind_getcwd_fn(struct lind_cx *cx, struct lind_arg buf, size_t len);
@@ -1006,9 +1006,9 @@ static inline long lind_forward_getcwd(struct lind_cx *cx, struct lind_arg buf, 
 }
 static inline int64_t lind_take_getcwd(const struct lind_call *c, lind_getcwd_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], lind_size_(c->args[1].value));
+	return lind_result_(&cx, on(&cx, c->args[0], lind_size_(c->args[1].value)));
 }
 
 typedef long lind_chdir_fn(struct lind_cx *cx, const char *path);
@@ -1018,13 +1018,13 @@ static inline long lind_forward_chdir(struct lind_cx *cx, const char *path)
 }
 static inline int64_t lind_take_chdir(const struct lind_call *c, lind_chdir_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_);
+	return lind_result_(&cx, on(&cx, path_));
 }
 
 typedef long lind_fchdir_fn(struct lind_cx *cx, int fd);
@@ -1034,9 +1034,9 @@ static inline long lind_forward_fchdir(struct lind_cx *cx, int fd)
 }
 static inline int64_t lind_take_fchdir(const struct lind_call *c, lind_fchdir_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_rename_fn(struct lind_cx *cx, const char *old, const char *new);
@@ -1046,7 +1046,7 @@ static inline long lind_forward_rename(struct lind_cx *cx, const char *old, cons
 }
 static inline int64_t lind_take_rename(const struct lind_call *c, lind_rename_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char old_[PATH_MAX];
 	char new_[PATH_MAX];
 	int r;
@@ -1054,7 +1054,7 @@ static inline int64_t lind_take_rename(const struct lind_call *c, lind_rename_fn
 	if ((r = lind_take_string_(&c->args[0], old_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_(&c->args[1], new_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, old_, new_);
+	return lind_result_(&cx, on(&cx, old_, new_));
 }
 
 typedef long lind_mkdir_fn(struct lind_cx *cx, const char *path, mode_t mode);
@@ -1064,13 +1064,13 @@ static inline long lind_forward_mkdir(struct lind_cx *cx, const char *path, mode
 }
 static inline int64_t lind_take_mkdir(const struct lind_call *c, lind_mkdir_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, (mode_t)c->args[1].value);
+	return lind_result_(&cx, on(&cx, path_, (mode_t)c->args[1].value));
 }
 
 typedef long lind_rmdir_fn(struct lind_cx *cx, const char *path);
@@ -1080,13 +1080,13 @@ static inline long lind_forward_rmdir(struct lind_cx *cx, const char *path)
 }
 static inline int64_t lind_take_rmdir(const struct lind_call *c, lind_rmdir_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_);
+	return lind_result_(&cx, on(&cx, path_));
 }
 
 typedef long lind_creat_fn(struct lind_cx *cx, const char *path, mode_t mode);
@@ -1096,13 +1096,13 @@ static inline long lind_forward_creat(struct lind_cx *cx, const char *path, mode
 }
 static inline int64_t lind_take_creat(const struct lind_call *c, lind_creat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, (mode_t)c->args[1].value);
+	return lind_result_(&cx, on(&cx, path_, (mode_t)c->args[1].value));
 }
 
 typedef long lind_link_fn(struct lind_cx *cx, const char *old, const char *new);
@@ -1112,7 +1112,7 @@ static inline long lind_forward_link(struct lind_cx *cx, const char *old, const 
 }
 static inline int64_t lind_take_link(const struct lind_call *c, lind_link_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char old_[PATH_MAX];
 	char new_[PATH_MAX];
 	int r;
@@ -1120,7 +1120,7 @@ static inline int64_t lind_take_link(const struct lind_call *c, lind_link_fn *on
 	if ((r = lind_take_string_(&c->args[0], old_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_(&c->args[1], new_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, old_, new_);
+	return lind_result_(&cx, on(&cx, old_, new_));
 }
 
 typedef long lind_unlink_fn(struct lind_cx *cx, const char *path);
@@ -1130,13 +1130,13 @@ static inline long lind_forward_unlink(struct lind_cx *cx, const char *path)
 }
 static inline int64_t lind_take_unlink(const struct lind_call *c, lind_unlink_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_);
+	return lind_result_(&cx, on(&cx, path_));
 }
 
 typedef long lind_symlink_fn(struct lind_cx *cx, const char *target, const char *path);
@@ -1146,7 +1146,7 @@ static inline long lind_forward_symlink(struct lind_cx *cx, const char *target, 
 }
 static inline int64_t lind_take_symlink(const struct lind_call *c, lind_symlink_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char target_[PATH_MAX];
 	char path_[PATH_MAX];
 	int r;
@@ -1154,7 +1154,7 @@ static inline int64_t lind_take_symlink(const struct lind_call *c, lind_symlink_
 	if ((r = lind_take_string_(&c->args[0], target_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, target_, path_);
+	return lind_result_(&cx, on(&cx, target_, path_));
 }
 
 typedef long lind_readlink_fn(struct lind_cx *cx, const char *path, struct lind_arg buf, size_t len);
@@ -1164,13 +1164,13 @@ static inline long lind_forward_readlink(struct lind_cx *cx, const char *path, s
 }
 static inline int64_t lind_take_readlink(const struct lind_call *c, lind_readlink_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, c->args[1], lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, path_, c->args[1], lind_size_(c->args[2].value)));
 }
 
 typedef long lind_chmod_fn(struct lind_cx *cx, const char *path, mode_t mode);
@@ -1180,13 +1180,13 @@ static inline long lind_forward_chmod(struct lind_cx *cx, const char *path, mode
 }
 static inline int64_t lind_take_chmod(const struct lind_call *c, lind_chmod_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, (mode_t)c->args[1].value);
+	return lind_result_(&cx, on(&cx, path_, (mode_t)c->args[1].value));
 }
 
 typedef long lind_fchmod_fn(struct lind_cx *cx, int fd, mode_t mode);
@@ -1196,9 +1196,9 @@ static inline long lind_forward_fchmod(struct lind_cx *cx, int fd, mode_t mode)
 }
 static inline int64_t lind_take_fchmod(const struct lind_call *c, lind_fchmod_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (mode_t)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (mode_t)c->args[1].value));
 }
 
 typedef long lind_chown_fn(struct lind_cx *cx, const char *path, uid_t uid, gid_t gid);
@@ -1208,13 +1208,13 @@ static inline long lind_forward_chown(struct lind_cx *cx, const char *path, uid_
 }
 static inline int64_t lind_take_chown(const struct lind_call *c, lind_chown_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, (uid_t)c->args[1].value, (gid_t)c->args[2].value);
+	return lind_result_(&cx, on(&cx, path_, (uid_t)c->args[1].value, (gid_t)c->args[2].value));
 }
 
 typedef long lind_fchown_fn(struct lind_cx *cx, int fd, uid_t uid, gid_t gid);
@@ -1224,9 +1224,9 @@ static inline long lind_forward_fchown(struct lind_cx *cx, int fd, uid_t uid, gi
 }
 static inline int64_t lind_take_fchown(const struct lind_call *c, lind_fchown_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (uid_t)c->args[1].value, (gid_t)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (uid_t)c->args[1].value, (gid_t)c->args[2].value));
 }
 
 typedef long lind_lchown_fn(struct lind_cx *cx, const char *path, uid_t uid, gid_t gid);
@@ -1236,13 +1236,13 @@ static inline long lind_forward_lchown(struct lind_cx *cx, const char *path, uid
 }
 static inline int64_t lind_take_lchown(const struct lind_call *c, lind_lchown_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, (uid_t)c->args[1].value, (gid_t)c->args[2].value);
+	return lind_result_(&cx, on(&cx, path_, (uid_t)c->args[1].value, (gid_t)c->args[2].value));
 }
 
 typedef long lind_umask_fn(struct lind_cx *cx, mode_t mask);
@@ -1252,9 +1252,9 @@ static inline long lind_forward_umask(struct lind_cx *cx, mode_t mask)
 }
 static inline int64_t lind_take_umask(const struct lind_call *c, lind_umask_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (mode_t)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (mode_t)c->args[0].value));
 }
 
 typedef long lind_gettimeofday_fn(struct lind_cx *cx, struct lind_arg tv, struct lind_arg tz);
@@ -1264,9 +1264,9 @@ static inline long lind_forward_gettimeofday(struct lind_cx *cx, struct lind_arg
 }
 static inline int64_t lind_take_gettimeofday(const struct lind_call *c, lind_gettimeofday_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], c->args[1]);
+	return lind_result_(&cx, on(&cx, c->args[0], c->args[1]));
 }
 
 typedef long lind_getrlimit_fn(struct lind_cx *cx, int resource, struct lind_arg limit);
@@ -1276,9 +1276,9 @@ static inline long lind_forward_getrlimit(struct lind_cx *cx, int resource, stru
 }
 static inline int64_t lind_take_getrlimit(const struct lind_call *c, lind_getrlimit_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_getrusage_fn(struct lind_cx *cx, int who, struct lind_arg usage);
@@ -1288,9 +1288,9 @@ static inline long lind_forward_getrusage(struct lind_cx *cx, int who, struct li
 }
 static inline int64_t lind_take_getrusage(const struct lind_call *c, lind_getrusage_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_sysinfo_fn(struct lind_cx *cx, struct lind_arg info);
@@ -1300,9 +1300,9 @@ static inline long lind_forward_sysinfo(struct lind_cx *cx, struct lind_arg info
 }
 static inline int64_t lind_take_sysinfo(const struct lind_call *c, lind_sysinfo_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0]);
+	return lind_result_(&cx, on(&cx, c->args[0]));
 }
 
 typedef int64_t lind_times_fn(struct lind_cx *cx, struct lind_arg buf);
@@ -1312,9 +1312,9 @@ static inline int64_t lind_forward_times(struct lind_cx *cx, struct lind_arg buf
 }
 static inline int64_t lind_take_times(const struct lind_call *c, lind_times_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0]);
+	return lind_result_(&cx, on(&cx, c->args[0]));
 }
 
 typedef int64_t lind_ptrace_fn(struct lind_cx *cx, int64_t request, pid_t pid, struct lind_arg addr, struct lind_arg data);
@@ -1324,9 +1324,9 @@ static inline int64_t lind_forward_ptrace(struct lind_cx *cx, int64_t request, p
 }
 static inline int64_t lind_take_ptrace(const struct lind_call *c, lind_ptrace_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int64_t)c->args[0].value, (pid_t)c->args[1].value, c->args[2], c->args[3]);
+	return lind_result_(&cx, on(&cx, (int64_t)c->args[0].value, (pid_t)c->args[1].value, c->args[2], c->args[3]));
 }
 
 typedef int64_t lind_getuid_fn(struct lind_cx *cx);
@@ -1336,9 +1336,9 @@ static inline int64_t lind_forward_getuid(struct lind_cx *cx)
 }
 static inline int64_t lind_take_getuid(const struct lind_call *c, lind_getuid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_syslog_fn(struct lind_cx *cx, int kind, struct lind_arg buf, size_t len);
@@ -1348,9 +1348,9 @@ static inline long lind_forward_syslog(struct lind_cx *cx, int kind, struct lind
 }
 static inline int64_t lind_take_syslog(const struct lind_call *c, lind_syslog_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value)));
 }
 
 typedef int64_t lind_getgid_fn(struct lind_cx *cx);
@@ -1360,9 +1360,9 @@ static inline int64_t lind_forward_getgid(struct lind_cx *cx)
 }
 static inline int64_t lind_take_getgid(const struct lind_call *c, lind_getgid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_setuid_fn(struct lind_cx *cx, uid_t uid);
@@ -1372,9 +1372,9 @@ static inline long lind_forward_setuid(struct lind_cx *cx, uid_t uid)
 }
 static inline int64_t lind_take_setuid(const struct lind_call *c, lind_setuid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uid_t)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (uid_t)c->args[0].value));
 }
 
 typedef long lind_setgid_fn(struct lind_cx *cx, gid_t gid);
@@ -1384,9 +1384,9 @@ static inline long lind_forward_setgid(struct lind_cx *cx, gid_t gid)
 }
 static inline int64_t lind_take_setgid(const struct lind_call *c, lind_setgid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (gid_t)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (gid_t)c->args[0].value));
 }
 
 typedef int64_t lind_geteuid_fn(struct lind_cx *cx);
@@ -1396,9 +1396,9 @@ static inline int64_t lind_forward_geteuid(struct lind_cx *cx)
 }
 static inline int64_t lind_take_geteuid(const struct lind_call *c, lind_geteuid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef int64_t lind_getegid_fn(struct lind_cx *cx);
@@ -1408,9 +1408,9 @@ static inline int64_t lind_forward_getegid(struct lind_cx *cx)
 }
 static inline int64_t lind_take_getegid(const struct lind_call *c, lind_getegid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_setpgid_fn(struct lind_cx *cx, pid_t pid, pid_t pgid);
@@ -1420,9 +1420,9 @@ static inline long lind_forward_setpgid(struct lind_cx *cx, pid_t pid, pid_t pgi
 }
 static inline int64_t lind_take_setpgid(const struct lind_call *c, lind_setpgid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, (pid_t)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, (pid_t)c->args[1].value));
 }
 
 typedef long lind_getppid_fn(struct lind_cx *cx);
@@ -1432,9 +1432,9 @@ static inline long lind_forward_getppid(struct lind_cx *cx)
 }
 static inline int64_t lind_take_getppid(const struct lind_call *c, lind_getppid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_getpgrp_fn(struct lind_cx *cx);
@@ -1444,9 +1444,9 @@ static inline long lind_forward_getpgrp(struct lind_cx *cx)
 }
 static inline int64_t lind_take_getpgrp(const struct lind_call *c, lind_getpgrp_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_setsid_fn(struct lind_cx *cx);
@@ -1456,9 +1456,9 @@ static inline long lind_forward_setsid(struct lind_cx *cx)
 }
 static inline int64_t lind_take_setsid(const struct lind_call *c, lind_setsid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_setreuid_fn(struct lind_cx *cx, uid_t ruid, uid_t euid);
@@ -1468,9 +1468,9 @@ static inline long lind_forward_setreuid(struct lind_cx *cx, uid_t ruid, uid_t e
 }
 static inline int64_t lind_take_setreuid(const struct lind_call *c, lind_setreuid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uid_t)c->args[0].value, (uid_t)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (uid_t)c->args[0].value, (uid_t)c->args[1].value));
 }
 
 typedef long lind_setregid_fn(struct lind_cx *cx, gid_t rgid, gid_t egid);
@@ -1480,9 +1480,9 @@ static inline long lind_forward_setregid(struct lind_cx *cx, gid_t rgid, gid_t e
 }
 static inline int64_t lind_take_setregid(const struct lind_call *c, lind_setregid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (gid_t)c->args[0].value, (gid_t)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (gid_t)c->args[0].value, (gid_t)c->args[1].value));
 }
 
 typedef long lind_getgroups_fn(struct lind_cx *cx, int size, struct lind_arg list);
@@ -1492,9 +1492,9 @@ static inline long lind_forward_getgroups(struct lind_cx *cx, int size, struct l
 }
 static inline int64_t lind_take_getgroups(const struct lind_call *c, lind_getgroups_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_setgroups_fn(struct lind_cx *cx, size_t size, struct lind_arg list);
@@ -1504,9 +1504,9 @@ static inline long lind_forward_setgroups(struct lind_cx *cx, size_t size, struc
 }
 static inline int64_t lind_take_setgroups(const struct lind_call *c, lind_setgroups_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, lind_size_(c->args[0].value), c->args[1]);
+	return lind_result_(&cx, on(&cx, lind_size_(c->args[0].value), c->args[1]));
 }
 
 typedef long lind_setresuid_fn(struct lind_cx *cx, uid_t ruid, uid_t euid, uid_t suid);
@@ -1516,9 +1516,9 @@ static inline long lind_forward_setresuid(struct lind_cx *cx, uid_t ruid, uid_t 
 }
 static inline int64_t lind_take_setresuid(const struct lind_call *c, lind_setresuid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uid_t)c->args[0].value, (uid_t)c->args[1].value, (uid_t)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (uid_t)c->args[0].value, (uid_t)c->args[1].value, (uid_t)c->args[2].value));
 }
 
 typedef long lind_getresuid_fn(struct lind_cx *cx, struct lind_arg ruid, struct lind_arg euid, struct lind_arg suid);
@@ -1528,9 +1528,9 @@ static inline long lind_forward_getresuid(struct lind_cx *cx, struct lind_arg ru
 }
 static inline int64_t lind_take_getresuid(const struct lind_call *c, lind_getresuid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], c->args[1], c->args[2]);
+	return lind_result_(&cx, on(&cx, c->args[0], c->args[1], c->args[2]));
 }
 
 typedef long lind_setresgid_fn(struct lind_cx *cx, gid_t rgid, gid_t egid, gid_t sgid);
@@ -1540,9 +1540,9 @@ static inline long lind_forward_setresgid(struct lind_cx *cx, gid_t rgid, gid_t 
 }
 static inline int64_t lind_take_setresgid(const struct lind_call *c, lind_setresgid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (gid_t)c->args[0].value, (gid_t)c->args[1].value, (gid_t)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (gid_t)c->args[0].value, (gid_t)c->args[1].value, (gid_t)c->args[2].value));
 }
 
 typedef long lind_getresgid_fn(struct lind_cx *cx, struct lind_arg rgid, struct lind_arg egid, struct lind_arg sgid);
@@ -1552,9 +1552,9 @@ static inline long lind_forward_getresgid(struct lind_cx *cx, struct lind_arg rg
 }
 static inline int64_t lind_take_getresgid(const struct lind_call *c, lind_getresgid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], c->args[1], c->args[2]);
+	return lind_result_(&cx, on(&cx, c->args[0], c->args[1], c->args[2]));
 }
 
 typedef long lind_getpgid_fn(struct lind_cx *cx, pid_t pid);
@@ -1564,9 +1564,9 @@ static inline long lind_forward_getpgid(struct lind_cx *cx, pid_t pid)
 }
 static inline int64_t lind_take_getpgid(const struct lind_call *c, lind_getpgid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value));
 }
 
 typedef int64_t lind_setfsuid_fn(struct lind_cx *cx, uid_t uid);
@@ -1576,9 +1576,9 @@ static inline int64_t lind_forward_setfsuid(struct lind_cx *cx, uid_t uid)
 }
 static inline int64_t lind_take_setfsuid(const struct lind_call *c, lind_setfsuid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uid_t)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (uid_t)c->args[0].value));
 }
 
 typedef int64_t lind_setfsgid_fn(struct lind_cx *cx, gid_t gid);
@@ -1588,9 +1588,9 @@ static inline int64_t lind_forward_setfsgid(struct lind_cx *cx, gid_t gid)
 }
 static inline int64_t lind_take_setfsgid(const struct lind_call *c, lind_setfsgid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (gid_t)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (gid_t)c->args[0].value));
 }
 
 typedef long lind_getsid_fn(struct lind_cx *cx, pid_t pid);
@@ -1600,9 +1600,9 @@ static inline long lind_forward_getsid(struct lind_cx *cx, pid_t pid)
 }
 static inline int64_t lind_take_getsid(const struct lind_call *c, lind_getsid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value));
 }
 
 typedef long lind_capget_fn(struct lind_cx *cx, struct lind_arg header, struct lind_arg data);
@@ -1612,9 +1612,9 @@ static inline long lind_forward_capget(struct lind_cx *cx, struct lind_arg heade
 }
 static inline int64_t lind_take_capget(const struct lind_call *c, lind_capget_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], c->args[1]);
+	return lind_result_(&cx, on(&cx, c->args[0], c->args[1]));
 }
 
 typedef long lind_capset_fn(struct lind_cx *cx, struct lind_arg header, struct lind_arg data);
@@ -1624,9 +1624,9 @@ static inline long lind_forward_capset(struct lind_cx *cx, struct lind_arg heade
 }
 static inline int64_t lind_take_capset(const struct lind_call *c, lind_capset_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], c->args[1]);
+	return lind_result_(&cx, on(&cx, c->args[0], c->args[1]));
 }
 
 typedef long lind_rt_sigpending_fn(struct lind_cx *cx, struct lind_arg set, size_t size);
@@ -1636,9 +1636,9 @@ static inline long lind_forward_rt_sigpending(struct lind_cx *cx, struct lind_ar
 }
 static inline int64_t lind_take_rt_sigpending(const struct lind_call *c, lind_rt_sigpending_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], lind_size_(c->args[1].value));
+	return lind_result_(&cx, on(&cx, c->args[0], lind_size_(c->args[1].value)));
 }
 
 typedef long lind_rt_sigtimedwait_fn(struct lind_cx *cx, const uint64_t *set, struct lind_arg info, const struct timespec *timeout, size_t size);
@@ -1648,7 +1648,7 @@ static inline long lind_forward_rt_sigtimedwait(struct lind_cx *cx, const uint64
 }
 static inline int64_t lind_take_rt_sigtimedwait(const struct lind_call *c, lind_rt_sigtimedwait_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	uint64_t set_;
 	struct timespec timeout_;
 	int r;
@@ -1656,7 +1656,7 @@ static inline int64_t lind_take_rt_sigtimedwait(const struct lind_call *c, lind_
 	if ((r = lind_take_struct_(&c->args[0], &set_, sizeof set_)) ||
 	    (r = lind_take_struct_(&c->args[2], &timeout_, sizeof timeout_)))
 		return r;
-	return on(&cx, c->args[0].value ? &set_ : NULL, c->args[1], c->args[2].value ? &timeout_ : NULL, lind_size_(c->args[3].value));
+	return lind_result_(&cx, on(&cx, c->args[0].value ? &set_ : NULL, c->args[1], c->args[2].value ? &timeout_ : NULL, lind_size_(c->args[3].value)));
 }
 
 typedef long lind_rt_sigqueueinfo_fn(struct lind_cx *cx, pid_t pid, int sig, const siginfo_t *info);
@@ -1666,13 +1666,13 @@ static inline long lind_forward_rt_sigqueueinfo(struct lind_cx *cx, pid_t pid, i
 }
 static inline int64_t lind_take_rt_sigqueueinfo(const struct lind_call *c, lind_rt_sigqueueinfo_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	siginfo_t info_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[2], &info_, sizeof info_)))
 		return r;
-	return on(&cx, (pid_t)c->args[0].value, (int)c->args[1].value, c->args[2].value ? &info_ : NULL);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, (int)c->args[1].value, c->args[2].value ? &info_ : NULL));
 }
 
 typedef long lind_rt_sigsuspend_fn(struct lind_cx *cx, const uint64_t *mask, size_t size);
@@ -1682,13 +1682,13 @@ static inline long lind_forward_rt_sigsuspend(struct lind_cx *cx, const uint64_t
 }
 static inline int64_t lind_take_rt_sigsuspend(const struct lind_call *c, lind_rt_sigsuspend_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	uint64_t mask_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[0], &mask_, sizeof mask_)))
 		return r;
-	return on(&cx, c->args[0].value ? &mask_ : NULL, lind_size_(c->args[1].value));
+	return lind_result_(&cx, on(&cx, c->args[0].value ? &mask_ : NULL, lind_size_(c->args[1].value)));
 }
 
 typedef long lind_sigaltstack_fn(struct lind_cx *cx, struct lind_arg new, struct lind_arg old);
@@ -1698,9 +1698,9 @@ static inline long lind_forward_sigaltstack(struct lind_cx *cx, struct lind_arg 
 }
 static inline int64_t lind_take_sigaltstack(const struct lind_call *c, lind_sigaltstack_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], c->args[1]);
+	return lind_result_(&cx, on(&cx, c->args[0], c->args[1]));
 }
 
 typedef long lind_utime_fn(struct lind_cx *cx, const char *path, const struct utimbuf *times);
@@ -1710,7 +1710,7 @@ static inline long lind_forward_utime(struct lind_cx *cx, const char *path, cons
 }
 static inline int64_t lind_take_utime(const struct lind_call *c, lind_utime_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	struct utimbuf times_;
 	int r;
@@ -1718,7 +1718,7 @@ static inline int64_t lind_take_utime(const struct lind_call *c, lind_utime_fn *
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)) ||
 	    (r = lind_take_struct_(&c->args[1], &times_, sizeof times_)))
 		return r;
-	return on(&cx, path_, c->args[1].value ? &times_ : NULL);
+	return lind_result_(&cx, on(&cx, path_, c->args[1].value ? &times_ : NULL));
 }
 
 typedef long lind_mknod_fn(struct lind_cx *cx, const char *path, mode_t mode, uint64_t dev);
@@ -1728,13 +1728,13 @@ static inline long lind_forward_mknod(struct lind_cx *cx, const char *path, mode
 }
 static inline int64_t lind_take_mknod(const struct lind_call *c, lind_mknod_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, (mode_t)c->args[1].value, (uint64_t)c->args[2].value);
+	return lind_result_(&cx, on(&cx, path_, (mode_t)c->args[1].value, (uint64_t)c->args[2].value));
 }
 
 typedef long lind_uselib_fn(struct lind_cx *cx, const char *path);
@@ -1744,13 +1744,13 @@ static inline long lind_forward_uselib(struct lind_cx *cx, const char *path)
 }
 static inline int64_t lind_take_uselib(const struct lind_call *c, lind_uselib_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_);
+	return lind_result_(&cx, on(&cx, path_));
 }
 
 typedef long lind_personality_fn(struct lind_cx *cx, uint64_t persona);
@@ -1760,9 +1760,9 @@ static inline long lind_forward_personality(struct lind_cx *cx, uint64_t persona
 }
 static inline int64_t lind_take_personality(const struct lind_call *c, lind_personality_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value));
 }
 
 typedef long lind_ustat_fn(struct lind_cx *cx, uint64_t dev, struct lind_arg buf);
@@ -1772,9 +1772,9 @@ static inline long lind_forward_ustat(struct lind_cx *cx, uint64_t dev, struct l
 }
 static inline int64_t lind_take_ustat(const struct lind_call *c, lind_ustat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_statfs_fn(struct lind_cx *cx, const char *path, struct lind_arg buf);
@@ -1784,13 +1784,13 @@ static inline long lind_forward_statfs(struct lind_cx *cx, const char *path, str
 }
 static inline int64_t lind_take_statfs(const struct lind_call *c, lind_statfs_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, c->args[1]);
+	return lind_result_(&cx, on(&cx, path_, c->args[1]));
 }
 
 typedef long lind_fstatfs_fn(struct lind_cx *cx, int fd, struct lind_arg buf);
@@ -1800,9 +1800,9 @@ static inline long lind_forward_fstatfs(struct lind_cx *cx, int fd, struct lind_
 }
 static inline int64_t lind_take_fstatfs(const struct lind_call *c, lind_fstatfs_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_sysfs_fn(struct lind_cx *cx, int option, uint64_t a, uint64_t b);
@@ -1812,9 +1812,9 @@ static inline long lind_forward_sysfs(struct lind_cx *cx, int option, uint64_t a
 }
 static inline int64_t lind_take_sysfs(const struct lind_call *c, lind_sysfs_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value));
 }
 
 typedef long lind_getpriority_fn(struct lind_cx *cx, int which, int who);
@@ -1824,9 +1824,9 @@ static inline long lind_forward_getpriority(struct lind_cx *cx, int which, int w
 }
 static inline int64_t lind_take_getpriority(const struct lind_call *c, lind_getpriority_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value));
 }
 
 typedef long lind_setpriority_fn(struct lind_cx *cx, int which, int who, int priority);
@@ -1836,9 +1836,9 @@ static inline long lind_forward_setpriority(struct lind_cx *cx, int which, int w
 }
 static inline int64_t lind_take_setpriority(const struct lind_call *c, lind_setpriority_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value));
 }
 
 typedef long lind_sched_setparam_fn(struct lind_cx *cx, pid_t pid, struct lind_arg param);
@@ -1848,9 +1848,9 @@ static inline long lind_forward_sched_setparam(struct lind_cx *cx, pid_t pid, st
 }
 static inline int64_t lind_take_sched_setparam(const struct lind_call *c, lind_sched_setparam_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_sched_getparam_fn(struct lind_cx *cx, pid_t pid, struct lind_arg param);
@@ -1860,9 +1860,9 @@ static inline long lind_forward_sched_getparam(struct lind_cx *cx, pid_t pid, st
 }
 static inline int64_t lind_take_sched_getparam(const struct lind_call *c, lind_sched_getparam_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_sched_setscheduler_fn(struct lind_cx *cx, pid_t pid, int policy, struct lind_arg param);
@@ -1872,9 +1872,9 @@ static inline long lind_forward_sched_setscheduler(struct lind_cx *cx, pid_t pid
 }
 static inline int64_t lind_take_sched_setscheduler(const struct lind_call *c, lind_sched_setscheduler_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, (int)c->args[1].value, c->args[2]);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, (int)c->args[1].value, c->args[2]));
 }
 
 typedef long lind_sched_getscheduler_fn(struct lind_cx *cx, pid_t pid);
@@ -1884,9 +1884,9 @@ static inline long lind_forward_sched_getscheduler(struct lind_cx *cx, pid_t pid
 }
 static inline int64_t lind_take_sched_getscheduler(const struct lind_call *c, lind_sched_getscheduler_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value));
 }
 
 typedef long lind_sched_get_priority_max_fn(struct lind_cx *cx, int policy);
@@ -1896,9 +1896,9 @@ static inline long lind_forward_sched_get_priority_max(struct lind_cx *cx, int p
 }
 static inline int64_t lind_take_sched_get_priority_max(const struct lind_call *c, lind_sched_get_priority_max_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_sched_get_priority_min_fn(struct lind_cx *cx, int policy);
@@ -1908,9 +1908,9 @@ static inline long lind_forward_sched_get_priority_min(struct lind_cx *cx, int p
 }
 static inline int64_t lind_take_sched_get_priority_min(const struct lind_call *c, lind_sched_get_priority_min_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_sched_rr_get_interval_fn(struct lind_cx *cx, pid_t pid, struct lind_arg interval);
@@ -1920,9 +1920,9 @@ static inline long lind_forward_sched_rr_get_interval(struct lind_cx *cx, pid_t 
 }
 static inline int64_t lind_take_sched_rr_get_interval(const struct lind_call *c, lind_sched_rr_get_interval_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_mlock_fn(struct lind_cx *cx, uint64_t addr, size_t len);
@@ -1932,9 +1932,9 @@ static inline long lind_forward_mlock(struct lind_cx *cx, uint64_t addr, size_t 
 }
 static inline int64_t lind_take_mlock(const struct lind_call *c, lind_mlock_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value));
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value)));
 }
 
 typedef long lind_munlock_fn(struct lind_cx *cx, uint64_t addr, size_t len);
@@ -1944,9 +1944,9 @@ static inline long lind_forward_munlock(struct lind_cx *cx, uint64_t addr, size_
 }
 static inline int64_t lind_take_munlock(const struct lind_call *c, lind_munlock_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value));
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value)));
 }
 
 typedef long lind_mlockall_fn(struct lind_cx *cx, int flags);
@@ -1956,9 +1956,9 @@ static inline long lind_forward_mlockall(struct lind_cx *cx, int flags)
 }
 static inline int64_t lind_take_mlockall(const struct lind_call *c, lind_mlockall_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_munlockall_fn(struct lind_cx *cx);
@@ -1968,9 +1968,9 @@ static inline long lind_forward_munlockall(struct lind_cx *cx)
 }
 static inline int64_t lind_take_munlockall(const struct lind_call *c, lind_munlockall_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_vhangup_fn(struct lind_cx *cx);
@@ -1980,9 +1980,9 @@ static inline long lind_forward_vhangup(struct lind_cx *cx)
 }
 static inline int64_t lind_take_vhangup(const struct lind_call *c, lind_vhangup_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_modify_ldt_fn(struct lind_cx *cx, int func, struct lind_arg ptr, size_t len);
@@ -1992,9 +1992,9 @@ static inline long lind_forward_modify_ldt(struct lind_cx *cx, int func, struct 
 }
 static inline int64_t lind_take_modify_ldt(const struct lind_call *c, lind_modify_ldt_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value)));
 }
 
 typedef long lind_pivot_root_fn(struct lind_cx *cx, const char *new, const char *old);
@@ -2004,7 +2004,7 @@ static inline long lind_forward_pivot_root(struct lind_cx *cx, const char *new, 
 }
 static inline int64_t lind_take_pivot_root(const struct lind_call *c, lind_pivot_root_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char new_[PATH_MAX];
 	char old_[PATH_MAX];
 	int r;
@@ -2012,7 +2012,7 @@ static inline int64_t lind_take_pivot_root(const struct lind_call *c, lind_pivot
 	if ((r = lind_take_string_(&c->args[0], new_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_(&c->args[1], old_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, new_, old_);
+	return lind_result_(&cx, on(&cx, new_, old_));
 }
 
 typedef long lind__sysctl_fn(struct lind_cx *cx, struct lind_arg args);
@@ -2022,9 +2022,9 @@ static inline long lind_forward__sysctl(struct lind_cx *cx, struct lind_arg args
 }
 static inline int64_t lind_take__sysctl(const struct lind_call *c, lind__sysctl_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0]);
+	return lind_result_(&cx, on(&cx, c->args[0]));
 }
 
 typedef long lind_prctl_fn(struct lind_cx *cx, int op, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
@@ -2034,9 +2034,9 @@ static inline long lind_forward_prctl(struct lind_cx *cx, int op, uint64_t a, ui
 }
 static inline int64_t lind_take_prctl(const struct lind_call *c, lind_prctl_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value, (uint64_t)c->args[3].value, (uint64_t)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value, (uint64_t)c->args[3].value, (uint64_t)c->args[4].value));
 }
 
 typedef long lind_arch_prctl_fn(struct lind_cx *cx, int op, struct lind_arg addr);
@@ -2046,9 +2046,9 @@ static inline long lind_forward_arch_prctl(struct lind_cx *cx, int op, struct li
 }
 static inline int64_t lind_take_arch_prctl(const struct lind_call *c, lind_arch_prctl_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_adjtimex_fn(struct lind_cx *cx, struct lind_arg buf);
@@ -2058,9 +2058,9 @@ static inline long lind_forward_adjtimex(struct lind_cx *cx, struct lind_arg buf
 }
 static inline int64_t lind_take_adjtimex(const struct lind_call *c, lind_adjtimex_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0]);
+	return lind_result_(&cx, on(&cx, c->args[0]));
 }
 
 typedef long lind_setrlimit_fn(struct lind_cx *cx, int resource, const struct rlimit *limit);
@@ -2070,13 +2070,13 @@ static inline long lind_forward_setrlimit(struct lind_cx *cx, int resource, cons
 }
 static inline int64_t lind_take_setrlimit(const struct lind_call *c, lind_setrlimit_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct rlimit limit_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[1], &limit_, sizeof limit_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1].value ? &limit_ : NULL);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1].value ? &limit_ : NULL));
 }
 
 typedef long lind_chroot_fn(struct lind_cx *cx, const char *path);
@@ -2086,13 +2086,13 @@ static inline long lind_forward_chroot(struct lind_cx *cx, const char *path)
 }
 static inline int64_t lind_take_chroot(const struct lind_call *c, lind_chroot_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_);
+	return lind_result_(&cx, on(&cx, path_));
 }
 
 typedef long lind_sync_fn(struct lind_cx *cx);
@@ -2102,9 +2102,9 @@ static inline long lind_forward_sync(struct lind_cx *cx)
 }
 static inline int64_t lind_take_sync(const struct lind_call *c, lind_sync_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_acct_fn(struct lind_cx *cx, const char *path);
@@ -2114,13 +2114,13 @@ static inline long lind_forward_acct(struct lind_cx *cx, const char *path)
 }
 static inline int64_t lind_take_acct(const struct lind_call *c, lind_acct_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_);
+	return lind_result_(&cx, on(&cx, path_));
 }
 
 typedef long lind_settimeofday_fn(struct lind_cx *cx, const struct timeval *tv, const struct timezone *tz);
@@ -2130,7 +2130,7 @@ static inline long lind_forward_settimeofday(struct lind_cx *cx, const struct ti
 }
 static inline int64_t lind_take_settimeofday(const struct lind_call *c, lind_settimeofday_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct timeval tv_;
 	struct timezone tz_;
 	int r;
@@ -2138,7 +2138,7 @@ static inline int64_t lind_take_settimeofday(const struct lind_call *c, lind_set
 	if ((r = lind_take_struct_(&c->args[0], &tv_, sizeof tv_)) ||
 	    (r = lind_take_struct_(&c->args[1], &tz_, sizeof tz_)))
 		return r;
-	return on(&cx, c->args[0].value ? &tv_ : NULL, c->args[1].value ? &tz_ : NULL);
+	return lind_result_(&cx, on(&cx, c->args[0].value ? &tv_ : NULL, c->args[1].value ? &tz_ : NULL));
 }
 
 typedef long lind_mount_fn(struct lind_cx *cx, const char *source, const char *target, const char *kind, uint64_t flags, struct lind_arg data);
@@ -2148,7 +2148,7 @@ static inline long lind_forward_mount(struct lind_cx *cx, const char *source, co
 }
 static inline int64_t lind_take_mount(const struct lind_call *c, lind_mount_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char source_[PATH_MAX];
 	char target_[PATH_MAX];
 	char kind_[PATH_MAX];
@@ -2158,7 +2158,7 @@ static inline int64_t lind_take_mount(const struct lind_call *c, lind_mount_fn *
 	    (r = lind_take_string_(&c->args[1], target_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_or_null_(&c->args[2], kind_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, c->args[0].value ? source_ : NULL, target_, c->args[2].value ? kind_ : NULL, (uint64_t)c->args[3].value, c->args[4]);
+	return lind_result_(&cx, on(&cx, c->args[0].value ? source_ : NULL, target_, c->args[2].value ? kind_ : NULL, (uint64_t)c->args[3].value, c->args[4]));
 }
 
 typedef long lind_umount2_fn(struct lind_cx *cx, const char *path, int flags);
@@ -2168,13 +2168,13 @@ static inline long lind_forward_umount2(struct lind_cx *cx, const char *path, in
 }
 static inline int64_t lind_take_umount2(const struct lind_call *c, lind_umount2_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, path_, (int)c->args[1].value));
 }
 
 typedef long lind_swapon_fn(struct lind_cx *cx, const char *path, int flags);
@@ -2184,13 +2184,13 @@ static inline long lind_forward_swapon(struct lind_cx *cx, const char *path, int
 }
 static inline int64_t lind_take_swapon(const struct lind_call *c, lind_swapon_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, path_, (int)c->args[1].value));
 }
 
 typedef long lind_swapoff_fn(struct lind_cx *cx, const char *path);
@@ -2200,13 +2200,13 @@ static inline long lind_forward_swapoff(struct lind_cx *cx, const char *path)
 }
 static inline int64_t lind_take_swapoff(const struct lind_call *c, lind_swapoff_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_);
+	return lind_result_(&cx, on(&cx, path_));
 }
 
 typedef long lind_reboot_fn(struct lind_cx *cx, int magic, int magic2, unsigned cmd, struct lind_arg arg);
@@ -2216,9 +2216,9 @@ static inline long lind_forward_reboot(struct lind_cx *cx, int magic, int magic2
 }
 static inline int64_t lind_take_reboot(const struct lind_call *c, lind_reboot_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, (unsigned)c->args[2].value, c->args[3]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, (unsigned)c->args[2].value, c->args[3]));
 }
 
 typedef long lind_sethostname_fn(struct lind_cx *cx, const char *name, size_t len);
@@ -2228,13 +2228,13 @@ static inline long lind_forward_sethostname(struct lind_cx *cx, const char *name
 }
 static inline int64_t lind_take_sethostname(const struct lind_call *c, lind_sethostname_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char name_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], name_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, name_, lind_size_(c->args[1].value));
+	return lind_result_(&cx, on(&cx, name_, lind_size_(c->args[1].value)));
 }
 
 typedef long lind_setdomainname_fn(struct lind_cx *cx, const char *name, size_t len);
@@ -2244,13 +2244,13 @@ static inline long lind_forward_setdomainname(struct lind_cx *cx, const char *na
 }
 static inline int64_t lind_take_setdomainname(const struct lind_call *c, lind_setdomainname_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char name_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], name_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, name_, lind_size_(c->args[1].value));
+	return lind_result_(&cx, on(&cx, name_, lind_size_(c->args[1].value)));
 }
 
 typedef long lind_iopl_fn(struct lind_cx *cx, int level);
@@ -2260,9 +2260,9 @@ static inline long lind_forward_iopl(struct lind_cx *cx, int level)
 }
 static inline int64_t lind_take_iopl(const struct lind_call *c, lind_iopl_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_ioperm_fn(struct lind_cx *cx, uint64_t from, uint64_t count, int on);
@@ -2272,9 +2272,9 @@ static inline long lind_forward_ioperm(struct lind_cx *cx, uint64_t from, uint64
 }
 static inline int64_t lind_take_ioperm(const struct lind_call *c, lind_ioperm_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, (uint64_t)c->args[1].value, (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, (uint64_t)c->args[1].value, (int)c->args[2].value));
 }
 
 typedef int64_t lind_create_module_fn(struct lind_cx *cx, const char *name, size_t size);
@@ -2284,13 +2284,13 @@ static inline int64_t lind_forward_create_module(struct lind_cx *cx, const char 
 }
 static inline int64_t lind_take_create_module(const struct lind_call *c, lind_create_module_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char name_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], name_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, name_, lind_size_(c->args[1].value));
+	return lind_result_(&cx, on(&cx, name_, lind_size_(c->args[1].value)));
 }
 
 typedef long lind_init_module_fn(struct lind_cx *cx, struct lind_arg image, size_t len, const char *params);
@@ -2300,13 +2300,13 @@ static inline long lind_forward_init_module(struct lind_cx *cx, struct lind_arg 
 }
 static inline int64_t lind_take_init_module(const struct lind_call *c, lind_init_module_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char params_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_or_null_(&c->args[2], params_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, c->args[0], lind_size_(c->args[1].value), c->args[2].value ? params_ : NULL);
+	return lind_result_(&cx, on(&cx, c->args[0], lind_size_(c->args[1].value), c->args[2].value ? params_ : NULL));
 }
 
 typedef long lind_delete_module_fn(struct lind_cx *cx, const char *name, unsigned flags);
@@ -2316,13 +2316,13 @@ static inline long lind_forward_delete_module(struct lind_cx *cx, const char *na
 }
 static inline int64_t lind_take_delete_module(const struct lind_call *c, lind_delete_module_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char name_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], name_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, name_, (unsigned)c->args[1].value);
+	return lind_result_(&cx, on(&cx, name_, (unsigned)c->args[1].value));
 }
 
 typedef long lind_get_kernel_syms_fn(struct lind_cx *cx, struct lind_arg table);
@@ -2332,9 +2332,9 @@ static inline long lind_forward_get_kernel_syms(struct lind_cx *cx, struct lind_
 }
 static inline int64_t lind_take_get_kernel_syms(const struct lind_call *c, lind_get_kernel_syms_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0]);
+	return lind_result_(&cx, on(&cx, c->args[0]));
 }
 
 typedef long lind_query_module_fn(struct lind_cx *cx, const char *name, int which, struct lind_arg buf, size_t size, struct lind_arg ret);
@@ -2344,13 +2344,13 @@ static inline long lind_forward_query_module(struct lind_cx *cx, const char *nam
 }
 static inline int64_t lind_take_query_module(const struct lind_call *c, lind_query_module_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char name_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], name_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, name_, (int)c->args[1].value, c->args[2], lind_size_(c->args[3].value), c->args[4]);
+	return lind_result_(&cx, on(&cx, name_, (int)c->args[1].value, c->args[2], lind_size_(c->args[3].value), c->args[4]));
 }
 
 typedef long lind_quotactl_fn(struct lind_cx *cx, unsigned cmd, const char *special, unsigned id, struct lind_arg addr);
@@ -2360,13 +2360,13 @@ static inline long lind_forward_quotactl(struct lind_cx *cx, unsigned cmd, const
 }
 static inline int64_t lind_take_quotactl(const struct lind_call *c, lind_quotactl_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char special_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_or_null_(&c->args[1], special_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (unsigned)c->args[0].value, c->args[1].value ? special_ : NULL, (unsigned)c->args[2].value, c->args[3]);
+	return lind_result_(&cx, on(&cx, (unsigned)c->args[0].value, c->args[1].value ? special_ : NULL, (unsigned)c->args[2].value, c->args[3]));
 }
 
 typedef long lind_nfsservctl_fn(struct lind_cx *cx, int cmd, struct lind_arg arg, struct lind_arg res);
@@ -2376,9 +2376,9 @@ static inline long lind_forward_nfsservctl(struct lind_cx *cx, int cmd, struct l
 }
 static inline int64_t lind_take_nfsservctl(const struct lind_call *c, lind_nfsservctl_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], c->args[2]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], c->args[2]));
 }
 
 typedef long lind_getpmsg_fn(struct lind_cx *cx);
@@ -2388,9 +2388,9 @@ static inline long lind_forward_getpmsg(struct lind_cx *cx)
 }
 static inline int64_t lind_take_getpmsg(const struct lind_call *c, lind_getpmsg_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_putpmsg_fn(struct lind_cx *cx);
@@ -2400,9 +2400,9 @@ static inline long lind_forward_putpmsg(struct lind_cx *cx)
 }
 static inline int64_t lind_take_putpmsg(const struct lind_call *c, lind_putpmsg_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_afs_syscall_fn(struct lind_cx *cx);
@@ -2412,9 +2412,9 @@ static inline long lind_forward_afs_syscall(struct lind_cx *cx)
 }
 static inline int64_t lind_take_afs_syscall(const struct lind_call *c, lind_afs_syscall_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_tuxcall_fn(struct lind_cx *cx);
@@ -2424,9 +2424,9 @@ static inline long lind_forward_tuxcall(struct lind_cx *cx)
 }
 static inline int64_t lind_take_tuxcall(const struct lind_call *c, lind_tuxcall_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_security_fn(struct lind_cx *cx);
@@ -2436,9 +2436,9 @@ static inline long lind_forward_security(struct lind_cx *cx)
 }
 static inline int64_t lind_take_security(const struct lind_call *c, lind_security_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_gettid_fn(struct lind_cx *cx);
@@ -2448,9 +2448,9 @@ static inline long lind_forward_gettid(struct lind_cx *cx)
 }
 static inline int64_t lind_take_gettid(const struct lind_call *c, lind_gettid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_readahead_fn(struct lind_cx *cx, int fd, off_t offset, size_t len);
@@ -2460,9 +2460,9 @@ static inline long lind_forward_readahead(struct lind_cx *cx, int fd, off_t offs
 }
 static inline int64_t lind_take_readahead(const struct lind_call *c, lind_readahead_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (off_t)c->args[1].value, lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (off_t)c->args[1].value, lind_size_(c->args[2].value)));
 }
 
 typedef long lind_setxattr_fn(struct lind_cx *cx, const char *path, const char *name, struct lind_arg value, size_t len, int flags);
@@ -2472,7 +2472,7 @@ static inline long lind_forward_setxattr(struct lind_cx *cx, const char *path, c
 }
 static inline int64_t lind_take_setxattr(const struct lind_call *c, lind_setxattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	char name_[PATH_MAX];
 	int r;
@@ -2480,7 +2480,7 @@ static inline int64_t lind_take_setxattr(const struct lind_call *c, lind_setxatt
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_(&c->args[1], name_, ERANGE)))
 		return r;
-	return on(&cx, path_, name_, c->args[2], lind_size_(c->args[3].value), (int)c->args[4].value);
+	return lind_result_(&cx, on(&cx, path_, name_, c->args[2], lind_size_(c->args[3].value), (int)c->args[4].value));
 }
 
 typedef long lind_lsetxattr_fn(struct lind_cx *cx, const char *path, const char *name, struct lind_arg value, size_t len, int flags);
@@ -2490,7 +2490,7 @@ static inline long lind_forward_lsetxattr(struct lind_cx *cx, const char *path, 
 }
 static inline int64_t lind_take_lsetxattr(const struct lind_call *c, lind_lsetxattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	char name_[PATH_MAX];
 	int r;
@@ -2498,7 +2498,7 @@ static inline int64_t lind_take_lsetxattr(const struct lind_call *c, lind_lsetxa
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_(&c->args[1], name_, ERANGE)))
 		return r;
-	return on(&cx, path_, name_, c->args[2], lind_size_(c->args[3].value), (int)c->args[4].value);
+	return lind_result_(&cx, on(&cx, path_, name_, c->args[2], lind_size_(c->args[3].value), (int)c->args[4].value));
 }
 
 typedef long lind_fsetxattr_fn(struct lind_cx *cx, int fd, const char *name, struct lind_arg value, size_t len, int flags);
@@ -2508,13 +2508,13 @@ static inline long lind_forward_fsetxattr(struct lind_cx *cx, int fd, const char
 }
 static inline int64_t lind_take_fsetxattr(const struct lind_call *c, lind_fsetxattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char name_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], name_, ERANGE)))
 		return r;
-	return on(&cx, (int)c->args[0].value, name_, c->args[2], lind_size_(c->args[3].value), (int)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, name_, c->args[2], lind_size_(c->args[3].value), (int)c->args[4].value));
 }
 
 typedef long lind_getxattr_fn(struct lind_cx *cx, const char *path, const char *name, struct lind_arg value, size_t len);
@@ -2524,7 +2524,7 @@ static inline long lind_forward_getxattr(struct lind_cx *cx, const char *path, c
 }
 static inline int64_t lind_take_getxattr(const struct lind_call *c, lind_getxattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	char name_[PATH_MAX];
 	int r;
@@ -2532,7 +2532,7 @@ static inline int64_t lind_take_getxattr(const struct lind_call *c, lind_getxatt
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_(&c->args[1], name_, ERANGE)))
 		return r;
-	return on(&cx, path_, name_, c->args[2], lind_size_(c->args[3].value));
+	return lind_result_(&cx, on(&cx, path_, name_, c->args[2], lind_size_(c->args[3].value)));
 }
 
 typedef long lind_lgetxattr_fn(struct lind_cx *cx, const char *path, const char *name, struct lind_arg value, size_t len);
@@ -2542,7 +2542,7 @@ static inline long lind_forward_lgetxattr(struct lind_cx *cx, const char *path, 
 }
 static inline int64_t lind_take_lgetxattr(const struct lind_call *c, lind_lgetxattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	char name_[PATH_MAX];
 	int r;
@@ -2550,7 +2550,7 @@ static inline int64_t lind_take_lgetxattr(const struct lind_call *c, lind_lgetxa
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_(&c->args[1], name_, ERANGE)))
 		return r;
-	return on(&cx, path_, name_, c->args[2], lind_size_(c->args[3].value));
+	return lind_result_(&cx, on(&cx, path_, name_, c->args[2], lind_size_(c->args[3].value)));
 }
 
 typedef long lind_fgetxattr_fn(struct lind_cx *cx, int fd, const char *name, struct lind_arg value, size_t len);
@@ -2560,13 +2560,13 @@ static inline long lind_forward_fgetxattr(struct lind_cx *cx, int fd, const char
 }
 static inline int64_t lind_take_fgetxattr(const struct lind_call *c, lind_fgetxattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char name_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], name_, ERANGE)))
 		return r;
-	return on(&cx, (int)c->args[0].value, name_, c->args[2], lind_size_(c->args[3].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, name_, c->args[2], lind_size_(c->args[3].value)));
 }
 
 typedef long lind_listxattr_fn(struct lind_cx *cx, const char *path, struct lind_arg list, size_t len);
@@ -2576,13 +2576,13 @@ static inline long lind_forward_listxattr(struct lind_cx *cx, const char *path, 
 }
 static inline int64_t lind_take_listxattr(const struct lind_call *c, lind_listxattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, c->args[1], lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, path_, c->args[1], lind_size_(c->args[2].value)));
 }
 
 typedef long lind_llistxattr_fn(struct lind_cx *cx, const char *path, struct lind_arg list, size_t len);
@@ -2592,13 +2592,13 @@ static inline long lind_forward_llistxattr(struct lind_cx *cx, const char *path,
 }
 static inline int64_t lind_take_llistxattr(const struct lind_call *c, lind_llistxattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, c->args[1], lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, path_, c->args[1], lind_size_(c->args[2].value)));
 }
 
 typedef long lind_flistxattr_fn(struct lind_cx *cx, int fd, struct lind_arg list, size_t len);
@@ -2608,9 +2608,9 @@ static inline long lind_forward_flistxattr(struct lind_cx *cx, int fd, struct li
 }
 static inline int64_t lind_take_flistxattr(const struct lind_call *c, lind_flistxattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value)));
 }
 
 typedef long lind_removexattr_fn(struct lind_cx *cx, const char *path, const char *name);
@@ -2620,7 +2620,7 @@ static inline long lind_forward_removexattr(struct lind_cx *cx, const char *path
 }
 static inline int64_t lind_take_removexattr(const struct lind_call *c, lind_removexattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	char name_[PATH_MAX];
 	int r;
@@ -2628,7 +2628,7 @@ static inline int64_t lind_take_removexattr(const struct lind_call *c, lind_remo
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_(&c->args[1], name_, ERANGE)))
 		return r;
-	return on(&cx, path_, name_);
+	return lind_result_(&cx, on(&cx, path_, name_));
 }
 
 typedef long lind_lremovexattr_fn(struct lind_cx *cx, const char *path, const char *name);
@@ -2638,7 +2638,7 @@ static inline long lind_forward_lremovexattr(struct lind_cx *cx, const char *pat
 }
 static inline int64_t lind_take_lremovexattr(const struct lind_call *c, lind_lremovexattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	char name_[PATH_MAX];
 	int r;
@@ -2646,7 +2646,7 @@ static inline int64_t lind_take_lremovexattr(const struct lind_call *c, lind_lre
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_(&c->args[1], name_, ERANGE)))
 		return r;
-	return on(&cx, path_, name_);
+	return lind_result_(&cx, on(&cx, path_, name_));
 }
 
 typedef long lind_fremovexattr_fn(struct lind_cx *cx, int fd, const char *name);
@@ -2656,13 +2656,13 @@ static inline long lind_forward_fremovexattr(struct lind_cx *cx, int fd, const c
 }
 static inline int64_t lind_take_fremovexattr(const struct lind_call *c, lind_fremovexattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char name_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], name_, ERANGE)))
 		return r;
-	return on(&cx, (int)c->args[0].value, name_);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, name_));
 }
 
 typedef long lind_tkill_fn(struct lind_cx *cx, pid_t tid, int sig);
@@ -2672,9 +2672,9 @@ static inline long lind_forward_tkill(struct lind_cx *cx, pid_t tid, int sig)
 }
 static inline int64_t lind_take_tkill(const struct lind_call *c, lind_tkill_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, (int)c->args[1].value));
 }
 
 typedef int64_t lind_time_fn(struct lind_cx *cx, struct lind_arg out);
@@ -2684,9 +2684,9 @@ static inline int64_t lind_forward_time(struct lind_cx *cx, struct lind_arg out)
 }
 static inline int64_t lind_take_time(const struct lind_call *c, lind_time_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0]);
+	return lind_result_(&cx, on(&cx, c->args[0]));
 }
 
 typedef long lind_futex_fn(struct lind_cx *cx, struct lind_arg addr, int op, unsigned value, struct lind_arg timeout, struct lind_arg addr2, unsigned value3);
@@ -2696,9 +2696,9 @@ static inline long lind_forward_futex(struct lind_cx *cx, struct lind_arg addr, 
 }
 static inline int64_t lind_take_futex(const struct lind_call *c, lind_futex_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], (int)c->args[1].value, (unsigned)c->args[2].value, c->args[3], c->args[4], (unsigned)c->args[5].value);
+	return lind_result_(&cx, on(&cx, c->args[0], (int)c->args[1].value, (unsigned)c->args[2].value, c->args[3], c->args[4], (unsigned)c->args[5].value));
 }
 
 typedef long lind_sched_setaffinity_fn(struct lind_cx *cx, pid_t pid, size_t size, struct lind_arg mask);
@@ -2708,9 +2708,9 @@ static inline long lind_forward_sched_setaffinity(struct lind_cx *cx, pid_t pid,
 }
 static inline int64_t lind_take_sched_setaffinity(const struct lind_call *c, lind_sched_setaffinity_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, lind_size_(c->args[1].value), c->args[2]);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, lind_size_(c->args[1].value), c->args[2]));
 }
 
 typedef long lind_sched_getaffinity_fn(struct lind_cx *cx, pid_t pid, size_t size, struct lind_arg mask);
@@ -2720,9 +2720,9 @@ static inline long lind_forward_sched_getaffinity(struct lind_cx *cx, pid_t pid,
 }
 static inline int64_t lind_take_sched_getaffinity(const struct lind_call *c, lind_sched_getaffinity_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, lind_size_(c->args[1].value), c->args[2]);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, lind_size_(c->args[1].value), c->args[2]));
 }
 
 typedef long lind_set_thread_area_fn(struct lind_cx *cx, struct lind_arg info);
@@ -2732,9 +2732,9 @@ static inline long lind_forward_set_thread_area(struct lind_cx *cx, struct lind_
 }
 static inline int64_t lind_take_set_thread_area(const struct lind_call *c, lind_set_thread_area_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0]);
+	return lind_result_(&cx, on(&cx, c->args[0]));
 }
 
 typedef long lind_io_setup_fn(struct lind_cx *cx, unsigned count, struct lind_arg ctx);
@@ -2744,9 +2744,9 @@ static inline long lind_forward_io_setup(struct lind_cx *cx, unsigned count, str
 }
 static inline int64_t lind_take_io_setup(const struct lind_call *c, lind_io_setup_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (unsigned)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (unsigned)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_io_destroy_fn(struct lind_cx *cx, struct lind_arg ctx);
@@ -2756,9 +2756,9 @@ static inline long lind_forward_io_destroy(struct lind_cx *cx, struct lind_arg c
 }
 static inline int64_t lind_take_io_destroy(const struct lind_call *c, lind_io_destroy_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0]);
+	return lind_result_(&cx, on(&cx, c->args[0]));
 }
 
 typedef long lind_io_getevents_fn(struct lind_cx *cx, struct lind_arg ctx, int64_t min, int64_t max, struct lind_arg events, const struct timespec *timeout);
@@ -2768,13 +2768,13 @@ static inline long lind_forward_io_getevents(struct lind_cx *cx, struct lind_arg
 }
 static inline int64_t lind_take_io_getevents(const struct lind_call *c, lind_io_getevents_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct timespec timeout_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[4], &timeout_, sizeof timeout_)))
 		return r;
-	return on(&cx, c->args[0], (int64_t)c->args[1].value, (int64_t)c->args[2].value, c->args[3], c->args[4].value ? &timeout_ : NULL);
+	return lind_result_(&cx, on(&cx, c->args[0], (int64_t)c->args[1].value, (int64_t)c->args[2].value, c->args[3], c->args[4].value ? &timeout_ : NULL));
 }
 
 typedef long lind_io_submit_fn(struct lind_cx *cx, struct lind_arg ctx, int64_t count, struct lind_arg iocbs);
@@ -2784,9 +2784,9 @@ static inline long lind_forward_io_submit(struct lind_cx *cx, struct lind_arg ct
 }
 static inline int64_t lind_take_io_submit(const struct lind_call *c, lind_io_submit_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], (int64_t)c->args[1].value, c->args[2]);
+	return lind_result_(&cx, on(&cx, c->args[0], (int64_t)c->args[1].value, c->args[2]));
 }
 
 typedef long lind_io_cancel_fn(struct lind_cx *cx, struct lind_arg ctx, struct lind_arg iocb, struct lind_arg result);
@@ -2796,9 +2796,9 @@ static inline long lind_forward_io_cancel(struct lind_cx *cx, struct lind_arg ct
 }
 static inline int64_t lind_take_io_cancel(const struct lind_call *c, lind_io_cancel_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], c->args[1], c->args[2]);
+	return lind_result_(&cx, on(&cx, c->args[0], c->args[1], c->args[2]));
 }
 
 typedef long lind_get_thread_area_fn(struct lind_cx *cx, struct lind_arg info);
@@ -2808,9 +2808,9 @@ static inline long lind_forward_get_thread_area(struct lind_cx *cx, struct lind_
 }
 static inline int64_t lind_take_get_thread_area(const struct lind_call *c, lind_get_thread_area_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0]);
+	return lind_result_(&cx, on(&cx, c->args[0]));
 }
 
 typedef long lind_lookup_dcookie_fn(struct lind_cx *cx, uint64_t cookie, struct lind_arg buf, size_t len);
@@ -2820,9 +2820,9 @@ static inline long lind_forward_lookup_dcookie(struct lind_cx *cx, uint64_t cook
 }
 static inline int64_t lind_take_lookup_dcookie(const struct lind_call *c, lind_lookup_dcookie_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, c->args[1], lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, c->args[1], lind_size_(c->args[2].value)));
 }
 
 typedef long lind_epoll_create_fn(struct lind_cx *cx, int size);
@@ -2832,9 +2832,9 @@ static inline long lind_forward_epoll_create(struct lind_cx *cx, int size)
 }
 static inline int64_t lind_take_epoll_create(const struct lind_call *c, lind_epoll_create_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_epoll_ctl_old_fn(struct lind_cx *cx);
@@ -2844,9 +2844,9 @@ static inline long lind_forward_epoll_ctl_old(struct lind_cx *cx)
 }
 static inline int64_t lind_take_epoll_ctl_old(const struct lind_call *c, lind_epoll_ctl_old_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_epoll_wait_old_fn(struct lind_cx *cx);
@@ -2856,9 +2856,9 @@ static inline long lind_forward_epoll_wait_old(struct lind_cx *cx)
 }
 static inline int64_t lind_take_epoll_wait_old(const struct lind_call *c, lind_epoll_wait_old_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_remap_file_pages_fn(struct lind_cx *cx, uint64_t addr, size_t len, int prot, size_t offset, int flags);
@@ -2868,9 +2868,9 @@ static inline long lind_forward_remap_file_pages(struct lind_cx *cx, uint64_t ad
 }
 static inline int64_t lind_take_remap_file_pages(const struct lind_call *c, lind_remap_file_pages_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value, lind_size_(c->args[3].value), (int)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value, lind_size_(c->args[3].value), (int)c->args[4].value));
 }
 
 typedef long lind_getdents64_fn(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len);
@@ -2880,9 +2880,9 @@ static inline long lind_forward_getdents64(struct lind_cx *cx, int fd, struct li
 }
 static inline int64_t lind_take_getdents64(const struct lind_call *c, lind_getdents64_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value)));
 }
 
 typedef long lind_set_tid_address_fn(struct lind_cx *cx, struct lind_arg addr);
@@ -2892,9 +2892,9 @@ static inline long lind_forward_set_tid_address(struct lind_cx *cx, struct lind_
 }
 static inline int64_t lind_take_set_tid_address(const struct lind_call *c, lind_set_tid_address_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0]);
+	return lind_result_(&cx, on(&cx, c->args[0]));
 }
 
 typedef int64_t lind_restart_syscall_fn(struct lind_cx *cx);
@@ -2904,9 +2904,9 @@ static inline int64_t lind_forward_restart_syscall(struct lind_cx *cx)
 }
 static inline int64_t lind_take_restart_syscall(const struct lind_call *c, lind_restart_syscall_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_semtimedop_fn(struct lind_cx *cx, int id, struct lind_arg ops, size_t count, const struct timespec *timeout);
@@ -2916,13 +2916,13 @@ static inline long lind_forward_semtimedop(struct lind_cx *cx, int id, struct li
 }
 static inline int64_t lind_take_semtimedop(const struct lind_call *c, lind_semtimedop_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct timespec timeout_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[3], &timeout_, sizeof timeout_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), c->args[3].value ? &timeout_ : NULL);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), c->args[3].value ? &timeout_ : NULL));
 }
 
 typedef long lind_fadvise64_fn(struct lind_cx *cx, int fd, off_t offset, off_t len, int advice);
@@ -2932,9 +2932,9 @@ static inline long lind_forward_fadvise64(struct lind_cx *cx, int fd, off_t offs
 }
 static inline int64_t lind_take_fadvise64(const struct lind_call *c, lind_fadvise64_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (off_t)c->args[1].value, (off_t)c->args[2].value, (int)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (off_t)c->args[1].value, (off_t)c->args[2].value, (int)c->args[3].value));
 }
 
 typedef long lind_timer_create_fn(struct lind_cx *cx, int clock, struct lind_arg event, struct lind_arg id);
@@ -2944,9 +2944,9 @@ static inline long lind_forward_timer_create(struct lind_cx *cx, int clock, stru
 }
 static inline int64_t lind_take_timer_create(const struct lind_call *c, lind_timer_create_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], c->args[2]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], c->args[2]));
 }
 
 typedef long lind_timer_settime_fn(struct lind_cx *cx, int id, int flags, const struct itimerspec *new, struct lind_arg old);
@@ -2956,13 +2956,13 @@ static inline long lind_forward_timer_settime(struct lind_cx *cx, int id, int fl
 }
 static inline int64_t lind_take_timer_settime(const struct lind_call *c, lind_timer_settime_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct itimerspec new_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[2], &new_, sizeof new_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2].value ? &new_ : NULL, c->args[3]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2].value ? &new_ : NULL, c->args[3]));
 }
 
 typedef long lind_timer_gettime_fn(struct lind_cx *cx, int id, struct lind_arg value);
@@ -2972,9 +2972,9 @@ static inline long lind_forward_timer_gettime(struct lind_cx *cx, int id, struct
 }
 static inline int64_t lind_take_timer_gettime(const struct lind_call *c, lind_timer_gettime_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_timer_getoverrun_fn(struct lind_cx *cx, int id);
@@ -2984,9 +2984,9 @@ static inline long lind_forward_timer_getoverrun(struct lind_cx *cx, int id)
 }
 static inline int64_t lind_take_timer_getoverrun(const struct lind_call *c, lind_timer_getoverrun_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_timer_delete_fn(struct lind_cx *cx, int id);
@@ -2996,9 +2996,9 @@ static inline long lind_forward_timer_delete(struct lind_cx *cx, int id)
 }
 static inline int64_t lind_take_timer_delete(const struct lind_call *c, lind_timer_delete_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_clock_settime_fn(struct lind_cx *cx, int clock, const struct timespec *tp);
@@ -3008,13 +3008,13 @@ static inline long lind_forward_clock_settime(struct lind_cx *cx, int clock, con
 }
 static inline int64_t lind_take_clock_settime(const struct lind_call *c, lind_clock_settime_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct timespec tp_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[1], &tp_, sizeof tp_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1].value ? &tp_ : NULL);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1].value ? &tp_ : NULL));
 }
 
 typedef long lind_clock_gettime_fn(struct lind_cx *cx, int clock, struct lind_arg tp);
@@ -3024,9 +3024,9 @@ static inline long lind_forward_clock_gettime(struct lind_cx *cx, int clock, str
 }
 static inline int64_t lind_take_clock_gettime(const struct lind_call *c, lind_clock_gettime_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_clock_getres_fn(struct lind_cx *cx, int clock, struct lind_arg res);
@@ -3036,9 +3036,9 @@ static inline long lind_forward_clock_getres(struct lind_cx *cx, int clock, stru
 }
 static inline int64_t lind_take_clock_getres(const struct lind_call *c, lind_clock_getres_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_clock_nanosleep_fn(struct lind_cx *cx, int clock, int flags, const struct timespec *req, struct lind_arg rem);
@@ -3048,13 +3048,13 @@ static inline long lind_forward_clock_nanosleep(struct lind_cx *cx, int clock, i
 }
 static inline int64_t lind_take_clock_nanosleep(const struct lind_call *c, lind_clock_nanosleep_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct timespec req_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[2], &req_, sizeof req_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2].value ? &req_ : NULL, c->args[3]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2].value ? &req_ : NULL, c->args[3]));
 }
 
 typedef long lind_exit_group_fn(struct lind_cx *cx, int status);
@@ -3064,9 +3064,9 @@ static inline long lind_forward_exit_group(struct lind_cx *cx, int status)
 }
 static inline int64_t lind_take_exit_group(const struct lind_call *c, lind_exit_group_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_epoll_wait_fn(struct lind_cx *cx, int fd, struct lind_arg events, int max, int timeout);
@@ -3076,9 +3076,9 @@ static inline long lind_forward_epoll_wait(struct lind_cx *cx, int fd, struct li
 }
 static inline int64_t lind_take_epoll_wait(const struct lind_call *c, lind_epoll_wait_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value, (int)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value, (int)c->args[3].value));
 }
 
 typedef long lind_epoll_ctl_fn(struct lind_cx *cx, int fd, int op, int target, struct lind_arg event);
@@ -3088,9 +3088,9 @@ static inline long lind_forward_epoll_ctl(struct lind_cx *cx, int fd, int op, in
 }
 static inline int64_t lind_take_epoll_ctl(const struct lind_call *c, lind_epoll_ctl_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value, c->args[3]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value, c->args[3]));
 }
 
 typedef long lind_tgkill_fn(struct lind_cx *cx, pid_t tgid, pid_t tid, int sig);
@@ -3100,9 +3100,9 @@ static inline long lind_forward_tgkill(struct lind_cx *cx, pid_t tgid, pid_t tid
 }
 static inline int64_t lind_take_tgkill(const struct lind_call *c, lind_tgkill_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, (pid_t)c->args[1].value, (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, (pid_t)c->args[1].value, (int)c->args[2].value));
 }
 
 typedef long lind_utimes_fn(struct lind_cx *cx, const char *path, const struct timeval *times);
@@ -3112,7 +3112,7 @@ static inline long lind_forward_utimes(struct lind_cx *cx, const char *path, con
 }
 static inline int64_t lind_take_utimes(const struct lind_call *c, lind_utimes_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	struct timeval times_[2];
 	int r;
@@ -3120,7 +3120,7 @@ static inline int64_t lind_take_utimes(const struct lind_call *c, lind_utimes_fn
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)) ||
 	    (r = lind_take_struct_(&c->args[1], times_, sizeof times_)))
 		return r;
-	return on(&cx, path_, c->args[1].value ? times_ : NULL);
+	return lind_result_(&cx, on(&cx, path_, c->args[1].value ? times_ : NULL));
 }
 
 typedef long lind_vserver_fn(struct lind_cx *cx);
@@ -3130,9 +3130,9 @@ static inline long lind_forward_vserver(struct lind_cx *cx)
 }
 static inline int64_t lind_take_vserver(const struct lind_call *c, lind_vserver_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_mbind_fn(struct lind_cx *cx, uint64_t addr, size_t len, int mode, uint64_t mask, uint64_t max, unsigned flags);
@@ -3142,9 +3142,9 @@ static inline long lind_forward_mbind(struct lind_cx *cx, uint64_t addr, size_t 
 }
 static inline int64_t lind_take_mbind(const struct lind_call *c, lind_mbind_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value, (uint64_t)c->args[3].value, (uint64_t)c->args[4].value, (unsigned)c->args[5].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value, (uint64_t)c->args[3].value, (uint64_t)c->args[4].value, (unsigned)c->args[5].value));
 }
 
 typedef long lind_set_mempolicy_fn(struct lind_cx *cx, int mode, uint64_t mask, uint64_t max);
@@ -3154,9 +3154,9 @@ static inline long lind_forward_set_mempolicy(struct lind_cx *cx, int mode, uint
 }
 static inline int64_t lind_take_set_mempolicy(const struct lind_call *c, lind_set_mempolicy_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value));
 }
 
 typedef long lind_get_mempolicy_fn(struct lind_cx *cx, uint64_t mode, uint64_t mask, uint64_t max, uint64_t addr, uint64_t flags);
@@ -3166,9 +3166,9 @@ static inline long lind_forward_get_mempolicy(struct lind_cx *cx, uint64_t mode,
 }
 static inline int64_t lind_take_get_mempolicy(const struct lind_call *c, lind_get_mempolicy_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value, (uint64_t)c->args[3].value, (uint64_t)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value, (uint64_t)c->args[3].value, (uint64_t)c->args[4].value));
 }
 
 typedef long lind_mq_open_fn(struct lind_cx *cx, const char *name, int flags, mode_t mode, struct lind_arg attr);
@@ -3178,13 +3178,13 @@ static inline long lind_forward_mq_open(struct lind_cx *cx, const char *name, in
 }
 static inline int64_t lind_take_mq_open(const struct lind_call *c, lind_mq_open_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char name_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], name_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, name_, (int)c->args[1].value, (mode_t)c->args[2].value, c->args[3]);
+	return lind_result_(&cx, on(&cx, name_, (int)c->args[1].value, (mode_t)c->args[2].value, c->args[3]));
 }
 
 typedef long lind_mq_unlink_fn(struct lind_cx *cx, const char *name);
@@ -3194,13 +3194,13 @@ static inline long lind_forward_mq_unlink(struct lind_cx *cx, const char *name)
 }
 static inline int64_t lind_take_mq_unlink(const struct lind_call *c, lind_mq_unlink_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char name_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], name_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, name_);
+	return lind_result_(&cx, on(&cx, name_));
 }
 
 typedef long lind_mq_timedsend_fn(struct lind_cx *cx, int fd, struct lind_arg msg, size_t len, unsigned priority, const struct timespec *timeout);
@@ -3210,13 +3210,13 @@ static inline long lind_forward_mq_timedsend(struct lind_cx *cx, int fd, struct 
 }
 static inline int64_t lind_take_mq_timedsend(const struct lind_call *c, lind_mq_timedsend_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct timespec timeout_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[4], &timeout_, sizeof timeout_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (unsigned)c->args[3].value, c->args[4].value ? &timeout_ : NULL);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (unsigned)c->args[3].value, c->args[4].value ? &timeout_ : NULL));
 }
 
 typedef long lind_mq_timedreceive_fn(struct lind_cx *cx, int fd, struct lind_arg msg, size_t len, struct lind_arg priority, const struct timespec *timeout);
@@ -3226,13 +3226,13 @@ static inline long lind_forward_mq_timedreceive(struct lind_cx *cx, int fd, stru
 }
 static inline int64_t lind_take_mq_timedreceive(const struct lind_call *c, lind_mq_timedreceive_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct timespec timeout_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[4], &timeout_, sizeof timeout_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), c->args[3], c->args[4].value ? &timeout_ : NULL);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), c->args[3], c->args[4].value ? &timeout_ : NULL));
 }
 
 typedef long lind_mq_notify_fn(struct lind_cx *cx, int fd, struct lind_arg event);
@@ -3242,9 +3242,9 @@ static inline long lind_forward_mq_notify(struct lind_cx *cx, int fd, struct lin
 }
 static inline int64_t lind_take_mq_notify(const struct lind_call *c, lind_mq_notify_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_mq_getsetattr_fn(struct lind_cx *cx, int fd, struct lind_arg new, struct lind_arg old);
@@ -3254,9 +3254,9 @@ static inline long lind_forward_mq_getsetattr(struct lind_cx *cx, int fd, struct
 }
 static inline int64_t lind_take_mq_getsetattr(const struct lind_call *c, lind_mq_getsetattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], c->args[2]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], c->args[2]));
 }
 
 typedef long lind_kexec_load_fn(struct lind_cx *cx, struct lind_arg entry, uint64_t count, struct lind_arg segments, uint64_t flags);
@@ -3266,9 +3266,9 @@ static inline long lind_forward_kexec_load(struct lind_cx *cx, struct lind_arg e
 }
 static inline int64_t lind_take_kexec_load(const struct lind_call *c, lind_kexec_load_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], (uint64_t)c->args[1].value, c->args[2], (uint64_t)c->args[3].value);
+	return lind_result_(&cx, on(&cx, c->args[0], (uint64_t)c->args[1].value, c->args[2], (uint64_t)c->args[3].value));
 }
 
 typedef long lind_waitid_fn(struct lind_cx *cx, int kind, pid_t id, struct lind_arg info, int options, struct lind_arg usage);
@@ -3278,9 +3278,9 @@ static inline long lind_forward_waitid(struct lind_cx *cx, int kind, pid_t id, s
 }
 static inline int64_t lind_take_waitid(const struct lind_call *c, lind_waitid_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (pid_t)c->args[1].value, c->args[2], (int)c->args[3].value, c->args[4]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (pid_t)c->args[1].value, c->args[2], (int)c->args[3].value, c->args[4]));
 }
 
 typedef long lind_add_key_fn(struct lind_cx *cx, const char *kind, const char *desc, struct lind_arg payload, size_t len, int ring);
@@ -3290,7 +3290,7 @@ static inline long lind_forward_add_key(struct lind_cx *cx, const char *kind, co
 }
 static inline int64_t lind_take_add_key(const struct lind_call *c, lind_add_key_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char kind_[PATH_MAX];
 	char desc_[PATH_MAX];
 	int r;
@@ -3298,7 +3298,7 @@ static inline int64_t lind_take_add_key(const struct lind_call *c, lind_add_key_
 	if ((r = lind_take_string_or_null_(&c->args[0], kind_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_or_null_(&c->args[1], desc_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, c->args[0].value ? kind_ : NULL, c->args[1].value ? desc_ : NULL, c->args[2], lind_size_(c->args[3].value), (int)c->args[4].value);
+	return lind_result_(&cx, on(&cx, c->args[0].value ? kind_ : NULL, c->args[1].value ? desc_ : NULL, c->args[2], lind_size_(c->args[3].value), (int)c->args[4].value));
 }
 
 typedef long lind_request_key_fn(struct lind_cx *cx, const char *kind, const char *desc, const char *info, int ring);
@@ -3308,7 +3308,7 @@ static inline long lind_forward_request_key(struct lind_cx *cx, const char *kind
 }
 static inline int64_t lind_take_request_key(const struct lind_call *c, lind_request_key_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char kind_[PATH_MAX];
 	char desc_[PATH_MAX];
 	char info_[PATH_MAX];
@@ -3318,7 +3318,7 @@ static inline int64_t lind_take_request_key(const struct lind_call *c, lind_requ
 	    (r = lind_take_string_or_null_(&c->args[1], desc_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_or_null_(&c->args[2], info_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, c->args[0].value ? kind_ : NULL, c->args[1].value ? desc_ : NULL, c->args[2].value ? info_ : NULL, (int)c->args[3].value);
+	return lind_result_(&cx, on(&cx, c->args[0].value ? kind_ : NULL, c->args[1].value ? desc_ : NULL, c->args[2].value ? info_ : NULL, (int)c->args[3].value));
 }
 
 typedef int64_t lind_keyctl_fn(struct lind_cx *cx, int op, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
@@ -3328,9 +3328,9 @@ static inline int64_t lind_forward_keyctl(struct lind_cx *cx, int op, uint64_t a
 }
 static inline int64_t lind_take_keyctl(const struct lind_call *c, lind_keyctl_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value, (uint64_t)c->args[3].value, (uint64_t)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value, (uint64_t)c->args[3].value, (uint64_t)c->args[4].value));
 }
 
 typedef long lind_ioprio_set_fn(struct lind_cx *cx, int which, int who, int priority);
@@ -3340,9 +3340,9 @@ static inline long lind_forward_ioprio_set(struct lind_cx *cx, int which, int wh
 }
 static inline int64_t lind_take_ioprio_set(const struct lind_call *c, lind_ioprio_set_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value));
 }
 
 typedef long lind_ioprio_get_fn(struct lind_cx *cx, int which, int who);
@@ -3352,9 +3352,9 @@ static inline long lind_forward_ioprio_get(struct lind_cx *cx, int which, int wh
 }
 static inline int64_t lind_take_ioprio_get(const struct lind_call *c, lind_ioprio_get_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value));
 }
 
 typedef long lind_inotify_init_fn(struct lind_cx *cx);
@@ -3364,9 +3364,9 @@ static inline long lind_forward_inotify_init(struct lind_cx *cx)
 }
 static inline int64_t lind_take_inotify_init(const struct lind_call *c, lind_inotify_init_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx);
+	return lind_result_(&cx, on(&cx));
 }
 
 typedef long lind_inotify_add_watch_fn(struct lind_cx *cx, int fd, const char *path, unsigned mask);
@@ -3376,13 +3376,13 @@ static inline long lind_forward_inotify_add_watch(struct lind_cx *cx, int fd, co
 }
 static inline int64_t lind_take_inotify_add_watch(const struct lind_call *c, lind_inotify_add_watch_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, (unsigned)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, (unsigned)c->args[2].value));
 }
 
 typedef long lind_inotify_rm_watch_fn(struct lind_cx *cx, int fd, int watch);
@@ -3392,9 +3392,9 @@ static inline long lind_forward_inotify_rm_watch(struct lind_cx *cx, int fd, int
 }
 static inline int64_t lind_take_inotify_rm_watch(const struct lind_call *c, lind_inotify_rm_watch_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value));
 }
 
 typedef long lind_migrate_pages_fn(struct lind_cx *cx, pid_t pid, uint64_t max, uint64_t from, uint64_t to);
@@ -3404,9 +3404,9 @@ static inline long lind_forward_migrate_pages(struct lind_cx *cx, pid_t pid, uin
 }
 static inline int64_t lind_take_migrate_pages(const struct lind_call *c, lind_migrate_pages_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value, (uint64_t)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value, (uint64_t)c->args[3].value));
 }
 
 typedef long lind_openat_fn(struct lind_cx *cx, int dir, const char *path, int flags, mode_t mode);
@@ -3416,13 +3416,13 @@ static inline long lind_forward_openat(struct lind_cx *cx, int dir, const char *
 }
 static inline int64_t lind_take_openat(const struct lind_call *c, lind_openat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, (int)c->args[2].value, (mode_t)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, (int)c->args[2].value, (mode_t)c->args[3].value));
 }
 
 typedef long lind_mkdirat_fn(struct lind_cx *cx, int dir, const char *path, mode_t mode);
@@ -3432,13 +3432,13 @@ static inline long lind_forward_mkdirat(struct lind_cx *cx, int dir, const char 
 }
 static inline int64_t lind_take_mkdirat(const struct lind_call *c, lind_mkdirat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, (mode_t)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, (mode_t)c->args[2].value));
 }
 
 typedef long lind_mknodat_fn(struct lind_cx *cx, int dir, const char *path, mode_t mode, uint64_t dev);
@@ -3448,13 +3448,13 @@ static inline long lind_forward_mknodat(struct lind_cx *cx, int dir, const char 
 }
 static inline int64_t lind_take_mknodat(const struct lind_call *c, lind_mknodat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, (mode_t)c->args[2].value, (uint64_t)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, (mode_t)c->args[2].value, (uint64_t)c->args[3].value));
 }
 
 typedef long lind_fchownat_fn(struct lind_cx *cx, int dir, const char *path, uid_t uid, gid_t gid, int flags);
@@ -3464,13 +3464,13 @@ static inline long lind_forward_fchownat(struct lind_cx *cx, int dir, const char
 }
 static inline int64_t lind_take_fchownat(const struct lind_call *c, lind_fchownat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, (uid_t)c->args[2].value, (gid_t)c->args[3].value, (int)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, (uid_t)c->args[2].value, (gid_t)c->args[3].value, (int)c->args[4].value));
 }
 
 typedef long lind_futimesat_fn(struct lind_cx *cx, int dir, const char *path, const struct timeval *times);
@@ -3480,7 +3480,7 @@ static inline long lind_forward_futimesat(struct lind_cx *cx, int dir, const cha
 }
 static inline int64_t lind_take_futimesat(const struct lind_call *c, lind_futimesat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	struct timeval times_[2];
 	int r;
@@ -3488,7 +3488,7 @@ static inline int64_t lind_take_futimesat(const struct lind_call *c, lind_futime
 	if ((r = lind_take_string_or_null_(&c->args[1], path_, ENAMETOOLONG)) ||
 	    (r = lind_take_struct_(&c->args[2], times_, sizeof times_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1].value ? path_ : NULL, c->args[2].value ? times_ : NULL);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1].value ? path_ : NULL, c->args[2].value ? times_ : NULL));
 }
 
 typedef long lind_newfstatat_fn(struct lind_cx *cx, int dir, const char *path, struct lind_arg buf, int flags);
@@ -3498,13 +3498,13 @@ static inline long lind_forward_newfstatat(struct lind_cx *cx, int dir, const ch
 }
 static inline int64_t lind_take_newfstatat(const struct lind_call *c, lind_newfstatat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, c->args[2], (int)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, c->args[2], (int)c->args[3].value));
 }
 
 typedef long lind_unlinkat_fn(struct lind_cx *cx, int dir, const char *path, int flags);
@@ -3514,13 +3514,13 @@ static inline long lind_forward_unlinkat(struct lind_cx *cx, int dir, const char
 }
 static inline int64_t lind_take_unlinkat(const struct lind_call *c, lind_unlinkat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, (int)c->args[2].value));
 }
 
 typedef long lind_renameat_fn(struct lind_cx *cx, int old_dir, const char *old, int new_dir, const char *new);
@@ -3530,7 +3530,7 @@ static inline long lind_forward_renameat(struct lind_cx *cx, int old_dir, const 
 }
 static inline int64_t lind_take_renameat(const struct lind_call *c, lind_renameat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char old_[PATH_MAX];
 	char new_[PATH_MAX];
 	int r;
@@ -3538,7 +3538,7 @@ static inline int64_t lind_take_renameat(const struct lind_call *c, lind_renamea
 	if ((r = lind_take_string_(&c->args[1], old_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_(&c->args[3], new_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, old_, (int)c->args[2].value, new_);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, old_, (int)c->args[2].value, new_));
 }
 
 typedef long lind_linkat_fn(struct lind_cx *cx, int old_dir, const char *old, int new_dir, const char *new, int flags);
@@ -3548,7 +3548,7 @@ static inline long lind_forward_linkat(struct lind_cx *cx, int old_dir, const ch
 }
 static inline int64_t lind_take_linkat(const struct lind_call *c, lind_linkat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char old_[PATH_MAX];
 	char new_[PATH_MAX];
 	int r;
@@ -3556,7 +3556,7 @@ static inline int64_t lind_take_linkat(const struct lind_call *c, lind_linkat_fn
 	if ((r = lind_take_string_(&c->args[1], old_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_(&c->args[3], new_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, old_, (int)c->args[2].value, new_, (int)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, old_, (int)c->args[2].value, new_, (int)c->args[4].value));
 }
 
 typedef long lind_symlinkat_fn(struct lind_cx *cx, const char *target, int dir, const char *path);
@@ -3566,7 +3566,7 @@ static inline long lind_forward_symlinkat(struct lind_cx *cx, const char *target
 }
 static inline int64_t lind_take_symlinkat(const struct lind_call *c, lind_symlinkat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char target_[PATH_MAX];
 	char path_[PATH_MAX];
 	int r;
@@ -3574,7 +3574,7 @@ static inline int64_t lind_take_symlinkat(const struct lind_call *c, lind_symlin
 	if ((r = lind_take_string_(&c->args[0], target_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_(&c->args[2], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, target_, (int)c->args[1].value, path_);
+	return lind_result_(&cx, on(&cx, target_, (int)c->args[1].value, path_));
 }
 
 typedef long lind_readlinkat_fn(struct lind_cx *cx, int dir, const char *path, struct lind_arg buf, size_t len);
@@ -3584,13 +3584,13 @@ static inline long lind_forward_readlinkat(struct lind_cx *cx, int dir, const ch
 }
 static inline int64_t lind_take_readlinkat(const struct lind_call *c, lind_readlinkat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, c->args[2], lind_size_(c->args[3].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, c->args[2], lind_size_(c->args[3].value)));
 }
 
 typedef long lind_fchmodat_fn(struct lind_cx *cx, int dir, const char *path, mode_t mode);
@@ -3600,13 +3600,13 @@ static inline long lind_forward_fchmodat(struct lind_cx *cx, int dir, const char
 }
 static inline int64_t lind_take_fchmodat(const struct lind_call *c, lind_fchmodat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, (mode_t)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, (mode_t)c->args[2].value));
 }
 
 typedef long lind_faccessat_fn(struct lind_cx *cx, int dir, const char *path, int mode);
@@ -3616,13 +3616,13 @@ static inline long lind_forward_faccessat(struct lind_cx *cx, int dir, const cha
 }
 static inline int64_t lind_take_faccessat(const struct lind_call *c, lind_faccessat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, (int)c->args[2].value));
 }
 
 typedef long lind_pselect6_fn(struct lind_cx *cx, int n, struct lind_arg read, struct lind_arg write, struct lind_arg except, struct lind_arg timeout, struct lind_arg mask);
@@ -3632,9 +3632,9 @@ static inline long lind_forward_pselect6(struct lind_cx *cx, int n, struct lind_
 }
 static inline int64_t lind_take_pselect6(const struct lind_call *c, lind_pselect6_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], c->args[2], c->args[3], c->args[4], c->args[5]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], c->args[2], c->args[3], c->args[4], c->args[5]));
 }
 
 typedef long lind_ppoll_fn(struct lind_cx *cx, struct lind_arg fds, size_t nfds, struct lind_arg timeout, const uint64_t *mask, size_t size);
@@ -3644,13 +3644,13 @@ static inline long lind_forward_ppoll(struct lind_cx *cx, struct lind_arg fds, s
 }
 static inline int64_t lind_take_ppoll(const struct lind_call *c, lind_ppoll_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	uint64_t mask_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[3], &mask_, sizeof mask_)))
 		return r;
-	return on(&cx, c->args[0], lind_size_(c->args[1].value), c->args[2], c->args[3].value ? &mask_ : NULL, lind_size_(c->args[4].value));
+	return lind_result_(&cx, on(&cx, c->args[0], lind_size_(c->args[1].value), c->args[2], c->args[3].value ? &mask_ : NULL, lind_size_(c->args[4].value)));
 }
 
 typedef long lind_unshare_fn(struct lind_cx *cx, unsigned flags);
@@ -3660,9 +3660,9 @@ static inline long lind_forward_unshare(struct lind_cx *cx, unsigned flags)
 }
 static inline int64_t lind_take_unshare(const struct lind_call *c, lind_unshare_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (unsigned)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (unsigned)c->args[0].value));
 }
 
 typedef long lind_set_robust_list_fn(struct lind_cx *cx, struct lind_arg head, size_t len);
@@ -3672,9 +3672,9 @@ static inline long lind_forward_set_robust_list(struct lind_cx *cx, struct lind_
 }
 static inline int64_t lind_take_set_robust_list(const struct lind_call *c, lind_set_robust_list_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], lind_size_(c->args[1].value));
+	return lind_result_(&cx, on(&cx, c->args[0], lind_size_(c->args[1].value)));
 }
 
 typedef long lind_get_robust_list_fn(struct lind_cx *cx, pid_t pid, struct lind_arg head, struct lind_arg len);
@@ -3684,9 +3684,9 @@ static inline long lind_forward_get_robust_list(struct lind_cx *cx, pid_t pid, s
 }
 static inline int64_t lind_take_get_robust_list(const struct lind_call *c, lind_get_robust_list_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, c->args[1], c->args[2]);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, c->args[1], c->args[2]));
 }
 
 typedef long lind_splice_fn(struct lind_cx *cx, int input, struct lind_arg in_offset, int out, struct lind_arg out_offset, size_t len, int flags);
@@ -3696,9 +3696,9 @@ static inline long lind_forward_splice(struct lind_cx *cx, int input, struct lin
 }
 static inline int64_t lind_take_splice(const struct lind_call *c, lind_splice_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value, c->args[3], lind_size_(c->args[4].value), (int)c->args[5].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value, c->args[3], lind_size_(c->args[4].value), (int)c->args[5].value));
 }
 
 typedef long lind_tee_fn(struct lind_cx *cx, int input, int out, size_t len, int flags);
@@ -3708,9 +3708,9 @@ static inline long lind_forward_tee(struct lind_cx *cx, int input, int out, size
 }
 static inline int64_t lind_take_tee(const struct lind_call *c, lind_tee_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, lind_size_(c->args[2].value), (int)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, lind_size_(c->args[2].value), (int)c->args[3].value));
 }
 
 typedef long lind_sync_file_range_fn(struct lind_cx *cx, int fd, off_t offset, off_t len, unsigned flags);
@@ -3720,9 +3720,9 @@ static inline long lind_forward_sync_file_range(struct lind_cx *cx, int fd, off_
 }
 static inline int64_t lind_take_sync_file_range(const struct lind_call *c, lind_sync_file_range_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (off_t)c->args[1].value, (off_t)c->args[2].value, (unsigned)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (off_t)c->args[1].value, (off_t)c->args[2].value, (unsigned)c->args[3].value));
 }
 
 typedef long lind_vmsplice_fn(struct lind_cx *cx, int fd, struct lind_arg iov, size_t count, int flags);
@@ -3732,9 +3732,9 @@ static inline long lind_forward_vmsplice(struct lind_cx *cx, int fd, struct lind
 }
 static inline int64_t lind_take_vmsplice(const struct lind_call *c, lind_vmsplice_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (int)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (int)c->args[3].value));
 }
 
 typedef long lind_move_pages_fn(struct lind_cx *cx, pid_t pid, uint64_t count, uint64_t pages, uint64_t nodes, uint64_t status, int flags);
@@ -3744,9 +3744,9 @@ static inline long lind_forward_move_pages(struct lind_cx *cx, pid_t pid, uint64
 }
 static inline int64_t lind_take_move_pages(const struct lind_call *c, lind_move_pages_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value, (uint64_t)c->args[3].value, (uint64_t)c->args[4].value, (int)c->args[5].value);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value, (uint64_t)c->args[3].value, (uint64_t)c->args[4].value, (int)c->args[5].value));
 }
 
 typedef long lind_utimensat_fn(struct lind_cx *cx, int dir, const char *path, const struct timespec *times, int flags);
@@ -3756,7 +3756,7 @@ static inline long lind_forward_utimensat(struct lind_cx *cx, int dir, const cha
 }
 static inline int64_t lind_take_utimensat(const struct lind_call *c, lind_utimensat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	struct timespec times_[2];
 	int r;
@@ -3764,7 +3764,7 @@ static inline int64_t lind_take_utimensat(const struct lind_call *c, lind_utimen
 	if ((r = lind_take_string_or_null_(&c->args[1], path_, ENAMETOOLONG)) ||
 	    (r = lind_take_struct_(&c->args[2], times_, sizeof times_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1].value ? path_ : NULL, c->args[2].value ? times_ : NULL, (int)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1].value ? path_ : NULL, c->args[2].value ? times_ : NULL, (int)c->args[3].value));
 }
 
 typedef long lind_epoll_pwait_fn(struct lind_cx *cx, int fd, struct lind_arg events, int max, int timeout, const uint64_t *mask, size_t size);
@@ -3774,13 +3774,13 @@ static inline long lind_forward_epoll_pwait(struct lind_cx *cx, int fd, struct l
 }
 static inline int64_t lind_take_epoll_pwait(const struct lind_call *c, lind_epoll_pwait_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	uint64_t mask_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[4], &mask_, sizeof mask_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value, (int)c->args[3].value, c->args[4].value ? &mask_ : NULL, lind_size_(c->args[5].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value, (int)c->args[3].value, c->args[4].value ? &mask_ : NULL, lind_size_(c->args[5].value)));
 }
 
 typedef long lind_signalfd_fn(struct lind_cx *cx, int fd, const uint64_t *mask, size_t size);
@@ -3790,13 +3790,13 @@ static inline long lind_forward_signalfd(struct lind_cx *cx, int fd, const uint6
 }
 static inline int64_t lind_take_signalfd(const struct lind_call *c, lind_signalfd_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	uint64_t mask_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[1], &mask_, sizeof mask_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1].value ? &mask_ : NULL, lind_size_(c->args[2].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1].value ? &mask_ : NULL, lind_size_(c->args[2].value)));
 }
 
 typedef long lind_timerfd_create_fn(struct lind_cx *cx, int clock, int flags);
@@ -3806,9 +3806,9 @@ static inline long lind_forward_timerfd_create(struct lind_cx *cx, int clock, in
 }
 static inline int64_t lind_take_timerfd_create(const struct lind_call *c, lind_timerfd_create_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value));
 }
 
 typedef long lind_eventfd_fn(struct lind_cx *cx, unsigned initial);
@@ -3818,9 +3818,9 @@ static inline long lind_forward_eventfd(struct lind_cx *cx, unsigned initial)
 }
 static inline int64_t lind_take_eventfd(const struct lind_call *c, lind_eventfd_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (unsigned)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (unsigned)c->args[0].value));
 }
 
 typedef long lind_fallocate_fn(struct lind_cx *cx, int fd, int mode, off_t offset, off_t len);
@@ -3830,9 +3830,9 @@ static inline long lind_forward_fallocate(struct lind_cx *cx, int fd, int mode, 
 }
 static inline int64_t lind_take_fallocate(const struct lind_call *c, lind_fallocate_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, (off_t)c->args[2].value, (off_t)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, (off_t)c->args[2].value, (off_t)c->args[3].value));
 }
 
 typedef long lind_timerfd_settime_fn(struct lind_cx *cx, int fd, int flags, const struct itimerspec *new, struct lind_arg old);
@@ -3842,13 +3842,13 @@ static inline long lind_forward_timerfd_settime(struct lind_cx *cx, int fd, int 
 }
 static inline int64_t lind_take_timerfd_settime(const struct lind_call *c, lind_timerfd_settime_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct itimerspec new_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[2], &new_, sizeof new_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2].value ? &new_ : NULL, c->args[3]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2].value ? &new_ : NULL, c->args[3]));
 }
 
 typedef long lind_timerfd_gettime_fn(struct lind_cx *cx, int fd, struct lind_arg value);
@@ -3858,9 +3858,9 @@ static inline long lind_forward_timerfd_gettime(struct lind_cx *cx, int fd, stru
 }
 static inline int64_t lind_take_timerfd_gettime(const struct lind_call *c, lind_timerfd_gettime_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_accept4_fn(struct lind_cx *cx, int fd, struct lind_arg addr, struct lind_arg len, int flags);
@@ -3870,9 +3870,9 @@ static inline long lind_forward_accept4(struct lind_cx *cx, int fd, struct lind_
 }
 static inline int64_t lind_take_accept4(const struct lind_call *c, lind_accept4_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], c->args[2], (int)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], c->args[2], (int)c->args[3].value));
 }
 
 typedef long lind_signalfd4_fn(struct lind_cx *cx, int fd, const uint64_t *mask, size_t size, int flags);
@@ -3882,13 +3882,13 @@ static inline long lind_forward_signalfd4(struct lind_cx *cx, int fd, const uint
 }
 static inline int64_t lind_take_signalfd4(const struct lind_call *c, lind_signalfd4_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	uint64_t mask_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[1], &mask_, sizeof mask_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1].value ? &mask_ : NULL, lind_size_(c->args[2].value), (int)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1].value ? &mask_ : NULL, lind_size_(c->args[2].value), (int)c->args[3].value));
 }
 
 typedef long lind_eventfd2_fn(struct lind_cx *cx, unsigned initial, int flags);
@@ -3898,9 +3898,9 @@ static inline long lind_forward_eventfd2(struct lind_cx *cx, unsigned initial, i
 }
 static inline int64_t lind_take_eventfd2(const struct lind_call *c, lind_eventfd2_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (unsigned)c->args[0].value, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (unsigned)c->args[0].value, (int)c->args[1].value));
 }
 
 typedef long lind_epoll_create1_fn(struct lind_cx *cx, int flags);
@@ -3910,9 +3910,9 @@ static inline long lind_forward_epoll_create1(struct lind_cx *cx, int flags)
 }
 static inline int64_t lind_take_epoll_create1(const struct lind_call *c, lind_epoll_create1_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_dup3_fn(struct lind_cx *cx, int old, int new, int flags);
@@ -3922,9 +3922,9 @@ static inline long lind_forward_dup3(struct lind_cx *cx, int old, int new, int f
 }
 static inline int64_t lind_take_dup3(const struct lind_call *c, lind_dup3_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, (int)c->args[2].value));
 }
 
 typedef long lind_pipe2_fn(struct lind_cx *cx, struct lind_arg fds, int flags);
@@ -3934,9 +3934,9 @@ static inline long lind_forward_pipe2(struct lind_cx *cx, struct lind_arg fds, i
 }
 static inline int64_t lind_take_pipe2(const struct lind_call *c, lind_pipe2_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, c->args[0], (int)c->args[1].value));
 }
 
 typedef long lind_inotify_init1_fn(struct lind_cx *cx, int flags);
@@ -3946,9 +3946,9 @@ static inline long lind_forward_inotify_init1(struct lind_cx *cx, int flags)
 }
 static inline int64_t lind_take_inotify_init1(const struct lind_call *c, lind_inotify_init1_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_preadv_fn(struct lind_cx *cx, int fd, struct lind_arg iov, size_t count, off_t offset);
@@ -3958,9 +3958,9 @@ static inline long lind_forward_preadv(struct lind_cx *cx, int fd, struct lind_a
 }
 static inline int64_t lind_take_preadv(const struct lind_call *c, lind_preadv_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (off_t)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (off_t)c->args[3].value));
 }
 
 typedef long lind_pwritev_fn(struct lind_cx *cx, int fd, struct lind_arg iov, size_t count, off_t offset);
@@ -3970,9 +3970,9 @@ static inline long lind_forward_pwritev(struct lind_cx *cx, int fd, struct lind_
 }
 static inline int64_t lind_take_pwritev(const struct lind_call *c, lind_pwritev_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (off_t)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (off_t)c->args[3].value));
 }
 
 typedef long lind_rt_tgsigqueueinfo_fn(struct lind_cx *cx, pid_t tgid, pid_t tid, int sig, const siginfo_t *info);
@@ -3982,13 +3982,13 @@ static inline long lind_forward_rt_tgsigqueueinfo(struct lind_cx *cx, pid_t tgid
 }
 static inline int64_t lind_take_rt_tgsigqueueinfo(const struct lind_call *c, lind_rt_tgsigqueueinfo_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	siginfo_t info_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[3], &info_, sizeof info_)))
 		return r;
-	return on(&cx, (pid_t)c->args[0].value, (pid_t)c->args[1].value, (int)c->args[2].value, c->args[3].value ? &info_ : NULL);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, (pid_t)c->args[1].value, (int)c->args[2].value, c->args[3].value ? &info_ : NULL));
 }
 
 typedef long lind_perf_event_open_fn(struct lind_cx *cx, struct lind_arg attr, pid_t pid, int cpu, int group, uint64_t flags);
@@ -3998,9 +3998,9 @@ static inline long lind_forward_perf_event_open(struct lind_cx *cx, struct lind_
 }
 static inline int64_t lind_take_perf_event_open(const struct lind_call *c, lind_perf_event_open_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], (pid_t)c->args[1].value, (int)c->args[2].value, (int)c->args[3].value, (uint64_t)c->args[4].value);
+	return lind_result_(&cx, on(&cx, c->args[0], (pid_t)c->args[1].value, (int)c->args[2].value, (int)c->args[3].value, (uint64_t)c->args[4].value));
 }
 
 typedef long lind_recvmmsg_fn(struct lind_cx *cx, int fd, struct lind_arg msgs, unsigned count, int flags, struct lind_arg timeout);
@@ -4010,9 +4010,9 @@ static inline long lind_forward_recvmmsg(struct lind_cx *cx, int fd, struct lind
 }
 static inline int64_t lind_take_recvmmsg(const struct lind_call *c, lind_recvmmsg_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], (unsigned)c->args[2].value, (int)c->args[3].value, c->args[4]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], (unsigned)c->args[2].value, (int)c->args[3].value, c->args[4]));
 }
 
 typedef long lind_fanotify_init_fn(struct lind_cx *cx, unsigned flags, unsigned event_flags);
@@ -4022,9 +4022,9 @@ static inline long lind_forward_fanotify_init(struct lind_cx *cx, unsigned flags
 }
 static inline int64_t lind_take_fanotify_init(const struct lind_call *c, lind_fanotify_init_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (unsigned)c->args[0].value, (unsigned)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (unsigned)c->args[0].value, (unsigned)c->args[1].value));
 }
 
 typedef long lind_fanotify_mark_fn(struct lind_cx *cx, int fd, unsigned flags, uint64_t mask, int dir, const char *path);
@@ -4034,13 +4034,13 @@ static inline long lind_forward_fanotify_mark(struct lind_cx *cx, int fd, unsign
 }
 static inline int64_t lind_take_fanotify_mark(const struct lind_call *c, lind_fanotify_mark_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_or_null_(&c->args[4], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, (uint64_t)c->args[2].value, (int)c->args[3].value, c->args[4].value ? path_ : NULL);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, (uint64_t)c->args[2].value, (int)c->args[3].value, c->args[4].value ? path_ : NULL));
 }
 
 typedef long lind_prlimit64_fn(struct lind_cx *cx, pid_t pid, int resource, const struct rlimit *new, struct lind_arg old);
@@ -4050,13 +4050,13 @@ static inline long lind_forward_prlimit64(struct lind_cx *cx, pid_t pid, int res
 }
 static inline int64_t lind_take_prlimit64(const struct lind_call *c, lind_prlimit64_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct rlimit new_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[2], &new_, sizeof new_)))
 		return r;
-	return on(&cx, (pid_t)c->args[0].value, (int)c->args[1].value, c->args[2].value ? &new_ : NULL, c->args[3]);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, (int)c->args[1].value, c->args[2].value ? &new_ : NULL, c->args[3]));
 }
 
 typedef long lind_name_to_handle_at_fn(struct lind_cx *cx, int dir, const char *path, struct lind_arg handle, struct lind_arg mount, int flags);
@@ -4066,13 +4066,13 @@ static inline long lind_forward_name_to_handle_at(struct lind_cx *cx, int dir, c
 }
 static inline int64_t lind_take_name_to_handle_at(const struct lind_call *c, lind_name_to_handle_at_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, c->args[2], c->args[3], (int)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, c->args[2], c->args[3], (int)c->args[4].value));
 }
 
 typedef long lind_open_by_handle_at_fn(struct lind_cx *cx, int mount, struct lind_arg handle, int flags);
@@ -4082,9 +4082,9 @@ static inline long lind_forward_open_by_handle_at(struct lind_cx *cx, int mount,
 }
 static inline int64_t lind_take_open_by_handle_at(const struct lind_call *c, lind_open_by_handle_at_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value));
 }
 
 typedef long lind_clock_adjtime_fn(struct lind_cx *cx, int clock, struct lind_arg buf);
@@ -4094,9 +4094,9 @@ static inline long lind_forward_clock_adjtime(struct lind_cx *cx, int clock, str
 }
 static inline int64_t lind_take_clock_adjtime(const struct lind_call *c, lind_clock_adjtime_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_syncfs_fn(struct lind_cx *cx, int fd);
@@ -4106,9 +4106,9 @@ static inline long lind_forward_syncfs(struct lind_cx *cx, int fd)
 }
 static inline int64_t lind_take_syncfs(const struct lind_call *c, lind_syncfs_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_sendmmsg_fn(struct lind_cx *cx, int fd, struct lind_arg msgs, unsigned count, int flags);
@@ -4118,9 +4118,9 @@ static inline long lind_forward_sendmmsg(struct lind_cx *cx, int fd, struct lind
 }
 static inline int64_t lind_take_sendmmsg(const struct lind_call *c, lind_sendmmsg_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], (unsigned)c->args[2].value, (int)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], (unsigned)c->args[2].value, (int)c->args[3].value));
 }
 
 typedef long lind_setns_fn(struct lind_cx *cx, int fd, int kind);
@@ -4130,9 +4130,9 @@ static inline long lind_forward_setns(struct lind_cx *cx, int fd, int kind)
 }
 static inline int64_t lind_take_setns(const struct lind_call *c, lind_setns_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value));
 }
 
 typedef long lind_getcpu_fn(struct lind_cx *cx, struct lind_arg cpu, struct lind_arg node);
@@ -4142,9 +4142,9 @@ static inline long lind_forward_getcpu(struct lind_cx *cx, struct lind_arg cpu, 
 }
 static inline int64_t lind_take_getcpu(const struct lind_call *c, lind_getcpu_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], c->args[1]);
+	return lind_result_(&cx, on(&cx, c->args[0], c->args[1]));
 }
 
 typedef long lind_process_vm_readv_fn(struct lind_cx *cx, pid_t pid, struct lind_arg local, size_t local_count, struct lind_arg remote, size_t remote_count, uint64_t flags);
@@ -4154,9 +4154,9 @@ static inline long lind_forward_process_vm_readv(struct lind_cx *cx, pid_t pid, 
 }
 static inline int64_t lind_take_process_vm_readv(const struct lind_call *c, lind_process_vm_readv_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, c->args[1], lind_size_(c->args[2].value), c->args[3], lind_size_(c->args[4].value), (uint64_t)c->args[5].value);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, c->args[1], lind_size_(c->args[2].value), c->args[3], lind_size_(c->args[4].value), (uint64_t)c->args[5].value));
 }
 
 typedef long lind_process_vm_writev_fn(struct lind_cx *cx, pid_t pid, struct lind_arg local, size_t local_count, struct lind_arg remote, size_t remote_count, uint64_t flags);
@@ -4166,9 +4166,9 @@ static inline long lind_forward_process_vm_writev(struct lind_cx *cx, pid_t pid,
 }
 static inline int64_t lind_take_process_vm_writev(const struct lind_call *c, lind_process_vm_writev_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, c->args[1], lind_size_(c->args[2].value), c->args[3], lind_size_(c->args[4].value), (uint64_t)c->args[5].value);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, c->args[1], lind_size_(c->args[2].value), c->args[3], lind_size_(c->args[4].value), (uint64_t)c->args[5].value));
 }
 
 typedef long lind_kcmp_fn(struct lind_cx *cx, pid_t pid1, pid_t pid2, int kind, uint64_t a, uint64_t b);
@@ -4178,9 +4178,9 @@ static inline long lind_forward_kcmp(struct lind_cx *cx, pid_t pid1, pid_t pid2,
 }
 static inline int64_t lind_take_kcmp(const struct lind_call *c, lind_kcmp_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, (pid_t)c->args[1].value, (int)c->args[2].value, (uint64_t)c->args[3].value, (uint64_t)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, (pid_t)c->args[1].value, (int)c->args[2].value, (uint64_t)c->args[3].value, (uint64_t)c->args[4].value));
 }
 
 typedef long lind_finit_module_fn(struct lind_cx *cx, int fd, const char *params, int flags);
@@ -4190,13 +4190,13 @@ static inline long lind_forward_finit_module(struct lind_cx *cx, int fd, const c
 }
 static inline int64_t lind_take_finit_module(const struct lind_call *c, lind_finit_module_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char params_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], params_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, params_, (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, params_, (int)c->args[2].value));
 }
 
 typedef long lind_sched_setattr_fn(struct lind_cx *cx, pid_t pid, struct lind_arg attr, unsigned flags);
@@ -4206,9 +4206,9 @@ static inline long lind_forward_sched_setattr(struct lind_cx *cx, pid_t pid, str
 }
 static inline int64_t lind_take_sched_setattr(const struct lind_call *c, lind_sched_setattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, c->args[1], (unsigned)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, c->args[1], (unsigned)c->args[2].value));
 }
 
 typedef long lind_sched_getattr_fn(struct lind_cx *cx, pid_t pid, struct lind_arg attr, unsigned size, unsigned flags);
@@ -4218,9 +4218,9 @@ static inline long lind_forward_sched_getattr(struct lind_cx *cx, pid_t pid, str
 }
 static inline int64_t lind_take_sched_getattr(const struct lind_call *c, lind_sched_getattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, c->args[1], (unsigned)c->args[2].value, (unsigned)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, c->args[1], (unsigned)c->args[2].value, (unsigned)c->args[3].value));
 }
 
 typedef long lind_renameat2_fn(struct lind_cx *cx, int old_dir, const char *old, int new_dir, const char *new, int flags);
@@ -4230,7 +4230,7 @@ static inline long lind_forward_renameat2(struct lind_cx *cx, int old_dir, const
 }
 static inline int64_t lind_take_renameat2(const struct lind_call *c, lind_renameat2_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char old_[PATH_MAX];
 	char new_[PATH_MAX];
 	int r;
@@ -4238,7 +4238,7 @@ static inline int64_t lind_take_renameat2(const struct lind_call *c, lind_rename
 	if ((r = lind_take_string_(&c->args[1], old_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_(&c->args[3], new_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, old_, (int)c->args[2].value, new_, (int)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, old_, (int)c->args[2].value, new_, (int)c->args[4].value));
 }
 
 typedef long lind_seccomp_fn(struct lind_cx *cx, unsigned op, unsigned flags, struct lind_arg args);
@@ -4248,9 +4248,9 @@ static inline long lind_forward_seccomp(struct lind_cx *cx, unsigned op, unsigne
 }
 static inline int64_t lind_take_seccomp(const struct lind_call *c, lind_seccomp_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (unsigned)c->args[0].value, (unsigned)c->args[1].value, c->args[2]);
+	return lind_result_(&cx, on(&cx, (unsigned)c->args[0].value, (unsigned)c->args[1].value, c->args[2]));
 }
 
 typedef long lind_getrandom_fn(struct lind_cx *cx, struct lind_arg buf, size_t len, int flags);
@@ -4260,9 +4260,9 @@ static inline long lind_forward_getrandom(struct lind_cx *cx, struct lind_arg bu
 }
 static inline int64_t lind_take_getrandom(const struct lind_call *c, lind_getrandom_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], lind_size_(c->args[1].value), (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, c->args[0], lind_size_(c->args[1].value), (int)c->args[2].value));
 }
 
 typedef long lind_memfd_create_fn(struct lind_cx *cx, const char *name, int flags);
@@ -4272,13 +4272,13 @@ static inline long lind_forward_memfd_create(struct lind_cx *cx, const char *nam
 }
 static inline int64_t lind_take_memfd_create(const struct lind_call *c, lind_memfd_create_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char name_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], name_, EINVAL)))
 		return r;
-	return on(&cx, name_, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, name_, (int)c->args[1].value));
 }
 
 typedef long lind_kexec_file_load_fn(struct lind_cx *cx, int kernel, int initrd, size_t len, const char *cmdline, uint64_t flags);
@@ -4288,13 +4288,13 @@ static inline long lind_forward_kexec_file_load(struct lind_cx *cx, int kernel, 
 }
 static inline int64_t lind_take_kexec_file_load(const struct lind_call *c, lind_kexec_file_load_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char cmdline_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[3], cmdline_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, lind_size_(c->args[2].value), cmdline_, (uint64_t)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, lind_size_(c->args[2].value), cmdline_, (uint64_t)c->args[4].value));
 }
 
 typedef long lind_bpf_fn(struct lind_cx *cx, int cmd, struct lind_arg attr, unsigned size);
@@ -4304,9 +4304,9 @@ static inline long lind_forward_bpf(struct lind_cx *cx, int cmd, struct lind_arg
 }
 static inline int64_t lind_take_bpf(const struct lind_call *c, lind_bpf_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], (unsigned)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], (unsigned)c->args[2].value));
 }
 
 typedef long lind_execveat_fn(struct lind_cx *cx, int dir, const char *path, struct lind_arg argv, struct lind_arg envp, int flags);
@@ -4316,13 +4316,13 @@ static inline long lind_forward_execveat(struct lind_cx *cx, int dir, const char
 }
 static inline int64_t lind_take_execveat(const struct lind_call *c, lind_execveat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, c->args[2], c->args[3], (int)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, c->args[2], c->args[3], (int)c->args[4].value));
 }
 
 typedef long lind_userfaultfd_fn(struct lind_cx *cx, unsigned flags);
@@ -4332,9 +4332,9 @@ static inline long lind_forward_userfaultfd(struct lind_cx *cx, unsigned flags)
 }
 static inline int64_t lind_take_userfaultfd(const struct lind_call *c, lind_userfaultfd_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (unsigned)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (unsigned)c->args[0].value));
 }
 
 typedef long lind_membarrier_fn(struct lind_cx *cx, int cmd, unsigned flags, int cpu);
@@ -4344,9 +4344,9 @@ static inline long lind_forward_membarrier(struct lind_cx *cx, int cmd, unsigned
 }
 static inline int64_t lind_take_membarrier(const struct lind_call *c, lind_membarrier_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, (int)c->args[2].value));
 }
 
 typedef long lind_mlock2_fn(struct lind_cx *cx, uint64_t addr, size_t len, int flags);
@@ -4356,9 +4356,9 @@ static inline long lind_forward_mlock2(struct lind_cx *cx, uint64_t addr, size_t
 }
 static inline int64_t lind_take_mlock2(const struct lind_call *c, lind_mlock2_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value));
 }
 
 typedef long lind_copy_file_range_fn(struct lind_cx *cx, int input, struct lind_arg in_offset, int out, struct lind_arg out_offset, size_t len, unsigned flags);
@@ -4368,9 +4368,9 @@ static inline long lind_forward_copy_file_range(struct lind_cx *cx, int input, s
 }
 static inline int64_t lind_take_copy_file_range(const struct lind_call *c, lind_copy_file_range_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value, c->args[3], lind_size_(c->args[4].value), (unsigned)c->args[5].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value, c->args[3], lind_size_(c->args[4].value), (unsigned)c->args[5].value));
 }
 
 typedef long lind_preadv2_fn(struct lind_cx *cx, int fd, struct lind_arg iov, size_t count, off_t offset, uint64_t high, int flags);
@@ -4380,9 +4380,9 @@ static inline long lind_forward_preadv2(struct lind_cx *cx, int fd, struct lind_
 }
 static inline int64_t lind_take_preadv2(const struct lind_call *c, lind_preadv2_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (off_t)c->args[3].value, (uint64_t)c->args[4].value, (int)c->args[5].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (off_t)c->args[3].value, (uint64_t)c->args[4].value, (int)c->args[5].value));
 }
 
 typedef long lind_pwritev2_fn(struct lind_cx *cx, int fd, struct lind_arg iov, size_t count, off_t offset, uint64_t high, int flags);
@@ -4392,9 +4392,9 @@ static inline long lind_forward_pwritev2(struct lind_cx *cx, int fd, struct lind
 }
 static inline int64_t lind_take_pwritev2(const struct lind_call *c, lind_pwritev2_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (off_t)c->args[3].value, (uint64_t)c->args[4].value, (int)c->args[5].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (off_t)c->args[3].value, (uint64_t)c->args[4].value, (int)c->args[5].value));
 }
 
 typedef long lind_pkey_mprotect_fn(struct lind_cx *cx, uint64_t addr, size_t len, int prot, int key);
@@ -4404,9 +4404,9 @@ static inline long lind_forward_pkey_mprotect(struct lind_cx *cx, uint64_t addr,
 }
 static inline int64_t lind_take_pkey_mprotect(const struct lind_call *c, lind_pkey_mprotect_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value, (int)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (int)c->args[2].value, (int)c->args[3].value));
 }
 
 typedef long lind_pkey_alloc_fn(struct lind_cx *cx, unsigned flags, unsigned rights);
@@ -4416,9 +4416,9 @@ static inline long lind_forward_pkey_alloc(struct lind_cx *cx, unsigned flags, u
 }
 static inline int64_t lind_take_pkey_alloc(const struct lind_call *c, lind_pkey_alloc_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (unsigned)c->args[0].value, (unsigned)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (unsigned)c->args[0].value, (unsigned)c->args[1].value));
 }
 
 typedef long lind_pkey_free_fn(struct lind_cx *cx, int key);
@@ -4428,9 +4428,9 @@ static inline long lind_forward_pkey_free(struct lind_cx *cx, int key)
 }
 static inline int64_t lind_take_pkey_free(const struct lind_call *c, lind_pkey_free_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value));
 }
 
 typedef long lind_statx_fn(struct lind_cx *cx, int dir, const char *path, int flags, unsigned mask, struct lind_arg buf);
@@ -4440,13 +4440,13 @@ static inline long lind_forward_statx(struct lind_cx *cx, int dir, const char *p
 }
 static inline int64_t lind_take_statx(const struct lind_call *c, lind_statx_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, (int)c->args[2].value, (unsigned)c->args[3].value, c->args[4]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, (int)c->args[2].value, (unsigned)c->args[3].value, c->args[4]));
 }
 
 typedef long lind_io_pgetevents_fn(struct lind_cx *cx, struct lind_arg ctx, int64_t min, int64_t max, struct lind_arg events, const struct timespec *timeout, struct lind_arg mask);
@@ -4456,13 +4456,13 @@ static inline long lind_forward_io_pgetevents(struct lind_cx *cx, struct lind_ar
 }
 static inline int64_t lind_take_io_pgetevents(const struct lind_call *c, lind_io_pgetevents_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct timespec timeout_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[4], &timeout_, sizeof timeout_)))
 		return r;
-	return on(&cx, c->args[0], (int64_t)c->args[1].value, (int64_t)c->args[2].value, c->args[3], c->args[4].value ? &timeout_ : NULL, c->args[5]);
+	return lind_result_(&cx, on(&cx, c->args[0], (int64_t)c->args[1].value, (int64_t)c->args[2].value, c->args[3], c->args[4].value ? &timeout_ : NULL, c->args[5]));
 }
 
 typedef long lind_rseq_fn(struct lind_cx *cx, struct lind_arg area, unsigned len, int flags, unsigned signature);
@@ -4472,9 +4472,9 @@ static inline long lind_forward_rseq(struct lind_cx *cx, struct lind_arg area, u
 }
 static inline int64_t lind_take_rseq(const struct lind_call *c, lind_rseq_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], (unsigned)c->args[1].value, (int)c->args[2].value, (unsigned)c->args[3].value);
+	return lind_result_(&cx, on(&cx, c->args[0], (unsigned)c->args[1].value, (int)c->args[2].value, (unsigned)c->args[3].value));
 }
 
 typedef long lind_pidfd_send_signal_fn(struct lind_cx *cx, int fd, int sig, const siginfo_t *info, unsigned flags);
@@ -4484,13 +4484,13 @@ static inline long lind_forward_pidfd_send_signal(struct lind_cx *cx, int fd, in
 }
 static inline int64_t lind_take_pidfd_send_signal(const struct lind_call *c, lind_pidfd_send_signal_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	siginfo_t info_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[2], &info_, sizeof info_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2].value ? &info_ : NULL, (unsigned)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2].value ? &info_ : NULL, (unsigned)c->args[3].value));
 }
 
 typedef long lind_io_uring_setup_fn(struct lind_cx *cx, unsigned entries, struct lind_arg params);
@@ -4500,9 +4500,9 @@ static inline long lind_forward_io_uring_setup(struct lind_cx *cx, unsigned entr
 }
 static inline int64_t lind_take_io_uring_setup(const struct lind_call *c, lind_io_uring_setup_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (unsigned)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (unsigned)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_io_uring_enter_fn(struct lind_cx *cx, int fd, unsigned submit, unsigned complete, unsigned flags, const uint64_t *mask, size_t size);
@@ -4512,13 +4512,13 @@ static inline long lind_forward_io_uring_enter(struct lind_cx *cx, int fd, unsig
 }
 static inline int64_t lind_take_io_uring_enter(const struct lind_call *c, lind_io_uring_enter_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	uint64_t mask_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[4], &mask_, sizeof mask_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, (unsigned)c->args[2].value, (unsigned)c->args[3].value, c->args[4].value ? &mask_ : NULL, lind_size_(c->args[5].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, (unsigned)c->args[2].value, (unsigned)c->args[3].value, c->args[4].value ? &mask_ : NULL, lind_size_(c->args[5].value)));
 }
 
 typedef long lind_io_uring_register_fn(struct lind_cx *cx, int fd, unsigned op, struct lind_arg arg, unsigned count);
@@ -4528,9 +4528,9 @@ static inline long lind_forward_io_uring_register(struct lind_cx *cx, int fd, un
 }
 static inline int64_t lind_take_io_uring_register(const struct lind_call *c, lind_io_uring_register_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, c->args[2], (unsigned)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, c->args[2], (unsigned)c->args[3].value));
 }
 
 typedef long lind_open_tree_fn(struct lind_cx *cx, int dir, const char *path, unsigned flags);
@@ -4540,13 +4540,13 @@ static inline long lind_forward_open_tree(struct lind_cx *cx, int dir, const cha
 }
 static inline int64_t lind_take_open_tree(const struct lind_call *c, lind_open_tree_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, (unsigned)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, (unsigned)c->args[2].value));
 }
 
 typedef long lind_move_mount_fn(struct lind_cx *cx, int from, const char *from_path, int to, const char *to_path, unsigned flags);
@@ -4556,7 +4556,7 @@ static inline long lind_forward_move_mount(struct lind_cx *cx, int from, const c
 }
 static inline int64_t lind_take_move_mount(const struct lind_call *c, lind_move_mount_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char from_path_[PATH_MAX];
 	char to_path_[PATH_MAX];
 	int r;
@@ -4564,7 +4564,7 @@ static inline int64_t lind_take_move_mount(const struct lind_call *c, lind_move_
 	if ((r = lind_take_string_(&c->args[1], from_path_, ENAMETOOLONG)) ||
 	    (r = lind_take_string_(&c->args[3], to_path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, from_path_, (int)c->args[2].value, to_path_, (unsigned)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, from_path_, (int)c->args[2].value, to_path_, (unsigned)c->args[4].value));
 }
 
 typedef long lind_fsopen_fn(struct lind_cx *cx, const char *name, unsigned flags);
@@ -4574,13 +4574,13 @@ static inline long lind_forward_fsopen(struct lind_cx *cx, const char *name, uns
 }
 static inline int64_t lind_take_fsopen(const struct lind_call *c, lind_fsopen_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char name_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], name_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, name_, (unsigned)c->args[1].value);
+	return lind_result_(&cx, on(&cx, name_, (unsigned)c->args[1].value));
 }
 
 typedef long lind_fsconfig_fn(struct lind_cx *cx, int fd, unsigned cmd, const char *key, struct lind_arg value, int aux);
@@ -4590,13 +4590,13 @@ static inline long lind_forward_fsconfig(struct lind_cx *cx, int fd, unsigned cm
 }
 static inline int64_t lind_take_fsconfig(const struct lind_call *c, lind_fsconfig_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char key_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_or_null_(&c->args[2], key_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, c->args[2].value ? key_ : NULL, c->args[3], (int)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, c->args[2].value ? key_ : NULL, c->args[3], (int)c->args[4].value));
 }
 
 typedef long lind_fsmount_fn(struct lind_cx *cx, int fd, unsigned flags, unsigned attr);
@@ -4606,9 +4606,9 @@ static inline long lind_forward_fsmount(struct lind_cx *cx, int fd, unsigned fla
 }
 static inline int64_t lind_take_fsmount(const struct lind_call *c, lind_fsmount_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, (unsigned)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, (unsigned)c->args[2].value));
 }
 
 typedef long lind_fspick_fn(struct lind_cx *cx, int dir, const char *path, unsigned flags);
@@ -4618,13 +4618,13 @@ static inline long lind_forward_fspick(struct lind_cx *cx, int dir, const char *
 }
 static inline int64_t lind_take_fspick(const struct lind_call *c, lind_fspick_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, (unsigned)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, (unsigned)c->args[2].value));
 }
 
 typedef long lind_pidfd_open_fn(struct lind_cx *cx, pid_t pid, unsigned flags);
@@ -4634,9 +4634,9 @@ static inline long lind_forward_pidfd_open(struct lind_cx *cx, pid_t pid, unsign
 }
 static inline int64_t lind_take_pidfd_open(const struct lind_call *c, lind_pidfd_open_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (pid_t)c->args[0].value, (unsigned)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (pid_t)c->args[0].value, (unsigned)c->args[1].value));
 }
 
 typedef long lind_clone3_fn(struct lind_cx *cx, struct lind_arg args, size_t size);
@@ -4646,9 +4646,9 @@ static inline long lind_forward_clone3(struct lind_cx *cx, struct lind_arg args,
 }
 static inline int64_t lind_take_clone3(const struct lind_call *c, lind_clone3_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], lind_size_(c->args[1].value));
+	return lind_result_(&cx, on(&cx, c->args[0], lind_size_(c->args[1].value)));
 }
 
 typedef long lind_close_range_fn(struct lind_cx *cx, unsigned first, unsigned last, int flags);
@@ -4658,9 +4658,9 @@ static inline long lind_forward_close_range(struct lind_cx *cx, unsigned first, 
 }
 static inline int64_t lind_take_close_range(const struct lind_call *c, lind_close_range_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (unsigned)c->args[0].value, (unsigned)c->args[1].value, (int)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (unsigned)c->args[0].value, (unsigned)c->args[1].value, (int)c->args[2].value));
 }
 
 typedef long lind_openat2_fn(struct lind_cx *cx, int dir, const char *path, struct lind_arg how, size_t size);
@@ -4670,13 +4670,13 @@ static inline long lind_forward_openat2(struct lind_cx *cx, int dir, const char 
 }
 static inline int64_t lind_take_openat2(const struct lind_call *c, lind_openat2_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, c->args[2], lind_size_(c->args[3].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, c->args[2], lind_size_(c->args[3].value)));
 }
 
 typedef long lind_pidfd_getfd_fn(struct lind_cx *cx, int pidfd, int fd, unsigned flags);
@@ -4686,9 +4686,9 @@ static inline long lind_forward_pidfd_getfd(struct lind_cx *cx, int pidfd, int f
 }
 static inline int64_t lind_take_pidfd_getfd(const struct lind_call *c, lind_pidfd_getfd_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, (unsigned)c->args[2].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, (unsigned)c->args[2].value));
 }
 
 typedef long lind_faccessat2_fn(struct lind_cx *cx, int dir, const char *path, int mode, int flags);
@@ -4698,13 +4698,13 @@ static inline long lind_forward_faccessat2(struct lind_cx *cx, int dir, const ch
 }
 static inline int64_t lind_take_faccessat2(const struct lind_call *c, lind_faccessat2_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, (int)c->args[2].value, (int)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, (int)c->args[2].value, (int)c->args[3].value));
 }
 
 typedef long lind_process_madvise_fn(struct lind_cx *cx, int pidfd, struct lind_arg iov, size_t count, int advice, unsigned flags);
@@ -4714,9 +4714,9 @@ static inline long lind_forward_process_madvise(struct lind_cx *cx, int pidfd, s
 }
 static inline int64_t lind_take_process_madvise(const struct lind_call *c, lind_process_madvise_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (int)c->args[3].value, (unsigned)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], lind_size_(c->args[2].value), (int)c->args[3].value, (unsigned)c->args[4].value));
 }
 
 typedef long lind_epoll_pwait2_fn(struct lind_cx *cx, int fd, struct lind_arg events, int max, const struct timespec *timeout, const uint64_t *mask, size_t size);
@@ -4726,7 +4726,7 @@ static inline long lind_forward_epoll_pwait2(struct lind_cx *cx, int fd, struct 
 }
 static inline int64_t lind_take_epoll_pwait2(const struct lind_call *c, lind_epoll_pwait2_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct timespec timeout_;
 	uint64_t mask_;
 	int r;
@@ -4734,7 +4734,7 @@ static inline int64_t lind_take_epoll_pwait2(const struct lind_call *c, lind_epo
 	if ((r = lind_take_struct_(&c->args[3], &timeout_, sizeof timeout_)) ||
 	    (r = lind_take_struct_(&c->args[4], &mask_, sizeof mask_)))
 		return r;
-	return on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value, c->args[3].value ? &timeout_ : NULL, c->args[4].value ? &mask_ : NULL, lind_size_(c->args[5].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, c->args[1], (int)c->args[2].value, c->args[3].value ? &timeout_ : NULL, c->args[4].value ? &mask_ : NULL, lind_size_(c->args[5].value)));
 }
 
 typedef long lind_mount_setattr_fn(struct lind_cx *cx, int dir, const char *path, unsigned flags, struct lind_arg attr, size_t size);
@@ -4744,13 +4744,13 @@ static inline long lind_forward_mount_setattr(struct lind_cx *cx, int dir, const
 }
 static inline int64_t lind_take_mount_setattr(const struct lind_call *c, lind_mount_setattr_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, (unsigned)c->args[2].value, c->args[3], lind_size_(c->args[4].value));
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, (unsigned)c->args[2].value, c->args[3], lind_size_(c->args[4].value)));
 }
 
 typedef long lind_quotactl_fd_fn(struct lind_cx *cx, int fd, unsigned cmd, unsigned id, struct lind_arg addr);
@@ -4760,9 +4760,9 @@ static inline long lind_forward_quotactl_fd(struct lind_cx *cx, int fd, unsigned
 }
 static inline int64_t lind_take_quotactl_fd(const struct lind_call *c, lind_quotactl_fd_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, (unsigned)c->args[2].value, c->args[3]);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value, (unsigned)c->args[2].value, c->args[3]));
 }
 
 typedef long lind_landlock_create_ruleset_fn(struct lind_cx *cx, struct lind_arg attr, size_t size, unsigned flags);
@@ -4772,9 +4772,9 @@ static inline long lind_forward_landlock_create_ruleset(struct lind_cx *cx, stru
 }
 static inline int64_t lind_take_landlock_create_ruleset(const struct lind_call *c, lind_landlock_create_ruleset_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], lind_size_(c->args[1].value), (unsigned)c->args[2].value);
+	return lind_result_(&cx, on(&cx, c->args[0], lind_size_(c->args[1].value), (unsigned)c->args[2].value));
 }
 
 typedef long lind_landlock_add_rule_fn(struct lind_cx *cx, int ruleset, int kind, struct lind_arg attr, unsigned flags);
@@ -4784,9 +4784,9 @@ static inline long lind_forward_landlock_add_rule(struct lind_cx *cx, int rulese
 }
 static inline int64_t lind_take_landlock_add_rule(const struct lind_call *c, lind_landlock_add_rule_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2], (unsigned)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, c->args[2], (unsigned)c->args[3].value));
 }
 
 typedef long lind_landlock_restrict_self_fn(struct lind_cx *cx, int ruleset, unsigned flags);
@@ -4796,9 +4796,9 @@ static inline long lind_forward_landlock_restrict_self(struct lind_cx *cx, int r
 }
 static inline int64_t lind_take_landlock_restrict_self(const struct lind_call *c, lind_landlock_restrict_self_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value));
 }
 
 typedef long lind_memfd_secret_fn(struct lind_cx *cx, unsigned flags);
@@ -4808,9 +4808,9 @@ static inline long lind_forward_memfd_secret(struct lind_cx *cx, unsigned flags)
 }
 static inline int64_t lind_take_memfd_secret(const struct lind_call *c, lind_memfd_secret_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (unsigned)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (unsigned)c->args[0].value));
 }
 
 typedef long lind_process_mrelease_fn(struct lind_cx *cx, int pidfd, unsigned flags);
@@ -4820,9 +4820,9 @@ static inline long lind_forward_process_mrelease(struct lind_cx *cx, int pidfd, 
 }
 static inline int64_t lind_take_process_mrelease(const struct lind_call *c, lind_process_mrelease_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (unsigned)c->args[1].value));
 }
 
 typedef long lind_futex_waitv_fn(struct lind_cx *cx, struct lind_arg waiters, unsigned count, unsigned flags, const struct timespec *timeout, int clock);
@@ -4832,13 +4832,13 @@ static inline long lind_forward_futex_waitv(struct lind_cx *cx, struct lind_arg 
 }
 static inline int64_t lind_take_futex_waitv(const struct lind_call *c, lind_futex_waitv_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	struct timespec timeout_;
 	int r;
 
 	if ((r = lind_take_struct_(&c->args[3], &timeout_, sizeof timeout_)))
 		return r;
-	return on(&cx, c->args[0], (unsigned)c->args[1].value, (unsigned)c->args[2].value, c->args[3].value ? &timeout_ : NULL, (int)c->args[4].value);
+	return lind_result_(&cx, on(&cx, c->args[0], (unsigned)c->args[1].value, (unsigned)c->args[2].value, c->args[3].value ? &timeout_ : NULL, (int)c->args[4].value));
 }
 
 typedef long lind_set_mempolicy_home_node_fn(struct lind_cx *cx, uint64_t addr, size_t len, uint64_t node, uint64_t flags);
@@ -4848,9 +4848,9 @@ static inline long lind_forward_set_mempolicy_home_node(struct lind_cx *cx, uint
 }
 static inline int64_t lind_take_set_mempolicy_home_node(const struct lind_call *c, lind_set_mempolicy_home_node_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (uint64_t)c->args[2].value, (uint64_t)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, lind_size_(c->args[1].value), (uint64_t)c->args[2].value, (uint64_t)c->args[3].value));
 }
 
 typedef long lind_cachestat_fn(struct lind_cx *cx, int fd, uint64_t range, uint64_t stat, unsigned flags);
@@ -4860,9 +4860,9 @@ static inline long lind_forward_cachestat(struct lind_cx *cx, int fd, uint64_t r
 }
 static inline int64_t lind_take_cachestat(const struct lind_call *c, lind_cachestat_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value, (unsigned)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value, (unsigned)c->args[3].value));
 }
 
 typedef long lind_fchmodat2_fn(struct lind_cx *cx, int dir, const char *path, mode_t mode, int flags);
@@ -4872,13 +4872,13 @@ static inline long lind_forward_fchmodat2(struct lind_cx *cx, int dir, const cha
 }
 static inline int64_t lind_take_fchmodat2(const struct lind_call *c, lind_fchmodat2_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[1], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, (int)c->args[0].value, path_, (mode_t)c->args[2].value, (int)c->args[3].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, path_, (mode_t)c->args[2].value, (int)c->args[3].value));
 }
 
 typedef long lind_register_handler_fn(struct lind_cx *cx, uint64_t target, uint64_t nr, uint64_t grate, uint64_t entry, unsigned flags);
@@ -4888,9 +4888,9 @@ static inline long lind_forward_register_handler(struct lind_cx *cx, uint64_t ta
 }
 static inline int64_t lind_take_register_handler(const struct lind_call *c, lind_register_handler_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value, (uint64_t)c->args[3].value, (unsigned)c->args[4].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value, (uint64_t)c->args[3].value, (unsigned)c->args[4].value));
 }
 
 typedef long lind_copy_data_between_cages_fn(struct lind_cx *cx, struct lind_arg dst, struct lind_arg src, size_t len, int kind, uint64_t dst_cage, uint64_t src_cage);
@@ -4900,9 +4900,9 @@ static inline long lind_forward_copy_data_between_cages(struct lind_cx *cx, stru
 }
 static inline int64_t lind_take_copy_data_between_cages(const struct lind_call *c, lind_copy_data_between_cages_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0], c->args[1], lind_size_(c->args[2].value), (int)c->args[3].value, (uint64_t)c->args[4].value, (uint64_t)c->args[5].value);
+	return lind_result_(&cx, on(&cx, c->args[0], c->args[1], lind_size_(c->args[2].value), (int)c->args[3].value, (uint64_t)c->args[4].value, (uint64_t)c->args[5].value));
 }
 
 typedef long lind_copy_handler_table_to_cage_fn(struct lind_cx *cx, uint64_t source, uint64_t target);
@@ -4912,9 +4912,9 @@ static inline long lind_forward_copy_handler_table_to_cage(struct lind_cx *cx, u
 }
 static inline int64_t lind_take_copy_handler_table_to_cage(const struct lind_call *c, lind_copy_handler_table_to_cage_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, (uint64_t)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, (uint64_t)c->args[1].value));
 }
 
 typedef long lind_spawn_fn(struct lind_cx *cx, const char *path, struct lind_arg argv, struct lind_arg envp, struct lind_arg handlers, size_t count);
@@ -4924,13 +4924,13 @@ static inline long lind_forward_spawn(struct lind_cx *cx, const char *path, stru
 }
 static inline int64_t lind_take_spawn(const struct lind_call *c, lind_spawn_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 	char path_[PATH_MAX];
 	int r;
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return on(&cx, path_, c->args[1], c->args[2], c->args[3], lind_size_(c->args[4].value));
+	return lind_result_(&cx, on(&cx, path_, c->args[1], c->args[2], c->args[3], lind_size_(c->args[4].value)));
 }
 
 typedef long lind_exit_notice_fn(struct lind_cx *cx, uint64_t entry);
@@ -4940,9 +4940,9 @@ static inline long lind_forward_exit_notice(struct lind_cx *cx, uint64_t entry)
 }
 static inline int64_t lind_take_exit_notice(const struct lind_call *c, lind_exit_notice_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value));
 }
 
 typedef int64_t lind_forward_fn(struct lind_cx *cx, uint64_t by);
@@ -4952,9 +4952,9 @@ static inline int64_t lind_forward_forward(struct lind_cx *cx, uint64_t by)
 }
 static inline int64_t lind_take_forward(const struct lind_call *c, lind_forward_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value));
 }
 
 typedef int64_t lind_call_by_fn(struct lind_cx *cx, struct lind_arg call);
@@ -4964,9 +4964,9 @@ static inline int64_t lind_forward_call_by(struct lind_cx *cx, struct lind_arg c
 }
 static inline int64_t lind_take_call_by(const struct lind_call *c, lind_call_by_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, c->args[0]);
+	return lind_result_(&cx, on(&cx, c->args[0]));
 }
 
 typedef long lind_route_fds_fn(struct lind_cx *cx, uint64_t target, struct lind_arg routes);
@@ -4976,9 +4976,9 @@ static inline long lind_forward_route_fds(struct lind_cx *cx, uint64_t target, s
 }
 static inline int64_t lind_take_route_fds(const struct lind_call *c, lind_route_fds_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (uint64_t)c->args[0].value, c->args[1]);
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, c->args[1]));
 }
 
 typedef long lind_give_fd_fn(struct lind_cx *cx, int fd, int flags);
@@ -4988,9 +4988,9 @@ static inline long lind_forward_give_fd(struct lind_cx *cx, int fd, int flags)
 }
 static inline int64_t lind_take_give_fd(const struct lind_call *c, lind_give_fd_fn *on)
 {
-	struct lind_cx cx = { c, c->caller, c->target };
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return on(&cx, (int)c->args[0].value, (int)c->args[1].value);
+	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value));
 }
 
 #endif

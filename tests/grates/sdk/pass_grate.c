@@ -1,0 +1,56 @@
+/*
+ * Lets calls go on, from handlers of both kinds; with --result it forwards them instead. getpgrp says how many reads there have been, getsid
+ * ends the grate, and what is let go on changed goes on changed.
+ */
+#include <lind/typed.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int result;
+static _Atomic int reads;
+
+LIND_OBSERVES(read);
+LIND_ANSWERS(getpgrp);
+LIND_ANSWERS(getsid);
+
+static long on_read(struct lind_cx *cx, int fd, struct lind_arg buf, size_t len)
+{
+	(void)fd, (void)buf;
+	if (len == 1)
+		reads++;
+	return result ? (long)lind_forward_as_is(cx) : lind_pass_as_is(cx);
+}
+
+static long on_getpgrp(struct lind_cx *cx)
+{
+	(void)cx;
+	return reads;
+}
+
+static long on_getsid(struct lind_cx *cx, pid_t pid)
+{
+	(void)cx, (void)pid;
+	_exit(0);
+}
+
+static int64_t on_geteuid(const struct lind_call *c)
+{
+	struct lind_call copy = *c;
+
+	copy.nr = SYS_getpid;
+	return lind_pass(&copy);
+}
+LIND_RAW("alters", geteuid, on_geteuid);
+
+/* Of a grate that this one is in front of. */
+LIND_RAW("observes", forward, lind_pass);
+
+LIND_SETS(set_result, result = 1)
+
+int main(int argc, char **argv)
+{
+	static const struct lind_option options[] = { { 'r', "result", NULL, "forward", set_result } };
+
+	lind_options(options, 1, "Lets calls go on.", &argc, &argv);
+	return lind_grate_main(argc, argv);
+}
