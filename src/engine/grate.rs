@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use lind_abi::{ANSWER, CageId, Call, Errno, PASS, Result, nr};
+use lind_abi::{CageId, Call, Errno, PASS, Result, nr};
 use lind_kernel::answer;
 use lind_kernel::cage::{Next, Status, Thread};
 use lind_kernel::engine::{By, Entered, Hop, Served};
@@ -53,7 +53,7 @@ impl Hop for HostThread {
         } else {
             self.enter_worker(depth, grate, entry, served)
         };
-        self.leave_room();
+        self.leave_room(past);
         entered
     }
 
@@ -84,14 +84,15 @@ impl HostThread {
         }
         match worker.call(grate, entry, served) {
             Ok(result) => {
-                let entered = match result {
-                    PASS => Entered::Passed(worker.thread.cage.handlers.packed(served.call.nr)),
-                    ANSWER => {
-                        let at = u64::from(worker.stack.answer);
-                        let grate = (&*worker.thread, &worker.memory.guest);
-                        Entered::Answered(answer::give(&self.kernel, grate, served, self, at))
-                    }
-                    result => Entered::Answered(result),
+                let entered = if result > PASS {
+                    Entered::Answered(result)
+                } else if result == PASS {
+                    Entered::Passed(worker.thread.cage.handlers.packed(served.call.nr))
+                } else {
+                    // ANSWER: there is no smaller number.
+                    let at = u64::from(worker.stack.answer);
+                    let grate = (&*worker.thread, &worker.memory.guest);
+                    Entered::Answered(answer::give(&self.kernel, grate, served, self, at))
                 };
                 if worker.thread.end_serving() {
                     self.keep(depth, worker);
@@ -100,7 +101,8 @@ impl HostThread {
                 }
                 entered
             }
-            Err(next) => {
+            Err(error) => {
+                let next = trap::outcome(&worker.store, &error);
                 self.lose(grate, worker, next);
                 failed(Errno::EIO)
             }
@@ -197,16 +199,16 @@ impl Worker {
         Ok(Box::new(Worker { grate: thread.cage.id, store, thread: Arc::clone(thread), memory, handle, exit, stack }))
     }
 
-    /// Runs handler `entry`. An error says how the grate's thread, and mostly the grate, ended meanwhile.
+    /// Runs handler `entry`. By an error the grate's thread, and mostly the grate, has ended meanwhile ([`trap::outcome`]).
     ///
     /// Without closures, which the compiler would make functions with arguments in memory of.
     #[inline(always)]
-    fn call(&mut self, grate: CageId, entry: u32, served: &Served<'_>) -> core::result::Result<i64, Next> {
+    fn call(&mut self, grate: CageId, entry: u32, served: &Served<'_>) -> wasmtime::Result<i64> {
         let Worker { store, handle, stack, memory, .. } = self;
         let Handle::Lind(handle) = handle else { return self.call_by_fptr(grate, entry, served) };
         // The grate may have unmapped its worker's stack: then it is the one to fault.
         if memory.guest.store_call(u64::from(stack.call), served.call).is_err() {
-            return Err(trap::outcome(store, &wasmtime::Trap::MemoryOutOfBounds.into()));
+            return Err(wasmtime::Trap::MemoryOutOfBounds.into());
         }
         store.data().serving(served);
         let mut values = [ValRaw::u32(entry), ValRaw::u32(stack.call)];
@@ -217,25 +219,19 @@ impl Worker {
         let result = unsafe { handle.call_unchecked(&mut *store, &raw mut values) };
         fault::leave(outside);
         store.data().serves_no_more();
-        match result {
-            Ok(()) => Ok(values[0].get_i64()),
-            Err(error) => Err(trap::outcome(store, &error)),
-        }
+        result.map(|()| values[0].get_i64())
     }
 
     /// The same for a grate with Lind's entry.
     #[inline(never)]
-    fn call_by_fptr(&mut self, grate: CageId, entry: u32, served: &Served<'_>) -> core::result::Result<i64, Next> {
+    fn call_by_fptr(&mut self, grate: CageId, entry: u32, served: &Served<'_>) -> wasmtime::Result<i64> {
         let Worker { store, handle: Handle::Lind(entry_point) | Handle::PassFptr(entry_point), .. } = self;
         store.data().serving(served);
         let mut values = in_lind_words(grate, entry, served.call).map(ValRaw::i64);
         // SAFETY: `find` has checked the type, and the function is this Store's.
         let result = run_guest(store, |store| unsafe { entry_point.call_unchecked(store, &raw mut values) });
         store.data().serves_no_more();
-        match result {
-            Ok(()) => Ok(lind_result(served.call.nr, values[0].get_i32())),
-            Err(error) => Err(trap::outcome(store, &error)),
-        }
+        result.map(|()| lind_result(served.call.nr, values[0].get_i32()))
     }
 
     /// Whether the program it is of has ended.

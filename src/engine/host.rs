@@ -222,8 +222,8 @@ impl HostThread {
         store
     }
 
-    /// Room for the code of one more Store, to be given back by [`HostThread::leave_room`]. Returns how many there were before,
-    /// those counted in which the call that is about to be served has been let go on.
+    /// Room for the code of one more Store, to be given back by [`HostThread::leave_room`]. Returns how many there were before, with
+    /// the `past` ones that have let go on the call that is about to be served: their workers keep their places.
     #[inline]
     pub fn take_room(&self, past: usize) -> Result<usize, NoRoom> {
         let here = 0_u8;
@@ -231,18 +231,18 @@ impl HostThread {
         if left < WASM_STACK + KERNEL_STACK {
             return Err(NoRoom::Stack);
         }
-        let (hops, depth) = (self.hops.get(), self.hops.get() + past);
+        let depth = self.hops.get() + past;
         if depth >= MAX_STORES {
             return Err(NoRoom::Hops);
         }
-        self.hops.set(hops + 1);
+        self.hops.set(depth + 1);
         Ok(depth)
     }
 
     /// Gives back what `take_room` took.
     #[inline]
-    pub fn leave_room(&self) {
-        self.hops.set(self.hops.get() - 1);
+    pub fn leave_room(&self, past: usize) {
+        self.hops.set(self.hops.get() - 1 - past);
     }
 
     /// An idle worker of a grate, for a hop at this depth.

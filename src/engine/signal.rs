@@ -386,7 +386,7 @@ fn run_nested(guest: &Guest, delivery: &Delivery) -> Result<(), Left> {
             Err(error) => Err(nested.left(&error)),
         }
     });
-    guest.host.leave_room();
+    guest.host.leave_room(0);
     result
 }
 

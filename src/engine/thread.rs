@@ -130,7 +130,7 @@ fn run(host: &HostThread, thread: &Arc<Thread>, image: &Arc<Image>, begin: Begin
         enter(store, &instance, begin)?;
         fork::go_on(store, &instance)
     });
-    host.leave_room();
+    host.leave_room(0);
     host.nested.borrow_mut().retain(|nested| !nested.is_of(thread));
     if let Some(child) = store.data().unborn.take() {
         child.abandon(&host.kernel, host);
