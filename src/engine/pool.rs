@@ -4,7 +4,9 @@
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 use lind_kernel::{Errno, Result};
 
@@ -13,6 +15,10 @@ use crate::outside;
 
 /// Idle threads that are kept.
 const KEPT: usize = 8;
+
+/// For how long an idle thread looks for something to run before it sleeps. Who starts one thread or process after the other does so
+/// about this soon, and waking a sleeping thread is the larger part of that; meanwhile whoever wants the processor gets it.
+const LOOKS: Duration = Duration::from_micros(20);
 
 /// Takes what an earlier one has left, and leaves it for the next.
 type Job = Box<dyn FnOnce(&mut Option<Rc<HostThread>>) + Send>;
@@ -28,10 +34,9 @@ pub struct Pool {
 }
 
 /// Where an idle thread waits.
-#[derive(Default)]
 struct Place {
     job: Mutex<Option<Job>>,
-    filled: Condvar,
+    waits: Thread,
 }
 
 impl Pool {
@@ -50,7 +55,7 @@ impl Pool {
             outside::share();
         }
         let pool = Arc::clone(self);
-        let thread = std::thread::Builder::new().name("guest".to_owned()).stack_size(HOST_STACK);
+        let thread = thread::Builder::new().name("guest".to_owned()).stack_size(HOST_STACK);
         thread.spawn(move || pool.serve(job)).map(drop).map_err(|_| Errno::EAGAIN)
     }
 
@@ -63,7 +68,7 @@ impl Pool {
     }
 
     fn serve(&self, first: Job) {
-        let place = Arc::new(Place::default());
+        let place = Arc::new(Place { job: Mutex::default(), waits: thread::current() });
         let (mut job, mut host) = (first, None);
         loop {
             job(&mut host);
@@ -116,15 +121,20 @@ impl Place {
 
     fn fill(&self, job: Job) {
         *self.lock() = Some(job);
-        self.filled.notify_one();
+        self.waits.unpark();
     }
 
+    /// For the thread whose place it is.
     fn take(&self) -> Job {
-        let mut slot = self.lock();
+        let since = Instant::now();
         loop {
-            match slot.take() {
-                Some(job) => return job,
-                None => slot = self.filled.wait(slot).unwrap_or_else(PoisonError::into_inner),
+            if let Some(job) = self.lock().take() {
+                return job;
+            }
+            if since.elapsed() < LOOKS {
+                thread::yield_now();
+            } else {
+                thread::park();
             }
         }
     }
