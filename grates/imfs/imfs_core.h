@@ -355,7 +355,7 @@ static inline void imfs_was_read(struct imfs_file *f)
 		imfs_move_atime(f);
 }
 
-/* locks.c: -EAGAIN means that somebody else holds it. */
+/* locks.c: -EAGAIN means that somebody else holds it, -ENOLCK that the file has too many. */
 int imfs_lock(struct imfs_node *n, const struct imfs_lock *want, bool unlock);
 bool imfs_lock_conflict(const struct imfs_node *n, const struct imfs_lock *want, struct imfs_lock *found);
 void imfs_locks_drop(struct imfs_node *n, const void *owner);

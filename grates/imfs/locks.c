@@ -4,6 +4,7 @@
 
 #define CHAIN 10	/* waiters from one to the next that are followed to find a circle, as in Linux */
 #define LOOKS 10000	/* locks and waiters that are looked at meanwhile */
+#define MOST 8192	/* locks of one file, as many as the kernel has of a cage */
 
 static struct imfs_waiter *waiters;	/* of all filesystems, under the lock */
 
@@ -76,12 +77,28 @@ static int cut(struct imfs_node *n, const struct imfs_lock *want)
 	return 0;
 }
 
+/* Whether there would be more than before, and too many. To give up the middle of a range makes two of one. */
+static bool too_many(const struct imfs_node *n, const struct imfs_lock *want, bool unlock)
+{
+	unsigned before = 0, after = !unlock;
+
+	for (const struct imfs_lock *l = n->locks; l; l = l->next) {
+		bool taken = l->owner == want->owner && overlaps(l, want);
+
+		before++;
+		after += taken ? (l->start < want->start) + (l->last > want->last) : 1;
+	}
+	return after > before && after > MOST;
+}
+
 int imfs_lock(struct imfs_node *n, const struct imfs_lock *want, bool unlock)
 {
 	int r;
 
 	if (!unlock && imfs_lock_conflict(n, want, NULL))
 		return -EAGAIN;
+	if (too_many(n, want, unlock))
+		return -ENOLCK;
 	r = cut(n, want);
 	if (!r && !unlock)
 		r = add(n, want, want->start, want->last);

@@ -253,6 +253,15 @@ static void notification(void)
 	mq_close(queue);
 	CHECK_EQ(mq_send(other, "f", 1, 0), 0);
 	CHECK_EQ(told, 2);
+	/* No signal is one that is not sent. */
+	event.sigev_signo = 0;
+	CHECK_EQ(mq_receive(other, buffer, sizeof buffer, 0), 1);
+	CHECK_EQ(mq_notify(other, &event), 0);
+	CHECK_ERRNO(mq_notify(other, &none), EBUSY);
+	CHECK_EQ(mq_send(other, "g", 1, 0), 0);
+	CHECK_EQ(told, 2);
+	CHECK_EQ(mq_notify(other, &none), 0);
+	CHECK_EQ(mq_notify(other, 0), 0);
 	event.sigev_signo = 65;
 	CHECK_ERRNO(mq_notify(other, &event), EINVAL);
 	event.sigev_notify = 9;

@@ -153,10 +153,39 @@ static void locks(unsigned seed)
 	CHECK(!n.locks);
 }
 
+/* A file has room for 8192 locks; what makes none more is always possible. */
+static void many_locks(void)
+{
+	struct imfs_node n = { 0 };
+	struct imfs_lock want = { .owner = held, .write = true };
+
+	for (int i = 0; i < 8192; i++) {
+		want.start = i * 4;
+		want.last = want.start + 2;
+		CHECK(imfs_lock(&n, &want, false) == 0);
+	}
+	want.start = want.last = 8192 * 4;
+	CHECK(imfs_lock(&n, &want, false) == -ENOLCK);
+	want.start = want.last = 1;
+	CHECK(imfs_lock(&n, &want, true) == -ENOLCK);
+	want.last = 2;
+	CHECK(imfs_lock(&n, &want, true) == 0);
+	want.start = 0;
+	want.last = 2;
+	CHECK(imfs_lock(&n, &want, true) == 0);
+	want.start = want.last = 8192 * 4;
+	CHECK(imfs_lock(&n, &want, false) == 0);
+	want.start = 0;
+	CHECK(imfs_lock(&n, &want, false) == 0);
+	CHECK(n.locks && !n.locks->next);
+	imfs_locks_drop(&n, held);
+}
+
 int main(void)
 {
 	prefixes();
 	limit();
+	many_locks();
 	for (unsigned seed = 1; seed < 20; seed++)
 		locks(seed);
 	return failures != 0;

@@ -130,6 +130,8 @@ pub(crate) fn mq_notify(cx: &Ctx<'_>, fd: Fd, event_at: In<Sigevent>) -> Result<
     let event = if event_at.is_null() { None } else { Some(cx.load(event_at)?) };
     let mut letter = None;
     let way = match event.map(|event| (event.notify, event.signo, event.value)) {
+        // As on Linux, which says of it: why?
+        Some((SIGEV_SIGNAL, 0, _)) => Way::None,
         Some((SIGEV_SIGNAL, signo, value)) => {
             let signal = u8::try_from(signo).ok().filter(|signal| (1..=LAST).contains(signal)).ok_or(Errno::EINVAL)?;
             Way::Signal(signal, value)
