@@ -1,7 +1,7 @@
 /*
  * The imfs core against Linux: random operations on both, in a directory of tmpfs that is our root and in a
  * filesystem of imfs, by root and by an ordinary user. Results, errnos and, now and then, whole trees must
- * be equal. Needs root (chroot).
+ * be equal. Needs root (chroot). In one file, long as it is: each operation is a few lines, which all use the same state.
  *
  *	differential [-v] [SEED [OPERATIONS]]
  */
