@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -171,7 +172,7 @@ def fill_own_rows(rows: Rows) -> None:
     """`Read (forward-grate)` is compared with the Linux and Lind times of `Read`."""
     for (test, param), row in rows.items():
         plain = rows.get((test.rsplit(" (", 1)[0], param))
-        if plain is not None and plain is not row and test.endswith("-grate)"):
+        if plain is not None and plain is not row and re.search(r"-grate(: \w+)?\)$", test):
             for column in ("linux", "lind"):
                 if column in plain.values:
                     row.values.setdefault(column, plain.values[column])

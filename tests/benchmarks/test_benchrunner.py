@@ -19,7 +19,7 @@ from bench.building import launch_line, linked  # noqa: E402
 from bench.model import Column, Failed, Row, Stack  # noqa: E402
 from bench.report import changes, kernels_row, result_json  # noqa: E402
 from bench.selection import plan, select  # noqa: E402
-from bench.session import parse_output  # noqa: E402
+from bench.session import fill_own_rows, parse_output  # noqa: E402
 
 # A "cage" is a native program here, and a grate makes it take no other way.
 FAKE_COMPILE = '#!/bin/sh\nexec "${CC:-cc}" "$@"\n'
@@ -65,6 +65,12 @@ class Pure(unittest.TestCase):
             with self.assertRaises(Failed):
                 launch_line(column)
         self.assertEqual(Stack(("a", "a", "b"), "x").label, "2 x a-grate, b-grate")
+
+    def test_rows_of_stacks_have_the_plain_columns(self) -> None:
+        rows = {("Read", "1"): Row(1, {"linux": [2.0], "lind": [3.0]}), ("Read (x-grate)", "1"): Row(1, {"grate": [4.0]}),
+                ("Read (2 x x-grate: late)", "1"): Row(1, {"grate": [5.0]}), ("Read (cold)", "1"): Row(1, {"lind": [6.0]})}
+        fill_own_rows(rows)
+        self.assertEqual([row.median("linux") for row in rows.values()], [2.0, 2.0, 2.0, None])
 
     def test_selection_by_prefix(self) -> None:
         names = ["fs_read.c", "imfs-grate.fs_read.grate", "imfs_read.c", "startup"]
