@@ -1,5 +1,6 @@
 /* /proc/net: the sockets that processes have, as netstat and lsof read them. */
 #include "check.h"
+#include "slurp.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -9,23 +10,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static char text[1 << 20];
-
-static char *slurp(const char *path)
-{
-	int fd = open(path, O_RDONLY);
-	size_t n = 0;
-	ssize_t got;
-
-	NEED(fd >= 0);
-	while ((got = read(fd, text + n, sizeof text - 1 - n)) > 0)
-		n += (size_t)got;
-	text[n] = 0;
-	CHECK_EQ(got, 0);
-	close(fd);
-	return text;
-}
 
 static unsigned long inode(int fd)
 {

@@ -1,27 +1,11 @@
 /* What else ps, top, vmstat and their like open in /proc. */
 #include "check.h"
+#include "slurp.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static char text[65536];
-
-static char *slurp(const char *path)
-{
-	int fd = open(path, O_RDONLY);
-	size_t n = 0;
-	ssize_t got;
-
-	NEED(fd >= 0);
-	while ((got = read(fd, text + n, sizeof text - 1 - n)) > 0)
-		n += (size_t)got;
-	text[n] = 0;
-	CHECK_EQ(got, 0);
-	close(fd);
-	return text;
-}
 
 static long long number(const char *path)
 {

@@ -76,8 +76,8 @@ int64_t lind_forward(const struct lind_call *call);
 
 /*
  * Ends a handler that has nothing more to do with its call: return what this returns, at once. The call goes on as by lind_forward, when the
- * handler has returned: that is one way into the kernel less, and the handler does not learn the result. It holds no lock
- * meanwhile, whose turn a blocking call would take.
+ * handler has returned: that is one way into the kernel less, and the handler does not learn the result. A call that waits does so
+ * outside the grate: the end of the grate does not touch it, and in a serialized one it holds nobody up.
  */
 static inline int64_t lind_pass(const struct lind_call *call);
 
