@@ -111,6 +111,28 @@ fn calls_through_many_grates_are_bounded() {
 }
 
 #[test]
+fn calls_that_grates_let_go_on_are_bounded_too() {
+    /// PASS, whatever else the handler was given.
+    const PASS: &str = "(func $pass (param i32) (result i64) (i64.const -9223372036854775807))";
+    let runner = Runner::new();
+    runner.install("pass.wasm", &grate(PASS, "$pass", &[(GETEUID, 1)]));
+    runner.install("forward.wasm", &grate("", "$forward", &[(GETEUID, 1)]));
+    runner.install("ten.wasm", &grate(TEN, "$ten", &[(GETEUID, 1)]));
+    runner.install("app.wasm", &exit_with(&plain(GETEUID)));
+    runner.install("errno.wasm", &exit_errno(&plain(GETEUID)));
+    let chain = |between: &[&'static str], times: usize, app: &'static str| {
+        let mut chain = vec!["ten.wasm"];
+        chain.extend(between.repeat(times));
+        chain.push(app);
+        runner.run_chain(&chain)
+    };
+    assert_eq!(chain(&["pass.wasm"], 8, "app.wasm"), Status::Exited(10));
+    assert_eq!(chain(&["pass.wasm", "forward.wasm"], 4, "app.wasm"), Status::Exited(10));
+    assert_eq!(chain(&["pass.wasm"], 20, "errno.wasm"), Status::Exited(ELOOP));
+    assert_eq!(chain(&["pass.wasm", "forward.wasm"], 10, "errno.wasm"), Status::Exited(ELOOP));
+}
+
+#[test]
 fn a_call_from_the_end_of_the_stack_still_reaches_eight_grates() {
     let runner = Runner::new();
     runner.install("forward.wasm", &grate("", "$forward", &[(GETEUID, 1)]));
