@@ -119,7 +119,7 @@ void imfs_kill_suid(struct imfs_node *n, const struct imfs_cred *cred)
 }
 
 /* The caller has checked the permission, by path or by descriptor. */
-int imfs_truncate(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, int64_t size)
+int imfs_truncate(struct imfs *fs, struct imfs_node *n, const struct imfs_process *p, int64_t size)
 {
 	int r;
 
@@ -129,11 +129,11 @@ int imfs_truncate(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *
 		return -EISDIR;
 	if (!S_ISREG(n->mode))
 		return -EINVAL;
-	if (size > IMFS_MAX_SIZE)
+	if (size > n->size && size > imfs_largest(p))
 		return -EFBIG;
 	if ((r = imfs_data_resize(fs, n, size)))
 		return r;
-	imfs_kill_suid(n, cred);
+	imfs_kill_suid(n, &p->cred);
 	n->mtime = n->ctime = imfs_now();
 	return 0;
 }

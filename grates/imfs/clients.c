@@ -87,6 +87,7 @@ static void *start(uint64_t cage)
 
 	learn_ids(cage, &client->p.cred);
 	client->p.umask = learn_umask(cage);
+	learn_limit(cage, client);
 	learn_cwd(cage, client);
 	imfs_write_lock();
 	client->cage = client->p.pid = cage;
@@ -108,6 +109,8 @@ static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int 
 		imfs_process_exec(&fs, &client->p);
 	else
 		mappings_copy(client, from);
+	if (!spawned)
+		runs(&client->program, from->program);
 	imfs_write_unlock();
 	route(client, cage);
 	return client;
@@ -121,6 +124,9 @@ static void exec_client(void *state, uint64_t cage)
 	imfs_write_lock();
 	imfs_process_exec(&fs, &client->p);
 	mappings_free(client);
+	runs_no_more(&client->program);
+	client->program = client->next_program;
+	client->next_program = NULL;
 	imfs_write_unlock();
 }
 
@@ -133,6 +139,8 @@ static void exit_client(void *state, uint64_t cage, int status)
 	imfs_write_lock();
 	client->cage = 0;
 	mappings_free(client);
+	runs_no_more(&client->program);
+	runs_no_more(&client->next_program);
 	imfs_process_clear(&fs, &client->p);
 	client->next_free = unused;
 	unused = client;

@@ -55,6 +55,8 @@ struct imfs_process *imfs_process_new(void)
 int imfs_process_copy(struct imfs_process *p, const struct imfs_process *parent)
 {
 	p->umask = parent->umask;
+	p->limited = parent->limited;
+	p->largest = parent->largest;
 	p->cred = parent->cred;
 	if (parent->cwd_path && !(p->cwd_path = strdup(parent->cwd_path)))
 		return -ENOMEM;

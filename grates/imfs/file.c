@@ -91,6 +91,8 @@ static int may_open(const struct imfs_process *p, const struct imfs_at *at, uint
 		return r;
 	if ((flags & O_NOATIME) && p->cred.uid && p->cred.uid != n->uid)
 		return -EPERM;
+	if (n->runners && (wants(flags) & W_OK))
+		return -ETXTBSY;
 	if (S_ISFIFO(n->mode))
 		return imfs_fifo_may_open(n, flags);
 	return !dir && !S_ISREG(n->mode) ? -ENXIO : 0;
@@ -159,7 +161,7 @@ int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_a
 		return -ENOMEM;
 	}
 	if ((flags & O_TRUNC) && !fresh)
-		imfs_truncate(fs, n, &p->cred, 0);
+		imfs_truncate(fs, n, p, 0);
 	return 0;
 }
 
@@ -226,6 +228,7 @@ int64_t imfs_pread(struct imfs_file *f, void *to, size_t length, int64_t off)
 
 int64_t imfs_pwrite(struct imfs *fs, const struct imfs_process *p, struct imfs_file *f, const void *from, size_t length, int64_t off)
 {
+	int64_t largest = imfs_largest(p);
 	size_t done = 0, run;
 	int r = imfs_is_fifo(f) ? -ESPIPE : imfs_may_write(f);
 
@@ -237,10 +240,10 @@ int64_t imfs_pwrite(struct imfs *fs, const struct imfs_process *p, struct imfs_f
 		return 0;
 	if (f->flags & O_APPEND)
 		off = f->node->size;
-	if (off >= IMFS_MAX_SIZE)
+	if (off >= largest)
 		return -EFBIG;
-	if ((uint64_t)length > (uint64_t)(IMFS_MAX_SIZE - off))
-		length = (size_t)(IMFS_MAX_SIZE - off);
+	if ((uint64_t)length > (uint64_t)(largest - off))
+		length = (size_t)(largest - off);
 	for (; done < length; done += run) {
 		uint8_t *to = imfs_data_reserve(fs, f->node, off + (int64_t)done, length - done, &run);
 
@@ -297,7 +300,7 @@ int64_t imfs_lseek(struct imfs_file *f, int64_t off, int whence)
 	return f->pos = base + off;
 }
 
-int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_cred *cred, int mode, int64_t off, int64_t length)
+int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_process *p, int mode, int64_t off, int64_t length)
 {
 	struct imfs_node *n = f->node;
 	int r = imfs_may_write(f);
@@ -323,6 +326,8 @@ int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_cred 
 	} else {
 		size_t run;
 
+		if (off + length > n->size && off + length > imfs_largest(p))
+			return -EFBIG;
 		if ((uint64_t)length > fs->limit - fs->used)
 			return -ENOSPC;
 		for (int64_t done = 0; done < length; done += (int64_t)run)
@@ -331,7 +336,7 @@ int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_cred 
 		if (!(mode & FALLOC_FL_KEEP_SIZE) && off + length > n->size)
 			n->size = off + length;
 	}
-	imfs_kill_suid(n, cred);
+	imfs_kill_suid(n, &p->cred);
 	n->mtime = n->ctime = imfs_now();
 	return 0;
 }

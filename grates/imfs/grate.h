@@ -3,6 +3,7 @@
 #define IMFS_GRATE_H
 
 #include <lind/grate.h>
+#include <signal.h>
 #include "imfs_core.h"
 #include "sync.h"
 
@@ -29,6 +30,7 @@ struct client {
 	uint64_t cage;			/* 0: of none, any more or yet */
 	struct imfs_process p;
 	struct mapping *mappings;
+	struct imfs_node *program, *next_program;	/* what it runs, if that is ours; and what it will after exec */
 	struct client *next_free;
 };
 
@@ -57,6 +59,7 @@ int64_t on_set_ids(const struct lind_call *c);
 struct look {
 	struct client *client;		/* the target of the call */
 	struct client *from;		/* whose directory a relative path starts from */
+	uint32_t resolve;		/* IMFS_BENEATH and its kind */
 	struct imfs_at at;
 	char text[IMFS_PATH];
 	char start[64];			/* of a relative path, where that is a directory of /proc; else empty */
@@ -65,6 +68,8 @@ struct look {
 /* Reads and walks the path in argument `path`, relative to the directory in argument `dir` or, if that is -1,
  * to the working directory. 0: inside, and the write lock is held. OUTSIDE or an error: it is not. */
 int look(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty, struct look *l);
+/* The same for openat2. */
+int look_within(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty, uint32_t resolve, struct look *l);
 /* The same for a path that has been read, relative to the target's working directory. */
 int look_text(const struct lind_call *c, const char *text, enum imfs_follow follow, struct look *l);
 /* What to return when look did not return 0. */
@@ -108,6 +113,22 @@ int64_t fifo_io(const struct lind_call *c, const struct iovec *iov, uint64_t cou
 int64_t proc_readlink(const struct lind_call *c, const struct client *client, const char *path, struct lind_arg to, uint64_t size);
 uint32_t proc_link_mode(const struct lind_call *c, const struct client *client, const char *path);
 int proc_info(const struct lind_call *c, struct client *client, const char *path, uint32_t flags, struct imfs_file **made);
+
+/* on_limit.c */
+void learn_limit(uint64_t cage, struct client *client);
+/* A signal as the kernel sends for what a thread does, to the client's thread that is being served. */
+void signal_thread(uint64_t cage, int number);
+/* Hands on the result of a call that makes files larger, and sends SIGXFSZ if that says that the limit was met. No lock is held. */
+static inline int64_t sized(const struct lind_call *c, const struct client *client, int64_t r)
+{
+	if (r == -EFBIG && client->p.limited)
+		signal_thread(c->target, SIGXFSZ);
+	return r;
+}
+
+/* on_exec.c: who runs a file of ours. The lock is held. */
+void runs(struct imfs_node **program, struct imfs_node *n);
+void runs_no_more(struct imfs_node **program);
 
 /* host.c */
 const char *preload(const char *host_and_path);
@@ -155,5 +176,6 @@ int64_t on_bind(const struct lind_call *), on_connect(const struct lind_call *),
 	on_named(const struct lind_call *), on_recvfrom(const struct lind_call *), on_recvmsg(const struct lind_call *);
 int64_t on_mmap(const struct lind_call *), on_munmap(const struct lind_call *), on_msync(const struct lind_call *),
 	on_execve(const struct lind_call *), on_execveat(const struct lind_call *);
+int64_t on_limit(const struct lind_call *);
 
 #endif

@@ -117,6 +117,7 @@ struct imfs_node {
 	uint32_t mode, nlink, uid, gid;
 	uint32_t refs;			/* open files, working directories, mappings; entries count in nlink */
 	uint32_t writers;		/* open files and mappings that may write to it: it is not executed */
+	uint32_t runners;		/* processes that run it: it is not opened for writing */
 	bool outside;			/* a directory that stands for one outside this filesystem */
 	bool linkable;			/* it never had a name, and may get one: O_TMPFILE */
 	struct imfs_dir dir;
@@ -167,8 +168,16 @@ struct imfs_process {
 	struct imfs_node *cwd;		/* NULL: outside, at cwd_path */
 	char *cwd_path;			/* NULL: outside and not known */
 	uint32_t umask;
+	bool limited;
+	uint64_t largest;		/* RLIMIT_FSIZE, if limited */
 	struct imfs_cred cred;
 };
+
+/* The size that a process may give a file. */
+static inline int64_t imfs_largest(const struct imfs_process *p)
+{
+	return p->limited && p->largest < (uint64_t)IMFS_MAX_SIZE ? (int64_t)p->largest : IMFS_MAX_SIZE;
+}
 
 /* What stat(2) and statx(2) say, in a layout that is the same everywhere. */
 struct imfs_stat {
@@ -239,6 +248,15 @@ enum imfs_follow {
 /* `start` is the directory for relative paths; NULL: outside, at start_path. That `path` is shorter than IMFS_PATH is for the caller to see to. */
 int imfs_walk(const struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
 	const char *path, enum imfs_follow follow, struct imfs_at *at);
+/* What keeps a walk from leading elsewhere: RESOLVE_* of openat2(2). Everything is cached. Links outside are not seen, so not refused. */
+#define IMFS_NO_XDEV 1u
+#define IMFS_NO_MAGICLINKS 2u
+#define IMFS_NO_SYMLINKS 4u
+#define IMFS_BENEATH 8u
+#define IMFS_IN_ROOT 16u
+#define IMFS_SCOPED (IMFS_BENEATH | IMFS_IN_ROOT)
+int imfs_walk_within(const struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
+	const char *path, enum imfs_follow follow, uint32_t resolve, struct imfs_at *at);
 
 /* magic.c: what an outside path in /proc leads to here, by the process's descriptors and working directory. NULL: nothing of ours. */
 struct imfs_node *imfs_magic(const struct imfs_process *p, const char *path);
@@ -263,7 +281,7 @@ int imfs_chmod(struct imfs_node *n, const struct imfs_cred *cred, uint32_t mode)
 int imfs_chown(struct imfs_node *n, const struct imfs_cred *cred, uint32_t uid, uint32_t gid);
 int imfs_utimens(struct imfs_node *n, const struct imfs_cred *cred, const struct timespec times[2]);
 int imfs_access(const struct imfs_node *n, const struct imfs_process *p, int mask, bool effective);
-int imfs_truncate(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, int64_t size);
+int imfs_truncate(struct imfs *fs, struct imfs_node *n, const struct imfs_process *p, int64_t size);
 void imfs_kill_suid(struct imfs_node *n, const struct imfs_cred *cred);
 
 /* fifo.c. What is in one piece of data or of room; 0: the end, -EAGAIN: nothing yet, -EPIPE: no readers. */
@@ -293,7 +311,7 @@ int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_a
 struct imfs_file *imfs_file_new(struct imfs *fs, struct imfs_node *n, uint32_t flags);
 void imfs_file_drop(struct imfs *fs, struct imfs_file *f);
 int64_t imfs_lseek(struct imfs_file *f, int64_t off, int whence);
-int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_cred *cred, int mode, int64_t off, int64_t length);
+int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_process *p, int mode, int64_t off, int64_t length);
 void imfs_wrote(struct imfs_node *n, const struct imfs_cred *cred, int64_t end, struct timespec now);
 static inline void imfs_was_read(struct imfs_file *f);
 __attribute__((cold, noinline)) void imfs_move_atime(struct imfs_file *f);

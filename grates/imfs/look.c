@@ -50,6 +50,12 @@ static void learn_start(const struct lind_call *c, int dir, struct look *l)
 		l->start[0] = 0;
 }
 
+/* Also an absolute one may be, of openat2. */
+static bool is_relative(const struct look *l)
+{
+	return l->text[0] != '/' || l->resolve & IMFS_SCOPED;
+}
+
 /* What does not need the lock: where a relative path starts. The text is there. */
 static int find_start(const struct lind_call *c, int dir, bool may_be_empty, struct look *l)
 {
@@ -63,7 +69,7 @@ static int find_start(const struct lind_call *c, int dir, bool may_be_empty, str
 		learn_start(c, dir, l);
 	if (!l->text[0] && !may_be_empty)
 		return -ENOENT;
-	if (l->text[0] != '/' && at_cwd && !l->from->p.cwd && !l->from->p.cwd_path)
+	if (is_relative(l) && at_cwd && !l->from->p.cwd && !l->from->p.cwd_path)
 		return learn_outside_cwd(starts_from(c, dir), l->from);
 	return 0;
 }
@@ -90,9 +96,9 @@ static int walk(const struct lind_call *c, int dir, enum imfs_follow follow, str
 
 	if (l->client->cage != c->target)
 		return -ESRCH;
-	if (l->text[0] != '/' && l->from->cage != starts_from(c, dir))
+	if (is_relative(l) && l->from->cage != starts_from(c, dir))
 		return -ENOENT;
-	if (l->text[0] == '/')
+	if (!is_relative(l))
 		start = NULL;
 	else if (dir >= 0 && (int)arg32(c, dir) != CLIENT_AT_FDCWD) {
 		struct imfs_file *f = fd_of(l->from, c->args[dir]);
@@ -107,16 +113,17 @@ static int walk(const struct lind_call *c, int dir, enum imfs_follow follow, str
 	}
 	if (!l->text[0])
 		return itself(l, start);
-	if ((r = imfs_walk(&fs, &l->client->p, start, start_path, l->text, follow, &l->at)))
+	if ((r = imfs_walk_within(&fs, &l->client->p, start, start_path, l->text, follow, l->resolve, &l->at)))
 		return r;
 	return l->at.outside ? OUTSIDE : 0;
 }
 
-int look(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty, struct look *l)
+int look_within(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty, uint32_t resolve, struct look *l)
 {
-	int r = prepare(c, dir, path, may_be_empty, l);
+	int r;
 
-	if (r)
+	l->resolve = resolve;
+	if ((r = prepare(c, dir, path, may_be_empty, l)))
 		return r;
 	imfs_write_lock();
 	if ((r = walk(c, dir, follow, l)))
@@ -124,10 +131,16 @@ int look(const struct lind_call *c, int dir, int path, enum imfs_follow follow, 
 	return r;
 }
 
+int look(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty, struct look *l)
+{
+	return look_within(c, dir, path, follow, may_be_empty, 0, l);
+}
+
 int look_text(const struct lind_call *c, const char *text, enum imfs_follow follow, struct look *l)
 {
 	int r;
 
+	l->resolve = 0;
 	strcpy(l->text, text);
 	if ((r = find_start(c, -1, false, l)))
 		return r;
@@ -163,6 +176,7 @@ int look_two(const struct lind_call *c, int dir1, int path1, enum imfs_follow fo
 {
 	int r, r1 = 0, r2 = 0;
 
+	l1->resolve = l2->resolve = 0;
 	if ((r = prepare(c, dir1, path1, may_be_empty, l1)) || (r = prepare(c, dir2, path2, false, l2)))
 		return r;
 	imfs_write_lock();

@@ -278,7 +278,9 @@ int64_t on_truncate(const struct lind_call *c)
 	r = imfs_exists(&l.at);
 	if (!r && S_ISREG(l.at.node->mode))
 		r = imfs_may(l.at.node, &l.client->p.cred, 2);
-	return done(r ? r : imfs_truncate(&fs, l.at.node, &l.client->p.cred, (int64_t)c->args[1].value));
+	if (!r && l.at.node->runners)
+		r = -ETXTBSY;
+	return sized(c, l.client, done(r ? r : imfs_truncate(&fs, l.at.node, &l.client->p, (int64_t)c->args[1].value)));
 }
 
 /* Sets times that were read as `times`, NULL meaning now. */

@@ -81,9 +81,9 @@ static struct timespec time_of(int64_t nanoseconds)
 /* The lock is held for writing. */
 int64_t data_from_client(const struct imfs_process *p, struct imfs_file *f, struct lind_arg from, uint64_t length, int64_t off)
 {
+	int64_t now = -1, largest = imfs_largest(p);
 	struct imfs_node *n = f->node;
 	size_t done_bytes = 0, total, run;
-	int64_t now = -1;
 	int r = imfs_may_write(f);
 
 	if (r)
@@ -94,12 +94,12 @@ int64_t data_from_client(const struct imfs_process *p, struct imfs_file *f, stru
 		return 0;
 	if (f->flags & O_APPEND)
 		off = n->size;
-	if (off >= IMFS_MAX_SIZE)
+	if (off >= largest)
 		return -EFBIG;
 	if (length > MAX_TRANSFER)
 		length = MAX_TRANSFER;
-	if (length > (uint64_t)(IMFS_MAX_SIZE - off))
-		length = (uint64_t)(IMFS_MAX_SIZE - off);
+	if (length > (uint64_t)(largest - off))
+		length = (uint64_t)(largest - off);
 	for (total = (size_t)length; done_bytes < total; done_bytes += run) {
 		int64_t at = off + (int64_t)done_bytes;
 		uint8_t *to = imfs_data_reserve(&fs, n, at, total - done_bytes, &run);
@@ -228,7 +228,7 @@ int64_t on_pwrite64(const struct lind_call *c)
 	}
 	r = imfs_is_fifo(f) ? -ESPIPE : data_from_client(&client->p, f, c->args[1], c->args[2].value, (int64_t)c->args[3].value);
 	imfs_write_unlock();
-	return r;
+	return sized(c, client, r);
 }
 
 static void moved(struct imfs_file *f, int64_t written)
@@ -259,7 +259,7 @@ int64_t on_write(const struct lind_call *c)
 	r = data_from_client(&client->p, f, c->args[1], c->args[2].value, f->pos);
 	moved(f, r);
 	imfs_write_unlock();
-	return r;
+	return sized(c, client, r);
 }
 
 /* The iovec calls, with the flags of preadv2. `off` NULL: at the file's position. */
@@ -312,7 +312,7 @@ static int64_t vector(const struct lind_call *c, bool writing, const int64_t *of
 		else
 			f->pos += total;
 	}
-	return done(total ? total : r);
+	return sized(c, client, done(total ? total : r));
 }
 
 int64_t on_readv(const struct lind_call *c)

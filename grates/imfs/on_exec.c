@@ -33,10 +33,43 @@ static int64_t read_node(struct imfs_node *n, void *to, size_t length, int64_t o
 	return r;
 }
 
-static void drop(struct imfs_node *n)
+void runs(struct imfs_node **program, struct imfs_node *n)
+{
+	if (!(*program = n))
+		return;
+	imfs_node_hold(n);
+	n->runners++;
+}
+
+void runs_no_more(struct imfs_node **program)
+{
+	struct imfs_node *n = *program;
+
+	if (!n)
+		return;
+	*program = NULL;
+	n->runners--;
+	imfs_node_drop(&fs, n);
+}
+
+static void drop(struct program *p)
 {
 	imfs_write_lock();
-	imfs_node_drop(&fs, n);
+	runs_no_more(&p->node);
+	imfs_write_unlock();
+}
+
+/* It is what the client runs when the exec, which has succeeded, is carried out: `exec` of the lifecycle. */
+static void hand_over(const struct lind_call *c, struct program *p)
+{
+	struct client *client = client_of(c->target);
+
+	imfs_write_lock();
+	runs_no_more(&client->next_program);
+	if (client->cage == c->target) {
+		client->next_program = p->node;
+		p->node = NULL;
+	}
 	imfs_write_unlock();
 }
 
@@ -50,13 +83,12 @@ static int take(struct look *l, struct program *p)
 	if (!r && n->writers)
 		r = -ETXTBSY;
 	if (!r)
-		imfs_node_hold(n);
+		runs(&p->node, n);
 	imfs_write_unlock();
 	if (r)
 		return r;
 	if (*l->text)
 		strcpy(p->path, l->text);
-	p->node = n;
 	got = read_node(n, p->head, HEAD, 0);
 	p->head[got > 0 ? got : 0] = 0;
 	return 0;
@@ -190,11 +222,12 @@ static int64_t exec(const struct lind_call *c, struct look *l, int looked, struc
 
 	for (int depth = 0; !r && !(r = take(l, &p)); depth++) {
 		if (strncmp(p.head, "#!", 2)) {
-			r = run(c, &p, argv, envp);
-			drop(p.node);
+			if (!(r = run(c, &p, argv, envp)))
+				hand_over(c, &p);
+			drop(&p);
 			goto out;
 		}
-		drop(p.node);
+		drop(&p);
 		if (!(r = for_interpreter(&p, &argv, &w, &word)))
 			r = depth + 1 < INTERPRETERS ? look_text(c, strcpy(name, word), IMFS_FOLLOW, l) : -ELOOP;
 	}

@@ -408,7 +408,7 @@ int64_t on_ftruncate(const struct lind_call *c)
 		return done(-EBADF);
 	if (S_ISDIR(f->node->mode) || imfs_may_write(f))
 		return done(-EINVAL);
-	return done(imfs_truncate(&fs, f->node, &client->p.cred, (int64_t)c->args[1].value));
+	return sized(c, client, done(imfs_truncate(&fs, f->node, &client->p, (int64_t)c->args[1].value)));
 }
 
 int64_t on_fallocate(const struct lind_call *c)
@@ -420,7 +420,7 @@ int64_t on_fallocate(const struct lind_call *c)
 		return lind_forward(c);
 	if (f->flags & O_PATH)
 		return done(-EBADF);
-	return done(imfs_fallocate(&fs, f, &client->p.cred, (int)arg32(c, 1), (int64_t)c->args[2].value, (int64_t)c->args[3].value));
+	return sized(c, client, done(imfs_fallocate(&fs, f, &client->p, (int)arg32(c, 1), (int64_t)c->args[2].value, (int64_t)c->args[3].value)));
 }
 
 int64_t on_fadvise64(const struct lind_call *c)

@@ -2,7 +2,6 @@
  * Fifos as clients see them: who waits sleeps on the fifo's word, and a client's number is a duplicate of an eventfd that is as ready as
  * the fifo, so that poll, select and epoll are the kernel's business.
  */
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -146,14 +145,6 @@ static int64_t move_or_wait(uint64_t cage, struct imfs_file *f, struct rest *res
 	return total ? total : r;
 }
 
-static void broken_pipe(uint64_t cage)
-{
-	int64_t thread = lind_call_plain(SYS_gettid, cage, 0, 0, 0, 0);
-
-	if (thread > 0)
-		lind_call_plain(SYS_tgkill, cage, cage, (uint64_t)thread, SIGPIPE, 0);
-}
-
 int64_t fifo_io(const struct lind_call *c, const struct iovec *iov, uint64_t count, bool put, bool wait)
 {
 	struct client *client = client_of(c->args[0].cage);
@@ -176,6 +167,6 @@ int64_t fifo_io(const struct lind_call *c, const struct iovec *iov, uint64_t cou
 	imfs_file_drop(&fs, f);
 	imfs_write_unlock();
 	if (broken)
-		broken_pipe(c->target);
+		signal_thread(c->target, SIGPIPE);
 	return r;
 }

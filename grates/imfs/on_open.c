@@ -5,6 +5,9 @@
 
 #define NO_ACCESS 3		/* neither reading nor writing: open(2) */
 #define CREAT_FLAGS (O_CREAT | O_WRONLY | O_TRUNC)
+#define LONGEST_HOW 4096	/* bytes that openat2 may be given to say how */
+#define RESOLVE_CACHED 32u
+#define RESOLVE_KNOWN 63u
 
 /*
  * What stands behind our files' numbers in the tables of clients: one file, of which each client gets duplicates, so that numbers
@@ -14,8 +17,12 @@
  */
 static int holder;
 
+/* The directory that scoped walks of openat2 start from where they have left us. */
+static int outside_root;
+
 void holder_init(void)
 {
+	outside_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if ((holder = open("/dev/null", NO_ACCESS | O_CLOEXEC)) >= 0)
 		return;
 	holder = memfd_create("imfs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -44,12 +51,34 @@ int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, int s
 	return fd;
 }
 
-static int64_t open_at(const struct lind_call *c, int dir, int path, uint32_t flags, uint32_t mode)
+/* openat2 of what is outside, where the walk came to. */
+static int64_t open_elsewhere(const struct lind_call *c, const struct look *l, uint32_t flags, uint32_t mode)
+{
+	uint64_t how[3] = { flags, mode, l->resolve };
+	struct lind_call changed = *c;
+
+	changed.nr = SYS_openat2;
+	changed.args[2] = lind_mine(how);
+	changed.args[3] = (struct lind_arg){ sizeof how, c->target };
+	if (!l->at.entered)
+		return lind_forward(&changed);
+	changed.args[1] = lind_mine(l->at.path);
+	if (l->resolve & IMFS_SCOPED) {
+		/* It started at our root, which stands for theirs. */
+		if (fs.prefix[0] || outside_root < 0)
+			return -EXDEV;
+		changed.args[0] = (struct lind_arg){ (uint64_t)outside_root, lind_self() };
+		changed.args[1] = lind_mine(l->at.path[1] ? l->at.path + 1 : ".");
+	}
+	return lind_forward(&changed);
+}
+
+static int64_t open_at(const struct lind_call *c, int dir, int path, uint32_t flags, uint32_t mode, uint32_t resolve)
 {
 	struct imfs_file *f;
 	struct look l;
 	bool fifo;
-	int r = look(c, dir, path, imfs_open_follow(flags), false, &l), bad = imfs_open_flags(flags);
+	int r = look_within(c, dir, path, imfs_open_follow(flags), false, resolve, &l), bad = imfs_open_flags(flags);
 
 	if (r != OUTSIDE && bad) {
 		if (!r)
@@ -59,7 +88,7 @@ static int64_t open_at(const struct lind_call *c, int dir, int path, uint32_t fl
 	if (r == OUTSIDE && (r = proc_info(c, l.client, l.at.path, flags, &f)) <= 0)
 		return r ? r : give_fd(c->target, l.client, f, holder, flags & O_CLOEXEC);
 	if (r)
-		return look_elsewhere(c, path, r, &l);
+		return r == OUTSIDE && resolve ? open_elsewhere(c, &l, flags, mode) : look_elsewhere(c, path, r, &l);
 	r = imfs_open(&fs, &l.client->p, &l.at, flags, mode, &f);
 	fifo = !r && imfs_is_fifo(f);
 	imfs_write_unlock();
@@ -70,29 +99,52 @@ static int64_t open_at(const struct lind_call *c, int dir, int path, uint32_t fl
 
 int64_t on_open(const struct lind_call *c)
 {
-	return open_at(c, -1, 0, arg32(c, 1), arg32(c, 2));
+	return open_at(c, -1, 0, arg32(c, 1), arg32(c, 2), 0);
 }
 
 int64_t on_creat(const struct lind_call *c)
 {
-	return open_at(c, -1, 0, CREAT_FLAGS, arg32(c, 1));
+	return open_at(c, -1, 0, CREAT_FLAGS, arg32(c, 1), 0);
 }
 
 int64_t on_openat(const struct lind_call *c)
 {
-	return open_at(c, 0, 1, arg32(c, 2), arg32(c, 3));
+	return open_at(c, 0, 1, arg32(c, 2), arg32(c, 3), 0);
 }
 
-/* Without its ways of walking, where the path is ours. */
+/* Makes openat of an openat2, and says how that is to walk. 0, or what is wrong with its struct. */
+static int read_how(struct lind_call *c, uint32_t *resolve)
+{
+	struct { uint64_t flags, mode, resolve, more[LONGEST_HOW / 8 - 3]; } how = { 0 };
+	uint64_t size = c->args[3].value;
+	int r = 0;
+
+	*resolve = 0;
+	if (size >= offsetof(__typeof__(how), more) && size <= sizeof how && !(r = lind_read(c->args[2], &how, (size_t)size))) {
+		*resolve = (uint32_t)how.resolve;
+		if (how.resolve > RESOLVE_KNOWN || (*resolve & IMFS_SCOPED) == IMFS_SCOPED)
+			return -EINVAL;
+		how.resolve = 0;
+		c->args[2] = lind_mine(&how);
+	}
+	if (r || (r = lind_openat2_plain(c)))
+		return r;
+	return *resolve & RESOLVE_CACHED && arg32(c, 2) & (O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY)) ? -EAGAIN : 0;
+}
+
 int64_t on_openat2(const struct lind_call *c)
 {
 	struct lind_call plain = *c;
 	struct look l;
-	int r = look(c, 0, 1, IMFS_FOLLOW, false, &l);
+	uint32_t resolve;
+	int bad = read_how(&plain, &resolve), r;
 
-	if (r == OUTSIDE)
+	if (!bad)
+		return open_at(&plain, 0, 1, arg32(&plain, 2), arg32(&plain, 3), resolve);
+	/* Outside it is for the kernel to say. */
+	if ((r = look(c, 0, 1, IMFS_FOLLOW, false, &l)) == OUTSIDE)
 		return look_elsewhere(c, 1, r, &l);
 	if (!r)
 		imfs_write_unlock();
-	return (r = lind_openat2_plain(&plain)) ? r : on_openat(&plain);
+	return bad;
 }

@@ -155,7 +155,7 @@ int64_t on_sendfile(const struct lind_call *c)
 		r = -EFAULT;
 	give_side(&in);
 	give_side(&out);
-	return r;
+	return out.file ? sized(c, out.client, r) : r;
 }
 
 static int64_t may_copy(const struct side *in, const struct side *out, uint64_t length)
@@ -196,7 +196,7 @@ int64_t on_copy_file_range(const struct lind_call *c)
 		r = -EFAULT;
 	give_side(&in);
 	give_side(&out);
-	return r;
+	return out.file ? sized(c, out.client, r) : r;
 }
 
 /* splice between a pipe and a file in memory: callers that try it fall back to read and write. */

@@ -14,16 +14,31 @@ struct walk {
 	const char *rest;		/* what is still to go: of the path, or of `room` once a link was put in front */
 	int links;
 	enum imfs_follow follow;
+	uint32_t resolve;
+	struct imfs_node *start;	/* which a scoped walk does not leave upwards: this node, */
+	const char *start_path;		/* or else this path outside */
 	struct imfs_at *out;		/* out->path is where we are while outside */
 	char room[IMFS_PATH];
 };
 
-static void arrive(struct walk *w)
+static int arrive(struct walk *w)
 {
 	if (!strcmp(w->out->path, w->fs->prefix)) {
 		w->node = w->fs->root;
 		w->out->entered = true;
 	}
+	return 0;
+}
+
+static int to_start(struct walk *w)
+{
+	if (w->start) {
+		w->node = w->start;
+		w->out->entered = true;
+		return 0;
+	}
+	strcpy(w->out->path, strcmp(w->start_path, "/") ? w->start_path : "");
+	return arrive(w);
 }
 
 /* Leaves for the outside path of a directory of ours. */
@@ -33,6 +48,24 @@ static int leave(struct walk *w, const struct imfs_node *dir)
 
 	w->node = NULL;
 	return r < 0 ? r : 0;
+}
+
+/* To the start of a scoped walk, or to the root. */
+static int to_top(struct walk *w)
+{
+	if (w->resolve & IMFS_BENEATH)
+		return -EXDEV;
+	w->node = NULL;
+	w->out->path[0] = 0;
+	return w->resolve & IMFS_IN_ROOT ? to_start(w) : arrive(w);
+}
+
+/* A link of /proc is about to be followed. */
+static int through_magic(const struct walk *w)
+{
+	if (w->resolve & (IMFS_NO_MAGICLINKS | IMFS_NO_SYMLINKS))
+		return -ELOOP;
+	return w->resolve & IMFS_SCOPED ? -EXDEV : 0;
 }
 
 static bool follows(enum imfs_follow follow, bool slash)
@@ -60,6 +93,8 @@ static int outside_step(struct walk *w, const char *name, size_t length, bool la
 	if (length == 2 && name[0] == '.' && name[1] == '.') {
 		char *slash = strrchr(path, '/');
 
+		if (w->resolve & IMFS_SCOPED && !w->start && !strcmp(*path ? path : "/", w->start_path))
+			return w->resolve & IMFS_BENEATH ? -EXDEV : 0;
 		if (slash)
 			*slash = 0;
 	} else {
@@ -71,11 +106,10 @@ static int outside_step(struct walk *w, const char *name, size_t length, bool la
 		if ((!last || follows(w->follow, w->out->slash)) && (node = imfs_magic(w->p, path))) {
 			w->node = node;
 			w->out->entered = true;
-			return 0;
+			return through_magic(w);
 		}
 	}
-	arrive(w);
-	return 0;
+	return arrive(w);
 }
 
 /* Puts a link's target before what is still to go. */
@@ -83,23 +117,23 @@ static int expand(struct walk *w, const struct imfs_node *link)
 {
 	size_t target = strlen(link->target), left = strlen(w->rest);
 
-	if (++w->links > IMFS_LINKS_MAX)
+	if (++w->links > IMFS_LINKS_MAX || w->resolve & IMFS_NO_SYMLINKS)
 		return -ELOOP;
 	if (target + left + 1 > sizeof w->room)
 		return -ENAMETOOLONG;
 	memmove(w->room + target, w->rest, left + 1);
 	memcpy(w->room, link->target, target);
 	w->rest = w->room;
-	if (w->rest[0] == '/') {
-		w->node = w->out->dir = NULL;
-		w->out->path[0] = 0;
-		arrive(w);
-	}
-	return 0;
+	if (w->rest[0] != '/')
+		return 0;
+	w->out->dir = NULL;
+	return to_top(w);
 }
 
 static int up(struct walk *w)
 {
+	if (w->resolve & IMFS_SCOPED && w->node == w->start)
+		return w->resolve & IMFS_BENEATH ? -EXDEV : 0;
 	if (w->node != w->fs->root) {
 		w->node = w->node->dir.parent;
 		return 0;
@@ -205,15 +239,34 @@ static int finish(struct walk *w)
 int imfs_walk(const struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
 	const char *path, enum imfs_follow follow, struct imfs_at *at)
 {
+	return imfs_walk_within(fs, p, start, start_path, path, follow, 0, at);
+}
+
+/* Where it starts. */
+static int begin(struct walk *w, const char *path)
+{
+	bool relative = path[0] != '/' || w->resolve & IMFS_SCOPED;
+
+	if (relative && !w->start && (!w->start_path || strlen(w->start_path) >= IMFS_PATH))
+		return -ENOENT;
+	return path[0] == '/' ? to_top(w) : to_start(w);
+}
+
+int imfs_walk_within(const struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
+	const char *path, enum imfs_follow follow, uint32_t resolve, struct imfs_at *at)
+{
 	struct walk w;		/* not all of it is set: that would cost more than most walks */
 	int r;
 
 	w.fs = fs;
 	w.p = p;
-	w.node = start;
+	w.node = NULL;
 	w.rest = path;
 	w.links = 0;
 	w.follow = follow;
+	w.resolve = resolve;
+	w.start = start;
+	w.start_path = start_path;
 	w.out = at;
 
 	at->outside = at->entered = at->slash = false;
@@ -223,22 +276,16 @@ int imfs_walk(const struct imfs *fs, const struct imfs_process *p, struct imfs_n
 	at->path[0] = 0;
 	if (!path[0])
 		return -ENOENT;
-	if (path[0] == '/' || !start) {
-		w.node = NULL;
-		if (path[0] != '/') {
-			if (!start_path || strlen(start_path) >= IMFS_PATH)
-				return -ENOENT;
-			strcpy(at->path, strcmp(start_path, "/") ? start_path : "");
-		}
-		arrive(&w);
-	} else
-		at->entered = true;
+	if ((r = begin(&w, path)))
+		return r;
 	w.rest = skip_slashes(w.rest);
 	while (*w.rest) {
 		bool was_outside = !w.node;
 
 		if ((r = step(&w)))
 			return r;
+		if (resolve & IMFS_NO_XDEV && was_outside == !!w.node)
+			return -EXDEV;
 		/* Coming in through the prefix: the node was named by no step of ours. */
 		if (was_outside && w.node) {
 			at->dir = NULL;

@@ -1,6 +1,24 @@
 /* splice and tee between pipes and files, sync_file_range. */
 #include "check.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
+/* The limit on the size of files holds for what the kernel moves, too. */
+static void limited(int fd, const int p[2])
+{
+	off_t at = 998;
+	struct rlimit limit;
+
+	signal(SIGXFSZ, SIG_IGN);
+	NEED(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+	limit.rlim_cur = 1000;
+	NEED(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	CHECK_EQ(write(p[1], "pipe", 4), 4);
+	CHECK_EQ(splice(p[0], NULL, fd, &at, 4, 0), 2);
+	CHECK_ERRNO(splice(p[0], NULL, fd, &at, 4, 0), EFBIG);
+}
+
 int main(void)
 {
 	char text[16] = { 0 };
@@ -29,6 +47,7 @@ int main(void)
 	CHECK_ERRNO(sync_file_range(fd, -1, 0, 0), EINVAL);
 	CHECK_ERRNO(sync_file_range(fd, 0, 0, 99), EINVAL);
 	CHECK_ERRNO(sync_file_range(p[0], 0, 0, 0), ESPIPE);
+	limited(fd, p);
 	close(fd);
 	CHECK_EQ(unlink("f"), 0);
 	return check_done();

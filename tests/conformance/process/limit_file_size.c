@@ -22,9 +22,8 @@ int main(void)
 
 	/* What the kernel copies by itself is held to it too. */
 	off_t at = 990, from = 0;
-	int other = check_file("g", "0123456789abcdefghij"), ends[2];
+	int other = check_file("g", "0123456789abcdefghij");
 
-	NEED(pipe(ends) == 0);
 	CHECK_EQ(copy_file_range(other, NULL, fd, &at, 20, 0), 10);
 	CHECK_EQ(at, 1000);
 	CHECK_ERRNO(copy_file_range(other, NULL, fd, &at, 10, 0), EFBIG);
@@ -32,13 +31,7 @@ int main(void)
 	CHECK_EQ(sendfile(fd, other, &from, 20), 5);
 	CHECK_EQ(from, 5);
 	CHECK_ERRNO(sendfile(fd, other, &from, 20), EFBIG);
-	CHECK_EQ(write(ends[1], "pipe", 4), 4);
-	at = 998;
-	CHECK_EQ(splice(ends[0], NULL, fd, &at, 4, 0), 2);
-	CHECK_ERRNO(splice(ends[0], NULL, fd, &at, 4, 0), EFBIG);
 	CHECK_EQ(lseek(fd, 0, SEEK_END), 1000);
-	close(ends[0]);
-	close(ends[1]);
 	close(other);
 	close(fd);
 	CHECK_EQ(unlink("f"), 0);

@@ -87,6 +87,44 @@ static void prefixes(void)
 	leads(NULL, NULL, "/../..", fs.root, NULL);
 }
 
+static int within(struct imfs_node *start, const char *start_path, uint32_t resolve, const char *path)
+{
+	return imfs_walk_within(&fs, &us, start, start_path, path, IMFS_FOLLOW, resolve, &at);
+}
+
+/* RESOLVE_* where the mount is no whole system: the conformance test fs/openat2 has the rest. */
+static void scopes(void)
+{
+	struct imfs_node *d, *f;
+
+	CHECK(!imfs_init(&fs, "/mnt/x", UINT64_MAX, &us.cred));
+	d = make("d", S_IFDIR | 0755, NULL);
+	f = make("d/f", S_IFREG | 0644, NULL);
+	make("out", 0, "/etc");
+	make("up", 0, "..");
+	CHECK(!within(NULL, "/mnt", IMFS_BENEATH, "x/d/f") && at.node == f);
+	CHECK(!within(NULL, "/mnt", IMFS_BENEATH, "x/d/../../y/../x/d/f") && at.node == f);
+	CHECK(within(NULL, "/mnt", IMFS_BENEATH, "../mnt/x/d/f") == -EXDEV);
+	CHECK(within(NULL, "/mnt", IMFS_BENEATH, "x/up/../mnt/x/d/f") == -EXDEV);
+	CHECK(within(NULL, "/", IMFS_BENEATH, "../mnt/x/d/f") == -EXDEV);
+	CHECK(!within(NULL, "/", IMFS_BENEATH, "mnt/x/d/f") && at.node == f);
+	CHECK(within(NULL, "/mnt", IMFS_BENEATH, "x/out/passwd") == -EXDEV);
+	CHECK(!within(NULL, "/mnt", IMFS_IN_ROOT, "/../x/d/f") && at.node == f);
+	CHECK(!within(NULL, "/mnt", IMFS_IN_ROOT, "x/out/passwd") && at.outside && !strcmp(at.path, "/mnt/etc/passwd"));
+	CHECK(!within(NULL, "/", IMFS_IN_ROOT, "../../mnt/x/d/f") && at.node == f);
+	CHECK(within(d, NULL, IMFS_BENEATH, "../d/f") == -EXDEV);
+	CHECK(!within(d, NULL, IMFS_IN_ROOT, "../../../f") && at.node == f);
+	CHECK(!within(fs.root, NULL, IMFS_IN_ROOT, "up/d/f") && at.node == f);
+	CHECK(within(fs.root, NULL, IMFS_IN_ROOT, "out") == 0 && !at.outside && !at.node);
+	CHECK(within(NULL, "/mnt", IMFS_NO_XDEV, "x/d/f") == -EXDEV);
+	CHECK(within(d, NULL, IMFS_NO_XDEV, "/mnt/x/d/f") == -EXDEV);
+	CHECK(within(fs.root, NULL, IMFS_NO_XDEV, "out") == -EXDEV);
+	CHECK(within(fs.root, NULL, IMFS_NO_XDEV, "up/y") == -EXDEV);
+	CHECK(!within(d, NULL, IMFS_NO_XDEV, "../d/f") && at.node == f);
+	CHECK(within(fs.root, NULL, IMFS_NO_SYMLINKS, "up") == -ELOOP);
+	CHECK(!within(d, NULL, IMFS_NO_SYMLINKS, "../d/f") && at.node == f);
+}
+
 static void limit(void)
 {
 	static char bytes[100000];
@@ -102,8 +140,8 @@ static void limit(void)
 	CHECK(imfs_pwrite(&fs, &us, f, bytes, sizeof bytes, 1 << 20) == -ENOSPC);
 	CHECK(imfs_pwrite(&fs, &us, f, bytes, 1, 0) == 1);
 	CHECK(fs.used <= fs.limit);
-	CHECK(imfs_fallocate(&fs, f, &us.cred, 0, 0, 2 << 20) == -ENOSPC);
-	CHECK(!imfs_truncate(&fs, f->node, &us.cred, 0));
+	CHECK(imfs_fallocate(&fs, f, &us, 0, 0, 2 << 20) == -ENOSPC);
+	CHECK(!imfs_truncate(&fs, f->node, &us, 0));
 	CHECK(imfs_pwrite(&fs, &us, f, bytes, sizeof bytes, INT64_C(1) << 50) == sizeof bytes);
 	CHECK(imfs_pread(f, bytes, 10, 1 << 30) == 10);
 	imfs_file_drop(&fs, f);
@@ -184,6 +222,7 @@ static void many_locks(void)
 int main(void)
 {
 	prefixes();
+	scopes();
 	limit();
 	many_locks();
 	for (unsigned seed = 1; seed < 20; seed++)

@@ -209,7 +209,7 @@ static void op_rw(void)
 
 		doing("ftruncate(%u, %lld)", i, (long long)size);
 		check(sys(ftruncate(theirs[i], size)), ours[i]->flags & O_PATH ? -EBADF : S_ISDIR(ours[i]->node->mode) || imfs_may_write(ours[i]) ? -EINVAL :
-			imfs_truncate(&fs, ours[i]->node, &me->cred, size));
+			imfs_truncate(&fs, ours[i]->node, me, size));
 		break;
 	}
 	case 4: {
@@ -228,7 +228,7 @@ static void op_rw(void)
 		int64_t len = any(100000);
 
 		doing("fallocate(%u, %d, %lld, %lld)", i, mode, (long long)off, (long long)len);
-		check(sys(fallocate(theirs[i], mode, off, len)), ours[i]->flags & O_PATH ? -EBADF : imfs_fallocate(&fs, ours[i], &me->cred, mode, off, len));
+		check(sys(fallocate(theirs[i], mode, off, len)), ours[i]->flags & O_PATH ? -EBADF : imfs_fallocate(&fs, ours[i], me, mode, off, len));
 	}
 	}
 }
@@ -367,7 +367,7 @@ static void op_attr(void)
 		r = walk(me->cwd, path, IMFS_FOLLOW, &at);
 		r = r ? r : imfs_exists(&at);
 		r = r ? r : S_ISDIR(at.node->mode) ? -EISDIR : !S_ISREG(at.node->mode) ? -EINVAL : imfs_may(at.node, &me->cred, W_OK);
-		check(sys(truncate(path, mode)), r ? r : imfs_truncate(&fs, at.node, &me->cred, mode));
+		check(sys(truncate(path, mode)), r ? r : imfs_truncate(&fs, at.node, me, mode));
 		break;
 	case 6:
 		doing("readlinkat(%d, \"%s\")", dir, path);
