@@ -96,6 +96,27 @@ static void *start(uint64_t cage)
 	return client;
 }
 
+/* Whose numbers are held while a child gets a copy of them, first from the kernel and then from us. */
+static __thread struct client *copied;
+
+int64_t on_clone(const struct lind_call *c)
+{
+	struct client *client = client_of(c->target);
+	int64_t child;
+
+	if (c->args[0].value & CLONE_THREAD) {
+		if (client->cage == c->target)
+			__atomic_store_n(&client->threaded, true, __ATOMIC_RELAXED);
+		return lind_forward(c);
+	}
+	copied = numbers_hold(client);
+	if ((child = lind_forward(c)) <= 0) {
+		numbers_release(copied);
+		copied = NULL;
+	}
+	return child;
+}
+
 static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int spawned)
 {
 	struct client *from = parent, *client = new_client();
@@ -105,6 +126,10 @@ static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int 
 	client->cage = client->p.pid = cage;
 	if (imfs_process_copy(&client->p, &from->p))
 		lind_die("out of memory for a client");
+	if (!spawned) {
+		numbers_release(copied);
+		copied = NULL;
+	}
 	if (spawned)
 		imfs_process_exec(&fs, &client->p);
 	else
@@ -122,6 +147,7 @@ static void exec_client(void *state, uint64_t cage)
 
 	(void)cage;
 	imfs_write_lock();
+	client->threaded = false;
 	imfs_process_exec(&fs, &client->p);
 	mappings_free(client);
 	runs_no_more(&client->program);
@@ -138,6 +164,7 @@ static void exit_client(void *state, uint64_t cage, int status)
 	(void)status;
 	imfs_write_lock();
 	client->cage = 0;
+	client->threaded = false;
 	mappings_free(client);
 	runs_no_more(&client->program);
 	runs_no_more(&client->next_program);

@@ -3,6 +3,7 @@
 #define IMFS_GRATE_H
 
 #include <lind/grate.h>
+#include <pthread.h>
 #include <signal.h>
 #include "imfs_core.h"
 #include "sync.h"
@@ -31,6 +32,8 @@ struct client {
 	struct imfs_process p;
 	struct mapping *mappings;
 	struct imfs_node *program, *next_program;	/* what it runs, if that is ours; and what it will after exec */
+	bool threaded;			/* it had a second thread, whose calls come between others */
+	pthread_mutex_t numbers;
 	struct client *next_free;
 };
 
@@ -53,6 +56,20 @@ static inline struct imfs_file *fd_of(const struct client *client, struct lind_a
 	return client->cage == fd.cage ? imfs_fd(&client->p.fds, fd.value) : NULL;
 }
 int64_t on_umask(const struct lind_call *c);
+/* Of a client with threads: its numbers here and in the kernel change together, or not until numbers_release. Nothing is looked up meanwhile:
+ * that may wait for who is born. What it returns is what that takes. */
+static inline struct client *numbers_hold(struct client *client)
+{
+	if (!__atomic_load_n(&client->threaded, __ATOMIC_RELAXED))
+		return NULL;
+	pthread_mutex_lock(&client->numbers);
+	return client;
+}
+static inline void numbers_release(struct client *held)
+{
+	if (held)
+		pthread_mutex_unlock(&held->numbers);
+}
 int64_t on_set_ids(const struct lind_call *c);
 
 /* look.c: a path argument of a call. */
@@ -176,6 +193,6 @@ int64_t on_bind(const struct lind_call *), on_connect(const struct lind_call *),
 	on_named(const struct lind_call *), on_recvfrom(const struct lind_call *), on_recvmsg(const struct lind_call *);
 int64_t on_mmap(const struct lind_call *), on_munmap(const struct lind_call *), on_msync(const struct lind_call *),
 	on_execve(const struct lind_call *), on_execveat(const struct lind_call *);
-int64_t on_limit(const struct lind_call *);
+int64_t on_limit(const struct lind_call *), on_clone(const struct lind_call *);
 
 #endif

@@ -69,14 +69,20 @@ static struct imfs_file *take(const struct lind_call *c, int i, struct client **
 /* First ours, then the number: once the kernel has let go of it, another thread may get it. */
 int64_t on_close(const struct lind_call *c)
 {
-	struct client *client;
+	struct client *client = client_of(c->args[0].cage), *held;
+	int64_t r;
 
-	/* Others hardly come here: see fd_calls. */
+	/* Others hardly come here: see fd_calls. They may wait for what they close. */
+	if (client->threaded && !ours(c, 0))
+		return lind_forward(c);
+	held = numbers_hold(client);
 	if (take(c, 0, &client)) {
 		imfs_fd_clear(&fs, &client->p, arg32(c, 0));
 		imfs_write_unlock();
 	}
-	return lind_forward(c);
+	r = lind_forward(c);
+	numbers_release(held);
+	return r;
 }
 
 static void each_of_range(const struct lind_call *c, bool close)
@@ -97,6 +103,7 @@ static void each_of_range(const struct lind_call *c, bool close)
 int64_t on_close_range(const struct lind_call *c)
 {
 	bool marks = arg32(c, 2) == CLOSE_RANGE_CLOEXEC_;
+	struct client *held = numbers_hold(client_of(c->target));
 	int64_t r;
 
 	if (!arg32(c, 2))
@@ -104,18 +111,22 @@ int64_t on_close_range(const struct lind_call *c)
 	r = lind_forward(c);
 	if (!r && marks)
 		each_of_range(c, false);
+	numbers_release(held);
 	return r;
 }
 
-/* After the kernel has duplicated the first argument as `new`, a number of `cage`: a grate may do that from one cage to another. */
-static int64_t duplicated(const struct lind_call *c, uint64_t cage, int64_t new, bool cloexec)
+/* The kernel duplicates the first argument as a number of `cage`, and so do we: a grate may do that from one cage to another. */
+static int64_t duplicate(const struct lind_call *c, uint64_t cage, bool cloexec)
 {
-	struct client *from = client_of(c->args[0].cage), *to = client_of(cage);
+	struct client *from = client_of(c->args[0].cage), *to = client_of(cage), *held = numbers_hold(to);
+	int64_t new = lind_forward(c);
 	struct imfs_file *f;
 	int r = 0;
 
-	if (new < 0)
+	if (new < 0) {
+		numbers_release(held);
 		return new;
+	}
 	imfs_write_lock();
 	f = fd_of(from, c->args[0]);
 	if (to->cage != cage)
@@ -129,22 +140,23 @@ static int64_t duplicated(const struct lind_call *c, uint64_t cage, int64_t new,
 	imfs_write_unlock();
 	if (r)
 		lind_call_plain(SYS_close, cage, (uint64_t)new, 0, 0, 0);
+	numbers_release(held);
 	return r ? r : new;
 }
 
 int64_t on_dup(const struct lind_call *c)
 {
-	return duplicated(c, c->target, lind_forward(c), false);
+	return duplicate(c, c->target, false);
 }
 
 int64_t on_dup2(const struct lind_call *c)
 {
-	return duplicated(c, c->args[1].cage, lind_forward(c), false);
+	return duplicate(c, c->args[1].cage, false);
 }
 
 int64_t on_dup3(const struct lind_call *c)
 {
-	return duplicated(c, c->args[1].cage, lind_forward(c), arg32(c, 2) & O_CLOEXEC);
+	return duplicate(c, c->args[1].cage, arg32(c, 2) & O_CLOEXEC);
 }
 
 /* The range that a struct flock means. */
@@ -286,13 +298,14 @@ static int64_t set_flags(const struct lind_call *c)
 
 static int64_t set_cloexec(const struct lind_call *c, bool cloexec)
 {
-	struct client *client;
+	struct client *client, *held = numbers_hold(client_of(c->args[0].cage));
 	int64_t r = lind_call_plain(SYS_fcntl, c->args[0].cage, arg32(c, 0), F_SETFD_, cloexec, 0);
 
 	if (r >= 0 && take(c, 0, &client)) {
 		client->p.fds.cloexec[arg32(c, 0)] = cloexec;
 		imfs_write_unlock();
 	}
+	numbers_release(held);
 	return r;
 }
 
@@ -324,7 +337,7 @@ int64_t on_fcntl(const struct lind_call *c)
 	switch (cmd) {
 	case F_DUPFD_:
 	case F_DUPFD_CLOEXEC_:
-		return duplicated(c, c->target, lind_forward(c), cmd == F_DUPFD_CLOEXEC_);
+		return duplicate(c, c->target, cmd == F_DUPFD_CLOEXEC_);
 	case F_GETFD_:
 		return lind_forward(c);
 	case F_SETFD_:

@@ -33,6 +33,7 @@ void holder_init(void)
 /* For the call that is being served, whose target is `cage`. Takes over the reference to `f`. */
 int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, int stands, bool cloexec)
 {
+	struct client *held = numbers_hold(client);
 	int64_t fd = lind_dup_to_client(stands, cloexec);
 	int r = 0;
 
@@ -44,11 +45,10 @@ int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, int s
 	else
 		imfs_fd_set(&fs, &client->p, (uint32_t)fd, f, cloexec);
 	imfs_write_unlock();
-	if (r) {
+	if (r)
 		lind_call_plain(SYS_close, cage, (uint64_t)fd, 0, 0, 0);
-		return r;
-	}
-	return fd;
+	numbers_release(held);
+	return r ? r : fd;
 }
 
 /* openat2 of what is outside, where the walk came to. */
