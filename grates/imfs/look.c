@@ -30,7 +30,13 @@ static uint64_t starts_from(const struct lind_call *c, int dir)
 	return dir < 0 ? c->target : c->args[dir].cage;
 }
 
-/* A number, relative to a directory that is not ours: it may be the one where /proc has descriptors. */
+/* Whether a path that starts in /proc may lead to files of ours: by a number, of a process or descriptor, or by the process's own name. */
+static bool names_a_process(const char *text)
+{
+	return (*text >= '0' && *text <= '9') || !strncmp(text, "self/", 5) || !strncmp(text, "thread-self/", 12) || !strncmp(text, "cwd", 3);
+}
+
+/* Relative to a directory that is not ours: it may be one of /proc. */
 static void learn_start(const struct lind_call *c, int dir, struct look *l)
 {
 	struct lind_arg none = { 0, c->args[dir].cage };
@@ -46,7 +52,7 @@ static void learn_start(const struct lind_call *c, int dir, struct look *l)
 	snprintf(link, sizeof link, "/proc/self/fd/%u", arg32(c, dir));
 	r = lind_call(SYS_readlink, c->target, lind_mine(link), lind_mine(l->start), (struct lind_arg){ sizeof l->start - 1, c->target }, none, none, none);
 	l->start[r > 0 ? r : 0] = 0;
-	if (strncmp(l->start, "/proc/", 6))
+	if (strncmp(l->start, "/proc/", 6) && strcmp(l->start, "/proc"))
 		l->start[0] = 0;
 }
 
@@ -65,7 +71,7 @@ static int find_start(const struct lind_call *c, int dir, bool may_be_empty, str
 	l->from = dir < 0 ? l->client : client_of(c->args[dir].cage);
 	l->at.entered = false;
 	l->at.path[0] = l->start[0] = 0;
-	if (!at_cwd && l->text[0] >= '0' && l->text[0] <= '9')
+	if (!at_cwd && names_a_process(l->text))
 		learn_start(c, dir, l);
 	if (!l->text[0] && !may_be_empty)
 		return -ENOENT;

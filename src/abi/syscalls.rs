@@ -371,7 +371,7 @@ implemented {
     434  process  pidfd_open(pid: Pid, flags: u32) -> NewFd;
     /// CLOSE_RANGE_UNSHARE is EINVAL.
     436  fs       close_range(first: u32, last: u32, flags: CloseRangeFlags) -> ();
-    /// RESOLVE_* do not go with descriptors of directories in /proc and /dev: EXDEV. RESOLVE_CACHED is EAGAIN.
+    /// RESOLVE_CACHED is EAGAIN.
     437  fs       openat2(dir: DirFd, path: Path, how: In<OpenHow>, size: Len) -> NewFd;
     439  fs       faccessat2(dir: DirFd, path: Path, mode: AccessMode, flags: AccessFlags) -> ();
     441  wait     epoll_pwait2(fd: Fd, events: Out<EpollEvent>, max: i32, timeout: In<Timespec>, mask: In<Sigset>, size: Len) -> usize;

@@ -82,6 +82,7 @@ fn goes_up(path: &[u8]) -> bool {
 /// ENOENT, ENOTDIR, ELOOP, EACCES on the way. What is wrong with the host's part of the way is left for the host to say.
 pub(crate) fn walk(cx: &Ctx<'_>, start: Start, path: &CStr, last: Last, within: Within) -> Result<Reached> {
     let mut rest = path.to_bytes().to_vec();
+    let scope = start.place().filter(|_| within.is_scoped() && rest.first() != Some(&b'/')).cloned();
     let mut at = if rest.first() == Some(&b'/') { At::Host(Start::root(cx)?) } else { begin(start) };
     let mut links = 0;
     loop {
@@ -95,6 +96,11 @@ pub(crate) fn walk(cx: &Ctx<'_>, start: Start, path: &CStr, last: Last, within: 
                 At::Ours(place) => Ok(Reached::Place(place)),
                 At::Host(start) => Ok(Reached::Host(start, c".".to_owned())),
             };
+        }
+        if name == b".." && is_scope(&at, scope.as_ref()) {
+            within.check_above_root()?;
+            rest = after.to_vec();
+            continue;
         }
         let is_last = after.iter().all(|&byte| byte == b'/');
         let follow = !after.is_empty() || last == Last::Follow;
@@ -145,7 +151,10 @@ pub(crate) fn walk(cx: &Ctx<'_>, start: Start, path: &CStr, last: Last, within: 
                 }
                 let text = text.unwrap_or_default();
                 if text.first() == Some(&b'/') {
-                    at = At::Host(Start::root(cx)?);
+                    at = match &scope {
+                        Some(place) => At::Ours(place.clone()),
+                        None => At::Host(Start::root(cx)?),
+                    };
                 }
                 [&text, after].concat()
             }
@@ -158,6 +167,11 @@ fn begin(start: Start) -> At {
         Some(place) => At::Ours(place.clone()),
         None => At::Host(start),
     }
+}
+
+/// Whether this is the directory of ours that is not to be left. The walk began there, and no link has led elsewhere.
+fn is_scope(at: &At, scope: Option<&Place>) -> bool {
+    matches!((at, scope), (At::Ours(place), Some(scope)) if place.is_directory() && place.0.len() == scope.0.len())
 }
 
 fn is_ours(file: &FileRef) -> bool {

@@ -135,6 +135,52 @@ static void from_the_root(void)
 	CHECK_EQ(says(dir, "/proc/self/status", RESOLVE_NO_MAGICLINKS), 'N');
 }
 
+/* The kernel's own trees, from directories in them. */
+static void in_the_trees(void)
+{
+	int proc = open("/proc", O_RDONLY | O_DIRECTORY), self = open("/proc/self", O_RDONLY | O_DIRECTORY), dev = open("/dev", O_RDONLY | O_DIRECTORY);
+	int here = open(".", O_RDONLY | O_DIRECTORY), fd;
+	struct stat st, top;
+
+	NEED(proc >= 0 && self >= 0 && dev >= 0 && here >= 0);
+	CHECK_EQ(says(proc, "self/status", RESOLVE_BENEATH), 'N');
+	CHECK_EQ(says(proc, "self/task/../status", RESOLVE_BENEATH), 'N');
+	CHECK_EQ(says(proc, "./self/../self/./status", RESOLVE_BENEATH), 'N');
+	CHECK_EQ(says(proc, "../proc/self/status", RESOLVE_BENEATH), -EXDEV);
+	CHECK_EQ(says(proc, "self/../../proc/uptime", RESOLVE_BENEATH), -EXDEV);
+	CHECK_EQ(says(proc, "/proc/uptime", RESOLVE_BENEATH), -EXDEV);
+	CHECK_EQ(says(proc, "self/cwd/dir/file", RESOLVE_BENEATH), -EXDEV);
+	CHECK_EQ(says(proc, "self/cwd/dir/file", RESOLVE_IN_ROOT), -EXDEV);
+	CHECK_EQ(says(proc, "self/cwd/dir/file", 0), 'i');
+	CHECK_EQ(says(proc, "self/status", RESOLVE_NO_SYMLINKS), -ELOOP);
+	CHECK_EQ(says(proc, "self/none", RESOLVE_BENEATH), -ENOENT);
+	CHECK_EQ(says(proc, "/self/status", RESOLVE_IN_ROOT), 'N');
+	CHECK_EQ(says(proc, "//../../self/status", RESOLVE_IN_ROOT), 'N');
+	CHECK_EQ(says(proc, "/proc/self/status", RESOLVE_IN_ROOT), -ENOENT);
+	fd = open2(proc, "/", O_PATH, RESOLVE_IN_ROOT);
+	CHECK(fstat(fd, &st) == 0 && fstat(proc, &top) == 0 && st.st_dev == top.st_dev && st.st_ino == top.st_ino);
+	close(fd);
+	CHECK_EQ(says(self, "status", RESOLVE_BENEATH), 'N');
+	CHECK_EQ(says(self, "../uptime", RESOLVE_BENEATH), -EXDEV);
+	CHECK_EQ(says(self, "../uptime", 0) >= '0', 1);
+	CHECK_EQ(says(self, "../status", RESOLVE_IN_ROOT), 'N');
+	CHECK_EQ(says(dev, "null", RESOLVE_BENEATH), 0);
+	CHECK_EQ(says(dev, "fd/0", RESOLVE_BENEATH), -EXDEV);
+	CHECK_EQ(says(dev, "fd/0", RESOLVE_IN_ROOT), -ENOENT);
+	CHECK_EQ(says(root, "/proc/self/cwd/dir/file", RESOLVE_IN_ROOT), -EXDEV);
+	NEED(chdir("/proc") == 0);
+	CHECK_EQ(says(AT_FDCWD, "self/status", RESOLVE_BENEATH), 'N');
+	CHECK_EQ(says(AT_FDCWD, "../proc/uptime", RESOLVE_BENEATH), -EXDEV);
+	CHECK_EQ(says(AT_FDCWD, "/uptime", RESOLVE_IN_ROOT) >= '0', 1);
+	CHECK_EQ(says(root, "/proc/self/status", RESOLVE_IN_ROOT), 'N');
+	CHECK_EQ(says(root, "../proc/uptime", RESOLVE_IN_ROOT | RESOLVE_NO_XDEV), -EXDEV);
+	NEED(fchdir(here) == 0);
+	close(proc);
+	close(self);
+	close(dev);
+	close(here);
+}
+
 int main(void)
 {
 	if (syscall(SYS_openat2, -1L, "x", 0L, 0L) < 0 && errno == ENOSYS) {
@@ -153,6 +199,7 @@ int main(void)
 	arguments();
 	resolving();
 	from_the_root();
+	in_the_trees();
 	close(dir);
 	close(root);
 	unlink("dir/out");

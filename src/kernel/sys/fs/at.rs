@@ -63,11 +63,15 @@ impl Start {
 
 /// What a look-up must not do: the RESOLVE_* flags of openat2(2).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Within(ResolveFlags);
+pub(crate) struct Within {
+    flags: ResolveFlags,
+    /// A directory is not to be left, by the flags as they were given.
+    scoped: bool,
+}
 
 impl Default for Within {
     fn default() -> Self {
-        Within(ResolveFlags::empty())
+        Within { flags: ResolveFlags::empty(), scoped: false }
     }
 }
 
@@ -87,24 +91,30 @@ impl Within {
         if flags.bits() & !known.bits() != 0 || flags.contains(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT) {
             return Err(Errno::EINVAL);
         }
-        if flags.contains(ResolveFlags::CACHED) { Err(Errno::EAGAIN) } else { Ok(Within(flags)) }
+        let scoped = flags.intersects(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT);
+        if flags.contains(ResolveFlags::CACHED) { Err(Errno::EAGAIN) } else { Ok(Within { flags, scoped }) }
     }
 
     /// The flags.
     pub(crate) fn resolve(self) -> ResolveFlags {
-        self.0
+        self.flags
     }
 
     /// Whether a directory is not to be left.
     pub(crate) fn is_scoped(self) -> bool {
-        self.0.intersects(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT)
+        self.scoped
     }
 
-    /// Takes RESOLVE_IN_ROOT out; whether it was there.
+    /// Takes RESOLVE_IN_ROOT out, which says nothing of the root itself; whether it was there.
     pub(crate) fn take_in_root(&mut self) -> bool {
-        let was = self.0.contains(ResolveFlags::IN_ROOT);
-        self.0.remove(ResolveFlags::IN_ROOT);
+        let was = self.starts_anew();
+        self.flags.remove(ResolveFlags::IN_ROOT);
         was
+    }
+
+    /// Whether absolute paths begin where relative ones do.
+    pub(crate) fn starts_anew(self) -> bool {
+        self.flags.contains(ResolveFlags::IN_ROOT)
     }
 
     /// Before a symbolic link with this text is followed.
@@ -113,8 +123,8 @@ impl Within {
     /// ELOOP, EXDEV.
     pub(crate) fn check_link(self, text: &[u8]) -> Result<()> {
         match text.first() {
-            _ if self.0.contains(ResolveFlags::NO_SYMLINKS) => Err(Errno::ELOOP),
-            Some(b'/') if self.0.contains(ResolveFlags::BENEATH) => Err(Errno::EXDEV),
+            _ if self.flags.contains(ResolveFlags::NO_SYMLINKS) => Err(Errno::ELOOP),
+            Some(b'/') if self.flags.contains(ResolveFlags::BENEATH) => Err(Errno::EXDEV),
             _ => Ok(()),
         }
     }
@@ -124,10 +134,10 @@ impl Within {
     /// # Errors
     /// ELOOP, EXDEV.
     pub(crate) fn check_magic_link(self) -> Result<()> {
-        if self.0.intersects(ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS) {
+        if self.flags.intersects(ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS) {
             return Err(Errno::ELOOP);
         }
-        if self.0.intersects(ResolveFlags::BENEATH | ResolveFlags::NO_XDEV) { Err(Errno::EXDEV) } else { Ok(()) }
+        if self.scoped || self.flags.contains(ResolveFlags::NO_XDEV) { Err(Errno::EXDEV) } else { Ok(()) }
     }
 
     /// Before a tree is entered or left.
@@ -135,15 +145,15 @@ impl Within {
     /// # Errors
     /// EXDEV.
     pub(crate) fn check_border(self) -> Result<()> {
-        if self.0.contains(ResolveFlags::NO_XDEV) { Err(Errno::EXDEV) } else { Ok(()) }
+        if self.flags.contains(ResolveFlags::NO_XDEV) { Err(Errno::EXDEV) } else { Ok(()) }
     }
 
-    /// Before `..` of the root is looked at.
+    /// Before `..` of the root is looked at, or of the directory that is not to be left.
     ///
     /// # Errors
     /// EXDEV.
     pub(crate) fn check_above_root(self) -> Result<()> {
-        if self.0.contains(ResolveFlags::BENEATH) { Err(Errno::EXDEV) } else { Ok(()) }
+        if self.flags.contains(ResolveFlags::BENEATH) { Err(Errno::EXDEV) } else { Ok(()) }
     }
 }
 

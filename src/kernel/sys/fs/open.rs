@@ -60,15 +60,15 @@ fn open_at(
     let mut whole = None;
     if within.is_scoped() {
         let start = cx.directory(dir)?;
-        if start.place().is_some() {
-            return Err(Errno::EXDEV);
-        }
-        if !cx.kernel.root.is_top(start.as_fd()) {
+        let inside = start.place().is_some();
+        if !inside && !cx.kernel.root.is_top(start.as_fd()) {
             // From below the root nothing but the host's can be reached.
             let opened = on_host(start.as_fd(), path, within)?;
             return cx.cage.fds.add_from(0, opened.share(), cloexec).map(NewFd);
         }
-        if within.take_in_root() {
+        if inside && within.starts_anew() {
+            whole = Some(without_root(path)?);
+        } else if within.take_in_root() {
             whole = Some(CString::new([b"/", path.to_bytes()].concat()).map_err(|_| Errno::EINVAL)?);
         } else if path.to_bytes().starts_with(b"/") {
             return Err(Errno::EXDEV);
@@ -88,6 +88,13 @@ fn open_at(
         cx.act_within(dir, path, last, within, on_host, ours)?
     };
     cx.cage.fds.add_from(0, opened.share(), cloexec).map(NewFd)
+}
+
+/// A path as it is from the directory that its root stands for.
+fn without_root(path: &CStr) -> Result<CString> {
+    let slashes = path.to_bytes().iter().take_while(|&&byte| byte == b'/').count();
+    let relative = &path.to_bytes()[slashes..];
+    CString::new(if relative.is_empty() { b"." } else { relative }).map_err(|_| Errno::EINVAL)
 }
 
 /// openat2(2)
