@@ -1,24 +1,10 @@
 /* /proc/self: what a process finds out about itself. Formats are read, values compared with what other calls say. */
 #include "check.h"
+#include "slurp.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-
-static char text[65536];
-
-static int slurp(const char *path)
-{
-	int fd = open(path, O_RDONLY), n = 0, got;
-
-	if (fd < 0)
-		return -1;
-	while ((got = (int)read(fd, text + n, sizeof text - 1 - (size_t)n)) > 0)
-		n += got;
-	text[n] = 0;
-	close(fd);
-	return got < 0 ? -1 : n;
-}
 
 /* The number after `Name:` in /proc/self/status. */
 static long status_number(const char *name)
@@ -30,7 +16,7 @@ static long status_number(const char *name)
 
 static void check_status(void)
 {
-	NEED(slurp("/proc/self/status") > 0);
+	NEED(*slurp("/proc/self/status"));
 	CHECK_EQ(strncmp(text, "Name:\t", 6), 0);
 	CHECK_EQ(status_number("\nPid:\t"), getpid());
 	CHECK_EQ(status_number("\nTgid:\t"), getpid());
@@ -51,7 +37,7 @@ static void check_stat(void)
 	unsigned long long start, size;
 	long resident;
 
-	NEED(slurp("/proc/self/stat") > 0);
+	NEED(*slurp("/proc/self/stat"));
 	NEED(strrchr(text, ')') != NULL);
 	CHECK_EQ(atoi(text), getpid());
 	n = sscanf(strrchr(text, ')') + 2, "%c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu %llu %ld",
@@ -67,7 +53,7 @@ static void check_stat(void)
 	for (char *at = strrchr(text, ')'); *at; at++)
 		n += *at == ' ';
 	CHECK_EQ(n, 52);
-	NEED(slurp("/proc/self/statm") > 0);
+	NEED(*slurp("/proc/self/statm"));
 	CHECK_EQ(sscanf(text, "%d %d", &pid, &n), 2);
 	CHECK(pid >= n && n > 0);
 }
@@ -107,17 +93,17 @@ static void check_links(void)
 
 static void check_cmdline(int argc, char **argv)
 {
-	int n = slurp("/proc/self/cmdline"), at = 0, which = 0;
+	int at = 0, which = 0;
 
-	NEED(n > 0);
-	for (; at < n && which < argc; at += (int)strlen(text + at) + 1)
+	NEED(*slurp("/proc/self/cmdline"));
+	for (; at < text_length && which < argc; at += (int)strlen(text + at) + 1)
 		CHECK_STR(text + at, argv[which++]);
 	CHECK_EQ(which, argc);
-	CHECK_EQ(at, n);
-	NEED(slurp("/proc/self/environ") >= 0);
-	NEED((n = slurp("/proc/self/comm")) > 1);
-	CHECK(n <= 16);
-	CHECK_EQ(text[n - 1], '\n');
+	CHECK_EQ(at, text_length);
+	slurp("/proc/self/environ");
+	NEED(strlen(slurp("/proc/self/comm")) > 1);
+	CHECK(text_length <= 16);
+	CHECK_EQ(text[text_length - 1], '\n');
 }
 
 static void check_maps(void)
@@ -126,7 +112,7 @@ static void check_maps(void)
 	int own = 0, lines = 0;
 	char flags[8];
 
-	NEED(slurp("/proc/self/maps") > 0);
+	NEED(*slurp("/proc/self/maps"));
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), lines++) {
 		NEED(sscanf(line, "%lx-%lx %4s", &start, &end, flags) == 3);
 		CHECK(start >= last && end > start);
@@ -144,14 +130,14 @@ static void check_limits(void)
 	char *row;
 
 	NEED(getrlimit(RLIMIT_NOFILE, &files) == 0);
-	NEED(slurp("/proc/self/limits") > 0);
+	NEED(*slurp("/proc/self/limits"));
 	NEED((row = strstr(text, "\nMax open files ")) != NULL);
 	CHECK_EQ(strtoll(row + 27, NULL, 10), files.rlim_cur);
-	NEED(slurp("/proc/self/mounts") > 0);
+	NEED(*slurp("/proc/self/mounts"));
 	CHECK(strstr(text, " / ") != NULL);
 	CHECK(strstr(text, " /proc proc ") != NULL);
-	NEED(slurp("/proc/mounts") > 0);
-	NEED(slurp("/proc/self/mountinfo") > 0);
+	NEED(*slurp("/proc/mounts"));
+	NEED(*slurp("/proc/self/mountinfo"));
 	CHECK(strstr(text, " - proc ") != NULL);
 }
 

@@ -1,7 +1,8 @@
-/* All of a file of /proc, until the next one is read. */
+/* All of a file of /proc, until the next one is read: there is nothing behind its end. */
 #include <unistd.h>
 
 static char text[1 << 20];
+static int text_length;
 
 static char *slurp(const char *path)
 {
@@ -13,7 +14,9 @@ static char *slurp(const char *path)
 	while ((got = read(fd, text + n, sizeof text - 1 - n)) > 0)
 		n += (size_t)got;
 	text[n] = 0;
+	text_length = (int)n;
 	CHECK_EQ(got, 0);
+	CHECK_EQ(pread(fd, &got, 1, sizeof text), 0);
 	close(fd);
 	return text;
 }

@@ -1,24 +1,9 @@
 /* /proc about the machine: what ps, top, free and uptime read. */
 #include "check.h"
+#include "slurp.h"
 
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
-
-static char text[65536];
-
-static char *slurp(const char *path)
-{
-	int fd = open(path, O_RDONLY), n = 0, got;
-
-	NEED(fd >= 0);
-	while ((got = (int)read(fd, text + n, sizeof text - 1 - (size_t)n)) > 0)
-		n += got;
-	text[n] = 0;
-	CHECK_EQ(got, 0);
-	CHECK_EQ(pread(fd, &got, 1, 1 << 20), 0);
-	close(fd);
-	return text;
-}
 
 static long kilobytes(const char *name)
 {
