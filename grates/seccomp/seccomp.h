@@ -138,7 +138,7 @@ void set_within(struct condition *c, uint64_t low, uint64_t high);
 bool has_path(const struct lind_syscall *row);
 bool has_address(const struct lind_syscall *row);
 
-/* family.c: calls that do what another does. Ends with 0, which is read's own number and never an alias. */
+/* family.c: calls that do what another does, perhaps that one among them. Ends with 0, which is read's number, and that is never one of them. */
 const uint32_t *also_reached_by(uint32_t nr);
 
 /* match.c */

@@ -254,7 +254,8 @@ static void add_named(const struct reading *r, struct lind_toml *v, bool exact)
 	add_call(r, row, true);
 	if (!exact && r->rule->action >= DENY)
 		for (const uint32_t *nr = also_reached_by(row->nr); *nr; nr++)
-			add_call(r, syscall_of(*nr), false);
+			if (*nr != row->nr)
+				add_call(r, syscall_of(*nr), false);
 }
 
 static const char *place(const struct lind_toml *v, const char *what)
