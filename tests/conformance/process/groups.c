@@ -2,7 +2,7 @@
 #include "check.h"
 #include <pthread.h>
 #include <signal.h>
-#include <sys/wait.h>
+#include "telling.h"
 
 static volatile sig_atomic_t seen;
 
@@ -29,22 +29,17 @@ static int status_of(pid_t pid, int options)
 static pid_t waiting(pid_t group)
 {
 	int ready[2];
-	char byte;
-	pid_t pid;
+	pid_t pid = fork_telling(ready);
 
-	NEED(pipe(ready) == 0);
-	pid = fork();
-	NEED(pid >= 0);
 	if (pid == 0) {
 		if (setpgid(0, group))
 			_exit(1);
-		write(ready[1], "x", 1);
+		tell(ready, getpid());
 		for (;;)
 			pause();
 	}
-	NEED(read(ready[0], &byte, 1) == 1);
-	close(ready[0]);
-	close(ready[1]);
+	NEED(hear(ready) == pid);
+	hear_no_more(ready);
 	return pid;
 }
 
@@ -248,11 +243,8 @@ static void orphans(void)
 {
 	int kept[2];
 	char byte;
-	pid_t pid;
+	pid_t pid = fork_telling(kept);
 
-	NEED(pipe(kept) == 0);
-	pid = fork();
-	NEED(pid >= 0);
 	if (pid == 0) {
 		pid_t orphan;
 
@@ -272,7 +264,6 @@ static void orphans(void)
 		usleep(5000);
 		_exit(0);
 	}
-	close(kept[1]);
 	CHECK_EQ(status_of(pid, 0), 0);
 	/* The end of the file: all have gone. */
 	CHECK_EQ(read(kept[0], &byte, 1), 0);

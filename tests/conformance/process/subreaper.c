@@ -2,8 +2,7 @@
 #include "../check.h"
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "telling.h"
 
 extern char **environ;
 
@@ -48,26 +47,21 @@ static pid_t new_parent(pid_t old)
 static pid_t orphans(pid_t wanted, pid_t *pids, int count)
 {
 	int ends[2], status;
-	pid_t pid;
+	pid_t pid = fork_telling(ends);
 
-	NEED(pipe(ends) == 0);
-	pid = fork();
-	NEED(pid >= 0);
 	if (pid == 0) {
 		pid_t me = getpid();
 		for (int i = 0; i < count; i++) {
 			pid_t child = fork();
 			if (child == 0)
 				_exit(new_parent(me) == wanted ? 40 + i : 1);
-			if (write(ends[1], &child, sizeof child) != sizeof child)
-				_exit(1);
+			tell(ends, child);
 		}
 		_exit(7);
 	}
-	close(ends[1]);
 	for (int i = 0; i < count; i++)
-		CHECK_EQ(read(ends[0], &pids[i], sizeof *pids), sizeof *pids);
-	close(ends[0]);
+		pids[i] = hear(ends);
+	hear_no_more(ends);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 7 << 8);
 	return pid;
@@ -99,19 +93,18 @@ static void zombie(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	NEED(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
-	NEED(pipe(ends) == 0);
-	pid = fork();
-	NEED(pid >= 0);
+	pid = fork_telling(ends);
 	if (pid == 0) {
 		child = fork();
 		if (child == 0)
 			_exit(3);
-		if (waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) != 0 || write(ends[1], &child, sizeof child) != sizeof child)
+		if (waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) != 0)
 			_exit(1);
+		tell(ends, child);
 		for (;;)
 			pause();
 	}
-	CHECK_EQ(read(ends[0], &child, sizeof child), sizeof child);
+	child = hear(ends);
 	CHECK_ERRNO(waitpid(child, &status, WNOHANG), ECHILD);
 	CHECK_EQ(kill(pid, SIGKILL), 0);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
@@ -119,8 +112,7 @@ static void zombie(void)
 	CHECK_EQ(waitpid(child, &status, 0), child);
 	CHECK_EQ(status, 3 << 8);
 	CHECK_EQ(sigwaitinfo(&set, &info), SIGCHLD);
-	close(ends[0]);
-	close(ends[1]);
+	hear_no_more(ends);
 	NEED(sigprocmask(SIG_UNBLOCK, &set, NULL) == 0);
 	CHECK_ERRNO(waitpid(-1, NULL, 0), ECHILD);
 }
@@ -187,55 +179,49 @@ static void executed(char *self)
 static void group(void)
 {
 	int ends[2], status;
-	pid_t pid, child;
+	pid_t pid = fork_telling(ends), child;
 
-	NEED(pipe(ends) == 0);
-	pid = fork();
-	NEED(pid >= 0);
 	if (pid == 0) {
 		child = fork();
 		if (child == 0)
 			for (;;)
 				pause();
-		_exit(write(ends[1], &child, sizeof child) != sizeof child);
+		tell(ends, child);
+		_exit(0);
 	}
-	CHECK_EQ(read(ends[0], &child, sizeof child), sizeof child);
+	child = hear(ends);
 	CHECK_EQ(waitpid(pid, NULL, 0), pid);
 	CHECK_EQ(setpgid(child, 0), 0);
 	CHECK_EQ(kill(-child, SIGTERM), 0);
 	CHECK_EQ(waitpid(-child, &status, 0), child);
 	CHECK_EQ(status, SIGTERM);
-	close(ends[0]);
-	close(ends[1]);
+	hear_no_more(ends);
 }
 
 /* Without anybody who asked, an orphan is init's, whoever asks later. */
 static void nobody(void)
 {
 	int ends[2];
-	pid_t pid, me = getpid(), seen = 0;
+	pid_t pid, me = getpid(), seen;
 
 	if (get())
 		prctl(PR_SET_CHILD_SUBREAPER, 0);
-	NEED(pipe(ends) == 0);
-	pid = fork();
-	NEED(pid >= 0);
+	pid = fork_telling(ends);
 	if (pid == 0) {
 		pid_t middle = getpid();
 		if (fork() == 0) {
-			seen = new_parent(middle);
-			_exit(write(ends[1], &seen, sizeof seen) != sizeof seen);
+			tell(ends, new_parent(middle));
+			_exit(0);
 		}
 		_exit(0);
 	}
 	CHECK_EQ(waitpid(pid, NULL, 0), pid);
 	CHECK_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
 	CHECK_ERRNO(waitpid(-1, NULL, WNOHANG), ECHILD);
-	CHECK_EQ(read(ends[0], &seen, sizeof seen), sizeof seen);
+	seen = hear(ends);
 	/* The first process of a runner stands for init, and may be this one. */
 	CHECK(seen != me || me == 1);
-	close(ends[0]);
-	close(ends[1]);
+	hear_no_more(ends);
 	prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
