@@ -43,6 +43,19 @@ static int read_name(const struct lind_call *c, char name[IMFS_NAME + 2])
 	return length == -ENAMETOOLONG ? -ERANGE : length < 0 ? (int)length : 0;
 }
 
+/* Both, for calls that need no more than that. */
+static struct imfs_node *subject_by_name(const struct lind_call *c, enum of of, char name[IMFS_NAME + 2], struct client **client, int64_t *r)
+{
+	int wrong = read_name(c, name);
+	struct imfs_node *n = subject(c, of, client, r);
+
+	if (n && wrong) {
+		*r = done(wrong);
+		return NULL;
+	}
+	return n;
+}
+
 static int64_t set(const struct lind_call *c, enum of of)
 {
 	uint64_t size = c->args[3].value;
@@ -71,12 +84,11 @@ static int64_t get(const struct lind_call *c, enum of of)
 	const void *value;
 	struct client *client;
 	struct imfs_node *n;
-	int wrong = read_name(c, name);
 	int64_t r;
 
-	if (!(n = subject(c, of, &client, &r)))
+	if (!(n = subject_by_name(c, of, name, &client, &r)))
 		return r;
-	r = wrong ? wrong : imfs_getxattr(n, &client->p.cred, name, &value);
+	r = imfs_getxattr(n, &client->p.cred, name, &value);
 	if (r > 0 && size && (uint64_t)r > size)
 		r = -ERANGE;
 	if (r > 0 && size && lind_write(c->args[2], value, (size_t)r))
@@ -109,12 +121,11 @@ static int64_t take_away(const struct lind_call *c, enum of of)
 	char name[IMFS_NAME + 2];
 	struct client *client;
 	struct imfs_node *n;
-	int wrong = read_name(c, name);
 	int64_t r;
 
-	if (!(n = subject(c, of, &client, &r)))
+	if (!(n = subject_by_name(c, of, name, &client, &r)))
 		return r;
-	return done(wrong ? wrong : imfs_removexattr(&fs, n, &client->p.cred, name));
+	return done(imfs_removexattr(&fs, n, &client->p.cred, name));
 }
 
 #define THREE(name, does) \
