@@ -282,7 +282,7 @@ static int64_t receive(struct client *c, const struct lind_call *call, int fd, s
 /* A call that reads; `fd` is as for `receive`. */
 typedef int64_t read_fn(struct client *c, const struct lind_call *call, int fd);
 
-/* What is looked at has to be what is then read from: where threads may change the number it is a descriptor of ours. */
+/* What is looked at has to be what is then read from: where threads or a parent may change the number it is a descriptor of ours. */
 static int64_t on_one_file(const struct lind_call *call, read_fn *act)
 {
 	struct client *c = lind_client(call->target);
@@ -291,7 +291,7 @@ static int64_t on_one_file(const struct lind_call *call, read_fn *act)
 
 	if (!c)
 		return -EACCES;
-	if (!__atomic_load_n(&c->threads, __ATOMIC_ACQUIRE))
+	if (!c->below && !__atomic_load_n(&c->threads, __ATOMIC_ACQUIRE))
 		return act(c, call, (int)call->args[0].value);
 	if ((r = pin(call, &own.args[0])) < 0)
 		return r;

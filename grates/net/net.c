@@ -59,10 +59,11 @@ static void *start(uint64_t cage)
 
 static void *fork_(void *parent, uint64_t parent_cage, uint64_t cage, int spawned)
 {
-	struct client *p = parent;
+	struct client *p = parent, *c = client_new(cage, !p ? first_name : spawned ? p->next_name : p->name);
 
 	(void)parent_cage;
-	return client_new(cage, !p ? first_name : spawned ? p->next_name : p->name);
+	c->below = true;
+	return c;
 }
 
 static void exec(void *client, uint64_t cage)

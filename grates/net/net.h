@@ -58,6 +58,7 @@ struct client {
 	uint64_t cage;
 	char name[48], next_name[48];
 	bool threads;			/* had more than one since its program was started */
+	bool below;			/* a descendant of another client, whose calls may change its numbers */
 	/* For answers over TCP: see streams.c. */
 	pthread_mutex_t lock;
 	uint64_t changes, changing;

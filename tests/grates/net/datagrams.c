@@ -80,24 +80,14 @@ static void *swap(void *stop)
 	return NULL;
 }
 
-/* Reads a number that a thread gives to a socket and to something else in turn. */
-static void race_datagrams(void)
+/* Reads a number that somebody gives to a socket and to something else in turn. */
+static void read_swapped(int sender, struct sockaddr_in to)
 {
 	static const char *const ways[] = { "read", "readv", "recv", "recvmsg", "control", "splice" };
-	struct sockaddr_in to = at("127.0.0.1", 0), from = at("127.0.0.2", 0);
-	int sender = fresh(AF_INET, SOCK_DGRAM), stop = 0, pipes[2], way[2];
-	socklen_t length = sizeof to;
-	pthread_t thread;
+	int pipes[2];
 
-	swapped[0] = fresh(AF_INET, SOCK_DGRAM);
-	if (bind(swapped[0], AS(to)) || bind(sender, AS(from)) || getsockname(swapped[0], (struct sockaddr *)&to, &length) ||
-	    socketpair(AF_UNIX, SOCK_STREAM, 0, way) || pipe(pipes))
+	if (pipe(pipes))
 		exit(5);
-	swapped[1] = way[0];
-	swapped[2] = dup(way[0]);
-	for (int i = 0; i < 2; i++)
-		fcntl(swapped[i], F_SETFL, O_NONBLOCK);
-	pthread_create(&thread, NULL, swap, &stop);
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
 		int got = 0;
 
@@ -120,11 +110,66 @@ static void race_datagrams(void)
 		}
 		printf("%s %d ", ways[i], got);
 	}
+	puts("");
+	fflush(stdout);
+}
+
+/* What sends, and to where; the number to be read from is made. */
+static int to_be_swapped(struct sockaddr_in *to)
+{
+	struct sockaddr_in from = at("127.0.0.2", 0);
+	int sender = fresh(AF_INET, SOCK_DGRAM), way[2];
+	socklen_t length = sizeof *to;
+
+	*to = at("127.0.0.1", 0);
+	swapped[0] = fresh(AF_INET, SOCK_DGRAM);
+	if (bind(swapped[0], AS(*to)) || bind(sender, AS(from)) || getsockname(swapped[0], (struct sockaddr *)to, &length) ||
+	    socketpair(AF_UNIX, SOCK_STREAM, 0, way))
+		exit(5);
+	swapped[1] = way[0];
+	swapped[2] = dup(way[0]);
+	for (int i = 0; i < 2; i++)
+		fcntl(swapped[i], F_SETFL, O_NONBLOCK);
+	return sender;
+}
+
+static void race_datagrams(void)
+{
+	struct sockaddr_in to;
+	int sender = to_be_swapped(&to), stop = 0;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, swap, &stop);
+	read_swapped(sender, to);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
+}
+
+/* Calls of a parent may act on its child. */
+static int64_t dup2_in(uint64_t child, int from, int to)
+{
+	return lind_import_call(SYS_dup2, (int64_t)child, (uint64_t)from, child, (uint64_t)to, child, 0, child, 0, child, 0, child, 0, child);
+}
+
+static void race_datagrams_of_child(void)
+{
+	struct sockaddr_in to;
+	int sender = to_be_swapped(&to);
+	uint64_t swaps = 0;
+	pid_t child = fork();
+
+	if (!child) {
+		read_swapped(sender, to);
+		_exit(0);
+	}
+	while (waitpid(child, NULL, WNOHANG) == 0) {
+		swaps += dup2_in((uint64_t)child, swapped[0], swapped[2]) == swapped[2];
+		swaps += dup2_in((uint64_t)child, swapped[1], swapped[2]) == swapped[2];
+	}
+	say("swapped", swaps < 100);
 	puts("");
 }
 
 const struct test datagram_tests[] = {
-	{ "datagrams", datagrams }, { "race_datagrams", race_datagrams }, { NULL, NULL },
+	{ "datagrams", datagrams }, { "race_datagrams", race_datagrams }, { "race_datagrams_of_child", race_datagrams_of_child }, { NULL, NULL },
 };
