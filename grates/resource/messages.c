@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <lind/transfer.h>
 #include <stdlib.h>
+#include <sys/msg.h>
 #include <time.h>
 #include "use.h"
 
@@ -60,16 +61,40 @@ int64_t on_msgsnd(const struct lind_call *call)
 	return use_of_kind(call, true, OF_PIPE, call->args[2].value);
 }
 
+/* Waits for a message as this call does, and takes none: for no byte of it there is room. -E2BIG when there is one; 0: it was empty, and was taken. */
+static int64_t await_message(const struct lind_call *call)
+{
+	struct lind_call probe = *call;
+
+	probe.args[2].value = 0;
+	probe.args[4].value &= ~(uint64_t)MSG_NOERROR;
+	return lind_forward(&probe);
+}
+
 int64_t on_msgrcv(const struct lind_call *call)
 {
 	struct client *c = lind_client(call->target);
+	struct lind_call at_once = *call;
 	struct use u;
+	int64_t n, r;
 
 	if (!c)
 		return lind_forward(call);
 	use_begin(&u, c, call);
 	use_add(&u, false, OF_PIPE);
-	return use_limited_call(&u, 2, 0);
+	if (!u.count || !call->args[2].value || call->args[4].value & IPC_NOWAIT)
+		return use_limited_call(&u, 2, 0);
+	at_once.args[4].value |= IPC_NOWAIT;
+	do {
+		if ((r = await_message(call)) != -E2BIG)
+			return r;
+		if ((n = use_admit(&u, call->args[2].value, 0)) < 0)
+			return n;
+		at_once.args[2].value = (uint64_t)n;
+		r = use_after(&u, (uint64_t)n, lind_forward(&at_once));
+	} while (r == -ENOMSG);
+	/* It was there when the message was. */
+	return r == -EINVAL ? -EIDRM : r;
 }
 
 /* How long mq_timedreceive may wait, in milliseconds; -1: without end. */

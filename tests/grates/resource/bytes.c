@@ -204,6 +204,52 @@ static void queue(void)
 	say("received", total);
 }
 
+struct note {
+	long type;
+	char text[1000];
+};
+
+/* The same of System V: who waits has room for all that is left. */
+static void notes(void)
+{
+	int q = msgget(IPC_PRIVATE, 0600), fd = open("/dev/zero", O_RDONLY), status;
+	struct note note = { .type = 2 };
+	long total = 0;
+	ssize_t n;
+	pid_t pid;
+
+	if (q < 0 || fd < 0)
+		exit(2);
+	if (!fork()) {
+		struct note got;
+
+		/* An empty one, one of a type, one that is cut, one that is too long, and then the queue is gone. */
+		if (msgrcv(q, &got, 1000, 0, 0) != 0 || got.type != 2 || msgrcv(q, &got, 1000, 3, 0) != 5 || got.type != 3)
+			_exit(1);
+		if (msgrcv(q, &got, 2, -2, MSG_NOERROR) != 2 || msgrcv(q, &got, 2, 0, 0) >= 0 || errno != E2BIG || msgrcv(q, &got, 1000, 0, 0) != 3)
+			_exit(2);
+		_exit(msgrcv(q, &got, 1000, 0, 0) >= 0 || errno != EIDRM);
+	}
+	usleep(100000);
+	while (total < 900 && (n = read(fd, data, 100)) > 0)
+		total += n;
+	printf("meanwhile %ld, ", total);
+	msgsnd(q, &note, 0, 0);
+	usleep(50000);
+	msgsnd(q, &note, 4, 0);
+	note.type = 3;
+	msgsnd(q, &note, 5, 0);
+	usleep(50000);
+	msgsnd(q, &note, 3, 0);
+	usleep(100000);
+	msgctl(q, IPC_RMID, NULL);
+	pid = wait(&status);
+	while ((n = read(fd, data, 100)) > 0)
+		total += n;
+	printf("status %d, ", pid > 0 ? status : -1);
+	say("read", total);
+}
+
 static void map_file(void)
 {
 	int fd = open(NAME, O_RDWR | O_CREAT | O_TRUNC, 0600), n = 0;
@@ -256,6 +302,6 @@ static void flip(void)
 
 const struct test byte_tests[] = {
 	{ "write", write_all }, { "ways", ways }, { "read", read_all }, { "race_bytes", race_bytes }, { "rate", rate },
-	{ "interrupted", interrupted }, { "waits", waits }, { "map_file", map_file }, { "queue", queue }, { "flip", flip },
+	{ "interrupted", interrupted }, { "waits", waits }, { "map_file", map_file }, { "queue", queue }, { "notes", notes }, { "flip", flip },
 	{ NULL, NULL },
 };

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/sendfile.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
