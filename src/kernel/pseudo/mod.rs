@@ -168,6 +168,12 @@ impl Place {
         self.0.iter().flat_map(|node| [b"/", &*node.name].concat()).collect()
     }
 
+    /// The process whose directory this is: /proc/PID itself, nothing in it.
+    pub(crate) fn process(&self) -> Option<CageId> {
+        let node = self.node();
+        node.process.filter(|_| std::ptr::eq(node.entry, &proc::PROCESS))
+    }
+
     fn above(&self) -> Option<Place> {
         (self.0.len() > 1).then(|| Place(self.0[..self.0.len() - 1].to_vec()))
     }

@@ -1,4 +1,4 @@
-/* Processes by descriptor: pidfd_open, its end as poll sees it, pidfd_send_signal, waitid. */
+/* Processes by descriptor: pidfd_open, its end as poll sees it, pidfd_send_signal (which takes /proc/PID too), waitid. */
 #include "../check.h"
 #include <poll.h>
 #include <signal.h>
@@ -30,6 +30,45 @@ static pid_t waiting(void)
 		for (;;)
 			pause();
 	return pid;
+}
+
+static int opened(const char *form, pid_t pid, int flags)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof path, form, pid, pid);
+	fd = open(path, O_RDONLY | flags);
+	NEED(fd >= 0);
+	return fd;
+}
+
+/* The directory of a process does for a signal, and only it: nothing in it, not by O_PATH, and not for waitid. */
+static void by_directory(const sigset_t *blocked)
+{
+	static const char *const others[] = { "/proc/%d/task/%d", "/proc/%d/fd", "/proc/%d/status", "/proc" };
+	pid_t pid = waiting();
+	siginfo_t info;
+	int fd = opened("/proc/%d", getpid(), O_DIRECTORY);
+
+	CHECK_EQ(pidfd_send(fd, SIGUSR1, NULL, 0), 0);
+	CHECK_EQ(sigwaitinfo(blocked, &info), SIGUSR1);
+	CHECK_EQ(info.si_pid, getpid());
+	close(fd);
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		fd = opened(others[i], getpid(), 0);
+		CHECK_ERRNO(pidfd_send(fd, 0, NULL, 0), EBADF);
+		close(fd);
+	}
+	fd = opened("/proc/%d", pid, O_PATH);
+	CHECK_ERRNO(pidfd_send(fd, 0, NULL, 0), EBADF);
+	close(fd);
+	fd = opened("/proc/%d", pid, 0);
+	CHECK_ERRNO(waitid(P_PIDFD_, (id_t)fd, &info, WEXITED), EBADF);
+	CHECK_EQ(pidfd_send(fd, SIGTERM, NULL, 0), 0);
+	CHECK_EQ(waitpid(pid, NULL, 0), pid);
+	CHECK_ERRNO(pidfd_send(fd, 0, NULL, 0), ESRCH);
+	close(fd);
 }
 
 int main(void)
@@ -100,5 +139,6 @@ int main(void)
 	CHECK_EQ(sigwaitinfo(&set, &info), SIGUSR1);
 	CHECK_EQ(info.si_value.sival_int, 12);
 	close(fd);
+	by_directory(&set);
 	return check_done();
 }

@@ -14,6 +14,7 @@ use super::number;
 use crate::cage::signal::{self, Info};
 use crate::cage::{Cage, Thread};
 use crate::call::Ctx;
+use crate::fd::Kind;
 use crate::sys::process::process_behind;
 
 /// kill(2). A group, or -1, means those of its members that the cage may signal.
@@ -50,12 +51,12 @@ pub(crate) fn tgkill(cx: &Ctx<'_>, tgid: Pid, tid: Pid, sig: Signal) -> Result<(
     to_thread(cx, Some(group), tid, sig, |signal| Info::from(cx.cage, signal, Info::SI_TKILL))
 }
 
-/// pidfd_send_signal(2). Without an info, as kill(2).
+/// pidfd_send_signal(2). Without an info, as kill(2). An open /proc/PID does as well as what pidfd_open(2) gives.
 pub(crate) fn pidfd_send_signal(cx: &Ctx<'_>, fd: Fd, sig: Signal, info: In<Siginfo>, flags: u32) -> Result<()> {
     if flags != 0 {
         return Err(Errno::EINVAL);
     }
-    let (id, _) = process_behind(cx, fd)?;
+    let id = named_by(cx, fd)?;
     let to = Pid(id.0.cast_signed());
     if cx.kernel.cages.get(id).is_none() {
         return Err(Errno::ESRCH);
@@ -69,6 +70,14 @@ pub(crate) fn pidfd_send_signal(cx: &Ctx<'_>, fd: Fd, sig: Signal, info: In<Sigi
     }
     check_code(&info, id == cx.cage.id)?;
     send_to(cx, to, sig, |signal| Info::queued(signal, &info))
+}
+
+/// The process that a descriptor, or the directory it is open on, means.
+fn named_by(cx: &Ctx<'_>, fd: Fd) -> Result<CageId> {
+    let file = cx.file(fd)?;
+    let Kind::Pseudo(place) = &file.kind else { return process_behind(cx, fd).map(|(id, _)| id) };
+    let flags = rustix::fs::fcntl_getfl(file.host()).map_err(crate::host::errno)?;
+    place.process().filter(|_| !flags.contains(rustix::fs::OFlags::PATH)).ok_or(Errno::EBADF)
 }
 
 fn check_code(info: &Siginfo, itself: bool) -> Result<()> {
