@@ -9,7 +9,14 @@ LIND_DECLARE("observes", any);
 
 static struct lind_handler on[MAX];
 static size_t count;
-static lind_handle_fn *pass_on = lind_pass;
+static int64_t let_go(const struct lind_call *c) { return lind_pass(c); }
+static int64_t let_go_in_handler(const struct lind_call *c) { return lind_pass(c); }
+static lind_handle_fn *pass_on = let_go;
+
+LIND_FILTER(let_go)
+{
+	return LIND_PASS;
+}
 
 static const char *add_number(const char *value)
 {
@@ -26,16 +33,18 @@ static const char *add_number(const char *value)
 	return NULL;
 }
 
+LIND_SETS(set_handler, pass_on = let_go_in_handler)
 LIND_SETS(set_result, pass_on = lind_forward)
 
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
 		{ 'n', "nr", "NUMBER", "forward this call only; may be repeated (default: every call)", add_number },
+		{ 0, "handler", NULL, "have a handler let calls go on, not the filter", set_handler },
 		{ 'r', "result", NULL, "wait for the result and return it, as a grate that looks at it has to", set_result },
 	};
 
-	lind_options(options, 2, "Passes system calls on unchanged.", &argc, &argv);
+	lind_options(options, 3, "Passes system calls on unchanged.", &argc, &argv);
 	if (!count)
 		on[count++].nr = LIND_NR_ANY;
 	for (size_t i = 0; i < count; i++)

@@ -88,11 +88,12 @@ static inline uint64_t taken(const struct condition *c, uint64_t v)
 	return v ^ c->bias;
 }
 
-static inline bool holds(const struct condition *c, const struct lind_call *call)
+/* Of an argument. */
+static inline bool holds(const struct condition *c, uint64_t v)
 {
-	uint64_t v = taken(c, call->args[c->arg].value);
 	bool result;
 
+	v = taken(c, v);
 	if (c->op == MASKED)
 		result = (v & c->a) == c->b;
 	else if (c->op == WITHIN)
@@ -105,7 +106,7 @@ static inline bool holds(const struct condition *c, const struct lind_call *call
 static inline bool all_hold(const struct step *s, const struct lind_call *call)
 {
 	for (uint32_t i = 0; i < s->count; i++)
-		if (!holds(&conditions_[s->first + i], call))
+		if (!holds(&conditions_[s->first + i], call->args[conditions_[s->first + i].arg].value))
 			return false;
 	return true;
 }

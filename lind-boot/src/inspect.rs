@@ -64,6 +64,8 @@ fn as_text(file: &str, about: &Inspection) -> String {
     if module.entry == Entry::None {
         return text;
     }
+    text +=
+        &format!("  filter    {}\n", if module.filters { "yes: decides some calls by computing alone" } else { "no" });
     if !module.manifest.declared() {
         text += "  manifest  none: it may handle any call\n";
         return text;
@@ -90,7 +92,7 @@ fn as_json(file: &str, about: &Inspection) -> Value {
         .collect();
     let more = json!({
         "kind": match module.entry { Entry::None => "program", Entry::Handle => "grate", Entry::PassFptr => "lind-grate" },
-        "imports": module.imports, "heap_base": module.heap_base, "forks": module.forks(),
+        "imports": module.imports, "heap_base": module.heap_base, "forks": module.forks(), "filter": module.filters,
         "manifest": if module.manifest.declared() { Value::from(calls) } else { Value::Null },
     });
     if let (Some(value), Value::Object(more)) = (value.as_object_mut(), more) {

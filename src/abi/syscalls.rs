@@ -38,6 +38,9 @@ pub const ANSWER: i64 = i64::MIN;
 /// What a handler returns that has nothing more to do with the call it was given: it goes on as it came. No call has this result.
 pub const PASS: i64 = i64::MIN + 1;
 
+/// What a filter returns that leaves the call to the handler. No call has this result.
+pub const ASK: i64 = i64::MIN + 2;
+
 /// The row of a number.
 pub fn syscall(nr: u32) -> Option<&'static Syscall> {
     SYSCALLS

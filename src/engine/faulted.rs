@@ -13,8 +13,8 @@ use std::sync::OnceLock;
 use lind_kernel::cage::signal::Info;
 
 use crate::fault::Computing;
-use crate::interrupt;
 use crate::memory::SPACE;
+use crate::{filter, interrupt};
 
 const HANDLED: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
@@ -49,6 +49,10 @@ pub fn install() {
 }
 
 extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the host passes a valid ucontext to a SA_SIGINFO handler.
+    if unsafe { filter::leave(context.cast(), signal) } {
+        return;
+    }
     // SAFETY: the host passes a valid siginfo and ucontext to a SA_SIGINFO handler.
     let noted = unsafe { note(signal, &*info, context.cast()) };
     if noted {

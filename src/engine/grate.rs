@@ -4,19 +4,22 @@
 //! is a thread like any other. Workers are kept with the host thread that made them: a call takes an idle one,
 //! and a grate that is re-entered gets a second.
 
+use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
 
-use lind_abi::{CageId, Call, Errno, PASS, Result, nr};
+use lind_abi::{ASK, CageId, Call, Errno, PASS, Result, Word, nr};
 use lind_kernel::answer;
 use lind_kernel::cage::{Next, Status, Thread};
-use lind_kernel::engine::{By, Entered, Hop, Served};
+use lind_kernel::engine::{By, Entered, Filtered, Hop, Served};
 use lind_kernel::mem::Memory;
+use lind_kernel::threei::{Handler, Packed};
 use wasmtime::{Func, Global, Instance, Mutability, Store, TypedFunc, Val, ValRaw, ValType};
 
+use crate::filter::{self, Filter};
 use crate::host::{Guest, HostThread, NoRoom, run_guest};
 use crate::layout::WorkerStack;
 use crate::validate::Entry;
-use crate::{Program, fault, memory, outside, signal, trap};
+use crate::{Program, fault, interrupt, memory, outside, signal, trap};
 
 /// A grate's guest thread on this host thread.
 pub struct Worker {
@@ -26,6 +29,7 @@ pub struct Worker {
     /// The grate's, one pointer away rather than three.
     memory: Arc<Memory>,
     handle: Handle,
+    filter: Cell<Option<Filter>>,
     exit: Option<TypedFunc<(), ()>>,
     stack: WorkerStack,
 }
@@ -57,6 +61,39 @@ impl Hop for HostThread {
         entered
     }
 
+    #[inline(always)]
+    fn filters(&self, to: Packed, past: usize) -> bool {
+        self.has_filters.get() && self.filtering(to, past).is_some()
+    }
+
+    #[inline(always)]
+    fn by_filters(&self, client: &Thread, nr: u32, values: &[Word; 6], mut to: Packed, mut past: usize) -> Filtered {
+        let mut last = None;
+        while let Some((worker, filter)) = self.filtering(to, past) {
+            if !worker.thread.begin_serving() {
+                break;
+            }
+            let result = filter.ask(client.cage.id, nr, values);
+            let (grate, next) = (worker.grate, worker.thread.cage.handlers.packed(nr));
+            if !worker.thread.end_serving() {
+                self.after_filter(past, false, None);
+            }
+            if result != PASS {
+                // No filter has room for an answer with data.
+                if result > ASK {
+                    return Filtered::Answered(result);
+                }
+                if let Some(signal) = filter::left_by() {
+                    self.after_filter(past, true, Some(signal));
+                }
+                break;
+            }
+            to = client.routes.follow(nr, values[0].value, next);
+            (last, past) = (Some(grate), past + 1);
+        }
+        Filtered::LeftTo { to, past, last }
+    }
+
     fn by(&self) -> &By {
         &self.by
     }
@@ -68,6 +105,34 @@ fn failed(errno: Errno) -> Entered {
 }
 
 impl HostThread {
+    /// The worker that a handler would be entered with by `to`, if it is at hand and has a filter.
+    #[inline(always)]
+    fn filtering(&self, to: Packed, past: usize) -> Option<(&Worker, Filter)> {
+        let Handler::Grate { cage: grate, entry, serialized: false } = to.handler() else { return None };
+        let place = self.last.get(self.hops() + past)?;
+        // SAFETY: the places are this thread's, and no other code of the host runs on it while the worker is borrowed: a filter calls
+        // nothing, and a signal that comes meanwhile makes it return and does no more.
+        let worker = unsafe { &*place.as_ptr() }.as_deref().filter(|worker| worker.grate == grate)?;
+        Some((worker, worker.filter.get().filter(|filter| filter.entry == entry)?))
+    }
+
+    /// The grate ended while its filter was asked, or the filter was left by a signal.
+    #[cold]
+    fn after_filter(&self, past: usize, stays: bool, left_by: Option<i32>) {
+        let depth = self.hops() + past;
+        let Some(worker) = self.last[depth].take() else { return };
+        if let Some(signal) = left_by.filter(|signal| *signal != interrupt::signal()) {
+            worker.filter.set(None);
+            let name = trap::name_of(signal);
+            trap::say(worker.store.data(), &format!("{name} in its filter; from now on its handlers decide alone"));
+        }
+        if stays {
+            self.keep(depth, worker);
+        } else {
+            self.lose(worker.grate, worker, Next::ExitThread(0));
+        }
+    }
+
     #[inline(always)]
     fn enter_worker(&self, depth: usize, grate: CageId, entry: u32, served: &Served<'_>) -> Entered {
         let mut worker = match self.take_idle(depth, grate) {
@@ -148,7 +213,9 @@ impl HostThread {
         let program = self.shared.program(grate).ok_or(Errno::EIO)?;
         let thread = cage.new_thread(&self.kernel).map_err(|_| Errno::EIO)?;
         self.shared.interrupts.started(&thread, self.tid);
-        let worker = Worker::make(self, &thread, &program);
+        let worker = Worker::make(self, &thread, &program).inspect(|worker| {
+            self.has_filters.set(self.has_filters.get() || worker.filter.get().is_some());
+        });
         worker.map_err(|(errno, next)| {
             self.ended(&thread, next);
             errno
@@ -184,9 +251,10 @@ impl Worker {
                 init.call(&mut *store, (stack.block, stack.block_len, thread.tid))?;
             }
             signal::prepare(store, &instance);
-            Ok((Handle::find(store, &instance, image.facts.entry)?, instance))
+            let filter = Filter::find(store, &instance)?;
+            Ok((Handle::find(store, &instance, image.facts.entry)?, filter, instance))
         });
-        let (handle, instance) = match made {
+        let (handle, filter, instance) = match made {
             Ok(made) => made,
             Err(error) => {
                 let next = trap::outcome(&store, &error);
@@ -195,8 +263,8 @@ impl Worker {
             }
         };
         let exit = instance.get_typed_func(&mut store, "__lind_worker_exit").ok();
-        let memory = Arc::clone(memory);
-        Ok(Box::new(Worker { grate: thread.cage.id, store, thread: Arc::clone(thread), memory, handle, exit, stack }))
+        let (grate, thread, memory) = (thread.cage.id, Arc::clone(thread), Arc::clone(memory));
+        Ok(Box::new(Worker { grate, store, thread, memory, handle, filter: Cell::new(filter), exit, stack }))
     }
 
     /// Runs handler `entry`. By an error the grate's thread, and mostly the grate, has ended meanwhile ([`trap::outcome`]).

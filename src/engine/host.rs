@@ -145,7 +145,9 @@ pub struct HostThread {
     turns: RefCell<Vec<CageId>>,
     hops: Cell<usize>,
     /// The worker that was kept last at each depth of hops, where the next call finds it at once: a chain of grates has one at each.
-    last: [Cell<Option<Box<Worker>>>; MAX_STORES],
+    pub(crate) last: [Cell<Option<Box<Worker>>>; MAX_STORES],
+    /// Whether a worker was made here that has a filter.
+    pub(crate) has_filters: Cell<bool>,
     /// See [`lind_kernel::engine::Hop::by`].
     pub(crate) by: By,
     /// The others.
@@ -193,6 +195,7 @@ impl HostThread {
             turns: RefCell::default(),
             hops: Cell::new(0),
             last: [const { Cell::new(None) }; MAX_STORES],
+            has_filters: Cell::new(false),
             by: By::default(),
             idle: RefCell::default(),
             nested: RefCell::default(),
@@ -237,6 +240,12 @@ impl HostThread {
         }
         self.hops.set(depth + 1);
         Ok(depth)
+    }
+
+    /// How many Stores have code on this thread's stack.
+    #[inline]
+    pub fn hops(&self) -> usize {
+        self.hops.get()
     }
 
     /// Gives back what `take_room` took.

@@ -10,6 +10,7 @@ use wasmtime::Module;
 
 use crate::config::COMPILED_FORMAT;
 use crate::cwasm::{self, Refused};
+use crate::filter;
 use crate::image::{Images, read_source};
 use crate::manifest::Manifest;
 use crate::validate::{self, Entry};
@@ -47,6 +48,8 @@ pub struct ModuleFacts {
     pub heap_base: u32,
     /// What it declares to handle.
     pub manifest: Manifest,
+    /// Whether it has a filter.
+    pub filters: bool,
 }
 
 impl ModuleFacts {
@@ -80,7 +83,8 @@ impl Images {
             Ok(compiled) => {
                 let facts = compiled.facts.clone();
                 let Ok(module) = self.module(compiled) else { return sealed(Seal::OtherVersion, None) };
-                sealed(Seal::Valid, Some(facts_of(facts, imports_of(&module))))
+                let filters = module.get_export(filter::EXPORT).is_some();
+                sealed(Seal::Valid, Some(facts_of(facts, imports_of(&module), filters)))
             }
             Err(Refused::Untrusted) => sealed(Seal::Invalid, None),
             Err(Refused::OtherVersion) => sealed(Seal::OtherVersion, None),
@@ -91,22 +95,30 @@ impl Images {
 
 fn inspect_source(wasm: &[u8]) -> Result<Inspection> {
     let (_, facts) = validate::check(wasm)?;
-    let mut imports = Vec::new();
+    let (mut imports, mut filters) = (Vec::new(), false);
     for payload in Parser::new(0).parse_all(wasm) {
-        if let Payload::ImportSection(reader) = payload? {
-            for import in reader.into_imports() {
-                let import = import?;
-                imports.push(format!("{}.{}", import.module, import.name));
+        match payload? {
+            Payload::ImportSection(reader) => {
+                for import in reader.into_imports() {
+                    let import = import?;
+                    imports.push(format!("{}.{}", import.module, import.name));
+                }
             }
+            Payload::ExportSection(reader) => {
+                for export in reader {
+                    filters |= export?.name == filter::EXPORT;
+                }
+            }
+            _ => {}
         }
     }
-    Ok(Inspection { seal: None, engine: COMPILED_FORMAT, module: Some(facts_of(facts, imports)) })
+    Ok(Inspection { seal: None, engine: COMPILED_FORMAT, module: Some(facts_of(facts, imports, filters)) })
 }
 
 fn imports_of(module: &Module) -> Vec<String> {
     module.imports().map(|import| format!("{}.{}", import.module(), import.name())).collect()
 }
 
-fn facts_of(facts: validate::Facts, imports: Vec<String>) -> ModuleFacts {
-    ModuleFacts { entry: facts.entry, imports, heap_base: facts.heap_base, manifest: facts.manifest }
+fn facts_of(facts: validate::Facts, imports: Vec<String>, filters: bool) -> ModuleFacts {
+    ModuleFacts { entry: facts.entry, imports, heap_base: facts.heap_base, manifest: facts.manifest, filters }
 }

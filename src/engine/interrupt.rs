@@ -14,7 +14,7 @@ use std::time::Duration;
 use lind_kernel::cage::{Attention, Thread};
 
 use crate::fault::Computing;
-use crate::{faulted, signal};
+use crate::{faulted, filter, signal};
 
 /// The host signal: one that Linux knows and never sends, and no real-time signal. Of those each one sent would be kept
 /// until the thread runs again, and then all of them start their handlers at once, more than a stack has room for.
@@ -53,9 +53,13 @@ pub fn install() {
     }
 }
 
-extern "C" fn on_interrupt(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+extern "C" fn on_interrupt(number: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the host passes a valid ucontext to a SA_SIGINFO handler, and errno is the thread's own.
     unsafe {
+        // What is to be done is done where the handler is entered or the call returns.
+        if filter::leave(context.cast(), number) {
+            return;
+        }
         let errno = *libc::__errno_location();
         let computing = match faulted::take(context.cast()) {
             Some((computing, fault)) => {

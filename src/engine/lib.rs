@@ -8,12 +8,13 @@
 //! - [`pool`], [`host`], [`thread`], [`imports`]: host threads, the run loop, the crossing between guest and kernel
 //! - [`fork`]: two threads out of one
 //! - [`grate`]: handlers, run on the caller's thread
+//! - [`filter`], [`pure`]: what decides in their place by computing alone
 //! - [`fault`], [`faulted`], [`trap`], [`traps`], [`interrupt`]: what ends or interrupts guest code from outside
 //! - [`signal`], [`outside`]: running signal handlers, signals to the runner itself
 //!
 //! # What is sound here
 //! Compiled code is run only when this user compiled it (`cwasm`). Guest memory is touched only through
-//! `lind_kernel::mem`. Frames are skipped only where they own nothing (`fault`).
+//! `lind_kernel::mem`. Frames are skipped only where they own nothing (`fault`, `filter`).
 
 #![allow(clippy::vec_box, clippy::boxed_local, reason = "a worker is big, and changes lists with every call")]
 
@@ -22,6 +23,7 @@ mod config;
 mod cwasm;
 mod fault;
 mod faulted;
+mod filter;
 mod fork;
 mod grate;
 mod host;
@@ -38,6 +40,7 @@ mod note;
 pub mod outside;
 pub mod perf;
 mod pool;
+mod pure;
 mod signal;
 mod stack;
 mod thread;

@@ -69,7 +69,7 @@ fn fault_free(signal: i32, trap: &Trap) -> bool {
 }
 
 /// The signals that traps become.
-fn name_of(signal: i32) -> &'static str {
+pub fn name_of(signal: i32) -> &'static str {
     match signal {
         libc::SIGSEGV => "SIGSEGV",
         libc::SIGBUS => "SIGBUS",

@@ -13,6 +13,7 @@ use wasmparser::{
 use crate::initial::Layout;
 use crate::manifest::{self, Manifest};
 use crate::memory::PAGES;
+use crate::{filter, pure};
 
 /// The export that the landing pad has in every compiled module.
 pub const LANDING: &str = "__lind_landing";
@@ -68,6 +69,7 @@ pub fn check(wasm: &[u8]) -> Result<(Vec<u8>, Facts)> {
     let module = Shape::read(wasm)?;
     module.check_memory()?;
     let facts = module.check_exports()?;
+    module.check_filter(wasm)?;
     Ok((module.with_landing(wasm)?, facts))
 }
 
@@ -81,6 +83,8 @@ struct Shape {
     globals: Vec<(GlobalType, Option<i32>)>,
     exports: Vec<(String, ExternalKind, u32)>,
     manifest: Option<Manifest>,
+    /// Where the bodies of the functions are.
+    bodies: Vec<std::ops::Range<usize>>,
     /// (id, range of the whole section, range of its contents)
     sections: Vec<(u8, std::ops::Range<usize>)>,
 }
@@ -149,6 +153,7 @@ impl Shape {
                     }
                 }
             }
+            Payload::CodeSectionEntry(body) => self.bodies.push(body.range()),
             Payload::CustomSection(section) if section.name() == manifest::SECTION => {
                 ensure!(self.manifest.is_none(), "the module has two manifests");
                 self.manifest = Some(Manifest::parse(section.data())?);
@@ -230,6 +235,16 @@ impl Shape {
             traps: Traps::default(),
             initial: Layout::default(),
         })
+    }
+
+    /// A filter is entered as what only computes: it has to.
+    fn check_filter(&self, wasm: &[u8]) -> Result<()> {
+        use ValType::{I32, I64};
+        self.expect(filter::EXPORT, &[I32, I32, I64, I64, I64, I64, I64, I64], &[I64])?;
+        self.expect(filter::FILTERED, &[], &[I32])?;
+        let Some((.., function)) = self.exports.iter().find(|(name, ..)| name == filter::EXPORT) else { return Ok(()) };
+        ensure!(self.exported(filter::FILTERED)?.is_some(), "a filter without {} to say whose it is", filter::FILTERED);
+        pure::check(wasm, &self.bodies, self.imported_functions, *function)
     }
 
     /// The type of an exported function.

@@ -13,7 +13,7 @@ use lind_abi::{Arg, CageId, Call, Errno, Fd, Owners, Result, Word};
 use crate::Kernel;
 use crate::authority;
 use crate::cage::{Attention, Cage, Thread, signal};
-use crate::engine::{Entered, Hop, Served};
+use crate::engine::{Entered, Filtered, Hop, Served};
 use crate::fd::{FileRef, InUse, Reader};
 use crate::threei::{Handler, HandlerTable, Packed};
 use dispatch::{dispatch, dispatch_near};
@@ -191,11 +191,40 @@ fn own_call<'a, C: Caller>(caller: &C, number: u32, values: &'a [Word; 6]) -> Ca
 }
 
 /// What grates answer to a call of [`syscall`]. None if it is the kernel's, by the table or because they let it go on.
-#[inline(never)]
+///
+/// Filters and handlers each in a frame of their own: that of handlers is large, and filters need none of it.
+#[inline(always)]
 fn syscall_by_grates<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> Option<i64> {
+    let to = caller.thread().routes.follow(number, values[0].value, caller.cage().handlers.packed(number));
+    if caller.hop().filters(to, 0) {
+        syscall_by_filters(caller, number, values, to)
+    } else {
+        syscall_by_handlers(caller, number, values, to, 0, None)
+    }
+}
+
+#[inline(never)]
+fn syscall_by_filters<C: Caller>(caller: &C, number: u32, values: &[Word; 6], to: Packed) -> Option<i64> {
+    match caller.hop().by_filters(caller.thread(), number, values, to, 0) {
+        Filtered::Answered(result) => Some(result),
+        Filtered::LeftTo { to, .. } if to.is_kernels() => None,
+        Filtered::LeftTo { to, past, last } => syscall_by_handlers(caller, number, values, to, past, last),
+    }
+}
+
+#[inline(never)]
+fn syscall_by_handlers<C: Caller>(
+    caller: &C,
+    number: u32,
+    values: &[Word; 6],
+    to: Packed,
+    past: usize,
+    last: Option<CageId>,
+) -> Option<i64> {
     let (thread, mut call) = (caller.thread(), own_call(caller, number, values));
+    call.caller = last.unwrap_or(call.caller);
     let follow = |to| thread.routes.follow(number, values[0].value, to);
-    by_grates(caller.kernel(), caller.hop(), thread, &mut call, caller.cage().handlers.packed(number), follow)
+    by_grates(caller.kernel(), caller.hop(), thread, &mut call, (to, past), true, follow)
 }
 
 /// A call of [`syscall`] in the kernel that takes longer.
@@ -205,18 +234,20 @@ fn syscall_far<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
 }
 
 /// Has a call served by the grate that `to` names, and by those after it as long as they let it go on. None if it is the kernel's then:
-/// a call that was let go on is made by who made it before, with no more and no less than that one's authority.
+/// a call that was let go on is made by who made it before, with no more and no less than that one's authority. `own`: it is one of
+/// the client's on itself and on nothing else, which its number and its values say all about, so that filters can decide.
 #[inline(always)]
 fn by_grates<H: Hop + ?Sized>(
     kernel: &Kernel,
     hop: &H,
     client: &Thread,
     call: &mut Call<'_>,
-    mut to: Packed,
+    (mut to, mut past): (Packed, usize),
+    own: bool,
     follow: impl Fn(Packed) -> Packed,
 ) -> Option<i64> {
-    let mut past = 0;
-    while let Handler::Grate { cage: grate, entry, serialized } = follow(to).handler() {
+    loop {
+        let Handler::Grate { cage: grate, entry, serialized } = to.handler() else { return None };
         match hop.enter(grate, entry, serialized, past, &Served { call, client }) {
             Entered::Answered(result) => {
                 return (!answered_by_nobody(kernel, call.nr, grate, result)).then_some(result);
@@ -227,8 +258,29 @@ fn by_grates<H: Hop + ?Sized>(
                 call.caller = grate;
             }
         }
+        to = follow(to);
+        if own && hop.filters(to, past) {
+            match further_filters(hop, client, (call.nr, call.values), to, past) {
+                Filtered::Answered(result) => return Some(result),
+                Filtered::LeftTo { to: rest, past: by_now, last } => {
+                    (to, past) = (rest, by_now);
+                    call.caller = last.unwrap_or(call.caller);
+                }
+            }
+        }
     }
-    None
+}
+
+/// Filters that are not the first thing that a call meets.
+#[inline(never)]
+fn further_filters<H: Hop + ?Sized>(
+    hop: &H,
+    client: &Thread,
+    (number, values): (u32, &[Word; 6]),
+    to: Packed,
+    past: usize,
+) -> Filtered {
+    hop.by_filters(client, number, values, to, past)
 }
 
 /// A call of [`syscall`] once more, after an interruption.
@@ -378,7 +430,17 @@ fn pass_own(
     let id = client.cage.id;
     let mut call = Call { nr: number, caller: thread.cage.id, target: id, values, owners: Owners::All(id) };
     let follow = |to| client.routes.follow(number, values[0].value, to);
-    if let Some(result) = by_grates(kernel, hop, client, &mut call, table.packed(number), follow) {
+    let (mut to, mut past) = (follow(table.packed(number)), 0);
+    if hop.filters(to, past) {
+        match further_filters(hop, client, (number, values), to, past) {
+            Filtered::Answered(result) => return result,
+            Filtered::LeftTo { to: rest, past: by_now, last } => {
+                (to, past) = (rest, by_now);
+                call.caller = last.unwrap_or(call.caller);
+            }
+        }
+    }
+    if let Some(result) = by_grates(kernel, hop, client, &mut call, (to, past), true, follow) {
         return result;
     }
     let context =
@@ -432,7 +494,7 @@ fn pass_any(
             (thread, &looked_up)
         }
     };
-    if let Some(result) = by_grates(kernel, hop, on, &mut call, table.packed(number), |to| to) {
+    if let Some(result) = by_grates(kernel, hop, on, &mut call, (table.packed(number), 0), false, |to| to) {
         return Ok(result);
     }
     if let Some(s) = served

@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use lind_abi::{CageId, Call, Errno, Result};
+use lind_abi::{CageId, Call, Errno, Result, Word};
 
 use crate::Kernel;
 use crate::cage::{Cage, Text, Thread};
@@ -102,12 +102,39 @@ pub enum Entered {
     Passed(Packed),
 }
 
+/// What filters have done with a call.
+#[derive(Clone, Copy)]
+pub enum Filtered {
+    /// This is its result.
+    Answered(i64),
+    /// The rest is for a handler, or for the kernel.
+    LeftTo {
+        /// Where the call goes.
+        to: Packed,
+        /// How many grates have let it go on.
+        past: usize,
+        /// The last of those that are filters.
+        last: Option<CageId>,
+    },
+}
+
 /// The way from the calling host thread into grates.
 pub trait Hop {
     /// Runs handler `entry` of the grate `cage` on this thread. `past` grates have let this call go on before.
     /// `serialized`: no other serialized call of that grate runs meanwhile.
     /// EIO when the grate is dead or dies meanwhile, ELOOP and EAGAIN when the stack is used up.
     fn enter(&self, cage: CageId, entry: u32, serialized: bool, past: usize, served: &Served<'_>) -> Entered;
+
+    /// Whether the grate that `to` names has a filter which can be asked now.
+    fn filters(&self, _to: Packed, _past: usize) -> bool {
+        false
+    }
+
+    /// Asks the filter of the grate that `to` names about a call that `client` makes on itself, and those of the grates after it, as long as
+    /// they let it go on. `past` grates have done so before.
+    fn by_filters(&self, _client: &Thread, _number: u32, _values: &[Word; 6], to: Packed, past: usize) -> Filtered {
+        Filtered::LeftTo { to, past, last: None }
+    }
 
     /// Of the host thread: the cage by whose table a call was made last. Composers of grates do so for every call of
     /// their clients.

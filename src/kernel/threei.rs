@@ -43,6 +43,12 @@ pub enum Handler {
 pub struct Packed(u64);
 
 impl Packed {
+    /// Whether it goes to the kernel.
+    #[inline(always)]
+    pub fn is_kernels(self) -> bool {
+        self.0 == Handler::KERNEL
+    }
+
     /// Where the call goes.
     #[inline(always)]
     pub fn handler(self) -> Handler {

@@ -130,28 +130,19 @@ static uint32_t arg32(const struct lind_call *c, int at)
 	return (uint32_t)c->args[at].value;
 }
 
-/* Calls that change nothing whatever the path is, by arguments that the client cannot change any more. */
-static bool changes_nothing(const struct lind_call *c)
+/* Without a switch, which might be looked up in memory: this is part of a filter. */
+bool lind_guard_changes_nothing(uint32_t nr, uint64_t a1, uint64_t a2)
 {
-	uint32_t flags;
+	uint32_t flags = (uint32_t)(nr == SYS_openat || nr == SYS_faccessat || nr == SYS_faccessat2 ? a2 : a1);
 
-	switch (c->nr) {
-	case SYS_open:
-	case SYS_openat:
-		flags = arg32(c, c->nr == SYS_open ? 1 : 2);
+	if (nr == SYS_open || nr == SYS_openat)
 		return flags & O_PATH_ || !(flags & (O_ACCMODE | O_CREAT | O_TRUNC | TMPFILE));
-	case SYS_access:
-		return !(arg32(c, 1) & W_OK);
-	case SYS_faccessat:
-	case SYS_faccessat2:
-		return !(arg32(c, 2) & W_OK);
-	}
-	return false;
+	return (nr == SYS_access || nr == SYS_faccessat || nr == SYS_faccessat2) && !(flags & W_OK);
 }
 
 int64_t lind_guard_path(const struct lind_call *c)
 {
-	return changes_nothing(c) ? lind_forward(c) : lind_path_call(c, NULL, decide, NULL);
+	return lind_guard_changes_nothing(c->nr, c->args[1].value, c->args[2].value) ? lind_pass(c) : lind_path_call(c, NULL, decide, NULL);
 }
 
 int64_t lind_guard_fd(const struct lind_call *c)

@@ -48,7 +48,7 @@ pub struct Thread {
     /// Its cage.
     pub cage: Arc<Cage>,
     /// Where its calls on descriptors go.
-    pub(crate) routes: Arc<crate::routes::Routes>,
+    pub routes: Arc<crate::routes::Routes>,
     /// prctl(PR_SET_NAME).
     pub name: Mutex<[u8; 16]>,
     /// Blocked signals: bit n-1 is signal n.

@@ -35,6 +35,9 @@ struct lind_guard {
 /* Takes write access from the descriptors that the grate was started with, and so from its clients, where it may not be had. */
 void lind_guard_begin(const struct lind_guard *guard);
 
+/* Calls that change nothing whatever their path is, by arguments that the client cannot change any more. */
+bool lind_guard_changes_nothing(uint32_t nr, uint64_t a1, uint64_t a2);
+
 int64_t lind_guard_path(const struct lind_call *c);
 int64_t lind_guard_fd(const struct lind_call *c);
 int64_t lind_guard_bind(const struct lind_call *c);
@@ -50,7 +53,8 @@ int64_t lind_guard_receive(const struct lind_call *c);
 	LIND_GUARD_PATH_(faccessat2) \
 	LIND_RAW("alters", bind, lind_guard_bind); \
 	LIND_RAW("alters", recvmsg, lind_guard_receive); \
-	LIND_RAW("alters", recvmmsg, lind_guard_receive);
+	LIND_RAW("alters", recvmmsg, lind_guard_receive); \
+	LIND_FILTER(lind_guard_path) { return lind_guard_changes_nothing(nr, a1, a2) ? LIND_PASS : LIND_ASK; }
 
 #ifdef __cplusplus
 }

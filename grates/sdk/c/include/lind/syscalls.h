@@ -44,4 +44,7 @@
 /* What a handler returns whose call goes on as it came. */
 #define LIND_PASS (-0x7fffffffffffffff)
 
+/* What a filter returns that leaves the call to the handler. */
+#define LIND_ASK (-0x7ffffffffffffffe)
+
 #endif
