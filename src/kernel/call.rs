@@ -4,6 +4,7 @@
 //! end in [`route`]: one look into the caller's handler table, then the kernel or a grate.
 
 mod dispatch;
+mod grates;
 
 use std::sync::Arc;
 
@@ -13,10 +14,11 @@ use lind_abi::{Arg, CageId, Call, Errno, Fd, Owners, Result, Word};
 use crate::Kernel;
 use crate::authority;
 use crate::cage::{Attention, Cage, Thread, signal};
-use crate::engine::{Entered, Filtered, Hop, Served};
+use crate::engine::{Filtered, Hop, Served};
 use crate::fd::{FileRef, InUse, Reader};
-use crate::threei::{Handler, HandlerTable, Packed};
+use crate::threei::HandlerTable;
 use dispatch::{dispatch, dispatch_near};
+use grates::{by_grates, further_filters, syscall_by_grates};
 
 /// Everything a kernel function may know about the call it carries out.
 #[derive(Clone, Copy)]
@@ -190,97 +192,10 @@ fn own_call<'a, C: Caller>(caller: &C, number: u32, values: &'a [Word; 6]) -> Ca
     Call { nr: number, caller: id, target: id, values, owners: Owners::All(id) }
 }
 
-/// What grates answer to a call of [`syscall`]. None if it is the kernel's, by the table or because they let it go on.
-///
-/// Filters and handlers each in a frame of their own: that of handlers is large, and filters need none of it.
-#[inline(always)]
-fn syscall_by_grates<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> Option<i64> {
-    let to = caller.thread().routes.follow(number, values[0].value, caller.cage().handlers.packed(number));
-    if caller.hop().filters(to, 0) {
-        syscall_by_filters(caller, number, values, to)
-    } else {
-        syscall_by_handlers(caller, number, values, to, 0, None)
-    }
-}
-
-#[inline(never)]
-fn syscall_by_filters<C: Caller>(caller: &C, number: u32, values: &[Word; 6], to: Packed) -> Option<i64> {
-    match caller.hop().by_filters(caller.thread(), number, values, to, 0) {
-        Filtered::Answered(result) => Some(result),
-        Filtered::LeftTo { to, .. } if to.is_kernels() => None,
-        Filtered::LeftTo { to, past, last } => syscall_by_handlers(caller, number, values, to, past, last),
-    }
-}
-
-#[inline(never)]
-fn syscall_by_handlers<C: Caller>(
-    caller: &C,
-    number: u32,
-    values: &[Word; 6],
-    to: Packed,
-    past: usize,
-    last: Option<CageId>,
-) -> Option<i64> {
-    let (thread, mut call) = (caller.thread(), own_call(caller, number, values));
-    call.caller = last.unwrap_or(call.caller);
-    let follow = |to| thread.routes.follow(number, values[0].value, to);
-    by_grates(caller.kernel(), caller.hop(), thread, &mut call, (to, past), true, follow)
-}
-
 /// A call of [`syscall`] in the kernel that takes longer.
 #[inline(never)]
 fn syscall_far<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
     dispatch_far(&context(caller), &own_call(caller, number, values))
-}
-
-/// Has a call served by the grate that `to` names, and by those after it as long as they let it go on. None if it is the kernel's then:
-/// a call that was let go on is made by who made it before, with no more and no less than that one's authority. `own`: it is one of
-/// the client's on itself and on nothing else, which its number and its values say all about, so that filters can decide.
-#[inline(always)]
-fn by_grates<H: Hop + ?Sized>(
-    kernel: &Kernel,
-    hop: &H,
-    client: &Thread,
-    call: &mut Call<'_>,
-    (mut to, mut past): (Packed, usize),
-    own: bool,
-    follow: impl Fn(Packed) -> Packed,
-) -> Option<i64> {
-    loop {
-        let Handler::Grate { cage: grate, entry, serialized } = to.handler() else { return None };
-        match hop.enter(grate, entry, serialized, past, &Served { call, client }) {
-            Entered::Answered(result) => {
-                return (!answered_by_nobody(kernel, call.nr, grate, result)).then_some(result);
-            }
-            Entered::Passed(next) => {
-                to = next;
-                past += 1;
-                call.caller = grate;
-            }
-        }
-        to = follow(to);
-        if own && hop.filters(to, past) {
-            match further_filters(hop, client, (call.nr, call.values), to, past) {
-                Filtered::Answered(result) => return Some(result),
-                Filtered::LeftTo { to: rest, past: by_now, last } => {
-                    (to, past) = (rest, by_now);
-                    call.caller = last.unwrap_or(call.caller);
-                }
-            }
-        }
-    }
-}
-
-/// Filters that are not the first thing that a call meets.
-#[inline(never)]
-fn further_filters<H: Hop + ?Sized>(
-    hop: &H,
-    client: &Thread,
-    (number, values): (u32, &[Word; 6]),
-    to: Packed,
-    past: usize,
-) -> Filtered {
-    hop.by_filters(client, number, values, to, past)
 }
 
 /// A call of [`syscall`] once more, after an interruption.
@@ -508,12 +423,6 @@ fn pass_any(
     Ok(dispatch_far(&cx, &call))
 }
 
-/// Whether the grate did not answer a call that must not fail: a dead grate must not keep its clients from ending.
-#[inline]
-fn answered_by_nobody(kernel: &Kernel, number: u32, grate: CageId, result: i64) -> bool {
-    result == Errno::EIO.to_wire() && ends_thread(number) && kernel.cages.get(grate).is_none_or(|g| !g.answers())
-}
-
 /// `dispatch` in a frame of its own.
 #[inline(never)]
 fn dispatch_far(cx: &Ctx<'_>, call: &Call<'_>) -> i64 {
@@ -540,8 +449,4 @@ fn is_interrupted(result: i64) -> bool {
 fn repeats(number: u32, kernel: &Arc<Kernel>, caller: &Thread, thread: &Thread) -> bool {
     use lind_abi::nr;
     matches!(number, nr::read | nr::write | nr::pread64 | nr::pwrite64) && goes_on(kernel, caller, thread)
-}
-
-fn ends_thread(number: u32) -> bool {
-    matches!(number, lind_abi::nr::exit | lind_abi::nr::exit_group | lind_abi::nr::rt_sigreturn)
 }
