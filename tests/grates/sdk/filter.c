@@ -1,4 +1,7 @@
-/* Behind filter_grate.c: `filter` makes calls from threads, forks and a program that it turns into; `filter fault` and `filter stuck` meet the filter's ends. */
+/*
+ * Behind filter_grate.c: `filter` makes calls from threads, forks and a program that it turns into; `filter signals` is interrupted all the
+ * time, `filter fault` and `filter stuck` meet the filter's ends.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -7,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,6 +66,27 @@ static void entered_at_most(int most)
 	}
 }
 
+static volatile sig_atomic_t signals;
+
+static void count(int signal)
+{
+	(void)signal;
+	signals++;
+}
+
+/* Filters are left wherever they are, and what was asked is answered all the same. */
+static void interrupted(void)
+{
+	struct itimerval often = { { 0, 300 }, { 0, 300 } }, never = { 0 };
+
+	signal(SIGALRM, count);
+	if (setitimer(ITIMER_REAL, &often, NULL))
+		exit(1);
+	while (signals < 1000)
+		calls();
+	setitimer(ITIMER_REAL, &never, NULL);
+}
+
 static void everywhere(char *self)
 {
 	pthread_t threads[THREADS];
@@ -97,6 +122,10 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "again")) {
 		calls();
+		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "signals")) {
+		interrupted();
 		return 0;
 	}
 	if (argc > 1 && !strcmp(argv[1], "fault")) {
