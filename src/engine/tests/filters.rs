@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Runner, grate, plain, program};
+use common::{Runner, deep, grate, plain, program};
 use lind_kernel::cage::Status;
 
 const GETEUID: u32 = 107;
@@ -154,24 +154,12 @@ fn a_filter_asked_from_the_end_of_the_stack() {
         (if (result i64) (i64.eqz (local.get $n)) (then (i64.const 20))
             (else (i64.add (i64.const 1) (call $down (i64.sub (local.get $n) (i64.const 1)))))))";
     runner.install("down.wasm", &ten_with(down, "(i64.sub (call $down (i64.const 100)) (i64.const 100))"));
-    let deep = |depth: u32| {
-        program(
-            &format!(
-                "(func $deep (param $n i32) (result i32)
-                    (if (result i32) (local.get $n)
-                        (then (i32.add (call $deep (i32.sub (local.get $n) (i32.const 1))) (i32.const 0)))
-                        (else (i32.wrap_i64 {}))))",
-                plain(GETEUID)
-            ),
-            &format!("(drop {}) (call $exit (call $deep (i32.const {depth})))", plain(GETEUID)),
-        )
-    };
     let (mut answered, mut overflowed) = (0, 0);
     let (mut low, mut high) = (0_u32, 1 << 20);
     // Towards the end of the stack: the interesting depths are those nearest to it.
     while low + 1 < high {
         let depth = low + (high - low) / 2;
-        runner.install("deep.wasm", &deep(depth));
+        runner.install("deep.wasm", &deep(depth, &format!("(drop {})", plain(GETEUID)), &plain(GETEUID)));
         match runner.run_chain(&["down.wasm", "deep.wasm"]) {
             Status::Exited(20) => (answered, low) = (answered + 1, depth),
             Status::Exited(139) => (overflowed, high) = (overflowed + 1, depth),

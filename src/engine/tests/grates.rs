@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Runner, grate, grate_that, plain, program};
+use common::{Runner, deep, grate, grate_that, plain, program};
 use lind_kernel::cage::Status;
 
 const GETEUID: u32 = 107;
@@ -140,25 +140,13 @@ fn a_call_from_the_end_of_the_stack_still_reaches_eight_grates() {
     // Counts how deep it can go, then goes to just above that depth and calls. The first pass ends by a trap in a
     // program of its own, so the depth is found by trying: the test passes if either the call is answered or the
     // program ends by SIGSEGV for its stack, at every depth.
-    let deep = |depth: u32| {
-        program(
-            &format!(
-                "(func $deep (param $n i32) (result i32)
-                    (if (result i32) (local.get $n)
-                        (then (i32.add (call $deep (i32.sub (local.get $n) (i32.const 1))) (i32.const 0)))
-                        (else (i32.wrap_i64 {}))))",
-                plain(GETEUID)
-            ),
-            &format!("(call $exit (call $deep (i32.const {depth})))"),
-        )
-    };
     let mut answered = 0;
     let mut overflowed = 0;
     let (mut low, mut high) = (0_u32, 1 << 20);
     // Bisect towards the end of the stack: the interesting depths are those nearest to it.
     while low + 1 < high {
         let depth = low + (high - low) / 2;
-        runner.install("deep.wasm", &deep(depth));
+        runner.install("deep.wasm", &deep(depth, "", &plain(GETEUID)));
         let mut chain = vec!["ten.wasm"];
         chain.extend(["forward.wasm"; 7]);
         chain.push("deep.wasm");

@@ -212,3 +212,16 @@ const FORWARD: &str = "(func $forward (param $c i32) (result i64)
 pub fn plain(number: u32) -> String {
     format!("(call $sys3 (i32.const {number}) (i64.const 0) (i64.const 0) (i64.const 0))")
 }
+
+/// A program that does `first`, and makes `call` from so many calls deep; it exits with the result.
+pub fn deep(depth: u32, first: &str, call: &str) -> String {
+    program(
+        &format!(
+            "(func $deep (param $n i32) (result i32)
+                (if (result i32) (local.get $n)
+                    (then (i32.add (call $deep (i32.sub (local.get $n) (i32.const 1))) (i32.const 0)))
+                    (else (i32.wrap_i64 {call}))))"
+        ),
+        &format!("{first} (call $exit (call $deep (i32.const {depth})))"),
+    )
+}
