@@ -2,18 +2,25 @@
 //!
 //! Such a function may be called without the care that other guest code takes (see [`crate::filter`]): it cannot reach the host, may be
 //! left at any instruction, and asked again. So nothing is allowed here that the compiler makes calls of: imports, floating
-//! point (rounding may be a routine of the host's), bulk memory, tables, exceptions.
+//! point (rounding may be a routine of the host's), references (the collector may want to know of them), bulk memory, tables, exceptions.
 
 use std::ops::Range;
 
-use anyhow::{Context, Result, bail};
-use wasmparser::{BinaryReader, FunctionBody, Operator};
+use anyhow::{Context, Result, bail, ensure};
+use wasmparser::{BinaryReader, FunctionBody, Operator, ValType};
 
-/// Checks the function with this index; `bodies` are those that the module defines, after the imported ones.
+/// Checks the function with this index; `bodies` are those that the module defines, after the imported ones, and `global` says of which type a
+/// global variable is.
 ///
 /// # Errors
 /// Says which function does what.
-pub fn check(wasm: &[u8], bodies: &[Range<usize>], imported: u32, function: u32) -> Result<()> {
+pub fn check(
+    wasm: &[u8],
+    bodies: &[Range<usize>],
+    imported: u32,
+    function: u32,
+    global: impl Fn(u32) -> Option<ValType>,
+) -> Result<()> {
     let mut seen = vec![false; bodies.len()];
     let mut next = vec![function];
     while let Some(function) = next.pop() {
@@ -26,9 +33,17 @@ pub fn check(wasm: &[u8], bodies: &[Range<usize>], imported: u32, function: u32)
             continue;
         }
         let body = FunctionBody::new(BinaryReader::new(&wasm[body.clone()], body.start));
+        for local in body.get_locals_reader()? {
+            let (_, ty) = local?;
+            ensure!(
+                is_integer(ty),
+                "a filter computes with integers, and function {function} of this one has a variable of type {ty}"
+            );
+        }
         for operator in body.get_operators_reader()? {
             match operator? {
                 Operator::Call { function_index } => next.push(function_index),
+                Operator::GlobalGet { global_index } if global(global_index).is_some_and(is_integer) => {}
                 operator if computes(&operator) => {}
                 operator => {
                     let text = format!("{operator:?}");
@@ -41,7 +56,11 @@ pub fn check(wasm: &[u8], bodies: &[Range<usize>], imported: u32, function: u32)
     Ok(())
 }
 
-/// Whether an instruction other than a call is compiled to a few of the host's, which at most trap.
+fn is_integer(ty: ValType) -> bool {
+    matches!(ty, ValType::I32 | ValType::I64)
+}
+
+/// Whether an instruction other than a call, or a look at a global variable, is compiled to a few of the host's, which at most trap.
 #[rustfmt::skip]
 fn computes(operator: &Operator<'_>) -> bool {
     use Operator::*;
@@ -49,7 +68,7 @@ fn computes(operator: &Operator<'_>) -> bool {
         operator,
         // Control.
         Unreachable | Nop | Block { .. } | Loop { .. } | If { .. } | Else | End | Br { .. } | BrIf { .. } | BrTable { .. } | Return
-        | Drop | Select | LocalGet { .. } | LocalSet { .. } | LocalTee { .. } | GlobalGet { .. }
+        | Drop | Select | LocalGet { .. } | LocalSet { .. } | LocalTee { .. }
         // Memory, to be read.
         | I32Load { .. } | I32Load8S { .. } | I32Load8U { .. } | I32Load16S { .. } | I32Load16U { .. }
         | I64Load { .. } | I64Load8S { .. } | I64Load8U { .. } | I64Load16S { .. } | I64Load16U { .. }

@@ -244,7 +244,8 @@ impl Shape {
         self.expect(filter::FILTERED, &[], &[I32])?;
         let Some((.., function)) = self.exports.iter().find(|(name, ..)| name == filter::EXPORT) else { return Ok(()) };
         ensure!(self.exported(filter::FILTERED)?.is_some(), "a filter without {} to say whose it is", filter::FILTERED);
-        pure::check(wasm, &self.bodies, self.imported_functions, *function)
+        let global = |at: u32| self.globals.get(usize::try_from(at).ok()?).map(|(ty, _)| ty.content_type);
+        pure::check(wasm, &self.bodies, self.imported_functions, *function, global)
     }
 
     /// The type of an exported function.

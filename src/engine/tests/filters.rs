@@ -181,6 +181,8 @@ fn filters_that_do_more_than_compute_are_refused() {
     refused("", "(memory.fill (i32.const 0x20000) (i32.const 1) (i32.const 9)) (i64.const 0)", "MemoryFill");
     refused("", "(i64.atomic.rmw.add (i32.const 0x20000) (i64.const 1))", "I64AtomicRmwAdd");
     refused("(global $g (mut i64) (i64.const 0))", "(global.set $g (i64.const 1)) (i64.const 0)", "GlobalSet");
+    refused("(global $r externref (ref.null extern))", "(drop (global.get $r)) (i64.const 0)", "GlobalGet");
+    refused("", "(local externref) (drop (local.get 8)) (i64.const 0)", "variable of type");
     refused("", "(i64.trunc_f64_s (f64.floor (f64.const 1.5)))", "F64Const");
     refused("", "(call_indirect (type $handler) (i32.const 0) (i32.const 1))", "CallIndirect");
     refused("", "(return_call $ten (i32.const 0))", "ReturnCall");
