@@ -15,6 +15,7 @@ use std::ops::Range;
 use lind_kernel::mem::{Fault, install_fault_handler};
 
 use wasmtime::{Func, Store};
+use wasmtime_environ::{HostPtr, PtrSize};
 
 use crate::host::Guest;
 use crate::memory::{GUARD, SPACE};
@@ -146,11 +147,13 @@ pub struct Computing<'a> {
     routine: Option<Called>,
 }
 
-/// A function of an instance, for [`Computing::call`].
+/// A function of an instance, as compiled code calls it.
 #[derive(Clone, Copy, Debug)]
 pub struct Callee {
-    code: usize,
-    instance: usize,
+    /// Its machine code.
+    pub code: usize,
+    /// The instance.
+    pub instance: usize,
 }
 
 impl<'a> Computing<'a> {
@@ -276,25 +279,23 @@ impl<'a> Computing<'a> {
 }
 
 impl Callee {
-    /// A function that the program itself defines, of type (i32, i32) -> ().
-    pub fn of(function: &Func, mut store: &mut Store<Guest>) -> Option<Callee> {
-        function.typed::<(u32, u32), ()>(&store).ok()?;
-        /// Wasmtime 48's `VMFuncRef`: what the embedder calls, what compiled code calls, the type, the instance.
-        #[repr(C)]
-        struct FuncRef {
-            array_call: usize,
-            wasm_call: usize,
-            ty: u32,
-            instance: usize,
-        }
-        let raw = function.to_raw(&mut store).cast::<FuncRef>();
-        // SAFETY: a function's raw form is a pointer to its VMFuncRef, which lives as long as the Store. That its code lies in the
-        // program's own functions tells a Wasmtime that lays it out otherwise.
-        let reference = unsafe { &*raw };
-        let functions = &store.data().image.code.functions;
-        functions
-            .contains(&reference.wasm_call)
-            .then_some(Callee { code: reference.wasm_call, instance: reference.instance })
+    /// A function that the program itself defines, of type (i32, i32) -> (): for [`Computing::call`].
+    pub fn of(function: &Func, store: &mut Store<Guest>) -> Option<Callee> {
+        function.typed::<(u32, u32), ()>(&*store).ok()?;
+        Callee::raw(function, store)
+    }
+
+    /// A function that the program itself defines, of whatever type.
+    pub fn raw(function: &Func, store: &mut Store<Guest>) -> Option<Callee> {
+        let raw = function.to_raw(&mut *store).cast::<u8>();
+        let of = HostPtr.vm_func_ref();
+        let word = |at: u8| {
+            // SAFETY: a function's raw form is a pointer to its VMFuncRef, which lives as long as the Store and has words there.
+            unsafe { raw.add(at.into()).cast::<usize>().read() }
+        };
+        let callee = Callee { code: word(of.wasm_call()), instance: word(of.vmctx()) };
+        // That its code lies in the program's own functions tells a Wasmtime that lays it out otherwise.
+        store.data().image.code.functions.contains(&callee.code).then_some(callee)
     }
 }
 

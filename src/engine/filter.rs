@@ -20,6 +20,7 @@ use lind_abi::{ASK, CageId, Word};
 use wasmtime::{Func, Instance, Store};
 use wasmtime_environ::{HostPtr, PtrSize};
 
+use crate::fault::Callee;
 use crate::host::Guest;
 
 /// The export that a filter is.
@@ -66,18 +67,11 @@ impl Filter {
     }
 
     fn of(store: &mut Store<Guest>, function: &Func, entry: u32) -> Option<Filter> {
-        let reference = NonNull::new(function.to_raw(&mut *store).cast::<u8>())?;
-        let of = HostPtr.vm_func_ref();
-        // SAFETY: a function's raw form is a pointer to its VMFuncRef, which lives as long as the Store and has these words there.
-        let (code, instance) = unsafe { (word(reference, of.wasm_call()), word(reference, of.vmctx())) };
-        // Of the program's own code: a Wasmtime that lays it out otherwise shows itself.
-        if !store.data().image.code.functions.contains(&code) {
-            return None;
-        }
+        let Callee { code, instance } = Callee::raw(function, store)?;
         let instance = NonNull::new(instance as *mut u8)?;
         // SAFETY: an instance has a pointer to its Store's context there, and that a word for the limit.
         let limit = unsafe {
-            let context = NonNull::new(word(instance, HostPtr.vmcontext_store_context()) as *mut u8)?;
+            let context = instance.add(HostPtr.vmcontext_store_context().into()).cast::<NonNull<u8>>().read();
             context.add(HostPtr.vm_store_context().stack_limit().into()).cast::<usize>()
         };
         // SAFETY: as above.
@@ -114,15 +108,17 @@ pub fn left_by() -> Option<i32> {
 /// `context` is the handler's.
 pub unsafe fn leave(context: *mut libc::ucontext_t, signal: i32) -> bool {
     RUNNING.with(|running| {
-        let stack = running.stack.replace(0);
+        let stack = running.stack.get();
         if stack == 0 {
             return false;
         }
         running.signal.set(signal);
         // SAFETY: the context is the caller's to give. The stack pointer is that of `enter` on this stack, which waits for the filter.
         let registers = unsafe { &mut (*context).uc_mcontext.gregs };
-        registers[libc::REG_RSP.unsigned_abs() as usize] = (stack as u64).cast_signed();
-        registers[libc::REG_RIP.unsigned_abs() as usize] = (left as *const () as u64).cast_signed();
+        let mut set = |register: i32, value: i64| registers[register.unsigned_abs() as usize] = value;
+        set(libc::REG_RAX, ASK);
+        set(libc::REG_RSP, (stack as u64).cast_signed());
+        set(libc::REG_RIP, (finish as *const () as u64).cast_signed());
         true
     })
 }
@@ -163,6 +159,18 @@ unsafe extern "C" fn enter(
         "mov rax, rdi",
         "mov rdi, rsi",
         "call rax",
+        "jmp {finish}",
+        finish = sym finish,
+    )
+}
+
+/// The end of `enter`, with the stack as it was when `stack` was written to: where a filter that is left goes on as well.
+///
+/// # Safety
+/// Only jumped to.
+#[unsafe(naked)]
+unsafe extern "C" fn finish() {
+    naked_asm!(
         "pop rbx",
         "mov qword ptr [rbx], 0",
         "pop r15",
@@ -173,33 +181,4 @@ unsafe extern "C" fn enter(
         "pop rbp",
         "ret",
     )
-}
-
-/// Where `enter` goes on when the filter was left: at its end, which `leave` has marked already.
-///
-/// # Safety
-/// Only jumped to, with the stack pointer that `enter` has noted.
-#[unsafe(naked)]
-unsafe extern "C" fn left() {
-    naked_asm!(
-        "mov rax, {ask}",
-        "add rsp, 8",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
-        "ret",
-        ask = const ASK,
-    )
-}
-
-/// A word of something of Wasmtime's.
-///
-/// # Safety
-/// There is one.
-unsafe fn word(of: NonNull<u8>, at: u8) -> usize {
-    // SAFETY: the caller's promise.
-    unsafe { of.add(at.into()).cast::<usize>().read() }
 }
