@@ -4,10 +4,12 @@
 pub(super) fn proc_at_or_below(line: &[u8], root: &[u8]) -> bool {
     let mut fields = line.split(|&byte| byte == b' ');
     let Some(point) = fields.nth(1) else { return false };
-    let kind = fields.next();
+    if fields.next() != Some(b"proc") {
+        return false;
+    }
     let point = unescape(point);
     let root = root.strip_suffix(b"/").unwrap_or(root);
-    kind == Some(b"proc") && point.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+    point.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
 }
 
 /// Spaces and the like stand as a backslash and three octal digits.

@@ -1,0 +1,7 @@
+//! Has the linker put side by side what starts execute (scripts/start_order.py).
+
+fn main() {
+    let list = format!("{}/start.ld", std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default());
+    println!("cargo:rerun-if-changed={list}");
+    println!("cargo:rustc-link-arg-bins=-Wl,-T,{list}");
+}
