@@ -27,6 +27,7 @@ static void *start(uint64_t cage)
 {
 	struct client *client = new_client();
 
+	client->cage = cage;
 	fds_route(client, cage);
 	return client;
 }
@@ -36,6 +37,7 @@ static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int 
 	struct client *from = parent, *client = new_client();
 
 	(void)parent_cage;
+	client->cage = cage;
 	fds_copy(client, cage, from);
 	fds_route(client, cage);
 	atomic_store(&client->owns, atomic_load(&from->owns) || atomic_load(&client->fds_end));
@@ -64,6 +66,7 @@ static void exit_client(void *state, uint64_t cage, int status)
 	(void)cage;
 	(void)status;
 	fds_forget(client);
+	calls_ended(client);
 	atomic_store(&client->owns, false);
 	atomic_store(&client->threads, false);
 	atomic_store(&client->mapped, false);

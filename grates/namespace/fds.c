@@ -44,7 +44,7 @@ void mark_start_fds(struct client *client)
 {
 	for (size_t i = 0; i < start_count; i++)
 		for (uint32_t fd = start_fds[i].first; fd <= start_fds[i].last; fd++)
-			fd_mark(client, fd, true);
+			fd_mark(client, fd);
 }
 
 /* Without room we could not keep what we promise: end, which fails the clients. Pages that nothing is written to cost nothing. */
@@ -73,120 +73,6 @@ void fds_route(struct client *client, uint64_t cage)
 	routes.words = (uintptr_t)client->fds;
 	/* What does not go without us goes by us. */
 	(void)lind_route_fds(cage, &routes);
-}
-
-static uint32_t next_word(const struct client *client, uint32_t was, uint32_t bits)
-{
-	uint32_t ask = !(bits & INSIDE) && atomic_load(&client->threads) ? LIND_FD_ASK : 0;
-
-	return (((was & WORD_COUNT) + WORD_STEP) & WORD_COUNT) | bits | ask;
-}
-
-void fd_set_word(struct client *client, uint32_t fd, uint32_t bits)
-{
-	uint32_t was = atomic_load(&client->fds[fd]);
-
-	while (!atomic_compare_exchange_weak(&client->fds[fd], &was, next_word(client, was, bits)))
-		;
-}
-
-void fd_mark(struct client *client, uint64_t number, bool inside)
-{
-	uint32_t fd = (uint32_t)number, end;
-	bool threads = client && atomic_load(&client->threads);
-
-	if (!client || number >= LIND_FDS)
-		return;
-	/* Never inside: nothing to take back, and nobody who may be waiting for it to change. */
-	if (!inside && !threads && !atomic_load(&client->fds[fd]))
-		return;
-	if (inside) {
-		atomic_store(&client->owns, true);
-		end = atomic_load(&client->fds_end);
-		while (end <= fd && !atomic_compare_exchange_weak(&client->fds_end, &end, fd + 1))
-			;
-	}
-	fd_set_word(client, fd, inside ? INSIDE : threads ? HELD : 0);
-}
-
-/* Before the file at a number goes: nobody may take what comes there for it. */
-static void let_go(struct client *client, uint32_t fd)
-{
-	uint32_t was = fd_word(client, fd);
-
-	if (was & HELD)
-		atomic_compare_exchange_strong(&client->fds[fd], &was, next_word(client, was, 0));
-}
-
-/* After a close: unless the number has been given again since `was` was read. */
-static void unmark(struct client *client, uint32_t fd, uint32_t was)
-{
-	if (was & INSIDE)
-		atomic_compare_exchange_strong(&client->fds[fd], &was, next_word(client, was, 0));
-}
-
-/* The words as they were before the fork that this thread makes. */
-static _Thread_local uint32_t *before;
-
-void fds_before_copy(const struct client *from)
-{
-	if (!atomic_load(&from->threads) || !(before = malloc(LIND_FDS * sizeof *before)))
-		return;
-	for (uint32_t fd = 0; fd < LIND_FDS; fd++)
-		before[fd] = atomic_load(&from->fds[fd]);
-}
-
-void fds_not_copied(void)
-{
-	free(before);
-	before = NULL;
-}
-
-/*
- * Of a client with threads: between the kernel's copy of the descriptors and ours of the words a number may have got another file. What is
- * certain is a word that did not change from before the fork, and says INSIDE or HELD, or neither while nobody makes or moves anything. What is
- * open in the child and not certain is inside: what is in there does without it, and the way round is closed.
- */
-static void copy_while_it_changes(struct client *to, uint64_t cage, const struct client *from)
-{
-	/* Before the words: who was at it when the kernel made its copy still is, or has changed a word. */
-	bool busy = atomic_load(&from->making) || atomic_load(&from->moving);
-	uint32_t end = 0;
-
-	for (uint32_t fd = 0; fd < LIND_FDS; fd++) {
-		uint32_t word = atomic_load(&from->fds[fd]);
-		bool certain = word & INSIDE || (before ? before[fd] == word && (word & HELD || !busy) : word & HELD && !busy);
-
-		if (!certain && lind_call_plain(SYS_fcntl, cage, fd, F_GETFD, 0, 0) >= 0)
-			word |= INSIDE;
-		atomic_store_explicit(&to->fds[fd], word & INSIDE ? word & (INSIDE | WORD_COUNT) : 0, memory_order_relaxed);
-		if (word & INSIDE)
-			end = fd + 1;
-	}
-	atomic_store(&to->fds_end, end);
-	fds_not_copied();
-}
-
-/* To a client that has one thread. */
-void fds_copy(struct client *to, uint64_t cage, const struct client *from)
-{
-	uint32_t end = atomic_load(&from->fds_end);
-
-	if (atomic_load(&from->threads)) {
-		copy_while_it_changes(to, cage, from);
-		return;
-	}
-	for (uint32_t fd = 0; fd < end; fd++)
-		atomic_store_explicit(&to->fds[fd], atomic_load_explicit(&from->fds[fd], memory_order_relaxed) & (INSIDE | WORD_COUNT), memory_order_relaxed);
-	atomic_store(&to->fds_end, end);
-}
-
-void fds_forget(struct client *client)
-{
-	uint32_t end = atomic_exchange(&client->fds_end, 0);
-
-	for (uint32_t fd = 0; fd < (atomic_load(&client->threads) ? LIND_FDS : end); fd++)
-		atomic_store_explicit(&client->fds[fd], 0, memory_order_relaxed);
 }
 
 int64_t pass(const struct lind_call *c, bool inside)
@@ -223,11 +109,15 @@ int64_t on_fds(const struct lind_call *c)
 	return c->nr == SYS_epoll_ctl ? lind_forward(c) : go_past(c, 1u | 1u << second);
 }
 
-/* The new descriptor is where the old one is. */
-static int64_t made(const struct lind_call *c, int64_t fd, bool inside)
+/* The new descriptor is where the old one is. For one outside: as fd_outside. */
+static int64_t made(const struct lind_call *c, int64_t fd, bool inside, uint32_t since)
 {
-	if (fd >= 0)
-		fd_mark(lind_client(c->target), (uint64_t)fd, inside);
+	struct client *client = lind_client(c->target);
+
+	if (fd >= 0 && inside)
+		fd_mark(client, (uint64_t)fd);
+	else if (fd >= 0)
+		fd_outside(client, (uint64_t)fd, since);
 	return fd;
 }
 
@@ -235,31 +125,35 @@ static int64_t made(const struct lind_call *c, int64_t fd, bool inside)
 static int64_t made_of(const struct lind_call *c, void begins(struct client *), void ends(struct client *))
 {
 	struct client *client = lind_client(c->target);
+	uint32_t since = fd_since(client);
 	int64_t fd;
 
 	if (!fd_inside(c->args[0]))
-		return made(c, go_past(c, 1), false);
+		return made(c, go_past(c, 1), false, since);
 	begins(client);
-	fd = made(c, enter(c), true);
+	fd = made(c, enter(c), true, since);
 	ends(client);
 	return fd;
 }
 
 int64_t on_accept(const struct lind_call *c)
 {
-	return made_of(c, making_begins, making_ends);
+	return made_of(c, waiting_begins, making_ends);
 }
 
 /* Makes a descriptor out of nothing that is inside. */
 int64_t on_made(const struct lind_call *c)
 {
-	return made(c, lind_forward(c), false);
+	uint32_t since = fd_since(lind_client(c->target));
+
+	return made(c, lind_forward(c), false, since);
 }
 
 /* pipe, pipe2, socketpair. The kernel's answer goes through our memory: the client cannot change it before we have read it. */
 int64_t on_pair(const struct lind_call *c)
 {
 	struct lind_call changed = *c;
+	uint32_t since = fd_since(lind_client(c->target));
 	int at = c->nr == SYS_socketpair ? 3 : 0;
 	int32_t fds[2] = { -1, -1 };
 	int64_t r;
@@ -267,8 +161,8 @@ int64_t on_pair(const struct lind_call *c)
 	changed.args[at] = lind_mine(fds);
 	if ((r = lind_forward(&changed)) < 0)
 		return r;
-	made(c, fds[0], false);
-	made(c, fds[1], false);
+	made(c, fds[0], false, since);
+	made(c, fds[1], false, since);
 	if (!lind_write(c->args[at], fds, sizeof fds))
 		return r;
 	lind_call_plain(SYS_close, c->target, (uint32_t)fds[0], 0, 0, 0);
@@ -279,14 +173,37 @@ int64_t on_pair(const struct lind_call *c)
 int64_t on_close(const struct lind_call *c)
 {
 	struct client *client = c->args[0].cage ? lind_client(c->args[0].cage) : NULL;
-	uint32_t was = fd_word(client, arg32(c, 0));
-	int64_t r;
+	uint32_t mine;
+	int64_t r = -EINTR;
 
-	let_go(client, arg32(c, 0));
-	r = pass(c, fd_inside(c->args[0]));
-	/* Linux closes a descriptor also where close fails, but for a bad one. */
-	if (r != -EBADF)
-		unmark(client, arg32(c, 0), was);
+	if (!letting_begins(client))
+		return -EINTR;
+	if (let_go(client, arg32(c, 0), &mine)) {
+		r = pass(c, fd_inside(c->args[0]));
+		/* Linux closes a descriptor also where close fails, but for a bad one. */
+		has_let_go(client, arg32(c, 0), mine, r == -EBADF ? mine & INSIDE : 0);
+	}
+	letting_ends(client);
+	return r;
+}
+
+/* Of a client with threads: number by number. */
+static int64_t close_range_while_it_changes(const struct lind_call *c, struct client *client)
+{
+	uint32_t first = arg32(c, 0), last = arg32(c, 1) < LIND_FDS ? arg32(c, 1) : LIND_FDS - 1, fd, *mine;
+	int64_t r = -EINTR;
+
+	if (first > last)
+		return pass(c, atomic_load(&client->owns));
+	if (!(mine = malloc((last - first + 1) * sizeof *mine)))
+		return -ENOMEM;
+	for (fd = first; fd <= last && let_go(client, fd, &mine[fd - first]); fd++)
+		;
+	if (fd > last)
+		r = pass(c, atomic_load(&client->owns));
+	while (fd-- > first)
+		has_let_go(client, fd, mine[fd - first], r ? mine[fd - first] & INSIDE : 0);
+	free(mine);
 	return r;
 }
 
@@ -296,15 +213,18 @@ int64_t on_close_range(const struct lind_call *c)
 	uint32_t first = arg32(c, 0), last = arg32(c, 1);
 	int64_t r;
 
-	for (uint32_t fd = first; atomic_load(&client->threads) && fd < LIND_FDS && fd <= last; fd++)
-		let_go(client, fd);
-	if (!atomic_load(&client->owns))
-		return lind_forward(c);
-	r = enter(c);
-	if (r || arg32(c, 2) & CLOSE_RANGE_CLOEXEC_)
-		return r;
-	for (uint32_t fd = first, end = atomic_load(&client->fds_end); fd < end && fd <= last; fd++)
-		unmark(client, fd, fd_word(client, fd));
+	if (arg32(c, 2) & CLOSE_RANGE_CLOEXEC_)
+		return pass(c, atomic_load(&client->owns));
+	if (!letting_begins(client))
+		return -EINTR;
+	if (atomic_load(&client->threads))
+		r = close_range_while_it_changes(c, client);
+	else {
+		r = pass(c, atomic_load(&client->owns));
+		for (uint32_t fd = first, end = atomic_load(&client->fds_end); !r && fd < end && fd <= last; fd++)
+			has_let_go(client, fd, 0, 0);
+	}
+	letting_ends(client);
 	return r;
 }
 
@@ -314,19 +234,36 @@ int64_t on_dup(const struct lind_call *c)
 }
 
 /* Also where only the new one is inside: it is closed. */
+static int64_t dup_onto(const struct lind_call *c, struct client *client, bool same)
+{
+	bool inside = fd_inside(c->args[0]), replaces = fd_inside(c->args[1]);
+	uint32_t to = arg32(c, 1), mine;
+	int64_t fd;
+
+	if (same)
+		return pass(c, inside);
+	if (!let_go(client, to, &mine))
+		return -EINTR;
+	fd = inside || replaces ? enter(c) : go_past(c, 1);
+	if (fd >= 0 && inside)
+		fd_mark(client, to);
+	if (!has_let_go(client, to, mine, fd < 0 ? mine & INSIDE : inside ? INSIDE : HELD) && fd >= 0 && !inside)
+		fd_outside(client, (uint64_t)fd, mine & WORD_COUNT);
+	return fd;
+}
+
 int64_t on_dup2(const struct lind_call *c)
 {
 	struct client *client = c->args[1].cage ? lind_client(c->args[1].cage) : NULL;
-	bool inside = fd_inside(c->args[0]), same = c->args[0].cage == c->args[1].cage && arg32(c, 0) == arg32(c, 1);
+	bool same = c->args[0].cage == c->args[1].cage && arg32(c, 0) == arg32(c, 1);
 	int64_t fd;
 
+	if (!letting_begins(client))
+		return -EINTR;
 	moving_begins(client);
-	if (!same)
-		let_go(client, arg32(c, 1));
-	fd = inside || fd_inside(c->args[1]) ? enter(c) : same ? lind_forward(c) : go_past(c, 1);
-	if (fd >= 0 && !same)
-		fd_mark(client, (uint64_t)fd, inside);
+	fd = dup_onto(c, client, same);
 	moving_ends(client);
+	letting_ends(client);
 	return fd;
 }
 

@@ -14,6 +14,7 @@
 
 #define QUICK 100
 #define PATIENT 2000
+#define PATIENT_IN_DOUBT 400
 #define CLONE_FILES_ 0x400u
 /* Numbers that are looked at when threads begin. Above, a file that was there before is not known to be outside: that costs a wait, now and then. */
 #define LOOKED_AT 1024u
@@ -21,28 +22,106 @@
 /* Whether any client has or had threads. */
 static atomic_bool any;
 
+/* Those that an exec ended are not counted any more. */
+static void took(atomic_uint *count)
+{
+	unsigned was = atomic_load(count);
+
+	while (was && !atomic_compare_exchange_weak(count, &was, was - 1))
+		;
+}
+
+#define WAITS 1u
+
+/* The ticket and place of the call that this thread is at. */
+static _Thread_local uint32_t ticket_here;
+static _Thread_local unsigned place_here;
+
+static void comes(struct client *client, atomic_uint *count, uint32_t waits)
+{
+	uint32_t ticket = (atomic_fetch_add(&client->tickets, 4) + 4) | 2 | waits;
+
+	atomic_fetch_add(count, 1);
+	for (unsigned i = 0; i < AT_WORK; i++) {
+		uint32_t none = 0;
+
+		if (atomic_compare_exchange_strong(&client->at_work[i], &none, ticket)) {
+			ticket_here = ticket;
+			place_here = i;
+			return;
+		}
+	}
+	atomic_fetch_add(&client->crowd, 1);
+	ticket_here = 0;
+}
+
+static void goes(struct client *client, atomic_uint *count)
+{
+	uint32_t ticket = ticket_here;
+
+	if (!ticket)
+		took(&client->crowd);
+	else
+		atomic_compare_exchange_strong(&client->at_work[place_here], &ticket, 0);
+	ticket_here = 0;
+	took(count);
+}
+
 void making_begins(struct client *client)
 {
 	if (client)
-		atomic_fetch_add(&client->making, 1);
+		comes(client, &client->making, 0);
+}
+
+void waiting_begins(struct client *client)
+{
+	if (client)
+		comes(client, &client->making, WAITS);
 }
 
 void making_ends(struct client *client)
 {
 	if (client)
-		atomic_fetch_sub(&client->making, 1);
+		goes(client, &client->making);
 }
 
 void moving_begins(struct client *client)
 {
 	if (client)
-		atomic_fetch_add(&client->moving, 1);
+		comes(client, &client->moving, 0);
 }
 
 void moving_ends(struct client *client)
 {
 	if (client)
-		atomic_fetch_sub(&client->moving, 1);
+		goes(client, &client->moving);
+}
+
+bool others_ended(struct client *client)
+{
+	uint32_t tickets[AT_WORK];
+	unsigned count = 0;
+
+	if (atomic_load(&client->crowd))
+		return false;
+	for (unsigned i = 0; i < AT_WORK; i++)
+		if ((tickets[i] = atomic_load(&client->at_work[i])) == ticket_here)
+			tickets[i] = 0;
+	for (int round = 0; round < PATIENT_IN_DOUBT; round++) {
+		bool waits = false;
+
+		count = 0;
+		for (unsigned i = 0; i < AT_WORK; i++) {
+			if (tickets[i] && atomic_load(&client->at_work[i]) == tickets[i]) {
+				count++;
+				waits |= tickets[i] & WAITS;
+			}
+		}
+		if (!count || (waits && round > QUICK))
+			break;
+		wait_a_moment(round);
+	}
+	return !count;
 }
 
 /* The first thread but one is about to be: until then nobody else changes numbers. */
@@ -55,14 +134,25 @@ static void threads_begin(struct client *client, uint64_t cage)
 			fd_set_word(client, fd, fd < LOOKED_AT && lind_call_plain(SYS_fcntl, cage, fd, F_GETFD, 0, 0) >= 0 ? HELD : 0);
 }
 
+void calls_ended(struct client *client)
+{
+	atomic_store(&client->making, 0);
+	atomic_store(&client->moving, 0);
+	atomic_store(&client->letting, 0);
+	atomic_store(&client->frozen, 0);
+	atomic_store(&client->crowd, 0);
+	for (unsigned i = 0; i < AT_WORK; i++)
+		atomic_store(&client->at_work[i], 0);
+}
+
 /* exec: one thread is left. */
 void threads_end(struct client *client)
 {
+	calls_ended(client);
 	if (!atomic_exchange(&client->threads, false))
 		return;
 	for (uint32_t fd = 0; fd < LIND_FDS; fd++)
-		if (!(fd_word(client, fd) & INSIDE))
-			fd_set_word(client, fd, 0);
+		fd_set_word(client, fd, fd_word(client, fd) & INSIDE);
 }
 
 int64_t on_clone(const struct lind_call *c)
@@ -81,7 +171,7 @@ int64_t on_clone(const struct lind_call *c)
 	return r;
 }
 
-static void wait_a_moment(int round)
+void wait_a_moment(int round)
 {
 	static const struct timespec moment = { .tv_nsec = 1000000 };
 
@@ -89,6 +179,64 @@ static void wait_a_moment(int round)
 		sched_yield();
 	else
 		nanosleep(&moment, NULL);
+}
+
+void letting_ends(struct client *client)
+{
+	if (client)
+		took(&client->letting);
+}
+
+bool letting_begins(struct client *client)
+{
+	for (int i = 0; client && i < PATIENT; i++) {
+		atomic_fetch_add(&client->letting, 1);
+		if (!atomic_load(&client->frozen))
+			return true;
+		letting_ends(client);
+		wait_a_moment(i);
+	}
+	return !client;
+}
+
+void fds_thaw(struct client *client)
+{
+	took(&client->frozen);
+}
+
+int fds_freeze(struct client *client)
+{
+	atomic_fetch_add(&client->frozen, 1);
+	for (int i = 0; i < PATIENT; i++) {
+		if (!atomic_load(&client->letting))
+			return 0;
+		wait_a_moment(i);
+	}
+	fds_thaw(client);
+	return -EINTR;
+}
+
+int look_at_number(const struct client *client, struct lind_arg fd)
+{
+	uint32_t number = (uint32_t)fd.value;
+
+	if (lind_call_plain(SYS_fcntl, fd.cage, number, F_GETFD, 0, 0) < 0)
+		return -EBADF;
+	for (int i = 0; i < PATIENT; i++) {
+		/* In this order: who was making has marked what came of it. */
+		unsigned making = atomic_load(&client->making), moving = atomic_load(&client->moving);
+		uint32_t word = fd_word(client, number);
+
+		if (word & INSIDE || number >= LIND_FDS)
+			return 1;
+		if (word & HELD || !(making | moving))
+			return 0;
+		/* As in hold. */
+		if (!moving)
+			return -EBADF;
+		wait_a_moment(i);
+	}
+	return -EBADF;
 }
 
 int hold(const struct client *client, struct lind_arg fd, struct lind_arg *held, bool *inside)

@@ -1,6 +1,10 @@
 /*
- * Messages, and descriptors in them. A file is known again by its device and inode number: what was sent while it was inside is inside where
- * it arrives.
+ * Messages, and descriptors in them. What was sent while it was inside is inside where it arrives: it is known again by what sent.c keeps. A
+ * message with a descriptor from inside enters, whatever its socket, and where one was ever sent so does who receives: the grates inside may know
+ * more of it than the kernel does.
+ *
+ * What is sent is numbers of whose socket it is. Where its threads may change these a message past the grates inside is sent with copies of ours. Who is
+ * inside does not know those; a message that enters is sent while nobody may let go of a number, and without waiting.
  */
 #include <lind/transfer.h>
 #include <stdlib.h>
@@ -8,58 +12,15 @@
 #include "namespace.h"
 
 #define NUMBERS_LOOKED_AT 1024u	/* for other descriptors of a socket that turns out to be inside */
-
-static struct { uint64_t dev, ino; } *sent;
-static size_t sent_count, sent_room;
-static pthread_mutex_t sent_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static bool identify(uint64_t cage, uint64_t fd, struct stat *st)
-{
-	struct lind_arg none = { 0, cage };
-
-	return lind_call(SYS_fstat, cage, (struct lind_arg){ fd, cage }, lind_mine(st), none, none, none, none) >= 0;
-}
-
-static bool was_sent(const struct stat *st)
-{
-	bool yes = false;
-
-	pthread_mutex_lock(&sent_lock);
-	for (size_t i = 0; i < sent_count && !yes; i++)
-		yes = sent[i].dev == st->st_dev && sent[i].ino == st->st_ino;
-	pthread_mutex_unlock(&sent_lock);
-	return yes;
-}
-
-static int remember(const struct stat *st)
-{
-	int r = 0;
-
-	if (was_sent(st))
-		return 0;
-	pthread_mutex_lock(&sent_lock);
-	if (sent_count == sent_room) {
-		size_t room = sent_room ? 2 * sent_room : 64;
-		void *more = realloc(sent, room * sizeof *sent);
-
-		if (more) {
-			sent = more;
-			sent_room = room;
-		} else
-			r = -ENOMEM;
-	}
-	if (!r) {
-		sent[sent_count].dev = st->st_dev;
-		sent[sent_count++].ino = st->st_ino;
-	}
-	pthread_mutex_unlock(&sent_lock);
-	return r;
-}
+#define TURNED (-0x10000)	/* no errno: what was outside a moment ago is inside */
 
 /* What is done with each descriptor of a message. */
 struct passing {
 	struct client *client;
 	uint64_t cage;
+	bool frozen;			/* nobody lets go of its numbers meanwhile */
+	bool inside;			/* one of them is */
+	uint32_t since;
 	int *copies;			/* ours, that go instead of the client's */
 	size_t count;
 };
@@ -72,6 +33,8 @@ static int each_fd(struct msghdr *m, int (*one)(struct passing *, int *), struct
 	int r = 0;
 
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h && !r; h = CMSG_NXTHDR(m, h)) {
+		if (h->cmsg_len > m->msg_controllen - (size_t)((char *)h - (char *)m->msg_control))
+			return -EINVAL;
 		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS || h->cmsg_len < CMSG_LEN(0))
 			continue;
 		for (size_t i = 0, n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int); i < n && !r; i++) {
@@ -87,89 +50,149 @@ static int each_fd(struct msghdr *m, int (*one)(struct passing *, int *), struct
 
 #pragma clang diagnostic warning "-Wsign-compare"
 
+/* Remembers it, if it is inside. */
 static int sending(struct passing *p, int *fd)
 {
+	struct lind_arg number = { (uint32_t)*fd, p->cage };
 	struct stat st;
+	int inside = p->frozen ? look_at_number(p->client, number) : fd_inside(number), r;
 
-	if (*fd < 0 || !(fd_word(p->client, (uint32_t)*fd) & INSIDE) || !identify(p->cage, (uint32_t)*fd, &st))
-		return 0;
-	return remember(&st);
+	if (inside <= 0)
+		return inside;
+	p->inside = true;
+	if (!identify(number, &st))
+		return -EBADF;
+	return (r = remember(&st)) < 0 ? r : 0;
 }
 
-/* The same where threads may change the numbers. */
 static int sending_copy(struct passing *p, int *fd)
 {
 	struct lind_arg copy;
-	struct stat st;
 	bool inside;
 	int r = hold(p->client, (struct lind_arg){ (uint32_t)*fd, p->cage }, &copy, &inside);
 
 	if (r)
 		return r;
 	*fd = p->copies[p->count++] = (int)copy.value;
-	return inside && identify(lind_self(), copy.value, &st) ? remember(&st) : 0;
+	return inside ? TURNED : 0;
 }
 
 static int received(struct passing *p, int *fd)
 {
+	struct lind_arg number = { (uint32_t)*fd, p->cage };
 	struct stat st;
 
-	if (*fd >= 0)
-		fd_mark(p->client, (uint32_t)*fd, identify(p->cage, (uint32_t)*fd, &st) && was_sent(&st));
+	if (*fd < 0)
+		return 0;
+	if (anything_sent() && (!identify(number, &st) || was_sent(&st)))
+		fd_mark(p->client, number.value);
+	else
+		fd_outside(p->client, number.value, p->since);
 	return 0;
 }
 
-/* What is sent is numbers of whose socket it is: with a copy of the socket go copies of them. */
-static int64_t send_copies(const struct lind_call *c, struct lind_arg socket, struct lind_message *m, struct passing *p)
+/* All descriptors are outside: copies of them go with a copy of the socket. TURNED if they are not any more. */
+static int64_t send_copies(const struct lind_call *c, struct lind_message *m, struct passing *p)
 {
+	void *numbers = malloc(m->own.msg_controllen);
 	struct lind_call changed = *c;
-	int64_t r;
+	bool inside;
+	int64_t r = -ENOMEM;
 
-	if (!(p->copies = malloc(m->own.msg_controllen + sizeof *p->copies)))
-		return -ENOMEM;
-	changed.args[0] = socket;
-	if (!(r = each_fd(&m->own, sending_copy, p)))
-		r = lind_forward(&changed);
+	if (numbers && (p->copies = malloc(m->own.msg_controllen + sizeof *p->copies))) {
+		memcpy(numbers, m->own.msg_control, m->own.msg_controllen);
+		if (!(r = hold(p->client, c->args[0], &changed.args[0], &inside))) {
+			if (!(r = inside ? TURNED : each_fd(&m->own, sending_copy, p)))
+				r = lind_forward(&changed);
+			release(changed.args[0]);
+		}
+		memcpy(m->own.msg_control, numbers, m->own.msg_controllen);
+	}
 	while (p->count)
 		release((struct lind_arg){ (uint32_t)p->copies[--p->count], lind_self() });
 	free(p->copies);
+	free(numbers);
+	p->copies = NULL;
 	return r;
 }
 
-/* Whether what is at the socket's number has to be taken hold of, as it may be another file when the call is made. */
-static bool numbers_change(const struct lind_call *c, const struct client *client)
+/* What a stream has not taken of a message whose descriptors are sent. */
+static int64_t send_rest(const struct lind_call *c, struct lind_message *m, int64_t sent)
 {
-	return atomic_load(&client->threads) && c->args[0].cage == c->target && !fd_inside(c->args[0]);
+	int64_t r;
+
+	m->piece.iov_base = (char *)m->piece.iov_base + sent;
+	m->piece.iov_len -= (size_t)sent;
+	m->own.msg_controllen = 0;
+	r = enter(c);
+	m->piece.iov_base = (char *)m->piece.iov_base - sent;
+	return r > 0 ? sent + r : sent;
+}
+
+/* One try, where threads may change the numbers. */
+static int64_t try_frozen(const struct lind_call *c, struct lind_message *m, struct passing *p)
+{
+	struct lind_call quick = *c;
+	int64_t r = fds_freeze(p->client);
+	int socket;
+
+	if (r)
+		return r;
+	p->inside = false;
+	quick.args[2].value |= MSG_DONTWAIT;
+	if ((socket = look_at_number(p->client, c->args[0])) < 0)
+		r = socket;
+	else if (!(r = each_fd(&m->own, sending, p)) && (socket || p->inside)) {
+		p->inside = true;
+		r = enter(&quick);
+	}
+	fds_thaw(p->client);
+	return r;
+}
+
+static int64_t send_while_numbers_change(const struct lind_call *c, struct lind_message *m, struct passing *p)
+{
+	bool waits = lind_message_blocks(c, c->args[2].value);
+	int64_t r;
+
+	for (;;) {
+		r = try_frozen(c, m, p);
+		if (!r && !p->inside && (r = send_copies(c, m, p)) == TURNED)
+			continue;
+		if (r != -EAGAIN || !p->inside || !waits)
+			break;
+		if ((r = lind_message_wait(c)) < 0)
+			return r;
+	}
+	return p->inside && waits && r > 0 && (uint64_t)r < m->piece.iov_len ? send_rest(c, m, r) : r;
 }
 
 /* The message is in our memory, and its name is decided on. */
-static int64_t send_it(const struct lind_call *c, struct lind_message *m, struct passing *p)
+static int64_t send_it(const struct lind_call *c, struct lind_message *m)
 {
+	uint64_t cage = c->args[0].cage;
+	struct passing p = { .client = cage ? lind_client(cage) : NULL, .cage = cage };
 	bool inside = fd_inside(c->args[0]);
-	struct lind_arg held = { 0 };
-	int64_t r = 0;
+	int r;
 
 	if (!m->own.msg_controllen)
 		return inside ? enter(c) : go_past(c, 1);
-	if (numbers_change(c, p->client) && (r = hold(p->client, c->args[0], &held, &inside)))
-		return r;
-	if (held.cage && !inside)
-		r = send_copies(c, held, m, p);
-	else if (!(r = each_fd(&m->own, sending, p)))
-		r = pass(c, inside);
-	release(held);
-	return r;
+	p.frozen = p.client && atomic_load(&p.client->threads);
+	if (p.frozen)
+		return send_while_numbers_change(c, m, &p);
+	r = each_fd(&m->own, sending, &p);
+	return r < 0 ? r : pass(c, inside || p.inside);
 }
 
 int64_t on_send(const struct lind_call *c)
 {
-	struct passing p = { .client = lind_client(c->target), .cage = c->target };
+	struct client *client = c->args[0].cage ? lind_client(c->args[0].cage) : NULL;
 	struct lind_call changed = *c;
 	struct lind_message m;
 	uint64_t length;
 	int64_t r;
 
-	if (!by_net && !by_path && !atomic_load(&p.client->owns))
+	if (!by_net && !by_path && client && !atomic_load(&client->owns))
 		return on_fd(c);
 	if ((r = lind_message_sent(&m, c->args[1])) < 0)
 		return r;
@@ -179,9 +202,44 @@ int64_t on_send(const struct lind_call *c)
 	m.own.msg_namelen = length ? (socklen_t)length : m.own.msg_namelen;
 	changed.args[1] = lind_mine(&m.own);
 	if (r >= 0)
-		r = send_it(&changed, &m, &p);
+		r = send_it(&changed, &m);
 	lind_message_free(&m);
 	return r;
+}
+
+/* Until a message is there: whatever it holds was sent before. As the call itself would wait. */
+static int64_t until_sent(const struct lind_call *c)
+{
+	struct lind_arg none = { 0, c->target };
+	uint32_t flags = arg32(c, 2);
+	char byte = 0;
+
+	if (flags & (MSG_ERRQUEUE | MSG_OOB))
+		return 0;
+	return lind_call(SYS_recvfrom, c->target, c->args[0], lind_mine(&byte), (struct lind_arg){ 1, c->target },
+		(struct lind_arg){ MSG_PEEK | (flags & MSG_DONTWAIT), c->target }, none, none);
+}
+
+/* Whether it enters, and by which descriptor it goes if not: `held`, if that is one. */
+static int64_t where_to_receive(const struct lind_call *c, struct client *client, bool control, struct lind_arg *held, bool *inside)
+{
+	bool numbers_change = atomic_load(&client->threads) && c->args[0].cage == c->target;
+	struct lind_call waits = *c;
+	int64_t r;
+
+	*inside = fd_inside(c->args[0]);
+	if (*inside)
+		return 0;
+	if (numbers_change && (r = hold(client, c->args[0], held, inside)))
+		return r;
+	if (held->cage)
+		waits.args[0] = *held;
+	if (*inside || !control || !lind_handled_inside(0, SYS_recvmsg))
+		return 0;
+	if (!anything_sent() && (r = until_sent(&waits)) < 0)
+		return r;
+	*inside = anything_sent();
+	return 0;
 }
 
 /* What arrives gets numbers of the client's, whoever's the socket's is. */
@@ -191,17 +249,19 @@ int64_t on_receive(const struct lind_call *c)
 	struct passing p = { .client = client, .cage = c->target };
 	struct lind_arg held = { 0 };
 	struct lind_call changed = *c;
-	bool inside = fd_inside(c->args[0]);
 	struct lind_message m;
+	bool inside;
 	int64_t r;
 
 	/* Also if nothing has been sent yet: it may be when this returns. */
 	if ((r = lind_message_room(&m, c->args[1])) < 0)
 		return r;
 	changed.args[1] = lind_mine(&m.own);
-	if (numbers_change(c, client) && !(r = hold(client, c->args[0], &held, &inside)) && !inside)
+	r = where_to_receive(c, client, m.own.msg_controllen, &held, &inside);
+	if (held.cage && !inside)
 		changed.args[0] = held;
-	making_begins(client);
+	p.since = fd_since(client);
+	waiting_begins(client);
 	if (!r && (r = pass(&changed, inside)) >= 0) {
 		each_fd(&m.own, received, &p);
 		r = lind_message_give(&m, r, c->args[2].value);
@@ -229,11 +289,11 @@ void adopt(const struct lind_call *c, int arg)
 	struct client *client = cage ? lind_client(cage) : NULL;
 	struct stat this, other;
 
-	if (!client || fd_inside(c->args[arg]) || !identify(cage, arg32(c, arg), &this))
+	if (!client || fd_inside(c->args[arg]) || !identify(c->args[arg], &this))
 		return;
 	remember(&this);
 	for (uint32_t fd = 0; fd < NUMBERS_LOOKED_AT; fd++)
-		if (identify(cage, fd, &other) && other.st_dev == this.st_dev && other.st_ino == this.st_ino)
-			fd_mark(client, fd, true);
-	fd_mark(client, arg32(c, arg), true);
+		if (identify((struct lind_arg){ fd, cage }, &other) && other.st_dev == this.st_dev && other.st_ino == this.st_ino)
+			fd_mark(client, fd);
+	fd_mark(client, arg32(c, arg));
 }

@@ -17,17 +17,24 @@
 
 #define CLIENT_AT_FDCWD (-100)
 
-enum { INSIDE = 1, HELD = 2, WORD_STEP = 4, WORD_COUNT = 0x7ffffffc };
+enum { INSIDE = 1, HELD = 2, LETTING = 4, WORD_STEP = 8, WORD_COUNT = 0x7ffffff8 };
+
+#define AT_WORK 64
 
 struct client {
-	/* A word for each of LIND_FDS descriptors: INSIDE or HELD, and how often it was set. The kernel looks here before it enters on_fd,
+	uint64_t cage;
+	/* A word for each of LIND_FDS descriptors: INSIDE or HELD, LETTING, and the stamp of its last change. The kernel looks here before it enters on_fd,
 	 * and enters it if there is LIND_FD_ASK, which stands where threads change what is outside. */
 	_Atomic uint32_t *fds;
 	_Atomic uint32_t fds_end;	/* above all that was ever inside */
+	_Atomic uint32_t stamp;		/* of the last change of a word, which holds it */
 	atomic_bool mapped;		/* has mapped a file that is inside */
 	atomic_bool owns;		/* has or had descriptors inside */
 	atomic_bool threads;		/* had more than one since it was started */
 	atomic_uint making, moving;	/* calls under way that may make a descriptor inside; the second do not wait */
+	_Atomic uint32_t at_work[AT_WORK], tickets;	/* a ticket for each of them, or 0; WAITS if it may wait for long */
+	atomic_uint crowd;		/* those for which there was no place */
+	atomic_uint letting, frozen;	/* calls under way that let go of numbers; and those during which nobody may */
 	pthread_mutex_t lock;		/* of what follows */
 	bool cwd_inside;
 	char *cwd;			/* where, if it is known */
@@ -42,10 +49,10 @@ extern const struct lind_lifecycle lifecycle;
 void client_entered(void *client, uint64_t cage);
 void client_cwd(struct client *client, bool inside, const char *path);
 
-/* fds.c */
+/* fds.c, words.c */
 const char *add_start_fds(const char *value);
 void mark_start_fds(struct client *client);
-void fd_mark(struct client *client, uint64_t fd, bool inside);
+void fd_mark(struct client *client, uint64_t fd);	/* as inside */
 void fds_init(struct client *client);
 void fds_route(struct client *client, uint64_t cage);
 /* A fork: before it is made, by the thread that makes it; if it fails; and when the child is there, which does not run yet. */
@@ -79,13 +86,36 @@ static inline int64_t enter(const struct lind_call *c)
 
 void fd_set_word(struct client *client, uint32_t fd, uint32_t bits);
 
+/* Before a call that makes a descriptor outside; and after it: what is at the number is outside, unless it has got another file since. */
+uint32_t fd_since(const struct client *client);
+void fd_outside(struct client *client, uint64_t fd, uint32_t since);
+
+/* Before the file at a number goes: nobody may take what comes there for it. One at a time, or they would not know each other's stamps. `mine` is the word
+ * then, or 0 if there are no threads. False if another one does not end. */
+bool let_go(struct client *client, uint32_t fd, uint32_t *mine);
+/* Afterwards, with what the number has now. If it has been given again and marked meanwhile, that stays, and the result is false. */
+bool has_let_go(struct client *client, uint32_t fd, uint32_t mine, uint32_t bits);
+
 /* hold.c */
 int64_t on_clone(const struct lind_call *c);
 void threads_end(struct client *client);
+void calls_ended(struct client *client);	/* all its threads have ended, or all but one */
 void making_begins(struct client *client);
+void waiting_begins(struct client *client);	/* the same, of a call that may wait for somebody else */
 void making_ends(struct client *client);
 void moving_begins(struct client *client);
 void moving_ends(struct client *client);
+/* A call that lets go of numbers of `client`, which may be NULL: whether it may. It waits while they are frozen. */
+bool letting_begins(struct client *client);
+void letting_ends(struct client *client);
+/* Nothing is let go of until fds_thaw: 0, or -EINTR if who is at it does not end. */
+int fds_freeze(struct client *client);
+void fds_thaw(struct client *client);
+/* Waits until those who may make a descriptor inside have ended, but for the calling thread. Whether they have. */
+bool others_ended(struct client *client);
+void wait_a_moment(int round);
+/* While they are frozen: whether what is at a number of `cage` is inside, or -EBADF. */
+int look_at_number(const struct client *client, struct lind_arg fd);
 /* Past the grates inside, by these arguments' files as they are now, if threads may change them. */
 int64_t go_past(const struct lind_call *c, unsigned args);
 /* A copy of ours of what is at a number, and whether that is inside. 0, or the negative of an errno. */
@@ -108,6 +138,13 @@ int64_t on_poll(const struct lind_call *c);
 int64_t on_select(const struct lind_call *c);
 int64_t on_mmap(const struct lind_call *c);
 int64_t on_memory(const struct lind_call *c);
+
+/* sent.c: the files that were sent while they were inside, known again by device and inode number. */
+struct stat;
+bool identify(struct lind_arg fd, struct stat *st);
+int remember(const struct stat *st);
+bool was_sent(const struct stat *st);
+bool anything_sent(void);
 
 /* messages.c */
 void adopt(const struct lind_call *c, int arg);

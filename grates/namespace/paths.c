@@ -95,6 +95,7 @@ int64_t on_path(const struct lind_call *call)
 	const struct lind_call *c = &made;
 	struct client *client = lind_client(c->target);
 	struct where where[2];
+	uint32_t since = fd_since(client);
 	bool inside = false;
 	int64_t r;
 
@@ -107,8 +108,10 @@ int64_t on_path(const struct lind_call *call)
 		return go(&changed, inside);
 	if (inside)
 		making_begins(client);
-	if ((r = go(&changed, inside)) >= 0)
-		fd_mark(client, (uint64_t)r, inside);
+	if ((r = go(&changed, inside)) >= 0 && inside)
+		fd_mark(client, (uint64_t)r);
+	else if (r >= 0)
+		fd_outside(client, (uint64_t)r, since);
 	if (inside)
 		making_ends(client);
 	return r;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <lind/transfer.h>
 #include "follow.h"
 
 /* More states than this on their way at once are refused, as Linux refuses too many files: ETOOMANYREFS. */
@@ -23,7 +24,6 @@
 #define MAX_FILES 253
 #define MSG_CMSG_CLOEXEC_ 0x40000000u
 #define SCM_RIGHTS_ 1
-#define POLLOUT_ 4
 
 /* libc's struct msghdr; control messages are x86-64's: a 64-bit length, level, type. */
 struct message {
@@ -246,44 +246,6 @@ static int64_t try_send(const struct lind_call *c, struct fd_table *t, const str
 	return r;
 }
 
-static int blocks(const struct lind_call *c, uint32_t flags)
-{
-	int64_t status;
-
-	if (flags & MSG_DONTWAIT)
-		return 0;
-	status = lind_call_plain(SYS_fcntl, c->args[0].cage, c->args[0].value, 3 /* F_GETFL */, 0, 0);
-	return status < 0 || !(status & 04000 /* O_NONBLOCK */);
-}
-
-static int64_t poll_out(const struct lind_call *c, int32_t fd, int32_t timeout)
-{
-	struct { int32_t fd; int16_t events, revents; } one = { fd, POLLOUT_, 0 };
-	struct lind_arg none = { 0, c->target };
-
-	return lind_call(SYS_poll, c->target, lind_mine(&one), (struct lind_arg){ 1, c->target },
-		(struct lind_arg){ (uint64_t)(int64_t)timeout, c->target }, none, none, none);
-}
-
-/* Until the socket takes something. As the client's own wait: its signals end it. Numbers in a set are those of the cage that the set is
- * in, so it is a number of ours. */
-static int64_t until_writable(const struct lind_call *c)
-{
-	static const struct { int64_t sec, nsec; } moment = { 0, 1000000 };
-	struct lind_arg none = { 0, lind_self_ };
-	int64_t r, fd = lind_call(SYS_fcntl, lind_self_, c->args[0], (struct lind_arg){ 1030 /* F_DUPFD_CLOEXEC */, lind_self_ }, none, none, none, none);
-
-	if (fd < 0)
-		return fd;
-	if (!(r = poll_out(c, (int32_t)fd, 0)))
-		r = poll_out(c, (int32_t)fd, -1);
-	else if (r > 0)
-		/* A socket without a peer always takes; the one that the message is for does not, and nobody says when it does. */
-		r = lind_call(SYS_nanosleep, c->target, lind_mine(&moment), none, none, none, none, none);
-	lind_call_plain(SYS_close, lind_self_, (uint64_t)fd, 0, 0, 0);
-	return r;
-}
-
 static int64_t send_message(const struct lind_call *c, struct lind_arg at, uint32_t flags)
 {
 	struct fd_table *t = fd_table_of(c->args[0].cage);	/* the numbers are of the cage whose socket it is */
@@ -308,8 +270,8 @@ static int64_t send_message(const struct lind_call *c, struct lind_arg at, uint3
 	if (!r && !descriptors(k, k->m.controllen, fds)) {
 		r = pass(own_sendmsg, SYS_sendmsg, c, k, flags);
 	} else if (!r) {
-		while ((r = try_send(c, t, k, flags | MSG_DONTWAIT)) == -EAGAIN && blocks(c, flags))
-			if ((r = until_writable(c)) < 0)
+		while ((r = try_send(c, t, k, flags | MSG_DONTWAIT)) == -EAGAIN && lind_message_blocks(c, flags))
+			if ((r = lind_message_wait(c)) < 0)
 				break;
 	}
 	release(k);

@@ -1,6 +1,7 @@
 /* Data in pieces, copied once. */
 #include <errno.h>
 #include <lind/transfer.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -159,6 +160,43 @@ void lind_message_free(struct lind_message *m)
 	free(m->piece.iov_base);
 	free(m->own.msg_control);
 	m->piece.iov_base = m->own.msg_control = NULL;
+}
+
+int lind_message_blocks(const struct lind_call *c, uint64_t flags)
+{
+	int64_t status;
+
+	if (flags & MSG_DONTWAIT)
+		return 0;
+	status = lind_call_plain(SYS_fcntl, c->args[0].cage, c->args[0].value, 3 /* F_GETFL */, 0, 0);
+	return status < 0 || !(status & 04000 /* O_NONBLOCK */);
+}
+
+static int64_t poll_out(const struct lind_call *c, int32_t fd, int32_t timeout)
+{
+	struct { int32_t fd; int16_t events, revents; } one = { fd, POLLOUT, 0 };
+	struct lind_arg none = { 0, c->target };
+
+	return lind_call(SYS_poll, c->target, lind_mine(&one), (struct lind_arg){ 1, c->target },
+		(struct lind_arg){ (uint64_t)(int64_t)timeout, c->target }, none, none, none);
+}
+
+/* As the client's own wait: its signals end it. Numbers in a set are those of the cage that the set is in, so it is a number of ours. */
+int64_t lind_message_wait(const struct lind_call *c)
+{
+	static const struct { int64_t sec, nsec; } moment = { 0, 1000000 };
+	struct lind_arg none = { 0, lind_self() };
+	int64_t r, fd = lind_call(SYS_fcntl, lind_self(), c->args[0], (struct lind_arg){ 1030 /* F_DUPFD_CLOEXEC */, lind_self() }, none, none, none, none);
+
+	if (fd < 0)
+		return fd;
+	if (!(r = poll_out(c, (int32_t)fd, 0)))
+		r = poll_out(c, (int32_t)fd, -1);
+	else if (r > 0)
+		/* A socket without a peer always takes; the one that the message is for does not, and nobody says when it does. */
+		r = lind_call(SYS_nanosleep, c->target, lind_mine(&moment), none, none, none, none, none);
+	lind_call_plain(SYS_close, lind_self(), (uint64_t)fd, 0, 0, 0);
+	return r;
 }
 
 static int64_t now(void)

@@ -1,7 +1,7 @@
 /*
  * turning WAY IN: one thread keeps changing what is at a number, between /dev/null and files in the directory IN, by dup2. Meanwhile the number is sent
- * to ourselves and what arrives is written to (WAY sends), or children are forked that write to it (WAY forks). The grates inside refuse
- * pwrite: says whether a file in IN was ever written to, and whether writes elsewhere worked.
+ * to ourselves and what arrives is written to (WAY sends; sends-within: by a socket with a name in IN), or children are forked that write to it (WAY
+ * forks). The grates inside refuse pwrite: says whether a file in IN was ever written to, and whether writes elsewhere worked.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,6 +87,22 @@ static void fork_one(void)
 		worked += status == 0;
 }
 
+/* A pair whose sending end was connected by a name in IN, and is inside for that. */
+static void pair_within(int pair[2])
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int listening = need(socket(AF_UNIX, SOCK_STREAM, 0));
+
+	snprintf(name.sun_path, sizeof name.sun_path, "%s/socket", in);
+	need(bind(listening, (struct sockaddr *)&name, sizeof name));
+	need(listen(listening, 1));
+	pair[0] = need(socket(AF_UNIX, SOCK_STREAM, 0));
+	need(connect(pair[0], (struct sockaddr *)&name, sizeof name));
+	pair[1] = need(accept(listening, NULL, NULL));
+	close(listening);
+	unlink(name.sun_path);
+}
+
 int main(int argc, char **argv)
 {
 	int pair[2], forks = argc > 2 && !strcmp(argv[1], "forks"), written = 0;
@@ -94,7 +111,10 @@ int main(int argc, char **argv)
 
 	in = argv[2];
 	number = need(open("/dev/null", O_WRONLY));
-	need(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	if (strcmp(argv[1], "sends-within"))
+		need(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	else
+		pair_within(pair);
 	pthread_create(&thread, NULL, turn, NULL);
 	for (int i = 0; i < (forks ? 300 : 3000); i++)
 		if (forks)

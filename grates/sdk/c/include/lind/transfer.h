@@ -61,6 +61,11 @@ int64_t lind_message_give(const struct lind_message *m, int64_t received, uint64
 
 void lind_message_free(struct lind_message *m);
 
+/* Whether the socket in argument 0 waits where it takes nothing, and no flag says otherwise; and waits until it takes something: 0 or more, or the negative
+ * of an errno. For who has to send without waiting, again and again. */
+int lind_message_blocks(const struct lind_call *c, uint64_t flags);
+int64_t lind_message_wait(const struct lind_call *c);
+
 /*
  * sendmmsg and recvmmsg as calls of one message each. `one` gets a call of sendmsg or recvmsg; this does the counting, the
  * lengths, MSG_WAITFORONE and the time limit of recvmmsg.

@@ -1,0 +1,186 @@
+/*
+ * The words of descriptors: how they change while threads do. A word says INSIDE, or HELD if the file at the number is outside for certain. Who is about to let
+ * go of a number sets LETTING and takes HELD away; who gets a number outside says HELD only if nobody has let go of it since before his call, or if
+ * nobody is left who may have put a file that is inside there.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include "namespace.h"
+
+#define PATIENT_WITH_LETTING 2000
+
+static uint32_t next_word(struct client *client, uint32_t bits)
+{
+	uint32_t ask = !(bits & INSIDE) && atomic_load(&client->threads) ? LIND_FD_ASK : 0;
+	uint32_t stamp = atomic_fetch_add(&client->stamp, WORD_STEP) + WORD_STEP;
+
+	return (stamp & WORD_COUNT) | bits | ask;
+}
+
+void fd_set_word(struct client *client, uint32_t fd, uint32_t bits)
+{
+	uint32_t was = atomic_load(&client->fds[fd]);
+
+	while (!atomic_compare_exchange_weak(&client->fds[fd], &was, next_word(client, bits | (was & LETTING))))
+		;
+}
+
+void fd_mark(struct client *client, uint64_t number)
+{
+	uint32_t fd = (uint32_t)number, end;
+
+	if (!client || number >= LIND_FDS)
+		return;
+	atomic_store(&client->owns, true);
+	end = atomic_load(&client->fds_end);
+	while (end <= fd && !atomic_compare_exchange_weak(&client->fds_end, &end, fd + 1))
+		;
+	fd_set_word(client, fd, INSIDE);
+}
+
+/* A number that was let go of meanwhile has a later stamp. */
+uint32_t fd_since(const struct client *client)
+{
+	return client ? atomic_load(&client->stamp) & WORD_COUNT : 0;
+}
+
+static bool let_go_since(uint32_t word, uint32_t since)
+{
+	uint32_t later = ((word & WORD_COUNT) - since) & WORD_COUNT;
+
+	return word & LETTING || (later && later < WORD_COUNT / 2);
+}
+
+/* What a word becomes whose number was let go of while a call gave it to a file outside: may there be another file by now, of who has not said so yet? */
+static uint32_t in_doubt(struct client *client, uint32_t fd, uint32_t word)
+{
+	if (word & (INSIDE | LETTING))
+		return INSIDE | (word & LETTING);
+	/* In this order: who has made what is there now is at it, or changes the word. */
+	if (lind_call_plain(SYS_fcntl, client->cage, fd, F_GETFD, 0, 0) < 0)
+		return 0;
+	return others_ended(client) ? HELD : INSIDE;
+}
+
+void fd_outside(struct client *client, uint64_t number, uint32_t since)
+{
+	uint32_t fd = (uint32_t)number, was, bits;
+
+	if (!client || number >= LIND_FDS)
+		return;
+	if (!atomic_load(&client->threads)) {
+		if (atomic_load(&client->fds[fd]))
+			fd_set_word(client, fd, 0);
+		return;
+	}
+	do {
+		was = fd_word(client, fd);
+		/* Who lets go of it is soon done. */
+		for (int i = 0; was & LETTING && i < PATIENT_WITH_LETTING; i++, was = fd_word(client, fd))
+			wait_a_moment(i);
+		bits = let_go_since(was, since) ? in_doubt(client, fd, was) : HELD;
+	} while (!atomic_compare_exchange_strong(&client->fds[fd], &was, next_word(client, bits)));
+	if (bits & INSIDE)
+		fd_mark(client, fd);
+}
+
+bool let_go(struct client *client, uint32_t fd, uint32_t *mine)
+{
+	uint32_t was = fd_word(client, fd);
+
+	*mine = 0;
+	if (!client || fd >= LIND_FDS || !atomic_load(&client->threads))
+		return true;
+	for (int i = 0; i < PATIENT_WITH_LETTING; i++, was = fd_word(client, fd)) {
+		*mine = next_word(client, (was & INSIDE) | LETTING);
+		if (!(was & LETTING) && atomic_compare_exchange_strong(&client->fds[fd], &was, *mine))
+			return true;
+		if (was & LETTING)
+			wait_a_moment(i);
+	}
+	return false;
+}
+
+bool has_let_go(struct client *client, uint32_t fd, uint32_t mine, uint32_t bits)
+{
+	uint32_t was = mine;
+
+	if (!client || fd >= LIND_FDS)
+		return true;
+	if (!mine) {
+		if (fd_word(client, fd) & INSIDE && !(bits & INSIDE))
+			fd_set_word(client, fd, 0);
+		return true;
+	}
+	if (atomic_compare_exchange_strong(&client->fds[fd], &was, next_word(client, bits)))
+		return true;
+	while (was & LETTING && !atomic_compare_exchange_weak(&client->fds[fd], &was, next_word(client, was & (INSIDE | HELD))))
+		;
+	return false;
+}
+
+/* The words as they were before the fork that this thread makes. */
+static _Thread_local uint32_t *before;
+
+void fds_before_copy(const struct client *from)
+{
+	if (!atomic_load(&from->threads) || !(before = malloc(LIND_FDS * sizeof *before)))
+		return;
+	for (uint32_t fd = 0; fd < LIND_FDS; fd++)
+		before[fd] = atomic_load(&from->fds[fd]);
+}
+
+void fds_not_copied(void)
+{
+	free(before);
+	before = NULL;
+}
+
+/*
+ * Of a client with threads: between the kernel's copy of the descriptors and ours of the words a number may have got another file. What is
+ * certain is a word that did not change from before the fork, and says INSIDE or HELD, or neither while nobody makes or moves anything. What is
+ * open in the child and not certain is inside: what is in there does without it, and the way round is closed.
+ */
+static void copy_while_it_changes(struct client *to, uint64_t cage, const struct client *from)
+{
+	/* Before the words: who was at it when the kernel made its copy still is, or has changed a word. */
+	bool busy = atomic_load(&from->making) || atomic_load(&from->moving);
+	uint32_t end = 0;
+
+	for (uint32_t fd = 0; fd < LIND_FDS; fd++) {
+		uint32_t word = atomic_load(&from->fds[fd]);
+		bool certain = word & INSIDE || (before ? before[fd] == word && (word & HELD || !busy) : word & HELD && !busy);
+
+		if (!certain && lind_call_plain(SYS_fcntl, cage, fd, F_GETFD, 0, 0) >= 0)
+			word |= INSIDE;
+		atomic_store_explicit(&to->fds[fd], word & INSIDE ? word & (INSIDE | WORD_COUNT) : 0, memory_order_relaxed);
+		if (word & INSIDE)
+			end = fd + 1;
+	}
+	atomic_store(&to->fds_end, end);
+	atomic_store(&to->stamp, atomic_load(&from->stamp));
+	fds_not_copied();
+}
+
+/* To a client that has one thread. */
+void fds_copy(struct client *to, uint64_t cage, const struct client *from)
+{
+	uint32_t end = atomic_load(&from->fds_end);
+
+	if (atomic_load(&from->threads)) {
+		copy_while_it_changes(to, cage, from);
+		return;
+	}
+	for (uint32_t fd = 0; fd < end; fd++)
+		atomic_store_explicit(&to->fds[fd], atomic_load_explicit(&from->fds[fd], memory_order_relaxed) & (INSIDE | WORD_COUNT), memory_order_relaxed);
+	atomic_store(&to->fds_end, end);
+	atomic_store(&to->stamp, atomic_load(&from->stamp));
+}
+
+void fds_forget(struct client *client)
+{
+	uint32_t end = atomic_exchange(&client->fds_end, 0);
+
+	for (uint32_t fd = 0; fd < (atomic_load(&client->threads) ? LIND_FDS : end); fd++)
+		atomic_store_explicit(&client->fds[fd], 0, memory_order_relaxed);
+}
