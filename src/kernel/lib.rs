@@ -12,6 +12,7 @@
 //! - [`event`]: waiting for something that happens inside the kernel
 //! - [`mem`]: guest memory, its map, and the doors through which the kernel touches it
 //! - [`fd`]: descriptor tables and open files
+//! - `notice`: signals about files that can be read or written: SIGIO and SIGURG
 //! - [`root`]: how guest paths are kept inside the guest's root
 //! - `pseudo`: /proc and /dev, which the kernel serves itself
 //! - `host`: the host calls that take guest addresses
@@ -22,7 +23,7 @@
 //!
 //! # Lock order
 //! `Kernel::kinship` -> `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Ipc` -> `Memory::map`
-//! -> `Locks`; a timer's setting -> `Cage::family` -> the clock's (`timers`);
+//! -> `Locks`; a timer's setting -> `Cage::family` -> the clock's (`timers`); a file's `notice` -> `Terminals`, `Notices`;
 //! of two cages' locks of one kind never both. What listens for signals (`signal::Listeners`) comes between `Cage::signals` and `Cage::family`. `Cage::settings`, then `cage::busy`, then `Locks`, and `CageTable` are taken last, and nothing within them.
 //! No guard is held while a grate is entered or the host blocks.
 //!
@@ -42,6 +43,7 @@ pub mod fd;
 mod host;
 mod ipc;
 pub mod mem;
+mod notice;
 mod pseudo;
 pub mod root;
 pub mod routes;
@@ -89,6 +91,7 @@ pub struct Kernel {
     pub(crate) born: lind_abi::layout::Timespec,
     pub(crate) boot_id: OnceLock<[u8; 16]>,
     pub(crate) timers: Arc<timers::Timers>,
+    pub(crate) notices: notice::Notices,
     pub(crate) processors: cage::processors::Processors,
     engine: OnceLock<Box<dyn Engine>>,
     last_id: AtomicU32,
@@ -114,6 +117,7 @@ impl Kernel {
             born: host::clock::gettime(libc::CLOCK_BOOTTIME).unwrap_or_default(),
             boot_id: OnceLock::new(),
             timers: Arc::default(),
+            notices: notice::Notices::default(),
             processors: cage::processors::Processors::new(),
             engine: OnceLock::new(),
             last_id: AtomicU32::new(0),

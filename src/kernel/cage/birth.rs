@@ -201,6 +201,7 @@ impl Born {
             signals: Mutex::new(self.signals),
             timers: Mutex::default(),
             pace: crate::timers::Pace::default(),
+            files_pace: crate::timers::Pace::default(),
             launching: self.launching,
             fresh_fork: AtomicBool::new(false),
             forked_under: self.forked_under,

@@ -185,6 +185,8 @@ pub struct Cage {
     pub(crate) timers: Mutex<timer::Owned>,
     /// How much they have had of the clock.
     pub(crate) pace: crate::timers::Pace,
+    /// How much what happens to its files has had of the thread that tells of that.
+    pub(crate) files_pace: crate::timers::Pace,
     /// The set of what waits for one of its threads: bit n-1 is signal n.
     pub(crate) pending: AtomicU64,
     /// What tells of its signals, and of its end.

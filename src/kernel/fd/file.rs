@@ -13,6 +13,7 @@ use super::{Interests, Socket};
 use crate::cage::signal::Signalfd;
 use crate::host;
 use crate::ipc::End;
+use crate::notice::Notice;
 use crate::pseudo::Place;
 use crate::terminal::Pty;
 
@@ -43,15 +44,24 @@ pub enum Kind {
 
 /// An open file description.
 pub struct File {
+    /// What few files have. It goes first: what was to be told of the file is found out while that is open.
+    more: OnceLock<Box<More>>,
     host: OwnedFd,
     /// How the kernel treats it.
     pub kind: Kind,
-    /// Further host descriptors of it; see [`File::descriptor`].
-    copies: OnceLock<Box<[OnceLock<OwnedFd>; File::COPIES]>>,
     /// Where the description has had locks of its own.
     locked: OnceLock<(Arc<Locks>, FileId)>,
     /// What [`File::id`] found.
     id: OnceLock<FileId>,
+}
+
+/// What few files have, so that the others need not be larger for it.
+#[derive(Default)]
+struct More {
+    /// Who is told by signals what becomes of it.
+    notice: OnceLock<Arc<Notice>>,
+    /// Further host descriptors of it; see [`File::descriptor`].
+    copies: [OnceLock<OwnedFd>; File::COPIES],
 }
 
 impl File {
@@ -71,7 +81,7 @@ impl File {
 
     /// A file that the host serves.
     pub fn new(host: OwnedFd, kind: Kind) -> File {
-        File { host, kind, copies: OnceLock::new(), locked: OnceLock::new(), id: OnceLock::new() }
+        File { more: OnceLock::new(), host, kind, locked: OnceLock::new(), id: OnceLock::new() }
     }
 
     /// The host descriptor.
@@ -87,12 +97,21 @@ impl File {
     /// ENOSPC beyond `COPIES`, EMFILE.
     pub fn descriptor(&self, copy: usize) -> Result<BorrowedFd<'_>> {
         let Some(index) = copy.checked_sub(1) else { return Ok(self.host()) };
-        let copies = self.copies.get_or_init(|| Box::new([const { OnceLock::new() }; File::COPIES]));
-        let copy = copies.get(index).ok_or(Errno::ENOSPC)?;
+        let copy = self.more.get_or_init(Box::default).copies.get(index).ok_or(Errno::ENOSPC)?;
         if copy.get().is_none() {
             let _ = copy.set(rustix::io::fcntl_dupfd_cloexec(&self.host, 3).map_err(host::errno)?);
         }
         copy.get().map(AsFd::as_fd).ok_or(Errno::EMFILE)
+    }
+
+    /// Who is told by signals what becomes of it; None if nobody has asked.
+    pub(crate) fn notice(&self) -> Option<&Arc<Notice>> {
+        self.more.get()?.notice.get()
+    }
+
+    /// The same, for somebody who asks.
+    pub(crate) fn make_notice(&self) -> &Arc<Notice> {
+        self.more.get_or_init(Box::default).notice.get_or_init(Arc::default)
     }
 
     /// Which file it is.

@@ -188,6 +188,13 @@ pub(crate) fn console(cx: &Ctx<'_>) -> Option<Arc<File>> {
     state.terminals.values().filter(|terminal| terminal.number.is_none()).find_map(|terminal| terminal.file.upgrade())
 }
 
+/// The process group in front on a terminal, 0 if there is none.
+pub(crate) fn front(cx: &Ctx<'_>, file: &Arc<File>) -> u32 {
+    let mut state = cx.kernel.terminals.lock();
+    state.look(cx);
+    state.terminal(cx, file).map_or(0, |terminal| terminal.front)
+}
+
 /// The path of a terminal in /dev.
 pub(crate) fn path(cx: &Ctx<'_>, file: &File) -> Option<Vec<u8>> {
     if let Kind::Master(_) = &file.kind {

@@ -30,6 +30,8 @@ impl Info {
     pub const SI_QUEUE: i32 = -1;
     /// si_code of timer_create(2).
     pub const SI_TIMER: i32 = -2;
+    /// si_code of what a file says by a signal that has codes of its own.
+    pub const SI_SIGIO: i32 = -5;
     /// si_code of tgkill(2).
     pub const SI_TKILL: i32 = -6;
 
@@ -64,6 +66,11 @@ impl Info {
         let (code, status) = change.code_and_status();
         let uid = child.settings().credentials.uid[0];
         Info { code, ..Info::kernel(CHILD) }.with(&[child.id.0, uid, status, utime, stime])
+    }
+
+    /// Of a file: what has become of it, and the descriptor by which it is known.
+    pub fn file(signal: u8, code: i32, band: u32, fd: i32) -> Info {
+        Info { code, ..Info::kernel(signal) }.with(&[band, fd.cast_unsigned()])
     }
 
     /// As rt_sigqueueinfo(2) gives it.

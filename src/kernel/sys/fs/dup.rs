@@ -8,13 +8,13 @@ use lind_abi::{Errno, Fd, InOut, NewFd, Result};
 use rustix::fs::{OFlags, SealFlags};
 
 use super::lock::{F_UNLCK, Wait, record_lock, record_test};
+use super::owner::{O_ASYNC, async_flag, of_owner, set_async};
 use crate::call::Ctx;
 use crate::host;
 
 const FD_CLOEXEC: i32 = 1;
-/// What F_SETFL changes: O_APPEND, O_NONBLOCK, O_DIRECT, O_NOATIME. Linux passes over the rest; O_ASYNC is refused.
+/// What F_SETFL changes: O_APPEND, O_NONBLOCK, O_DIRECT, O_NOATIME. O_ASYNC is the kernel's own; Linux passes over the rest.
 const SETTABLE: u32 = 0o2000 | 0o4000 | 0o40000 | 0o1_000_000;
-const O_ASYNC: u32 = 0o20000;
 /// Of F_NOTIFY: not only once. It is no event.
 const DN_MULTISHOT: u32 = 0x8000_0000;
 
@@ -47,7 +47,7 @@ fn duplicate(cx: &Ctx<'_>, old: Fd, new: Fd, cloexec: bool) -> Result<NewFd> {
     Ok(NewFd(new.number))
 }
 
-/// fcntl(2). Signals of files (F_SETOWN, O_ASYNC), leases and notifications are EINVAL.
+/// fcntl(2). Leases and notifications are EINVAL.
 pub(crate) fn fcntl(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> Result<i32> {
     // The argument is a number or a pointer, as the command has it; a number has 32 bits.
     let number = u32::try_from(arg.addr & u64::from(u32::MAX)).unwrap_or(0);
@@ -55,8 +55,11 @@ pub(crate) fn fcntl(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> R
     match cmd.0 {
         FcntlCmd::F_GETFD => table.cloexec(fd.number).map(|on| if on { FD_CLOEXEC } else { 0 }),
         FcntlCmd::F_SETFD => table.set_cloexec(fd.number, number & FD_CLOEXEC.unsigned_abs() != 0).map(|()| 0),
-        FcntlCmd::F_GETFL => get_flags(cx.host_fd(fd)?.as_fd()),
-        FcntlCmd::F_SETFL => set_flags(cx.host_fd(fd)?.as_fd(), number),
+        FcntlCmd::F_GETFL => get_flags(cx.host_fd(fd)?.as_fd()).map(|flags| flags | async_flag(cx, fd)),
+        FcntlCmd::F_SETFL => {
+            set_flags(cx.host_fd(fd)?.as_fd(), number)?;
+            set_async(cx, fd, number & O_ASYNC != 0).map(|()| 0)
+        }
         FcntlCmd::F_DUPFD | FcntlCmd::F_DUPFD_CLOEXEC => {
             // As for dup, the new number is one of the cage that the call acts on: so a grate hands over a descriptor of its own.
             let (file, table) = (cx.file(fd)?.into_share(), &cx.cage.fds);
@@ -73,6 +76,9 @@ pub(crate) fn fcntl(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> R
 /// The commands that are about the open file.
 fn of_file(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>, number: u32) -> Result<i32> {
     let file = cx.file(fd)?;
+    if let Some(result) = of_owner(cx, &file, cmd, arg, number) {
+        return result;
+    }
     match cmd.0 {
         FcntlCmd::F_GETLK => record_test(cx, fd, &file, arg, false),
         FcntlCmd::F_SETLK => record_lock(cx, fd, &file, arg, false, Wait::No),
@@ -82,8 +88,6 @@ fn of_file(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>, number: u32) 
         FcntlCmd::F_OFD_SETLKW => record_lock(cx, fd, &file, arg, true, Wait::Yes),
         FcntlCmd::F_GETPIPE_SZ => size(rustix::pipe::fcntl_getpipe_size(file.host())),
         FcntlCmd::F_SETPIPE_SZ => size(rustix::pipe::fcntl_setpipe_size(file.host(), number as usize)),
-        // Nobody has asked to be told: that is EINVAL.
-        FcntlCmd::F_GETOWN | FcntlCmd::F_GETSIG => Ok(0),
         FcntlCmd::F_GETLEASE => Ok(i32::from(F_UNLCK)),
         // No event is named: that ends the notifications that there are, and there are none.
         FcntlCmd::F_NOTIFY if number & !DN_MULTISHOT == 0 => Ok(0),
@@ -102,9 +106,6 @@ fn get_flags(file: BorrowedFd<'_>) -> Result<i32> {
 }
 
 fn set_flags(file: BorrowedFd<'_>, flags: u32) -> Result<i32> {
-    if flags & O_ASYNC != 0 {
-        return Err(Errno::EINVAL);
-    }
     rustix::fs::fcntl_setfl(file, OFlags::from_bits_retain(flags & SETTABLE)).map(|()| 0).map_err(host::errno)
 }
 

@@ -19,7 +19,9 @@ pub(crate) fn ioctl(cx: &Ctx<'_>, fd: Fd, request: IoctlRequest, arg: InOut<u8>)
             cx.owner(fd.cage)?.fds.set_cloexec(fd.number, close).map(|()| 0)
         }
         R::FIONREAD | R::FIONBIO | R::TIOCOUTQ => pass(cx, &file, request, arg, size_of::<i32>()),
-        _ => match terminal(cx, fd, &file, request, arg) {
+        R::FIOASYNC => super::owner::fioasync(cx, fd, &file, arg),
+        _ => match super::owner::of_socket(cx, &file, request.0, arg).or_else(|| terminal(cx, fd, &file, request, arg))
+        {
             Some(result) => result,
             None => crate::sys::net::interface(cx, &file, request.0, arg),
         },

@@ -9,6 +9,7 @@ mod ioctl;
 mod lock;
 mod name;
 mod open;
+mod owner;
 mod pipe;
 mod rw;
 mod size;

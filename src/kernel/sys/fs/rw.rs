@@ -14,6 +14,7 @@ use crate::cage::Thread;
 use crate::cage::signal::{self, Info, number};
 use crate::call::Ctx;
 use crate::host;
+use crate::notice;
 
 /// read(2)
 #[inline(always)]
@@ -40,7 +41,7 @@ pub(crate) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<usize
     }
     let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
-    host::write(in_use.as_fd(), buf).inspect_err(|&errno| broken_pipe(cx, in_use.as_fd(), errno))
+    host::write(in_use.as_fd(), buf).inspect_err(|&errno| write_failed(cx, fd, in_use.as_fd(), errno))
 }
 
 /// pread(2)
@@ -70,10 +71,10 @@ pub(crate) fn lseek(cx: &Ctx<'_>, fd: Fd, offset: Off, whence: Whence) -> Result
     i64::try_from(at).map(Off).map_err(|_| Errno::EOVERFLOW)
 }
 
-/// A write that nobody will read also sends SIGPIPE, unless that is ignored: one to a pipe or a socket of type
-/// SOCK_STREAM. The host's own signal is not for guests.
+/// What follows from a write that failed. One that nobody will read also sends SIGPIPE, unless that is ignored: one to a pipe or a
+/// socket of type SOCK_STREAM. The host's own signal is not for guests. One for which there is no room may be waited for by O_ASYNC.
 #[inline(always)]
-pub(crate) fn broken_pipe(cx: &Ctx<'_>, file: BorrowedFd<'_>, errno: Errno) {
+pub(crate) fn write_failed(cx: &Ctx<'_>, fd: Fd, file: BorrowedFd<'_>, errno: Errno) {
     #[cold]
     fn send(kernel: &Kernel, thread: &Thread, file: BorrowedFd<'_>) {
         use rustix::net::{SocketType, sockopt::socket_type};
@@ -85,5 +86,15 @@ pub(crate) fn broken_pipe(cx: &Ctx<'_>, file: BorrowedFd<'_>, errno: Errno) {
     }
     if errno == Errno::EPIPE {
         send(cx.kernel, cx.thread, file);
+    } else if errno == Errno::EAGAIN {
+        found_full(cx, fd);
+    }
+}
+
+/// See [`notice::found_full`].
+#[inline(always)]
+pub(crate) fn found_full(cx: &Ctx<'_>, fd: Fd) {
+    if let Ok(owner) = cx.owner(fd.cage) {
+        notice::found_full(&cx.kernel.notices, &owner.fds, fd.number);
     }
 }

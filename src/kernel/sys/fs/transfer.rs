@@ -3,7 +3,7 @@
 use lind_abi::flags::SpliceFlags;
 use lind_abi::{Errno, Fd, In, InOut, Len, Result};
 
-use super::rw::broken_pipe;
+use super::rw::write_failed;
 use super::watched;
 use crate::call::Ctx;
 use crate::fd::Kind;
@@ -13,10 +13,10 @@ use crate::mem::HostRange;
 /// sendfile(2)
 pub(crate) fn sendfile(cx: &Ctx<'_>, out: Fd, input: Fd, offset: InOut<i64>, count: Len) -> Result<usize> {
     let count = within_limit(cx, out, InOut::new(0, out.cage), count)?;
-    let (out, input) = (cx.file(out)?, cx.file(input)?);
+    let (to_fd, out, input) = (out, cx.file(out)?, cx.file(input)?);
     let offset = offset_at(cx, offset)?;
     cx.blocking(|| host::fs::sendfile(out.host(), input.host(), offset, count.0))
-        .inspect_err(|&errno| broken_pipe(cx, out.host(), errno))
+        .inspect_err(|&errno| write_failed(cx, to_fd, out.host(), errno))
 }
 
 /// copy_file_range(2)
@@ -49,22 +49,22 @@ pub(crate) fn splice(
     flags: SpliceFlags,
 ) -> Result<usize> {
     let len = within_limit(cx, out, out_offset, len)?;
-    let (input, out) = (cx.file(input)?, cx.file(out)?);
+    let (to_fd, input, out) = (out, cx.file(input)?, cx.file(out)?);
     if [&input, &out].iter().any(|file| matches!(file.kind, Kind::Terminal | Kind::Master(_))) {
         return Err(Errno::EINVAL);
     }
     let (from, to) = (offset_at(cx, in_offset)?, offset_at(cx, out_offset)?);
     let flags = spliced(flags)?;
     cx.blocking(|| host::fs::splice((input.host(), from), (out.host(), to), len.0, flags))
-        .inspect_err(|&errno| broken_pipe(cx, out.host(), errno))
+        .inspect_err(|&errno| write_failed(cx, to_fd, out.host(), errno))
 }
 
 /// tee(2)
 pub(crate) fn tee(cx: &Ctx<'_>, input: Fd, out: Fd, len: Len, flags: SpliceFlags) -> Result<usize> {
-    let (input, out) = (cx.file(input)?, cx.file(out)?);
+    let (to_fd, input, out) = (out, cx.file(input)?, cx.file(out)?);
     let flags = spliced(flags)?;
     cx.blocking(|| host::fs::tee(input.host(), out.host(), len.0, flags))
-        .inspect_err(|&errno| broken_pipe(cx, out.host(), errno))
+        .inspect_err(|&errno| write_failed(cx, to_fd, out.host(), errno))
 }
 
 /// How much of what is to be written RLIMIT_FSIZE allows. The offset may be another by the time the host reads it: that is the

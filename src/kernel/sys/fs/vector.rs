@@ -7,7 +7,7 @@ use lind_abi::layout::Iovec;
 use lind_abi::{Errno, Fd, In, Len, Off, Result};
 use rustix::fs::{FileType, OFlags};
 
-use super::rw::broken_pipe;
+use super::rw::write_failed;
 use super::watched;
 use crate::call::Ctx;
 use crate::host::{self, fs::Vector};
@@ -39,7 +39,7 @@ pub(crate) fn writev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
     cx.blocking(|| host::fs::writev(in_use.as_fd(), &vector))
-        .inspect_err(|&errno| broken_pipe(cx, in_use.as_fd(), errno))
+        .inspect_err(|&errno| write_failed(cx, fd, in_use.as_fd(), errno))
 }
 
 /// vmsplice(2). The host copies, where Linux may also hand pages over: a guest's may be gone when they are read.
@@ -60,7 +60,7 @@ pub(crate) fn vmsplice(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, flags: 
         return cx.blocking(|| host::fs::preadv(in_use.as_fd(), &vector, -1, now));
     }
     cx.blocking(|| host::fs::pwritev(in_use.as_fd(), &vector, -1, now))
-        .inspect_err(|&errno| broken_pipe(cx, in_use.as_fd(), errno))
+        .inspect_err(|&errno| write_failed(cx, fd, in_use.as_fd(), errno))
 }
 
 /// preadv(2)
@@ -109,7 +109,7 @@ pub(crate) fn pwritev2(
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
     cx.blocking(|| host::fs::pwritev(in_use.as_fd(), &vector, offset.0, flags.0))
-        .inspect_err(|&errno| broken_pipe(cx, in_use.as_fd(), errno))
+        .inspect_err(|&errno| write_failed(cx, fd, in_use.as_fd(), errno))
 }
 
 /// -1 has no special meaning here.

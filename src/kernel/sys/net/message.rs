@@ -7,7 +7,7 @@ use lind_abi::layout::{Iovec, Mmsghdr, Msghdr, Sockaddr, Timespec, Ucred};
 use lind_abi::{CageId, Errno, Fd, In, InOut, Len, Out, Result};
 
 use super::address;
-use super::transfer::broken;
+use super::transfer::failed;
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind, Socket};
 use crate::host::control::{self, Control};
@@ -90,7 +90,7 @@ fn store_len(cx: &Ctx<'_>, at: InOut<Mmsghdr>, bytes: usize) -> Result<()> {
 }
 
 fn send(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, msg: In<Msghdr>, flags: MsgFlags) -> Result<usize> {
-    send_quietly(cx, fd, socket, msg, flags).inspect_err(|errno| broken(cx, socket, flags, *errno))
+    send_quietly(cx, fd, socket, msg, flags).inspect_err(|errno| failed(cx, fd, socket, flags, *errno))
 }
 
 fn send_quietly(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, msg: In<Msghdr>, flags: MsgFlags) -> Result<usize> {

@@ -27,6 +27,11 @@ pub(crate) fn connect(cx: &Ctx<'_>, fd: Fd, addr: In<Sockaddr>, len: Len) -> Res
             result
         }
     })
+    .inspect_err(|&errno| {
+        if matches!(errno, Errno::EINPROGRESS | Errno::EAGAIN) {
+            crate::sys::fs::found_full(cx, fd);
+        }
+    })
 }
 
 /// getsockname(2)

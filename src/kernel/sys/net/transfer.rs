@@ -28,13 +28,13 @@ pub(crate) fn sendto(
         let to = address::load(cx, addr, address::length(addr_len)?)?;
         address::reach(cx, addr.cage, &to, |to| net::sendto(socket.as_fd(), buf, flags.0, to))
     };
-    sent.inspect_err(|errno| broken(cx, socket.as_fd(), flags, *errno))
+    sent.inspect_err(|errno| failed(cx, fd, socket.as_fd(), flags, *errno))
 }
 
-/// SIGPIPE for a send that failed, if the sender wants it.
-pub(super) fn broken(cx: &Ctx<'_>, socket: BorrowedFd<'_>, flags: MsgFlags, errno: Errno) {
-    if !flags.has(MsgFlags::MSG_NOSIGNAL) {
-        crate::sys::fs::broken_pipe(cx, socket, errno);
+/// What follows from a send that failed: SIGPIPE, if the sender wants it, and what O_ASYNC waits for.
+pub(super) fn failed(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, flags: MsgFlags, errno: Errno) {
+    if errno != Errno::EPIPE || !flags.has(MsgFlags::MSG_NOSIGNAL) {
+        crate::sys::fs::write_failed(cx, fd, socket, errno);
     }
 }
 

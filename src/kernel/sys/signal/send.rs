@@ -1,8 +1,6 @@
 //! Sending signals: to a process, a thread, a group, all.
 //!
-//! Who may signal whom is Linux's rule about user ids, within walls: a cage that grates stand over reaches only what the
-//! same grates stand over, and so never a grate of its own, nor one that a composer of grates shows its calls to. Its
-//! descendants a cage always reaches.
+//! Who may signal whom says [`signal::Right`], but for SIGCONT, which goes to all of the sender's session.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -156,28 +154,13 @@ fn to_thread(cx: &Ctx<'_>, group: Option<u32>, tid: Pid, sig: Signal, info: impl
     if may_signal(cx, &OnceCell::new(), &thread.cage, signal) { send(&thread) } else { Err(Errno::EPERM) }
 }
 
-/// The grates that stand over the calling cage: those in its table, and those in the tables of the cages it descends from, because
-/// composers send on what it does by these tables.
-fn grates_over(cx: &Ctx<'_>) -> Vec<CageId> {
-    let mut over = cx.cage.handlers.grates();
-    if over.is_empty() {
-        return over;
-    }
-    for above in cx.cage.ancestors().iter().filter_map(|&id| cx.kernel.cages.get(id)) {
-        over.extend(above.handlers.grates().into_iter().filter(|&grate| cx.cage.descends_from(grate)));
-    }
-    over.sort_unstable();
-    over.dedup();
-    over
-}
-
-/// Whether the cage may signal another: see the module. `over` will be [`grates_over`].
+/// Whether the cage may signal another: see [`signal::Right`]. `over` will be [`signal::grates_over`].
 fn may_signal(cx: &Ctx<'_>, over: &OnceCell<Vec<CageId>>, to: &Cage, signal: Option<u8>) -> bool {
     const SIGCONT: u8 = signal::number(lind_abi::flags::Signals::SIGCONT);
     if to.id == cx.cage.id || to.descends_from(cx.cage.id) {
         return true;
     }
-    if over.get_or_init(|| grates_over(cx)).iter().any(|&grate| !to.descends_from(grate)) {
+    if over.get_or_init(|| signal::grates_over(cx.kernel, cx.cage)).iter().any(|&grate| !to.descends_from(grate)) {
         return false;
     }
     let (own, its) = {
@@ -186,8 +169,6 @@ fn may_signal(cx: &Ctx<'_>, over: &OnceCell<Vec<CageId>>, to: &Cage, signal: Opt
         let its = to.settings();
         (own, (its.credentials.clone(), its.session))
     };
-    let (uid, of) = (own.0.uid, its.0.uid);
-    uid[1] == 0
-        || [uid[0], uid[1]].iter().any(|id| [of[0], of[2]].contains(id))
-        || (signal == Some(SIGCONT) && own.1 == its.1)
+    let uid = own.0.uid;
+    signal::ids_allow([uid[0], uid[1]], its.0.uid) || (signal == Some(SIGCONT) && own.1 == its.1)
 }

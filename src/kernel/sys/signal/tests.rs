@@ -255,3 +255,44 @@ fn a_cage_signals_its_descendants_alone() {
         assert_eq!(left(w), None);
     });
 }
+
+/// A file that a grate and its client both have: neither may the client have it tell those whom it may not signal, nor choose for the
+/// grate what signal it gets.
+#[test]
+fn a_file_tells_only_whom_those_reach_who_set_it_up() {
+    const SETOWN: i64 = 8;
+    const SETSIG: i64 = 10;
+    const SETFL: i64 = 4;
+    const ASYNC: i64 = 0o20000;
+    const IO: i64 = 29;
+    in_world(Walls::Openat2, |w| {
+        let fds = w.buffer(8);
+        w.ok(nr::pipe2, &[fds, 0]);
+        let [read, write] = w.load::<[i32; 2]>(fds).map(i64::from);
+        w.ok(nr::rt_sigprocmask, &[BLOCK, set(w, !0), 0, 8]);
+        let client = w.sibling();
+        client.thread.cage.handlers.set(500, crate::threei::Change::To(grate(w)), |_| Ok::<(), ()>(())).unwrap();
+        let told = || {
+            w.ok(nr::write, &[write, w.data(b"x"), 1]);
+            let limit = w.value(&lind_abi::layout::Timespec { sec: 0, nsec: 200_000_000 });
+            w.call(nr::rt_sigtimedwait, &[set(w, !0), 0, limit, 8])
+        };
+        client.ok(nr::fcntl, &[read, SETFL, ASYNC]);
+        client.ok(nr::fcntl, &[read, SETOWN, id(w)]);
+        assert_eq!(told(), Err(Errno::EAGAIN), "the client reaches no grate of its own");
+        w.ok(nr::fcntl, &[read, SETOWN, id(w)]);
+        assert_eq!(told(), Ok(IO));
+        w.ok(nr::fcntl, &[read, SETSIG, 40]);
+        assert_eq!(told(), Ok(40));
+        client.ok(nr::fcntl, &[read, SETSIG, 9]);
+        assert_eq!(told(), Err(Errno::EAGAIN));
+        assert_eq!(left(w), None);
+        client.ok(nr::fcntl, &[read, SETOWN, id(&client)]);
+        w.ok(nr::write, &[write, w.data(b"x"), 1]);
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(5);
+        while left(&client).is_none() && std::time::Instant::now() < end {
+            std::thread::yield_now();
+        }
+        assert_eq!(left(&client), Some(Next::Exit(Status::Signaled { signal: 9 })));
+    });
+}

@@ -1,0 +1,57 @@
+//! Who may signal whom.
+//!
+//! Linux's rule about user ids, within walls: a cage that grates stand over reaches only what the same grates stand over, and so
+//! never a grate of its own, nor one that a composer of grates shows its calls to. Its descendants a cage always reaches.
+
+use lind_abi::CageId;
+
+use crate::Kernel;
+use crate::cage::Cage;
+
+/// The grates that stand over a cage: those in its table, and those in the tables of the cages it descends from, because
+/// composers send on what it does by these tables.
+pub(crate) fn grates_over(kernel: &Kernel, cage: &Cage) -> Vec<CageId> {
+    let mut over = cage.handlers.grates();
+    if over.is_empty() {
+        return over;
+    }
+    for above in cage.ancestors().iter().filter_map(|&id| kernel.cages.get(id)) {
+        over.extend(above.handlers.grates().into_iter().filter(|&grate| cage.descends_from(grate)));
+    }
+    over.sort_unstable();
+    over.dedup();
+    over
+}
+
+/// Whether user ids let a process signal another: its real and effective one, and the other's real, effective and saved.
+pub(crate) fn ids_allow(own: [u32; 2], of: [u32; 3]) -> bool {
+    own[1] == 0 || own.iter().any(|id| [of[0], of[2]].contains(id))
+}
+
+/// Whom a cage might signal when it said that a signal should be sent some time.
+#[derive(Clone, Debug)]
+pub(crate) struct Right {
+    cage: CageId,
+    uid: [u32; 2],
+    over: Vec<CageId>,
+}
+
+impl Right {
+    /// Of a cage, as it is now.
+    pub fn of(kernel: &Kernel, cage: &Cage) -> Right {
+        let [real, effective, _] = cage.settings().credentials.uid;
+        Right { cage: cage.id, uid: [real, effective], over: grates_over(kernel, cage) }
+    }
+
+    /// Whether it reaches a cage.
+    pub fn reaches(&self, to: &Cage) -> bool {
+        if to.id == self.cage || to.descends_from(self.cage) {
+            return true;
+        }
+        if self.over.iter().any(|&grate| !to.descends_from(grate)) {
+            return false;
+        }
+        let of = to.settings().credentials.uid;
+        ids_allow(self.uid, of)
+    }
+}

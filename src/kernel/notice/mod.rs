@@ -1,0 +1,321 @@
+//! Signals about files: SIGIO for a file with O_ASYNC that can be read or written, SIGURG for urgent data of a socket.
+//!
+//! The host would send such signals to the runner, so it is never asked for them. A file that somebody wants to hear of stands in
+//! an epoll instance of its own, edge by edge; these stand in one of the kernel's, for which a thread waits ([`Notices`]). It exists
+//! once somebody has asked, and what nobody asks for costs nothing.
+//!
+//! What is kept here belongs to the open file, as on Linux: dup(2) and fork(2) share it. Whoever sets the owner, or the signal, does it
+//! with the rights it has then: see [`Right`].
+
+mod owner;
+mod thread;
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use lind_abi::{Errno, Result};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fs::{FileType, OFlags};
+
+use crate::cage::Cage;
+use crate::cage::signal::Right;
+use crate::call::Ctx;
+use crate::fd::{FdTable, FileRef, Kind};
+use crate::host::errno;
+pub(crate) use owner::Owner;
+use owner::{Event, Letter};
+use thread::LastWords;
+pub(crate) use thread::Notices;
+
+/// Which way a registration looks.
+const IN: u64 = 0;
+const OUT: u64 = 1;
+
+/// Who is told of a file, and how.
+#[derive(Debug, Default)]
+pub(crate) struct Notice(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    owner: Option<(Owner, Right)>,
+    /// F_SETSIG: 0 is SIGIO without particulars. And by whose right it is that one.
+    signal: (u8, Option<Right>),
+    /// O_ASYNC: the descriptor by which the file is known to who hears of it.
+    on: Option<i32>,
+    watch: Option<Watch>,
+}
+
+/// What waits for a file.
+#[derive(Debug)]
+struct Watch {
+    id: u64,
+    epoll: OwnedFd,
+    shape: Shape,
+    /// Whether more than urgent data is waited for.
+    all: bool,
+    /// Whether there was urgent data at the last look.
+    urgent: bool,
+    /// Who is charged for it.
+    cage: Weak<Cage>,
+    /// For what is found when the file closes.
+    last: Arc<LastWords>,
+}
+
+/// How Linux tells of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Shape {
+    /// The ends of pipes that it has. One that was full can be written.
+    Pipe { reads: bool, writes: bool },
+    /// It can be written after somebody has found that it could not.
+    Socket,
+    /// As a socket.
+    Terminal,
+    /// inotify(7)
+    Events,
+}
+
+impl Notice {
+    /// F_GETOWN.
+    pub fn owner(&self) -> Option<Owner> {
+        self.state().owner.as_ref().map(|(owner, _)| *owner)
+    }
+
+    /// F_SETOWN.
+    ///
+    /// # Errors
+    /// EMFILE, EAGAIN when nobody can wait for it.
+    pub fn set_owner(&self, cx: &Ctx<'_>, file: &FileRef, owner: Option<Owner>) -> Result<()> {
+        let mut state = self.state();
+        state.owner = owner.map(|owner| (owner, Right::of(cx.kernel, cx.cage)));
+        self.watch(cx, file, &mut state)
+    }
+
+    /// F_GETSIG.
+    pub fn signal(&self) -> u8 {
+        self.state().signal.0
+    }
+
+    /// F_SETSIG.
+    pub fn set_signal(&self, cx: &Ctx<'_>, signal: u8) {
+        self.state().signal = (signal, Some(Right::of(cx.kernel, cx.cage)));
+    }
+
+    /// Whether O_ASYNC is on.
+    pub fn is_on(&self) -> bool {
+        self.state().on.is_some()
+    }
+
+    /// Turns O_ASYNC on or off. A terminal without an owner gets one: the group in front, or the caller.
+    ///
+    /// # Errors
+    /// As for `set_owner`.
+    pub fn set_on(&self, cx: &Ctx<'_>, file: &FileRef, number: Option<i32>) -> Result<()> {
+        let mut state = self.state();
+        if state.owner.is_none() && number.is_some() && matches!(file.kind, Kind::Terminal | Kind::Master(_)) {
+            let front = match file.kind {
+                Kind::Terminal => crate::terminal::front(cx, &file.share()),
+                _ => 0,
+            };
+            let owner = if front == 0 { Owner::Process(cx.cage.id.0) } else { Owner::Group(front) };
+            state.owner = Some((owner, Right::of(cx.kernel, cx.cage)));
+        }
+        state.on = number;
+        self.watch(cx, file, &mut state).inspect_err(|_| state.on = None)
+    }
+
+    /// Has the file waited for as far as somebody is to hear of it.
+    fn watch(self: &Notice, cx: &Ctx<'_>, file: &FileRef, state: &mut State) -> Result<()> {
+        let all = state.on.is_some();
+        let shape = Shape::of(file)?.filter(|&shape| all || (shape == Shape::Socket && state.owner.is_some()));
+        let Some(shape) = shape else {
+            state.watch = None;
+            return Ok(());
+        };
+        if state.watch.as_ref().is_some_and(|watch| watch.all == all) {
+            return Ok(());
+        }
+        state.watch = None;
+        let notice = file.notice().ok_or(Errno::EINVAL)?;
+        let cage = cx.kernel.cages.get(cx.cage.id).map_or_else(Weak::new, |cage| Arc::downgrade(&cage));
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(errno)?;
+        shape.register(&epoll, file, all)?;
+        let (id, last) = cx.kernel.notices.watch(cx.kernel, notice, &epoll)?;
+        state.watch = Some(Watch { id, epoll, shape, all, urgent: false, cage, last });
+        Ok(())
+    }
+
+    /// Somebody has found that the file, a socket or a terminal, cannot be written now, or is not connected yet.
+    fn is_full(&self, file: &FileRef) -> Result<()> {
+        let state = self.state();
+        match &state.watch {
+            Some(watch) if watch.all && matches!(watch.shape, Shape::Socket | Shape::Terminal) => {
+                wait_for_room(&watch.epoll, file)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What has become of the file, if this is its watch: whom to tell, and what.
+    fn look(&self, id: u64) -> Option<(Letter, Vec<Event>)> {
+        let mut state = self.state();
+        state.watch.as_ref().filter(|watch| watch.id == id)?;
+        state.look()
+    }
+
+    /// The cage that is charged for a look, and what to wait for next, if this is its watch.
+    fn with_watch<T>(&self, id: u64, act: impl FnOnce(&Watch) -> T) -> Option<T> {
+        self.state().watch.as_ref().filter(|watch| watch.id == id).map(act)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn look(&mut self) -> Option<(Letter, Vec<Event>)> {
+        let events = self.watch.as_mut()?.events();
+        let (owner, right) = self.owner.clone()?;
+        Some((Letter { owner, right, signal: self.signal.clone(), fd: self.on.unwrap_or(-1) }, events))
+    }
+}
+
+impl Drop for Notice {
+    /// The file closes. What happened before is told all the same; not from here, since whoever closes files may hold locks.
+    fn drop(&mut self) {
+        let state = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = state.look().filter(|(_, events)| !events.is_empty())
+            && let Some(watch) = &state.watch
+        {
+            watch.last.leave(found);
+        }
+    }
+}
+
+impl Shape {
+    /// None for a file that Linux does not tell of.
+    fn of(file: &FileRef) -> Result<Option<Shape>> {
+        if matches!(file.kind, Kind::Terminal | Kind::Master(_)) {
+            return Ok(Some(Shape::Terminal));
+        }
+        let stat = rustix::fs::fstat(file.host()).map_err(errno)?;
+        Ok(match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Fifo => {
+                let access = rustix::fs::fcntl_getfl(file.host()).map_err(errno)? & OFlags::RWMODE;
+                Some(Shape::Pipe { reads: access != OFlags::WRONLY, writes: access != OFlags::RDONLY })
+            }
+            FileType::Socket => Some(Shape::Socket),
+            // Of what has no type, and is the host's alone, only inotify has bytes that wait.
+            FileType::Unknown if matches!(file.kind, Kind::Host) => {
+                rustix::io::ioctl_fionread(file.host()).is_ok().then_some(Shape::Events)
+            }
+            _ => None,
+        })
+    }
+
+    /// Puts a file into an epoll instance, which tells of what happens from now on.
+    fn register(self, epoll: &OwnedFd, file: &FileRef, all: bool) -> Result<()> {
+        let edge = EventFlags::ET;
+        let input = edge | EventFlags::IN | EventFlags::RDHUP | EventFlags::PRI;
+        let add =
+            |copy, flags, way| epoll::add(epoll, file.descriptor(copy)?, EventData::new_u64(way), flags).map_err(errno);
+        match self {
+            Shape::Pipe { reads, writes } => {
+                if reads {
+                    add(0, input, IN)?;
+                }
+                if writes {
+                    add(1, edge | EventFlags::OUT, OUT)?;
+                }
+            }
+            Shape::Socket => add(0, if all { input } else { edge | EventFlags::PRI }, IN)?,
+            Shape::Terminal | Shape::Events => add(0, input, IN)?,
+        }
+        take(epoll);
+        if all && matches!(self, Shape::Socket | Shape::Terminal) {
+            use rustix::event::{PollFd, PollFlags, Timespec, poll};
+            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let mut asked = [PollFd::from_borrowed_fd(file.host(), PollFlags::OUT)];
+            if poll(&mut asked, Some(&now)).map_err(errno)? == 0 {
+                wait_for_room(epoll, file)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Has an epoll instance tell once when a file can be written.
+fn wait_for_room(epoll: &OwnedFd, file: &FileRef) -> Result<()> {
+    let flags = EventFlags::OUT | EventFlags::ET | EventFlags::ONESHOT;
+    let (copy, way) = (file.descriptor(1)?, EventData::new_u64(OUT));
+    match epoll::modify(epoll, copy, way, flags) {
+        Err(rustix::io::Errno::NOENT) => epoll::add(epoll, copy, way, flags).map_err(errno),
+        result => result.map_err(errno),
+    }
+}
+
+/// Takes what an epoll instance has to tell; which way, and what.
+fn take(epoll: &OwnedFd) -> Vec<(u64, EventFlags)> {
+    let mut events = Vec::with_capacity(2);
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let _ = epoll::wait(epoll, rustix::buffer::spare_capacity(&mut events), Some(&now));
+    events.into_iter().map(|event: epoll::Event| (event.data.u64(), event.flags)).collect()
+}
+
+impl Watch {
+    fn events(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        for (way, flags) in take(&self.epoll) {
+            let gone = flags.contains(EventFlags::HUP);
+            match (self.shape, way) {
+                (Shape::Socket, IN) => {
+                    let urgent = flags.contains(EventFlags::PRI);
+                    if urgent && !std::mem::replace(&mut self.urgent, urgent) {
+                        events.push(Event::Urgent);
+                        events.extend(self.all.then_some(Event::Priority));
+                    }
+                    self.urgent = urgent;
+                    if self.all {
+                        events.extend(Watch::of_socket(flags));
+                    }
+                }
+                // Those in front hear of it by SIGHUP.
+                (Shape::Terminal, _) | (Shape::Socket, OUT) if gone => {}
+                (_, IN) => events.push(Event::In),
+                _ => events.push(Event::Out),
+            }
+        }
+        events
+    }
+
+    fn of_socket(flags: EventFlags) -> Option<Event> {
+        if flags.contains(EventFlags::ERR) {
+            Some(Event::Error)
+        } else if flags.contains(EventFlags::HUP) {
+            Some(Event::Gone)
+        } else {
+            flags.intersects(EventFlags::IN | EventFlags::RDHUP).then_some(Event::In)
+        }
+    }
+}
+
+/// Whether Linux tells of what becomes of a file.
+///
+/// # Errors
+/// What fstat(2) says.
+pub(crate) fn tells(file: &FileRef) -> Result<bool> {
+    Shape::of(file).map(|shape| shape.is_some())
+}
+
+/// To be called where the host has said EAGAIN to a write, or EINPROGRESS to a connect: with O_ASYNC, somebody wants to hear when that
+/// changes.
+#[cold]
+pub(crate) fn found_full(notices: &Notices, table: &FdTable, number: i32) {
+    if notices.is_used()
+        && let Ok(file) = table.get(number)
+        && let Some(notice) = file.notice()
+    {
+        // Without a descriptor for it nobody is told, as on Linux without memory.
+        let _ = notice.is_full(&file);
+    }
+}

@@ -1,0 +1,193 @@
+//! The thread that waits for all files of which somebody wants to hear.
+//!
+//! It serves all cages, so none may have much of it: a look at a file is reckoned as one at a timer ([`Pace`](crate::timers::Pace)), and a file
+//! whose cage is ahead is looked at later. What happens to a file meanwhile is told once.
+
+use std::collections::{BTreeSet, HashMap};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use lind_abi::{Errno, Result};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+
+use super::Notice;
+use super::owner::{Event, Letter};
+use crate::Kernel;
+use crate::host::errno;
+use crate::timers::{Nanos, now};
+
+/// The files that are waited for.
+#[derive(Default)]
+pub(crate) struct Notices {
+    used: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The host's instance, once there was something to wait for, and what closed files leave.
+    epoll: Option<(Arc<OwnedFd>, Arc<LastWords>)>,
+    files: HashMap<u64, Weak<Notice>>,
+    last: u64,
+    /// At how many entries those of closed files are dropped next.
+    full: usize,
+}
+
+/// What is to be told of files that have closed since.
+#[derive(Debug)]
+pub(super) struct LastWords {
+    words: Mutex<Vec<(Letter, Vec<Event>)>>,
+    /// An eventfd(2) that says that there is something.
+    bell: OwnedFd,
+}
+
+impl LastWords {
+    /// More than these are not kept.
+    const MOST: usize = 1024;
+
+    fn new() -> Result<LastWords> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(errno)?;
+        Ok(LastWords { words: Mutex::default(), bell })
+    }
+
+    /// Has the thread tell it.
+    pub fn leave(&self, words: (Letter, Vec<Event>)) {
+        let mut all = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < LastWords::MOST {
+            all.push(words);
+        }
+        drop(all);
+        // Where it cannot be counted up any more it has been.
+        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+    }
+
+    fn tell(&self, kernel: &Kernel) {
+        let _ = rustix::io::read(&self.bell, &mut [0_u8; 8]);
+        let words = std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner));
+        for (letter, events) in words {
+            events.into_iter().for_each(|event| letter.send(kernel, event));
+        }
+    }
+}
+
+/// By what number `LastWords` are known; files have others.
+const LAST_WORDS: u64 = 0;
+
+/// A file is told of once, until it has been looked at.
+const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ONESHOT);
+
+impl Notices {
+    /// Whether there ever was something to wait for.
+    pub fn is_used(&self) -> bool {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Has a file's instance waited for, until that is closed. Returns the number by which it is looked at.
+    ///
+    /// # Errors
+    /// EMFILE, ENOMEM; EAGAIN without a thread for it.
+    pub(super) fn watch(
+        &self,
+        kernel: &Arc<Kernel>,
+        notice: &Arc<Notice>,
+        file: &OwnedFd,
+    ) -> Result<(u64, Arc<LastWords>)> {
+        let mut state = self.state();
+        let (all, last) = match &state.epoll {
+            Some(both) => both.clone(),
+            None => {
+                let last = Arc::new(LastWords::new()?);
+                let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC).map_err(errno)?);
+                epoll::add(&*epoll, &last.bell, EventData::new_u64(LAST_WORDS), EventFlags::IN).map_err(errno)?;
+                let (kernel, both) = (Arc::downgrade(kernel), (epoll, last));
+                let its = both.clone();
+                let thread = std::thread::Builder::new().name("notices".to_owned()).stack_size(128 << 10);
+                thread.spawn(move || serve(&kernel, &its.0, &its.1)).map_err(|_| Errno::EAGAIN)?;
+                self.used.store(true, Ordering::Relaxed);
+                state.epoll.insert(both).clone()
+            }
+        };
+        if state.files.len() >= state.full {
+            state.files.retain(|_, file| file.strong_count() > 0);
+            state.full = (2 * state.files.len()).max(64);
+        }
+        state.last += 1;
+        let id = state.last;
+        state.files.insert(id, Arc::downgrade(notice));
+        epoll::add(&*all, file, EventData::new_u64(id), ONCE).map_err(errno)?;
+        Ok((id, last))
+    }
+
+    fn notice(&self, id: u64) -> Option<Arc<Notice>> {
+        let mut state = self.state();
+        let notice = state.files.get(&id)?.upgrade();
+        if notice.is_none() {
+            state.files.remove(&id);
+        }
+        notice
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn serve(kernel: &Weak<Kernel>, epoll: &OwnedFd, last: &LastWords) {
+    const AT_ONCE: usize = 64;
+    let mut later = BTreeSet::new();
+    let mut ready: Vec<epoll::Event> = Vec::with_capacity(AT_ONCE);
+    loop {
+        ready.clear();
+        // It may be interrupted, or meant for nobody.
+        let _ = epoll::wait(epoll, rustix::buffer::spare_capacity(&mut ready), Some(&until(&later)));
+        let Some(kernel) = kernel.upgrade() else { return };
+        for id in ready.iter().map(|event| event.data.u64()) {
+            if id == LAST_WORDS {
+                last.tell(&kernel);
+                continue;
+            }
+            match look(&kernel, id) {
+                Some(time) => drop(later.insert((time, id))),
+                None => wait_again(&kernel, epoll, id),
+            }
+        }
+        while let Some(&(time, id)) = later.first()
+            && time <= now()
+        {
+            later.pop_first();
+            wait_again(&kernel, epoll, id);
+        }
+    }
+}
+
+/// How long to wait: until the first file is to be waited for again, but not for ever.
+fn until(later: &BTreeSet<(Nanos, u64)>) -> Timespec {
+    const LONGEST: Nanos = 1_000_000_000;
+    let wait = later.first().map_or(LONGEST, |(time, _)| (*time - now()).clamp(0, LONGEST));
+    let nanos = i64::try_from(wait).unwrap_or(0);
+    Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 }
+}
+
+/// Tells what has become of a file. Returns when it is to be waited for again, if not now.
+fn look(kernel: &Kernel, id: u64) -> Option<Nanos> {
+    // Not kept: while the signals are sent, the file may be closed.
+    let notice = kernel.notices.notice(id)?;
+    let cage = notice.with_watch(id, |watch| watch.cage.upgrade()).flatten();
+    let found = notice.look(id);
+    drop(notice);
+    if let Some((letter, events)) = found {
+        for event in events {
+            letter.send(kernel, event);
+        }
+    }
+    // To find a group or a thread, all cages are gone through.
+    cage?.files_pace.ask(now(), kernel.cages.len(), false)
+}
+
+fn wait_again(kernel: &Kernel, epoll: &OwnedFd, id: u64) {
+    if let Some(notice) = kernel.notices.notice(id) {
+        notice.with_watch(id, |watch| epoll::modify(epoll, &watch.epoll, EventData::new_u64(id), ONCE));
+    }
+}
