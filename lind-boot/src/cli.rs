@@ -29,6 +29,25 @@ pub struct Cli {
     pub run: Run,
 }
 
+impl Cli {
+    /// The command line of this process.
+    ///
+    /// # Errors
+    /// What is wrong with it, or what was asked for instead, such as the help.
+    pub fn of_process() -> Result<Cli, clap::Error> {
+        let words = std::env::args_os().collect::<Vec<_>>();
+        Cli::plain(&words).map_or_else(|| Cli::try_parse_from(words), Ok)
+    }
+
+    /// A line that names a program and has no options of ours, which nothing has to be parsed for: to make a parser takes a twentieth of a start.
+    fn plain(words: &[OsString]) -> Option<Cli> {
+        let program = words.get(1..)?;
+        let first = program.first()?.as_encoded_bytes();
+        let other = first.starts_with(b"-") || Command::NAMES.iter().any(|name| name.as_bytes() == first);
+        (!other).then(|| Cli { command: None, run: Run { program: program.to_vec(), ..Run::default() } })
+    }
+}
+
 /// What does not run a program.
 #[derive(Subcommand, Debug)]
 pub enum Command {
@@ -40,6 +59,10 @@ pub enum Command {
     Inspect(Inspect),
     /// Lists the system calls: which there are, and what is not supported
     Syscalls(Syscalls),
+}
+
+impl Command {
+    const NAMES: [&str; 4] = ["compile", "explain", "inspect", "syscalls"];
 }
 
 /// Options of `compile`.
@@ -88,6 +111,10 @@ pub struct Syscalls {
     pub json: bool,
 }
 
+const CWD: &str = "/";
+const MEMORY: u64 = 4096;
+const FILES: u64 = 1024;
+
 /// Options of a run.
 #[derive(Args, Debug)]
 pub struct Run {
@@ -98,7 +125,7 @@ pub struct Run {
     #[arg(short, long, value_name = "NAME[=VALUE]")]
     pub env: Vec<OsString>,
     /// The guest's working directory, a path inside the root
-    #[arg(long, value_name = "DIR", default_value = "/")]
+    #[arg(long, value_name = "DIR", default_value = CWD)]
     pub cwd: OsString,
     /// At exit prints how often and how long each system call took, per cage and route
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "text", require_equals = true)]
@@ -113,10 +140,10 @@ pub struct Run {
     #[arg(long)]
     pub require_confinement: bool,
     /// The most memory each cage may map, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    #[arg(long, value_name = "MIB", default_value_t = MEMORY, value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub memory: u64,
     /// The most file descriptors each cage may have
-    #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(3..=65536))]
+    #[arg(long, value_name = "COUNT", default_value_t = FILES, value_parser = clap::value_parser!(u64).range(3..=65536))]
     pub files: u64,
     /// Grates from a TOML file, before those that are named
     #[arg(long, value_name = "FILE")]
@@ -127,6 +154,26 @@ pub struct Run {
     /// The program, and its arguments
     #[arg(value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<OsString>,
+}
+
+impl Default for Run {
+    /// Without options, and without a program.
+    fn default() -> Run {
+        Run {
+            root: None,
+            env: Vec::new(),
+            cwd: CWD.into(),
+            perf: None,
+            backtrace: false,
+            verbose: false,
+            require_confinement: false,
+            memory: MEMORY,
+            files: FILES,
+            stack: None,
+            precompile: None,
+            program: Vec::new(),
+        }
+    }
 }
 
 /// How --perf prints.
@@ -161,6 +208,35 @@ mod tests {
         let cli = Cli::parse_from(["lind-boot", "app", "syscalls"]);
         assert!(cli.command.is_none());
         assert_eq!(cli.run.program, ["app", "syscalls"]);
+    }
+
+    #[test]
+    fn plain_lines_say_what_the_parser_says() {
+        let lines: [&[&str]; 8] = [
+            &["app"],
+            &[""],
+            &["app", "--root", "x", "--", "-v"],
+            &["./compile", "x"],
+            &["app", "syscalls"],
+            &["namespace_grate", "--prefix", "/tmp", "%{", "imfs_grate", "%}", "app"],
+            &["app", "--help"],
+            &["app", "--"],
+        ];
+        for line in lines {
+            let words = ["lind-boot"].iter().chain(line).map(OsString::from).collect::<Vec<_>>();
+            let plain = Cli::plain(&words).unwrap_or_else(|| panic!("{line:?} is plain"));
+            assert_eq!(format!("{plain:?}"), format!("{:?}", Cli::parse_from(&words)), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn the_parser_has_all_other_lines() {
+        let commands = Cli::command();
+        let names = commands.get_subcommands().flat_map(|command| command.get_name_and_visible_aliases());
+        for word in names.chain(["-v", "--", "-", "--root", "--help"]) {
+            assert!(Cli::plain(&["lind-boot".into(), word.into(), "app".into()]).is_none(), "{word}");
+        }
+        assert!(Cli::plain(&["lind-boot".into()]).is_none() && Cli::plain(&[]).is_none());
     }
 
     #[test]

@@ -17,8 +17,6 @@ mod syscalls;
 #[cfg(not(test))]
 use std::ffi::{c_char, c_int};
 
-use clap::Parser;
-
 use cli::{Cli, Command};
 
 /// Our own failure, as docker and env have it.
@@ -34,7 +32,7 @@ extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {
 
 #[cfg_attr(test, allow(dead_code, reason = "the test harness has a main of its own"))]
 fn status() -> u8 {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::of_process() {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
