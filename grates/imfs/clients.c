@@ -172,6 +172,7 @@ static void exit_client(void *state, uint64_t cage, int status)
 	client->next_free = unused;
 	unused = client;
 	imfs_write_unlock();
+	travel_settle();
 }
 
 static void end(int status)

@@ -119,6 +119,17 @@ void pos_unlock(struct imfs_file *f);
 void holder_init(void);	/* before the first client */
 int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, int stands, bool cloexec);
 
+extern int holder;	/* what stands behind our files' numbers */
+
+/* travel.c: files on their way in messages. */
+int travel_begins(struct client *client, struct lind_arg fd);	/* a descriptor of the grate's to send instead, or an errno */
+int travel_ends(uint64_t cage, struct client *client, uint32_t number, bool cloexec);	/* of what has arrived at that number */
+void travel_settle(void);	/* lets go of what has arrived everywhere; no lock is held */
+
+/* on_socket.c */
+void address_restore(struct lind_arg address, uint64_t room, struct lind_arg length_at);
+int64_t recvmsg_named(const struct lind_call *c);
+
 /* on_fifo.c */
 void fifo_init(void);
 /* Waits for the other end, if the fifo was opened to do that; then as give_fd. */
@@ -190,7 +201,8 @@ int64_t on_mkdir(const struct lind_call *), on_mkdirat(const struct lind_call *)
 	on_mknodat(const struct lind_call *), on_chdir(const struct lind_call *), on_fchdir(const struct lind_call *),
 	on_getcwd(const struct lind_call *);
 int64_t on_bind(const struct lind_call *), on_connect(const struct lind_call *), on_sendto(const struct lind_call *),
-	on_named(const struct lind_call *), on_recvfrom(const struct lind_call *), on_recvmsg(const struct lind_call *);
+	on_named(const struct lind_call *), on_recvfrom(const struct lind_call *), on_recvmsg(const struct lind_call *),
+	on_recvmmsg(const struct lind_call *), on_sendmsg(const struct lind_call *), on_sendmmsg(const struct lind_call *);
 int64_t on_mmap(const struct lind_call *), on_munmap(const struct lind_call *), on_msync(const struct lind_call *),
 	on_execve(const struct lind_call *), on_execveat(const struct lind_call *);
 int64_t on_limit(const struct lind_call *), on_clone(const struct lind_call *);

@@ -37,7 +37,7 @@ struct imfs fs;
 	CALL(readlink, on_readlink) CALL(readlinkat, on_readlinkat) CALL(mknod, on_mknod) CALL(mknodat, on_mknodat) \
 	CALL(chdir, on_chdir) CALL(fchdir, on_fchdir) CALL(getcwd, on_getcwd) \
 	CALL(bind, on_bind) CALL(connect, on_connect) CALL(sendto, on_sendto) CALL(recvfrom, on_recvfrom) \
-	CALL(recvmsg, on_recvmsg) CALL(accept, on_named) CALL(accept4, on_named) CALL(getsockname, on_named) \
+	CALL(recvmsg, on_recvmsg) CALL(recvmmsg, on_recvmmsg) CALL(sendmsg, on_sendmsg) CALL(sendmmsg, on_sendmmsg) CALL(accept, on_named) CALL(accept4, on_named) CALL(getsockname, on_named) \
 	CALL(getpeername, on_named) \
 	CALL(mmap, on_mmap) CALL(munmap, on_munmap) CALL(msync, on_msync) CALL(execve, on_execve) \
 	CALL(execveat, on_execveat) \

@@ -157,6 +157,8 @@ int64_t fifo_io(const struct lind_call *c, const struct iovec *iov, uint64_t cou
 		rest.left += iov[i].iov_len;
 	if (rest.left > MAX_TRANSFER)
 		rest.left = MAX_TRANSFER;
+	/* The last writer may be one in a message that nobody will receive. */
+	travel_settle();
 	imfs_write_lock();
 	/* Another thread may have put another file there. */
 	if (!(f = fd_of(client, c->args[0])) || !imfs_is_fifo(f))

@@ -15,7 +15,7 @@
  * one client could do to another, and poll and select say of it what they say of a regular file. Where it cannot be had an empty
  * file will do that nobody can fill.
  */
-static int holder;
+int holder;
 
 /* The directory that scoped walks of openat2 start from where they have left us. */
 static int outside_root;

@@ -160,7 +160,7 @@ static bool original(const struct address *a, uint32_t length, char path[PATH_RO
 }
 
 /* Puts the path where the kernel has put an abstract name. `room` is what the client's buffer holds. */
-static void restore(struct lind_arg address, uint64_t room, struct lind_arg length_at)
+void address_restore(struct lind_arg address, uint64_t room, struct lind_arg length_at)
 {
 	struct address a = { 0 };
 	char path[PATH_ROOM + 1];
@@ -187,7 +187,7 @@ static int64_t with_address(const struct lind_call *c, int address, int length)
 		lind_read(c->args[length], &room, sizeof room);
 	result = lind_forward(c);
 	if (result >= 0 && room)
-		restore(c->args[address], room, c->args[length]);
+		address_restore(c->args[address], room, c->args[length]);
 	return result;
 }
 
@@ -202,7 +202,8 @@ int64_t on_recvfrom(const struct lind_call *c)
 	return with_address(c, 4, 5);
 }
 
-int64_t on_recvmsg(const struct lind_call *c)
+/* recvmsg without room for control messages. */
+int64_t recvmsg_named(const struct lind_call *c)
 {
 	uint32_t name[2] = { 0, 0 };	/* the first two fields of struct msghdr: the address and its length */
 	int64_t result;
@@ -211,6 +212,6 @@ int64_t on_recvmsg(const struct lind_call *c)
 		name[0] = 0;
 	result = lind_forward(c);
 	if (result >= 0 && name[0])
-		restore((struct lind_arg){ name[0], c->args[1].cage }, name[1], lind_at(c->args[1], 4));
+		address_restore((struct lind_arg){ name[0], c->args[1].cage }, name[1], lind_at(c->args[1], 4));
 	return result;
 }

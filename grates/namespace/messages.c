@@ -207,19 +207,6 @@ int64_t on_send(const struct lind_call *c)
 	return r;
 }
 
-/* Until a message is there: whatever it holds was sent before. As the call itself would wait. */
-static int64_t until_sent(const struct lind_call *c)
-{
-	struct lind_arg none = { 0, c->target };
-	uint32_t flags = arg32(c, 2);
-	char byte = 0;
-
-	if (flags & (MSG_ERRQUEUE | MSG_OOB))
-		return 0;
-	return lind_call(SYS_recvfrom, c->target, c->args[0], lind_mine(&byte), (struct lind_arg){ 1, c->target },
-		(struct lind_arg){ MSG_PEEK | (flags & MSG_DONTWAIT), c->target }, none, none);
-}
-
 /* Whether it enters, and by which descriptor it goes if not: `held`, if that is one. */
 static int64_t where_to_receive(const struct lind_call *c, struct client *client, bool control, struct lind_arg *held, bool *inside)
 {
@@ -236,7 +223,8 @@ static int64_t where_to_receive(const struct lind_call *c, struct client *client
 		waits.args[0] = *held;
 	if (*inside || !control || !lind_handled_inside(0, SYS_recvmsg))
 		return 0;
-	if (!anything_sent() && (r = until_sent(&waits)) < 0)
+	/* Whatever a message holds was sent before it is there. */
+	if (!anything_sent() && (r = lind_message_there(&waits, c->args[2].value)) < 0)
 		return r;
 	*inside = anything_sent();
 	return 0;

@@ -278,16 +278,6 @@ static int64_t send_message(const struct lind_call *c, struct lind_arg at, uint3
 	return r;
 }
 
-/* Something to receive, an error, or a signal of the client: as the call itself would wait. */
-static int64_t until_readable(const struct lind_call *c, uint32_t flags)
-{
-	struct lind_arg none = { 0, c->target };
-	char byte = 0;
-
-	return lind_call(SYS_recvfrom, c->target, c->args[0], lind_mine(&byte), (struct lind_arg){ 1, c->target },
-		(struct lind_arg){ MSG_PEEK | (flags & MSG_DONTWAIT), c->target }, none, none);
-}
-
 /* The kernel has made the descriptors; nobody finds them without their state meanwhile. */
 static int settle(uint64_t cage, struct fd_table *t, const struct copy *k, uint32_t flags)
 {
@@ -371,7 +361,7 @@ static int64_t receive_message(const struct lind_call *c, struct lind_arg at, ui
 			break;
 		}
 		/* Nonblocking sockets and those with a time limit say EAGAIN here. */
-		r = until_readable(c, flags);
+		r = lind_message_there(c, flags);
 		r = r < 0 ? r : 0;
 	}
 	release(k);

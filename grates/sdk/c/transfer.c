@@ -199,6 +199,17 @@ int64_t lind_message_wait(const struct lind_call *c)
 	return r;
 }
 
+int64_t lind_message_there(const struct lind_call *c, uint64_t flags)
+{
+	struct lind_arg none = { 0, c->target };
+	char byte = 0;
+
+	if (flags & (MSG_ERRQUEUE | MSG_OOB))
+		return 0;
+	return lind_call(SYS_recvfrom, c->target, c->args[0], lind_mine(&byte), (struct lind_arg){ 1, c->target },
+		(struct lind_arg){ MSG_PEEK | (flags & MSG_DONTWAIT), c->target }, none, none);
+}
+
 static int64_t now(void)
 {
 	struct timespec t;

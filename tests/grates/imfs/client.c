@@ -122,7 +122,7 @@ static void ready(void)
 	unlink("r");
 }
 
-/* What a message makes of a descriptor of imfs is no way to the file, and nothing done to it shows at other descriptors. */
+/* What arrives in a message is the file that was sent, and nothing done to it shows at descriptors of other files. */
 static void sent(void)
 {
 	int ends[2], fd = open("s", O_RDWR | O_CREAT, 0600), other = open("t", O_RDWR | O_CREAT | O_NONBLOCK, 0600), got;
@@ -139,12 +139,12 @@ static void sent(void)
 	memcpy(CMSG_DATA(c), &fd, sizeof fd);
 	CHECK(sendmsg(ends[0], &m, 0) == 1 && recvmsg(ends[1], &m, 0) == 1);
 	memcpy(&got, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof got);
-	CHECK(got != fd && pread(got, bytes, 8, 0) < 0 && write(got, bytes, 8) < 0);
-	CHECK(ftruncate(got, 0) < 0 && fchmod(got, 0) < 0);
-	fcntl(got, F_SETFL, O_APPEND);
+	CHECK(got != fd && pread(got, bytes, 8, 0) == 8 && pwrite(got, "S", 1, 0) == 1);
+	CHECK(!ftruncate(got, 7) && !fchmod(got, 0400));
+	CHECK(!fcntl(got, F_SETFL, O_APPEND) && fcntl(fd, F_GETFL) & O_APPEND);
 	CHECK(poll(&p, 1, 0) == 1 && p.revents == (POLLIN | POLLOUT));
 	CHECK(fcntl(other, F_GETFL) & O_NONBLOCK && !(fcntl(other, F_GETFL) & O_APPEND));
-	CHECK(!close(got) && pread(fd, bytes, 8, 0) == 8 && !strcmp(bytes, "secrets"));
+	CHECK(!close(got) && pread(fd, bytes, 8, 0) == 7 && !strcmp(bytes, "Secrets"));
 	close(ends[0]);
 	close(ends[1]);
 	close(fd);

@@ -66,6 +66,9 @@ void lind_message_free(struct lind_message *m);
 int lind_message_blocks(const struct lind_call *c, uint64_t flags);
 int64_t lind_message_wait(const struct lind_call *c);
 
+/* For a recvmsg: waits as the call itself would, until there is something to receive: 0 or more, or an error, which is the call's. */
+int64_t lind_message_there(const struct lind_call *c, uint64_t flags);
+
 /*
  * sendmmsg and recvmmsg as calls of one message each. `one` gets a call of sendmsg or recvmsg; this does the counting, the
  * lengths, MSG_WAITFORONE and the time limit of recvmmsg.
