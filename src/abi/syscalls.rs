@@ -119,7 +119,7 @@ implemented {
     47   net      recvmsg(fd: Fd, msg: InOut<Msghdr>, flags: MsgFlags) -> usize;
     48   net      shutdown(fd: Fd, how: ShutdownHow) -> ();
     /// A unix path leads where open leads. Names without a file are the runner's: its cages see each other's and not the
-    /// host's; they have at most 99 bytes.
+    /// host's.
     49   net      bind(fd: Fd, addr: In<Sockaddr>, len: Len) -> ();
     50   net      listen(fd: Fd, backlog: i32) -> ();
     51   net      getsockname(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> ();
@@ -246,6 +246,8 @@ implemented {
     160  process  setrlimit(resource: Resource, limit: In<Rlimit>) -> ();
     /// The file system that holds the root.
     162  fs       sync() -> ();
+    170  process  sethostname(name: In<u8>, len: Len) -> ();
+    171  process  setdomainname(name: In<u8>, len: Len) -> ();
     186  process  gettid() -> Pid;
     187  fs       readahead(fd: Fd, offset: Off, len: Len) -> ();
     /// `user.*` and POSIX access lists, of files inside the root; others are EPERM or EOPNOTSUPP.
@@ -435,8 +437,6 @@ missing {
     167  fs       swapon(path: Path, flags: i32) -> ();
     168  fs       swapoff(path: Path) -> ();
     169  process  reboot(magic: i32, magic2: i32, cmd: u32, arg: Addr) -> ();
-    170  process  sethostname(name: Str, len: Len) -> ();
-    171  process  setdomainname(name: Str, len: Len) -> ();
     172  process  iopl(level: i32) -> ();
     173  process  ioperm(from: u64, count: u64, on: i32) -> ();
     174  process  create_module(name: Str, size: Len) -> Addr;

@@ -24,7 +24,7 @@
 //! # Lock order
 //! `Kernel::kinship` -> `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Ipc` -> `Memory::map`
 //! -> `Locks`; a timer's setting -> `Cage::family` -> the clock's (`timers`); a file's `notice` -> `Terminals`, `Notices`;
-//! of two cages' locks of one kind never both. What listens for signals (`signal::Listeners`) comes between `Cage::signals` and `Cage::family`. `Cage::settings`, then `cage::busy`, then `Locks`, and `CageTable` are taken last, and nothing within them.
+//! of two cages' locks of one kind never both. What listens for signals (`signal::Listeners`) comes between `Cage::signals` and `Cage::family`. `Cage::settings`, then `cage::busy`, then `Locks`, and `CageTable`, and `sys::process::Names` are taken last, and nothing within them.
 //! No guard is held while a grate is entered or the host blocks.
 //!
 //! # Failures
@@ -92,6 +92,7 @@ pub struct Kernel {
     pub(crate) boot_id: OnceLock<[u8; 16]>,
     pub(crate) timers: Arc<timers::Timers>,
     pub(crate) notices: notice::Notices,
+    pub(crate) names: sys::process::Names,
     pub(crate) processors: cage::processors::Processors,
     engine: OnceLock<Box<dyn Engine>>,
     last_id: AtomicU32,
@@ -118,6 +119,7 @@ impl Kernel {
             boot_id: OnceLock::new(),
             timers: Arc::default(),
             notices: notice::Notices::default(),
+            names: sys::process::Names::default(),
             processors: cage::processors::Processors::new(),
             engine: OnceLock::new(),
             last_id: AtomicU32::new(0),

@@ -56,6 +56,7 @@ static FS: &[Entry] = &[
 
 static KERNEL: &[Entry] = &[
     text("cap_last_cap", |_| Ok(b"40\n".to_vec())),
+    text("domainname", s::domainname),
     text("hostname", s::hostname),
     text("msgmax", ipc::msgmax),
     text("msgmnb", ipc::msgmnb),

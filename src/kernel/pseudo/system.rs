@@ -183,8 +183,12 @@ pub(super) fn osrelease(_: &Subject<'_>) -> Result<Vec<u8>> {
     line(rustix::system::uname().release().to_bytes())
 }
 
-pub(super) fn hostname(_: &Subject<'_>) -> Result<Vec<u8>> {
-    line(rustix::system::uname().nodename().to_bytes())
+pub(super) fn hostname(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    line(subject.cx.kernel.names.host())
+}
+
+pub(super) fn domainname(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    line(subject.cx.kernel.names.domain())
 }
 
 /// Ids ascend and are not used again.

@@ -1,7 +1,7 @@
 //! The machine a cage sees.
 
 use lind_abi::flags::RandomFlags;
-use lind_abi::layout::{Sysinfo, Utsname};
+use lind_abi::layout::Sysinfo;
 use lind_abi::{Errno, In, Len, Out, Pid, Result};
 use rustix::rand::GetRandomFlags;
 use rustix::thread::CpuSet;
@@ -10,26 +10,6 @@ use super::on_process;
 use crate::cage::Thread;
 use crate::call::Ctx;
 use crate::host::errno;
-
-/// uname(2)
-pub(crate) fn uname(cx: &Ctx<'_>, buf: Out<Utsname>) -> Result<()> {
-    let host = rustix::system::uname();
-    let field = |bytes: &[u8]| {
-        let mut field = [0; 65];
-        let len = bytes.len().min(64);
-        field[..len].copy_from_slice(&bytes[..len]);
-        field
-    };
-    let name = Utsname {
-        sysname: field(b"Linux"),
-        nodename: field(host.nodename().to_bytes()),
-        release: field(host.release().to_bytes()),
-        version: field(host.version().to_bytes()),
-        machine: field(b"wasm32"),
-        domainname: field(host.domainname().to_bytes()),
-    };
-    cx.store(buf, &name)
-}
 
 /// sysinfo(2): memory is at most what the cage may map, processes are cages.
 pub(crate) fn sysinfo(cx: &Ctx<'_>, info: Out<Sysinfo>) -> Result<()> {

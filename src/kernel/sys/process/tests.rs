@@ -109,3 +109,22 @@ fn the_machine_is_wasm32() {
         assert_eq!(w.err(nr::getrandom, &[0xffff_fff0, 32, 0]), Errno::EFAULT);
     });
 }
+
+#[test]
+fn only_root_names_the_machine() {
+    in_world(Walls::Openat2, |w| {
+        let child = w.sibling();
+        child.thread.cage.settings().credentials.uid = [7, 7, 0];
+        for number in [nr::sethostname, nr::setdomainname] {
+            assert_eq!(child.err(number, &[child.data(b"theirs"), 6]), Errno::EPERM);
+            child.thread.cage.settings().credentials.uid = [7, 0, 7];
+            assert_eq!(child.ok(number, &[child.data(b"ours"), 4]), 0);
+            child.thread.cage.settings().credentials.uid = [0, 7, 0];
+            assert_eq!(child.err(number, &[16, 99]), Errno::EPERM);
+        }
+        let at = w.buffer(400);
+        w.ok(nr::uname, &[at]);
+        let name: Utsname = w.load(at);
+        assert!(name.nodename.starts_with(b"ours\0") && name.domainname.starts_with(b"ours\0"));
+    });
+}

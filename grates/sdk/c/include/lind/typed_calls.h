@@ -2221,36 +2221,28 @@ static inline int64_t lind_take_reboot(const struct lind_call *c, lind_reboot_fn
 	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value, (unsigned)c->args[2].value, c->args[3]));
 }
 
-typedef long lind_sethostname_fn(struct lind_cx *cx, const char *name, size_t len);
-static inline long lind_forward_sethostname(struct lind_cx *cx, const char *name, size_t len)
+typedef long lind_sethostname_fn(struct lind_cx *cx, struct lind_arg name, size_t len);
+static inline long lind_forward_sethostname(struct lind_cx *cx, struct lind_arg name, size_t len)
 {
-	return (long)lind_import_call(170, (int64_t)cx->target, (uintptr_t)name, name ? lind_self_ : cx->call->args[0].cage, (uint64_t)len, cx->call->args[1].cage, 0, cx->call->args[2].cage, 0, cx->call->args[3].cage, 0, cx->call->args[4].cage, 0, cx->call->args[5].cage);
+	return (long)lind_import_call(170, (int64_t)cx->target, name.value, name.cage, (uint64_t)len, cx->call->args[1].cage, 0, cx->call->args[2].cage, 0, cx->call->args[3].cage, 0, cx->call->args[4].cage, 0, cx->call->args[5].cage);
 }
 static inline int64_t lind_take_sethostname(const struct lind_call *c, lind_sethostname_fn *on)
 {
 	struct lind_cx cx = { c, c->caller, c->target, 0 };
-	char name_[PATH_MAX];
-	int r;
 
-	if ((r = lind_take_string_(&c->args[0], name_, ENAMETOOLONG)))
-		return r;
-	return lind_result_(&cx, on(&cx, name_, lind_size_(c->args[1].value)));
+	return lind_result_(&cx, on(&cx, c->args[0], lind_size_(c->args[1].value)));
 }
 
-typedef long lind_setdomainname_fn(struct lind_cx *cx, const char *name, size_t len);
-static inline long lind_forward_setdomainname(struct lind_cx *cx, const char *name, size_t len)
+typedef long lind_setdomainname_fn(struct lind_cx *cx, struct lind_arg name, size_t len);
+static inline long lind_forward_setdomainname(struct lind_cx *cx, struct lind_arg name, size_t len)
 {
-	return (long)lind_import_call(171, (int64_t)cx->target, (uintptr_t)name, name ? lind_self_ : cx->call->args[0].cage, (uint64_t)len, cx->call->args[1].cage, 0, cx->call->args[2].cage, 0, cx->call->args[3].cage, 0, cx->call->args[4].cage, 0, cx->call->args[5].cage);
+	return (long)lind_import_call(171, (int64_t)cx->target, name.value, name.cage, (uint64_t)len, cx->call->args[1].cage, 0, cx->call->args[2].cage, 0, cx->call->args[3].cage, 0, cx->call->args[4].cage, 0, cx->call->args[5].cage);
 }
 static inline int64_t lind_take_setdomainname(const struct lind_call *c, lind_setdomainname_fn *on)
 {
 	struct lind_cx cx = { c, c->caller, c->target, 0 };
-	char name_[PATH_MAX];
-	int r;
 
-	if ((r = lind_take_string_(&c->args[0], name_, ENAMETOOLONG)))
-		return r;
-	return lind_result_(&cx, on(&cx, name_, lind_size_(c->args[1].value)));
+	return lind_result_(&cx, on(&cx, c->args[0], lind_size_(c->args[1].value)));
 }
 
 typedef long lind_iopl_fn(struct lind_cx *cx, int level);

@@ -1,0 +1,80 @@
+//! What the machine is called. The host's names are what a runner begins with; its cages may give it others.
+
+use std::sync::{Mutex, PoisonError};
+
+use lind_abi::layout::Utsname;
+use lind_abi::{Errno, In, Len, Out, Result};
+
+use crate::Kernel;
+use crate::call::Ctx;
+
+/// __NEW_UTS_LEN
+const LONGEST: usize = 64;
+
+/// The names that cages have given, which are the same for all cages of a runner.
+#[derive(Default)]
+pub(crate) struct Names {
+    host: Mutex<Option<Box<[u8]>>>,
+    domain: Mutex<Option<Box<[u8]>>>,
+}
+
+impl Names {
+    /// The host name.
+    pub fn host(&self) -> Box<[u8]> {
+        get(&self.host).unwrap_or_else(|| rustix::system::uname().nodename().to_bytes().into())
+    }
+
+    /// The NIS domain name.
+    pub fn domain(&self) -> Box<[u8]> {
+        get(&self.domain).unwrap_or_else(|| rustix::system::uname().domainname().to_bytes().into())
+    }
+}
+
+fn get(name: &Mutex<Option<Box<[u8]>>>) -> Option<Box<[u8]>> {
+    name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// uname(2)
+pub(crate) fn uname(cx: &Ctx<'_>, buf: Out<Utsname>) -> Result<()> {
+    let host = rustix::system::uname();
+    let field = |bytes: &[u8]| {
+        let mut field = [0; LONGEST + 1];
+        let len = bytes.len().min(LONGEST);
+        field[..len].copy_from_slice(&bytes[..len]);
+        field
+    };
+    let name = Utsname {
+        sysname: field(b"Linux"),
+        nodename: field(&cx.kernel.names.host()),
+        release: field(host.release().to_bytes()),
+        version: field(host.version().to_bytes()),
+        machine: field(b"wasm32"),
+        domainname: field(&cx.kernel.names.domain()),
+    };
+    cx.store(buf, &name)
+}
+
+/// sethostname(2), for who is root as far as cages know.
+pub(crate) fn sethostname(cx: &Ctx<'_>, name: In<u8>, len: Len) -> Result<()> {
+    set(cx, name, len, |kernel| &kernel.names.host)
+}
+
+/// setdomainname(2). See `sethostname`.
+pub(crate) fn setdomainname(cx: &Ctx<'_>, name: In<u8>, len: Len) -> Result<()> {
+    set(cx, name, len, |kernel| &kernel.names.domain)
+}
+
+fn set(cx: &Ctx<'_>, name: In<u8>, len: Len, of: impl Fn(&Kernel) -> &Mutex<Option<Box<[u8]>>>) -> Result<()> {
+    if cx.cage.settings().credentials.uid[1] != 0 {
+        return Err(Errno::EPERM);
+    }
+    // An int.
+    let len = len.0 & u64::from(u32::MAX);
+    let len = usize::try_from(len).ok().filter(|&len| len <= LONGEST).ok_or(Errno::EINVAL)?;
+    let mut bytes = [0; LONGEST];
+    cx.copy_in(name, &mut bytes[..len])?;
+    // As a string it ends at its first NUL.
+    let end = bytes[..len].iter().position(|&byte| byte == 0).unwrap_or(len);
+    *of(cx.kernel).lock().unwrap_or_else(PoisonError::into_inner) = Some(bytes[..end].into());
+    Ok(())
+}
