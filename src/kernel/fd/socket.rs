@@ -10,15 +10,17 @@ use lind_abi::CageId;
 pub struct Socket {
     /// The cage that made both ends with socketpair(2). The host knows only one process.
     pub pair_of: Option<CageId>,
-    /// The path it is bound to as the guest spelled it, where the host's is another.
+    /// The name it is bound to as the guest spelled it, where the host's does not tell.
     pub bound: OnceLock<Arc<[u8]>>,
 }
 
 /// How names of unix sockets differ between guests and host.
 pub struct SocketNames {
     /// What the host's abstract names begin with, so that cages see their own and not the host's.
-    pub scope: [u8; 8],
-    /// Guests' paths by the host's, where the two differ, as long as a socket has them.
+    scope: [u8; 8],
+    /// What they begin with where the guest's name would be too long behind that. No guest can spell either.
+    long_scope: [u8; 8],
+    /// Guests' names by the host's, where the two differ, as long as a socket has them. Abstract ones begin with a NUL, on both sides.
     paths: Mutex<HashMap<Vec<u8>, Weak<[u8]>>>,
 }
 
@@ -30,7 +32,9 @@ impl SocketNames {
             // Too early in the host's life for random numbers: the process id is different, at least.
             scope = (u64::from(std::process::id()) << 32 | 0x6c69_6e64).to_le_bytes();
         }
-        SocketNames { scope, paths: Mutex::new(HashMap::new()) }
+        let mut long_scope = scope;
+        long_scope[0] = !scope[0];
+        SocketNames { scope, long_scope, paths: Mutex::new(HashMap::new()) }
     }
 
     /// Makes `name` in some directory, which a guest spells `guest`, into a host path that means the same there and that no
@@ -46,6 +50,37 @@ impl SocketNames {
         }
         paths.insert(host.clone(), Arc::downgrade(&guest));
         (host, guest)
+    }
+
+    /// What the host is to call a guest's abstract name, of which `longest` bytes are enough. (A name is what follows the NUL.) Behind the scope it is the guest's
+    /// own, or, if it is too long for that, its hash, of which nobody finds two names that have the same.
+    pub fn abstract_name(&self, guest: &[u8], longest: usize) -> Vec<u8> {
+        let name = [&self.scope[..], guest].concat();
+        if name.len() <= longest { name } else { [&self.long_scope[..], blake3::hash(guest).as_bytes()].concat() }
+    }
+
+    /// Keeps the guest's spelling of an abstract name as long as a socket has it, if the host's does not tell.
+    pub fn keep(&self, host: &[u8], guest: &[u8]) -> Option<Arc<[u8]>> {
+        host.strip_prefix(&self.long_scope)?;
+        let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        paths.retain(|_, path| path.strong_count() > 0);
+        let host = [b"\0", host].concat();
+        if let Some(kept) = paths.get(&host).and_then(Weak::upgrade) {
+            return Some(kept);
+        }
+        let guest: Arc<[u8]> = [b"\0", guest].concat().into();
+        paths.insert(host, Arc::downgrade(&guest));
+        Some(guest)
+    }
+
+    /// The guest's abstract name, with its NUL, for a host's, without; None for one that is no guest's. A long one that no socket of ours has any more
+    /// is empty.
+    pub fn guest_abstract(&self, host: &[u8]) -> Option<Vec<u8>> {
+        if let Some(name) = host.strip_prefix(&self.scope) {
+            return Some([b"\0", name].concat());
+        }
+        host.strip_prefix(&self.long_scope)?;
+        Some(self.guest(&[b"\0", host].concat()).map_or_else(Vec::new, |name| name.to_vec()))
     }
 
     /// The guest's path for a host path.

@@ -2,8 +2,8 @@
 //!
 //! Those of IPv4 and IPv6 are the same on both sides. Of a unix address
 //! - a path leads where it would lead the guest's open(2), and names that come back are those that were bound;
-//! - an abstract name lives in a name space of the runner: the host's name is a random scope and then the guest's name. Cages
-//!   of one runner see each other's, nobody sees the host's. The scope takes 8 of the 107 bytes.
+//! - an abstract name lives in a name space of the runner: the host's name is a random scope and then the guest's name, or the hash of one
+//!   that is too long for that. Cages of one runner see each other's, nobody sees the host's.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -125,7 +125,15 @@ pub(super) fn make(
     let path = match meaning(address) {
         Meaning::Host if address.bytes() == AF_UNIX => return any_abstract_name(cx, act),
         Meaning::Host => return act(address),
-        Meaning::Abstract(name) => return act(&abstract_name(cx, name)?),
+        Meaning::Abstract(name) => {
+            let host = abstract_name(cx, name)?;
+            let kept = host.bytes().get(PATH + 1..).and_then(|host| cx.kernel.sockets.keep(host, name));
+            act(&host)?;
+            if let (Kind::Socket(socket), Some(kept)) = (&socket.kind, kept) {
+                let _ = socket.bound.set(kept);
+            }
+            return Ok(());
+        }
         Meaning::Path(path) => path,
     };
     let cage = cx.owner(cage)?;
@@ -172,8 +180,11 @@ fn unix(path: &[u8]) -> Result<Address> {
 }
 
 fn abstract_name(cx: &Ctx<'_>, name: &[u8]) -> Result<Address> {
-    let bytes = [&AF_UNIX[..], &[0], &cx.kernel.sockets.scope, name].concat();
-    if bytes.len() > UNIX { Err(Errno::EINVAL) } else { Address::new(&bytes) }
+    if PATH + 1 + name.len() > UNIX {
+        return Err(Errno::EINVAL);
+    }
+    let name = cx.kernel.sockets.abstract_name(name, UNIX - PATH - 1);
+    Address::new(&[&AF_UNIX[..], &[0], &name].concat())
 }
 
 /// unix(7), autobind: an abstract name of five hexadecimal digits that nobody has.
@@ -204,9 +215,7 @@ pub(crate) fn socket_path(cx: &Ctx<'_>, socket: &File) -> Option<Vec<u8>> {
 fn to_guest(cx: &Ctx<'_>, address: &Address) -> Address {
     let names = &cx.kernel.sockets;
     let guest = match meaning(address) {
-        Meaning::Abstract(name) => {
-            name.strip_prefix(&names.scope).map(|name| Address::new(&[&AF_UNIX[..], &[0], name].concat()))
-        }
+        Meaning::Abstract(name) => names.guest_abstract(name).map(|name| Address::new(&[&AF_UNIX[..], &name].concat())),
         Meaning::Path(path) if cx.kernel.root.walls() == Walls::Openat2 => {
             names.guest(path.to_bytes()).map(|path| Address::new(&[&AF_UNIX[..], &path, &[0]].concat()))
         }

@@ -205,3 +205,29 @@ fn abstract_names_belong_to_the_runner() {
         assert_eq!(name_of(w, getpeername, other), name);
     });
 }
+
+/// The hash of a long name is no name that a guest could give.
+#[test]
+fn long_abstract_names_meet_no_others() {
+    let names = crate::fd::SocketNames::new();
+    let long = [b'n'; 107];
+    let host = names.abstract_name(&long, 107);
+    assert_eq!(host.len(), 40);
+    assert_eq!(names.guest_abstract(&host), Some(Vec::new()), "nobody has it");
+    let kept = names.keep(&host, &long).unwrap();
+    assert_eq!(kept[1..], long);
+    assert_eq!(names.guest_abstract(&host).unwrap(), *kept);
+    let again = names.keep(&host, &long).unwrap();
+    drop(kept);
+    assert_eq!(names.guest_abstract(&host).unwrap(), *again);
+    drop(again);
+    assert_eq!(names.guest_abstract(&host), Some(Vec::new()));
+    for length in 0..=99 {
+        let name = names.abstract_name(&host[..length.min(40)], 107);
+        assert_ne!(name, host);
+        assert!(names.keep(&name, &host).is_none());
+    }
+    let other = crate::fd::SocketNames::new();
+    assert_eq!(other.guest_abstract(&host), None);
+    assert_ne!(other.abstract_name(&long, 107), host);
+}
