@@ -59,7 +59,7 @@ pub(crate) fn open(cx: &Ctx<'_>, place: Place, flags: OpenFlags) -> Result<Opene
         if !path_only && (writes(flags) || flags.has(OpenFlags::O_CREAT)) {
             return Err(Errno::EISDIR);
         }
-        return if path_only { by_path(cx, place) } else { placeholder(place) };
+        return if path_only { by_path(cx, place) } else { placeholder(cx, place) };
     }
     if flags.has(OpenFlags::O_DIRECTORY) {
         return Err(Errno::ENOTDIR);
@@ -184,10 +184,16 @@ fn reopen_host(cx: &Ctx<'_>, file: &File, flags: OpenFlags) -> Result<File> {
         .map(|host| File::new(host, kind))
 }
 
-/// A directory of ours: the host knows nothing of it but a position.
-fn placeholder(place: Place) -> Result<Opened> {
-    let host = sealed::create(c"place").map_err(host::errno)?;
-    sealed::seal(&host).map_err(host::errno)?;
+/// A directory of ours. To the host it is the root, so that reading and writing fail as they do for any directory, and a position, which is
+/// ours. Nobody gets to what is in the root by it: all else asks what kind of file it is, and it cannot be sent in a message.
+fn placeholder(cx: &Ctx<'_>, place: Place) -> Result<Opened> {
+    let root = &cx.kernel.root;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let host = root.open(root.directory(), c".", flags.bits(), 0).or_else(|_| {
+        // A root that the runner may not list. Reading this finds nothing.
+        let host = sealed::create(c"place").map_err(host::errno)?;
+        sealed::seal(&host).map(|()| host).map_err(host::errno)
+    })?;
     Ok(Opened::New(File::new(host, Kind::Pseudo(place))))
 }
 

@@ -82,6 +82,12 @@ static void check_walks(void)
 	NEED(fstat(sub, &a) == 0);
 	CHECK(S_ISDIR(a.st_mode));
 	CHECK_EQ(a.st_ino, b.st_ino);
+	CHECK_ERRNO(read(sub, cwd, sizeof cwd), EISDIR);
+	CHECK_ERRNO(pread(fd, cwd, sizeof cwd, 0), EISDIR);
+	CHECK_ERRNO(write(sub, cwd, 1), EBADF);
+	CHECK_ERRNO(ftruncate(sub, 0), EINVAL);
+	CHECK_EQ(fcntl(sub, F_GETFL) & O_ACCMODE, O_RDONLY);
+	CHECK_ERRNO(openat(sub, "..", O_RDWR), EISDIR);
 	CHECK_EQ(fchdir(sub), 0);
 	CHECK_EQ(access("maps", R_OK), 0);
 	CHECK_EQ(fchdir(here), 0);

@@ -197,7 +197,12 @@ fn files(cx: &Ctx<'_>, fd: Fd, control: &[Control<i32>]) -> Result<Vec<FileRef>>
         if files.len() == MAX {
             return Err(Errno::EINVAL);
         }
-        files.push(cx.file(Fd { number, cage: fd.cage })?);
+        let file = cx.file(Fd { number, cage: fd.cage })?;
+        // What the host would send is another one, and not for everybody.
+        if matches!(&file.kind, Kind::Pseudo(place) if place.is_directory()) {
+            return Err(Errno::EPERM);
+        }
+        files.push(file);
     }
     Ok(files)
 }

@@ -85,6 +85,13 @@ fn descriptors_travel() {
         assert_eq!(w.ok(read, &[b, w.buffer(8), 8]), 1);
         assert_eq!(w.ok(dup, &[file]), next + 1, "nothing was left behind");
         assert_eq!(send_fds(w, a, &[999]), Err(Errno::EBADF));
+        // To the host these are the root, which whoever gets them could list.
+        for directory in ["/proc", "/proc/self/fd", "/dev"] {
+            let directory = w.ok(open, &[w.str(directory), 0, 0]);
+            assert_eq!(w.err(read, &[directory, w.buffer(8), 8]), Errno::EISDIR);
+            assert_eq!(send_fds(w, a, &[file, directory]), Err(Errno::EPERM));
+            w.ok(close, &[directory]);
+        }
         assert_eq!(send_fds(w, a, &[file; 253]), Ok(1));
         assert_eq!(send_fds(w, a, &[file; 254]), Err(Errno::EINVAL));
     });
