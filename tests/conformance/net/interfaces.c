@@ -1,6 +1,7 @@
-/* The SIOCGIF* calls and if_nametoindex, whose structs hold what a pointer's size changes. */
+/* The SIOCGIF* calls, whose structs hold what a pointer's size changes, and what libc makes of them. */
 #include "check.h"
 
+#include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
@@ -11,6 +12,48 @@ static struct {
 	struct ifreq request;
 	unsigned char after[64];
 } guarded;
+
+static void check_names(void)
+{
+	struct if_nameindex *all = if_nameindex();
+	int seen = 0;
+
+	NEED(all);
+	for (struct if_nameindex *i = all; i->if_index; i++) {
+		char name[IF_NAMESIZE];
+
+		CHECK_EQ(if_nametoindex(i->if_name), i->if_index);
+		CHECK_STR(if_indextoname(i->if_index, name), i->if_name);
+		seen += !strcmp(i->if_name, "lo");
+		for (struct if_nameindex *other = all; other != i; other++)
+			CHECK(other->if_index != i->if_index);
+	}
+	CHECK_EQ(seen, 1);
+	if_freenameindex(all);
+	CHECK(!if_indextoname(0x7ffffff0, (char[IF_NAMESIZE]){ 0 }));
+	CHECK_EQ(errno, ENXIO);
+}
+
+/* The loopback's address, if it is up. */
+static void check_addresses(void)
+{
+	struct ifaddrs *all;
+	int seen = 0;
+
+	NEED(!getifaddrs(&all));
+	for (struct ifaddrs *i = all; i; i = i->ifa_next) {
+		const struct sockaddr_in *address = (const void *)i->ifa_addr, *mask = (const void *)i->ifa_netmask;
+
+		CHECK(i->ifa_name && if_nametoindex(i->ifa_name));
+		if (!address || address->sin_family != AF_INET || strcmp(i->ifa_name, "lo"))
+			continue;
+		CHECK(i->ifa_flags & IFF_LOOPBACK);
+		CHECK(mask && mask->sin_family == AF_INET);
+		seen += address->sin_addr.s_addr == htonl(INADDR_LOOPBACK) && mask && mask->sin_addr.s_addr == htonl(0xff000000);
+	}
+	CHECK(seen == 1 || !(guarded.request.ifr_flags & IFF_UP));
+	freeifaddrs(all);
+}
 
 int main(void)
 {
@@ -27,6 +70,8 @@ int main(void)
 		return check_done();
 	}
 	CHECK(guarded.request.ifr_flags & IFF_LOOPBACK);
+	check_addresses();
+	check_names();
 	for (size_t i = 0; i < sizeof guarded.after; i++)
 		NEED(guarded.after[i] == 0xee);
 	CHECK_EQ(ioctl(fd, SIOCGIFINDEX, &guarded.request), 0);
