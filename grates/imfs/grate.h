@@ -176,11 +176,11 @@ int64_t on_read(const struct lind_call *), on_write(const struct lind_call *), o
 	on_pwrite64(const struct lind_call *), on_readv(const struct lind_call *), on_writev(const struct lind_call *),
 	on_preadv(const struct lind_call *), on_pwritev(const struct lind_call *), on_preadv2(const struct lind_call *),
 	on_pwritev2(const struct lind_call *), on_lseek(const struct lind_call *), on_sendfile(const struct lind_call *),
-	on_copy_file_range(const struct lind_call *), on_splice(const struct lind_call *);
+	on_copy_file_range(const struct lind_call *), on_splice(const struct lind_call *), on_tee(const struct lind_call *);
 int64_t on_close(const struct lind_call *), on_close_range(const struct lind_call *), on_dup(const struct lind_call *),
 	on_dup2(const struct lind_call *), on_dup3(const struct lind_call *), on_fcntl(const struct lind_call *),
 	on_flock(const struct lind_call *), on_ioctl(const struct lind_call *), on_ftruncate(const struct lind_call *),
-	on_fallocate(const struct lind_call *), on_sync(const struct lind_call *), on_fadvise64(const struct lind_call *), on_getdents64(const struct lind_call *);
+	on_fallocate(const struct lind_call *), on_sync(const struct lind_call *), on_sync_file_range(const struct lind_call *), on_fadvise64(const struct lind_call *), on_getdents64(const struct lind_call *);
 int64_t on_fstat(const struct lind_call *), on_stat(const struct lind_call *), on_lstat(const struct lind_call *),
 	on_newfstatat(const struct lind_call *), on_statx(const struct lind_call *), on_access(const struct lind_call *),
 	on_faccessat(const struct lind_call *), on_faccessat2(const struct lind_call *), on_chmod(const struct lind_call *),

@@ -15,11 +15,11 @@ struct imfs fs;
 	CALL(write, on_write) CALL(pread64, on_pread64) CALL(pwrite64, on_pwrite64) CALL(readv, on_readv) \
 	CALL(writev, on_writev) CALL(preadv, on_preadv) CALL(pwritev, on_pwritev) CALL(preadv2, on_preadv2) \
 	CALL(pwritev2, on_pwritev2) CALL(lseek, on_lseek) CALL(sendfile, on_sendfile) \
-	CALL(copy_file_range, on_copy_file_range) CALL(splice, on_splice) \
+	CALL(copy_file_range, on_copy_file_range) CALL(splice, on_splice) CALL(tee, on_tee) \
 	CALL(close, on_close) CALL(close_range, on_close_range) CALL(dup, on_dup) CALL(dup2, on_dup2) CALL(dup3, on_dup3) \
 	CALL(fcntl, on_fcntl) CALL(flock, on_flock) CALL(ioctl, on_ioctl) CALL(ftruncate, on_ftruncate) \
 	CALL(fallocate, on_fallocate) CALL(fsync, on_sync) CALL(fdatasync, on_sync) CALL(syncfs, on_sync) \
-	CALL(sync_file_range, on_sync) CALL(fadvise64, on_fadvise64) CALL(readahead, on_sync) \
+	CALL(sync_file_range, on_sync_file_range) CALL(fadvise64, on_fadvise64) CALL(readahead, on_sync) \
 	CALL(getdents, on_getdents64) CALL(getdents64, on_getdents64) \
 	CALL(stat, on_stat) CALL(lstat, on_lstat) CALL(fstat, on_fstat) CALL(newfstatat, on_newfstatat) \
 	CALL(statx, on_statx) CALL(access, on_access) CALL(faccessat, on_faccessat) CALL(faccessat2, on_faccessat2) \

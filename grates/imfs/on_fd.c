@@ -449,6 +449,15 @@ int64_t on_sync(const struct lind_call *c)
 	return ours(c, 0) ? 0 : lind_forward(c);
 }
 
+int64_t on_sync_file_range(const struct lind_call *c)
+{
+	int64_t from = (int64_t)c->args[1].value, length = (int64_t)c->args[2].value;
+
+	if (!ours(c, 0))
+		return lind_forward(c);
+	return from < 0 || length < 0 || from > INT64_MAX - length || arg32(c, 3) > 7 /* SYNC_FILE_RANGE_* */ ? -EINVAL : 0;
+}
+
 int64_t on_getdents64(const struct lind_call *c)
 {
 	uint64_t buffer[1024];

@@ -1,19 +1,11 @@
 /* From file to file: sendfile and copy_file_range, where at least one of the two is ours. */
 #include <stdlib.h>
 #include "grate.h"
+#include "transfer.h"
 
 #define PIECE IMFS_CHUNK
 
-/* One side of a transfer. Ours if `file`, which we hold a reference to. */
-struct side {
-	struct client *client;
-	struct imfs_file *file;
-	struct lind_arg fd;
-	bool at_pos;			/* no offset given: the file's own position moves */
-	int64_t off;
-};
-
-static int take_side(const struct lind_call *c, int fd, struct lind_arg off, struct side *s)
+int side_take(const struct lind_call *c, int fd, struct lind_arg off, struct side *s)
 {
 	int r;
 
@@ -29,7 +21,7 @@ static int take_side(const struct lind_call *c, int fd, struct lind_arg off, str
 	return 0;
 }
 
-static void give_side(struct side *s)
+void side_give(struct side *s)
 {
 	if (!s->file)
 		return;
@@ -47,7 +39,7 @@ static int64_t outside_io(struct side *s, uint32_t plain, uint32_t at_offset, co
 	return lind_call(at_offset, s->fd.cage, s->fd, lind_mine(buffer), size, (struct lind_arg){ (uint64_t)s->off, s->fd.cage }, none, none);
 }
 
-static int64_t get(struct side *s, void *buffer, size_t length)
+int64_t side_get(struct side *s, void *buffer, size_t length)
 {
 	int64_t r;
 
@@ -65,7 +57,7 @@ static int64_t get(struct side *s, void *buffer, size_t length)
 	return r;
 }
 
-static int64_t put(struct side *s, const void *buffer, size_t length)
+int64_t side_put(struct side *s, const void *buffer, size_t length)
 {
 	int64_t r;
 
@@ -84,7 +76,7 @@ static int64_t put(struct side *s, const void *buffer, size_t length)
 }
 
 /* What was read and could not be written is given back to the position. */
-static void unread(struct side *s, int64_t bytes)
+void side_unget(struct side *s, int64_t bytes)
 {
 	s->off -= bytes;
 	if (!s->at_pos)
@@ -108,13 +100,13 @@ static int64_t transfer(struct side *in, struct side *out, uint64_t length)
 	while ((uint64_t)total < length) {
 		size_t piece = length - (uint64_t)total < PIECE ? (size_t)(length - (uint64_t)total) : PIECE;
 
-		if ((got = get(in, buffer, piece)) <= 0)
+		if ((got = side_get(in, buffer, piece)) <= 0)
 			break;
-		put_bytes = put(out, buffer, (size_t)got);
+		put_bytes = side_put(out, buffer, (size_t)got);
 		if (put_bytes > 0)
 			total += put_bytes;
 		if (put_bytes < got) {
-			unread(in, got - (put_bytes > 0 ? put_bytes : 0));
+			side_unget(in, got - (put_bytes > 0 ? put_bytes : 0));
 			got = put_bytes < 0 ? put_bytes : 0;
 			break;
 		}
@@ -123,7 +115,7 @@ static int64_t transfer(struct side *in, struct side *out, uint64_t length)
 	return total ? total : got;
 }
 
-static int64_t give_offset(const struct side *s, struct lind_arg off)
+int64_t side_give_offset(const struct side *s, struct lind_arg off)
 {
 	return off.value ? lind_write(off, &s->off, sizeof s->off) : 0;
 }
@@ -135,10 +127,10 @@ int64_t on_sendfile(const struct lind_call *c)
 	struct side in, out;
 	int64_t r;
 
-	if ((r = take_side(c, 1, c->args[2], &in)))
+	if ((r = side_take(c, 1, c->args[2], &in)))
 		return r;
-	if ((r = take_side(c, 0, nowhere, &out)) || (!in.file && !out.file)) {
-		give_side(&in);
+	if ((r = side_take(c, 0, nowhere, &out)) || (!in.file && !out.file)) {
+		side_give(&in);
 		return r ? r : lind_forward(c);
 	}
 	if ((in.file && imfs_is_fifo(in.file)) || (out.file && imfs_is_fifo(out.file)))
@@ -151,10 +143,10 @@ int64_t on_sendfile(const struct lind_call *c)
 		r = -EINVAL;
 	else if (!out.file && (r = lind_call_plain(SYS_fcntl, out.fd.cage, out.fd.value, F_GETFD, 0, 0)) < 0)
 		;
-	else if ((r = transfer(&in, &out, length)) >= 0 && give_offset(&in, c->args[2]))
+	else if ((r = transfer(&in, &out, length)) >= 0 && side_give_offset(&in, c->args[2]))
 		r = -EFAULT;
-	give_side(&in);
-	give_side(&out);
+	side_give(&in);
+	side_give(&out);
 	return out.file ? sized(c, out.client, r) : r;
 }
 
@@ -183,30 +175,18 @@ int64_t on_copy_file_range(const struct lind_call *c)
 	struct side in, out;
 	int64_t r;
 
-	if ((r = take_side(c, 0, c->args[1], &in)))
+	if ((r = side_take(c, 0, c->args[1], &in)))
 		return r;
-	if ((r = take_side(c, 2, c->args[3], &out)) || (!in.file && !out.file)) {
-		give_side(&in);
+	if ((r = side_take(c, 2, c->args[3], &out)) || (!in.file && !out.file)) {
+		side_give(&in);
 		return r ? r : lind_forward(c);
 	}
 	if (arg32(c, 5))
 		r = -EINVAL;
 	else if (!(r = may_copy(&in, &out, length)) && (r = transfer(&in, &out, length)) >= 0 &&
-		 (give_offset(&in, c->args[1]) || give_offset(&out, c->args[3])))
+		 (side_give_offset(&in, c->args[1]) || side_give_offset(&out, c->args[3])))
 		r = -EFAULT;
-	give_side(&in);
-	give_side(&out);
+	side_give(&in);
+	side_give(&out);
 	return out.file ? sized(c, out.client, r) : r;
-}
-
-/* splice between a pipe and a file in memory: callers that try it fall back to read and write. */
-int64_t on_splice(const struct lind_call *c)
-{
-	struct client *in = client_of(c->args[0].cage), *out = client_of(c->args[2].cage);
-	bool ours;
-
-	imfs_read_lock();
-	ours = fd_of(in, c->args[0]) || fd_of(out, c->args[2]);
-	imfs_read_unlock();
-	return ours ? -EINVAL : lind_forward(c);
 }

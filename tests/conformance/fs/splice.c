@@ -3,6 +3,68 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+
+/* Ends, rights, and a pipe that is full or empty. */
+static void ends(int fd, const int p[2])
+{
+	static char block[200000];
+	int only_reads, appends, directory;
+	int64_t moved = 0;
+	ssize_t r;
+	loff_t at = 1000;
+
+	NEED((only_reads = open("f", O_RDONLY)) >= 0 && (appends = open("f", O_WRONLY | O_APPEND)) >= 0 && (directory = open(".", O_RDONLY)) >= 0);
+	CHECK_EQ(splice(fd, &at, p[1], NULL, 5, 0), 0);
+	CHECK_EQ(splice(fd, NULL, p[1], NULL, 0, 0), 0);
+	CHECK_ERRNO(splice(p[0], NULL, only_reads, NULL, 1, SPLICE_F_NONBLOCK), EBADF);
+	CHECK_ERRNO(splice(appends, NULL, p[1], NULL, 1, 0), EBADF);
+	CHECK_ERRNO(splice(p[0], NULL, appends, NULL, 1, SPLICE_F_NONBLOCK), EINVAL);
+	CHECK_ERRNO(splice(directory, NULL, p[1], NULL, 1, 0), EINVAL);
+	CHECK_ERRNO(splice(p[0], NULL, fd, NULL, 1, SPLICE_F_NONBLOCK), EAGAIN);
+	CHECK_ERRNO(splice(fd, NULL, 4000, NULL, 1, 0), EBADF);
+	for (size_t i = 0; i < sizeof block; i++)
+		block[i] = (char)(i / 7);
+	CHECK_EQ(pwrite(fd, block, sizeof block, 0), sizeof block);
+	CHECK_EQ(lseek(fd, 0, SEEK_SET), 0);
+	while ((r = splice(fd, NULL, p[1], NULL, sizeof block, SPLICE_F_NONBLOCK)) > 0)
+		moved += r;
+	/* How much a pipe holds of a file depends on how that lies in memory. */
+	CHECK(r ? errno == EAGAIN && moved >= 4096 : moved == sizeof block);
+	CHECK_EQ(lseek(fd, 0, SEEK_CUR), moved);
+	at = 300000;
+	for (int64_t left = moved; left; left -= r)
+		NEED((r = splice(p[0], NULL, fd, &at, (size_t)left, 0)) > 0);
+	CHECK_EQ(at, 300000 + moved);
+	NEED(pread(fd, block, (size_t)moved, 300000) == moved);
+	for (int64_t i = 0; i < moved; i++)
+		NEED(block[i] == (char)(i / 7));
+	CHECK_EQ(ftruncate(fd, 14), 0);
+	CHECK_EQ(lseek(fd, 0, SEEK_SET), 0);
+	close(only_reads);
+	close(appends);
+	close(directory);
+}
+
+/* A pipe that somebody else fills, and then closes. */
+static void waits(int fd)
+{
+	loff_t at = 20;
+	int p[2], status;
+
+	NEED(pipe(p) == 0);
+	if (!fork()) {
+		usleep(30000);
+		_exit(write(p[1], "late", 4) != 4);
+	}
+	close(p[1]);
+	CHECK_EQ(splice(p[0], NULL, fd, &at, 100, 0), 4);
+	CHECK_EQ(splice(p[0], NULL, fd, &at, 100, 0), 0);
+	CHECK_EQ(at, 24);
+	CHECK(wait(&status) > 0 && !status);
+	close(p[0]);
+	CHECK_EQ(ftruncate(fd, 14), 0);
+}
 
 /* The limit on the size of files holds for what the kernel moves, too. */
 static void limited(int fd, const int p[2])
@@ -47,6 +109,8 @@ int main(void)
 	CHECK_ERRNO(sync_file_range(fd, -1, 0, 0), EINVAL);
 	CHECK_ERRNO(sync_file_range(fd, 0, 0, 99), EINVAL);
 	CHECK_ERRNO(sync_file_range(p[0], 0, 0, 0), ESPIPE);
+	ends(fd, p);
+	waits(fd);
 	limited(fd, p);
 	close(fd);
 	CHECK_EQ(unlink("f"), 0);
