@@ -131,6 +131,8 @@ static int64_t birth(lind_handle_fn *own, const struct lind_call *c, int spawned
 {
 	int64_t child;
 
+	/* A client first seen here, as one is behind a clamp. The grate's own handler may ask for it, and would wait for this very birth. */
+	lind_client(c->target);
 	if (lind_inner_)
 		lind_inner_->freeze(c->target);
 	lind_birth_begins();

@@ -344,11 +344,13 @@ static void check_line(int argc, char **argv)
 
 	for (unsigned i = 0; i < composer->stacks; i++) {
 		if (at >= argc || strcmp(argv[at], "%{"))
-			lind_die("%s: '%s': %%{ is expected, then grates, then %%}", lind_name(), at < argc ? argv[at] : "end of line");
+			lind_die("%s: %%{ is expected, then grates, then %%}", at < argc ? argv[at] : "end of line");
 		at = closing(at, argc, argv);
 	}
 	if (at >= argc)
 		lind_die("no program to run after the last %%}");
+	if (!strcmp(argv[at], "%{"))
+		lind_die("a %%{ too many: it takes %u", composer->stacks);
 }
 
 int lind_compose_run(const struct lind_composer *how, int argc, char **argv)
