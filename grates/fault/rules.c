@@ -79,7 +79,7 @@ static const char *add_calls(struct rule *r, const char *word)
 {
 	static const uint32_t reads[] = { SYS_read, SYS_pread64, SYS_readv, SYS_preadv, SYS_preadv2, SYS_recvfrom, SYS_recvmsg },
 		writes[] = { SYS_write, SYS_pwrite64, SYS_writev, SYS_pwritev, SYS_pwritev2, SYS_sendto, SYS_sendmsg };
-	bool found = false;
+	bool found = false, any = false;
 
 	for (size_t i = 0; i < COUNT(reads); i++)
 		if (!strcmp(word, "%read") || !strcmp(word, "%write")) {
@@ -99,9 +99,9 @@ static const char *add_calls(struct rule *r, const char *word)
 			continue;
 		}
 		r->calls[row->nr / 8] |= (uint8_t)(1 << row->nr % 8);
+		any = true;
 	}
-	for (size_t i = 0; i < sizeof r->calls; i++)
-		found |= r->calls[i];
+	found |= any;
 	return found ? NULL : "no such call or class";
 }
 
@@ -109,11 +109,12 @@ static const char *time_of(const char *text, const char **end, int64_t *nanos)
 {
 	char *after;
 	double n = strtod(text, &after);
-	double unit = !strncmp(after, "us", 2) ? 1e3 : !strncmp(after, "ms", 2) ? 1e6 : 1e9;
+	bool part = !strncmp(after, "us", 2) || !strncmp(after, "ms", 2);
+	double unit = !part ? 1e9 : *after == 'u' ? 1e3 : 1e6;
 
 	if (after == text || !(n >= 0) || n * unit > 1e15)
 		return "must be a time, such as 10ms, 1.5s, or 5ms..20ms";
-	after += *after == 's' ? 1 : *after && *after != '.' ? 2 : 0;
+	after += part ? 2 : *after == 's';
 	*nanos = (int64_t)(n * unit);
 	*end = after;
 	return NULL;
@@ -215,8 +216,12 @@ static struct rule *fresh(void)
 /* Everything that a finished rule has to have. */
 static const char *finish(struct rule *r)
 {
-	bool fd = false, path = false;
+	bool fd = false, path = false, any = false;
 
+	for (size_t i = 0; i < sizeof r->calls; i++)
+		any |= r->calls[i];
+	if (!any)
+		return "names no call";
 	if (!r->error && !r->delay_to && !r->short_to && !r->short_percent)
 		return "says not what to do: errno, short or delay";
 	if (r->error && (r->short_to || r->short_percent))

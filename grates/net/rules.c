@@ -94,7 +94,7 @@ static const char *set_target(struct rule *r, const char *text)
 	if (strlen(text) >= DNS_NAME - 1)
 		return "is too long";
 	for (size_t i = 0; text[i]; i++) {
-		if (!isalnum((unsigned char)text[i]) && !strchr("-_.", text[i]) && !(text[i] == '*' && !i && text[1] == '.'))
+		if (!isalnum((unsigned char)text[i]) && !strchr("-_", text[i]) && !(text[i] == '.' && i && text[i - 1] != '.') && !(text[i] == '*' && !i && text[1] == '.'))
 			return "not an address and not a host name";
 		r->name[i] = (char)tolower(text[i]);
 	}
