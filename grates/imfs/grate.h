@@ -132,6 +132,7 @@ int64_t recvmsg_named(const struct lind_call *c);
 
 /* on_fifo.c */
 void fifo_init(void);
+bool fifos_open(void);	/* whether any is */
 /* Waits for the other end, if the fifo was opened to do that; then as give_fd. */
 int64_t fifo_opened(const struct lind_call *c, struct client *client, struct imfs_file *f, bool cloexec);
 /* read and write and their kind, of the descriptor in argument 0; the memory is that of argument 1. */
@@ -201,7 +202,7 @@ int64_t on_mkdir(const struct lind_call *), on_mkdirat(const struct lind_call *)
 	on_mknodat(const struct lind_call *), on_chdir(const struct lind_call *), on_fchdir(const struct lind_call *),
 	on_getcwd(const struct lind_call *);
 int64_t on_bind(const struct lind_call *), on_connect(const struct lind_call *), on_sendto(const struct lind_call *),
-	on_named(const struct lind_call *), on_recvfrom(const struct lind_call *), on_recvmsg(const struct lind_call *),
+	on_named(const struct lind_call *), on_poll(const struct lind_call *), on_recvfrom(const struct lind_call *), on_recvmsg(const struct lind_call *),
 	on_recvmmsg(const struct lind_call *), on_sendmsg(const struct lind_call *), on_sendmmsg(const struct lind_call *);
 int64_t on_mmap(const struct lind_call *), on_munmap(const struct lind_call *), on_msync(const struct lind_call *),
 	on_execve(const struct lind_call *), on_execveat(const struct lind_call *);

@@ -15,7 +15,7 @@ struct imfs fs;
 	CALL(write, on_write) CALL(pread64, on_pread64) CALL(pwrite64, on_pwrite64) CALL(readv, on_readv) \
 	CALL(writev, on_writev) CALL(preadv, on_preadv) CALL(pwritev, on_pwritev) CALL(preadv2, on_preadv2) \
 	CALL(pwritev2, on_pwritev2) CALL(lseek, on_lseek) CALL(sendfile, on_sendfile) \
-	CALL(copy_file_range, on_copy_file_range) CALL(splice, on_splice) CALL(tee, on_tee) \
+	CALL(copy_file_range, on_copy_file_range) CALL(splice, on_splice) CALL(tee, on_tee) CALL(poll, on_poll) CALL(ppoll, on_poll) \
 	CALL(close, on_close) CALL(close_range, on_close_range) CALL(dup, on_dup) CALL(dup2, on_dup2) CALL(dup3, on_dup3) \
 	CALL(fcntl, on_fcntl) CALL(flock, on_flock) CALL(ioctl, on_ioctl) CALL(ftruncate, on_ftruncate) \
 	CALL(fallocate, on_fallocate) CALL(fsync, on_sync) CALL(fdatasync, on_sync) CALL(syncfs, on_sync) \

@@ -20,7 +20,7 @@ struct rest {
 
 /*
  * Sets the descriptor to what poll(2) is to say. Its count is 0 (no data, room), 1 or more (data, room) or FULL (data, no room). New
- * data are added, also to others: who waits for edges sees each. The end is data, and no readers are room: to be told of by read and write.
+ * data are added, also to others: who waits for edges sees each. The end is data, and no readers are room: on_poll.c says better, but epoll does not.
  */
 static void show(struct imfs_fifo *fifo)
 {
@@ -45,10 +45,19 @@ static void changed(struct imfs_fifo *fifo)
 	show(fifo);
 }
 
+static unsigned open_now;
+
+bool fifos_open(void)
+{
+	return __atomic_load_n(&open_now, __ATOMIC_RELAXED);
+}
+
 static void ended(int ready)
 {
-	if (ready >= 0)
-		close(ready);
+	if (ready < 0)
+		return;
+	close(ready);
+	__atomic_fetch_sub(&open_now, 1, __ATOMIC_RELAXED);
 }
 
 void fifo_init(void)
@@ -84,6 +93,7 @@ int64_t fifo_opened(const struct lind_call *c, struct client *client, struct imf
 	if (!r && fifo->ready < 0) {
 		fifo->ready = fresh;
 		fresh = -1;
+		__atomic_fetch_add(&open_now, 1, __ATOMIC_RELAXED);
 		show(fifo);
 	}
 	/* One that came and has gone again is enough: fifo(7). */
@@ -93,7 +103,8 @@ int64_t fifo_opened(const struct lind_call *c, struct client *client, struct imf
 	if (r)
 		imfs_file_drop(&fs, f);
 	imfs_write_unlock();
-	ended(fresh);
+	if (fresh >= 0)
+		close(fresh);
 	return r ? r : give_fd(c->target, client, f, fifo->ready, cloexec);
 }
 
