@@ -124,7 +124,7 @@ impl Notice {
     }
 
     /// Has the file waited for as far as somebody is to hear of it.
-    fn watch(self: &Notice, cx: &Ctx<'_>, file: &FileRef, state: &mut State) -> Result<()> {
+    fn watch(&self, cx: &Ctx<'_>, file: &FileRef, state: &mut State) -> Result<()> {
         let all = state.on.is_some();
         let shape = Shape::of(file)?.filter(|&shape| all || (shape == Shape::Socket && state.owner.is_some()));
         let Some(shape) = shape else {
@@ -162,7 +162,7 @@ impl Notice {
         state.look()
     }
 
-    /// The cage that is charged for a look, and what to wait for next, if this is its watch.
+    /// Acts on the watch, if it still is this one.
     fn with_watch<T>(&self, id: u64, act: impl FnOnce(&Watch) -> T) -> Option<T> {
         self.state().watch.as_ref().filter(|watch| watch.id == id).map(act)
     }

@@ -38,7 +38,7 @@ pub(super) fn of_owner(
                 PGRP => Ok(Owner::Group(id)),
                 _ => Err(Errno::EINVAL),
             };
-            // Numbers that nobody has.
+            // The kind is looked at before the number.
             named(0)?;
             set(cx, file, id, named(u32::try_from(id).map_err(|_| Errno::ESRCH)?)?)
         }
