@@ -189,7 +189,9 @@ int main(int argc, char **argv)
 	size_t n;
 
 	lind_options(list, sizeof list / sizeof *list, "Lets through the system calls that a policy allows.", &argc, &argv);
-	if (!policy == !learning())
+	if (policy && learning())
+		lind_die("--policy and --learn exclude each other");
+	if (!policy && !learning())
 		lind_die("give it --policy FILE or --learn FILE");
 	if (learning()) {
 		lind_grate_lifecycle(&end_of_learning);

@@ -89,7 +89,7 @@ impl Images {
                 let noted = state.as_ref().and_then(|state| self.noted(state, path));
                 noted.map_or_else(|| self.load_source(file, path).map_err(|error| refused(path, error)), Ok)
             }
-            _ => Err(refused(path, anyhow::anyhow!("not a WebAssembly program (.wasm or .cwasm)"))),
+            _ => Err(refused(path, not_a_program())),
         }?;
         // Remembered by file only if it did not change while it was read, nor so recently that its times may not show it.
         if let Some(state) = state
@@ -107,6 +107,10 @@ impl Images {
     /// Says what is wrong with the module, or what the host says.
     pub fn precompile(&self, path: &Path, out: Option<&Path>) -> Result<PathBuf> {
         let wasm = read_source(&File::open(path).with_context(|| format!("cannot open {}", path.display()))?)?;
+        if !wasm.starts_with(b"\0asm") {
+            let already = wasm.starts_with(cwasm::ELF).then(|| anyhow::anyhow!("compiled already"));
+            return Err(already.unwrap_or_else(not_a_program)).with_context(|| path.display().to_string());
+        }
         let out = out.map_or_else(|| path.with_extension("cwasm"), Path::to_owned);
         let bytes = self.compile(&wasm).with_context(|| path.display().to_string())?;
         // `-o /dev/null`: a file renamed there would take the device's place.
@@ -265,6 +269,11 @@ pub fn read_source(file: &File) -> Result<Vec<u8>> {
     let mut wasm = Vec::new();
     each_piece(file, |piece| wasm.extend(piece))?;
     Ok(wasm)
+}
+
+/// Why a file that is neither module nor compiled code is not run.
+pub fn not_a_program() -> anyhow::Error {
+    anyhow::anyhow!("not a WebAssembly program (.wasm or .cwasm)")
 }
 
 fn each_piece(file: &File, mut take: impl FnMut(&[u8])) -> Result<()> {

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use wasmparser::{Parser, Payload};
 use wasmtime::Module;
 
 use crate::config::COMPILED_FORMAT;
 use crate::cwasm::{self, Refused};
 use crate::filter;
-use crate::image::{Images, read_source};
+use crate::image::{Images, not_a_program, read_source};
 use crate::manifest::Manifest;
 use crate::validate::{self, Entry};
 
@@ -72,7 +72,7 @@ impl Images {
         match &start[..got] {
             cwasm::ELF => self.inspect_compiled(&file),
             b"\0asm" => inspect_source(&read_source(&file)?),
-            _ => bail!("not a WebAssembly program (.wasm or .cwasm)"),
+            _ => Err(not_a_program()),
         }
         .with_context(|| path.display().to_string())
     }

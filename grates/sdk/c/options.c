@@ -150,11 +150,14 @@ static int short_options(const struct lind_option *options, size_t count, char *
 	return 1;
 }
 
+int lind_options_were_read;
+
 void lind_options(const struct lind_option *options, size_t count, const char *about, int *argc, char ***argv)
 {
 	char **words = *argv;
 	int i = 1;
 
+	lind_options_were_read = 1;
 	if (*argc)
 		lind_set_name(words[0]);
 	while (i < *argc && words[i][0] == '-' && words[i][1]) {

@@ -86,6 +86,8 @@ int lind_grate_run(const struct lind_handler *handlers, size_t count, int argc, 
 
 	if (argc)
 		lind_set_name(argv[0]);
+	if (argc > 1 && argv[1][0] == '-' && !lind_options_were_read)
+		lind_options(NULL, 0, "A grate without options.", &argc, &argv);
 	if (argc < 2)
 		lind_die("no program to run; usage: %s [OPTIONS] PROGRAM [ARGS]...", lind_name());
 	if (!(table = malloc((count + LIND_WATCHED) * sizeof *table)))

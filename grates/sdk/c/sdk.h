@@ -13,6 +13,8 @@
 	__asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"follows " #name "\"\n.text\n")
 
 void lind_set_name(const char *argv0);
+/* Whether lind_options was called. */
+extern int lind_options_were_read;
 void lind_watch_clients(struct lind_spawn_handler *table, size_t *count);
 
 /* Around a call that makes a child. `parent` is NULL for the grate's own first program; `child`

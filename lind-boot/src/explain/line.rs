@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use lind_engine::manifest::Manifest;
 use lind_engine::{Engine, Entry};
 
@@ -55,7 +55,15 @@ impl Finder<'_> {
         let mut at = 0;
         let (more, program) = self.chain(words, &mut at, false)?;
         chain.extend(more);
-        Ok(Line { chain, program: program.ok_or_else(|| anyhow!("no program after the grates"))? })
+        let Some(program) = program else {
+            // What is the name of nothing has been taken for an option of the grate before it.
+            let last = words.last().filter(|word| !["%}", "--"].contains(&word.as_str()) && !word.starts_with('-'));
+            bail!(
+                "no program after the grates{}",
+                last.map_or_else(String::new, |word| format!("; there is no {word} in {}", self.root.display()))
+            )
+        };
+        Ok(Line { chain, program })
     }
 
     fn known(&self, grate: Grate) -> Result<Node> {
@@ -77,6 +85,7 @@ impl Finder<'_> {
                 return Ok((chain, None));
             }
             match self.find(word)? {
+                Found::Nothing if word.starts_with('-') => bail!("{word}: no such option, nor a program"),
                 Found::Nothing => bail!("{word}: no such program in {}", self.root.display()),
                 Found::Program if inside => bail!("{word}: a program between %{{ and %}}; only grates can be there"),
                 Found::Program => return Ok((chain, Some(word.clone()))),
