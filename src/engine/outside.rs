@@ -10,7 +10,9 @@ use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use lind_abi::CageId;
 use lind_kernel::Kernel;
 use lind_kernel::cage::{Cage, Status, Thread, signal};
 
@@ -66,6 +68,17 @@ fn set() -> libc::sigset_t {
     }
 }
 
+/// What people end programs with.
+const ENDING: [i32; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+
+const KILL: u8 = 9;
+
+/// How long a cage that such a signal has ended may take to leave before another one ends the first cage too.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Since when these cages have ended and not left. A handler is never unwound for its client: where it does not return, the cage is kept in the grate.
+static STAYING: Mutex<Option<(Instant, Vec<CageId>)>> = Mutex::new(None);
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// What is to be done for signals that have come, by the thread with the cages' descriptors. None as long as there is no such thread.
@@ -112,16 +125,49 @@ pub fn thread_ended(thread: &Thread) {
     }
 }
 
+/// Whether a cage that had ended when a signal came is still there, long after.
+fn kept_by_a_grate(kernel: &Kernel) -> bool {
+    let staying = STAYING.lock().unwrap_or_else(PoisonError::into_inner);
+    staying.as_ref().is_some_and(|(since, cages)| {
+        since.elapsed() >= PATIENCE && signal::ended_but_there(kernel).iter().any(|cage| cages.contains(cage))
+    })
+}
+
+/// Hands a signal to the kernel. One that ends programs ends the first cage if a grate keeps what one before has ended.
+fn hand_over(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, by_process: bool) {
+    if !ENDING.contains(&i32::from(number)) {
+        signal::from_outside(kernel, first, number, by_process);
+    } else if kept_by_a_grate(kernel) {
+        let text =
+            format!("lind-boot: signal {number} again, and a grate keeps what one before has ended: everything ends\n");
+        let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
+        signal::end(kernel, first, KILL);
+    } else {
+        signal::from_outside(kernel, first, number, by_process);
+        remember(signal::ended_but_there(kernel));
+    }
+}
+
+/// Whoever was there the last time has waited since.
+fn remember(there: Vec<CageId>) {
+    let mut staying = STAYING.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = staying.take().map(|(since, mut cages)| {
+        cages.retain(|cage| there.contains(cage));
+        (since, cages)
+    });
+    *staying = Some(before.filter(|(_, cages)| !cages.is_empty()).unwrap_or_else(|| (Instant::now(), there)));
+}
+
 fn pass_on(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, by_process: bool) {
     ALONE.store(true, Ordering::SeqCst);
     if let Some(queue) = &mut *queue() {
         ALONE.store(false, Ordering::SeqCst);
         let (kernel, first) = (Arc::clone(kernel), Arc::clone(first));
-        queue.push_back(Box::new(move || signal::from_outside(&kernel, &first, number, by_process)));
+        queue.push_back(Box::new(move || hand_over(&kernel, &first, number, by_process)));
         MORE.notify_one();
         return;
     }
-    signal::from_outside(kernel, first, number, by_process);
+    hand_over(kernel, first, number, by_process);
     ALONE.store(false, Ordering::SeqCst);
 }
 

@@ -32,7 +32,7 @@ pub(crate) use queue::Queue;
 pub use restart::restarts;
 pub(crate) use right::{Right, grates_over, ids_allow};
 pub(crate) use send::{child_changed, send, send_to_group, send_to_thread, wants_no_zombies};
-pub use send::{end, from_outside};
+pub use send::{end, ended_but_there, from_outside};
 pub use take::{Delivery, Step};
 pub(crate) use take::{SS_AUTODISARM, next_step, settle, take_waited};
 

@@ -54,6 +54,12 @@ pub fn from_outside(kernel: &Kernel, first: &Cage, signal: u8, by_process: bool)
     }
 }
 
+/// The cages that have ended while a thread of theirs has not left yet. That takes a moment, or as long as a grate likes whose handler it is in.
+pub fn ended_but_there(kernel: &Kernel) -> Vec<CageId> {
+    let there = |cage: &Arc<Cage>| cage.is_dead() && !cage.threads().is_empty();
+    kernel.cages.all().iter().filter(|cage| there(cage)).map(|cage| cage.id).collect()
+}
+
 fn deliver(kernel: &Kernel, cage: &Cage, to: Option<&Thread>, info: Info) -> Result<()> {
     let signal = info.signal;
     let mut continued = None;
