@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes lind-boot/start.ld: the functions that starts of the runner execute, for the linker to put side by side.
 
-A start touches 600 functions of Rust's, spread over ten megabytes of which most is the compiler. The host maps 64 KiB around the first use
+A start executes hundreds of functions, spread over ten megabytes of which most is the compiler. The host maps 64 KiB around the first use
 of each and takes it down again at the end, so what is used together should lie together.
 
 Run it after `make` when `--check` says that starts have come to execute much that is not in the list. The list only says where
@@ -29,6 +29,7 @@ TRACECLONE, EXITKILL = 1 << 3, 1 << 20
 RIP = 16 * 8  # where in `struct user`
 WALL = 0x40000000
 BREAKPOINT = 0xCC
+ET_EXEC = 2  # elf(5): at a fixed address
 
 HEAD = """\
 /* Functions that starts of the runner execute, in the order in which they first do. Made by scripts/start_order.py. */
@@ -146,6 +147,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; end with 1 if under three quarters of what starts execute lies together")
     args = parser.parse_args()
+    with open(RUNNER, "rb") as runner:
+        if runner.read(18)[16] != ET_EXEC:
+            sys.exit("the runner is not linked as `make` does it: its functions have no addresses yet")
     names = functions()
     found = starts(names)
     if args.check:

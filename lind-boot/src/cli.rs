@@ -39,7 +39,7 @@ impl Cli {
         Cli::plain(&words).map_or_else(|| Cli::try_parse_from(words), Ok)
     }
 
-    /// A line that names a program and has no options of ours, which nothing has to be parsed for: to make a parser takes a twentieth of a start.
+    /// A line that names a program and has no options of ours, which nothing has to be parsed for: to make a parser takes up to a twentieth of a start.
     fn plain(words: &[OsString]) -> Option<Cli> {
         let program = words.get(1..)?;
         let first = program.first()?.as_encoded_bytes();

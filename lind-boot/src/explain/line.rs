@@ -56,12 +56,9 @@ impl Finder<'_> {
         let (more, program) = self.chain(words, &mut at, false)?;
         chain.extend(more);
         let Some(program) = program else {
-            // What is the name of nothing has been taken for an option of the grate before it.
-            let last = words.last().filter(|word| !["%}", "--"].contains(&word.as_str()) && !word.starts_with('-'));
-            bail!(
-                "no program after the grates{}",
-                last.map_or_else(String::new, |word| format!("; there is no {word} in {}", self.root.display()))
-            )
+            let last = chain.last().and_then(|grate| Some((&grate.name, grate.options.last()?)));
+            let taken = |(grate, word)| format!(": {word} is none, and was taken for an option of {grate}");
+            bail!("no program after the grates{}", last.map_or_else(String::new, taken))
         };
         Ok(Line { chain, program })
     }
