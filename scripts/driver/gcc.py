@@ -14,6 +14,13 @@ def answer(query: str, cxx: bool, compile_options: list[str]) -> int:
     query = query.lstrip("-")
     if query == "dumpmachine":
         print(place.TRIPLE)
+    elif query in ("dumpversion", "dumpfullversion"):
+        return place.become([place.tool("clang"), "-dumpversion"])
+    elif query == "print-multi-os-directory":
+        print(".")
+    elif query == "print-multiarch":
+        # The sysroot's directories are not divided by it.
+        print()
     elif query.startswith("print-prog-name"):
         ours = os.path.join(place.ROOT, "scripts", "bin", f"{place.TRIPLE}-{value}")
         print(ours if os.path.exists(ours) else value)
@@ -38,8 +45,12 @@ def main(words: list[str], cxx: bool) -> int:
     has_inputs = any(kind in ("source", "object") for kind, _ in request.inputs)
     if request.query and (not has_inputs or request.query.lstrip("-").startswith(("print", "dump"))):
         return answer(request.query, cxx, [])
+    if request.linker_version and not has_inputs:
+        return place.become([place.tool("wasm-ld"), "--version"])
     if request.verbose:
         place.Shell.verbose = True
+        # The compiler says where it looks for headers, which meson and CMake read.
+        request.compile.append("-v")
     if request.mode:
         return build.compile_only(request, cxx)
     output = request.output or "a.out"

@@ -19,6 +19,13 @@ def main(argv: list[str]) -> int:
     except OSError as problem:
         print(f"{name}: {problem.filename or ''}: {problem.strerror}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        import signal
+
+        # As if it had not been caught, which is how make knows that it is to stop.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+        return 130
 
 
 def dispatch(name: str, words: list[str]) -> int:

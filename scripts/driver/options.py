@@ -39,7 +39,8 @@ SOURCES = (".c", ".i", ".s", ".S", ".sx", ".cc", ".cpp", ".cxx", ".c++", ".C", "
 LINKER_PAIRED_DROPPED = {
     "-z", "-rpath", "--rpath", "-rpath-link", "--rpath-link", "-soname", "--soname", "-h", "-T", "--script", "-Map",
     "--version-script", "--dynamic-list", "-dynamic-linker", "--dynamic-linker", "-I", "-m", "--hash-style", "-e",
-    "--entry", "-init", "-fini", "--sort-section", "-R", "-plugin", "-plugin-opt",
+    "--entry", "-init", "-fini", "--sort-section", "-R", "-plugin", "-plugin-opt", "--exclude-libs", "--defsym",
+    "--section-start", "-Ttext", "-Tdata", "-Tbss", "--oformat", "--compress-debug-sections", "--orphan-handling", "-a",
 }
 LINKER_DROPPED = {
     "--as-needed", "--no-as-needed", "--start-group", "--end-group", "-(", "-)", "--warn-common", "--sort-common",
@@ -49,14 +50,19 @@ LINKER_DROPPED = {
     "--no-copy-dt-needed-entries", "--copy-dt-needed-entries", "--enable-new-dtags", "--disable-new-dtags", "-O1",
     "--warn-once", "--no-warn-mismatch", "--fatal-warnings", "--no-fatal-warnings", "--cref", "--no-keep-memory",
     "--reduce-memory-overheads", "-d", "-q", "--emit-relocs", "-X", "--discard-locals", "-x", "--discard-all",
-    "--no-as-needed", "--push-state", "--pop-state", "--no-ld-generated-unwind-info", "--build-id", "--no-dynamic-linker",
+    "--push-state", "--pop-state", "--no-ld-generated-unwind-info", "--build-id", "--no-dynamic-linker",
+    "--undefined-version", "--no-undefined-version", "--no-rosegment", "--no-omagic", "--discard-none", "--no-threads",
 }
 LINKER_DROPPED_STARTS = (
     "-z", "-rpath", "--rpath", "-soname", "--soname", "-Map", "--Map", "--sort-", "-T", "--version-script", "--dynamic-list",
     "--build-id", "--hash-style", "-dynamic-linker", "--dynamic-linker", "-melf", "--exclude-libs", "--script", "-h",
     "--compress-debug-sections", "--oformat", "--icf", "-plugin", "--stats", "--section-start", "-Ttext", "--defsym",
-    "--warn-", "--orphan-handling", "--gdb-index", "--threads",
+    "--warn-", "--no-warn-", "--orphan-handling", "--gdb-index", "--threads", "--package-metadata", "--pack-dyn-relocs",
 )
+# Of the linker, each in its spellings.
+LINKER_PARTIAL = {"-r", "-i", "--relocatable"}
+LINKER_SHARED = {"-shared", "--shared", "-Bshareable", "-G"}
+NO_SHARED = "shared libraries are not supported; build static ones (./configure --disable-shared)"
 
 
 class Request:
@@ -76,14 +82,15 @@ class Request:
         self.fpcast: bool | None = None  # calls with a wrong type work as they do natively; None: if the linker finds some
         self.fork = "auto"  # which programs can fork: --fork of lind-passes
         self.query = ""
+        self.linker_version = False  # the linker was asked which it is
         self.verbose = False
 
     def sources(self) -> list[int]:
         return [i for i, (kind, _) in enumerate(self.inputs) if kind == "source"]
 
 
-def expand(words: list[str]) -> list[str]:
-    """Replaces @FILE by the words in it."""
+def expand(words: list[str], inside: tuple[str, ...] = ()) -> list[str]:
+    """Replaces @FILE by the words in it. `inside`: the files that this is the contents of."""
     out: list[str] = []
     for word in words:
         if word.startswith("@") and len(word) > 1:
@@ -93,9 +100,15 @@ def expand(words: list[str]) -> list[str]:
             except OSError:
                 out.append(word)
                 continue
+            if word in inside:
+                raise Fail(f"{word} contains itself")
             import shlex
 
-            out.extend(expand(shlex.split(text)))
+            try:
+                parts = shlex.split(text)
+            except ValueError as problem:
+                raise Fail(f"{word}: {problem}") from None
+            out.extend(expand(parts, (*inside, word)))
         else:
             out.append(word)
     return out
@@ -119,6 +132,9 @@ class Parser:
     def parse(self) -> Request:
         while self.at < len(self.words):
             self.word(self.value(""))
+        words = {word for kind, word in self.request.inputs if kind == "linker"}
+        self.request.partial = self.request.partial or bool(words & LINKER_PARTIAL)
+        self.request.linker_version = "--version" in words or "-v" in words or "-V" in words
         self.request.inputs = link_flags(self.request.inputs)
         return self.request
 
@@ -136,7 +152,7 @@ class Parser:
                 request.compile.append(word)
         elif word == "-o":
             request.output = self.value(word)
-        elif word.startswith("-o") and len(word) > 2 and not word.startswith("-ob"):
+        elif word.startswith("-o") and len(word) > 2:
             request.output = word[2:]
         elif word == "-r" or word == "-nostdlib" or word == "-nodefaultlibs" or word == "-nostartfiles":
             request.partial = request.partial or word == "-r"
@@ -153,7 +169,7 @@ class Parser:
         elif word in ("--fork=auto", "--fork=always", "--fork=never"):
             request.fork = word.partition("=")[2]
         elif word == "-shared" or word == "--shared":
-            raise Fail("shared libraries are not supported; build static ones (./configure --disable-shared)")
+            raise Fail(NO_SHARED)
         elif word == "-x":
             self.language = self.value(word)
         elif word.startswith("-x"):
@@ -213,7 +229,9 @@ def link_flags(inputs: list[tuple[str, str]]) -> list[tuple[str, str]]:
             skip = word
         elif word == "-zmuldefs":
             out.append(("flag", "--allow-multiple-definition"))
-        elif word in LINKER_DROPPED or word.startswith(LINKER_DROPPED_STARTS):
+        elif word in LINKER_SHARED:
+            raise Fail(NO_SHARED)
+        elif word in LINKER_DROPPED or word in LINKER_PARTIAL or word.startswith(LINKER_DROPPED_STARTS):
             pass
         else:
             out.append(("flag", word))

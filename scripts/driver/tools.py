@@ -8,7 +8,7 @@ from driver.options import Request, expand, link_flags
 LLVM_TOOLS = {
     "ar": "llvm-ar", "ranlib": "llvm-ranlib", "nm": "llvm-nm", "strip": "llvm-strip", "objdump": "llvm-objdump",
     "objcopy": "llvm-objcopy", "addr2line": "llvm-addr2line", "strings": "llvm-strings", "size": "llvm-size",
-    "c++filt": "llvm-cxxfilt",
+    "c++filt": "llvm-cxxfilt", "gcc-ar": "llvm-ar", "gcc-nm": "llvm-nm", "gcc-ranlib": "llvm-ranlib",
 }
 
 

@@ -15,10 +15,16 @@ $TRIPLE-nm prog | grep -q twice
 
 cp prog stripped && $TRIPLE-strip stripped && magic stripped && [ "$(stat -c %s stripped)" -lt "$(stat -c %s prog)" ]
 
+$TRIPLE-size prog >sizes && [ -s sizes ]
+$TRIPLE-gcc-ar rc libother.a a.o && $TRIPLE-gcc-ranlib libother.a && $TRIPLE-gcc-nm libother.a | grep -q twice
+
 # Archives, -L and -l, the linker's own options in their three spellings.
 $TRIPLE-ar rc libtwice.a a.o && $TRIPLE-ranlib libtwice.a
 lind-cc b.o -L. -ltwice -o prog3 && magic prog3 && mkdir again
 lind-cc b.o -L . -l twice -Wl,--as-needed,-z,now -Wl,-rpath -Wl,/nowhere -Xlinker -soname -Xlinker x -o again/prog3 && cmp again/prog3 prog3
+lind-cc b.o -L. -ltwice -Wl,--exclude-libs,ALL -Wl,--defsym,x=1 -Wl,--undefined-version,--no-warn-rwx-segments -o again/prog3 && cmp again/prog3 prog3
+! lind-cc -Wl,-shared a.o b.o -o a.so 2>err && grep -q 'shared libraries' err && [ "$(wc -l <err)" = 1 ]
+! $TRIPLE-ld -shared a.o -o a.so 2>err && grep -q 'shared libraries' err
 lind-cc -Wl,--whole-archive libtwice.a -Wl,--no-whole-archive b.o -o prog5 && magic prog5
 
 # A device is written to, not replaced, as root too; and nothing is put beside it.
@@ -26,7 +32,7 @@ ln -s /dev/null sink && lind-cc a.o b.o -o sink && [ -L sink ]
 
 # Partial links.
 lind-cc -r a.o b.o -o ab.o && lind-cc ab.o -o prog6 && magic prog6
-lind-cc -nostdlib -Wl,-r a.o b.o -o ab2.o || lind-cc -nostdlib -r a.o b.o -o ab2.o
+lind-cc -nostdlib -Wl,-r a.o b.o -o ab2.o && lind-cc ab2.o -o prog6
 $TRIPLE-ld -r a.o b.o -o ab3.o && lind-cc ab3.o -o prog7
 # A configure script's probe for a function in a library that is named before the probe.
 echo 'int probed(int a, double b) { return a + (int)b; }' >l.c && lind-cc -O2 -c l.c && $TRIPLE-ar rcs libl.a l.o
