@@ -242,7 +242,7 @@ implemented {
     152  memory   munlockall() -> ();
     /// Names, dumpable, no_new_privs, timer slack, the signal for when the parent (as a whole, not the thread that forked) ends, and who takes orphans; others are EINVAL.
     157  process  prctl(op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> i32;
-    /// A hard limit only goes down. NOFILE, AS, DATA, FSIZE bind; the others are kept and inherited.
+    /// A hard limit only goes down. NOFILE, AS, DATA, FSIZE, CPU bind; the others are kept and inherited.
     160  process  setrlimit(resource: Resource, limit: In<Rlimit>) -> ();
     /// The file system that holds the root.
     162  fs       sync() -> ();
@@ -362,7 +362,6 @@ implemented {
     318  process  getrandom(buf: Out<u8>, len: Len, flags: RandomFlags) -> usize;
     /// MFD_HUGETLB is EINVAL.
     319  fs       memfd_create(name: Str, flags: MemfdFlags) -> NewFd;
-    /// AT_SYMLINK_NOFOLLOW is EINVAL.
     322  process  execveat(dir: DirFd, path: Path, argv: StrArray, envp: StrArray, flags: AtFlags) -> NoReturn;
     /// Barriers only: no instruction fetches, no restartable sequences.
     324  sync     membarrier(cmd: i32, flags: u32, cpu: i32) -> i32;
@@ -394,7 +393,9 @@ implemented {
     1003 threei   copy_handler_table_to_cage(source: u64, target: u64) -> ();
     /// Starts a program in a new cage that has a copy of the caller's table, then these entries.
     /// Entry 0xffffffff leaves a number as the caller has it, where the default entry would take it.
-    1004 threei   spawn(path: Path, argv: StrArray, envp: StrArray, handlers: In<SpawnHandler>, count: Len) -> Pid;
+    /// With LIND_SPAWN_WAITS the child may begin only when the calling thread waits for a child, or ends: then it can run on the
+    /// host thread that has nothing else to do. EINVAL for other flags.
+    1004 threei   spawn(path: Path, argv: StrArray, envp: StrArray, handlers: In<SpawnHandler>, count: Len, spawn_flags: SpawnFlags) -> Pid;
     /// Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments.
     1005 threei   exit_notice(entry: u64) -> ();
     /// Makes the call that the caller is serving, as it came: the same as make_syscall with its number, target and

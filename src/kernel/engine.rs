@@ -82,6 +82,10 @@ pub trait Engine: Send + Sync {
 
     /// The first cage has stopped. Stops everything until whoever started it continues it.
     fn stop_process(&self);
+
+    /// The calling guest thread is about to wait, or to do what must not be interrupted halfway: whoever takes signals from
+    /// outside has to be there from now on.
+    fn watch(&self);
 }
 
 /// A call that a grate is serving. Frames nest on the host stack of the thread that made the call.
@@ -134,6 +138,21 @@ pub trait Hop {
     /// they let it go on. `past` grates have done so before.
     fn by_filters(&self, _client: &Thread, _number: u32, _values: &[Word; 6], to: Packed, past: usize) -> Filtered {
         Filtered::LeftTo { to, past, last: None }
+    }
+
+    /// As [`Engine::start`], of a child whose parent is going to wait: it may run on this host thread then
+    /// ([`Hop::run_lent`]).
+    ///
+    /// # Errors
+    /// As for `start`.
+    fn lend(&self, kernel: &Arc<Kernel>, thread: Arc<Thread>, start: Start) -> Result<()> {
+        kernel.engine().start(kernel, thread, start)
+    }
+
+    /// Runs the child that [`Hop::lend`] has kept back, if there is one: on this host thread until its first thread has ended, if that is what
+    /// `waits` is about to wait for; else on a host thread of its own. Whether there was one.
+    fn run_lent(&self, _waits: Option<&Thread>) -> bool {
+        false
     }
 
     /// Of the host thread: the cage by whose table a call was made last. Composers of grates do so for every call of

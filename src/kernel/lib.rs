@@ -10,6 +10,7 @@
 //! - [`threei`], [`authority`]: handler tables, and who may change or name what
 //! - [`cage`]: cages and their threads, birth, exit, wait, signals
 //! - [`event`]: waiting for something that happens inside the kernel
+//! - `patience`: looking for a while before sleeping
 //! - [`mem`]: guest memory, its map, and the doors through which the kernel touches it
 //! - [`fd`]: descriptor tables and open files
 //! - `notice`: signals about files that can be read or written: SIGIO and SIGURG
@@ -22,7 +23,7 @@
 //! - `sys`: one function per system call, by area
 //!
 //! # Lock order
-//! `Kernel::kinship` -> `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Ipc` -> `Memory::map`
+//! `Kernel::kinship` -> `Cage::news` -> `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Ipc` -> `Memory::map`
 //! -> `Locks`; a timer's setting -> `Cage::family` -> the clock's (`timers`); a file's `notice` -> `Terminals`, `Notices`;
 //! of two cages' locks of one kind never both. What listens for signals (`signal::Listeners`) comes between `Cage::signals` and `Cage::family`. `Cage::settings`, then `cage::busy`, then `Locks`, and `CageTable`, and `sys::process::Names` are taken last, and nothing within them.
 //! No guard is held while a grate is entered or the host blocks.
@@ -44,6 +45,7 @@ mod host;
 mod ipc;
 pub mod mem;
 mod notice;
+mod patience;
 mod pseudo;
 pub mod root;
 pub mod routes;

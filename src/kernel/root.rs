@@ -307,7 +307,7 @@ impl Root {
     /// ENOENT where /proc is not mounted; what `act` says.
     pub fn again<T>(&self, file: BorrowedFd<'_>, act: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T>) -> Result<T> {
         let proc = self.proc.as_ref().ok_or(Errno::ENOENT)?;
-        // Of this thread, not of the process: the main thread has a descriptor table of its own.
+        // Of this thread, not of the process: not all of the runner's have the cages' descriptors.
         let link = [b"thread-self/fd/", DecInt::from_fd(file).as_bytes()].concat();
         act(proc.as_fd(), &CString::new(link).map_err(|_| Errno::EINVAL)?)
     }

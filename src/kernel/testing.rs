@@ -60,6 +60,8 @@ impl Engine for FakeEngine {
     fn needs_descriptors(&self) {}
 
     fn stop_process(&self) {}
+
+    fn watch(&self) {}
 }
 
 /// No grates here.
@@ -196,7 +198,7 @@ impl World {
         let parent = self.kernel.cages.get(self.thread.cage.id).unwrap();
         let program =
             Program { name: c"/init".to_owned(), argv: vec![c"init".to_owned()], envp: Vec::new(), ignored: 0 };
-        spawn(&self.kernel, &parent, program, &[]).unwrap();
+        spawn(&self.kernel, &parent, program, &[], None).unwrap();
         let file = self.path("init");
         self.host(move || std::fs::remove_file(file).unwrap());
         let thread = self.engine.started.lock().unwrap().pop().unwrap();

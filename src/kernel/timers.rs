@@ -128,7 +128,7 @@ pub(crate) struct Pace {
 impl Pace {
     /// What a look is reckoned as.
     const LOOK: Nanos = 40_000;
-    /// The same for each thread of the cage, of which a taker is chosen.
+    /// The same for each thread of the cage, of which a taker is chosen, and for what else is told of signals.
     const THREAD: Nanos = 1_000;
     /// And for each thread whose processor time is asked of the host.
     const ASKED: Nanos = 5_000;

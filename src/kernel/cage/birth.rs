@@ -14,11 +14,11 @@ use super::kin::Kin;
 use super::signal::{self, Signals};
 use super::{Cage, Credentials, Settings, Text, Thread};
 use crate::Kernel;
-use crate::engine::{Image, LoadError, Start};
+use crate::engine::{Hop, Image, LoadError, Start};
 use crate::event::Event;
 use crate::fd::FdTable;
 use crate::mem::{CageMemory, Memory};
-use crate::root::Directory;
+use crate::root::{Directory, Last};
 use crate::threei::{AS_BEFORE, Change, Handler, HandlerTable};
 
 /// What to run, and how.
@@ -82,12 +82,18 @@ pub fn boot(kernel: &Arc<Kernel>, start_in: Directory, program: Program) -> std:
 }
 
 /// Starts a program in a child of `parent`, which gets a copy of the parent's table and then `handlers` (number,
-/// entry), all of them functions of the parent or [`AS_BEFORE`].
+/// entry), all of them functions of the parent or [`AS_BEFORE`]. `lender` is the calling host thread, if it may run the child.
 ///
 /// # Errors
 /// ENOEXEC if there are handlers and the parent exports no way to enter them, EPERM if it does not declare them or serves no more; what finding and loading say; EAGAIN
 /// at the limit of cages.
-pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handlers: &[(u32, u32)]) -> Result<CageId> {
+pub fn spawn(
+    kernel: &Arc<Kernel>,
+    parent: &Arc<Cage>,
+    program: Program,
+    handlers: &[(u32, u32)],
+    lender: Option<&dyn Hop>,
+) -> Result<CageId> {
     if !handlers.is_empty() {
         if !kernel.engine().serves(parent) {
             return Err(Errno::ENOEXEC);
@@ -144,7 +150,11 @@ pub fn spawn(kernel: &Arc<Kernel>, parent: &Arc<Cage>, program: Program, handler
     let child = Arc::clone(&thread.cage);
     parent.family().children.push(child.id);
     let start = Start { image, argv: program.argv, envp: program.envp, path, text: None };
-    if let Err(errno) = kernel.engine().start(kernel, thread, start) {
+    let started = match lender {
+        Some(host) => host.lend(kernel, thread, start),
+        None => kernel.engine().start(kernel, thread, start),
+    };
+    if let Err(errno) = started {
         parent.family().children.retain(|&id| id != child.id);
         kernel.cages.remove(child.id);
         return Err(errno);
@@ -196,6 +206,7 @@ impl Born {
             effective: AtomicU64::new(effective),
             settings: Mutex::new(self.settings),
             family: Mutex::new(Family::default()),
+            news: Mutex::default(),
             changed: Event::default(),
             gone: Event::default(),
             signals: Mutex::new(self.signals),
@@ -216,6 +227,7 @@ impl Born {
         });
         let thread = Thread::join(&cage, id.0, false)?;
         kernel.cages.insert(cage, limit)?;
+        thread.cage.watch_cpu(kernel);
         Ok(thread)
     }
 }
@@ -241,7 +253,7 @@ pub(super) fn load_named(
     name: &CStr,
     search: bool,
 ) -> std::result::Result<Loaded, LoadError> {
-    let found = find_program(kernel, cwd, name, search).map_err(|errno| not_found(errno, name))?;
+    let found = find_program(kernel, cwd, name, search, Last::Follow).map_err(|errno| not_found(errno, name))?;
     let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
     let (image, text) = load_file(kernel, cwd, (&found.file, text), &found.path)?;
     Ok(Loaded { image, path: found.path, text })
@@ -266,7 +278,7 @@ pub(super) fn load_file(
             let source = path.to_bytes().strip_suffix(b".cwasm").map(|stem| [stem, b".wasm"].concat());
             let source = source.and_then(|path| CString::new(path).ok());
             let Some(source) = source else { return Err(error) };
-            let Ok(found) = find_program(kernel, start, &source, false) else { return Err(error) };
+            let Ok(found) = find_program(kernel, start, &source, false, Last::Follow) else { return Err(error) };
             let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
             kernel.engine().load(found.file.as_fd(), &found.path).map(|image| (image, text))
         }
@@ -289,8 +301,8 @@ impl Kernel {
 /// before `grate`.
 ///
 /// # Errors
-/// ENOENT; EACCES for a directory or what else is no regular file.
-pub fn find_program(kernel: &Kernel, cwd: BorrowedFd<'_>, name: &CStr, search: bool) -> Result<Found> {
+/// ENOENT; EACCES for a directory or what else is no regular file; ELOOP for a symbolic link that is not to be followed.
+pub fn find_program(kernel: &Kernel, cwd: BorrowedFd<'_>, name: &CStr, search: bool, last: Last) -> Result<Found> {
     let name = name.to_bytes();
     let (folders, suffixes): (&[&[u8]], &[&[u8]]) = match (search, name.contains(&b'/')) {
         (false, _) => (&[b""], &[b""]),
@@ -302,7 +314,7 @@ pub fn find_program(kernel: &Kernel, cwd: BorrowedFd<'_>, name: &CStr, search: b
     for name in [Some(name), respelled.as_deref()].into_iter().flatten() {
         for (folder, suffix) in folders.iter().flat_map(|folder| suffixes.iter().map(move |suffix| (folder, suffix))) {
             let path = CString::new([folder, name, suffix].concat()).map_err(|_| Errno::EINVAL)?;
-            match open_program(kernel, cwd, &path) {
+            match open_program(kernel, cwd, &path, last) {
                 Ok(file) => return Ok(Found { file, path }),
                 Err(Errno::ENOENT | Errno::ENOTDIR) => {}
                 Err(errno) if failure == Errno::ENOENT => failure = errno,
@@ -328,10 +340,11 @@ fn other_spelling(name: &[u8]) -> Option<Vec<u8>> {
     Some(name)
 }
 
-fn open_program(kernel: &Kernel, cwd: BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd> {
+fn open_program(kernel: &Kernel, cwd: BorrowedFd<'_>, path: &CStr, last: Last) -> Result<OwnedFd> {
     // O_NONBLOCK: a fifo of that name must not hold us up.
     let flags = OpenFlags::O_CLOEXEC | OpenFlags::O_NONBLOCK;
-    let file = kernel.root.open(cwd, path, flags, 0)?;
+    let nofollow = if last == Last::NoFollow { OpenFlags::O_NOFOLLOW } else { 0 };
+    let file = kernel.root.open(cwd, path, flags | nofollow, 0)?;
     let stat = rustix::fs::fstat(&file).map_err(crate::host::errno)?;
     match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
         rustix::fs::FileType::RegularFile => Ok(file),

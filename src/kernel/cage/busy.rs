@@ -68,6 +68,18 @@ impl Busy {
     }
 }
 
+impl Text {
+    /// The file, opened once more.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub fn file(&self) -> Result<OwnedFd> {
+        let running = self.busy.running();
+        let file = &running.get(&self.file).ok_or(Errno::ENOENT)?.file;
+        rustix::io::fcntl_dupfd_cloexec(file, 3).map_err(host::errno)
+    }
+}
+
 impl Clone for Text {
     fn clone(&self) -> Text {
         if let Some(run) = self.busy.running().get_mut(&self.file) {

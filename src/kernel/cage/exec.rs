@@ -18,23 +18,34 @@ use super::{Cage, Status, Text, Thread, fork};
 use crate::Kernel;
 use crate::engine::Start;
 use crate::host;
+use crate::root::Last;
 
 /// Linux: what of a file is looked at to see how it is run, and how many interpreters may interpret one another.
 const HEAD: usize = 256;
 const INTERPRETERS: usize = 5;
 
-/// How a program was named.
-pub enum Named<'a> {
-    /// By a path, from a directory.
-    Path(BorrowedFd<'a>, &'a CStr),
-    /// By an open file; scripts are then known to their interpreter by the path.
-    File(OwnedFd, CString),
+/// A program, as it was named.
+pub struct Named<'a> {
+    /// Where it is.
+    pub at: Where<'a>,
+    /// The name by which it is known, also to the interpreter of a script.
+    pub name: &'a CStr,
+    /// Whether that name leads nowhere any more when the program runs: it begins at a descriptor that execve(2) closes.
+    pub leads_nowhere: bool,
+}
+
+/// Where a program is.
+pub enum Where<'a> {
+    /// At a path, from a directory.
+    Path(BorrowedFd<'a>, &'a CStr, Last),
+    /// It is this open file.
+    File(OwnedFd),
 }
 
 /// Finds the program of an execve(2) of `cage` and loads it. A script's interpreter is found in its first line.
 ///
 /// # Errors
-/// ENOENT, EACCES, ENOEXEC, ELOOP for interpreters of interpreters, and what finding and loading say.
+/// ENOENT, also for a script whose name leads nowhere; EACCES, ENOEXEC, ELOOP for interpreters of interpreters, and what finding and loading say.
 pub fn prepare_exec(
     kernel: &Kernel,
     cage: &Cage,
@@ -48,26 +59,30 @@ pub fn prepare_exec(
     }
     let search = searches(kernel, cage);
     let cwd = cage.cwd.load_full();
-    let open = |start: BorrowedFd<'_>, name: &CStr| {
-        let found = find_program(kernel, start, name, search)?;
+    let open = |start: BorrowedFd<'_>, name: &CStr, last: Last| {
+        let found = find_program(kernel, start, name, search, last)?;
         if search { kernel.run(found.file.as_fd()).map(|text| (found, text)) } else { check_executable(kernel, found) }
     };
     // The text of a script is held until its interpreter is.
-    let (Found { mut file, path }, mut text) = match named {
-        Named::Path(start, name) => open(start, name)?,
-        Named::File(file, path) => check_executable(kernel, Found { file, path })?,
+    let (Found { mut file, path: found }, mut text) = match named.at {
+        Where::Path(start, path, last) => open(start, path, last)?,
+        Where::File(file) => check_executable(kernel, Found { file, path: named.name.to_owned() })?,
     };
+    let path = if search { found } else { named.name.to_owned() };
     let mut name = path.clone();
-    for _ in 0..INTERPRETERS {
+    for _ in 0..=INTERPRETERS {
         let Some((interpreter, option)) = interpreter_of(&file)? else {
             let image = load_file(kernel, cwd.as_fd(), (&file, text), &name);
             let (image, text) = image.map_err(|error| error.errno)?;
             return Ok(Start { image, argv, envp, path, text: Some(text) });
         };
+        if named.leads_nowhere {
+            return Err(Errno::ENOENT);
+        }
         let script = std::mem::replace(&mut name, interpreter.clone());
         let line = [Some(interpreter), option, Some(script)].into_iter().flatten();
         argv.splice(..1, line);
-        let found = open(cwd.as_fd(), &name)?;
+        let found = open(cwd.as_fd(), &name, Last::Follow)?;
         (file, text) = (found.0.file, found.1);
     }
     Err(Errno::ELOOP)
@@ -89,11 +104,17 @@ fn interpreter_of(file: &OwnedFd) -> Result<Option<(CString, Option<CString>)>> 
     let got = rustix::io::pread(file, &mut head, 0).map_err(crate::host::errno)?;
     let Some(line) = head[..got].strip_prefix(b"#!") else { return Ok(None) };
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    // Nothing else is blank: a line that ends as in DOS names an interpreter that is not there.
+    let trim = |text: &'_ [u8]| -> std::ops::Range<usize> {
+        let start = text.iter().position(|byte| !blank(byte)).unwrap_or(text.len());
+        start..text.iter().rposition(|byte| !blank(byte)).map_or(start, |last| last + 1)
+    };
     let end = line.iter().position(|byte| matches!(byte, b'\n' | 0));
     let whole = end.is_some() || got < HEAD;
-    let line = line[..end.unwrap_or(line.len())].trim_ascii();
+    let line = &line[..end.unwrap_or(line.len())];
+    let line = &line[trim(line)];
     let (name, rest) = match line.iter().position(blank) {
-        Some(at) => (&line[..at], line[at..].trim_ascii()),
+        Some(at) => (&line[..at], &line[at..][trim(&line[at..])]),
         // A name that was cut off must not be taken for another one.
         None if !whole => return Err(Errno::ENOEXEC),
         None => (line, &line[..0]),
@@ -118,8 +139,9 @@ pub fn commit_exec(kernel: &Arc<Kernel>, thread: &Arc<Thread>) -> core::result::
     end_others(kernel, thread)?;
     fork::own_memory(kernel, cage).map_err(|_| killed)?;
     cage.fds.close_on_exec(&thread.reader);
-    cage.signals().reset_handlers();
+    // First: one that runs out has a handler until then.
     cage.delete_timers();
+    cage.signals().reset_handlers();
     thread.forget_alt_stack();
     let old = {
         let mut settings = cage.settings();

@@ -142,6 +142,10 @@ pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
 
 pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next, hop: &dyn Hop) {
     let cage = &thread.cage;
+    // One that had lent its host thread may have been ended from another.
+    if !cage.threads().iter().any(|other| Arc::ptr_eq(other, thread)) {
+        return;
+    }
     if let Some(birth) = thread.take_birth() {
         birth.abandon(kernel, hop);
     }
@@ -202,10 +206,7 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     notify_grates(kernel, thread, status, hop);
     let mut usage = cage.usage();
     super::usage::add(&mut usage, &cage.children_usage());
-    if let Some(parent) = super::kin::report(kernel, cage, status, &usage) {
-        signal::child_changed(kernel, &parent, cage, Change::Ended(status));
-    }
-    cage.tell_watchers();
+    super::kin::report(kernel, cage, status, &usage);
     cage.gone.notify_all();
 }
 
@@ -228,7 +229,7 @@ impl Cage {
         }
     }
 
-    fn tell_watchers(&self) {
+    pub(super) fn tell_watchers(&self) {
         let files = {
             let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
             watchers.ended = true;

@@ -94,6 +94,7 @@ pub(super) fn leave_children(kernel: &Kernel, cage: &Cage) -> Vec<CageId> {
         return children;
     };
     let reaped = signal::wants_no_zombies(&heir);
+    let _news = heir.news();
     let mut left: Vec<(Arc<Cage>, Status)> = Vec::new();
     {
         let mut family = heir.family();
@@ -119,15 +120,17 @@ pub(super) fn leave_children(kernel: &Kernel, cage: &Cage) -> Vec<CageId> {
     children
 }
 
-/// Makes a cage that has ended a zombie of its parent, and returns that.
-pub(super) fn report(kernel: &Kernel, cage: &Cage, status: Status, usage: &Rusage) -> Option<Arc<Cage>> {
-    let _kinship = kinship(kernel);
+/// Makes a cage that has ended a zombie of its parent and tells that, and those who watch the cage. Whoever has waited for it finds that SIGCHLD
+/// has been sent.
+pub(super) fn report(kernel: &Kernel, cage: &Cage, status: Status, usage: &Rusage) {
+    let kinship = kinship(kernel);
     let Some(parent) = cage.parent().and_then(|id| kernel.cages.get(id)) else {
         if cage.maker().is_some() {
             kernel.cages.remove(cage.id);
         }
-        return None;
+        return cage.tell_watchers();
     };
+    let _news = parent.news();
     let reaped = signal::wants_no_zombies(&parent);
     let mut family = parent.family();
     family.children.retain(|&id| id != cage.id);
@@ -141,8 +144,9 @@ pub(super) fn report(kernel: &Kernel, cage: &Cage, status: Status, usage: &Rusag
     } else {
         family.zombies.push_back(Zombie { id: cage.id, status, usage: *usage });
     }
-    drop(family);
-    Some(parent)
+    drop((family, kinship));
+    cage.tell_watchers();
+    signal::child_changed(kernel, &parent, cage, Change::Ended(status));
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use lind_abi::{CageId, Errno, Result};
 pub use birth::{Program, boot, find_program, spawn};
 pub(crate) use busy::Busy;
 pub use busy::Text;
-pub use exec::{Named, commit_exec, prepare_exec};
+pub use exec::{Named, Where, commit_exec, prepare_exec};
 pub use exit::Status;
 pub use fork::{Birth, How};
 pub(crate) use fork::{make_child, parent_of};
@@ -162,6 +162,8 @@ pub struct Cage {
     pub settings: Mutex<Settings>,
     /// Threads, children, how it ended; see `exit`.
     pub(crate) family: Mutex<exit::Family>,
+    /// Held while its children's news become known by wait4(2) and by SIGCHLD, so that who has heard of them by one finds the other.
+    pub(super) news: Mutex<()>,
     /// Something that a thread of it may wait for has happened: to a child, to its signals, to itself.
     pub(crate) changed: crate::event::Event,
     /// It has ended and all that follows from that is done. Apart from `changed`, which the ends of threads are also in.
@@ -266,6 +268,11 @@ impl Cage {
         self.settings().session
     }
 
+    /// Its children's news, held back.
+    pub(super) fn news(&self) -> MutexGuard<'_, ()> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn family(&self) -> MutexGuard<'_, exit::Family> {
         self.family.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -277,7 +284,7 @@ impl Cage {
     }
 
     /// A thread of this cage that has not ended.
-    pub(crate) fn thread(&self, tid: u32) -> Option<Arc<Thread>> {
+    pub fn thread(&self, tid: u32) -> Option<Arc<Thread>> {
         self.threads().into_iter().find(|thread| thread.tid == tid)
     }
 

@@ -46,7 +46,7 @@ impl CageTable {
     }
 
     /// All cages, in no order.
-    pub(crate) fn all(&self) -> Vec<Arc<Cage>> {
+    pub fn all(&self) -> Vec<Arc<Cage>> {
         self.cages.read().unwrap_or_else(PoisonError::into_inner).values().map(|(cage, _)| Arc::clone(cage)).collect()
     }
 

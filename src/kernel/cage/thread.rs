@@ -72,6 +72,8 @@ pub struct Thread {
     pub robust_list: AtomicU64,
     /// What keeps host descriptors open while this thread uses them.
     pub reader: Arc<crate::fd::Reader>,
+    /// How waiting has gone.
+    pub(crate) patience: crate::patience::Patiences,
     /// The host's thread id while it runs, 0 otherwise.
     pub host_tid: AtomicU32,
     /// The processors it has chosen, if it has.
@@ -107,6 +109,7 @@ impl Thread {
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
             reader: cage.fds.readers().join(),
+            patience: crate::patience::Patiences::default(),
             host_tid: AtomicU32::new(0),
             affinity: Mutex::default(),
             before: Mutex::default(),
@@ -140,6 +143,7 @@ impl Thread {
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
             reader: self.cage.fds.readers().join(),
+            patience: crate::patience::Patiences::default(),
             host_tid: AtomicU32::new(0),
             affinity: Mutex::new(*self.affinity.lock().unwrap_or_else(PoisonError::into_inner)),
             before: Mutex::new(*self.before.lock().unwrap_or_else(PoisonError::into_inner)),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use lind_abi::flags::{Resource, Signals as Number};
 use lind_abi::{Errno, Result};
 
 use super::Cage;
@@ -30,6 +31,8 @@ pub(crate) enum Notice {
     Nothing,
     /// One of the signals of setitimer(2).
     Alarm(u8),
+    /// What RLIMIT_CPU says: SIGXCPU, and SIGKILL from the hard limit on.
+    Limit,
     /// A signal with a value, for the cage or one of its threads.
     Signal {
         /// The signal.
@@ -109,8 +112,7 @@ impl Timer {
         // Set anew or stopped since: whoever did that sees to the next look.
         let Some(end) = setting.end else { return };
         if !std::mem::take(&mut setting.put_off)
-            && let Some(later) =
-                cage.pace.ask(timers::now(), cage.family().threads.len(), self.measure == Measure::Process)
+            && let Some(later) = cage.pace.ask(timers::now(), cage.told_of_signals(), self.measure == Measure::Process)
         {
             setting.put_off = true;
             return kernel.timers.look_at(kernel, self, later);
@@ -124,10 +126,17 @@ impl Timer {
         if let Some(end) = setting.end {
             self.look_again(kernel, &cage, end - now);
         }
-        drop(setting);
+        // With the setting locked: once somebody has stopped the timer no signal of it is sent any more.
         if times > 0 {
             self.notify(kernel, &cage, i32::try_from(times).unwrap_or(i32::MAX));
         }
+    }
+
+    /// Stops it for good.
+    fn stop(&self) {
+        let mut setting = self.setting();
+        *setting = Setting::default();
+        self.clock.forget(self);
     }
 
     /// To be called with the setting locked: of two that set it, the later one says when.
@@ -147,6 +156,12 @@ impl Timer {
             Notice::Alarm(signal) => {
                 // There is always room for a standard signal of the kernel's.
                 let _ = signal::send(kernel, cage, Info::kernel(signal));
+            }
+            Notice::Limit => {
+                let (_, hard) = cage.cpu_limit();
+                let over = u64::try_from(cage.cpu_time().sec).is_ok_and(|used| used >= hard);
+                let signal = if over { Number::SIGKILL } else { Number::SIGXCPU };
+                let _ = signal::send(kernel, cage, Info::kernel(signal::number(signal)));
             }
             Notice::Signal { signal, value, thread } => {
                 if cage.count_overrun(self.id, times) {
@@ -201,9 +216,17 @@ pub(crate) struct Owned {
     /// Those of timer_create(2).
     created: BTreeMap<i32, Arc<Timer>>,
     last: i32,
+    /// RLIMIT_CPU's, once there was one.
+    limit: Option<Arc<Timer>>,
 }
 
 impl Cage {
+    /// How many have to be looked at when a signal comes: threads, and descriptors of signalfd(2). Each of those sets a timer of the host that
+    /// runs out at once, some microseconds, which is reckoned as tenfold like all else.
+    fn told_of_signals(&self) -> usize {
+        self.family().threads.len() + 40 * self.listeners.count()
+    }
+
     fn timers(&self) -> MutexGuard<'_, Owned> {
         self.timers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -222,6 +245,29 @@ impl Cage {
         let new = || Timer::new(clock, self, 0, measure, Notice::Alarm(signal));
         let timer = timers.intervals[index].get_or_insert_with(new);
         Ok(Arc::clone(timer))
+    }
+
+    fn cpu_limit(&self) -> (u64, u64) {
+        self.settings().limits.of(Resource(Resource::RLIMIT_CPU)).map_or((u64::MAX, u64::MAX), |limit| *limit)
+    }
+
+    /// RLIMIT_CPU has been set or inherited: the cage is told when so many seconds are used, and each second from then on. As on Linux none means
+    /// one.
+    pub(crate) fn watch_cpu(self: &Arc<Cage>, kernel: &Arc<Kernel>) {
+        const SECOND: Nanos = 1_000_000_000;
+        let (soft, hard) = self.cpu_limit();
+        let first = soft.min(hard);
+        let timer = {
+            let mut timers = self.timers();
+            if first == u64::MAX && timers.limit.is_none() {
+                return;
+            }
+            let new = || Timer::new(&kernel.timers, self, 0, Measure::Process, Notice::Limit);
+            Arc::clone(timers.limit.get_or_insert_with(new))
+        };
+        let end = if first == u64::MAX { 0 } else { Nanos::from(first.max(1)) * SECOND };
+        // Only a cage that is gone cannot be told.
+        let _ = timer.set(kernel, end, SECOND, true);
     }
 
     /// timer_create(2). Without a notice it is SIGALRM with the timer's number.
@@ -261,12 +307,15 @@ impl Cage {
     /// # Errors
     /// EINVAL.
     pub(crate) fn delete_timer(&self, id: i32) -> Result<()> {
-        self.timers().created.remove(&id).map(drop).ok_or(Errno::EINVAL)
+        let timer = self.timers().created.remove(&id).ok_or(Errno::EINVAL)?;
+        timer.stop();
+        Ok(())
     }
 
     /// execve(2): created timers are gone, the others run on.
     pub(crate) fn delete_timers(&self) {
-        self.timers().created.clear();
+        let gone = std::mem::take(&mut self.timers().created);
+        gone.values().for_each(|timer| timer.stop());
     }
 
     /// The signal of a timer has been taken: `info` says how often it ran out.

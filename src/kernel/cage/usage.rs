@@ -50,6 +50,12 @@ impl Thread {
         *self.before() = Before { usage: clock::thread_usage(), nanos };
     }
 
+    /// The engine's word, from the host thread itself, that the thread does not run there until it says [`Thread::begins_here`] again: what it
+    /// has used is its cage's. To be followed by [`Thread::leaves_host`].
+    pub fn pauses_here(&self) {
+        self.cage.family().thread_ends(self);
+    }
+
     fn before(&self) -> std::sync::MutexGuard<'_, Before> {
         self.before.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

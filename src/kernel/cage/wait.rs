@@ -75,16 +75,24 @@ pub(crate) struct Found {
 /// ECHILD without such a child, EINTR.
 pub(crate) fn wait_child(cx: &Ctx<'_>, wait: &Wait) -> Result<Option<Found>> {
     let cage = cx.cage;
+    let mut interrupted = None;
+    if wait.no_hang {
+        cx.hop.run_lent(None);
+    }
     loop {
         let seen = cage.changed.seen();
         let found = {
+            let _news = cage.news();
             let mut family = cage.family();
             match family.find(cx.kernel, wait) {
                 Some(found) => Some(found),
                 None if !family.has(cx.kernel, wait.which) => return Err(Errno::ECHILD),
                 None if wait.no_hang => return Ok(None),
                 None if family.ended.is_some() => return Err(Errno::EINTR),
-                None => None,
+                None => match interrupted {
+                    Some(errno) => return Err(errno),
+                    None => None,
+                },
             }
         };
         if let Some(mut found) = found {
@@ -95,7 +103,13 @@ pub(crate) fn wait_child(cx: &Ctx<'_>, wait: &Wait) -> Result<Option<Found>> {
             }
             return Ok(Some(found));
         }
-        cx.blocking(|| if cx.has_signals() { Err(Errno::EINTR) } else { cage.changed.wait(seen, None) })?;
+        // In a handler it is the client's thread that waits, which may have more to do.
+        if cx.hop.run_lent(Some(cx.thread).filter(|_| cx.served.is_none())) {
+            continue;
+        }
+        let waited = cx.blocking(|| if cx.has_signals() { Err(Errno::EINTR) } else { cage.changed.wait(seen, None) });
+        // Children come before signals: the signal may be that of the child.
+        interrupted = waited.err();
     }
 }
 

@@ -20,8 +20,10 @@ use crate::terminal::Pty;
 /// What kinds of file the kernel treats in a way of their own.
 #[derive(Debug)]
 pub enum Kind {
-    /// Anything else that the host serves alone: pipes, terminals, what was handed in.
+    /// Anything else that the host serves alone: terminals, what was handed in.
     Host,
+    /// A pipe.
+    Pipe,
     /// Opened by its name inside the root. If it is a directory, which the host knows, paths may start here.
     Named,
     /// A place in /proc or /dev that the kernel serves itself.
@@ -77,6 +79,11 @@ impl File {
     /// Whether reading and writing it is more than the host's business.
     pub(super) fn is_watched(&self) -> bool {
         matches!(self.kind, Kind::Terminal | Kind::Master(_) | Kind::Signalfd(_) | Kind::Process(_) | Kind::Queue(_))
+    }
+
+    /// Whether reading it may wait for others.
+    pub(super) fn makes_wait(&self) -> bool {
+        matches!(self.kind, Kind::Pipe | Kind::Socket(_))
     }
 
     /// A file that the host serves.

@@ -27,11 +27,18 @@ struct Slot {
     /// The host descriptor of `file`, -1 without one. Set after `file`, cleared before it.
     host: AtomicI32,
     cloexec: AtomicBool,
+    /// Whether reading `file` may wait for others.
+    waits: AtomicBool,
 }
 
 impl Default for Slot {
     fn default() -> Self {
-        Slot { file: Mutex::default(), host: AtomicI32::new(-1), cloexec: AtomicBool::new(false) }
+        Slot {
+            file: Mutex::default(),
+            host: AtomicI32::new(-1),
+            cloexec: AtomicBool::new(false),
+            waits: AtomicBool::new(false),
+        }
     }
 }
 
@@ -39,6 +46,7 @@ impl Slot {
     fn fill(&self, file: Arc<File>, cloexec: bool) -> Option<Arc<File>> {
         let host = file.host().as_raw_fd();
         self.cloexec.store(cloexec, Ordering::Relaxed);
+        self.waits.store(file.makes_wait(), Ordering::Relaxed);
         let old = self.file().replace(file);
         self.host.swap(host, Ordering::SeqCst);
         old
@@ -271,6 +279,13 @@ impl FdTable {
     #[inline(always)]
     pub fn is_watched(&self) -> bool {
         self.watched.load(Ordering::Relaxed)
+    }
+
+    /// Whether reading from a number may wait for others. Says so in time or a little late, for those that look first.
+    #[inline(always)]
+    pub fn makes_wait(&self, number: i32) -> bool {
+        usize::try_from(number)
+            .is_ok_and(|number| self.slot(number).is_some_and(|slot| slot.waits.load(Ordering::Relaxed)))
     }
 
     /// The limit on numbers.

@@ -181,6 +181,12 @@ impl<'m> Vector<'m> {
         Vector { short: [none; SHORT], long, len: 0, memory: PhantomData }
     }
 
+    /// How many bytes the ranges have together.
+    pub fn bytes(&self) -> usize {
+        let ranges = if self.long.capacity() > 0 { &self.long[..] } else { &self.short[..self.len] };
+        ranges.iter().map(|range| range.iov_len).fold(0, usize::saturating_add)
+    }
+
     /// Adds a range. No more than there was room for.
     #[inline]
     pub fn push(&mut self, range: HostRange<'m>) {

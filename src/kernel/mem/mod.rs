@@ -81,6 +81,11 @@ impl Memory {
     pub fn map(&self) -> MutexGuard<'_, Vmmap> {
         self.map.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Whether nothing is mapped at `addr`; false if that cannot be told without waiting for another thread.
+    pub fn is_hole(&self, addr: u64) -> bool {
+        self.map.try_lock().is_ok_and(|map| map.mapped_at(addr).is_none())
+    }
 }
 
 /// While it lives, a memory is not withheld.

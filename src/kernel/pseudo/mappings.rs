@@ -12,6 +12,9 @@ use crate::mem::{Memory, PAGE, Region, Use};
 pub(super) fn maps(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let cage = subject.cage()?;
     let mut text = String::new();
+    if cage.is_dead() {
+        return Ok(Vec::new());
+    }
     for (range, region) in cage.memory.map().regions().filter(|(_, region)| region.usage != Use::Guard) {
         mapping(&mut text, &range, region);
     }

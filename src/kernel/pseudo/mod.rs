@@ -138,6 +138,11 @@ impl Subject<'_> {
     fn cage(&self) -> Result<&Arc<Cage>> {
         self.cage.as_ref().ok_or(Errno::ENOENT)
     }
+
+    /// The process, if it has not ended: a zombie has a name and a state, and no directory, program or memory.
+    fn living(&self) -> Result<&Arc<Cage>> {
+        self.cage().and_then(|cage| if cage.is_dead() { Err(Errno::ENOENT) } else { Ok(cage) })
+    }
 }
 
 /// A node and the way to it from the top of its tree.
@@ -205,10 +210,10 @@ impl Place {
         match self.node().entry.what {
             What::Link(text) => text(&subject),
             What::Cwd => {
-                let cwd = subject.cage()?.cwd.load();
+                let cwd = subject.living()?.cwd.load();
                 cwd.path(&cx.kernel.root).map(std::ffi::CString::into_bytes)
             }
-            What::Root => Ok(b"/".to_vec()),
+            What::Root => subject.living().map(|_| b"/".to_vec()),
             What::Descriptor => process::descriptor_link(cx, &self.descriptor(cx)?),
             _ => Err(Errno::EINVAL),
         }

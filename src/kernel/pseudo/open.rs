@@ -144,7 +144,7 @@ pub(crate) fn reopen(cx: &Ctx<'_>, file: &FileRef, flags: OpenFlags) -> Result<O
         Kind::Pseudo(place) => open(cx, place.clone(), flags),
         Kind::Socket(_) | Kind::Epoll(_) | Kind::Signalfd(_) | Kind::Process(_) | Kind::Queue(_) => Err(Errno::ENXIO),
         Kind::Terminal | Kind::Master(_) => Ok(Opened::Same(file.share())),
-        Kind::Host => {
+        Kind::Host | Kind::Pipe => {
             let stat = rustix::fs::fstat(file.host()).map_err(host::errno)?;
             let had = rustix::fs::fcntl_getfl(file.host()).map_err(host::errno)?;
             let kind = FileType::from_raw_mode(stat.st_mode);

@@ -1,7 +1,7 @@
 //! Texts about a process: what /proc/PID says.
 
 use std::fmt::Write;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
 use lind_abi::flags::Resource;
@@ -45,9 +45,19 @@ pub(super) fn comm(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok([&name(subject)?[..], b"\n"].concat())
 }
 
+/// The file that runs, which for a script is its interpreter's. Where that has no name in the root, what the program was started by.
 pub(super) fn exe(subject: &Subject<'_>) -> Result<Vec<u8>> {
-    let program = subject.cage()?.settings().program.clone().into_bytes();
-    Ok(if program.first() == Some(&b'/') { program } else { [b"/", &program[..]].concat() })
+    let cage = subject.living()?;
+    let (program, text) = {
+        let settings = cage.settings();
+        (settings.program.clone().into_bytes(), settings.text.clone())
+    };
+    let file = text.map(|text| text.file()).transpose()?;
+    match file.map(|file| subject.cx.kernel.root.certain_name_of(file.as_fd())) {
+        Some(Ok(name)) => Ok(name),
+        _ if program.starts_with(b"/") => Ok(program),
+        _ => Ok([b"/", &program[..]].concat()),
+    }
 }
 
 /// What lies where the arguments were put, as Linux has it: a program that writes there changes its title.
@@ -377,6 +387,9 @@ pub(super) fn descriptor_link(cx: &Ctx<'_>, file: &FileRef) -> Result<Vec<u8>> {
         Kind::Pseudo(place) => return Ok(place.path()),
         Kind::Named => return root.name_of(file.host()),
         Kind::Terminal | Kind::Master(_) => return terminal::path(cx, file).ok_or(Errno::ENOENT),
+        // What stands for these on the host is of another kind.
+        Kind::Signalfd(_) => return Ok(b"anon_inode:[signalfd]".to_vec()),
+        Kind::Process(_) => return Ok(b"anon_inode:[pidfd]".to_vec()),
         _ => {}
     }
     if let Some(device) = root.devices().which(file.host()) {

@@ -280,7 +280,7 @@ fn host_step(
 impl Place {
     fn target(&self, cx: &Ctx<'_>) -> Result<Target> {
         match self.node().entry.what {
-            What::Cwd => Ok(Target::Directory(self.subject(cx)?.cage()?.cwd.load_full())),
+            What::Cwd => Ok(Target::Directory(self.subject(cx)?.living()?.cwd.load_full())),
             What::Descriptor => self.descriptor(cx).map(Target::File),
             _ => self.link(cx).map(Target::Text),
         }

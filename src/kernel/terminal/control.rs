@@ -102,7 +102,7 @@ pub(crate) fn set_group(cx: &Ctx<'_>, file: &Arc<File>, group: i32) -> Result<()
     own(cx, file, |terminal| if terminal.session == session { Ok(()) } else { Err(Errno::ENOTTY) })?;
     let group = u32::try_from(group).map_err(|_| Errno::EINVAL)?;
     let members = cx.kernel.cages.all();
-    let mut members = members.iter().filter(|cage| !cage.is_dead() && cage.group() == group).peekable();
+    let mut members = members.iter().filter(|cage| cage.group() == group).peekable();
     members.peek().ok_or(Errno::ESRCH)?;
     if !members.any(|member| member.session() == session) {
         return Err(Errno::EPERM);

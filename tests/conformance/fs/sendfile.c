@@ -14,7 +14,7 @@ int main(void)
 {
 	char text[16] = { 0 };
 	int in = check_file("in", "0123456789"), out = check_file("out", "");
-	int pair[2], reader;
+	int pair[2], ends[2], reader;
 	off_t at = 3;
 	int64_t from = 2, to = 5;
 
@@ -35,6 +35,11 @@ int main(void)
 	CHECK_ERRNO(sendfile(out, in, &at, 1), EINVAL);
 	CHECK_ERRNO(sendfile(out, -1, NULL, 1), EBADF);
 	CHECK_ERRNO(sendfile(-1, in, NULL, 1), EBADF);
+	/* From an empty pipe, on which a read would wait. */
+	NEED(pipe(ends) == 0);
+	CHECK_ERRNO(sendfile(out, ends[0], NULL, 1), EINVAL);
+	at = 0;
+	CHECK_ERRNO(sendfile(out, ends[0], &at, 1), ESPIPE);
 
 	CHECK_EQ(ftruncate(out, 0), 0);
 	CHECK_EQ(lseek(out, 0, SEEK_SET), 0);

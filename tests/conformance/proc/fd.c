@@ -2,9 +2,18 @@
 #include "check.h"
 
 #include <dirent.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
 
 static char path[64];
 
@@ -53,6 +62,24 @@ static void check_names(int file, int dir)
 	close(s);
 	close(p[0]);
 	close(p[1]);
+}
+
+/* What has no name in a directory says what it is. */
+static void check_nameless(void)
+{
+	int e = eventfd(0, 0), p = epoll_create1(0), t = timerfd_create(CLOCK_MONOTONIC, 0), i = inotify_init(), d = syscall(SYS_pidfd_open, getpid(), 0), s;
+	sigset_t none;
+
+	sigemptyset(&none);
+	NEED((s = signalfd(-1, &none, 0)) >= 0 && d >= 0);
+	CHECK_STR(link_of(e), "anon_inode:[eventfd]");
+	CHECK_STR(link_of(p), "anon_inode:[eventpoll]");
+	CHECK_STR(link_of(t), "anon_inode:[timerfd]");
+	CHECK_STR(link_of(s), "anon_inode:[signalfd]");
+	CHECK_STR(link_of(i), "anon_inode:inotify");
+	/* A file system of its own since Linux 6.9. */
+	CHECK(!strcmp(link_of(d), "anon_inode:[pidfd]") || !strncmp(link_of(d), "pidfd:[", 7));
+	close(e), close(p), close(t), close(s), close(i), close(d);
 }
 
 static void check_again(int file)
@@ -169,6 +196,7 @@ int main(void)
 	file = check_file("f", "0123456789");
 	NEED((dir = open(".", O_RDONLY | O_DIRECTORY)) >= 0);
 	check_names(file, dir);
+	check_nameless();
 	check_again(file);
 	check_through(dir);
 	check_list(file);

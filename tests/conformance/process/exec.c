@@ -45,6 +45,7 @@ static void errors(void)
 	static char long_string[200000];
 	char *args[] = { "x", NULL }, *long_args[] = { long_string, NULL }, *bad[] = { (char *)1, NULL };
 	static char *many[70000];
+	char dos[250];
 
 	CHECK_ERRNO(execve("./nothing", args, environ), ENOENT);
 	CHECK_ERRNO(execve("", args, environ), ENOENT);
@@ -65,10 +66,20 @@ static void errors(void)
 	CHECK_ERRNO(execve(self, many, environ), E2BIG);
 	close(check_file("file", "#!"));
 	CHECK_ERRNO(execve("./file", args, environ), ENOEXEC);
+	close(check_file("file", "\177ELF\2\1\1\3"));
+	CHECK_ERRNO(execve("./file", args, environ), ENOEXEC);
 	close(check_file("file", "#! /nothing/here\n"));
 	CHECK_ERRNO(execve("./file", args, environ), ENOENT);
 	close(check_file("file", "#!./file\n"));
 	CHECK_ERRNO(execve("./file", args, environ), ELOOP);
+	/* A carriage return is part of the name. */
+	if (snprintf(dos, sizeof dos, "#!%s\r\n", self) < (int)sizeof dos) {
+		close(check_file("file", dos));
+		CHECK_ERRNO(execve("./file", args, environ), ENOENT);
+	}
+	CHECK_EQ(symlink("file", "link"), 0);
+	CHECK_ERRNO(syscall(SYS_execveat, (long)AT_FDCWD, (long)"link", (long)args, (long)environ, (long)AT_SYMLINK_NOFOLLOW), ELOOP);
+	CHECK_EQ(unlink("link"), 0);
 	CHECK_EQ(unlink("file"), 0);
 	CHECK_ERRNO(syscall(SYS_execveat, (long)AT_FDCWD, (long)"", (long)args, (long)environ, 0L), ENOENT);
 	CHECK_ERRNO(syscall(SYS_execveat, 99L, (long)"x", (long)args, (long)environ, 0L), EBADF);

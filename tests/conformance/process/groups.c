@@ -246,15 +246,14 @@ static void orphans(void)
 	pid_t pid = fork_telling(kept);
 
 	if (pid == 0) {
-		pid_t orphan;
+		pid_t orphan, parent = getpid();
 
 		for (int i = 0; i < 3; i++) {
 			orphan = fork();
 			if (orphan == 0) {
 				/* The first ends before its parent, unwaited; the others after it. */
 				if (i) {
-					pid_t before = getppid();
-					while (getppid() == before && i == 2)
+					while (getppid() == parent && i == 2)
 						usleep(1000);
 					usleep(10000);
 				}

@@ -63,5 +63,9 @@ int main(void)
 	CHECK_EQ(name[16], '#');
 	CHECK_ERRNO(prctl(123456), EINVAL);
 	parent_ends();
+	/* Questions that everybody may ask. */
+	CHECK(prctl(PR_GET_SECCOMP) >= 0);
+	CHECK(prctl(PR_CAPBSET_READ, 0UL) >= 0);
+	CHECK_ERRNO(prctl(PR_CAPBSET_READ, 1000UL), EINVAL);
 	return check_done();
 }

@@ -54,6 +54,16 @@ int main(void)
 		sum += read_at((int *)16);
 	CHECK_EQ(came, SIGSEGV);
 	CHECK(last.si_addr == (void *)16);
+	CHECK_EQ(last.si_code, SEGV_MAPERR);
+	{
+		char *gone = mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		NEED(gone != MAP_FAILED && munmap(gone, 4096) == 0);
+		came = sigsetjmp(back, 1);
+		if (!came)
+			sum += read_at((int *)gone);
+		CHECK_EQ(came, SIGSEGV);
+		CHECK_EQ(last.si_code, SEGV_MAPERR);
+	}
 	sa.sa_sigaction = mend;
 	NEED(sigaction(SIGSEGV, &sa, 0) == 0);
 	CHECK_EQ(read_at((int *)(page + 4096)), 0);

@@ -56,6 +56,11 @@ impl Info {
         Info { code, ..Info::kernel(signal) }.with(&[address])
     }
 
+    /// Where the fault was.
+    pub(crate) fn address(&self) -> u32 {
+        self.fields[0]
+    }
+
     /// Of a timer that has run out `overrun` times more than it was seen to.
     pub fn timer(signal: u8, id: u32, overrun: u32, value: u32) -> Info {
         Info { code: Info::SI_TIMER, ..Info::kernel(signal) }.with(&[id, overrun, value])

@@ -32,7 +32,7 @@ pub(crate) use queue::Queue;
 pub use restart::restarts;
 pub(crate) use right::{Right, grates_over, ids_allow};
 pub(crate) use send::{child_changed, send, send_to_group, send_to_thread, wants_no_zombies};
-pub use send::{end, ended_but_there, from_outside};
+pub use send::{end, ended_but_there, from_outside, outside_group};
 pub use take::{Delivery, Step};
 pub(crate) use take::{SS_AUTODISARM, next_step, settle, take_waited};
 
@@ -71,6 +71,11 @@ pub(crate) const fn number(signal: u32) -> u8 {
 /// The signals that cannot be blocked, ignored or handled.
 pub(crate) const UNBLOCKABLE: u64 = bit(number(Number::SIGKILL)) | bit(number(Number::SIGSTOP));
 
+/// The signal of memory that is not there, or not to be used so, and what its si_code says of which.
+const SEGV: u8 = number(Number::SIGSEGV);
+const SEGV_MAPERR: i32 = 1;
+const SEGV_ACCERR: i32 = 2;
+
 /// The signals that stop by default.
 const STOPPING: u64 = bit(number(Number::SIGSTOP))
     | bit(number(Number::SIGTSTP))
@@ -105,6 +110,8 @@ pub(crate) struct Signals {
     actions: Box<[Sigaction; 64]>,
     /// Signals that wait for any thread.
     shared: Queue,
+    /// Whether a stop signal was taken and SIGCONT has not come since: the taker decides what it does without the lock.
+    stop_taken: bool,
     /// The signal that has stopped the cage, until SIGCONT.
     stop: Option<u8>,
     /// Whether the parent has been told of the stop: all threads stand.
@@ -113,7 +120,13 @@ pub(crate) struct Signals {
 
 impl Default for Signals {
     fn default() -> Self {
-        Signals { actions: Box::new([Sigaction::ZERO; 64]), shared: Queue::default(), stop: None, stop_complete: false }
+        Signals {
+            actions: Box::new([Sigaction::ZERO; 64]),
+            shared: Queue::default(),
+            stop_taken: false,
+            stop: None,
+            stop_complete: false,
+        }
     }
 }
 
@@ -241,7 +254,7 @@ impl Cage {
             queue.remove(gone);
             thread.signals.pending.store(queue.bits(), Ordering::SeqCst);
         }
-        self.listeners.changed(gone);
+        self.waiting_changed(signals, gone);
     }
 }
 
@@ -251,7 +264,7 @@ pub(crate) fn thread_left(kernel: &Kernel, cage: &Cage) {
         send::offer_shared(kernel, cage);
     }
     // What waited for it alone is gone.
-    cage.listeners.changed(!0);
+    cage.waiting_changed(&cage.signals(), !0);
     stop::check_complete(kernel, cage);
 }
 
@@ -273,6 +286,12 @@ impl Thread {
 
     /// Sends the thread, which is the calling one, the signal of a fault of its own.
     pub fn fault(&self, kernel: &Kernel, info: Info) {
+        // To the host all of a cage's memory is mapped, and what the cage has not mapped may not be accessed.
+        let code = match info.code {
+            SEGV_ACCERR if self.cage.memory.is_hole(u64::from(info.address())) => SEGV_MAPERR,
+            code => code,
+        };
+        let info = if info.signal == SEGV { Info { code, ..info } } else { info };
         // There is always room for a standard signal of the kernel's.
         let _ = send_to_thread(kernel, self, info);
     }

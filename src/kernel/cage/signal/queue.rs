@@ -7,7 +7,7 @@ use lind_abi::{Errno, Result};
 use super::{Info, bit};
 
 /// The first real-time signal.
-const FIRST_REALTIME: u8 = 32;
+pub(super) const FIRST_REALTIME: u8 = 32;
 
 /// The signals of faults, which come before all others: SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE, SIGSYS.
 const FAULTS: u64 = bit(11) | bit(7) | bit(4) | bit(5) | bit(8) | bit(31);
@@ -23,6 +23,11 @@ impl Queue {
     /// The signals that are in it.
     pub fn bits(&self) -> u64 {
         self.bits
+    }
+
+    /// How many wait with their info.
+    pub fn len(&self) -> usize {
+        self.infos.len()
     }
 
     /// Adds a signal, unless it is a standard one that waits already.

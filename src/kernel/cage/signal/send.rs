@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use lind_abi::flags::{Resource, Signals as Number};
 use lind_abi::{CageId, Result};
 
+use super::queue::FIRST_REALTIME;
 use super::{Action, Change, Info, STOPPING, Signals, bit, flag, number};
 use crate::Kernel;
 use crate::cage::exit::{self, Status};
@@ -40,12 +41,17 @@ pub(crate) fn send_to_group(kernel: &Kernel, group: u32, info: Info) -> bool {
     any
 }
 
-/// Sends on a signal that has come from outside: what was typed at the terminal to the group in front there, what a process
-/// sent (`by_process`, of which a cage may know no more) to the group of the first cage.
+/// The group that a signal from outside is for: of what was typed at the terminal the one in front there, of what a process
+/// sent (`by_process`) that of the first cage.
+pub fn outside_group(kernel: &Kernel, first: &Cage, by_process: bool) -> u32 {
+    let typed = if by_process { None } else { kernel.front_group() };
+    typed.unwrap_or_else(|| first.group())
+}
+
+/// Sends on a signal that has come from outside. Of the process that sent it (`by_process`) a cage may know no more.
 pub fn from_outside(kernel: &Kernel, first: &Cage, signal: u8, by_process: bool) {
     let info = if by_process { Info::lost(signal) } else { Info::kernel(signal) };
-    let typed = if by_process { None } else { kernel.front_group() };
-    let group = typed.unwrap_or_else(|| first.group());
+    let group = outside_group(kernel, first, by_process);
     // The host forgets a SIGCONT when a stop follows at once: it has let this process go on, and the first cage has not heard of it.
     let stopped = bit(signal) & STOPPING != 0 && first.is_stopped();
     send_to_group(kernel, group, info);
@@ -55,9 +61,8 @@ pub fn from_outside(kernel: &Kernel, first: &Cage, signal: u8, by_process: bool)
 }
 
 /// The cages that have ended while a thread of theirs has not left yet. That takes a moment, or as long as a grate likes whose handler it is in.
-pub fn ended_but_there(kernel: &Kernel) -> Vec<CageId> {
-    let there = |cage: &Arc<Cage>| cage.is_dead() && !cage.threads().is_empty();
-    kernel.cages.all().iter().filter(|cage| there(cage)).map(|cage| cage.id).collect()
+pub fn ended_but_there(kernel: &Kernel) -> Vec<Arc<Cage>> {
+    kernel.cages.all().into_iter().filter(|cage| cage.is_dead() && !cage.threads().is_empty()).collect()
 }
 
 fn deliver(kernel: &Kernel, cage: &Cage, to: Option<&Thread>, info: Info) -> Result<()> {
@@ -112,6 +117,9 @@ fn queue(cage: &Cage, signals: &mut Signals, to: Option<&Thread>, info: Info) ->
         _ => {}
     }
     let limit = cage.settings().limits.of(Resource(Resource::RLIMIT_SIGPENDING)).map_or(0, |limit| limit.0);
+    // The limit is one for all queues of the cage. Of standard signals each has few.
+    let elsewhere = if info.signal < FIRST_REALTIME { 0 } else { queued_elsewhere(signals, &threads, to) };
+    let limit = limit.saturating_sub(elsewhere);
     match to {
         Some(to) => {
             let mut queue = to.signals.queue();
@@ -123,7 +131,7 @@ fn queue(cage: &Cage, signals: &mut Signals, to: Option<&Thread>, info: Info) ->
             cage.pending.store(signals.shared.bits(), Ordering::SeqCst);
         }
     }
-    cage.listeners.changed(bit(signal));
+    cage.waiting_changed(signals, bit(signal));
     // Asked again: a thread that has changed its mask meanwhile has either seen the signal or is seen here.
     let taker = match to {
         Some(_) => taker,
@@ -137,6 +145,13 @@ fn queue(cage: &Cage, signals: &mut Signals, to: Option<&Thread>, info: Info) ->
         }
         None => Ok(Woken::Nobody),
     }
+}
+
+/// How many signals wait in the other queues than the one of `to`, or the one for any thread.
+fn queued_elsewhere(signals: &Signals, threads: &[Arc<Thread>], to: Option<&Thread>) -> u64 {
+    let others = threads.iter().filter(|thread| to.is_none_or(|to| !std::ptr::eq(Arc::as_ptr(thread), to)));
+    let shared = if to.is_some() { signals.shared.len() } else { 0 };
+    (others.map(|thread| thread.signals.queue().len()).sum::<usize>() + shared) as u64
 }
 
 impl Signals {

@@ -11,8 +11,9 @@ use crate::Kernel;
 use crate::cage::{Attention, Cage, Thread};
 
 impl Signals {
-    /// Ends a stop, if there is one.
+    /// Ends a stop, if there is one, and what was about to be one.
     pub(super) fn go_on(&mut self) -> Option<Ended> {
+        self.stop_taken = false;
         let complete = std::mem::take(&mut self.stop_complete);
         self.stop.take().map(|_| if complete { Ended::Complete } else { Ended::Beginning })
     }
@@ -27,11 +28,11 @@ pub(super) enum Ended {
     Complete,
 }
 
-/// Begins to stop a cage, for one of its threads.
+/// Begins to stop a cage, for one of its threads that has taken the signal, unless SIGCONT has come since.
 pub(super) fn begin(kernel: &Kernel, cage: &Cage, signal: u8) {
     let threads = {
         let mut signals = cage.signals();
-        if signals.stop.is_some() {
+        if signals.stop.is_some() || !std::mem::take(&mut signals.stop_taken) {
             return;
         }
         signals.stop = Some(signal);
@@ -53,6 +54,7 @@ pub(super) fn begin(kernel: &Kernel, cage: &Cage, signal: u8) {
 /// Stands still as long as the thread's cage is stopped.
 pub(super) fn stand(kernel: &Kernel, thread: &Thread) {
     let cage = &*thread.cage;
+    kernel.engine().watch();
     // What comes meanwhile waits.
     thread.unnotice(Attention::SIGNAL);
     loop {
@@ -68,6 +70,26 @@ pub(super) fn stand(kernel: &Kernel, thread: &Thread) {
     }
     thread.signals.stopped.store(false, Ordering::Relaxed);
     thread.notice(Attention::SIGNAL);
+}
+
+/// As far as others can see the thread stands: it has lent its host thread, and will stand when it is back, if the stop has not ended then.
+pub(super) fn count_as_standing(kernel: &Kernel, thread: &Thread) {
+    thread.unnotice(Attention::SIGNAL);
+    thread.signals.stopped.store(true, Ordering::Relaxed);
+    check_complete(kernel, &thread.cage);
+}
+
+impl Thread {
+    /// The engine's word that the thread, which has lent its host thread, was told something.
+    pub fn settle_as_lender(&self, kernel: &Kernel) {
+        super::take::settle_lender(kernel, self);
+    }
+
+    /// The engine's word that the thread has its host thread back: it looks for signals and stops itself.
+    pub fn is_back(&self) {
+        self.signals.stopped.store(false, Ordering::Relaxed);
+        self.notice(Attention::SIGNAL);
+    }
 }
 
 /// Tells the parent of a stop once all threads stand. To be asked again when a thread has ended.
@@ -97,11 +119,16 @@ pub(super) fn went_on(kernel: &Kernel, cage: &Cage, stop: Ended) {
 fn tell_parent(kernel: &Kernel, cage: &Cage, change: Change) {
     match cage.living_parent(kernel) {
         Some(parent) => {
+            let _news = parent.news();
+            // What has changed again since is told by whoever did that: old news after new ones would stay.
+            if cage.is_stopped() != matches!(change, Change::Stopped(_)) {
+                return;
+            }
             parent.family().note_change(cage.id, change);
             child_changed(kernel, &parent, cage, change);
         }
         // The first cage's parent is outside.
-        None if cage.maker().is_none() && matches!(change, Change::Stopped(_)) => kernel.engine().stop_process(),
+        None if cage.maker().is_none() && cage.is_stopped() => kernel.engine().stop_process(),
         None => {}
     }
 }
@@ -111,5 +138,47 @@ impl Cage {
     pub(crate) fn is_stopped(&self) -> bool {
         let signals = self.signals();
         signals.stop.is_some() && signals.stop_complete
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use lind_abi::nr;
+
+    use crate::root::Walls;
+    use crate::testing::in_world;
+
+    /// A thread that has taken SIGSTOP and not acted on it yet finds that SIGCONT has come.
+    #[test]
+    fn what_was_continued_does_not_stop() {
+        in_world(Walls::Openat2, |w| {
+            let child = w.sibling();
+            let id = i64::from(child.thread.cage.id.0);
+            let done = Arc::new(AtomicBool::new(false));
+            let (thread, kernel, told) = (Arc::clone(&child.thread), Arc::clone(&w.kernel), Arc::clone(&done));
+            let runs = std::thread::spawn(move || {
+                while !told.load(Ordering::Relaxed) {
+                    thread.next_step(&kernel);
+                }
+            });
+            let stopped = (0..50_000).filter(|round| {
+                w.ok(nr::kill, &[id, 19]);
+                // Sooner or later, as the thread is doing this and that.
+                (0..round % 100).for_each(|_| std::hint::spin_loop());
+                w.ok(nr::kill, &[id, 18]);
+                (0..20).any(|_| child.thread.cage.signals().stop.is_some())
+            });
+            assert_eq!(stopped.count(), 0);
+            done.store(true, Ordering::Relaxed);
+            runs.join().unwrap();
+            // What its parent has heard last is that it goes on, or nothing.
+            let status = w.buffer(4);
+            while w.ok(nr::wait4, &[id, status, 1 | 2 | 8, 0]) != 0 {
+                assert_eq!(w.load::<u32>(status), 0xffff);
+            }
+        });
     }
 }

@@ -58,7 +58,7 @@ pub fn next_step(kernel: &Kernel, thread: &Thread) -> Step {
         if attention & (Attention::SIGNAL | Attention::MASK) == 0 {
             return Step::Go;
         }
-        match take(kernel, thread, true) {
+        match take(kernel, thread, Taking { handlers: true, stands: true }) {
             Taken::Nothing => {
                 if let Some(mask) = take_saved(thread) {
                     thread.set_mask(kernel, mask);
@@ -74,7 +74,7 @@ pub fn next_step(kernel: &Kernel, thread: &Thread) -> Step {
 /// as if nothing had happened.
 pub(crate) fn settle(kernel: &Kernel, thread: &Thread) -> bool {
     while thread.attention() & Attention::SIGNAL != 0 {
-        match take(kernel, thread, false) {
+        match take(kernel, thread, Taking { handlers: false, stands: true }) {
             Taken::Handler(..) | Taken::HandlerWaits => return false,
             Taken::Nothing | Taken::Done => {}
         }
@@ -83,6 +83,26 @@ pub(crate) fn settle(kernel: &Kernel, thread: &Thread) -> bool {
         }
     }
     thread.attention() & Attention::INTERRUPTS == 0
+}
+
+/// Acts on signals for a thread that has lent its host thread, whoever calls: handlers wait until it is back. Where its cage is stopped
+/// it counts as standing.
+pub(super) fn settle_lender(kernel: &Kernel, thread: &Thread) {
+    while thread.attention() & Attention::SIGNAL != 0 && thread.attention() & LEAVING == 0 {
+        match take(kernel, thread, Taking { handlers: false, stands: false }) {
+            Taken::Handler(..) | Taken::HandlerWaits => return,
+            Taken::Nothing | Taken::Done => {}
+        }
+    }
+}
+
+/// What a thread takes signals for.
+#[derive(Clone, Copy)]
+struct Taking {
+    /// Also those that have handlers.
+    handlers: bool,
+    /// The thread stands where it is while its cage is stopped.
+    stands: bool,
 }
 
 enum Taken {
@@ -96,13 +116,17 @@ enum Taken {
     Done,
 }
 
-/// Takes one signal; one that has a handler only if `handlers`.
-fn take(kernel: &Kernel, thread: &Thread, handlers: bool) -> Taken {
+/// Takes one signal.
+fn take(kernel: &Kernel, thread: &Thread, Taking { handlers, stands }: Taking) -> Taken {
     let cage = &*thread.cage;
     let mut signals = cage.signals();
     if signals.stop.is_some() && !thread.worker {
         drop(signals);
-        stop::stand(kernel, thread);
+        if stands {
+            stop::stand(kernel, thread);
+        } else {
+            stop::count_as_standing(kernel, thread);
+        }
         return Taken::Done;
     }
     let unblocked = !thread.mask.load(Ordering::SeqCst) | UNBLOCKABLE;
@@ -122,6 +146,7 @@ fn take(kernel: &Kernel, thread: &Thread, handlers: bool) -> Taken {
             Taken::Done
         }
         Action::Stop => {
+            signals.stop_taken = true;
             drop(signals);
             // The terminal's stops are nothing to a group that nobody can continue.
             let always = u32::from(info.signal) == lind_abi::flags::Signals::SIGSTOP;
@@ -151,7 +176,7 @@ fn waiting(thread: &Thread) -> u64 {
 fn dequeue(thread: &Thread, signals: &mut Signals, wanted: u64) -> Option<Info> {
     let info = take_first(thread, signals, wanted)?;
     thread.cage.timer_signal_taken(&info);
-    thread.cage.listeners.changed(bit(info.signal));
+    thread.cage.waiting_changed(signals, bit(info.signal));
     Some(info)
 }
 

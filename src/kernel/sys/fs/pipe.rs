@@ -5,6 +5,7 @@ use lind_abi::{Errno, Out, Result};
 use rustix::pipe::PipeFlags;
 
 use crate::call::Ctx;
+use crate::fd::{File, Kind};
 use crate::host;
 
 /// pipe(2)
@@ -21,8 +22,8 @@ pub(crate) fn pipe2(cx: &Ctx<'_>, fds: Out<[i32; 2]>, flags: FdFlags) -> Result<
     let (read, write) =
         rustix::pipe::pipe_with(PipeFlags::from_bits_retain(flags.0) | PipeFlags::CLOEXEC).map_err(host::errno)?;
     let table = &cx.cage.fds;
-    let read = table.add_host(read, cloexec)?;
-    let numbers = table.add_host(write, cloexec).map(|write| [read, write]);
+    let read = table.add(File::new(read, Kind::Pipe), cloexec)?;
+    let numbers = table.add(File::new(write, Kind::Pipe), cloexec).map(|write| [read, write]);
     let stored = numbers.and_then(|numbers| cx.store(fds, &numbers));
     if stored.is_err() {
         for number in [Ok(read), numbers.map(|[_, write]| write)].into_iter().flatten() {

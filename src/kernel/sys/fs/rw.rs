@@ -15,6 +15,10 @@ use crate::cage::signal::{self, Info, number};
 use crate::call::Ctx;
 use crate::host;
 use crate::notice;
+use crate::patience;
+
+/// PIPE_BUF: a write of more than this may be interrupted when a part is written, which its caller would see.
+pub(super) const ATOMIC: usize = 4096;
 
 /// read(2)
 #[inline(always)]
@@ -24,8 +28,12 @@ pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize
     {
         return Ok(done);
     }
+    let waits = cx.owner(fd.cage)?.fds.makes_wait(fd.number);
     let in_use = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
+    if waits {
+        patience::for_input(cx, in_use.as_fd(), buf.len());
+    }
     host::read(in_use.as_fd(), buf)
 }
 
@@ -41,6 +49,9 @@ pub(crate) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<usize
     }
     let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
+    if buf.len() > ATOMIC {
+        cx.kernel.engine().watch();
+    }
     host::write(in_use.as_fd(), buf).inspect_err(|&errno| write_failed(cx, fd, in_use.as_fd(), errno))
 }
 

@@ -7,10 +7,11 @@ use lind_abi::layout::Iovec;
 use lind_abi::{Errno, Fd, In, Len, Off, Result};
 use rustix::fs::{FileType, OFlags};
 
-use super::rw::write_failed;
+use super::rw::{ATOMIC, write_failed};
 use super::watched;
 use crate::call::Ctx;
 use crate::host::{self, fs::Vector};
+use crate::patience;
 
 /// UIO_MAXIOV
 const MOST: u64 = 1024;
@@ -26,6 +27,9 @@ pub(crate) fn readv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<
     }
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
+    if cx.owner(fd.cage)?.fds.makes_wait(fd.number) {
+        patience::for_input(cx, in_use.as_fd(), vector.bytes());
+    }
     cx.blocking(|| host::fs::readv(in_use.as_fd(), &vector))
 }
 
@@ -38,6 +42,9 @@ pub(crate) fn writev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result
     }
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
+    if vector.bytes() > ATOMIC {
+        cx.kernel.engine().watch();
+    }
     cx.blocking(|| host::fs::writev(in_use.as_fd(), &vector))
         .inspect_err(|&errno| write_failed(cx, fd, in_use.as_fd(), errno))
 }

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
 use lind_abi::layout::Sockaddr;
-use lind_abi::{CageId, DirFd, Errno, In, InOut, Len, Out, Result};
+use lind_abi::{Errno, In, InOut, Len, Out, Result};
 use rustix::fs::OFlags;
 
 use crate::call::Ctx;
@@ -61,13 +61,9 @@ pub(super) fn store_if(cx: &Ctx<'_>, address: &Address, to: Out<Sockaddr>, len: 
     if to.is_null() { Ok(()) } else { store(cx, address, to, len) }
 }
 
-/// Runs `act` with the host's spelling of an address that `cage` gave.
-pub(super) fn reach<T>(
-    cx: &Ctx<'_>,
-    cage: CageId,
-    address: &Address,
-    mut act: impl FnMut(&Address) -> Result<T>,
-) -> Result<T> {
+/// Runs `act` with the host's spelling of an address. A path is the acting cage's, whoever's memory it was in, as for calls on files that have no
+/// directory argument.
+pub(super) fn reach<T>(cx: &Ctx<'_>, address: &Address, mut act: impl FnMut(&Address) -> Result<T>) -> Result<T> {
     match meaning(address) {
         Meaning::Host => cx.blocking(|| act(address)),
         Meaning::Abstract(name) => {
@@ -80,9 +76,8 @@ pub(super) fn reach<T>(
                 let address = unix(path.to_bytes())?;
                 place::at(dir, 0, || cx.blocking(|| act(&address)))
             };
-            let dir = DirFd { number: libc::AT_FDCWD, cage };
             let found = cx.act(
-                dir,
+                cx.here(),
                 &path,
                 Last::Follow,
                 |dir, path| match root.walls() {
@@ -114,14 +109,8 @@ enum Found<T> {
     File(FileRef),
 }
 
-/// Runs `act`, which makes a socket's name, with the host's spelling of an address that `cage` gave for it.
-pub(super) fn make(
-    cx: &Ctx<'_>,
-    cage: CageId,
-    socket: &File,
-    address: &Address,
-    act: impl Fn(&Address) -> Result<()>,
-) -> Result<()> {
+/// Runs `act`, which makes a socket's name, with the host's spelling of an address. Directory and umask are the acting cage's.
+pub(super) fn make(cx: &Ctx<'_>, socket: &File, address: &Address, act: impl Fn(&Address) -> Result<()>) -> Result<()> {
     let path = match meaning(address) {
         Meaning::Host if address.bytes() == AF_UNIX => return any_abstract_name(cx, act),
         Meaning::Host => return act(address),
@@ -136,9 +125,8 @@ pub(super) fn make(
         }
         Meaning::Path(path) => path,
     };
-    let cage = cx.owner(cage)?;
-    let umask = cage.umask.load(Ordering::Relaxed);
-    cx.kernel.root.parent(cage.cwd.load().as_fd(), &path, |dir, name| {
+    let umask = cx.cage.umask.load(Ordering::Relaxed);
+    cx.kernel.root.parent(cx.cage.cwd.load().as_fd(), &path, |dir, name| {
         if cx.kernel.root.walls() == Walls::Chroot {
             return place::at(dir, umask, || act(address));
         }

@@ -7,7 +7,7 @@ use lind_abi::layout::{Iovec, Mmsghdr, Msghdr, Sockaddr, Timespec, Ucred};
 use lind_abi::{CageId, Errno, Fd, In, InOut, Len, Out, Result};
 
 use super::address;
-use super::transfer::failed;
+use super::transfer::{failed, wait_for_input};
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind, Socket};
 use crate::host::control::{self, Control};
@@ -117,7 +117,7 @@ fn send_quietly(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, msg: In<Msghdr>, f
             Control::Other { level, kind, data } => Ok(Control::Other { level, kind, data }),
         })
         .collect::<Result<_>>()?;
-    address::reach(cx, cage, &to, |to| net::sendmsg(socket, to, &data, &control, flags.0))
+    address::reach(cx, &to, |to| net::sendmsg(socket, to, &data, &control, flags.0))
 }
 
 fn receive(cx: &Ctx<'_>, socket: BorrowedFd<'_>, at: InOut<Msghdr>, flags: MsgFlags) -> Result<usize> {
@@ -128,6 +128,7 @@ fn receive(cx: &Ctx<'_>, socket: BorrowedFd<'_>, at: InOut<Msghdr>, flags: MsgFl
     }
     let data = vector(cx, cage, &msg)?;
     let room = if msg.control == 0 { 0 } else { msg.controllen.min(MAX_CONTROL) as usize };
+    wait_for_input(cx, socket, data.bytes(), flags);
     let received = cx.blocking(|| net::recvmsg(socket, &data, msg.name != 0, room, flags.0))?;
 
     if let Some(from) = &received.from {

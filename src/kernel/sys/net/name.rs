@@ -11,7 +11,7 @@ use crate::host::net;
 pub(crate) fn bind(cx: &Ctx<'_>, fd: Fd, addr: In<Sockaddr>, len: Len) -> Result<()> {
     let socket = cx.file(fd)?;
     let name = address::load(cx, addr, address::length(len)?)?;
-    address::make(cx, addr.cage, &socket, &name, |name| net::bind(socket.host(), name))
+    address::make(cx, &socket, &name, |name| net::bind(socket.host(), name))
 }
 
 /// connect(2)
@@ -19,7 +19,7 @@ pub(crate) fn connect(cx: &Ctx<'_>, fd: Fd, addr: In<Sockaddr>, len: Len) -> Res
     let socket = cx.file(fd)?;
     let to = address::load(cx, addr, address::length(len)?)?;
     let mut again = false;
-    address::reach(cx, addr.cage, &to, |to| match net::connect(socket.host(), to) {
+    address::reach(cx, &to, |to| match net::connect(socket.host(), to) {
         // An interrupted attempt goes on by itself, and may succeed before it is taken up again.
         Err(Errno::EISCONN) if again => Ok(()),
         result => {

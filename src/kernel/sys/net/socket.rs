@@ -12,6 +12,7 @@ use super::address;
 use crate::call::Ctx;
 use crate::fd::{File, Kind, Socket};
 use crate::host::{errno, net};
+use crate::patience;
 
 /// What socket(2) calls the type, without its flags.
 const KIND: u32 = 0xf;
@@ -22,6 +23,8 @@ const SOCK_PACKET: u32 = 10;
 pub(crate) fn socket(cx: &Ctx<'_>, domain: SocketDomain, kind: SocketType, protocol: i32) -> Result<NewFd> {
     let (family, protocol, kind_and_flags) = checked(domain, kind, protocol)?;
     cx.cage.fds.check_room(1)?;
+    // What is sent may be any size.
+    cx.kernel.engine().watch();
     let (kind, flags) = (rustix::net::SocketType::from_raw(kind_and_flags & KIND), host_flags(kind_and_flags));
     let host = rustix::net::socket_with(family, kind, flags, protocol).map_err(errno)?;
     add(cx, host, Socket::default(), kind_and_flags & SocketType::SOCK_CLOEXEC != 0)
@@ -37,6 +40,7 @@ pub(crate) fn socketpair(
 ) -> Result<()> {
     let (family, protocol, kind_and_flags) = checked(domain, kind, protocol)?;
     cx.cage.fds.check_room(2)?;
+    cx.kernel.engine().watch();
     let (kind, flags) = (rustix::net::SocketType::from_raw(kind_and_flags & KIND), host_flags(kind_and_flags));
     let (a, b) = rustix::net::socketpair(family, kind, flags, protocol).map_err(errno)?;
     let end = || Socket { pair_of: Some(cx.cage.id), bound: OnceLock::new() };
@@ -64,6 +68,7 @@ pub(crate) fn accept4(cx: &Ctx<'_>, fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>
     let listener = cx.file(fd)?;
     // A connection that finds no number must stay in the queue.
     cx.cage.fds.check_room(1)?;
+    patience::for_input(cx, listener.host(), 0);
     let (host, peer) = cx.blocking(|| net::accept(listener.host(), flags.0))?;
     address::store_if(cx, &peer, addr, len)?;
     let bound = match &listener.kind {

@@ -9,6 +9,7 @@ use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
 use super::address;
 use crate::call::Ctx;
 use crate::host::net;
+use crate::patience;
 
 /// sendto(2)
 pub(crate) fn sendto(
@@ -26,7 +27,7 @@ pub(crate) fn sendto(
         cx.blocking(|| net::send(socket.as_fd(), buf, flags.0))
     } else {
         let to = address::load(cx, addr, address::length(addr_len)?)?;
-        address::reach(cx, addr.cage, &to, |to| net::sendto(socket.as_fd(), buf, flags.0, to))
+        address::reach(cx, &to, |to| net::sendto(socket.as_fd(), buf, flags.0, to))
     };
     sent.inspect_err(|errno| failed(cx, fd, socket.as_fd(), flags, *errno))
 }
@@ -35,6 +36,13 @@ pub(crate) fn sendto(
 pub(super) fn failed(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, flags: MsgFlags, errno: Errno) {
     if errno != Errno::EPIPE || !flags.has(MsgFlags::MSG_NOSIGNAL) {
         crate::sys::fs::write_failed(cx, fd, socket, errno);
+    }
+}
+
+/// Looks for something to receive for a while, if a call with these flags would wait for it.
+pub(super) fn wait_for_input(cx: &Ctx<'_>, socket: BorrowedFd<'_>, bytes: usize, flags: MsgFlags) {
+    if flags.0 & (MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_OOB) == 0 {
+        patience::for_input(cx, socket, bytes);
     }
 }
 
@@ -50,6 +58,7 @@ pub(crate) fn recvfrom(
 ) -> Result<usize> {
     let socket = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
+    wait_for_input(cx, socket.as_fd(), buf.len(), flags);
     if addr.is_null() {
         return cx.blocking(|| net::recv(socket.as_fd(), buf, flags.0));
     }

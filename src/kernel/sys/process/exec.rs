@@ -8,7 +8,7 @@ use lind_abi::{DirFd, Errno, NoReturn, Path, Result, StrArray};
 use rustix::fs::OFlags;
 
 use super::args::{Room, strings};
-use crate::cage::{Named, prepare_exec};
+use crate::cage::{Named, Where, prepare_exec};
 use crate::call::Ctx;
 use crate::host::errno;
 use crate::mem::PathBytes;
@@ -21,7 +21,7 @@ pub(crate) fn execve(cx: &Ctx<'_>, path: Path, argv: StrArray, envp: StrArray) -
     execveat(cx, cx.here(), path, argv, envp, AtFlags(0))
 }
 
-/// execveat(2). AT_SYMLINK_NOFOLLOW is EINVAL.
+/// execveat(2)
 pub(crate) fn execveat(
     cx: &Ctx<'_>,
     dir: DirFd,
@@ -30,7 +30,7 @@ pub(crate) fn execveat(
     envp: StrArray,
     flags: AtFlags,
 ) -> Result<NoReturn> {
-    if flags.beyond(AtFlags::AT_EMPTY_PATH) {
+    if flags.beyond(AtFlags::AT_EMPTY_PATH | AtFlags::AT_SYMLINK_NOFOLLOW) {
         return Err(Errno::EINVAL);
     }
     if cx.thread.cage.id != cx.cage.id {
@@ -53,23 +53,37 @@ pub(crate) fn execveat(
         }
         file.try_clone_to_owned().map_err(|_| Errno::EMFILE)
     };
+    let last = if flags.has(AtFlags::AT_SYMLINK_NOFOLLOW) { Last::NoFollow } else { Last::Follow };
+    let (name, leads_nowhere) = known_as(cx, dir, path)?;
+    let prepare = |at: Where<'_>| {
+        let named = Named { at, name: &name, leads_nowhere };
+        prepare_exec(cx.kernel, cx.cage, named, argv.clone(), envp.clone())
+    };
     let start = if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
-        let file = open(cx.itself(dir)?.as_fd())?;
-        let name = CString::new(format!("/dev/fd/{}", dir.number)).map_err(|_| Errno::EINVAL)?;
-        prepare_exec(cx.kernel, cx.cage, Named::File(file, name), argv, envp)?
+        prepare(Where::File(open(cx.itself(dir)?.as_fd())?))?
     } else {
-        let on_host = |from: BorrowedFd<'_>, path: &CStr| {
-            prepare_exec(cx.kernel, cx.cage, Named::Path(from, path), argv.clone(), envp.clone())
-        };
-        cx.act(dir, path, Last::Follow, on_host, |reached| {
+        let on_host = |from: BorrowedFd<'_>, path: &CStr| prepare(Where::Path(from, path, last));
+        cx.act(dir, path, last, on_host, |reached| {
             let file = match reached {
+                Reached::Place(place) if place.is_link() => return Err(Errno::ELOOP),
                 Reached::Place(place) => open(place.memory(cx).ok_or(Errno::EACCES)?.1.host())?,
                 Reached::File(file) => open(file.host())?,
                 _ => return Err(Errno::ENOENT),
             };
-            prepare_exec(cx.kernel, cx.cage, Named::File(file, path.to_owned()), argv.clone(), envp.clone())
+            prepare(Where::File(file))
         })?
     };
     cx.thread.exec_to(Box::new(start));
     Ok(NoReturn)
+}
+
+/// The name of a program that was named from a descriptor begins there: `/dev/fd/3/program`. Whether that leads nowhere once it runs.
+fn known_as(cx: &Ctx<'_>, dir: DirFd, path: &CStr) -> Result<(CString, bool)> {
+    if dir.number == libc::AT_FDCWD || path.to_bytes().starts_with(b"/") {
+        return Ok((path.to_owned(), false));
+    }
+    let closes = dir.cage == cx.cage.id && cx.cage.fds.cloexec(dir.number).unwrap_or(false);
+    let slash: &[u8] = if path.is_empty() { b"" } else { b"/" };
+    let name = [format!("/dev/fd/{}", dir.number).as_bytes(), slash, path.to_bytes()].concat();
+    Ok((CString::new(name).map_err(|_| Errno::EINVAL)?, closes))
 }

@@ -34,8 +34,7 @@ fn asked_of(cx: &Ctx<'_>, of: Pid, what: fn(&Cage) -> u32) -> Result<Pid> {
         return Ok(pid(what(cx.cage)));
     }
     let id = u32::try_from(of.0).map_err(|_| Errno::ESRCH)?;
-    let cage = cage_of(cx, id).filter(|cage| !cage.is_dead()).ok_or(Errno::ESRCH)?;
-    Ok(pid(what(&cage)))
+    Ok(pid(what(&*cage_of(cx, id).ok_or(Errno::ESRCH)?)))
 }
 
 /// setsid(2)
@@ -72,8 +71,9 @@ pub(crate) fn setpgid(cx: &Ctx<'_>, of: Pid, group: Pid) -> Result<()> {
     })
 }
 
-/// The cages of a group that are alive.
+/// The cages of a group. Those that have ended are in it until they are waited for: a shell may put the second half of a pipe into the
+/// group of the first, which has ended by then.
 pub(crate) fn in_group(cx: &Ctx<'_>, group: u32) -> impl Iterator<Item = std::sync::Arc<Cage>> {
     let cages = cx.kernel.cages.all();
-    cages.into_iter().filter(move |cage| !cage.is_dead() && cage.group() == group)
+    cages.into_iter().filter(move |cage| cage.group() == group)
 }

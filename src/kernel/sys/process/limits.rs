@@ -15,7 +15,7 @@ pub(crate) fn getrlimit(cx: &Ctx<'_>, resource: Resource, limit: Out<Rlimit>) ->
 
 /// setrlimit(2)
 pub(crate) fn setrlimit(cx: &Ctx<'_>, resource: Resource, limit: In<Rlimit>) -> Result<()> {
-    set(cx.cage, resource, cx.load(limit)?)
+    set(cx, cx.cage, resource, cx.load(limit)?)
 }
 
 /// prlimit(2), of the cage or a descendant.
@@ -23,7 +23,7 @@ pub(crate) fn prlimit64(cx: &Ctx<'_>, pid: Pid, resource: Resource, new: In<Rlim
     let new = if new.is_null() { None } else { Some(cx.load(new)?) };
     let before = on_process(cx, pid, |cage| {
         let before = get(cage, resource)?;
-        new.map_or(Ok(()), |new| set(cage, resource, new))?;
+        new.map_or(Ok(()), |new| set(cx, cage, resource, new))?;
         Ok(before)
     })?;
     cx.store_if(old, &before)
@@ -35,7 +35,17 @@ fn get(cage: &Cage, resource: Resource) -> Result<Rlimit> {
 }
 
 /// A hard limit only goes down, for root as well: limits are part of a cage's walls.
-fn set(cage: &Cage, resource: Resource, new: Rlimit) -> Result<()> {
+fn set(cx: &Ctx<'_>, cage: &Cage, resource: Resource, new: Rlimit) -> Result<()> {
+    replace(cage, resource, new)?;
+    if resource.0 == Resource::RLIMIT_CPU
+        && let Some(cage) = cx.kernel.cages.get(cage.id)
+    {
+        cage.watch_cpu(cx.kernel);
+    }
+    Ok(())
+}
+
+fn replace(cage: &Cage, resource: Resource, new: Rlimit) -> Result<()> {
     let mut settings = cage.settings();
     let limit = settings.limits.of(resource).ok_or(Errno::EINVAL)?;
     if new.cur > new.max {

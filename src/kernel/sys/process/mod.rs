@@ -35,16 +35,17 @@ use lind_abi::{CageId, Errno, Pid, Result};
 use crate::cage::Cage;
 use crate::call::Ctx;
 
-/// Does something with the process a call names: 0 is the cage itself, as is any of its threads; otherwise a descendant.
+/// Does something with the process a call names: 0 is the cage itself, as is any of its threads; otherwise a descendant,
+/// which may have ended and wait for its parent.
 ///
 /// # Errors
-/// ESRCH if there is none that is alive, EPERM for any other cage.
+/// ESRCH if there is none, EPERM for any other cage.
 pub(super) fn on_process<T>(cx: &Ctx<'_>, pid: Pid, act: impl FnOnce(&Cage) -> Result<T>) -> Result<T> {
     let id = u32::try_from(pid.0).map_err(|_| Errno::ESRCH)?;
     if id == 0 || id == cx.cage.id.0 || cx.cage.thread(id).is_some() {
         return act(cx.cage);
     }
-    let cage = cx.kernel.cages.get(CageId(id)).filter(|cage| !cage.is_dead()).ok_or(Errno::ESRCH)?;
+    let cage = cx.kernel.cages.get(CageId(id)).ok_or(Errno::ESRCH)?;
     if cage.descends_from(cx.cage.id) { act(&cage) } else { Err(Errno::EPERM) }
 }
 

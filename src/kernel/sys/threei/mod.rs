@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use lind_abi::flags::{CopyKind, FcntlCmd, FdFlags};
+use lind_abi::flags::{CopyKind, FcntlCmd, FdFlags, SpawnFlags};
 use lind_abi::layout::{LindCall, LindFdRoutes, SpawnHandler};
 use lind_abi::{CageId, Errno, Fd, In, Len, NR_ANY, NewFd, Out, Path, Pid, Result, StrArray, nr};
 
@@ -211,7 +211,11 @@ pub(crate) fn spawn(
     envp: StrArray,
     handlers: In<SpawnHandler>,
     count: Len,
+    flags: SpawnFlags,
 ) -> Result<Pid> {
+    if flags.beyond(SpawnFlags::LIND_SPAWN_WAITS) {
+        return Err(Errno::EINVAL);
+    }
     if count.0 > MAX_SPAWN_HANDLERS {
         return Err(Errno::E2BIG);
     }
@@ -226,7 +230,8 @@ pub(crate) fn spawn(
         return Err(Errno::EINVAL);
     }
     let parent = cx.kernel.cages.get(cx.cage.id).ok_or(Errno::ESRCH)?;
-    let child = cage::spawn(cx.kernel, &parent, Program { name, argv, envp, ignored: 0 }, &handlers)?;
+    let lender = flags.has(SpawnFlags::LIND_SPAWN_WAITS).then_some(cx.hop);
+    let child = cage::spawn(cx.kernel, &parent, Program { name, argv, envp, ignored: 0 }, &handlers, lender)?;
     Ok(Pid(child.0.cast_signed()))
 }
 

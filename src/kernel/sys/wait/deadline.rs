@@ -69,6 +69,11 @@ impl Deadline {
         }
     }
 
+    /// Whether it has come before there was anything to wait for.
+    pub(crate) fn is_now(&self) -> bool {
+        matches!(self, Deadline::Now)
+    }
+
     /// Whether it has come.
     pub(crate) fn has_passed(&self) -> bool {
         self.remaining().is_some_and(|left| left.sec == 0 && left.nsec == 0)

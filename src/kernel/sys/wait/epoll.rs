@@ -12,6 +12,7 @@ use super::mask;
 use crate::call::Ctx;
 use crate::fd::{File, Interests, Kind};
 use crate::host::{errno, wait};
+use crate::patience;
 
 /// epoll_create(2)
 pub(crate) fn epoll_create(cx: &Ctx<'_>, size: i32) -> Result<NewFd> {
@@ -85,5 +86,11 @@ fn wait_until(cx: &Ctx<'_>, fd: Fd, events: Out<EpollEvent>, max: i32, deadline:
     let max = u64::try_from(max).ok().filter(|max| (1..=i32::MAX as u64 / SIZE).contains(max)).ok_or(Errno::EINVAL)?;
     let events = cx.output(events.cast(), Len(max * SIZE))?;
     let epoll = cx.host_fd(fd)?;
-    cx.blocking(|| wait::epoll_wait(epoll.as_fd(), events, deadline.remaining()))
+    let wait = |timeout| wait::epoll_wait(epoll.as_fd(), events, timeout);
+    if !deadline.is_now()
+        && let Some(ready) = patience::for_events(cx, || wait(Some(Timespec::default())))
+    {
+        return ready;
+    }
+    cx.blocking(|| wait(deadline.remaining()))
 }

@@ -11,6 +11,7 @@ use super::mask;
 use crate::call::Ctx;
 use crate::fd::FileRef;
 use crate::host::wait::{self, Poll};
+use crate::patience;
 
 /// poll(2)
 pub(crate) fn poll(cx: &Ctx<'_>, fds: InOut<Pollfd>, nfds: Len, timeout: i32) -> Result<usize> {
@@ -71,7 +72,7 @@ fn poll_one(cx: &Ctx<'_>, at: InOut<Pollfd>, deadline: Deadline) -> Result<usize
         file => {
             let fd = file.as_ref().and_then(|file| file.as_ref().ok()).map(AsFd::as_fd);
             let mut poll = [Poll::new(fd, asked.events)];
-            (cx.blocking(|| wait::poll(&mut poll, deadline.remaining()))?, poll[0].revents())
+            (wait_for(cx, &mut poll, deadline)?, poll[0].revents())
         }
     };
     cx.store(Out::new(at.addr + REVENTS, at.cage), &revents)?;
@@ -117,12 +118,21 @@ fn poll_entries(
         };
     }
     let deadline = if bad > 0 { Deadline::Now } else { deadline };
-    let ready = cx.blocking(|| wait::poll(polls, deadline.remaining()))?;
+    let ready = wait_for(cx, polls, deadline)?;
     for (i, (entry, poll)) in entries.iter().zip(polls).enumerate() {
         let revents = if matches!(entry, Entry::Bad) { POLLNVAL } else { poll.revents() };
         memory.store(place(i) + REVENTS, &revents)?;
     }
     Ok(ready + bad)
+}
+
+fn wait_for(cx: &Ctx<'_>, polls: &mut [Poll], deadline: Deadline) -> Result<usize> {
+    if !deadline.is_now()
+        && let Some(ready) = patience::for_events(cx, || wait::poll(polls, Some(Timespec::default())))
+    {
+        return ready;
+    }
+    cx.blocking(|| wait::poll(polls, deadline.remaining()))
 }
 
 /// Where `revents` lies in an entry.
