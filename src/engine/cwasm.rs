@@ -15,6 +15,7 @@ use std::os::unix::fs::FileExt;
 use anyhow::{Context, Result, bail};
 use lind_kernel::sealed;
 use rustix::fd::{BorrowedFd, OwnedFd};
+use wasmtime_environ::obj::ELFOSABI_WASMTIME;
 
 use crate::cache::Own;
 use crate::config::COMPILED_FORMAT;
@@ -24,8 +25,32 @@ use crate::note::FileState;
 use crate::traps::Traps;
 use crate::validate::{Entry, Facts, Places};
 
-/// How compiled code begins; it is an ELF file.
-pub const ELF: &[u8] = b"\x7fELF";
+/// What a file is, by how it begins.
+pub enum Kind {
+    /// WebAssembly.
+    Module,
+    /// Compiled code, or what takes itself for it.
+    Compiled,
+    /// A program of the host's.
+    OfHost,
+    /// None of these.
+    Other,
+}
+
+impl Kind {
+    /// How many of its first bytes tell.
+    pub const BYTES: usize = 8;
+
+    /// What the file is that begins with `start`. Compiled code is an ELF file, for a system of its own.
+    pub fn of(start: &[u8]) -> Kind {
+        match start {
+            [b'\x7f', b'E', b'L', b'F', _, _, _, abi, ..] if *abi != ELFOSABI_WASMTIME => Kind::OfHost,
+            [b'\x7f', b'E', b'L', b'F', ..] => Kind::Compiled,
+            [b'\0', b'a', b's', b'm', ..] => Kind::Module,
+            _ => Kind::Other,
+        }
+    }
+}
 
 const MAGIC: &[u8; 16] = b"lind compiled 2\n";
 const TAG: usize = 32;
@@ -201,7 +226,8 @@ fn sealed_copy(file: BorrowedFd<'_>) -> Result<OwnedFd, Refused> {
     let copy = sealed::create(c"cwasm")?;
     let mut offset = 0;
     // Runs to the end of the file, however long it is by then; what was copied is what counts.
-    while rustix::fs::sendfile(&copy, file, Some(&mut offset), 1 << 30)? > 0 {}
+    // Signals interrupt it, and have their turn afterwards.
+    while rustix::io::retry_on_intr(|| rustix::fs::sendfile(&copy, file, Some(&mut offset), 1 << 30))? > 0 {}
     sealed::seal(&copy)?;
     Ok(copy)
 }

@@ -8,9 +8,10 @@ use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
 
 use lind_abi::{ASK, CageId, Call, Errno, PASS, Result, Word, nr};
+use lind_kernel::Kernel;
 use lind_kernel::answer;
 use lind_kernel::cage::{Next, Status, Thread};
-use lind_kernel::engine::{By, Entered, Filtered, Hop, Served};
+use lind_kernel::engine::{By, Entered, Filtered, Hop, Served, Start};
 use lind_kernel::mem::Memory;
 use lind_kernel::threei::{Handler, Packed};
 use wasmtime::{Func, Global, Instance, Mutability, Store, TypedFunc, Val, ValRaw, ValType};
@@ -96,6 +97,14 @@ impl Hop for HostThread {
 
     fn by(&self) -> &By {
         &self.by
+    }
+
+    fn lend(&self, _: &Arc<Kernel>, thread: Arc<Thread>, start: Start) -> Result<()> {
+        self.keep_back(thread, &start)
+    }
+
+    fn run_lent(&self, waits: Option<&Thread>) -> bool {
+        HostThread::run_lent(self, waits)
     }
 }
 

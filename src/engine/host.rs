@@ -20,6 +20,7 @@ use crate::config::{GC_HEAP, WASM_STACK};
 use crate::fork::Fork;
 use crate::grate::Worker;
 use crate::image::Image;
+use crate::lend::Lent;
 use crate::memory::SPACE;
 use crate::{fault, interrupt, signal};
 
@@ -32,8 +33,30 @@ const MAX_STORES: usize = MAX_HOPS + 1;
 /// Host stack that must be left beyond what guest code may use: for the kernel's own frames.
 const KERNEL_STACK: usize = 256 << 10;
 
-/// The stack of every host thread that runs guest code: for the program and [`MAX_HOPS`] grates.
-pub const HOST_STACK: usize = MAX_STORES * (WASM_STACK + KERNEL_STACK) + KERNEL_STACK;
+/// Host stack for the program and [`MAX_HOPS`] grates.
+pub const CHAIN_STACK: usize = MAX_STORES * (WASM_STACK + KERNEL_STACK) + KERNEL_STACK;
+
+/// The stack of every host thread that runs guest code. What is above that is for those who have lent it ([`crate::lend`]).
+pub const HOST_STACK: usize = CHAIN_STACK + WASM_STACK;
+
+/// Runs `main` on a stack of [`HOST_STACK`]: that of the process's main thread may be small, or grow into what is mapped below it.
+pub fn on_own_stack<R>(main: impl FnOnce() -> R) -> R {
+    use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+    const GUARD: usize = 64 << 10;
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::STACK;
+    // SAFETY: a new mapping, which nothing else uses and which is never unmapped; the part that is no guard is the stack, and `main` does not
+    // unwind, since panics abort.
+    unsafe {
+        let Ok(all) =
+            mmap_anonymous(std::ptr::null_mut(), GUARD + HOST_STACK, ProtFlags::READ | ProtFlags::WRITE, flags)
+        else {
+            eprintln!("lind-boot: no memory for a stack");
+            libc::_exit(125);
+        };
+        let _ = mprotect(all, GUARD, MprotectFlags::empty());
+        psm::on_stack(all.cast::<u8>().add(GUARD), HOST_STACK, main)
+    }
+}
 
 /// What the guest code of a Store belongs to.
 pub struct Guest {
@@ -143,7 +166,9 @@ pub struct HostThread {
     stack_end: usize,
     /// Grates whose turn (see [`crate::Program`]) this thread has.
     turns: RefCell<Vec<CageId>>,
-    hops: Cell<usize>,
+    pub(crate) hops: Cell<usize>,
+    /// A child that has not begun yet, since its parent is going to wait for it.
+    pub(crate) lent: Cell<Option<Box<Lent>>>,
     /// The worker that was kept last at each depth of hops, where the next call finds it at once: a chain of grates has one at each.
     pub(crate) last: [Cell<Option<Box<Worker>>>; MAX_STORES],
     /// Whether a worker was made here that has a filter.
@@ -194,6 +219,7 @@ impl HostThread {
             stack_end,
             turns: RefCell::default(),
             hops: Cell::new(0),
+            lent: Cell::new(None),
             last: [const { Cell::new(None) }; MAX_STORES],
             has_filters: Cell::new(false),
             by: By::default(),
@@ -240,6 +266,12 @@ impl HostThread {
         }
         self.hops.set(depth + 1);
         Ok(depth)
+    }
+
+    /// How much of its stack is left.
+    pub fn stack_left(&self) -> usize {
+        let here = 0_u8;
+        (&raw const here as usize).saturating_sub(self.stack_end)
     }
 
     /// How many Stores have code on this thread's stack.

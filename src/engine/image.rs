@@ -18,13 +18,14 @@ use wasmtime::{InstancePre, Linker, Module};
 
 use crate::cache::Cache;
 use crate::config::{COMPILED_FORMAT, Engines};
-use crate::cwasm::{self, Compiled, Refused};
+use crate::cwasm::{self, Compiled, Kind, Refused};
 use crate::fault::Code;
 use crate::fork::Exports;
 use crate::host::Guest;
 use crate::initial::Initial;
 use crate::key::CodeStore;
 use crate::note::{FileState, Note, read_unwritten};
+use crate::outside::Endable;
 use crate::traps::Traps;
 use crate::validate::{self, Facts, LANDING, Places};
 
@@ -81,15 +82,15 @@ impl Images {
         if let Some(image) = state.and_then(|state| self.kept().file(&state)) {
             return Ok(image);
         }
-        let mut start = [0; 4];
+        let mut start = [0; Kind::BYTES];
         let got = rustix::io::pread(file, &mut start, 0).map_err(|error| refused(path, anyhow::Error::from(error)))?;
-        let image = match &start[..got] {
-            cwasm::ELF => self.load_compiled(file, path),
-            b"\0asm" => {
+        let image = match Kind::of(&start[..got]) {
+            Kind::Compiled => self.load_compiled(file, path),
+            Kind::Module => {
                 let noted = state.as_ref().and_then(|state| self.noted(state, path));
                 noted.map_or_else(|| self.load_source(file, path).map_err(|error| refused(path, error)), Ok)
             }
-            _ => Err(refused(path, not_a_program())),
+            other => Err(refused(path, not_a_program(&other))),
         }?;
         // Remembered by file only if it did not change while it was read, nor so recently that its times may not show it.
         if let Some(state) = state
@@ -107,9 +108,13 @@ impl Images {
     /// Says what is wrong with the module, or what the host says.
     pub fn precompile(&self, path: &Path, out: Option<&Path>) -> Result<PathBuf> {
         let wasm = read_source(&File::open(path).with_context(|| format!("cannot open {}", path.display()))?)?;
-        if !wasm.starts_with(b"\0asm") {
-            let already = wasm.starts_with(cwasm::ELF).then(|| anyhow::anyhow!("compiled already"));
-            return Err(already.unwrap_or_else(not_a_program)).with_context(|| path.display().to_string());
+        let wrong = match Kind::of(&wasm) {
+            Kind::Module => None,
+            Kind::Compiled => Some(anyhow::anyhow!("compiled already")),
+            other => Some(not_a_program(&other)),
+        };
+        if let Some(wrong) = wrong {
+            return Err(wrong).with_context(|| path.display().to_string());
         }
         let out = out.map_or_else(|| path.with_extension("cwasm"), Path::to_owned);
         let bytes = self.compile(&wasm).with_context(|| path.display().to_string())?;
@@ -195,6 +200,7 @@ impl Images {
     }
 
     fn compile(&self, wasm: &[u8]) -> Result<Vec<u8>> {
+        let _endable = Endable::before_the_first();
         let (module, mut facts) = validate::check(wasm)?;
         let code = self.engines.compiler()?.precompile_module(&module)?;
         // SAFETY: these bytes were serialized a moment ago and have been nowhere else.
@@ -272,8 +278,11 @@ pub fn read_source(file: &File) -> Result<Vec<u8>> {
 }
 
 /// Why a file that is neither module nor compiled code is not run.
-pub fn not_a_program() -> anyhow::Error {
-    anyhow::anyhow!("not a WebAssembly program (.wasm or .cwasm)")
+pub fn not_a_program(kind: &Kind) -> anyhow::Error {
+    match kind {
+        Kind::OfHost => anyhow::anyhow!("a program for the host, not for a cage: compile its source with lind_compile"),
+        _ => anyhow::anyhow!("not a WebAssembly program (.wasm or .cwasm)"),
+    }
 }
 
 fn each_piece(file: &File, mut take: impl FnMut(&[u8])) -> Result<()> {

@@ -9,7 +9,7 @@ use wasmparser::{Parser, Payload};
 use wasmtime::Module;
 
 use crate::config::COMPILED_FORMAT;
-use crate::cwasm::{self, Refused};
+use crate::cwasm::{self, Kind, Refused};
 use crate::filter;
 use crate::image::{Images, not_a_program, read_source};
 use crate::manifest::Manifest;
@@ -67,12 +67,12 @@ impl Images {
     pub fn inspect(&self, path: &Path) -> Result<Inspection> {
         use std::os::unix::fs::FileExt;
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-        let mut start = [0; 4];
+        let mut start = [0; Kind::BYTES];
         let got = file.read_at(&mut start, 0).with_context(|| format!("cannot read {}", path.display()))?;
-        match &start[..got] {
-            cwasm::ELF => self.inspect_compiled(&file),
-            b"\0asm" => inspect_source(&read_source(&file)?),
-            _ => Err(not_a_program()),
+        match Kind::of(&start[..got]) {
+            Kind::Compiled => self.inspect_compiled(&file),
+            Kind::Module => inspect_source(&read_source(&file)?),
+            other => Err(not_a_program(&other)),
         }
         .with_context(|| path.display().to_string())
     }

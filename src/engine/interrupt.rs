@@ -14,7 +14,7 @@ use std::time::Duration;
 use lind_kernel::cage::{Attention, Thread};
 
 use crate::fault::Computing;
-use crate::{faulted, filter, signal};
+use crate::{faulted, filter, outside, signal};
 
 /// The host signal: one that Linux knows and never sends, and no real-time signal. Of those each one sent would be kept
 /// until the thread runs again, and then all of them start their handlers at once, more than a stack has room for.
@@ -53,8 +53,8 @@ pub fn install() {
     }
 }
 
-extern "C" fn on_interrupt(number: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the host passes a valid ucontext to a SA_SIGINFO handler, and errno is the thread's own.
+extern "C" fn on_interrupt(number: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the host passes a valid ucontext and siginfo to a SA_SIGINFO handler, and errno is the thread's own.
     unsafe {
         // What is to be done is done where the handler is entered or the call returns.
         if filter::leave(context.cast(), number) {
@@ -68,10 +68,14 @@ extern "C" fn on_interrupt(number: i32, _: *mut libc::siginfo_t, context: *mut l
             }
             None => Computing::find(context.cast()),
         };
-        if let Some(computing) = computing
-            && computing.guest.thread.attention() != 0
-        {
-            signal::while_computing(computing);
+        if let Some(computing) = computing {
+            // A program's first thread has run for a while. Elsewhere than in guest code locks may be held: it comes again.
+            if (*info).si_code == libc::SI_TIMER {
+                outside::watch();
+            }
+            if computing.guest.thread.attention() != 0 {
+                signal::while_computing(computing);
+            }
         }
         *libc::__errno_location() = errno;
     }

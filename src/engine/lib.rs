@@ -6,7 +6,7 @@
 //! - [`manifest`], [`inspect`]: what a grate says it handles, and what a person is told about a file
 //! - [`initial`], [`memory`], [`layout`], [`stack`]: a cage's address space, as Wasmtime and the program see it
 //! - [`pool`], [`host`], [`thread`], [`imports`]: host threads, the run loop, the crossing between guest and kernel
-//! - [`fork`]: two threads out of one
+//! - [`fork`]: two threads out of one; [`lend`]: two threads on one host thread
 //! - [`grate`]: handlers, run on the caller's thread
 //! - [`filter`], [`pure`]: what decides in their place by computing alone
 //! - [`fault`], [`faulted`], [`trap`], [`traps`], [`interrupt`]: what ends or interrupts guest code from outside
@@ -18,6 +18,7 @@
 
 #![allow(clippy::vec_box, clippy::boxed_local, reason = "a worker is big, and changes lists with every call")]
 
+mod backtrace;
 mod cache;
 mod config;
 mod cwasm;
@@ -34,6 +35,7 @@ mod inspect;
 mod interrupt;
 mod key;
 mod layout;
+mod lend;
 pub mod manifest;
 mod memory;
 mod note;
@@ -67,6 +69,7 @@ pub use validate::Entry;
 use config::Engines;
 use image::{Image, Images};
 use interrupt::Interrupts;
+use lend::Lenders;
 use pool::Pool;
 
 /// The engine: make one, hand it to [`Kernel::attach`].
@@ -81,6 +84,7 @@ pub(crate) struct Shared {
     /// Whether traps are reported with a backtrace.
     backtrace: bool,
     interrupts: Arc<Interrupts>,
+    lenders: Lenders,
     pool: Arc<Pool>,
     /// What each living cage runs.
     programs: Mutex<HashMap<CageId, Arc<Program>>>,
@@ -93,7 +97,16 @@ pub(crate) struct Program {
     turn: Mutex<()>,
 }
 
+/// The first guest thread, which waits for [`outside::run`].
+pub struct First(Arc<Pool>);
+
 impl Engine {
+    /// Keeps the first guest thread back, to be run by the calling thread.
+    pub fn keep_first(&self) -> First {
+        self.shared.pool.begin_with_main();
+        First(Arc::clone(&self.shared.pool))
+    }
+
     /// An engine that compiles with, and trusts only, the key of `store`. With `backtrace`, traps say where.
     ///
     /// # Errors
@@ -119,6 +132,7 @@ impl Engine {
                 images,
                 backtrace,
                 interrupts: Arc::default(),
+                lenders: Lenders::default(),
                 pool: Arc::default(),
                 programs: Mutex::default(),
             }),
@@ -184,7 +198,10 @@ impl boundary::Engine for Engine {
     }
 
     fn interrupt(&self, thread: &Thread) {
-        self.shared.interrupts.interrupt(thread);
+        match self.shared.lenders.find(thread) {
+            Some(lender) => lender.interrupt(&self.shared),
+            None => self.shared.interrupts.interrupt(thread),
+        }
     }
 
     fn needs_descriptors(&self) {
@@ -193,6 +210,10 @@ impl boundary::Engine for Engine {
 
     fn stop_process(&self) {
         outside::stop_process();
+    }
+
+    fn watch(&self) {
+        outside::watch();
     }
 }
 

@@ -4,6 +4,9 @@
 //! and the call's name, its number if the table has no name for it, or `any`. Objects are linked by putting their sections
 //! one behind the other, so entries come in any order and more than once; the strongest counts.
 //!
+//! Two more say how the grate reads its command line: `composes 2` that it takes so many `%{ ... %}` (`any` for one or more), and `takes places` that each of
+//! its options may have its place in a file before it ([`PLACE`]).
+//!
 //! `follows` is what the SDK adds for itself, to know of clients that are born and that end. Alone it declares nothing:
 //! grates without a manifest (Lind's, and those that choose their calls while they run) may register anything.
 
@@ -17,6 +20,9 @@ pub const SECTION: &str = "lind.grate";
 
 /// What is larger is no manifest.
 pub const MAX_SIZE: usize = 1 << 16;
+
+/// What stands before an option's place in a file, as a word of its own before the option.
+pub const PLACE: &str = "--lind-at=";
 
 /// What a grate may do with a call, from the weakest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -49,6 +55,8 @@ impl Role {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Manifest {
     calls: BTreeMap<u32, Role>,
+    composes: Option<u32>,
+    places: bool,
 }
 
 impl Manifest {
@@ -71,6 +79,22 @@ impl Manifest {
     fn add(&mut self, entry: &str) -> Result<()> {
         let odd = || format!("the manifest has an entry {entry:?}");
         let (word, call) = entry.split_once(' ').with_context(odd)?;
+        match (word, call) {
+            ("composes", "any") => {
+                self.composes.get_or_insert(0);
+                return Ok(());
+            }
+            ("composes", count) => {
+                let count: u32 = count.parse().ok().filter(|count| *count > 0).with_context(odd)?;
+                self.composes = self.composes.max(Some(count));
+                return Ok(());
+            }
+            ("takes", "places") => {
+                self.places = true;
+                return Ok(());
+            }
+            _ => {}
+        }
         let Some(&(_, role)) = Role::WORDS.iter().find(|(known, _)| *known == word) else { bail!(odd()) };
         let nr = match call {
             "any" => NR_ANY,
@@ -105,6 +129,16 @@ impl Manifest {
         self.calls.get(&NR_ANY).copied()
     }
 
+    /// How many `%{ ... %}` it takes, if it is a composer; 0 is one or more.
+    pub fn composes(&self) -> Option<u32> {
+        self.composes
+    }
+
+    /// Whether options may have [`PLACE`] before them.
+    pub fn takes_places(&self) -> bool {
+        self.places
+    }
+
     /// Numbers and roles, ascending; [`NR_ANY`] is the last.
     pub fn entries(&self) -> impl Iterator<Item = (u32, Role)> {
         self.calls.iter().map(|(nr, role)| (*nr, *role))
@@ -113,7 +147,10 @@ impl Manifest {
     /// The section that [`Manifest::parse`] reads the same from.
     pub(crate) fn section(&self) -> Vec<u8> {
         let lines = self.entries().map(|(nr, role)| format!("{} {}\0", role.word(), call_name(nr)));
-        lines.collect::<String>().into_bytes()
+        let stacks = |count: u32| if count == 0 { "any".to_owned() } else { count.to_string() };
+        let composes = self.composes.map(|count| format!("composes {}\0", stacks(count)));
+        let places = self.places.then(|| "takes places\0".to_owned());
+        lines.chain(composes).chain(places).collect::<String>().into_bytes()
     }
 }
 
@@ -148,6 +185,14 @@ mod tests {
     }
 
     #[test]
+    fn how_a_line_is_read_declares_no_call() {
+        let manifest = Manifest::parse(b"composes any\0takes places\0composes 2\0follows clone\0").unwrap();
+        assert_eq!((manifest.composes(), manifest.takes_places(), manifest.declared()), (Some(2), true, false));
+        assert_eq!(Manifest::parse(&manifest.section()).unwrap(), manifest);
+        assert_eq!(Manifest::parse(b"composes any\0").unwrap().composes(), Some(0));
+    }
+
+    #[test]
     fn any_is_every_number() {
         let manifest = Manifest::parse(b"observes any\0").unwrap();
         assert!(
@@ -160,7 +205,10 @@ mod tests {
 
     #[test]
     fn what_is_no_manifest_is_refused() {
-        let bad: [&[u8]; 8] = [
+        let bad: [&[u8]; 11] = [
+            b"composes 0\0",
+            b"composes many\0",
+            b"takes place\0",
             b"answers openat",
             b"\0",
             b"answers\0",

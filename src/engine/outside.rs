@@ -1,22 +1,28 @@
 //! Signals from outside: what the terminal or another process sends to the runner is for the cages.
 //!
-//! All threads block these signals from the beginning; the main thread takes them while it waits for the end of the first cage.
-//! It has a descriptor table of its own, so that the host need not count references to files at each call of a cage that is alone
-//! (`lind_kernel::fd::leave_to_cages`). It hands signals to the kernel itself as long as that needs no descriptor: as long as there is one
+//! All threads block these signals from the beginning; the watcher, a thread that runs no guest, takes them while it waits for the end
+//! of the first cage. A short program needs none: its first thread is the process's main thread, the watcher is started when that is
+//! about to wait or has run for a while ([`watch`]), and what comes before waits for it. Starting a second thread, waking it and ending it
+//! made a tenth of the time of a small program (docs/engine.md).
+//!
+//! The watcher has a descriptor table of its own, so that the host need not count references to files at each call of a cage that is alone
+//! (`lind_kernel::fd::keep_none`). It hands signals to the kernel itself as long as that needs no descriptor: as long as there is one
 //! guest thread and nothing like a signalfd. From then on another thread does ([`share`]). When the first cage stops, so does the process,
 //! for the shell that started it to see.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use lind_abi::CageId;
 use lind_kernel::Kernel;
 use lind_kernel::cage::{Cage, Status, Thread, signal};
 
-use crate::interrupt;
+use rustix::fs::FileType;
+
+use crate::{First, host, interrupt};
 
 /// What is passed on.
 const PASSED: [i32; 11] = [
@@ -36,7 +42,7 @@ const PASSED: [i32; 11] = [
 /// What the first cage inherits of its starter's ignored signals: these, SIGPIPE and the terminal's other two.
 const INHERITED: [i32; 3] = [libc::SIGPIPE, libc::SIGTTIN, libc::SIGTTOU];
 
-/// Holds signals from outside back, for this thread and those it starts. Returns the set of those that are ignored, which
+/// Holds signals from outside back, for this thread, the main one, and those it starts; makes its alarm. Returns the set of those that are ignored, which
 /// the first cage inherits. To be called before there is an engine, and once.
 pub fn hold() -> u64 {
     let mut ignored = 0;
@@ -53,6 +59,7 @@ pub fn hold() -> u64 {
     }
     // SAFETY: the set is this thread's own.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set(), std::ptr::null_mut()) };
+    alarm::make();
     ignored
 }
 
@@ -68,6 +75,38 @@ fn set() -> libc::sigset_t {
     }
 }
 
+/// While it lives, what people end programs with ends this process, if there is no cage yet to hand it to: what the first thread does
+/// before the first program runs may take long.
+pub(crate) struct Endable(Option<libc::sigset_t>);
+
+impl Endable {
+    /// Of the calling thread. Changes nothing on any other than the process's first, nor once a cage runs.
+    pub(crate) fn before_the_first() -> Endable {
+        if !rustix::thread::gettid().eq(&rustix::process::getpid()) || FIRST.load(Ordering::SeqCst) != 0 {
+            return Endable(None);
+        }
+        let (mut ending, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        // SAFETY: sigemptyset and pthread_sigmask make them sets, which are this thread's own.
+        unsafe {
+            libc::sigemptyset(ending.as_mut_ptr());
+            for signal in ENDING {
+                libc::sigaddset(ending.as_mut_ptr(), signal);
+            }
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, ending.as_ptr(), before.as_mut_ptr());
+            Endable(Some(before.assume_init()))
+        }
+    }
+}
+
+impl Drop for Endable {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            // SAFETY: the set is initialised, and this thread's own mask.
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
+        }
+    }
+}
+
 /// What people end programs with.
 const ENDING: [i32; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 
@@ -76,86 +115,175 @@ const KILL: u8 = 9;
 /// How long a cage that such a signal has ended may take to leave before another one ends the first cage too.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Since when these cages have ended and not left. A handler is never unwound for its client: where it does not return, the cage is kept in the grate.
-static STAYING: Mutex<Option<(Instant, Vec<CageId>)>> = Mutex::new(None);
+/// Which cages had ended and not left when such a signal came, and since when that is known. A handler is never unwound for its client: where it does
+/// not return, the cage is kept in the grate.
+static STAYING: Mutex<Vec<(CageId, Instant)>> = Mutex::new(Vec::new());
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// What is to be done for signals that have come, by the thread with the cages' descriptors. None as long as there is no such thread.
 static QUEUE: Mutex<Option<VecDeque<Job>>> = Mutex::new(None);
 static MORE: Condvar = Condvar::new();
-/// Whether the main thread is about to hand a signal to the kernel, or does so.
+/// Whether the watcher is about to hand a signal to the kernel, or does so.
 static ALONE: AtomicBool = AtomicBool::new(false);
-/// The host's id of the main thread, and the cage whose end it waits for; 0 before.
-static MAIN: AtomicU32 = AtomicU32::new(0);
+/// The host's id of the watcher, and the cage whose end it waits for; 0 before.
+static WATCHER: AtomicU32 = AtomicU32::new(0);
 static FIRST: AtomicU32 = AtomicU32::new(0);
+/// What it watches, once a cage runs.
+static WATCHED: OnceLock<Watched> = OnceLock::new();
+/// Whether there is a watcher, or is never to be one.
+static WATCHING: AtomicBool = AtomicBool::new(false);
 
-/// Waits for the end of the first cage, and passes signals on to its process group meanwhile.
-pub fn until_end(kernel: &Arc<Kernel>, first: &Arc<Cage>) -> Status {
-    let mut set = set();
-    // SAFETY: the set is this thread's own, and initialised.
-    unsafe {
-        libc::sigaddset(&raw mut set, interrupt::signal());
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
-    }
-    MAIN.store(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs(), Ordering::SeqCst);
-    FIRST.store(first.id.0, Ordering::SeqCst);
-    loop {
-        // Ended before it was known who waits, or told by `thread_ended`: the signal stays pending.
-        if let Some(status) = first.ended() {
-            return status;
-        }
-        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-        // SAFETY: `info` may be written, and is valid with all bits zero.
-        let (number, info) = unsafe { (libc::sigwaitinfo(&raw const set, info.as_mut_ptr()), info.assume_init()) };
-        match u8::try_from(number) {
-            Ok(number) if number > 0 && i32::from(number) != interrupt::signal() => {
-                pass_on(kernel, first, number, info.si_code == libc::SI_USER);
-            }
-            _ => {}
-        }
-    }
+struct Watched {
+    kernel: Arc<Kernel>,
+    first: Arc<Cage>,
+    end: Box<dyn Fn(Status) + Send + Sync>,
+    main: std::thread::Thread,
 }
 
-/// A guest thread has ended: tells the main thread if it waits for that.
-pub fn thread_ended(thread: &Thread) {
-    if thread.cage.id.0 == FIRST.load(Ordering::SeqCst) && thread.cage.is_dead() {
-        // SAFETY: a signal that the main thread of this process takes.
-        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), MAIN.load(Ordering::SeqCst), interrupt::signal()) };
+/// Runs the first guest thread, and ends this process when the first cage has ended: by `end`, which may be called on another thread. Nothing is
+/// dropped on the way: guest threads may still run, and the descriptors behind it are the cages'.
+pub fn run(first: First, kernel: Arc<Kernel>, cage: Arc<Cage>, end: impl Fn(Status) + Send + Sync + 'static) -> ! {
+    FIRST.store(cage.id.0, Ordering::SeqCst);
+    let main = std::thread::current();
+    let watched = WATCHED.get_or_init(|| Watched { kernel, first: cage, end: Box::new(end), main });
+    // What is sent on a socket may be any size: see ATOMIC in the kernel.
+    let sockets = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()].into_iter().any(|file| {
+        rustix::fs::fstat(file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket)
+    });
+    lind_kernel::fd::leave_to_cages(&watched.kernel);
+    if sockets || !alarm::set() {
+        watch();
     }
-}
-
-/// Whether a cage that had ended when a signal came is still there, long after.
-fn kept_by_a_grate(kernel: &Kernel) -> bool {
-    let staying = STAYING.lock().unwrap_or_else(PoisonError::into_inner);
-    staying.as_ref().is_some_and(|(since, cages)| {
-        since.elapsed() >= PATIENCE && signal::ended_but_there(kernel).iter().any(|cage| cages.contains(cage))
+    host::on_own_stack(|| {
+        let host = first.0.run_first();
+        // What the process has goes with it.
+        let host = std::mem::ManuallyDrop::new(host);
+        if watched.first.ended().is_none()
+            && let Some(host) = &*host
+        {
+            host.retire();
+        }
+        while WATCHING.swap(true, Ordering::SeqCst) {
+            std::thread::park();
+        }
+        if watched.first.ended().is_none() {
+            alarm::stop();
+        }
+        watched.until_end();
     })
+}
+
+/// Starts the watcher if there is none. To be called by guest threads where no lock is held.
+#[inline]
+pub fn watch() {
+    if !WATCHING.load(Ordering::Relaxed) {
+        start_watcher();
+    }
+}
+
+#[cold]
+fn start_watcher() {
+    let Some(watched) = WATCHED.get() else { return };
+    if WATCHING.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let watcher = std::thread::Builder::new().name("watcher".to_owned()).stack_size(1 << 20);
+    let started = watcher.spawn(|| watched.until_end()).is_ok();
+    if started {
+        alarm::stop();
+    } else {
+        // The signals go on waiting, and it is tried again, or the main thread does it when it has nothing else to do.
+        WATCHING.store(false, Ordering::SeqCst);
+        watched.main.unpark();
+    }
+}
+
+impl Watched {
+    /// Waits for the end of the first cage, passes signals on to its process group meanwhile, and ends the process.
+    fn until_end(&self) -> ! {
+        let (kernel, first) = (&self.kernel, &self.first);
+        if let Some(status) = first.ended() {
+            self.end(status);
+        }
+        lind_kernel::fd::keep_none();
+        let mut set = set();
+        // SAFETY: the set is this thread's own, and initialised.
+        unsafe {
+            libc::sigaddset(&raw mut set, interrupt::signal());
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+        }
+        WATCHER.store(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs(), Ordering::SeqCst);
+        loop {
+            // Ended before it was known who waits, or told by `thread_ended`: the signal stays pending.
+            if let Some(status) = first.ended() {
+                self.end(status);
+            }
+            let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+            // SAFETY: `info` may be written, and is valid with all bits zero.
+            let (number, info) = unsafe { (libc::sigwaitinfo(&raw const set, info.as_mut_ptr()), info.assume_init()) };
+            match u8::try_from(number) {
+                Ok(number) if number > 0 && i32::from(number) != interrupt::signal() => {
+                    pass_on(kernel, first, number, info.si_code == libc::SI_USER);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn end(&self, status: Status) -> ! {
+        (self.end)(status);
+        // Nothing is left to be written, and what there is to free goes with the process.
+        // SAFETY: no other thread has anything to do after this.
+        unsafe { libc::_exit(i32::from(status.shell_code())) }
+    }
+}
+
+/// Whether this is the watcher, whose descriptors are not the cages'.
+pub fn is_watcher() -> bool {
+    rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned() == WATCHER.load(Ordering::SeqCst)
+}
+
+/// A guest thread has ended: tells the watcher if it waits for that.
+pub fn thread_ended(thread: &Thread) {
+    let watcher = WATCHER.load(Ordering::SeqCst);
+    if watcher != 0 && thread.cage.id.0 == FIRST.load(Ordering::SeqCst) && thread.cage.is_dead() {
+        // SAFETY: a signal that the watcher, a thread of this process, takes.
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), watcher, interrupt::signal()) };
+    }
+}
+
+/// Whether a cage of this group that had ended when a signal came is still there, long after. Others are nothing to who is asked to end now.
+fn kept_by_a_grate(kernel: &Kernel, group: u32) -> bool {
+    let staying = STAYING.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = |id: CageId| staying.iter().any(|(cage, since)| *cage == id && since.elapsed() >= PATIENCE);
+    signal::ended_but_there(kernel).iter().any(|cage| cage.group() == group && kept(cage.id))
 }
 
 /// Hands a signal to the kernel. One that ends programs ends the first cage if a grate keeps what one before has ended.
 fn hand_over(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, by_process: bool) {
     if !ENDING.contains(&i32::from(number)) {
         signal::from_outside(kernel, first, number, by_process);
-    } else if kept_by_a_grate(kernel) {
+    } else if kept_by_a_grate(kernel, signal::outside_group(kernel, first, by_process)) {
         let text =
             format!("lind-boot: signal {number} again, and a grate keeps what one before has ended: everything ends\n");
         let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
         signal::end(kernel, first, KILL);
     } else {
         signal::from_outside(kernel, first, number, by_process);
-        remember(signal::ended_but_there(kernel));
+        remember(&signal::ended_but_there(kernel));
     }
 }
 
 /// Whoever was there the last time has waited since.
-fn remember(there: Vec<CageId>) {
+fn remember(there: &[Arc<Cage>]) {
     let mut staying = STAYING.lock().unwrap_or_else(PoisonError::into_inner);
-    let before = staying.take().map(|(since, mut cages)| {
-        cages.retain(|cage| there.contains(cage));
-        (since, cages)
-    });
-    *staying = Some(before.filter(|(_, cages)| !cages.is_empty()).unwrap_or_else(|| (Instant::now(), there)));
+    staying.retain(|(id, _)| there.iter().any(|cage| cage.id == *id));
+    for cage in there {
+        if !staying.iter().any(|(id, _)| *id == cage.id) {
+            staying.push((cage.id, Instant::now()));
+        }
+    }
 }
 
 fn pass_on(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, by_process: bool) {
@@ -179,13 +307,13 @@ pub fn share() {
         return;
     }
     let taker = std::thread::Builder::new().name("outside".to_owned()).stack_size(128 << 10);
-    // Without it the main thread goes on as before: all that suffers is a signalfd, which does not show such a signal.
+    // Without it the watcher goes on as before: all that suffers is a signalfd, which does not show such a signal.
     if taker.spawn(take).is_ok() {
         *queue = Some(VecDeque::new());
     }
 }
 
-/// As [`share`], and waits until the main thread does nothing of the kind any more. No lock of the kernel's may be held.
+/// As [`share`], and waits until the watcher does nothing of the kind any more. No lock of the kernel's may be held.
 pub fn share_now() {
     share();
     while ALONE.load(Ordering::SeqCst) {
@@ -215,4 +343,55 @@ fn queue() -> MutexGuard<'static, Option<VecDeque<Job>>> {
 pub fn stop_process() {
     // SAFETY: a signal to the calling thread's own process.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::syscall(libc::SYS_gettid), libc::SIGSTOP) };
+}
+
+/// What tells the main thread, when it has run a guest for a while, that it is time for a watcher: a timer of the host that sends it the signal
+/// of interruptions until there is one.
+mod alarm {
+    use std::mem::MaybeUninit;
+    use std::sync::atomic::{AtomicPtr, Ordering};
+
+    use crate::interrupt;
+
+    /// What a short program takes, in nanoseconds. So long a signal from outside may have to wait.
+    const WHILE: i64 = 2_000_000;
+
+    /// What the library calls it; 0 may be one.
+    static TIMER: AtomicPtr<libc::c_void> = AtomicPtr::new(NONE);
+    const NONE: *mut libc::c_void = usize::MAX as *mut libc::c_void;
+
+    /// Makes it, for the calling thread. Behind the walls there are no new ones.
+    pub fn make() {
+        let mut event = MaybeUninit::<libc::sigevent>::zeroed();
+        let mut timer = NONE;
+        // SAFETY: an event with all bits zero is valid, and `timer` may be written.
+        let made = unsafe {
+            let event = event.assume_init_mut();
+            event.sigev_notify = libc::SIGEV_THREAD_ID;
+            event.sigev_signo = interrupt::signal();
+            event.sigev_notify_thread_id = libc::gettid();
+            libc::timer_create(libc::CLOCK_MONOTONIC, event, &raw mut timer)
+        };
+        if made == 0 {
+            TIMER.store(timer, Ordering::Relaxed);
+        }
+    }
+
+    /// Sets it. False if there is none.
+    pub fn set() -> bool {
+        settime(WHILE)
+    }
+
+    /// Stops it.
+    pub fn stop() {
+        settime(0);
+    }
+
+    fn settime(nanos: i64) -> bool {
+        let timer = TIMER.load(Ordering::Relaxed);
+        let time = libc::timespec { tv_sec: 0, tv_nsec: nanos };
+        let setting = libc::itimerspec { it_interval: time, it_value: time };
+        // SAFETY: `timer` is one that was made, and is never deleted.
+        timer != NONE && unsafe { libc::timer_settime(timer, 0, &raw const setting, std::ptr::null_mut()) } == 0
+    }
 }

@@ -27,7 +27,11 @@ type Job = Box<dyn FnOnce(&mut Option<Rc<HostThread>>) + Send>;
 #[derive(Default)]
 pub struct Pool {
     idle: Mutex<Vec<Arc<Place>>>,
-    /// Whether one was ever started.
+    /// Whether the first one is to be the process's main thread.
+    main_first: AtomicBool,
+    /// What that is to run.
+    first: Mutex<Option<Job>>,
+    /// Whether there was a first one.
     started: AtomicBool,
     /// How many have ended.
     ended: AtomicUsize,
@@ -50,13 +54,31 @@ impl Pool {
             place.fill(job);
             return Ok(());
         }
-        // The first one is started by the main thread, whose descriptors are not the cages'.
         if self.started.swap(true, Ordering::Relaxed) {
+            outside::watch();
             outside::share();
+        } else if self.main_first.load(Ordering::Relaxed) {
+            *self.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
+            return Ok(());
         }
         let pool = Arc::clone(self);
         let thread = thread::Builder::new().name("guest".to_owned()).stack_size(HOST_STACK);
         thread.spawn(move || pool.serve(job)).map(drop).map_err(|_| Errno::EAGAIN)
+    }
+
+    /// The first job waits for [`Pool::run_first`].
+    pub fn begin_with_main(&self) {
+        self.main_first.store(true, Ordering::Relaxed);
+    }
+
+    /// Runs the first job on the calling thread, which has a stack of [`HOST_STACK`]. Returns what it leaves.
+    pub fn run_first(&self) -> Option<Rc<HostThread>> {
+        let job = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut host = None;
+        if let Some(job) = job {
+            job(&mut host);
+        }
+        host
     }
 
     /// A grate has ended: idle threads let go of its workers, and so of its memory.

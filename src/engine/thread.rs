@@ -63,13 +63,19 @@ pub fn launch(
     let (of_job, kernel) = (Arc::clone(shared), Arc::clone(kernel));
     shared.pool.run(Box::new(move |kept| {
         let host = kept.take().unwrap_or_else(|| HostThread::new(&of_job, &kernel));
-        thread.begins_here();
-        of_job.interrupts.started(&thread, host.tid);
-        thread.takes_processors(&kernel);
-        let (thread, how) = live(&host, thread, image, begin);
-        host.ended(&thread, how);
+        begin_to_end(&host, thread, image, begin);
         *kept = Some(host);
     }))
+}
+
+/// Runs a guest thread on the calling host thread, from beginning to end.
+pub fn begin_to_end(host: &HostThread, thread: Arc<Thread>, image: Arc<Image>, begin: Begin) {
+    thread.begins_here();
+    host.shared.interrupts.started(&thread, host.tid);
+    thread.takes_processors(&host.kernel);
+    let (thread, how) = live(host, thread, image, begin);
+    host.run_lent(None);
+    host.ended(&thread, how);
 }
 
 /// Runs one program after the other. Returns the thread that ends, which is another one if a thread that was not the
@@ -103,7 +109,7 @@ fn next_program(
 }
 
 /// Makes the memory of a thread's cage that of a fresh program.
-fn lay_out(thread: &Thread, start: &Start) -> Result<(Arc<Image>, u32)> {
+pub fn lay_out(thread: &Thread, start: &Start) -> Result<(Arc<Image>, u32)> {
     let image = Arc::clone(&start.image).downcast::<Image>().map_err(|_| Errno::ENOEXEC)?;
     thread.cage.memory.load_layout(u64::from(image.facts.heap_base), &image.initial)?;
     let block = stack::write_block(&thread.cage, start)?;

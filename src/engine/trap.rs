@@ -4,7 +4,7 @@ use lind_kernel::cage::{Next, Status};
 use wasmtime::{Error, Store, ThrownException, Trap, WasmBacktrace};
 
 use crate::host::Guest;
-use crate::{fault, fork};
+use crate::{backtrace, fault, fork};
 
 /// What becomes of the thread whose guest code returned `error`. A trap is reported on standard error.
 pub fn outcome(store: &Store<Guest>, error: &Error) -> Next {
@@ -49,7 +49,7 @@ fn report(guest: &Guest, error: &Error, signal: i32) {
     if (guest.host.shared.backtrace || guest.served().is_some())
         && let Some(trace) = error.downcast_ref::<WasmBacktrace>()
     {
-        text += &format!("{trace}\n");
+        text += &backtrace::text(trace);
     }
     say(guest, &text);
 }
