@@ -8,6 +8,7 @@ Run it after `make` when `--check` says that starts have come to execute much th
 functions lie: a name that is no longer there is passed over, what is missing lies where it did."""
 
 import argparse
+import contextlib
 import ctypes
 import os
 import re
@@ -106,13 +107,15 @@ def executed(command, names):
             continue
         stop = os.WSTOPSIG(status)
         passed = 0 if stop in (signal.SIGTRAP, signal.SIGSTOP) else stop
-        if stop == signal.SIGTRAP and status >> 16 == 0:
-            address = ptrace(PEEKUSER, thread, RIP) - 1
-            if address in names:
-                order[address] = None
-                os.pwrite(memory, text[address - first : address - first + 1], address)
-                ptrace(POKEUSER, thread, RIP, address)
-        ptrace(CONT, thread, 0, passed)
+        # A thread that stands here may be gone, because another one ends the process.
+        with contextlib.suppress(ProcessLookupError):
+            if stop == signal.SIGTRAP and status >> 16 == 0:
+                address = ptrace(PEEKUSER, thread, RIP) - 1
+                if address in names:
+                    order[address] = None
+                    os.pwrite(memory, text[address - first : address - first + 1], address)
+                    ptrace(POKEUSER, thread, RIP, address)
+            ptrace(CONT, thread, 0, passed)
     os.close(memory)
     if not os.WIFEXITED(status) or os.WEXITSTATUS(status) != 0:
         sys.exit(f"{' '.join(command)} failed: wait status {status:#x}")

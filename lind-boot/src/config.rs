@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::cli::Run;
-use crate::stack;
 
 /// A run, with everything found.
 pub struct Config {
@@ -22,11 +21,11 @@ pub struct Config {
 }
 
 impl Config {
-    /// Resolves options.
+    /// Resolves options. `stack` is the root and what stands before the program, if that has been found out already.
     ///
     /// # Errors
     /// A root that is not there, a name with a NUL byte.
-    pub fn new(options: &Run) -> Result<Config> {
+    pub fn new(options: &Run, stack: Option<(PathBuf, Vec<String>)>) -> Result<Config> {
         match options.program.first() {
             None => bail!("no program named (try --help)"),
             // Everything from the program on is its own, so an option we do not know arrives as the program.
@@ -35,15 +34,17 @@ impl Config {
             }
             Some(_) => {}
         }
-        let stack = options.stack.as_deref().map(stack::read).transpose()?.unwrap_or_default();
-        let stack = stack::words(&stack).into_iter().map(OsString::from);
-        let argv = stack.chain(options.program.iter().cloned()).map(|word| c_string(&word)).collect::<Result<_>>()?;
-        Ok(Config {
-            root: root(options.root.as_ref())?,
-            envp: environment(&options.env)?,
-            argv,
-            cwd: c_string(&options.cwd)?,
-        })
+        let (root, stack) = match stack {
+            Some((root, stack)) => (root, stack),
+            None => (root(options.root.as_ref())?, Vec::new()),
+        };
+        let argv = stack
+            .into_iter()
+            .map(OsString::from)
+            .chain(options.program.iter().cloned())
+            .map(|word| c_string(&word))
+            .collect::<Result<_>>()?;
+        Ok(Config { root, envp: environment(&options.env)?, argv, cwd: c_string(&options.cwd)? })
     }
 }
 
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn an_unknown_option_is_no_program() {
         let cli = <crate::cli::Cli as clap::Parser>::parse_from(["lind-boot", "--bogus", "x"]);
-        let error = Config::new(&cli.run).err().expect("refused");
+        let error = Config::new(&cli.run, None).err().expect("refused");
         assert!(error.to_string().contains("unknown option --bogus"), "{error}");
     }
 

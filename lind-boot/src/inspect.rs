@@ -66,6 +66,11 @@ fn as_text(file: &str, about: &Inspection) -> String {
     }
     text +=
         &format!("  filter    {}\n", if module.filters { "yes: decides some calls by computing alone" } else { "no" });
+    match module.manifest.composes() {
+        Some(0) => text += "  composes  one %{ ... %} or more\n",
+        Some(count) => text += &format!("  composes  {count} %{{ ... %}}\n"),
+        None => {}
+    }
     if !module.manifest.declared() {
         text += "  manifest  none: it may handle any call\n";
         return text;
@@ -93,6 +98,7 @@ fn as_json(file: &str, about: &Inspection) -> Value {
     let more = json!({
         "kind": match module.entry { Entry::None => "program", Entry::Handle => "grate", Entry::PassFptr => "lind-grate" },
         "imports": module.imports, "heap_base": module.heap_base, "forks": module.forks(), "filter": module.filters,
+        "composes": module.manifest.composes(),
         "manifest": if module.manifest.declared() { Value::from(calls) } else { Value::Null },
     });
     if let (Some(value), Value::Object(more)) = (value.as_object_mut(), more) {

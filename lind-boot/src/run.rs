@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::ffi::CStr;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use lind_engine::perf::Perf;
@@ -14,9 +14,8 @@ use lind_kernel::root::{Directory, Root, Walls};
 use lind_kernel::{Errno, Kernel};
 
 use crate::cli::Run;
-use crate::config::{Config, check_private};
-use crate::confine;
-use crate::report;
+use crate::config::{self, Config, check_private};
+use crate::{confine, explain, report, stack};
 
 /// Why nothing ran, and the exit status that says so.
 pub struct Failure {
@@ -71,7 +70,7 @@ pub fn compile(file: &Path, output: Option<&Path>) -> Result<(), Failure> {
 /// When it could not be started.
 pub fn run(options: &Run) -> Result<Infallible, Failure> {
     let ignored = outside::hold();
-    let config = Config::new(options)?;
+    let config = Config::new(options, options.stack.as_deref().map(|file| stack_of(file, options)).transpose()?)?;
     let store = CodeStore::open()?;
     check_private(&config.root, &store.private)?;
     let cache =
@@ -80,6 +79,7 @@ pub fn run(options: &Run) -> Result<Infallible, Failure> {
     let engine = Engine::with_perf(store, options.backtrace, perf.as_ref())?;
 
     let kernel = confined_kernel(options, &config, cache.as_ref().map(AsFd::as_fd))?;
+    let beginning = engine.keep_first();
     kernel.attach(Box::new(engine));
     let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
     let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored };
@@ -87,17 +87,25 @@ pub fn run(options: &Run) -> Result<Infallible, Failure> {
         .map_err(|errno| anyhow!("working directory {}: {errno}", config.cwd.to_string_lossy()))?;
     let first = cage::boot(&kernel, start_in, program).map_err(|error| Failure::of(error, name, &config.root))?;
     drop(cache);
-    lind_kernel::fd::leave_to_cages(&kernel);
-    let status = outside::until_end(&kernel, &first);
-    // What the kernel and its cages have open, this thread has not any more: it must not close them.
-    std::mem::forget((kernel, first));
-    if options.verbose {
-        describe_end(status);
-    }
-    if let (Some(format), Some(perf)) = (options.perf, &perf) {
-        eprint!("{}", report::perf(perf, format));
-    }
-    leave(status.shell_code())
+    let (verbose, format) = (options.verbose, options.perf);
+    outside::run(beginning, kernel, first, move |status| {
+        if verbose {
+            describe_end(status);
+        }
+        if let (Some(format), Some(perf)) = (format, &perf) {
+            eprint!("{}", report::perf(perf, format));
+        }
+    })
+}
+
+/// The root, and the words of a line that a file stands for.
+fn stack_of(file: &Path, options: &Run) -> anyhow::Result<(PathBuf, Vec<String>)> {
+    let stack = stack::read(file)?;
+    let root = config::root(options.root.as_ref())?;
+    // What is started later is looked at here for messages only.
+    let engine = Engine::new(CodeStore::open()?, false)?;
+    let words = explain::Finder { root: &root, engine: &engine }.words(&stack)?;
+    Ok((root, words))
 }
 
 /// Puts up the walls and makes the kernel behind them.
@@ -141,9 +149,4 @@ fn describe_end(status: Status) {
         Status::Exited(code) => eprintln!("lind-boot: exited with status {code}"),
         Status::Signaled { signal } => eprintln!("lind-boot: ended by signal {signal}"),
     }
-}
-
-/// Ends this process at once.
-pub fn leave(status: u8) -> ! {
-    std::process::exit(i32::from(status))
 }

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
+use lind_engine::manifest::PLACE;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -16,10 +17,28 @@ const CLAMP: &str = "namespace_grate";
 pub struct Grate {
     /// As one types it.
     pub name: String,
-    /// Words before the next program's name.
-    pub options: Vec<String>,
+    /// FILE:LINE: KEY, for messages.
+    pub place: String,
+    /// What stands before the next program's name.
+    pub options: Vec<Words>,
     /// One chain for each `%{ ... %}`.
     pub stacks: Vec<Vec<Grate>>,
+}
+
+/// An option with its value, or several where nobody can tell where one ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Words {
+    /// FILE:LINE: KEY
+    pub place: String,
+    /// As one types them.
+    pub words: Vec<String>,
+}
+
+impl Grate {
+    /// The options as they are typed.
+    pub fn option_words(&self) -> impl Iterator<Item = &String> {
+        self.options.iter().flat_map(|option| &option.words)
+    }
 }
 
 /// Reads a file.
@@ -31,15 +50,22 @@ pub fn read(file: &Path) -> Result<Vec<Grate>> {
     parse(&file.display().to_string(), &text)
 }
 
-/// The grates as words of a command line.
-pub fn words(chain: &[Grate]) -> Vec<String> {
+/// The grates as words of a command line. A grate whose name `marks` holds for is told where its options stand: before each is a word for that, and
+/// after all one for the grate itself.
+pub fn words(chain: &[Grate], marks: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut line = Vec::new();
     for grate in chain {
+        let marked = marks(&grate.name);
+        let mark = |place: &str| marked.then(|| format!("{PLACE}{place}"));
         line.push(grate.name.clone());
-        line.extend(grate.options.iter().cloned());
+        for option in &grate.options {
+            line.extend(mark(&option.place));
+            line.extend(option.words.iter().cloned());
+        }
+        line.extend(mark(&grate.place));
         for stack in &grate.stacks {
             line.push("%{".to_owned());
-            line.extend(words(stack));
+            line.extend(words(stack, marks));
             line.push("%}".to_owned());
         }
     }
@@ -70,8 +96,12 @@ struct Source<'a> {
 
 impl Source<'_> {
     fn error(&self, at: usize, key: &str, what: &str) -> anyhow::Error {
+        anyhow!("{}: {what}", self.place(at, key))
+    }
+
+    fn place(&self, at: usize, key: &str) -> String {
         let line = self.text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1;
-        anyhow!("{}:{line}: {key}: {what}", self.file)
+        format!("{}:{line}: {key}", self.file)
     }
 
     /// What stands before the `=` in the line of a mistake that is not one of meaning.
@@ -91,6 +121,7 @@ impl Source<'_> {
 
     fn grate(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Grate> {
         let start = value.span().start;
+        let place = self.place(start, key);
         let DeValue::Table(table) = value.get_ref() else {
             return Err(self.error(start, key, "must be a table with a name"));
         };
@@ -114,9 +145,9 @@ impl Source<'_> {
         }
         let stacks = stacks.unwrap_or_default();
         match (name, clamp) {
-            (Some(name), None) => Ok(Grate { name, options, stacks }),
+            (Some(name), None) => Ok(Grate { name, place, options, stacks }),
             (None, Some(clamp)) if stacks.len() == 1 && options.is_empty() => {
-                Ok(Grate { name: CLAMP.to_owned(), options: clamp, stacks })
+                Ok(Grate { name: CLAMP.to_owned(), place, options: clamp, stacks })
             }
             (None, Some(_)) => Err(self.error(start, key, "a clamp has `inside`, and its options in `clamp`")),
             (Some(_), Some(_)) => Err(self.error(start, key, "`name` and `clamp` exclude each other")),
@@ -140,10 +171,12 @@ impl Source<'_> {
     }
 
     /// An array of words, or a table of what comes after `--`.
-    fn options(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>> {
+    fn options(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<Words>> {
         match value.get_ref() {
             DeValue::Array(words) => {
-                words.iter().enumerate().map(|(at, word)| self.word(&format!("{key}[{at}]"), word)).collect()
+                let word = |(at, word)| self.word(&format!("{key}[{at}]"), word);
+                let words = words.iter().enumerate().map(word).collect::<Result<Vec<_>>>()?;
+                Ok(vec![Words { place: self.place(value.span().start, key), words }])
             }
             DeValue::Table(table) => {
                 let mut options = Vec::new();
@@ -160,13 +193,14 @@ impl Source<'_> {
         }
     }
 
-    fn option(&self, key: &str, name: &str, value: &Spanned<DeValue<'_>>, options: &mut Vec<String>) -> Result<()> {
+    fn option(&self, key: &str, name: &str, value: &Spanned<DeValue<'_>>, options: &mut Vec<Words>) -> Result<()> {
         if name.is_empty() || name.starts_with('-') || name.contains('=') {
             return Err(self.error(value.span().start, key, "is no option: leave out the dashes"));
         }
+        let mut add = |words| options.push(Words { place: self.place(value.span().start, key), words });
         match value.get_ref() {
-            DeValue::Boolean(true) if name.len() == 1 => options.push(format!("-{name}")),
-            DeValue::Boolean(true) => options.push(format!("--{name}")),
+            DeValue::Boolean(true) if name.len() == 1 => add(vec![format!("-{name}")]),
+            DeValue::Boolean(true) => add(vec![format!("--{name}")]),
             DeValue::Boolean(false) => {}
             DeValue::Array(values) => {
                 for (at, value) in values.iter().enumerate() {
@@ -176,8 +210,8 @@ impl Source<'_> {
                     self.option(&format!("{key}[{at}]"), name, value, options)?;
                 }
             }
-            _ if name.len() == 1 => options.extend([format!("-{name}"), self.word(key, value)?]),
-            _ => options.push(format!("--{name}={}", self.word(key, value)?)),
+            _ if name.len() == 1 => add(vec![format!("-{name}"), self.word(key, value)?]),
+            _ => add(vec![format!("--{name}={}", self.word(key, value)?)]),
         }
         Ok(())
     }
@@ -215,9 +249,19 @@ inside = [
     #[test]
     fn a_file_is_a_line() {
         assert_eq!(
-            words(&parse("f", POLICY).unwrap()).join(" "),
+            words(&parse("f", POLICY).unwrap(), &|_| false).join(" "),
             "strace_grate -o /log --quiet -e open -e close namespace_grate --prefix=/tmp --prefix=/var --port=80 \
              %{ tee_grate %{ imfs_grate %} %{ forward_grate --nr 1 %} %}"
+        );
+    }
+
+    #[test]
+    fn who_understands_it_is_told_where_options_stand() {
+        let text = "[[grate]]\nname = \"a\"\noptions = [\"-x\", \"1\"]\n[[grate]]\nname = \"b\"\noptions.y = 2\noptions.zz = [3, 4]\n";
+        assert_eq!(
+            words(&parse("f", text).unwrap(), &|name| name == "b").join(" "),
+            "a -x 1 b --lind-at=f:6: grate[1].options.y -y 2 --lind-at=f:7: grate[1].options.zz[0] --zz=3 \
+             --lind-at=f:7: grate[1].options.zz[1] --zz=4 --lind-at=f:4: grate[1]"
         );
     }
 

@@ -2,7 +2,7 @@
 ;; library
 (data $valid "/good.cwasm\00")
 (data $own "/own.cwasm\00")
-(data $elf "\7fELF\02\01\01\00 not what it says")
+(data $elf "\7fELF\02\01\01\c8 not what it says")
 
 ;; Runs the file that is named at 0x11000.
 (func $run (result i64)

@@ -4,11 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use lind_engine::manifest::Manifest;
 use lind_engine::{Engine, Entry};
 
-use crate::stack::Grate;
+use super::narrow::Known;
+use crate::stack::{self, Grate};
 
 /// A grate, and what it declares.
 pub struct Node {
@@ -20,6 +21,34 @@ pub struct Node {
     pub stacks: Vec<Vec<Node>>,
     /// None if it declares nothing, and so may do anything.
     pub manifest: Option<Manifest>,
+    /// What its options say.
+    pub known: Known,
+}
+
+impl Node {
+    /// # Errors
+    /// Where a run would end at once: other brackets than the grate takes, options that it has not.
+    fn new(
+        name: String,
+        options: Vec<String>,
+        stacks: Vec<Vec<Node>>,
+        manifest: Manifest,
+        root: &Path,
+    ) -> Result<Node> {
+        match manifest.composes() {
+            Some(_) if stacks.is_empty() => bail!("{name}: %{{ is expected, then grates, then %}}"),
+            Some(count) if count > 0 && stacks.len() > count as usize => {
+                bail!("{name}: a %{{ too many: it takes {count}")
+            }
+            Some(count) if stacks.len() < count as usize => bail!("{name}: a %{{ is missing: it takes {count}"),
+            None if !stacks.is_empty() && manifest.declared() => {
+                bail!("{name}: a %{{ after it, which it does not take")
+            }
+            _ => {}
+        }
+        let known = Known::of(&name, &options, root)?;
+        Ok(Node { name, options, stacks, manifest: Some(manifest).filter(Manifest::declared), known })
+    }
 }
 
 /// The grates, outermost first, and the program.
@@ -40,7 +69,7 @@ pub struct Finder<'a> {
 
 /// What a name stands for.
 enum Found {
-    Grate(Option<Manifest>),
+    Grate(Manifest),
     Program,
     Nothing,
 }
@@ -64,10 +93,36 @@ impl Finder<'_> {
     }
 
     fn known(&self, grate: Grate) -> Result<Node> {
-        let Found::Grate(manifest) = self.find(&grate.name)? else { bail!("{}: not a grate", grate.name) };
-        let known = |stack: Vec<Grate>| stack.into_iter().map(|grate| self.known(grate)).collect::<Result<Vec<_>>>();
-        let stacks = grate.stacks.into_iter().map(known).collect::<Result<Vec<_>>>()?;
-        Ok(Node { name: grate.name, options: grate.options, stacks, manifest })
+        let manifest = match self.find(&grate.name).with_context(|| grate.place.clone())? {
+            Found::Grate(manifest) => manifest,
+            Found::Program => bail!("{}.name: {} is a program, and no grate", grate.place, grate.name),
+            Found::Nothing => bail!("{}.name: no grate {} in {}", grate.place, grate.name, self.root.display()),
+        };
+        let known =
+            |stack: &Vec<Grate>| stack.iter().map(|grate| self.known(grate.clone())).collect::<Result<Vec<_>>>();
+        let stacks = grate.stacks.iter().map(known).collect::<Result<Vec<_>>>()?;
+        let options = grate.option_words().cloned().collect();
+        Node::new(grate.name, options, stacks, manifest, self.root).with_context(|| grate.place)
+    }
+
+    /// The words of a line that the grates of a file stand for.
+    ///
+    /// # Errors
+    /// A program in place of a grate. What is not found here may be there when it is started: in the memory of a grate, for example.
+    pub fn words(&self, stack: &[Grate]) -> Result<Vec<String>> {
+        self.only_grates(stack)?;
+        let takes_places = |name: &str| matches!(self.find(name), Ok(Found::Grate(known)) if known.takes_places());
+        Ok(stack::words(stack, &takes_places))
+    }
+
+    fn only_grates(&self, chain: &[Grate]) -> Result<()> {
+        for grate in chain {
+            if let Ok(Found::Program) = self.find(&grate.name) {
+                bail!("{}.name: {} is a program, and no grate", grate.place, grate.name);
+            }
+            grate.stacks.iter().try_for_each(|stack| self.only_grates(stack))?;
+        }
+        Ok(())
     }
 
     /// A chain up to the program, or inside of brackets up to `%}`, which is passed.
@@ -93,7 +148,7 @@ impl Finder<'_> {
                         *at += 1;
                         stacks.push(self.chain(words, at, true)?.0);
                     }
-                    chain.push(Node { name: word.clone(), options, stacks, manifest });
+                    chain.push(Node::new(word.clone(), options, stacks, manifest, self.root)?);
                 }
             }
         }
@@ -131,7 +186,7 @@ impl Finder<'_> {
         };
         Ok(match module.entry {
             Entry::None => Found::Program,
-            Entry::Handle | Entry::PassFptr => Found::Grate(Some(module.manifest).filter(Manifest::declared)),
+            Entry::Handle | Entry::PassFptr => Found::Grate(module.manifest),
         })
     }
 

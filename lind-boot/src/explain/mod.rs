@@ -1,6 +1,11 @@
-//! `lind-boot explain`: where each system call of a program would go, from what the grates of a line declare. Nothing is run.
+//! `lind-boot explain`: where each system call of a program would go, from what the grates of a line declare and, where that is known here, from their
+//! options. Nothing is run.
 
+mod clamp;
 mod line;
+mod narrow;
+mod options;
+mod policy;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -14,15 +19,18 @@ use serde_json::{Value, json};
 use crate::cli::Explain;
 use crate::run::Failure;
 use crate::{config, stack};
-use line::{Finder, Line, Node};
+use clamp::Way;
+pub use line::Finder;
+use line::{Line, Node};
+use narrow::{Known, words};
 
 /// What one grate may do with a call.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// As it declares.
-    Grate { name: String, role: &'static str },
-    /// A composer: what it declares, which of its stacks the call may enter, and through what.
-    Composer { name: String, options: String, role: Option<&'static str>, stacks: Vec<Vec<Step>> },
+    /// As it declares, and as its options say.
+    Grate { name: String, role: String },
+    /// A composer: what it declares, under which condition the call enters, which of its stacks, and through what.
+    Composer { name: String, options: String, role: Option<String>, when: String, stacks: Vec<Vec<Step>> },
 }
 
 /// Prints where calls go. `root` is what was named before the command.
@@ -47,7 +55,7 @@ fn routes(line: &Line) -> Routes {
     rows.sort_by_key(|row| row.nr);
     let mut routes = Routes::new();
     for row in rows {
-        let steps = route(&line.chain, row.nr);
+        let steps = route(&line.chain, row);
         // What neither a grate nor the kernel knows is of no interest.
         if row.implemented || !steps.is_empty() {
             routes.entry((steps, row.implemented)).or_default().push(row);
@@ -57,36 +65,48 @@ fn routes(line: &Line) -> Routes {
 }
 
 /// What a call meets, from the program on: the grate that was started last comes first.
-fn route(chain: &[Node], nr: u32) -> Vec<Step> {
-    chain.iter().rev().filter_map(|node| step(node, nr)).collect()
+fn route(chain: &[Node], row: &'static Syscall) -> Vec<Step> {
+    chain.iter().rev().filter_map(|node| step(node, row)).collect()
 }
 
-fn step(node: &Node, nr: u32) -> Option<Step> {
+fn step(node: &Node, row: &'static Syscall) -> Option<Step> {
     if !node.stacks.is_empty() {
-        let stacks: Vec<_> = node.stacks.iter().map(|stack| route(stack, nr)).collect();
-        let (name, options) = (node.name.clone(), node.options.join(" "));
-        let own = node.manifest.as_ref().and_then(|manifest| manifest.role(nr));
-        if stacks.iter().all(Vec::is_empty) {
-            // What it declares for any call is about those that enter.
-            return own.map(|role| Step::Grate { name, role: words(role) });
-        }
-        let role = own.or_else(|| node.manifest.as_ref()?.role_of_any()).map(words);
-        return Some(Step::Composer { name, options, role, stacks });
+        return through(node, row);
     }
     let role = match &node.manifest {
-        None => "unknown: any call",
-        Some(manifest) => words(manifest.role(nr).or_else(|| by_default(node, nr))?),
+        None => "unknown: any call".to_owned(),
+        Some(manifest) => {
+            let own = manifest.role(row.nr);
+            // What the SDK watches to know of clients goes on to what the grate has for any call.
+            let declared = own.filter(|role| *role > Role::Follows).or_else(|| by_default(node, row.nr)).or(own);
+            node.known.role(manifest, declared, row, !node.options.is_empty())?
+        }
     };
     Some(Step::Grate { name: node.name.clone(), role })
 }
 
-fn words(role: Role) -> &'static str {
-    match role {
-        Role::Follows => "sees (to know its clients)",
-        Role::Observes => "sees",
-        Role::Alters => "may change or refuse",
-        Role::Answers => "may answer",
-    }
+/// What a composer does with a call.
+fn through(node: &Node, row: &'static Syscall) -> Option<Step> {
+    let stacks: Vec<_> = node.stacks.iter().map(|stack| route(stack, row)).collect();
+    let (name, options) = (node.name.clone(), node.options.join(" "));
+    let handled = !stacks.iter().all(Vec::is_empty);
+    let own = node.manifest.as_ref().and_then(|manifest| manifest.role(row.nr));
+    // What it declares for any call is about those that enter.
+    let sees = |role: Option<Role>| Some(Step::Grate { name: node.name.clone(), role: words(role?) });
+    let when = match &node.known {
+        Known::Clamp(clamp) => match clamp.way(row, handled) {
+            Way::Past => return sees(own.filter(|role| *role == Role::Follows)),
+            Way::Seen => return sees(own.or(Some(Role::Observes))),
+            Way::Enters(when) => when,
+        },
+        _ if !handled => return sees(own),
+        Known::Tee(true) => "both must come to the same, else EIO".to_owned(),
+        Known::Tee(false) => "the first one's result counts".to_owned(),
+        _ => "if it matches".to_owned(),
+    };
+    let any = || node.manifest.as_ref()?.role_of_any();
+    let role = own.or_else(any).map(words);
+    Some(Step::Composer { name, options, role, when, stacks })
 }
 
 /// What is declared for any call does not hold for those that the default entry of a table leaves out.
@@ -99,6 +119,9 @@ fn as_text(line: &Line, routes: &Routes) -> String {
     for name in trusted(&line.chain) {
         text += &format!("{name} declares nothing: that it only routes, and follows descriptors, is taken on trust\n");
     }
+    for note in notes(&line.chain) {
+        text += &format!("{note}\n");
+    }
     // The longest ways first: those are what one asks about.
     for ((steps, implemented), calls) in routes.iter().rev() {
         let names: Vec<_> = calls.iter().map(|row| row.name).collect();
@@ -107,6 +130,25 @@ fn as_text(line: &Line, routes: &Routes) -> String {
         text += &format!("    {}\n", if *implemented { "kernel" } else { "kernel: ENOSYS" });
     }
     text
+}
+
+/// What holds for all calls: what is inside of clamps, and what is not known here.
+fn notes(chain: &[Node]) -> Vec<String> {
+    let of = |node: &Node| {
+        let line = format!("{} {}", node.name, node.options.join(" "));
+        let line = line.trim_end();
+        let told = match &node.known {
+            Known::Clamp(clamp) => {
+                let inside = clamp.inside().map(|what| format!("{line}: inside are {what}"));
+                let unread = |file| format!("{line}: {file} cannot be read here, so any call may be in it");
+                inside.into_iter().chain(clamp.unknown().map(unread)).collect()
+            }
+            Known::Unread(file) => vec![format!("{line}: {file} is not read here: any call may be refused")],
+            _ => Vec::new(),
+        };
+        told.into_iter().chain(node.stacks.iter().flat_map(|stack| notes(stack))).collect::<Vec<_>>()
+    };
+    chain.iter().rev().flat_map(of).collect()
 }
 
 /// The composers without a manifest.
@@ -121,10 +163,11 @@ fn print_steps(steps: &[Step], depth: usize, text: &mut String) {
     for step in steps {
         match step {
             Step::Grate { name, role } => *text += &format!("{indent}{name}: {role}\n"),
-            Step::Composer { name, options, role, stacks } => {
+            Step::Composer { name, options, role, when, stacks } => {
                 let line = format!("{name} {options}");
-                let role = role.map(|role| format!("{role}; ")).unwrap_or_default();
-                *text += &format!("{indent}{}: {role}if it matches\n", line.trim_end());
+                let role = role.as_ref().map(|role| format!("{role}; ")).unwrap_or_default();
+                let when = if when.is_empty() { "always" } else { when };
+                *text += &format!("{indent}{}: {role}enters, {when}\n", line.trim_end());
                 for stack in stacks {
                     *text += &format!("{indent}  %{{\n");
                     print_steps(stack, depth + 1, text);
@@ -162,16 +205,16 @@ fn as_json(line: &Line, routes: &Routes) -> anyhow::Result<String> {
         })
         .collect();
     Ok(serde_json::to_string_pretty(
-        &json!({ "program": line.program, "trusted": trusted(&line.chain), "routes": groups }),
+        &json!({ "program": line.program, "trusted": trusted(&line.chain), "notes": notes(&line.chain), "routes": groups }),
     )? + "\n")
 }
 
 fn steps_as_json(steps: &[Step]) -> Vec<Value> {
     let one = |step: &Step| match step {
         Step::Grate { name, role } => json!({ "grate": name, "role": role }),
-        Step::Composer { name, options, role, stacks } => {
+        Step::Composer { name, options, role, when, stacks } => {
             let inside: Vec<_> = stacks.iter().map(|steps| steps_as_json(steps)).collect();
-            json!({ "grate": name, "options": options, "role": "routes", "declares": role, "inside": inside })
+            json!({ "grate": name, "options": options, "role": "routes", "declares": role, "when": when, "inside": inside })
         }
     };
     steps.iter().map(one).collect()
