@@ -30,9 +30,13 @@ static void say(const char *text)
 	call(SYS_write, 2, (uintptr_t)text, length);
 }
 
+/* Of the composer, once it is known: people have not started a `%}`. */
+static char who[64] = "%}";
+
 _Noreturn static void leave(const char *what, const char *why, int status)
 {
-	say("%}: ");
+	say(who);
+	say(": ");
 	say(what);
 	say(why);
 	say("\n");
@@ -43,7 +47,7 @@ _Noreturn static void leave(const char *what, const char *why, int status)
 /* The child: what the composer makes of it is what the program runs with. */
 _Noreturn static void go_on(char **line, char **environment)
 {
-	int64_t more = call(LIND_BRACKET, LIND_BRACKET_ENTER, 0, 0), r;
+	int64_t more = call(LIND_BRACKET, LIND_BRACKET_ENTER, (uintptr_t)who, 0), r;
 	static char name[PATH_MAX];
 
 	if (more < 0)

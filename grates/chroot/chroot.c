@@ -4,6 +4,8 @@
 #include <string.h>
 
 static struct lind_view *view;
+/* The kernel's own trees that are to be inside, once the root is known. */
+static const char *shown[2];
 
 static const char *dir(const char *value)
 {
@@ -12,27 +14,27 @@ static const char *dir(const char *value)
 	return (view = lind_view_new(value)) ? NULL : strerror(errno);
 }
 
-/* The kernel's own trees are in its root; here they are where they are looked for, if that is wanted. */
-static const char *show(const char *path)
-{
-	int r;
-
-	if (!view)
-		return "comes after --dir";
-	r = lind_view_bind(view, path, path);
-	return r ? strerror(-r) : NULL;
-}
-
 static const char *proc(const char *none)
 {
 	(void)none;
-	return show("/proc");
+	shown[0] = "/proc";
+	return NULL;
 }
 
 static const char *dev(const char *none)
 {
 	(void)none;
-	return show("/dev");
+	shown[1] = "/dev";
+	return NULL;
+}
+
+/* The kernel's own trees are in its root; here they are where they are looked for. */
+static void show(const char *path)
+{
+	int r = path ? lind_view_bind(view, path, path) : 0;
+
+	if (r)
+		lind_die("%s: %s", path, strerror(-r));
 }
 
 LIND_VIEW_CALLS
@@ -48,6 +50,8 @@ int main(int argc, char **argv)
 	lind_options(options, 3, "Makes a directory the root of clients.", &argc, &argv);
 	if (!view)
 		lind_die("--dir is missing");
+	show(shown[0]);
+	show(shown[1]);
 	lind_view_use(view);
 	return lind_grate_main(argc, argv);
 }

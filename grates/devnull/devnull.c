@@ -4,6 +4,7 @@
 #include <string.h>
 
 static struct lind_view *view;
+static bool given;
 
 static const char *add(const char *value)
 {
@@ -11,6 +12,7 @@ static const char *add(const char *value)
 	const char *wrong = lind_path_clean(value, clean);
 	int r;
 
+	given = true;
 	if (wrong)
 		return wrong;
 	if (!strcmp(clean, "/"))
@@ -30,6 +32,8 @@ int main(int argc, char **argv)
 	if (!(view = lind_view_new("/")))
 		lind_die("/: %s", strerror(errno));
 	lind_options(options, 1, "Makes files swallow what is written to them.", &argc, &argv);
+	if (!given)
+		lind_die("no file to swallow anything: give it --path PATH");
 	lind_view_use(view);
 	return lind_grate_main(argc, argv);
 }

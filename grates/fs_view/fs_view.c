@@ -5,6 +5,7 @@
 #include <string.h>
 
 static struct lind_view *view;
+static bool given;
 
 /* WHAT=AT */
 static const char *place(const char *value, bool hide)
@@ -13,6 +14,7 @@ static const char *place(const char *value, bool hide)
 	const char *wrong;
 	int r;
 
+	given = true;
 	if (!at || at == what)
 		return "must be two paths with = between them";
 	*at++ = 0;
@@ -45,6 +47,7 @@ static const char *hide(const char *value)
 	const char *wrong = lind_path_clean(value, clean);
 	int r;
 
+	given = true;
 	if (wrong)
 		return wrong;
 	if (!strcmp(clean, "/"))
@@ -60,12 +63,14 @@ int main(int argc, char **argv)
 	static const struct lind_option options[] = {
 		{ 'b', "bind", "WHAT=AT", "the file or directory WHAT is at AT too", bind_at },
 		{ 'r', "remap", "WHAT=AT", "it is at AT and not at WHAT", remap },
-		{ 'h', "hide", "PATH", "there is nothing at PATH", hide },
+		{ 0, "hide", "PATH", "there is nothing at PATH", hide },
 	};
 
 	if (!(view = lind_view_new("/")))
 		lind_die("/: %s", strerror(errno));
 	lind_options(options, 3, "Shows clients files in other places, or not at all.", &argc, &argv);
+	if (!given)
+		lind_die("nothing to show otherwise: give it --bind WHAT=AT, --remap WHAT=AT or --hide PATH");
 	lind_view_use(view);
 	return lind_grate_main(argc, argv);
 }

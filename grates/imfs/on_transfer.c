@@ -120,6 +120,14 @@ int64_t side_give_offset(const struct side *s, struct lind_arg off)
 	return off.value ? lind_write(off, &s->off, sizeof s->off) : 0;
 }
 
+/* What sendfile(2) reads from is a file with pages: not a pipe, a socket or a terminal, on which our read would wait. */
+static int64_t may_send(const struct side *in)
+{
+	int64_t r = lind_call_plain(SYS_lseek, in->fd.cage, in->fd.value, 0, SEEK_CUR, 0);
+
+	return r != -ESPIPE ? r : in->at_pos ? -EINVAL : -ESPIPE;
+}
+
 int64_t on_sendfile(const struct lind_call *c)
 {
 	struct lind_arg nowhere = { 0, c->args[0].cage };
@@ -141,6 +149,8 @@ int64_t on_sendfile(const struct lind_call *c)
 		r = -EBADF;
 	else if (out.file && (out.file->flags & O_APPEND))
 		r = -EINVAL;
+	else if (!in.file && (r = may_send(&in)) < 0)
+		;
 	else if (!out.file && (r = lind_call_plain(SYS_fcntl, out.fd.cage, out.fd.value, F_GETFD, 0, 0)) < 0)
 		;
 	else if ((r = transfer(&in, &out, length)) >= 0 && side_give_offset(&in, c->args[2]))

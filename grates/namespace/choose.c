@@ -7,7 +7,9 @@
 #define ROWS (sizeof lind_syscalls / sizeof *lind_syscalls)
 #define NUMBERS 1008
 
-static bool chosen[NUMBERS], given;
+bool by_call;
+
+static bool chosen[NUMBERS];
 
 /* Those that begin or end a program: the grates inside keep count of their clients by them. */
 static bool is_lifecycle(uint32_t nr)
@@ -85,15 +87,18 @@ static bool choose_word(const char *word, bool yes)
 /* Commas between the words; ! before the first takes them away, from all if there was nothing before. */
 static const char *choose_list(char *list)
 {
+	static char wrong[80];
 	bool yes = *list != '!';
 	char *save, *word;
 
-	if (!yes && !given)
+	if (!yes && !by_call)
 		memset(chosen, 1, sizeof chosen);
-	given = true;
+	by_call = true;
 	for (word = strtok_r(list + !yes, ", \t", &save); word; word = strtok_r(NULL, ", \t", &save))
-		if (!choose_word(word, yes))
-			return "no such system call or class in it";
+		if (!choose_word(word, yes)) {
+			snprintf(wrong, sizeof wrong, "no such system call or class: %.32s", word);
+			return wrong;
+		}
 	return NULL;
 }
 
@@ -206,7 +211,7 @@ static lind_handle_fn *matched(uint32_t nr, const struct lind_syscall *row)
 lind_handle_fn *choose(uint32_t nr)
 {
 	const struct lind_syscall *row = row_of(nr);
-	bool handled = lind_handled_inside(0, nr) && (!given || (nr < NUMBERS && chosen[nr]) || is_lifecycle(nr));
+	bool handled = lind_handled_inside(0, nr) && (!by_call || (nr < NUMBERS && chosen[nr]) || is_lifecycle(nr));
 	lind_handle_fn *handle = NULL;
 
 	if (!by_path && !by_net && !by_fd)
@@ -217,6 +222,8 @@ lind_handle_fn *choose(uint32_t nr)
 		return handled ? on_enter : NULL;
 	if ((handle = mover(nr)))
 		return handle;
+	if (nr == SYS_ioctl && flags_change)
+		return handled ? on_control : on_control_past;
 	if ((by_net || by_path) && (nr == SYS_connect || nr == SYS_bind || nr == SYS_sendto))
 		return on_address;
 	if (handled && row)

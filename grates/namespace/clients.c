@@ -3,6 +3,8 @@
 #include "namespace.h"
 
 static struct client *unused;
+/* All that there ever were. */
+static struct client *_Atomic all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Memory of clients goes back to clients only: another cage may still be naming one that ends. */
@@ -19,6 +21,9 @@ static struct client *new_client(void)
 			lind_die("out of memory for a client");
 		pthread_mutex_init(&client->lock, NULL);
 		fds_init(client);
+		client->next = atomic_load(&all);
+		while (!atomic_compare_exchange_weak(&all, &client->next, client))
+			;
 	}
 	return client;
 }
@@ -40,6 +45,10 @@ static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int 
 	client->cage = cage;
 	fds_copy(client, cage, from);
 	fds_route(client, cage);
+	atomic_store(&client->fds_seen, atomic_load(&from->fds_seen));
+	/* A flag may have been set since the words were copied. */
+	if (flags_change)
+		mark_what_matches(client, atomic_load(&client->fds_seen));
 	atomic_store(&client->owns, atomic_load(&from->owns) || atomic_load(&client->fds_end));
 	atomic_store(&client->mapped, !spawned && atomic_load(&from->mapped));
 	pthread_mutex_lock(&from->lock);
@@ -65,7 +74,11 @@ static void exit_client(void *state, uint64_t cage, int status)
 
 	(void)cage;
 	(void)status;
+	pthread_mutex_lock(&client->lock);
+	atomic_store(&client->cage, 0);
+	pthread_mutex_unlock(&client->lock);
 	fds_forget(client);
+	atomic_store(&client->fds_seen, 0);
 	calls_ended(client);
 	atomic_store(&client->owns, false);
 	atomic_store(&client->threads, false);
@@ -78,6 +91,16 @@ static void exit_client(void *state, uint64_t cage, int status)
 }
 
 const struct lind_lifecycle lifecycle = { .start = start, .fork = fork_client, .exec = exec_client, .exit = exit_client };
+
+void each_client(void (*one)(struct client *client, uint32_t end))
+{
+	for (struct client *client = atomic_load(&all); client; client = client->next) {
+		pthread_mutex_lock(&client->lock);
+		if (atomic_load(&client->cage))
+			one(client, fds_end(client));
+		pthread_mutex_unlock(&client->lock);
+	}
+}
 
 void client_cwd(struct client *client, bool inside, const char *path)
 {

@@ -45,6 +45,9 @@ void mark_start_fds(struct client *client)
 	for (size_t i = 0; i < start_count; i++)
 		for (uint32_t fd = start_fds[i].first; fd <= start_fds[i].last; fd++)
 			fd_mark(client, fd);
+	for (uint32_t fd = 0; by_property && fd < LIND_FDS; fd++)
+		if (lind_call_plain(SYS_fcntl, client->cage, fd, F_GETFD, 0, 0) >= 0)
+			fd_made_outside(client, fd);
 }
 
 /* Without room we could not keep what we promise: end, which fails the clients. Pages that nothing is written to cost nothing. */
@@ -53,6 +56,8 @@ void fds_init(struct client *client)
 	client->fds = mmap(NULL, LIND_FDS * sizeof *client->fds, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (client->fds == MAP_FAILED)
 		lind_die("out of memory for descriptors");
+	for (uint32_t fd = 0; by_property && fd < LIND_FDS; fd++)
+		atomic_store_explicit(&client->fds[fd], unknown_word(), memory_order_relaxed);
 }
 
 /* What on_fd does, without entering it. Clients begin one after the other. */
@@ -126,12 +131,13 @@ static int64_t made_of(const struct lind_call *c, void begins(struct client *), 
 {
 	struct client *client = lind_client(c->target);
 	uint32_t since = fd_since(client);
+	bool inside = fd_inside(c->args[0]);
 	int64_t fd;
 
-	if (!fd_inside(c->args[0]))
+	if (!inside && !by_property)
 		return made(c, go_past(c, 1), false, since);
 	begins(client);
-	fd = made(c, enter(c), true, since);
+	fd = made(c, inside ? enter(c) : go_past(c, 1), inside, since);
 	ends(client);
 	return fd;
 }
@@ -141,29 +147,44 @@ int64_t on_accept(const struct lind_call *c)
 	return made_of(c, waiting_begins, making_ends);
 }
 
+/* Around a call outside that makes a descriptor: what it is may put it inside. */
+static void may_match(struct client *client, void now(struct client *))
+{
+	if (by_property)
+		now(client);
+}
+
 /* Makes a descriptor out of nothing that is inside. */
 int64_t on_made(const struct lind_call *c)
 {
-	uint32_t since = fd_since(lind_client(c->target));
+	struct client *client = lind_client(c->target);
+	uint32_t since = fd_since(client);
+	int64_t fd;
 
-	return made(c, lind_forward(c), false, since);
+	may_match(client, making_begins);
+	fd = made(c, lind_forward(c), false, since);
+	may_match(client, making_ends);
+	return fd;
 }
 
 /* pipe, pipe2, socketpair. The kernel's answer goes through our memory: the client cannot change it before we have read it. */
 int64_t on_pair(const struct lind_call *c)
 {
+	struct client *client = lind_client(c->target);
 	struct lind_call changed = *c;
-	uint32_t since = fd_since(lind_client(c->target));
+	uint32_t since = fd_since(client);
 	int at = c->nr == SYS_socketpair ? 3 : 0;
 	int32_t fds[2] = { -1, -1 };
 	int64_t r;
 
 	changed.args[at] = lind_mine(fds);
-	if ((r = lind_forward(&changed)) < 0)
-		return r;
-	made(c, fds[0], false, since);
-	made(c, fds[1], false, since);
-	if (!lind_write(c->args[at], fds, sizeof fds))
+	may_match(client, making_begins);
+	if ((r = lind_forward(&changed)) >= 0) {
+		made(c, fds[0], false, since);
+		made(c, fds[1], false, since);
+	}
+	may_match(client, making_ends);
+	if (r < 0 || !lind_write(c->args[at], fds, sizeof fds))
 		return r;
 	lind_call_plain(SYS_close, c->target, (uint32_t)fds[0], 0, 0, 0);
 	lind_call_plain(SYS_close, c->target, (uint32_t)fds[1], 0, 0, 0);
@@ -221,7 +242,7 @@ int64_t on_close_range(const struct lind_call *c)
 		r = close_range_while_it_changes(c, client);
 	else {
 		r = pass(c, atomic_load(&client->owns));
-		for (uint32_t fd = first, end = atomic_load(&client->fds_end); !r && fd < end && fd <= last; fd++)
+		for (uint32_t fd = first, end = fds_end(client); !r && fd < end && fd <= last; fd++)
 			has_let_go(client, fd, 0, 0);
 	}
 	letting_ends(client);
@@ -249,6 +270,9 @@ static int64_t dup_onto(const struct lind_call *c, struct client *client, bool s
 		fd_mark(client, to);
 	if (!has_let_go(client, to, mine, fd < 0 ? mine & INSIDE : inside ? INSIDE : HELD) && fd >= 0 && !inside)
 		fd_outside(client, (uint64_t)fd, mine & WORD_COUNT);
+	/* It may have got a flag while we were at it. */
+	if (fd >= 0 && !inside && by_property)
+		fd_made_outside(client, to);
 	return fd;
 }
 
@@ -269,7 +293,19 @@ int64_t on_dup2(const struct lind_call *c)
 
 int64_t on_fcntl(const struct lind_call *c)
 {
+	if (arg32(c, 1) == F_SETFL && flags_change)
+		return on_set_flags(c);
 	return arg32(c, 1) == F_DUPFD || arg32(c, 1) == F_DUPFD_CLOEXEC ? on_dup(c) : on_number(c);
+}
+
+static bool may_own(const struct client *client)
+{
+	return by_property || atomic_load(&client->owns);
+}
+
+static bool in_set(const struct client *client, uint32_t fd)
+{
+	return fd < LIND_FDS && fd_inside((struct lind_arg){ fd, client->cage });
 }
 
 /*
@@ -282,7 +318,7 @@ int64_t on_poll(const struct lind_call *c)
 	uint64_t count = c->args[1].value;
 	struct pollfd some[64];
 
-	if (!client || !atomic_load(&client->owns) || count > POLL_MAX)
+	if (!client || !may_own(client) || count > POLL_MAX)
 		return lind_forward(c);
 	for (uint64_t at = 0; at < count; at += 64) {
 		size_t n = count - at < 64 ? (size_t)(count - at) : 64;
@@ -290,7 +326,7 @@ int64_t on_poll(const struct lind_call *c)
 		if (lind_read(lind_at(c->args[0], at * sizeof *some), some, n * sizeof *some))
 			break;
 		for (size_t i = 0; i < n; i++)
-			if (some[i].fd >= 0 && fd_word(client, (uint32_t)some[i].fd) & INSIDE)
+			if (some[i].fd >= 0 && in_set(client, (uint32_t)some[i].fd))
 				return enter(c);
 	}
 	return lind_forward(c);
@@ -304,10 +340,10 @@ int64_t on_select(const struct lind_call *c)
 	for (int i = 1; i <= 3 && (int32_t)arg32(c, 0) > 0; i++) {
 		struct client *client = lind_client(c->args[i].cage);
 
-		if (!c->args[i].value || !client || !atomic_load(&client->owns) || lind_read(c->args[i], set, (count + 31) / 32 * 4))
+		if (!c->args[i].value || !client || !may_own(client) || lind_read(c->args[i], set, (count + 31) / 32 * 4))
 			continue;
 		for (uint32_t fd = 0; fd < count; fd++)
-			if (set[fd / 32] >> fd % 32 & 1 && fd_word(client, fd) & INSIDE)
+			if (set[fd / 32] >> fd % 32 & 1 && in_set(client, fd))
 				return enter(c);
 	}
 	return lind_forward(c);

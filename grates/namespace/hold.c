@@ -36,12 +36,19 @@ static void took(atomic_uint *count)
 /* The ticket and place of the call that this thread is at. */
 static _Thread_local uint32_t ticket_here;
 static _Thread_local unsigned place_here;
+static _Thread_local const atomic_uint *counted_here;
+
+static unsigned others(const atomic_uint *count)
+{
+	return atomic_load(count) - (counted_here == count);
+}
 
 static void comes(struct client *client, atomic_uint *count, uint32_t waits)
 {
 	uint32_t ticket = (atomic_fetch_add(&client->tickets, 4) + 4) | 2 | waits;
 
 	atomic_fetch_add(count, 1);
+	counted_here = count;
 	for (unsigned i = 0; i < AT_WORK; i++) {
 		uint32_t none = 0;
 
@@ -64,6 +71,7 @@ static void goes(struct client *client, atomic_uint *count)
 	else
 		atomic_compare_exchange_strong(&client->at_work[place_here], &ticket, 0);
 	ticket_here = 0;
+	counted_here = NULL;
 	took(count);
 }
 
@@ -130,7 +138,7 @@ static void threads_begin(struct client *client, uint64_t cage)
 	atomic_store(&client->threads, true);
 	atomic_store(&any, true);
 	for (uint32_t fd = 0; fd < LIND_FDS; fd++)
-		if (!(fd_word(client, fd) & INSIDE))
+		if (!(fd_word(client, fd) & INSIDE) && !(by_property && fd < LOOKED_AT && fd_look(client, fd)))
 			fd_set_word(client, fd, fd < LOOKED_AT && lind_call_plain(SYS_fcntl, cage, fd, F_GETFD, 0, 0) >= 0 ? HELD : 0);
 }
 
@@ -149,7 +157,7 @@ void calls_ended(struct client *client)
 void threads_end(struct client *client)
 {
 	calls_ended(client);
-	if (!atomic_exchange(&client->threads, false))
+	if (!atomic_exchange(&client->threads, false) && !by_property)
 		return;
 	for (uint32_t fd = 0; fd < LIND_FDS; fd++)
 		fd_set_word(client, fd, fd_word(client, fd) & INSIDE);
@@ -181,6 +189,16 @@ void wait_a_moment(int round)
 		nanosleep(&moment, NULL);
 }
 
+bool wait_for_others(const struct client *client, int round)
+{
+	static const struct timespec moment = { .tv_nsec = 1000000 };
+	static const uint32_t nothing;
+
+	if (round < QUICK)
+		return !sched_yield();
+	return lind_wait(client->cage, &nothing, 0, &moment) != -EINTR;
+}
+
 void letting_ends(struct client *client)
 {
 	if (client)
@@ -189,14 +207,16 @@ void letting_ends(struct client *client)
 
 bool letting_begins(struct client *client)
 {
-	for (int i = 0; client && i < PATIENT; i++) {
+	if (!client)
+		return true;
+	for (int i = 0;; i++) {
 		atomic_fetch_add(&client->letting, 1);
 		if (!atomic_load(&client->frozen))
 			return true;
 		letting_ends(client);
-		wait_a_moment(i);
+		if (!wait_for_others(client, i))
+			return false;
 	}
-	return !client;
 }
 
 void fds_thaw(struct client *client)
@@ -207,13 +227,12 @@ void fds_thaw(struct client *client)
 int fds_freeze(struct client *client)
 {
 	atomic_fetch_add(&client->frozen, 1);
-	for (int i = 0; i < PATIENT; i++) {
-		if (!atomic_load(&client->letting))
-			return 0;
-		wait_a_moment(i);
-	}
-	fds_thaw(client);
-	return -EINTR;
+	for (int i = 0; atomic_load(&client->letting); i++)
+		if (!wait_for_others(client, i)) {
+			fds_thaw(client);
+			return -EINTR;
+		}
+	return 0;
 }
 
 int look_at_number(const struct client *client, struct lind_arg fd)
@@ -239,7 +258,7 @@ int look_at_number(const struct client *client, struct lind_arg fd)
 	return -EBADF;
 }
 
-int hold(const struct client *client, struct lind_arg fd, struct lind_arg *held, bool *inside)
+int hold(struct client *client, struct lind_arg fd, struct lind_arg *held, bool *inside)
 {
 	uint32_t number = (uint32_t)fd.value;
 	struct lind_arg none = { 0, lind_self() };
@@ -253,11 +272,13 @@ int hold(const struct client *client, struct lind_arg fd, struct lind_arg *held,
 		if (own < 0)
 			return (int)own;
 		/* In this order: who was making has marked what came of it. */
-		making = atomic_load(&client->making);
-		moving = atomic_load(&client->moving);
+		making = others(&client->making);
+		moving = others(&client->moving);
 		if (fd_word(client, number) == was && (was & (HELD | INSIDE) || !(making | moving))) {
 			*held = (struct lind_arg){ (uint64_t)own, lind_self() };
-			*inside = was & INSIDE;
+			*inside = was & INSIDE || (by_property && !(was & HELD) && fd_matches(lind_self(), (uint32_t)own));
+			if (*inside && !(was & INSIDE))
+				fd_mark(client, number);
 			return 0;
 		}
 		release((struct lind_arg){ (uint64_t)own, lind_self() });
@@ -287,7 +308,7 @@ int64_t go_past(const struct lind_call *c, unsigned args)
 	if (!atomic_load(&any))
 		return lind_forward(c);
 	for (int i = 0; i < 6 && !r && !inside; i++) {
-		const struct client *client = args >> i & 1 && c->args[i].cage ? lind_client(c->args[i].cage) : NULL;
+		struct client *client = args >> i & 1 && c->args[i].cage ? lind_client(c->args[i].cage) : NULL;
 
 		if (!client || !atomic_load(&client->threads))
 			continue;

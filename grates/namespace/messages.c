@@ -62,7 +62,7 @@ static int sending(struct passing *p, int *fd)
 	p->inside = true;
 	if (!identify(number, &st))
 		return -EBADF;
-	return (r = remember(&st)) < 0 ? r : 0;
+	return (r = remember(number, &st)) < 0 ? r : 0;
 }
 
 static int sending_copy(struct passing *p, int *fd)
@@ -84,7 +84,7 @@ static int received(struct passing *p, int *fd)
 
 	if (*fd < 0)
 		return 0;
-	if (anything_sent() && (!identify(number, &st) || was_sent(&st)))
+	if (anything_sent() && (!identify(number, &st) || was_sent(number, &st)))
 		fd_mark(p->client, number.value);
 	else
 		fd_outside(p->client, number.value, p->since);
@@ -192,7 +192,7 @@ int64_t on_send(const struct lind_call *c)
 	uint64_t length;
 	int64_t r;
 
-	if (!by_net && !by_path && client && !atomic_load(&client->owns))
+	if (!by_net && !by_path && !by_property && client && !atomic_load(&client->owns))
 		return on_fd(c);
 	if ((r = lind_message_sent(&m, c->args[1])) < 0)
 		return r;
@@ -279,7 +279,7 @@ void adopt(const struct lind_call *c, int arg)
 
 	if (!client || fd_inside(c->args[arg]) || !identify(c->args[arg], &this))
 		return;
-	remember(&this);
+	remember(c->args[arg], &this);
 	for (uint32_t fd = 0; fd < NUMBERS_LOOKED_AT; fd++)
 		if (identify((struct lind_arg){ fd, cage }, &other) && other.st_dev == this.st_dev && other.st_ino == this.st_ino)
 			fd_mark(client, fd);

@@ -2,6 +2,7 @@
 #include <lind/typed.h>
 #include "namespace.h"
 
+LIND_COMPOSES(1);
 /* What the grates inside handle; which of it enters is for the options to say. */
 LIND_DECLARE("alters", any);
 /* By these, descriptors, directories and threads come, go and travel: looked at in any case. */
@@ -48,6 +49,8 @@ int main(int argc, char **argv)
 		{ 'a', "address", "ADDRESS[/BITS]", "calls on sockets with this address enter; may be repeated", add_address },
 		{ 0, "port", "PORT[-PORT]", "calls on sockets with these ports enter; may be repeated", add_port },
 		{ 'f', "fd", "FD[-FD]", "these descriptors of the program's start are inside", add_start_fds },
+		{ 0, "fd-kind", "LIST", "descriptors of these kinds are inside: file, dir, pipe, socket, chardev, tty, ... (a wrong one lists them); !LIST: of no other", add_fd_kinds },
+		{ 0, "fd-flags", "LIST", "descriptors open so are inside: readonly, writable, append, nonblock, ... (a wrong one lists them); !LIST: not so", add_fd_flags },
 	};
 	static const struct lind_composer composer = {
 		.stacks = 1, .choose = choose, .entered = client_entered,
@@ -57,6 +60,8 @@ int main(int argc, char **argv)
 
 	lind_options(options, sizeof options / sizeof *options,
 		"Sends the calls that match through the grates between %{ and %}, and the others past them.", &argc, &argv);
+	if (!by_path && !by_net && !by_fd && !by_call)
+		lind_die("nothing says which calls enter: give it --prefix, --calls, --address, --port, --fd, --fd-kind or --fd-flags");
 	with = composer;
 	with.lifecycle = lifecycle;
 	return lind_compose_run(&with, argc, argv);

@@ -108,11 +108,13 @@ int64_t on_path(const struct lind_call *call)
 		return go(&changed, inside);
 	if (inside)
 		making_begins(client);
+	else if (by_property)
+		waiting_begins(client);
 	if ((r = go(&changed, inside)) >= 0 && inside)
 		fd_mark(client, (uint64_t)r);
 	else if (r >= 0)
 		fd_outside(client, (uint64_t)r, since);
-	if (inside)
+	if (inside || by_property)
 		making_ends(client);
 	return r;
 }

@@ -1,9 +1,22 @@
-/* The files that were sent while they were inside. They stay known: a message may wait for as long as its socket is open. */
+/*
+ * The files that were sent while they were inside, known again by device, inode number, kind and access. They stay known: a message may wait for as long as its
+ * socket is open.
+ */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include "namespace.h"
 
-static struct { uint64_t dev, ino; } *sent;
+#define O_PATH_ 010000000
+
+struct file {
+	uint64_t dev, ino;
+	uint32_t kind;		/* which one, of those without a name: they share an inode. 0 where nothing is */
+	uint32_t access;	/* what F_SETFL cannot change */
+};
+
+/* A table with a place for each, at the hash of its inode number or behind it; never full. */
+static struct file *sent;
 static size_t sent_room;
 static atomic_size_t sent_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -20,21 +33,30 @@ bool anything_sent(void)
 	return atomic_load(&sent_count);
 }
 
-/* The lock is held. */
-static bool known(const struct stat *st)
+static struct file file_of(struct lind_arg fd, const struct stat *st)
 {
-	for (size_t i = 0; i < sent_count; i++)
-		if (sent[i].dev == st->st_dev && sent[i].ino == st->st_ino)
-			return true;
-	return false;
+	int64_t open = lind_call_plain(SYS_fcntl, fd.cage, (uint32_t)fd.value, F_GETFL, 0, 0);
+
+	return (struct file){ st->st_dev, st->st_ino, fd_lasting_kind(fd, st), open < 0 ? 0 : (uint32_t)open & (O_ACCMODE | O_PATH_) };
 }
 
-bool was_sent(const struct stat *st)
+/* Where it is, or would be. The lock is held, and there is a table. */
+static struct file *place_of(struct file *table, size_t room, const struct file *f)
 {
+	size_t at = (size_t)(f->ino * 0x9e3779b97f4a7c15ull >> 32) % room;
+
+	while (table[at].kind && (table[at].dev != f->dev || table[at].ino != f->ino || table[at].kind != f->kind || table[at].access != f->access))
+		at = (at + 1) % room;
+	return &table[at];
+}
+
+bool was_sent(struct lind_arg fd, const struct stat *st)
+{
+	struct file f = file_of(fd, st);
 	bool yes;
 
 	pthread_mutex_lock(&lock);
-	yes = known(st);
+	yes = sent && place_of(sent, sent_room, &f)->kind;
 	pthread_mutex_unlock(&lock);
 	return yes;
 }
@@ -42,27 +64,31 @@ bool was_sent(const struct stat *st)
 static bool make_room(void)
 {
 	size_t room = sent_room ? 2 * sent_room : 64;
-	void *more = sent_count < sent_room ? sent : realloc(sent, room * sizeof *sent);
+	struct file *more;
 
-	if (!more)
+	if (2 * (sent_count + 1) <= sent_room)
+		return true;
+	if (!(more = calloc(room, sizeof *more)))
 		return false;
-	sent_room = sent_count < sent_room ? sent_room : room;
+	for (size_t i = 0; i < sent_room; i++)
+		if (sent[i].kind)
+			*place_of(more, room, &sent[i]) = sent[i];
+	free(sent);
 	sent = more;
+	sent_room = room;
 	return true;
 }
 
-int remember(const struct stat *st)
+int remember(struct lind_arg fd, const struct stat *st)
 {
+	struct file f = file_of(fd, st), *place;
 	int r = 0;
 
 	pthread_mutex_lock(&lock);
-	if (known(st))
-		;
-	else if (!make_room())
+	if (!make_room())
 		r = -ENOMEM;
-	else {
-		sent[sent_count].dev = st->st_dev;
-		sent[sent_count].ino = st->st_ino;
+	else if (!(place = place_of(sent, sent_room, &f))->kind) {
+		*place = f;
 		sent_count++;
 	}
 	pthread_mutex_unlock(&lock);

@@ -80,6 +80,19 @@ static int64_t read_link(const struct walk *walk, const char *path, char target[
 	return r;
 }
 
+int64_t fd_link(uint64_t cage, uint32_t fd, char target[PATH_MAX])
+{
+	char link[32] = "/proc/self/fd/";
+	struct walk asks = { .cage = cage };
+	unsigned at = 14, digits = 1;
+
+	for (unsigned n = fd; n >= 10; n /= 10)
+		digits++;
+	for (unsigned i = digits; i-- > 0; fd /= 10)
+		link[at + i] = (char)('0' + fd % 10);
+	return read_link(&asks, link, target, false);
+}
+
 /* The length of a link's target, 0 for what is no link, or why the name leads nowhere. */
 static int64_t is_link(const struct walk *walk, const char *path, char target[PATH_MAX])
 {
@@ -236,15 +249,7 @@ static int start_at(const struct lind_call *c, int dir, struct where *w)
 	if (at_cwd) {
 		r = lind_call(SYS_getcwd, cage, lind_mine(w->path), (struct lind_arg){ PATH_MAX, cage }, none, none, none, none);
 	} else {
-		char link[32] = "/proc/self/fd/";
-		struct walk asks = { .cage = cage };
-		unsigned at = 14, fd = arg32(c, dir), digits = 1;
-
-		for (unsigned n = fd; n >= 10; n /= 10)
-			digits++;
-		for (unsigned i = digits; i-- > 0; fd /= 10)
-			link[at + i] = (char)('0' + fd % 10);
-		r = read_link(&asks, link, w->path, false);
+		r = fd_link(cage, arg32(c, dir), w->path);
 		if (r == -ENOENT)
 			r = -EBADF;
 	}

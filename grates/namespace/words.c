@@ -9,9 +9,15 @@
 
 #define PATIENT_WITH_LETTING 2000
 
+uint32_t unknown_word(void)
+{
+	return by_property ? LIND_FD_ASK : 0;
+}
+
 static uint32_t next_word(struct client *client, uint32_t bits)
 {
-	uint32_t ask = !(bits & INSIDE) && atomic_load(&client->threads) ? LIND_FD_ASK : 0;
+	bool known = bits & INSIDE || (!atomic_load(&client->threads) && (bits & HELD || !by_property));
+	uint32_t ask = known ? 0 : LIND_FD_ASK;
 	uint32_t stamp = atomic_fetch_add(&client->stamp, WORD_STEP) + WORD_STEP;
 
 	return (stamp & WORD_COUNT) | bits | ask;
@@ -62,6 +68,13 @@ static uint32_t in_doubt(struct client *client, uint32_t fd, uint32_t word)
 	return others_ended(client) ? HELD : INSIDE;
 }
 
+uint32_t fds_end(const struct client *client)
+{
+	uint32_t seen = atomic_load(&client->fds_seen), end = atomic_load(&client->fds_end);
+
+	return seen > end ? seen : end;
+}
+
 void fd_outside(struct client *client, uint64_t number, uint32_t since)
 {
 	uint32_t fd = (uint32_t)number, was, bits;
@@ -69,7 +82,7 @@ void fd_outside(struct client *client, uint64_t number, uint32_t since)
 	if (!client || number >= LIND_FDS)
 		return;
 	if (!atomic_load(&client->threads)) {
-		if (atomic_load(&client->fds[fd]))
+		if (!fd_made_outside(client, fd) && atomic_load(&client->fds[fd]))
 			fd_set_word(client, fd, 0);
 		return;
 	}
@@ -79,6 +92,8 @@ void fd_outside(struct client *client, uint64_t number, uint32_t since)
 		for (int i = 0; was & LETTING && i < PATIENT_WITH_LETTING; i++, was = fd_word(client, fd))
 			wait_a_moment(i);
 		bits = let_go_since(was, since) ? in_doubt(client, fd, was) : HELD;
+		if (!(bits & INSIDE) && fd_made_outside(client, fd))
+			return;
 	} while (!atomic_compare_exchange_strong(&client->fds[fd], &was, next_word(client, bits)));
 	if (bits & INSIDE)
 		fd_mark(client, fd);
@@ -91,14 +106,13 @@ bool let_go(struct client *client, uint32_t fd, uint32_t *mine)
 	*mine = 0;
 	if (!client || fd >= LIND_FDS || !atomic_load(&client->threads))
 		return true;
-	for (int i = 0; i < PATIENT_WITH_LETTING; i++, was = fd_word(client, fd)) {
+	for (int i = 0;; i++, was = fd_word(client, fd)) {
 		*mine = next_word(client, (was & INSIDE) | LETTING);
 		if (!(was & LETTING) && atomic_compare_exchange_strong(&client->fds[fd], &was, *mine))
 			return true;
-		if (was & LETTING)
-			wait_a_moment(i);
+		if (was & LETTING && !wait_for_others(client, i))
+			return false;
 	}
-	return false;
 }
 
 bool has_let_go(struct client *client, uint32_t fd, uint32_t mine, uint32_t bits)
@@ -108,7 +122,7 @@ bool has_let_go(struct client *client, uint32_t fd, uint32_t mine, uint32_t bits
 	if (!client || fd >= LIND_FDS)
 		return true;
 	if (!mine) {
-		if (fd_word(client, fd) & INSIDE && !(bits & INSIDE))
+		if (fd_word(client, fd) & (by_property ? INSIDE | HELD : INSIDE) && !(bits & INSIDE))
 			fd_set_word(client, fd, 0);
 		return true;
 	}
@@ -153,7 +167,7 @@ static void copy_while_it_changes(struct client *to, uint64_t cage, const struct
 
 		if (!certain && lind_call_plain(SYS_fcntl, cage, fd, F_GETFD, 0, 0) >= 0)
 			word |= INSIDE;
-		atomic_store_explicit(&to->fds[fd], word & INSIDE ? word & (INSIDE | WORD_COUNT) : 0, memory_order_relaxed);
+		atomic_store_explicit(&to->fds[fd], word & INSIDE ? word & (INSIDE | WORD_COUNT) : unknown_word(), memory_order_relaxed);
 		if (word & INSIDE)
 			end = fd + 1;
 	}
@@ -171,8 +185,11 @@ void fds_copy(struct client *to, uint64_t cage, const struct client *from)
 		copy_while_it_changes(to, cage, from);
 		return;
 	}
-	for (uint32_t fd = 0; fd < end; fd++)
-		atomic_store_explicit(&to->fds[fd], atomic_load_explicit(&from->fds[fd], memory_order_relaxed) & (INSIDE | WORD_COUNT), memory_order_relaxed);
+	for (uint32_t fd = 0; fd < end; fd++) {
+		uint32_t word = atomic_load_explicit(&from->fds[fd], memory_order_relaxed);
+
+		atomic_store_explicit(&to->fds[fd], (word & (INSIDE | WORD_COUNT)) | (word & INSIDE ? 0 : unknown_word()), memory_order_relaxed);
+	}
 	atomic_store(&to->fds_end, end);
 	atomic_store(&to->stamp, atomic_load(&from->stamp));
 }
@@ -181,6 +198,6 @@ void fds_forget(struct client *client)
 {
 	uint32_t end = atomic_exchange(&client->fds_end, 0);
 
-	for (uint32_t fd = 0; fd < (atomic_load(&client->threads) ? LIND_FDS : end); fd++)
-		atomic_store_explicit(&client->fds[fd], 0, memory_order_relaxed);
+	for (uint32_t fd = 0; fd < (by_property || atomic_load(&client->threads) ? LIND_FDS : end); fd++)
+		atomic_store_explicit(&client->fds[fd], unknown_word(), memory_order_relaxed);
 }

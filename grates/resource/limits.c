@@ -181,6 +181,14 @@ bool paced(enum what what)
 	return what >= RATES_FROM && (tree_rates[what - RATES_FROM].per_second || each_rates[what - RATES_FROM]);
 }
 
+bool any_limit(void)
+{
+	for (unsigned what = 0; what < WHATS; what++)
+		if (limited((enum what)what) || paced((enum what)what))
+			return true;
+	return false;
+}
+
 static uint64_t *used_of(enum scope scope, struct client *c, enum what what)
 {
 	return scope == TREE ? &tree_used[what] : &c->used[what];

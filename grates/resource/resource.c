@@ -9,6 +9,9 @@
 #include "resource.h"
 
 LIND_DECLARE("answers", any);
+/* Not among any, which leaves them out. */
+LIND_DECLARE("observes", exit);
+LIND_DECLARE("observes", exit_group);
 
 /* LIMIT=AMOUNT, split. */
 static const char *pair(const char *text, enum scope scope, const char *(*set)(enum scope, const char *, const char *))
@@ -177,6 +180,8 @@ int main(int argc, char **argv)
 	static struct lind_handler made[MOST_HANDLERS];
 
 	lind_options(options, sizeof options / sizeof *options, "Limits what programs use.", &argc, &argv);
+	if (!any_limit() && !wants_report)
+		lind_die("no limit is given: --help lists them");
 	first_name = strrchr(argv[1], '/') ? strrchr(argv[1], '/') + 1 : argv[1];
 	add(process_handlers, process_handler_count);
 	add(made, byte_handlers(made));

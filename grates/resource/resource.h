@@ -73,6 +73,7 @@ const char *set_limit(enum scope scope, const char *name, const char *amount);
 const char *set_rate(enum scope scope, const char *name, const char *amount);
 const char *set_action(const char *value);
 bool limited(enum what what);
+bool any_limit(void);	/* or rate */
 bool paced(enum what what);
 /* Whether what is used is known: it has a limit, or a report is wanted. */
 bool counted(enum what what);

@@ -45,6 +45,8 @@ static void put_call(struct text *line, const struct lind_call *c)
 	args_before(&t);
 	text_add(line, "%s(", t.row->name);
 	for (int i = 0; i < t.count; i++) {
+		if (i == t.skip)
+			continue;
 		text_bytes(line, ", ", i ? 2 : 0);
 		/* What the call would have written is not there. */
 		if (!t.args[i].length)

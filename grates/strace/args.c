@@ -4,16 +4,12 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "strace.h"
 
 #define AT_FDCWD_ (-100)
 #define O_CREAT_OR_TMPFILE (0100u | 020000000u)
 #define PATHS 4096u
-
-static void print_pointer(struct text *t, uint64_t value)
-{
-	text_add(t, value ? "%#llx" : "NULL", (unsigned long long)value);
-}
 
 static const struct lind_param *param(const struct traced *t, int i)
 {
@@ -38,6 +34,9 @@ static uint64_t bytes_of(const struct traced *t, int i)
 	uint64_t count = fixed_count(t->row->nr);
 	uint32_t length;
 
+	/* An offset; the length behind it is of something else. */
+	if (p->layout == LIND_LAYOUT_LONG)
+		return p->size;
 	if (is_kind(t, i + 1, LIND_LEN) && strcmp(param(t, i + 1)->name, "size"))
 		count = t->call->args[i + 1].value;
 	else if (p->layout == LIND_LAYOUT_SOCKADDR && is_kind(t, i + 1, LIND_INOUT))
@@ -47,23 +46,14 @@ static uint64_t bytes_of(const struct traced *t, int i)
 	return count > UINT32_MAX / p->size ? UINT32_MAX : count * p->size;
 }
 
-static void print_fcntl(struct traced *t, struct text *to, uint64_t value)
+static int futex_arguments(uint32_t operation)
 {
-	switch ((uint32_t)t->call->args[1].value) {
-	case 1: case 3: case 9: case 11: case 1025: case 1032: case 1034:	/* the F_GETs */
-		t->count = 2;
-		break;
-	case 2:
-		text_add(to, value & 1 ? "FD_CLOEXEC" : "%lld", (long long)value);
-		break;
-	case 4:
-		print_open_flags(to, (uint32_t)value);
-		break;
-	case 5: case 6: case 7: case 36: case 37: case 38:
-		print_struct(to, t->call->args[2], LIND_LAYOUT_FLOCK, 0);
-		break;
-	default:
-		text_add(to, "%lld", (long long)value);
+	switch (operation) {
+	case 0: case 6: return 4;	/* WAIT, LOCK_PI */
+	case 1: return 3;		/* WAKE */
+	case 3: return 5;		/* REQUEUE */
+	case 7: case 8: return 2;	/* UNLOCK_PI, TRYLOCK_PI */
+	default: return 6;
 	}
 }
 
@@ -94,6 +84,8 @@ static bool special_before(struct traced *t, int i, struct text *to)
 		return true;
 	case SYS_mmap:
 	case SYS_mprotect:
+		if (i == 5 && a[5].value)
+			return print_pointer(to, a[5].value), true;
 		if (i != 2)
 			return false;
 		print_flags(to, (uint32_t)a[i].value, param(t, i)->names, "PROT_NONE");
@@ -112,6 +104,68 @@ static bool special_before(struct traced *t, int i, struct text *to)
 		if (i == 0)
 			print_struct(to, a[0], LIND_LAYOUT_POLLFD, a[1].value > UINT32_MAX / 8 ? 0 : a[1].value * 8);
 		return i == 0;
+	case SYS_readv:
+	case SYS_preadv:
+	case SYS_preadv2:
+	case SYS_recvmsg:
+	case SYS_sendmmsg:
+	case SYS_recvmmsg:
+		/* What is read into is shown when it was. */
+		if (t->row->nr == SYS_preadv2 && i == 4)
+			t->skip = 4;
+		return i == 1;
+	case SYS_pwritev2:
+		if (i == 4)
+			t->skip = 4;
+		return false;
+	case SYS_prctl:
+		print_prctl(t, i, to);
+		return i > 0;
+	case SYS_mremap:
+		if (i == 4 && !(a[3].value & 2))
+			t->count = 4;
+		return i == 4 && t->count == 4;
+	case SYS_mknod:
+	case SYS_mknodat: {
+		int mode = t->row->nr == SYS_mknod ? 1 : 2;
+
+		if (i == mode)
+			print_mode(to, (uint32_t)a[i].value);
+		else if (i == mode + 1 && (a[mode].value & S_IFMT) != S_IFCHR && (a[mode].value & S_IFMT) != S_IFBLK)
+			t->count = mode + 1;
+		else
+			return false;
+		return true;
+	}
+	case SYS_futex:
+		/* The word is what it is; the operation says how many arguments follow. */
+		if (i == 0)
+			return print_pointer(to, a[0].value), true;
+		t->count = futex_arguments((uint32_t)a[1].value & 127);
+		return i >= t->count;
+	case SYS_socket:
+		if (i == 2)
+			print_protocol(to, (uint32_t)a[0].value, (uint32_t)a[2].value);
+		return i == 2;
+	case SYS_getsockopt:
+	case SYS_setsockopt:
+		if (i == 2)
+			print_socket_option(to, (uint32_t)a[1].value, (uint32_t)a[2].value);
+		else if (i == 3 && t->row->nr == SYS_setsockopt)
+			print_option_value(to, a[3], a[4].value);
+		else
+			return false;
+		return true;
+	case SYS_ioctl:
+		if (i != 2)
+			return false;
+		if ((uint32_t)a[1].value == 0x5421)
+			print_struct(to, a[2], LIND_LAYOUT_INT, 4);
+		else if ((uint32_t)a[1].value == 0x5450 || (uint32_t)a[1].value == 0x5451)
+			t->count = 2;
+		else
+			return false;
+		return true;
 	default:
 		return false;
 	}
@@ -141,7 +195,7 @@ static void print_plain(struct text *to, const struct lind_param *p, struct lind
 		text_add(to, "%llu", (unsigned long long)v);
 		break;
 	case LIND_MODE:
-		print_mode(to, (uint32_t)v);
+		text_add(to, "%#03o", (uint32_t)v);
 		break;
 	case LIND_SIGNAL:
 		print_signal(to, (int)(uint32_t)v);
@@ -169,6 +223,7 @@ static void print_plain(struct text *to, const struct lind_param *p, struct lind
 void args_before(struct traced *t)
 {
 	t->count = t->row->count;
+	t->skip = -1;
 	text_init(&t->after);
 	for (int i = 0; i < 6; i++)
 		text_init(&t->args[i]);
@@ -178,6 +233,10 @@ void args_before(struct traced *t)
 
 		if (special_before(t, i, to))
 			continue;
+		if (argument_names(t->row->nr, i)) {
+			print_value(to, (uint32_t)t->call->args[i].value, argument_names(t->row->nr, i));
+			continue;
+		}
 		if (p->kind == LIND_IN || (p->kind == LIND_INOUT && p->layout != LIND_LAYOUT_BYTES))
 			print_struct(to, t->call->args[i], p->layout, bytes_of(t, i));
 		else if (p->kind != LIND_OUT)
@@ -200,6 +259,7 @@ static bool special_after(struct traced *t, int i, struct text *to)
 {
 	const struct lind_arg *a = t->call->args;
 	int32_t status;
+	uint32_t length;
 	uint16_t window[4];
 
 	switch (t->row->nr) {
@@ -214,17 +274,31 @@ static bool special_after(struct traced *t, int i, struct text *to)
 		if (i == 1 || (i == 3 && t->result == 0))
 			return print_pointer(to, a[i].value), true;
 		return false;
-	case SYS_readv:
-	case SYS_preadv:
-	case SYS_preadv2:
-		if (i == 1)
-			print_iovecs(to, a[1], a[2].value, t->result);
-		return i == 1;
+	case SYS_getcwd:
+		if (i == 0)
+			print_string(to, a[0], PATHS);
+		return i == 0;
+	case SYS_getsockopt:
+		if (i == 3)
+			print_option_value(to, a[3], lind_read(a[4], &length, sizeof length) ? 0 : length);
+		return i == 3;
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+		/* Only what is interrupted has something left. */
+		return print_pointer(to, a[i].value), true;
+	case SYS_copy_file_range:
+	case SYS_splice:
+		/* Where it began. */
+		return true;
 	case SYS_epoll_wait:
 	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
 		if (i == 1)
-			print_struct(to, a[1], LIND_LAYOUT_EPOLL_EVENT, (uint64_t)t->result * 12);
+			print_epoll_events(to, a[1], (uint64_t)t->result);
 		return i == 1;
+	case SYS_select:
+	case SYS_pselect6:
+		return true;
 	case SYS_getgroups:
 		if (i == 1)
 			print_struct(to, a[1], LIND_LAYOUT_UINT, (uint64_t)t->result * 4);
@@ -259,15 +333,37 @@ static uint64_t written(const struct traced *t, int i)
 	return bytes;
 }
 
+/* `[110 => 2]`: what a number was, and what it is now. */
+static void print_change(struct text *to, const struct text *now, enum lind_layout layout)
+{
+	if (layout == LIND_LAYOUT_UINT && to->length > 1 && now->data[0] == '[') {
+		to->data[--to->length] = 0;
+		text_bytes(to, " => ", 4);
+		text_bytes(to, now->data + 1, now->length - 1);
+		return;
+	}
+	text_bytes(to, " => ", 4);
+	text_bytes(to, now->data, now->length);
+}
+
+static bool is_scattered(const struct traced *t, int i)
+{
+	uint32_t nr = t->row->nr;
+
+	return (i == 1 && (nr == SYS_recvmsg || nr == SYS_sendmmsg || nr == SYS_recvmmsg)) || nr == SYS_futex;
+}
+
 void args_after(struct traced *t)
 {
 	bool failed = failed_call(t->result);
+
+	print_scattered(t);
 
 	for (int i = 0; i < t->count; i++) {
 		const struct lind_param *p = param(t, i);
 		struct text *to = &t->args[i], now;
 
-		if (p->kind != LIND_OUT && p->kind != LIND_INOUT)
+		if ((p->kind != LIND_OUT && p->kind != LIND_INOUT) || is_scattered(t, i))
 			continue;
 		if (failed) {
 			if (p->kind == LIND_OUT)
@@ -284,10 +380,8 @@ void args_after(struct traced *t)
 			continue;
 		text_init(&now);
 		print_struct(&now, t->call->args[i], p->layout, bytes_of(t, i));
-		if (strcmp(now.data, to->data)) {
-			text_bytes(to, " => ", 4);
-			text_bytes(to, now.data, now.length);
-		}
+		if (strcmp(now.data, to->data))
+			print_change(to, &now, p->layout);
 		text_free(&now);
 	}
 }
@@ -307,6 +401,10 @@ void print_result(struct text *line, const struct traced *t)
 	else if (t->row->nr == SYS_fcntl && (uint32_t)t->call->args[1].value == 3) {
 		text_add(line, "%#llx (flags ", (unsigned long long)r);
 		print_open_flags(line, (uint32_t)r);
+		text_add(line, ")");
+	} else if (t->row->nr == SYS_fcntl && (uint32_t)t->call->args[1].value == 1034 && r) {
+		text_add(line, "%#llx (seals ", (unsigned long long)r);
+		print_seals(line, (uint32_t)r);
 		text_add(line, ")");
 	} else if (kind == LIND_MODE)
 		text_add(line, "%#03o", (unsigned)r);

@@ -12,6 +12,10 @@
 #include "strace.h"
 
 LIND_DECLARE("observes", any);
+/* Not among any, which leaves them out. */
+LIND_DECLARE("observes", exit);
+LIND_DECLARE("observes", exit_group);
+LIND_DECLARE("observes", spawn);
 
 #define HANDLERS 1024
 
@@ -97,6 +101,8 @@ static void put_call(struct text *line, struct traced *t, size_t from)
 	else {
 		text_add(line, "%s(", t->row->name);
 		for (int i = 0; i < t->count; i++) {
+			if (i == t->skip)
+				continue;
 			text_bytes(line, ", ", i ? 2 : 0);
 			text_bytes(line, t->args[i].data, t->args[i].length);
 		}

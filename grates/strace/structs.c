@@ -1,5 +1,4 @@
 /* What pointers point to: strings, buffers and the structs of x86-64 Linux in a 32-bit guest. */
-#include <arpa/inet.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +8,7 @@
 #define ARRAY_LIMIT 32		/* elements shown of an array */
 #define STRING_MAX 4096
 
-/* Reads a struct or prints its address. */
-static bool fetch(struct text *t, struct lind_arg address, void *to, size_t size)
+bool fetch(struct text *t, struct lind_arg address, void *to, size_t size)
 {
 	if (address.value && !lind_read(address, to, size))
 		return true;
@@ -70,43 +68,6 @@ void print_string_count(struct text *t, struct lind_arg address)
 	text_add(t, "%#llx /* %d vars */", (unsigned long long)address.value, n);
 }
 
-static void print_unix(struct text *t, const char *sa, uint64_t length)
-{
-	uint64_t name = length - 2;
-
-	text_add(t, ", sun_path=");
-	if (name && !sa[2]) {
-		text_add(t, "@");
-		text_quoted(t, sa + 3, (size_t)name - 1, 108, false);
-	} else
-		text_quoted(t, sa + 2, strnlen(sa + 2, (size_t)name), 108, false);
-}
-
-void print_sockaddr(struct text *t, struct lind_arg address, uint64_t length)
-{
-	char sa[128] = { 0 }, name[INET6_ADDRSTRLEN];
-	uint16_t family, port;
-
-	if (length > sizeof sa)
-		length = sizeof sa;
-	if (length < 2 || !fetch(t, address, sa, (size_t)length)) {
-		if (length < 2)
-			text_add(t, address.value ? "%#llx" : "NULL", (unsigned long long)address.value);
-		return;
-	}
-	memcpy(&family, sa, 2);
-	memcpy(&port, sa + 2, 2);
-	text_add(t, "{sa_family=");
-	print_value(t, family, address_families);
-	if (family == 1)
-		print_unix(t, sa, length);
-	else if (family == 2 && length >= 8)
-		text_add(t, ", sin_port=htons(%u), sin_addr=inet_addr(\"%s\")", ntohs(port), inet_ntop(AF_INET, sa + 4, name, sizeof name));
-	else if (family == 10 && length >= 24)
-		text_add(t, ", sin6_port=htons(%u), inet_pton(AF_INET6, \"%s\", &sin6_addr)", ntohs(port), inet_ntop(AF_INET6, sa + 8, name, sizeof name));
-	text_add(t, "}");
-}
-
 void print_iovecs(struct text *t, struct lind_arg address, uint64_t count, int64_t bytes)
 {
 	struct iovec iov[ARRAY_LIMIT];
@@ -121,7 +82,10 @@ void print_iovecs(struct text *t, struct lind_arg address, uint64_t count, int64
 		if (bytes >= 0 && length > (uint64_t)bytes)
 			length = (uint64_t)bytes;
 		text_add(t, "%s{iov_base=", i ? ", " : "");
-		print_buffer(t, (struct lind_arg){ (uintptr_t)iov[i].iov_base, address.cage }, length);
+		if (bytes == ADDRESSES)
+			print_pointer(t, (uintptr_t)iov[i].iov_base);
+		else
+			print_buffer(t, (struct lind_arg){ (uintptr_t)iov[i].iov_base, address.cage }, length);
 		text_add(t, ", iov_len=%lu}", (unsigned long)iov[i].iov_len);
 		if (bytes >= 0)
 			bytes -= (int64_t)length;
@@ -213,7 +177,9 @@ static void print_statx(struct text *t, struct lind_arg address)
 
 	if (!fetch(t, address, &st, sizeof st))
 		return;
-	text_add(t, "{stx_mask=%#x, stx_nlink=%u, stx_mode=", st.mask, st.nlink);
+	text_add(t, "{stx_mask=");
+	print_flags(t, st.mask, statx_mask, "0");
+	text_add(t, ", stx_attributes=%#llx, stx_mode=", (unsigned long long)st.attributes);
 	print_mode(t, st.mode);
 	text_add(t, ", stx_size=%llu, ...}", (unsigned long long)st.size);
 }
@@ -244,8 +210,11 @@ static void print_poll(struct text *t, struct lind_arg address, uint64_t bytes)
 		return;
 	text_add(t, "[");
 	for (uint64_t i = 0; i < shown; i++) {
-		text_add(t, "%s{fd=%d, events=", i ? ", " : "", fds[i].fd);
-		print_flags(t, (uint16_t)fds[i].events, poll_events, "0");
+		text_add(t, "%s{fd=%d", i ? ", " : "", fds[i].fd);
+		if (fds[i].fd >= 0) {
+			text_add(t, ", events=");
+			print_flags(t, (uint16_t)fds[i].events, poll_events, "0");
+		}
 		text_add(t, "}");
 	}
 	text_add(t, shown < count ? ", ...]" : "]");
@@ -275,7 +244,7 @@ void print_poll_result(struct text *t, struct lind_arg address, uint64_t count)
 	text_add(t, "]");
 }
 
-static void print_epoll(struct text *t, struct lind_arg address, uint64_t bytes)
+static void print_epoll(struct text *t, struct lind_arg address, uint64_t bytes, bool array)
 {
 	struct __attribute__((packed)) {
 		uint32_t events;
@@ -285,16 +254,21 @@ static void print_epoll(struct text *t, struct lind_arg address, uint64_t bytes)
 
 	if (bytes && !fetch(t, address, events, (size_t)shown * sizeof *events))
 		return;
-	text_add(t, count == 1 ? "" : "[");
+	text_add(t, array ? "[" : "");
 	for (uint64_t i = 0; i < shown; i++) {
 		text_add(t, "%s{events=", i ? ", " : "");
 		print_flags(t, events[i].events, epoll_events, "0");
-		text_add(t, ", data=%#llx}", (unsigned long long)events[i].data);
+		text_add(t, ", data={u32=%u, u64=%llu}}", (uint32_t)events[i].data, (unsigned long long)events[i].data);
 	}
-	text_add(t, count == 1 ? "" : shown < count ? ", ...]" : "]");
+	text_add(t, !array ? "" : shown < count ? ", ...]" : "]");
 }
 
-static void print_set(struct text *t, struct lind_arg address)
+void print_epoll_events(struct text *t, struct lind_arg address, uint64_t count)
+{
+	print_epoll(t, address, count * 12, true);
+}
+
+void print_set(struct text *t, struct lind_arg address)
 {
 	uint32_t bits[32];
 	const char *between = "";
@@ -317,19 +291,35 @@ static void print_signals(struct text *t, struct lind_arg address)
 
 	if (!fetch(t, address, &bits, sizeof bits))
 		return;
-	text_add(t, ~bits ? "[" : "~[");
-	if (~bits)
-		for (int signal = 1; signal <= 64; signal++)
-			if (bits >> (signal - 1) & 1) {
-				struct text name;
+	/* Of a set that is nearly full, what it lacks. */
+	if (__builtin_popcountll(bits) >= 64 * 2 / 3) {
+		text_add(t, "~");
+		bits = ~bits;
+	}
+	text_add(t, "[");
+	for (int signal = 1; signal <= 64; signal++)
+		if (bits >> (signal - 1) & 1) {
+			struct text name;
 
-				text_init(&name);
-				print_signal(&name, signal);
-				text_add(t, "%s%s", between, strncmp(name.data, "SIG", 3) ? name.data : name.data + 3);
-				text_free(&name);
-				between = " ";
-			}
+			text_init(&name);
+			print_signal(&name, signal);
+			text_add(t, "%s%s", between, strncmp(name.data, "SIG", 3) ? name.data : name.data + 3);
+			text_free(&name);
+			between = " ";
+		}
 	text_add(t, "]");
+}
+
+/* What pselect6 has for a mask: its address, and its size. */
+static void print_sigset_arg(struct text *t, struct lind_arg address)
+{
+	uint64_t mask[2];
+
+	if (!fetch(t, address, mask, sizeof mask))
+		return;
+	text_add(t, "{sigmask=");
+	print_signals(t, (struct lind_arg){ mask[0], address.cage });
+	text_add(t, ", sigsetsize=%u}", (unsigned)mask[1]);
 }
 
 static void print_sigaction(struct text *t, struct lind_arg address)
@@ -415,25 +405,6 @@ static void print_rusage(struct text *t, struct lind_arg address)
 	text_add(t, ", ...}");
 }
 
-static void print_msghdr(struct text *t, struct lind_arg address, int64_t bytes)
-{
-	struct {
-		uint32_t name, namelen, iov, iovlen, control, controllen;
-		int32_t flags;
-	} msg;
-
-	if (!fetch(t, address, &msg, sizeof msg))
-		return;
-	text_add(t, "{msg_name=");
-	if (msg.name)
-		print_sockaddr(t, (struct lind_arg){ msg.name, address.cage }, msg.namelen);
-	else
-		text_add(t, "NULL");
-	text_add(t, ", msg_namelen=%u, msg_iov=", msg.namelen);
-	print_iovecs(t, (struct lind_arg){ msg.iov, address.cage }, msg.iovlen, bytes);
-	text_add(t, ", msg_iovlen=%u, msg_controllen=%u, msg_flags=%#x}", msg.iovlen, msg.controllen, msg.flags);
-}
-
 static void print_numbers(struct text *t, struct lind_arg address, size_t size, uint64_t bytes, bool is_signed)
 {
 	uint8_t raw[8 * ARRAY_LIMIT];
@@ -463,7 +434,13 @@ void print_wait_status(struct text *t, int status)
 		text_add(t, "[{WIFSIGNALED(s) && WTERMSIG(s) == ");
 		print_signal(t, WTERMSIG(status));
 		text_add(t, "%s}]", WCOREDUMP(status) ? " && WCOREDUMP(s)" : "");
-	} else
+	} else if (WIFSTOPPED(status)) {
+		text_add(t, "[{WIFSTOPPED(s) && WSTOPSIG(s) == ");
+		print_signal(t, WSTOPSIG(status));
+		text_add(t, "}]");
+	} else if (WIFCONTINUED(status))
+		text_add(t, "[{WIFCONTINUED(s)}]");
+	else
 		text_add(t, "[%#x]", status);
 }
 
@@ -475,9 +452,10 @@ void print_struct(struct text *t, struct lind_arg address, enum lind_layout layo
 	case LIND_LAYOUT_STATX: print_statx(t, address); break;
 	case LIND_LAYOUT_STATFS: print_statfs(t, address); break;
 	case LIND_LAYOUT_POLLFD: print_poll(t, address, bytes); break;
-	case LIND_LAYOUT_EPOLL_EVENT: print_epoll(t, address, bytes); break;
+	case LIND_LAYOUT_EPOLL_EVENT: print_epoll(t, address, bytes, false); break;
 	case LIND_LAYOUT_KSIGACTION: print_sigaction(t, address); break;
 	case LIND_LAYOUT_KERNEL_SIGSET: print_signals(t, address); break;
+	case LIND_LAYOUT_SIGSET_ARG: print_sigset_arg(t, address); break;
 	case LIND_LAYOUT_IOVEC: print_iovecs(t, address, bytes / sizeof(struct iovec), -1); break;
 	case LIND_LAYOUT_FD_SET: print_set(t, address); break;
 	case LIND_LAYOUT_TIMESPEC: print_times(t, address, "nsec", bytes); break;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 /* What a grate of either stack handles. */
+LIND_COMPOSES(2);
 LIND_DECLARE("alters", any);
 
 #define BUCKETS 64u

@@ -15,6 +15,9 @@
 #define TEXT_MAX 1024			/* of a path, in the log */
 
 LIND_DECLARE("alters", any);
+/* Not among any, which leaves them out. */
+LIND_DECLARE("observes", exit);
+LIND_DECLARE("observes", exit_group);
 
 struct options options;
 

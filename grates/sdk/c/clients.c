@@ -122,10 +122,6 @@ void lind_birth_ends(const uint64_t *parent, int64_t child, int spawned)
 	pthread_mutex_unlock(&lock);
 }
 
-static int64_t pass(lind_handle_fn *own, const struct lind_call *c)
-{
-	return own ? own(c) : lind_forward(c);
-}
 
 static int64_t birth(lind_handle_fn *own, const struct lind_call *c, int spawned)
 {
@@ -136,7 +132,7 @@ static int64_t birth(lind_handle_fn *own, const struct lind_call *c, int spawned
 	if (lind_inner_)
 		lind_inner_->freeze(c->target);
 	lind_birth_begins();
-	child = pass(own, c);
+	child = lind_outcome_(own, c);
 	lind_birth_ends(&c->target, child, spawned);
 	if (lind_inner_)
 		lind_inner_->thaw(c->target);
@@ -147,7 +143,7 @@ static int64_t birth(lind_handle_fn *own, const struct lind_call *c, int spawned
 static int64_t on_clone(const struct lind_call *c)
 {
 	if (c->args[0].value & CLONE_THREAD)
-		return pass(own_clone, c);
+		return lind_outcome_(own_clone, c);
 	return birth(own_clone, c, 0);
 }
 
@@ -158,7 +154,7 @@ static int64_t on_spawn(const struct lind_call *c)
 
 static int64_t execed(lind_handle_fn *own, const struct lind_call *c)
 {
-	int64_t result = pass(own, c);
+	int64_t result = lind_outcome_(own, c);
 
 	if (!result && lind_inner_)
 		lind_inner_->exec(c->target);

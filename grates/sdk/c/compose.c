@@ -30,6 +30,11 @@ struct stack {
 	size_t other_count;
 };
 
+/* Who says LIND_COMPOSES says how many. */
+__asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"composes any\"\n.text\n");
+
+const char lind_operands_[] = "%{ GRATE... %}... PROGRAM [ARGS]...";
+
 static const struct lind_composer *composer;
 static struct stack stacks[LIND_STACKS];
 static unsigned current;
@@ -300,7 +305,11 @@ static int64_t on_bracket(const struct lind_call *c)
 		s->view = c->target;
 		return 0;
 	case LIND_BRACKET_ENTER:
-		return s->view && !program ? enter_cage(c->target) : -EINVAL;
+		if (!s->view || program)
+			return -EINVAL;
+		if (c->args[1].value)
+			lind_write(c->args[1], lind_name(), strlen(lind_name()) + 1);
+		return enter_cage(c->target);
 	case LIND_BRACKET_SPAWN:
 		return start_bracket(c);
 	case LIND_BRACKET_WAIT:
@@ -365,7 +374,8 @@ int lind_compose_run(const struct lind_composer *how, int argc, char **argv)
 	lifecycle = how->lifecycle;
 	lifecycle.exit = on_exit;
 	lind_grate_lifecycle(&lifecycle);
-	if ((status = lind_start_and_wait(!strcmp(argv[2], "%}") ? BRACKET : argv[2], argv + 2, marks, MARKS)) < 0)
+	/* It keeps its host thread: when a grate inside ends it has something to say, while the program goes on. */
+	if ((status = lind_start_and_wait(!strcmp(argv[2], "%}") ? BRACKET : argv[2], argv + 2, marks, MARKS, 0)) < 0)
 		return -status;
 	/* Where a grate inside has ended before its program, calls that do not enter go on as before. */
 	pthread_mutex_lock(&lock);

@@ -204,10 +204,6 @@ void lind_fd_unpin(int pinned, struct lind_fd_state *state)
 	lind_fd_put(state);
 }
 
-static int64_t pass(lind_handle_fn *own, const struct lind_call *c)
-{
-	return own ? own(c) : lind_forward(c);
-}
 
 /* The old number may get another file while the kernel duplicates it. Then the duplicate is made again. */
 #define TRIES 1000
@@ -235,7 +231,7 @@ static int64_t duplicate(lind_handle_fn *own, const struct lind_call *c, bool cl
 		struct fd_entry before = fd_look(cage, from, old), after;
 		int r;
 
-		if ((new = pass(own, c)) >= 0) {
+		if ((new = lind_outcome_(own, c)) >= 0) {
 			after = fd_look(cage, from, old);
 			lind_fd_put(after.state);
 			r = after.generation != before.generation ? -EBUSY : fd_table_set(to, (uint32_t)new, before.state, cloexec);
@@ -263,14 +259,14 @@ static int64_t duplicate_to(lind_handle_fn *own, const struct lind_call *c, bool
 	if (!from || !to)
 		return -EBADF;
 	if (from == to && old == new)
-		return pass(own, c);
+		return lind_outcome_(own, c);
 	fd_table_grow(to);
 	covered = fd_look(c->target, to, new);
 	for (int i = 0; i < TRIES && again; i++) {
 		struct fd_entry before = fd_look(cage, from, old), after = before;
 		int set = before.state ? fd_table_set(to, new, before.state, cloexec) : 0;
 
-		r = set ? set : pass(own, c);
+		r = set ? set : lind_outcome_(own, c);
 		if (r < 0) {
 			fd_table_set(to, new, covered.state, covered.cloexec);
 		} else {
@@ -316,12 +312,12 @@ static int64_t set_cloexec(lind_handle_fn *own, const struct lind_call *c, bool 
 	int64_t r;
 
 	if (!t)
-		return pass(own, c);
+		return lind_outcome_(own, c);
 	before = fd_table_get(t, fd, false);
 	lind_fd_put(before.state);
 	if (!cloexec)
 		fd_table_cloexec(t, fd, false);
-	r = pass(own, c);
+	r = lind_outcome_(own, c);
 	if (r < 0 ? before.cloexec : cloexec)
 		fd_table_cloexec(t, fd, true);
 	return r;
@@ -337,7 +333,7 @@ static int64_t on_fcntl(const struct lind_call *c)
 	case F_SETFD:
 		return set_cloexec(own_fcntl, c, (uint32_t)c->args[2].value & FD_CLOEXEC);
 	default:
-		return pass(own_fcntl, c);
+		return lind_outcome_(own_fcntl, c);
 	}
 }
 
@@ -347,7 +343,7 @@ static int64_t on_ioctl(const struct lind_call *c)
 
 	if (request == FIOCLEX_ || request == FIONCLEX_)
 		return set_cloexec(own_ioctl, c, request == FIOCLEX_);
-	return pass(own_ioctl, c);
+	return lind_outcome_(own_ioctl, c);
 }
 
 /* Until the kernel has closed it the number has its state, and then perhaps another file: in between the file decides. */
@@ -359,8 +355,8 @@ static int64_t on_close(const struct lind_call *c)
 	int64_t r;
 
 	if (!t || !fd_table_doubt(t, fd, fd, &generation))
-		return pass(own_close, c);
-	r = pass(own_close, c);
+		return lind_outcome_(own_close, c);
+	r = lind_outcome_(own_close, c);
 	if (r == 0)
 		fd_table_clear(t, fd, generation);
 	return r;
@@ -375,10 +371,10 @@ static int64_t on_close_range(const struct lind_call *c)
 	int64_t r;
 
 	if (!t || last < first)
-		return pass(own_close_range, c);
+		return lind_outcome_(own_close_range, c);
 	if (!cloexec)
 		fd_table_doubt(t, first, last, &generation);
-	if ((r = pass(own_close_range, c)) < 0)
+	if ((r = lind_outcome_(own_close_range, c)) < 0)
 		return r;
 	for (fd = first; fd <= last && fd < t->room; fd++)
 		if (cloexec)

@@ -7,7 +7,13 @@
 #include <unistd.h>
 #include "sdk.h"
 
+/* Options that come from a file (lind-boot --stack) have this before them, with where they stand; so has, last, what has no option. */
+#define PLACE "--lind-at="
+
+__asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"takes places\"\n.text\n");
+
 static char name[64] = "grate";
+static const char *place;
 
 const char *lind_name(void)
 {
@@ -25,11 +31,13 @@ void lind_set_name(const char *argv0)
 		*dot = 0;
 }
 
-static void print(const char *format, va_list ap)
+static void print(const char *where, const char *format, va_list ap)
 {
 	char line[1024];
-	int n = snprintf(line, sizeof line, "%s: ", name), m;
+	int n = snprintf(line, sizeof line / 2, "%s%s%s: ", where ? where : "", where ? ": " : "", name), m;
 
+	if (n >= (int)sizeof line / 2)
+		n = (int)sizeof line / 2 - 1;
 	m = vsnprintf(line + n, sizeof line - (size_t)n - 1, format, ap);
 	if (m > 0)
 		n += m < (int)sizeof line - n - 1 ? m : (int)sizeof line - n - 2;
@@ -43,7 +51,7 @@ void lind_log(const char *format, ...)
 	va_list ap;
 
 	va_start(ap, format);
-	print(format, ap);
+	print(NULL, format, ap);
 	va_end(ap);
 }
 
@@ -52,14 +60,25 @@ void lind_die(const char *format, ...)
 	va_list ap;
 
 	va_start(ap, format);
-	print(format, ap);
+	print(place, format, ap);
 	va_end(ap);
 	exit(125);
 }
 
+static const struct lind_option *by_letter(const struct lind_option *options, size_t count, char letter)
+{
+	for (size_t i = 0; i < count; i++)
+		if (options[i].letter == letter)
+			return &options[i];
+	return NULL;
+}
+
+/* What composers have otherwise. */
+__attribute__((weak)) const char lind_operands_[] = "PROGRAM [ARGS]...";
+
 static void help(const struct lind_option *options, size_t count, const char *about)
 {
-	printf("%s\n\nUsage: %s [OPTIONS] PROGRAM [ARGS]...\n\n", about, name);
+	printf("%s\n\nUsage: %s [OPTIONS] %s\n\n", about, name, lind_operands_);
 	for (size_t i = 0; i < count; i++) {
 		const struct lind_option *o = &options[i];
 		char left[64];
@@ -72,7 +91,7 @@ static void help(const struct lind_option *options, size_t count, const char *ab
 			snprintf(left + n, sizeof left - (size_t)n, " %s", o->value);
 		printf("  %-28s %s\n", left, o->help);
 	}
-	printf("  %-28s %s\n", "    --help", "print this");
+	printf("  %-28s %s\n", by_letter(options, count, 'h') ? "    --help" : "-h, --help", "print this");
 	exit(0);
 }
 
@@ -80,14 +99,6 @@ static const struct lind_option *by_name(const struct lind_option *options, size
 {
 	for (size_t i = 0; i < count; i++)
 		if (options[i].name && strlen(options[i].name) == length && !strncmp(options[i].name, text, length))
-			return &options[i];
-	return NULL;
-}
-
-static const struct lind_option *by_letter(const struct lind_option *options, size_t count, char letter)
-{
-	for (size_t i = 0; i < count; i++)
-		if (options[i].letter == letter)
 			return &options[i];
 	return NULL;
 }
@@ -126,12 +137,14 @@ static int long_option(const struct lind_option *options, size_t count, const ch
 }
 
 /* -abc, -n VALUE, -nVALUE. Returns how many words it took. */
-static int short_options(const struct lind_option *options, size_t count, char **argv)
+static int short_options(const struct lind_option *options, size_t count, const char *about, char **argv)
 {
 	for (const char *letter = argv[0] + 1; *letter; letter++) {
 		const struct lind_option *o = by_letter(options, count, *letter);
 		char typed[3] = { '-', *letter, 0 };
 
+		if (!o && *letter == 'h')
+			help(options, count, about);
 		if (!o)
 			lind_die("unknown option '%s'; --help lists them", typed);
 		if (!o->value) {
@@ -150,6 +163,11 @@ static int short_options(const struct lind_option *options, size_t count, char *
 	return 1;
 }
 
+void lind_left_file(void)
+{
+	place = NULL;
+}
+
 int lind_options_were_read;
 
 void lind_options(const struct lind_option *options, size_t count, const char *about, int *argc, char ***argv)
@@ -165,10 +183,14 @@ void lind_options(const struct lind_option *options, size_t count, const char *a
 			i++;
 			break;
 		}
-		i += words[i][1] == '-' ? long_option(options, count, about, words + i) : short_options(options, count, words + i);
+		if (!strncmp(words[i], PLACE, sizeof PLACE - 1)) {
+			place = words[i++] + sizeof PLACE - 1;
+			continue;
+		}
+		i += words[i][1] == '-' ? long_option(options, count, about, words + i) : short_options(options, count, about, words + i);
 	}
 	if (i >= *argc)
-		lind_die("no program to run; usage: %s [OPTIONS] PROGRAM [ARGS]...", name);
+		lind_die("no program to run; usage: %s [OPTIONS] %s", name, lind_operands_);
 	words[i - 1] = words[0];
 	*argv = words + i - 1;
 	*argc -= i - 1;

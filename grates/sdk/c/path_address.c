@@ -9,7 +9,8 @@
 
 #define SUN_PATH offsetof(struct sockaddr_un, sun_path)
 
-/* An address is a name in a working directory, and there is one for the whole grate. */
+/* A call with an address has no directory argument: it is made by the grate on itself, with the client's socket. There is one working directory for the
+ * whole grate. */
 static pthread_mutex_t working = PTHREAD_MUTEX_INITIALIZER;
 
 /* The mask of permissions of a client, which no call tells without changing it. -1 if it cannot be known. */
@@ -31,6 +32,11 @@ static int umask_of(uint64_t cage)
 	return line ? (int)strtol(line + strlen("\nUmask:"), NULL, 8) : -1;
 }
 
+static int64_t make_here(const struct lind_call *c)
+{
+	return lind_call(c->nr, lind_self_, c->args[0], c->args[1], c->args[2], c->args[3], c->args[4], c->args[5]);
+}
+
 /* Writes a name as an address: the NUL is there if there is room. Its size, or 0 if there is no room at all. */
 static socklen_t spell(struct sockaddr_un *address, const char *name)
 {
@@ -48,8 +54,7 @@ static int64_t bind_at(const struct lind_call *c, const struct lind_place *place
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	socklen_t size;
 	struct lind_call there = *c;
-	/* Directory and mask are those of whoever's address it is, as for the kernel. */
-	int mask = umask_of(c->args[1].cage);
+	int mask = umask_of(c->target);
 	int64_t r;
 
 	if (place->object >= 0)
@@ -66,7 +71,7 @@ static int64_t bind_at(const struct lind_call *c, const struct lind_place *place
 	own(SYS_umask, (uint64_t)mask, 0, 0, 0);
 	r = own(SYS_fchdir, (uint64_t)place->dir, 0, 0, 0);
 	if (!r)
-		r = lind_forward(&there);
+		r = make_here(&there);
 	pthread_mutex_unlock(&working);
 	return r;
 }
@@ -110,7 +115,7 @@ int64_t lind_path_bind(const struct lind_call *c, const struct lind_view *view, 
 
 	if (r < 1)
 		return r < 0 ? r : forward_copy(c, 1, &address);
-	r = lind_path_walk(view, c->target, (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->args[1].cage }, path, LIND_WALK_NAME, &place);
+	r = lind_path_walk(view, c->target, (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->target }, path, LIND_WALK_NAME, &place);
 	if (r)
 		return r;
 	if (decide)
@@ -153,7 +158,7 @@ static int64_t reach_at(const struct lind_call *c, int at, const struct lind_pla
 			lind_call(SYS_fcntl, c->target, c->args[0], number(F_SETFL), number((uint64_t)flags | O_NONBLOCK), none, none, none);
 		r = own(SYS_fchdir, (uint64_t)place->dir, 0, 0, 0);
 		if (!r)
-			r = lind_forward(&there);
+			r = make_here(&there);
 		if (!sends && waits)
 			lind_call(SYS_fcntl, c->target, c->args[0], number(F_SETFL), number((uint64_t)flags), none, none, none);
 		pthread_mutex_unlock(&working);
@@ -175,7 +180,7 @@ int64_t lind_path_reach(const struct lind_call *c, const struct lind_view *view)
 
 	if (r < 1)
 		return r < 0 ? r : forward_copy(c, at, &address);
-	r = lind_path_walk(view, c->target, (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->args[at].cage }, path, LIND_WALK_FOLLOW, &place);
+	r = lind_path_walk(view, c->target, (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->target }, path, LIND_WALK_FOLLOW, &place);
 	if (r)
 		return r;
 	if (place.object < 0)

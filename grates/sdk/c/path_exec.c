@@ -112,10 +112,34 @@ static int64_t open_program(const struct lind_place *place)
 	return own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)name, O_RDONLY | O_CLOEXEC, 0);
 }
 
-/* One look: runs the program, or, if it is a script, says by 1 that `path`, `argv` are now its interpreter's. */
-static int64_t run(const struct lind_call *c, int fd, char *path, struct words *w, struct lind_arg *argv, struct lind_arg envp)
+/* How a script is known to its interpreter. */
+struct known {
+	char name[PATH_MAX];
+	bool leads_nowhere;	/* it begins at a descriptor that exec closes */
+};
+
+/* One that is named from a descriptor is known by a name that begins there. */
+static int64_t known_as(const struct lind_call *c, struct lind_arg dir, const char *path, struct known *known)
 {
-	char head[HEAD + 1], script[PATH_MAX], *name, *option;
+	int fd = (int)(uint32_t)dir.value;
+	struct lind_arg none = number(0);
+
+	known->leads_nowhere = false;
+	if (fd == AT_FDCWD || *path == '/') {
+		strcpy(known->name, path);
+		return 0;
+	}
+	if (snprintf(known->name, sizeof known->name, "/dev/fd/%d%s%s", fd, *path ? "/" : "", path) >= (int)sizeof known->name)
+		return -ENAMETOOLONG;
+	int64_t flags = lind_call(SYS_fcntl, c->target, dir, (struct lind_arg){ F_GETFD, c->target }, none, none, none, none);
+	known->leads_nowhere = flags > 0 && flags & FD_CLOEXEC;
+	return 0;
+}
+
+/* One look: runs the program, or, if it is a script, says by 1 that `path`, `argv` are now its interpreter's. */
+static int64_t run(const struct lind_call *c, int fd, char *path, struct known *known, struct words *w, struct lind_arg *argv, struct lind_arg envp)
+{
+	char head[HEAD + 1], *name, *option;
 	int64_t length = own(SYS_pread64, (uint64_t)fd, (uintptr_t)head, HEAD, 0), r;
 	struct words old = *w;
 
@@ -126,12 +150,15 @@ static int64_t run(const struct lind_call *c, int fd, char *path, struct words *
 		return lind_call(SYS_execveat, c->target, number((uint64_t)fd), lind_mine(""), *argv, envp, number(AT_EMPTY_PATH_), number(0));
 	if ((r = first_line(head, &name, &option)))
 		return r;
-	strcpy(script, *path ? path : "/dev/fd");
-	if (!(r = words_new(w)) && !(r = add(w, name)) && (!option || !(r = add(w, option))) && !(r = add(w, script)))
+	if (known->leads_nowhere)
+		return -ENOENT;
+	if (!(r = words_new(w)) && !(r = add(w, name)) && (!option || !(r = add(w, option))) && !(r = add(w, known->name)))
 		r = add_rest(w, *argv);
 	*argv = lind_mine(w->list);
 	words_free(&old);
 	strcpy(path, name);
+	*known = (struct known){ 0 };
+	strcpy(known->name, name);
 	return r ? r : 1;
 }
 
@@ -143,11 +170,14 @@ int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view, 
 	struct lind_arg argv = c->args[at ? 2 : 1], envp = c->args[at ? 3 : 2];
 	unsigned how = (flags & AT_NOFOLLOW ? 0 : LIND_WALK_FOLLOW) | (flags & AT_EMPTY_PATH_ ? LIND_WALK_EMPTY : 0);
 	struct words w = { 0 };
+	struct known known;
 	char path[PATH_MAX];
 	int64_t r = lind_read_string(c->args[at], path, sizeof path);
 
 	if (flags & ~(AT_NOFOLLOW | AT_EMPTY_PATH_))
 		return -EINVAL;
+	if (r >= 0)
+		r = known_as(c, dir, path, &known);
 	for (int depth = 0; r >= 0; depth++) {
 		struct lind_place place;
 		int64_t fd;
@@ -159,11 +189,12 @@ int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view, 
 		lind_place_done(&place);
 		if (fd < 0)
 			break;
-		r = run(c, (int)fd, path, &w, &argv, envp);
+		r = run(c, (int)fd, path, &known, &w, &argv, envp);
 		own_close((int)fd);
 		if (r != 1)
 			break;
 		how = LIND_WALK_FOLLOW;
+		dir.value = (uint64_t)(int64_t)AT_FDCWD;
 	}
 	words_free(&w);
 	return r;

@@ -211,7 +211,7 @@ static int64_t pass(lind_handle_fn *own, uint32_t nr, const struct lind_call *c,
 	struct lind_call copied = { .nr = nr, .caller = c->caller, .target = c->target, .args = {
 		c->args[0], lind_mine(&k->m), { flags, c->target }, { 0, c->target }, { 0, c->target }, { 0, c->target } } };
 
-	return own ? own(&copied) : lind_forward(&copied);
+	return lind_outcome_(own, &copied);
 }
 
 /* One try. What the descriptors are does not change while the kernel looks. */

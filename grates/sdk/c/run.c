@@ -22,22 +22,22 @@ int64_t lind_handle(uint32_t entry, const struct lind_call *call)
 	return ((lind_handle_fn *)(uintptr_t)entry)(call);
 }
 
-static int64_t spawn(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count)
-{
-	uint64_t self = lind_self();
-	struct lind_arg none = { 0, self };
-	int64_t child;
-
-	lind_birth_begins();
-	child = lind_call(SYS_spawn, self, lind_mine(path), lind_mine(argv), lind_mine(environ), lind_mine(table),
-		(struct lind_arg){ count, self }, none);
-	lind_birth_ends(NULL, child, 1);
-	return child;
-}
-
 static void nothing(int signal)
 {
 	(void)signal;
+}
+
+/* Whether a signal has a handler that does something. A thread that has lent its host thread to the client runs none until the client has
+ * ended, so then it keeps it. */
+static int has_handlers(void)
+{
+	struct sigaction action;
+
+	for (int signal = 1; signal < NSIG; signal++)
+		if (!sigaction(signal, NULL, &action) && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
+			action.sa_handler != nothing)
+			return 1;
+	return 0;
 }
 
 /* What a person or a shell sends to the whole group is for the client to act on: a grate that ended would take a client with it that
@@ -52,6 +52,18 @@ static void leave_to_client(void)
 			sigaction(sent[i], &caught, NULL);
 }
 
+static int64_t spawn(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count, uint32_t flags)
+{
+	uint64_t self = lind_self();
+	int64_t child;
+
+	lind_birth_begins();
+	child = lind_call(SYS_spawn, self, lind_mine(path), lind_mine(argv), lind_mine(environ), lind_mine(table),
+		(struct lind_arg){ count, self }, (struct lind_arg){ flags, self });
+	lind_birth_ends(NULL, child, 1);
+	return child;
+}
+
 static int wait_for(pid_t child)
 {
 	int status;
@@ -62,16 +74,19 @@ static int wait_for(pid_t child)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int lind_start_and_wait(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count)
+int lind_start_and_wait(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count, uint32_t flags)
 {
 	char name[PATH_MAX];
 	int64_t child;
 
 	leave_to_client();
-	child = spawn(path, argv, table, count);
+	lind_left_file();
+	if (has_handlers())
+		flags = 0;
+	child = spawn(path, argv, table, count, flags);
 	for (unsigned n = 1; program_missing(child) && n < PROGRAM_NAMES; n++)
 		if (program_name(path, n, name))
-			child = spawn(name, argv, table, count);
+			child = spawn(name, argv, table, count, flags);
 	if (child < 0) {
 		lind_log("%s: %s", argv[0], strerror((int)-child));
 		return child == -ENOENT ? -127 : -126;
@@ -89,14 +104,14 @@ int lind_grate_run(const struct lind_handler *handlers, size_t count, int argc, 
 	if (argc > 1 && argv[1][0] == '-' && !lind_options_were_read)
 		lind_options(NULL, 0, "A grate without options.", &argc, &argv);
 	if (argc < 2)
-		lind_die("no program to run; usage: %s [OPTIONS] PROGRAM [ARGS]...", lind_name());
+		lind_die("no program to run; usage: %s [OPTIONS] %s", lind_name(), lind_operands_);
 	if (!(table = malloc((count + LIND_WATCHED) * sizeof *table)))
 		lind_die("out of memory");
 	for (size_t i = 0; i < count; i++)
 		table[i] = (struct lind_spawn_handler){ handlers[i].nr,
 			handlers[i].handle ? (uint32_t)(uintptr_t)handlers[i].handle : LIND_AS_BEFORE };
 	lind_watch_clients(table, &count);
-	status = lind_start_and_wait(argv[1], argv + 1, table, count);
+	status = lind_start_and_wait(argv[1], argv + 1, table, count, LIND_SPAWN_WAITS);
 	free(table);
 	if (status < 0)
 		return -status;

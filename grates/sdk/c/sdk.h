@@ -13,6 +13,10 @@
 	__asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"follows " #name "\"\n.text\n")
 
 void lind_set_name(const char *argv0);
+/* What comes after a grate's options, for messages. */
+extern const char lind_operands_[];
+/* What goes wrong from here on is no mistake in the file that options came from. */
+void lind_left_file(void);
 /* Whether lind_options was called. */
 extern int lind_options_were_read;
 void lind_watch_clients(struct lind_spawn_handler *table, size_t *count);
@@ -22,8 +26,8 @@ void lind_watch_clients(struct lind_spawn_handler *table, size_t *count);
 void lind_birth_begins(void);
 void lind_birth_ends(const uint64_t *parent, int64_t child, int spawned);
 
-/* Starts the next program with these handlers and waits for it: its status, or -126 or -127 if it does not start. */
-int lind_start_and_wait(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count);
+/* Starts the next program with these handlers and waits for it: its status, or -126 or -127 if it does not start. `flags` are those of spawn. */
+int lind_start_and_wait(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count, uint32_t flags);
 
 void lind_ended(int status);
 
@@ -42,6 +46,14 @@ extern const struct lind_inner *lind_inner_;
 
 /* Puts `handle` in front of the grate's own handler for a number, which goes to `own`. */
 void lind_watch_(struct lind_spawn_handler *table, size_t *count, uint32_t nr, lind_handle_fn *handle, lind_handle_fn **own);
+
+/* What a call comes to, by the grate's own handler if it has one. A handler that lets the call go on has nothing more to do with it; we have. */
+static inline int64_t lind_outcome_(lind_handle_fn *own, const struct lind_call *c)
+{
+	int64_t result = own ? own(c) : LIND_PASS;
+
+	return result == LIND_PASS ? lind_forward(c) : result;
+}
 
 /* Makes the calls by which clients come and change part of the manifest. */
 void lind_follow_births(void);

@@ -61,10 +61,46 @@ struct lind_toml *lind_toml_get(struct lind_toml *table, const char *key, enum l
 	return v ? lind_toml_is(v, type) : NULL;
 }
 
+#define LONGEST_KEY 32
+
+/* How many letters have to be put in, taken out or changed to get from one to the other. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[LONGEST_KEY + 1], length = strlen(b);
+
+	for (size_t i = 0; i <= length; i++)
+		row[i] = i;
+	for (; *a; a++) {
+		size_t before = row[0]++;
+
+		for (size_t i = 1; i <= length; i++) {
+			size_t least = before + (*a != b[i - 1]);
+
+			before = row[i];
+			least = before + 1 < least ? before + 1 : least;
+			row[i] = row[i - 1] + 1 < least ? row[i - 1] + 1 : least;
+		}
+	}
+	return row[length];
+}
+
+/* A key that nobody asks for, and that looks as if this one was meant. */
+static const struct lind_toml *mistyped(struct lind_toml *table, const char *key)
+{
+	const struct lind_toml *v = lind_toml_first(table);
+
+	while (v && (v->asked || strlen(key) > LONGEST_KEY || strlen(v->key) > LONGEST_KEY || distance(v->key, key) > 2))
+		v = v->next;
+	return v;
+}
+
 struct lind_toml *lind_toml_need(struct lind_toml *table, const char *key, enum lind_toml_type type)
 {
 	struct lind_toml *v = lind_toml_get(table, key, type);
+	const struct lind_toml *meant = v ? NULL : mistyped(table, key);
 
+	if (meant)
+		lind_toml_die(meant, "unknown key '%s': is '%s' meant?", meant->key, key);
 	if (!v)
 		lind_toml_die(table, "%s is missing", key);
 	return v;

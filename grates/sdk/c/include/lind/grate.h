@@ -63,6 +63,8 @@ struct lind_handler {
 };
 
 #define LIND_AS_BEFORE 0xffffffffu
+/* Flag of spawn: the calling thread is going to wait for the child, which need not begin before. */
+#define LIND_SPAWN_WAITS 1u
 
 /* What spawn takes: `entry` is the handler's function pointer, or LIND_AS_BEFORE. */
 struct lind_spawn_handler {
@@ -223,6 +225,8 @@ int lind_route_fds(uint64_t client, const struct lind_fd_routes *routes);
  * Starts argv[1] with arguments argv[1..] and these handlers, waits for it, runs `end`, and returns
  * the status to exit with: the program's own, 128+n if signal n ended it, 127 if it does not
  * exist, 126 if it cannot run, 125 for a mistake in the grate's own command line.
+ *
+ * The table makes no manifest: nothing holds the grate to it, and explain and inspect know nothing of it. LIND_DECLARE (lind/typed.h) says what is in it.
  */
 int lind_grate_run(const struct lind_handler *handlers, size_t count, int argc, char **argv);
 

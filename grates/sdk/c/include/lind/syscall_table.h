@@ -593,6 +593,7 @@ static const struct lind_name lind_rows_PrctlOp[] = {
 	{ 0x4, "PR_SET_DUMPABLE" },
 	{ 0xf, "PR_SET_NAME" },
 	{ 0x10, "PR_GET_NAME" },
+	{ 0x15, "PR_GET_SECCOMP" },
 	{ 0x16, "PR_SET_SECCOMP" },
 	{ 0x17, "PR_CAPBSET_READ" },
 	{ 0x1d, "PR_SET_TIMERSLACK" },
@@ -659,6 +660,12 @@ static const struct lind_name lind_rows_CloneFlags[] = {
 	{ 0, NULL },
 };
 static const struct lind_names lind_names_CloneFlags = { "CloneFlags", lind_rows_CloneFlags };
+
+static const struct lind_name lind_rows_SpawnFlags[] = {
+	{ 0x1, "LIND_SPAWN_WAITS" },
+	{ 0, NULL },
+};
+static const struct lind_names lind_names_SpawnFlags = { "SpawnFlags", lind_rows_SpawnFlags };
 
 static const struct lind_name lind_rows_WaitFlags[] = {
 	{ 0x1, "WNOHANG" },
@@ -1158,7 +1165,7 @@ static const struct lind_syscall lind_syscalls[] = {
 	{ 1001, "threei", "register_handler", 1, 5, { { "target", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "nr", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "grate", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "entry", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "flags", LIND_UINT, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
 	{ 1002, "threei", "copy_data_between_cages", 1, 6, { { "dst", LIND_OUT, LIND_LAYOUT_BYTES, 1, NULL }, { "src", LIND_IN, LIND_LAYOUT_BYTES, 1, NULL }, { "len", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL }, { "kind", LIND_VALUE, LIND_LAYOUT_BYTES, 0, &lind_names_CopyKind }, { "dst_cage", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "src_cage", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_LEN },
 	{ 1003, "threei", "copy_handler_table_to_cage", 1, 2, { { "source", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "target", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
-	{ 1004, "threei", "spawn", 1, 5, { { "path", LIND_PATH, LIND_LAYOUT_BYTES, 0, NULL }, { "argv", LIND_STR_ARRAY, LIND_LAYOUT_BYTES, 0, NULL }, { "envp", LIND_STR_ARRAY, LIND_LAYOUT_BYTES, 0, NULL }, { "handlers", LIND_IN, LIND_LAYOUT_LIND_SPAWN_HANDLER, 8, NULL }, { "count", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_PID },
+	{ 1004, "threei", "spawn", 1, 6, { { "path", LIND_PATH, LIND_LAYOUT_BYTES, 0, NULL }, { "argv", LIND_STR_ARRAY, LIND_LAYOUT_BYTES, 0, NULL }, { "envp", LIND_STR_ARRAY, LIND_LAYOUT_BYTES, 0, NULL }, { "handlers", LIND_IN, LIND_LAYOUT_LIND_SPAWN_HANDLER, 8, NULL }, { "count", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL }, { "spawn_flags", LIND_FLAGS, LIND_LAYOUT_BYTES, 0, &lind_names_SpawnFlags } }, LIND_PID },
 	{ 1005, "threei", "exit_notice", 1, 1, { { "entry", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
 	{ 1006, "threei", "forward", 1, 1, { { "by", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_LONG },
 	{ 1007, "threei", "call_by", 1, 1, { { "call", LIND_IN, LIND_LAYOUT_LIND_CALL, 120, NULL } }, LIND_LONG },

@@ -17,6 +17,8 @@
 #define SYS_copy_handler_table_to_cage  1003
 /* Starts a program in a new cage that has a copy of the caller's table, then these entries. */
 /* Entry 0xffffffff leaves a number as the caller has it, where the default entry would take it. */
+/* With LIND_SPAWN_WAITS the child may begin only when the calling thread waits for a child, or ends: then it can run on the */
+/* host thread that has nothing else to do. EINVAL for other flags. */
 #define SYS_spawn                       1004
 /* Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments. */
 #define SYS_exit_notice                 1005

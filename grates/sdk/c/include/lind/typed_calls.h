@@ -4909,10 +4909,10 @@ static inline int64_t lind_take_copy_handler_table_to_cage(const struct lind_cal
 	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, (uint64_t)c->args[1].value));
 }
 
-typedef long lind_spawn_fn(struct lind_cx *cx, const char *path, struct lind_arg argv, struct lind_arg envp, struct lind_arg handlers, size_t count);
-static inline long lind_forward_spawn(struct lind_cx *cx, const char *path, struct lind_arg argv, struct lind_arg envp, struct lind_arg handlers, size_t count)
+typedef long lind_spawn_fn(struct lind_cx *cx, const char *path, struct lind_arg argv, struct lind_arg envp, struct lind_arg handlers, size_t count, int spawn_flags);
+static inline long lind_forward_spawn(struct lind_cx *cx, const char *path, struct lind_arg argv, struct lind_arg envp, struct lind_arg handlers, size_t count, int spawn_flags)
 {
-	return (long)lind_import_call(1004, (int64_t)cx->target, (uintptr_t)path, path ? lind_self_ : cx->call->args[0].cage, argv.value, argv.cage, envp.value, envp.cage, handlers.value, handlers.cage, (uint64_t)count, cx->call->args[4].cage, 0, cx->call->args[5].cage);
+	return (long)lind_import_call(1004, (int64_t)cx->target, (uintptr_t)path, path ? lind_self_ : cx->call->args[0].cage, argv.value, argv.cage, envp.value, envp.cage, handlers.value, handlers.cage, (uint64_t)count, cx->call->args[4].cage, (uint64_t)spawn_flags, cx->call->args[5].cage);
 }
 static inline int64_t lind_take_spawn(const struct lind_call *c, lind_spawn_fn *on)
 {
@@ -4922,7 +4922,7 @@ static inline int64_t lind_take_spawn(const struct lind_call *c, lind_spawn_fn *
 
 	if ((r = lind_take_string_(&c->args[0], path_, ENAMETOOLONG)))
 		return r;
-	return lind_result_(&cx, on(&cx, path_, c->args[1], c->args[2], c->args[3], lind_size_(c->args[4].value)));
+	return lind_result_(&cx, on(&cx, path_, c->args[1], c->args[2], c->args[3], lind_size_(c->args[4].value), (int)c->args[5].value));
 }
 
 typedef long lind_exit_notice_fn(struct lind_cx *cx, uint64_t entry);
