@@ -11,6 +11,7 @@ its own under lindfs/, which it removes. Exits with 1 if a benchmark failed, 2 i
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import sys
@@ -44,9 +45,33 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.rounds < 1:
         parser.error("--rounds: at least 1")
-    if options.compare and not options.compare.exists():
-        parser.error(f"--compare: {options.compare} does not exist")
+    # What is wrong with the files is said before anything is measured.
+    if options.compare:
+        check_old(parser, options.compare)
+    if options.out:
+        check_written(parser, "--out", options.out)
+    if options.plot:
+        check_written(parser, "--plot", options.plot)
+        if options.plot.suffix not in (".svg", ".png"):
+            parser.error(f"--plot: {options.plot}: the name ends in .svg or .png")
     return options
+
+
+def check_old(parser: argparse.ArgumentParser, file: Path) -> None:
+    if not file.exists():
+        parser.error(f"--compare: {file} does not exist")
+    try:
+        old = json.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        parser.error(f"--compare: {file}: {error}")
+    rows = [row for rows in old.values() if isinstance(rows, dict) for row in rows.values()] if isinstance(old, dict) else []
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        parser.error(f"--compare: {file}: not a result of -o")
+
+
+def check_written(parser: argparse.ArgumentParser, option: str, file: Path) -> None:
+    if not file.parent.is_dir() or file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+        parser.error(f"{option}: {file} cannot be written")
 
 
 def require_packages(options: argparse.Namespace) -> None:
@@ -82,4 +107,9 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        # What was made for the run is removed by now.
+        print("benchrunner: interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -51,8 +51,10 @@ class Row:
         return statistics.median(values) if values else None
 
     def spread(self, column: str) -> float | None:
-        values = self.values.get(column)
-        return (max(values) - min(values)) / statistics.median(values) if values else None
+        values, median = self.values.get(column), self.median(column)
+        if median is None:
+            return None
+        return (max(values) - min(values)) / median if median else 0.0
 
     def ratio(self, column: str) -> float | None:
         mine, linux = self.median(column), self.median("linux")

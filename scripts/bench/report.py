@@ -103,7 +103,7 @@ def changes(old: dict, old_raw: dict | None, rows: Rows) -> list[str]:
     for (test, param), row in sorted(rows.items(), key=row_order):
         for column in ("linux", "lind", "grate"):
             before, now = old.get(test, {}).get(param, {}).get(column), row.median(column)
-            if before is None or now is None:
+            if before is None or now is None or not float(before):
                 continue
             change = now / float(before) - 1
             rounds = (old_raw or {}).get("values", {}).get(test, {}).get(param, {}).get(column)

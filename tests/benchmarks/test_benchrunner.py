@@ -98,6 +98,8 @@ class Pure(unittest.TestCase):
         self.assertAlmostEqual(row.spread("linux"), 0.2)
         self.assertAlmostEqual(row.ratio("lind"), 0.51)
         self.assertIsNone(row.ratio("grate"))
+        # Below what the clock tells apart.
+        self.assertEqual((Row(1, {"lind": [0.0, 0.0]}).spread("lind"), Row(1, {"linux": [0.0], "lind": [1.0]}).ratio("lind")), (0.0, None))
 
     def test_budgets(self) -> None:
         row = Row(1, {"linux": [100], "lind": [116], "grate": [29]})
@@ -155,9 +157,9 @@ class WithFakes(unittest.TestCase):
         for stack in ("imfs-grate.quick.grate", "forward-grate.quick.grate", "lost-grate.quick.grate"):
             (self.at / "b" / stack).touch()
 
-    def run_it(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run_it(self, *arguments: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
         at = self.at
-        command = [sys.executable, str(REPOSITORY / "scripts/benchrunner.py"), "--cc", "cc", "--benchmarks", f"{at}/b",
+        command = [*before, sys.executable, str(REPOSITORY / "scripts/benchrunner.py"), "--cc", "cc", "--benchmarks", f"{at}/b",
                    "--grates", f"{at}/grates", "--lindfs", f"{at}/lindfs", "--lind-boot", f"{at}/boot",
                    "--lind-compile", f"{at}/compile", "--rounds", "3", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=self.environment())
@@ -192,6 +194,13 @@ class WithFakes(unittest.TestCase):
         self.assertRegex(done.stdout, r"Quick +1 +100 +150")
         self.assertRegex(done.stdout, r"Broken +1 +1\.0 +-")
 
+    def test_interrupted(self) -> None:
+        (self.at / "b" / "endless.c").write_text("int main(void) { for (;;); }\n")
+        done = self.run_it("endless", before=("timeout", "--preserve-status", "-s", "INT", "2"))
+        self.assertEqual((done.returncode, done.stdout), (130, ""))
+        self.assertEqual(done.stderr.splitlines()[-1], "benchrunner: interrupted")
+        self.assertNotIn("Traceback", done.stderr)
+
     def test_startup(self) -> None:
         done = self.run_it("startup")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -208,6 +217,13 @@ class WithFakes(unittest.TestCase):
         done = self.run_it("nosuch")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("no benchmark's name starts with 'nosuch'", done.stderr)
+        (self.at / "text.json").write_text("text")
+        (self.at / "other.json").write_text("[1]")
+        for option, file in (("-o", "none/x.json"), ("-o", "."), ("--plot", "none/x.svg"), ("--plot", "x.txt"),
+                             ("--compare", "none.json"), ("--compare", "text.json"), ("--compare", "other.json")):
+            done = self.run_it("quick.c", option, str(self.at / file))
+            self.assertEqual((done.returncode, done.stdout), (2, ""), file)
+            self.assertIn(file, done.stderr)
 
 
 if __name__ == "__main__":
