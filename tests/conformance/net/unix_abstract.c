@@ -8,7 +8,7 @@
 
 static struct sockaddr_un address;
 
-/* A name of `length` bytes, which no other test has; `last` tells two apart. Returns the address's length. */
+/* A name of `length` bytes; `last` tells two apart. Returns the address's length. Of short ones there are few: alone() keeps others from them. */
 static socklen_t name(int length, char last)
 {
 	char text[LONGEST + 1];
@@ -86,10 +86,23 @@ static void check_length(int length)
 	close(to);
 }
 
+/* One of these at a time in the whole namespace, which the host and all cages share: who has this name goes on. */
+static void alone(void)
+{
+	static const char lock[] = "\0lind unix_abstract";
+	struct sockaddr_un one = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	memcpy(one.sun_path, lock, sizeof lock - 1);
+	while (bind(fd, (void *)&one, offsetof(struct sockaddr_un, sun_path) + sizeof lock - 1) && errno == EADDRINUSE)
+		usleep(1000);
+}
+
 int main(void)
 {
 	int fd;
 
+	alone();
 	for (int length = 1; length <= LONGEST; length += length < 90 && length > 10 ? 10 : 1)
 		check_length(length);
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
