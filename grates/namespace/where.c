@@ -170,8 +170,13 @@ static int step(struct walk *walk, const char *name, size_t length, bool last, b
 	path[end] = '/';
 	memcpy(path + end + 1, name, length);
 	path[end + 1 + length] = 0;
-	if (leads_to_a_prefix(path) || (last && !follow))
+	if (leads_to_a_prefix(path))
 		return 0;
+	/* The link of an open file says its name: to whoever knows it. */
+	if (last && !follow) {
+		walk->w->inside = open_file_inside(path);
+		return 0;
+	}
 	/* What is not there may be about to be made, if it is the last. */
 	if ((r = (int)is_link(walk, path, target)) <= 0)
 		return last ? 0 : r;

@@ -86,6 +86,31 @@ static void paths(void)
 	close(dir), close(root);
 }
 
+/* What the link of an open file says, without following it. */
+static int is_called(int fd, const char *path)
+{
+	char link[40], target[512];
+	struct stat st;
+	ssize_t n;
+
+	sprintf(link, "/proc/self/fd/%d", fd);
+	n = readlink(link, target, sizeof target - 1);
+	target[n > 0 ? n : 0] = 0;
+	if (strcmp(target, path))
+		printf("%s: %s\n", link, target);
+	return !strcmp(target, path) && lstat(link, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+static void names(void)
+{
+	int fd = open(in("a"), O_RDONLY | O_CREAT, 0600), out = open(out_path, O_RDONLY | O_CREAT, 0600);
+
+	CHECK(fd >= 0 && out >= 0);
+	CHECK(is_called(fd, in("a")) && is_called(out, out_path));
+	close(fd), close(out);
+	CHECK(unlink(in("a")) == 0 && unlink(out_path) == 0);
+}
+
 static void processes(const char *self)
 {
 	int fd = open(in("shared"), O_RDWR | O_CREAT | O_TRUNC, 0600), keep = open(in("kept"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), status;
@@ -121,6 +146,7 @@ int main(int argc, char **argv)
 	}
 	mkdir(in_path, 0700);
 	descriptors();
+	names();
 	paths();
 	processes(argv[0]);
 	return 0;
