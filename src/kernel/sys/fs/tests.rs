@@ -354,7 +354,7 @@ fn any_arguments_end_in_a_result() {
                 let _ = w.call(nr::symlink, &[w.str("../.."), w.str("/d/up")]);
             }
         }
-        assert!(fine > 1000, "{fine} calls did something");
+        assert!(fine > 300, "{fine} calls did something");
         let outside = w.outside();
         let left = w.host(move || {
             let names: Vec<_> = std::fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
