@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use lind_engine::manifest::Manifest;
+use lind_abi::syscall_named;
+use lind_engine::manifest::{Manifest, Role};
 use lind_engine::{Engine, Entry};
 
 use super::narrow::Known;
@@ -35,20 +36,29 @@ impl Node {
         manifest: Manifest,
         root: &Path,
     ) -> Result<Node> {
-        match manifest.composes() {
-            Some(_) if stacks.is_empty() => bail!("{name}: %{{ is expected, then grates, then %}}"),
-            Some(count) if count > 0 && stacks.len() > count as usize => {
-                bail!("{name}: a %{{ too many: it takes {count}")
-            }
-            Some(count) if stacks.len() < count as usize => bail!("{name}: a %{{ is missing: it takes {count}"),
-            None if !stacks.is_empty() && manifest.declared() => {
-                bail!("{name}: a %{{ after it, which it does not take")
-            }
-            _ => {}
-        }
+        check_brackets(&name, stacks.len(), &manifest)?;
         let known = Known::of(&name, &options, root)?;
         Ok(Node { name, options, stacks, manifest: Some(manifest).filter(Manifest::declared), known })
     }
+}
+
+/// # Errors
+/// Other brackets than the grate takes.
+fn check_brackets(name: &str, stacks: usize, manifest: &Manifest) -> Result<()> {
+    match manifest.composes() {
+        Some(_) if stacks == 0 => bail!("{name}: %{{ is expected, then grates, then %}}"),
+        Some(count) if count > 0 && stacks > count as usize => bail!("{name}: a %{{ too many: it takes {count}"),
+        Some(count) if stacks < count as usize => bail!("{name}: a %{{ is missing: it takes {count}"),
+        None if stacks > 0 && manifest.declared() => bail!("{name}: a %{{ after it, which it does not take"),
+        _ => Ok(()),
+    }
+}
+
+/// Whether programs may be found behind this grate that are not in the root.
+fn brings_programs(manifest: &Manifest) -> bool {
+    let brings = |role| role >= Some(Role::Alters);
+    let any = manifest.role_of_any().filter(|_| manifest.composes().is_none());
+    !manifest.declared() || syscall_named("execve").is_some_and(|row| brings(manifest.role(row.nr))) || brings(any)
 }
 
 /// The grates, outermost first, and the program.
@@ -96,7 +106,7 @@ impl Finder<'_> {
         let manifest = match self.find(&grate.name).with_context(|| grate.place.clone())? {
             Found::Grate(manifest) => manifest,
             Found::Program => bail!("{}.name: {} is a program, and no grate", grate.place, grate.name),
-            Found::Nothing => bail!("{}.name: no grate {} in {}", grate.place, grate.name, self.root.display()),
+            Found::Nothing => bail!("{}.name: {}", grate.place, self.none(&grate.name)),
         };
         let known =
             |stack: &Vec<Grate>| stack.iter().map(|grate| self.known(grate.clone())).collect::<Result<Vec<_>>>();
@@ -108,21 +118,32 @@ impl Finder<'_> {
     /// The words of a line that the grates of a file stand for.
     ///
     /// # Errors
-    /// A program in place of a grate. What is not found here may be there when it is started: in the memory of a grate, for example.
+    /// A program in place of a grate, a name that stands for nothing, other brackets than a grate takes.
     pub fn words(&self, stack: &[Grate]) -> Result<Vec<String>> {
-        self.only_grates(stack)?;
+        self.check(stack, &mut false)?;
         let takes_places = |name: &str| matches!(self.find(name), Ok(Found::Grate(known)) if known.takes_places());
         Ok(stack::words(stack, &takes_places))
     }
 
-    fn only_grates(&self, chain: &[Grate]) -> Result<()> {
+    /// What is not found here may be there when it is started, once a grate before it `brings` programs: in its memory, for example.
+    fn check(&self, chain: &[Grate], brings: &mut bool) -> Result<()> {
         for grate in chain {
-            if let Ok(Found::Program) = self.find(&grate.name) {
-                bail!("{}.name: {} is a program, and no grate", grate.place, grate.name);
+            match self.find(&grate.name) {
+                Ok(Found::Program) => bail!("{}.name: {} is a program, and no grate", grate.place, grate.name),
+                Ok(Found::Nothing) if !*brings => bail!("{}.name: {}", grate.place, self.none(&grate.name)),
+                Ok(Found::Grate(manifest)) if !*brings => {
+                    check_brackets(&grate.name, grate.stacks.len(), &manifest).with_context(|| grate.place.clone())?;
+                    *brings = brings_programs(&manifest);
+                }
+                _ => *brings = true,
             }
-            grate.stacks.iter().try_for_each(|stack| self.only_grates(stack))?;
+            grate.stacks.iter().try_for_each(|stack| self.check(stack, brings))?;
         }
         Ok(())
+    }
+
+    fn none(&self, name: &str) -> String {
+        format!("no grate {name} in {}", self.root.display())
     }
 
     /// A chain up to the program, or inside of brackets up to `%}`, which is passed.
