@@ -49,7 +49,7 @@ impl Perf {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(&key, &times)| (key, times)).collect()
     }
 
-    /// The path of the program a cage ran.
+    /// The path of the program that a cage ran last: before it was one's own it may have been what started it.
     pub fn program(&self, cage: CageId) -> Option<String> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner).get(&cage).cloned()
     }
@@ -62,7 +62,12 @@ impl Perf {
             Handler::Grate { cage, .. } => Some(cage),
         };
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        programs.entry(cage.id).or_insert_with(|| cage.settings().program.to_string_lossy().into_owned());
+        let known = programs.entry(cage.id).or_default();
+        let settings = cage.settings();
+        if known.as_bytes() != settings.program.to_bytes() {
+            *known = settings.program.to_string_lossy().into_owned();
+        }
+        drop(settings);
         drop(programs);
         Timing { key: Key { cage: cage.id, grate, nr }, start: Instant::now() }
     }
