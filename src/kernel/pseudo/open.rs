@@ -131,7 +131,7 @@ pub(crate) fn create(cx: &Ctx<'_>, place: &Place, name: &[u8], flags: OpenFlags,
 
 /// open(2) of what is open: /proc/self/fd/N. A file inside the root is opened as its own mode allows. Of any other the
 /// descriptor is all there is, so nobody gets more than it allows: an open file of its own if the host lets us, else
-/// the same one.
+/// the same one, emptied and from its beginning if that is asked for.
 ///
 /// # Errors
 /// EACCES; ENXIO for sockets and the like; what the host says.
@@ -157,7 +157,11 @@ pub(crate) fn reopen(cx: &Ctx<'_>, file: &FileRef, flags: OpenFlags) -> Result<O
             match kind {
                 FileType::RegularFile => match reopen_host(cx, file, flags) {
                     Ok(opened) => Ok(Opened::New(opened)),
-                    Err(Errno::EACCES | Errno::EPERM | Errno::ENOENT) if !flags.has(OpenFlags::O_TRUNC) => {
+                    Err(Errno::EACCES | Errno::EPERM | Errno::ENOENT) => {
+                        if flags.has(OpenFlags::O_TRUNC) {
+                            rustix::fs::ftruncate(file.host(), 0).map_err(host::errno)?;
+                            rustix::fs::seek(file.host(), rustix::fs::SeekFrom::Start(0)).map_err(host::errno)?;
+                        }
                         Ok(Opened::Same(file.share()))
                     }
                     Err(errno) => Err(errno),
