@@ -11,6 +11,7 @@
 
 use std::cell::Cell;
 use std::ops::Range;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 use lind_kernel::mem::{Fault, install_fault_handler};
 
@@ -70,11 +71,14 @@ impl Inside {
     #[inline(always)]
     pub unsafe fn enter(&self) -> Outside {
         // SAFETY: the caller's promise.
-        let base = unsafe { &*self.guest }.base;
+        let base = unsafe { (&raw const (*self.guest).base).read() };
         RUNNING.with(|running| {
             debug_assert_eq!(running.base.get(), 0, "guest code is entered by host code");
+            let outside = Outside(running.guest.replace(self));
+            // A signal may come between the two, and its handler looks for a guest where there is a base.
+            compiler_fence(Ordering::SeqCst);
             running.base.set(base);
-            Outside(running.guest.replace(self))
+            outside
         })
     }
 }
@@ -87,6 +91,7 @@ pub struct Outside(*const Inside);
 pub fn leave(outside: Outside) {
     RUNNING.with(|running| {
         running.base.set(0);
+        compiler_fence(Ordering::SeqCst);
         running.guest.set(outside.0);
     });
 }
@@ -357,3 +362,6 @@ impl Stack {
         false
     }
 }
+
+#[cfg(test)]
+mod tests;
