@@ -32,7 +32,7 @@ CONFORMANCE = TESTS / "conformance"
 CFLAGS = ["-O1", "-g", "-fno-builtin", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{CONFORMANCE}"]
 LIBRARIES = ["-lm", "-lpthread"]
 PASSED, SKIPPED = 0, 77
-RUN_SECONDS = 60
+RUN_SECONDS = 180
 FOLDER_SECONDS = 3600
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.MULTILINE)
 

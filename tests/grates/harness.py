@@ -34,7 +34,7 @@ ROOT = HERE.parent.parent
 LINDFS = Path(os.environ.get("LINDFS", ROOT / "lindfs"))
 PLACE = LINDFS / "grates-test"
 BOOT = ROOT / "target" / "release" / "lind-boot"
-SECONDS = 120
+SECONDS = 300
 BUILD_SECONDS = 1800
 SCRATCH = tempfile.TemporaryDirectory()
 
