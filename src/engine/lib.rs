@@ -187,12 +187,13 @@ impl boundary::Engine for Engine {
         allowed
     }
 
-    fn left_clients(&self, cage: CageId, path: &CString, clients: usize) {
+    fn left_clients(&self, cage: &Cage, path: &CString, clients: usize) {
         let path = path.to_string_lossy();
+        let then = if cage.maker().is_some() { "calls that it handled fail with EIO" } else { "all end with it" };
         let text = format!(
-            "lind-boot: {} (cage {}): ended before its clients ({clients}): calls that it handled fail with EIO\n",
+            "lind-boot: {} (cage {}): ended before its clients ({clients}): {then}\n",
             path.escape_debug(),
-            cage.0
+            cage.id.0
         );
         let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
     }

@@ -71,7 +71,7 @@ pub trait Engine: Send + Sync {
 
     /// The grate `cage` of the program at `path` has ended before `clients` cages whose calls it handled: says so on standard error, since
     /// all that they get is EIO.
-    fn left_clients(&self, cage: CageId, path: &CString, clients: usize);
+    fn left_clients(&self, cage: &Cage, path: &CString, clients: usize);
 
     /// Interrupts the host call that `thread` may be blocked in. Best effort, may be repeated.
     fn interrupt(&self, thread: &Thread);

@@ -55,7 +55,7 @@ impl Engine for FakeEngine {
 
     fn interrupt(&self, _: &Thread) {}
 
-    fn left_clients(&self, _: lind_abi::CageId, _: &CString, _: usize) {}
+    fn left_clients(&self, _: &Cage, _: &CString, _: usize) {}
 
     fn needs_descriptors(&self) {}
 

@@ -119,8 +119,7 @@ pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
         let first = family.ended.is_none();
         family.ended.get_or_insert(status);
         let threads: Vec<_> = family.threads.iter().filter_map(Weak::upgrade).collect();
-        // With the first cage all end.
-        (threads, first && family.serves && cage.maker().is_some())
+        (threads, first && family.serves)
     };
     cage.dead.store(true, Ordering::Release);
     if left {
@@ -128,7 +127,10 @@ pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
         let is_client = |other: &Arc<Cage>| {
             other.descends_from(cage.id) && !other.is_dead() && other.handlers.grates().contains(&cage.id)
         };
-        cage.family().left_clients = kernel.cages.all().iter().filter(|other| is_client(other)).count();
+        let clients: Vec<_> = kernel.cages.all().into_iter().filter(is_client).collect();
+        // With the first cage all end, as they do when its program has left some in the background.
+        let told = cage.maker().is_some() || clients.iter().any(|other| other.maker() == Some(cage.id));
+        cage.family().left_clients = if told { clients.len() } else { 0 };
     }
     for thread in &threads {
         thread.notice(Attention::ENDING);
@@ -180,18 +182,20 @@ pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next
 /// What is left to do when a cage has ended. Runs once.
 fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     let cage = &thread.cage;
-    let (status, left) = {
+    // Before it is buried: the process ends when the first cage is.
+    let left = std::mem::take(&mut cage.family().left_clients);
+    if left > 0 {
+        let path = cage.settings().program.clone();
+        kernel.engine().left_clients(cage, &path, left);
+    }
+    let status = {
         let mut family = cage.family();
         let Some(status) = family.ended else { return };
         if std::mem::replace(&mut family.buried, true) {
             return;
         }
-        (status, family.left_clients)
+        status
     };
-    if left > 0 {
-        let path = cage.settings().program.clone();
-        kernel.engine().left_clients(cage.id, &path, left);
-    }
     let children = super::kin::leave_children(kernel, cage);
     signal::groups_left_by(kernel, cage, &children);
     signal::tell_children(kernel, cage, &children);
