@@ -134,7 +134,10 @@ static int64_t a_moment(const struct lind_call *c)
 	return lind_call(SYS_poll, c->target, none, none, number(1), none, none, none);
 }
 
-/* Makes the call with a name in the grate's working directory, and without waiting while that is held. */
+/*
+ * Makes the call with a name in the grate's working directory, and without waiting while that is held. What was found by a descriptor, as another grate
+ * names what it has found, is named by ours.
+ */
 static int64_t reach_at(const struct lind_call *c, int at, const struct lind_place *place, bool sends)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -143,10 +146,12 @@ static int64_t reach_at(const struct lind_call *c, int at, const struct lind_pla
 	struct lind_call there = *c;
 	int64_t flags = lind_call(SYS_fcntl, c->target, c->args[0], number(F_GETFL), none, none, none, none), r;
 	bool waits = flags >= 0 && !(flags & O_NONBLOCK) && !(sends && c->args[3].value & MSG_DONTWAIT);
+	char found[40];
 
 	if (flags < 0)
 		return flags;
-	if (!(size = spell(&address, place->name)))
+	snprintf(found, sizeof found, "/proc/self/fd/%d", place->object);
+	if (!(size = spell(&address, place->dir < 0 ? found : place->name)))
 		return -EINVAL;
 	there.args[at] = lind_mine(&address);
 	there.args[at + 1] = number(size);
@@ -156,7 +161,7 @@ static int64_t reach_at(const struct lind_call *c, int at, const struct lind_pla
 		pthread_mutex_lock(&working);
 		if (!sends && waits)
 			lind_call(SYS_fcntl, c->target, c->args[0], number(F_SETFL), number((uint64_t)flags | O_NONBLOCK), none, none, none);
-		r = own(SYS_fchdir, (uint64_t)place->dir, 0, 0, 0);
+		r = place->dir < 0 ? 0 : own(SYS_fchdir, (uint64_t)place->dir, 0, 0, 0);
 		if (!r)
 			r = make_here(&there);
 		if (!sends && waits)
@@ -185,7 +190,7 @@ int64_t lind_path_reach(const struct lind_call *c, const struct lind_view *view)
 		return r;
 	if (place.object < 0)
 		r = -ENOENT;
-	else if (!S_ISSOCK(place.st.st_mode) || place.dir < 0)
+	else if (!S_ISSOCK(place.st.st_mode))
 		r = -ECONNREFUSED;
 	else
 		r = reach_at(c, at, &place, sends);
