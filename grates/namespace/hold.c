@@ -12,7 +12,10 @@
 #include <time.h>
 #include "namespace.h"
 
-#define QUICK 100
+/* Rounds of waiting: first without a call, since who is waited for is at work on another processor and soon done, and what else wants this one would keep it for
+ * milliseconds; then others are let go first; then it sleeps. */
+#define AT_ONCE 20
+#define QUICK (AT_ONCE + 100)
 #define PATIENT 2000
 #define PATIENT_IN_DOUBT 400
 #define CLONE_FILES_ 0x400u
@@ -31,7 +34,8 @@ static void took(atomic_uint *count)
 		;
 }
 
-#define WAITS 1u
+/* Of a ticket. DOUBTS: what is left of the call is to say of its descriptor that it is outside. */
+enum { WAITS = 1, HELD_HERE = 2, DOUBTS = 4, TICKET_STEP = 8 };
 
 /* The ticket and place of the call that this thread is at. */
 static _Thread_local uint32_t ticket_here;
@@ -45,7 +49,7 @@ static unsigned others(const atomic_uint *count)
 
 static void comes(struct client *client, atomic_uint *count, uint32_t waits)
 {
-	uint32_t ticket = (atomic_fetch_add(&client->tickets, 4) + 4) | 2 | waits;
+	uint32_t ticket = (atomic_fetch_add(&client->tickets, TICKET_STEP) + TICKET_STEP) | HELD_HERE | waits;
 
 	atomic_fetch_add(count, 1);
 	counted_here = count;
@@ -105,6 +109,14 @@ void moving_ends(struct client *client)
 		goes(client, &client->moving);
 }
 
+void only_doubts(struct client *client)
+{
+	uint32_t ticket = ticket_here;
+
+	if (ticket && atomic_compare_exchange_strong(&client->at_work[place_here], &ticket, ticket | DOUBTS))
+		ticket_here = ticket | DOUBTS;
+}
+
 bool others_ended(struct client *client)
 {
 	uint32_t tickets[AT_WORK];
@@ -113,7 +125,7 @@ bool others_ended(struct client *client)
 	if (atomic_load(&client->crowd))
 		return false;
 	for (unsigned i = 0; i < AT_WORK; i++)
-		if ((tickets[i] = atomic_load(&client->at_work[i])) == ticket_here)
+		if ((tickets[i] = atomic_load(&client->at_work[i])) == ticket_here || tickets[i] & DOUBTS)
 			tickets[i] = 0;
 	for (int round = 0; round < PATIENT_IN_DOUBT; round++) {
 		bool waits = false;
@@ -179,11 +191,20 @@ int64_t on_clone(const struct lind_call *c)
 	return r;
 }
 
+/* About a microsecond. */
+static void pause_here(void)
+{
+	for (volatile int i = 0; i < 500; i++)
+		;
+}
+
 void wait_a_moment(int round)
 {
 	static const struct timespec moment = { .tv_nsec = 1000000 };
 
-	if (round < QUICK)
+	if (round < AT_ONCE)
+		pause_here();
+	else if (round < QUICK)
 		sched_yield();
 	else
 		nanosleep(&moment, NULL);
@@ -194,8 +215,10 @@ bool wait_for_others(const struct client *client, int round)
 	static const struct timespec moment = { .tv_nsec = 1000000 };
 	static const uint32_t nothing;
 
+	if (round < AT_ONCE)
+		pause_here();
 	if (round < QUICK)
-		return !sched_yield();
+		return round < AT_ONCE || !sched_yield();
 	return lind_wait(client->cage, &nothing, 0, &moment) != -EINTR;
 }
 

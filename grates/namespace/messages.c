@@ -87,7 +87,7 @@ static int received(struct passing *p, int *fd)
 	if (anything_sent() && (!identify(number, &st) || was_sent(number, &st)))
 		fd_mark(p->client, number.value);
 	else
-		fd_outside(p->client, number.value, p->since);
+		fd_outside_of_several(p->client, number.value, p->since);
 	return 0;
 }
 

@@ -106,6 +106,8 @@ uint32_t unknown_word(void);
 /* Before a call that makes a descriptor outside; and after it: what is at the number is outside, unless it has got another file since. */
 uint32_t fd_since(const struct client *client);
 void fd_outside(struct client *client, uint64_t fd, uint32_t since);
+/* The same of a call that may have more to say, which others wait for. */
+void fd_outside_of_several(struct client *client, uint64_t fd, uint32_t since);
 /* By what it is, where that decides: a number that has just got a file outside is inside after all. */
 bool fd_made_outside(struct client *client, uint32_t fd);
 
@@ -132,6 +134,8 @@ int fds_freeze(struct client *client);
 void fds_thaw(struct client *client);
 /* Waits until those who may make a descriptor inside have ended, but for the calling thread. Whether they have. */
 bool others_ended(struct client *client);
+/* Of the calling thread's call nothing is left that may make one: two that doubt do not wait for each other. */
+void only_doubts(struct client *client);
 void wait_a_moment(int round);
 /* The same, of a call that may wait for as long as others are at it: false when a signal is to be acted on. */
 bool wait_for_others(const struct client *client, int round);

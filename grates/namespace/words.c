@@ -8,6 +8,7 @@
 #include "namespace.h"
 
 #define PATIENT_WITH_LETTING 2000
+#define TRIES 8
 
 uint32_t unknown_word(void)
 {
@@ -58,10 +59,12 @@ static bool let_go_since(uint32_t word, uint32_t since)
 }
 
 /* What a word becomes whose number was let go of while a call gave it to a file outside: may there be another file by now, of who has not said so yet? */
-static uint32_t in_doubt(struct client *client, uint32_t fd, uint32_t word)
+static uint32_t in_doubt(struct client *client, uint32_t fd, uint32_t word, bool last)
 {
 	if (word & (INSIDE | LETTING))
 		return INSIDE | (word & LETTING);
+	if (last)
+		only_doubts(client);
 	/* In this order: who has made what is there now is at it, or changes the word. */
 	if (lind_call_plain(SYS_fcntl, client->cage, fd, F_GETFD, 0, 0) < 0)
 		return 0;
@@ -75,7 +78,7 @@ uint32_t fds_end(const struct client *client)
 	return seen > end ? seen : end;
 }
 
-void fd_outside(struct client *client, uint64_t number, uint32_t since)
+static void outside(struct client *client, uint64_t number, uint32_t since, bool last)
 {
 	uint32_t fd = (uint32_t)number, was, bits;
 
@@ -86,17 +89,35 @@ void fd_outside(struct client *client, uint64_t number, uint32_t since)
 			fd_set_word(client, fd, 0);
 		return;
 	}
-	do {
+	for (int tries = 0;; tries++) {
 		was = fd_word(client, fd);
-		/* Who lets go of it is soon done. */
-		for (int i = 0; was & LETTING && i < PATIENT_WITH_LETTING; i++, was = fd_word(client, fd))
-			wait_a_moment(i);
-		bits = let_go_since(was, since) ? in_doubt(client, fd, was) : HELD;
+		/* Who lets go of it is soon done. The next one who does is not waited for: there may always be one. */
+		if (was & LETTING) {
+			for (int i = 0; fd_word(client, fd) == was && i < PATIENT_WITH_LETTING; i++)
+				wait_a_moment(i);
+			was = fd_word(client, fd);
+		}
+		bits = let_go_since(was, since) ? in_doubt(client, fd, was, last) : HELD;
+		/* Others change it all the time: what is at it changes before it can be looked at. */
+		if (tries == TRIES)
+			bits = INSIDE;
 		if (!(bits & INSIDE) && fd_made_outside(client, fd))
 			return;
-	} while (!atomic_compare_exchange_strong(&client->fds[fd], &was, next_word(client, bits)));
+		if (tries == TRIES || atomic_compare_exchange_strong(&client->fds[fd], &was, next_word(client, bits)))
+			break;
+	}
 	if (bits & INSIDE)
 		fd_mark(client, fd);
+}
+
+void fd_outside(struct client *client, uint64_t number, uint32_t since)
+{
+	outside(client, number, since, true);
+}
+
+void fd_outside_of_several(struct client *client, uint64_t number, uint32_t since)
+{
+	outside(client, number, since, false);
 }
 
 bool let_go(struct client *client, uint32_t fd, uint32_t *mine)
