@@ -20,7 +20,7 @@ use crate::filter::{self, Filter};
 use crate::host::{Guest, HostThread, NoRoom, run_guest};
 use crate::layout::WorkerStack;
 use crate::validate::Entry;
-use crate::{Program, fault, interrupt, memory, outside, signal, trap};
+use crate::{Program, fault, interrupt, near, outside, signal, trap};
 
 /// A grate's guest thread on this host thread.
 pub struct Worker {
@@ -254,7 +254,7 @@ impl Worker {
         let image = &program.image;
         let mut store = host.store(thread, image);
         let made = run_guest(&mut store, |store| {
-            let instance = memory::adopting(memory, || image.program.instantiate(&mut *store))?;
+            let instance = near::instantiate(store, image)?;
             set_stack_pointer(store, &instance, stack.call)?;
             if let Ok(init) = instance.get_typed_func::<(u32, u32, u32), ()>(&mut *store, "__lind_worker_init") {
                 init.call(&mut *store, (stack.block, stack.block_len, thread.tid))?;

@@ -22,7 +22,7 @@ use crate::grate::Worker;
 use crate::image::Image;
 use crate::lend::Lent;
 use crate::memory::SPACE;
-use crate::{fault, interrupt, signal};
+use crate::{fault, interrupt, near, signal};
 
 /// How many grates deep a call may reach. One more is ELOOP.
 pub const MAX_HOPS: usize = 16;
@@ -84,6 +84,8 @@ pub struct Guest {
     pub only_handler: Cell<bool>,
     /// What running signal handlers takes.
     pub signals: signal::OfGuest,
+    /// What its way to the host takes.
+    pub near: near::OfGuest,
     served: Cell<Option<NonNull<Served<'static>>>>,
     limits: Limits,
 }
@@ -243,6 +245,7 @@ impl HostThread {
             forked: Cell::new(0),
             only_handler: Cell::new(false),
             signals: signal::OfGuest::default(),
+            near: near::OfGuest::default(),
             served: Cell::new(None),
             limits: Limits,
         };

@@ -24,6 +24,7 @@ use crate::fork::Exports;
 use crate::host::Guest;
 use crate::initial::Initial;
 use crate::key::CodeStore;
+use crate::near;
 use crate::note::{FileState, Note, read_unwritten};
 use crate::outside::Endable;
 use crate::traps::Traps;
@@ -47,6 +48,8 @@ pub struct Image {
     pub code: Code,
     /// What it exports for threads and forks.
     pub exports: Exports,
+    /// Where its instances have the way into the kernel.
+    pub near: Option<near::Import>,
     /// The path it was first found at, for messages.
     pub path: String,
 }
@@ -55,6 +58,8 @@ pub struct Image {
 pub struct Images {
     engines: Arc<Engines>,
     linker: Linker<Guest>,
+    /// Whether all calls go by what `linker` has.
+    timed: bool,
     key: [u8; 32],
     cache: Option<Cache>,
     kept: Mutex<Kept>,
@@ -69,8 +74,8 @@ struct Kept {
 
 impl Images {
     /// A loader over the user's key and cache, whose modules' imports `linker` resolves.
-    pub fn new(engines: Arc<Engines>, linker: Linker<Guest>, store: CodeStore) -> Images {
-        Images { engines, linker, key: store.key, cache: store.cache.map(Cache::new), kept: Mutex::default() }
+    pub fn new(engines: Arc<Engines>, linker: Linker<Guest>, timed: bool, store: CodeStore) -> Images {
+        Images { engines, linker, timed, key: store.key, cache: store.cache.map(Cache::new), kept: Mutex::default() }
     }
 
     /// Makes an image of a file. `path` is for messages.
@@ -225,6 +230,7 @@ impl Images {
             facts,
             initial,
             exports: Exports::of(&module),
+            near: if self.timed { None } else { near::Import::of(&module) },
             path: path.to_owned(),
         });
         self.kept().insert_source(source, &image);

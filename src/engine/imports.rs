@@ -130,7 +130,10 @@ fn syscall(mut caller: Caller<'_, Guest>, words: &Words<7>) -> Result<i64> {
     let number = words.number();
     let guest = caller.data();
     fault::enter_host();
-    let result = call::syscall(guest, number, words.values());
+    let result = match guest.near.answered() {
+        None => call::syscall(guest, number, words.values()),
+        Some(answer) => call::after_transfer(guest, number, words.values(), answer),
+    };
     if guest.thread.attention() != 0 {
         std::hint::cold_path();
         let values = words.values().map(|word| word.value);

@@ -38,6 +38,7 @@ mod layout;
 mod lend;
 pub mod manifest;
 mod memory;
+mod near;
 mod note;
 pub mod outside;
 pub mod perf;
@@ -125,7 +126,7 @@ impl Engine {
         faulted::install();
         let mut linker = Linker::new(&engines.runtime);
         imports::define(&mut linker, perf)?;
-        let images = Images::new(Arc::clone(&engines), linker, store);
+        let images = Images::new(Arc::clone(&engines), linker, perf.is_some(), store);
         Ok(Engine {
             shared: Arc::new(Shared {
                 engines,

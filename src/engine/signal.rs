@@ -22,7 +22,7 @@ use crate::fork::{self, Fork};
 use crate::grate::set_stack_pointer;
 use crate::host::{Guest, run_guest};
 use crate::imports::leave;
-use crate::{interrupt, memory, trap};
+use crate::{interrupt, near, trap};
 
 /// What a Guest keeps for handlers.
 #[derive(Default)]
@@ -415,8 +415,8 @@ impl Nested {
         let memory: Arc<Memory> = Arc::clone(&guest.thread.cage.memory);
         let stack = memory.map_stack(STACK).map_err(|errno| Error::msg(errno.to_string()))?;
         let mut nested = Box::new(Nested { store: guest.host.store(&guest.thread, &guest.image), memory, stack });
-        let Nested { store, memory, .. } = &mut *nested;
-        let instance = memory::adopting(memory, || guest.image.program.instantiate(&mut *store))?;
+        let Nested { store, .. } = &mut *nested;
+        let instance = near::instantiate(store, &guest.image)?;
         set_stack_pointer(store, &instance, u32::try_from(stack)?)?;
         prepare(store, &instance);
         let tls_base = store.data().signals.places.get().and_then(|places| places.tls_base);

@@ -13,7 +13,7 @@ use crate::grate::{set_stack_pointer, set_variable};
 use crate::host::{Guest, HostThread, run_guest};
 use crate::image::Image;
 use crate::initial::TLS_BASE;
-use crate::{Shared, memory, signal, stack, trap};
+use crate::{Shared, near, signal, stack, trap};
 
 /// Where a thread begins.
 pub enum Begin {
@@ -132,7 +132,7 @@ fn run(host: &HostThread, thread: &Arc<Thread>, image: &Arc<Image>, begin: Begin
         store.data().fork.set(Fork::Ready);
     }
     let result = run_guest(&mut store, |store| {
-        let instance = memory::adopting(&thread.cage.memory, || image.program.instantiate(&mut *store))?;
+        let instance = near::instantiate(store, image)?;
         enter(store, &instance, begin)?;
         fork::go_on(store, &instance)
     });

@@ -5,6 +5,7 @@
 
 mod dispatch;
 mod grates;
+mod transfer;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use crate::fd::{FileRef, InUse, Reader};
 use crate::threei::HandlerTable;
 use dispatch::{dispatch, dispatch_near};
 use grates::{by_grates, further_filters, syscall_by_grates};
+pub use transfer::{HostCall, after_transfer, begin_transfer, end_transfer};
 
 /// Everything a kernel function may know about the call it carries out.
 #[derive(Clone, Copy)]

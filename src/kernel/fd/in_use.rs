@@ -85,11 +85,7 @@ impl std::os::fd::AsFd for InUse<'_> {
 impl Drop for InUse<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.reader.using.store(NONE, Ordering::Release);
-        if self.reader.all.waiting.load(Ordering::Relaxed) {
-            std::hint::cold_path();
-            self.reader.all.close_retired();
-        }
+        self.reader.uses_no_more();
     }
 }
 
@@ -144,6 +140,16 @@ impl Readers {
 }
 
 impl Reader {
+    /// The end of an [`InUse`], also of one that was forgotten.
+    #[inline(always)]
+    pub fn uses_no_more(&self) {
+        self.using.store(NONE, Ordering::Release);
+        if self.all.waiting.load(Ordering::Relaxed) {
+            std::hint::cold_path();
+            self.all.close_retired();
+        }
+    }
+
     /// Announces the host descriptor that `slot` holds. None if it holds none.
     #[inline(always)]
     pub(super) fn announce<'a>(&'a self, users: &Users, slot: &AtomicI32) -> Option<InUse<'a>> {

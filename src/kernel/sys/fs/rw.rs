@@ -18,7 +18,7 @@ use crate::notice;
 use crate::patience;
 
 /// PIPE_BUF: a write of more than this may be interrupted when a part is written, which its caller would see.
-pub(super) const ATOMIC: usize = 4096;
+pub(crate) const ATOMIC: usize = 4096;
 
 /// read(2)
 #[inline(always)]

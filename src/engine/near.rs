@@ -1,0 +1,259 @@
+//! The calls that move data, on a way of their own: from compiled code to the host and back without a frame that is open while the host works.
+//!
+//! The host's kernel leaves the processor (of the makes that need it) mispredicting the return from every function that was open across
+//! a system call, about 8 ns each. The engine's trampoline and what it calls are two such functions. So `lind.syscall` leads to [`enter`] here, which
+//! asks the kernel for a host call that the guest's comes to, makes that one itself, and returns by a jump. All that is not so
+//! simple goes on to the engine's trampoline as it came.
+//!
+//! That replaces a pointer in an instance, where compiled code has the functions it imports. To check when Wasmtime is upgraded: the calling
+//! convention `Tail` (the first six arguments in registers and the rest on the stack, from where who is called takes them), which no test
+//! would survive; and the layout, which [`connect`] checks: where it is not as expected, calls go by the trampoline.
+
+use std::arch::naked_asm;
+use std::mem::offset_of;
+
+use lind_abi::nr;
+use lind_kernel::call::{self, HostCall};
+use wasmtime::{ExternType, Instance, Module, Result, Store};
+use wasmtime_environ::{FuncIndex, HostPtr, PtrSize, VM_ARRAY_CALL_HOST_FUNC_MAGIC, VMOffsets, VMOffsetsFields};
+
+use crate::fault::{self, Callee};
+use crate::host::Guest;
+use crate::image::Image;
+use crate::memory;
+
+/// Of an instance: the pointer to its Store's context; and of that: the pointer to the Store's data.
+const CONTEXT: usize = 8;
+const DATA: usize = 104;
+
+/// A bit for each number.
+const NUMBERS: u32 = 1 << nr::read | 1 << nr::write | 1 << nr::pread64 | 1 << nr::pwrite64;
+const LAST: u32 = nr::pwrite64;
+
+/// Where the instances of a module have `lind.syscall`.
+#[derive(Clone, Copy, Debug)]
+pub struct Import {
+    code: usize,
+    instance: usize,
+}
+
+/// What a call of the host's has to do with a Guest.
+#[derive(Debug)]
+pub struct OfGuest {
+    /// The trampoline for `lind.syscall`.
+    far: std::cell::Cell<usize>,
+    /// What the host has answered, if the call goes on by the trampoline.
+    answer: std::cell::Cell<i64>,
+}
+
+/// No call returns this.
+const NONE: i64 = i64::MIN;
+
+impl Default for OfGuest {
+    fn default() -> OfGuest {
+        OfGuest { far: std::cell::Cell::new(0), answer: std::cell::Cell::new(NONE) }
+    }
+}
+
+impl OfGuest {
+    /// What the host has answered to the call that has come by the trampoline.
+    #[inline(always)]
+    pub fn answered(&self) -> Option<i64> {
+        let answer = self.answer.get();
+        if answer == NONE {
+            return None;
+        }
+        std::hint::cold_path();
+        self.answer.set(NONE);
+        Some(answer)
+    }
+}
+
+impl Import {
+    /// None if the module does not import it.
+    pub fn of(module: &Module) -> Option<Import> {
+        let mut functions = module.imports().filter(|import| matches!(import.ty(), ExternType::Func(_)));
+        let at = functions.position(|import| (import.module(), import.name()) == ("lind", "syscall"))?;
+        let index = FuncIndex::from_u32(u32::try_from(at).ok()?);
+        // What lies before the functions is known: one memory of its own. What comes behind them does not matter.
+        let offsets = VMOffsets::from(VMOffsetsFields {
+            ptr: HostPtr,
+            num_imported_functions: index.as_u32() + 1,
+            num_imported_tables: 0,
+            num_imported_memories: 0,
+            num_imported_globals: 0,
+            num_imported_tags: 0,
+            num_defined_tables: 0,
+            num_defined_memories: 1,
+            num_owned_memories: 1,
+            num_defined_globals: 0,
+            num_defined_tags: 0,
+            num_escaped_funcs: 0,
+            num_runtime_data: 0,
+            has_startup_func: false,
+        });
+        Some(Import {
+            code: usize::try_from(offsets.vmctx_vmfunction_import_wasm_call(index)).ok()?,
+            instance: usize::try_from(offsets.vmctx_vmfunction_import_vmctx(index)).ok()?,
+        })
+    }
+}
+
+/// An instance of the program of a Store, over the memory of its cage.
+///
+/// # Errors
+/// As `InstancePre::instantiate`.
+pub fn instantiate(store: &mut Store<Guest>, image: &Image) -> Result<Instance> {
+    let memory = std::sync::Arc::clone(&store.data().thread.cage.memory);
+    let instance = memory::adopting(&memory, || image.program.instantiate(&mut *store))?;
+    connect(store, &instance, image);
+    Ok(instance)
+}
+
+/// Puts [`enter`] before the trampoline of `lind.syscall`, if all is where it is expected.
+fn connect(store: &mut Store<Guest>, instance: &Instance, image: &Image) {
+    let Some(import) = image.near else { return };
+    let Some(start) = instance.get_func(&mut *store, "_start") else { return };
+    let Some(Callee { instance, .. }) = Callee::raw(&start, store) else { return };
+    let guest = store.data();
+    let word = |at: usize| at as *mut usize;
+    // SAFETY: the address is that of an instance, which starts with fixed fields, and has an entry for each function that it imports where
+    // its layout says; all of it is the Store's, whose code does not run.
+    unsafe {
+        let (code, of) = (word(instance + import.code), word(instance + import.instance).read());
+        let expected = usize::from(HostPtr.vmctx_store_context()) == CONTEXT
+            && usize::from(HostPtr.vm_store_context().store_data()) == DATA
+            && word(*word(instance + CONTEXT) + DATA).read() == std::ptr::from_ref(guest) as usize
+            && image.code.text.contains(&code.read())
+            && (of as *const u32).read() == VM_ARRAY_CALL_HOST_FUNC_MAGIC;
+        debug_assert!(expected, "instances are laid out otherwise");
+        if expected {
+            guest.near.far.set(code.read());
+            code.write(enter as *const () as usize);
+        }
+    }
+}
+
+/// What [`enter`] leaves on the stack.
+#[repr(C)]
+struct Frame {
+    host: HostCall,
+    callee: usize,
+    caller: usize,
+    number: u64,
+    first: [u64; 3],
+    far: usize,
+    fp: usize,
+    return_to: usize,
+    /// What the caller has left there.
+    rest: [u64; 3],
+}
+
+const _: () = assert!(offset_of!(Frame, fp) == 96 && size_of::<HostCall>() == 40);
+
+/// Where compiled code goes for `lind.syscall`: (its own instance, the caller's, number, six values).
+///
+/// # Safety
+/// Only called by compiled code of a Guest's Store.
+#[unsafe(naked)]
+unsafe extern "C" fn enter() {
+    naked_asm!(
+        "cmp edx, {last}",
+        "ja 2f",
+        "mov eax, {numbers}",
+        "bt eax, edx",
+        "jnc 2f",
+        "push rbp",
+        "mov rbp, rsp",
+        "sub rsp, 96",
+        "mov [rsp + 40], rdi",
+        "mov [rsp + 48], rsi",
+        "mov [rsp + 56], rdx",
+        "mov [rsp + 64], rcx",
+        "mov [rsp + 72], r8",
+        "mov [rsp + 80], r9",
+        "mov rdi, rsp",
+        "call {begin}",
+        "test al, al",
+        "je 3f",
+        "mov rax, [rsp]",
+        "mov rdi, [rsp + 8]",
+        "mov rsi, [rsp + 16]",
+        "mov rdx, [rsp + 24]",
+        "mov r10, [rsp + 32]",
+        "syscall",
+        "mov [rsp], rax",
+        "mov rdi, rsp",
+        "call {end}",
+        "test al, al",
+        "je 3f",
+        "mov rax, [rsp]",
+        "leave",
+        // What a return would be, but for the processor's list of where returns lead.
+        "pop rcx",
+        "add rsp, 32",
+        "jmp rcx",
+        // All others.
+        "2:",
+        "mov rax, [rsi + {context}]",
+        "mov rax, [rax + {data}]",
+        "jmp [rax + {far}]",
+        // As it came.
+        "3:",
+        "mov rdi, [rsp + 40]",
+        "mov rsi, [rsp + 48]",
+        "mov rdx, [rsp + 56]",
+        "mov rcx, [rsp + 64]",
+        "mov r8, [rsp + 72]",
+        "mov r9, [rsp + 80]",
+        "mov rax, [rsp + 88]",
+        "leave",
+        "jmp rax",
+        last = const LAST,
+        numbers = const NUMBERS,
+        begin = sym begin,
+        end = sym end,
+        context = const CONTEXT,
+        data = const DATA,
+        far = const offset_of!(Guest, near) + offset_of!(OfGuest, far),
+    )
+}
+
+/// The guest of an instance whose code has made a call.
+///
+/// # Safety
+/// It is at that call for as long as what is returned lives.
+unsafe fn guest_of<'g>(instance: usize) -> &'g Guest {
+    // SAFETY: `connect` has found the Store's data there, which no one borrows mutably while its code runs.
+    unsafe { &**((*((instance + CONTEXT) as *const usize) + DATA) as *const *const Guest) }
+}
+
+/// Whether there is a call to be made of the host: then it stands in the frame.
+extern "C" fn begin(frame: &mut Frame) -> bool {
+    // SAFETY: `enter` has made the frame.
+    let guest = unsafe { guest_of(frame.caller) };
+    fault::enter_host();
+    frame.far = guest.near.far.get();
+    let [a, b, c] = frame.first;
+    #[allow(clippy::cast_possible_truncation, reason = "`enter` has compared it")]
+    let host = call::begin_transfer(guest, frame.number as u32, [a, b, c, frame.rest[0]]);
+    host.is_some_and(|host| {
+        frame.host = host;
+        true
+    })
+}
+
+/// Whether that is all. Where the host's answer is an error, or the thread has other things to do first, it goes by the trampoline.
+extern "C" fn end(frame: &mut Frame) -> bool {
+    // SAFETY: `enter` has made the frame.
+    let guest = unsafe { guest_of(frame.caller) };
+    call::end_transfer(guest);
+    let answer = frame.host[0].cast_signed();
+    if answer < 0 || guest.thread.attention() != 0 {
+        std::hint::cold_path();
+        guest.near.answer.set(answer);
+        return false;
+    }
+    fault::enter_guest(guest.base);
+    true
+}
