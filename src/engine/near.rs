@@ -234,9 +234,9 @@ extern "C" fn begin(frame: &mut Frame) -> bool {
     let guest = unsafe { guest_of(frame.caller) };
     fault::enter_host();
     frame.far = guest.near.far.get();
-    let [a, b, c] = frame.first;
+    let ([a, b, c], [d, e, f]) = (frame.first, frame.rest);
     #[allow(clippy::cast_possible_truncation, reason = "`enter` has compared it")]
-    let host = call::begin_transfer(guest, frame.number as u32, [a, b, c, frame.rest[0]]);
+    let host = call::begin_transfer(guest, frame.number as u32, [a, b, c, d, e, f]);
     host.is_some_and(|host| {
         frame.host = host;
         true

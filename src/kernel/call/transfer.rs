@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use lind_abi::{Arg, ArgType, Errno, Fd, Word, nr};
 
 use super::{Caller, Ctx, context, is_interrupted, repeats, syscall};
+use crate::engine::{Filtered, Hop};
 use crate::mem::HostRange;
 use crate::patience;
 use crate::sys::fs::{ATOMIC, write_failed};
@@ -19,8 +20,8 @@ pub type HostCall = [u64; 5];
 /// The host call that a call of the guest's comes to, if it is one of those and nothing else is to be done first. Then the file is
 /// in use until [`end_transfer`].
 #[inline(always)]
-pub fn begin_transfer<C: Caller>(caller: &C, number: u32, values: [u64; 4]) -> Option<HostCall> {
-    if !caller.cage().handlers.is_kernels(number) {
+pub fn begin_transfer<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> Option<HostCall> {
+    if !caller.cage().handlers.is_kernels(number) && !is_left_to_the_kernel(caller, number, values) {
         return None;
     }
     let cx = &context(caller);
@@ -44,6 +45,17 @@ pub fn begin_transfer<C: Caller>(caller: &C, number: u32, values: [u64; 4]) -> O
     }
     let host = u64::try_from(in_use.as_fd().as_raw_fd()).ok()?;
     Some([number.into(), host, buffer.as_ptr().addr() as u64, buffer.len() as u64, values[3]])
+}
+
+/// Whether the grates that the table names let it go on, by the descriptor or by filters. Those are asked again if it goes the other way.
+#[inline(never)]
+fn is_left_to_the_kernel<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> bool {
+    let to = caller.thread().routes.follow(number, values[0], caller.cage().handlers.packed(number));
+    if to.is_kernels() || !caller.hop().filters(to, 0) {
+        return to.is_kernels();
+    }
+    let left = caller.hop().by_filters(caller.thread(), number, &Word::six(values), to, 0);
+    matches!(left, Filtered::LeftTo { to, .. } if to.is_kernels())
 }
 
 #[inline(always)]
