@@ -10,7 +10,9 @@
 //! would survive; and the layout, which [`connect`] checks: where it is not as expected, calls go by the trampoline.
 
 use std::arch::naked_asm;
+use std::cell::Cell;
 use std::mem::offset_of;
+use std::sync::Arc;
 
 use lind_abi::nr;
 use lind_kernel::call::{self, HostCall};
@@ -37,13 +39,13 @@ pub struct Import {
     instance: usize,
 }
 
-/// What a call of the host's has to do with a Guest.
+/// What a Guest keeps for the calls that go this way.
 #[derive(Debug)]
 pub struct OfGuest {
     /// The trampoline for `lind.syscall`.
-    far: std::cell::Cell<usize>,
+    far: Cell<usize>,
     /// What the host has answered, if the call goes on by the trampoline.
-    answer: std::cell::Cell<i64>,
+    answer: Cell<i64>,
 }
 
 /// No call returns this.
@@ -51,7 +53,7 @@ const NONE: i64 = i64::MIN;
 
 impl Default for OfGuest {
     fn default() -> OfGuest {
-        OfGuest { far: std::cell::Cell::new(0), answer: std::cell::Cell::new(NONE) }
+        OfGuest { far: Cell::new(0), answer: Cell::new(NONE) }
     }
 }
 
@@ -104,7 +106,7 @@ impl Import {
 /// # Errors
 /// As `InstancePre::instantiate`.
 pub fn instantiate(store: &mut Store<Guest>, image: &Image) -> Result<Instance> {
-    let memory = std::sync::Arc::clone(&store.data().thread.cage.memory);
+    let memory = Arc::clone(&store.data().thread.cage.memory);
     let instance = memory::adopting(&memory, || image.program.instantiate(&mut *store))?;
     connect(store, &instance, image);
     Ok(instance)

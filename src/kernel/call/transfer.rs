@@ -4,7 +4,7 @@
 //! What the first half declines, and what does not go well, goes the way of all calls.
 
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
 use lind_abi::{Arg, ArgType, Errno, Fd, Word, nr};
 
@@ -43,7 +43,7 @@ pub fn begin_transfer<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> O
     if number == nr::write && buffer.len() > ATOMIC {
         cx.kernel.engine().watch();
     }
-    let host = u64::try_from(in_use.as_fd().as_raw_fd()).ok()?;
+    let host = in_use.number().cast_unsigned().into();
     Some([number.into(), host, buffer.as_ptr().addr() as u64, buffer.len() as u64, values[3]])
 }
 
