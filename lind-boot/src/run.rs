@@ -124,7 +124,7 @@ fn confined_kernel(
     rustix::process::umask(rustix::fs::Mode::empty());
     let pages = lind_kernel::mem::PageMap::open();
     let directory = confine::open_directory(&config.root).context("root directory")?;
-    let mut root = Root::new(directory, Walls::Openat2);
+    let mut root = Root::new(directory, Some(&config.root), Walls::Openat2);
     let (walls, how) = confine::change_root(&config.root);
     root.set_walls(walls);
     let report = confine::confine(how, &root, cache);

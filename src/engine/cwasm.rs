@@ -123,7 +123,8 @@ pub fn encode(key: &[u8; 32], mut code: Vec<u8>, initial: &[u8], facts: &Facts, 
 /// # Errors
 /// See [`Refused`].
 pub fn open(key: &[u8; 32], file: BorrowedFd<'_>) -> Result<Compiled, Refused> {
-    accept(File::from(sealed_copy(file)?), |copy, tagged, tag| Ok(keyed_hash(key, copy, tagged)? == tag))
+    let (copy, hash) = sealed_copy(key, file)?;
+    accept(copy, |_, _, tag| Ok(hash == tag))
 }
 
 /// Accepts a file of the cache if its tag is right, without a copy of it.
@@ -221,21 +222,48 @@ fn numbered_entry(number: u32) -> Entry {
     }
 }
 
-/// A copy in a memory file that can no longer change.
-fn sealed_copy(file: BorrowedFd<'_>) -> Result<OwnedFd, Refused> {
+/// What BLAKE3 takes in parallel. Reading is cheaper than mapping: a small file above all.
+const PIECE: usize = 16 << 10;
+
+/// A copy in a memory file that can no longer change, and the keyed hash of all of it but the tag at its end. However long the file
+/// is by then, as much of it is taken as it had at first: what was copied is what counts.
+// Not inlined, as the next: it is the deepest that a start goes, and each page of stack more costs it one more page fault.
+#[inline(never)]
+fn sealed_copy(key: &[u8; 32], file: BorrowedFd<'_>) -> Result<(File, blake3::Hash), Refused> {
+    let len = usize::try_from(rustix::fs::fstat(file)?.st_size).map_err(|_| Refused::Untrusted)?;
+    if len < TRAILER {
+        return Err(Refused::Untrusted);
+    }
+    let tagged = len - TAG;
     let copy = sealed::create(c"cwasm")?;
-    let mut offset = 0;
-    // Runs to the end of the file, however long it is by then; what was copied is what counts.
-    // Signals interrupt it, and have their turn afterwards.
-    while rustix::io::retry_on_intr(|| rustix::fs::sendfile(&copy, file, Some(&mut offset), 1 << 30))? > 0 {}
+    let mut piece = [0; PIECE];
+    let mut hasher = blake3::Hasher::new_keyed(key);
+    let mut at = 0;
+    while at < len {
+        let piece = &mut piece[..(len - at).min(PIECE)];
+        // Signals interrupt it, and have their turn afterwards.
+        let got = rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut *piece, at as u64))?;
+        let piece = piece.get(..got).filter(|piece| !piece.is_empty()).ok_or(Refused::Untrusted)?;
+        copy_all(&copy, piece, at as u64)?;
+        hasher.update(&piece[..got.min(tagged.saturating_sub(at))]);
+        at += got;
+    }
     sealed::seal(&copy)?;
-    Ok(copy)
+    Ok((File::from(copy), hasher.finalize()))
+}
+
+fn copy_all(to: &OwnedFd, mut bytes: &[u8], mut at: u64) -> Result<(), Refused> {
+    while !bytes.is_empty() {
+        let put = rustix::io::retry_on_intr(|| rustix::io::pwrite(to, bytes, at))?;
+        bytes = &bytes[put..];
+        at += put as u64;
+    }
+    Ok(())
 }
 
 /// `file` must be safe from change (see [`accept`]) and at least `len` bytes long.
+#[inline(never)]
 fn keyed_hash(key: &[u8; 32], file: &File, len: usize) -> Result<blake3::Hash, Refused> {
-    /// What BLAKE3 takes in parallel. Reading is cheaper than mapping: a small file above all.
-    const PIECE: usize = 16 << 10;
     let mut piece = [0; PIECE];
     let mut hasher = blake3::Hasher::new_keyed(key);
     for at in (0..len).step_by(PIECE) {

@@ -17,6 +17,7 @@ pub mod fs;
 pub mod futex;
 pub mod inotify;
 pub mod lease;
+pub mod mounts;
 pub mod net;
 pub mod pagemap;
 pub mod place;

@@ -23,6 +23,8 @@ use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use lind_abi::{Errno, Result};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
@@ -93,9 +95,9 @@ pub struct Root {
 }
 
 impl Root {
-    /// The root is `directory`, kept by `walls`. To be made before the process changes its root, because it opens
+    /// The root is `directory`, kept by `walls`; its name at the host, if that is known. To be made before the process changes its root, because it opens
     /// the device nodes and /proc by their host names.
-    pub fn new(directory: OwnedFd, walls: Walls) -> Root {
+    pub fn new(directory: OwnedFd, name: Option<&Path>, walls: Walls) -> Root {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let proc = rustix::fs::open(c"/proc", flags, Mode::empty()).ok();
         let hides = [c"dev", c"proc"]
@@ -103,7 +105,7 @@ impl Root {
             .any(|name| rustix::fs::statat(&directory, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok());
         let mut root = Root { directory, walls, proc, shows_processes: false, hides, devices: Devices::find() };
         // Where it cannot be known, the slower way is the safe one.
-        root.shows_processes = root.contains_proc().unwrap_or(true);
+        root.shows_processes = root.contains_proc(name).unwrap_or(true);
         root.set_walls(walls);
         root
     }
@@ -115,12 +117,18 @@ impl Root {
     }
 
     /// Whether /proc is mounted anywhere inside the root.
-    fn contains_proc(&self) -> Option<bool> {
-        let path = self.host_name(self.directory()).ok()?;
+    fn contains_proc(&self, name: Option<&Path>) -> Option<bool> {
+        let name = match name {
+            Some(name) => name.as_os_str().as_bytes().to_vec(),
+            None => self.host_name(self.directory()).ok()?.into_bytes(),
+        };
+        if let Ok(points) = host::mounts::procs() {
+            return Some(points.iter().any(|point| mounts::at_or_below(point, &name)));
+        }
         // mountinfo says more and takes twice as long to write.
         let mut mounts = Vec::with_capacity(MOUNTS);
         File::open("/proc/thread-self/mounts").ok()?.read_to_end(&mut mounts).ok()?;
-        Some(mounts.split(|&byte| byte == b'\n').any(|line| mounts::proc_at_or_below(line, path.to_bytes())))
+        Some(mounts.split(|&byte| byte == b'\n').any(|line| mounts::proc_at_or_below(line, &name)))
     }
 
     /// The root directory itself.

@@ -158,7 +158,7 @@ impl World {
         rustix::thread::unshare(rustix::thread::UnshareFlags::FS).unwrap();
         rustix::process::umask(rustix::fs::Mode::empty());
         let directory = std::fs::File::open(root).unwrap();
-        let guest_root = Root::new(directory.into(), walls);
+        let guest_root = Root::new(directory.into(), None, walls);
         if walls == Walls::Chroot && rustix::process::chroot(root).is_err() {
             eprintln!("chroot is not permitted here: not tested");
             return None;

@@ -46,11 +46,24 @@ pub struct Found {
 /// # Errors
 /// Why the program cannot be loaded, or ENOMEM and EAGAIN when there is no room for it.
 pub fn boot(kernel: &Arc<Kernel>, start_in: Directory, program: Program) -> std::result::Result<Arc<Cage>, LoadError> {
+    let image = load_named(kernel, start_in.as_fd(), &program.name, true)?;
+    begin(kernel, start_in, program, image)
+}
+
+/// The first cage, of what was loaded.
+// Not inlined: its frame has several pages, which loading would have below its own, and each page of stack more costs a start one more
+// page fault.
+#[inline(never)]
+fn begin(
+    kernel: &Arc<Kernel>,
+    start_in: Directory,
+    program: Program,
+    image: Loaded,
+) -> std::result::Result<Arc<Cage>, LoadError> {
     let failed = |what: &str| {
         let what = what.to_owned();
         move |errno: Errno| LoadError { errno, reason: format!("{what}: {errno}"), untrusted: false }
     };
-    let image = load_named(kernel, start_in.as_fd(), &program.name, true)?;
     let born = Born {
         handlers: HandlerTable::default(),
         fds: FdTable::with_stdio(kernel.limits.files.0, &kernel.readers),

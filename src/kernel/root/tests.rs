@@ -401,7 +401,7 @@ fn racing_renames_never_lead_outside() {
 fn magic_links_lead_nowhere() {
     in_world(Walls::Openat2, |w| {
         let root = rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
-        let mut host = super::Root::new(root, Walls::Openat2);
+        let mut host = super::Root::new(root, None, Walls::Openat2);
         host.set_walls(Walls::Chroot);
         assert_eq!(host.walls(), Walls::Openat2);
         let open = |path: &std::ffi::CStr| host.open(host.directory(), path, 0, 0).err();

@@ -35,7 +35,7 @@ impl Runner {
         std::fs::create_dir_all(at("root")).unwrap();
         let store = || CodeStore::open_in(&at("data"), &at("cache")).unwrap();
         let root = std::fs::File::open(at("root")).unwrap();
-        let kernel = Kernel::new(Root::new(root.into(), Walls::Chroot), Limits::default(), PageMap::open());
+        let kernel = Kernel::new(Root::new(root.into(), None, Walls::Chroot), Limits::default(), PageMap::open());
         kernel.attach(Box::new(Engine::new(store(), false).unwrap()));
         Runner { kernel, engine: Engine::new(store(), false).unwrap(), folder }
     }

@@ -1,0 +1,85 @@
+//! What is mounted where: listmount(2) and statmount(2), which Linux has since 6.8.
+//!
+//! /proc says the same as text, of which the host writes all in 30 us, of 20 mounts, before anybody can ask for a line of it;
+//! this takes a quarter of that.
+
+use linux_raw_sys::general::{
+    LSMT_ROOT, MNT_ID_REQ_SIZE_VER0, PROC_SUPER_MAGIC, STATMOUNT_MNT_POINT, STATMOUNT_SB_BASIC, mnt_id_req, statmount,
+};
+
+use lind_abi::{Errno, Result};
+use syscalls::{Sysno, raw_syscall};
+
+use super::result;
+
+/// So many mounts are asked for at a time.
+const BATCH: usize = 128;
+
+/// A mount point of Linux's longest, the NUL included.
+const PATH_MAX: usize = 4096;
+
+/// What statmount(2) fills: the fixed part, then what its fields point to.
+#[repr(C)]
+struct Answer {
+    fixed: statmount,
+    text: [u8; PATH_MAX],
+}
+
+/// Where every /proc is mounted that this process can reach, as seen from its root.
+///
+/// # Errors
+/// ENOSYS before Linux 6.8; EPERM where a filter forbids it; what else the host says.
+pub fn procs() -> Result<Vec<Vec<u8>>> {
+    let mut points = Vec::new();
+    let mut ids = [0; BATCH];
+    let mut last = 0;
+    loop {
+        let count = list(last, &mut ids)?;
+        for &id in &ids[..count] {
+            match proc_point(id) {
+                // Unmounted meanwhile.
+                Err(Errno::ENOENT) => {}
+                point => points.extend(point?),
+            }
+        }
+        if count < BATCH {
+            return Ok(points);
+        }
+        last = ids[BATCH - 1];
+    }
+}
+
+/// The ids of mounts that can be reached, ascending from the one after `last`.
+fn list(last: u64, ids: &mut [u64; BATCH]) -> Result<usize> {
+    let request = request(i64::from(LSMT_ROOT).cast_unsigned(), last);
+    // SAFETY: the host reads `request`, of the size that it says, and writes at most BATCH ids.
+    result(unsafe {
+        raw_syscall!(Sysno::listmount, &raw const request as usize, ids.as_mut_ptr() as usize, BATCH, 0usize)
+    })
+}
+
+/// Where a mount is, if it is a /proc.
+fn proc_point(id: u64) -> Result<Option<Vec<u8>>> {
+    // SAFETY: numbers and bytes, for which zeroes will do.
+    let mut answer: Answer = unsafe { std::mem::zeroed() };
+    // Most are something else, and asking for a name takes longer.
+    describe(id, STATMOUNT_SB_BASIC, &mut answer, size_of::<statmount>())?;
+    if answer.fixed.sb_magic != u64::from(PROC_SUPER_MAGIC) {
+        return Ok(None);
+    }
+    describe(id, STATMOUNT_MNT_POINT, &mut answer, size_of::<Answer>())?;
+    let point = answer.text.get(answer.fixed.mnt_point as usize..).ok_or(Errno::EIO)?;
+    Ok(point.split(|&byte| byte == 0).next().map(<[u8]>::to_vec))
+}
+
+fn describe(id: u64, what: u32, answer: &mut Answer, size: usize) -> Result<()> {
+    let request = request(id, u64::from(what));
+    let to = std::ptr::from_mut(answer).addr();
+    // SAFETY: the host reads `request`, of the size that it says, and writes at most `size` bytes of `answer`, which is as large.
+    result(unsafe { raw_syscall!(Sysno::statmount, &raw const request as usize, to, size, 0usize) })?;
+    if answer.fixed.mask & u64::from(what) == 0 { Err(Errno::EOPNOTSUPP) } else { Ok(()) }
+}
+
+fn request(id: u64, param: u64) -> mnt_id_req {
+    mnt_id_req { size: MNT_ID_REQ_SIZE_VER0, spare: 0, mnt_id: id, param, mnt_ns_id: 0 }
+}
