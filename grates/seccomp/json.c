@@ -63,10 +63,10 @@ static const char *text_of(const cJSON *item, int place, const char *what)
 
 static uint64_t number_of(const cJSON *item, int place, const char *what)
 {
-	/* Numbers are read as doubles, which are exact so far. */
-	if (!cJSON_IsNumber(item) || item->valuedouble < 0 || item->valuedouble > 9007199254740992.0 ||
+	/* Numbers are read as doubles, which are exact so far: 2^53 may be what came of 2^53 + 1. */
+	if (!cJSON_IsNumber(item) || item->valuedouble < 0 || item->valuedouble >= 9007199254740992.0 ||
 	    item->valuedouble != (double)(uint64_t)item->valuedouble)
-		wrong(place, "%s must be a whole number from 0 to 2^53", what);
+		wrong(place, "%s must be a whole number from 0 to 2^53 - 1", what);
 	return (uint64_t)item->valuedouble;
 }
 
@@ -267,7 +267,8 @@ static bool is_reached(const char *version, int place)
 	unsigned wanted[2], is[2] = { 0 };
 	int used = 0;
 
-	if (sscanf(version, "%u.%u%n", &wanted[0], &wanted[1], &used) != 2 || version[used])
+	if (strspn(version, "0123456789.") != strlen(version) || strlen(version) > 9 ||
+	    sscanf(version, "%u.%u%n", &wanted[0], &wanted[1], &used) != 2 || version[used])
 		wrong(place, "minKernel: '%s' is not MAJOR.MINOR", version);
 	if (uname(&here) || sscanf(here.release, "%u.%u", &is[0], &is[1]) != 2)
 		lind_die("uname: %s", strerror(errno));
