@@ -8,11 +8,22 @@
 #include "show.h"
 #include "witness.h"
 
+/* A head as it was found. */
+struct found {
+	const char *name;
+	bool copy;			/* made earlier: the log may be longer */
+	struct head at[2];
+	size_t size;
+	bool is_signed[2];
+	const struct statement *newest;	/* or NULL */
+};
+
 struct state {
 	const char *name;
 	FILE *f;
 	struct start start;
-	uint8_t hash[HASH];
+	struct found head;
+	uint8_t hash[HASH], before[HASH], at_head[HASH];
 	uint64_t blocks, records;
 	bool last;
 	uint8_t *bytes;
@@ -77,6 +88,7 @@ static int next_block(struct state *s, bool show)
 		return wrong(s, "begins with another record: records are missing");
 	if (fread(s->bytes, 1, block.size, s->f) < block.size || fread(&seal, 1, sizeof seal, s->f) < sizeof seal)
 		return wrong(s, "cut off");
+	memcpy(s->before, s->hash, HASH);
 	chain_block(s->hash, &s->start, &block, s->bytes, &statement);
 	if (memcmp(seal.hash, s->hash, HASH))
 		return wrong(s, "was changed: its hash differs");
@@ -89,6 +101,8 @@ static int next_block(struct state *s, bool show)
 	s->blocks++;
 	s->records += block.count;
 	s->last = block.last;
+	if (s->head.newest && s->head.newest->blocks == s->blocks)
+		memcpy(s->at_head, s->hash, HASH);
 	return 0;
 }
 
@@ -106,45 +120,74 @@ static bool read_hex(const char *text, uint8_t *to, size_t size)
 	return true;
 }
 
-/* The log must be as long as its head says; the head may be one block behind, when the grate was killed between the two. */
-static int check_head(const struct state *s, const char *name)
+static bool read_head(struct found *h, const struct start *start)
 {
-	struct head heads[2] = { 0 }, *best = NULL;
-	FILE *f = fopen(name, "r");
+	FILE *f = fopen(h->name, "r");
+	char more;
 
 	if (!f) {
-		printf("%s: %s\n", name, strerror(errno));
-		return 1;
+		printf("%s: %s\n", h->name, strerror(errno));
+		return false;
 	}
-	if (fread(heads, 1, sizeof heads, f) < sizeof *heads && s->blocks) {
-		printf("%s: cut off\n", name);
-		fclose(f);
-		return 1;
-	}
+	h->size = fread(h->at, 1, sizeof h->at, f);
+	h->size += fread(&more, 1, 1, f);
 	fclose(f);
-	for (int i = 0; i < 2; i++)
-		if (!crypto_ed25519_check(heads[i].signature, s->start.key, (const uint8_t *)&heads[i].statement, sizeof heads[i].statement) &&
-		    !memcmp(heads[i].statement.id, s->start.id, sizeof s->start.id) && (!best || heads[i].statement.blocks > best->statement.blocks))
-			best = &heads[i];
-	if (!best && !s->blocks)
-		return 0;
-	if (!best) {
-		printf("%s: has no signature of this log's key\n", name);
-		return 1;
+	for (int i = 0; i < 2; i++) {
+		const struct statement *said = &h->at[i].statement;
+
+		h->is_signed[i] = h->size >= (i + 1u) * sizeof *h->at && !memcmp(said->id, start->id, sizeof start->id) &&
+			!crypto_ed25519_check(h->at[i].signature, start->key, (const uint8_t *)said, sizeof *said);
+		if (h->is_signed[i] && (!h->newest || said->blocks > h->newest->blocks))
+			h->newest = said;
 	}
-	if (best->statement.blocks > s->blocks) {
-		printf("%s: cut off: the head says %llu records, and there are %llu\n", s->name, (unsigned long long)best->statement.records,
+	return true;
+}
+
+static int wrong_head(const struct state *s, const char *what)
+{
+	printf("%s: %s\n", s->head.name, what);
+	return 1;
+}
+
+/* Of a log that ended every byte of the head is known: nobody was killed while writing it. */
+static bool is_whole(const struct state *s)
+{
+	const struct found *h = &s->head;
+	size_t newest = (s->blocks - 1) % 2;
+
+	if (s->blocks == 1)
+		return h->size == sizeof *h->at && h->is_signed[0];
+	return h->size == sizeof h->at && h->is_signed[0] && h->is_signed[1] && h->newest == &h->at[newest].statement &&
+		h->at[!newest].statement.blocks + 1 == s->blocks && !memcmp(h->at[!newest].statement.hash, s->before, HASH);
+}
+
+/* The log must be as long as its head says; the head may be one block behind, when the grate was killed between the two. */
+static int check_head(const struct state *s)
+{
+	const struct found *h = &s->head;
+	const struct statement *newest = h->newest;
+
+	if (!newest && !s->blocks)
+		return h->size ? wrong_head(s, "was changed: the log has no block yet") : 0;
+	if (!newest)
+		return wrong_head(s, h->size < sizeof *h->at ? "cut off" : "has no signature of this log's key");
+	if (newest->blocks > s->blocks) {
+		printf("%s: cut off: the head says %llu records, and there are %llu\n", s->name, (unsigned long long)newest->records,
 			(unsigned long long)s->records);
 		return 1;
 	}
-	if (best->statement.blocks == s->blocks ? memcmp(best->statement.hash, s->hash, HASH) : best->statement.blocks + 1 < s->blocks) {
-		printf("%s: is not the head of this log\n", name);
-		return 1;
+	if (memcmp(newest->hash, s->at_head, HASH) || (!h->copy && newest->blocks + 1 < s->blocks))
+		return wrong_head(s, "is not the head of this log");
+	if (h->copy || !s->last)
+		return 0;
+	if (newest->blocks < s->blocks && (h->is_signed[(s->blocks - 1) % 2] || h->size == sizeof *h->at)) {
+		wrong_head(s, "does not know the last block: it is an older one, or the grate was killed before it could write this one");
+		return 2;
 	}
-	return 0;
+	return is_whole(s) ? 0 : wrong_head(s, "was changed");
 }
 
-static int check(struct state *s, const char *head, const char *key, bool show)
+static int check(struct state *s, const char *key, bool show)
 {
 	uint8_t wanted[32];
 	int r;
@@ -161,10 +204,12 @@ static int check(struct state *s, const char *head, const char *key, bool show)
 		printf("%s: is signed with another key\n", s->name);
 		return 1;
 	}
+	if (s->head.name && !read_head(&s->head, &s->start))
+		return 1;
 	chain_start(&s->start, s->hash);
 	while (!(r = next_block(s, show)))
 		;
-	if (r > 0 || (r = head ? check_head(s, head) : 0))
+	if (r > 0 || (r = s->head.name ? check_head(s) : 0))
 		return r;
 	printf("%s: %llu records in %llu blocks, %s%s\n", s->name, (unsigned long long)s->records, (unsigned long long)s->blocks,
 		s->last ? "whole" : "unchanged as far as it goes, but it does not end: the grate runs, was killed, or the end was cut off",
@@ -172,16 +217,16 @@ static int check(struct state *s, const char *head, const char *key, bool show)
 	return s->last ? 0 : 2;
 }
 
-int verify(const char *log, const char *head, const char *key, bool show)
+int verify(const char *log, const char *head, bool copy, const char *key, bool show)
 {
-	struct state s = { .name = log, .f = fopen(log, "r"), .bytes = malloc(BLOCK_SIZE) };
+	struct state s = { .name = log, .head = { .name = head, .copy = copy }, .f = fopen(log, "r"), .bytes = malloc(BLOCK_SIZE) };
 	int r;
 
 	if (!s.f || !s.bytes) {
 		printf("%s: %s\n", log, strerror(errno));
 		return 3;
 	}
-	r = check(&s, head, key, show);
+	r = check(&s, key, show);
 	fclose(s.f);
 	free(s.bytes);
 	return r;

@@ -264,7 +264,7 @@ static int verify_main(int argc, char **argv)
 	}
 	if (snprintf(beside, sizeof beside, "%s.head", log) >= (int)sizeof beside)
 		lind_die("%s: %s", log, strerror(ENAMETOOLONG));
-	return verify(log, no_head ? NULL : head ? head : beside, key, show);
+	return verify(log, no_head ? NULL : head ? head : beside, head, key, show);
 }
 
 int main(int argc, char **argv)

@@ -83,7 +83,10 @@ bool log_add(const struct record *record, const uint64_t *arguments, const void 
 void log_flush(bool last);
 void log_watch(void);			/* writes what there is four times a second */
 
-/* verify.c: 0 whole, 1 wrong, 2 whole as far as it goes but without its end, 3 not readable. Prints what it finds. */
-int verify(const char *log, const char *head, const char *key, bool show);
+/*
+ * verify.c: 0 whole, 1 wrong, 2 whole as far as it goes but without its end, 3 not readable. Prints what it finds.
+ * A `copy` of the head was made earlier: the log may have become longer.
+ */
+int verify(const char *log, const char *head, bool copy, const char *key, bool show);
 
 #endif
