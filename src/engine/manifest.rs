@@ -10,7 +10,7 @@
 //! `follows` is what the SDK adds for itself, to know of clients that are born and that end. Alone it declares nothing:
 //! grates without a manifest (Lind's, and those that choose their calls while they run) may register anything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail, ensure};
 use lind_abi::{NR_ANY, syscall, syscall_named};
@@ -55,6 +55,7 @@ impl Role {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Manifest {
     calls: BTreeMap<u32, Role>,
+    followed: BTreeSet<u32>,
     composes: Option<u32>,
     places: bool,
 }
@@ -103,6 +104,9 @@ impl Manifest {
                 None => call.parse().ok().filter(|&nr| nr != NR_ANY).with_context(odd)?,
             },
         };
+        if role == Role::Follows {
+            self.followed.insert(nr);
+        }
         let known = self.calls.entry(nr).or_insert(role);
         *known = role.max(*known);
         Ok(())
@@ -122,6 +126,11 @@ impl Manifest {
     /// What is declared for a call, [`NR_ANY`]'s own entry aside. None also where there is no manifest.
     pub fn role(&self, nr: u32) -> Option<Role> {
         self.calls.get(&nr).copied()
+    }
+
+    /// Whether the SDK may watch a call to know of clients, whatever else is declared for it.
+    pub fn follows(&self, nr: u32) -> bool {
+        self.followed.contains(&nr)
     }
 
     /// What is declared for every call without an entry of its own.
@@ -146,7 +155,9 @@ impl Manifest {
 
     /// The section that [`Manifest::parse`] reads the same from.
     pub(crate) fn section(&self) -> Vec<u8> {
-        let lines = self.entries().map(|(nr, role)| format!("{} {}\0", role.word(), call_name(nr)));
+        let line = |(nr, role): (u32, Role)| format!("{} {}\0", role.word(), call_name(nr));
+        let weaker = self.followed.iter().map(|nr| (*nr, Role::Follows)).filter(|(nr, role)| self.calls[nr] > *role);
+        let lines = self.entries().chain(weaker).map(line);
         let stacks = |count: u32| if count == 0 { "any".to_owned() } else { count.to_string() };
         let composes = self.composes.map(|count| format!("composes {}\0", stacks(count)));
         let places = self.places.then(|| "takes places\0".to_owned());
@@ -172,6 +183,9 @@ mod tests {
         assert_eq!(manifest.role(257), Some(Role::Answers));
         assert_eq!(manifest.role(900), Some(Role::Alters));
         assert!(manifest.declared() && manifest.allows(56) && manifest.allows(900));
+        let both = Manifest::parse(b"answers clone\0follows clone\0").unwrap();
+        assert!(both.role(56) == Some(Role::Answers) && both.follows(56) && !manifest.follows(257));
+        assert_eq!(Manifest::parse(&both.section()).unwrap(), both);
         assert!(!manifest.allows(0) && !manifest.allows(u64::from(NR_ANY)) && !manifest.allows(1 << 32 | 257));
         assert_eq!(Manifest::parse(&manifest.section()).unwrap(), manifest);
     }

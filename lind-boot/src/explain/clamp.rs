@@ -5,19 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use lind_abi::Syscall;
 
-use super::options::{self, Calls, Spec};
-
-const SPECS: [Spec; 9] = [
-    ("p", "prefix", true),
-    ("", "by-text", false),
-    ("c", "calls", true),
-    ("", "calls-from", true),
-    ("a", "address", true),
-    ("", "port", true),
-    ("f", "fd", true),
-    ("", "fd-kind", true),
-    ("", "fd-flags", true),
-];
+use super::options::{self, Calls, Given};
 
 /// A clamp's options.
 #[derive(Default)]
@@ -47,15 +35,14 @@ pub enum Way {
 const DESCRIPTOR: &str = "if its descriptor is inside";
 
 impl Clamp {
-    /// Reads the options of a clamp. Files are looked for below `root`.
+    /// What the options of a clamp say. Files are looked for below `root`.
     ///
     /// # Errors
     /// What the clamp would say.
-    pub fn read(grate: &str, words: &[String], root: &Path) -> Result<Clamp> {
+    pub fn read(grate: &str, given: Vec<Given>, root: &Path) -> Result<Clamp> {
         let mut clamp = Clamp::default();
         let class =
             |word: &str, row: &Syscall| word.strip_prefix('%').is_some_and(|class| options::in_class(class, row));
-        let given = options::read(grate, &SPECS, words)?;
         if given.iter().all(|(name, _)| *name == "by-text") {
             bail!("{grate}: nothing says which calls enter");
         }
@@ -216,7 +203,8 @@ mod tests {
     fn way(options: &[&str], name: &str, handled: bool) -> Way {
         let words: Vec<_> = options.iter().map(ToString::to_string).collect();
         let row = lind_abi::syscall_named(name).unwrap();
-        Clamp::read("namespace_grate", &words, Path::new("/nowhere")).unwrap().way(row, handled)
+        let given = options::read("g", &super::super::sources::options("namespace_grate").unwrap(), &words).unwrap();
+        Clamp::read("g", given, Path::new("/nowhere")).unwrap().way(row, handled)
     }
 
     #[test]

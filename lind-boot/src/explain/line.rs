@@ -1,6 +1,6 @@
 //! A command line of grates as a tree, without running it.
 //!
-//! Where a grate's options end only the grate knows. Here they end at the first word that names a program in the root.
+//! Where a grate's options end only the grate knows. Those of ours are known here, too; others end at the first word that names a program in the root.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,8 @@ use lind_abi::syscall_named;
 use lind_engine::manifest::{Manifest, Role};
 use lind_engine::{Engine, Entry};
 
-use super::narrow::Known;
+use super::narrow::{Known, file_name};
+use super::{options, sources};
 use crate::stack::{self, Grate};
 
 /// A grate, and what it declares.
@@ -163,7 +164,7 @@ impl Finder<'_> {
                 Found::Program if inside => bail!("{word}: a program between %{{ and %}}; only grates can be there"),
                 Found::Program => return Ok((chain, Some(word.clone()))),
                 Found::Grate(manifest) => {
-                    let options = self.options(words, at)?;
+                    let options = self.options(word, words, at)?;
                     let mut stacks = Vec::new();
                     while words.get(*at).is_some_and(|word| word == "%{") {
                         *at += 1;
@@ -176,7 +177,13 @@ impl Finder<'_> {
         if inside { bail!("%{{ without its %}}") } else { Ok((chain, None)) }
     }
 
-    fn options(&self, words: &[String], at: &mut usize) -> Result<Vec<String>> {
+    fn options(&self, grate: &str, words: &[String], at: &mut usize) -> Result<Vec<String>> {
+        if let Some(specs) = sources::options(&file_name(grate)) {
+            let end = *at + options::count(&specs, &words[*at..]);
+            let given = words[*at..end].to_vec();
+            *at = end + usize::from(words.get(end).is_some_and(|word| word == "--"));
+            return Ok(given);
+        }
         let mut options = Vec::new();
         while let Some(word) = words.get(*at) {
             let ends =

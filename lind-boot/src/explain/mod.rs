@@ -2,10 +2,15 @@
 //! options. Nothing is run.
 
 mod clamp;
+mod docker;
+mod fault;
 mod line;
 mod narrow;
+mod net;
 mod options;
 mod policy;
+mod resource;
+mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -79,7 +84,7 @@ fn step(node: &Node, row: &'static Syscall) -> Option<Step> {
             let own = manifest.role(row.nr);
             // What the SDK watches to know of clients goes on to what the grate has for any call.
             let declared = own.filter(|role| *role > Role::Follows).or_else(|| by_default(node, row.nr)).or(own);
-            node.known.role(manifest, declared, row, !node.options.is_empty())?
+            node.known.role(manifest, declared, row, node)?
         }
     };
     Some(Step::Grate { name: node.name.clone(), role })
@@ -144,6 +149,7 @@ fn notes(chain: &[Node]) -> Vec<String> {
                 inside.into_iter().chain(clamp.unknown().map(unread)).collect()
             }
             Known::Unread(file) => vec![format!("{line}: {file} is not read here: any call may be refused")],
+            Known::Says(says) => says.notes.iter().map(|note| format!("{line}: {note}")).collect(),
             _ => Vec::new(),
         };
         told.into_iter().chain(node.stacks.iter().flat_map(|stack| notes(stack))).collect::<Vec<_>>()

@@ -1,5 +1,6 @@
 //! What a grate's options leave of what it declares, for the grates that are known here. Of others it may be all.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -7,36 +8,24 @@ use lind_abi::Syscall;
 use lind_engine::manifest::{Manifest, Role};
 
 use super::clamp::Clamp;
-use super::options::{self, Calls, Spec};
+use super::line::Node;
+use super::options::{self, Calls, Given};
 use super::policy::{Policy, Verdict};
+use super::{fault, net, resource, sources};
 
-const STRACE: [Spec; 13] = [
-    ("e", "", true),
-    ("o", "output", true),
-    ("s", "string-limit", true),
-    ("v", "no-abbrev", false),
-    ("c", "summary-only", false),
-    ("C", "summary", false),
-    ("T", "syscall-times", false),
-    ("t", "", false),
-    ("r", "relative-timestamps", false),
-    ("z", "", false),
-    ("Z", "", false),
-    ("q", "quiet", false),
-    ("f", "follow-forks", false),
-];
-const FORWARD: [Spec; 3] = [("n", "nr", true), ("", "handler", false), ("r", "result", false)];
-const SECCOMP: [Spec; 8] = [
-    ("p", "policy", true),
-    ("", "docker", true),
-    ("", "capabilities", true),
-    ("", "learn", true),
-    ("", "learn-names", false),
-    ("", "lines", true),
-    ("q", "quiet", false),
-    ("v", "verbose", false),
-];
-const TEE: [Spec; 1] = [("", "agree", false)];
+/// What a grate does with the calls that it looks at, in words; and what holds for all.
+#[derive(Default)]
+pub struct Says {
+    /// By number. No words: what the grate declares.
+    pub calls: BTreeMap<u32, Option<String>>,
+    /// For the top.
+    pub notes: Vec<String>,
+}
+
+/// The text of a file that a grate reads. None if it cannot be read here.
+pub fn text_of(path: &str, root: &Path) -> Option<String> {
+    std::fs::read_to_string(root.join(path.trim_start_matches('/'))).ok()
+}
 
 /// What is known of a grate's options.
 pub enum Known {
@@ -46,8 +35,10 @@ pub enum Known {
     Calls(Calls),
     /// A policy that is read from a file.
     Policy(Policy),
-    /// A policy that cannot be read here: its file.
+    /// A file that cannot be read here, or says what is not understood here.
     Unread(String),
+    /// What it does by its options.
+    Says(Says),
     /// A policy is being learned: it refuses nothing.
     Learns,
     /// It lets some calls in.
@@ -62,26 +53,21 @@ impl Known {
     /// # Errors
     /// What the grate would say.
     pub fn of(grate: &str, words: &[String], root: &Path) -> Result<Known> {
-        let name = grate.rsplit('/').next().unwrap_or(grate);
-        let name = name.strip_suffix(".cwasm").or_else(|| name.strip_suffix(".wasm")).unwrap_or(name);
-        Ok(match &name.replace('-', "_")[..] {
-            "namespace_grate" => Known::Clamp(Clamp::read(grate, words, root)?),
-            "tee_grate" => Known::Tee(!options::read(grate, &TEE, words)?.is_empty()),
-            "seccomp_grate" => policy(grate, words, root)?,
-            "strace_grate" => {
-                let mut calls = Calls::default();
-                for (_, list) in options::read(grate, &STRACE, words)?.into_iter().filter(|(name, _)| *name == "e") {
-                    let list = list.strip_prefix("trace=").unwrap_or(&list).replace('?', "");
-                    if let Err(wrong) = calls.change(&list, &traced) {
-                        bail!("{grate}: -e: {wrong}");
-                    }
-                }
-                Known::Calls(calls)
-            }
+        let name = file_name(grate);
+        let Some(specs) = sources::options(&name) else { return Ok(Known::Nothing) };
+        let given = options::read(grate, &specs, words)?;
+        Ok(match &name[..] {
+            "namespace_grate" => Known::Clamp(Clamp::read(grate, given, root)?),
+            "tee_grate" => Known::Tee(!given.is_empty()),
+            "seccomp_grate" => policy(grate, &given, root)?,
+            "strace_grate" => traced(grate, &given)?,
+            "witness_grate" => Known::Says(witnessed(grate, &given)?),
+            "fault_grate" => fault::read(grate, &given, root)?,
+            "net_grate" => net::read(&given, root),
+            "resource_grate" => resource::read(grate, &given, root)?,
             "forward_grate" => {
                 let mut calls = Calls::default();
-                for (_, number) in options::read(grate, &FORWARD, words)?.into_iter().filter(|(name, _)| *name == "nr")
-                {
+                for (_, number) in given.into_iter().filter(|(name, _)| *name == "nr") {
                     let Ok(number) = number.parse() else {
                         bail!("{grate}: --nr: '{number}': not a system call number")
                     };
@@ -94,14 +80,9 @@ impl Known {
     }
 
     /// What the grate does with a call that it declares for, in words. None if it does not get it.
-    pub fn role(
-        &self,
-        manifest: &Manifest,
-        declared: Option<Role>,
-        row: &Syscall,
-        has_options: bool,
-    ) -> Option<String> {
-        let of_sdk = (manifest.role(row.nr) == Some(Role::Follows)).then_some(Role::Follows);
+    pub fn role(&self, manifest: &Manifest, declared: Option<Role>, row: &Syscall, node: &Node) -> Option<String> {
+        let follows = sources::follows(&file_name(&node.name));
+        let of_sdk = (follows && manifest.follows(row.nr)).then_some(Role::Follows);
         match self {
             Known::Calls(calls) if !calls.has(row.nr) => of_sdk.map(words),
             Known::Policy(policy) => match policy.verdict(row) {
@@ -109,23 +90,112 @@ impl Known {
                 Verdict::Always(what) => Some(what),
                 Verdict::Depends => Some("may refuse, by what the call is about".to_owned()),
             },
-            Known::Learns => declared.map(|_| words(Role::Observes)),
+            Known::Says(says) => match says.calls.get(&row.nr) {
+                Some(Some(what)) => Some(what.clone()),
+                Some(None) => declared.map(words),
+                None => of_sdk.map(words),
+            },
+            // What goes on past it is made under its own number; this one returns nowhere.
+            Known::Learns => (!matches!(row.name, "rt_sigreturn" | "forward")).then(|| words(Role::Observes)),
             // Options can make it look at less.
-            Known::Nothing if has_options && declared == Some(Role::Observes) => Some("may see".to_owned()),
+            Known::Nothing if !node.options.is_empty() && declared == Some(Role::Observes) => {
+                Some("may see".to_owned())
+            }
             _ => declared.map(words),
         }
     }
 }
 
-fn policy(grate: &str, words: &[String], root: &Path) -> Result<Known> {
-    let given = options::read(grate, &SECCOMP, words)?;
-    let value = |name: &str| given.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-    Ok(match (value("policy"), value("docker"), value("learn")) {
-        (None, None, None) => bail!("{grate}: give it --policy FILE or --learn FILE"),
-        (None, None, Some(_)) => Known::Learns,
-        (Some(file), None, _) => Policy::read(&file, root).map_or(Known::Unread(file), Known::Policy),
-        (_, Some(file), _) => Known::Unread(file),
+/// The name of a grate's file without folder and suffix, as it is looked for.
+pub fn file_name(grate: &str) -> String {
+    let name = grate.rsplit('/').next().unwrap_or(grate);
+    let name = name.strip_suffix(".cwasm").or_else(|| name.strip_suffix(".wasm")).unwrap_or(name);
+    name.replace("-grate", "_grate")
+}
+
+fn policy(grate: &str, given: &[Given], root: &Path) -> Result<Known> {
+    let last = |names: &[&str]| given.iter().rev().find(|(known, _)| names.contains(known));
+    let capabilities = last(&["capabilities"]).map(|(_, list)| list.as_str());
+    Ok(match (last(&["policy", "docker"]), last(&["learn"])) {
+        (None, None) => bail!("{grate}: give it --policy FILE or --learn FILE"),
+        (Some(_), Some(_)) => bail!("{grate}: --policy and --learn exclude each other"),
+        (None, Some(_)) => Known::Learns,
+        (Some((name, file)), None) => {
+            let docker = *name == "docker" || file.ends_with(".json");
+            let read = |text: String| if docker { Policy::docker(&text, capabilities) } else { Policy::toml(&text) };
+            text_of(file, root).and_then(read).map_or(Known::Unread(file.clone()), Known::Policy)
+        }
     })
+}
+
+/// The calls that an expression of strace(1) names, added to those before.
+fn select(calls: &mut Calls, expression: &str) -> Result<()> {
+    let list = match expression.split_once('=') {
+        Some(("trace", list)) => list,
+        Some(_) => bail!("only trace= is understood"),
+        None => expression,
+    };
+    let (not, list) = list.strip_prefix('!').map_or(("", list), |list| ("!", list));
+    calls.change(not, &in_class)?;
+    for word in list.split(',').filter(|word| *word != "none") {
+        let maybe = word.strip_prefix('?');
+        let number = word.parse::<u32>().is_ok() || word.is_empty();
+        let done = if number {
+            Err(anyhow::anyhow!("no such system call or class: {word}"))
+        } else {
+            calls.change(&format!("{not}{}", maybe.unwrap_or(word)), &in_class)
+        };
+        if maybe.is_none() {
+            done?;
+        }
+    }
+    Ok(())
+}
+
+fn traced_calls(grate: &str, given: &[Given]) -> Result<Calls> {
+    let mut calls = Calls::default();
+    for (_, expression) in given.iter().filter(|(name, _)| *name == "e") {
+        if let Err(wrong) = select(&mut calls, expression) {
+            bail!("{grate}: -e: '{expression}': {wrong}");
+        }
+    }
+    Ok(calls)
+}
+
+/// Calls between grates and the runtime are not the program's, and this one returns nowhere.
+fn shown(row: &Syscall) -> bool {
+    (row.nr <= 1000 || row.name == "spawn") && row.name != "rt_sigreturn"
+}
+
+/// What the strace grate shows.
+fn traced(grate: &str, given: &[Given]) -> Result<Known> {
+    let calls = traced_calls(grate, given)?;
+    if !calls.chosen() {
+        return Ok(Known::Calls(calls));
+    }
+    let rows = options::all_calls().filter(|row| shown(row) && calls.has(row.nr));
+    Ok(Known::Says(Says { calls: rows.map(|row| (row.nr, None)).collect(), notes: Vec::new() }))
+}
+
+/// What the witness grate logs.
+fn witnessed(grate: &str, given: &[Given]) -> Result<Says> {
+    if given.iter().any(|(name, _)| *name == "verify") {
+        bail!("{grate}: --verify: has to be the first option, and runs nothing");
+    }
+    if !given.iter().any(|(name, _)| *name == "log") {
+        bail!("{grate}: give it a log: --log FILE");
+    }
+    let calls = traced_calls(grate, given)?;
+    let others = sources::calls_in(sources::WITNESS, "others");
+    let by_default =
+        |row: &Syscall| options::takes_path(row) || options::takes_address(row) || others.contains(row.name);
+    let chosen = |row: &&Syscall| if calls.chosen() { calls.has(row.nr) } else { by_default(row) };
+    let what = |row: &Syscall| match row.name {
+        "exit" | "exit_group" => "sees, and logs",
+        _ => "sees, and logs; refuses with EIO if it cannot",
+    };
+    let rows = options::all_calls().filter(|row| shown(row)).filter(chosen);
+    Ok(Says { calls: rows.map(|row| (row.nr, Some(what(row).to_owned()))).collect(), notes: Vec::new() })
 }
 
 /// A role in words.
@@ -140,7 +210,7 @@ pub fn words(role: Role) -> String {
 }
 
 /// strace(1)'s classes, with `%` or without.
-fn traced(word: &str, row: &Syscall) -> bool {
+fn in_class(word: &str, row: &Syscall) -> bool {
     match word.strip_prefix('%').unwrap_or(word) {
         "all" => true,
         "process" => {

@@ -49,6 +49,27 @@ pub fn read(grate: &str, specs: &[Spec], words: &[String]) -> Result<Vec<Given>>
     Ok(given)
 }
 
+/// How many words behind a grate's name are its options. A `--` that ends them is not among these.
+pub fn count(specs: &[Spec], words: &[String]) -> usize {
+    let mut at = 0;
+    while let Some(word) = words.get(at).filter(|word| word.len() > 1 && word.starts_with('-')) {
+        if word == "--" {
+            break;
+        }
+        at += 1;
+        let takes_next = if let Some(long) = word.strip_prefix("--") {
+            specs.iter().any(|(_, name, takes)| *takes && *name == long)
+        } else {
+            let spec = |letter: char| specs.iter().find(move |(known, ..)| known.chars().eq([letter]));
+            let last = word.len() - 1;
+            let takes = word.char_indices().skip(1).find(|(_, letter)| spec(*letter).is_some_and(|spec| spec.2));
+            takes.is_some_and(|(place, _)| place == last)
+        };
+        at += usize::from(takes_next);
+    }
+    at.min(words.len())
+}
+
 /// A set of calls as options name it: names, numbers, classes; `!` before takes them away, from all if there was nothing before.
 #[derive(Clone, Default)]
 pub struct Calls(Option<BTreeSet<u32>>);
@@ -57,6 +78,11 @@ impl Calls {
     /// Whether a call is in it. All are if there is none.
     pub fn has(&self, nr: u32) -> bool {
         self.0.as_ref().is_none_or(|calls| calls.contains(&nr))
+    }
+
+    /// Whether anything was named.
+    pub fn chosen(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Adds one call.
@@ -101,6 +127,11 @@ pub fn takes_path(row: &Syscall) -> bool {
     row.args.iter().any(|(_, kind)| matches!(kind, Kind::Path))
 }
 
+/// Whether a call takes an address to read.
+pub fn takes_address(row: &Syscall) -> bool {
+    row.args.iter().any(|(_, kind)| matches!(kind, Kind::In(layout) if layout.name == "sockaddr"))
+}
+
 /// How many descriptors it takes, those that paths start from aside.
 pub fn descriptors(row: &Syscall) -> usize {
     row.args.iter().filter(|(_, kind)| matches!(kind, Kind::Fd)).count()
@@ -139,6 +170,16 @@ mod tests {
         for wrong in [&["--prefx=1"][..], &["-x"], &["--prefix"], &["--quiet=1"]] {
             assert!(given(wrong).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn options_end_where_grates_end_them() {
+        let count = |words: &[&str]| count(&SPECS, &words.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!([count(&["--prefix", "a", "b"]), count(&["--prefix=a", "b"]), count(&["-qp", "a", "b"])], [2, 1, 2]);
+        assert_eq!(
+            [count(&["-pa", "b"]), count(&["-q", "--", "-q"]), count(&["-"]), count(&["-p", "--"])],
+            [1, 1, 0, 2]
+        );
     }
 
     #[test]

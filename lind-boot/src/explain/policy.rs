@@ -1,9 +1,9 @@
 //! What a policy of the seccomp grate decides, by its file: as far as that is decided by which call it is.
 
-use std::path::Path;
-
 use lind_abi::{Syscall, syscall_named};
 use toml::de::{DeTable, DeValue};
+
+use super::sources::names as names_in;
 
 /// The lists of calls that do what another does: a rule that refuses one refuses those, too.
 const FAMILIES: &str = include_str!("../../../grates/seccomp/family.c");
@@ -19,36 +19,38 @@ pub enum Verdict {
     Depends,
 }
 
+/// What becomes of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Action {
-    name: String,
-    errno: String,
+pub struct Action {
+    /// As TOML has it.
+    pub name: String,
+    /// Of denials.
+    pub errno: String,
 }
 
-struct Rule {
-    action: Action,
-    calls: Vec<String>,
+/// A rule of a policy.
+pub struct Rule {
+    /// What it says.
+    pub action: Action,
+    /// Names and classes.
+    pub calls: Vec<String>,
     /// It is not about calls alone.
-    conditions: bool,
-    exact: bool,
+    pub conditions: bool,
+    /// It does not hold for calls that do the same.
+    pub exact: bool,
 }
 
 /// A policy.
 pub struct Policy {
-    otherwise: Action,
-    rules: Vec<Rule>,
+    /// For calls that no rule is about.
+    pub otherwise: Action,
+    /// The first that applies decides.
+    pub rules: Vec<Rule>,
 }
 
 impl Policy {
-    /// Reads a file below `root`. None if it is not there, is not TOML, or says what is not understood here.
-    pub fn read(path: &str, root: &Path) -> Option<Policy> {
-        if path.ends_with(".json") {
-            return None;
-        }
-        Policy::parse(&std::fs::read_to_string(root.join(path.trim_start_matches('/'))).ok()?)
-    }
-
-    fn parse(text: &str) -> Option<Policy> {
+    /// A policy in TOML. None if it is none, or says what is not understood here.
+    pub fn toml(text: &str) -> Option<Policy> {
         let file = DeTable::parse(text).ok()?;
         let file = file.get_ref();
         let errno = errno_of(file, "EPERM")?;
@@ -139,12 +141,6 @@ impl Action {
     }
 }
 
-/// The names in a line such as `LIST(SYS_open, SYS_openat),`.
-fn names_in(line: &'static str) -> impl Iterator<Item = &'static str> {
-    let end = |text: &str| text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
-    line.split("SYS_").skip(1).map(move |rest| &rest[..end(rest)])
-}
-
 /// What a rule against `call` holds for as well: the row that begins with it, or the list that it is in.
 fn also_reached_by(call: &str) -> impl Iterator<Item = &'static str> {
     let lines = || FAMILIES.lines().map(str::trim);
@@ -158,7 +154,7 @@ mod tests {
     use super::*;
 
     fn verdict(policy: &str, name: &str) -> Verdict {
-        Policy::parse(policy).expect("a policy").verdict(syscall_named(name).unwrap())
+        Policy::toml(policy).expect("a policy").verdict(syscall_named(name).unwrap())
     }
 
     const DENIES: &str = "default = 'allow'\n[[rule]]\naction = 'deny'\nerrno = 'EACCES'\ncalls = ['open', 'unlink']\n\
