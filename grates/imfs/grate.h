@@ -127,6 +127,8 @@ int travel_ends(uint64_t cage, struct client *client, uint32_t number, bool cloe
 void travel_settle(void);	/* lets go of what has arrived everywhere; no lock is held */
 
 /* on_socket.c */
+/* Makes the name of a message that is sent, in our memory with room for any, what the kernel knows it by. 1 if it is another now, 0, or an error. */
+int address_send(const struct lind_call *c, void *name, uint32_t *length);
 void address_restore(struct lind_arg address, uint64_t room, struct lind_arg length_at);
 int64_t recvmsg_named(const struct lind_call *c);
 

@@ -104,7 +104,7 @@ static int64_t send_ours(const struct lind_call *c, struct lind_message *m)
 	return r;
 }
 
-/* What a message's header says of its control messages. */
+/* What a message's header says of its control messages, and of whom it goes to. */
 static bool has_control(struct lind_arg at)
 {
 	struct msghdr m;
@@ -112,17 +112,33 @@ static bool has_control(struct lind_arg at)
 	return !lind_read(at, &m, sizeof m) && m.msg_control && m.msg_controllen;
 }
 
+static bool has_name(struct lind_arg at)
+{
+	struct msghdr m;
+	uint16_t family;
+
+	return !lind_read(at, &m, sizeof m) && m.msg_name && m.msg_namelen > sizeof family &&
+		!lind_read((struct lind_arg){ (uintptr_t)m.msg_name, at.cage }, &family, sizeof family) && family == AF_UNIX;
+}
+
 int64_t on_sendmsg(const struct lind_call *c)
 {
+	bool control = has_control(c->args[1]), named = has_name(c->args[1]);
 	struct lind_message m;
 	int64_t r;
 
-	if (!has_control(c->args[1]))
+	if (!control && !named)
 		return lind_forward(c);
 	if ((r = lind_message_sent(&m, c->args[1])) < 0)
 		return r;
+	/* What was looked at is what is passed on. */
+	if (named && m.own.msg_name && (r = address_send(c, m.name, &m.own.msg_namelen)) < 0)
+		;
 	/* What another thread puts at a number meanwhile arrives as what stands for it in the kernel: with nothing behind it. */
-	r = has_ours(&m.own, c->args[0].cage) ? send_ours(c, &m) : lind_forward(c);
+	else if (control && has_ours(&m.own, c->args[0].cage))
+		r = send_ours(c, &m);
+	else
+		r = named ? lind_message_pass(&m, c, c->args[2].value) : lind_forward(c);
 	lind_message_free(&m);
 	return r;
 }

@@ -59,20 +59,21 @@ static int64_t forward_to(const struct lind_call *c, int i, const struct address
 	return lind_forward(&changed);
 }
 
-/* A path that leads outside, by another text than the client's. */
-static int64_t forward_outside(const struct lind_call *c, int i, int looked, const struct look *l)
+/* A path that leads outside: 1 with what is to be passed on, if that is another text than the client's; 0, or an error. */
+static int outside(int looked, const struct look *l, struct address *a, uint32_t *length)
 {
-	struct address a = { .family = AF_UNIX_ };
-	size_t length = strlen(l->at.path);
+	size_t size = strlen(l->at.path);
 
 	if (looked != OUTSIDE)
 		return looked;
 	if (!l->at.entered)
-		return lind_forward(c);
-	if (length >= PATH_ROOM)
+		return 0;
+	if (size >= PATH_ROOM)
 		return -ENAMETOOLONG;
-	memcpy(a.path, l->at.path, length);
-	return forward_to(c, i, &a, (uint32_t)(sizeof a.family + length + 1));
+	*a = (struct address){ .family = AF_UNIX_ };
+	memcpy(a->path, l->at.path, size);
+	*length = (uint32_t)(sizeof a->family + size + 1);
+	return 1;
 }
 
 int64_t on_bind(const struct lind_call *c)
@@ -87,8 +88,10 @@ int64_t on_bind(const struct lind_call *c)
 
 	if (!read_path(c->args[1], c->args[2].value, path))
 		return lind_forward(c);
-	if ((r = look_text(c, path, IMFS_NAME_ITSELF, &l)))
-		return forward_outside(c, 1, r, &l);
+	if ((r = look_text(c, path, IMFS_NAME_ITSELF, &l))) {
+		r = outside(r, &l, &a, &length);
+		return r < 0 ? r : r ? forward_to(c, 1, &a, length) : lind_forward(c);
+	}
 	r = imfs_create(&fs, &l.client->p, &l.at, S_IFSOCK | (0777 & ~l.client->p.umask), &n);
 	if (r)
 		return done(r == -EEXIST ? -EADDRINUSE : r);
@@ -105,26 +108,49 @@ int64_t on_bind(const struct lind_call *c)
 	return result;
 }
 
+/* What the kernel knows by a path: 1 with the address to pass on; 0 if that is the client's, or an error. */
+static int known_as(const struct lind_call *c, const char *path, struct address *a, uint32_t *length)
+{
+	struct look l;
+	int r;
+
+	if ((r = look_text(c, path, IMFS_FOLLOW, &l)))
+		return outside(r, &l, a, length);
+	if (!(r = imfs_exists(&l.at)) && !(r = imfs_may(l.at.node, &l.client->p.cred, 2)) && !S_ISSOCK(l.at.node->mode))
+		r = -ECONNREFUSED;
+	if (r)
+		return (int)done(r);
+	abstract_name(l.at.node, a, length);
+	imfs_write_unlock();
+	return 1;
+}
+
 /* connect, and sendto with an address. */
 static int64_t reach(const struct lind_call *c, int i)
 {
 	char path[PATH_ROOM + 1];
 	struct address a;
-	struct look l;
 	uint32_t length;
 	int r;
 
 	if (!read_path(c->args[i], c->args[i + 1].value, path))
 		return lind_forward(c);
-	if ((r = look_text(c, path, IMFS_FOLLOW, &l)))
-		return forward_outside(c, i, r, &l);
-	if (!(r = imfs_exists(&l.at)) && !(r = imfs_may(l.at.node, &l.client->p.cred, 2)) && !S_ISSOCK(l.at.node->mode))
-		r = -ECONNREFUSED;
-	if (r)
-		return done(r);
-	abstract_name(l.at.node, &a, &length);
-	imfs_write_unlock();
-	return forward_to(c, i, &a, length);
+	r = known_as(c, path, &a, &length);
+	return r < 0 ? r : r ? forward_to(c, i, &a, length) : lind_forward(c);
+}
+
+/* The name of a message in our memory, which has room for any. */
+int address_send(const struct lind_call *c, void *name, uint32_t *length)
+{
+	char path[PATH_ROOM + 1];
+	struct address a;
+	int r;
+
+	if (!read_path(lind_mine(name), *length, path))
+		return 0;
+	if ((r = known_as(c, path, &a, length)) > 0)
+		memcpy(name, &a, sizeof a);
+	return r;
 }
 
 int64_t on_connect(const struct lind_call *c)
