@@ -124,10 +124,13 @@ def main(words: list[str], cxx: bool) -> int:
         return gcc.answer(request.query, cxx, [])
     if request.mode:
         return build.compile_only(request, cxx)
+    if options.step == "--compile-only":
+        if (request.output or "").endswith(".cwasm"):
+            raise Fail(f"--compile-only makes a .wasm, and -o {request.output} is none")
+        wasm = request.output or stem(request) + ".wasm"
+        return build.build_program(request, wasm, cxx, passes=False) or done(wasm)
     if request.output:
         make = build.build_cwasm if request.output.endswith(".cwasm") else build.build_program
         return make(request, request.output, cxx) or done(request.output)
     wasm = stem(request) + ".wasm"
-    if options.step == "--compile-only":
-        return build.build_program(request, wasm, cxx, passes=False) or done(wasm)
     return build.build_program(request, wasm, cxx) or done(install(wasm, options))
