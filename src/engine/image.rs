@@ -205,6 +205,8 @@ impl Images {
     }
 
     fn compile(&self, wasm: &[u8]) -> Result<Vec<u8>> {
+        // The compiler's threads stay for later programs, and must not be who takes signals from outside: they start while those are held back.
+        let _ = rayon_core::ThreadPoolBuilder::new().build_global();
         let _endable = Endable::before_the_first();
         let (module, mut facts) = validate::check(wasm)?;
         let code = self.engines.compiler()?.precompile_module(&module)?;

@@ -3,7 +3,8 @@
 //! All threads block these signals from the beginning; the watcher, a thread that runs no guest, takes them while it waits for the end
 //! of the first cage. A short program needs none: its first thread is the process's main thread, the watcher is started when that is
 //! about to wait or has run for a while ([`watch`]), and what comes before waits for it. Starting a second thread, waking it and ending it
-//! made a tenth of the time of a small program (docs/engine.md).
+//! made a tenth of the time of a small program (docs/engine.md). Where the host makes no more threads, the first thread
+//! takes them itself, every 2 ms.
 //!
 //! The watcher has a descriptor table of its own, so that the host need not count references to files at each call of a cage that is alone
 //! (`lind_kernel::fd::keep_none`). It hands signals to the kernel itself as long as that needs no descriptor: as long as there is one
@@ -193,9 +194,10 @@ fn start_watcher() {
     if started {
         alarm::stop();
     } else {
-        // The signals go on waiting, and it is tried again, or the main thread does it when it has nothing else to do.
+        // It is tried again, or the main thread does it when it has nothing else to do. What has come by now is not to wait for that.
         WATCHING.store(false, Ordering::SeqCst);
         watched.main.unpark();
+        watched.take_pending();
     }
 }
 
@@ -227,6 +229,25 @@ impl Watched {
                     pass_on(kernel, first, number, info.si_code == libc::SI_USER);
                 }
                 _ => {}
+            }
+        }
+    }
+
+    /// Hands over the signals that have come, by a guest thread.
+    fn take_pending(&self) {
+        let set = set();
+        let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        loop {
+            let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+            // SAFETY: `info` may be written, and is valid with all bits zero; the others are initialised.
+            let (number, info) = unsafe {
+                (libc::sigtimedwait(&raw const set, info.as_mut_ptr(), &raw const at_once), info.assume_init())
+            };
+            match u8::try_from(number) {
+                Ok(number) if number > 0 => hand_over(&self.kernel, &self.first, number, info.si_code == libc::SI_USER),
+                // EINTR: there may be more.
+                _ if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
+                _ => return,
             }
         }
     }

@@ -54,10 +54,10 @@ pub(super) fn begin(kernel: &Kernel, cage: &Cage, signal: u8) {
 /// Stands still as long as the thread's cage is stopped.
 pub(super) fn stand(kernel: &Kernel, thread: &Thread) {
     let cage = &*thread.cage;
-    kernel.engine().watch();
     // What comes meanwhile waits.
     thread.unnotice(Attention::SIGNAL);
     loop {
+        kernel.engine().watch();
         let seen = cage.changed.seen();
         // Said anew each time: it may be another stop by now, which began without this thread.
         thread.signals.stopped.store(true, Ordering::Relaxed);
