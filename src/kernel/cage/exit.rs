@@ -207,6 +207,7 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     terminal::leader_ended(kernel, cage);
     kernel.ipc.ended(cage.id);
     super::fork::return_memory(kernel, cage);
+    cage.family().thread_ends(thread);
     notify_grates(kernel, thread, status, hop);
     let mut usage = cage.usage();
     super::usage::add(&mut usage, &cage.children_usage());

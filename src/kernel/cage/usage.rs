@@ -36,9 +36,10 @@ impl Cage {
     }
 }
 
-/// What the host thread had used when a guest thread began on it.
+/// What the host thread had used when a guest thread began on it. One that has not begun, as a child whose birth is given up, has used nothing.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Before {
+    began: bool,
     usage: Rusage,
     nanos: i64,
 }
@@ -46,8 +47,7 @@ pub(crate) struct Before {
 impl Thread {
     /// The engine's word, from the host thread itself, that the thread runs there from now on.
     pub fn begins_here(&self) {
-        let nanos = nanos(clock::gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default());
-        *self.before() = Before { usage: clock::thread_usage(), nanos };
+        *self.before() = Before { began: true, usage: clock::thread_usage(), nanos: nanos_here() };
     }
 
     /// The engine's word, from the host thread itself, that the thread does not run there until it says [`Thread::begins_here`] again: what it
@@ -63,18 +63,20 @@ impl Thread {
     /// What the calling host thread has used for this thread, which runs on it.
     fn usage_here(&self) -> Rusage {
         let mut used = clock::thread_usage();
-        subtract(&mut used, &self.before().usage);
+        let before = *self.before();
+        subtract(&mut used, &before.usage);
+        settle(&mut used, nanos_here() - before.nanos);
         used
     }
 }
 
 impl Family {
-    /// Notes what the thread that runs this code has used, which is `thread` and ends.
+    /// Notes what the thread that runs this code has used, which is `thread` and ends. May be called again for what it uses after that.
     pub(super) fn thread_ends(&mut self, thread: &Thread) {
-        if !thread.worker {
+        if !thread.worker && thread.before().began {
             add(&mut self.spent, &thread.usage_here());
-            let now = nanos(clock::gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default());
-            self.spent_nanos += now - thread.before().nanos;
+            self.spent_nanos += nanos_here() - thread.before().nanos;
+            thread.begins_here();
         }
     }
 
@@ -96,6 +98,21 @@ impl Family {
 
 fn nanos(time: Timespec) -> i64 {
     time.sec * NANOS + time.nsec
+}
+
+/// The processor time of the calling host thread.
+fn nanos_here() -> i64 {
+    nanos(clock::gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default())
+}
+
+/// Makes user and system time together what the clock says. The host adds to what getrusage(2) tells of a thread at its ticks and when it
+/// changes threads; a child that lives from one tick to the next would have used nothing.
+fn settle(used: &mut Rusage, nanos: i64) {
+    let all = nanos.max(0) / 1000;
+    let system = (used.stime.sec * 1_000_000 + used.stime.usec).min(all);
+    let time = |micros: i64| Timeval { sec: micros / 1_000_000, usec: micros % 1_000_000 };
+    used.stime = time(system);
+    used.utime = time(all - system);
 }
 
 /// getrusage(RUSAGE_THREAD) for a thread that has not ended.
