@@ -1,7 +1,8 @@
 //! What is mounted where: listmount(2) and statmount(2), which Linux has since 6.8.
 //!
-//! /proc says the same as text, of which the host writes all in 30 us, of 20 mounts, before anybody can ask for a line of it;
-//! this takes a quarter of that.
+//! Asking takes as long as reading the same as text, some 30 us for 20 mounts. But /proc makes entries for a process that looks into
+//! it, and takes them away at its end: one that has just been made and asks here takes 36 to 56 us less, from fork to
+//! end, than one that reads the text and a name there.
 
 use linux_raw_sys::general::{
     LSMT_ROOT, MNT_ID_REQ_SIZE_VER0, PROC_SUPER_MAGIC, STATMOUNT_MNT_POINT, STATMOUNT_SB_BASIC, mnt_id_req, statmount,
