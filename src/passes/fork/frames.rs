@@ -7,11 +7,13 @@
 //! it with what it is before and behind loops, and moves it from place to place instead. And pads store, since the arguments
 //! of a call must be in certain registers, for whose sake a value's life would be split also where code runs.
 
+use std::collections::HashMap;
+
 use anyhow::Result;
 use wasm_encoder::{BlockType, InstructionSink, ValType};
 
 use super::emit::Slots;
-use super::runtime::{Runtime, zero};
+use super::runtime::{self, Runtime, zero};
 use super::shape::{Shape, Site};
 use super::values;
 
@@ -31,6 +33,8 @@ pub struct Frames {
     number: u32,
     /// How many pads are at the end of the function.
     outside: u32,
+    /// For the last result of a call, by its type.
+    results: HashMap<ValType, u32>,
 }
 
 /// What a frame that waits at a site has to write down.
@@ -65,7 +69,10 @@ impl Frames {
             Saved { site, missing, own, outside: at }
         });
         let sites = sites.collect();
-        Frames { shared, sites, base: slots.fresh(ValType::I32), number: slots.fresh(ValType::I32), outside }
+        let integers = [ValType::I32, ValType::I64];
+        let used = |ty: &ValType| shape.numbered().any(|(_, site)| site.results.last() == Some(ty));
+        let results = integers.into_iter().filter(used).map(|ty| (ty, slots.fresh(ty))).collect();
+        Frames { shared, sites, base: slots.fresh(ValType::I32), number: slots.fresh(ValType::I32), outside, results }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -105,7 +112,7 @@ impl Frames {
         for (value, offset) in self.shared.iter().zip(runtime.offsets(&self.shared)?.0) {
             store(sink, self.base, *value, offset);
         }
-        shape.results.iter().for_each(|ty| zero(sink, *ty));
+        runtime::left(sink, &shape.results);
         Ok(())
     }
 
@@ -127,7 +134,8 @@ impl Frames {
             return Ok(());
         }
         sink.block(runtime.block_type(results, results));
-        runtime.staying(sink).br_if(0);
+        let last = results.last().and_then(|ty| Some((*ty, *self.results.get(ty)?)));
+        runtime.go_on(sink, last);
         // The outermost of the labels, with the block's own.
         self.pad(sink, saved, labels, runtime)?;
         sink.end();

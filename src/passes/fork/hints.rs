@@ -24,15 +24,25 @@ pub fn hint(module: &mut Module) -> Result<()> {
     let (mut all, mut count) = (Vec::new(), 0);
     for (function, (_, body)) in (imported..).zip(code::functions(section)?) {
         let start = body.range().start;
-        // Whether the last instruction said that the stack is not left, or that it is.
+        // Whether the last instruction said that the stack is not left, or that it is; where it is, if it is a branch.
         let (mut reader, mut said, mut hints) = (body.get_operators_reader()?, None, Vec::new());
+        let mut branch = None;
         while !reader.eof() {
             let (op, at) = reader.read_with_offset()?;
+            let before = branch.take();
             said = match (op, said) {
-                (Operator::GlobalGet { global_index }, _) if global_index == staying => Some(true),
+                (Operator::GlobalGet { global_index }, _) if global_index == staying => {
+                    // The branch before it is the pass's as well: a program's own is never behind a call that may be left.
+                    hints.extend(before.map(|at| (at, true)));
+                    Some(true)
+                }
                 (Operator::I32Eqz, Some(stays)) => Some(!stays),
                 (Operator::BrIf { .. }, Some(stays)) => {
                     hints.push((u32::try_from(at - start)?, stays));
+                    None
+                }
+                (Operator::BrIf { .. }, None) => {
+                    branch = Some(u32::try_from(at - start)?);
                     None
                 }
                 _ => None,

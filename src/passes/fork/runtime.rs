@@ -24,6 +24,9 @@ pub const PINNED: &str = "__lind_fork_pinned";
 pub const STAYING: u32 = 1;
 /// What `lind.fork` returns to have the stack unwound.
 const UNWIND: i32 = i32::MIN;
+/// The last result of a function that is left, if it is an integer. Who called it compares with this, which takes less than a
+/// load, and looks at the global only when it finds it. Hardly any function returns it otherwise: no error has this number.
+pub const LEFT: i8 = -86;
 /// In `__lind_fork_pinned`: the program changed a table or a reference in a global.
 const CHANGED: i32 = i32::MIN;
 const FUNCREF: u8 = 0x70;
@@ -166,7 +169,7 @@ impl Runtime {
             sink.global_get(top).i32_const(size).i32_sub().global_set(top);
             sink.global_get(top).i32_const(record);
             values::store(sink, ValType::I32, 0);
-            sink.i32_const(0).global_set(staying).end().local_get(0).end();
+            sink.i32_const(0).global_set(staying).i32_const(LEFT.into()).local_set(0).end().local_get(0).end();
         });
         self.ask = self.add(&[], &[ValType::I32], "__lind_fork".to_owned(), body)?;
         let load = self.load(NO_VALUES)?;
@@ -180,6 +183,19 @@ impl Runtime {
     /// Puts on the stack whether the program goes on as usual.
     pub fn staying<'s, 'b>(&self, sink: &'s mut InstructionSink<'b>) -> &'s mut InstructionSink<'b> {
         sink.global_get(self.staying)
+    }
+
+    /// Behind a call, within a block that leads on: goes there unless the callee was left. `result`, for the last result, is a
+    /// local of its type, if that is an integer.
+    pub fn go_on(&self, sink: &mut InstructionSink, result: Option<(ValType, u32)>) {
+        match result {
+            Some((ValType::I32, local)) => {
+                sink.local_tee(local).local_get(local).i32_const(LEFT.into()).i32_ne().br_if(0)
+            }
+            Some((_, local)) => sink.local_tee(local).local_get(local).i64_const(LEFT.into()).i64_ne().br_if(0),
+            None => sink,
+        };
+        self.staying(sink).br_if(0);
     }
 
     /// Notes that a table or a global reference is not what a new instance would have.
@@ -259,6 +275,21 @@ impl Groups {
             leb(out, *count);
             ty.encode(out);
         }
+    }
+}
+
+/// The results of a function that is left.
+pub fn left(sink: &mut InstructionSink, results: &[ValType]) {
+    let Some((last, rest)) = results.split_last() else { return };
+    rest.iter().for_each(|ty| zero(sink, *ty));
+    match last {
+        ValType::I32 => {
+            sink.i32_const(LEFT.into());
+        }
+        ValType::I64 => {
+            sink.i64_const(LEFT.into());
+        }
+        ty => zero(sink, *ty),
     }
 }
 

@@ -312,6 +312,21 @@ fn several_results_are_kept() {
 }
 
 #[test]
+fn who_returns_what_is_returned_when_left_has_not_been_left() {
+    all(
+        r#"(func (export "run")
+            (call $log (call $int (i32.const 0))) (call $log (call $int (i32.const 1)))
+            (call $log (i32.wrap_i64 (call $long (i32.const 0)))) (call $log (i32.wrap_i64 (call $long (i32.const 1))))
+            (call $pair (i32.const 0)) (call $log) (call $log) (call $pair (i32.const 1)) (call $log) (call $log))
+        (func $int (param i32) (result i32) (if (local.get 0) (then (call $log (call $fork)))) (i32.const -86))
+        (func $long (param i32) (result i64) (if (local.get 0) (then (call $log (call $fork)))) (i64.const -86))
+        (func $pair (param i32) (result i32 i32)
+            (if (local.get 0) (then (call $log (call $fork)))) (i32.const 5) (i32.const -86))"#,
+        3,
+    );
+}
+
+#[test]
 fn deep_recursion_is_left_and_resumed() {
     all(r#"(func (export "run") (call $log (call $deep (i32.const 4000))) (call $log (call $deep (i32.const 3))))"#, 2);
 }

@@ -27,6 +27,9 @@ impl Random {
 }
 
 type Ty = &'static str;
+/// What the pass takes for a sign that a callee may have been left.
+const LEFT: i32 = -86;
+
 const TYPES: [Ty; 5] = ["i32", "i64", "f32", "f64", "v128"];
 
 struct Function {
@@ -100,7 +103,9 @@ impl Writer<'_> {
         let own: Vec<Ty> = (0..3 + self.random.below(6)).map(|_| self.random.of(&TYPES)).collect();
         self.locals.extend(["i32"]);
         self.locals.extend(&own);
-        let zeros: String = results.iter().map(|ty| constant(ty, 0)).collect();
+        // Half of them return what functions that are left return, without being left.
+        let last = self.random.of(&[0, LEFT]);
+        let at_last: String = results.iter().map(|ty| constant(ty, last)).collect();
         let count = 2 + self.random.below(4);
         let body = self.statements(count);
         let end: String = match self.random.below(3) {
@@ -110,7 +115,7 @@ impl Writer<'_> {
         format!(
             "(func $f{index} {head} (local i32 {})
                 (global.set $steps (i32.sub (global.get $steps) (i32.const 1)))
-                (if (i32.lt_s (global.get $steps) (i32.const 0)) (then (return {zeros})))
+                (if (i32.lt_s (global.get $steps) (i32.const 0)) (then (return {at_last})))
                 {body} {end})\n",
             own.join(" ")
         )
@@ -278,7 +283,8 @@ impl Writer<'_> {
         let fitting: Vec<usize> = (0..self.locals.len()).filter(|local| self.locals[*local] == ty).collect();
         if depth == 0 || !self.spend() {
             return match fitting[..] {
-                [] => constant(ty, self.random.below(100)),
+                [] if self.random.below(8) == 0 => constant(ty, LEFT),
+                [] => constant(ty, self.random.below(100).cast_signed()),
                 _ => format!("(local.get {})", self.random.of(&fitting)),
             };
         }
@@ -323,7 +329,7 @@ impl Writer<'_> {
     }
 }
 
-fn constant(ty: Ty, value: u32) -> String {
+fn constant(ty: Ty, value: i32) -> String {
     match ty {
         "v128" => format!("(v128.const i32x4 {value} 2 3 {value})"),
         _ => format!("({ty}.const {value})"),
