@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use lind_kernel::Errno;
 use lind_kernel::engine::LoadError;
 use lind_kernel::mem::InitialData;
@@ -17,18 +17,16 @@ use rustix::fd::{AsFd, BorrowedFd};
 use wasmtime::{InstancePre, Linker, Module};
 
 use crate::cache::Cache;
+use crate::compile::{Compiler, Gone, NobodyWaits};
 use crate::config::{COMPILED_FORMAT, Engines};
 use crate::cwasm::{self, Compiled, Kind, Refused};
 use crate::fault::Code;
 use crate::fork::Exports;
 use crate::host::Guest;
-use crate::initial::Initial;
 use crate::key::CodeStore;
 use crate::near;
 use crate::note::{FileState, Note, read_unwritten};
-use crate::outside::Endable;
-use crate::traps::Traps;
-use crate::validate::{self, Facts, LANDING, Places};
+use crate::validate::Facts;
 
 /// The largest .wasm that is read.
 const MAX_WASM: u64 = 512 << 20;
@@ -56,12 +54,10 @@ pub struct Image {
 
 /// Makes images, and remembers them.
 pub struct Images {
-    engines: Arc<Engines>,
+    compiler: Arc<Compiler>,
     linker: Linker<Guest>,
     /// Whether all calls go by what `linker` has.
     timed: bool,
-    key: [u8; 32],
-    cache: Option<Cache>,
     kept: Mutex<Kept>,
 }
 
@@ -75,14 +71,15 @@ struct Kept {
 impl Images {
     /// A loader over the user's key and cache, whose modules' imports `linker` resolves.
     pub fn new(engines: Arc<Engines>, linker: Linker<Guest>, timed: bool, store: CodeStore) -> Images {
-        Images { engines, linker, timed, key: store.key, cache: store.cache.map(Cache::new), kept: Mutex::default() }
+        let compiler = Compiler { engines, key: store.key, cache: store.cache.map(Cache::new) };
+        Images { compiler: Arc::new(compiler), linker, timed, kept: Mutex::default() }
     }
 
-    /// Makes an image of a file. `path` is for messages.
+    /// Makes an image of a file. `path` is for messages. `gone` says whether who waits for it still does; without it, that is the process.
     ///
     /// # Errors
-    /// ENOEXEC for what is no program, EACCES for a .cwasm without a valid tag.
-    pub fn load(&self, file: BorrowedFd<'_>, path: &str) -> Result<Arc<Image>, LoadError> {
+    /// ENOEXEC for what is no program, EACCES for a .cwasm without a valid tag, EINTR when nobody waits any more.
+    pub fn load(&self, file: BorrowedFd<'_>, path: &str, gone: Option<Gone<'_>>) -> Result<Arc<Image>, LoadError> {
         let state = FileState::of(file).ok();
         if let Some(image) = state.and_then(|state| self.kept().file(&state)) {
             return Ok(image);
@@ -93,7 +90,7 @@ impl Images {
             Kind::Compiled => self.load_compiled(file, path),
             Kind::Module => {
                 let noted = state.as_ref().and_then(|state| self.noted(state, path));
-                noted.map_or_else(|| self.load_source(file, path).map_err(|error| refused(path, error)), Ok)
+                noted.map_or_else(|| self.load_source(file, path, gone).map_err(|error| refused(path, error)), Ok)
             }
             other => Err(refused(path, not_a_program(&other))),
         }?;
@@ -122,7 +119,7 @@ impl Images {
             return Err(wrong).with_context(|| path.display().to_string());
         }
         let out = out.map_or_else(|| path.with_extension("cwasm"), Path::to_owned);
-        let bytes = self.compile(&wasm).with_context(|| path.display().to_string())?;
+        let bytes = self.compiler.compile(&wasm).with_context(|| path.display().to_string())?;
         // `-o /dev/null`: a file renamed there would take the device's place.
         if std::fs::metadata(&out).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             std::fs::write(&out, &bytes).with_context(|| format!("cannot write {}", out.display()))?;
@@ -141,7 +138,7 @@ impl Images {
             reason: format!("{path}: {why}; pass the .wasm instead, or precompile it again"),
             untrusted: true,
         };
-        match cwasm::open(&self.key, file) {
+        match cwasm::open(&self.compiler.key, file) {
             Ok(compiled) => match self.image(compiled, path) {
                 Ok(image) => Ok(image),
                 Err(error) => Err(untrusted(&format!("compiled for another machine or version ({error:#})"))),
@@ -152,7 +149,7 @@ impl Images {
         }
     }
 
-    fn load_source(&self, file: BorrowedFd<'_>, path: &str) -> Result<Arc<Image>> {
+    fn load_source(&self, file: BorrowedFd<'_>, path: &str, gone: Option<Gone<'_>>) -> Result<Arc<Image>> {
         let file = File::from(file.try_clone_to_owned()?);
         let (state, hash) = read_unwritten(&file, hash_of);
         let source = *hash?.as_bytes();
@@ -164,14 +161,14 @@ impl Images {
         }
         // Whatever the file holds by now.
         let wasm = read_source(&file)?;
-        let bytes = self.compile(&wasm)?;
-        if let Some(cache) = &self.cache {
-            cache.put(&name_in_cache(blake3::hash(&wasm)), &bytes);
-        }
+        let bytes = match gone {
+            None => self.compiler.compile_and_keep(&wasm)?,
+            Some(gone) => Arc::clone(&self.compiler).compile_for(wasm.into(), gone)?,
+        };
         let compiled = rustix::fs::memfd_create(c"compiled", rustix::fs::MemfdFlags::CLOEXEC)?;
         let compiled = File::from(compiled);
         compiled.write_all_at(&bytes, 0)?;
-        match cwasm::open(&self.key, compiled.as_fd()) {
+        match cwasm::open(&self.compiler.key, compiled.as_fd()) {
             Ok(compiled) => self.image(compiled, path),
             Err(refused) => bail!("our own compiled code was not accepted: {refused:?}"),
         }
@@ -179,8 +176,8 @@ impl Images {
 
     /// The image of a module that was read before, if nobody has written to it since, nor to its compiled code.
     fn noted(&self, module: &FileState, path: &str) -> Option<Arc<Image>> {
-        let cache = self.cache.as_ref()?;
-        let note = Note::find(cache, &self.key, module)?;
+        let cache = self.compiler.cache.as_ref()?;
+        let note = Note::find(cache, &self.compiler.key, module)?;
         if let Some(image) = self.kept().source(&note.source) {
             return Some(image);
         }
@@ -191,32 +188,18 @@ impl Images {
 
     /// The image of the module with this hash. `module` is the state of its file, if that says what is in it.
     fn cached(&self, source: &[u8; 32], module: Option<&FileState>, path: &str) -> Option<Arc<Image>> {
-        let cache = self.cache.as_ref()?;
+        let cache = self.compiler.cache.as_ref()?;
         let file = cache.get(&name_in_cache(blake3::Hash::from_bytes(*source)))?;
         let of_source =
             |compiled: Compiled| (compiled.source == *source).then(|| self.image(compiled, path).ok()).flatten();
         // Code cannot be mapped from every filesystem: then from a copy.
         let code = FileState::of(&file).ok().filter(FileState::settled);
-        let in_place = cache.own(&file).and_then(|own| cwasm::open_own(&self.key, own).ok()).and_then(of_source);
+        let in_place =
+            cache.own(&file).and_then(|own| cwasm::open_own(&self.compiler.key, own).ok()).and_then(of_source);
         if let (Some(_), Some(module), Some(code)) = (&in_place, module, code) {
-            Note { source: *source, code }.keep(cache, &self.key, module);
+            Note { source: *source, code }.keep(cache, &self.compiler.key, module);
         }
-        in_place.or_else(|| cwasm::open(&self.key, file.as_fd()).ok().and_then(of_source))
-    }
-
-    fn compile(&self, wasm: &[u8]) -> Result<Vec<u8>> {
-        // The compiler's threads stay for later programs, and must not be who takes signals from outside: they start while those are held back.
-        let _ = rayon_core::ThreadPoolBuilder::new().build_global();
-        let _endable = Endable::before_the_first();
-        let (module, mut facts) = validate::check(wasm)?;
-        let code = self.engines.compiler()?.precompile_module(&module)?;
-        // SAFETY: these bytes were serialized a moment ago and have been nowhere else.
-        let module = unsafe { Module::deserialize(&self.engines.runtime, &code)? };
-        facts.places = places_in(&module)?;
-        facts.traps = Traps::of(&code, module.text(), facts.places.landing)?;
-        let initial = Initial::of(wasm, facts.heap_base).unwrap_or_default();
-        facts.initial = initial.layout;
-        Ok(cwasm::encode(&self.key, code, &initial.pages, &facts, blake3::hash(wasm).as_bytes()))
+        in_place.or_else(|| cwasm::open(&self.compiler.key, file.as_fd()).ok().and_then(of_source))
     }
 
     fn image(&self, compiled: Compiled, path: &str) -> Result<Arc<Image>> {
@@ -246,12 +229,12 @@ impl Images {
     pub fn module(&self, compiled: Compiled) -> Result<Module> {
         // SAFETY: `Compiled` exists only for bytes whose tag was right, so Wasmtime serialized them for this user, and the
         // file is sealed, so they never change.
-        Ok(unsafe { Module::deserialize_open_file(&self.engines.runtime, compiled.code) }?)
+        Ok(unsafe { Module::deserialize_open_file(&self.compiler.engines.runtime, compiled.code) }?)
     }
 
     /// What tags compiled code.
     pub fn key(&self) -> &[u8; 32] {
-        &self.key
+        &self.compiler.key
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
@@ -260,11 +243,12 @@ impl Images {
 }
 
 fn refused(path: &str, error: anyhow::Error) -> LoadError {
-    LoadError { errno: Errno::ENOEXEC, reason: format!("{path}: {error:#}"), untrusted: false }
+    let errno = if error.is::<NobodyWaits>() { Errno::EINTR } else { Errno::ENOEXEC };
+    LoadError { errno, reason: format!("{path}: {error:#}"), untrusted: false }
 }
 
 /// The same module compiles differently for another format; the name says so, and old ones are simply not found.
-fn name_in_cache(source: blake3::Hash) -> String {
+pub(crate) fn name_in_cache(source: blake3::Hash) -> String {
     let format = blake3::hash(COMPILED_FORMAT.as_bytes()).to_hex();
     format!("{}-{}.cwasm", source.to_hex(), &format.as_str()[..16])
 }
@@ -306,28 +290,6 @@ fn each_piece(file: &File, mut take: impl FnMut(&[u8])) -> Result<()> {
             bail!("larger than {} MiB", MAX_WASM >> 20);
         }
     }
-}
-
-/// Finds the functions and the landing pad in a module's machine code.
-fn places_in(module: &Module) -> Result<Places> {
-    /// What the compiler may leave between functions to align them.
-    const GAP: usize = 64;
-    let text = module.text();
-    let mut end = None;
-    let mut start = 0;
-    let mut last = &text[..0];
-    for function in module.functions() {
-        let from = end.unwrap_or(function.offset);
-        ensure!((from..from + GAP).contains(&function.offset), "something else lies between the functions");
-        start = if end.is_none() { function.offset } else { start };
-        end = Some(function.offset + function.len);
-        last = text.get(function.offset..function.offset + function.len).context("a function lies outside the code")?;
-    }
-    let end = end.context("the module has no functions")?;
-    // The landing pad is nothing but an `unreachable`: frame set-up and `ud2`.
-    let ud2 = last.windows(2).position(|pair| pair == [0x0f, 0x0b]).filter(|_| last.len() <= 16);
-    let landing = end - last.len() + ud2.with_context(|| format!("{LANDING} is not what was compiled"))?;
-    Ok(Places { start: u32::try_from(start)?, end: u32::try_from(end)?, landing: u32::try_from(landing)? })
 }
 
 /// The data of compiled code. Without a descriptor for them the program writes them itself, as one without an image does.

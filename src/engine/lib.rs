@@ -20,6 +20,7 @@
 
 mod backtrace;
 mod cache;
+mod compile;
 mod config;
 mod cwasm;
 mod fault;
@@ -158,8 +159,13 @@ impl Engine {
 }
 
 impl boundary::Engine for Engine {
-    fn load(&self, file: BorrowedFd<'_>, path: &CString) -> std::result::Result<boundary::Image, LoadError> {
-        let image = self.shared.images.load(file, &path.to_string_lossy())?;
+    fn load(
+        &self,
+        file: BorrowedFd<'_>,
+        path: &CString,
+        gone: Option<&dyn Fn() -> bool>,
+    ) -> std::result::Result<boundary::Image, LoadError> {
+        let image = self.shared.images.load(file, &path.to_string_lossy(), gone)?;
         Ok(image)
     }
 

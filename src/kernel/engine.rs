@@ -42,11 +42,17 @@ pub struct Start {
 
 /// Runs guest code.
 pub trait Engine: Send + Sync {
-    /// Makes an image of a program file, compiling it if need be. `path` is for messages only.
+    /// Makes an image of a program file, compiling it if need be. `path` is for messages only. That may take long: `gone` says whether
+    /// the cage that waits for it has ended; without it, the process waits.
     ///
     /// # Errors
-    /// ENOEXEC for what is no module, EACCES for a .cwasm that may not be trusted, ENOMEM.
-    fn load(&self, file: BorrowedFd<'_>, path: &CString) -> std::result::Result<Image, LoadError>;
+    /// ENOEXEC for what is no module, EACCES for a .cwasm that may not be trusted, ENOMEM; EINTR when who waited has gone.
+    fn load(
+        &self,
+        file: BorrowedFd<'_>,
+        path: &CString,
+        gone: Option<&dyn Fn() -> bool>,
+    ) -> std::result::Result<Image, LoadError>;
 
     /// Starts `thread`, the first of its cage, at `_start` of the image, on a host thread of its own. When it
     /// ends for whatever reason the engine calls [`Thread::ended`](crate::cage::Thread::ended).

@@ -31,7 +31,12 @@ pub struct FakeEngine {
 }
 
 impl Engine for FakeEngine {
-    fn load(&self, _: BorrowedFd<'_>, _: &CString) -> std::result::Result<Image, LoadError> {
+    fn load(
+        &self,
+        _: BorrowedFd<'_>,
+        _: &CString,
+        _: Option<&dyn Fn() -> bool>,
+    ) -> std::result::Result<Image, LoadError> {
         Ok(Arc::new(()))
     }
 

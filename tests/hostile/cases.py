@@ -115,6 +115,32 @@ def no_host_memory(lind_boot: Path, root: Path) -> str:
     return ""
 
 
+def leb(number: int) -> bytes:
+    return bytes([number & 127 | 128]) + leb(number >> 7) if number > 127 else bytes([number])
+
+
+def slow_module(loops: int, variables: int) -> bytes:
+    """A module that is small and valid and takes the compiler minutes: many variables that change within many nested loops."""
+    def section(number: int, content: bytes) -> bytes:
+        return bytes([number]) + leb(len(content)) + content
+
+    steps = b"".join(b"\x20" + leb(i) + b"\x41\x01\x6a\x21" + leb(i) for i in range(variables))  # i += 1
+    loop, again = b"\x03\x40", b"\x20\x00\x0d\x00\x0b"
+    body = leb(1) + leb(variables) + b"\x7f" + loop * loops + steps + again * loops + b"\x0b"
+    types, functions = b"\x02\x60\x01\x7f\x00\x60\x00\x00", b"\x02\x00\x01"
+    memory, exports = b"\x01\x01\x80\x80\x04\x80\x80\x04", b"\x02\x06memory\x02\x00\x06_start\x00\x00"
+    code = b"\x02" + leb(len(body)) + body + b"\x02\x00\x0b"
+    parts = ((1, types), (3, functions), (5, memory), (7, exports), (10, code))
+    return b"\0asm\x01\0\0\0" + b"".join(section(number, content) for number, content in parts)
+
+
+def compiles_for_minutes(lind_boot: Path, root: Path) -> str:
+    """Cages that wait for the compiler can be killed, and the runner ends while it is at work."""
+    (root / "slow.wasm").write_bytes(slow_module(400, 2000))
+    (root / "slow.wasm").chmod(0o755)
+    return ended(run(lind_boot, root, "compiles.wasm"), {0})
+
+
 def used(lind_boot: Path, root: Path, *argv: str) -> tuple[str, float, float, int]:
     """Runs something that must end with 0: what was wrong, how long it took, the processor time it took, and its memory in KiB."""
     began = time.monotonic()
@@ -143,5 +169,5 @@ def timers_set_anew(lind_boot: Path, root: Path) -> str:
 ALL: dict[str, Callable[[Path, Path], str]] = {
     case.__name__: case
     for case in (guest_cwasm, rewritten_while_loading, rewritten_while_running, no_host_descriptors, no_host_memory,
-                 timers_that_are_always_due, timers_set_anew)
+                 compiles_for_minutes, timers_that_are_always_due, timers_set_anew)
 }

@@ -46,7 +46,7 @@ pub struct Found {
 /// # Errors
 /// Why the program cannot be loaded, or ENOMEM and EAGAIN when there is no room for it.
 pub fn boot(kernel: &Arc<Kernel>, start_in: Directory, program: Program) -> std::result::Result<Arc<Cage>, LoadError> {
-    let image = load_named(kernel, start_in.as_fd(), &program.name, true)?;
+    let image = load_named(kernel, start_in.as_fd(), (&program.name, true), None)?;
     begin(kernel, start_in, program, image)
 }
 
@@ -118,7 +118,8 @@ pub fn spawn(
     }
     let cwd = parent.cwd.load_full();
     let Loaded { image, path, text } =
-        load_named(kernel, cwd.as_fd(), &program.name, searches(kernel, parent)).map_err(|e| e.errno)?;
+        load_named(kernel, cwd.as_fd(), (&program.name, searches(kernel, parent)), Some(&|| parent.is_dead()))
+            .map_err(|e| e.errno)?;
     let table = parent.handlers.inherit();
     let to = |entry| match entry {
         AS_BEFORE => Change::Inherited,
@@ -259,16 +260,16 @@ pub(super) struct Loaded {
     pub text: Text,
 }
 
-/// Finds and loads a program.
-pub(super) fn load_named(
+/// Finds and loads a program. `gone`: as [`Engine::load`](crate::engine::Engine::load) has it.
+fn load_named(
     kernel: &Kernel,
     cwd: BorrowedFd<'_>,
-    name: &CStr,
-    search: bool,
+    (name, search): (&CStr, bool),
+    gone: Option<&dyn Fn() -> bool>,
 ) -> std::result::Result<Loaded, LoadError> {
     let found = find_program(kernel, cwd, name, search, Last::Follow).map_err(|errno| not_found(errno, name))?;
     let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
-    let (image, text) = load_file(kernel, cwd, (&found.file, text), &found.path)?;
+    let (image, text) = load_file(kernel, cwd, (&found.file, text), &found.path, gone)?;
     Ok(Loaded { image, path: found.path, text })
 }
 
@@ -285,15 +286,16 @@ pub(super) fn load_file(
     start: BorrowedFd<'_>,
     (file, text): (&OwnedFd, Text),
     path: &CString,
+    gone: Option<&dyn Fn() -> bool>,
 ) -> std::result::Result<(Image, Text), LoadError> {
-    match kernel.engine().load(file.as_fd(), path) {
+    match kernel.engine().load(file.as_fd(), path, gone) {
         Err(error) if error.untrusted => {
             let source = path.to_bytes().strip_suffix(b".cwasm").map(|stem| [stem, b".wasm"].concat());
             let source = source.and_then(|path| CString::new(path).ok());
             let Some(source) = source else { return Err(error) };
             let Ok(found) = find_program(kernel, start, &source, false, Last::Follow) else { return Err(error) };
             let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
-            kernel.engine().load(found.file.as_fd(), &found.path).map(|image| (image, text))
+            kernel.engine().load(found.file.as_fd(), &found.path, gone).map(|image| (image, text))
         }
         loaded => loaded.map(|image| (image, text)),
     }

@@ -72,7 +72,7 @@ pub fn prepare_exec(
     let mut name = path.clone();
     for _ in 0..=INTERPRETERS {
         let Some((interpreter, option)) = interpreter_of(&file)? else {
-            let image = load_file(kernel, cwd.as_fd(), (&file, text), &name);
+            let image = load_file(kernel, cwd.as_fd(), (&file, text), &name, Some(&|| cage.is_dead()));
             let (image, text) = image.map_err(|error| error.errno)?;
             return Ok(Start { image, argv, envp, path, text: Some(text) });
         };
