@@ -91,6 +91,8 @@ impl Compiler {
     /// # Errors
     /// [`NobodyWaits`]; what is wrong with the module.
     pub fn compile_for(self: Arc<Self>, wasm: Arc<[u8]>, gone: Gone<'_>) -> Result<Vec<u8>> {
+        // Signals from outside have to end it meanwhile.
+        crate::outside::watch();
         let turn = loop {
             ensure!(!gone(), NobodyWaits);
             match Turn::take() {

@@ -1,5 +1,5 @@
-;; Six children each run a module that takes minutes to compile: SIGKILL ends those that the compiler has begun with and those whose
-;; turn has not come.
+;; Runs a module that takes minutes to compile, or, without an argument, has six children do so: SIGKILL ends those that the compiler
+;; has begun with and those whose turn has not come.
 ;; library
 (data $slow "/slow.wasm\00")
 
