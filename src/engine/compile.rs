@@ -44,11 +44,11 @@ impl std::error::Error for NobodyWaits {}
 /// How often a cage that waits looks whether it has ended.
 const LOOK: Duration = Duration::from_millis(4);
 
-/// So many modules are compiled at once for cages, those that nobody waits for any more included. Each may take gigabytes.
-const AT_ONCE: usize = 4;
-
 /// What the compiler's first thread may use of stack, in bytes: as much as Linux gives a process's first.
 const STACK: usize = 8 << 20;
+
+/// So many modules are compiled at once for cages, those that nobody waits for any more included. Each may take gigabytes.
+const AT_ONCE: usize = 4;
 
 /// How many are.
 static RUNNING: Mutex<usize> = Mutex::new(0);
