@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use lind_kernel::Errno;
+use lind_kernel::engine::Gone;
 use wasmtime::Module;
 
 use crate::cache::Cache;
@@ -19,27 +21,12 @@ use crate::outside::Endable;
 use crate::traps::Traps;
 use crate::validate::{self, LANDING, Places};
 
-/// Whether who waits for a program does so no more.
-pub type Gone<'a> = &'a dyn Fn() -> bool;
-
 /// Compiles modules, and keeps what comes of it.
 pub struct Compiler {
     pub engines: Arc<Engines>,
     pub key: [u8; 32],
     pub cache: Option<Cache>,
 }
-
-/// Nobody waits for the program any more.
-#[derive(Debug)]
-pub struct NobodyWaits;
-
-impl std::fmt::Display for NobodyWaits {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("not compiled to the end: nobody waits for it any more")
-    }
-}
-
-impl std::error::Error for NobodyWaits {}
 
 /// How often a cage that waits looks whether it has ended.
 const LOOK: Duration = Duration::from_millis(4);
@@ -89,12 +76,12 @@ impl Compiler {
     /// room for a thread, the cage's own compiles it.
     ///
     /// # Errors
-    /// [`NobodyWaits`]; what is wrong with the module.
+    /// EINTR when the cage has gone; what is wrong with the module.
     pub fn compile_for(self: Arc<Self>, wasm: Arc<[u8]>, gone: Gone<'_>) -> Result<Vec<u8>> {
         // Signals from outside have to end it meanwhile.
         crate::outside::watch();
         let turn = loop {
-            ensure!(!gone(), NobodyWaits);
+            ensure!(!gone(), Errno::EINTR);
             match Turn::take() {
                 Some(turn) => break turn,
                 None => std::thread::sleep(LOOK),
@@ -114,7 +101,7 @@ impl Compiler {
         loop {
             match result.recv_timeout(LOOK) {
                 Ok(compiled) => return compiled,
-                Err(RecvTimeoutError::Timeout) => ensure!(!gone(), NobodyWaits),
+                Err(RecvTimeoutError::Timeout) => ensure!(!gone(), Errno::EINTR),
                 Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the compiler failed"),
             }
         }

@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use lind_kernel::Errno;
-use lind_kernel::engine::LoadError;
+use lind_kernel::engine::{Gone, LoadError};
 use lind_kernel::mem::InitialData;
 use rustix::fd::{AsFd, BorrowedFd};
 use wasmtime::{InstancePre, Linker, Module};
 
 use crate::cache::Cache;
-use crate::compile::{Compiler, Gone, NobodyWaits};
+use crate::compile::Compiler;
 use crate::config::{COMPILED_FORMAT, Engines};
 use crate::cwasm::{self, Compiled, Kind, Refused};
 use crate::fault::Code;
@@ -243,7 +243,7 @@ impl Images {
 }
 
 fn refused(path: &str, error: anyhow::Error) -> LoadError {
-    let errno = if error.is::<NobodyWaits>() { Errno::EINTR } else { Errno::ENOEXEC };
+    let errno = error.downcast_ref().copied().unwrap_or(Errno::ENOEXEC);
     LoadError { errno, reason: format!("{path}: {error:#}"), untrusted: false }
 }
 

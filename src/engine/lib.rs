@@ -60,7 +60,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lind_abi::CageId;
 use lind_kernel::cage::{Cage, Thread};
-use lind_kernel::engine::{self as boundary, LoadError, Start};
+use lind_kernel::engine::{self as boundary, Gone, LoadError, Start};
 use lind_kernel::{Kernel, Result};
 use wasmtime::Linker;
 
@@ -163,7 +163,7 @@ impl boundary::Engine for Engine {
         &self,
         file: BorrowedFd<'_>,
         path: &CString,
-        gone: Option<&dyn Fn() -> bool>,
+        gone: Option<Gone<'_>>,
     ) -> std::result::Result<boundary::Image, LoadError> {
         let image = self.shared.images.load(file, &path.to_string_lossy(), gone)?;
         Ok(image)

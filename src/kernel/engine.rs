@@ -40,10 +40,13 @@ pub struct Start {
     pub text: Option<Text>,
 }
 
+/// Whether the cage that waits for a program has ended meanwhile.
+pub type Gone<'a> = &'a dyn Fn() -> bool;
+
 /// Runs guest code.
 pub trait Engine: Send + Sync {
-    /// Makes an image of a program file, compiling it if need be. `path` is for messages only. That may take long: `gone` says whether
-    /// the cage that waits for it has ended; without it, the process waits.
+    /// Makes an image of a program file, compiling it if need be. `path` is for messages only. That may take long; without `gone`
+    /// the process waits.
     ///
     /// # Errors
     /// ENOEXEC for what is no module, EACCES for a .cwasm that may not be trusted, ENOMEM; EINTR when who waited has gone.
@@ -51,7 +54,7 @@ pub trait Engine: Send + Sync {
         &self,
         file: BorrowedFd<'_>,
         path: &CString,
-        gone: Option<&dyn Fn() -> bool>,
+        gone: Option<Gone<'_>>,
     ) -> std::result::Result<Image, LoadError>;
 
     /// Starts `thread`, the first of its cage, at `_start` of the image, on a host thread of its own. When it

@@ -14,7 +14,7 @@ use lind_abi::{CageId, Errno, Result, Word};
 use crate::Kernel;
 use crate::cage::{Cage, Limits, Program, Thread, boot, spawn};
 use crate::call::Caller;
-use crate::engine::{By, Engine, Entered, Hop, Image, LoadError, Served, Start};
+use crate::engine::{By, Engine, Entered, Gone, Hop, Image, LoadError, Served, Start};
 use crate::root::{Directory, Root, Walls};
 
 /// AT_FDCWD as an argument.
@@ -31,12 +31,7 @@ pub struct FakeEngine {
 }
 
 impl Engine for FakeEngine {
-    fn load(
-        &self,
-        _: BorrowedFd<'_>,
-        _: &CString,
-        _: Option<&dyn Fn() -> bool>,
-    ) -> std::result::Result<Image, LoadError> {
+    fn load(&self, _: BorrowedFd<'_>, _: &CString, _: Option<Gone<'_>>) -> std::result::Result<Image, LoadError> {
         Ok(Arc::new(()))
     }
 

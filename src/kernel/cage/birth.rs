@@ -14,7 +14,7 @@ use super::kin::Kin;
 use super::signal::{self, Signals};
 use super::{Cage, Credentials, Settings, Text, Thread};
 use crate::Kernel;
-use crate::engine::{Hop, Image, LoadError, Start};
+use crate::engine::{Gone, Hop, Image, LoadError, Start};
 use crate::event::Event;
 use crate::fd::FdTable;
 use crate::mem::{CageMemory, Memory};
@@ -265,7 +265,7 @@ fn load_named(
     kernel: &Kernel,
     cwd: BorrowedFd<'_>,
     (name, search): (&CStr, bool),
-    gone: Option<&dyn Fn() -> bool>,
+    gone: Option<Gone<'_>>,
 ) -> std::result::Result<Loaded, LoadError> {
     let found = find_program(kernel, cwd, name, search, Last::Follow).map_err(|errno| not_found(errno, name))?;
     let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
@@ -286,7 +286,7 @@ pub(super) fn load_file(
     start: BorrowedFd<'_>,
     (file, text): (&OwnedFd, Text),
     path: &CString,
-    gone: Option<&dyn Fn() -> bool>,
+    gone: Option<Gone<'_>>,
 ) -> std::result::Result<(Image, Text), LoadError> {
     match kernel.engine().load(file.as_fd(), path, gone) {
         Err(error) if error.untrusted => {
