@@ -130,10 +130,7 @@ fn syscall(mut caller: Caller<'_, Guest>, words: &Words<7>) -> Result<i64> {
     let number = words.number();
     let guest = caller.data();
     fault::enter_host();
-    let result = match guest.near.answered() {
-        None => call::syscall(guest, number, words.values()),
-        Some(answer) => call::after_transfer(guest, number, words.values(), answer),
-    };
+    let result = call::further(guest, number, words.values(), guest.near.progress());
     if guest.thread.attention() != 0 {
         std::hint::cold_path();
         let values = words.values().map(|word| word.value);

@@ -15,7 +15,7 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use lind_abi::nr;
-use lind_kernel::call::{self, HostCall};
+use lind_kernel::call::{self, Begun, HostCall, Progress};
 use wasmtime::{ExternType, Instance, Module, Result, Store};
 use wasmtime_environ::{FuncIndex, HostPtr, PtrSize, VM_ARRAY_CALL_HOST_FUNC_MAGIC, VMOffsets, VMOffsetsFields};
 
@@ -44,30 +44,26 @@ pub struct Import {
 pub struct OfGuest {
     /// The trampoline for `lind.syscall`.
     far: Cell<usize>,
-    /// What the host has answered, if the call goes on by the trampoline.
-    answer: Cell<i64>,
+    /// How far a call has come that goes on by the trampoline.
+    progress: Cell<Progress>,
 }
-
-/// No call returns this.
-const NONE: i64 = i64::MIN;
 
 impl Default for OfGuest {
     fn default() -> OfGuest {
-        OfGuest { far: Cell::new(0), answer: Cell::new(NONE) }
+        OfGuest { far: Cell::new(0), progress: Cell::new(Progress::New) }
     }
 }
 
 impl OfGuest {
-    /// What the host has answered to the call that has come by the trampoline.
+    /// How far the call has come that has come by the trampoline.
     #[inline(always)]
-    pub fn answered(&self) -> Option<i64> {
-        let answer = self.answer.get();
-        if answer == NONE {
-            return None;
+    pub fn progress(&self) -> Progress {
+        let progress = self.progress.get();
+        if progress != Progress::New {
+            std::hint::cold_path();
+            self.progress.set(Progress::New);
         }
-        std::hint::cold_path();
-        self.answer.set(NONE);
-        Some(answer)
+        progress
     }
 }
 
@@ -176,8 +172,9 @@ unsafe extern "C" fn enter() {
         "mov [rsp + 80], r9",
         "mov rdi, rsp",
         "call {begin}",
-        "test al, al",
-        "je 3f",
+        "cmp al, {host}",
+        "jb 3f",
+        "ja 4f",
         "mov rax, [rsp]",
         "mov rdi, [rsp + 8]",
         "mov rsi, [rsp + 16]",
@@ -195,6 +192,11 @@ unsafe extern "C" fn enter() {
         "pop rcx",
         "add rsp, 32",
         "jmp rcx",
+        // No host call lies behind it: the processor knows where this return leads.
+        "4:",
+        "mov rax, [rsp]",
+        "leave",
+        "ret 32",
         // All others.
         "2:",
         "mov rax, [rsi + {context}]",
@@ -213,6 +215,7 @@ unsafe extern "C" fn enter() {
         "jmp rax",
         last = const LAST,
         numbers = const NUMBERS,
+        host = const Way::Host as u8,
         begin = sym begin,
         end = sym end,
         context = const CONTEXT,
@@ -230,19 +233,44 @@ unsafe fn guest_of<'g>(instance: usize) -> &'g Guest {
     unsafe { &**((*((instance + CONTEXT) as *const usize) + DATA) as *const *const Guest) }
 }
 
-/// Whether there is a call to be made of the host: then it stands in the frame.
-extern "C" fn begin(frame: &mut Frame) -> bool {
+/// How [`enter`] goes on.
+#[repr(u8)]
+enum Way {
+    /// By the trampoline.
+    Far,
+    /// With the host call that stands in the frame.
+    Host,
+    /// Back to the guest, with the answer that stands in the frame.
+    Back,
+}
+
+extern "C" fn begin(frame: &mut Frame) -> Way {
     // SAFETY: `enter` has made the frame.
     let guest = unsafe { guest_of(frame.caller) };
     fault::enter_host();
     frame.far = guest.near.far.get();
     let ([a, b, c], [d, e, f]) = (frame.first, frame.rest);
     #[allow(clippy::cast_possible_truncation, reason = "`enter` has compared it")]
-    let host = call::begin_transfer(guest, frame.number as u32, [a, b, c, d, e, f]);
-    host.is_some_and(|host| {
-        frame.host = host;
-        true
-    })
+    match call::begin_transfer(guest, frame.number as u32, [a, b, c, d, e, f]) {
+        Begun::Host(host) => {
+            frame.host = host;
+            Way::Host
+        }
+        Begun::Answered(result) => {
+            frame.host[0] = result.cast_unsigned();
+            if guest.thread.attention() != 0 {
+                std::hint::cold_path();
+                guest.near.progress.set(Progress::Grate(result));
+                return Way::Far;
+            }
+            fault::enter_guest(guest.base);
+            Way::Back
+        }
+        Begun::Further(progress) => {
+            guest.near.progress.set(progress);
+            Way::Far
+        }
+    }
 }
 
 /// Whether that is all. Where the host's answer is an error, or the thread has other things to do first, it goes by the trampoline.
@@ -253,7 +281,7 @@ extern "C" fn end(frame: &mut Frame) -> bool {
     let answer = frame.host[0].cast_signed();
     if answer < 0 || guest.thread.attention() != 0 {
         std::hint::cold_path();
-        guest.near.answer.set(answer);
+        guest.near.progress.set(Progress::Host(answer));
         return false;
     }
     fault::enter_guest(guest.base);

@@ -20,7 +20,7 @@ use crate::fd::{FileRef, InUse, Reader};
 use crate::threei::HandlerTable;
 use dispatch::{dispatch, dispatch_near};
 use grates::{by_grates, further_filters, syscall_by_grates};
-pub use transfer::{HostCall, after_transfer, begin_transfer, end_transfer};
+pub use transfer::{Begun, HostCall, Progress, begin_transfer, end_transfer, further};
 
 /// Everything a kernel function may know about the call it carries out.
 #[derive(Clone, Copy)]
@@ -155,6 +155,12 @@ pub fn syscall<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
     {
         return result;
     }
+    in_kernel(caller, number, values)
+}
+
+/// What is left of a call of [`syscall`] after the grates.
+#[inline(always)]
+fn in_kernel<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
     let arg = |at: usize| Arg { value: values[at].value, cage: caller.cage().id };
     let far = || syscall_far(caller, number, values);
     loop {

@@ -207,3 +207,56 @@ fn a_handler_that_never_returns_ends_with_its_grate() {
         assert_eq!(runner.run_below("spin.wasm", "app.wasm"), (5, EIO));
     }
 }
+
+#[test]
+fn a_handler_is_asked_once_of_a_call_that_moves_data() {
+    let runner = Runner::new();
+    // Counts its calls, and tells the count to who asks for its id.
+    let counts = |rest: &str| {
+        let count = format!(
+            "(func $count (param $c i32) (result i64)
+                (i32.store (i32.const 0x10e00) (i32.add (i32.load (i32.const 0x10e00)) (i32.const 1)))
+                (if (i32.eq (i32.load (local.get $c)) (i32.const {GETEUID}))
+                    (then (return (i64.load32_u (i32.const 0x10e00)))))
+                {rest})"
+        );
+        grate(&count, "$count", &[(0, 1), (1, 1), (17, 1), (18, 1), (GETEUID, 1)])
+    };
+    runner.install("pass.wasm", &counts("(i64.const -9223372036854775807)"));
+    runner.install("forward.wasm", &counts("(call $forward (local.get $c))"));
+    runner.install("seven.wasm", &counts("(i64.const 7)"));
+    // A pipe; what the host does; what it refuses; a descriptor and a place that are none. The sum of all results, and the count.
+    let call = |nr: u32, fd: &str, at: &str| format!("(call $sys3 (i32.const {nr}) {fd} {at} (i64.const 1))");
+    let (from, to) = ("(i64.load32_u (i32.const 0x10e00))", "(i64.load32_u (i32.const 0x10e04))");
+    let (none, good, bad) = ("(i64.const -1)", "(i64.const 0x10e08)", "(i64.const 0xfffffff0)");
+    let calls = [
+        (call(1, to, good), 1),
+        (call(0, from, good), 1),
+        (call(17, from, good), -29),
+        (call(18, to, good), -29),
+        (call(0, to, good), -9),
+        (call(0, none, good), -9),
+        (call(18, none, good), -9),
+        (call(1, to, bad), -14),
+    ];
+    let (results, count) = (calls.iter().map(|(_, result)| result).sum(), calls.len() + 1);
+    let sum = calls.iter().fold("(i64.const 0)".to_owned(), |sum, (call, _)| format!("(i64.add {sum} {call})"));
+    let body = |expected: i64| {
+        format!(
+            "(drop (call $sys3 (i32.const 293) (i64.const 0x10e00) (i64.const 0) (i64.const 0)))
+            (if (i64.ne {sum} (i64.const {expected})) (then (call $exit (i32.const 98))))
+            (call $exit (i32.wrap_i64 {}))",
+            plain(GETEUID)
+        )
+    };
+    let count = Status::Exited(u8::try_from(count).unwrap());
+    runner.install("app.wasm", &program("", &body(results)));
+    for grates in
+        [&["pass.wasm"][..], &["forward.wasm"], &["pass.wasm", "forward.wasm"], &["forward.wasm", "pass.wasm"]]
+    {
+        let chain: Vec<&str> = grates.iter().copied().chain(["app.wasm"]).collect();
+        assert_eq!(runner.run_chain(&chain), count, "{grates:?}");
+    }
+    runner.install("app.wasm", &program("", &body(7 * 8)));
+    assert_eq!(runner.run_chain(&["seven.wasm", "app.wasm"]), count);
+}

@@ -8,8 +8,8 @@ use std::os::fd::AsFd;
 
 use lind_abi::{Arg, ArgType, Errno, Fd, Word, nr};
 
-use super::{Caller, Ctx, context, is_interrupted, repeats, syscall};
-use crate::engine::{Filtered, Hop};
+use super::grates::syscall_by_grates;
+use super::{Caller, Ctx, context, in_kernel, is_interrupted, repeats, syscall};
 use crate::mem::HostRange;
 use crate::patience;
 use crate::sys::fs::{ATOMIC, write_failed};
@@ -17,13 +17,54 @@ use crate::sys::fs::{ATOMIC, write_failed};
 /// A call of the host's: its number and arguments.
 pub type HostCall = [u64; 5];
 
-/// The host call that a call of the guest's comes to, if it is one of those and nothing else is to be done first. Then the file is
-/// in use until [`end_transfer`].
+/// How far a call has come this way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// Nothing has been done, nobody has been asked.
+    New,
+    /// The grates have let it go on to the kernel.
+    LetGoOn,
+    /// The host has answered.
+    Host(i64),
+    /// A grate has answered.
+    Grate(i64),
+}
+
+/// What comes next, after [`begin_transfer`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Begun {
+    /// This host call, then [`end_transfer`]. Until then the file is in use.
+    Host(HostCall),
+    /// Nothing is left to do but to look whether the thread has other things to do.
+    Answered(i64),
+    /// What [`further`] does.
+    Further(Progress),
+}
+
+/// Asks the grates, and says what host call a call of the guest's comes to, if it is one of those and nothing else is to be done first.
 #[inline(always)]
-pub fn begin_transfer<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> Option<HostCall> {
-    if !caller.cage().handlers.is_kernels(number) && !is_left_to_the_kernel(caller, number, values) {
-        return None;
+pub fn begin_transfer<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> Begun {
+    let mut progress = Progress::New;
+    if !caller.cage().handlers.is_kernels(number) {
+        if let Some(result) = by_grates(caller, number, values) {
+            return Begun::Answered(result);
+        }
+        progress = Progress::LetGoOn;
     }
+    match host_call(caller, number, values) {
+        Some(call) => Begun::Host(call),
+        None => Begun::Further(progress),
+    }
+}
+
+/// What the grates answer that the table names.
+#[inline(never)]
+fn by_grates<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> Option<i64> {
+    syscall_by_grates(caller, number, &Word::six(values))
+}
+
+#[inline(always)]
+fn host_call<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> Option<HostCall> {
     let cx = &context(caller);
     let arg = |at: usize| Arg { value: values[at], cage: cx.cage.id };
     let fd = Fd::from_arg(arg(0));
@@ -47,17 +88,6 @@ pub fn begin_transfer<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> O
     Some([number.into(), host, buffer.as_ptr().addr() as u64, buffer.len() as u64, values[3]])
 }
 
-/// Whether the grates that the table names let it go on, by the descriptor or by filters. Those are asked again if it goes the other way.
-#[inline(never)]
-fn is_left_to_the_kernel<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> bool {
-    let to = caller.thread().routes.follow(number, values[0], caller.cage().handlers.packed(number));
-    if to.is_kernels() || !caller.hop().filters(to, 0) {
-        return to.is_kernels();
-    }
-    let left = caller.hop().by_filters(caller.thread(), number, &Word::six(values), to, 0);
-    matches!(left, Filtered::LeftTo { to, .. } if to.is_kernels())
-}
-
 #[inline(always)]
 fn range<'c>(cx: &'c Ctx<'_>, arg: &impl Fn(usize) -> Arg, writes: bool) -> Option<HostRange<'c>> {
     let len = ArgType::from_arg(arg(2));
@@ -70,9 +100,27 @@ pub fn end_transfer<C: Caller>(caller: &C) {
     caller.thread().reader.uses_no_more();
 }
 
-/// What the guest sees of a transfer, if the host has answered it so: as [`syscall`] goes on after the host call.
+/// The rest of a call that has come so far, and what the guest sees of it.
+#[inline(always)]
+pub fn further<C: Caller>(caller: &C, number: u32, values: &[Word; 6], progress: Progress) -> i64 {
+    match progress {
+        Progress::New => syscall(caller, number, values),
+        progress => further_cold(caller, number, values, progress),
+    }
+}
+
 #[cold]
-pub fn after_transfer<C: Caller>(caller: &C, number: u32, values: &[Word; 6], result: i64) -> i64 {
+#[inline(never)]
+fn further_cold<C: Caller>(caller: &C, number: u32, values: &[Word; 6], progress: Progress) -> i64 {
+    match progress {
+        Progress::New | Progress::LetGoOn => in_kernel(caller, number, values),
+        Progress::Host(result) => after_host(caller, number, values, result),
+        Progress::Grate(result) => result,
+    }
+}
+
+/// As [`in_kernel`] goes on after the host call.
+fn after_host<C: Caller>(caller: &C, number: u32, values: &[Word; 6], result: i64) -> i64 {
     if number == nr::write
         && result < 0
         && let Some(errno) = Errno::from_wire(result)
@@ -84,7 +132,8 @@ pub fn after_transfer<C: Caller>(caller: &C, number: u32, values: &[Word; 6], re
         }
     }
     if is_interrupted(result) && repeats(number, caller.kernel(), caller.thread(), caller.thread()) {
-        return syscall(caller, number, values);
+        // The grates have been asked.
+        return in_kernel(caller, number, values);
     }
     result
 }
