@@ -40,13 +40,7 @@ impl std::error::Error for Leave {}
 pub fn define(linker: &mut Linker<Guest>, perf: Option<&Arc<Perf>>) -> Result<()> {
     match perf {
         None => {
-            define_raw(
-                linker,
-                "syscall",
-                #[allow(clippy::redundant_closure, reason = "a function item cannot be told to be inlined there")]
-                #[inline(always)]
-                |caller, words| syscall(caller, words),
-            )?;
+            define_raw(linker, "syscall", syscall)?;
             define_raw(linker, "call", make_syscall)?;
         }
         Some(perf) => {
@@ -123,9 +117,7 @@ fn timed<const N: usize>(
     }
 }
 
-// What Wasmtime calls for `lind.syscall` is to be one function, as far as that goes.
-
-#[inline(always)]
+/// Most calls come by [`crate::near`], and here only for what else the thread has to do then.
 fn syscall(mut caller: Caller<'_, Guest>, words: &Words<7>) -> Result<i64> {
     let number = words.number();
     let guest = caller.data();

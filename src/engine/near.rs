@@ -1,9 +1,12 @@
-//! The calls that move data, on a way of their own: from compiled code to the host and back without a frame that is open while the host works.
+//! The way of system calls from compiled code to the kernel and back, without the engine's trampoline.
 //!
-//! The host's kernel leaves the processor (of the makes that need it) mispredicting the return from every function that was open across
-//! a system call, about 8 ns each. The engine's trampoline and what it calls are two such functions. So `lind.syscall` leads to [`enter`] here, which
-//! asks the kernel for a host call that the guest's comes to, makes that one itself, and returns by a jump. All that is not so
-//! simple goes on to the engine's trampoline as it came.
+//! `lind.syscall` leads to [`enter`] here, which hands the call to the kernel in a few instructions, and the answer back. What the thread has to do
+//! besides (run signal handlers, leave, bring a child to life) needs a Store that can be unwound: then the call goes on to the trampoline as it
+//! came, with a note how far it has come.
+//!
+//! Calls that move data are made by [`enter`] itself: the host's kernel leaves the processor (of the makes that need it) mispredicting the return from
+//! every function that was open across a system call, about 8 ns each. So the kernel says what host call the guest's comes to, and is
+//! left before that is made; and the way back to the guest is a jump.
 //!
 //! That replaces a pointer in an instance, where compiled code has the functions it imports. To check when Wasmtime is upgraded: the calling
 //! convention `Tail` (the first six arguments in registers and the rest on the stack, from where who is called takes them), which no test
@@ -14,7 +17,7 @@ use std::cell::Cell;
 use std::mem::offset_of;
 use std::sync::Arc;
 
-use lind_abi::nr;
+use lind_abi::{Word, nr};
 use lind_kernel::call::{self, Begun, HostCall, Progress};
 use wasmtime::{ExternType, Instance, Module, Result, Store};
 use wasmtime_environ::{FuncIndex, HostPtr, PtrSize, VM_ARRAY_CALL_HOST_FUNC_MAGIC, VMOffsets, VMOffsetsFields};
@@ -199,9 +202,36 @@ unsafe extern "C" fn enter() {
         "ret 32",
         // All others.
         "2:",
-        "mov rax, [rsi + {context}]",
-        "mov rax, [rax + {data}]",
-        "jmp [rax + {far}]",
+        "push rbp",
+        "mov rbp, rsp",
+        "sub rsp, 128",
+        "mov [rsp], rcx",
+        "mov [rsp + 16], r8",
+        "mov [rsp + 32], r9",
+        "mov rax, [rbp + 16]",
+        "mov rcx, [rbp + 24]",
+        "mov r8, [rbp + 32]",
+        "mov [rsp + 48], rax",
+        "mov [rsp + 64], rcx",
+        "mov [rsp + 80], r8",
+        "mov [rsp + 96], rdi",
+        "mov [rsp + 104], rsi",
+        "mov [rsp + 112], rdx",
+        "mov rdi, rsp",
+        "call {other}",
+        "test rdx, rdx",
+        "jne 5f",
+        "leave",
+        "ret 32",
+        "5:",
+        "mov rcx, [rsp]",
+        "mov r8, [rsp + 16]",
+        "mov r9, [rsp + 32]",
+        "mov rdi, [rsp + 96]",
+        "mov rsi, [rsp + 104]",
+        "mov rdx, [rsp + 112]",
+        "leave",
+        "jmp rax",
         // As it came.
         "3:",
         "mov rdi, [rsp + 40]",
@@ -218,9 +248,7 @@ unsafe extern "C" fn enter() {
         host = const Way::Host as u8,
         begin = sym begin,
         end = sym end,
-        context = const CONTEXT,
-        data = const DATA,
-        far = const offset_of!(Guest, near) + offset_of!(OfGuest, far),
+        other = sym other,
     )
 }
 
@@ -231,6 +259,43 @@ unsafe extern "C" fn enter() {
 unsafe fn guest_of<'g>(instance: usize) -> &'g Guest {
     // SAFETY: `connect` has found the Store's data there, which no one borrows mutably while its code runs.
     unsafe { &**((*((instance + CONTEXT) as *const usize) + DATA) as *const *const Guest) }
+}
+
+/// What [`enter`] leaves on the stack for a call that is not to go by host calls of its own.
+#[repr(C)]
+struct Other {
+    values: [Word; 6],
+    callee: usize,
+    caller: usize,
+    number: u64,
+}
+
+const _: () = assert!(size_of::<Word>() == 16 && offset_of!(Other, number) == 112);
+
+/// What the guest sees, or where it goes on if `far` is not 0.
+#[repr(C)]
+struct Back {
+    answer: u64,
+    far: u64,
+}
+
+/// Makes a call. It goes by the trampoline then if the thread has other things to do.
+extern "C" fn other(frame: &Other) -> Back {
+    // SAFETY: `enter` has made the frame.
+    let guest = unsafe { guest_of(frame.caller) };
+    fault::enter_host();
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "compiled code passes 32 bits, and leaves the others as they were"
+    )]
+    let result = call::syscall(guest, frame.number as u32, &frame.values);
+    if guest.thread.attention() != 0 {
+        std::hint::cold_path();
+        guest.near.progress.set(Progress::Answered(result));
+        return Back { answer: guest.near.far.get() as u64, far: 1 };
+    }
+    fault::enter_guest(guest.base);
+    Back { answer: result.cast_unsigned(), far: 0 }
 }
 
 /// How [`enter`] goes on.
@@ -260,7 +325,7 @@ extern "C" fn begin(frame: &mut Frame) -> Way {
             frame.host[0] = result.cast_unsigned();
             if guest.thread.attention() != 0 {
                 std::hint::cold_path();
-                guest.near.progress.set(Progress::Grate(result));
+                guest.near.progress.set(Progress::Answered(result));
                 return Way::Far;
             }
             fault::enter_guest(guest.base);

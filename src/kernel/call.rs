@@ -146,7 +146,7 @@ fn context<C: Caller>(caller: &C) -> Ctx<'_> {
 
 /// A call that a cage makes for itself. Returns what the guest sees.
 ///
-/// Inlined into the engine's import with the shortest calls (see [`is_near`]), and with them only: with all calls in it that function had
+/// Inlined into what the engine's code calls with the shortest calls (see [`is_near`]), and with them only: with all calls in it that function had
 /// 30 KB, and a read of one byte took about 8 ns longer. That this is for the caches, which a host call fills with its own, is a guess.
 #[inline(always)]
 pub fn syscall<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
@@ -171,7 +171,7 @@ fn in_kernel<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
     }
 }
 
-/// Whether a call is carried out in the engine's import itself: one so short that a further function would show, that makes one
+/// Whether a call is carried out in [`syscall`] itself: one so short that a further function would show, that makes one
 /// short host call, or that grates make for most calls that they serve.
 const fn is_near(number: u32) -> bool {
     use lind_abi::nr;

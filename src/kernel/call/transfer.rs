@@ -26,8 +26,8 @@ pub enum Progress {
     LetGoOn,
     /// The host has answered.
     Host(i64),
-    /// A grate has answered.
-    Grate(i64),
+    /// It is done.
+    Answered(i64),
 }
 
 /// What comes next, after [`begin_transfer`].
@@ -101,21 +101,13 @@ pub fn end_transfer<C: Caller>(caller: &C) {
 }
 
 /// The rest of a call that has come so far, and what the guest sees of it.
-#[inline(always)]
+#[inline(never)]
 pub fn further<C: Caller>(caller: &C, number: u32, values: &[Word; 6], progress: Progress) -> i64 {
     match progress {
         Progress::New => syscall(caller, number, values),
-        progress => further_cold(caller, number, values, progress),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn further_cold<C: Caller>(caller: &C, number: u32, values: &[Word; 6], progress: Progress) -> i64 {
-    match progress {
-        Progress::New | Progress::LetGoOn => in_kernel(caller, number, values),
+        Progress::LetGoOn => in_kernel(caller, number, values),
         Progress::Host(result) => after_host(caller, number, values, result),
-        Progress::Grate(result) => result,
+        Progress::Answered(result) => result,
     }
 }
 
