@@ -21,8 +21,25 @@ pub(super) fn syscall_by_grates<C: Caller>(caller: &C, number: u32, values: &[Wo
     }
 }
 
+/// The same, with filters in this very frame: who calls this has none yet.
+#[inline(never)]
+pub(super) fn transfer_by_grates<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> Option<i64> {
+    let values = &Word::six(values);
+    let to = caller.thread().routes.follow(number, values[0].value, caller.cage().handlers.packed(number));
+    if caller.hop().filters(to, 0) {
+        filters_first(caller, number, values, to)
+    } else {
+        syscall_by_handlers(caller, number, values, to, 0, None)
+    }
+}
+
 #[inline(never)]
 fn syscall_by_filters<C: Caller>(caller: &C, number: u32, values: &[Word; 6], to: Packed) -> Option<i64> {
+    filters_first(caller, number, values, to)
+}
+
+#[inline(always)]
+fn filters_first<C: Caller>(caller: &C, number: u32, values: &[Word; 6], to: Packed) -> Option<i64> {
     match caller.hop().by_filters(caller.thread(), number, values, to, 0) {
         Filtered::Answered(result) => Some(result),
         Filtered::LeftTo { to, .. } if to.is_kernels() => None,

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 
 use lind_abi::{Arg, ArgType, Errno, Fd, Word, nr};
 
-use super::grates::syscall_by_grates;
+use super::grates::transfer_by_grates;
 use super::{Caller, Ctx, context, in_kernel, is_interrupted, repeats, syscall};
 use crate::mem::HostRange;
 use crate::patience;
@@ -46,7 +46,7 @@ pub enum Begun {
 pub fn begin_transfer<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> Begun {
     let mut progress = Progress::New;
     if !caller.cage().handlers.is_kernels(number) {
-        if let Some(result) = by_grates(caller, number, values) {
+        if let Some(result) = transfer_by_grates(caller, number, values) {
             return Begun::Answered(result);
         }
         progress = Progress::LetGoOn;
@@ -55,12 +55,6 @@ pub fn begin_transfer<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> B
         Some(call) => Begun::Host(call),
         None => Begun::Further(progress),
     }
-}
-
-/// What the grates answer that the table names.
-#[inline(never)]
-fn by_grates<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> Option<i64> {
-    syscall_by_grates(caller, number, &Word::six(values))
 }
 
 #[inline(always)]
