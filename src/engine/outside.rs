@@ -14,6 +14,7 @@
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -190,8 +191,15 @@ fn start_watcher() {
         return;
     }
     let watcher = std::thread::Builder::new().name("watcher".to_owned()).stack_size(1 << 20);
-    let started = watcher.spawn(|| watched.until_end()).is_ok();
-    if started {
+    // While it takes a table of its own it holds what is in the cages': what the calling guest closed meanwhile would stay open.
+    let (told, without) = sync_channel(1);
+    let started = watcher.spawn(move || {
+        lind_kernel::fd::keep_none();
+        let _ = told.send(());
+        watched.until_end()
+    });
+    if started.is_ok() {
+        let _ = without.recv();
         alarm::stop();
     } else {
         // It is tried again, or the main thread does it when it has nothing else to do. What has come by now is not to wait for that.
@@ -208,7 +216,6 @@ impl Watched {
         if let Some(status) = first.ended() {
             self.end(status);
         }
-        lind_kernel::fd::keep_none();
         let mut set = set();
         // SAFETY: the set is this thread's own, and initialised.
         unsafe {
