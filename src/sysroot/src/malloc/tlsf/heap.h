@@ -15,6 +15,7 @@
 #define USED 1u
 #define MAPPED 2u
 #define KEPT 4u /* freed by the program, and kept as it is for the next request of its size */
+#define ZERO 8u /* what the program got was zero */
 #define FLAGS 15u
 #define HEAD 8
 #define UNIT 16

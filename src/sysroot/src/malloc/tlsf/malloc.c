@@ -34,6 +34,8 @@ static unsigned kept_bytes[SMALL/UNIT + 1];
 /* The head after the last block of the part of the heap that brk extends. */
 static struct block *end;
 static uintptr_t break_start;
+/* From here to `end` nothing was ever written since brk gave it: it is the end of the last block, which is free. */
+static char *untouched;
 
 static inline void enter(void)
 {
@@ -136,18 +138,25 @@ static void *use(struct block *b, uint32_t has, uint32_t size)
 	b->size = size | USED;
 	struct block *rest = after(b);
 	rest->prev = size;
+	if ((char *)rest >= untouched && rest <= end) {
+		if ((char *)(b + 1) >= untouched) {
+			b->size |= ZERO;
+			b->next_free = b->prev_free = 0;
+		}
+		untouched = (char *)(rest + 1);
+	}
 	if (has > size) release(rest, has - size);
 	return memory_of(b);
 }
 
-/* Turns new memory into a free block, followed by a head that is never free. */
-static void add(char *start, char *limit, uint32_t prev)
+/* Turns new memory into a free block, or the end of the one before, followed by a head that is never free. */
+static struct block *add(char *start, char *limit, uint32_t prev)
 {
 	struct block *b = (struct block *)start;
 	b->prev = prev;
 	struct block *last = (struct block *)(limit - HEAD);
 	last->size = USED;
-	release(b, (char *)last - start);
+	return release(b, (char *)last - start);
 }
 
 static int extend_break(size_t size)
@@ -166,8 +175,11 @@ static int extend_break(size_t size)
 		if (to <= now || (uintptr_t)__syscall(SYS_brk, to) != to) return -1;
 	}
 	uint32_t prev = end ? end->prev : 0;
+	/* What precedes in a page may have been used by others. */
+	if (!end) untouched = (char *)(now % 4096 ? (now + 4095) & -4096 : from + sizeof *end);
 	end = (struct block *)(to - HEAD);
-	add((char *)from, (char *)to, prev);
+	struct block *first = (struct block *)from;
+	if (add((char *)from, (char *)to, prev) != first && (char *)first >= untouched) first->prev = first->size = 0;
 	return 0;
 }
 
@@ -190,6 +202,7 @@ static void trim(struct block *b)
 		end->size = USED;
 		b->size = (char *)end - (char *)b;
 		end->prev = b->size;
+		if (untouched > (char *)to) untouched = (char *)to;
 	}
 	insert(b);
 }
@@ -234,7 +247,7 @@ static struct block *take_kept(uint32_t size)
 	struct block *b = kept[i];
 	kept[i] = b->next_free;
 	kept_bytes[i] -= size;
-	b->size &= ~KEPT;
+	b->size &= ~(KEPT | ZERO);
 	return b;
 }
 
@@ -391,10 +404,10 @@ void *__libc_realloc(void *p, size_t n)
 	return new;
 }
 
-/* Whether the memory is as fresh as the kernel's. */
+/* Whether what malloc has just returned is as fresh as the kernel's. */
 int __malloc_allzerop(void *p)
 {
-	return !!(block_of(p)->size & MAPPED);
+	return !!(block_of(p)->size & (MAPPED | ZERO));
 }
 
 void __malloc_atfork(int who)
