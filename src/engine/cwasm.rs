@@ -99,11 +99,9 @@ pub fn encode(key: &[u8; 32], mut code: Vec<u8>, initial: &[u8], facts: &Facts, 
     code.extend(facts.initial.to_bytes());
     let manifest = facts.manifest.section();
     code.extend(&manifest);
-    let traps = facts.traps.as_words();
-    let count = u32::try_from(traps.len()).expect("each is an instruction of code that is smaller than 4 GiB");
-    for trap in traps {
-        code.extend(trap.to_le_bytes());
-    }
+    let traps = facts.traps.as_bytes();
+    let count = u32::try_from(traps.len() / 4).expect("each is an instruction of code that is smaller than 4 GiB");
+    code.extend(traps);
     code.extend(MAGIC);
     code.extend(blake3::hash(COMPILED_FORMAT.as_bytes()).as_bytes());
     code.extend(source);
@@ -171,8 +169,8 @@ fn accept(
     let field = |index: usize| u32::from_le_bytes(std::array::from_fn(|i| numbers[4 * index + i]));
     let traps = 4 * field(6) as usize;
     let end = (len - TRAILER).checked_sub(traps).ok_or(Refused::Untrusted)?;
-    let mut words = vec![0; traps];
-    copy.read_exact_at(&mut words, end as u64)?;
+    let mut table = vec![0; traps];
+    copy.read_exact_at(&mut table, end as u64)?;
     let (manifest, end) = manifest(&copy, end, field(5))?;
     let (initial, pages) = initial(&copy, end)?;
     Ok(Compiled {
@@ -182,7 +180,7 @@ fn accept(
             entry: numbered_entry(field(1)),
             places: Places { start: field(2), end: field(3), landing: field(4) },
             manifest,
-            traps: Traps::from_bytes(&words),
+            traps: Traps::from_bytes(table),
             initial,
         },
         pages,

@@ -9,17 +9,12 @@ use anyhow::{Context, Result};
 use object::{Object, ObjectSection};
 use wasmtime_environ::{CompiledTrap, Trap, iterate_traps, obj::ELF_WASMTIME_TRAPS};
 
-/// Sorted: each an offset in the code, and in the two lowest bits what it means.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Traps(Arc<[u32]>);
+/// Sorted: each an offset in the code, and in the two lowest bits what it means. Little-endian as in a file, from which they are taken as
+/// they are: large programs have tens of kilobytes of them, and most are never looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Traps(Arc<Vec<u8>>);
 
 const KINDS: [i32; 3] = [libc::SIGILL, libc::SIGFPE, libc::SIGSEGV];
-
-impl Default for Traps {
-    fn default() -> Traps {
-        Traps(Arc::new([]))
-    }
-}
 
 impl Traps {
     /// Of a serialized module with this code, but for its landing pad.
@@ -37,23 +32,24 @@ impl Traps {
         let found = all.filter(|(at, _)| *at != landing && *at <= MOST && is_ud2(*at));
         let mut words: Vec<u32> = found.filter_map(|(at, trap)| Some(at << 2 | kind(&trap)?)).collect();
         words.sort_unstable();
-        Ok(Traps(words.into()))
+        Ok(Traps::from_bytes(words.into_iter().flat_map(u32::to_le_bytes).collect()))
     }
 
-    /// As [`Traps::as_words`] gave them, little-endian.
-    pub fn from_bytes(bytes: &[u8]) -> Traps {
-        Traps(bytes.chunks_exact(4).map(|word| u32::from_le_bytes(std::array::from_fn(|i| word[i]))).collect())
+    /// As [`Traps::as_bytes`] gave them.
+    pub fn from_bytes(bytes: Vec<u8>) -> Traps {
+        Traps(Arc::new(bytes))
     }
 
-    /// For a file.
-    pub fn as_words(&self) -> &[u32] {
+    /// For a file: 4 bytes each.
+    pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// The signal that the instruction at this offset stands for.
     pub fn signal(&self, at: u32) -> Option<u8> {
-        let found = self.0.binary_search_by_key(&at, |word| word >> 2).ok()?;
-        KINDS.get((self.0[found] & 3) as usize).and_then(|signal| u8::try_from(*signal).ok())
+        let (words, _) = self.0.as_chunks();
+        let found = words.binary_search_by_key(&at, |word| u32::from_le_bytes(*word) >> 2).ok()?;
+        KINDS.get((words[found][0] & 3) as usize).and_then(|signal| u8::try_from(*signal).ok())
     }
 }
 
@@ -76,9 +72,9 @@ mod tests {
     fn traps_are_found_by_their_offset() {
         let words = [8 << 2, 40 << 2 | 1, 44 << 2 | 2_u32];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let traps = Traps::from_bytes(&bytes);
-        assert_eq!(traps.as_words(), words);
+        let traps = Traps::from_bytes(bytes.clone());
+        assert_eq!(traps.as_bytes(), bytes);
         assert_eq!([8, 40, 44, 9, 41].map(|at| traps.signal(at)), [Some(4), Some(8), Some(11), None, None]);
-        assert_eq!(Traps::from_bytes(&(3_u32).to_le_bytes()).signal(0), None);
+        assert_eq!(Traps::from_bytes((3_u32).to_le_bytes().to_vec()).signal(0), None);
     }
 }
