@@ -85,7 +85,7 @@ impl Lender {
 
     /// Ends the thread on a host thread of its own.
     fn end(&self, shared: &Arc<Shared>) {
-        if outside::is_watcher() {
+        if outside::is_apart() {
             // No other guest thread runs, or there would be somebody else to call this, and from here none can be started that has the
             // cages' descriptors. So all above leaves, and then the thread itself.
             let above = |cage: &Arc<_>| lind_kernel::cage::Cage::descends_from(cage, self.thread.cage.id);

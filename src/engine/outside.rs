@@ -6,10 +6,10 @@
 //! made a tenth of the time of a small program (docs/engine.md). Where the host makes no more threads, the first thread
 //! takes them itself, every 2 ms.
 //!
-//! The watcher has a descriptor table of its own, so that the host need not count references to files at each call of a cage that is alone
-//! (`lind_kernel::fd::keep_none`). It hands signals to the kernel itself as long as that needs no descriptor: as long as there is one
-//! guest thread and nothing like a signalfd. From then on another thread does ([`share`]). When the first cage stops, so does the process,
-//! for the shell that started it to see.
+//! As long as there is one guest thread and nothing like a signalfd, handing a signal to the kernel needs no descriptor: a watcher that starts
+//! then takes a descriptor table of its own, so that the host need not count references to files at each call of a cage that is alone
+//! (`lind_kernel::fd::keep_none`). When that changes ([`share`]), another thread hands over what such a watcher takes; one that starts later
+//! does it itself. When the first cage stops, so does the process, for the shell that started it to see.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
@@ -135,6 +135,10 @@ static FIRST: AtomicU32 = AtomicU32::new(0);
 static WATCHED: OnceLock<Watched> = OnceLock::new();
 /// Whether there is a watcher, or is never to be one.
 static WATCHING: AtomicBool = AtomicBool::new(false);
+/// Whether whoever hands signals over needs the cages' descriptors.
+static SHARED: AtomicBool = AtomicBool::new(false);
+/// Whether the watcher has none of them.
+static APART: AtomicBool = AtomicBool::new(false);
 
 struct Watched {
     kernel: Arc<Kernel>,
@@ -191,15 +195,21 @@ fn start_watcher() {
         return;
     }
     let watcher = std::thread::Builder::new().name("watcher".to_owned()).stack_size(1 << 20);
-    // While it takes a table of its own it holds what is in the cages': what the calling guest closed meanwhile would stay open.
-    let (told, without) = sync_channel(1);
+    let apart = !SHARED.load(Ordering::SeqCst);
+    let (told, is_apart) = sync_channel(1);
     let started = watcher.spawn(move || {
-        lind_kernel::fd::keep_none();
-        let _ = told.send(());
+        if apart {
+            lind_kernel::fd::keep_none();
+            APART.store(true, Ordering::SeqCst);
+            let _ = told.send(());
+        }
         watched.until_end()
     });
     if started.is_ok() {
-        let _ = without.recv();
+        // On the way there it holds what is in the cages' table: what the caller's guest closed meanwhile would stay open.
+        if apart {
+            let _ = is_apart.recv();
+        }
         alarm::stop();
     } else {
         // It is tried again, or the main thread does it when it has nothing else to do. What has come by now is not to wait for that.
@@ -267,9 +277,10 @@ impl Watched {
     }
 }
 
-/// Whether this is the watcher, whose descriptors are not the cages'.
-pub fn is_watcher() -> bool {
-    rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned() == WATCHER.load(Ordering::SeqCst)
+/// Whether this is the watcher, and its descriptors are not the cages'.
+pub fn is_apart() -> bool {
+    APART.load(Ordering::SeqCst)
+        && rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned() == WATCHER.load(Ordering::SeqCst)
 }
 
 /// A guest thread has ended: tells the watcher if it waits for that.
@@ -327,9 +338,14 @@ fn pass_on(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, by_process: bool
     ALONE.store(false, Ordering::SeqCst);
 }
 
-/// To be called by a guest thread when there is to be another one: signals are handed to the kernel by a thread with the caller's
-/// descriptors from now on.
+/// To be called by a guest thread when there is to be another one, where no lock is held: signals are handed to the kernel by a thread with
+/// the caller's descriptors from now on.
 pub fn share() {
+    SHARED.store(true, Ordering::SeqCst);
+    watch();
+    if !APART.load(Ordering::SeqCst) {
+        return;
+    }
     let mut queue = queue();
     if queue.is_some() {
         return;
@@ -341,10 +357,10 @@ pub fn share() {
     }
 }
 
-/// As [`share`], and waits until the watcher does nothing of the kind any more. No lock of the kernel's may be held.
+/// As [`share`], and waits until a watcher that is apart does nothing of the kind any more.
 pub fn share_now() {
     share();
-    while ALONE.load(Ordering::SeqCst) {
+    while APART.load(Ordering::SeqCst) && ALONE.load(Ordering::SeqCst) {
         std::thread::yield_now();
     }
 }

@@ -55,7 +55,6 @@ impl Pool {
             return Ok(());
         }
         if self.started.swap(true, Ordering::Relaxed) {
-            outside::watch();
             outside::share();
         } else if self.main_first.load(Ordering::Relaxed) {
             *self.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
