@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use lind_abi::NR_ANY;
-use lind_engine::manifest::{Role, call_name};
+use lind_engine::code::manifest::{Role, call_name};
 use lind_engine::{CodeStore, Engine, Entry, Inspection, ModuleFacts, Seal};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use lind_engine::perf::{Key, Perf, Times};
+use lind_engine::syscall::perf::{Key, Perf, Times};
 use serde_json::{Value, json};
 
 use crate::cli::PerfFormat;

@@ -6,8 +6,9 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use lind_engine::perf::Perf;
-use lind_engine::{CodeStore, Engine, outside};
+use lind_engine::signal::host_signals;
+use lind_engine::syscall::perf::Perf;
+use lind_engine::{CodeStore, Engine};
 use lind_kernel::cage::{self, Limits, Program, Status};
 use lind_kernel::engine::LoadError;
 use lind_kernel::root::{Directory, Root, Walls};
@@ -69,7 +70,7 @@ pub fn compile(file: &Path, output: Option<&Path>) -> Result<(), Failure> {
 /// # Errors
 /// When it could not be started.
 pub fn run(options: &Run) -> Result<Infallible, Failure> {
-    let ignored = outside::hold();
+    let ignored = host_signals::hold();
     let config = Config::new(options, options.stack.as_deref().map(|file| stack_of(file, options)).transpose()?)?;
     let store = CodeStore::open()?;
     check_private(&config.root, &store.private)?;
@@ -88,7 +89,7 @@ pub fn run(options: &Run) -> Result<Infallible, Failure> {
     let first = cage::boot(&kernel, start_in, program).map_err(|error| Failure::of(error, name, &config.root))?;
     drop(cache);
     let (verbose, format) = (options.verbose, options.perf);
-    outside::run(beginning, kernel, first, move |status| {
+    host_signals::run(beginning, kernel, first, move |status| {
         if verbose {
             describe_end(status);
         }

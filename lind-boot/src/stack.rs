@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use lind_engine::manifest::PLACE;
+use lind_engine::code::manifest::PLACE;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

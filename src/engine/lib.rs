@@ -1,56 +1,25 @@
 //! Runs cages on Wasmtime. The only crate that knows it.
 //!
-//! # Module map
-//! - [`config`]: the two Wasmtime engines
-//! - [`image`], [`validate`], [`cwasm`], [`cache`], [`note`], [`key`]: from a file to code that may run
-//! - [`manifest`], [`inspect`]: what a grate says it handles, and what a person is told about a file
-//! - [`initial`], [`memory`], [`layout`], [`stack`]: a cage's address space, as Wasmtime and the program see it
-//! - [`pool`], [`host`], [`thread`], [`imports`]: host threads, the run loop, the crossing between guest and kernel
-//! - [`fork`]: two threads out of one; [`lend`]: two threads on one host thread
-//! - [`grate`]: handlers, run on the caller's thread
-//! - [`filter`], [`pure`]: what decides in their place by computing alone
-//! - [`fault`], [`faulted`], [`trap`], [`traps`], [`interrupt`]: what ends or interrupts guest code from outside
-//! - [`signal`], [`outside`]: running signal handlers, signals to the runner itself
+//! # Module map, bottom up
+//! - [`code`]: which native code may run
+//! - [`space`]: a cage's address space, as Wasmtime and the program see it
+//! - [`syscall`]: the way in from compiled code
+//! - [`run`]: guests, host threads, programs, fork
+//! - [`grate`]: handlers and filters, run on the caller's thread
+//! - [`signal`]: what ends or interrupts guest code from outside
 //!
 //! # What is sound here
-//! Compiled code is run only when this user compiled it (`cwasm`). Guest memory is touched only through
-//! `lind_kernel::mem`. Frames are skipped only where they own nothing (`fault`, `filter`).
+//! Compiled code is run only when this user compiled it (`code`). Guest memory is touched only through
+//! `lind_kernel::mem`. Frames are skipped only where they own nothing (`signal::context`, `grate::filter`).
 
 #![allow(clippy::vec_box, clippy::boxed_local, reason = "a worker is big, and changes lists with every call")]
 
-mod backtrace;
-mod cache;
-mod compile;
-mod config;
-mod cwasm;
-mod fault;
-mod faulted;
-mod filter;
-mod fork;
+pub mod code;
 mod grate;
-mod host;
-mod image;
-mod imports;
-mod initial;
-mod inspect;
-mod interrupt;
-mod key;
-mod layout;
-mod lend;
-pub mod manifest;
-mod memory;
-mod near;
-mod note;
-pub mod outside;
-pub mod perf;
-mod pool;
-mod pure;
-mod signal;
-mod stack;
-mod thread;
-mod trap;
-mod traps;
-mod validate;
+mod run;
+pub mod signal;
+mod space;
+pub mod syscall;
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -64,15 +33,19 @@ use lind_kernel::engine::{self as boundary, Gone, LoadError, Start};
 use lind_kernel::{Kernel, Result};
 use wasmtime::Linker;
 
-pub use inspect::{Inspection, ModuleFacts, Seal};
-pub use key::CodeStore;
-pub use validate::Entry;
+pub use code::inspect::{Inspection, ModuleFacts, Seal};
+pub use code::key::CodeStore;
+pub use code::validate::Entry;
 
-use config::Engines;
-use image::{Image, Images};
-use interrupt::Interrupts;
-use lend::Lenders;
-use pool::Pool;
+use code::engines::Engines;
+use code::image::{Image, Images};
+use code::manifest;
+use run::handoff::Lenders;
+use run::pool::Pool;
+use run::thread;
+use signal::preempt::Interrupts;
+use signal::{fault_delivery, host_signals, preempt};
+use syscall::{imports, perf};
 
 /// The engine: make one, hand it to [`Kernel::attach`].
 pub struct Engine {
@@ -99,7 +72,7 @@ pub(crate) struct Program {
     turn: Mutex<()>,
 }
 
-/// The first guest thread, which waits for [`outside::run`].
+/// The first guest thread, which waits for [`host_signals::run`].
 pub struct First(Arc<Pool>);
 
 impl Engine {
@@ -123,8 +96,8 @@ impl Engine {
     /// As for `new`.
     pub fn with_perf(store: CodeStore, backtrace: bool, perf: Option<&Arc<perf::Perf>>) -> anyhow::Result<Engine> {
         let engines = Arc::new(Engines::new()?);
-        interrupt::install();
-        faulted::install();
+        preempt::install();
+        fault_delivery::install();
         let mut linker = Linker::new(&engines.runtime);
         imports::define(&mut linker, perf)?;
         let images = Images::new(Arc::clone(&engines), linker, perf.is_some(), store);
@@ -213,15 +186,15 @@ impl boundary::Engine for Engine {
     }
 
     fn needs_descriptors(&self) {
-        outside::share_now();
+        host_signals::share_now();
     }
 
     fn stop_process(&self) {
-        outside::stop_process();
+        host_signals::stop_process();
     }
 
     fn watch(&self) {
-        outside::watch();
+        host_signals::watch();
     }
 }
 

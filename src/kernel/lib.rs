@@ -6,16 +6,16 @@
 //!
 //! # Module map
 //! - [`call`]: from a number and six arguments to a kernel function or a grate
-//! - [`answer`]: what a grate's handler has copied when it returns
+//! - [`copy_out`]: what a grate's handler has copied when it returns
 //! - [`threei`], [`authority`]: handler tables, and who may change or name what
 //! - [`cage`]: cages and their threads, birth, exit, wait, signals
 //! - [`event`]: waiting for something that happens inside the kernel
-//! - `patience`: looking for a while before sleeping
+//! - `spin`: looking for a while before sleeping
 //! - [`mem`]: guest memory, its map, and the doors through which the kernel touches it
 //! - [`fd`]: descriptor tables and open files
-//! - `notice`: signals about files that can be read or written: SIGIO and SIGURG
+//! - `async_io`: signals about files that can be read or written: SIGIO and SIGURG
 //! - [`root`]: how guest paths are kept inside the guest's root
-//! - `pseudo`: /proc and /dev, which the kernel serves itself
+//! - `procfs`: /proc and /dev, which the kernel serves itself
 //! - `host`: the host calls that take guest addresses
 //! - [`sealed`]: memory files that nobody can change any more
 //! - `ipc`: System V shared memory, semaphores and message queues
@@ -25,7 +25,7 @@
 //! # Lock order
 //! `Kernel::kinship` -> `Cage::news` -> `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Ipc` -> `Memory::map`
 //! -> `Locks`; a timer's setting -> `Cage::family` -> the clock's (`timers`); a file's `notice` -> `Terminals`, `Notices`;
-//! of two cages' locks of one kind never both. What listens for signals (`signal::Listeners`) comes between `Cage::signals` and `Cage::family`. `Cage::settings`, then `cage::busy`, then `Locks`, and `CageTable`, and `sys::process::Names` are taken last, and nothing within them.
+//! of two cages' locks of one kind never both. What listens for signals (`signal::Listeners`) comes between `Cage::signals` and `Cage::family`. `Cage::settings`, then `cage::text_busy`, then `Locks`, and `CageTable`, and `sys::process::Names` are taken last, and nothing within them.
 //! No guard is held while a grate is entered or the host blocks.
 //!
 //! # Failures
@@ -34,22 +34,22 @@
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "tests cut random numbers to size"))]
 
-pub mod answer;
+mod async_io;
 pub mod authority;
 pub mod cage;
 pub mod call;
+pub mod copy_out;
 pub mod engine;
 pub mod event;
 pub mod fd;
+pub mod fd_routes;
 mod host;
 mod ipc;
 pub mod mem;
-mod notice;
-mod patience;
-mod pseudo;
+mod procfs;
 pub mod root;
-pub mod routes;
 pub mod sealed;
+mod spin;
 mod sys;
 mod terminal;
 #[cfg(test)]
@@ -86,14 +86,14 @@ pub struct Kernel {
     pub readers: Arc<fd::Readers>,
     /// For forks.
     pub pages: mem::PageMap,
-    pub(crate) shared: pseudo::shared::SharedFiles,
+    pub(crate) shared: procfs::shared::SharedFiles,
     pub(crate) terminals: terminal::Terminals,
     pub(crate) ipc: ipc::Ipc,
     /// When it was made, since the machine started.
     pub(crate) born: lind_abi::layout::Timespec,
     pub(crate) boot_id: OnceLock<[u8; 16]>,
     pub(crate) timers: Arc<timers::Timers>,
-    pub(crate) notices: notice::Notices,
+    pub(crate) notices: async_io::Notices,
     pub(crate) names: sys::process::Names,
     pub(crate) processors: cage::processors::Processors,
     engine: OnceLock<Box<dyn Engine>>,
@@ -114,13 +114,13 @@ impl Kernel {
             sockets: fd::SocketNames::new(),
             readers: Arc::default(),
             pages,
-            shared: pseudo::shared::SharedFiles::default(),
+            shared: procfs::shared::SharedFiles::default(),
             terminals: terminal::Terminals::default(),
             ipc: ipc::Ipc::default(),
             born: host::clock::gettime(libc::CLOCK_BOOTTIME).unwrap_or_default(),
             boot_id: OnceLock::new(),
             timers: Arc::default(),
-            notices: notice::Notices::default(),
+            notices: async_io::Notices::default(),
             names: sys::process::Names::default(),
             processors: cage::processors::Processors::new(),
             engine: OnceLock::new(),

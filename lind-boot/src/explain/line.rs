@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use lind_abi::syscall_named;
-use lind_engine::manifest::{Manifest, Role};
+use lind_engine::code::manifest::{Manifest, Role};
 use lind_engine::{Engine, Entry};
 
 use super::narrow::{Known, file_name};

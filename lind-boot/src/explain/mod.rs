@@ -17,7 +17,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use lind_abi::{MISSING, SYSCALLS, Syscall};
-use lind_engine::manifest::Role;
+use lind_engine::code::manifest::Role;
 use lind_engine::{CodeStore, Engine};
 use serde_json::{Value, json};
 

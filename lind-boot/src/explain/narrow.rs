@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use lind_abi::Syscall;
-use lind_engine::manifest::{Manifest, Role};
+use lind_engine::code::manifest::{Manifest, Role};
 
 use super::clamp::Clamp;
 use super::line::Node;

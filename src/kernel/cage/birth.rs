@@ -10,7 +10,7 @@ use lind_abi::flags::OpenFlags;
 use lind_abi::{CageId, Errno, NR_ANY, Result};
 
 use super::exit::Family;
-use super::kin::Kin;
+use super::reparent::Kin;
 use super::signal::{self, Signals};
 use super::{Cage, Credentials, Settings, Text, Thread};
 use crate::Kernel;
@@ -212,7 +212,7 @@ impl Born {
             kin,
             ancestors: self.ancestors,
             handlers: self.handlers,
-            routes: crate::routes::OfCage::default(),
+            routes: crate::fd_routes::OfCage::default(),
             memory: self.memory,
             fds: self.fds,
             cwd: ArcSwap::new(self.cwd),

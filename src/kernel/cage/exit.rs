@@ -12,7 +12,7 @@ use super::thread::{Attention, Next};
 use super::{Cage, Thread};
 use crate::Kernel;
 use crate::engine::{Hop, Served};
-use crate::fd::{File, beacon};
+use crate::fd::{File, ready_fd};
 use crate::terminal;
 
 /// How a cage ended.
@@ -196,7 +196,7 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
         }
         status
     };
-    let children = super::kin::leave_children(kernel, cage);
+    let children = super::reparent::leave_children(kernel, cage);
     signal::groups_left_by(kernel, cage, &children);
     signal::tell_children(kernel, cage, &children);
     cage.fds.close_all();
@@ -211,7 +211,7 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     notify_grates(kernel, thread, status, hop);
     let mut usage = cage.usage();
     super::usage::add(&mut usage, &cage.children_usage());
-    super::kin::report(kernel, cage, status, &usage);
+    super::reparent::report(kernel, cage, status, &usage);
     cage.gone.notify_all();
 }
 
@@ -228,7 +228,7 @@ impl Cage {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         watchers.files.retain(|other| other.strong_count() > 0);
         if watchers.ended {
-            beacon::show(file.host(), true);
+            ready_fd::show(file.host(), true);
         } else {
             watchers.files.push(Arc::downgrade(file));
         }
@@ -241,7 +241,7 @@ impl Cage {
             std::mem::take(&mut watchers.files)
         };
         for file in files.iter().filter_map(Weak::upgrade) {
-            beacon::show(file.host(), true);
+            ready_fd::show(file.host(), true);
         }
     }
 }

@@ -4,15 +4,15 @@
 //! on it and the table of cages hold it, and it is a zombie from its end until its parent has waited.
 
 mod birth;
-mod busy;
 mod exec;
 mod exit;
 mod fork;
-mod kin;
 pub(crate) mod processors;
+mod reparent;
 mod robust;
 pub mod signal;
 mod table;
+mod text_busy;
 mod thread;
 pub(crate) mod timer;
 pub(crate) mod usage;
@@ -25,13 +25,13 @@ use lind_abi::flags::Resource;
 use lind_abi::{CageId, Errno, Result};
 
 pub use birth::{Program, boot, find_program, spawn};
-pub(crate) use busy::Busy;
-pub use busy::Text;
 pub use exec::{Named, Where, commit_exec, prepare_exec};
 pub use exit::Status;
 pub use fork::{Birth, How};
 pub(crate) use fork::{make_child, parent_of};
 pub use table::CageTable;
+pub(crate) use text_busy::Busy;
+pub use text_busy::Text;
 pub use thread::{Attention, Next, Thread};
 pub(crate) use wait::{Wait, Which, wait_child};
 
@@ -142,12 +142,12 @@ pub struct Cage {
     pub id: CageId,
     /// From the first cage down to the one that made it; fixed at birth.
     ancestors: Box<[CageId]>,
-    /// See [`kin`].
-    kin: kin::Kin,
+    /// See [`reparent`].
+    kin: reparent::Kin,
     /// Where its calls go.
     pub handlers: HandlerTable,
     /// What its descriptors change of that.
-    pub(crate) routes: crate::routes::OfCage,
+    pub(crate) routes: crate::fd_routes::OfCage,
     /// Its memory.
     pub memory: CageMemory,
     /// Its descriptors.

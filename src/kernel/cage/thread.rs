@@ -48,7 +48,7 @@ pub struct Thread {
     /// Its cage.
     pub cage: Arc<Cage>,
     /// Where its calls on descriptors go.
-    pub routes: Arc<crate::routes::Routes>,
+    pub routes: Arc<crate::fd_routes::Routes>,
     /// prctl(PR_SET_NAME).
     pub name: Mutex<[u8; 16]>,
     /// Blocked signals: bit n-1 is signal n.
@@ -73,7 +73,7 @@ pub struct Thread {
     /// What keeps host descriptors open while this thread uses them.
     pub reader: Arc<crate::fd::Reader>,
     /// How waiting has gone.
-    pub(crate) patience: crate::patience::Patiences,
+    pub(crate) patience: crate::spin::Patiences,
     /// The host's thread id while it runs, 0 otherwise.
     pub host_tid: AtomicU32,
     /// The processors it has chosen, if it has.
@@ -109,7 +109,7 @@ impl Thread {
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
             reader: cage.fds.readers().join(),
-            patience: crate::patience::Patiences::default(),
+            patience: crate::spin::Patiences::default(),
             host_tid: AtomicU32::new(0),
             affinity: Mutex::default(),
             before: Mutex::default(),
@@ -143,7 +143,7 @@ impl Thread {
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
             reader: self.cage.fds.readers().join(),
-            patience: crate::patience::Patiences::default(),
+            patience: crate::spin::Patiences::default(),
             host_tid: AtomicU32::new(0),
             affinity: Mutex::new(*self.affinity.lock().unwrap_or_else(PoisonError::into_inner)),
             before: Mutex::new(*self.before.lock().unwrap_or_else(PoisonError::into_inner)),

@@ -11,7 +11,7 @@ use lind_abi::{Arg, ArgType, Errno, Fd, Word, nr};
 use super::grates::transfer_by_grates;
 use super::{Caller, Ctx, context, in_kernel, is_interrupted, repeats, syscall};
 use crate::mem::HostRange;
-use crate::patience;
+use crate::spin;
 use crate::sys::fs::{ATOMIC, write_failed};
 
 /// A call of the host's: its number and arguments.
@@ -73,7 +73,7 @@ fn host_call<C: Caller>(caller: &C, number: u32, values: [u64; 6]) -> Option<Hos
         return None;
     };
     if waits {
-        patience::for_input(cx, in_use.as_fd(), buffer.len());
+        spin::for_input(cx, in_use.as_fd(), buffer.len());
     }
     if number == nr::write && buffer.len() > ATOMIC {
         cx.kernel.engine().watch();

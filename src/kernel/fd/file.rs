@@ -10,11 +10,11 @@ use lind_abi::{CageId, Errno, Result};
 
 use super::locks::{FileId, Locks, Owner};
 use super::{Interests, Socket};
+use crate::async_io::Notice;
 use crate::cage::signal::Signalfd;
 use crate::host;
 use crate::ipc::End;
-use crate::notice::Notice;
-use crate::pseudo::Place;
+use crate::procfs::Place;
 use crate::terminal::Pty;
 
 /// What kinds of file the kernel treats in a way of their own.

@@ -1,7 +1,7 @@
 //! The descriptor table of a cage.
 //!
 //! [`FdTable::host`] gives the host descriptor alone and takes no lock, for calls where every nanosecond counts (see
-//! [`in_use`](super::in_use)). [`FdTable::get`] gives the file, held alive by its reference count; the lock of a slot is held
+//! [`hazard`](super::in_use)). [`FdTable::get`] gives the file, held alive by its reference count; the lock of a slot is held
 //! while the count goes up (21 ns; an atomic pointer that needs no lock takes 12, but 190 more for each open and close).
 //! Changes go through one mutex, which also keeps the lowest free number. Slots come in chunks so that the table grows
 //! without moving.
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use lind_abi::{CageId, Errno, Result};
 
-use super::in_use::{InUse, Reader, Readers, Users};
+use super::hazard::{InUse, Reader, Readers, Users};
 use super::locks::{Locks, Owner};
 use super::{File, Kind};
 

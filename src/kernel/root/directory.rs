@@ -8,7 +8,7 @@ use rustix::fs::OFlags;
 
 use super::Root;
 use crate::host;
-use crate::pseudo::Place;
+use crate::procfs::Place;
 
 /// A directory that stays open: a working directory.
 pub struct Directory {

@@ -13,7 +13,7 @@ use lind_abi::{CageId, Result};
 use super::Signals;
 use crate::Kernel;
 use crate::cage::Cage;
-use crate::fd::{File, Kind, beacon};
+use crate::fd::{File, Kind, ready_fd};
 
 /// What a descriptor listens for.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Signalfd {
         let now = !told.waiting.is_empty();
         // Also where it is shown already: that one more has come is an edge.
         if std::mem::replace(&mut told.shown, now) || now {
-            beacon::show(file.host(), now);
+            ready_fd::show(file.host(), now);
         }
     }
 }
@@ -98,7 +98,7 @@ pub(crate) fn listen(kernel: &Kernel, cage: &Arc<Cage>, mask: u64, nonblock: boo
     let mut told = Told::default();
     told.add(cage);
     let listener = Signalfd { mask: AtomicU64::new(mask), told: Mutex::new(told) };
-    let file = Arc::new(File::new(beacon::new(kernel, nonblock)?, Kind::Signalfd(listener)));
+    let file = Arc::new(File::new(ready_fd::new(kernel, nonblock)?, Kind::Signalfd(listener)));
     cage.listeners.add(mask, Arc::downgrade(&file));
     cage.show_waiting(&cage.signals());
     Ok(file)

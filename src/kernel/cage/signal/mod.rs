@@ -8,15 +8,15 @@
 //! masks are atomic words of which only the thread itself writes its own, so that sigprocmask(2) takes no lock: the
 //! sender adds to the set before it reads the mask, the thread writes its mask before it reads the sets.
 
+mod deliver;
 mod info;
 mod listen;
 mod orphan;
+mod permission;
 mod queue;
 mod restart;
-mod right;
 mod send;
 mod stop;
-mod take;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,17 +24,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use lind_abi::flags::Signals as Number;
 use lind_abi::layout::{Sigaction, Stack, Zero};
 
+pub use deliver::{Delivery, Step};
+pub(crate) use deliver::{SS_AUTODISARM, next_step, settle, take_waited};
 pub use info::{Change, Info};
 pub use listen::Signalfd;
 pub(crate) use listen::{Listeners, listen, listen_for, listen_too};
 pub(crate) use orphan::{group_is_orphaned, groups_left_by, tell_children};
+pub(crate) use permission::{Right, grates_over, ids_allow};
 pub(crate) use queue::Queue;
 pub use restart::restarts;
-pub(crate) use right::{Right, grates_over, ids_allow};
 pub(crate) use send::{child_changed, send, send_to_group, send_to_thread, wants_no_zombies};
 pub use send::{end, ended_but_there, from_outside, outside_group};
-pub use take::{Delivery, Step};
-pub(crate) use take::{SS_AUTODISARM, next_step, settle, take_waited};
 
 use super::{Attention, Cage, Thread};
 use crate::Kernel;

@@ -82,7 +82,7 @@ pub(super) fn count_as_standing(kernel: &Kernel, thread: &Thread) {
 impl Thread {
     /// The engine's word that the thread, which has lent its host thread, was told something.
     pub fn settle_as_lender(&self, kernel: &Kernel) {
-        super::take::settle_lender(kernel, self);
+        super::deliver::settle_lender(kernel, self);
     }
 
     /// The engine's word that the thread has its host thread back: it looks for signals and stops itself.

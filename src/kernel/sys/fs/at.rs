@@ -11,7 +11,7 @@ use rustix::fs::ResolveFlags;
 use crate::call::Ctx;
 use crate::fd::{FileRef, Kind};
 use crate::host;
-use crate::pseudo::{Place, Reached, may_enter, walk};
+use crate::procfs::{Place, Reached, may_enter, walk};
 use crate::root::{Directory, Last};
 
 /// A directory that stays open for a call.

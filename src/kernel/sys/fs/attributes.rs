@@ -14,7 +14,7 @@ use crate::call::Ctx;
 use crate::fd::{File, Kind};
 use crate::host;
 use crate::mem::PathBytes;
-use crate::pseudo::Reached;
+use crate::procfs::Reached;
 use crate::root::Last;
 
 const UTIME_NOW: i64 = 0x3fff_ffff;

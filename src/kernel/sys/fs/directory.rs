@@ -15,7 +15,7 @@ use crate::call::Ctx;
 use crate::fd::{File, Kind};
 use crate::host;
 use crate::mem::PathBytes;
-use crate::pseudo::{self, Place, Reached};
+use crate::procfs::{self, Place, Reached};
 use crate::root::{Directory, Last};
 
 /// mkdir(2)
@@ -52,7 +52,7 @@ pub(crate) fn getdents64(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result
         return Err(Errno::ENOTDIR);
     }
     let from = rustix::fs::tell(file.host()).map_err(host::errno)?;
-    let (written, position) = pseudo::list(cx, place, from, buf, len)?;
+    let (written, position) = procfs::list(cx, place, from, buf, len)?;
     rustix::fs::seek(file.host(), SeekFrom::Start(position)).map_err(host::errno)?;
     Ok(written)
 }
@@ -106,7 +106,7 @@ fn enter_place(cx: &Ctx<'_>, place: Place) -> Result<()> {
     if !place.is_directory() {
         return Err(Errno::ENOTDIR);
     }
-    pseudo::access(cx, &place, AccessMode(AccessMode::X_OK), 0)?;
+    procfs::access(cx, &place, AccessMode(AccessMode::X_OK), 0)?;
     cx.cage.cwd.store(Arc::new(Directory::ours(&cx.kernel.root, place)?));
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::call::Ctx;
 use crate::fd::Kind;
 use crate::host::inotify as host;
 use crate::mem::PathBytes;
-use crate::pseudo::Reached;
+use crate::procfs::Reached;
 use crate::root::Last;
 
 const IN_ONLYDIR: u32 = 0x0100_0000;

@@ -13,7 +13,7 @@ use crate::call::Ctx;
 use crate::fd::{FileRef, Kind};
 use crate::host;
 use crate::mem::PathBytes;
-use crate::pseudo::{Place, Reached};
+use crate::procfs::{Place, Reached};
 use crate::root::{Last, Walls};
 
 /// S_IFMT

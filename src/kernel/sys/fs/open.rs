@@ -14,7 +14,7 @@ use crate::call::Ctx;
 use crate::fd::{File, Kind};
 use crate::host;
 use crate::mem::PathBytes;
-use crate::pseudo::{self, Opened, Reached};
+use crate::procfs::{self, Opened, Reached};
 use crate::root::Last;
 
 /// open(2)
@@ -77,9 +77,9 @@ fn open_at(
     let path = whole.as_deref().unwrap_or(path);
     let on_host = |dir: BorrowedFd<'_>, path: &CStr| on_host(dir, path, within);
     let ours = |reached| match reached {
-        Reached::Place(place) => pseudo::open(cx, place, flags),
-        Reached::Missing(place, name) => pseudo::create(cx, &place, &name, flags, mode),
-        Reached::File(file) => pseudo::reopen(cx, &file, flags),
+        Reached::Place(place) => procfs::open(cx, place, flags),
+        Reached::Missing(place, name) => procfs::create(cx, &place, &name, flags, mode),
+        Reached::File(file) => procfs::reopen(cx, &file, flags),
         Reached::Host(..) => Err(Errno::ENOENT),
     };
     let opened = if flags.has(OpenFlags::O_CREAT) {

@@ -5,10 +5,10 @@ use lind_abi::layout::Flock;
 use lind_abi::{CageId, Errno, Fd, InOut, Result};
 use rustix::fs::OFlags;
 
+use crate::async_io::Owner;
 use crate::call::Ctx;
 use crate::fd::{FileRef, Kind};
 use crate::host::errno;
-use crate::notice::Owner;
 use crate::sys::signal::cage_of;
 
 pub(super) const O_ASYNC: u32 = 0o20000;
@@ -122,7 +122,7 @@ pub(super) fn set_async(cx: &Ctx<'_>, fd: Fd, on: bool) -> Result<()> {
         return Ok(());
     }
     let file = cx.file(fd)?;
-    if file.notice().is_some_and(|notice| notice.is_on()) == on || !crate::notice::tells(&file)? {
+    if file.notice().is_some_and(|notice| notice.is_on()) == on || !crate::async_io::tells(&file)? {
         return Ok(());
     }
     file.make_notice().set_on(cx, &file, on.then_some(fd.number))
@@ -131,7 +131,7 @@ pub(super) fn set_async(cx: &Ctx<'_>, fd: Fd, on: bool) -> Result<()> {
 /// FIOASYNC, which only files take that have something to tell.
 pub(super) fn fioasync(cx: &Ctx<'_>, fd: Fd, file: &FileRef, arg: InOut<u8>) -> Result<i32> {
     let on = cx.load(cx.reading(arg.cast::<i32>()))? != 0;
-    if file.notice().is_some_and(|notice| notice.is_on()) != on && !crate::notice::tells(file)? {
+    if file.notice().is_some_and(|notice| notice.is_on()) != on && !crate::async_io::tells(file)? {
         return Err(Errno::ENOTTY);
     }
     set_async(cx, fd, on).map(|()| 0)

@@ -10,12 +10,12 @@ use lind_abi::{Errno, Fd, In, Len, Off, Out, Result};
 
 use super::watched::{self, Watched};
 use crate::Kernel;
+use crate::async_io;
 use crate::cage::Thread;
 use crate::cage::signal::{self, Info, number};
 use crate::call::Ctx;
 use crate::host;
-use crate::notice;
-use crate::patience;
+use crate::spin;
 
 /// PIPE_BUF: a write of more than this may be interrupted when a part is written, which its caller would see.
 pub(crate) const ATOMIC: usize = 4096;
@@ -32,7 +32,7 @@ pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize
     let in_use = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
     if waits {
-        patience::for_input(cx, in_use.as_fd(), buf.len());
+        spin::for_input(cx, in_use.as_fd(), buf.len());
     }
     host::read(in_use.as_fd(), buf)
 }
@@ -102,10 +102,10 @@ pub(crate) fn write_failed(cx: &Ctx<'_>, fd: Fd, file: BorrowedFd<'_>, errno: Er
     }
 }
 
-/// See [`notice::found_full`].
+/// See [`async_io::found_full`].
 #[inline(always)]
 pub(crate) fn found_full(cx: &Ctx<'_>, fd: Fd) {
     if let Ok(owner) = cx.owner(fd.cage) {
-        notice::found_full(&cx.kernel.notices, &owner.fds, fd.number);
+        async_io::found_full(&cx.kernel.notices, &owner.fds, fd.number);
     }
 }

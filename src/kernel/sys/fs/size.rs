@@ -14,7 +14,7 @@ use crate::fd::locks::FileId;
 use crate::fd::{File, Kind};
 use crate::host;
 use crate::mem::PathBytes;
-use crate::pseudo::Reached;
+use crate::procfs::Reached;
 use crate::root::Last;
 
 /// truncate(2)

@@ -13,7 +13,7 @@ use crate::call::Ctx;
 use crate::fd::{File, Kind};
 use crate::host;
 use crate::mem::PathBytes;
-use crate::pseudo::{self, Reached};
+use crate::procfs::{self, Reached};
 use crate::root::Last;
 
 /// AT_STATX_SYNC_TYPE
@@ -37,7 +37,7 @@ pub(crate) fn fstat(cx: &Ctx<'_>, fd: Fd, buf: Out<Stat>) -> Result<()> {
 /// stat(2) of what is open.
 fn stat_open(cx: &Ctx<'_>, file: &Start, buf: Out<Stat>) -> Result<()> {
     match file.place() {
-        Some(place) => pseudo::stat(cx, place, buf),
+        Some(place) => procfs::stat(cx, place, buf),
         None => host::fs::fstat(file.as_fd(), cx.output_of(buf)?),
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn newfstatat(cx: &Ctx<'_>, dir: DirFd, path: Path, to: Out<Stat>, fl
         cx.kernel.root.object(start, path, last(flags), |dir, name, at| host::fs::stat(dir, name, buf, at.bits()))
     };
     cx.act(dir, path, last(flags), on_host, |reached| match reached {
-        Reached::Place(place) => pseudo::stat(cx, &place, to),
+        Reached::Place(place) => procfs::stat(cx, &place, to),
         Reached::File(file) => stat_open(cx, &Start::File(file), to),
         _ => Err(Errno::ENOENT),
     })
@@ -80,7 +80,7 @@ pub(crate) fn statx(
     let buf = cx.output_of(to)?;
     let sync = flags.0 & SYNC;
     let of_open = |file: Start| match file.place() {
-        Some(place) => pseudo::statx(cx, place, mask.0, to),
+        Some(place) => procfs::statx(cx, place, mask.0, to),
         None => host::fs::statx(file.as_fd(), c"", AtFlags::AT_EMPTY_PATH | sync, mask.0, buf),
     };
     if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
@@ -92,7 +92,7 @@ pub(crate) fn statx(
             .object(start, path, last(flags), |dir, name, at| host::fs::statx(dir, name, at.bits() | sync, mask.0, buf))
     };
     cx.act(dir, path, last(flags), on_host, |reached| match reached {
-        Reached::Place(place) => pseudo::statx(cx, &place, mask.0, to),
+        Reached::Place(place) => procfs::statx(cx, &place, mask.0, to),
         Reached::File(file) => of_open(Start::File(file)),
         _ => Err(Errno::ENOENT),
     })
@@ -118,7 +118,7 @@ pub(crate) fn faccessat2(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: AccessMode,
     let path = cx.path(path, &mut bytes)?;
     let effective = flags.0 & AccessFlags::AT_EACCESS;
     let of_open = |file: Start| match file.place() {
-        Some(place) => pseudo::access(cx, place, mode, effective),
+        Some(place) => procfs::access(cx, place, mode, effective),
         None => host::fs::access(file.as_fd(), c"", mode.0, AccessFlags::AT_EMPTY_PATH | effective),
     };
     if path.is_empty() && flags.has(AccessFlags::AT_EMPTY_PATH) {
@@ -131,7 +131,7 @@ pub(crate) fn faccessat2(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: AccessMode,
             .object(start, path, last, |dir, name, at| host::fs::access(dir, name, mode.0, at.bits() | effective))
     };
     cx.act(dir, path, last, on_host, |reached| match reached {
-        Reached::Place(place) => pseudo::access(cx, &place, mode, effective),
+        Reached::Place(place) => procfs::access(cx, &place, mode, effective),
         Reached::File(file) => of_open(Start::File(file)),
         _ => Err(Errno::ENOENT),
     })
@@ -146,7 +146,7 @@ pub(crate) fn statfs(cx: &Ctx<'_>, path: Path, buf: Out<Statfs>) -> Result<()> {
         host::fs::statfs(file.as_fd(), cx.output_of(buf)?)
     };
     cx.act(cx.here(), path, Last::Follow, on_host, |reached| match reached {
-        Reached::Place(place) => pseudo::statfs(cx, &place, buf),
+        Reached::Place(place) => procfs::statfs(cx, &place, buf),
         Reached::File(file) => statfs_open(cx, &file, buf),
         _ => Err(Errno::ENOENT),
     })
@@ -159,7 +159,7 @@ pub(crate) fn fstatfs(cx: &Ctx<'_>, fd: Fd, buf: Out<Statfs>) -> Result<()> {
 
 fn statfs_open(cx: &Ctx<'_>, file: &File, buf: Out<Statfs>) -> Result<()> {
     match &file.kind {
-        Kind::Pseudo(place) => pseudo::statfs(cx, place, buf),
+        Kind::Pseudo(place) => procfs::statfs(cx, place, buf),
         _ => host::fs::statfs(file.host(), cx.output_of(buf)?),
     }
 }

@@ -11,7 +11,7 @@ use super::rw::{ATOMIC, write_failed};
 use super::watched;
 use crate::call::Ctx;
 use crate::host::{self, fs::Vector};
-use crate::patience;
+use crate::spin;
 
 /// UIO_MAXIOV
 const MOST: u64 = 1024;
@@ -28,7 +28,7 @@ pub(crate) fn readv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<
     let in_use = cx.host_fd(fd)?;
     let vector = vector(cx, iov, count)?;
     if cx.owner(fd.cage)?.fds.makes_wait(fd.number) {
-        patience::for_input(cx, in_use.as_fd(), vector.bytes());
+        spin::for_input(cx, in_use.as_fd(), vector.bytes());
     }
     cx.blocking(|| host::fs::readv(in_use.as_fd(), &vector))
 }

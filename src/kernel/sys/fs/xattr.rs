@@ -13,7 +13,7 @@ use crate::call::Ctx;
 use crate::fd::Kind;
 use crate::host::xattr as host;
 use crate::mem::{HostRange, PathBytes};
-use crate::pseudo::Reached;
+use crate::procfs::Reached;
 use crate::root::Last;
 
 /// XATTR_SIZE_MAX and XATTR_LIST_MAX

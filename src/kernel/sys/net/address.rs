@@ -17,7 +17,7 @@ use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
 use crate::host::net::Address;
 use crate::host::place;
-use crate::pseudo::Reached;
+use crate::procfs::Reached;
 use crate::root::{Last, Walls};
 
 /// Where sun_path begins.

@@ -12,7 +12,7 @@ use super::address;
 use crate::call::Ctx;
 use crate::fd::{File, Kind, Socket};
 use crate::host::{errno, net};
-use crate::patience;
+use crate::spin;
 
 /// What socket(2) calls the type, without its flags.
 const KIND: u32 = 0xf;
@@ -68,7 +68,7 @@ pub(crate) fn accept4(cx: &Ctx<'_>, fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>
     let listener = cx.file(fd)?;
     // A connection that finds no number must stay in the queue.
     cx.cage.fds.check_room(1)?;
-    patience::for_input(cx, listener.host(), 0);
+    spin::for_input(cx, listener.host(), 0);
     let (host, peer) = cx.blocking(|| net::accept(listener.host(), flags.0))?;
     address::store_if(cx, &peer, addr, len)?;
     let bound = match &listener.kind {

@@ -9,7 +9,7 @@ use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
 use super::address;
 use crate::call::Ctx;
 use crate::host::net;
-use crate::patience;
+use crate::spin;
 
 /// sendto(2)
 pub(crate) fn sendto(
@@ -42,7 +42,7 @@ pub(super) fn failed(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, flags: MsgFla
 /// Looks for something to receive for a while, if a call with these flags would wait for it.
 pub(super) fn wait_for_input(cx: &Ctx<'_>, socket: BorrowedFd<'_>, bytes: usize, flags: MsgFlags) {
     if flags.0 & (MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_OOB) == 0 {
-        patience::for_input(cx, socket, bytes);
+        spin::for_input(cx, socket, bytes);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::cage::{Named, Where, prepare_exec};
 use crate::call::Ctx;
 use crate::host::errno;
 use crate::mem::PathBytes;
-use crate::pseudo::Reached;
+use crate::procfs::Reached;
 use crate::root::Last;
 
 /// execve(2). The old program goes when control is back at its own call, so a grate that forwards the call can finish its

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lind_abi::{CageId, Errno, Fd, NewFd, Pid, Result};
 
 use crate::call::Ctx;
-use crate::fd::{File, Kind, beacon};
+use crate::fd::{File, Kind, ready_fd};
 
 /// O_NONBLOCK: waitid(2) does not wait.
 const PIDFD_NONBLOCK: u32 = 0o4000;
@@ -17,7 +17,7 @@ pub(crate) fn pidfd_open(cx: &Ctx<'_>, pid: Pid, flags: u32) -> Result<NewFd> {
     }
     let id = u32::try_from(pid.0).ok().filter(|&id| id != 0).ok_or(Errno::EINVAL)?;
     let cage = cx.kernel.cages.get(CageId(id)).ok_or(Errno::ESRCH)?;
-    let file = Arc::new(File::new(beacon::new(cx.kernel, flags & PIDFD_NONBLOCK != 0)?, Kind::Process(cage.id)));
+    let file = Arc::new(File::new(ready_fd::new(cx.kernel, flags & PIDFD_NONBLOCK != 0)?, Kind::Process(cage.id)));
     cage.watched_by(&file);
     cx.cage.fds.add_from(0, file, true).map(NewFd)
 }

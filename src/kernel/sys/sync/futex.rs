@@ -10,7 +10,7 @@ use lind_abi::{Errno, In, InOut, Len, Result};
 use crate::call::Ctx;
 use crate::host::futex as host;
 use crate::mem::HostRange;
-use crate::patience;
+use crate::spin;
 use crate::sys::wait::Deadline;
 
 const PRIVATE: u32 = 128;
@@ -44,13 +44,13 @@ pub(crate) fn futex(
             };
             let op = FutexOp::FUTEX_WAIT_BITSET | flags;
             let word = word(cx, addr)?;
-            patience::for_word(cx, || cx.load(cx.reading(addr)) != Ok(value));
+            spin::for_word(cx, || cx.load(cx.reading(addr)) != Ok(value));
             cx.blocking(|| host::wait(word, op, value, deadline.as_ref(), ANY))
         }
         FutexOp::FUTEX_WAIT_BITSET => {
             let deadline = if timeout.is_null() { None } else { Some(cx.load_timespec(timeout)?) };
             let word = word(cx, addr)?;
-            patience::for_word(cx, || cx.load(cx.reading(addr)) != Ok(value));
+            spin::for_word(cx, || cx.load(cx.reading(addr)) != Ok(value));
             cx.blocking(|| host::wait(word, op.0, value, deadline.as_ref(), value3))
         }
         FutexOp::FUTEX_WAKE | FutexOp::FUTEX_WAKE_BITSET => host::wake(word(cx, addr)?, op.0, value, 0, None, value3),

@@ -12,7 +12,7 @@ use super::mask;
 use crate::call::Ctx;
 use crate::fd::{File, Interests, Kind};
 use crate::host::{errno, wait};
-use crate::patience;
+use crate::spin;
 
 /// epoll_create(2)
 pub(crate) fn epoll_create(cx: &Ctx<'_>, size: i32) -> Result<NewFd> {
@@ -88,7 +88,7 @@ fn wait_until(cx: &Ctx<'_>, fd: Fd, events: Out<EpollEvent>, max: i32, deadline:
     let epoll = cx.host_fd(fd)?;
     let wait = |timeout| wait::epoll_wait(epoll.as_fd(), events, timeout);
     if !deadline.is_now()
-        && let Some(ready) = patience::for_events(cx, || wait(Some(Timespec::default())))
+        && let Some(ready) = spin::for_events(cx, || wait(Some(Timespec::default())))
     {
         return ready;
     }

@@ -11,7 +11,7 @@ use super::mask;
 use crate::call::Ctx;
 use crate::fd::FileRef;
 use crate::host::wait::{self, Poll};
-use crate::patience;
+use crate::spin;
 
 /// poll(2)
 pub(crate) fn poll(cx: &Ctx<'_>, fds: InOut<Pollfd>, nfds: Len, timeout: i32) -> Result<usize> {
@@ -128,7 +128,7 @@ fn poll_entries(
 
 fn wait_for(cx: &Ctx<'_>, polls: &mut [Poll], deadline: Deadline) -> Result<usize> {
     if !deadline.is_now()
-        && let Some(ready) = patience::for_events(cx, || wait::poll(polls, Some(Timespec::default())))
+        && let Some(ready) = spin::for_events(cx, || wait::poll(polls, Some(Timespec::default())))
     {
         return ready;
     }

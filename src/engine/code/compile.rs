@@ -1,0 +1,150 @@
+//! From a module to machine code that can be kept.
+//!
+//! A module that a cage wrote is compiled when a cage runs it, and one made for it takes minutes; nothing stops the compiler
+//! then. So it works on a thread of its own for cages, which leave when they end, and not on more modules at once than a few.
+
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use lind_kernel::Errno;
+use lind_kernel::engine::Gone;
+use wasmtime::Module;
+
+use crate::code::cache::Cache;
+use crate::code::cwasm;
+use crate::code::data_image::Initial;
+use crate::code::engines::Engines;
+use crate::code::image::name_in_cache;
+use crate::code::trap_table::Traps;
+use crate::code::validate::{self, LANDING, Places};
+use crate::signal::host_signals::Endable;
+
+/// Compiles modules, and keeps what comes of it.
+pub struct Compiler {
+    pub engines: Arc<Engines>,
+    pub key: [u8; 32],
+    pub cache: Option<Cache>,
+}
+
+/// How often a cage that waits looks whether it has ended.
+const LOOK: Duration = Duration::from_millis(4);
+
+/// What the compiler's first thread may use of stack, in bytes: as much as Linux gives a process's first.
+const STACK: usize = 8 << 20;
+
+/// So many modules are compiled at once for cages, those that nobody waits for any more included. Each may take gigabytes.
+const AT_ONCE: usize = 4;
+
+/// How many are.
+static RUNNING: Mutex<usize> = Mutex::new(0);
+
+/// One of those that are compiled at once.
+struct Turn;
+
+impl Turn {
+    fn take() -> Option<Turn> {
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        (*running < AT_ONCE).then(|| {
+            *running += 1;
+            Turn
+        })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+    }
+}
+
+impl Compiler {
+    /// Compiles a module and puts the code into the cache.
+    ///
+    /// # Errors
+    /// What is wrong with the module.
+    pub fn compile_and_keep(&self, wasm: &[u8]) -> Result<Vec<u8>> {
+        let bytes = self.compile(wasm)?;
+        if let Some(cache) = &self.cache {
+            cache.put(&name_in_cache(blake3::hash(wasm)), &bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// The same for a cage, which may end meanwhile. What was begun then is compiled to the end all the same, and kept. Where there is no
+    /// room for a thread, the cage's own compiles it.
+    ///
+    /// # Errors
+    /// EINTR when the cage has gone; what is wrong with the module.
+    pub fn compile_for(self: Arc<Self>, wasm: Arc<[u8]>, gone: Gone<'_>) -> Result<Vec<u8>> {
+        // Signals from outside have to end it meanwhile.
+        crate::signal::host_signals::watch();
+        let turn = loop {
+            ensure!(!gone(), Errno::EINTR);
+            match Turn::take() {
+                Some(turn) => break turn,
+                None => std::thread::sleep(LOOK),
+            }
+        };
+        let (done, result) = sync_channel(1);
+        let (compiler, module) = (Arc::clone(&self), Arc::clone(&wasm));
+        let work = move || {
+            let compiled = compiler.compile_and_keep(&module);
+            drop(turn);
+            let _ = done.send(compiled);
+        };
+        let thread = std::thread::Builder::new().name("compile".into()).stack_size(STACK);
+        if thread.spawn(work).is_err() {
+            return self.compile_and_keep(&wasm);
+        }
+        loop {
+            match result.recv_timeout(LOOK) {
+                Ok(compiled) => return compiled,
+                Err(RecvTimeoutError::Timeout) => ensure!(!gone(), Errno::EINTR),
+                Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the compiler failed"),
+            }
+        }
+    }
+
+    /// Compiles a module.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn compile(&self, wasm: &[u8]) -> Result<Vec<u8>> {
+        // The compiler's threads stay for later programs, and must not be who takes signals from outside: they start while those are held back.
+        let _ = rayon_core::ThreadPoolBuilder::new().build_global();
+        let _endable = Endable::before_the_first();
+        let (module, mut facts) = validate::check(wasm)?;
+        let code = self.engines.compiler()?.precompile_module(&module)?;
+        // SAFETY: these bytes were serialized a moment ago and have been nowhere else.
+        let module = unsafe { Module::deserialize(&self.engines.runtime, &code)? };
+        facts.places = places_in(&module)?;
+        facts.traps = Traps::of(&code, module.text(), facts.places.landing)?;
+        let initial = Initial::of(wasm, facts.heap_base).unwrap_or_default();
+        facts.initial = initial.layout;
+        Ok(cwasm::encode(&self.key, code, &initial.pages, &facts, blake3::hash(wasm).as_bytes()))
+    }
+}
+
+/// Finds the functions and the landing pad in a module's machine code.
+fn places_in(module: &Module) -> Result<Places> {
+    /// What the compiler may leave between functions to align them.
+    const GAP: usize = 64;
+    let text = module.text();
+    let mut end = None;
+    let mut start = 0;
+    let mut last = &text[..0];
+    for function in module.functions() {
+        let from = end.unwrap_or(function.offset);
+        ensure!((from..from + GAP).contains(&function.offset), "something else lies between the functions");
+        start = if end.is_none() { function.offset } else { start };
+        end = Some(function.offset + function.len);
+        last = text.get(function.offset..function.offset + function.len).context("a function lies outside the code")?;
+    }
+    let end = end.context("the module has no functions")?;
+    // The landing pad is nothing but an `unreachable`: frame set-up and `ud2`.
+    let ud2 = last.windows(2).position(|pair| pair == [0x0f, 0x0b]).filter(|_| last.len() <= 16);
+    let landing = end - last.len() + ud2.with_context(|| format!("{LANDING} is not what was compiled"))?;
+    Ok(Places { start: u32::try_from(start)?, end: u32::try_from(end)?, landing: u32::try_from(landing)? })
+}

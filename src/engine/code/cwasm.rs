@@ -1,0 +1,292 @@
+//! Files of compiled code: what Wasmtime serialized, then a trailer that says what it is and a tag that proves who made it.
+//!
+//! ```text
+//! code | zeroes up to a multiple of a page | pages of data | where they belong | manifest | traps 4 each | magic 16 | format 32 | source 32 | heap_base, entry, start, end, landing, manifest's size,
+//! how many traps: 4 each | tag 32
+//! ```
+//!
+//! The tag is BLAKE3 keyed with the user's key over everything before it. Nothing of a file is believed, least of all
+//! given to Wasmtime, before the tag over bytes that nobody else can change has been found right: a sealed copy, or a
+//! file of the cache that only the user may write. For such a file that has not changed since, a note ([`crate::code::verified`]) says that it was.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use anyhow::{Context, Result, bail};
+use lind_kernel::sealed;
+use rustix::fd::{BorrowedFd, OwnedFd};
+use wasmtime_environ::obj::ELFOSABI_WASMTIME;
+
+use crate::code::cache::Own;
+use crate::code::data_image::Layout;
+use crate::code::engines::COMPILED_FORMAT;
+use crate::code::manifest::{MAX_SIZE, Manifest};
+use crate::code::trap_table::Traps;
+use crate::code::validate::{Entry, Facts, Places};
+use crate::code::verified::FileState;
+
+/// What a file is, by how it begins.
+pub enum Kind {
+    /// WebAssembly.
+    Module,
+    /// Compiled code, or what takes itself for it.
+    Compiled,
+    /// A program of the host's.
+    OfHost,
+    /// None of these.
+    Other,
+}
+
+impl Kind {
+    /// How many of its first bytes tell.
+    pub const BYTES: usize = 8;
+
+    /// What the file is that begins with `start`. Compiled code is an ELF file, for a system of its own.
+    pub fn of(start: &[u8]) -> Kind {
+        match start {
+            [b'\x7f', b'E', b'L', b'F', _, _, _, abi, ..] if *abi != ELFOSABI_WASMTIME => Kind::OfHost,
+            [b'\x7f', b'E', b'L', b'F', ..] => Kind::Compiled,
+            [b'\0', b'a', b's', b'm', ..] => Kind::Module,
+            _ => Kind::Other,
+        }
+    }
+}
+
+const MAGIC: &[u8; 16] = b"lind compiled 2\n";
+const TAG: usize = 32;
+const PAGE: usize = 4096;
+const TRAILER: usize = 16 + 32 + 32 + 7 * 4 + TAG;
+
+/// Compiled code that may be run.
+pub struct Compiled {
+    /// The code, in a file that no one else can change.
+    pub code: File,
+    /// What was learnt when it was compiled.
+    pub facts: Facts,
+    /// Where in the file the pages of data begin.
+    pub pages: u64,
+    /// The hash of the module it was compiled from.
+    pub source: [u8; 32],
+}
+
+/// Why a file was not accepted.
+#[derive(Debug)]
+pub enum Refused {
+    /// No valid tag: not compiled here, or changed since.
+    Untrusted,
+    /// Compiled by a lind-boot of another version.
+    OtherVersion,
+    /// It cannot be read.
+    Unreadable(anyhow::Error),
+}
+
+impl From<std::io::Error> for Refused {
+    fn from(error: std::io::Error) -> Refused {
+        Refused::Unreadable(error.into())
+    }
+}
+
+impl From<rustix::io::Errno> for Refused {
+    fn from(error: rustix::io::Errno) -> Refused {
+        Refused::Unreadable(error.into())
+    }
+}
+
+/// The bytes of a file of compiled code.
+pub fn encode(key: &[u8; 32], mut code: Vec<u8>, initial: &[u8], facts: &Facts, source: &[u8; 32]) -> Vec<u8> {
+    code.resize(code.len().next_multiple_of(PAGE), 0);
+    code.extend(initial);
+    code.extend(facts.initial.to_bytes());
+    let manifest = facts.manifest.section();
+    code.extend(&manifest);
+    let traps = facts.traps.as_bytes();
+    let count = u32::try_from(traps.len() / 4).expect("each is an instruction of code that is smaller than 4 GiB");
+    code.extend(traps);
+    code.extend(MAGIC);
+    code.extend(blake3::hash(COMPILED_FORMAT.as_bytes()).as_bytes());
+    code.extend(source);
+    let Places { start, end, landing } = facts.places;
+    // `Manifest::parse` took it, so it is small; were it not, it would be refused when it is read.
+    let size = u32::try_from(manifest.len()).unwrap_or(u32::MAX);
+    for number in [facts.heap_base, entry_number(facts.entry), start, end, landing, size, count] {
+        code.extend(number.to_le_bytes());
+    }
+    let tag = blake3::keyed_hash(key, &code);
+    code.extend(tag.as_bytes());
+    code
+}
+
+/// Takes a private copy of a file and accepts it if its tag is right.
+///
+/// # Errors
+/// See [`Refused`].
+pub fn open(key: &[u8; 32], file: BorrowedFd<'_>) -> Result<Compiled, Refused> {
+    let (copy, hash) = sealed_copy(key, file)?;
+    accept(copy, |_, _, tag| Ok(hash == tag))
+}
+
+/// Accepts a file of the cache if its tag is right, without a copy of it.
+///
+/// # Errors
+/// See [`Refused`].
+pub fn open_own(key: &[u8; 32], own: Own) -> Result<Compiled, Refused> {
+    accept(own.into_file(), |file, tagged, tag| Ok(keyed_hash(key, file, tagged)? == tag))
+}
+
+/// Accepts a file of the cache whose tag was right when it was as it is now.
+///
+/// # Errors
+/// See [`Refused`].
+pub fn open_noted(own: Own, then: &FileState) -> Result<Compiled, Refused> {
+    accept(own.into_file(), |file, _, _| Ok(FileState::of(file)? == *then))
+}
+
+/// `copy` is sealed, or an [`Own`] file. `proven` says whether the tag at its end is that of the bytes before, of which there are as many as said.
+fn accept(
+    copy: File,
+    proven: impl FnOnce(&File, usize, blake3::Hash) -> Result<bool, Refused>,
+) -> Result<Compiled, Refused> {
+    let len = usize::try_from(rustix::fs::fstat(&copy)?.st_size).map_err(|_| Refused::Untrusted)?;
+    if len < TRAILER {
+        return Err(Refused::Untrusted);
+    }
+    let mut trailer = [0; TRAILER];
+    copy.read_exact_at(&mut trailer, (len - TRAILER) as u64)?;
+    let (body, tag) = trailer.split_at(TRAILER - TAG);
+    if body[..16] != *MAGIC {
+        return Err(Refused::Untrusted);
+    }
+    let tag = <[u8; TAG]>::try_from(tag).map_err(|_| Refused::Untrusted)?;
+    // Comparison of `blake3::Hash` takes the same time whatever differs.
+    if !proven(&copy, len - TAG, blake3::Hash::from_bytes(tag))? {
+        return Err(Refused::Untrusted);
+    }
+    // From here on the bytes are ones that `encode` made.
+    if body[16..48] != *blake3::hash(COMPILED_FORMAT.as_bytes()).as_bytes() {
+        return Err(Refused::OtherVersion);
+    }
+    let (source, numbers) = body[48..].split_at(32);
+    let field = |index: usize| u32::from_le_bytes(std::array::from_fn(|i| numbers[4 * index + i]));
+    let traps = 4 * field(6) as usize;
+    let end = (len - TRAILER).checked_sub(traps).ok_or(Refused::Untrusted)?;
+    let mut table = vec![0; traps];
+    copy.read_exact_at(&mut table, end as u64)?;
+    let (manifest, end) = manifest(&copy, end, field(5))?;
+    let (initial, pages) = initial(&copy, end)?;
+    Ok(Compiled {
+        code: copy,
+        facts: Facts {
+            heap_base: field(0),
+            entry: numbered_entry(field(1)),
+            places: Places { start: field(2), end: field(3), landing: field(4) },
+            manifest,
+            traps: Traps::from_bytes(table),
+            initial,
+        },
+        pages,
+        source: std::array::from_fn(|i| source[i]),
+    })
+}
+
+/// The manifest of `size` bytes that ends at `end`, and where it begins.
+fn manifest(file: &File, end: usize, size: u32) -> Result<(Manifest, usize), Refused> {
+    let size = usize::try_from(size).ok().filter(|size| *size <= MAX_SIZE.min(end)).ok_or(Refused::Untrusted)?;
+    let mut section = vec![0; size];
+    file.read_exact_at(&mut section, (end - size) as u64)?;
+    Ok((Manifest::parse(&section).map_err(Refused::Unreadable)?, end - size))
+}
+
+/// Where the pages of data that end at `end` belong, with the list of that, and where in the file they begin.
+fn initial(file: &File, end: usize) -> Result<(Layout, u64), Refused> {
+    let end = end as u64;
+    let (layout, len) = Layout::read(file, end)?.ok_or(Refused::Untrusted)?;
+    let pages = (end - len).checked_sub(layout.len()).filter(|at| at.is_multiple_of(PAGE as u64));
+    Ok((layout, pages.ok_or(Refused::Untrusted)?))
+}
+
+fn entry_number(entry: Entry) -> u32 {
+    match entry {
+        Entry::None => 0,
+        Entry::Handle => 1,
+        Entry::PassFptr => 2,
+    }
+}
+
+fn numbered_entry(number: u32) -> Entry {
+    match number {
+        1 => Entry::Handle,
+        2 => Entry::PassFptr,
+        _ => Entry::None,
+    }
+}
+
+/// What BLAKE3 takes in parallel. Reading is cheaper than mapping: a small file above all.
+const PIECE: usize = 16 << 10;
+
+/// A copy in a memory file that can no longer change, and the keyed hash of all of it but the tag at its end. However long the file
+/// is by then, as much of it is taken as it had at first: what was copied is what counts.
+// Not inlined, as the next: it is the deepest that a start goes, and each page of stack more costs it one more page fault.
+#[inline(never)]
+fn sealed_copy(key: &[u8; 32], file: BorrowedFd<'_>) -> Result<(File, blake3::Hash), Refused> {
+    let len = usize::try_from(rustix::fs::fstat(file)?.st_size).map_err(|_| Refused::Untrusted)?;
+    if len < TRAILER {
+        return Err(Refused::Untrusted);
+    }
+    let tagged = len - TAG;
+    let copy = sealed::create(c"cwasm")?;
+    let mut piece = [0; PIECE];
+    let mut hasher = blake3::Hasher::new_keyed(key);
+    let mut at = 0;
+    while at < len {
+        let piece = &mut piece[..(len - at).min(PIECE)];
+        // Signals interrupt it, and have their turn afterwards.
+        let got = rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut *piece, at as u64))?;
+        let piece = piece.get(..got).filter(|piece| !piece.is_empty()).ok_or(Refused::Untrusted)?;
+        copy_all(&copy, piece, at as u64)?;
+        hasher.update(&piece[..got.min(tagged.saturating_sub(at))]);
+        at += got;
+    }
+    sealed::seal(&copy)?;
+    Ok((File::from(copy), hasher.finalize()))
+}
+
+fn copy_all(to: &OwnedFd, mut bytes: &[u8], mut at: u64) -> Result<(), Refused> {
+    while !bytes.is_empty() {
+        let put = rustix::io::retry_on_intr(|| rustix::io::pwrite(to, bytes, at))?;
+        bytes = &bytes[put..];
+        at += put as u64;
+    }
+    Ok(())
+}
+
+/// `file` must be safe from change (see [`accept`]) and at least `len` bytes long.
+#[inline(never)]
+fn keyed_hash(key: &[u8; 32], file: &File, len: usize) -> Result<blake3::Hash, Refused> {
+    let mut piece = [0; PIECE];
+    let mut hasher = blake3::Hasher::new_keyed(key);
+    for at in (0..len).step_by(PIECE) {
+        let piece = &mut piece[..(len - at).min(PIECE)];
+        file.read_exact_at(piece, at as u64)?;
+        hasher.update(piece);
+    }
+    Ok(hasher.finalize())
+}
+
+/// Writes a file of compiled code, whole or not at all.
+///
+/// # Errors
+/// What the host says.
+pub fn write(directory: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<()> {
+    use rustix::fs::{AtFlags, Mode, OFlags};
+    let aside = format!(".{name}.{}.{:?}", std::process::id(), std::thread::current().id());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file =
+        rustix::fs::openat(directory, &aside, flags, Mode::from_raw_mode(0o755)).context("cannot create the file")?;
+    let written = File::from(file).write_all_at(bytes, 0).map_err(anyhow::Error::from);
+    let renamed = written.and_then(|()| Ok(rustix::fs::renameat(directory, &aside, directory, name)?));
+    if let Err(error) = renamed {
+        let _ = rustix::fs::unlinkat(directory, &aside, AtFlags::empty());
+        bail!(error);
+    }
+    Ok(())
+}

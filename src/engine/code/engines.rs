@@ -1,0 +1,91 @@
+//! The two Wasmtime engines: one that only runs code, and one that compiles, made when first needed.
+//!
+//! Both have the same configuration, so that what one serializes the other accepts. Wasmtime checks
+//! that again whenever it loads code.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, OnceLock};
+
+use wasmtime::{Collector, Config, Engine, OptLevel, ProfilingStrategy, Strategy};
+
+use crate::signal::context;
+use crate::space::memory;
+use crate::space::memory::AdoptedMemory;
+
+/// Host stack that guest code may use per entry into a Store.
+pub const WASM_STACK: usize = 4 << 20;
+
+/// The most an instance may hold in exceptions at once.
+pub const GC_HEAP: u64 = 16 << 20;
+
+/// Changes whenever compiled code of an earlier build must not be used again.
+pub const COMPILED_FORMAT: &str = "lind 4, wasmtime 48.0.8";
+
+/// The engines of this process.
+pub struct Engines {
+    /// Runs code; has no compiler, which keeps it out of start-up.
+    pub runtime: Engine,
+    compiler: OnceLock<Engine>,
+}
+
+impl Engines {
+    /// Makes the running engine and installs the fault handlers, ours first.
+    ///
+    /// # Errors
+    /// When Wasmtime does not support this host.
+    pub fn new() -> wasmtime::Result<Engines> {
+        // Wasmtime's handlers must go on top of ours: it sees faults first and hands on what it cannot explain.
+        context::install();
+        Ok(Engines { runtime: Engine::new(&config(false))?, compiler: OnceLock::new() })
+    }
+
+    /// The engine with a compiler.
+    ///
+    /// # Errors
+    /// When Cranelift does not support this host.
+    pub fn compiler(&self) -> wasmtime::Result<&Engine> {
+        if let Some(engine) = self.compiler.get() {
+            return Ok(engine);
+        }
+        let engine = Engine::new(&config(true))?;
+        Ok(self.compiler.get_or_init(|| engine))
+    }
+}
+
+fn config(compiler: bool) -> Config {
+    let mut config = Config::new();
+    config.enable_compiler(compiler);
+    if compiler {
+        config.strategy(Strategy::Cranelift);
+        config.cranelift_opt_level(OptLevel::Speed);
+        config.parallel_compilation(true);
+    }
+
+    // What a module may use. Shared memories stay off: their type is not what cages have (docs/engine.md).
+    config.wasm_threads(true).shared_memory(false);
+    config.wasm_bulk_memory(true).wasm_multi_value(true).wasm_simd(true);
+    config.wasm_reference_types(true).wasm_function_references(true).wasm_tail_call(true);
+    // Exceptions are allocated by the collector; the GC proposal's own types are refused by `validate`.
+    config.wasm_gc(true).wasm_exceptions(true).collector(Collector::Copying);
+    config.wasm_memory64(false).wasm_multi_memory(false).wasm_relaxed_simd(false).wasm_wide_arithmetic(false);
+
+    // What the fork pass adds for the case that a program forks is laid out of the way. A hint moves blocks and does no more.
+    config.wasm_branch_hinting(true);
+
+    // One memory of exactly 4 GiB with guards: compiled without bounds checks, mapped by the kernel.
+    config.signals_based_traps(true);
+    config.memory_reservation(memory::SPACE).memory_guard_size(memory::GUARD).memory_may_move(false);
+    config.memory_init_cow(false);
+    config.with_host_memory(Arc::new(AdoptedMemory));
+    config.gc_heap_reservation(GC_HEAP).gc_heap_guard_size(1 << 16).gc_heap_may_move(false);
+    config.gc_heap_reservation_for_growth(0);
+
+    // The stack for asynchronous calls, of which there are none, must not be smaller.
+    config.max_wasm_stack(WASM_STACK).async_stack_size(WASM_STACK);
+    config.native_unwind_info(false);
+    config.wasm_backtrace_max_frames(NonZeroUsize::new(64));
+    config.wasm_backtrace_details(wasmtime::WasmBacktraceDetails::Enable);
+    config.generate_address_map(true);
+    config.profiler(ProfilingStrategy::None);
+    config
+}

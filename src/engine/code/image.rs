@@ -1,0 +1,349 @@
+//! Programs: from a file to code that is ready to be instantiated.
+//!
+//! A .wasm is compiled once: in memory and on disk it is found again by the hash of its bytes. A .cwasm runs only with
+//! this user's tag. Either way a program that was read before from the same unchanged file is at hand.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail};
+use lind_kernel::Errno;
+use lind_kernel::engine::{Gone, LoadError};
+use lind_kernel::mem::InitialData;
+use rustix::fd::{AsFd, BorrowedFd};
+use wasmtime::{InstancePre, Linker, Module};
+
+use crate::code::cache::Cache;
+use crate::code::compile::Compiler;
+use crate::code::cwasm::{self, Compiled, Kind, Refused};
+use crate::code::engines::{COMPILED_FORMAT, Engines};
+use crate::code::key::CodeStore;
+use crate::code::validate::Facts;
+use crate::code::verified::{FileState, Note, read_unwritten};
+use crate::run::fork::Exports;
+use crate::run::guest::Guest;
+use crate::signal::context::Code;
+use crate::syscall::trampoline;
+
+/// The largest .wasm that is read.
+const MAX_WASM: u64 = 512 << 20;
+
+/// Programs kept in memory. More than that, and the one least recently used goes.
+const KEPT: usize = 128;
+
+/// A program ready to run.
+pub struct Image {
+    /// The module, its imports resolved.
+    pub program: InstancePre<Guest>,
+    /// What the engine knows about it.
+    pub facts: Facts,
+    /// Its data.
+    pub initial: InitialData,
+    /// Its machine code, for faults.
+    pub code: Code,
+    /// What it exports for threads and forks.
+    pub exports: Exports,
+    /// Where its instances have the way into the kernel.
+    pub near: Option<trampoline::Import>,
+    /// The path it was first found at, for messages.
+    pub path: String,
+}
+
+/// Makes images, and remembers them.
+pub struct Images {
+    compiler: Arc<Compiler>,
+    linker: Linker<Guest>,
+    /// Whether all calls go by what `linker` has.
+    timed: bool,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    by_source: HashMap<[u8; 32], (u64, Arc<Image>)>,
+    by_file: HashMap<FileState, (u64, Arc<Image>)>,
+    clock: u64,
+}
+
+impl Images {
+    /// A loader over the user's key and cache, whose modules' imports `linker` resolves.
+    pub fn new(engines: Arc<Engines>, linker: Linker<Guest>, timed: bool, store: CodeStore) -> Images {
+        let compiler = Compiler { engines, key: store.key, cache: store.cache.map(Cache::new) };
+        Images { compiler: Arc::new(compiler), linker, timed, kept: Mutex::default() }
+    }
+
+    /// Makes an image of a file. `path` is for messages. `gone` says whether who waits for it still does; without it, that is the process.
+    ///
+    /// # Errors
+    /// ENOEXEC for what is no program, EACCES for a .cwasm without a valid tag, EINTR when nobody waits any more.
+    pub fn load(&self, file: BorrowedFd<'_>, path: &str, gone: Option<Gone<'_>>) -> Result<Arc<Image>, LoadError> {
+        let state = FileState::of(file).ok();
+        if let Some(image) = state.and_then(|state| self.kept().file(&state)) {
+            return Ok(image);
+        }
+        let mut start = [0; Kind::BYTES];
+        let got = rustix::io::pread(file, &mut start, 0).map_err(|error| refused(path, anyhow::Error::from(error)))?;
+        let image = match Kind::of(&start[..got]) {
+            Kind::Compiled => self.load_compiled(file, path),
+            Kind::Module => {
+                let noted = state.as_ref().and_then(|state| self.noted(state, path));
+                noted.map_or_else(|| self.load_source(file, path, gone).map_err(|error| refused(path, error)), Ok)
+            }
+            other => Err(refused(path, not_a_program(&other))),
+        }?;
+        // Remembered by file only if it did not change while it was read, nor so recently that its times may not show it.
+        if let Some(state) = state
+            && state.settled()
+            && FileState::of(file).is_ok_and(|now| now == state)
+        {
+            self.kept().insert_file(state, &image);
+        }
+        Ok(image)
+    }
+
+    /// Compiles `path` and writes the .cwasm beside it (or to `out`); returns where.
+    ///
+    /// # Errors
+    /// Says what is wrong with the module, or what the host says.
+    pub fn precompile(&self, path: &Path, out: Option<&Path>) -> Result<PathBuf> {
+        let wasm = read_source(&File::open(path).with_context(|| format!("cannot open {}", path.display()))?)?;
+        let wrong = match Kind::of(&wasm) {
+            Kind::Module => None,
+            Kind::Compiled => Some(anyhow::anyhow!("compiled already")),
+            other => Some(not_a_program(&other)),
+        };
+        if let Some(wrong) = wrong {
+            return Err(wrong).with_context(|| path.display().to_string());
+        }
+        let out = out.map_or_else(|| path.with_extension("cwasm"), Path::to_owned);
+        let bytes = self.compiler.compile(&wasm).with_context(|| path.display().to_string())?;
+        // `-o /dev/null`: a file renamed there would take the device's place.
+        if std::fs::metadata(&out).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            std::fs::write(&out, &bytes).with_context(|| format!("cannot write {}", out.display()))?;
+            return Ok(out);
+        }
+        let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = out.file_name().and_then(|name| name.to_str()).context("the output has no usable name")?;
+        let folder = File::open(folder).with_context(|| format!("cannot open {}", folder.display()))?;
+        cwasm::write(folder.as_fd(), name, &bytes).with_context(|| format!("cannot write {}", out.display()))?;
+        Ok(out)
+    }
+
+    fn load_compiled(&self, file: BorrowedFd<'_>, path: &str) -> Result<Arc<Image>, LoadError> {
+        let untrusted = |why: &str| LoadError {
+            errno: Errno::EACCES,
+            reason: format!("{path}: {why}; pass the .wasm instead, or precompile it again"),
+            untrusted: true,
+        };
+        match cwasm::open(&self.compiler.key, file) {
+            Ok(compiled) => match self.image(compiled, path) {
+                Ok(image) => Ok(image),
+                Err(error) => Err(untrusted(&format!("compiled for another machine or version ({error:#})"))),
+            },
+            Err(Refused::Untrusted) => Err(untrusted("this .cwasm was not compiled by you, or was changed since")),
+            Err(Refused::OtherVersion) => Err(untrusted("compiled by another version of lind-boot")),
+            Err(Refused::Unreadable(error)) => Err(refused(path, error)),
+        }
+    }
+
+    fn load_source(&self, file: BorrowedFd<'_>, path: &str, gone: Option<Gone<'_>>) -> Result<Arc<Image>> {
+        let file = File::from(file.try_clone_to_owned()?);
+        let (state, hash) = read_unwritten(&file, hash_of);
+        let source = *hash?.as_bytes();
+        if let Some(image) = self.kept().source(&source) {
+            return Ok(image);
+        }
+        if let Some(image) = self.cached(&source, state.as_ref(), path) {
+            return Ok(image);
+        }
+        // Whatever the file holds by now.
+        let wasm = read_source(&file)?;
+        let bytes = match gone {
+            None => self.compiler.compile_and_keep(&wasm)?,
+            Some(gone) => Arc::clone(&self.compiler).compile_for(wasm.into(), gone)?,
+        };
+        let compiled = rustix::fs::memfd_create(c"compiled", rustix::fs::MemfdFlags::CLOEXEC)?;
+        let compiled = File::from(compiled);
+        compiled.write_all_at(&bytes, 0)?;
+        match cwasm::open(&self.compiler.key, compiled.as_fd()) {
+            Ok(compiled) => self.image(compiled, path),
+            Err(refused) => bail!("our own compiled code was not accepted: {refused:?}"),
+        }
+    }
+
+    /// The image of a module that was read before, if nobody has written to it since, nor to its compiled code.
+    fn noted(&self, module: &FileState, path: &str) -> Option<Arc<Image>> {
+        let cache = self.compiler.cache.as_ref()?;
+        let note = Note::find(cache, &self.compiler.key, module)?;
+        if let Some(image) = self.kept().source(&note.source) {
+            return Some(image);
+        }
+        let own = cache.own(&cache.get(&name_in_cache(blake3::Hash::from_bytes(note.source)))?)?;
+        let compiled = cwasm::open_noted(own, &note.code).ok()?;
+        (compiled.source == note.source).then(|| self.image(compiled, path).ok()).flatten()
+    }
+
+    /// The image of the module with this hash. `module` is the state of its file, if that says what is in it.
+    fn cached(&self, source: &[u8; 32], module: Option<&FileState>, path: &str) -> Option<Arc<Image>> {
+        let cache = self.compiler.cache.as_ref()?;
+        let file = cache.get(&name_in_cache(blake3::Hash::from_bytes(*source)))?;
+        let of_source =
+            |compiled: Compiled| (compiled.source == *source).then(|| self.image(compiled, path).ok()).flatten();
+        // Code cannot be mapped from every filesystem: then from a copy.
+        let code = FileState::of(&file).ok().filter(FileState::settled);
+        let in_place =
+            cache.own(&file).and_then(|own| cwasm::open_own(&self.compiler.key, own).ok()).and_then(of_source);
+        if let (Some(_), Some(module), Some(code)) = (&in_place, module, code) {
+            Note { source: *source, code }.keep(cache, &self.compiler.key, module);
+        }
+        in_place.or_else(|| cwasm::open(&self.compiler.key, file.as_fd()).ok().and_then(of_source))
+    }
+
+    fn image(&self, compiled: Compiled, path: &str) -> Result<Arc<Image>> {
+        if let Some(image) = self.kept().source(&compiled.source) {
+            return Ok(image);
+        }
+        let (facts, source) = (compiled.facts.clone(), compiled.source);
+        let initial = initial_of(&compiled);
+        let module = self.module(compiled)?;
+        let image = Arc::new(Image {
+            code: code_of(&module, &facts),
+            program: self.linker.instantiate_pre(&module)?,
+            facts,
+            initial,
+            exports: Exports::of(&module),
+            near: if self.timed { None } else { trampoline::Import::of(&module) },
+            path: path.to_owned(),
+        });
+        self.kept().insert_source(source, &image);
+        Ok(image)
+    }
+
+    /// The module of compiled code.
+    ///
+    /// # Errors
+    /// When it was compiled for another machine or configuration.
+    pub fn module(&self, compiled: Compiled) -> Result<Module> {
+        // SAFETY: `Compiled` exists only for bytes whose tag was right, so Wasmtime serialized them for this user, and the
+        // file is sealed, so they never change.
+        Ok(unsafe { Module::deserialize_open_file(&self.compiler.engines.runtime, compiled.code) }?)
+    }
+
+    /// What tags compiled code.
+    pub fn key(&self) -> &[u8; 32] {
+        &self.compiler.key
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn refused(path: &str, error: anyhow::Error) -> LoadError {
+    let errno = error.downcast_ref().copied().unwrap_or(Errno::ENOEXEC);
+    LoadError { errno, reason: format!("{path}: {error:#}"), untrusted: false }
+}
+
+/// The same module compiles differently for another format; the name says so, and old ones are simply not found.
+pub(crate) fn name_in_cache(source: blake3::Hash) -> String {
+    let format = blake3::hash(COMPILED_FORMAT.as_bytes()).to_hex();
+    format!("{}-{}.cwasm", source.to_hex(), &format.as_str()[..16])
+}
+
+/// The hash of a file's bytes, which mostly are not needed themselves.
+fn hash_of(file: &File) -> Result<blake3::Hash> {
+    let mut hasher = blake3::Hasher::new();
+    each_piece(file, |piece| {
+        hasher.update(piece);
+    })?;
+    Ok(hasher.finalize())
+}
+
+/// The bytes of a file, whatever its descriptor's offset is.
+pub fn read_source(file: &File) -> Result<Vec<u8>> {
+    let mut wasm = Vec::new();
+    each_piece(file, |piece| wasm.extend(piece))?;
+    Ok(wasm)
+}
+
+/// Why a file that is neither module nor compiled code is not run.
+pub fn not_a_program(kind: &Kind) -> anyhow::Error {
+    match kind {
+        Kind::OfHost => anyhow::anyhow!("a program for the host, not for a cage: compile its source with lind_compile"),
+        _ => anyhow::anyhow!("not a WebAssembly program (.wasm or .cwasm)"),
+    }
+}
+
+fn each_piece(file: &File, mut take: impl FnMut(&[u8])) -> Result<()> {
+    let (mut piece, mut at) = (vec![0; 256 << 10], 0);
+    loop {
+        let got = file.read_at(&mut piece, at)?;
+        if got == 0 {
+            return Ok(());
+        }
+        take(&piece[..got]);
+        at += got as u64;
+        if at > MAX_WASM {
+            bail!("larger than {} MiB", MAX_WASM >> 20);
+        }
+    }
+}
+
+/// The data of compiled code. Without a descriptor for them the program writes them itself, as one without an image does.
+fn initial_of(compiled: &Compiled) -> InitialData {
+    let layout = &compiled.facts.initial;
+    match compiled.code.try_clone() {
+        Ok(file) if !layout.spans.is_empty() => InitialData::new(file.into(), layout.places(compiled.pages)),
+        _ => InitialData::default(),
+    }
+}
+
+fn code_of(module: &Module, facts: &Facts) -> Code {
+    let places = &facts.places;
+    let text = module.text().as_ptr() as usize;
+    let at = |offset: u32| text + offset as usize;
+    Code {
+        text: text..text + module.text().len(),
+        functions: at(places.start)..at(places.end),
+        landing: at(places.landing),
+        traps: facts.traps.clone(),
+    }
+}
+
+impl Kept {
+    fn source(&mut self, source: &[u8; 32]) -> Option<Arc<Image>> {
+        self.clock += 1;
+        let (used, image) = self.by_source.get_mut(source)?;
+        *used = self.clock;
+        Some(Arc::clone(image))
+    }
+
+    fn file(&mut self, state: &FileState) -> Option<Arc<Image>> {
+        self.clock += 1;
+        let (used, image) = self.by_file.get_mut(state)?;
+        *used = self.clock;
+        Some(Arc::clone(image))
+    }
+
+    fn insert_source(&mut self, source: [u8; 32], image: &Arc<Image>) {
+        make_room(&mut self.by_source);
+        self.by_source.insert(source, (self.clock, Arc::clone(image)));
+    }
+
+    fn insert_file(&mut self, state: FileState, image: &Arc<Image>) {
+        make_room(&mut self.by_file);
+        self.by_file.insert(state, (self.clock, Arc::clone(image)));
+    }
+}
+
+fn make_room<K: Copy + Eq + std::hash::Hash>(kept: &mut HashMap<K, (u64, Arc<Image>)>) {
+    if kept.len() < KEPT {
+        return;
+    }
+    if let Some(oldest) = kept.iter().min_by_key(|(_, (used, _))| *used).map(|(key, _)| *key) {
+        kept.remove(&oldest);
+    }
+}

@@ -1,0 +1,184 @@
+//! Filters: a grate's function that decides calls by computing alone, asked before a handler is entered.
+//!
+//! `__lind_filter(client, nr, 6 values)` is called with the client's id and the call as it stands, and returns what the handler would whose
+//! entry `__lind_filtered()` is: a result, [`PASS`](lind_abi::PASS), or [`ASK`](lind_abi::ASK) to have that one entered after all. The module was refused
+//! unless the filter and all it calls only compute and load ([`crate::code::filter_verifier`]).
+//!
+//! Entering a Store costs a hundred instructions, which prepare for traps, exceptions and calls of the host. A filter has none of these but
+//! traps, and a trap is a signal: so its code is called like any other, and whatever signal comes while it runs (a fault, or one
+//! that is to interrupt the thread) continues behind that call, with the stack as it was before. It holds nothing and has
+//! changed nothing, so nothing is lost: the handler decides.
+//!
+//! To check when Wasmtime is upgraded: Cranelift's calling convention `Tail` (the tests fail if it is another one), and that compiled code of this
+//! kind reads nothing of its Store but the limit of the stack.
+
+use std::arch::naked_asm;
+use std::cell::Cell;
+use std::ptr::NonNull;
+
+use lind_abi::{ASK, CageId, Word};
+use wasmtime::{Func, Instance, Store};
+use wasmtime_environ::{HostPtr, PtrSize};
+
+use crate::run::guest::Guest;
+use crate::signal::context::Callee;
+
+/// The export that a filter is.
+pub const EXPORT: &str = "__lind_filter";
+
+/// The export that says whose filter it is.
+pub const FILTERED: &str = "__lind_filtered";
+
+/// Host stack that a filter may use; it is part of what the host keeps for itself below guest code.
+const STACK: usize = 64 << 10;
+
+/// A worker's filter. Its Store must not be entered while it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Filter {
+    /// The handler in whose place it decides.
+    pub entry: u32,
+    code: usize,
+    instance: NonNull<u8>,
+    /// Where the Store has the lowest address that its code may push to, and `usize::MAX` while it has none on the stack.
+    limit: NonNull<usize>,
+}
+
+/// Of the filter that runs on a thread.
+struct Running {
+    /// The stack pointer that it is left with; 0 while none runs.
+    stack: Cell<usize>,
+    /// The signal that the last one was left by.
+    signal: Cell<i32>,
+}
+
+thread_local! {
+    static RUNNING: Running = const { Running { stack: Cell::new(0), signal: Cell::new(0) } };
+}
+
+impl Filter {
+    /// That of a worker's instance, if its program has one.
+    ///
+    /// # Errors
+    /// A trap of the function that says whose it is.
+    pub fn find(store: &mut Store<Guest>, instance: &Instance) -> wasmtime::Result<Option<Filter>> {
+        let Some(function) = instance.get_func(&mut *store, EXPORT) else { return Ok(None) };
+        let entry = instance.get_typed_func::<(), u32>(&mut *store, FILTERED)?.call(&mut *store, ())?;
+        Ok(Filter::of(store, &function, entry))
+    }
+
+    fn of(store: &mut Store<Guest>, function: &Func, entry: u32) -> Option<Filter> {
+        let Callee { code, instance } = Callee::raw(function, store)?;
+        let instance = NonNull::new(instance as *mut u8)?;
+        // SAFETY: an instance has a pointer to its Store's context there, and that a word for the limit.
+        let limit = unsafe {
+            let context = instance.add(HostPtr.vmcontext_store_context().into()).cast::<NonNull<u8>>().read();
+            context.add(HostPtr.vm_store_context().stack_limit().into()).cast::<usize>()
+        };
+        // SAFETY: as above.
+        (unsafe { limit.read() } == usize::MAX).then_some(Filter { entry, code, instance, limit })
+    }
+
+    /// What it decides about a call that `client` makes on itself. [`ASK`] also if it was left by a signal: then [`left_by`] says so.
+    #[inline(always)]
+    pub fn ask(&self, client: CageId, nr: u32, values: &[Word; 6]) -> i64 {
+        let here = 0_u8;
+        let bottom = (&raw const here as usize).saturating_sub(STACK);
+        RUNNING.with(|running| {
+            // SAFETY: `find` has found the function, whose type was checked when it was compiled; the Store is not entered, since its
+            // worker is idle, and no one else has it. What is stored to the limit is what Wasmtime would, and the host's own part of
+            // the stack is below.
+            unsafe {
+                self.limit.write(bottom);
+                let result = enter(self.code, self.instance, client.0, nr, values, running.stack.as_ptr());
+                self.limit.write(usize::MAX);
+                result
+            }
+        })
+    }
+}
+
+/// The signal that the filter was left by which was asked last on this thread.
+pub fn left_by() -> Option<i32> {
+    RUNNING.with(|running| Some(running.signal.take()).filter(|signal| *signal != 0))
+}
+
+/// In a signal handler: makes the filter that runs on this thread return at once, if one does.
+///
+/// # Safety
+/// `context` is the handler's.
+pub unsafe fn leave(context: *mut libc::ucontext_t, signal: i32) -> bool {
+    RUNNING.with(|running| {
+        let stack = running.stack.get();
+        if stack == 0 {
+            return false;
+        }
+        running.signal.set(signal);
+        // SAFETY: the context is the caller's to give. The stack pointer is that of `enter` on this stack, which waits for the filter.
+        let registers = unsafe { &mut (*context).uc_mcontext.gregs };
+        let mut set = |register: i32, value: i64| registers[register.unsigned_abs() as usize] = value;
+        set(libc::REG_RAX, ASK);
+        set(libc::REG_RSP, (stack as u64).cast_signed());
+        set(libc::REG_RIP, (finish as *const () as u64).cast_signed());
+        true
+    })
+}
+
+// As `enter` reads them.
+const _: () = assert!(size_of::<Word>() == 16 && std::mem::offset_of!(Word, value) == 0);
+
+/// Calls compiled code as compiled code does: the instance (also as the caller's), and then the arguments, in the order of the System V
+/// ABI, but that those on the stack are taken from it by who is called. Until it has returned `stack` says where it may be left to.
+///
+/// # Safety
+/// `code` may be called so, and holds nothing at any instruction.
+#[unsafe(naked)]
+unsafe extern "C" fn enter(
+    code: usize,
+    instance: NonNull<u8>,
+    client: u32,
+    nr: u32,
+    values: &[Word; 6],
+    stack: *mut usize,
+) -> i64 {
+    // All that a function has to keep for its caller is on the stack before `stack` says where that is, and `stack` itself above it.
+    naked_asm!(
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "push r9",
+        "mov [r9], rsp",
+        "push [r8 + 80]",
+        "push [r8 + 64]",
+        "push [r8 + 48]",
+        "push [r8 + 32]",
+        "mov r9, [r8 + 16]",
+        "mov r8, [r8]",
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "call rax",
+        "jmp {finish}",
+        finish = sym finish,
+    )
+}
+
+/// The end of `enter`, with the stack as it was when `stack` was written to: where a filter that is left goes on as well.
+///
+/// # Safety
+/// Only jumped to.
+#[unsafe(naked)]
+unsafe extern "C" fn finish() {
+    naked_asm!(
+        "pop rbx",
+        "mov qword ptr [rbx], 0",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+    )
+}

@@ -1,0 +1,279 @@
+//! fork(2): leaving a program's frames and entering them again, in two instances (docs/fork.md has the contract).
+
+use std::sync::Arc;
+
+use lind_abi::{Word, nr};
+use lind_kernel::Errno;
+use lind_kernel::cage::{Birth, How, Next, Status};
+use lind_kernel::call;
+use wasmtime::{
+    AsContextMut, Caller, Extern, Global, Instance, Mutability, Result, Store, StoreContextMut, ThrownException, Val,
+};
+
+use crate::run::guest::Guest;
+use crate::run::thread::{self, Begin};
+use crate::signal::context;
+use crate::signal::trap;
+use crate::syscall::imports;
+
+const TOP: &str = "__lind_fork_top";
+const PINNED: &str = "__lind_fork_pinned";
+const GLOBAL: &str = "__lind_global_";
+/// What tells the program to leave its frames.
+const UNWIND: i32 = i32::MIN;
+/// What code may use below its stack pointer.
+const RED_ZONE: u32 = 128;
+
+/// Where the guest code that a host call has entered stands with a fork.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fork {
+    /// It cannot fork: a program that was not prepared, or a handler of a type that no handler has.
+    Unable,
+    /// It may.
+    Ready,
+    /// Its frames are being left.
+    Unwinding,
+    /// Its frames are being entered again; `lind.fork` returns this.
+    Resuming(i32),
+}
+
+/// The import `lind.fork`. It travels as clone(2) with SIGCHLD alone, so that a grate sees every birth under one number.
+///
+/// # Errors
+/// Guest code is to be left.
+pub fn fork(mut caller: Caller<'_, Guest>) -> Result<i32> {
+    const SIGCHLD: u64 = 17;
+    let refused = Ok(-Errno::ENOSYS.raw());
+    match caller.data().fork.get() {
+        Fork::Ready => {}
+        Fork::Resuming(number) => {
+            caller.data().fork.set(Fork::Ready);
+            return Ok(number);
+        }
+        Fork::Unable | Fork::Unwinding => return refused,
+    }
+    if global(&mut caller, PINNED).is_some_and(|pinned| !matches!(pinned.get(&mut caller), Val::I32(0))) {
+        eprintln!(
+            "lind-boot: {}: fork while an exception is being handled is not supported",
+            caller.data().image.path.escape_debug()
+        );
+        return refused;
+    }
+    let forking = &caller.data().thread.forking;
+    forking.store(true, std::sync::atomic::Ordering::Release);
+    let result = imports::without_handlers(&caller, |guest| {
+        call::syscall(guest, nr::clone, &Word::six([SIGCHLD, 0, 0, 0, 0, 0]))
+    });
+    caller.data().thread.forking.store(false, std::sync::atomic::Ordering::Release);
+    let number = i32::try_from(result?).unwrap_or(-Errno::ENOSYS.raw());
+    let Some(child) = caller.data().unborn.take() else { return Ok(number) };
+    // A grate may have answered otherwise than the kernel.
+    let top = global(&mut caller, TOP).zip(global(&mut caller, "__stack_pointer"));
+    let Some((top, Val::I32(stack))) = top.map(|(top, stack)| (top, stack.get(&mut caller))) else {
+        let guest = caller.data();
+        child.undo(&guest.kernel, &*guest.host);
+        return refused;
+    };
+    let free = stack.cast_unsigned().wrapping_sub(RED_ZONE) & !15;
+    top.set(&mut caller, Val::I32(free.cast_signed()))?;
+    let guest = caller.data();
+    guest.forked.set(number);
+    guest.unborn.set(Some(child));
+    guest.fork.set(Fork::Unwinding);
+    Ok(UNWIND)
+}
+
+fn global(caller: &mut Caller<'_, Guest>, name: &str) -> Option<Global> {
+    caller.get_export(name).and_then(Extern::into_global)
+}
+
+/// Goes on with what the host had entered and was left for a fork, however often: brings the child to life, and enters
+/// the frames again.
+///
+/// # Errors
+/// What guest code is left by.
+pub fn go_on(store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
+    let outermost = if store.data().only_handler.get() { Outermost::Handler } else { Outermost::Entry };
+    while let Some(child) = store.data().unborn.take() {
+        let number = split(&mut store.as_context_mut(), instance, child, outermost);
+        resume(&mut store.as_context_mut(), instance, number)?;
+    }
+    Ok(())
+}
+
+/// The same for a signal handler, which was left with `result`. Of its child nothing is below it.
+///
+/// # Errors
+/// What the handler is left by.
+pub fn go_on_with_handler(
+    store: &mut impl AsContextMut<Data = Guest>,
+    instance: &Instance,
+    mut result: Result<()>,
+) -> Result<()> {
+    let mut store = store.as_context_mut();
+    loop {
+        // Frames that nothing goes on with end in an exception, which an exported function would have caught.
+        if store.data().fork.get() == Fork::Unwinding
+            && result.as_ref().is_err_and(|error| error.is::<ThrownException>())
+        {
+            store.take_pending_exception();
+            result = Ok(());
+        }
+        let Some(child) = store.data().unborn.take() else { return result };
+        if result.is_err() {
+            child.abandon(&store.data().kernel, &*store.data().host);
+            return result;
+        }
+        let number = split(&mut store, instance, child, Outermost::Handler);
+        result = resume(&mut store, instance, number);
+    }
+}
+
+/// What the host entered that came to a fork.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Outermost {
+    /// An entry of the program or of a thread.
+    Entry,
+    /// A signal handler.
+    Handler,
+}
+
+/// The parent's frames are left: brings the child to life. Returns what the parent's `lind.fork` is to return.
+fn split(store: &mut StoreContextMut<'_, Guest>, instance: &Instance, child: Birth, outermost: Outermost) -> i32 {
+    context::enter_host();
+    let number = match bring_to_life(store, instance, &child, outermost) {
+        Ok(()) => store.data().forked.get(),
+        Err(errno) => {
+            let guest = store.data();
+            child.undo(&guest.kernel, &*guest.host);
+            -errno.raw()
+        }
+    };
+    context::enter_guest(store.data().base);
+    number
+}
+
+fn bring_to_life(
+    store: &mut StoreContextMut<'_, Guest>,
+    instance: &Instance,
+    birth: &Birth,
+    outermost: Outermost,
+) -> core::result::Result<(), Errno> {
+    let frozen = Frozen::of(store, instance, outermost);
+    let guest = store.data();
+    debug_assert_eq!(birth.how, How::Fork);
+    birth.copy_memory(&guest.kernel, &guest.thread.cage)?;
+    let shared = &guest.host.shared;
+    let child = birth.child.cage.id;
+    shared.set_program(child, &guest.image);
+    let (thread, image) = (Arc::clone(&birth.child), Arc::clone(&guest.image));
+    thread::launch(shared, &guest.kernel, thread, image, Begin::Fork(frozen))
+        .inspect_err(|_| shared.forget_program(child))
+}
+
+/// Enters the frames again; `lind.fork` returns `number`.
+fn resume(store: &mut StoreContextMut<'_, Guest>, instance: &Instance, number: i32) -> Result<()> {
+    store.data().fork.set(Fork::Resuming(number));
+    instance.get_typed_func::<(), ()>(&mut *store, "__lind_resume")?.call(store, ())
+}
+
+/// Begins the life of a child, whose `lind.fork` returns 0.
+///
+/// # Errors
+/// As entering guest code does.
+pub fn begin(store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
+    resume(&mut store.as_context_mut(), instance, 0)
+}
+
+/// The end of a child of a fork in a handler that left the handler: what it would go on with is not there.
+pub fn nothing_below(guest: &Guest) -> Next {
+    const SIGABRT: u8 = 6;
+    trap::say(guest, "SIGABRT: the child of a fork in a signal handler left the handler (docs/fork.md)");
+    Next::Exit(Status::signaled(SIGABRT))
+}
+
+/// The globals of an instance, as a child has to find them.
+pub struct Frozen {
+    globals: Vec<(String, Value)>,
+    outermost: Outermost,
+}
+
+/// A number in a global.
+enum Value {
+    I32(i32),
+    I64(i64),
+    F32(u32),
+    F64(u64),
+    V128(u128),
+}
+
+impl Frozen {
+    fn of(store: &mut StoreContextMut<'_, Guest>, instance: &Instance, outermost: Outermost) -> Frozen {
+        let exports = Arc::clone(&store.data().image);
+        let value = |name: &String| {
+            let value = match instance.get_global(&mut *store, name)?.get(&mut *store) {
+                Val::I32(value) => Value::I32(value),
+                Val::I64(value) => Value::I64(value),
+                Val::F32(value) => Value::F32(value),
+                Val::F64(value) => Value::F64(value),
+                Val::V128(value) => Value::V128(value.as_u128()),
+                _ => return None,
+            };
+            Some((name.clone(), value))
+        };
+        Frozen { globals: exports.exports.globals.iter().filter_map(value).collect(), outermost }
+    }
+
+    /// Makes another instance of the module what the parent's was.
+    ///
+    /// # Errors
+    /// None in practice: they have the same types.
+    pub fn thaw(self, store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
+        store.data().only_handler.set(self.outermost == Outermost::Handler);
+        for (name, value) in self.globals {
+            let Some(global) = instance.get_global(&mut *store, &name) else { continue };
+            let value = match value {
+                Value::I32(value) => Val::I32(value),
+                Value::I64(value) => Val::I64(value),
+                Value::F32(value) => Val::F32(value),
+                Value::F64(value) => Val::F64(value),
+                Value::V128(value) => Val::V128(value.into()),
+            };
+            global.set(&mut *store, value)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a module exports for threads and forks.
+#[derive(Debug, Default)]
+pub struct Exports {
+    /// `__lind_thread_start`.
+    pub thread_start: bool,
+    /// `__lind_resume`: the program can fork.
+    pub resume: bool,
+    /// The globals that a fork copies.
+    globals: Vec<String>,
+}
+
+impl Exports {
+    /// Of a module.
+    pub fn of(module: &wasmtime::Module) -> Exports {
+        use wasmtime::ExternType;
+        let function = |name: &str, params: usize| match module.get_export(name) {
+            Some(ExternType::Func(ty)) => ty.params().len() == params && ty.results().len() == 0,
+            _ => false,
+        };
+        let resume = function("__lind_resume", 0);
+        let copied =
+            |name: &str| name == TOP || name == PINNED || name == "__stack_pointer" || name.starts_with(GLOBAL);
+        let globals = module.exports().filter_map(|export| match export.ty() {
+            ExternType::Global(ty) if ty.mutability() == Mutability::Var && copied(export.name()) => {
+                Some(export.name().to_owned())
+            }
+            _ => None,
+        });
+        let globals = if resume { globals.collect() } else { Vec::new() };
+        Exports { thread_start: function("__lind_thread_start", 1), resume, globals }
+    }
+}

@@ -1,0 +1,401 @@
+//! A host thread that runs guest code, and the state that each Store on it carries.
+//!
+//! Stores nest on the stack of one host thread: the program's own at the bottom, then one for each grate
+//! that a call has reached. [`HostThread`] knows how much of that stack is left, and keeps the idle workers.
+
+use std::cell::{Cell, RefCell};
+use std::ptr::NonNull;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+use lind_abi::CageId;
+use lind_kernel::Kernel;
+use lind_kernel::cage::{Birth, Cage, Next, Thread};
+use lind_kernel::call;
+use lind_kernel::engine::{By, Served};
+use wasmtime::{ResourceLimiter, Store};
+
+use crate::Shared;
+use crate::code::engines::{GC_HEAP, WASM_STACK};
+use crate::code::image::Image;
+use crate::grate::worker::Worker;
+use crate::run::fork::Fork;
+use crate::run::handoff::Lent;
+use crate::signal::context;
+use crate::signal::handlers;
+use crate::signal::preempt;
+use crate::space::memory::SPACE;
+use crate::syscall::trampoline;
+
+/// How many grates deep a call may reach. One more is ELOOP.
+pub const MAX_HOPS: usize = 16;
+
+/// The program itself is the first.
+const MAX_STORES: usize = MAX_HOPS + 1;
+
+/// Host stack that must be left beyond what guest code may use: for the kernel's own frames.
+const KERNEL_STACK: usize = 256 << 10;
+
+/// Host stack for the program and [`MAX_HOPS`] grates.
+pub const CHAIN_STACK: usize = MAX_STORES * (WASM_STACK + KERNEL_STACK) + KERNEL_STACK;
+
+/// The stack of every host thread that runs guest code. What is above that is for those who have lent it ([`crate::run::handoff`]).
+pub const HOST_STACK: usize = CHAIN_STACK + WASM_STACK;
+
+/// Runs `main` on a stack of [`HOST_STACK`]: that of the process's main thread may be small, or grow into what is mapped below it.
+pub fn on_own_stack<R>(main: impl FnOnce() -> R) -> R {
+    use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+    const GUARD: usize = 64 << 10;
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::STACK;
+    // SAFETY: a new mapping, which nothing else uses and which is never unmapped; the part that is no guard is the stack, and `main` does not
+    // unwind, since panics abort.
+    unsafe {
+        let Ok(all) =
+            mmap_anonymous(std::ptr::null_mut(), GUARD + HOST_STACK, ProtFlags::READ | ProtFlags::WRITE, flags)
+        else {
+            eprintln!("lind-boot: no memory for a stack");
+            libc::_exit(125);
+        };
+        let _ = mprotect(all, GUARD, MprotectFlags::empty());
+        psm::on_stack(all.cast::<u8>().add(GUARD), HOST_STACK, main)
+    }
+}
+
+/// What the guest code of a Store belongs to.
+pub struct Guest {
+    /// The kernel.
+    pub kernel: Arc<Kernel>,
+    /// The guest thread.
+    pub thread: Arc<Thread>,
+    /// Its cage, one pointer away: every call begins with its handler table.
+    pub cage: Arc<Cage>,
+    /// The host thread it runs on.
+    pub host: Rc<HostThread>,
+    /// Host address of the guest's address 0.
+    pub base: usize,
+    /// The program.
+    pub image: Arc<Image>,
+    /// Why guest code was left, when a host function left it.
+    pub next: Cell<Option<Next>>,
+    /// Where it stands with a fork.
+    pub fork: Cell<Fork>,
+    /// The child that is to be brought to life once its parent's frames are left.
+    pub unborn: Cell<Option<Birth>>,
+    /// What the parent's call of fork returns then.
+    pub forked: Cell<i32>,
+    /// Its outermost frame is that of a signal handler in which the cage was forked.
+    pub only_handler: Cell<bool>,
+    /// What running signal handlers takes.
+    pub signals: handlers::OfGuest,
+    /// What its way to the host takes.
+    pub near: trampoline::OfGuest,
+    served: Cell<Option<NonNull<Served<'static>>>>,
+    limits: Limits,
+}
+
+impl Guest {
+    /// The call that this worker is serving.
+    #[inline]
+    pub fn served(&self) -> Option<&Served<'_>> {
+        // SAFETY: `serving` sets the pointer for the time of a call further up this very stack, and takes it away again before
+        // the call returns; Guest never leaves its host thread. The lifetime given out is shorter than that call.
+        self.served.get().map(|served| unsafe { served.cast::<Served<'_>>().as_ref() })
+    }
+
+    /// Notes the call that is being served, until [`Guest::serves_no_more`].
+    #[inline]
+    pub fn serving(&self, served: &Served<'_>) {
+        self.served.set(Some(NonNull::from(served).cast()));
+    }
+
+    /// Serves what `other` serves, whose code is further up this stack until this Store's code is left.
+    pub fn serving_with(&self, other: &Guest) {
+        self.served.set(other.served.get());
+    }
+
+    /// Undoes [`Guest::serving`].
+    #[inline]
+    pub fn serves_no_more(&self) {
+        self.served.set(None);
+    }
+}
+
+impl call::Caller for Guest {
+    type Hop = HostThread;
+    #[inline(always)]
+    fn kernel(&self) -> &Arc<Kernel> {
+        &self.kernel
+    }
+    #[inline(always)]
+    fn thread(&self) -> &Thread {
+        &self.thread
+    }
+    #[inline(always)]
+    fn cage(&self) -> &Cage {
+        &self.cage
+    }
+    #[inline(always)]
+    fn served(&self) -> Option<&Served<'_>> {
+        Guest::served(self)
+    }
+    #[inline(always)]
+    fn hop(&self) -> &HostThread {
+        &self.host
+    }
+}
+
+/// What an instance may make grow.
+struct Limits;
+
+impl ResourceLimiter for Limits {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        // The cage's memory comes once, whole. Anything else is the heap for exceptions.
+        Ok((current == 0 && desired as u64 == SPACE) || desired as u64 <= GC_HEAP)
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        /// Function tables are as large as programs have functions whose address is taken.
+        const MOST: usize = 1 << 20;
+        Ok(desired <= MOST)
+    }
+}
+
+/// A host thread and its workers.
+pub struct HostThread {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) kernel: Arc<Kernel>,
+    me: Weak<HostThread>,
+    /// Its id at the host.
+    pub(crate) tid: u32,
+    /// The lowest address of the stack that may be used.
+    stack_end: usize,
+    /// Grates whose turn (see [`crate::Program`]) this thread has.
+    turns: RefCell<Vec<CageId>>,
+    pub(crate) hops: Cell<usize>,
+    /// A child that has not begun yet, since its parent is going to wait for it.
+    pub(crate) lent: Cell<Option<Box<Lent>>>,
+    /// The worker that was kept last at each depth of hops, where the next call finds it at once: a chain of grates has one at each.
+    pub(crate) last: [Cell<Option<Box<Worker>>>; MAX_STORES],
+    /// Whether a worker was made here that has a filter.
+    pub(crate) has_filters: Cell<bool>,
+    /// See [`lind_kernel::engine::Hop::by`].
+    pub(crate) by: By,
+    /// The others.
+    idle: RefCell<Vec<(CageId, Vec<Box<Worker>>)>>,
+    /// What runs signal handlers while guest code computes.
+    pub(crate) nested: RefCell<Vec<Box<handlers::Nested>>>,
+}
+
+/// The worker kept there, if it is of `grate`.
+#[inline]
+fn take_of(kept: &Cell<Option<Box<Worker>>>, grate: CageId) -> Option<Box<Worker>> {
+    match kept.take() {
+        Some(worker) if worker.grate == grate => Some(worker),
+        other => {
+            kept.set(other);
+            None
+        }
+    }
+}
+
+/// Why a grate cannot be entered now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoRoom {
+    /// Too many grates deep.
+    Hops,
+    /// Too little of the host stack is left.
+    Stack,
+}
+
+impl HostThread {
+    /// Describes the calling thread, which was started with [`HOST_STACK`] bytes of stack.
+    pub fn new(shared: &Arc<Shared>, kernel: &Arc<Kernel>) -> Rc<HostThread> {
+        /// What the host's own start-up of a thread has used above us, generously.
+        const USED: usize = 64 << 10;
+        let here = 0_u8;
+        let stack_end = (&raw const here as usize).saturating_sub(HOST_STACK - USED);
+        let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        preempt::this_thread_is(tid);
+        Rc::new_cyclic(|me| HostThread {
+            shared: Arc::clone(shared),
+            kernel: Arc::clone(kernel),
+            me: Weak::clone(me),
+            tid,
+            stack_end,
+            turns: RefCell::default(),
+            hops: Cell::new(0),
+            lent: Cell::new(None),
+            last: [const { Cell::new(None) }; MAX_STORES],
+            has_filters: Cell::new(false),
+            by: By::default(),
+            idle: RefCell::default(),
+            nested: RefCell::default(),
+        })
+    }
+
+    /// A Store for code of `image` run by `thread`.
+    pub fn store(&self, thread: &Arc<Thread>, image: &Arc<Image>) -> Store<Guest> {
+        let guest = Guest {
+            kernel: Arc::clone(&self.kernel),
+            thread: Arc::clone(thread),
+            cage: Arc::clone(&thread.cage),
+            host: self.me.upgrade().expect("self is in an Rc, as `new` made it"),
+            base: thread.cage.memory.guest.base() as usize,
+            image: Arc::clone(image),
+            next: Cell::new(None),
+            fork: Cell::new(Fork::Unable),
+            unborn: Cell::new(None),
+            forked: Cell::new(0),
+            only_handler: Cell::new(false),
+            signals: handlers::OfGuest::default(),
+            near: trampoline::OfGuest::default(),
+            served: Cell::new(None),
+            limits: Limits,
+        };
+        let mut store = Store::new(&self.shared.engines.runtime, guest);
+        store.limiter(|guest| &mut guest.limits);
+        store
+    }
+
+    /// Room for the code of one more Store, to be given back by [`HostThread::leave_room`]. Returns how many there were before, with
+    /// the `past` ones that have let go on the call that is about to be served: their workers keep their places.
+    #[inline]
+    pub fn take_room(&self, past: usize) -> Result<usize, NoRoom> {
+        let here = 0_u8;
+        let left = (&raw const here as usize).saturating_sub(self.stack_end);
+        if left < WASM_STACK + KERNEL_STACK {
+            return Err(NoRoom::Stack);
+        }
+        let depth = self.hops.get() + past;
+        if depth >= MAX_STORES {
+            return Err(NoRoom::Hops);
+        }
+        self.hops.set(depth + 1);
+        Ok(depth)
+    }
+
+    /// How much of its stack is left.
+    pub fn stack_left(&self) -> usize {
+        let here = 0_u8;
+        (&raw const here as usize).saturating_sub(self.stack_end)
+    }
+
+    /// How many Stores have code on this thread's stack.
+    #[inline]
+    pub fn hops(&self) -> usize {
+        self.hops.get()
+    }
+
+    /// Gives back what `take_room` took.
+    #[inline]
+    pub fn leave_room(&self, past: usize) {
+        self.hops.set(self.hops.get() - 1 - past);
+    }
+
+    /// An idle worker of a grate, for a hop at this depth.
+    #[inline]
+    pub fn take_idle(&self, depth: usize, grate: CageId) -> Option<Box<Worker>> {
+        take_of(&self.last[depth], grate).or_else(|| self.take_from_afar(grate))
+    }
+
+    #[cold]
+    fn take_from_afar(&self, grate: CageId) -> Option<Box<Worker>> {
+        let apart = self.idle.borrow_mut().iter_mut().find(|(id, _)| *id == grate).and_then(|(_, idle)| idle.pop());
+        apart.or_else(|| self.last.iter().find_map(|kept| take_of(kept, grate)))
+    }
+
+    /// Keeps a worker for the next call at this depth.
+    #[inline]
+    pub fn keep(&self, depth: usize, worker: Box<Worker>) {
+        if let Some(kept) = self.last[depth].replace(Some(worker)) {
+            self.keep_apart(kept);
+        }
+    }
+
+    /// What is kept in the places where it is found soonest goes to where all is looked through, or goes.
+    fn keep_all_apart(&self) {
+        self.by.forget();
+        self.last.iter().filter_map(Cell::take).for_each(|worker| self.keep_apart(worker));
+    }
+
+    #[cold]
+    fn keep_apart(&self, worker: Box<Worker>) {
+        let grate = worker.grate;
+        let mut idle = self.idle.borrow_mut();
+        match idle.iter_mut().find(|(id, _)| *id == grate) {
+            Some((_, workers)) => workers.push(worker),
+            None => idle.push((grate, vec![worker])),
+        }
+    }
+
+    /// Notes that this thread takes the turn of a grate; false if it has it already.
+    pub fn turn_of(&self, grate: CageId) -> bool {
+        let mut turns = self.turns.borrow_mut();
+        let new = !turns.contains(&grate);
+        if new {
+            turns.push(grate);
+        }
+        new
+    }
+
+    /// Undoes [`HostThread::turn_of`].
+    pub fn turn_over(&self, grate: CageId) {
+        self.turns.borrow_mut().retain(|id| *id != grate);
+    }
+
+    /// Lets go of the idle workers of a grate that has ended.
+    pub fn forget(&self, grate: CageId) -> Vec<Box<Worker>> {
+        self.keep_all_apart();
+        let mut idle = self.idle.borrow_mut();
+        let at = idle.iter().position(|(id, _)| *id == grate);
+        at.map(|at| idle.swap_remove(at).1).unwrap_or_default()
+    }
+
+    /// Whether an idle worker is of a grate that has ended or runs another program.
+    pub fn has_to_sweep(&self) -> bool {
+        self.keep_all_apart();
+        self.idle.borrow().iter().any(|(_, idle)| idle.iter().any(|worker| worker.is_over()))
+    }
+
+    /// Lets go of such workers. Whether there are others.
+    pub fn sweep(&self) -> bool {
+        self.keep_all_apart();
+        let over = |(id, idle): &(CageId, Vec<Box<Worker>>)| idle.iter().any(|worker| worker.is_over()).then_some(*id);
+        let over: Vec<CageId> = self.idle.borrow().iter().filter_map(over).collect();
+        for grate in over {
+            self.lose_idle(grate);
+        }
+        self.idle.borrow_mut().retain(|(_, idle)| !idle.is_empty());
+        !self.idle.borrow().is_empty()
+    }
+
+    /// Ends all workers, as this thread is about to end. The end of one may make calls that other grates serve, whose workers are
+    /// then made anew: those end too, and if that does not come to an end, without a last word.
+    pub fn retire(&self) {
+        for round in 0.. {
+            self.keep_all_apart();
+            let all = self.idle.take();
+            if all.is_empty() {
+                return;
+            }
+            for worker in all.into_iter().flat_map(|(_, workers)| workers) {
+                match round {
+                    0..=MAX_HOPS => worker.retire(self),
+                    _ => worker.abandon(self),
+                }
+            }
+        }
+    }
+}
+
+/// Runs guest code of a Store: marks whose code it is for the fault handler while `run` enters it.
+#[inline]
+pub fn run_guest<R>(store: &mut Store<Guest>, run: impl FnOnce(&mut Store<Guest>) -> R) -> R {
+    let inside = context::Inside::new(store.data());
+    // SAFETY: the Store keeps its data in one place and is borrowed until `run` is done; nobody replaces the data or changes
+    // more than its cells.
+    let outside = unsafe { inside.enter() };
+    let result = run(store);
+    context::leave(outside);
+    result
+}

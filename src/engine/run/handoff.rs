@@ -1,0 +1,193 @@
+//! Two guest threads on one host thread: a thread that starts a program and then waits for it lends its own to the program.
+//!
+//! So starts every grate the program behind it. A second host thread would share the first one's descriptors, and the host
+//! counts references to descriptors that are shared (docs/engine.md). The program runs on top of the stack of
+//! the thread that waits, as grates do on top of their clients', and when its first thread has ended the wait goes on.
+//!
+//! Meanwhile the lender stands nowhere. What it is told is done by whoever tells it ([`Lender::interrupt`]): stops count as made, handlers
+//! wait until it is back (who has handlers that cannot wait must not lend), and if its cage ends, the end is carried out on
+//! another host thread.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use lind_kernel::Kernel;
+use lind_kernel::cage::{Attention, Next, Status, Thread, signal};
+use lind_kernel::engine::Start;
+use lind_kernel::{CageId, Result};
+
+use crate::Shared;
+use crate::code::image::Image;
+use crate::run::guest::{CHAIN_STACK, HostThread};
+use crate::run::thread::{self, Begin};
+use crate::signal::host_signals;
+
+/// A program that has not begun yet, since its parent is going to wait for it.
+pub struct Lent {
+    thread: Arc<Thread>,
+    image: Arc<Image>,
+    block: u32,
+    parent: CageId,
+}
+
+/// The threads that have lent their host threads, by their ids.
+#[derive(Default)]
+pub struct Lenders(Mutex<HashMap<u32, Arc<Lender>>>);
+
+/// A thread that has lent its host thread.
+pub struct Lender {
+    thread: Arc<Thread>,
+    kernel: Arc<Kernel>,
+    /// Held by who does what the thread was told.
+    settling: Mutex<()>,
+    /// Counts what it was told.
+    told: AtomicU32,
+    /// Whether it ends on another host thread.
+    ended: AtomicBool,
+}
+
+impl Lenders {
+    /// The lender that `thread` is, if it is one.
+    pub fn find(&self, thread: &Thread) -> Option<Arc<Lender>> {
+        if thread.host_tid.load(Ordering::Acquire) != 0 {
+            return None;
+        }
+        self.all().get(&thread.tid).cloned()
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<u32, Arc<Lender>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lender {
+    /// Does what the thread was told, on the calling thread.
+    pub fn interrupt(&self, shared: &Arc<Shared>) {
+        self.told.fetch_add(1, Ordering::SeqCst);
+        loop {
+            let settling = match self.settling.try_lock() {
+                Ok(guard) => guard,
+                Err(TryLockError::Poisoned(guard)) => guard.into_inner(),
+                // Whoever has it looks again, be it further up this very stack.
+                Err(TryLockError::WouldBlock) => return,
+            };
+            let told = self.told.load(Ordering::SeqCst);
+            self.thread.settle_as_lender(&self.kernel);
+            if self.thread.must_leave() && !self.ended.load(Ordering::SeqCst) {
+                self.end(shared);
+            }
+            drop(settling);
+            if self.told.load(Ordering::SeqCst) == told {
+                return;
+            }
+        }
+    }
+
+    /// Ends the thread on a host thread of its own.
+    fn end(&self, shared: &Arc<Shared>) {
+        if host_signals::is_apart() {
+            // No other guest thread runs, or there would be somebody else to call this, and from here none can be started that has the
+            // cages' descriptors. So all above leaves, and then the thread itself.
+            let above = |cage: &Arc<_>| lind_kernel::cage::Cage::descends_from(cage, self.thread.cage.id);
+            let cages = self.kernel.cages.all();
+            return cages.iter().filter(|cage| above(cage)).for_each(|cage| signal::end(&self.kernel, cage, KILL));
+        }
+        self.ended.store(true, Ordering::SeqCst);
+        let (of_job, kernel, thread) = (Arc::clone(shared), Arc::clone(&self.kernel), Arc::clone(&self.thread));
+        let started = shared.pool.run(Box::new(move |kept| {
+            let host = kept.take().unwrap_or_else(|| HostThread::new(&of_job, &kernel));
+            thread.begins_here();
+            let how = thread.take_next().unwrap_or(Next::Exit(Status::signaled(KILL)));
+            host.ended(&thread, how);
+            *kept = Some(host);
+        }));
+        // Without one it ends when it is back.
+        self.ended.store(started.is_ok(), Ordering::SeqCst);
+    }
+}
+
+/// SIGKILL
+const KILL: u8 = 9;
+
+impl HostThread {
+    /// Keeps a child back until its parent waits.
+    ///
+    /// # Errors
+    /// E2BIG, ENOMEM.
+    pub fn keep_back(&self, thread: Arc<Thread>, start: &Start) -> Result<()> {
+        // One whose parent did not wait, as it had said.
+        self.run_lent(None);
+        let (image, block) = thread::lay_out(&thread, start)?;
+        self.shared.set_program(thread.cage.id, &image);
+        let parent = thread.cage.maker().unwrap_or(thread.cage.id);
+        self.lent.set(Some(Box::new(Lent { thread, image, block, parent })));
+        Ok(())
+    }
+
+    /// See [`lind_kernel::engine::Hop::run_lent`].
+    pub fn run_lent(&self, waits: Option<&Thread>) -> bool {
+        let Some(lent) = self.lent.take() else { return false };
+        let lender = waits.filter(|waits| waits.cage.id == lent.parent).and_then(|waits| self.lender(waits));
+        match lender {
+            Some(lender) => self.run_on_top(&lender, *lent),
+            None => self.run_apart(*lent),
+        }
+        true
+    }
+
+    /// Makes the thread whose code runs here a lender, unless it has something else to do first, or is too far down its stack for what is to run
+    /// on top.
+    fn lender(&self, waits: &Thread) -> Option<Arc<Lender>> {
+        if self.hops() != 1 || self.stack_left() < CHAIN_STACK {
+            return None;
+        }
+        let thread = waits.cage.thread(waits.tid)?;
+        let lender = Arc::new(Lender {
+            thread: Arc::clone(&thread),
+            kernel: Arc::clone(&self.kernel),
+            settling: Mutex::default(),
+            told: AtomicU32::new(0),
+            ended: AtomicBool::new(false),
+        });
+        thread.pauses_here();
+        self.shared.interrupts.ended(&thread);
+        self.shared.lenders.all().insert(thread.tid, Arc::clone(&lender));
+        // Who told it something before that has not found it there.
+        if thread.attention() & Attention::INTERRUPTS != 0 {
+            self.back(&lender);
+            return None;
+        }
+        Some(lender)
+    }
+
+    /// The lender has its host thread back, unless it has ended meanwhile.
+    fn back(&self, lender: &Lender) {
+        self.shared.lenders.all().remove(&lender.thread.tid);
+        drop(lender.settling.lock());
+        if lender.ended.load(Ordering::SeqCst) {
+            return;
+        }
+        lender.thread.begins_here();
+        lender.thread.is_back();
+        self.shared.interrupts.started(&lender.thread, self.tid);
+        lender.thread.takes_processors(&self.kernel);
+    }
+
+    fn run_on_top(&self, lender: &Lender, lent: Lent) {
+        let hops = self.hops.replace(0);
+        thread::begin_to_end(self, lent.thread, lent.image, Begin::Program(lent.block));
+        self.hops.set(hops);
+        self.back(lender);
+    }
+
+    fn run_apart(&self, lent: Lent) {
+        let Lent { thread, image, block, .. } = lent;
+        let begin = Begin::Program(block);
+        if thread::launch(&self.shared, &self.kernel, Arc::clone(&thread), image, begin).is_err() {
+            // It had been promised to run: as when the host has killed it.
+            thread.begins_here();
+            self.ended(&thread, Next::Exit(Status::signaled(KILL)));
+        }
+    }
+}

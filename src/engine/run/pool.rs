@@ -1,0 +1,162 @@
+//! Host threads for guest threads. One whose guest thread has ended stays for a while for the next: starting one anew
+//! costs more than a small program runs. With it stay its workers: making one for every process that a grate serves cost a shell behind
+//! strace a quarter more processor time.
+
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use lind_kernel::{Errno, Result};
+
+use crate::run::guest::{HOST_STACK, HostThread};
+use crate::signal::host_signals;
+
+/// Idle threads that are kept.
+const KEPT: usize = 8;
+
+/// For how long an idle thread looks for something to run before it sleeps. Who starts one thread or process after the other does so
+/// about this soon, and waking a sleeping thread is the larger part of that; meanwhile whoever wants the processor gets it.
+const LOOKS: Duration = Duration::from_micros(20);
+
+/// Takes what an earlier one has left, and leaves it for the next.
+type Job = Box<dyn FnOnce(&mut Option<Rc<HostThread>>) + Send>;
+
+/// The threads that wait for something to run.
+#[derive(Default)]
+pub struct Pool {
+    idle: Mutex<Vec<Arc<Place>>>,
+    /// Whether the first one is to be the process's main thread.
+    main_first: AtomicBool,
+    /// What that is to run.
+    first: Mutex<Option<Job>>,
+    /// Whether there was a first one.
+    started: AtomicBool,
+    /// How many have ended.
+    ended: AtomicUsize,
+}
+
+/// Where an idle thread waits.
+struct Place {
+    job: Mutex<Option<Job>>,
+    waits: Thread,
+}
+
+impl Pool {
+    /// Runs `job` on a host thread of its own, with a stack of [`HOST_STACK`].
+    ///
+    /// # Errors
+    /// EAGAIN when the host has no thread for it; `job` is dropped.
+    pub fn run(self: &Arc<Self>, job: Job) -> Result<()> {
+        let place = self.idle().pop();
+        if let Some(place) = place {
+            place.fill(job);
+            return Ok(());
+        }
+        if self.started.swap(true, Ordering::Relaxed) {
+            host_signals::share();
+        } else if self.main_first.load(Ordering::Relaxed) {
+            *self.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
+            return Ok(());
+        }
+        let pool = Arc::clone(self);
+        let thread = thread::Builder::new().name("guest".to_owned()).stack_size(HOST_STACK);
+        thread.spawn(move || pool.serve(job)).map(drop).map_err(|_| Errno::EAGAIN)
+    }
+
+    /// The first job waits for [`Pool::run_first`].
+    pub fn begin_with_main(&self) {
+        self.main_first.store(true, Ordering::Relaxed);
+    }
+
+    /// Runs the first job on the calling thread, which has a stack of [`HOST_STACK`]. Returns what it leaves.
+    pub fn run_first(&self) -> Option<Rc<HostThread>> {
+        let job = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut host = None;
+        if let Some(job) = job {
+            job(&mut host);
+        }
+        host
+    }
+
+    /// A grate has ended: idle threads let go of its workers, and so of its memory.
+    pub fn sweep(&self) {
+        let idle = std::mem::take(&mut *self.idle());
+        for place in idle {
+            place.fill(Box::new(|_| {}));
+        }
+    }
+
+    fn serve(&self, first: Job) {
+        let place = Arc::new(Place { job: Mutex::default(), waits: thread::current() });
+        let (mut job, mut host) = (first, None);
+        loop {
+            job(&mut host);
+            if !self.rest(&place, &mut host) {
+                if let Some(host) = host {
+                    host.retire();
+                }
+                return self.one_ends();
+            }
+            job = place.take();
+        }
+    }
+
+    /// Lists the calling thread as idle, unless there are enough. What it keeps of the runtime is workers of living grates.
+    fn rest(&self, place: &Arc<Place>, host: &mut Option<Rc<HostThread>>) -> bool {
+        loop {
+            if host.as_ref().is_some_and(|host| !host.sweep()) {
+                *host = None;
+            }
+            let mut idle = self.idle();
+            if idle.len() >= KEPT {
+                return false;
+            }
+            // A grate that ends later than this finds the thread in the list.
+            if host.as_ref().is_none_or(|host| !host.has_to_sweep()) {
+                idle.push(Arc::clone(place));
+                return true;
+            }
+        }
+    }
+
+    /// Many cages leave many pieces of memory, which the allocator would keep until it needs them.
+    fn one_ends(&self) {
+        const MANY: usize = 128;
+        if self.ended.fetch_add(1, Ordering::Relaxed) % MANY == MANY - 1 {
+            // SAFETY: touches only what has been freed, under the allocator's own locks.
+            unsafe { libc::malloc_trim(0) };
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Arc<Place>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    fn lock(&self) -> MutexGuard<'_, Option<Job>> {
+        self.job.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fill(&self, job: Job) {
+        *self.lock() = Some(job);
+        self.waits.unpark();
+    }
+
+    /// For the thread whose place it is.
+    fn take(&self) -> Job {
+        let since = Instant::now();
+        loop {
+            if let Some(job) = self.lock().take() {
+                return job;
+            }
+            if since.elapsed() < LOOKS {
+                thread::yield_now();
+            } else {
+                thread::park();
+            }
+        }
+    }
+}

@@ -1,0 +1,458 @@
+//! Running a guest's signal handlers.
+//!
+//! When a system call returns, the handler runs right there: in the same Store, on the guest's own stack. When a thread is
+//! interrupted while it computes, its Store cannot be entered; the handler runs in a second one over the same memory, with
+//! a stack of its own, and then the computation goes on ([`while_computing`]). docs/signals.md says what follows from that.
+
+use std::cell::{Cell, OnceCell};
+use std::sync::Arc;
+
+use lind_abi::Errno;
+use lind_abi::layout::{Siginfo, Stack};
+use lind_kernel::cage::signal::{Delivery, Step, end};
+use lind_kernel::cage::{Next, Status, Thread};
+use lind_kernel::mem::Memory;
+use wasmtime::{
+    AsContext, AsContextMut, Error, Extern, Func, Global, Instance, Mutability, Ref, Result, Store, StoreContextMut,
+    Table, ThrownException, Val, ValType,
+};
+
+use crate::grate::worker::set_stack_pointer;
+use crate::run::fork::{self, Fork};
+use crate::run::guest::{Guest, run_guest};
+use crate::signal::context::{self, Callee, Computing};
+use crate::signal::preempt;
+use crate::signal::trap;
+use crate::syscall::imports::leave;
+use crate::syscall::trampoline;
+
+/// What a Guest keeps for handlers.
+#[derive(Default)]
+pub struct OfGuest {
+    places: OnceCell<Places>,
+    /// `__tls_base` of the thread, if the program has one.
+    tls: Cell<Option<u32>>,
+    /// What siglongjmp throws with.
+    longjmp: Cell<Option<Callee>>,
+    /// How the handler at an index in the table is called, as seen last.
+    shape: Cell<Option<(u32, Shape)>>,
+}
+
+/// Where in an instance handlers and their stack are.
+#[derive(Clone, Copy)]
+struct Places {
+    instance: Instance,
+    functions: Option<Table>,
+    stack_pointer: Option<Global>,
+    tls_base: Option<Global>,
+}
+
+/// The parameters of a handler.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// `void h(void)`
+    None,
+    /// `void h(int)`
+    Signal,
+    /// `void h(int, siginfo_t *, void *)`
+    Info,
+    /// Anything else: it finds its arguments as it would in registers.
+    Other,
+}
+
+/// Makes a new instance ready for handlers, when its thread-local storage is in place.
+pub fn prepare(store: &mut Store<Guest>, instance: &Instance) {
+    let mutable = |store: &Store<Guest>, global: &Global| {
+        let ty = global.ty(store);
+        ty.mutability() == Mutability::Var && matches!(ty.content(), ValType::I32)
+    };
+    let mut global = |name: &str| {
+        let global = instance.get_global(&mut *store, name)?;
+        mutable(store, &global).then_some(global)
+    };
+    let (stack_pointer, tls_base) = (global("__stack_pointer"), global("__tls_base"));
+    let functions = match instance.get_export(&mut *store, "__indirect_function_table") {
+        Some(Extern::Table(table)) => Some(table),
+        _ => None,
+    };
+    let longjmp = instance.get_func(&mut *store, "__wasm_longjmp");
+    let longjmp = longjmp.and_then(|function| Callee::of(&function, store));
+    let tls = tls_base.map(|global| get(&mut *store, global));
+    let signals = &store.data().signals;
+    let _ = signals.places.set(Places { instance: *instance, functions, stack_pointer, tls_base });
+    signals.tls.set(tls);
+    signals.longjmp.set(longjmp);
+}
+
+/// As `prepare`, for a thread that starts from this block and sets its own `__tls_base`, the first word of it.
+pub fn prepare_thread(store: &mut Store<Guest>, instance: &Instance, boot: u32) {
+    prepare(store, instance);
+    let guest = store.data();
+    if guest.signals.tls.get().is_some() {
+        guest.signals.tls.set(guest.thread.cage.memory.guest.load(u64::from(boot)).ok());
+    }
+}
+
+fn get(mut store: impl AsContextMut, global: Global) -> u32 {
+    match global.get(&mut store) {
+        Val::I32(value) => value.cast_unsigned(),
+        _ => 0,
+    }
+}
+
+fn set(store: impl AsContextMut, global: Global, value: u32) {
+    global.set(store, Val::I32(value.cast_signed())).expect("`prepare` keeps globals of this type only");
+}
+
+/// Runs the handlers of what waits for the thread of `caller`, which has made a call. Returns whether the first one that
+/// ran was of a kind that lets calls go on; None if none ran.
+///
+/// # Errors
+/// What leaves guest code: exceptions thrown by a handler, traps, the end of the thread.
+pub fn run_handlers(caller: &mut StoreContextMut<'_, Guest>) -> Result<Option<bool>> {
+    run_all(caller, 0)
+}
+
+/// So many handlers may be about to start at once, each interrupted by the next before its first instruction.
+const DEEPEST: usize = 64;
+
+fn run_all(store: &mut impl AsContextMut<Data = Guest>, depth: usize) -> Result<Option<bool>> {
+    let mut first = None;
+    loop {
+        let context = store.as_context();
+        let guest = context.data();
+        match guest.thread.next_step(&guest.kernel) {
+            Step::Go => return Ok(first),
+            Step::Leave(next) => return Err(leave(guest, next)),
+            Step::Handle(delivery) => {
+                first.get_or_insert(delivery.restart);
+                run(store, &delivery, depth)?;
+            }
+        }
+    }
+}
+
+/// Runs one handler.
+fn run(store: &mut impl AsContextMut<Data = Guest>, delivery: &Delivery, depth: usize) -> Result<()> {
+    let places = store.as_context().data().signals.places.get().copied();
+    let found = places.and_then(|places| find(store, places, delivery.handler).map(|found| (places, found)));
+    let Some((places, (function, shape))) = found else {
+        // What Linux would jump to is not there.
+        return Err(fail(store));
+    };
+    let before = places.stack_pointer.map(|global| get(&mut *store, global));
+    let info = matches!(shape, Shape::Info | Shape::Other);
+    let frame = match before.map(|sp| Frame::push(store.as_context().data(), sp, delivery, info)) {
+        None => Frame::default(),
+        Some(Ok(frame)) => frame,
+        Some(Err(_)) => return Err(fail(store)),
+    };
+    if let Some(global) = places.stack_pointer {
+        set(&mut *store, global, frame.stack_pointer);
+    }
+    let thread = Arc::clone(&store.as_context().data().thread);
+    // The frames of the call that is being left are not those of a fork, but the handler's may be.
+    let can_fork = shape != Shape::Other && store.as_context().data().image.exports.resume;
+    let fork = store.as_context().data().fork.replace(Fork::Unable);
+    let on_alt = thread.set_on_alt_stack(thread.on_alt_stack() || delivery.stack.is_some());
+    // Linux lays out the frames of all signals that wait before the first handler starts: the last one laid out runs first.
+    let nested = if depth < DEEPEST { run_all(store, depth + 1).map(drop) } else { Ok(()) };
+    let result = nested.and_then(|()| {
+        let guest = store.as_context().data();
+        guest.fork.set(if can_fork { Fork::Ready } else { Fork::Unable });
+        context::enter_guest(guest.base);
+        let result = call(store, function, shape, delivery, &frame);
+        let result = fork::go_on_with_handler(store, &places.instance, result);
+        context::enter_host();
+        result
+    });
+    thread.set_on_alt_stack(on_alt);
+    store.as_context().data().fork.set(fork);
+    // A handler that is left by an exception leaves its mask, which siglongjmp sets, and its stack, which the catcher sets.
+    result?;
+    if let (Some(global), Some(before)) = (places.stack_pointer, before) {
+        set(&mut *store, global, before);
+    }
+    let context = store.as_context();
+    let guest = context.data();
+    let mask = frame.mask(guest).unwrap_or(delivery.mask);
+    delivery.done(&guest.kernel, &guest.thread, mask);
+    if delivery.stack.is_some() {
+        guest.thread.rearm_alt_stack(&delivery.alt_stack);
+    }
+    Ok(())
+}
+
+/// Ends the cage by SIGSEGV: a handler cannot be run.
+fn fail(store: &impl AsContext<Data = Guest>) -> Error {
+    const SIGSEGV: u8 = 11;
+    let context = store.as_context();
+    let guest = context.data();
+    end(&guest.kernel, &guest.thread.cage, SIGSEGV);
+    leave(guest, Next::Exit(Status::signaled(SIGSEGV)))
+}
+
+/// The function at an index of the table, and how it is called.
+fn find(store: &mut impl AsContextMut<Data = Guest>, places: Places, index: u32) -> Option<(Func, Shape)> {
+    let Some(Ref::Func(Some(function))) = places.functions?.get(&mut *store, u64::from(index)) else { return None };
+    let known = store.as_context().data().signals.shape.get().filter(|(at, _)| *at == index);
+    let shape = match known {
+        Some((_, shape)) => shape,
+        None => {
+            let ty = function.ty(&*store);
+            let words = ty.params().all(|param| matches!(param, ValType::I32)) && ty.results().len() == 0;
+            let shape = match ty.params().len() {
+                0 if words => Shape::None,
+                1 if words => Shape::Signal,
+                3 if words => Shape::Info,
+                _ => Shape::Other,
+            };
+            store.as_context().data().signals.shape.set(Some((index, shape)));
+            shape
+        }
+    };
+    Some((function, shape))
+}
+
+fn call(
+    store: &mut impl AsContextMut<Data = Guest>,
+    function: Func,
+    shape: Shape,
+    delivery: &Delivery,
+    frame: &Frame,
+) -> Result<()> {
+    let signal = u32::from(delivery.info.signal);
+    // A program may have put another function in its table since the shape was noted; then the types do not agree.
+    match shape {
+        Shape::None => function.typed::<(), ()>(&mut *store)?.call(store, ()),
+        Shape::Signal => function.typed::<u32, ()>(&mut *store)?.call(store, signal),
+        Shape::Info => {
+            let info = function.typed::<(u32, u32, u32), ()>(&mut *store)?;
+            info.call(store, (signal, frame.info, frame.context))
+        }
+        Shape::Other => {
+            let ty = function.ty(&*store);
+            let mut integers = [signal, frame.info, frame.context].into_iter();
+            let mut next = || integers.next().unwrap_or(0);
+            let arguments: Vec<Val> = ty
+                .params()
+                .map(|param| match param {
+                    ValType::I32 => Val::I32(next().cast_signed()),
+                    ValType::I64 => Val::I64(i64::from(next())),
+                    other => Val::default_for_ty(&other).unwrap_or(Val::I32(0)),
+                })
+                .collect();
+            let mut results = vec![Val::I32(0); ty.results().len()];
+            function.call(store, &arguments, &mut results)
+        }
+    }
+}
+
+/// What a handler is given on its stack.
+#[derive(Default)]
+struct Frame {
+    /// Where siginfo_t is; 0 if the handler does not ask for it.
+    info: u32,
+    /// Where ucontext_t is; 0 as well.
+    context: u32,
+    /// The stack pointer to start with.
+    stack_pointer: u32,
+}
+
+/// Of ucontext_t: uc_stack, uc_sigmask, and all.
+const UC_STACK: usize = 8;
+const UC_SIGMASK: usize = 280;
+const UC_SIZE: u32 = 408;
+#[allow(clippy::cast_possible_truncation, reason = "128")]
+const INFO_SIZE: u32 = size_of::<Siginfo>() as u32;
+
+impl Frame {
+    /// Writes it below `sp`, or to the top of the alternate stack.
+    fn push(guest: &Guest, sp: u32, delivery: &Delivery, info: bool) -> Result<Frame, Errno> {
+        /// What a function that calls nothing may use below its stack pointer.
+        const RED_ZONE: u32 = 128;
+        const SIZE: u32 = (INFO_SIZE + UC_SIZE).next_multiple_of(16);
+        let top = delivery.stack.map_or(sp.wrapping_sub(RED_ZONE), |stack: Stack| stack.sp.wrapping_add(stack.size));
+        let stack_pointer = top & !15;
+        if !info {
+            return Ok(Frame { stack_pointer, ..Frame::default() });
+        }
+        let at = stack_pointer.checked_sub(SIZE).ok_or(Errno::EFAULT)?;
+        let mut bytes = [0; (INFO_SIZE + UC_SIZE) as usize];
+        let siginfo = delivery.info.to_guest();
+        let words = [siginfo.signo, siginfo.errno, siginfo.code].map(i32::cast_unsigned);
+        for (to, word) in bytes.chunks_exact_mut(4).zip(words.iter().chain(&siginfo.fields)) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+        let context = &mut bytes[INFO_SIZE as usize..];
+        let stack = delivery.alt_stack;
+        for (to, word) in
+            context[UC_STACK..].chunks_exact_mut(4).zip([stack.sp, stack.flags.cast_unsigned(), stack.size])
+        {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+        context[UC_SIGMASK..UC_SIGMASK + 8].copy_from_slice(&delivery.mask.to_le_bytes());
+        guest.thread.cage.memory.guest.write(u64::from(at), &bytes)?;
+        Ok(Frame { info: at, context: at + INFO_SIZE, stack_pointer: at })
+    }
+
+    /// The mask that stands in it when the handler has returned.
+    fn mask(&self, guest: &Guest) -> Option<u64> {
+        if self.context == 0 {
+            return None;
+        }
+        guest.thread.cage.memory.guest.load(u64::from(self.context) + UC_SIGMASK as u64).ok()
+    }
+}
+
+/// A Store to run handlers in while another Store of the same thread computes.
+pub struct Nested {
+    store: Store<Guest>,
+    memory: Arc<Memory>,
+    /// The end of its stack.
+    stack: u64,
+}
+
+/// Stack of a handler that interrupts computation.
+const STACK: u64 = 512 << 10;
+
+/// Why a computation does not go on.
+enum Left {
+    /// The thread leaves guest code.
+    Leave(Next),
+    /// A handler called longjmp(3).
+    Jump { env: u32, value: u32 },
+}
+
+/// What an interrupted thread has to do: its handlers run, it stands still, or it leaves. Called by the host's signal handler.
+pub fn while_computing(computing: Computing<'_>) {
+    let guest = computing.guest;
+    if !computing.has_frame() && !guest.thread.must_leave() {
+        // An exception would miss the function that called this one. The signal comes again.
+        return;
+    }
+    context::enter_host();
+    let done = interrupted(guest);
+    context::enter_guest(guest.base);
+    match (done, guest.signals.longjmp.get()) {
+        (Ok(()), _) => {}
+        (Err(Left::Jump { env, value }), Some(longjmp)) => computing.call(longjmp, [env, value]),
+        (Err(Left::Jump { .. }), None) => {
+            let what = "a signal handler was left by siglongjmp, which this program does not export (docs/signals.md)";
+            trap::say(guest, what);
+            guest.next.set(Some(Next::Exit(Status::signaled(6))));
+            computing.leave();
+        }
+        (Err(Left::Leave(next)), _) => {
+            guest.next.set(Some(next));
+            computing.leave();
+        }
+    }
+}
+
+fn interrupted(guest: &Guest) -> Result<(), Left> {
+    let ready =
+        guest.signals.places.get().is_some_and(|places| places.tls_base.is_none() == guest.signals.tls.get().is_none());
+    if !ready {
+        // Its libc is not there yet: a signal waits for its next call; its end does not.
+        return guest.thread.take_next().map_or(Ok(()), |next| Err(Left::Leave(next)));
+    }
+    loop {
+        match guest.thread.next_step(&guest.kernel) {
+            Step::Go => return Ok(()),
+            Step::Leave(next) => return Err(Left::Leave(next)),
+            Step::Handle(delivery) => run_nested(guest, &delivery)?,
+        }
+    }
+}
+
+fn run_nested(guest: &Guest, delivery: &Delivery) -> Result<(), Left> {
+    const SIGSEGV: u8 = 11;
+    let failed = || Left::Leave(Next::Exit(Status::signaled(SIGSEGV)));
+    if guest.host.take_room(0).is_err() {
+        return Err(failed());
+    }
+    let result = Nested::take(guest).map_err(|_| failed()).and_then(|mut nested| {
+        nested.store.data().serving_with(guest);
+        preempt::again(true);
+        let done = run_guest(&mut nested.store, |store| {
+            context::enter_host();
+            run(store, delivery, 0)
+        });
+        preempt::again(false);
+        match done {
+            Ok(()) => {
+                guest.host.nested.borrow_mut().push(nested);
+                Ok(())
+            }
+            Err(error) => Err(nested.left(&error)),
+        }
+    });
+    guest.host.leave_room(0);
+    result
+}
+
+impl Nested {
+    /// Whether it is for this thread.
+    pub fn is_of(&self, thread: &Arc<Thread>) -> bool {
+        Arc::ptr_eq(&self.store.data().thread, thread)
+    }
+
+    /// One for the thread of `guest`, whose Store is busy.
+    fn take(guest: &Guest) -> Result<Box<Nested>> {
+        let fits = |nested: &Nested| {
+            let other = nested.store.data();
+            Arc::ptr_eq(&other.thread, &guest.thread)
+                && Arc::ptr_eq(&other.image, &guest.image)
+                && other.base == guest.base
+        };
+        let found = {
+            let mut idle = guest.host.nested.borrow_mut();
+            let at = idle.iter().position(|nested| fits(nested));
+            at.map(|at| idle.swap_remove(at))
+        };
+        if let Some(nested) = found {
+            return Ok(nested);
+        }
+        let memory: Arc<Memory> = Arc::clone(&guest.thread.cage.memory);
+        let stack = memory.map_stack(STACK).map_err(|errno| Error::msg(errno.to_string()))?;
+        let mut nested = Box::new(Nested { store: guest.host.store(&guest.thread, &guest.image), memory, stack });
+        let Nested { store, .. } = &mut *nested;
+        let instance = trampoline::instantiate(store, &guest.image)?;
+        set_stack_pointer(store, &instance, u32::try_from(stack)?)?;
+        prepare(store, &instance);
+        let tls_base = store.data().signals.places.get().and_then(|places| places.tls_base);
+        if let (Some(global), Some(tls)) = (tls_base, guest.signals.tls.get()) {
+            set(&mut *store, global, tls);
+            store.data().signals.tls.set(Some(tls));
+        }
+        Ok(nested)
+    }
+
+    /// What becomes of the thread when a handler was left by an error.
+    fn left(mut self: Box<Self>, error: &Error) -> Left {
+        if error.is::<ThrownException>()
+            && let Some((env, value)) = self.jump()
+        {
+            return Left::Jump { env, value };
+        }
+        Left::Leave(trap::outcome(&self.store, error))
+    }
+
+    /// The arguments of the longjmp(3) behind the exception that was thrown, if it was one: it carries the address of these
+    /// two words, which libc keeps in the jmp_buf itself (src/sysroot/src/setjmp).
+    fn jump(&mut self) -> Option<(u32, u32)> {
+        const THROWN: u32 = 8;
+        let exception = self.store.as_context_mut().take_pending_exception()?;
+        let Ok(Val::I32(at)) = exception.field(&mut self.store, 0) else { return None };
+        let at = at.cast_unsigned();
+        let words: [u32; 2] = self.memory.guest.load(u64::from(at)).ok()?;
+        (words[0].checked_add(THROWN) == Some(at)).then_some((words[0], words[1]))
+    }
+}
+
+impl Drop for Nested {
+    fn drop(&mut self) {
+        self.memory.unmap_stack(self.stack, STACK);
+    }
+}

@@ -1,0 +1,82 @@
+//! Why guest code was left: a system call that ends it, or a trap, which is a signal to the cage.
+
+use lind_kernel::cage::{Next, Status};
+use wasmtime::{Error, Store, ThrownException, Trap, WasmBacktrace};
+
+use crate::run::fork;
+use crate::run::guest::Guest;
+use crate::signal::backtrace;
+use crate::signal::context;
+
+/// What becomes of the thread whose guest code returned `error`. A trap is reported on standard error.
+pub fn outcome(store: &Store<Guest>, error: &Error) -> Next {
+    let guest = store.data();
+    let fault = context::take_signal();
+    if let Some(next) = guest.next.take().or_else(|| guest.thread.take_next()) {
+        return next;
+    }
+    if guest.only_handler.get() && error.is::<ThrownException>() {
+        return fork::nothing_below(guest);
+    }
+    let signal = fault.unwrap_or_else(|| signal_of(error));
+    report(guest, error, signal);
+    Next::Exit(Status::signaled(u8::try_from(signal).unwrap_or(0)))
+}
+
+fn signal_of(error: &Error) -> i32 {
+    if error.is::<ThrownException>() {
+        // As a C++ exception that nobody catches.
+        return libc::SIGABRT;
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::StackOverflow | Trap::MemoryOutOfBounds) => libc::SIGSEGV,
+        Some(Trap::TableOutOfBounds | Trap::IndirectCallToNull | Trap::NullReference) => libc::SIGSEGV,
+        Some(Trap::IntegerOverflow | Trap::IntegerDivisionByZero | Trap::BadConversionToInteger) => libc::SIGFPE,
+        Some(Trap::HeapMisaligned) => libc::SIGBUS,
+        Some(Trap::UnreachableCodeReached | Trap::BadSignature) => libc::SIGILL,
+        Some(_) => libc::SIGILL,
+        // Not a trap: the engine ran out of something, such as room for exceptions.
+        None => libc::SIGABRT,
+    }
+}
+
+fn report(guest: &Guest, error: &Error, signal: i32) {
+    let name = name_of(signal);
+    let what = match error.downcast_ref::<Trap>() {
+        Some(trap) if fault_free(signal, trap) => trap.to_string(),
+        Some(_) => "memory that is not there".to_owned(),
+        None => format!("{:#}", error.root_cause()),
+    };
+    let mut text = format!("{name}: {what}\n");
+    if (guest.host.shared.backtrace || guest.served().is_some())
+        && let Some(trace) = error.downcast_ref::<WasmBacktrace>()
+    {
+        text += &backtrace::text(trace);
+    }
+    say(guest, &text);
+}
+
+/// Tells the user something about a cage.
+pub fn say(guest: &Guest, what: &str) {
+    let mut text = format!("lind-boot: {} (cage {}): {}\n", guest.image.path, guest.thread.cage.id.0, what.trim_end());
+    // Names come from the guest: they must not steer the user's terminal.
+    text.retain(|c| !c.is_control() || c == '\n');
+    // One write, so that reports of several cages do not mix; a closed standard error is no reason to fail.
+    let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
+}
+
+/// Whether the trap itself says what happened; the landing pad's `unreachable` does not.
+fn fault_free(signal: i32, trap: &Trap) -> bool {
+    !(*trap == Trap::UnreachableCodeReached && signal != libc::SIGILL)
+}
+
+/// The signals that traps become.
+pub fn name_of(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGILL => "SIGILL",
+        _ => "SIGABRT",
+    }
+}

@@ -1,0 +1,92 @@
+//! Counts and times the calls that cross from guests to the kernel, for `lind-boot --perf`.
+//!
+//! Times include everything below: of a call that a grate answers, the grate's time and that of the calls it makes. Each
+//! measurement takes two clock readings and two locks, so short calls look longer than they are; without `--perf` this code is not on the path at all.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use lind_abi::CageId;
+use lind_kernel::threei::Handler;
+
+use crate::run::guest::Guest;
+
+/// Counters, shared by all threads.
+#[derive(Debug, Default)]
+pub struct Perf {
+    rows: Mutex<BTreeMap<Key, Times>>,
+    programs: Mutex<BTreeMap<CageId, String>>,
+}
+
+/// What a row counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Key {
+    /// The cage that made the calls.
+    pub cage: CageId,
+    /// The grate that its table sent them to; None for the kernel.
+    pub grate: Option<CageId>,
+    /// The number.
+    pub nr: u32,
+}
+
+/// How often and how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// Calls.
+    pub count: u64,
+    /// Together.
+    pub total: Duration,
+    /// The fastest.
+    pub least: Duration,
+    /// The slowest.
+    pub most: Duration,
+}
+
+impl Perf {
+    /// The rows so far.
+    pub fn rows(&self) -> Vec<(Key, Times)> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(&key, &times)| (key, times)).collect()
+    }
+
+    /// The path of the program that a cage ran last: before it was one's own it may have been what started it.
+    pub fn program(&self, cage: CageId) -> Option<String> {
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner).get(&cage).cloned()
+    }
+
+    /// Begins to time a call that `guest` makes.
+    pub(crate) fn begin(&self, guest: &Guest, nr: u32) -> Timing {
+        let cage = &guest.thread.cage;
+        let grate = match cage.handlers.get(nr) {
+            Handler::Kernel => None,
+            Handler::Grate { cage, .. } => Some(cage),
+        };
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = programs.entry(cage.id).or_default();
+        let settings = cage.settings();
+        if known.as_bytes() != settings.program.to_bytes() {
+            *known = settings.program.to_string_lossy().into_owned();
+        }
+        drop(settings);
+        drop(programs);
+        Timing { key: Key { cage: cage.id, grate, nr }, start: Instant::now() }
+    }
+
+    /// Ends the timing of a call.
+    pub(crate) fn end(&self, timing: &Timing) {
+        let took = timing.start.elapsed();
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let times =
+            rows.entry(timing.key).or_insert(Times { count: 0, total: Duration::ZERO, least: took, most: took });
+        times.count += 1;
+        times.total += took;
+        times.least = times.least.min(took);
+        times.most = times.most.max(took);
+    }
+}
+
+/// A call under way.
+pub(crate) struct Timing {
+    key: Key,
+    start: Instant,
+}
