@@ -76,7 +76,8 @@ implemented {
     12   memory   brk(addr: Addr) -> Addr;
     13   signal   rt_sigaction(sig: Signal, act: In<Sigaction>, old: Out<Sigaction>, size: Len) -> ();
     14   signal   rt_sigprocmask(how: SigmaskHow, set: In<Sigset>, old: Out<Sigset>, size: Len) -> ();
-    /// Terminal requests (TIOCSTI is EPERM), FIONREAD, FIONBIO, FIOCLEX, FIONCLEX and interface queries; others are ENOTTY.
+    /// Terminal requests (TIOCSTI is EPERM; the only line discipline is N_TTY), FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, FIOQSIZE, FIGETBSZ,
+    /// FS_IOC_GETFLAGS, FS_IOC_GETVERSION, SIOCATMARK and interface queries; others are ENOTTY.
     16   fs       ioctl(fd: Fd, request: IoctlRequest, arg: InOut<u8>) -> i32;
     17   fs       pread64(fd: Fd, buf: Out<u8>, len: Len, offset: Off) -> usize;
     18   fs       pwrite64(fd: Fd, buf: In<u8>, len: Len, offset: Off) -> usize;

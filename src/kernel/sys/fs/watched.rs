@@ -2,6 +2,8 @@
 //!
 //! A table of descriptors knows whether it ever had such a file or limit; only then is one looked for.
 
+use std::os::fd::BorrowedFd;
+
 use lind_abi::flags::Signals;
 use lind_abi::{Errno, Fd, In, Len, Off, Out, Result};
 use rustix::fs::{FileType, OFlags};
@@ -9,8 +11,9 @@ use rustix::fs::{FileType, OFlags};
 use super::vector::Parts;
 use crate::cage::signal::{self, Info, number};
 use crate::call::Ctx;
-use crate::fd::{File, FileRef, Kind};
+use crate::fd::{FileRef, Kind};
 use crate::host;
+use crate::procfs;
 use crate::sys::signal::read_signals;
 use crate::terminal::{Change, check_front, typed};
 
@@ -74,13 +77,12 @@ pub(super) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<Watch
     let file = cx.file(fd)?;
     match file.kind {
         Kind::Terminal => check_front(cx, &file.share(), Change::Write).map(|()| Watched::Write(len)),
-        Kind::Master(_) => to_master(cx, &file, buf, len).map(Watched::Done),
+        _ if takes_parts(&file) => take(cx, &file, buf, len).map(Watched::Done),
         _ => within_limit(cx, fd, None, len).map(Watched::Write),
     }
 }
 
-/// A writev(2), where the file is one to look at; None if what is left of the vector is to be written as ever. A master takes its
-/// parts one by one.
+/// A writev(2), where the file is one to look at; None if what is left of the vector is to be written as ever.
 ///
 /// # Errors
 /// As `write`.
@@ -89,7 +91,7 @@ pub(super) fn writev(cx: &Ctx<'_>, fd: Fd, vector: &mut Parts) -> Result<Option<
     let file = cx.file(fd)?;
     match file.kind {
         Kind::Terminal => check_front(cx, &file.share(), Change::Write)?,
-        Kind::Master(_) => return vector_to_master(cx, &file, vector).map(Some),
+        _ if takes_parts(&file) => return take_vector(cx, &file, vector).map(Some),
         _ => vector.cut(within_limit(cx, fd, None, Len(vector.bytes()))?.0),
     }
     Ok(None)
@@ -116,7 +118,7 @@ pub(super) fn within_limit(cx: &Ctx<'_>, fd: Fd, at: Option<i64>, len: Len) -> R
         return Ok(len);
     }
     let file = cx.file(fd)?;
-    let Some(size) = regular(&file) else { return Ok(len) };
+    let Some(size) = regular(file.host()) else { return Ok(len) };
     let appends = rustix::fs::fcntl_getfl(file.host()).is_ok_and(|flags| flags.contains(OFlags::APPEND));
     let start = match at {
         _ if appends => size,
@@ -134,7 +136,7 @@ pub(super) fn within_limit(cx: &Ctx<'_>, fd: Fd, at: Option<i64>, len: Len) -> R
 /// # Errors
 /// EFBIG beyond the limit, with SIGXFSZ.
 #[cold]
-pub(super) fn before_growing(cx: &Ctx<'_>, file: &File, size: u64) -> Result<()> {
+pub(super) fn before_growing(cx: &Ctx<'_>, file: BorrowedFd<'_>, size: u64) -> Result<()> {
     let limit = cx.cage.settings().limits.file_size.0;
     match regular(file) {
         Some(old) if size > old && size > limit => Err(too_big(cx)),
@@ -143,8 +145,8 @@ pub(super) fn before_growing(cx: &Ctx<'_>, file: &File, size: u64) -> Result<()>
 }
 
 /// The size of a regular file.
-fn regular(file: &File) -> Option<u64> {
-    let stat = rustix::fs::fstat(file.host()).ok()?;
+fn regular(file: BorrowedFd<'_>) -> Option<u64> {
+    let stat = rustix::fs::fstat(file).ok()?;
     FileType::from_raw_mode(stat.st_mode).is_file().then_some(u64::try_from(stat.st_size).ok()?)
 }
 
@@ -154,11 +156,33 @@ fn too_big(cx: &Ctx<'_>) -> Errno {
     Errno::EFBIG
 }
 
-fn vector_to_master(cx: &Ctx<'_>, file: &FileRef, vector: &Parts) -> Result<usize> {
+/// Whether what is written is taken here, the parts of a vector one by one: by a master, or by what can be set in /proc.
+fn takes_parts(file: &FileRef) -> bool {
+    match &file.kind {
+        Kind::Master(_) => true,
+        // The host refuses what is open for reading only.
+        Kind::Pseudo(place) => place.is_setting() && opens_for_writing(file),
+        _ => false,
+    }
+}
+
+fn opens_for_writing(file: &FileRef) -> bool {
+    rustix::fs::fcntl_getfl(file.host())
+        .is_ok_and(|flags| !flags.contains(OFlags::PATH) && flags & OFlags::RWMODE != OFlags::RDONLY)
+}
+
+fn take(cx: &Ctx<'_>, file: &FileRef, buf: In<u8>, len: Len) -> Result<usize> {
+    match &file.kind {
+        Kind::Pseudo(place) => procfs::change(cx, place, buf, len),
+        _ => to_master(cx, file, buf, len),
+    }
+}
+
+fn take_vector(cx: &Ctx<'_>, file: &FileRef, vector: &Parts) -> Result<usize> {
     let mut done = 0;
     for part in vector.parts.iter().filter(|part| part.len > 0) {
         let len = Len(part.len.into());
-        match to_master(cx, file, In::new(part.base.into(), vector.cage), len) {
+        match take(cx, file, In::new(part.base.into(), vector.cage), len) {
             Ok(written) => {
                 done += written;
                 if written as u64 != len.0 {

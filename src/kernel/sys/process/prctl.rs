@@ -9,7 +9,7 @@ use crate::cage::signal::LAST;
 use crate::call::Ctx;
 
 /// The timer slack a thread starts with, in nanoseconds.
-const DEFAULT_SLACK: u64 = 50_000;
+pub(crate) const DEFAULT_SLACK: u64 = 50_000;
 
 /// What /proc/sys/kernel/cap_last_cap says.
 const LAST_CAPABILITY: u64 = 40;
