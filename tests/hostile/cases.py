@@ -13,8 +13,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+HERE = Path(__file__).resolve().parent
 SECONDS = 120
 FUNCTIONS = 3000
+# Those that these tests run programs behind.
+GRATES = {"resource_grate"}
 
 
 def run(lind_boot: Path, root: Path, *argv: str, **options: object) -> subprocess.CompletedProcess[str]:
@@ -228,6 +231,34 @@ def traps_name_the_program(lind_boot: Path, root: Path) -> str:
     return "" if told == ["/throw_uncaught.wasm", "/twin.wasm"] else f"told of {told}\n{done.stderr}"
 
 
+def compile_program(root: Path, name: str) -> None:
+    """A program of this folder in C."""
+    subprocess.run([HERE.parent.parent / "scripts/lind_compile", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2",
+                    HERE / f"{name}.c", "-o", root / f"{name}.cwasm"], check=True, capture_output=True)
+
+
+def things_outside_memory(lind_boot: Path, root: Path) -> str:
+    """Of everything that a cage has outside its memory there is an end, before it is much of the runner's."""
+    compile_program(root, "hog")
+    for kind in ("semaphores", "undo", "messages", "queued signals", "timers", "record locks", "POSIX queues", "shared memory",
+                 "memory files", "pseudoterminals", "inotify", "nested epoll"):
+        wrong, _, _, memory = used(lind_boot, root, "--memory", "64", "hog", kind)
+        if wrong or memory > 80 << 10:
+            return f"{kind}: {wrong or f'{memory >> 10} MiB'}"
+    return ""
+
+
+def what_the_kernel_keeps_is_charged(lind_boot: Path, root: Path) -> str:
+    """Semaphores, what is to be given back of them, and messages that hold nothing count as memory of the cage: for its limit and for a grate's."""
+    compile_program(root, "hog")
+    for kind in ("semaphores", "undo", "messages"):
+        for before in (("--memory", "12"), ("resource_grate", "--memory", "12M")):
+            done = run(lind_boot, root, *before, "hog", kind)
+            if not done.stdout.endswith("then Out of memory\n"):
+                return f"{kind} with {' '.join(before)}: {done.stdout}{done.stderr}"
+    return ""
+
+
 def commands_that_nobody_reads(lind_boot: Path, root: Path) -> str:
     """What is printed on request: a device that takes it not is an error, a reader that leaves is none, and one that is late gets all."""
     for command in (("syscalls",), ("inspect", str(root / "numbers.wasm")), ("compile", str(root / "numbers.wasm"), "-o", str(root / "again.cwasm"))):
@@ -254,5 +285,6 @@ ALL: dict[str, Callable[[Path, Path], str]] = {
     case.__name__: case
     for case in (guest_cwasm, rewritten_while_loading, rewritten_while_running, no_host_descriptors, no_host_memory,
                  compiles_for_minutes, complaints_that_nobody_takes, commands_that_nobody_reads,
-                 traps_name_the_program, timers_that_are_always_due, timers_set_anew)
+                 traps_name_the_program, things_outside_memory,
+                 what_the_kernel_keeps_is_charged, timers_that_are_always_due, timers_set_anew)
 }
