@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use lind_abi::flags::{Fadvice, FallocateMode, OpenFlags};
 use lind_abi::{Errno, Fd, Len, Off, Path, Result};
-use rustix::fs::FallocateFlags;
+use rustix::fs::{FallocateFlags, FileType, OFlags};
 
 use super::watched;
 use super::writing::unless_leased;
@@ -40,7 +40,13 @@ pub(crate) fn truncate(cx: &Ctx<'_>, path: Path, len: Off) -> Result<()> {
         Err(errno) => Err(errno),
     };
     let root = &cx.kernel.root;
-    let on_host = |dir: BorrowedFd<'_>, path: &CStr| set(unless_leased(cx, flags, || root.open(dir, path, flags, 0)));
+    let on_host = |dir: BorrowedFd<'_>, path: &CStr| {
+        match set(unless_leased(cx, flags, || root.open(dir, path, flags, 0))) {
+            // What it is comes before who may write to it.
+            Err(Errno::EACCES) if is_special(cx, dir, path) => Err(Errno::EINVAL),
+            result => result,
+        }
+    };
     let again = |file: BorrowedFd<'_>| set(unless_leased(cx, flags, || root.open_again(file, flags)));
     cx.act(cx.here(), path, Last::Follow, on_host, |reached| match reached {
         Reached::Place(place) if place.is_directory() => Err(Errno::EISDIR),
@@ -49,6 +55,16 @@ pub(crate) fn truncate(cx: &Ctx<'_>, path: Path, len: Off) -> Result<()> {
         Reached::File(_) => Err(Errno::EACCES),
         _ => Err(Errno::ENOENT),
     })
+}
+
+/// Whether a path leads to what is neither a file nor a directory.
+fn is_special(cx: &Ctx<'_>, dir: BorrowedFd<'_>, path: &CStr) -> bool {
+    let stat = cx
+        .kernel
+        .root
+        .open(dir, path, OFlags::PATH.bits(), 0)
+        .and_then(|it| rustix::fs::fstat(it).map_err(host::errno));
+    stat.is_ok_and(|stat| !matches!(FileType::from_raw_mode(stat.st_mode), FileType::RegularFile | FileType::Directory))
 }
 
 /// ftruncate(2)
