@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lind_abi::CageId;
 use lind_kernel::cage::{Cage, Thread};
 use lind_kernel::engine::{self as boundary, Gone, LoadError, Start};
-use lind_kernel::{Kernel, Result};
+use lind_kernel::{Kernel, Result, stdio};
 use wasmtime::Linker;
 
 pub use code::inspect::{Inspection, ModuleFacts, Seal};
@@ -169,9 +169,10 @@ impl boundary::Engine for Engine {
         let allowed = image.facts.manifest.allows(number);
         if !allowed {
             let call = u32::try_from(number).map_or_else(|_| number.to_string(), manifest::call_name);
-            let path = image.path.escape_debug();
-            let text = format!("lind-boot: {path} (cage {}): its manifest does not declare {call}\n", cage.id.0);
-            let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
+            let path = cage.settings().program.to_string_lossy().into_owned();
+            let (path, id) = (path.escape_debug(), cage.id.0);
+            let text = format!("lind-boot: {path} (cage {id}): its manifest does not declare {call}\n");
+            stdio::say(&text);
         }
         allowed
     }
@@ -184,7 +185,7 @@ impl boundary::Engine for Engine {
             path.escape_debug(),
             cage.id.0
         );
-        let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
+        stdio::say(&text);
     }
 
     fn interrupt(&self, thread: &Thread) {

@@ -20,6 +20,7 @@
 //! - [`sealed`]: memory files that nobody can change any more
 //! - `ipc`: System V shared memory, semaphores and message queues
 //! - `terminal`: sessions' terminals and pseudoterminals
+//! - [`stdio`]: what the runner itself has to say
 //! - `sys`: one function per system call, by area
 //!
 //! # Lock order
@@ -50,6 +51,7 @@ mod procfs;
 pub mod root;
 pub mod sealed;
 mod spin;
+pub mod stdio;
 mod sys;
 mod terminal;
 #[cfg(test)]

@@ -38,8 +38,6 @@ pub struct Image {
     pub facts: Facts,
     /// Its data.
     pub initial: InitialData,
-    /// The path it was first found at, for messages.
-    pub path: String,
 }
 
 /// What makes a program of an image: whatever the engine keeps ready for its instances.
@@ -79,8 +77,8 @@ impl<P> Images<P> {
         let image = match Kind::of(&start[..got]) {
             Kind::Compiled => self.load_compiled(file, path),
             Kind::Module => {
-                let noted = state.as_ref().and_then(|state| self.noted(state, path));
-                noted.map_or_else(|| self.load_source(file, path, gone).map_err(|error| refused(path, error)), Ok)
+                let noted = state.as_ref().and_then(|state| self.noted(state));
+                noted.map_or_else(|| self.load_source(file, gone).map_err(|error| refused(path, error)), Ok)
             }
             other => Err(refused(path, not_a_program(&other))),
         }?;
@@ -129,7 +127,7 @@ impl<P> Images<P> {
             untrusted: true,
         };
         match cwasm::open(&self.compiler.key, file) {
-            Ok(compiled) => match self.image(compiled, path) {
+            Ok(compiled) => match self.image(compiled) {
                 Ok(image) => Ok(image),
                 Err(error) => Err(untrusted(&format!("compiled for another machine or version ({error:#})"))),
             },
@@ -139,14 +137,14 @@ impl<P> Images<P> {
         }
     }
 
-    fn load_source(&self, file: BorrowedFd<'_>, path: &str, gone: Option<Gone<'_>>) -> Result<Arc<P>> {
+    fn load_source(&self, file: BorrowedFd<'_>, gone: Option<Gone<'_>>) -> Result<Arc<P>> {
         let file = File::from(file.try_clone_to_owned()?);
         let (state, hash) = read_unwritten(&file, hash_of);
         let source = *hash?.as_bytes();
         if let Some(image) = self.kept().source(&source) {
             return Ok(image);
         }
-        if let Some(image) = self.cached(&source, state.as_ref(), path) {
+        if let Some(image) = self.cached(&source, state.as_ref()) {
             return Ok(image);
         }
         // Whatever the file holds by now.
@@ -159,13 +157,13 @@ impl<P> Images<P> {
         let compiled = File::from(compiled);
         compiled.write_all_at(&bytes, 0)?;
         match cwasm::open(&self.compiler.key, compiled.as_fd()) {
-            Ok(compiled) => self.image(compiled, path),
+            Ok(compiled) => self.image(compiled),
             Err(refused) => bail!("our own compiled code was not accepted: {refused:?}"),
         }
     }
 
     /// The image of a module that was read before, if nobody has written to it since, nor to its compiled code.
-    fn noted(&self, module: &FileState, path: &str) -> Option<Arc<P>> {
+    fn noted(&self, module: &FileState) -> Option<Arc<P>> {
         let cache = self.compiler.cache.as_ref()?;
         let note = Note::find(cache, &self.compiler.key, module)?;
         if let Some(image) = self.kept().source(&note.source) {
@@ -173,15 +171,14 @@ impl<P> Images<P> {
         }
         let own = cache.own(&cache.get(&name_in_cache(blake3::Hash::from_bytes(note.source)))?)?;
         let compiled = cwasm::open_noted(own, &note.code).ok()?;
-        (compiled.source == note.source).then(|| self.image(compiled, path).ok()).flatten()
+        (compiled.source == note.source).then(|| self.image(compiled).ok()).flatten()
     }
 
     /// The image of the module with this hash. `module` is the state of its file, if that says what is in it.
-    fn cached(&self, source: &[u8; 32], module: Option<&FileState>, path: &str) -> Option<Arc<P>> {
+    fn cached(&self, source: &[u8; 32], module: Option<&FileState>) -> Option<Arc<P>> {
         let cache = self.compiler.cache.as_ref()?;
         let file = cache.get(&name_in_cache(blake3::Hash::from_bytes(*source)))?;
-        let of_source =
-            |compiled: Compiled| (compiled.source == *source).then(|| self.image(compiled, path).ok()).flatten();
+        let of_source = |compiled: Compiled| (compiled.source == *source).then(|| self.image(compiled).ok()).flatten();
         // Code cannot be mapped from every filesystem: then from a copy.
         let code = FileState::of(&file).ok().filter(FileState::settled);
         let in_place =
@@ -192,13 +189,13 @@ impl<P> Images<P> {
         in_place.or_else(|| cwasm::open(&self.compiler.key, file.as_fd()).ok().and_then(of_source))
     }
 
-    fn image(&self, compiled: Compiled, path: &str) -> Result<Arc<P>> {
+    fn image(&self, compiled: Compiled) -> Result<Arc<P>> {
         if let Some(image) = self.kept().source(&compiled.source) {
             return Ok(image);
         }
         let (facts, source) = (compiled.facts.clone(), compiled.source);
         let initial = initial_of(&compiled);
-        let image = Image { module: self.module(compiled)?, facts, initial, path: path.to_owned() };
+        let image = Image { module: self.module(compiled)?, facts, initial };
         let image = Arc::new((self.ready)(image)?);
         self.kept().insert_source(source, &image);
         Ok(image)

@@ -25,8 +25,6 @@ pub struct Image {
     pub exports: Exports,
     /// Where its instances have the way into the kernel.
     pub near: Option<trampoline::Import>,
-    /// The path it was first found at, for messages.
-    pub path: String,
 }
 
 impl Image {
@@ -35,7 +33,7 @@ impl Image {
     /// # Errors
     /// When it imports what `linker` does not have.
     pub fn ready(image: image::Image, linker: &Linker<Guest>, timed: bool) -> Result<Image> {
-        let image::Image { module, facts, initial, path } = image;
+        let image::Image { module, facts, initial } = image;
         Ok(Image {
             code: code_of(&module, &facts),
             program: linker.instantiate_pre(&module)?,
@@ -43,7 +41,6 @@ impl Image {
             initial,
             exports: Exports::of(&module),
             near: if timed { None } else { trampoline::Import::of(&module) },
-            path,
         })
     }
 }

@@ -81,6 +81,7 @@ fn begin(
             dumpable: true,
             no_new_privs: false,
             timer_slack: 50_000,
+            oom: crate::procfs::OomScore::default(),
             death_signal: 0,
         },
         signals: Signals::ignoring(program.ignored),
@@ -155,6 +156,7 @@ pub fn spawn(
             dumpable: true,
             no_new_privs: parent.no_new_privs,
             timer_slack: parent.timer_slack,
+            oom: parent.oom,
             death_signal: 0,
         }
     };

@@ -205,7 +205,7 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     cage.routes.forget();
     terminal::gone(kernel);
     terminal::leader_ended(kernel, cage);
-    kernel.ipc.ended(cage.id);
+    kernel.ipc.ended(kernel, cage);
     super::fork::return_memory(kernel, cage);
     cage.family().thread_ends(thread);
     notify_grates(kernel, thread, status, hop);

@@ -124,6 +124,8 @@ pub struct Settings {
     pub no_new_privs: bool,
     /// See `dumpable`; in nanoseconds.
     pub timer_slack: u64,
+    /// /proc/PID/oom_score_adj.
+    pub(crate) oom: crate::procfs::OomScore,
     /// prctl(PR_SET_PDEATHSIG): the signal for when the parent ends; 0 for none.
     pub death_signal: u8,
 }

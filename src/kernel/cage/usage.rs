@@ -16,9 +16,12 @@ const NANOS: i64 = 1_000_000_000;
 const MAXRSS: usize = 0;
 
 impl Cage {
-    /// getrusage(RUSAGE_SELF). ru_maxrss is what is mapped.
+    /// getrusage(RUSAGE_SELF). ru_maxrss is what counts against RLIMIT_AS: what is mapped, and what the kernel keeps for the cage.
     pub(crate) fn usage(&self) -> Rusage {
-        let mapped = self.memory.map().mapped();
+        let mapped = {
+            let map = self.memory.map();
+            map.mapped() + map.charged()
+        };
         let mut total = self.family().usage();
         total.counts[MAXRSS] = i64::try_from(mapped >> 10).unwrap_or(i64::MAX);
         total

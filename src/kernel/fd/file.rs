@@ -4,6 +4,7 @@
 //! made of it, in however many cages, and closed with the last of them.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use lind_abi::{CageId, Errno, Result};
@@ -55,6 +56,8 @@ pub struct File {
     locked: OnceLock<(Arc<Locks>, FileId)>,
     /// What [`File::id`] found.
     id: OnceLock<FileId>,
+    /// Whether it outlives this at the host: see [`File::lend`].
+    lent: AtomicBool,
 }
 
 /// What few files have, so that the others need not be larger for it.
@@ -78,7 +81,12 @@ impl File {
 
     /// Whether reading and writing it is more than the host's business.
     pub(super) fn is_watched(&self) -> bool {
-        matches!(self.kind, Kind::Terminal | Kind::Master(_) | Kind::Signalfd(_) | Kind::Process(_) | Kind::Queue(_))
+        match &self.kind {
+            Kind::Pseudo(place) => place.is_setting(),
+            kind => {
+                matches!(kind, Kind::Terminal | Kind::Master(_) | Kind::Signalfd(_) | Kind::Process(_) | Kind::Queue(_))
+            }
+        }
     }
 
     /// Whether reading it may wait for others.
@@ -88,7 +96,31 @@ impl File {
 
     /// A file that the host serves.
     pub fn new(host: OwnedFd, kind: Kind) -> File {
-        File { more: OnceLock::new(), host, kind, locked: OnceLock::new(), id: OnceLock::new() }
+        File {
+            more: OnceLock::new(),
+            host,
+            kind,
+            locked: OnceLock::new(),
+            id: OnceLock::new(),
+            lent: AtomicBool::new(false),
+        }
+    }
+
+    /// A further open file of the one that `like` is, which the host may call something else.
+    pub(crate) fn alike(host: OwnedFd, like: &File) -> Result<File> {
+        let file = File::new(host, Kind::Terminal);
+        let _ = file.id.set(like.id()?);
+        Ok(file)
+    }
+
+    /// A descriptor of the same open file that may stay when this has gone, for record locks. What else belongs to the open file ends with this
+    /// all the same.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub fn lend(&self) -> Result<OwnedFd> {
+        self.lent.store(true, Ordering::Relaxed);
+        rustix::io::fcntl_dupfd_cloexec(&self.host, 3).map_err(host::errno)
     }
 
     /// The host descriptor.
@@ -153,6 +185,9 @@ impl Drop for File {
     fn drop(&mut self) {
         if let Some((locks, file)) = self.locked.get() {
             locks.give_up_file(*file, self.owner());
+        }
+        if *self.lent.get_mut() {
+            let _ = rustix::fs::flock(&self.host, rustix::fs::FlockOperation::Unlock);
         }
     }
 }

@@ -17,7 +17,7 @@ use lind_abi::layout::IpcPerm;
 use lind_abi::{CageId, Errno, Result};
 
 use crate::Kernel;
-use crate::cage::{EFFECTIVE, capability};
+use crate::cage::{Cage, EFFECTIVE, capability};
 use crate::call::Ctx;
 use crate::host::clock;
 
@@ -25,7 +25,7 @@ pub(crate) use memory::Segment;
 pub use named::End;
 pub(crate) use named::{Letter, Named, Notice, Sent, Size, Told, Way};
 pub(crate) use queue::{LONGEST, Message, Queue, ROOM};
-pub(crate) use semaphore::{HIGHEST, MOST_IN_SET, Operation, Set, Tried};
+pub(crate) use semaphore::{HIGHEST, MOST_IN_SET, Operation, Set, Tried, UNDO};
 
 /// ipc(5): flags of the get calls.
 const IPC_CREAT: u32 = 0o1000;
@@ -41,6 +41,10 @@ pub(crate) const WRITE: u32 = 0o2;
 
 /// Objects of one kind there may be.
 pub(crate) const MOST: usize = 1024;
+/// SEMMNS: semaphores of all sets together.
+pub(crate) const MOST_SEMAPHORES: usize = 32 * MOST_IN_SET;
+/// MSGTQL: messages of all queues together.
+pub(crate) const MOST_MESSAGES: usize = 1 << 18;
 
 /// All objects of a runner.
 #[derive(Default)]
@@ -54,6 +58,8 @@ pub(crate) struct State {
     pub segments: Table<Segment>,
     pub sets: Table<Set>,
     pub queues: Table<Queue>,
+    /// Messages of all queues together.
+    pub messages: usize,
     pub named: Named,
 }
 
@@ -62,11 +68,25 @@ impl Ipc {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A cage has ended: what SEM_UNDO promised is done.
-    pub fn ended(&self, cage: CageId) {
+    /// A cage has ended: what SEM_UNDO promised is done, and its parent pays for what it leaves.
+    pub fn ended(&self, kernel: &Kernel, cage: &Cage) {
+        let parent = cage.living_parent(kernel);
         let mut state = self.lock();
+        if cage.memory.map().charged() == 0 {
+            return;
+        }
+        // Nobody has this id.
+        let heir = parent.as_ref().map_or(CageId(0), |parent| parent.id);
+        let mut left = 0;
         for object in state.sets.objects.values_mut() {
-            object.value.undo(cage);
+            object.value.undo(cage.id);
+            left += object.value.leave_to(cage.id, heir);
+        }
+        for object in state.queues.objects.values_mut() {
+            left += object.value.leave_to(cage.id, heir);
+        }
+        if let Some(parent) = parent {
+            parent.memory.map().inherit(left);
         }
     }
 }
@@ -74,6 +94,13 @@ impl Ipc {
 impl std::fmt::Debug for Ipc {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ipc").finish_non_exhaustive()
+    }
+}
+
+/// So many bytes that a cage was charged for are gone.
+pub(crate) fn release(kernel: &Kernel, payer: CageId, bytes: u64) {
+    if let Some(cage) = kernel.cages.get(payer) {
+        cage.memory.map().release(bytes);
     }
 }
 

@@ -108,7 +108,7 @@ fn kind(what: &What) -> u8 {
     use What::*;
     match what {
         Directory(_) | Processes(_) | Tasks | Descriptors | DescriptorInfos | Terminals | Shared => DT_DIR,
-        Text(_) | Memory => DT_REG,
+        Text(_) | Setting(..) | Memory => DT_REG,
         Link(_) | Cwd | Root | Descriptor => DT_LNK,
         Device(_) | Controlling | Console | Multiplexer | Terminal => DT_CHR,
     }

@@ -15,6 +15,7 @@ mod net;
 mod open;
 mod proc;
 mod process;
+mod setting;
 pub(crate) mod shared;
 mod stat;
 mod system;
@@ -33,6 +34,7 @@ use crate::fd::FileRef;
 
 pub(crate) use list::list;
 pub(crate) use open::{Opened, create, open, reopen};
+pub(crate) use setting::{OomScore, change};
 pub(crate) use stat::{access, stat, statfs, statx};
 pub(crate) use walk::{Reached, may_enter, walk};
 
@@ -67,6 +69,8 @@ enum What {
     Shared,
     /// A file whose text is made when it is opened.
     Text(fn(&Subject<'_>) -> Result<Vec<u8>>),
+    /// The same, which may be written as well.
+    Setting(fn(&Subject<'_>) -> Result<Vec<u8>>, fn(&Subject<'_>, &[u8]) -> Result<()>),
     /// A symbolic link whose text leads where it says.
     Link(fn(&Subject<'_>) -> Result<Vec<u8>>),
     /// /proc/PID/cwd: leads to the directory itself, whatever its name is by now.
@@ -171,6 +175,11 @@ impl Place {
     /// Its path, from the root.
     pub fn path(&self) -> Vec<u8> {
         self.0.iter().flat_map(|node| [b"/", &*node.name].concat()).collect()
+    }
+
+    /// Whether what is written to it changes something.
+    pub(crate) fn is_setting(&self) -> bool {
+        matches!(self.node().entry.what, What::Setting(..))
     }
 
     /// The process whose directory this is: /proc/PID itself, nothing in it.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Entry, What, ipc, mappings, net, process as p, system as s};
+use super::{Entry, What, ipc, mappings, net, process as p, setting as w, system as s};
 
 const fn text(name: &'static str, make: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>) -> Entry {
     Entry { name, mode: 0o444, what: What::Text(make) }
@@ -10,6 +10,14 @@ const fn text(name: &'static str, make: fn(&super::Subject<'_>) -> lind_abi::Res
 
 const fn private(name: &'static str, make: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>) -> Entry {
     Entry { name, mode: 0o400, what: What::Text(make) }
+}
+
+const fn setting(
+    name: &'static str,
+    make: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>,
+    set: fn(&super::Subject<'_>, &[u8]) -> lind_abi::Result<()>,
+) -> Entry {
+    Entry { name, mode: 0o644, what: What::Setting(make, set) }
 }
 
 const fn link(name: &'static str, to: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>) -> Entry {
@@ -56,8 +64,8 @@ static FS: &[Entry] = &[
 
 static KERNEL: &[Entry] = &[
     text("cap_last_cap", |_| Ok(b"40\n".to_vec())),
-    text("domainname", s::domainname),
-    text("hostname", s::hostname),
+    setting("domainname", s::domainname, w::set_domainname),
+    setting("hostname", s::hostname, w::set_hostname),
     text("msgmax", ipc::msgmax),
     text("msgmnb", ipc::msgmnb),
     text("msgmni", ipc::most),
@@ -97,7 +105,7 @@ pub(super) static DESCRIPTOR_INFO: Entry = private("", p::descriptor_info);
 static OF_PROCESS: &[Entry] = &[
     text("cgroup", |_| Ok(b"0::/\n".to_vec())),
     text("cmdline", p::cmdline),
-    text("comm", p::comm),
+    setting("comm", p::comm, w::set_comm),
     Entry { name: "cwd", mode: 0o777, what: What::Cwd },
     private("environ", p::environ),
     link("exe", p::exe),
@@ -109,9 +117,9 @@ static OF_PROCESS: &[Entry] = &[
     text("mountinfo", p::mountinfo),
     text("mounts", p::mounts),
     folder("net", NET),
-    text("oom_adj", |_| Ok(b"0\n".to_vec())),
-    text("oom_score", |_| Ok(b"0\n".to_vec())),
-    text("oom_score_adj", |_| Ok(b"0\n".to_vec())),
+    setting("oom_adj", w::oom_adj, w::set_oom_adj),
+    text("oom_score", w::oom_score),
+    setting("oom_score_adj", w::oom_score_adj, w::set_oom_score_adj),
     private("personality", |_| Ok(b"00000000\n".to_vec())),
     Entry { name: "root", mode: 0o777, what: What::Root },
     text("schedstat", p::schedstat),
@@ -122,7 +130,7 @@ static OF_PROCESS: &[Entry] = &[
     text("statm", mappings::statm),
     text("status", p::status),
     Entry { name: "task", mode: 0o555, what: What::Tasks },
-    text("timerslack_ns", p::timer_slack),
+    setting("timerslack_ns", p::timer_slack, w::set_timer_slack),
     text("wchan", p::waits_at),
 ];
 
@@ -142,12 +150,15 @@ static NET: &[Entry] = &[
 static OF_TASK: &[Entry] = &[
     text("children", p::children),
     text("cmdline", p::cmdline),
-    text("comm", p::comm),
+    setting("comm", p::comm, w::set_comm),
     Entry { name: "cwd", mode: 0o777, what: What::Cwd },
     link("exe", p::exe),
     Entry { name: "fd", mode: 0o500, what: What::Descriptors },
     Entry { name: "fdinfo", mode: 0o555, what: What::DescriptorInfos },
     text("maps", mappings::maps),
+    setting("oom_adj", w::oom_adj, w::set_oom_adj),
+    text("oom_score", w::oom_score),
+    setting("oom_score_adj", w::oom_score_adj, w::set_oom_score_adj),
     private("personality", |_| Ok(b"00000000\n".to_vec())),
     Entry { name: "root", mode: 0o777, what: What::Root },
     text("schedstat", p::schedstat),

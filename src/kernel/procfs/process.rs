@@ -394,6 +394,7 @@ pub(super) fn descriptor_link(cx: &Ctx<'_>, file: &FileRef) -> Result<Vec<u8>> {
     match &file.kind {
         Kind::Pseudo(place) => return Ok(place.path()),
         Kind::Named => return root.name_of(file.host()),
+        Kind::Terminal if root.devices().which(file.host()) == Some("tty") => return Ok(b"/dev/tty".to_vec()),
         Kind::Terminal | Kind::Master(_) => return terminal::path(cx, file).ok_or(Errno::ENOENT),
         // What stands for these on the host is of another kind.
         Kind::Signalfd(_) => return Ok(b"anon_inode:[signalfd]".to_vec()),

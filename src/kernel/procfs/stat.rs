@@ -12,10 +12,8 @@ use super::{Place, What};
 use crate::cage::{REAL, capability};
 use crate::call::Ctx;
 use crate::host;
+use crate::root::devices::TTY;
 use crate::terminal;
-
-/// Where the host's /dev/tty stands among the device nodes.
-const TTY: usize = 5;
 
 /// The device numbers of our trees: block-less file systems have major 0, and the host gives out minors from below.
 const PROC_DEVICE: u64 = 0xfff0_00fe;

@@ -23,6 +23,11 @@ fn memory(subject: &Subject<'_>) -> Memory {
     Memory { total: bytes(host.totalram), free: bytes(host.freeram) }
 }
 
+/// The bytes of memory there are, as far as the cage may map them.
+pub(super) fn total_memory(subject: &Subject<'_>) -> u64 {
+    memory(subject).total
+}
+
 /// The processors the runner may use.
 pub(super) fn processors() -> Vec<usize> {
     let cpus = rustix::thread::sched_getaffinity(None);

@@ -1,7 +1,7 @@
 //! capget(2), capset(2), and what prctl(2) says of capabilities.
 
 use lind_abi::flags::PrctlOp;
-use lind_abi::{Addr, Errno, In, Out, Pid, Result};
+use lind_abi::{Errno, In, InOut, Out, Pid, Result};
 
 use super::on_process;
 use crate::cage::{Capabilities, Credentials, capability, secure};
@@ -11,45 +11,45 @@ use crate::call::Ctx;
 const VERSIONS: [(u32, usize); 3] = [(0x1998_0330, 1), (0x2007_1026, 2), (0x2008_0522, 2)];
 
 /// The version a header names, and its process.
-fn header(cx: &Ctx<'_>, at: Addr) -> Result<(usize, i32)> {
-    let cage = cx.cage.id;
-    let [version, pid]: [u32; 2] = cx.load(In::new(at.0, cage))?;
+fn header(cx: &Ctx<'_>, at: InOut<[i32; 2]>) -> Result<(usize, i32)> {
+    let [version, pid] = cx.load(cx.reading(at))?;
+    let version = version.cast_unsigned();
     match VERSIONS.iter().find(|&&(known, _)| known == version) {
-        Some(&(_, words)) => Ok((words, pid.cast_signed())),
+        Some(&(_, words)) => Ok((words, pid)),
         None => {
-            cx.store(Out::new(at.0, cage), &VERSIONS[2].0)?;
+            cx.store(Out::new(at.addr, at.cage), &VERSIONS[2].0)?;
             Err(Errno::EINVAL)
         }
     }
 }
 
 /// capget(2)
-pub(crate) fn capget(cx: &Ctx<'_>, at: Addr, data: Addr) -> Result<()> {
+pub(crate) fn capget(cx: &Ctx<'_>, at: InOut<[i32; 2]>, data: Out<u32>) -> Result<()> {
     let (words, pid) = match header(cx, at) {
         // Asking for the version, as capabilities(7) tells to.
-        Err(Errno::EINVAL) if data.0 == 0 => return Ok(()),
+        Err(Errno::EINVAL) if data.addr == 0 => return Ok(()),
         header => header?,
     };
     if pid < 0 {
         return Err(Errno::EINVAL);
     }
     let sets = on_process(cx, Pid(pid), |cage| Ok(cage.settings().credentials.capabilities))?;
-    if data.0 == 0 {
+    if data.addr == 0 {
         return Ok(());
     }
     let half = |set: u64, word: usize| u32::try_from(set >> (32 * word) & u64::from(u32::MAX)).unwrap_or(0);
     let of_word = |word| [sets.effective, sets.permitted, sets.inheritable].map(|set| half(set, word));
     let bytes: Vec<u8> = (0..words).flat_map(of_word).flat_map(u32::to_le_bytes).collect();
-    cx.copy_out(Out::new(data.0, cx.cage.id), &bytes)
+    cx.copy_out(Out::new(data.addr, data.cage), &bytes)
 }
 
 /// capset(2), of the calling process.
-pub(crate) fn capset(cx: &Ctx<'_>, at: Addr, data: Addr) -> Result<()> {
+pub(crate) fn capset(cx: &Ctx<'_>, at: InOut<[i32; 2]>, data: In<u32>) -> Result<()> {
     let (words, pid) = header(cx, at)?;
     if pid != 0 && pid.cast_unsigned() != cx.cage.id.0 && pid.cast_unsigned() != cx.thread.tid {
         return Err(Errno::EPERM);
     }
-    let values: Vec<u32> = cx.load_array(In::new(data.0, cx.cage.id), 3 * words)?;
+    let values: Vec<u32> = cx.load_array(data, 3 * words)?;
     let set = |which: usize| {
         let known = (1_u64 << (capability::LAST + 1)) - 1;
         (0..words).map(|word| u64::from(values[3 * word + which]) << (32 * word)).sum::<u64>() & known

@@ -9,7 +9,7 @@ use crate::cage::signal::LAST;
 use crate::call::Ctx;
 
 /// The timer slack a thread starts with, in nanoseconds.
-const DEFAULT_SLACK: u64 = 50_000;
+pub(crate) const DEFAULT_SLACK: u64 = 50_000;
 
 /// prctl(2). What is not here is EINVAL, as for an option the kernel does not know.
 pub(crate) fn prctl(cx: &Ctx<'_>, op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> Result<i32> {
