@@ -106,7 +106,7 @@ fn auxv(cage: &Cage, random: u32, path: u32) -> [(u32, u32); 11] {
         (AT_EGID, credentials.gid[1]),
         (AT_HWCAP, 0),
         (AT_CLKTCK, CLOCK_TICKS),
-        (AT_SECURE, 0),
+        (AT_SECURE, credentials.is_raised().into()),
         (AT_RANDOM, random),
         (AT_EXECFN, path),
         (AT_NULL, 0),

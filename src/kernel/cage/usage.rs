@@ -50,6 +50,8 @@ pub(crate) struct Before {
 impl Thread {
     /// The engine's word, from the host thread itself, that the thread runs there from now on.
     pub fn begins_here(&self) {
+        // Where that fails, the first call on a file does too.
+        let _ = self.cage.as_itself();
         *self.before() = Before { began: true, usage: clock::thread_usage(), nanos: nanos_here() };
     }
 

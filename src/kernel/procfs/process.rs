@@ -227,8 +227,9 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let _ = writeln!(out, "\nUmask:\t{:04o}\nState:\t{letter} ({word})", cage.umask.load(Ordering::Relaxed));
     let _ = writeln!(out, "Tgid:\t{}\nNgid:\t0\nPid:\t{id}", cage.id.0);
     let _ = writeln!(out, "PPid:\t{}\nTracerPid:\t0", parent(cage).unwrap_or(CageId(0)).0);
-    for (name, [real, effective, saved]) in [("Uid", credentials.uid), ("Gid", credentials.gid)] {
-        let _ = writeln!(out, "{name}:\t{real}\t{effective}\t{saved}\t{effective}");
+    let ids = [("Uid", credentials.uid, credentials.fsuid), ("Gid", credentials.gid, credentials.fsgid)];
+    for (name, [real, effective, saved], of_files) in ids {
+        let _ = writeln!(out, "{name}:\t{real}\t{effective}\t{saved}\t{of_files}");
     }
     let groups: Vec<_> = credentials.groups.iter().map(u32::to_string).collect();
     let last = cage.fds.open_in(0, u32::MAX).last().map_or(0, |fd| fd + 1);
@@ -256,8 +257,15 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let (queued, most) = cage.queued_signals();
     let _ = writeln!(out, "SigQ:\t{queued}/{most}\nSigPnd:\t{own:016x}\nShdPnd:\t{common:016x}");
     let _ = writeln!(out, "SigBlk:\t{mask:016x}\nSigIgn:\t{:016x}\nSigCgt:\t{:016x}", actions.0, actions.1);
-    for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
-        let _ = writeln!(out, "{set}:\t{:016x}", 0);
+    let sets = credentials.capabilities;
+    for (name, set) in [
+        ("CapInh", sets.inheritable),
+        ("CapPrm", sets.permitted),
+        ("CapEff", sets.effective),
+        ("CapBnd", sets.bounding),
+        ("CapAmb", sets.ambient),
+    ] {
+        let _ = writeln!(out, "{name}:\t{set:016x}");
     }
     let _ = writeln!(out, "NoNewPrivs:\t{}\nSeccomp:\t0", u8::from(no_new_privs));
     let cpus = super::system::processors();
