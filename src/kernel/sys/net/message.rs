@@ -10,6 +10,7 @@ use lind_abi::{CageId, Errno, Fd, In, InOut, Len, Out, Result};
 
 use super::address;
 use super::transfer::{failed, wait_for_input};
+use crate::cage::capability;
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind, Socket};
 use crate::host::control::{self, Control};
@@ -234,10 +235,19 @@ fn files(cx: &Ctx<'_>, fd: Fd, control: &[Control<i32>]) -> Result<Vec<FileRef>>
     Ok(files)
 }
 
-/// SCM_CREDENTIALS as the host wants them: its process id for the cage's own. The host checks user and group.
+/// SCM_CREDENTIALS as the host wants them: its process id for the cage's own. User and group are checked here: a runner that is root may say
+/// any to the host.
 fn own_credentials(cx: &Ctx<'_>, data: &[u8]) -> Result<Vec<u8>> {
     let (pid, ids) = data.split_first_chunk::<4>().filter(|_| data.len() == size_of::<Ucred>()).ok_or(Errno::EINVAL)?;
     if i32::from_le_bytes(*pid).cast_unsigned() != cx.cage.id.0 {
+        return Err(Errno::EPERM);
+    }
+    let number = |at: usize| ids.get(at..at + 4).and_then(|id| id.try_into().ok()).map_or(u32::MAX, u32::from_le_bytes);
+    let (user, group) = (number(0), number(4));
+    let own = &cx.cage.settings().credentials;
+    if !(own.uid.contains(&user) || own.can(capability::SETUID))
+        || !(own.gid.contains(&group) || own.can(capability::SETGID))
+    {
         return Err(Errno::EPERM);
     }
     Ok([&std::process::id().to_le_bytes(), ids].concat())
