@@ -35,7 +35,8 @@ unpack() {
 	tarball=${MUSL_TARBALL:-$top/build/downloads/$file}
 	[ -f "$tarball" ] || "$here/fetch.sh" "$package" "$file" "$sha256"
 	echo "$sha256  $tarball" | sha256sum -c --status - 2>/dev/null || die "$tarball is not musl $version"
-	rm -rf "$work"
+	# Installed headers go too: they look newer than those of a newer tarball.
+	rm -rf "$work" "$out/include"
 	mkdir -p "$work"
 	tar -xf "$tarball" -C "$work" --strip-components=1
 	for patch in "$here"/patches/*; do
