@@ -18,6 +18,8 @@ mod syscalls;
 use std::ffi::{c_char, c_int};
 
 use cli::{Cli, Command};
+use lind_engine::signal::host_signals;
+use lind_kernel::stdio;
 
 /// Our own failure, as docker and env have it.
 const FAILED: u8 = 125;
@@ -32,6 +34,7 @@ extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {
 
 #[cfg_attr(test, allow(dead_code, reason = "the test harness has a main of its own"))]
 fn status() -> u8 {
+    stdio::fill();
     let cli = match Cli::of_process() {
         Ok(cli) => cli,
         Err(error) => {
@@ -39,6 +42,9 @@ fn status() -> u8 {
             return if error.use_stderr() { FAILED } else { 0 };
         }
     };
+    if cli.command.is_some() || cli.run.precompile.is_some() {
+        host_signals::errors_are_no_signals();
+    }
     let done = match (cli.command, cli.run.precompile.as_deref()) {
         (Some(Command::Syscalls(options)), _) => syscalls::print(&options),
         (Some(Command::Explain(options)), _) => explain::print(&options, cli.run.root.as_ref()),
@@ -50,7 +56,7 @@ fn status() -> u8 {
     match done {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("lind-boot: {:#}", error.reason);
+            stdio::say(&format!("lind-boot: {:#}\n", error.reason));
             error.status
         }
     }

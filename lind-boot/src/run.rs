@@ -12,7 +12,7 @@ use lind_engine::{CodeStore, Engine};
 use lind_kernel::cage::{self, Limits, Program, Status};
 use lind_kernel::engine::LoadError;
 use lind_kernel::root::{Directory, Root, Walls};
-use lind_kernel::{Errno, Kernel};
+use lind_kernel::{Errno, Kernel, stdio};
 
 use crate::cli::Run;
 use crate::config::{self, Config, check_private};
@@ -60,8 +60,15 @@ fn not_found(name: &CStr, root: &Path) -> anyhow::Error {
 pub fn compile(file: &Path, output: Option<&Path>) -> Result<(), Failure> {
     let engine = Engine::new(CodeStore::open()?, false)?;
     let path = engine.precompile(file, output)?;
-    println!("OK: {}", path.display());
-    Ok(())
+    print(&format!("OK: {}\n", path.display()))
+}
+
+/// Prints what a command comes to.
+///
+/// # Errors
+/// When standard output does not take it.
+pub fn print(text: &str) -> Result<(), Failure> {
+    stdio::print(text).map_err(|errno| anyhow!("standard output: {errno}").into())
 }
 
 /// Runs a program, waits for its end, and leaves with its exit status as a shell would report it. Nothing is dropped on
@@ -94,7 +101,7 @@ pub fn run(options: &Run) -> Result<Infallible, Failure> {
             describe_end(status);
         }
         if let (Some(format), Some(perf)) = (format, &perf) {
-            eprint!("{}", report::perf(perf, format));
+            stdio::say(&report::perf(perf, format));
         }
     })
 }
@@ -130,7 +137,7 @@ fn confined_kernel(
     root.set_walls(walls);
     let report = confine::confine(how, &root, cache);
     if options.verbose {
-        eprintln!("lind-boot: root {}, {}", config.root.display(), report.line());
+        stdio::say(&format!("lind-boot: root {}, {}\n", config.root.display(), report.line()));
     }
     if options.require_confinement {
         report.require_all()?;
@@ -146,8 +153,8 @@ fn raise_file_limit() {
 }
 
 fn describe_end(status: Status) {
-    match status {
-        Status::Exited(code) => eprintln!("lind-boot: exited with status {code}"),
-        Status::Signaled { signal } => eprintln!("lind-boot: ended by signal {signal}"),
-    }
+    stdio::say(&match status {
+        Status::Exited(code) => format!("lind-boot: exited with status {code}\n"),
+        Status::Signaled { signal } => format!("lind-boot: ended by signal {signal}\n"),
+    });
 }

@@ -65,7 +65,18 @@ pub fn hold() -> u64 {
     // SAFETY: the set is this thread's own.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set(), std::ptr::null_mut()) };
     alarm::make();
+    errors_are_no_signals();
     ignored
+}
+
+/// A broken pipe is an errno to the kernel, which then signals the cage and not this process; and so is a file that may not grow, by a
+/// limit of whoever started us. To be called before anything is written; [`hold`] does it.
+pub fn errors_are_no_signals() {
+    // SAFETY: what is ignored runs no code.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
 }
 
 fn set() -> libc::sigset_t {
@@ -318,7 +329,7 @@ fn hand_over(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, origin: Origin
     } else if kept_by_a_grate(kernel, &signal::outside_targets(kernel, first, number, origin)) {
         let text =
             format!("lind-boot: signal {number} again, and a grate keeps what one before has ended: everything ends\n");
-        let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
+        lind_kernel::stdio::say(&text);
         signal::end(kernel, first, KILL);
     } else {
         signal::from_outside(kernel, first, number, origin);

@@ -113,6 +113,21 @@ pub(crate) fn set_group(cx: &Ctx<'_>, file: &Arc<File>, group: i32) -> Result<()
     })
 }
 
+/// TIOCSIG: a signal of the keyboard's for those in front, from the master's side.
+///
+/// # Errors
+/// EINVAL for any other signal.
+pub(crate) fn signal_front(cx: &Ctx<'_>, file: &Arc<File>, number: u32) -> Result<()> {
+    if ![Signals::SIGINT, Signals::SIGQUIT, Signals::SIGTSTP].contains(&number) {
+        return Err(Errno::EINVAL);
+    }
+    let front = super::front(cx, file);
+    if front != 0 {
+        signal::send_to_group(cx.kernel, front, signal::Info::kernel(signal::number(number)));
+    }
+    Ok(())
+}
+
 /// TIOCSCTTY: makes it the terminal of the caller's session.
 ///
 /// # Errors
