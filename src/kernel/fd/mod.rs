@@ -12,6 +12,6 @@ mod table;
 pub use epoll::Interests;
 pub use file::{File, Kind};
 pub use hazard::{InUse, Reader, Readers};
-pub use runner::{keep_none, leave_to_cages};
+pub use runner::{keep_none, keep_up_to, leave_to_cages};
 pub use socket::{Socket, SocketNames};
 pub use table::{FdTable, FileRef, MAX_FILES};

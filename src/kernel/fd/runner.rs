@@ -1,6 +1,6 @@
 //! The runner's own descriptors, once the first cage has its copies.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use crate::Kernel;
 use crate::host;
@@ -20,5 +20,10 @@ pub fn leave_to_cages(kernel: &Kernel) {
 /// The host counts references to a file at each call of a process whose table several threads share. With a waiting
 /// thread out of it, a cage alone in its runner is spared that: 16 to 18 ns of a pread in alternating runs on a busy machine.
 pub fn keep_none() {
-    host::close_own_from(3);
+    keep_up_to(None);
+}
+
+/// The same, with a descriptor that the thread keeps, and those below it.
+pub fn keep_up_to(last: Option<BorrowedFd<'_>>) {
+    host::close_own_from(last.map_or(3, |last| last.as_raw_fd().unsigned_abs() + 1).max(3));
 }
