@@ -39,6 +39,8 @@ impl End {
     pub fn new(timeout: Option<Duration>, result: Option<&Path>) -> Result<End> {
         let open = |path: &Path| {
             let file = File::create(path).with_context(|| format!("--result {}", path.display()))?;
+            // Who writes into it at the end may be a thread with a table of its own.
+            lind_kernel::fd::keep_also(file.as_fd());
             anyhow::Ok(Arc::new(Record { file: Mutex::new(Some(file)), began: Instant::now() }))
         };
         Ok(End { timeout, record: result.map(open).transpose()? })
@@ -58,10 +60,7 @@ impl End {
 
     fn wait(&self, timeout: Duration) {
         // It has no part in the table of the cages' descriptors, which calls of theirs would pay for.
-        match self.record.as_ref().map(|record| record.file.lock().unwrap_or_else(PoisonError::into_inner)) {
-            Some(file) => lind_kernel::fd::keep_up_to(file.as_ref().map(File::as_fd)),
-            None => lind_kernel::fd::keep_up_to(None),
-        }
+        lind_kernel::fd::keep_none();
         std::thread::sleep(timeout);
         stdio::say(&format!("lind-boot: --timeout {} s: everything was ended\n", timeout.as_secs_f64()));
         self.write(None);

@@ -186,7 +186,7 @@ implemented {
     100  time     times(buf: Out<Tms>) -> i64;
     102  process  getuid() -> Uid;
     104  process  getgid() -> Gid;
-    /// Ids change only to those the cage already has (EPERM otherwise), and files are opened with the runner's own.
+    /// Ids are the cage's, not one thread's. Where the runner is not root, they change only to those the cage already has (EPERM otherwise).
     105  process  setuid(uid: Uid) -> ();
     106  process  setgid(gid: Gid) -> ();
     107  process  geteuid() -> Uid;
@@ -207,9 +207,9 @@ implemented {
     122  process  setfsuid(uid: Uid) -> Uid;
     123  process  setfsgid(gid: Gid) -> Gid;
     124  process  getsid(pid: Pid) -> Pid;
-    /// A cage has no capabilities, whatever its user is called.
-    125  process  capget(header: Addr, data: Addr) -> ();
-    126  process  capset(header: Addr, data: Addr) -> ();
+    /// Root has those that allow anything here; files give none.
+    125  process  capget(header: InOut<[i32; 2]>, data: Out<u32>) -> ();
+    126  process  capset(header: InOut<[i32; 2]>, data: In<u32>) -> ();
     127  signal   rt_sigpending(set: Out<Sigset>, size: Len) -> ();
     128  signal   rt_sigtimedwait(set: In<Sigset>, info: Out<Siginfo>, timeout: In<Timespec>, size: Len) -> Signal;
     /// See kill for who may signal whom. Of the union the first seven words are kept.

@@ -131,6 +131,9 @@ fn drop_capabilities() -> Result<()> {
         | CapabilitySet::DAC_READ_SEARCH
         | CapabilitySet::FOWNER
         | CapabilitySet::FSETID
+        // For setfsuid(2), setfsgid(2) and setgroups(2), of such calls all that the filter lets through.
+        | CapabilitySet::SETUID
+        | CapabilitySet::SETGID
         | CapabilitySet::NET_BIND_SERVICE;
     let keep = if rustix::process::geteuid().is_root() { of_root } else { CapabilitySet::empty() };
     let mut sets = rustix::thread::capabilities(None)?;

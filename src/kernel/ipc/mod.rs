@@ -17,7 +17,7 @@ use lind_abi::layout::IpcPerm;
 use lind_abi::{CageId, Errno, Result};
 
 use crate::Kernel;
-use crate::cage::{Cage, Credentials};
+use crate::cage::{Cage, EFFECTIVE, capability};
 use crate::call::Ctx;
 use crate::host::clock;
 
@@ -68,25 +68,24 @@ impl Ipc {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A cage has ended: what SEM_UNDO promised is done, and its parent pays for what it leaves.
-    pub fn ended(&self, kernel: &Kernel, cage: &Cage) {
-        let parent = cage.living_parent(kernel);
+    /// A cage has ended: what SEM_UNDO promised is done, and `heir` pays for what it leaves.
+    pub fn ended(&self, cage: &Cage, heir: Option<&Cage>) {
         let mut state = self.lock();
         if cage.memory.map().charged() == 0 {
             return;
         }
         // Nobody has this id.
-        let heir = parent.as_ref().map_or(CageId(0), |parent| parent.id);
+        let payer = heir.map_or(CageId(0), |heir| heir.id);
         let mut left = 0;
         for object in state.sets.objects.values_mut() {
             object.value.undo(cage.id);
-            left += object.value.leave_to(cage.id, heir);
+            left += object.value.leave_to(cage.id, payer);
         }
         for object in state.queues.objects.values_mut() {
-            left += object.value.leave_to(cage.id, heir);
+            left += object.value.leave_to(cage.id, payer);
         }
-        if let Some(parent) = parent {
-            parent.memory.map().inherit(left);
+        if let Some(heir) = heir {
+            heir.memory.map().inherit(left);
         }
     }
 }
@@ -264,11 +263,11 @@ impl Permissions {
     }
 
     fn check(&self, cx: &Ctx<'_>, wanted: u32) -> Result<()> {
-        let Credentials { uid, gid, groups } = cx.cage.settings().credentials.clone();
-        let in_group = |id: u32| gid[1] == id || groups.contains(&id);
-        let granted = if uid[1] == 0 {
+        let own = cx.cage.settings().credentials.clone();
+        let (user, in_group) = (own.uid[EFFECTIVE], |id| own.in_group(id));
+        let granted = if own.can(capability::IPC_OWNER) {
             0o7
-        } else if uid[1] == self.owner.0 || uid[1] == self.creator.0 {
+        } else if user == self.owner.0 || user == self.creator.0 {
             self.mode >> 6
         } else if in_group(self.owner.1) || in_group(self.creator.1) {
             self.mode >> 3
@@ -279,11 +278,12 @@ impl Permissions {
     }
 
     fn check_owner(&self, cx: &Ctx<'_>) -> Result<()> {
-        let user = cx.cage.settings().credentials.uid[1];
-        if user == 0 || user == self.owner.0 || user == self.creator.0 { Ok(()) } else { Err(Errno::EPERM) }
+        let settings = cx.cage.settings();
+        let (user, able) = (settings.credentials.uid[EFFECTIVE], settings.credentials.can(capability::IPC_OWNER));
+        if able || user == self.owner.0 || user == self.creator.0 { Ok(()) } else { Err(Errno::EPERM) }
     }
 
-    /// IPC_SET. What the cage's ids cannot be, no object's are.
+    /// IPC_SET.
     ///
     /// # Errors
     /// EINVAL for an id of -1.

@@ -84,7 +84,7 @@ pub(crate) fn open(cx: &Ctx<'_>, place: Place, flags: OpenFlags) -> Result<Opene
             reopen_host(cx, &file, flags).map(Opened::New)
         }
         What::Text(make) => {
-            super::access(cx, &place, AccessMode(4), 0)?;
+            super::access(cx, &place, AccessMode(4), lind_abi::flags::AccessFlags::AT_EACCESS)?;
             if writes(flags) || flags.has(OpenFlags::O_TRUNC) {
                 return Err(Errno::EACCES);
             }

@@ -78,7 +78,7 @@ pub(super) fn set_oom_adj(subject: &Subject<'_>, bytes: &[u8]) -> Result<()> {
 }
 
 fn set_oom(subject: &Subject<'_>, wanted: i32) -> Result<()> {
-    let is_root = super::stat::effective_user(subject.cx) == 0;
+    let is_root = subject.cx.cage.settings().credentials.fsuid == 0;
     let oom = &mut subject.living()?.settings().oom;
     if wanted < oom.least && !is_root {
         return Err(Errno::EACCES);
