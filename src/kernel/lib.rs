@@ -64,6 +64,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub use host::lease::Lease;
+pub use host::mounts::restrict as restrict_mount;
 pub use lind_abi::{Arg, CageId, Call, Errno, Result};
 
 use cage::CageTable;
@@ -84,6 +85,7 @@ pub struct Kernel {
     pub(crate) kinship: Mutex<()>,
     pub(crate) busy: Arc<cage::Busy>,
     pub(crate) sockets: fd::SocketNames,
+    pub(crate) in_flight: Arc<fd::InFlight>,
     /// The descriptors that threads are using.
     pub readers: Arc<fd::Readers>,
     /// For forks.
@@ -114,6 +116,7 @@ impl Kernel {
             kinship: Mutex::default(),
             busy: Arc::default(),
             sockets: fd::SocketNames::new(),
+            in_flight: Arc::default(),
             readers: Arc::default(),
             pages,
             shared: procfs::shared::SharedFiles::default(),

@@ -130,6 +130,24 @@ pub(crate) fn running(thread: &Thread) -> Rusage {
     Rusage { utime: Timeval { sec: spent.sec, usec: spent.nsec / 1000 }, ..Rusage::default() }
 }
 
+/// Whether a thread is on a processor, in its own code or in the host's. It is if its clock goes on. One that waits for a processor gets the
+/// chance of a moment, and seems to sleep after that.
+pub(crate) fn is_running(thread: &Thread) -> bool {
+    const LOOKS: u32 = 8;
+    let tid = thread.host_tid.load(std::sync::atomic::Ordering::Acquire);
+    if tid == 0 {
+        return false;
+    }
+    let now = || clock::gettime(clock::cpu_clock_of(tid)).map(nanos).unwrap_or_default();
+    let before = now();
+    (0..LOOKS).any(|look| {
+        if look > 0 {
+            std::thread::yield_now();
+        }
+        now() != before
+    })
+}
+
 /// The processor time of one thread; nothing for one that does not run.
 pub(crate) fn cpu_time(thread: &Thread) -> Timespec {
     match thread.host_tid.load(std::sync::atomic::Ordering::Acquire) {

@@ -104,6 +104,8 @@ pub struct Vmmap {
     pub arguments: Range<u64>,
     /// Where it was given its environment.
     pub environment: Range<u64>,
+    /// Where the auxiliary vector is.
+    pub auxiliary: Range<u64>,
 }
 
 impl Vmmap {
@@ -118,6 +120,7 @@ impl Vmmap {
             brk: space.start..space.start,
             arguments: 0..0,
             environment: 0..0,
+            auxiliary: 0..0,
             space,
             mapped: 0,
             charged: 0,
@@ -135,6 +138,7 @@ impl Vmmap {
         child.brk = self.brk.clone();
         child.arguments = self.arguments.clone();
         child.environment = self.environment.clone();
+        child.auxiliary = self.auxiliary.clone();
         child.last_source = self.last_source;
         child.initial = Arc::clone(&self.initial);
         for (range, region) in self.regions().filter(|(_, region)| region.on_fork != OnFork::Omit) {

@@ -1,4 +1,4 @@
-//! The trees that the kernel itself serves: /proc and /dev.
+//! The trees that the kernel itself serves: /proc, /dev and /sys.
 //!
 //! The host's own tell of the host's processes, so nothing of them is shown. A tree is a table of [`Entry`]; some
 //! directories (processes, descriptors, terminals, shared memory) get theirs from the kernel's state. A [`Place`] is the way
@@ -8,6 +8,7 @@
 //! shows no more to whoever inherits it.
 
 mod dev;
+mod fdinfo;
 mod ipc;
 mod list;
 mod mappings;
@@ -18,6 +19,8 @@ mod process;
 mod setting;
 pub(crate) mod shared;
 mod stat;
+mod sys;
+mod sysctl;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -57,6 +60,8 @@ enum What {
     Directory(&'static [Entry]),
     /// /proc: these, and a directory for each process that may be seen.
     Processes(&'static [Entry]),
+    /// /sys/devices/system/cpu: these, and a directory for each processor.
+    Processors(&'static [Entry]),
     /// /proc/PID/task.
     Tasks,
     /// /proc/PID/fd.
@@ -124,7 +129,7 @@ impl Node {
         use What::*;
         matches!(
             self.entry.what,
-            Directory(_) | Processes(_) | Tasks | Descriptors | DescriptorInfos | Terminals | Shared
+            Directory(_) | Processes(_) | Processors(_) | Tasks | Descriptors | DescriptorInfos | Terminals | Shared
         )
     }
 }
@@ -251,6 +256,11 @@ impl Place {
                 seen(cx, id)?;
                 Some(Node { process: Some(id), ..node.below(&proc::PROCESS, owned()) })
             }),
+            What::Processors(entries) => in_table(node, entries, name).or_else(|| {
+                let number = number(name.strip_prefix(b"cpu")?)?;
+                let known = system::processors().contains(&usize::try_from(number).ok()?);
+                known.then(|| Node { number, ..node.below(&sys::PROCESSOR, owned()) })
+            }),
             What::Tasks => number(name).and_then(|tid| {
                 subject.cage.as_ref()?.thread(tid)?;
                 Some(Node { thread: Some(tid), ..node.below(&proc::TASK, owned()) })
@@ -307,6 +317,7 @@ fn top(name: &[u8]) -> Option<Place> {
     match name {
         b"proc" => Some(Place::top(&proc::TOP)),
         b"dev" => Some(Place::top(&dev::TOP)),
+        b"sys" => Some(Place::top(&sys::TOP)),
         _ => None,
     }
 }

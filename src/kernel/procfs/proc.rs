@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Entry, What, ipc, mappings, net, process as p, setting as w, system as s};
+use super::{Entry, What, fdinfo, ipc, mappings, net, process as p, setting as w, sysctl, system as s};
 
 const fn text(name: &'static str, make: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>) -> Entry {
     Entry { name, mode: 0o444, what: What::Text(make) }
@@ -45,50 +45,13 @@ static SYSTEM: &[Entry] = &[
     link("self", s::this_process),
     text("stat", s::stat),
     text("swaps", s::swaps),
-    folder("sys", SYS),
+    folder("sys", sysctl::ENTRIES),
     folder("sysvipc", &[text("msg", ipc::msg), text("sem", ipc::sem), text("shm", ipc::shm)]),
     link("thread-self", s::this_thread),
     text("uptime", s::uptime),
     text("version", s::version),
     text("vmstat", s::vmstat),
 ];
-
-static SYS: &[Entry] = &[folder("fs", FS), folder("kernel", KERNEL), folder("vm", VM)];
-
-static FS: &[Entry] = &[
-    text("file-max", s::file_max),
-    folder("mqueue", &[text("msg_max", |_| Ok(b"10\n".to_vec())), text("msgsize_max", |_| Ok(b"8192\n".to_vec()))]),
-    text("nr_open", s::nr_open),
-    text("pipe-max-size", s::pipe_max_size),
-];
-
-static KERNEL: &[Entry] = &[
-    text("cap_last_cap", |_| Ok(b"40\n".to_vec())),
-    setting("domainname", s::domainname, w::set_domainname),
-    setting("hostname", s::hostname, w::set_hostname),
-    text("msgmax", ipc::msgmax),
-    text("msgmnb", ipc::msgmnb),
-    text("msgmni", ipc::most),
-    text("ngroups_max", |_| Ok(b"65536\n".to_vec())),
-    text("osrelease", s::osrelease),
-    text("ostype", |_| Ok(b"Linux\n".to_vec())),
-    text("pid_max", s::pid_max),
-    folder(
-        "random",
-        &[
-            text("boot_id", s::boot_id),
-            text("entropy_avail", |_| Ok(b"256\n".to_vec())),
-            text("poolsize", |_| Ok(b"256\n".to_vec())),
-            text("uuid", s::uuid),
-        ],
-    ),
-    text("sem", ipc::semaphores),
-    text("shmmni", ipc::most),
-    text("threads-max", s::threads_max),
-    text("version", s::kernel_version),
-];
-
-static VM: &[Entry] = &[text("max_map_count", s::max_map_count), text("overcommit_memory", |_| Ok(b"0\n".to_vec()))];
 
 /// /proc/PID
 pub(super) static PROCESS: Entry = Entry { name: "", mode: 0o555, what: What::Directory(OF_PROCESS) };
@@ -100,9 +63,10 @@ pub(super) static TASK: Entry = Entry { name: "", mode: 0o555, what: What::Direc
 pub(super) static DESCRIPTOR: Entry = Entry { name: "", mode: 0o700, what: What::Descriptor };
 
 /// /proc/PID/fdinfo/N
-pub(super) static DESCRIPTOR_INFO: Entry = private("", p::descriptor_info);
+pub(super) static DESCRIPTOR_INFO: Entry = private("", fdinfo::descriptor_info);
 
 static OF_PROCESS: &[Entry] = &[
+    private("auxv", p::auxv),
     text("cgroup", |_| Ok(b"0::/\n".to_vec())),
     text("cmdline", p::cmdline),
     setting("comm", p::comm, w::set_comm),
@@ -120,6 +84,7 @@ static OF_PROCESS: &[Entry] = &[
     setting("oom_adj", w::oom_adj, w::set_oom_adj),
     text("oom_score", w::oom_score),
     setting("oom_score_adj", w::oom_score_adj, w::set_oom_score_adj),
+    private("pagemap", p::pagemap),
     private("personality", |_| Ok(b"00000000\n".to_vec())),
     Entry { name: "root", mode: 0o777, what: What::Root },
     text("schedstat", p::schedstat),
@@ -148,6 +113,7 @@ static NET: &[Entry] = &[
 ];
 
 static OF_TASK: &[Entry] = &[
+    private("auxv", p::auxv),
     text("children", p::children),
     text("cmdline", p::cmdline),
     setting("comm", p::comm, w::set_comm),
@@ -159,6 +125,7 @@ static OF_TASK: &[Entry] = &[
     setting("oom_adj", w::oom_adj, w::set_oom_adj),
     text("oom_score", w::oom_score),
     setting("oom_score_adj", w::oom_score_adj, w::set_oom_score_adj),
+    private("pagemap", p::pagemap),
     private("personality", |_| Ok(b"00000000\n".to_vec())),
     Entry { name: "root", mode: 0o777, what: What::Root },
     text("schedstat", p::schedstat),

@@ -10,7 +10,7 @@ use lind_abi::{CageId, Errno, Result};
 
 use super::Subject;
 use super::mappings::{Pages, pages};
-use crate::cage::{Cage, usage};
+use crate::cage::{Cage, Thread, usage};
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
 use crate::host;
@@ -66,6 +66,17 @@ pub(super) fn cmdline(subject: &Subject<'_>) -> Result<Vec<u8>> {
     from_memory(subject.cage()?, range)
 }
 
+/// What the program was told at its start, as it lies there: pairs of words of four bytes.
+pub(super) fn auxv(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let range = subject.cage()?.memory.map().auxiliary.clone();
+    from_memory(subject.cage()?, range)
+}
+
+/// Which frames of memory are behind which page is for nobody: it is refused as another user's is.
+pub(super) fn pagemap(_: &Subject<'_>) -> Result<Vec<u8>> {
+    Err(Errno::EACCES)
+}
+
 pub(super) fn environ(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let range = subject.cage()?.memory.map().environment.clone();
     from_memory(subject.cage()?, range)
@@ -84,16 +95,21 @@ fn from_memory(cage: &Cage, range: std::ops::Range<u64>) -> Result<Vec<u8>> {
 }
 
 /// A letter, as ps(1) shows it, and the word for it.
-fn state(cx: &Ctx<'_>, cage: &Cage) -> (char, &'static str) {
+fn state(cage: &Cage, thread: Option<&Thread>) -> (char, &'static str) {
     if cage.is_dead() {
         ('Z', "zombie")
     } else if cage.is_stopped() {
         ('T', "stopped")
-    } else if cage.id == cx.cage.id {
+    } else if thread.is_some_and(usage::is_running) {
         ('R', "running")
     } else {
         ('S', "sleeping")
     }
+}
+
+/// The signals that wait for a thread, and for any thread of its process.
+fn waiting(cage: &Cage, thread: Option<&Thread>) -> (u64, u64) {
+    (thread.map_or(0, Thread::own_pending), cage.pending.load(Ordering::Relaxed))
 }
 
 pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
@@ -104,12 +120,14 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     };
     let children = cage.children_usage();
     let actions = cage.signals().ignored_and_handled();
-    let (group, session, limit) = {
+    let (group, session, limit, nice) = {
         let mut settings = cage.settings();
         let limit = settings.limits.of(Resource(Resource::RLIMIT_RSS)).map_or(u64::MAX, |limit| limit.0);
-        (settings.group, settings.session, limit)
+        (settings.group, settings.session, limit, settings.limits.nice)
     };
-    let mask = subject.thread.clone().or_else(|| cage.thread(cage.id.0)).map_or(0, |t| t.mask.load(Ordering::Relaxed));
+    let thread = subject.thread.clone().or_else(|| cage.thread(cage.id.0));
+    let mask = thread.as_ref().map_or(0, |thread| thread.mask.load(Ordering::Relaxed));
+    let (own, _) = waiting(cage, thread.as_deref());
     let pages = pages(&cage.memory);
     let born = cx.kernel.cages.born(cage.id).unwrap_or_default();
     let (brk, arguments, environment) = {
@@ -138,8 +156,8 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
         ticks(used.stime).into(),
         ticks(children.utime).into(),
         ticks(children.stime).into(),
-        20, // priority
-        0,  // nice
+        (20 + nice).into(), // priority
+        nice.into(),
         cage.threads().len().max(1) as i128,
         0, // itrealvalue
         (born.sec * 100 + born.nsec / 10_000_000).into(),
@@ -151,7 +169,7 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
         space::END.into(), // startstack
         0,                 // kstkesp
         0,                 // kstkeip
-        0,                 // signal: see status
+        (own & 0x7fff_ffff).into(),
         (mask & 0x7fff_ffff).into(),
         (actions.0 & 0x7fff_ffff).into(),
         (actions.1 & 0x7fff_ffff).into(),
@@ -174,7 +192,7 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
         environment.end.into(),
         0, // exit_code
     ];
-    text.extend(format!(") {}", state(cx, cage).0).into_bytes());
+    text.extend(format!(") {}", state(cage, thread.as_deref()).0).into_bytes());
     for field in fields {
         text.extend(format!(" {field}").into_bytes());
     }
@@ -189,7 +207,7 @@ fn terminal_number(device: u64) -> i128 {
 }
 
 pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
-    let (cx, cage) = (subject.cx, subject.cage()?);
+    let cage = subject.cage()?;
     let actions = cage.signals().ignored_and_handled();
     let (credentials, no_new_privs) = {
         let settings = cage.settings();
@@ -199,7 +217,8 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let mask = thread.as_ref().map_or(0, |thread| thread.mask.load(Ordering::Relaxed));
     let Pages { size, resident, shared, data, stack } = pages(&cage.memory);
     let kib = |pages: u64| (pages * PAGE) >> 10;
-    let (letter, word) = state(cx, cage);
+    let (letter, word) = state(cage, thread.as_deref());
+    let (own, common) = waiting(cage, thread.as_deref());
     let id = subject.thread.as_ref().map_or(cage.id.0, |thread| thread.tid);
     let mut text = b"Name:\t".to_vec();
     text.extend(name(subject)?);
@@ -215,6 +234,8 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let groups: Vec<_> = credentials.groups.iter().map(u32::to_string).collect();
     let last = cage.fds.open_in(0, u32::MAX).last().map_or(0, |fd| fd + 1);
     let _ = writeln!(out, "FDSize:\t{}\nGroups:\t{} ", last.max(64), groups.join(" "));
+    let _ =
+        writeln!(out, "NStgid:\t{0}\nNSpid:\t{id}\nNSpgid:\t{1}\nNSsid:\t{2}", cage.id.0, cage.group(), cage.session());
     if !cage.is_dead() {
         let _ = writeln!(
             out,
@@ -233,6 +254,8 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
         let _ = writeln!(out, "VmExe:\t       0 kB\nVmLib:\t       0 kB\nVmPTE:\t       0 kB\nVmSwap:\t       0 kB");
     }
     let _ = writeln!(out, "Threads:\t{}", cage.threads().len().max(1));
+    let (queued, most) = cage.queued_signals();
+    let _ = writeln!(out, "SigQ:\t{queued}/{most}\nSigPnd:\t{own:016x}\nShdPnd:\t{common:016x}");
     let _ = writeln!(out, "SigBlk:\t{mask:016x}\nSigIgn:\t{:016x}\nSigCgt:\t{:016x}", actions.0, actions.1);
     let sets = credentials.capabilities;
     for (name, set) in [
@@ -329,7 +352,7 @@ pub(super) fn limits(subject: &Subject<'_>) -> Result<Vec<u8>> {
 }
 
 /// What is mounted: device, place, kind, options.
-fn mounted(subject: &Subject<'_>) -> [(&'static str, &'static str, &'static str, &'static str); 5] {
+fn mounted(subject: &Subject<'_>) -> [(&'static str, &'static str, &'static str, &'static str); 6] {
     let root = rustix::fs::fstatfs(subject.cx.kernel.root.directory()).map_or(0, |stat| stat.f_type);
     let kind = match root {
         0xef53 => "ext4",
@@ -345,6 +368,7 @@ fn mounted(subject: &Subject<'_>) -> [(&'static str, &'static str, &'static str,
         ("dev", "/dev", "devtmpfs", "rw,nosuid,relatime"),
         ("shm", "/dev/shm", "tmpfs", "rw,nosuid,nodev"),
         ("devpts", "/dev/pts", "devpts", "rw,nosuid,noexec,relatime"),
+        ("sysfs", "/sys", "sysfs", "ro,nosuid,nodev,noexec,relatime"),
     ]
 }
 
@@ -365,18 +389,6 @@ pub(super) fn mountinfo(subject: &Subject<'_>) -> Result<Vec<u8>> {
         let _ = writeln!(text, "{id} {above} 0:{id} / {place} {options} - {kind} {device} rw");
     }
     Ok(text.into_bytes())
-}
-
-pub(super) fn descriptor_info(subject: &Subject<'_>) -> Result<Vec<u8>> {
-    let number = i32::try_from(subject.number).map_err(|_| Errno::ENOENT)?;
-    let table = &subject.cage()?.fds;
-    let file = table.get(number).map_err(|_| Errno::ENOENT)?;
-    let cloexec = table.cloexec(number).map_err(|_| Errno::ENOENT)?;
-    let flags = rustix::fs::fcntl_getfl(file.host()).map_err(host::errno)?.bits();
-    let flags = flags | if cloexec { rustix::fs::OFlags::CLOEXEC.bits() } else { 0 };
-    let position = rustix::fs::tell(file.host()).unwrap_or(0);
-    let inode = rustix::fs::fstat(file.host()).map_or(0, |stat| stat.st_ino);
-    Ok(format!("pos:\t{position}\nflags:\t0{flags:o}\nmnt_id:\t1\nino:\t{inode}\n").into_bytes())
 }
 
 /// The permission bits of /proc/PID/fd/N.

@@ -18,6 +18,7 @@ use crate::terminal;
 /// The device numbers of our trees: block-less file systems have major 0, and the host gives out minors from below.
 const PROC_DEVICE: u64 = 0xfff0_00fe;
 const DEV_DEVICE: u64 = 0xfff0_00ff;
+const SYS_DEVICE: u64 = 0xfff0_00fd;
 
 const S_IFDIR: u32 = 0o040_000;
 const S_IFREG: u32 = 0o100_000;
@@ -100,7 +101,11 @@ impl Place {
     }
 
     fn device(&self) -> u64 {
-        if self.0[0].entry.name == "proc" { PROC_DEVICE } else { DEV_DEVICE }
+        match self.0[0].entry.name {
+            "proc" => PROC_DEVICE,
+            "sys" => SYS_DEVICE,
+            _ => DEV_DEVICE,
+        }
     }
 }
 
@@ -181,11 +186,16 @@ pub(crate) fn access(cx: &Ctx<'_>, place: &Place, mode: AccessMode, flags: u32) 
 /// EFAULT.
 pub(crate) fn statfs(cx: &Ctx<'_>, place: &Place, buf: Out<Statfs>) -> Result<()> {
     const PROC_SUPER_MAGIC: i64 = 0x9fa0;
+    const SYSFS_MAGIC: i64 = 0x6265_6572;
     const TMPFS_MAGIC: i64 = 0x0102_1994;
     if let Some((_, file)) = place.memory(cx) {
         return host::fs::statfs(file.host().as_fd(), cx.output_of(buf)?);
     }
-    let kind = if place.device() == PROC_DEVICE { PROC_SUPER_MAGIC } else { TMPFS_MAGIC };
+    let kind = match place.device() {
+        PROC_DEVICE => PROC_SUPER_MAGIC,
+        SYS_DEVICE => SYSFS_MAGIC,
+        _ => TMPFS_MAGIC,
+    };
     cx.store(buf, &Statfs { kind, bsize: 4096, namelen: 255, frsize: 4096, ..Statfs::default() })
 }
 

@@ -28,10 +28,18 @@ pub(super) fn total_memory(subject: &Subject<'_>) -> u64 {
     memory(subject).total
 }
 
+/// The bytes of it that are free.
+pub(super) fn free_memory(subject: &Subject<'_>) -> u64 {
+    memory(subject).free
+}
+
+/// A set of them has no more.
+pub(super) const MOST_PROCESSORS: usize = 1024;
+
 /// The processors the runner may use.
 pub(super) fn processors() -> Vec<usize> {
     let cpus = rustix::thread::sched_getaffinity(None);
-    cpus.map_or_else(|_| vec![0], |cpus| (0..1024).filter(|&cpu| cpus.is_set(cpu)).collect())
+    cpus.map_or_else(|_| vec![0], |cpus| (0..MOST_PROCESSORS).filter(|&cpu| cpus.is_set(cpu)).collect())
 }
 
 fn line(text: impl AsRef<[u8]>) -> Result<Vec<u8>> {
@@ -60,7 +68,7 @@ pub(super) fn cpuinfo(_: &Subject<'_>) -> Result<Vec<u8>> {
 }
 
 pub(super) fn filesystems(_: &Subject<'_>) -> Result<Vec<u8>> {
-    Ok(b"nodev\tproc\nnodev\ttmpfs\nnodev\tdevtmpfs\nnodev\tdevpts\n".to_vec())
+    Ok(b"nodev\tsysfs\nnodev\tproc\nnodev\ttmpfs\nnodev\tdevtmpfs\nnodev\tdevpts\n".to_vec())
 }
 
 pub(super) fn loadavg(subject: &Subject<'_>) -> Result<Vec<u8>> {
@@ -159,11 +167,6 @@ pub(super) fn vmstat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(text.into_bytes())
 }
 
-pub(super) fn threads_max(subject: &Subject<'_>) -> Result<Vec<u8>> {
-    let limits = &subject.cx.kernel.limits;
-    line(limits.cages.saturating_mul(limits.threads as u64).to_string())
-}
-
 pub(super) fn swaps(_: &Subject<'_>) -> Result<Vec<u8>> {
     line("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority")
 }
@@ -194,28 +197,6 @@ pub(super) fn hostname(subject: &Subject<'_>) -> Result<Vec<u8>> {
 
 pub(super) fn domainname(subject: &Subject<'_>) -> Result<Vec<u8>> {
     line(subject.cx.kernel.names.domain())
-}
-
-/// Ids ascend and are not used again.
-pub(super) fn pid_max(_: &Subject<'_>) -> Result<Vec<u8>> {
-    line(i32::MAX.to_string())
-}
-
-pub(super) fn file_max(_: &Subject<'_>) -> Result<Vec<u8>> {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    line(limit.unwrap_or(u64::MAX >> 1).to_string())
-}
-
-pub(super) fn nr_open(_: &Subject<'_>) -> Result<Vec<u8>> {
-    line(crate::fd::MAX_FILES.to_string())
-}
-
-pub(super) fn pipe_max_size(_: &Subject<'_>) -> Result<Vec<u8>> {
-    line((1 << 20).to_string())
-}
-
-pub(super) fn max_map_count(_: &Subject<'_>) -> Result<Vec<u8>> {
-    line(crate::mem::MAX_REGIONS.to_string())
 }
 
 /// Another one each time.
