@@ -84,6 +84,7 @@ pub struct Kernel {
     pub(crate) kinship: Mutex<()>,
     pub(crate) busy: Arc<cage::Busy>,
     pub(crate) sockets: fd::SocketNames,
+    pub(crate) in_flight: Arc<fd::InFlight>,
     /// The descriptors that threads are using.
     pub readers: Arc<fd::Readers>,
     /// For forks.
@@ -114,6 +115,7 @@ impl Kernel {
             kinship: Mutex::default(),
             busy: Arc::default(),
             sockets: fd::SocketNames::new(),
+            in_flight: Arc::default(),
             readers: Arc::default(),
             pages,
             shared: procfs::shared::SharedFiles::default(),

@@ -259,6 +259,17 @@ def what_the_kernel_keeps_is_charged(lind_boot: Path, root: Path) -> str:
     return ""
 
 
+def descriptors_parked_in_messages(lind_boot: Path, root: Path) -> str:
+    """Each cage may have as many in flight as it may have open, and the others go on sending."""
+    compile_program(root, "park")
+    for cages in (1, 6):
+        done = run(lind_boot, root, "park", str(cages))
+        parked = int((done.stdout.split() or ["", "0"])[-1])
+        if done.returncode or not 1000 <= parked <= 1500:
+            return f"{cages} cages: ended with {done.returncode}\n{done.stdout}{done.stderr}"
+    return ""
+
+
 def commands_that_nobody_reads(lind_boot: Path, root: Path) -> str:
     """What is printed on request: a device that takes it not is an error, a reader that leaves is none, and one that is late gets all."""
     for command in (("syscalls",), ("inspect", str(root / "numbers.wasm")), ("compile", str(root / "numbers.wasm"), "-o", str(root / "again.cwasm"))):
@@ -286,5 +297,5 @@ ALL: dict[str, Callable[[Path, Path], str]] = {
     for case in (guest_cwasm, rewritten_while_loading, rewritten_while_running, no_host_descriptors, no_host_memory,
                  compiles_for_minutes, complaints_that_nobody_takes, commands_that_nobody_reads,
                  traps_name_the_program, things_outside_memory,
-                 what_the_kernel_keeps_is_charged, timers_that_are_always_due, timers_set_anew)
+                 what_the_kernel_keeps_is_charged, descriptors_parked_in_messages, timers_that_are_always_due, timers_set_anew)
 }

@@ -42,6 +42,12 @@ impl Cage {
         kernel.cages.get(self.parent()?).filter(|parent| !parent.is_dead())
     }
 
+    /// The nearest of those it comes from that is alive: what a cage leaves to the kernel to keep is that one's.
+    pub(crate) fn living_ancestor(&self, kernel: &Kernel) -> Option<Arc<Cage>> {
+        let alive = |id: &CageId| kernel.cages.get(*id).filter(|cage| !cage.is_dead());
+        self.ancestors().iter().rev().find_map(alive)
+    }
+
     /// prctl(PR_GET_CHILD_SUBREAPER)
     pub(crate) fn takes_orphans(&self) -> bool {
         self.kin.takes_orphans.load(Ordering::Acquire)

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use lind_abi::{CageId, Errno, Result};
 
 use super::locks::{FileId, Locks, Owner};
-use super::{Interests, Socket};
+use super::{Interests, Sends, Socket};
 use crate::async_io::Notice;
 use crate::cage::signal::Signalfd;
 use crate::host;
@@ -65,6 +65,8 @@ pub struct File {
 struct More {
     /// Who is told by signals what becomes of it.
     notice: OnceLock<Arc<Notice>>,
+    /// What was sent by it in messages.
+    sends: OnceLock<Sends>,
     /// Further host descriptors of it; see [`File::descriptor`].
     copies: [OnceLock<OwnedFd>; File::COPIES],
 }
@@ -153,6 +155,16 @@ impl File {
         self.more.get_or_init(Box::default).notice.get_or_init(Arc::default)
     }
 
+    /// What is known of descriptors that were sent by it; None if there were none.
+    pub(super) fn sends(&self) -> Option<&Sends> {
+        self.more.get()?.sends.get()
+    }
+
+    /// The same, for somebody who sends some.
+    pub(super) fn sends_in(&self, new: impl FnOnce() -> Sends) -> &Sends {
+        self.more.get_or_init(Box::default).sends.get_or_init(new)
+    }
+
     /// Which file it is.
     ///
     /// # Errors
@@ -183,6 +195,9 @@ impl File {
 
 impl Drop for File {
     fn drop(&mut self) {
+        if let Some(sends) = self.sends() {
+            sends.closes(self);
+        }
         if let Some((locks, file)) = self.locked.get() {
             locks.give_up_file(*file, self.owner());
         }

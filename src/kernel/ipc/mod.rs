@@ -68,25 +68,24 @@ impl Ipc {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A cage has ended: what SEM_UNDO promised is done, and its parent pays for what it leaves.
-    pub fn ended(&self, kernel: &Kernel, cage: &Cage) {
-        let parent = cage.living_parent(kernel);
+    /// A cage has ended: what SEM_UNDO promised is done, and `heir` pays for what it leaves.
+    pub fn ended(&self, cage: &Cage, heir: Option<&Cage>) {
         let mut state = self.lock();
         if cage.memory.map().charged() == 0 {
             return;
         }
         // Nobody has this id.
-        let heir = parent.as_ref().map_or(CageId(0), |parent| parent.id);
+        let payer = heir.map_or(CageId(0), |heir| heir.id);
         let mut left = 0;
         for object in state.sets.objects.values_mut() {
             object.value.undo(cage.id);
-            left += object.value.leave_to(cage.id, heir);
+            left += object.value.leave_to(cage.id, payer);
         }
         for object in state.queues.objects.values_mut() {
-            left += object.value.leave_to(cage.id, heir);
+            left += object.value.leave_to(cage.id, payer);
         }
-        if let Some(parent) = parent {
-            parent.memory.map().inherit(left);
+        if let Some(heir) = heir {
+            heir.memory.map().inherit(left);
         }
     }
 }
