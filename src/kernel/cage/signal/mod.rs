@@ -34,7 +34,7 @@ pub(crate) use permission::{Right, grates_over, ids_allow};
 pub(crate) use queue::Queue;
 pub use restart::restarts;
 pub(crate) use send::{child_changed, send, send_to_group, send_to_thread, wants_no_zombies};
-pub use send::{end, ended_but_there, from_outside, outside_group};
+pub use send::{Origin, end, ended_but_there, from_outside, outside_targets};
 
 use super::{Attention, Cage, Thread};
 use crate::Kernel;
