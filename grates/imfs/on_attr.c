@@ -3,7 +3,6 @@
 
 #define DEVICE 0x1du		/* what st_dev says; the minor number of a filesystem without a device */
 #define TMPFS_MAGIC 0x01021994
-#define STATX_ALL 0xfffu	/* the basic ones and the birth time */
 
 struct client_time {
 	int64_t sec, nsec;
