@@ -317,8 +317,8 @@ fn kept_by_a_grate(kernel: &Kernel, asked: &[Arc<Cage>]) -> bool {
 /// Whether the host's terminal sent a signal. What runs out of a timer that lind-boot's starter had set is the host kernel's too, but nothing that a
 /// terminal sends.
 fn origin(info: &libc::siginfo_t) -> Origin {
-    let of_terminals =
-        [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGCONT, libc::SIGWINCH].contains(&info.si_signo);
+    let of_terminals = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGCONT, libc::SIGWINCH]
+        .contains(&info.si_signo);
     if of_terminals && info.si_code == libc::SI_KERNEL { Origin::Terminal } else { Origin::Process }
 }
 
