@@ -7,10 +7,12 @@
 mod cli;
 mod config;
 mod confine;
+mod end;
 mod explain;
 mod inspect;
 mod report;
 mod run;
+mod sandbox;
 mod stack;
 mod syscalls;
 
@@ -18,6 +20,7 @@ mod syscalls;
 use std::ffi::{c_char, c_int};
 
 use cli::{Cli, Command};
+use end::End;
 use lind_engine::signal::host_signals;
 use lind_kernel::stdio;
 
@@ -42,7 +45,7 @@ fn status() -> u8 {
             return if error.use_stderr() { FAILED } else { 0 };
         }
     };
-    if cli.command.is_some() || cli.run.precompile.is_some() {
+    if cli.command.as_ref().is_some_and(|command| !matches!(command, Command::Run(_))) || cli.run.precompile.is_some() {
         host_signals::errors_are_no_signals();
     }
     let done = match (cli.command, cli.run.precompile.as_deref()) {
@@ -51,7 +54,8 @@ fn status() -> u8 {
         (Some(Command::Inspect(options)), _) => inspect::print(&options),
         (Some(Command::Compile(options)), _) => run::compile(&options.file, options.output.as_deref()),
         (None, Some(file)) => run::compile(file, None),
-        (None, None) => run::run(&cli.run).map(|never| match never {}),
+        (Some(Command::Run(options)), _) => sandbox::run(&options).map(|_| ()),
+        (None, None) => run::run(&cli.run, End::default()).map(|never| match never {}),
     };
     match done {
         Ok(()) => 0,

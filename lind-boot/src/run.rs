@@ -16,6 +16,7 @@ use lind_kernel::{Errno, Kernel, stdio};
 
 use crate::cli::Run;
 use crate::config::{self, Config, check_private};
+use crate::end::End;
 use crate::{confine, explain, report, stack};
 
 /// Why nothing ran, and the exit status that says so.
@@ -76,7 +77,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When it could not be started.
-pub fn run(options: &Run) -> Result<Infallible, Failure> {
+pub fn run(options: &Run, end: End) -> Result<Infallible, Failure> {
     let ignored = host_signals::hold();
     let config = Config::new(options, options.stack.as_deref().map(|file| stack_of(file, options)).transpose()?)?;
     let store = CodeStore::open()?;
@@ -96,7 +97,9 @@ pub fn run(options: &Run) -> Result<Infallible, Failure> {
     let first = cage::boot(&kernel, start_in, program).map_err(|error| Failure::of(error, name, &config.root))?;
     drop(cache);
     let (verbose, format) = (options.verbose, options.perf);
+    end.watch()?;
     host_signals::run(beginning, kernel, first, move |status| {
+        end.ended(status);
         if verbose {
             describe_end(status);
         }

@@ -77,6 +77,19 @@ fn enter(root: &Path) -> rustix::io::Result<()> {
     rustix::process::chdir("/")
 }
 
+/// A mount namespace of this process's own, inside a user namespace of its own if `as_user`.
+///
+/// # Errors
+/// What the host says.
+pub fn unshare_mounts(as_user: bool) -> Result<()> {
+    if as_user {
+        own_namespace()?;
+    }
+    #[allow(deprecated, reason = "unsafe is meant for CLONE_FILES; a mount namespace shares no descriptors")]
+    rustix::thread::unshare(rustix::thread::UnshareFlags::NEWNS)?;
+    Ok(())
+}
+
 /// A user namespace in which only our own ids exist, so that files keep their owners.
 fn own_namespace() -> Result<()> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());

@@ -80,7 +80,7 @@ fn entries(cx: &Ctx<'_>, place: &Place) -> Result<Vec<Listed>> {
             all.extend(ids.into_iter().filter(|&id| seen(cx, id).is_some()).map(|id| numbered(id.0, DT_DIR)));
         }
         What::Processors(_) => {
-            for cpu in super::system::processors() {
+            for cpu in cx.kernel.processors.list() {
                 let name = Name::Owned(format!("cpu{cpu}").into_bytes());
                 all.push(Listed { key: NUMBERED + cpu as u64, name, kind: DT_DIR });
             }

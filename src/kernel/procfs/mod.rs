@@ -12,6 +12,7 @@ mod fdinfo;
 mod ipc;
 mod list;
 mod mappings;
+mod mounts;
 mod net;
 mod open;
 mod proc;
@@ -258,7 +259,7 @@ impl Place {
             }),
             What::Processors(entries) => in_table(node, entries, name).or_else(|| {
                 let number = number(name.strip_prefix(b"cpu")?)?;
-                let known = system::processors().contains(&usize::try_from(number).ok()?);
+                let known = cx.kernel.processors.list().contains(&usize::try_from(number).ok()?);
                 known.then(|| Node { number, ..node.below(&sys::PROCESSOR, owned()) })
             }),
             What::Tasks => number(name).and_then(|tid| {

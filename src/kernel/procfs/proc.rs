@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Entry, What, fdinfo, ipc, mappings, net, process as p, setting as w, sysctl, system as s};
+use super::{Entry, What, fdinfo, ipc, mappings, mounts, net, process as p, setting as w, sysctl, system as s};
 
 const fn text(name: &'static str, make: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>) -> Entry {
     Entry { name, mode: 0o444, what: What::Text(make) }
@@ -32,8 +32,10 @@ const fn folder(name: &'static str, entries: &'static [Entry]) -> Entry {
 pub(super) static TOP: Entry = Entry { name: "proc", mode: 0o555, what: What::Processes(SYSTEM) };
 
 static SYSTEM: &[Entry] = &[
+    text("cgroups", s::control_groups),
     text("cmdline", s::cmdline),
     text("cpuinfo", s::cpuinfo),
+    text("devices", s::devices),
     text("diskstats", s::nothing),
     text("filesystems", s::filesystems),
     text("loadavg", s::loadavg),
@@ -70,25 +72,29 @@ static OF_PROCESS: &[Entry] = &[
     text("cgroup", |_| Ok(b"0::/\n".to_vec())),
     text("cmdline", p::cmdline),
     setting("comm", p::comm, w::set_comm),
+    text("cpuset", |_| Ok(b"/\n".to_vec())),
     Entry { name: "cwd", mode: 0o777, what: What::Cwd },
     private("environ", p::environ),
     link("exe", p::exe),
     Entry { name: "fd", mode: 0o500, what: What::Descriptors },
     Entry { name: "fdinfo", mode: 0o555, what: What::DescriptorInfos },
+    text("gid_map", all_ids),
     text("limits", p::limits),
     text("loginuid", p::nobody),
     text("maps", mappings::maps),
-    text("mountinfo", p::mountinfo),
-    text("mounts", p::mounts),
+    text("mountinfo", mounts::mountinfo),
+    text("mounts", mounts::mounts),
     folder("net", NET),
     setting("oom_adj", w::oom_adj, w::set_oom_adj),
     text("oom_score", w::oom_score),
     setting("oom_score_adj", w::oom_score_adj, w::set_oom_score_adj),
     private("pagemap", p::pagemap),
     private("personality", |_| Ok(b"00000000\n".to_vec())),
+    text("projid_map", all_ids),
     Entry { name: "root", mode: 0o777, what: What::Root },
     text("schedstat", p::schedstat),
     text("sessionid", p::nobody),
+    text("setgroups", |_| Ok(b"allow\n".to_vec())),
     text("smaps", mappings::smaps),
     text("smaps_rollup", mappings::smaps_rollup),
     text("stat", p::stat),
@@ -96,6 +102,7 @@ static OF_PROCESS: &[Entry] = &[
     text("status", p::status),
     Entry { name: "task", mode: 0o555, what: What::Tasks },
     setting("timerslack_ns", p::timer_slack, w::set_timer_slack),
+    text("uid_map", all_ids),
     text("wchan", p::waits_at),
 ];
 
@@ -114,14 +121,22 @@ static NET: &[Entry] = &[
 
 static OF_TASK: &[Entry] = &[
     private("auxv", p::auxv),
+    text("cgroup", |_| Ok(b"0::/\n".to_vec())),
     text("children", p::children),
     text("cmdline", p::cmdline),
     setting("comm", p::comm, w::set_comm),
+    text("cpuset", |_| Ok(b"/\n".to_vec())),
     Entry { name: "cwd", mode: 0o777, what: What::Cwd },
+    private("environ", p::environ),
     link("exe", p::exe),
     Entry { name: "fd", mode: 0o500, what: What::Descriptors },
     Entry { name: "fdinfo", mode: 0o555, what: What::DescriptorInfos },
+    text("limits", p::limits),
+    text("loginuid", p::nobody),
     text("maps", mappings::maps),
+    text("mountinfo", mounts::mountinfo),
+    text("mounts", mounts::mounts),
+    folder("net", NET),
     setting("oom_adj", w::oom_adj, w::set_oom_adj),
     text("oom_score", w::oom_score),
     setting("oom_score_adj", w::oom_score_adj, w::set_oom_score_adj),
@@ -136,6 +151,11 @@ static OF_TASK: &[Entry] = &[
     text("status", p::status),
     text("wchan", p::waits_at),
 ];
+
+/// There is one user namespace, in which ids are what they are.
+fn all_ids(_: &super::Subject<'_>) -> lind_abi::Result<Vec<u8>> {
+    Ok(b"         0          0 4294967295\n".to_vec())
+}
 
 /// A number as a name.
 pub(super) fn name(number: u32) -> super::Name {

@@ -10,6 +10,7 @@ use lind_abi::{CageId, Errno, Result};
 
 use super::Subject;
 use super::mappings::{Pages, pages};
+use crate::cage::processors::numbers;
 use crate::cage::{Cage, Thread, usage};
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
@@ -267,11 +268,13 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     ] {
         let _ = writeln!(out, "{name}:\t{set:016x}");
     }
-    let _ = writeln!(out, "NoNewPrivs:\t{}\nSeccomp:\t0", u8::from(no_new_privs));
-    let cpus = super::system::processors();
-    let list: Vec<_> = cpus.iter().map(usize::to_string).collect();
-    let bits = cpus.iter().filter(|&&cpu| cpu < 64).fold(0_u64, |bits, cpu| bits | 1 << cpu);
-    let _ = writeln!(out, "Cpus_allowed:\t{bits:x}\nCpus_allowed_list:\t{}", list.join(","));
+    let _ = writeln!(out, "NoNewPrivs:\t{}\nSeccomp:\t0\nSeccomp_filters:\t0", u8::from(no_new_privs));
+    let cpus = thread.as_ref().map_or_else(Vec::new, |thread| numbers(&thread.processors(subject.cx.kernel)));
+    let cpus = if cpus.is_empty() { subject.cx.kernel.processors.list() } else { cpus };
+    let text_of = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let _ = write!(out, "Cpus_allowed:\t{}", text_of(super::sys::mask(&cpus, super::sys::most(subject))));
+    let _ = write!(out, "Cpus_allowed_list:\t{}", text_of(super::sys::list(&cpus)));
+    let _ = writeln!(out, "Mems_allowed:\t00000001\nMems_allowed_list:\t0");
     let used = cage.usage();
     let _ = writeln!(
         out,
@@ -347,46 +350,6 @@ pub(super) fn limits(subject: &Subject<'_>) -> Result<Vec<u8>> {
     for (name, resource, unit) in ROWS {
         let (soft, hard) = limits.of(Resource(resource)).copied().unwrap_or((u64::MAX, u64::MAX));
         let _ = writeln!(text, "{name:<25} {:<20} {:<20} {unit:<10}", spell(soft), spell(hard));
-    }
-    Ok(text.into_bytes())
-}
-
-/// What is mounted: device, place, kind, options.
-fn mounted(subject: &Subject<'_>) -> [(&'static str, &'static str, &'static str, &'static str); 6] {
-    let root = rustix::fs::fstatfs(subject.cx.kernel.root.directory()).map_or(0, |stat| stat.f_type);
-    let kind = match root {
-        0xef53 => "ext4",
-        0x0102_1994 => "tmpfs",
-        0x794c_7630 => "overlay",
-        0x5846_5342 => "xfs",
-        0x9123_683e => "btrfs",
-        _ => "root",
-    };
-    [
-        ("root", "/", kind, "rw,relatime"),
-        ("proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime"),
-        ("dev", "/dev", "devtmpfs", "rw,nosuid,relatime"),
-        ("shm", "/dev/shm", "tmpfs", "rw,nosuid,nodev"),
-        ("devpts", "/dev/pts", "devpts", "rw,nosuid,noexec,relatime"),
-        ("sysfs", "/sys", "sysfs", "ro,nosuid,nodev,noexec,relatime"),
-    ]
-}
-
-pub(super) fn mounts(subject: &Subject<'_>) -> Result<Vec<u8>> {
-    let lines =
-        mounted(subject).map(|(device, place, kind, options)| format!("{device} {place} {kind} {options} 0 0\n"));
-    Ok(lines.concat().into_bytes())
-}
-
-pub(super) fn mountinfo(subject: &Subject<'_>) -> Result<Vec<u8>> {
-    let mut text = String::new();
-    for (id, (device, place, kind, options)) in (1..).zip(mounted(subject)) {
-        let above = match place {
-            "/" => 0,
-            "/dev/shm" | "/dev/pts" => 3,
-            _ => 1,
-        };
-        let _ = writeln!(text, "{id} {above} 0:{id} / {place} {options} - {kind} {device} rw");
     }
     Ok(text.into_bytes())
 }

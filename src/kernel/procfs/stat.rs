@@ -16,9 +16,11 @@ use crate::root::devices::TTY;
 use crate::terminal;
 
 /// The device numbers of our trees: block-less file systems have major 0, and the host gives out minors from below.
-const PROC_DEVICE: u64 = 0xfff0_00fe;
-const DEV_DEVICE: u64 = 0xfff0_00ff;
-const SYS_DEVICE: u64 = 0xfff0_00fd;
+pub(super) const PROC_DEVICE: u64 = 0xfff0_00fe;
+pub(super) const DEV_DEVICE: u64 = 0xfff0_00ff;
+pub(super) const SYS_DEVICE: u64 = 0xfff0_00fd;
+pub(super) const SHM_DEVICE: u64 = 0xfff0_00fc;
+pub(super) const PTS_DEVICE: u64 = 0xfff0_00fb;
 
 const S_IFDIR: u32 = 0o040_000;
 const S_IFREG: u32 = 0o100_000;
@@ -101,9 +103,11 @@ impl Place {
     }
 
     fn device(&self) -> u64 {
-        match self.0[0].entry.name {
-            "proc" => PROC_DEVICE,
-            "sys" => SYS_DEVICE,
+        match (self.0[0].entry.name, self.0.get(1).map(|node| &node.entry.what)) {
+            ("proc", _) => PROC_DEVICE,
+            ("sys", _) => SYS_DEVICE,
+            (_, Some(What::Shared)) => SHM_DEVICE,
+            (_, Some(What::Terminals)) => PTS_DEVICE,
             _ => DEV_DEVICE,
         }
     }
@@ -186,6 +190,7 @@ pub(crate) fn access(cx: &Ctx<'_>, place: &Place, mode: AccessMode, flags: u32) 
 /// EFAULT.
 pub(crate) fn statfs(cx: &Ctx<'_>, place: &Place, buf: Out<Statfs>) -> Result<()> {
     const PROC_SUPER_MAGIC: i64 = 0x9fa0;
+    const DEVPTS_SUPER_MAGIC: i64 = 0x1cd1;
     const SYSFS_MAGIC: i64 = 0x6265_6572;
     const TMPFS_MAGIC: i64 = 0x0102_1994;
     if let Some((_, file)) = place.memory(cx) {
@@ -194,6 +199,7 @@ pub(crate) fn statfs(cx: &Ctx<'_>, place: &Place, buf: Out<Statfs>) -> Result<()
     let kind = match place.device() {
         PROC_DEVICE => PROC_SUPER_MAGIC,
         SYS_DEVICE => SYSFS_MAGIC,
+        PTS_DEVICE => DEVPTS_SUPER_MAGIC,
         _ => TMPFS_MAGIC,
     };
     cx.store(buf, &Statfs { kind, bsize: 4096, namelen: 255, frsize: 4096, ..Statfs::default() })

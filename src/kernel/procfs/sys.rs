@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use lind_abi::Result;
 
-use super::system::{free_memory, processors, total_memory};
+use super::system::{free_memory, total_memory};
 use super::{Entry, Subject, What};
 
 const fn text(name: &'static str, make: fn(&Subject<'_>) -> Result<Vec<u8>>) -> Entry {
@@ -61,7 +61,7 @@ static SYSTEM: &[Entry] = &[
 
 static PROCESSORS: &[Entry] = &[
     text("isolated", |_| Ok(b"\n".to_vec())),
-    text("kernel_max", |_| Ok(format!("{}\n", super::system::MOST_PROCESSORS - 1).into_bytes())),
+    text("kernel_max", |_| Ok(format!("{}\n", rustix::thread::CpuSet::MAX_CPU - 1).into_bytes())),
     text("offline", |_| Ok(b"\n".to_vec())),
     text("online", all_processors),
     text("possible", all_processors),
@@ -70,7 +70,7 @@ static PROCESSORS: &[Entry] = &[
 
 static NODE: &[Entry] = &[
     text("cpulist", all_processors),
-    text("cpumap", |_| Ok(mask(&processors()))),
+    text("cpumap", processor_mask),
     text("distance", |_| Ok(b"10\n".to_vec())),
     text("meminfo", node_memory),
 ];
@@ -79,16 +79,16 @@ static NODE: &[Entry] = &[
 pub(super) static PROCESSOR: Entry = folder("", &[folder("topology", TOPOLOGY)]);
 
 static TOPOLOGY: &[Entry] = &[
-    text("core_cpus", |subject| Ok(mask(&itself(subject)))),
+    text("core_cpus", |subject| Ok(mask(&itself(subject), most(subject)))),
     text("core_cpus_list", |subject| Ok(list(&itself(subject)))),
     text("core_id", |subject| Ok(format!("{}\n", subject.number).into_bytes())),
-    text("core_siblings", |_| Ok(mask(&processors()))),
+    text("core_siblings", processor_mask),
     text("core_siblings_list", all_processors),
     text("die_id", |_| Ok(b"0\n".to_vec())),
-    text("package_cpus", |_| Ok(mask(&processors()))),
+    text("package_cpus", processor_mask),
     text("package_cpus_list", all_processors),
     text("physical_package_id", |_| Ok(b"0\n".to_vec())),
-    text("thread_siblings", |subject| Ok(mask(&itself(subject)))),
+    text("thread_siblings", |subject| Ok(mask(&itself(subject), most(subject)))),
     text("thread_siblings_list", |subject| Ok(list(&itself(subject)))),
 ];
 
@@ -96,12 +96,16 @@ fn itself(subject: &Subject<'_>) -> [usize; 1] {
     [usize::try_from(subject.number).unwrap_or(0)]
 }
 
-fn all_processors(_: &Subject<'_>) -> Result<Vec<u8>> {
-    Ok(list(&processors()))
+fn all_processors(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    Ok(list(&subject.cx.kernel.processors.list()))
+}
+
+fn processor_mask(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    Ok(mask(&subject.cx.kernel.processors.list(), most(subject)))
 }
 
 /// Ascending numbers as Linux lists them: `0-2,5`.
-fn list(numbers: &[usize]) -> Vec<u8> {
+pub(super) fn list(numbers: &[usize]) -> Vec<u8> {
     let runs: Vec<_> = numbers
         .chunk_by(|a, b| a + 1 == *b)
         .map(|run| match run {
@@ -112,14 +116,24 @@ fn list(numbers: &[usize]) -> Vec<u8> {
     format!("{}\n", runs.join(",")).into_bytes()
 }
 
-/// The same as a mask: words of 32 bits, the highest first.
-fn mask(numbers: &[usize]) -> Vec<u8> {
-    let mut words = vec![0_u32; numbers.last().map_or(1, |last| last / 32 + 1)];
-    for number in numbers {
+/// The same as a mask: words of 32 bits, the highest first and no longer than it takes for `most` numbers.
+pub(super) fn mask(numbers: &[usize], most: usize) -> Vec<u8> {
+    let mut words = vec![0_u32; most.div_ceil(32).max(1)];
+    for number in numbers.iter().filter(|&&number| number < most) {
         words[number / 32] |= 1 << (number % 32);
     }
-    let words: Vec<_> = words.iter().rev().map(|word| format!("{word:08x}")).collect();
+    let first = match most % 32 {
+        0 => 8,
+        bits => bits.div_ceil(4),
+    };
+    let widths = std::iter::once(first).chain(std::iter::repeat(8));
+    let words: Vec<_> = words.iter().rev().zip(widths).map(|(word, width)| format!("{word:0width$x}")).collect();
     format!("{}\n", words.join(",")).into_bytes()
+}
+
+/// One more than the highest number of a processor.
+pub(super) fn most(subject: &Subject<'_>) -> usize {
+    subject.cx.kernel.processors.list().last().map_or(1, |last| last + 1)
 }
 
 /// There is one node.
@@ -147,8 +161,8 @@ mod tests {
         assert_eq!(text(list(&[0])), "0\n");
         assert_eq!(text(list(&[0, 1, 2, 5, 7, 8])), "0-2,5,7-8\n");
         assert_eq!(text(list(&[])), "\n");
-        assert_eq!(text(mask(&[0, 1])), "00000003\n");
-        assert_eq!(text(mask(&[1, 33])), "00000002,00000002\n");
-        assert_eq!(text(mask(&[])), "00000000\n");
+        assert_eq!(text(mask(&[0, 1], 2)), "3\n");
+        assert_eq!(text(mask(&[1, 33], 64)), "00000002,00000002\n");
+        assert_eq!(text(mask(&[1], 40)), "00,00000002\n");
     }
 }
