@@ -414,6 +414,8 @@ implemented {
     /// Duplicates a descriptor of the caller into the table of the cage that the call it is serving acts on, as dup or
     /// fcntl(F_DUPFD_CLOEXEC) made on that cage would: shorter. EINVAL outside a handler.
     1009 threei   give_fd(fd: Fd, flags: FdFlags) -> NewFd;
+    /// Says how many descriptors the caller has in flight: in messages that nobody has received.
+    1010 threei   in_flight() -> u64;
 }
 missing {
     15   signal   rt_sigreturn() -> i64;
