@@ -232,7 +232,8 @@ names! {
     Flags SpawnFlags { LIND_SPAWN_WAITS = 1, }
     /// wait4(2), waitid(2).
     Flags WaitFlags {
-        WNOHANG = 1, WUNTRACED = 2, WEXITED = 4, WCONTINUED = 8, WNOWAIT = 0x100_0000, __WALL = 0x4000_0000, __WCLONE = 0x8000_0000,
+        WNOHANG = 1, WUNTRACED = 2, WEXITED = 4, WCONTINUED = 8, WNOWAIT = 0x100_0000, __WNOTHREAD = 0x2000_0000,
+        __WALL = 0x4000_0000, __WCLONE = 0x8000_0000,
     }
     /// rt_sigprocmask(2).
     Value SigmaskHow { SIG_BLOCK = 0, SIG_UNBLOCK = 1, SIG_SETMASK = 2, }

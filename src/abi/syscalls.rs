@@ -266,7 +266,7 @@ implemented {
     199  fs       fremovexattr(fd: Fd, name: Str) -> ();
     200  signal   tkill(tid: Pid, sig: Signal) -> ();
     201  time     time(out: Out<i64>) -> i64;
-    /// Waits and wakes within a cage; priority inheritance is refused.
+    /// Waits and wakes within a cage; locks that inherit priorities inherit none, FUTEX_CMP_REQUEUE_PI is ENOSYS.
     202  sync     futex(addr: InOut<u32>, op: FutexOp, value: u32, timeout: In<Timespec>, addr2: InOut<u32>, value3: u32) -> i32;
     /// Processors that the runner was not given are left out.
     203  process  sched_setaffinity(pid: Pid, size: Len, mask: In<u8>) -> ();
@@ -300,7 +300,7 @@ implemented {
     /// SIGEV_THREAD wants an end of a socketpair(2) where Linux wants a netlink socket.
     244  ipc      mq_notify(fd: Fd, event: In<Sigevent>) -> ();
     245  ipc      mq_getsetattr(fd: Fd, new: In<MqAttr>, old: Out<MqAttr>) -> ();
-    /// P_PIDFD is EINVAL.
+    /// __WCLONE finds no child: the end of each is told by SIGCHLD.
     247  process  waitid(kind: i32, id: Pid, info: Out<Siginfo>, options: WaitFlags, usage: Out<Rusage>) -> ();
     253  fs       inotify_init() -> NewFd;
     /// Nothing in /proc or /dev can be watched.
@@ -323,7 +323,7 @@ implemented {
     269  fs       faccessat(dir: DirFd, path: Path, mode: AccessMode) -> ();
     270  wait     pselect6(n: i32, read: InOut<FdSet>, write: InOut<FdSet>, except: InOut<FdSet>, timeout: InOut<Timespec>, mask: In<SigsetArg>) -> usize;
     271  wait     ppoll(fds: InOut<Pollfd>, nfds: Len, timeout: InOut<Timespec>, mask: In<Sigset>, size: Len) -> usize;
-    /// The list is kept; it is not yet walked when a thread ends.
+    /// Locks are left when a thread ends or runs another program.
     273  sync     set_robust_list(head: Addr, len: Len) -> ();
     274  sync     get_robust_list(pid: Pid, head: Out<u32>, len: Out<u32>) -> ();
     /// Not from or to terminals.

@@ -144,6 +144,8 @@ pub fn commit_exec(kernel: &Arc<Kernel>, thread: &Arc<Thread>) -> core::result::
     let killed = Status::signaled(9);
     let mut start = *thread.take_exec().ok_or(killed)?;
     end_others(kernel, thread)?;
+    // While the memory is there in which the next one finds its lock.
+    thread.leave_locks_behind();
     fork::own_memory(kernel, cage).map_err(|_| killed)?;
     cage.fds.close_on_exec(&thread.reader);
     // First: one that runs out has a handler until then.

@@ -44,6 +44,8 @@ pub(crate) struct State {
     terminals: HashMap<FileId, Terminal>,
     /// The masters of pseudoterminals, by number.
     masters: BTreeMap<u32, Master>,
+    /// The groups that were in front on terminals that have gone, by their sessions.
+    lost: HashMap<u32, u32>,
     /// Whether the first cage's standard files have been looked through.
     looked: bool,
 }

@@ -706,6 +706,7 @@ static const struct lind_name lind_rows_WaitFlags[] = {
 	{ 0x4, "WEXITED" },
 	{ 0x8, "WCONTINUED" },
 	{ 0x1000000, "WNOWAIT" },
+	{ 0x20000000, "__WNOTHREAD" },
 	{ 0x40000000, "__WALL" },
 	{ 0x80000000, "__WCLONE" },
 	{ 0, NULL },
