@@ -134,6 +134,7 @@ fn confined_kernel(
     // Each cage has an umask of its own, applied by the kernel.
     rustix::process::umask(rustix::fs::Mode::empty());
     let pages = lind_kernel::mem::PageMap::open();
+    lind_kernel::mem::budget::learn();
     let directory = confine::open_directory(&config.root).context("root directory")?;
     let mut root = Root::new(directory, Some(&config.root), Walls::Openat2);
     let (walls, how) = confine::change_root(&config.root);

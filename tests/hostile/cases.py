@@ -8,6 +8,7 @@ import os
 import resource
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -273,6 +274,49 @@ def descriptors_parked_in_messages(lind_boot: Path, root: Path) -> str:
     return "" if 0 < parked < 60 and "limit files" in done.stderr else f"behind a grate: {done.stdout}{done.stderr}"
 
 
+def still_there(done: subprocess.CompletedProcess[str]) -> str:
+    """Whether all went on for the cage that wanted little."""
+    fine = done.returncode == 0 and done.stdout.endswith("still here: 0\n")
+    return "" if fine else f"ended with {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def threads_of_all_cages(lind_boot: Path, root: Path) -> str:
+    """Cages take all threads there may be: who asks for one more is told, and others fork."""
+    compile_program(root, "crowd")
+    return still_there(run(lind_boot, root, "crowd", "threads", "40", "400"))
+
+
+def mappings_of_all_cages(lind_boot: Path, root: Path) -> str:
+    """Cages take all mappings that the host has for a process, but for what is left to the runner and to small cages."""
+    compile_program(root, "crowd")
+    return still_there(run(lind_boot, root, "crowd", "mappings", "8"))
+
+
+def compiling_without_threads(lind_boot: Path, root: Path) -> str:
+    """The host has no thread left when a module is to be compiled."""
+    if os.geteuid() != 0:
+        return ""
+    compile_program(root, "crowd")
+    user, threads = 54321, 60
+    with tempfile.TemporaryDirectory() as home:
+        place, boot = Path(home), Path(home) / "lind-boot"
+        shutil.copy(lind_boot, boot)
+        shutil.copytree(root, place / "root", ignore=lambda _, names: [name for name in names if name not in ("crowd.wasm", "numbers.wasm")])
+        (place / "root/numbers.wasm").chmod(0o755)
+        for path in [place, *place.rglob("*")]:
+            os.chown(path, user, user)
+        done = subprocess.run([boot, "--root", place / "root", "crowd.wasm", "compile", "/numbers.wasm"], user=user, group=user, extra_groups=[],
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (threads, threads)), env={"HOME": home},
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False)
+    return still_there(done)
+
+
+def tables_are_memory(lind_boot: Path, root: Path) -> str:
+    """Each of four tables would be 8 MiB."""
+    few, all_of_them = (run(lind_boot, root, "--memory", memory, "tables.wasm").returncode for memory in ("20", "200"))
+    return "" if 1 <= few <= 2 and all_of_them == 4 else f"{few} tables within 20 MiB, {all_of_them} within 200"
+
+
 def commands_that_nobody_reads(lind_boot: Path, root: Path) -> str:
     """What is printed on request: a device that takes it not is an error, a reader that leaves is none, and one that is late gets all."""
     for command in (("syscalls",), ("inspect", str(root / "numbers.wasm")), ("compile", str(root / "numbers.wasm"), "-o", str(root / "again.cwasm"))):
@@ -300,5 +344,6 @@ ALL: dict[str, Callable[[Path, Path], str]] = {
     for case in (guest_cwasm, rewritten_while_loading, rewritten_while_running, no_host_descriptors, no_host_memory,
                  compiles_for_minutes, complaints_that_nobody_takes, commands_that_nobody_reads,
                  traps_name_the_program, things_outside_memory,
-                 what_the_kernel_keeps_is_charged, descriptors_parked_in_messages, timers_that_are_always_due, timers_set_anew)
+                 what_the_kernel_keeps_is_charged, descriptors_parked_in_messages, timers_that_are_always_due, timers_set_anew,
+                 threads_of_all_cages, mappings_of_all_cages, compiling_without_threads, tables_are_memory)
 }

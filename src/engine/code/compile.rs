@@ -5,7 +5,7 @@
 
 use std::any::Any;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -39,7 +39,7 @@ pub struct Heard {
 /// How often a cage that waits looks whether it has ended.
 const LOOK: Duration = Duration::from_millis(4);
 
-/// What the compiler's first thread may use of stack, in bytes: as much as Linux gives a process's first.
+/// What each of the compiler's threads may use of stack, in bytes: as much as Linux gives a process's first.
 const STACK: usize = 8 << 20;
 
 /// So many modules are compiled at once for cages, those that nobody waits for any more included. Each may take gigabytes.
@@ -121,10 +121,16 @@ impl Compiler {
     /// What is wrong with it.
     pub fn compile(&self, wasm: &[u8]) -> Result<Vec<u8>> {
         // The compiler's threads stay for later programs, and must not be who takes signals from outside: they start while those are held back.
-        let _ = rayon_core::ThreadPoolBuilder::new().build_global();
+        let pool = pool();
         let _endable = (self.heard.endable)();
         let (module, mut facts) = validate::check(wasm)?;
-        let code = self.engines.compiler()?.precompile_module(&module)?;
+        let code = match pool {
+            Some(pool) => {
+                let compiler = self.engines.compiler(true)?;
+                pool.install(|| compiler.precompile_module(&module))?
+            }
+            None => self.engines.compiler(false)?.precompile_module(&module)?,
+        };
         // SAFETY: these bytes were serialized a moment ago and have been nowhere else.
         let module = unsafe { Module::deserialize(&self.engines.runtime, &code)? };
         facts.places = places_in(&module)?;
@@ -133,6 +139,18 @@ impl Compiler {
         facts.initial = initial.layout;
         Ok(cwasm::encode(&self.key, code, &initial.pages, &facts, blake3::hash(wasm).as_bytes()))
     }
+}
+
+/// The compiler's threads, unless the host has none to give now: then the caller compiles alone. The library's own pool would end the
+/// process.
+fn pool() -> Option<&'static rayon_core::ThreadPool> {
+    static POOL: OnceLock<rayon_core::ThreadPool> = OnceLock::new();
+    if let Some(pool) = POOL.get() {
+        return Some(pool);
+    }
+    let made =
+        rayon_core::ThreadPoolBuilder::new().thread_name(|_| "compile".to_owned()).stack_size(STACK).build().ok()?;
+    Some(POOL.get_or_init(|| made))
 }
 
 /// Finds the functions and the landing pad in a module's machine code.

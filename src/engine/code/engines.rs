@@ -31,7 +31,8 @@ pub const COMPILED_FORMAT: &str = "lind 4, wasmtime 48.0.8";
 pub struct Engines {
     /// Runs code; has no compiler, which keeps it out of start-up.
     pub runtime: Engine,
-    compiler: OnceLock<Engine>,
+    /// With threads, and without.
+    compilers: [OnceLock<Engine>; 2],
     memories: Arc<dyn MemoryCreator>,
 }
 
@@ -42,30 +43,32 @@ impl Engines {
     /// # Errors
     /// When Wasmtime does not support this host.
     pub fn new(memories: Arc<dyn MemoryCreator>) -> wasmtime::Result<Engines> {
-        let runtime = Engine::new(&config(false, &memories))?;
-        Ok(Engines { runtime, compiler: OnceLock::new(), memories })
+        let runtime = Engine::new(&config(None, &memories))?;
+        Ok(Engines { runtime, compilers: Default::default(), memories })
     }
 
-    /// The engine with a compiler.
+    /// The engine with a compiler, which uses the threads of the caller's pool if `parallel`.
     ///
     /// # Errors
     /// When Cranelift does not support this host.
-    pub fn compiler(&self) -> wasmtime::Result<&Engine> {
-        if let Some(engine) = self.compiler.get() {
+    pub fn compiler(&self, parallel: bool) -> wasmtime::Result<&Engine> {
+        let place = &self.compilers[usize::from(!parallel)];
+        if let Some(engine) = place.get() {
             return Ok(engine);
         }
-        let engine = Engine::new(&config(true, &self.memories))?;
-        Ok(self.compiler.get_or_init(|| engine))
+        let engine = Engine::new(&config(Some(parallel), &self.memories))?;
+        Ok(place.get_or_init(|| engine))
     }
 }
 
-fn config(compiler: bool, memories: &Arc<dyn MemoryCreator>) -> Config {
+/// Of the running engine, or of one that compiles, in parallel or not.
+fn config(compiler: Option<bool>, memories: &Arc<dyn MemoryCreator>) -> Config {
     let mut config = Config::new();
-    config.enable_compiler(compiler);
-    if compiler {
+    config.enable_compiler(compiler.is_some());
+    if let Some(parallel) = compiler {
         config.strategy(Strategy::Cranelift);
         config.cranelift_opt_level(OptLevel::Speed);
-        config.parallel_compilation(true);
+        config.parallel_compilation(parallel);
     }
 
     // What a module may use. Shared memories stay off: their type is not what cages have (docs/engine.md).

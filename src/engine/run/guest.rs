@@ -144,8 +144,17 @@ impl call::Caller for Guest {
     }
 }
 
-/// What an instance may make grow.
-struct Limits;
+/// What an instance may make grow. Its tables count as memory of the cage, until it goes.
+struct Limits {
+    cage: Arc<Cage>,
+    charged: u64,
+}
+
+impl Drop for Limits {
+    fn drop(&mut self) {
+        self.cage.memory.map().release(self.charged);
+    }
+}
 
 impl ResourceLimiter for Limits {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
@@ -153,10 +162,19 @@ impl ResourceLimiter for Limits {
         Ok((current == 0 && desired as u64 == SPACE) || desired as u64 <= GC_HEAP)
     }
 
-    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+    fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         /// Function tables are as large as programs have functions whose address is taken.
         const MOST: usize = 1 << 20;
-        Ok(desired <= MOST)
+        let bytes = (desired.saturating_sub(current) * size_of::<usize>()) as u64;
+        if desired > MOST || self.cage.memory.map().charge(bytes).is_err() {
+            return Ok(false);
+        }
+        self.charged += bytes;
+        Ok(true)
+    }
+
+    fn table_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
+        Ok(())
     }
 }
 
@@ -250,7 +268,7 @@ impl HostThread {
             signals: handlers::OfGuest::default(),
             near: trampoline::OfGuest::default(),
             served: Cell::new(None),
-            limits: Limits,
+            limits: Limits { cage: Arc::clone(&thread.cage), charged: 0 },
         };
         let mut store = Store::new(&self.shared.engines.runtime, guest);
         store.limiter(|guest| &mut guest.limits);

@@ -95,13 +95,16 @@ impl Lender {
         }
         self.ended.store(true, Ordering::SeqCst);
         let (of_job, kernel, thread) = (Arc::clone(shared), Arc::clone(&self.kernel), Arc::clone(&self.thread));
-        let started = shared.pool.run(Box::new(move |kept| {
-            let host = kept.take().unwrap_or_else(|| HostThread::new(&of_job, &kernel));
-            thread.begins_here();
-            let how = thread.take_next().unwrap_or(Next::Exit(Status::signaled(KILL)));
-            host.ended(&thread, how);
-            *kept = Some(host);
-        }));
+        let started = shared.pool.run(
+            &self.thread.cage,
+            Box::new(move |kept| {
+                let host = kept.take().unwrap_or_else(|| HostThread::new(&of_job, &kernel));
+                thread.begins_here();
+                let how = thread.take_next().unwrap_or(Next::Exit(Status::signaled(KILL)));
+                host.ended(&thread, how);
+                *kept = Some(host);
+            }),
+        );
         // Without one it ends when it is back.
         self.ended.store(started.is_ok(), Ordering::SeqCst);
     }

@@ -7,4 +7,5 @@ pub(crate) mod guest;
 pub(crate) mod handoff;
 pub(crate) mod pool;
 pub(crate) mod program;
+pub(crate) mod signal_stack;
 pub(crate) mod thread;

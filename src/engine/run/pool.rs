@@ -8,9 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use lind_kernel::cage::Cage;
+use lind_kernel::mem::budget::Share;
 use lind_kernel::{Errno, Result};
 
 use crate::run::guest::{HOST_STACK, HostThread};
+use crate::run::signal_stack::SignalStack;
 use crate::signal::host_signals;
 
 /// Idle threads that are kept.
@@ -44,11 +47,11 @@ struct Place {
 }
 
 impl Pool {
-    /// Runs `job` on a host thread of its own, with a stack of [`HOST_STACK`].
+    /// Runs `job`, a thread of `cage`, on a host thread of its own, with a stack of [`HOST_STACK`].
     ///
     /// # Errors
     /// EAGAIN when the host has no thread for it; `job` is dropped.
-    pub fn run(self: &Arc<Self>, job: Job) -> Result<()> {
+    pub fn run(self: &Arc<Self>, cage: &Cage, job: Job) -> Result<()> {
         let place = self.idle().pop();
         if let Some(place) = place {
             place.fill(job);
@@ -60,9 +63,17 @@ impl Pool {
             *self.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
             return Ok(());
         }
+        // What the thread cannot do without is there before anybody is told that there will be one.
+        let share = Share::of_thread(cage.thread_count())?;
+        let stack = SignalStack::new()?;
         let pool = Arc::clone(self);
         let thread = thread::Builder::new().name("guest".to_owned()).stack_size(HOST_STACK);
-        thread.spawn(move || pool.serve(job)).map(drop).map_err(|_| Errno::EAGAIN)
+        let serve = move || {
+            let _share = share;
+            let _stack = stack.install();
+            pool.serve(job);
+        };
+        thread.spawn(serve).map(drop).map_err(|_| Errno::EAGAIN)
     }
 
     /// The first job waits for [`Pool::run_first`].

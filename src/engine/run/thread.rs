@@ -65,11 +65,15 @@ pub fn launch(
     begin: Begin,
 ) -> Result<()> {
     let (of_job, kernel) = (Arc::clone(shared), Arc::clone(kernel));
-    shared.pool.run(Box::new(move |kept| {
-        let host = kept.take().unwrap_or_else(|| HostThread::new(&of_job, &kernel));
-        begin_to_end(&host, thread, image, begin);
-        *kept = Some(host);
-    }))
+    let cage = Arc::clone(&thread.cage);
+    shared.pool.run(
+        &cage,
+        Box::new(move |kept| {
+            let host = kept.take().unwrap_or_else(|| HostThread::new(&of_job, &kernel));
+            begin_to_end(&host, thread, image, begin);
+            *kept = Some(host);
+        }),
+    )
 }
 
 /// Runs a guest thread on the calling host thread, from beginning to end.

@@ -284,6 +284,11 @@ impl Cage {
         self.threads().into_iter().find(|thread| thread.tid == tid)
     }
 
+    /// How many threads there are, those included that serve others' calls here.
+    pub fn thread_count(&self) -> usize {
+        self.family().threads.len()
+    }
+
     /// The threads that have not ended.
     pub(crate) fn threads(&self) -> Vec<Arc<Thread>> {
         self.family().threads.iter().filter_map(std::sync::Weak::upgrade).collect()

@@ -83,6 +83,7 @@ impl Forking<'_> {
         if let (Alone::Yes, Some(file)) = (self.alone, &pages.file) {
             self.memory.settle(&mut self.map, &mut history, pages, file);
         }
+        self.map.check_copy()?;
         let guest = GuestMemory::reserve()?;
         let mut forked = self.map.forked();
         if pages.file.is_none() {

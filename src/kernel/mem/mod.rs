@@ -1,5 +1,6 @@
 //! Guest memory: the mapping, the map of what is in it, and the doors through which the kernel touches it.
 
+pub mod budget;
 mod fork;
 mod frozen;
 mod guest;

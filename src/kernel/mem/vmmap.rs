@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use lind_abi::{Errno, Result};
 
+use super::budget::Share;
 use super::frozen::{Frozen, Piece};
 use super::{PAGE, space};
 
-/// The most regions of one cage. The host's vm.max_map_count (65530 by default) is shared by all cages.
+/// The most regions of one cage. What all cages have together is another limit (`budget`).
 pub const MAX_REGIONS: usize = 16384;
 
 /// What a region is for.
@@ -98,6 +99,8 @@ pub struct Vmmap {
     pub(super) initial: Arc<[Piece]>,
     /// Whether no access is given for the time being, whatever the regions say.
     pub(super) withheld: bool,
+    /// What it has of the host's mappings.
+    share: Share,
     /// Where the heap begins, and the program break.
     pub brk: Range<u64>,
     /// Where the program was given its arguments, as strings one after the other.
@@ -129,6 +132,7 @@ impl Vmmap {
             frozen: Frozen::default(),
             initial: Arc::default(),
             withheld: false,
+            share: Share::default(),
         }
     }
 
@@ -177,7 +181,24 @@ impl Vmmap {
 
     /// Whether a piece of a region can be mapped anew and apart from it.
     pub(super) fn may_split(&self) -> bool {
-        self.host_mappings() + 2 <= MAX_REGIONS
+        self.may_have(2)
+    }
+
+    /// Whether there may be so many regions more. What is between regions is a mapping of the host's too.
+    fn may_have(&self, more: usize) -> bool {
+        self.host_mappings() + more <= MAX_REGIONS && self.share.has_room(2 * more)
+    }
+
+    /// Whether the host has room for the same map once more.
+    ///
+    /// # Errors
+    /// ENOMEM.
+    pub(super) fn check_copy(&self) -> Result<()> {
+        if Share::default().has_room(2 * self.host_mappings()) { Ok(()) } else { Err(Errno::ENOMEM) }
+    }
+
+    fn count(&mut self) {
+        self.share.set(2 * self.host_mappings());
     }
 
     /// Whether nothing is mapped.
@@ -276,7 +297,7 @@ impl Vmmap {
         let replaced: u64 = self.parts(range.clone()).map(|(part, region)| counted(&part, region)).sum();
         let total = (self.mapped - replaced).saturating_add(self.charged).saturating_add(range.end - range.start);
         // The new region, and one more where it splits an old one.
-        if total > self.limit || self.host_mappings() + 2 > MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
+        if total > self.limit || !self.may_have(2) { Err(Errno::ENOMEM) } else { Ok(()) }
     }
 
     /// Whether taking `range` out, or changing it, makes too many regions.
@@ -286,7 +307,7 @@ impl Vmmap {
     pub fn check_split(&self, range: Range<u64>) -> Result<()> {
         let inside = |addr: u64| self.at(addr).is_some_and(|(found, _)| found.start < addr);
         let splits = usize::from(inside(range.start)) + usize::from(inside(range.end));
-        if splits > 0 && self.host_mappings() + splits > MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
+        if splits > 0 && !self.may_have(splits) { Err(Errno::ENOMEM) } else { Ok(()) }
     }
 
     /// Takes `len` free bytes for `region`: at `hint` if they are free there, else as high as possible.
@@ -302,6 +323,7 @@ impl Vmmap {
         };
         self.check_room(start..start + len)?;
         self.insert(start..start + len, region);
+        self.count();
         Ok(start)
     }
 
@@ -321,12 +343,14 @@ impl Vmmap {
         self.frozen.carve(range.clone());
         self.carve(range.clone());
         self.insert(range, region);
+        self.count();
     }
 
     /// Unmaps `range`.
     pub fn unmap(&mut self, range: Range<u64>) {
         self.frozen.carve(range.clone());
         self.carve(range);
+        self.count();
     }
 
     /// Changes the regions of `range`.
@@ -335,6 +359,7 @@ impl Vmmap {
             change(&mut region);
             self.insert(part, region);
         }
+        self.count();
     }
 
     /// Forgets everything but the limit, and what is kept elsewhere.

@@ -1,0 +1,72 @@
+//! The stack that a host thread runs the host's signal handlers on.
+//!
+//! Wasmtime maps one when a thread first enters guest code, and ends the process where there is no room; it keeps one that is
+//! there already and large enough.
+
+use std::ptr::NonNull;
+
+use lind_kernel::{Errno, Result};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+
+/// What Wasmtime asks for.
+const SIZE: usize = 64 * 4096;
+
+/// What lies below it and cannot be touched.
+const GUARD: usize = 4096;
+
+/// A stack that is not in use yet.
+pub struct SignalStack(NonNull<u8>);
+
+// SAFETY: a mapping of its own, which no thread uses before `install`.
+unsafe impl Send for SignalStack {}
+
+impl SignalStack {
+    /// Maps one.
+    ///
+    /// # Errors
+    /// EAGAIN where the host has no room: it is asked for when a thread is to be made.
+    pub fn new() -> Result<SignalStack> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::STACK;
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping, which nothing else uses.
+        let at =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), GUARD + SIZE, prot, flags) }.map_err(|_| Errno::EAGAIN)?;
+        let stack = SignalStack(NonNull::new(at.cast()).ok_or(Errno::EAGAIN)?);
+        // SAFETY: the lowest page of the mapping, which is unused.
+        unsafe { mprotect(at, GUARD, MprotectFlags::empty()) }.map_err(|_| Errno::EAGAIN)?;
+        Ok(stack)
+    }
+
+    /// Makes it the calling thread's, as long as what is returned lives.
+    pub fn install(self) -> Installed {
+        // SAFETY: within the mapping.
+        let start = unsafe { self.0.as_ptr().add(GUARD) };
+        set(&libc::stack_t { ss_sp: start.cast(), ss_flags: 0, ss_size: SIZE });
+        Installed { _stack: self, _of_thread: std::marker::PhantomData }
+    }
+}
+
+impl Drop for SignalStack {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new`; whoever used it has been told not to (`Installed`).
+        let _ = unsafe { munmap(self.0.as_ptr().cast(), GUARD + SIZE) };
+    }
+}
+
+/// A stack that the thread uses.
+pub struct Installed {
+    _stack: SignalStack,
+    /// Of this thread, and to be dropped by it.
+    _of_thread: std::marker::PhantomData<*const ()>,
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        set(&libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 });
+    }
+}
+
+fn set(stack: &libc::stack_t) {
+    // SAFETY: the host reads `stack`; what it names is mapped and nobody else's, or is no stack. Not called on a signal's stack.
+    unsafe { libc::sigaltstack(stack, std::ptr::null_mut()) };
+}

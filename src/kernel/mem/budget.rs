@@ -1,0 +1,112 @@
+//! How many mappings of the host's the runner may have. The host counts them for the whole process (vm.max_map_count), and where
+//! it has no more of them even a small allocation of the runner's fails. So cages are counted against a part of it.
+//!
+//! This is one count for the process, as the host's is, whatever kernels there are in it.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lind_abi::{Errno, Result};
+
+/// What the host allows unless it says otherwise.
+const USUAL: usize = 65530;
+
+/// A cage or thread that has no more than this may grow into the last quarter, which others leave to it.
+const SMALL: usize = 256;
+
+/// What a guest thread takes of the host: its stack and the one for signals with their guards, its instance and exceptions.
+const THREAD: usize = 12;
+
+static USED: AtomicUsize = AtomicUsize::new(0);
+
+/// What all cages and threads together may take: a sixth is the runner's own.
+fn most() -> usize {
+    static MOST: OnceLock<usize> = OnceLock::new();
+    *MOST.get_or_init(|| {
+        let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
+        let allowed = text.trim().parse().unwrap_or(USUAL);
+        allowed - allowed / 6
+    })
+}
+
+/// Reads what the host allows, which behind the walls cannot be read.
+pub fn learn() {
+    most();
+}
+
+/// Whether who has `own` may have `more`.
+fn has_room(own: usize, more: usize) -> bool {
+    let all = most();
+    let ends = if own.saturating_add(more) <= SMALL { all } else { all - all / 4 };
+    USED.load(Ordering::Relaxed).saturating_add(more) <= ends
+}
+
+/// What somebody has of the budget. It is given back with this.
+#[derive(Default, Debug)]
+pub struct Share(usize);
+
+impl Share {
+    /// Whether there may be `more`.
+    pub fn has_room(&self, more: usize) -> bool {
+        has_room(self.0, more)
+    }
+
+    /// Says how many there are by now.
+    pub fn set(&mut self, now: usize) {
+        if now > self.0 {
+            USED.fetch_add(now - self.0, Ordering::Relaxed);
+        } else {
+            USED.fetch_sub(self.0 - now, Ordering::Relaxed);
+        }
+        self.0 = now;
+    }
+
+    /// What one more thread needs of a cage that has so many.
+    ///
+    /// # Errors
+    /// EAGAIN when there is not enough left.
+    pub fn of_thread(threads: usize) -> Result<Share> {
+        let mut share = Share::default();
+        if !has_room(threads.saturating_mul(THREAD), THREAD) {
+            return Err(Errno::EAGAIN);
+        }
+        share.set(THREAD);
+        Ok(share)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_is_given_back() {
+        // Other tests take and give meanwhile, but not that much.
+        let slack = 4096;
+        let before = USED.load(Ordering::Relaxed);
+        let mut share = Share::default();
+        share.set(10_000);
+        share.set(20_000);
+        assert!(USED.load(Ordering::Relaxed) + slack > before + 20_000);
+        assert!(!share.has_room(most()));
+        drop(share);
+        assert!(USED.load(Ordering::Relaxed) < before + slack);
+    }
+
+    #[test]
+    fn the_last_quarter_is_for_the_small() {
+        let mut large = Share::default();
+        let mut end = 0;
+        while large.has_room(100) {
+            end += 100;
+            large.set(end);
+        }
+        assert!(end > SMALL && Share::default().has_room(100));
+    }
+}
