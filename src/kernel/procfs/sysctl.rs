@@ -255,7 +255,7 @@ fn file_nr(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let cages = cx.kernel.cages.all();
     let open: usize =
         cages.iter().filter(|cage| seen(cx, cage.id).is_some()).map(|cage| cage.fds.open_in(0, u32::MAX).len()).sum();
-    line([open.to_string().as_bytes(), b"\t0\t", &file_max(subject)?.trim_ascii_end()[..]].concat())
+    line([open.to_string().as_bytes(), b"\t0\t", file_max(subject)?.trim_ascii_end()].concat())
 }
 
 /// A segment may have what a cage can map.

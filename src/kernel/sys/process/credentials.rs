@@ -66,7 +66,7 @@ fn set_real_effective(cx: &Ctx<'_>, kind: Kind, real: u32, effective: u32) -> Re
     set(cx, kind, |old, any| {
         let may_real = [KEEP, old[REAL], old[EFFECTIVE]].contains(&real);
         let may_effective = effective == KEEP || old.contains(&effective);
-        if !any && !(may_real && may_effective) {
+        if !(any || may_real && may_effective) {
             return Err(Errno::EPERM);
         }
         let mut new = old;
