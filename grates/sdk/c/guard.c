@@ -11,7 +11,7 @@
 #define DESCRIPTORS 4096	/* that a grate may be started with */
 #define TMPFILE 020000000u
 /* What stat says of the kernel's own trees. */
-#define PROC_DEVICE 0xfff000feu
+#define PTS_DEVICE 0xfff000fbu	/* the lowest of them: /dev/pts, /dev/shm, /sys, /proc, /dev */
 #define DEV_DEVICE 0xfff000ffu
 
 static const struct lind_guard *guard;
@@ -65,7 +65,7 @@ static bool is_kernels(const struct lind_place *place)
 	struct stat st;
 
 	return place->dir >= 0 && !own(SYS_fstat, (uint64_t)place->dir, (uintptr_t)&st, 0, 0) &&
-		(st.st_dev == PROC_DEVICE || st.st_dev == DEV_DEVICE);
+		st.st_dev >= PTS_DEVICE && st.st_dev <= DEV_DEVICE;
 }
 
 /* A file without a name has one when it is asked about: in its directory. */

@@ -31,19 +31,20 @@ enum Advised {
     Discard(i32),
     /// Kept for fork.
     Fork(OnFork),
-    /// There are no core dumps to leave pages out of.
+    /// Nothing comes of it: there are no core dumps to leave pages out of, and no mappings for a kind of access.
     Nothing,
 }
 
 /// MADV_REMOVE, which would change the file, and all else is EINVAL, as on a Linux built without it.
 fn advised(advice: Advice) -> Result<Advised> {
     Ok(match advice.0 {
+        // To the host these are kinds of mappings: each would split one that the cage's map has as one.
         Advice::MADV_NORMAL
         | Advice::MADV_RANDOM
         | Advice::MADV_SEQUENTIAL
-        | Advice::MADV_WILLNEED
         | Advice::MADV_HUGEPAGE
-        | Advice::MADV_NOHUGEPAGE
+        | Advice::MADV_NOHUGEPAGE => Advised::Nothing,
+        Advice::MADV_WILLNEED
         | Advice::MADV_COLD
         | Advice::MADV_PAGEOUT
         | Advice::MADV_POPULATE_READ
