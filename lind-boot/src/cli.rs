@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::sandbox;
+use crate::{sandbox, session};
 
 /// Runs a WebAssembly program in a cage, behind any number of grates.
 ///
@@ -18,7 +18,7 @@ use crate::sandbox;
     arg_required_else_help = true,
     disable_help_subcommand = true,
     subcommand_precedence_over_arg = true,
-    override_usage = "lind-boot run [OPTIONS] [--] COMMAND [ARGS]...\n       lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE... [--json]\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
+    override_usage = "lind-boot run [OPTIONS] [--] COMMAND [ARGS]...\n       lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot session start|exec|ls|logs|signal|stop ...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE... [--json]\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
     after_help = "Exit status: the program's own; 128+n if signal n ended it; 125 if lind-boot failed; 126 if the program \
                   cannot be run; 127 if it was not found."
 )]
@@ -54,7 +54,10 @@ impl Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Runs a command in a sandbox: on directories of the host that are named, without network, within limits
-    Run(Box<sandbox::Options>),
+    Run(Box<sandbox::RunOptions>),
+    /// Keeps a sandbox for many commands
+    #[command(subcommand)]
+    Session(session::Command),
     /// Compiles a module ahead of time, for this user on this machine
     Compile(Compile),
     /// Says where each system call of a program behind these grates would go, and runs nothing
@@ -66,7 +69,12 @@ pub enum Command {
 }
 
 impl Command {
-    const NAMES: [&str; 5] = ["compile", "explain", "inspect", "run", "syscalls"];
+    /// Whether guests run in this process, or its signals are for some in another.
+    pub fn runs(&self) -> bool {
+        matches!(self, Command::Run(_) | Command::Session(session::Command::Serve(_) | session::Command::Exec(_)))
+    }
+
+    const NAMES: [&str; 6] = ["compile", "explain", "inspect", "run", "session", "syscalls"];
 }
 
 /// Options of `compile`.

@@ -69,7 +69,10 @@ fn default_root() -> Option<PathBuf> {
 }
 
 /// The guest's environment is what was named, and nothing else.
-fn environment(named: &[OsString]) -> Result<Vec<CString>> {
+///
+/// # Errors
+/// What is no variable.
+pub fn environment(named: &[OsString]) -> Result<Vec<CString>> {
     let mut envp: Vec<CString> = Vec::new();
     for entry in named {
         let bytes = entry.as_bytes();

@@ -13,6 +13,7 @@ mod inspect;
 mod report;
 mod run;
 mod sandbox;
+mod session;
 mod stack;
 mod syscalls;
 
@@ -38,6 +39,9 @@ extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {
 #[cfg_attr(test, allow(dead_code, reason = "the test harness has a main of its own"))]
 fn status() -> u8 {
     stdio::fill();
+    if let Some(status) = session::exec_at_once() {
+        return status;
+    }
     let cli = match Cli::of_process() {
         Ok(cli) => cli,
         Err(error) => {
@@ -45,7 +49,7 @@ fn status() -> u8 {
             return if error.use_stderr() { FAILED } else { 0 };
         }
     };
-    if cli.command.as_ref().is_some_and(|command| !matches!(command, Command::Run(_))) || cli.run.precompile.is_some() {
+    if cli.command.as_ref().is_some_and(|command| !command.runs()) || cli.run.precompile.is_some() {
         host_signals::errors_are_no_signals();
     }
     let done = match (cli.command, cli.run.precompile.as_deref()) {
@@ -54,8 +58,16 @@ fn status() -> u8 {
         (Some(Command::Inspect(options)), _) => inspect::print(&options),
         (Some(Command::Compile(options)), _) => run::compile(&options.file, options.output.as_deref()),
         (None, Some(file)) => run::compile(file, None),
-        (Some(Command::Run(options)), _) => sandbox::run(&options).map(|_| ()),
-        (None, None) => run::run(&cli.run, End::default()).map(|never| match never {}),
+        (Some(Command::Run(options)), _) => match session::Exec::of_run(&options) {
+            Ok(Some(exec)) => return session::exec(&exec),
+            Ok(None) => sandbox::run(&options).map(|_| ()),
+            Err(error) => Err(error.into()),
+        },
+        (Some(Command::Session(command)), _) => match session::run(command) {
+            Ok(status) => return status,
+            Err(failure) => Err(failure),
+        },
+        (None, None) => run::run(&cli.run, End::default(), None).map(|never| match never {}),
     };
     match done {
         Ok(()) => 0,

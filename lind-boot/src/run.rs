@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::ffi::CStr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use lind_engine::signal::host_signals;
@@ -54,6 +55,9 @@ fn not_found(name: &CStr, root: &Path) -> anyhow::Error {
     )
 }
 
+/// Starts who looks after the cages meanwhile, behind the walls and before the first of them runs.
+pub type Attendant = Box<dyn FnOnce(&Arc<Kernel>) -> anyhow::Result<()>>;
+
 /// Compiles a module for this machine.
 ///
 /// # Errors
@@ -77,14 +81,14 @@ pub fn print(text: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When it could not be started.
-pub fn run(options: &Run, end: End) -> Result<Infallible, Failure> {
+pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infallible, Failure> {
     let ignored = host_signals::hold();
     let config = Config::new(options, options.stack.as_deref().map(|file| stack_of(file, options)).transpose()?)?;
     let store = CodeStore::open()?;
     check_private(&config.root, &store.private)?;
     let cache =
         store.cache.as_ref().map(|cache| cache.try_clone()).transpose().context("cannot share the code cache")?;
-    let perf = options.perf.map(|_| std::sync::Arc::new(Perf::default()));
+    let perf = options.perf.map(|_| Arc::new(Perf::default()));
     let engine = Engine::with_perf(store, options.backtrace, perf.as_ref())?;
 
     let kernel = confined_kernel(options, &config, cache.as_ref().map(AsFd::as_fd))?;
@@ -98,6 +102,9 @@ pub fn run(options: &Run, end: End) -> Result<Infallible, Failure> {
     drop(cache);
     let (verbose, format) = (options.verbose, options.perf);
     end.watch()?;
+    if let Some(attend) = attend {
+        attend(&kernel)?;
+    }
     host_signals::run(beginning, kernel, first, move |status| {
         end.ended(status);
         if verbose {
@@ -124,7 +131,7 @@ fn confined_kernel(
     options: &Run,
     config: &Config,
     cache: Option<std::os::fd::BorrowedFd<'_>>,
-) -> Result<std::sync::Arc<Kernel>, Failure> {
+) -> Result<Arc<Kernel>, Failure> {
     let limits = Limits {
         files: (options.files, options.files.max(4096)),
         memory: (options.memory << 20, options.memory << 20),

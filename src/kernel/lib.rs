@@ -143,9 +143,9 @@ impl Kernel {
         self.engine.get().expect("the runner attaches an engine before it starts a cage").as_ref()
     }
 
-    /// The process group that signals typed at the runner's own terminal are for, as far as a cage has asked about it.
-    pub fn front_group(&self) -> Option<u32> {
-        self.terminals.console_group(self)
+    /// The process group that signals typed at a session's own terminal are for, one that was handed in; as far as a cage has asked about it.
+    pub fn front_group(&self, session: u32) -> Option<u32> {
+        self.terminals.console_group(self, session)
     }
 
     /// A new cage or thread id; they share one space, ascend from 1 and are never reused.

@@ -8,8 +8,8 @@ use super::options::Options;
 use super::{HOME, Sandbox};
 
 /// What `--explain` prints.
-pub fn text(sandbox: &Sandbox, options: &Options) -> String {
-    if options.json {
+pub fn text(sandbox: &Sandbox, options: &Options, json: bool) -> String {
+    if json {
         return format!("{:#}\n", as_json(sandbox, options));
     }
     let plan = &sandbox.plan;

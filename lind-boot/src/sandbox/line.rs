@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::options::{Network, Options};
+use super::options::{Amounts, Network, Options};
 use super::policy::{LIMITS, Policy};
 use super::volume::Volume;
 
@@ -14,7 +14,7 @@ pub fn grates(options: &Options, policy: &Policy, volumes: &[Volume]) -> Result<
     if let Some(file) = &options.audit {
         line.extend(["witness_grate".to_owned(), "-o".to_owned(), absolute(file)?]);
     }
-    line.extend(limits(options, policy));
+    line.extend(limits(&options.amounts, policy));
     line.extend(network(options, policy)?);
     line.extend(protection(policy, volumes));
     Ok(line)
@@ -25,19 +25,11 @@ fn absolute(file: &Path) -> Result<String> {
     path.to_str().map(str::to_owned).with_context(|| format!("{}: not a name that can be passed on", path.display()))
 }
 
-/// What limits all programs together.
-fn limits(options: &Options, policy: &Policy) -> Vec<String> {
-    let named = |limit: &str| match limit {
-        "memory" => options.memory.as_deref(),
-        "cpu" => options.cpu.as_deref(),
-        "cages" => options.cages.as_deref(),
-        "files" => options.files.as_deref(),
-        "disk" => options.disk.as_deref(),
-        _ => None,
-    };
+/// What limits all programs together: what is named goes before what the policy says.
+pub fn limits(amounts: &Amounts, policy: &Policy) -> Vec<String> {
     let mut words = Vec::new();
     for limit in LIMITS {
-        if let Some(amount) = named(limit).or_else(|| policy.limit(limit)) {
+        if let Some(amount) = amounts.named(limit).or_else(|| policy.limit(limit)) {
             words.push(match limit {
                 "disk" => format!("--write-bytes=file={amount}"),
                 limit => format!("--{limit}={amount}"),
@@ -112,7 +104,8 @@ mod tests {
     #[test]
     fn options_go_before_the_policy() {
         let mut policy = Policy::named("agent").unwrap();
-        let options = Options { memory: Some("1G".into()), disk: Some("5M".into()), ..Options::default() };
+        let amounts = Amounts { memory: Some("1G".into()), disk: Some("5M".into()), ..Amounts::default() };
+        let options = Options { amounts, ..Options::default() };
         let line = grates(&options, &policy, &[]).unwrap().join(" ");
         assert_eq!(line, "resource_grate --memory=1G --cages=256 --files=4096 --write-bytes=file=5M net_grate");
         policy.network = true;

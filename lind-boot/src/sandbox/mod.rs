@@ -9,13 +9,13 @@ mod root;
 mod volume;
 
 use std::convert::Infallible;
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
-pub use options::Options;
+pub use options::{Amounts, Options, RunOptions, duration};
 use policy::Policy;
 use root::Plan;
 use volume::{Tmpfs, Volume};
@@ -23,7 +23,8 @@ use volume::{Tmpfs, Volume};
 use crate::cli::Run;
 use crate::config;
 use crate::end::End;
-use crate::run::{self, Failure};
+use crate::run::{self, Attendant, Failure};
+use crate::session::place;
 
 /// The home directory, in memory like /tmp.
 const HOME: &str = "/home/user";
@@ -47,34 +48,86 @@ struct Sandbox {
 ///
 /// # Errors
 /// When it could not be started; says what to do.
-pub fn run(options: &Options) -> Result<Option<Infallible>, Failure> {
-    let sandbox = Sandbox::of(options)?;
-    if options.explain {
-        run::print(&describe::text(&sandbox, options))?;
+pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
+    let sandbox = Sandbox::of(&run.options, &run.command)?;
+    if run.explain {
+        run::print(&describe::text(&sandbox, &run.options, run.json))?;
         return Ok(None);
     }
-    let end = End::new(options.timeout, options.result.as_deref())?;
-    let root = root::build(&sandbox.plan)?;
-    let run = Run {
-        root: Some(root),
-        env: sandbox.env,
-        cwd: sandbox.workdir.into_os_string(),
-        verbose: options.verbose,
-        program: sandbox.grates.into_iter().map(OsString::from).chain(sandbox.command).collect(),
-        ..Run::default()
+    sandbox.start(&run.options, None).map(Some)
+}
+
+/// Runs the first program of a session in a sandbox. `attend` makes who looks after it, of what the sandbox gives its commands.
+///
+/// # Errors
+/// As for `run`.
+pub fn run_session(
+    options: &Options,
+    attend: impl FnOnce(Surroundings) -> Result<Attendant>,
+) -> Result<Infallible, Failure> {
+    let sandbox = Sandbox::of(options, &[FIRST_OF_SESSION.into()])?;
+    let surroundings = Surroundings {
+        env: config::environment(&sandbox.env)?,
+        workdir: sandbox.workdir.clone(),
+        places: sandbox.plan.volumes.iter().map(|volume| (volume.host.clone(), volume.guest.clone())).collect(),
     };
-    run::run(&run, end).map(Some)
+    let attend = attend(surroundings)?;
+    sandbox.start(options, Some(attend))
+}
+
+/// The words before a command that limit it.
+pub fn limited(amounts: &Amounts) -> Vec<String> {
+    line::limits(amounts, &Policy::default())
+}
+
+/// Starts the commands of a session.
+const FIRST_OF_SESSION: &str = "session_grate";
+
+/// What a session's commands find unless they ask for something else.
+pub struct Surroundings {
+    /// Their environment.
+    pub env: Vec<CString>,
+    /// Where they start.
+    pub workdir: PathBuf,
+    /// Directories of the host, and where the guest sees them; of several, the last counts.
+    pub places: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Surroundings {
+    /// Where the guest sees a path of the host, which has no links in it.
+    pub fn inside(&self, path: &Path) -> Option<PathBuf> {
+        self.places.iter().rev().find_map(|(host, guest)| below(path, host, guest))
+    }
+}
+
+fn below(path: &Path, host: &Path, guest: &Path) -> Option<PathBuf> {
+    let rest = path.strip_prefix(host).ok()?;
+    Some(if rest.as_os_str().is_empty() { guest.to_owned() } else { guest.join(rest) })
 }
 
 impl Sandbox {
-    fn of(options: &Options) -> Result<Sandbox> {
+    fn start(self, options: &Options, attend: Option<Attendant>) -> Result<Infallible, Failure> {
+        let end = End::new(options.timeout, options.result.as_deref())?;
+        let root = root::build(&self.plan)?;
+        let run = Run {
+            root: Some(root),
+            env: self.env,
+            cwd: self.workdir.into_os_string(),
+            verbose: options.verbose,
+            program: self.grates.into_iter().map(OsString::from).chain(self.command).collect(),
+            ..Run::default()
+        };
+        run::run(&run, end, attend)
+    }
+
+    fn of(options: &Options, words: &[OsString]) -> Result<Sandbox> {
         let name = options.policy.as_deref().unwrap_or(POLICY);
         let policy = Policy::named(name)?;
         let mut volumes = options.volume.iter().map(Volume::parse).collect::<Result<Vec<_>>>()?;
         for volume in &mut volumes {
             volume.read_only |= options.read_only || policy.read_only;
         }
-        let [first, arguments @ ..] = &options.command[..] else { bail!("no command named") };
+        let [first, arguments @ ..] = words else { bail!("no command named") };
         let here = std::env::current_dir().context("the current directory")?;
         let first = command(first, &here, &mut volumes)?;
         let tmpfs = options.tmpfs.iter().map(|word| Tmpfs::parse(word)).collect::<Result<Vec<_>>>()?;
@@ -87,8 +140,9 @@ impl Sandbox {
             None => inside(&here, &volumes).unwrap_or_else(|| HOME.into()),
         };
         let grates = line::grates(options, &policy, &volumes)?;
+        let hidden = hidden(&volumes)?;
         Ok(Sandbox {
-            plan: Plan { image, scratch: vec!["/tmp".into(), HOME.into()], tmpfs, volumes },
+            plan: Plan { image, scratch: vec!["/tmp".into(), HOME.into()], tmpfs, volumes, hidden },
             grates,
             command: std::iter::once(first).chain(arguments.iter().cloned()).collect(),
             workdir,
@@ -125,10 +179,24 @@ fn command(name: &OsString, here: &Path, volumes: &mut Vec<Volume>) -> Result<Os
 /// Where the guest sees a path of the host, if it does.
 fn inside(path: &Path, volumes: &[Volume]) -> Option<PathBuf> {
     let path = path.canonicalize().ok()?;
-    volumes.iter().rev().find_map(|volume| {
-        let rest = path.strip_prefix(&volume.host).ok()?;
-        Some(if rest.as_os_str().is_empty() { volume.guest.clone() } else { volume.guest.join(rest) })
-    })
+    volumes.iter().rev().find_map(|volume| below(&path, &volume.host, &volume.guest))
+}
+
+/// Where volumes would show the sockets of sessions: whoever reaches one runs commands in that session.
+fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
+    let mut hidden = Vec::new();
+    for folder in place::candidates() {
+        for volume in volumes {
+            ensure!(!volume.host.starts_with(&folder), "-v {}: the sockets of sessions are there", volume.host.display());
+            // One that is not there yet may come to be as long as this runs.
+            if let Some(guest) = below(&folder, &volume.host, &volume.guest)
+                && place::make(&folder).is_ok()
+            {
+                hidden.push(guest);
+            }
+        }
+    }
+    Ok(hidden)
 }
 
 /// A clean environment: what programs cannot do without, then files, then what was named.

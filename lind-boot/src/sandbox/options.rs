@@ -6,7 +6,61 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-/// Options of `run`.
+/// Options of `run`, and the command.
+#[derive(Args, Debug)]
+pub struct RunOptions {
+    /// What the sandbox is.
+    #[command(flatten)]
+    pub options: Options,
+    /// Runs it in a session that `lind-boot session start` has started
+    #[arg(long, value_name = "NAME")]
+    pub session: Option<String>,
+    /// Says what is mounted, what may be done and which grates see to it, and runs nothing
+    #[arg(long)]
+    pub explain: bool,
+    /// With --explain: as JSON
+    #[arg(long, requires = "explain")]
+    pub json: bool,
+    /// The command: a name in the image, or a path of the host to a .wasm or .cwasm
+    #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<OsString>,
+}
+
+/// What all programs together may use.
+#[derive(Args, Debug, Default, Clone)]
+pub struct Amounts {
+    /// Memory of all programs together: 64M, 2G
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Processor time of all programs together: 10s, 2m
+    #[arg(long, value_name = "TIME")]
+    pub cpu: Option<String>,
+    /// Processes at a time
+    #[arg(long, value_name = "COUNT")]
+    pub cages: Option<String>,
+    /// Open files at a time
+    #[arg(long, value_name = "COUNT")]
+    pub files: Option<String>,
+    /// Bytes written to files: 100M
+    #[arg(long, value_name = "SIZE")]
+    pub disk: Option<String>,
+}
+
+impl Amounts {
+    /// The amount of a limit.
+    pub fn named(&self, limit: &str) -> Option<&str> {
+        match limit {
+            "memory" => self.memory.as_deref(),
+            "cpu" => self.cpu.as_deref(),
+            "cages" => self.cages.as_deref(),
+            "files" => self.files.as_deref(),
+            "disk" => self.disk.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+/// What a sandbox is.
 #[derive(Args, Debug, Default)]
 pub struct Options {
     /// A directory or file of the host, at the same path or at GUEST; it can be changed unless `ro` stands behind
@@ -39,42 +93,21 @@ pub struct Options {
     /// What a policy file says; agent, build, readonly and untrusted come with lind-boot [default: agent]
     #[arg(long, value_name = "NAME|FILE")]
     pub policy: Option<String>,
-    /// Memory of all programs together: 64M, 2G
-    #[arg(long, value_name = "SIZE")]
-    pub memory: Option<String>,
-    /// Processor time of all programs together: 10s, 2m
-    #[arg(long, value_name = "TIME")]
-    pub cpu: Option<String>,
+    /// Limits.
+    #[command(flatten)]
+    pub amounts: Amounts,
     /// Ends everything after this time, with status 124: 10s, 2m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
-    /// Processes at a time
-    #[arg(long, value_name = "COUNT")]
-    pub cages: Option<String>,
-    /// Open files at a time
-    #[arg(long, value_name = "COUNT")]
-    pub files: Option<String>,
-    /// Bytes written to files: 100M
-    #[arg(long, value_name = "SIZE")]
-    pub disk: Option<String>,
     /// Writes a log of all calls that nobody can change unnoticed
     #[arg(long, value_name = "FILE")]
     pub audit: Option<PathBuf>,
     /// At the end writes a JSON object: status, signal, times
     #[arg(long, value_name = "FILE")]
     pub result: Option<PathBuf>,
-    /// Says what is mounted, what may be done and which grates see to it, and runs nothing
-    #[arg(long)]
-    pub explain: bool,
-    /// With --explain: as JSON
-    #[arg(long, requires = "explain")]
-    pub json: bool,
     /// Says what keeps the command inside, and how it ended
     #[arg(long)]
     pub verbose: bool,
-    /// The command: a name in the image, or a path of the host to a .wasm or .cwasm
-    #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
-    pub command: Vec<OsString>,
 }
 
 /// Which network there is.
@@ -87,7 +120,10 @@ pub enum Network {
 }
 
 /// A number with a unit: ms, s, m, h. Without one, seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+///
+/// # Errors
+/// What is expected.
+pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
         "ms" => 1,

@@ -28,6 +28,8 @@ pub struct Plan {
     pub tmpfs: Vec<Tmpfs>,
     /// What of the host there is, in this order: a later one may lie in an earlier one.
     pub volumes: Vec<Volume>,
+    /// Directories in volumes that the guest finds empty.
+    pub hidden: Vec<PathBuf>,
 }
 
 /// Entries of an image that are left out: what the plan or the kernel puts there, and what runs in front of programs.
@@ -64,15 +66,26 @@ pub fn build(plan: &Plan) -> Result<PathBuf> {
             .and_then(|at| attach(tree, &at))
             .with_context(|| format!("cannot mount {} at {}", volume.host.display(), volume.guest.display()))?;
     }
+    for path in &plan.hidden {
+        let at = make(&top, path, FileType::Directory)?;
+        memory(&at_path(plan, path)?, "4k").with_context(|| format!("{}", path.display()))?;
+        drop(at);
+        lind_kernel::restrict_mount(open(CWD, &at_path(plan, path)?)?.as_fd(), true, false)?;
+    }
     for tmpfs in &plan.tmpfs {
         let at = make(&top, &tmpfs.guest, FileType::Directory)?;
-        let place = plan.image.join(tmpfs.guest.strip_prefix("/")?);
+        let place = at_path(plan, &tmpfs.guest)?;
         drop(at);
         memory(&place, &tmpfs.size).with_context(|| format!("--tmpfs {}", tmpfs.guest.display()))?;
         std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
     }
     lind_kernel::restrict_mount(top.as_fd(), true, false)?;
     Ok(plan.image.clone())
+}
+
+/// Where a guest path is as long as the root is being made.
+fn at_path(plan: &Plan, guest: &Path) -> Result<PathBuf> {
+    Ok(plan.image.join(guest.strip_prefix("/")?))
 }
 
 /// The flags by which a mount is copied, with what is mounted below it.

@@ -79,7 +79,7 @@ pub fn errors_are_no_signals() {
     }
 }
 
-fn set() -> libc::sigset_t {
+pub(super) fn set() -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset makes it a set.
     unsafe {
@@ -317,9 +317,13 @@ fn kept_by_a_grate(kernel: &Kernel, asked: &[Arc<Cage>]) -> bool {
 /// Whether the host's terminal sent a signal. What runs out of a timer that lind-boot's starter had set is the host kernel's too, but nothing that a
 /// terminal sends.
 fn origin(info: &libc::siginfo_t) -> Origin {
-    let of_terminals = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGCONT, libc::SIGWINCH]
-        .contains(&info.si_signo);
-    if of_terminals && info.si_code == libc::SI_KERNEL { Origin::Terminal } else { Origin::Process }
+    origin_of(info.si_signo, info.si_code)
+}
+
+pub(super) fn origin_of(number: i32, code: i32) -> Origin {
+    let of_terminals =
+        [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGCONT, libc::SIGWINCH].contains(&number);
+    if of_terminals && code == libc::SI_KERNEL { Origin::Terminal } else { Origin::Process }
 }
 
 /// Hands a signal to the kernel. One that ends programs ends the first cage if a grate keeps what one before has ended.
@@ -359,6 +363,11 @@ fn pass_on(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, origin: Origin) 
     }
     hand_over(kernel, first, number, origin);
     ALONE.store(false, Ordering::SeqCst);
+}
+
+/// To be called before the first guest thread runs, where another thread of the runner is going to use the cages' descriptors.
+pub fn share_from_start() {
+    SHARED.store(true, Ordering::SeqCst);
 }
 
 /// To be called by a guest thread when there is to be another one, where no lock is held: signals are handed to the kernel by a thread with

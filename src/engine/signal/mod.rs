@@ -7,5 +7,6 @@ pub(crate) mod context;
 pub(crate) mod fault_delivery;
 pub(crate) mod handlers;
 pub mod host_signals;
+pub mod outside;
 pub(crate) mod preempt;
 pub(crate) mod trap;

@@ -14,6 +14,6 @@ pub use epoll::Interests;
 pub use file::{File, Kind};
 pub use hazard::{InUse, Reader, Readers};
 pub use in_flight::{InFlight, Sends};
-pub use runner::{keep_also, keep_none, leave_to_cages};
+pub use runner::{hand_over, keep_also, keep_none, leave_to_cages};
 pub use socket::{Socket, SocketNames};
 pub use table::{FdTable, FileRef, MAX_FILES};

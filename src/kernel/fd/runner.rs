@@ -1,9 +1,14 @@
 //! The runner's own descriptors, once the first cage has its copies.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use lind_abi::Result;
+use rustix::fs::FileType;
+
+use super::File;
 use crate::Kernel;
+use crate::cage::Cage;
 use crate::host;
 
 /// To be called by the runner after the first cage was made and before it runs: gives up the descriptors 0 and 1 it was started
@@ -13,6 +18,15 @@ pub fn leave_to_cages(kernel: &Kernel) {
     let nothing = kernel.root.directory();
     let _ = rustix::stdio::dup2_stdin(nothing.as_fd());
     let _ = rustix::stdio::dup2_stdout(nothing.as_fd());
+}
+
+/// Gives a cage a file from outside, for what it starts. Returns its number; none for a directory, at which paths could begin.
+///
+/// # Errors
+/// EMFILE when the cage has no more numbers.
+pub fn hand_over(cage: &Cage, file: OwnedFd) -> Result<Option<i32>> {
+    let directory = rustix::fs::fstat(&file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir());
+    if directory { Ok(None) } else { cage.fds.add(File::handed_in(file), true).map(Some) }
 }
 
 /// To be called by a thread of the runner that runs no guest, while no guest runs: it takes a descriptor table of its own, with nothing in it

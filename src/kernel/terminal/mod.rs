@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use lind_abi::{CageId, Errno, Result};
 
 use crate::Kernel;
+use crate::cage::Cage;
 use crate::call::Ctx;
 use crate::fd::locks::FileId;
 use crate::fd::{File, Kind};
@@ -85,10 +86,10 @@ impl Terminals {
         state.masters.iter().filter(|(_, master)| master.file.strong_count() > 0).map(|(&number, _)| number).collect()
     }
 
-    /// The process group in front on the terminal that was handed in: whom a signal typed there is for.
-    pub(crate) fn console_group(&self, kernel: &Kernel) -> Option<u32> {
+    /// The process group in front on the terminal that was handed in to a session: whom a signal typed there is for.
+    pub(crate) fn console_group(&self, kernel: &Kernel, session: u32) -> Option<u32> {
         let state = self.lock();
-        let console = state.terminals.values().find(|terminal| terminal.number.is_none() && terminal.session != 0)?;
+        let console = state.terminals.values().find(|terminal| terminal.number.is_none() && terminal.session == session)?;
         (console.front != 0 && leads(kernel, console.session)).then_some(console.front)
     }
 }
@@ -96,6 +97,10 @@ impl Terminals {
 /// Whether a session still has its leader.
 fn leads(kernel: &Kernel, session: u32) -> bool {
     kernel.cages.get(CageId(session)).is_some_and(|leader| !leader.is_dead())
+}
+
+fn first_cage(cx: &Ctx<'_>) -> Option<Arc<Cage>> {
+    cx.kernel.cages.get(cx.cage.ancestors().first().copied().unwrap_or(cx.cage.id))
 }
 
 /// The session and process group of the caller.
@@ -130,12 +135,17 @@ impl State {
         Ok(terminal)
     }
 
-    /// A terminal from outside: the first of them is that of the first cage's session.
+    /// A terminal from outside: the first of them is that of the first cage's session. One that another session is the first to use was
+    /// handed in later, and is nobody's until it is taken.
     fn hand_in(&mut self, cx: &Ctx<'_>, id: FileId, file: &Arc<File>) {
-        let first = cx.cage.ancestors().first().copied().unwrap_or(cx.cage.id);
-        let taken = self.terminals.values().any(|terminal| terminal.session == first.0);
-        let front = cx.kernel.cages.get(first).map_or(0, |cage| cage.group());
-        let (session, front) = if taken || !leads(cx.kernel, first.0) { (0, 0) } else { (first.0, front) };
+        let first = first_cage(cx).filter(|first| first.session() == cx.cage.session());
+        self.insert(cx, id, file, first.as_deref());
+    }
+
+    fn insert(&mut self, cx: &Ctx<'_>, id: FileId, file: &Arc<File>, leader: Option<&Cage>) {
+        let free = |leader: &&Cage| !self.terminals.values().any(|terminal| terminal.session == leader.id.0);
+        let leader = leader.filter(free).filter(|leader| leads(cx.kernel, leader.id.0));
+        let (session, front) = leader.map_or((0, 0), |leader| (leader.id.0, leader.group()));
         self.terminals.insert(id, Terminal { session, front, file: Arc::downgrade(file), number: None });
     }
 
@@ -144,13 +154,14 @@ impl State {
         if std::mem::replace(&mut self.looked, true) {
             return;
         }
-        let first = cx.cage.ancestors().first().copied().unwrap_or(cx.cage.id);
-        let Some(first) = cx.kernel.cages.get(first) else { return };
+        let Some(first) = first_cage(cx) else { return };
         for number in 0..3 {
             if let Ok(file) = first.fds.get(number)
                 && matches!(file.kind, Kind::Terminal)
+                && let Ok(id) = device(&file)
+                && !self.terminals.contains_key(&id)
             {
-                let _ = self.terminal(cx, &file.share());
+                self.insert(cx, id, &file.share(), Some(&first));
             }
         }
     }

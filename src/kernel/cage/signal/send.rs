@@ -56,7 +56,7 @@ pub fn outside_targets(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: O
     if origin == Origin::Process {
         return with_programs(kernel, first);
     }
-    let front = kernel.front_group().unwrap_or_else(|| first.group());
+    let front = kernel.front_group(first.session()).unwrap_or_else(|| first.group());
     let mut targets = kernel.cages.all();
     targets.retain(|cage| cage.group() == front);
     let ends = matches!(u32::from(signal), Number::SIGHUP | Number::SIGCONT);
@@ -83,6 +83,21 @@ fn with_programs(kernel: &Kernel, first: &Arc<Cage>) -> Vec<Arc<Cage>> {
     found
 }
 
+/// Ends a cage and all that come from it, by SIGKILL. Those that they make meanwhile too.
+pub fn end_all_of(kernel: &Kernel, first: CageId) {
+    let of_first = |cage: &Arc<Cage>| !cage.is_dead() && (cage.id == first || cage.descends_from(first));
+    loop {
+        let mut there = kernel.cages.all();
+        there.retain(of_first);
+        if there.is_empty() {
+            return;
+        }
+        for cage in there {
+            end(kernel, &cage, number(Number::SIGKILL));
+        }
+    }
+}
+
 /// Sends on a signal that has come from outside. Of the process that sent it a cage may know no more.
 pub fn from_outside(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: Origin) {
     let info = if origin == Origin::Process { Info::lost(signal) } else { Info::kernel(signal) };
@@ -93,7 +108,7 @@ pub fn from_outside(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: Orig
         // A full queue loses the signal for that one, as it does on Linux.
         let _ = send(kernel, cage, info);
     }
-    if stopped && first.is_stopped() {
+    if stopped && first.maker().is_none() && first.is_stopped() {
         kernel.engine().stop_process();
     }
 }

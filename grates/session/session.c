@@ -1,0 +1,188 @@
+/*
+ * The first program of a session: starts what lind-boot orders on its standard input, and tells there what becomes of it.
+ *
+ * Several threads take orders in turn, since one that starts a program waits until that is loaded, and loading may mean
+ * compiling. The main thread waits for children. Files come as numbers: lind-boot has put them into our table already.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <lind/grate.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { STARTERS = 4, STACK = 64 << 10, CONTROL = 100 };
+
+/* As in lind-boot/src/session/orders.rs. The directory, the arguments and the environment follow, each ended by a NUL. */
+struct order {
+	uint32_t bytes, id, argc, envc;
+	int32_t files[3];
+};
+
+enum kind { READY, STARTED, NO_DIRECTORY, NO_PROGRAM, ENDED, STOPPED, CONTINUED };
+
+struct news {
+	uint32_t kind, id;
+	int32_t pid, value;
+};
+
+struct command {
+	struct order order;
+	char *directory, **argv, **envp;
+};
+
+static int control;
+static sem_t started;
+static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
+
+/* lind-boot finds programs by name for grates on its line, and this makes us one. No call is ever handled here. */
+__attribute__((export_name("__lind_handle")))
+int64_t lind_handle(uint32_t entry, const struct lind_call *call);
+
+int64_t lind_handle(uint32_t entry, const struct lind_call *call)
+{
+	(void)entry, (void)call;
+	return -ENOSYS;
+}
+
+static void tell(enum kind kind, uint32_t id, pid_t pid, int value)
+{
+	struct news news = { kind, id, pid, value };
+
+	while (write(control, &news, sizeof news) < 0 && errno == EINTR)
+		;
+}
+
+/* Without lind-boot there is nothing to do, and the session ends with us. */
+static void take(void *to, size_t size)
+{
+	for (char *at = to; size;) {
+		ssize_t got = read(control, at, size);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			exit(0);
+		at += got;
+		size -= (size_t)got;
+	}
+}
+
+static char **words(char **into, uint32_t count, char **text)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		into[i] = *text;
+		*text += strlen(*text) + 1;
+	}
+	into[count] = NULL;
+	return into;
+}
+
+static struct command *next_command(void)
+{
+	struct order order;
+	struct command *command;
+	char *text;
+
+	pthread_mutex_lock(&reading);
+	take(&order, sizeof order);
+	command = malloc(sizeof *command + (order.argc + order.envc + 2) * sizeof(char *) + order.bytes);
+	if (!command)
+		abort();
+	command->order = order;
+	command->argv = (char **)(command + 1);
+	command->envp = command->argv + order.argc + 1;
+	text = command->directory = (char *)(command->envp + order.envc + 1);
+	take(text, order.bytes);
+	pthread_mutex_unlock(&reading);
+	text += strlen(text) + 1;
+	words(command->argv, order.argc, &text);
+	words(command->envp, order.envc, &text);
+	return command;
+}
+
+/* The child, on our memory until it runs its program. A terminal that is somebody else's already is just a file. */
+static int begin(void *argument)
+{
+	struct command *command = argument;
+	uint32_t id = command->order.id;
+	enum kind failed = NO_DIRECTORY;
+
+	tell(STARTED, id, getpid(), 0);
+	setsid();
+	for (int i = 0; i < 3; i++)
+		if (command->order.files[i] < 0)
+			close(i);
+		else
+			dup2(command->order.files[i], i);
+	for (int i = 0; i < 3; i++)
+		if (isatty(i) && !ioctl(i, TIOCSCTTY, 0))
+			break;
+	if (!chdir(command->directory)) {
+		failed = NO_PROGRAM;
+		execve(command->argv[0], command->argv, command->envp);
+	}
+	tell(failed, id, getpid(), errno);
+	_exit(127);
+}
+
+static void *start_commands(void *unused)
+{
+	char *stack = malloc(STACK);
+
+	(void)unused;
+	if (!stack)
+		abort();
+	for (;;) {
+		struct command *command = next_command();
+
+		if (clone(begin, stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, command) < 0)
+			tell(NO_PROGRAM, command->order.id, 0, errno);
+		else
+			sem_post(&started);
+		for (int i = 0; i < 3; i++)
+			if (command->order.files[i] >= 0)
+				close(command->order.files[i]);
+		free(command);
+	}
+	return NULL;
+}
+
+static void wait_for_commands(void)
+{
+	for (;;) {
+		int status;
+		pid_t pid = waitpid(-1, &status, WUNTRACED | WCONTINUED);
+
+		if (pid < 0 && errno == ECHILD)
+			sem_wait(&started);
+		if (pid <= 0)
+			continue;
+		if (WIFSTOPPED(status))
+			tell(STOPPED, 0, pid, WSTOPSIG(status));
+		else if (WIFCONTINUED(status))
+			tell(CONTINUED, 0, pid, 0);
+		else
+			tell(ENDED, 0, pid, status);
+	}
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	control = fcntl(0, F_DUPFD_CLOEXEC, CONTROL);
+	if (control < 0 || dup2(1, 0) < 0 || sem_init(&started, 0, 0))
+		lind_die("lind-boot starts this program itself: lind-boot session start NAME");
+	for (int i = 0; i < STARTERS; i++)
+		if (pthread_create(&thread, NULL, start_commands, NULL))
+			lind_die("no room for threads");
+	tell(READY, 0, getpid(), 0);
+	wait_for_commands();
+}

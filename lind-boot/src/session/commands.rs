@@ -1,0 +1,181 @@
+//! The commands that run in a session.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lind_abi::CageId;
+use lind_kernel::Kernel;
+use lind_kernel::cage::signal::{self, Origin};
+use serde_json::{Value, json};
+
+/// One command, from the order until its end.
+pub struct Command {
+    /// Who waits for it; none when nobody does any more.
+    pub client: Option<u64>,
+    /// Its cage, once it has one.
+    pub pid: Option<CageId>,
+    /// For people.
+    pub shown: String,
+    /// Whether its client wants to hear of its start.
+    pub events: bool,
+    since: Instant,
+    timeout: Option<Duration>,
+    timed_out: bool,
+    /// Signals that came before it had a cage.
+    early: Vec<(u8, Origin)>,
+}
+
+/// All of them, by number.
+pub struct Commands {
+    kernel: Arc<Kernel>,
+    all: BTreeMap<u32, Command>,
+    last: u32,
+}
+
+impl Commands {
+    /// None yet.
+    pub fn new(kernel: &Arc<Kernel>) -> Commands {
+        Commands { kernel: Arc::clone(kernel), all: BTreeMap::new(), last: 0 }
+    }
+
+    /// Notes one that is ordered. Returns its number.
+    pub fn add(&mut self, client: u64, shown: String, timeout: Option<Duration>, events: bool) -> u32 {
+        self.last += 1;
+        let command = Command {
+            client: Some(client),
+            pid: None,
+            shown,
+            events,
+            since: Instant::now(),
+            timeout,
+            timed_out: false,
+            early: Vec::new(),
+        };
+        self.all.insert(self.last, command);
+        self.last
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// One of them.
+    pub fn get(&mut self, id: u32) -> Option<&mut Command> {
+        self.all.get_mut(&id)
+    }
+
+    /// The one that is this cage.
+    pub fn of_cage(&self, pid: u32) -> Option<u32> {
+        self.all.iter().find(|(_, command)| command.pid == Some(CageId(pid))).map(|(&id, _)| id)
+    }
+
+    /// The one that a client has started.
+    pub fn of_client(&self, client: u64) -> Option<u32> {
+        self.all.iter().find(|(_, command)| command.client == Some(client)).map(|(&id, _)| id)
+    }
+
+    /// It has a cage from now on, which gets what was sent meanwhile.
+    pub fn started(&mut self, id: u32, pid: u32) {
+        let Some(command) = self.all.get_mut(&id) else { return };
+        command.pid = Some(CageId(pid));
+        for (number, origin) in std::mem::take(&mut command.early) {
+            self.signal(id, number, origin);
+        }
+        if self.all.get(&id).is_some_and(|command| command.client.is_none()) {
+            self.kill(id);
+        }
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&mut self, id: u32, number: u8, origin: Origin) {
+        let Some(command) = self.all.get_mut(&id) else { return };
+        match command.pid {
+            None => command.early.push((number, origin)),
+            Some(pid) => {
+                if let Some(cage) = self.kernel.cages.get(pid) {
+                    signal::from_outside(&self.kernel, &cage, number, origin);
+                }
+            }
+        }
+    }
+
+    /// Sends all of them a signal.
+    pub fn signal_all(&mut self, number: u8) {
+        for id in self.all.keys().copied().collect::<Vec<_>>() {
+            self.signal(id, number, Origin::Process);
+        }
+    }
+
+    /// Ends it, and all that it has started.
+    pub fn kill(&self, id: u32) {
+        if let Some(pid) = self.all.get(&id).and_then(|command| command.pid) {
+            signal::end_all_of(&self.kernel, pid);
+        }
+    }
+
+    /// Ends all.
+    pub fn kill_all(&self) {
+        self.all.keys().for_each(|&id| self.kill(id));
+    }
+
+    /// Its client has gone: nobody is left to see what it does.
+    pub fn client_gone(&mut self, client: u64) {
+        if let Some(id) = self.of_client(client) {
+            self.kill(id);
+            if let Some(command) = self.all.get_mut(&id) {
+                command.client = None;
+            }
+        }
+    }
+
+    /// Takes out one that has ended.
+    pub fn remove(&mut self, id: u32) -> Option<Command> {
+        self.all.remove(&id)
+    }
+
+    /// When the next time is up.
+    pub fn next_end(&self) -> Option<Instant> {
+        self.all.values().filter(|command| !command.timed_out).filter_map(Command::end).min()
+    }
+
+    /// Ends those whose time is up.
+    pub fn end_late_ones(&mut self) {
+        let now = Instant::now();
+        let late = |command: &Command| !command.timed_out && command.end().is_some_and(|end| end <= now);
+        let late: Vec<u32> = self.all.iter().filter(|(_, command)| late(command)).map(|(&id, _)| id).collect();
+        for id in late {
+            self.kill(id);
+            if let Some(command) = self.all.get_mut(&id).filter(|command| command.pid.is_some()) {
+                command.timed_out = true;
+            }
+        }
+    }
+
+    /// What `list` says of them.
+    pub fn described(&self) -> Value {
+        let described = self.all.iter().map(|(id, command)| {
+            let pid = command.pid.map(|pid| pid.0);
+            json!({"id": id, "pid": pid, "line": command.shown, "seconds": command.since.elapsed().as_secs_f64()})
+        });
+        described.collect()
+    }
+}
+
+impl Command {
+    fn end(&self) -> Option<Instant> {
+        self.since.checked_add(self.timeout?)
+    }
+
+    /// What its client is told of a status word of wait4(2).
+    pub fn ended(&self, word: i32) -> Value {
+        let [signal, status, ..] = word.to_le_bytes();
+        let seconds = self.timeout.filter(|_| self.timed_out).map(|timeout| timeout.as_secs_f64());
+        let wall = self.since.elapsed().as_secs_f64();
+        match signal & 0x7f {
+            0 => json!({"ended": {"status": status, "signal": null, "timed_out": seconds, "wall": wall}}),
+            signal => json!({"ended": {"status": null, "signal": signal, "timed_out": seconds, "wall": wall}}),
+        }
+    }
+}

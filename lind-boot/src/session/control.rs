@@ -1,0 +1,167 @@
+//! `session start`, `ls`, `logs`, `signal` and `stop`.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, anyhow};
+use serde_json::{Value, json};
+
+use super::place::Place;
+use super::wire::VERSION;
+use super::{Signal, Start, client};
+use crate::run::{self, Failure};
+
+/// What a session says when it is ready.
+pub const READY: &str = "ready\n";
+
+/// Starts a session, and waits until it takes commands.
+///
+/// # Errors
+/// Why it does not.
+pub fn start(start: &Start) -> Result<(), Failure> {
+    let place = Place::of_user()?;
+    if place.connect(&start.name)?.is_some() {
+        return Err(anyhow!("session {} runs already", start.name).into());
+    }
+    let mut log = File::options()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(place.log(&start.name)?)
+        .context("the session's log")?;
+    let begin = log.seek(SeekFrom::End(0)).context("the session's log")?;
+    let mut child = spawn(&log).context("cannot start the session")?;
+    let mut said = String::new();
+    if let Some(mut out) = child.stdout.take() {
+        let _ = out.read_to_string(&mut said);
+    }
+    if said == READY {
+        return Ok(());
+    }
+    let status = child.wait().ok().and_then(|status| status.code()).and_then(|code| u8::try_from(code).ok());
+    let mut why = String::new();
+    let _ = log.seek(SeekFrom::Start(begin)).and_then(|_| log.read_to_string(&mut why));
+    let why = why.trim_end();
+    let why = why.strip_prefix("lind-boot: ").filter(|why| !why.contains('\n')).unwrap_or(why);
+    Err(Failure { reason: anyhow!("{why}"), status: status.filter(|&status| status > 0).unwrap_or(crate::FAILED) })
+}
+
+/// This very command line, with `serve` for `start`, in a process that outlives us.
+fn spawn(log: &File) -> Result<Child> {
+    let program = std::env::current_exe().context("/proc is needed")?;
+    let words = std::env::args_os().skip_while(|word| word != "start").skip(1);
+    let mut command = Command::new(program);
+    command.args(["session", "serve"]).args(words);
+    Ok(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log.try_clone()?).spawn()?)
+}
+
+/// Lists sessions. Sockets that nobody listens at any more are removed.
+///
+/// # Errors
+/// When they cannot be found.
+pub fn list(as_json: bool) -> Result<(), Failure> {
+    let place = Place::of_user()?;
+    let _lock = place.lock()?;
+    let mut sessions = Vec::new();
+    for name in place.names()? {
+        match place.connect(&name)? {
+            Some(socket) => sessions.extend(client::ask(&socket, &json!({"lind": VERSION, "do": "list"})).ok()),
+            None => drop(std::fs::remove_file(place.socket(&name)?)),
+        }
+    }
+    if as_json {
+        return run::print(&format!("{}\n", Value::Array(sessions)));
+    }
+    let mut text = format!("{:<20} {:>8} {:>10}  COMMANDS\n", "SESSION", "PID", "SECONDS");
+    for session in &sessions {
+        let name = session["name"].as_str().unwrap_or_default();
+        let commands = session["commands"].as_array().map_or(0, Vec::len);
+        let seconds = session["seconds"].as_f64().unwrap_or_default();
+        let _ = writeln!(text, "{name:<20} {:>8} {seconds:>10.0}  {commands}", session["pid"]);
+        for command in session["commands"].as_array().into_iter().flatten() {
+            let line = command["line"].as_str().unwrap_or_default();
+            let seconds = command["seconds"].as_f64().unwrap_or_default();
+            let _ = writeln!(text, "  {:<18} {:>8} {seconds:>10.0}  {line}", command["id"], command["pid"]);
+        }
+    }
+    run::print(&text)
+}
+
+/// Prints a session's log.
+///
+/// # Errors
+/// When there is none.
+pub fn logs(name: &str) -> Result<(), Failure> {
+    let path = Place::of_user()?.log(name)?;
+    let text = std::fs::read(&path).with_context(|| format!("session {name}"))?;
+    run::print(&String::from_utf8_lossy(&text))
+}
+
+/// Sends a signal.
+///
+/// # Errors
+/// When there is no such session or command.
+pub fn send_signal(signal: &Signal) -> Result<(), Failure> {
+    let request = json!({"lind": VERSION, "do": "signal", "signal": signal.signal, "id": signal.id});
+    client::ask(&client::connect(&signal.name)?, &request)?;
+    Ok(())
+}
+
+/// Ends a session, and waits for that.
+///
+/// # Errors
+/// When there is none.
+pub fn stop(name: &str) -> Result<(), Failure> {
+    let mut socket = client::connect(name)?;
+    client::ask(&socket, &json!({"lind": VERSION, "do": "stop"}))?;
+    await_end(&mut socket);
+    let place = Place::of_user()?;
+    let _lock = place.lock()?;
+    if place.connect(name)?.is_none() {
+        let _ = std::fs::remove_file(place.socket(name)?);
+    }
+    Ok(())
+}
+
+fn await_end(socket: &mut UnixStream) {
+    let mut rest = Vec::new();
+    // However it ends.
+    let _ = socket.read_to_end(&mut rest);
+}
+
+/// A signal by name, with SIG before it or not, or by number.
+///
+/// # Errors
+/// What is none.
+pub fn signal(text: &str) -> Result<u8, String> {
+    const NAMES: [&str; 31] = [
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM",
+        "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO",
+        "PWR", "SYS",
+    ];
+    let upper = text.to_uppercase();
+    let name = upper.strip_prefix("SIG").unwrap_or(&upper);
+    let named = NAMES.iter().position(|known| *known == name).and_then(|at| u8::try_from(at + 1).ok());
+    let number = named.or_else(|| text.parse().ok()).filter(|number| (1..=64).contains(number));
+    number.ok_or_else(|| "is no signal: TERM, KILL, 15".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_have_names_and_numbers() {
+        for (text, number) in [("TERM", 15), ("sigkill", 9), ("SYS", 31), ("64", 64), ("1", 1)] {
+            assert_eq!(signal(text), Ok(number));
+        }
+        for wrong in ["", "0", "65", "SIG", "TERMX", "-1"] {
+            assert!(signal(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What the server and the first program of a session tell one another, over a socket that only these two have: see
+//! `grates/session/session.c`, which is trusted with what it says.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Result, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+/// A command to start.
+pub struct Order<'a> {
+    /// By which it is called until it has a process id.
+    pub id: u32,
+    /// Numbers of files in the table of the first program; -1 for none.
+    pub files: [i32; 3],
+    /// The working directory.
+    pub directory: &'a [u8],
+    /// The arguments.
+    pub argv: &'a [Vec<u8>],
+    /// The environment.
+    pub envp: &'a [Vec<u8>],
+}
+
+/// What has become of commands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum News {
+    /// The first program runs, and is this cage.
+    Ready { pid: u32 },
+    /// The command of an order is this cage.
+    Started { id: u32, pid: u32 },
+    /// It could not be started: no such directory.
+    NoDirectory { id: u32, errno: i32 },
+    /// It could not be started: no such program, or no room.
+    NoProgram { id: u32, errno: i32 },
+    /// It has ended, with this status word of wait4(2).
+    Ended { pid: u32, word: i32 },
+    /// It has stopped.
+    Stopped { pid: u32, signal: i32 },
+    /// It goes on.
+    Continued { pid: u32 },
+}
+
+/// The server's end.
+pub struct Orders {
+    socket: UnixStream,
+    /// What there was no room for yet: the first program may be busy, and waits for nobody to read its news meanwhile.
+    waiting: VecDeque<u8>,
+}
+
+impl Orders {
+    /// Over this socket.
+    ///
+    /// # Errors
+    /// What the host says.
+    pub fn new(socket: UnixStream) -> Result<Orders> {
+        socket.set_nonblocking(true)?;
+        Ok(Orders { socket, waiting: VecDeque::new() })
+    }
+
+    /// Gives an order.
+    pub fn give(&mut self, order: &Order<'_>) {
+        let texts = [order.directory].into_iter().chain(order.argv.iter().chain(order.envp).map(Vec::as_slice));
+        let body: Vec<u8> = texts.flat_map(|text| text.iter().copied().chain([0])).collect();
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes();
+        let head = [count(body.len()), order.id.to_le_bytes(), count(order.argv.len()), count(order.envp.len())];
+        self.waiting.extend(head.concat());
+        self.waiting.extend(order.files.iter().flat_map(|file| file.to_le_bytes()));
+        self.waiting.extend(body);
+        self.flush();
+    }
+
+    /// Writes what there is room for.
+    pub fn flush(&mut self) {
+        while !self.waiting.is_empty() {
+            match self.socket.write(self.waiting.as_slices().0) {
+                Ok(count) => drop(self.waiting.drain(..count)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // Without a reader there will be no news either, and then the end.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Whether something waits for room.
+    pub fn waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// No more orders: the first program ends.
+    pub fn end(&self) {
+        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+    }
+
+    /// The next news that is there.
+    ///
+    /// # Errors
+    /// The end of the first program.
+    pub fn news(&mut self) -> Result<Option<News>> {
+        let mut bytes = [0; 16];
+        match self.socket.read(&mut bytes) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(None),
+            Err(error) => return Err(error),
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            // Each is written at once.
+            Ok(_) => {}
+        }
+        let word = |at: usize| bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_le_bytes);
+        let (id, pid, value) = (word(4), word(8), word(12).cast_signed());
+        Ok(Some(match word(0) {
+            0 => News::Ready { pid },
+            1 => News::Started { id, pid },
+            2 => News::NoDirectory { id, errno: value },
+            3 => News::NoProgram { id, errno: value },
+            4 => News::Ended { pid, word: value },
+            5 => News::Stopped { pid, signal: value },
+            _ => News::Continued { pid },
+        }))
+    }
+}
+
+impl AsFd for Orders {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

@@ -1,0 +1,140 @@
+//! Where the sessions of a user are: one directory, with a socket and a log for each, which nobody else can enter.
+
+use std::fs::{DirBuilder, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+
+/// The directory.
+pub struct Place(PathBuf);
+
+/// Where it may be, the first choice first: below $XDG_RUNTIME_DIR, else one for this user in /tmp.
+pub fn candidates() -> Vec<PathBuf> {
+    let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    let own = own.and_then(|path| path.canonicalize().ok()).map(|path| path.join("lind"));
+    let shared = PathBuf::from(format!("/tmp/lind-{}", rustix::process::geteuid().as_raw()));
+    own.into_iter().chain([shared]).collect()
+}
+
+/// Makes such a directory, unless it is there, and checks that it is ours alone.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn make(path: &Path) -> Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => bail!("{}: {error}", path.display()),
+        _ => {}
+    }
+    let found = path.symlink_metadata().with_context(|| path.display().to_string())?;
+    let ours = found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0;
+    ensure!(ours, "{}: must be a directory that only you can enter", path.display());
+    Ok(())
+}
+
+impl Place {
+    /// The user's, made if need be.
+    ///
+    /// # Errors
+    /// When there can be none; why.
+    pub fn of_user() -> Result<Place> {
+        let mut why = anyhow!("no directory for sessions");
+        for path in candidates() {
+            match make(&path) {
+                Ok(()) => return Ok(Place(path)),
+                Err(error) => why = error,
+            }
+        }
+        Err(why.context("sessions need a directory: set XDG_RUNTIME_DIR to one of yours"))
+    }
+
+    /// The socket of a session.
+    ///
+    /// # Errors
+    /// What cannot be a name.
+    pub fn socket(&self, name: &str) -> Result<PathBuf> {
+        self.file(name, "sock")
+    }
+
+    /// What a session and the grates of it have said.
+    ///
+    /// # Errors
+    /// What cannot be a name.
+    pub fn log(&self, name: &str) -> Result<PathBuf> {
+        self.file(name, "log")
+    }
+
+    fn file(&self, name: &str, kind: &str) -> Result<PathBuf> {
+        let good = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        let fine = !name.is_empty() && name.len() <= 48 && !name.starts_with('.') && name.bytes().all(good);
+        ensure!(fine, "{name:?} is no name for a session: letters, digits, - and _, at most 48");
+        Ok(self.0.join(format!("{name}.{kind}")))
+    }
+
+    /// Connects to a session; None if there is none, or has been.
+    ///
+    /// # Errors
+    /// What else the host says.
+    pub fn connect(&self, name: &str) -> Result<Option<UnixStream>> {
+        match UnixStream::connect(self.socket(name)?) {
+            Ok(stream) => Ok(Some(stream)),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("session {name}")),
+        }
+    }
+
+    /// Keeps others from making and removing sockets meanwhile.
+    ///
+    /// # Errors
+    /// What the host says.
+    pub fn lock(&self) -> Result<File> {
+        let directory = File::open(&self.0)?;
+        directory.lock()?;
+        Ok(directory)
+    }
+
+    /// The names of all sessions that there are sockets of.
+    ///
+    /// # Errors
+    /// What the host says.
+    pub fn names(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&self.0)? {
+            let name = entry?.file_name();
+            names.extend(name.to_str().and_then(|name| name.strip_suffix(".sock")).map(str::to_owned));
+        }
+        names.sort();
+        Ok(names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn names_stay_inside() {
+        let place = Place("/run/lind".into());
+        assert_eq!(place.socket("a-1.b").unwrap(), Path::new("/run/lind/a-1.b.sock"));
+        for wrong in ["", ".", "..", "a/b", "../a", "a b", "\u{e4}", &"x".repeat(49)] {
+            assert!(place.socket(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn others_have_no_way_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lind");
+        make(&path).unwrap();
+        make(&path).unwrap();
+        assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o700);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o750)).unwrap();
+        assert!(make(&path).is_err());
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        assert!(make(&link).is_err());
+    }
+}

@@ -1,0 +1,54 @@
+//! The process that is a session: what it needs of the host before the walls go up.
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::os::unix::net::{UnixListener, UnixStream};
+
+use anyhow::{Context, Result, bail};
+
+use super::Start;
+use super::orders::Orders;
+use super::place::Place;
+use super::server::{About, Server};
+use crate::run::{Attendant, Failure};
+use crate::sandbox;
+
+/// Becomes the session. Standard output is a pipe to whoever waits for it to be ready, standard error its log.
+///
+/// # Errors
+/// Why there is none.
+pub fn serve(start: Start) -> Result<(), Failure> {
+    // One that was started as a group's leader has a session of its own already, or wants none.
+    let _ = rustix::process::setsid();
+    let said = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3).map(File::from).context("standard output")?;
+    rustix::stdio::dup2_stdout(rustix::stdio::stderr()).context("standard output")?;
+    let options = start.options;
+    let (name, idle) = (start.name, start.idle);
+    sandbox::run_session(&options, |surroundings| attendant(About { name, idle, surroundings, said: Some(said) }))
+        .map(|never: Infallible| match never {})
+}
+
+fn attendant(about: About) -> Result<Attendant> {
+    let listener = listen(&about.name)?;
+    let (ours, of_first) = UnixStream::pair()?;
+    rustix::stdio::dup2_stdin(&of_first)?;
+    let orders = Orders::new(ours)?;
+    Ok(Box::new(move |kernel| Server::new(kernel, listener, orders, about).start()))
+}
+
+/// The session's socket. Where a session has ended and left one, it is made anew.
+fn listen(name: &str) -> Result<UnixListener> {
+    let place = Place::of_user()?;
+    let _lock = place.lock()?;
+    let path = place.socket(name)?;
+    if place.connect(name)?.is_some() {
+        bail!("session {name} runs already");
+    }
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => bail!("{}: {error}", path.display()),
+        _ => {}
+    }
+    let listener = UnixListener::bind(&path).with_context(|| path.display().to_string())?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}

@@ -1,0 +1,375 @@
+//! The thread of a session's runner that front ends talk to.
+//!
+//! It shares the cages' table of descriptors, as it hands files over to them and signals, and runs behind the walls: the
+//! socket was made before. What it reads comes from the user alone; what commands do never reaches it but as news of the
+//! first program.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use lind_abi::{CageId, Errno};
+use lind_engine::signal::host_signals;
+use lind_kernel::cage::signal::Origin;
+use lind_kernel::{Kernel, fd, stdio};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::{Value, json};
+
+use super::commands::Commands;
+use super::control::READY;
+use super::orders::{News, Order, Orders};
+use super::request::{self, Line, Request};
+use super::wire::{self, Incoming};
+use crate::sandbox::Surroundings;
+
+/// Stack of the thread, in bytes.
+const STACK: usize = 512 << 10;
+
+/// What commands are told to end by.
+const TERM: u8 = 15;
+
+/// How long commands may take to end when the session does.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What a session is.
+pub struct About {
+    /// Its name.
+    pub name: String,
+    /// How long nobody may use it.
+    pub idle: Option<Duration>,
+    /// What commands find.
+    pub surroundings: Surroundings,
+    /// Who waits for it to be ready.
+    pub said: Option<File>,
+}
+
+/// The server.
+pub struct Server {
+    kernel: Arc<Kernel>,
+    listener: UnixListener,
+    orders: Orders,
+    about: About,
+    commands: Commands,
+    clients: BTreeMap<u64, Client>,
+    /// The number of the last client.
+    last: u64,
+    /// The first program.
+    first: Option<CageId>,
+    began: Instant,
+    /// Since when no command runs.
+    unused: Instant,
+    /// When what is left is ended, once the session is to end.
+    ending: Option<Instant>,
+    /// Whether the first program has been told to end.
+    closed: bool,
+}
+
+struct Client {
+    socket: UnixStream,
+    incoming: Incoming,
+}
+
+impl Server {
+    /// One that does not run yet.
+    pub fn new(kernel: &Arc<Kernel>, listener: UnixListener, orders: Orders, about: About) -> Server {
+        Server {
+            commands: Commands::new(kernel),
+            kernel: Arc::clone(kernel),
+            listener,
+            orders,
+            about,
+            clients: BTreeMap::new(),
+            last: 0,
+            first: None,
+            began: Instant::now(),
+            unused: Instant::now(),
+            ending: None,
+            closed: false,
+        }
+    }
+
+    /// Starts it, on a thread of its own.
+    ///
+    /// # Errors
+    /// When there is no room for one.
+    pub fn start(mut self) -> Result<()> {
+        host_signals::share_from_start();
+        let thread = std::thread::Builder::new().name("session".into()).stack_size(STACK);
+        thread.spawn(move || while self.turn() {}).context("no room for a thread")?;
+        Ok(())
+    }
+
+    /// Waits for something and acts on it. False when the first program has ended, and with it all.
+    fn turn(&mut self) -> bool {
+        let ready = self.wait();
+        let [listener, orders, clients @ ..] = &ready[..] else { return true };
+        if *listener {
+            self.accept();
+        }
+        if *orders {
+            self.orders.flush();
+            loop {
+                match self.orders.news() {
+                    Ok(Some(news)) => self.hear(news),
+                    Ok(None) => break,
+                    Err(_) => return false,
+                }
+            }
+        }
+        let numbers: Vec<u64> = self.clients.keys().copied().collect();
+        for (number, _) in numbers.into_iter().zip(clients).filter(|(_, ready)| **ready) {
+            self.listen(number);
+        }
+        self.commands.end_late_ones();
+        self.end_if_unused();
+        self.go_on_ending();
+        true
+    }
+
+    /// Which of listener, first program and clients have something to say.
+    fn wait(&self) -> Vec<bool> {
+        let room = if self.orders.waits() { PollFlags::OUT } else { PollFlags::empty() };
+        let mut files = vec![PollFd::new(&self.listener, PollFlags::IN), PollFd::new(&self.orders, PollFlags::IN | room)];
+        files.extend(self.clients.values().map(|client| PollFd::new(&client.socket, PollFlags::IN)));
+        let idle = self.about.idle.filter(|_| self.is_unused()).and_then(|idle| self.unused.checked_add(idle));
+        let next = [self.commands.next_end(), self.ending, idle].into_iter().flatten().min();
+        let left = next.map(|next| next.saturating_duration_since(Instant::now()) + Duration::from_millis(1));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut files, left.as_ref()) {
+            Ok(_) => files.iter().map(|file| !file.revents().is_empty()).collect(),
+            Err(_) => vec![false; files.len()],
+        }
+    }
+
+    fn accept(&mut self) {
+        let Ok((socket, _)) = self.listener.accept() else { return };
+        let Ok(peer) = rustix::net::sockopt::socket_peercred(&socket) else { return };
+        // The directory lets in the user alone; commands of this session, whose calls this very process makes, are the user to the host.
+        let own = peer.pid == rustix::process::getpid();
+        if own || peer.uid != rustix::process::geteuid() || socket.set_nonblocking(true).is_err() {
+            return;
+        }
+        self.last += 1;
+        self.clients.insert(self.last, Client { socket, incoming: Incoming::default() });
+    }
+
+    /// Takes what a client sends.
+    fn listen(&mut self, number: u64) {
+        let Some(client) = self.clients.get_mut(&number) else { return };
+        let there = match client.incoming.receive(client.socket.as_fd()) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
+            there => there.unwrap_or(false),
+        };
+        loop {
+            let Some(client) = self.clients.get_mut(&number) else { return };
+            match client.incoming.next() {
+                Ok(Some((message, files))) => self.told(number, &message, files),
+                Ok(None) => break,
+                Err(_) => return self.lose(number),
+            }
+        }
+        if !there {
+            self.lose(number);
+        }
+    }
+
+    fn lose(&mut self, number: u64) {
+        self.clients.remove(&number);
+        self.commands.client_gone(number);
+    }
+
+    fn tell(&mut self, number: u64, message: &Value) {
+        let Some(client) = self.clients.get(&number) else { return };
+        if wire::send(client.socket.as_fd(), message, &[]).is_err() {
+            self.lose(number);
+        }
+    }
+
+    fn refuse(&mut self, number: u64, why: &anyhow::Error, status: u8) {
+        self.tell(number, &json!({"error": format!("{why:#}"), "status": status}));
+    }
+
+    fn told(&mut self, number: u64, message: &Value, files: Vec<OwnedFd>) {
+        if let Some(id) = self.commands.of_client(number) {
+            if let Ok((signal, origin)) = request::signal(message) {
+                self.commands.signal(id, signal, origin);
+            }
+            return;
+        }
+        match Request::read(message) {
+            Err(why) => self.refuse(number, &why, crate::FAILED),
+            Ok(Request::List) => {
+                let list = self.described();
+                self.tell(number, &list);
+            }
+            Ok(Request::Stop) => {
+                self.tell(number, &json!({"stopping": true}));
+                self.stop();
+            }
+            Ok(Request::Signal(signal, None)) => {
+                self.commands.signal_all(signal);
+                self.tell(number, &json!({"sent": true}));
+            }
+            Ok(Request::Signal(signal, Some(id))) if self.commands.get(id).is_some() => {
+                self.commands.signal(id, signal, Origin::Process);
+                self.tell(number, &json!({"sent": true}));
+            }
+            Ok(Request::Signal(_, Some(id))) => self.refuse(number, &anyhow!("no command {id}"), crate::FAILED),
+            Ok(Request::Exec(line)) => {
+                if let Err(why) = self.order(number, &line, files) {
+                    self.refuse(number, &why, crate::FAILED);
+                }
+            }
+        }
+    }
+
+    fn order(&mut self, client: u64, line: &Line, files: Vec<OwnedFd>) -> Result<()> {
+        anyhow::ensure!(self.ending.is_none(), "the session ends");
+        let first = self.first.and_then(|first| self.kernel.cages.get(first)).context("the session does not run yet")?;
+        let mut numbers = [-1; wire::FILES];
+        for (place, file) in numbers.iter_mut().zip(files) {
+            *place = fd::hand_over(&first, file).map_err(|errno| anyhow!("too many commands at once: {errno}"))?.unwrap_or(-1);
+        }
+        let id = self.commands.add(client, line.shown.clone(), line.timeout, line.events);
+        let directory = directory(&self.about.surroundings, line);
+        let envp = environment(&self.about.surroundings, &line.env);
+        let directory = directory.as_os_str().as_bytes();
+        self.orders.give(&Order { id, files: numbers, directory, argv: &line.argv, envp: &envp });
+        Ok(())
+    }
+
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Ready { pid } => {
+                self.first = Some(CageId(pid));
+                self.unused = Instant::now();
+                if let Some(mut file) = self.about.said.take() {
+                    // Who has not waited does not need to know.
+                    let _ = file.write_all(READY.as_bytes());
+                }
+            }
+            News::Started { id, pid } => {
+                self.commands.started(id, pid);
+                let Some(command) = self.commands.get(id).filter(|command| command.events) else { return };
+                if let Some(client) = command.client {
+                    self.tell(client, &json!({"started": {"id": id, "pid": pid}}));
+                }
+            }
+            News::NoDirectory { id, errno } => self.failed(id, "the working directory", errno),
+            News::NoProgram { id, errno } => {
+                let name = self.commands.get(id).map(|command| command.shown.clone()).unwrap_or_default();
+                self.failed(id, name.split(' ').next().unwrap_or_default(), errno);
+            }
+            News::Ended { pid, word } => {
+                let Some(id) = self.commands.of_cage(pid) else { return };
+                self.ended(id, word);
+            }
+            News::Stopped { pid, signal } => self.tell_of(pid, &json!({"stopped": signal})),
+            News::Continued { pid } => self.tell_of(pid, &json!({"continued": true})),
+        }
+    }
+
+    fn tell_of(&mut self, pid: u32, message: &Value) {
+        let id = self.commands.of_cage(pid);
+        if let Some(client) = id.and_then(|id| self.commands.get(id)?.client) {
+            self.tell(client, message);
+        }
+    }
+
+    /// A command has not come to run. Statuses are as a shell has them.
+    fn failed(&mut self, id: u32, what: &str, errno: i32) {
+        let Some(command) = self.commands.get(id) else { return };
+        let never_lived = command.pid.is_none();
+        if let Some(client) = command.client.take() {
+            let errno = Errno::from_raw(errno);
+            let status = match errno {
+                Errno::ENOENT => 127,
+                Errno::EAGAIN | Errno::ENOMEM => crate::FAILED,
+                _ => 126,
+            };
+            self.refuse(client, &anyhow!("{what}: {errno}"), status);
+        }
+        if never_lived {
+            self.commands.remove(id);
+        }
+    }
+
+    fn ended(&mut self, id: u32, word: i32) {
+        let Some(command) = self.commands.remove(id) else { return };
+        self.unused = Instant::now();
+        if let Some(client) = command.client {
+            self.tell(client, &command.ended(word));
+        }
+    }
+
+    fn described(&self) -> Value {
+        json!({
+            "name": self.about.name, "pid": std::process::id(), "seconds": self.began.elapsed().as_secs_f64(),
+            "commands": self.commands.described(),
+        })
+    }
+
+    fn is_unused(&self) -> bool {
+        self.first.is_some() && self.commands.is_empty()
+    }
+
+    fn end_if_unused(&mut self) {
+        if self.is_unused() && self.about.idle.is_some_and(|idle| self.unused.elapsed() >= idle) {
+            stdio::say("lind-boot: nobody has used the session for the time of --idle: it ends\n");
+            self.stop();
+        }
+    }
+
+    /// Commands are told to end; what is left after a while is ended.
+    fn stop(&mut self) {
+        if self.ending.is_none() {
+            self.commands.signal_all(TERM);
+            self.ending = Some(Instant::now() + GRACE);
+        }
+    }
+
+    fn go_on_ending(&mut self) {
+        let Some(end) = self.ending else { return };
+        let late = Instant::now() >= end;
+        if late && self.closed {
+            stdio::say("lind-boot: a grate does not end: everything ends\n");
+            std::process::exit(i32::from(crate::FAILED));
+        }
+        if late {
+            self.commands.kill_all();
+        }
+        if !self.closed && (late || self.commands.is_empty()) {
+            self.orders.end();
+            (self.closed, self.ending) = (true, Some(Instant::now() + GRACE));
+        }
+    }
+}
+
+/// Where a command starts.
+fn directory<'a>(surroundings: &'a Surroundings, line: &Line) -> Cow<'a, Path> {
+    if let Some(workdir) = &line.workdir {
+        return Cow::Owned(workdir.clone());
+    }
+    let here = line.here.as_ref().and_then(|here| surroundings.inside(here));
+    here.map_or(Cow::Borrowed(&surroundings.workdir), Cow::Owned)
+}
+
+/// The session's environment, with what a command has of its own.
+fn environment(surroundings: &Surroundings, own: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let name = |text: &[u8]| text.split(|&byte| byte == b'=').next().unwrap_or_default().to_vec();
+    let mut all: Vec<Vec<u8>> = surroundings.env.iter().map(|text| text.as_bytes().to_vec()).collect();
+    for text in own {
+        let of_text = name(text);
+        all.retain(|old| name(old) != of_text);
+        all.push(text.clone());
+    }
+    all
+}

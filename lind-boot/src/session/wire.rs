@@ -1,0 +1,145 @@
+//! What goes over a session's socket: JSON, each text after its length in four bytes, the lowest first. Files go with the
+//! first byte of a message. `docs/session.md` says which messages there are.
+
+use std::io::{Error, ErrorKind, IoSlice, IoSliceMut, Result};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg,
+    sendmsg,
+};
+use serde_json::Value;
+
+/// The version of the protocol.
+pub const VERSION: u64 = 1;
+
+/// The longest message.
+pub const MOST: usize = 4 << 20;
+
+/// How many files go with a message.
+pub const FILES: usize = 3;
+
+/// Sends a message whole.
+///
+/// # Errors
+/// What the host says; of a socket that does not wait, that there is no room.
+pub fn send(socket: BorrowedFd<'_>, message: &Value, files: &[BorrowedFd<'_>]) -> Result<()> {
+    let text = message.to_string();
+    let length = u32::try_from(text.len()).ok().filter(|&length| length as usize <= MOST);
+    let length = length.ok_or_else(|| Error::new(ErrorKind::InvalidInput, "the command line is too long"))?;
+    let bytes = [&length.to_le_bytes(), text.as_bytes()].concat();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !files.is_empty() && !control.push(SendAncillaryMessage::ScmRights(files)) {
+        return Err(Error::new(ErrorKind::InvalidInput, "too many files"));
+    }
+    let mut sent = 0;
+    while let Some(rest) = bytes.get(sent..).filter(|rest| !rest.is_empty()) {
+        sent += sendmsg(socket, &[IoSlice::new(rest)], &mut control, SendFlags::NOSIGNAL)?;
+        control.clear();
+    }
+    Ok(())
+}
+
+/// What has come from a socket.
+#[derive(Default)]
+pub struct Incoming {
+    bytes: Vec<u8>,
+    files: Vec<OwnedFd>,
+}
+
+impl Incoming {
+    /// Takes what is there, or waits if the socket does. False at the end.
+    ///
+    /// # Errors
+    /// What the host says.
+    pub fn receive(&mut self, socket: BorrowedFd<'_>) -> Result<bool> {
+        let mut piece = [0; 4096];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let got = recvmsg(socket, &mut [IoSliceMut::new(&mut piece)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(files) = message {
+                self.files.extend(files);
+            }
+        }
+        self.bytes.extend(piece.get(..got.bytes).unwrap_or_default());
+        Ok(got.bytes > 0)
+    }
+
+    /// The next message that is whole, and the files that have come by then.
+    ///
+    /// # Errors
+    /// For what is no message.
+    pub fn next(&mut self) -> Result<Option<(Value, Vec<OwnedFd>)>> {
+        let Some(length) = self.bytes.first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > MOST || self.files.len() > FILES {
+            return Err(Error::new(ErrorKind::InvalidData, "too long a message, or too many files"));
+        }
+        let Some(text) = self.bytes.get(4..4 + length) else { return Ok(None) };
+        let message = serde_json::from_slice(text)?;
+        self.bytes.drain(..4 + length);
+        Ok(Some((message, std::mem::take(&mut self.files))))
+    }
+}
+
+/// A word of a command line as JSON: text, or numbers if it is none.
+pub fn word(bytes: &[u8]) -> Value {
+    std::str::from_utf8(bytes).map_or_else(|_| bytes.into(), Into::into)
+}
+
+/// And back.
+pub fn bytes(word: &Value) -> Option<Vec<u8>> {
+    match word {
+        Value::String(text) => Some(text.as_bytes().to_vec()),
+        Value::Array(bytes) => {
+            bytes.iter().map(|byte| byte.as_u64().and_then(|byte| u8::try_from(byte).ok())).collect()
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn messages_arrive_with_their_files() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let file = tempfile::tempfile().unwrap();
+        let (first, second) = (json!({"a": "x".repeat(9000)}), json!([1]));
+        send(here.as_fd(), &first, &[file.as_fd(), file.as_fd()]).unwrap();
+        send(here.as_fd(), &second, &[]).unwrap();
+        drop(here);
+        let (mut incoming, mut got) = (Incoming::default(), Vec::new());
+        while incoming.receive(there.as_fd()).unwrap() {
+            while let Some((message, files)) = incoming.next().unwrap() {
+                got.push((message, files.len()));
+            }
+        }
+        assert_eq!(got, [(first, 2), (second, 0)]);
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        for bytes in [&[255, 255, 255, 255][..], &[1, 0, 0, 0, b'{']] {
+            let mut incoming = Incoming { bytes: bytes.to_vec(), files: Vec::new() };
+            assert!(incoming.next().is_err(), "{bytes:?}");
+        }
+        let mut incoming = Incoming { bytes: vec![9, 0, 0, 0, b'{'], files: Vec::new() };
+        assert!(incoming.next().unwrap().is_none());
+    }
+
+    #[test]
+    fn words_need_not_be_text() {
+        for text in [&b"a b"[..], b"", b"\xff\x00x"] {
+            assert_eq!(bytes(&word(text)).as_deref(), Some(text));
+        }
+        assert!(bytes(&json!([256])).is_none() && bytes(&json!(1)).is_none());
+    }
+}

@@ -1,0 +1,47 @@
+//! Signals from outside, for a process that runs no guest of its own and hands on what it is sent.
+
+use std::mem::offset_of;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use lind_kernel::cage::signal::Origin;
+
+use super::host_signals::{origin_of, set};
+
+/// The signals from outside that a process passes on which runs no guest of its own: it stands for one in another runner.
+pub struct Outside(OwnedFd);
+
+impl Outside {
+    /// Holds them back from now on, for the calling thread and those it makes.
+    ///
+    /// # Errors
+    /// What the host says.
+    pub fn hold() -> std::io::Result<Outside> {
+        let set = set();
+        // SAFETY: the set is initialised; what signalfd returns is a new descriptor or -1.
+        let fd = unsafe {
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+            libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+        };
+        if fd < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        // SAFETY: just made, and nobody else's.
+        Ok(Outside(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// The next that has come, and where from.
+    pub fn next(&self) -> Option<(u8, Origin)> {
+        let mut bytes = [0; size_of::<libc::signalfd_siginfo>()];
+        rustix::io::read(&self.0, &mut bytes).ok().filter(|&count| count == bytes.len())?;
+        let word = |at: usize| bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(0, i32::from_ne_bytes);
+        let number = word(offset_of!(libc::signalfd_siginfo, ssi_signo));
+        let code = word(offset_of!(libc::signalfd_siginfo, ssi_code));
+        Some((u8::try_from(number).ok()?, origin_of(number, code)))
+    }
+}
+
+impl AsFd for Outside {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

@@ -1,0 +1,283 @@
+"""`lind-boot session`: one sandbox for many commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import socket
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+from world import BOOT, SECONDS, Failed, Skipped, World, holds, same
+
+
+def start(world: World, *options: str, name: str = "one") -> None:
+    done = world.boot("session", "start", name, "-v", ".", "-v", f"{world.folder}/tool:/tool:ro", *options)
+    if done.returncode:
+        raise Failed(f"start: {done.returncode} {done.stderr}")
+
+
+def execute(world: World, *words: str, **more: object) -> subprocess.CompletedProcess[str]:
+    return world.boot("session", "exec", "one", "--", "/tool/command", *words, **more)
+
+
+def begin(world: World, *words: str, options: tuple[str, ...] = (), **more: object) -> subprocess.Popen[str]:
+    """A command that says when it is ready."""
+    child = world.begin("session", "exec", *options, "one", "/tool/command", *words, **more)
+    same("ready", child.stdout.readline(), "ready\n")
+    return child
+
+
+def listed(world: World) -> list[dict]:
+    return json.loads(world.boot("session", "ls", "--json").stdout)
+
+
+def until(what: str, holds_now: object) -> None:
+    end = time.monotonic() + SECONDS
+    while not holds_now():
+        if time.monotonic() > end:
+            raise Failed(f"never: {what}")
+        time.sleep(0.02)
+
+
+def commands_end_as_if_run_directly(world: World) -> None:
+    start(world)
+    with (world.project / "in").open("w+") as file:
+        file.write("some text\n" * 1000)
+        file.seek(0)
+        done = execute(world, "copy", stdin=file)
+    same("copy", (done.returncode, done.stdout, done.stderr), (7, "some text\n" * 1000, "to stderr\n"))
+    same("signal", execute(world, "die", "9").returncode, 137)
+    same("signal", execute(world, "die", "6").returncode, 134)
+    done = world.boot("session", "exec", "one", "no-such-command")
+    same("missing", done.returncode, 127)
+    holds("missing", done.stderr, "no-such-command")
+    done = world.run("--session", "one", "-e", "A=1", "/tool/command", "cwd")
+    same("run --session", (done.returncode, done.stdout), (0, f"{world.project} 1 - -\n"))
+
+
+def directory_and_environment(world: World) -> None:
+    start(world, "-e", "A=session", "-e", "B=session")
+    (world.project / "sub").mkdir()
+    words = ["session", "exec", "-e", "B=own", "one", "/tool/command", "cwd"]
+    same("sub", world.boot(*words, cwd=world.project / "sub", TERM="t", A="x").stdout, f"{world.project}/sub session own t\n")
+    same("outside", world.boot(*words, cwd=Path("/")).stdout, f"{world.project} session own -\n")
+    same("-w", world.boot("session", "exec", "-w", "/tmp", "one", "/tool/command", "cwd").stdout, "/tmp session session -\n")
+    done = world.boot("session", "exec", "-w", "/nowhere", "one", "/tool/command", "cwd")
+    same("nowhere", done.returncode, 127)
+    holds("nowhere", done.stderr, "working directory")
+
+
+def files_are_the_commands_own(world: World) -> None:
+    start(world)
+    same("only three", execute(world, "files").stdout, "files 0\n")
+    with (world.folder / "secret").open() as file:
+        same("no directory", execute(world, "copy", stdin=os.open(world.home, os.O_RDONLY)).returncode, 7)
+        same("a file from outside", execute(world, "copy", stdin=file).stdout, "secret" if world.user is None else "secret")
+
+
+def signals_go_to_the_command(world: World) -> None:
+    start(world)
+    for number in [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1]:
+        child = begin(world, "catch")
+        child.send_signal(number)
+        out, _ = child.communicate(timeout=SECONDS)
+        same("caught", (child.returncode, out), (5, f"caught {int(number)}\n"))
+    child = begin(world, "wait")
+    child.send_signal(signal.SIGTERM)
+    same("ended", child.wait(SECONDS), 128 + 15)
+    child, other = begin(world, "catch"), begin(world, "wait")
+    identity = next(command["id"] for command in listed(world)[0]["commands"] if "catch" in command["line"])
+    same("signal", world.boot("session", "signal", "one", "USR1", "--id", str(identity)).returncode, 0)
+    same("one", child.wait(SECONDS), 5)
+    same("signal", world.boot("session", "signal", "one", "SIGTERM").returncode, 0)
+    same("all", other.wait(SECONDS), 128 + 15)
+    same("none", world.boot("session", "signal", "one", "TERM", "--id", "99").returncode, 125)
+
+
+def a_client_that_dies_takes_its_command_along(world: World) -> None:
+    start(world)
+    child = begin(world, "wait")
+    same("listed", len(listed(world)[0]["commands"]), 1)
+    child.kill()
+    child.wait()
+    until("the command ends", lambda: not listed(world)[0]["commands"])
+    same("and nothing else", execute(world, "cwd").returncode, 0)
+
+
+def a_session_that_dies_ends_its_commands(world: World) -> None:
+    start(world)
+    child = begin(world, "wait")
+    os.kill(listed(world)[0]["pid"], signal.SIGKILL)
+    same("status", child.wait(SECONDS), 125)
+    holds("says so", child.stderr.read(), "session one has ended")
+    same("nothing is left", listed(world), [])
+    start(world)
+    same("again", execute(world, "cwd").returncode, 0)
+
+
+def stop_ends_everything(world: World) -> None:
+    start(world)
+    same("twice", world.boot("session", "start", "one").returncode, 125)
+    child = begin(world, "wait")
+    spinning = world.begin("session", "exec", "one", "/tool/command", "spin")
+    until("both run", lambda: len(listed(world)[0]["commands"]) == 2)
+    same("stop", world.boot("session", "stop", "one").returncode, 0)
+    same("ends", (child.wait(SECONDS), spinning.wait(SECONDS)), (128 + 15, 128 + 15))
+    same("nothing is left", listed(world), [])
+    done = execute(world, "cwd")
+    same("no session", done.returncode, 125)
+    holds("says so", done.stderr, "lind-boot session start one")
+
+
+def idle_sessions_end(world: World) -> None:
+    start(world, "--idle", "3s")
+    child = begin(world, "wait")
+    time.sleep(4)
+    same("used", len(listed(world)), 1)
+    child.kill()
+    child.wait()
+    until("it ends", lambda: not (world.home / "lind" / "one.sock").exists() or not connects(world))
+    holds("log", world.boot("session", "logs", "one").stdout, "--idle")
+
+
+def connects(world: World) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(world.home / "lind" / "one.sock")) == 0
+
+
+def limits_of_one_command(world: World) -> None:
+    start(world)
+    done = world.boot("session", "exec", "--timeout", "300ms", "one", "/tool/command", "spin")
+    same("timeout", done.returncode, 124)
+    holds("says so", done.stderr, "--timeout")
+    done = world.boot("session", "exec", "--cpu", "200ms", "one", "/tool/command", "spin")
+    same("cpu", done.returncode, 137)
+    same("others go on", execute(world, "cwd").returncode, 0)
+    same("not of the session", world.boot("run", "--session", "one", "--network", "host", "true").returncode, 125)
+
+
+def rules_hold(world: World) -> None:
+    start(world)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        done = world.boot("session", "exec", "one", "/tool/probe", f"c:{server.getsockname()[1]}", "w:.git/hooks/x", f"r:{world.folder}/secret")
+    ends = [line.rsplit(": ", 1)[1] for line in done.stdout.splitlines()[1:]]
+    same("ends", ends, ["Permission denied", "Read-only file system", "No such file or directory"])
+
+
+def a_hundred_at_once(world: World) -> None:
+    start(world)
+    children = [world.begin("session", "exec", "one", "/tool/command", "copy", stdin=subprocess.PIPE) for _ in range(100)]
+    for number, child in enumerate(children):
+        out, err = child.communicate(f"{number}\n", timeout=SECONDS)
+        same("each has its own", (child.returncode, out, err), (7, f"{number}\n", "to stderr\n"))
+    same("none is left", listed(world)[0]["commands"], [])
+
+
+def a_terminal(world: World) -> None:
+    """^C, the size of the window and a hangup arrive where they belong."""
+    start(world)
+    for act, status in [("intr", 130), ("size", 5), ("stop", 128 + 9)]:
+        child, master = pty.fork()
+        if not child:
+            os.chdir(world.project)
+            if world.user is not None:
+                os.setgroups([])
+                os.setgid(world.user)
+                os.setuid(world.user)
+            os.execve(BOOT, [BOOT, "session", "exec", "one", "/tool/command", "terminal"], world.known)
+        resize(master, 24, 80)
+        text = read_until(master, b"ready")
+        holds(act, text, "terminal 1 front 1 session 1")
+        if act == "intr":
+            os.write(master, b"\x03")
+        elif act == "size":
+            resize(master, 30, 90)
+        else:
+            os.write(master, b"\x1a")
+            same("stopped", os.WIFSTOPPED(os.waitpid(child, os.WUNTRACED)[1]), True)
+            os.kill(child, signal.SIGCONT)
+            world.boot("session", "signal", "one", "KILL")
+        end = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os.close(master)
+        same(act, end, status)
+
+
+def resize(master: int, rows: int, columns: int) -> None:
+    import fcntl
+    import termios
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def read_until(master: int, part: bytes) -> str:
+    text = b""
+    while part not in text:
+        if not select.select([master], [], [], SECONDS)[0]:
+            raise Failed(f"nothing more after {text!r}")
+        text += os.read(master, 1024)
+    return text.decode()
+
+
+def not_for_others(world: World) -> None:
+    """Neither another user nor a command gets to the socket, not even where its directory is in a volume."""
+    start(world, "--network", "host", "-v", str(world.home))
+    path = world.home / "lind" / "one.sock"
+    same("from inside", execute(world, "connect", str(path)).stdout, "connect: No such file or directory\n")
+    done = world.run("--network", "host", "-v", str(world.home), "-v", str(world.folder / "tool"), str(world.folder / "tool" / "command"),
+                     "connect", str(path))
+    same("from another sandbox", done.stdout, "connect: No such file or directory\n")
+    holds("its directory is no volume", world.run("-v", str(path.parent), "true").stderr, "sockets of sessions")
+    if os.geteuid():
+        raise Skipped("only root can be another user")
+    stranger = 12345 if world.user is not None else 65533
+    known = {"XDG_RUNTIME_DIR": str(world.home), "PATH": os.environ["PATH"], "HOME": "/"}
+    world.home.chmod(0o755)
+    done = subprocess.run([BOOT, "session", "exec", "one", "true"], env=known, user=stranger, group=stranger, cwd="/", check=False,
+                          capture_output=True, timeout=SECONDS)
+    same("another user", done.returncode, 125)
+    path.parent.chmod(0o777)
+    path.chmod(0o777)
+    # The directory's mode was the first wall; this is the second.
+    same("past the directory", asked_by(stranger, path), b"")
+
+
+def asked_by(user: int, path: Path) -> bytes:
+    """What a session answers another user's list."""
+    program = "import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\nm=b'{\"lind\":1,\"do\":\"list\"}'\n" \
+              "try:\n s.sendall(len(m).to_bytes(4,'little')+m)\n sys.stdout.buffer.write(s.recv(100))\nexcept OSError: pass\n"
+    done = subprocess.run(["python3", "-c", program, str(path)], user=user, group=user, cwd="/", capture_output=True, timeout=SECONDS, check=True)
+    return done.stdout
+
+
+def what_is_no_request(world: World) -> None:
+    start(world)
+    path = str(world.home / "lind" / "one.sock")
+    for bytes_, part in [(b"\xff\xff\xff\xff", b""), (b"\x02\0\0\0{{", b""), (b"\x02\0\0\0{}", b"version 1")]:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(SECONDS)
+            client.connect(path)
+            if world.user is not None and os.geteuid() == 0:
+                raise Skipped("asked by root, who is another user")
+            client.sendall(bytes_)
+            same(f"{bytes_!r}", part in client.recv(1000), True)
+    same("goes on", execute(world, "cwd").returncode, 0)
+
+
+def a_start_that_fails_says_why(world: World) -> None:
+    for words, part in [(["-v", "/nowhere/at/all"], "/nowhere/at/all"), (["--cpu", "soon"], "soon"), (["--policy", "x"], "no such policy")]:
+        done = world.boot("session", "start", "one", *words)
+        if done.returncode == 0:
+            raise Failed(f"{words} starts")
+        holds(f"{words}", done.stderr, part)
+    same("name", world.boot("session", "start", "a/b").returncode, 125)
+    same("nothing is left", listed(world), [])
+
+
+TESTS = [commands_end_as_if_run_directly, directory_and_environment, files_are_the_commands_own, signals_go_to_the_command,
+         a_client_that_dies_takes_its_command_along, a_session_that_dies_ends_its_commands, stop_ends_everything, idle_sessions_end,
+         limits_of_one_command, rules_hold, a_hundred_at_once, a_terminal, not_for_others, what_is_no_request, a_start_that_fails_says_why]
