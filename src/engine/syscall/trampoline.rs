@@ -52,8 +52,11 @@ impl OfGuest {
 }
 
 impl Import {
-    /// None if the module does not import it.
+    /// None if the module does not import it, or if calls are to go by the engine's trampoline.
     pub fn of(module: &Module) -> Option<Import> {
+        if !cfg!(feature = "trampoline") {
+            return None;
+        }
         let mut functions = module.imports().filter(|import| matches!(import.ty(), ExternType::Func(_)));
         let at = functions.position(|import| (import.module(), import.name()) == ("lind", "syscall"))?;
         let index = FuncIndex::from_u32(u32::try_from(at).ok()?);
@@ -202,4 +205,15 @@ extern "C" fn make(frame: &Frame) -> Back {
     }
     context::enter_guest(guest.base);
     Back { answer: result.cast_unsigned(), far: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_have_their_store_where_it_is_looked_for() {
+        assert_eq!(usize::from(HostPtr.vmctx_store_context()), CONTEXT);
+        assert_eq!(usize::from(HostPtr.vm_store_context().store_data()), DATA);
+    }
 }
