@@ -126,7 +126,14 @@ pub trait Hop {
 
     /// Asks the filter of the grate that `to` names about a call that `client` makes on itself. None if there is none that can be asked
     /// now, or if it leaves the decision to its handler.
-    fn ask_filter(&self, _client: CageId, _number: u32, _values: &[Word; 6], _to: Packed, _past: usize) -> Option<Entered> {
+    fn ask_filter(
+        &self,
+        _client: CageId,
+        _number: u32,
+        _values: &[Word; 6],
+        _to: Packed,
+        _past: usize,
+    ) -> Option<Entered> {
         None
     }
 
