@@ -1,4 +1,4 @@
-//! What a program's memory holds when its code begins, as the module itself says (docs/engine.md, "Data").
+//! What a program's memory holds when its code begins, as the module itself says (docs/startup.md, "Data").
 //!
 //! `lind-passes` works out what the linker's start function leaves in memory, and writes it into the module as the section [`SECTION`].
 //! Its pages become a part of the compiled file, which the kernel maps privately. A module that lies here harms itself alone: it
