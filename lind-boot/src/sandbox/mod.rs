@@ -187,7 +187,11 @@ fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
     let mut hidden = Vec::new();
     for folder in place::candidates() {
         for volume in volumes {
-            ensure!(!volume.host.starts_with(&folder), "-v {}: the sockets of sessions are there", volume.host.display());
+            ensure!(
+                !volume.host.starts_with(&folder),
+                "-v {}: the sockets of sessions are there",
+                volume.host.display()
+            );
             // One that is not there yet may come to be as long as this runs.
             if let Some(guest) = below(&folder, &volume.host, &volume.guest)
                 && place::make(&folder).is_ok()

@@ -42,7 +42,8 @@ fn run(exec: &Exec) -> Result<u8> {
 /// # Errors
 /// When there is none of that name, or it is not this user's.
 pub fn connect(name: &str) -> Result<UnixStream> {
-    let missing = || anyhow!("no session {name}: start it with `lind-boot session start {name}`, or see `lind-boot session ls`");
+    let missing =
+        || anyhow!("no session {name}: start it with `lind-boot session start {name}`, or see `lind-boot session ls`");
     let socket = Place::of_user()?.connect(name)?.ok_or_else(missing)?;
     let peer = rustix::net::sockopt::socket_peercred(&socket)?;
     // One that somebody else has put there would get our files and what is typed.

@@ -80,6 +80,9 @@ impl Commands {
     pub fn started(&mut self, id: u32, pid: u32) {
         let Some(command) = self.all.get_mut(&id) else { return };
         command.pid = Some(CageId(pid));
+        if let Some(cage) = self.kernel.cages.get(CageId(pid)) {
+            cage.known_outside();
+        }
         for (number, origin) in std::mem::take(&mut command.early) {
             self.signal(id, number, origin);
         }

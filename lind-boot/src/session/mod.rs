@@ -175,13 +175,15 @@ mod tests {
     #[test]
     fn plain_lines_say_what_the_parser_says() {
         for line in [&["n", "--", "a", "-x"][..], &["n", "a", "b"], &["n", "a", "--", "-w"]] {
-            let words: Vec<OsString> = ["lind-boot", "session", "exec"].iter().chain(line).map(OsString::from).collect();
+            let words: Vec<OsString> =
+                ["lind-boot", "session", "exec"].iter().chain(line).map(OsString::from).collect();
             let plain = Exec::plain(&words).unwrap_or_else(|| panic!("{line:?} is plain"));
             let Some(Top::Session(Command::Exec(parsed))) = Cli::parse_from(&words).command else { panic!("{line:?}") };
             assert_eq!(format!("{plain:?}"), format!("{parsed:?}"));
         }
         for line in [&["-w", "/", "n", "a"][..], &["n"], &["n", "--"], &["n", "-w", "/", "a"], &[]] {
-            let words: Vec<OsString> = ["lind-boot", "session", "exec"].iter().chain(line).map(OsString::from).collect();
+            let words: Vec<OsString> =
+                ["lind-boot", "session", "exec"].iter().chain(line).map(OsString::from).collect();
             assert!(Exec::plain(&words).is_none(), "{line:?}");
         }
     }

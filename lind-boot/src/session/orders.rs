@@ -103,7 +103,8 @@ impl Orders {
             // Each is written at once.
             Ok(_) => {}
         }
-        let word = |at: usize| bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_le_bytes);
+        let word =
+            |at: usize| bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_le_bytes);
         let (id, pid, value) = (word(4), word(8), word(12).cast_signed());
         Ok(Some(match word(0) {
             0 => News::Ready { pid },

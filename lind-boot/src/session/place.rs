@@ -40,13 +40,15 @@ impl Place {
     /// # Errors
     /// When there can be none; why.
     pub fn of_user() -> Result<Place> {
-        let mut why = anyhow!("no directory for sessions");
+        // No error is made before there is one: that would cost a client more than all it does.
+        let mut why = None;
         for path in candidates() {
             match make(&path) {
                 Ok(()) => return Ok(Place(path)),
-                Err(error) => why = error,
+                Err(error) => why = Some(error),
             }
         }
+        let why = why.unwrap_or_else(|| anyhow!("no directory for sessions"));
         Err(why.context("sessions need a directory: set XDG_RUNTIME_DIR to one of yours"))
     }
 

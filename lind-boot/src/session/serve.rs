@@ -20,7 +20,8 @@ use crate::sandbox;
 pub fn serve(start: Start) -> Result<(), Failure> {
     // One that was started as a group's leader has a session of its own already, or wants none.
     let _ = rustix::process::setsid();
-    let said = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3).map(File::from).context("standard output")?;
+    let said =
+        rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3).map(File::from).context("standard output")?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr()).context("standard output")?;
     let options = start.options;
     let (name, idle) = (start.name, start.idle);

@@ -137,7 +137,8 @@ impl Server {
     /// Which of listener, first program and clients have something to say.
     fn wait(&self) -> Vec<bool> {
         let room = if self.orders.waits() { PollFlags::OUT } else { PollFlags::empty() };
-        let mut files = vec![PollFd::new(&self.listener, PollFlags::IN), PollFd::new(&self.orders, PollFlags::IN | room)];
+        let mut files =
+            vec![PollFd::new(&self.listener, PollFlags::IN), PollFd::new(&self.orders, PollFlags::IN | room)];
         files.extend(self.clients.values().map(|client| PollFd::new(&client.socket, PollFlags::IN)));
         let idle = self.about.idle.filter(|_| self.is_unused()).and_then(|idle| self.unused.checked_add(idle));
         let next = [self.commands.next_end(), self.ending, idle].into_iter().flatten().min();
@@ -233,10 +234,13 @@ impl Server {
 
     fn order(&mut self, client: u64, line: &Line, files: Vec<OwnedFd>) -> Result<()> {
         anyhow::ensure!(self.ending.is_none(), "the session ends");
-        let first = self.first.and_then(|first| self.kernel.cages.get(first)).context("the session does not run yet")?;
+        let first =
+            self.first.and_then(|first| self.kernel.cages.get(first)).context("the session does not run yet")?;
         let mut numbers = [-1; wire::FILES];
         for (place, file) in numbers.iter_mut().zip(files) {
-            *place = fd::hand_over(&first, file).map_err(|errno| anyhow!("too many commands at once: {errno}"))?.unwrap_or(-1);
+            *place = fd::hand_over(&first, file)
+                .map_err(|errno| anyhow!("too many commands at once: {errno}"))?
+                .unwrap_or(-1);
         }
         let id = self.commands.add(client, line.shown.clone(), line.timeout, line.events);
         let directory = directory(&self.about.surroundings, line);

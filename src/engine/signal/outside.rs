@@ -33,7 +33,8 @@ impl Outside {
     pub fn next(&self) -> Option<(u8, Origin)> {
         let mut bytes = [0; size_of::<libc::signalfd_siginfo>()];
         rustix::io::read(&self.0, &mut bytes).ok().filter(|&count| count == bytes.len())?;
-        let word = |at: usize| bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(0, i32::from_ne_bytes);
+        let word =
+            |at: usize| bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(0, i32::from_ne_bytes);
         let number = word(offset_of!(libc::signalfd_siginfo, ssi_signo));
         let code = word(offset_of!(libc::signalfd_siginfo, ssi_code));
         Some((u8::try_from(number).ok()?, origin_of(number, code)))

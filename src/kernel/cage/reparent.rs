@@ -24,6 +24,8 @@ pub(super) struct Kin {
     takes_orphans: AtomicBool,
     /// The thread of its parent that has made it, or has got it.
     thread: AtomicU32,
+    /// Whether somebody outside waits for it besides: who started it in a session, and continues it there.
+    outside: AtomicBool,
 }
 
 impl Kin {
@@ -33,6 +35,7 @@ impl Kin {
             parent: AtomicU32::new(parent.map_or(0, |id| id.0)),
             takes_orphans: AtomicBool::new(false),
             thread: AtomicU32::new(0),
+            outside: AtomicBool::new(false),
         }
     }
 }
@@ -41,6 +44,16 @@ impl Cage {
     /// Its parent; None when that is nobody any more, and for the first cage.
     pub fn parent(&self) -> Option<CageId> {
         Some(CageId(self.kin.parent.load(Ordering::Acquire))).filter(|id| id.0 != 0)
+    }
+
+    /// Whether somebody outside waits for it: for the first cage whoever started the runner.
+    pub(crate) fn is_known_outside(&self) -> bool {
+        self.maker().is_none() || self.kin.outside.load(Ordering::Acquire)
+    }
+
+    /// Notes that somebody outside waits for it.
+    pub fn known_outside(&self) {
+        self.kin.outside.store(true, Ordering::Release);
     }
 
     /// The cage that waits for this one.

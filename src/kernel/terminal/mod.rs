@@ -89,7 +89,8 @@ impl Terminals {
     /// The process group in front on the terminal that was handed in to a session: whom a signal typed there is for.
     pub(crate) fn console_group(&self, kernel: &Kernel, session: u32) -> Option<u32> {
         let state = self.lock();
-        let console = state.terminals.values().find(|terminal| terminal.number.is_none() && terminal.session == session)?;
+        let console =
+            state.terminals.values().find(|terminal| terminal.number.is_none() && terminal.session == session)?;
         (console.front != 0 && leads(kernel, console.session)).then_some(console.front)
     }
 }

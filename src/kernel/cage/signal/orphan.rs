@@ -12,8 +12,7 @@ pub(crate) fn group_is_orphaned(kernel: &Kernel, group: u32, ended: Option<&Cage
     let counts = |cage: &Cage| !cage.is_dead() && ended.is_none_or(|ended| ended.id != cage.id);
     !kernel.cages.all().iter().filter(|cage| counts(cage) && cage.group() == group).any(|member| {
         let session = member.session();
-        if member.maker().is_none() {
-            // The first cage's parent is whoever started the runner.
+        if member.is_known_outside() {
             return session == member.id.0;
         }
         member.living_parent(kernel).filter(|parent| counts(parent)).is_some_and(|parent| {
