@@ -338,6 +338,21 @@ bool has_datagrams(void)
 	return may;
 }
 
+/* Tells of a denial whose text is WHAT ADDRESS: RULE, or without an address. */
+static bool told(const struct lind_call *call, const char *text)
+{
+	char what[320];
+	const char *rule = text, *next;
+	char *last;
+
+	/* Addresses have colons, but no blanks behind them. */
+	while ((next = strstr(rule, ": ")))
+		rule = next + 2;
+	snprintf(what, sizeof what, "%.*s", rule == text ? 0 : (int)(rule - 2 - text), text);
+	last = strrchr(what, ' ');
+	return lind_denied(call->target, call->nr, deny_errno, rule, what, last ? last + 1 : "");
+}
+
 int64_t deny(struct client *c, const struct lind_call *call, const char *format, ...)
 {
 	char text[320];
@@ -346,7 +361,8 @@ int64_t deny(struct client *c, const struct lind_call *call, const char *format,
 	va_start(ap, format);
 	vsnprintf(text, sizeof text, format, ap);
 	va_end(ap);
-	lind_log("%llu (%s) %s: %s", (unsigned long long)call->target, c->name, text, error_name(deny_errno));
+	if (!told(call, text))
+		lind_log("%llu (%s) %s: %s", (unsigned long long)call->target, c->name, text, error_name(deny_errno));
 	return -deny_errno;
 }
 

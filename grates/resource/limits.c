@@ -243,18 +243,20 @@ const char *amount_text(enum what what, uint64_t n, char *text, size_t size)
 }
 
 /* One line for each client and limit: a client that goes on is not to fill the log. */
-static void tell(struct client *c, enum scope scope, enum what what, uint64_t wanted, const char *by, const char *then)
+static void tell(struct client *c, enum scope scope, enum what what, uint64_t wanted, const char *by, const char *then, int error)
 {
-	char used[40], max[40], more[40], wish[64] = "";
+	char used[40], max[40], more[40], wish[64] = "", rule[64], amounts[160];
 
 	if (__atomic_exchange_n(&c->told[what], true, __ATOMIC_RELAXED))
 		return;
 	if (wanted)
 		snprintf(wish, sizeof wish, ", %s more wanted", amount_text(what, wanted, more, sizeof more));
-	lind_log("limit %s%s: %s of %s used%s, by %llu (%s)%s%s: %s", scope == EACH ? "each " : "", what_names[what],
-		amount_text(what, __atomic_load_n(used_of(scope, c, what), __ATOMIC_RELAXED), used, sizeof used),
-		amount_text(what, limits[scope][what], max, sizeof max), wish,
-		(unsigned long long)c->cage, c->name, *by ? " in " : "", by, then);
+	amount_text(what, __atomic_load_n(used_of(scope, c, what), __ATOMIC_RELAXED), used, sizeof used);
+	amount_text(what, limits[scope][what], max, sizeof max);
+	snprintf(rule, sizeof rule, "limit %s%s", scope == EACH ? "each " : "", what_names[what]);
+	snprintf(amounts, sizeof amounts, "%s of %s used%s", used, max, wish);
+	if (!lind_denied(c->cage, 0, error, rule, amounts, what_names[what]))
+		lind_log("%s: %s, by %llu (%s)%s%s: %s", rule, amounts, (unsigned long long)c->cage, c->name, *by ? " in " : "", by, then);
 }
 
 int64_t hit(struct client *c, enum scope scope, enum what what, uint64_t wanted, const char *by)
@@ -269,7 +271,8 @@ int64_t hit(struct client *c, enum scope scope, enum what what, uint64_t wanted,
 			if (lind_errnos[i].number == error)
 				snprintf(text, sizeof text, "%s", lind_errnos[i].name);
 	}
-	tell(c, scope, what, wanted, by, action == KILL ? "all are killed" : action == STOP ? "all are stopped" : text);
+	tell(c, scope, what, wanted, by, action == KILL ? "all are killed" : action == STOP ? "all are stopped" : text,
+		action == FAIL ? error : 0);
 	if (action == KILL) {
 		__atomic_store_n(&ending, true, __ATOMIC_SEQ_CST);
 		signal_tree(SIGKILL);

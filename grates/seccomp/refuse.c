@@ -97,7 +97,8 @@ void explain(const struct lind_call *c, const struct step *s, const char *path)
 		text_add(&line, " leads to ");
 		text_quoted(&line, path, strlen(path), PATH_MAX, false);
 	}
-	lind_log("%s%s%s: %s%s%s%s: cage %llu %s: %s", verbs[s->action], s->action == DENY ? " with " : "", s->action == DENY ? errno_text(error_of(c, s)) : "",
+	if (s->action < DENY || !lind_denied(c->target, c->nr, s->action == DENY ? error_of(c, s) : 0, s->rule->where, line.data, ""))
+		lind_log("%s%s%s: %s%s%s%s: cage %llu %s: %s", verbs[s->action], s->action == DENY ? " with " : "", s->action == DENY ? errno_text(error_of(c, s)) : "",
 		s->rule->where, s->rule->comment ? " (" : "", s->rule->comment ? s->rule->comment : "", s->rule->comment ? ")" : "",
 		(unsigned long long)c->target, quoted.data, line.data);
 	text_free(&line);

@@ -12,6 +12,8 @@ use lind_kernel::cage::Status;
 use lind_kernel::stdio;
 use serde_json::json;
 
+use crate::denials::{Denials, output};
+
 /// The exit status of a run that its time has ended, as timeout(1) has it.
 const TIMED_OUT: i32 = 124;
 
@@ -29,6 +31,7 @@ struct Record {
     /// Emptied by the first who writes.
     file: Mutex<Option<File>>,
     began: Instant,
+    denials: Arc<Denials>,
 }
 
 impl End {
@@ -36,12 +39,16 @@ impl End {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn new(timeout: Option<Duration>, result: Option<&Path>) -> Result<End> {
+    pub fn new(timeout: Option<Duration>, result: Option<&Path>, denials: &Arc<Denials>) -> Result<End> {
         let open = |path: &Path| {
-            let file = File::create(path).with_context(|| format!("--result {}", path.display()))?;
+            let file = output(path).with_context(|| format!("--result {}", path.display()))?;
             // Who writes into it at the end may be a thread with a table of its own.
             lind_kernel::fd::keep_also(file.as_fd());
-            anyhow::Ok(Arc::new(Record { file: Mutex::new(Some(file)), began: Instant::now() }))
+            anyhow::Ok(Arc::new(Record {
+                file: Mutex::new(Some(file)),
+                began: Instant::now(),
+                denials: Arc::clone(denials),
+            }))
         };
         Ok(End { timeout, record: result.map(open).transpose()? })
     }
@@ -87,6 +94,8 @@ impl End {
             "status": code,
             "signal": signal,
             "timed_out": status.is_none(),
+            "limit": record.denials.ended_by().or_else(|| status.is_none().then(|| "timeout".to_owned())),
+            "denials": record.denials.count(),
             "wall": record.began.elapsed().as_secs_f64(),
             "cpu": used.as_secs_f64(),
         });

@@ -7,6 +7,7 @@
 mod cli;
 mod config;
 mod confine;
+mod denials;
 mod end;
 mod explain;
 mod inspect;

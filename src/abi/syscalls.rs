@@ -416,6 +416,10 @@ implemented {
     1009 threei   give_fd(fd: Fd, flags: FdFlags) -> NewFd;
     /// Says how many descriptors the caller has in flight: in messages that nobody has received.
     1010 threei   in_flight() -> u64;
+    /// Says that a call of `client`, a descendant of the caller or the caller itself, was refused with an error; 0 where it was ended.
+    /// `text` holds the rule, what was asked for, and what would have to be allowed, each ended by a NUL. Whoever started the runner
+    /// is told; EOPNOTSUPP where he has not asked.
+    1012 threei   denied(client: u64, number: u64, error: u64, text: In<u8>, len: Len) -> ();
 }
 missing {
     15   signal   rt_sigreturn() -> i64;

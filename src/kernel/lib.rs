@@ -7,6 +7,7 @@
 //! # Module map
 //! - [`call`]: from a number and six arguments to a kernel function or a grate
 //! - [`copy_out`]: what a grate's handler has copied when it returns
+//! - [`denial`]: what grates have refused
 //! - [`threei`], [`authority`]: handler tables, and who may change or name what
 //! - [`cage`]: cages and their threads, birth, exit, wait, signals
 //! - [`event`]: waiting for something that happens inside the kernel
@@ -40,6 +41,7 @@ pub mod authority;
 pub mod cage;
 pub mod call;
 pub mod copy_out;
+pub mod denial;
 pub mod engine;
 pub mod event;
 pub mod fd;
@@ -100,6 +102,7 @@ pub struct Kernel {
     pub(crate) notices: async_io::Notices,
     pub(crate) names: sys::process::Names,
     pub(crate) processors: cage::processors::Processors,
+    denials: OnceLock<denial::Listener>,
     engine: OnceLock<Box<dyn Engine>>,
     last_id: AtomicU32,
 }
@@ -128,6 +131,7 @@ impl Kernel {
             notices: async_io::Notices::default(),
             names: sys::process::Names::default(),
             processors: cage::processors::Processors::new(),
+            denials: OnceLock::new(),
             engine: OnceLock::new(),
             last_id: AtomicU32::new(0),
         })

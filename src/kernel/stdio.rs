@@ -3,7 +3,7 @@
 //! Both may be a full device, a pipe that nobody reads, or one that does not wait, and guests can make them so. A message that cannot be
 //! delivered is lost; whoever had it to say goes on.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use lind_abi::layout::Timespec;
@@ -24,6 +24,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Says something on standard error, if that can be done.
 pub fn say(text: &str) {
     let _ = put(rustix::stdio::stderr(), text.as_bytes(), Some(PATIENCE));
+}
+
+/// Says something on an open file, if that can be done.
+pub fn say_at(file: impl AsFd, text: &str) {
+    let _ = put(file.as_fd(), text.as_bytes(), Some(PATIENCE));
 }
 
 /// Prints on standard output what the user has asked for, and waits for whoever reads it. Nobody needs to.

@@ -12,6 +12,7 @@ use std::convert::Infallible;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -22,6 +23,7 @@ use volume::{Tmpfs, Volume};
 
 use crate::cli::Run;
 use crate::config;
+use crate::denials::Denials;
 use crate::end::End;
 use crate::run::{self, Attendant, Failure};
 use crate::session::place;
@@ -54,7 +56,13 @@ pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
         run::print(&describe::text(&sandbox, &run.options, run.json))?;
         return Ok(None);
     }
-    sandbox.start(&run.options, None).map(Some)
+    let denials = Denials::new(run.options.denials.as_deref())?;
+    let listening = Arc::clone(&denials);
+    let attend: Attendant = Box::new(move |kernel| {
+        listening.listen(kernel);
+        Ok(())
+    });
+    sandbox.start(&run.options, &denials, attend).map(Some)
 }
 
 /// Runs the first program of a session in a sandbox. `attend` makes who looks after it, of what the sandbox gives its commands.
@@ -63,7 +71,7 @@ pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
 /// As for `run`.
 pub fn run_session(
     options: &Options,
-    attend: impl FnOnce(Surroundings) -> Result<Attendant>,
+    attend: impl FnOnce(Surroundings, Arc<Denials>) -> Result<Attendant>,
 ) -> Result<Infallible, Failure> {
     let sandbox = Sandbox::of(options, &[FIRST_OF_SESSION.into()])?;
     let surroundings = Surroundings {
@@ -71,8 +79,9 @@ pub fn run_session(
         workdir: sandbox.workdir.clone(),
         places: sandbox.plan.volumes.iter().map(|volume| (volume.host.clone(), volume.guest.clone())).collect(),
     };
-    let attend = attend(surroundings)?;
-    sandbox.start(options, Some(attend))
+    let denials = Denials::new(options.denials.as_deref())?;
+    let attend = attend(surroundings, Arc::clone(&denials))?;
+    sandbox.start(options, &denials, attend)
 }
 
 /// The words before a command that limit it.
@@ -106,8 +115,8 @@ fn below(path: &Path, host: &Path, guest: &Path) -> Option<PathBuf> {
 }
 
 impl Sandbox {
-    fn start(self, options: &Options, attend: Option<Attendant>) -> Result<Infallible, Failure> {
-        let end = End::new(options.timeout, options.result.as_deref())?;
+    fn start(self, options: &Options, denials: &Arc<Denials>, attend: Attendant) -> Result<Infallible, Failure> {
+        let end = End::new(options.timeout, options.result.as_deref(), denials)?;
         let root = root::build(&self.plan)?;
         let run = Run {
             root: Some(root),
@@ -117,7 +126,7 @@ impl Sandbox {
             program: self.grates.into_iter().map(OsString::from).chain(self.command).collect(),
             ..Run::default()
         };
-        run::run(&run, end, attend)
+        run::run(&run, end, Some(attend))
     }
 
     fn of(options: &Options, words: &[OsString]) -> Result<Sandbox> {

@@ -102,8 +102,11 @@ pub struct Options {
     /// Writes a log of all calls that nobody can change unnoticed
     #[arg(long, value_name = "FILE")]
     pub audit: Option<PathBuf>,
-    /// At the end writes a JSON object: status, signal, times
-    #[arg(long, value_name = "FILE")]
+    /// Writes a JSON object for each thing that was denied, to a file or an open one's number
+    #[arg(long, value_name = "FILE|FD")]
+    pub denials: Option<PathBuf>,
+    /// At the end writes a JSON object: status, signal, times, which limit ended it, how much was denied
+    #[arg(long, value_name = "FILE|FD")]
     pub result: Option<PathBuf>,
     /// Says what keeps the command inside, and how it ended
     #[arg(long)]

@@ -1,6 +1,7 @@
 //! The commands that run in a session.
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,8 @@ pub struct Command {
     pub pid: Option<CageId>,
     /// For people.
     pub shown: String,
+    /// Its standard error, for what it is denied.
+    pub says_at: Option<Arc<OwnedFd>>,
     /// Whether its client wants to hear of its start.
     pub events: bool,
     since: Instant,
@@ -46,6 +49,7 @@ impl Commands {
             client: Some(client),
             pid: None,
             shown,
+            says_at: None,
             events,
             since: Instant::now(),
             timeout,

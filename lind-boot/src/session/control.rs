@@ -34,7 +34,7 @@ pub fn start(start: &Start) -> Result<(), Failure> {
         .mode(0o600)
         .open(place.log(&start.name)?)
         .context("the session's log")?;
-    let begin = log.seek(SeekFrom::End(0)).context("the session's log")?;
+    log.set_len(0).context("the session's log")?;
     let mut child = spawn(&log).context("cannot start the session")?;
     let mut said = String::new();
     if let Some(mut out) = child.stdout.take() {
@@ -45,7 +45,7 @@ pub fn start(start: &Start) -> Result<(), Failure> {
     }
     let status = child.wait().ok().and_then(|status| status.code()).and_then(|code| u8::try_from(code).ok());
     let mut why = String::new();
-    let _ = log.seek(SeekFrom::Start(begin)).and_then(|_| log.read_to_string(&mut why));
+    let _ = log.seek(SeekFrom::Start(0)).and_then(|_| log.read_to_string(&mut why));
     let why = why.trim_end();
     let why = why.strip_prefix("lind-boot: ").filter(|why| !why.contains('\n')).unwrap_or(why);
     Err(Failure { reason: anyhow!("{why}"), status: status.filter(|&status| status > 0).unwrap_or(crate::FAILED) })

@@ -25,8 +25,10 @@ pub fn serve(start: Start) -> Result<(), Failure> {
     rustix::stdio::dup2_stdout(rustix::stdio::stderr()).context("standard output")?;
     let options = start.options;
     let (name, idle) = (start.name, start.idle);
-    sandbox::run_session(&options, |surroundings| attendant(About { name, idle, surroundings, said: Some(said) }))
-        .map(|never: Infallible| match never {})
+    sandbox::run_session(&options, |surroundings, denials| {
+        attendant(About { name, idle, surroundings, denials, said: Some(said) })
+    })
+    .map(|never: Infallible| match never {})
 }
 
 fn attendant(about: About) -> Result<Attendant> {

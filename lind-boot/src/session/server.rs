@@ -28,6 +28,7 @@ use super::control::READY;
 use super::orders::{News, Order, Orders};
 use super::request::{self, Line, Request};
 use super::wire::{self, Incoming};
+use crate::denials::Denials;
 use crate::sandbox::Surroundings;
 
 /// Stack of the thread, in bytes.
@@ -47,6 +48,8 @@ pub struct About {
     pub idle: Option<Duration>,
     /// What commands find.
     pub surroundings: Surroundings,
+    /// What is refused to them.
+    pub denials: Arc<Denials>,
     /// Who waits for it to be ready.
     pub said: Option<File>,
 }
@@ -102,6 +105,7 @@ impl Server {
     /// When there is no room for one.
     pub fn start(mut self) -> Result<()> {
         host_signals::share_from_start();
+        self.about.denials.listen(&self.kernel);
         let thread = std::thread::Builder::new().name("session".into()).stack_size(STACK);
         thread.spawn(move || while self.turn() {}).context("no room for a thread")?;
         Ok(())
@@ -236,6 +240,7 @@ impl Server {
         anyhow::ensure!(self.ending.is_none(), "the session ends");
         let first =
             self.first.and_then(|first| self.kernel.cages.get(first)).context("the session does not run yet")?;
+        let place = files.get(2).and_then(|file| file.try_clone().ok());
         let mut numbers = [-1; wire::FILES];
         for (place, file) in numbers.iter_mut().zip(files) {
             *place = fd::hand_over(&first, file)
@@ -243,6 +248,9 @@ impl Server {
                 .unwrap_or(-1);
         }
         let id = self.commands.add(client, line.shown.clone(), line.timeout, line.events);
+        if let (Some(command), Some(place)) = (self.commands.get(id), place) {
+            command.says_at = Some(Arc::new(place));
+        }
         let directory = directory(&self.about.surroundings, line);
         let envp = environment(&self.about.surroundings, &line.env);
         let directory = directory.as_os_str().as_bytes();
@@ -261,6 +269,9 @@ impl Server {
                 }
             }
             News::Started { id, pid } => {
+                if let Some(place) = self.commands.get(id).and_then(|command| command.says_at.clone()) {
+                    self.about.denials.say_at(CageId(pid), place);
+                }
                 self.commands.started(id, pid);
                 let Some(command) = self.commands.get(id).filter(|command| command.events) else { return };
                 if let Some(client) = command.client {
@@ -308,6 +319,9 @@ impl Server {
 
     fn ended(&mut self, id: u32, word: i32) {
         let Some(command) = self.commands.remove(id) else { return };
+        if let Some(pid) = command.pid {
+            self.about.denials.forget(pid);
+        }
         self.unused = Instant::now();
         if let Some(client) = command.client {
             self.tell(client, &command.ended(word));

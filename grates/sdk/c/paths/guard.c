@@ -109,6 +109,9 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 		return 0;
 	if (effect == LIND_DOES_CREATE && place->object >= 0)
 		return -EEXIST;
+	/* Asking changes nothing, and is no reason to tell anybody. */
+	if (!asks)
+		lind_denied(c->target, c->nr, guard->refusal, "may not be changed", place->path, place->path);
 	/* The new name comes first: there it may be. */
 	return effect & LIND_DOES_LINK ? -EXDEV : -guard->refusal;
 }

@@ -275,6 +275,19 @@ pub(crate) fn in_flight(cx: &Ctx<'_>) -> Result<u64> {
     Ok(cx.kernel.in_flight.of(cx.cage.id).into())
 }
 
+/// See the table. EPERM for other cages, E2BIG for more than 16 KiB, EINVAL for less than three texts.
+pub(crate) fn denied(cx: &Ctx<'_>, client: u64, number: u64, error: u64, text: In<u8>, len: Len) -> Result<()> {
+    let length = usize::try_from(len.0).map_err(|_| Errno::E2BIG)?;
+    cx.kernel.takes_denial(length)?;
+    let client = lookup(cx, client)?;
+    if client.id != cx.cage.id && !client.descends_from(cx.cage.id) {
+        return Err(Errno::EPERM);
+    }
+    let mut bytes = vec![0; length];
+    cx.copy_in(text, &mut bytes)?;
+    cx.kernel.denied(&cx.cage, &client, number, error, &bytes)
+}
+
 /// See the table. EBADF, EMFILE, EPERM for what was sent on.
 pub(crate) fn give_fd(cx: &Ctx<'_>, fd: Fd, flags: FdFlags) -> Result<NewFd> {
     only_own(cx, fd.cage)?;

@@ -268,7 +268,11 @@ const char *lind_name(void);
 /* Prints `name: message` and a line's end to standard error, in one write. */
 __attribute__((format(printf, 1, 2))) void lind_log(const char *format, ...);
 
-/* The same, then exits with 125. */
+/* Tells whoever started the runner that a call of `client` was refused with `error` (0: that it was ended): by which rule, what the call was
+ * about, and what would have to be allowed. `nr` is its number, or 0. Zero where nobody listens: then a line of lind_log says it. */
+int lind_denied(uint64_t client, uint32_t nr, int error, const char *rule, const char *what, const char *subject);
+
+/* As lind_log, then exits with 125. */
 __attribute__((format(printf, 1, 2), noreturn)) void lind_die(const char *format, ...);
 
 /* The rest is for lind_read, lind_write and lind_client to be inline: handlers call them all the time. */

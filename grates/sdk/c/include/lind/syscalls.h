@@ -39,6 +39,10 @@
 #define SYS_give_fd                     1009
 /* Says how many descriptors the caller has in flight: in messages that nobody has received. */
 #define SYS_in_flight                   1010
+/* Says that a call of `client`, a descendant of the caller or the caller itself, was refused with an error; 0 where it was ended. */
+/* `text` holds the rule, what was asked for, and what would have to be allowed, each ended by a NUL. Whoever started the runner */
+/* is told; EOPNOTSUPP where he has not asked. */
+#define SYS_denied                      1012
 /* Registers for every number; see docs/threei.md. */
 #define LIND_NR_ANY 0xffffffffu
 

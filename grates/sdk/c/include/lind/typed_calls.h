@@ -4997,4 +4997,16 @@ static inline int64_t lind_take_in_flight(const struct lind_call *c, lind_in_fli
 	return lind_result_(&cx, on(&cx));
 }
 
+typedef long lind_denied_fn(struct lind_cx *cx, uint64_t client, uint64_t number, uint64_t error, struct lind_arg text, size_t len);
+static inline long lind_forward_denied(struct lind_cx *cx, uint64_t client, uint64_t number, uint64_t error, struct lind_arg text, size_t len)
+{
+	return (long)lind_import_call(1012, (int64_t)cx->target, (uint64_t)client, cx->call->args[0].cage, (uint64_t)number, cx->call->args[1].cage, (uint64_t)error, cx->call->args[2].cage, text.value, text.cage, (uint64_t)len, cx->call->args[4].cage, 0, cx->call->args[5].cage);
+}
+static inline int64_t lind_take_denied(const struct lind_call *c, lind_denied_fn *on)
+{
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
+
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value, (uint64_t)c->args[1].value, (uint64_t)c->args[2].value, c->args[3], lind_size_(c->args[4].value)));
+}
+
 #endif

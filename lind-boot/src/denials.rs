@@ -1,0 +1,230 @@
+//! What was refused, for whoever started the command: a line on standard error that names the program and says how to allow it,
+//! a JSON object for `--denials`, and counts for `--result`.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use lind_abi::CageId;
+use lind_kernel::denial::Denial;
+use lind_kernel::{Kernel, stdio};
+use serde_json::{Value, json};
+
+/// How many different lines are printed: programs may be refused something in a loop, or make up names.
+const LINES: usize = 100;
+
+/// How many objects are written.
+const OBJECTS: u64 = 100_000;
+
+/// What was refused so far.
+#[derive(Default)]
+pub struct Denials {
+    count: AtomicU64,
+    file: Option<Mutex<File>>,
+    said: Mutex<HashSet<String>>,
+    /// The limit that has ended programs.
+    ended_by: Mutex<Option<String>>,
+    /// Standard error of those who started cages, where it is not ours.
+    places: Mutex<Vec<(CageId, Arc<OwnedFd>)>>,
+}
+
+impl Denials {
+    /// With a file for objects, or the number of an open one.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn new(file: Option<&Path>) -> Result<Arc<Denials>> {
+        let file =
+            file.map(|file| output(file).with_context(|| format!("--denials {}", file.display()))).transpose()?;
+        Ok(Arc::new(Denials { file: file.map(Mutex::new), ..Denials::default() }))
+    }
+
+    /// Listens from now on.
+    pub fn listen(self: &Arc<Self>, kernel: &Kernel) {
+        let denials = Arc::clone(self);
+        kernel.listen_to_denials(Box::new(move |kernel, denial| denials.hear(kernel, denial)));
+    }
+
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// The limit that has ended programs, if one has.
+    pub fn ended_by(&self) -> Option<String> {
+        lock(&self.ended_by).clone()
+    }
+
+    /// What is refused to this cage and to those that come from it is said there.
+    pub fn say_at(&self, cage: CageId, place: Arc<OwnedFd>) {
+        lock(&self.places).push((cage, place));
+    }
+
+    /// It has ended.
+    pub fn forget(&self, cage: CageId) {
+        lock(&self.places).retain(|(other, _)| *other != cage);
+    }
+
+    fn hear(&self, kernel: &Kernel, denial: &Denial) {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        if denial.error.is_none() && is_limit(denial) {
+            lock(&self.ended_by).get_or_insert_with(|| denial.subject.clone());
+        }
+        if let Some(file) = self.file.as_ref().filter(|_| number < OBJECTS) {
+            // Nobody is left to be told.
+            let _ = lock(file).write_all(format!("{}\n", object(denial)).as_bytes());
+        }
+        let place = self.place(kernel, denial.client);
+        let who = place.as_ref().map_or(0, |(cage, _)| cage.0);
+        let line = {
+            let mut said = lock(&self.said);
+            if said.len() > LINES || !said.insert(format!("{who} {}", key(denial))) {
+                return;
+            }
+            if said.len() > LINES { "lind-boot: more was denied: no further lines\n".to_owned() } else { line(denial) }
+        };
+        match place {
+            Some((_, file)) => stdio::say_at(&file, &line),
+            None => stdio::say(&line),
+        }
+    }
+
+    fn place(&self, kernel: &Kernel, client: CageId) -> Option<(CageId, Arc<OwnedFd>)> {
+        let places = lock(&self.places);
+        if places.is_empty() {
+            return None;
+        }
+        let client = kernel.cages.get(client)?;
+        places.iter().find(|(cage, _)| client.id == *cage || client.descends_from(*cage)).cloned()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A file to write to, or an open one by its number.
+///
+/// # Errors
+/// What the host says.
+pub fn output(file: &Path) -> Result<File> {
+    let number = file.to_str().and_then(|text| text.parse::<u32>().ok());
+    Ok(match number {
+        Some(1) => File::from(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?),
+        Some(2) => File::from(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3)?),
+        // Not truncated: it is the starter's, who may have written there.
+        Some(number) => File::options().append(true).open(format!("/proc/self/fd/{number}"))?,
+        None => File::create(file)?,
+    })
+}
+
+/// What makes two denials the same to people. A limit of all programs is reached once, whoever comes to it.
+fn key(denial: &Denial) -> String {
+    if is_limit(denial) {
+        return format!("{} {}", denial.grate, denial.rule);
+    }
+    format!("{} {} {} {} {}", denial.grate, denial.program, denial.number, denial.rule, denial.what)
+}
+
+fn line(denial: &Denial) -> String {
+    let call = call(denial).map(|call| format!("{call} ")).unwrap_or_default();
+    let what = denial.what.escape_debug();
+    // What a grate says of itself need not be said twice.
+    let call = if denial.what.starts_with(call.trim_end()) { "" } else { &call };
+    let end = denial.error.map_or_else(|| "all are killed".to_owned(), |errno| format!("{errno}"));
+    let how = hint(denial).map(|hint| format!("; to allow it: {hint}")).unwrap_or_default();
+    let (program, rule) = (denial.program.escape_debug(), denial.rule.escape_debug());
+    let why = if is_limit(denial) { format!("{rule}: {what}") } else { format!("{call}{what}: {rule}") };
+    format!("lind-boot: denied: {program} ({}): {why}: {end}{how}\n", denial.client.0)
+}
+
+fn object(denial: &Denial) -> Value {
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    json!({
+        "time": time, "grate": grate(denial), "rule": denial.rule, "call": call(denial), "arguments": denial.what,
+        "error": denial.error.map(|errno| errno.to_string()), "program": denial.program, "cage": denial.client.0,
+        "hint": hint(denial),
+    })
+}
+
+fn is_limit(denial: &Denial) -> bool {
+    denial.rule.starts_with("limit ")
+}
+
+fn grate(denial: &Denial) -> &str {
+    denial.grate.strip_suffix("_grate").unwrap_or(&denial.grate)
+}
+
+fn call(denial: &Denial) -> Option<String> {
+    let number = u32::try_from(denial.number).ok().filter(|_| denial.error.is_some())?;
+    lind_abi::syscall(number).filter(|_| !is_limit(denial)).map(|row| row.name.to_owned())
+}
+
+/// What the user of `lind-boot run` would add.
+fn hint(denial: &Denial) -> Option<String> {
+    let subject = &denial.subject;
+    match grate(denial) {
+        "net" if subject.contains(':') && denial.what.starts_with("connect ") => Some(format!("--allow {subject}")),
+        "net" if subject.contains(':') && ["listen ", "bind "].iter().any(|verb| denial.what.starts_with(verb)) => {
+            Some(format!("--allow 'in {subject}'").replacen(':', " ", 1))
+        }
+        "net" => Some("--network host".into()),
+        "write_filter" => Some("a policy of your own without it in `protect` (--policy FILE)".into()),
+        "resource" => {
+            let limit = match subject.as_str() {
+                "write_bytes" | "write-bytes" => "disk",
+                limit => limit,
+            };
+            Some(format!("--{limit} with more"))
+        }
+        "seccomp" => call(denial).map(|call| format!("{call} among `calls` of the policy")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lind_abi::Errno;
+
+    fn denial(grate: &str, error: Option<Errno>, [rule, what, subject]: [&str; 3]) -> Denial {
+        let text = str::to_owned;
+        let (grate, program, client) = (text(grate), text("bash"), CageId(7));
+        let (rule, what, subject) = (text(rule), text(what), text(subject));
+        Denial { grate, client, program, number: 42, error, rule, what, subject }
+    }
+
+    #[test]
+    fn lines_name_the_program_and_the_way_out() {
+        let texts = ["no rule allows it", "connect tcp 10.0.0.1:22", "10.0.0.1:22"];
+        let net = denial("net_grate", Some(Errno::EACCES), texts);
+        let text = line(&net);
+        assert!(
+            text.starts_with("lind-boot: denied: bash (7): connect tcp 10.0.0.1:22: no rule allows it: "),
+            "{text}"
+        );
+        assert!(text.ends_with("; to allow it: --allow 10.0.0.1:22\n"), "{text}");
+        let limit = denial("resource_grate", None, ["limit cpu", "1s of 1s used", "cpu"]);
+        assert_eq!(
+            line(&limit),
+            "lind-boot: denied: bash (7): limit cpu: 1s of 1s used: all are killed; to allow it: --cpu with more\n"
+        );
+        let hostile = denial("write_filter_grate", Some(Errno::EROFS), ["may not be changed", "/a\n\u{1b}[2J", "/a"]);
+        assert_eq!(line(&hostile).matches(['\n', '\u{1b}']).count(), 1);
+    }
+
+    #[test]
+    fn a_limit_is_reached_once() {
+        let of = |client| Denial {
+            client: CageId(client),
+            ..denial("resource_grate", None, ["limit cpu", &format!("{client}"), "cpu"])
+        };
+        assert_eq!(key(&of(1)), key(&of(2)));
+    }
+}

@@ -1,0 +1,114 @@
+//! What grates have refused: they say so, and whoever started the runner is told.
+//!
+//! Who says it and about whom is the kernel's knowledge; the texts are the grate's, and may have been taken from its client.
+
+use lind_abi::{CageId, Errno, Result};
+
+use crate::Kernel;
+use crate::cage::Cage;
+
+/// The longest text: a path, and what is said about it.
+const MOST: usize = 16 << 10;
+
+/// Something that was refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Denial {
+    /// The program of the grate that says so.
+    pub grate: String,
+    /// Who was refused.
+    pub client: CageId,
+    /// Its program.
+    pub program: String,
+    /// The number of the call; 0 if it was none.
+    pub number: u64,
+    /// The error it has failed with; none where programs were ended for it.
+    pub error: Option<Errno>,
+    /// Which rule was applied.
+    pub rule: String,
+    /// What the call was about.
+    pub what: String,
+    /// What would have to be allowed.
+    pub subject: String,
+}
+
+/// Is told.
+pub type Listener = Box<dyn Fn(&Kernel, &Denial) + Send + Sync>;
+
+impl Kernel {
+    /// Has `listener` be told what grates refuse. Once.
+    pub fn listen_to_denials(&self, listener: Listener) {
+        let _ = self.denials.set(listener);
+    }
+
+    /// The grate `grate` has refused something.
+    ///
+    /// # Errors
+    /// EOPNOTSUPP where nobody listens; EINVAL for texts that are none.
+    pub(crate) fn denied(&self, grate: &Cage, client: &Cage, number: u64, error: u64, text: &[u8]) -> Result<()> {
+        let listener = self.denials.get().ok_or(Errno::EOPNOTSUPP)?;
+        let mut texts = text.split(|&byte| byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
+        let mut next = || texts.next().ok_or(Errno::EINVAL);
+        let error = i32::try_from(error).map_err(|_| Errno::EINVAL)?;
+        let denial = Denial {
+            grate: program(grate),
+            client: client.id,
+            program: program(client),
+            number,
+            error: (error > 0).then(|| Errno::from_raw(error)),
+            rule: next()?,
+            what: next()?,
+            subject: next()?,
+        };
+        listener(self, &denial);
+        Ok(())
+    }
+
+    /// Whether somebody listens, and what a text may have.
+    pub(crate) fn takes_denial(&self, length: usize) -> Result<()> {
+        match (self.denials.get(), length <= MOST) {
+            (None, _) => Err(Errno::EOPNOTSUPP),
+            (_, false) => Err(Errno::E2BIG),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The name of a cage's program, as one would type it.
+fn program(cage: &Cage) -> String {
+    let path = cage.settings().program.clone();
+    let path = path.to_string_lossy();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.strip_suffix(".cwasm").or_else(|| name.strip_suffix(".wasm")).unwrap_or(name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use lind_abi::{Errno, nr};
+
+    use crate::root::Walls;
+    use crate::testing::in_world;
+
+    #[test]
+    fn a_grate_speaks_of_those_behind_it_alone() {
+        in_world(Walls::Openat2, |w| {
+            let (child, heard) = (w.sibling(), Arc::new(Mutex::new(Vec::new())));
+            let id = i64::from(child.thread.cage.id.0);
+            let text = w.data(b"rule\0what\0subject\0");
+            assert_eq!(w.err(nr::denied, &[id, 2, 13, text, 18]), Errno::EOPNOTSUPP);
+            let list = Arc::clone(&heard);
+            w.kernel.listen_to_denials(Box::new(move |_, denial| list.lock().unwrap().push(denial.clone())));
+            w.ok(nr::denied, &[id, 2, 13, text, 18]);
+            assert_eq!(w.err(nr::denied, &[id, 2, 13, text, 4]), Errno::EINVAL);
+            assert_eq!(w.err(nr::denied, &[id, 2, 13, text, 1 << 40]), Errno::E2BIG);
+            assert_eq!(w.err(nr::denied, &[id, 2, 13, 8, 18]), Errno::EFAULT);
+            assert_eq!(w.err(nr::denied, &[id, 2, -1, text, 18]), Errno::EINVAL);
+            assert_eq!(w.err(nr::denied, &[9999, 2, 13, text, 18]), Errno::ESRCH);
+            assert_eq!(child.err(nr::denied, &[i64::from(w.thread.cage.id.0), 2, 13, text, 18]), Errno::EPERM);
+            let heard = heard.lock().unwrap();
+            assert_eq!(heard.len(), 1);
+            assert_eq!((&*heard[0].rule, &*heard[0].subject, heard[0].error), ("rule", "subject", Some(Errno::EACCES)));
+        });
+    }
+}

@@ -1,0 +1,60 @@
+"""What is said of denials: on standard error, by --denials and by --result."""
+
+from __future__ import annotations
+
+import json
+
+from world import Failed, World, holds, same
+
+
+def lines_say_who_and_how(world: World) -> None:
+    done = world.run("-v", ".", str(world.folder / "tool" / "probe"), "c:22", "c:22", "w:.envrc", "w:.envrc")
+    lines = done.stderr.splitlines()
+    same("each once", len(lines), 2)
+    holds("network", lines[0], "lind-boot: denied: probe (")
+    holds("network", lines[0], "connect tcp 127.0.0.1:22: no rule allows it: Permission denied (EACCES); to allow it: --allow 127.0.0.1:22")
+    holds("files", lines[1], f"open {world.project}/.envrc: may not be changed")
+    holds("files", lines[1], "`protect`")
+
+
+def objects_say_all(world: World) -> None:
+    file, result = world.project / "denials", world.project / "result"
+    options = ["-v", ".", "--denials", str(file), "--result", str(result)]
+    world.run(*options, str(world.folder / "tool" / "probe"), "c:22", "m:.vscode")
+    found = [json.loads(line) for line in file.read_text().splitlines()]
+    same("count", (len(found), json.loads(result.read_text())["denials"]), (2, 2))
+    keys = {"time", "grate", "rule", "call", "arguments", "error", "program", "cage", "hint"}
+    same("keys", set(found[0]), keys)
+    same("network", [found[0][key] for key in ["grate", "call", "program", "hint"]], ["net", "connect", "probe", "--allow 127.0.0.1:22"])
+    same("files", [found[1][key] for key in ["grate", "call", "arguments"]], ["write_filter", "mkdir", f"{world.project}/.vscode"])
+
+
+def a_number_is_an_open_file(world: World) -> None:
+    done = world.run("-v", ".", "--result", "2", "--denials", "1", str(world.folder / "tool" / "probe"), "c:22")
+    holds("denial", done.stdout, '"call":"connect"')
+    holds("result", done.stderr, '"denials":1')
+
+
+def limits_are_told_once(world: World) -> None:
+    result = world.project / "result"
+    done = world.run("-v", ".", "--cpu", "300ms", "--result", str(result), str(world.folder / "tool" / "command"), "spin")
+    same("status", done.returncode, 137)
+    lines = done.stderr.splitlines()
+    same("one line", len(lines), 1)
+    holds("says which", lines[0], "command (")
+    holds("says which", lines[0], "limit cpu: ")
+    same("result", json.loads(result.read_text())["limit"], "cpu")
+
+
+def a_session_tells_the_command(world: World) -> None:
+    done = world.boot("session", "start", "one", "-v", ".", "-v", f"{world.folder}/tool:/tool:ro")
+    if done.returncode:
+        raise Failed(done.stderr)
+    for _ in range(2):
+        done = world.boot("session", "exec", "one", "/tool/probe", "c:22")
+        holds("at the command", done.stderr, "to allow it: --allow 127.0.0.1:22")
+    other = world.boot("session", "exec", "one", "/tool/command", "cwd")
+    same("and at no other", other.stderr, "")
+
+
+TESTS = [lines_say_who_and_how, objects_say_all, a_number_is_an_open_file, limits_are_told_once, a_session_tells_the_command]
