@@ -113,6 +113,21 @@ pub fn check_private(root: &Path, private: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
+/// Refuses grates that a guest can write.
+///
+/// # Errors
+/// Names the directory.
+pub fn check_grates(root: &Path, folders: &[PathBuf]) -> Result<()> {
+    for folder in folders {
+        let place = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        if place.starts_with(root) {
+            let (root, place) = (root.display(), place.display());
+            bail!("the root {root} contains {place}, where the grates are: a guest could change them. Choose another root, or other grates by --grates");
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,5 +151,7 @@ mod tests {
         let private = [PathBuf::from("/nowhere/home/.local/share/lind")];
         assert!(check_private(Path::new("/nowhere/home"), &private).is_err());
         assert!(check_private(Path::new("/nowhere/home2"), &private).is_ok());
+        assert!(check_grates(Path::new("/nowhere"), &private).is_err());
+        assert!(check_grates(Path::new("/nowhere/home2"), &private).is_ok());
     }
 }

@@ -9,6 +9,7 @@ mod config;
 mod confine;
 mod explain;
 mod inspect;
+mod outside;
 mod report;
 mod run;
 mod stack;

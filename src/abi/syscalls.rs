@@ -413,6 +413,9 @@ implemented {
     /// Duplicates a descriptor of the caller into the table of the cage that the call it is serving acts on, as dup or
     /// fcntl(F_DUPFD_CLOEXEC) made on that cage would: shorter. EINVAL outside a handler.
     1009 threei   give_fd(fd: Fd, flags: FdFlags) -> NewFd;
+    /// A descriptor, closed by spawn and execve, of a file that an option of a grate names and that the runner opened outside the root. Each is given once.
+    /// EBADF for others, EPERM for who is not a grate of the runner's command line.
+    1010 threei   host_file(number: u64) -> NewFd;
 }
 missing {
     15   signal   rt_sigreturn() -> i64;

@@ -57,7 +57,7 @@ impl Clamp {
                 "calls" => {
                     clamp.calls.change(&value, &class).with_context(|| format!("{grate}: --calls: '{value}'"))?;
                 }
-                "calls-from" => match std::fs::read_to_string(root.join(value.trim_start_matches('/'))) {
+                "calls-from" => match text_of(&value, root) {
                     Ok(text) => {
                         for line in text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()) {
                             let told = || format!("{grate}: --calls-from: '{value}'");
