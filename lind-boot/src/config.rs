@@ -122,7 +122,9 @@ pub fn check_grates(root: &Path, folders: &[PathBuf]) -> Result<()> {
         let place = folder.canonicalize().unwrap_or_else(|_| folder.clone());
         if place.starts_with(root) {
             let (root, place) = (root.display(), place.display());
-            bail!("the root {root} contains {place}, where the grates are: a guest could change them. Choose another root, or other grates by --grates");
+            bail!(
+                "the root {root} contains {place}, where the grates are: a guest could change them. Choose another root, or other grates by --grates"
+            );
         }
     }
     Ok(())

@@ -43,7 +43,8 @@ impl Folders {
         let other = other_spelling(name.as_bytes()).and_then(|name| String::from_utf8(name).ok());
         let suffixes: &[&str] = if name.contains('.') { &[""] } else { &[".cwasm", ".wasm"] };
         let names = [Some(name), other.as_deref()];
-        let files = names.iter().flatten().flat_map(|name| suffixes.iter().map(move |suffix| format!("{name}{suffix}")));
+        let files =
+            names.iter().flatten().flat_map(|name| suffixes.iter().map(move |suffix| format!("{name}{suffix}")));
         files.flat_map(|file| self.0.iter().map(move |folder| folder.join(&file))).find(|path| path.is_file())
     }
 
@@ -170,7 +171,11 @@ impl Files<'_> {
         for ending in &takes.beside {
             let beside = PathBuf::from(std::ffi::OsString::from_vec([file, ending.as_bytes()].concat()));
             // What is read beside a file need not be there.
-            files.push(if takes.what == Use::Reads { open_as(takes.what, &beside).ok() } else { Some(open_as(takes.what, &beside)?) });
+            files.push(if takes.what == Use::Reads {
+                open_as(takes.what, &beside).ok()
+            } else {
+                Some(open_as(takes.what, &beside)?)
+            });
         }
         self.argv[at] = CString::new([&word[..start], format!("host:{number}:").as_bytes(), &word[start..]].concat())?;
         self.files.extend(files);
@@ -192,7 +197,8 @@ fn value_of<'m>(manifest: &'m Manifest, word: &[u8]) -> Option<(&'m Takes, Optio
     if let Some(long) = word.strip_prefix(b"--") {
         let equals = long.iter().position(|&byte| byte == b'=');
         let name = &long[..equals.unwrap_or(long.len())];
-        let takes = manifest.options().find(|takes| takes.name.as_ref().is_some_and(|known| known.as_bytes() == name))?;
+        let takes =
+            manifest.options().find(|takes| takes.name.as_ref().is_some_and(|known| known.as_bytes() == name))?;
         return Some((takes, equals.map(|equals| equals + 3)));
     }
     // -abc is -a -b -c, up to the first that takes a value.
@@ -218,12 +224,15 @@ fn open_as(what: Use, path: &Path) -> Result<OwnedFd> {
         file => file,
     };
     let told = |error: std::io::Error| match error.raw_os_error() {
-        Some(number) => anyhow::anyhow!("{}: {}", path.display(), lind_abi::Errno(number)),
+        Some(number) => anyhow::anyhow!("{}: {}", path.display(), lind_abi::Errno::from_raw(number)),
         None => anyhow::anyhow!("{}: {error}", path.display()),
     };
     let file = file.map_err(told)?;
     if file.metadata().map_err(told)?.is_dir() {
-        bail!("{0}: a directory outside the root cannot be handed over; one inside it is named root:{0}", path.display());
+        bail!(
+            "{0}: a directory outside the root cannot be handed over; one inside it is named root:{0}",
+            path.display()
+        );
     }
     Ok(file.into())
 }
@@ -233,7 +242,8 @@ mod tests {
     use super::*;
 
     fn manifest() -> Manifest {
-        Manifest::parse(b"option p policy reads\0option o - writes\0option - preload reads=\0option n nr value\0").unwrap()
+        Manifest::parse(b"option p policy reads\0option o - writes\0option - preload reads=\0option n nr value\0")
+            .unwrap()
     }
 
     #[test]

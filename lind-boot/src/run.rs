@@ -96,7 +96,8 @@ pub fn run(options: &Run) -> Result<Infallible, Failure> {
     let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored };
     let start_in = Directory::open(&kernel.root, &config.cwd)
         .map_err(|errno| anyhow!("working directory {}: {errno}", config.cwd.to_string_lossy()))?;
-    let first = cage::boot(&kernel, start_in, program).map_err(|error| Failure::of(error, name, &config.root, &grates))?;
+    let first =
+        cage::boot(&kernel, start_in, program).map_err(|error| Failure::of(error, name, &config.root, &grates))?;
     drop(cache);
     let (verbose, format) = (options.verbose, options.perf);
     host_signals::run(beginning, kernel, first, move |status| {

@@ -149,7 +149,11 @@ impl Finder<'_> {
 
     fn none(&self, name: &str) -> String {
         let inside = |name| format!("no grate {name} in {}", self.root.display());
-        if is_grate_name(name.as_bytes()) { format!("no grate {name} in {}", self.grates.names()) } else { inside(name) }
+        if is_grate_name(name.as_bytes()) {
+            format!("no grate {name} in {}", self.grates.names())
+        } else {
+            inside(name)
+        }
     }
 
     /// A chain up to the program, or inside of brackets up to `%}`, which is passed.
