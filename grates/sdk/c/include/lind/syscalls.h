@@ -37,9 +37,11 @@
 /* Duplicates a descriptor of the caller into the table of the cage that the call it is serving acts on, as dup or */
 /* fcntl(F_DUPFD_CLOEXEC) made on that cage would: shorter. EINVAL outside a handler. */
 #define SYS_give_fd                     1009
+/* Says how many descriptors the caller has in flight: in messages that nobody has received. */
+#define SYS_in_flight                   1010
 /* A descriptor, closed by spawn and execve, of a file that an option of a grate names and that the runner opened outside the root. Each is given once. */
 /* EBADF for others, EPERM for who is not a grate of the runner's command line. */
-#define SYS_host_file                   1010
+#define SYS_host_file                   1011
 /* Registers for every number; see docs/threei.md. */
 #define LIND_NR_ANY 0xffffffffu
 
