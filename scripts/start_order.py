@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "lind-boot" / "start.ld"
 RUNNER = ROOT / "target/release/lind-boot"
-STRACE = ROOT / "lindfs/grates/strace_grate.wasm"
+STRACE = ROOT / "build/grates/strace_grate.wasm"
 
 # ptrace(2)
 TRACEME, CONT, PEEKUSER, POKEUSER, SETOPTIONS = 0, 7, 3, 6, 0x4200

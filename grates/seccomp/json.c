@@ -321,13 +321,14 @@ static void read_entry(const cJSON *entry, const struct rule *otherwise, int pla
 
 static cJSON *load(const char *path)
 {
-	FILE *f = fopen(path, "re");
+	FILE *f = lind_read_file(path);
 	char *text = malloc(MAX_SIZE + 1);
 	const char *end = NULL;
 	unsigned line = 1;
 	cJSON *root;
 	size_t n;
 
+	path = lind_file_name(path);
 	if (!f || !text)
 		lind_die("%s: %s", path, strerror(errno));
 	n = fread(text, 1, MAX_SIZE, f);

@@ -101,6 +101,7 @@ pub struct Kernel {
     pub(crate) names: sys::process::Names,
     pub(crate) processors: cage::processors::Processors,
     engine: OnceLock<Box<dyn Engine>>,
+    line: OnceLock<cage::Line>,
     last_id: AtomicU32,
 }
 
@@ -129,6 +130,7 @@ impl Kernel {
             names: sys::process::Names::default(),
             processors: cage::processors::Processors::new(),
             engine: OnceLock::new(),
+            line: OnceLock::new(),
             last_id: AtomicU32::new(0),
         })
     }
@@ -136,6 +138,16 @@ impl Kernel {
     /// Gives the kernel its engine. Later calls have no effect.
     pub fn attach(&self, engine: Box<dyn Engine>) {
         let _ = self.engine.set(engine);
+    }
+
+    /// Gives the kernel what the command line brings. Later calls have no effect.
+    pub fn bring(&self, line: cage::Line) {
+        let _ = self.line.set(line);
+    }
+
+    /// What the command line brings.
+    pub(crate) fn line(&self) -> &cage::Line {
+        self.line.get_or_init(cage::Line::default)
     }
 
     /// The engine.

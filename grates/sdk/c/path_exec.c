@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "path_walk.h"
+#include "program.h"
 
 #define INTERPRETERS 5
 #define HEAD 256
@@ -176,6 +177,8 @@ int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view, 
 
 	if (flags & ~(AT_NOFOLLOW | AT_EMPTY_PATH_))
 		return -EINVAL;
+	if (r >= 0 && !at && program_is_marked(path))
+		return lind_forward(c);
 	if (r >= 0)
 		r = known_as(c, dir, path, &known);
 	for (int depth = 0; r >= 0; depth++) {
