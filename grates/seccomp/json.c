@@ -359,7 +359,7 @@ const struct rule *read_json(const char *path, bool verbose)
 	struct rule *otherwise;
 	int place = 0;
 
-	file = path;
+	file = lind_file_name(path);
 	root = load(path);
 	check_keys(root, -1, "the profile", keys);
 	if (!(action = member(root, "defaultAction")))
@@ -371,6 +371,6 @@ const struct rule *read_json(const char *path, bool verbose)
 		read_entry(entry, otherwise, place++);
 	unconditional_first();
 	if (verbose && unknown_count)
-		lind_log("%s: %u names are no calls here: %s", path, unknown_count, unknown);
+		lind_log("%s: %u names are no calls here: %s", file, unknown_count, unknown);
 	return otherwise;
 }
