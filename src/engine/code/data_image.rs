@@ -1,4 +1,4 @@
-//! What a program's memory holds when its code begins, worked out when it is compiled (docs/engine.md, "Data").
+//! What a program's memory holds when its code begins, worked out when it is compiled (docs/startup.md, "Data").
 //!
 //! Data segments are passive. The linker's start function puts them in their places and fills variables without a value with zeroes,
 //! unless a word of memory says that another instance has done so: at each start of a program, all those pages are made and
