@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "seccomp.h"
-#include "../sdk/c/program.h"
+#include "../sdk/c/core/program.h"
 #include "strace.h"
 
 /* What a call is about. */
