@@ -84,14 +84,16 @@ pub fn print(text: &str) -> Result<(), Failure> {
 /// When it could not be started.
 pub fn run(options: &Run, end: End) -> Result<Infallible, Failure> {
     let ignored = host_signals::hold();
+    let in_namespace = confine::own_namespace_if_need_be();
     let grates = Folders::new(&options.grates);
     let stack = options.stack.as_deref().map(|file| stack_of(file, options, &grates)).transpose()?;
     let mut config = Config::new(options, stack)?;
-    let store = CodeStore::open()?;
+    let mut store = CodeStore::open()?;
     check_private(&config.root, &store.private)?;
     for (place, _) in &options.mounted {
         check_private(place, &store.private)?;
     }
+    let detached = store.detach();
     let cache =
         store.cache.as_ref().map(|cache| cache.try_clone()).transpose().context("cannot share the code cache")?;
     let perf = options.perf.map(|_| std::sync::Arc::new(Perf::default()));
@@ -102,7 +104,10 @@ pub fn run(options: &Run, end: End) -> Result<Infallible, Failure> {
     for place in std::iter::once(&config.root).chain(mounted) {
         check_grates(place, &outside.folders)?;
     }
-    let kernel = confined_kernel(options, &config, cache.as_ref().map(AsFd::as_fd))?;
+    let kernel = {
+        let cache = cache.as_ref().map(AsFd::as_fd);
+        confined_kernel(options, &config, cache, (in_namespace, detached))?
+    };
     let beginning = engine.keep_first();
     kernel.attach(Box::new(engine));
     kernel.bring(outside.line);
@@ -141,6 +146,7 @@ fn confined_kernel(
     options: &Run,
     config: &Config,
     cache: Option<std::os::fd::BorrowedFd<'_>>,
+    (in_namespace, detached): (bool, lind_kernel::Result<()>),
 ) -> Result<std::sync::Arc<Kernel>, Failure> {
     let limits = Limits {
         files: (options.files, options.files.max(4096)),
@@ -154,9 +160,10 @@ fn confined_kernel(
     lind_kernel::mem::budget::learn();
     let directory = confine::open_directory(&config.root).context("root directory")?;
     let mut root = Root::new(directory, Some(&config.root), Walls::Openat2);
-    let (walls, how) = confine::change_root(&config.root);
+    let detached = detached.and_then(|()| root.detach()).map_err(|errno| errno.to_string());
+    let (walls, how) = confine::change_root(&config.root, in_namespace);
     root.set_walls(walls);
-    let report = confine::confine(how, &root, cache);
+    let report = confine::confine(how, &root, cache, detached);
     if options.verbose {
         stdio::say(&format!("lind-boot: root {}, {}\n", config.root.display(), report.line()));
     }

@@ -64,7 +64,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub use host::lease::Lease;
-pub use host::mounts::restrict as restrict_mount;
+pub use host::mounts::{detached as detached_mount, restrict as restrict_mount};
+pub use host::requests;
 pub use lind_abi::{Arg, CageId, Call, Errno, Result};
 
 use cage::CageTable;

@@ -9,18 +9,18 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 
 /// What messages begin with.
 const KEPT: &str = "the key of compiled code, in $XDG_DATA_HOME or ~/.local/share";
 
-/// Directories that must not be inside a guest's root, and what was read from them.
+/// Places that must not be inside a guest's root, and what was read from them.
 pub struct CodeStore {
     /// Tags compiled code.
     pub key: [u8; 32],
     /// Where compiled code is cached; none if it cannot be made.
     pub cache: Option<OwnedFd>,
-    /// The directories of key and cache, for the runner to check against the guest's root.
+    /// The directories of key and cache, and the key's file, which may be a link: for the runner to check against the guest's root.
     pub private: Vec<PathBuf>,
 }
 
@@ -42,7 +42,20 @@ impl CodeStore {
     pub fn open_in(data: &Path, cache: &Path) -> Result<CodeStore> {
         let key = read_key(data).context(KEPT)?;
         let opened = make_private(cache).and_then(|()| Ok(File::open(cache)?)).ok().map(OwnedFd::from);
-        Ok(CodeStore { key, cache: opened, private: vec![data.to_owned(), cache.to_owned()] })
+        Ok(CodeStore { key, cache: opened, private: vec![data.to_owned(), cache.to_owned(), data.join("key")] })
+    }
+}
+
+impl CodeStore {
+    /// Makes sure that the cache's directory leads nowhere else.
+    ///
+    /// # Errors
+    /// EPERM without rights over mounts.
+    pub fn detach(&mut self) -> lind_kernel::Result<()> {
+        if let Some(cache) = &mut self.cache {
+            *cache = lind_kernel::detached_mount(cache.as_fd(), false)?;
+        }
+        Ok(())
     }
 }
 

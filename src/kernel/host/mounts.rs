@@ -4,7 +4,7 @@
 //! it, and takes them away at its end: one that has just been made and asks here takes 36 to 56 us less, from fork to
 //! end, than one that reads the text and a name there.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use linux_raw_sys::general::{
     AT_EMPTY_PATH, AT_RECURSIVE, LSMT_ROOT, MNT_ID_REQ_SIZE_VER0, MOUNT_ATTR_NODEV, MOUNT_ATTR_NOSUID,
@@ -12,6 +12,7 @@ use linux_raw_sys::general::{
 };
 
 use lind_abi::{Errno, Result};
+use rustix::mount::OpenTreeFlags;
 use syscalls::{Sysno, raw_syscall};
 
 use super::result;
@@ -109,4 +110,21 @@ pub fn restrict(tree: BorrowedFd<'_>, read_only: bool, below: bool) -> Result<()
         raw_syscall!(Sysno::mount_setattr, tree.as_raw_fd(), path as usize, flags, attributes as usize, size)
     })?;
     Ok(())
+}
+
+/// A directory as a mount of its own that is attached nowhere: what is above it is itself, so by this descriptor nobody gets out of it, whatever
+/// the process's root is. If `read_only` nothing can be changed by it, but for what its links lead to.
+///
+/// # Errors
+/// What open_tree(2) and mount_setattr(2) say: EPERM without rights over mounts, ENOSYS before Linux 5.12.
+pub fn detached(directory: BorrowedFd<'_>, read_only: bool) -> Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_RECURSIVE;
+    let tree = rustix::mount::open_tree(directory, c"", flags).map_err(super::errno)?;
+    if read_only {
+        restrict(tree.as_fd(), true, true)?;
+    }
+    Ok(tree)
 }
