@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use anyhow::{Context, Result, bail};
 use lind_engine::Engine;
@@ -24,15 +25,20 @@ const BRACKET: &str = "bracket_grate";
 const INSIDE: &[u8] = b"root:";
 
 /// The directories that grates are in.
-pub struct Folders(Vec<PathBuf>);
+pub struct Folders {
+    named: Vec<PathBuf>,
+    /// Looked for when it is asked for: most lines name no grate.
+    own: LazyLock<Option<PathBuf>>,
+}
 
 impl Folders {
     /// Those that were named, then our own: of the installation or of the source tree that holds this program.
     pub fn new(named: &[PathBuf]) -> Folders {
-        let program = std::env::current_exe().ok();
-        let above = program.iter().flat_map(|program| program.ancestors().skip(1));
-        let own = above.flat_map(|folder| ["lib/lind/grates", "build/grates"].map(|name| folder.join(name)));
-        Folders(named.iter().cloned().chain(own.into_iter().find(|folder| folder.is_dir())).collect())
+        Folders { named: named.to_vec(), own: LazyLock::new(own) }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.named.iter().chain(self.own.as_ref())
     }
 
     /// The file of a grate: its compiled code if that is there.
@@ -45,14 +51,22 @@ impl Folders {
         let names = [Some(name), other.as_deref()];
         let files =
             names.iter().flatten().flat_map(|name| suffixes.iter().map(move |suffix| format!("{name}{suffix}")));
-        files.flat_map(|file| self.0.iter().map(move |folder| folder.join(&file))).find(|path| path.is_file())
+        files.flat_map(|file| self.all().map(move |folder| folder.join(&file))).find(|path| path.is_file())
     }
 
     /// For messages.
     pub fn names(&self) -> String {
-        let names: Vec<_> = self.0.iter().map(|folder| folder.display().to_string()).collect();
+        let names: Vec<_> = self.all().map(|folder| folder.display().to_string()).collect();
         if names.is_empty() { "any directory of grates: there is none".to_owned() } else { names.join(", ") }
     }
+}
+
+fn own() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let mut above = program.ancestors().skip(1);
+    above.find_map(|folder| {
+        ["lib/lind/grates", "build/grates"].map(|name| folder.join(name)).into_iter().find(|folder| folder.is_dir())
+    })
 }
 
 /// What has been opened.

@@ -160,7 +160,7 @@ fn confined_kernel(
     lind_kernel::mem::budget::learn();
     let directory = confine::open_directory(&config.root).context("root directory")?;
     let mut root = Root::new(directory, Some(&config.root), Walls::Openat2);
-    let detached = detached.and_then(|()| root.detach()).map_err(|errno| errno.to_string());
+    let detached = detached.and_then(|()| root.detach(cache)).map_err(|errno| errno.to_string());
     let (walls, how) = confine::change_root(&config.root, in_namespace);
     root.set_walls(walls);
     let report = confine::confine(how, &root, cache, detached);

@@ -31,6 +31,7 @@ use lind_abi::{Errno, Result};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 
 use crate::host;
+use crate::host::mounts::Parting;
 use devices::Devices;
 pub use directory::Directory;
 use links::Links;
@@ -93,6 +94,7 @@ pub struct Root {
     shows_processes: bool,
     hides: bool,
     devices: Devices,
+    parting: Option<Parting>,
 }
 
 impl Root {
@@ -103,7 +105,8 @@ impl Root {
         let hides = [c"dev", c"proc", c"sys"]
             .iter()
             .any(|name| rustix::fs::statat(&directory, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok());
-        let mut root = Root { directory, walls, links, shows_processes: false, hides, devices: Devices::find() };
+        let mut root =
+            Root { directory, walls, links, shows_processes: false, hides, devices: Devices::find(), parting: None };
         // Where it cannot be known, the slower way is the safe one.
         root.shows_processes = root.contains_proc(name).unwrap_or(true);
         root.set_walls(walls);
@@ -111,15 +114,19 @@ impl Root {
     }
 
     /// Makes sure that the host's directories which are open here lead nowhere else, by `..` for example: to be called before the process
-    /// changes its root.
+    /// changes its root. `others` have been detached already.
     ///
     /// # Errors
     /// EPERM without rights over mounts.
-    pub fn detach(&mut self) -> Result<()> {
+    pub fn detach(&mut self, others: Option<BorrowedFd<'_>>) -> Result<()> {
         if let Some(links) = &mut self.links {
             links.detach()?;
         }
-        self.devices.detach()
+        self.devices.detach()?;
+        let ours = self.links.as_ref().map(Links::directory).into_iter().chain(self.devices.slaves());
+        let mounts: Vec<_> = ours.chain(others).collect();
+        self.parting = Parting::of(&mounts);
+        Ok(())
     }
 
     /// Says which walls have been put up since. Over a root with a /proc inside, chroot is not trusted: look-ups are

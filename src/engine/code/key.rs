@@ -14,13 +14,13 @@ use rustix::fd::{AsFd, OwnedFd};
 /// What messages begin with.
 const KEPT: &str = "the key of compiled code, in $XDG_DATA_HOME or ~/.local/share";
 
-/// Places that must not be inside a guest's root, and what was read from them.
+/// Directories that must not be inside a guest's root, and what was read from them.
 pub struct CodeStore {
     /// Tags compiled code.
     pub key: [u8; 32],
     /// Where compiled code is cached; none if it cannot be made.
     pub cache: Option<OwnedFd>,
-    /// The directories of key and cache, and the key's file, which may be a link: for the runner to check against the guest's root.
+    /// The directories of key and cache, for the runner to check against the guest's root.
     pub private: Vec<PathBuf>,
 }
 
@@ -42,7 +42,7 @@ impl CodeStore {
     pub fn open_in(data: &Path, cache: &Path) -> Result<CodeStore> {
         let key = read_key(data).context(KEPT)?;
         let opened = make_private(cache).and_then(|()| Ok(File::open(cache)?)).ok().map(OwnedFd::from);
-        Ok(CodeStore { key, cache: opened, private: vec![data.to_owned(), cache.to_owned(), data.join("key")] })
+        Ok(CodeStore { key, cache: opened, private: vec![data.to_owned(), cache.to_owned()] })
     }
 }
 
@@ -77,11 +77,19 @@ fn make_private(path: &Path) -> Result<()> {
 
 fn read_key(data: &Path) -> Result<[u8; 32]> {
     let path = data.join("key");
-    match File::open(&path) {
+    match open_key(&path) {
         Ok(file) => check_key(file, &path),
         Err(error) if error.kind() == ErrorKind::NotFound => make_key(data, &path),
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
+            bail!("{} is a symbolic link, and may lead to where guests are; put the key itself there", path.display())
+        }
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
+}
+
+/// Where it leads is not looked at, so it must not be a link.
+fn open_key(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
 fn check_key(mut file: File, path: &Path) -> Result<[u8; 32]> {
@@ -110,7 +118,7 @@ fn make_key(data: &Path, path: &Path) -> Result<[u8; 32]> {
     let _ = std::fs::remove_file(&aside);
     match linked {
         Ok(()) => Ok(key),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => check_key(File::open(path)?, path),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => check_key(open_key(path)?, path),
         Err(error) => Err(error).with_context(|| format!("cannot make {}", path.display())),
     }
 }

@@ -128,3 +128,30 @@ pub fn detached(directory: BorrowedFd<'_>, read_only: bool) -> Result<OwnedFd> {
     }
     Ok(tree)
 }
+
+/// Sockets that keep detached mounts until this process ends, and then a little longer.
+///
+/// Whoever closes a mount's last descriptor waits until all processors have noticed: three of them take a process that ends 300 us. So the
+/// mounts are sent in a message that nobody receives, and so is the socket that it waits in. When the process is gone that ring is
+/// found by the host, which takes it apart aside.
+pub struct Parting {
+    _from: OwnedFd,
+    _to: OwnedFd,
+}
+
+impl Parting {
+    /// Of these mounts. None where there is no room: then the end takes longer.
+    pub fn of(mounts: &[BorrowedFd<'_>]) -> Option<Parting> {
+        use rustix::net::{
+            AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+        };
+        let (from, to) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None).ok()?;
+        let files: Vec<_> = mounts.iter().copied().chain([to.as_fd()]).collect();
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let fits = control.push(SendAncillaryMessage::ScmRights(&files));
+        let sent = rustix::net::sendmsg(&from, &[std::io::IoSlice::new(b"x")], &mut control, SendFlags::empty());
+        (fits && sent.is_ok()).then_some(Parting { _from: from, _to: to })
+    }
+}

@@ -57,6 +57,11 @@ impl Devices {
         Ok(())
     }
 
+    /// The folder of pseudoterminals.
+    pub(super) fn slaves(&self) -> Option<BorrowedFd<'_>> {
+        self.multiplexer.as_ref().map(|(_, slaves)| slaves.as_fd())
+    }
+
     /// The nodes there are, and the folder of pseudoterminals.
     pub fn iter(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let terminals = self.multiplexer.iter().flat_map(|(node, slaves)| [node, slaves]);

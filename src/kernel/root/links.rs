@@ -41,6 +41,10 @@ impl Links {
         Ok(())
     }
 
+    pub(super) fn directory(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+
     /// `act` gets a directory and the name of a link in it that leads to the file.
     ///
     /// # Errors
