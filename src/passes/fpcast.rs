@@ -1,16 +1,30 @@
-//! The function-pointer pass, on request: a call through a pointer of another type than the function's
-//! reaches the function.
+//! The function-pointer pass: a call through a pointer of another type than the function's reaches the function.
 //!
 //! In C such a call is undefined, but on x86-64 it works as long as the function only uses what it is given,
 //! and programs rely on that (a comparison with two arguments too few, a callback whose result nobody
-//! wants). In wasm it traps. The pass sends each indirect call, of a type T, to a helper for T if the module
-//! puts functions of other types in its tables:
+//! wants, `void *f()` as a thread). In wasm it traps. Each indirect call, of a type T, of a module that puts functions of
+//! other types in its tables becomes
 //!
-//! - the function is of type T: it is called, after one comparison of types (2 ns);
-//! - it is of another type: it is called with the arguments that it would find in x86-64's registers.
+//! ```text
+//! table.get
+//! block $done
+//!   block $other
+//!     block $null
+//!       (br_on_null $null) (br_on_cast_fail $other (ref T))
+//!       (call_ref T) (br $done)
+//!     end
+//!     ref.null func
+//!   end
+//!   call the helper for T
+//! end
+//! ```
+//!
+//! - The function is of type T: it is called. That is what `call_indirect` does as well, look at the type and go on, but for
+//!   one more look for null, which `call_indirect` leaves to a fault.
+//! - It is of another type: the helper calls it with the arguments that it would find in x86-64's registers.
 //!   Integers and floats are counted apart; surplus ones are dropped, missing ones are 0; a 32-bit integer
-//!   is extended with zeros, a 64-bit one cut; a float keeps its low bits. Results likewise;
-//! - the entry is empty or out of bounds: the original call is made, and traps as it did.
+//!   is extended with zeros, a 64-bit one cut; a float keeps its low bits. Results likewise.
+//! - The entry is empty or out of bounds: it traps.
 //!
 //! Not like x86-64: arguments beyond the registers (6 integers, 8 floats) are matched by the same rule;
 //! variable arguments are in memory, so a mismatch in `...` passes their address as an integer; functions
@@ -26,7 +40,7 @@ use wasm_encoder::{BlockType, Encode, HeapType, InstructionSink, RefType, ValTyp
 use wasmparser::{ConstExpr, Element, ElementItems, FuncType, Global, Imports, Operator, Table, TableInit, TypeRef};
 
 use crate::code::{self, Edit};
-use crate::module::{Module, id, leb, leb_padded};
+use crate::module::{Module, id, leb};
 use crate::types::Types;
 
 /// Runs the pass.
@@ -43,15 +57,15 @@ pub fn adapt_calls(module: &mut Module) -> Result<()> {
         let mut reader = body.get_operators_reader()?;
         while !reader.eof() {
             let (op, at) = reader.read_with_offset()?;
-            let (opcode, ty, table) = match op {
-                Operator::CallIndirect { type_index, table_index } => (0x10, type_index, table_index),
-                Operator::ReturnCallIndirect { type_index, table_index } => (0x12, type_index, table_index),
+            let (ty, table, tail) = match op {
+                Operator::CallIndirect { type_index, table_index } => (type_index, table_index, false),
+                Operator::ReturnCallIndirect { type_index, table_index } => (type_index, table_index, true),
                 _ => continue,
             };
-            let wanted = tables.contains(&table).then(|| helpers.of(ty, table)).transpose()?.flatten();
+            let wanted = tables.contains(&table).then(|| helpers.of(ty)).transpose()?.flatten();
             if let Some(helper) = wanted {
                 let remove = reader.original_position() - at;
-                edits.push(Edit { at, remove, insert: call(opcode, helper, remove) });
+                edits.push(Edit { at, remove, insert: helper.call(ty, table, tail) });
             }
         }
     }
@@ -61,19 +75,9 @@ pub fn adapt_calls(module: &mut Module) -> Result<()> {
     }
     let bodies: Vec<Vec<u8>> = made.iter().map(|helper| helper.body.clone()).collect();
     code::edit(module, &edits, &bodies)?;
-    module.append(id::TYPE, &made.iter().map(|helper| helper.ty.clone()).collect::<Vec<_>>())?;
-    module.append(id::FUNCTION, &made.iter().map(|helper| number(helper.type_index)).collect::<Vec<_>>())?;
-    module.name_functions(&made.into_iter().map(|helper| (helper.index, helper.name)).collect::<Vec<_>>())
-}
-
-/// A call in at least as many bytes as the instruction that it replaces, so that code hardly moves.
-fn call(opcode: u8, function: u32, len: usize) -> Vec<u8> {
-    const NOP: u8 = 1;
-    const LONGEST: usize = 6;
-    let mut bytes = vec![NOP; len.saturating_sub(LONGEST)];
-    bytes.push(opcode);
-    leb_padded(&mut bytes, function, len.min(LONGEST) - 1);
-    bytes
+    module.append(id::TYPE, &made.iter().flat_map(|helper| helper.types.clone()).collect::<Vec<_>>())?;
+    module.append(id::FUNCTION, &made.iter().map(|helper| number(helper.place.helper_type)).collect::<Vec<_>>())?;
+    module.name_functions(&made.into_iter().map(|helper| (helper.place.helper, helper.name)).collect::<Vec<_>>())
 }
 
 fn number(value: u32) -> Vec<u8> {
@@ -173,12 +177,49 @@ pub fn is_numeric(ty: &FuncType) -> bool {
     ty.params().iter().chain(ty.results()).all(|ty| class(*ty).is_some())
 }
 
-/// A new function.
+/// What calls of one type need: the function that adapts, and types of blocks.
+#[derive(Clone, Copy)]
+struct Adapted {
+    helper: u32,
+    /// From the arguments and the function to the results; also of the helper.
+    helper_type: u32,
+    /// From the arguments and the function to the same.
+    other: u32,
+    /// From the arguments and the function to the arguments.
+    null: u32,
+}
+
+impl Adapted {
+    /// A call of a type through a table.
+    fn call(&self, ty: u32, table: u32, tail: bool) -> Vec<u8> {
+        let mut code = Vec::new();
+        let mut sink = InstructionSink::new(&mut code);
+        sink.table_get(table);
+        if !tail {
+            sink.block(BlockType::FunctionType(self.helper_type));
+        }
+        sink.block(BlockType::FunctionType(self.other)).block(BlockType::FunctionType(self.null));
+        sink.br_on_null(0).br_on_cast_fail(1, RefType { nullable: false, ..FUNCREF }, exactly(ty));
+        if tail {
+            sink.return_call_ref(ty);
+        } else {
+            sink.call_ref(ty).br(2);
+        }
+        sink.end().ref_null(HeapType::FUNC).end();
+        if tail {
+            sink.return_call(self.helper);
+        } else {
+            sink.call(self.helper).end();
+        }
+        code
+    }
+}
+
+/// A new function, and types.
 struct Helper {
-    index: u32,
-    type_index: u32,
-    /// Its type, encoded.
-    ty: Vec<u8>,
+    place: Adapted,
+    /// Encoded, in the order of their indices.
+    types: [Vec<u8>; 3],
     body: Vec<u8>,
     name: String,
 }
@@ -186,51 +227,54 @@ struct Helper {
 struct Helpers<'m> {
     types: &'m Types,
     targets: &'m Targets,
-    /// By type and table of the call; None where it needs none.
-    made: BTreeMap<(u32, u32), Option<u32>>,
+    /// By type of the call; None where it needs none.
+    made: BTreeMap<u32, Option<Adapted>>,
     list: Vec<Helper>,
 }
 
 impl Helpers<'_> {
-    /// The function to call instead of a function of this type in this table, if there may be others.
-    fn of(&mut self, type_index: u32, table: u32) -> Result<Option<u32>> {
-        if let Some(made) = self.made.get(&(type_index, table)) {
+    /// What calls of this type need, if there may be functions of others.
+    fn of(&mut self, type_index: u32) -> Result<Option<Adapted>> {
+        if let Some(made) = self.made.get(&type_index) {
             return Ok(*made);
         }
         let ty = self.types.plain_function(type_index).filter(|ty| is_numeric(ty));
         let others: Vec<_> = self.targets.0.iter().filter(|(other, _)| Some(other) != ty).collect();
         let made = match ty {
             Some(ty) if !others.is_empty() => {
-                let index =
+                let helper =
                     u32::try_from(self.types.function_count() + self.list.len()).context("too many functions")?;
+                let first = u32::try_from(self.types.count() + 3 * self.list.len()).context("too many types")?;
+                let place = Adapted { helper, helper_type: first, other: first + 1, null: first + 2 };
                 self.list.push(Helper {
-                    index,
-                    type_index: u32::try_from(self.types.count() + self.list.len()).context("too many types")?,
-                    ty: helper_type(ty),
-                    body: Body::new(ty, type_index, table).build(&others)?,
+                    place,
+                    types: block_types(ty),
+                    body: Body::new(ty).build(type_index, &others)?,
                     name: format!("__lind_call_indirect {ty}"),
                 });
-                Some(index)
+                Some(place)
             }
             _ => None,
         };
-        self.made.insert((type_index, table), made);
+        self.made.insert(type_index, made);
         Ok(made)
     }
 }
 
-/// The type of a helper: the parameters of the call, and the place in the table.
-fn helper_type(ty: &FuncType) -> Vec<u8> {
-    const FUNC: u8 = 0x60;
-    let params: Vec<ValType> = ty.params().iter().map(|ty| encoded(*ty)).chain([ValType::I32]).collect();
+/// The types in [`Adapted`], in order.
+fn block_types(ty: &FuncType) -> [Vec<u8>; 3] {
+    let params: Vec<ValType> = ty.params().iter().map(|ty| encoded(*ty)).collect();
     let results: Vec<ValType> = ty.results().iter().map(|ty| encoded(*ty)).collect();
-    let mut bytes = vec![FUNC];
-    params.encode(&mut bytes);
-    results.encode(&mut bytes);
-    bytes
+    let all: Vec<ValType> = params.iter().copied().chain([ValType::Ref(FUNCREF)]).collect();
+    [&results, &all, &params].map(|gives| {
+        const FUNC: u8 = 0x60;
+        let mut bytes = vec![FUNC];
+        all.encode(&mut bytes);
+        gives.encode(&mut bytes);
+        bytes
+    })
 }
 
-/// Of the types that are adapted; others do not come here.
 fn encoded(ty: wasmparser::ValType) -> ValType {
     match ty {
         wasmparser::ValType::I64 => ValType::I64,
@@ -245,19 +289,17 @@ const FUNCREF: RefType = RefType { nullable: true, heap_type: HeapType::FUNC };
 /// A helper's body in the making.
 pub struct Body<'t> {
     ty: &'t FuncType,
-    type_index: u32,
-    table: u32,
-    /// The local with the place in the table; behind it the function, and results that are held.
-    place: u32,
+    /// The parameter with the function; behind it results that are held.
+    function: u32,
     held: Vec<ValType>,
     code: Vec<u8>,
 }
 
 impl<'t> Body<'t> {
-    /// Of a helper for calls of type `ty` in `table`.
-    pub fn new(ty: &'t FuncType, type_index: u32, table: u32) -> Self {
-        let place = u32::try_from(ty.params().len()).unwrap_or(u32::MAX);
-        Body { ty, type_index, table, place, held: Vec::new(), code: Vec::new() }
+    /// Of a helper for calls of type `ty`.
+    pub fn new(ty: &'t FuncType) -> Self {
+        let function = u32::try_from(ty.params().len()).unwrap_or(u32::MAX);
+        Body { ty, function, held: Vec::new(), code: Vec::new() }
     }
 
     /// What was put together so far.
@@ -270,32 +312,19 @@ impl<'t> Body<'t> {
         InstructionSink::new(&mut self.code)
     }
 
-    fn function(&self) -> u32 {
-        self.place + 1
-    }
-
-    fn build(mut self, others: &[&(FuncType, u32)]) -> Result<Vec<u8>> {
-        let (place, table, function, ty) = (self.place, self.table, self.function(), self.type_index);
-        self.sink().block(BlockType::Result(ValType::Ref(FUNCREF)));
-        self.arguments();
-        self.sink()
-            .local_get(place)
-            .table_get(table)
-            .br_on_cast_fail(0, FUNCREF, exactly(ty))
-            .return_call_ref(ty)
-            .end();
-        self.sink().local_set(function);
+    fn build(mut self, type_index: u32, others: &[&(FuncType, u32)]) -> Result<Vec<u8>> {
         for (other, index) in others {
             self.adapt(other, *index)?;
         }
-        // Empty, or of a type that is not adapted.
+        // Null, or of a type that is not adapted: the engine knows these two traps.
+        let function = self.function;
         self.arguments();
-        self.sink().local_get(place).call_indirect(table, ty).end();
+        self.sink().local_get(function).ref_as_non_null();
+        self.sink().ref_cast_non_null(HeapType::Concrete(type_index)).return_call_ref(type_index).end();
 
-        let locals: Vec<ValType> = [ValType::Ref(FUNCREF)].into_iter().chain(self.held).collect();
         let mut bytes = Vec::new();
-        leb(&mut bytes, u32::try_from(locals.len())?);
-        for local in locals {
+        leb(&mut bytes, u32::try_from(self.held.len())?);
+        for local in self.held {
             leb(&mut bytes, 1);
             local.encode(&mut bytes);
         }
@@ -305,14 +334,14 @@ impl<'t> Body<'t> {
 
     /// The arguments as they came.
     fn arguments(&mut self) {
-        for param in 0..self.place {
+        for param in 0..self.function {
             self.sink().local_get(param);
         }
     }
 
     /// Calls the function and returns, if it is of this other type.
     fn adapt(&mut self, other: &FuncType, index: u32) -> Result<()> {
-        let function = self.function();
+        let function = self.function;
         self.sink().block(BlockType::Result(ValType::Ref(FUNCREF)));
         self.registers(self.ty.params(), 0, other.params())?;
         self.sink().local_get(function).br_on_cast_fail(0, FUNCREF, exactly(index)).call_ref(index);

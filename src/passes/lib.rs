@@ -1,7 +1,7 @@
 //! Passes over a linked wasm module, between the linker and the engine.
 //!
 //! - `memory`: the memory becomes defined, fixed in size, unshared and exported; data must be passive.
-//! - `fpcast` and `mismatch`, on request: calls with another type than the function's reach it.
+//! - `fpcast` and `mismatch`: calls with another type than the function's reach it.
 //! - `fork`: programs that fork can leave their stack and come back to it, in two processes.
 //! - `loops`: loops that only wait for memory to change keep looking at it.
 //!
@@ -35,7 +35,7 @@ pub struct Options {
     pub memory: bool,
     /// Keep loops that wait for memory to change looking at it.
     pub loops: bool,
-    /// Let calls through function pointers of a wrong type reach the function, as they do on x86-64.
+    /// Let calls with another type than the function's reach it, as they do on x86-64.
     pub fpcast: bool,
     /// Which programs can fork.
     pub fork: Fork,
@@ -43,7 +43,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { memory: true, loops: true, fpcast: false, fork: Fork::Auto }
+        Options { memory: true, loops: true, fpcast: true, fork: Fork::Auto }
     }
 }
 

@@ -53,7 +53,7 @@ pub fn mend_stubs(module: &mut Module) -> Result<()> {
 
 /// Calls `function`, of type `want`, from a function of type `have`, whose results it leaves.
 fn call(have: &FuncType, want: &FuncType, function: u32) -> Result<Vec<u8>> {
-    let mut body = Body::new(have, 0, 0);
+    let mut body = Body::new(have);
     body.registers(have.params(), 0, want.params())?;
     body.sink().call(function);
     match (want.results(), have.results()) {

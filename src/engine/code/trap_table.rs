@@ -57,7 +57,7 @@ impl Traps {
 fn kind(trap: &CompiledTrap) -> Option<u32> {
     let CompiledTrap::Normal(trap) = trap else { return None };
     match trap {
-        Trap::UnreachableCodeReached | Trap::BadSignature => Some(0),
+        Trap::UnreachableCodeReached | Trap::BadSignature | Trap::CastFailure => Some(0),
         Trap::IntegerDivisionByZero | Trap::IntegerOverflow | Trap::BadConversionToInteger => Some(1),
         Trap::TableOutOfBounds | Trap::IndirectCallToNull | Trap::NullReference => Some(2),
         _ => None,

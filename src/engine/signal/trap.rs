@@ -33,7 +33,7 @@ fn signal_of(error: &Error) -> i32 {
         Some(Trap::TableOutOfBounds | Trap::IndirectCallToNull | Trap::NullReference) => libc::SIGSEGV,
         Some(Trap::IntegerOverflow | Trap::IntegerDivisionByZero | Trap::BadConversionToInteger) => libc::SIGFPE,
         Some(Trap::HeapMisaligned) => libc::SIGBUS,
-        Some(Trap::UnreachableCodeReached | Trap::BadSignature) => libc::SIGILL,
+        Some(Trap::UnreachableCodeReached | Trap::BadSignature | Trap::CastFailure) => libc::SIGILL,
         Some(_) => libc::SIGILL,
         // Not a trap: the engine ran out of something, such as room for exceptions.
         None => libc::SIGABRT,
@@ -43,6 +43,9 @@ fn signal_of(error: &Error) -> i32 {
 fn report(guest: &Guest, error: &Error, signal: i32) {
     let name = name_of(signal);
     let what = match error.downcast_ref::<Trap>() {
+        // What the function-pointer pass makes of such calls; nothing else casts.
+        Some(Trap::CastFailure) => Trap::BadSignature.to_string(),
+        Some(Trap::NullReference) => Trap::IndirectCallToNull.to_string(),
         Some(trap) if fault_free(signal, trap) => trap.to_string(),
         Some(_) => "memory that is not there".to_owned(),
         None => format!("{:#}", error.root_cause()),
