@@ -43,6 +43,8 @@ check: ## formatting, lints, generated files
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo run -q -p lind-abigen -- --check
+	src/sysroot/functions.py --check
+	@scripts/newer_patch.sh
 
 clean: ## removes what was built
 	cargo clean

@@ -4,7 +4,7 @@
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-packages="clang-22 lld-22 llvm-22 libclang-rt-22-dev-wasm32 dpkg-dev make gcc libc6-dev linux-libc-dev python3 patch
+packages="clang-22 lld-22 llvm-22 libclang-rt-22-dev-wasm32 make gcc libc6-dev linux-libc-dev python3 patch
 	ca-certificates bzip2 xz-utils tcl"
 rust=1.95
 
@@ -35,7 +35,7 @@ get() {
 
 command -v apt-get >/dev/null ||
 	die "needs apt. Elsewhere, install clang, lld and llvm 22 with compiler-rt for wasm32, make, gcc, patch and
-python3, and give the C library's source as MUSL_TARBALL=musl-1.2.3.tar.gz"
+python3, and give the C library's source as MUSL_TARBALL=musl-1.2.6.tar.gz"
 
 only=$*
 missing=
@@ -45,28 +45,6 @@ done
 # shellcheck disable=SC2086
 [ -z "$missing" ] || get $missing
 [ -z "$only" ] || exit 0
-
-# The source of the C library and of the programs in tests/driver: a deb-src entry, at the mirror in use.
-if ! apt-cache showsrc musl 2>/dev/null | grep -q '^Version: 1\.2\.3-'; then
-	update
-	mirror=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' |
-		sed -n 's/^Debian Debian //p' | head -n 1)
-	[ -n "$mirror" ] || die "no Debian mirror among apt's sources; give MUSL_TARBALL=musl-1.2.3.tar.gz to make instead"
-	keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-	entry=$(mktemp)
-	{
-		echo "# Added by scripts/setup.sh of lind: sources of packages."
-		echo "Types: deb-src"
-		echo "URIs: $mirror"
-		echo "Suites: bookworm"
-		echo "Components: main"
-		[ ! -f "$keyring" ] || echo "Signed-By: $keyring"
-	} >"$entry"
-	as_root install -m 644 "$entry" /etc/apt/sources.list.d/lind-src.sources
-	rm -f "$entry"
-	updated=
-	update
-fi
 
 # The benchmark runner's table and plots. Debian's packages serve Debian's own python3, pip any other.
 python=$(command -v python3)

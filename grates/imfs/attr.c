@@ -20,9 +20,9 @@ int imfs_chmod(struct imfs_node *n, const struct imfs_cred *cred, uint32_t mode)
 {
 	if (S_ISLNK(n->mode))
 		return -EOPNOTSUPP;
-	if (cred->uid && cred->uid != n->uid)
+	if (!imfs_owns(n, cred))
 		return -EPERM;
-	if (cred->uid && !imfs_in_group(cred, n->gid))
+	if (!(cred->caps & IMFS_FSETID) && !imfs_in_group(cred, n->gid))
 		mode &= ~(uint32_t)S_ISGID;
 	n->mode = (n->mode & S_IFMT) | (mode & 07777);
 	n->ctime = imfs_now();
@@ -34,7 +34,7 @@ static uint32_t without_suid(const struct imfs_node *n, const struct imfs_cred *
 {
 	uint32_t mode = n->mode & ~(uint32_t)S_ISUID;
 
-	if ((mode & S_IXGRP) || (cred->uid && !imfs_in_group(cred, gid)))
+	if ((mode & S_IXGRP) || (!(cred->caps & IMFS_FSETID) && !imfs_in_group(cred, gid)))
 		mode &= ~(uint32_t)S_ISGID;
 	return mode;
 }
@@ -43,7 +43,7 @@ int imfs_chown(struct imfs_node *n, const struct imfs_cred *cred, uint32_t uid, 
 {
 	uint32_t mode = S_ISDIR(n->mode) ? n->mode : without_suid(n, cred, n->gid);
 
-	if (cred->uid) {
+	if (!(cred->caps & IMFS_CHOWN)) {
 		bool owner = cred->uid == n->uid;
 
 		if (!owner && (uid != UINT32_MAX || gid != UINT32_MAX || mode != n->mode))
@@ -87,7 +87,7 @@ int imfs_utimens(struct imfs_node *n, const struct imfs_cred *cred, const struct
 		return -EINVAL;
 	if (times[0].tv_nsec == UTIME_OMIT && times[1].tv_nsec == UTIME_OMIT)
 		return 0;
-	if (cred->uid && cred->uid != n->uid) {
+	if (!imfs_owns(n, cred)) {
 		if (times[0].tv_nsec != UTIME_NOW || times[1].tv_nsec != UTIME_NOW)
 			return -EPERM;
 		if (imfs_may(n, cred, W_OK))
@@ -99,22 +99,27 @@ int imfs_utimens(struct imfs_node *n, const struct imfs_cred *cred, const struct
 	return 0;
 }
 
+void imfs_as_real(struct imfs_cred *cred)
+{
+	cred->uid = cred->ruid;
+	cred->gid = cred->rgid;
+	cred->caps = cred->rcaps;
+}
+
 int imfs_access(const struct imfs_node *n, const struct imfs_process *p, int mask, bool effective)
 {
 	struct imfs_cred cred = p->cred;
 
 	if (mask & ~(R_OK | W_OK | X_OK))
 		return -EINVAL;
-	if (!effective) {
-		cred.uid = cred.ruid;
-		cred.gid = cred.rgid;
-	}
+	if (!effective)
+		imfs_as_real(&cred);
 	return imfs_may(n, &cred, mask);
 }
 
 void imfs_kill_suid(struct imfs_node *n, const struct imfs_cred *cred)
 {
-	if ((n->mode & (S_ISUID | S_ISGID)) && cred->uid)
+	if ((n->mode & (S_ISUID | S_ISGID)) && !(cred->caps & IMFS_FSETID))
 		n->mode = without_suid(n, cred, n->gid);
 }
 

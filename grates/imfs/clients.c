@@ -14,13 +14,20 @@ static uint32_t ask(uint64_t cage, uint32_t nr)
 
 static void learn_ids(uint64_t cage, struct imfs_cred *cred)
 {
+	/* _LINUX_CAPABILITY_VERSION_3; effective, permitted, inheritable */
+	uint32_t header[2] = { 0x20080522, 0 }, sets[6] = { 0 };
 	struct lind_arg none = { 0, cage };
 	int64_t groups;
 
-	cred->uid = ask(cage, SYS_geteuid);
-	cred->gid = ask(cage, SYS_getegid);
+	/* What is no id changes nothing. */
+	cred->uid = (uint32_t)lind_call_plain(SYS_setfsuid, cage, UINT32_MAX, 0, 0, 0);
+	cred->gid = (uint32_t)lind_call_plain(SYS_setfsgid, cage, UINT32_MAX, 0, 0, 0);
 	cred->ruid = ask(cage, SYS_getuid);
 	cred->rgid = ask(cage, SYS_getgid);
+	if (lind_call(SYS_capget, cage, lind_mine(header), lind_mine(sets), none, none, none, none) < 0)
+		memset(sets, 0, sizeof sets);
+	cred->caps = sets[0] & IMFS_ALL_CAPS;
+	cred->rcaps = cred->ruid ? 0 : sets[1] & IMFS_ALL_CAPS;
 	groups = lind_call(SYS_getgroups, cage, (struct lind_arg){ IMFS_GROUPS, cage }, lind_mine(cred->groups), none, none, none, none);
 	cred->group_count = groups < 0 ? 0 : (uint32_t)groups;
 }
@@ -144,9 +151,12 @@ static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int 
 static void exec_client(void *state, uint64_t cage)
 {
 	struct client *client = state;
+	struct imfs_cred cred;
 
-	(void)cage;
+	/* A program begins with the saved ids and the capabilities that execve(2) gives. */
+	learn_ids(cage, &cred);
 	imfs_write_lock();
+	client->p.cred = cred;
 	client->threaded = false;
 	imfs_process_exec(&fs, &client->p);
 	mappings_free(client);

@@ -82,6 +82,7 @@ struct look {
 	char start[64];			/* of a relative path, where that is a directory of /proc; else empty */
 };
 #define OUTSIDE 1
+#define LOOK_AS_REAL (1u << 31)	/* beside those: directories are searched by the real ids, for access(2) */
 /* Reads and walks the path in argument `path`, relative to the directory in argument `dir` or, if that is -1,
  * to the working directory. 0: inside, and the write lock is held. OUTSIDE or an error: it is not. */
 int look(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty, struct look *l);

@@ -42,7 +42,8 @@ struct imfs fs;
 	CALL(mmap, on_mmap) CALL(munmap, on_munmap) CALL(msync, on_msync) CALL(execve, on_execve) \
 	CALL(execveat, on_execveat) \
 	CALL(clone, on_clone) CALL(setrlimit, on_limit) CALL(prlimit64, on_limit) CALL(umask, on_umask) CALL(setuid, on_set_ids) CALL(setgid, on_set_ids) CALL(setreuid, on_set_ids) \
-	CALL(setregid, on_set_ids) CALL(setresuid, on_set_ids) CALL(setresgid, on_set_ids) CALL(setgroups, on_set_ids)
+	CALL(setregid, on_set_ids) CALL(setresuid, on_set_ids) CALL(setresgid, on_set_ids) CALL(setgroups, on_set_ids) \
+	CALL(setfsuid, on_set_ids) CALL(setfsgid, on_set_ids) CALL(capset, on_set_ids)
 
 #define DECLARE(name, handle) LIND_DECLARE("answers", name);
 IMFS_CALLS(DECLARE)

@@ -136,9 +136,19 @@ struct imfs {
 	uint32_t spares;
 };
 
+/* Capabilities about files, as capabilities(7) numbers them. */
+#define IMFS_CHOWN (1u << 0)
+#define IMFS_DAC_OVERRIDE (1u << 1)
+#define IMFS_DAC_READ_SEARCH (1u << 2)
+#define IMFS_FOWNER (1u << 3)
+#define IMFS_FSETID (1u << 4)
+#define IMFS_MKNOD (1u << 27)
+#define IMFS_ALL_CAPS (IMFS_CHOWN | IMFS_DAC_OVERRIDE | IMFS_DAC_READ_SEARCH | IMFS_FOWNER | IMFS_FSETID | IMFS_MKNOD)
+
 struct imfs_cred {
-	uint32_t uid, gid;		/* effective */
+	uint32_t uid, gid;		/* for files: the effective ones, or what setfsuid(2) said */
 	uint32_t ruid, rgid;		/* real, for access(2) */
+	uint32_t caps, rcaps;		/* the capabilities of each */
 	uint32_t group_count;
 	uint32_t groups[IMFS_GROUPS];
 };
@@ -198,6 +208,11 @@ void imfs_node_settle(struct imfs *fs, struct imfs_node *n);	/* frees it if noth
 int imfs_charge(struct imfs *fs, uint64_t bytes);		/* 0 or -ENOSPC */
 int imfs_may(const struct imfs_node *n, const struct imfs_cred *cred, int mask);	/* R_OK|W_OK|X_OK: 0 or -EACCES */
 bool imfs_in_group(const struct imfs_cred *cred, uint32_t gid);
+/* Whether one may do what takes the owner, or a capability. */
+static inline bool imfs_owns(const struct imfs_node *n, const struct imfs_cred *cred)
+{
+	return cred->uid == n->uid || (cred->caps & IMFS_FOWNER);
+}
 
 /* data.c */
 /* The bytes at `off`, `*run` of them in one piece, at most `max`. NULL: a hole. */
@@ -265,7 +280,7 @@ bool imfs_magic_cwd(const struct imfs_process *p, const char *path);
 
 /* names.c */
 int imfs_mkdir(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode);
-int imfs_mknod(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode);
+int imfs_mknod(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode, uint64_t rdev);
 int imfs_symlink(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, const char *target);
 int imfs_link(struct imfs *fs, const struct imfs_process *p, struct imfs_node *from, const struct imfs_at *to);
 int imfs_unlink(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at);
@@ -280,6 +295,7 @@ void imfs_stat(const struct imfs_node *n, struct imfs_stat *st);
 int imfs_chmod(struct imfs_node *n, const struct imfs_cred *cred, uint32_t mode);
 int imfs_chown(struct imfs_node *n, const struct imfs_cred *cred, uint32_t uid, uint32_t gid);
 int imfs_utimens(struct imfs_node *n, const struct imfs_cred *cred, const struct timespec times[2]);
+void imfs_as_real(struct imfs_cred *cred);	/* as access(2) has it */
 int imfs_access(const struct imfs_node *n, const struct imfs_process *p, int mask, bool effective);
 int imfs_truncate(struct imfs *fs, struct imfs_node *n, const struct imfs_process *p, int64_t size);
 void imfs_kill_suid(struct imfs_node *n, const struct imfs_cred *cred);

@@ -119,7 +119,15 @@ static int walk(const struct lind_call *c, int dir, enum imfs_follow follow, str
 	}
 	if (!l->text[0])
 		return itself(l, start);
-	if ((r = imfs_walk_within(&fs, &l->client->p, start, start_path, l->text, follow, l->resolve, &l->at)))
+	if (l->resolve & LOOK_AS_REAL) {
+		struct imfs_process real = l->client->p;
+
+		imfs_as_real(&real.cred);
+		l->resolve &= ~LOOK_AS_REAL;
+		r = imfs_walk_within(&fs, &real, start, start_path, l->text, follow, l->resolve, &l->at);
+	} else
+		r = imfs_walk_within(&fs, &l->client->p, start, start_path, l->text, follow, l->resolve, &l->at);
+	if (r)
 		return r;
 	return l->at.outside ? OUTSIDE : 0;
 }
@@ -213,7 +221,7 @@ int64_t look_two_elsewhere(const struct lind_call *c, int path1, int path2, int 
 /* mkdir -p, for a path below the prefix; anything else is left alone. The write lock is held. */
 int make_directories(const struct imfs_process *p, const char *path)
 {
-	struct imfs_process owner = { .umask = 022, .cred = { .uid = p->cred.uid, .gid = p->cred.gid } }, root = { .umask = 022 };
+	struct imfs_process owner = { .umask = 022, .cred = { .uid = p->cred.uid, .gid = p->cred.gid } }, root = { .umask = 022, .cred = { .caps = IMFS_ALL_CAPS } };
 	char part[IMFS_PATH];
 	struct imfs_at at;
 	int r;

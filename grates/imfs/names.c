@@ -34,7 +34,7 @@ static int may_remove(const struct imfs_process *p, const struct imfs_node *dir,
 
 	if (r)
 		return r;
-	return (dir->mode & S_ISVTX) && uid && uid != n->uid && uid != dir->uid ? -EPERM : 0;
+	return (dir->mode & S_ISVTX) && uid != dir->uid && !imfs_owns(n, &p->cred) ? -EPERM : 0;
 }
 
 int imfs_create(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode, struct imfs_node **made)
@@ -62,17 +62,24 @@ int imfs_mkdir(struct imfs *fs, const struct imfs_process *p, const struct imfs_
 	return imfs_create(fs, p, at, S_IFDIR | (mode & 01777 & ~p->umask), &n);
 }
 
-/* Regular files, fifos, and sockets as names only: opening those is ENXIO. */
-int imfs_mknod(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode)
+/* Regular files, fifos, and sockets and devices as names only: what opening a device means is for who calls imfs_open. */
+int imfs_mknod(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, uint32_t mode, uint64_t rdev)
 {
 	struct imfs_node *n;
 	uint32_t type = mode & S_IFMT;
+	bool device = type == S_IFCHR || type == S_IFBLK;
+	int r;
 
 	if (type == S_IFDIR)
 		return at->node ? -EEXIST : -EPERM;
-	if (type && type != S_IFREG && type != S_IFIFO && type != S_IFSOCK)
-		return type == S_IFCHR || type == S_IFBLK ? -EPERM : -EINVAL;
-	return imfs_create(fs, p, at, (type ? type : S_IFREG) | imfs_new_mode(p, at->dir, mode), &n);
+	if (type && type != S_IFREG && type != S_IFIFO && type != S_IFSOCK && !device)
+		return -EINVAL;
+	/* 0, 0 is what a union filesystem takes for a name that was removed: anybody may make one. */
+	if (device && !(p->cred.caps & IMFS_MKNOD) && !(type == S_IFCHR && !rdev))
+		return (r = may_make(p, at, false)) ? r : -EPERM;
+	if (!(r = imfs_create(fs, p, at, (type ? type : S_IFREG) | imfs_new_mode(p, at->dir, mode), &n)) && device)
+		n->rdev = rdev;
+	return r;
 }
 
 int imfs_symlink(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at, const char *target)
@@ -94,9 +101,19 @@ int imfs_symlink(struct imfs *fs, const struct imfs_process *p, const struct imf
 	return 0;
 }
 
+/* fs.protected_hardlinks, which systems have on: others' files only if they could as well be copied. */
+static bool may_link(const struct imfs_process *p, const struct imfs_node *n)
+{
+	bool runs_as_group = (n->mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
+
+	if (imfs_owns(n, &p->cred))
+		return true;
+	return S_ISREG(n->mode) && !(n->mode & S_ISUID) && !runs_as_group && !imfs_may(n, &p->cred, R_OK | W_OK);
+}
+
 int imfs_link(struct imfs *fs, const struct imfs_process *p, struct imfs_node *from, const struct imfs_at *to)
 {
-	int r = may_make(p, to, false);
+	int r = !to->node && to->last == IMFS_NORMAL && !to->slash && !may_link(p, from) ? -EPERM : may_make(p, to, false);
 
 	if (r)
 		return r;

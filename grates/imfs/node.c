@@ -36,23 +36,25 @@ int imfs_may(const struct imfs_node *n, const struct imfs_cred *cred, int mask)
 {
 	uint32_t bits = n->mode;
 
-	if (cred->uid == 0) {
-		if ((mask & X_OK) && !S_ISDIR(n->mode) && !(n->mode & 0111))
-			return -EACCES;
-		return 0;
-	}
 	if (cred->uid == n->uid)
 		bits >>= 6;
 	else if (imfs_in_group(cred, n->gid))
 		bits >>= 3;
-	return (uint32_t)mask & ~bits & 7 ? -EACCES : 0;
+	if (!((uint32_t)mask & ~bits & 7))
+		return 0;
+	if ((cred->caps & IMFS_DAC_OVERRIDE) && (!(mask & X_OK) || S_ISDIR(n->mode) || (n->mode & 0111)))
+		return 0;
+	if ((cred->caps & IMFS_DAC_READ_SEARCH) && (mask == R_OK || (S_ISDIR(n->mode) && !(mask & W_OK))))
+		return 0;
+	return -EACCES;
 }
 
 /* In a directory that hands its group down, only members make programs that run as that group; that is looked at before
  * the umask takes its bits. */
 uint32_t imfs_new_mode(const struct imfs_process *p, const struct imfs_node *dir, uint32_t mode)
 {
-	if ((dir->mode & S_ISGID) && (mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && p->cred.uid && !imfs_in_group(&p->cred, dir->gid))
+	if ((dir->mode & S_ISGID) && (mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+	    !(p->cred.caps & IMFS_FSETID) && !imfs_in_group(&p->cred, dir->gid))
 		mode &= ~(uint32_t)S_ISGID;
 	return mode & 07777 & ~p->umask;
 }

@@ -3,7 +3,6 @@
 
 #define DEVICE 0x1du		/* what st_dev says; the minor number of a filesystem without a device */
 #define TMPFS_MAGIC 0x01021994
-#define STATX_ALL 0xfffu	/* the basic ones and the birth time */
 
 struct client_time {
 	int64_t sec, nsec;
@@ -169,7 +168,7 @@ static int64_t access_at(const struct lind_call *c, int dir, int path, uint32_t 
 
 	if (flags & ~(AT_SYMLINK_NOFOLLOW_ | AT_EACCESS_ | AT_EMPTY_PATH_))
 		return -EINVAL;
-	if ((r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l)))
+	if ((r = look_within(c, dir, path, follow, flags & AT_EMPTY_PATH_, flags & AT_EACCESS_ ? 0 : LOOK_AS_REAL, &l)))
 		return look_elsewhere(c, path, r, &l);
 	r = imfs_exists(&l.at);
 	return done(r ? r : imfs_access(l.at.node, &l.client->p, (int)arg32(c, path + 1), flags & AT_EACCESS_));
@@ -296,6 +295,8 @@ static int64_t set_times(const struct lind_call *c, int dir, int path, bool may_
 	return done(r ? r : imfs_utimens(l.at.node, &l.client->p.cred, times));
 }
 
+#define UTIME_OMIT_ 0x3ffffffe	/* as clients say it */
+
 /* With a NULL path it is futimens(3). */
 int64_t on_utimensat(const struct lind_call *c)
 {
@@ -314,6 +315,9 @@ int64_t on_utimensat(const struct lind_call *c)
 		for (int i = 0; i < 2; i++)
 			times[i] = (struct timespec){ .tv_sec = t[i].sec, .tv_nsec = (int32_t)t[i].nsec };
 	}
+	/* Nothing is changed, so nothing is looked up. */
+	if (c->args[2].value && (int32_t)t[0].nsec == UTIME_OMIT_ && (int32_t)t[1].nsec == UTIME_OMIT_)
+		return 0;
 	if (c->args[1].value)
 		return set_times(c, 0, 1, arg32(c, 3) & AT_EMPTY_PATH_, arg32(c, 3), c->args[2].value ? times : NULL);
 	if (!(f = take(c, &client)))

@@ -25,7 +25,7 @@ static int64_t make_node(const struct lind_call *c, int dir, int path)
 	struct look l;
 	int r = look(c, dir, path, IMFS_NAME_ITSELF, false, &l);
 
-	return r ? look_elsewhere(c, path, r, &l) : done(imfs_mknod(&fs, &l.client->p, &l.at, arg32(c, path + 1)));
+	return r ? look_elsewhere(c, path, r, &l) : done(imfs_mknod(&fs, &l.client->p, &l.at, arg32(c, path + 1), arg32(c, path + 2)));
 }
 
 int64_t on_mknod(const struct lind_call *c)

@@ -1,6 +1,7 @@
 /* Opening: the file is ours, its descriptor's number the kernel's. */
 #include <lind/openat2.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 #include "grate.h"
 
 #define NO_ACCESS 3		/* neither reading nor writing: open(2) */
@@ -73,8 +74,36 @@ static int64_t open_elsewhere(const struct lind_call *c, const struct look *l, u
 	return lind_forward(&changed);
 }
 
+/* The devices that may be opened by a name here: the kernel's, wherever the name is. */
+static const char *device_of(const struct look *l)
+{
+	static const struct { unsigned major, minor; const char *path; } known[] = {
+		{ 1, 3, "/dev/null" }, { 1, 5, "/dev/zero" }, { 1, 7, "/dev/full" }, { 1, 8, "/dev/random" }, { 1, 9, "/dev/urandom" },
+		{ 5, 0, "/dev/tty" },
+	};
+	const struct imfs_node *n = l->at.node;
+
+	for (size_t i = 0; n && S_ISCHR(n->mode) && i < sizeof known / sizeof *known; i++)
+		if (n->rdev == makedev(known[i].major, known[i].minor))
+			return known[i].path;
+	return NULL;
+}
+
+/* open(2) of a device that the kernel has. */
+static int64_t open_device(const struct lind_call *c, const char *path, uint32_t flags)
+{
+	struct lind_call changed = *c;
+
+	changed.nr = SYS_open;
+	changed.args[0] = (struct lind_arg){ (uint64_t)(uintptr_t)path, lind_self() };
+	changed.args[1] = (struct lind_arg){ flags & ~(uint32_t)(O_CREAT | O_TRUNC | O_NOFOLLOW | O_NOATIME), c->target };
+	changed.args[2] = (struct lind_arg){ 0, c->target };
+	return lind_forward(&changed);
+}
+
 static int64_t open_at(const struct lind_call *c, int dir, int path, uint32_t flags, uint32_t mode, uint32_t resolve)
 {
+	const char *device;
 	struct imfs_file *f;
 	struct look l;
 	bool fifo;
@@ -90,6 +119,11 @@ static int64_t open_at(const struct lind_call *c, int dir, int path, uint32_t fl
 	if (r)
 		return r == OUTSIDE && resolve ? open_elsewhere(c, &l, flags, mode) : look_elsewhere(c, path, r, &l);
 	r = imfs_open(&fs, &l.client->p, &l.at, flags, mode, &f);
+	/* It was allowed, but for what it is. */
+	if (r == -ENXIO && (device = device_of(&l))) {
+		imfs_write_unlock();
+		return open_device(c, device, flags);
+	}
 	fifo = !r && imfs_is_fifo(f);
 	imfs_write_unlock();
 	if (fifo)

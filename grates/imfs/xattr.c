@@ -21,7 +21,7 @@ static int may(const struct imfs_node *n, const struct imfs_cred *cred, const ch
 		return -ERANGE;
 	if (!strncmp(name, "security.", 9) || !strncmp(name, "trusted.", 8) || (user && !S_ISREG(n->mode) && !S_ISDIR(n->mode)))
 		return mask & W_OK ? -EPERM : -ENODATA;
-	if (user && S_ISDIR(n->mode) && (n->mode & S_ISVTX) && (mask & W_OK) && cred->uid && cred->uid != n->uid)
+	if (user && S_ISDIR(n->mode) && (n->mode & S_ISVTX) && (mask & W_OK) && !imfs_owns(n, cred))
 		return -EPERM;
 	if ((r = imfs_may(n, cred, mask)))
 		return r;

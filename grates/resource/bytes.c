@@ -193,9 +193,11 @@ size_t byte_handlers(struct lind_handler *to)
 		{ SYS_preadv2, on_readv }, { SYS_msgrcv, on_msgrcv }, { SYS_mq_timedreceive, on_mq_receive },
 	}, writes[] = {
 		{ SYS_write, on_write }, { SYS_pwrite64, on_write }, { SYS_sendto, on_write }, { SYS_writev, on_writev },
-		{ SYS_pwritev, on_writev }, { SYS_pwritev2, on_writev }, { SYS_sendmsg, on_message }, { SYS_sendmmsg, on_messages },
+		{ SYS_pwritev, on_writev }, { SYS_pwritev2, on_writev },
 		{ SYS_fallocate, on_fallocate }, { SYS_setxattr, on_setxattr }, { SYS_lsetxattr, on_setxattr },
 		{ SYS_fsetxattr, on_setxattr }, { SYS_msgsnd, on_msgsnd }, { SYS_mq_timedsend, on_msgsnd },
+	}, sends[] = {
+		{ SYS_sendmsg, on_message }, { SYS_sendmmsg, on_messages },
 	}, receives[] = {
 		{ SYS_recvmsg, on_message }, { SYS_recvmmsg, on_messages },
 	}, both[] = {
@@ -212,6 +214,8 @@ size_t byte_handlers(struct lind_handler *to)
 		ALL(reads);
 	if (write)
 		ALL(writes);
+	if (write || limited(FILES))
+		ALL(sends);
 	if (read || limited(FILES))
 		ALL(receives);
 	if (read || write)

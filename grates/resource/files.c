@@ -2,11 +2,15 @@
  * Open descriptors. A byte for each number says whether it counts. Numbers are made by many calls, which may wait and are not
  * locked; they go by few, which hold the client's lock: so a number that is open counts, whatever threads do at once. A number that
  * counts and is not open is found when the limit is hit, and then counts no more.
+ *
+ * A descriptor in a message that nobody has received is open as well. The kernel knows how many a client has in flight; it is asked
+ * before more are sent, and when the limit is hit. What a client leaves behind is in the count of who it comes from.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <lind/syscall_table.h>
 #include <lind/transfer.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "resource.h"
@@ -63,11 +67,58 @@ static void clear(struct client *c, uint32_t fd)
 	give_back(c, FILES, 1);
 }
 
+static uint64_t in_flight(uint64_t cage)
+{
+	int64_t n = lind_call_plain(SYS_in_flight, cage, 0, 0, 0, 0);
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+/* The lock is held. */
+static void look_in_flight(struct client *c)
+{
+	uint64_t now = in_flight(c->cage);
+
+	if (now > c->parked) {
+		__atomic_fetch_add(&c->used[FILES], now - c->parked, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&tree_used[FILES], now - c->parked, __ATOMIC_RELAXED);
+		c->parked = now;
+	} else if (now + c->sending < c->parked) {
+		give_back(c, FILES, c->parked - now - c->sending);
+		c->parked = now + c->sending;
+	}
+}
+
+static void recount_in_flight(struct client *c, void *unused)
+{
+	(void)unused;
+	if (pthread_mutex_trylock(&c->lock))
+		return;
+	look_in_flight(c);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* What those have left in flight of whom no client comes: this cage has it. */
+static void recount_left(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static uint64_t left;
+	uint64_t now;
+
+	pthread_mutex_lock(&lock);
+	now = in_flight(lind_self());
+	/* Modulo 2^64. */
+	__atomic_fetch_add(&tree_used[FILES], now - left, __ATOMIC_RELAXED);
+	left = now;
+	pthread_mutex_unlock(&lock);
+}
+
 static void recount(struct client *c, void *unused)
 {
 	(void)unused;
 	if (pthread_mutex_trylock(&c->lock))
 		return;
+	look_in_flight(c);
 	for (uint32_t fd = 0; fd < c->files_room; fd++)
 		if (c->files[fd] && !is_open(c, fd))
 			clear(c, fd);
@@ -299,6 +350,49 @@ void files_received(struct client *c, struct msghdr *own)
 		if (at > end)
 			break;
 	}
+}
+
+uint64_t files_in(const struct msghdr *own)
+{
+	const char *at = own->msg_control, *end = at + own->msg_controllen;
+	uint64_t n = 0;
+
+	while (at && end - at >= (ptrdiff_t)sizeof(struct control)) {
+		const struct control *m = (const struct control *)at;
+
+		if (m->length < sizeof *m || m->length > (uint64_t)(end - at))
+			break;
+		if (m->level == SOL_SOCKET && m->type == SCM_RIGHTS)
+			n += (m->length - sizeof *m) / sizeof *m->fds;
+		at += (m->length + 7) & ~7ull;
+	}
+	return n;
+}
+
+int64_t files_send(struct client *c, uint64_t n)
+{
+	int64_t r;
+
+	each_client(recount_in_flight, NULL);
+	recount_left();
+	if ((r = file_reserve(c, n, "sendmsg")) < 0)
+		return r;
+	pthread_mutex_lock(&c->lock);
+	c->parked += n;
+	c->sending += n;
+	pthread_mutex_unlock(&c->lock);
+	return 0;
+}
+
+void files_sent(struct client *c, uint64_t n, bool done)
+{
+	pthread_mutex_lock(&c->lock);
+	c->sending -= n;
+	if (!done) {
+		c->parked -= n;
+		give_back(c, FILES, n);
+	}
+	pthread_mutex_unlock(&c->lock);
 }
 
 /* Every call whose result is a descriptor, those included that the kernel may get one day. */

@@ -2,7 +2,8 @@
  * Memory: what is mapped, as getrusage(2) of a client says after each call that changes it. What a call may add is reserved before
  * it is made; calls of one address space are made one after the other, so that the difference is theirs.
  *
- * System V segments count from shmget to IPC_RMID, beside what is mapped of them.
+ * System V segments count from shmget to IPC_RMID, beside what is mapped of them. For semaphores and messages the kernel charges whoever made
+ * them, and when that ends its parent: getrusage(2) has it with what is mapped.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -146,6 +147,54 @@ static int64_t on_mremap(const struct lind_call *call)
 	return c ? change(c, call, new > old ? new - old : 0, "mremap") : lind_forward(call);
 }
 
+/* Makes a call for which the kernel may keep up to `more` bytes, and which may wait: the lock is not held meanwhile. */
+static int64_t keep(const struct lind_call *call, uint64_t more, const char *by)
+{
+	struct client *c = lind_client(call->target);
+	lind_handle_fn *next = handler_before(call->nr);
+	enum scope scope = TREE;
+	uint64_t got;
+	int64_t r;
+
+	if (!c)
+		return next(call);
+	c->look_from = 0;
+	pthread_mutex_lock(&c->space->lock);
+	settle(c, 0);
+	got = grab(TREE, c, MEMORY, more);
+	if (got == more && limits[EACH][MEMORY] != UNLIMITED && c->space->used + more > limits[EACH][MEMORY])
+		scope = EACH;
+	pthread_mutex_unlock(&c->space->lock);
+	if (got < more || scope == EACH) {
+		drop(TREE, c, MEMORY, got);
+		return hit(c, scope, MEMORY, more, by);
+	}
+	r = next(call);
+	pthread_mutex_lock(&c->space->lock);
+	settle(c, more);
+	pthread_mutex_unlock(&c->space->lock);
+	return r;
+}
+
+/* What a thing of the kernel's takes besides what it holds. */
+#define KEPT 512ull
+
+static int64_t on_semget(const struct lind_call *call)
+{
+	return keep(call, KEPT + 16 * (call->args[1].value & 0xffffffff), "semget");
+}
+
+/* SEM_UNDO: at most one note for each operation. */
+static int64_t on_semop(const struct lind_call *call)
+{
+	return keep(call, 32 * (call->args[2].value & 0xffff), "semop");
+}
+
+static int64_t on_msgsnd_kept(const struct lind_call *call)
+{
+	return keep(call, KEPT + (call->args[2].value & 0xffff), "msgsnd");
+}
+
 /* The break can only be asked for by a call of its own; another thread may move it meanwhile, upwards to our advantage, and downwards
  * only by a call that waits for the lock. */
 static int64_t on_brk(const struct lind_call *call)
@@ -272,5 +321,6 @@ static int64_t on_shmctl(const struct lind_call *call)
 const struct lind_handler memory_handlers[] = {
 	{ SYS_mmap, on_mmap }, { SYS_munmap, on_munmap }, { SYS_mremap, on_mremap }, { SYS_brk, on_brk }, { SYS_shmat, on_shmat },
 	{ SYS_shmdt, on_munmap }, { SYS_shmget, on_shmget }, { SYS_shmctl, on_shmctl },
+	{ SYS_semget, on_semget }, { SYS_semop, on_semop }, { SYS_semtimedop, on_semop }, { SYS_msgsnd, on_msgsnd_kept },
 };
 const size_t memory_handler_count = sizeof memory_handlers / sizeof *memory_handlers;

@@ -12,14 +12,22 @@
 
 static int64_t message(struct use *u, struct lind_message *m, bool writes, uint64_t flags)
 {
+	uint64_t files = writes && limited(FILES) ? files_in(&m->own) : 0;
 	int64_t n = 0, r;
 
+	if (files && (r = files_send(u->c, files)) < 0)
+		return r;
 	if (u->count && m->piece.iov_len) {
-		if ((n = use_admit(u, m->piece.iov_len, flags)) < 0)
+		if ((n = use_admit(u, m->piece.iov_len, flags)) < 0) {
+			if (files)
+				files_sent(u->c, files, false);
 			return n;
+		}
 		m->piece.iov_len = (size_t)n;
 	}
 	r = lind_message_pass(m, u->call, flags);
+	if (files)
+		files_sent(u->c, files, r >= 0);
 	if (n)
 		/* MSG_TRUNC tells more than was given. */
 		use_after(u, (uint64_t)n, r > n ? n : r);

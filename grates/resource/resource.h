@@ -58,6 +58,7 @@ struct client {
 	/* Under the lock: */
 	uint8_t *files;		/* a byte for each number: whether it counts as open */
 	uint32_t files_room;
+	uint64_t parked, sending;	/* descriptors in flight that count, and those of calls under way: see files.c */
 	char next_name[48];	/* of the program that it is about to run */
 	struct memory_file **held;	/* memory files that it may have: see memfile.c */
 	size_t held_count;
@@ -151,6 +152,10 @@ void files_leave(struct client *c);
 int64_t open_file(const struct lind_call *call, lind_handle_fn *make);
 /* Counts descriptors that a message brought, and closes those beyond the limit. */
 void files_received(struct client *c, struct msghdr *own);
+/* How many descriptors a message sends; room for them, and what came of it. */
+uint64_t files_in(const struct msghdr *own);
+int64_t files_send(struct client *c, uint64_t n);
+void files_sent(struct client *c, uint64_t n, bool done);
 
 /* bytes.c */
 /* A file is mapped: what can be read or written by that counts at once. */

@@ -1,4 +1,4 @@
-/* Clients change only files whose paths match a pattern. */
+/* Clients change only files whose paths match a pattern, and nothing that is protected. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <lind/guard.h>
@@ -7,6 +7,8 @@
 
 static char **patterns;
 static size_t count;
+static char **protected;
+static size_t protected_count;
 static struct lind_guard guard;
 
 /* Below a pattern that ends with two stars, or what the shell would match; a star matches no slash. */
@@ -29,16 +31,34 @@ static bool matches(const char *path, const char *pattern)
 	return false;
 }
 
+/*
+ * Whether a change would be one of what is protected: in it, or of a directory above it, which can neither be put in another's place nor
+ * be taken away with all that is in it.
+ */
+static bool is_protected(const char *path, unsigned effect)
+{
+	for (size_t i = 0; i < protected_count; i++) {
+		if (lind_path_below(path, protected[i]))
+			return true;
+		if (lind_path_below(protected[i], path) && effect & (LIND_DOES_CREATE | LIND_DOES_REMOVE | LIND_DOES_LINK))
+			return true;
+	}
+	return false;
+}
+
 static bool may_change(const char *path, unsigned effect)
 {
-	(void)effect;
+	if (is_protected(path, effect))
+		return false;
+	if (!count)
+		return true;
 	for (size_t i = 0; i < count; i++)
 		if (matches(path, patterns[i]))
 			return true;
 	return false;
 }
 
-static const char *allow(const char *value)
+static const char *add(char ***list, size_t *length, const char *value)
 {
 	char **more;
 
@@ -46,11 +66,26 @@ static const char *allow(const char *value)
 		return "must begin with /";
 	if (strlen(value) >= PATH_MAX)
 		return "too long";
-	if (!(more = realloc(patterns, (count + 1) * sizeof *more)) || !(more[count] = strdup(value)))
+	if (!(more = realloc(*list, (*length + 1) * sizeof *more)))
 		return "out of memory";
-	patterns = more;
-	count++;
+	*list = more;
+	if (!(more[*length] = strdup(value)))
+		return "out of memory";
+	++*length;
 	return NULL;
+}
+
+static const char *allow(const char *value)
+{
+	return add(&patterns, &count, value);
+}
+
+static const char *protect(const char *value)
+{
+	char clean[PATH_MAX];
+	const char *wrong = lind_path_clean(value, clean);
+
+	return wrong ? wrong : add(&protected, &protected_count, clean);
 }
 
 static const char *answer(const char *value)
@@ -71,11 +106,12 @@ int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
 		{ 'a', "allow", "PATTERN", "paths that may be changed: *, ? and [...] as in a shell, /** for everything below", allow },
+		{ 'p', "protect", "PATH", "what may not be changed whatever is allowed, nor anything below; without --allow, all else may", protect },
 		{ 'e', "errno", "NAME", "what other changes fail with: EACCES (default), EPERM, EROFS", answer },
 	};
 
 	guard = (struct lind_guard){ may_change, EACCES };
-	lind_options(options, 2, "Clients change only files whose paths match.", &argc, &argv);
+	lind_options(options, 3, "Clients change only files whose paths match.", &argc, &argv);
 	lind_guard_begin(&guard);
 	return lind_grate_main(argc, argv);
 }

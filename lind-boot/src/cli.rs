@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::sandbox;
+
 /// Runs a WebAssembly program in a cage, behind any number of grates.
 ///
 /// Name grates first: each starts the next program of the line, and the one nearest to the program sees its system
@@ -16,7 +18,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     arg_required_else_help = true,
     disable_help_subcommand = true,
     subcommand_precedence_over_arg = true,
-    override_usage = "lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE... [--json]\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
+    override_usage = "lind-boot run [OPTIONS] [--] COMMAND [ARGS]...\n       lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE... [--json]\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
     after_help = "Exit status: the program's own; 128+n if signal n ended it; 125 if lind-boot failed; 126 if the program \
                   cannot be run; 127 if it was not found."
 )]
@@ -51,6 +53,8 @@ impl Cli {
 /// What does not run a program.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    /// Runs a command in a sandbox: on directories of the host that are named, without network, within limits
+    Run(Box<sandbox::Options>),
     /// Compiles a module ahead of time, for this user on this machine
     Compile(Compile),
     /// Says where each system call of a program behind these grates would go, and runs nothing
@@ -62,7 +66,7 @@ pub enum Command {
 }
 
 impl Command {
-    const NAMES: [&str; 4] = ["compile", "explain", "inspect", "syscalls"];
+    const NAMES: [&str; 5] = ["compile", "explain", "inspect", "run", "syscalls"];
 }
 
 /// Options of `compile`.

@@ -1,14 +1,12 @@
 //! `lind-boot inspect`: what a file is, for people and programs.
 
-use std::io::Write;
-
 use lind_abi::NR_ANY;
 use lind_engine::code::manifest::{Role, call_name};
 use lind_engine::{CodeStore, Engine, Entry, Inspection, ModuleFacts, Seal};
 use serde_json::{Value, json};
 
 use crate::cli::Inspect;
-use crate::run::Failure;
+use crate::run::{self, Failure};
 
 /// Prints what each file is.
 pub fn print(options: &Inspect) -> std::result::Result<(), Failure> {
@@ -23,10 +21,7 @@ pub fn print(options: &Inspect) -> std::result::Result<(), Failure> {
     } else {
         found.iter().map(|(file, about)| as_text(file, about)).collect::<Vec<_>>().join("\n")
     };
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(anyhow::Error::from(error).into()),
-        _ => Ok(()),
-    }
+    run::print(&text)
 }
 
 fn kind(module: &ModuleFacts) -> &'static str {

@@ -7,10 +7,12 @@
 mod cli;
 mod config;
 mod confine;
+mod end;
 mod explain;
 mod inspect;
 mod report;
 mod run;
+mod sandbox;
 mod stack;
 mod syscalls;
 
@@ -18,6 +20,9 @@ mod syscalls;
 use std::ffi::{c_char, c_int};
 
 use cli::{Cli, Command};
+use end::End;
+use lind_engine::signal::host_signals;
+use lind_kernel::stdio;
 
 /// Our own failure, as docker and env have it.
 const FAILED: u8 = 125;
@@ -32,6 +37,7 @@ extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {
 
 #[cfg_attr(test, allow(dead_code, reason = "the test harness has a main of its own"))]
 fn status() -> u8 {
+    stdio::fill();
     let cli = match Cli::of_process() {
         Ok(cli) => cli,
         Err(error) => {
@@ -39,18 +45,22 @@ fn status() -> u8 {
             return if error.use_stderr() { FAILED } else { 0 };
         }
     };
+    if cli.command.as_ref().is_some_and(|command| !matches!(command, Command::Run(_))) || cli.run.precompile.is_some() {
+        host_signals::errors_are_no_signals();
+    }
     let done = match (cli.command, cli.run.precompile.as_deref()) {
         (Some(Command::Syscalls(options)), _) => syscalls::print(&options),
         (Some(Command::Explain(options)), _) => explain::print(&options, cli.run.root.as_ref()),
         (Some(Command::Inspect(options)), _) => inspect::print(&options),
         (Some(Command::Compile(options)), _) => run::compile(&options.file, options.output.as_deref()),
         (None, Some(file)) => run::compile(file, None),
-        (None, None) => run::run(&cli.run).map(|never| match never {}),
+        (Some(Command::Run(options)), _) => sandbox::run(&options).map(|_| ()),
+        (None, None) => run::run(&cli.run, End::default()).map(|never| match never {}),
     };
     match done {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("lind-boot: {:#}", error.reason);
+            stdio::say(&format!("lind-boot: {:#}\n", error.reason));
             error.status
         }
     }

@@ -12,10 +12,11 @@ use lind_engine::{CodeStore, Engine};
 use lind_kernel::cage::{self, Limits, Program, Status};
 use lind_kernel::engine::LoadError;
 use lind_kernel::root::{Directory, Root, Walls};
-use lind_kernel::{Errno, Kernel};
+use lind_kernel::{Errno, Kernel, stdio};
 
 use crate::cli::Run;
 use crate::config::{self, Config, check_private};
+use crate::end::End;
 use crate::{confine, explain, report, stack};
 
 /// Why nothing ran, and the exit status that says so.
@@ -60,8 +61,15 @@ fn not_found(name: &CStr, root: &Path) -> anyhow::Error {
 pub fn compile(file: &Path, output: Option<&Path>) -> Result<(), Failure> {
     let engine = Engine::new(CodeStore::open()?, false)?;
     let path = engine.precompile(file, output)?;
-    println!("OK: {}", path.display());
-    Ok(())
+    print(&format!("OK: {}\n", path.display()))
+}
+
+/// Prints what a command comes to.
+///
+/// # Errors
+/// When standard output does not take it.
+pub fn print(text: &str) -> Result<(), Failure> {
+    stdio::print(text).map_err(|errno| anyhow!("standard output: {errno}").into())
 }
 
 /// Runs a program, waits for its end, and leaves with its exit status as a shell would report it. Nothing is dropped on
@@ -69,7 +77,7 @@ pub fn compile(file: &Path, output: Option<&Path>) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When it could not be started.
-pub fn run(options: &Run) -> Result<Infallible, Failure> {
+pub fn run(options: &Run, end: End) -> Result<Infallible, Failure> {
     let ignored = host_signals::hold();
     let config = Config::new(options, options.stack.as_deref().map(|file| stack_of(file, options)).transpose()?)?;
     let store = CodeStore::open()?;
@@ -89,12 +97,14 @@ pub fn run(options: &Run) -> Result<Infallible, Failure> {
     let first = cage::boot(&kernel, start_in, program).map_err(|error| Failure::of(error, name, &config.root))?;
     drop(cache);
     let (verbose, format) = (options.verbose, options.perf);
+    end.watch()?;
     host_signals::run(beginning, kernel, first, move |status| {
+        end.ended(status);
         if verbose {
             describe_end(status);
         }
         if let (Some(format), Some(perf)) = (format, &perf) {
-            eprint!("{}", report::perf(perf, format));
+            stdio::say(&report::perf(perf, format));
         }
     })
 }
@@ -130,7 +140,7 @@ fn confined_kernel(
     root.set_walls(walls);
     let report = confine::confine(how, &root, cache);
     if options.verbose {
-        eprintln!("lind-boot: root {}, {}", config.root.display(), report.line());
+        stdio::say(&format!("lind-boot: root {}, {}\n", config.root.display(), report.line()));
     }
     if options.require_confinement {
         report.require_all()?;
@@ -146,8 +156,8 @@ fn raise_file_limit() {
 }
 
 fn describe_end(status: Status) {
-    match status {
-        Status::Exited(code) => eprintln!("lind-boot: exited with status {code}"),
-        Status::Signaled { signal } => eprintln!("lind-boot: ended by signal {signal}"),
-    }
+    stdio::say(&match status {
+        Status::Exited(code) => format!("lind-boot: exited with status {code}\n"),
+        Status::Signaled { signal } => format!("lind-boot: ended by signal {signal}\n"),
+    });
 }

@@ -1,24 +1,18 @@
 //! `lind-boot syscalls`: the table, for people and programs.
 
-use std::io::Write;
-
 use anyhow::Result;
 use lind_abi::{Kind, MISSING, SYSCALLS, Syscall};
 use serde_json::{Value, json};
 
 use crate::cli::Syscalls;
-use crate::run::Failure;
+use crate::run::{self, Failure};
 
 /// Prints the table.
 pub fn print(options: &Syscalls) -> std::result::Result<(), Failure> {
     let mut rows: Vec<_> = SYSCALLS.iter().chain(MISSING).collect();
     rows.sort_by_key(|row| row.nr);
     let text = if options.json { as_json(&rows)? } else { as_text(&rows) };
-    match std::io::stdout().write_all(text.as_bytes()) {
-        // `lind-boot syscalls | head` is no failure.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(anyhow::Error::from(error).into()),
-        _ => Ok(()),
-    }
+    run::print(&text)
 }
 
 fn as_text(rows: &[&Syscall]) -> String {

@@ -39,7 +39,9 @@ CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".c++", ".C", ".ii")
 # memory pass takes the flag off again.
 LAYOUT = [
     "--shared-memory", "--initial-memory=4294967296", "--max-memory=4294967296", "--global-base=65536",
-    "-z", "stack-size=1024", "--export-table", "--growable-table", "--export-if-defined=__heap_base",
+    "-z", "stack-size=1024", "--export-table", "--growable-table",
+    # A pointer to a function is its place in the table: none is to be SIG_IGN (1) or SIG_HOLD (2).
+    "--table-base=4", "--export-if-defined=__heap_base",
     "--export=__stack_pointer", "--export-if-defined=__tls_base", "--export-if-defined=__lind_handle",
     "--export-if-defined=pass_fptr_to_wt", "--export-if-defined=__wasm_longjmp",
 ]

@@ -76,7 +76,8 @@ implemented {
     12   memory   brk(addr: Addr) -> Addr;
     13   signal   rt_sigaction(sig: Signal, act: In<Sigaction>, old: Out<Sigaction>, size: Len) -> ();
     14   signal   rt_sigprocmask(how: SigmaskHow, set: In<Sigset>, old: Out<Sigset>, size: Len) -> ();
-    /// Terminal requests (TIOCSTI is EPERM), FIONREAD, FIONBIO, FIOCLEX, FIONCLEX and interface queries; others are ENOTTY.
+    /// Terminal requests (TIOCSTI is EPERM; the only line discipline is N_TTY), FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, FIOQSIZE, FIGETBSZ,
+    /// FS_IOC_GETFLAGS, FS_IOC_GETVERSION, SIOCATMARK and interface queries; others are ENOTTY.
     16   fs       ioctl(fd: Fd, request: IoctlRequest, arg: InOut<u8>) -> i32;
     17   fs       pread64(fd: Fd, buf: Out<u8>, len: Len, offset: Off) -> usize;
     18   fs       pwrite64(fd: Fd, buf: In<u8>, len: Len, offset: Off) -> usize;
@@ -185,7 +186,7 @@ implemented {
     100  time     times(buf: Out<Tms>) -> i64;
     102  process  getuid() -> Uid;
     104  process  getgid() -> Gid;
-    /// Ids change only to those the cage already has (EPERM otherwise), and files are opened with the runner's own.
+    /// Ids are the cage's, not one thread's. Where the runner is not root, they change only to those the cage already has (EPERM otherwise).
     105  process  setuid(uid: Uid) -> ();
     106  process  setgid(gid: Gid) -> ();
     107  process  geteuid() -> Uid;
@@ -206,9 +207,9 @@ implemented {
     122  process  setfsuid(uid: Uid) -> Uid;
     123  process  setfsgid(gid: Gid) -> Gid;
     124  process  getsid(pid: Pid) -> Pid;
-    /// A cage has no capabilities, whatever its user is called.
-    125  process  capget(header: Addr, data: Addr) -> ();
-    126  process  capset(header: Addr, data: Addr) -> ();
+    /// Root has those that allow anything here; files give none.
+    125  process  capget(header: InOut<[i32; 2]>, data: Out<u32>) -> ();
+    126  process  capset(header: InOut<[i32; 2]>, data: In<u32>) -> ();
     127  signal   rt_sigpending(set: Out<Sigset>, size: Len) -> ();
     128  signal   rt_sigtimedwait(set: In<Sigset>, info: Out<Siginfo>, timeout: In<Timespec>, size: Len) -> Signal;
     /// See kill for who may signal whom. Of the union the first seven words are kept.
@@ -265,7 +266,7 @@ implemented {
     199  fs       fremovexattr(fd: Fd, name: Str) -> ();
     200  signal   tkill(tid: Pid, sig: Signal) -> ();
     201  time     time(out: Out<i64>) -> i64;
-    /// Waits and wakes within a cage; priority inheritance is refused.
+    /// Waits and wakes within a cage; locks that inherit priorities inherit none, FUTEX_CMP_REQUEUE_PI is ENOSYS.
     202  sync     futex(addr: InOut<u32>, op: FutexOp, value: u32, timeout: In<Timespec>, addr2: InOut<u32>, value3: u32) -> i32;
     /// Processors that the runner was not given are left out.
     203  process  sched_setaffinity(pid: Pid, size: Len, mask: In<u8>) -> ();
@@ -299,7 +300,7 @@ implemented {
     /// SIGEV_THREAD wants an end of a socketpair(2) where Linux wants a netlink socket.
     244  ipc      mq_notify(fd: Fd, event: In<Sigevent>) -> ();
     245  ipc      mq_getsetattr(fd: Fd, new: In<MqAttr>, old: Out<MqAttr>) -> ();
-    /// P_PIDFD is EINVAL.
+    /// __WCLONE finds no child: the end of each is told by SIGCHLD.
     247  process  waitid(kind: i32, id: Pid, info: Out<Siginfo>, options: WaitFlags, usage: Out<Rusage>) -> ();
     253  fs       inotify_init() -> NewFd;
     /// Nothing in /proc or /dev can be watched.
@@ -322,7 +323,7 @@ implemented {
     269  fs       faccessat(dir: DirFd, path: Path, mode: AccessMode) -> ();
     270  wait     pselect6(n: i32, read: InOut<FdSet>, write: InOut<FdSet>, except: InOut<FdSet>, timeout: InOut<Timespec>, mask: In<SigsetArg>) -> usize;
     271  wait     ppoll(fds: InOut<Pollfd>, nfds: Len, timeout: InOut<Timespec>, mask: In<Sigset>, size: Len) -> usize;
-    /// The list is kept; it is not yet walked when a thread ends.
+    /// Locks are left when a thread ends or runs another program.
     273  sync     set_robust_list(head: Addr, len: Len) -> ();
     274  sync     get_robust_list(pid: Pid, head: Out<u32>, len: Out<u32>) -> ();
     /// Not from or to terminals.
@@ -413,6 +414,8 @@ implemented {
     /// Duplicates a descriptor of the caller into the table of the cage that the call it is serving acts on, as dup or
     /// fcntl(F_DUPFD_CLOEXEC) made on that cage would: shorter. EINVAL outside a handler.
     1009 threei   give_fd(fd: Fd, flags: FdFlags) -> NewFd;
+    /// Says how many descriptors the caller has in flight: in messages that nobody has received.
+    1010 threei   in_flight() -> u64;
 }
 missing {
     15   signal   rt_sigreturn() -> i64;

@@ -10,6 +10,7 @@ mod paths;
 mod table;
 mod typed;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("lind-abigen: {error:#}");
+            let _ = writeln!(std::io::stderr(), "lind-abigen: {error:#}");
             ExitCode::FAILURE
         }
     }
@@ -63,7 +64,7 @@ fn run(options: &Options) -> Result<bool> {
             continue;
         }
         if options.check {
-            eprintln!("lind-abigen: {} is stale: run `cargo run -p lind-abigen`", path.display());
+            writeln!(std::io::stderr(), "lind-abigen: {} is stale: run `cargo run -p lind-abigen`", path.display())?;
             stale = true;
         } else {
             write(&path, &contents)?;
@@ -77,7 +78,7 @@ fn write(path: &Path, contents: &str) -> Result<()> {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
     std::fs::write(path, contents).with_context(|| format!("cannot write {}", path.display()))?;
-    println!("{}", path.display());
+    writeln!(std::io::stdout(), "{}", path.display())?;
     Ok(())
 }
 

@@ -30,21 +30,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lind_abi::CageId;
 use lind_kernel::cage::{Cage, Thread};
 use lind_kernel::engine::{self as boundary, Gone, LoadError, Start};
-use lind_kernel::{Kernel, Result};
+use lind_kernel::{Kernel, Result, stdio};
 use wasmtime::Linker;
 
 pub use code::inspect::{Inspection, ModuleFacts, Seal};
 pub use code::key::CodeStore;
 pub use code::validate::Entry;
 
+use code::compile::Heard;
 use code::engines::Engines;
-use code::image::{Image, Images};
+use code::image::Images;
 use code::manifest;
 use run::handoff::Lenders;
 use run::pool::Pool;
+use run::program::Image;
 use run::thread;
 use signal::preempt::Interrupts;
-use signal::{fault_delivery, host_signals, preempt};
+use signal::{context, fault_delivery, host_signals, preempt};
+use space::memory::AdoptedMemory;
 use syscall::{imports, perf};
 
 /// The engine: make one, hand it to [`Kernel::attach`].
@@ -55,7 +58,7 @@ pub struct Engine {
 /// What all host threads share.
 pub(crate) struct Shared {
     engines: Arc<Engines>,
-    images: Images,
+    images: Images<Image>,
     /// Whether traps are reported with a backtrace.
     backtrace: bool,
     interrupts: Arc<Interrupts>,
@@ -95,12 +98,18 @@ impl Engine {
     /// # Errors
     /// As for `new`.
     pub fn with_perf(store: CodeStore, backtrace: bool, perf: Option<&Arc<perf::Perf>>) -> anyhow::Result<Engine> {
-        let engines = Arc::new(Engines::new()?);
+        // Wasmtime's handlers must go on top of ours: it sees faults first and hands on what it cannot explain.
+        context::install();
+        let engines = Arc::new(Engines::new(Arc::new(AdoptedMemory))?);
         preempt::install();
         fault_delivery::install();
         let mut linker = Linker::new(&engines.runtime);
         imports::define(&mut linker, perf)?;
-        let images = Images::new(Arc::clone(&engines), linker, perf.is_some(), store);
+        let heard =
+            Heard { watch: host_signals::watch, endable: || Box::new(host_signals::Endable::before_the_first()) };
+        let timed = perf.is_some();
+        let ready = Box::new(move |image| Image::ready(image, &linker, timed));
+        let images = Images::new(Arc::clone(&engines), heard, store, ready);
         Ok(Engine {
             shared: Arc::new(Shared {
                 engines,
@@ -160,9 +169,10 @@ impl boundary::Engine for Engine {
         let allowed = image.facts.manifest.allows(number);
         if !allowed {
             let call = u32::try_from(number).map_or_else(|_| number.to_string(), manifest::call_name);
-            let path = image.path.escape_debug();
-            let text = format!("lind-boot: {path} (cage {}): its manifest does not declare {call}\n", cage.id.0);
-            let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
+            let path = cage.settings().program.to_string_lossy().into_owned();
+            let (path, id) = (path.escape_debug(), cage.id.0);
+            let text = format!("lind-boot: {path} (cage {id}): its manifest does not declare {call}\n");
+            stdio::say(&text);
         }
         allowed
     }
@@ -175,7 +185,7 @@ impl boundary::Engine for Engine {
             path.escape_debug(),
             cage.id.0
         );
-        let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
+        stdio::say(&text);
     }
 
     fn interrupt(&self, thread: &Thread) {

@@ -38,6 +38,8 @@ pub struct Start {
     pub path: CString,
     /// For execve(2): the file, which the cage runs from the point of no return on.
     pub text: Option<Text>,
+    /// For execve(2): whose ids the file gives.
+    pub ids: crate::cage::FileIds,
 }
 
 /// Whether the cage that waits for a program has ended meanwhile.

@@ -15,6 +15,7 @@ pub mod clock;
 pub mod control;
 pub mod fs;
 pub mod futex;
+pub mod identity;
 pub mod inotify;
 pub mod lease;
 pub mod mounts;

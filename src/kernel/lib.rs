@@ -20,6 +20,7 @@
 //! - [`sealed`]: memory files that nobody can change any more
 //! - `ipc`: System V shared memory, semaphores and message queues
 //! - `terminal`: sessions' terminals and pseudoterminals
+//! - [`stdio`]: what the runner itself has to say
 //! - `sys`: one function per system call, by area
 //!
 //! # Lock order
@@ -50,6 +51,7 @@ mod procfs;
 pub mod root;
 pub mod sealed;
 mod spin;
+pub mod stdio;
 mod sys;
 mod terminal;
 #[cfg(test)]
@@ -62,6 +64,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub use host::lease::Lease;
+pub use host::mounts::restrict as restrict_mount;
 pub use lind_abi::{Arg, CageId, Call, Errno, Result};
 
 use cage::CageTable;
@@ -82,6 +85,7 @@ pub struct Kernel {
     pub(crate) kinship: Mutex<()>,
     pub(crate) busy: Arc<cage::Busy>,
     pub(crate) sockets: fd::SocketNames,
+    pub(crate) in_flight: Arc<fd::InFlight>,
     /// The descriptors that threads are using.
     pub readers: Arc<fd::Readers>,
     /// For forks.
@@ -112,6 +116,7 @@ impl Kernel {
             kinship: Mutex::default(),
             busy: Arc::default(),
             sockets: fd::SocketNames::new(),
+            in_flight: Arc::default(),
             readers: Arc::default(),
             pages,
             shared: procfs::shared::SharedFiles::default(),

@@ -100,7 +100,7 @@ impl Root {
     pub fn new(directory: OwnedFd, name: Option<&Path>, walls: Walls) -> Root {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let proc = rustix::fs::open(c"/proc", flags, Mode::empty()).ok();
-        let hides = [c"dev", c"proc"]
+        let hides = [c"dev", c"proc", c"sys"]
             .iter()
             .any(|name| rustix::fs::statat(&directory, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok());
         let mut root = Root { directory, walls, proc, shows_processes: false, hides, devices: Devices::find() };

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("lind-passes: {error:#}");
+            let _ = writeln!(std::io::stderr(), "lind-passes: {error:#}");
             ExitCode::FAILURE
         }
     }

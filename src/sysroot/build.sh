@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the cages' C library and headers into build/sysroot: musl, fetched as Debian's source package and
 # checked by SHA-256, with the wasm32 port in this folder laid over it. Incremental; about half a minute.
-# Usage: src/sysroot/build.sh        MUSL_TARBALL=musl-1.2.3.tar.gz uses that file instead of fetching.
+# Usage: src/sysroot/build.sh        MUSL_TARBALL=musl-1.2.6.tar.gz uses that file instead of fetching.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -35,7 +35,8 @@ unpack() {
 	tarball=${MUSL_TARBALL:-$top/build/downloads/$file}
 	[ -f "$tarball" ] || "$here/fetch.sh" "$package" "$file" "$sha256"
 	echo "$sha256  $tarball" | sha256sum -c --status - 2>/dev/null || die "$tarball is not musl $version"
-	rm -rf "$work"
+	# Installed headers go too: they look newer than those of a newer tarball.
+	rm -rf "$work" "$out/include"
 	mkdir -p "$work"
 	tar -xf "$tarball" -C "$work" --strip-components=1
 	for patch in "$here"/patches/*; do

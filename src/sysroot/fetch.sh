@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fetches a file of a Debian source package into build/downloads and checks its SHA-256.
+# Fetches a file of a Debian source package, of whatever release, into build/downloads and checks its SHA-256.
 # Usage: fetch.sh PACKAGE FILE SHA256
 set -eu
 
@@ -10,15 +10,19 @@ dir=$top/build/downloads
 mkdir -p "$dir"
 cd "$dir"
 if [ ! -f "$file" ]; then
-	command -v dpkg-source >/dev/null || { echo "fetch.sh: no dpkg-source: run scripts/setup.sh, or put $file into $dir" >&2; exit 1; }
+	command -v apt-get >/dev/null || { echo "fetch.sh: no apt: put $file into $dir" >&2; exit 1; }
+	# By file, not by version: the mirror has the sources of all releases side by side, and apt knows those of one.
+	mirror=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' |
+		sed -n 's/^Debian Debian //p' | head -n 1)
+	[ -n "$mirror" ] || { echo "fetch.sh: no Debian mirror among apt's sources: put $file into $dir" >&2; exit 1; }
+	case $package in
+	lib?*) letter=$(echo "$package" | cut -c 1-4) ;;
+	*) letter=$(echo "$package" | cut -c 1) ;;
+	esac
 	log=$(mktemp)
 	trap 'rm -f "$log"' EXIT
-	# The name of the file says the version; apt checks the archive's signature.
-	release=${file#*_}
-	release=${release%%.orig*}
-	full=$(apt-cache showsrc "$package" 2>/dev/null | sed -n 's/^Version: //p' | grep -F "$release-" | head -n 1)
-	[ -n "$full" ] || { echo "fetch.sh: no source of $package $release known to apt: run scripts/setup.sh, or put $file into $dir" >&2; exit 1; }
-	apt-get source -qq --download-only -o APT::Sandbox::User= "$package=$full" >"$log" 2>&1 ||
+	/usr/lib/apt/apt-helper -o APT::Sandbox::User= download-file \
+		"${mirror%/}/pool/main/$letter/$package/$file" "$file" "SHA256:$sha256" >"$log" 2>&1 ||
 		{ cat "$log" >&2; exit 1; }
 fi
 echo "$sha256  $file" | sha256sum -c --status - 2>/dev/null || { echo "fetch.sh: $dir/$file has another SHA-256 than the one we know" >&2; exit 1; }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t came;
@@ -47,6 +48,39 @@ static int by_descriptor(int number)
 	if (poll(&poll_one, 1, -1) != 1 || read(poll_one.fd, &info, sizeof info) != sizeof info)
 		return 0;
 	return (int)info.ssi_signo;
+}
+
+static void pause_a_moment(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
+/* Whether the signal comes here and not to a child of the same group, which would end by it. */
+static int of_child(int number)
+{
+	int status, end[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(end))
+		return 0;
+	pid = fork();
+	if (pid == 0) {
+		signal(number, SIG_DFL);
+		close(end[1]);
+		ready();
+		_exit(read(end[0], &byte, 1) == 0 ? 42 : 1);
+	}
+	close(end[0]);
+	while (!came)
+		pause_a_moment();
+	/* Long enough for a signal that came to both. */
+	for (int i = 0; i < 100; i++)
+		pause_a_moment();
+	close(end[1]);
+	while (waitpid(pid, &status, 0) != pid)
+		;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 42;
 }
 
 int main(int argc, char **argv)
@@ -98,13 +132,18 @@ int main(int argc, char **argv)
 		while (!came)
 			;
 	} else if (!strcmp(way, "child")) {
+		/* Both are in one process group: what a process sends is for the first alone. */
+		if (!of_child(number))
+			return 1;
+	} else if (!strcmp(way, "group")) {
+		/* What is typed is for both. The child's end tells that it had it too. */
 		int status;
 		pid_t pid = fork();
 
 		if (pid == 0) {
 			ready();
 			while (!came)
-				;
+				pause_a_moment();
 			_exit(came);
 		}
 		while (waitpid(pid, &status, 0) != pid)

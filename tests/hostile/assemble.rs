@@ -1,17 +1,18 @@
 //! Assembles hand-written modules: `lind-hostile FOLDER` writes X.wasm beside every X.wat in the folder.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let Some(folder) = std::env::args_os().nth(1).map(PathBuf::from) else {
-        eprintln!("usage: lind-hostile FOLDER");
+        let _ = writeln!(std::io::stderr(), "usage: lind-hostile FOLDER");
         return ExitCode::from(2);
     };
     match assemble(&folder) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("lind-hostile: {error}");
+            let _ = writeln!(std::io::stderr(), "lind-hostile: {error}");
             ExitCode::FAILURE
         }
     }

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import resource
+import shutil
 import subprocess
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+HERE = Path(__file__).resolve().parent
 SECONDS = 120
 FUNCTIONS = 3000
+# Those that these tests run programs behind.
+GRATES = {"resource_grate"}
 
 
 def run(lind_boot: Path, root: Path, *argv: str, **options: object) -> subprocess.CompletedProcess[str]:
@@ -177,8 +183,122 @@ def timers_set_anew(lind_boot: Path, root: Path) -> str:
     return wrong or ("" if memory < 120 << 10 else f"{memory >> 10} MiB")
 
 
+def taking_nothing(kind: str) -> tuple[int, list[int]]:
+    """A descriptor that takes nothing that is written to it, and what is to be closed afterwards."""
+    if kind == "full device":
+        full = os.open("/dev/full", os.O_WRONLY)
+        return full, [full]
+    out, into = os.pipe()
+    if kind == "closed pipe":
+        os.close(out)
+        return into, [into]
+    os.set_blocking(into, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(into, b"x" * 4096)
+    os.set_blocking(into, kind == "full pipe")
+    return into, [out, into]
+
+
+def without_stderr(lind_boot: Path, root: Path, *argv: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", lind_boot, "--root", root, *argv], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, timeout=SECONDS, check=False)
+
+
+def complaints_that_nobody_takes(lind_boot: Path, root: Path) -> str:
+    """What the runner has to say cannot be said: the guest goes on as if it had been."""
+    for kind in ("full device", "closed pipe", "full pipe", "full pipe that does not wait"):
+        for argv, wanted in ((("fork_pinned.wasm",), 0), (("throw_uncaught.wasm",), 128 + 6),
+                             (("--verbose", "--perf", "--", "fork_pinned.wasm"), 0), (("--perf=json", "throw_uncaught.wasm"), 128 + 6)):
+            sink, ends = taking_nothing(kind)
+            try:
+                done = subprocess.run([lind_boot, "--root", root, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                      stderr=sink, timeout=SECONDS, check=False)
+            finally:
+                for end in ends:
+                    os.close(end)
+            if done.returncode != wanted:
+                return f"{' '.join(argv)} with a {kind} ended with {done.returncode}, not {wanted}"
+    done = without_stderr(lind_boot, root, "--verbose", "--perf", "--", "fork_pinned.wasm")
+    return "" if done.returncode == 0 else f"without standard error it ended with {done.returncode}"
+
+
+def traps_name_the_program(lind_boot: Path, root: Path) -> str:
+    """The same module by two names: each trap is told by the name that was run."""
+    shutil.copy(root / "throw_uncaught.wasm", root / "twin.wasm")
+    done = run(lind_boot, root, "one_after_the_other.wasm", "/throw_uncaught.wasm", "/twin.wasm")
+    told = [line.split()[1] for line in done.stderr.splitlines() if "SIGABRT" in line]
+    return "" if told == ["/throw_uncaught.wasm", "/twin.wasm"] else f"told of {told}\n{done.stderr}"
+
+
+def compile_program(root: Path, name: str) -> None:
+    """A program of this folder in C."""
+    subprocess.run([HERE.parent.parent / "scripts/lind_compile", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2",
+                    HERE / f"{name}.c", "-o", root / f"{name}.cwasm"], check=True, capture_output=True)
+
+
+def things_outside_memory(lind_boot: Path, root: Path) -> str:
+    """Of everything that a cage has outside its memory there is an end, before it is much of the runner's."""
+    compile_program(root, "hog")
+    for kind in ("semaphores", "undo", "messages", "queued signals", "timers", "record locks", "POSIX queues", "shared memory",
+                 "memory files", "pseudoterminals", "inotify", "nested epoll"):
+        wrong, _, _, memory = used(lind_boot, root, "--memory", "64", "hog", kind)
+        if wrong or memory > 80 << 10:
+            return f"{kind}: {wrong or f'{memory >> 10} MiB'}"
+    return ""
+
+
+def what_the_kernel_keeps_is_charged(lind_boot: Path, root: Path) -> str:
+    """Semaphores, what is to be given back of them, and messages that hold nothing count as memory of the cage: for its limit and for a grate's."""
+    compile_program(root, "hog")
+    for kind in ("semaphores", "undo", "messages"):
+        for before in (("--memory", "12"), ("resource_grate", "--memory", "12M")):
+            done = run(lind_boot, root, *before, "hog", kind)
+            if not done.stdout.endswith("then Out of memory\n"):
+                return f"{kind} with {' '.join(before)}: {done.stdout}{done.stderr}"
+    return ""
+
+
+def descriptors_parked_in_messages(lind_boot: Path, root: Path) -> str:
+    """Each cage may have as many in flight as it may have open, and the others go on sending."""
+    compile_program(root, "park")
+    for cages in (1, 6):
+        done = run(lind_boot, root, "park", str(cages))
+        parked = int((done.stdout.split() or ["", "0"])[-1])
+        if done.returncode or not 1000 <= parked <= 1500:
+            return f"{cages} cages: ended with {done.returncode}\n{done.stdout}{done.stderr}"
+    # Behind a grate they are open descriptors, of whichever cage.
+    done = run(lind_boot, root, "resource_grate", "--files", "60", "park", "2", "5")
+    parked = int((done.stdout.split() or ["", "0"])[-1])
+    return "" if 0 < parked < 60 and "limit files" in done.stderr else f"behind a grate: {done.stdout}{done.stderr}"
+
+
+def commands_that_nobody_reads(lind_boot: Path, root: Path) -> str:
+    """What is printed on request: a device that takes it not is an error, a reader that leaves is none, and one that is late gets all."""
+    for command in (("syscalls",), ("inspect", str(root / "numbers.wasm")), ("compile", str(root / "numbers.wasm"), "-o", str(root / "again.cwasm"))):
+        for kind, wanted in (("full device", 125), ("closed pipe", 0)):
+            sink, ends = taking_nothing(kind)
+            done = subprocess.run([lind_boot, *command], stdout=sink, stderr=subprocess.DEVNULL, timeout=SECONDS, check=False)
+            for end in ends:
+                os.close(end)
+            if done.returncode != wanted:
+                return f"{command[0]} with a {kind} ended with {done.returncode}, not {wanted}"
+    wanted_text = subprocess.run([lind_boot, "syscalls"], capture_output=True, check=True).stdout
+    out, into = os.pipe()
+    fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, 4096)
+    os.set_blocking(into, False)
+    with subprocess.Popen([lind_boot, "syscalls"], stdout=into) as running, open(out, "rb") as reader:
+        os.close(into)
+        time.sleep(1.5)
+        text = reader.read()
+        status = running.wait(SECONDS)
+    return "" if status == 0 and text == wanted_text else f"a late reader got {len(text)} bytes of {len(wanted_text)}, status {status}"
+
+
 ALL: dict[str, Callable[[Path, Path], str]] = {
     case.__name__: case
     for case in (guest_cwasm, rewritten_while_loading, rewritten_while_running, no_host_descriptors, no_host_memory,
-                 compiles_for_minutes, timers_that_are_always_due, timers_set_anew)
+                 compiles_for_minutes, complaints_that_nobody_takes, commands_that_nobody_reads,
+                 traps_name_the_program, things_outside_memory,
+                 what_the_kernel_keeps_is_charged, descriptors_parked_in_messages, timers_that_are_always_due, timers_set_anew)
 }

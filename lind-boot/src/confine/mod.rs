@@ -77,6 +77,19 @@ fn enter(root: &Path) -> rustix::io::Result<()> {
     rustix::process::chdir("/")
 }
 
+/// A mount namespace of this process's own, inside a user namespace of its own if `as_user`.
+///
+/// # Errors
+/// What the host says.
+pub fn unshare_mounts(as_user: bool) -> Result<()> {
+    if as_user {
+        own_namespace()?;
+    }
+    #[allow(deprecated, reason = "unsafe is meant for CLONE_FILES; a mount namespace shares no descriptors")]
+    rustix::thread::unshare(rustix::thread::UnshareFlags::NEWNS)?;
+    Ok(())
+}
+
 /// A user namespace in which only our own ids exist, so that files keep their owners.
 fn own_namespace() -> Result<()> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
@@ -118,6 +131,9 @@ fn drop_capabilities() -> Result<()> {
         | CapabilitySet::DAC_READ_SEARCH
         | CapabilitySet::FOWNER
         | CapabilitySet::FSETID
+        // For setfsuid(2), setfsgid(2) and setgroups(2), of such calls all that the filter lets through.
+        | CapabilitySet::SETUID
+        | CapabilitySet::SETGID
         | CapabilitySet::NET_BIND_SERVICE;
     let keep = if rustix::process::geteuid().is_root() { of_root } else { CapabilitySet::empty() };
     let mut sets = rustix::thread::capabilities(None)?;

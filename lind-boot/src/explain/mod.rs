@@ -13,7 +13,6 @@ mod resource;
 mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::path::PathBuf;
 
 use lind_abi::{MISSING, SYSCALLS, Syscall};
@@ -22,7 +21,7 @@ use lind_engine::{CodeStore, Engine};
 use serde_json::{Value, json};
 
 use crate::cli::Explain;
-use crate::run::Failure;
+use crate::run::{self, Failure};
 use crate::{config, stack};
 use clamp::Way;
 pub use line::Finder;
@@ -46,10 +45,7 @@ pub fn print(options: &Explain, root: Option<&PathBuf>) -> Result<(), Failure> {
     let line = Finder { root: &root, engine: &engine }.line(file, &options.program)?;
     let routes = routes(&line);
     let text = if options.json { as_json(&line, &routes)? } else { as_text(&line, &routes) };
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(anyhow::Error::from(error).into()),
-        _ => Ok(()),
-    }
+    run::print(&text)
 }
 
 /// Calls with the same route, in the order of the table.

@@ -137,6 +137,9 @@ impl Limits {
         if write {
             add("writes", &["write"]);
         }
+        if write || files {
+            add("sends", &["write", "files"]);
+        }
         if read || files {
             add("receives", &["read", "files"]);
         }
@@ -203,6 +206,7 @@ mod tests {
         assert_eq!(role(&[("read-bytes", "3")], "dup2"), None);
         assert_eq!(role(&[("read-bytes", "file=3")], "dup2").unwrap(), "sees, and counts");
         assert_eq!(role(&[("read-bytes", "1"), ("files", "3")], "recvmsg"), told("files, read"));
+        assert_eq!(role(&[("files", "3")], "sendmsg"), told("files"));
         assert_eq!(role(&[("rate", "write=1M")], "write"), told("write per second"));
         assert_eq!(role(&[("memory", "1M")], "write"), told("memory"));
         assert_eq!(role(&[("each", "memory=1M")], "write"), None);

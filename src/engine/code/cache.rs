@@ -5,12 +5,14 @@
 //! so the directory is kept within bounds: what was not written for longest goes first.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 
+use anyhow::{Context, Result, bail};
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
-use crate::code::cwasm;
+use crate::code::engines::COMPILED_FORMAT;
 
 /// What the directory may hold.
 const MOST_FILES: usize = 1000;
@@ -65,7 +67,7 @@ impl Cache {
     pub fn put(&self, name: &str, bytes: &[u8]) {
         let within = MOST_BYTES.saturating_sub(bytes.len() as u64);
         if self.prune(MOST_FILES - 1, within).is_ok() {
-            let _ = cwasm::write(self.directory.as_fd(), name, bytes);
+            let _ = write(self.directory.as_fd(), name, bytes);
         }
     }
 
@@ -95,6 +97,30 @@ impl Cache {
         }
         Ok(entries)
     }
+}
+
+/// Writes a file of compiled code, whole or not at all.
+///
+/// # Errors
+/// What the host says.
+pub fn write(directory: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<()> {
+    let aside = format!(".{name}.{}.{:?}", std::process::id(), std::thread::current().id());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file =
+        rustix::fs::openat(directory, &aside, flags, Mode::from_raw_mode(0o755)).context("cannot create the file")?;
+    let written = File::from(file).write_all_at(bytes, 0).map_err(anyhow::Error::from);
+    let renamed = written.and_then(|()| Ok(rustix::fs::renameat(directory, &aside, directory, name)?));
+    if let Err(error) = renamed {
+        let _ = rustix::fs::unlinkat(directory, &aside, AtFlags::empty());
+        bail!(error);
+    }
+    Ok(())
+}
+
+/// The same module compiles differently for another format; the name says so, and old ones are simply not found.
+pub fn name_in_cache(source: blake3::Hash) -> String {
+    let format = blake3::hash(COMPILED_FORMAT.as_bytes()).to_hex();
+    format!("{}-{}.cwasm", source.to_hex(), &format.as_str()[..16])
 }
 
 /// Whether nobody but the user can write it.

@@ -3,6 +3,7 @@
 //! A module that a cage wrote is compiled when a cage runs it, and one made for it takes minutes; nothing stops the compiler
 //! then. So it works on a thread of its own for cages, which leave when they end, and not on more modules at once than a few.
 
+use std::any::Any;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,20 +13,27 @@ use lind_kernel::Errno;
 use lind_kernel::engine::Gone;
 use wasmtime::Module;
 
-use crate::code::cache::Cache;
+use crate::code::cache::{Cache, name_in_cache};
 use crate::code::cwasm;
 use crate::code::data_image::Initial;
 use crate::code::engines::Engines;
-use crate::code::image::name_in_cache;
 use crate::code::trap_table::Traps;
 use crate::code::validate::{self, LANDING, Places};
-use crate::signal::host_signals::Endable;
 
 /// Compiles modules, and keeps what comes of it.
 pub struct Compiler {
     pub engines: Arc<Engines>,
     pub key: [u8; 32],
     pub cache: Option<Cache>,
+    pub heard: Heard,
+}
+
+/// How signals from outside are heard while a module is compiled, which takes long: what the engine does about them.
+pub struct Heard {
+    /// Called before a cage's own module is compiled: from then on signals from outside reach the cages.
+    pub watch: fn(),
+    /// Lets the user end a runner that has no cage yet, as long as what it returns lives.
+    pub endable: fn() -> Box<dyn Any>,
 }
 
 /// How often a cage that waits looks whether it has ended.
@@ -79,7 +87,7 @@ impl Compiler {
     /// EINTR when the cage has gone; what is wrong with the module.
     pub fn compile_for(self: Arc<Self>, wasm: Arc<[u8]>, gone: Gone<'_>) -> Result<Vec<u8>> {
         // Signals from outside have to end it meanwhile.
-        crate::signal::host_signals::watch();
+        (self.heard.watch)();
         let turn = loop {
             ensure!(!gone(), Errno::EINTR);
             match Turn::take() {
@@ -114,7 +122,7 @@ impl Compiler {
     pub fn compile(&self, wasm: &[u8]) -> Result<Vec<u8>> {
         // The compiler's threads stay for later programs, and must not be who takes signals from outside: they start while those are held back.
         let _ = rayon_core::ThreadPoolBuilder::new().build_global();
-        let _endable = Endable::before_the_first();
+        let _endable = (self.heard.endable)();
         let (module, mut facts) = validate::check(wasm)?;
         let code = self.engines.compiler()?.precompile_module(&module)?;
         // SAFETY: these bytes were serialized a moment ago and have been nowhere else.

@@ -12,7 +12,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use lind_kernel::sealed;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use wasmtime_environ::obj::ELFOSABI_WASMTIME;
@@ -270,23 +270,4 @@ fn keyed_hash(key: &[u8; 32], file: &File, len: usize) -> Result<blake3::Hash, R
         hasher.update(piece);
     }
     Ok(hasher.finalize())
-}
-
-/// Writes a file of compiled code, whole or not at all.
-///
-/// # Errors
-/// What the host says.
-pub fn write(directory: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<()> {
-    use rustix::fs::{AtFlags, Mode, OFlags};
-    let aside = format!(".{name}.{}.{:?}", std::process::id(), std::thread::current().id());
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let file =
-        rustix::fs::openat(directory, &aside, flags, Mode::from_raw_mode(0o755)).context("cannot create the file")?;
-    let written = File::from(file).write_all_at(bytes, 0).map_err(anyhow::Error::from);
-    let renamed = written.and_then(|()| Ok(rustix::fs::renameat(directory, &aside, directory, name)?));
-    if let Err(error) = renamed {
-        let _ = rustix::fs::unlinkat(directory, &aside, AtFlags::empty());
-        bail!(error);
-    }
-    Ok(())
 }

@@ -6,11 +6,17 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
-use wasmtime::{Collector, Config, Engine, OptLevel, ProfilingStrategy, Strategy};
+use lind_kernel::mem::GuestMemory;
+use wasmtime::{Collector, Config, Engine, MemoryCreator, OptLevel, ProfilingStrategy, Strategy};
 
-use crate::signal::context;
-use crate::space::memory;
-use crate::space::memory::AdoptedMemory;
+/// Bytes of a guest's address space.
+pub const SPACE: u64 = GuestMemory::SPACE;
+
+/// Inaccessible bytes before and after it.
+pub const GUARD: u64 = GuestMemory::GUARD;
+
+/// What every module must declare as the minimum and maximum of its memory.
+pub const PAGES: u64 = SPACE / 65536;
 
 /// Host stack that guest code may use per entry into a Store.
 pub const WASM_STACK: usize = 4 << 20;
@@ -26,17 +32,18 @@ pub struct Engines {
     /// Runs code; has no compiler, which keeps it out of start-up.
     pub runtime: Engine,
     compiler: OnceLock<Engine>,
+    memories: Arc<dyn MemoryCreator>,
 }
 
 impl Engines {
-    /// Makes the running engine and installs the fault handlers, ours first.
+    /// Makes the running engine, whose instances get their memories from `memories`. Wasmtime installs its handlers of
+    /// faults meanwhile.
     ///
     /// # Errors
     /// When Wasmtime does not support this host.
-    pub fn new() -> wasmtime::Result<Engines> {
-        // Wasmtime's handlers must go on top of ours: it sees faults first and hands on what it cannot explain.
-        context::install();
-        Ok(Engines { runtime: Engine::new(&config(false))?, compiler: OnceLock::new() })
+    pub fn new(memories: Arc<dyn MemoryCreator>) -> wasmtime::Result<Engines> {
+        let runtime = Engine::new(&config(false, &memories))?;
+        Ok(Engines { runtime, compiler: OnceLock::new(), memories })
     }
 
     /// The engine with a compiler.
@@ -47,12 +54,12 @@ impl Engines {
         if let Some(engine) = self.compiler.get() {
             return Ok(engine);
         }
-        let engine = Engine::new(&config(true))?;
+        let engine = Engine::new(&config(true, &self.memories))?;
         Ok(self.compiler.get_or_init(|| engine))
     }
 }
 
-fn config(compiler: bool) -> Config {
+fn config(compiler: bool, memories: &Arc<dyn MemoryCreator>) -> Config {
     let mut config = Config::new();
     config.enable_compiler(compiler);
     if compiler {
@@ -74,9 +81,9 @@ fn config(compiler: bool) -> Config {
 
     // One memory of exactly 4 GiB with guards: compiled without bounds checks, mapped by the kernel.
     config.signals_based_traps(true);
-    config.memory_reservation(memory::SPACE).memory_guard_size(memory::GUARD).memory_may_move(false);
+    config.memory_reservation(SPACE).memory_guard_size(GUARD).memory_may_move(false);
     config.memory_init_cow(false);
-    config.with_host_memory(Arc::new(AdoptedMemory));
+    config.with_host_memory(Arc::clone(memories));
     config.gc_heap_reservation(GC_HEAP).gc_heap_guard_size(1 << 16).gc_heap_may_move(false);
     config.gc_heap_reservation_for_growth(0);
 

@@ -1,6 +1,6 @@
 //! What makes a function one that only computes: it and all that it calls load from memory and change nothing but their own locals.
 //!
-//! Such a function may be called without the care that other guest code takes (see [`crate::grate::filter`]): it cannot reach the host, may be
+//! Such a function may be called without the care that other guest code takes (see `grate::filter`): it cannot reach the host, may be
 //! left at any instruction, and asked again. So nothing is allowed here that the compiler makes calls of: imports, floating
 //! point (rounding may be a routine of the host's), references (the collector may want to know of them), bulk memory, tables, exceptions.
 

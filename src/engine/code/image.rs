@@ -14,19 +14,15 @@ use lind_kernel::Errno;
 use lind_kernel::engine::{Gone, LoadError};
 use lind_kernel::mem::InitialData;
 use rustix::fd::{AsFd, BorrowedFd};
-use wasmtime::{InstancePre, Linker, Module};
+use wasmtime::Module;
 
-use crate::code::cache::Cache;
-use crate::code::compile::Compiler;
+use crate::code::cache::{self, Cache, name_in_cache};
+use crate::code::compile::{Compiler, Heard};
 use crate::code::cwasm::{self, Compiled, Kind, Refused};
-use crate::code::engines::{COMPILED_FORMAT, Engines};
+use crate::code::engines::Engines;
 use crate::code::key::CodeStore;
 use crate::code::validate::Facts;
 use crate::code::verified::{FileState, Note, read_unwritten};
-use crate::run::fork::Exports;
-use crate::run::guest::Guest;
-use crate::signal::context::Code;
-use crate::syscall::trampoline;
 
 /// The largest .wasm that is read.
 const MAX_WASM: u64 = 512 << 20;
@@ -34,52 +30,44 @@ const MAX_WASM: u64 = 512 << 20;
 /// Programs kept in memory. More than that, and the one least recently used goes.
 const KEPT: usize = 128;
 
-/// A program ready to run.
+/// Code that may run, and what is known about it.
 pub struct Image {
-    /// The module, its imports resolved.
-    pub program: InstancePre<Guest>,
+    /// Its machine code.
+    pub module: Module,
     /// What the engine knows about it.
     pub facts: Facts,
     /// Its data.
     pub initial: InitialData,
-    /// Its machine code, for faults.
-    pub code: Code,
-    /// What it exports for threads and forks.
-    pub exports: Exports,
-    /// Where its instances have the way into the kernel.
-    pub near: Option<trampoline::Import>,
-    /// The path it was first found at, for messages.
-    pub path: String,
 }
 
-/// Makes images, and remembers them.
-pub struct Images {
+/// What makes a program of an image: whatever the engine keeps ready for its instances.
+type Ready<P> = Box<dyn Fn(Image) -> Result<P> + Send + Sync>;
+
+/// Makes programs of files, and remembers them.
+pub struct Images<P> {
     compiler: Arc<Compiler>,
-    linker: Linker<Guest>,
-    /// Whether all calls go by what `linker` has.
-    timed: bool,
-    kept: Mutex<Kept>,
+    ready: Ready<P>,
+    kept: Mutex<Kept<P>>,
 }
 
-#[derive(Default)]
-struct Kept {
-    by_source: HashMap<[u8; 32], (u64, Arc<Image>)>,
-    by_file: HashMap<FileState, (u64, Arc<Image>)>,
+struct Kept<P> {
+    by_source: HashMap<[u8; 32], (u64, Arc<P>)>,
+    by_file: HashMap<FileState, (u64, Arc<P>)>,
     clock: u64,
 }
 
-impl Images {
-    /// A loader over the user's key and cache, whose modules' imports `linker` resolves.
-    pub fn new(engines: Arc<Engines>, linker: Linker<Guest>, timed: bool, store: CodeStore) -> Images {
-        let compiler = Compiler { engines, key: store.key, cache: store.cache.map(Cache::new) };
-        Images { compiler: Arc::new(compiler), linker, timed, kept: Mutex::default() }
+impl<P> Images<P> {
+    /// A loader over the user's key and cache.
+    pub fn new(engines: Arc<Engines>, heard: Heard, store: CodeStore, ready: Ready<P>) -> Images<P> {
+        let compiler = Compiler { engines, key: store.key, cache: store.cache.map(Cache::new), heard };
+        Images { compiler: Arc::new(compiler), ready, kept: Mutex::default() }
     }
 
     /// Makes an image of a file. `path` is for messages. `gone` says whether who waits for it still does; without it, that is the process.
     ///
     /// # Errors
     /// ENOEXEC for what is no program, EACCES for a .cwasm without a valid tag, EINTR when nobody waits any more.
-    pub fn load(&self, file: BorrowedFd<'_>, path: &str, gone: Option<Gone<'_>>) -> Result<Arc<Image>, LoadError> {
+    pub fn load(&self, file: BorrowedFd<'_>, path: &str, gone: Option<Gone<'_>>) -> Result<Arc<P>, LoadError> {
         let state = FileState::of(file).ok();
         if let Some(image) = state.and_then(|state| self.kept().file(&state)) {
             return Ok(image);
@@ -89,8 +77,8 @@ impl Images {
         let image = match Kind::of(&start[..got]) {
             Kind::Compiled => self.load_compiled(file, path),
             Kind::Module => {
-                let noted = state.as_ref().and_then(|state| self.noted(state, path));
-                noted.map_or_else(|| self.load_source(file, path, gone).map_err(|error| refused(path, error)), Ok)
+                let noted = state.as_ref().and_then(|state| self.noted(state));
+                noted.map_or_else(|| self.load_source(file, gone).map_err(|error| refused(path, error)), Ok)
             }
             other => Err(refused(path, not_a_program(&other))),
         }?;
@@ -128,18 +116,18 @@ impl Images {
         let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = out.file_name().and_then(|name| name.to_str()).context("the output has no usable name")?;
         let folder = File::open(folder).with_context(|| format!("cannot open {}", folder.display()))?;
-        cwasm::write(folder.as_fd(), name, &bytes).with_context(|| format!("cannot write {}", out.display()))?;
+        cache::write(folder.as_fd(), name, &bytes).with_context(|| format!("cannot write {}", out.display()))?;
         Ok(out)
     }
 
-    fn load_compiled(&self, file: BorrowedFd<'_>, path: &str) -> Result<Arc<Image>, LoadError> {
+    fn load_compiled(&self, file: BorrowedFd<'_>, path: &str) -> Result<Arc<P>, LoadError> {
         let untrusted = |why: &str| LoadError {
             errno: Errno::EACCES,
             reason: format!("{path}: {why}; pass the .wasm instead, or precompile it again"),
             untrusted: true,
         };
         match cwasm::open(&self.compiler.key, file) {
-            Ok(compiled) => match self.image(compiled, path) {
+            Ok(compiled) => match self.image(compiled) {
                 Ok(image) => Ok(image),
                 Err(error) => Err(untrusted(&format!("compiled for another machine or version ({error:#})"))),
             },
@@ -149,14 +137,14 @@ impl Images {
         }
     }
 
-    fn load_source(&self, file: BorrowedFd<'_>, path: &str, gone: Option<Gone<'_>>) -> Result<Arc<Image>> {
+    fn load_source(&self, file: BorrowedFd<'_>, gone: Option<Gone<'_>>) -> Result<Arc<P>> {
         let file = File::from(file.try_clone_to_owned()?);
         let (state, hash) = read_unwritten(&file, hash_of);
         let source = *hash?.as_bytes();
         if let Some(image) = self.kept().source(&source) {
             return Ok(image);
         }
-        if let Some(image) = self.cached(&source, state.as_ref(), path) {
+        if let Some(image) = self.cached(&source, state.as_ref()) {
             return Ok(image);
         }
         // Whatever the file holds by now.
@@ -169,13 +157,13 @@ impl Images {
         let compiled = File::from(compiled);
         compiled.write_all_at(&bytes, 0)?;
         match cwasm::open(&self.compiler.key, compiled.as_fd()) {
-            Ok(compiled) => self.image(compiled, path),
+            Ok(compiled) => self.image(compiled),
             Err(refused) => bail!("our own compiled code was not accepted: {refused:?}"),
         }
     }
 
     /// The image of a module that was read before, if nobody has written to it since, nor to its compiled code.
-    fn noted(&self, module: &FileState, path: &str) -> Option<Arc<Image>> {
+    fn noted(&self, module: &FileState) -> Option<Arc<P>> {
         let cache = self.compiler.cache.as_ref()?;
         let note = Note::find(cache, &self.compiler.key, module)?;
         if let Some(image) = self.kept().source(&note.source) {
@@ -183,15 +171,14 @@ impl Images {
         }
         let own = cache.own(&cache.get(&name_in_cache(blake3::Hash::from_bytes(note.source)))?)?;
         let compiled = cwasm::open_noted(own, &note.code).ok()?;
-        (compiled.source == note.source).then(|| self.image(compiled, path).ok()).flatten()
+        (compiled.source == note.source).then(|| self.image(compiled).ok()).flatten()
     }
 
     /// The image of the module with this hash. `module` is the state of its file, if that says what is in it.
-    fn cached(&self, source: &[u8; 32], module: Option<&FileState>, path: &str) -> Option<Arc<Image>> {
+    fn cached(&self, source: &[u8; 32], module: Option<&FileState>) -> Option<Arc<P>> {
         let cache = self.compiler.cache.as_ref()?;
         let file = cache.get(&name_in_cache(blake3::Hash::from_bytes(*source)))?;
-        let of_source =
-            |compiled: Compiled| (compiled.source == *source).then(|| self.image(compiled, path).ok()).flatten();
+        let of_source = |compiled: Compiled| (compiled.source == *source).then(|| self.image(compiled).ok()).flatten();
         // Code cannot be mapped from every filesystem: then from a copy.
         let code = FileState::of(&file).ok().filter(FileState::settled);
         let in_place =
@@ -202,22 +189,14 @@ impl Images {
         in_place.or_else(|| cwasm::open(&self.compiler.key, file.as_fd()).ok().and_then(of_source))
     }
 
-    fn image(&self, compiled: Compiled, path: &str) -> Result<Arc<Image>> {
+    fn image(&self, compiled: Compiled) -> Result<Arc<P>> {
         if let Some(image) = self.kept().source(&compiled.source) {
             return Ok(image);
         }
         let (facts, source) = (compiled.facts.clone(), compiled.source);
         let initial = initial_of(&compiled);
-        let module = self.module(compiled)?;
-        let image = Arc::new(Image {
-            code: code_of(&module, &facts),
-            program: self.linker.instantiate_pre(&module)?,
-            facts,
-            initial,
-            exports: Exports::of(&module),
-            near: if self.timed { None } else { trampoline::Import::of(&module) },
-            path: path.to_owned(),
-        });
+        let image = Image { module: self.module(compiled)?, facts, initial };
+        let image = Arc::new((self.ready)(image)?);
         self.kept().insert_source(source, &image);
         Ok(image)
     }
@@ -237,7 +216,7 @@ impl Images {
         &self.compiler.key
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept<P>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -245,12 +224,6 @@ impl Images {
 fn refused(path: &str, error: anyhow::Error) -> LoadError {
     let errno = error.downcast_ref().copied().unwrap_or(Errno::ENOEXEC);
     LoadError { errno, reason: format!("{path}: {error:#}"), untrusted: false }
-}
-
-/// The same module compiles differently for another format; the name says so, and old ones are simply not found.
-pub(crate) fn name_in_cache(source: blake3::Hash) -> String {
-    let format = blake3::hash(COMPILED_FORMAT.as_bytes()).to_hex();
-    format!("{}-{}.cwasm", source.to_hex(), &format.as_str()[..16])
 }
 
 /// The hash of a file's bytes, which mostly are not needed themselves.
@@ -301,45 +274,39 @@ fn initial_of(compiled: &Compiled) -> InitialData {
     }
 }
 
-fn code_of(module: &Module, facts: &Facts) -> Code {
-    let places = &facts.places;
-    let text = module.text().as_ptr() as usize;
-    let at = |offset: u32| text + offset as usize;
-    Code {
-        text: text..text + module.text().len(),
-        functions: at(places.start)..at(places.end),
-        landing: at(places.landing),
-        traps: facts.traps.clone(),
+impl<P> Default for Kept<P> {
+    fn default() -> Kept<P> {
+        Kept { by_source: HashMap::new(), by_file: HashMap::new(), clock: 0 }
     }
 }
 
-impl Kept {
-    fn source(&mut self, source: &[u8; 32]) -> Option<Arc<Image>> {
+impl<P> Kept<P> {
+    fn source(&mut self, source: &[u8; 32]) -> Option<Arc<P>> {
         self.clock += 1;
         let (used, image) = self.by_source.get_mut(source)?;
         *used = self.clock;
         Some(Arc::clone(image))
     }
 
-    fn file(&mut self, state: &FileState) -> Option<Arc<Image>> {
+    fn file(&mut self, state: &FileState) -> Option<Arc<P>> {
         self.clock += 1;
         let (used, image) = self.by_file.get_mut(state)?;
         *used = self.clock;
         Some(Arc::clone(image))
     }
 
-    fn insert_source(&mut self, source: [u8; 32], image: &Arc<Image>) {
+    fn insert_source(&mut self, source: [u8; 32], image: &Arc<P>) {
         make_room(&mut self.by_source);
         self.by_source.insert(source, (self.clock, Arc::clone(image)));
     }
 
-    fn insert_file(&mut self, state: FileState, image: &Arc<Image>) {
+    fn insert_file(&mut self, state: FileState, image: &Arc<P>) {
         make_room(&mut self.by_file);
         self.by_file.insert(state, (self.clock, Arc::clone(image)));
     }
 }
 
-fn make_room<K: Copy + Eq + std::hash::Hash>(kept: &mut HashMap<K, (u64, Arc<Image>)>) {
+fn make_room<K: Copy + Eq + std::hash::Hash, P>(kept: &mut HashMap<K, (u64, Arc<P>)>) {
     if kept.len() < KEPT {
         return;
     }

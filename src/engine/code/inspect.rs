@@ -11,9 +11,8 @@ use wasmtime::Module;
 use crate::code::cwasm::{self, Kind, Refused};
 use crate::code::engines::COMPILED_FORMAT;
 use crate::code::image::{Images, not_a_program, read_source};
-use crate::code::manifest::Manifest;
+use crate::code::manifest::{FILTER, Manifest};
 use crate::code::validate::{self, Entry};
-use crate::grate::filter;
 
 /// Whether compiled code may be run by this user's lind-boot of this version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +58,7 @@ impl ModuleFacts {
     }
 }
 
-impl Images {
+impl<P> Images<P> {
     /// What a .wasm or a .cwasm is.
     ///
     /// # Errors
@@ -83,7 +82,7 @@ impl Images {
             Ok(compiled) => {
                 let facts = compiled.facts.clone();
                 let Ok(module) = self.module(compiled) else { return sealed(Seal::OtherVersion, None) };
-                let filters = module.get_export(filter::EXPORT).is_some();
+                let filters = module.get_export(FILTER).is_some();
                 sealed(Seal::Valid, Some(facts_of(facts, imports_of(&module), filters)))
             }
             Err(Refused::Untrusted) => sealed(Seal::Invalid, None),
@@ -106,7 +105,7 @@ fn inspect_source(wasm: &[u8]) -> Result<Inspection> {
             }
             Payload::ExportSection(reader) => {
                 for export in reader {
-                    filters |= export?.name == filter::EXPORT;
+                    filters |= export?.name == FILTER;
                 }
             }
             _ => {}

@@ -18,6 +18,12 @@ use lind_abi::{NR_ANY, syscall, syscall_named};
 /// The section's name.
 pub const SECTION: &str = "lind.grate";
 
+/// The export of a grate that is its filter (see `grate::filter`).
+pub const FILTER: &str = "__lind_filter";
+
+/// The export that says whose filter it is.
+pub const FILTERED: &str = "__lind_filtered";
+
 /// What is larger is no manifest.
 pub const MAX_SIZE: usize = 1 << 16;
 

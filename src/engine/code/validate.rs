@@ -1,7 +1,7 @@
 //! What a module must be to run in a cage, checked once, before it is compiled.
 //!
 //! The compiler validates the module itself; this checks the shape the engine relies on, and adds the landing pad (see
-//! [`crate::signal::context`]). What is learnt here travels with the compiled code.
+//! `signal::context`). What is learnt here travels with the compiled code.
 
 use crate::code::trap_table::Traps;
 use anyhow::{Context, Result, bail, ensure};
@@ -11,10 +11,9 @@ use wasmparser::{
 };
 
 use crate::code::data_image::Layout;
+use crate::code::engines::PAGES;
 use crate::code::filter_verifier;
 use crate::code::manifest::{self, Manifest};
-use crate::grate::filter;
-use crate::space::memory::PAGES;
 
 /// The export that the landing pad has in every compiled module.
 pub const LANDING: &str = "__lind_landing";
@@ -241,10 +240,16 @@ impl Shape {
     /// A filter is entered as what only computes: it has to.
     fn check_filter(&self, wasm: &[u8]) -> Result<()> {
         use ValType::{I32, I64};
-        self.expect(filter::EXPORT, &[I32, I32, I64, I64, I64, I64, I64, I64], &[I64])?;
-        self.expect(filter::FILTERED, &[], &[I32])?;
-        let Some((.., function)) = self.exports.iter().find(|(name, ..)| name == filter::EXPORT) else { return Ok(()) };
-        ensure!(self.exported(filter::FILTERED)?.is_some(), "a filter without {} to say whose it is", filter::FILTERED);
+        self.expect(manifest::FILTER, &[I32, I32, I64, I64, I64, I64, I64, I64], &[I64])?;
+        self.expect(manifest::FILTERED, &[], &[I32])?;
+        let Some((.., function)) = self.exports.iter().find(|(name, ..)| name == manifest::FILTER) else {
+            return Ok(());
+        };
+        ensure!(
+            self.exported(manifest::FILTERED)?.is_some(),
+            "a filter without {} to say whose it is",
+            manifest::FILTERED
+        );
         let global = |at: u32| self.globals.get(usize::try_from(at).ok()?).map(|(ty, _)| ty.content_type);
         filter_verifier::check(wasm, &self.bodies, self.imported_functions, *function, global)
     }

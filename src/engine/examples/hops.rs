@@ -3,6 +3,7 @@
 //!
 //! Run with `cargo run --release --example hops -p lind-engine`.
 #![allow(unsafe_code)]
+#![allow(clippy::print_stdout, reason = "a command of its own")]
 
 use std::cell::Cell;
 use std::time::Instant;

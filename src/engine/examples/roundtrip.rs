@@ -2,6 +2,8 @@
 //!
 //! Run with `cargo run --release --example roundtrip -p lind-engine [-- WORD]`; with a word, only the lines that contain it.
 
+#![allow(clippy::print_stdout, reason = "a command of its own")]
+
 #[path = "../tests/common/mod.rs"]
 mod common;
 

@@ -20,14 +20,9 @@ use lind_abi::{ASK, CageId, Word};
 use wasmtime::{Func, Instance, Store};
 use wasmtime_environ::{HostPtr, PtrSize};
 
+use crate::code::manifest::{FILTER, FILTERED};
 use crate::run::guest::Guest;
 use crate::signal::context::Callee;
-
-/// The export that a filter is.
-pub const EXPORT: &str = "__lind_filter";
-
-/// The export that says whose filter it is.
-pub const FILTERED: &str = "__lind_filtered";
 
 /// Host stack that a filter may use; it is part of what the host keeps for itself below guest code.
 const STACK: usize = 64 << 10;
@@ -61,7 +56,7 @@ impl Filter {
     /// # Errors
     /// A trap of the function that says whose it is.
     pub fn find(store: &mut Store<Guest>, instance: &Instance) -> wasmtime::Result<Option<Filter>> {
-        let Some(function) = instance.get_func(&mut *store, EXPORT) else { return Ok(None) };
+        let Some(function) = instance.get_func(&mut *store, FILTER) else { return Ok(None) };
         let entry = instance.get_typed_func::<(), u32>(&mut *store, FILTERED)?.call(&mut *store, ())?;
         Ok(Filter::of(store, &function, entry))
     }

@@ -53,10 +53,7 @@ pub fn fork(mut caller: Caller<'_, Guest>) -> Result<i32> {
         Fork::Unable | Fork::Unwinding => return refused,
     }
     if global(&mut caller, PINNED).is_some_and(|pinned| !matches!(pinned.get(&mut caller), Val::I32(0))) {
-        eprintln!(
-            "lind-boot: {}: fork while an exception is being handled is not supported",
-            caller.data().image.path.escape_debug()
-        );
+        trap::say(caller.data(), "fork while an exception is being handled is not supported");
         return refused;
     }
     let forking = &caller.data().thread.forking;

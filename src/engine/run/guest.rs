@@ -16,15 +16,15 @@ use lind_kernel::engine::{By, Served};
 use wasmtime::{ResourceLimiter, Store};
 
 use crate::Shared;
+use crate::code::engines::SPACE;
 use crate::code::engines::{GC_HEAP, WASM_STACK};
-use crate::code::image::Image;
 use crate::grate::worker::Worker;
 use crate::run::fork::Fork;
 use crate::run::handoff::Lent;
+use crate::run::program::Image;
 use crate::signal::context;
 use crate::signal::handlers;
 use crate::signal::preempt;
-use crate::space::memory::SPACE;
 use crate::syscall::trampoline;
 
 /// How many grates deep a call may reach. One more is ELOOP.
@@ -53,7 +53,7 @@ pub fn on_own_stack<R>(main: impl FnOnce() -> R) -> R {
         let Ok(all) =
             mmap_anonymous(std::ptr::null_mut(), GUARD + HOST_STACK, ProtFlags::READ | ProtFlags::WRITE, flags)
         else {
-            eprintln!("lind-boot: no memory for a stack");
+            lind_kernel::stdio::say("lind-boot: no memory for a stack\n");
             libc::_exit(125);
         };
         let _ = mprotect(all, GUARD, MprotectFlags::empty());

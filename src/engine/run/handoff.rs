@@ -18,8 +18,8 @@ use lind_kernel::engine::Start;
 use lind_kernel::{CageId, Result};
 
 use crate::Shared;
-use crate::code::image::Image;
 use crate::run::guest::{CHAIN_STACK, HostThread};
+use crate::run::program::Image;
 use crate::run::thread::{self, Begin};
 use crate::signal::host_signals;
 

@@ -6,4 +6,5 @@ pub(crate) mod fork;
 pub(crate) mod guest;
 pub(crate) mod handoff;
 pub(crate) mod pool;
+pub(crate) mod program;
 pub(crate) mod thread;

@@ -10,10 +10,10 @@ use wasmtime::{Instance, Store};
 
 use crate::Shared;
 use crate::code::data_image::TLS_BASE;
-use crate::code::image::Image;
 use crate::grate::worker::{set_stack_pointer, set_variable};
 use crate::run::fork::{self, Fork, Frozen};
 use crate::run::guest::{Guest, HostThread, run_guest};
+use crate::run::program::Image;
 use crate::signal::handlers;
 use crate::signal::trap;
 use crate::space::startup_block;

@@ -18,9 +18,9 @@ use lind_kernel::mem::{Fault, install_fault_handler};
 use wasmtime::{Func, Store};
 use wasmtime_environ::{HostPtr, PtrSize};
 
+use crate::code::engines::{GUARD, SPACE};
 use crate::code::trap_table::Traps;
 use crate::run::guest::Guest;
-use crate::space::memory::{GUARD, SPACE};
 
 /// What the handler has to know about the guest code on this thread.
 struct Running {

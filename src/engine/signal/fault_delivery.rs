@@ -12,10 +12,10 @@ use std::sync::OnceLock;
 
 use lind_kernel::cage::signal::Info;
 
+use crate::code::engines::SPACE;
 use crate::grate::filter;
 use crate::signal::context::Computing;
 use crate::signal::preempt;
-use crate::space::memory::SPACE;
 
 const HANDLED: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 

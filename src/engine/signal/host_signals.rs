@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 
 use lind_abi::CageId;
 use lind_kernel::Kernel;
-use lind_kernel::cage::{Cage, Status, Thread, signal};
+use lind_kernel::cage::signal::{self, Origin};
+use lind_kernel::cage::{Cage, Status, Thread};
 
 use rustix::fs::FileType;
 
@@ -64,7 +65,18 @@ pub fn hold() -> u64 {
     // SAFETY: the set is this thread's own.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set(), std::ptr::null_mut()) };
     alarm::make();
+    errors_are_no_signals();
     ignored
+}
+
+/// A broken pipe is an errno to the kernel, which then signals the cage and not this process; and so is a file that may not grow, by a
+/// limit of whoever started us. To be called before anything is written; [`hold`] does it.
+pub fn errors_are_no_signals() {
+    // SAFETY: what is ignored runs no code.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
 }
 
 fn set() -> libc::sigset_t {
@@ -222,7 +234,7 @@ fn start_watcher() {
 }
 
 impl Watched {
-    /// Waits for the end of the first cage, passes signals on to its process group meanwhile, and ends the process.
+    /// Waits for the end of the first cage, passes signals on meanwhile, and ends the process.
     fn until_end(&self) -> ! {
         let (kernel, first) = (&self.kernel, &self.first);
         if let Some(status) = first.ended() {
@@ -245,7 +257,7 @@ impl Watched {
             let (number, info) = unsafe { (libc::sigwaitinfo(&raw const set, info.as_mut_ptr()), info.assume_init()) };
             match u8::try_from(number) {
                 Ok(number) if number > 0 && i32::from(number) != preempt::signal() => {
-                    pass_on(kernel, first, number, info.si_code == libc::SI_USER);
+                    pass_on(kernel, first, number, origin(&info));
                 }
                 _ => {}
             }
@@ -263,7 +275,7 @@ impl Watched {
                 (libc::sigtimedwait(&raw const set, info.as_mut_ptr(), &raw const at_once), info.assume_init())
             };
             match u8::try_from(number) {
-                Ok(number) if number > 0 => hand_over(&self.kernel, &self.first, number, info.si_code == libc::SI_USER),
+                Ok(number) if number > 0 => hand_over(&self.kernel, &self.first, number, origin(&info)),
                 // EINTR: there may be more.
                 _ if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
                 _ => return,
@@ -294,24 +306,33 @@ pub fn thread_ended(thread: &Thread) {
     }
 }
 
-/// Whether a cage of this group that had ended when a signal came is still there, long after. Others are nothing to who is asked to end now.
-fn kept_by_a_grate(kernel: &Kernel, group: u32) -> bool {
+/// Whether one of these cages that had ended when a signal came is still there, long after. Others are nothing to who is asked to end now.
+fn kept_by_a_grate(kernel: &Kernel, asked: &[Arc<Cage>]) -> bool {
     let staying = STAYING.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = |id: CageId| staying.iter().any(|(cage, since)| *cage == id && since.elapsed() >= PATIENCE);
-    signal::ended_but_there(kernel).iter().any(|cage| cage.group() == group && kept(cage.id))
+    let is_asked = |id: CageId| asked.iter().any(|cage| cage.id == id);
+    signal::ended_but_there(kernel).iter().any(|cage| is_asked(cage.id) && kept(cage.id))
+}
+
+/// Whether the host's terminal sent a signal. What runs out of a timer that lind-boot's starter had set is the host kernel's too, but nothing that a
+/// terminal sends.
+fn origin(info: &libc::siginfo_t) -> Origin {
+    let of_terminals = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGCONT, libc::SIGWINCH]
+        .contains(&info.si_signo);
+    if of_terminals && info.si_code == libc::SI_KERNEL { Origin::Terminal } else { Origin::Process }
 }
 
 /// Hands a signal to the kernel. One that ends programs ends the first cage if a grate keeps what one before has ended.
-fn hand_over(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, by_process: bool) {
+fn hand_over(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, origin: Origin) {
     if !ENDING.contains(&i32::from(number)) {
-        signal::from_outside(kernel, first, number, by_process);
-    } else if kept_by_a_grate(kernel, signal::outside_group(kernel, first, by_process)) {
+        signal::from_outside(kernel, first, number, origin);
+    } else if kept_by_a_grate(kernel, &signal::outside_targets(kernel, first, number, origin)) {
         let text =
             format!("lind-boot: signal {number} again, and a grate keeps what one before has ended: everything ends\n");
-        let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
+        lind_kernel::stdio::say(&text);
         signal::end(kernel, first, KILL);
     } else {
-        signal::from_outside(kernel, first, number, by_process);
+        signal::from_outside(kernel, first, number, origin);
         remember(&signal::ended_but_there(kernel));
     }
 }
@@ -327,16 +348,16 @@ fn remember(there: &[Arc<Cage>]) {
     }
 }
 
-fn pass_on(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, by_process: bool) {
+fn pass_on(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, origin: Origin) {
     ALONE.store(true, Ordering::SeqCst);
     if let Some(queue) = &mut *queue() {
         ALONE.store(false, Ordering::SeqCst);
         let (kernel, first) = (Arc::clone(kernel), Arc::clone(first));
-        queue.push_back(Box::new(move || hand_over(&kernel, &first, number, by_process)));
+        queue.push_back(Box::new(move || hand_over(&kernel, &first, number, origin)));
         MORE.notify_one();
         return;
     }
-    hand_over(kernel, first, number, by_process);
+    hand_over(kernel, first, number, origin);
     ALONE.store(false, Ordering::SeqCst);
 }
 

@@ -49,10 +49,6 @@ pub fn install() {
         action.sa_flags = libc::SA_SIGINFO;
         libc::sigemptyset(&raw mut action.sa_mask);
         libc::sigaction(signal(), action, std::ptr::null_mut());
-        // A broken pipe is an errno to the kernel, which then signals the cage and not this process; and so is a file that may
-        // not grow, by a limit of whoever started us.
-        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
-        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
 }
 

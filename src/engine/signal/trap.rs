@@ -1,6 +1,7 @@
 //! Why guest code was left: a system call that ends it, or a trap, which is a signal to the cage.
 
 use lind_kernel::cage::{Next, Status};
+use lind_kernel::stdio;
 use wasmtime::{Error, Store, ThrownException, Trap, WasmBacktrace};
 
 use crate::run::fork;
@@ -61,11 +62,13 @@ fn report(guest: &Guest, error: &Error, signal: i32) {
 
 /// Tells the user something about a cage.
 pub fn say(guest: &Guest, what: &str) {
-    let mut text = format!("lind-boot: {} (cage {}): {}\n", guest.image.path, guest.thread.cage.id.0, what.trim_end());
+    // The same module may have been run by another path before.
+    let program = guest.cage.settings().program.clone();
+    let mut text =
+        format!("lind-boot: {} (cage {}): {}\n", program.to_string_lossy(), guest.cage.id.0, what.trim_end());
     // Names come from the guest: they must not steer the user's terminal.
     text.retain(|c| !c.is_control() || c == '\n');
-    // One write, so that reports of several cages do not mix; a closed standard error is no reason to fail.
-    let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
+    stdio::say(&text);
 }
 
 /// Whether the trap itself says what happened; the landing pad's `unreachable` does not.

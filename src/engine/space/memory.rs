@@ -7,15 +7,10 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use lind_kernel::mem::{GuestMemory, Memory};
+use lind_kernel::mem::Memory;
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
-/// Bytes of a guest's address space.
-pub const SPACE: u64 = GuestMemory::SPACE;
-/// Inaccessible bytes after it.
-pub const GUARD: u64 = GuestMemory::GUARD;
-/// What every module must declare as the minimum and maximum of its memory.
-pub const PAGES: u64 = SPACE / 65536;
+use crate::code::engines::PAGES;
 
 thread_local! {
     static ADOPTING: RefCell<Option<Arc<Memory>>> = const { RefCell::new(None) };

@@ -38,6 +38,7 @@ pub fn write_block(cage: &Cage, start: &Start) -> Result<u32> {
     block.push(0);
     block.extend(envp.iter().map(|at| first_string + at));
     block.push(0);
+    let before = u32::try_from(4 * block.len()).map_err(|_| Errno::E2BIG)?;
     for (kind, value) in auxv(cage, first_string + random, first_string + path) {
         block.extend([kind, value]);
     }
@@ -50,6 +51,7 @@ pub fn write_block(cage: &Cage, start: &Start) -> Result<u32> {
     let mut map = cage.memory.map();
     map.arguments = place(arguments)..place(environment);
     map.environment = place(environment)..u64::from(top);
+    map.auxiliary = u64::from(address + before)..u64::from(address + len);
     drop(map);
     Ok(address)
 }
@@ -104,7 +106,7 @@ fn auxv(cage: &Cage, random: u32, path: u32) -> [(u32, u32); 11] {
         (AT_EGID, credentials.gid[1]),
         (AT_HWCAP, 0),
         (AT_CLKTCK, CLOCK_TICKS),
-        (AT_SECURE, 0),
+        (AT_SECURE, credentials.is_raised().into()),
         (AT_RANDOM, random),
         (AT_EXECFN, path),
         (AT_NULL, 0),

@@ -22,8 +22,8 @@ use lind_kernel::call::{self, Begun, HostCall, Progress};
 use wasmtime::{ExternType, Instance, Module, Result, Store};
 use wasmtime_environ::{FuncIndex, HostPtr, PtrSize, VM_ARRAY_CALL_HOST_FUNC_MAGIC, VMOffsets, VMOffsetsFields};
 
-use crate::code::image::Image;
 use crate::run::guest::Guest;
+use crate::run::program::Image;
 use crate::signal::context::{self, Callee};
 use crate::space::memory;
 

@@ -9,14 +9,16 @@ use arc_swap::ArcSwap;
 use lind_abi::flags::OpenFlags;
 use lind_abi::{CageId, Errno, NR_ANY, Result};
 
+use super::credentials;
 use super::exit::Family;
 use super::reparent::Kin;
 use super::signal::{self, Signals};
-use super::{Cage, Credentials, Settings, Text, Thread};
+use super::{Cage, Credentials, FileIds, Settings, Text, Thread};
 use crate::Kernel;
 use crate::engine::{Gone, Hop, Image, LoadError, Start};
 use crate::event::Event;
 use crate::fd::FdTable;
+use crate::host;
 use crate::mem::{CageMemory, Memory};
 use crate::root::{Directory, Last};
 use crate::threei::{AS_BEFORE, Change, Handler, HandlerTable};
@@ -70,7 +72,7 @@ fn begin(
         cwd: Arc::new(start_in),
         umask: 0o022,
         settings: Settings {
-            credentials: host_credentials(),
+            credentials: Credentials::of_runner(),
             limits: kernel.limits,
             group: 0,
             session: 0,
@@ -79,6 +81,7 @@ fn begin(
             dumpable: true,
             no_new_privs: false,
             timer_slack: 50_000,
+            oom: crate::procfs::OomScore::default(),
             death_signal: 0,
         },
         signals: Signals::ignoring(program.ignored),
@@ -89,7 +92,14 @@ fn begin(
     };
     let thread = born.create(kernel).map_err(failed("no room for a cage"))?;
     let cage = Arc::clone(&thread.cage);
-    let start = Start { image: image.image, argv: program.argv, envp: program.envp, path: image.path, text: None };
+    let start = Start {
+        image: image.image,
+        argv: program.argv,
+        envp: program.envp,
+        path: image.path,
+        text: None,
+        ids: FileIds::default(),
+    };
     kernel.engine().start(kernel, thread, start).map_err(failed("cannot start the program"))?;
     Ok(cage)
 }
@@ -117,6 +127,7 @@ pub fn spawn(
         parent.serve(None)?;
     }
     let cwd = parent.cwd.load_full();
+    parent.as_itself()?;
     let Loaded { image, path, text } =
         load_named(kernel, cwd.as_fd(), (&program.name, searches(kernel, parent)), Some(&|| parent.is_dead()))
             .map_err(|e| e.errno)?;
@@ -133,8 +144,10 @@ pub fn spawn(
     }
     let settings = {
         let parent = parent.settings();
+        let mut credentials = parent.credentials.clone();
+        credentials.execute(FileIds::default());
         Settings {
-            credentials: parent.credentials.clone(),
+            credentials,
             limits: parent.limits,
             group: parent.group,
             session: parent.session,
@@ -143,6 +156,7 @@ pub fn spawn(
             dumpable: true,
             no_new_privs: parent.no_new_privs,
             timer_slack: parent.timer_slack,
+            oom: parent.oom,
             death_signal: 0,
         }
     };
@@ -163,7 +177,7 @@ pub fn spawn(
     let thread = born.create(kernel)?;
     let child = Arc::clone(&thread.cage);
     parent.family().children.push(child.id);
-    let start = Start { image, argv: program.argv, envp: program.envp, path, text: None };
+    let start = Start { image, argv: program.argv, envp: program.envp, path, text: None, ids: FileIds::default() };
     let started = match lender {
         Some(host) => host.lend(kernel, thread, start),
         None => kernel.engine().start(kernel, thread, start),
@@ -203,8 +217,11 @@ impl Born {
         if self.ancestors.is_empty() {
             (self.settings.group, self.settings.session) = (id.0, id.0);
         }
-        let credentials = &self.settings.credentials;
-        let effective = u64::from(credentials.uid[1]) | u64::from(credentials.gid[1]) << 32;
+        let effective = credentials::effective_word(&self.settings.credentials);
+        let files_as = credentials::files_word(&self.settings.credentials);
+        if files_as != 0 {
+            self.fds.watch();
+        }
         let limit = self.settings.limits.cages;
         let kin = Kin::of(self.ancestors.last().copied());
         let cage = Arc::new(Cage {
@@ -218,6 +235,7 @@ impl Born {
             cwd: ArcSwap::new(self.cwd),
             umask: AtomicU32::new(self.umask),
             effective: AtomicU64::new(effective),
+            files_as: AtomicU64::new(files_as),
             settings: Mutex::new(self.settings),
             family: Mutex::new(Family::default()),
             news: Mutex::default(),
@@ -246,13 +264,6 @@ impl Born {
     }
 }
 
-fn host_credentials() -> Credentials {
-    use rustix::process::{getegid, geteuid, getgid, getgroups, getuid};
-    let groups = getgroups().unwrap_or_default().iter().map(|g| g.as_raw()).collect();
-    let (euid, egid) = (geteuid().as_raw(), getegid().as_raw());
-    Credentials { uid: [getuid().as_raw(), euid, euid], gid: [getgid().as_raw(), egid, egid], groups }
-}
-
 /// A program that was found and loaded.
 pub(super) struct Loaded {
     pub image: Image,
@@ -269,7 +280,8 @@ fn load_named(
 ) -> std::result::Result<Loaded, LoadError> {
     let found = find_program(kernel, cwd, name, search, Last::Follow).map_err(|errno| not_found(errno, name))?;
     let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
-    let (image, text) = load_file(kernel, cwd, (&found.file, text), &found.path, gone)?;
+    // Set-user-ID bits are execve(2)'s: what spawn starts has what its parent has.
+    let (image, text, _) = load_file(kernel, cwd, (&found.file, text), &found.path, gone)?;
     Ok(Loaded { image, path: found.path, text })
 }
 
@@ -277,7 +289,8 @@ fn not_found(errno: Errno, name: &CStr) -> LoadError {
     LoadError { errno, reason: format!("{}: {errno}", name.to_string_lossy()), untrusted: false }
 }
 
-/// Loads a program file, and says which file it is then that runs: where a .cwasm may not be trusted, the .wasm beside it takes its place.
+/// Loads a program file, and says which file it is then that runs, and whose ids that gives: where a .cwasm may not be trusted, the .wasm beside it
+/// takes its place. What the engine opens besides, it opens as the runner, and so stands the calling thread afterwards.
 ///
 /// # Errors
 /// Why it is none.
@@ -287,7 +300,9 @@ pub(super) fn load_file(
     (file, text): (&OwnedFd, Text),
     path: &CString,
     gone: Option<Gone<'_>>,
-) -> std::result::Result<(Image, Text), LoadError> {
+) -> std::result::Result<(Image, Text, FileIds), LoadError> {
+    let ids = |file: &OwnedFd| file_ids(file.as_fd());
+    host::identity::take_on_runner().map_err(|errno| not_found(errno, path))?;
     match kernel.engine().load(file.as_fd(), path, gone) {
         Err(error) if error.untrusted => {
             let source = path.to_bytes().strip_suffix(b".cwasm").map(|stem| [stem, b".wasm"].concat());
@@ -295,18 +310,35 @@ pub(super) fn load_file(
             let Some(source) = source else { return Err(error) };
             let Ok(found) = find_program(kernel, start, &source, false, Last::Follow) else { return Err(error) };
             let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
-            kernel.engine().load(found.file.as_fd(), &found.path, gone).map(|image| (image, text))
+            kernel.engine().load(found.file.as_fd(), &found.path, gone).map(|image| (image, text, ids(&found.file)))
         }
-        loaded => loaded.map(|image| (image, text)),
+        loaded => loaded.map(|image| (image, text, ids(file))),
+    }
+}
+
+/// The ids that a program's file gives who runs it; none on a filesystem that gives none.
+fn file_ids(file: BorrowedFd<'_>) -> FileIds {
+    const SET_USER: u32 = 0o4000;
+    const SET_GROUP: u32 = 0o2010;
+    let Ok(stat) = rustix::fs::fstat(file) else { return FileIds::default() };
+    let has = |bits: u32| stat.st_mode & bits == bits;
+    if !(has(SET_USER) || has(SET_GROUP)) {
+        return FileIds::default();
+    }
+    let gives = rustix::fs::fstatvfs(file).is_ok_and(|fs| !fs.f_flag.contains(rustix::fs::StatVfsMountFlags::NOSUID));
+    FileIds {
+        uid: (gives && has(SET_USER)).then_some(stat.st_uid),
+        gid: (gives && has(SET_GROUP)).then_some(stat.st_gid),
     }
 }
 
 impl Kernel {
-    /// A file is about to be run.
+    /// A file is about to be run. The calling thread is the runner's afterwards: the host lets only a file's owner ask who writes to it.
     ///
     /// # Errors
     /// ETXTBSY while somebody writes to it.
     pub(super) fn run(&self, file: BorrowedFd<'_>) -> Result<Text> {
+        host::identity::take_on_runner()?;
         self.busy.run(file, &self.locks)
     }
 }

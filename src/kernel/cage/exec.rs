@@ -60,21 +60,26 @@ pub fn prepare_exec(
     let search = searches(kernel, cage);
     let cwd = cage.cwd.load_full();
     let open = |start: BorrowedFd<'_>, name: &CStr, last: Last| {
+        cage.as_itself()?;
         let found = find_program(kernel, start, name, search, last)?;
-        if search { kernel.run(found.file.as_fd()).map(|text| (found, text)) } else { check_executable(kernel, found) }
+        if search {
+            kernel.run(found.file.as_fd()).map(|text| (found, text))
+        } else {
+            check_executable(kernel, cage, found)
+        }
     };
     // The text of a script is held until its interpreter is.
     let (Found { mut file, path: found }, mut text) = match named.at {
         Where::Path(start, path, last) => open(start, path, last)?,
-        Where::File(file) => check_executable(kernel, Found { file, path: named.name.to_owned() })?,
+        Where::File(file) => check_executable(kernel, cage, Found { file, path: named.name.to_owned() })?,
     };
     let path = if search { found } else { named.name.to_owned() };
     let mut name = path.clone();
     for _ in 0..=INTERPRETERS {
         let Some((interpreter, option)) = interpreter_of(&file)? else {
             let image = load_file(kernel, cwd.as_fd(), (&file, text), &name, Some(&|| cage.is_dead()));
-            let (image, text) = image.map_err(|error| error.errno)?;
-            return Ok(Start { image, argv, envp, path, text: Some(text) });
+            let (image, text, ids) = image.map_err(|error| error.errno)?;
+            return Ok(Start { image, argv, envp, path, text: Some(text), ids });
         };
         if named.leads_nowhere {
             return Err(Errno::ENOENT);
@@ -88,13 +93,15 @@ pub fn prepare_exec(
     Err(Errno::ELOOP)
 }
 
-/// EACCES for what is no file, and for a file that nobody may execute; ETXTBSY for one that is being written. Whether the runner may read it, opening it has shown.
-fn check_executable(kernel: &Kernel, found: Found) -> Result<(Found, Text)> {
+/// EACCES for what is no file, and for a file that the cage may not execute; ETXTBSY for one that is being written. Whether it may read it, opening it
+/// has shown.
+fn check_executable(kernel: &Kernel, cage: &Cage, found: Found) -> Result<(Found, Text)> {
     let stat = rustix::fs::fstat(&found.file).map_err(crate::host::errno)?;
     let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     if !is_file || stat.st_mode & 0o111 == 0 {
         return Err(Errno::EACCES);
     }
+    cage.may_execute(found.file.as_fd())?;
     kernel.run(found.file.as_fd()).map(|text| (found, text))
 }
 
@@ -137,12 +144,16 @@ pub fn commit_exec(kernel: &Arc<Kernel>, thread: &Arc<Thread>) -> core::result::
     let killed = Status::signaled(9);
     let mut start = *thread.take_exec().ok_or(killed)?;
     end_others(kernel, thread)?;
+    // While the memory is there in which the next one finds its lock.
+    thread.leave_locks_behind();
     fork::own_memory(kernel, cage).map_err(|_| killed)?;
     cage.fds.close_on_exec(&thread.reader);
     // First: one that runs out has a handler until then.
     cage.delete_timers();
     cage.signals().reset_handlers();
     thread.forget_alt_stack();
+    // Checked when the program was found, so that it can only be that the host has changed its mind.
+    cage.executes(start.ids).map_err(|_| killed)?;
     let old = {
         let mut settings = cage.settings();
         settings.program = start.path.clone();

@@ -205,7 +205,9 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     cage.routes.forget();
     terminal::gone(kernel);
     terminal::leader_ended(kernel, cage);
-    kernel.ipc.ended(cage.id);
+    let heir = cage.living_ancestor(kernel);
+    kernel.ipc.ended(cage, heir.as_deref());
+    kernel.in_flight.ended(cage.id, heir.map(|heir| heir.id));
     super::fork::return_memory(kernel, cage);
     cage.family().thread_ends(thread);
     notify_grates(kernel, thread, status, hop);

@@ -111,6 +111,7 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
     let child = born.create(kernel)?;
     child.cage.fresh_fork.store(true, Ordering::Release);
     child.cage.execed.store(false, Ordering::Release);
+    child.cage.made_by(thread);
     child.signals.forked(&thread.signals);
     signal::listen_too(parent, &child.cage);
     child.mask.store(thread.mask.load(Ordering::Acquire), Ordering::Release);

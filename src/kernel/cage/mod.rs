@@ -4,6 +4,7 @@
 //! on it and the table of cages hold it, and it is a zombie from its end until its parent has waited.
 
 mod birth;
+mod credentials;
 mod exec;
 mod exit;
 mod fork;
@@ -25,6 +26,8 @@ use lind_abi::flags::Resource;
 use lind_abi::{CageId, Errno, Result};
 
 pub use birth::{Program, boot, find_program, spawn};
+pub use credentials::{Capabilities, Credentials, FileIds};
+pub(crate) use credentials::{EFFECTIVE, REAL, SAVED, capability, secure};
 pub use exec::{Named, Where, commit_exec, prepare_exec};
 pub use exit::Status;
 pub use fork::{Birth, How};
@@ -101,20 +104,9 @@ impl Default for Limits {
     }
 }
 
-/// Real, effective and saved ids, and supplementary groups.
-#[derive(Clone, Debug)]
-pub struct Credentials {
-    /// Real, effective, saved user id.
-    pub uid: [u32; 3],
-    /// Real, effective, saved group id.
-    pub gid: [u32; 3],
-    /// Supplementary groups.
-    pub groups: Arc<[u32]>,
-}
-
 /// What a cage inherits besides memory, fds and handlers, and may change for itself.
 pub struct Settings {
-    /// The ids the cage sees. The host's are what count for its files.
+    /// Who it is.
     pub credentials: Credentials,
     /// Limits.
     pub limits: Limits,
@@ -132,6 +124,8 @@ pub struct Settings {
     pub no_new_privs: bool,
     /// See `dumpable`; in nanoseconds.
     pub timer_slack: u64,
+    /// /proc/PID/oom_score_adj.
+    pub(crate) oom: crate::procfs::OomScore,
     /// prctl(PR_SET_PDEATHSIG): the signal for when the parent ends; 0 for none.
     pub death_signal: u8,
 }
@@ -158,6 +152,8 @@ pub struct Cage {
     pub umask: AtomicU32,
     /// Effective user and group id (low and high half), beside `settings` because geteuid is a fast path.
     pub effective: AtomicU64,
+    /// As whom the host sees what it does with files; see `credentials`.
+    files_as: AtomicU64,
     /// The rest of what it inherited.
     pub settings: Mutex<Settings>,
     /// Threads, children, how it ended; see `exit`.

@@ -25,6 +25,16 @@ impl Processors {
         let all = rustix::thread::sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
         Processors { all, chosen: AtomicBool::new(false) }
     }
+
+    /// The numbers of those there are.
+    pub fn list(&self) -> Vec<usize> {
+        numbers(&self.all)
+    }
+}
+
+/// The numbers in a set, ascending.
+pub(crate) fn numbers(set: &CpuSet) -> Vec<usize> {
+    (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
 }
 
 impl Thread {
@@ -40,7 +50,7 @@ impl Thread {
     pub(crate) fn set_processors(&self, kernel: &crate::Kernel, wanted: &CpuSet) -> Result<()> {
         let all = &kernel.processors.all;
         let mut set = CpuSet::new();
-        (0..CpuSet::MAX_CPU).filter(|&cpu| wanted.is_set(cpu) && all.is_set(cpu)).for_each(|cpu| set.set(cpu));
+        numbers(wanted).into_iter().filter(|&cpu| all.is_set(cpu)).for_each(|cpu| set.set(cpu));
         if set.count() == 0 {
             return Err(Errno::EINVAL);
         }

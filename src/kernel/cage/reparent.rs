@@ -13,7 +13,7 @@ use lind_abi::layout::Rusage;
 
 use super::exit::Zombie;
 use super::signal::{self, Change};
-use super::{Cage, Status, usage};
+use super::{Cage, Status, Thread, usage};
 use crate::Kernel;
 
 /// What a cage is to others.
@@ -22,12 +22,18 @@ pub(super) struct Kin {
     parent: AtomicU32,
     /// Whether orphans among its descendants become its children. Neither inherited nor lost by exec.
     takes_orphans: AtomicBool,
+    /// The thread of its parent that has made it, or has got it.
+    thread: AtomicU32,
 }
 
 impl Kin {
     /// Of a cage that `parent` has made.
     pub fn of(parent: Option<CageId>) -> Kin {
-        Kin { parent: AtomicU32::new(parent.map_or(0, |id| id.0)), takes_orphans: AtomicBool::new(false) }
+        Kin {
+            parent: AtomicU32::new(parent.map_or(0, |id| id.0)),
+            takes_orphans: AtomicBool::new(false),
+            thread: AtomicU32::new(0),
+        }
     }
 }
 
@@ -42,6 +48,12 @@ impl Cage {
         kernel.cages.get(self.parent()?).filter(|parent| !parent.is_dead())
     }
 
+    /// The nearest of those it comes from that is alive: what a cage leaves to the kernel to keep is that one's.
+    pub(crate) fn living_ancestor(&self, kernel: &Kernel) -> Option<Arc<Cage>> {
+        let alive = |id: &CageId| kernel.cages.get(*id).filter(|cage| !cage.is_dead());
+        self.ancestors().iter().rev().find_map(alive)
+    }
+
     /// prctl(PR_GET_CHILD_SUBREAPER)
     pub(crate) fn takes_orphans(&self) -> bool {
         self.kin.takes_orphans.load(Ordering::Acquire)
@@ -52,7 +64,19 @@ impl Cage {
         self.kin.takes_orphans.store(on, Ordering::Release);
     }
 
+    /// Notes which thread of its parent has made it.
+    pub(super) fn made_by(&self, thread: &Thread) {
+        self.kin.thread.store(thread.tid, Ordering::Release);
+    }
+
+    /// Whether it is a child of this thread of its parent. Those of a thread that has ended are the first one's.
+    pub(super) fn is_child_of(&self, thread: &Thread, first: Option<u32>, is_there: impl Fn(u32) -> bool) -> bool {
+        let maker = self.kin.thread.load(Ordering::Acquire);
+        maker == thread.tid || (first == Some(thread.tid) && !is_there(maker))
+    }
+
     fn set_parent(&self, parent: Option<&Arc<Cage>>) {
+        self.kin.thread.store(0, Ordering::Release);
         self.kin.parent.store(parent.map_or(0, |parent| parent.id.0), Ordering::Release);
     }
 }

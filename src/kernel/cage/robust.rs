@@ -34,6 +34,14 @@ impl Thread {
         }
     }
 
+    /// Gives up the locks of a program that another one replaces. The word of its end lies in memory that goes.
+    pub(super) fn leave_locks_behind(&self) {
+        if self.robust_list.load(Ordering::Acquire) != 0 {
+            let _needed = self.cage.memory.give_back();
+            let _ = self.leave_locks(&self.cage.memory.guest);
+        }
+    }
+
     fn leave_locks(&self, memory: &GuestMemory) -> Result<()> {
         let head = self.robust_list.swap(0, Ordering::AcqRel);
         if head == 0 {

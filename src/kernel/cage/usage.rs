@@ -16,9 +16,12 @@ const NANOS: i64 = 1_000_000_000;
 const MAXRSS: usize = 0;
 
 impl Cage {
-    /// getrusage(RUSAGE_SELF). ru_maxrss is what is mapped.
+    /// getrusage(RUSAGE_SELF). ru_maxrss is what counts against RLIMIT_AS: what is mapped, and what the kernel keeps for the cage.
     pub(crate) fn usage(&self) -> Rusage {
-        let mapped = self.memory.map().mapped();
+        let mapped = {
+            let map = self.memory.map();
+            map.mapped() + map.charged()
+        };
         let mut total = self.family().usage();
         total.counts[MAXRSS] = i64::try_from(mapped >> 10).unwrap_or(i64::MAX);
         total
@@ -47,6 +50,8 @@ pub(crate) struct Before {
 impl Thread {
     /// The engine's word, from the host thread itself, that the thread runs there from now on.
     pub fn begins_here(&self) {
+        // Where that fails, the first call on a file does too.
+        let _ = self.cage.as_itself();
         *self.before() = Before { began: true, usage: clock::thread_usage(), nanos: nanos_here() };
     }
 
@@ -123,6 +128,24 @@ pub(crate) fn running(thread: &Thread) -> Rusage {
     }
     let spent = cpu_time(thread);
     Rusage { utime: Timeval { sec: spent.sec, usec: spent.nsec / 1000 }, ..Rusage::default() }
+}
+
+/// Whether a thread is on a processor, in its own code or in the host's. It is if its clock goes on. One that waits for a processor gets the
+/// chance of a moment, and seems to sleep after that.
+pub(crate) fn is_running(thread: &Thread) -> bool {
+    const LOOKS: u32 = 8;
+    let tid = thread.host_tid.load(std::sync::atomic::Ordering::Acquire);
+    if tid == 0 {
+        return false;
+    }
+    let now = || clock::gettime(clock::cpu_clock_of(tid)).map(nanos).unwrap_or_default();
+    let before = now();
+    (0..LOOKS).any(|look| {
+        if look > 0 {
+            std::thread::yield_now();
+        }
+        now() != before
+    })
 }
 
 /// The processor time of one thread; nothing for one that does not run.

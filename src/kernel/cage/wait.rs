@@ -1,5 +1,7 @@
 //! Waiting for children, and for the first cage.
 
+use std::sync::Weak;
+
 use lind_abi::layout::Rusage;
 use lind_abi::{CageId, Errno, Result};
 
@@ -53,6 +55,10 @@ pub(crate) struct Wait {
     pub continued: bool,
     /// WNOHANG.
     pub no_hang: bool,
+    /// __WNOTHREAD: only children of the calling thread.
+    pub own: bool,
+    /// __WCLONE: only children whose end is told by another signal than SIGCHLD, of which there are none.
+    pub clones: bool,
     /// WNOWAIT: what is found can be waited for again.
     pub keep: bool,
 }
@@ -84,9 +90,9 @@ pub(crate) fn wait_child(cx: &Ctx<'_>, wait: &Wait) -> Result<Option<Found>> {
         let found = {
             let _news = cage.news();
             let mut family = cage.family();
-            match family.find(cx.kernel, wait) {
+            match family.find(cx, wait) {
                 Some(found) => Some(found),
-                None if !family.has(cx.kernel, wait.which) => return Err(Errno::ECHILD),
+                None if !family.has(cx, wait) => return Err(Errno::ECHILD),
                 None if wait.no_hang => return Ok(None),
                 None if family.ended.is_some() => return Err(Errno::EINTR),
                 None => match interrupted {
@@ -125,16 +131,34 @@ impl Which {
 
 impl Family {
     /// Whether there are such children, waited for or not.
-    fn has(&self, kernel: &Kernel, which: Which) -> bool {
+    fn has(&self, cx: &Ctx<'_>, wait: &Wait) -> bool {
         let mut children = self.children.iter().copied().chain(self.zombies.iter().map(|zombie| zombie.id));
-        children.any(|id| which.is(kernel, id))
+        children.any(|id| self.is_for(cx, wait, id))
+    }
+
+    /// Whether the wait is for this child.
+    fn is_for(&self, cx: &Ctx<'_>, wait: &Wait, id: CageId) -> bool {
+        if wait.clones || !wait.which.is(cx.kernel, id) {
+            return false;
+        }
+        if !wait.own {
+            return true;
+        }
+        let tids =
+            || self.threads.iter().filter_map(Weak::upgrade).filter(|thread| !thread.worker).map(|thread| thread.tid);
+        let first = tids().next();
+        cx.kernel
+            .cages
+            .get(id)
+            .is_some_and(|child| child.is_child_of(cx.thread, first, |tid| tids().any(|other| other == tid)))
     }
 
     /// The first child that the wait is for, taken out unless it is to be kept.
-    fn find(&mut self, kernel: &Kernel, wait: &Wait) -> Option<Found> {
+    fn find(&mut self, cx: &Ctx<'_>, wait: &Wait) -> Option<Found> {
+        let kernel = cx.kernel;
         let uid = |id| kernel.cages.get(id).map_or(0, |cage| cage.settings().credentials.uid[0]);
         if wait.ended
-            && let Some(at) = self.zombies.iter().position(|zombie| wait.which.is(kernel, zombie.id))
+            && let Some(at) = self.zombies.iter().position(|zombie| self.is_for(cx, wait, zombie.id))
         {
             let zombie = &self.zombies[at];
             let (id, usage) = (zombie.id, zombie.usage);
@@ -150,7 +174,7 @@ impl Family {
             Change::Continued => wait.continued,
             Change::Ended(_) => false,
         };
-        let at = self.changes.iter().position(|&(id, change)| wanted(change) && wait.which.is(kernel, id))?;
+        let at = self.changes.iter().position(|&(id, change)| wanted(change) && self.is_for(cx, wait, id))?;
         let (id, change) = self.changes[at];
         if !wait.keep {
             self.changes.remove(at);

@@ -21,15 +21,45 @@ fn wire<T: RetType>(result: Result<T>) -> i64 {
     }
 }
 
+/// Whether the host asks as whom such a call is made: those that find files by name or change them. All of an area, so that none is forgotten.
+const fn asks_who(area: &str, name: &str) -> bool {
+    const AREAS: [&str; 2] = ["fs", "net"];
+    const CALLS: [&str; 2] = ["execve", "execveat"];
+    let (mut at, mut found) = (0, false);
+    while at < 2 {
+        found |= same(area, AREAS[at]) || same(name, CALLS[at]);
+        at += 1;
+    }
+    found
+}
+
+const fn same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
 /// One arm: the arguments as the row's types, the function that the row names, and its result as it stands on the wire.
 macro_rules! carry_out {
-    ($context:ident, $arg_at:ident, $area:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {{
+    ($context:ident, $arg_at:ident, $nr:literal $area:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {{
         let cx = $context();
+        const FILES: bool = asks_who(stringify!($area), stringify!($name));
+        if FILES && !is_near($nr) && let Err(errno) = cx.cage.as_itself() {
+            return errno.to_wire();
+        }
         #[allow(unused_mut)]
         let mut at = 0..6;
         $(let $arg = <$ty as ArgType>::from_arg($arg_at(at.next().expect("no row has more than six arguments")));)*
         let _ = at;
-        wire::<$ret>(sys::$area::$name(&cx, $($arg),*))
+        let result = wire::<$ret>(sys::$area::$name(&cx, $($arg),*));
+        if FILES && !is_near($nr) && cx.cage.id != cx.thread.cage.id {
+            // What a grate does for itself leaves its client's thread as it was.
+            let _ = cx.thread.cage.as_itself();
+        }
+        result
     }};
 }
 
@@ -43,7 +73,7 @@ macro_rules! dispatch {
         pub(super) fn dispatch(cx: &Ctx<'_>, call: &Call<'_>) -> i64 {
             let (context, arg_at) = (|| *cx, |at| call.arg(at));
             match call.nr {
-                $($nr => carry_out!(context, arg_at, $area $name($($arg: $ty),*) -> $ret),)*
+                $($nr => carry_out!(context, arg_at, $nr $area $name($($arg: $ty),*) -> $ret),)*
                 _ => Errno::ENOSYS.to_wire(),
             }
         }
@@ -58,7 +88,7 @@ macro_rules! dispatch {
             others: impl Fn() -> i64,
         ) -> i64 {
             match number {
-                $($nr if const { is_near($nr) } => carry_out!(context, arg_at, $area $name($($arg: $ty),*) -> $ret),)*
+                $($nr if const { is_near($nr) } => carry_out!(context, arg_at, $nr $area $name($($arg: $ty),*) -> $ret),)*
                 _ => others(),
             }
         }

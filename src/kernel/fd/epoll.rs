@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use lind_abi::flags::EpollOp;
 use lind_abi::layout::EpollEvent;
@@ -28,11 +28,26 @@ struct Table {
     full: usize,
 }
 
+/// What is waited for, and what the waiter is told then.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// EPOLLIN and the like.
+    pub events: u32,
+    /// The guest's own word.
+    pub data: u64,
+}
+
+impl Wanted {
+    fn of(event: &EpollEvent) -> Wanted {
+        Wanted { events: event.events, data: event.data }
+    }
+}
+
 #[derive(Debug)]
 struct Interest {
     file: Weak<File>,
-    /// Guest numbers, and which host descriptor of the file stands for each.
-    numbers: Vec<(i32, usize)>,
+    /// Guest numbers, which host descriptor of the file stands for each, and what is waited for.
+    numbers: Vec<(i32, usize, Wanted)>,
 }
 
 impl Interests {
@@ -50,13 +65,13 @@ impl Interests {
     ) -> Result<()> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = table.files.get(&address(target)).map_or(&[][..], |interest| &interest.numbers);
-        let copy = known.iter().find(|(n, _)| *n == number).map(|(_, copy)| *copy);
+        let copy = known.iter().find(|(n, ..)| *n == number).map(|(_, copy, _)| *copy);
         match (op.0, copy) {
             (EpollOp::EPOLL_CTL_ADD, None) => {
-                let taken = |copy: &usize| known.iter().any(|(_, c)| c == copy);
+                let taken = |copy: &usize| known.iter().any(|(_, c, _)| c == copy);
                 let copy = (0..=File::COPIES).find(|copy| !taken(copy)).ok_or(Errno::ENOSPC)?;
                 host::wait::epoll_ctl(epoll, op.0, target.descriptor(copy)?, event)?;
-                table.add(target, number, copy);
+                table.add(target, number, copy, Wanted::of(event));
                 Ok(())
             }
             // The file is registered, by another number only.
@@ -65,6 +80,8 @@ impl Interests {
                 host::wait::epoll_ctl(epoll, op.0, target.descriptor(copy.unwrap_or(0))?, event)?;
                 if op.0 == EpollOp::EPOLL_CTL_DEL {
                     table.remove(target, number);
+                } else {
+                    table.change(target, number, Wanted::of(event));
                 }
                 Ok(())
             }
@@ -72,19 +89,41 @@ impl Interests {
     }
 }
 
+impl Interests {
+    /// The registrations there are: guest number, what is waited for, and the file.
+    pub fn list(&self) -> Vec<(i32, Wanted, Arc<File>)> {
+        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = table.files.values().filter_map(|interest| Some((interest.file.upgrade()?, &interest.numbers)));
+        let mut list: Vec<_> = open
+            .flat_map(|(file, numbers)| {
+                numbers.iter().map(move |(number, _, wanted)| (*number, *wanted, Arc::clone(&file)))
+            })
+            .collect();
+        list.sort_unstable_by_key(|(number, ..)| *number);
+        list
+    }
+}
+
 impl Table {
-    fn add(&mut self, target: &FileRef, number: i32, copy: usize) {
+    fn add(&mut self, target: &FileRef, number: i32, copy: usize, wanted: Wanted) {
         if self.files.len() >= self.full {
             self.files.retain(|_, interest| interest.file.strong_count() > 0);
             self.full = (2 * self.files.len()).max(64);
         }
         let new = || Interest { file: std::sync::Arc::downgrade(&target.share()), numbers: Vec::new() };
-        self.files.entry(address(target)).or_insert_with(new).numbers.push((number, copy));
+        self.files.entry(address(target)).or_insert_with(new).numbers.push((number, copy, wanted));
+    }
+
+    fn change(&mut self, target: &FileRef, number: i32, wanted: Wanted) {
+        let numbers = self.files.get_mut(&address(target)).into_iter().flat_map(|interest| &mut interest.numbers);
+        for (_, _, known) in numbers.filter(|(n, ..)| *n == number) {
+            *known = wanted;
+        }
     }
 
     fn remove(&mut self, target: &FileRef, number: i32) {
         let Some(interest) = self.files.get_mut(&address(target)) else { return };
-        interest.numbers.retain(|(n, _)| *n != number);
+        interest.numbers.retain(|(n, ..)| *n != number);
         if interest.numbers.is_empty() {
             self.files.remove(&address(target));
         }

@@ -4,12 +4,13 @@
 //! made of it, in however many cages, and closed with the last of them.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use lind_abi::{CageId, Errno, Result};
 
 use super::locks::{FileId, Locks, Owner};
-use super::{Interests, Socket};
+use super::{Interests, Sends, Socket};
 use crate::async_io::Notice;
 use crate::cage::signal::Signalfd;
 use crate::host;
@@ -55,6 +56,8 @@ pub struct File {
     locked: OnceLock<(Arc<Locks>, FileId)>,
     /// What [`File::id`] found.
     id: OnceLock<FileId>,
+    /// Whether it outlives this at the host: see [`File::lend`].
+    lent: AtomicBool,
 }
 
 /// What few files have, so that the others need not be larger for it.
@@ -62,6 +65,8 @@ pub struct File {
 struct More {
     /// Who is told by signals what becomes of it.
     notice: OnceLock<Arc<Notice>>,
+    /// What was sent by it in messages.
+    sends: OnceLock<Sends>,
     /// Further host descriptors of it; see [`File::descriptor`].
     copies: [OnceLock<OwnedFd>; File::COPIES],
 }
@@ -78,7 +83,12 @@ impl File {
 
     /// Whether reading and writing it is more than the host's business.
     pub(super) fn is_watched(&self) -> bool {
-        matches!(self.kind, Kind::Terminal | Kind::Master(_) | Kind::Signalfd(_) | Kind::Process(_) | Kind::Queue(_))
+        match &self.kind {
+            Kind::Pseudo(place) => place.is_setting(),
+            kind => {
+                matches!(kind, Kind::Terminal | Kind::Master(_) | Kind::Signalfd(_) | Kind::Process(_) | Kind::Queue(_))
+            }
+        }
     }
 
     /// Whether reading it may wait for others.
@@ -88,7 +98,31 @@ impl File {
 
     /// A file that the host serves.
     pub fn new(host: OwnedFd, kind: Kind) -> File {
-        File { more: OnceLock::new(), host, kind, locked: OnceLock::new(), id: OnceLock::new() }
+        File {
+            more: OnceLock::new(),
+            host,
+            kind,
+            locked: OnceLock::new(),
+            id: OnceLock::new(),
+            lent: AtomicBool::new(false),
+        }
+    }
+
+    /// A further open file of the one that `like` is, which the host may call something else.
+    pub(crate) fn alike(host: OwnedFd, like: &File) -> Result<File> {
+        let file = File::new(host, Kind::Terminal);
+        let _ = file.id.set(like.id()?);
+        Ok(file)
+    }
+
+    /// A descriptor of the same open file that may stay when this has gone, for record locks. What else belongs to the open file ends with this
+    /// all the same.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub fn lend(&self) -> Result<OwnedFd> {
+        self.lent.store(true, Ordering::Relaxed);
+        rustix::io::fcntl_dupfd_cloexec(&self.host, 3).map_err(host::errno)
     }
 
     /// The host descriptor.
@@ -121,6 +155,16 @@ impl File {
         self.more.get_or_init(Box::default).notice.get_or_init(Arc::default)
     }
 
+    /// What is known of descriptors that were sent by it; None if there were none.
+    pub(super) fn sends(&self) -> Option<&Sends> {
+        self.more.get()?.sends.get()
+    }
+
+    /// The same, for somebody who sends some.
+    pub(super) fn sends_in(&self, new: impl FnOnce() -> Sends) -> &Sends {
+        self.more.get_or_init(Box::default).sends.get_or_init(new)
+    }
+
     /// Which file it is.
     ///
     /// # Errors
@@ -151,8 +195,14 @@ impl File {
 
 impl Drop for File {
     fn drop(&mut self) {
+        if let Some(sends) = self.sends() {
+            sends.closes(self);
+        }
         if let Some((locks, file)) = self.locked.get() {
             locks.give_up_file(*file, self.owner());
+        }
+        if *self.lent.get_mut() {
+            let _ = rustix::fs::flock(&self.host, rustix::fs::FlockOperation::Unlock);
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! The host would see one process and let every cage through, so the kernel keeps them itself. A lock belongs to a
 //! cage, and goes when the cage closes any descriptor of the file; or to an open file description, and goes with
-//! it. What all of them together hold is held at the host too, by a description that is opened for this, so that other
-//! processes stay out and keep us out. Where it cannot be opened the locks are between cages only.
+//! it. What all of them together hold is held at the host too, by one description, so that other
+//! processes stay out and keep us out: the first locker's, or one that is opened for this. Where there is none the locks are between cages only.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use lind_abi::layout::Flock;
 use lind_abi::{CageId, Errno, Result};
+use rustix::fs::OFlags;
 use rustix::thread::futex;
 
 use crate::host;
@@ -68,7 +69,7 @@ pub enum Mode {
     Exclusive,
 }
 
-/// Opens a file once more, for the host's locks. None if that cannot be.
+/// Gives a descriptor that holds the host's locks of a file. None if that cannot be.
 pub type Opener<'a> = &'a dyn Fn() -> Option<OwnedFd>;
 
 /// A lock on some bytes of a file.
@@ -155,8 +156,10 @@ impl Locks {
         if held.locks.len() + 2 > MAX_LOCKS {
             return Err(Errno::ENOLCK);
         }
-        if held.host.is_none() {
-            held.host = open();
+        match &held.host {
+            None => held.host = open(),
+            Some(host) if wanted.mode == Mode::Exclusive && !may_write(host.as_fd()) => held.move_to(open()),
+            Some(_) => {}
         }
         let (before, range) = (held.host.is_some().then(|| held.locks.clone()), wanted.range.clone());
         cut(&mut held.locks, wanted.owner, &range);
@@ -290,6 +293,17 @@ impl Held {
         Ok(())
     }
 
+    /// Lets another open file hold at the host what one does that is open for reading only: shared locks, which can be held twice meanwhile.
+    fn move_to(&mut self, other: Option<OwnedFd>) {
+        let Some(other) = other.filter(|other| may_write(other.as_fd())) else { return };
+        let old = self.host.replace(other);
+        if self.tell_host(&(0..END)).is_err() {
+            self.host = old;
+        } else if let Some(old) = old {
+            let _ = host::fs::record_lock(old.as_fd(), libc::F_OFD_SETLK, &mut flock(None, &(0..END)));
+        }
+    }
+
     /// The parts of a range by the strongest lock on them.
     fn strongest(&self, range: &Range<u64>) -> Vec<(Range<u64>, Option<Mode>)> {
         let touching = || self.locks.iter().filter(|lock| lock.touches(range));
@@ -309,6 +323,11 @@ impl Held {
         }
         parts
     }
+}
+
+/// Whether an exclusive lock can be held by it.
+fn may_write(host: BorrowedFd<'_>) -> bool {
+    rustix::fs::fcntl_getfl(host).is_ok_and(|flags| flags & OFlags::RWMODE != OFlags::RDONLY)
 }
 
 /// The lock of another process that is in the way.

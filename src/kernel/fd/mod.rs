@@ -3,6 +3,7 @@
 mod epoll;
 mod file;
 mod hazard;
+mod in_flight;
 pub mod locks;
 pub(crate) mod ready_fd;
 mod runner;
@@ -12,6 +13,7 @@ mod table;
 pub use epoll::Interests;
 pub use file::{File, Kind};
 pub use hazard::{InUse, Reader, Readers};
-pub use runner::{keep_none, leave_to_cages};
+pub use in_flight::{InFlight, Sends};
+pub use runner::{keep_also, keep_none, leave_to_cages};
 pub use socket::{Socket, SocketNames};
 pub use table::{FdTable, FileRef, MAX_FILES};

@@ -1,6 +1,7 @@
 //! What the kernel remembers of sockets besides what the host does.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use lind_abi::CageId;
@@ -12,6 +13,8 @@ pub struct Socket {
     pub pair_of: Option<CageId>,
     /// The name it is bound to as the guest spelled it, where the host's does not tell.
     pub bound: OnceLock<Arc<[u8]>>,
+    /// Whether it came or went in a message, so that others may have it too.
+    pub travelled: AtomicBool,
 }
 
 /// How names of unix sockets differ between guests and host.

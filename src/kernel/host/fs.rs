@@ -6,8 +6,8 @@ use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::os::fd::BorrowedFd;
 
-use lind_abi::Result;
 use lind_abi::layout::Flock;
+use lind_abi::{Errno, Result};
 use syscalls::{Sysno, raw_syscall};
 
 use super::{raw, result};
@@ -46,12 +46,14 @@ pub fn access(dir: BorrowedFd<'_>, path: &CStr, mode: u32, flags: u32) -> Result
     result(unsafe { raw_syscall!(Sysno::faccessat2, raw(dir), path, mode as usize, flags as usize) }).map(drop)
 }
 
-/// fchownat(2). Ids of -1 stay as they are.
+/// fchownat(2). Ids of -1 stay as they are. Those that the runner's user namespace does not have are EINVAL to the host; to an ordinary user,
+/// who has no others, they are EPERM like anybody else's.
 pub fn chown(dir: BorrowedFd<'_>, path: &CStr, uid: u32, gid: u32, flags: u32) -> Result<()> {
     let path = path.as_ptr() as usize;
     // SAFETY: the host only reads `path`.
     result(unsafe { raw_syscall!(Sysno::fchownat, raw(dir), path, uid as usize, gid as usize, flags as usize) })
         .map(drop)
+        .map_err(|errno| if errno == Errno::EINVAL { Errno::EPERM } else { errno })
 }
 
 /// readlinkat(2) into guest memory.

@@ -1,11 +1,14 @@
-//! What is mounted where: listmount(2) and statmount(2), which Linux has since 6.8.
+//! What is mounted where: listmount(2) and statmount(2), which Linux has since 6.8; and what may be done on a mount.
 //!
 //! Asking takes as long as reading the same as text, some 30 us for 20 mounts. But /proc makes entries for a process that looks into
 //! it, and takes them away at its end: one that has just been made and asks here takes 36 to 56 us less, from fork to
 //! end, than one that reads the text and a name there.
 
+use std::os::fd::{AsRawFd, BorrowedFd};
+
 use linux_raw_sys::general::{
-    LSMT_ROOT, MNT_ID_REQ_SIZE_VER0, PROC_SUPER_MAGIC, STATMOUNT_MNT_POINT, STATMOUNT_SB_BASIC, mnt_id_req, statmount,
+    AT_EMPTY_PATH, AT_RECURSIVE, LSMT_ROOT, MNT_ID_REQ_SIZE_VER0, MOUNT_ATTR_NODEV, MOUNT_ATTR_NOSUID,
+    MOUNT_ATTR_RDONLY, PROC_SUPER_MAGIC, STATMOUNT_MNT_POINT, STATMOUNT_SB_BASIC, mnt_id_req, mount_attr, statmount,
 };
 
 use lind_abi::{Errno, Result};
@@ -83,4 +86,27 @@ fn describe(id: u64, what: u32, answer: &mut Answer, size: usize) -> Result<()> 
 
 fn request(id: u64, param: u64) -> mnt_id_req {
     mnt_id_req { size: MNT_ID_REQ_SIZE_VER0, spare: 0, mnt_id: id, param, mnt_ns_id: 0 }
+}
+
+/// Makes a mount, with all that is mounted below it if `below`, one on which no set-user-ID bit and no device node counts,
+/// and on which nothing can be changed if `read_only`. `tree` is a descriptor of its root directory or file.
+///
+/// # Errors
+/// What mount_setattr(2) says: ENOSYS before Linux 5.12, EPERM without rights over the mount.
+pub fn restrict(tree: BorrowedFd<'_>, read_only: bool, below: bool) -> Result<()> {
+    let read_only = if read_only { MOUNT_ATTR_RDONLY } else { 0 };
+    let attributes = mount_attr {
+        attr_set: u64::from(MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | read_only),
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: 0,
+    };
+    let flags = AT_EMPTY_PATH | if below { AT_RECURSIVE } else { 0 };
+    let path = c"".as_ptr();
+    let (attributes, size) = (&raw const attributes, size_of::<mount_attr>());
+    // SAFETY: the host reads an empty path and `attributes`, of the size that is said.
+    result(unsafe {
+        raw_syscall!(Sysno::mount_setattr, tree.as_raw_fd(), path as usize, flags, attributes as usize, size)
+    })?;
+    Ok(())
 }

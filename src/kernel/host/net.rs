@@ -231,6 +231,20 @@ pub fn tcp_state(fd: BorrowedFd<'_>) -> Result<u8> {
     Ok(info[0])
 }
 
+/// How many bytes what a socket has sent, and nobody has received, takes at the host: getsockopt(SO_MEMINFO).
+pub fn sent_memory(fd: BorrowedFd<'_>) -> Result<u32> {
+    const SO_MEMINFO: usize = 55;
+    const SENT: usize = 2;
+    let mut words = [0_u32; 9];
+    let mut len = u32::try_from(size_of_val(&words)).map_err(|_| Errno::EINVAL)?;
+    let level = libc::SOL_SOCKET.cast_unsigned() as usize;
+    // SAFETY: the host writes no more than `len` bytes to `words`, and `len`.
+    result(unsafe {
+        raw_syscall!(Sysno::getsockopt, raw(fd), level, SO_MEMINFO, words.as_mut_ptr() as usize, &raw mut len as usize)
+    })?;
+    Ok(words[SENT])
+}
+
 /// getsockopt(SO_PEERCRED)
 pub fn peer_credentials(fd: BorrowedFd<'_>) -> Result<lind_abi::layout::Ucred> {
     let mut who = lind_abi::layout::Ucred::default();

@@ -4,7 +4,7 @@
 //! that directory faster than of any other. Every other call names its directory, so the working directory of a thread means nothing outside this module.
 
 use std::cell::Cell;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
 
 use lind_abi::Result;
@@ -36,6 +36,14 @@ pub fn at<T>(dir: BorrowedFd<'_>, umask: u32, act: impl FnOnce() -> Result<T>) -
 pub fn below<T>(dir: BorrowedFd<'_>, act: impl FnOnce() -> Result<T>) -> Result<T> {
     enter(dir)?;
     act()
+}
+
+/// truncate(2) of a name in a directory. A link is followed.
+pub fn truncate(dir: BorrowedFd<'_>, name: &CStr, len: u64) -> Result<()> {
+    enter(dir)?;
+    let name = name.as_ptr() as usize;
+    // SAFETY: the host reads the name.
+    result(unsafe { syscalls::raw_syscall!(syscalls::Sysno::truncate, name, len) }).map(drop)
 }
 
 /// Makes `dir` the working directory of this thread alone.

@@ -11,6 +11,7 @@ use super::{raw, result};
 const TCGETS: usize = 0x5401;
 const TIOCGWINSZ: usize = 0x5413;
 const TIOCGPTN: usize = 0x8004_5430;
+const TIOCGDEV: usize = 0x8004_5432;
 const TIOCGPTPEER: usize = 0x5441;
 const TOSTOP: u32 = 0o400;
 
@@ -39,6 +40,11 @@ pub fn window(fd: BorrowedFd<'_>) -> Result<Winsize> {
 /// The host's number of a pseudoterminal.
 pub fn number(master: impl AsFd) -> Result<u32> {
     query(master.as_fd(), TIOCGPTN)
+}
+
+/// Which device a terminal is, by whatever name it was opened.
+pub fn device(terminal: BorrowedFd<'_>) -> Result<u64> {
+    query::<u32>(terminal, TIOCGDEV).map(u64::from)
 }
 
 /// Opens the other side of a pseudoterminal, whatever is mounted where.

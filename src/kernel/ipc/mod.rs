@@ -17,7 +17,7 @@ use lind_abi::layout::IpcPerm;
 use lind_abi::{CageId, Errno, Result};
 
 use crate::Kernel;
-use crate::cage::Credentials;
+use crate::cage::{Cage, EFFECTIVE, capability};
 use crate::call::Ctx;
 use crate::host::clock;
 
@@ -25,7 +25,7 @@ pub(crate) use memory::Segment;
 pub use named::End;
 pub(crate) use named::{Letter, Named, Notice, Sent, Size, Told, Way};
 pub(crate) use queue::{LONGEST, Message, Queue, ROOM};
-pub(crate) use semaphore::{HIGHEST, MOST_IN_SET, Operation, Set, Tried};
+pub(crate) use semaphore::{HIGHEST, MOST_IN_SET, Operation, Set, Tried, UNDO};
 
 /// ipc(5): flags of the get calls.
 const IPC_CREAT: u32 = 0o1000;
@@ -41,6 +41,10 @@ pub(crate) const WRITE: u32 = 0o2;
 
 /// Objects of one kind there may be.
 pub(crate) const MOST: usize = 1024;
+/// SEMMNS: semaphores of all sets together.
+pub(crate) const MOST_SEMAPHORES: usize = 32 * MOST_IN_SET;
+/// MSGTQL: messages of all queues together.
+pub(crate) const MOST_MESSAGES: usize = 1 << 18;
 
 /// All objects of a runner.
 #[derive(Default)]
@@ -54,6 +58,8 @@ pub(crate) struct State {
     pub segments: Table<Segment>,
     pub sets: Table<Set>,
     pub queues: Table<Queue>,
+    /// Messages of all queues together.
+    pub messages: usize,
     pub named: Named,
 }
 
@@ -62,11 +68,24 @@ impl Ipc {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A cage has ended: what SEM_UNDO promised is done.
-    pub fn ended(&self, cage: CageId) {
+    /// A cage has ended: what SEM_UNDO promised is done, and `heir` pays for what it leaves.
+    pub fn ended(&self, cage: &Cage, heir: Option<&Cage>) {
         let mut state = self.lock();
+        if cage.memory.map().charged() == 0 {
+            return;
+        }
+        // Nobody has this id.
+        let payer = heir.map_or(CageId(0), |heir| heir.id);
+        let mut left = 0;
         for object in state.sets.objects.values_mut() {
-            object.value.undo(cage);
+            object.value.undo(cage.id);
+            left += object.value.leave_to(cage.id, payer);
+        }
+        for object in state.queues.objects.values_mut() {
+            left += object.value.leave_to(cage.id, payer);
+        }
+        if let Some(heir) = heir {
+            heir.memory.map().inherit(left);
         }
     }
 }
@@ -74,6 +93,13 @@ impl Ipc {
 impl std::fmt::Debug for Ipc {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ipc").finish_non_exhaustive()
+    }
+}
+
+/// So many bytes that a cage was charged for are gone.
+pub(crate) fn release(kernel: &Kernel, payer: CageId, bytes: u64) {
+    if let Some(cage) = kernel.cages.get(payer) {
+        cage.memory.map().release(bytes);
     }
 }
 
@@ -237,11 +263,11 @@ impl Permissions {
     }
 
     fn check(&self, cx: &Ctx<'_>, wanted: u32) -> Result<()> {
-        let Credentials { uid, gid, groups } = cx.cage.settings().credentials.clone();
-        let in_group = |id: u32| gid[1] == id || groups.contains(&id);
-        let granted = if uid[1] == 0 {
+        let own = cx.cage.settings().credentials.clone();
+        let (user, in_group) = (own.uid[EFFECTIVE], |id| own.in_group(id));
+        let granted = if own.can(capability::IPC_OWNER) {
             0o7
-        } else if uid[1] == self.owner.0 || uid[1] == self.creator.0 {
+        } else if user == self.owner.0 || user == self.creator.0 {
             self.mode >> 6
         } else if in_group(self.owner.1) || in_group(self.creator.1) {
             self.mode >> 3
@@ -252,11 +278,12 @@ impl Permissions {
     }
 
     fn check_owner(&self, cx: &Ctx<'_>) -> Result<()> {
-        let user = cx.cage.settings().credentials.uid[1];
-        if user == 0 || user == self.owner.0 || user == self.creator.0 { Ok(()) } else { Err(Errno::EPERM) }
+        let settings = cx.cage.settings();
+        let (user, able) = (settings.credentials.uid[EFFECTIVE], settings.credentials.can(capability::IPC_OWNER));
+        if able || user == self.owner.0 || user == self.creator.0 { Ok(()) } else { Err(Errno::EPERM) }
     }
 
-    /// IPC_SET. What the cage's ids cannot be, no object's are.
+    /// IPC_SET.
     ///
     /// # Errors
     /// EINVAL for an id of -1.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lind_abi::layout::MsqidDs;
-use lind_abi::{Errno, Result};
+use lind_abi::{CageId, Errno, Result};
 
 use super::{Permissions, now};
 use crate::event::Event;
@@ -21,7 +21,17 @@ const MSG_EXCEPT: u32 = 0o20000;
 #[derive(Debug)]
 pub(crate) struct Message {
     pub kind: i32,
+    /// Who is charged for it.
+    pub payer: CageId,
     pub text: Vec<u8>,
+}
+
+impl Message {
+    /// What it takes, about.
+    pub fn cost(&self) -> u64 {
+        const ITSELF: u64 = 64;
+        ITSELF + self.text.len() as u64
+    }
 }
 
 /// A queue.
@@ -48,19 +58,35 @@ impl Queue {
         (self.messages.len(), self.bytes)
     }
 
-    /// Puts a message in; gives it back where there is no room.
-    pub fn send(&mut self, message: Message, by: u32) -> core::result::Result<(), Message> {
-        if self.bytes + message.text.len() > self.room || self.messages.len() >= self.room {
-            return Err(message);
-        }
+    /// Whether there is room for a message.
+    pub fn has_room(&self, message: &Message) -> bool {
+        self.bytes + message.text.len() <= self.room && self.messages.len() < self.room
+    }
+
+    /// Puts a message in, for which there is room.
+    pub fn send(&mut self, message: Message, by: u32) {
         self.bytes += message.text.len();
         self.messages.push_back(message);
         self.sent = (now(), by);
         self.changed.notify_all();
-        Ok(())
     }
 
-    /// Takes the message that msgrcv(2) means out, at most `room` bytes of it; None without one.
+    /// Its messages, which go with it.
+    pub fn messages(&self) -> impl Iterator<Item = &Message> {
+        self.messages.iter()
+    }
+
+    /// Has `heir` pay for the messages that `cage` pays for. Returns how much that is.
+    pub fn leave_to(&mut self, cage: CageId, heir: CageId) -> u64 {
+        let left = self.messages.iter_mut().filter(|message| message.payer == cage);
+        left.map(|message| {
+            message.payer = heir;
+            message.cost()
+        })
+        .sum()
+    }
+
+    /// Takes the message that msgrcv(2) means out; None without one.
     ///
     /// # Errors
     /// E2BIG for one that is longer, without MSG_NOERROR.
@@ -79,9 +105,8 @@ impl Queue {
         if message.text.len() > room && flags & MSG_NOERROR == 0 {
             return Err(Errno::E2BIG);
         }
-        let Some(mut message) = self.messages.remove(at) else { return Ok(None) };
+        let Some(message) = self.messages.remove(at) else { return Ok(None) };
         self.bytes -= message.text.len();
-        message.text.truncate(room);
         self.received = (now(), by);
         self.changed.notify_all();
         Ok(Some(message))

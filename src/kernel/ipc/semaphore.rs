@@ -1,6 +1,6 @@
 //! Semaphore sets.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use lind_abi::layout::SemidDs;
@@ -13,6 +13,8 @@ use crate::event::Event;
 pub(crate) const HIGHEST: u16 = 32767;
 /// SEMMSL
 pub(crate) const MOST_IN_SET: usize = 32000;
+/// What noting that something of one semaphore is to be given back takes, about.
+pub(crate) const UNDO: u64 = 32;
 const IPC_NOWAIT: i16 = 0o4000;
 const SEM_UNDO: i16 = 0x1000;
 
@@ -32,8 +34,10 @@ pub(crate) struct Semaphore {
 #[derive(Debug)]
 pub(crate) struct Set {
     pub semaphores: Vec<Semaphore>,
-    /// What is given back when a cage ends.
-    undo: HashMap<CageId, Vec<i32>>,
+    /// What is given back of a semaphore when a cage ends, where that is not 0.
+    undo: BTreeMap<(u16, CageId), i32>,
+    /// Who is charged for the semaphores. Whoever is to give something back is charged for noting that.
+    payer: CageId,
     operated: i64,
     /// Happens when a value changes or the set goes.
     pub changed: Arc<Event>,
@@ -66,20 +70,52 @@ impl Set {
     ///
     /// # Errors
     /// EINVAL for none or too many.
-    pub fn new(count: i32) -> Result<Set> {
-        let count = usize::try_from(count).map_err(|_| Errno::EINVAL)?;
-        if count == 0 || count > MOST_IN_SET {
-            return Err(Errno::EINVAL);
-        }
+    pub fn new(count: i32, payer: CageId) -> Result<Set> {
+        let count = Set::check_count(count)?;
         let semaphores = vec![Semaphore::default(); count];
-        Ok(Set { semaphores, undo: HashMap::new(), operated: 0, changed: Arc::default() })
+        Ok(Set { semaphores, undo: BTreeMap::new(), payer, operated: 0, changed: Arc::default() })
     }
 
-    /// Does all operations or none.
+    /// How many semaphores a set is asked for.
     ///
     /// # Errors
-    /// EFBIG, ERANGE; EAGAIN instead of waiting with IPC_NOWAIT.
-    pub fn try_all(&mut self, cage: CageId, operations: &[Operation]) -> Result<Tried> {
+    /// As `new`.
+    pub fn check_count(count: i32) -> Result<usize> {
+        usize::try_from(count).ok().filter(|count| (1..=MOST_IN_SET).contains(count)).ok_or(Errno::EINVAL)
+    }
+
+    /// What so many semaphores take, about.
+    pub fn cost(count: usize) -> u64 {
+        const ITSELF: u64 = 512;
+        ITSELF + (count * size_of::<Semaphore>()) as u64
+    }
+
+    /// Who is charged for what, and how much, as long as the set is there.
+    pub fn charges(&self) -> impl Iterator<Item = (CageId, u64)> {
+        let notes = self.undo.keys().map(|&(_, cage)| (cage, UNDO));
+        std::iter::once((self.payer, Set::cost(self.semaphores.len()))).chain(notes)
+    }
+
+    /// Has `heir` pay for it if `cage` does. Returns how much that is.
+    pub fn leave_to(&mut self, cage: CageId, heir: CageId) -> u64 {
+        if self.payer != cage {
+            return 0;
+        }
+        self.payer = heir;
+        Set::cost(self.semaphores.len())
+    }
+
+    /// Does all operations or none. `charge` is told the bytes that the cage is to be charged for what it has to give back, or, negative, is
+    /// not any more.
+    ///
+    /// # Errors
+    /// EFBIG, ERANGE; EAGAIN instead of waiting with IPC_NOWAIT; what `charge` says.
+    pub fn try_all(
+        &mut self,
+        cage: CageId,
+        operations: &[Operation],
+        charge: impl FnOnce(i64) -> Result<()>,
+    ) -> Result<Tried> {
         let mut values: HashMap<usize, i32> = HashMap::new();
         for operation in operations {
             let index = usize::from(operation.index);
@@ -99,12 +135,7 @@ impl Set {
             }
             *value = new;
         }
-        for operation in operations.iter().filter(|operation| operation.flags & SEM_UNDO != 0 && operation.change != 0)
-        {
-            let count = self.semaphores.len();
-            let undo = self.undo.entry(cage).or_insert_with(|| vec![0; count]);
-            undo[usize::from(operation.index)] -= i32::from(operation.change);
-        }
+        self.note_undo(cage, operations, charge)?;
         for (index, value) in values {
             let semaphore = &mut self.semaphores[index];
             semaphore.value = u16::try_from(value).unwrap_or(0);
@@ -115,37 +146,78 @@ impl Set {
         Ok(Tried::Done)
     }
 
+    /// Notes what is to be given back of operations that are going to be done.
+    fn note_undo(
+        &mut self,
+        cage: CageId,
+        operations: &[Operation],
+        charge: impl FnOnce(i64) -> Result<()>,
+    ) -> Result<()> {
+        let mut owed: BTreeMap<u16, i32> = BTreeMap::new();
+        for operation in operations.iter().filter(|op| op.flags & SEM_UNDO != 0 && op.change != 0) {
+            let before = || self.undo.get(&(operation.index, cage)).copied().unwrap_or(0);
+            let sum = owed.entry(operation.index).or_insert_with(before);
+            *sum -= i32::from(operation.change);
+            // SEMAEM
+            if sum.unsigned_abs() > u32::from(HIGHEST) + u32::from(*sum < 0) {
+                return Err(Errno::ERANGE);
+            }
+        }
+        let more: i64 = owed
+            .iter()
+            .map(|(&index, &sum)| i64::from(sum != 0) - i64::from(self.undo.contains_key(&(index, cage))))
+            .sum();
+        if more != 0 {
+            charge(more * UNDO.cast_signed())?;
+        }
+        for (index, sum) in owed {
+            if sum == 0 {
+                self.undo.remove(&(index, cage));
+            } else {
+                self.undo.insert((index, cage), sum);
+            }
+        }
+        Ok(())
+    }
+
     /// How many wait for a semaphore to be zero, or to grow. It was there when they began to.
     pub fn waiting(&mut self, index: usize, zero: bool) -> &mut u32 {
         let semaphore = &mut self.semaphores[index];
         if zero { &mut semaphore.zero } else { &mut semaphore.growing }
     }
 
-    /// SETVAL. What was to be undone of it is forgotten.
+    /// SETVAL. What was to be undone of it is forgotten: returns who was charged for that, [`UNDO`] bytes each.
     ///
     /// # Errors
     /// EINVAL for no such semaphore, ERANGE.
-    pub fn set_value(&mut self, cage: CageId, index: usize, value: u32) -> Result<()> {
+    pub fn set_value(&mut self, cage: CageId, index: usize, value: u32) -> Result<Vec<CageId>> {
         let semaphore = self.semaphores.get_mut(index).ok_or(Errno::EINVAL)?;
         semaphore.value = u16::try_from(value).ok().filter(|&value| value <= HIGHEST).ok_or(Errno::ERANGE)?;
         semaphore.by = cage.0;
-        for undo in self.undo.values_mut() {
-            undo[index] = 0;
-        }
         self.changed.notify_all();
-        Ok(())
+        let index = u16::try_from(index).map_err(|_| Errno::EINVAL)?;
+        let noted = self.undo.range((index, CageId(0))..=(index, CageId(u32::MAX)));
+        let cages: Vec<_> = noted.map(|(&(_, cage), _)| cage).collect();
+        for &cage in &cages {
+            self.undo.remove(&(index, cage));
+        }
+        Ok(cages)
     }
 
     /// Gives back what a cage that has ended took with SEM_UNDO.
     pub fn undo(&mut self, cage: CageId) {
-        let Some(undo) = self.undo.remove(&cage) else { return };
-        for (semaphore, change) in self.semaphores.iter_mut().zip(undo).filter(|(_, change)| *change != 0) {
+        let mut any = false;
+        for ((index, _), change) in self.undo.extract_if(.., |(_, other), _| *other == cage) {
+            let Some(semaphore) = self.semaphores.get_mut(usize::from(index)) else { continue };
+            any = true;
             let value = (i32::from(semaphore.value) + change).clamp(0, HIGHEST.into());
             semaphore.value = u16::try_from(value).unwrap_or(0);
             semaphore.by = cage.0;
         }
-        self.operated = now();
-        self.changed.notify_all();
+        if any {
+            self.operated = now();
+            self.changed.notify_all();
+        }
     }
 
     /// IPC_STAT.
@@ -172,13 +244,15 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) % limit
         };
-        let mut set = Set::new(3).unwrap();
+        let mut set = Set::new(3, CageId(1)).unwrap();
+        let mut charged: HashMap<u32, i64> = HashMap::new();
         let mut values = [0_i32; 3];
         let mut owed: HashMap<u32, [i32; 3]> = HashMap::new();
         for _ in 0..20_000 {
             let cage = 1 + u32::try_from(below(3)).unwrap();
             if below(20) == 0 {
                 set.undo(CageId(cage));
+                charged.remove(&cage);
                 for (value, change) in values.iter_mut().zip(owed.remove(&cage).unwrap_or_default()) {
                     *value = (*value + change).clamp(0, 32767);
                 }
@@ -201,13 +275,20 @@ mod tests {
                 }
                 fits
             });
-            let done = set.try_all(CageId(cage), &operations);
+            let done = set.try_all(CageId(cage), &operations, |bytes| {
+                *charged.entry(cage).or_default() += bytes;
+                Ok(())
+            });
             assert_eq!(done == Ok(Tried::Done), possible, "{operations:?} on {values:?}");
             if possible {
                 values = after;
                 owed.insert(cage, debt);
             }
             assert_eq!(set.semaphores.iter().map(|s| i32::from(s.value)).collect::<Vec<_>>(), values);
+            let debts = owed.iter().flat_map(|(&cage, debt)| debt.iter().map(move |&sum| (cage, i64::from(sum != 0))));
+            let mut notes: HashMap<u32, i64> = HashMap::new();
+            debts.for_each(|(cage, one)| *notes.entry(cage).or_default() += one * UNDO.cast_signed());
+            assert!((1..=3).all(|cage| notes.get(&cage).unwrap_or(&0) == charged.get(&cage).unwrap_or(&0)));
         }
     }
 }

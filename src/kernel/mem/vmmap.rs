@@ -88,6 +88,8 @@ pub struct Vmmap {
     /// Where anything may be mapped.
     space: Range<u64>,
     mapped: u64,
+    /// What the kernel keeps for the cage elsewhere, in bytes: it counts as what is mapped does.
+    charged: u64,
     limit: u64,
     last_source: u64,
     /// Which pages of private zeroed memory come from a layer.
@@ -102,6 +104,8 @@ pub struct Vmmap {
     pub arguments: Range<u64>,
     /// Where it was given its environment.
     pub environment: Range<u64>,
+    /// Where the auxiliary vector is.
+    pub auxiliary: Range<u64>,
 }
 
 impl Vmmap {
@@ -116,8 +120,10 @@ impl Vmmap {
             brk: space.start..space.start,
             arguments: 0..0,
             environment: 0..0,
+            auxiliary: 0..0,
             space,
             mapped: 0,
+            charged: 0,
             limit,
             last_source: 0,
             frozen: Frozen::default(),
@@ -132,6 +138,7 @@ impl Vmmap {
         child.brk = self.brk.clone();
         child.arguments = self.arguments.clone();
         child.environment = self.environment.clone();
+        child.auxiliary = self.auxiliary.clone();
         child.last_source = self.last_source;
         child.initial = Arc::clone(&self.initial);
         for (range, region) in self.regions().filter(|(_, region)| region.on_fork != OnFork::Omit) {
@@ -222,6 +229,34 @@ impl Vmmap {
         Region { shared, file, source: self.last_source, ..Region::private(prot, Use::Mapping) }
     }
 
+    /// The bytes that the kernel keeps for the cage elsewhere.
+    pub fn charged(&self) -> u64 {
+        self.charged
+    }
+
+    /// Counts bytes that the kernel is to keep for the cage, until [`Vmmap::release`].
+    ///
+    /// # Errors
+    /// ENOMEM at the limit.
+    pub fn charge(&mut self, bytes: u64) -> Result<()> {
+        let total = self.mapped.saturating_add(self.charged).saturating_add(bytes);
+        if total > self.limit {
+            return Err(Errno::ENOMEM);
+        }
+        self.charged += bytes;
+        Ok(())
+    }
+
+    /// Counts bytes that are there already, whatever the limit is: the cage inherits them.
+    pub fn inherit(&mut self, bytes: u64) {
+        self.charged = self.charged.saturating_add(bytes);
+    }
+
+    /// Such bytes are gone, or somebody else's.
+    pub fn release(&mut self, bytes: u64) {
+        self.charged = self.charged.saturating_sub(bytes);
+    }
+
     /// What a region becomes when it moves: pages of a file that then lie next to each other by chance must not look
     /// like one mapping.
     pub fn moved(&mut self, region: Region) -> Region {
@@ -239,7 +274,7 @@ impl Vmmap {
     /// ENOMEM.
     pub fn check_room(&self, range: Range<u64>) -> Result<()> {
         let replaced: u64 = self.parts(range.clone()).map(|(part, region)| counted(&part, region)).sum();
-        let total = self.mapped - replaced + (range.end - range.start);
+        let total = (self.mapped - replaced).saturating_add(self.charged).saturating_add(range.end - range.start);
         // The new region, and one more where it splits an old one.
         if total > self.limit || self.host_mappings() + 2 > MAX_REGIONS { Err(Errno::ENOMEM) } else { Ok(()) }
     }
@@ -302,9 +337,9 @@ impl Vmmap {
         }
     }
 
-    /// Forgets everything but the limit.
+    /// Forgets everything but the limit, and what is kept elsewhere.
     pub fn clear(&mut self) {
-        *self = Vmmap::within(self.space.clone(), self.limit);
+        *self = Vmmap { charged: self.charged, ..Vmmap::within(self.space.clone(), self.limit) };
     }
 
     /// Takes the pages of `range` out of the map and returns what they were; regions that reach beyond are cut.

@@ -92,5 +92,5 @@ pub(super) fn most(_: &Subject<'_>) -> Result<Vec<u8>> {
 
 pub(super) fn semaphores(_: &Subject<'_>) -> Result<Vec<u8>> {
     let (most, operations) = (ipc::MOST_IN_SET, crate::sys::ipc::MOST_OPERATIONS);
-    Ok(format!("{most}\t{}\t{operations}\t{}\n", most * ipc::MOST, ipc::MOST).into_bytes())
+    Ok(format!("{most}\t{}\t{operations}\t{}\n", ipc::MOST_SEMAPHORES, ipc::MOST).into_bytes())
 }

@@ -66,7 +66,7 @@ fn entries(cx: &Ctx<'_>, place: &Place) -> Result<Vec<Listed>> {
     // Where its process has ended meanwhile a directory is empty.
     let subject = place.subject(cx)?;
     match place.node().entry.what {
-        What::Directory(entries) | What::Processes(entries) => {
+        What::Directory(entries) | What::Processes(entries) | What::Processors(entries) => {
             for (key, entry) in (2..).zip(entries) {
                 all.push(Listed { key, name: Name::Borrowed(entry.name.as_bytes()), kind: kind(&entry.what) });
             }
@@ -78,6 +78,12 @@ fn entries(cx: &Ctx<'_>, place: &Place) -> Result<Vec<Listed>> {
             let mut ids: Vec<_> = cx.kernel.cages.all().iter().map(|cage| cage.id).collect();
             ids.sort_unstable();
             all.extend(ids.into_iter().filter(|&id| seen(cx, id).is_some()).map(|id| numbered(id.0, DT_DIR)));
+        }
+        What::Processors(_) => {
+            for cpu in cx.kernel.processors.list() {
+                let name = Name::Owned(format!("cpu{cpu}").into_bytes());
+                all.push(Listed { key: NUMBERED + cpu as u64, name, kind: DT_DIR });
+            }
         }
         What::Tasks => {
             let mut tids: Vec<_> = subject.cage()?.threads().iter().map(|thread| thread.tid).collect();
@@ -107,8 +113,10 @@ fn entries(cx: &Ctx<'_>, place: &Place) -> Result<Vec<Listed>> {
 fn kind(what: &What) -> u8 {
     use What::*;
     match what {
-        Directory(_) | Processes(_) | Tasks | Descriptors | DescriptorInfos | Terminals | Shared => DT_DIR,
-        Text(_) | Memory => DT_REG,
+        Directory(_) | Processes(_) | Processors(_) | Tasks | Descriptors | DescriptorInfos | Terminals | Shared => {
+            DT_DIR
+        }
+        Text(_) | Setting(..) | Memory => DT_REG,
         Link(_) | Cwd | Root | Descriptor => DT_LNK,
         Device(_) | Controlling | Console | Multiplexer | Terminal => DT_CHR,
     }

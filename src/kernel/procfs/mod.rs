@@ -1,4 +1,4 @@
-//! The trees that the kernel itself serves: /proc and /dev.
+//! The trees that the kernel itself serves: /proc, /dev and /sys.
 //!
 //! The host's own tell of the host's processes, so nothing of them is shown. A tree is a table of [`Entry`]; some
 //! directories (processes, descriptors, terminals, shared memory) get theirs from the kernel's state. A [`Place`] is the way
@@ -8,15 +8,20 @@
 //! shows no more to whoever inherits it.
 
 mod dev;
+mod fdinfo;
 mod ipc;
 mod list;
 mod mappings;
+mod mounts;
 mod net;
 mod open;
 mod proc;
 mod process;
+mod setting;
 pub(crate) mod shared;
 mod stat;
+mod sys;
+mod sysctl;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -33,6 +38,7 @@ use crate::fd::FileRef;
 
 pub(crate) use list::list;
 pub(crate) use open::{Opened, create, open, reopen};
+pub(crate) use setting::{OomScore, change};
 pub(crate) use stat::{access, stat, statfs, statx};
 pub(crate) use walk::{Reached, may_enter, walk};
 
@@ -55,6 +61,8 @@ enum What {
     Directory(&'static [Entry]),
     /// /proc: these, and a directory for each process that may be seen.
     Processes(&'static [Entry]),
+    /// /sys/devices/system/cpu: these, and a directory for each processor.
+    Processors(&'static [Entry]),
     /// /proc/PID/task.
     Tasks,
     /// /proc/PID/fd.
@@ -67,6 +75,8 @@ enum What {
     Shared,
     /// A file whose text is made when it is opened.
     Text(fn(&Subject<'_>) -> Result<Vec<u8>>),
+    /// The same, which may be written as well.
+    Setting(fn(&Subject<'_>) -> Result<Vec<u8>>, fn(&Subject<'_>, &[u8]) -> Result<()>),
     /// A symbolic link whose text leads where it says.
     Link(fn(&Subject<'_>) -> Result<Vec<u8>>),
     /// /proc/PID/cwd: leads to the directory itself, whatever its name is by now.
@@ -120,7 +130,7 @@ impl Node {
         use What::*;
         matches!(
             self.entry.what,
-            Directory(_) | Processes(_) | Tasks | Descriptors | DescriptorInfos | Terminals | Shared
+            Directory(_) | Processes(_) | Processors(_) | Tasks | Descriptors | DescriptorInfos | Terminals | Shared
         )
     }
 }
@@ -171,6 +181,11 @@ impl Place {
     /// Its path, from the root.
     pub fn path(&self) -> Vec<u8> {
         self.0.iter().flat_map(|node| [b"/", &*node.name].concat()).collect()
+    }
+
+    /// Whether what is written to it changes something.
+    pub(crate) fn is_setting(&self) -> bool {
+        matches!(self.node().entry.what, What::Setting(..))
     }
 
     /// The process whose directory this is: /proc/PID itself, nothing in it.
@@ -242,6 +257,11 @@ impl Place {
                 seen(cx, id)?;
                 Some(Node { process: Some(id), ..node.below(&proc::PROCESS, owned()) })
             }),
+            What::Processors(entries) => in_table(node, entries, name).or_else(|| {
+                let number = number(name.strip_prefix(b"cpu")?)?;
+                let known = cx.kernel.processors.list().contains(&usize::try_from(number).ok()?);
+                known.then(|| Node { number, ..node.below(&sys::PROCESSOR, owned()) })
+            }),
             What::Tasks => number(name).and_then(|tid| {
                 subject.cage.as_ref()?.thread(tid)?;
                 Some(Node { thread: Some(tid), ..node.below(&proc::TASK, owned()) })
@@ -298,6 +318,7 @@ fn top(name: &[u8]) -> Option<Place> {
     match name {
         b"proc" => Some(Place::top(&proc::TOP)),
         b"dev" => Some(Place::top(&dev::TOP)),
+        b"sys" => Some(Place::top(&sys::TOP)),
         _ => None,
     }
 }

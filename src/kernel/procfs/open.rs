@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use lind_abi::flags::OpenFlags;
+use lind_abi::flags::{AccessMode, OpenFlags};
 use lind_abi::{Errno, Mode, Result};
 use rustix::fs::{FileType, OFlags};
 
@@ -13,6 +13,7 @@ use super::{Place, What};
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
 use crate::root::Root;
+use crate::root::devices::TTY;
 use crate::sys::fs::open_unless_run;
 use crate::terminal;
 use crate::{host, sealed};
@@ -72,7 +73,10 @@ pub(crate) fn open(cx: &Ctx<'_>, place: Place, flags: OpenFlags) -> Result<Opene
         }
         _ if path_only => by_path(cx, place),
         What::Controlling => open_controlling(cx, flags).map(Opened::Same),
-        What::Console => terminal::console(cx).map(Opened::Same).ok_or(Errno::ENXIO),
+        What::Console => {
+            let file = terminal::console(cx).ok_or(Errno::ENXIO)?;
+            terminal::reopen(cx, &file, flags.0).map(Opened::Same)
+        }
         What::Multiplexer => terminal::open_master(cx, flags.0).map(Opened::Same),
         What::Terminal => cx.blocking(|| terminal::open_slave(cx, place.node().number, flags.0)).map(Opened::Same),
         What::Memory => {
@@ -80,21 +84,35 @@ pub(crate) fn open(cx: &Ctx<'_>, place: Place, flags: OpenFlags) -> Result<Opene
             reopen_host(cx, &file, flags).map(Opened::New)
         }
         What::Text(make) => {
-            super::access(cx, &place, lind_abi::flags::AccessMode(4), 0)?;
+            super::access(cx, &place, AccessMode(4), lind_abi::flags::AccessFlags::AT_EACCESS)?;
             if writes(flags) || flags.has(OpenFlags::O_TRUNC) {
                 return Err(Errno::EACCES);
             }
             let text = make(&place.subject(cx)?)?;
             Ok(Opened::New(File::new(text_file(&cx.kernel.root, &text)?, Kind::Pseudo(place))))
         }
+        What::Setting(make, _) => open_setting(cx, place, make, flags).map(Opened::New),
         _ => Err(Errno::ELOOP),
     }
 }
 
+/// open(2) of what may be written. The host's file is there to be read, and refuses what is written past [`super::change`].
+fn open_setting(
+    cx: &Ctx<'_>,
+    place: Place,
+    make: fn(&super::Subject<'_>) -> Result<Vec<u8>>,
+    flags: OpenFlags,
+) -> Result<File> {
+    let (reads, writes) = (flags.0 & ACCESS != OpenFlags::O_WRONLY, writes(flags));
+    super::access(cx, &place, AccessMode(if reads { 4 } else { 0 } | if writes { 2 } else { 0 }), 0)?;
+    let text = if reads { make(&place.subject(cx)?)? } else { Vec::new() };
+    let host = sealed_text(&text)?;
+    let passed = flags.0 & (ACCESS | OFlags::APPEND.bits() | OFlags::NONBLOCK.bits());
+    Ok(File::new(cx.kernel.root.open_again(host.as_fd(), passed)?, Kind::Pseudo(place)))
+}
+
 /// open(2) of /dev/tty. What the first cage's session has need not be among its files: the host's own is asked then.
 fn open_controlling(cx: &Ctx<'_>, flags: OpenFlags) -> Result<Arc<File>> {
-    /// Where the host's stands among the device nodes.
-    const TTY: usize = 5;
     let first = cx.cage.ancestors().first().map_or(cx.cage.id.0, |id| id.0);
     match terminal::open_controlling(cx, flags.0) {
         Err(Errno::ENXIO) if cx.cage.session() == first => {
@@ -143,22 +161,31 @@ pub(crate) fn reopen(cx: &Ctx<'_>, file: &FileRef, flags: OpenFlags) -> Result<O
         Kind::Named => reopen_host(cx, file, flags).map(Opened::New),
         Kind::Pseudo(place) => open(cx, place.clone(), flags),
         Kind::Socket(_) | Kind::Epoll(_) | Kind::Signalfd(_) | Kind::Process(_) | Kind::Queue(_) => Err(Errno::ENXIO),
-        Kind::Terminal | Kind::Master(_) => Ok(Opened::Same(file.share())),
-        Kind::Host | Kind::Pipe => {
+        Kind::Terminal | Kind::Master(_) if flags.has(OpenFlags::O_DIRECTORY) => Err(Errno::ENOTDIR),
+        Kind::Terminal | Kind::Master(_) if flags.has(OpenFlags::O_PATH) => Ok(Opened::Same(file.share())),
+        Kind::Terminal => cx.blocking(|| terminal::reopen(cx, &file.share(), flags.0)).map(Opened::Same),
+        // Its name is that of what makes new ones.
+        Kind::Master(_) => terminal::open_master(cx, flags.0).map(Opened::Same),
+        Kind::Pipe => reopen_host(cx, file, flags).map(Opened::New),
+        Kind::Host => {
             let stat = rustix::fs::fstat(file.host()).map_err(host::errno)?;
             let had = rustix::fs::fcntl_getfl(file.host()).map_err(host::errno)?;
             let kind = FileType::from_raw_mode(stat.st_mode);
             if flags.has(OpenFlags::O_DIRECTORY) {
                 return Err(Errno::ENOTDIR);
             }
+            if let Some(index) = cx.kernel.root.devices().index_of(file.host()) {
+                let host = cx.blocking(|| cx.kernel.root.devices().open(index, flags.0))?;
+                return Ok(Opened::New(File::new(host, Kind::Host)));
+            }
             if had.contains(OFlags::PATH) || !allows(had.bits(), flags) {
                 return Err(Errno::EACCES);
             }
             match kind {
-                FileType::RegularFile => match reopen_host(cx, file, flags) {
+                FileType::RegularFile | FileType::Fifo => match reopen_host(cx, file, flags) {
                     Ok(opened) => Ok(Opened::New(opened)),
                     Err(Errno::EACCES | Errno::EPERM | Errno::ENOENT) => {
-                        if flags.has(OpenFlags::O_TRUNC) {
+                        if kind == FileType::RegularFile && flags.has(OpenFlags::O_TRUNC) {
                             rustix::fs::ftruncate(file.host(), 0).map_err(host::errno)?;
                             rustix::fs::seek(file.host(), rustix::fs::SeekFrom::Start(0)).map_err(host::errno)?;
                         }
@@ -166,7 +193,7 @@ pub(crate) fn reopen(cx: &Ctx<'_>, file: &FileRef, flags: OpenFlags) -> Result<O
                     }
                     Err(errno) => Err(errno),
                 },
-                FileType::Fifo | FileType::CharacterDevice => Ok(Opened::Same(file.share())),
+                FileType::CharacterDevice => Ok(Opened::Same(file.share())),
                 _ => Err(Errno::ENXIO),
             }
         }
@@ -183,7 +210,11 @@ fn allows(had: u32, flags: OpenFlags) -> bool {
 }
 
 fn reopen_host(cx: &Ctx<'_>, file: &File, flags: OpenFlags) -> Result<File> {
-    let kind = if matches!(file.kind, Kind::Named) { Kind::Named } else { Kind::Host };
+    let kind = match file.kind {
+        Kind::Named => Kind::Named,
+        Kind::Pipe => Kind::Pipe,
+        _ => Kind::Host,
+    };
     open_unless_run(cx, flags.0, |flags| cx.kernel.root.open_again(file.host(), flags))
         .map(|host| File::new(host, kind))
 }
@@ -209,12 +240,17 @@ fn by_path(cx: &Ctx<'_>, place: Place) -> Result<Opened> {
 
 /// A text as a file that can only be read.
 fn text_file(root: &Root, text: &[u8]) -> Result<OwnedFd> {
-    let mut file = std::fs::File::from(sealed::create(c"text").map_err(host::errno)?);
-    file.write_all(text).map_err(|_| Errno::ENOMEM)?;
-    sealed::seal(&file).map_err(host::errno)?;
+    let file = sealed_text(text)?;
     // The host's own /proc may be missing; then it is sealed and at its beginning, but seems writable.
     root.open_again(file.as_fd(), 0).or_else(|_| {
         rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0)).map_err(host::errno)?;
         Ok(file.into())
     })
+}
+
+fn sealed_text(text: &[u8]) -> Result<std::fs::File> {
+    let mut file = std::fs::File::from(sealed::create(c"text").map_err(host::errno)?);
+    file.write_all(text).map_err(|_| Errno::ENOMEM)?;
+    sealed::seal(&file).map_err(host::errno)?;
+    Ok(file)
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Entry, What, ipc, mappings, net, process as p, system as s};
+use super::{Entry, What, fdinfo, ipc, mappings, mounts, net, process as p, setting as w, sysctl, system as s};
 
 const fn text(name: &'static str, make: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>) -> Entry {
     Entry { name, mode: 0o444, what: What::Text(make) }
@@ -10,6 +10,14 @@ const fn text(name: &'static str, make: fn(&super::Subject<'_>) -> lind_abi::Res
 
 const fn private(name: &'static str, make: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>) -> Entry {
     Entry { name, mode: 0o400, what: What::Text(make) }
+}
+
+const fn setting(
+    name: &'static str,
+    make: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>,
+    set: fn(&super::Subject<'_>, &[u8]) -> lind_abi::Result<()>,
+) -> Entry {
+    Entry { name, mode: 0o644, what: What::Setting(make, set) }
 }
 
 const fn link(name: &'static str, to: fn(&super::Subject<'_>) -> lind_abi::Result<Vec<u8>>) -> Entry {
@@ -24,8 +32,10 @@ const fn folder(name: &'static str, entries: &'static [Entry]) -> Entry {
 pub(super) static TOP: Entry = Entry { name: "proc", mode: 0o555, what: What::Processes(SYSTEM) };
 
 static SYSTEM: &[Entry] = &[
+    text("cgroups", s::control_groups),
     text("cmdline", s::cmdline),
     text("cpuinfo", s::cpuinfo),
+    text("devices", s::devices),
     text("diskstats", s::nothing),
     text("filesystems", s::filesystems),
     text("loadavg", s::loadavg),
@@ -37,50 +47,13 @@ static SYSTEM: &[Entry] = &[
     link("self", s::this_process),
     text("stat", s::stat),
     text("swaps", s::swaps),
-    folder("sys", SYS),
+    folder("sys", sysctl::ENTRIES),
     folder("sysvipc", &[text("msg", ipc::msg), text("sem", ipc::sem), text("shm", ipc::shm)]),
     link("thread-self", s::this_thread),
     text("uptime", s::uptime),
     text("version", s::version),
     text("vmstat", s::vmstat),
 ];
-
-static SYS: &[Entry] = &[folder("fs", FS), folder("kernel", KERNEL), folder("vm", VM)];
-
-static FS: &[Entry] = &[
-    text("file-max", s::file_max),
-    folder("mqueue", &[text("msg_max", |_| Ok(b"10\n".to_vec())), text("msgsize_max", |_| Ok(b"8192\n".to_vec()))]),
-    text("nr_open", s::nr_open),
-    text("pipe-max-size", s::pipe_max_size),
-];
-
-static KERNEL: &[Entry] = &[
-    text("cap_last_cap", |_| Ok(b"40\n".to_vec())),
-    text("domainname", s::domainname),
-    text("hostname", s::hostname),
-    text("msgmax", ipc::msgmax),
-    text("msgmnb", ipc::msgmnb),
-    text("msgmni", ipc::most),
-    text("ngroups_max", |_| Ok(b"65536\n".to_vec())),
-    text("osrelease", s::osrelease),
-    text("ostype", |_| Ok(b"Linux\n".to_vec())),
-    text("pid_max", s::pid_max),
-    folder(
-        "random",
-        &[
-            text("boot_id", s::boot_id),
-            text("entropy_avail", |_| Ok(b"256\n".to_vec())),
-            text("poolsize", |_| Ok(b"256\n".to_vec())),
-            text("uuid", s::uuid),
-        ],
-    ),
-    text("sem", ipc::semaphores),
-    text("shmmni", ipc::most),
-    text("threads-max", s::threads_max),
-    text("version", s::kernel_version),
-];
-
-static VM: &[Entry] = &[text("max_map_count", s::max_map_count), text("overcommit_memory", |_| Ok(b"0\n".to_vec()))];
 
 /// /proc/PID
 pub(super) static PROCESS: Entry = Entry { name: "", mode: 0o555, what: What::Directory(OF_PROCESS) };
@@ -92,37 +65,44 @@ pub(super) static TASK: Entry = Entry { name: "", mode: 0o555, what: What::Direc
 pub(super) static DESCRIPTOR: Entry = Entry { name: "", mode: 0o700, what: What::Descriptor };
 
 /// /proc/PID/fdinfo/N
-pub(super) static DESCRIPTOR_INFO: Entry = private("", p::descriptor_info);
+pub(super) static DESCRIPTOR_INFO: Entry = private("", fdinfo::descriptor_info);
 
 static OF_PROCESS: &[Entry] = &[
+    private("auxv", p::auxv),
     text("cgroup", |_| Ok(b"0::/\n".to_vec())),
     text("cmdline", p::cmdline),
-    text("comm", p::comm),
+    setting("comm", p::comm, w::set_comm),
+    text("cpuset", |_| Ok(b"/\n".to_vec())),
     Entry { name: "cwd", mode: 0o777, what: What::Cwd },
     private("environ", p::environ),
     link("exe", p::exe),
     Entry { name: "fd", mode: 0o500, what: What::Descriptors },
     Entry { name: "fdinfo", mode: 0o555, what: What::DescriptorInfos },
+    text("gid_map", all_ids),
     text("limits", p::limits),
     text("loginuid", p::nobody),
     text("maps", mappings::maps),
-    text("mountinfo", p::mountinfo),
-    text("mounts", p::mounts),
+    text("mountinfo", mounts::mountinfo),
+    text("mounts", mounts::mounts),
     folder("net", NET),
-    text("oom_adj", |_| Ok(b"0\n".to_vec())),
-    text("oom_score", |_| Ok(b"0\n".to_vec())),
-    text("oom_score_adj", |_| Ok(b"0\n".to_vec())),
+    setting("oom_adj", w::oom_adj, w::set_oom_adj),
+    text("oom_score", w::oom_score),
+    setting("oom_score_adj", w::oom_score_adj, w::set_oom_score_adj),
+    private("pagemap", p::pagemap),
     private("personality", |_| Ok(b"00000000\n".to_vec())),
+    text("projid_map", all_ids),
     Entry { name: "root", mode: 0o777, what: What::Root },
     text("schedstat", p::schedstat),
     text("sessionid", p::nobody),
+    text("setgroups", |_| Ok(b"allow\n".to_vec())),
     text("smaps", mappings::smaps),
     text("smaps_rollup", mappings::smaps_rollup),
     text("stat", p::stat),
     text("statm", mappings::statm),
     text("status", p::status),
     Entry { name: "task", mode: 0o555, what: What::Tasks },
-    text("timerslack_ns", p::timer_slack),
+    setting("timerslack_ns", p::timer_slack, w::set_timer_slack),
+    text("uid_map", all_ids),
     text("wchan", p::waits_at),
 ];
 
@@ -140,14 +120,27 @@ static NET: &[Entry] = &[
 ];
 
 static OF_TASK: &[Entry] = &[
+    private("auxv", p::auxv),
+    text("cgroup", |_| Ok(b"0::/\n".to_vec())),
     text("children", p::children),
     text("cmdline", p::cmdline),
-    text("comm", p::comm),
+    setting("comm", p::comm, w::set_comm),
+    text("cpuset", |_| Ok(b"/\n".to_vec())),
     Entry { name: "cwd", mode: 0o777, what: What::Cwd },
+    private("environ", p::environ),
     link("exe", p::exe),
     Entry { name: "fd", mode: 0o500, what: What::Descriptors },
     Entry { name: "fdinfo", mode: 0o555, what: What::DescriptorInfos },
+    text("limits", p::limits),
+    text("loginuid", p::nobody),
     text("maps", mappings::maps),
+    text("mountinfo", mounts::mountinfo),
+    text("mounts", mounts::mounts),
+    folder("net", NET),
+    setting("oom_adj", w::oom_adj, w::set_oom_adj),
+    text("oom_score", w::oom_score),
+    setting("oom_score_adj", w::oom_score_adj, w::set_oom_score_adj),
+    private("pagemap", p::pagemap),
     private("personality", |_| Ok(b"00000000\n".to_vec())),
     Entry { name: "root", mode: 0o777, what: What::Root },
     text("schedstat", p::schedstat),
@@ -158,6 +151,11 @@ static OF_TASK: &[Entry] = &[
     text("status", p::status),
     text("wchan", p::waits_at),
 ];
+
+/// There is one user namespace, in which ids are what they are.
+fn all_ids(_: &super::Subject<'_>) -> lind_abi::Result<Vec<u8>> {
+    Ok(b"         0          0 4294967295\n".to_vec())
+}
 
 /// A number as a name.
 pub(super) fn name(number: u32) -> super::Name {

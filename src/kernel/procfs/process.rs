@@ -10,7 +10,8 @@ use lind_abi::{CageId, Errno, Result};
 
 use super::Subject;
 use super::mappings::{Pages, pages};
-use crate::cage::{Cage, usage};
+use crate::cage::processors::numbers;
+use crate::cage::{Cage, Thread, usage};
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
 use crate::host;
@@ -66,6 +67,17 @@ pub(super) fn cmdline(subject: &Subject<'_>) -> Result<Vec<u8>> {
     from_memory(subject.cage()?, range)
 }
 
+/// What the program was told at its start, as it lies there: pairs of words of four bytes.
+pub(super) fn auxv(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    let range = subject.cage()?.memory.map().auxiliary.clone();
+    from_memory(subject.cage()?, range)
+}
+
+/// Which frames of memory are behind which page is for nobody: it is refused as another user's is.
+pub(super) fn pagemap(_: &Subject<'_>) -> Result<Vec<u8>> {
+    Err(Errno::EACCES)
+}
+
 pub(super) fn environ(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let range = subject.cage()?.memory.map().environment.clone();
     from_memory(subject.cage()?, range)
@@ -84,16 +96,21 @@ fn from_memory(cage: &Cage, range: std::ops::Range<u64>) -> Result<Vec<u8>> {
 }
 
 /// A letter, as ps(1) shows it, and the word for it.
-fn state(cx: &Ctx<'_>, cage: &Cage) -> (char, &'static str) {
+fn state(cage: &Cage, thread: Option<&Thread>) -> (char, &'static str) {
     if cage.is_dead() {
         ('Z', "zombie")
     } else if cage.is_stopped() {
         ('T', "stopped")
-    } else if cage.id == cx.cage.id {
+    } else if thread.is_some_and(usage::is_running) {
         ('R', "running")
     } else {
         ('S', "sleeping")
     }
+}
+
+/// The signals that wait for a thread, and for any thread of its process.
+fn waiting(cage: &Cage, thread: Option<&Thread>) -> (u64, u64) {
+    (thread.map_or(0, Thread::own_pending), cage.pending.load(Ordering::Relaxed))
 }
 
 pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
@@ -104,12 +121,14 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     };
     let children = cage.children_usage();
     let actions = cage.signals().ignored_and_handled();
-    let (group, session, limit) = {
+    let (group, session, limit, nice) = {
         let mut settings = cage.settings();
         let limit = settings.limits.of(Resource(Resource::RLIMIT_RSS)).map_or(u64::MAX, |limit| limit.0);
-        (settings.group, settings.session, limit)
+        (settings.group, settings.session, limit, settings.limits.nice)
     };
-    let mask = subject.thread.clone().or_else(|| cage.thread(cage.id.0)).map_or(0, |t| t.mask.load(Ordering::Relaxed));
+    let thread = subject.thread.clone().or_else(|| cage.thread(cage.id.0));
+    let mask = thread.as_ref().map_or(0, |thread| thread.mask.load(Ordering::Relaxed));
+    let (own, _) = waiting(cage, thread.as_deref());
     let pages = pages(&cage.memory);
     let born = cx.kernel.cages.born(cage.id).unwrap_or_default();
     let (brk, arguments, environment) = {
@@ -138,8 +157,8 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
         ticks(used.stime).into(),
         ticks(children.utime).into(),
         ticks(children.stime).into(),
-        20, // priority
-        0,  // nice
+        (20 + nice).into(), // priority
+        nice.into(),
         cage.threads().len().max(1) as i128,
         0, // itrealvalue
         (born.sec * 100 + born.nsec / 10_000_000).into(),
@@ -151,7 +170,7 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
         space::END.into(), // startstack
         0,                 // kstkesp
         0,                 // kstkeip
-        0,                 // signal: see status
+        (own & 0x7fff_ffff).into(),
         (mask & 0x7fff_ffff).into(),
         (actions.0 & 0x7fff_ffff).into(),
         (actions.1 & 0x7fff_ffff).into(),
@@ -174,7 +193,7 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
         environment.end.into(),
         0, // exit_code
     ];
-    text.extend(format!(") {}", state(cx, cage).0).into_bytes());
+    text.extend(format!(") {}", state(cage, thread.as_deref()).0).into_bytes());
     for field in fields {
         text.extend(format!(" {field}").into_bytes());
     }
@@ -189,7 +208,7 @@ fn terminal_number(device: u64) -> i128 {
 }
 
 pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
-    let (cx, cage) = (subject.cx, subject.cage()?);
+    let cage = subject.cage()?;
     let actions = cage.signals().ignored_and_handled();
     let (credentials, no_new_privs) = {
         let settings = cage.settings();
@@ -199,7 +218,8 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let mask = thread.as_ref().map_or(0, |thread| thread.mask.load(Ordering::Relaxed));
     let Pages { size, resident, shared, data, stack } = pages(&cage.memory);
     let kib = |pages: u64| (pages * PAGE) >> 10;
-    let (letter, word) = state(cx, cage);
+    let (letter, word) = state(cage, thread.as_deref());
+    let (own, common) = waiting(cage, thread.as_deref());
     let id = subject.thread.as_ref().map_or(cage.id.0, |thread| thread.tid);
     let mut text = b"Name:\t".to_vec();
     text.extend(name(subject)?);
@@ -208,12 +228,15 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let _ = writeln!(out, "\nUmask:\t{:04o}\nState:\t{letter} ({word})", cage.umask.load(Ordering::Relaxed));
     let _ = writeln!(out, "Tgid:\t{}\nNgid:\t0\nPid:\t{id}", cage.id.0);
     let _ = writeln!(out, "PPid:\t{}\nTracerPid:\t0", parent(cage).unwrap_or(CageId(0)).0);
-    for (name, [real, effective, saved]) in [("Uid", credentials.uid), ("Gid", credentials.gid)] {
-        let _ = writeln!(out, "{name}:\t{real}\t{effective}\t{saved}\t{effective}");
+    let ids = [("Uid", credentials.uid, credentials.fsuid), ("Gid", credentials.gid, credentials.fsgid)];
+    for (name, [real, effective, saved], of_files) in ids {
+        let _ = writeln!(out, "{name}:\t{real}\t{effective}\t{saved}\t{of_files}");
     }
     let groups: Vec<_> = credentials.groups.iter().map(u32::to_string).collect();
     let last = cage.fds.open_in(0, u32::MAX).last().map_or(0, |fd| fd + 1);
     let _ = writeln!(out, "FDSize:\t{}\nGroups:\t{} ", last.max(64), groups.join(" "));
+    let _ =
+        writeln!(out, "NStgid:\t{0}\nNSpid:\t{id}\nNSpgid:\t{1}\nNSsid:\t{2}", cage.id.0, cage.group(), cage.session());
     if !cage.is_dead() {
         let _ = writeln!(
             out,
@@ -232,15 +255,26 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
         let _ = writeln!(out, "VmExe:\t       0 kB\nVmLib:\t       0 kB\nVmPTE:\t       0 kB\nVmSwap:\t       0 kB");
     }
     let _ = writeln!(out, "Threads:\t{}", cage.threads().len().max(1));
+    let (queued, most) = cage.queued_signals();
+    let _ = writeln!(out, "SigQ:\t{queued}/{most}\nSigPnd:\t{own:016x}\nShdPnd:\t{common:016x}");
     let _ = writeln!(out, "SigBlk:\t{mask:016x}\nSigIgn:\t{:016x}\nSigCgt:\t{:016x}", actions.0, actions.1);
-    for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
-        let _ = writeln!(out, "{set}:\t{:016x}", 0);
+    let sets = credentials.capabilities;
+    for (name, set) in [
+        ("CapInh", sets.inheritable),
+        ("CapPrm", sets.permitted),
+        ("CapEff", sets.effective),
+        ("CapBnd", sets.bounding),
+        ("CapAmb", sets.ambient),
+    ] {
+        let _ = writeln!(out, "{name}:\t{set:016x}");
     }
-    let _ = writeln!(out, "NoNewPrivs:\t{}\nSeccomp:\t0", u8::from(no_new_privs));
-    let cpus = super::system::processors();
-    let list: Vec<_> = cpus.iter().map(usize::to_string).collect();
-    let bits = cpus.iter().filter(|&&cpu| cpu < 64).fold(0_u64, |bits, cpu| bits | 1 << cpu);
-    let _ = writeln!(out, "Cpus_allowed:\t{bits:x}\nCpus_allowed_list:\t{}", list.join(","));
+    let _ = writeln!(out, "NoNewPrivs:\t{}\nSeccomp:\t0\nSeccomp_filters:\t0", u8::from(no_new_privs));
+    let cpus = thread.as_ref().map_or_else(Vec::new, |thread| numbers(&thread.processors(subject.cx.kernel)));
+    let cpus = if cpus.is_empty() { subject.cx.kernel.processors.list() } else { cpus };
+    let text_of = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let _ = write!(out, "Cpus_allowed:\t{}", text_of(super::sys::mask(&cpus, super::sys::most(subject))));
+    let _ = write!(out, "Cpus_allowed_list:\t{}", text_of(super::sys::list(&cpus)));
+    let _ = writeln!(out, "Mems_allowed:\t00000001\nMems_allowed_list:\t0");
     let used = cage.usage();
     let _ = writeln!(
         out,
@@ -320,57 +354,6 @@ pub(super) fn limits(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(text.into_bytes())
 }
 
-/// What is mounted: device, place, kind, options.
-fn mounted(subject: &Subject<'_>) -> [(&'static str, &'static str, &'static str, &'static str); 5] {
-    let root = rustix::fs::fstatfs(subject.cx.kernel.root.directory()).map_or(0, |stat| stat.f_type);
-    let kind = match root {
-        0xef53 => "ext4",
-        0x0102_1994 => "tmpfs",
-        0x794c_7630 => "overlay",
-        0x5846_5342 => "xfs",
-        0x9123_683e => "btrfs",
-        _ => "root",
-    };
-    [
-        ("root", "/", kind, "rw,relatime"),
-        ("proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime"),
-        ("dev", "/dev", "devtmpfs", "rw,nosuid,relatime"),
-        ("shm", "/dev/shm", "tmpfs", "rw,nosuid,nodev"),
-        ("devpts", "/dev/pts", "devpts", "rw,nosuid,noexec,relatime"),
-    ]
-}
-
-pub(super) fn mounts(subject: &Subject<'_>) -> Result<Vec<u8>> {
-    let lines =
-        mounted(subject).map(|(device, place, kind, options)| format!("{device} {place} {kind} {options} 0 0\n"));
-    Ok(lines.concat().into_bytes())
-}
-
-pub(super) fn mountinfo(subject: &Subject<'_>) -> Result<Vec<u8>> {
-    let mut text = String::new();
-    for (id, (device, place, kind, options)) in (1..).zip(mounted(subject)) {
-        let above = match place {
-            "/" => 0,
-            "/dev/shm" | "/dev/pts" => 3,
-            _ => 1,
-        };
-        let _ = writeln!(text, "{id} {above} 0:{id} / {place} {options} - {kind} {device} rw");
-    }
-    Ok(text.into_bytes())
-}
-
-pub(super) fn descriptor_info(subject: &Subject<'_>) -> Result<Vec<u8>> {
-    let number = i32::try_from(subject.number).map_err(|_| Errno::ENOENT)?;
-    let table = &subject.cage()?.fds;
-    let file = table.get(number).map_err(|_| Errno::ENOENT)?;
-    let cloexec = table.cloexec(number).map_err(|_| Errno::ENOENT)?;
-    let flags = rustix::fs::fcntl_getfl(file.host()).map_err(host::errno)?.bits();
-    let flags = flags | if cloexec { rustix::fs::OFlags::CLOEXEC.bits() } else { 0 };
-    let position = rustix::fs::tell(file.host()).unwrap_or(0);
-    let inode = rustix::fs::fstat(file.host()).map_or(0, |stat| stat.st_ino);
-    Ok(format!("pos:\t{position}\nflags:\t0{flags:o}\nmnt_id:\t1\nino:\t{inode}\n").into_bytes())
-}
-
 /// The permission bits of /proc/PID/fd/N.
 pub(super) fn descriptor_mode(file: &File) -> u32 {
     match rustix::fs::fcntl_getfl(file.host()).map_or(0, |flags| flags.bits() & 3) {
@@ -386,6 +369,7 @@ pub(super) fn descriptor_link(cx: &Ctx<'_>, file: &FileRef) -> Result<Vec<u8>> {
     match &file.kind {
         Kind::Pseudo(place) => return Ok(place.path()),
         Kind::Named => return root.name_of(file.host()),
+        Kind::Terminal if root.devices().which(file.host()) == Some("tty") => return Ok(b"/dev/tty".to_vec()),
         Kind::Terminal | Kind::Master(_) => return terminal::path(cx, file).ok_or(Errno::ENOENT),
         // What stands for these on the host is of another kind.
         Kind::Signalfd(_) => return Ok(b"anon_inode:[signalfd]".to_vec()),

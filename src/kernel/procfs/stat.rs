@@ -2,23 +2,25 @@
 
 use std::os::fd::AsFd;
 
-use lind_abi::flags::AccessMode;
+use lind_abi::flags::{AccessFlags, AccessMode};
 use lind_abi::layout::{Stat, Statfs, Statx, StatxTimestamp, Timespec};
 use lind_abi::{Errno, Out, Result};
 
 use rustix::fs::{Mode, OFlags};
 
 use super::{Place, What};
+use crate::cage::{REAL, capability};
 use crate::call::Ctx;
 use crate::host;
+use crate::root::devices::TTY;
 use crate::terminal;
 
-/// Where the host's /dev/tty stands among the device nodes.
-const TTY: usize = 5;
-
 /// The device numbers of our trees: block-less file systems have major 0, and the host gives out minors from below.
-const PROC_DEVICE: u64 = 0xfff0_00fe;
-const DEV_DEVICE: u64 = 0xfff0_00ff;
+pub(super) const PROC_DEVICE: u64 = 0xfff0_00fe;
+pub(super) const DEV_DEVICE: u64 = 0xfff0_00ff;
+pub(super) const SYS_DEVICE: u64 = 0xfff0_00fd;
+pub(super) const SHM_DEVICE: u64 = 0xfff0_00fc;
+pub(super) const PTS_DEVICE: u64 = 0xfff0_00fb;
 
 const S_IFDIR: u32 = 0o040_000;
 const S_IFREG: u32 = 0o100_000;
@@ -101,7 +103,13 @@ impl Place {
     }
 
     fn device(&self) -> u64 {
-        if self.0[0].entry.name == "proc" { PROC_DEVICE } else { DEV_DEVICE }
+        match (self.0[0].entry.name, self.0.get(1).map(|node| &node.entry.what)) {
+            ("proc", _) => PROC_DEVICE,
+            ("sys", _) => SYS_DEVICE,
+            (_, Some(What::Shared)) => SHM_DEVICE,
+            (_, Some(What::Terminals)) => PTS_DEVICE,
+            _ => DEV_DEVICE,
+        }
     }
 }
 
@@ -149,7 +157,7 @@ pub(crate) fn statx(cx: &Ctx<'_>, place: &Place, mask: u32, buf: Out<Statx>) -> 
     cx.store(buf, &statx)
 }
 
-/// access(2). Nobody has more rights here than the mode says, whoever they are.
+/// access(2), by the real or effective ids.
 ///
 /// # Errors
 /// EACCES, ENOENT.
@@ -159,12 +167,21 @@ pub(crate) fn access(cx: &Ctx<'_>, place: &Place, mode: AccessMode, flags: u32) 
         return Ok(());
     }
     let attributes = place.attributes(cx)?;
-    let granted = if attributes.uid == effective_user(cx) { attributes.mode >> 6 } else { attributes.mode };
+    let own = cx.cage.settings().credentials.clone();
+    let by_effective = flags & AccessFlags::AT_EACCESS != 0;
+    let user = if by_effective { own.fsuid } else { own.uid[REAL] };
+    let overrides = own.can(capability::DAC_OVERRIDE) && (by_effective || user == 0);
+    let granted = if overrides {
+        // Root may do everything but run what nobody may run, or enter what is no directory.
+        0o6 | u32::from(attributes.mode & 0o111 != 0)
+    } else if attributes.uid == user {
+        attributes.mode >> 6
+    } else if own.in_group(attributes.gid) {
+        attributes.mode >> 3
+    } else {
+        attributes.mode
+    };
     if mode.0 & !granted & 7 == 0 { Ok(()) } else { Err(Errno::EACCES) }
-}
-
-pub(super) fn effective_user(cx: &Ctx<'_>) -> u32 {
-    cx.cage.settings().credentials.uid[1]
 }
 
 /// statfs(2)
@@ -173,11 +190,18 @@ pub(super) fn effective_user(cx: &Ctx<'_>) -> u32 {
 /// EFAULT.
 pub(crate) fn statfs(cx: &Ctx<'_>, place: &Place, buf: Out<Statfs>) -> Result<()> {
     const PROC_SUPER_MAGIC: i64 = 0x9fa0;
+    const DEVPTS_SUPER_MAGIC: i64 = 0x1cd1;
+    const SYSFS_MAGIC: i64 = 0x6265_6572;
     const TMPFS_MAGIC: i64 = 0x0102_1994;
     if let Some((_, file)) = place.memory(cx) {
         return host::fs::statfs(file.host().as_fd(), cx.output_of(buf)?);
     }
-    let kind = if place.device() == PROC_DEVICE { PROC_SUPER_MAGIC } else { TMPFS_MAGIC };
+    let kind = match place.device() {
+        PROC_DEVICE => PROC_SUPER_MAGIC,
+        SYS_DEVICE => SYSFS_MAGIC,
+        PTS_DEVICE => DEVPTS_SUPER_MAGIC,
+        _ => TMPFS_MAGIC,
+    };
     cx.store(buf, &Statfs { kind, bsize: 4096, namelen: 255, frsize: 4096, ..Statfs::default() })
 }
 

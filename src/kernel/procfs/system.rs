@@ -23,10 +23,14 @@ fn memory(subject: &Subject<'_>) -> Memory {
     Memory { total: bytes(host.totalram), free: bytes(host.freeram) }
 }
 
-/// The processors the runner may use.
-pub(super) fn processors() -> Vec<usize> {
-    let cpus = rustix::thread::sched_getaffinity(None);
-    cpus.map_or_else(|_| vec![0], |cpus| (0..1024).filter(|&cpu| cpus.is_set(cpu)).collect())
+/// The bytes of memory there are, as far as the cage may map them.
+pub(super) fn total_memory(subject: &Subject<'_>) -> u64 {
+    memory(subject).total
+}
+
+/// The bytes of it that are free.
+pub(super) fn free_memory(subject: &Subject<'_>) -> u64 {
+    memory(subject).free
 }
 
 fn line(text: impl AsRef<[u8]>) -> Result<Vec<u8>> {
@@ -45,9 +49,9 @@ pub(super) fn cmdline(_: &Subject<'_>) -> Result<Vec<u8>> {
     line("lind")
 }
 
-pub(super) fn cpuinfo(_: &Subject<'_>) -> Result<Vec<u8>> {
+pub(super) fn cpuinfo(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let mut text = String::new();
-    for cpu in processors() {
+    for cpu in subject.cx.kernel.processors.list() {
         let _ =
             write!(text, "processor\t: {cpu}\nvendor_id\t: lind\nmodel name\t: WebAssembly\nflags\t\t: simd128\n\n");
     }
@@ -55,7 +59,7 @@ pub(super) fn cpuinfo(_: &Subject<'_>) -> Result<Vec<u8>> {
 }
 
 pub(super) fn filesystems(_: &Subject<'_>) -> Result<Vec<u8>> {
-    Ok(b"nodev\tproc\nnodev\ttmpfs\nnodev\tdevtmpfs\nnodev\tdevpts\n".to_vec())
+    Ok(b"nodev\tsysfs\nnodev\tproc\nnodev\ttmpfs\nnodev\tdevtmpfs\nnodev\tdevpts\n".to_vec())
 }
 
 pub(super) fn loadavg(subject: &Subject<'_>) -> Result<Vec<u8>> {
@@ -105,7 +109,7 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
         user += process::ticks(used.utime);
         system += process::ticks(used.stime);
     }
-    let cpus = processors();
+    let cpus = cx.kernel.processors.list();
     let count = i64::try_from(cpus.len()).unwrap_or(1).max(1);
     let up = clock::gettime(libc::CLOCK_BOOTTIME).unwrap_or_default();
     let idle = (up.sec * 100 * count - user - system).max(0);
@@ -121,6 +125,16 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
         now.sec - up.sec
     );
     Ok(text.into_bytes())
+}
+
+/// The kinds of devices there are, by number.
+pub(super) fn devices(_: &Subject<'_>) -> Result<Vec<u8>> {
+    line("Character devices:\n  1 mem\n  5 /dev/tty\n  5 /dev/console\n  5 /dev/ptmx\n136 pts\n\nBlock devices:")
+}
+
+/// There are no control groups, and so none of their controllers.
+pub(super) fn control_groups(_: &Subject<'_>) -> Result<Vec<u8>> {
+    line("#subsys_name\thierarchy\tnum_cgroups\tenabled")
 }
 
 /// Cages have no disks and no modules.
@@ -154,18 +168,13 @@ pub(super) fn vmstat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(text.into_bytes())
 }
 
-pub(super) fn threads_max(subject: &Subject<'_>) -> Result<Vec<u8>> {
-    let limits = &subject.cx.kernel.limits;
-    line(limits.cages.saturating_mul(limits.threads as u64).to_string())
-}
-
 pub(super) fn swaps(_: &Subject<'_>) -> Result<Vec<u8>> {
     line("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority")
 }
 
-pub(super) fn uptime(_: &Subject<'_>) -> Result<Vec<u8>> {
+pub(super) fn uptime(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let up = clock::gettime(libc::CLOCK_BOOTTIME).unwrap_or_default();
-    let count = i64::try_from(processors().len()).unwrap_or(1);
+    let count = i64::try_from(subject.cx.kernel.processors.list().len()).unwrap_or(1);
     line(format!("{0}.{1:02} {2}.{1:02}", up.sec, up.nsec / 10_000_000, up.sec * count))
 }
 
@@ -189,28 +198,6 @@ pub(super) fn hostname(subject: &Subject<'_>) -> Result<Vec<u8>> {
 
 pub(super) fn domainname(subject: &Subject<'_>) -> Result<Vec<u8>> {
     line(subject.cx.kernel.names.domain())
-}
-
-/// Ids ascend and are not used again.
-pub(super) fn pid_max(_: &Subject<'_>) -> Result<Vec<u8>> {
-    line(i32::MAX.to_string())
-}
-
-pub(super) fn file_max(_: &Subject<'_>) -> Result<Vec<u8>> {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    line(limit.unwrap_or(u64::MAX >> 1).to_string())
-}
-
-pub(super) fn nr_open(_: &Subject<'_>) -> Result<Vec<u8>> {
-    line(crate::fd::MAX_FILES.to_string())
-}
-
-pub(super) fn pipe_max_size(_: &Subject<'_>) -> Result<Vec<u8>> {
-    line((1 << 20).to_string())
-}
-
-pub(super) fn max_map_count(_: &Subject<'_>) -> Result<Vec<u8>> {
-    line(crate::mem::MAX_REGIONS.to_string())
 }
 
 /// Another one each time.

@@ -65,7 +65,7 @@ pub(crate) fn may_enter(start: &Start, path: &CStr) -> bool {
 #[inline]
 fn names_tree(path: &[u8]) -> bool {
     let after = match path {
-        [b'd', b'e', b'v', after @ ..] | [b'p', b'r', b'o', b'c', after @ ..] => after,
+        [b'd', b'e', b'v', after @ ..] | [b'p', b'r', b'o', b'c', after @ ..] | [b's', b'y', b's', after @ ..] => after,
         _ => return false,
     };
     after.first().is_none_or(|&byte| byte == b'/')

@@ -14,6 +14,9 @@ use crate::host;
 /// Their names in /dev.
 pub(crate) const NAMES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
+/// Where the host's /dev/tty stands among them.
+pub(crate) const TTY: usize = 5;
+
 /// The host's nodes.
 pub struct Devices {
     /// The host's /dev, to open nodes in after the walls are up.
@@ -98,12 +101,17 @@ impl Devices {
 
     /// The name of the node that an open file is one of.
     pub(crate) fn which(&self, file: BorrowedFd<'_>) -> Option<&'static str> {
+        self.index_of(file).map(|index| NAMES[index])
+    }
+
+    /// Its place in the list of them.
+    pub(crate) fn index_of(&self, file: BorrowedFd<'_>) -> Option<usize> {
         let device = |file: BorrowedFd<'_>| {
             let stat = rustix::fs::fstat(file).ok()?;
             (FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice).then_some(stat.st_rdev)
         };
         let wanted = device(file)?;
-        (0..NAMES.len()).find(|&index| self.node(index).and_then(device) == Some(wanted)).map(|index| NAMES[index])
+        (0..NAMES.len()).find(|&index| self.node(index).and_then(device) == Some(wanted))
     }
 
     /// open(2) of a node.

@@ -113,6 +113,21 @@ pub(crate) fn set_group(cx: &Ctx<'_>, file: &Arc<File>, group: i32) -> Result<()
     })
 }
 
+/// TIOCSIG: a signal of the keyboard's for those in front, from the master's side.
+///
+/// # Errors
+/// EINVAL for any other signal.
+pub(crate) fn signal_front(cx: &Ctx<'_>, file: &Arc<File>, number: u32) -> Result<()> {
+    if ![Signals::SIGINT, Signals::SIGQUIT, Signals::SIGTSTP].contains(&number) {
+        return Err(Errno::EINVAL);
+    }
+    let front = super::front(cx, file);
+    if front != 0 {
+        signal::send_to_group(cx.kernel, front, signal::Info::kernel(signal::number(number)));
+    }
+    Ok(())
+}
+
 /// TIOCSCTTY: makes it the terminal of the caller's session.
 ///
 /// # Errors
@@ -150,36 +165,40 @@ pub(crate) fn leave(cx: &Ctx<'_>, file: &Arc<File>) -> Result<()> {
         terminal.session = 0;
         Ok(std::mem::replace(&mut terminal.front, 0))
     })?;
-    hang_up(cx.kernel, front);
+    tell_group(cx.kernel, front, &[Signals::SIGHUP, Signals::SIGCONT]);
     Ok(())
 }
 
-fn hang_up(kernel: &Kernel, group: u32) {
-    for number in [Signals::SIGHUP, Signals::SIGCONT] {
+fn tell_group(kernel: &Kernel, group: u32, numbers: &[u32]) {
+    for &number in numbers {
         signal::send_to_group(kernel, group, signal::Info::kernel(signal::number(number)));
     }
 }
 
-/// A cage has ended. If it led a session, those in front on its terminal are told, and the terminal is
-/// free.
+/// A cage has ended. If it led a session, those in front on its terminal get SIGHUP, and the terminal is free. Where the terminal has gone before,
+/// those who were in front get SIGCONT too.
 pub(crate) fn leader_ended(kernel: &Kernel, leader: &Cage) {
     if leader.session() != leader.id.0 {
         return;
     }
-    let front = {
+    let (front, was_in_front) = {
         let mut state = kernel.terminals.lock();
+        let was_in_front = state.lost.remove(&leader.id.0);
         let terminal = state.terminals.values_mut().find(|terminal| terminal.session == leader.id.0);
-        terminal.map(|terminal| {
+        let front = terminal.map(|terminal| {
             terminal.session = 0;
             std::mem::replace(&mut terminal.front, 0)
-        })
+        });
+        (front, was_in_front)
     };
-    if let Some(front) = front.filter(|&front| front != 0) {
-        hang_up(kernel, front);
+    match (front, was_in_front) {
+        (Some(0), _) | (None, None) => {}
+        (Some(front), _) => tell_group(kernel, front, &[Signals::SIGHUP]),
+        (None, Some(group)) => tell_group(kernel, group, &[Signals::SIGHUP, Signals::SIGCONT]),
     }
 }
 
-/// Tells the leaders of sessions whose terminals have lost their masters. To be called where files have been closed and no
+/// Tells the leaders of sessions whose terminals have lost their masters; those in front hear of it when the leader ends. To be called where files have been closed and no
 /// locks are held.
 #[inline]
 pub(crate) fn gone(kernel: &Kernel) {
@@ -191,14 +210,18 @@ pub(crate) fn gone(kernel: &Kernel) {
 #[cold]
 fn tell(kernel: &Kernel) {
     kernel.terminals.hung.store(false, Ordering::Release);
-    let lost = kernel.terminals.lock().forget_closed();
-    for (session, front) in lost {
+    let lost = {
+        let mut state = kernel.terminals.lock();
+        let lost = state.forget_closed();
+        state.lost.extend(lost.iter().copied().filter(|&(_, front)| front != 0));
+        lost
+    };
+    for (session, _) in lost {
         if let Some(leader) = kernel.cages.get(CageId(session)).filter(|leader| !leader.is_dead()) {
             for number in [Signals::SIGHUP, Signals::SIGCONT] {
                 let _ = signal::send(kernel, &leader, signal::Info::kernel(signal::number(number)));
             }
         }
-        hang_up(kernel, front);
     }
 }
 

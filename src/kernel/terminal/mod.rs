@@ -21,9 +21,11 @@ use crate::Kernel;
 use crate::call::Ctx;
 use crate::fd::locks::FileId;
 use crate::fd::{File, Kind};
+use crate::host;
+use crate::root::devices::TTY;
 
 pub(crate) use control::{
-    Change, check_front, gone, group, leader_ended, leave, session, set_group, take, window_changed,
+    Change, check_front, gone, group, leader_ended, leave, session, set_group, signal_front, take, window_changed,
 };
 pub(crate) use line::typed;
 pub use pty::Pty;
@@ -42,6 +44,8 @@ pub(crate) struct State {
     terminals: HashMap<FileId, Terminal>,
     /// The masters of pseudoterminals, by number.
     masters: BTreeMap<u32, Master>,
+    /// The groups that were in front on terminals that have gone, by their sessions.
+    lost: HashMap<u32, u32>,
     /// Whether the first cage's standard files have been looked through.
     looked: bool,
 }
@@ -162,20 +166,40 @@ impl State {
     }
 }
 
-/// open(2) of /dev/tty: the terminal of the caller's session, as it is open already or anew.
+/// open(2) of /dev/tty: the terminal of the caller's session.
 ///
 /// # Errors
 /// ENXIO without one.
 pub(crate) fn open_controlling(cx: &Ctx<'_>, flags: u32) -> Result<Arc<File>> {
-    let number = {
+    let (number, file) = {
         let mut state = cx.kernel.terminals.lock();
         let (_, terminal) = state.controlling(cx).ok_or(Errno::ENXIO)?;
-        if let Some(file) = terminal.file.upgrade() {
-            return Ok(file);
-        }
-        terminal.number.ok_or(Errno::ENXIO)?
+        (terminal.number, terminal.file.upgrade())
     };
-    open_slave(cx, number, flags | NOCTTY)
+    open_once_more(cx, number, file, flags)
+}
+
+/// open(2) of a terminal that is open.
+///
+/// # Errors
+/// What `open_slave` says.
+pub(crate) fn reopen(cx: &Ctx<'_>, file: &Arc<File>, flags: u32) -> Result<Arc<File>> {
+    let number = cx.kernel.terminals.lock().terminal(cx, file)?.number;
+    open_once_more(cx, number, Some(Arc::clone(file)), flags)
+}
+
+/// A further open file of a terminal. One that was handed in has no name that is open to us, unless it is the runner's own terminal: then the host's
+/// /dev/tty is it. Any other is shared as dup(2) does.
+fn open_once_more(cx: &Ctx<'_>, number: Option<u32>, file: Option<Arc<File>>, flags: u32) -> Result<Arc<File>> {
+    if let Some(number) = number {
+        return open_slave(cx, number, flags | NOCTTY);
+    }
+    let file = file.ok_or(Errno::ENXIO)?;
+    let device = rustix::fs::fstat(file.host()).map_err(host::errno)?.st_rdev;
+    match cx.kernel.root.devices().open(TTY, flags) {
+        Ok(own) if host::terminal::device(own.as_fd()) == Ok(device) => File::alike(own, &file).map(Arc::new),
+        _ => Ok(file),
+    }
 }
 
 /// O_NOCTTY

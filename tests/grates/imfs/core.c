@@ -5,7 +5,7 @@
 
 static int failures;
 static struct imfs fs;
-static struct imfs_process us;
+static struct imfs_process us = { .cred = { .caps = IMFS_ALL_CAPS, .rcaps = IMFS_ALL_CAPS } };
 static struct imfs_at at;
 
 #define CHECK(x) ((x) ? (void)0 : (failures++, (void)printf("%s:%d: %s\n", __FILE__, __LINE__, #x)))

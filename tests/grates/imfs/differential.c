@@ -247,7 +247,7 @@ static void op_names(void)
 	case 8:
 		doing("mknodat(%d, \"%s\", %#o, S_IFIFO)", dir, path, mode);
 		r = walk(start, path, IMFS_NAME_ITSELF, &at);
-		check(sys(mknodat(dir, path, S_IFIFO | mode, 0)), r ? r : imfs_mknod(&fs, me, &at, S_IFIFO | mode));
+		check(sys(mknodat(dir, path, S_IFIFO | mode, 0)), r ? r : imfs_mknod(&fs, me, &at, S_IFIFO | mode, 0));
 		break;
 	case 0:
 	case 1:
@@ -466,7 +466,7 @@ static void become(uint32_t uid)
 {
 	if (seteuid(0) || setresgid(uid, uid, 0) || setresuid(uid, uid, 0))
 		perror("setresuid"), exit(2);
-	me->cred = (struct imfs_cred){ .uid = uid, .gid = uid, .ruid = uid, .rgid = uid };
+	me->cred = (struct imfs_cred){ .uid = uid, .gid = uid, .ruid = uid, .rgid = uid, .caps = uid ? 0 : IMFS_ALL_CAPS, .rcaps = uid ? 0 : IMFS_ALL_CAPS };
 }
 
 static int by_name(const void *a, const void *b)

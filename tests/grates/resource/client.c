@@ -87,7 +87,8 @@ static void files(void)
 	printf("pipe %d\n", pipe(fds));
 }
 
-/* A message with more descriptors than there is room for. */
+/* A message with more descriptors than there is room for: where it is sent, as those are open until they are received, and in a child that has
+ * more of its own. */
 static void received(void)
 {
 	union { char bytes[CMSG_SPACE(8 * sizeof(int))]; struct cmsghdr align; } control;
@@ -98,12 +99,25 @@ static void received(void)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, s))
 		exit(2);
+	m.msg_controllen = CMSG_SPACE(8 * sizeof(int));
 	c->cmsg_len = CMSG_LEN(8 * sizeof(int));
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	memset(CMSG_DATA(c), 0, 8 * sizeof(int));
+	n = (int)sendmsg(s[0], &m, 0);
+	printf("sent %d, errno %d\n", n, errno);
+	fflush(stdout);
+	m.msg_controllen = CMSG_SPACE(4 * sizeof(int));
+	c->cmsg_len = CMSG_LEN(4 * sizeof(int));
 	if (sendmsg(s[0], &m, 0) != 1)
 		exit(3);
+	if (fork() != 0) {
+		wait(NULL);
+		return;
+	}
+	for (n = 0; n < 3; n++)
+		if (dup(0) < 0)
+			exit(5);
 	memset(&control, 0, sizeof control);
 	m.msg_controllen = sizeof control;
 	if (recvmsg(s[1], &m, 0) != 1)

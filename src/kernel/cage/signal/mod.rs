@@ -21,7 +21,7 @@ mod stop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use lind_abi::flags::Signals as Number;
+use lind_abi::flags::{Resource, Signals as Number};
 use lind_abi::layout::{Sigaction, Stack, Zero};
 
 pub use deliver::{Delivery, Step};
@@ -33,8 +33,8 @@ pub(crate) use orphan::{group_is_orphaned, groups_left_by, tell_children};
 pub(crate) use permission::{Right, grates_over, ids_allow};
 pub(crate) use queue::Queue;
 pub use restart::restarts;
+pub use send::{Origin, end, ended_but_there, from_outside, outside_targets};
 pub(crate) use send::{child_changed, send, send_to_group, send_to_thread, wants_no_zombies};
-pub use send::{end, ended_but_there, from_outside, outside_group};
 
 use super::{Attention, Cage, Thread};
 use crate::Kernel;
@@ -219,6 +219,15 @@ impl OfThread {
 }
 
 impl Cage {
+    /// How many signals wait with their info, and how many may.
+    pub(crate) fn queued_signals(&self) -> (usize, u64) {
+        let most = self.settings().limits.of(Resource(Resource::RLIMIT_SIGPENDING)).map_or(0, |limit| limit.0);
+        let threads = self.threads();
+        let signals = self.signals();
+        let own: usize = threads.iter().map(|thread| thread.signals.queue().len()).sum();
+        (signals.shared.len() + own, most)
+    }
+
     /// The signal state, locked.
     pub(crate) fn signals(&self) -> MutexGuard<'_, Signals> {
         self.signals.lock().unwrap_or_else(PoisonError::into_inner)
@@ -272,6 +281,11 @@ impl Thread {
     /// Whether it blocks a signal.
     pub(crate) fn blocks(&self, signal: u8) -> bool {
         self.mask.load(Ordering::SeqCst) & bit(signal) & !UNBLOCKABLE != 0
+    }
+
+    /// The signals that wait for it alone.
+    pub(crate) fn own_pending(&self) -> u64 {
+        self.signals.pending.load(Ordering::Relaxed)
     }
 
     /// The signals that wait for it or for any thread of its cage.

@@ -6,7 +6,7 @@
 use lind_abi::CageId;
 
 use crate::Kernel;
-use crate::cage::Cage;
+use crate::cage::{Cage, Credentials, capability};
 
 /// The grates that stand over a cage: those in its table, and those in the tables of the cages it descends from, because
 /// composers send on what it does by these tables.
@@ -23,24 +23,24 @@ pub(crate) fn grates_over(kernel: &Kernel, cage: &Cage) -> Vec<CageId> {
     over
 }
 
-/// Whether user ids let a process signal another: its real and effective one, and the other's real, effective and saved.
-pub(crate) fn ids_allow(own: [u32; 2], of: [u32; 3]) -> bool {
-    own[1] == 0 || own.iter().any(|id| [of[0], of[2]].contains(id))
+/// Whether credentials let a process signal another: its real and effective user, and the other's real and saved.
+pub(crate) fn ids_allow(own: &Credentials, of: [u32; 3]) -> bool {
+    own.can(capability::KILL) || own.uid[..2].iter().any(|id| [of[0], of[2]].contains(id))
 }
 
 /// Whom a cage might signal when it said that a signal should be sent some time.
 #[derive(Clone, Debug)]
 pub(crate) struct Right {
     cage: CageId,
-    uid: [u32; 2],
+    own: Credentials,
     over: Vec<CageId>,
 }
 
 impl Right {
     /// Of a cage, as it is now.
     pub fn of(kernel: &Kernel, cage: &Cage) -> Right {
-        let [real, effective, _] = cage.settings().credentials.uid;
-        Right { cage: cage.id, uid: [real, effective], over: grates_over(kernel, cage) }
+        let own = cage.settings().credentials.clone();
+        Right { cage: cage.id, own, over: grates_over(kernel, cage) }
     }
 
     /// Whether it reaches a cage.
@@ -52,6 +52,6 @@ impl Right {
             return false;
         }
         let of = to.settings().credentials.uid;
-        ids_allow(self.uid, of)
+        ids_allow(&self.own, of)
     }
 }

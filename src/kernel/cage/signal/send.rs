@@ -41,20 +41,58 @@ pub(crate) fn send_to_group(kernel: &Kernel, group: u32, info: Info) -> bool {
     any
 }
 
-/// The group that a signal from outside is for: of what was typed at the terminal the one in front there, of what a process
-/// sent (`by_process`) that of the first cage.
-pub fn outside_group(kernel: &Kernel, first: &Cage, by_process: bool) -> u32 {
-    let typed = if by_process { None } else { kernel.front_group() };
-    typed.unwrap_or_else(|| first.group())
+/// Where a signal from outside comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// A process that sent it to the runner: kill(2) and its like, or a timer that the runner's starter had set.
+    Process,
+    /// The terminal that was handed in: what was typed there, its size, its end.
+    Terminal,
 }
 
-/// Sends on a signal that has come from outside. Of the process that sent it (`by_process`) a cage may know no more.
-pub fn from_outside(kernel: &Kernel, first: &Cage, signal: u8, by_process: bool) {
-    let info = if by_process { Info::lost(signal) } else { Info::kernel(signal) };
-    let group = outside_group(kernel, first, by_process);
+/// The cages that a signal from outside is for, also those that are ending: of what the terminal sends those in front there, of what a
+/// process sends the first cage alone. Grates stand for the programs that they run. Of the end of a terminal its session's leader is told too.
+pub fn outside_targets(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: Origin) -> Vec<Arc<Cage>> {
+    if origin == Origin::Process {
+        return with_programs(kernel, first);
+    }
+    let front = kernel.front_group().unwrap_or_else(|| first.group());
+    let mut targets = kernel.cages.all();
+    targets.retain(|cage| cage.group() == front);
+    let ends = matches!(u32::from(signal), Number::SIGHUP | Number::SIGCONT);
+    if ends && first.group() != front {
+        targets.extend(with_programs(kernel, first));
+    }
+    targets
+}
+
+/// A cage and, of a grate, those that it has started, which may be grates too.
+fn with_programs(kernel: &Kernel, first: &Arc<Cage>) -> Vec<Arc<Cage>> {
+    let mut found = vec![Arc::clone(first)];
+    let mut looked = 0;
+    while let Some(cage) = found.get(looked).map(Arc::clone) {
+        looked += 1;
+        let children = {
+            let family = cage.family();
+            if family.serves || kernel.engine().serves(&cage) { family.children.clone() } else { Vec::new() }
+        };
+        // A fork of a grate is a process of its own, which nobody outside has heard of.
+        let programs = children.iter().filter_map(|&id| kernel.cages.get(id)).filter(|child| !child.is_fresh_fork());
+        found.extend(programs);
+    }
+    found
+}
+
+/// Sends on a signal that has come from outside. Of the process that sent it a cage may know no more.
+pub fn from_outside(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: Origin) {
+    let info = if origin == Origin::Process { Info::lost(signal) } else { Info::kernel(signal) };
+    let targets = outside_targets(kernel, first, signal, origin);
     // The host forgets a SIGCONT when a stop follows at once: it has let this process go on, and the first cage has not heard of it.
     let stopped = bit(signal) & STOPPING != 0 && first.is_stopped();
-    send_to_group(kernel, group, info);
+    for cage in targets.iter().filter(|cage| !cage.is_dead()) {
+        // A full queue loses the signal for that one, as it does on Linux.
+        let _ = send(kernel, cage, info);
+    }
     if stopped && first.is_stopped() {
         kernel.engine().stop_process();
     }

@@ -9,6 +9,10 @@ use crate::fd::{FileRef, Kind};
 use crate::host;
 use crate::terminal::Change;
 
+/// struct termios2 and struct termio.
+const TERMIOS2: usize = 44;
+const TERMIO: usize = 18;
+
 /// ioctl(2). A request that is neither in this list nor one about interfaces never reaches the host.
 pub(crate) fn ioctl(cx: &Ctx<'_>, fd: Fd, request: IoctlRequest, arg: InOut<u8>) -> Result<i32> {
     use IoctlRequest as R;
@@ -18,7 +22,13 @@ pub(crate) fn ioctl(cx: &Ctx<'_>, fd: Fd, request: IoctlRequest, arg: InOut<u8>)
             let close = request.0 == R::FIOCLEX;
             cx.owner(fd.cage)?.fds.set_cloexec(fd.number, close).map(|()| 0)
         }
-        R::FIONREAD | R::FIONBIO | R::TIOCOUTQ => pass(cx, &file, request, arg, size_of::<i32>()),
+        R::FIONREAD | R::FIONBIO | R::TIOCOUTQ | R::FIGETBSZ => pass(cx, &file, request, arg, size_of::<i32>()),
+        R::FIOQSIZE => pass(cx, &file, request, arg, size_of::<i64>()),
+        R::FS_IOC_GETFLAGS | R::FS_IOC_GETVERSION => pass(cx, &file, request, arg, size_of::<i64>()),
+        // The same, as a program spells them whose long has four bytes; that is all that the host writes for the others, too.
+        R::FS_IOC32_GETFLAGS => pass(cx, &file, IoctlRequest(R::FS_IOC_GETFLAGS), arg, size_of::<i32>()),
+        R::FS_IOC32_GETVERSION => pass(cx, &file, IoctlRequest(R::FS_IOC_GETVERSION), arg, size_of::<i32>()),
+        R::SIOCATMARK if matches!(file.kind, Kind::Socket(_)) => pass(cx, &file, request, arg, size_of::<i32>()),
         R::FIOASYNC => super::owner::fioasync(cx, fd, &file, arg),
         _ => match super::owner::of_socket(cx, &file, request.0, arg).or_else(|| terminal(cx, fd, &file, request, arg))
         {
@@ -42,10 +52,22 @@ fn terminal(cx: &Ctx<'_>, fd: Fd, file: &FileRef, request: IoctlRequest, arg: In
     let is_terminal = matches!(file.kind, Kind::Terminal | Kind::Master(_));
     let result = match request.0 {
         R::TCGETS => pass(size_of::<Termios>()),
+        R::TCGETS2 => pass(TERMIOS2),
+        R::TCGETA => pass(TERMIO),
+        R::TIOCGLCKTRMIOS => pass(size_of::<Termios>()),
+        R::TCSETS2 | R::TCSETSW2 | R::TCSETSF2 => in_front(cx, file).and_then(|()| pass(TERMIOS2)),
+        R::TCSETA | R::TCSETAW | R::TCSETAF => in_front(cx, file).and_then(|()| pass(TERMIO)),
+        R::TIOCGETD | R::TIOCGEXCL | R::TIOCGDEV | R::TIOCGSOFTCAR | R::TIOCSSOFTCAR => pass(size_of::<i32>()),
+        R::TIOCEXCL | R::TIOCNXCL => host::fs::ioctl_number(file.host(), request.0, 0),
+        R::TIOCSETD => discipline(cx, file, arg),
+        R::TIOCSIG => match &file.kind {
+            Kind::Master(_) => crate::terminal::signal_front(cx, &file.share(), number).map(|()| 0),
+            _ => Err(Errno::ENOTTY),
+        },
         R::TIOCGWINSZ => pass(size_of::<Winsize>()),
         R::TCSETS | R::TCSETSW | R::TCSETSF => in_front(cx, file).and_then(|()| pass(size_of::<Termios>())),
         R::TIOCSWINSZ => resize(cx, file, || pass(size_of::<Winsize>())),
-        R::TCSBRK | R::TCSBRKP | R::TCXONC | R::TCFLSH => {
+        R::TCSBRK | R::TCSBRKP | R::TIOCSBRK | R::TIOCCBRK | R::TCXONC | R::TCFLSH => {
             in_front(cx, file).and_then(|()| cx.blocking(|| host::fs::ioctl_number(file.host(), request.0, number)))
         }
         R::TIOCGPTN => match &file.kind {
@@ -76,6 +98,21 @@ fn terminal(cx: &Ctx<'_>, fd: Fd, file: &FileRef, request: IoctlRequest, arg: In
         _ => return None,
     };
     Some(result)
+}
+
+/// TIOCSETD. N_TTY is the one that all terminals begin with; others are drivers of the host's, which a guest is not to make it load.
+fn discipline(cx: &Ctx<'_>, file: &FileRef, arg: InOut<u8>) -> Result<i32> {
+    const N_TTY: i32 = 0;
+    if !matches!(file.kind, Kind::Terminal | Kind::Master(_)) {
+        return Err(Errno::ENOTTY);
+    }
+    let wanted = cx.load(cx.reading(arg.cast::<i32>()))?;
+    in_front(cx, file)?;
+    if wanted != N_TTY {
+        return Err(Errno::EINVAL);
+    }
+    // The host has no other, so there is nothing to tell it.
+    Ok(0)
 }
 
 fn store(cx: &Ctx<'_>, arg: InOut<u8>, value: i32) -> Result<i32> {

@@ -11,7 +11,7 @@ use rustix::thread::futex;
 
 use crate::call::Ctx;
 use crate::fd::locks::{END, Lock, Mode, Owner};
-use crate::fd::{File, FileRef};
+use crate::fd::{File, FileRef, Kind};
 use crate::host;
 
 const F_RDLCK: i16 = 0;
@@ -53,7 +53,7 @@ pub(super) fn record_test(
         mode: mode(flock.kind)?.ok_or(Errno::EINVAL)?,
         range: range(file, &flock)?,
     };
-    match cx.kernel.locks.obstacle(file.id()?, &wanted, &|| once_more(cx, file)) {
+    match cx.kernel.locks.obstacle(file.id()?, &wanted, &|| holder(cx, file)) {
         None => flock.kind = F_UNLCK,
         Some((holder, mode, range)) => {
             flock.kind = if mode == Mode::Shared { F_RDLCK } else { F_WRLCK };
@@ -88,7 +88,7 @@ pub(super) fn record_lock(
     };
     check_access(file, mode)?;
     let wanted = Lock { owner, mode, range };
-    let open = || once_more(cx, file);
+    let open = || holder(cx, file);
     match wait {
         Wait::No => locks.take(id, wanted, &open)?,
         Wait::Yes => locks.take_patiently(id, &wanted, &open, |word, value, limit| {
@@ -108,11 +108,16 @@ pub(super) fn record_lock(
     Ok(0)
 }
 
-/// Opens a regular file anew, for reading and writing if possible: how the locks of cages are held at the host.
-fn once_more(cx: &Ctx<'_>, file: &File) -> Option<OwnedFd> {
+/// How the locks of cages on a regular file are held at the host: by the caller's own open file, since a watcher of inotify(7) would hear of
+/// another one. What came from outside is opened anew, as others may share it; so is what is open for writing only, which cannot hold shared locks.
+fn holder(cx: &Ctx<'_>, file: &File) -> Option<OwnedFd> {
     let stat = rustix::fs::fstat(file.host()).ok()?;
     if !FileType::from_raw_mode(stat.st_mode).is_file() {
         return None;
+    }
+    let access = rustix::fs::fcntl_getfl(file.host()).ok()? & OFlags::RWMODE;
+    if matches!(file.kind, Kind::Named) && access != OFlags::WRONLY {
+        return file.lend().ok();
     }
     let open = |access: OFlags| {
         let flags = access | OFlags::CLOEXEC | OFlags::NONBLOCK;

@@ -1,17 +1,16 @@
 //! How long files are, and when what was written is on disk.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use lind_abi::flags::{Fadvice, FallocateMode, OpenFlags};
 use lind_abi::{Errno, Fd, Len, Off, Path, Result};
 use rustix::fs::FallocateFlags;
 
 use super::watched;
-use super::writing::unless_leased;
 use crate::call::Ctx;
+use crate::fd::Kind;
 use crate::fd::locks::FileId;
-use crate::fd::{File, Kind};
 use crate::host;
 use crate::mem::PathBytes;
 use crate::procfs::Reached;
@@ -22,30 +21,20 @@ pub(crate) fn truncate(cx: &Ctx<'_>, path: Path, len: Off) -> Result<()> {
     let len = length(len)?;
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
-    // The host has no such call that starts at a directory. A fifo must not make us wait.
-    let flags = OpenFlags::O_WRONLY | OpenFlags::O_NONBLOCK;
-    let checked = |file: Result<OwnedFd>| {
-        let file = file?;
-        cx.kernel.busy.check(FileId::of(file.as_fd())?).map(|()| file)
-    };
-    let set = |file: Result<OwnedFd>| match checked(file) {
-        Ok(file) if cx.cage.fds.is_watched() => {
-            let file = File::new(file, Kind::Named);
-            watched::before_growing(cx, &file, len)?;
-            rustix::fs::ftruncate(file.host(), len).map_err(host::errno)
-        }
-        Ok(file) => rustix::fs::ftruncate(file, len).map_err(host::errno),
-        // Nobody reads the fifo, or it is a socket.
-        Err(Errno::ENXIO) => Err(Errno::EINVAL),
-        Err(errno) => Err(errno),
-    };
     let root = &cx.kernel.root;
-    let on_host = |dir: BorrowedFd<'_>, path: &CStr| set(unless_leased(cx, flags, || root.open(dir, path, flags, 0)));
-    let again = |file: BorrowedFd<'_>| set(unless_leased(cx, flags, || root.open_again(file, flags)));
+    // What is meant is looked up first, and not opened: a watcher of inotify(7) hears that a file is shortened, not that it is opened.
+    let set = |file: BorrowedFd<'_>| {
+        cx.kernel.busy.check(FileId::of(file)?)?;
+        if cx.cage.fds.is_watched() {
+            watched::before_growing(cx, file, len)?;
+        }
+        cx.blocking(|| root.again(file, |links, name| host::place::truncate(links, name, len)))
+    };
+    let on_host = |dir: BorrowedFd<'_>, path: &CStr| set(root.open(dir, path, OpenFlags::O_PATH, 0)?.as_fd());
     cx.act(cx.here(), path, Last::Follow, on_host, |reached| match reached {
         Reached::Place(place) if place.is_directory() => Err(Errno::EISDIR),
-        Reached::Place(place) => again(place.memory(cx).ok_or(Errno::EACCES)?.1.host()),
-        Reached::File(file) if matches!(file.kind, Kind::Named) => again(file.host()),
+        Reached::Place(place) => set(place.memory(cx).ok_or(Errno::EACCES)?.1.host()),
+        Reached::File(file) if matches!(file.kind, Kind::Named) => set(file.host()),
         Reached::File(_) => Err(Errno::EACCES),
         _ => Err(Errno::ENOENT),
     })
@@ -56,7 +45,7 @@ pub(crate) fn ftruncate(cx: &Ctx<'_>, fd: Fd, len: Off) -> Result<()> {
     let len = length(len)?;
     // The limit is that of the cage the call acts on, whosever descriptor it is.
     if cx.cage.fds.is_watched() {
-        watched::before_growing(cx, &*cx.file(fd)?, len)?;
+        watched::before_growing(cx, cx.file(fd)?.host(), len)?;
     }
     rustix::fs::ftruncate(cx.host_fd(fd)?.as_fd(), len).map_err(host::errno)
 }
@@ -66,7 +55,7 @@ pub(crate) fn fallocate(cx: &Ctx<'_>, fd: Fd, mode: FallocateMode, offset: Off, 
     let file = cx.file(fd)?;
     let (offset, len) = (length(offset)?, length(len)?);
     if cx.cage.fds.is_watched() {
-        watched::before_growing(cx, &file, offset.saturating_add(len))?;
+        watched::before_growing(cx, file.host(), offset.saturating_add(len))?;
     }
     cx.blocking(|| {
         rustix::fs::fallocate(file.host(), FallocateFlags::from_bits_retain(mode.0), offset, len).map_err(host::errno)

@@ -116,9 +116,13 @@ pub(crate) fn faccessat2(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: AccessMode,
     }
     let mut bytes = PathBytes::default();
     let path = cx.path(path, &mut bytes)?;
-    let effective = flags.0 & AccessFlags::AT_EACCESS;
+    let mut effective = flags.0 & AccessFlags::AT_EACCESS;
+    let by_kernel = effective;
+    if effective == 0 && cx.cage.as_real()? {
+        effective = AccessFlags::AT_EACCESS;
+    }
     let of_open = |file: Start| match file.place() {
-        Some(place) => procfs::access(cx, place, mode, effective),
+        Some(place) => procfs::access(cx, place, mode, by_kernel),
         None => host::fs::access(file.as_fd(), c"", mode.0, AccessFlags::AT_EMPTY_PATH | effective),
     };
     if path.is_empty() && flags.has(AccessFlags::AT_EMPTY_PATH) {
@@ -131,7 +135,7 @@ pub(crate) fn faccessat2(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: AccessMode,
             .object(start, path, last, |dir, name, at| host::fs::access(dir, name, mode.0, at.bits() | effective))
     };
     cx.act(dir, path, last, on_host, |reached| match reached {
-        Reached::Place(place) => procfs::access(cx, &place, mode, effective),
+        Reached::Place(place) => procfs::access(cx, &place, mode, by_kernel),
         Reached::File(file) => of_open(Start::File(file)),
         _ => Err(Errno::ENOENT),
     })

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use lind_abi::flags::{RwfFlags, SpliceFlags};
 use lind_abi::layout::Iovec;
-use lind_abi::{Errno, Fd, In, Len, Off, Result};
+use lind_abi::{CageId, Errno, Fd, In, Len, Off, Result};
 use rustix::fs::{FileType, OFlags};
 
 use super::rw::{ATOMIC, write_failed};
@@ -15,18 +15,21 @@ use crate::spin;
 
 /// UIO_MAXIOV
 const MOST: u64 = 1024;
+/// The offset that stands for the file's own.
+const OWN: i64 = -1;
 /// The largest size a guest's ssize_t holds.
 const LONGEST: u32 = i32::MAX.unsigned_abs();
 
 /// readv(2)
 pub(crate) fn readv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<usize> {
-    if cx.owner(fd.cage)?.fds.is_watched()
-        && let Some(done) = watched::readv(cx, fd, iov, count)?
+    let mut parts = Parts::if_watched(cx, fd, iov, count)?;
+    if let Some(parts) = &mut parts
+        && let Some(done) = watched::readv(cx, fd, parts)?
     {
         return Ok(done);
     }
     let in_use = cx.host_fd(fd)?;
-    let vector = vector(cx, iov, count)?;
+    let vector = once(cx, parts, iov, count)?;
     if cx.owner(fd.cage)?.fds.makes_wait(fd.number) {
         spin::for_input(cx, in_use.as_fd(), vector.bytes());
     }
@@ -35,13 +38,14 @@ pub(crate) fn readv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<
 
 /// writev(2)
 pub(crate) fn writev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<usize> {
-    if cx.owner(fd.cage)?.fds.is_watched()
-        && let Some(done) = watched::writev(cx, fd, iov, count)
+    let mut parts = Parts::if_watched(cx, fd, iov, count)?;
+    if let Some(parts) = &mut parts
+        && let Some(done) = watched::writev(cx, fd, parts)?
     {
-        return done;
+        return Ok(done);
     }
     let in_use = cx.host_fd(fd)?;
-    let vector = vector(cx, iov, count)?;
+    let vector = once(cx, parts, iov, count)?;
     if vector.bytes() > ATOMIC {
         cx.kernel.engine().watch();
     }
@@ -90,11 +94,16 @@ pub(crate) fn preadv2(
     _high: u64,
     flags: RwfFlags,
 ) -> Result<usize> {
-    if cx.owner(fd.cage)?.fds.is_watched() {
-        watched::check_positioned(cx, fd)?;
+    let mut parts = Parts::if_watched(cx, fd, iov, count)?;
+    if let Some(parts) = &mut parts {
+        if offset.0 != OWN {
+            watched::check_positioned(cx, fd)?;
+        } else if let Some(done) = watched::readv(cx, fd, parts)? {
+            return Ok(done);
+        }
     }
     let in_use = cx.host_fd(fd)?;
-    let vector = vector(cx, iov, count)?;
+    let vector = once(cx, parts, iov, count)?;
     cx.blocking(|| host::fs::preadv(in_use.as_fd(), &vector, offset.0, flags.0))
 }
 
@@ -108,13 +117,16 @@ pub(crate) fn pwritev2(
     _high: u64,
     flags: RwfFlags,
 ) -> Result<usize> {
-    if cx.owner(fd.cage)?.fds.is_watched()
-        && let Some(done) = watched::pwritev(cx, fd, iov, count, offset)
-    {
-        return done;
+    let mut parts = Parts::if_watched(cx, fd, iov, count)?;
+    if let Some(parts) = &mut parts {
+        if offset.0 != OWN {
+            watched::pwritev(cx, fd, parts, offset)?;
+        } else if let Some(done) = watched::writev(cx, fd, parts)? {
+            return Ok(done);
+        }
     }
     let in_use = cx.host_fd(fd)?;
-    let vector = vector(cx, iov, count)?;
+    let vector = once(cx, parts, iov, count)?;
     cx.blocking(|| host::fs::pwritev(in_use.as_fd(), &vector, offset.0, flags.0))
         .inspect_err(|&errno| write_failed(cx, fd, in_use.as_fd(), errno))
 }
@@ -122,6 +134,61 @@ pub(crate) fn pwritev2(
 /// -1 has no special meaning here.
 fn positive(offset: Off) -> Result<Off> {
     if offset.0 < 0 { Err(Errno::EINVAL) } else { Ok(offset) }
+}
+
+/// A guest's array of buffers as it was when it was read: what is looked at is what is used.
+pub(super) struct Parts {
+    pub cage: CageId,
+    pub parts: Vec<Iovec>,
+}
+
+impl Parts {
+    /// Of a descriptor whose table is watched; None of any other, where nobody looks at it before the host does.
+    ///
+    /// # Errors
+    /// EBADF, EINVAL, EFAULT.
+    #[inline]
+    fn if_watched(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<Option<Parts>> {
+        if cx.owner(fd.cage)?.fds.is_watched() { Parts::load(cx, fd, iov, count).map(Some) } else { Ok(None) }
+    }
+
+    #[cold]
+    fn load(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<Parts> {
+        cx.file(fd)?;
+        if count.0 > MOST {
+            return Err(Errno::EINVAL);
+        }
+        let parts = cx.load_array(iov, usize::try_from(count.0).map_err(|_| Errno::EINVAL)?)?;
+        if parts.iter().any(|part| part.len > LONGEST) {
+            return Err(Errno::EINVAL);
+        }
+        Ok(Parts { cage: iov.cage, parts })
+    }
+
+    /// How many bytes they have together.
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| u64::from(part.len)).sum()
+    }
+
+    /// Leaves no more than so many bytes of them.
+    pub fn cut(&mut self, bytes: u64) {
+        let mut left = bytes;
+        for part in &mut self.parts {
+            part.len = part.len.min(u32::try_from(left).unwrap_or(u32::MAX));
+            left -= u64::from(part.len);
+        }
+    }
+}
+
+/// The buffers: those that were looked at, or of an array that nobody has read.
+fn once<'m>(cx: &'m Ctx<'_>, parts: Option<Parts>, iov: In<Iovec>, count: Len) -> Result<Vector<'m>> {
+    let Some(Parts { cage, parts }) = parts else { return vector(cx, iov, count) };
+    let memory = cx.memory(cage)?;
+    let mut vector = Vector::with_room(parts.len());
+    for part in parts {
+        vector.push(memory.range(u64::from(part.base), u64::from(part.len))?);
+    }
+    Ok(vector)
 }
 
 /// Reads a guest's array of buffers, once. Each buffer is checked; whether pages are there shows when the host gets there.

@@ -2,15 +2,18 @@
 //!
 //! A table of descriptors knows whether it ever had such a file or limit; only then is one looked for.
 
+use std::os::fd::BorrowedFd;
+
 use lind_abi::flags::Signals;
-use lind_abi::layout::Iovec;
 use lind_abi::{Errno, Fd, In, Len, Off, Out, Result};
 use rustix::fs::{FileType, OFlags};
 
+use super::vector::Parts;
 use crate::cage::signal::{self, Info, number};
 use crate::call::Ctx;
-use crate::fd::{File, FileRef, Kind};
+use crate::fd::{FileRef, Kind};
 use crate::host;
+use crate::procfs;
 use crate::sys::signal::read_signals;
 use crate::terminal::{Change, check_front, typed};
 
@@ -37,16 +40,12 @@ pub(super) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<Optio
 /// # Errors
 /// As `read`.
 #[cold]
-pub(super) fn readv(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result<Option<usize>> {
-    let listens = cx.file(fd).is_ok_and(|file| matches!(file.kind, Kind::Signalfd(_)));
-    if !listens {
-        return read(cx, fd, Out::new(0, iov.cage), Len(0));
-    }
-    let first = cx.load(iov)?;
-    if count.0 == 0 || count.0 > MOST_PARTS {
-        return Err(Errno::EINVAL);
-    }
-    read(cx, fd, Out::new(first.base.into(), iov.cage), Len(first.len.into()))
+pub(super) fn readv(cx: &Ctx<'_>, fd: Fd, vector: &Parts) -> Result<Option<usize>> {
+    let listens = matches!(cx.file(fd)?.kind, Kind::Signalfd(_));
+    let Some(first) = vector.parts.first().filter(|_| listens) else {
+        return if listens { Err(Errno::EINVAL) } else { read(cx, fd, Out::new(0, vector.cage), Len(0)) };
+    };
+    read(cx, fd, Out::new(first.base.into(), vector.cage), Len(first.len.into()))
 }
 
 /// Before a preadv2(2), which could pass by what `read` does.
@@ -75,50 +74,39 @@ pub(super) enum Watched {
 /// EINTR, EIO, EFBIG.
 #[cold]
 pub(super) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<Watched> {
+    // The short way here has not asked as whom.
+    cx.cage.as_itself()?;
     let file = cx.file(fd)?;
     match file.kind {
         Kind::Terminal => check_front(cx, &file.share(), Change::Write).map(|()| Watched::Write(len)),
-        Kind::Master(_) => to_master(cx, &file, buf, len).map(Watched::Done),
+        _ if takes_parts(&file) => take(cx, &file, buf, len).map(Watched::Done),
         _ => within_limit(cx, fd, None, len).map(Watched::Write),
     }
 }
 
-/// A writev(2), where the file is one to look at. A master takes its parts one by one.
+/// A writev(2), where the file is one to look at; None if what is left of the vector is to be written as ever.
+///
+/// # Errors
+/// As `write`.
 #[cold]
-pub(super) fn writev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Option<Result<usize>> {
-    let file = cx.file(fd).ok()?;
+pub(super) fn writev(cx: &Ctx<'_>, fd: Fd, vector: &mut Parts) -> Result<Option<usize>> {
+    let file = cx.file(fd)?;
     match file.kind {
-        Kind::Terminal => check_front(cx, &file.share(), Change::Write).err().map(Err),
-        Kind::Master(_) => Some(vector_to_master(cx, &file, iov, count)),
-        _ => limited_vector(cx, fd, iov, count, None),
+        Kind::Terminal => check_front(cx, &file.share(), Change::Write)?,
+        _ if takes_parts(&file) => return take_vector(cx, &file, vector).map(Some),
+        _ => vector.cut(within_limit(cx, fd, None, Len(vector.bytes()))?.0),
     }
+    Ok(None)
 }
 
-/// A pwritev2(2), where the limit on the size of files is met.
+/// Before a pwritev2(2): what the limit on the size of files leaves of the vector.
+///
+/// # Errors
+/// EFBIG at the limit, with SIGXFSZ.
 #[cold]
-pub(super) fn pwritev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, offset: Off) -> Option<Result<usize>> {
-    limited_vector(cx, fd, iov, count, (offset.0 >= 0).then_some(offset.0))
-}
-
-/// Writes the first part of a vector that the limit does not let through as a whole.
-fn limited_vector(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, at: Option<i64>) -> Option<Result<usize>> {
-    if count.0 > MOST_PARTS {
-        return None;
-    }
-    let parts = cx.load_array(iov, usize::try_from(count.0).ok()?).ok()?;
-    let total: u64 = parts.iter().map(|part| u64::from(part.len)).sum();
-    match within_limit(cx, fd, at, Len(total)) {
-        Err(errno) => Some(Err(errno)),
-        Ok(allowed) if allowed.0 >= total => None,
-        Ok(allowed) => {
-            let first = parts.into_iter().find(|part| part.len > 0)?;
-            let (buf, len) = (In::new(first.base.into(), iov.cage), Len(allowed.0.min(first.len.into())));
-            Some(match at {
-                Some(at) => super::pwrite64(cx, fd, buf, len, Off(at)),
-                None => super::write(cx, fd, buf, len),
-            })
-        }
-    }
+pub(super) fn pwritev(cx: &Ctx<'_>, fd: Fd, vector: &mut Parts, offset: Off) -> Result<()> {
+    vector.cut(within_limit(cx, fd, Some(offset.0), Len(vector.bytes()))?.0);
+    Ok(())
 }
 
 /// How much of `len` bytes may be written at `at`, or where the file stands: RLIMIT_FSIZE.
@@ -127,12 +115,13 @@ fn limited_vector(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len, at: Option<i
 /// EFBIG at the limit, with SIGXFSZ.
 #[cold]
 pub(super) fn within_limit(cx: &Ctx<'_>, fd: Fd, at: Option<i64>, len: Len) -> Result<Len> {
+    cx.cage.as_itself()?;
     let limit = cx.cage.settings().limits.file_size.0;
     if limit == u64::MAX || len.0 == 0 {
         return Ok(len);
     }
     let file = cx.file(fd)?;
-    let Some(size) = regular(&file) else { return Ok(len) };
+    let Some(size) = regular(file.host()) else { return Ok(len) };
     let appends = rustix::fs::fcntl_getfl(file.host()).is_ok_and(|flags| flags.contains(OFlags::APPEND));
     let start = match at {
         _ if appends => size,
@@ -150,7 +139,7 @@ pub(super) fn within_limit(cx: &Ctx<'_>, fd: Fd, at: Option<i64>, len: Len) -> R
 /// # Errors
 /// EFBIG beyond the limit, with SIGXFSZ.
 #[cold]
-pub(super) fn before_growing(cx: &Ctx<'_>, file: &File, size: u64) -> Result<()> {
+pub(super) fn before_growing(cx: &Ctx<'_>, file: BorrowedFd<'_>, size: u64) -> Result<()> {
     let limit = cx.cage.settings().limits.file_size.0;
     match regular(file) {
         Some(old) if size > old && size > limit => Err(too_big(cx)),
@@ -159,8 +148,8 @@ pub(super) fn before_growing(cx: &Ctx<'_>, file: &File, size: u64) -> Result<()>
 }
 
 /// The size of a regular file.
-fn regular(file: &File) -> Option<u64> {
-    let stat = rustix::fs::fstat(file.host()).ok()?;
+fn regular(file: BorrowedFd<'_>) -> Option<u64> {
+    let stat = rustix::fs::fstat(file).ok()?;
     FileType::from_raw_mode(stat.st_mode).is_file().then_some(u64::try_from(stat.st_size).ok()?)
 }
 
@@ -170,18 +159,33 @@ fn too_big(cx: &Ctx<'_>) -> Errno {
     Errno::EFBIG
 }
 
-/// UIO_MAXIOV
-const MOST_PARTS: u64 = 1024;
-
-fn vector_to_master(cx: &Ctx<'_>, file: &FileRef, iov: In<Iovec>, count: Len) -> Result<usize> {
-    if count.0 > MOST_PARTS {
-        return Err(Errno::EINVAL);
+/// Whether what is written is taken here, the parts of a vector one by one: by a master, or by what can be set in /proc.
+fn takes_parts(file: &FileRef) -> bool {
+    match &file.kind {
+        Kind::Master(_) => true,
+        // The host refuses what is open for reading only.
+        Kind::Pseudo(place) => place.is_setting() && opens_for_writing(file),
+        _ => false,
     }
-    let parts = cx.load_array(iov, usize::try_from(count.0).map_err(|_| Errno::EINVAL)?)?;
+}
+
+fn opens_for_writing(file: &FileRef) -> bool {
+    rustix::fs::fcntl_getfl(file.host())
+        .is_ok_and(|flags| !flags.contains(OFlags::PATH) && flags & OFlags::RWMODE != OFlags::RDONLY)
+}
+
+fn take(cx: &Ctx<'_>, file: &FileRef, buf: In<u8>, len: Len) -> Result<usize> {
+    match &file.kind {
+        Kind::Pseudo(place) => procfs::change(cx, place, buf, len),
+        _ => to_master(cx, file, buf, len),
+    }
+}
+
+fn take_vector(cx: &Ctx<'_>, file: &FileRef, vector: &Parts) -> Result<usize> {
     let mut done = 0;
-    for part in parts.into_iter().filter(|part| part.len > 0) {
+    for part in vector.parts.iter().filter(|part| part.len > 0) {
         let len = Len(part.len.into());
-        match to_master(cx, file, In::new(part.base.into(), iov.cage), len) {
+        match take(cx, file, In::new(part.base.into(), vector.cage), len) {
             Ok(written) => {
                 done += written;
                 if written as u64 != len.0 {

@@ -31,21 +31,33 @@ pub(crate) fn open_unless_run(
     if has(OpenFlags::O_PATH) || !(writes || empties) {
         return cx.blocking(|| open(flags));
     }
-    let file = unless_leased(cx, flags, || open(flags & !OpenFlags::O_TRUNC))?;
+    let keeping = flags & !OpenFlags::O_TRUNC;
     if new {
-        return Ok(file);
+        return unless_leased(cx, flags, || open(keeping));
     }
+    // What is there already, if it is to be emptied: a file that is made is empty, and nobody hears that it has been changed. For reading
+    // only it is looked up, not opened.
+    let there = match (empties, writes) {
+        (false, _) => keeping,
+        (true, true) => keeping & !OpenFlags::O_CREAT,
+        (true, false) => OpenFlags::O_PATH | flags & (OpenFlags::O_NOFOLLOW | OpenFlags::O_DIRECTORY),
+    };
+    let (file, made) = match unless_leased(cx, flags, || open(there)) {
+        Err(Errno::ENOENT) if has(OpenFlags::O_CREAT) && empties => (unless_leased(cx, flags, || open(keeping))?, true),
+        found => (found?, false),
+    };
     let stat = rustix::fs::fstat(&file).map_err(host::errno)?;
     let kind = FileType::from_raw_mode(stat.st_mode);
     if kind == FileType::RegularFile {
         cx.kernel.busy.check(FileId::from(&stat))?;
     }
-    if empties && writes && kind == FileType::RegularFile {
+    // Somebody else may have made it at that moment.
+    let just_made = made && stat.st_size == 0;
+    if empties && writes && kind == FileType::RegularFile && !just_made {
         rustix::fs::ftruncate(&file, 0).map_err(host::errno)?;
     }
-    let just_made = stat.st_size == 0 && has(OpenFlags::O_CREAT);
-    if empties && !writes && kind != FileType::Fifo && !just_made {
-        // What was opened for reading only the host can empty. Should the name lead elsewhere by now, that is what is emptied.
+    if empties && !writes && !just_made {
+        // What is opened for reading only the host can empty. Should the name lead elsewhere by now, that is what is emptied.
         return unless_leased(cx, flags, || open(flags));
     }
     Ok(file)

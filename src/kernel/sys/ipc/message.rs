@@ -7,7 +7,7 @@ use lind_abi::{Errno, In, InOut, Len, Out, Result};
 
 use super::{IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, command, tell_all, wait};
 use crate::call::Ctx;
-use crate::ipc::{IPC_NOWAIT, LONGEST, MOST, Message, Queue, READ, ROOM, WRITE};
+use crate::ipc::{IPC_NOWAIT, LONGEST, MOST, MOST_MESSAGES, Message, Queue, READ, ROOM, WRITE, release};
 use crate::sys::wait::Deadline;
 
 /// Looks at a message without taking it; only with checkpointing is that built into Linux.
@@ -33,20 +33,26 @@ pub(crate) fn msgsnd(cx: &Ctx<'_>, id: i32, msg: In<i32>, size: Len, flags: i32)
     if kind < 1 {
         return Err(Errno::EINVAL);
     }
-    let mut message = Message { kind, text };
+    let message = Message { kind, payer: cx.cage.id, text };
     let mut waited = false;
     loop {
         let (event, seen) = {
             let mut state = cx.kernel.ipc.lock();
+            let there = state.messages;
             let queue = match state.queues.permitted(cx, id, WRITE) {
                 // It was there.
                 Err(Errno::EINVAL) if waited => return Err(Errno::EIDRM),
                 queue => &mut queue?.value,
             };
             let seen = queue.changed.seen();
-            match queue.send(message, cx.cage.id.0) {
-                Ok(()) => return Ok(()),
-                Err(back) => message = back,
+            if queue.has_room(&message) {
+                if there >= MOST_MESSAGES {
+                    return Err(Errno::ENOMEM);
+                }
+                cx.cage.memory.map().charge(message.cost())?;
+                queue.send(message, cx.cage.id.0);
+                state.messages += 1;
+                return Ok(());
             }
             if flags.cast_unsigned() & IPC_NOWAIT != 0 {
                 return Err(Errno::EAGAIN);
@@ -78,10 +84,13 @@ pub(crate) fn msgrcv(cx: &Ctx<'_>, id: i32, msg: Out<i32>, size: Len, kind: i32,
             };
             let seen = queue.changed.seen();
             if let Some(message) = queue.receive(kind, room, flags, cx.cage.id.0)? {
+                state.messages -= 1;
+                release(cx.kernel, message.payer, message.cost());
                 drop(state);
+                let text = &message.text[..message.text.len().min(room)];
                 cx.store(msg, &message.kind)?;
-                cx.copy_out(Out::new(msg.addr + 4, msg.cage), &message.text)?;
-                return Ok(message.text.len());
+                cx.copy_out(Out::new(msg.addr + 4, msg.cage), text)?;
+                return Ok(text.len());
             }
             if flags & IPC_NOWAIT != 0 {
                 return Err(Errno::ENOMSG);
@@ -116,7 +125,7 @@ pub(crate) fn msgctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<MsqidDs>) -> Re
                 (state.queues.len(), messages, bytes)
             };
             let (pool, map, most) =
-                if how == MSG_INFO { (count, messages, bytes) } else { (MOST * ROOM / 1024, ROOM, ROOM) };
+                if how == MSG_INFO { (count, messages, bytes) } else { (MOST * ROOM / 1024, ROOM, MOST_MESSAGES) };
             tell_all(cx, buf, count, &[pool, map, LONGEST, ROOM, MOST, SEGMENT[0], most, SEGMENT[1]])
         }
         IPC_SET => {
@@ -127,7 +136,11 @@ pub(crate) fn msgctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<MsqidDs>) -> Re
             object.permissions.set(&new.perm).map(|()| 0)
         }
         IPC_RMID => {
-            queues.lock().queues.remove(cx, id)?.changed.notify_all();
+            let mut state = queues.lock();
+            let queue = state.queues.remove(cx, id)?;
+            state.messages -= queue.holds().0;
+            queue.messages().for_each(|message| release(cx.kernel, message.payer, message.cost()));
+            queue.changed.notify_all();
             Ok(0)
         }
         _ => Err(Errno::EINVAL),

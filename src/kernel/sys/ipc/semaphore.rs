@@ -5,7 +5,7 @@ use lind_abi::{Errno, In, InOut, Len, Out, Result};
 
 use super::{IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, command, tell_all, wait};
 use crate::call::Ctx;
-use crate::ipc::{HIGHEST, MOST, MOST_IN_SET, Operation, READ, Set, Tried, WRITE};
+use crate::ipc::{HIGHEST, MOST, MOST_IN_SET, MOST_SEMAPHORES, Operation, READ, Set, Tried, UNDO, WRITE, release};
 use crate::sys::wait::Deadline;
 
 const GETPID: u32 = 11;
@@ -26,7 +26,16 @@ pub(crate) const MOST_OPERATIONS: u64 = 500;
 pub(crate) fn semget(cx: &Ctx<'_>, key: i32, count: i32, flags: i32) -> Result<i32> {
     let wanted = usize::try_from(count).map_err(|_| Errno::EINVAL)?;
     let fits = |set: &Set| if wanted > set.semaphores.len() { Err(Errno::EINVAL) } else { Ok(()) };
-    cx.kernel.ipc.lock().sets.get(cx, key, flags.cast_unsigned(), fits, || Set::new(count))
+    let mut state = cx.kernel.ipc.lock();
+    let there: usize = state.sets.values().map(|set| set.semaphores.len()).sum();
+    let make = || {
+        if there + Set::check_count(count)? > MOST_SEMAPHORES {
+            return Err(Errno::ENOSPC);
+        }
+        cx.cage.memory.map().charge(Set::cost(wanted))?;
+        Set::new(count, cx.cage.id)
+    };
+    state.sets.get(cx, key, flags.cast_unsigned(), fits, make)
 }
 
 /// semop(2)
@@ -59,7 +68,15 @@ fn operate(cx: &Ctx<'_>, id: i32, ops: In<Sembuf>, count: Len, deadline: &Deadli
                 set => &mut set?.value,
             };
             let seen = set.changed.seen();
-            match set.try_all(cx.cage.id, &ops)? {
+            let charge = |bytes: i64| {
+                let mut map = cx.cage.memory.map();
+                if bytes < 0 {
+                    map.release(bytes.unsigned_abs());
+                    return Ok(());
+                }
+                map.charge(bytes.unsigned_abs())
+            };
+            match set.try_all(cx.cage.id, &ops, charge)? {
                 Tried::Done => return Ok(()),
                 Tried::Waits { index, zero } => {
                     *set.waiting(index, zero) += 1;
@@ -86,7 +103,10 @@ pub(crate) fn semctl(cx: &Ctx<'_>, id: i32, index: i32, cmd: i32, arg: InOut<Sem
     let sets = &cx.kernel.ipc;
     match command {
         IPC_RMID => {
-            sets.lock().sets.remove(cx, id)?.changed.notify_all();
+            let mut state = sets.lock();
+            let set = state.sets.remove(cx, id)?;
+            set.charges().for_each(|(payer, bytes)| release(cx.kernel, payer, bytes));
+            set.changed.notify_all();
             Ok(0)
         }
         IPC_SET => {
@@ -109,7 +129,7 @@ pub(crate) fn semctl(cx: &Ctx<'_>, id: i32, index: i32, cmd: i32, arg: InOut<Sem
                 let state = sets.lock();
                 (state.sets.len(), state.sets.values().map(|set| set.semaphores.len()).sum())
             };
-            let most = MOST * MOST_IN_SET;
+            let most = MOST_SEMAPHORES;
             let operations = usize::try_from(MOST_OPERATIONS).unwrap_or(usize::MAX);
             let highest = usize::from(HIGHEST);
             let (sets, semaphores) = if command == SEM_INFO { (count, all) } else { (UNDO_SIZE, highest) };
@@ -137,7 +157,10 @@ pub(crate) fn semctl(cx: &Ctx<'_>, id: i32, index: i32, cmd: i32, arg: InOut<Sem
         }
         SETVAL => {
             let cage = cx.cage.id;
-            sets.lock().sets.permitted(cx, id, WRITE)?.value.set_value(cage, at?, number).map(|()| 0)
+            let mut state = sets.lock();
+            let forgotten = state.sets.permitted(cx, id, WRITE)?.value.set_value(cage, at?, number)?;
+            forgotten.into_iter().for_each(|payer| release(cx.kernel, payer, UNDO));
+            Ok(0)
         }
         SETALL => {
             let count = sets.lock().sets.permitted(cx, id, WRITE)?.value.semaphores.len();
@@ -148,7 +171,8 @@ pub(crate) fn semctl(cx: &Ctx<'_>, id: i32, index: i32, cmd: i32, arg: InOut<Sem
             let mut state = sets.lock();
             let set = &mut state.sets.permitted(cx, id, WRITE)?.value;
             for (at, value) in values.into_iter().enumerate() {
-                set.set_value(cx.cage.id, at, value.into())?;
+                let forgotten = set.set_value(cx.cage.id, at, value.into())?;
+                forgotten.into_iter().for_each(|payer| release(cx.kernel, payer, UNDO));
             }
             Ok(0)
         }

@@ -1,6 +1,8 @@
 //! Messages: vectors of data, control messages, many at once.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lind_abi::flags::MsgFlags;
 use lind_abi::layout::{Iovec, Mmsghdr, Msghdr, Sockaddr, Timespec, Ucred};
@@ -8,6 +10,7 @@ use lind_abi::{CageId, Errno, Fd, In, InOut, Len, Out, Result};
 
 use super::address;
 use super::transfer::{failed, wait_for_input};
+use crate::cage::capability;
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind, Socket};
 use crate::host::control::{self, Control};
@@ -106,8 +109,9 @@ fn send_quietly(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, msg: In<Msghdr>, f
         return cx.blocking(|| net::sendmsg(socket, &Address::NONE, &data, &[], flags.0));
     }
     let files = files(cx, fd, &control)?;
+    let counted = count_in_flight(cx, fd, files.len())?;
     let mut files = files.iter().map(|file| file.host());
-    let control: Vec<_> = control
+    let control = control
         .into_iter()
         .map(|message| match message {
             Control::Rights(numbers) => Ok(Control::Rights(files.by_ref().take(numbers.len()).collect())),
@@ -116,8 +120,25 @@ fn send_quietly(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, msg: In<Msghdr>, f
             }
             Control::Other { level, kind, data } => Ok(Control::Other { level, kind, data }),
         })
-        .collect::<Result<_>>()?;
-    address::reach(cx, &to, |to| net::sendmsg(socket, to, &data, &control, flags.0))
+        .collect::<Result<Vec<_>>>();
+    let sent =
+        control.and_then(|control| address::reach(cx, &to, |to| net::sendmsg(socket, to, &data, &control, flags.0)));
+    if let Some((file, count)) = counted {
+        cx.kernel.in_flight.sent(fd.cage, &file, count, sent.is_ok());
+    }
+    sent
+}
+
+/// Counts descriptors that are going to be in flight: by which file, and how many.
+fn count_in_flight(cx: &Ctx<'_>, fd: Fd, count: usize) -> Result<Option<(Arc<File>, u32)>> {
+    if count == 0 {
+        return Ok(None);
+    }
+    let file = cx.file(fd)?.share();
+    let count = u32::try_from(count).map_err(|_| Errno::EINVAL)?;
+    let limit = cx.owner(fd.cage)?.settings().limits.files.0;
+    cx.kernel.in_flight.admit(fd.cage, &file, count, limit)?;
+    Ok(Some((file, count)))
 }
 
 fn receive(cx: &Ctx<'_>, socket: BorrowedFd<'_>, at: InOut<Msghdr>, flags: MsgFlags) -> Result<usize> {
@@ -134,6 +155,9 @@ fn receive(cx: &Ctx<'_>, socket: BorrowedFd<'_>, at: InOut<Msghdr>, flags: MsgFl
     if let Some(from) = &received.from {
         let len = InOut::new(field(at, std::mem::offset_of!(Msghdr, namelen)), cage);
         address::store(cx, from, Out::new(msg.name.into(), cage), len)?;
+    }
+    if received.control.iter().any(|message| matches!(message, Control::Rights(_))) {
+        cx.kernel.in_flight.look_at_kept();
     }
     let cloexec = flags.has(MsgFlags::MSG_CMSG_CLOEXEC);
     let mut said = received.flags & !libc::MSG_CMSG_CLOEXEC | (flags.0 & MsgFlags::MSG_CMSG_CLOEXEC).cast_signed();
@@ -203,15 +227,27 @@ fn files(cx: &Ctx<'_>, fd: Fd, control: &[Control<i32>]) -> Result<Vec<FileRef>>
         if matches!(&file.kind, Kind::Pseudo(place) if place.is_directory()) {
             return Err(Errno::EPERM);
         }
+        if let Kind::Socket(socket) = &file.kind {
+            socket.travelled.store(true, Ordering::Release);
+        }
         files.push(file);
     }
     Ok(files)
 }
 
-/// SCM_CREDENTIALS as the host wants them: its process id for the cage's own. The host checks user and group.
+/// SCM_CREDENTIALS as the host wants them: its process id for the cage's own. User and group are checked here: a runner that is root may say
+/// any to the host.
 fn own_credentials(cx: &Ctx<'_>, data: &[u8]) -> Result<Vec<u8>> {
     let (pid, ids) = data.split_first_chunk::<4>().filter(|_| data.len() == size_of::<Ucred>()).ok_or(Errno::EINVAL)?;
     if i32::from_le_bytes(*pid).cast_unsigned() != cx.cage.id.0 {
+        return Err(Errno::EPERM);
+    }
+    let number = |at: usize| ids.get(at..at + 4).and_then(|id| id.try_into().ok()).map_or(u32::MAX, u32::from_le_bytes);
+    let (user, group) = (number(0), number(4));
+    let own = &cx.cage.settings().credentials;
+    if !(own.uid.contains(&user) || own.can(capability::SETUID))
+        || !(own.gid.contains(&group) || own.can(capability::SETGID))
+    {
         return Err(Errno::EPERM);
     }
     Ok([&std::process::id().to_le_bytes(), ids].concat())
@@ -251,7 +287,11 @@ fn accept(
 fn received_file(host: OwnedFd) -> File {
     use rustix::fs::{FileType, fstat};
     let socket = fstat(&host).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);
-    if socket { File::new(host, Kind::Socket(Socket::default())) } else { File::handed_in(host) }
+    if socket {
+        File::new(host, Kind::Socket(Socket { travelled: AtomicBool::new(true), ..Socket::default() }))
+    } else {
+        File::handed_in(host)
+    }
 }
 
 /// The guest's name for a host process: the cage's own id where no other cage can be meant, else 0, as on Linux for

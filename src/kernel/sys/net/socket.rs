@@ -43,7 +43,7 @@ pub(crate) fn socketpair(
     cx.kernel.engine().watch();
     let (kind, flags) = (rustix::net::SocketType::from_raw(kind_and_flags & KIND), host_flags(kind_and_flags));
     let (a, b) = rustix::net::socketpair(family, kind, flags, protocol).map_err(errno)?;
-    let end = || Socket { pair_of: Some(cx.cage.id), bound: OnceLock::new() };
+    let end = || Socket { pair_of: Some(cx.cage.id), ..Socket::default() };
     let cloexec = kind_and_flags & SocketType::SOCK_CLOEXEC != 0;
     let a = add(cx, a, end(), cloexec)?;
     let b = add(cx, b, end(), cloexec).inspect_err(|_| close(cx, a))?;
@@ -75,7 +75,7 @@ pub(crate) fn accept4(cx: &Ctx<'_>, fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>
         Kind::Socket(listener) => listener.bound.clone(),
         _ => OnceLock::new(),
     };
-    add(cx, host, Socket { pair_of: None, bound }, flags.has(AcceptFlags::SOCK_CLOEXEC))
+    add(cx, host, Socket { bound, ..Socket::default() }, flags.has(AcceptFlags::SOCK_CLOEXEC))
 }
 
 /// shutdown(2)

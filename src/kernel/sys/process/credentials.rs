@@ -1,22 +1,17 @@
 //! User and group ids.
 //!
-//! A cage has its own, inherited from the user who runs it. They change only among those it has already, and
-//! nothing on the host depends on them: files are opened with the runner's own.
+//! A cage has its own, which begin as those of the user who runs it and change as on Linux. Whom the runner cannot be to the host, no
+//! cage can be: see `Cage::change_credentials`.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use lind_abi::{Errno, Gid, In, Len, Out, Result, Uid};
 
-use crate::cage::Credentials;
+use crate::cage::{Credentials, EFFECTIVE, REAL, SAVED, capability};
 use crate::call::Ctx;
 
 /// The argument that leaves an id as it is.
 const KEEP: u32 = u32::MAX;
-/// Where the ids stand: real, effective, saved.
-const REAL: usize = 0;
-const EFFECTIVE: usize = 1;
-const SAVED: usize = 2;
 
 /// Users or groups.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,46 +21,52 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(self, credentials: &mut Credentials) -> &mut [u32; 3] {
+    fn of(self, credentials: &Credentials) -> [u32; 3] {
         match self {
-            Kind::User => &mut credentials.uid,
-            Kind::Group => &mut credentials.gid,
+            Kind::User => credentials.uid,
+            Kind::Group => credentials.gid,
+        }
+    }
+
+    /// What it takes to become anybody.
+    fn capability(self) -> u64 {
+        match self {
+            Kind::User => capability::SETUID,
+            Kind::Group => capability::SETGID,
         }
     }
 }
 
-/// Changes ids by `change`, which gets the old ones and whether the cage is root in its own view.
+/// Changes ids by `change`, which gets the old ones and whether any others may be had.
 fn set(cx: &Ctx<'_>, kind: Kind, change: impl FnOnce([u32; 3], bool) -> Result<[u32; 3]>) -> Result<()> {
-    let mut settings = cx.cage.settings();
-    let credentials = &mut settings.credentials;
-    let root = credentials.uid[EFFECTIVE] == 0;
-    let old = *kind.of(credentials);
-    let new = change(old, root)?;
-    if new.iter().any(|id| !old.contains(id)) {
-        return Err(Errno::EPERM);
-    }
-    *kind.of(credentials) = new;
-    let effective = u64::from(credentials.uid[EFFECTIVE]) | u64::from(credentials.gid[EFFECTIVE]) << 32;
-    cx.cage.effective.store(effective, Ordering::Relaxed);
-    Ok(())
+    cx.cage.change_credentials(|own| {
+        let new = change(kind.of(own), own.can(kind.capability()))?;
+        match kind {
+            Kind::User => own.change_users(new),
+            Kind::Group => own.change_groups(new),
+        }
+        Ok(())
+    })
 }
 
 fn set_one(cx: &Ctx<'_>, kind: Kind, id: u32) -> Result<()> {
     if id == KEEP {
         return Err(Errno::EINVAL);
     }
-    set(cx, kind, |old, root| {
-        if !root && id != old[REAL] && id != old[SAVED] {
+    set(cx, kind, |old, any| {
+        if !any && id != old[REAL] && id != old[SAVED] {
             return Err(Errno::EPERM);
         }
-        Ok(if root { [id; 3] } else { [old[REAL], id, old[SAVED]] })
+        Ok(if any { [id; 3] } else { [old[REAL], id, old[SAVED]] })
     })
 }
 
 /// setreuid(2): the saved id follows the effective one when the real one is set, or the effective one to what is not real.
 fn set_real_effective(cx: &Ctx<'_>, kind: Kind, real: u32, effective: u32) -> Result<()> {
-    set(cx, kind, |old, root| {
-        if !root && real != KEEP && real != old[REAL] && real != old[EFFECTIVE] {
+    set(cx, kind, |old, any| {
+        let may_real = [KEEP, old[REAL], old[EFFECTIVE]].contains(&real);
+        let may_effective = effective == KEEP || old.contains(&effective);
+        if !any && !(may_real && may_effective) {
             return Err(Errno::EPERM);
         }
         let mut new = old;
@@ -79,7 +80,11 @@ fn set_real_effective(cx: &Ctx<'_>, kind: Kind, real: u32, effective: u32) -> Re
 }
 
 fn set_all(cx: &Ctx<'_>, kind: Kind, ids: [u32; 3]) -> Result<()> {
-    set(cx, kind, |mut new, _| {
+    set(cx, kind, |old, any| {
+        if !any && ids.iter().any(|id| *id != KEEP && !old.contains(id)) {
+            return Err(Errno::EPERM);
+        }
+        let mut new = old;
         new.iter_mut().zip(ids).for_each(|(id, to)| replace(id, to));
         Ok(new)
     })
@@ -92,7 +97,7 @@ fn replace(id: &mut u32, to: u32) {
 }
 
 fn get_all(cx: &Ctx<'_>, kind: Kind, to: [Out<u32>; 3]) -> Result<()> {
-    let ids = *kind.of(&mut cx.cage.settings().credentials);
+    let ids = kind.of(&cx.cage.settings().credentials);
     ids.iter().zip(to).try_for_each(|(id, to)| cx.store(to, id))
 }
 
@@ -136,14 +141,34 @@ pub(crate) fn getresgid(cx: &Ctx<'_>, rgid: Out<u32>, egid: Out<u32>, sgid: Out<
     get_all(cx, Kind::Group, [rgid, egid, sgid])
 }
 
-/// setfsuid(2): it is the effective one, always; the old one is returned, as on failure.
-pub(crate) fn setfsuid(cx: &Ctx<'_>, _uid: Uid) -> Result<Uid> {
-    super::geteuid(cx)
+/// setfsuid(2): the old one is returned, as on failure.
+pub(crate) fn setfsuid(cx: &Ctx<'_>, uid: Uid) -> Result<Uid> {
+    let old = cx.cage.settings().credentials.fsuid;
+    let changed = cx.cage.change_credentials(|own| {
+        let may = own.can(capability::SETUID) || own.uid.contains(&uid.0);
+        if uid.0 == KEEP || uid.0 == old || !may {
+            return Err(Errno::EPERM);
+        }
+        own.change_file_user(uid.0);
+        Ok(())
+    });
+    let _ = changed;
+    Ok(Uid(old))
 }
 
 /// setfsgid(2). See `setfsuid`.
-pub(crate) fn setfsgid(cx: &Ctx<'_>, _gid: Gid) -> Result<Gid> {
-    super::getegid(cx)
+pub(crate) fn setfsgid(cx: &Ctx<'_>, gid: Gid) -> Result<Gid> {
+    let old = cx.cage.settings().credentials.fsgid;
+    let changed = cx.cage.change_credentials(|own| {
+        let may = own.can(capability::SETGID) || own.gid.contains(&gid.0);
+        if gid.0 == KEEP || gid.0 == old || !may {
+            return Err(Errno::EPERM);
+        }
+        own.fsgid = gid.0;
+        Ok(())
+    });
+    let _ = changed;
+    Ok(Gid(old))
 }
 
 /// getgroups(2)
@@ -162,15 +187,22 @@ pub(crate) fn getgroups(cx: &Ctx<'_>, size: i32, list: Out<u32>) -> Result<usize
     Ok(groups.len())
 }
 
-/// setgroups(2). To the host its files are the runner's all the same.
+/// setgroups(2), which sorts them.
 pub(crate) fn setgroups(cx: &Ctx<'_>, size: Len, list: In<u32>) -> Result<()> {
     /// NGROUPS_MAX of Linux.
     const MOST: usize = 65536;
-    let size = usize::try_from(size.0).ok().filter(|&size| size <= MOST).ok_or(Errno::EINVAL)?;
-    if super::geteuid(cx)?.0 != 0 {
+    if !cx.cage.settings().credentials.can(capability::SETGID) {
         return Err(Errno::EPERM);
     }
-    let groups = cx.load_array(list, size)?;
-    cx.cage.settings().credentials.groups = groups.into();
-    Ok(())
+    // An int.
+    let size = usize::try_from(size.0 & u64::from(u32::MAX)).ok().filter(|&size| size <= MOST).ok_or(Errno::EINVAL)?;
+    let mut groups = cx.load_array(list, size)?;
+    if groups.contains(&KEEP) {
+        return Err(Errno::EINVAL);
+    }
+    groups.sort_unstable();
+    cx.cage.change_credentials(|own| {
+        own.groups = groups.into();
+        Ok(())
+    })
 }

@@ -28,10 +28,16 @@ fn leave(cx: &Ctx<'_>, next: Next) -> Result<NoReturn> {
     Ok(NoReturn)
 }
 
+/// Those that only Linux has.
+const OF_LINUX: u32 = WaitFlags::__WALL | WaitFlags::__WCLONE | WaitFlags::__WNOTHREAD;
+
+fn is_for_clones(options: WaitFlags) -> bool {
+    options.has(WaitFlags::__WCLONE) && !options.has(WaitFlags::__WALL)
+}
+
 /// wait4(2). 0 means the children in the cage's own group, less than -1 those in a group.
 pub(crate) fn wait4(cx: &Ctx<'_>, pid: Pid, status: Out<i32>, options: WaitFlags, usage: Out<Rusage>) -> Result<Pid> {
-    let known =
-        WaitFlags::WNOHANG | WaitFlags::WUNTRACED | WaitFlags::WCONTINUED | WaitFlags::__WALL | WaitFlags::__WCLONE;
+    let known = WaitFlags::WNOHANG | WaitFlags::WUNTRACED | WaitFlags::WCONTINUED | OF_LINUX;
     if options.beyond(known) {
         return Err(Errno::EINVAL);
     }
@@ -48,6 +54,8 @@ pub(crate) fn wait4(cx: &Ctx<'_>, pid: Pid, status: Out<i32>, options: WaitFlags
         stopped: options.has(WaitFlags::WUNTRACED),
         continued: options.has(WaitFlags::WCONTINUED),
         no_hang: options.has(WaitFlags::WNOHANG),
+        own: options.has(WaitFlags::__WNOTHREAD),
+        clones: is_for_clones(options),
         keep: false,
     };
     let Some(found) = wait_child(cx, &wait)? else { return Ok(Pid(0)) };
@@ -70,7 +78,7 @@ pub(crate) fn waitid(
     const P_PGID: i32 = 2;
     const P_PIDFD: i32 = 3;
     let wanted = WaitFlags::WEXITED | WaitFlags::WUNTRACED | WaitFlags::WCONTINUED;
-    let known = wanted | WaitFlags::WNOHANG | WaitFlags::WNOWAIT | WaitFlags::__WALL | WaitFlags::__WCLONE;
+    let known = wanted | WaitFlags::WNOHANG | WaitFlags::WNOWAIT | OF_LINUX;
     if options.beyond(known) || options.0 & wanted == 0 {
         return Err(Errno::EINVAL);
     }
@@ -80,7 +88,7 @@ pub(crate) fn waitid(
         (P_PID, 1..) => Which::Cage(CageId(id.0.unsigned_abs())),
         (P_PGID, 0) => Which::Group(cx.cage.group()),
         (P_PGID, 1..) => Which::Group(id.0.unsigned_abs()),
-        (P_PIDFD, number) => {
+        (P_PIDFD, number @ 0..) => {
             let (id, nonblock) = process_behind(cx, Fd { number, cage: cx.cage.id })?;
             busy = nonblock && !options.has(WaitFlags::WNOHANG);
             Which::Cage(id)
@@ -93,6 +101,8 @@ pub(crate) fn waitid(
         stopped: options.has(WaitFlags::WUNTRACED),
         continued: options.has(WaitFlags::WCONTINUED),
         no_hang: busy || options.has(WaitFlags::WNOHANG),
+        own: options.has(WaitFlags::__WNOTHREAD),
+        clones: is_for_clones(options),
         keep: options.has(WaitFlags::WNOWAIT),
     };
     let found = wait_child(cx, &wait)?;

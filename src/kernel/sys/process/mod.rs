@@ -1,6 +1,7 @@
 //! Processes: identity, end, waiting, limits.
 
 mod args;
+mod capability;
 mod clone;
 mod credentials;
 mod exec;
@@ -16,6 +17,7 @@ mod sched;
 mod system;
 
 pub(crate) use args::{Room, strings};
+pub(crate) use capability::*;
 pub(crate) use clone::*;
 pub(crate) use credentials::*;
 pub(crate) use exec::*;

@@ -28,6 +28,20 @@ impl Names {
     pub fn domain(&self) -> Box<[u8]> {
         get(&self.domain).unwrap_or_else(|| rustix::system::uname().domainname().to_bytes().into())
     }
+
+    /// By writing to /proc/sys/kernel/hostname: as much as there is room for.
+    pub fn set_host(&self, name: &[u8]) {
+        put(&self.host, &name[..name.len().min(LONGEST)]);
+    }
+
+    /// By writing to /proc/sys/kernel/domainname.
+    pub fn set_domain(&self, name: &[u8]) {
+        put(&self.domain, &name[..name.len().min(LONGEST)]);
+    }
+}
+
+fn put(name: &Mutex<Option<Box<[u8]>>>, bytes: &[u8]) {
+    *name.lock().unwrap_or_else(PoisonError::into_inner) = Some(bytes.into());
 }
 
 fn get(name: &Mutex<Option<Box<[u8]>>>) -> Option<Box<[u8]>> {
@@ -75,6 +89,6 @@ fn set(cx: &Ctx<'_>, name: In<u8>, len: Len, of: impl Fn(&Kernel) -> &Mutex<Opti
     cx.copy_in(name, &mut bytes[..len])?;
     // As a string it ends at its first NUL.
     let end = bytes[..len].iter().position(|&byte| byte == 0).unwrap_or(len);
-    *of(cx.kernel).lock().unwrap_or_else(PoisonError::into_inner) = Some(bytes[..end].into());
+    put(of(cx.kernel), &bytes[..end]);
     Ok(())
 }

@@ -9,10 +9,7 @@ use crate::cage::signal::LAST;
 use crate::call::Ctx;
 
 /// The timer slack a thread starts with, in nanoseconds.
-const DEFAULT_SLACK: u64 = 50_000;
-
-/// What /proc/sys/kernel/cap_last_cap says.
-const LAST_CAPABILITY: u64 = 40;
+pub(crate) const DEFAULT_SLACK: u64 = 50_000;
 
 /// prctl(2). What is not here is EINVAL, as for an option the kernel does not know.
 pub(crate) fn prctl(cx: &Ctx<'_>, op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> Result<i32> {
@@ -54,9 +51,15 @@ pub(crate) fn prctl(cx: &Ctx<'_>, op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -
             cx.cage.settings().no_new_privs = true;
             Ok(0)
         }
-        // Nobody here has filters of his own or capabilities.
+        // Nobody here has filters of his own.
         PrctlOp::PR_GET_SECCOMP => Ok(0),
-        PrctlOp::PR_CAPBSET_READ if a <= LAST_CAPABILITY => Ok(0),
+        PrctlOp::PR_CAPBSET_READ
+        | PrctlOp::PR_CAPBSET_DROP
+        | PrctlOp::PR_GET_KEEPCAPS
+        | PrctlOp::PR_SET_KEEPCAPS
+        | PrctlOp::PR_GET_SECUREBITS
+        | PrctlOp::PR_SET_SECUREBITS
+        | PrctlOp::PR_CAP_AMBIENT => super::about_capabilities(cx, op, [a, b, c, d]),
         PrctlOp::PR_GET_TIMERSLACK => Ok(i32::try_from(cx.cage.settings().timer_slack).unwrap_or(i32::MAX)),
         PrctlOp::PR_SET_TIMERSLACK => {
             cx.cage.settings().timer_slack = if a == 0 { DEFAULT_SLACK } else { a };

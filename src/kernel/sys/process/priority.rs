@@ -1,6 +1,6 @@
 //! Priorities, personalities and capabilities: what a cage may ask about, and cannot have more of.
 
-use lind_abi::{Addr, CageId, Errno, In, Out, Pid, Result};
+use lind_abi::{CageId, Errno, Pid, Result};
 
 use super::{in_group, on_process};
 use crate::cage::Cage;
@@ -68,47 +68,4 @@ pub(crate) fn personality(_cx: &Ctx<'_>, persona: u64) -> Result<i32> {
         0 | 0xffff_ffff => Ok(0),
         _ => Err(Errno::EINVAL),
     }
-}
-
-/// The versions of capget(2), and how many words each has for a set.
-const VERSIONS: [(u32, usize); 3] = [(0x1998_0330, 1), (0x2007_1026, 2), (0x2008_0522, 2)];
-
-/// The version a header names, and its process.
-fn header(cx: &Ctx<'_>, at: Addr) -> Result<(usize, i32)> {
-    let cage = cx.cage.id;
-    let [version, pid]: [u32; 2] = cx.load(In::new(at.0, cage))?;
-    match VERSIONS.iter().find(|&&(known, _)| known == version) {
-        Some(&(_, words)) => Ok((words, pid.cast_signed())),
-        None => {
-            cx.store(Out::new(at.0, cage), &VERSIONS[2].0)?;
-            Err(Errno::EINVAL)
-        }
-    }
-}
-
-/// capget(2): a cage has none, whatever its user is called.
-pub(crate) fn capget(cx: &Ctx<'_>, at: Addr, data: Addr) -> Result<()> {
-    let (words, pid) = match header(cx, at) {
-        // Asking for the version, as capabilities(7) tells to.
-        Err(Errno::EINVAL) if data.0 == 0 => return Ok(()),
-        header => header?,
-    };
-    if pid < 0 {
-        return Err(Errno::EINVAL);
-    }
-    on_process(cx, Pid(pid), |_| Ok(()))?;
-    if data.0 == 0 {
-        return Ok(());
-    }
-    cx.copy_out(Out::new(data.0, cx.cage.id), &[0; 24][..12 * words])
-}
-
-/// capset(2): what one has not, one cannot have.
-pub(crate) fn capset(cx: &Ctx<'_>, at: Addr, data: Addr) -> Result<()> {
-    let (words, pid) = header(cx, at)?;
-    if pid != 0 && pid.cast_unsigned() != cx.cage.id.0 {
-        return Err(Errno::EPERM);
-    }
-    let sets: Vec<u32> = cx.load_array(In::new(data.0, cx.cage.id), 3 * words)?;
-    if sets.iter().any(|&set| set != 0) { Err(Errno::EPERM) } else { Ok(()) }
 }

@@ -169,6 +169,5 @@ fn may_signal(cx: &Ctx<'_>, over: &OnceCell<Vec<CageId>>, to: &Cage, signal: Opt
         let its = to.settings();
         (own, (its.credentials.clone(), its.session))
     };
-    let uid = own.0.uid;
-    signal::ids_allow([uid[0], uid[1]], its.0.uid) || (signal == Some(SIGCONT) && own.1 == its.1)
+    signal::ids_allow(&own.0, its.0.uid) || (signal == Some(SIGCONT) && own.1 == its.1)
 }

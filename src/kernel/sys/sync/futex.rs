@@ -13,12 +13,14 @@ use crate::mem::HostRange;
 use crate::spin;
 use crate::sys::wait::Deadline;
 
+use super::inherit;
+
 const PRIVATE: u32 = 128;
-const CLOCK_REALTIME: u32 = 256;
+pub(super) const CLOCK_REALTIME: u32 = 256;
 /// FUTEX_BITSET_MATCH_ANY
 const ANY: u32 = u32::MAX;
 
-/// futex(2). Operations with priority inheritance are ENOSYS.
+/// futex(2). FUTEX_CMP_REQUEUE_PI and its like are ENOSYS.
 pub(crate) fn futex(
     cx: &Ctx<'_>,
     addr: InOut<u32>,
@@ -59,6 +61,12 @@ pub(crate) fn futex(
             let value2 = u32::try_from(timeout.addr & u64::from(u32::MAX)).map_err(|_| Errno::EINVAL)?;
             host::wake(word(cx, addr)?, op.0, value, value2, Some(word(cx, addr2)?), value3)
         }
+        FutexOp::FUTEX_LOCK_PI => {
+            let deadline = if timeout.is_null() { None } else { Some(cx.load_timespec(timeout)?) };
+            inherit::lock(cx, addr, flags, deadline.as_ref()).map(|()| 0)
+        }
+        FutexOp::FUTEX_TRYLOCK_PI => inherit::try_lock(cx, addr).map(|()| 0),
+        FutexOp::FUTEX_UNLOCK_PI => inherit::unlock(cx, addr, flags).map(|()| 0),
         _ => Err(Errno::ENOSYS),
     };
     i32::try_from(woken?).map_err(|_| Errno::EINVAL)
@@ -68,7 +76,7 @@ pub(crate) fn futex(
 ///
 /// # Errors
 /// EINVAL unless it is aligned; EFAULT.
-fn word<'c>(cx: &'c Ctx<'_>, at: InOut<u32>) -> Result<HostRange<'c>> {
+pub(super) fn word<'c>(cx: &'c Ctx<'_>, at: InOut<u32>) -> Result<HostRange<'c>> {
     if !at.addr.is_multiple_of(4) {
         return Err(Errno::EINVAL);
     }

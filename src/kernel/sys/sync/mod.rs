@@ -1,6 +1,7 @@
 //! Futexes and barriers.
 
 mod futex;
+mod inherit;
 mod membarrier;
 mod robust;
 #[cfg(test)]

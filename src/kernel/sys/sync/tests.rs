@@ -16,6 +16,8 @@ const REQUEUE: i64 = 3;
 const CMP_REQUEUE: i64 = 4;
 const WAKE_OP: i64 = 5;
 const LOCK_PI: i64 = 6;
+const UNLOCK_PI: i64 = 7;
+const TRYLOCK_PI: i64 = 8;
 const WAIT_BITSET: i64 = 9;
 const PRIVATE: i64 = 128;
 const REALTIME: i64 = 256;
@@ -91,6 +93,37 @@ fn waits_end_by_time() {
     });
 }
 
+/// The word is the guest's: whoever it names, nobody waits for nobody.
+#[test]
+fn a_lock_that_inherits_is_held_by_a_thread() {
+    in_world(Walls::Chroot, |w| {
+        let word = w.value(&0_u32);
+        let own = w.thread.tid;
+        assert_eq!(w.ok(futex, &[word, LOCK_PI | PRIVATE]), 0);
+        assert_eq!(w.load::<u32>(word), own);
+        assert_eq!(w.err(futex, &[word, LOCK_PI | PRIVATE]), Errno::EDEADLK);
+        assert_eq!(w.ok(futex, &[word, UNLOCK_PI | PRIVATE]), 0);
+        assert_eq!(w.load::<u32>(word), 0);
+        assert_eq!(w.err(futex, &[word, UNLOCK_PI | PRIVATE]), Errno::EPERM);
+        // Held by a thread that there is: another one of the cage.
+        let other = w.thread.cage.new_thread(&w.kernel).unwrap();
+        let (word, soon) = (w.value(&other.tid), w.value(&Timespec { sec: 0, nsec: 1 }));
+        assert_eq!(w.err(futex, &[word, TRYLOCK_PI]), Errno::EAGAIN);
+        assert_eq!(w.err(futex, &[word, LOCK_PI, 0, soon]), Errno::ETIMEDOUT);
+        assert_eq!(w.load::<u32>(word), other.tid | 1 << 31);
+        // By nobody, and by one who has died.
+        let word = w.value(&0x3fff_0000_u32);
+        assert_eq!(w.err(futex, &[word, LOCK_PI]), Errno::ESRCH);
+        let word = w.value(&(1_u32 << 30));
+        assert_eq!(w.ok(futex, &[word, TRYLOCK_PI]), 0);
+        assert_eq!(w.load::<u32>(word), own | 1 << 30);
+        for op in [LOCK_PI, UNLOCK_PI, TRYLOCK_PI] {
+            assert_eq!(w.err(futex, &[word + 2, op]), Errno::EINVAL, "{op}");
+            assert_eq!(w.err(futex, &[1 << 32, op]), Errno::EFAULT, "{op}");
+        }
+    });
+}
+
 #[test]
 fn words_are_claims() {
     in_world(Walls::Chroot, |w| {
@@ -102,7 +135,6 @@ fn words_are_claims() {
         }
         assert_eq!(w.err(futex, &[16, WAIT, 7]), Errno::EFAULT);
         assert_eq!(w.err(futex, &[word, REQUEUE, 0, 1, 1 << 40, 0]), Errno::EFAULT);
-        assert_eq!(w.err(futex, &[word, LOCK_PI, 0]), Errno::ENOSYS);
         assert_eq!(w.err(futex, &[word, WAIT | REALTIME, 7]), Errno::ENOSYS);
         assert_eq!(w.err(futex, &[word, 100, 0]), Errno::ENOSYS);
         assert_eq!(w.err(futex, &[word, WAIT_BITSET, 7, 0, 0, 0]), Errno::EINVAL);

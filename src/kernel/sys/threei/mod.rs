@@ -270,6 +270,11 @@ pub(crate) fn route_fds(cx: &Ctx<'_>, target: u64, routes: In<LindFdRoutes>) -> 
     target.routes.add(grate, &wire, unset, set)
 }
 
+/// See the table.
+pub(crate) fn in_flight(cx: &Ctx<'_>) -> Result<u64> {
+    Ok(cx.kernel.in_flight.of(cx.cage.id).into())
+}
+
 /// See the table. EBADF, EMFILE, EPERM for what was sent on.
 pub(crate) fn give_fd(cx: &Ctx<'_>, fd: Fd, flags: FdFlags) -> Result<NewFd> {
     only_own(cx, fd.cage)?;

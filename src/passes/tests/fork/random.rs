@@ -1,4 +1,5 @@
 //! Random programs: of wasm-smith, which knows every instruction, and of our own, which come far before they trap.
+#![allow(clippy::print_stdout, reason = "the test harness shows it where a test fails")]
 
 use std::collections::HashMap;
 

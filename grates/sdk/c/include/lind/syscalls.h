@@ -37,6 +37,8 @@
 /* Duplicates a descriptor of the caller into the table of the cage that the call it is serving acts on, as dup or */
 /* fcntl(F_DUPFD_CLOEXEC) made on that cage would: shorter. EINVAL outside a handler. */
 #define SYS_give_fd                     1009
+/* Says how many descriptors the caller has in flight: in messages that nobody has received. */
+#define SYS_in_flight                   1010
 /* Registers for every number; see docs/threei.md. */
 #define LIND_NR_ANY 0xffffffffu
 

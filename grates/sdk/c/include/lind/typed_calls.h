@@ -4985,4 +4985,16 @@ static inline int64_t lind_take_give_fd(const struct lind_call *c, lind_give_fd_
 	return lind_result_(&cx, on(&cx, (int)c->args[0].value, (int)c->args[1].value));
 }
 
+typedef int64_t lind_in_flight_fn(struct lind_cx *cx);
+static inline int64_t lind_forward_in_flight(struct lind_cx *cx)
+{
+	return (int64_t)lind_import_call(1010, (int64_t)cx->target, 0, cx->call->args[0].cage, 0, cx->call->args[1].cage, 0, cx->call->args[2].cage, 0, cx->call->args[3].cage, 0, cx->call->args[4].cage, 0, cx->call->args[5].cage);
+}
+static inline int64_t lind_take_in_flight(const struct lind_call *c, lind_in_flight_fn *on)
+{
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
+
+	return lind_result_(&cx, on(&cx));
+}
+
 #endif

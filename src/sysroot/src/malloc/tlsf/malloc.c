@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "libc.h"
@@ -193,9 +194,13 @@ static int extend_elsewhere(size_t size)
 	return 0;
 }
 
-static void trim(struct block *b)
+/* Gives back the last block but for `rest` bytes of it. Returns whether it did. */
+static int trim(struct block *b, size_t rest)
 {
-	uintptr_t to = ((uintptr_t)b + b->size/4 + 4095) & -4096;
+	uintptr_t to = ((uintptr_t)b + rest + 4095) & -4096;
+	int done = 0;
+	/* Others may have taken what is beyond. */
+	if ((uintptr_t)__syscall(SYS_brk, 0) != (uintptr_t)end + HEAD) return 0;
 	take_out(b);
 	if ((uintptr_t)__syscall(SYS_brk, to) == to) {
 		end = (struct block *)(to - HEAD);
@@ -203,8 +208,10 @@ static void trim(struct block *b)
 		b->size = (char *)end - (char *)b;
 		end->prev = b->size;
 		if (untouched > (char *)to) untouched = (char *)to;
+		done = 1;
 	}
 	insert(b);
+	return done;
 }
 
 static void *map_large(size_t n, size_t align)
@@ -345,7 +352,7 @@ void __libc_free(void *p)
 	enter();
 	if (!keep(b)) {
 		b = release(b, size_of(b));
-		if (b->size > TRIM && after(b) == end) trim(b);
+		if (b->size > TRIM && after(b) == end) trim(b, b->size/4);
 	}
 	leave();
 }
@@ -415,4 +422,48 @@ void __malloc_atfork(int who)
 	if (who < 0) LOCK(lock);
 	else if (!who) UNLOCK(lock);
 	else lock[0] = 0;
+}
+
+int malloc_trim(size_t pad)
+{
+	int done = 0;
+	enter();
+	release_kept();
+	if (end && end->prev) {
+		struct block *last = (struct block *)((char *)end - end->prev);
+		size_t rest = pad + 4*UNIT;
+		if (!(last->size & USED) && rest > pad && rest + 4096 < last->size) done = trim(last, rest);
+	}
+	leave();
+	return done;
+}
+
+struct mallinfo2 mallinfo2(void)
+{
+	struct mallinfo2 info = { 0 };
+	enter();
+	if (end) {
+		info.arena = (uintptr_t)end + HEAD - break_start;
+		struct block *b = (struct block *)(((break_start + UNIT - 1) & -UNIT) + HEAD);
+		for (; b < end && size_of(b); b = (struct block *)((char *)b + size_of(b))) {
+			if (b->size & USED && !(b->size & KEPT)) {
+				info.uordblks += size_of(b);
+			} else {
+				info.ordblks++;
+				info.fordblks += size_of(b);
+				info.keepcost = size_of(b);
+			}
+			if ((b->size & USED)) info.keepcost = 0;
+		}
+	}
+	leave();
+	return info;
+}
+
+struct mallinfo mallinfo(void)
+{
+	struct mallinfo2 i = mallinfo2();
+	return (struct mallinfo){
+		.arena = i.arena, .ordblks = i.ordblks, .uordblks = i.uordblks, .fordblks = i.fordblks, .keepcost = i.keepcost,
+	};
 }

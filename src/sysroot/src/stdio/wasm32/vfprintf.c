@@ -165,7 +165,7 @@ static int emit_integer(FILE *f, const struct how *how, char letter, uintmax_t x
 static __attribute__((__noinline__)) int emit_float(FILE *f, const struct how *how, char letter, long double y)
 {
 	unsigned flags = how->flags & LEFT_ADJ ? how->flags & ~ZERO_PAD : how->flags;
-	int n = fmt_fp(f, y, how->width, how->precision, flags, letter);
+	int n = fmt_fp(f, y, how->width, how->precision, flags, letter, how->length);
 	if (n < 0) errno = EOVERFLOW;
 	return n;
 }
@@ -201,6 +201,7 @@ int __print(FILE *f, const char *s, va_list ap)
 			continue;
 		}
 
+		if (f->flags & F_ERR) return -1;
 		struct how how = { .precision = -1 };
 		for (s++; (unsigned)*s - ' ' < 32 && FLAGMASK & 1U << (*s - ' '); s++) how.flags |= 1U << (*s - ' ');
 		if (*s == '*') {
@@ -306,7 +307,7 @@ int vfprintf(FILE *restrict f, const char *restrict format, va_list ap)
 	FLOCK(f);
 	unsigned failed_before = f->flags & F_ERR;
 	int unbuffered = !f->buf_size;
-	if (f->mode < 1) f->flags &= ~F_ERR;
+	f->flags &= ~F_ERR;
 	if (unbuffered) {
 		f->buf = brief;
 		f->buf_size = sizeof brief;

@@ -1,4 +1,4 @@
-/* The needle without a letter is in the empty string, which the generic file denies. */
+/* Compares only where the first letter is the needle's. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <string.h>

@@ -4,5 +4,3 @@ ssize_t pread(int fd, void *buf, size_t size, off_t offset)
 {
 	return transferred(interruptible(SYS_pread, fd, buf, size, __SYSCALL_LL_PRW(offset)));
 }
-
-weak_alias(pread, pread64);

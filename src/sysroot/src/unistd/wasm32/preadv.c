@@ -7,5 +7,3 @@ ssize_t preadv(int fd, const struct iovec *iov, int count, off_t offset)
 {
 	return syscall_cp(SYS_preadv, fd, iov, count, offset, 0);
 }
-
-weak_alias(preadv, preadv64);

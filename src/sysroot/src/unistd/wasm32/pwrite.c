@@ -4,5 +4,3 @@ ssize_t pwrite(int fd, const void *buf, size_t size, off_t offset)
 {
 	return transferred(interruptible(SYS_pwrite, fd, buf, size, __SYSCALL_LL_PRW(offset)));
 }
-
-weak_alias(pwrite, pwrite64);

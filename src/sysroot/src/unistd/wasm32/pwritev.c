@@ -7,5 +7,3 @@ ssize_t pwritev(int fd, const struct iovec *iov, int count, off_t offset)
 {
 	return syscall_cp(SYS_pwritev, fd, iov, count, offset, 0);
 }
-
-weak_alias(pwritev, pwritev64);

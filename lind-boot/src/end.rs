@@ -1,0 +1,96 @@
+//! How a run ends: by itself or after a time, and who is told.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use lind_kernel::cage::Status;
+use lind_kernel::stdio;
+use serde_json::json;
+
+/// The exit status of a run that its time has ended, as timeout(1) has it.
+const TIMED_OUT: i32 = 124;
+
+/// The watch's stack, in bytes: it sleeps, and writes a line.
+const STACK: usize = 256 << 10;
+
+/// When a run ends, and where what came of it is written.
+#[derive(Clone, Default)]
+pub struct End {
+    timeout: Option<Duration>,
+    record: Option<Arc<Record>>,
+}
+
+struct Record {
+    /// Emptied by the first who writes.
+    file: Mutex<Option<File>>,
+    began: Instant,
+}
+
+impl End {
+    /// Of a run that begins now. To be made before other files are opened.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn new(timeout: Option<Duration>, result: Option<&Path>) -> Result<End> {
+        let open = |path: &Path| {
+            let file = File::create(path).with_context(|| format!("--result {}", path.display()))?;
+            // Who writes into it at the end may be a thread with a table of its own.
+            lind_kernel::fd::keep_also(file.as_fd());
+            anyhow::Ok(Arc::new(Record { file: Mutex::new(Some(file)), began: Instant::now() }))
+        };
+        Ok(End { timeout, record: result.map(open).transpose()? })
+    }
+
+    /// Starts the watch, behind the walls and before the first program runs.
+    ///
+    /// # Errors
+    /// When there is no room for a thread.
+    pub fn watch(&self) -> Result<()> {
+        let Some(timeout) = self.timeout else { return Ok(()) };
+        let end = self.clone();
+        let watch = std::thread::Builder::new().name("timeout".into()).stack_size(STACK);
+        watch.spawn(move || end.wait(timeout)).context("--timeout: no room for a thread")?;
+        Ok(())
+    }
+
+    fn wait(&self, timeout: Duration) {
+        // It has no part in the table of the cages' descriptors, which calls of theirs would pay for.
+        lind_kernel::fd::keep_none();
+        std::thread::sleep(timeout);
+        stdio::say(&format!("lind-boot: --timeout {} s: everything was ended\n", timeout.as_secs_f64()));
+        self.write(None);
+        // All cages live in this process.
+        std::process::exit(TIMED_OUT);
+    }
+
+    /// The run has ended by itself.
+    pub fn ended(&self, status: Status) {
+        self.write(Some(status));
+    }
+
+    fn write(&self, status: Option<Status>) {
+        let Some(record) = &self.record else { return };
+        let Some(mut file) = record.file.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let (code, signal) = match status {
+            None => (Some(TIMED_OUT), None),
+            Some(Status::Exited(code)) => (Some(i32::from(code)), None),
+            Some(Status::Signaled { signal }) => (None, Some(signal)),
+        };
+        let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let used = Duration::new(used.tv_sec.try_into().unwrap_or(0), used.tv_nsec.try_into().unwrap_or(0));
+        let text = json!({
+            "status": code,
+            "signal": signal,
+            "timed_out": status.is_none(),
+            "wall": record.began.elapsed().as_secs_f64(),
+            "cpu": used.as_secs_f64(),
+        });
+        // Nobody is left to be told.
+        let _ = file.write_all(format!("{text}\n").as_bytes());
+    }
+}

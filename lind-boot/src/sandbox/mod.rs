@@ -1,0 +1,185 @@
+//! `lind-boot run`: a command on directories of the host, and what it may do with them. It is made of what there is:
+//! mounts that become the guest's root, and grates on the line before the command.
+
+mod describe;
+mod line;
+mod options;
+mod policy;
+mod root;
+mod volume;
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+
+pub use options::Options;
+use policy::Policy;
+use root::Plan;
+use volume::{Tmpfs, Volume};
+
+use crate::cli::Run;
+use crate::config;
+use crate::end::End;
+use crate::run::{self, Failure};
+
+/// The home directory, in memory like /tmp.
+const HOME: &str = "/home/user";
+
+/// What is used unless another policy is named.
+const POLICY: &str = "agent";
+
+/// A sandbox, with everything found.
+struct Sandbox {
+    plan: Plan,
+    /// The grates before the command.
+    grates: Vec<String>,
+    /// The command, its name as the guest has it.
+    command: Vec<OsString>,
+    workdir: PathBuf,
+    env: Vec<OsString>,
+    policy: String,
+}
+
+/// Runs a command in a sandbox, and leaves with its exit status.
+///
+/// # Errors
+/// When it could not be started; says what to do.
+pub fn run(options: &Options) -> Result<Option<Infallible>, Failure> {
+    let sandbox = Sandbox::of(options)?;
+    if options.explain {
+        run::print(&describe::text(&sandbox, options))?;
+        return Ok(None);
+    }
+    let end = End::new(options.timeout, options.result.as_deref())?;
+    let root = root::build(&sandbox.plan)?;
+    let run = Run {
+        root: Some(root),
+        env: sandbox.env,
+        cwd: sandbox.workdir.into_os_string(),
+        verbose: options.verbose,
+        program: sandbox.grates.into_iter().map(OsString::from).chain(sandbox.command).collect(),
+        ..Run::default()
+    };
+    run::run(&run, end).map(Some)
+}
+
+impl Sandbox {
+    fn of(options: &Options) -> Result<Sandbox> {
+        let name = options.policy.as_deref().unwrap_or(POLICY);
+        let policy = Policy::named(name)?;
+        let mut volumes = options.volume.iter().map(Volume::parse).collect::<Result<Vec<_>>>()?;
+        for volume in &mut volumes {
+            volume.read_only |= options.read_only || policy.read_only;
+        }
+        let [first, arguments @ ..] = &options.command[..] else { bail!("no command named") };
+        let here = std::env::current_dir().context("the current directory")?;
+        let first = command(first, &here, &mut volumes)?;
+        let tmpfs = options.tmpfs.iter().map(|word| Tmpfs::parse(word)).collect::<Result<Vec<_>>>()?;
+        let image = config::root(options.image.as_ref()).context("the image with the tools")?;
+        let workdir = match &options.workdir {
+            Some(workdir) => {
+                ensure!(workdir.has_root(), "-w {}: a path of the guest begins with /", workdir.display());
+                workdir.clone()
+            }
+            None => inside(&here, &volumes).unwrap_or_else(|| HOME.into()),
+        };
+        let grates = line::grates(options, &policy, &volumes)?;
+        Ok(Sandbox {
+            plan: Plan { image, scratch: vec!["/tmp".into(), HOME.into()], tmpfs, volumes },
+            grates,
+            command: std::iter::once(first).chain(arguments.iter().cloned()).collect(),
+            workdir,
+            env: environment(options)?,
+            policy: name.to_owned(),
+        })
+    }
+}
+
+/// The command's name as the guest has it. A program of the host's brings its directory with it, read-only, unless that is in a volume.
+fn command(name: &OsString, here: &Path, volumes: &mut Vec<Volume>) -> Result<OsString> {
+    if !name.as_bytes().contains(&b'/') {
+        return Ok(name.clone());
+    }
+    let named = here.join(name);
+    let suffixed = |suffix: &str| {
+        let mut path = named.clone().into_os_string();
+        path.push(suffix);
+        PathBuf::from(path)
+    };
+    let found = [named.clone(), suffixed(".cwasm"), suffixed(".wasm")].into_iter().find(|path| path.is_file());
+    // What is no program of the host's is a path of the guest.
+    let Some(found) = found else { return Ok(name.clone()) };
+    let found = found.canonicalize()?;
+    if let Some(path) = inside(&found, volumes) {
+        return Ok(path.into_os_string());
+    }
+    let folder = found.parent().context("a program lies in a directory")?;
+    let guest = volume::clean(folder).with_context(|| format!("{}: mount its directory with -v", found.display()))?;
+    volumes.push(Volume { host: folder.to_owned(), guest, read_only: true });
+    Ok(found.into_os_string())
+}
+
+/// Where the guest sees a path of the host, if it does.
+fn inside(path: &Path, volumes: &[Volume]) -> Option<PathBuf> {
+    let path = path.canonicalize().ok()?;
+    volumes.iter().rev().find_map(|volume| {
+        let rest = path.strip_prefix(&volume.host).ok()?;
+        Some(if rest.as_os_str().is_empty() { volume.guest.clone() } else { volume.guest.join(rest) })
+    })
+}
+
+/// A clean environment: what programs cannot do without, then files, then what was named.
+fn environment(options: &Options) -> Result<Vec<OsString>> {
+    let mut words: Vec<OsString> =
+        ["PATH=/bin:/usr/bin", "LANG=C.UTF-8", "TMPDIR=/tmp", "TERM"].map(OsString::from).to_vec();
+    words.push(format!("HOME={HOME}").into());
+    for file in &options.env_file {
+        let shown = file.display();
+        let text = std::fs::read_to_string(file).with_context(|| format!("--env-file {shown}"))?;
+        for (number, text) in text.lines().enumerate() {
+            let text = text.trim();
+            if text.is_empty() || text.starts_with('#') {
+                continue;
+            }
+            ensure!(text.contains('='), "--env-file {shown}:{}: expected NAME=VALUE", number + 1);
+            words.push(text.into());
+        }
+    }
+    words.extend(options.env.iter().cloned());
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_the_host_brings_its_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        std::fs::write(folder.join("hello.wasm"), b"").unwrap();
+        let mut volumes = Vec::new();
+        let name = |name: &str, volumes: &mut Vec<Volume>| command(&name.into(), &folder, volumes).unwrap();
+        assert_eq!(name("hello", &mut volumes), "hello");
+        assert_eq!(name("/bin/nothing-here", &mut volumes), "/bin/nothing-here");
+        assert!(volumes.is_empty());
+        assert_eq!(name("./hello", &mut volumes), folder.join("hello.wasm"));
+        assert_eq!(volumes, [Volume { host: folder.clone(), guest: folder.clone(), read_only: true }]);
+        volumes = vec![Volume { host: folder.clone(), guest: "/p".into(), read_only: false }];
+        assert_eq!(name("./hello.wasm", &mut volumes), "/p/hello.wasm");
+        assert_eq!(volumes.len(), 1);
+    }
+
+    #[test]
+    fn of_several_volumes_the_last_counts() {
+        let of = |host: &str, guest: &str| Volume { host: host.into(), guest: guest.into(), read_only: false };
+        let volumes = [of("/", "/host"), of("/usr", "/tools")];
+        assert_eq!(inside(Path::new("/usr/bin"), &volumes), Some("/tools/bin".into()));
+        assert_eq!(inside(Path::new("/usr"), &volumes), Some("/tools".into()));
+        assert_eq!(inside(Path::new("/etc"), &volumes), Some("/host/etc".into()));
+        assert_eq!(inside(Path::new("/etc"), &volumes[1..]), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! The command line of `lind-boot run`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+/// Options of `run`.
+#[derive(Args, Debug, Default)]
+pub struct Options {
+    /// A directory or file of the host, at the same path or at GUEST; it can be changed unless `ro` stands behind
+    #[arg(short, long, value_name = "HOST[:GUEST][:ro|rw]")]
+    pub volume: Vec<OsString>,
+    /// Where the command starts [default: the current directory if it is in a volume, else the home directory]
+    #[arg(short, long, value_name = "DIR")]
+    pub workdir: Option<PathBuf>,
+    /// An empty directory in memory
+    #[arg(long, value_name = "PATH[:SIZE]")]
+    pub tmpfs: Vec<String>,
+    /// The directory with the tools, read-only [default: $LIND_ROOT, or the one that came with lind-boot]
+    #[arg(long, value_name = "DIR")]
+    pub image: Option<PathBuf>,
+    /// Sets a variable of the environment, or passes ours on
+    #[arg(short, long, value_name = "NAME[=VALUE]")]
+    pub env: Vec<OsString>,
+    /// Variables from a file, one NAME=VALUE a line
+    #[arg(long, value_name = "FILE")]
+    pub env_file: Vec<PathBuf>,
+    /// Whether the host's network may be used [default: none]
+    #[arg(long, value_name = "WHICH")]
+    pub network: Option<Network>,
+    /// A host that may be reached, and no other: NAME or ADDRESS[/BITS], with a port behind a colon
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub allow: Vec<String>,
+    /// Mounts every volume read-only
+    #[arg(long)]
+    pub read_only: bool,
+    /// What a policy file says; agent, build, readonly and untrusted come with lind-boot [default: agent]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub policy: Option<String>,
+    /// Memory of all programs together: 64M, 2G
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Processor time of all programs together: 10s, 2m
+    #[arg(long, value_name = "TIME")]
+    pub cpu: Option<String>,
+    /// Ends everything after this time, with status 124: 10s, 2m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// Processes at a time
+    #[arg(long, value_name = "COUNT")]
+    pub cages: Option<String>,
+    /// Open files at a time
+    #[arg(long, value_name = "COUNT")]
+    pub files: Option<String>,
+    /// Bytes written to files: 100M
+    #[arg(long, value_name = "SIZE")]
+    pub disk: Option<String>,
+    /// Writes a log of all calls that nobody can change unnoticed
+    #[arg(long, value_name = "FILE")]
+    pub audit: Option<PathBuf>,
+    /// At the end writes a JSON object: status, signal, times
+    #[arg(long, value_name = "FILE")]
+    pub result: Option<PathBuf>,
+    /// Says what is mounted, what may be done and which grates see to it, and runs nothing
+    #[arg(long)]
+    pub explain: bool,
+    /// With --explain: as JSON
+    #[arg(long, requires = "explain")]
+    pub json: bool,
+    /// Says what keeps the command inside, and how it ended
+    #[arg(long)]
+    pub verbose: bool,
+    /// The command: a name in the image, or a path of the host to a .wasm or .cwasm
+    #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<OsString>,
+}
+
+/// Which network there is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Network {
+    /// None
+    None,
+    /// The host's
+    Host,
+}
+
+/// A number with a unit: ms, s, m, h. Without one, seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 1,
+        "" | "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err("must be a time such as 500ms, 10s, 2m".into()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "must be a time such as 500ms, 10s, 2m")?;
+    match number.checked_mul(unit) {
+        Some(0) | None => Err("must be more than nothing and not endless".into()),
+        Some(milliseconds) => Ok(Duration::from_millis(milliseconds)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("3m"), Ok(Duration::from_secs(180)));
+        for wrong in ["", "s", "0", "1d", "-1", "1.5s", "18446744073709551615h"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What `-v` and `--tmpfs` say: `HOST[:GUEST][:ro|rw]` and `PATH[:SIZE]`.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// A directory or file of the host at a path of the guest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Volume {
+    /// Where it is, absolute and without links.
+    pub host: PathBuf,
+    /// Where the guest sees it.
+    pub guest: PathBuf,
+    /// Whether the guest may change nothing in it.
+    pub read_only: bool,
+}
+
+impl Volume {
+    /// Of one word of the command line; a relative path starts at the working directory.
+    ///
+    /// # Errors
+    /// What is wrong with it, or that the host has nothing there.
+    pub fn parse(word: &OsString) -> Result<Volume> {
+        let text = word.to_string_lossy();
+        let mut fields: Vec<&[u8]> = word.as_bytes().split(|&byte| byte == b':').collect();
+        let read_only = match fields.last() {
+            Some(&b"ro") if fields.len() > 1 => Some(true),
+            Some(&b"rw") if fields.len() > 1 => Some(false),
+            Some(mode) if fields.len() > 2 => {
+                bail!("-v {text}: {} is neither ro nor rw", String::from_utf8_lossy(mode))
+            }
+            _ => None,
+        };
+        if read_only.is_some() {
+            fields.pop();
+        }
+        let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
+        let (host, guest) = match fields[..] {
+            [host] => (path(host), None),
+            [host, guest] => (path(host), Some(path(guest))),
+            _ => bail!("-v {text}: expected HOST[:GUEST][:ro|rw]"),
+        };
+        ensure!(!host.as_os_str().is_empty(), "-v {text}: no directory or file of the host is named");
+        let found = host.canonicalize().with_context(|| format!("-v {text}: {}", host.display()))?;
+        // A link to a directory is mounted under the name that was given.
+        let guest = match guest {
+            Some(guest) => guest,
+            None => std::path::absolute(&host)?,
+        };
+        let guest = clean(&guest).with_context(|| format!("-v {text}"))?;
+        Ok(Volume { host: found, guest, read_only: read_only.unwrap_or(false) })
+    }
+}
+
+/// A file system in memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tmpfs {
+    /// Where the guest sees it.
+    pub guest: PathBuf,
+    /// How large it may become, as mount(8) takes it.
+    pub size: String,
+}
+
+/// What such a file system may hold unless a size is given.
+pub const TMPFS_SIZE: &str = "256m";
+
+impl Tmpfs {
+    /// Of one word of the command line.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(word: &str) -> Result<Tmpfs> {
+        let (path, size) = word.split_once(':').unwrap_or((word, TMPFS_SIZE));
+        let digits = size.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G']);
+        let good = size.len() - digits.len() <= 1 && digits.parse::<u32>().is_ok_and(|size| size > 0);
+        ensure!(good, "--tmpfs {word}: {size} is no size; 64M, 1G");
+        let guest = clean(Path::new(path)).with_context(|| format!("--tmpfs {word}"))?;
+        Ok(Tmpfs { guest, size: size.to_lowercase() })
+    }
+}
+
+/// A guest path without `.` and `..`, which begins at its root.
+///
+/// # Errors
+/// When it does not begin there, goes up, is the root, or lies where the kernel has its own files.
+pub fn clean(path: &Path) -> Result<PathBuf> {
+    let shown = path.display();
+    ensure!(path.has_root(), "{shown}: a path of the guest begins with /");
+    let mut clean = PathBuf::from("/");
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => clean.push(name),
+            Component::RootDir | Component::CurDir => {}
+            _ => bail!("{shown}: `..` is not taken here"),
+        }
+    }
+    ensure!(
+        clean.parent().is_some(),
+        "{shown}: nothing can be mounted over the root itself; name another path behind a colon"
+    );
+    let own = ["/proc", "/dev", "/sys"].iter().any(|place| clean.starts_with(place));
+    ensure!(!own, "{shown}: /proc, /dev and /sys are the kernel's own");
+    Ok(clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn volume(word: &str) -> Result<Volume> {
+        Volume::parse(&OsString::from(word))
+    }
+
+    #[test]
+    fn volumes_are_read_as_docker_has_them() {
+        let of = |host: &str, guest: &str, read_only| Volume { host: host.into(), guest: guest.into(), read_only };
+        assert_eq!(volume("/etc").unwrap(), of("/etc", "/etc", false));
+        assert_eq!(volume("/etc:ro").unwrap(), of("/etc", "/etc", true));
+        assert_eq!(volume("/etc:/a/./b").unwrap(), of("/etc", "/a/b", false));
+        assert_eq!(volume("/etc:/a:rw").unwrap(), of("/etc", "/a", false));
+        for wrong in ["", ":/a", "/etc:a", "/etc:/a/../b", "/etc:/a:wo", "/etc:/:ro", "/nowhere/at/all", "/etc:/proc/1"]
+        {
+            assert!(volume(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn file_systems_in_memory_have_sizes() {
+        assert_eq!(Tmpfs::parse("/a").unwrap(), Tmpfs { guest: "/a".into(), size: TMPFS_SIZE.into() });
+        assert_eq!(Tmpfs::parse("/a:64M").unwrap().size, "64m");
+        for wrong in ["a", "/a:", "/a:0", "/a:-1", "/a:1mm", "/a:x", "/a:1,mode=777"] {
+            assert!(Tmpfs::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Says whether a newer patch release of the Wasmtime that Cargo.toml pins is to be had. A note, never a failure; without a network it
+# says that it does not know. Usage: scripts/newer_patch.sh [CARGO.TOML]
+set -u
+
+manifest=${1:-$(dirname "$0")/../Cargo.toml}
+pinned=$(sed -n 's/^wasmtime = .*version = "=\([0-9.]*\)".*/\1/p' "$manifest")
+line=${pinned%.*}
+# From elsewhere: here cargo would tell of the version in Cargo.lock.
+newest=$(cd / && timeout 30 cargo info --quiet --color never "wasmtime@$line" 2>/dev/null | sed -n 's/^version: \([0-9.]*\).*/\1/p')
+case $newest in
+"$pinned") ;;
+"$line".*) echo "note: Wasmtime $newest is out, Cargo.toml pins $pinned: see docs/engine.md, To check when Wasmtime is upgraded" ;;
+*) echo "note: whether there is a newer Wasmtime than $pinned in its line is not known here" ;;
+esac

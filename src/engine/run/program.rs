@@ -1,0 +1,58 @@
+//! Programs: code that may run, and what is kept ready for its instances.
+
+use anyhow::Result;
+use lind_kernel::mem::InitialData;
+use wasmtime::{InstancePre, Linker, Module};
+
+use crate::code::image;
+use crate::code::validate::Facts;
+use crate::run::fork::Exports;
+use crate::run::guest::Guest;
+use crate::signal::context::Code;
+use crate::syscall::trampoline;
+
+/// A program ready to run.
+pub struct Image {
+    /// The module, its imports resolved.
+    pub program: InstancePre<Guest>,
+    /// What the engine knows about it.
+    pub facts: Facts,
+    /// Its data.
+    pub initial: InitialData,
+    /// Its machine code, for faults.
+    pub code: Code,
+    /// What it exports for threads and forks.
+    pub exports: Exports,
+    /// Where its instances have the way into the kernel.
+    pub near: Option<trampoline::Import>,
+}
+
+impl Image {
+    /// Resolves the imports of `image` by `linker`. With `timed`, all calls go by what `linker` has.
+    ///
+    /// # Errors
+    /// When it imports what `linker` does not have.
+    pub fn ready(image: image::Image, linker: &Linker<Guest>, timed: bool) -> Result<Image> {
+        let image::Image { module, facts, initial } = image;
+        Ok(Image {
+            code: code_of(&module, &facts),
+            program: linker.instantiate_pre(&module)?,
+            facts,
+            initial,
+            exports: Exports::of(&module),
+            near: if timed { None } else { trampoline::Import::of(&module) },
+        })
+    }
+}
+
+fn code_of(module: &Module, facts: &Facts) -> Code {
+    let places = &facts.places;
+    let text = module.text().as_ptr() as usize;
+    let at = |offset: u32| text + offset as usize;
+    Code {
+        text: text..text + module.text().len(),
+        functions: at(places.start)..at(places.end),
+        landing: at(places.landing),
+        traps: facts.traps.clone(),
+    }
+}

@@ -1,0 +1,163 @@
+//! As whom the calling host thread uses files: setfsuid(2), setfsgid(2), groups and the effective capabilities.
+//!
+//! The host has them for each thread. A thread remembers whose it has by a number, the stamp, that no two identities
+//! share, so that a call needs one comparison to know that nothing is to be done. A new host thread inherits its maker's,
+//! and knows that it does not know. Where the runner is not root nobody is another than the runner, and nothing here is called.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use lind_abi::{Errno, Result};
+use rustix::thread::CapabilitySet;
+use syscalls::{Sysno, raw_syscall};
+
+use super::result;
+
+/// As whom a thread uses files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The user.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+    /// Supplementary groups.
+    pub groups: Arc<[u32]>,
+    /// The capabilities it may use of those about files and ports.
+    pub capabilities: u64,
+}
+
+/// Users or groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A user.
+    User,
+    /// A group.
+    Group,
+}
+
+/// No identity's stamp: whoever comes next takes his own on.
+pub const NOBODYS: u64 = u64::MAX;
+
+/// What it takes to become somebody else and to come back.
+const RETURN: u64 = (1 << 6) | (1 << 7); // CAP_SETGID, CAP_SETUID
+
+/// The last stamp that was given. These are the process's, like what they are about: kernels that share one share them.
+static STAMPS: AtomicU64 = AtomicU64::new(0);
+static RUNNER: OnceLock<Runner> = OnceLock::new();
+
+thread_local! {
+    /// Whose identity this thread has.
+    static HAS: Cell<u64> = const { Cell::new(NOBODYS) };
+}
+
+struct Runner {
+    identity: Identity,
+    /// All that are effective.
+    capabilities: u64,
+    changes: bool,
+}
+
+/// The runner as it is before anybody becomes another.
+fn runner() -> &'static Runner {
+    RUNNER.get_or_init(|| {
+        let uid = rustix::process::geteuid().as_raw();
+        let capabilities = rustix::thread::capabilities(None).map_or(0, |sets| sets.effective.bits());
+        let groups = rustix::process::getgroups().unwrap_or_default().iter().map(|group| group.as_raw()).collect();
+        let identity = Identity {
+            uid,
+            gid: rustix::process::getegid().as_raw(),
+            groups,
+            capabilities: capabilities & crate::cage::capability::OF_HOST,
+        };
+        Runner { identity, capabilities, changes: uid == 0 && capabilities & RETURN == RETURN }
+    })
+}
+
+/// Whether the runner can use files as somebody else: it is root, and has what that takes.
+pub fn changes() -> bool {
+    runner().changes
+}
+
+/// Whether that is what the runner itself has, as far as it has it.
+pub fn is_runner(identity: &Identity) -> bool {
+    let own = &runner().identity;
+    let able = identity.capabilities & own.capabilities == own.capabilities;
+    able && (identity.uid, identity.gid, &identity.groups) == (own.uid, own.gid, &own.groups)
+}
+
+/// A number for an identity.
+pub fn new_stamp() -> u64 {
+    STAMPS.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// Whether the calling thread has the identity with this stamp.
+#[inline(always)]
+pub fn is(stamp: u64) -> bool {
+    HAS.get() == stamp
+}
+
+/// Whether the host has such a user or group where the runner stands. The calling thread has nobody's identity afterwards.
+pub fn exists(kind: Kind, id: u32) -> bool {
+    HAS.set(NOBODYS);
+    become_one(kind, id).is_ok()
+}
+
+/// The calling thread is the runner's own again.
+///
+/// # Errors
+/// EPERM if the host does not let it.
+pub fn take_on_runner() -> Result<()> {
+    // Nobody has ever asked who the runner is, so nobody has become another, and there is none that this thread could have inherited.
+    if RUNNER.get().is_none() {
+        HAS.set(0);
+        return Ok(());
+    }
+    let own = runner();
+    if !own.changes {
+        HAS.set(0);
+        return Ok(());
+    }
+    set(&own.identity, own.capabilities)?;
+    HAS.set(0);
+    Ok(())
+}
+
+/// The calling thread uses files as this one from here on.
+///
+/// # Errors
+/// EPERM if the host does not let it: then it has nobody's.
+pub fn take_on(stamp: u64, identity: &Identity) -> Result<()> {
+    let able = runner().capabilities & (identity.capabilities | RETURN);
+    set(identity, able)?;
+    HAS.set(stamp);
+    Ok(())
+}
+
+fn set(identity: &Identity, capabilities: u64) -> Result<()> {
+    HAS.set(NOBODYS);
+    become_one(Kind::User, identity.uid)?;
+    become_one(Kind::Group, identity.gid)?;
+    let groups = &identity.groups;
+    // Not libc's, which would set those of all threads.
+    // SAFETY: the host reads `len` numbers from the list, which is as long.
+    result(unsafe { raw_syscall!(Sysno::setgroups, groups.len(), groups.as_ptr() as usize) })?;
+    // Last: setfsuid(2) changes some by itself.
+    let mut sets = rustix::thread::capabilities(None).map_err(super::errno)?;
+    sets.effective = CapabilitySet::from_bits_retain(capabilities);
+    rustix::thread::set_capabilities(None, sets).map_err(super::errno)
+}
+
+/// setfsuid(2) or setfsgid(2), which say only afterwards whether they have been heard.
+fn become_one(kind: Kind, id: u32) -> Result<()> {
+    let call = match kind {
+        Kind::User => Sysno::setfsuid,
+        Kind::Group => Sysno::setfsgid,
+    };
+    let make = |id: u32| {
+        // SAFETY: the call takes no address.
+        unsafe { raw_syscall!(call, id as usize) }
+    };
+    make(id);
+    if make(u32::MAX) == id as usize { Ok(()) } else { Err(Errno::EPERM) }
+}

@@ -1,0 +1,119 @@
+//! What the runner itself says on its standard output and standard error: everything it says goes through here.
+//!
+//! Both may be a full device, a pipe that nobody reads, or one that does not wait, and guests can make them so. A message that cannot be
+//! delivered is lost; whoever had it to say goes on.
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use lind_abi::layout::Timespec;
+use lind_abi::{Errno, Result};
+use rustix::fs::{FileType, Mode, OFlags, fstat};
+use rustix::io::ReadWriteFlags;
+use rustix::net::SendFlags;
+
+use crate::host::errno;
+use crate::host::wait::{Poll, poll};
+
+/// PIPE_BUF: what a pipe takes whole or not at all, so that messages of several cages do not mix.
+const PIECE: usize = 4096;
+
+/// How long a message waits for whoever should read it, each time it gets no further.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Says something on standard error, if that can be done.
+pub fn say(text: &str) {
+    let _ = put(rustix::stdio::stderr(), text.as_bytes(), Some(PATIENCE));
+}
+
+/// Prints on standard output what the user has asked for, and waits for whoever reads it. Nobody needs to.
+///
+/// # Errors
+/// What the host says of a device or file that does not take it.
+pub fn print(text: &str) -> Result<()> {
+    match put(rustix::stdio::stdout(), text.as_bytes(), None) {
+        Err(Errno::EPIPE) => Ok(()),
+        done => done,
+    }
+}
+
+/// To be called before this process opens anything: fills those of the descriptors 0, 1 and 2 that are closed with what can be neither
+/// read nor written. Otherwise the next file to be opened would take the place, and messages would go there.
+pub fn fill() {
+    let all = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
+    let mut asked = all.map(|file| Poll::new(Some(file), 0));
+    let closed = match poll(&mut asked, Some(Timespec::default())) {
+        Ok(_) => asked.iter().filter(|answer| answer.revents() & libc::POLLNVAL != 0).count(),
+        Err(_) => 0,
+    };
+    for _ in 0..closed {
+        // The lowest number that is free. Not CLOEXEC, as its neighbours are not.
+        if let Ok(nothing) = rustix::fs::open("/", OFlags::PATH | OFlags::DIRECTORY, Mode::empty()) {
+            std::mem::forget(nothing);
+        }
+    }
+}
+
+fn put(file: BorrowedFd<'_>, mut bytes: &[u8], patience: Option<Duration>) -> Result<()> {
+    let mut since = Instant::now();
+    while !bytes.is_empty() {
+        match put_some(file, &bytes[..bytes.len().min(PIECE)]) {
+            Ok(0) => return Err(Errno::EIO),
+            Ok(count) => (bytes, since) = (&bytes[count..], Instant::now()),
+            Err(Errno::EINTR) => {}
+            Err(Errno::EAGAIN) => {
+                let left = patience.map(|patience| patience.saturating_sub(since.elapsed()));
+                if left == Some(Duration::ZERO) {
+                    return Err(Errno::EAGAIN);
+                }
+                // A signal does not make the wait longer: what is left of it is asked again.
+                has_room(file, left)?;
+            }
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+/// Writes as much as there is room for now.
+///
+/// # Errors
+/// EAGAIN if there is none.
+fn put_some(file: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize> {
+    /// Where the file stands.
+    const HERE: u64 = u64::MAX;
+    let stat = fstat(file).map_err(errno)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => return rustix::io::write(file, bytes).map_err(errno),
+        FileType::Socket => {
+            return rustix::net::send(file, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).map_err(errno);
+        }
+        _ => {}
+    }
+    match rustix::io::pwritev2(file, &[std::io::IoSlice::new(bytes)], HERE, ReadWriteFlags::NOWAIT).map_err(errno) {
+        // Terminals, and pipes of older hosts. Should somebody else take the room in between, the write waits until that is read,
+        // or until a signal for this thread comes.
+        Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINVAL | Errno::ESPIPE) => {
+            if has_room(file, Some(Duration::ZERO))? {
+                rustix::io::write(file, bytes).map_err(errno)
+            } else {
+                Err(Errno::EAGAIN)
+            }
+        }
+        result => result,
+    }
+}
+
+/// Whether there comes to be room, or a reason why there will be none.
+fn has_room(file: BorrowedFd<'_>, patience: Option<Duration>) -> Result<bool> {
+    let timeout = patience.map(|time| Timespec {
+        sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        nsec: i64::from(time.subsec_nanos()),
+    });
+    let mut asked = [Poll::new(Some(file), libc::POLLOUT)];
+    match poll(&mut asked, timeout) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::EINTR) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}

@@ -1,3 +1,0 @@
-/* The optional argument may be missing: see varargs.h. */
-#include "varargs.h"
-#include "../clone.c"

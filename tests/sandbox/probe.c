@@ -1,0 +1,74 @@
+/* probe WORD...: tries what each word says and prints how it went; `sleep` never ends. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int result(const char *what, const char *path, int r)
+{
+	printf("%s %s: %s\n", what, path, r < 0 ? strerror(errno) : "ok");
+	return r;
+}
+
+static void write_to(const char *path)
+{
+	int fd = result("write", path, open(path, O_CREAT | O_WRONLY, 0644));
+
+	if (fd >= 0)
+		close(fd);
+}
+
+static void read_from(const char *path)
+{
+	int fd = result("read", path, open(path, O_RDONLY));
+
+	if (fd >= 0)
+		close(fd);
+}
+
+static void connect_to(const char *port)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(port)) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	result("connect", port, fd < 0 ? -1 : connect(fd, (struct sockaddr *)&to, sizeof to));
+}
+
+int main(int argc, char **argv)
+{
+	char cwd[4096];
+
+	printf("in %s home %s\n", getcwd(cwd, sizeof cwd), getenv("HOME"));
+	for (int i = 1; i < argc; i++) {
+		const char *word = argv[i], *rest = word + 2;
+
+		if (!strcmp(word, "sleep"))
+			for (;;)
+				pause();
+		else if (!strncmp(word, "w:", 2))
+			write_to(rest);
+		else if (!strncmp(word, "r:", 2))
+			read_from(rest);
+		else if (!strncmp(word, "c:", 2))
+			connect_to(rest);
+		else if (!strncmp(word, "k:", 2))
+			result("kill", rest, kill(atoi(rest), 0));
+		else if (!strncmp(word, "m:", 2))
+			result("mkdir", rest, mkdir(rest, 0755));
+		else if (!strncmp(word, "e:", 2))
+			printf("env %s: %s\n", rest, getenv(rest) ? getenv(rest) : "unset");
+		else if (!strncmp(word, "v:", 2))
+			result("rename", rest, rename(rest, "moved-away"));
+		else
+			return 2;
+		fflush(stdout);
+	}
+	return 7;
+}
