@@ -4,6 +4,7 @@
 //! - `fpcast` and `mismatch`: calls with another type than the function's reach it.
 //! - `fork`: programs that fork can leave their stack and come back to it, in two processes.
 //! - `loops`: loops that only wait for memory to change keep looking at it.
+//! - `data_image`: what the start function leaves in memory, written down.
 //!
 //! A pass rewrites the bytes it is about and leaves the others alone, so that a function a pass has nothing
 //! to do with is the function the compiler wrote. Running the passes again changes nothing.
@@ -11,6 +12,7 @@
 //! Names stay, and debugging information follows the code where it moves (`dwarf`).
 
 mod code;
+mod data_image;
 mod dataflow;
 mod dwarf;
 mod fork;
@@ -62,22 +64,23 @@ pub fn run(bytes: &[u8], options: &Options) -> Result<Vec<u8>> {
         ensure!(!object, "an object file; link it first");
         ensure!(section != "dylink.0", "a shared library; only linked programs are supported");
     }
-    if options.memory {
-        memory::define(&mut module)?;
-    }
     // The calls that the fork pass adds are none of the program's.
     if options.fpcast && !fork::can_fork(&module)? {
-        // First of what changes code: relocations speak of the places that the linker knew.
+        // First of all: relocations speak of the places that the linker knew.
         fpcast::adapt_calls(&mut module)?;
         mismatch::mend_stubs(&mut module)?;
     }
     // Relocations are only ever right for what the linker wrote.
     module.remove_custom(|name| name == table::LINKING || name.starts_with("reloc."));
+    if options.memory {
+        memory::define(&mut module)?;
+    }
     fork::let_fork(&mut module, options.fork)?;
     if options.loops {
         loops::watch_memory(&mut module)?;
     }
     hints::hint(&mut module)?;
+    data_image::attach(&mut module)?;
     let out = module.finish()?;
     validate(&out).context("the result is not a valid module; this is a bug of lind-passes")?;
     Ok(out)
