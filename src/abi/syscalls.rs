@@ -341,7 +341,7 @@ implemented {
     286  time     timerfd_settime(fd: Fd, flags: TimerfdSetFlags, new: In<Itimerspec>, old: Out<Itimerspec>) -> ();
     287  time     timerfd_gettime(fd: Fd, value: Out<Itimerspec>) -> ();
     288  net      accept4(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>, flags: AcceptFlags) -> NewFd;
-    /// A descriptor handed to another cage in a message or by spawn tells it nothing; readv fills its first part only.
+    /// A descriptor handed to another cage in a message tells it nothing; readv fills its first part only.
     289  signal   signalfd4(fd: Fd, mask: In<Sigset>, size: Len, flags: SignalfdFlags) -> NewFd;
     290  wait     eventfd2(initial: u32, flags: EventfdFlags) -> NewFd;
     291  wait     epoll_create1(flags: EpollFlags) -> NewFd;
