@@ -228,7 +228,7 @@ implemented {
     141  process  setpriority(which: i32, who: i32, priority: i32) -> ();
     142  process  sched_setparam(pid: Pid, param: Addr) -> ();
     143  process  sched_getparam(pid: Pid, param: Addr) -> ();
-    /// Only SCHED_OTHER; others are EPERM.
+    /// Kept and inherited; the host's scheduler is not told. Policies of real time are EPERM for everyone.
     144  process  sched_setscheduler(pid: Pid, policy: i32, param: Addr) -> i32;
     145  process  sched_getscheduler(pid: Pid) -> i32;
     146  process  sched_get_priority_max(policy: i32) -> i32;
@@ -358,6 +358,9 @@ implemented {
     306  fs       syncfs(fd: Fd) -> ();
     307  net      sendmmsg(fd: Fd, msgs: InOut<Mmsghdr>, count: u32, flags: MsgFlags) -> usize;
     309  process  getcpu(cpu: Out<u32>, node: Out<u32>) -> ();
+    /// As sched_setscheduler.
+    314  process  sched_setattr(pid: Pid, attr: Addr, flags: u32) -> ();
+    315  process  sched_getattr(pid: Pid, attr: Addr, size: u32, flags: u32) -> ();
     /// RENAME_WHITEOUT is EINVAL.
     316  fs       renameat2(old_dir: DirFd, old: Path, new_dir: DirFd, new: Path, flags: RenameFlags) -> ();
     318  process  getrandom(buf: Out<u8>, len: Len, flags: RandomFlags) -> usize;
@@ -492,8 +495,6 @@ missing {
     311  process  process_vm_writev(pid: Pid, local: Addr, local_count: Len, remote: Addr, remote_count: Len, flags: u64) -> usize;
     312  process  kcmp(pid1: Pid, pid2: Pid, kind: i32, a: u64, b: u64) -> i32;
     313  process  finit_module(fd: Fd, params: Str, flags: i32) -> ();
-    314  process  sched_setattr(pid: Pid, attr: Addr, flags: u32) -> ();
-    315  process  sched_getattr(pid: Pid, attr: Addr, size: u32, flags: u32) -> ();
     317  process  seccomp(op: u32, flags: u32, args: Addr) -> i32;
     320  process  kexec_file_load(kernel: Fd, initrd: Fd, len: Len, cmdline: Str, flags: u64) -> ();
     321  process  bpf(cmd: i32, attr: Addr, size: u32) -> i32;

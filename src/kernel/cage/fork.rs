@@ -117,7 +117,7 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
     child.signals.forked(&thread.signals);
     child.cage.listens_by(listeners);
     child.mask.store(thread.mask.load(Ordering::Acquire), Ordering::Release);
-    child.runs_where(thread);
+    child.runs_as(thread);
     *child.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
         *thread.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut family = parent.family();

@@ -301,7 +301,7 @@ impl Cage {
     pub(crate) fn new_own_thread(self: &Arc<Cage>, kernel: &crate::Kernel, like: &Thread) -> Result<Arc<Thread>> {
         let thread = Thread::join(self, kernel.new_id()?, false)?;
         thread.mask.store(like.mask.load(Ordering::Acquire), Ordering::Release);
-        thread.runs_where(like);
+        thread.runs_as(like);
         *thread.name.lock().unwrap_or_else(PoisonError::into_inner) =
             *like.name.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(thread)

@@ -128,6 +128,7 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     };
     let thread = subject.thread.clone().or_else(|| cage.thread(cage.id.0));
     let mask = thread.as_ref().map_or(0, |thread| thread.mask.load(Ordering::Relaxed));
+    let policy = thread.as_ref().map_or(0, |thread| thread.policy.load(Ordering::Relaxed) & !Thread::RESET_ON_FORK);
     let (own, _) = waiting(cage, thread.as_deref());
     let pages = pages(&cage.memory);
     let born = cx.kernel.cages.born(cage.id).unwrap_or_default();
@@ -180,9 +181,9 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
         17, // exit_signal
         0,  // processor
         0,  // rt_priority
-        0,  // policy
-        0,  // delayacct_blkio_ticks
-        0,  // guest_time
+        policy.into(),
+        0, // delayacct_blkio_ticks
+        0, // guest_time
         0,
         space::FIRST.into(),
         brk.start.into(),
