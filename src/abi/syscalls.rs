@@ -235,7 +235,7 @@ implemented {
     147  process  sched_get_priority_min(policy: i32) -> i32;
     /// 0, as for a policy without time slices.
     148  process  sched_rr_get_interval(pid: Pid, interval: Out<Timespec>) -> ();
-    /// EPERM: RLIMIT_MEMLOCK is 0.
+    /// The host's limit on locked memory is each cage's, and that of all cages together.
     149  memory   mlock(addr: Addr, len: Len) -> ();
     150  memory   munlock(addr: Addr, len: Len) -> ();
     /// As mlock.

@@ -241,8 +241,9 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     if !cage.is_dead() {
         let _ = writeln!(
             out,
-            "VmPeak:\t{0:>8} kB\nVmSize:\t{0:>8} kB\nVmLck:\t       0 kB\nVmPin:\t       0 kB",
-            kib(size)
+            "VmPeak:\t{0:>8} kB\nVmSize:\t{0:>8} kB\nVmLck:\t{1:>8} kB\nVmPin:\t       0 kB",
+            kib(size),
+            cage.memory.map().locked() >> 10
         );
         let _ = writeln!(out, "VmHWM:\t{0:>8} kB\nVmRSS:\t{0:>8} kB", kib(resident));
         let _ = writeln!(out, "RssAnon:\t{:>8} kB\nRssFile:\t       0 kB", kib(resident - shared));
