@@ -113,10 +113,10 @@ implemented {
     43   net      accept(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> NewFd;
     44   net      sendto(fd: Fd, buf: In<u8>, len: Len, flags: MsgFlags, addr: In<Sockaddr>, addr_len: Len) -> usize;
     45   net      recvfrom(fd: Fd, buf: Out<u8>, len: Len, flags: MsgFlags, addr: Out<Sockaddr>, addr_len: InOut<u32>) -> usize;
-    /// SCM_CREDENTIALS must name the calling cage itself.
+    /// SCM_CREDENTIALS must name the calling cage itself, as for who may not speak for others.
     46   net      sendmsg(fd: Fd, msg: In<Msghdr>, flags: MsgFlags) -> usize;
-    /// No path starts at a directory that was received, and no epoll instance that was received can be changed. In
-    /// SCM_CREDENTIALS the process is 0 unless the cage is alone.
+    /// No path starts at a directory that was received, and no epoll instance that was received can be changed. What
+    /// comes from outside the runner has process 0 in SCM_CREDENTIALS.
     47   net      recvmsg(fd: Fd, msg: InOut<Msghdr>, flags: MsgFlags) -> usize;
     48   net      shutdown(fd: Fd, how: ShutdownHow) -> ();
     /// A unix path leads where open leads. Names without a file are the runner's: its cages see each other's and not the
@@ -128,7 +128,7 @@ implemented {
     53   net      socketpair(domain: SocketDomain, kind: SocketType, protocol: i32, fds: Out<[i32; 2]>) -> ();
     /// Options that attach programs, hold addresses or configure netfilter are ENOPROTOOPT.
     54   net      setsockopt(fd: Fd, level: SockLevel, option: i32, value: In<u8>, len: Len) -> ();
-    /// As setsockopt. SO_PEERCRED names the cage that made a pair; otherwise 0, unless the cage is alone.
+    /// As setsockopt.
     55   net      getsockopt(fd: Fd, level: SockLevel, option: i32, value: Out<u8>, len: InOut<u32>) -> ();
     /// Threads, children that borrow the memory of their parent until they run a program (CLONE_VM | CLONE_VFORK), and fork,
     /// which is the import `fork` and seen by grates as clone with SIGCHLD. The stack is the block that `__lind_thread_start`

@@ -262,6 +262,9 @@ impl Born {
         });
         let thread = Thread::join(&cage, id.0, false)?;
         kernel.cages.insert(cage, limit)?;
+        if kernel.senders.asked() {
+            thread.cage.fds.watch();
+        }
         thread.cage.watch_cpu(kernel);
         Ok(thread)
     }
