@@ -88,7 +88,7 @@ pub struct Guest {
     /// What running signal handlers takes.
     pub signals: handlers::OfGuest,
     /// What its way to the host takes.
-    pub near: trampoline::OfGuest,
+    pub trampoline: trampoline::OfGuest,
     served: Cell<Option<NonNull<Served<'static>>>>,
     limits: Limits,
 }
@@ -266,7 +266,7 @@ impl HostThread {
             forked: Cell::new(0),
             only_handler: Cell::new(false),
             signals: handlers::OfGuest::default(),
-            near: trampoline::OfGuest::default(),
+            trampoline: trampoline::OfGuest::default(),
             served: Cell::new(None),
             limits: Limits { cage: Arc::clone(&thread.cage), charged: 0 },
         };

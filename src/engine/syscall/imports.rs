@@ -125,7 +125,10 @@ fn syscall(mut caller: Caller<'_, Guest>, words: &Words<7>) -> Result<i64> {
     let number = words.number();
     let guest = caller.data();
     context::enter_host();
-    let result = call::further(guest, number, words.values(), guest.near.progress());
+    let result = match guest.trampoline.take_result() {
+        Some(result) => result,
+        None => call::syscall(guest, number, words.values()),
+    };
     if guest.thread.attention() != 0 {
         std::hint::cold_path();
         let values = words.values().map(|word| word.value);
