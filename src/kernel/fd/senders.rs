@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(senders.token_behind(&rustix::fs::memfd_create("", rustix::fs::MemfdFlags::CLOEXEC).unwrap()), None);
         let mut failed = false;
         for uid in 0..2000 {
-            failed |= senders.token(Ids { uid, ..ids }, false, lives) == Err(Errno::ENOBUFS);
+            failed |= senders.token(Ids { uid, ..ids }, false, lives).is_err_and(|e| e == Errno::ENOBUFS);
         }
         assert!(failed);
     }
