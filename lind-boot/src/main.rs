@@ -11,6 +11,7 @@ mod denials;
 mod end;
 mod explain;
 mod inspect;
+mod outside;
 mod report;
 mod run;
 mod sandbox;

@@ -66,7 +66,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub use host::lease::Lease;
-pub use host::mounts::restrict as restrict_mount;
+pub use host::mounts::{detached as detached_mount, restrict as restrict_mount};
+pub use host::requests;
 pub use lind_abi::{Arg, CageId, Call, Errno, Result};
 
 use cage::CageTable;
@@ -87,6 +88,7 @@ pub struct Kernel {
     pub(crate) kinship: Mutex<()>,
     pub(crate) busy: Arc<cage::Busy>,
     pub(crate) sockets: fd::SocketNames,
+    pub(crate) senders: fd::Senders,
     pub(crate) in_flight: Arc<fd::InFlight>,
     /// The descriptors that threads are using.
     pub readers: Arc<fd::Readers>,
@@ -104,6 +106,7 @@ pub struct Kernel {
     pub(crate) processors: cage::processors::Processors,
     denials: OnceLock<denial::Listener>,
     engine: OnceLock<Box<dyn Engine>>,
+    line: OnceLock<cage::Line>,
     last_id: AtomicU32,
 }
 
@@ -119,6 +122,7 @@ impl Kernel {
             kinship: Mutex::default(),
             busy: Arc::default(),
             sockets: fd::SocketNames::new(),
+            senders: fd::Senders::default(),
             in_flight: Arc::default(),
             readers: Arc::default(),
             pages,
@@ -133,6 +137,7 @@ impl Kernel {
             processors: cage::processors::Processors::new(),
             denials: OnceLock::new(),
             engine: OnceLock::new(),
+            line: OnceLock::new(),
             last_id: AtomicU32::new(0),
         })
     }
@@ -140,6 +145,16 @@ impl Kernel {
     /// Gives the kernel its engine. Later calls have no effect.
     pub fn attach(&self, engine: Box<dyn Engine>) {
         let _ = self.engine.set(engine);
+    }
+
+    /// Gives the kernel what the command line brings. Later calls have no effect.
+    pub fn bring(&self, line: cage::Line) {
+        let _ = self.line.set(line);
+    }
+
+    /// What the command line brings.
+    pub(crate) fn line(&self) -> &cage::Line {
+        self.line.get_or_init(cage::Line::default)
     }
 
     /// The engine.

@@ -144,13 +144,13 @@ def idle_sessions_end(world: World) -> None:
     same("used", len(listed(world)), 1)
     child.kill()
     child.wait()
-    until("it ends", lambda: not (world.home / "lind" / "one.sock").exists() or not connects(world))
+    until("it ends", lambda: not (world.runtime / "lind" / "one.sock").exists() or not connects(world))
     holds("log", world.boot("session", "logs", "one").stdout, "--idle")
 
 
 def connects(world: World) -> bool:
     with socket.socket(socket.AF_UNIX) as client:
-        return client.connect_ex(str(world.home / "lind" / "one.sock")) == 0
+        return client.connect_ex(str(world.runtime / "lind" / "one.sock")) == 0
 
 
 def limits_of_one_command(world: World) -> None:
@@ -225,18 +225,18 @@ def read_until(master: int, part: bytes) -> str:
 
 def not_for_others(world: World) -> None:
     """Neither another user nor a command gets to the socket, not even where its directory is in a volume."""
-    start(world, "--network", "host", "-v", str(world.home))
-    path = world.home / "lind" / "one.sock"
+    start(world, "--network", "host", "-v", str(world.runtime))
+    path = world.runtime / "lind" / "one.sock"
     same("from inside", execute(world, "connect", str(path)).stdout, "connect: No such file or directory\n")
-    done = world.run("--network", "host", "-v", str(world.home), "-v", str(world.folder / "tool"), str(world.folder / "tool" / "command"),
+    done = world.run("--network", "host", "-v", str(world.runtime), "-v", str(world.folder / "tool"), str(world.folder / "tool" / "command"),
                      "connect", str(path))
     same("from another sandbox", done.stdout, "connect: No such file or directory\n")
     holds("its directory is no volume", world.run("-v", str(path.parent), "true").stderr, "sockets of sessions")
     if os.geteuid():
         raise Skipped("only root can be another user")
     stranger = 12345 if world.user is not None else 65533
-    known = {"XDG_RUNTIME_DIR": str(world.home), "PATH": os.environ["PATH"], "HOME": "/"}
-    world.home.chmod(0o755)
+    known = {"XDG_RUNTIME_DIR": str(world.runtime), "PATH": os.environ["PATH"], "HOME": "/"}
+    world.runtime.chmod(0o755)
     done = subprocess.run([BOOT, "session", "exec", "one", "true"], env=known, user=stranger, group=stranger, cwd="/", check=False,
                           capture_output=True, timeout=SECONDS)
     same("another user", done.returncode, 125)
@@ -258,7 +258,7 @@ def asked_by(user: int, path: Path) -> bytes:
 
 def what_is_no_request(world: World) -> None:
     start(world)
-    path = str(world.home / "lind" / "one.sock")
+    path = str(world.runtime / "lind" / "one.sock")
     for bytes_, part in [(b"\xff\xff\xff\xff", b""), (b"\x02\0\0\0{{", b""), (b"\x02\0\0\0{}", b"version 1")]:
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(SECONDS)

@@ -44,6 +44,8 @@ class World:
         self.folder, self.project, self.home, self.user = folder, folder / "project", folder / "home", user
         (self.project / ".git" / "hooks").mkdir(parents=True)
         self.home.mkdir()
+        self.runtime = folder / "runtime"
+        self.runtime.mkdir()
         (folder / "secret").write_text("secret")
         (self.project / "kept").write_text("kept")
         for program in ["probe", "command"]:
@@ -55,7 +57,7 @@ class World:
     @property
     def known(self) -> dict[str, str]:
         """The environment that lind-boot is run in."""
-        return {"PATH": os.environ["PATH"], "HOME": str(self.home), "XDG_RUNTIME_DIR": str(self.home)}
+        return {"PATH": os.environ["PATH"], "HOME": str(self.home), "XDG_RUNTIME_DIR": str(self.runtime)}
 
     def boot(self, *words: str, cwd: Path | None = None, stdin: object = subprocess.DEVNULL,
              **environment: str) -> subprocess.CompletedProcess[str]:
@@ -79,7 +81,7 @@ class World:
 
     def reaches_the_checkout(self) -> bool:
         """Whether the user may run what is in it."""
-        command = ["test", "-x", str(BOOT), "-a", "-r", str(TOP / "lindfs" / "grates" / "net_grate.cwasm")]
+        command = ["test", "-x", str(BOOT), "-a", "-r", str(TOP / "build" / "grates" / "net_grate.cwasm")]
         return subprocess.run(command, user=self.user, group=self.user, check=False).returncode == 0
 
     def probe(self, *words: str, options: tuple[str, ...] = ("-v", ".")) -> list[str]:

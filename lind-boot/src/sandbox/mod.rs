@@ -73,7 +73,7 @@ pub fn run_session(
     options: &Options,
     attend: impl FnOnce(Surroundings, Arc<Denials>) -> Result<Attendant>,
 ) -> Result<Infallible, Failure> {
-    let sandbox = Sandbox::of(options, &[FIRST_OF_SESSION.into()])?;
+    let sandbox = Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from))?;
     let surroundings = Surroundings {
         env: config::environment(&sandbox.env)?,
         workdir: sandbox.workdir.clone(),
@@ -89,8 +89,8 @@ pub fn limited(amounts: &Amounts) -> Vec<String> {
     line::limits(amounts, &Policy::default())
 }
 
-/// Starts the commands of a session.
-const FIRST_OF_SESSION: &str = "session_grate";
+/// Starts the commands of a session, behind this grate if they have limits of their own: what is not named here is not there later.
+const FIRST_OF_SESSION: [&str; 2] = ["session_grate", "resource_grate"];
 
 /// What a session's commands find unless they ask for something else.
 pub struct Surroundings {
@@ -118,11 +118,13 @@ impl Sandbox {
     fn start(self, options: &Options, denials: &Arc<Denials>, attend: Attendant) -> Result<Infallible, Failure> {
         let end = End::new(options.timeout, options.result.as_deref(), denials)?;
         let root = root::build(&self.plan)?;
+        let mounted = self.plan.volumes.into_iter().map(|volume| (volume.host, !volume.read_only)).collect();
         let run = Run {
             root: Some(root),
             env: self.env,
             cwd: self.workdir.into_os_string(),
             verbose: options.verbose,
+            mounted,
             program: self.grates.into_iter().map(OsString::from).chain(self.command).collect(),
             ..Run::default()
         };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use lind_abi::CageId;
 use lind_kernel::Kernel;
-use lind_kernel::cage::{Birth, Cage, Next, Thread};
+use lind_kernel::cage::{Cage, Next, Thread};
 use lind_kernel::call;
 use lind_kernel::engine::{By, Served};
 use wasmtime::{ResourceLimiter, Store};
@@ -79,10 +79,6 @@ pub struct Guest {
     pub next: Cell<Option<Next>>,
     /// Where it stands with a fork.
     pub fork: Cell<Fork>,
-    /// The child that is to be brought to life once its parent's frames are left.
-    pub unborn: Cell<Option<Birth>>,
-    /// What the parent's call of fork returns then.
-    pub forked: Cell<i32>,
     /// Its outermost frame is that of a signal handler in which the cage was forked.
     pub only_handler: Cell<bool>,
     /// What running signal handlers takes.
@@ -262,8 +258,6 @@ impl HostThread {
             image: Arc::clone(image),
             next: Cell::new(None),
             fork: Cell::new(Fork::Unable),
-            unborn: Cell::new(None),
-            forked: Cell::new(0),
             only_handler: Cell::new(false),
             signals: handlers::OfGuest::default(),
             trampoline: trampoline::OfGuest::default(),

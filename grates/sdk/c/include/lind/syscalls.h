@@ -39,6 +39,9 @@
 #define SYS_give_fd                     1009
 /* Says how many descriptors the caller has in flight: in messages that nobody has received. */
 #define SYS_in_flight                   1010
+/* A descriptor, closed by spawn and execve, of a file that an option of a grate names and that the runner opened outside the root. Each is given once. */
+/* EBADF for others, EPERM for who is not a grate of the runner's command line. */
+#define SYS_host_file                   1011
 /* Says that a call of `client`, a descendant of the caller or the caller itself, was refused with an error; 0 where it was ended. */
 /* `text` holds the rule, what was asked for, and what would have to be allowed, each ended by a NUL. Whoever started the runner */
 /* is told; EOPNOTSUPP where he has not asked. */
