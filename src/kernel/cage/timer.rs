@@ -207,7 +207,7 @@ impl Measure {
         let time = match self {
             Measure::Clock(clock) => clock::gettime(clock)?,
             Measure::Process => cage.cpu_time(),
-            Measure::Thread(tid) => super::usage::cpu_time(&cage.thread(tid).ok_or(Errno::EINVAL)?),
+            Measure::Thread(tid) => super::usage::cpu_time(&*cage.thread(tid).ok_or(Errno::EINVAL)?),
         };
         Ok(Nanos::from(time.sec) * 1_000_000_000 + Nanos::from(time.nsec))
     }

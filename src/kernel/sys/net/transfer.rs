@@ -68,7 +68,7 @@ pub(crate) fn recvfrom(
     addr_len: InOut<u32>,
 ) -> Result<usize> {
     if cx.kernel.senders.asked() {
-        note_received(&cx.file(fd)?, None);
+        note_received(&*cx.file(fd)?, None);
     }
     let socket = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
