@@ -22,7 +22,7 @@ programs: ## the runtime's programs, in target/release
 sysroot: ## the cages' C library, in build/sysroot
 	@src/sysroot/build.sh
 
-grates: programs sysroot ## the grates, in lindfs/grates
+grates: programs sysroot ## the grates, in build/grates
 	@$(MAKE) --no-print-directory -C grates/sdk/c install
 	@$(MAKE) --no-print-directory -C grates install
 

@@ -144,6 +144,7 @@ pub fn copy_range(
 
 /// ioctl(2) whose argument the host reads or writes in guest memory, as much as the caller checked for this request.
 pub fn ioctl(fd: BorrowedFd<'_>, request: u32, arg: HostRange<'_>) -> Result<i32> {
+    debug_assert!(super::requests::ioctls().any(|known| known == request), "the filter has to know {request:#x}");
     // SAFETY: the request is one whose argument is no larger than `arg` and holds no addresses.
     let value = result(unsafe { raw_syscall!(Sysno::ioctl, raw(fd), request as usize, arg.as_ptr() as usize) })?;
     Ok(i32::try_from(value).unwrap_or(0))
@@ -151,6 +152,7 @@ pub fn ioctl(fd: BorrowedFd<'_>, request: u32, arg: HostRange<'_>) -> Result<i32
 
 /// ioctl(2) whose argument is a number.
 pub fn ioctl_number(fd: BorrowedFd<'_>, request: u32, arg: u32) -> Result<i32> {
+    debug_assert!(super::requests::ioctls().any(|known| known == request), "the filter has to know {request:#x}");
     // SAFETY: the request is one whose argument the host does not take for an address.
     let value = result(unsafe { raw_syscall!(Sysno::ioctl, raw(fd), request as usize, arg as usize) })?;
     Ok(i32::try_from(value).unwrap_or(0))
@@ -189,10 +191,30 @@ impl<'m> Vector<'m> {
         ranges.iter().map(|range| range.iov_len).fold(0, usize::saturating_add)
     }
 
+    /// What lies behind the first `skipped` bytes, at most `most` of it.
+    pub fn part(&self, skipped: usize, most: usize) -> Vector<'m> {
+        let ranges = if self.long.capacity() > 0 { &self.long[..] } else { &self.short[..self.len] };
+        let mut part = Vector::with_room(ranges.len());
+        let (mut skipped, mut left) = (skipped, most);
+        for range in ranges {
+            let before = skipped.min(range.iov_len);
+            skipped -= before;
+            let len = left.min(range.iov_len - before);
+            left -= len;
+            // No range is wider than the one that it is a part of.
+            part.push_raw(libc::iovec { iov_base: range.iov_base.wrapping_byte_add(before), iov_len: len });
+        }
+        part
+    }
+
     /// Adds a range. No more than there was room for.
     #[inline]
     pub fn push(&mut self, range: HostRange<'m>) {
-        let range = libc::iovec { iov_base: range.as_ptr(), iov_len: range.len() };
+        self.push_raw(libc::iovec { iov_base: range.as_ptr(), iov_len: range.len() });
+    }
+
+    #[inline]
+    fn push_raw(&mut self, range: libc::iovec) {
         if self.long.capacity() > 0 {
             self.long.push(range);
         } else {

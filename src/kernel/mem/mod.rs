@@ -6,6 +6,7 @@ mod frozen;
 mod guest;
 mod initial;
 mod layout;
+mod lock;
 mod mapping;
 #[cfg(test)]
 mod random;
@@ -22,7 +23,7 @@ pub use initial::InitialData;
 pub use mapping::{Content, Place};
 pub use remap::Move;
 pub use user::PathBytes;
-pub use vmmap::{MAX_REGIONS, OnFork, Region, Use, Vmmap};
+pub use vmmap::{Fill, MAX_REGIONS, OnFork, Region, Use, Vmmap};
 
 use lind_abi::Result;
 

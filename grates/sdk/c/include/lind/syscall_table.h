@@ -1146,8 +1146,8 @@ static const struct lind_syscall lind_syscalls[] = {
 	{ 311, "process", "process_vm_writev", 0, 6, { { "pid", LIND_PID, LIND_LAYOUT_BYTES, 0, NULL }, { "local", LIND_ADDR, LIND_LAYOUT_BYTES, 0, NULL }, { "local_count", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL }, { "remote", LIND_ADDR, LIND_LAYOUT_BYTES, 0, NULL }, { "remote_count", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL }, { "flags", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_LEN },
 	{ 312, "process", "kcmp", 0, 5, { { "pid1", LIND_PID, LIND_LAYOUT_BYTES, 0, NULL }, { "pid2", LIND_PID, LIND_LAYOUT_BYTES, 0, NULL }, { "kind", LIND_INT, LIND_LAYOUT_BYTES, 0, NULL }, { "a", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "b", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_INT },
 	{ 313, "process", "finit_module", 0, 3, { { "fd", LIND_FD, LIND_LAYOUT_BYTES, 0, NULL }, { "params", LIND_STR, LIND_LAYOUT_BYTES, 0, NULL }, { "flags", LIND_INT, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
-	{ 314, "process", "sched_setattr", 0, 3, { { "pid", LIND_PID, LIND_LAYOUT_BYTES, 0, NULL }, { "attr", LIND_ADDR, LIND_LAYOUT_BYTES, 0, NULL }, { "flags", LIND_UINT, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
-	{ 315, "process", "sched_getattr", 0, 4, { { "pid", LIND_PID, LIND_LAYOUT_BYTES, 0, NULL }, { "attr", LIND_ADDR, LIND_LAYOUT_BYTES, 0, NULL }, { "size", LIND_UINT, LIND_LAYOUT_BYTES, 0, NULL }, { "flags", LIND_UINT, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
+	{ 314, "process", "sched_setattr", 1, 3, { { "pid", LIND_PID, LIND_LAYOUT_BYTES, 0, NULL }, { "attr", LIND_ADDR, LIND_LAYOUT_BYTES, 0, NULL }, { "flags", LIND_UINT, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
+	{ 315, "process", "sched_getattr", 1, 4, { { "pid", LIND_PID, LIND_LAYOUT_BYTES, 0, NULL }, { "attr", LIND_ADDR, LIND_LAYOUT_BYTES, 0, NULL }, { "size", LIND_UINT, LIND_LAYOUT_BYTES, 0, NULL }, { "flags", LIND_UINT, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_UNIT },
 	{ 316, "fs", "renameat2", 1, 5, { { "old_dir", LIND_DIRFD, LIND_LAYOUT_BYTES, 0, NULL }, { "old", LIND_PATH, LIND_LAYOUT_BYTES, 0, NULL }, { "new_dir", LIND_DIRFD, LIND_LAYOUT_BYTES, 0, NULL }, { "new", LIND_PATH, LIND_LAYOUT_BYTES, 0, NULL }, { "flags", LIND_FLAGS, LIND_LAYOUT_BYTES, 0, &lind_names_RenameFlags } }, LIND_UNIT },
 	{ 317, "process", "seccomp", 0, 3, { { "op", LIND_UINT, LIND_LAYOUT_BYTES, 0, NULL }, { "flags", LIND_UINT, LIND_LAYOUT_BYTES, 0, NULL }, { "args", LIND_ADDR, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_INT },
 	{ 318, "process", "getrandom", 1, 3, { { "buf", LIND_OUT, LIND_LAYOUT_BYTES, 1, NULL }, { "len", LIND_LEN, LIND_LAYOUT_BYTES, 0, NULL }, { "flags", LIND_FLAGS, LIND_LAYOUT_BYTES, 0, &lind_names_RandomFlags } }, LIND_LEN },
@@ -1206,6 +1206,7 @@ static const struct lind_syscall lind_syscalls[] = {
 	{ 1008, "threei", "route_fds", 1, 2, { { "target", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "routes", LIND_IN, LIND_LAYOUT_LIND_FD_ROUTES, 96, NULL } }, LIND_UNIT },
 	{ 1009, "threei", "give_fd", 1, 2, { { "fd", LIND_FD, LIND_LAYOUT_BYTES, 0, NULL }, { "flags", LIND_FLAGS, LIND_LAYOUT_BYTES, 0, &lind_names_FdFlags } }, LIND_FD },
 	{ 1010, "threei", "in_flight", 1, 0, { { 0 } }, LIND_ULONG },
+	{ 1011, "threei", "host_file", 1, 1, { { "number", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_FD },
 };
 
 /* Every errno: number, name and text. */
