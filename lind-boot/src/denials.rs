@@ -7,8 +7,8 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use lind_abi::CageId;
@@ -31,8 +31,20 @@ pub struct Denials {
     /// The limit that has ended programs.
     ended_by: Mutex<Option<String>>,
     /// Standard error of those who started cages, where it is not ours.
-    places: Mutex<Vec<(CageId, Arc<OwnedFd>)>>,
+    places: Mutex<Places>,
+    /// One of them has come to be known.
+    known: Condvar,
 }
+
+#[derive(Default)]
+struct Places {
+    all: Vec<(CageId, Arc<OwnedFd>)>,
+    /// How many cages run, or are about to, of which it is not known yet which they are.
+    expected: u32,
+}
+
+/// How long a denial waits for its place to be known.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Denials {
     /// With a file for objects, or the number of an open one.
@@ -61,14 +73,22 @@ impl Denials {
         lock(&self.ended_by).clone()
     }
 
+    /// A cage is about to be started: [`Denials::started`] says which, or that there is none.
+    pub fn expect(&self) {
+        lock(&self.places).expected += 1;
+    }
+
     /// What is refused to this cage and to those that come from it is said there.
-    pub fn say_at(&self, cage: CageId, place: Arc<OwnedFd>) {
-        lock(&self.places).push((cage, place));
+    pub fn started(&self, place: Option<(CageId, Arc<OwnedFd>)>) {
+        let mut places = lock(&self.places);
+        places.expected = places.expected.saturating_sub(1);
+        places.all.extend(place);
+        self.known.notify_all();
     }
 
     /// It has ended.
     pub fn forget(&self, cage: CageId) {
-        lock(&self.places).retain(|(other, _)| *other != cage);
+        lock(&self.places).all.retain(|(other, _)| *other != cage);
     }
 
     fn hear(&self, kernel: &Kernel, denial: &Denial) {
@@ -96,12 +116,18 @@ impl Denials {
     }
 
     fn place(&self, kernel: &Kernel, client: CageId) -> Option<(CageId, Arc<OwnedFd>)> {
-        let places = lock(&self.places);
-        if places.is_empty() {
-            return None;
-        }
         let client = kernel.cages.get(client)?;
-        places.iter().find(|(cage, _)| client.id == *cage || client.descends_from(*cage)).cloned()
+        let is_of = |cage: CageId| client.id == cage || client.descends_from(cage);
+        let mut places = lock(&self.places);
+        let since = Instant::now();
+        loop {
+            let found = places.all.iter().find(|(cage, _)| is_of(*cage)).cloned();
+            let left = PATIENCE.saturating_sub(since.elapsed());
+            if found.is_some() || places.expected == 0 || left.is_zero() {
+                return found;
+            }
+            places = self.known.wait_timeout(places, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 }
 

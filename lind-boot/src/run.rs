@@ -114,6 +114,7 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
     };
     let beginning = engine.keep_first();
     kernel.attach(Box::new(engine));
+    let watcher = host_signals::watch().context("no thread for signals (ulimit -u)")?;
     kernel.bring(outside.line);
     let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
     let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored };
@@ -127,7 +128,7 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
     if let Some(attend) = attend {
         attend(&kernel)?;
     }
-    host_signals::run(beginning, kernel, first, move |status| {
+    host_signals::run(watcher, beginning, kernel, first, move |status| {
         end.ended(status);
         if verbose {
             describe_end(status);

@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use lind_abi::{CageId, Errno};
-use lind_engine::signal::host_signals;
 use lind_kernel::cage::signal::Origin;
 use lind_kernel::{Kernel, fd, stdio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -104,7 +103,6 @@ impl Server {
     /// # Errors
     /// When there is no room for one.
     pub fn start(mut self) -> Result<()> {
-        host_signals::share_from_start();
         self.about.denials.listen(&self.kernel);
         let thread = std::thread::Builder::new().name("session".into()).stack_size(STACK);
         thread.spawn(move || while self.turn() {}).context("no room for a thread")?;
@@ -254,6 +252,7 @@ impl Server {
         let directory = directory(&self.about.surroundings, line);
         let envp = environment(&self.about.surroundings, &line.env);
         let directory = directory.as_os_str().as_bytes();
+        self.about.denials.expect();
         self.orders.give(&Order { id, files: numbers, directory, argv: &line.argv, envp: &envp });
         Ok(())
     }
@@ -269,9 +268,8 @@ impl Server {
                 }
             }
             News::Started { id, pid } => {
-                if let Some(place) = self.commands.get(id).and_then(|command| command.says_at.clone()) {
-                    self.about.denials.say_at(CageId(pid), place);
-                }
+                let place = self.commands.get(id).and_then(|command| command.says_at.clone());
+                self.about.denials.started(place.map(|place| (CageId(pid), place)));
                 self.commands.started(id, pid);
                 let Some(command) = self.commands.get(id).filter(|command| command.events) else { return };
                 if let Some(client) = command.client {
@@ -313,6 +311,7 @@ impl Server {
             self.refuse(client, &anyhow!("{what}: {errno}"), status);
         }
         if never_lived {
+            self.about.denials.started(None);
             self.commands.remove(id);
         }
     }
