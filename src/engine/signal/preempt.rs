@@ -60,8 +60,10 @@ extern "C" fn on_interrupt(number: i32, info: *mut libc::siginfo_t, context: *mu
             return;
         }
         let errno = *libc::__errno_location();
+        let mut faulted = false;
         let computing = match fault_delivery::take(context.cast()) {
             Some((computing, fault)) => {
+                faulted = true;
                 computing.guest.thread.fault(&computing.guest.kernel, fault);
                 Some(computing)
             }
@@ -73,7 +75,7 @@ extern "C" fn on_interrupt(number: i32, info: *mut libc::siginfo_t, context: *mu
                 host_signals::watch();
             }
             if computing.guest.thread.attention() != 0 {
-                handlers::while_computing(computing);
+                handlers::while_computing(computing, faulted);
             }
         }
         *libc::__errno_location() = errno;
