@@ -73,7 +73,10 @@ pub trait Engine: Send + Sync {
     /// ENOSYS if the program has no such entry; EAGAIN. The thread has then not run.
     fn start_thread(&self, kernel: &Arc<Kernel>, thread: &Arc<Thread>, boot: u32) -> Result<()>;
 
-    /// Whether the program of `cage` exports a way to enter handlers.
+    /// Whether a program exports a way to enter handlers.
+    fn is_grate(&self, image: &Image) -> bool;
+
+    /// The same of the program of `cage`.
     fn serves(&self, cage: &Cage) -> bool;
 
     /// Whether the program of `cage` may register handlers for this number ([`NR_ANY`](lind_abi::NR_ANY): for all): what it
@@ -93,10 +96,6 @@ pub trait Engine: Send + Sync {
 
     /// The first cage has stopped. Stops everything until whoever started it continues it.
     fn stop_process(&self);
-
-    /// The calling guest thread is about to wait, or to do what must not be interrupted halfway: whoever takes signals from
-    /// outside has to be there from now on.
-    fn watch(&self);
 }
 
 /// A call that a grate is serving. Frames nest on the host stack of the thread that made the call.

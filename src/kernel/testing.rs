@@ -45,6 +45,10 @@ impl Engine for FakeEngine {
         Ok(())
     }
 
+    fn is_grate(&self, _: &Image) -> bool {
+        false
+    }
+
     fn serves(&self, _: &Cage) -> bool {
         true
     }
@@ -60,8 +64,6 @@ impl Engine for FakeEngine {
     fn needs_descriptors(&self) {}
 
     fn stop_process(&self) {}
-
-    fn watch(&self) {}
 }
 
 /// No grates here.

@@ -17,6 +17,7 @@ pub(crate) mod inspect;
 pub mod jump_table;
 pub(crate) mod key;
 pub mod manifest;
+pub mod takes;
 pub(crate) mod trap_table;
 pub(crate) mod validate;
 pub(crate) mod verified;
