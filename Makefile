@@ -34,6 +34,7 @@ ports-test: all ## the same, and runs the ports' own tests on Linux and in a cag
 
 test: setup all check ## every test; ARGS=fs selects
 	cargo test --workspace
+	cargo test --workspace --no-default-features --test filters --test grates --test run
 	scripts/test.py $(ARGS)
 
 bench: setup all ## the benchmark table; ARGS='fs_read -o result.json' selects and saves

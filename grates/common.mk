@@ -22,7 +22,7 @@ $(OUT): $(SRCS) $(HDRS) $(SDK)
 	SYSROOT=$(SYSROOT) $(LIND_COMPILE) --compile-grate -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror $(CFLAGS) $(CPPFLAGS) \
 		-o $@ $(SRCS)
 
-$(SDK): $(wildcard $(ROOT)/grates/sdk/c/*.[ch] $(ROOT)/grates/sdk/c/include/lind/*.h)
+$(SDK): $(wildcard $(ROOT)/grates/sdk/c/*/*.[ch] $(ROOT)/grates/sdk/c/include/lind/*.h)
 	$(MAKE) -C $(ROOT)/grates/sdk/c install
 
 clean:

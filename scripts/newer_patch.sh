@@ -10,6 +10,6 @@ line=${pinned%.*}
 newest=$(cd / && timeout 30 cargo info --quiet --color never "wasmtime@$line" 2>/dev/null | sed -n 's/^version: \([0-9.]*\).*/\1/p')
 case $newest in
 "$pinned") ;;
-"$line".*) echo "note: Wasmtime $newest is out, Cargo.toml pins $pinned: see docs/engine.md, To check when Wasmtime is upgraded" ;;
+"$line".*) echo "note: Wasmtime $newest is out, Cargo.toml pins $pinned: see docs/wasmtime-upgrade.md" ;;
 *) echo "note: whether there is a newer Wasmtime than $pinned in its line is not known here" ;;
 esac

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <lind/compose.h>
 #include <stdbool.h>
-#include "../sdk/c/program.h"
+#include "../sdk/c/core/program.h"
 
 static int64_t call(int32_t nr, uint64_t a0, uint64_t a1, uint64_t a2)
 {

@@ -201,7 +201,7 @@ int64_t on_umask(const struct lind_call *c)
 	int64_t r = lind_forward(c);
 
 	if (r >= 0)
-		client->p.umask = arg32(c, 0) & 0777;
+		client->p.umask = lind_arg32(c, 0) & 0777;
 	return r;
 }
 

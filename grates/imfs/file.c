@@ -4,7 +4,6 @@
 #include "imfs_core.h"
 
 #define LARGEFILE 0100000u	/* O_LARGEFILE, which fcntl(F_GETFL) shows */
-#define TMPFILE 020000000u	/* the bit of O_TMPFILE that is not O_DIRECTORY */
 #ifndef SEEK_DATA
 #define SEEK_DATA 3
 #define SEEK_HOLE 4
@@ -121,7 +120,7 @@ int imfs_open_flags(uint32_t flags)
 {
 	if (flags & O_PATH)
 		return 0;
-	if ((flags & TMPFILE) && (!(flags & O_DIRECTORY) || (flags & O_CREAT) || !(wants(flags & ~(uint32_t)O_TRUNC) & W_OK)))
+	if ((flags & (O_TMPFILE & ~O_DIRECTORY)) && (!(flags & O_DIRECTORY) || (flags & O_CREAT) || !(wants(flags & ~(uint32_t)O_TRUNC) & W_OK)))
 		return -EINVAL;
 	return (flags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY) ? -EINVAL : 0;
 }
@@ -145,7 +144,7 @@ int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_a
 
 	if (flags & O_PATH)
 		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	if (flags & TMPFILE) {
+	if (flags & (O_TMPFILE & ~O_DIRECTORY)) {
 		if ((r = unnamed(fs, p, at, mode, &n)))
 			return r;
 		n->linkable = !(flags & O_EXCL);

@@ -9,11 +9,6 @@
 #include "sync.h"
 
 #define CLIENT_AT_FDCWD (-100)
-#define AT_SYMLINK_NOFOLLOW_ 0x100u
-#define AT_REMOVEDIR_ 0x200u
-#define AT_EACCESS_ 0x200u
-#define AT_SYMLINK_FOLLOW_ 0x400u
-#define AT_EMPTY_PATH_ 0x1000u
 
 extern struct imfs fs;
 
@@ -103,11 +98,6 @@ static inline int64_t done(int64_t r)
 	return r;
 }
 int make_directories(const struct imfs_process *p, const char *path);
-
-static inline uint32_t arg32(const struct lind_call *c, int i)
-{
-	return (uint32_t)c->args[i].value;
-}
 
 /* on_data.c */
 #define MAX_TRANSFER 0x7ffff000u

@@ -49,7 +49,7 @@ static void learn_start(const struct lind_call *c, int dir, struct look *l)
 	imfs_read_unlock();
 	if (ours || c->args[dir].cage != c->target)
 		return;
-	snprintf(link, sizeof link, "/proc/self/fd/%u", arg32(c, dir));
+	snprintf(link, sizeof link, "/proc/self/fd/%u", lind_arg32(c, dir));
 	r = lind_call(SYS_readlink, c->target, lind_mine(link), lind_mine(l->start), (struct lind_arg){ sizeof l->start - 1, c->target }, none, none, none);
 	l->start[r > 0 ? r : 0] = 0;
 	if (strncmp(l->start, "/proc/", 6) && strcmp(l->start, "/proc"))
@@ -65,7 +65,7 @@ static bool is_relative(const struct look *l)
 /* What does not need the lock: where a relative path starts. The text is there. */
 static int find_start(const struct lind_call *c, int dir, bool may_be_empty, struct look *l)
 {
-	bool at_cwd = dir < 0 || (int)arg32(c, dir) == CLIENT_AT_FDCWD;
+	bool at_cwd = dir < 0 || (int)lind_arg32(c, dir) == CLIENT_AT_FDCWD;
 
 	l->client = client_of(c->target);
 	l->from = dir < 0 ? l->client : client_of(c->args[dir].cage);
@@ -106,7 +106,7 @@ static int walk(const struct lind_call *c, int dir, enum imfs_follow follow, str
 		return -ENOENT;
 	if (!is_relative(l))
 		start = NULL;
-	else if (dir >= 0 && (int)arg32(c, dir) != CLIENT_AT_FDCWD) {
+	else if (dir >= 0 && (int)lind_arg32(c, dir) != CLIENT_AT_FDCWD) {
 		struct imfs_file *f = fd_of(l->from, c->args[dir]);
 
 		if (!f && !l->start[0])
@@ -180,8 +180,8 @@ static int apart(const struct lind_call *c, int dir, const struct look *l)
 {
 	int64_t r = 0;
 
-	if (dir >= 0 && l->text[0] != '/' && (int)arg32(c, dir) != CLIENT_AT_FDCWD)
-		r = lind_call_plain(SYS_fcntl, c->args[dir].cage, arg32(c, dir), F_GETFD, 0, 0);
+	if (dir >= 0 && l->text[0] != '/' && (int)lind_arg32(c, dir) != CLIENT_AT_FDCWD)
+		r = lind_call_plain(SYS_fcntl, c->args[dir].cage, lind_arg32(c, dir), F_GETFD, 0, 0);
 	return r < 0 ? (int)r : -EXDEV;
 }
 

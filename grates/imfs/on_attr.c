@@ -45,7 +45,7 @@ struct client_statfs {
 _Static_assert(sizeof(struct client_statfs) == 120, "struct statfs");
 
 /* AT_NO_AUTOMOUNT and the AT_STATX_ ones ask for what is so anyway. */
-#define STAT_FLAGS (AT_SYMLINK_NOFOLLOW_ | AT_EMPTY_PATH_ | 0x800u)
+#define STAT_FLAGS (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | 0x800u)
 #define STATX_FLAGS (STAT_FLAGS | 0x6000u)
 #define STATX_RESERVED 0x80000000u
 
@@ -83,13 +83,13 @@ static int64_t stat_elsewhere(const struct lind_call *c, int path, int looked, c
 
 static int64_t stat_at(const struct lind_call *c, int dir, int path, uint32_t flags)
 {
-	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
+	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW ? IMFS_NOFOLLOW : IMFS_FOLLOW;
 	struct look l;
 	int r;
 
 	if (flags & ~STAT_FLAGS)
 		return -EINVAL;
-	if ((r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l)))
+	if ((r = look(c, dir, path, follow, flags & AT_EMPTY_PATH, &l)))
 		return stat_elsewhere(c, path, r, &l, follow);
 	r = imfs_exists(&l.at);
 	return r ? done(r) : answer_stat(c, l.at.node, c->args[path + 1]);
@@ -102,12 +102,12 @@ int64_t on_stat(const struct lind_call *c)
 
 int64_t on_lstat(const struct lind_call *c)
 {
-	return stat_at(c, -1, 0, AT_SYMLINK_NOFOLLOW_);
+	return stat_at(c, -1, 0, AT_SYMLINK_NOFOLLOW);
 }
 
 int64_t on_newfstatat(const struct lind_call *c)
 {
-	return stat_at(c, 0, 1, arg32(c, 3));
+	return stat_at(c, 0, 1, lind_arg32(c, 3));
 }
 
 /* The file behind a descriptor, with the write lock held; NULL: somebody else's, and it is not. */
@@ -137,16 +137,16 @@ static struct client_statx_time statx_time_of(struct timespec t)
 
 int64_t on_statx(const struct lind_call *c)
 {
-	uint32_t flags = arg32(c, 2);
-	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
+	uint32_t flags = lind_arg32(c, 2);
+	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW ? IMFS_NOFOLLOW : IMFS_FOLLOW;
 	static _Thread_local struct client_statx st;
 	struct imfs_stat s;
 	struct look l;
 	int r;
 
-	if ((flags & ~STATX_FLAGS) || (flags & 0x6000u) == 0x6000u || (arg32(c, 3) & STATX_RESERVED))
+	if ((flags & ~STATX_FLAGS) || (flags & 0x6000u) == 0x6000u || (lind_arg32(c, 3) & STATX_RESERVED))
 		return -EINVAL;
-	if ((r = look(c, 0, 1, follow, flags & AT_EMPTY_PATH_, &l)))
+	if ((r = look(c, 0, 1, follow, flags & AT_EMPTY_PATH, &l)))
 		return look_elsewhere(c, 1, r, &l);
 	if ((r = imfs_exists(&l.at)))
 		return done(r);
@@ -162,16 +162,16 @@ int64_t on_statx(const struct lind_call *c)
 
 static int64_t access_at(const struct lind_call *c, int dir, int path, uint32_t flags)
 {
-	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
+	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW ? IMFS_NOFOLLOW : IMFS_FOLLOW;
 	struct look l;
 	int r;
 
-	if (flags & ~(AT_SYMLINK_NOFOLLOW_ | AT_EACCESS_ | AT_EMPTY_PATH_))
+	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EACCESS | AT_EMPTY_PATH))
 		return -EINVAL;
-	if ((r = look_within(c, dir, path, follow, flags & AT_EMPTY_PATH_, flags & AT_EACCESS_ ? 0 : LOOK_AS_REAL, &l)))
+	if ((r = look_within(c, dir, path, follow, flags & AT_EMPTY_PATH, flags & AT_EACCESS ? 0 : LOOK_AS_REAL, &l)))
 		return look_elsewhere(c, path, r, &l);
 	r = imfs_exists(&l.at);
-	return done(r ? r : imfs_access(l.at.node, &l.client->p, (int)arg32(c, path + 1), flags & AT_EACCESS_));
+	return done(r ? r : imfs_access(l.at.node, &l.client->p, (int)lind_arg32(c, path + 1), flags & AT_EACCESS));
 }
 
 int64_t on_access(const struct lind_call *c)
@@ -186,21 +186,21 @@ int64_t on_faccessat(const struct lind_call *c)
 
 int64_t on_faccessat2(const struct lind_call *c)
 {
-	return access_at(c, 0, 1, arg32(c, 3));
+	return access_at(c, 0, 1, lind_arg32(c, 3));
 }
 
 static int64_t chmod_at(const struct lind_call *c, int dir, int path, uint32_t flags)
 {
-	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
+	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW ? IMFS_NOFOLLOW : IMFS_FOLLOW;
 	struct look l;
 	int r;
 
-	if (flags & ~(AT_SYMLINK_NOFOLLOW_ | AT_EMPTY_PATH_))
+	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
-	if ((r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l)))
+	if ((r = look(c, dir, path, follow, flags & AT_EMPTY_PATH, &l)))
 		return look_elsewhere(c, path, r, &l);
 	r = imfs_exists(&l.at);
-	return done(r ? r : imfs_chmod(l.at.node, &l.client->p.cred, arg32(c, path + 1)));
+	return done(r ? r : imfs_chmod(l.at.node, &l.client->p.cred, lind_arg32(c, path + 1)));
 }
 
 int64_t on_chmod(const struct lind_call *c)
@@ -215,7 +215,7 @@ int64_t on_fchmodat(const struct lind_call *c)
 
 int64_t on_fchmodat2(const struct lind_call *c)
 {
-	return chmod_at(c, 0, 1, arg32(c, 3));
+	return chmod_at(c, 0, 1, lind_arg32(c, 3));
 }
 
 int64_t on_fchmod(const struct lind_call *c)
@@ -225,21 +225,21 @@ int64_t on_fchmod(const struct lind_call *c)
 
 	if (!f)
 		return lind_forward(c);
-	return done(f->flags & O_PATH ? -EBADF : imfs_chmod(f->node, &client->p.cred, arg32(c, 1)));
+	return done(f->flags & O_PATH ? -EBADF : imfs_chmod(f->node, &client->p.cred, lind_arg32(c, 1)));
 }
 
 static int64_t chown_at(const struct lind_call *c, int dir, int path, uint32_t flags)
 {
-	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
+	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW ? IMFS_NOFOLLOW : IMFS_FOLLOW;
 	struct look l;
 	int r;
 
-	if (flags & ~(AT_SYMLINK_NOFOLLOW_ | AT_EMPTY_PATH_))
+	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
-	if ((r = look(c, dir, path, follow, flags & AT_EMPTY_PATH_, &l)))
+	if ((r = look(c, dir, path, follow, flags & AT_EMPTY_PATH, &l)))
 		return look_elsewhere(c, path, r, &l);
 	r = imfs_exists(&l.at);
-	return done(r ? r : imfs_chown(l.at.node, &l.client->p.cred, arg32(c, path + 1), arg32(c, path + 2)));
+	return done(r ? r : imfs_chown(l.at.node, &l.client->p.cred, lind_arg32(c, path + 1), lind_arg32(c, path + 2)));
 }
 
 int64_t on_chown(const struct lind_call *c)
@@ -249,12 +249,12 @@ int64_t on_chown(const struct lind_call *c)
 
 int64_t on_lchown(const struct lind_call *c)
 {
-	return chown_at(c, -1, 0, AT_SYMLINK_NOFOLLOW_);
+	return chown_at(c, -1, 0, AT_SYMLINK_NOFOLLOW);
 }
 
 int64_t on_fchownat(const struct lind_call *c)
 {
-	return chown_at(c, 0, 1, arg32(c, 4));
+	return chown_at(c, 0, 1, lind_arg32(c, 4));
 }
 
 int64_t on_fchown(const struct lind_call *c)
@@ -264,7 +264,7 @@ int64_t on_fchown(const struct lind_call *c)
 
 	if (!f)
 		return lind_forward(c);
-	return done(f->flags & O_PATH ? -EBADF : imfs_chown(f->node, &client->p.cred, arg32(c, 1), arg32(c, 2)));
+	return done(f->flags & O_PATH ? -EBADF : imfs_chown(f->node, &client->p.cred, lind_arg32(c, 1), lind_arg32(c, 2)));
 }
 
 int64_t on_truncate(const struct lind_call *c)
@@ -285,7 +285,7 @@ int64_t on_truncate(const struct lind_call *c)
 /* Sets times that were read as `times`, NULL meaning now. */
 static int64_t set_times(const struct lind_call *c, int dir, int path, bool may_be_empty, uint32_t flags, const struct timespec *times)
 {
-	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW_ ? IMFS_NOFOLLOW : IMFS_FOLLOW;
+	enum imfs_follow follow = flags & AT_SYMLINK_NOFOLLOW ? IMFS_NOFOLLOW : IMFS_FOLLOW;
 	struct look l;
 	int r = look(c, dir, path, follow, may_be_empty, &l);
 
@@ -306,7 +306,7 @@ int64_t on_utimensat(const struct lind_call *c)
 	struct imfs_file *f;
 	int r;
 
-	if (arg32(c, 3) & ~(AT_SYMLINK_NOFOLLOW_ | AT_EMPTY_PATH_))
+	if (lind_arg32(c, 3) & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
 	if (c->args[2].value) {
 		if ((r = lind_read(c->args[2], t, sizeof t)))
@@ -319,7 +319,7 @@ int64_t on_utimensat(const struct lind_call *c)
 	if (c->args[2].value && (int32_t)t[0].nsec == UTIME_OMIT_ && (int32_t)t[1].nsec == UTIME_OMIT_)
 		return 0;
 	if (c->args[1].value)
-		return set_times(c, 0, 1, arg32(c, 3) & AT_EMPTY_PATH_, arg32(c, 3), c->args[2].value ? times : NULL);
+		return set_times(c, 0, 1, lind_arg32(c, 3) & AT_EMPTY_PATH, lind_arg32(c, 3), c->args[2].value ? times : NULL);
 	if (!(f = take(c, &client)))
 		return lind_forward(c);
 	return done(imfs_utimens(f->node, &client->p.cred, c->args[2].value ? times : NULL));

@@ -268,7 +268,7 @@ static int64_t vector(const struct lind_call *c, bool writing, const int64_t *of
 	struct client *client = client_of(c->args[0].cage);
 	struct iovec iov[IOVS];
 	struct imfs_file *f;
-	uint64_t count = arg32(c, 2);
+	uint64_t count = lind_arg32(c, 2);
 	int64_t total = 0, at, r = 0;
 	uint32_t flags;
 	bool fifo;
@@ -343,7 +343,7 @@ int64_t on_pwritev(const struct lind_call *c)
 static int64_t vector2(const struct lind_call *c, bool writing)
 {
 	int64_t off = (int64_t)c->args[3].value;
-	uint32_t flags = arg32(c, 5);
+	uint32_t flags = lind_arg32(c, 5);
 	struct client *client = client_of(c->args[0].cage);
 	bool ours;
 
@@ -377,7 +377,7 @@ int64_t on_lseek(const struct lind_call *c)
 		return lind_forward(c);
 	}
 	pos_lock(f);
-	r = imfs_lseek(f, (int64_t)c->args[1].value, (int)arg32(c, 2));
+	r = imfs_lseek(f, (int64_t)c->args[1].value, (int)lind_arg32(c, 2));
 	pos_unlock(f);
 	imfs_read_unlock();
 	return r;

@@ -205,7 +205,7 @@ static int64_t run(const struct lind_call *c, struct program *p, struct lind_arg
 	if (fd < 0)
 		return fd;
 	r = lind_call(SYS_execveat, c->target, (struct lind_arg){ (uint64_t)fd, c->target }, lind_mine(""), argv, envp,
-		(struct lind_arg){ AT_EMPTY_PATH_, c->target }, (struct lind_arg){ 0, c->target });
+		(struct lind_arg){ AT_EMPTY_PATH, c->target }, (struct lind_arg){ 0, c->target });
 	if (r < 0)
 		lind_call_plain(SYS_close, c->target, (uint64_t)fd, 0, 0, 0);
 	return r;
@@ -253,10 +253,10 @@ int64_t on_execve(const struct lind_call *c)
 
 int64_t on_execveat(const struct lind_call *c)
 {
-	uint32_t flags = arg32(c, 4);
+	uint32_t flags = lind_arg32(c, 4);
 	struct look l;
 
-	if (flags & ~AT_EMPTY_PATH_)
+	if (flags & ~AT_EMPTY_PATH)
 		return lind_forward(c);
-	return exec(c, &l, look(c, 0, 1, IMFS_FOLLOW, flags & AT_EMPTY_PATH_, &l), c->args[2], c->args[3]);
+	return exec(c, &l, look(c, 0, 1, IMFS_FOLLOW, flags & AT_EMPTY_PATH, &l), c->args[2], c->args[3]);
 }

@@ -3,22 +3,6 @@
 #include <stdlib.h>
 #include "grate.h"
 
-#define F_DUPFD_ 0
-#define F_GETFD_ 1
-#define F_SETFD_ 2
-#define F_GETFL_ 3
-#define F_SETFL_ 4
-#define F_GETLK_ 5
-#define F_SETLK_ 6
-#define F_SETLKW_ 7
-#define F_SETOWN_ 8
-#define F_GETOWN_EX_ 16
-#define F_OFD_GETLK_ 36
-#define F_OFD_SETLK_ 37
-#define F_OFD_SETLKW_ 38
-#define F_DUPFD_CLOEXEC_ 1030
-#define F_SETPIPE_SZ_ 1031
-#define F_GETPIPE_SZ_ 1032
 #define SETTABLE (O_APPEND | O_NONBLOCK | O_NOATIME | 040000 /* O_DIRECT */)
 
 #define CLOSE_RANGE_CLOEXEC_ 4u
@@ -77,7 +61,7 @@ int64_t on_close(const struct lind_call *c)
 		return lind_forward(c);
 	held = numbers_hold(client);
 	if (take(c, 0, &client)) {
-		imfs_fd_clear(&fs, &client->p, arg32(c, 0));
+		imfs_fd_clear(&fs, &client->p, lind_arg32(c, 0));
 		imfs_write_unlock();
 	}
 	r = lind_forward(c);
@@ -91,7 +75,7 @@ static void each_of_range(const struct lind_call *c, bool close)
 	struct imfs_process *p = &client->p;
 
 	imfs_write_lock();
-	for (uint32_t fd = arg32(c, 0); client->cage == c->target && fd < p->fds.room && fd <= arg32(c, 1); fd++)
+	for (uint32_t fd = lind_arg32(c, 0); client->cage == c->target && fd < p->fds.room && fd <= lind_arg32(c, 1); fd++)
 		if (close)
 			imfs_fd_clear(&fs, p, fd);
 		else
@@ -102,11 +86,11 @@ static void each_of_range(const struct lind_call *c, bool close)
 /* As on_close. What the kernel refuses closes nothing. */
 int64_t on_close_range(const struct lind_call *c)
 {
-	bool marks = arg32(c, 2) == CLOSE_RANGE_CLOEXEC_;
+	bool marks = lind_arg32(c, 2) == CLOSE_RANGE_CLOEXEC_;
 	struct client *held = numbers_hold(client_of(c->target));
 	int64_t r;
 
-	if (!arg32(c, 2))
+	if (!lind_arg32(c, 2))
 		each_of_range(c, true);
 	r = lind_forward(c);
 	if (!r && marks)
@@ -133,7 +117,7 @@ static int64_t duplicate(const struct lind_call *c, uint64_t cage, bool cloexec)
 		r = -ESRCH;
 	else if (!f)
 		imfs_fd_clear(&fs, &to->p, (uint32_t)new);
-	else if ((from != to || (uint32_t)new != arg32(c, 0)) && !(r = imfs_fd_room(&to->p.fds, (uint32_t)new))) {
+	else if ((from != to || (uint32_t)new != lind_arg32(c, 0)) && !(r = imfs_fd_room(&to->p.fds, (uint32_t)new))) {
 		f->refs++;
 		imfs_fd_set(&fs, &to->p, (uint32_t)new, f, cloexec);
 	}
@@ -156,7 +140,7 @@ int64_t on_dup2(const struct lind_call *c)
 
 int64_t on_dup3(const struct lind_call *c)
 {
-	return duplicate(c, c->args[1].cage, arg32(c, 2) & O_CLOEXEC);
+	return duplicate(c, c->args[1].cage, lind_arg32(c, 2) & O_CLOEXEC);
 }
 
 /* The range that a struct flock means. */
@@ -249,7 +233,7 @@ static int64_t get_lock(const struct lind_call *c, struct client_flock *lock, bo
 static int64_t record_lock(const struct lind_call *c, uint32_t cmd)
 {
 	struct client_flock lock;
-	bool ofd = cmd >= F_OFD_GETLK_, wait = cmd == F_SETLKW_ || cmd == F_OFD_SETLKW_;
+	bool ofd = cmd >= F_OFD_GETLK, wait = cmd == F_SETLKW || cmd == F_OFD_SETLKW;
 	struct imfs_lock want = { .pid = ofd ? -1 : (int32_t)c->args[0].cage };
 	struct client *client;
 	struct imfs_file *f;
@@ -259,7 +243,7 @@ static int64_t record_lock(const struct lind_call *c, uint32_t cmd)
 		return r;
 	if ((lock.type != F_RDLCK && lock.type != F_WRLCK && lock.type != F_UNLCK) || (ofd && lock.pid))
 		return -EINVAL;
-	if (cmd == F_GETLK_ || cmd == F_OFD_GETLK_)
+	if (cmd == F_GETLK || cmd == F_OFD_GETLK)
 		return lock.type == F_UNLCK ? -EINVAL : get_lock(c, &lock, ofd);
 	if (!(f = take(c, 0, &client)))
 		return -EBADF;
@@ -275,7 +259,7 @@ static int64_t record_lock(const struct lind_call *c, uint32_t cmd)
 
 int64_t on_flock(const struct lind_call *c)
 {
-	uint32_t op = arg32(c, 1), kind = op & ~LOCK_NB_;
+	uint32_t op = lind_arg32(c, 1), kind = op & ~LOCK_NB_;
 	struct imfs_lock want = { .flock = true, .pid = -1, .write = kind == LOCK_EX_, .last = INT64_MAX };
 
 	if (!ours(c, 0))
@@ -292,17 +276,17 @@ static int64_t set_flags(const struct lind_call *c)
 
 	if (!f)
 		return -EBADF;
-	f->flags = (f->flags & ~(uint32_t)SETTABLE) | (arg32(c, 2) & SETTABLE);
+	f->flags = (f->flags & ~(uint32_t)SETTABLE) | (lind_arg32(c, 2) & SETTABLE);
 	return done(0);
 }
 
 static int64_t set_cloexec(const struct lind_call *c, bool cloexec)
 {
 	struct client *client, *held = numbers_hold(client_of(c->args[0].cage));
-	int64_t r = lind_call_plain(SYS_fcntl, c->args[0].cage, arg32(c, 0), F_SETFD_, cloexec, 0);
+	int64_t r = lind_call_plain(SYS_fcntl, c->args[0].cage, lind_arg32(c, 0), F_SETFD, cloexec, 0);
 
 	if (r >= 0 && take(c, 0, &client)) {
-		client->p.fds.cloexec[arg32(c, 0)] = cloexec;
+		client->p.fds.cloexec[lind_arg32(c, 0)] = cloexec;
 		imfs_write_unlock();
 	}
 	numbers_release(held);
@@ -325,40 +309,40 @@ static int64_t pipe_size(const struct lind_call *c, uint32_t cmd)
 
 	if (!f || !imfs_is_fifo(f))
 		return f ? done(-EBADF) : -EBADF;
-	return done(cmd == F_SETPIPE_SZ_ && arg32(c, 2) > IMFS_FIFO ? -EPERM : (int64_t)IMFS_FIFO);
+	return done(cmd == F_SETPIPE_SZ && lind_arg32(c, 2) > IMFS_FIFO ? -EPERM : (int64_t)IMFS_FIFO);
 }
 
 int64_t on_fcntl(const struct lind_call *c)
 {
-	uint32_t cmd = arg32(c, 1);
+	uint32_t cmd = lind_arg32(c, 1);
 
 	if (!ours(c, 0))
 		return lind_forward(c);
 	switch (cmd) {
-	case F_DUPFD_:
-	case F_DUPFD_CLOEXEC_:
-		return duplicate(c, c->target, cmd == F_DUPFD_CLOEXEC_);
-	case F_GETFD_:
+	case F_DUPFD:
+	case F_DUPFD_CLOEXEC:
+		return duplicate(c, c->target, cmd == F_DUPFD_CLOEXEC);
+	case F_GETFD:
 		return lind_forward(c);
-	case F_SETFD_:
-		return set_cloexec(c, arg32(c, 2) & 1);
-	case F_GETFL_:
+	case F_SETFD:
+		return set_cloexec(c, lind_arg32(c, 2) & 1);
+	case F_GETFL:
 		return get_flags(c);
-	case F_SETFL_:
+	case F_SETFL:
 		return set_flags(c);
-	case F_GETLK_:
-	case F_SETLK_:
-	case F_SETLKW_:
-	case F_OFD_GETLK_:
-	case F_OFD_SETLK_:
-	case F_OFD_SETLKW_:
+	case F_GETLK:
+	case F_SETLK:
+	case F_SETLKW:
+	case F_OFD_GETLK:
+	case F_OFD_SETLK:
+	case F_OFD_SETLKW:
 		return record_lock(c, cmd);
-	case F_SETPIPE_SZ_:
-	case F_GETPIPE_SZ_:
+	case F_SETPIPE_SZ:
+	case F_GETPIPE_SZ:
 		return pipe_size(c, cmd);
 	default:
 		/* Owners and signals of asynchronous notice belong to the number. */
-		return cmd >= F_SETOWN_ && cmd <= F_GETOWN_EX_ ? lind_forward(c) : -EINVAL;
+		return cmd >= F_SETOWN && cmd <= F_GETOWN_EX ? lind_forward(c) : -EINVAL;
 	}
 }
 
@@ -397,10 +381,10 @@ int64_t on_ioctl(const struct lind_call *c)
 {
 	if (!ours(c, 0))
 		return lind_forward(c);
-	switch (arg32(c, 1)) {
+	switch (lind_arg32(c, 1)) {
 	case FIOCLEX_:
 	case FIONCLEX_:
-		return set_cloexec(c, arg32(c, 1) == FIOCLEX_);
+		return set_cloexec(c, lind_arg32(c, 1) == FIOCLEX_);
 	case FIONBIO_:
 		return set_nonblock(c);
 	case FIONREAD_:
@@ -433,14 +417,14 @@ int64_t on_fallocate(const struct lind_call *c)
 		return lind_forward(c);
 	if (f->flags & O_PATH)
 		return done(-EBADF);
-	return sized(c, client, done(imfs_fallocate(&fs, f, &client->p, (int)arg32(c, 1), (int64_t)c->args[2].value, (int64_t)c->args[3].value)));
+	return sized(c, client, done(imfs_fallocate(&fs, f, &client->p, (int)lind_arg32(c, 1), (int64_t)c->args[2].value, (int64_t)c->args[3].value)));
 }
 
 int64_t on_fadvise64(const struct lind_call *c)
 {
 	if (!ours(c, 0))
 		return lind_forward(c);
-	return arg32(c, 3) > 5 /* POSIX_FADV_NOREUSE */ || (int64_t)c->args[2].value < 0 ? -EINVAL : 0;
+	return lind_arg32(c, 3) > 5 /* POSIX_FADV_NOREUSE */ || (int64_t)c->args[2].value < 0 ? -EINVAL : 0;
 }
 
 /* fsync and its kind: memory is as stable as it gets. */
@@ -455,7 +439,7 @@ int64_t on_sync_file_range(const struct lind_call *c)
 
 	if (!ours(c, 0))
 		return lind_forward(c);
-	return from < 0 || length < 0 || from > INT64_MAX - length || arg32(c, 3) > 7 /* SYNC_FILE_RANGE_* */ ? -EINVAL : 0;
+	return from < 0 || length < 0 || from > INT64_MAX - length || lind_arg32(c, 3) > 7 /* SYNC_FILE_RANGE_* */ ? -EINVAL : 0;
 }
 
 int64_t on_getdents64(const struct lind_call *c)

@@ -40,11 +40,11 @@ void learn_limit(uint64_t cage, struct client *client)
 int64_t on_limit(const struct lind_call *c)
 {
 	bool names = c->nr == SYS_prlimit64;
-	uint64_t cage = names && arg32(c, 0) ? arg32(c, 0) : c->target, largest;
+	uint64_t cage = names && lind_arg32(c, 0) ? lind_arg32(c, 0) : c->target, largest;
 	struct client *client;
 	int64_t r;
 
-	if (arg32(c, names) != RLIMIT_FSIZE || (names && !c->args[2].value))
+	if (lind_arg32(c, names) != RLIMIT_FSIZE || (names && !c->args[2].value))
 		return lind_pass(c);
 	if ((r = lind_forward(c)) || !ask(cage, &largest))
 		return r;

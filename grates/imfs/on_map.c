@@ -115,13 +115,13 @@ static int reader_of(int fd)
 /* A mapping of the backing, which `m` holds. */
 static int64_t map_backing(const struct lind_call *c, struct client *client, struct mapping *m, int fd)
 {
-	uint32_t flags = arg32(c, 3);
+	uint32_t flags = lind_arg32(c, 3);
 	bool shared = (flags & MAP_TYPE_) != MAP_PRIVATE_;
 	int reader = m->writable ? -1 : reader_of(fd);
 	int64_t r = -EACCES;
 
 	if (m->writable || reader >= 0)
-		r = map_at(c, c->args[0].value, arg32(c, 2), flags, (struct lind_arg){ (uint64_t)(m->writable ? fd : reader), lind_self() }, c->args[5].value);
+		r = map_at(c, c->args[0].value, lind_arg32(c, 2), flags, (struct lind_arg){ (uint64_t)(m->writable ? fd : reader), lind_self() }, c->args[5].value);
 	if (reader >= 0)
 		close(reader);
 	imfs_write_lock();
@@ -139,7 +139,7 @@ static int64_t map_backing(const struct lind_call *c, struct client *client, str
 /* Anonymous memory with what the file holds. */
 static int64_t map_copy(const struct lind_call *c, struct client *client)
 {
-	uint32_t prot = arg32(c, 2), flags = arg32(c, 3);
+	uint32_t prot = lind_arg32(c, 2), flags = lind_arg32(c, 3);
 	struct lind_arg at = c->args[0];
 	struct imfs_file *f;
 	int64_t r = map_at(c, at.value, prot | PROT_READ_ | PROT_WRITE_, flags | MAP_ANONYMOUS_, (struct lind_arg){ (uint64_t)-1, c->target }, 0);
@@ -158,7 +158,7 @@ static int64_t map_copy(const struct lind_call *c, struct client *client)
 
 int64_t on_mmap(const struct lind_call *c)
 {
-	uint32_t flags = arg32(c, 3);
+	uint32_t flags = lind_arg32(c, 3);
 	bool shared = (flags & MAP_TYPE_) != MAP_PRIVATE_;
 	struct mapping *m = NULL;
 	struct client *client;
@@ -174,7 +174,7 @@ int64_t on_mmap(const struct lind_call *c)
 		imfs_write_unlock();
 		return lind_forward(c);
 	}
-	r = may_map(f, arg32(c, 2), flags, c->args[5].value);
+	r = may_map(f, lind_arg32(c, 2), flags, c->args[5].value);
 	if (!r && shared && (r = imfs_data_back(&fs, f->node)))
 		r = r == -EFBIG ? -EOVERFLOW : r == -ENOSPC ? -ENOMEM : r;
 	if (!r && f->node->data.backing) {

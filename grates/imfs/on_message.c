@@ -150,7 +150,7 @@ int64_t on_sendmmsg(const struct lind_call *c)
 
 static void take_all(const struct lind_call *c, struct client *client, const struct msghdr *m)
 {
-	bool cloexec = arg32(c, 2) & MSG_CMSG_CLOEXEC;
+	bool cloexec = lind_arg32(c, 2) & MSG_CMSG_CLOEXEC;
 	size_t at = 0, i = 0;
 	char *place;
 	int fd;
@@ -182,7 +182,7 @@ static int64_t receive(const struct lind_call *c, struct lind_message *m)
 		if ((r = lind_forward(&changed)) >= 0)
 			take_all(c, client, &m->own);
 		numbers_release(held);
-	} while (r == -EAGAIN && waits && !(arg32(c, 2) & (MSG_ERRQUEUE | MSG_OOB)));
+	} while (r == -EAGAIN && waits && !(lind_arg32(c, 2) & (MSG_ERRQUEUE | MSG_OOB)));
 	travel_settle();
 	return r;
 }

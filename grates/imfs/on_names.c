@@ -7,7 +7,7 @@ static int64_t make_dir(const struct lind_call *c, int dir, int path)
 	struct look l;
 	int r = look(c, dir, path, IMFS_NAME_ITSELF, false, &l);
 
-	return r ? look_elsewhere(c, path, r, &l) : done(imfs_mkdir(&fs, &l.client->p, &l.at, arg32(c, path + 1)));
+	return r ? look_elsewhere(c, path, r, &l) : done(imfs_mkdir(&fs, &l.client->p, &l.at, lind_arg32(c, path + 1)));
 }
 
 int64_t on_mkdir(const struct lind_call *c)
@@ -25,7 +25,7 @@ static int64_t make_node(const struct lind_call *c, int dir, int path)
 	struct look l;
 	int r = look(c, dir, path, IMFS_NAME_ITSELF, false, &l);
 
-	return r ? look_elsewhere(c, path, r, &l) : done(imfs_mknod(&fs, &l.client->p, &l.at, arg32(c, path + 1), arg32(c, path + 2)));
+	return r ? look_elsewhere(c, path, r, &l) : done(imfs_mknod(&fs, &l.client->p, &l.at, lind_arg32(c, path + 1), lind_arg32(c, path + 2)));
 }
 
 int64_t on_mknod(const struct lind_call *c)
@@ -60,9 +60,9 @@ int64_t on_unlink(const struct lind_call *c)
 
 int64_t on_unlinkat(const struct lind_call *c)
 {
-	if (arg32(c, 2) & ~AT_REMOVEDIR_)
+	if (lind_arg32(c, 2) & ~AT_REMOVEDIR)
 		return -EINVAL;
-	return remove_name(c, 0, 1, arg32(c, 2) & AT_REMOVEDIR_);
+	return remove_name(c, 0, 1, lind_arg32(c, 2) & AT_REMOVEDIR);
 }
 
 static int64_t move(const struct lind_call *c, int dir1, int path1, int dir2, int path2, uint32_t flags)
@@ -87,18 +87,18 @@ int64_t on_renameat(const struct lind_call *c)
 
 int64_t on_renameat2(const struct lind_call *c)
 {
-	return move(c, 0, 1, 2, 3, arg32(c, 4));
+	return move(c, 0, 1, 2, 3, lind_arg32(c, 4));
 }
 
 static int64_t link_to(const struct lind_call *c, int dir1, int path1, int dir2, int path2, uint32_t flags)
 {
 	struct look l1, l2;
-	enum imfs_follow follow = flags & AT_SYMLINK_FOLLOW_ ? IMFS_FOLLOW : IMFS_NOFOLLOW;
+	enum imfs_follow follow = flags & AT_SYMLINK_FOLLOW ? IMFS_FOLLOW : IMFS_NOFOLLOW;
 	int r;
 
-	if (flags & ~(AT_SYMLINK_FOLLOW_ | AT_EMPTY_PATH_))
+	if (flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
-	r = look_two(c, dir1, path1, follow, flags & AT_EMPTY_PATH_, dir2, path2, &l1, &l2);
+	r = look_two(c, dir1, path1, follow, flags & AT_EMPTY_PATH, dir2, path2, &l1, &l2);
 	if (r)
 		return look_two_elsewhere(c, path1, path2, r, &l1, &l2);
 	if ((r = imfs_exists(&l1.at)))
@@ -113,7 +113,7 @@ int64_t on_link(const struct lind_call *c)
 
 int64_t on_linkat(const struct lind_call *c)
 {
-	return link_to(c, 0, 1, 2, 3, arg32(c, 4));
+	return link_to(c, 0, 1, 2, 3, lind_arg32(c, 4));
 }
 
 /* The target is text, not a path of ours. */

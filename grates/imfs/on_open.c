@@ -133,17 +133,17 @@ static int64_t open_at(const struct lind_call *c, int dir, int path, uint32_t fl
 
 int64_t on_open(const struct lind_call *c)
 {
-	return open_at(c, -1, 0, arg32(c, 1), arg32(c, 2), 0);
+	return open_at(c, -1, 0, lind_arg32(c, 1), lind_arg32(c, 2), 0);
 }
 
 int64_t on_creat(const struct lind_call *c)
 {
-	return open_at(c, -1, 0, CREAT_FLAGS, arg32(c, 1), 0);
+	return open_at(c, -1, 0, CREAT_FLAGS, lind_arg32(c, 1), 0);
 }
 
 int64_t on_openat(const struct lind_call *c)
 {
-	return open_at(c, 0, 1, arg32(c, 2), arg32(c, 3), 0);
+	return open_at(c, 0, 1, lind_arg32(c, 2), lind_arg32(c, 3), 0);
 }
 
 /* Makes openat of an openat2, and says how that is to walk. 0, or what is wrong with its struct. */
@@ -163,7 +163,7 @@ static int read_how(struct lind_call *c, uint32_t *resolve)
 	}
 	if (r || (r = lind_openat2_plain(c)))
 		return r;
-	return *resolve & RESOLVE_CACHED && arg32(c, 2) & (O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY)) ? -EAGAIN : 0;
+	return *resolve & RESOLVE_CACHED && lind_arg32(c, 2) & (O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY)) ? -EAGAIN : 0;
 }
 
 int64_t on_openat2(const struct lind_call *c)
@@ -174,7 +174,7 @@ int64_t on_openat2(const struct lind_call *c)
 	int bad = read_how(&plain, &resolve), r;
 
 	if (!bad)
-		return open_at(&plain, 0, 1, arg32(&plain, 2), arg32(&plain, 3), resolve);
+		return open_at(&plain, 0, 1, lind_arg32(&plain, 2), lind_arg32(&plain, 3), resolve);
 	/* Outside it is for the kernel to say. */
 	if ((r = look(c, 0, 1, IMFS_FOLLOW, false, &l)) == OUTSIDE)
 		return look_elsewhere(c, 1, r, &l);

@@ -107,7 +107,7 @@ static int may_splice(const struct side *in, const struct side *out, const struc
 static int64_t splice_sides(const struct lind_call *c, struct side *in, struct side *out)
 {
 	struct side *file = in->file ? in : out;
-	struct move m = { .cage = c->target, .pipe = (in->file ? out : in)->fd, .file = file, .flags = arg32(c, 5),
+	struct move m = { .cage = c->target, .pipe = (in->file ? out : in)->fd, .file = file, .flags = lind_arg32(c, 5),
 		.length = c->args[4].value < MOST ? (size_t)c->args[4].value : MOST };
 	int64_t r;
 
@@ -153,5 +153,5 @@ int64_t on_splice(const struct lind_call *c)
 /* Between pipes only. */
 int64_t on_tee(const struct lind_call *c)
 {
-	return !one_is_ours(c, 1) ? lind_forward(c) : c->args[2].value || arg32(c, 3) & ~FLAGS ? -EINVAL : 0;
+	return !one_is_ours(c, 1) ? lind_forward(c) : c->args[2].value || lind_arg32(c, 3) & ~FLAGS ? -EINVAL : 0;
 }

@@ -191,7 +191,7 @@ int64_t on_copy_file_range(const struct lind_call *c)
 		side_give(&in);
 		return r ? r : lind_forward(c);
 	}
-	if (arg32(c, 5))
+	if (lind_arg32(c, 5))
 		r = -EINVAL;
 	else if (!(r = may_copy(&in, &out, length)) && (r = transfer(&in, &out, length)) >= 0 &&
 		 (side_give_offset(&in, c->args[1]) || side_give_offset(&out, c->args[3])))

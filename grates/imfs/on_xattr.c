@@ -72,7 +72,7 @@ static int64_t set(const struct lind_call *c, enum of of)
 	if (!wrong && size)
 		wrong = lind_read(c->args[2], value, (size_t)size);
 	if ((n = subject(c, of, &client, &r)))
-		r = done(wrong ? wrong : imfs_setxattr(&fs, n, &client->p.cred, name, value, (size_t)size, (int)arg32(c, 4)));
+		r = done(wrong ? wrong : imfs_setxattr(&fs, n, &client->p.cred, name, value, (size_t)size, (int)lind_arg32(c, 4)));
 	free(value);
 	return r;
 }

@@ -98,7 +98,7 @@ static int64_t on_number(const struct lind_call *c)
 
 int64_t on_fd(const struct lind_call *c)
 {
-	if (c->nr == SYS_ioctl && (arg32(c, 1) == FIOCLEX || arg32(c, 1) == FIONCLEX))
+	if (c->nr == SYS_ioctl && (lind_arg32(c, 1) == FIOCLEX || lind_arg32(c, 1) == FIONCLEX))
 		return on_number(c);
 	return fd_inside(c->args[0]) ? enter(c) : go_past(c, 1);
 }
@@ -199,10 +199,10 @@ int64_t on_close(const struct lind_call *c)
 
 	if (!letting_begins(client))
 		return -EINTR;
-	if (let_go(client, arg32(c, 0), &mine)) {
+	if (let_go(client, lind_arg32(c, 0), &mine)) {
 		r = pass(c, fd_inside(c->args[0]));
 		/* Linux closes a descriptor also where close fails, but for a bad one. */
-		has_let_go(client, arg32(c, 0), mine, r == -EBADF ? mine & INSIDE : 0);
+		has_let_go(client, lind_arg32(c, 0), mine, r == -EBADF ? mine & INSIDE : 0);
 	}
 	letting_ends(client);
 	return r;
@@ -211,7 +211,7 @@ int64_t on_close(const struct lind_call *c)
 /* Of a client with threads: number by number. */
 static int64_t close_range_while_it_changes(const struct lind_call *c, struct client *client)
 {
-	uint32_t first = arg32(c, 0), last = arg32(c, 1) < LIND_FDS ? arg32(c, 1) : LIND_FDS - 1, fd, *mine;
+	uint32_t first = lind_arg32(c, 0), last = lind_arg32(c, 1) < LIND_FDS ? lind_arg32(c, 1) : LIND_FDS - 1, fd, *mine;
 	int64_t r = -EINTR;
 
 	if (first > last)
@@ -231,10 +231,10 @@ static int64_t close_range_while_it_changes(const struct lind_call *c, struct cl
 int64_t on_close_range(const struct lind_call *c)
 {
 	struct client *client = lind_client(c->target);
-	uint32_t first = arg32(c, 0), last = arg32(c, 1);
+	uint32_t first = lind_arg32(c, 0), last = lind_arg32(c, 1);
 	int64_t r;
 
-	if (arg32(c, 2) & CLOSE_RANGE_CLOEXEC_)
+	if (lind_arg32(c, 2) & CLOSE_RANGE_CLOEXEC_)
 		return pass(c, atomic_load(&client->owns));
 	if (!letting_begins(client))
 		return -EINTR;
@@ -258,7 +258,7 @@ int64_t on_dup(const struct lind_call *c)
 static int64_t dup_onto(const struct lind_call *c, struct client *client, bool same)
 {
 	bool inside = fd_inside(c->args[0]), replaces = fd_inside(c->args[1]);
-	uint32_t to = arg32(c, 1), mine;
+	uint32_t to = lind_arg32(c, 1), mine;
 	int64_t fd;
 
 	if (same)
@@ -279,7 +279,7 @@ static int64_t dup_onto(const struct lind_call *c, struct client *client, bool s
 int64_t on_dup2(const struct lind_call *c)
 {
 	struct client *client = c->args[1].cage ? lind_client(c->args[1].cage) : NULL;
-	bool same = c->args[0].cage == c->args[1].cage && arg32(c, 0) == arg32(c, 1);
+	bool same = c->args[0].cage == c->args[1].cage && lind_arg32(c, 0) == lind_arg32(c, 1);
 	int64_t fd;
 
 	if (!letting_begins(client))
@@ -293,9 +293,9 @@ int64_t on_dup2(const struct lind_call *c)
 
 int64_t on_fcntl(const struct lind_call *c)
 {
-	if (arg32(c, 1) == F_SETFL && flags_change)
+	if (lind_arg32(c, 1) == F_SETFL && flags_change)
 		return on_set_flags(c);
-	return arg32(c, 1) == F_DUPFD || arg32(c, 1) == F_DUPFD_CLOEXEC ? on_dup(c) : on_number(c);
+	return lind_arg32(c, 1) == F_DUPFD || lind_arg32(c, 1) == F_DUPFD_CLOEXEC ? on_dup(c) : on_number(c);
 }
 
 static bool may_own(const struct client *client)
@@ -334,10 +334,10 @@ int64_t on_poll(const struct lind_call *c)
 
 int64_t on_select(const struct lind_call *c)
 {
-	uint32_t count = arg32(c, 0) > FDS_SET_MAX ? FDS_SET_MAX : arg32(c, 0);
+	uint32_t count = lind_arg32(c, 0) > FDS_SET_MAX ? FDS_SET_MAX : lind_arg32(c, 0);
 	uint32_t set[FDS_SET_MAX / 32];
 
-	for (int i = 1; i <= 3 && (int32_t)arg32(c, 0) > 0; i++) {
+	for (int i = 1; i <= 3 && (int32_t)lind_arg32(c, 0) > 0; i++) {
 		struct client *client = lind_client(c->args[i].cage);
 
 		if (!c->args[i].value || !client || !may_own(client) || lind_read(c->args[i], set, (count + 31) / 32 * 4))
@@ -353,13 +353,13 @@ int64_t on_select(const struct lind_call *c)
 int64_t on_mmap(const struct lind_call *c)
 {
 	struct client *client = lind_client(c->target);
-	bool inside = !(arg32(c, 3) & MAP_ANONYMOUS) && fd_inside(c->args[4]);
+	bool inside = !(lind_arg32(c, 3) & MAP_ANONYMOUS) && fd_inside(c->args[4]);
 
 	if (inside)
 		atomic_store(&client->mapped, true);
 	if (inside || atomic_load(&client->mapped))
 		return enter(c);
-	return arg32(c, 3) & MAP_ANONYMOUS ? lind_forward(c) : go_past(c, 1u << 4);
+	return lind_arg32(c, 3) & MAP_ANONYMOUS ? lind_forward(c) : go_past(c, 1u << 4);
 }
 
 int64_t on_memory(const struct lind_call *c)

@@ -178,7 +178,7 @@ void threads_end(struct client *client)
 int64_t on_clone(const struct lind_call *c)
 {
 	struct client *client = lind_client(c->target);
-	bool shares = arg32(c, 0) & CLONE_FILES_;
+	bool shares = lind_arg32(c, 0) & CLONE_FILES_;
 	int64_t r;
 
 	if (client && shares && !atomic_load(&client->threads))

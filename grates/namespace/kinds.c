@@ -10,8 +10,6 @@
 #include <termios.h>
 #include "namespace.h"
 
-#define F_GET_SEALS_ 1034
-#define O_PATH_ 010000000u
 
 enum {
 	REGULAR = 1, DIRECTORY = 1 << 1, LINK = 1 << 2, PIPE = 1 << 3, SOCKET = 1 << 4, CHARDEV = 1 << 5, TTY = 1 << 6, BLOCKDEV = 1 << 7,
@@ -128,7 +126,7 @@ static uint32_t kind_of(struct lind_arg fd, const struct stat *st)
 
 	switch (st->st_mode & S_IFMT) {
 	case S_IFREG:
-		return !st->st_nlink && control(fd, F_GET_SEALS_) >= 0 && nameless_kind(fd) & MEMFD ? ANON | MEMFD : REGULAR;
+		return !st->st_nlink && control(fd, F_GET_SEALS) >= 0 && nameless_kind(fd) & MEMFD ? ANON | MEMFD : REGULAR;
 	case S_IFDIR:
 		return DIRECTORY;
 	case S_IFLNK:
@@ -158,7 +156,7 @@ static uint32_t flag_words(uint32_t open)
 {
 	static const uint32_t access[] = { READABLE | READONLY, WRITABLE | WRITEONLY, READABLE | WRITABLE | READWRITE, 0 };
 
-	if (open & O_PATH_)
+	if (open & O_PATH)
 		return BY_PATH;
 	return access[open & O_ACCMODE] | (open & O_APPEND ? APPEND : 0) | (open & O_NONBLOCK ? NONBLOCK : 0);
 }
@@ -223,12 +221,12 @@ int64_t on_control(const struct lind_call *c)
 {
 	int64_t r = on_fd(c);
 
-	return arg32(c, 1) == FIONBIO ? flags_set(r) : r;
+	return lind_arg32(c, 1) == FIONBIO ? flags_set(r) : r;
 }
 
 int64_t on_control_past(const struct lind_call *c)
 {
 	int64_t r = lind_forward(c);
 
-	return arg32(c, 1) == FIONBIO ? flags_set(r) : r;
+	return lind_arg32(c, 1) == FIONBIO ? flags_set(r) : r;
 }

@@ -283,5 +283,5 @@ void adopt(const struct lind_call *c, int arg)
 	for (uint32_t fd = 0; fd < NUMBERS_LOOKED_AT; fd++)
 		if (identify((struct lind_arg){ fd, cage }, &other) && other.st_dev == this.st_dev && other.st_ino == this.st_ino)
 			fd_mark(client, fd);
-	fd_mark(client, arg32(c, arg));
+	fd_mark(client, lind_arg32(c, arg));
 }

@@ -70,11 +70,6 @@ void fds_forget(struct client *client);
 /* Above all that were ever inside or looked at. */
 uint32_t fds_end(const struct client *client);
 
-static inline uint32_t arg32(const struct lind_call *c, int i)
-{
-	return (uint32_t)c->args[i].value;
-}
-
 static inline uint32_t fd_word(const struct client *client, uint32_t fd)
 {
 	return client && fd < LIND_FDS ? atomic_load_explicit(&client->fds[fd], memory_order_acquire) : 0;

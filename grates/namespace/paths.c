@@ -17,7 +17,7 @@ static uint32_t flags_of(const struct lind_call *c, const struct lind_path_use *
 {
 	if (c->nr == SYS_creat)
 		return O_CREAT | O_WRONLY | O_TRUNC;
-	return use->flags < 0 ? 0 : arg32(c, use->flags);
+	return use->flags < 0 ? 0 : lind_arg32(c, use->flags);
 }
 
 static bool follows(const struct lind_call *c, const struct lind_path_use *use)

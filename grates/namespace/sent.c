@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include "namespace.h"
 
-#define O_PATH_ 010000000
 
 struct file {
 	uint64_t dev, ino;
@@ -37,7 +36,7 @@ static struct file file_of(struct lind_arg fd, const struct stat *st)
 {
 	int64_t open = lind_call_plain(SYS_fcntl, fd.cage, (uint32_t)fd.value, F_GETFL, 0, 0);
 
-	return (struct file){ st->st_dev, st->st_ino, fd_lasting_kind(fd, st), open < 0 ? 0 : (uint32_t)open & (O_ACCMODE | O_PATH_) };
+	return (struct file){ st->st_dev, st->st_ino, fd_lasting_kind(fd, st), open < 0 ? 0 : (uint32_t)open & (O_ACCMODE | O_PATH) };
 }
 
 /* Where it is, or would be. The lock is held, and there is a table. */

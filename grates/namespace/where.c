@@ -231,7 +231,7 @@ static bool has_dotdot(const char *text)
 /* Where a relative path starts, in words; false if it starts inside and nobody knows where. */
 static int start_at(const struct lind_call *c, int dir, struct where *w)
 {
-	bool at_cwd = dir < 0 || (int)arg32(c, dir) == CLIENT_AT_FDCWD;
+	bool at_cwd = dir < 0 || (int)lind_arg32(c, dir) == CLIENT_AT_FDCWD;
 	uint64_t cage = dir < 0 ? c->target : c->args[dir].cage;
 	struct lind_arg none = { 0, cage };
 	struct client *client;
@@ -254,7 +254,7 @@ static int start_at(const struct lind_call *c, int dir, struct where *w)
 	if (at_cwd) {
 		r = lind_call(SYS_getcwd, cage, lind_mine(w->path), (struct lind_arg){ PATH_MAX, cage }, none, none, none, none);
 	} else {
-		r = fd_link(cage, arg32(c, dir), w->path);
+		r = fd_link(cage, lind_arg32(c, dir), w->path);
 		if (r == -ENOENT)
 			r = -EBADF;
 	}

@@ -2,13 +2,12 @@
  * The arguments of a call. What it reads is printed before it runs, what it writes afterwards; the pieces are put
  * together in their order. Most of it follows from the table; a few calls mean more than their types say.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "strace.h"
 
-#define AT_FDCWD_ (-100)
-#define O_CREAT_OR_TMPFILE (0100u | 020000000u)
 #define PATHS 4096u
 
 static const struct lind_param *param(const struct traced *t, int i)
@@ -69,7 +68,7 @@ static bool special_before(struct traced *t, int i, struct text *to)
 
 		if (i == flags)
 			print_open_flags(to, (uint32_t)a[i].value);
-		else if (i == flags + 1 && !(a[flags].value & O_CREAT_OR_TMPFILE))
+		else if (i == flags + 1 && !(a[flags].value & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))))
 			t->count = flags + 1;
 		else
 			return false;
@@ -177,7 +176,7 @@ static void print_plain(struct text *to, const struct lind_param *p, struct lind
 
 	switch (p->kind) {
 	case LIND_DIRFD:
-		text_add(to, (int32_t)v == AT_FDCWD_ ? "AT_FDCWD" : "%d", (int32_t)v);
+		text_add(to, (int32_t)v == AT_FDCWD ? "AT_FDCWD" : "%d", (int32_t)v);
 		break;
 	case LIND_FD: case LIND_INT: case LIND_PID: case LIND_UNIT:
 		text_add(to, "%d", (int32_t)v);

@@ -5,7 +5,6 @@
 #include "strace.h"
 
 #define ROWS (sizeof lind_syscalls / sizeof *lind_syscalls)
-#define TMPFILE 020200000u
 
 const struct lind_names *const poll_events = &lind_names_PollEvents;
 const struct lind_names *const epoll_events = &lind_names_EpollEvents;

@@ -5,7 +5,6 @@
 
 mod dispatch;
 mod grates;
-mod transfer;
 
 use std::sync::Arc;
 
@@ -15,12 +14,11 @@ use lind_abi::{Arg, CageId, Call, Errno, Fd, Owners, Result, Word};
 use crate::Kernel;
 use crate::authority;
 use crate::cage::{Attention, Cage, Thread, signal};
-use crate::engine::{Filtered, Hop, Served};
+use crate::engine::{Hop, Served};
 use crate::fd::{FileRef, InUse, Reader};
 use crate::threei::HandlerTable;
 use dispatch::{dispatch, dispatch_near};
-use grates::{by_grates, further_filters, syscall_by_grates};
-pub use transfer::{Begun, HostCall, Progress, begin_transfer, end_transfer, further};
+use grates::by_grates;
 
 /// Everything a kernel function may know about the call it carries out.
 #[derive(Clone, Copy)]
@@ -151,16 +149,10 @@ fn context<C: Caller>(caller: &C) -> Ctx<'_> {
 #[inline(always)]
 pub fn syscall<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
     if !caller.cage().handlers.is_kernels(number)
-        && let Some(result) = syscall_by_grates(caller, number, values)
+        && let Some(result) = own_by_grates(caller, number, values)
     {
         return result;
     }
-    in_kernel(caller, number, values)
-}
-
-/// What is left of a call of [`syscall`] after the grates.
-#[inline(always)]
-fn in_kernel<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
     let arg = |at: usize| Arg { value: values[at].value, cage: caller.cage().id };
     let far = || syscall_far(caller, number, values);
     loop {
@@ -194,6 +186,14 @@ const fn is_near(number: u32) -> bool {
             | nr::forward
             | nr::copy_data_between_cages
     )
+}
+
+/// What grates answer to a call that a cage makes for itself; None if it is the kernel's.
+#[inline(never)]
+fn own_by_grates<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> Option<i64> {
+    let (thread, mut call) = (caller.thread(), own_call(caller, number, values));
+    let follow = |to| thread.routes.follow(number, values[0].value, to);
+    by_grates(caller.kernel(), caller.hop(), thread, &mut call, caller.cage().handlers.packed(number), true, follow)
 }
 
 fn own_call<'a, C: Caller>(caller: &C, number: u32, values: &'a [Word; 6]) -> Call<'a> {
@@ -354,17 +354,7 @@ fn pass_own(
     let id = client.cage.id;
     let mut call = Call { nr: number, caller: thread.cage.id, target: id, values, owners: Owners::All(id) };
     let follow = |to| client.routes.follow(number, values[0].value, to);
-    let (mut to, mut past) = (follow(table.packed(number)), 0);
-    if hop.filters(to, past) {
-        match further_filters(hop, client, (number, values), to, past) {
-            Filtered::Answered(result) => return result,
-            Filtered::LeftTo { to: rest, past: by_now, last } => {
-                (to, past) = (rest, by_now);
-                call.caller = last.unwrap_or(call.caller);
-            }
-        }
-    }
-    if let Some(result) = by_grates(kernel, hop, client, &mut call, (to, past), true, follow) {
+    if let Some(result) = by_grates(kernel, hop, client, &mut call, table.packed(number), true, follow) {
         return result;
     }
     let context =
@@ -418,7 +408,7 @@ fn pass_any(
             (thread, &looked_up)
         }
     };
-    if let Some(result) = by_grates(kernel, hop, on, &mut call, (table.packed(number), 0), false, |to| to) {
+    if let Some(result) = by_grates(kernel, hop, on, &mut call, table.packed(number), false, |to| to) {
         return Ok(result);
     }
     if let Some(s) = served

@@ -108,29 +108,13 @@ pub struct Served<'a> {
     pub client: &'a Thread,
 }
 
-/// What a handler has done with a call.
+/// What a filter or a handler has done with a call.
 #[derive(Clone, Copy)]
 pub enum Entered {
     /// This is its result, as it stands on the wire.
     Answered(i64),
-    /// The handler lets it go on ([`lind_abi::PASS`]): there the grate's own table sends calls of this number.
+    /// It lets the call go on ([`lind_abi::PASS`]): there the grate's own table sends calls of this number.
     Passed(Packed),
-}
-
-/// What filters have done with a call.
-#[derive(Clone, Copy)]
-pub enum Filtered {
-    /// This is its result.
-    Answered(i64),
-    /// The rest is for a handler, or for the kernel.
-    LeftTo {
-        /// Where the call goes.
-        to: Packed,
-        /// How many grates have let it go on.
-        past: usize,
-        /// The last of those that are filters.
-        last: Option<CageId>,
-    },
 }
 
 /// The way from the calling host thread into grates.
@@ -140,15 +124,17 @@ pub trait Hop {
     /// EIO when the grate is dead or dies meanwhile, ELOOP and EAGAIN when the stack is used up.
     fn enter(&self, cage: CageId, entry: u32, serialized: bool, past: usize, served: &Served<'_>) -> Entered;
 
-    /// Whether the grate that `to` names has a filter which can be asked now.
-    fn filters(&self, _to: Packed, _past: usize) -> bool {
-        false
-    }
-
-    /// Asks the filter of the grate that `to` names about a call that `client` makes on itself, and those of the grates after it, as long as
-    /// they let it go on. `past` grates have done so before.
-    fn by_filters(&self, _client: &Thread, _number: u32, _values: &[Word; 6], to: Packed, past: usize) -> Filtered {
-        Filtered::LeftTo { to, past, last: None }
+    /// Asks the filter of the grate that `to` names about a call that `client` makes on itself. None if there is none that can be asked
+    /// now, or if it leaves the decision to its handler.
+    fn ask_filter(
+        &self,
+        _client: CageId,
+        _number: u32,
+        _values: &[Word; 6],
+        _to: Packed,
+        _past: usize,
+    ) -> Option<Entered> {
+        None
     }
 
     /// As [`Engine::start`], of a child whose parent is going to wait: it may run on this host thread then

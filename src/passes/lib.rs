@@ -4,6 +4,7 @@
 //! - `fpcast` and `mismatch`, on request: calls with another type than the function's reach it.
 //! - `fork`: programs that fork can leave their stack and come back to it, in two processes.
 //! - `loops`: loops that only wait for memory to change keep looking at it.
+//! - `data_image`: what the start function leaves in memory, written down.
 //!
 //! A pass rewrites the bytes it is about and leaves the others alone, so that a function a pass has nothing
 //! to do with is the function the compiler wrote. Running the passes again changes nothing.
@@ -11,6 +12,7 @@
 //! Names stay, and debugging information follows the code where it moves (`dwarf`).
 
 mod code;
+mod data_image;
 mod dataflow;
 mod dwarf;
 mod fork;
@@ -70,6 +72,7 @@ pub fn run(bytes: &[u8], options: &Options) -> Result<Vec<u8>> {
         loops::watch_memory(&mut module)?;
     }
     fork::hint(&mut module)?;
+    data_image::attach(&mut module)?;
     let out = module.finish()?;
     validate(&out).context("the result is not a valid module; this is a bug of lind-passes")?;
     Ok(out)

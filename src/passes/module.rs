@@ -147,6 +147,14 @@ impl<'a> Module<'a> {
         self.sections.insert(at, Section { id: id::CUSTOM, head: &[], body: Cow::Owned(body) });
     }
 
+    /// Puts a custom section at the end.
+    pub fn add_custom(&mut self, name: &str, data: &[u8]) {
+        let mut body = Vec::with_capacity(data.len() + name.len() + 5);
+        name_bytes(&mut body, name);
+        body.extend_from_slice(data);
+        self.sections.push(Section { id: id::CUSTOM, head: &[], body: Cow::Owned(body) });
+    }
+
     /// Removes the custom sections whose name the predicate accepts.
     pub fn remove_custom(&mut self, remove: impl Fn(&str) -> bool) {
         self.sections.retain(|s| s.id != id::CUSTOM || !split_custom(&s.body).is_some_and(|(name, _)| remove(name)));

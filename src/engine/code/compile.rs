@@ -16,7 +16,7 @@ use wasmtime::Module;
 
 use crate::code::cache::{Cache, name_in_cache};
 use crate::code::cwasm;
-use crate::code::data_image::Initial;
+use crate::code::data_image::DataImage;
 use crate::code::engines::Engines;
 use crate::code::trap_table::Traps;
 use crate::code::validate::{self, LANDING, Places};
@@ -141,9 +141,9 @@ impl Compiler {
         let module = unsafe { Module::deserialize(&self.engines.runtime, &code)? };
         facts.places = places_in(&module)?;
         facts.traps = Traps::of(&code, module.text(), facts.places.landing)?;
-        let initial = Initial::of(wasm, facts.heap_base).unwrap_or_default();
+        let initial = DataImage::of(wasm, facts.heap_base)?;
         facts.initial = initial.layout;
-        Ok(cwasm::encode(&self.key, code, &initial.pages, &facts, blake3::hash(wasm).as_bytes()))
+        Ok(cwasm::encode(&self.key, code, initial.pages, &facts, blake3::hash(wasm).as_bytes()))
     }
 }
 

@@ -1,41 +1,38 @@
-//! What a program's memory holds when its code begins, worked out when it is compiled (docs/engine.md, "Data").
+//! What a program's memory holds when its code begins, as the module itself says (docs/startup.md, "Data").
 //!
-//! Data segments are passive. The linker's start function puts them in their places and fills variables without a value with zeroes,
-//! unless a word of memory says that another instance has done so: at each start of a program, all those pages are made and
-//! written. So the start function is interpreted here, once, and the memory that it leaves becomes a part of the compiled
-//! file, which the kernel maps privately. That word is in it: the start function still runs, and finds nothing to do.
-//!
-//! Nothing rests on what the function looks like. It is interpreted twice, on empty memory and on what the first run has left. Only if
-//! the second run changes nothing, and leaves globals and segments as the first did, may what the first left be there
-//! before the function runs. One global may differ, `__tls_base`, because the engine can set it: it is exported. A
-//! function of other instructions than the few below (calls and loops are not among them), or one that touches what is not data,
-//! has no image, and the program starts as its module says.
+//! `lind-passes` works out what the linker's start function leaves in memory, and writes it into the module as the section [`SECTION`].
+//! Its pages become a part of the compiled file, which the kernel maps privately. A module that lies here harms itself alone: it
+//! could write the same to its memory. So all that is looked at is that the pages lie where data lies, and that they are all there.
 
-mod pages;
-
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
+use anyhow::{Context, Result, ensure};
 use lind_kernel::mem::space;
-use pages::{PAGE, Pages, Span};
-use wasmparser::{BlockType, ExternalKind, FunctionBody, MemArg, Operator, Parser, Payload, TypeRef, ValType};
+use wasmparser::{Parser, Payload};
 
 /// The global that the engine sets for the first instance.
 pub const TLS_BASE: &str = "__tls_base";
 
-/// A function that touches fewer bytes runs: mappings are not free, neither at a start nor at each fork.
-const LEAST_BYTES: u64 = 32 << 10;
-/// The most bytes that the function may write.
-const MOST_BYTES: u64 = 64 << 20;
-/// The most instructions it may have.
-const MOST_STEPS: usize = 1024;
+/// The section: a [`Layout`] as [`Layout::to_bytes`] makes it but with its two last words first, then the pages.
+const SECTION: &str = "lind.data";
+/// The size of a page.
+const PAGE: u64 = 4096;
 /// The most spans: each is a mapping of the host's.
 const MOST_SPANS: usize = 32;
 
-/// Where the pages belong, and what else the function does.
+/// Pages of memory, one after the other, by number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// The first.
+    pub first: u32,
+    /// How many.
+    pub pages: u32,
+}
+
+/// Where the pages belong, and what else the start function does.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Layout {
     /// Ascending, in the order in which the file has the pages; none if there is no image.
@@ -45,44 +42,52 @@ pub struct Layout {
 }
 
 /// The memory a program begins with.
-#[derive(Debug, Default)]
-pub struct Initial {
+#[derive(PartialEq, Eq, Debug, Default)]
+pub struct DataImage<'w> {
     /// Where the pages belong.
     pub layout: Layout,
     /// The pages.
-    pub pages: Vec<u8>,
+    pub pages: &'w [u8],
 }
 
-impl Initial {
-    /// Of a valid module whose heap begins at `heap_base`. None if it has to run its start function to know.
-    pub fn of(wasm: &[u8], heap_base: u32) -> Option<Initial> {
-        let data = space::FIRST..u64::from(heap_base).next_multiple_of(PAGE);
-        let start = Start::read(wasm)?;
-        let first = Machine::run(&start, &data, Pages::default())?;
-        if first.written + first.cleared < LEAST_BYTES {
-            return None;
-        }
-        let second = Machine::run(&start, &data, first.pages.clone())?;
-        if second.pages != first.pages || second.dropped != first.dropped {
-            return None;
-        }
-        let mut tls_base = None;
-        for global in first.globals.keys().chain(second.globals.keys()) {
-            let value = first.globals.get(global);
-            if value == second.globals.get(global) {
-                continue;
+impl<'w> DataImage<'w> {
+    /// That of a valid module whose heap begins at `heap_base`; an empty one if it says nothing.
+    ///
+    /// # Errors
+    /// The section is malformed, there are two, or pages lie outside the data.
+    pub fn of(wasm: &'w [u8], heap_base: u32) -> Result<DataImage<'w>> {
+        let mut found = None;
+        for payload in Parser::new(0).parse_all(wasm) {
+            if let Payload::CustomSection(section) = payload?
+                && section.name() == SECTION
+            {
+                ensure!(found.is_none(), "two sections {SECTION}");
+                found = Some(section.data());
             }
-            if Some(*global) != start.tls_base {
-                return None;
-            }
-            tls_base = Some(NonZeroU32::new(*value?)?);
         }
-        let spans = first.pages.spans();
-        if spans.is_empty() || spans.len() > MOST_SPANS {
-            return None;
+        let Some(bytes) = found else { return Ok(DataImage::default()) };
+        DataImage::read(bytes, heap_base).with_context(|| format!("the section {SECTION}"))
+    }
+
+    fn read(bytes: &'w [u8], heap_base: u32) -> Result<DataImage<'w>> {
+        let words = bytes.as_chunks::<4>().0;
+        let word = |at: usize| words.get(at).copied().map(u32::from_le_bytes).context("is cut short");
+        let (tls_base, count) = (word(0)?, usize::try_from(word(1)?)?);
+        ensure!((1..=MOST_SPANS).contains(&count), "has {count} spans, not 1 to {MOST_SPANS}");
+        let spans = (0..count)
+            .map(|n| Ok(Span { first: word(2 + 2 * n)?, pages: word(3 + 2 * n)? }))
+            .collect::<Result<Vec<_>>>()?;
+        let layout = Layout { spans, tls_base: NonZeroU32::new(tls_base) };
+        let pages = &bytes[8 + 8 * count..];
+        let mut free = space::FIRST / PAGE;
+        for span in &layout.spans {
+            let first = u64::from(span.first);
+            ensure!(free <= first && span.pages > 0, "has spans that do not ascend, or lie below the data");
+            free = first + u64::from(span.pages);
         }
-        let pages = first.pages.bytes(&spans);
-        Some(Initial { layout: Layout { spans, tls_base }, pages })
+        ensure!(free <= u64::from(heap_base).div_ceil(PAGE), "has pages beyond __heap_base");
+        ensure!(pages.len() as u64 == layout.len(), "has {} bytes of pages, not {}", pages.len(), layout.len());
+        Ok(DataImage { layout, pages })
     }
 }
 
@@ -125,291 +130,6 @@ impl Layout {
             file += end - start;
             (start..end, offset)
         })
-    }
-}
-
-/// An instruction.
-enum Step {
-    Nothing,
-    Block,
-    End,
-    Branch(u32),
-    BranchIf(u32),
-    BranchTable(Vec<u32>, u32),
-    Return,
-    Push(u64),
-    Drop,
-    SetGlobal(u32),
-    Init(u32),
-    Fill,
-    DropData(u32),
-    Store(u64),
-    CompareExchange(u64),
-    Notify(u64),
-    /// What no run may come to.
-    Wait,
-}
-
-impl Step {
-    fn read(operator: &Operator<'_>) -> Option<Step> {
-        let offset = |memarg: &MemArg| (memarg.memory == 0).then_some(memarg.offset);
-        Some(match operator {
-            Operator::Nop => Step::Nothing,
-            Operator::Block { blockty: BlockType::Empty } => Step::Block,
-            Operator::End => Step::End,
-            Operator::Br { relative_depth } => Step::Branch(*relative_depth),
-            Operator::BrIf { relative_depth } => Step::BranchIf(*relative_depth),
-            Operator::BrTable { targets } => {
-                Step::BranchTable(targets.targets().collect::<Result<_, _>>().ok()?, targets.default())
-            }
-            Operator::Return => Step::Return,
-            Operator::I32Const { value } => Step::Push(u64::from(value.cast_unsigned())),
-            Operator::I64Const { value } => Step::Push(value.cast_unsigned()),
-            Operator::Drop => Step::Drop,
-            Operator::GlobalSet { global_index } => Step::SetGlobal(*global_index),
-            Operator::MemoryInit { data_index, mem: 0 } => Step::Init(*data_index),
-            Operator::MemoryFill { mem: 0 } => Step::Fill,
-            Operator::DataDrop { data_index } => Step::DropData(*data_index),
-            Operator::I32AtomicStore { memarg } => Step::Store(offset(memarg)?),
-            Operator::I32AtomicRmwCmpxchg { memarg } => Step::CompareExchange(offset(memarg)?),
-            Operator::MemoryAtomicNotify { memarg } => Step::Notify(offset(memarg)?),
-            Operator::MemoryAtomicWait32 { .. } => Step::Wait,
-            _ => return None,
-        })
-    }
-}
-
-/// A module's start function and what it refers to.
-struct Start<'w> {
-    steps: Vec<Step>,
-    segments: Vec<&'w [u8]>,
-    /// For each global, whether it is a variable of type i32.
-    globals: Vec<bool>,
-    tls_base: Option<u32>,
-}
-
-impl<'w> Start<'w> {
-    fn read(wasm: &'w [u8]) -> Option<Start<'w>> {
-        let (mut function, mut imported, mut bodies) = (None, 0_u32, 0_u32);
-        let mut start = Start { steps: Vec::new(), segments: Vec::new(), globals: Vec::new(), tls_base: None };
-        for payload in Parser::new(0).parse_all(wasm) {
-            match payload.ok()? {
-                Payload::ImportSection(reader) => {
-                    for import in reader.into_imports() {
-                        let TypeRef::Func(_) = import.ok()?.ty else { return None };
-                        imported += 1;
-                    }
-                }
-                Payload::GlobalSection(reader) => {
-                    for global in reader {
-                        let ty = global.ok()?.ty;
-                        start.globals.push(ty.mutable && ty.content_type == ValType::I32);
-                    }
-                }
-                Payload::ExportSection(reader) => {
-                    for export in reader {
-                        let export = export.ok()?;
-                        if export.name == TLS_BASE && export.kind == ExternalKind::Global {
-                            start.tls_base = Some(export.index);
-                        }
-                    }
-                }
-                Payload::StartSection { func, .. } => function = Some(func),
-                Payload::CodeSectionEntry(body) => {
-                    if function.and_then(|function: u32| function.checked_sub(imported)) == Some(bodies) {
-                        start.steps = steps(&body)?;
-                    }
-                    bodies += 1;
-                }
-                Payload::DataSection(reader) => {
-                    for segment in reader {
-                        start.segments.push(segment.ok()?.data);
-                    }
-                }
-                _ => {}
-            }
-        }
-        function.map(|_| start)
-    }
-}
-
-fn steps(body: &FunctionBody<'_>) -> Option<Vec<Step>> {
-    let mut steps = Vec::new();
-    for operator in body.get_operators_reader().ok()? {
-        if steps.len() == MOST_STEPS {
-            return None;
-        }
-        steps.push(Step::read(&operator.ok()?)?);
-    }
-    Some(steps)
-}
-
-/// What a run of the start function makes of memory, globals and segments.
-struct Machine<'s> {
-    start: &'s Start<'s>,
-    data: &'s Range<u64>,
-    pages: Pages,
-    globals: BTreeMap<u32, u32>,
-    dropped: BTreeSet<u32>,
-    stack: Vec<u64>,
-    written: u64,
-    cleared: u64,
-}
-
-impl<'s> Machine<'s> {
-    /// A run on memory that holds `pages`. It ends, as every branch leads forward. None if it traps, or does what is not known here.
-    fn run(start: &'s Start<'s>, data: &'s Range<u64>, pages: Pages) -> Option<Machine<'s>> {
-        let (globals, dropped) = (BTreeMap::new(), BTreeSet::new());
-        let mut machine = Machine { start, data, pages, globals, dropped, stack: Vec::new(), written: 0, cleared: 0 };
-        // How high the stack was where each block around the instruction began.
-        let mut blocks = Vec::new();
-        let mut at = 0;
-        loop {
-            let step = start.steps.get(at)?;
-            at += 1;
-            let branch = match step {
-                Step::Block => {
-                    blocks.push(machine.stack.len());
-                    continue;
-                }
-                // Of a block, or of the function.
-                Step::End => match blocks.pop() {
-                    Some(_) => continue,
-                    None => break,
-                },
-                Step::Return => break,
-                Step::Branch(depth) => Some(*depth),
-                Step::BranchIf(depth) => (machine.pop32()? != 0).then_some(*depth),
-                Step::BranchTable(targets, default) => {
-                    let index = usize::try_from(machine.pop32()?).ok()?;
-                    Some(*targets.get(index).unwrap_or(default))
-                }
-                step => {
-                    machine.step(step)?;
-                    None
-                }
-            };
-            let Some(depth) = branch else { continue };
-            let Some(target) = blocks.len().checked_sub(usize::try_from(depth).ok()? + 1) else { break };
-            machine.stack.truncate(blocks[target]);
-            at = start.after(at, blocks.len() - target)?;
-            blocks.truncate(target);
-        }
-        machine.pages.forget_empty();
-        Some(machine)
-    }
-
-    fn step(&mut self, step: &Step) -> Option<()> {
-        match *step {
-            Step::Nothing => {}
-            Step::Push(value) => self.stack.push(value),
-            Step::Drop => {
-                self.stack.pop()?;
-            }
-            Step::SetGlobal(global) => {
-                let known = self.start.globals.get(usize::try_from(global).ok()?)?;
-                let value = self.pop32()?;
-                known.then(|| self.globals.insert(global, value))?;
-            }
-            Step::Init(segment) => self.init(segment)?,
-            Step::Fill => {
-                let (len, byte, to) = (self.pop32()?, self.pop32()?, self.pop32()?);
-                let range = self.range(u64::from(to), u64::from(len))?;
-                match byte.to_le_bytes()[0] {
-                    0 => {
-                        self.cleared += u64::from(len);
-                        self.pages.clear(range);
-                    }
-                    byte => {
-                        self.count(u64::from(len))?;
-                        self.pages.each(range, |part| part.fill(byte));
-                    }
-                }
-            }
-            Step::DropData(segment) => {
-                self.dropped.insert(segment);
-            }
-            Step::Store(offset) => {
-                let value = self.pop32()?;
-                let word = self.word(offset)?;
-                self.pages.write(word, &value.to_le_bytes());
-            }
-            Step::CompareExchange(offset) => {
-                let (new, expected) = (self.pop32()?, self.pop32()?);
-                let word = self.word(offset)?;
-                let found = self.pages.load(word);
-                if found == expected {
-                    self.pages.write(word, &new.to_le_bytes());
-                }
-                self.stack.push(u64::from(found));
-            }
-            Step::Notify(offset) => {
-                self.pop32()?;
-                self.word(offset)?;
-                // Nobody waits: there is no other instance yet.
-                self.stack.push(0);
-            }
-            Step::Block
-            | Step::End
-            | Step::Branch(_)
-            | Step::BranchIf(_)
-            | Step::BranchTable(..)
-            | Step::Return
-            | Step::Wait => return None,
-        }
-        Some(())
-    }
-
-    fn init(&mut self, segment: u32) -> Option<()> {
-        let (len, from, to) = (self.pop32()?, self.pop32()?, self.pop32()?);
-        let bytes = *self.start.segments.get(usize::try_from(segment).ok()?)?;
-        let bytes = if self.dropped.contains(&segment) { &[] } else { bytes };
-        let from = usize::try_from(from).ok()?;
-        let bytes = bytes.get(from..from.checked_add(usize::try_from(len).ok()?)?)?;
-        let range = self.range(u64::from(to), u64::from(len))?;
-        self.count(u64::from(len))?;
-        self.pages.write(range.start, bytes);
-        Some(())
-    }
-
-    fn pop32(&mut self) -> Option<u32> {
-        u32::try_from(self.stack.pop()?).ok()
-    }
-
-    /// The address of an aligned word of data.
-    fn word(&mut self, offset: u64) -> Option<u64> {
-        let address = u64::from(self.pop32()?).checked_add(offset)?;
-        self.count(4)?;
-        self.range(address, 4).filter(|word| word.start.is_multiple_of(4)).map(|word| word.start)
-    }
-
-    /// A range within the data, which is what is mapped when the function runs.
-    fn range(&self, start: u64, len: u64) -> Option<Range<u64>> {
-        let range = start..start.checked_add(len)?;
-        (self.data.start <= range.start && range.end <= self.data.end).then_some(range)
-    }
-
-    fn count(&mut self, bytes: u64) -> Option<()> {
-        self.written += bytes;
-        (self.written <= MOST_BYTES).then_some(())
-    }
-}
-
-impl Start<'_> {
-    /// Where it goes on behind the `blocks`th end of a block from `at`.
-    fn after(&self, at: usize, blocks: usize) -> Option<usize> {
-        let mut open = blocks;
-        for (index, step) in self.steps.iter().enumerate().skip(at) {
-            match step {
-                Step::Block => open += 1,
-                Step::End => open -= 1,
-                _ => {}
-            }
-            if open == 0 {
-                return Some(index + 1);
-            }
-        }
-        None
     }
 }
 

@@ -71,7 +71,7 @@ fn config(compiler: Option<bool>, memories: &Arc<dyn MemoryCreator>) -> Config {
         config.parallel_compilation(parallel);
     }
 
-    // What a module may use. Shared memories stay off: their type is not what cages have (docs/engine.md).
+    // What a module may use. Shared memories stay off: their type is not what cages have (docs/engine.md, "Memory").
     config.wasm_threads(true).shared_memory(false);
     config.wasm_bulk_memory(true).wasm_multi_value(true).wasm_simd(true);
     config.wasm_reference_types(true).wasm_function_references(true).wasm_tail_call(true);

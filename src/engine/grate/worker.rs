@@ -11,7 +11,7 @@ use lind_abi::{ASK, CageId, Call, Errno, PASS, Result, Word, nr};
 use lind_kernel::Kernel;
 use lind_kernel::cage::{Next, Status, Thread};
 use lind_kernel::copy_out;
-use lind_kernel::engine::{By, Entered, Filtered, Hop, Served, Start};
+use lind_kernel::engine::{By, Entered, Hop, Served, Start};
 use lind_kernel::mem::Memory;
 use lind_kernel::mem::budget::Share;
 use lind_kernel::threei::{Handler, Packed};
@@ -70,36 +70,30 @@ impl Hop for HostThread {
     }
 
     #[inline(always)]
-    fn filters(&self, to: Packed, past: usize) -> bool {
-        self.has_filters.get() && self.filtering(to, past).is_some()
-    }
-
-    #[inline(always)]
-    fn by_filters(&self, client: &Thread, nr: u32, values: &[Word; 6], mut to: Packed, mut past: usize) -> Filtered {
-        let mut last = None;
-        while let Some((worker, filter)) = self.filtering(to, past) {
-            if !worker.thread.begin_serving() {
-                break;
-            }
-            let result = filter.ask(client.cage.id, nr, values);
-            let (grate, next) = (worker.grate, worker.thread.cage.handlers.packed(nr));
-            if !worker.thread.end_serving() {
-                self.after_filter(past, false, None);
-            }
-            if result != PASS {
-                // No filter has room for an answer with data.
-                if result > ASK {
-                    return Filtered::Answered(result);
-                }
-                if let Some(signal) = filter::left_by() {
-                    self.after_filter(past, true, Some(signal));
-                }
-                break;
-            }
-            to = client.routes.follow(nr, values[0].value, next);
-            (last, past) = (Some(grate), past + 1);
+    fn ask_filter(&self, client: CageId, nr: u32, values: &[Word; 6], to: Packed, past: usize) -> Option<Entered> {
+        if !self.has_filters.get() {
+            return None;
         }
-        Filtered::LeftTo { to, past, last }
+        let (worker, filter) = self.filtering(to, past)?;
+        if !worker.thread.begin_serving() {
+            return None;
+        }
+        let result = filter.ask(client, nr, values);
+        let next = worker.thread.cage.handlers.packed(nr);
+        if !worker.thread.end_serving() {
+            self.after_filter(past, false, None);
+        }
+        // No filter has room for an answer with data.
+        if result > ASK {
+            return Some(Entered::Answered(result));
+        }
+        if result == PASS {
+            return Some(Entered::Passed(next));
+        }
+        if let Some(signal) = filter::left_by() {
+            self.after_filter(past, true, Some(signal));
+        }
+        None
     }
 
     fn by(&self) -> &By {

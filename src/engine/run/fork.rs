@@ -1,6 +1,7 @@
 //! fork(2): leaving a program's frames and entering them again, in two instances (docs/fork.md has the contract).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use lind_abi::{Word, nr};
 use lind_kernel::Errno;
@@ -25,14 +26,20 @@ const UNWIND: i32 = i32::MIN;
 const RED_ZONE: u32 = 128;
 
 /// Where the guest code that a host call has entered stands with a fork.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Default)]
 pub enum Fork {
-    /// It cannot fork: a program that was not prepared, or a handler of a type that no handler has.
+    /// It cannot fork: a program that was not prepared, a handler of a type that no handler has, or it is forking.
+    #[default]
     Unable,
     /// It may.
     Ready,
-    /// Its frames are being left.
-    Unwinding,
+    /// Its frames are being left. Then the child comes to life.
+    Unwinding {
+        /// The child.
+        child: Birth,
+        /// What the parent's `lind.fork` returns: a grate may have answered otherwise than the kernel.
+        number: i32,
+    },
     /// Its frames are being entered again; `lind.fork` returns this.
     Resuming(i32),
 }
@@ -42,42 +49,64 @@ pub enum Fork {
 /// # Errors
 /// Guest code is to be left.
 pub fn fork(mut caller: Caller<'_, Guest>) -> Result<i32> {
-    const SIGCHLD: u64 = 17;
-    let refused = Ok(-Errno::ENOSYS.raw());
-    match caller.data().fork.get() {
-        Fork::Ready => {}
+    let state = match caller.data().fork.take() {
+        Fork::Ready => return begin_fork(&mut caller),
         Fork::Resuming(number) => {
             caller.data().fork.set(Fork::Ready);
             return Ok(number);
         }
-        Fork::Unable | Fork::Unwinding => return refused,
-    }
-    if global(&mut caller, PINNED).is_some_and(|pinned| !matches!(pinned.get(&mut caller), Val::I32(0))) {
+        state => state,
+    };
+    caller.data().fork.set(state);
+    Ok(-Errno::ENOSYS.raw())
+}
+
+fn begin_fork(caller: &mut Caller<'_, Guest>) -> Result<i32> {
+    let (state, result) = match make_child(caller)? {
+        Ok((child, number)) => (Fork::Unwinding { child, number }, UNWIND),
+        Err(result) => (Fork::Ready, result),
+    };
+    caller.data().fork.set(state);
+    Ok(result)
+}
+
+/// The child and its number, or what the call returns without one.
+fn make_child(caller: &mut Caller<'_, Guest>) -> Result<core::result::Result<(Birth, i32), i32>> {
+    const SIGCHLD: u64 = 17;
+    let refused = -Errno::ENOSYS.raw();
+    if global(caller, PINNED).is_some_and(|pinned| !matches!(pinned.get(&mut *caller), Val::I32(0))) {
         trap::say(caller.data(), "fork while an exception is being handled is not supported");
-        return refused;
+        return Ok(Err(refused));
     }
-    let forking = &caller.data().thread.forking;
-    forking.store(true, std::sync::atomic::Ordering::Release);
-    let result = imports::without_handlers(&caller, |guest| {
+    let thread = Arc::clone(&caller.data().thread);
+    thread.forking.store(true, Ordering::Release);
+    let result = imports::without_handlers(caller, |guest| {
         call::syscall(guest, nr::clone, &Word::six([SIGCHLD, 0, 0, 0, 0, 0]))
     });
-    caller.data().thread.forking.store(false, std::sync::atomic::Ordering::Release);
-    let number = i32::try_from(result?).unwrap_or(-Errno::ENOSYS.raw());
-    let Some(child) = caller.data().unborn.take() else { return Ok(number) };
-    // A grate may have answered otherwise than the kernel.
-    let top = global(&mut caller, TOP).zip(global(&mut caller, "__stack_pointer"));
-    let Some((top, Val::I32(stack))) = top.map(|(top, stack)| (top, stack.get(&mut caller))) else {
+    thread.forking.store(false, Ordering::Release);
+    let guest = caller.data();
+    let (number, child) = match (result, thread.take_birth()) {
+        (Ok(number), Some(child)) => (number, child),
+        (Ok(number), None) => return Ok(Err(i32::try_from(number).unwrap_or(refused))),
+        (Err(error), child) => {
+            if let Some(child) = child {
+                child.abandon(&guest.kernel, &*guest.host);
+            }
+            return Err(error);
+        }
+    };
+    let number = i32::try_from(number).unwrap_or(refused);
+    let top = global(caller, TOP).zip(global(caller, "__stack_pointer"));
+    let top = top.map(|(top, stack)| (top, stack.get(&mut *caller)));
+    // Where a grate has answered with an error after all, there is no child; nor in a module without what leaving its frames takes.
+    let (Some((top, Val::I32(stack))), 0..) = (top, number) else {
         let guest = caller.data();
         child.undo(&guest.kernel, &*guest.host);
-        return refused;
+        return Ok(Err(if number < 0 { number } else { refused }));
     };
     let free = stack.cast_unsigned().wrapping_sub(RED_ZONE) & !15;
-    top.set(&mut caller, Val::I32(free.cast_signed()))?;
-    let guest = caller.data();
-    guest.forked.set(number);
-    guest.unborn.set(Some(child));
-    guest.fork.set(Fork::Unwinding);
-    Ok(UNWIND)
+    top.set(&mut *caller, Val::I32(free.cast_signed()))?;
+    Ok(Ok((child, number)))
 }
 
 fn global(caller: &mut Caller<'_, Guest>, name: &str) -> Option<Global> {
@@ -91,8 +120,8 @@ fn global(caller: &mut Caller<'_, Guest>, name: &str) -> Option<Global> {
 /// What guest code is left by.
 pub fn go_on(store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
     let outermost = if store.data().only_handler.get() { Outermost::Handler } else { Outermost::Entry };
-    while let Some(child) = store.data().unborn.take() {
-        let number = split(&mut store.as_context_mut(), instance, child, outermost);
+    while let Some((child, number)) = left_for_a_child(store.data()) {
+        let number = split(&mut store.as_context_mut(), instance, (child, number), outermost);
         resume(&mut store.as_context_mut(), instance, number)?;
     }
     Ok(())
@@ -109,20 +138,36 @@ pub fn go_on_with_handler(
 ) -> Result<()> {
     let mut store = store.as_context_mut();
     loop {
+        let Some((child, number)) = left_for_a_child(store.data()) else { return result };
         // Frames that nothing goes on with end in an exception, which an exported function would have caught.
-        if store.data().fork.get() == Fork::Unwinding
-            && result.as_ref().is_err_and(|error| error.is::<ThrownException>())
-        {
+        if result.as_ref().is_err_and(|error| error.is::<ThrownException>()) {
             store.take_pending_exception();
             result = Ok(());
         }
-        let Some(child) = store.data().unborn.take() else { return result };
         if result.is_err() {
             child.abandon(&store.data().kernel, &*store.data().host);
             return result;
         }
-        let number = split(&mut store, instance, child, Outermost::Handler);
+        let number = split(&mut store, instance, (child, number), Outermost::Handler);
         result = resume(&mut store, instance, number);
+    }
+}
+
+/// The child for which the frames were left, and its number.
+fn left_for_a_child(guest: &Guest) -> Option<(Birth, i32)> {
+    match guest.fork.take() {
+        Fork::Unwinding { child, number } => Some((child, number)),
+        state => {
+            guest.fork.set(state);
+            None
+        }
+    }
+}
+
+/// The thread ends. A child that its frames were being left for ends unborn.
+pub fn give_up(guest: &Guest) {
+    if let Some((child, _)) = left_for_a_child(guest) {
+        child.abandon(&guest.kernel, &*guest.host);
     }
 }
 
@@ -136,10 +181,15 @@ enum Outermost {
 }
 
 /// The parent's frames are left: brings the child to life. Returns what the parent's `lind.fork` is to return.
-fn split(store: &mut StoreContextMut<'_, Guest>, instance: &Instance, child: Birth, outermost: Outermost) -> i32 {
+fn split(
+    store: &mut StoreContextMut<'_, Guest>,
+    instance: &Instance,
+    (child, number): (Birth, i32),
+    outermost: Outermost,
+) -> i32 {
     context::enter_host();
     let number = match bring_to_life(store, instance, &child, outermost) {
-        Ok(()) => store.data().forked.get(),
+        Ok(()) => number,
         Err(errno) => {
             let guest = store.data();
             child.undo(&guest.kernel, &*guest.host);

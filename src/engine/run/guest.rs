@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use lind_abi::CageId;
 use lind_kernel::Kernel;
-use lind_kernel::cage::{Birth, Cage, Next, Thread};
+use lind_kernel::cage::{Cage, Next, Thread};
 use lind_kernel::call;
 use lind_kernel::engine::{By, Served};
 use lind_kernel::mem::Memory;
@@ -81,16 +81,12 @@ pub struct Guest {
     pub next: Cell<Option<Next>>,
     /// Where it stands with a fork.
     pub fork: Cell<Fork>,
-    /// The child that is to be brought to life once its parent's frames are left.
-    pub unborn: Cell<Option<Birth>>,
-    /// What the parent's call of fork returns then.
-    pub forked: Cell<i32>,
     /// Its outermost frame is that of a signal handler in which the cage was forked.
     pub only_handler: Cell<bool>,
     /// What running signal handlers takes.
     pub signals: handlers::OfGuest,
     /// What its way to the host takes.
-    pub near: trampoline::OfGuest,
+    pub trampoline: trampoline::OfGuest,
     served: Cell<Option<NonNull<Served<'static>>>>,
     limits: Limits,
 }
@@ -271,11 +267,9 @@ impl HostThread {
             image: Arc::clone(image),
             next: Cell::new(None),
             fork: Cell::new(Fork::Unable),
-            unborn: Cell::new(None),
-            forked: Cell::new(0),
             only_handler: Cell::new(false),
             signals: handlers::OfGuest::default(),
-            near: trampoline::OfGuest::default(),
+            trampoline: trampoline::OfGuest::default(),
             served: Cell::new(None),
             limits: Limits { memory: Arc::clone(&thread.cage.memory), charged: 0, last: 0, _share: share },
         };

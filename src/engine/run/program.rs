@@ -24,7 +24,7 @@ pub struct Image {
     /// What it exports for threads and forks.
     pub exports: Exports,
     /// Where its instances have the way into the kernel.
-    pub near: Option<trampoline::Import>,
+    pub syscall: Option<trampoline::Import>,
 }
 
 impl Image {
@@ -40,7 +40,7 @@ impl Image {
             facts,
             initial,
             exports: Exports::of(&module),
-            near: if timed { None } else { trampoline::Import::of(&module) },
+            syscall: if timed { None } else { trampoline::Import::of(&module) },
         })
     }
 }

@@ -225,9 +225,7 @@ fn run(host: &HostThread, thread: &Arc<Thread>, begin: Begin, ready: Ready) -> N
     });
     host.leave_room(0);
     host.nested.borrow_mut().retain(|nested| !nested.is_of(thread));
-    if let Some(child) = store.data().unborn.take() {
-        child.abandon(&host.kernel, host);
-    }
+    fork::give_up(store.data());
     let next = match result {
         Ok(()) if store.data().only_handler.get() => {
             thread.take_next().unwrap_or_else(|| fork::nothing_below(store.data()))

@@ -3,7 +3,7 @@
 //! All threads block these signals from the beginning; the watcher, a thread that runs no guest, takes them while it waits for the end
 //! of the first cage. A short program needs none: its first thread is the process's main thread, the watcher is started when that is
 //! about to wait or has run for a while ([`watch`]), and what comes before waits for it. Starting a second thread, waking it and ending it
-//! made a tenth of the time of a small program (docs/engine.md). Where the host makes no more threads, the first thread
+//! made a tenth of the time of a small program (docs/startup.md). Where the host makes no more threads, the first thread
 //! takes them itself, every 2 ms.
 //!
 //! As long as there is one guest thread and nothing like a signalfd, handing a signal to the kernel needs no descriptor: a watcher that starts

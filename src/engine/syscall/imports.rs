@@ -125,7 +125,10 @@ fn syscall(mut caller: Caller<'_, Guest>, words: &Words<7>) -> Result<i64> {
     let number = words.number();
     let guest = caller.data();
     context::enter_host();
-    let result = call::further(guest, number, words.values(), guest.near.progress());
+    let result = match guest.trampoline.take_result() {
+        Some(result) => result,
+        None => call::syscall(guest, number, words.values()),
+    };
     if guest.thread.attention() != 0 {
         std::hint::cold_path();
         let values = words.values().map(|word| word.value);
@@ -165,12 +168,11 @@ fn make_syscall(mut caller: Caller<'_, Guest>, words: &Words<14>) -> Result<i64>
 pub fn without_handlers(caller: &Caller<'_, Guest>, call: impl FnOnce(&Guest) -> i64) -> Result<i64> {
     let guest = caller.data();
     context::enter_host();
-    let mut result = call(guest);
-    if guest.thread.attention() != 0 {
-        result = after_birth(guest, result);
-        if let Some(next) = guest.thread.take_next() {
-            return Err(leave(guest, next));
-        }
+    let result = call(guest);
+    if guest.thread.attention() != 0
+        && let Some(next) = guest.thread.take_next()
+    {
+        return Err(leave(guest, next));
     }
     context::enter_guest(guest.base);
     Ok(result)
@@ -221,16 +223,16 @@ fn after_birth(guest: &Guest, result: i64) -> i64 {
     }
 }
 
-/// A call has made a child. Where a grate has answered the call with an error after all, there is none.
+/// A call has made a child that shares the memory. Where a grate has answered the call with an error after all, there is none.
 fn give_birth(guest: &Guest, birth: Birth, result: i64) -> i64 {
     if result < 0 {
         birth.undo(&guest.kernel, &*guest.host);
         return result;
     }
     let How::Vfork { boot } = birth.how else {
-        // Its memory is copied when this program's frames are left.
-        guest.unborn.set(Some(birth));
-        return result;
+        // Only `lind.fork` makes others, and takes them itself.
+        birth.undo(&guest.kernel, &*guest.host);
+        return lind_abi::Errno::ENOSYS.to_wire();
     };
     let shared = &guest.host.shared;
     let child = Arc::clone(&birth.child);

@@ -140,9 +140,9 @@ impl Readers {
 }
 
 impl Reader {
-    /// The end of an [`InUse`], also of one that was forgotten.
+    /// The end of an [`InUse`].
     #[inline(always)]
-    pub fn uses_no_more(&self) {
+    fn uses_no_more(&self) {
         self.using.store(NONE, Ordering::Release);
         if self.all.waiting.load(Ordering::Relaxed) {
             std::hint::cold_path();

@@ -1,5 +1,5 @@
 //! Frozen pages: pages of a space that are mapped, privately, from a file that nothing writes any more: one that forks have
-//! filled (docs/fork.md, "Memory"), or the file that the program comes from (docs/engine.md, "Data").
+//! filled (docs/fork.md, "Memory"), or the file that the program comes from (docs/startup.md, "Data").
 //!
 //! A plain data structure, kept beside the map of regions: a region says what the guest sees, a piece says
 //! which of its pages do not come from nowhere but from a [`Layer`]. Pieces never overlap.

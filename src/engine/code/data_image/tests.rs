@@ -1,265 +1,64 @@
-//! Start functions, the linker's and random ones: where there is an image, it is what Wasmtime makes of memory.
-
-use std::fmt::Write;
-
-use wasmtime::{Config, Engine, Instance, Module, Store, Val};
+//! Sections as `lind-passes` writes them, and others.
 
 use super::*;
 
-/// Pages of data.
-const DATA: u64 = 48;
-const HEAP_BASE: u32 = 0x10000 + 4096 * 48 - 100;
+const HEAP_BASE: u32 = 0x20000 + 100;
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-
-    fn one_in(&mut self, many: u64) -> bool {
-        self.below(many) == 0
-    }
+/// A module with these sections.
+fn module(sections: &[Vec<u8>]) -> Vec<u8> {
+    let hex = |bytes: &Vec<u8>| bytes.iter().map(|byte| format!("\\{byte:02x}")).collect::<String>();
+    let sections: String = sections.iter().map(|bytes| format!("(@custom \"{SECTION}\" \"{}\")", hex(bytes))).collect();
+    wat::parse_str(format!("(module {sections})")).unwrap()
 }
 
-fn module(segments: &[Vec<u8>], start: &str) -> Vec<u8> {
-    over(segments, start, &[])
-}
-
-/// With something in memory that is there before the start function runs.
-fn over(segments: &[Vec<u8>], start: &str, before: &[(Range<u64>, &[u8])]) -> Vec<u8> {
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("\\{byte:02x}")).collect::<String>();
-    let mut data = String::new();
-    for segment in segments {
-        writeln!(data, "(data \"{}\")", hex(segment)).unwrap();
-    }
-    for (at, bytes) in before {
-        writeln!(data, "(data (i32.const {}) \"{}\")", at.start, hex(bytes)).unwrap();
-    }
-    let text = format!(
-        "(module (import \"lind\" \"fork\" (func (result i32)))
-            (memory (export \"memory\") 65536 65536)
-            (global (mut i32) (i32.const 0)) (global (mut i32) (i32.const 7)) (global $tls (mut i32) (i32.const 0))
-            (export \"first\" (global 0)) (export \"second\" (global 1)) (export \"__tls_base\" (global $tls))
-            (func (export \"other\")) (func $start {start}) (start $start)
-            {data})"
-    );
-    wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
-}
-
-/// More than is worth an image, then what the start function does once its turn has come, as the linker writes it: `body`, by whoever finds 0 at `flag` first.
-fn guarded(flag: u64, done: u64, body: &str, behind: &str) -> String {
-    format!(
-        "block block block
-            i32.const {flag} i32.const 0 i32.const 1 i32.atomic.rmw.cmpxchg
-            br_table 0 1 2
-          end
-            i32.const 65536 i32.const 0 i32.const 40000 memory.fill
-            {body}
-            i32.const {flag} i32.const {done} i32.atomic.store
-            i32.const {flag} i32.const -1 memory.atomic.notify drop
-            br 1
-          end
-            i32.const {flag} i32.const 1 i64.const -1 memory.atomic.wait32 drop
-        end
-        {behind}"
-    )
-}
-
-fn exchange(expected: u32, new: u32) -> String {
-    format!("i32.const 70016 i32.const {expected} i32.const {new} i32.atomic.rmw.cmpxchg drop ")
-}
-
-/// An instance over memory that was empty.
-struct Real {
-    store: Store<()>,
-    instance: Instance,
-}
-
-impl Real {
-    fn start(engine: &Engine, wasm: &[u8]) -> Option<Real> {
-        let module = Module::new(engine, wasm).unwrap();
-        let mut store = Store::new(engine, ());
-        let fork = wasmtime::Func::wrap(&mut store, || 0);
-        let instance = Instance::new(&mut store, &module, &[fork.into()]).ok()?;
-        Some(Real { store, instance })
-    }
-
-    fn data(&mut self) -> Vec<u8> {
-        let memory = self.instance.get_memory(&mut self.store, "memory").unwrap();
-        memory.data(&self.store)[..usize::try_from(space::FIRST + (DATA + 8) * PAGE).unwrap()].to_vec()
-    }
-
-    fn globals(&mut self) -> Vec<i32> {
-        let names = ["first", "second", TLS_BASE];
-        let value = |name| match self.instance.get_global(&mut self.store, name).unwrap().get(&mut self.store) {
-            Val::I32(value) => value,
-            other => panic!("{other:?}"),
-        };
-        names.map(value).to_vec()
-    }
-}
-
-fn engine() -> Engine {
-    let mut config = Config::new();
-    config.wasm_threads(true);
-    Engine::new(&config).unwrap()
-}
-
-fn memory_of(initial: &Initial) -> Vec<u8> {
-    let mut memory = vec![0; usize::try_from(space::FIRST + (DATA + 8) * PAGE).unwrap()];
-    let mut read = 0;
-    for (at, offset) in initial.layout.places(0) {
-        assert!(offset == read && at.start >= space::FIRST && at.end <= space::FIRST + DATA * PAGE);
-        let len = usize::try_from(at.end - at.start).unwrap();
-        let (from, to) = (usize::try_from(offset).unwrap(), usize::try_from(at.start).unwrap());
-        memory[to..to + len].copy_from_slice(&initial.pages[from..from + len]);
-        read += at.end - at.start;
-    }
-    assert_eq!((read, initial.layout.len()), (initial.pages.len() as u64, read));
-    memory
-}
-
-/// If there is an image, it is what the function makes of empty memory, and where it is already the function changes nothing.
-fn agrees(engine: &Engine, segments: &[Vec<u8>], start: &str) -> Option<Initial> {
-    let wasm = module(segments, start);
-    let initial = Initial::of(&wasm, HEAP_BASE)?;
-    let mut first = Real::start(engine, &wasm).expect("what has an image does not trap");
-    assert!(first.data() == memory_of(&initial));
-    let part =
-        |offset: u64, len: u64| &initial.pages[usize::try_from(offset).unwrap()..][..usize::try_from(len).unwrap()];
-    let places = initial.layout.places(0);
-    let before: Vec<_> = places.map(|(at, offset)| (at.clone(), part(offset, at.end - at.start))).collect();
-    let mut second = Real::start(engine, &over(segments, start, &before)).expect("nor when it is there");
-    assert!(second.data() == memory_of(&initial));
-    let (mut globals, first) = (second.globals(), first.globals());
-    if let Some(tls_base) = initial.layout.tls_base {
-        globals[2] = tls_base.get().cast_signed();
-    }
-    assert_eq!(globals, first);
-    Some(initial)
+fn section(words: &[u32], pages: u64) -> Vec<u8> {
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    bytes.resize(bytes.len() + usize::try_from(pages * PAGE).unwrap(), 7);
+    bytes
 }
 
 #[test]
-fn the_linkers_function_has_an_image() {
-    let segments = [vec![1; 100], vec![2; 9000], vec![3; 5]];
-    let body = "i32.const 65536 global.set $tls
-        i32.const 65536 i32.const 0 i32.const 100 memory.init 0
-        i32.const 65648 i32.const 0 i32.const 9000 memory.init 1
-        i32.const 80000 i32.const 0 i32.const 5 memory.init 2
-        i32.const 80016 i32.const 0 i32.const 150000 memory.fill";
-    let start = guarded(230_016, 2, body, "data.drop 1 data.drop 2");
-    let initial = agrees(&engine(), &segments, &start).unwrap();
-    assert_eq!(initial.layout.tls_base.unwrap().get(), 65536);
-    assert_eq!(initial.layout.spans, [Span { first: 16, pages: 4 }, Span { first: 56, pages: 1 }]);
+fn a_section_is_read_and_its_layout_kept() {
+    let wasm = module(&[section(&[65540, 2, 16, 2, 32, 1], 3)]);
+    let image = DataImage::of(&wasm, HEAP_BASE).unwrap();
+    assert_eq!(image.layout.spans, [Span { first: 16, pages: 2 }, Span { first: 32, pages: 1 }]);
+    assert_eq!(image.layout.tls_base.unwrap().get(), 65540);
+    assert_eq!(image.pages, [7; 3 * 4096]);
     let file = tempfile::tempfile().unwrap();
-    let bytes = initial.layout.to_bytes();
+    let bytes = image.layout.to_bytes();
     file.write_all_at(&[&[9; 3], &bytes[..]].concat(), 0).unwrap();
     let read = Layout::read(&file, 3 + bytes.len() as u64).unwrap();
-    assert_eq!(read, Some((initial.layout, bytes.len() as u64)));
+    assert_eq!(read, Some((image.layout, bytes.len() as u64)));
+    assert_eq!(DataImage::of(&module(&[]), HEAP_BASE).unwrap(), DataImage::default());
 }
 
 #[test]
-fn what_must_run_has_no_image() {
-    let segments = [vec![1; 5000], vec![2; 10]];
-    let init = "i32.const 70000 i32.const 0 i32.const 10 memory.init 1";
-    let engine = engine();
-    for (what, start) in [
-        ("memory that each run changes", guarded(80_000, 2, init, &(exchange(6, 7) + &exchange(0, 6)))),
-        ("too little", format!("i32.const 65536 i32.const 0 i32.const 32700 memory.fill {init}")),
-        ("a flag that says wait", guarded(80_000, 1, init, "")),
-        ("a segment that is dropped the first time only", guarded(80_000, 2, &format!("{init} data.drop 0"), "")),
-        ("another global", guarded(80_000, 2, &format!("{init} i32.const 3 global.set 0"), "")),
-        ("thread-local storage at 0", guarded(80_000, 2, &format!("{init} i32.const 0 global.set $tls"), "")),
-        (
-            "a segment that is too short",
-            guarded(80_000, 2, "i32.const 70000 i32.const 1 i32.const 10 memory.init 1", ""),
-        ),
-        ("a segment that is dropped", guarded(80_000, 2, &format!("data.drop 1 {init}"), "")),
-        ("a length that wraps", guarded(80_000, 2, "i32.const 70000 i32.const -1 i32.const 2 memory.init 1", "")),
-        ("below the data", guarded(80_000, 2, "i32.const 65535 i32.const 0 i32.const 10 memory.init 1", "")),
-        ("behind the data", guarded(80_000, 2, "i32.const 262140 i32.const 0 i32.const 10 memory.init 1", "")),
-        ("all of memory", guarded(80_000, 2, "i32.const 65536 i32.const 0 i32.const -65536 memory.fill", "")),
-        (
-            "zeroes where nothing is mapped",
-            guarded(80_000, 2, "i32.const 0x10000000 i32.const 0 i32.const 1 memory.fill", ""),
-        ),
-        ("a flag where nothing is mapped", guarded(60_000, 2, init, "")),
-        ("a flag at an odd address", guarded(80_001, 2, init, "")),
-        ("a call", guarded(80_000, 2, &format!("{init} call 1"), "")),
-        ("a loop", guarded(80_000, 2, &format!("{init} loop end"), "")),
-        ("a store of another kind", guarded(80_000, 2, "i32.const 70000 i32.const 1 i32.store", "")),
-        ("a trap", format!("{} unreachable", guarded(80_000, 2, init, ""))),
-        ("nothing", String::new()),
-        ("too many spans", guarded(80_000, 2, &"i32.const 65536 i32.const 1 i32.const 1 memory.fill ".repeat(300), "")),
+fn what_lies_elsewhere_or_is_not_there_is_refused() {
+    let good = section(&[0, 1, 16, 1], 1);
+    assert!(DataImage::of(&module(&[good.clone()]), HEAP_BASE).is_ok());
+    let mut long = good.clone();
+    long.push(0);
+    for (what, sections) in [
+        ("nothing", vec![vec![]]),
+        ("half a head", vec![vec![0; 7]]),
+        ("two sections", vec![good.clone(), good.clone()]),
+        ("no spans", vec![section(&[0, 0], 0)]),
+        ("many spans", vec![section(&[[0, 33].to_vec(), [16, 1].repeat(33)].concat(), 33)]),
+        ("more spans than there are", vec![section(&[0, 2, 16, 1], 0)]),
+        ("a count without end", vec![section(&[0, u32::MAX, 16, 1], 1)]),
+        ("an empty span", vec![section(&[0, 1, 16, 0], 0)]),
+        ("a span below the data", vec![section(&[0, 1, 15, 1], 1)]),
+        ("a span in the heap", vec![section(&[0, 1, 32, 2], 2)]),
+        ("a span beyond memory", vec![section(&[0, 1, u32::MAX, u32::MAX], 1)]),
+        ("spans that overlap", vec![section(&[0, 2, 16, 2, 17, 1], 3)]),
+        ("spans that descend", vec![section(&[0, 2, 18, 1, 16, 1], 2)]),
+        ("a page too few", vec![section(&[0, 1, 16, 2], 1)]),
+        ("a page too many", vec![section(&[0, 1, 16, 1], 2)]),
+        ("a byte too many", vec![long]),
     ] {
-        assert!(agrees(&engine, &segments, &start).is_none(), "{what}");
+        assert!(DataImage::of(&module(&sections), HEAP_BASE).is_err(), "{what}");
     }
-    assert!(Initial::of(b"", HEAP_BASE).is_none());
-    let good = module(&segments, &guarded(80_000, 2, init, ""));
-    assert!(Initial::of(&good, HEAP_BASE).is_some());
-    for end in 0..good.len() - 1 {
-        Initial::of(&good[..end], HEAP_BASE);
+    for end in 0..good.len() {
+        assert!(DataImage::of(&module(&[good[..end].to_vec()]), HEAP_BASE).is_err(), "{end} bytes");
     }
-    let sparse: String = (0..40)
-        .map(|n| format!("i32.const {} i32.const 0 i32.const 1 memory.init 1 ", 65536 + n * 18 * 4096))
-        .collect();
-    let sparse = module(&segments, &guarded(80_000, 2, &sparse, ""));
-    assert!(Initial::of(&sparse, 0x0100_0000).is_none(), "too many spans");
-}
-
-#[test]
-fn random_functions_agree_with_wasmtime() {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let seed = u64::from(now.subsec_nanos()) << 20 | 1;
-    println!("seed {seed}");
-    let (mut random, engine, mut images) = (Random(seed), engine(), 0);
-    for _ in 0..300 {
-        let segments: Vec<Vec<u8>> = (0..4)
-            .map(|n| {
-                let len = [0, random.below(30), random.below(5000), random.below(20_000)][n];
-                (0..len).map(|_| u8::try_from(random.below(3)).unwrap()).collect()
-            })
-            .collect();
-        let mut body = String::new();
-        for _ in 0..random.below(8) {
-            operation(&mut random, &segments, &mut body);
-        }
-        let flag = space::FIRST + 4 * random.below(DATA * 1024);
-        let done = if random.one_in(12) { random.below(4) } else { 2 };
-        let behind = ["", "data.drop 1 ", "data.drop 1 data.drop 3 "][usize::try_from(random.below(3)).unwrap()];
-        let start = if random.one_in(12) { body } else { guarded(flag, done, &body, behind) };
-        images += u32::from(agrees(&engine, &segments, &start).is_some());
-    }
-    assert!(images > 60, "only {images} have one");
-}
-
-fn operation(random: &mut Random, segments: &[Vec<u8>], out: &mut String) {
-    let index = usize::try_from(random.below(4)).unwrap();
-    let segment = segments[index].len() as u64;
-    // Seldom more than there is, and seldom outside.
-    let stretch = u64::from(random.one_in(20));
-    let from = random.below(segment + 1);
-    let len = random.below(segment - from + 1) + stretch;
-    let to = |random: &mut Random, len: u64| {
-        let room = (DATA * PAGE).saturating_sub(len);
-        if random.one_in(40) { random.below(1 << 18) } else { space::FIRST + random.below(room + 1) }
-    };
-    match random.below(10) {
-        0..=4 => write!(out, "i32.const {} i32.const {from} i32.const {len} memory.init {index} ", to(random, len),),
-        5 | 6 => {
-            let len = random.below(9000);
-            let byte = random.below(2) * 0x1_07;
-            write!(out, "i32.const {} i32.const {byte} i32.const {len} memory.fill ", to(random, len))
-        }
-        7 => write!(out, "i32.const {} i32.const -2 i32.atomic.store offset=8 ", to(random, 12) & !3),
-        8 => write!(out, "i32.const {} global.set {} ", random.below(3), random.below(20).min(2)),
-        _ => {
-            write!(out, "block i32.const {} br_if 0 i32.const 65540 i32.const 9 i32.atomic.store end ", random.below(2))
-        }
-    }
-    .unwrap();
 }

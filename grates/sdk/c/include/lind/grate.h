@@ -44,6 +44,12 @@ struct lind_call {
 	struct lind_arg args[6];
 };
 
+/* An argument that the call takes as an int: what is above 32 bits does not count. */
+static inline uint32_t lind_arg32(const struct lind_call *call, int at)
+{
+	return (uint32_t)call->args[at].value;
+}
+
 typedef int64_t lind_handle_fn(const struct lind_call *call);
 
 /* Behind the call that a handler is given: what is to be copied when it has returned LIND_ANSWER, and its result then. See lind_answer. */

@@ -22,7 +22,6 @@
 #define MAX_DATA (1u << 20)
 #define MAX_CONTROL 20480u
 #define MAX_FILES 253
-#define MSG_CMSG_CLOEXEC_ 0x40000000u
 #define SCM_RIGHTS_ 1
 
 /* libc's struct msghdr; control messages are x86-64's: a 64-bit length, level, type. */
@@ -289,7 +288,7 @@ static int settle(uint64_t cage, struct fd_table *t, const struct copy *k, uint3
 		uint64_t dev, ino;
 		struct lind_fd_state *state = fd_identity(cage, (uint32_t)fds[i], &dev, &ino) ? NULL : arrive(dev, ino, mode_of(cage, fds[i]), flags & MSG_PEEK);
 
-		if (fd_table_set(t, (uint32_t)fds[i], state, flags & MSG_CMSG_CLOEXEC_))
+		if (fd_table_set(t, (uint32_t)fds[i], state, flags & MSG_CMSG_CLOEXEC))
 			r = -ENOMEM;
 		lind_fd_put(state);
 	}

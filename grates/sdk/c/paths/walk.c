@@ -2,10 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "path_walk.h"
+#include "walk.h"
 
 #define LINKS_MAX 40
-#define PROC_SUPER_MAGIC 0x9fa0
 
 struct walk {
 	const struct lind_view *view;
@@ -33,7 +32,7 @@ static int enter(struct walk *w, int fd)
 static int enter_root(struct walk *w)
 {
 	w->text[0] = 0;
-	return enter(w, w->view ? (int)own(SYS_openat, (uint64_t)w->view->root, (uintptr_t)".", O_PATH_ | O_DIRECTORY | O_CLOEXEC, 0) :
+	return enter(w, w->view ? (int)own(SYS_openat, (uint64_t)w->view->root, (uintptr_t)".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0) :
 		own_look(AT_FDCWD, "/", O_DIRECTORY));
 }
 
@@ -52,7 +51,7 @@ static int enter_elsewhere(struct walk *w, int fd)
 /* The directory of an argument, which may be another one by its number a moment later. */
 static int open_start(struct lind_arg dir)
 {
-	return (int)lind_call(SYS_openat, lind_self_, dir, lind_mine("."), number(O_PATH_ | O_DIRECTORY | O_CLOEXEC), number(0),
+	return (int)lind_call(SYS_openat, lind_self_, dir, lind_mine("."), number(O_PATH | O_DIRECTORY | O_CLOEXEC), number(0),
 		number(0), number(0));
 }
 
@@ -130,7 +129,7 @@ static int up(struct walk *w)
 	if (w->view)
 		return climb_by_name(w);
 	memcpy(text, w->text, strlen(w->text) + 1);
-	r = enter_elsewhere(w, (int)own(SYS_openat, (uint64_t)w->at, (uintptr_t)"..", O_PATH_ | O_DIRECTORY | O_CLOEXEC, 0));
+	r = enter_elsewhere(w, (int)own(SYS_openat, (uint64_t)w->at, (uintptr_t)"..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
 	if (r != -ENOENT)
 		return r;
 	/* The kernel does not know directories that another grate keeps. */
@@ -202,7 +201,7 @@ static int arrive(struct walk *w, int fd)
 		return r;
 	}
 	if (S_ISDIR(st.st_mode)) {
-		r = enter_elsewhere(w, (int)own(SYS_openat, (uint64_t)fd, (uintptr_t)".", O_PATH_ | O_DIRECTORY | O_CLOEXEC, 0));
+		r = enter_elsewhere(w, (int)own(SYS_openat, (uint64_t)fd, (uintptr_t)".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
 		own_close(fd);
 		return r;
 	}
@@ -245,7 +244,7 @@ static int follow_in_proc(struct walk *w, const char *name)
 	if (!strcmp(name, "cwd")) {
 		if (++w->links > LINKS_MAX)
 			return -ELOOP;
-		return enter_elsewhere(w, (int)own(SYS_openat, (uint64_t)w->at, (uintptr_t)name, O_PATH_ | O_DIRECTORY | O_CLOEXEC, 0));
+		return enter_elsewhere(w, (int)own(SYS_openat, (uint64_t)w->at, (uintptr_t)name, O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
 	}
 	return expand(w, text);
 }

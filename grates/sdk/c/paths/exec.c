@@ -3,12 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "path_walk.h"
+#include "walk.h"
 
 #define INTERPRETERS 5
 #define HEAD 256
 #define STRINGS (2u << 20)	/* bytes of arguments that are rewritten for an interpreter */
-#define AT_NOFOLLOW 0x100u
 
 /* Arguments in this grate's memory. */
 struct words {
@@ -105,7 +104,7 @@ static int64_t open_program(const struct lind_place *place)
 		return -ELOOP;
 	if (!S_ISREG(place->st.st_mode))
 		return -EACCES;
-	r = lind_call(SYS_faccessat2, lind_self_, number((uint64_t)place->object), lind_mine(""), number(X_OK), number(AT_EMPTY_PATH_), none, none);
+	r = lind_call(SYS_faccessat2, lind_self_, number((uint64_t)place->object), lind_mine(""), number(X_OK), number(AT_EMPTY_PATH), none, none);
 	if (r)
 		return r;
 	snprintf(name, sizeof name, "/proc/self/fd/%d", place->object);
@@ -147,7 +146,7 @@ static int64_t run(const struct lind_call *c, int fd, char *path, struct known *
 		return length;
 	head[length] = 0;
 	if (strncmp(head, "#!", 2))
-		return lind_call(SYS_execveat, c->target, number((uint64_t)fd), lind_mine(""), *argv, envp, number(AT_EMPTY_PATH_), number(0));
+		return lind_call(SYS_execveat, c->target, number((uint64_t)fd), lind_mine(""), *argv, envp, number(AT_EMPTY_PATH), number(0));
 	if ((r = first_line(head, &name, &option)))
 		return r;
 	if (known->leads_nowhere)
@@ -168,13 +167,13 @@ int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view, 
 	uint32_t flags = at ? (uint32_t)c->args[4].value : 0;
 	struct lind_arg dir = at ? c->args[0] : (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->target };
 	struct lind_arg argv = c->args[at ? 2 : 1], envp = c->args[at ? 3 : 2];
-	unsigned how = (flags & AT_NOFOLLOW ? 0 : LIND_WALK_FOLLOW) | (flags & AT_EMPTY_PATH_ ? LIND_WALK_EMPTY : 0);
+	unsigned how = (flags & AT_SYMLINK_NOFOLLOW ? 0 : LIND_WALK_FOLLOW) | (flags & AT_EMPTY_PATH ? LIND_WALK_EMPTY : 0);
 	struct words w = { 0 };
 	struct known known;
 	char path[PATH_MAX];
 	int64_t r = lind_read_string(c->args[at], path, sizeof path);
 
-	if (flags & ~(AT_NOFOLLOW | AT_EMPTY_PATH_))
+	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
 	if (r >= 0)
 		r = known_as(c, dir, path, &known);

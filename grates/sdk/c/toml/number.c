@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "toml_parser.h"
+#include "parser.h"
 
 size_t lind_toml_word(const struct parser *p)
 {

@@ -1,4 +1,4 @@
-/* What the files of the TOML parser share: toml.c has the structure of a file, toml_text.c comments, strings and keys, toml_number.c numbers. */
+/* What the files of the TOML parser share: parser.c has the structure of a file, text.c comments, strings and keys, number.c numbers. */
 #ifndef LIND_TOML_PARSER_H
 #define LIND_TOML_PARSER_H
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include "path_walk.h"
+#include "walk.h"
 
 #define SUN_PATH offsetof(struct sockaddr_un, sun_path)
 

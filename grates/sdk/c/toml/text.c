@@ -1,7 +1,7 @@
 /* Comments, strings and keys of a TOML file. */
 #include <stdlib.h>
 #include <string.h>
-#include "toml_parser.h"
+#include "parser.h"
 
 /* The number of bytes of the UTF-8 character at `s`, 0 if it is none. */
 static size_t utf8(const char *s, const char *end)

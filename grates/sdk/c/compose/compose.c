@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include "program.h"
-#include "sdk.h"
+#include "../core/program.h"
+#include "../core/sdk.h"
 
 #define BRACKET "bracket_grate"
 #define NUMBERS 1008u

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "path_walk.h"
+#include "walk.h"
 
 bool lind_path_below(const char *path, const char *prefix)
 {
@@ -48,7 +48,7 @@ struct lind_view *lind_view_new(const char *root)
 
 	if (!view)
 		return NULL;
-	view->root = open(root, O_PATH_ | O_DIRECTORY | O_CLOEXEC);
+	view->root = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (view->root < 0) {
 		free(view);
 		return NULL;
@@ -83,7 +83,7 @@ static int add(struct lind_view *view, const char *at, const char *what, int fd,
 
 int lind_view_bind(struct lind_view *view, const char *at, const char *what)
 {
-	int fd = open(what, O_PATH_ | O_CLOEXEC);
+	int fd = open(what, O_PATH | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st))

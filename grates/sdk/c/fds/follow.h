@@ -3,7 +3,7 @@
 #define LIND_FOLLOW_H
 
 #include "fdtable.h"
-#include "sdk.h"
+#include "../core/sdk.h"
 
 /* The table of a client; NULL for cages that are none. */
 struct fd_table *fd_table_of(uint64_t cage);

@@ -3,9 +3,8 @@
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
-#include "path_act.h"
+#include "act.h"
 
-#define PROC_SUPER_MAGIC 0x9fa0
 
 static int64_t make(const struct served *s, uint32_t nr, struct lind_arg a0, struct lind_arg a1, struct lind_arg a2, struct lind_arg a3,
 	struct lind_arg a4)
@@ -17,7 +16,7 @@ static int64_t make(const struct served *s, uint32_t nr, struct lind_arg a0, str
 #define DIR(p) number((uint64_t)((p)->dir >= 0 ? (p)->dir : (p)->object))
 #define NAME(p) lind_mine((p)->dir >= 0 ? (p)->name : "")
 /* The flags with it, and those of the client's that stay. */
-#define FLAGS(p, flags) number(((p)->dir >= 0 ? AT_NOFOLLOW : AT_EMPTY) | (flags))
+#define FLAGS(p, flags) number(((p)->dir >= 0 ? AT_SYMLINK_NOFOLLOW : AT_EMPTY_PATH) | (flags))
 
 /* A path of our own that leads to the object, for calls that know no other way. */
 static const char *by_descriptor(const struct lind_place *p, char text[40])
@@ -135,12 +134,12 @@ static int64_t act_truncate(const struct served *s)
 static int64_t act_watch(const struct served *s)
 {
 	const struct lind_place *p = &s->place[0];
-	uint32_t mask = arg32(s->c, 2);
+	uint32_t mask = lind_arg32(s->c, 2);
 	char text[40];
 
-	if (mask & IN_ONLYDIR_ && !S_ISDIR(p->st.st_mode))
+	if (mask & IN_ONLYDIR && !S_ISDIR(p->st.st_mode))
 		return -ENOTDIR;
-	return lind_call(s->c->nr, lind_self_, s->c->args[0], lind_mine(by_descriptor(p, text)), number(mask & ~(IN_ONLYDIR_ | IN_DONT_FOLLOW_)),
+	return lind_call(s->c->nr, lind_self_, s->c->args[0], lind_mine(by_descriptor(p, text)), number(mask & ~(IN_ONLYDIR | IN_DONT_FOLLOW)),
 		number(0), number(0), number(0));
 }
 
@@ -180,7 +179,7 @@ static int64_t act_on_two(const struct served *s)
 	if (to->slash && !(S_ISDIR(from->st.st_mode) && from->object >= 0) && to->object < 0)
 		return from->object < 0 ? -ENOENT : s->use->path[0].effect & LIND_DOES_LINK ? -ENOENT : -ENOTDIR;
 	if (s->use->path[0].effect & LIND_DOES_LINK)
-		return make(s, SYS_linkat, DIR(from), NAME(from), DIR(to), NAME(to), number(from->dir >= 0 ? 0 : AT_EMPTY));
+		return make(s, SYS_linkat, DIR(from), NAME(from), DIR(to), NAME(to), number(from->dir >= 0 ? 0 : AT_EMPTY_PATH));
 	return make(s, SYS_renameat2, DIR(from), NAME(from), DIR(to), NAME(to), s->c->nr == SYS_renameat2 ? s->c->args[4] : none);
 }
 
@@ -221,13 +220,13 @@ int64_t lind_path_act(const struct served *s)
 	case SYS_stat: case SYS_lstat:
 		return make(s, SYS_newfstatat, DIR(p), NAME(p), b[0], FLAGS(p, 0), none);
 	case SYS_newfstatat:
-		return make(s, SYS_newfstatat, DIR(p), NAME(p), b[0], FLAGS(p, arg32(s->c, 3) & ~AT_EMPTY), none);
+		return make(s, SYS_newfstatat, DIR(p), NAME(p), b[0], FLAGS(p, lind_arg32(s->c, 3) & ~AT_EMPTY_PATH), none);
 	case SYS_statx:
-		return make(s, SYS_statx, DIR(p), NAME(p), FLAGS(p, arg32(s->c, 2) & ~AT_EMPTY), b[1], b[2]);
+		return make(s, SYS_statx, DIR(p), NAME(p), FLAGS(p, lind_arg32(s->c, 2) & ~AT_EMPTY_PATH), b[1], b[2]);
 	case SYS_access: case SYS_faccessat:
 		return make(s, SYS_faccessat2, DIR(p), NAME(p), b[0], FLAGS(p, 0), none);
 	case SYS_faccessat2:
-		return make(s, SYS_faccessat2, DIR(p), NAME(p), b[0], FLAGS(p, arg32(s->c, 3) & ~AT_EMPTY), none);
+		return make(s, SYS_faccessat2, DIR(p), NAME(p), b[0], FLAGS(p, lind_arg32(s->c, 3) & ~AT_EMPTY_PATH), none);
 	case SYS_statfs:
 		return make(s, SYS_fstatfs, number((uint64_t)p->object), b[0], none, none, none);
 	case SYS_readlink: case SYS_readlinkat:
@@ -244,17 +243,17 @@ int64_t lind_path_act(const struct served *s)
 	case SYS_chmod: case SYS_fchmodat:
 		return make(s, SYS_fchmodat2, DIR(p), NAME(p), b[0], FLAGS(p, 0), none);
 	case SYS_fchmodat2:
-		return make(s, SYS_fchmodat2, DIR(p), NAME(p), b[0], FLAGS(p, arg32(s->c, 3) & ~AT_EMPTY), none);
+		return make(s, SYS_fchmodat2, DIR(p), NAME(p), b[0], FLAGS(p, lind_arg32(s->c, 3) & ~AT_EMPTY_PATH), none);
 	case SYS_chown: case SYS_lchown:
 		return make(s, SYS_fchownat, DIR(p), NAME(p), b[0], b[1], FLAGS(p, 0));
 	case SYS_fchownat:
-		return make(s, SYS_fchownat, DIR(p), NAME(p), b[0], b[1], FLAGS(p, arg32(s->c, 4) & ~AT_EMPTY));
+		return make(s, SYS_fchownat, DIR(p), NAME(p), b[0], b[1], FLAGS(p, lind_arg32(s->c, 4) & ~AT_EMPTY_PATH));
 	case SYS_utime: case SYS_utimes: case SYS_futimesat:
 		return act_old_times(s, b[0]);
 	case SYS_utimensat:
-		return make(s, SYS_utimensat, DIR(p), NAME(p), b[0], FLAGS(p, arg32(s->c, 3) & ~AT_EMPTY), none);
+		return make(s, SYS_utimensat, DIR(p), NAME(p), b[0], FLAGS(p, lind_arg32(s->c, 3) & ~AT_EMPTY_PATH), none);
 	case SYS_unlink: case SYS_unlinkat: case SYS_rmdir:
-		return make(s, SYS_unlinkat, DIR(p), NAME(p), s->c->nr == SYS_rmdir ? number(AT_REMOVEDIR_) :
+		return make(s, SYS_unlinkat, DIR(p), NAME(p), s->c->nr == SYS_rmdir ? number(AT_REMOVEDIR) :
 			s->c->nr == SYS_unlink ? number(0) : a[2], none, none);
 	case SYS_mkdir: case SYS_mkdirat: case SYS_mknod: case SYS_mknodat: case SYS_symlink: case SYS_symlinkat:
 		return act_make(s);

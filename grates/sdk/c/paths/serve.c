@@ -1,10 +1,9 @@
-/* Serving calls that take paths: what was walked and decided about is what the call is made on (path_act.c). */
-#include "path_act.h"
+/* Serving calls that take paths: what was walked and decided about is what the call is made on (act.c). */
+#include "act.h"
 
 /* How often a walk is made again when a link appeared where it had found none. */
 #define PATIENCE 16
 
-#define TMPFILE 020000000u
 
 const struct lind_file_use *lind_file_use(uint32_t nr)
 {
@@ -27,20 +26,20 @@ static unsigned open_effect(uint32_t flags, const struct lind_place *place)
 {
 	unsigned effect = 0;
 
-	if (flags & O_PATH_)
+	if (flags & O_PATH)
 		return LIND_DOES_READ;
 	if ((flags & O_ACCMODE) != O_WRONLY)
 		effect |= LIND_DOES_READ;
 	if (flags & O_ACCMODE || flags & O_TRUNC)
 		effect |= LIND_DOES_WRITE;
-	if ((flags & O_CREAT && place->object < 0) || (flags & TMPFILE))
+	if ((flags & O_CREAT && place->object < 0) || (flags & (O_TMPFILE & ~O_DIRECTORY)))
 		effect |= LIND_DOES_CREATE;
 	return effect;
 }
 
 static uint32_t at_flags(const struct served *s, const struct lind_path_use *path)
 {
-	return path->flags < 0 ? 0 : arg32(s->c, path->flags);
+	return path->flags < 0 ? 0 : lind_arg32(s->c, path->flags);
 }
 
 static bool takes_empty(uint32_t nr)
@@ -59,19 +58,19 @@ static bool has_unknown_flags(const struct lind_call *c)
 {
 	switch (c->nr) {
 	case SYS_unlinkat:
-		return arg32(c, 2) & ~AT_REMOVEDIR_;
+		return lind_arg32(c, 2) & ~AT_REMOVEDIR;
 	case SYS_linkat:
-		return arg32(c, 4) & ~(AT_FOLLOW | AT_EMPTY);
+		return lind_arg32(c, 4) & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH);
 	case SYS_fchownat:
-		return arg32(c, 4) & ~(AT_NOFOLLOW | AT_EMPTY);
+		return lind_arg32(c, 4) & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH);
 	case SYS_utimensat: case SYS_fchmodat2:
-		return arg32(c, 3) & ~(AT_NOFOLLOW | AT_EMPTY);
+		return lind_arg32(c, 3) & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH);
 	case SYS_faccessat2:
-		return arg32(c, 3) & ~(AT_NOFOLLOW | AT_EMPTY | AT_REMOVEDIR_ /* AT_EACCESS */);
+		return lind_arg32(c, 3) & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_REMOVEDIR /* AT_EACCESS */);
 	case SYS_renameat2:
-		return arg32(c, 4) & ~3u || (arg32(c, 4) & 3) == 3;
+		return lind_arg32(c, 4) & ~3u || (lind_arg32(c, 4) & 3) == 3;
 	case SYS_setxattr: case SYS_lsetxattr:
-		return arg32(c, 4) & ~3u;
+		return lind_arg32(c, 4) & ~3u;
 	default:
 		return false;
 	}
@@ -88,23 +87,23 @@ static unsigned how(const struct served *s, int i)
 		how = LIND_WALK_FOLLOW;
 		break;
 	case LIND_END_UNLESS_AT:
-		how = flags & AT_NOFOLLOW ? 0 : LIND_WALK_FOLLOW;
+		how = flags & AT_SYMLINK_NOFOLLOW ? 0 : LIND_WALK_FOLLOW;
 		break;
 	case LIND_END_IF_AT:
-		how = flags & AT_FOLLOW ? LIND_WALK_FOLLOW : 0;
+		how = flags & AT_SYMLINK_FOLLOW ? LIND_WALK_FOLLOW : 0;
 		break;
 	case LIND_END_OPEN:
 		flags = open_flags(s->c);
 		how = flags & O_NOFOLLOW || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) ? 0 : LIND_WALK_FOLLOW;
 		break;
 	case LIND_END_WATCH:
-		how = flags & IN_DONT_FOLLOW_ ? 0 : LIND_WALK_FOLLOW;
+		how = flags & IN_DONT_FOLLOW ? 0 : LIND_WALK_FOLLOW;
 		break;
 	}
 	if (path->effect & (LIND_DOES_CREATE | LIND_DOES_REMOVE))
 		how |= LIND_WALK_NAME;
 	/* readlinkat means a link that is open by an empty path without a flag. */
-	if ((takes_empty(s->c->nr) && flags & AT_EMPTY && path->effect != LIND_DOES_CREATE) || s->c->nr == SYS_readlinkat)
+	if ((takes_empty(s->c->nr) && flags & AT_EMPTY_PATH && path->effect != LIND_DOES_CREATE) || s->c->nr == SYS_readlinkat)
 		how |= LIND_WALK_EMPTY;
 	return how;
 }
@@ -138,7 +137,7 @@ static bool must_exist(const struct served *s, int i)
 	unsigned effect = s->use->path[i].effect;
 
 	if (effect & LIND_DOES_OPEN)
-		return !(open_flags(s->c) & O_CREAT) || open_flags(s->c) & O_PATH_;
+		return !(open_flags(s->c) & O_CREAT) || open_flags(s->c) & O_PATH;
 	return !(effect & (LIND_DOES_CREATE | LIND_DOES_REMOVE));
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "path_walk.h"
+#include "walk.h"
 
 #define LISTED 32768	/* bytes of a directory's list at a time, as the C library asks for */
 
@@ -95,7 +95,7 @@ int64_t lind_view_getcwd(const struct lind_call *c)
 	struct stat st;
 	size_t length;
 	int64_t r;
-	int fd = (int)lind_call(SYS_openat, lind_self_, here, lind_mine("."), number(O_PATH_ | O_DIRECTORY | O_CLOEXEC), number(0), number(0), number(0));
+	int fd = (int)lind_call(SYS_openat, lind_self_, here, lind_mine("."), number(O_PATH | O_DIRECTORY | O_CLOEXEC), number(0), number(0), number(0));
 
 	if (fd < 0)
 		return fd;

@@ -1,15 +1,10 @@
-/* Between path_call.c, which walks and decides, and path_act.c, which then makes the call. */
+/* Between serve.c, which walks and decides, and act.c, which then makes the call. */
 #ifndef LIND_PATH_ACT_H
 #define LIND_PATH_ACT_H
 
-#include "path_walk.h"
+#include <sys/inotify.h>
+#include "walk.h"
 
-#define AT_NOFOLLOW 0x100u
-#define AT_REMOVEDIR_ 0x200u
-#define AT_FOLLOW 0x400u
-#define AT_EMPTY 0x1000u
-#define IN_ONLYDIR_ 0x01000000u
-#define IN_DONT_FOLLOW_ 0x02000000u
 #define CREAT_FLAGS (O_CREAT | O_WRONLY | O_TRUNC)
 
 /* A call being served. */
@@ -21,14 +16,9 @@ struct served {
 	struct lind_place place[2];
 };
 
-static inline uint32_t arg32(const struct lind_call *c, int at)
-{
-	return (uint32_t)c->args[at].value;
-}
-
 static inline uint32_t open_flags(const struct lind_call *c)
 {
-	return c->nr == SYS_creat ? CREAT_FLAGS : arg32(c, c->nr == SYS_open ? 1 : 2);
+	return c->nr == SYS_creat ? CREAT_FLAGS : lind_arg32(c, c->nr == SYS_open ? 1 : 2);
 }
 
 static inline struct lind_arg client(const struct served *s, uint64_t value)

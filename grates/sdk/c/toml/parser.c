@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include "toml_parser.h"
+#include "parser.h"
 
 /* How a table began; what may be added to it later depends on that. */
 enum { IMPLIED = 1, HEADED, DOTTED, INLINE };

@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <lind/paths.h>
 
-#define O_PATH_ 010000000
-#define AT_EMPTY_PATH_ 0x1000
+#define PROC_SUPER_MAGIC 0x9fa0	/* statfs(2) */
+
 
 /* The grate's own system calls, by its own table: result or negative errno. */
 static inline int64_t own(uint32_t nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
@@ -24,7 +24,7 @@ static inline void own_close(int fd)
 /* Opens a name in a directory of ours, to be looked at only. Links are not followed. */
 static inline int own_look(int dir, const char *name, int flags)
 {
-	return (int)own(SYS_openat, (uint64_t)(int64_t)dir, (uintptr_t)name, (uint64_t)(O_PATH_ | O_CLOEXEC | O_NOFOLLOW | flags), 0);
+	return (int)own(SYS_openat, (uint64_t)(int64_t)dir, (uintptr_t)name, (uint64_t)(O_PATH | O_CLOEXEC | O_NOFOLLOW | flags), 0);
 }
 
 static inline struct lind_arg number(uint64_t value)

@@ -5,11 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "path_walk.h"
+#include "walk.h"
 
-#define F_GET_SEALS_ 1034
 #define DESCRIPTORS 4096	/* that a grate may be started with */
-#define TMPFILE 020000000u
 /* What stat says of the kernel's own trees. */
 #define PTS_DEVICE 0xfff000fbu	/* the lowest of them: /dev/pts, /dev/shm, /sys, /proc, /dev */
 #define DEV_DEVICE 0xfff000ffu
@@ -28,7 +26,7 @@ static bool in_a_tree(const struct lind_place *place)
 		return place->path[0] == '/';
 	if (place->dir >= 0 || place->object < 0 || !S_ISREG(kind))
 		return true;
-	return own(SYS_fcntl, (uint64_t)place->object, F_GET_SEALS_, 0, 0) < 0;
+	return own(SYS_fcntl, (uint64_t)place->object, F_GET_SEALS, 0, 0) < 0;
 }
 
 /* Whether a path may be changed. What has none may not. */
@@ -120,14 +118,9 @@ static int decide_fd(const struct lind_call *c, unsigned effect, const struct li
 {
 	int64_t flags = own(SYS_fcntl, (uint64_t)place->object, F_GETFL, 0, 0);
 
-	if (flags >= 0 && (flags & O_PATH_ || (effect == LIND_DOES_WRITE && !(flags & O_ACCMODE))))
+	if (flags >= 0 && (flags & O_PATH || (effect == LIND_DOES_WRITE && !(flags & O_ACCMODE))))
 		return 0;
 	return decide(c, effect, place, arg);
-}
-
-static uint32_t arg32(const struct lind_call *c, int at)
-{
-	return (uint32_t)c->args[at].value;
 }
 
 /* Without a switch, which might be looked up in memory: this is part of a filter. */
@@ -136,7 +129,7 @@ bool lind_guard_changes_nothing(uint32_t nr, uint64_t a1, uint64_t a2)
 	uint32_t flags = (uint32_t)(nr == SYS_openat || nr == SYS_faccessat || nr == SYS_faccessat2 ? a2 : a1);
 
 	if (nr == SYS_open || nr == SYS_openat)
-		return flags & O_PATH_ || !(flags & (O_ACCMODE | O_CREAT | O_TRUNC | TMPFILE));
+		return flags & O_PATH || !(flags & (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY)));
 	return (nr == SYS_access || nr == SYS_faccessat || nr == SYS_faccessat2) && !(flags & W_OK);
 }
 
@@ -164,11 +157,11 @@ static bool is_harmful(int fd, bool received)
 	struct lind_place place = { .dir = -1, .object = fd };
 	int64_t flags = own(SYS_fcntl, (uint64_t)fd, F_GETFL, 0, 0);
 
-	if (flags < 0 || flags & O_PATH_ || !(flags & O_ACCMODE) || own(SYS_fstat, (uint64_t)fd, (uintptr_t)&place.st, 0, 0))
+	if (flags < 0 || flags & O_PATH || !(flags & O_ACCMODE) || own(SYS_fstat, (uint64_t)fd, (uintptr_t)&place.st, 0, 0))
 		return false;
 	if (!S_ISREG(place.st.st_mode))
 		return false;
-	if (own(SYS_fcntl, (uint64_t)fd, F_GET_SEALS_, 0, 0) >= 0)
+	if (own(SYS_fcntl, (uint64_t)fd, F_GET_SEALS, 0, 0) >= 0)
 		return false;
 	if (lind_kernel_name(fd, place.path))
 		return received || strcmp(place.path, "(unreachable)");
@@ -202,7 +195,7 @@ void lind_guard_begin(const struct lind_guard *the_guard)
 /* Waits as the client would until there is a message. 1 when there may be one. */
 static int64_t wait_for_message(const struct lind_call *c)
 {
-	struct pollfd poll = { .fd = (int)arg32(c, 0), .events = POLLIN };
+	struct pollfd poll = { .fd = (int)lind_arg32(c, 0), .events = POLLIN };
 	struct lind_arg none = { 0, c->target };
 	struct { int64_t sec, usec; } limit = { 0, 0 };
 	uint32_t size = sizeof limit;
@@ -253,7 +246,7 @@ static void hand_over(const struct lind_call *c, struct lind_message *m, bool cl
 static int64_t receive(const struct lind_call *c)
 {
 	struct lind_call here = *c;
-	uint64_t flags = arg32(c, 2);
+	uint64_t flags = lind_arg32(c, 2);
 	struct lind_message m;
 	int64_t r = lind_message_room(&m, c->args[1]);
 	struct lind_arg none = { 0, c->target };
