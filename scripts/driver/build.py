@@ -49,6 +49,8 @@ LAYOUT = [
 LTO = [
     "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false", "-mllvm", "-exception-model=wasm", *UNROLLING,
 ]
+# Where pointers to functions are, for the pass that gives functions other places in the table.
+RELOCATIONS = ["--emit-relocs"]
 # What a program that answers calls needs of libc, and of the SDK if it does not have its own way in.
 WORKERS = ["--undefined=__lind_worker_init", "--undefined=__lind_worker_exit"]
 GRATE = ["--undefined=__lind_handle"]
@@ -164,11 +166,12 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
     linked = os.path.join(directory, os.path.basename(output))
     os.mkdir(directory)
     try:
-        status, fpcast = link_and_listen([*command, "-o", linked], request.fpcast)
+        # A grate of Lind's calls its handlers by a pointer of one type, whatever theirs are.
+        adapted = request.fpcast or by_pointer
+        status = link_and_listen([*command, *(RELOCATIONS if adapted else []), "-o", linked], request.fpcast)
         if status:
             return status
-        # A grate of Lind's calls its handlers by a pointer of one type, whatever theirs are.
-        passes = [f"--fork={request.fork}", *(["--fpcast"] if fpcast or by_pointer else [])]
+        passes = [f"--fork={request.fork}", *([] if adapted else ["--no-fpcast"])]
         return run([place.built("lind-passes"), linked, "-o", output, *passes])
     finally:
         if os.path.exists(linked):
@@ -186,21 +189,21 @@ def grate_of_lind(inputs: list[str]) -> bool:
     return False
 
 
-def link_and_listen(command: list[str], fpcast: bool | None) -> tuple[int, bool]:
-    """Links, passes on what the linker says, and returns whether calls with a wrong type are to be mended.
+def link_and_listen(command: list[str], fpcast: bool) -> int:
+    """Links, and passes on what the linker says.
 
-    `fpcast`: whether the user wants that; None if it is for the linker to say."""
+    `fpcast`: whether calls with a wrong type are to be mended; then direct ones keep the names of who is meant."""
     place.show(command)
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
     sys.stderr.write(done.stderr)
     mismatched = sorted(set(re.findall(rf"{MISMATCH}: (\S+)", done.stderr)))
-    if done.returncode or not mismatched or fpcast is False:
-        return done.returncode, bool(fpcast)
+    if done.returncode or not mismatched or not fpcast:
+        return done.returncode
     sys.stderr.write("note: such calls are made as x86-64 would make them (--no-fpcast: they trap)\n")
     # Nobody calls these functions any more, so the linker dropped them; and only by names is it known which was meant.
     again = [word if word != "--strip-all" else "--strip-debug" for word in command]
     again += [f"--export-if-defined={name}" for name in mismatched]
-    return subprocess.run(again, stderr=subprocess.DEVNULL, check=False).returncode, True
+    return subprocess.run(again, stderr=subprocess.DEVNULL, check=False).returncode
 
 
 def link_command(request: Request, inputs: list[str], cxx: bool, by_pointer: bool = False) -> list[str]:

@@ -17,8 +17,7 @@ gcc (-O2, -D, -I, -L, -l, -c, -o, ...) work as they do there; without an -O opti
 
   -o FILE             write FILE; a name ending in .cwasm is precompiled, with the .wasm beside it
   --output-dir DIR    the folder of lindfs/ for the program
-  --fpcast            calls with a wrong type work as they do natively; those through pointers cost 2 ns more. On by
-                      itself if the linker finds such calls; --no-fpcast: never
+  --no-fpcast         calls with another type than the function's trap, instead of working as they do natively
   --fork=never        the program cannot fork; --fork=always: what it costs to be able to is paid by programs that do not
   --compile-grate     the program answers system calls of others: add what the engine needs for that
   --compile-only      stop at X.wasm as the linker made it

@@ -79,7 +79,7 @@ class Request:
         self.nostartfiles = False
         self.strip = False
         self.grate = False
-        self.fpcast: bool | None = None  # calls with a wrong type work as they do natively; None: if the linker finds some
+        self.fpcast = True  # calls with a wrong type work as they do natively
         self.fork = "auto"  # which programs can fork: --fork of lind-passes
         self.query = ""
         self.linker_version = False  # the linker was asked which it is

@@ -113,10 +113,10 @@ implemented {
     43   net      accept(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> NewFd;
     44   net      sendto(fd: Fd, buf: In<u8>, len: Len, flags: MsgFlags, addr: In<Sockaddr>, addr_len: Len) -> usize;
     45   net      recvfrom(fd: Fd, buf: Out<u8>, len: Len, flags: MsgFlags, addr: Out<Sockaddr>, addr_len: InOut<u32>) -> usize;
-    /// SCM_CREDENTIALS must name the calling cage itself.
+    /// SCM_CREDENTIALS must name the calling cage itself, as for who may not speak for others.
     46   net      sendmsg(fd: Fd, msg: In<Msghdr>, flags: MsgFlags) -> usize;
-    /// No path starts at a directory that was received, and no epoll instance that was received can be changed. In
-    /// SCM_CREDENTIALS the process is 0 unless the cage is alone.
+    /// No path starts at a directory that was received, and no epoll instance that was received can be changed. What
+    /// comes from outside the runner has process 0 in SCM_CREDENTIALS.
     47   net      recvmsg(fd: Fd, msg: InOut<Msghdr>, flags: MsgFlags) -> usize;
     48   net      shutdown(fd: Fd, how: ShutdownHow) -> ();
     /// A unix path leads where open leads. Names without a file are the runner's: its cages see each other's and not the
@@ -128,7 +128,7 @@ implemented {
     53   net      socketpair(domain: SocketDomain, kind: SocketType, protocol: i32, fds: Out<[i32; 2]>) -> ();
     /// Options that attach programs, hold addresses or configure netfilter are ENOPROTOOPT.
     54   net      setsockopt(fd: Fd, level: SockLevel, option: i32, value: In<u8>, len: Len) -> ();
-    /// As setsockopt. SO_PEERCRED names the cage that made a pair; otherwise 0, unless the cage is alone.
+    /// As setsockopt.
     55   net      getsockopt(fd: Fd, level: SockLevel, option: i32, value: Out<u8>, len: InOut<u32>) -> ();
     /// Threads, children that borrow the memory of their parent until they run a program (CLONE_VM | CLONE_VFORK), and fork,
     /// which is the import `fork` and seen by grates as clone with SIGCHLD. The stack is the block that `__lind_thread_start`
@@ -228,14 +228,14 @@ implemented {
     141  process  setpriority(which: i32, who: i32, priority: i32) -> ();
     142  process  sched_setparam(pid: Pid, param: Addr) -> ();
     143  process  sched_getparam(pid: Pid, param: Addr) -> ();
-    /// Only SCHED_OTHER; others are EPERM.
+    /// Kept and inherited; the host's scheduler is not told. Policies of real time are EPERM for everyone.
     144  process  sched_setscheduler(pid: Pid, policy: i32, param: Addr) -> i32;
     145  process  sched_getscheduler(pid: Pid) -> i32;
     146  process  sched_get_priority_max(policy: i32) -> i32;
     147  process  sched_get_priority_min(policy: i32) -> i32;
     /// 0, as for a policy without time slices.
     148  process  sched_rr_get_interval(pid: Pid, interval: Out<Timespec>) -> ();
-    /// EPERM: RLIMIT_MEMLOCK is 0.
+    /// The host's limit on locked memory is each cage's, and that of all cages together.
     149  memory   mlock(addr: Addr, len: Len) -> ();
     150  memory   munlock(addr: Addr, len: Len) -> ();
     /// As mlock.
@@ -341,7 +341,7 @@ implemented {
     286  time     timerfd_settime(fd: Fd, flags: TimerfdSetFlags, new: In<Itimerspec>, old: Out<Itimerspec>) -> ();
     287  time     timerfd_gettime(fd: Fd, value: Out<Itimerspec>) -> ();
     288  net      accept4(fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>, flags: AcceptFlags) -> NewFd;
-    /// A descriptor handed to another cage in a message or by spawn tells it nothing; readv fills its first part only.
+    /// A descriptor handed to another cage in a message tells it nothing; readv fills its first part only.
     289  signal   signalfd4(fd: Fd, mask: In<Sigset>, size: Len, flags: SignalfdFlags) -> NewFd;
     290  wait     eventfd2(initial: u32, flags: EventfdFlags) -> NewFd;
     291  wait     epoll_create1(flags: EpollFlags) -> NewFd;
@@ -358,6 +358,9 @@ implemented {
     306  fs       syncfs(fd: Fd) -> ();
     307  net      sendmmsg(fd: Fd, msgs: InOut<Mmsghdr>, count: u32, flags: MsgFlags) -> usize;
     309  process  getcpu(cpu: Out<u32>, node: Out<u32>) -> ();
+    /// As sched_setscheduler.
+    314  process  sched_setattr(pid: Pid, attr: Addr, flags: u32) -> ();
+    315  process  sched_getattr(pid: Pid, attr: Addr, size: u32, flags: u32) -> ();
     /// RENAME_WHITEOUT is EINVAL.
     316  fs       renameat2(old_dir: DirFd, old: Path, new_dir: DirFd, new: Path, flags: RenameFlags) -> ();
     318  process  getrandom(buf: Out<u8>, len: Len, flags: RandomFlags) -> usize;
@@ -492,8 +495,6 @@ missing {
     311  process  process_vm_writev(pid: Pid, local: Addr, local_count: Len, remote: Addr, remote_count: Len, flags: u64) -> usize;
     312  process  kcmp(pid1: Pid, pid2: Pid, kind: i32, a: u64, b: u64) -> i32;
     313  process  finit_module(fd: Fd, params: Str, flags: i32) -> ();
-    314  process  sched_setattr(pid: Pid, attr: Addr, flags: u32) -> ();
-    315  process  sched_getattr(pid: Pid, attr: Addr, size: u32, flags: u32) -> ();
     317  process  seccomp(op: u32, flags: u32, args: Addr) -> i32;
     320  process  kexec_file_load(kernel: Fd, initrd: Fd, len: Len, cmdline: Str, flags: u64) -> ();
     321  process  bpf(cmd: i32, attr: Addr, size: u32) -> i32;

@@ -85,6 +85,7 @@ pub struct Kernel {
     pub(crate) kinship: Mutex<()>,
     pub(crate) busy: Arc<cage::Busy>,
     pub(crate) sockets: fd::SocketNames,
+    pub(crate) senders: fd::Senders,
     pub(crate) in_flight: Arc<fd::InFlight>,
     /// The descriptors that threads are using.
     pub readers: Arc<fd::Readers>,
@@ -116,6 +117,7 @@ impl Kernel {
             kinship: Mutex::default(),
             busy: Arc::default(),
             sockets: fd::SocketNames::new(),
+            senders: fd::Senders::default(),
             in_flight: Arc::default(),
             readers: Arc::default(),
             pages,

@@ -1,79 +1,103 @@
-//! The function-pointer pass, on request: a call through a pointer of another type than the function's
-//! reaches the function.
+//! The function-pointer pass: a call through a pointer of another type than the function's reaches the function.
 //!
 //! In C such a call is undefined, but on x86-64 it works as long as the function only uses what it is given,
 //! and programs rely on that (a comparison with two arguments too few, a callback whose result nobody
-//! wants). In wasm it traps. The pass sends each indirect call, of a type T, to a helper for T if the module
-//! puts functions of other types in its tables:
+//! wants, `void *f()` as a thread). In wasm it traps. The pass puts functions of the same type side by side in the table
+//! ([`table`]), so that a pointer tells whether it fits. A call of type T, whose functions are at `first` and behind,
+//! becomes
 //!
-//! - the function is of type T: it is called, after one comparison of types (2 ns);
-//! - it is of another type: it is called with the arguments that it would find in x86-64's registers.
-//!   Integers and floats are counted apart; surplus ones are dropped, missing ones are 0; a 32-bit integer
-//!   is extended with zeros, a 64-bit one cut; a float keeps its low bits. Results likewise;
-//! - the entry is empty or out of bounds: the original call is made, and traps as it did.
+//! ```text
+//! local.set $pointer
+//! block $done
+//!   block $other
+//!     (br_if $other (i32.ge_u (i32.sub (local.get $pointer) (i32.const first)) (i32.const count)))
+//!     (call_indirect T (local.get $pointer)) (br $done)
+//!   end
+//!   (call $helper-for-T (local.get $pointer))
+//! end
+//! ```
+//!
+//! - The pointer fits: the call is made as it was, after a subtraction and a comparison with constants.
+//! - The function is of another type: the helper calls it with the arguments that it would find in x86-64's registers
+//!   ([`registers`]). Results likewise.
+//! - There is no function at that place: the helper makes the original call, which traps.
 //!
 //! Not like x86-64: arguments beyond the registers (6 integers, 8 floats) are matched by the same rule;
 //! variable arguments are in memory, so a mismatch in `...` passes their address as an integer; functions
-//! with vectors or references are not adapted. A helper is as long as there are types in the tables.
-//! Functions that reach a table from outside of the module only count if their type occurs in it.
-//!
-//! The result needs the function references and GC features of the engine, which exceptions need as well.
+//! with vectors or references are not adapted. A helper is as long as there are types in the table.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use wasm_encoder::{BlockType, Encode, HeapType, InstructionSink, RefType, ValType};
-use wasmparser::{ConstExpr, Element, ElementItems, FuncType, Global, Imports, Operator, Table, TableInit, TypeRef};
+use wasm_encoder::{BlockType, Encode, InstructionSink, ValType};
+use wasmparser::{FuncType, FunctionBody, Operator};
 
 use crate::code::{self, Edit};
 use crate::module::{Module, id, leb, leb_padded};
+use crate::registers::{self, encoded, is_numeric};
 use crate::types::Types;
+
+use table::Group;
+
+pub mod table;
 
 /// Runs the pass.
 pub fn adapt_calls(module: &mut Module) -> Result<()> {
-    let Some(section) = module.body(id::CODE) else {
-        return Ok(());
-    };
     let types = Types::read(module)?;
-    let tables = plain_tables(module)?;
-    let targets = Targets::find(module, &types)?;
-    let mut helpers = Helpers { types: &types, targets: &targets, made: BTreeMap::new(), list: Vec::new() };
+    let Some(groups) = table::group(module, &types)? else { return Ok(()) };
+    let Some(section) = module.body(id::CODE) else { return Ok(()) };
+    let functions = code::functions(section)?;
+    let first = types.function_count() - functions.len();
+    let mut helpers = Helpers { types: &types, groups: &groups, made: BTreeMap::new(), list: Vec::new() };
     let mut edits = Vec::new();
-    for (_, body) in code::functions(section)? {
-        let mut reader = body.get_operators_reader()?;
-        while !reader.eof() {
-            let (op, at) = reader.read_with_offset()?;
-            let (opcode, ty, table) = match op {
-                Operator::CallIndirect { type_index, table_index } => (0x10, type_index, table_index),
-                Operator::ReturnCallIndirect { type_index, table_index } => (0x12, type_index, table_index),
-                _ => continue,
-            };
-            let wanted = tables.contains(&table).then(|| helpers.of(ty, table)).transpose()?.flatten();
-            if let Some(helper) = wanted {
-                let remove = reader.original_position() - at;
-                edits.push(Edit { at, remove, insert: call(opcode, helper, remove) });
-            }
-        }
+    for (function, (_, body)) in (first..).zip(&functions) {
+        edits.extend(sites(u32::try_from(function)?, body, &mut helpers)?);
     }
     let made = helpers.list;
+    let bodies: Vec<Vec<u8>> = made.iter().map(|helper| helper.body.clone()).collect();
+    code::edit(module, &edits, &bodies)?;
     if made.is_empty() {
         return Ok(());
     }
-    let bodies: Vec<Vec<u8>> = made.iter().map(|helper| helper.body.clone()).collect();
-    code::edit(module, &edits, &bodies)?;
-    module.append(id::TYPE, &made.iter().map(|helper| helper.ty.clone()).collect::<Vec<_>>())?;
-    module.append(id::FUNCTION, &made.iter().map(|helper| number(helper.type_index)).collect::<Vec<_>>())?;
-    module.name_functions(&made.into_iter().map(|helper| (helper.index, helper.name)).collect::<Vec<_>>())
+    module.append(id::TYPE, &made.iter().flat_map(|helper| helper.types.clone()).collect::<Vec<_>>())?;
+    module.append(id::FUNCTION, &made.iter().map(|helper| number(helper.place.helper_type)).collect::<Vec<_>>())?;
+    module.name_functions(&made.into_iter().map(|helper| (helper.place.helper, helper.name)).collect::<Vec<_>>())
 }
 
-/// A call in at least as many bytes as the instruction that it replaces, so that code hardly moves.
-fn call(opcode: u8, function: u32, len: usize) -> Vec<u8> {
-    const NOP: u8 = 1;
-    const LONGEST: usize = 6;
-    let mut bytes = vec![NOP; len.saturating_sub(LONGEST)];
-    bytes.push(opcode);
-    leb_padded(&mut bytes, function, len.min(LONGEST) - 1);
-    bytes
+/// The edits of one function, the first of which give it a local for pointers.
+fn sites(function: u32, body: &FunctionBody, helpers: &mut Helpers) -> Result<Vec<Edit>> {
+    let mut locals = body.get_locals_reader()?;
+    let groups = locals.get_count();
+    let mut count = helpers.types.params(function)?;
+    for _ in 0..groups {
+        count += locals.read()?.0;
+    }
+    let mut reader = body.get_operators_reader()?;
+    let start = reader.original_position();
+    let mut edits = Vec::new();
+    while !reader.eof() {
+        let (op, at) = reader.read_with_offset()?;
+        let (ty, tail) = match op {
+            Operator::CallIndirect { type_index, table_index: 0 } => (type_index, false),
+            Operator::ReturnCallIndirect { type_index, table_index: 0 } => (type_index, true),
+            _ => continue,
+        };
+        if let Some(adapted) = helpers.of(ty)? {
+            edits.push(Edit { at, remove: reader.original_position() - at, insert: adapted.call(ty, count, tail) });
+        }
+    }
+    if !edits.is_empty() {
+        let at = body.range().start;
+        let mut before = Vec::new();
+        leb(&mut before, groups);
+        let mut insert = Vec::new();
+        leb_padded(&mut insert, groups + 1, before.len());
+        let mut local = vec![1];
+        ValType::I32.encode(&mut local);
+        let header = [Edit { at, remove: before.len(), insert }, Edit { at: start, remove: 0, insert: local }];
+        edits.splice(0..0, header);
+    }
+    Ok(edits)
 }
 
 fn number(value: u32) -> Vec<u8> {
@@ -82,220 +106,140 @@ fn number(value: u32) -> Vec<u8> {
     bytes
 }
 
-/// The tables that hold functions of any type.
-fn plain_tables(module: &Module) -> Result<HashSet<u32>> {
-    let mut tables = Vec::new();
-    for (_, imports) in module.entries::<Imports>(id::IMPORT)? {
-        for import in imports {
-            if let TypeRef::Table(ty) = import?.1.ty {
-                tables.push(ty);
-            }
-        }
-    }
-    tables.extend(module.entries::<Table>(id::TABLE)?.into_iter().map(|(_, table)| table.ty));
-    let plain =
-        |ty: &wasmparser::TableType| ty.element_type == wasmparser::RefType::FUNCREF && !ty.table64 && !ty.shared;
-    Ok((0..).zip(&tables).filter(|(_, ty)| plain(ty)).map(|(index, _)| index).collect())
+/// What calls of one type need.
+#[derive(Clone, Copy)]
+struct Adapted {
+    /// The places of the functions that fit.
+    first: u32,
+    count: u32,
+    /// The function that calls those that do not.
+    helper: u32,
+    /// Its type: the arguments and the pointer, the results.
+    helper_type: u32,
+    /// From the arguments to the same.
+    arguments: u32,
 }
 
-/// The types of the functions that may be in tables, each with an index for it, the commonest first.
-struct Targets(Vec<(FuncType, u32)>);
-
-impl Targets {
-    fn find(module: &Module, types: &Types) -> Result<Targets> {
-        let mut functions = HashSet::new();
-        for (_, element) in module.entries::<Element>(id::ELEMENT)? {
-            match element.items {
-                ElementItems::Functions(list) => {
-                    for index in list {
-                        functions.insert(index?);
-                    }
-                }
-                ElementItems::Expressions(_, list) => {
-                    for expression in list {
-                        referred(&expression?, &mut functions)?;
-                    }
-                }
-            }
+impl Adapted {
+    /// A call of a type, with `pointer` as a local for the pointer.
+    fn call(&self, ty: u32, pointer: u32, tail: bool) -> Vec<u8> {
+        let mut code = Vec::new();
+        let mut sink = InstructionSink::new(&mut code);
+        sink.local_set(pointer);
+        if !tail {
+            sink.block(BlockType::FunctionType(ty));
         }
-        for (_, table) in module.entries::<Table>(id::TABLE)? {
-            if let TableInit::Expr(expression) = table.init {
-                referred(&expression, &mut functions)?;
-            }
+        sink.block(BlockType::FunctionType(self.arguments));
+        sink.local_get(pointer).i32_const(self.first.cast_signed()).i32_sub();
+        sink.i32_const(self.count.cast_signed()).i32_ge_u().br_if(0).local_get(pointer);
+        if tail {
+            sink.return_call_indirect(0, ty).end().local_get(pointer).return_call(self.helper);
+        } else {
+            sink.call_indirect(0, ty).br(1).end().local_get(pointer).call(self.helper).end();
         }
-        for (_, global) in module.entries::<Global>(id::GLOBAL)? {
-            referred(&global.init_expr, &mut functions)?;
-        }
-        let mut found: HashMap<&FuncType, (usize, u32)> = HashMap::new();
-        for function in functions {
-            let Some(index) = wasmparser::ModuleArity::type_index_of_function(types, function) else {
-                continue;
-            };
-            let Some(ty) = types.plain_function(index).filter(|ty| is_numeric(ty)) else {
-                continue;
-            };
-            let (count, lowest) = found.entry(ty).or_insert((0, index));
-            (*count, *lowest) = (*count + 1, index.min(*lowest));
-        }
-        let mut found: Vec<_> = found.into_iter().collect();
-        found.sort_by_key(|(_, (count, index))| (std::cmp::Reverse(*count), *index));
-        Ok(Targets(found.into_iter().map(|(ty, (_, index))| (ty.clone(), index)).collect()))
+        code
     }
 }
 
-/// The functions that a constant expression refers to. Code can only refer to functions that one refers to
-/// or that an element segment declares.
-fn referred(expression: &ConstExpr, functions: &mut HashSet<u32>) -> Result<()> {
-    for op in expression.get_operators_reader() {
-        if let Operator::RefFunc { function_index } = op? {
-            functions.insert(function_index);
-        }
-    }
-    Ok(())
-}
-
-/// The registers of x86-64 that a value may be passed in.
-#[derive(PartialEq, Clone, Copy)]
-enum Class {
-    Integer,
-    Float,
-}
-
-fn class(ty: wasmparser::ValType) -> Option<Class> {
-    match ty {
-        wasmparser::ValType::I32 | wasmparser::ValType::I64 => Some(Class::Integer),
-        wasmparser::ValType::F32 | wasmparser::ValType::F64 => Some(Class::Float),
-        _ => None,
-    }
-}
-
-pub fn is_numeric(ty: &FuncType) -> bool {
-    ty.params().iter().chain(ty.results()).all(|ty| class(*ty).is_some())
-}
-
-/// A new function.
+/// A new function, and types.
 struct Helper {
-    index: u32,
-    type_index: u32,
-    /// Its type, encoded.
-    ty: Vec<u8>,
+    place: Adapted,
+    /// Encoded, in the order of their indices.
+    types: [Vec<u8>; 2],
     body: Vec<u8>,
     name: String,
 }
 
 struct Helpers<'m> {
     types: &'m Types,
-    targets: &'m Targets,
-    /// By type and table of the call; None where it needs none.
-    made: BTreeMap<(u32, u32), Option<u32>>,
+    groups: &'m [Group],
+    /// By type of the call; None where it needs none.
+    made: BTreeMap<u32, Option<Adapted>>,
     list: Vec<Helper>,
 }
 
 impl Helpers<'_> {
-    /// The function to call instead of a function of this type in this table, if there may be others.
-    fn of(&mut self, type_index: u32, table: u32) -> Result<Option<u32>> {
-        if let Some(made) = self.made.get(&(type_index, table)) {
+    /// What calls of this type need, if there are functions of others.
+    fn of(&mut self, type_index: u32) -> Result<Option<Adapted>> {
+        if let Some(made) = self.made.get(&type_index) {
             return Ok(*made);
         }
-        let ty = self.types.plain_function(type_index).filter(|ty| is_numeric(ty));
-        let others: Vec<_> = self.targets.0.iter().filter(|(other, _)| Some(other) != ty).collect();
-        let made = match ty {
-            Some(ty) if !others.is_empty() => {
-                let index =
-                    u32::try_from(self.types.function_count() + self.list.len()).context("too many functions")?;
-                self.list.push(Helper {
-                    index,
-                    type_index: u32::try_from(self.types.count() + self.list.len()).context("too many types")?,
-                    ty: helper_type(ty),
-                    body: Body::new(ty, type_index, table).build(&others)?,
-                    name: format!("__lind_call_indirect {ty}"),
-                });
-                Some(index)
-            }
-            _ => None,
+        let made = match self.types.plain_function(type_index).filter(|ty| is_numeric(ty)) {
+            Some(ty) => self.make(ty, type_index)?,
+            None => None,
         };
-        self.made.insert((type_index, table), made);
+        self.made.insert(type_index, made);
         Ok(made)
     }
-}
 
-/// The type of a helper: the parameters of the call, and the place in the table.
-fn helper_type(ty: &FuncType) -> Vec<u8> {
-    const FUNC: u8 = 0x60;
-    let params: Vec<ValType> = ty.params().iter().map(|ty| encoded(*ty)).chain([ValType::I32]).collect();
-    let results: Vec<ValType> = ty.results().iter().map(|ty| encoded(*ty)).collect();
-    let mut bytes = vec![FUNC];
-    params.encode(&mut bytes);
-    results.encode(&mut bytes);
-    bytes
-}
-
-/// Of the types that are adapted; others do not come here.
-fn encoded(ty: wasmparser::ValType) -> ValType {
-    match ty {
-        wasmparser::ValType::I64 => ValType::I64,
-        wasmparser::ValType::F32 => ValType::F32,
-        wasmparser::ValType::F64 => ValType::F64,
-        _ => ValType::I32,
+    fn make(&mut self, ty: &FuncType, type_index: u32) -> Result<Option<Adapted>> {
+        let (mut others, mut own) = (Vec::new(), (0, 0));
+        for group in self.groups {
+            match &group.ty {
+                Some(other) if other == ty => own = (group.start, group.count),
+                Some(other) if is_numeric(other) => others.push((other, group)),
+                _ => {}
+            }
+        }
+        if others.is_empty() {
+            return Ok(None);
+        }
+        let (first, count) = own;
+        let helper = u32::try_from(self.types.function_count() + self.list.len()).context("too many functions")?;
+        let helper_type = u32::try_from(self.types.count() + 2 * self.list.len()).context("too many types")?;
+        let place = Adapted { first, count, helper, helper_type, arguments: helper_type + 1 };
+        let body = Body::new(ty, type_index).build(&others)?;
+        let name = format!("__lind_call_indirect {ty}");
+        self.list.push(Helper { place, types: types_of(ty), body, name });
+        Ok(Some(place))
     }
 }
 
-const FUNCREF: RefType = RefType { nullable: true, heap_type: HeapType::FUNC };
+/// The types in [`Adapted`], in order.
+fn types_of(ty: &FuncType) -> [Vec<u8>; 2] {
+    let params: Vec<ValType> = ty.params().iter().map(|ty| encoded(*ty)).collect();
+    let results: Vec<ValType> = ty.results().iter().map(|ty| encoded(*ty)).collect();
+    let all: Vec<ValType> = params.iter().copied().chain([ValType::I32]).collect();
+    [(&all, &results), (&params, &params)].map(|(takes, gives)| {
+        const FUNC: u8 = 0x60;
+        let mut bytes = vec![FUNC];
+        takes.encode(&mut bytes);
+        gives.encode(&mut bytes);
+        bytes
+    })
+}
 
 /// A helper's body in the making.
-pub struct Body<'t> {
+struct Body<'t> {
     ty: &'t FuncType,
     type_index: u32,
-    table: u32,
-    /// The local with the place in the table; behind it the function, and results that are held.
-    place: u32,
+    /// The parameter with the pointer; behind it results that are held.
+    pointer: u32,
     held: Vec<ValType>,
     code: Vec<u8>,
 }
 
 impl<'t> Body<'t> {
-    /// Of a helper for calls of type `ty` in `table`.
-    pub fn new(ty: &'t FuncType, type_index: u32, table: u32) -> Self {
-        let place = u32::try_from(ty.params().len()).unwrap_or(u32::MAX);
-        Body { ty, type_index, table, place, held: Vec::new(), code: Vec::new() }
+    /// Of a helper for calls of type `ty`.
+    fn new(ty: &'t FuncType, type_index: u32) -> Self {
+        let pointer = u32::try_from(ty.params().len()).unwrap_or(u32::MAX);
+        Body { ty, type_index, pointer, held: Vec::new(), code: Vec::new() }
     }
 
-    /// What was put together so far.
-    pub fn into_code(self) -> Vec<u8> {
-        self.code
-    }
-
-    /// For more instructions.
-    pub fn sink(&mut self) -> InstructionSink<'_> {
-        InstructionSink::new(&mut self.code)
-    }
-
-    fn function(&self) -> u32 {
-        self.place + 1
-    }
-
-    fn build(mut self, others: &[&(FuncType, u32)]) -> Result<Vec<u8>> {
-        let (place, table, function, ty) = (self.place, self.table, self.function(), self.type_index);
-        self.sink().block(BlockType::Result(ValType::Ref(FUNCREF)));
-        self.arguments();
-        self.sink()
-            .local_get(place)
-            .table_get(table)
-            .br_on_cast_fail(0, FUNCREF, exactly(ty))
-            .return_call_ref(ty)
-            .end();
-        self.sink().local_set(function);
-        for (other, index) in others {
-            self.adapt(other, *index)?;
+    fn build(mut self, others: &[(&FuncType, &Group)]) -> Result<Vec<u8>> {
+        for (other, group) in others {
+            self.adapt(other, group)?;
         }
-        // Empty, or of a type that is not adapted.
-        self.arguments();
-        self.sink().local_get(place).call_indirect(table, ty).end();
+        // Nothing is there, or what is not adapted. That it does not return is for the fork pass to see.
+        let mut sink = InstructionSink::new(&mut self.code);
+        (0..=self.pointer).for_each(|param| {
+            sink.local_get(param);
+        });
+        sink.call_indirect(0, self.type_index).unreachable().end();
 
-        let locals: Vec<ValType> = [ValType::Ref(FUNCREF)].into_iter().chain(self.held).collect();
         let mut bytes = Vec::new();
-        leb(&mut bytes, u32::try_from(locals.len())?);
-        for local in locals {
+        leb(&mut bytes, u32::try_from(self.held.len())?);
+        for local in self.held {
             leb(&mut bytes, 1);
             local.encode(&mut bytes);
         }
@@ -303,82 +247,21 @@ impl<'t> Body<'t> {
         Ok(bytes)
     }
 
-    /// The arguments as they came.
-    fn arguments(&mut self) {
-        for param in 0..self.place {
-            self.sink().local_get(param);
-        }
-    }
-
     /// Calls the function and returns, if it is of this other type.
-    fn adapt(&mut self, other: &FuncType, index: u32) -> Result<()> {
-        let function = self.function();
-        self.sink().block(BlockType::Result(ValType::Ref(FUNCREF)));
-        self.registers(self.ty.params(), 0, other.params())?;
-        self.sink().local_get(function).br_on_cast_fail(0, FUNCREF, exactly(index)).call_ref(index);
-        let held = function + 1 + u32::try_from(self.held.len())?;
+    fn adapt(&mut self, other: &FuncType, group: &Group) -> Result<()> {
+        let mut sink = InstructionSink::new(&mut self.code);
+        sink.block(BlockType::Empty);
+        sink.local_get(self.pointer).i32_const(group.start.cast_signed()).i32_sub();
+        sink.i32_const(group.count.cast_signed()).i32_ge_u().br_if(0);
+        registers::pass(&mut sink, self.ty.params(), 0, other.params())?;
+        sink.local_get(self.pointer).call_indirect(0, group.index);
+        let held = self.pointer + 1 + u32::try_from(self.held.len())?;
         self.held.extend(other.results().iter().map(|ty| encoded(*ty)));
         for local in (held..).take(other.results().len()).collect::<Vec<_>>().into_iter().rev() {
-            self.sink().local_set(local);
+            sink.local_set(local);
         }
-        self.registers(other.results(), held, self.ty.results())?;
-        self.sink().return_().end().drop();
+        registers::pass(&mut sink, other.results(), held, self.ty.results())?;
+        sink.return_().end();
         Ok(())
     }
-
-    /// Puts values of the types `want` on the stack, from locals of the types `have` that start at `first`.
-    pub fn registers(&mut self, have: &[wasmparser::ValType], first: u32, want: &[wasmparser::ValType]) -> Result<()> {
-        let (mut integers, mut floats) = (0, 0);
-        for wanted in want {
-            let class = class(*wanted).context("a type that is not adapted")?;
-            let nth = if class == Class::Integer { &mut integers } else { &mut floats };
-            let of_class = (first..).zip(have).filter(|(_, ty)| self::class(**ty) == Some(class));
-            let found = of_class.map(|(local, ty)| (local, encoded(*ty))).nth(*nth);
-            *nth += 1;
-            match found {
-                Some((local, ty)) => {
-                    self.sink().local_get(local);
-                    self.convert(ty, encoded(*wanted));
-                }
-                None => self.zero(*wanted),
-            }
-        }
-        Ok(())
-    }
-
-    /// The value as a register of the same kind would give it.
-    fn convert(&mut self, from: ValType, to: ValType) {
-        match (from, to) {
-            (ValType::I32, ValType::I64) => self.sink().i64_extend_i32_u(),
-            (ValType::I64, ValType::I32) => self.sink().i32_wrap_i64(),
-            (ValType::F32, ValType::F64) => self.sink().i32_reinterpret_f32().i64_extend_i32_u().f64_reinterpret_i64(),
-            (ValType::F64, ValType::F32) => self.sink().i64_reinterpret_f64().i32_wrap_i64().f32_reinterpret_i32(),
-            _ => return,
-        };
-    }
-
-    /// The result on the stack, as a register of the same kind would give it; 0 if it is of another kind.
-    pub fn convert_result(&mut self, from: wasmparser::ValType, to: wasmparser::ValType) {
-        if class(from) == class(to) {
-            self.convert(encoded(from), encoded(to));
-        } else {
-            self.sink().drop();
-            self.zero(to);
-        }
-    }
-
-    /// What is missing.
-    pub fn zero(&mut self, ty: wasmparser::ValType) {
-        match encoded(ty) {
-            ValType::I64 => self.sink().i64_const(0),
-            ValType::F32 => self.sink().f32_const(0.0.into()),
-            ValType::F64 => self.sink().f64_const(0.0.into()),
-            _ => self.sink().i32_const(0),
-        };
-    }
-}
-
-/// A function of this type, not null.
-fn exactly(ty: u32) -> RefType {
-    RefType { nullable: false, heap_type: HeapType::Concrete(ty) }
 }

@@ -1,7 +1,7 @@
 //! Passes over a linked wasm module, between the linker and the engine.
 //!
 //! - `memory`: the memory becomes defined, fixed in size, unshared and exported; data must be passive.
-//! - `fpcast` and `mismatch`, on request: calls with another type than the function's reach it.
+//! - `fpcast` and `mismatch`: calls with another type than the function's reach it.
 //! - `fork`: programs that fork can leave their stack and come back to it, in two processes.
 //! - `loops`: loops that only wait for memory to change keep looking at it.
 //! - `data_image`: what the start function leaves in memory, written down.
@@ -17,18 +17,21 @@ mod dataflow;
 mod dwarf;
 mod fork;
 mod fpcast;
+mod hints;
 mod loops;
 mod memory;
 mod mismatch;
 mod module;
 mod ops;
+mod registers;
 mod types;
 
 use anyhow::{Context, Result, bail, ensure};
 use wasmparser::{Parser, Validator, WasmFeatures};
 
 pub use fork::Fork;
-use module::Module;
+use fpcast::table;
+use module::{Module, id};
 
 /// Which passes to run.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +40,7 @@ pub struct Options {
     pub memory: bool,
     /// Keep loops that wait for memory to change looking at it.
     pub loops: bool,
-    /// Let calls through function pointers of a wrong type reach the function, as they do on x86-64.
+    /// Let calls with another type than the function's reach it, as they do on x86-64.
     pub fpcast: bool,
     /// Which programs can fork.
     pub fork: Fork,
@@ -45,7 +48,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { memory: true, loops: true, fpcast: false, fork: Fork::Auto }
+        Options { memory: true, loops: true, fpcast: true, fork: Fork::Auto }
     }
 }
 
@@ -56,22 +59,27 @@ pub fn run(bytes: &[u8], options: &Options) -> Result<Vec<u8>> {
     validate(bytes).context("not a valid module")?;
     let mut module = Module::parse(bytes)?;
     for section in module.custom_names() {
-        ensure!(section != "linking", "an object file; link it first");
+        // A program that was linked with --emit-relocs has this section as well.
+        let object = section == table::LINKING && module.body(id::EXPORT).is_none();
+        ensure!(!object, "an object file; link it first");
         ensure!(section != "dylink.0", "a shared library; only linked programs are supported");
-    }
-    if options.memory {
-        memory::define(&mut module)?;
     }
     // The calls that the fork pass adds are none of the program's.
     if options.fpcast && !fork::can_fork(&module)? {
-        mismatch::mend_stubs(&mut module)?;
+        // First of all: relocations speak of the places that the linker knew.
         fpcast::adapt_calls(&mut module)?;
+        mismatch::mend_stubs(&mut module)?;
+    }
+    // Relocations are only ever right for what the linker wrote.
+    module.remove_custom(|name| name == table::LINKING || name.starts_with("reloc."));
+    if options.memory {
+        memory::define(&mut module)?;
     }
     fork::let_fork(&mut module, options.fork)?;
     if options.loops {
         loops::watch_memory(&mut module)?;
     }
-    fork::hint(&mut module)?;
+    hints::hint(&mut module)?;
     data_image::attach(&mut module)?;
     let out = module.finish()?;
     validate(&out).context("the result is not a valid module; this is a bug of lind-passes")?;

@@ -21,10 +21,10 @@ struct Cli {
     /// Where the result goes; may be the input itself
     #[arg(short, long)]
     output: PathBuf,
-    /// Let calls with a wrong type reach the function, as they do on x86-64, be they direct or through pointers. Correct
-    /// calls through pointers cost 2 ns more
+    /// Let calls with another type than the function's trap, be they direct or through pointers, instead of reaching the
+    /// function as they do on x86-64
     #[arg(long)]
-    fpcast: bool,
+    no_fpcast: bool,
     /// Which programs can fork: those that import lind.fork (auto), all (always, to measure what it costs), or none (never)
     #[arg(long, value_enum, default_value = "auto")]
     fork: Fork,
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<()> {
     let input = cli.input.display();
     let bytes = fs::read(&cli.input).with_context(|| format!("{input}"))?;
-    let options = Options { fpcast: cli.fpcast, fork: cli.fork.into(), ..Options::default() };
+    let options = Options { fpcast: !cli.no_fpcast, fork: cli.fork.into(), ..Options::default() };
     let result = lind_passes::run(&bytes, &options).with_context(|| format!("{input}"))?;
     write(&cli.output, &result, &cli.input).with_context(|| format!("{}", cli.output.display()))
 }

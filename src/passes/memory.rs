@@ -177,7 +177,7 @@ impl<'a> wasmparser::FromReader<'a> for Feature<'a> {
 }
 
 /// A section's bytes without number and length, from the encoder that writes both.
-fn body_of(section: &impl wasm_encoder::Encode) -> Vec<u8> {
+pub fn body_of(section: &impl wasm_encoder::Encode) -> Vec<u8> {
     let mut whole = Vec::new();
     section.encode(&mut whole);
     let mut reader = wasmparser::BinaryReader::new(&whole, 0);

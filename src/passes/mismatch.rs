@@ -3,7 +3,7 @@
 //!
 //! The linker warns ("function signature mismatch") and sends such calls to a stub of the type that the caller believes in,
 //! which traps; only its name says which function was meant. The stub calls that function here, with the
-//! arguments that it would find in x86-64's registers (see [`crate::fpcast`]).
+//! arguments that it would find in x86-64's registers (see [`crate::registers`]).
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use wasm_encoder::InstructionSink;
 use wasmparser::{FuncType, ModuleArity, Operator};
 
 use crate::code::{self, Edit};
-use crate::fpcast::{Body, is_numeric};
 use crate::module::{Module, id};
+use crate::registers::{self, is_numeric};
 use crate::types::Types;
 
 /// What the linker calls a stub: this, then the function's name.
@@ -53,20 +53,20 @@ pub fn mend_stubs(module: &mut Module) -> Result<()> {
 
 /// Calls `function`, of type `want`, from a function of type `have`, whose results it leaves.
 fn call(have: &FuncType, want: &FuncType, function: u32) -> Result<Vec<u8>> {
-    let mut body = Body::new(have, 0, 0);
-    body.registers(have.params(), 0, want.params())?;
-    body.sink().call(function);
+    let mut bytes = Vec::new();
+    let mut sink = InstructionSink::new(&mut bytes);
+    registers::pass(&mut sink, have.params(), 0, want.params())?;
+    sink.call(function);
     match (want.results(), have.results()) {
-        ([], [result]) => body.zero(*result),
+        ([], [result]) => registers::zero(&mut sink, *result),
         ([_], []) => {
-            body.sink().drop();
+            sink.drop();
         }
-        ([from], [to]) => body.convert_result(*from, *to),
+        ([from], [to]) => registers::convert_result(&mut sink, *from, *to),
         _ => {}
     }
-    let mut bytes = body.into_code();
     // Shorter than the trap it cannot be.
-    InstructionSink::new(&mut bytes).nop();
+    sink.nop();
     Ok(bytes)
 }
 

@@ -1,6 +1,6 @@
 //! How many operands and results a module's instructions have, where that depends on its types.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use wasmparser::{
     BlockType, CompositeInnerType, ContType, FrameKind, FuncType, Imports, ModuleArity, RecGroup, RefType, SubType,
     TagType, TypeRef,
@@ -53,6 +53,12 @@ impl Types {
     /// How many functions there are, imported ones included.
     pub fn function_count(&self) -> usize {
         self.functions.len()
+    }
+
+    /// How many parameters a function has.
+    pub fn params(&self, function: u32) -> Result<u32> {
+        let ty = self.type_index_of_function(function).and_then(|index| self.function_type(index));
+        Ok(u32::try_from(ty.context("a function without a type")?.params().len())?)
     }
 
     /// The function type of this index, if equal types can stand for it.

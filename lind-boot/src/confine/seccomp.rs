@@ -106,6 +106,8 @@ const ALLOWED: &[i64] = &[
     libc::SYS_madvise,
     libc::SYS_msync,
     libc::SYS_mincore,
+    libc::SYS_mlock2,
+    libc::SYS_munlock,
     libc::SYS_brk,
     libc::SYS_membarrier,
     // Time.

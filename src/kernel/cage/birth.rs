@@ -162,9 +162,11 @@ pub fn spawn(
     };
     let mut ancestors = parent.ancestors.to_vec();
     ancestors.push(parent.id);
+    let fds = parent.fds.inherit();
+    let listeners = super::signal::renew(kernel, parent, &fds)?;
     let born = Born {
         handlers: table,
-        fds: parent.fds.inherit(),
+        fds,
         cwd,
         umask: parent.umask.load(std::sync::atomic::Ordering::Relaxed),
         settings,
@@ -176,6 +178,7 @@ pub fn spawn(
     };
     let thread = born.create(kernel)?;
     let child = Arc::clone(&thread.cage);
+    child.listens_by(listeners);
     parent.family().children.push(child.id);
     let start = Start { image, argv: program.argv, envp: program.envp, path, text: None, ids: FileIds::default() };
     let started = match lender {
@@ -259,6 +262,9 @@ impl Born {
         });
         let thread = Thread::join(&cage, id.0, false)?;
         kernel.cages.insert(cage, limit)?;
+        if kernel.senders.asked() {
+            thread.cage.fds.watch();
+        }
         thread.cage.watch_cpu(kernel);
         Ok(thread)
     }

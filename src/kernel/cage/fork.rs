@@ -95,9 +95,11 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
     };
     let mut ancestors = parent.ancestors.to_vec();
     ancestors.push(parent.id);
+    let fds = parent.fds.fork();
+    let listeners = signal::renew(kernel, parent, &fds)?;
     let born = Born {
         handlers: parent.handlers.inherit(),
-        fds: parent.fds.fork(),
+        fds,
         cwd: parent.cwd.load_full(),
         umask: parent.umask.load(Ordering::Relaxed),
         settings,
@@ -113,9 +115,9 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
     child.cage.execed.store(false, Ordering::Release);
     child.cage.made_by(thread);
     child.signals.forked(&thread.signals);
-    signal::listen_too(parent, &child.cage);
+    child.cage.listens_by(listeners);
     child.mask.store(thread.mask.load(Ordering::Acquire), Ordering::Release);
-    child.runs_where(thread);
+    child.runs_as(thread);
     *child.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
         *thread.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut family = parent.family();

@@ -83,12 +83,14 @@ impl Limits {
 impl Default for Limits {
     fn default() -> Self {
         let mut others = [(u64::MAX, u64::MAX); 16];
-        // No core files, no locked pages, no priority above the runner's.
-        for resource in
-            [Resource::RLIMIT_CORE, Resource::RLIMIT_MEMLOCK, Resource::RLIMIT_NICE, Resource::RLIMIT_RTPRIO]
-        {
+        // No core files, no priority above the runner's.
+        for resource in [Resource::RLIMIT_CORE, Resource::RLIMIT_NICE, Resource::RLIMIT_RTPRIO] {
             others[resource as usize] = (0, 0);
         }
+        // The host's, which is the runner's as a whole besides.
+        let locked = rustix::process::getrlimit(rustix::process::Resource::Memlock);
+        let bytes = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
+        others[Resource::RLIMIT_MEMLOCK as usize] = (bytes(locked.current), bytes(locked.maximum));
         others[Resource::RLIMIT_SIGPENDING as usize] = (8192, 8192);
         Limits {
             files: (1024, 4096),
@@ -301,7 +303,7 @@ impl Cage {
     pub(crate) fn new_own_thread(self: &Arc<Cage>, kernel: &crate::Kernel, like: &Thread) -> Result<Arc<Thread>> {
         let thread = Thread::join(self, kernel.new_id()?, false)?;
         thread.mask.store(like.mask.load(Ordering::Acquire), Ordering::Release);
-        thread.runs_where(like);
+        thread.runs_as(like);
         *thread.name.lock().unwrap_or_else(PoisonError::into_inner) =
             *like.name.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(thread)

@@ -38,6 +38,9 @@ pub(crate) fn numbers(set: &CpuSet) -> Vec<usize> {
 }
 
 impl Thread {
+    /// SCHED_RESET_ON_FORK, beside the policy: a child has it not.
+    pub(crate) const RESET_ON_FORK: u32 = 0x4000_0000;
+
     /// Where the thread may run.
     pub(crate) fn processors(&self, kernel: &crate::Kernel) -> CpuSet {
         self.affinity.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or(kernel.processors.all)
@@ -70,8 +73,10 @@ impl Thread {
         Ok(())
     }
 
-    /// Has the choice of another thread, as the child of one has.
-    pub(crate) fn runs_where(&self, other: &Thread) {
+    /// Has the choices of another thread, as the child of one has.
+    pub(crate) fn runs_as(&self, other: &Thread) {
+        let policy = other.policy.load(Ordering::Relaxed) & !Thread::RESET_ON_FORK;
+        self.policy.store(policy, Ordering::Relaxed);
         let choice = *other.affinity.lock().unwrap_or_else(PoisonError::into_inner);
         *self.affinity.lock().unwrap_or_else(PoisonError::into_inner) = choice;
     }

@@ -78,6 +78,8 @@ pub struct Thread {
     pub host_tid: AtomicU32,
     /// The processors it has chosen, if it has.
     pub(super) affinity: Mutex<Option<rustix::thread::CpuSet>>,
+    /// How it is scheduled, for those who ask: see `sys::process::sched`.
+    pub(crate) policy: AtomicU32,
     /// What the host thread had used before.
     pub(super) before: Mutex<super::usage::Before>,
 }
@@ -112,6 +114,7 @@ impl Thread {
             patience: crate::spin::Patiences::default(),
             host_tid: AtomicU32::new(0),
             affinity: Mutex::default(),
+            policy: AtomicU32::new(0),
             before: Mutex::default(),
         });
         family.threads.push(Arc::downgrade(&thread));
@@ -146,6 +149,7 @@ impl Thread {
             patience: crate::spin::Patiences::default(),
             host_tid: AtomicU32::new(0),
             affinity: Mutex::new(*self.affinity.lock().unwrap_or_else(PoisonError::into_inner)),
+            policy: AtomicU32::new(self.policy.load(Ordering::Relaxed)),
             before: Mutex::new(*self.before.lock().unwrap_or_else(PoisonError::into_inner)),
         });
         let mut family = self.cage.family();

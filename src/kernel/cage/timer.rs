@@ -22,6 +22,8 @@ pub(crate) enum Measure {
     Clock(i32),
     /// The processor time of the cage.
     Process,
+    /// The processor time of one of its threads.
+    Thread(u32),
 }
 
 /// What a timer does when it runs out.
@@ -112,7 +114,8 @@ impl Timer {
         // Set anew or stopped since: whoever did that sees to the next look.
         let Some(end) = setting.end else { return };
         if !std::mem::take(&mut setting.put_off)
-            && let Some(later) = cage.pace.ask(timers::now(), cage.told_of_signals(), self.measure == Measure::Process)
+            && let Some(later) =
+                cage.pace.ask(timers::now(), cage.told_of_signals(), !matches!(self.measure, Measure::Clock(_)))
         {
             setting.put_off = true;
             return kernel.timers.look_at(kernel, self, later);
@@ -145,6 +148,7 @@ impl Timer {
         const OFTEN: Nanos = 1_000_000;
         let wait = match self.measure {
             Measure::Clock(_) => left,
+            Measure::Thread(_) => left.max(OFTEN),
             Measure::Process => (left / Nanos::try_from(cage.threads().len().max(1)).unwrap_or(1)).max(OFTEN),
         };
         kernel.timers.look_at(kernel, self, timers::now() + wait);
@@ -199,10 +203,11 @@ impl Setting {
 }
 
 impl Measure {
-    fn now(self, cage: &Cage) -> Result<Nanos> {
+    pub fn now(self, cage: &Cage) -> Result<Nanos> {
         let time = match self {
             Measure::Clock(clock) => clock::gettime(clock)?,
             Measure::Process => cage.cpu_time(),
+            Measure::Thread(tid) => super::usage::cpu_time(&*cage.thread(tid).ok_or(Errno::EINVAL)?),
         };
         Ok(Nanos::from(time.sec) * 1_000_000_000 + Nanos::from(time.nsec))
     }

@@ -7,6 +7,7 @@ mod in_flight;
 pub mod locks;
 pub(crate) mod ready_fd;
 mod runner;
+mod senders;
 mod socket;
 mod table;
 
@@ -15,5 +16,6 @@ pub use file::{File, Kind};
 pub use hazard::{InUse, Reader, Readers};
 pub use in_flight::{InFlight, Sends};
 pub use runner::{keep_also, keep_none, leave_to_cages};
-pub use socket::{Socket, SocketNames};
+pub use senders::{Ids, Senders, Token, Who};
+pub use socket::{Last, Pair, Socket, SocketNames};
 pub use table::{FdTable, FileRef, MAX_FILES};

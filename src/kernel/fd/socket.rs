@@ -4,17 +4,42 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use lind_abi::CageId;
+use super::{Token, Who};
 
 /// A socket.
 #[derive(Debug, Default)]
 pub struct Socket {
-    /// The cage that made both ends with socketpair(2). The host knows only one process.
-    pub pair_of: Option<CageId>,
+    /// What it has in common with the other end, if both were made by socketpair(2).
+    pub pair: Option<Arc<Pair>>,
+    /// Who is at the other end, if that is known.
+    pub peer: OnceLock<Arc<Who>>,
+    /// Who listens by it, or has connected it under a name of its own.
+    pub own: Mutex<Option<Arc<Who>>>,
+    /// What was received last.
+    pub last: Mutex<Last>,
     /// The name it is bound to as the guest spelled it, where the host's does not tell.
     pub bound: OnceLock<Arc<[u8]>>,
     /// Whether it came or went in a message, so that others may have it too.
     pub travelled: AtomicBool,
+}
+
+/// Both ends of a pair.
+#[derive(Debug, Default)]
+pub struct Pair {
+    /// Whether either wants to be told of senders.
+    pub asked: AtomicBool,
+}
+
+/// From whom what a socket has received last was.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Last {
+    /// Nothing has been received.
+    #[default]
+    Nothing,
+    /// This one.
+    Token(Token),
+    /// Nobody looked.
+    Unknown,
 }
 
 /// How names of unix sockets differ between guests and host.

@@ -332,6 +332,21 @@ impl FdTable {
         child
     }
 
+    /// Puts other files in the place of those for which `with` has one. For a table that nobody uses yet.
+    ///
+    /// # Errors
+    /// What `with` says.
+    pub fn exchange(&self, mut with: impl FnMut(&Arc<File>) -> Result<Option<Arc<File>>>) -> Result<()> {
+        let writer = self.writer();
+        for slot in (0..writer.end).filter_map(|number| self.slot(number)) {
+            let Some(file) = slot.file().clone() else { continue };
+            if let Some(new) = with(&file)? {
+                slot.fill(new, slot.cloexec.load(Ordering::Relaxed));
+            }
+        }
+        Ok(())
+    }
+
     /// Closes everything.
     pub fn close_all(&self) {
         let closing: Vec<_> = {

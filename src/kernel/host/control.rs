@@ -7,7 +7,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use lind_abi::{Errno, Result};
 
 /// The size of struct cmsghdr, and what messages are aligned to.
-const HEAD: usize = 16;
+pub const HEAD: usize = 16;
 const ALIGN: usize = 8;
 const SCM_PIDFD: i32 = 4;
 

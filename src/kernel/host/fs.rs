@@ -189,10 +189,30 @@ impl<'m> Vector<'m> {
         ranges.iter().map(|range| range.iov_len).fold(0, usize::saturating_add)
     }
 
+    /// What lies behind the first `skipped` bytes, at most `most` of it.
+    pub fn part(&self, skipped: usize, most: usize) -> Vector<'m> {
+        let ranges = if self.long.capacity() > 0 { &self.long[..] } else { &self.short[..self.len] };
+        let mut part = Vector::with_room(ranges.len());
+        let (mut skipped, mut left) = (skipped, most);
+        for range in ranges {
+            let before = skipped.min(range.iov_len);
+            skipped -= before;
+            let len = left.min(range.iov_len - before);
+            left -= len;
+            // No range is wider than the one that it is a part of.
+            part.push_raw(libc::iovec { iov_base: range.iov_base.wrapping_byte_add(before), iov_len: len });
+        }
+        part
+    }
+
     /// Adds a range. No more than there was room for.
     #[inline]
     pub fn push(&mut self, range: HostRange<'m>) {
-        let range = libc::iovec { iov_base: range.as_ptr(), iov_len: range.len() };
+        self.push_raw(libc::iovec { iov_base: range.as_ptr(), iov_len: range.len() });
+    }
+
+    #[inline]
+    fn push_raw(&mut self, range: libc::iovec) {
         if self.long.capacity() > 0 {
             self.long.push(range);
         } else {

@@ -324,7 +324,7 @@ pub(crate) fn now() -> i64 {
 /// How many times a segment is attached, in all cages that are alive.
 pub(crate) fn attachments(kernel: &Kernel, id: i32) -> u32 {
     let cages = kernel.cages.all();
-    let counts = cages.iter().filter(|cage| !cage.is_dead()).map(|cage| {
+    let counts = cages.iter().filter(|cage| !cage.is_dead() && !cage.memory.is_borrowed()).map(|cage| {
         let map = cage.memory.map();
         // Parts with different protections are one attachment.
         let (mut end, mut source) = (0, 0);

@@ -164,12 +164,15 @@ impl Memory {
     /// back what is in the layer. That is what MADV_DONTNEED means for the program's data, which come back.
     ///
     /// # Errors
-    /// ENOMEM where something in the range is not mapped, after the rest is done; else what the host says.
+    /// EINVAL for what is locked; ENOMEM where something in the range is not mapped, after the rest is done; else what the host says.
     pub fn discard(&self, range: Range<u64>, advice: i32) -> Result<()> {
         let returns = |piece: &Piece| advice == libc::MADV_DONTNEED && piece.layer.is_program();
         let mut map = self.map();
         let (parts, all) = map.mapped_parts(range);
         for (part, region) in parts {
+            if region.locked {
+                return Err(Errno::EINVAL);
+            }
             let frozen: Vec<_> = map.frozen.parts(part.clone()).filter(|piece| !returns(piece)).collect();
             let mut left = Vec::new();
             for piece in frozen.into_iter().map(|piece| piece.at) {

@@ -8,6 +8,7 @@ mod guest;
 mod host_count;
 mod initial;
 mod layout;
+mod lock;
 mod mapping;
 #[cfg(test)]
 mod random;
@@ -26,7 +27,7 @@ pub use initial::InitialData;
 pub use mapping::{Content, Place};
 pub use remap::Move;
 pub use user::PathBytes;
-pub use vmmap::{MAX_REGIONS, OnFork, Region, Use, Vmmap};
+pub use vmmap::{Fill, MAX_REGIONS, OnFork, Region, Use, Vmmap};
 
 use lind_abi::Result;
 

@@ -33,6 +33,12 @@ impl Memory {
     /// room, it may not move, or it is a private mapping of a file that would grow.
     pub fn remap(&self, old: Range<u64>, new_len: u64, how: Move) -> Result<u64> {
         let mut map = self.map();
+        let start = self.remap_locked(&mut map, old, new_len, how)?;
+        self.lock_moved(&map, start..start + new_len);
+        Ok(start)
+    }
+
+    fn remap_locked(&self, map: &mut Vmmap, old: Range<u64>, new_len: u64, how: Move) -> Result<u64> {
         let (extent, region) = map.mapped_at(old.start).ok_or(Errno::EFAULT)?;
         let old_len = old.end - old.start;
         if old_len == 0 && !region.shared {
@@ -41,7 +47,7 @@ impl Memory {
         let moves = matches!(how, Move::To(_));
         if !moves && old_len >= new_len {
             let tail = old.start + new_len..old.end;
-            self.unmap_tail(&mut map, tail)?;
+            self.unmap_tail(map, tail)?;
             return Ok(old.start);
         }
         if old.end > extent.end {
@@ -50,7 +56,7 @@ impl Memory {
         let grown = old.end..old.start + new_len.max(old_len);
         let room = old_len > 0 && old.end == extent.end && grown.end <= space::END && map.is_free(grown.clone());
         if !moves && room && region.is_plain() {
-            let grows = self.map_private(&mut map, grown, region);
+            let grows = self.map_private(map, grown, region);
             if grows.is_ok() || how == Move::No {
                 return grows.map(|()| old.start);
             }
@@ -58,7 +64,7 @@ impl Memory {
         if how == Move::No || (new_len > old_len && !region.is_plain() && !region.shared) {
             return Err(Errno::ENOMEM);
         }
-        self.move_region(&mut map, old, new_len, how, region)
+        self.move_region(map, old, new_len, how, region)
     }
 
     fn unmap_tail(&self, map: &mut Vmmap, tail: Range<u64>) -> Result<()> {

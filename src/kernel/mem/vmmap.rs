@@ -46,6 +46,15 @@ pub enum OnFork {
     Wipe,
 }
 
+/// When locked pages come into memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fill {
+    /// When they are locked.
+    AtOnce,
+    /// When they are used: MLOCK_ONFAULT, MCL_ONFAULT.
+    WhenUsed,
+}
+
 /// How the pages of a range are mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Region {
@@ -61,6 +70,8 @@ pub struct Region {
     pub on_fork: OnFork,
     /// The shared memory segment that was attached here: shmat(2).
     pub segment: Option<i32>,
+    /// Whether it stays in the host's memory: mlock(2).
+    pub locked: bool,
     /// Tells mappings of files and shared memory apart: equal for pages that lie next to each other in one of
     /// them. 0 for private zeroed memory.
     source: u64,
@@ -69,7 +80,8 @@ pub struct Region {
 impl Region {
     /// Private zeroed memory.
     pub fn private(prot: u32, usage: Use) -> Region {
-        Region { prot, shared: false, file: false, usage, on_fork: OnFork::Keep, segment: None, source: 0 }
+        let on_fork = OnFork::Keep;
+        Region { prot, shared: false, file: false, usage, on_fork, segment: None, locked: false, source: 0 }
     }
 
     /// Tells what was mapped at different times apart.
@@ -90,6 +102,9 @@ pub struct Vmmap {
     /// Where anything may be mapped.
     space: Range<u64>,
     mapped: u64,
+    locked: u64,
+    /// What becomes of new mappings: mlockall(2) MCL_FUTURE.
+    pub lock_new: Option<Fill>,
     /// What the kernel keeps for the cage elsewhere, in bytes: it counts as what is mapped does.
     charged: u64,
     limit: u64,
@@ -129,6 +144,8 @@ impl Vmmap {
             auxiliary: 0..0,
             space,
             mapped: 0,
+            locked: 0,
+            lock_new: None,
             charged: 0,
             limit,
             last_source: 0,
@@ -150,7 +167,7 @@ impl Vmmap {
         child.last_source = self.last_source;
         child.initial = Arc::clone(&self.initial);
         for (range, region) in self.regions().filter(|(_, region)| region.on_fork != OnFork::Omit) {
-            child.map(range.clone(), *region);
+            child.map(range.clone(), Region { locked: false, ..*region });
             if region.on_fork == OnFork::Keep {
                 self.frozen.parts(range).for_each(|piece| child.frozen.insert(piece));
             }
@@ -171,6 +188,11 @@ impl Vmmap {
     /// The bytes that are mapped.
     pub fn mapped(&self) -> u64 {
         self.mapped
+    }
+
+    /// The bytes that are locked.
+    pub fn locked(&self) -> u64 {
+        self.locked
     }
 
     /// How many regions there are.
@@ -365,6 +387,7 @@ impl Vmmap {
                 self.regions.insert(part.end, (whole.end, *region));
             }
             self.mapped -= counted(part, region);
+            self.locked -= if region.locked { part.end - part.start } else { 0 };
         }
         parts
     }
@@ -383,6 +406,7 @@ impl Vmmap {
         debug_assert!(range.start < range.end && range.start.is_multiple_of(PAGE) && range.end.is_multiple_of(PAGE));
         debug_assert!(self.is_free(range.clone()));
         self.mapped += counted(&range, &region);
+        self.locked += if region.locked { range.end - range.start } else { 0 };
         let Range { mut start, mut end } = range;
         let mut joined = 0;
         if let Some((&before, &(before_end, other))) = self.regions.range(..start).next_back()

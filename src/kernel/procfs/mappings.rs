@@ -40,6 +40,7 @@ struct Resident {
     shared: u64,
     private: u64,
     anonymous: u64,
+    locked: u64,
 }
 
 impl Resident {
@@ -47,6 +48,7 @@ impl Resident {
         let here = resident(memory, range) * PAGE / 1024;
         *(if region.shared { &mut self.shared } else { &mut self.private }) += here;
         self.anonymous += if region.is_plain() { here } else { 0 };
+        self.locked += if region.locked { here } else { 0 };
     }
 
     /// How many others share a page is not known: each is counted whole. Nothing here is known to be clean.
@@ -64,7 +66,7 @@ impl Resident {
             ("Anonymous", self.anonymous),
             ("Swap", 0),
             ("SwapPss", 0),
-            ("Locked", 0),
+            ("Locked", self.locked),
         ];
         rows.iter().for_each(|(name, kib)| row(text, name, *kib));
     }
@@ -92,7 +94,9 @@ pub(super) fn smaps(subject: &Subject<'_>) -> Result<Vec<u8>> {
         found.write(&mut text);
         let flags =
             [(1, "rd "), (2, "wr "), (4, "ex ")].map(|(bit, name)| if region.prot & bit != 0 { name } else { "" });
-        let _ = writeln!(text, "VmFlags: {}{}mr mw me ", flags.concat(), if region.shared { "sh " } else { "" });
+        let shared = if region.shared { "sh " } else { "" };
+        let locked = if region.locked { "lo " } else { "" };
+        let _ = writeln!(text, "VmFlags: {}{shared}mr mw me {locked}", flags.concat());
     }
     Ok(text.into_bytes())
 }

@@ -128,6 +128,7 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     };
     let thread = subject.thread.clone().or_else(|| cage.thread(cage.id.0));
     let mask = thread.as_ref().map_or(0, |thread| thread.mask.load(Ordering::Relaxed));
+    let policy = thread.as_ref().map_or(0, |thread| thread.policy.load(Ordering::Relaxed) & !Thread::RESET_ON_FORK);
     let (own, _) = waiting(cage, thread.as_deref());
     let pages = pages(&cage.memory);
     let born = cx.kernel.cages.born(cage.id).unwrap_or_default();
@@ -180,9 +181,9 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
         17, // exit_signal
         0,  // processor
         0,  // rt_priority
-        0,  // policy
-        0,  // delayacct_blkio_ticks
-        0,  // guest_time
+        policy.into(),
+        0, // delayacct_blkio_ticks
+        0, // guest_time
         0,
         space::FIRST.into(),
         brk.start.into(),
@@ -240,8 +241,9 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     if !cage.is_dead() {
         let _ = writeln!(
             out,
-            "VmPeak:\t{0:>8} kB\nVmSize:\t{0:>8} kB\nVmLck:\t       0 kB\nVmPin:\t       0 kB",
-            kib(size)
+            "VmPeak:\t{0:>8} kB\nVmSize:\t{0:>8} kB\nVmLck:\t{1:>8} kB\nVmPin:\t       0 kB",
+            kib(size),
+            cage.memory.map().locked() >> 10
         );
         let _ = writeln!(out, "VmHWM:\t{0:>8} kB\nVmRSS:\t{0:>8} kB", kib(resident));
         let _ = writeln!(out, "RssAnon:\t{:>8} kB\nRssFile:\t       0 kB", kib(resident - shared));

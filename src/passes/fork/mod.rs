@@ -8,9 +8,8 @@ mod callgraph;
 mod emit;
 mod first;
 mod frames;
-mod hints;
 mod liveness;
-mod runtime;
+pub mod runtime;
 mod second;
 mod shape;
 mod tail;
@@ -33,7 +32,6 @@ use callgraph::CallGraph;
 use emit::Slots;
 use first::First;
 use frames::Frames;
-pub use hints::hint;
 use runtime::Runtime;
 use second::Second;
 use shape::Shape;
@@ -82,7 +80,7 @@ fn check_memory(module: &Module) -> Result<()> {
 }
 
 /// How many functions are imported.
-fn imported_functions(module: &Module) -> Result<u32> {
+pub fn imported_functions(module: &Module) -> Result<u32> {
     let mut count = 0;
     for (_, imports) in module.entries::<Imports>(id::IMPORT)? {
         for import in imports {

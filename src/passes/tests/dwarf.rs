@@ -52,6 +52,7 @@ fn build(dir: &Path, source: &str, flags: &[&str]) -> Vec<u8> {
             "--max-memory=4294967296",
             "--global-base=65536",
             "--no-entry",
+            "--emit-relocs",
             "--export=entry",
             "t.o",
             "-o",

@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 use lind_passes::Options;
 use wasmtime::{Engine, Instance, Module, Store, Trap, Val};
 
+/// What linkers leave that were asked for relocations; here there are none.
+const LINKED: &str = r#"(module (@custom "linking" "\02")"#;
 const ONLY: Options = Options { memory: false, loops: false, fpcast: true, fork: lind_passes::Fork::Never };
 
 fn engine() -> &'static Engine {
@@ -29,7 +31,7 @@ fn call(bytes: &[u8], name: &str, args: &[Val]) -> Result<Vec<String>, Trap> {
     }
 }
 
-const FUNCTIONS: &str = r#"(module
+const FUNCTIONS: &str = r#"(module (@custom "linking" "\02")
     (type $i (func (param i32) (result i32)))
     (type $ii (func (param i32 i32) (result i32)))
     (type $v (func))
@@ -41,7 +43,8 @@ const FUNCTIONS: &str = r#"(module
     (type $also-i (func (param i32) (result i32)))
     (global $ran (mut i32) (i32.const 0))
     (table $t 16 16 funcref)
-    (elem (i32.const 1) $inc $sub $note $long $mix $fun $vector $both $inc2)
+    ;; As the pass puts them.
+    (elem (i32.const 1) $inc $inc2 $sub $note $long $mix $fun $vector $both)
     (func $inc (type $i) (i32.add (local.get 0) (i32.const 1)))
     (func $inc2 (type $also-i) (i32.add (local.get 0) (i32.const 2)))
     (func $sub (type $ii) (i32.sub (local.get 0) (local.get 1)))
@@ -75,14 +78,14 @@ fn well_typed_calls_and_traps_stay() {
     let (before, after) = both();
     for (name, args) in [
         ("i", vec![I(1), I(41)]),
-        ("i", vec![I(9), I(40)]),
+        ("i", vec![I(2), I(40)]),
         ("tail", vec![I(1), I(41)]),
-        ("ii", vec![I(2), I(7), I(3)]),
-        ("v", vec![I(3)]),
-        ("L", vec![I(4), Val::I64(-2)]),
-        ("mixed", vec![I(5), Val::F64(1.5f64.to_bits()), I(-3), Val::F32(0.25f32.to_bits()), Val::I64(1 << 40)]),
-        ("fi", vec![I(6), Val::F32(1.5f32.to_bits()), I(2)]),
-        ("two", vec![I(8), I(-5)]),
+        ("ii", vec![I(3), I(7), I(3)]),
+        ("v", vec![I(4)]),
+        ("L", vec![I(5), Val::I64(-2)]),
+        ("mixed", vec![I(6), Val::F64(1.5f64.to_bits()), I(-3), Val::F32(0.25f32.to_bits()), Val::I64(1 << 40)]),
+        ("fi", vec![I(7), Val::F32(1.5f32.to_bits()), I(2)]),
+        ("two", vec![I(9), I(-5)]),
     ] {
         let expected = call(&before, name, &args);
         assert!(expected.is_ok(), "{name}");
@@ -94,7 +97,7 @@ fn well_typed_calls_and_traps_stay() {
         ("i", vec![I(16), I(1)], Trap::TableOutOfBounds),
         ("v", vec![I(-1)], Trap::TableOutOfBounds),
         ("v", vec![I(15)], Trap::IndirectCallToNull),
-        ("i", vec![I(7), I(1)], Trap::BadSignature), // a vector is not adapted
+        ("i", vec![I(8), I(1)], Trap::BadSignature), // a vector is not adapted
     ] {
         assert_eq!(call(&before, name, &args), Err(trap), "{name}");
         assert_eq!(call(&after, name, &args), Err(trap), "{name}");
@@ -108,13 +111,13 @@ fn mismatched_calls_reach_the_function() {
     let double = |x: f64| Val::F64(x.to_bits());
     for (name, args, expected) in [
         ("ii", vec![I(1), I(41), I(5)], "I32(42)"), // a surplus argument
-        ("i", vec![I(2), I(9)], "I32(9)"),          // a missing one is 0
+        ("i", vec![I(3), I(9)], "I32(9)"),          // a missing one is 0
         ("v", vec![I(1)], "I32(0)"),                // the result is dropped
-        ("i", vec![I(3), I(9)], "I32(0)"),          // a missing result is 0
-        ("i", vec![I(4), I(-1)], "I32(0)"),         // 0xffffffff + 0x100000001, cut
+        ("i", vec![I(4), I(9)], "I32(0)"),          // a missing result is 0
+        ("i", vec![I(5), I(-1)], "I32(0)"),         // 0xffffffff + 0x100000001, cut
         ("L", vec![I(1), Val::I64(-1)], "I64(0)"),  // cut, and extended with zeros
         ("L", vec![I(1), Val::I64(-3)], "I64(4294967294)"),
-        ("tail", vec![I(2), I(9)], "I32(9)"),
+        ("tail", vec![I(3), I(9)], "I32(9)"),
         ("fi", vec![I(1), float(1.0), I(4)], "F32(0)"), // integer result, none in a float register
         ("two", vec![I(1), I(4)], "I64(5)"),
     ] {
@@ -124,16 +127,71 @@ fn mismatched_calls_reach_the_function() {
     // Integers and floats are counted apart; a float keeps its low bits.
     let low = f32::from_bits(u32::try_from(2.1f64.to_bits() & 0xffff_ffff).unwrap());
     let sum = f64::from_bits(u64::from((low + 8.0).to_bits()));
-    let got = call(&after, "mixed", &[I(6), double(2.1), I(8), float(9.0), Val::I64(3)]).unwrap();
+    let got = call(&after, "mixed", &[I(7), double(2.1), I(8), float(9.0), Val::I64(3)]).unwrap();
     assert_eq!(got, [format!("{:?}", Val::F64(sum.to_bits()))]);
 }
 
 #[test]
-fn a_table_of_one_type_needs_nothing() {
-    let wat = r#"(module (type $i (func (param i32) (result i32))) (table 2 funcref) (elem (i32.const 0) $f) (func $f (type $i) (local.get 0))
-        (func (export "g") (param i32) (result i32) (call_indirect (type $i) (local.get 0) (i32.const 0))))"#;
-    let bytes = wat::parse_str(wat).unwrap();
-    assert_eq!(lind_passes::run(&bytes, &ONLY).unwrap(), bytes);
+fn modules_that_need_nothing_or_hide_something_stay() {
+    let call = r#"(type $i (func (param i32) (result i32))) (type $v (func)) (func $f (type $i) (local.get 0)) (func $g (type $v))
+        (func (export "g") (param i32) (result i32) (call_indirect (type $i) (local.get 0) (i32.const 0)))"#;
+    let changes = |linked: bool, text: &str| {
+        let text = format!("{call} {text})");
+        let plain = wat::parse_str(format!("(module {text}")).unwrap();
+        let bytes = if linked { wat::parse_str(format!("{LINKED} {text}")).unwrap() } else { plain.clone() };
+        lind_passes::run(&bytes, &ONLY).unwrap() != plain
+    };
+    assert!(changes(true, "(table 4 funcref) (elem (i32.const 0) $f $g)"));
+    for (linked, stays) in [
+        (false, "(table 4 funcref) (elem (i32.const 0) $f $g)"), // who knows where pointers are?
+        (true, "(table 4 funcref) (elem (i32.const 0) $f)"),
+        (true, "(import \"x\" \"t\" (table 4 funcref)) (elem (i32.const 0) $f $g)"),
+        (true, "(table 4 funcref) (elem (i32.const 0) $f) (elem (i32.const 1) $g)"),
+        (true, "(table 4 funcref) (elem (i32.const 0) $f $g) (func (table.set (i32.const 1) (ref.null func)))"),
+        (
+            true,
+            "(table 4 funcref) (elem $e func $f $g) (func (table.init $e (i32.const 0) (i32.const 0) (i32.const 2)))",
+        ),
+    ] {
+        let stays = match stays.strip_prefix("(import") {
+            // Imports come before functions.
+            Some(rest) => {
+                let (import, rest) = rest.split_once(") (elem").unwrap();
+                let text = format!("{LINKED} (import{import}) {call} (elem{rest})");
+                let bytes = wat::parse_str(&text).unwrap();
+                let plain = wat::parse_str(text.replacen(LINKED, "(module", 1)).unwrap();
+                assert_eq!(lind_passes::run(&bytes, &ONLY).unwrap(), plain);
+                continue;
+            }
+            None => stays,
+        };
+        assert!(!changes(linked, stays), "{stays}");
+    }
+}
+
+#[test]
+fn relocations_are_not_believed() {
+    let module = |more: &str| {
+        let text = format!(
+            r#"(module (type $v (func)) (type $i (func (param i32) (result i32))) (table 4 funcref) (elem (i32.const 1) $g $f $f2)
+            (func $g (type $v)) (func $f (type $i) (local.get 0)) (func $f2 (type $i) (i32.const 1)) (export "f" (func $f)) {more})"#
+        );
+        lind_passes::run(&wat::parse_str(text).unwrap(), &ONLY).map_err(|error| format!("{error:#}"))
+    };
+    let linking = r#"(@custom "linking" "\02")"#;
+    assert!(module(linking).is_ok());
+    for (relocations, words) in [
+        (r"\00\01\01\ff\ff\03\00", "beyond"),
+        (r"\00\01\01\03\00", "no pointer"),
+        (r"\00\01\0c\03\00", "-fPIC"),
+        (r"\00\05\01\03\00", ""),
+        (r"\00", ""),
+    ] {
+        let error = module(&format!(r#"{linking} (@custom "reloc.CODE" "{relocations}")"#)).unwrap_err();
+        assert!(error.contains(words), "{relocations}: {error}");
+    }
+    assert!(module(&format!(r#"{linking} (@custom "reloc.DATA" "\00\00")"#)).is_err(), "of data that is not there");
+    assert!(module(r#"(@custom "linking" "\07")"#).is_err(), "an unknown version");
 }
 
 #[test]
@@ -143,13 +201,15 @@ fn names_and_other_passes_go_along() {
         "(module (memory 1 1 shared) (func $wait (loop $l (br_if $l (i32.load (i32.const 8)))))",
         1,
     );
-    let out =
-        lind_passes::run(&wat::parse_str(&wat).unwrap(), &Options { fpcast: true, ..Options::default() }).unwrap();
+    let out = lind_passes::run(&wat::parse_str(&wat).unwrap(), &Options::default()).unwrap();
     let text = wasmprinter::print_bytes(&out).unwrap();
     for words in ["__lind_call_indirect", "func $inc ", "func $both ", "i32.atomic.load", "(export \"memory\""] {
         assert!(text.contains(words), "{words}: {text}");
     }
-    assert_eq!(text.matches("call_indirect (type $i)").count(), 1, "only the helper's own is left: {text}");
+    for words in ["linking", "reloc."] {
+        assert!(!text.contains(words), "{words}: {text}");
+    }
+    assert_eq!(lind_passes::run(&out, &Options::default()).unwrap(), out, "a second run changed something");
 }
 
 /// A random program of functions of several types that call each other through a table: by the right types,
@@ -161,10 +221,19 @@ fn random_program(seed: u64) -> String {
         usize::try_from(state >> 33).unwrap() % n
     };
     const VALUES: [&str; 4] = ["i32", "i64", "f32", "f64"];
-    let types: Vec<(Vec<&str>, &str)> =
-        (0..6).map(|_| ((0..below(5)).map(|_| VALUES[below(4)]).collect(), VALUES[below(4)])).collect();
-    let of: Vec<usize> = (0..14).map(|_| below(types.len())).collect();
-    let mut text = "(module (global $fuel (mut i32) (i32.const 300)) (global $sum (export \"sum\") (mut i64) (i64.const 0)) (table 20 20 funcref)\n".to_owned();
+    let mut types: Vec<(Vec<&str>, &str)> = Vec::new();
+    while types.len() < 6 {
+        let ty = ((0..below(5)).map(|_| VALUES[below(4)]).collect(), VALUES[below(4)]);
+        if !types.contains(&ty) {
+            types.push(ty);
+        }
+    }
+    // In the order in which the pass puts them: the commonest types first.
+    let mut counts = [0; 6];
+    (0..14).for_each(|_| counts[below(6)] += 1);
+    counts.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
+    let of: Vec<usize> = (0..6).flat_map(|ty| std::iter::repeat_n(ty, counts[ty])).collect();
+    let mut text = "(module (@custom \"linking\" \"\\02\") (global $fuel (mut i32) (i32.const 300)) (global $sum (export \"sum\") (mut i64) (i64.const 0)) (table 20 20 funcref)\n".to_owned();
     for (n, (params, result)) in types.iter().enumerate() {
         text += &format!("(type $t{n} (func (param {}) (result {result})))\n", params.join(" "));
     }
@@ -260,6 +329,8 @@ void *same(void *p) { return p; }
 typedef void (*any)(void);
 any volatile table[] = { (any)add, (any)one, (any)none, (any)note, (any)wide, (any)wide2, (any)fd, (any)ddd, (any)mixed, (any)compare, (any)byte, (any)same };
 enum { ADD, ONE, NONE, NOTE, WIDE, WIDE2, FD, DDD, MIXED, COMPARE, BYTE, SAME };
+any volatile *pointers[] = { 0, table + ADD, table + ONE };
+__attribute__((noinline)) any choose(int n) { return n == 3 ? (any)wide : n == 18 ? (any)one : (any)none; }
 
 L run(int n) {
     static int x[2] = { 30, 12 };
@@ -281,11 +352,14 @@ L run(int n) {
     case 14: CALL(void (*)(int, int), ADD, 1, 2); return calls;
     case 15: return (int)CALL(L (*)(int, int), ADD, 20, 3);
     case 16: return CALL(int (*)(L, L), ADD, 5LL, (7LL << 32) + 2);
+    case 17: { any volatile f = n > 3 ? (any)add : (any)one; return f != table[ADD] ? -1 : ((int (*)(int, int, int))f)(5, 6, 7); }
+    case 18: return ((int (*)(int, int))choose(n))(8, 1) * 2 + (choose(n) == table[ONE]);
+    case 19: return ((int (*)(int, int))*pointers[2])(9, 1) * 2 + (pointers[0] == 0 && pointers[1] == table + ADD);
     default: return -12345;
     }
 }
 "#;
-const CASES: i32 = 17;
+const CASES: i32 = 20;
 
 #[test]
 fn c_programs_do_what_they_do_on_x86_64() {
@@ -326,6 +400,7 @@ fn c_programs_do_what_they_do_on_x86_64() {
                 "--max-memory=4294967296",
                 "--global-base=65536",
                 "--no-entry",
+                "--emit-relocs",
                 "--export=run",
                 "t.o",
                 "-o",
@@ -333,8 +408,8 @@ fn c_programs_do_what_they_do_on_x86_64() {
             ],
         );
         let linked = std::fs::read(dir.path().join("t.wasm")).unwrap();
-        let bytes = lind_passes::run(&linked, &Options { fpcast: true, ..Options::default() }).unwrap();
-        let plain = lind_passes::run(&linked, &Options::default()).unwrap();
+        let bytes = lind_passes::run(&linked, &Options::default()).unwrap();
+        let plain = lind_passes::run(&linked, &Options { fpcast: false, ..Options::default() }).unwrap();
 
         let engine = engine();
         let mut store = Store::new(engine, ());

@@ -1,37 +1,43 @@
 //! signalfd(2): descriptors that can be read while signals of a set wait.
 //!
 //! Reading takes signals for the reading thread, as sigtimedwait(2) does. That a descriptor can be read, poll(2) sees by its
-//! beacon, which is set anew at every change of what waits. The beacon is one for all cages that have the descriptor, by fork:
-//! it shows when a signal waits for any of them, where Linux asks about the one that polls.
+//! beacon, which is set anew at every change of what waits. A beacon shows the same to everybody, and Linux answers whoever asks
+//! about his own signals; so a child has an open file of its own for each of its parent's, and the set alone is theirs together.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use lind_abi::{CageId, Result};
+use lind_abi::Result;
 
 use super::Signals;
 use crate::Kernel;
 use crate::cage::Cage;
-use crate::fd::{File, Kind, ready_fd};
+use crate::fd::{FdTable, File, Kind, ready_fd};
 
 /// What a descriptor listens for.
 #[derive(Debug)]
 pub struct Signalfd {
-    mask: AtomicU64,
-    told: Mutex<Told>,
+    set: Arc<Set>,
+    /// What the beacon shows.
+    shown: Mutex<bool>,
 }
 
-/// Whose signals a descriptor tells of. A change of one cage asks nothing of the others, of which there may be thousands.
+/// The set that one signalfd(2) made.
+#[derive(Debug)]
+struct Set {
+    mask: AtomicU64,
+    /// The cages that have a file of it.
+    cages: Mutex<Members>,
+}
+
+/// Those of a set. A change of one cage asks nothing of the others, of which there may be thousands.
 #[derive(Debug, Default)]
-struct Told {
+struct Members {
     cages: Vec<Weak<Cage>>,
     /// When there are so many cages, those that are gone are taken out.
     look_at: usize,
-    /// Those for which a signal waits.
-    waiting: HashSet<CageId>,
-    /// What the descriptor shows.
-    shown: bool,
 }
 
 /// The descriptors of a cage.
@@ -45,30 +51,21 @@ pub(crate) struct Listeners {
 impl Signalfd {
     /// The set.
     pub(crate) fn mask(&self) -> u64 {
-        self.mask.load(Ordering::SeqCst)
+        self.set.mask.load(Ordering::SeqCst)
     }
 
-    fn show(&self, file: &File, cage: CageId, waits: u64) {
+    fn show(&self, file: &File, waits: u64) {
         // Noted and shown in one step, so that what an earlier look saw never stands in the end.
-        let mut told = lock(&self.told);
-        told.note(cage, waits & self.mask() != 0);
-        let now = !told.waiting.is_empty();
+        let mut shown = lock(&self.shown);
+        let now = waits & self.mask() != 0;
         // Also where it is shown already: that one more has come is an edge.
-        if std::mem::replace(&mut told.shown, now) || now {
+        if std::mem::replace(&mut *shown, now) || now {
             ready_fd::show(file.host(), now);
         }
     }
 }
 
-impl Told {
-    fn note(&mut self, cage: CageId, waits: bool) {
-        if waits {
-            self.waiting.insert(cage);
-        } else {
-            self.waiting.remove(&cage);
-        }
-    }
-
+impl Members {
     fn add(&mut self, cage: &Arc<Cage>) {
         if self.cages.len() >= self.look_at {
             self.cages.retain(|cage| cage.strong_count() > 0);
@@ -83,11 +80,6 @@ impl Listeners {
     pub fn count(&self) -> usize {
         if self.any.load(Ordering::SeqCst) == 0 { 0 } else { lock(&self.files).len() }
     }
-
-    fn add(&self, mask: u64, file: Weak<File>) {
-        lock(&self.files).push(file);
-        self.any.fetch_or(mask, Ordering::SeqCst);
-    }
 }
 
 /// A descriptor's file that tells of signals of `cage`.
@@ -95,41 +87,65 @@ impl Listeners {
 /// # Errors
 /// EMFILE.
 pub(crate) fn listen(kernel: &Kernel, cage: &Arc<Cage>, mask: u64, nonblock: bool) -> Result<Arc<File>> {
-    let mut told = Told::default();
-    told.add(cage);
-    let listener = Signalfd { mask: AtomicU64::new(mask), told: Mutex::new(told) };
-    let file = Arc::new(File::new(ready_fd::new(kernel, nonblock)?, Kind::Signalfd(listener)));
-    cage.listeners.add(mask, Arc::downgrade(&file));
+    let set = Arc::new(Set { mask: AtomicU64::new(mask), cages: Mutex::default() });
+    let file = file_of(kernel, set, nonblock)?;
+    cage.listens_by([Arc::clone(&file)]);
     cage.show_waiting(&cage.signals());
     Ok(file)
 }
 
-/// Gives a descriptor another set.
-pub(crate) fn listen_for(cage: &Cage, listener: &Signalfd, mask: u64) {
-    listener.mask.store(mask, Ordering::SeqCst);
-    let others: Vec<_> = lock(&listener.told).cages.iter().filter_map(Weak::upgrade).collect();
-    for other in others {
-        other.listeners.any.fetch_or(mask, Ordering::SeqCst);
-        let _locked = other.signals();
-        let waits = other.waits() & mask != 0;
-        lock(&listener.told).note(other.id, waits);
-    }
-    cage.show_waiting(&cage.signals());
+fn file_of(kernel: &Kernel, set: Arc<Set>, nonblock: bool) -> Result<Arc<File>> {
+    let listener = Signalfd { set, shown: Mutex::new(false) };
+    Ok(Arc::new(File::new(ready_fd::new(kernel, nonblock)?, Kind::Signalfd(listener))))
 }
 
-/// A child has its parent's descriptors.
-pub(crate) fn listen_too(parent: &Cage, child: &Arc<Cage>) {
-    let files = lock(&parent.listeners.files).clone();
-    for file in files {
-        let Some(shared) = file.upgrade() else { continue };
-        if let Kind::Signalfd(listener) = &shared.kind {
-            lock(&listener.told).add(child);
-            child.listeners.add(listener.mask(), file);
-        }
+/// Gives a descriptor another set.
+pub(crate) fn listen_for(listener: &Signalfd, mask: u64) {
+    listener.set.mask.store(mask, Ordering::SeqCst);
+    let cages: Vec<_> = lock(&listener.set.cages).cages.iter().filter_map(Weak::upgrade).collect();
+    for cage in cages {
+        cage.listeners.any.fetch_or(mask, Ordering::SeqCst);
+        cage.show_waiting(&cage.signals());
     }
+}
+
+/// Puts files of its own in the place of its parent's, in the table of a child of `parent` that is being made. The child is to listen by those
+/// that are returned.
+///
+/// # Errors
+/// EMFILE.
+pub(crate) fn renew(kernel: &Kernel, parent: &Cage, fds: &FdTable) -> Result<Vec<Arc<File>>> {
+    if lock(&parent.listeners.files).is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut renewed: HashMap<usize, Arc<File>> = HashMap::new();
+    fds.exchange(|file| {
+        let Kind::Signalfd(listener) = &file.kind else { return Ok(None) };
+        let address = Arc::as_ptr(file).addr();
+        if let Some(new) = renewed.get(&address) {
+            return Ok(Some(Arc::clone(new)));
+        }
+        let nonblock =
+            rustix::fs::fcntl_getfl(file.host().as_fd()).is_ok_and(|f| f.contains(rustix::fs::OFlags::NONBLOCK));
+        let new = file_of(kernel, Arc::clone(&listener.set), nonblock)?;
+        renewed.insert(address, Arc::clone(&new));
+        Ok(Some(new))
+    })?;
+    Ok(renewed.into_values().collect())
 }
 
 impl Cage {
+    /// These files tell of its signals.
+    pub(crate) fn listens_by(self: &Arc<Cage>, files: impl IntoIterator<Item = Arc<File>>) {
+        for file in files {
+            if let Kind::Signalfd(listener) = &file.kind {
+                lock(&listener.set.cages).add(self);
+                lock(&self.listeners.files).push(Arc::downgrade(&file));
+                self.listeners.any.fetch_or(listener.mask(), Ordering::SeqCst);
+            }
+        }
+    }
+
     /// Signals of this set have come to wait for the cage, or do so no more.
     pub(super) fn waiting_changed(&self, locked: &Signals, changed: u64) {
         if self.listeners.any.load(Ordering::SeqCst) & changed != 0 {
@@ -148,7 +164,7 @@ impl Cage {
         let waits = self.waits();
         for file in files {
             if let Kind::Signalfd(listener) = &file.kind {
-                listener.show(&file, self.id, waits);
+                listener.show(&file, waits);
             }
         }
     }

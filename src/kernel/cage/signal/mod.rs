@@ -28,7 +28,7 @@ pub use deliver::{Delivery, Step};
 pub(crate) use deliver::{SS_AUTODISARM, next_step, settle, take_waited};
 pub use info::{Change, Info};
 pub use listen::Signalfd;
-pub(crate) use listen::{Listeners, listen, listen_for, listen_too};
+pub(crate) use listen::{Listeners, listen, listen_for, renew};
 pub(crate) use orphan::{group_is_orphaned, groups_left_by, tell_children};
 pub(crate) use permission::{Right, grates_over, ids_allow};
 pub(crate) use queue::Queue;

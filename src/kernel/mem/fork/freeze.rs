@@ -207,6 +207,7 @@ fn may_freeze(region: &Region) -> bool {
         && region.prot & WRITABLE == WRITABLE
         && region.on_fork == OnFork::Keep
         && region.usage != Use::Guard
+        && !region.locked
 }
 
 fn blocks(range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {

@@ -94,6 +94,20 @@ impl GuestMemory {
         check(unsafe { libc::madvise(pages.as_ptr(), pages.len, advice) })
     }
 
+    /// mlock2(2), of pages as they come to be used.
+    pub fn lock(&self, start: u64, len: u64) -> Result<()> {
+        let pages = self.pages(start, len)?;
+        // SAFETY: keeps pages of the reservation in memory; what is in them does not change.
+        check(unsafe { libc::mlock2(pages.as_ptr(), pages.len, libc::MLOCK_ONFAULT) })
+    }
+
+    /// munlock(2).
+    pub fn unlock(&self, start: u64, len: u64) -> Result<()> {
+        let pages = self.pages(start, len)?;
+        // SAFETY: as for `lock`.
+        check(unsafe { libc::munlock(pages.as_ptr(), pages.len) })
+    }
+
     /// msync(2).
     pub fn sync(&self, start: u64, len: u64, flags: c_int) -> Result<()> {
         let pages = self.pages(start, len)?;

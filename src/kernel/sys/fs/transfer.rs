@@ -9,11 +9,13 @@ use crate::call::Ctx;
 use crate::fd::Kind;
 use crate::host;
 use crate::mem::HostRange;
+use crate::sys::net::check_tokenless;
 
 /// sendfile(2)
 pub(crate) fn sendfile(cx: &Ctx<'_>, out: Fd, input: Fd, offset: InOut<i64>, count: Len) -> Result<usize> {
     let count = within_limit(cx, out, InOut::new(0, out.cage), count)?;
     let (to_fd, out, input) = (out, cx.file(out)?, cx.file(input)?);
+    check_tokenless(cx, &out)?;
     let offset = offset_at(cx, offset)?;
     cx.blocking(|| host::fs::sendfile(out.host(), input.host(), offset, count.0))
         .inspect_err(|&errno| write_failed(cx, to_fd, out.host(), errno))
@@ -53,6 +55,7 @@ pub(crate) fn splice(
     if [&input, &out].iter().any(|file| matches!(file.kind, Kind::Terminal | Kind::Master(_))) {
         return Err(Errno::EINVAL);
     }
+    check_tokenless(cx, &out)?;
     let (from, to) = (offset_at(cx, in_offset)?, offset_at(cx, out_offset)?);
     let flags = spliced(flags)?;
     cx.blocking(|| host::fs::splice((input.host(), from), (out.host(), to), len.0, flags))

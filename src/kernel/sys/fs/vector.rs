@@ -170,6 +170,16 @@ impl Parts {
         self.parts.iter().map(|part| u64::from(part.len)).sum()
     }
 
+    /// The memory that they are.
+    pub fn ranges<'m>(&self, cx: &'m Ctx<'_>) -> Result<Vector<'m>> {
+        let memory = cx.memory(self.cage)?;
+        let mut vector = Vector::with_room(self.parts.len());
+        for part in &self.parts {
+            vector.push(memory.range(u64::from(part.base), u64::from(part.len))?);
+        }
+        Ok(vector)
+    }
+
     /// Leaves no more than so many bytes of them.
     pub fn cut(&mut self, bytes: u64) {
         let mut left = bytes;
@@ -182,13 +192,7 @@ impl Parts {
 
 /// The buffers: those that were looked at, or of an array that nobody has read.
 fn once<'m>(cx: &'m Ctx<'_>, parts: Option<Parts>, iov: In<Iovec>, count: Len) -> Result<Vector<'m>> {
-    let Some(Parts { cage, parts }) = parts else { return vector(cx, iov, count) };
-    let memory = cx.memory(cage)?;
-    let mut vector = Vector::with_room(parts.len());
-    for part in parts {
-        vector.push(memory.range(u64::from(part.base), u64::from(part.len))?);
-    }
-    Ok(vector)
+    parts.map_or_else(|| vector(cx, iov, count), |parts| parts.ranges(cx))
 }
 
 /// Reads a guest's array of buffers, once. Each buffer is checked; whether pages are there shows when the host gets there.

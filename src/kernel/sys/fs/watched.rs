@@ -4,7 +4,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use lind_abi::flags::Signals;
+use lind_abi::flags::{MsgFlags, Signals};
 use lind_abi::{Errno, Fd, In, Len, Off, Out, Result};
 use rustix::fs::{FileType, OFlags};
 
@@ -13,7 +13,10 @@ use crate::cage::signal::{self, Info, number};
 use crate::call::Ctx;
 use crate::fd::{FileRef, Kind};
 use crate::host;
+use crate::host::fs::Vector;
+use crate::host::net::Address;
 use crate::procfs;
+use crate::sys::net::{note_received, send_with_token};
 use crate::sys::signal::read_signals;
 use crate::terminal::{Change, check_front, typed};
 
@@ -31,6 +34,10 @@ pub(super) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<Optio
         Kind::Terminal => check_front(cx, &file.share(), Change::Read).map(|()| None),
         Kind::Signalfd(listener) => read_signals(cx, &file.share(), listener, buf, len).map(Some),
         Kind::Process(_) | Kind::Queue(_) => Err(Errno::EINVAL),
+        Kind::Socket(_) if cx.kernel.senders.asked() => {
+            note_received(&file, None);
+            Ok(None)
+        }
         _ => Ok(None),
     }
 }
@@ -79,6 +86,12 @@ pub(super) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<Watch
     let file = cx.file(fd)?;
     match file.kind {
         Kind::Terminal => check_front(cx, &file.share(), Change::Write).map(|()| Watched::Write(len)),
+        Kind::Socket(_) if cx.kernel.senders.asked() => {
+            let mut data = Vector::with_room(1);
+            data.push(cx.input(buf, len)?);
+            let sent = send_with_token(cx, fd, &data, &Address::NONE, MsgFlags(0))?;
+            Ok(sent.map_or(Watched::Write(len), Watched::Done))
+        }
         _ if takes_parts(&file) => take(cx, &file, buf, len).map(Watched::Done),
         _ => within_limit(cx, fd, None, len).map(Watched::Write),
     }
@@ -93,6 +106,9 @@ pub(super) fn writev(cx: &Ctx<'_>, fd: Fd, vector: &mut Parts) -> Result<Option<
     let file = cx.file(fd)?;
     match file.kind {
         Kind::Terminal => check_front(cx, &file.share(), Change::Write)?,
+        Kind::Socket(_) if cx.kernel.senders.asked() => {
+            return send_with_token(cx, fd, &vector.ranges(cx)?, &Address::NONE, MsgFlags(0));
+        }
         _ if takes_parts(&file) => return take_vector(cx, &file, vector).map(Some),
         _ => vector.cut(within_limit(cx, fd, None, Len(vector.bytes()))?.0),
     }

@@ -161,7 +161,7 @@ fn letter_to(cx: &Ctx<'_>, socket: Fd, cookie: In<u8>) -> Result<Letter> {
     text[Letter::LEN - 1] = WOKEN;
     let file = cx.file(socket)?;
     match &file.kind {
-        Kind::Socket(socket) if socket.pair_of.is_some() => Ok(Letter { socket: file.share(), text }),
+        Kind::Socket(socket) if socket.pair.is_some() => Ok(Letter { socket: file.share(), text }),
         Kind::Socket(_) => Err(Errno::EINVAL),
         _ => Err(Errno::ENOTSOCK),
     }

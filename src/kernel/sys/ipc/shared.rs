@@ -101,7 +101,7 @@ pub(crate) fn shmdt(cx: &Ctx<'_>, addr: Addr) -> Result<()> {
     Ok(())
 }
 
-/// shmctl(2). SHM_LOCK is EPERM, as memory cannot be locked.
+/// shmctl(2). SHM_LOCK is EPERM: what is locked is counted for cages, not for segments.
 pub(crate) fn shmctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<ShmidDs>) -> Result<i32> {
     let mut state = cx.kernel.ipc.lock();
     forget_detached(cx, &mut state);

@@ -1,9 +1,13 @@
-//! Locking memory: RLIMIT_MEMLOCK is 0 in a cage, so nothing can be locked, and unlocking changes nothing.
+//! Locking memory, up to RLIMIT_MEMLOCK.
 
+use std::ops::Range;
+
+use lind_abi::flags::Resource;
 use lind_abi::{Addr, Errno, Len, Result};
 
 use super::pages;
 use crate::call::Ctx;
+use crate::mem::{Fill, PAGE};
 
 /// mlock(2)
 pub(crate) fn mlock(cx: &Ctx<'_>, addr: Addr, len: Len) -> Result<()> {
@@ -11,27 +15,95 @@ pub(crate) fn mlock(cx: &Ctx<'_>, addr: Addr, len: Len) -> Result<()> {
 }
 
 /// mlock2(2)
-pub(crate) fn mlock2(_cx: &Ctx<'_>, _addr: Addr, _len: Len, flags: i32) -> Result<()> {
+pub(crate) fn mlock2(cx: &Ctx<'_>, addr: Addr, len: Len, flags: i32) -> Result<()> {
     const MLOCK_ONFAULT: i32 = 1;
-    if flags & !MLOCK_ONFAULT != 0 { Err(Errno::EINVAL) } else { Err(Errno::EPERM) }
+    if flags & !MLOCK_ONFAULT != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let limit = limit(cx)?;
+    let range = around(addr, len)?;
+    if range.is_empty() {
+        return Ok(());
+    }
+    let fill = if flags == 0 { Fill::AtOnce } else { Fill::WhenUsed };
+    cx.cage.memory.lock_pages(range, limit, fill)
 }
 
 /// munlock(2)
 pub(crate) fn munlock(cx: &Ctx<'_>, addr: Addr, len: Len) -> Result<()> {
-    let start = addr.0 / crate::mem::PAGE * crate::mem::PAGE;
-    let len = len.0.checked_add(addr.0 - start).ok_or(Errno::EINVAL)?;
-    let range = pages(start, len, Errno::ENOMEM)?;
-    if range.is_empty() { Ok(()) } else { cx.cage.memory.for_mapped(range, |_| Ok(())) }
+    let range = around(addr, len)?;
+    if range.is_empty() { Ok(()) } else { cx.cage.memory.unlock_pages(range) }
 }
 
 /// mlockall(2)
-pub(crate) fn mlockall(_cx: &Ctx<'_>, flags: i32) -> Result<()> {
+pub(crate) fn mlockall(cx: &Ctx<'_>, flags: i32) -> Result<()> {
+    const MCL_CURRENT: i32 = 1;
+    const MCL_FUTURE: i32 = 2;
     const MCL_ONFAULT: i32 = 4;
-    let known = (1..8).contains(&flags) && flags != MCL_ONFAULT;
-    if known { Err(Errno::EPERM) } else { Err(Errno::EINVAL) }
+    if flags & !(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0 || flags & (MCL_CURRENT | MCL_FUTURE) == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let limit = limit(cx)?;
+    let memory = &cx.cage.memory;
+    let fill = if flags & MCL_ONFAULT == 0 { Fill::AtOnce } else { Fill::WhenUsed };
+    if flags & MCL_CURRENT != 0 {
+        memory.lock_all(limit, fill)?;
+    }
+    memory.map().lock_new = (flags & MCL_FUTURE != 0).then_some(fill);
+    Ok(())
 }
 
 /// munlockall(2)
-pub(crate) fn munlockall(_cx: &Ctx<'_>) -> Result<()> {
+pub(crate) fn munlockall(cx: &Ctx<'_>) -> Result<()> {
+    cx.cage.memory.unlock_all()
+}
+
+/// How a new mapping is to be locked, if it is: `asked` by MAP_LOCKED, or because all new ones are.
+///
+/// # Errors
+/// EPERM for who asks and may not lock anything; EAGAIN if `len` bytes more are beyond the limit.
+pub(super) fn of_new(cx: &Ctx<'_>, len: u64, asked: bool) -> Result<Option<Fill>> {
+    let (locked, all) = {
+        let map = cx.cage.memory.map();
+        (map.locked(), map.lock_new)
+    };
+    let fill = if asked { Some(Fill::AtOnce) } else { all };
+    if fill.is_none() {
+        return Ok(None);
+    }
+    match limit(cx) {
+        Err(errno) if asked => Err(errno),
+        Ok(limit) if locked.saturating_add(len) <= limit => Ok(fill),
+        _ => Err(Errno::EAGAIN),
+    }
+}
+
+/// Locks a new mapping. What cannot be brought into memory is left out.
+///
+/// # Errors
+/// EAGAIN where the host has no more.
+pub(super) fn lock_new(cx: &Ctx<'_>, range: Range<u64>, fill: Option<Fill>) -> Result<()> {
+    let Some(fill) = fill else { return Ok(()) };
+    let memory = &cx.cage.memory;
+    memory.lock_pages(range.clone(), u64::MAX, Fill::WhenUsed).map_err(|_| Errno::EAGAIN)?;
+    if fill == Fill::AtOnce {
+        let _ = memory.lock_pages(range, u64::MAX, fill);
+    }
     Ok(())
+}
+
+/// RLIMIT_MEMLOCK.
+///
+/// # Errors
+/// EPERM if that is nothing.
+fn limit(cx: &Ctx<'_>) -> Result<u64> {
+    let limit = cx.cage.settings().limits.of(Resource(Resource::RLIMIT_MEMLOCK)).map_or(0, |limit| limit.0);
+    if limit == 0 { Err(Errno::EPERM) } else { Ok(limit) }
+}
+
+/// The pages that a range touches.
+fn around(addr: Addr, len: Len) -> Result<Range<u64>> {
+    let start = addr.0 / PAGE * PAGE;
+    let len = len.0.checked_add(addr.0 - start).ok_or(Errno::EINVAL)?;
+    pages(start, len, Errno::ENOMEM)
 }

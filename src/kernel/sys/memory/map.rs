@@ -3,7 +3,7 @@
 use lind_abi::flags::{MapFlags, Prot};
 use lind_abi::{Addr, Errno, Fd, Len, Off, Result};
 
-use super::pages;
+use super::{lock, pages};
 use crate::call::Ctx;
 use crate::fd::Kind;
 use crate::mem::{Content, PAGE, Place, page_up, space};
@@ -38,7 +38,12 @@ pub(crate) fn mmap(
     };
     let prot = prot.0 & ACCESS;
     let memory = &cx.cage.memory;
+    let locked = lock::of_new(cx, len, flags.has(MapFlags::MAP_LOCKED))?;
     let start = memory.map_pages(place, len, prot, shared, content)?;
+    if let Err(errno) = lock::lock_new(cx, start..start + len, locked) {
+        memory.unmap_pages(start..start + len)?;
+        return Err(errno);
+    }
     if flags.has(MapFlags::MAP_POPULATE) && !flags.has(MapFlags::MAP_NONBLOCK) {
         // mmap(2): the call does not fail if the mapping cannot be populated.
         let write = prot & Prot::PROT_WRITE != 0 && !shared;
@@ -55,8 +60,6 @@ fn is_shared(flags: MapFlags) -> Result<bool> {
         (MapFlags::MAP_GROWSDOWN, Errno::EINVAL),
         // As on a host without huge pages set aside.
         (MapFlags::MAP_HUGETLB, Errno::ENOMEM),
-        // RLIMIT_MEMLOCK is 0 in a cage.
-        (MapFlags::MAP_LOCKED, Errno::EPERM),
     ];
     if let Some(&(_, errno)) = refused.iter().find(|&&(flag, _)| flags.has(flag)) {
         return Err(errno);
@@ -120,5 +123,15 @@ pub(crate) fn mprotect(cx: &Ctx<'_>, addr: Addr, len: Len, prot: Prot) -> Result
 /// brk(2) as the kernel has it: the new break, or the old one where it cannot move.
 pub(crate) fn brk(cx: &Ctx<'_>, addr: Addr) -> Result<Addr> {
     let data_limit = cx.cage.settings().limits.data.0;
-    Ok(Addr(cx.cage.memory.set_break(addr.0, data_limit)))
+    let memory = &cx.cage.memory;
+    let old = memory.map().brk.end;
+    let Ok(locked) = lock::of_new(cx, addr.0.saturating_sub(old), false) else { return Ok(Addr(old)) };
+    let new = memory.set_break(addr.0, data_limit);
+    if let (Some(start), Some(end)) = (page_up(old), page_up(new))
+        && start < end
+        && lock::lock_new(cx, start..end, locked).is_err()
+    {
+        return Ok(Addr(memory.set_break(old, data_limit)));
+    }
+    Ok(Addr(new))
 }

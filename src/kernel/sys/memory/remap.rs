@@ -3,7 +3,7 @@
 use lind_abi::flags::RemapFlags;
 use lind_abi::{Addr, Errno, Len, Result};
 
-use super::pages;
+use super::{lock, pages};
 use crate::call::Ctx;
 use crate::mem::{Move, PAGE, page_up, space};
 
@@ -48,5 +48,11 @@ pub(crate) fn mremap(
     if new_len > space::LIMIT {
         return Err(Errno::ENOMEM);
     }
-    cx.cage.memory.remap(old, new_len, how).map(Addr)
+    let memory = &cx.cage.memory;
+    let more = new_len.saturating_sub(old.end - old.start);
+    let locked = memory.map().mapped_at(old.start).is_some_and(|(_, region)| region.locked);
+    if locked && more > 0 {
+        lock::of_new(cx, more, true).map_err(|_| Errno::EAGAIN)?;
+    }
+    memory.remap(old, new_len, how).map(Addr)
 }

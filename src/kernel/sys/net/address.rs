@@ -13,6 +13,7 @@ use lind_abi::layout::Sockaddr;
 use lind_abi::{Errno, In, InOut, Len, Out, Result};
 use rustix::fs::OFlags;
 
+use super::credentials::is_hidden;
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
 use crate::host::net::Address;
@@ -24,7 +25,7 @@ use crate::root::{Last, Walls};
 const PATH: usize = 2;
 /// The size of struct sockaddr_un.
 const UNIX: usize = 110;
-const AF_UNIX: [u8; 2] = 1_u16.to_le_bytes();
+pub(super) const AF_UNIX: [u8; 2] = 1_u16.to_le_bytes();
 
 /// Reads an address, once. A NULL pointer or no length is no address.
 pub(super) fn load(cx: &Ctx<'_>, from: In<Sockaddr>, len: u32) -> Result<Address> {
@@ -203,6 +204,7 @@ pub(crate) fn socket_path(cx: &Ctx<'_>, socket: &File) -> Option<Vec<u8>> {
 fn to_guest(cx: &Ctx<'_>, address: &Address) -> Address {
     let names = &cx.kernel.sockets;
     let guest = match meaning(address) {
+        Meaning::Abstract(name) if is_hidden(cx, name) => Some(Address::new(&AF_UNIX)),
         Meaning::Abstract(name) => names.guest_abstract(name).map(|name| Address::new(&[&AF_UNIX[..], &name].concat())),
         Meaning::Path(path) if cx.kernel.root.walls() == Walls::Openat2 => {
             names.guest(path.to_bytes()).map(|path| Address::new(&[&AF_UNIX[..], &path, &[0]].concat()))

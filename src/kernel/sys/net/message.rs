@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lind_abi::flags::MsgFlags;
-use lind_abi::layout::{Iovec, Mmsghdr, Msghdr, Sockaddr, Timespec, Ucred};
+use lind_abi::layout::{Iovec, Mmsghdr, Msghdr, Sockaddr, Timespec};
 use lind_abi::{CageId, Errno, Fd, In, InOut, Len, Out, Result};
 
 use super::address;
+use super::credentials::{self, is_claim};
 use super::transfer::{failed, wait_for_input};
-use crate::cage::capability;
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind, Socket};
 use crate::host::control::{self, Control};
@@ -22,6 +22,8 @@ use crate::sys::wait::Deadline;
 const UIO_MAXIOV: u32 = 1024;
 /// The largest control buffer: more than the host takes.
 const MAX_CONTROL: u32 = 1 << 17;
+/// The room that a token takes in a control buffer, and what the host says of the sender.
+const OF_SENDER: usize = 24 + 32;
 const MSG_CTRUNC: i32 = libc::MSG_CTRUNC;
 const SOL_SOCKET: i32 = libc::SOL_SOCKET;
 const SCM_CREDENTIALS: i32 = libc::SCM_CREDENTIALS;
@@ -35,7 +37,7 @@ pub(crate) fn sendmsg(cx: &Ctx<'_>, fd: Fd, msg: In<Msghdr>, flags: MsgFlags) ->
 /// recvmsg(2)
 pub(crate) fn recvmsg(cx: &Ctx<'_>, fd: Fd, msg: InOut<Msghdr>, flags: MsgFlags) -> Result<usize> {
     let socket = cx.host_fd(fd)?;
-    receive(cx, socket.as_fd(), msg, flags)
+    receive(cx, fd, socket.as_fd(), msg, flags)
 }
 
 /// sendmmsg(2). Says how many were sent if any was; an error then shows at the next call.
@@ -67,7 +69,7 @@ pub(crate) fn recvmmsg(
     for at in places(msgs, count) {
         let wait = if received > 0 && flags.has(MsgFlags::MSG_WAITFORONE) { MsgFlags::MSG_DONTWAIT } else { 0 };
         let flags = MsgFlags(flags.0 & !MsgFlags::MSG_WAITFORONE | wait);
-        match receive(cx, socket.as_fd(), at.cast(), flags).and_then(|bytes| store_len(cx, at, bytes)) {
+        match receive(cx, fd, socket.as_fd(), at.cast(), flags).and_then(|bytes| store_len(cx, at, bytes)) {
             Ok(()) => received += 1,
             Err(errno) if received == 0 => return Err(errno),
             Err(_) => break,
@@ -105,28 +107,113 @@ fn send_quietly(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, msg: In<Msghdr>, f
     };
     let data = vector(cx, cage, &msg)?;
     let control = control_of(cx, cage, &msg)?;
+    let claims = control.iter().any(is_claim);
+    if claims || cx.kernel.senders.asked() {
+        return send_by(cx, fd, &data, control, &to, flags);
+    }
     if msg.name == 0 && control.is_empty() {
         return cx.blocking(|| net::sendmsg(socket, &Address::NONE, &data, &[], flags.0));
     }
+    send_by(cx, fd, &data, control, &to, flags)
+}
+
+/// Sends what may have descriptors and claims with it, and a token if somebody wants to know who sends.
+fn send_by(
+    cx: &Ctx<'_>,
+    fd: Fd,
+    data: &Vector<'_>,
+    control: Vec<Control<i32>>,
+    to: &Address,
+    flags: MsgFlags,
+) -> Result<usize> {
     let files = files(cx, fd, &control)?;
-    let counted = count_in_flight(cx, fd, files.len())?;
+    let socket = cx.file(fd)?;
+    let token = credentials::token(cx, &socket, control.iter().any(is_claim))?;
     let mut files = files.iter().map(|file| file.host());
     let control = control
         .into_iter()
         .map(|message| match message {
             Control::Rights(numbers) => Ok(Control::Rights(files.by_ref().take(numbers.len()).collect())),
-            Control::Other { level: SOL_SOCKET, kind: SCM_CREDENTIALS, data } => {
-                Ok(Control::Other { level: SOL_SOCKET, kind: SCM_CREDENTIALS, data: own_credentials(cx, &data)? })
+            Control::Other { level, kind, data } if level == SOL_SOCKET && kind == SCM_CREDENTIALS => {
+                Ok(Control::Other { level, kind, data: credentials::claim(cx, &data)? })
             }
             Control::Other { level, kind, data } => Ok(Control::Other { level, kind, data }),
         })
-        .collect::<Result<Vec<_>>>();
-    let sent =
-        control.and_then(|control| address::reach(cx, &to, |to| net::sendmsg(socket, to, &data, &control, flags.0)));
+        .collect::<Result<Vec<_>>>()?;
+    match token {
+        Some(token) => send_pieces(cx, fd, &socket, data, control, (to, flags), token.as_fd()),
+        None => send_once(cx, fd, &socket, data, &control, (to, flags)),
+    }
+}
+
+/// What goes by one call of the host.
+fn send_once(
+    cx: &Ctx<'_>,
+    fd: Fd,
+    socket: &FileRef,
+    data: &Vector<'_>,
+    control: &[Control<BorrowedFd<'_>>],
+    (to, flags): (&Address, MsgFlags),
+) -> Result<usize> {
+    let files = control.iter().map(|message| if let Control::Rights(files) = message { files.len() } else { 0 }).sum();
+    let counted = count_in_flight(cx, fd, files)?;
+    let sent = address::reach(cx, to, |to| net::sendmsg(socket.host(), to, data, control, flags.0));
     if let Some((file, count)) = counted {
         cx.kernel.in_flight.sent(fd.cage, &file, count, sent.is_ok());
     }
     sent
+}
+
+/// Sends with a token. A stream is cut: the host keeps descriptors with the first of the parts that it makes of what is sent, and each
+/// has to say whose it is.
+fn send_pieces<'f>(
+    cx: &Ctx<'_>,
+    fd: Fd,
+    socket: &FileRef,
+    data: &Vector<'_>,
+    mut control: Vec<Control<BorrowedFd<'f>>>,
+    (to, flags): (&Address, MsgFlags),
+    token: BorrowedFd<'f>,
+) -> Result<usize> {
+    /// Less than the host makes one part of, however small a guest makes its buffer.
+    const PIECE: usize = 2048;
+    let total = data.bytes();
+    control.push(Control::Rights(vec![token]));
+    if total <= PIECE || !credentials::is_stream(socket) {
+        return send_once(cx, fd, socket, data, &control, (to, flags));
+    }
+    let mut sent = 0;
+    while sent < total {
+        let last = total - sent <= PIECE;
+        let flags = if last { flags } else { MsgFlags(flags.0 & !MsgFlags::MSG_OOB) };
+        match send_once(cx, fd, socket, &data.part(sent, PIECE), &control, (to, flags)) {
+            Ok(bytes) => sent += bytes,
+            Err(errno) if sent == 0 => return Err(errno),
+            Err(_) => break,
+        }
+        // Descriptors go once; claims and the token with all.
+        control.retain(|message| !matches!(message, Control::Rights(_)));
+        control.push(Control::Rights(vec![token]));
+    }
+    Ok(sent)
+}
+
+/// Sends bytes with a token; None where none has to go with them.
+///
+/// # Errors
+/// What send(2) says.
+pub(crate) fn send_with_token(
+    cx: &Ctx<'_>,
+    fd: Fd,
+    data: &Vector<'_>,
+    to: &Address,
+    flags: MsgFlags,
+) -> Result<Option<usize>> {
+    let socket = cx.file(fd)?;
+    let Some(token) = credentials::token(cx, &socket, false)? else { return Ok(None) };
+    send_pieces(cx, fd, &socket, data, Vec::new(), (to, flags), token.as_fd())
+        .inspect_err(|&errno| failed(cx, fd, socket.host(), flags, errno))
+        .map(Some)
 }
 
 /// Counts descriptors that are going to be in flight: by which file, and how many.
@@ -141,7 +228,7 @@ fn count_in_flight(cx: &Ctx<'_>, fd: Fd, count: usize) -> Result<Option<(Arc<Fil
     Ok(Some((file, count)))
 }
 
-fn receive(cx: &Ctx<'_>, socket: BorrowedFd<'_>, at: InOut<Msghdr>, flags: MsgFlags) -> Result<usize> {
+fn receive(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, at: InOut<Msghdr>, flags: MsgFlags) -> Result<usize> {
     let cage = at.cage;
     let msg: Msghdr = cx.load(cx.reading(at))?;
     if msg.name != 0 {
@@ -150,7 +237,17 @@ fn receive(cx: &Ctx<'_>, socket: BorrowedFd<'_>, at: InOut<Msghdr>, flags: MsgFl
     let data = vector(cx, cage, &msg)?;
     let room = if msg.control == 0 { 0 } else { msg.controllen.min(MAX_CONTROL) as usize };
     wait_for_input(cx, socket, data.bytes(), flags);
-    let received = cx.blocking(|| net::recvmsg(socket, &data, msg.name != 0, room, flags.0))?;
+    let asked = cx.kernel.senders.asked();
+    let file = if asked { Some(cx.file(fd)?) } else { None };
+    let more = if asked { OF_SENDER } else { 0 };
+    let mut received = cx.blocking(|| net::recvmsg(socket, &data, msg.name != 0, room + more, flags.0))?;
+    let mut token = None;
+    if let Some(file) = &file {
+        token = credentials::take_token(cx, &mut received.control);
+        if let Some(token) = token {
+            credentials::note_received(file, Some(token));
+        }
+    }
 
     if let Some(from) = &received.from {
         let len = InOut::new(field(at, std::mem::offset_of!(Msghdr, namelen)), cage);
@@ -162,8 +259,15 @@ fn receive(cx: &Ctx<'_>, socket: BorrowedFd<'_>, at: InOut<Msghdr>, flags: MsgFl
     let cloexec = flags.has(MsgFlags::MSG_CMSG_CLOEXEC);
     let mut said = received.flags & !libc::MSG_CMSG_CLOEXEC | (flags.0 & MsgFlags::MSG_CMSG_CLOEXEC).cast_signed();
     let mut accepted = Vec::new();
-    let control = received
-        .control
+    let told = |message| match message {
+        Control::Other { level, kind, data } if level == SOL_SOCKET && kind == SCM_CREDENTIALS => {
+            Control::Other { level, kind, data: credentials::of_sender(cx, file.as_deref(), token, &data) }
+        }
+        message => message,
+    };
+    let control = received.control.into_iter().map(told).collect();
+    let control = if asked { fitting(control, room, &mut said) } else { control };
+    let control = control
         .into_iter()
         .filter_map(|message| accept(cx, message, cloexec, &mut accepted, &mut said))
         .collect::<Vec<_>>();
@@ -235,24 +339,6 @@ fn files(cx: &Ctx<'_>, fd: Fd, control: &[Control<i32>]) -> Result<Vec<FileRef>>
     Ok(files)
 }
 
-/// SCM_CREDENTIALS as the host wants them: its process id for the cage's own. User and group are checked here: a runner that is root may say
-/// any to the host.
-fn own_credentials(cx: &Ctx<'_>, data: &[u8]) -> Result<Vec<u8>> {
-    let (pid, ids) = data.split_first_chunk::<4>().filter(|_| data.len() == size_of::<Ucred>()).ok_or(Errno::EINVAL)?;
-    if i32::from_le_bytes(*pid).cast_unsigned() != cx.cage.id.0 {
-        return Err(Errno::EPERM);
-    }
-    let number = |at: usize| ids.get(at..at + 4).and_then(|id| id.try_into().ok()).map_or(u32::MAX, u32::from_le_bytes);
-    let (user, group) = (number(0), number(4));
-    let own = &cx.cage.settings().credentials;
-    if !(own.uid.contains(&user) || own.can(capability::SETUID))
-        || !(own.gid.contains(&group) || own.can(capability::SETGID))
-    {
-        return Err(Errno::EPERM);
-    }
-    Ok([&std::process::id().to_le_bytes(), ids].concat())
-}
-
 /// A control message that came in, as the guest gets it. Descriptors become guest numbers as long as there are any, the rest
 /// close.
 fn accept(
@@ -273,14 +359,38 @@ fn accept(
             accepted.extend(&numbers);
             (!numbers.is_empty()).then_some(Control::Rights(numbers))
         }
-        Control::Other { level: SOL_SOCKET, kind: SCM_CREDENTIALS, mut data } => {
-            if let Some(pid) = data.first_chunk_mut::<4>() {
-                *pid = guest_pid(cx, i32::from_le_bytes(*pid)).to_le_bytes();
-            }
-            Some(Control::Other { level: SOL_SOCKET, kind: SCM_CREDENTIALS, data })
-        }
         Control::Other { level, kind, data } => Some(Control::Other { level, kind, data }),
     }
+}
+
+/// What of control messages finds room, as the host leaves out what does not: of the first too long for it a part, and what comes after that.
+fn fitting(control: Vec<Control<OwnedFd>>, room: usize, said: &mut i32) -> Vec<Control<OwnedFd>> {
+    let mut left = room;
+    let mut fitting = Vec::new();
+    for mut message in control {
+        let most = left.saturating_sub(control::HEAD);
+        let cut = match &mut message {
+            Control::Rights(files) => {
+                let before = files.len();
+                files.truncate(most / size_of::<i32>());
+                files.len() < before
+            }
+            Control::Other { data, .. } => {
+                let before = data.len();
+                data.truncate(most);
+                data.len() < before
+            }
+        };
+        let empty = left < control::HEAD || matches!(&message, Control::Rights(files) if files.is_empty());
+        left = left.saturating_sub(message.space());
+        if !empty {
+            fitting.push(message);
+        }
+        if cut || empty {
+            *said |= MSG_CTRUNC;
+        }
+    }
+    fitting
 }
 
 /// A file that a message brought. A directory may come from outside the root, so no path starts at it.
@@ -292,11 +402,4 @@ fn received_file(host: OwnedFd) -> File {
     } else {
         File::handed_in(host)
     }
-}
-
-/// The guest's name for a host process: the cage's own id where no other cage can be meant, else 0, as on Linux for
-/// a process that the reader cannot see.
-pub(super) fn guest_pid(cx: &Ctx<'_>, host: i32) -> i32 {
-    let ours = u32::try_from(host).is_ok_and(|pid| pid == std::process::id());
-    if ours && cx.kernel.cages.len() == 1 { cx.cage.id.0.cast_signed() } else { 0 }
 }

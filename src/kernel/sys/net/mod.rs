@@ -5,6 +5,7 @@
 //! programs are refused.
 
 mod address;
+mod credentials;
 mod interface;
 mod message;
 mod name;
@@ -15,6 +16,7 @@ mod tests;
 mod transfer;
 
 pub(crate) use address::socket_path;
+pub(crate) use credentials::{check_tokenless, note_received};
 pub(crate) use interface::*;
 pub(crate) use message::*;
 pub(crate) use name::*;

@@ -3,7 +3,7 @@
 use lind_abi::layout::Sockaddr;
 use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
 
-use super::address;
+use super::{address, credentials};
 use crate::call::Ctx;
 use crate::host::net;
 
@@ -19,6 +19,7 @@ pub(crate) fn connect(cx: &Ctx<'_>, fd: Fd, addr: In<Sockaddr>, len: Len) -> Res
     let socket = cx.file(fd)?;
     let to = address::load(cx, addr, address::length(len)?)?;
     let mut again = false;
+    credentials::connects(cx, &socket);
     address::reach(cx, &to, |to| match net::connect(socket.host(), to) {
         // An interrupted attempt goes on by itself, and may succeed before it is taken up again.
         Err(Errno::EISCONN) if again => Ok(()),
@@ -27,6 +28,7 @@ pub(crate) fn connect(cx: &Ctx<'_>, fd: Fd, addr: In<Sockaddr>, len: Len) -> Res
             result
         }
     })
+    .inspect(|()| credentials::connected(cx, &socket))
     .inspect_err(|&errno| {
         if matches!(errno, Errno::EINPROGRESS | Errno::EAGAIN) {
             crate::sys::fs::found_full(cx, fd);

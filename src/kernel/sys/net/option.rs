@@ -3,13 +3,10 @@
 use lind_abi::flags::SockLevel;
 use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
 
-use super::message::guest_pid;
+use super::credentials::{self, SO_PEERGROUPS, SO_PEERPIDFD};
 use crate::call::Ctx;
-use crate::fd::{File, Kind};
 use crate::host::net;
 use crate::mem::GuestMemory;
-
-const SO_PEERCRED: i32 = libc::SO_PEERCRED;
 
 /// setsockopt(2)
 pub(crate) fn setsockopt(cx: &Ctx<'_>, fd: Fd, level: SockLevel, option: i32, value: In<u8>, len: Len) -> Result<()> {
@@ -19,6 +16,9 @@ pub(crate) fn setsockopt(cx: &Ctx<'_>, fd: Fd, level: SockLevel, option: i32, va
         .filter(|len| i32::try_from(*len).is_ok())
         .ok_or(Errno::EINVAL)?;
     refuse(level, option)?;
+    if (level.0, option) == (SockLevel::SOL_SOCKET, libc::SO_PASSCRED) {
+        credentials::asks(cx, &socket);
+    }
     let value = cx.input(value, Len(len.into()))?;
     net::set_option(socket.host(), level.0, option, value)
 }
@@ -38,27 +38,19 @@ pub(crate) fn getsockopt(
         return Err(Errno::EINVAL);
     }
     refuse(level, option)?;
-    if (level.0, option) == (SockLevel::SOL_SOCKET, SO_PEERCRED) {
-        return peer(cx, &socket, value, room, len);
+    match (level.0, option) {
+        (SockLevel::SOL_SOCKET, libc::SO_PEERCRED) => {
+            return credentials::peer_credentials(cx, &socket, value, room, len);
+        }
+        (SockLevel::SOL_SOCKET, SO_PEERGROUPS) => return credentials::peer_groups(cx, &socket, value, room, len),
+        (SockLevel::SOL_SOCKET, SO_PEERPIDFD) => return credentials::peer_descriptor(cx, &socket, value, room, len),
+        _ => {}
     }
     // An option takes as much of a larger buffer as it needs; the rest of it need not lie in the guest's memory.
     let room = u64::from(room).min(GuestMemory::SPACE.saturating_sub(value.addr));
     let value = cx.output(value, Len(room))?;
     let filled = net::get_option(socket.host(), level.0, option, value)?;
     cx.store(cx.writing(len), &filled)
-}
-
-/// SO_PEERCRED. The ids are the host's; the process is the cage that made the pair, or see [`guest_pid`].
-fn peer(cx: &Ctx<'_>, socket: &File, value: Out<u8>, room: u32, len: InOut<u32>) -> Result<()> {
-    let mut who = net::peer_credentials(socket.host())?;
-    who.pid = match &socket.kind {
-        Kind::Socket(socket) if socket.pair_of.is_some() => socket.pair_of.map_or(0, |cage| cage.0.cast_signed()),
-        _ => guest_pid(cx, who.pid),
-    };
-    let bytes = [who.pid.to_le_bytes(), who.uid.to_le_bytes(), who.gid.to_le_bytes()].concat();
-    let fits = bytes.len().min(room as usize);
-    cx.copy_out(value, &bytes[..fits])?;
-    cx.store(cx.writing(len), &u32::try_from(fits).map_err(|_| Errno::EINVAL)?)
 }
 
 /// Refuses the options that would have the host follow an address in the value, run a program, or make a descriptor.
@@ -68,7 +60,6 @@ fn refuse(level: SockLevel, option: i32) -> Result<()> {
     const SO_ATTACH_REUSEPORT_CBPF: i32 = 51;
     const SO_ATTACH_REUSEPORT_EBPF: i32 = 52;
     const SO_PASSPIDFD: i32 = 76;
-    const SO_PEERPIDFD: i32 = 77;
     const TCP_ULP: i32 = 31;
     const TCP_ZEROCOPY_RECEIVE: i32 = 35;
     const SO_ORIGINAL_DST: i32 = 80;
@@ -76,12 +67,7 @@ fn refuse(level: SockLevel, option: i32) -> Result<()> {
     let refused = match level.0 {
         SockLevel::SOL_SOCKET => matches!(
             option,
-            SO_ATTACH_FILTER
-                | SO_ATTACH_BPF
-                | SO_ATTACH_REUSEPORT_CBPF
-                | SO_ATTACH_REUSEPORT_EBPF
-                | SO_PASSPIDFD
-                | SO_PEERPIDFD
+            SO_ATTACH_FILTER | SO_ATTACH_BPF | SO_ATTACH_REUSEPORT_CBPF | SO_ATTACH_REUSEPORT_EBPF | SO_PASSPIDFD
         ),
         SockLevel::SOL_TCP => matches!(option, TCP_ULP | TCP_ZEROCOPY_RECEIVE),
         // From 64 on come the tables of netfilter and its like.

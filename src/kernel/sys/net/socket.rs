@@ -1,16 +1,16 @@
 //! Making sockets, and what needs neither an address to be translated nor a message.
 
 use std::os::fd::OwnedFd;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use lind_abi::flags::{AcceptFlags, ShutdownHow, SocketDomain, SocketType};
 use lind_abi::layout::Sockaddr;
 use lind_abi::{Errno, Fd, InOut, NewFd, Out, Result};
 use rustix::net::{AddressFamily, Protocol, Shutdown, SocketFlags};
 
-use super::address;
+use super::{address, credentials};
 use crate::call::Ctx;
-use crate::fd::{File, Kind, Socket};
+use crate::fd::{File, Kind, Pair, Socket};
 use crate::host::{errno, net};
 use crate::spin;
 
@@ -43,7 +43,8 @@ pub(crate) fn socketpair(
     cx.kernel.engine().watch();
     let (kind, flags) = (rustix::net::SocketType::from_raw(kind_and_flags & KIND), host_flags(kind_and_flags));
     let (a, b) = rustix::net::socketpair(family, kind, flags, protocol).map_err(errno)?;
-    let end = || Socket { pair_of: Some(cx.cage.id), ..Socket::default() };
+    let (pair, who) = (Arc::new(Pair::default()), credentials::who(cx));
+    let end = || Socket { pair: Some(Arc::clone(&pair)), peer: OnceLock::from(Arc::clone(&who)), ..Socket::default() };
     let cloexec = kind_and_flags & SocketType::SOCK_CLOEXEC != 0;
     let a = add(cx, a, end(), cloexec)?;
     let b = add(cx, b, end(), cloexec).inspect_err(|_| close(cx, a))?;
@@ -52,7 +53,10 @@ pub(crate) fn socketpair(
 
 /// listen(2)
 pub(crate) fn listen(cx: &Ctx<'_>, fd: Fd, backlog: i32) -> Result<()> {
-    rustix::net::listen(cx.file(fd)?.host(), backlog).map_err(errno)
+    let file = cx.file(fd)?;
+    rustix::net::listen(file.host(), backlog).map_err(errno)?;
+    credentials::listens(cx, &file);
+    Ok(())
 }
 
 /// accept(2)
@@ -75,7 +79,9 @@ pub(crate) fn accept4(cx: &Ctx<'_>, fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>
         Kind::Socket(listener) => listener.bound.clone(),
         _ => OnceLock::new(),
     };
-    add(cx, host, Socket { bound, ..Socket::default() }, flags.has(AcceptFlags::SOCK_CLOEXEC))
+    let socket = Socket { bound, ..Socket::default() };
+    credentials::accepted(cx, &peer, &socket);
+    add(cx, host, socket, flags.has(AcceptFlags::SOCK_CLOEXEC))
 }
 
 /// shutdown(2)

@@ -7,8 +7,11 @@ use lind_abi::layout::Sockaddr;
 use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
 
 use super::address;
+use super::credentials::note_received;
+use super::message::send_with_token;
 use crate::call::Ctx;
-use crate::host::net;
+use crate::host::fs::Vector;
+use crate::host::net::{self, Address};
 use crate::spin;
 
 /// sendto(2)
@@ -21,6 +24,14 @@ pub(crate) fn sendto(
     addr: In<Sockaddr>,
     addr_len: Len,
 ) -> Result<usize> {
+    if cx.kernel.senders.asked() {
+        let to = if addr.is_null() { Address::NONE } else { address::load(cx, addr, address::length(addr_len)?)? };
+        let mut data = Vector::with_room(1);
+        data.push(cx.input(buf, len)?);
+        if let Some(sent) = send_with_token(cx, fd, &data, &to, flags)? {
+            return Ok(sent);
+        }
+    }
     let socket = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
     let sent = if addr.is_null() {
@@ -56,6 +67,9 @@ pub(crate) fn recvfrom(
     addr: Out<Sockaddr>,
     addr_len: InOut<u32>,
 ) -> Result<usize> {
+    if cx.kernel.senders.asked() {
+        note_received(&*cx.file(fd)?, None);
+    }
     let socket = cx.host_fd(fd)?;
     let buf = cx.output(buf, len)?;
     wait_for_input(cx, socket.as_fd(), buf.len(), flags);

@@ -16,10 +16,18 @@ pub(crate) fn pidfd_open(cx: &Ctx<'_>, pid: Pid, flags: u32) -> Result<NewFd> {
         return Err(Errno::EINVAL);
     }
     let id = u32::try_from(pid.0).ok().filter(|&id| id != 0).ok_or(Errno::EINVAL)?;
-    let cage = cx.kernel.cages.get(CageId(id)).ok_or(Errno::ESRCH)?;
-    let file = Arc::new(File::new(ready_fd::new(cx.kernel, flags & PIDFD_NONBLOCK != 0)?, Kind::Process(cage.id)));
+    descriptor_of(cx, CageId(id), flags & PIDFD_NONBLOCK != 0).map(NewFd)
+}
+
+/// A new descriptor of a process.
+///
+/// # Errors
+/// ESRCH if it is gone; EMFILE.
+pub(crate) fn descriptor_of(cx: &Ctx<'_>, id: CageId, nonblock: bool) -> Result<i32> {
+    let cage = cx.kernel.cages.get(id).ok_or(Errno::ESRCH)?;
+    let file = Arc::new(File::new(ready_fd::new(cx.kernel, nonblock)?, Kind::Process(cage.id)));
     cage.watched_by(&file);
-    cx.cage.fds.add_from(0, file, true).map(NewFd)
+    cx.cage.fds.add_from(0, file, true)
 }
 
 /// The process behind a descriptor, and whether waiting for it must not block.

@@ -74,7 +74,7 @@ pub(crate) fn sched_setaffinity(cx: &Ctx<'_>, pid: Pid, size: Len, mask: In<u8>)
 }
 
 /// Acts on a thread: the caller's own, one of its cage, or the first of a cage that it may change.
-fn on_thread<T>(cx: &Ctx<'_>, pid: Pid, act: impl FnOnce(&Thread) -> Result<T>) -> Result<T> {
+pub(super) fn on_thread<T>(cx: &Ctx<'_>, pid: Pid, act: impl FnOnce(&Thread) -> Result<T>) -> Result<T> {
     let id = u32::try_from(pid.0).map_err(|_| Errno::ESRCH)?;
     if id == 0 {
         return act(cx.thread);
@@ -89,13 +89,14 @@ pub(crate) fn sched_getaffinity(cx: &Ctx<'_>, pid: Pid, size: Len, mask: Out<u8>
     for cpu in (0..bytes.len() * 8).filter(|&cpu| cpus.is_set(cpu)) {
         bytes[cpu / 8] |= 1 << (cpu % 8);
     }
-    let used = bytes.iter().rposition(|&byte| byte != 0).map_or(8, |last| (last / 8 + 1) * 8);
-    // A guest's long has four bytes, the kernel's mask words eight.
-    if size.0 < used as u64 || !size.0.is_multiple_of(4) {
+    // As many as the machine has, whichever of them are chosen. A guest's long has four bytes, and the host's words of a mask eight.
+    let most = cx.kernel.processors.list().last().map_or(1, |last| last + 1);
+    if size.0.saturating_mul(8) < most as u64 || !size.0.is_multiple_of(4) {
         return Err(Errno::EINVAL);
     }
-    cx.copy_out(mask, &bytes[..used])?;
-    Ok(used)
+    let told = usize::try_from(size.0).map_or(bytes.len(), |size| size.min(most.div_ceil(64) * 8));
+    cx.copy_out(mask, &bytes[..told])?;
+    Ok(told)
 }
 
 /// getcpu(2). There is one node.

@@ -28,7 +28,7 @@ pub(crate) fn signalfd4(cx: &Ctx<'_>, fd: Fd, mask: In<Sigset>, size: Len, flags
     if fd.number != -1 {
         let file = cx.file(fd)?;
         let Kind::Signalfd(listener) = &file.kind else { return Err(Errno::EINVAL) };
-        signal::listen_for(cx.cage, listener, mask);
+        signal::listen_for(listener, mask);
         return Ok(NewFd(fd.number));
     }
     let cage = parent_of(cx.kernel, cx.cage.id)?;

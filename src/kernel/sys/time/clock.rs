@@ -6,6 +6,7 @@ use lind_abi::flags::Clock;
 use lind_abi::layout::{Timespec, Timeval, Timezone, Tms};
 use lind_abi::{Errno, Out, Result};
 
+use crate::cage::timer::Measure;
 use crate::cage::{Thread, usage};
 use crate::call::Ctx;
 use crate::host;
@@ -45,6 +46,19 @@ fn cpu_clock(cx: &Ctx<'_>, clock: i32) -> Result<Source> {
         kind if kind == SCHED | PER_THREAD && (id == 0 || id == cx.thread.tid) => Ok(Source::ThisThread),
         kind if kind == SCHED | PER_THREAD => cx.cage.thread(id).map(Source::Thread).ok_or(Errno::EINVAL),
         _ => Err(Errno::EINVAL),
+    }
+}
+
+/// The processor time that a clock measures.
+///
+/// # Errors
+/// EOPNOTSUPP for a clock that measures something else, EINVAL for one that is not there.
+pub(super) fn cpu_time(cx: &Ctx<'_>, clock: Clock) -> Result<Measure> {
+    match source(cx, clock)? {
+        Source::Host(_) => Err(Errno::EOPNOTSUPP),
+        Source::Process => Ok(Measure::Process),
+        Source::ThisThread => Ok(Measure::Thread(cx.thread.tid)),
+        Source::Thread(thread) => Ok(Measure::Thread(thread.tid)),
     }
 }
 

@@ -15,6 +15,8 @@ use crate::cage::{Cage, parent_of};
 use crate::call::Ctx;
 use crate::timers::Nanos;
 
+use super::clock::cpu_time;
+
 const SECOND: Nanos = 1_000_000_000;
 
 /// The cage itself, to be known to its timers.
@@ -69,10 +71,8 @@ pub(crate) fn timer_create(cx: &Ctx<'_>, clock: Clock, event: In<Sigevent>, id: 
         Clock::CLOCK_REALTIME | Clock::CLOCK_MONOTONIC | Clock::CLOCK_BOOTTIME | Clock::CLOCK_TAI => {
             Measure::Clock(clock.0.cast_signed())
         }
-        Clock::CLOCK_PROCESS_CPUTIME_ID => Measure::Process,
         Clock::CLOCK_REALTIME_ALARM | Clock::CLOCK_BOOTTIME_ALARM => return Err(Errno::EPERM),
-        Clock::CLOCK_THREAD_CPUTIME_ID => return Err(Errno::EOPNOTSUPP),
-        _ => return Err(Errno::EINVAL),
+        _ => cpu_time(cx, clock)?,
     };
     let notice = if event.is_null() {
         None

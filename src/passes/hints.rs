@@ -1,0 +1,99 @@
+//! Branch hints: what is hardly ever entered need not lie among the code that runs. That is the pads of the fork pass, and
+//! calls through pointers of another type.
+//!
+//! They count bytes of function bodies, so they are made when all other passes are done.
+
+use anyhow::Result;
+use wasmparser::{Export, ExternalKind, FunctionBody, Operator};
+
+use crate::code;
+use crate::fork::{self, runtime};
+use crate::module::{Module, id, leb};
+
+const SECTION: &str = "metadata.code.branch_hint";
+
+/// Adds the hints to a program that the passes have been over, in place of hints there were.
+pub fn hint(module: &mut Module) -> Result<()> {
+    let exports = module.entries::<Export>(id::EXPORT)?;
+    let pinned = exports.iter().find(|(_, e)| e.name == runtime::PINNED && e.kind == ExternalKind::Global);
+    let staying = pinned.map(|(_, e)| e.index + runtime::STAYING);
+    let Some(section) = module.body(id::CODE) else { return Ok(()) };
+    let imported = fork::imported_functions(module)?;
+    let (mut all, mut count) = (Vec::new(), 0);
+    for (function, (_, body)) in (imported..).zip(code::functions(section)?) {
+        let hints = hints(&body, staying)?;
+        if !hints.is_empty() {
+            leb(&mut all, function);
+            leb(&mut all, u32::try_from(hints.len())?);
+            for (at, likely) in hints {
+                leb(&mut all, at);
+                all.extend([1, u8::from(likely)]); // one byte
+            }
+            count += 1;
+        }
+    }
+    if count == 0 {
+        return Ok(());
+    }
+    let mut data = Vec::with_capacity(all.len() + 5);
+    leb(&mut data, count);
+    data.extend(all);
+    module.remove_custom(|name| name == SECTION);
+    module.put_custom_before(id::CODE, SECTION, &data);
+    Ok(())
+}
+
+/// The branches of a function that are likely, or are not, by their place in its body.
+fn hints(body: &FunctionBody, staying: Option<u32>) -> Result<Vec<(u32, bool)>> {
+    let start = body.range().start;
+    // Whether the last instruction said that the stack is not left, or that it is; where it is, if it is a branch.
+    let (mut reader, mut said, mut hints) = (body.get_operators_reader()?, None, Vec::new());
+    let (mut branch, mut pointer) = (None, Pointer::default());
+    while !reader.eof() {
+        let (op, at) = reader.read_with_offset()?;
+        let at = u32::try_from(at - start)?;
+        let before = branch.take();
+        if pointer.misfits(&op) {
+            hints.push((at, false));
+            said = None;
+            continue;
+        }
+        said = match (op, said) {
+            (Operator::GlobalGet { global_index }, _) if Some(global_index) == staying => {
+                // The branch before it is the pass's as well: a program's own is never behind a call that may be left.
+                hints.extend(before.map(|at| (at, true)));
+                Some(true)
+            }
+            (Operator::I32Eqz, Some(stays)) => Some(!stays),
+            (Operator::BrIf { .. }, Some(stays)) => {
+                hints.push((at, stays));
+                None
+            }
+            (Operator::BrIf { .. }, None) => {
+                branch = Some(at);
+                None
+            }
+            _ => None,
+        };
+    }
+    Ok(hints)
+}
+
+/// How much was seen of the question whether a pointer fits, as the function-pointer pass asks it. A compiler adds negative
+/// numbers instead, and if it did not, a wrong hint would do no harm.
+#[derive(Default)]
+struct Pointer(usize);
+
+impl Pointer {
+    /// Whether this is the branch that is taken if it does not.
+    fn misfits(&mut self, op: &Operator) -> bool {
+        self.0 = match (op, self.0) {
+            (Operator::I32Sub, _) => 1,
+            (Operator::I32Const { .. }, 1) => 2,
+            (Operator::I32GeU, 2) => 3,
+            (Operator::BrIf { relative_depth: 0 }, 3) => return true,
+            _ => 0,
+        };
+        false
+    }
+}
