@@ -361,7 +361,7 @@ impl Vmmap {
             let mut region = before;
             change(&mut region);
             self.join(part.clone(), region);
-            if region.prot != before.prot {
+            if (region.prot, region.locked) != (before.prot, before.locked) {
                 // Both sides may have been touched before.
                 self.seam(part.start);
                 self.seam(part.end);
