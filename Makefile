@@ -22,7 +22,7 @@ programs: ## the runtime's programs, in target/release
 sysroot: ## the cages' C library, in build/sysroot
 	@src/sysroot/build.sh
 
-grates: programs sysroot ## the grates, in lindfs/grates
+grates: programs sysroot ## the grates, in build/grates
 	@$(MAKE) --no-print-directory -C grates/sdk/c install
 	@$(MAKE) --no-print-directory -C grates install
 
@@ -40,6 +40,9 @@ test: setup all check ## every test; ARGS=fs selects
 bench: setup all ## the benchmark table; ARGS='fs_read -o result.json' selects and saves
 	scripts/benchrunner.py $(ARGS)
 
+sandbench: all ## lind-boot run beside other sandboxes; ARGS='-q --rows true,echo -o results'
+	scripts/sandbench.py $(ARGS)
+
 check: ## formatting, lints, generated files
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
@@ -52,4 +55,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup programs sysroot grates ports ports-test test bench check clean
+.PHONY: all help setup programs sysroot grates ports ports-test test bench sandbench check clean

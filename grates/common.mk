@@ -3,7 +3,8 @@
 #	NAME = geteuid
 #	include ../common.mk
 #
-# `make` installs lindfs/grates/NAME_grate.cwasm; `make clean` removes it.
+# `make` installs build/grates/NAME_grate.cwasm, where lind-boot finds it and no program can change it, and a copy as lindfs/grates/NAME_grate.cwasm for
+# programs that start grates themselves; `make clean` removes both.
 
 ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
 SRCS ?= $(NAME).c
@@ -12,10 +13,16 @@ SYSROOT ?= $(ROOT)/build/sysroot
 LINDFS ?= $(ROOT)/lindfs
 LIND_COMPILE ?= $(ROOT)/scripts/lind_compile
 CFLAGS ?= -O2
-OUT = $(LINDFS)/grates/$(NAME)_grate.cwasm
+GRATES ?= $(ROOT)/build/grates
+OUT = $(GRATES)/$(NAME)_grate.cwasm
+COPY = $(LINDFS)/grates/$(NAME)_grate.cwasm
 SDK = $(SYSROOT)/lib/liblindgrate.a
 
-install: $(OUT)
+install: $(COPY)
+
+$(COPY): $(OUT)
+	@mkdir -p $(@D)
+	cp $< $(<:.cwasm=.wasm) $(@D)
 
 $(OUT): $(SRCS) $(HDRS) $(SDK)
 	@mkdir -p $(@D)
@@ -26,6 +33,6 @@ $(SDK): $(wildcard $(ROOT)/grates/sdk/c/*/*.[ch] $(ROOT)/grates/sdk/c/include/li
 	$(MAKE) -C $(ROOT)/grates/sdk/c install
 
 clean:
-	rm -f $(OUT) $(OUT:.cwasm=.wasm)
+	rm -f $(OUT) $(OUT:.cwasm=.wasm) $(COPY) $(COPY:.cwasm=.wasm)
 
 .PHONY: install clean

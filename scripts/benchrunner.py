@@ -35,6 +35,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--compare", type=Path, metavar="OLD.json", help="print what changed beyond noise")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios, as .svg or .png")
     parser.add_argument("--dir", type=Path, metavar="DIR", help="where all columns run (default: lindfs)")
+    parser.add_argument("--note", default="", help="a sentence about the run, kept with the raw values")
     parser.add_argument("--list", action="store_true", help="print the names that can be selected")
     parser.add_argument("--cc", default=os.environ.get("BENCH_CC", "clang-22"), help="native compiler")
     parser.add_argument("--benchmarks", type=at, default=REPOSITORY / "tests/benchmarks", help=argparse.SUPPRESS)

@@ -55,8 +55,8 @@ _Noreturn static void go_on(char **line, char **environment)
 	if (more && (!line[0] || !same(line[0], "%{")))
 		leave(line[0] ? line[0] : "nothing", ": another %{ is expected here", 125);
 	line += more;
-	r = call(SYS_execve, (uintptr_t)line[0], (uintptr_t)line, (uintptr_t)environment);
-	for (unsigned n = 1; program_missing(r) && n < PROGRAM_NAMES; n++)
+	r = -ENOTDIR;
+	for (unsigned n = 0; program_missing(line[0], r) && n < PROGRAM_NAMES; n++)
 		if (program_name(line[0], n, name))
 			r = call(SYS_execve, (uintptr_t)name, (uintptr_t)line, (uintptr_t)environment);
 	leave(line[0], r == -ENOENT ? ": No such file or directory" : ": cannot be run", r == -ENOENT ? 127 : 126);

@@ -39,6 +39,8 @@ static void show(const char *path)
 
 LIND_VIEW_CALLS
 
+LIND_OPTION("d", "dir", "value");
+
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {

@@ -23,6 +23,8 @@ static const char *add(const char *value)
 
 LIND_VIEW_CALLS
 
+LIND_OPTION("p", "path", "value");
+
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {

@@ -291,7 +291,7 @@ LIND_SETS(set_list, list = true)
 
 static const char *set_log(const char *value)
 {
-	log_file = open(value, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+	log_file = lind_open_file(value, NULL, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644);
 	return log_file < 0 ? strerror(errno) : NULL;
 }
 
@@ -300,6 +300,11 @@ static const char *set_config(const char *value)
 	seeded = true;
 	return rules_load(value);
 }
+
+LIND_OPTION("r", "rule", "value");
+LIND_OPTION("-", "config", "reads");
+LIND_OPTION("s", "seed", "value");
+LIND_OPTION("o", "log", "writes");
 
 static const struct lind_option options[] = {
 	{ 'r', "rule", "CALL,..:KEY=VALUE,..", "what fails, and how; see the README", rule_add },

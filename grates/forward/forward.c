@@ -36,6 +36,8 @@ static const char *add_number(const char *value)
 LIND_SETS(set_handler, pass_on = let_go_in_handler)
 LIND_SETS(set_result, pass_on = lind_forward)
 
+LIND_OPTION("n", "nr", "value");
+
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {

@@ -58,6 +58,10 @@ static const char *hide(const char *value)
 
 LIND_VIEW_CALLS
 
+LIND_OPTION("b", "bind", "value");
+LIND_OPTION("r", "remap", "value");
+LIND_OPTION("-", "hide", "value");
+
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {

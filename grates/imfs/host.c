@@ -9,6 +9,7 @@
 
 struct pair {
 	const char *from, *to;
+	int fd;			/* the file outside, or -1: a path in the root */
 };
 
 static struct pair preloads[PAIRS], dumps[PAIRS];
@@ -23,7 +24,18 @@ static const char *remember(const char *text, struct pair *pairs, size_t *count)
 	if (*count == PAIRS)
 		return "too many of them; name a directory instead";
 	*equals = 0;
-	pairs[(*count)++] = (struct pair){ copy, equals + 1 };
+	pairs[(*count)++] = (struct pair){ copy, equals + 1, -1 };
+	return NULL;
+}
+
+/* The side of a pair that is outside: a path in the root, or a file that lind-boot has opened. */
+static const char *open_side(struct pair *p, const char **side)
+{
+	const char *inside = lind_path_inside(*side), *value = *side;
+
+	*side = inside ? inside : lind_file_name(value);
+	if (!inside && (p->fd = lind_open_file(value, NULL, 0, 0)) < 0)
+		return strerror(errno);
 	return NULL;
 }
 
@@ -34,7 +46,7 @@ const char *preload(const char *host_and_path)
 
 	if (!wrong && preloads[preload_count - 1].to[0] != '/')
 		wrong = "the path inside must begin with /";
-	return wrong;
+	return wrong ? wrong : open_side(&preloads[preload_count - 1], &preloads[preload_count - 1].from);
 }
 
 /* --dump path=host */
@@ -44,7 +56,7 @@ const char *dump_later(const char *path_and_host)
 
 	if (!wrong && dumps[dump_count - 1].from[0] != '/')
 		wrong = "the path inside must begin with /";
-	return wrong;
+	return wrong ? wrong : open_side(&dumps[dump_count - 1], &dumps[dump_count - 1].to);
 }
 
 static struct imfs_process us;
@@ -56,15 +68,15 @@ static int inside(const char *path, struct imfs_at *at)
 	return r ? r : at->outside ? -EXDEV : 0;
 }
 
-static int load_file(const char *host, const char *path, struct imfs_at *at, const struct stat *st)
+/* Takes the descriptor over. */
+static int load_file(int fd, struct imfs_at *at, const struct stat *st)
 {
 	static char buffer[IMFS_CHUNK];
 	struct imfs_file *f;
-	int fd = open(host, O_RDONLY | O_CLOEXEC), r;
+	int r;
 	int64_t off = 0;
 	ssize_t got;
 
-	(void)path;
 	if (fd < 0)
 		return -errno;
 	if ((r = imfs_open(&fs, &us, at, O_CREAT | O_TRUNC | O_WRONLY, st->st_mode & 07777, &f))) {
@@ -128,7 +140,7 @@ static int load(const char *host, const char *path)
 	else if (S_ISDIR(st.st_mode))
 		r = load_dir(host, path, &at, &st);
 	else if (S_ISREG(st.st_mode))
-		r = load_file(host, path, &at, &st);
+		r = load_file(open(host, O_RDONLY | O_CLOEXEC), &at, &st);
 	else if (S_ISLNK(st.st_mode)) {
 		length = readlink(host, target, sizeof target - 1);
 		if (length < 0)
@@ -144,6 +156,19 @@ static int load(const char *host, const char *path)
 	return r;
 }
 
+/* A file that lind-boot has opened. */
+static int load_opened(const struct pair *p)
+{
+	struct imfs_at at;
+	struct stat st;
+	int r = fstat(p->fd, &st) ? -errno : inside(p->to, &at);
+
+	r = r ? r : load_file(p->fd, &at, &st);
+	if (r)
+		lind_log("preload %s as %s: %s", p->from, p->to, strerror(-r));
+	return r;
+}
+
 void preload_all(void)
 {
 	for (size_t i = 0; i < preload_count; i++) {
@@ -153,18 +178,19 @@ void preload_all(void)
 		snprintf(parent, sizeof parent, "%.*s", (int)(slash - to), to);
 		if (slash != to && make_directories(&us, parent))
 			lind_die("preload %s: cannot make %s", preloads[i].from, parent);
-		if (load(preloads[i].from, to))
+		if (preloads[i].fd >= 0 ? load_opened(&preloads[i]) : load(preloads[i].from, to))
 			exit(125);
 	}
 }
 
 static int save(struct imfs_node *n, const char *host);
 
-static int save_file(const struct imfs_node *n, const char *host)
+/* Takes the descriptor over. */
+static int save_file(const struct imfs_node *n, int fd)
 {
 	static const uint8_t zeros[IMFS_CHUNK];
-	int fd = open(host, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, n->mode & 0777), r = 0;
 	size_t run;
+	int r = 0;
 
 	if (fd < 0)
 		return -errno;
@@ -211,7 +237,7 @@ static int save(struct imfs_node *n, const char *host)
 	if (S_ISDIR(n->mode))
 		return save_dir(n, host);
 	if (S_ISREG(n->mode))
-		r = save_file(n, host);
+		r = save_file(n, open(host, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, n->mode & 0777));
 	else if (S_ISLNK(n->mode))
 		r = symlink(n->target, host) ? -errno : 0;
 	else
@@ -219,6 +245,17 @@ static int save(struct imfs_node *n, const char *host)
 	if (r)
 		lind_log("dump to %s: %s", host, strerror(-r));
 	return r;
+}
+
+/* Into a file that lind-boot has opened. */
+static void save_opened(const struct imfs_node *n, const struct pair *p)
+{
+	int r = S_ISREG(n->mode) ? save_file(n, p->fd) : -EISDIR;
+
+	if (r == -EISDIR)
+		lind_log("dump %s: only a file can go outside the root; root:%s is inside", p->from, p->to);
+	else if (r)
+		lind_log("dump to %s: %s", p->to, strerror(-r));
 }
 
 void dump_all(void)
@@ -233,6 +270,8 @@ void dump_all(void)
 		r = r ? r : imfs_exists(&at);
 		if (r)
 			lind_log("dump %s: %s", dumps[i].from, strerror(-r));
+		else if (dumps[i].fd >= 0)
+			save_opened(at.node, &dumps[i]);
 		else
 			save(at.node, dumps[i].to);
 		imfs_write_unlock();

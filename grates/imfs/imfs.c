@@ -127,6 +127,12 @@ static void make_tmp(void)
 		lind_die("/tmp cannot be made");
 }
 
+LIND_OPTION("p", "prefix", "value");
+LIND_OPTION("s", "size", "value");
+LIND_OPTION("-", "preload", "reads=");
+LIND_OPTION("-", "dump", "=writes");
+LIND_OPTION("-", "pass", "value");
+
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {

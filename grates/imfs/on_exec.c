@@ -2,6 +2,7 @@
  * not here is looked for outside, where programs usually are. */
 #include <stdlib.h>
 #include "grate.h"
+#include "../sdk/c/core/program.h"
 
 #define CLOEXEC 1u			/* of memfd_create */
 #define INTERPRETERS 5
@@ -247,7 +248,11 @@ out:
 int64_t on_execve(const struct lind_call *c)
 {
 	struct look l;
+	char path[PATH_MAX];
 
+	/* A grate of the command line is no file. */
+	if (lind_read_string(c->args[0], path, sizeof path) > 0 && program_is_marked(path))
+		return lind_forward(c);
 	return exec(c, &l, look(c, -1, 0, IMFS_FOLLOW, false, &l), c->args[1], c->args[2]);
 }
 

@@ -113,7 +113,7 @@ const char *add_calls(const char *value)
 
 const char *add_calls_file(const char *value)
 {
-	FILE *file = fopen(value, "re");
+	FILE *file = lind_read_file(value);
 	const char *wrong = NULL;
 	char line[1024];
 

@@ -39,6 +39,15 @@ LIND_DECLARE("observes", clone);
 
 bool by_path, by_net, by_fd;
 
+LIND_OPTION("p", "prefix", "value");
+LIND_OPTION("c", "calls", "value");
+LIND_OPTION("-", "calls-from", "reads");
+LIND_OPTION("a", "address", "value");
+LIND_OPTION("-", "port", "value");
+LIND_OPTION("f", "fd", "value");
+LIND_OPTION("-", "fd-kind", "value");
+LIND_OPTION("-", "fd-flags", "value");
+
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {

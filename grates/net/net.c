@@ -125,6 +125,14 @@ static const char *set_default(const char *value)
 	return default_allow || !strcmp(value, "deny") ? NULL : "must be allow or deny";
 }
 
+LIND_OPTION("a", "allow", "value");
+LIND_OPTION("d", "deny", "value");
+LIND_OPTION("r", "redirect", "value");
+LIND_OPTION("-", "resolver", "value");
+LIND_OPTION("-", "default", "value");
+LIND_OPTION("-", "errno", "value");
+LIND_OPTION("-", "config", "reads");
+
 static const struct lind_option options[] = {
 	{ 'a', "allow", "RULE", "VERB,.. [PROTOCOL,..] TARGET [PORT,..] [N/s]; see the README", rule_allow },
 	{ 'd', "deny", "RULE", "the same; the first rule that matches decides", rule_deny },

@@ -46,6 +46,8 @@ static const char *allow(const char *value)
 
 LIND_GUARD_CALLS
 
+LIND_OPTION("a", "allow", "value");
+
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {

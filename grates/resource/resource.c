@@ -130,6 +130,20 @@ static const char *load(const char *path)
 	return NULL;
 }
 
+LIND_OPTION("-", "cpu", "value");
+LIND_OPTION("-", "wall", "value");
+LIND_OPTION("-", "memory", "value");
+LIND_OPTION("-", "cages", "value");
+LIND_OPTION("-", "threads", "value");
+LIND_OPTION("-", "files", "value");
+LIND_OPTION("-", "read-bytes", "value");
+LIND_OPTION("-", "write-bytes", "value");
+LIND_OPTION("-", "each", "value");
+LIND_OPTION("-", "rate", "value");
+LIND_OPTION("-", "each-rate", "value");
+LIND_OPTION("-", "on-hit", "value");
+LIND_OPTION("-", "config", "reads");
+
 static const struct lind_option options[] = {
 	{ 0, "cpu", "TIME", "processor time of all cages together", set_cpu },
 	{ 0, "wall", "TIME", "time since the start", set_wall },

@@ -321,13 +321,14 @@ static void read_entry(const cJSON *entry, const struct rule *otherwise, int pla
 
 static cJSON *load(const char *path)
 {
-	FILE *f = fopen(path, "re");
+	FILE *f = lind_read_file(path);
 	char *text = malloc(MAX_SIZE + 1);
 	const char *end = NULL;
 	unsigned line = 1;
 	cJSON *root;
 	size_t n;
 
+	path = lind_file_name(path);
 	if (!f || !text)
 		lind_die("%s: %s", path, strerror(errno));
 	n = fread(text, 1, MAX_SIZE, f);
@@ -358,7 +359,7 @@ const struct rule *read_json(const char *path, bool verbose)
 	struct rule *otherwise;
 	int place = 0;
 
-	file = path;
+	file = lind_file_name(path);
 	root = load(path);
 	check_keys(root, -1, "the profile", keys);
 	if (!(action = member(root, "defaultAction")))
@@ -370,6 +371,6 @@ const struct rule *read_json(const char *path, bool verbose)
 		read_entry(entry, otherwise, place++);
 	unconditional_first();
 	if (verbose && unknown_count)
-		lind_log("%s: %u names are no calls here: %s", path, unknown_count, unknown);
+		lind_log("%s: %u names are no calls here: %s", file, unknown_count, unknown);
 	return otherwise;
 }

@@ -27,9 +27,9 @@ const char *set_learn(const char *path)
 {
 	if (output)
 		close(output_fd);
-	if ((output_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) < 0)
+	if ((output_fd = lind_open_file(path, NULL, O_WRONLY | O_CREAT | O_TRUNC, 0644)) < 0)
 		return strerror(errno);
-	output = path;
+	output = lind_file_name(path);
 	return NULL;
 }
 

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "seccomp.h"
+#include "../sdk/c/core/program.h"
 #include "strace.h"
 
 /* What a call is about. */
@@ -136,6 +137,9 @@ int64_t on_spawned_path(const struct lind_call *c)
 
 	if (length < 0)
 		return length;
+	/* A grate of the command line: the user's choice, and no path. */
+	if (program_is_marked(path))
+		return lind_forward(c);
 	r = lind_path_walk(NULL, c->target, (struct lind_arg){ (uint64_t)(int64_t)-100, c->target }, path, LIND_WALK_FOLLOW, &place);
 	if (r)
 		return r;

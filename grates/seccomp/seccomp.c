@@ -176,6 +176,12 @@ static size_t add_learning(struct lind_handler *on)
 	return n;
 }
 
+LIND_OPTION("p", "policy", "reads");
+LIND_OPTION("-", "docker", "reads");
+LIND_OPTION("-", "capabilities", "value");
+LIND_OPTION("-", "learn", "writes");
+LIND_OPTION("-", "lines", "value");
+
 int main(int argc, char **argv)
 {
 	static const struct lind_option list[] = {

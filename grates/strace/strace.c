@@ -234,7 +234,7 @@ static void end(int status)
 
 static const char *set_output(const char *value)
 {
-	output = open(value, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	output = lind_open_file(value, NULL, O_WRONLY | O_CREAT | O_TRUNC, 0666);
 	return output < 0 ? strerror(errno) : NULL;
 }
 
@@ -281,6 +281,10 @@ static size_t add_handlers(struct lind_handler *on)
 		on[n++] = (struct lind_handler){ LIND_NR_ANY, on_call };
 	return n;
 }
+
+LIND_OPTION("e", "-", "value");
+LIND_OPTION("o", "output", "writes");
+LIND_OPTION("s", "string-limit", "value");
 
 int main(int argc, char **argv)
 {

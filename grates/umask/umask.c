@@ -84,6 +84,8 @@ static const char *force_bits(const char *value)
 	return NULL;
 }
 
+LIND_OPTION("b", "force-bits", "value");
+
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {

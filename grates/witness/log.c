@@ -51,25 +51,23 @@ static bool write_all(int fd, const void *from, size_t size)
 	return true;
 }
 
-static int create(const char *path)
+static int create(const char *path, const char *ending)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+	int fd = lind_open_file(path, ending, O_RDWR | O_CREAT | O_EXCL | O_APPEND, 0600);
 
+	path = lind_file_name(path);
 	if (fd < 0 && errno == EEXIST)
-		lind_die("%s: exists; a log is never written over", path);
+		lind_die("%s%s: exists; a log is never written over", path, ending ? ending : "");
 	if (fd < 0)
-		lind_die("%s: %s", path, strerror(errno));
+		lind_die("%s%s: %s", path, ending ? ending : "", strerror(errno));
 	return fd;
 }
 
 void log_open(const char *path, const uint8_t seed[32])
 {
-	char name[PATH_MAX];
 	struct timespec now;
 	uint8_t copy[32];
 
-	if (snprintf(name, sizeof name, "%s.head", path) >= (int)sizeof name)
-		lind_die("%s: %s", path, strerror(ENAMETOOLONG));
 	memcpy(copy, seed, sizeof copy);
 	crypto_ed25519_key_pair(secret, start.key, copy);
 	memcpy(start.magic, "LINDWIT1", 8);
@@ -77,12 +75,12 @@ void log_open(const char *path, const uint8_t seed[32])
 	start.time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	if (getrandom(start.id, sizeof start.id, 0) != sizeof start.id)
 		lind_die("no random numbers: %s", strerror(errno));
-	file = create(path);
-	head = create(name);
+	file = create(path, NULL);
+	head = create(path, ".head");
 	fcntl(head, F_SETFL, 0);
 	chain_start(&start, hash);
 	if (!write_all(file, &start, sizeof start))
-		lind_die("%s: %s", path, strerror(errno));
+		lind_die("%s: %s", lind_file_name(path), strerror(errno));
 }
 
 /* `writing` is held. */

@@ -1,6 +1,9 @@
 /* Checks a log against its hashes, its signatures and its head. Runs in a cage as in a native program. */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <lind/grate.h>
 #include <monocypher-ed25519.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +14,7 @@
 /* A head as it was found. */
 struct found {
 	const char *name;
+	int fd, error;			/* where it is open, or why it is not */
 	bool copy;			/* made earlier: the log may be longer */
 	struct head at[2];
 	size_t size;
@@ -122,11 +126,11 @@ static bool read_hex(const char *text, uint8_t *to, size_t size)
 
 static bool read_head(struct found *h, const struct start *start)
 {
-	FILE *f = fopen(h->name, "r");
+	FILE *f = h->fd < 0 ? NULL : fdopen(h->fd, "r");
 	char more;
 
 	if (!f) {
-		printf("%s: %s\n", h->name, strerror(errno));
+		printf("%s: %s\n", h->name, strerror(h->fd < 0 ? h->error : errno));
 		return false;
 	}
 	h->size = fread(h->at, 1, sizeof h->at, f);
@@ -219,12 +223,20 @@ static int check(struct state *s, const char *key, bool show)
 
 int verify(const char *log, const char *head, bool copy, const char *key, bool show)
 {
-	struct state s = { .name = log, .head = { .name = head, .copy = copy }, .f = fopen(log, "r"), .bytes = malloc(BLOCK_SIZE) };
+	struct state s = { .name = lind_file_name(log), .f = lind_read_file(log), .bytes = malloc(BLOCK_SIZE) };
+	char beside[PATH_MAX];
 	int r;
 
 	if (!s.f || !s.bytes) {
-		printf("%s: %s\n", log, strerror(errno));
+		printf("%s: %s\n", s.name, strerror(errno));
 		return 3;
+	}
+	snprintf(beside, sizeof beside, "%s.head", s.name);
+	if (head) {
+		s.head.name = head == log ? beside : lind_file_name(head);
+		s.head.copy = copy;
+		s.head.fd = lind_open_file(head, head == log ? ".head" : NULL, O_RDONLY, 0);
+		s.head.error = errno;
 	}
 	r = check(&s, key, show);
 	fclose(s.f);

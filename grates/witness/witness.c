@@ -174,15 +174,18 @@ static void ended(int status)
 static void read_key(uint8_t seed[32])
 {
 	char text[66] = "";
-	int fd = open(key_path, O_RDONLY | O_CLOEXEC);
+	int fd = lind_open_file(key_path, NULL, O_RDONLY, 0);
 	ssize_t n;
 
-	if (fd < 0 && errno == ENOENT) {
-		fd = open(key_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0 && errno == ENOENT)
+		fd = lind_open_file(key_path, NULL, O_RDWR | O_CREAT | O_EXCL, 0600);
+	key_path = lind_file_name(key_path);
+	/* Just made. */
+	if (fd >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR) {
 		for (int i = 0; i < 32; i++)
 			sprintf(text + 2 * i, "%02x", seed[i]);
 		text[64] = '\n';
-		if (fd < 0 || write(fd, text, 65) != 65)
+		if (write(fd, text, 65) != 65)
 			lind_die("%s: %s", key_path, strerror(errno));
 		close(fd);
 		return;
@@ -215,7 +218,7 @@ static void begin(void)
 		sprintf(text + 2 * i, "%02x", public[i]);
 	explicit_bzero(seed, sizeof seed);
 	explicit_bzero(secret, sizeof secret);
-	lind_log("%s: signed with %s", log_path, text);
+	lind_log("%s: signed with %s", lind_file_name(log_path), text);
 	log_watch();
 }
 
@@ -247,7 +250,6 @@ static const char *set_verify(const char *value)
 static int verify_main(int argc, char **argv)
 {
 	const char *log = NULL, *head = NULL, *key = NULL;
-	char beside[PATH_MAX];
 	bool show = false, no_head = false;
 
 	for (int i = 1; i < argc; i++) {
@@ -262,10 +264,15 @@ static int verify_main(int argc, char **argv)
 		else
 			lind_die("with --verify LOG go --public HEX, --head FILE, --no-head and --show, not '%s'", argv[i]);
 	}
-	if (snprintf(beside, sizeof beside, "%s.head", log) >= (int)sizeof beside)
-		lind_die("%s: %s", log, strerror(ENAMETOOLONG));
-	return verify(log, no_head ? NULL : head ? head : beside, head, key, show);
+	return verify(log, no_head ? NULL : head ? head : log, head, key, show);
 }
+
+LIND_OPTION("o", "log", "creates,.head");
+LIND_OPTION("e", "-", "value");
+LIND_OPTION("k", "key", "keeps");
+LIND_OPTION("-", "verify", "reads,.head");
+LIND_OPTION("-", "head", "reads");
+LIND_OPTION("-", "public", "value");
 
 int main(int argc, char **argv)
 {

@@ -87,6 +87,7 @@ void log_watch(void);			/* writes what there is four times a second */
  * verify.c: 0 whole, 1 wrong, 2 whole as far as it goes but without its end, 3 not readable. Prints what it finds.
  * A `copy` of the head was made earlier: the log may have become longer.
  */
+/* `head` is the log for the file beside it. */
 int verify(const char *log, const char *head, bool copy, const char *key, bool show);
 
 #endif

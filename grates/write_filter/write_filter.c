@@ -102,6 +102,9 @@ static const char *answer(const char *value)
 
 LIND_GUARD_CALLS
 
+LIND_OPTION("a", "allow", "value");
+LIND_OPTION("e", "errno", "value");
+
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {

@@ -10,7 +10,8 @@ use crate::sandbox;
 /// Runs a WebAssembly program in a cage, behind any number of grates.
 ///
 /// Name grates first: each starts the next program of the line, and the one nearest to the program sees its system
-/// calls first. A name is tried as given, then with .cwasm and .wasm, then the same in the root's /grates and /bin.
+/// calls first. A name that ends in _grate is one of the grates beside lind-boot; another is a program of the root: tried as given, then with .cwasm and
+/// .wasm, then the same in /bin. Files that a grate's options name are yours; root:PATH is one inside the root.
 #[derive(Parser, Debug)]
 #[command(
     name = "lind-boot",
@@ -88,6 +89,9 @@ pub struct Explain {
     /// Grates from a TOML file, before those that are named
     #[arg(long, value_name = "FILE")]
     pub stack: Option<PathBuf>,
+    /// A directory of grates, before the one of lind-boot; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub grates: Vec<PathBuf>,
     /// As JSON
     #[arg(long)]
     pub json: bool,
@@ -152,9 +156,15 @@ pub struct Run {
     /// Grates from a TOML file, before those that are named
     #[arg(long, value_name = "FILE")]
     pub stack: Option<PathBuf>,
+    /// A directory of grates, outside the root, before the one of lind-boot; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub grates: Vec<PathBuf>,
     /// Same as the command compile
     #[arg(long, value_name = "FILE.wasm", conflicts_with = "program")]
     pub precompile: Option<PathBuf>,
+    /// Directories of the host that are mounted in the root, and whether the guest may change them.
+    #[arg(skip)]
+    pub mounted: Vec<(PathBuf, bool)>,
     /// The program, and its arguments
     #[arg(value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<OsString>,
@@ -174,7 +184,9 @@ impl Default for Run {
             memory: MEMORY,
             files: FILES,
             stack: None,
+            grates: Vec::new(),
             precompile: None,
+            mounted: Vec::new(),
             program: Vec::new(),
         }
     }

@@ -94,23 +94,40 @@ fn c_string(text: &OsString) -> Result<CString> {
     CString::new(text.as_bytes()).with_context(|| text.to_string_lossy().into_owned())
 }
 
-/// Refuses a root that holds what guests must not write: the key and the cache of compiled code.
+/// Refuses a root, or a directory mounted in it, that holds what guests must not see: the key and the cache of compiled code.
 ///
 /// # Errors
 /// Names the directory.
 pub fn check_private(root: &Path, private: &[PathBuf]) -> Result<()> {
-    for directory in private {
-        let place = directory.canonicalize().unwrap_or_else(|_| directory.clone());
-        if place.starts_with(root) {
-            bail!(
-                "the root {} contains {}, where the key and cache of compiled code are: a guest could forge programs. \
-                 Choose another root, or set XDG_DATA_HOME and XDG_CACHE_HOME",
-                root.display(),
-                place.display()
-            );
-        }
-    }
-    Ok(())
+    let Some(place) = held(root, private) else { return Ok(()) };
+    bail!(
+        "the guest's {} contains {}, where the key and cache of compiled code are: a guest could forge programs. Choose \
+         another directory, or set XDG_DATA_HOME and XDG_CACHE_HOME",
+        root.display(),
+        place.display()
+    );
+}
+
+/// The same for grates that a guest could write.
+///
+/// # Errors
+/// Names the directory.
+pub fn check_grates(root: &Path, folders: &[PathBuf]) -> Result<()> {
+    let Some(place) = held(root, folders) else { return Ok(()) };
+    bail!(
+        "the guest's {} contains {}, where the grates are: a guest could change them. Choose another directory, or other \
+         grates by --grates",
+        root.display(),
+        place.display()
+    );
+}
+
+/// One of `places` that is in `root`.
+fn held(root: &Path, places: &[PathBuf]) -> Option<PathBuf> {
+    places
+        .iter()
+        .map(|place| place.canonicalize().unwrap_or_else(|_| place.clone()))
+        .find(|place| place.starts_with(root))
 }
 
 #[cfg(test)]
@@ -136,5 +153,7 @@ mod tests {
         let private = [PathBuf::from("/nowhere/home/.local/share/lind")];
         assert!(check_private(Path::new("/nowhere/home"), &private).is_err());
         assert!(check_private(Path::new("/nowhere/home2"), &private).is_ok());
+        assert!(check_grates(Path::new("/nowhere"), &private).is_err());
+        assert!(check_grates(Path::new("/nowhere/home2"), &private).is_ok());
     }
 }

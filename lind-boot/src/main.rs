@@ -10,6 +10,7 @@ mod confine;
 mod end;
 mod explain;
 mod inspect;
+mod outside;
 mod report;
 mod run;
 mod sandbox;

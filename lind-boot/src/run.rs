@@ -15,8 +15,9 @@ use lind_kernel::root::{Directory, Root, Walls};
 use lind_kernel::{Errno, Kernel, stdio};
 
 use crate::cli::Run;
-use crate::config::{self, Config, check_private};
+use crate::config::{self, Config, check_grates, check_private};
 use crate::end::End;
+use crate::outside::{self, Folders};
 use crate::{confine, explain, report, stack};
 
 /// Why nothing ran, and the exit status that says so.
@@ -35,9 +36,9 @@ impl From<anyhow::Error> for Failure {
 
 impl Failure {
     /// As in shells: 127 for what was not found, 126 for what cannot be run.
-    fn of(error: LoadError, name: &CStr, root: &Path) -> Failure {
+    fn of(error: LoadError, name: &CStr, root: &Path, grates: &Folders) -> Failure {
         match error.errno {
-            Errno::ENOENT => Failure { reason: not_found(name, root), status: 127 },
+            Errno::ENOENT => Failure { reason: not_found(name, root, grates), status: 127 },
             Errno::ENOMEM | Errno::EAGAIN => Failure { reason: anyhow!(error.reason), status: crate::FAILED },
             _ => Failure { reason: anyhow!(error.reason), status: 126 },
         }
@@ -45,8 +46,12 @@ impl Failure {
 }
 
 /// Says where the program was looked for: a path of the host is often meant.
-fn not_found(name: &CStr, root: &Path) -> anyhow::Error {
-    let folders = if name.to_bytes().contains(&b'/') { "" } else { ", its /grates or its /bin" };
+fn not_found(name: &CStr, root: &Path, grates: &Folders) -> anyhow::Error {
+    if cage::is_grate_name(name.to_bytes()) {
+        let (name, folders) = (name.to_string_lossy(), grates.names());
+        return anyhow!("{name}: no such grate in {folders}; one inside the root is named by a path, with a slash");
+    }
+    let folders = if name.to_bytes().contains(&b'/') { "" } else { " or its /bin" };
     anyhow!(
         "{}: not found in the root {}{folders}, with or without .cwasm or .wasm",
         name.to_string_lossy(),
@@ -79,22 +84,39 @@ pub fn print(text: &str) -> Result<(), Failure> {
 /// When it could not be started.
 pub fn run(options: &Run, end: End) -> Result<Infallible, Failure> {
     let ignored = host_signals::hold();
-    let config = Config::new(options, options.stack.as_deref().map(|file| stack_of(file, options)).transpose()?)?;
-    let store = CodeStore::open()?;
+    let in_namespace = confine::own_namespace_if_need_be();
+    let grates = Folders::new(&options.grates);
+    let stack = options.stack.as_deref().map(|file| stack_of(file, options, &grates)).transpose()?;
+    let mut config = Config::new(options, stack)?;
+    let mut store = CodeStore::open()?;
     check_private(&config.root, &store.private)?;
+    for (place, _) in &options.mounted {
+        check_private(place, &store.private)?;
+    }
+    let detached = store.detach();
     let cache =
         store.cache.as_ref().map(|cache| cache.try_clone()).transpose().context("cannot share the code cache")?;
     let perf = options.perf.map(|_| std::sync::Arc::new(Perf::default()));
     let engine = Engine::with_perf(store, options.backtrace, perf.as_ref())?;
 
-    let kernel = confined_kernel(options, &config, cache.as_ref().map(AsFd::as_fd))?;
+    let outside = outside::open(&grates, &mut config.argv, &engine)?;
+    let mounted = options.mounted.iter().filter_map(|(place, changes)| changes.then_some(place));
+    for place in std::iter::once(&config.root).chain(mounted) {
+        check_grates(place, &outside.folders)?;
+    }
+    let kernel = {
+        let cache = cache.as_ref().map(AsFd::as_fd);
+        confined_kernel(options, &config, cache, (in_namespace, detached))?
+    };
     let beginning = engine.keep_first();
     kernel.attach(Box::new(engine));
+    kernel.bring(outside.line);
     let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
     let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored };
     let start_in = Directory::open(&kernel.root, &config.cwd)
         .map_err(|errno| anyhow!("working directory {}: {errno}", config.cwd.to_string_lossy()))?;
-    let first = cage::boot(&kernel, start_in, program).map_err(|error| Failure::of(error, name, &config.root))?;
+    let first =
+        cage::boot(&kernel, start_in, program).map_err(|error| Failure::of(error, name, &config.root, &grates))?;
     drop(cache);
     let (verbose, format) = (options.verbose, options.perf);
     end.watch()?;
@@ -110,12 +132,12 @@ pub fn run(options: &Run, end: End) -> Result<Infallible, Failure> {
 }
 
 /// The root, and the words of a line that a file stands for.
-fn stack_of(file: &Path, options: &Run) -> anyhow::Result<(PathBuf, Vec<String>)> {
+fn stack_of(file: &Path, options: &Run, grates: &Folders) -> anyhow::Result<(PathBuf, Vec<String>)> {
     let stack = stack::read(file)?;
     let root = config::root(options.root.as_ref())?;
     // What is started later is looked at here for messages only.
     let engine = Engine::new(CodeStore::open()?, false)?;
-    let words = explain::Finder { root: &root, engine: &engine }.words(&stack)?;
+    let words = explain::Finder { root: &root, grates, engine: &engine }.words(&stack)?;
     Ok((root, words))
 }
 
@@ -124,6 +146,7 @@ fn confined_kernel(
     options: &Run,
     config: &Config,
     cache: Option<std::os::fd::BorrowedFd<'_>>,
+    (in_namespace, detached): (bool, lind_kernel::Result<()>),
 ) -> Result<std::sync::Arc<Kernel>, Failure> {
     let limits = Limits {
         files: (options.files, options.files.max(4096)),
@@ -137,9 +160,10 @@ fn confined_kernel(
     lind_kernel::mem::budget::learn();
     let directory = confine::open_directory(&config.root).context("root directory")?;
     let mut root = Root::new(directory, Some(&config.root), Walls::Openat2);
-    let (walls, how) = confine::change_root(&config.root);
+    let detached = detached.and_then(|()| root.detach(cache)).map_err(|errno| errno.to_string());
+    let (walls, how) = confine::change_root(&config.root, in_namespace);
     root.set_walls(walls);
-    let report = confine::confine(how, &root, cache);
+    let report = confine::confine(how, &root, cache, detached);
     if options.verbose {
         stdio::say(&format!("lind-boot: root {}, {}\n", config.root.display(), report.line()));
     }

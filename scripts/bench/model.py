@@ -7,6 +7,8 @@ import itertools
 import statistics
 from pathlib import Path
 
+from bench.stats import spread
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 STARTUP = "startup"
 
@@ -51,10 +53,8 @@ class Row:
         return statistics.median(values) if values else None
 
     def spread(self, column: str) -> float | None:
-        values, median = self.values.get(column), self.median(column)
-        if median is None:
-            return None
-        return (max(values) - min(values)) / median if median else 0.0
+        values = self.values.get(column)
+        return spread(values) if values else None
 
     def ratio(self, column: str) -> float | None:
         mine, linux = self.median(column), self.median("linux")

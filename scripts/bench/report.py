@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import platform
 import statistics
 import sys
@@ -14,6 +15,7 @@ from bench.building import CFLAGS
 from bench.machine import filesystem_of, first_line_of, machine
 from bench.model import Row, Rows
 from bench.session import Session
+from bench.tables import lines_of_json
 
 
 def ns_text(ns: float) -> str:
@@ -70,11 +72,15 @@ def result_json(rows: Rows) -> dict[str, dict[str, dict[str, str]]]:
 def raw_json(session: Session) -> dict[str, object]:
     options = session.options
     values: dict[str, dict[str, dict[str, list[float]]]] = {}
+    loops: dict[str, dict[str, int]] = {}
     for (test, param), row in sorted(session.rows.items(), key=row_order):
         values.setdefault(test, {})[param] = row.values
+        loops.setdefault(test, {})[param] = row.loops
     return {
         "rounds": options.rounds,
         "unit": "ns",
+        "note": options.note,
+        "load": list(os.getloadavg()),
         "machine": machine(),
         "filesystem": filesystem_of(options.lindfs),
         "flags": {"linux": [options.cc, *CFLAGS], "lind": ["scripts/lind_compile", *CFLAGS]},
@@ -86,6 +92,7 @@ def raw_json(session: Session) -> dict[str, object]:
             "python": platform.python_version(),
         },
         "values": values,
+        "loops": loops,
         "budgets": {f"{t} {p}": v for t, p, r in all_rows(session.rows) if (v := verdicts(t, p, r))},
         "notes": session.notes,
         "skipped": session.skipped,
@@ -151,7 +158,7 @@ def report(session: Session) -> None:
     options = session.options
     if options.out:
         options.out.write_text(json.dumps(result_json(session.rows), indent=2, sort_keys=True) + "\n")
-        raw_path(options.out).write_text(json.dumps(raw_json(session), indent=1) + "\n")
+        raw_path(options.out).write_text(lines_of_json(raw_json(session)))
     elif session.rows:
         print(table(session.rows))
     for note in session.notes:

@@ -10,13 +10,13 @@ import shutil
 import statistics
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from bench.building import Builder, how_it_ended, last_line, prepare
 from bench.model import STARTUP, Column, Failed, Row, Rows
 from bench.progress import progress
+from bench.timing import timed
 
 RUN_SECONDS = 300
 STARTUP_PAIRS = 40
@@ -66,25 +66,12 @@ def run_once(column: Column, place: Path) -> str:
     return done.stdout.decode(errors="replace")
 
 
-def spawn_ns(command: list[str], directory: Path) -> int:
+def spawn_ns(command: list[str], directory: Path) -> float:
     """Nanoseconds from spawning a command to its end. A runner's root is the directory."""
-    quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    environment = {**os.environ, "LIND_ROOT": str(directory)}
-    here = os.open(".", os.O_RDONLY)
-    os.chdir(directory)
-    try:
-        start = time.perf_counter_ns()
-        child = os.posix_spawn(command[0], command, environment, file_actions=quiet)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        taken = time.perf_counter_ns() - start
-    except OSError as error:
-        raise Failed(f"{command[0]}: {error.strerror}") from error
-    finally:
-        os.fchdir(here)
-        os.close(here)
-    if status:
-        raise Failed(f"{how_it_ended(status)} of: {' '.join(command)}")
-    return taken
+    result = timed(command, directory, {**os.environ, "LIND_ROOT": str(directory)}, RUN_SECONDS)
+    if result.status:
+        raise Failed(f"{how_it_ended(result.status)} of: {' '.join(command)}")
+    return result.seconds * 1e9
 
 
 class Session:

@@ -419,6 +419,9 @@ implemented {
     1009 threei   give_fd(fd: Fd, flags: FdFlags) -> NewFd;
     /// Says how many descriptors the caller has in flight: in messages that nobody has received.
     1010 threei   in_flight() -> u64;
+    /// A descriptor, closed by spawn and execve, of a file that an option of a grate names and that the runner opened outside the root. Each is given once.
+    /// EBADF for others, EPERM for who is not a grate of the runner's command line.
+    1011 threei   host_file(number: u64) -> NewFd;
 }
 missing {
     15   signal   rt_sigreturn() -> i64;

@@ -131,6 +131,14 @@ impl Engine {
         self.shared.images.precompile(path, out)
     }
 
+    /// What a program declares. It is loaded, and need not be again.
+    ///
+    /// # Errors
+    /// As for loading.
+    pub fn manifest(&self, file: BorrowedFd<'_>, path: &str) -> std::result::Result<manifest::Manifest, LoadError> {
+        self.shared.images.load(file, path, None).map(|image| image.facts.manifest.clone())
+    }
+
     /// What a .wasm or a .cwasm is, without running it.
     ///
     /// # Errors
@@ -157,6 +165,10 @@ impl boundary::Engine for Engine {
 
     fn start_thread(&self, kernel: &Arc<Kernel>, thread: &Arc<Thread>, boot: u32) -> Result<()> {
         thread::start_thread(&self.shared, kernel, Arc::clone(thread), boot)
+    }
+
+    fn is_grate(&self, image: &boundary::Image) -> bool {
+        image.downcast_ref::<Image>().is_some_and(|image| image.facts.entry != Entry::None)
     }
 
     fn serves(&self, cage: &Cage) -> bool {

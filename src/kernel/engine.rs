@@ -73,7 +73,10 @@ pub trait Engine: Send + Sync {
     /// ENOSYS if the program has no such entry; EAGAIN. The thread has then not run.
     fn start_thread(&self, kernel: &Arc<Kernel>, thread: &Arc<Thread>, boot: u32) -> Result<()>;
 
-    /// Whether the program of `cage` exports a way to enter handlers.
+    /// Whether a program exports a way to enter handlers.
+    fn is_grate(&self, image: &Image) -> bool;
+
+    /// The same of the program of `cage`.
     fn serves(&self, cage: &Cage) -> bool;
 
     /// Whether the program of `cage` may register handlers for this number ([`NR_ANY`](lind_abi::NR_ANY): for all): what it

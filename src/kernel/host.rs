@@ -22,6 +22,7 @@ pub mod mounts;
 pub mod net;
 pub mod pagemap;
 pub mod place;
+pub mod requests;
 pub mod terminal;
 pub mod wait;
 pub mod xattr;

@@ -64,7 +64,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub use host::lease::Lease;
-pub use host::mounts::restrict as restrict_mount;
+pub use host::mounts::{detached as detached_mount, restrict as restrict_mount};
+pub use host::requests;
 pub use lind_abi::{Arg, CageId, Call, Errno, Result};
 
 use cage::CageTable;
@@ -102,6 +103,7 @@ pub struct Kernel {
     pub(crate) names: sys::process::Names,
     pub(crate) processors: cage::processors::Processors,
     engine: OnceLock<Box<dyn Engine>>,
+    line: OnceLock<cage::Line>,
     last_id: AtomicU32,
 }
 
@@ -131,6 +133,7 @@ impl Kernel {
             names: sys::process::Names::default(),
             processors: cage::processors::Processors::new(),
             engine: OnceLock::new(),
+            line: OnceLock::new(),
             last_id: AtomicU32::new(0),
         })
     }
@@ -138,6 +141,16 @@ impl Kernel {
     /// Gives the kernel its engine. Later calls have no effect.
     pub fn attach(&self, engine: Box<dyn Engine>) {
         let _ = self.engine.set(engine);
+    }
+
+    /// Gives the kernel what the command line brings. Later calls have no effect.
+    pub fn bring(&self, line: cage::Line) {
+        let _ = self.line.set(line);
+    }
+
+    /// What the command line brings.
+    pub(crate) fn line(&self) -> &cage::Line {
+        self.line.get_or_init(cage::Line::default)
     }
 
     /// The engine.

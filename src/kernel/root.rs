@@ -15,6 +15,7 @@
 
 pub mod devices;
 mod directory;
+mod links;
 mod mounts;
 #[cfg(test)]
 mod tests;
@@ -28,11 +29,12 @@ use std::path::Path;
 
 use lind_abi::{Errno, Result};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
-use rustix::path::DecInt;
 
 use crate::host;
+use crate::host::mounts::Parting;
 use devices::Devices;
 pub use directory::Directory;
+use links::Links;
 
 /// Of Linux, the NUL included.
 const PATH_MAX: usize = 4096;
@@ -85,29 +87,46 @@ pub enum Last {
 pub struct Root {
     directory: OwnedFd,
     walls: Walls,
-    /// The host's /proc: the name of an open file, and a way to reach it again. None where it is not mounted.
-    proc: Option<OwnedFd>,
+    /// The names of open files, and a way to reach them again. None where the host has no /proc.
+    links: Option<Links>,
     /// Whether a /proc is mounted somewhere inside the root. Its links to open files lead out, and the memory of this
     /// process is in it.
     shows_processes: bool,
     hides: bool,
     devices: Devices,
+    parting: Option<Parting>,
 }
 
 impl Root {
     /// The root is `directory`, kept by `walls`; its name at the host, if that is known. To be made before the process changes its root, because it opens
     /// the device nodes and /proc by their host names.
     pub fn new(directory: OwnedFd, name: Option<&Path>, walls: Walls) -> Root {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let proc = rustix::fs::open(c"/proc", flags, Mode::empty()).ok();
+        let links = Links::find();
         let hides = [c"dev", c"proc", c"sys"]
             .iter()
             .any(|name| rustix::fs::statat(&directory, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok());
-        let mut root = Root { directory, walls, proc, shows_processes: false, hides, devices: Devices::find() };
+        let mut root =
+            Root { directory, walls, links, shows_processes: false, hides, devices: Devices::find(), parting: None };
         // Where it cannot be known, the slower way is the safe one.
         root.shows_processes = root.contains_proc(name).unwrap_or(true);
         root.set_walls(walls);
         root
+    }
+
+    /// Makes sure that the host's directories which are open here lead nowhere else, by `..` for example: to be called before the process
+    /// changes its root. `others` have been detached already.
+    ///
+    /// # Errors
+    /// EPERM without rights over mounts.
+    pub fn detach(&mut self, others: Option<BorrowedFd<'_>>) -> Result<()> {
+        if let Some(links) = &mut self.links {
+            links.detach()?;
+        }
+        self.devices.detach()?;
+        let ours = self.links.as_ref().map(Links::directory).into_iter().chain(self.devices.slaves());
+        let mounts: Vec<_> = ours.chain(others).collect();
+        self.parting = Parting::of(&mounts);
+        Ok(())
     }
 
     /// Says which walls have been put up since. Over a root with a /proc inside, chroot is not trusted: look-ups are
@@ -314,10 +333,7 @@ impl Root {
     /// # Errors
     /// ENOENT where /proc is not mounted; what `act` says.
     pub fn again<T>(&self, file: BorrowedFd<'_>, act: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T>) -> Result<T> {
-        let proc = self.proc.as_ref().ok_or(Errno::ENOENT)?;
-        // Of this thread, not of the process: not all of the runner's have the cages' descriptors.
-        let link = [b"thread-self/fd/", DecInt::from_fd(file).as_bytes()].concat();
-        act(proc.as_fd(), &CString::new(link).map_err(|_| Errno::EINVAL)?)
+        self.links.as_ref().ok_or(Errno::ENOENT)?.again(file, act)
     }
 
     /// Opens an open file once more: `flags` are open(2)'s.

@@ -45,6 +45,10 @@ impl Engine for FakeEngine {
         Ok(())
     }
 
+    fn is_grate(&self, _: &Image) -> bool {
+        false
+    }
+
     fn serves(&self, _: &Cage) -> bool {
         true
     }

@@ -32,6 +32,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent.parent
 BUILDS = TOP / "build" / "ports"
 ROOT = TOP / "lindfs"
+GRATES = TOP / "build" / "grates"
 RUNNER = TOP / "target" / "release" / "lind-boot"
 NATIVE = BUILDS / "native-bin"
 PLACE = "tmp/ports-bench"
@@ -287,8 +288,8 @@ def sqlite_rows() -> list[Row]:
 
 
 def need_grate(name: str) -> None:
-    if not (ROOT / "grates" / f"{name}_grate.cwasm").is_file():
-        raise Failed(f"no {name} grate in {ROOT / 'grates'}: make")
+    if not (GRATES / f"{name}_grate.cwasm").is_file():
+        raise Failed(f"no {name} grate in {GRATES}: make")
 
 
 def strace_rows() -> list[Row]:

@@ -33,11 +33,11 @@ rules deny allow 'args = { 0 = 18 }' >"$place/deny-decided.toml"
 for round in $(seq 1 "${1:-9}"); do
 	"$boot" --root "$root" /seccomp-cost/umask.cwasm alone
 	for policy in allow-free deny-free; do
-		"$boot" --root "$root" seccomp_grate -p "/seccomp-cost/$policy.toml" /seccomp-cost/umask.cwasm "$policy"
+		"$boot" --root "$root" seccomp_grate -p "root:/seccomp-cost/$policy.toml" /seccomp-cost/umask.cwasm "$policy"
 	done
 	"$boot" --root "$root" forward_grate -n 95 /seccomp-cost/umask.cwasm hop
 	for policy in allow-decided deny-decided; do
-		"$boot" --root "$root" seccomp_grate -p "/seccomp-cost/$policy.toml" /seccomp-cost/umask.cwasm "$policy"
+		"$boot" --root "$root" seccomp_grate -p "root:/seccomp-cost/$policy.toml" /seccomp-cost/umask.cwasm "$policy"
 	done
 done | sort -k1,1 -k2,2n | awk -F'\t' '
 	{ sub(/ ns/, "", $2); list[$1, count[$1]++] = $2 }

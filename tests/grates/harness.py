@@ -16,7 +16,7 @@ A test is a function that raises `Failed`. Tests of one grate stand in tests/gra
     if __name__ == "__main__":
         sys.exit(main([changes_nothing]))
 
-Run alone it takes names of tests, and runs those that start so. Programs go to lindfs/grates-test and are removed again.
+Files that options of grates name are in lindfs/grates-test, too: `root:/grates-test/...`. Run alone it takes names of tests, and runs those that start so. Programs go to lindfs/grates-test and are removed again.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LINDFS = Path(os.environ.get("LINDFS", ROOT / "lindfs"))
 PLACE = LINDFS / "grates-test"
+GRATES = ROOT / "build" / "grates"
 BOOT = ROOT / "target" / "release" / "lind-boot"
 SECONDS = 300
 BUILD_SECONDS = 1800

@@ -28,6 +28,8 @@ static const char *set_name(const char *value)
 	return NULL;
 }
 
+LIND_OPTION("n", "name", "value");
+
 int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {

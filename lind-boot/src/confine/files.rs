@@ -20,7 +20,7 @@ pub fn restrict(root: &Root, cache: Option<BorrowedFd<'_>>) -> Result<()> {
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(everything)?
-        .scope(Scope::AbstractUnixSocket)?
+        .scope(Scope::AbstractUnixSocket | Scope::Signal)?
         .create()?
         .add_rule(PathBeneath::new(root.directory(), everything))?;
     for node in root.devices().iter() {

@@ -24,6 +24,8 @@ const OPENAT2: &str = "openat2";
 pub struct Report {
     /// How guest paths are confined.
     pub root: String,
+    /// Whether directories of the host that stay open lead nowhere else.
+    pub detached: Result<(), String>,
     /// Landlock.
     pub landlock: Result<(), String>,
     /// seccomp.
@@ -40,8 +42,9 @@ impl Report {
             Err(why) => format!("OFF ({why})"),
         };
         format!(
-            "walls: root by {}, landlock {}, seccomp {}, capabilities dropped {}",
+            "walls: root by {}, directories outside detached {}, landlock {}, seccomp {}, capabilities dropped {}",
             self.root,
+            state(&self.detached),
             state(&self.landlock),
             state(&self.seccomp),
             state(&self.capabilities)
@@ -53,23 +56,36 @@ impl Report {
     /// # Errors
     /// Names those that are not.
     pub fn require_all(&self) -> Result<()> {
-        let walls = [("landlock", &self.landlock), ("seccomp", &self.seccomp), ("capabilities", &self.capabilities)];
+        let walls = [
+            ("detached directories", &self.detached),
+            ("landlock", &self.landlock),
+            ("seccomp", &self.seccomp),
+            ("capabilities", &self.capabilities),
+        ];
         let missing: Vec<_> =
             walls.iter().filter_map(|(name, wall)| wall.as_ref().err().map(|why| format!("{name} ({why})"))).collect();
         if missing.is_empty() { Ok(()) } else { bail!("--require-confinement: not up: {}", missing.join(", ")) }
     }
 }
 
-/// Makes `root` this process's root directory if it may, directly or in a user namespace of its own. Otherwise the
-/// kernel crate confines every look-up by itself.
-pub fn change_root(root: &Path) -> (Walls, &'static str) {
-    if enter(root).is_ok() {
-        return (Walls::Chroot, "chroot");
+/// Enters a user namespace of this process's own if it may not change its root without one; whether it has. To be called before anything is opened
+/// that is to be detached, because the namespace has mounts of its own.
+pub fn own_namespace_if_need_be() -> bool {
+    let may = |sets: rustix::thread::CapabilitySets| sets.effective.contains(CapabilitySet::SYS_CHROOT);
+    !rustix::thread::capabilities(None).is_ok_and(may) && unshare_mounts(true).is_ok()
+}
+
+/// Makes `root` this process's root directory if it may. Otherwise the kernel crate confines every look-up by itself.
+pub fn change_root(root: &Path, in_namespace: bool) -> (Walls, &'static str) {
+    match (enter(root), in_namespace) {
+        (Ok(()), false) => (Walls::Chroot, "chroot"),
+        (Ok(()), true) => (Walls::Chroot, "chroot in a user namespace"),
+        (Err(_), _) => {
+            // Not where the user stood, which is a directory outside the root as well.
+            let _ = rustix::process::chdir(root);
+            (Walls::Openat2, OPENAT2)
+        }
     }
-    if own_namespace().is_ok() && enter(root).is_ok() {
-        return (Walls::Chroot, "chroot in a user namespace");
-    }
-    (Walls::Openat2, OPENAT2)
 }
 
 fn enter(root: &Path) -> rustix::io::Result<()> {
@@ -105,14 +121,14 @@ fn own_namespace() -> Result<()> {
 }
 
 /// Puts up the other walls. Nothing is opened by path outside `root`, its device nodes and `cache` afterwards.
-pub fn confine(how: &'static str, root: &Root, cache: Option<BorrowedFd<'_>>) -> Report {
+pub fn confine(how: &'static str, root: &Root, cache: Option<BorrowedFd<'_>>, detached: Result<(), String>) -> Report {
     let text = |error: anyhow::Error| format!("{error:#}");
     let landlock = files::restrict(root, cache).map_err(text);
     let capabilities = drop_capabilities().map_err(text);
     let seccomp = filter()
         .and_then(|filter| seccompiler::apply_filter(&filter).context("cannot install the filter"))
         .map_err(text);
-    Report { root: ways(how, root.walls()), landlock, seccomp, capabilities }
+    Report { root: ways(how, root.walls()), detached, landlock, seccomp, capabilities }
 }
 
 /// What keeps look-ups inside: how the root was changed, and whether the kernel crate confines each of them all the same.

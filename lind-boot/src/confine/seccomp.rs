@@ -6,6 +6,7 @@
 //! instruction 51 (medians of 300).
 
 use anyhow::Result;
+use lind_kernel::requests;
 use seccompiler::sock_filter;
 
 /// Allowed whatever the arguments are. The host judges the arguments; what they may name is what Landlock leaves.
@@ -74,9 +75,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_syncfs,
     libc::SYS_sendfile,
     libc::SYS_copy_file_range,
-    libc::SYS_fcntl,
     libc::SYS_flock,
-    libc::SYS_ioctl,
     libc::SYS_dup,
     libc::SYS_dup2,
     libc::SYS_dup3,
@@ -203,17 +202,25 @@ const BY_ARGUMENT: &[(i64, u8, Test)] = &[
     (libc::SYS_prctl, 0, Test::OneOf(&[libc::PR_SET_NAME as u32, libc::PR_GET_NAME as u32, libc::PR_SET_VMA as u32])),
     // The engine interrupts threads of its own process; no signal reaches another one.
     (libc::SYS_tgkill, 0, Test::Ourselves),
-    // Reading limits, not setting them: the new limit must be NULL (its low half is what a filter sees).
-    (libc::SYS_prlimit64, 2, Test::OneOf(&[0])),
+    // Reading limits, not setting them.
+    (libc::SYS_prlimit64, 2, Test::Null),
+    (libc::SYS_fcntl, 1, Test::Command),
+    (libc::SYS_ioctl, 1, Test::Request),
 ];
 
-/// A condition on the low half of an argument.
+/// A condition on an argument: on its low half, which is all that the host looks at, but for addresses.
 #[derive(Clone, Copy)]
 enum Test {
     Has(u32),
     OneOf(&'static [u32]),
     /// This process.
     Ourselves,
+    /// An address, and there is none.
+    Null,
+    /// Of fcntl(2), with what the next argument must be for some.
+    Command,
+    /// Of ioctl(2).
+    Request,
 }
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
@@ -226,6 +233,7 @@ const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
 
 const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
 const RETURN: u16 = 0x06; // BPF_RET | BPF_K
+const GO: u16 = 0x05; // BPF_JMP | BPF_JA
 const IF_EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
 const IF_AT_LEAST: u16 = 0x35; // BPF_JMP | BPF_JGE | BPF_K
 const IF_BITS: u16 = 0x45; // BPF_JMP | BPF_JSET | BPF_K
@@ -250,6 +258,16 @@ impl Backwards {
         let from = self.0.len() - 1;
         Ok(self.push(code, k, u8::try_from(from - yes)?, u8::try_from(from - no)?))
     }
+
+    /// Goes on at `to`, however far that is.
+    fn go(&mut self, to: usize) -> Result<usize> {
+        let over = u32::try_from(self.0.len() - 1 - to)?;
+        Ok(self.statement(GO, over))
+    }
+
+    fn argument(&mut self, number: u8) -> usize {
+        self.statement(LOAD, 16 + 8 * u32::from(number))
+    }
 }
 
 /// The filter.
@@ -258,17 +276,20 @@ impl Backwards {
 /// When a jump of it would be too long, which the tests below rule out.
 pub fn filter() -> Result<Vec<sock_filter>> {
     let mut code = Backwards::default();
+    let blocks = BY_ARGUMENT
+        .iter()
+        .map(|&(number, argument, test)| Ok((number, by_argument(&mut code, argument, test)?)))
+        .collect::<Result<Vec<_>>>()?;
+    // What the search jumps to is close to it.
+    let mut verdicts =
+        blocks.into_iter().map(|(number, block)| Ok((number, code.go(block)?))).collect::<Result<Vec<_>>>()?;
     let absent = code.statement(RETURN, ABSENT);
     let deny = code.statement(RETURN, DENY);
     let allow = code.statement(RETURN, ALLOW);
-    let mut verdicts = ALLOWED.iter().map(|&number| (number, allow)).collect::<Vec<_>>();
+    verdicts.extend(ALLOWED.iter().map(|&number| (number, allow)));
     verdicts.push((libc::SYS_clone3, absent));
-    for &(number, argument, test) in BY_ARGUMENT {
-        verdicts.push((number, by_argument(&mut code, argument, test, (allow, deny))?));
-    }
-    verdicts.sort_unstable();
-    verdicts.dedup();
-    search(&mut code, &ranges(&verdicts, deny)?)?;
+    let numbers = verdicts.into_iter().map(|(number, verdict)| Ok((u32::try_from(number)?, verdict)));
+    search(&mut code, &ranges(numbers.collect::<Result<_>>()?, deny))?;
     let number = code.statement(LOAD, 0); // seccomp_data.nr
     let kill = code.statement(RETURN, KILL);
     code.jump(IF_EQUAL, AUDIT_ARCH_X86_64, number, kill)?;
@@ -277,21 +298,44 @@ pub fn filter() -> Result<Vec<sock_filter>> {
     Ok(code.0)
 }
 
-/// Writes what decides by an argument: `allow` if it is as `test` says, else `deny`.
-fn by_argument(code: &mut Backwards, argument: u8, test: Test, (allow, deny): (usize, usize)) -> Result<usize> {
+/// Writes what allows a call if an argument is as `test` says, and denies it otherwise.
+fn by_argument(code: &mut Backwards, argument: u8, test: Test) -> Result<usize> {
+    let deny = code.statement(RETURN, DENY);
+    let allow = code.statement(RETURN, ALLOW);
     match test {
         Test::Has(bits) => code.jump(IF_BITS, bits, allow, deny)?,
         Test::OneOf(values) => values.iter().try_fold(deny, |no, &value| code.jump(IF_EQUAL, value, allow, no))?,
         Test::Ourselves => code.jump(IF_EQUAL, std::process::id(), allow, deny)?,
+        Test::Null => {
+            code.jump(IF_EQUAL, 0, allow, deny)?;
+            let low = code.argument(argument);
+            code.jump(IF_EQUAL, 0, low, deny)?;
+            return Ok(code.statement(LOAD, 4 + 16 + 8 * u32::from(argument)));
+        }
+        Test::Command => {
+            let ((set_flags, flag), (set_signal, signal)) = (requests::NO_FLAG, requests::SIGNAL_OF_LEASES);
+            code.jump(IF_BITS, flag, deny, allow)?;
+            let flags = code.argument(argument + 1);
+            code.jump(IF_EQUAL, signal, allow, deny)?;
+            let signal = code.argument(argument + 1);
+            let others = requests::COMMANDS.iter().map(|&command| (command, allow));
+            let verdicts = others.chain([(set_flags, flags), (set_signal, signal)]).collect();
+            search(code, &ranges(verdicts, deny))?
+        }
+        Test::Request => {
+            let verdicts = requests::ioctls().map(|request| (request, allow)).collect();
+            search(code, &ranges(verdicts, deny))?
+        }
     };
-    Ok(code.statement(LOAD, 16 + 8 * u32::from(argument)))
+    Ok(code.argument(argument))
 }
 
 /// Where the verdict changes, ascending from 0: the first number, and what decides from there on.
-fn ranges(verdicts: &[(i64, usize)], deny: usize) -> Result<Vec<(u32, usize)>> {
+fn ranges(mut verdicts: Vec<(u32, usize)>, deny: usize) -> Vec<(u32, usize)> {
+    verdicts.sort_unstable();
+    verdicts.dedup();
     let mut ranges = vec![(0, deny)];
-    for &(number, verdict) in verdicts {
-        let number = u32::try_from(number)?;
+    for (number, verdict) in verdicts {
         // Begun by the number before, or by the start.
         if ranges.last().is_some_and(|&(first, _)| first == number) {
             ranges.pop();
@@ -301,7 +345,7 @@ fn ranges(verdicts: &[(i64, usize)], deny: usize) -> Result<Vec<(u32, usize)>> {
         }
         ranges.push((number + 1, deny));
     }
-    Ok(ranges)
+    ranges
 }
 
 /// Writes the search.
@@ -319,7 +363,7 @@ mod tests {
     use super::*;
 
     /// What the filter says of a call: a small machine for the instructions we emit.
-    fn verdict(number: u32, args: [u32; 6]) -> u32 {
+    fn verdict(number: u32, args: [u64; 6]) -> u32 {
         let program = filter().unwrap();
         let (mut at, mut accumulator) = (0, 0);
         loop {
@@ -330,8 +374,12 @@ mod tests {
                     accumulator = match op.k {
                         0 => number,
                         4 => AUDIT_ARCH_X86_64,
-                        k => args[(k as usize - 16) / 8],
+                        k => (args[(k as usize - 16) / 8] >> (8 * (k % 8))) as u32,
                     };
+                    continue;
+                }
+                GO => {
+                    at += op.k as usize;
                     continue;
                 }
                 RETURN => return op.k,
@@ -359,17 +407,59 @@ mod tests {
     #[test]
     fn arguments_decide() {
         let n = |number: i64| u32::try_from(number).unwrap();
-        assert_eq!(verdict(n(libc::SYS_clone), [libc::CLONE_THREAD as u32 | 0x100, 0, 0, 0, 0, 0]), ALLOW);
+        assert_eq!(verdict(n(libc::SYS_clone), [libc::CLONE_THREAD as u64 | 0x100, 0, 0, 0, 0, 0]), ALLOW);
         assert_eq!(verdict(n(libc::SYS_clone), [17, 0, 0, 0, 0, 0]), DENY);
         assert_eq!(verdict(n(libc::SYS_clone3), [0; 6]), ABSENT);
-        assert_eq!(verdict(n(libc::SYS_tgkill), [std::process::id(), 5, 9, 0, 0, 0]), ALLOW);
-        assert_eq!(verdict(n(libc::SYS_tgkill), [std::process::id() ^ 1, 5, 9, 0, 0, 0]), DENY);
+        assert_eq!(verdict(n(libc::SYS_tgkill), [std::process::id().into(), 5, 9, 0, 0, 0]), ALLOW);
+        assert_eq!(verdict(n(libc::SYS_tgkill), [u64::from(std::process::id()) ^ 1, 5, 9, 0, 0, 0]), DENY);
         for family in 0..50 {
             let allowed = [1, 2, 10].contains(&family);
             assert_eq!(verdict(n(libc::SYS_socket), [family, 0, 0, 0, 0, 0]), if allowed { ALLOW } else { DENY });
         }
-        assert_eq!(verdict(n(libc::SYS_unshare), [libc::CLONE_NEWUSER as u32, 0, 0, 0, 0, 0]), DENY);
-        assert_eq!(verdict(n(libc::SYS_prctl), [libc::PR_SET_DUMPABLE as u32, 0, 0, 0, 0, 0]), DENY);
-        assert_eq!(verdict(n(libc::SYS_prctl), [libc::PR_SET_NAME as u32, 0, 0, 0, 0, 0]), ALLOW);
+        assert_eq!(verdict(n(libc::SYS_unshare), [libc::CLONE_NEWUSER as u64, 0, 0, 0, 0, 0]), DENY);
+        assert_eq!(verdict(n(libc::SYS_prctl), [libc::PR_SET_DUMPABLE as u64, 0, 0, 0, 0, 0]), DENY);
+        assert_eq!(verdict(n(libc::SYS_prctl), [libc::PR_SET_NAME as u64, 0, 0, 0, 0, 0]), ALLOW);
+    }
+
+    #[test]
+    fn limits_are_not_set() {
+        let prlimit = |new: u64| verdict(u32::try_from(libc::SYS_prlimit64).unwrap(), [0, 7, new, 0, 0, 0]);
+        assert_eq!(prlimit(0), ALLOW);
+        for address in [1, 0x1_0000_0000, 0x7fff_0000_1000] {
+            assert_eq!(prlimit(address), DENY, "{address:#x}");
+        }
+    }
+
+    #[test]
+    fn files_send_no_signals() {
+        let fcntl = |command: i32, value: i32| {
+            let number = u32::try_from(libc::SYS_fcntl).unwrap();
+            verdict(number, [3, command as u64, value as u64, 0, 0, 0])
+        };
+        const F_SETSIG: i32 = 10;
+        for command in [libc::F_GETFL, libc::F_DUPFD_CLOEXEC, libc::F_OFD_SETLKW, libc::F_SETLEASE, libc::F_ADD_SEALS] {
+            assert_eq!(fcntl(command, 0), ALLOW, "{command}");
+        }
+        // F_SETOWN_EX is 15.
+        for command in [libc::F_SETOWN, 15, libc::F_NOTIFY, libc::F_SETLKW, 4096, -1] {
+            assert_eq!(fcntl(command, 0), DENY, "{command}");
+        }
+        assert_eq!(fcntl(libc::F_SETFL, libc::O_NONBLOCK | libc::O_APPEND), ALLOW);
+        assert_eq!(fcntl(libc::F_SETFL, libc::O_NONBLOCK | libc::O_ASYNC), DENY);
+        assert_eq!(fcntl(F_SETSIG, libc::SIGCHLD), ALLOW);
+        assert_eq!(fcntl(F_SETSIG, libc::SIGKILL), DENY);
+    }
+
+    #[test]
+    fn requests_are_known_by_number() {
+        let ioctl = |request: u64| verdict(u32::try_from(libc::SYS_ioctl).unwrap(), [0, request, 0, 0, 0, 0]);
+        for request in requests::ioctls() {
+            // The host looks at the low half.
+            assert_eq!([ioctl(request.into()), ioctl(u64::from(request) | 1 << 40)], [ALLOW; 2], "{request:#x}");
+        }
+        let others = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSCTTY, libc::TIOCSPGRP, libc::TIOCSETD, libc::TIOCCONS];
+        for request in others.into_iter().chain([0x5452, 0x8901, 0x8902, 0, 0xffff_ffff]) {
+            assert_eq!(ioctl(request), DENY, "{request:#x}");
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use lind_abi::Syscall;
 
+use super::narrow::text_of;
 use super::options::{self, Calls, Given};
 
 /// A clamp's options.
@@ -57,14 +58,14 @@ impl Clamp {
                 "calls" => {
                     clamp.calls.change(&value, &class).with_context(|| format!("{grate}: --calls: '{value}'"))?;
                 }
-                "calls-from" => match std::fs::read_to_string(root.join(value.trim_start_matches('/'))) {
-                    Ok(text) => {
+                "calls-from" => match text_of(&value, root) {
+                    Some(text) => {
                         for line in text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()) {
                             let told = || format!("{grate}: --calls-from: '{value}'");
                             clamp.calls.change(line, &class).with_context(told)?;
                         }
                     }
-                    Err(_) => clamp.unknown = Some(value),
+                    None => clamp.unknown = Some(value),
                 },
                 _ => {}
             }

@@ -8,9 +8,11 @@ use anyhow::{Context, Result, bail};
 use lind_abi::syscall_named;
 use lind_engine::code::manifest::{Manifest, Role};
 use lind_engine::{Engine, Entry};
+use lind_kernel::cage::is_grate_name;
 
 use super::narrow::{Known, file_name};
 use super::{options, sources};
+use crate::outside::Folders;
 use crate::stack::{self, Grate};
 
 /// A grate, and what it declares.
@@ -74,6 +76,8 @@ pub struct Line {
 pub struct Finder<'a> {
     /// The guest's root.
     pub root: &'a Path,
+    /// Where grates are.
+    pub grates: &'a Folders,
     /// What reads modules.
     pub engine: &'a Engine,
 }
@@ -144,7 +148,12 @@ impl Finder<'_> {
     }
 
     fn none(&self, name: &str) -> String {
-        format!("no grate {name} in {}", self.root.display())
+        let inside = |name| format!("no grate {name} in {}", self.root.display());
+        if is_grate_name(name.as_bytes()) {
+            format!("no grate {name} in {}", self.grates.names())
+        } else {
+            inside(name)
+        }
     }
 
     /// A chain up to the program, or inside of brackets up to `%}`, which is passed.
@@ -160,6 +169,7 @@ impl Finder<'_> {
             }
             match self.find(word)? {
                 Found::Nothing if word.starts_with('-') => bail!("{word}: no such option, nor a program"),
+                Found::Nothing if is_grate_name(word.as_bytes()) => bail!("{word}: {}", self.none(word)),
                 Found::Nothing => bail!("{word}: no such program in {}", self.root.display()),
                 Found::Program if inside => bail!("{word}: a program between %{{ and %}}; only grates can be there"),
                 Found::Program => return Ok((chain, Some(word.clone()))),
@@ -219,7 +229,10 @@ impl Finder<'_> {
     }
 
     fn file(&self, name: &str) -> Option<PathBuf> {
-        let folders: &[&str] = if name.contains('/') { &[""] } else { &["", "grates", "bin"] };
+        if is_grate_name(name.as_bytes()) {
+            return self.grates.find(name);
+        }
+        let folders: &[&str] = if name.contains('/') { &[""] } else { &["", "bin"] };
         let dashed = name.replace("_grate", "-grate");
         let lined = name.replace("-grate", "_grate");
         [name, &dashed, &lined].into_iter().find_map(|name| {

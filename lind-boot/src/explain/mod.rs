@@ -21,6 +21,7 @@ use lind_engine::{CodeStore, Engine};
 use serde_json::{Value, json};
 
 use crate::cli::Explain;
+use crate::outside::Folders;
 use crate::run::{self, Failure};
 use crate::{config, stack};
 use clamp::Way;
@@ -42,7 +43,8 @@ pub fn print(options: &Explain, root: Option<&PathBuf>) -> Result<(), Failure> {
     let engine = Engine::new(CodeStore::open()?, false)?;
     let root = config::root(options.root.as_ref().or(root))?;
     let file = options.stack.as_deref().map(stack::read).transpose()?.unwrap_or_default();
-    let line = Finder { root: &root, engine: &engine }.line(file, &options.program)?;
+    let line =
+        Finder { root: &root, grates: &Folders::new(&options.grates), engine: &engine }.line(file, &options.program)?;
     let routes = routes(&line);
     let text = if options.json { as_json(&line, &routes)? } else { as_text(&line, &routes) };
     run::print(&text)

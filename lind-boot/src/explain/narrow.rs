@@ -22,9 +22,10 @@ pub struct Says {
     pub notes: Vec<String>,
 }
 
-/// The text of a file that a grate reads. None if it cannot be read here.
+/// The text of a file that a grate reads: the user's, or behind `root:` one below the root. None if it cannot be read here.
 pub fn text_of(path: &str, root: &Path) -> Option<String> {
-    std::fs::read_to_string(root.join(path.trim_start_matches('/'))).ok()
+    let inside = path.strip_prefix("root:").map(|path| root.join(path.trim_start_matches('/')));
+    std::fs::read_to_string(inside.unwrap_or_else(|| path.into())).ok()
 }
 
 /// What is known of a grate's options.

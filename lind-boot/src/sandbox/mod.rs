@@ -55,11 +55,13 @@ pub fn run(options: &Options) -> Result<Option<Infallible>, Failure> {
     }
     let end = End::new(options.timeout, options.result.as_deref())?;
     let root = root::build(&sandbox.plan)?;
+    let mounted = sandbox.plan.volumes.into_iter().map(|volume| (volume.host, !volume.read_only)).collect();
     let run = Run {
         root: Some(root),
         env: sandbox.env,
         cwd: sandbox.workdir.into_os_string(),
         verbose: options.verbose,
+        mounted,
         program: sandbox.grates.into_iter().map(OsString::from).chain(sandbox.command).collect(),
         ..Run::default()
     };

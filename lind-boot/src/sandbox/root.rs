@@ -31,7 +31,7 @@ pub struct Plan {
 }
 
 /// Entries of an image that are left out: what the plan or the kernel puts there, and what runs in front of programs.
-const NOT_OF_IMAGE: [&[u8]; 4] = [b"tmp", b"proc", b"dev", b"sys"];
+const NOT_OF_IMAGE: [&[u8]; 5] = [b"tmp", b"proc", b"dev", b"sys", b"grates"];
 
 /// Makes the root and returns where it is mounted: over the image, in this process's namespace alone.
 ///

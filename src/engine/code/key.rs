@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 
 /// What messages begin with.
 const KEPT: &str = "the key of compiled code, in $XDG_DATA_HOME or ~/.local/share";
@@ -46,6 +46,19 @@ impl CodeStore {
     }
 }
 
+impl CodeStore {
+    /// Makes sure that the cache's directory leads nowhere else.
+    ///
+    /// # Errors
+    /// EPERM without rights over mounts.
+    pub fn detach(&mut self) -> lind_kernel::Result<()> {
+        if let Some(cache) = &mut self.cache {
+            *cache = lind_kernel::detached_mount(cache.as_fd(), false)?;
+        }
+        Ok(())
+    }
+}
+
 fn directory(variable: &str, fallback: &str) -> Result<PathBuf> {
     let base = match std::env::var_os(variable) {
         Some(value) if Path::new(&value).is_absolute() => PathBuf::from(value),
@@ -64,11 +77,19 @@ fn make_private(path: &Path) -> Result<()> {
 
 fn read_key(data: &Path) -> Result<[u8; 32]> {
     let path = data.join("key");
-    match File::open(&path) {
+    match open_key(&path) {
         Ok(file) => check_key(file, &path),
         Err(error) if error.kind() == ErrorKind::NotFound => make_key(data, &path),
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
+            bail!("{} is a symbolic link, and may lead to where guests are; put the key itself there", path.display())
+        }
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
+}
+
+/// Where it leads is not looked at, so it must not be a link.
+fn open_key(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
 fn check_key(mut file: File, path: &Path) -> Result<[u8; 32]> {
@@ -97,7 +118,7 @@ fn make_key(data: &Path, path: &Path) -> Result<[u8; 32]> {
     let _ = std::fs::remove_file(&aside);
     match linked {
         Ok(()) => Ok(key),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => check_key(File::open(path)?, path),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => check_key(open_key(path)?, path),
         Err(error) => Err(error).with_context(|| format!("cannot make {}", path.display())),
     }
 }

@@ -4,14 +4,15 @@
 //! and the call's name, its number if the table has no name for it, or `any`. Objects are linked by putting their sections
 //! one behind the other, so entries come in any order and more than once; the strongest counts.
 //!
-//! Two more say how the grate reads its command line: `composes 2` that it takes so many `%{ ... %}` (`any` for one or more), and `takes places` that each of
-//! its options may have its place in a file before it ([`PLACE`]).
+//! Three more say how the grate reads its command line: `composes 2` that it takes so many `%{ ... %}` (`any` for one or more), `takes places` that each of
+//! its options may have its place in a file before it ([`PLACE`]), and `option p policy reads` that it has an option with a value, and what that is ([`Takes`]).
 //!
 //! `follows` is what the SDK adds for itself, to know of clients that are born and that end. Alone it declares nothing:
 //! grates without a manifest (Lind's, and those that choose their calls while they run) may register anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use crate::code::takes::{Part, Takes, Use};
 use anyhow::{Context, Result, bail, ensure};
 use lind_abi::{NR_ANY, syscall, syscall_named};
 
@@ -64,6 +65,7 @@ pub struct Manifest {
     followed: BTreeSet<u32>,
     composes: Option<u32>,
     places: bool,
+    options: BTreeSet<Takes>,
 }
 
 impl Manifest {
@@ -98,6 +100,10 @@ impl Manifest {
             }
             ("takes", "places") => {
                 self.places = true;
+                return Ok(());
+            }
+            ("option", takes) => {
+                self.options.insert(Takes::parse(takes).with_context(odd)?);
                 return Ok(());
             }
             _ => {}
@@ -154,6 +160,11 @@ impl Manifest {
         self.places
     }
 
+    /// The options with a value.
+    pub fn options(&self) -> impl Iterator<Item = &Takes> {
+        self.options.iter()
+    }
+
     /// Numbers and roles, ascending; [`NR_ANY`] is the last.
     pub fn entries(&self) -> impl Iterator<Item = (u32, Role)> {
         self.calls.iter().map(|(nr, role)| (*nr, *role))
@@ -167,7 +178,8 @@ impl Manifest {
         let stacks = |count: u32| if count == 0 { "any".to_owned() } else { count.to_string() };
         let composes = self.composes.map(|count| format!("composes {}\0", stacks(count)));
         let places = self.places.then(|| "takes places\0".to_owned());
-        lines.chain(composes).chain(places).collect::<String>().into_bytes()
+        let options = self.options.iter().map(|takes| format!("option {takes}\0"));
+        lines.chain(composes).chain(places).chain(options).collect::<String>().into_bytes()
     }
 }
 
@@ -210,6 +222,15 @@ mod tests {
         assert_eq!((manifest.composes(), manifest.takes_places(), manifest.declared()), (Some(2), true, false));
         assert_eq!(Manifest::parse(&manifest.section()).unwrap(), manifest);
         assert_eq!(Manifest::parse(b"composes any\0").unwrap().composes(), Some(0));
+    }
+
+    #[test]
+    fn options_are_kept() {
+        let section = b"option p policy reads\0option o - writes\0option - log creates,.head\0";
+        let manifest = Manifest::parse(section).unwrap();
+        assert!(!manifest.declared() && manifest.options().count() == 3);
+        assert_eq!(Manifest::parse(&manifest.section()).unwrap(), manifest);
+        assert!(Manifest::parse(b"option - - reads\0").is_err() && Manifest::parse(b"option p policy eats\0").is_err());
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub(crate) mod image;
 pub(crate) mod inspect;
 pub(crate) mod key;
 pub mod manifest;
+pub mod takes;
 pub(crate) mod trap_table;
 pub(crate) mod validate;
 pub(crate) mod verified;

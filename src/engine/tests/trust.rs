@@ -157,6 +157,11 @@ fn the_key_must_be_private() {
     fs::set_permissions(data.join("key"), fs::Permissions::from_mode(0o644)).unwrap();
     assert!(lind_engine::CodeStore::open_in(&data, &cache).is_err());
     fs::set_permissions(data.join("key"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::rename(data.join("key"), data.join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", data.join("key")).unwrap();
+    assert!(lind_engine::CodeStore::open_in(&data, &cache).is_err());
+    fs::rename(data.join("elsewhere"), data.join("key")).unwrap();
+    assert_eq!(lind_engine::CodeStore::open_in(&data, &cache).unwrap().key, first.key);
     fs::write(data.join("key"), b"short").unwrap();
     assert!(lind_engine::CodeStore::open_in(&data, &cache).is_err());
 }

@@ -11,6 +11,7 @@ use lind_abi::{CageId, Errno, NR_ANY, Result};
 
 use super::credentials;
 use super::exit::Family;
+use super::line::{self, Installed};
 use super::reparent::Kin;
 use super::signal::{self, Signals};
 use super::{Cage, Credentials, FileIds, Settings, Text, Thread};
@@ -36,11 +37,24 @@ pub struct Program {
 }
 
 /// A program file that was found.
-pub struct Found {
+pub struct Found<'k> {
     /// The file.
     pub file: OwnedFd,
     /// Its guest path.
     pub path: CString,
+    /// Where it is from.
+    pub from: From<'k>,
+}
+
+/// Where a program is from.
+#[derive(Clone, Copy)]
+pub enum From<'k> {
+    /// The root, by a path.
+    Root,
+    /// The root, by a name that was looked for: it may be no grate, for who wrote it there is not known.
+    Search,
+    /// The command line.
+    Line(&'k Installed),
 }
 
 /// Starts the first cage, in `start_in`: host descriptors 0, 1 and 2 are its own.
@@ -195,7 +209,7 @@ pub fn spawn(
 
 /// Whether programs that a cage starts are found by name as on lind-boot's command line: those of the first cage's that
 /// handle calls are what that line consists of, down to the program that handles none.
-pub(super) fn searches(kernel: &Kernel, cage: &Cage) -> bool {
+pub(crate) fn searches(kernel: &Kernel, cage: &Cage) -> bool {
     cage.launching && kernel.engine().serves(cage)
 }
 
@@ -287,7 +301,10 @@ fn load_named(
     let found = find_program(kernel, cwd, name, search, Last::Follow).map_err(|errno| not_found(errno, name))?;
     let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
     // Set-user-ID bits are execve(2)'s: what spawn starts has what its parent has.
-    let (image, text, _) = load_file(kernel, cwd, (&found.file, text), &found.path, gone)?;
+    let (image, text, _) = load_file(kernel, cwd, (&found.file, text), (&found.path, found.from), gone)?;
+    if search {
+        kernel.line().begins(kernel.engine().is_grate(&image));
+    }
     Ok(Loaded { image, path: found.path, text })
 }
 
@@ -304,13 +321,18 @@ pub(super) fn load_file(
     kernel: &Kernel,
     start: BorrowedFd<'_>,
     (file, text): (&OwnedFd, Text),
-    path: &CString,
+    (path, from): (&CString, From<'_>),
     gone: Option<Gone<'_>>,
 ) -> std::result::Result<(Image, Text, FileIds), LoadError> {
     let ids = |file: &OwnedFd| file_ids(file.as_fd());
     host::identity::take_on_runner().map_err(|errno| not_found(errno, path))?;
-    match kernel.engine().load(file.as_fd(), path, gone) {
-        Err(error) if error.untrusted => {
+    let loaded = match (kernel.engine().load(file.as_fd(), path, gone), from) {
+        (Err(error), From::Line(grate)) if error.untrusted => {
+            let Some(source) = &grate.source else { return Err(error) };
+            kernel.engine().load(source.as_fd(), path, gone).map(|image| (image, text, FileIds::default()))
+        }
+        (loaded, From::Line(_)) => loaded.map(|image| (image, text, FileIds::default())),
+        (Err(error), _) if error.untrusted => {
             let source = path.to_bytes().strip_suffix(b".cwasm").map(|stem| [stem, b".wasm"].concat());
             let source = source.and_then(|path| CString::new(path).ok());
             let Some(source) = source else { return Err(error) };
@@ -318,7 +340,17 @@ pub(super) fn load_file(
             let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
             kernel.engine().load(found.file.as_fd(), &found.path, gone).map(|image| (image, text, ids(&found.file)))
         }
-        loaded => loaded.map(|image| (image, text, ids(file))),
+        (loaded, _) => loaded.map(|image| (image, text, ids(file))),
+    };
+    match loaded {
+        Ok((image, ..)) if matches!(from, From::Search) && kernel.engine().is_grate(&image) => {
+            let path = path.to_string_lossy();
+            let reason = format!(
+                "{path}: a grate in the root, which programs may have put there: name it with a slash, or use --grates"
+            );
+            Err(LoadError { errno: Errno::EACCES, reason, untrusted: false })
+        }
+        loaded => loaded,
     }
 }
 
@@ -349,26 +381,42 @@ impl Kernel {
     }
 }
 
-/// Opens the program `name`. With `search` (the command line of the runner) it is tried as given, then with `.cwasm`
-/// and `.wasm`, then the same in `/grates` and `/bin` if it has no slash; then all of that with the other of `-` and `_`
-/// before `grate`.
+/// Opens the program `name`. With `search` (the command line of the runner) a name that grates have is one of the line's; another is tried as given, then with
+/// `.cwasm` and `.wasm`, then the same in `/bin` if it has no slash, and with the other of `-` and `_` before `grate` if it has one.
 ///
 /// # Errors
-/// ENOENT; EACCES for a directory or what else is no regular file; ELOOP for a symbolic link that is not to be followed.
-pub fn find_program(kernel: &Kernel, cwd: BorrowedFd<'_>, name: &CStr, search: bool, last: Last) -> Result<Found> {
+/// ENOENT; EACCES for a directory or what else is no regular file; ELOOP for a symbolic link that is not to be followed;
+/// ENOTDIR for a grate that is named as one of the line's by who is not of the line.
+pub fn find_program<'k>(
+    kernel: &'k Kernel,
+    cwd: BorrowedFd<'_>,
+    name: &CStr,
+    search: bool,
+    last: Last,
+) -> Result<Found<'k>> {
+    let marked = line::marked(name);
+    if marked.is_some() && !search {
+        return Err(Errno::ENOTDIR);
+    }
     let name = name.to_bytes();
+    if let Some(name) = marked.or_else(|| Some(name).filter(|name| search && line::is_grate_name(name))) {
+        let grate = kernel.line().grate(name).ok_or(Errno::ENOENT)?;
+        let file = grate.file().try_clone_to_owned().map_err(|_| Errno::EMFILE)?;
+        return Ok(Found { file, path: grate.path.clone(), from: From::Line(grate) });
+    }
     let (folders, suffixes): (&[&[u8]], &[&[u8]]) = match (search, name.contains(&b'/')) {
         (false, _) => (&[b""], &[b""]),
         (true, true) => (&[b""], &[b"", b".cwasm", b".wasm"]),
-        (true, false) => (&[b"", b"/grates/", b"/bin/"], &[b"", b".cwasm", b".wasm"]),
+        (true, false) => (&[b"", b"/bin/"], &[b"", b".cwasm", b".wasm"]),
     };
+    let from = if search && !name.contains(&b'/') { From::Search } else { From::Root };
     let mut failure = Errno::ENOENT;
     let respelled = other_spelling(name).filter(|_| search);
     for name in [Some(name), respelled.as_deref()].into_iter().flatten() {
         for (folder, suffix) in folders.iter().flat_map(|folder| suffixes.iter().map(move |suffix| (folder, suffix))) {
             let path = CString::new([folder, name, suffix].concat()).map_err(|_| Errno::EINVAL)?;
             match open_program(kernel, cwd, &path, last) {
-                Ok(file) => return Ok(Found { file, path }),
+                Ok(file) => return Ok(Found { file, path, from }),
                 Err(Errno::ENOENT | Errno::ENOTDIR) => {}
                 Err(errno) if failure == Errno::ENOENT => failure = errno,
                 Err(_) => {}
@@ -379,7 +427,7 @@ pub fn find_program(kernel: &Kernel, cwd: BorrowedFd<'_>, name: &CStr, search: b
 }
 
 /// `imfs_grate` for `imfs-grate` and the other way round; None for what does not end so, but for suffixes.
-fn other_spelling(name: &[u8]) -> Option<Vec<u8>> {
+pub fn other_spelling(name: &[u8]) -> Option<Vec<u8>> {
     let base = name.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
     let stem = name[base..].iter().position(|byte| *byte == b'.').map_or(name.len(), |at| base + at);
     let at = name[base..stem].strip_suffix(b"grate")?.len().checked_sub(1)? + base;

@@ -12,7 +12,7 @@ use lind_abi::layout::Timespec;
 use lind_abi::{Errno, Result};
 use rustix::fs::FileType;
 
-use super::birth::{Found, find_program, load_file, searches};
+use super::birth::{Found, From, find_program, load_file, searches};
 use super::thread::Attention;
 use super::{Cage, Status, Text, Thread, fork};
 use crate::Kernel;
@@ -69,16 +69,21 @@ pub fn prepare_exec(
         }
     };
     // The text of a script is held until its interpreter is.
-    let (Found { mut file, path: found }, mut text) = match named.at {
+    let (Found { mut file, path: found, mut from }, mut text) = match named.at {
         Where::Path(start, path, last) => open(start, path, last)?,
-        Where::File(file) => check_executable(kernel, cage, Found { file, path: named.name.to_owned() })?,
+        Where::File(file) => {
+            check_executable(kernel, cage, Found { file, path: named.name.to_owned(), from: From::Root })?
+        }
     };
     let path = if search { found } else { named.name.to_owned() };
     let mut name = path.clone();
     for _ in 0..=INTERPRETERS {
         let Some((interpreter, option)) = interpreter_of(&file)? else {
-            let image = load_file(kernel, cwd.as_fd(), (&file, text), &name, Some(&|| cage.is_dead()));
+            let image = load_file(kernel, cwd.as_fd(), (&file, text), (&name, from), Some(&|| cage.is_dead()));
             let (image, text, ids) = image.map_err(|error| error.errno)?;
+            if search {
+                kernel.line().begins(kernel.engine().is_grate(&image));
+            }
             return Ok(Start { image, argv, envp, path, text: Some(text), ids });
         };
         if named.leads_nowhere {
@@ -88,14 +93,14 @@ pub fn prepare_exec(
         let line = [Some(interpreter), option, Some(script)].into_iter().flatten();
         argv.splice(..1, line);
         let found = open(cwd.as_fd(), &name, Last::Follow)?;
-        (file, text) = (found.0.file, found.1);
+        (file, text, from) = (found.0.file, found.1, found.0.from);
     }
     Err(Errno::ELOOP)
 }
 
 /// EACCES for what is no file, and for a file that the cage may not execute; ETXTBSY for one that is being written. Whether it may read it, opening it
 /// has shown.
-fn check_executable(kernel: &Kernel, cage: &Cage, found: Found) -> Result<(Found, Text)> {
+fn check_executable<'k>(kernel: &Kernel, cage: &Cage, found: Found<'k>) -> Result<(Found<'k>, Text)> {
     let stat = rustix::fs::fstat(&found.file).map_err(crate::host::errno)?;
     let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     if !is_file || stat.st_mode & 0o111 == 0 {

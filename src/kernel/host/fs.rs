@@ -144,6 +144,7 @@ pub fn copy_range(
 
 /// ioctl(2) whose argument the host reads or writes in guest memory, as much as the caller checked for this request.
 pub fn ioctl(fd: BorrowedFd<'_>, request: u32, arg: HostRange<'_>) -> Result<i32> {
+    debug_assert!(super::requests::ioctls().any(|known| known == request), "the filter has to know {request:#x}");
     // SAFETY: the request is one whose argument is no larger than `arg` and holds no addresses.
     let value = result(unsafe { raw_syscall!(Sysno::ioctl, raw(fd), request as usize, arg.as_ptr() as usize) })?;
     Ok(i32::try_from(value).unwrap_or(0))
@@ -151,6 +152,7 @@ pub fn ioctl(fd: BorrowedFd<'_>, request: u32, arg: HostRange<'_>) -> Result<i32
 
 /// ioctl(2) whose argument is a number.
 pub fn ioctl_number(fd: BorrowedFd<'_>, request: u32, arg: u32) -> Result<i32> {
+    debug_assert!(super::requests::ioctls().any(|known| known == request), "the filter has to know {request:#x}");
     // SAFETY: the request is one whose argument the host does not take for an address.
     let value = result(unsafe { raw_syscall!(Sysno::ioctl, raw(fd), request as usize, arg as usize) })?;
     Ok(i32::try_from(value).unwrap_or(0))

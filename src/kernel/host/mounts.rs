@@ -4,7 +4,7 @@
 //! it, and takes them away at its end: one that has just been made and asks here takes 36 to 56 us less, from fork to
 //! end, than one that reads the text and a name there.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use linux_raw_sys::general::{
     AT_EMPTY_PATH, AT_RECURSIVE, LSMT_ROOT, MNT_ID_REQ_SIZE_VER0, MOUNT_ATTR_NODEV, MOUNT_ATTR_NOSUID,
@@ -12,6 +12,7 @@ use linux_raw_sys::general::{
 };
 
 use lind_abi::{Errno, Result};
+use rustix::mount::OpenTreeFlags;
 use syscalls::{Sysno, raw_syscall};
 
 use super::result;
@@ -109,4 +110,48 @@ pub fn restrict(tree: BorrowedFd<'_>, read_only: bool, below: bool) -> Result<()
         raw_syscall!(Sysno::mount_setattr, tree.as_raw_fd(), path as usize, flags, attributes as usize, size)
     })?;
     Ok(())
+}
+
+/// A directory as a mount of its own that is attached nowhere: what is above it is itself, so by this descriptor nobody gets out of it, whatever
+/// the process's root is. If `read_only` nothing can be changed by it, but for what its links lead to.
+///
+/// # Errors
+/// What open_tree(2) and mount_setattr(2) say: EPERM without rights over mounts, ENOSYS before Linux 5.12.
+pub fn detached(directory: BorrowedFd<'_>, read_only: bool) -> Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_RECURSIVE;
+    let tree = rustix::mount::open_tree(directory, c"", flags).map_err(super::errno)?;
+    if read_only {
+        restrict(tree.as_fd(), true, true)?;
+    }
+    Ok(tree)
+}
+
+/// Sockets that keep detached mounts until this process ends, and then a little longer.
+///
+/// Whoever closes a mount's last descriptor waits until all processors have noticed: three of them take a process that ends 300 us. So the
+/// mounts are sent in a message that nobody receives, and so is the socket that it waits in. When the process is gone that ring is
+/// found by the host, which takes it apart aside.
+pub struct Parting {
+    _from: OwnedFd,
+    _to: OwnedFd,
+}
+
+impl Parting {
+    /// Of these mounts. None where there is no room: then the end takes longer.
+    pub fn of(mounts: &[BorrowedFd<'_>]) -> Option<Parting> {
+        use rustix::net::{
+            AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+        };
+        let (from, to) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None).ok()?;
+        let files: Vec<_> = mounts.iter().copied().chain([to.as_fd()]).collect();
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let fits = control.push(SendAncillaryMessage::ScmRights(&files));
+        let sent = rustix::net::sendmsg(&from, &[std::io::IoSlice::new(b"x")], &mut control, SendFlags::empty());
+        (fits && sent.is_ok()).then_some(Parting { _from: from, _to: to })
+    }
 }

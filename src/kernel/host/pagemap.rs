@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use lind_abi::Result;
 use syscalls::{Sysno, raw_syscall};
 
+use super::requests::PAGEMAP_SCAN;
 use super::{raw, result};
 use crate::mem::HostRange;
 
@@ -35,8 +36,6 @@ struct Run {
     categories: u64,
 }
 
-/// `_IOWR('f', 16, struct pm_scan_arg)`
-const PAGEMAP_SCAN: usize = 0xc060_6610;
 const FILE: u64 = 1 << 2;
 const PRESENT: u64 = 1 << 3;
 const SWAPPED: u64 = 1 << 4;
@@ -87,6 +86,7 @@ fn scan(file: &OwnedFd, start: u64, end: u64, runs: &mut [Run; RUNS]) -> Result<
         ..Scan::default()
     };
     // SAFETY: the host reads and writes `arg`, and writes at most RUNS runs to `runs`.
-    let count = result(unsafe { raw_syscall!(Sysno::ioctl, raw(file.as_fd()), PAGEMAP_SCAN, &raw mut arg as usize) })?;
+    let count =
+        result(unsafe { raw_syscall!(Sysno::ioctl, raw(file.as_fd()), PAGEMAP_SCAN as usize, &raw mut arg as usize) })?;
     Ok((count, arg.walk_end))
 }

@@ -68,7 +68,7 @@ pub(crate) fn open(cx: &Ctx<'_>, place: Place, flags: OpenFlags) -> Result<Opene
     match place.node().entry.what {
         What::Text(_) | What::Link(_) | What::Cwd | What::Root | What::Descriptor if path_only => by_path(cx, place),
         What::Device(index) => {
-            let host = cx.blocking(|| cx.kernel.root.devices().open(index, flags.0))?;
+            let host = cx.blocking(|| cx.kernel.root.devices().open(&cx.kernel.root, index, flags.0))?;
             Ok(Opened::New(File::new(host, Kind::Host)))
         }
         _ if path_only => by_path(cx, place),
@@ -116,7 +116,7 @@ fn open_controlling(cx: &Ctx<'_>, flags: OpenFlags) -> Result<Arc<File>> {
     let first = cx.cage.ancestors().first().map_or(cx.cage.id.0, |id| id.0);
     match terminal::open_controlling(cx, flags.0) {
         Err(Errno::ENXIO) if cx.cage.session() == first => {
-            let host = cx.kernel.root.devices().open(TTY, flags.0)?;
+            let host = cx.kernel.root.devices().open(&cx.kernel.root, TTY, flags.0)?;
             Ok(Arc::new(File::handed_in(host)))
         }
         result => result,
@@ -175,7 +175,7 @@ pub(crate) fn reopen(cx: &Ctx<'_>, file: &FileRef, flags: OpenFlags) -> Result<O
                 return Err(Errno::ENOTDIR);
             }
             if let Some(index) = cx.kernel.root.devices().index_of(file.host()) {
-                let host = cx.blocking(|| cx.kernel.root.devices().open(index, flags.0))?;
+                let host = cx.blocking(|| cx.kernel.root.devices().open(&cx.kernel.root, index, flags.0))?;
                 return Ok(Opened::New(File::new(host, Kind::Host)));
             }
             if had.contains(OFlags::PATH) || !allows(had.bits(), flags) {

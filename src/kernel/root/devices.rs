@@ -19,8 +19,6 @@ pub(crate) const TTY: usize = 5;
 
 /// The host's nodes.
 pub struct Devices {
-    /// The host's /dev, to open nodes in after the walls are up.
-    folder: Option<OwnedFd>,
     /// The nodes, opened by O_PATH.
     nodes: [Option<OwnedFd>; NAMES.len()],
     /// /dev/ptmx, and the folder in which the host has the other sides.
@@ -45,7 +43,23 @@ impl Devices {
             let slaves = rustix::fs::open(c"/dev/pts", flags | OFlags::DIRECTORY, Mode::empty()).ok()?;
             Some((node, slaves))
         };
-        Devices { multiplexer: multiplexer(), folder, nodes }
+        Devices { multiplexer: multiplexer(), nodes }
+    }
+
+    /// Makes sure that the folder of pseudoterminals leads nowhere else.
+    ///
+    /// # Errors
+    /// As for a detached mount.
+    pub(super) fn detach(&mut self) -> Result<()> {
+        if let Some((_, slaves)) = &mut self.multiplexer {
+            *slaves = host::mounts::detached(slaves.as_fd(), false)?;
+        }
+        Ok(())
+    }
+
+    /// The folder of pseudoterminals.
+    pub(super) fn slaves(&self) -> Option<BorrowedFd<'_>> {
+        self.multiplexer.as_ref().map(|(_, slaves)| slaves.as_fd())
     }
 
     /// The nodes there are, and the folder of pseudoterminals.
@@ -118,12 +132,8 @@ impl Devices {
     ///
     /// # Errors
     /// ENOENT where the host lacks it; what open(2) says.
-    pub(crate) fn open(&self, index: usize, flags: u32) -> Result<OwnedFd> {
-        let folder = self.folder.as_ref().filter(|_| self.node(index).is_some()).ok_or(Errno::ENOENT)?;
-        // A device is not shortened, and no file may come to be where a device has gone.
-        let flags = OFlags::from_bits_retain(flags & super::PASSED).difference(OFlags::CREATE | OFlags::TRUNC);
-        let flags = if flags.contains(OFlags::PATH) { flags } else { flags | OFlags::NOCTTY };
-        rustix::fs::openat(folder, NAMES[index], flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
-            .map_err(host::errno)
+    pub(crate) fn open(&self, root: &super::Root, index: usize, flags: u32) -> Result<OwnedFd> {
+        // A device is not shortened.
+        root.open_again(self.node(index).ok_or(Errno::ENOENT)?, flags & !OFlags::TRUNC.bits())
     }
 }

@@ -196,7 +196,7 @@ fn open_once_more(cx: &Ctx<'_>, number: Option<u32>, file: Option<Arc<File>>, fl
     }
     let file = file.ok_or(Errno::ENXIO)?;
     let device = rustix::fs::fstat(file.host()).map_err(host::errno)?.st_rdev;
-    match cx.kernel.root.devices().open(TTY, flags) {
+    match cx.kernel.root.devices().open(&cx.kernel.root, TTY, flags) {
         Ok(own) if host::terminal::device(own.as_fd()) == Ok(device) => File::alike(own, &file).map(Arc::new),
         _ => Ok(file),
     }

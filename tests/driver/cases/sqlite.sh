@@ -24,8 +24,7 @@ END
 diff -u expected out
 
 # The same over a filesystem in a grate's memory, which has no shared mappings: no write-ahead log.
-[ -f "$top/lindfs/grates/imfs_grate.cwasm" ] || { echo "imfs is not built"; exit 77; }
-cp -r "$top/lindfs/grates" "$CAGE"
+[ -f "$top/build/grates/imfs_grate.cwasm" ] || { echo "imfs is not built"; exit 77; }
 sed s/wal/truncate/ "$CASES/sqlite.sql" >"$CAGE/imfs.sql"
 run imfs_grate /sqlite3 /over-imfs.db <"$CAGE/imfs.sql" | tee out
 sed s/wal/truncate/ expected | diff -u - out

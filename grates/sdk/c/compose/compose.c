@@ -153,10 +153,10 @@ static int64_t on_register(const struct lind_call *c)
 /* The bracket takes the place of the program that `c` runs. */
 static int64_t run_bracket(struct lind_call *c)
 {
-	int64_t r = -ENOENT;
+	int64_t r = -ENOTDIR;
 	char name[PATH_MAX];
 
-	for (unsigned n = 0; program_missing(r) && n < PROGRAM_NAMES; n++)
+	for (unsigned n = 0; program_missing(BRACKET, r) && n < PROGRAM_NAMES; n++)
 		if (program_name(BRACKET, n, name)) {
 			c->args[0] = lind_mine(name);
 			r = lind_forward(c);

@@ -108,7 +108,7 @@ static void set(const struct lind_option *o, const char *as_typed, const char *v
 	const char *wrong = o->set(value);
 
 	if (wrong && value)
-		lind_die("%s: '%s': %s", as_typed, value, wrong);
+		lind_die("%s: '%s': %s", as_typed, lind_file_name(value), wrong);
 	if (wrong)
 		lind_die("%s: %s", as_typed, wrong);
 }

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROGRAM_NAMES 18	/* the first is the one that was typed */
+#define PROGRAM_NAMES 12	/* the first is the one that was typed */
 
 static inline size_t program_add(char *to, size_t at, const char *text)
 {
@@ -37,19 +37,45 @@ static inline size_t program_mark(const char *name, size_t base, size_t end)
 	return stem - length - 1;
 }
 
+/* Whether a name without a slash is one that grates have. Those are lind-boot's, and not looked for in the root. */
+static inline bool program_is_grate(const char *name)
+{
+	size_t end = 0;
+
+	for (; name[end]; end++)
+		if (name[end] == '/')
+			return false;
+	return program_mark(name, 0, end) != end;
+}
+
+/* Whether it names a grate of lind-boot's, and never a file: %imfs_grate. Who decides about paths passes it on. */
+static inline bool program_is_marked(const char *path)
+{
+	return *path == '%' && program_is_grate(path + 1);
+}
+
 /* Writes name `n`; false if there is none, or it is too long for a path. */
 static inline bool program_name(const char *typed, unsigned n, char to[static PATH_MAX])
 {
-	static const char folders[3][9] = { "", "/grates/", "/bin/" }, suffixes[3][7] = { "", ".cwasm", ".wasm" };
-	unsigned folder = n / 3 % 3;
-	size_t start = program_add(to, 0, folders[folder]), end = program_add(to, start, typed), base = start, mark;
+	static const char folders[2][6] = { "", "/bin/" }, suffixes[3][7] = { "", ".cwasm", ".wasm" };
+	unsigned folder = n / 3 % 2;
+	size_t start, end, base, mark;
 
+	/* The second is for grates that a program starts for itself. */
+	if (program_is_grate(typed)) {
+		end = program_add(to, program_add(to, 0, n ? "" : "%"), typed);
+		to[end == PATH_MAX ? 0 : end] = 0;
+		return n < 2 && end < PATH_MAX;
+	}
+	start = program_add(to, 0, folders[folder]);
+	end = program_add(to, start, typed);
+	base = start;
 	for (size_t i = start; i < end; i++)
 		if (to[i] == '/')
 			base = i + 1;
 	if (folder && base > start)
 		return false;
-	if (n >= 9) {
+	if (n >= 6) {
 		if ((mark = program_mark(to, base, end)) == end)
 			return false;
 		to[mark] = to[mark] == '-' ? '_' : '-';
@@ -61,10 +87,10 @@ static inline bool program_name(const char *typed, unsigned n, char to[static PA
 	return true;
 }
 
-/* Whether the next name is worth a try. */
-static inline bool program_missing(int64_t r)
+/* Whether the next name is worth a try. The kernel says ENOTDIR of a grate of lind-boot's to who is not of its line, ENOENT where there is none. */
+static inline bool program_missing(const char *typed, int64_t r)
 {
-	return r == -ENOENT || r == -ENOTDIR;
+	return r == -ENOTDIR || (r == -ENOENT && !program_is_grate(typed));
 }
 
 #endif

@@ -83,8 +83,8 @@ int lind_start_and_wait(const char *path, char **argv, const struct lind_spawn_h
 	lind_left_file();
 	if (has_handlers())
 		flags = 0;
-	child = spawn(path, argv, table, count, flags);
-	for (unsigned n = 1; program_missing(child) && n < PROGRAM_NAMES; n++)
+	child = -ENOTDIR;
+	for (unsigned n = 0; program_missing(path, child) && n < PROGRAM_NAMES; n++)
 		if (program_name(path, n, name))
 			child = spawn(name, argv, table, count, flags);
 	if (child < 0) {

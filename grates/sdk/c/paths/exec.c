@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../core/program.h"
 #include "walk.h"
 
 #define INTERPRETERS 5
@@ -175,6 +176,8 @@ int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view, 
 
 	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
+	if (r >= 0 && !at && program_is_marked(path))
+		return lind_forward(c);
 	if (r >= 0)
 		r = known_as(c, dir, path, &known);
 	for (int depth = 0; r >= 0; depth++) {

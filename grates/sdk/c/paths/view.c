@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "../core/program.h"
 #include "walk.h"
 
 #define LISTED 32768	/* bytes of a directory's list at a time, as the C library asks for */
@@ -24,7 +25,7 @@ void lind_view_use(const struct lind_view *the_view)
 	own_close(here);
 }
 
-/* A program by a name of the view. A name without slashes that is not there is left to the kernel's search for grates. */
+/* A program by a name of the view, or a grate of the command line, which is in no view. */
 static int64_t spawn(const struct lind_call *c)
 {
 	struct lind_call there = *c;
@@ -35,6 +36,8 @@ static int64_t spawn(const struct lind_call *c)
 
 	if (r < 0)
 		return r;
+	if (program_is_marked(path))
+		return lind_forward(c);
 	r = lind_path_walk(view, c->target, here, path, LIND_WALK_FOLLOW, &place);
 	if (!r && place.object < 0)
 		r = -ENOENT;

@@ -22,8 +22,8 @@ void lind_toml_die(const struct lind_toml *at, const char *format, ...)
 
 struct lind_toml *lind_toml_load(const char *path)
 {
-	FILE *f = fopen(path, "re");
-	char *text = malloc(LIND_TOML_SIZE + 1), *name = strdup(path);
+	FILE *f = lind_read_file(path);
+	char *text = malloc(LIND_TOML_SIZE + 1), *name = strdup(path = lind_file_name(path));
 	struct lind_toml_error error;
 	struct lind_toml *root;
 	size_t n;

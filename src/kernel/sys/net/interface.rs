@@ -7,13 +7,12 @@ use lind_abi::{Errno, In, InOut, Out, Result};
 use crate::call::Ctx;
 use crate::fd::File;
 use crate::host::net::{self, IFREQ};
+use crate::host::requests::OF_INTERFACES;
 
 /// The size of a guest's struct ifreq.
 const GUEST: usize = 32;
 
 const SIOCGIFCONF: u32 = 0x8912;
-/// SIOCGIFNAME, FLAGS, ADDR, DSTADDR, BRDADDR, NETMASK, METRIC, MTU, HWADDR, INDEX, TXQLEN.
-const QUERIES: [u32; 11] = [0x8910, 0x8913, 0x8915, 0x8917, 0x8919, 0x891b, 0x891d, 0x8921, 0x8927, 0x8933, 0x8942];
 
 /// ioctl(2) for interfaces.
 ///
@@ -23,7 +22,7 @@ pub(crate) fn interface(cx: &Ctx<'_>, file: &File, request: u32, arg: InOut<u8>)
     if request == SIOCGIFCONF {
         return all(cx, file, arg);
     }
-    if !QUERIES.contains(&request) {
+    if !OF_INTERFACES.contains(&request) {
         return Err(Errno::ENOTTY);
     }
     let mut ifreq = [0; IFREQ];

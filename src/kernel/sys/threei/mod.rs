@@ -300,6 +300,15 @@ pub(crate) fn give_fd(cx: &Ctx<'_>, fd: Fd, flags: FdFlags) -> Result<NewFd> {
     }
 }
 
+/// See the table.
+pub(crate) fn host_file(cx: &Ctx<'_>, number: u64) -> Result<NewFd> {
+    if cx.cage.id != cx.caller.cage.id || !cage::searches(cx.kernel, cx.cage) {
+        return Err(Errno::EPERM);
+    }
+    let file = cx.kernel.line().take_file(number)?;
+    cx.cage.fds.add_host(file, true).map(NewFd)
+}
+
 /// See the table. ENOEXEC when the caller exports no way in.
 pub(crate) fn exit_notice(cx: &Ctx<'_>, entry: u64) -> Result<()> {
     if entry > u64::from(MAX_ENTRY) {

@@ -21,6 +21,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <lind/syscalls.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -248,6 +249,29 @@ struct lind_option {
 	const char *help;
 	const char *(*set)(const char *value);
 };
+
+/*
+ * Beside the list, in the file that has it, a line for each option that takes a value: LIND_OPTION("p", "policy", "reads"), with "-" for a letter or a
+ * name that it has not. lind-boot reads them before the grate runs, to know where its options end, and to open the files that they name: with
+ * the user's rights, outside the root, where no program can change them. What the value is: `value` no file, `reads` one to read, `writes` one to write
+ * anew, `creates` one that must not exist, `keeps` one to read that is made if there is none; `reads=` FILE=..., `=writes` ...=FILE. Behind a comma:
+ * the ending of a second file beside it.
+ */
+#define LIND_OPTION(letter, name, what) \
+	__asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"option " letter " " name " " what "\"\n.text\n")
+
+/*
+ * Opens the file that an option of LIND_OPTION names: the one that lind-boot has opened, or, of `root:PATH`, PATH inside the root with these flags. `ending`
+ * means the file beside it, or NULL. -1 and errno if there is none.
+ */
+int lind_open_file(const char *value, const char *ending, int flags, unsigned mode);
+FILE *lind_read_file(const char *value);
+
+/* The path inside the root that is meant; NULL where lind-boot opens the file. */
+const char *lind_path_inside(const char *value);
+
+/* What the user calls such a file. */
+const char *lind_file_name(const char *value);
 
 /* The `set` of an option without a value: LIND_SETS(set_quiet, quiet = true) */
 #define LIND_SETS(set, ...) \

@@ -1206,6 +1206,7 @@ static const struct lind_syscall lind_syscalls[] = {
 	{ 1008, "threei", "route_fds", 1, 2, { { "target", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL }, { "routes", LIND_IN, LIND_LAYOUT_LIND_FD_ROUTES, 96, NULL } }, LIND_UNIT },
 	{ 1009, "threei", "give_fd", 1, 2, { { "fd", LIND_FD, LIND_LAYOUT_BYTES, 0, NULL }, { "flags", LIND_FLAGS, LIND_LAYOUT_BYTES, 0, &lind_names_FdFlags } }, LIND_FD },
 	{ 1010, "threei", "in_flight", 1, 0, { { 0 } }, LIND_ULONG },
+	{ 1011, "threei", "host_file", 1, 1, { { "number", LIND_ULONG, LIND_LAYOUT_BYTES, 0, NULL } }, LIND_FD },
 };
 
 /* Every errno: number, name and text. */

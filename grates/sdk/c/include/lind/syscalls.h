@@ -39,6 +39,9 @@
 #define SYS_give_fd                     1009
 /* Says how many descriptors the caller has in flight: in messages that nobody has received. */
 #define SYS_in_flight                   1010
+/* A descriptor, closed by spawn and execve, of a file that an option of a grate names and that the runner opened outside the root. Each is given once. */
+/* EBADF for others, EPERM for who is not a grate of the runner's command line. */
+#define SYS_host_file                   1011
 /* Registers for every number; see docs/threei.md. */
 #define LIND_NR_ANY 0xffffffffu
 

@@ -4997,4 +4997,16 @@ static inline int64_t lind_take_in_flight(const struct lind_call *c, lind_in_fli
 	return lind_result_(&cx, on(&cx));
 }
 
+typedef long lind_host_file_fn(struct lind_cx *cx, uint64_t number);
+static inline long lind_forward_host_file(struct lind_cx *cx, uint64_t number)
+{
+	return (long)lind_import_call(1011, (int64_t)cx->target, (uint64_t)number, cx->call->args[0].cage, 0, cx->call->args[1].cage, 0, cx->call->args[2].cage, 0, cx->call->args[3].cage, 0, cx->call->args[4].cage, 0, cx->call->args[5].cage);
+}
+static inline int64_t lind_take_host_file(const struct lind_call *c, lind_host_file_fn *on)
+{
+	struct lind_cx cx = { c, c->caller, c->target, 0 };
+
+	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value));
+}
+
 #endif

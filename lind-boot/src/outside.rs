@@ -1,0 +1,280 @@
+//! What a line brings from outside the guest's root: grates by name, and files that their options name. All are opened here, before the walls
+//! go up, with the rights and from the place of the user who typed them.
+//!
+//! A file of an option is handed over by number: `--policy p.toml` becomes `--policy host:0:p.toml`, and the grate asks the kernel for number 0.
+//! `root:PATH` is left as it is: the grate opens PATH inside the root. Options are looked at as far as the line consists of grates that
+//! are found here: what comes behind another program is that program's.
+
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use anyhow::{Context, Result, bail};
+use lind_engine::Engine;
+use lind_engine::code::manifest::{Manifest, PLACE, Part, Takes, Use};
+use lind_kernel::cage::{Installed, Line, is_grate_name, other_spelling};
+
+/// What `%}` is.
+const BRACKET: &str = "bracket_grate";
+
+/// What a file inside the root has before its path.
+const INSIDE: &[u8] = b"root:";
+
+/// The directories that grates are in.
+pub struct Folders {
+    named: Vec<PathBuf>,
+    /// Looked for when it is asked for: most lines name no grate.
+    own: LazyLock<Option<PathBuf>>,
+}
+
+impl Folders {
+    /// Those that were named, then our own: of the installation or of the source tree that holds this program.
+    pub fn new(named: &[PathBuf]) -> Folders {
+        Folders { named: named.to_vec(), own: LazyLock::new(own) }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.named.iter().chain(self.own.as_ref())
+    }
+
+    /// The file of a grate: its compiled code if that is there.
+    pub fn find(&self, name: &str) -> Option<PathBuf> {
+        if !is_grate_name(name.as_bytes()) {
+            return None;
+        }
+        let other = other_spelling(name.as_bytes()).and_then(|name| String::from_utf8(name).ok());
+        let suffixes: &[&str] = if name.contains('.') { &[""] } else { &[".cwasm", ".wasm"] };
+        let names = [Some(name), other.as_deref()];
+        let files =
+            names.iter().flatten().flat_map(|name| suffixes.iter().map(move |suffix| format!("{name}{suffix}")));
+        files.flat_map(|file| self.all().map(move |folder| folder.join(&file))).find(|path| path.is_file())
+    }
+
+    /// For messages.
+    pub fn names(&self) -> String {
+        let names: Vec<_> = self.all().map(|folder| folder.display().to_string()).collect();
+        if names.is_empty() { "any directory of grates: there is none".to_owned() } else { names.join(", ") }
+    }
+}
+
+fn own() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let mut above = program.ancestors().skip(1);
+    above.find_map(|folder| {
+        ["lib/lind/grates", "build/grates"].map(|name| folder.join(name)).into_iter().find(|folder| folder.is_dir())
+    })
+}
+
+/// What has been opened.
+pub struct Outside {
+    /// For the kernel.
+    pub line: Line,
+    /// The directories that grates were found in.
+    pub folders: Vec<PathBuf>,
+}
+
+/// Opens what a line names. Options in it that name files then say their numbers.
+///
+/// # Errors
+/// A file that cannot be opened.
+pub fn open(folders: &Folders, argv: &mut Vec<CString>, engine: &Engine) -> Result<Outside> {
+    let mut found = Vec::new();
+    let mut grates: Vec<Installed> = Vec::new();
+    for word in argv.iter() {
+        let name = if word.to_bytes() == b"%}" { BRACKET.as_bytes() } else { word.to_bytes() };
+        if !is_grate_name(name) || grates.iter().any(|grate| grate.name.to_bytes() == name) {
+            continue;
+        }
+        let Some(path) = str::from_utf8(name).ok().and_then(|name| folders.find(name)) else { continue };
+        grates.push(grate(name, &path)?);
+        found.extend(path.parent().map(Path::to_owned));
+    }
+    let mut files = Files { argv, files: Vec::new(), engine };
+    files.walk(&grates)?;
+    let files = files.files;
+    Ok(Outside { line: Line::new(grates, files), folders: found })
+}
+
+fn grate(name: &[u8], path: &Path) -> Result<Installed> {
+    let open = |path: &Path| File::open(path).with_context(|| path.display().to_string());
+    let file = path.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+    let source = path.extension().is_some_and(|suffix| suffix == "cwasm").then(|| path.with_extension("wasm"));
+    Ok(Installed {
+        name: CString::new(name)?,
+        path: CString::new([b"/grates/", file].concat())?,
+        file: open(path)?.into(),
+        source: source.and_then(|source| File::open(source).ok()).map(Into::into),
+    })
+}
+
+/// The files of a line's options.
+struct Files<'a> {
+    argv: &'a mut Vec<CString>,
+    files: Vec<Option<OwnedFd>>,
+    engine: &'a Engine,
+}
+
+impl Files<'_> {
+    /// Goes along the grates of the line.
+    fn walk(&mut self, grates: &[Installed]) -> Result<()> {
+        let mut at = 0;
+        while let Some(word) = self.argv.get(at).map(|word| word.to_bytes()) {
+            if word != b"%{" && word != b"%}" {
+                let Some(grate) = grates.iter().find(|grate| grate.name.to_bytes() == word) else { break };
+                at = self.options(grate, at + 1)?;
+            } else {
+                at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_option(&self, at: usize) -> bool {
+        self.argv.get(at).is_some_and(|word| word.to_bytes().len() > 1 && word.to_bytes()[0] == b'-')
+    }
+
+    /// The options from `at` on; returns where they end.
+    fn options(&mut self, grate: &Installed, mut at: usize) -> Result<usize> {
+        if !self.is_option(at) {
+            return Ok(at);
+        }
+        let Some(manifest) = manifest(self.engine, grate) else { return Ok(at) };
+        let mut place = String::new();
+        while self.is_option(at) {
+            let word = self.argv[at].to_bytes();
+            at += 1;
+            if word == b"--" {
+                break;
+            }
+            if let Some(told) = word.strip_prefix(PLACE.as_bytes()) {
+                place = format!("{}: ", String::from_utf8_lossy(told));
+                continue;
+            }
+            let Some((takes, value)) = value_of(&manifest, word) else { continue };
+            let (word, from) = value.map_or((at, 0), |from| (at - 1, from));
+            at = word + 1;
+            if takes.what != Use::Value && word < self.argv.len() {
+                let name = String::from_utf8_lossy(grate.name.to_bytes()).into_owned();
+                self.hand_over(takes, word, from).with_context(|| format!("{place}{name}"))?;
+            }
+        }
+        Ok(at)
+    }
+
+    /// Opens the file that the value names, and writes its number before it. The value begins at byte `from` of word `at`.
+    fn hand_over(&mut self, takes: &Takes, at: usize, from: usize) -> Result<()> {
+        let word = self.argv[at].to_bytes();
+        let equals = word[from..].iter().position(|&byte| byte == b'=').map(|equals| from + equals);
+        let (start, end) = match (takes.part, equals) {
+            (Part::Whole, _) => (from, word.len()),
+            (Part::Before, Some(equals)) => (from, equals),
+            (Part::Behind, Some(equals)) => (equals + 1, word.len()),
+            (_, None) => return Ok(()),
+        };
+        let file = &word[start..end];
+        if file.starts_with(INSIDE) {
+            return Ok(());
+        }
+        let number = self.files.len();
+        let path = PathBuf::from(std::ffi::OsString::from_vec(file.to_vec()));
+        let mut files = vec![Some(open_as(takes.what, &path)?)];
+        for ending in &takes.beside {
+            let beside = PathBuf::from(std::ffi::OsString::from_vec([file, ending.as_bytes()].concat()));
+            // What is read beside a file need not be there.
+            files.push(if takes.what == Use::Reads {
+                open_as(takes.what, &beside).ok()
+            } else {
+                Some(open_as(takes.what, &beside)?)
+            });
+        }
+        self.argv[at] = CString::new([&word[..start], format!("host:{number}:").as_bytes(), &word[start..]].concat())?;
+        self.files.extend(files);
+        Ok(())
+    }
+}
+
+/// What a grate declares. None where it cannot be run: that is told when it is.
+fn manifest(engine: &Engine, grate: &Installed) -> Option<Manifest> {
+    let path = grate.path.to_string_lossy();
+    match engine.manifest(grate.file.as_fd(), &path) {
+        Err(error) if error.untrusted => engine.manifest(grate.source.as_ref()?.as_fd(), &path).ok(),
+        manifest => manifest.ok(),
+    }
+}
+
+/// The option of a word that takes a value, and where in the word that begins, if it is not the next one.
+fn value_of<'m>(manifest: &'m Manifest, word: &[u8]) -> Option<(&'m Takes, Option<usize>)> {
+    if let Some(long) = word.strip_prefix(b"--") {
+        let equals = long.iter().position(|&byte| byte == b'=');
+        let name = &long[..equals.unwrap_or(long.len())];
+        let takes =
+            manifest.options().find(|takes| takes.name.as_ref().is_some_and(|known| known.as_bytes() == name))?;
+        return Some((takes, equals.map(|equals| equals + 3)));
+    }
+    // -abc is -a -b -c, up to the first that takes a value.
+    word.iter().enumerate().skip(1).find_map(|(at, &letter)| {
+        let takes = manifest.options().find(|takes| takes.letter == Some(char::from(letter)))?;
+        Some((takes, Some(at + 1).filter(|&from| from < word.len())))
+    })
+}
+
+/// Opens a file outside the root.
+fn open_as(what: Use, path: &Path) -> Result<OwnedFd> {
+    let mut options = OpenOptions::new();
+    options.custom_flags(libc::O_NOCTTY);
+    match what {
+        Use::Value | Use::Reads | Use::Keeps => options.read(true),
+        Use::Writes => options.write(true).create(true).truncate(true),
+        Use::Creates => options.read(true).append(true).create_new(true).mode(0o600),
+    };
+    let file = match options.open(path) {
+        Err(error) if what == Use::Keeps && error.kind() == std::io::ErrorKind::NotFound => {
+            OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+        }
+        file => file,
+    };
+    let told = |error: std::io::Error| match error.raw_os_error() {
+        Some(number) => anyhow::anyhow!("{}: {}", path.display(), lind_abi::Errno::from_raw(number)),
+        None => anyhow::anyhow!("{}: {error}", path.display()),
+    };
+    let file = file.map_err(told)?;
+    if file.metadata().map_err(told)?.is_dir() {
+        bail!(
+            "{0}: a directory outside the root cannot be handed over; one inside it is named root:{0}",
+            path.display()
+        );
+    }
+    Ok(file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        Manifest::parse(b"option p policy reads\0option o - writes\0option - preload reads=\0option n nr value\0")
+            .unwrap()
+    }
+
+    #[test]
+    fn values_are_where_grates_look_for_them() {
+        let manifest = manifest();
+        let found = |word: &str| value_of(&manifest, word.as_bytes()).map(|(takes, at)| (takes.what, at));
+        assert_eq!(found("--policy"), Some((Use::Reads, None)));
+        assert_eq!(found("--policy=x"), Some((Use::Reads, Some(9))));
+        assert_eq!(found("-qp"), Some((Use::Reads, None)));
+        assert_eq!(found("-qpx"), Some((Use::Reads, Some(3))));
+        assert_eq!(found("-ox"), Some((Use::Writes, Some(2))));
+        assert_eq!([found("-q"), found("--quiet"), found("--quiet=p")], [None; 3]);
+    }
+
+    #[test]
+    fn a_directory_is_not_handed_over() {
+        let error = open_as(Use::Reads, Path::new("/")).unwrap_err();
+        assert!(error.to_string().contains("root:/"), "{error}");
+    }
+}

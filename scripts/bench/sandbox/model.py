@@ -1,0 +1,86 @@
+"""What the sandbox suite measures: a row is something to do, a column a sandbox to do it in."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.timing import Timed
+
+# Tools of the host are looked for here, never where a user has put wrappers.
+NATIVE_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+class NotOffered(Exception):
+    """A column has no such thing: an empty cell, not a failure."""
+
+
+class Missing(Exception):
+    """A tool is not there: a line, not an error."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Wish:
+    """What a command needs of its sandbox."""
+
+    words: tuple[str, ...]
+    workspace: Path
+    # Whether the command uses the workspace at all.
+    here: bool = True
+    # A port of this host's 127.0.0.1 that it may reach.
+    port: int | None = None
+    # Names in the workspace that it must not change.
+    protect: tuple[str, ...] = ()
+    # A policy of lind-boot's.
+    policy: str | None = None
+
+
+def nothing(_: Path) -> None:
+    """For rows that need no files."""
+
+
+def no_answer(_: Path, printed: bytes) -> object:
+    return printed
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """`make` prepares the workspace once, `reset` before each run. `answer` is what all columns must agree on: that of `expected`,
+    or where this is None that of the first column, which is the bare command."""
+
+    name: str
+    words: tuple[str, ...]
+    make: Callable[[Path], None] = nothing
+    reset: Callable[[Path], None] = nothing
+    answer: Callable[[Path, bytes], object] = no_answer
+    expected: object = None
+    # Tools beside the first word.
+    tools: tuple[str, ...] = ()
+    here: bool = True
+    status: int = 0
+    network: bool = False
+    slow: bool = False
+    protect: tuple[str, ...] = ()
+    policy: str | None = None
+
+    def wish(self, workspace: Path, port: int | None) -> Wish:
+        words = tuple(word.replace("{port}", str(port)) for word in self.words)
+        return Wish(words, workspace, self.here, port if self.network else None, self.protect, self.policy)
+
+
+@dataclasses.dataclass
+class Cell:
+    """The runs of one row in one column, and how many there shall be."""
+
+    command: list[str]
+    wanted: int = 0
+    runs: list[Timed] = dataclasses.field(default_factory=list)
+
+    @property
+    def times(self) -> list[float]:
+        return [run.seconds for run in self.runs]
+
+    @property
+    def processor(self) -> list[float]:
+        return [run.user + run.system for run in self.runs]

@@ -1,0 +1,32 @@
+"""What a list of measurements says: the only place where numbers are condensed."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value below which `share` of the measurements lie, between two of them where it falls there."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def spread(values: Sequence[float]) -> float:
+    """(largest - smallest) / median."""
+    median = statistics.median(values)
+    return (max(values) - min(values)) / median if median else 0.0
+
+
+def noise(values: Sequence[float]) -> float:
+    """How far the middle half of the measurements lies apart; single slow ones do not count."""
+    return quantile(values, 0.75) - quantile(values, 0.25)
+
+
+def differs(before: Sequence[float], after: Sequence[float], share: float = 0.05) -> bool:
+    """Whether the medians differ by more than `share` and by more than the noise of either side."""
+    old, new = statistics.median(before), statistics.median(after)
+    return abs(new - old) > share * old and abs(new - old) > max(noise(before), noise(after))

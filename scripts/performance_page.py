@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/performance.md and README.md from the raw results in tests/benchmarks/results.
+
+    scripts/performance_page.py [--check]
+
+--check writes nothing and exits with 1 if a page is not as it would be written. New results:
+`scripts/benchrunner.py -o benchmarks.json` makes benchmarks.raw.json, `scripts/sandbench.py --json` what is sandbox.json there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from bench.document import outdated
+from bench.model import REPOSITORY, Failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="only say which pages are not as they should be")
+    options = parser.parse_args()
+    try:
+        changed = outdated()
+    except Failed as failure:
+        print(f"performance_page: {failure}", file=sys.stderr)
+        return 2
+    for path, text in changed.items():
+        name = path.relative_to(REPOSITORY)
+        if options.check:
+            print(f"{name} is not as scripts/performance_page.py writes it")
+        else:
+            path.write_text(text)
+            print(f"wrote {name}")
+    return 1 if options.check and changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+//! Options of grates that take a value, as their manifests have them: `LETTER NAME USE`, with `-` for what there is not.
+//!
+//! A value that names a file is for the runner to open, outside the root and before programs run: the use says how. Names beside the file's, with
+//! these endings, follow it behind commas.
+
+use std::fmt;
+
+/// What a grate does with an option's value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Use {
+    /// It is no file.
+    Value,
+    /// A file to read.
+    Reads,
+    /// A file to write anew.
+    Writes,
+    /// A file to make, which must not exist.
+    Creates,
+    /// A file to read, made if there is none.
+    Keeps,
+}
+
+/// Which part of the value is the file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// What stands before the first `=`.
+    Before,
+    /// What stands behind it.
+    Behind,
+}
+
+/// An option that takes a value.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Takes {
+    /// Of `-p VALUE`.
+    pub letter: Option<char>,
+    /// Of `--policy VALUE`.
+    pub name: Option<String>,
+    /// What becomes of the value.
+    pub what: Use,
+    /// Where in the value the file is.
+    pub part: Part,
+    /// Endings of the names of further files.
+    pub beside: Vec<String>,
+}
+
+const WORDS: [(&str, Use, Part); 7] = [
+    ("value", Use::Value, Part::Whole),
+    ("reads", Use::Reads, Part::Whole),
+    ("writes", Use::Writes, Part::Whole),
+    ("creates", Use::Creates, Part::Whole),
+    ("keeps", Use::Keeps, Part::Whole),
+    ("reads=", Use::Reads, Part::Before),
+    ("=writes", Use::Writes, Part::Behind),
+];
+
+impl Takes {
+    /// Reads an entry. None if it is none.
+    pub(crate) fn parse(text: &str) -> Option<Takes> {
+        let [letter, name, what] = text.split(' ').collect::<Vec<_>>()[..] else { return None };
+        let mut what = what.split(',');
+        let word = what.next()?;
+        let &(_, of, part) = WORDS.iter().find(|(known, ..)| *known == word)?;
+        let mut letters = letter.chars();
+        let takes = Takes {
+            letter: letters.next().filter(|letter| *letter != '-'),
+            name: Some(name.to_owned()).filter(|name| name != "-"),
+            what: of,
+            part,
+            beside: what.map(str::to_owned).collect(),
+        };
+        (letters.next().is_none() && (takes.letter.is_some() || takes.name.is_some())).then_some(takes)
+    }
+}
+
+impl fmt::Display for Takes {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word =
+            WORDS.iter().find(|(_, what, part)| (*what, *part) == (self.what, self.part)).map_or("value", |row| row.0);
+        write!(to, "{} {} {word}", self.letter.unwrap_or('-'), self.name.as_deref().unwrap_or("-"))?;
+        self.beside.iter().try_for_each(|ending| write!(to, ",{ending}"))
+    }
+}

@@ -1,0 +1,115 @@
+//! What the runner's command line brings from outside the guest's root: the grates that it names without a slash, and the files that
+//! their options name.
+//!
+//! Both say what programs may do, so neither may be changed by a program: they are opened by the runner before any runs, and reached without
+//! a path. Only cages of the line reach them: grates, each started by the one before ([`super::birth::searches`]).
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Mutex;
+
+use lind_abi::{Errno, Result};
+
+/// A grate of the line.
+pub struct Installed {
+    /// As it was typed.
+    pub name: CString,
+    /// What /proc and messages call it.
+    pub path: CString,
+    /// The file.
+    pub file: OwnedFd,
+    /// The module it was compiled from: where compiled code may not be trusted that is run in its place.
+    pub source: Option<OwnedFd>,
+}
+
+/// What a line brings.
+#[derive(Default)]
+pub struct Line {
+    grates: Vec<Installed>,
+    files: Mutex<Vec<Option<OwnedFd>>>,
+}
+
+impl Line {
+    /// These grates, and these files by their numbers.
+    pub fn new(grates: Vec<Installed>, files: Vec<Option<OwnedFd>>) -> Line {
+        Line { grates, files: Mutex::new(files) }
+    }
+
+    /// The grate that was typed so.
+    pub(super) fn grate(&self, name: &[u8]) -> Option<&Installed> {
+        self.grates.iter().find(|grate| grate.name.to_bytes() == name || grate.stem() == name)
+    }
+
+    /// A program of the line is about to begin. With the first that is no grate the line ends: all grates have read their options.
+    pub(super) fn begins(&self, is_grate: bool) {
+        if !is_grate {
+            self.files.lock().expect("no one panics while taking a file").clear();
+        }
+    }
+
+    /// Gives a file away: there is one taker for each.
+    ///
+    /// # Errors
+    /// EBADF where there is none, or none any more.
+    pub(crate) fn take_file(&self, number: u64) -> Result<OwnedFd> {
+        let mut files = self.files.lock().expect("no one panics while taking a file");
+        let file = usize::try_from(number).ok().and_then(|at| files.get_mut(at));
+        file.and_then(Option::take).ok_or(Errno::EBADF)
+    }
+}
+
+impl Installed {
+    /// A name to load, and the file.
+    pub(super) fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Its path's last name without suffix.
+    fn stem(&self) -> &[u8] {
+        let name = self.path.to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        name.split(|&byte| byte == b'.').next().unwrap_or_default()
+    }
+}
+
+/// Whether a name without a slash is one that grates have: it ends in `_grate` or `-grate`, but for a suffix. Such names are looked for among the
+/// grates of the line, and nowhere else.
+pub fn is_grate_name(name: &[u8]) -> bool {
+    !name.contains(&b'/') && super::birth::other_spelling(name).is_some()
+}
+
+/// `NAME_grate` of `%NAME_grate`, which names a grate of the line and never a file, whatever a view of files shows: grates in front pass it on. As in `%}`.
+pub(super) fn marked(name: &CStr) -> Option<&[u8]> {
+    name.to_bytes().strip_prefix(b"%").filter(|name| is_grate_name(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_grates() {
+        for name in ["imfs_grate", "imfs-grate", "a_grate.cwasm", "a_grate.wasm"] {
+            assert!(is_grate_name(name.as_bytes()), "{name}");
+        }
+        for name in ["grate", "migrate", "./imfs_grate", "/grates/imfs_grate", "app", "", "%}"] {
+            assert!(!is_grate_name(name.as_bytes()), "{name}");
+        }
+        assert_eq!(marked(c"%imfs_grate"), Some(&b"imfs_grate"[..]));
+        assert!([c"%}", c"imfs_grate", c"%app", c"%a/b_grate"].iter().all(|name| marked(name).is_none()));
+    }
+
+    #[test]
+    fn each_file_is_given_away_once() {
+        let file = rustix::fs::memfd_create(c"x", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        let line = Line::new(Vec::new(), vec![None, Some(file)]);
+        assert_eq!(line.take_file(0).unwrap_err(), Errno::EBADF);
+        assert!(line.take_file(1).is_ok());
+        assert_eq!(line.take_file(1).unwrap_err(), Errno::EBADF);
+        let file = rustix::fs::memfd_create(c"x", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        let line = Line::new(Vec::new(), vec![Some(file)]);
+        line.begins(true);
+        line.begins(false);
+        assert_eq!(line.take_file(0).unwrap_err(), Errno::EBADF);
+        assert_eq!(line.take_file(u64::MAX).unwrap_err(), Errno::EBADF);
+    }
+}

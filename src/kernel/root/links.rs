@@ -1,0 +1,63 @@
+//! The links of /proc to the files that this process has open: their names, and a way to reach the files again.
+//!
+//! What is kept open of /proc is the directory of this process's own threads, so that no other process is named by it.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use lind_abi::{Errno, Result};
+use rustix::fs::{Mode, OFlags};
+use rustix::path::DecInt;
+
+use crate::host;
+
+/// A directory, and how a thread finds itself in it.
+pub(super) struct Links {
+    directory: OwnedFd,
+    /// Whether threads are called there as they call themselves. A /proc of another namespace has other numbers, and all of it is needed then.
+    own_numbers: bool,
+}
+
+impl Links {
+    /// Those of the host's /proc, if it is mounted.
+    pub(super) fn find() -> Option<Links> {
+        let open = |path: &CStr| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            rustix::fs::open(path, flags, Mode::empty()).ok()
+        };
+        let this = rustix::fs::readlink(c"/proc/thread-self", Vec::new()).ok()?;
+        let (process, thread) = (rustix::process::getpid().as_raw_nonzero(), rustix::thread::gettid().as_raw_nonzero());
+        let own_numbers = this.to_bytes() == format!("{process}/task/{thread}").as_bytes();
+        let directory = open(if own_numbers { c"/proc/self/task" } else { c"/proc" })?;
+        Some(Links { directory, own_numbers })
+    }
+
+    /// Makes sure that the directory leads nowhere else.
+    ///
+    /// # Errors
+    /// As for a detached mount.
+    pub(super) fn detach(&mut self) -> Result<()> {
+        self.directory = host::mounts::detached(self.directory.as_fd(), true)?;
+        Ok(())
+    }
+
+    pub(super) fn directory(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+
+    /// `act` gets a directory and the name of a link in it that leads to the file.
+    ///
+    /// # Errors
+    /// What `act` says.
+    pub(super) fn again<T>(
+        &self,
+        file: BorrowedFd<'_>,
+        act: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T>,
+    ) -> Result<T> {
+        // Of this thread, not of the process: not all of the runner's have the cages' descriptors.
+        let number = DecInt::new(rustix::thread::gettid().as_raw_nonzero().get());
+        let thread = if self.own_numbers { number.as_bytes() } else { b"thread-self" };
+        let link = [thread, b"/fd/", DecInt::from_fd(file).as_bytes()].concat();
+        act(self.directory.as_fd(), &CString::new(link).map_err(|_| Errno::EINVAL)?)
+    }
+}
