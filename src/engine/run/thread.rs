@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use lind_kernel::Kernel;
-use lind_kernel::cage::{Next, Status, Thread, commit_exec};
+use lind_kernel::cage::{Cage, Next, Status, Thread, commit_exec};
 use lind_kernel::engine::Start;
-use lind_kernel::mem::budget::Share;
+use lind_kernel::mem::budget::{self, Share};
 use lind_kernel::{Errno, Result};
 use wasmtime::{Instance, Store};
 
@@ -78,10 +78,15 @@ pub fn launch(
             *kept = Some(host);
         }),
     )?;
-    match started {
-        Started::Now => asked.wait(),
-        Started::Later => Ok(()),
-    }
+    // Waiting costs as much as starting the thread does.
+    if started == Started::Now && may_lack_room(&cage) { asked.wait() } else { Ok(()) }
+}
+
+/// Whether it is not clear that there is room for one more instance.
+fn may_lack_room(cage: &Cage) -> bool {
+    const INSTANCE: u64 = 64 << 20;
+    let map = cage.memory.map();
+    budget::is_short() || map.limit().saturating_sub(map.mapped()).saturating_sub(map.charged()) < INSTANCE
 }
 
 /// Runs a guest thread on the calling host thread, from beginning to end. Where somebody waits for the answer and there is not what it

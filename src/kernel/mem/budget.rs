@@ -39,6 +39,11 @@ pub fn learn() {
     most();
 }
 
+/// Whether there may soon be no room for something that is not asked for first.
+pub fn is_short() -> bool {
+    spare::is_limited() || USED.load(Ordering::Relaxed) > most() / 2
+}
+
 /// Whether who has `own` may have `more`.
 fn has_room(own: usize, more: usize) -> bool {
     let all = most();

@@ -12,7 +12,8 @@ use lind_abi::{Errno, Result};
 /// What stays for allocations that nobody can be refused.
 const RUNNERS: usize = 64 << 20;
 
-fn is_limited() -> bool {
+/// Whether the user limits it.
+pub fn is_limited() -> bool {
     static LIMITED: OnceLock<bool> = OnceLock::new();
     *LIMITED.get_or_init(|| rustix::process::getrlimit(rustix::process::Resource::As).current.is_some())
 }
