@@ -110,6 +110,7 @@ pub fn run(options: &Run, end: End) -> Result<Infallible, Failure> {
     };
     let beginning = engine.keep_first();
     kernel.attach(Box::new(engine));
+    let watcher = host_signals::watch().context("no thread for signals (ulimit -u)")?;
     kernel.bring(outside.line);
     let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
     let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored };
@@ -120,7 +121,7 @@ pub fn run(options: &Run, end: End) -> Result<Infallible, Failure> {
     drop(cache);
     let (verbose, format) = (options.verbose, options.perf);
     end.watch()?;
-    host_signals::run(beginning, kernel, first, move |status| {
+    host_signals::run(watcher, beginning, kernel, first, move |status| {
         end.ended(status);
         if verbose {
             describe_end(status);

@@ -43,6 +43,7 @@ LAYOUT = [
     # A pointer to a function is its place in the table: none is to be SIG_IGN (1) or SIG_HOLD (2).
     "--table-base=4", "--export-if-defined=__heap_base",
     "--export=__stack_pointer", "--export-if-defined=__tls_base", "--export-if-defined=__lind_handle",
+    "--export-if-defined=__lind_vfork",
     "--export-if-defined=pass_fptr_to_wt", "--export-if-defined=__wasm_longjmp",
 ]
 # For objects of -flto, which the linker compiles.

@@ -425,7 +425,7 @@ implemented {
 }
 missing {
     15   signal   rt_sigreturn() -> i64;
-    /// fork and vfork are the import `fork`, seen by grates as clone with SIGCHLD.
+    /// fork and vfork are the import `fork`, seen by grates as clone with SIGCHLD, and for vfork CLONE_VM and CLONE_VFORK.
     57   process  fork() -> Pid;
     58   process  vfork() -> Pid;
     101  process  ptrace(request: i64, pid: Pid, addr: Addr, data: Addr) -> i64;

@@ -21,6 +21,7 @@ pub mod signal;
 mod space;
 pub mod syscall;
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::os::fd::BorrowedFd;
@@ -37,7 +38,6 @@ pub use code::inspect::{Inspection, ModuleFacts, Seal};
 pub use code::key::CodeStore;
 pub use code::validate::Entry;
 
-use code::compile::Heard;
 use code::engines::Engines;
 use code::image::Images;
 use code::manifest;
@@ -105,11 +105,10 @@ impl Engine {
         fault_delivery::install();
         let mut linker = Linker::new(&engines.runtime);
         imports::define(&mut linker, perf)?;
-        let heard =
-            Heard { watch: host_signals::watch, endable: || Box::new(host_signals::Endable::before_the_first()) };
+        let endable: fn() -> Box<dyn Any> = || Box::new(host_signals::Endable::before_the_first());
         let timed = perf.is_some();
         let ready = Box::new(move |image| Image::ready(image, &linker, timed));
-        let images = Images::new(Arc::clone(&engines), heard, store, ready);
+        let images = Images::new(Arc::clone(&engines), endable, store, ready);
         Ok(Engine {
             shared: Arc::new(Shared {
                 engines,
@@ -208,15 +207,11 @@ impl boundary::Engine for Engine {
     }
 
     fn needs_descriptors(&self) {
-        host_signals::share_now();
+        host_signals::share();
     }
 
     fn stop_process(&self) {
         host_signals::stop_process();
-    }
-
-    fn watch(&self) {
-        host_signals::watch();
     }
 }
 

@@ -112,7 +112,6 @@ impl Ctx<'_> {
 /// client that a grate acts for are its own affair: the grate gets EINTR.
 #[cold]
 fn goes_on(kernel: &Arc<Kernel>, caller: &Thread, thread: &Thread) -> bool {
-    kernel.engine().watch();
     let settled = caller.attention() & Attention::INTERRUPTS == 0 || signal::settle(kernel, caller);
     let goes_on = settled && thread.attention() & Attention::INTERRUPTS == 0;
     if !goes_on {

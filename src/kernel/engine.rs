@@ -96,10 +96,6 @@ pub trait Engine: Send + Sync {
 
     /// The first cage has stopped. Stops everything until whoever started it continues it.
     fn stop_process(&self);
-
-    /// The calling guest thread is about to wait, or to do what must not be interrupted halfway: whoever takes signals from
-    /// outside has to be there from now on.
-    fn watch(&self);
 }
 
 /// A call that a grate is serving. Frames nest on the host stack of the thread that made the call.

@@ -101,10 +101,11 @@ pub fn barrier() -> bool {
     done
 }
 
-/// Takes a descriptor table of the calling thread's own and closes in it everything from `first` on. Other threads keep
-/// what they have.
+/// Gives the calling thread a descriptor table of its own, without standard input and output and what is from `first` on.
 pub fn close_own_from(first: u32) {
     const CLOSE_RANGE_UNSHARE: usize = 2;
-    // SAFETY: the call takes no address; the caller's thread uses no descriptor of Rust's from here on.
-    let _ = result(unsafe { raw_syscall!(Sysno::close_range, first as usize, u32::MAX as usize, CLOSE_RANGE_UNSHARE) });
+    for (first, last, flags) in [(first, u32::MAX, CLOSE_RANGE_UNSHARE), (0, 1, 0)] {
+        // SAFETY: the call takes no address; the caller's thread uses no descriptor of Rust's from here on.
+        let _ = result(unsafe { raw_syscall!(Sysno::close_range, first as usize, last as usize, flags) });
+    }
 }

@@ -64,8 +64,6 @@ impl Engine for FakeEngine {
     fn needs_descriptors(&self) {}
 
     fn stop_process(&self) {}
-
-    fn watch(&self) {}
 }
 
 /// No grates here.

@@ -202,6 +202,7 @@ const BY_ARGUMENT: &[(i64, u8, Test)] = &[
     (libc::SYS_prctl, 0, Test::OneOf(&[libc::PR_SET_NAME as u32, libc::PR_GET_NAME as u32, libc::PR_SET_VMA as u32])),
     // The engine interrupts threads of its own process; no signal reaches another one.
     (libc::SYS_tgkill, 0, Test::Ourselves),
+    (libc::SYS_rt_sigqueueinfo, 0, Test::Ourselves),
     // Reading limits, not setting them.
     (libc::SYS_prlimit64, 2, Test::Null),
     (libc::SYS_fcntl, 1, Test::Command),

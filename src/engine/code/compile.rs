@@ -26,14 +26,7 @@ pub struct Compiler {
     pub engines: Arc<Engines>,
     pub key: [u8; 32],
     pub cache: Option<Cache>,
-    pub heard: Heard,
-}
-
-/// How signals from outside are heard while a module is compiled, which takes long: what the engine does about them.
-pub struct Heard {
-    /// Called before a cage's own module is compiled: from then on signals from outside reach the cages.
-    pub watch: fn(),
-    /// Lets the user end a runner that has no cage yet, as long as what it returns lives.
+    /// Lets the user end a runner that has no cage yet, as long as what it returns lives: compiling takes long.
     pub endable: fn() -> Box<dyn Any>,
 }
 
@@ -91,8 +84,6 @@ impl Compiler {
     /// # Errors
     /// EINTR when the cage has gone; what is wrong with the module.
     pub fn compile_for(self: Arc<Self>, wasm: Arc<[u8]>, gone: Gone<'_>) -> Result<Vec<u8>> {
-        // Signals from outside have to end it meanwhile.
-        (self.heard.watch)();
         let turn = loop {
             ensure!(!gone(), Errno::EINTR);
             match Turn::take() {
@@ -128,7 +119,7 @@ impl Compiler {
         // The compiler's threads stay for later programs, and must not be who takes signals from outside: they start while those are held back.
         spare::check(wasm.len().saturating_mul(PER_BYTE).saturating_add(AT_LEAST))?;
         let pool = pool();
-        let _endable = (self.heard.endable)();
+        let _endable = (self.endable)();
         let (module, mut facts) = validate::check(wasm)?;
         let code = match pool {
             Some(pool) => {

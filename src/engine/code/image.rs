@@ -3,6 +3,7 @@
 //! A .wasm is compiled once: in memory and on disk it is found again by the hash of its bytes. A .cwasm runs only with
 //! this user's tag. Either way a program that was read before from the same unchanged file is at hand.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -17,7 +18,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 use wasmtime::Module;
 
 use crate::code::cache::{self, Cache, name_in_cache};
-use crate::code::compile::{Compiler, Heard};
+use crate::code::compile::Compiler;
 use crate::code::cwasm::{self, Compiled, Kind, Refused};
 use crate::code::engines::Engines;
 use crate::code::key::CodeStore;
@@ -58,8 +59,8 @@ struct Kept<P> {
 
 impl<P> Images<P> {
     /// A loader over the user's key and cache.
-    pub fn new(engines: Arc<Engines>, heard: Heard, store: CodeStore, ready: Ready<P>) -> Images<P> {
-        let compiler = Compiler { engines, key: store.key, cache: store.cache.map(Cache::new), heard };
+    pub fn new(engines: Arc<Engines>, endable: fn() -> Box<dyn Any>, store: CodeStore, ready: Ready<P>) -> Images<P> {
+        let compiler = Compiler { engines, key: store.key, cache: store.cache.map(Cache::new), endable };
         Images { compiler: Arc::new(compiler), ready, kept: Mutex::default() }
     }
 

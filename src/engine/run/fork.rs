@@ -20,6 +20,9 @@ use crate::syscall::imports;
 const TOP: &str = "__lind_fork_top";
 const PINNED: &str = "__lind_fork_pinned";
 const GLOBAL: &str = "__lind_global_";
+/// Not 0: the next fork is vfork(2).
+const SHARES: &str = "__lind_vfork";
+const STACK: &str = "__stack_pointer";
 /// What tells the program to leave its frames.
 const UNWIND: i32 = i32::MIN;
 /// What code may use below its stack pointer.
@@ -44,7 +47,8 @@ pub enum Fork {
     Resuming(i32),
 }
 
-/// The import `lind.fork`. It travels as clone(2) with SIGCHLD alone, so that a grate sees every birth under one number.
+/// The import `lind.fork`. It travels as clone(2) with SIGCHLD alone, or as posix_spawn's for vfork(2), so that a grate sees every birth under
+/// one number.
 ///
 /// # Errors
 /// Guest code is to be left.
@@ -53,6 +57,8 @@ pub fn fork(mut caller: Caller<'_, Guest>) -> Result<i32> {
         Fork::Ready => return begin_fork(&mut caller),
         Fork::Resuming(number) => {
             caller.data().fork.set(Fork::Ready);
+            // The records are not needed any more.
+            imports::run_waiting_handlers(&mut caller.as_context_mut())?;
             return Ok(number);
         }
         state => state,
@@ -73,16 +79,18 @@ fn begin_fork(caller: &mut Caller<'_, Guest>) -> Result<i32> {
 /// The child and its number, or what the call returns without one.
 fn make_child(caller: &mut Caller<'_, Guest>) -> Result<core::result::Result<(Birth, i32), i32>> {
     const SIGCHLD: u64 = 17;
+    /// CLONE_VM, CLONE_VFORK, SIGCHLD
+    const BORROWS: u64 = 0x100 | 0x4000 | SIGCHLD;
     let refused = -Errno::ENOSYS.raw();
     if global(caller, PINNED).is_some_and(|pinned| !matches!(pinned.get(&mut *caller), Val::I32(0))) {
         trap::say(caller.data(), "fork while an exception is being handled is not supported");
         return Ok(Err(refused));
     }
+    let flags = if takes_wish(caller) { BORROWS } else { SIGCHLD };
     let thread = Arc::clone(&caller.data().thread);
     thread.forking.store(true, Ordering::Release);
-    let result = imports::without_handlers(caller, |guest| {
-        call::syscall(guest, nr::clone, &Word::six([SIGCHLD, 0, 0, 0, 0, 0]))
-    });
+    let result =
+        imports::without_handlers(caller, |guest| call::syscall(guest, nr::clone, &Word::six([flags, 0, 0, 0, 0, 0])));
     thread.forking.store(false, Ordering::Release);
     let guest = caller.data();
     let (number, child) = match (result, thread.take_birth()) {
@@ -96,7 +104,7 @@ fn make_child(caller: &mut Caller<'_, Guest>) -> Result<core::result::Result<(Bi
         }
     };
     let number = i32::try_from(number).unwrap_or(refused);
-    let top = global(caller, TOP).zip(global(caller, "__stack_pointer"));
+    let top = global(caller, TOP).zip(global(caller, STACK));
     let top = top.map(|(top, stack)| (top, stack.get(&mut *caller)));
     // Where a grate has answered with an error after all, there is no child; nor in a module without what leaving its frames takes.
     let (Some((top, Val::I32(stack))), 0..) = (top, number) else {
@@ -104,9 +112,21 @@ fn make_child(caller: &mut Caller<'_, Guest>) -> Result<core::result::Result<(Bi
         child.undo(&guest.kernel, &*guest.host);
         return Ok(Err(if number < 0 { number } else { refused }));
     };
-    let free = stack.cast_unsigned().wrapping_sub(RED_ZONE) & !15;
-    top.set(&mut *caller, Val::I32(free.cast_signed()))?;
+    top.set(&mut *caller, Val::I32(end_of_records(stack).cast_signed()))?;
     Ok(Ok((child, number)))
+}
+
+/// One past the highest byte of the records.
+fn end_of_records(stack: i32) -> u32 {
+    stack.cast_unsigned().wrapping_sub(RED_ZONE) & !15
+}
+
+/// Whether the program wishes for vfork(2); for this fork only.
+fn takes_wish(caller: &mut Caller<'_, Guest>) -> bool {
+    let Some(shares) = global(caller, SHARES) else { return false };
+    let wishes = matches!(shares.get(&mut *caller), Val::I32(wish) if wish != 0);
+    // What cannot be taken back is no wish.
+    wishes && shares.set(&mut *caller, Val::I32(0)).is_ok()
 }
 
 fn global(caller: &mut Caller<'_, Guest>, name: &str) -> Option<Global> {
@@ -121,7 +141,7 @@ fn global(caller: &mut Caller<'_, Guest>, name: &str) -> Option<Global> {
 pub fn go_on(store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
     let outermost = if store.data().only_handler.get() { Outermost::Handler } else { Outermost::Entry };
     while let Some((child, number)) = left_for_a_child(store.data()) {
-        let number = split(&mut store.as_context_mut(), instance, (child, number), outermost);
+        let number = split(&mut store.as_context_mut(), instance, (child, number), outermost)?;
         resume(&mut store.as_context_mut(), instance, number)?;
     }
     Ok(())
@@ -148,7 +168,7 @@ pub fn go_on_with_handler(
             child.abandon(&store.data().kernel, &*store.data().host);
             return result;
         }
-        let number = split(&mut store, instance, (child, number), Outermost::Handler);
+        let number = split(&mut store, instance, (child, number), Outermost::Handler)?;
         result = resume(&mut store, instance, number);
     }
 }
@@ -181,15 +201,23 @@ enum Outermost {
 }
 
 /// The parent's frames are left: brings the child to life. Returns what the parent's `lind.fork` is to return.
+///
+/// # Errors
+/// Guest code is to be left: the parent has ended while its child had its memory.
 fn split(
     store: &mut StoreContextMut<'_, Guest>,
     instance: &Instance,
     (child, number): (Birth, i32),
     outermost: Outermost,
-) -> i32 {
+) -> Result<i32> {
     context::enter_host();
     let number = match bring_to_life(store, instance, &child, outermost) {
-        Ok(()) => number,
+        Ok(Parent::GoesOn) => number,
+        Ok(Parent::Ends) => {
+            let guest = store.data();
+            let killed = || Next::Exit(Status::signaled(9));
+            return Err(imports::leave(guest, guest.thread.take_next().unwrap_or_else(killed)));
+        }
         Err(errno) => {
             let guest = store.data();
             child.undo(&guest.kernel, &*guest.host);
@@ -197,7 +225,14 @@ fn split(
         }
     };
     context::enter_guest(store.data().base);
-    number
+    Ok(number)
+}
+
+/// What becomes of a parent.
+enum Parent {
+    GoesOn,
+    /// Its frames are not there any more.
+    Ends,
 }
 
 fn bring_to_life(
@@ -205,17 +240,61 @@ fn bring_to_life(
     instance: &Instance,
     birth: &Birth,
     outermost: Outermost,
-) -> core::result::Result<(), Errno> {
+) -> core::result::Result<Parent, Errno> {
     let frozen = Frozen::of(store, instance, outermost);
+    let borrows = birth.how == How::Borrow;
+    let records = if borrows { Some(Records::of(store, instance)?) } else { None };
     let guest = store.data();
-    debug_assert_eq!(birth.how, How::Fork);
-    birth.copy_memory(&guest.kernel, &guest.thread.cage)?;
+    if !borrows {
+        birth.copy_memory(&guest.kernel, &guest.thread.cage)?;
+    }
     let shared = &guest.host.shared;
     let child = birth.child.cage.id;
     shared.set_program(child, &guest.image);
     let (thread, image) = (Arc::clone(&birth.child), Arc::clone(&guest.image));
     thread::launch(shared, &guest.kernel, thread, image, Begin::Fork(frozen))
-        .inspect_err(|_| shared.forget_program(child))
+        .inspect_err(|_| shared.forget_program(child))?;
+    let Some(records) = records else { return Ok(Parent::GoesOn) };
+    if !guest.thread.cage.wait_for_memory(&birth.child.cage) {
+        return Ok(Parent::Ends);
+    }
+    records.put_back(guest);
+    Ok(Parent::GoesOn)
+}
+
+/// The records of a parent whose child has its memory, and puts its own stack where they are.
+struct Records {
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl Records {
+    /// More than frames take.
+    const MOST: u32 = 16 << 20;
+
+    /// Takes a copy.
+    ///
+    /// # Errors
+    /// ENOMEM, also for what cannot be the records.
+    fn of(store: &mut StoreContextMut<'_, Guest>, instance: &Instance) -> core::result::Result<Records, Errno> {
+        let mut number = |name| match instance.get_global(&mut *store, name).map(|global| global.get(&mut *store)) {
+            Some(Val::I32(number)) => Ok(number),
+            _ => Err(Errno::ENOSYS),
+        };
+        let (top, stack) = (number(TOP)?.cast_unsigned(), number(STACK)?);
+        let len = end_of_records(stack).checked_sub(top).filter(|&len| len <= Records::MOST).ok_or(Errno::ENOMEM)?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len as usize).map_err(|_| Errno::ENOMEM)?;
+        bytes.resize(len as usize, 0);
+        let memory = &store.data().thread.cage.memory;
+        memory.guest.read(top.into(), &mut bytes).map_err(|_| Errno::ENOMEM)?;
+        Ok(Records { at: top.into(), bytes })
+    }
+
+    /// Puts them where they were. If that is no more, entering the frames again faults.
+    fn put_back(&self, guest: &Guest) {
+        let _ = guest.thread.cage.memory.guest.write(self.at, &self.bytes);
+    }
 }
 
 /// Enters the frames again; `lind.fork` returns `number`.

@@ -1,29 +1,25 @@
 //! Signals from outside: what the terminal or another process sends to the runner is for the cages.
 //!
-//! All threads block these signals from the beginning; the watcher, a thread that runs no guest, takes them while it waits for the end
-//! of the first cage. A short program needs none: its first thread is the process's main thread, the watcher is started when that is
-//! about to wait or has run for a while ([`watch`]), and what comes before waits for it. Starting a second thread, waking it and ending it
-//! made a tenth of the time of a small program (docs/startup.md). Where the host makes no more threads, the first thread
-//! takes them itself, every 2 ms.
+//! All threads block these signals from the beginning; the *watcher*, a thread that runs no guest, takes them from before the first program
+//! runs, and ends the process when the first cage has ended.
 //!
-//! As long as there is one guest thread and nothing like a signalfd, handing a signal to the kernel needs no descriptor: a watcher that starts
-//! then takes a descriptor table of its own, so that the host need not count references to files at each call of a cage that is alone
-//! (`lind_kernel::fd::keep_none`). When that changes ([`share`]), another thread hands over what such a watcher takes; one that starts later
-//! does it itself. When the first cage stops, so does the process, for the shell that started it to see.
+//! As long as there is one guest thread and nothing like a signalfd, handing a signal to the kernel needs no descriptor: the watcher
+//! has a descriptor table of its own, so that the host need not count references to files at each call of a cage that is alone
+//! (`lind_kernel::fd::keep_none`). When that changes ([`share`]), a second watcher, which has the cages' descriptors, takes its place. When the
+//! first cage stops, so does the process, for the shell that started it to see.
 
-use std::collections::VecDeque;
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use lind_abi::CageId;
 use lind_kernel::Kernel;
 use lind_kernel::cage::signal::{self, Origin};
 use lind_kernel::cage::{Cage, Status, Thread};
-
-use rustix::fs::FileType;
+use lind_kernel::stdio;
 
 use crate::First;
 use crate::run::guest;
@@ -47,7 +43,7 @@ const PASSED: [i32; 11] = [
 /// What the first cage inherits of its starter's ignored signals: these, SIGPIPE and the terminal's other two.
 const INHERITED: [i32; 3] = [libc::SIGPIPE, libc::SIGTTIN, libc::SIGTTOU];
 
-/// Holds signals from outside back, for this thread, the main one, and those it starts; makes its alarm. Returns the set of those that are ignored, which
+/// Holds signals from outside back, for this thread, the main one, and those it starts. Returns the set of those that are ignored, which
 /// the first cage inherits. To be called before there is an engine, and once.
 pub fn hold() -> u64 {
     let mut ignored = 0;
@@ -64,7 +60,6 @@ pub fn hold() -> u64 {
     }
     // SAFETY: the set is this thread's own.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set(), std::ptr::null_mut()) };
-    alarm::make();
     errors_are_no_signals();
     ignored
 }
@@ -135,46 +130,78 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// not return, the cage is kept in the grate.
 static STAYING: Mutex<Vec<(CageId, Instant)>> = Mutex::new(Vec::new());
 
-type Job = Box<dyn FnOnce() + Send>;
-
-/// What is to be done for signals that have come, by the thread with the cages' descriptors. None as long as there is no such thread.
-static QUEUE: Mutex<Option<VecDeque<Job>>> = Mutex::new(None);
-static MORE: Condvar = Condvar::new();
-/// Whether the watcher is about to hand a signal to the kernel, or does so.
-static ALONE: AtomicBool = AtomicBool::new(false);
 /// The host's id of the watcher, and the cage whose end it waits for; 0 before.
 static WATCHER: AtomicU32 = AtomicU32::new(0);
 static FIRST: AtomicU32 = AtomicU32::new(0);
-/// What it watches, once a cage runs.
+/// What is watched, once a cage is about to run.
 static WATCHED: OnceLock<Watched> = OnceLock::new();
-/// Whether there is a watcher, or is never to be one.
-static WATCHING: AtomicBool = AtomicBool::new(false);
-/// Whether whoever hands signals over needs the cages' descriptors.
+/// Whether whoever hands signals over is to have the cages' descriptors.
+static TO_SHARE: AtomicBool = AtomicBool::new(false);
+/// Whether there is one that has them.
 static SHARED: AtomicBool = AtomicBool::new(false);
-/// Whether the watcher has none of them.
-static APART: AtomicBool = AtomicBool::new(false);
+/// Held by a watcher without them while it hands a signal over.
+static APART: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// Whether this is a watcher, and its descriptors are not the cages'.
+    static IS_APART: Cell<bool> = const { Cell::new(false) };
+}
 
 struct Watched {
     kernel: Arc<Kernel>,
     first: Arc<Cage>,
     end: Box<dyn Fn(Status) + Send + Sync>,
-    main: std::thread::Thread,
+    ending: AtomicBool,
+}
+
+/// A watcher that is being started.
+#[must_use]
+pub struct Starting(Receiver<()>);
+
+/// Starts the watcher, to be called behind the walls and before there is a cage: it gets ready while the first one is made.
+///
+/// # Errors
+/// EAGAIN where the host has no thread for it.
+pub fn watch() -> std::io::Result<Starting> {
+    start_watcher(true)
+}
+
+/// `apart`: one that has none of the cages' descriptors.
+fn start_watcher(apart: bool) -> std::io::Result<Starting> {
+    let (told, ready) = sync_channel(1);
+    std::thread::Builder::new().name("watcher".to_owned()).stack_size(256 << 10).spawn(move || {
+        if apart {
+            lind_kernel::fd::keep_none();
+            IS_APART.set(true);
+        }
+        WATCHER.store(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs(), Ordering::SeqCst);
+        let _ = told.send(());
+        WATCHED.wait().watch();
+    })?;
+    Ok(Starting(ready))
+}
+
+impl Starting {
+    fn wait(self) {
+        let _ = self.0.recv();
+    }
 }
 
 /// Runs the first guest thread, and ends this process when the first cage has ended: by `end`, which may be called on another thread. Nothing is
 /// dropped on the way: guest threads may still run, and the descriptors behind it are the cages'.
-pub fn run(first: First, kernel: Arc<Kernel>, cage: Arc<Cage>, end: impl Fn(Status) + Send + Sync + 'static) -> ! {
+pub fn run(
+    watcher: Starting,
+    first: First,
+    kernel: Arc<Kernel>,
+    cage: Arc<Cage>,
+    end: impl Fn(Status) + Send + Sync + 'static,
+) -> ! {
     FIRST.store(cage.id.0, Ordering::SeqCst);
-    let main = std::thread::current();
-    let watched = WATCHED.get_or_init(|| Watched { kernel, first: cage, end: Box::new(end), main });
-    // What is sent on a socket may be any size: see ATOMIC in the kernel.
-    let sockets = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()].into_iter().any(|file| {
-        rustix::fs::fstat(file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket)
-    });
+    let ending = AtomicBool::new(false);
+    let watched = WATCHED.get_or_init(|| Watched { kernel, first: cage, end: Box::new(end), ending });
     lind_kernel::fd::leave_to_cages(&watched.kernel);
-    if sockets || !alarm::set() {
-        watch();
-    }
+    // It has let go of the cages' descriptors by then: what the guest closes would stay open.
+    watcher.wait();
     guest::on_own_stack(|| {
         let host = first.0.run_first();
         // What the process has goes with it.
@@ -184,106 +211,61 @@ pub fn run(first: First, kernel: Arc<Kernel>, cage: Arc<Cage>, end: impl Fn(Stat
         {
             host.retire();
         }
-        while WATCHING.swap(true, Ordering::SeqCst) {
+        loop {
+            if let Some(status) = watched.first.ended() {
+                watched.end(status);
+            }
+            // Others of its threads still run; the watcher hears of the last one's end.
             std::thread::park();
         }
-        if watched.first.ended().is_none() {
-            alarm::stop();
-        }
-        watched.until_end();
     })
 }
 
-/// Starts the watcher if there is none. To be called by guest threads where no lock is held.
-#[inline]
-pub fn watch() {
-    if !WATCHING.load(Ordering::Relaxed) {
-        start_watcher();
-    }
-}
-
-#[cold]
-fn start_watcher() {
-    let Some(watched) = WATCHED.get() else { return };
-    if WATCHING.swap(true, Ordering::SeqCst) {
-        return;
-    }
-    let watcher = std::thread::Builder::new().name("watcher".to_owned()).stack_size(1 << 20);
-    let apart = !SHARED.load(Ordering::SeqCst);
-    let (told, is_apart) = sync_channel(1);
-    let started = watcher.spawn(move || {
-        if apart {
-            lind_kernel::fd::keep_none();
-            APART.store(true, Ordering::SeqCst);
-            let _ = told.send(());
-        }
-        watched.until_end()
-    });
-    if started.is_ok() {
-        // On the way there it holds what is in the cages' table: what the caller's guest closed meanwhile would stay open.
-        if apart {
-            let _ = is_apart.recv();
-        }
-        alarm::stop();
-    } else {
-        // It is tried again, or the main thread does it when it has nothing else to do. What has come by now is not to wait for that.
-        WATCHING.store(false, Ordering::SeqCst);
-        watched.main.unpark();
-        watched.take_pending();
-    }
-}
-
 impl Watched {
-    /// Waits for the end of the first cage, passes signals on meanwhile, and ends the process.
-    fn until_end(&self) -> ! {
-        let (kernel, first) = (&self.kernel, &self.first);
-        if let Some(status) = first.ended() {
-            self.end(status);
-        }
+    /// Waits for the end of the first cage, passes signals on meanwhile, and ends the process. Returns when another watcher takes its place.
+    fn watch(&self) {
         let mut set = set();
         // SAFETY: the set is this thread's own, and initialised.
         unsafe {
             libc::sigaddset(&raw mut set, preempt::signal());
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
         }
-        WATCHER.store(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs(), Ordering::SeqCst);
         loop {
             // Ended before it was known who waits, or told by `thread_ended`: the signal stays pending.
-            if let Some(status) = first.ended() {
+            if let Some(status) = self.first.ended() {
                 self.end(status);
+            }
+            if is_replaced() {
+                return;
             }
             let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
             // SAFETY: `info` may be written, and is valid with all bits zero.
             let (number, info) = unsafe { (libc::sigwaitinfo(&raw const set, info.as_mut_ptr()), info.assume_init()) };
             match u8::try_from(number) {
-                Ok(number) if number > 0 && i32::from(number) != preempt::signal() => {
-                    pass_on(kernel, first, number, origin(&info));
-                }
+                Ok(number) if number > 0 && i32::from(number) != preempt::signal() => self.pass_on(number, &info),
                 _ => {}
             }
         }
     }
 
-    /// Hands over the signals that have come, by a guest thread.
-    fn take_pending(&self) {
-        let set = set();
-        let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        loop {
-            let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-            // SAFETY: `info` may be written, and is valid with all bits zero; the others are initialised.
-            let (number, info) = unsafe {
-                (libc::sigtimedwait(&raw const set, info.as_mut_ptr(), &raw const at_once), info.assume_init())
-            };
-            match u8::try_from(number) {
-                Ok(number) if number > 0 => hand_over(&self.kernel, &self.first, number, origin(&info)),
-                // EINTR: there may be more.
-                _ if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
-                _ => return,
-            }
+    /// Hands a signal to the kernel, or to the watcher that has taken this one's place.
+    fn pass_on(&self, number: u8, info: &libc::siginfo_t) {
+        let apart = IS_APART.get().then(|| APART.lock().unwrap_or_else(PoisonError::into_inner));
+        if is_replaced() {
+            // A process may send itself what looks as if it came from anybody.
+            // SAFETY: `info` is one that the host has made.
+            unsafe { libc::syscall(libc::SYS_rt_sigqueueinfo, libc::getpid(), i32::from(number), &raw const *info) };
+            return;
         }
+        hand_over(&self.kernel, &self.first, number, origin(info));
+        drop(apart);
     }
 
+    /// Ends the process; whoever comes second waits for that.
     fn end(&self, status: Status) -> ! {
+        while self.ending.swap(true, Ordering::SeqCst) {
+            std::thread::park();
+        }
         (self.end)(status);
         // Nothing is left to be written, and what there is to free goes with the process.
         // SAFETY: no other thread has anything to do after this.
@@ -293,14 +275,24 @@ impl Watched {
 
 /// Whether this is the watcher, and its descriptors are not the cages'.
 pub fn is_apart() -> bool {
-    APART.load(Ordering::SeqCst)
-        && rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned() == WATCHER.load(Ordering::SeqCst)
+    IS_APART.get()
+}
+
+/// Whether this is a watcher whose place another one takes.
+fn is_replaced() -> bool {
+    IS_APART.get() && SHARED.load(Ordering::SeqCst)
 }
 
 /// A guest thread has ended: tells the watcher if it waits for that.
 pub fn thread_ended(thread: &Thread) {
-    let watcher = WATCHER.load(Ordering::SeqCst);
-    if watcher != 0 && thread.cage.id.0 == FIRST.load(Ordering::SeqCst) && thread.cage.is_dead() {
+    if thread.cage.id.0 == FIRST.load(Ordering::SeqCst) && thread.cage.is_dead() {
+        wake(WATCHER.load(Ordering::SeqCst));
+    }
+}
+
+/// Has a watcher look again.
+fn wake(watcher: u32) {
+    if watcher != 0 {
         // SAFETY: a signal that the watcher, a thread of this process, takes.
         unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), watcher, preempt::signal()) };
     }
@@ -329,7 +321,7 @@ fn hand_over(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, origin: Origin
     } else if kept_by_a_grate(kernel, &signal::outside_targets(kernel, first, number, origin)) {
         let text =
             format!("lind-boot: signal {number} again, and a grate keeps what one before has ended: everything ends\n");
-        lind_kernel::stdio::say(&text);
+        stdio::say(&text);
         signal::end(kernel, first, KILL);
     } else {
         signal::from_outside(kernel, first, number, origin);
@@ -348,117 +340,24 @@ fn remember(there: &[Arc<Cage>]) {
     }
 }
 
-fn pass_on(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, origin: Origin) {
-    ALONE.store(true, Ordering::SeqCst);
-    if let Some(queue) = &mut *queue() {
-        ALONE.store(false, Ordering::SeqCst);
-        let (kernel, first) = (Arc::clone(kernel), Arc::clone(first));
-        queue.push_back(Box::new(move || hand_over(&kernel, &first, number, origin)));
-        MORE.notify_one();
-        return;
-    }
-    hand_over(kernel, first, number, origin);
-    ALONE.store(false, Ordering::SeqCst);
-}
-
-/// To be called by a guest thread when there is to be another one, where no lock is held: signals are handed to the kernel by a thread with
-/// the caller's descriptors from now on.
+/// To be called by a guest thread when there is to be another one, or a descriptor that shows signals, where no lock is held: signals are
+/// handed to the kernel by a thread with the caller's descriptors from now on.
 pub fn share() {
-    SHARED.store(true, Ordering::SeqCst);
-    watch();
-    if !APART.load(Ordering::SeqCst) {
-        return;
+    let before = WATCHER.load(Ordering::SeqCst);
+    if !TO_SHARE.swap(true, Ordering::SeqCst)
+        && let Ok(watcher) = start_watcher(false)
+    {
+        watcher.wait();
+        SHARED.store(true, Ordering::SeqCst);
+        wake(before);
     }
-    let mut queue = queue();
-    if queue.is_some() {
-        return;
-    }
-    let taker = std::thread::Builder::new().name("outside".to_owned()).stack_size(128 << 10);
-    // Without it the watcher goes on as before: all that suffers is a signalfd, which does not show such a signal.
-    if taker.spawn(take).is_ok() {
-        *queue = Some(VecDeque::new());
-    }
-}
-
-/// As [`share`], and waits until a watcher that is apart does nothing of the kind any more.
-pub fn share_now() {
-    share();
-    while APART.load(Ordering::SeqCst) && ALONE.load(Ordering::SeqCst) {
-        std::thread::yield_now();
-    }
-}
-
-fn take() {
-    let mut guard = queue();
-    loop {
-        match guard.as_mut().and_then(VecDeque::pop_front) {
-            Some(job) => {
-                drop(guard);
-                job();
-                guard = queue();
-            }
-            None => guard = MORE.wait(guard).unwrap_or_else(PoisonError::into_inner),
-        }
-    }
-}
-
-fn queue() -> MutexGuard<'static, Option<VecDeque<Job>>> {
-    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
+    // Without a thread for another watcher all that suffers is a signalfd, which does not show such a signal.
+    // A signal that the one before is handing over is over when this is free.
+    drop(APART.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
 /// Stops this process, as its first cage has stopped. The outside sees SIGSTOP, whatever stopped the cage.
 pub fn stop_process() {
     // SAFETY: a signal to the calling thread's own process.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::syscall(libc::SYS_gettid), libc::SIGSTOP) };
-}
-
-/// What tells the main thread, when it has run a guest for a while, that it is time for a watcher: a timer of the host that sends it the signal
-/// of interruptions until there is one.
-mod alarm {
-    use std::mem::MaybeUninit;
-    use std::sync::atomic::{AtomicPtr, Ordering};
-
-    use crate::signal::preempt;
-
-    /// What a short program takes, in nanoseconds. So long a signal from outside may have to wait.
-    const WHILE: i64 = 2_000_000;
-
-    /// What the library calls it; 0 may be one.
-    static TIMER: AtomicPtr<libc::c_void> = AtomicPtr::new(NONE);
-    const NONE: *mut libc::c_void = usize::MAX as *mut libc::c_void;
-
-    /// Makes it, for the calling thread. Behind the walls there are no new ones.
-    pub fn make() {
-        let mut event = MaybeUninit::<libc::sigevent>::zeroed();
-        let mut timer = NONE;
-        // SAFETY: an event with all bits zero is valid, and `timer` may be written.
-        let made = unsafe {
-            let event = event.assume_init_mut();
-            event.sigev_notify = libc::SIGEV_THREAD_ID;
-            event.sigev_signo = preempt::signal();
-            event.sigev_notify_thread_id = libc::gettid();
-            libc::timer_create(libc::CLOCK_MONOTONIC, event, &raw mut timer)
-        };
-        if made == 0 {
-            TIMER.store(timer, Ordering::Relaxed);
-        }
-    }
-
-    /// Sets it. False if there is none.
-    pub fn set() -> bool {
-        settime(WHILE)
-    }
-
-    /// Stops it.
-    pub fn stop() {
-        settime(0);
-    }
-
-    fn settime(nanos: i64) -> bool {
-        let timer = TIMER.load(Ordering::Relaxed);
-        let time = libc::timespec { tv_sec: 0, tv_nsec: nanos };
-        let setting = libc::itimerspec { it_interval: time, it_value: time };
-        // SAFETY: `timer` is one that was made, and is never deleted.
-        timer != NONE && unsafe { libc::timer_settime(timer, 0, &raw const setting, std::ptr::null_mut()) } == 0
-    }
 }

@@ -17,7 +17,6 @@ use crate::grate::filter;
 use crate::signal::context::Computing;
 use crate::signal::fault_delivery;
 use crate::signal::handlers;
-use crate::signal::host_signals;
 
 /// The host signal: one that Linux knows and never sends, and no real-time signal. Of those each one sent would be kept
 /// until the thread runs again, and then all of them start their handlers at once, more than a stack has room for.
@@ -52,7 +51,7 @@ pub fn install() {
     }
 }
 
-extern "C" fn on_interrupt(number: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+extern "C" fn on_interrupt(number: i32, _info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the host passes a valid ucontext and siginfo to a SA_SIGINFO handler, and errno is the thread's own.
     unsafe {
         // What is to be done is done where the handler is entered or the call returns.
@@ -68,10 +67,6 @@ extern "C" fn on_interrupt(number: i32, info: *mut libc::siginfo_t, context: *mu
             None => Computing::find(context.cast()),
         };
         if let Some(computing) = computing {
-            // A program's first thread has run for a while. Elsewhere than in guest code locks may be held: it comes again.
-            if (*info).si_code == libc::SI_TIMER {
-                host_signals::watch();
-            }
             if computing.guest.thread.attention() != 0 {
                 handlers::while_computing(computing);
             }

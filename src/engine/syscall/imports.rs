@@ -178,6 +178,21 @@ pub fn without_handlers(caller: &Caller<'_, Guest>, call: impl FnOnce(&Guest) ->
     Ok(result)
 }
 
+/// Runs the handlers of signals that have come during a fork. Linux has run them when fork returns: the next call that waits is not
+/// interrupted by them.
+///
+/// # Errors
+/// Guest code is to be left.
+pub fn run_waiting_handlers(caller: &mut StoreContextMut<'_, Guest>) -> Result<()> {
+    if caller.data().thread.attention() == 0 {
+        return Ok(());
+    }
+    context::enter_host();
+    let ran = handlers::run_handlers(caller);
+    context::enter_guest(caller.data().base);
+    ran.map(drop)
+}
+
 /// What else there is to do after a call with these values: children, signal handlers, and the call again if they interrupted it.
 #[cold]
 #[inline(never)]
@@ -239,7 +254,8 @@ fn give_birth(guest: &Guest, birth: Birth, result: i64) -> i64 {
     shared.set_program(child.cage.id, &guest.image);
     match thread::start_thread(shared, &guest.kernel, Arc::clone(&child), boot) {
         Ok(()) => {
-            guest.thread.cage.wait_for_memory(&child.cage);
+            // If it ends first, it leaves when it looks what else it has to do.
+            let _ = guest.thread.cage.wait_for_memory(&child.cage);
             result
         }
         Err(errno) => {

@@ -417,7 +417,7 @@ pub fn find_program<'k>(
             let path = CString::new([folder, name, suffix].concat()).map_err(|_| Errno::EINVAL)?;
             match open_program(kernel, cwd, &path, last) {
                 Ok(file) => return Ok(Found { file, path, from }),
-                Err(Errno::ENOENT | Errno::ENOTDIR) => {}
+                Err(Errno::ENOENT | Errno::ENOTDIR) if search => {}
                 Err(errno) if failure == Errno::ENOENT => failure = errno,
                 Err(_) => {}
             }

@@ -21,6 +21,8 @@ use crate::mem::{Alone, CageMemory, Memory};
 pub enum How {
     /// With a copy of its parent's memory, where its parent is.
     Fork,
+    /// On its parent's memory, where its parent is: vfork(2). The parent waits.
+    Borrow,
     /// On its parent's memory, at the function that the boot block at this address names. The parent waits.
     Vfork {
         /// What clone(2) calls the stack.
@@ -131,14 +133,17 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
 }
 
 impl Cage {
-    /// Waits until a child that borrows this cage's memory has given it back, or this cage ends. For vfork(2), during
+    /// Waits until a child that borrows this cage's memory has given it back, or this cage ends: false. For vfork(2), during
     /// which nothing else is heard.
-    pub fn wait_for_memory(&self, child: &Cage) {
+    pub fn wait_for_memory(&self, child: &Cage) -> bool {
         let ends = |family: &Family| family.ended.is_some() || family.replacing;
         loop {
             let seen = self.changed.seen();
-            if !child.memory.is_borrowed() || child.memory_returned() || ends(&self.family()) {
-                return;
+            if !child.memory.is_borrowed() || child.memory_returned() {
+                return true;
+            }
+            if ends(&self.family()) {
+                return false;
             }
             // However the wait ends, the question is asked again.
             let _ = self.changed.wait(seen, None);

@@ -57,7 +57,6 @@ pub(super) fn stand(kernel: &Kernel, thread: &Thread) {
     // What comes meanwhile waits.
     thread.unnotice(Attention::SIGNAL);
     loop {
-        kernel.engine().watch();
         let seen = cage.changed.seen();
         // Said anew each time: it may be another stop by now, which began without this thread.
         thread.signals.stopped.store(true, Ordering::Relaxed);

@@ -17,9 +17,6 @@ use crate::call::Ctx;
 use crate::host;
 use crate::spin;
 
-/// PIPE_BUF: a write of more than this may be interrupted when a part is written, which its caller would see.
-pub(crate) const ATOMIC: usize = 4096;
-
 /// read(2)
 #[inline(always)]
 pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize> {
@@ -49,9 +46,6 @@ pub(crate) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<usize
     }
     let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
-    if buf.len() > ATOMIC {
-        cx.kernel.engine().watch();
-    }
     host::write(in_use.as_fd(), buf).inspect_err(|&errno| write_failed(cx, fd, in_use.as_fd(), errno))
 }
 

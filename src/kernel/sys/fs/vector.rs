@@ -7,7 +7,7 @@ use lind_abi::layout::Iovec;
 use lind_abi::{CageId, Errno, Fd, In, Len, Off, Result};
 use rustix::fs::{FileType, OFlags};
 
-use super::rw::{ATOMIC, write_failed};
+use super::rw::write_failed;
 use super::watched;
 use crate::call::Ctx;
 use crate::host::{self, fs::Vector};
@@ -46,9 +46,6 @@ pub(crate) fn writev(cx: &Ctx<'_>, fd: Fd, iov: In<Iovec>, count: Len) -> Result
     }
     let in_use = cx.host_fd(fd)?;
     let vector = once(cx, parts, iov, count)?;
-    if vector.bytes() > ATOMIC {
-        cx.kernel.engine().watch();
-    }
     cx.blocking(|| host::fs::writev(in_use.as_fd(), &vector))
         .inspect_err(|&errno| write_failed(cx, fd, in_use.as_fd(), errno))
 }

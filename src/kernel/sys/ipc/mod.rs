@@ -47,7 +47,6 @@ fn wait(cx: &Ctx<'_>, event: &Event, seen: Seen, deadline: &Deadline) -> Result<
     if cx.has_signals() && !cx.again(&Err::<(), _>(Errno::EINTR)) {
         return Err(Errno::EINTR);
     }
-    cx.kernel.engine().watch();
     // However the wait ends, the question is asked again.
     let _ = event.wait(seen, deadline.time().as_ref());
     Ok(())

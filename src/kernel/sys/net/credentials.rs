@@ -4,6 +4,7 @@
 //! cannot see.
 
 use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -113,7 +114,7 @@ fn is_ours(host: &Ucred) -> bool {
 fn peer(cx: &Ctx<'_>, file: &File) -> Result<Option<Arc<Who>>> {
     let host = net::peer_credentials(file.host())?;
     let Some(socket) = unix(file).filter(|_| (host.pid, host.uid) != (0, u32::MAX)) else { return Ok(None) };
-    if let Some(peer) = &socket.peer.get() {
+    if let Some(peer) = socket.peer.get() {
         return Ok(Some(Arc::clone(peer)));
     }
     if sockopt::socket_acceptconn(file.host()) == Ok(true) {
@@ -138,7 +139,11 @@ fn peer(cx: &Ctx<'_>, file: &File) -> Result<Option<Arc<Who>>> {
 /// SO_PEERCRED
 pub(super) fn peer_credentials(cx: &Ctx<'_>, file: &File, value: Out<u8>, room: u32, len: InOut<u32>) -> Result<()> {
     let ids = peer(cx, file)?.map_or([0, u32::MAX, u32::MAX], |who| [who.ids.pid, who.ids.uid, who.ids.gid]);
-    let bytes = ids.map(u32::to_le_bytes).concat();
+    store_cut(cx, &ids.map(u32::to_le_bytes).concat(), value, room, len)
+}
+
+/// Hands out as much as there is room for, and how much that is.
+fn store_cut(cx: &Ctx<'_>, bytes: &[u8], value: Out<u8>, room: u32, len: InOut<u32>) -> Result<()> {
     let fits = bytes.len().min(room as usize);
     cx.copy_out(value, &bytes[..fits])?;
     cx.store(cx.writing(len), &u32::try_from(fits).map_err(|_| Errno::EINVAL)?)
@@ -156,9 +161,7 @@ pub(super) fn peer_groups(cx: &Ctx<'_>, file: &File, value: Out<u8>, room: u32, 
 pub(super) fn peer_descriptor(cx: &Ctx<'_>, file: &File, value: Out<u8>, room: u32, len: InOut<u32>) -> Result<()> {
     let who = peer(cx, file)?.ok_or(Errno::ENODATA)?;
     let fd = descriptor_of(cx, CageId(who.ids.pid), false)?;
-    let bytes = fd.to_le_bytes();
-    let fits = bytes.len().min(room as usize);
-    let told = cx.copy_out(value, &bytes[..fits]).and_then(|()| cx.store(cx.writing(len), &(fits as u32)));
+    let told = store_cut(cx, &fd.to_le_bytes(), value, room, len);
     told.inspect_err(|_| drop(cx.cage.fds.remove(fd, cx.reader(cx.cage.id))))
 }
 
@@ -169,9 +172,12 @@ pub(super) fn asks(cx: &Ctx<'_>, file: &File) {
 }
 
 fn ask(cx: &Ctx<'_>, socket: &Socket) {
-    let known = socket.pair.as_ref().map(|pair| pair.asked.store(true, std::sync::atomic::Ordering::SeqCst)).is_some();
-    let travelled = socket.travelled.load(std::sync::atomic::Ordering::Acquire);
-    if cx.kernel.senders.ask(!known && travelled) {
+    if let Some(pair) = &socket.pair {
+        pair.asked.store(true, Ordering::SeqCst);
+    }
+    // One that came in a message may be an end of a pair.
+    let anywhere = socket.pair.is_none() && socket.travelled.load(Ordering::Acquire);
+    if cx.kernel.senders.ask(anywhere) {
         // The short way of write(2) sends no token.
         cx.kernel.cages.all().iter().for_each(|cage| cage.fds.watch());
     }
@@ -187,8 +193,8 @@ pub(super) fn token(cx: &Ctx<'_>, file: &File, claims: bool) -> Result<Option<Ar
     if claims {
         ask(cx, socket);
     }
-    let asked = |pair: &Arc<crate::fd::Pair>| pair.asked.load(std::sync::atomic::Ordering::SeqCst);
-    if !senders.asked() || !senders.asked_anywhere() && socket.pair.as_ref().is_some_and(|pair| !asked(pair)) {
+    let unasked = || socket.pair.as_ref().is_some_and(|pair| !pair.asked.load(Ordering::SeqCst));
+    if !senders.asked() || !senders.asked_anywhere() && unasked() {
         return Ok(None);
     }
     // Those outside get nothing that was not sent.

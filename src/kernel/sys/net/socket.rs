@@ -24,7 +24,6 @@ pub(crate) fn socket(cx: &Ctx<'_>, domain: SocketDomain, kind: SocketType, proto
     let (family, protocol, kind_and_flags) = checked(domain, kind, protocol)?;
     cx.cage.fds.check_room(1)?;
     // What is sent may be any size.
-    cx.kernel.engine().watch();
     let (kind, flags) = (rustix::net::SocketType::from_raw(kind_and_flags & KIND), host_flags(kind_and_flags));
     let host = rustix::net::socket_with(family, kind, flags, protocol).map_err(errno)?;
     add(cx, host, Socket::default(), kind_and_flags & SocketType::SOCK_CLOEXEC != 0)
@@ -40,7 +39,6 @@ pub(crate) fn socketpair(
 ) -> Result<()> {
     let (family, protocol, kind_and_flags) = checked(domain, kind, protocol)?;
     cx.cage.fds.check_room(2)?;
-    cx.kernel.engine().watch();
     let (kind, flags) = (rustix::net::SocketType::from_raw(kind_and_flags & KIND), host_flags(kind_and_flags));
     let (a, b) = rustix::net::socketpair(family, kind, flags, protocol).map_err(errno)?;
     let (pair, who) = (Arc::new(Pair::default()), credentials::who(cx));

@@ -32,8 +32,8 @@ const NAMESPACES: u32 = CloneFlags::CLONE_NEWNS
 const SIGNAL: u32 = 0xff;
 
 /// clone(2), of three kinds: a thread (`CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD`), a child on this
-/// cage's memory until it runs a program or ends (`CLONE_VM | CLONE_VFORK | SIGCHLD`), and a copy (`SIGCHLD`), which only the
-/// import `fork` can ask for. `stack` is the address of the block that libc's `__lind_thread_start` starts from; libc
+/// cage's memory until it runs a program or ends (`CLONE_VM | CLONE_VFORK | SIGCHLD`), and a copy (`SIGCHLD`). Only the import `fork`
+/// can ask for a copy, and for a child that is where its parent is, without a stack. `stack` is the address of the block that libc's `__lind_thread_start` starts from; libc
 /// puts the thread pointer there too.
 pub(crate) fn clone(
     cx: &Ctx<'_>,
@@ -55,7 +55,8 @@ pub(crate) fn clone(
         (SHARED, _) => thread(cx, flags, stack, parent_tid, child_tid),
         (0, CloneFlags::SIGCHLD) => child(cx, flags, How::Fork, parent_tid),
         (vfork, CloneFlags::SIGCHLD | 0) if vfork == CloneFlags::CLONE_VM | CloneFlags::CLONE_VFORK => {
-            child(cx, flags, How::Vfork { boot: block(stack)? }, parent_tid)
+            let how = if stack.0 == 0 { How::Borrow } else { How::Vfork { boot: block(stack)? } };
+            child(cx, flags, how, parent_tid)
         }
         _ => Err(Errno::EINVAL),
     }
@@ -92,7 +93,7 @@ fn thread(cx: &Ctx<'_>, flags: CloneFlags, stack: Addr, parent_tid: Out<i32>, ch
 }
 
 fn child(cx: &Ctx<'_>, flags: CloneFlags, how: How, parent_tid: Out<i32>) -> Result<Pid> {
-    if cx.thread.worker || (how == How::Fork && !cx.thread.forking.load(Ordering::Acquire)) {
+    if cx.thread.worker || (matches!(how, How::Fork | How::Borrow) && !cx.thread.forking.load(Ordering::Acquire)) {
         // In a handler, or not at a call of `lind.fork`: there is no way to copy its stack.
         return Err(Errno::ENOSYS);
     }

@@ -62,7 +62,6 @@ pub(crate) fn read_signals(cx: &Ctx<'_>, file: &File, listener: &Signalfd, buf: 
         if cx.has_signals() && !cx.again(&Err::<(), _>(Errno::EINTR)) {
             return Err(Errno::EINTR);
         }
-        cx.kernel.engine().watch();
         // However the wait ends, the question is asked again.
         let _ = cx.cage.changed.wait(seen, None);
     }

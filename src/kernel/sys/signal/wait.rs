@@ -28,7 +28,6 @@ pub(crate) fn rt_sigsuspend(cx: &Ctx<'_>, set: In<Sigset>, size: Len) -> Result<
 /// Waits until the thread has a signal to take.
 fn until_signal(cx: &Ctx<'_>) -> Errno {
     loop {
-        cx.kernel.engine().watch();
         let seen = cx.cage.changed.seen();
         if cx.has_signals() && !cx.again(&Err::<(), _>(Errno::EINTR)) {
             return Errno::EINTR;
@@ -51,7 +50,6 @@ pub(crate) fn rt_sigtimedwait(
     let wanted = cx.load(set)?.bits & !UNBLOCKABLE;
     let deadline = Deadline::load(cx, timeout)?;
     loop {
-        cx.kernel.engine().watch();
         let seen = cx.cage.changed.seen();
         // A signal that is waited for comes from here, even one that is not blocked and has a handler.
         if let Some(came) = signal::take_waited(thread, wanted) {

@@ -46,7 +46,7 @@ static __inline long __syscall6(long long n, long long a, long long b, long long
 	return __lind_syscall(n, a, b, c, d, e, f);
 }
 
-/* fork comes through an import of its own (see src/process/wasm32/_Fork.c), vfork is that fork. */
+/* fork comes through an import of its own (see src/process/wasm32/_Fork.c), as does vfork. */
 #undef SYS_fork
 #undef SYS_vfork
 
