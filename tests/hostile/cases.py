@@ -225,6 +225,19 @@ def complaints_that_nobody_takes(lind_boot: Path, root: Path) -> str:
     return "" if done.returncode == 0 else f"without standard error it ended with {done.returncode}"
 
 
+def many_complaints_that_nobody_reads(lind_boot: Path, root: Path) -> str:
+    """A reader who does not read is waited for once, and not with each of more lines than there are seconds for this test."""
+    compile_program(root, "complains")
+    sink, ends = taking_nothing("full pipe")
+    try:
+        done = subprocess.run([lind_boot, "--root", root, "complains", str(2 * SECONDS)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=sink, timeout=SECONDS, check=False)
+    finally:
+        for end in ends:
+            os.close(end)
+    return "" if done.returncode == 0 else f"ended with {done.returncode}"
+
+
 def traps_name_the_program(lind_boot: Path, root: Path) -> str:
     """The same module by two names: each trap is told by the name that was run."""
     shutil.copy(root / "throw_uncaught.wasm", root / "twin.wasm")
@@ -376,7 +389,7 @@ def commands_that_nobody_reads(lind_boot: Path, root: Path) -> str:
 ALL: dict[str, Callable[[Path, Path], str]] = {
     case.__name__: case
     for case in (guest_cwasm, rewritten_while_loading, rewritten_while_running, no_host_descriptors, no_host_memory,
-                 compiles_for_minutes, complaints_that_nobody_takes, commands_that_nobody_reads,
+                 compiles_for_minutes, complaints_that_nobody_takes, many_complaints_that_nobody_reads, commands_that_nobody_reads,
                  traps_name_the_program, things_outside_memory,
                  what_the_kernel_keeps_is_charged, descriptors_parked_in_messages, timers_that_are_always_due, timers_set_anew,
                  threads_of_all_cages, mappings_of_all_cages, compiling_without_threads, tables_are_memory, strained)
