@@ -1,6 +1,7 @@
 /* What a descriptor is, and whether a socket that comes from elsewhere may be had. */
 #include <errno.h>
 #include <fcntl.h>
+#include <lind/fds.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -8,6 +9,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 #include "net.h"
+
+/* That the first program may be started with. */
+#define DESCRIPTORS 4096
 
 #define IPPROTO_MPTCP_ 262
 
@@ -136,20 +140,22 @@ bool received_fits(struct lind_arg fd, char *why, size_t size)
 	return unix_fits(fd, why, size) && socket_fits(lind_self(), fd, why, size);
 }
 
-/* What the first program would inherit. */
-void vet_own(void)
+/* A descriptor that the first program would inherit. */
+static void vet(int fd)
 {
 	uint64_t self = lind_self();
 	char why[200];
+	int null;
 
-	for (int fd = 0; fd < 1024; fd++) {
-		int null;
+	if (fcntl(fd, F_GETFD) < 0 || socket_fits(self, (struct lind_arg){ (uint64_t)fd, self }, why, sizeof why))
+		return;
+	lind_log("descriptor %d is a socket %s, which is denied: /dev/null is in its place", fd, why);
+	if ((null = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0 || dup2(null, fd) < 0)
+		lind_die("/dev/null: %s", strerror(errno));
+	close(null);
+}
 
-		if (fcntl(fd, F_GETFD) < 0 || socket_fits(self, (struct lind_arg){ (uint64_t)fd, self }, why, sizeof why))
-			continue;
-		lind_log("descriptor %d is a socket %s, which is denied: /dev/null is in its place", fd, why);
-		if ((null = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0 || dup2(null, fd) < 0)
-			lind_die("/dev/null: %s", strerror(errno));
-		close(null);
-	}
+void vet_own(void)
+{
+	lind_each_own_fd(DESCRIPTORS, vet);
 }

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from driver import place
+from driver import jumps, place
 from driver.options import Request
 from driver.place import Fail, run
 
@@ -31,6 +31,8 @@ LENIENT = [
 ]
 # What the linker says of a call with another type than the function's.
 MISMATCH = "function signature mismatch"
+# What it says of the functions that change from one stack to another.
+SWITCHES = r"undefined symbol: ((?:get|make|set|swap)context)\b"
 CXX_LANGUAGES = {"c++", "c++-cpp-output"}
 CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".c++", ".C", ".ii")
 
@@ -45,6 +47,8 @@ LAYOUT = [
     "--export=__stack_pointer", "--export-if-defined=__tls_base", "--export-if-defined=__lind_handle",
     "--export-if-defined=__lind_vfork",
     "--export-if-defined=pass_fptr_to_wt", "--export-if-defined=__wasm_longjmp",
+    # Where a signal's handler must not jump out of, since nothing would be caught there.
+    "--export-if-defined=__lind_poll", "--export-if-defined=__wasm_setjmp", "--export-if-defined=__wasm_setjmp_test",
 ]
 # For objects of -flto, which the linker compiles.
 LTO = [
@@ -114,16 +118,27 @@ def compile_only(request: Request, cxx: bool) -> int:
     if request.output and len(sources) > 1 and request.mode != "-E":
         raise Fail(f"cannot use -o with {request.mode} and several files")
     cxx = cxx or any(is_cxx(request.inputs[i][1], request.languages.get(i, "")) for i in sources)
-    command = [place.tool("clang++" if cxx else "clang"), *compile_flags(cxx), request.mode, *request.compile]
+    compiler = [place.tool("clang++" if cxx else "clang"), *compile_flags(cxx)]
+    command = [*compiler, request.mode, *request.compile]
     for i in sources:
-        if i in request.languages:
-            command += ["-x", request.languages[i]]
-        command.append(request.inputs[i][1])
+        command += words_of(request, i)
         if i in request.languages:
             command += ["-x", "none"]
     if request.output:
         command += ["-o", request.output]
-    return place.become(command)
+    if request.mode != "-c" or cxx:
+        return place.become(command)
+    status = run(command)
+    for i in sources:
+        name = os.path.splitext(os.path.basename(request.inputs[i][1]))[0] + ".o"
+        status = status or jumps.recompile([*compiler, *request.compile], words_of(request, i), request.output or name)
+    return status
+
+
+def words_of(request: Request, index: int) -> list[str]:
+    """A source, and its language if that was said."""
+    language = request.languages.get(index, "")
+    return [*(["-x", language] if language else []), request.inputs[index][1]]
 
 
 def compile_sources(request: Request, workspace: Workspace, cxx: bool) -> list[str] | int:
@@ -145,6 +160,8 @@ def compile_sources(request: Request, workspace: Workspace, cxx: bool) -> list[s
             command += ["-MF", stem + ".d"]
         command += ["-x", language] if language else []
         status = run([*command, word, "-o", target])
+        if not status and not this_cxx:
+            status = jumps.recompile(command, [word], target)
         if status:
             return status
         inputs.append(target)
@@ -197,6 +214,9 @@ def link_and_listen(command: list[str], fpcast: bool) -> int:
     place.show(command)
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
     sys.stderr.write(done.stderr)
+    switches = sorted(set(re.findall(SWITCHES, done.stderr)))
+    if switches:
+        sys.stderr.write(f"note: {', '.join(switches)}: WebAssembly code cannot switch stacks; use threads instead\n")
     mismatched = sorted(set(re.findall(rf"{MISMATCH}: (\S+)", done.stderr)))
     if done.returncode or not mismatched or not fpcast:
         return done.returncode

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import shutil
 import statistics
 from pathlib import Path
 
@@ -56,8 +55,7 @@ class Bench:
 
     def __init__(self, boot: Path, place: Path) -> None:
         self.boot, self.root = boot, place / "root"
-        (self.root / "grates").mkdir(parents=True)
-        (self.root / "bin").mkdir()
+        (self.root / "bin").mkdir(parents=True)
         (self.root / "tmp").mkdir()
         options = argparse.Namespace(benchmarks=REPOSITORY / "tests/benchmarks", grates=REPOSITORY / "grates", lindfs=REPOSITORY / "lindfs",
                                      lind_boot=boot, lind_compile=REPOSITORY / "scripts/lind_compile")
@@ -65,7 +63,7 @@ class Bench:
         for name in (STARTUP, "proc_spawn", "sys_geteuid", "sys_first"):
             builder.cage(name)
         for grate in ("forward", "write_filter", "net", "resource"):
-            shutil.copy2(builder.grate(grate), self.root / "grates")
+            builder.grate(grate)
         self.make_large(options.lind_compile)
         self.commands = {**self.starts(), **self.runs(place)}
 

@@ -18,6 +18,7 @@ use crate::code::cache::{Cache, name_in_cache};
 use crate::code::cwasm;
 use crate::code::data_image::DataImage;
 use crate::code::engines::Engines;
+use crate::code::jump_table::Jumps;
 use crate::code::trap_table::Traps;
 use crate::code::validate::{self, LANDING, Places};
 
@@ -120,7 +121,7 @@ impl Compiler {
         spare::check(wasm.len().saturating_mul(PER_BYTE).saturating_add(AT_LEAST))?;
         let pool = pool();
         let _endable = (self.endable)();
-        let (module, mut facts) = validate::check(wasm)?;
+        let (module, mut facts, jumping) = validate::check(wasm)?;
         let code = match pool {
             Some(pool) => {
                 let compiler = self.engines.compiler(true)?;
@@ -132,6 +133,7 @@ impl Compiler {
         let module = unsafe { Module::deserialize(&self.engines.runtime, &code)? };
         facts.places = places_in(&module)?;
         facts.traps = Traps::of(&code, module.text(), facts.places.landing)?;
+        facts.jumps = Jumps::of(&module, &jumping)?;
         let initial = DataImage::of(wasm, facts.heap_base)?;
         facts.initial = initial.layout;
         Ok(cwasm::encode(&self.key, code, initial.pages, &facts, blake3::hash(wasm).as_bytes()))

@@ -1,8 +1,8 @@
 //! Files of compiled code: what Wasmtime serialized, then a trailer that says what it is and a tag that proves who made it.
 //!
 //! ```text
-//! code | zeroes up to a multiple of a page | pages of data | where they belong | manifest | traps 4 each | magic 16 | format 32 | source 32 | heap_base, entry, start, end, landing, manifest's size,
-//! how many traps: 4 each | tag 32
+//! code | zeroes up to a multiple of a page | pages of data | where they belong | manifest | jumps 4 each | traps 4 each | magic 16 | format 32 | source 32 | heap_base, entry, start, end, landing, manifest's size,
+//! how many traps, how many jumps: 4 each | tag 32
 //! ```
 //!
 //! The tag is BLAKE3 keyed with the user's key over everything before it. Nothing of a file is believed, least of all
@@ -20,6 +20,7 @@ use wasmtime_environ::obj::ELFOSABI_WASMTIME;
 use crate::code::cache::Own;
 use crate::code::data_image::Layout;
 use crate::code::engines::COMPILED_FORMAT;
+use crate::code::jump_table::Jumps;
 use crate::code::manifest::{MAX_SIZE, Manifest};
 use crate::code::trap_table::Traps;
 use crate::code::validate::{Entry, Facts, Places};
@@ -52,10 +53,10 @@ impl Kind {
     }
 }
 
-const MAGIC: &[u8; 16] = b"lind compiled 2\n";
+const MAGIC: &[u8; 16] = b"lind compiled 3\n";
 const TAG: usize = 32;
 const PAGE: usize = 4096;
-const TRAILER: usize = 16 + 32 + 32 + 7 * 4 + TAG;
+const TRAILER: usize = 16 + 32 + 32 + 8 * 4 + TAG;
 
 /// Compiled code that may be run.
 pub struct Compiled {
@@ -99,8 +100,11 @@ pub fn encode(key: &[u8; 32], mut code: Vec<u8>, initial: &[u8], facts: &Facts, 
     code.extend(facts.initial.to_bytes());
     let manifest = facts.manifest.section();
     code.extend(&manifest);
-    let traps = facts.traps.as_bytes();
-    let count = u32::try_from(traps.len() / 4).expect("each is an instruction of code that is smaller than 4 GiB");
+    let (traps, jumps) = (facts.traps.as_bytes(), facts.jumps.to_bytes());
+    let count =
+        |bytes: &[u8]| u32::try_from(bytes.len() / 4).expect("each is a place in code that is smaller than 4 GiB");
+    let counts = [count(traps), count(&jumps)];
+    code.extend(jumps);
     code.extend(traps);
     code.extend(MAGIC);
     code.extend(blake3::hash(COMPILED_FORMAT.as_bytes()).as_bytes());
@@ -108,7 +112,7 @@ pub fn encode(key: &[u8; 32], mut code: Vec<u8>, initial: &[u8], facts: &Facts, 
     let Places { start, end, landing } = facts.places;
     // `Manifest::parse` took it, so it is small; were it not, it would be refused when it is read.
     let size = u32::try_from(manifest.len()).unwrap_or(u32::MAX);
-    for number in [facts.heap_base, entry_number(facts.entry), start, end, landing, size, count] {
+    for number in [facts.heap_base, entry_number(facts.entry), start, end, landing, size, counts[0], counts[1]] {
         code.extend(number.to_le_bytes());
     }
     let tag = blake3::keyed_hash(key, &code);
@@ -171,6 +175,10 @@ fn accept(
     let end = (len - TRAILER).checked_sub(traps).ok_or(Refused::Untrusted)?;
     let mut table = vec![0; traps];
     copy.read_exact_at(&mut table, end as u64)?;
+    let jumps = 4 * field(7) as usize;
+    let end = end.checked_sub(jumps).ok_or(Refused::Untrusted)?;
+    let mut jumping = vec![0; jumps];
+    copy.read_exact_at(&mut jumping, end as u64)?;
     let (manifest, end) = manifest(&copy, end, field(5))?;
     let (initial, pages) = initial(&copy, end)?;
     Ok(Compiled {
@@ -181,6 +189,7 @@ fn accept(
             places: Places { start: field(2), end: field(3), landing: field(4) },
             manifest,
             traps: Traps::from_bytes(table),
+            jumps: Jumps::from_bytes(&jumping),
             initial,
         },
         pages,

@@ -25,7 +25,7 @@ pub const WASM_STACK: usize = 4 << 20;
 pub const GC_HEAP: u64 = 16 << 20;
 
 /// Changes whenever compiled code of an earlier build must not be used again.
-pub const COMPILED_FORMAT: &str = "lind 4, wasmtime 48.0.8";
+pub const COMPILED_FORMAT: &str = "lind 5, wasmtime 48.0.8";
 
 /// The engines of this process.
 pub struct Engines {

@@ -93,7 +93,7 @@ impl<P> Images<P> {
 }
 
 fn inspect_source(wasm: &[u8]) -> Result<Inspection> {
-    let (_, facts) = validate::check(wasm)?;
+    let (_, facts, _) = validate::check(wasm)?;
     let (mut imports, mut filters) = (Vec::new(), false);
     for payload in Parser::new(0).parse_all(wasm) {
         match payload? {

@@ -14,6 +14,7 @@ pub(crate) mod engines;
 pub(crate) mod filter_verifier;
 pub(crate) mod image;
 pub(crate) mod inspect;
+pub mod jump_table;
 pub(crate) mod key;
 pub mod manifest;
 pub mod takes;

@@ -3,6 +3,9 @@
 //! The compiler validates the module itself; this checks the shape the engine relies on, and adds the landing pad (see
 //! `signal::context`). What is learnt here travels with the compiled code.
 
+use std::collections::HashSet;
+
+use crate::code::jump_table::{self, Jumps};
 use crate::code::trap_table::Traps;
 use anyhow::{Context, Result, bail, ensure};
 
@@ -43,6 +46,8 @@ pub struct Facts {
     pub manifest: Manifest,
     /// The instructions that do nothing but trap, and what they mean; none until the module has been compiled.
     pub traps: Traps,
+    /// The functions that call setjmp; none until the module has been compiled.
+    pub jumps: Jumps,
     /// Where its data belong; nothing until the module has been compiled.
     pub initial: Layout,
 }
@@ -61,16 +66,21 @@ pub struct Places {
 /// Where the heap begins in modules that do not say: one page of 64 KiB after the unmapped one.
 const DEFAULT_HEAP_BASE: u32 = 2 << 16;
 
-/// Checks a module and returns it with the landing pad added.
+/// Checks a module and returns it with the landing pad added, what is known about it, and which functions call setjmp.
 ///
 /// # Errors
 /// Says what is wrong and what to do about it.
-pub fn check(wasm: &[u8]) -> Result<(Vec<u8>, Facts)> {
+pub fn check(wasm: &[u8]) -> Result<(Vec<u8>, Facts, HashSet<u32>)> {
     let module = Shape::read(wasm)?;
     module.check_memory()?;
     let facts = module.check_exports()?;
     module.check_filter(wasm)?;
-    Ok((module.with_landing(wasm)?, facts))
+    let function = |name: &str| {
+        let named = module.exports.iter().find(|(export, kind, _)| export == name && *kind == ExternalKind::Func);
+        named.map(|(.., index)| *index)
+    };
+    let jumping = jump_table::find(wasm, &module.bodies, module.imported_functions, function)?;
+    Ok((module.with_landing(wasm)?, facts, jumping))
 }
 
 /// The parts of a module that matter here.
@@ -233,6 +243,7 @@ impl Shape {
             places: Places::default(),
             manifest,
             traps: Traps::default(),
+            jumps: Jumps::default(),
             initial: Layout::default(),
         })
     }

@@ -54,5 +54,6 @@ fn code_of(module: &Module, facts: &Facts) -> Code {
         functions: at(places.start)..at(places.end),
         landing: at(places.landing),
         traps: facts.traps.clone(),
+        jumps: facts.jumps.clone(),
     }
 }

@@ -19,6 +19,7 @@ use wasmtime::{Func, Store};
 use wasmtime_environ::{HostPtr, PtrSize};
 
 use crate::code::engines::{GUARD, SPACE};
+use crate::code::jump_table::Jumps;
 use crate::code::trap_table::Traps;
 use crate::run::guest::Guest;
 
@@ -54,6 +55,8 @@ pub struct Code {
     pub landing: usize,
     /// What those of its instructions mean that do nothing but trap.
     pub traps: Traps,
+    /// Which of its functions call setjmp.
+    pub jumps: Jumps,
 }
 
 impl Inside {
@@ -233,6 +236,11 @@ impl<'a> Computing<'a> {
 
     fn set(&mut self, register: i32, value: usize) {
         self.registers[register.unsigned_abs() as usize] = (value as u64).cast_signed();
+    }
+
+    /// Whether it catches nothing where it is, and soon comes to where it does.
+    pub fn catches_soon(&self) -> bool {
+        self.routine.is_none() && self.offset().is_some_and(|at| self.guest.image.code.jumps.contain(at))
     }
 
     /// Makes the code continue at its landing pad: it is left by a trap.

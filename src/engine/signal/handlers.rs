@@ -10,7 +10,7 @@ use std::sync::Arc;
 use lind_abi::Errno;
 use lind_abi::layout::{Siginfo, Stack};
 use lind_kernel::cage::signal::{Delivery, Step, end};
-use lind_kernel::cage::{Next, Status, Thread};
+use lind_kernel::cage::{Attention, Next, Status, Thread};
 use lind_kernel::mem::Memory;
 use lind_kernel::mem::budget::Share;
 use wasmtime::{
@@ -326,13 +326,22 @@ enum Left {
 }
 
 /// What an interrupted thread has to do: its handlers run, it stands still, or it leaves. Called by the host's signal handler.
-pub fn while_computing(computing: Computing<'_>) {
+/// `fault`: its own instruction is the reason, and cannot wait.
+pub fn while_computing(computing: Computing<'_>, fault: bool) {
     let guest = computing.guest;
     if !computing.has_frame() && !guest.thread.must_leave() {
         // An exception would miss the function that called this one. The signal comes again.
         return;
     }
     context::enter_host();
+    if !fault && computing.catches_soon() && !guest.thread.must_leave() {
+        // A handler may jump into this very function. It runs when the signal comes again, elsewhere.
+        guest.thread.settle(&guest.kernel);
+        if !guest.thread.must_leave() && guest.thread.attention() & Attention::NEXT == 0 {
+            context::enter_guest(guest.base);
+            return;
+        }
+    }
     let done = interrupted(guest);
     context::enter_guest(guest.base);
     match (done, guest.signals.longjmp.get()) {

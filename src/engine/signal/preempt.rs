@@ -59,8 +59,10 @@ extern "C" fn on_interrupt(number: i32, _info: *mut libc::siginfo_t, context: *m
             return;
         }
         let errno = *libc::__errno_location();
+        let mut faulted = false;
         let computing = match fault_delivery::take(context.cast()) {
             Some((computing, fault)) => {
+                faulted = true;
                 computing.guest.thread.fault(&computing.guest.kernel, fault);
                 Some(computing)
             }
@@ -68,7 +70,7 @@ extern "C" fn on_interrupt(number: i32, _info: *mut libc::siginfo_t, context: *m
         };
         if let Some(computing) = computing {
             if computing.guest.thread.attention() != 0 {
-                handlers::while_computing(computing);
+                handlers::while_computing(computing, faulted);
             }
         }
         *libc::__errno_location() = errno;

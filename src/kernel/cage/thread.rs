@@ -263,6 +263,11 @@ impl Thread {
         super::signal::next_step(kernel, self)
     }
 
+    /// The same where no handler may run yet: those wait, and whether to leave is for the next step to say.
+    pub fn settle(&self, kernel: &crate::Kernel) {
+        super::signal::settle(kernel, self);
+    }
+
     /// The engine's word that this thread has run its last guest code and ends with `code`, unless it is the last of its cage: what it
     /// leaves in the cage's memory is there from now on.
     pub fn leaves(&self, code: i32) {

@@ -87,6 +87,9 @@ pub struct Senders {
 struct Tokens {
     by_file: HashMap<FileId, Token>,
     by_cage: HashMap<u32, OfCage>,
+    /// When there are so many, those of cages that are gone go: the files, so that what they have sent is known for long, later.
+    cages_full: usize,
+    files_full: usize,
 }
 
 /// The tokens of a cage: of what it is now, and of its claims.
@@ -168,16 +171,8 @@ impl Senders {
     pub fn token(&self, ids: Ids, claims: bool, lives: impl Fn(u32) -> bool) -> Result<Arc<OwnedFd>> {
         /// How often a cage can become another.
         const MOST: u32 = 1024;
-        /// When those of cages that are gone go.
-        const MANY_CAGES: usize = 64;
-        const MANY_FILES: usize = 16384;
         let mut tokens = lock(&self.tokens);
-        if tokens.by_cage.len() >= MANY_CAGES {
-            tokens.by_cage.retain(|&pid, _| lives(pid));
-        }
-        if tokens.by_file.len() >= MANY_FILES {
-            tokens.by_file.retain(|_, token| lives(token.pid()));
-        }
+        tokens.forget_gone(ids.pid, lives);
         let of_cage = tokens.by_cage.entry(ids.pid).or_default();
         let there = match &of_cage.sender {
             _ if claims => of_cage.claimed.as_ref(),
@@ -206,6 +201,22 @@ impl Senders {
     pub fn token_behind(&self, file: &OwnedFd) -> Option<Token> {
         let id = FileId::of(file.as_fd()).ok()?;
         lock(&self.tokens).by_file.get(&id).copied()
+    }
+}
+
+impl Tokens {
+    /// Before `pid` may get one.
+    fn forget_gone(&mut self, pid: u32, lives: impl Fn(u32) -> bool) {
+        const FEW_CAGES: usize = 64;
+        const FEW_FILES: usize = 16384;
+        if !self.by_cage.contains_key(&pid) && self.by_cage.len() >= self.cages_full.max(FEW_CAGES) {
+            self.by_cage.retain(|&pid, _| lives(pid));
+            self.cages_full = 2 * self.by_cage.len();
+        }
+        if self.by_file.len() >= self.files_full.max(FEW_FILES) {
+            self.by_file.retain(|_, token| lives(token.pid()));
+            self.files_full = 2 * self.by_file.len();
+        }
     }
 }
 

@@ -15,6 +15,7 @@
 
 #define INHERITED 20
 #define SOCKET 21
+#define HIGH 1000
 #define IS(what, wanted) is(#what, (long)(what), (long)(wanted), __LINE__)
 
 static int wrong;
@@ -77,6 +78,8 @@ static int inside(void)
 	/* What was inherited reads, from where it was. */
 	IS(write(INHERITED, "x", 1), -1);
 	IS(errno, EBADF);
+	IS(write(HIGH, "x", 1), -1);
+	IS(errno, EBADF);
 	IS(ftruncate(INHERITED, 0), -1);
 	IS(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, INHERITED, 0) == MAP_FAILED, 1);
 	IS(read(INHERITED, text, 4), 4);
@@ -132,6 +135,7 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		return inside();
 	IS(dup2(protected, INHERITED), INHERITED);
+	IS(dup2(protected, HIGH), HIGH);
 	IS(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	IS(pipe(pipes), 0);
 	if (!(child = fork())) {

@@ -1,4 +1,5 @@
 /* A policy that lets clients change only some files. */
+#include <lind/fds.h>
 #include <lind/guard.h>
 #include <lind/transfer.h>
 #include <poll.h>
@@ -177,19 +178,23 @@ static int read_only(int fd)
 	return (int)own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)name, O_RDONLY | O_CLOEXEC, 0);
 }
 
+/* A descriptor that the grate was started with. */
+static void vet(int fd)
+{
+	int again;
+
+	if (!is_harmful(fd, false))
+		return;
+	lind_log("descriptor %d writes to a file that may not be changed: it only reads now", fd);
+	if ((again = read_only(fd)) < 0 || own(SYS_dup3, (uint64_t)again, (uint64_t)fd, 0, 0) < 0)
+		own_close(fd);
+	own_close(again);
+}
+
 void lind_guard_begin(const struct lind_guard *the_guard)
 {
 	guard = the_guard;
-	for (int fd = 0; fd < DESCRIPTORS; fd++) {
-		int again;
-
-		if (!is_harmful(fd, false))
-			continue;
-		lind_log("descriptor %d writes to a file that may not be changed: it only reads now", fd);
-		if ((again = read_only(fd)) < 0 || own(SYS_dup3, (uint64_t)again, (uint64_t)fd, 0, 0) < 0)
-			own_close(fd);
-		own_close(again);
-	}
+	lind_each_own_fd(DESCRIPTORS, vet);
 }
 
 /* Waits as the client would until there is a message. 1 when there may be one. */

@@ -83,4 +83,8 @@ int lind_fd_pin(uint64_t cage, int fd, struct lind_fd_state **state);
 /* Closes what lind_fd_pin made and gives the state back. */
 void lind_fd_unpin(int pinned, struct lind_fd_state *state);
 
+/* Calls `look` with each number below `end` at which the grate itself has a file open, except where O_PATH opened it. It asks for many
+ * at once, which each start pays for; where that is refused, numbers that are not open are looked at, too. */
+void lind_each_own_fd(int end, void (*look)(int fd));
+
 #endif

@@ -1,0 +1,61 @@
+/* What the compiler driver has functions that call setjmp call, so that a handler may leave them by a jump
+ * into them (scripts/driver/jumps.py): each does what might fault in such a function, or does nothing, and is there
+ * to be interrupted. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE 4096
+
+/* The engine does not interrupt a function that calls this, only what it calls. Loads that the compiler keeps are what
+ * a signal is taken at: not at the first and last instructions of a function. */
+void __lind_poll(void)
+{
+	static const int nothing = 0;
+	for (int i = 0; i < 4; i++)
+		__atomic_load_n((volatile int *)&nothing, __ATOMIC_SEQ_CST);
+}
+
+/* Reads the first and last of some bytes, which lie in two pages at most. */
+void __lind_reads(const volatile unsigned char *at, uint32_t size)
+{
+	*at;
+	if ((uintptr_t)at % PAGE + size > PAGE) at[size-1];
+}
+
+/* Writes them as they are. Another thread may write them meanwhile. */
+void __lind_writes(volatile unsigned char *at, uint32_t size)
+{
+	__atomic_fetch_or(at, 0, __ATOMIC_SEQ_CST);
+	if ((uintptr_t)at % PAGE + size > PAGE)
+		__atomic_fetch_or(&at[size-1], 0, __ATOMIC_SEQ_CST);
+}
+
+/* Divides, for what it may trap with. */
+void __lind_quotient32(int32_t a, int32_t b)
+{
+	volatile int32_t quotient = a / b;
+	(void)quotient;
+}
+
+void __lind_quotient64(int64_t a, int64_t b)
+{
+	volatile int64_t quotient = a / b;
+	(void)quotient;
+}
+
+void __lind_divisor(uint64_t b)
+{
+	/* Of a constant the compiler would make comparisons. */
+	volatile uint64_t dividend = 1;
+	dividend /= b;
+}
+
+void __lind_memcpy(void *to, const void *from, size_t size) { memcpy(to, from, size); }
+void __lind_memmove(void *to, const void *from, size_t size) { memmove(to, from, size); }
+void __lind_memset(void *to, int value, size_t size) { memset(to, value, size); }
+
+/* The compiler takes these for functions that no jump comes out of, by their names. */
+void *__lind_malloc(size_t size) { return malloc(size); }
+void __lind_free(void *at) { free(at); }
