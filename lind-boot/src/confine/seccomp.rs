@@ -363,6 +363,10 @@ fn search(code: &mut Backwards, ranges: &[(u32, usize)]) -> Result<usize> {
 mod tests {
     use super::*;
 
+    fn half(argument: u64, high: bool) -> u32 {
+        u32::try_from(if high { argument >> 32 } else { argument & 0xffff_ffff }).unwrap()
+    }
+
     /// What the filter says of a call: a small machine for the instructions we emit.
     fn verdict(number: u32, args: [u64; 6]) -> u32 {
         let program = filter().unwrap();
@@ -375,7 +379,7 @@ mod tests {
                     accumulator = match op.k {
                         0 => number,
                         4 => AUDIT_ARCH_X86_64,
-                        k => (args[(k as usize - 16) / 8] >> (8 * (k % 8))) as u32,
+                        k => half(args[(k as usize - 16) / 8], k % 8 != 0),
                     };
                     continue;
                 }
@@ -433,11 +437,12 @@ mod tests {
 
     #[test]
     fn files_send_no_signals() {
+        const F_SETSIG: i32 = 10;
         let fcntl = |command: i32, value: i32| {
             let number = u32::try_from(libc::SYS_fcntl).unwrap();
-            verdict(number, [3, command as u64, value as u64, 0, 0, 0])
+            let [command, value] = [command, value].map(|number| i64::from(number).cast_unsigned());
+            verdict(number, [3, command, value, 0, 0, 0])
         };
-        const F_SETSIG: i32 = 10;
         for command in [libc::F_GETFL, libc::F_DUPFD_CLOEXEC, libc::F_OFD_SETLKW, libc::F_SETLEASE, libc::F_ADD_SEALS] {
             assert_eq!(fcntl(command, 0), ALLOW, "{command}");
         }
