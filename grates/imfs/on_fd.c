@@ -312,12 +312,29 @@ static int64_t pipe_size(const struct lind_call *c, uint32_t cmd)
 	return done(cmd == F_SETPIPE_SZ && lind_arg32(c, 2) > IMFS_FIFO ? -EPERM : (int64_t)IMFS_FIFO);
 }
 
+/* Whether the file is not open, only named. */
+static bool path_only(const struct lind_call *c)
+{
+	struct client *client;
+	struct imfs_file *f = take(c, 0, &client);
+
+	return f && done(f->flags & O_PATH);
+}
+
+/* What there is for a file that is only named. */
+static bool about_number(uint32_t cmd)
+{
+	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC || cmd == F_GETFD || cmd == F_SETFD || cmd == F_GETFL;
+}
+
 int64_t on_fcntl(const struct lind_call *c)
 {
 	uint32_t cmd = lind_arg32(c, 1);
 
 	if (!ours(c, 0))
 		return lind_forward(c);
+	if (!about_number(cmd) && path_only(c))
+		return -EBADF;
 	switch (cmd) {
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
@@ -381,6 +398,8 @@ int64_t on_ioctl(const struct lind_call *c)
 {
 	if (!ours(c, 0))
 		return lind_forward(c);
+	if (path_only(c))
+		return -EBADF;
 	switch (lind_arg32(c, 1)) {
 	case FIOCLEX_:
 	case FIONCLEX_:

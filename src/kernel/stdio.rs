@@ -4,6 +4,7 @@
 //! delivered is lost; whoever had it to say goes on.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use lind_abi::layout::Timespec;
@@ -18,12 +19,17 @@ use crate::host::wait::{Poll, poll};
 /// PIPE_BUF: what a pipe takes whole or not at all, so that messages of several cages do not mix.
 const PIECE: usize = 4096;
 
-/// How long a message waits for whoever should read it, each time it gets no further.
+/// How long a message waits for whoever should read it, each time it gets no further, and unless the one before has waited in vain.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Whether the last message found no reader in time: then the next one does not wait for him.
+static UNHEARD: AtomicBool = AtomicBool::new(false);
 
 /// Says something on standard error, if that can be done.
 pub fn say(text: &str) {
-    let _ = put(rustix::stdio::stderr(), text.as_bytes(), Some(PATIENCE));
+    let patience = if UNHEARD.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
+    let said = put(rustix::stdio::stderr(), text.as_bytes(), Some(patience));
+    UNHEARD.store(said == Err(Errno::EAGAIN), Ordering::Relaxed);
 }
 
 /// Says something on an open file, if that can be done.

@@ -7,11 +7,12 @@ import fcntl
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -224,6 +225,19 @@ def complaints_that_nobody_takes(lind_boot: Path, root: Path) -> str:
     return "" if done.returncode == 0 else f"without standard error it ended with {done.returncode}"
 
 
+def many_complaints_that_nobody_reads(lind_boot: Path, root: Path) -> str:
+    """A reader who does not read is waited for once, and not with each of more lines than there are seconds for this test."""
+    compile_program(root, "complains")
+    sink, ends = taking_nothing("full pipe")
+    try:
+        done = subprocess.run([lind_boot, "--root", root, "complains", str(2 * SECONDS)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=sink, timeout=SECONDS, check=False)
+    finally:
+        for end in ends:
+            os.close(end)
+    return "" if done.returncode == 0 else f"ended with {done.returncode}"
+
+
 def traps_name_the_program(lind_boot: Path, root: Path) -> str:
     """The same module by two names: each trap is told by the name that was run."""
     shutil.copy(root / "throw_uncaught.wasm", root / "twin.wasm")
@@ -292,23 +306,56 @@ def mappings_of_all_cages(lind_boot: Path, root: Path) -> str:
     return still_there(run(lind_boot, root, "crowd", "mappings", "8"))
 
 
+@contextlib.contextmanager
+def as_ordinary_user(lind_boot: Path, root: Path, program: str) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+    """Runs a program of the root, which has nothing else but numbers.wasm, as a user whom nobody else is."""
+    user = 54321
+    with tempfile.TemporaryDirectory() as home:
+        place, boot = Path(home), Path(home) / "lind-boot"
+        shutil.copy(lind_boot, boot)
+        shutil.copytree(root, place / "root", ignore=lambda _, names: [name for name in names if name not in (program, "numbers.wasm")])
+        (place / "root/numbers.wasm").chmod(0o755)
+        (place / "root/tmp").mkdir(exist_ok=True)
+        for path in [place, *place.rglob("*")]:
+            os.chown(path, user, user)
+
+        def run_it(limit: int, most: int, *argv: str) -> subprocess.CompletedProcess[str]:
+            return subprocess.run([boot, "--root", place / "root", program, *argv], user=user, group=user, extra_groups=[],
+                                  preexec_fn=lambda: resource.setrlimit(limit, (most, most)), env={"HOME": home},
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+        yield run_it
+
+
 def compiling_without_threads(lind_boot: Path, root: Path) -> str:
     """The host has no thread left when a module is to be compiled."""
     if os.geteuid() != 0:
         return ""
     compile_program(root, "crowd")
-    user, threads = 54321, 60
-    with tempfile.TemporaryDirectory() as home:
-        place, boot = Path(home), Path(home) / "lind-boot"
-        shutil.copy(lind_boot, boot)
-        shutil.copytree(root, place / "root", ignore=lambda _, names: [name for name in names if name not in ("crowd.wasm", "numbers.wasm")])
-        (place / "root/numbers.wasm").chmod(0o755)
-        for path in [place, *place.rglob("*")]:
-            os.chown(path, user, user)
-        done = subprocess.run([boot, "--root", place / "root", "crowd.wasm", "compile", "/numbers.wasm"], user=user, group=user, extra_groups=[],
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (threads, threads)), env={"HOME": home},
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False)
-    return still_there(done)
+    with as_ordinary_user(lind_boot, root, "crowd.wasm") as run_it:
+        return still_there(run_it(resource.RLIMIT_NPROC, 60, "compile", "/numbers.wasm"))
+
+
+# The least that each allows the runner to start with, and what makes it short later.
+STRAINS = [(resource.RLIMIT_AS, [size << 20 for size in (4300, 4400, 4600, 5000, 6000, 8900, 13500, 22000)]),
+           (resource.RLIMIT_NOFILE, [16, 24, 32, 48, 96, 250]),
+           (resource.RLIMIT_NPROC, [1, 2, 4, 8, 16, 40, 120])]
+
+
+def strained(lind_boot: Path, root: Path) -> str:
+    """The runner is short of memory, of descriptors, or of threads while cages ask for all there is: an error or the end of the cage that asks."""
+    if os.geteuid() != 0:
+        return ""
+    compile_program(root, "strain")
+    # All goes well, or the first program does not start, or it ends for want of room.
+    wanted = {0: "still here\n", 125: "", 126: "", 128 + signal.SIGKILL: ""}
+    with as_ordinary_user(lind_boot, root, "strain.cwasm") as run_it:
+        for limit, sizes in STRAINS:
+            for most in sizes:
+                done = run_it(limit, most, "1", "/numbers.wasm")
+                if wanted.get(done.returncode) != done.stdout or "panic" in done.stderr or "memory allocation" in done.stderr:
+                    return f"limit {limit} of {most}: ended with {done.returncode}\n{done.stdout}{done.stderr[:2000]}"
+    return ""
 
 
 def tables_are_memory(lind_boot: Path, root: Path) -> str:
@@ -342,8 +389,8 @@ def commands_that_nobody_reads(lind_boot: Path, root: Path) -> str:
 ALL: dict[str, Callable[[Path, Path], str]] = {
     case.__name__: case
     for case in (guest_cwasm, rewritten_while_loading, rewritten_while_running, no_host_descriptors, no_host_memory,
-                 compiles_for_minutes, complaints_that_nobody_takes, commands_that_nobody_reads,
+                 compiles_for_minutes, complaints_that_nobody_takes, many_complaints_that_nobody_reads, commands_that_nobody_reads,
                  traps_name_the_program, things_outside_memory,
                  what_the_kernel_keeps_is_charged, descriptors_parked_in_messages, timers_that_are_always_due, timers_set_anew,
-                 threads_of_all_cages, mappings_of_all_cages, compiling_without_threads, tables_are_memory)
+                 threads_of_all_cages, mappings_of_all_cages, compiling_without_threads, tables_are_memory, strained)
 }

@@ -49,6 +49,11 @@ impl Cache {
         Cache { directory, own }
     }
 
+    /// Whether files of it can be safe to use in place.
+    pub fn is_own(&self) -> bool {
+        self.own
+    }
+
     /// The file itself, if it is safe to use in place.
     pub fn own(&self, file: &File) -> Option<Own> {
         // Another name could be one in a guest's root.
@@ -87,7 +92,9 @@ impl Cache {
 
     fn entries(&self) -> rustix::io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
-        for entry in Dir::read_from(&self.directory)? {
+        // Not `Dir::read_from`: the directory may be open only to be looked into (O_PATH), and stays so when it is opened again.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        for entry in Dir::new(rustix::fs::openat(&self.directory, c".", flags, Mode::empty())?)? {
             let name = entry?.file_name().to_owned();
             let Ok(stat) = rustix::fs::statat(&self.directory, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
@@ -167,7 +174,9 @@ mod tests {
     #[test]
     fn the_oldest_go_first() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::new(File::open(folder.path()).unwrap().into());
+        // As the runner has it: a mount that is not to be read, only to be looked into.
+        let directory = rustix::fs::open(folder.path(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        let cache = Cache::new(directory);
         for number in 0..6_u64 {
             cache.put(&format!("{number}.cwasm"), &[0; 100]);
             let file = File::options().write(true).open(folder.path().join(format!("{number}.cwasm"))).unwrap();

@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use lind_kernel::Errno;
 use lind_kernel::engine::Gone;
+use lind_kernel::mem::spare;
 use wasmtime::Module;
 
 use crate::code::cache::{Cache, name_in_cache};
@@ -38,6 +39,10 @@ const STACK: usize = 8 << 20;
 
 /// So many modules are compiled at once for cages, those that nobody waits for any more included. Each may take gigabytes.
 const AT_ONCE: usize = 4;
+
+/// What compiling takes of memory for each byte of a module, and in any case.
+const PER_BYTE: usize = 64;
+const AT_LEAST: usize = 256 << 20;
 
 /// How many are.
 static RUNNING: Mutex<usize> = Mutex::new(0);
@@ -113,6 +118,7 @@ impl Compiler {
     /// What is wrong with it.
     pub fn compile(&self, wasm: &[u8]) -> Result<Vec<u8>> {
         // The compiler's threads stay for later programs, and must not be who takes signals from outside: they start while those are held back.
+        spare::check(wasm.len().saturating_mul(PER_BYTE).saturating_add(AT_LEAST))?;
         let pool = pool();
         let _endable = (self.endable)();
         let (module, mut facts, jumping) = validate::check(wasm)?;

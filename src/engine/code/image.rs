@@ -75,11 +75,11 @@ impl<P> Images<P> {
         }
         let mut start = [0; Kind::BYTES];
         let got = rustix::io::pread(file, &mut start, 0).map_err(|error| refused(path, anyhow::Error::from(error)))?;
+        let noted = || state.as_ref().and_then(|state| self.noted(state));
         let image = match Kind::of(&start[..got]) {
-            Kind::Compiled => self.load_compiled(file, path),
+            Kind::Compiled => noted().map_or_else(|| self.load_compiled(file, path), Ok),
             Kind::Module => {
-                let noted = state.as_ref().and_then(|state| self.noted(state));
-                noted.map_or_else(|| self.load_source(file, gone).map_err(|error| refused(path, error)), Ok)
+                noted().map_or_else(|| self.load_source(file, gone).map_err(|error| refused(path, error)), Ok)
             }
             other => Err(refused(path, not_a_program(&other))),
         }?;
@@ -127,11 +127,16 @@ impl<P> Images<P> {
             reason: format!("{path}: {why}; pass the .wasm instead, or precompile it again"),
             untrusted: true,
         };
-        match cwasm::open(&self.compiler.key, file) {
-            Ok(compiled) => match self.image(compiled) {
-                Ok(image) => Ok(image),
-                Err(error) => Err(untrusted(&format!("compiled for another machine or version ({error:#})"))),
-            },
+        let file = File::from(file.try_clone_to_owned().map_err(|error| refused(path, error.into()))?);
+        let (state, opened) = read_unwritten(&file, |file| cwasm::open(&self.compiler.key, file.as_fd()));
+        match opened {
+            Ok(compiled) => {
+                if let Some(state) = &state {
+                    self.keep_compiled(&compiled, state);
+                }
+                self.image(compiled)
+                    .map_err(|error| untrusted(&format!("compiled for another machine or version ({error:#})")))
+            }
             Err(Refused::Untrusted) => Err(untrusted("this .cwasm was not compiled by you, or was changed since")),
             Err(Refused::OtherVersion) => Err(untrusted("compiled by another version of lind-boot")),
             Err(Refused::Unreadable(error)) => Err(refused(path, error)),
@@ -182,12 +187,36 @@ impl<P> Images<P> {
         let of_source = |compiled: Compiled| (compiled.source == *source).then(|| self.image(compiled).ok()).flatten();
         // Code cannot be mapped from every filesystem: then from a copy.
         let code = FileState::of(&file).ok().filter(FileState::settled);
-        let in_place =
-            cache.own(&file).and_then(|own| cwasm::open_own(&self.compiler.key, own).ok()).and_then(of_source);
+        let in_place = self.in_place(cache, &file).and_then(of_source);
         if let (Some(_), Some(module), Some(code)) = (&in_place, module, code) {
             Note { source: *source, code }.keep(cache, &self.compiler.key, module);
         }
         in_place.or_else(|| cwasm::open(&self.compiler.key, file.as_fd()).ok().and_then(of_source))
+    }
+
+    /// A file of the cache, if its tag is right and nobody else can change it.
+    fn in_place(&self, cache: &Cache, file: &File) -> Option<Compiled> {
+        cache.own(file).and_then(|own| cwasm::open_own(&self.compiler.key, own).ok())
+    }
+
+    /// Sees to it that later starts of a .cwasm in this state need no copy of it: the first one puts it into the cache, the second
+    /// verifies what is there and notes it. Failing that costs time, not correctness.
+    fn keep_compiled(&self, compiled: &Compiled, state: &FileState) {
+        let Some(cache) = self.compiler.cache.as_ref().filter(|cache| cache.is_own()) else { return };
+        let (source, name) = (compiled.source, name_in_cache(blake3::Hash::from_bytes(compiled.source)));
+        let kept = cache.get(&name).and_then(|file| {
+            let code = FileState::of(&file).ok()?;
+            self.in_place(cache, &file).is_some_and(|kept| kept.source == source).then_some(code)
+        });
+        match kept {
+            Some(code) if code.settled() => Note { source, code }.keep(cache, &self.compiler.key, state),
+            Some(_) => {}
+            None => {
+                if let Ok(bytes) = read_source(&compiled.code) {
+                    cache.put(&name, &bytes);
+                }
+            }
+        }
     }
 
     fn image(&self, compiled: Compiled) -> Result<Arc<P>> {

@@ -1,7 +1,7 @@
 //! Notes: what was verified at an earlier start, so that a large program is not read from end to end at each.
 //!
-//! A note says that the file with this device, inode, size and times was a module with this hash, and that the file of the cache with
-//! that device, inode, size and times had a right tag. It is tagged itself, with the user's key, and lies in the cache. So nothing is
+//! A note says that the file with this device, inode, size and times was a module with this hash, or code of one with a right tag,
+//! and that the file of the cache with that device, inode, size and times had a right tag. It is tagged itself, with the user's key, and lies in the cache. So nothing is
 //! believed that this user's lind-boot has not seen; what a note rests on is that a file that was written to shows it. It does:
 //!
 //! - Whatever changes a file's bytes sets its ctime, which nobody can set otherwise. Clocks may tick every 10 ms, so nothing is noted that

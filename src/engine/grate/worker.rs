@@ -13,6 +13,7 @@ use lind_kernel::cage::{Next, Status, Thread};
 use lind_kernel::copy_out;
 use lind_kernel::engine::{By, Entered, Hop, Served, Start};
 use lind_kernel::mem::Memory;
+use lind_kernel::mem::budget::Share;
 use lind_kernel::threei::{Handler, Packed};
 use wasmtime::{Func, Global, Instance, Mutability, Store, TypedFunc, Val, ValRaw, ValType};
 
@@ -250,9 +251,10 @@ impl Worker {
     ) -> core::result::Result<Box<Worker>, (Errno, Next)> {
         let quiet = |errno: Errno| (errno, Next::ExitThread(0));
         let memory = &thread.cage.memory;
+        let share = Share::of_instance().map_err(quiet)?;
         let stack = WorkerStack::map(memory).map_err(quiet)?;
         let image = &program.image;
-        let mut store = host.store(thread, image);
+        let mut store = host.store(thread, image, share);
         let made = run_guest(&mut store, |store| {
             let instance = trampoline::instantiate(store, image)?;
             set_stack_pointer(store, &instance, stack.call)?;
@@ -266,7 +268,9 @@ impl Worker {
         let (handle, filter, instance) = match made {
             Ok(made) => made,
             Err(error) => {
-                let next = trap::outcome(&store, &error);
+                // That there is no room for it is not the grate's fault: who made the call has asked for too much.
+                let of_guest = trap::is_of_guest(&store, &error);
+                let next = if of_guest { trap::outcome(&store, &error) } else { Next::ExitThread(0) };
                 stack.unmap(memory);
                 return Err((Errno::EIO, next));
             }

@@ -13,6 +13,8 @@ use lind_kernel::Kernel;
 use lind_kernel::cage::{Cage, Next, Thread};
 use lind_kernel::call;
 use lind_kernel::engine::{By, Served};
+use lind_kernel::mem::Memory;
+use lind_kernel::mem::budget::Share;
 use wasmtime::{ResourceLimiter, Store};
 
 use crate::Shared;
@@ -140,15 +142,18 @@ impl call::Caller for Guest {
     }
 }
 
-/// What an instance may make grow. Its tables count as memory of the cage, until it goes.
+/// What an instance may make grow, and what it has of the host's. Its tables count as memory of the cage, until it goes.
 struct Limits {
-    cage: Arc<Cage>,
+    memory: Arc<Memory>,
     charged: u64,
+    /// What of it the table has not got yet that grows.
+    last: u64,
+    _share: Share,
 }
 
 impl Drop for Limits {
     fn drop(&mut self) {
-        self.cage.memory.map().release(self.charged);
+        self.memory.map().release(self.charged);
     }
 }
 
@@ -162,14 +167,18 @@ impl ResourceLimiter for Limits {
         /// Function tables are as large as programs have functions whose address is taken.
         const MOST: usize = 1 << 20;
         let bytes = (desired.saturating_sub(current) * size_of::<usize>()) as u64;
-        if desired > MOST || self.cage.memory.map().charge(bytes).is_err() {
+        if desired > MOST || self.memory.map().charge(bytes).is_err() {
             return Ok(false);
         }
         self.charged += bytes;
+        self.last = bytes;
         Ok(true)
     }
 
     fn table_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
+        let bytes = std::mem::take(&mut self.last);
+        self.charged -= bytes;
+        self.memory.map().release(bytes);
         Ok(())
     }
 }
@@ -247,8 +256,8 @@ impl HostThread {
         })
     }
 
-    /// A Store for code of `image` run by `thread`.
-    pub fn store(&self, thread: &Arc<Thread>, image: &Arc<Image>) -> Store<Guest> {
+    /// A Store for code of `image` run by `thread`. `share` is for what it needs beyond what the host thread has.
+    pub fn store(&self, thread: &Arc<Thread>, image: &Arc<Image>, share: Share) -> Store<Guest> {
         let guest = Guest {
             kernel: Arc::clone(&self.kernel),
             thread: Arc::clone(thread),
@@ -262,7 +271,7 @@ impl HostThread {
             signals: handlers::OfGuest::default(),
             trampoline: trampoline::OfGuest::default(),
             served: Cell::new(None),
-            limits: Limits { cage: Arc::clone(&thread.cage), charged: 0 },
+            limits: Limits { memory: Arc::clone(&thread.cage.memory), charged: 0, last: 0, _share: share },
         };
         let mut store = Store::new(&self.shared.engines.runtime, guest);
         store.limiter(|guest| &mut guest.limits);

@@ -179,7 +179,7 @@ impl HostThread {
 
     fn run_on_top(&self, lender: &Lender, lent: Lent) {
         let hops = self.hops.replace(0);
-        thread::begin_to_end(self, lent.thread, lent.image, Begin::Program(lent.block));
+        thread::begin_to_end(self, lent.thread, lent.image, Begin::Program(lent.block), None);
         self.hops.set(hops);
         self.back(lender);
     }

@@ -26,6 +26,15 @@ const LOOKS: Duration = Duration::from_micros(20);
 /// Takes what an earlier one has left, and leaves it for the next.
 type Job = Box<dyn FnOnce(&mut Option<Rc<HostThread>>) + Send>;
 
+/// When a job runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Started {
+    /// From now on.
+    Now,
+    /// When the calling thread comes to it.
+    Later,
+}
+
 /// The threads that wait for something to run.
 #[derive(Default)]
 pub struct Pool {
@@ -51,20 +60,20 @@ impl Pool {
     ///
     /// # Errors
     /// EAGAIN when the host has no thread for it; `job` is dropped.
-    pub fn run(self: &Arc<Self>, cage: &Cage, job: Job) -> Result<()> {
+    pub fn run(self: &Arc<Self>, cage: &Cage, job: Job) -> Result<Started> {
         let place = self.idle().pop();
         if let Some(place) = place {
             place.fill(job);
-            return Ok(());
+            return Ok(Started::Now);
         }
         if self.started.swap(true, Ordering::Relaxed) {
             host_signals::share();
         } else if self.main_first.load(Ordering::Relaxed) {
             *self.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
-            return Ok(());
+            return Ok(Started::Later);
         }
         // What the thread cannot do without is there before anybody is told that there will be one.
-        let share = Share::of_thread(cage.thread_count())?;
+        let share = Share::of_thread(cage.thread_count(), HOST_STACK)?;
         let stack = SignalStack::new()?;
         let pool = Arc::clone(self);
         let thread = thread::Builder::new().name("guest".to_owned()).stack_size(HOST_STACK);
@@ -73,7 +82,7 @@ impl Pool {
             let _stack = stack.install();
             pool.serve(job);
         };
-        thread.spawn(serve).map(drop).map_err(|_| Errno::EAGAIN)
+        thread.spawn(serve).map(|_| Started::Now).map_err(|_| Errno::EAGAIN)
     }
 
     /// The first job waits for [`Pool::run_first`].

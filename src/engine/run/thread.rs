@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use lind_kernel::Kernel;
-use lind_kernel::cage::{Next, Status, Thread, commit_exec};
+use lind_kernel::cage::{Cage, Next, Status, Thread, commit_exec};
 use lind_kernel::engine::Start;
+use lind_kernel::mem::budget::{self, Share};
 use lind_kernel::{Errno, Result};
 use wasmtime::{Instance, Store};
 
 use crate::Shared;
 use crate::code::data_image::TLS_BASE;
 use crate::grate::worker::{set_stack_pointer, set_variable};
+use crate::run::answer::{self, Answer};
 use crate::run::fork::{self, Fork, Frozen};
 use crate::run::guest::{Guest, HostThread, run_guest};
+use crate::run::pool::Started;
 use crate::run::program::Image;
 use crate::signal::handlers;
 use crate::signal::trap;
@@ -66,37 +69,126 @@ pub fn launch(
 ) -> Result<()> {
     let (of_job, kernel) = (Arc::clone(shared), Arc::clone(kernel));
     let cage = Arc::clone(&thread.cage);
-    shared.pool.run(
+    let (answer, asked) = answer::pair();
+    let started = shared.pool.run(
         &cage,
         Box::new(move |kept| {
             let host = kept.take().unwrap_or_else(|| HostThread::new(&of_job, &kernel));
-            begin_to_end(&host, thread, image, begin);
+            begin_to_end(&host, thread, image, begin, Some(answer));
             *kept = Some(host);
         }),
-    )
+    )?;
+    // Waiting costs as much as starting the thread does.
+    if started == Started::Now && may_lack_room(&cage) { asked.wait() } else { Ok(()) }
 }
 
-/// Runs a guest thread on the calling host thread, from beginning to end.
-pub fn begin_to_end(host: &HostThread, thread: Arc<Thread>, image: Arc<Image>, begin: Begin) {
-    thread.begins_here();
-    host.shared.interrupts.started(&thread, host.tid);
-    thread.takes_processors(&host.kernel);
-    let (thread, how) = live(host, thread, image, begin);
+/// Whether it is not clear that there is room for one more instance.
+fn may_lack_room(cage: &Cage) -> bool {
+    const INSTANCE: u64 = 64 << 20;
+    let map = cage.memory.map();
+    budget::is_short() || map.limit().saturating_sub(map.mapped()).saturating_sub(map.charged()) < INSTANCE
+}
+
+/// Runs a guest thread on the calling host thread, from beginning to end. Where somebody waits for the answer and there is not what it
+/// needs, it never ran; without anybody to tell, its cage ends.
+pub fn begin_to_end(host: &HostThread, thread: Arc<Thread>, image: Arc<Image>, begin: Begin, answer: Option<Answer>) {
+    begins(host, &thread);
+    let apart = answer.is_some();
+    let ready = share_for(apart).and_then(|share| ready(host, &thread, &image, share));
+    match answer {
+        Some(answer) if matches!(ready, Err(Left::NoRoom)) => {
+            // Who hears it takes the thread away.
+            host.shared.interrupts.ended(&thread);
+            thread.begins_nowhere();
+            if answer.no() {
+                return;
+            }
+            begins(host, &thread);
+        }
+        Some(answer) => answer.yes(),
+        None => {}
+    }
+    let (thread, how) = live(host, thread, begin, ready);
     host.run_lent(None);
     host.ended(&thread, how);
 }
 
+fn begins(host: &HostThread, thread: &Arc<Thread>) {
+    thread.begins_here();
+    host.shared.interrupts.started(thread, host.tid);
+    thread.takes_processors(&host.kernel);
+}
+
+/// A thread of its own has what its first instance needs.
+fn share_for(apart: bool) -> core::result::Result<Share, Left> {
+    if apart { Ok(Share::default()) } else { Share::of_instance().map_err(|_| Left::NoRoom) }
+}
+
 /// Runs one program after the other. Returns the thread that ends, which is another one if a thread that was not the
 /// first of its cage ran a new program.
-fn live(host: &HostThread, mut thread: Arc<Thread>, mut image: Arc<Image>, mut begin: Begin) -> (Arc<Thread>, Next) {
+fn live(
+    host: &HostThread,
+    mut thread: Arc<Thread>,
+    mut begin: Begin,
+    mut ready: core::result::Result<Ready, Left>,
+) -> (Arc<Thread>, Next) {
     loop {
-        match run(host, &thread, &image, begin) {
-            Next::Exec => {}
-            next => return (thread, next),
+        let next = match ready {
+            Ok(ready) => run(host, &thread, begin, ready),
+            Err(Left::NoRoom) => {
+                // Nobody can be told any more.
+                trap::say_of(&thread.cage, "SIGKILL: the host has no room for its program");
+                Next::Exit(Status::signaled(9))
+            }
+            Err(Left::For(next)) => next,
+        };
+        if next != Next::Exec {
+            return (thread, next);
         }
-        match next_program(host, &thread) {
-            Ok((leader, next, block)) => (thread, image, begin) = (leader, next, Begin::Program(block)),
+        let (leader, image, block) = match next_program(host, &thread) {
+            Ok(next) => next,
             Err(status) => return (thread, Next::Exit(status)),
+        };
+        (thread, begin) = (leader, Begin::Program(block));
+        ready = self::ready(host, &thread, &image, Share::default());
+    }
+}
+
+/// A Store and an instance, whose code has not been entered but for its start function. There is room for it on the stack.
+struct Ready {
+    store: Store<Guest>,
+    instance: Instance,
+}
+
+/// Why there is none.
+enum Left {
+    /// The host or the cage has no room for it.
+    NoRoom,
+    /// The program's start function was left.
+    For(Next),
+}
+
+/// Makes what a thread needs to run `image`.
+fn ready(
+    host: &HostThread,
+    thread: &Arc<Thread>,
+    image: &Arc<Image>,
+    share: Share,
+) -> core::result::Result<Ready, Left> {
+    let mut store = host.store(thread, image, share);
+    // Only if the host gave us less stack than we asked for.
+    host.take_room(0).map_err(|_| Left::NoRoom)?;
+    if image.exports.resume {
+        store.data().fork.set(Fork::Ready);
+    }
+    match run_guest(&mut store, |store| trampoline::instantiate(store, image)) {
+        Ok(instance) => Ok(Ready { store, instance }),
+        Err(error) => {
+            host.leave_room(0);
+            if trap::is_of_guest(&store, &error) {
+                return Err(Left::For(trap::outcome(&store, &error)));
+            }
+            Err(Left::NoRoom)
         }
     }
 }
@@ -125,22 +217,14 @@ pub fn lay_out(thread: &Thread, start: &Start) -> Result<(Arc<Image>, u32)> {
 }
 
 /// Runs guest code until it is left for good.
-fn run(host: &HostThread, thread: &Arc<Thread>, image: &Arc<Image>, begin: Begin) -> Next {
+fn run(host: &HostThread, thread: &Arc<Thread>, begin: Begin, ready: Ready) -> Next {
     // A program that returns from _start without exiting has nothing more to say; nor has a thread, but for itself.
     let end = match begin {
         Begin::Thread(_) => Next::ExitThread(0),
         Begin::Program(_) | Begin::Fork(_) => Next::Exit(Status::exited(0)),
     };
-    let mut store = host.store(thread, image);
-    if host.take_room(0).is_err() {
-        // Only if the host gave us less stack than we asked for.
-        return Next::Exit(Status::signaled(9));
-    }
-    if image.exports.resume {
-        store.data().fork.set(Fork::Ready);
-    }
+    let Ready { mut store, instance } = ready;
     let result = run_guest(&mut store, |store| {
-        let instance = trampoline::instantiate(store, image)?;
         enter(store, &instance, begin)?;
         fork::go_on(store, &instance)
     });

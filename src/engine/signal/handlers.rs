@@ -12,6 +12,7 @@ use lind_abi::layout::{Siginfo, Stack};
 use lind_kernel::cage::signal::{Delivery, Step, end};
 use lind_kernel::cage::{Attention, Next, Status, Thread};
 use lind_kernel::mem::Memory;
+use lind_kernel::mem::budget::Share;
 use wasmtime::{
     AsContext, AsContextMut, Error, Extern, Func, Global, Instance, Mutability, Ref, Result, Store, StoreContextMut,
     Table, ThrownException, Val, ValType,
@@ -424,8 +425,11 @@ impl Nested {
             return Ok(nested);
         }
         let memory: Arc<Memory> = Arc::clone(&guest.thread.cage.memory);
-        let stack = memory.map_stack(STACK).map_err(|errno| Error::msg(errno.to_string()))?;
-        let mut nested = Box::new(Nested { store: guest.host.store(&guest.thread, &guest.image), memory, stack });
+        let no_room = |errno: Errno| Error::msg(errno.to_string());
+        let share = Share::of_instance().map_err(no_room)?;
+        let stack = memory.map_stack(STACK).map_err(no_room)?;
+        let mut nested =
+            Box::new(Nested { store: guest.host.store(&guest.thread, &guest.image, share), memory, stack });
         let Nested { store, .. } = &mut *nested;
         let instance = trampoline::instantiate(store, &guest.image)?;
         set_stack_pointer(store, &instance, u32::try_from(stack)?)?;

@@ -1,6 +1,6 @@
 //! Why guest code was left: a system call that ends it, or a trap, which is a signal to the cage.
 
-use lind_kernel::cage::{Next, Status};
+use lind_kernel::cage::{Attention, Cage, Next, Status};
 use lind_kernel::stdio;
 use wasmtime::{Error, Store, ThrownException, Trap, WasmBacktrace};
 
@@ -22,6 +22,17 @@ pub fn outcome(store: &Store<Guest>, error: &Error) -> Next {
     let signal = fault.unwrap_or_else(|| signal_of(error));
     report(guest, error, signal);
     Next::Exit(Status::signaled(u8::try_from(signal).unwrap_or(0)))
+}
+
+/// Whether the program itself was left by `error`: else the engine had no room for it.
+pub fn is_of_guest(store: &Store<Guest>, error: &Error) -> bool {
+    const LEAVES: u32 = Attention::NEXT | Attention::ENDING | Attention::LEAVE;
+    let next = store.data().next.take();
+    store.data().next.set(next);
+    next.is_some()
+        || store.data().thread.attention() & LEAVES != 0
+        || error.is::<Trap>()
+        || error.is::<ThrownException>()
 }
 
 fn signal_of(error: &Error) -> i32 {
@@ -57,12 +68,16 @@ fn report(guest: &Guest, error: &Error, signal: i32) {
     say(guest, &text);
 }
 
-/// Tells the user something about a cage.
+/// Tells the user something about the cage of a guest.
 pub fn say(guest: &Guest, what: &str) {
+    say_of(&guest.cage, what);
+}
+
+/// Tells the user something about a cage.
+pub fn say_of(cage: &Cage, what: &str) {
     // The same module may have been run by another path before.
-    let program = guest.cage.settings().program.clone();
-    let mut text =
-        format!("lind-boot: {} (cage {}): {}\n", program.to_string_lossy(), guest.cage.id.0, what.trim_end());
+    let program = cage.settings().program.clone();
+    let mut text = format!("lind-boot: {} (cage {}): {}\n", program.to_string_lossy(), cage.id.0, what.trim_end());
     // Names come from the guest: they must not steer the user's terminal.
     text.retain(|c| !c.is_control() || c == '\n');
     stdio::say(&text);

@@ -102,25 +102,15 @@ fn compiled_code_is_cached_and_a_damaged_cache_is_not_believed() {
 
 #[test]
 fn what_was_verified_before_is_verified_again_after_a_change() {
-    let wait = || std::thread::sleep(std::time::Duration::from_millis(40));
     let mut runner = Runner::new();
     let module = runner.install("app.wasm", &exits_with(8));
     let later = fs::metadata(&module).unwrap().modified().unwrap();
-    let runs = |runner: Runner, code| {
-        wait();
-        let runner = runner.again();
-        assert_eq!(runner.run(&["app.wasm"]).unwrap(), Status::Exited(code));
-        runner
-    };
+    let runs = |runner, code| starts(runner, "app.wasm", Some(code));
     // The first start compiles, the second verifies and notes it, the third goes by the note.
     for _ in 0..3 {
         runner = runs(runner, 8);
     }
-    let of_kind = |runner: &Runner, kind: &str| -> Vec<_> {
-        let all = fs::read_dir(runner.cache()).unwrap().map(|entry| entry.unwrap().path());
-        all.filter(|path| path.extension().is_some_and(|end| end == kind)).collect()
-    };
-    let [code] = &of_kind(&runner, "cwasm")[..] else { panic!("one program, one file of code") };
+    let [code] = &in_cache(&runner, "cwasm")[..] else { panic!("one program, one file of code") };
     let good = fs::read(code).unwrap();
     // Damaged code, the file's length and the time of its last change as before.
     let mut bad = good.clone();
@@ -140,10 +130,68 @@ fn what_was_verified_before_is_verified_again_after_a_change() {
         runner = runs(runner, 9);
     }
     // Notes of somebody else's.
-    for note in of_kind(&runner, "note") {
+    for note in in_cache(&runner, "note") {
         fs::write(note, [0; 120]).unwrap();
     }
     runs(runner, 9);
+}
+
+/// Starts a program anew: it exits with the code, or without one it is refused.
+fn starts(runner: Runner, name: &str, code: Option<u8>) -> Runner {
+    std::thread::sleep(std::time::Duration::from_millis(40));
+    let runner = runner.again();
+    match (runner.run(&[name]), code) {
+        (Ok(status), Some(code)) => assert_eq!(status, Status::Exited(code)),
+        (Err(error), None) => assert!(error.untrusted, "{}", error.reason),
+        (result, _) => panic!("{name}: {:?}", result.map_err(|error| error.reason)),
+    }
+    runner
+}
+
+fn in_cache(runner: &Runner, kind: &str) -> Vec<std::path::PathBuf> {
+    let all = fs::read_dir(runner.cache()).unwrap().map(|entry| entry.unwrap().path());
+    all.filter(|path| path.extension().is_some_and(|end| end == kind)).collect()
+}
+
+#[test]
+fn compiled_code_is_verified_again_after_a_change() {
+    let mut runner = Runner::new();
+    let wasm = runner.install("app.wasm", &exits_with(8));
+    let cwasm = runner.engine.precompile(&wasm, None).unwrap();
+    fs::rename(&wasm, runner.path("other.wasm")).unwrap();
+    // The first start keeps a copy, the second verifies and notes it, the third goes by the note.
+    for _ in 0..3 {
+        runner = starts(runner, "app.cwasm", Some(8));
+    }
+    let noted = in_cache(&runner, "note").len();
+    for _ in 0..3 {
+        runner = starts(runner, "other.wasm", Some(8));
+    }
+    // Where modules are noted, which depends on the filesystem, compiled code is.
+    assert_eq!(in_cache(&runner, "note").len(), 2 * noted);
+    // Another byte, the file's length and the time of its last change as before.
+    let good = fs::read(&cwasm).unwrap();
+    let written = fs::metadata(&cwasm).unwrap().modified().unwrap();
+    let put = |bytes: &[u8]| {
+        fs::write(&cwasm, bytes).unwrap();
+        fs::File::options().write(true).open(&cwasm).unwrap().set_modified(written).unwrap();
+    };
+    let mut bad = good.clone();
+    bad[good.len() / 2] ^= 1;
+    put(&bad);
+    runner = starts(runner, "app.cwasm", None);
+    put(&good);
+    for _ in 0..3 {
+        runner = starts(runner, "app.cwasm", Some(8));
+    }
+    // What is in the cache is damaged: then the file itself counts, and takes its place.
+    let [code] = &in_cache(&runner, "cwasm")[..] else { panic!("one program, one file of code") };
+    fs::write(code, &bad).unwrap();
+    runner = starts(runner, "app.cwasm", Some(8));
+    if noted > 0 {
+        assert_eq!(fs::read(code).unwrap(), good, "the damaged code was not replaced");
+    }
+    starts(runner, "app.cwasm", Some(8));
 }
 
 #[test]

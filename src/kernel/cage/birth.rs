@@ -210,7 +210,7 @@ pub fn spawn(
 /// Whether programs that a cage starts are found by name as on lind-boot's command line: those of the first cage's that
 /// handle calls are what that line consists of, down to the program that handles none.
 pub(crate) fn searches(kernel: &Kernel, cage: &Cage) -> bool {
-    cage.launching && kernel.engine().serves(cage)
+    cage.launching && kernel.engine().serves(cage) && !kernel.line().has_ended()
 }
 
 /// What a new cage consists of.

@@ -55,6 +55,11 @@ impl Thread {
         *self.before() = Before { began: true, usage: clock::thread_usage(), nanos: nanos_here() };
     }
 
+    /// The engine's word that it did not begin after all.
+    pub fn begins_nowhere(&self) {
+        *self.before() = Before::default();
+    }
+
     /// The engine's word, from the host thread itself, that the thread does not run there until it says [`Thread::begins_here`] again: what it
     /// has used is its cage's. To be followed by [`Thread::leaves_host`].
     pub fn pauses_here(&self) {

@@ -2,6 +2,7 @@
 //!
 //! Paths are the kernel's own copies; buffers, iovec targets and offsets are ranges of guests' reservations.
 
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::os::fd::BorrowedFd;
@@ -95,10 +96,31 @@ pub fn sendfile(
     result(unsafe { raw_syscall!(Sysno::sendfile, raw(out), raw(input), offset, count) })
 }
 
-/// splice(2). The offsets, if any, are read and written in guest memory.
+/// Where in a file a transfer begins, and where the host says how far it came.
+#[derive(Clone, Copy)]
+pub enum At<'a> {
+    /// At the file's own position.
+    Own,
+    /// At an offset in guest memory, of which eight bytes were checked.
+    Guest(HostRange<'a>),
+    /// At this one.
+    Here(&'a Cell<i64>),
+}
+
+impl At<'_> {
+    fn address(self) -> usize {
+        match self {
+            At::Own => 0,
+            At::Guest(offset) => offset.as_ptr() as usize,
+            At::Here(offset) => offset.as_ptr() as usize,
+        }
+    }
+}
+
+/// splice(2)
 pub fn splice(
-    (input, from): (BorrowedFd<'_>, Option<HostRange<'_>>),
-    (out, to): (BorrowedFd<'_>, Option<HostRange<'_>>),
+    (input, from): (BorrowedFd<'_>, At<'_>),
+    (out, to): (BorrowedFd<'_>, At<'_>),
     len: u64,
     flags: u32,
 ) -> Result<usize> {
@@ -108,14 +130,13 @@ pub fn splice(
 /// A call that moves `len` bytes from one descriptor to another, each at its own position or at an offset.
 fn between(
     call: Sysno,
-    (input, from): (BorrowedFd<'_>, Option<HostRange<'_>>),
-    (out, to): (BorrowedFd<'_>, Option<HostRange<'_>>),
+    (input, from): (BorrowedFd<'_>, At<'_>),
+    (out, to): (BorrowedFd<'_>, At<'_>),
     len: u64,
     flags: u32,
 ) -> Result<usize> {
-    let address = |offset: Option<HostRange<'_>>| offset.map_or(0, |offset| offset.as_ptr() as usize);
-    let (from, to) = (address(from), address(to));
-    // SAFETY: as for `sendfile`, with two offsets.
+    let (from, to) = (from.address(), to.address());
+    // SAFETY: the host reads and writes eight bytes at each: checked by the caller, or an offset that `At` borrows.
     result(unsafe { raw_syscall!(call, raw(input), from, raw(out), to, len, flags as usize) })
 }
 
@@ -132,10 +153,10 @@ pub fn sync_range(fd: BorrowedFd<'_>, offset: i64, len: i64, flags: u32) -> Resu
     result(unsafe { raw_syscall!(Sysno::sync_file_range, raw(fd), offset, len, flags as usize) }).map(drop)
 }
 
-/// copy_file_range(2). The offsets, if any, are read and written in guest memory.
+/// copy_file_range(2)
 pub fn copy_range(
-    (input, from): (BorrowedFd<'_>, Option<HostRange<'_>>),
-    (out, to): (BorrowedFd<'_>, Option<HostRange<'_>>),
+    (input, from): (BorrowedFd<'_>, At<'_>),
+    (out, to): (BorrowedFd<'_>, At<'_>),
     len: u64,
     flags: u32,
 ) -> Result<usize> {

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lind_abi::{Errno, Result};
 
+use super::spare;
+
 /// What the host allows unless it says otherwise.
 const USUAL: usize = 65530;
 
@@ -16,6 +18,9 @@ const SMALL: usize = 256;
 
 /// What a guest thread takes of the host: its stack and the one for signals with their guards, its instance and exceptions.
 const THREAD: usize = 12;
+
+/// What an instance takes that is not the first of its host thread.
+const INSTANCE: usize = 4;
 
 static USED: AtomicUsize = AtomicUsize::new(0);
 
@@ -34,6 +39,11 @@ pub fn learn() {
     most();
 }
 
+/// Whether there may soon be no room for something that is not asked for first.
+pub fn is_short() -> bool {
+    spare::is_limited() || USED.load(Ordering::Relaxed) > most() / 2
+}
+
 /// Whether who has `own` may have `more`.
 fn has_room(own: usize, more: usize) -> bool {
     let all = most();
@@ -46,9 +56,9 @@ fn has_room(own: usize, more: usize) -> bool {
 pub struct Share(usize);
 
 impl Share {
-    /// Whether there may be `more`.
-    pub fn has_room(&self, more: usize) -> bool {
-        has_room(self.0, more)
+    /// Whether it may become so many.
+    pub fn has_room(&self, total: usize) -> bool {
+        has_room(self.0, total.saturating_sub(self.0))
     }
 
     /// Says how many there are by now.
@@ -61,16 +71,29 @@ impl Share {
         self.0 = now;
     }
 
-    /// What one more thread needs of a cage that has so many.
+    /// What one more thread with such a stack needs of a cage that has so many.
     ///
     /// # Errors
     /// EAGAIN when there is not enough left.
-    pub fn of_thread(threads: usize) -> Result<Share> {
+    pub fn of_thread(threads: usize, stack: usize) -> Result<Share> {
         let mut share = Share::default();
-        if !has_room(threads.saturating_mul(THREAD), THREAD) {
+        if !has_room(threads.saturating_mul(THREAD), THREAD) || spare::check(stack).is_err() {
             return Err(Errno::EAGAIN);
         }
         share.set(THREAD);
+        Ok(share)
+    }
+
+    /// What one more instance needs on a thread that has one: few, so that a grate can be entered as long as there are any.
+    ///
+    /// # Errors
+    /// EAGAIN when there is not enough left.
+    pub fn of_instance() -> Result<Share> {
+        let mut share = Share::default();
+        if !share.has_room(INSTANCE) || spare::check(0).is_err() {
+            return Err(Errno::EAGAIN);
+        }
+        share.set(INSTANCE);
         Ok(share)
     }
 }
@@ -94,7 +117,7 @@ mod tests {
         share.set(10_000);
         share.set(20_000);
         assert!(USED.load(Ordering::Relaxed) + slack > before + 20_000);
-        assert!(!share.has_room(most()));
+        assert!(!share.has_room(20_000 + most()));
         drop(share);
         assert!(USED.load(Ordering::Relaxed) < before + slack);
     }
@@ -103,7 +126,7 @@ mod tests {
     fn the_last_quarter_is_for_the_small() {
         let mut large = Share::default();
         let mut end = 0;
-        while large.has_room(100) {
+        while large.has_room(end + 100) {
             end += 100;
             large.set(end);
         }

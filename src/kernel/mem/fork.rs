@@ -9,7 +9,7 @@ mod freeze;
 
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use lind_abi::{Errno, Result};
 
@@ -18,7 +18,7 @@ pub use freeze::History;
 use super::frozen::{Frozen, Layers};
 use super::mapping::host_prot;
 use super::vmmap::{OnFork, Region, Use, Vmmap};
-use super::{GuestMemory, Memory, PAGE};
+use super::{GuestMemory, MapGuard, Memory, PAGE};
 use crate::host::pagemap;
 
 /// [`PAGE`] as a length.
@@ -62,7 +62,7 @@ pub enum Alone {
 /// A fork of a space whose map is locked.
 pub struct Forking<'m> {
     memory: &'m Memory,
-    map: MutexGuard<'m, Vmmap>,
+    map: MapGuard<'m>,
     alone: Alone,
 }
 
@@ -90,12 +90,13 @@ impl Forking<'_> {
             // All is copied, whatever it comes from.
             forked.frozen = Frozen::default();
         }
-        let mut copy =
-            Copying { child: &guest, map: &forked, parent: self.memory, pages, copied: 0, huge: Copying::HUGE };
+        let huge = Vec::new();
+        let mut copy = Copying { child: &guest, map: &forked, parent: self.memory, pages, copied: 0, huge };
         for (range, region) in forked.regions() {
             copy.region(range, region)?;
         }
         history.copied = copy.copied;
+        copy.huge.into_iter().for_each(|span| forked.odd(span));
         Ok(Memory::of(guest, forked))
     }
 }
@@ -109,11 +110,12 @@ struct Copying<'m> {
     pages: &'m PageMap,
     /// The bytes that were copied.
     copied: u64,
-    /// How many spans may still get huge pages: each is a mapping of its own for the host.
-    huge: usize,
+    /// What has got huge pages: each span is a mapping of its own for the host.
+    huge: Vec<Range<u64>>,
 }
 
 impl Copying<'_> {
+    /// The most spans of huge pages.
     const HUGE: usize = 64;
 
     fn region(&mut self, range: Range<u64>, region: &Region) -> Result<()> {
@@ -160,11 +162,12 @@ impl Copying<'_> {
     /// Pages that exist, one after the other.
     fn run(&mut self, run: Range<u64>) -> Result<()> {
         let blocks = run.start.next_multiple_of(BLOCK)..run.end / BLOCK * BLOCK;
-        let huge = blocks.start < blocks.end && self.huge > 0 && self.map.frozen.bytes(blocks.clone()) == 0;
+        let huge =
+            blocks.start < blocks.end && self.huge.len() < Copying::HUGE && self.map.frozen.bytes(blocks.clone()) == 0;
         if !huge {
             return self.small_pages(run);
         }
-        self.huge -= 1;
+        self.huge.push(blocks.clone());
         self.small_pages(run.start..blocks.start)?;
         // All of each block exists, so the child has no more memory for it. If the host cannot, pages are small.
         let _ = self.child.advise(blocks.start, blocks.end - blocks.start, libc::MADV_HUGEPAGE);

@@ -22,6 +22,7 @@ use lind_abi::{Call, Errno, Result};
 mod copy;
 mod fault;
 mod pages;
+pub mod spare;
 
 pub use copy::Pod;
 pub use fault::{Fault, install_fault_handler};
@@ -104,6 +105,8 @@ impl GuestMemory {
         if start == libc::MAP_FAILED {
             return Err(Errno::ENOMEM);
         }
+        // SAFETY: only the mapping just made goes.
+        spare::check(0).inspect_err(|_| unsafe { trim(start.cast(), RESERVED) })?;
         // SAFETY: GUARD is inside the mapping just made, so the result is in bounds and not null.
         let base = unsafe { NonNull::new_unchecked(start.cast::<u8>().add(GUARD)) };
         Ok(GuestMemory { base })

@@ -178,14 +178,15 @@ impl Memory {
             for piece in frozen.into_iter().map(|piece| piece.at) {
                 if map.may_split() {
                     self.guest.map_anonymous(piece.start, piece.end - piece.start, host_prot(region.prot))?;
-                    map.frozen.carve(piece);
+                    map.frozen.carve(piece.clone());
+                    [piece.start, piece.end].into_iter().for_each(|at| map.seam(at));
                 } else {
                     left.push(piece);
                 }
             }
             self.guest.advise(part.start, part.end - part.start, advice)?;
             for piece in left {
-                self.rewrite(&piece, region, || self.guest.fill(piece.start, 0, piece.end - piece.start))?;
+                self.rewrite(&mut map, &piece, region, || self.guest.fill(piece.start, 0, piece.end - piece.start))?;
             }
             if advice == libc::MADV_DONTNEED && region.usage == Use::Data {
                 self.restore(&mut map, &part, region)?;
@@ -221,7 +222,7 @@ impl Memory {
             map.frozen.insert(piece.clone());
             return Ok(());
         }
-        self.rewrite(&piece.at, region, || {
+        self.rewrite(map, &piece.at, region, || {
             let mut page = [0; 4096];
             for at in (start..end).step_by(page.len()) {
                 rustix::io::pread(file, &mut page, piece.offset + (at - start)).map_err(host::errno)?;
@@ -232,8 +233,15 @@ impl Memory {
     }
 
     /// Writes to pages whatever their protection is, where there may be no more mappings.
-    fn rewrite(&self, range: &Range<u64>, region: Region, write: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn rewrite(
+        &self,
+        map: &mut Vmmap,
+        range: &Range<u64>,
+        region: Region,
+        write: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         let (start, len) = (range.start, range.end - range.start);
+        [range.start, range.end].into_iter().for_each(|at| map.seam(at));
         self.guest.protect(start, len, libc::PROT_READ | libc::PROT_WRITE)?;
         let written = write();
         self.guest.protect(start, len, host_prot(region.prot))?;

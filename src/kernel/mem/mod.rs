@@ -4,6 +4,8 @@ pub mod budget;
 mod fork;
 mod frozen;
 mod guest;
+#[cfg(test)]
+mod host_count;
 mod initial;
 mod layout;
 mod lock;
@@ -14,10 +16,12 @@ mod remap;
 mod user;
 mod vmmap;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub use fork::{Alone, PageMap};
+pub use guest::spare;
 pub use guest::{Fault, GuestMemory, HostRange, PAGE, Pod, install_fault_handler};
 pub use initial::InitialData;
 pub use mapping::{Content, Place};
@@ -62,7 +66,8 @@ impl Memory {
         Ok(Memory::of(GuestMemory::reserve()?, Vmmap::new(limit)))
     }
 
-    fn of(guest: GuestMemory, map: Vmmap) -> Memory {
+    fn of(guest: GuestMemory, mut map: Vmmap) -> Memory {
+        map.settle_share();
         Memory { guest, map: Mutex::new(map), history: Mutex::default(), needed: AtomicUsize::new(0) }
     }
 
@@ -80,13 +85,36 @@ impl Memory {
     }
 
     /// The map, locked.
-    pub fn map(&self) -> MutexGuard<'_, Vmmap> {
-        self.map.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn map(&self) -> MapGuard<'_> {
+        MapGuard(self.map.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether nothing is mapped at `addr`; false if that cannot be told without waiting for another thread.
     pub fn is_hole(&self, addr: u64) -> bool {
         self.map.try_lock().is_ok_and(|map| map.mapped_at(addr).is_none())
+    }
+}
+
+/// A locked map. When it goes, the budget of mappings learns what the map has come to.
+pub struct MapGuard<'m>(MutexGuard<'m, Vmmap>);
+
+impl Deref for MapGuard<'_> {
+    type Target = Vmmap;
+
+    fn deref(&self) -> &Vmmap {
+        &self.0
+    }
+}
+
+impl DerefMut for MapGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Vmmap {
+        &mut self.0
+    }
+}
+
+impl Drop for MapGuard<'_> {
+    fn drop(&mut self) {
+        self.0.settle_share();
     }
 }
 
@@ -154,7 +182,7 @@ impl Drop for CageMemory {
     }
 }
 
-impl std::ops::Deref for CageMemory {
+impl Deref for CageMemory {
     type Target = Arc<Memory>;
 
     #[inline(always)]

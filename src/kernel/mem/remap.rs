@@ -56,8 +56,10 @@ impl Memory {
         let grown = old.end..old.start + new_len.max(old_len);
         let room = old_len > 0 && old.end == extent.end && grown.end <= space::END && map.is_free(grown.clone());
         if !moves && room && region.is_plain() {
-            self.map_private(map, grown, region)?;
-            return Ok(old.start);
+            let grows = self.map_private(map, grown, region);
+            if grows.is_ok() || how == Move::No {
+                return grows.map(|()| old.start);
+            }
         }
         if how == Move::No || (new_len > old_len && !region.is_plain() && !region.shared) {
             return Err(Errno::ENOMEM);
@@ -79,6 +81,11 @@ impl Memory {
         let old_len = old.end - old.start;
         let kept = old_len.min(new_len);
         map.check_split(old.clone())?;
+        let kept_pages = old.start..old.start + kept;
+        let ends = map.ends_within(&kept_pages);
+        if !map.may_have(ends.len()) {
+            return Err(Errno::ENOMEM);
+        }
         let region = map.moved(region);
         let start = match how {
             Move::To(start) => {
@@ -95,7 +102,7 @@ impl Memory {
                 0 => Ok(()),
                 more => self.guest.map_anonymous(start + kept, more, host_prot(region.prot)),
             };
-            grown.and_then(|()| self.move_contents(map, old.start..old.start + kept, start, region))
+            grown.and_then(|()| self.move_contents(map, kept_pages.clone(), start, region))
         };
         let new = start..start + new_len;
         let pieces_moved = match done {
@@ -105,9 +112,12 @@ impl Memory {
                 return Err(errno);
             }
         };
-        let frozen: Vec<_> =
-            if pieces_moved { map.frozen.parts(old.start..old.start + kept).collect() } else { Vec::new() };
+        let frozen: Vec<_> = if pieces_moved { map.frozen.parts(kept_pages).collect() } else { Vec::new() };
         map.map(new, region);
+        if kept > 0 {
+            map.odd(start..start + kept);
+        }
+        ends.into_iter().for_each(|end| map.seam(end - old.start + start));
         for piece in frozen {
             let at = piece.at.start - old.start + start..piece.at.end - old.start + start;
             map.frozen.insert(Piece { at, ..piece });

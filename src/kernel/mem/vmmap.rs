@@ -2,7 +2,7 @@
 //!
 //! A plain data structure: it makes no host call. [`Memory`](super::Memory) changes it together with the host, under
 //! one lock. Addresses are guest addresses and multiples of the page size. Regions never overlap, and
-//! neighbours that could be one region are one, so that the number of regions bounds the host's mappings.
+//! neighbours that could be one region are one; how many mappings the host may have for them is another count (`host`).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,7 +12,8 @@ use lind_abi::{Errno, Result};
 
 use super::budget::Share;
 use super::frozen::{Frozen, Piece};
-use super::{PAGE, space};
+use super::{PAGE, space, spare};
+use host::Apart;
 
 /// The most regions of one cage. What all cages have together is another limit (`budget`).
 pub const MAX_REGIONS: usize = 16384;
@@ -114,6 +115,8 @@ pub struct Vmmap {
     pub(super) initial: Arc<[Piece]>,
     /// Whether no access is given for the time being, whatever the regions say.
     pub(super) withheld: bool,
+    /// What the host may keep apart within regions.
+    apart: Apart,
     /// What it has of the host's mappings.
     share: Share,
     /// Where the heap begins, and the program break.
@@ -149,6 +152,7 @@ impl Vmmap {
             frozen: Frozen::default(),
             initial: Arc::default(),
             withheld: false,
+            apart: Apart::default(),
             share: Share::default(),
         }
     }
@@ -194,33 +198,6 @@ impl Vmmap {
     /// How many regions there are.
     pub fn len(&self) -> usize {
         self.regions.len()
-    }
-
-    /// How many mappings the host may need for them: a piece may stand alone, and split a region.
-    fn host_mappings(&self) -> usize {
-        self.regions.len() + 2 * self.frozen.len()
-    }
-
-    /// Whether a piece of a region can be mapped anew and apart from it.
-    pub(super) fn may_split(&self) -> bool {
-        self.may_have(2)
-    }
-
-    /// Whether there may be so many regions more. What is between regions is a mapping of the host's too.
-    fn may_have(&self, more: usize) -> bool {
-        self.host_mappings() + more <= MAX_REGIONS && self.share.has_room(2 * more)
-    }
-
-    /// Whether the host has room for the same map once more.
-    ///
-    /// # Errors
-    /// ENOMEM.
-    pub(super) fn check_copy(&self) -> Result<()> {
-        if Share::default().has_room(2 * self.host_mappings()) { Ok(()) } else { Err(Errno::ENOMEM) }
-    }
-
-    fn count(&mut self) {
-        self.share.set(2 * self.host_mappings());
     }
 
     /// Whether nothing is mapped.
@@ -286,6 +263,7 @@ impl Vmmap {
         if total > self.limit {
             return Err(Errno::ENOMEM);
         }
+        spare::check(usize::try_from(bytes).map_err(|_| Errno::ENOMEM)?)?;
         self.charged += bytes;
         Ok(())
     }
@@ -345,7 +323,6 @@ impl Vmmap {
         };
         self.check_room(start..start + len)?;
         self.insert(start..start + len, region);
-        self.count();
         Ok(start)
     }
 
@@ -362,26 +339,34 @@ impl Vmmap {
 
     /// Maps `range`, replacing what was there.
     pub fn map(&mut self, range: Range<u64>, region: Region) {
-        self.frozen.carve(range.clone());
+        self.forget_pages(&range);
         self.carve(range.clone());
         self.insert(range, region);
-        self.count();
     }
 
     /// Unmaps `range`.
     pub fn unmap(&mut self, range: Range<u64>) {
-        self.frozen.carve(range.clone());
+        self.forget_pages(&range);
         self.carve(range);
-        self.count();
+    }
+
+    fn forget_pages(&mut self, range: &Range<u64>) {
+        self.frozen.carve(range.clone());
+        self.apart.carve(range);
     }
 
     /// Changes the regions of `range`.
     pub fn update(&mut self, range: Range<u64>, change: impl Fn(&mut Region)) {
-        for (part, mut region) in self.carve(range) {
+        for (part, before) in self.carve(range) {
+            let mut region = before;
             change(&mut region);
-            self.insert(part, region);
+            self.join(part.clone(), region);
+            if (region.prot, region.locked) != (before.prot, before.locked) {
+                // Both sides may have been touched before.
+                self.seam(part.start);
+                self.seam(part.end);
+            }
         }
-        self.count();
     }
 
     /// Forgets everything but the limit, and what is kept elsewhere.
@@ -407,27 +392,40 @@ impl Vmmap {
         parts
     }
 
-    /// Adds a region where nothing is, and joins it with neighbours that are alike.
+    /// Adds new pages where nothing is.
     fn insert(&mut self, range: Range<u64>, region: Region) {
+        let end = range.end;
+        // The host joins them with one neighbour; of two that have been touched it does not make one.
+        if self.join(range, region) == 2 {
+            self.seam(end);
+        }
+    }
+
+    /// Adds a region where nothing is, and joins it with neighbours that are alike. Returns how many those were.
+    fn join(&mut self, range: Range<u64>, region: Region) -> usize {
         debug_assert!(range.start < range.end && range.start.is_multiple_of(PAGE) && range.end.is_multiple_of(PAGE));
         debug_assert!(self.is_free(range.clone()));
         self.mapped += counted(&range, &region);
         self.locked += if region.locked { range.end - range.start } else { 0 };
         let Range { mut start, mut end } = range;
+        let mut joined = 0;
         if let Some((&before, &(before_end, other))) = self.regions.range(..start).next_back()
             && before_end == start
             && other == region
         {
             self.regions.remove(&before);
             start = before;
+            joined += 1;
         }
         if let Some(&(after_end, other)) = self.regions.get(&end)
             && other == region
         {
             self.regions.remove(&end);
             end = after_end;
+            joined += 1;
         }
         self.regions.insert(start, (end, region));
+        joined
     }
 }
 
@@ -436,5 +434,6 @@ fn counted(range: &Range<u64>, region: &Region) -> u64 {
     if region.usage == Use::Guard { 0 } else { range.end - range.start }
 }
 
+mod host;
 #[cfg(test)]
 mod tests;

@@ -216,8 +216,8 @@ fn step(cx: &Ctx<'_>, place: Place, name: &[u8], follow: bool, within: Within) -
         Ok(child) if follow && child.is_link() => {
             let target = child.target(cx)?;
             match &target {
-                Target::Text(text) => within.check_link(text)?,
-                Target::Directory(_) | Target::File(_) => within.check_magic_link()?,
+                Target::Text(text) if !child.leads_to_itself() => within.check_link(text)?,
+                _ => within.check_magic_link()?,
             }
             Ok(Step::Link(place, target))
         }
@@ -278,6 +278,11 @@ fn host_step(
 }
 
 impl Place {
+    /// Whether the link is one that Linux leads to a file itself, whatever the text says.
+    fn leads_to_itself(&self) -> bool {
+        matches!(self.node().entry.what, What::Root) || self.node().entry.name == "exe"
+    }
+
     fn target(&self, cx: &Ctx<'_>) -> Result<Target> {
         match self.node().entry.what {
             What::Cwd => Ok(Target::Directory(self.subject(cx)?.living()?.cwd.load_full())),

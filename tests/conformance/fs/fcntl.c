@@ -23,6 +23,8 @@ int main(void)
 	CHECK_ERRNO(fcntl(fd, F_GETPIPE_SZ), EBADF);
 
 	NEED(pipe(p) == 0);
+	CHECK_ERRNO(fcntl(p[0], F_SETPIPE_SZ, -1), EINVAL);
+	CHECK_ERRNO(fcntl(fd, F_SETPIPE_SZ, -1), EBADF);
 	CHECK_EQ(fcntl(p[0], F_SETPIPE_SZ, 4096), 4096);
 	CHECK_EQ(fcntl(p[1], F_GETPIPE_SZ), 4096);
 	CHECK_EQ(posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL), 0);

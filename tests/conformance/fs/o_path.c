@@ -1,6 +1,7 @@
 /* O_PATH descriptors name a file without opening it. */
 #include "check.h"
 
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,7 +23,15 @@ int main(void)
 	CHECK_ERRNO(write(file, text, 1), EBADF);
 	/* musl would try again by way of /proc, so ask the kernel. */
 	CHECK_ERRNO(syscall(SYS_fchmod, (long)file, 0600L), EBADF);
+	CHECK_ERRNO(syscall(SYS_fchown, (long)file, -1L, -1L), EBADF);
 	CHECK_ERRNO(ftruncate(file, 0), EBADF);
+	CHECK_ERRNO(ioctl(file, FIOCLEX), EBADF);
+	CHECK_ERRNO(ioctl(file, 0x12345), EBADF);
+	CHECK_ERRNO(fcntl(file, F_GETLK, &(struct flock){ .l_type = F_RDLCK }), EBADF);
+	CHECK_ERRNO(fcntl(file, F_GETLEASE), EBADF);
+	CHECK_ERRNO(fcntl(file, F_SETLEASE, F_RDLCK), EBADF);
+	CHECK_ERRNO(fcntl(file, F_NOTIFY, 1), EBADF);
+	CHECK_ERRNO(fcntl(file, 9999), EBADF);
 	CHECK_ERRNO(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0), EBADF);
 	CHECK_EQ(fstat(file, &st), 0);
 	CHECK_EQ(st.st_size, 4);

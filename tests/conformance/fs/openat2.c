@@ -133,6 +133,9 @@ static void from_the_root(void)
 	CHECK_EQ(says(dir, "/proc/self/cwd/dir/file", 0), 'i');
 	CHECK_EQ(says(dir, "/proc/self/cwd/dir/file", RESOLVE_NO_MAGICLINKS), -ELOOP);
 	CHECK_EQ(says(dir, "/proc/self/status", RESOLVE_NO_MAGICLINKS), 'N');
+	CHECK_EQ(says(dir, "/proc/self/exe", RESOLVE_NO_MAGICLINKS), -ELOOP);
+	CHECK_EQ(says(dir, "/proc/self/root/proc/uptime", RESOLVE_NO_MAGICLINKS), -ELOOP);
+	CHECK_EQ(says(root, "proc/self/root/proc/uptime", RESOLVE_BENEATH), -EXDEV);
 }
 
 /* The kernel's own trees, from directories in them. */

@@ -55,6 +55,7 @@ static void errors(void)
 	close(check_file("file", "text"));
 	CHECK_ERRNO(execve("./file", args, environ), EACCES);
 	CHECK_ERRNO(execve("./file/x", args, environ), ENOTDIR);
+	CHECK_ERRNO(execve("file/", args, environ), ENOTDIR);
 	CHECK_EQ(chmod("file", 0755), 0);
 	CHECK_ERRNO(execve("./file", args, environ), ENOEXEC);
 	CHECK_ERRNO(execve("./file", bad, environ), EFAULT);

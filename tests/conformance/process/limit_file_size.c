@@ -1,9 +1,22 @@
 /* RLIMIT_FSIZE: writes end at it, and beyond it are EFBIG where SIGXFSZ is ignored. */
 #include "check.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
+
+static volatile off_t where;
+static volatile int stop;
+
+static void *flip(void *unused)
+{
+	while (!stop) {
+		where = 0;
+		where = 5000;
+	}
+	return unused;
+}
 
 int main(void)
 {
@@ -31,6 +44,19 @@ int main(void)
 	CHECK_EQ(sendfile(fd, other, &from, 20), 5);
 	CHECK_EQ(from, 5);
 	CHECK_ERRNO(sendfile(fd, other, &from, 20), EFBIG);
+	CHECK_EQ(lseek(fd, 0, SEEK_END), 1000);
+
+	/* An offset that changes while it is looked at lets nothing past the limit. */
+	pthread_t flipper;
+
+	NEED(pthread_create(&flipper, NULL, flip, NULL) == 0);
+	for (int i = 0; i < 5000; i++) {
+		off_t begin = 0;
+
+		copy_file_range(other, &begin, fd, (off_t *)&where, 10, 0);
+	}
+	stop = 1;
+	CHECK_EQ(pthread_join(flipper, NULL), 0);
 	CHECK_EQ(lseek(fd, 0, SEEK_END), 1000);
 	close(other);
 	close(fd);

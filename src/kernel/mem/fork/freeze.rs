@@ -127,7 +127,8 @@ impl Memory {
         let parts: Vec<_> = map.frozen.parts(range).map(|piece| piece.at).collect();
         for part in parts {
             if self.guest.make_anonymous(part.start, part.end - part.start).is_ok() {
-                map.frozen.carve(part);
+                map.frozen.carve(part.clone());
+                map.odd(part);
             }
         }
     }
@@ -137,6 +138,11 @@ impl Memory {
         if total > pages.file_limit {
             return Err(Errno::EFBIG);
         }
+        if !map.may_have(2 * spans.len()) {
+            return Err(Errno::ENOMEM);
+        }
+        // What is protected for a while may be another mapping afterwards.
+        spans.iter().for_each(|span| [span.start, span.end].into_iter().for_each(|at| map.seam(at)));
         let protect = |span: &Range<u64>, prot| self.guest.protect(span.start, span.end - span.start, prot);
         let made = pages.layers.make(total, |layer| {
             let mut offset = 0;

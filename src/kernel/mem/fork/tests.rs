@@ -318,6 +318,8 @@ impl World {
             let plain = map.regions().filter(|(_, region)| region.is_plain()).map(|(range, _)| range);
             let inside: u64 = plain.map(|range| map.frozen.bytes(range)).sum();
             assert_eq!(inside, frozen(&map), "only private memory is frozen");
+            drop(map);
+            crate::mem::host_count::is_bounded(memory);
         }
     }
 }

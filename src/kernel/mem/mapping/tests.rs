@@ -3,6 +3,8 @@
 use std::os::fd::AsFd;
 
 use super::*;
+use crate::mem::host_count;
+use crate::mem::random::Random;
 use crate::mem::{InitialData, PAGE, install_fault_handler};
 
 const RW: u32 = 3;
@@ -147,4 +149,69 @@ fn mappings_grow_shrink_and_move_with_their_contents() {
         agrees(&memory, at(a - PAGE, 16));
         memory.unmap_pages(at(a, 16)).unwrap();
     }
+}
+
+/// Pages that everything happens in, so that much meets.
+const ARENA: u64 = 48;
+
+fn arena(random: &mut Random, most: u64) -> Range<u64> {
+    let start = random.below(ARENA);
+    let end = (start + 1 + random.below(most)).min(ARENA);
+    (1 << 20) + start * PAGE..(1 << 20) + end * PAGE
+}
+
+/// One operation of many. What cannot be is refused, which is fine.
+fn operate(random: &mut Random, memory: &Memory, file: &std::fs::File) {
+    use crate::mem::Move;
+    let (range, to) = (arena(random, 12), arena(random, 12).start);
+    let len = range.end - range.start;
+    let prot = [0, 1, RW, RW][usize::try_from(random.below(4)).unwrap()];
+    let _ = match random.below(10) {
+        0 | 1 => memory.map_pages(Place::Fixed(range.start), len, prot, false, Content::Zero).map(drop),
+        2 => memory.map_pages(Place::Fixed(range.start), len, prot, true, Content::Zero).map(drop),
+        3 => memory.map_pages(Place::Fixed(range.start), 2 * PAGE, 1, false, Content::File(file.as_fd(), 0)).map(drop),
+        4 => memory.unmap_pages(range),
+        5 | 6 => memory.protect_pages(range, prot),
+        7 if random.below(2) == 0 => memory.remap(range, (1 + random.below(12)) * PAGE, Move::IfNeeded).map(drop),
+        7 if to >= range.end || to + len <= range.start => memory.remap(range, len, Move::To(to)).map(drop),
+        8 => memory.discard(range, libc::MADV_DONTNEED),
+        _ => memory.guest.fill(range.start, 1, len),
+    };
+}
+
+#[test]
+fn the_host_never_has_more_mappings_than_are_counted() {
+    let file = tempfile_read_only();
+    let mut random = Random::seeded();
+    let pages = crate::mem::PageMap::open();
+    for _ in 0..60 {
+        let mut memory = memory();
+        memory.load_layout(space::FIRST, &InitialData::default()).unwrap();
+        for step in 0..200 {
+            operate(&mut random, &memory, &file);
+            if step % 64 == 63 {
+                memory = memory.forking(crate::mem::Alone::Yes).copy(&pages).unwrap();
+            }
+            host_count::is_bounded(&memory);
+        }
+    }
+}
+
+#[test]
+fn pages_that_were_touched_apart_are_counted_apart() {
+    const PAIRS: u64 = 200;
+    let memory = memory();
+    let page = |n: u64| {
+        let start = memory.map_pages(Place::Fixed((1 << 20) + n * PAGE), PAGE, RW, false, Content::Zero).unwrap();
+        memory.guest.write(start, &[1]).unwrap();
+    };
+    (0..PAIRS).for_each(|n| page(2 * n));
+    (0..PAIRS).for_each(|n| page(2 * n + 1));
+    assert_eq!(memory.map().len(), 1);
+    assert!(memory.map().host_mappings() > usize::try_from(PAIRS).unwrap());
+    host_count::is_bounded(&memory);
+    // What is mapped anew is one again.
+    memory.map_pages(Place::Fixed(1 << 20), 2 * PAIRS * PAGE, RW, false, Content::Zero).unwrap();
+    assert_eq!(memory.map().host_mappings(), 3);
+    host_count::is_bounded(&memory);
 }

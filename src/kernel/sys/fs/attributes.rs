@@ -9,6 +9,7 @@ use lind_abi::{DirFd, Errno, Fd, Gid, In, Mode, Path, Result, Uid};
 use rustix::fs::{FileType, OFlags, Timestamps};
 
 use super::at::Start;
+use super::dup::check_opened;
 use super::stat::last;
 use crate::call::Ctx;
 use crate::fd::{File, Kind};
@@ -80,10 +81,7 @@ pub(crate) fn fchown(cx: &Ctx<'_>, fd: Fd, uid: Uid, gid: Gid) -> Result<()> {
     let file = cx.file(fd)?;
     check_ours(&file)?;
     changeable(file.host())?;
-    let path_only = rustix::fs::fcntl_getfl(file.host()).map_err(host::errno)?.contains(OFlags::PATH);
-    if path_only {
-        return Err(Errno::EBADF);
-    }
+    check_opened(&file)?;
     host::fs::chown(file.host(), c"", uid.0, gid.0, AtFlags::AT_EMPTY_PATH)
 }
 

@@ -10,6 +10,7 @@ use rustix::fs::{OFlags, SealFlags};
 use super::lock::{F_UNLCK, Wait, record_lock, record_test};
 use super::owner::{O_ASYNC, async_flag, of_owner, set_async};
 use crate::call::Ctx;
+use crate::fd::FileRef;
 use crate::host;
 
 const FD_CLOEXEC: i32 = 1;
@@ -76,6 +77,10 @@ pub(crate) fn fcntl(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> R
 /// The commands that are about the open file.
 fn of_file(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>, number: u32) -> Result<i32> {
     let file = cx.file(fd)?;
+    // Record locks look at how it was opened themselves, and come often.
+    if !matches!(cmd.0, FcntlCmd::F_SETLK | FcntlCmd::F_SETLKW) {
+        check_opened(&file)?;
+    }
     if let Some(result) = of_owner(cx, &file, cmd, arg, number) {
         return result;
     }
@@ -87,7 +92,7 @@ fn of_file(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>, number: u32) 
         FcntlCmd::F_OFD_SETLK => record_lock(cx, fd, &file, arg, true, Wait::No),
         FcntlCmd::F_OFD_SETLKW => record_lock(cx, fd, &file, arg, true, Wait::Yes),
         FcntlCmd::F_GETPIPE_SZ => size(rustix::pipe::fcntl_getpipe_size(file.host())),
-        FcntlCmd::F_SETPIPE_SZ => size(rustix::pipe::fcntl_setpipe_size(file.host(), number as usize)),
+        FcntlCmd::F_SETPIPE_SZ => set_pipe_size(&file, number),
         FcntlCmd::F_GETLEASE => Ok(i32::from(F_UNLCK)),
         // No event is named: that ends the notifications that there are, and there are none.
         FcntlCmd::F_NOTIFY if number & !DN_MULTISHOT == 0 => Ok(0),
@@ -99,6 +104,24 @@ fn of_file(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>, number: u32) 
             .map_err(host::errno),
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// The host refuses more than it lets pipes have, and what no power of two of 32 bits holds as no number at all.
+fn set_pipe_size(file: &FileRef, number: u32) -> Result<i32> {
+    const MOST: u32 = 1 << 31;
+    if number > MOST {
+        return size(rustix::pipe::fcntl_getpipe_size(file.host())).and(Err(Errno::EINVAL));
+    }
+    size(rustix::pipe::fcntl_setpipe_size(file.host(), number as usize))
+}
+
+/// Whether a file is open, not only named: O_PATH.
+///
+/// # Errors
+/// EBADF.
+pub(super) fn check_opened(file: &FileRef) -> Result<()> {
+    let flags = rustix::fs::fcntl_getfl(file.host()).map_err(host::errno)?;
+    if flags.contains(OFlags::PATH) { Err(Errno::EBADF) } else { Ok(()) }
 }
 
 fn get_flags(file: BorrowedFd<'_>) -> Result<i32> {

@@ -4,6 +4,7 @@ use lind_abi::flags::{IoctlRequest, OpenFlags};
 use lind_abi::layout::{Termios, Winsize};
 use lind_abi::{Errno, Fd, InOut, Len, Result};
 
+use super::dup::check_opened;
 use crate::call::Ctx;
 use crate::fd::{FileRef, Kind};
 use crate::host;
@@ -19,6 +20,7 @@ pub(crate) fn ioctl(cx: &Ctx<'_>, fd: Fd, request: IoctlRequest, arg: InOut<u8>)
     let file = cx.file(fd)?;
     match request.0 {
         R::FIOCLEX | R::FIONCLEX => {
+            check_opened(&file)?;
             let close = request.0 == R::FIOCLEX;
             cx.owner(fd.cage)?.fds.set_cloexec(fd.number, close).map(|()| 0)
         }
@@ -33,7 +35,7 @@ pub(crate) fn ioctl(cx: &Ctx<'_>, fd: Fd, request: IoctlRequest, arg: InOut<u8>)
         _ => match super::owner::of_socket(cx, &file, request.0, arg).or_else(|| terminal(cx, fd, &file, request, arg))
         {
             Some(result) => result,
-            None => crate::sys::net::interface(cx, &file, request.0, arg),
+            None => check_opened(&file).and_then(|()| crate::sys::net::interface(cx, &file, request.0, arg)),
         },
     }
 }

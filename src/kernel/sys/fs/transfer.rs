@@ -1,5 +1,7 @@
 //! Data between two files that does not pass through the guest.
 
+use std::cell::Cell;
+
 use lind_abi::flags::SpliceFlags;
 use lind_abi::{Errno, Fd, In, InOut, Len, Result};
 
@@ -8,15 +10,15 @@ use super::watched;
 use crate::call::Ctx;
 use crate::fd::Kind;
 use crate::host;
-use crate::mem::HostRange;
+use crate::host::fs::At;
 use crate::sys::net::check_tokenless;
 
 /// sendfile(2)
 pub(crate) fn sendfile(cx: &Ctx<'_>, out: Fd, input: Fd, offset: InOut<i64>, count: Len) -> Result<usize> {
-    let count = within_limit(cx, out, InOut::new(0, out.cage), count)?;
+    let (count, _) = within_limit(cx, out, InOut::new(0, out.cage), count)?;
     let (to_fd, out, input) = (out, cx.file(out)?, cx.file(input)?);
     check_tokenless(cx, &out)?;
-    let offset = offset_at(cx, offset)?;
+    let offset = if offset.addr == 0 { None } else { Some(cx.output_of(cx.writing(offset))?) };
     cx.blocking(|| host::fs::sendfile(out.host(), input.host(), offset, count.0))
         .inspect_err(|&errno| write_failed(cx, to_fd, out.host(), errno))
 }
@@ -34,10 +36,11 @@ pub(crate) fn copy_file_range(
     if flags != 0 {
         return Err(Errno::EINVAL);
     }
-    let len = within_limit(cx, out, out_offset, len)?;
+    let (len, looked_at) = within_limit(cx, out, out_offset, len)?;
     let (input, out) = (cx.file(input)?, cx.file(out)?);
-    let (from, to) = (offset_at(cx, in_offset)?, offset_at(cx, out_offset)?);
-    cx.blocking(|| host::fs::copy_range((input.host(), from), (out.host(), to), len.0, flags))
+    let (from, to) = (offset_at(cx, in_offset, None)?, offset_at(cx, out_offset, looked_at.as_ref())?);
+    let done = cx.blocking(|| host::fs::copy_range((input.host(), from), (out.host(), to), len.0, flags))?;
+    say_offset(cx, out_offset, looked_at.as_ref()).map(|()| done)
 }
 
 /// splice(2). What terminals mean by reading and writing does not go this way: EINVAL.
@@ -50,16 +53,18 @@ pub(crate) fn splice(
     len: Len,
     flags: SpliceFlags,
 ) -> Result<usize> {
-    let len = within_limit(cx, out, out_offset, len)?;
+    let (len, looked_at) = within_limit(cx, out, out_offset, len)?;
     let (to_fd, input, out) = (out, cx.file(input)?, cx.file(out)?);
     if [&input, &out].iter().any(|file| matches!(file.kind, Kind::Terminal | Kind::Master(_))) {
         return Err(Errno::EINVAL);
     }
     check_tokenless(cx, &out)?;
-    let (from, to) = (offset_at(cx, in_offset)?, offset_at(cx, out_offset)?);
     let flags = spliced(flags)?;
-    cx.blocking(|| host::fs::splice((input.host(), from), (out.host(), to), len.0, flags))
-        .inspect_err(|&errno| write_failed(cx, to_fd, out.host(), errno))
+    let (from, to) = (offset_at(cx, in_offset, None)?, offset_at(cx, out_offset, looked_at.as_ref())?);
+    let done = cx
+        .blocking(|| host::fs::splice((input.host(), from), (out.host(), to), len.0, flags))
+        .inspect_err(|&errno| write_failed(cx, to_fd, out.host(), errno))?;
+    say_offset(cx, out_offset, looked_at.as_ref()).map(|()| done)
 }
 
 /// tee(2)
@@ -70,14 +75,14 @@ pub(crate) fn tee(cx: &Ctx<'_>, input: Fd, out: Fd, len: Len, flags: SpliceFlags
         .inspect_err(|&errno| write_failed(cx, to_fd, out.host(), errno))
 }
 
-/// How much of what is to be written RLIMIT_FSIZE allows. The offset may be another by the time the host reads it: that is the
-/// guest's own doing, and the limit its own.
-fn within_limit(cx: &Ctx<'_>, out: Fd, offset: InOut<i64>, len: Len) -> Result<Len> {
+/// How much of what is to be written RLIMIT_FSIZE allows, and the offset that was looked at for it: the host is to take that one,
+/// whatever is in the guest's memory by then.
+fn within_limit(cx: &Ctx<'_>, out: Fd, offset: InOut<i64>, len: Len) -> Result<(Len, Option<Cell<i64>>)> {
     if !cx.owner(out.cage)?.fds.is_watched() {
-        return Ok(len);
+        return Ok((len, None));
     }
     let at = if offset.addr == 0 { None } else { Some(cx.load(In::new(offset.addr, offset.cage))?) };
-    watched::within_limit(cx, out, at, len)
+    Ok((watched::within_limit(cx, out, at, len)?, at.map(Cell::new)))
 }
 
 /// The flags of splice(2) and its like.
@@ -90,7 +95,16 @@ fn spliced(flags: SpliceFlags) -> Result<u32> {
     if flags.beyond(SPLICE_FLAGS) { Err(Errno::EINVAL) } else { Ok(flags.0 & !SpliceFlags::SPLICE_F_GIFT) }
 }
 
-/// An offset that the host reads and writes; NULL is the file's own.
-fn offset_at<'m>(cx: &'m Ctx<'_>, offset: InOut<i64>) -> Result<Option<HostRange<'m>>> {
-    if offset.addr == 0 { Ok(None) } else { cx.output_of(cx.writing(offset)).map(Some) }
+/// An offset that the host reads and writes, unless it was read already; NULL is the file's own.
+fn offset_at<'m>(cx: &'m Ctx<'_>, offset: InOut<i64>, read: Option<&'m Cell<i64>>) -> Result<At<'m>> {
+    match read {
+        Some(read) => Ok(At::Here(read)),
+        None if offset.addr == 0 => Ok(At::Own),
+        None => cx.output_of(cx.writing(offset)).map(At::Guest),
+    }
+}
+
+/// Tells the guest how far a transfer came from an offset that was read here.
+fn say_offset(cx: &Ctx<'_>, offset: InOut<i64>, at: Option<&Cell<i64>>) -> Result<()> {
+    at.map_or(Ok(()), |at| cx.store(cx.writing(offset), &at.get()))
 }
