@@ -42,7 +42,8 @@ def recompile(command: list[str], source: list[str], target: str) -> int:
     code = f"{target}.{os.getpid()}.ll"
     options = without_dependencies(command)
     try:
-        status = run([*options, "-S", "-emit-llvm", *source, "-o", code])
+        # Its warnings have been seen.
+        status = run([*options, "-w", "-S", "-emit-llvm", *source, "-o", code])
         if status:
             return status
         with open(code, encoding="utf-8", errors="surrogateescape") as file:
