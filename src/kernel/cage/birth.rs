@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
@@ -100,7 +100,7 @@ fn begin(
         },
         signals: Signals::ignoring(program.ignored),
         ancestors: Box::new([]),
-        launching: true,
+        launching: kernel.engine().is_grate(&image.image),
         forked_under: 0,
         memory: CageMemory::own(Memory::new(kernel.limits.memory.0).map_err(failed("no room for a cage"))?),
     };
@@ -186,7 +186,7 @@ pub fn spawn(
         settings,
         signals: parent.signals().executed(),
         ancestors: ancestors.into(),
-        launching: parent.launching,
+        launching: parent.launching.load(Ordering::Acquire) && kernel.engine().is_grate(&image),
         forked_under: 0,
         memory: CageMemory::own(Memory::new(parent.settings().limits.memory.0)?),
     };
@@ -210,7 +210,7 @@ pub fn spawn(
 /// Whether programs that a cage starts are found by name as on lind-boot's command line: those of the first cage's that
 /// handle calls are what that line consists of, down to the program that handles none.
 pub(crate) fn searches(kernel: &Kernel, cage: &Cage) -> bool {
-    cage.launching && kernel.engine().serves(cage) && !kernel.line().has_ended()
+    cage.launching.load(Ordering::Acquire) && kernel.engine().serves(cage)
 }
 
 /// What a new cage consists of.
@@ -262,7 +262,7 @@ impl Born {
             timers: Mutex::default(),
             pace: crate::timers::Pace::default(),
             files_pace: crate::timers::Pace::default(),
-            launching: self.launching,
+            launching: AtomicBool::new(self.launching),
             fresh_fork: AtomicBool::new(false),
             forked_under: self.forked_under,
             retired: AtomicBool::new(false),

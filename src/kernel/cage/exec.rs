@@ -82,7 +82,10 @@ pub fn prepare_exec(
             let image = load_file(kernel, cwd.as_fd(), (&file, text), (&name, from), Some(&|| cage.is_dead()));
             let (image, text, ids) = image.map_err(|error| error.errno)?;
             if search {
-                kernel.line().begins(kernel.engine().is_grate(&image));
+                let is_grate = kernel.engine().is_grate(&image);
+                kernel.line().begins(is_grate);
+                // What a program starts is none of the line's.
+                cage.launching.store(is_grate, Ordering::Release);
             }
             return Ok(Start { image, argv, envp, path, text: Some(text), ids });
         };

@@ -107,7 +107,7 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
         settings,
         signals: parent.signals().forked(),
         ancestors: ancestors.into(),
-        launching: parent.launching,
+        launching: parent.launching.load(Ordering::Acquire),
         forked_under: parent.family().programs,
         // A forked child gets its copy when it comes to life.
         memory: CageMemory::borrow(&parent.memory),

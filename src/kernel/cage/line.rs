@@ -7,7 +7,6 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use lind_abi::{Errno, Result};
 
@@ -28,13 +27,12 @@ pub struct Installed {
 pub struct Line {
     grates: Vec<Installed>,
     files: Mutex<Vec<Option<OwnedFd>>>,
-    ended: AtomicBool,
 }
 
 impl Line {
     /// These grates, and these files by their numbers.
     pub fn new(grates: Vec<Installed>, files: Vec<Option<OwnedFd>>) -> Line {
-        Line { grates, files: Mutex::new(files), ended: AtomicBool::new(false) }
+        Line { grates, files: Mutex::new(files) }
     }
 
     /// The grate that was typed so.
@@ -45,14 +43,8 @@ impl Line {
     /// A program of the line is about to begin. With the first that is no grate the line ends: all grates have read their options.
     pub(super) fn begins(&self, is_grate: bool) {
         if !is_grate {
-            self.ended.store(true, Ordering::Release);
             self.files.lock().expect("no one panics while taking a file").clear();
         }
-    }
-
-    /// Whether it has. Grates that begin later were started by programs.
-    pub(super) fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
     }
 
     /// Gives a file away: there is one taker for each.
@@ -116,9 +108,7 @@ mod tests {
         let file = rustix::fs::memfd_create(c"x", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         let line = Line::new(Vec::new(), vec![Some(file)]);
         line.begins(true);
-        assert!(!line.has_ended());
         line.begins(false);
-        assert!(line.has_ended());
         assert_eq!(line.take_file(0).unwrap_err(), Errno::EBADF);
         assert_eq!(line.take_file(u64::MAX).unwrap_err(), Errno::EBADF);
     }

@@ -172,7 +172,7 @@ pub struct Cage {
     /// Dispositions, what waits, and whether it is stopped; see `signal`.
     pub(crate) signals: Mutex<signal::Signals>,
     /// Whether its program is still found by name as on lind-boot's command line.
-    pub(crate) launching: bool,
+    pub(crate) launching: AtomicBool,
     /// Forked and not yet exec'd.
     pub(crate) fresh_fork: AtomicBool,
     /// How many programs its parent had run when it was forked.
