@@ -51,7 +51,7 @@ pub fn install() {
     }
 }
 
-extern "C" fn on_interrupt(number: i32, _info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+extern "C" fn on_interrupt(number: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the host passes a valid ucontext and siginfo to a SA_SIGINFO handler, and errno is the thread's own.
     unsafe {
         // What is to be done is done where the handler is entered or the call returns.
@@ -68,10 +68,10 @@ extern "C" fn on_interrupt(number: i32, _info: *mut libc::siginfo_t, context: *m
             }
             None => Computing::find(context.cast()),
         };
-        if let Some(computing) = computing {
-            if computing.guest.thread.attention() != 0 {
-                handlers::while_computing(computing, faulted);
-            }
+        if let Some(computing) = computing
+            && computing.guest.thread.attention() != 0
+        {
+            handlers::while_computing(computing, faulted);
         }
         *libc::__errno_location() = errno;
     }

@@ -176,7 +176,7 @@ fn the_section_is_written_once_and_again() {
     let start = guarded(80_000, 2, "i32.const 70000 i32.const 0 i32.const 5000 memory.init 0", "");
     let wasm = module(&[vec![1; 5000]], &start);
     let attached = |wasm: &[u8]| {
-        let mut module = Module::parse(wasm).unwrap();
+        let mut module = crate::module::Module::parse(wasm).unwrap();
         attach(&mut module).unwrap();
         assert_eq!(module.custom(SECTION).unwrap(), DataImage::of(wasm).unwrap().to_bytes());
         module.finish().unwrap()

@@ -285,7 +285,7 @@ pub(crate) fn denied(cx: &Ctx<'_>, client: u64, number: u64, error: u64, text: I
     }
     let mut bytes = vec![0; length];
     cx.copy_in(text, &mut bytes)?;
-    cx.kernel.denied(&cx.cage, &client, number, error, &bytes)
+    cx.kernel.denied(cx.cage, &client, number, error, &bytes)
 }
 
 /// See the table. EBADF, EMFILE, EPERM for what was sent on.
