@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.budgets import verdicts
 from bench.model import REPOSITORY, Failed, Row, Rows
-from bench.report import KERNELS, all_rows, kernels_row, ns_text
+from bench.report import KERNELS, all_rows, cell, kernels_row
 from bench.sandbox import results
 from bench.tables import grid, with_unit
 
@@ -36,18 +36,11 @@ def rows_of(raw: dict) -> Rows:
             for test, params in raw["values"].items() for param, columns in params.items()}
 
 
-def cell(row: Row, column: str) -> str:
-    ns, ratio = row.median(column), row.ratio(column)
-    if ns is None:
-        return ""
-    return ns_text(ns) + (f" ({ratio:.2f}x)" if ratio is not None and column != "linux" else "")
-
-
 def benchmarks(raw: dict) -> str:
     """Every row of the benchmark runner."""
     lines = []
     for test, param, row in all_rows(rows_of(raw)):
-        cells = [cell(row, column) for column in ("linux", "lind", "grate")]
+        cells = [cell(row, column, "", " ({:.2f}x)") for column in ("linux", "lind", "grate")]
         spreads = "/".join(f"{row.spread(c):.0%}" for c in row.values if len(row.values[c]) > 1)
         lines.append([test, param, *cells, spreads, ", ".join(verdicts(test, param, row))])
     return f"{about(raw)}\n\n" + grid(["", "param", "Linux, ns", "cage, ns", "behind a grate, ns", "spread", "budget"], lines)

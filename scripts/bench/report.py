@@ -42,11 +42,12 @@ def row_order(item: tuple[tuple[str, str], Row]) -> tuple[str, int]:
     return test, int(param)
 
 
-def cell(row: Row, column: str) -> str:
+def cell(row: Row, column: str, none: str = "-", shape: str = " ({:.3f})") -> str:
+    """A median, and behind it the ratio to Linux in this shape."""
     median, ratio = row.median(column), row.ratio(column)
     if median is None:
-        return "-"
-    return ns_text(median) + (f" ({ratio:.3f})" if ratio is not None and column != "linux" else "")
+        return none
+    return ns_text(median) + (shape.format(ratio) if ratio is not None and column != "linux" else "")
 
 
 def table(rows: Rows) -> str:

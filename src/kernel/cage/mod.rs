@@ -171,7 +171,7 @@ pub struct Cage {
     pub(crate) gone: crate::event::Event,
     /// Dispositions, what waits, and whether it is stopped; see `signal`.
     pub(crate) signals: Mutex<signal::Signals>,
-    /// Whether its program is still found by name as on lind-boot's command line.
+    /// Whether what it starts is found by name as on lind-boot's command line: it is a grate of that line.
     pub(crate) launching: AtomicBool,
     /// Forked and not yet exec'd.
     pub(crate) fresh_fork: AtomicBool,
