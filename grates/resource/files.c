@@ -125,6 +125,11 @@ static void recount(struct client *c, void *unused)
 	pthread_mutex_unlock(&c->lock);
 }
 
+void files_look(void)
+{
+	each_client(recount, NULL);
+}
+
 int64_t file_reserve(struct client *c, uint64_t n, const char *by)
 {
 	enum scope scope;
@@ -134,7 +139,7 @@ int64_t file_reserve(struct client *c, uint64_t n, const char *by)
 	if (scope == EACH)
 		recount(c, NULL);
 	else
-		each_client(recount, NULL);
+		files_look();
 	return reserve(c, FILES, n, &scope) ? 0 : hit(c, scope, FILES, n, by);
 }
 

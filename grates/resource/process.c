@@ -38,15 +38,25 @@ static bool reserve_memory(struct client *c, uint64_t *bytes)
 	return got == *bytes;
 }
 
-static bool reserve_files(struct client *c, uint64_t *files)
+static bool reserve_as_many(struct client *c, uint64_t *files)
 {
 	uint64_t got;
 
-	*files = limited(FILES) ? __atomic_load_n(&c->used[FILES], __ATOMIC_RELAXED) : 0;
+	*files = __atomic_load_n(&c->used[FILES], __ATOMIC_RELAXED);
 	got = grab(TREE, c, FILES, *files);
 	if (got < *files)
 		drop(TREE, c, FILES, got);
 	return got == *files;
+}
+
+/* A child has what its parent has. What programs that were run since have closed by that counts until somebody looks. */
+static bool reserve_files(struct client *c, uint64_t *files)
+{
+	*files = 0;
+	if (!limited(FILES) || reserve_as_many(c, files))
+		return true;
+	files_look();
+	return reserve_as_many(c, files);
 }
 
 static int64_t cage(struct client *c, const struct lind_call *call, bool copies, bool borrows, const char *by)

@@ -143,6 +143,8 @@ void memory_files_handed_on(void);	/* grates behind this one may do that */
 /* Counts what a new client has, of which `reserved` is counted already. */
 void files_found(struct client *c, uint64_t highest, uint64_t reserved);
 uint64_t files_highest(struct client *c);
+/* Numbers that are closed by now count no more, of any client. */
+void files_look(void);
 /* Reserves a descriptor, or answers as the limit says. 0 or a negative errno. */
 int64_t file_reserve(struct client *c, uint64_t n, const char *by);
 /* A reserved descriptor has got this number. */

@@ -192,6 +192,45 @@ static void spin_and_end(void)
 }
 
 /* What is closed by exec counts no more. */
+static void hold(void)
+{
+	char byte;
+
+	while (read(0, &byte, 1) > 0)
+		;
+}
+
+/* Children that have closed by exec what they had of ours. */
+static void fork_files(void)
+{
+	int held[2], ready[2], made = 0;
+	char byte;
+
+	if (pipe2(held, O_CLOEXEC))
+		return;
+	for (int i = 0; i < 30; i++)
+		open(".", O_RDONLY | O_CLOEXEC);
+	for (int i = 0; i < 12; i++, made++) {
+		pid_t pid;
+
+		if (pipe2(ready, O_CLOEXEC) || (pid = fork()) < 0)
+			break;
+		if (!pid) {
+			dup2(held[0], 0);
+			execl(self, self, "hold", (char *)NULL);
+			_exit(1);
+		}
+		close(ready[1]);
+		while (read(ready[0], &byte, 1) > 0)
+			;
+		close(ready[0]);
+	}
+	say("children", made);
+	close(held[1]);
+	while (wait(NULL) > 0)
+		;
+}
+
 static void exec_files(void)
 {
 	char times[16];
@@ -208,7 +247,7 @@ static void exec_files(void)
 
 static const struct test other_tests[] = {
 	{ "cages", cages }, { "threads", threads }, { "files", files }, { "received", received }, { "race_files", race_files },
-	{ "spin", spin }, { "bomb", bomb }, { "spin_and_end", spin_and_end }, { "exec_files", exec_files }, { NULL, NULL },
+	{ "spin", spin }, { "bomb", bomb }, { "spin_and_end", spin_and_end }, { "exec_files", exec_files }, { "fork_files", fork_files }, { "hold", hold }, { NULL, NULL },
 };
 
 int main(int argc, char **argv)
