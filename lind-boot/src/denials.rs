@@ -7,12 +7,13 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use lind_abi::CageId;
 use lind_kernel::denial::Denial;
+use lind_kernel::lock::Locked;
 use lind_kernel::{Kernel, stdio};
 use serde_json::{Value, json};
 
@@ -70,17 +71,17 @@ impl Denials {
 
     /// The limit that has ended programs, if one has.
     pub fn ended_by(&self) -> Option<String> {
-        lock(&self.ended_by).clone()
+        self.ended_by.locked().clone()
     }
 
     /// A cage is about to be started: [`Denials::started`] says which, or that there is none.
     pub fn expect(&self) {
-        lock(&self.places).expected += 1;
+        self.places.locked().expected += 1;
     }
 
     /// What is refused to this cage and to those that come from it is said there.
     pub fn started(&self, place: Option<(CageId, Arc<OwnedFd>)>) {
-        let mut places = lock(&self.places);
+        let mut places = self.places.locked();
         places.expected = places.expected.saturating_sub(1);
         places.all.extend(place);
         self.known.notify_all();
@@ -88,22 +89,22 @@ impl Denials {
 
     /// It has ended.
     pub fn forget(&self, cage: CageId) {
-        lock(&self.places).all.retain(|(other, _)| *other != cage);
+        self.places.locked().all.retain(|(other, _)| *other != cage);
     }
 
     fn hear(&self, kernel: &Kernel, denial: &Denial) {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         if denial.error.is_none() && is_limit(denial) {
-            lock(&self.ended_by).get_or_insert_with(|| denial.subject.clone());
+            self.ended_by.locked().get_or_insert_with(|| denial.subject.clone());
         }
         if let Some(file) = self.file.as_ref().filter(|_| number < OBJECTS) {
             // Nobody is left to be told.
-            let _ = lock(file).write_all(format!("{}\n", object(denial)).as_bytes());
+            let _ = file.locked().write_all(format!("{}\n", object(denial)).as_bytes());
         }
         let place = self.place(kernel, denial.client);
         let who = place.as_ref().map_or(0, |(cage, _)| cage.0);
         let line = {
-            let mut said = lock(&self.said);
+            let mut said = self.said.locked();
             if said.len() > LINES || !said.insert(format!("{who} {}", key(denial))) {
                 return;
             }
@@ -118,7 +119,7 @@ impl Denials {
     fn place(&self, kernel: &Kernel, client: CageId) -> Option<(CageId, Arc<OwnedFd>)> {
         let client = kernel.cages.get(client)?;
         let is_of = |cage: CageId| client.id == cage || client.descends_from(cage);
-        let mut places = lock(&self.places);
+        let mut places = self.places.locked();
         let since = Instant::now();
         loop {
             let found = places.all.iter().find(|(cage, _)| is_of(*cage)).cloned();
@@ -129,10 +130,6 @@ impl Denials {
             places = self.known.wait_timeout(places, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A file to write to, or an open one by its number.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -13,6 +13,7 @@ use lind_kernel::stdio;
 use serde_json::json;
 
 use crate::denials::{Denials, output};
+use lind_kernel::lock::Locked;
 
 /// The exit status of a run that its time has ended, as timeout(1) has it.
 const TIMED_OUT: i32 = 124;
@@ -82,7 +83,7 @@ impl End {
 
     fn write(&self, status: Option<Status>) {
         let Some(record) = &self.record else { return };
-        let Some(mut file) = record.file.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let Some(mut file) = record.file.locked().take() else { return };
         let (code, signal) = match status {
             None => (Some(TIMED_OUT), None),
             Some(Status::Exited(code)) => (Some(i32::from(code)), None),

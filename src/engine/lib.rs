@@ -26,7 +26,7 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use lind_abi::CageId;
 use lind_kernel::cage::{Cage, Thread};
@@ -41,6 +41,7 @@ pub use code::validate::Entry;
 use code::engines::Engines;
 use code::image::Images;
 use code::manifest;
+use lind_kernel::lock::Locked;
 use run::handoff::Lenders;
 use run::pool::Pool;
 use run::program::Image;
@@ -233,6 +234,6 @@ impl Shared {
     }
 
     fn programs(&self) -> MutexGuard<'_, HashMap<CageId, Arc<Program>>> {
-        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.programs.locked()
     }
 }

@@ -17,7 +17,7 @@ use crate::cage::{Attention, Cage, Thread, signal};
 use crate::engine::{Hop, Served};
 use crate::fd::{FileRef, InUse, Reader};
 use crate::threei::HandlerTable;
-use dispatch::{dispatch, dispatch_near};
+use dispatch::{dispatch, dispatch_short};
 use grates::by_grates;
 
 /// Everything a kernel function may know about the call it carries out.
@@ -143,7 +143,7 @@ fn context<C: Caller>(caller: &C) -> Ctx<'_> {
 
 /// A call that a cage makes for itself. Returns what the guest sees.
 ///
-/// Inlined into what the engine's code calls with the shortest calls (see [`is_near`]), and with them only: with all calls in it that function had
+/// Inlined into what the engine's code calls with the shortest calls (see [`is_short`]), and with them only: with all calls in it that function had
 /// 30 KB, and a read of one byte took about 8 ns longer. That this is for the caches, which a host call fills with its own, is a guess.
 #[inline(always)]
 pub fn syscall<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
@@ -153,9 +153,9 @@ pub fn syscall<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
         return result;
     }
     let arg = |at: usize| Arg { value: values[at].value, cage: caller.cage().id };
-    let far = || syscall_far(caller, number, values);
+    let long = || syscall_long(caller, number, values);
     loop {
-        let result = dispatch_near(|| context(caller), number, arg, far);
+        let result = dispatch_short(|| context(caller), number, arg, long);
         if !is_interrupted(result) || !repeats(number, caller.kernel(), caller.thread(), caller.thread()) {
             return result;
         }
@@ -164,7 +164,7 @@ pub fn syscall<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
 
 /// Whether a call is carried out in [`syscall`] itself: one so short that a further function would show, that makes one
 /// short host call, or that grates make for most calls that they serve.
-const fn is_near(number: u32) -> bool {
+const fn is_short(number: u32) -> bool {
     use lind_abi::nr;
     matches!(
         number,
@@ -202,8 +202,8 @@ fn own_call<'a, C: Caller>(caller: &C, number: u32, values: &'a [Word; 6]) -> Ca
 
 /// A call of [`syscall`] in the kernel that takes longer.
 #[inline(never)]
-fn syscall_far<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
-    dispatch_far(&context(caller), &own_call(caller, number, values))
+fn syscall_long<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> i64 {
+    dispatch_long(&context(caller), &own_call(caller, number, values))
 }
 
 /// A call of [`syscall`] once more, after an interruption.
@@ -358,10 +358,10 @@ fn pass_own(
     }
     let context =
         || Ctx { kernel, caller: thread, thread: client, cage: &client.cage, served: Some(served), hop, others: &[] };
-    let in_kernel = || dispatch_far(&context(), &call);
+    let in_kernel = || dispatch_long(&context(), &call);
     let arg = |at: usize| Arg { value: values[at].value, cage: id };
     loop {
-        let result = dispatch_near(context, number, arg, in_kernel);
+        let result = dispatch_short(context, number, arg, in_kernel);
         if !is_interrupted(result) || !repeats(number, kernel, thread, client) {
             return result;
         }
@@ -418,12 +418,12 @@ fn pass_any(
         others.extend(kernel.cages.get(s.client.cage.id));
     }
     let cx = Ctx { kernel, caller: thread, thread: on, cage, served, hop, others: &others };
-    Ok(dispatch_far(&cx, &call))
+    Ok(dispatch_long(&cx, &call))
 }
 
 /// `dispatch` in a frame of its own.
 #[inline(never)]
-fn dispatch_far(cx: &Ctx<'_>, call: &Call<'_>) -> i64 {
+fn dispatch_long(cx: &Ctx<'_>, call: &Call<'_>) -> i64 {
     loop {
         let result = dispatch(cx, call);
         if !is_interrupted(result) || !repeats(call.nr, cx.kernel, cx.caller, cx.thread) {

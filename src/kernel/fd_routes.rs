@@ -7,12 +7,13 @@
 //! and there is nothing to keep in step. What cannot be looked up enters the handler.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use lind_abi::layout::LindFdRoutes;
 use lind_abi::{CageId, Errno, Result};
 
 use crate::cage::Cage;
+use crate::lock::Locked;
 use crate::mem::Memory;
 use crate::threei::{Handler, Packed};
 
@@ -57,7 +58,7 @@ impl OfCage {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Arc<Routes>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.locked()
     }
 }
 

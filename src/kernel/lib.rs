@@ -26,7 +26,7 @@
 //!
 //! # Lock order
 //! `Kernel::kinship` -> `Cage::news` -> `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Ipc` -> `Memory::map`
-//! -> `Locks`; a timer's setting -> `Cage::family` -> the clock's (`timers`); a file's `notice` -> `Terminals`, `Notices`;
+//! -> `Locks`; a timer's setting -> `Cage::family` -> the clock's (`timers`); a file's `notice` -> `Terminals`, `AsyncIo`;
 //! of two cages' locks of one kind never both. What listens for signals (`signal::Listeners`) comes between `Cage::signals` and `Cage::family`. `Cage::settings`, then `cage::text_busy`, then `Locks`, and `CageTable`, and `sys::process::Names` are taken last, and nothing within them.
 //! No guard is held while a grate is entered or the host blocks.
 //!
@@ -48,6 +48,7 @@ pub mod fd;
 pub mod fd_routes;
 mod host;
 mod ipc;
+pub mod lock;
 pub mod mem;
 mod procfs;
 pub mod root;
@@ -101,7 +102,7 @@ pub struct Kernel {
     pub(crate) born: lind_abi::layout::Timespec,
     pub(crate) boot_id: OnceLock<[u8; 16]>,
     pub(crate) timers: Arc<timers::Timers>,
-    pub(crate) notices: async_io::Notices,
+    pub(crate) async_io: async_io::AsyncIo,
     pub(crate) names: sys::process::Names,
     pub(crate) processors: cage::processors::Processors,
     denials: OnceLock<denial::Listener>,
@@ -132,7 +133,7 @@ impl Kernel {
             born: host::clock::gettime(libc::CLOCK_BOOTTIME).unwrap_or_default(),
             boot_id: OnceLock::new(),
             timers: Arc::default(),
-            notices: async_io::Notices::default(),
+            async_io: async_io::AsyncIo::default(),
             names: sys::process::Names::default(),
             processors: cage::processors::Processors::new(),
             denials: OnceLock::new(),

@@ -7,8 +7,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::lock::Locked;
 use arc_swap::ArcSwap;
 use lind_abi::{CageId, NR_ANY, nr};
 
@@ -169,7 +170,7 @@ impl HandlerTable {
         let entries = self.entries();
         let child = HandlerTable::default();
         child.put(&entries);
-        *lock(&child.inherited) = entries;
+        *child.inherited.locked() = entries;
         child
     }
 
@@ -184,7 +185,7 @@ impl HandlerTable {
         allowed: impl FnOnce(bool) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let entries = source.entries();
-        let writer = lock(&self.inherited);
+        let writer = self.inherited.locked();
         allowed(self.sends_to_grate(&writer))?;
         self.put(&entries);
         Ok(())
@@ -204,7 +205,7 @@ impl HandlerTable {
 
     /// Whether any call goes to a grate, be it by birth or since.
     pub fn has_grate(&self) -> bool {
-        self.sends_to_grate(&lock(&self.inherited))
+        self.sends_to_grate(&self.inherited.locked())
     }
 
     /// For those who have the writers' lock.
@@ -215,7 +216,7 @@ impl HandlerTable {
 
     /// The grates that any call goes to.
     pub fn grates(&self) -> Vec<CageId> {
-        let _writer = lock(&self.inherited);
+        let _writer = self.inherited.locked();
         let others = self.others.load();
         let mut grates: Vec<_> = self
             .words()
@@ -246,7 +247,7 @@ impl HandlerTable {
         handler: Change,
         allowed: impl FnOnce(Handler) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let inherited = lock(&self.inherited);
+        let inherited = self.inherited.locked();
         allowed(self.get_wide(number))?;
         let word = match handler {
             Change::To(handler) => handler.pack(),
@@ -273,7 +274,7 @@ impl HandlerTable {
         allowed: impl FnOnce(Handler) -> std::result::Result<(), E>,
         covers: impl Fn(u64, Handler) -> bool,
     ) -> std::result::Result<(), E> {
-        let inherited = lock(&self.inherited);
+        let inherited = self.inherited.locked();
         let old = self.default.load(Ordering::Acquire);
         allowed(Handler::unpack(old))?;
         let new = match change {
@@ -296,7 +297,7 @@ impl HandlerTable {
     }
 
     fn entries(&self) -> Entries {
-        let _writer = lock(&self.inherited);
+        let _writer = self.inherited.locked();
         let direct = || self.direct.iter().map(|word| word.load(Ordering::Acquire));
         Entries {
             direct: direct().any(|word| word != Handler::KERNEL).then(|| direct().collect()),
@@ -328,11 +329,6 @@ impl Entries {
         let absent = if outside_default(number) { Handler::KERNEL } else { self.default };
         self.others.get(&number).copied().unwrap_or(absent)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic is a bug of ours that already ended the process; the data is whole either way.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

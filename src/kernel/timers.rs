@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::Kernel;
 use crate::cage::timer::Timer;
 use crate::host::clock;
+use crate::lock::Locked;
 
 /// Nanoseconds of a clock. In 128 bits nothing overflows.
 pub(crate) type Nanos = i128;
@@ -36,7 +37,7 @@ pub(crate) struct Entry(Mutex<Option<Nanos>>);
 
 impl Entry {
     fn at(&self) -> MutexGuard<'_, Option<Nanos>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.locked()
     }
 }
 
@@ -103,7 +104,7 @@ impl Timers {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 
@@ -143,7 +144,7 @@ impl Pace {
     pub fn ask(&self, now: Nanos, threads: usize, asks: bool) -> Option<Nanos> {
         let threads = Nanos::try_from(threads).unwrap_or(Nanos::MAX >> 32);
         let cost = Pace::LOOK + threads * (Pace::THREAD + if asks { Pace::ASKED } else { 0 });
-        let mut until = self.paid_until.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut until = self.paid_until.locked();
         let from = (*until).max(now);
         *until = (from + cost).min(now + Pace::AHEAD + Pace::FORGIVEN);
         let later = (from - Pace::AHEAD + Pace::GRID - 1) / Pace::GRID * Pace::GRID;

@@ -5,7 +5,7 @@
 
 use std::any::Any;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -21,6 +21,7 @@ use crate::code::engines::Engines;
 use crate::code::jump_table::Jumps;
 use crate::code::trap_table::Traps;
 use crate::code::validate::{self, LANDING, Places};
+use lind_kernel::lock::Locked;
 
 /// Compiles modules, and keeps what comes of it.
 pub struct Compiler {
@@ -52,7 +53,7 @@ struct Turn;
 
 impl Turn {
     fn take() -> Option<Turn> {
-        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = RUNNING.locked();
         (*running < AT_ONCE).then(|| {
             *running += 1;
             Turn
@@ -62,7 +63,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        *RUNNING.locked() -= 1;
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, bail};
 use lind_kernel::Errno;
@@ -24,6 +24,7 @@ use crate::code::engines::Engines;
 use crate::code::key::CodeStore;
 use crate::code::validate::Facts;
 use crate::code::verified::{FileState, Note, read_unwritten};
+use lind_kernel::lock::Locked;
 
 /// The largest .wasm that is read.
 const MAX_WASM: u64 = 512 << 20;
@@ -247,7 +248,7 @@ impl<P> Images<P> {
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Kept<P>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.locked()
     }
 }
 

@@ -5,7 +5,7 @@
 //! and a grate that is re-entered gets a second.
 
 use std::cell::Cell;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use lind_abi::{ASK, CageId, Call, Errno, PASS, Result, Word, nr};
 use lind_kernel::Kernel;
@@ -28,6 +28,7 @@ use crate::signal::preempt;
 use crate::signal::trap;
 use crate::space::worker_stack::WorkerStack;
 use crate::syscall::trampoline;
+use lind_kernel::lock::Locked;
 
 /// A grate's guest thread on this host thread.
 pub struct Worker {
@@ -188,7 +189,7 @@ impl HostThread {
     #[cold]
     fn enter_alone(&self, depth: usize, grate: CageId, entry: u32, served: &Served<'_>) -> Entered {
         let Some(program) = self.shared.program(grate) else { return failed(Errno::EIO) };
-        let turn = self.turn_of(grate).then(|| program.turn.lock().unwrap_or_else(PoisonError::into_inner));
+        let turn = self.turn_of(grate).then(|| program.turn.locked());
         let entered = self.enter_worker(depth, grate, entry, served);
         if turn.is_some() {
             self.turn_over(grate);

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use lind_kernel::Kernel;
 use lind_kernel::cage::{Attention, Next, Status, Thread, signal};
@@ -22,6 +22,7 @@ use crate::run::guest::{CHAIN_STACK, HostThread};
 use crate::run::program::Image;
 use crate::run::thread::{self, Begin};
 use crate::signal::host_signals;
+use lind_kernel::lock::Locked;
 
 /// A program that has not begun yet, since its parent is going to wait for it.
 pub struct Lent {
@@ -57,7 +58,7 @@ impl Lenders {
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<u32, Arc<Lender>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.locked()
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use lind_kernel::{Errno, Result};
 use crate::run::guest::{HOST_STACK, HostThread};
 use crate::run::signal_stack::SignalStack;
 use crate::signal::host_signals;
+use lind_kernel::lock::Locked;
 
 /// Idle threads that are kept.
 const KEPT: usize = 8;
@@ -69,7 +70,7 @@ impl Pool {
         if self.started.swap(true, Ordering::Relaxed) {
             host_signals::share();
         } else if self.main_first.load(Ordering::Relaxed) {
-            *self.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
+            *self.first.locked() = Some(job);
             return Ok(Started::Later);
         }
         // What the thread cannot do without is there before anybody is told that there will be one.
@@ -92,7 +93,7 @@ impl Pool {
 
     /// Runs the first job on the calling thread, which has a stack of [`HOST_STACK`]. Returns what it leaves.
     pub fn run_first(&self) -> Option<Rc<HostThread>> {
-        let job = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let job = self.first.locked().take();
         let mut host = None;
         if let Some(job) = job {
             job(&mut host);
@@ -151,13 +152,13 @@ impl Pool {
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Arc<Place>>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.locked()
     }
 }
 
 impl Place {
     fn lock(&self) -> MutexGuard<'_, Option<Job>> {
-        self.job.lock().unwrap_or_else(PoisonError::into_inner)
+        self.job.locked()
     }
 
     fn fill(&self, job: Job) {

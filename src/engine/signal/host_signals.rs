@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use lind_abi::CageId;
@@ -24,6 +24,7 @@ use lind_kernel::stdio;
 use crate::First;
 use crate::run::guest;
 use crate::signal::preempt;
+use lind_kernel::lock::Locked;
 
 /// What is passed on.
 const PASSED: [i32; 11] = [
@@ -250,7 +251,7 @@ impl Watched {
 
     /// Hands a signal to the kernel, or to the watcher that has taken this one's place.
     fn pass_on(&self, number: u8, info: &libc::siginfo_t) {
-        let apart = IS_APART.get().then(|| APART.lock().unwrap_or_else(PoisonError::into_inner));
+        let apart = IS_APART.get().then(|| APART.locked());
         if is_replaced() {
             // A process may send itself what looks as if it came from anybody.
             // SAFETY: `info` is one that the host has made.
@@ -300,7 +301,7 @@ fn wake(watcher: u32) {
 
 /// Whether one of these cages that had ended when a signal came is still there, long after. Others are nothing to who is asked to end now.
 fn kept_by_a_grate(kernel: &Kernel, asked: &[Arc<Cage>]) -> bool {
-    let staying = STAYING.lock().unwrap_or_else(PoisonError::into_inner);
+    let staying = STAYING.locked();
     let kept = |id: CageId| staying.iter().any(|(cage, since)| *cage == id && since.elapsed() >= PATIENCE);
     let is_asked = |id: CageId| asked.iter().any(|cage| cage.id == id);
     signal::ended_but_there(kernel).iter().any(|cage| is_asked(cage.id) && kept(cage.id))
@@ -335,7 +336,7 @@ fn hand_over(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, origin: Origin
 
 /// Whoever was there the last time has waited since.
 fn remember(there: &[Arc<Cage>]) {
-    let mut staying = STAYING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut staying = STAYING.locked();
     staying.retain(|(id, _)| there.iter().any(|cage| cage.id == *id));
     for cage in there {
         if !staying.iter().any(|(id, _)| *id == cage.id) {
@@ -357,7 +358,7 @@ pub fn share() {
     }
     // Without a thread for another watcher all that suffers is a signalfd, which does not show such a signal.
     // A signal that the one before is handing over is over when this is free.
-    drop(APART.lock().unwrap_or_else(PoisonError::into_inner));
+    drop(APART.locked());
 }
 
 /// Stops this process, as its first cage has stopped. The outside sees SIGSTOP, whatever stopped the cage.

@@ -17,6 +17,7 @@ use crate::grate::filter;
 use crate::signal::context::Computing;
 use crate::signal::fault_delivery;
 use crate::signal::handlers;
+use lind_kernel::lock::Locked;
 
 /// The host signal: one that Linux knows and never sends, and no real-time signal. Of those each one sent would be kept
 /// until the thread runs again, and then all of them start their handlers at once, more than a stack has room for.
@@ -148,7 +149,7 @@ impl Interrupts {
         state.fresh = true;
         if !state.repeating {
             let this = Arc::clone(self);
-            let repeater = std::thread::Builder::new().name("interrupts".to_owned()).stack_size(64 << 10);
+            let repeater = std::thread::Builder::new().name("preempt".to_owned()).stack_size(64 << 10);
             // Without it the first signal has to do; it nearly always does.
             state.repeating = repeater.spawn(move || this.repeat()).is_ok();
         }
@@ -211,7 +212,7 @@ impl Interrupts {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 

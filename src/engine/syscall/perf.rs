@@ -4,13 +4,14 @@
 //! measurement takes two clock readings and two locks, so short calls look longer than they are; without `--perf` this code is not on the path at all.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use lind_abi::CageId;
 use lind_kernel::threei::Handler;
 
 use crate::run::guest::Guest;
+use lind_kernel::lock::Locked;
 
 /// Counters, shared by all threads.
 #[derive(Debug, Default)]
@@ -46,12 +47,12 @@ pub struct Times {
 impl Perf {
     /// The rows so far.
     pub fn rows(&self) -> Vec<(Key, Times)> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(&key, &times)| (key, times)).collect()
+        self.rows.locked().iter().map(|(&key, &times)| (key, times)).collect()
     }
 
     /// The path of the program that a cage ran last: before it was one's own it may have been what started it.
     pub fn program(&self, cage: CageId) -> Option<String> {
-        self.programs.lock().unwrap_or_else(PoisonError::into_inner).get(&cage).cloned()
+        self.programs.locked().get(&cage).cloned()
     }
 
     /// Begins to time a call that `guest` makes.
@@ -61,7 +62,7 @@ impl Perf {
             Handler::Kernel => None,
             Handler::Grate { cage, .. } => Some(cage),
         };
-        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut programs = self.programs.locked();
         let known = programs.entry(cage.id).or_default();
         let settings = cage.settings();
         if known.as_bytes() != settings.program.to_bytes() {
@@ -75,7 +76,7 @@ impl Perf {
     /// Ends the timing of a call.
     pub(crate) fn end(&self, timing: &Timing) {
         let took = timing.start.elapsed();
-        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = self.rows.locked();
         let times =
             rows.entry(timing.key).or_insert(Times { count: 0, total: Duration::ZERO, least: took, most: took });
         times.count += 1;

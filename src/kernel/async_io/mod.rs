@@ -1,11 +1,11 @@
 //! Signals about files: SIGIO for a file with O_ASYNC that can be read or written, SIGURG for urgent data of a socket.
 //!
 //! The host would send such signals to the runner, so it is never asked for them. A file that somebody wants to hear of stands in
-//! an epoll instance of its own, edge by edge; these stand in one of the kernel's, for which a thread waits ([`Notices`]). It exists
+//! an epoll instance of its own, edge by edge; these stand in one of the kernel's, for which a thread waits ([`AsyncIo`]). It exists
 //! once somebody has asked, and what nobody asks for costs nothing.
 //!
 //! What is kept here belongs to the open file, as on Linux: dup(2) and fork(2) share it. Whoever sets the owner, or the signal, does it
-//! with the rights it has then: see [`Right`].
+//! with the rights it has then: see [`Permission`].
 
 mod owner;
 mod thread;
@@ -18,14 +18,15 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fs::{FileType, OFlags};
 
 use crate::cage::Cage;
-use crate::cage::signal::Right;
+use crate::cage::signal::Permission;
 use crate::call::Ctx;
 use crate::fd::{FdTable, FileRef, Kind};
 use crate::host::errno;
+use crate::lock::Locked;
 pub(crate) use owner::Owner;
 use owner::{Event, Letter};
+pub(crate) use thread::AsyncIo;
 use thread::LastWords;
-pub(crate) use thread::Notices;
 
 /// Which way a registration looks.
 const IN: u64 = 0;
@@ -37,9 +38,9 @@ pub(crate) struct Notice(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    owner: Option<(Owner, Right)>,
+    owner: Option<(Owner, Permission)>,
     /// F_SETSIG: 0 is SIGIO without particulars. And by whose right it is that one.
-    signal: (u8, Option<Right>),
+    signal: (u8, Option<Permission>),
     /// O_ASYNC: the descriptor by which the file is known to who hears of it.
     on: Option<i32>,
     watch: Option<Watch>,
@@ -86,7 +87,7 @@ impl Notice {
     /// EMFILE, EAGAIN when nobody can wait for it.
     pub fn set_owner(&self, cx: &Ctx<'_>, file: &FileRef, owner: Option<Owner>) -> Result<()> {
         let mut state = self.state();
-        state.owner = owner.map(|owner| (owner, Right::of(cx.kernel, cx.cage)));
+        state.owner = owner.map(|owner| (owner, Permission::of(cx.kernel, cx.cage)));
         self.watch(cx, file, &mut state)
     }
 
@@ -97,7 +98,7 @@ impl Notice {
 
     /// F_SETSIG.
     pub fn set_signal(&self, cx: &Ctx<'_>, signal: u8) {
-        self.state().signal = (signal, Some(Right::of(cx.kernel, cx.cage)));
+        self.state().signal = (signal, Some(Permission::of(cx.kernel, cx.cage)));
     }
 
     /// Whether O_ASYNC is on.
@@ -117,7 +118,7 @@ impl Notice {
                 _ => 0,
             };
             let owner = if front == 0 { Owner::Process(cx.cage.id.0) } else { Owner::Group(front) };
-            state.owner = Some((owner, Right::of(cx.kernel, cx.cage)));
+            state.owner = Some((owner, Permission::of(cx.kernel, cx.cage)));
         }
         state.on = number;
         self.watch(cx, file, &mut state).inspect_err(|_| state.on = None)
@@ -139,7 +140,7 @@ impl Notice {
         let cage = cx.kernel.cages.get(cx.cage.id).map_or_else(Weak::new, |cage| Arc::downgrade(&cage));
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(errno)?;
         shape.register(&epoll, file, all)?;
-        let (id, last) = cx.kernel.notices.watch(cx.kernel, notice, &epoll)?;
+        let (id, last) = cx.kernel.async_io.watch(cx.kernel, notice, &epoll)?;
         state.watch = Some(Watch { id, epoll, shape, all, urgent: false, cage, last });
         Ok(())
     }
@@ -168,7 +169,7 @@ impl Notice {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.locked()
     }
 }
 
@@ -310,7 +311,7 @@ pub(crate) fn tells(file: &FileRef) -> Result<bool> {
 /// To be called where the host has said EAGAIN to a write, or EINPROGRESS to a connect: with O_ASYNC, somebody wants to hear when that
 /// changes.
 #[cold]
-pub(crate) fn found_full(notices: &Notices, table: &FdTable, number: i32) {
+pub(crate) fn found_full(notices: &AsyncIo, table: &FdTable, number: i32) {
     if notices.is_used()
         && let Ok(file) = table.get(number)
         && let Some(notice) = file.notice()

@@ -6,7 +6,7 @@ use lind_abi::CageId;
 use lind_abi::flags::Signals;
 
 use crate::Kernel;
-use crate::cage::signal::{self, Info, Right, number};
+use crate::cage::signal::{self, Info, Permission, number};
 use crate::cage::{Cage, Thread};
 
 /// What F_SETOWN_EX names.
@@ -42,9 +42,9 @@ pub(super) enum Event {
 pub(super) struct Letter {
     pub owner: Owner,
     /// By whose right it goes there.
-    pub right: Right,
+    pub right: Permission,
     /// See F_SETSIG, and by whose right it is that signal.
-    pub signal: (u8, Option<Right>),
+    pub signal: (u8, Option<Permission>),
     pub fd: i32,
 }
 

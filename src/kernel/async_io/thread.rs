@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use lind_abi::{Errno, Result};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -16,11 +16,12 @@ use super::Notice;
 use super::owner::{Event, Letter};
 use crate::Kernel;
 use crate::host::errno;
+use crate::lock::Locked;
 use crate::timers::{Nanos, now};
 
 /// The files that are waited for.
 #[derive(Default)]
-pub(crate) struct Notices {
+pub(crate) struct AsyncIo {
     used: AtomicBool,
     state: Mutex<State>,
 }
@@ -54,7 +55,7 @@ impl LastWords {
 
     /// Has the thread tell it.
     pub fn leave(&self, words: (Letter, Vec<Event>)) {
-        let mut all = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.words.locked();
         if all.len() < LastWords::MOST {
             all.push(words);
         }
@@ -65,7 +66,7 @@ impl LastWords {
 
     fn tell(&self, kernel: &Kernel) {
         let _ = rustix::io::read(&self.bell, &mut [0_u8; 8]);
-        let words = std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner));
+        let words = std::mem::take(&mut *self.words.locked());
         for (letter, events) in words {
             events.into_iter().for_each(|event| letter.send(kernel, event));
         }
@@ -78,7 +79,7 @@ const LAST_WORDS: u64 = 0;
 /// A file is told of once, until it has been looked at.
 const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ONESHOT);
 
-impl Notices {
+impl AsyncIo {
     /// Whether there ever was something to wait for.
     pub fn is_used(&self) -> bool {
         self.used.load(Ordering::Relaxed)
@@ -103,7 +104,7 @@ impl Notices {
                 epoll::add(&*epoll, &last.bell, EventData::new_u64(LAST_WORDS), EventFlags::IN).map_err(errno)?;
                 let (kernel, both) = (Arc::downgrade(kernel), (epoll, last));
                 let its = both.clone();
-                let thread = std::thread::Builder::new().name("notices".to_owned()).stack_size(128 << 10);
+                let thread = std::thread::Builder::new().name("async-io".to_owned()).stack_size(128 << 10);
                 thread.spawn(move || serve(&kernel, &its.0, &its.1)).map_err(|_| Errno::EAGAIN)?;
                 self.used.store(true, Ordering::Relaxed);
                 state.epoll.insert(both).clone()
@@ -130,7 +131,7 @@ impl Notices {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 
@@ -173,7 +174,7 @@ fn until(later: &BTreeSet<(Nanos, u64)>) -> Timespec {
 /// Tells what has become of a file. Returns when it is to be waited for again, if not now.
 fn look(kernel: &Kernel, id: u64) -> Option<Nanos> {
     // Not kept: while the signals are sent, the file may be closed.
-    let notice = kernel.notices.notice(id)?;
+    let notice = kernel.async_io.notice(id)?;
     let cage = notice.with_watch(id, |watch| watch.cage.upgrade()).flatten();
     let found = notice.look(id);
     drop(notice);
@@ -187,7 +188,7 @@ fn look(kernel: &Kernel, id: u64) -> Option<Nanos> {
 }
 
 fn wait_again(kernel: &Kernel, epoll: &OwnedFd, id: u64) {
-    if let Some(notice) = kernel.notices.notice(id) {
+    if let Some(notice) = kernel.async_io.notice(id) {
         notice.with_watch(id, |watch| epoll::modify(epoll, &watch.epoll, EventData::new_u64(id), ONCE));
     }
 }

@@ -5,8 +5,8 @@
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use lind_abi::layout::Timespec;
 use lind_abi::{Errno, Result};
@@ -18,6 +18,7 @@ use super::{Cage, Status, Text, Thread, fork};
 use crate::Kernel;
 use crate::engine::Start;
 use crate::host;
+use crate::lock::Locked;
 use crate::root::Last;
 
 /// Linux: what of a file is looked at to see how it is run, and how many interpreters may interpret one another.
@@ -174,7 +175,7 @@ pub fn commit_exec(kernel: &Arc<Kernel>, thread: &Arc<Thread>) -> core::result::
     cage.execed.store(true, Ordering::Release);
     cage.exit_notice.store(0, Ordering::Release);
     let thread = thread.lead().map_err(|_| killed)?;
-    *thread.name.lock().unwrap_or_else(PoisonError::into_inner) = command_name(&start.path);
+    *thread.name.locked() = command_name(&start.path);
     cage.family().replacing = false;
     Ok((thread, start))
 }

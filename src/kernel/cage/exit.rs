@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use lind_abi::layout::Rusage;
 use lind_abi::{CageId, Call, Owners, Word, nr};
@@ -13,6 +13,7 @@ use super::{Cage, Thread};
 use crate::Kernel;
 use crate::engine::{Hop, Served};
 use crate::fd::{File, ready_fd};
+use crate::lock::Locked;
 use crate::terminal;
 
 /// How a cage ended.
@@ -227,7 +228,7 @@ pub(crate) struct Watchers {
 impl Cage {
     /// Has `file` be readable when this cage has ended.
     pub(crate) fn watched_by(&self, file: &Arc<File>) {
-        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watchers = self.watchers.locked();
         watchers.files.retain(|other| other.strong_count() > 0);
         if watchers.ended {
             ready_fd::show(file.host(), true);
@@ -238,7 +239,7 @@ impl Cage {
 
     pub(super) fn tell_watchers(&self) {
         let files = {
-            let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut watchers = self.watchers.locked();
             watchers.ended = true;
             std::mem::take(&mut watchers.files)
         };

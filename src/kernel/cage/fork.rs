@@ -14,6 +14,7 @@ use super::exit::{Family, Status};
 use super::{Cage, Next, Settings, Thread, signal};
 use crate::Kernel;
 use crate::engine::Hop;
+use crate::lock::Locked;
 use crate::mem::{Alone, CageMemory, Memory};
 
 /// How a child comes to life.
@@ -120,8 +121,7 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
     child.cage.listens_by(listeners);
     child.mask.store(thread.mask.load(Ordering::Acquire), Ordering::Release);
     child.runs_as(thread);
-    *child.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
-        *thread.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    *child.name.locked() = *thread.name.locked();
     let mut family = parent.family();
     if family.ended.is_some() {
         drop(family);

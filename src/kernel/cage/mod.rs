@@ -21,7 +21,7 @@ pub(crate) mod usage;
 mod wait;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use lind_abi::flags::Resource;
 use lind_abi::{CageId, Errno, Result};
@@ -42,6 +42,7 @@ pub use thread::{Attention, Next, Thread};
 pub(crate) use wait::{Wait, Which, wait_child};
 
 use crate::fd::FdTable;
+use crate::lock::Locked;
 use crate::mem::CageMemory;
 use crate::root::Directory;
 use crate::threei::HandlerTable;
@@ -255,7 +256,7 @@ impl Cage {
 
     /// The settings, locked.
     pub fn settings(&self) -> MutexGuard<'_, Settings> {
-        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+        self.settings.locked()
     }
 
     /// Its process group. A copy, not a look through `settings`, whose lock would be held for the rest of the caller's
@@ -271,11 +272,11 @@ impl Cage {
 
     /// Its children's news, held back.
     pub(super) fn news(&self) -> MutexGuard<'_, ()> {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+        self.news.locked()
     }
 
     pub(crate) fn family(&self) -> MutexGuard<'_, exit::Family> {
-        self.family.lock().unwrap_or_else(PoisonError::into_inner)
+        self.family.locked()
     }
 
     /// Its children, alive or to be waited for.
@@ -307,8 +308,7 @@ impl Cage {
         let thread = Thread::join(self, kernel.new_id()?, false)?;
         thread.mask.store(like.mask.load(Ordering::Acquire), Ordering::Release);
         thread.runs_as(like);
-        *thread.name.lock().unwrap_or_else(PoisonError::into_inner) =
-            *like.name.lock().unwrap_or_else(PoisonError::into_inner);
+        *thread.name.locked() = *like.name.locked();
         Ok(thread)
     }
 

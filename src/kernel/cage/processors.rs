@@ -3,7 +3,6 @@
 //! The host does it, for the host thread. Those are used again for other guest threads, and begin with what the thread that
 //! made them has; so as soon as any guest thread has chosen, each says at its start what it is to have.
 
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lind_abi::{Errno, Result};
@@ -11,6 +10,7 @@ use rustix::thread::CpuSet;
 
 use super::Thread;
 use crate::host::errno;
+use crate::lock::Locked;
 
 /// The processors of a kernel's cages.
 pub(crate) struct Processors {
@@ -43,7 +43,7 @@ impl Thread {
 
     /// Where the thread may run.
     pub(crate) fn processors(&self, kernel: &crate::Kernel) -> CpuSet {
-        self.affinity.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or(kernel.processors.all)
+        self.affinity.locked().unwrap_or(kernel.processors.all)
     }
 
     /// Lets it run on those of `wanted` that there are.
@@ -62,7 +62,7 @@ impl Thread {
         }
         kernel.processors.chosen.store(true, Ordering::Release);
         // While this is held, no other guest thread takes its host thread.
-        let mut affinity = self.affinity.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut affinity = self.affinity.locked();
         // One that does not run yet takes it when it begins.
         if let Some(host) =
             i32::try_from(self.host_tid.load(Ordering::Acquire)).ok().and_then(rustix::thread::Pid::from_raw)
@@ -77,20 +77,20 @@ impl Thread {
     pub(crate) fn runs_as(&self, other: &Thread) {
         let policy = other.policy.load(Ordering::Relaxed) & !Thread::RESET_ON_FORK;
         self.policy.store(policy, Ordering::Relaxed);
-        let choice = *other.affinity.lock().unwrap_or_else(PoisonError::into_inner);
-        *self.affinity.lock().unwrap_or_else(PoisonError::into_inner) = choice;
+        let choice = *other.affinity.locked();
+        *self.affinity.locked() = choice;
     }
 
     /// The engine's word that the thread runs on its host thread no more.
     pub fn leaves_host(&self) {
-        let _choice = self.affinity.lock().unwrap_or_else(PoisonError::into_inner);
+        let _choice = self.affinity.locked();
         self.host_tid.store(0, Ordering::Release);
     }
 
     /// The engine's word, from the host thread itself, that the thread runs there from now on.
     pub fn takes_processors(&self, kernel: &crate::Kernel) {
         if kernel.processors.chosen.load(Ordering::Acquire) {
-            let affinity = self.affinity.lock().unwrap_or_else(PoisonError::into_inner);
+            let affinity = self.affinity.locked();
             // What cannot be set is what the host thread was made with.
             let _ = rustix::thread::sched_setaffinity(None, affinity.as_ref().unwrap_or(&kernel.processors.all));
         }

@@ -6,7 +6,7 @@
 //! its ancestors, so authority over it never depends on who is its parent.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use lind_abi::CageId;
 use lind_abi::layout::Rusage;
@@ -15,6 +15,7 @@ use super::exit::Zombie;
 use super::signal::{self, Change};
 use super::{Cage, Status, Thread, usage};
 use crate::Kernel;
+use crate::lock::Locked;
 
 /// What a cage is to others.
 pub(super) struct Kin {
@@ -95,7 +96,7 @@ impl Cage {
 }
 
 fn kinship(kernel: &Kernel) -> MutexGuard<'_, ()> {
-    kernel.kinship.lock().unwrap_or_else(PoisonError::into_inner)
+    kernel.kinship.locked()
 }
 
 /// Whose the children of `cage` are from now on.

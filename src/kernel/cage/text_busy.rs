@@ -7,12 +7,13 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use lind_abi::{Errno, Result};
 
 use crate::fd::locks::{FileId, Locks};
 use crate::host::{self, lease::Lease};
+use crate::lock::Locked;
 
 /// Which files are run.
 #[derive(Default)]
@@ -64,7 +65,7 @@ impl Busy {
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<FileId, Run>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.locked()
     }
 }
 

@@ -1,12 +1,13 @@
 //! A guest thread, as the kernel sees it.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use lind_abi::{Errno, Result};
 
 use super::{Birth, Cage, Status};
 use crate::engine::{Hop, Start};
+use crate::lock::Locked;
 
 /// What a thread does when control is back at its own call, instead of going on after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,9 +149,9 @@ impl Thread {
             reader: self.cage.fds.readers().join(),
             patience: crate::spin::Patiences::default(),
             host_tid: AtomicU32::new(0),
-            affinity: Mutex::new(*self.affinity.lock().unwrap_or_else(PoisonError::into_inner)),
+            affinity: Mutex::new(*self.affinity.locked()),
             policy: AtomicU32::new(self.policy.load(Ordering::Relaxed)),
-            before: Mutex::new(*self.before.lock().unwrap_or_else(PoisonError::into_inner)),
+            before: Mutex::new(*self.before.locked()),
         });
         let mut family = self.cage.family();
         family.threads.retain(|other| other.upgrade().is_some_and(|other| !Arc::ptr_eq(&other, self)));
@@ -166,13 +167,13 @@ impl Thread {
 
     /// Leaves `next` for the engine to carry out when control is back at this thread's own call.
     pub fn set_next(&self, next: Next) {
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
+        *self.next.locked() = Some(next);
         self.notice(Attention::NEXT);
     }
 
     /// What was left, if anything: a pending [`Next`], or the end of the cage.
     pub fn take_next(&self) -> Option<Next> {
-        let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let next = self.next.locked().take();
         self.attention.fetch_and(!Attention::NEXT, Ordering::AcqRel);
         let leaving = self.attention() & (Attention::ENDING | Attention::LEAVE);
         if leaving == 0 {
@@ -210,13 +211,13 @@ impl Thread {
 
     /// Leaves a program to go on with, for [`Next::Exec`].
     pub(crate) fn exec_to(&self, start: Box<Start>) {
-        *self.exec.lock().unwrap_or_else(PoisonError::into_inner) = Some(start);
+        *self.exec.locked() = Some(start);
         self.set_next(Next::Exec);
     }
 
     /// The program to go on with.
     pub(super) fn take_exec(&self) -> Option<Box<Start>> {
-        self.exec.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.exec.locked().take()
     }
 
     /// Leaves a child for the engine to bring to life.
@@ -224,7 +225,7 @@ impl Thread {
     /// # Errors
     /// The child itself, if there is one already: a grate forwarded the same call twice.
     pub(crate) fn set_birth(&self, birth: Birth) -> core::result::Result<(), Birth> {
-        let mut slot = self.birth.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.birth.locked();
         if slot.is_some() {
             return Err(birth);
         }
@@ -235,7 +236,7 @@ impl Thread {
 
     /// The child that this thread's call has made, if it made one.
     pub fn take_birth(&self) -> Option<Birth> {
-        let birth = self.birth.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let birth = self.birth.locked().take();
         self.attention.fetch_and(!Attention::BIRTH, Ordering::AcqRel);
         birth
     }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use lind_abi::flags::{Resource, Signals as Number};
 use lind_abi::{Errno, Result};
@@ -13,6 +13,7 @@ use super::Cage;
 use super::signal::{self, Info};
 use crate::Kernel;
 use crate::host::clock;
+use crate::lock::Locked;
 use crate::timers::{self, Entry, Nanos, Timers};
 
 /// The time that a timer measures.
@@ -185,7 +186,7 @@ impl Timer {
     }
 
     fn setting(&self) -> MutexGuard<'_, Setting> {
-        self.setting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.setting.locked()
     }
 }
 
@@ -233,7 +234,7 @@ impl Cage {
     }
 
     fn timers(&self) -> MutexGuard<'_, Owned> {
-        self.timers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.timers.locked()
     }
 
     /// A timer of setitimer(2), by its number.

@@ -10,6 +10,7 @@ use lind_abi::layout::{Rusage, Timespec, Timeval};
 use super::exit::Family;
 use super::{Cage, Thread};
 use crate::host::clock;
+use crate::lock::Locked;
 
 const NANOS: i64 = 1_000_000_000;
 /// Where ru_maxrss, in KiB, stands among the counts.
@@ -67,7 +68,7 @@ impl Thread {
     }
 
     fn before(&self) -> std::sync::MutexGuard<'_, Before> {
-        self.before.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.before.locked()
     }
 
     /// What the calling host thread has used for this thread, which runs on it.

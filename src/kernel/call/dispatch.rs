@@ -10,7 +10,7 @@ use lind_abi::{
 #[allow(unused_imports, reason = "the table names them as rows gain functions")]
 use lind_abi::{Pid, Result, RetType, Signal, Str, StrArray, Uid};
 
-use super::{Ctx, is_near};
+use super::{Ctx, is_short};
 use crate::sys;
 
 #[inline]
@@ -47,7 +47,7 @@ macro_rules! carry_out {
     ($context:ident, $arg_at:ident, $nr:literal $area:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {{
         let cx = $context();
         const FILES: bool = asks_who(stringify!($area), stringify!($name));
-        if FILES && !is_near($nr) && let Err(errno) = cx.cage.as_itself() {
+        if FILES && !is_short($nr) && let Err(errno) = cx.cage.as_itself() {
             return errno.to_wire();
         }
         #[allow(unused_mut)]
@@ -55,7 +55,7 @@ macro_rules! carry_out {
         $(let $arg = <$ty as ArgType>::from_arg($arg_at(at.next().expect("no row has more than six arguments")));)*
         let _ = at;
         let result = wire::<$ret>(sys::$area::$name(&cx, $($arg),*));
-        if FILES && !is_near($nr) && cx.cage.id != cx.thread.cage.id {
+        if FILES && !is_short($nr) && cx.cage.id != cx.thread.cage.id {
             // What a grate does for itself leaves its client's thread as it was.
             let _ = cx.thread.cage.as_itself();
         }
@@ -78,17 +78,17 @@ macro_rules! dispatch {
             }
         }
 
-        /// Carries out a call that is near; `others` answers all others. The context is made in each arm: most of it is never
+        /// Carries out a call that is short; `others` answers all others. The context is made in each arm: most of it is never
         /// written down where a call is so short that it becomes part of its arm.
         #[inline(always)]
-        pub(super) fn dispatch_near<'a>(
+        pub(super) fn dispatch_short<'a>(
             context: impl Fn() -> Ctx<'a>,
             number: u32,
             arg_at: impl Fn(usize) -> Arg,
             others: impl Fn() -> i64,
         ) -> i64 {
             match number {
-                $($nr if const { is_near($nr) } => carry_out!(context, arg_at, $nr $area $name($($arg: $ty),*) -> $ret),)*
+                $($nr if const { is_short($nr) } => carry_out!(context, arg_at, $nr $area $name($($arg: $ty),*) -> $ret),)*
                 _ => others(),
             }
         }

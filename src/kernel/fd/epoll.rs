@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use lind_abi::flags::EpollOp;
 use lind_abi::layout::EpollEvent;
@@ -15,6 +15,7 @@ use lind_abi::{Errno, Result};
 
 use super::{File, FileRef};
 use crate::host;
+use crate::lock::Locked;
 
 /// The registrations of an epoll instance.
 #[derive(Debug, Default)]
@@ -63,7 +64,7 @@ impl Interests {
         target: &FileRef,
         event: &EpollEvent,
     ) -> Result<()> {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.locked();
         let known = table.files.get(&address(target)).map_or(&[][..], |interest| &interest.numbers);
         let copy = known.iter().find(|(n, ..)| *n == number).map(|(_, copy, _)| *copy);
         match (op.0, copy) {
@@ -92,7 +93,7 @@ impl Interests {
 impl Interests {
     /// The registrations there are: guest number, what is waited for, and the file.
     pub fn list(&self) -> Vec<(i32, Wanted, Arc<File>)> {
-        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = self.0.locked();
         let open = table.files.values().filter_map(|interest| Some((interest.file.upgrade()?, &interest.numbers)));
         let mut list: Vec<_> = open
             .flat_map(|(file, numbers)| {

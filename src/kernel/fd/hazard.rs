@@ -12,10 +12,11 @@
 //! with membarrier(2).
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering, compiler_fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use super::File;
 use crate::host;
+use crate::lock::Locked;
 
 const NONE: i32 = -1;
 
@@ -94,7 +95,7 @@ impl Readers {
     pub fn join(self: &Arc<Readers>) -> Arc<Reader> {
         let id = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
         let reader = Arc::new(Reader { id, using: AtomicI32::new(NONE), all: Arc::clone(self) });
-        let mut words = lock(&self.words);
+        let mut words = self.words.locked();
         words.retain(|word| word.strong_count() > 0);
         words.push(Arc::downgrade(&reader));
         reader
@@ -112,7 +113,7 @@ impl Readers {
             host::barrier();
         }
         if self.uses(file) {
-            lock(&self.retired).push(Arc::clone(file));
+            self.retired.locked().push(Arc::clone(file));
             self.waiting.store(true, Ordering::SeqCst);
             // A reader that cleared its word before it could see the flag is seen to have cleared it after this.
             host::barrier();
@@ -123,13 +124,13 @@ impl Readers {
     fn uses(&self, file: &File) -> bool {
         use std::os::fd::AsRawFd;
         let host = file.host().as_raw_fd();
-        lock(&self.words).iter().filter_map(Weak::upgrade).any(|word| word.using.load(Ordering::SeqCst) == host)
+        self.words.locked().iter().filter_map(Weak::upgrade).any(|word| word.using.load(Ordering::SeqCst) == host)
     }
 
     #[cold]
     fn close_retired(&self) {
         let closing: Vec<_> = {
-            let mut retired = lock(&self.retired);
+            let mut retired = self.retired.locked();
             let (keep, closing) = std::mem::take(&mut *retired).into_iter().partition(|file| self.uses(file));
             *retired = keep;
             self.waiting.store(!retired.is_empty(), Ordering::SeqCst);
@@ -182,8 +183,4 @@ impl Reader {
         }
         self.using.swap(host, Ordering::SeqCst);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,13 +11,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use lind_abi::{CageId, Errno, Result};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, send, socketpair};
 
 use super::{File, Kind};
 use crate::host::{errno, net};
+use crate::lock::Locked;
 
 /// What a cage may send although all together have reached their limit.
 const FEW: u32 = 8;
@@ -167,7 +168,7 @@ impl InFlight {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use lind_abi::layout::Flock;
@@ -18,6 +18,7 @@ use rustix::fs::OFlags;
 use rustix::thread::futex;
 
 use crate::host;
+use crate::lock::Locked;
 
 /// The end of a range without one: one past the largest offset.
 pub const END: u64 = 1 << 63;
@@ -266,7 +267,7 @@ impl Locks {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 

@@ -25,11 +25,11 @@ pub(crate) fn new(kernel: &Kernel, nonblock: bool) -> Result<OwnedFd> {
 }
 
 /// Makes it readable, or not. Readable once more, it wakes those who wait for edges.
-pub(crate) fn show(beacon: BorrowedFd<'_>, readable: bool) {
+pub(crate) fn show(descriptor: BorrowedFd<'_>, readable: bool) {
     let never = Timespec { tv_sec: 0, tv_nsec: 0 };
     // A nanosecond after the machine started: that was.
     let value = Timespec { tv_nsec: i64::from(readable), ..never };
     let spec = Itimerspec { it_interval: never, it_value: value };
     // It is a timer of ours, and the time is valid.
-    let _ = timerfd_settime(beacon, TimerfdTimerFlags::ABSTIME, &spec);
+    let _ = timerfd_settime(descriptor, TimerfdTimerFlags::ABSTIME, &spec);
 }

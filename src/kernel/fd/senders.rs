@@ -9,12 +9,13 @@
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use lind_abi::{Errno, Result};
 
 use super::locks::FileId;
 use crate::host::errno;
+use crate::lock::Locked;
 
 /// A cage as others see it: its number, user and group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,7 +133,7 @@ impl Senders {
 
     /// Makes a name of the host's known as long as `who` is there.
     pub fn know(&self, name: &[u8], who: &Arc<Who>) {
-        let mut known = lock(&self.known);
+        let mut known = self.known.locked();
         known.retain(|_, all| {
             all.retain(|who| who.strong_count() > 0);
             !all.is_empty()
@@ -142,7 +143,7 @@ impl Senders {
 
     /// Whose name that is. If several have it, in different directories, and are not the same, nobody's.
     pub fn known(&self, name: &[u8]) -> Option<Arc<Who>> {
-        let mut all = lock(&self.known).get(name)?.iter().filter_map(Weak::upgrade).collect::<Vec<_>>();
+        let mut all = self.known.locked().get(name)?.iter().filter_map(Weak::upgrade).collect::<Vec<_>>();
         let one = all.pop()?;
         all.iter().all(|other| *other == one).then_some(one)
     }
@@ -171,7 +172,7 @@ impl Senders {
     pub fn token(&self, ids: Ids, claims: bool, lives: impl Fn(u32) -> bool) -> Result<Arc<OwnedFd>> {
         /// How often a cage can become another.
         const MOST: u32 = 1024;
-        let mut tokens = lock(&self.tokens);
+        let mut tokens = self.tokens.locked();
         tokens.forget_gone(ids.pid, lives);
         let of_cage = tokens.by_cage.entry(ids.pid).or_default();
         let there = match &of_cage.sender {
@@ -200,7 +201,7 @@ impl Senders {
     /// What a received descriptor stands for, if it is a token.
     pub fn token_behind(&self, file: &OwnedFd) -> Option<Token> {
         let id = FileId::of(file.as_fd()).ok()?;
-        lock(&self.tokens).by_file.get(&id).copied()
+        self.tokens.locked().by_file.get(&id).copied()
     }
 }
 
@@ -228,10 +229,6 @@ impl Token {
             Token::Claimed(pid) => pid,
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use super::{Token, Who};
+use crate::lock::Locked;
 
 /// A socket.
 #[derive(Debug, Default)]
@@ -68,7 +69,7 @@ impl SocketNames {
     /// Makes `name` in some directory, which a guest spells `guest`, into a host path that means the same there and that no
     /// other guest path has, if `longest` bytes are enough.
     pub fn add(&self, name: &[u8], guest: &[u8], longest: usize) -> (Vec<u8>, Arc<[u8]>) {
-        let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut paths = self.paths.locked();
         paths.retain(|_, path| path.strong_count() > 0);
         let guest: Arc<[u8]> = guest.into();
         let mut host = name.to_vec();
@@ -90,7 +91,7 @@ impl SocketNames {
     /// Keeps the guest's spelling of an abstract name as long as a socket has it, if the host's does not tell.
     pub fn keep(&self, host: &[u8], guest: &[u8]) -> Option<Arc<[u8]>> {
         host.strip_prefix(&self.long_scope)?;
-        let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut paths = self.paths.locked();
         paths.retain(|_, path| path.strong_count() > 0);
         let host = [b"\0", host].concat();
         if let Some(kept) = paths.get(&host).and_then(Weak::upgrade) {
@@ -113,7 +114,7 @@ impl SocketNames {
 
     /// The guest's path for a host path.
     pub fn guest(&self, host: &[u8]) -> Option<Arc<[u8]>> {
-        self.paths.lock().unwrap_or_else(PoisonError::into_inner).get(host).and_then(Weak::upgrade)
+        self.paths.locked().get(host).and_then(Weak::upgrade)
     }
 }
 

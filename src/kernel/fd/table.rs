@@ -8,13 +8,14 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use lind_abi::{CageId, Errno, Result};
 
 use super::hazard::{InUse, Reader, Readers, Users};
 use super::locks::{Locks, Owner};
 use super::{File, Kind};
+use crate::lock::Locked;
 
 const CHUNK: usize = 256;
 const CHUNKS: usize = 256;
@@ -58,7 +59,7 @@ impl Slot {
     }
 
     fn file(&self) -> MutexGuard<'_, Option<Arc<File>>> {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+        self.file.locked()
     }
 }
 
@@ -413,7 +414,7 @@ impl FdTable {
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writer.locked()
     }
 }
 

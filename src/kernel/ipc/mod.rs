@@ -11,7 +11,7 @@ mod queue;
 mod semaphore;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use lind_abi::layout::IpcPerm;
 use lind_abi::{CageId, Errno, Result};
@@ -20,6 +20,7 @@ use crate::Kernel;
 use crate::cage::{Cage, EFFECTIVE, capability};
 use crate::call::Ctx;
 use crate::host::clock;
+use crate::lock::Locked;
 
 pub(crate) use memory::Segment;
 pub use named::End;
@@ -65,7 +66,7 @@ pub(crate) struct State {
 
 impl Ipc {
     pub fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 
     /// A cage has ended: what SEM_UNDO promised is done, and `heir` pays for what it leaves.

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use lind_abi::{CageId, Errno, Result};
 use rustix::net::sockopt::set_socket_send_buffer_size;
@@ -18,6 +18,7 @@ use crate::call::Ctx;
 use crate::event::{Event, Seen};
 use crate::fd::{File, Kind};
 use crate::host::errno;
+use crate::lock::Locked;
 
 /// As Linux has it for those without privileges.
 const MOST_QUEUES: usize = 256;
@@ -290,7 +291,7 @@ impl MessageQueue {
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inside.locked()
     }
 }
 
@@ -355,7 +356,7 @@ impl End {
     }
 
     fn letter(&self) -> MutexGuard<'_, Option<Letter>> {
-        self.letter.lock().unwrap_or_else(PoisonError::into_inner)
+        self.letter.locked()
     }
 
     // None of these calls waits, and what they find instead of what they expect is the guest's own doing.

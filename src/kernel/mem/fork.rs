@@ -9,7 +9,6 @@ mod freeze;
 
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::sync::PoisonError;
 
 use lind_abi::{Errno, Result};
 
@@ -20,6 +19,7 @@ use super::mapping::host_prot;
 use super::vmmap::{OnFork, Region, Use, Vmmap};
 use super::{GuestMemory, MapGuard, Memory, PAGE};
 use crate::host::pagemap;
+use crate::lock::Locked;
 
 /// [`PAGE`] as a length.
 const PAGE_LEN: usize = 4096;
@@ -79,7 +79,7 @@ impl Forking<'_> {
     /// # Errors
     /// ENOMEM when the host has no room.
     pub fn copy(mut self, pages: &PageMap) -> Result<Memory> {
-        let mut history = self.memory.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut history = self.memory.history.locked();
         if let (Alone::Yes, Some(file)) = (self.alone, &pages.file) {
             self.memory.settle(&mut self.map, &mut history, pages, file);
         }

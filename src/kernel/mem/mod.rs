@@ -18,7 +18,7 @@ mod vmmap;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 pub use fork::{Alone, PageMap};
 pub use guest::spare;
@@ -29,6 +29,7 @@ pub use remap::Move;
 pub use user::PathBytes;
 pub use vmmap::{Fill, MAX_REGIONS, OnFork, Region, Use, Vmmap};
 
+use crate::lock::Locked;
 use lind_abi::Result;
 
 /// Where guest addresses begin and end. Laid out like Linux: an unmapped first 64 KiB, data, heap, mappings, stack.
@@ -86,7 +87,7 @@ impl Memory {
 
     /// The map, locked.
     pub fn map(&self) -> MapGuard<'_> {
-        MapGuard(self.map.lock().unwrap_or_else(PoisonError::into_inner))
+        MapGuard(self.map.locked())
     }
 
     /// Whether nothing is mapped at `addr`; false if that cannot be told without waiting for another thread.

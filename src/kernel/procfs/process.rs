@@ -15,6 +15,7 @@ use crate::cage::{Cage, Thread, usage};
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
 use crate::host;
+use crate::lock::Locked;
 use crate::mem::{PAGE, space};
 use crate::sys::process::parent;
 use crate::terminal;
@@ -31,7 +32,7 @@ pub(super) fn ticks(time: Timeval) -> i64 {
 fn name(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let cage = subject.cage()?;
     let thread = subject.thread.clone().or_else(|| cage.thread(cage.id.0));
-    let set = thread.map(|thread| *thread.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    let set = thread.map(|thread| *thread.name.locked());
     let set = set.unwrap_or_default();
     let end = set.iter().position(|&byte| byte == 0).unwrap_or(set.len());
     if end > 0 {

@@ -3,12 +3,11 @@
 //! A write is the whole new value, whatever the position, and takes effect at once. What the open file shows is still the text of the moment
 //! it was opened.
 
-use std::sync::PoisonError;
-
 use lind_abi::{Errno, In, Len, Result};
 
 use super::{Place, Subject, What, system};
 use crate::call::Ctx;
+use crate::lock::Locked;
 use crate::mem::PAGE;
 
 /// No value is longer.
@@ -110,7 +109,7 @@ pub(super) fn set_comm(subject: &Subject<'_>, bytes: &[u8]) -> Result<()> {
     let mut name = [0; 16];
     let len = bytes.len().min(15);
     name[..len].copy_from_slice(&bytes[..len]);
-    *thread.name.lock().unwrap_or_else(PoisonError::into_inner) = name;
+    *thread.name.locked() = name;
     Ok(())
 }
 

@@ -4,12 +4,13 @@
 //! of name, descriptors and mappings. There are no directories.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use lind_abi::{Errno, Result};
 
 use crate::fd::{File, Kind};
 use crate::host;
+use crate::lock::Locked;
 
 /// Names there may be: each holds a host descriptor.
 const MOST: usize = 1024;
@@ -23,7 +24,7 @@ pub(crate) struct SharedFiles(Mutex<BTreeMap<Box<[u8]>, Arc<File>>>);
 
 impl SharedFiles {
     fn files(&self) -> MutexGuard<'_, BTreeMap<Box<[u8]>, Arc<File>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.locked()
     }
 
     /// The file of a name.

@@ -13,7 +13,7 @@ mod pty;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use lind_abi::{CageId, Errno, Result};
 
@@ -23,6 +23,7 @@ use crate::call::Ctx;
 use crate::fd::locks::FileId;
 use crate::fd::{File, Kind};
 use crate::host;
+use crate::lock::Locked;
 use crate::root::devices::TTY;
 
 pub(crate) use control::{
@@ -72,7 +73,7 @@ struct Terminal {
 
 impl Terminals {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 
     /// Says that a master has been closed.

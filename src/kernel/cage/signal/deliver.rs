@@ -1,6 +1,5 @@
 //! Taking signals: what a thread does next, before it runs guest code of its own again.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use lind_abi::layout::{Sigaction, Stack, Zero};
@@ -8,6 +7,7 @@ use lind_abi::layout::{Sigaction, Stack, Zero};
 use super::{Action, Info, Signals, UNBLOCKABLE, bit, flag, stop};
 use crate::Kernel;
 use crate::cage::{Attention, Next, Thread};
+use crate::lock::Locked;
 
 /// What a thread has to do next.
 pub enum Step {
@@ -203,7 +203,7 @@ pub(crate) fn take_waited(thread: &Thread, wanted: u64) -> Option<Info> {
 
 fn take_saved(thread: &Thread) -> Option<u64> {
     thread.unnotice(Attention::MASK);
-    thread.signals.saved_mask.lock().unwrap_or_else(PoisonError::into_inner).take()
+    thread.signals.saved_mask.locked().take()
 }
 
 /// Makes the thread's mask the handler's, and says how to run it.

@@ -1,13 +1,13 @@
 //! signalfd(2): descriptors that can be read while signals of a set wait.
 //!
-//! Reading takes signals for the reading thread, as sigtimedwait(2) does. That a descriptor can be read, poll(2) sees by its
-//! beacon, which is set anew at every change of what waits. A beacon shows the same to everybody, and Linux answers whoever asks
+//! Reading takes signals for the reading thread, as sigtimedwait(2) does. That a descriptor can be read, poll(2) sees by a
+//! timer of the host's, which is set anew at every change of what waits. One timer shows the same to everybody, and Linux answers whoever asks
 //! about his own signals; so a child has an open file of its own for each of its parent's, and the set alone is theirs together.
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use lind_abi::Result;
 
@@ -15,12 +15,13 @@ use super::Signals;
 use crate::Kernel;
 use crate::cage::Cage;
 use crate::fd::{FdTable, File, Kind, ready_fd};
+use crate::lock::Locked;
 
 /// What a descriptor listens for.
 #[derive(Debug)]
 pub struct Signalfd {
     set: Arc<Set>,
-    /// What the beacon shows.
+    /// What it shows.
     shown: Mutex<bool>,
 }
 
@@ -56,7 +57,7 @@ impl Signalfd {
 
     fn show(&self, file: &File, waits: u64) {
         // Noted and shown in one step, so that what an earlier look saw never stands in the end.
-        let mut shown = lock(&self.shown);
+        let mut shown = self.shown.locked();
         let now = waits & self.mask() != 0;
         // Also where it is shown already: that one more has come is an edge.
         if std::mem::replace(&mut *shown, now) || now {
@@ -78,7 +79,7 @@ impl Members {
 impl Listeners {
     /// How many descriptors a change is told to, at most.
     pub fn count(&self) -> usize {
-        if self.any.load(Ordering::SeqCst) == 0 { 0 } else { lock(&self.files).len() }
+        if self.any.load(Ordering::SeqCst) == 0 { 0 } else { self.files.locked().len() }
     }
 }
 
@@ -102,7 +103,7 @@ fn file_of(kernel: &Kernel, set: Arc<Set>, nonblock: bool) -> Result<Arc<File>> 
 /// Gives a descriptor another set.
 pub(crate) fn listen_for(listener: &Signalfd, mask: u64) {
     listener.set.mask.store(mask, Ordering::SeqCst);
-    let cages: Vec<_> = lock(&listener.set.cages).cages.iter().filter_map(Weak::upgrade).collect();
+    let cages: Vec<_> = listener.set.cages.locked().cages.iter().filter_map(Weak::upgrade).collect();
     for cage in cages {
         cage.listeners.any.fetch_or(mask, Ordering::SeqCst);
         cage.show_waiting(&cage.signals());
@@ -115,7 +116,7 @@ pub(crate) fn listen_for(listener: &Signalfd, mask: u64) {
 /// # Errors
 /// EMFILE.
 pub(crate) fn renew(kernel: &Kernel, parent: &Cage, fds: &FdTable) -> Result<Vec<Arc<File>>> {
-    if lock(&parent.listeners.files).is_empty() {
+    if parent.listeners.files.locked().is_empty() {
         return Ok(Vec::new());
     }
     let mut renewed: HashMap<usize, Arc<File>> = HashMap::new();
@@ -139,8 +140,8 @@ impl Cage {
     pub(crate) fn listens_by(self: &Arc<Cage>, files: impl IntoIterator<Item = Arc<File>>) {
         for file in files {
             if let Kind::Signalfd(listener) = &file.kind {
-                lock(&listener.set.cages).add(self);
-                lock(&self.listeners.files).push(Arc::downgrade(&file));
+                listener.set.cages.locked().add(self);
+                self.listeners.files.locked().push(Arc::downgrade(&file));
                 self.listeners.any.fetch_or(listener.mask(), Ordering::SeqCst);
             }
         }
@@ -157,7 +158,7 @@ impl Cage {
     #[cold]
     fn show_waiting(&self, _locked: &Signals) {
         let files: Vec<_> = {
-            let mut files = lock(&self.listeners.files);
+            let mut files = self.listeners.files.locked();
             files.retain(|file| file.strong_count() > 0);
             files.iter().filter_map(Weak::upgrade).collect()
         };
@@ -178,8 +179,4 @@ impl Cage {
         let of_threads = |set, thread: &Arc<crate::cage::Thread>| set | thread.signals.pending.load(Ordering::SeqCst);
         threads.iter().fold(self.pending.load(Ordering::SeqCst), of_threads)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

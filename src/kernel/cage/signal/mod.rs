@@ -19,7 +19,7 @@ mod send;
 mod stop;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use lind_abi::flags::{Resource, Signals as Number};
 use lind_abi::layout::{Sigaction, Stack, Zero};
@@ -30,7 +30,7 @@ pub use info::{Change, Info};
 pub use listen::Signalfd;
 pub(crate) use listen::{Listeners, listen, listen_for, renew};
 pub(crate) use orphan::{group_is_orphaned, groups_left_by, tell_children};
-pub(crate) use permission::{Right, grates_over, ids_allow};
+pub(crate) use permission::{Permission, grates_over, ids_allow};
 pub(crate) use queue::Queue;
 pub use restart::restarts;
 pub use send::{Origin, end, end_all_of, ended_but_there, from_outside, outside_targets};
@@ -38,6 +38,7 @@ pub(crate) use send::{child_changed, send, send_to_group, send_to_thread, wants_
 
 use super::{Attention, Cage, Thread};
 use crate::Kernel;
+use crate::lock::Locked;
 
 /// The highest signal.
 pub(crate) const LAST: u8 = 64;
@@ -208,13 +209,12 @@ impl OfThread {
 
     /// For a child of a fork: the alternate stack is in its memory too.
     pub fn forked(&self, parent: &OfThread) {
-        *self.alt_stack.lock().unwrap_or_else(PoisonError::into_inner) =
-            *parent.alt_stack.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.alt_stack.locked() = *parent.alt_stack.locked();
         self.on_alt_stack.store(parent.on_alt_stack.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.locked()
     }
 }
 
@@ -230,7 +230,7 @@ impl Cage {
 
     /// The signal state, locked.
     pub(crate) fn signals(&self) -> MutexGuard<'_, Signals> {
-        self.signals.lock().unwrap_or_else(PoisonError::into_inner)
+        self.signals.locked()
     }
 
     /// Replaces what a signal does, and returns what it did. Where it is now ignored, pending ones are gone.
@@ -339,13 +339,13 @@ impl Thread {
 
     /// Leaves `mask` to be set when the handlers of the signals that wait have run.
     pub(crate) fn restore_mask_later(&self, mask: u64) {
-        *self.signals.saved_mask.lock().unwrap_or_else(PoisonError::into_inner) = Some(mask);
+        *self.signals.saved_mask.locked() = Some(mask);
         self.notice(Attention::MASK);
     }
 
     /// The alternate stack, locked.
     pub(crate) fn alt_stack(&self) -> MutexGuard<'_, Stack> {
-        self.signals.alt_stack.lock().unwrap_or_else(PoisonError::into_inner)
+        self.signals.alt_stack.locked()
     }
 
     /// Whether a handler of this thread runs on the alternate stack.

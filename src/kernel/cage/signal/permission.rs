@@ -30,17 +30,17 @@ pub(crate) fn ids_allow(own: &Credentials, of: [u32; 3]) -> bool {
 
 /// Whom a cage might signal when it said that a signal should be sent some time.
 #[derive(Clone, Debug)]
-pub(crate) struct Right {
+pub(crate) struct Permission {
     cage: CageId,
     own: Credentials,
     over: Vec<CageId>,
 }
 
-impl Right {
+impl Permission {
     /// Of a cage, as it is now.
-    pub fn of(kernel: &Kernel, cage: &Cage) -> Right {
+    pub fn of(kernel: &Kernel, cage: &Cage) -> Permission {
         let own = cage.settings().credentials.clone();
-        Right { cage: cage.id, own, over: grates_over(kernel, cage) }
+        Permission { cage: cage.id, own, over: grates_over(kernel, cage) }
     }
 
     /// Whether it reaches a cage.

@@ -109,7 +109,7 @@ pub(super) fn owner(cx: &Ctx<'_>, file: &FileRef) -> i32 {
 
 /// O_ASYNC as F_GETFL shows it.
 pub(super) fn async_flag(cx: &Ctx<'_>, fd: Fd) -> i32 {
-    if !cx.kernel.notices.is_used() {
+    if !cx.kernel.async_io.is_used() {
         return 0;
     }
     let is_on = cx.file(fd).is_ok_and(|file| file.notice().is_some_and(|notice| notice.is_on()));
@@ -118,7 +118,7 @@ pub(super) fn async_flag(cx: &Ctx<'_>, fd: Fd) -> i32 {
 
 /// O_ASYNC as F_SETFL sets it, which passes over files that have nothing to tell.
 pub(super) fn set_async(cx: &Ctx<'_>, fd: Fd, on: bool) -> Result<()> {
-    if !on && !cx.kernel.notices.is_used() {
+    if !on && !cx.kernel.async_io.is_used() {
         return Ok(());
     }
     let file = cx.file(fd)?;

@@ -100,6 +100,6 @@ pub(crate) fn write_failed(cx: &Ctx<'_>, fd: Fd, file: BorrowedFd<'_>, errno: Er
 #[inline(always)]
 pub(crate) fn found_full(cx: &Ctx<'_>, fd: Fd) {
     if let Ok(owner) = cx.owner(fd.cage) {
-        async_io::found_full(&cx.kernel.notices, &owner.fds, fd.number);
+        async_io::found_full(&cx.kernel.async_io, &owner.fds, fd.number);
     }
 }

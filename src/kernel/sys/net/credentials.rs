@@ -4,8 +4,8 @@
 //! cannot see.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use lind_abi::layout::Ucred;
@@ -18,6 +18,7 @@ use crate::call::Ctx;
 use crate::fd::{File, Ids, Kind, Last, Socket, Token, Who};
 use crate::host::control::Control;
 use crate::host::net::{self, Address};
+use crate::lock::Locked;
 use crate::sys::process::descriptor_of;
 
 pub(super) const SO_PEERPIDFD: i32 = 77;
@@ -87,7 +88,7 @@ fn be_known(cx: &Ctx<'_>, file: &File, socket: &Socket, who: Arc<Who>) {
     if let Ok(name) = net::name(file.host()) {
         cx.kernel.senders.know(name.bytes(), &who);
     }
-    *socket.own.lock().unwrap_or_else(PoisonError::into_inner) = Some(who);
+    *socket.own.locked() = Some(who);
 }
 
 /// After accept(2): who has connected, while his socket is sure to be there.
@@ -118,7 +119,7 @@ fn peer(cx: &Ctx<'_>, file: &File) -> Result<Option<Arc<Who>>> {
         return Ok(Some(Arc::clone(peer)));
     }
     if sockopt::socket_acceptconn(file.host()) == Ok(true) {
-        let own = socket.own.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let own = socket.own.locked().clone();
         return Ok(Some(own.unwrap_or_else(Who::nobody)));
     }
     if !is_ours(&host) {
@@ -276,7 +277,7 @@ pub(super) fn of_sender(cx: &Ctx<'_>, file: Option<&File>, token: Option<Token>,
 /// Who sent what came before; before anything came, who has connected: it was sent before anybody asked, and was not accepted yet.
 fn last(cx: &Ctx<'_>, file: Option<&File>) -> Option<Token> {
     let file = file.filter(|file| is_stream(file))?;
-    let last = *unix(file)?.last.lock().unwrap_or_else(PoisonError::into_inner);
+    let last = *unix(file)?.last.locked();
     match last {
         Last::Token(token) => Some(token),
         Last::Unknown => None,
@@ -287,7 +288,7 @@ fn last(cx: &Ctx<'_>, file: Option<&File>) -> Option<Token> {
 /// Notes what the next part of a message is received after: this token, or something of which nobody looked who had sent it.
 pub(crate) fn note_received(file: &File, token: Option<Token>) {
     if let Kind::Socket(socket) = &file.kind {
-        *socket.last.lock().unwrap_or_else(PoisonError::into_inner) = token.map_or(Last::Unknown, Last::Token);
+        *socket.last.locked() = token.map_or(Last::Unknown, Last::Token);
     }
 }
 

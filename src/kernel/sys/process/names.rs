@@ -1,12 +1,13 @@
 //! What the machine is called. The host's names are what a runner begins with; its cages may give it others.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use lind_abi::layout::Utsname;
 use lind_abi::{Errno, In, Len, Out, Result};
 
 use crate::Kernel;
 use crate::call::Ctx;
+use crate::lock::Locked;
 
 /// __NEW_UTS_LEN
 const LONGEST: usize = 64;
@@ -41,11 +42,11 @@ impl Names {
 }
 
 fn put(name: &Mutex<Option<Box<[u8]>>>, bytes: &[u8]) {
-    *name.lock().unwrap_or_else(PoisonError::into_inner) = Some(bytes.into());
+    *name.locked() = Some(bytes.into());
 }
 
 fn get(name: &Mutex<Option<Box<[u8]>>>) -> Option<Box<[u8]>> {
-    name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    name.locked().clone()
 }
 
 /// uname(2)

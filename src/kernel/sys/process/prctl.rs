@@ -1,12 +1,11 @@
 //! prctl(2).
 
-use std::sync::PoisonError;
-
 use lind_abi::flags::PrctlOp;
 use lind_abi::{Errno, In, Out, Result};
 
 use crate::cage::signal::LAST;
 use crate::call::Ctx;
+use crate::lock::Locked;
 
 /// The timer slack a thread starts with, in nanoseconds.
 pub(crate) const DEFAULT_SLACK: u64 = 50_000;
@@ -17,7 +16,7 @@ pub(crate) fn prctl(cx: &Ctx<'_>, op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -
     match op.0 {
         PrctlOp::PR_SET_NAME => set_name(cx, a),
         PrctlOp::PR_GET_NAME => {
-            let name = *cx.thread.name.lock().unwrap_or_else(PoisonError::into_inner);
+            let name = *cx.thread.name.locked();
             cx.copy_out(Out::new(a, cx.cage.id), &name)?;
             Ok(0)
         }
@@ -78,6 +77,6 @@ fn set_name(cx: &Ctx<'_>, addr: u64) -> Result<i32> {
             break;
         }
     }
-    *cx.thread.name.lock().unwrap_or_else(PoisonError::into_inner) = name;
+    *cx.thread.name.locked() = name;
     Ok(0)
 }

@@ -1,6 +1,6 @@
 //! Sending signals: to a process, a thread, a group, all.
 //!
-//! Who may signal whom says [`signal::Right`], but for SIGCONT, which goes to all of the sender's session.
+//! Who may signal whom says [`signal::Permission`], but for SIGCONT, which goes to all of the sender's session.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -154,7 +154,7 @@ fn to_thread(cx: &Ctx<'_>, group: Option<u32>, tid: Pid, sig: Signal, info: impl
     if may_signal(cx, &OnceCell::new(), &thread.cage, signal) { send(&thread) } else { Err(Errno::EPERM) }
 }
 
-/// Whether the cage may signal another: see [`signal::Right`]. `over` will be [`signal::grates_over`].
+/// Whether the cage may signal another: see [`signal::Permission`]. `over` will be [`signal::grates_over`].
 fn may_signal(cx: &Ctx<'_>, over: &OnceCell<Vec<CageId>>, to: &Cage, signal: Option<u8>) -> bool {
     const SIGCONT: u8 = signal::number(lind_abi::flags::Signals::SIGCONT);
     if to.id == cx.cage.id || to.descends_from(cx.cage.id) {
