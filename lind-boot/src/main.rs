@@ -9,9 +9,11 @@ mod cli;
 mod config;
 mod confine;
 mod denials;
+mod doctor;
 mod end;
 mod explain;
 mod inspect;
+mod installed;
 mod outside;
 mod report;
 mod run;
@@ -59,6 +61,10 @@ fn status() -> u8 {
         (Some(Command::Syscalls(options)), _) => syscalls::print(&options),
         (Some(Command::Explain(options)), _) => explain::print(&options, cli.run.root.as_ref()),
         (Some(Command::Inspect(options)), _) => inspect::print(&options),
+        (Some(Command::Doctor(options)), _) => match doctor::run(&options) {
+            Ok(holds) => return u8::from(!holds),
+            Err(failure) => Err(failure),
+        },
         (Some(Command::Cache(command)), _) => cache::run(&command),
         (Some(Command::Warm(options)), _) => cache::warm(&options),
         (Some(Command::Compile(options)), _) => run::compile(&options.file, options.output.as_deref()),
