@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::cli::Run;
+use crate::installed;
 
 /// The option of grates by which they say what they would do.
 const EXPLAIN: &str = "--explain";
@@ -63,16 +64,10 @@ pub fn root(named: Option<&PathBuf>) -> Result<PathBuf> {
     let named = named.cloned().or_else(|| std::env::var_os("LIND_ROOT").map(PathBuf::from));
     let root = match named {
         Some(root) => root,
-        None => default_root().context("no root directory: pass --root DIR or set LIND_ROOT")?,
+        None => installed::image().context("no root directory: pass --root DIR or set LIND_ROOT")?,
     };
     let found = root.canonicalize().with_context(|| format!("root directory {}", root.display()))?;
     if found.is_dir() { Ok(found) } else { bail!("root directory {}: not a directory", root.display()) }
-}
-
-/// lindfs of the checkout that holds this program.
-fn default_root() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?;
-    program.ancestors().skip(1).map(|folder| folder.join("lindfs")).find(|folder| folder.is_dir())
 }
 
 /// The guest's environment is what was named, and nothing else.

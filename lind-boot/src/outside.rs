@@ -18,6 +18,8 @@ use lind_engine::Engine;
 use lind_engine::code::manifest::{Manifest, PLACE, Part, Takes, Use};
 use lind_kernel::cage::{Installed, Line, is_grate_name, other_spelling};
 
+use crate::installed;
+
 /// What `%}` is.
 const BRACKET: &str = "bracket_grate";
 
@@ -34,7 +36,7 @@ pub struct Folders {
 impl Folders {
     /// Those that were named, then our own: of the installation or of the source tree that holds this program.
     pub fn new(named: &[PathBuf]) -> Folders {
-        Folders { named: named.to_vec(), own: LazyLock::new(own) }
+        Folders { named: named.to_vec(), own: LazyLock::new(installed::grates) }
     }
 
     fn all(&self) -> impl Iterator<Item = &PathBuf> {
@@ -59,14 +61,6 @@ impl Folders {
         let names: Vec<_> = self.all().map(|folder| folder.display().to_string()).collect();
         if names.is_empty() { "any directory of grates: there is none".to_owned() } else { names.join(", ") }
     }
-}
-
-fn own() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?;
-    let mut above = program.ancestors().skip(1);
-    above.find_map(|folder| {
-        ["lib/lind/grates", "build/grates"].map(|name| folder.join(name)).into_iter().find(|folder| folder.is_dir())
-    })
 }
 
 /// What has been opened.

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rustix::fd::{AsFd, OwnedFd};
 
+use crate::code::cache::{self, USUAL_LIMIT};
+
 /// What messages begin with.
 const KEPT: &str = "the key of compiled code, in $XDG_DATA_HOME or ~/.local/share";
 
@@ -24,6 +26,8 @@ pub struct CodeStore {
     pub cache: Option<OwnedFd>,
     /// The directories of key and cache, for the runner to check against the guest's root.
     pub private: Vec<PathBuf>,
+    /// What the cache may hold, in bytes.
+    pub limit: u64,
     /// Why the key is one of this process only: then nothing that it compiles is of use to another.
     pub unkept: Option<String>,
 }
@@ -41,25 +45,26 @@ impl CodeStore {
     /// # Errors
     /// When there is a key that others may read or have made.
     pub fn open() -> Result<CodeStore> {
-        let mut why = None;
+        let (mut why, limit) = (None, limit()?);
         for place in Place::all() {
             match Self::open_in(&place.data, &place.cache) {
+                Ok(store) => return Ok(CodeStore { limit, ..store }),
                 // The host does not permit it there.
                 Err(error) if error.root_cause().is::<std::io::Error>() => {
                     why.get_or_insert(format!("{error:#}"));
                 }
-                opened => return opened,
+                Err(error) => return Err(error),
             }
         }
         let why = why.unwrap_or_else(|| format!("{KEPT}: neither XDG_DATA_HOME nor HOME is a directory"));
         let (mut key, unkept) = ([0; 32], Some(why));
         File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut key)).context("/dev/urandom")?;
-        Ok(CodeStore { key, cache: None, private: Vec::new(), unkept })
+        Ok(CodeStore { key, cache: None, private: Vec::new(), limit, unkept })
     }
 
-    /// The directories where the cache may be, the first choice first.
-    pub fn caches() -> impl Iterator<Item = PathBuf> {
-        Place::all().map(|place| place.cache)
+    /// The directory of the cache.
+    pub fn cache_path(&self) -> Option<&Path> {
+        self.private.get(1).map(PathBuf::as_path)
     }
 
     /// As [`CodeStore::open`], with the directories named.
@@ -69,7 +74,8 @@ impl CodeStore {
     pub fn open_in(data: &Path, cache: &Path) -> Result<CodeStore> {
         let key = read_key(data).context(KEPT)?;
         let opened = make_private(cache).and_then(|()| Ok(File::open(cache)?)).ok().map(OwnedFd::from);
-        Ok(CodeStore { key, cache: opened, private: vec![data.to_owned(), cache.to_owned()], unkept: None })
+        let private = vec![data.to_owned(), cache.to_owned()];
+        Ok(CodeStore { key, cache: opened, private, limit: USUAL_LIMIT, unkept: None })
     }
 }
 
@@ -99,6 +105,13 @@ impl Place {
             Some(Place { data: below(&data, ".local/share")?, cache: below(&cache, ".cache")? })
         })
     }
+}
+
+/// What the user lets the cache hold, in bytes.
+fn limit() -> Result<u64> {
+    let Some(text) = std::env::var_os("LIND_CACHE_SIZE") else { return Ok(USUAL_LIMIT) };
+    let size = text.to_str().and_then(cache::size);
+    size.with_context(|| format!("LIND_CACHE_SIZE={}: must be a size such as 512M or 2G", text.to_string_lossy()))
 }
 
 /// A directory that a variable names.
