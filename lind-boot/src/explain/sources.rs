@@ -14,7 +14,7 @@ macro_rules! source {
 }
 
 /// The file of each grate that has its list of options.
-const WITH_OPTIONS: [(&str, &str); 16] = [
+const WITH_OPTIONS: [(&str, &str); 17] = [
     ("chroot_grate", source!("chroot/chroot.c")),
     ("devnull_grate", source!("devnull/devnull.c")),
     ("fault_grate", source!("fault/fault.c")),
@@ -23,6 +23,7 @@ const WITH_OPTIONS: [(&str, &str); 16] = [
     ("imfs_grate", source!("imfs/imfs.c")),
     ("namespace_grate", source!("namespace/namespace.c")),
     ("net_grate", source!("net/net.c")),
+    ("program_grate", source!("program/program.c")),
     ("readonly_grate", source!("readonly/readonly.c")),
     ("resource_grate", source!("resource/resource.c")),
     ("seccomp_grate", source!("seccomp/seccomp.c")),
