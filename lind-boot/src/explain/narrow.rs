@@ -118,6 +118,7 @@ fn policy(grate: &str, given: &[Given], root: &Path) -> Result<Known> {
     let last = |names: &[&str]| given.iter().rev().find(|(known, _)| names.contains(known));
     let capabilities = last(&["capabilities"]).map(|(_, list)| list.as_str());
     Ok(match (last(&["policy", "docker"]), last(&["learn"])) {
+        (None, None) if last(&["calls", "path", "program"]).is_some() => Known::Nothing,
         (None, None) => bail!("{grate}: give it --policy FILE or --learn FILE"),
         (Some(_), Some(_)) => bail!("{grate}: --policy and --learn exclude each other"),
         (None, Some(_)) => Known::Learns,
