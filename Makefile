@@ -5,7 +5,7 @@ STATIC = -C target-feature=+crt-static -C relocation-model=static
 ARGS =
 PORT =
 
-all: programs sysroot grates ## everything: the runtime, the C library, the grates
+all: programs sysroot cxx grates ## everything: the runtime, the C and C++ libraries, the grates
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -21,6 +21,9 @@ programs: ## the runtime's programs, in target/release
 
 sysroot: ## the cages' C library, in build/sysroot
 	@src/sysroot/build.sh
+
+cxx: programs sysroot ## the cages' C++ library, in build/sysroot
+	@src/sysroot/cxx.sh
 
 grates: programs sysroot ## the grates, in build/grates
 	@$(MAKE) --no-print-directory -C grates/sdk/c install
@@ -55,4 +58,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup programs sysroot grates ports ports-test test bench sandbench check clean
+.PHONY: all help setup programs sysroot cxx grates ports ports-test test bench sandbench check clean

@@ -4,8 +4,8 @@
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-packages="clang-22 lld-22 llvm-22 libclang-rt-22-dev-wasm32 make gcc libc6-dev linux-libc-dev python3 patch
-	ca-certificates bzip2 xz-utils tcl"
+packages="clang-22 lld-22 llvm-22 libclang-rt-22-dev-wasm32 make gcc g++ libc6-dev linux-libc-dev python3 patch
+	cmake ninja-build ca-certificates bzip2 xz-utils tcl"
 rust=1.95
 
 die() { echo "setup.sh: $*" >&2; exit 1; }
@@ -35,7 +35,7 @@ get() {
 
 command -v apt-get >/dev/null ||
 	die "needs apt. Elsewhere, install clang, lld and llvm 22 with compiler-rt for wasm32, make, gcc, patch and
-python3, and give the C library's source as MUSL_TARBALL=musl-1.2.6.tar.gz"
+cmake, ninja and python3, and give the sources of the C and C++ libraries as MUSL_TARBALL=musl-1.2.6.tar.gz and LLVM_TARBALL=FILE"
 
 only=$*
 missing=

@@ -3,7 +3,7 @@
 
     scripts/test.py [--native-only] [--jobs N] [PREFIX]...
 
-A PREFIX selects: `fs`, `fs/open`, `hostile`, `grates/imfs`. A conformance program is tests/conformance/AREA/NAME.c: it must
+A PREFIX selects: `fs`, `fs/open`, `hostile`, `grates/imfs`. A conformance program is tests/conformance/AREA/NAME.c or .cpp: it must
 pass on Linux first, in an empty directory which it leaves empty; 0 is a pass, 77 a skip. Then it runs in a cage, in one behind
 a grate that passes every call on, and in one whose files are in memory (imfs). Failures that are known, in cages only, stand
 in tests/expected-failures.txt; one that passes after all is a failure. An executable tests/FOLDER/run, and tests/grates/NAME/run,
@@ -29,7 +29,9 @@ TESTS = REPOSITORY / "tests"
 GRATES = ("forward", "imfs")
 CONFORMANCE = TESTS / "conformance"
 # Without -fno-builtin the compiler answers many calls of the C library itself.
-CFLAGS = ["-O1", "-g", "-fno-builtin", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{CONFORMANCE}"]
+CFLAGS = ["-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Werror", f"-I{CONFORMANCE}"]
+# Libraries' own templates use what they call deprecated.
+STANDARDS = {".c": ["-std=c11"], ".cpp": ["-std=c++20", "-Wno-deprecated-declarations"]}
 LIBRARIES = ["-lm", "-lpthread"]
 PASSED, SKIPPED = 0, 77
 RUN_SECONDS = 180
@@ -66,7 +68,7 @@ class Native:
     title = "linux"
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.compiler = [options.cc]
+        self.compilers = {".c": options.cc, ".cpp": options.cxx}
         self.suffix = ""
         self.boot: Path | None = None
         self.build = options.build / Path(options.cc).name
@@ -84,7 +86,7 @@ class Cage(Native):
 
     def __init__(self, options: argparse.Namespace) -> None:
         super().__init__(options)
-        self.compiler = [str(options.lind_compile)]
+        self.compilers = {".c": str(options.lind_compile), ".cpp": str(options.lind_cxx)}
         self.suffix = ".cwasm"
         self.boot = options.lind_boot
         self.root = options.lindfs
@@ -119,18 +121,24 @@ def newest(paths: list[Path]) -> float:
     return max((p.stat().st_mtime for p in paths if p.exists()), default=0)
 
 
+def source_of(name: str) -> Path:
+    """The program's source, in whichever language it is."""
+    plus = CONFORMANCE / f"{name}.cpp"
+    return plus if plus.exists() else CONFORMANCE / f"{name}.c"
+
+
 def compile_program(side: Native, name: str) -> tuple[Path, str]:
     """The program and, if it does not compile, what the compiler said. Kept until an input is newer."""
-    source = CONFORMANCE / f"{name}.c"
+    source = source_of(name)
     target = side.build / f"{name}{side.suffix}"
     target.parent.mkdir(parents=True, exist_ok=True)
     inputs = [source, CONFORMANCE / "check.h"]
     if side.boot:
-        inputs += [side.boot, side.boot.with_name("lind-passes"), REPOSITORY / "build/sysroot/lib/libc.a"]
+        inputs += [side.boot, side.boot.with_name("lind-passes"), *(REPOSITORY / "build/sysroot/lib").glob("*.a")]
         inputs += (REPOSITORY / "scripts/driver").glob("*.py")
     if target.exists() and target.stat().st_mtime > newest(inputs):
         return target, ""
-    command = [*side.compiler, *CFLAGS, "-o", str(target), str(source), *LIBRARIES]
+    command = [side.compilers[source.suffix], *CFLAGS, *STANDARDS[source.suffix], "-o", str(target), str(source), *LIBRARIES]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     return target, f"{' '.join(command)}\n{done.stdout}{done.stderr}" if done.returncode else ""
 
@@ -172,7 +180,7 @@ def read_expected(file: Path) -> dict[str, str]:
         if not line.strip() or line.startswith("#"):
             continue
         name, _, reason = line.partition(" ")
-        if not reason.strip() or not (CONFORMANCE / f"{name.split('@')[0]}.c").exists():
+        if not reason.strip() or not source_of(name.split("@")[0]).exists():
             raise Wrong(f"{file.name}: {line!r}: no reason, or no such program")
         expected[name] = reason.strip()
     return expected
@@ -251,17 +259,19 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="print what can be selected")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="programs at once (default 2)")
     parser.add_argument("--cc", default=os.environ.get("TEST_CC", "clang-22"), help="native compiler")
+    parser.add_argument("--cxx", default=os.environ.get("TEST_CXX", "clang++-22"), help="native compiler of C++")
     parser.add_argument("--build", type=at, default=REPOSITORY / "build/conformance", help=argparse.SUPPRESS)
     parser.add_argument("--lindfs", type=at, default=REPOSITORY / "lindfs", help=argparse.SUPPRESS)
     parser.add_argument("--lind-boot", type=at, default=REPOSITORY / "target/release/lind-boot", help=argparse.SUPPRESS)
     parser.add_argument("--lind-compile", type=at, default=REPOSITORY / "scripts/lind_compile", help=argparse.SUPPRESS)
+    parser.add_argument("--lind-cxx", type=at, default=REPOSITORY / "scripts/bin/lind-c++", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    options.prefixes = [p.removeprefix("tests/").removeprefix("conformance/").removesuffix(".c") for p in options.prefixes]
+    options.prefixes = [re.sub(r"\.c(pp)?$", "", p.removeprefix("tests/").removeprefix("conformance/")) for p in options.prefixes]
     return options
 
 
 def run_all(options: argparse.Namespace) -> Totals:
-    names = sorted(str(f.relative_to(CONFORMANCE).with_suffix("")) for f in CONFORMANCE.glob("*/*.c"))
+    names = sorted(str(f.relative_to(CONFORMANCE).with_suffix("")) for f in CONFORMANCE.glob("*/*.c*") if f.suffix in STANDARDS)
     folders = sorted(str(f.parent.relative_to(TESTS)) for pattern in ("*/run", "grates/*/run") for f in TESTS.glob(pattern)
                      if os.access(f, os.X_OK))
     if options.list:

@@ -173,6 +173,13 @@ static lind_handle_fn *choose(uint32_t nr)
 	return lind_handled_inside(0, nr) ? on_call : NULL;
 }
 
+/* For --explain. */
+static const char *when(uint32_t nr, lind_handle_fn *handle)
+{
+	(void)nr;
+	return handle == on_call ? "if a chosen program runs" : "if a chosen program runs; looks at what is started";
+}
+
 LIND_OPTION("p", "path", "value");
 LIND_OPTION("-", "hash", "value");
 
@@ -183,12 +190,13 @@ int main(int argc, char **argv)
 		{ 0, "hash", "HEX", "any file with this BLAKE3 hash", add_hash },
 	};
 	static const struct lind_composer composer = {
-		.stacks = 1, .choose = choose, .lifecycle = { .start = start, .fork = fork_client, .exit = exit_client },
+		.stacks = 1, .choose = choose, .when = when, .lifecycle = { .start = start, .fork = fork_client, .exit = exit_client },
 	};
 
 	lind_options(options, sizeof options / sizeof *options, "Shows the calls of some programs to the grates between %{ and %}.", &argc, &argv);
 	if (!any_program())
 		lind_die("name a program: --path PATH or --hash HEX");
-	find_programs();
+	if (!lind_explains())
+		find_programs();
 	return lind_compose_run(&composer, argc, argv);
 }

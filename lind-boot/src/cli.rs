@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::{sandbox, session};
+use crate::{cache, doctor, sandbox, session};
 
 /// Runs a WebAssembly program in a cage, behind any number of grates.
 ///
@@ -19,7 +19,7 @@ use crate::{sandbox, session};
     arg_required_else_help = true,
     disable_help_subcommand = true,
     subcommand_precedence_over_arg = true,
-    override_usage = "lind-boot run [OPTIONS] [--] COMMAND [ARGS]...\n       lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot session start|exec|ls|logs|signal|stop ...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE... [--json]\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
+    override_usage = "lind-boot run [OPTIONS] [--] COMMAND [ARGS]...\n       lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot session start|exec|ls|logs|signal|stop ...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE... [--json]\n       lind-boot doctor [--json]\n       lind-boot warm PROGRAM|DIR...\n       lind-boot cache ls|clean ...\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
     after_help = "Exit status: the program's own; 128+n if signal n ended it; 125 if lind-boot failed; 126 if the program \
                   cannot be run; 127 if it was not found."
 )]
@@ -67,6 +67,13 @@ pub enum Command {
     Explain(Explain),
     /// Says what a .wasm or .cwasm is: program or grate, what it imports, which calls it declares to handle
     Inspect(Inspect),
+    /// Says whether what is promised of a sandbox holds on this host, and what to do where it does not
+    Doctor(doctor::Doctor),
+    /// Compiles programs before they are run, and keeps the code in the cache
+    Warm(cache::Warm),
+    /// What is kept of compiled code
+    #[command(subcommand)]
+    Cache(cache::Command),
     /// Lists the system calls: which there are, and what is not supported
     Syscalls(Syscalls),
 }
@@ -82,7 +89,8 @@ impl Command {
         )
     }
 
-    const NAMES: [&str; 7] = ["compile", "explain", "inspect", "learn", "run", "session", "syscalls"];
+    const NAMES: [&str; 10] =
+        ["cache", "compile", "doctor", "explain", "inspect", "learn", "run", "session", "syscalls", "warm"];
 }
 
 /// Options of `compile`.
@@ -174,6 +182,9 @@ pub struct Run {
     /// A directory of grates, outside the root, before the one of lind-boot; may be repeated
     #[arg(long, value_name = "DIR")]
     pub grates: Vec<PathBuf>,
+    /// What a grate would do with the options behind its name, as JSON and in its own words. Nothing is run behind it, and it can only read
+    #[arg(long, hide = true)]
+    pub explain: bool,
     /// Same as the command compile
     #[arg(long, value_name = "FILE.wasm", conflicts_with = "program")]
     pub precompile: Option<PathBuf>,
@@ -200,6 +211,7 @@ impl Default for Run {
             files: FILES,
             stack: None,
             grates: Vec::new(),
+            explain: false,
             precompile: None,
             mounted: Vec::new(),
             program: Vec::new(),

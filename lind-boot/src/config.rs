@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::cli::Run;
+use crate::installed;
+
+/// The option of grates by which they say what they would do.
+const EXPLAIN: &str = "--explain";
 
 /// A run, with everything found.
 pub struct Config {
@@ -38,10 +42,14 @@ impl Config {
             Some((root, stack)) => (root, stack),
             None => (root(options.root.as_ref())?, Vec::new()),
         };
+        let (name, words) = options.program.split_at(usize::from(options.explain));
+        let explain = options.explain.then(|| OsString::from(EXPLAIN));
         let argv = stack
             .into_iter()
             .map(OsString::from)
-            .chain(options.program.iter().cloned())
+            .chain(name.iter().cloned())
+            .chain(explain)
+            .chain(words.iter().cloned())
             .map(|word| c_string(&word))
             .collect::<Result<_>>()?;
         Ok(Config { root, envp: environment(&options.env)?, argv, cwd: c_string(&options.cwd)? })
@@ -56,16 +64,10 @@ pub fn root(named: Option<&PathBuf>) -> Result<PathBuf> {
     let named = named.cloned().or_else(|| std::env::var_os("LIND_ROOT").map(PathBuf::from));
     let root = match named {
         Some(root) => root,
-        None => default_root().context("no root directory: pass --root DIR or set LIND_ROOT")?,
+        None => installed::image().context("no root directory: pass --root DIR or set LIND_ROOT")?,
     };
     let found = root.canonicalize().with_context(|| format!("root directory {}", root.display()))?;
     if found.is_dir() { Ok(found) } else { bail!("root directory {}: not a directory", root.display()) }
-}
-
-/// lindfs of the checkout that holds this program.
-fn default_root() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?;
-    program.ancestors().skip(1).map(|folder| folder.join("lindfs")).find(|folder| folder.is_dir())
 }
 
 /// The guest's environment is what was named, and nothing else.

@@ -18,6 +18,8 @@ use lind_engine::Engine;
 use lind_engine::code::manifest::{Manifest, PLACE, Part, Takes, Use};
 use lind_kernel::cage::{Installed, Line, is_grate_name, other_spelling};
 
+use crate::installed;
+
 /// What `%}` is.
 const BRACKET: &str = "bracket_grate";
 
@@ -34,7 +36,7 @@ pub struct Folders {
 impl Folders {
     /// Those that were named, then our own: of the installation or of the source tree that holds this program.
     pub fn new(named: &[PathBuf]) -> Folders {
-        Folders { named: named.to_vec(), own: LazyLock::new(own) }
+        Folders { named: named.to_vec(), own: LazyLock::new(installed::grates) }
     }
 
     fn all(&self) -> impl Iterator<Item = &PathBuf> {
@@ -61,14 +63,6 @@ impl Folders {
     }
 }
 
-fn own() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?;
-    let mut above = program.ancestors().skip(1);
-    above.find_map(|folder| {
-        ["lib/lind/grates", "build/grates"].map(|name| folder.join(name)).into_iter().find(|folder| folder.is_dir())
-    })
-}
-
 /// What has been opened.
 pub struct Outside {
     /// For the kernel.
@@ -77,11 +71,11 @@ pub struct Outside {
     pub folders: Vec<PathBuf>,
 }
 
-/// Opens what a line names. Options in it that name files then say their numbers.
+/// Opens what a line names. Options in it that name files then say their numbers. If the line only explains itself, what would be written is /dev/null.
 ///
 /// # Errors
 /// A file that cannot be opened.
-pub fn open(folders: &Folders, argv: &mut Vec<CString>, engine: &Engine) -> Result<Outside> {
+pub fn open(folders: &Folders, argv: &mut Vec<CString>, engine: &Engine, explains: bool) -> Result<Outside> {
     let mut found = Vec::new();
     let mut grates: Vec<Installed> = Vec::new();
     for word in argv.iter() {
@@ -93,7 +87,7 @@ pub fn open(folders: &Folders, argv: &mut Vec<CString>, engine: &Engine) -> Resu
         grates.push(grate(name, &path)?);
         found.extend(path.parent().map(Path::to_owned));
     }
-    let mut files = Files { argv, files: Vec::new(), engine };
+    let mut files = Files { argv, files: Vec::new(), engine, explains };
     files.walk(&grates)?;
     let files = files.files;
     Ok(Outside { line: Line::new(grates, files), folders: found })
@@ -116,6 +110,7 @@ struct Files<'a> {
     argv: &'a mut Vec<CString>,
     files: Vec<Option<OwnedFd>>,
     engine: &'a Engine,
+    explains: bool,
 }
 
 impl Files<'_> {
@@ -165,6 +160,14 @@ impl Files<'_> {
         Ok(at)
     }
 
+    fn open(&self, what: Use, path: &Path) -> Result<OwnedFd> {
+        if self.explains && what != Use::Reads {
+            open_as(Use::Reads, Path::new("/dev/null"))
+        } else {
+            open_as(what, path)
+        }
+    }
+
     /// Opens the file that the value names, and writes its number before it. The value begins at byte `from` of word `at`.
     fn hand_over(&mut self, takes: &Takes, at: usize, from: usize) -> Result<()> {
         let word = self.argv[at].to_bytes();
@@ -181,15 +184,12 @@ impl Files<'_> {
         }
         let number = self.files.len();
         let path = PathBuf::from(std::ffi::OsString::from_vec(file.to_vec()));
-        let mut files = vec![Some(open_as(takes.what, &path)?)];
+        let mut files = vec![Some(self.open(takes.what, &path)?)];
         for ending in &takes.beside {
             let beside = PathBuf::from(std::ffi::OsString::from_vec([file, ending.as_bytes()].concat()));
+            let opened = self.open(takes.what, &beside);
             // What is read beside a file need not be there.
-            files.push(if takes.what == Use::Reads {
-                open_as(takes.what, &beside).ok()
-            } else {
-                Some(open_as(takes.what, &beside)?)
-            });
+            files.push(if takes.what == Use::Reads { opened.ok() } else { Some(opened?) });
         }
         self.argv[at] = CString::new([&word[..start], format!("host:{number}:").as_bytes(), &word[start..]].concat())?;
         self.files.extend(files);

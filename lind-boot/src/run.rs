@@ -12,6 +12,7 @@ use lind_engine::syscall::perf::Perf;
 use lind_engine::{CodeStore, Engine};
 use lind_kernel::cage::{self, Limits, Program, Status};
 use lind_kernel::engine::LoadError;
+use lind_kernel::mem::GuestMemory;
 use lind_kernel::root::{Directory, Root, Walls};
 use lind_kernel::{Errno, Kernel, stdio};
 
@@ -40,9 +41,28 @@ impl Failure {
     fn of(error: LoadError, name: &CStr, root: &Path, grates: &Folders) -> Failure {
         match error.errno {
             Errno::ENOENT => Failure { reason: not_found(name, root, grates), status: 127 },
-            Errno::ENOMEM | Errno::EAGAIN => Failure { reason: anyhow!(error.reason), status: crate::FAILED },
+            Errno::ENOMEM | Errno::EAGAIN | Errno::EMFILE | Errno::ENFILE => {
+                Failure { reason: anyhow!("{}{}", error.reason, needed(error.errno)), status: crate::FAILED }
+            }
             _ => Failure { reason: anyhow!(error.reason), status: 126 },
         }
+    }
+}
+
+/// What a program takes of the limits that its starter has set, where that may be why there was no room.
+fn needed(errno: Errno) -> String {
+    use rustix::process::{Resource, getrlimit};
+    match (errno, getrlimit(Resource::As).current, getrlimit(Resource::Nofile).current) {
+        (Errno::ENOMEM, Some(bytes), _) => format!(
+            ". At most {} MiB of addresses may be used (ulimit -v), and each program takes {}, most of which no memory is \
+             behind: ulimit -v unlimited. --memory limits what programs use",
+            bytes >> 20,
+            (GuestMemory::SPACE + 2 * GuestMemory::GUARD) >> 20
+        ),
+        (Errno::EMFILE, _, Some(files)) => {
+            format!(". At most {files} files may be open (ulimit -n): a program takes some 30, and 10 for each grate")
+        }
+        _ => String::new(),
     }
 }
 
@@ -68,7 +88,11 @@ pub type Attendant = Box<dyn FnOnce(&Arc<Kernel>) -> anyhow::Result<()>>;
 /// # Errors
 /// What is wrong with it.
 pub fn compile(file: &Path, output: Option<&Path>) -> Result<(), Failure> {
-    let engine = Engine::new(CodeStore::open()?, false)?;
+    let store = CodeStore::open()?;
+    if let Some(why) = store.unkept {
+        return Err(anyhow!("{why}: what is compiled without it runs nowhere").into());
+    }
+    let engine = Engine::new(store, false)?;
     let path = engine.precompile(file, output)?;
     print(&format!("OK: {}\n", path.display()))
 }
@@ -93,6 +117,11 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
     let stack = options.stack.as_deref().map(|file| stack_of(file, options, &grates)).transpose()?;
     let mut config = Config::new(options, stack)?;
     let mut store = CodeStore::open()?;
+    if let Some(why) = &store.unkept {
+        stdio::say(&format!(
+            "lind-boot: nothing that is compiled is kept ({why}); set XDG_DATA_HOME and XDG_CACHE_HOME\n"
+        ));
+    }
     check_private(&config.root, &store.private)?;
     for (place, _) in &options.mounted {
         check_private(place, &store.private)?;
@@ -103,7 +132,7 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
     let perf = options.perf.map(|_| Arc::new(Perf::default()));
     let engine = Engine::with_perf(store, options.backtrace, perf.as_ref())?;
 
-    let outside = outside::open(&grates, &mut config.argv, &engine)?;
+    let outside = outside::open(&grates, &mut config.argv, &engine, options.explain)?;
     let mounted = options.mounted.iter().filter_map(|(place, changes)| changes.then_some(place));
     for place in std::iter::once(&config.root).chain(mounted) {
         check_grates(place, &outside.folders)?;
@@ -145,7 +174,7 @@ fn stack_of(file: &Path, options: &Run, grates: &Folders) -> anyhow::Result<(Pat
     let root = config::root(options.root.as_ref())?;
     // What is started later is looked at here for messages only.
     let engine = Engine::new(CodeStore::open()?, false)?;
-    let words = explain::Finder { root: &root, grates, engine: &engine }.words(&stack)?;
+    let words = explain::Finder { root: &root, grates, named: &[], engine: &engine }.words(&stack)?;
     Ok((root, words))
 }
 
@@ -171,6 +200,9 @@ fn confined_kernel(
     let detached = detached.and_then(|()| root.detach(cache)).map_err(|errno| errno.to_string());
     let (walls, how) = confine::change_root(&config.root, in_namespace);
     root.set_walls(walls);
+    if options.explain {
+        root.set_read_only();
+    }
     let report = confine::confine(how, &root, cache, detached);
     if options.verbose {
         stdio::say(&format!("lind-boot: root {}, {}\n", config.root.display(), report.line()));

@@ -52,7 +52,8 @@ LAYOUT = [
 ]
 # For objects of -flto, which the linker compiles.
 LTO = [
-    "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false", "-mllvm", "-exception-model=wasm", *UNROLLING,
+    "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-enable-eh", "-mllvm", "-wasm-use-legacy-eh=false",
+    "-mllvm", "-exception-model=wasm", *UNROLLING,
 ]
 # Where pointers to functions are, for the pass that gives functions other places in the table.
 RELOCATIONS = ["--emit-relocs"]
@@ -240,7 +241,9 @@ def link_command(request: Request, inputs: list[str], cxx: bool, by_pointer: boo
         command.append(os.path.join(lib, "crt1.o"))
     command += [*libraries_last(inputs), f"-L{lib}"]
     if not request.nostdlib:
-        if cxx and os.path.exists(os.path.join(lib, "libc++.a")):
+        if request.cxx_library if request.cxx_library is not None else cxx:
+            if not os.path.exists(os.path.join(lib, "libc++abi.a")):
+                raise Fail("no C++ library in the sysroot: run `make cxx`")
             command += ["-lc++", "-lc++abi", "-lunwind"]
         if os.path.exists(os.path.join(lib, "liblindgrate.a")):
             command.append("-llindgrate")

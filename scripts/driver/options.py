@@ -26,12 +26,15 @@ DROPPED = {
     "-fPIE", "-fpie", "-fno-PIC", "-fno-pic", "-fno-PIE", "-fno-pie", "-m64", "-m32", "-mx32", "-static-libgcc",
     "-static-libstdc++", "-shared-libgcc", "-no-canonical-prefixes", "-symbolic", "-pipe", "-Bsymbolic", "-fno-plt",
     "-fno-semantic-interposition", "-fsemantic-interposition", "-fstack-clash-protection", "-mno-red-zone",
-    "-lgcc", "-lgcc_s", "-lgcc_eh", "-latomic", "-lc", "-lssp", "-lssp_nonshared",
+    "-stdlib=libc++", "-stdlib=libstdc++", "-lgcc", "-lgcc_s", "-lgcc_eh", "-latomic", "-lc", "-lssp", "-lssp_nonshared",
 }
 DROPPED_STARTS = (
     "-march=", "-mtune=", "-mcpu=", "-mcmodel=", "-mfpmath=", "-fcf-protection", "-fuse-ld=", "--sysroot=", "-specs=",
     "--target=", "-fno-dwarf2-cfi-asm", "-Wa,--noexecstack", "-B",
 )
+
+# Any part of a C++ library is all of ours.
+CXX_LIBRARIES = {"-lstdc++", "-lsupc++", "-lc++", "-lc++abi", "-lunwind"}
 
 SOURCES = (".c", ".i", ".s", ".S", ".sx", ".cc", ".cpp", ".cxx", ".c++", ".C", ".ii", ".bc", ".ll", ".h")
 
@@ -77,6 +80,7 @@ class Request:
         self.partial = False  # -r
         self.nostdlib = False
         self.nostartfiles = False
+        self.cxx_library: bool | None = None  # whether the C++ library is linked; None: if the driver is called as C++'s
         self.strip = False
         self.grate = False
         self.fpcast = True  # calls with a wrong type work as they do natively
@@ -158,6 +162,8 @@ class Parser:
             request.partial = request.partial or word == "-r"
             request.nostdlib = request.nostdlib or word in ("-nostdlib", "-nodefaultlibs")
             request.nostartfiles = request.nostartfiles or word in ("-nostdlib", "-nostartfiles")
+        elif word in CXX_LIBRARIES or word == "-nostdlib++":
+            request.cxx_library = word != "-nostdlib++"
         elif word == "-s":
             request.strip = True
         elif word == "--compile-grate":

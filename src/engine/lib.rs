@@ -34,6 +34,8 @@ use lind_kernel::engine::{self as boundary, Gone, LoadError, Start};
 use lind_kernel::{Kernel, Result, stdio};
 use wasmtime::Linker;
 
+pub use code::cache;
+pub use code::compile::AT_ONCE;
 pub use code::inspect::{Inspection, ModuleFacts, Seal};
 pub use code::key::CodeStore;
 pub use code::validate::Entry;
@@ -129,6 +131,14 @@ impl Engine {
     /// What is wrong with the module, or with writing the file.
     pub fn precompile(&self, path: &Path, out: Option<&Path>) -> anyhow::Result<PathBuf> {
         self.shared.images.precompile(path, out)
+    }
+
+    /// Compiles a program for later runs, unless that has been done; whether it had to be.
+    ///
+    /// # Errors
+    /// Why it is no program, or cannot run.
+    pub fn warm(&self, path: &Path) -> anyhow::Result<bool> {
+        self.shared.images.warm(path)
     }
 
     /// What a program declares. It is loaded, and need not be again.

@@ -6,7 +6,9 @@
 #ifndef CHECK_H
 #define CHECK_H
 
+#ifndef _GNU_SOURCE /* compilers of C++ define it */
 #define _GNU_SOURCE
+#endif
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -85,7 +87,7 @@ static inline int check_null(const void *pointer)
 #define NEED(x) do { if (!CHECK(x)) exit(1); } while (0)
 
 /* Ends with the status that means: cannot be tested here, for this reason. */
-static inline _Noreturn void check_skip(const char *reason)
+static inline __attribute__((noreturn)) void check_skip(const char *reason)
 {
 	printf("%s\n", reason);
 	exit(77);

@@ -39,7 +39,7 @@ class Runner(unittest.TestCase):
             file.write_text("#include <stdio.h>\n#include <stdlib.h>\n" + text)
         self.saved, runner.CONFORMANCE = runner.CONFORMANCE, self.at
         self.addCleanup(lambda: setattr(runner, "CONFORMANCE", self.saved))
-        self.side = runner.Native(Namespace(cc="cc", build=self.at / "build"))
+        self.side = runner.Native(Namespace(cc="cc", cxx="c++", build=self.at / "build"))
 
     def run_them(self, names: list[str], expected: dict[str, str]) -> tuple[str, str]:
         totals, said = runner.Totals(), io.StringIO()

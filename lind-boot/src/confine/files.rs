@@ -4,25 +4,26 @@ use std::os::fd::BorrowedFd;
 
 use anyhow::{Context, Result, bail};
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    RulesetStatus, Scope,
+    ABI, Access, AccessFs, CompatLevel, Compatible, LandlockStatus, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use lind_kernel::root::Root;
 
-/// Restricts this thread, and those it makes, to these.
+/// Restricts this thread, and those it makes, to these; which version of Landlock does.
 ///
 /// # Errors
 /// When the host has no Landlock.
-pub fn restrict(root: &Root, cache: Option<BorrowedFd<'_>>) -> Result<()> {
+pub fn restrict(root: &Root, cache: Option<BorrowedFd<'_>>) -> Result<i32> {
     // Device nodes inside the root stay usable by ioctl as far as the kernel crate passes requests on.
     let abi = ABI::V6;
     let everything = AccessFs::from_all(abi);
+    let of_root = if root.read_only() { AccessFs::from_read(abi) } else { everything };
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(everything)?
         .scope(Scope::AbstractUnixSocket | Scope::Signal)?
         .create()?
-        .add_rule(PathBeneath::new(root.directory(), everything))?;
+        .add_rule(PathBeneath::new(root.directory(), of_root))?;
     for node in root.devices().iter() {
         rules =
             rules.add_rule(PathBeneath::new(node, AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev))?;
@@ -37,5 +38,10 @@ pub fn restrict(root: &Root, cache: Option<BorrowedFd<'_>>) -> Result<()> {
         rules = rules.add_rule(PathBeneath::new(cache, of_cache))?;
     }
     let status = rules.restrict_self().context("landlock")?;
-    if status.ruleset == RulesetStatus::NotEnforced { bail!("this kernel has none") } else { Ok(()) }
+    match status.landlock {
+        LandlockStatus::Available { effective_abi, .. } if status.ruleset != RulesetStatus::NotEnforced => {
+            Ok(effective_abi as i32)
+        }
+        _ => bail!("this kernel has none"),
+    }
 }

@@ -123,12 +123,26 @@ fn own_namespace() -> Result<()> {
 /// Puts up the other walls. Nothing is opened by path outside `root`, its device nodes and `cache` afterwards.
 pub fn confine(how: &'static str, root: &Root, cache: Option<BorrowedFd<'_>>, detached: Result<(), String>) -> Report {
     let text = |error: anyhow::Error| format!("{error:#}");
-    let landlock = files::restrict(root, cache).map_err(text);
+    let landlock = files::restrict(root, cache).map(drop).map_err(text);
     let capabilities = drop_capabilities().map_err(text);
-    let seccomp = filter()
-        .and_then(|filter| seccompiler::apply_filter(&filter).context("cannot install the filter"))
-        .map_err(text);
+    let seccomp = install_filter().map_err(text);
     Report { root: ways(how, root.walls()), detached, landlock, seccomp, capabilities }
+}
+
+/// Landlock alone; its version.
+///
+/// # Errors
+/// When the host has none.
+pub fn landlock_alone(root: &Root) -> Result<i32> {
+    files::restrict(root, None)
+}
+
+/// seccomp.
+///
+/// # Errors
+/// When the host has none.
+pub fn install_filter() -> Result<()> {
+    seccompiler::apply_filter(&filter()?).context("cannot install the filter")
 }
 
 /// What keeps look-ups inside: how the root was changed, and whether the kernel crate confines each of them all the same.
@@ -142,6 +156,17 @@ fn ways(changed: &'static str, look_ups: Walls) -> String {
 /// Keeps what owning files takes, so that a guest of root can use files as root inside its own root directory, and
 /// nothing that reaches beyond files. Any other user keeps nothing of what a user namespace gave.
 fn drop_capabilities() -> Result<()> {
+    let keep = kept_capabilities();
+    let mut sets = rustix::thread::capabilities(None)?;
+    sets.effective &= keep;
+    sets.permitted &= keep;
+    sets.inheritable = CapabilitySet::empty();
+    rustix::thread::set_capabilities(None, sets)?;
+    Ok(())
+}
+
+/// What is kept at most.
+pub fn kept_capabilities() -> CapabilitySet {
     let of_root = CapabilitySet::CHOWN
         | CapabilitySet::DAC_OVERRIDE
         | CapabilitySet::DAC_READ_SEARCH
@@ -151,13 +176,7 @@ fn drop_capabilities() -> Result<()> {
         | CapabilitySet::SETUID
         | CapabilitySet::SETGID
         | CapabilitySet::NET_BIND_SERVICE;
-    let keep = if rustix::process::geteuid().is_root() { of_root } else { CapabilitySet::empty() };
-    let mut sets = rustix::thread::capabilities(None)?;
-    sets.effective &= keep;
-    sets.permitted &= keep;
-    sets.inheritable = CapabilitySet::empty();
-    rustix::thread::set_capabilities(None, sets)?;
-    Ok(())
+    if rustix::process::geteuid().is_root() { of_root } else { CapabilitySet::empty() }
 }
 
 /// Opens a directory to start from.

@@ -89,6 +89,23 @@ pub fn run_session(
     sandbox.start(options, &denials, attend)
 }
 
+/// Runs a grate's program in a sandbox. `attend` comes before its first instruction, behind the walls.
+///
+/// # Errors
+/// As for `run`.
+pub fn run_program(options: &Options, words: &[OsString], attend: Attendant) -> Result<Infallible, Failure> {
+    let denials = Denials::new(None)?;
+    Sandbox::of(options, words)?.start(options, &denials, attend)
+}
+
+/// Makes the root of a sandbox, and returns where it is mounted.
+///
+/// # Errors
+/// Why there can be none.
+pub fn root_alone(options: &Options) -> Result<PathBuf> {
+    root::build(&Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from))?.plan)
+}
+
 /// The words before a command that limit it.
 pub fn limited(amounts: &Amounts) -> Vec<String> {
     line::limits(amounts, &Policy::default())

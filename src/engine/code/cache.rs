@@ -2,8 +2,11 @@
 //!
 //! What is read from here is believed no more than any other file (see [`crate::code::cwasm`]), but may be used in place if only the user
 //! can write it: no guest reaches the directory, and our own files are replaced, never written into. Guests decide what is compiled,
-//! so the directory is kept within bounds: what was not written for longest goes first.
+//! so the directory is kept within bounds: what was not used for longest goes first. Use is what the host notes of it (atime), which
+//! costs a start nothing: once a day on most file systems, and on some never, where it is the time of writing that counts.
 
+use std::borrow::Cow;
+use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
@@ -16,14 +19,16 @@ use crate::code::engines::COMPILED_FORMAT;
 
 /// What the directory may hold.
 const MOST_FILES: usize = 1000;
-/// In bytes.
-const MOST_BYTES: u64 = 2 << 30;
+/// In bytes, unless the user says otherwise.
+pub const USUAL_LIMIT: u64 = 2 << 30;
 
 /// The user's directory of compiled code.
 pub struct Cache {
     directory: OwnedFd,
     /// Whether nobody else can put files there.
     own: bool,
+    /// What it may hold, in bytes.
+    limit: u64,
 }
 
 /// A file of the cache that only the user can write.
@@ -36,17 +41,68 @@ impl Own {
     }
 }
 
-struct Entry {
-    written: (i64, u64),
-    size: u64,
-    name: std::ffi::CString,
+/// What is kept.
+pub struct Entry {
+    name: CString,
+    /// Its size in bytes.
+    pub size: u64,
+    used: (i64, u64),
+    /// When it was written, in seconds since 1970.
+    pub written: i64,
+}
+
+/// What a file of the cache is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// Compiled code of this version.
+    Code,
+    /// That such code was verified ([`crate::code::verified`]).
+    Note,
+    /// What this version never uses: of another, or left by a run that was killed while it wrote.
+    Leftover,
+}
+
+impl Entry {
+    /// Its name.
+    pub fn name(&self) -> Cow<'_, str> {
+        self.name.to_string_lossy()
+    }
+
+    /// When it was last used, in seconds since 1970.
+    pub fn used(&self) -> i64 {
+        self.used.0
+    }
+
+    /// What it is.
+    pub fn content(&self) -> Content {
+        match self.name.to_bytes() {
+            name if name.starts_with(b".") => Content::Leftover,
+            name if name.ends_with(format_suffix().as_bytes()) => Content::Code,
+            name if name.ends_with(b".note") => Content::Note,
+            _ => Content::Leftover,
+        }
+    }
+}
+
+/// A number of bytes, with K, M, G or T behind it for more.
+pub fn size(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" | "m" => 20,
+        "G" | "g" => 30,
+        "T" | "t" => 40,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 impl Cache {
-    /// The cache in `directory`.
-    pub fn new(directory: OwnedFd) -> Cache {
+    /// The cache in `directory`, which may hold so many bytes.
+    pub fn new(directory: OwnedFd, limit: u64) -> Cache {
         let own = only_for_user(&directory, FileType::Directory);
-        Cache { directory, own }
+        Cache { directory, own, limit }
     }
 
     /// Whether files of it can be safe to use in place.
@@ -70,27 +126,44 @@ impl Cache {
 
     /// Keeps `bytes` under a name. A cache that cannot be written costs time, not correctness: failures are not reported.
     pub fn put(&self, name: &str, bytes: &[u8]) {
-        let within = MOST_BYTES.saturating_sub(bytes.len() as u64);
+        // What alone is too large takes nothing else's place.
+        let Some(within) = self.limit.checked_sub(bytes.len() as u64) else { return };
         if self.prune(MOST_FILES - 1, within).is_ok() {
             let _ = write(self.directory.as_fd(), name, bytes);
         }
     }
 
-    /// Removes the oldest files until at most `files` with at most `bytes` are left.
+    /// Removes the files that were not used for longest until at most `files` with at most `bytes` are left.
     fn prune(&self, files: usize, bytes: u64) -> rustix::io::Result<()> {
         let mut entries = self.entries()?;
-        entries.sort_by_key(|entry| std::cmp::Reverse(entry.written));
+        entries.sort_by_key(|entry| std::cmp::Reverse(entry.used));
         let mut total = 0;
         for (newer, entry) in entries.iter().enumerate() {
             total += entry.size;
             if newer >= files || total > bytes {
-                rustix::fs::unlinkat(&self.directory, &entry.name, AtFlags::empty())?;
+                self.remove(entry)?;
             }
         }
         Ok(())
     }
 
-    fn entries(&self) -> rustix::io::Result<Vec<Entry>> {
+    /// Removes a file. Who runs it goes on.
+    ///
+    /// # Errors
+    /// What the host says.
+    pub fn remove(&self, entry: &Entry) -> rustix::io::Result<()> {
+        match rustix::fs::unlinkat(&self.directory, &entry.name, AtFlags::empty()) {
+            // Another run was faster.
+            Err(rustix::io::Errno::NOENT) => Ok(()),
+            removed => removed,
+        }
+    }
+
+    /// What is kept.
+    ///
+    /// # Errors
+    /// What the host says.
+    pub fn entries(&self) -> rustix::io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
         // Not `Dir::read_from`: the directory may be open only to be looked into (O_PATH), and stays so when it is opened again.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -99,7 +172,8 @@ impl Cache {
             let Ok(stat) = rustix::fs::statat(&self.directory, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
                 let size = u64::try_from(stat.st_size).unwrap_or(0);
-                entries.push(Entry { written: (stat.st_mtime, stat.st_mtime_nsec), size, name });
+                let used = (stat.st_atime, stat.st_atime_nsec).max((stat.st_mtime, stat.st_mtime_nsec));
+                entries.push(Entry { name, size, used, written: stat.st_mtime });
             }
         }
         Ok(entries)
@@ -126,8 +200,12 @@ pub fn write(directory: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<()> 
 
 /// The same module compiles differently for another format; the name says so, and old ones are simply not found.
 pub fn name_in_cache(source: blake3::Hash) -> String {
+    format!("{}{}", source.to_hex(), format_suffix())
+}
+
+fn format_suffix() -> String {
     let format = blake3::hash(COMPILED_FORMAT.as_bytes()).to_hex();
-    format!("{}-{}.cwasm", source.to_hex(), &format.as_str()[..16])
+    format!("-{}.cwasm", &format.as_str()[..16])
 }
 
 /// Whether nobody but the user can write it.
@@ -151,7 +229,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mode =
             |path: &std::path::Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
-        let cache = || Cache::new(File::open(folder.path()).unwrap().into());
+        let cache = || Cache::new(File::open(folder.path()).unwrap().into(), USUAL_LIMIT);
         let own = |cache: &Cache| cache.own(&cache.get("a.cwasm").unwrap()).is_some();
         cache().put("a.cwasm", b"code");
         assert!(own(&cache()));
@@ -172,15 +250,55 @@ mod tests {
     }
 
     #[test]
+    fn sizes_have_units() {
+        assert_eq!(["0", "7", "3K", "2G"].map(size), [Some(0), Some(7), Some(3 << 10), Some(2 << 30)]);
+        for wrong in ["", "G", "-1", "1.5G", "1GB", "99999999999T"] {
+            assert_eq!(size(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn use_counts_and_what_is_too_large_takes_no_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(File::open(folder.path()).unwrap().into(), 350);
+        let at = |seconds| std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+        for (name, used, written) in [("old-used", 5000, 1000), ("new", 2000, 2000), ("unused", 1500, 1500)] {
+            cache.put(name, &[0; 100]);
+            let times = std::fs::FileTimes::new().set_accessed(at(used)).set_modified(at(written));
+            File::options().write(true).open(folder.path().join(name)).unwrap().set_times(times).unwrap();
+        }
+        cache.put("huge", &[0; 400]);
+        let names = || {
+            let mut names: Vec<_> = cache.entries().unwrap().iter().map(|entry| entry.name().into_owned()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(), ["new", "old-used", "unused"]);
+        cache.put("another", &[0; 100]);
+        assert_eq!(names(), ["another", "new", "old-used"]);
+    }
+
+    #[test]
+    fn leftovers_are_what_this_version_does_not_use() {
+        let of = |name: &str| Entry { name: CString::new(name).unwrap(), size: 0, used: (0, 0), written: 0 }.content();
+        assert_eq!(of(&name_in_cache(blake3::hash(b""))), Content::Code);
+        assert_eq!(of("1f-2a.note"), Content::Note);
+        for other in ["0-0123456789abcdef.cwasm", ".x.cwasm.1.ThreadId(1)", "something"] {
+            assert_eq!(of(other), Content::Leftover, "{other}");
+        }
+    }
+
+    #[test]
     fn the_oldest_go_first() {
         let folder = tempfile::tempdir().unwrap();
         // As the runner has it: a mount that is not to be read, only to be looked into.
         let directory = rustix::fs::open(folder.path(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
-        let cache = Cache::new(directory);
+        let cache = Cache::new(directory, USUAL_LIMIT);
         for number in 0..6_u64 {
             cache.put(&format!("{number}.cwasm"), &[0; 100]);
             let file = File::options().write(true).open(folder.path().join(format!("{number}.cwasm"))).unwrap();
-            file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1000 + number)).unwrap();
+            let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1000 + number);
+            file.set_times(std::fs::FileTimes::new().set_accessed(then).set_modified(then)).unwrap();
         }
         let left = |cache: &Cache| (0..6).filter(|n| cache.get(&format!("{n}.cwasm")).is_some()).collect::<Vec<_>>();
         assert_eq!(left(&cache), [0, 1, 2, 3, 4, 5]);

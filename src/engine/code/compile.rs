@@ -19,6 +19,7 @@ use crate::code::cwasm;
 use crate::code::data_image::DataImage;
 use crate::code::engines::Engines;
 use crate::code::jump_table::Jumps;
+use crate::code::progress::{self, Shown};
 use crate::code::trap_table::Traps;
 use crate::code::validate::{self, LANDING, Places};
 use lind_kernel::lock::Locked;
@@ -39,41 +40,62 @@ const LOOK: Duration = Duration::from_millis(4);
 const STACK: usize = 8 << 20;
 
 /// So many modules are compiled at once for cages, those that nobody waits for any more included. Each may take gigabytes.
-const AT_ONCE: usize = 4;
+pub const AT_ONCE: usize = 4;
 
 /// What compiling takes of memory for each byte of a module, and in any case.
 const PER_BYTE: usize = 64;
 const AT_LEAST: usize = 256 << 20;
 
-/// How many are.
-static RUNNING: Mutex<usize> = Mutex::new(0);
+/// What compiling a module takes of memory.
+fn needs(wasm: &[u8]) -> usize {
+    wasm.len().saturating_mul(PER_BYTE).saturating_add(AT_LEAST)
+}
+
+/// What all of them may take together, unless it is one alone.
+fn most() -> usize {
+    let host = rustix::system::sysinfo();
+    let all = u64::try_from(host.totalram).unwrap_or(u64::MAX).saturating_mul(host.mem_unit.into());
+    usize::try_from(all / 2).unwrap_or(usize::MAX)
+}
+
+/// What is compiled for cages, as what it takes of memory.
+static RUNNING: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 /// One of those that are compiled at once.
-struct Turn;
+struct Turn(usize);
 
 impl Turn {
-    fn take() -> Option<Turn> {
+    fn take(needs: usize) -> Option<Turn> {
         let mut running = RUNNING.locked();
-        (*running < AT_ONCE).then(|| {
-            *running += 1;
-            Turn
+        fits(&running, needs, most()).then(|| {
+            running.push(needs);
+            Turn(needs)
         })
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        *RUNNING.locked() -= 1;
+        let mut running = RUNNING.locked();
+        if let Some(at) = running.iter().position(|needs| *needs == self.0) {
+            running.swap_remove(at);
+        }
     }
 }
 
+/// Whether one more module may be compiled beside those. Alone, any may: otherwise it never could.
+fn fits(running: &[usize], needs: usize, most: usize) -> bool {
+    let all = running.iter().fold(needs, |all, needs| all.saturating_add(*needs));
+    running.is_empty() || running.len() < AT_ONCE && all <= most
+}
+
 impl Compiler {
-    /// Compiles a module and puts the code into the cache.
+    /// Compiles a module and puts the code into the cache. `name` is what people who wait are told.
     ///
     /// # Errors
     /// What is wrong with the module.
-    pub fn compile_and_keep(&self, wasm: &[u8]) -> Result<Vec<u8>> {
-        let bytes = self.compile(wasm)?;
+    pub fn compile_and_keep(&self, wasm: &[u8], name: &str) -> Result<Vec<u8>> {
+        let bytes = self.compile(wasm, name)?;
         if let Some(cache) = &self.cache {
             cache.put(&name_in_cache(blake3::hash(wasm)), &bytes);
         }
@@ -85,24 +107,24 @@ impl Compiler {
     ///
     /// # Errors
     /// EINTR when the cage has gone; what is wrong with the module.
-    pub fn compile_for(self: Arc<Self>, wasm: Arc<[u8]>, gone: Gone<'_>) -> Result<Vec<u8>> {
+    pub fn compile_for(self: Arc<Self>, wasm: Arc<[u8]>, name: &str, gone: Gone<'_>) -> Result<Vec<u8>> {
         let turn = loop {
             ensure!(!gone(), Errno::EINTR);
-            match Turn::take() {
+            match Turn::take(needs(&wasm)) {
                 Some(turn) => break turn,
                 None => std::thread::sleep(LOOK),
             }
         };
         let (done, result) = sync_channel(1);
-        let (compiler, module) = (Arc::clone(&self), Arc::clone(&wasm));
+        let (compiler, module, of) = (Arc::clone(&self), Arc::clone(&wasm), name.to_owned());
         let work = move || {
-            let compiled = compiler.compile_and_keep(&module);
+            let compiled = compiler.compile_and_keep(&module, &of);
             drop(turn);
             let _ = done.send(compiled);
         };
         let thread = std::thread::Builder::new().name("compile".into()).stack_size(STACK);
         if thread.spawn(work).is_err() {
-            return self.compile_and_keep(&wasm);
+            return self.compile_and_keep(&wasm, name);
         }
         loop {
             match result.recv_timeout(LOOK) {
@@ -117,10 +139,11 @@ impl Compiler {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn compile(&self, wasm: &[u8]) -> Result<Vec<u8>> {
+    pub fn compile(&self, wasm: &[u8], name: &str) -> Result<Vec<u8>> {
         // The compiler's threads stay for later programs, and must not be who takes signals from outside: they start while those are held back.
-        spare::check(wasm.len().saturating_mul(PER_BYTE).saturating_add(AT_LEAST))?;
+        spare::check(needs(wasm))?;
         let pool = pool();
+        let _shown = Shown::begin(name, wasm);
         let _endable = (self.endable)();
         let (module, mut facts, jumping) = validate::check(wasm)?;
         let code = match pool {
@@ -128,7 +151,10 @@ impl Compiler {
                 let compiler = self.engines.compiler(true)?;
                 pool.install(|| compiler.precompile_module(&module))?
             }
-            None => self.engines.compiler(false)?.precompile_module(&module)?,
+            None => {
+                progress::count_here();
+                self.engines.compiler(false)?.precompile_module(&module)?
+            }
         };
         // SAFETY: these bytes were serialized a moment ago and have been nowhere else.
         let module = unsafe { Module::deserialize(&self.engines.runtime, &code)? };
@@ -148,8 +174,8 @@ fn pool() -> Option<&'static rayon_core::ThreadPool> {
     if let Some(pool) = POOL.get() {
         return Some(pool);
     }
-    let made =
-        rayon_core::ThreadPoolBuilder::new().thread_name(|_| "compile".to_owned()).stack_size(STACK).build().ok()?;
+    let threads = rayon_core::ThreadPoolBuilder::new().thread_name(|_| "compile".to_owned()).stack_size(STACK);
+    let made = threads.start_handler(|_| progress::count_here()).build().ok()?;
     Some(POOL.get_or_init(|| made))
 }
 
@@ -173,4 +199,17 @@ fn places_in(module: &Module) -> Result<Places> {
     let ud2 = last.windows(2).position(|pair| pair == [0x0f, 0x0b]).filter(|_| last.len() <= 16);
     let landing = end - last.len() + ud2.with_context(|| format!("{LANDING} is not what was compiled"))?;
     Ok(Places { start: u32::try_from(start)?, end: u32::try_from(end)?, landing: u32::try_from(landing)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_are_compiled_where_there_is_memory() {
+        const MOST: usize = 1000;
+        assert!(fits(&[], 5000, MOST));
+        assert!(fits(&[400], 600, MOST) && !fits(&[400], 601, MOST));
+        assert!(!fits(&[1; AT_ONCE], 1, MOST) && !fits(&[1], usize::MAX, MOST));
+    }
 }

@@ -61,7 +61,12 @@ struct Kept<P> {
 impl<P> Images<P> {
     /// A loader over the user's key and cache.
     pub fn new(engines: Arc<Engines>, endable: fn() -> Box<dyn Any>, store: CodeStore, ready: Ready<P>) -> Images<P> {
-        let compiler = Compiler { engines, key: store.key, cache: store.cache.map(Cache::new), endable };
+        let compiler = Compiler {
+            engines,
+            key: store.key,
+            cache: store.cache.map(|cache| Cache::new(cache, store.limit)),
+            endable,
+        };
         Images { compiler: Arc::new(compiler), ready, kept: Mutex::default() }
     }
 
@@ -80,7 +85,7 @@ impl<P> Images<P> {
         let image = match Kind::of(&start[..got]) {
             Kind::Compiled => noted().map_or_else(|| self.load_compiled(file, path), Ok),
             Kind::Module => {
-                noted().map_or_else(|| self.load_source(file, gone).map_err(|error| refused(path, error)), Ok)
+                noted().map_or_else(|| self.load_source(file, path, gone).map_err(|error| refused(path, error)), Ok)
             }
             other => Err(refused(path, not_a_program(&other))),
         }?;
@@ -109,7 +114,8 @@ impl<P> Images<P> {
             return Err(wrong).with_context(|| path.display().to_string());
         }
         let out = out.map_or_else(|| path.with_extension("cwasm"), Path::to_owned);
-        let bytes = self.compiler.compile(&wasm).with_context(|| path.display().to_string())?;
+        let bytes =
+            self.compiler.compile(&wasm, &path.to_string_lossy()).with_context(|| path.display().to_string())?;
         // `-o /dev/null`: a file renamed there would take the device's place.
         if std::fs::metadata(&out).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             std::fs::write(&out, &bytes).with_context(|| format!("cannot write {}", out.display()))?;
@@ -120,6 +126,32 @@ impl<P> Images<P> {
         let folder = File::open(folder).with_context(|| format!("cannot open {}", folder.display()))?;
         cache::write(folder.as_fd(), name, &bytes).with_context(|| format!("cannot write {}", out.display()))?;
         Ok(out)
+    }
+
+    /// Sees to it that a program need not be compiled when it runs: whether it had to be now.
+    ///
+    /// # Errors
+    /// Why it is no program, or cannot run.
+    pub fn warm(&self, path: &Path) -> Result<bool> {
+        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        let compiled = || -> Result<bool> {
+            let mut start = [0; Kind::BYTES];
+            let got = file.read_at(&mut start, 0)?;
+            Ok(!matches!(Kind::of(&start[..got]), Kind::Module) || self.is_cached(&file)?)
+        };
+        let compiled = compiled().with_context(|| path.display().to_string())?;
+        let stays: Gone<'_> = &|| false;
+        let source = path.with_extension("wasm");
+        match self.load(file.as_fd(), &path.to_string_lossy(), Some(stays)) {
+            Ok(_) => Ok(!compiled),
+            // It is what runs then.
+            Err(error) if error.untrusted && source != path && source.is_file() => self.warm(&source),
+            Err(error) => bail!(error.reason),
+        }
+    }
+
+    fn is_cached(&self, module: &File) -> Result<bool> {
+        Ok(self.cached(hash_of(module)?.as_bytes(), None).is_some())
     }
 
     fn load_compiled(&self, file: BorrowedFd<'_>, path: &str) -> Result<Arc<P>, LoadError> {
@@ -144,7 +176,7 @@ impl<P> Images<P> {
         }
     }
 
-    fn load_source(&self, file: BorrowedFd<'_>, gone: Option<Gone<'_>>) -> Result<Arc<P>> {
+    fn load_source(&self, file: BorrowedFd<'_>, path: &str, gone: Option<Gone<'_>>) -> Result<Arc<P>> {
         let file = File::from(file.try_clone_to_owned()?);
         let (state, hash) = read_unwritten(&file, hash_of);
         let source = *hash?.as_bytes();
@@ -157,8 +189,8 @@ impl<P> Images<P> {
         // Whatever the file holds by now.
         let wasm = read_source(&file)?;
         let bytes = match gone {
-            None => self.compiler.compile_and_keep(&wasm)?,
-            Some(gone) => Arc::clone(&self.compiler).compile_for(wasm.into(), gone)?,
+            None => self.compiler.compile_and_keep(&wasm, path)?,
+            Some(gone) => Arc::clone(&self.compiler).compile_for(wasm.into(), path, gone)?,
         };
         let compiled = rustix::fs::memfd_create(c"compiled", rustix::fs::MemfdFlags::CLOEXEC)?;
         let compiled = File::from(compiled);

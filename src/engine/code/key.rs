@@ -3,13 +3,17 @@
 //! A compiled program is native code: only what this user's lind-boot compiled may run. The key proves it. It lives
 //! outside every guest root, is made on first use, and is read before the process confines itself.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use rustix::fd::{AsFd, OwnedFd};
+
+use crate::code::cache::{self, USUAL_LIMIT};
 
 /// What messages begin with.
 const KEPT: &str = "the key of compiled code, in $XDG_DATA_HOME or ~/.local/share";
@@ -22,17 +26,45 @@ pub struct CodeStore {
     pub cache: Option<OwnedFd>,
     /// The directories of key and cache, for the runner to check against the guest's root.
     pub private: Vec<PathBuf>,
+    /// What the cache may hold, in bytes.
+    pub limit: u64,
+    /// Why the key is one of this process only: then nothing that it compiles is of use to another.
+    pub unkept: Option<String>,
+}
+
+/// Where key and cache of a user may be.
+struct Place {
+    data: PathBuf,
+    cache: PathBuf,
 }
 
 impl CodeStore {
-    /// Opens the user's key and cache, making them on first use. Call it before confinement.
+    /// Opens the user's key and cache, making them on first use: in the home directory that HOME names, or else in the one that the
+    /// user database does. Where neither can have them, the key is a new one that is kept nowhere. Call it before confinement.
     ///
     /// # Errors
-    /// When the key cannot be read or made, or is not private to this user.
+    /// When there is a key that others may read or have made.
     pub fn open() -> Result<CodeStore> {
-        let data = directory("XDG_DATA_HOME", ".local/share").context(KEPT)?;
-        let cache = directory("XDG_CACHE_HOME", ".cache").context("the cache of compiled code")?;
-        Self::open_in(&data, &cache)
+        let (mut why, limit) = (None, limit()?);
+        for place in Place::all() {
+            match Self::open_in(&place.data, &place.cache) {
+                Ok(store) => return Ok(CodeStore { limit, ..store }),
+                // The host does not permit it there.
+                Err(error) if error.root_cause().is::<std::io::Error>() => {
+                    why.get_or_insert(format!("{error:#}"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let why = why.unwrap_or_else(|| format!("{KEPT}: neither XDG_DATA_HOME nor HOME is a directory"));
+        let (mut key, unkept) = ([0; 32], Some(why));
+        File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut key)).context("/dev/urandom")?;
+        Ok(CodeStore { key, cache: None, private: Vec::new(), limit, unkept })
+    }
+
+    /// The directory of the cache.
+    pub fn cache_path(&self) -> Option<&Path> {
+        self.private.get(1).map(PathBuf::as_path)
     }
 
     /// As [`CodeStore::open`], with the directories named.
@@ -42,7 +74,8 @@ impl CodeStore {
     pub fn open_in(data: &Path, cache: &Path) -> Result<CodeStore> {
         let key = read_key(data).context(KEPT)?;
         let opened = make_private(cache).and_then(|()| Ok(File::open(cache)?)).ok().map(OwnedFd::from);
-        Ok(CodeStore { key, cache: opened, private: vec![data.to_owned(), cache.to_owned()] })
+        let private = vec![data.to_owned(), cache.to_owned()];
+        Ok(CodeStore { key, cache: opened, private, limit: USUAL_LIMIT, unkept: None })
     }
 }
 
@@ -59,15 +92,43 @@ impl CodeStore {
     }
 }
 
-fn directory(variable: &str, fallback: &str) -> Result<PathBuf> {
-    let base = match std::env::var_os(variable) {
-        Some(value) if Path::new(&value).is_absolute() => PathBuf::from(value),
-        _ => {
-            let home = std::env::var_os("HOME").filter(|home| Path::new(home).is_absolute());
-            PathBuf::from(home.with_context(|| format!("neither {variable} nor HOME is set"))?).join(fallback)
-        }
-    };
-    Ok(base.join("lind"))
+impl Place {
+    fn all() -> impl Iterator<Item = Place> {
+        let (data, cache) = (named("XDG_DATA_HOME"), named("XDG_CACHE_HOME"));
+        // Without a home, if none is needed. One that is not there is not made.
+        let homes: [fn() -> Option<PathBuf>; 2] = [|| named("HOME"), home_in_database];
+        let homes = homes.into_iter().filter_map(|home| home().filter(|home| home.is_dir())).map(Some).chain([None]);
+        homes.filter_map(move |home| {
+            let below = |base: &Option<PathBuf>, usual| {
+                Some(base.clone().or_else(|| Some(home.as_ref()?.join(usual)))?.join("lind"))
+            };
+            Some(Place { data: below(&data, ".local/share")?, cache: below(&cache, ".cache")? })
+        })
+    }
+}
+
+/// What the user lets the cache hold, in bytes.
+fn limit() -> Result<u64> {
+    let Some(text) = std::env::var_os("LIND_CACHE_SIZE") else { return Ok(USUAL_LIMIT) };
+    let size = text.to_str().and_then(cache::size);
+    size.with_context(|| format!("LIND_CACHE_SIZE={}: must be a size such as 512M or 2G", text.to_string_lossy()))
+}
+
+/// A directory that a variable names.
+fn named(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// The user's home directory by /etc/passwd. Users that only a directory service knows have to set HOME.
+fn home_in_database() -> Option<PathBuf> {
+    let user = rustix::process::geteuid().as_raw().to_string();
+    let database = std::fs::read("/etc/passwd").ok()?;
+    database.split(|&byte| byte == b'\n').find_map(|line| {
+        let fields: Vec<_> = line.split(|&byte| byte == b':').collect();
+        let of_user = fields.get(2).is_some_and(|id| *id == user.as_bytes());
+        let home = fields.get(5).filter(|home| of_user && home.starts_with(b"/"))?;
+        Some(PathBuf::from(OsStr::from_bytes(home)))
+    })
 }
 
 fn make_private(path: &Path) -> Result<()> {

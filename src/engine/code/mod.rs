@@ -1,12 +1,12 @@
 //! Which native code may run: from the bytes of a module to machine code that this user compiled.
 //!
 //! A module is checked ([`validate`], [`manifest`], [`filter_verifier`]), its start-up data is worked out
-//! ([`data_image`]), it is compiled ([`compile`], [`engines`]), and the result is kept in a tagged file
+//! ([`data_image`]), it is compiled ([`compile`], [`engines`], [`progress`]), and the result is kept in a tagged file
 //! ([`cwasm`], [`cache`], [`key`], [`verified`]). [`image`] ties these together; [`inspect`] tells a person.
 //!
 //! A security reviewer starts here: only what this folder lets through is executed.
 
-pub(crate) mod cache;
+pub mod cache;
 pub(crate) mod compile;
 pub(crate) mod cwasm;
 pub(crate) mod data_image;
@@ -17,6 +17,7 @@ pub(crate) mod inspect;
 pub mod jump_table;
 pub(crate) mod key;
 pub mod manifest;
+pub mod progress;
 pub mod takes;
 pub(crate) mod trap_table;
 pub(crate) mod validate;

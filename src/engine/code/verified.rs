@@ -172,7 +172,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = settled_file(&folder.path().join("module"));
         let module = FileState::of(&file).unwrap();
-        let cache = || Cache::new(File::open(folder.path()).unwrap().into());
+        let cache = || Cache::new(File::open(folder.path()).unwrap().into(), u64::MAX);
         assert!(Note::find(&cache(), &KEY, &module).is_none());
         let code = FileState { inode: 3, size: -1, modified: (i64::MIN, 9), ..module };
         Note { source: [5; 32], code }.keep(&cache(), &KEY, &module);

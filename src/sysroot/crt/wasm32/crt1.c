@@ -5,7 +5,7 @@
 hidden int __lind_argc;
 hidden char **__lind_argv, **__lind_envp;
 
-int __main_void(void);
+int __lind_call_main(void);
 hidden void __wasm_call_ctors(void);
 /* Defined in libc by a grate's part only: see src/thread/wasm32/worker.c. */
 extern weak hidden void __lind_expect_workers(void);
@@ -25,7 +25,7 @@ static int run_main(int argc, char **argv, char **envp)
 	__lind_argc = argc;
 	__lind_argv = argv;
 	__lind_envp = envp;
-	return __main_void();
+	return __lind_call_main();
 }
 
 void _start(long *block)

@@ -1,0 +1,287 @@
+//! `lind-boot cache` and `lind-boot warm`: what is kept of compiled code, and compiling before there is a hurry.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use lind_engine::cache::{Cache, Content, Entry};
+use lind_engine::code::progress::BLANK;
+use lind_engine::{AT_ONCE, CodeStore, Engine};
+use lind_kernel::lock::Locked;
+use lind_kernel::stdio;
+use serde_json::json;
+
+use crate::config;
+use crate::run::{self, Failure};
+
+const DAY: i64 = 24 * 60 * 60;
+
+/// A file that is being written has such a name for no longer than this, in seconds.
+const WRITING: i64 = 60 * 60;
+
+/// What to do with the cache.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Lists what is kept: how large, and when it was last used
+    Ls(Ls),
+    /// Removes what this version never uses; or more
+    Clean(Clean),
+}
+
+/// Options of `cache ls`.
+#[derive(Args, Debug)]
+pub struct Ls {
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `cache clean`.
+#[derive(Args, Debug)]
+pub struct Clean {
+    /// Everything
+    #[arg(long, conflicts_with = "older")]
+    pub all: bool,
+    /// Also what was not used for so many days
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
+    pub older: Option<u32>,
+}
+
+/// Options of `warm`.
+#[derive(Args, Debug)]
+pub struct Warm {
+    /// The guest's root directory, for programs that are named without a slash [default: $LIND_ROOT, or the one that came with lind-boot]
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Files, directories with programs, or names of programs of the root
+    #[arg(required = true, value_name = "PROGRAM|DIR")]
+    pub programs: Vec<PathBuf>,
+}
+
+/// Does what is asked.
+///
+/// # Errors
+/// When there is no cache; what the host says.
+pub fn run(command: &Command) -> Result<(), Failure> {
+    let store = CodeStore::open()?;
+    let path = store.cache_path().map(Path::to_owned).unwrap_or_default();
+    let limit = store.limit;
+    let Some(directory) = store.cache else {
+        let why = store.unkept.unwrap_or_else(|| format!("cannot make {}", path.display()));
+        return Err(anyhow::anyhow!("there is no cache: {why}").into());
+    };
+    let cache = Cache::new(directory, limit);
+    let entries = cache.entries().with_context(|| path.display().to_string())?;
+    let text = match command {
+        Command::Ls(ls) => listed(entries, &path, limit, ls.json),
+        Command::Clean(clean) => cleaned(&cache, &entries, clean).with_context(|| path.display().to_string())?,
+    };
+    run::print(&text)
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+fn listed(mut entries: Vec<Entry>, path: &Path, limit: u64, as_json: bool) -> String {
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.used()));
+    let total: u64 = entries.iter().map(|entry| entry.size).sum();
+    let what = |entry: &Entry| match entry.content() {
+        Content::Code => "code",
+        Content::Note => "note",
+        Content::Leftover => "of no use",
+    };
+    if as_json {
+        let files = entries.iter().map(|entry| {
+            json!({"name": entry.name(), "size": entry.size, "used": entry.used(), "written": entry.written, "what": what(entry)})
+        });
+        let files: Vec<_> = files.collect();
+        return format!(
+            "{:#}\n",
+            json!({"directory": path.display().to_string(), "limit": limit, "size": total, "files": files})
+        );
+    }
+    let mut text = String::new();
+    let (now, notes) = (now(), entries.iter().filter(|entry| entry.content() == Content::Note).count());
+    for entry in entries.iter().filter(|entry| entry.content() != Content::Note) {
+        let (size, name) = (shown(entry.size), entry.name().escape_debug().to_string());
+        let _ = writeln!(text, "{size:>9}  used {:>9}  {:<9}  {name}", age(now - entry.used()), what(entry));
+    }
+    let _ = writeln!(
+        text,
+        "{}: {} of {} in {} files, {notes} of them notes (LIND_CACHE_SIZE sets the limit)",
+        path.display(),
+        shown(total),
+        shown(limit),
+        entries.len()
+    );
+    text
+}
+
+fn shown(bytes: u64) -> String {
+    let tenths = |unit: u64| bytes.saturating_mul(10) / unit;
+    let (tenths, unit) = match bytes {
+        0..1024 => return format!("{bytes} B"),
+        1024..0x10_0000 => (tenths(1 << 10), "KiB"),
+        0x10_0000..0x4000_0000 => (tenths(1 << 20), "MiB"),
+        _ => (tenths(1 << 30), "GiB"),
+    };
+    format!("{}.{} {unit}", tenths / 10, tenths % 10)
+}
+
+fn age(seconds: i64) -> String {
+    match seconds {
+        ..60 => "just now".to_owned(),
+        60..3600 => format!("{} min ago", seconds / 60),
+        3600..DAY => format!("{} h ago", seconds / 3600),
+        _ => format!("{} d ago", seconds / DAY),
+    }
+}
+
+fn cleaned(cache: &Cache, entries: &[Entry], clean: &Clean) -> Result<String> {
+    let now = now();
+    let removed: Vec<&Entry> = entries.iter().filter(|entry| goes(entry, clean, now)).collect();
+    for entry in &removed {
+        cache.remove(entry)?;
+    }
+    let bytes = removed.iter().map(|entry| entry.size).sum();
+    Ok(format!("removed {} of {} files, {}\n", removed.len(), entries.len(), shown(bytes)))
+}
+
+fn goes(entry: &Entry, clean: &Clean, now: i64) -> bool {
+    let old = clean.older.is_some_and(|days| now - entry.used() > i64::from(days) * DAY);
+    // Of another run, perhaps, that is about to give it its name.
+    let unfinished = entry.name().starts_with('.') && now - entry.written < WRITING;
+    clean.all || old || entry.content() == Content::Leftover && !unfinished
+}
+
+/// Compiles programs before they are run, several at once.
+///
+/// # Errors
+/// When there is nowhere to keep them; how many cannot be compiled, after saying why.
+pub fn warm(options: &Warm) -> Result<(), Failure> {
+    let store = CodeStore::open()?;
+    if store.cache.is_none() {
+        let why = store.unkept.unwrap_or_else(|| "its directory cannot be made".into());
+        return Err(anyhow::anyhow!("there is no cache to keep it in: {why}").into());
+    }
+    let programs = programs(options)?;
+    let engine = Engine::new(store, false)?;
+    let (began, left) = (Instant::now(), Mutex::new(programs.iter()));
+    let (compiled, failed) = (Mutex::new(0), Mutex::new(0));
+    let before = if std::io::stdout().is_terminal() { BLANK } else { "" };
+    let work = || {
+        loop {
+            let Some(path) = left.locked().next() else { return };
+            let since = Instant::now();
+            match engine.warm(path) {
+                Ok(true) => {
+                    *compiled.locked() += 1;
+                    let took = since.elapsed().as_secs_f64();
+                    let _ = stdio::print(&format!("{before}compiled {} in {took:.1} s\n", path.display()));
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    *failed.locked() += 1;
+                    stdio::say(&format!("{before}lind-boot: {error:#}\n"));
+                }
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(AT_ONCE);
+    std::thread::scope(|scope| {
+        // Whoever cannot be started does not help. This thread works too.
+        for _ in 1..threads {
+            let _ = std::thread::Builder::new().stack_size(8 << 20).spawn_scoped(scope, work);
+        }
+        work();
+    });
+    let (compiled, failed) = (*compiled.locked(), *failed.locked());
+    let ready = programs.len() - compiled - failed;
+    run::print(&format!("{compiled} compiled in {:.1} s, {ready} were ready\n", began.elapsed().as_secs_f64()))?;
+    if failed > 0 { Err(anyhow::anyhow!("{failed} cannot be compiled").into()) } else { Ok(()) }
+}
+
+/// The files that are meant: each once, whatever links lead to it.
+fn programs(options: &Warm) -> Result<Vec<PathBuf>> {
+    let mut found = BTreeSet::new();
+    for name in &options.programs {
+        let path = if name.exists() { name.clone() } else { of_root(name, options.root.as_ref())? };
+        let path = path.canonicalize().with_context(|| path.display().to_string())?;
+        if path.is_dir() {
+            in_directory(&path, &mut found)?;
+        } else {
+            found.insert(path);
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// A program of the root, as a line finds it.
+fn of_root(name: &Path, root: Option<&PathBuf>) -> Result<PathBuf> {
+    let root = config::root(root)?;
+    let inside = name.strip_prefix("/").unwrap_or(name);
+    let names = ["", ".cwasm", ".wasm"].map(|suffix| format!("{}{suffix}", inside.display()));
+    let mut files =
+        [root.clone(), root.join("bin")].into_iter().flat_map(|folder| names.each_ref().map(|name| folder.join(name)));
+    match files.find(|path| path.is_file()) {
+        // A link of the root may name a path of the root, which is none here.
+        Some(path) if path.canonicalize().is_ok_and(|path| path.starts_with(&root)) => Ok(path),
+        _ => bail!("{}: neither a file nor a program of {}", name.display(), root.display()),
+    }
+}
+
+/// The programs in a directory and below: modules, and compiled code without a module beside it.
+fn in_directory(folder: &Path, found: &mut BTreeSet<PathBuf>) -> Result<()> {
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if kind.is_dir() {
+            in_directory(&path, found)?;
+        } else if kind.is_file() && is_program(&path) {
+            found.insert(path);
+        }
+    }
+    Ok(())
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::io::Read as _;
+    let mut start = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == *b"\0asm"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_and_times_are_readable() {
+        assert_eq!([0, 1023, 1536, 5 << 20, 2 << 30].map(shown), ["0 B", "1023 B", "1.5 KiB", "5.0 MiB", "2.0 GiB"]);
+        assert_eq!([-5, 59, 120, 7200, 3 * DAY].map(age), ["just now", "just now", "2 min ago", "2 h ago", "3 d ago"]);
+    }
+
+    #[test]
+    fn modules_are_found_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(folder.join("deep")).unwrap();
+        std::fs::write(folder.join("a.wasm"), b"\0asm\x01\0\0\0").unwrap();
+        std::fs::write(folder.join("deep/b"), b"\0asm\x01\0\0\0").unwrap();
+        std::fs::write(folder.join("text"), b"text").unwrap();
+        std::os::unix::fs::symlink("a.wasm", folder.join("link")).unwrap();
+        let names = vec![folder.clone(), folder.join("link")];
+        let found = programs(&Warm { root: None, programs: names }).unwrap();
+        assert_eq!(found, [folder.join("a.wasm"), folder.join("deep/b")]);
+        let of_root = |name: &str| programs(&Warm { root: Some(folder.clone()), programs: vec![name.into()] });
+        assert_eq!(of_root("a").unwrap(), [folder.join("a.wasm")]);
+        assert!(of_root("nothing").is_err() && of_root("../etc/passwd").is_err());
+    }
+}

@@ -1,0 +1,211 @@
+//! What of the host and of the installation decides how well a sandbox holds, or how fast it starts.
+
+use std::path::{Path, PathBuf};
+
+use lind_engine::{CodeStore, Engine, Seal};
+use rustix::process::{Resource, getrlimit};
+
+use super::parts::Told;
+use crate::installed;
+
+/// Something that is known of the host.
+#[derive(Debug)]
+pub struct Fact {
+    /// What it is of.
+    pub name: &'static str,
+    /// What is so.
+    pub value: String,
+    /// What to do, if it is not as it should be.
+    pub advice: Option<String>,
+    /// Whether something that is promised does not hold because of it.
+    pub less: bool,
+}
+
+impl Fact {
+    fn fine(name: &'static str, value: impl Into<String>) -> Fact {
+        Fact { name, value: value.into(), advice: None, less: false }
+    }
+
+    fn wrong(name: &'static str, value: impl Into<String>, advice: impl Into<String>) -> Fact {
+        Fact { advice: Some(advice.into()), less: true, ..Fact::fine(name, value) }
+    }
+
+    fn worth(name: &'static str, value: impl Into<String>, advice: impl Into<String>) -> Fact {
+        Fact { advice: Some(advice.into()), ..Fact::fine(name, value) }
+    }
+}
+
+/// Which version of Landlock keeps signals and abstract sockets in, and the kernel that has it.
+pub const SCOPES: (i32, &str) = (6, "Linux 6.12");
+
+/// All that is known without trying it, and what two parts have told.
+pub fn facts(mounts: &Told, landlock: &Told) -> Vec<Fact> {
+    let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
+    let user = rustix::process::geteuid().as_raw();
+    let mut facts = vec![
+        Fact::fine("kernel", kernel),
+        Fact::fine("user", if user == 0 { "root".to_owned() } else { user.to_string() }),
+        namespaces(mounts),
+        version_of_landlock(landlock),
+        proc(),
+    ];
+    facts.extend(limits());
+    facts.extend(store());
+    facts
+}
+
+fn namespaces(told: &Told) -> Fact {
+    const NAME: &str = "mounts of its own";
+    match (told.facts.get("mounts"), &told.failed) {
+        (Some(0), _) => Fact::fine(NAME, "yes, with this user's rights"),
+        (Some(_), _) => Fact::fine(NAME, "yes, in a user namespace"),
+        (None, why) => {
+            let why = why.as_deref().unwrap_or("it is not known why");
+            Fact::wrong(NAME, format!("no ({why})"), allowing_namespaces())
+        }
+    }
+}
+
+/// What keeps user namespaces from being made here, as far as the host says so.
+pub fn allowing_namespaces() -> String {
+    let is = |name: &str, value: &str| {
+        std::fs::read_to_string(Path::new("/proc/sys").join(name)).is_ok_and(|text| text.trim() == value)
+    };
+    let settings = [
+        ("kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
+        ("user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000"),
+        (
+            "kernel/apparmor_restrict_unprivileged_userns",
+            "1",
+            "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with `userns,` for lind-boot",
+        ),
+    ];
+    let found: Vec<&str> =
+        settings.iter().filter(|(name, value, _)| is(name, value)).map(|(_, _, advice)| *advice).collect();
+    if found.is_empty() {
+        "run as root, or where user namespaces are permitted (in a container, its seccomp profile decides)".into()
+    } else {
+        format!("as root: {}", found.join("; "))
+    }
+}
+
+fn version_of_landlock(told: &Told) -> Fact {
+    const NAME: &str = "Landlock";
+    match told.facts.get("landlock") {
+        Some(&version) if version >= SCOPES.0 => Fact::fine(NAME, format!("version {version}")),
+        Some(version) => Fact::wrong(
+            NAME,
+            format!("version {version}: abstract sockets and signals are not kept in"),
+            format!("{} has version {}", SCOPES.1, SCOPES.0),
+        ),
+        None => Fact::wrong(
+            NAME,
+            "none",
+            "a kernel from Linux 5.13 on with CONFIG_SECURITY_LANDLOCK, and `landlock` among lsm= of its command line",
+        ),
+    }
+}
+
+fn proc() -> Fact {
+    if Path::new("/proc/self/status").exists() {
+        return Fact::fine("/proc", "mounted");
+    }
+    Fact::worth("/proc", "not mounted: some of this cannot be seen", "mount -t proc proc /proc")
+}
+
+fn limits() -> Vec<Fact> {
+    const FEW: u64 = 256;
+    const LITTLE: u64 = 64 << 30;
+    let most = |resource| getrlimit(resource).maximum;
+    let shown = |limit: Option<u64>| limit.map_or_else(|| "no limit".to_owned(), |limit| limit.to_string());
+    let files = most(Resource::Nofile);
+    let files = match files {
+        Some(few) if few < FEW => Fact::worth("open files", shown(files), format!("ulimit -n {FEW} or more")),
+        _ => Fact::fine("open files", shown(files)),
+    };
+    let addresses = getrlimit(Resource::As).current;
+    let shown_size = addresses.map_or_else(|| "no limit".to_owned(), |bytes| format!("{} MiB", bytes >> 20));
+    let addresses = match addresses {
+        Some(bytes) if bytes < LITTLE => Fact::worth(
+            "addresses",
+            shown_size,
+            "ulimit -v unlimited: each program takes 4 GiB of addresses, most of which no memory is behind",
+        ),
+        _ => Fact::fine("addresses", shown_size),
+    };
+    let threads = most(Resource::Nproc);
+    let threads = match threads {
+        Some(few) if few < FEW => Fact::worth("threads", shown(threads), format!("ulimit -u {FEW} or more")),
+        _ => Fact::fine("threads", shown(threads)),
+    };
+    vec![files, addresses, threads]
+}
+
+/// Key, cache, and what was installed: whether this version and this user can use it.
+fn store() -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let store = match CodeStore::open() {
+        Ok(store) => store,
+        Err(error) => {
+            facts.push(Fact::wrong("key", "it cannot be used", format!("{error:#}")));
+            return facts;
+        }
+    };
+    let shown = |path: Option<&PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
+    match &store.unkept {
+        Some(why) => {
+            facts.push(Fact::worth("key", format!("none is kept ({why})"), "set XDG_DATA_HOME and XDG_CACHE_HOME"));
+        }
+        None => {
+            facts.push(Fact::fine("key", format!("{}/key, for this user alone", shown(store.private.first()))));
+            facts.push(match &store.cache {
+                Some(_) => Fact::fine("cache", shown(store.private.get(1))),
+                None => Fact::worth(
+                    "cache",
+                    format!("{} cannot be made", shown(store.private.get(1))),
+                    "set XDG_CACHE_HOME: programs are compiled at each start",
+                ),
+            });
+        }
+    }
+    match Engine::new(store, false) {
+        Ok(engine) => facts.push(grates(&engine)),
+        Err(error) => {
+            facts.push(Fact::wrong("engine", format!("{error:#}"), "a processor and a kernel that it runs on"))
+        }
+    }
+    facts.push(found("image", installed::image(), "make, or --image DIR"));
+    facts.push(found("C library", installed::sysroot(), "make sysroot; only the compiler needs it"));
+    facts
+}
+
+fn found(name: &'static str, place: Option<PathBuf>, advice: &str) -> Fact {
+    match place {
+        Some(place) => Fact::fine(name, place.display().to_string()),
+        None => Fact::worth(name, "not found", advice),
+    }
+}
+
+fn grates(engine: &Engine) -> Fact {
+    const NAME: &str = "grates";
+    let Some(folder) = installed::grates() else {
+        return Fact::wrong(NAME, "not found: a sandbox is made of them", "make grates, or make install");
+    };
+    let files = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let compiled = files.filter(|path| path.extension().is_some_and(|suffix| suffix == "cwasm"));
+    let (mut valid, mut of_others, mut old) = (0, 0, 0);
+    for path in compiled {
+        match engine.inspect(&path).map(|inspection| inspection.seal) {
+            Ok(Some(Seal::Valid)) => valid += 1,
+            Ok(Some(Seal::Invalid)) => of_others += 1,
+            _ => old += 1,
+        }
+    }
+    let place = folder.display();
+    match (of_others, old) {
+        (0, 0) => Fact::fine(NAME, format!("{valid} in {place}, of this version")),
+        // Their modules are there: that costs one start some time.
+        (_, 0) => Fact::fine(NAME, format!("{} in {place}, compiled by another user", valid + of_others)),
+        _ => Fact::worth(NAME, format!("{old} in {place} are of another version"), "make grates"),
+    }
+}

@@ -1,0 +1,211 @@
+//! `lind-boot doctor`: whether what is promised of a sandbox holds on this host, and what to do where it does not.
+//!
+//! What is up is learnt by trying: processes of this program put up walls, all of a sandbox or one alone, and then try what must not be
+//! possible ([`parts`], [`trials`]). Nothing is taken from what we meant to set.
+
+mod host;
+mod parts;
+mod table;
+mod trials;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::run::{self, Failure};
+use host::Fact;
+use parts::{Part, Told};
+use trials::{Bait, Target, Trial};
+
+/// Options of `doctor`.
+#[derive(Args, Debug)]
+pub struct Doctor {
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Is one of the processes that try something.
+    #[arg(long, hide = true, requires = "target")]
+    pub part: Option<Part>,
+    /// What of the host it tries it on: a directory, ...
+    #[arg(long, hide = true)]
+    pub target: Option<PathBuf>,
+    /// ... a port, ...
+    #[arg(long, hide = true, default_value_t = 0)]
+    pub port: u16,
+    /// ... and a process.
+    #[arg(long, hide = true, default_value_t = 0)]
+    pub process: u32,
+}
+
+/// A wall, or all of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Wall {
+    /// The kernel of cages and its grates: a program asks.
+    Kernel,
+    Root,
+    Landlock,
+    Seccomp,
+    /// What is left to code that took the runner over.
+    All,
+}
+
+impl Wall {
+    const ALL: [Wall; 5] = [Wall::Kernel, Wall::Root, Wall::Landlock, Wall::Seccomp, Wall::All];
+
+    fn name(self) -> &'static str {
+        match self {
+            Wall::Kernel => "kernel",
+            Wall::Root => "root",
+            Wall::Landlock => "landlock",
+            Wall::Seccomp => "seccomp",
+            Wall::All => "all walls",
+        }
+    }
+
+    /// Whether it is promised to refuse that (docs/threat-model.md).
+    fn refuses(self, trial: Trial) -> bool {
+        use Trial::{Abstract, Exec, Mount, Port, Protected, Read, ReadAt, Signal, Socket, Start, Write, WriteAt};
+        match self {
+            Wall::Kernel => !matches!(trial, ReadAt | WriteAt | Start | Mount),
+            Wall::Root => matches!(trial, Read | Write | Socket | Exec),
+            Wall::Landlock => matches!(trial, Read | Write | ReadAt | WriteAt | Abstract | Signal | Exec),
+            Wall::Seccomp => matches!(trial, Signal | Start | Mount | Exec),
+            // The runner connects for its cages: that the kernel of cages alone keeps from them.
+            Wall::All => !matches!(trial, Protected | Port),
+        }
+    }
+
+    /// What to do where it does not.
+    fn advice(self) -> String {
+        match self {
+            Wall::Kernel => "tell us: a program in a cage was let through (SECURITY.md)".into(),
+            Wall::Root => host::allowing_namespaces(),
+            Wall::Landlock => "see the line of Landlock above".into(),
+            Wall::Seccomp => "a kernel with CONFIG_SECCOMP_FILTER, and a container that permits seccomp(2)".into(),
+            Wall::All => "see what the walls by themselves let through".into(),
+        }
+    }
+}
+
+/// How something went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Outcome {
+    /// Not this wall's part.
+    NotPromised,
+    /// By this error.
+    Refused(i32),
+    Allowed,
+    /// Nothing was told of it.
+    Unknown,
+}
+
+/// What was found out.
+struct Findings {
+    facts: Vec<Fact>,
+    outcomes: BTreeMap<(Trial, Wall), Outcome>,
+    /// What is less than promised, and what to do.
+    less: Vec<(String, String)>,
+}
+
+/// Finds out, and prints it. Whether everything holds.
+///
+/// # Errors
+/// When there is nothing to try it on, or nobody takes what is printed.
+pub fn run(options: &Doctor) -> Result<bool, Failure> {
+    if let (Some(part), Some(folder)) = (options.part, &options.target) {
+        let program = crate::installed::program().context("this program is not found")?;
+        let target = Target { folder: folder.clone(), port: options.port, process: options.process, program };
+        return parts::be(part, &target).map(|()| true);
+    }
+    let bait = Bait::new()?;
+    let findings = Findings::of(bait.target());
+    drop(bait);
+    run::print(&if options.json { table::json(&findings) } else { table::text(&findings) })?;
+    Ok(findings.less.is_empty())
+}
+
+impl Findings {
+    fn of(target: &Target) -> Findings {
+        let mounts = parts::ask(Part::Mounts, target);
+        // Where nothing can be mounted, what a program without a sandbox has.
+        let (cage, walls) = match mounts.failed {
+            None => (Part::Cage, Part::Walls),
+            Some(_) => (Part::PlainCage, Part::PlainWalls),
+        };
+        let told: BTreeMap<Wall, Told> = [
+            (Wall::Kernel, cage),
+            (Wall::Root, Part::Root),
+            (Wall::Landlock, Part::Landlock),
+            (Wall::Seccomp, Part::Seccomp),
+            (Wall::All, walls),
+        ]
+        .into_iter()
+        .map(|(wall, part)| (wall, parts::ask(part, target)))
+        .collect();
+        let facts = host::facts(&mounts, &told[&Wall::Landlock]);
+        let mut findings = Findings { facts, outcomes: BTreeMap::new(), less: Vec::new() };
+        for fact in findings.facts.iter().filter(|fact| fact.less) {
+            let advice = fact.advice.clone().unwrap_or_default();
+            findings.less.push((format!("{}: {}", fact.name, fact.value), advice));
+        }
+        findings.judge(&told, target.port != 0, mounts.failed.is_none());
+        findings.of_process(&told[&Wall::All]);
+        findings
+    }
+
+    /// Compares what was told with what is promised.
+    fn judge(&mut self, told: &BTreeMap<Wall, Told>, port: bool, sandbox: bool) {
+        for wall in Wall::ALL {
+            let of_wall = &told[&wall];
+            if let Some(why) = &of_wall.failed {
+                self.less.push((format!("{}: {why}", wall.name()), wall.advice()));
+            }
+            for trial in Trial::ALL {
+                // Without a sandbox there are no protected names, and without a port nobody connects.
+                let asked = (trial != Trial::Port || port) && (trial != Trial::Protected || sandbox);
+                let outcome = match of_wall.trials.get(&trial) {
+                    _ if !asked || !wall.refuses(trial) => Outcome::NotPromised,
+                    None => Outcome::Unknown,
+                    Some(0) => Outcome::Allowed,
+                    Some(error) => Outcome::Refused(*error),
+                };
+                self.outcomes.insert((trial, wall), outcome);
+                let what = match outcome {
+                    Outcome::Allowed => "allowed",
+                    Outcome::Unknown if of_wall.failed.is_none() => "it is not known whether that is refused",
+                    _ => continue,
+                };
+                self.less.push((format!("{}: {}: {what}", wall.name(), trial.says()), wall.advice()));
+            }
+        }
+    }
+
+    /// What the host says of the runner behind its walls.
+    fn of_process(&mut self, walls: &Told) {
+        let mut facts = Vec::new();
+        match walls.facts.get("capabilities") {
+            Some(0) => facts.push(("capabilities", "those of files at most", true)),
+            Some(_) => facts.push(("capabilities", "more than those of files", false)),
+            None => {}
+        }
+        if let Some(status) = &walls.status {
+            let is = |name: &str, value: &str| {
+                status.lines().any(|line| {
+                    line.strip_prefix(name).and_then(|line| line.strip_prefix(':')).is_some_and(|is| is.trim() == value)
+                })
+            };
+            let (filter, privileges) = (is("Seccomp", "2"), is("NoNewPrivs", "1"));
+            facts.push(("filter of calls", if filter { "in force" } else { "not in force" }, filter));
+            facts.push(("new privileges", if privileges { "none to be had" } else { "can be had" }, privileges));
+        }
+        for (name, value, holds) in facts {
+            let value = format!("{value}, as the kernel says of the runner");
+            if !holds {
+                self.less.push((format!("{name}: {value}"), Wall::Seccomp.advice()));
+            }
+            self.facts.push(Fact { name, value, advice: None, less: !holds });
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What was found out, for people and as JSON.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::trials::Trial;
+use super::{Findings, Outcome, Wall};
+
+/// For people.
+pub fn text(findings: &Findings) -> String {
+    let mut text = String::new();
+    for fact in &findings.facts {
+        let _ = writeln!(text, "{:<18} {}", fact.name, printable(&fact.value));
+        if let Some(advice) = &fact.advice {
+            let _ = writeln!(text, "{:<18}   {}", "", printable(advice));
+        }
+    }
+    let _ = write!(text, "\n{:<28}", "tried");
+    for wall in Wall::ALL {
+        let _ = write!(text, " {:<10}", wall.name());
+    }
+    text.truncate(text.trim_end().len());
+    for trial in Trial::ALL {
+        let mut row = format!("\n{:<28}", trial.says());
+        for wall in Wall::ALL {
+            let _ = write!(row, " {:<10}", cell(findings.outcomes[&(trial, wall)]));
+        }
+        text.push_str(row.trim_end());
+    }
+    text.push_str("\n\n");
+    if findings.less.is_empty() {
+        text.push_str("Everything that is promised holds.\n");
+        return text;
+    }
+    text.push_str("Less than promised:\n");
+    for (what, advice) in &findings.less {
+        let _ = writeln!(text, "  {}\n    {}", printable(what), printable(advice));
+    }
+    text
+}
+
+fn cell(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::NotPromised => "-".into(),
+        Outcome::Refused(_) => "refused".into(),
+        Outcome::Allowed => "ALLOWED".into(),
+        Outcome::Unknown => "not known".into(),
+    }
+}
+
+/// Names of files and what other programs say come from elsewhere.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// For programs.
+pub fn json(findings: &Findings) -> String {
+    let facts: Vec<Value> = findings
+        .facts
+        .iter()
+        .map(|fact| json!({"name": fact.name, "value": fact.value, "advice": fact.advice, "holds": !fact.less}))
+        .collect();
+    let mut trials = Map::new();
+    for trial in Trial::ALL {
+        let of_walls = Wall::ALL.map(|wall| (wall.name().to_owned(), outcome(findings.outcomes[&(trial, wall)])));
+        trials.insert(trial.name().to_owned(), Value::Object(of_walls.into_iter().collect()));
+    }
+    let less: Vec<Value> = findings.less.iter().map(|(what, advice)| json!({"what": what, "advice": advice})).collect();
+    let all = json!({"holds": findings.less.is_empty(), "host": facts, "trials": trials, "less": less});
+    format!("{all:#}\n")
+}
+
+/// None for what is not promised.
+fn outcome(outcome: Outcome) -> Value {
+    match outcome {
+        Outcome::NotPromised => Value::Null,
+        Outcome::Refused(error) => json!({"refused": true, "error": lind_abi::Errno::from_raw(error).to_string()}),
+        Outcome::Allowed => json!({"refused": false}),
+        Outcome::Unknown => json!({"refused": null}),
+    }
+}

@@ -1,0 +1,56 @@
+//! Where what belongs to lind-boot is: in the installation or the checkout that holds this program.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// This program.
+pub fn program() -> Option<PathBuf> {
+    // Where no /proc says it, how it was started does.
+    std::env::current_exe().ok().or_else(|| started_as(&std::env::args_os().next()?))
+}
+
+/// The program that a shell starts by this name.
+fn started_as(name: &OsStr) -> Option<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        return Path::new(name).canonicalize().ok();
+    }
+    let path = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
+    found.and_then(|file| file.canonicalize().ok())
+}
+
+/// The directory of grates.
+pub fn grates() -> Option<PathBuf> {
+    beside(["lib/lind/grates", "build/grates"])
+}
+
+/// The directory with the tools, which is the root of programs unless another is named.
+pub fn image() -> Option<PathBuf> {
+    beside(["lib/lind/image", "lindfs"])
+}
+
+/// The C library that programs are compiled with.
+pub fn sysroot() -> Option<PathBuf> {
+    beside(["lib/lind/sysroot", "build/sysroot"])
+}
+
+/// The first such directory from where this program is upwards: of an installation, or of the checkout.
+fn beside(names: [&str; 2]) -> Option<PathBuf> {
+    let program = program()?;
+    let mut above = program.ancestors().skip(1);
+    above.find_map(|folder| names.map(|name| folder.join(name)).into_iter().find(|folder| folder.is_dir()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_found_as_a_shell_finds_it() {
+        let sh = started_as(OsStr::new("sh")).unwrap();
+        assert!(sh.is_absolute() && sh.is_file());
+        assert_eq!(started_as(OsStr::new("/bin/sh")), Some(Path::new("/bin/sh").canonicalize().unwrap()));
+        assert_eq!(started_as(OsStr::new("no-such-program-anywhere")), None);
+    }
+}

@@ -1,0 +1,184 @@
+"""What is kept of compiled code: listing, removing, a limit, compiling ahead, and what a terminal is told meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import time
+from pathlib import Path
+
+from world import BOOT, Failed, SECONDS, World, ends
+
+DAYS = 24 * 60 * 60
+
+
+def home(world: World, name: str) -> str:
+    folder = world.folder / name
+    folder.mkdir()
+    return str(folder)
+
+
+def listed(world: World, home: str) -> dict:
+    return json.loads(world.run(str(BOOT), "cache", "ls", "--json", HOME=home).stdout)
+
+
+def code(world: World, home: str) -> list[str]:
+    return [file["name"] for file in listed(world, home)["files"] if file["what"] == "code"]
+
+
+def small_modules(world: World, count: int) -> list[Path]:
+    """Modules that differ."""
+    folder = world.folder / "modules"
+    folder.mkdir(exist_ok=True)
+    whole = (world.root / "seven.wasm").read_bytes()
+    made = []
+    for number in range(count):
+        name = b"n%03d" % number
+        path = folder / f"{number}.wasm"
+        # A custom section of that name, with nothing in it.
+        path.write_bytes(whole + bytes([0, len(name) + 1, len(name)]) + name)
+        made.append(path)
+    return made
+
+
+def warms_and_lists(world: World) -> None:
+    where = home(world, "warm")
+    modules = small_modules(world, 5)
+    (modules[0].parent / "notes.txt").write_text("no program")
+    done = world.run(str(BOOT), "warm", str(modules[0].parent), str(modules[0]), HOME=where)
+    ends(done, 0)
+    if "5 compiled" not in done.stdout or len(code(world, where)) != 5 or done.stderr:
+        raise Failed(f"{done.stdout} {done.stderr} {code(world, where)}")
+    done = world.run(str(BOOT), "warm", str(modules[0].parent), HOME=where)
+    if "0 compiled" not in done.stdout or "5 were ready" not in done.stdout:
+        raise Failed(done.stdout)
+    # A name of the root; and what is wrong is said for each, and the rest is compiled.
+    done = world.run(str(BOOT), "warm", "--root", str(world.root), "seven", HOME=where)
+    ends(done, 0)
+    bad = world.folder / "bad.wasm"
+    bad.write_bytes(b"\0asm\1\0\0\0broken")
+    done = world.run(str(BOOT), "warm", str(bad), str(world.root / "seven.wasm"), HOME=where)
+    ends(done, 125, "bad.wasm", "1 cannot be compiled")
+    ends(world.run(str(BOOT), "warm", "no-such-program", HOME=where), 125, "no-such-program: neither a file nor a program of")
+    said = world.run(str(BOOT), "cache", "ls", HOME=where).stdout
+    if not re.search(r"KiB  used +just now  code +[0-9a-f]{64}-[0-9a-f]{16}\.cwasm\n", said) or " of 2.0 GiB in " not in said:
+        raise Failed(said)
+
+
+def cleans(world: World) -> None:
+    where = home(world, "clean")
+    modules = small_modules(world, 3)
+    world.run(str(BOOT), "warm", *map(str, modules), HOME=where)
+    cache = Path(where, ".cache", "lind")
+    other = cache / f"{'0' * 64}-{'1' * 16}.cwasm"
+    other.write_bytes(b"of another version")
+    unfinished = [cache / f".x.cwasm.{number}.ThreadId(1)" for number in (1, 2)]
+    for path in unfinished:
+        path.write_bytes(b"half")
+    os.utime(unfinished[0], (0, 0))
+    done = world.run(str(BOOT), "cache", "clean", HOME=where)
+    if "removed 2 of " not in done.stdout or other.exists() or unfinished[0].exists() or not unfinished[1].exists() or len(code(world, where)) != 3:
+        raise Failed(f"{done.stdout} {sorted(cache.iterdir())}")
+    oldest = cache / code(world, where)[0]
+    os.utime(oldest, (time.time() - 10 * DAYS,) * 2)
+    world.run(str(BOOT), "cache", "clean", "--older", "30", HOME=where)
+    if not oldest.exists():
+        raise Failed("it was younger")
+    world.run(str(BOOT), "cache", "clean", "--older", "9", HOME=where)
+    if oldest.exists() or len(code(world, where)) != 2:
+        raise Failed(f"{sorted(cache.iterdir())}")
+    ends(world.run(str(BOOT), "cache", "clean", "--all", HOME=where), 0)
+    if any(cache.iterdir()):
+        raise Failed(f"{sorted(cache.iterdir())}")
+    ends(world.run(str(BOOT), "cache", "clean", "--all", "--older", "3", HOME=where), 125, "cannot be used with")
+    # What is gone is made again.
+    ends(world.boot("seven.wasm", HOME=where), 7)
+
+
+def stays_within_its_limit(world: World) -> None:
+    where = home(world, "limit")
+    modules = small_modules(world, 6)
+    world.run(str(BOOT), "warm", str(modules[0]), HOME=where)
+    size = listed(world, where)["size"]
+    limit = str(3 * size + size // 2)
+    for module in modules:
+        world.run(str(BOOT), "warm", str(module), HOME=where, LIND_CACHE_SIZE=limit)
+        time.sleep(0.02)
+    found = listed(world, where)
+    if found["size"] > int(limit) or len(code(world, where)) != 3:
+        raise Failed(f"{found}")
+    # Nothing is kept, and everything runs.
+    empty = home(world, "empty")
+    ends(world.boot("seven.wasm", HOME=empty, LIND_CACHE_SIZE="0"), 7)
+    if code(world, empty):
+        raise Failed("something was kept")
+    ends(world.boot("seven.wasm", HOME=empty, LIND_CACHE_SIZE="lots"), 125, "LIND_CACHE_SIZE=lots: must be a size")
+
+
+def one_processor() -> None:
+    """What takes more than a second is not to depend on how many there are."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def at_a_terminal(world: World, where: str, *words: str) -> str:
+    """What a run says on a terminal that is its standard error."""
+    ours, theirs = pty.openpty()
+    command = [str(BOOT), *words]
+    with subprocess.Popen(command, env={**world.environment, "HOME": where}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs,
+                          preexec_fn=one_processor) as running:
+        os.close(theirs)
+        said, end = b"", time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            if select.select([ours], [], [], 0.1)[0]:
+                try:
+                    said += os.read(ours, 4096)
+                except OSError:
+                    break
+        running.wait(SECONDS)
+    os.close(ours)
+    return said.decode()
+
+
+def a_terminal_is_told(world: World) -> None:
+    """Of what takes longer than a second, and the line is gone at the end."""
+    where = home(world, "terminal")
+    folder = world.folder / "big"
+    folder.mkdir()
+    many = folder / "many.wasm"
+    many.write_bytes(many_functions(2500))
+    said = at_a_terminal(world, where, "--root", str(folder), "many.wasm")
+    lines = re.findall(r"\r\x1b\[Kcompiling many\.wasm: (\d+) %", said)
+    if not lines or not said.endswith("\r\x1b[K") or [int(line) for line in lines] != sorted(map(int, lines)):
+        raise Failed(f"{said!r}")
+    if at_a_terminal(world, where, "--root", str(folder), "many.wasm"):
+        raise Failed("it says something when nothing is compiled")
+    (folder / "again.wasm").write_bytes(many.read_bytes() + b"\0\2\1x")
+    done = world.run(str(BOOT), "--root", str(folder), "again.wasm", HOME=where)
+    if done.stderr:
+        raise Failed(f"without a terminal: {done.stderr!r}")
+
+
+def many_functions(count: int) -> bytes:
+    """A module with so many functions that take the compiler a while."""
+    def number(n: int) -> bytes:
+        return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + number(n >> 7)
+
+    def section(kind: int, *parts: bytes) -> bytes:
+        return bytes([kind]) + number(len(b"".join(parts))) + b"".join(parts)
+
+    step = b"\x20\x00\x41\x07\x6c\x41\x03\x6a\x21\x00\x20\x00\x41\x05\x73\x24\x00" * 60
+    body = b"\x01\x01\x7f" + step + b"\x0b"
+    bodies = number(len(body)) + body
+    start = b"\x02\x00\x0b"
+    return b"".join([
+        b"\0asm\1\0\0\0", section(1, b"\x02\x60\0\0\x60\x01\x7f\0"), section(3, number(count + 1), b"\1" + b"\0" * count),
+        section(5, b"\x01\x01", number(65536), number(65536)), section(6, b"\x01\x7f\x01\x41\0\x0b"),
+        section(7, b"\x02\x06memory\x02\0\x06_start\0\0"), section(10, number(count + 1), start, bodies * count),
+    ])
+
+
+TESTS = [warms_and_lists, cleans, stays_within_its_limit, a_terminal_is_told]
