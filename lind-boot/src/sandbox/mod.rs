@@ -95,7 +95,7 @@ pub fn run_session(
 /// As for `run`.
 pub fn run_program(options: &Options, words: &[OsString], attend: Attendant) -> Result<Infallible, Failure> {
     let denials = Denials::new(None)?;
-    Sandbox::of(options, words)?.start(options, &denials, attend)
+    Sandbox::of(options, words, None)?.start(options, &denials, attend)
 }
 
 /// Makes the root of a sandbox, and returns where it is mounted.
@@ -103,7 +103,7 @@ pub fn run_program(options: &Options, words: &[OsString], attend: Attendant) -> 
 /// # Errors
 /// Why there can be none.
 pub fn root_alone(options: &Options) -> Result<PathBuf> {
-    root::build(&Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from))?.plan)
+    root::build(&Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from), None)?.plan)
 }
 
 /// The words before a command that limit it.
