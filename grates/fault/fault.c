@@ -276,6 +276,39 @@ static int64_t on_run(const struct lind_call *call)
 	return call->nr < MOST_CALLS ? on_call(call) : lind_pass(call);
 }
 
+/* For --explain: what rules do to a call, in their order. */
+static void add_words(char *text, size_t size, bool at_times, const char *verb, const char *with)
+{
+	size_t n = strlen(text);
+
+	snprintf(text + n, size - n, "%s%s%s%s%s", n ? ", " : "", at_times ? "may " : "", verb, at_times ? "" : "s", with);
+}
+
+static const char *says(uint32_t nr)
+{
+	static char text[400];
+	char with[40];
+
+	*text = 0;
+	for (unsigned i = 0; i < rule_count; i++) {
+		const struct rule *r = &rules[i];
+		bool at_times = r->path || r->program || r->kind || r->skip || r->every != 1 || r->times != UINT64_MAX || r->chance < 1;
+
+		if (nr >= MOST_CALLS || !(r->calls[nr / 8] & 1 << nr % 8))
+			continue;
+		if (r->delay_to)
+			add_words(text, sizeof text, at_times, "delay", "");
+		if (r->short_to || r->short_percent)
+			add_words(text, sizeof text, at_times, "shorten", "");
+		snprintf(with, sizeof with, " with %s", error_name(r->error));
+		if (r->error)
+			add_words(text, sizeof text, at_times, "fail", with);
+		if (r->error && !at_times)
+			break;
+	}
+	return *text ? text : "sees";
+}
+
 static const char *set_seed(const char *value)
 {
 	char *end;
@@ -344,6 +377,7 @@ int main(int argc, char **argv)
 	handlers[n++] = (struct lind_handler){ SYS_execve, on_run };
 	handlers[n++] = (struct lind_handler){ SYS_execveat, on_run };
 	handlers[n++] = (struct lind_handler){ SYS_spawn, on_run };
+	lind_explain_calls(says);
 	lind_grate_lifecycle(&lifecycle);
 	return lind_grate_run(handlers, n, argc, argv);
 }

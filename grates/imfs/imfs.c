@@ -159,7 +159,8 @@ int main(int argc, char **argv)
 	holder_init();
 	fifo_init();
 	backing_init();
-	preload_all();
+	if (!lind_explains())
+		preload_all();
 	lind_grate_lifecycle(&lifecycle);
 	return lind_grate_run(on, sizeof on / sizeof *on, argc, argv);
 }

@@ -208,6 +208,31 @@ static lind_handle_fn *matched(uint32_t nr, const struct lind_syscall *row)
 	return fds > 1 ? on_fds : fds ? on_fd : NULL;
 }
 
+/* The conditions of handlers that enter, in words. */
+const char *when(uint32_t nr, lind_handle_fn *handle)
+{
+	static const struct { lind_handle_fn *handle; const char *when; } conditions[] = {
+		{ on_enter, "" }, { on_clone, "" }, { on_memory, "once a file that is inside was mapped" },
+		{ on_mmap, "if it maps a file that is inside, and once one was mapped" },
+		{ on_poll, "if a descriptor in its set is inside" }, { on_select, "if a descriptor in its set is inside" },
+		{ on_getcwd, "if the working directory is inside" }, { on_address, "if its address matches, or its socket is inside" },
+		{ on_send, "if its address matches, or its socket or a descriptor in it is inside" },
+		{ on_send_many, "if its address matches, or its socket or a descriptor in it is inside" },
+		{ on_receive, "if its socket is inside, and once a descriptor from inside was sent" },
+		{ on_receive_many, "if its socket is inside, and once a descriptor from inside was sent" },
+		{ on_fds, "if one of its descriptors is inside" }, { on_dup2, "if one of its descriptors is inside" },
+		{ on_close_range, "once a descriptor is inside" }, { on_pair, NULL }, { on_control_past, NULL }, { on_made, NULL },
+	};
+
+	(void)nr;
+	for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++)
+		if (conditions[i].handle == handle)
+			return conditions[i].when;
+	if (handle == on_path || handle == on_chdir)
+		return by_path ? "if its path matches" : "if its path starts in a directory that is inside";
+	return "if its descriptor is inside";
+}
+
 lind_handle_fn *choose(uint32_t nr)
 {
 	const struct lind_syscall *row = row_of(nr);

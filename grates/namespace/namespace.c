@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 		{ 0, "fd-flags", "LIST", "descriptors open so are inside: readonly, writable, append, nonblock, ... (a wrong one lists them); !LIST: not so", add_fd_flags },
 	};
 	static const struct lind_composer composer = {
-		.stacks = 1, .choose = choose, .entered = client_entered,
+		.stacks = 1, .choose = choose, .when = when, .entered = client_entered,
 		.lifecycle = { 0 },
 	};
 	static struct lind_composer with;

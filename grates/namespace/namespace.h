@@ -219,5 +219,7 @@ int socket_name(const struct lind_call *c, void *name, uint64_t *length, size_t 
 const char *add_calls(const char *value);
 const char *add_calls_file(const char *value);
 lind_handle_fn *choose(uint32_t nr);
+/* For --explain. */
+const char *when(uint32_t nr, lind_handle_fn *handle);
 
 #endif

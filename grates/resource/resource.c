@@ -12,6 +12,10 @@ LIND_DECLARE("answers", any);
 /* Not among any, which leaves them out. */
 LIND_DECLARE("observes", exit);
 LIND_DECLARE("observes", exit_group);
+LIND_DECLARE("observes", execve);
+LIND_DECLARE("observes", execveat);
+LIND_DECLARE("observes", close);
+LIND_DECLARE("observes", close_range);
 
 /* LIMIT=AMOUNT, split. */
 static const char *pair(const char *text, enum scope scope, const char *(*set)(enum scope, const char *, const char *))
@@ -212,7 +216,10 @@ int main(int argc, char **argv)
 			add(memory_file_handlers, memory_file_handler_count);
 		}
 	}
-	watch_start();
+	if (limited(CPU) || limited(WALL))
+		lind_explain_note("a limit of time acts whatever is called");
+	if (!lind_explains())
+		watch_start();
 	lind_grate_lifecycle(&lifecycle);
 	return lind_grate_run(handlers, count, argc, argv);
 }

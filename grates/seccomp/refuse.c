@@ -59,7 +59,7 @@ static void put_call(struct text *line, const struct lind_call *c)
 	text_free(&t.after);
 }
 
-static const char *errno_text(int error)
+const char *errno_text(int error)
 {
 	for (size_t i = 0; i < sizeof lind_errnos / sizeof *lind_errnos; i++)
 		if (lind_errnos[i].number == error)

@@ -1,6 +1,7 @@
 /* The seccomp grate: options, which calls it wants to see, and the calls that numbers decide about. */
 #include <errno.h>
 #include <lind/typed.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "seccomp.h"
@@ -130,6 +131,22 @@ lind_handle_fn *looking(uint32_t nr)
 	return nr == SYS_connect || nr == SYS_bind || nr == SYS_sendto ? on_address_call : nr == SYS_spawn ? on_spawned_path : on_path_call;
 }
 
+/* For --explain. */
+static const char *says(uint32_t nr)
+{
+	const struct step *s = steps_of(nr);
+	static char text[40];
+
+	if (learning())
+		return NULL;
+	if (!s->last || nr == SYS_spawn)
+		return "may refuse, by what the call is about";
+	if (s->action == KILL)
+		return "kills the program";
+	snprintf(text, sizeof text, "refuses with %s", errno_text(s->rule->error));
+	return s->action == DENY ? text : "sees, and logs";
+}
+
 static size_t add_handlers(struct lind_handler *on, enum action otherwise)
 {
 	size_t n = 0, free_of_charge = 0, decided = 0;
@@ -204,6 +221,7 @@ int main(int argc, char **argv)
 		lind_die("--policy and --learn exclude each other");
 	if (!policy && !learning())
 		lind_die("give it --policy FILE or --learn FILE");
+	lind_explain_calls(says);
 	if (learning()) {
 		lind_grate_lifecycle(&end_of_learning);
 		n = add_learning(on);

@@ -163,6 +163,7 @@ const char *set_capabilities(const char *list);
 /* refuse.c: carries out what a step says, and says so. `path` is where a path of the call leads, if that is known. */
 int64_t refuse(const struct lind_call *c, const struct step *s, const char *path);
 void explain(const struct lind_call *c, const struct step *s, const char *path);
+const char *errno_text(int error);
 const char *set_lines(const char *value);
 
 /* learn.c: in place of decisions. `known` is whether a policy can speak of it. */

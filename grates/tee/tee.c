@@ -122,6 +122,13 @@ static lind_handle_fn *choose(uint32_t nr)
 	return lind_handled_inside(0, nr) || lind_handled_inside(1, nr) ? on_call : NULL;
 }
 
+static const char *when(uint32_t nr, lind_handle_fn *handle)
+{
+	(void)nr;
+	(void)handle;
+	return agree ? "both must come to the same, else EIO" : "the first one's result counts";
+}
+
 static lind_handle_fn *leaving(unsigned stack, uint32_t nr)
 {
 	(void)nr;
@@ -133,7 +140,7 @@ int main(int argc, char **argv)
 	static const struct lind_option options[] = {
 		{ 0, "agree", NULL, "both stacks must have the same result; else EIO", set_agree },
 	};
-	static const struct lind_composer composer = { .stacks = 2, .choose = choose, .leaving = leaving };
+	static const struct lind_composer composer = { .stacks = 2, .choose = choose, .when = when, .leaving = leaving };
 
 	for (size_t i = 0; i < BUCKETS; i++)
 		pthread_mutex_init(&buckets[i].lock, NULL);

@@ -164,6 +164,11 @@ static size_t add_handlers(struct lind_handler *on)
 	return n;
 }
 
+static const char *says(uint32_t nr)
+{
+	return nr == SYS_exit || nr == SYS_exit_group ? "sees, and logs" : "sees, and logs; refuses with EIO if it cannot";
+}
+
 static void ended(int status)
 {
 	(void)status;
@@ -290,7 +295,9 @@ int main(int argc, char **argv)
 	lind_options(list, sizeof list / sizeof *list, "Writes a log of system calls that cannot be changed unnoticed.", &argc, &argv);
 	if (!log_path)
 		lind_die("give it a log: --log FILE");
-	begin();
+	if (!lind_explains())
+		begin();
+	lind_explain_calls(says);
 	lind_grate_lifecycle(&lifecycle);
 	return lind_grate_run(on, add_handlers(on), argc, argv);
 }

@@ -174,6 +174,9 @@ pub struct Run {
     /// A directory of grates, outside the root, before the one of lind-boot; may be repeated
     #[arg(long, value_name = "DIR")]
     pub grates: Vec<PathBuf>,
+    /// What a grate would do with the options behind its name, as JSON and in its own words. Nothing is run behind it, and it can only read
+    #[arg(long, hide = true)]
+    pub explain: bool,
     /// Same as the command compile
     #[arg(long, value_name = "FILE.wasm", conflicts_with = "program")]
     pub precompile: Option<PathBuf>,
@@ -200,6 +203,7 @@ impl Default for Run {
             files: FILES,
             stack: None,
             grates: Vec::new(),
+            explain: false,
             precompile: None,
             mounted: Vec::new(),
             program: Vec::new(),

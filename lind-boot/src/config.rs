@@ -9,6 +9,9 @@ use anyhow::{Context, Result, bail};
 use crate::cli::Run;
 use crate::installed;
 
+/// The option of grates by which they say what they would do.
+const EXPLAIN: &str = "--explain";
+
 /// A run, with everything found.
 pub struct Config {
     /// The root directory, canonical.
@@ -39,10 +42,14 @@ impl Config {
             Some((root, stack)) => (root, stack),
             None => (root(options.root.as_ref())?, Vec::new()),
         };
+        let (name, words) = options.program.split_at(usize::from(options.explain));
+        let explain = options.explain.then(|| OsString::from(EXPLAIN));
         let argv = stack
             .into_iter()
             .map(OsString::from)
-            .chain(options.program.iter().cloned())
+            .chain(name.iter().cloned())
+            .chain(explain)
+            .chain(words.iter().cloned())
             .map(|word| c_string(&word))
             .collect::<Result<_>>()?;
         Ok(Config { root, envp: environment(&options.env)?, argv, cwd: c_string(&options.cwd)? })

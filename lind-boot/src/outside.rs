@@ -72,11 +72,11 @@ pub struct Outside {
     pub folders: Vec<PathBuf>,
 }
 
-/// Opens what a line names. Options in it that name files then say their numbers.
+/// Opens what a line names. Options in it that name files then say their numbers. If the line only explains itself, what would be written is /dev/null.
 ///
 /// # Errors
 /// A file that cannot be opened.
-pub fn open(folders: &Folders, argv: &mut Vec<CString>, engine: &Engine) -> Result<Outside> {
+pub fn open(folders: &Folders, argv: &mut Vec<CString>, engine: &Engine, explains: bool) -> Result<Outside> {
     let mut found = Vec::new();
     let mut grates: Vec<Installed> = Vec::new();
     for word in argv.iter() {
@@ -88,7 +88,7 @@ pub fn open(folders: &Folders, argv: &mut Vec<CString>, engine: &Engine) -> Resu
         grates.push(grate(name, &path)?);
         found.extend(path.parent().map(Path::to_owned));
     }
-    let mut files = Files { argv, files: Vec::new(), engine };
+    let mut files = Files { argv, files: Vec::new(), engine, explains };
     files.walk(&grates)?;
     let files = files.files;
     Ok(Outside { line: Line::new(grates, files), folders: found })
@@ -118,6 +118,7 @@ struct Files<'a> {
     argv: &'a mut Vec<CString>,
     files: Vec<Option<OwnedFd>>,
     engine: &'a Engine,
+    explains: bool,
 }
 
 impl Files<'_> {
@@ -167,6 +168,14 @@ impl Files<'_> {
         Ok(at)
     }
 
+    fn open(&self, what: Use, path: &Path) -> Result<OwnedFd> {
+        if self.explains && what != Use::Reads {
+            open_as(Use::Reads, Path::new("/dev/null"))
+        } else {
+            open_as(what, path)
+        }
+    }
+
     /// Opens the file that the value names, and writes its number before it. The value begins at byte `from` of word `at`.
     fn hand_over(&mut self, takes: &Takes, at: usize, from: usize) -> Result<()> {
         let word = self.argv[at].to_bytes();
@@ -183,15 +192,12 @@ impl Files<'_> {
         }
         let number = self.files.len();
         let path = PathBuf::from(std::ffi::OsString::from_vec(file.to_vec()));
-        let mut files = vec![Some(open_as(takes.what, &path)?)];
+        let mut files = vec![Some(self.open(takes.what, &path)?)];
         for ending in &takes.beside {
             let beside = PathBuf::from(std::ffi::OsString::from_vec([file, ending.as_bytes()].concat()));
+            let opened = self.open(takes.what, &beside);
             // What is read beside a file need not be there.
-            files.push(if takes.what == Use::Reads {
-                open_as(takes.what, &beside).ok()
-            } else {
-                Some(open_as(takes.what, &beside)?)
-            });
+            files.push(if takes.what == Use::Reads { opened.ok() } else { Some(opened?) });
         }
         self.argv[at] = CString::new([&word[..start], format!("host:{number}:").as_bytes(), &word[start..]].concat())?;
         self.files.extend(files);

@@ -132,7 +132,7 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
     let perf = options.perf.map(|_| Arc::new(Perf::default()));
     let engine = Engine::with_perf(store, options.backtrace, perf.as_ref())?;
 
-    let outside = outside::open(&grates, &mut config.argv, &engine)?;
+    let outside = outside::open(&grates, &mut config.argv, &engine, options.explain)?;
     let mounted = options.mounted.iter().filter_map(|(place, changes)| changes.then_some(place));
     for place in std::iter::once(&config.root).chain(mounted) {
         check_grates(place, &outside.folders)?;
@@ -174,7 +174,7 @@ fn stack_of(file: &Path, options: &Run, grates: &Folders) -> anyhow::Result<(Pat
     let root = config::root(options.root.as_ref())?;
     // What is started later is looked at here for messages only.
     let engine = Engine::new(CodeStore::open()?, false)?;
-    let words = explain::Finder { root: &root, grates, engine: &engine }.words(&stack)?;
+    let words = explain::Finder { root: &root, grates, named: &[], engine: &engine }.words(&stack)?;
     Ok((root, words))
 }
 
@@ -200,6 +200,9 @@ fn confined_kernel(
     let detached = detached.and_then(|()| root.detach(cache)).map_err(|errno| errno.to_string());
     let (walls, how) = confine::change_root(&config.root, in_namespace);
     root.set_walls(walls);
+    if options.explain {
+        root.set_read_only();
+    }
     let report = confine::confine(how, &root, cache, detached);
     if options.verbose {
         stdio::say(&format!("lind-boot: root {}, {}\n", config.root.display(), report.line()));

@@ -34,13 +34,6 @@ pub struct Words {
     pub words: Vec<String>,
 }
 
-impl Grate {
-    /// The options as they are typed.
-    pub fn option_words(&self) -> impl Iterator<Item = &String> {
-        self.options.iter().flat_map(|option| &option.words)
-    }
-}
-
 /// Reads a file.
 ///
 /// # Errors

@@ -95,6 +95,7 @@ pub struct Root {
     hides: bool,
     devices: Devices,
     parting: Option<Parting>,
+    read_only: bool,
 }
 
 impl Root {
@@ -105,8 +106,16 @@ impl Root {
         let hides = [c"dev", c"proc", c"sys"]
             .iter()
             .any(|name| rustix::fs::statat(&directory, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok());
-        let mut root =
-            Root { directory, walls, links, shows_processes: false, hides, devices: Devices::find(), parting: None };
+        let mut root = Root {
+            directory,
+            walls,
+            links,
+            shows_processes: false,
+            hides,
+            devices: Devices::find(),
+            parting: None,
+            read_only: false,
+        };
         // Where it cannot be known, the slower way is the safe one.
         root.shows_processes = root.contains_proc(name).unwrap_or(true);
         root.set_walls(walls);
@@ -133,6 +142,16 @@ impl Root {
     /// confined one by one all the same.
     pub fn set_walls(&mut self, walls: Walls) {
         self.walls = if self.shows_processes { Walls::Openat2 } else { walls };
+    }
+
+    /// From now on nothing is changed by way of this root: a first cage that is made in it can only read.
+    pub fn set_read_only(&mut self) {
+        self.read_only = true;
+    }
+
+    /// Whether cages can only read.
+    pub fn read_only(&self) -> bool {
+        self.read_only
     }
 
     /// Whether /proc is mounted anywhere inside the root.

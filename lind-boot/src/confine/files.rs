@@ -17,12 +17,13 @@ pub fn restrict(root: &Root, cache: Option<BorrowedFd<'_>>) -> Result<i32> {
     // Device nodes inside the root stay usable by ioctl as far as the kernel crate passes requests on.
     let abi = ABI::V6;
     let everything = AccessFs::from_all(abi);
+    let of_root = if root.read_only() { AccessFs::from_read(abi) } else { everything };
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(everything)?
         .scope(Scope::AbstractUnixSocket | Scope::Signal)?
         .create()?
-        .add_rule(PathBeneath::new(root.directory(), everything))?;
+        .add_rule(PathBeneath::new(root.directory(), of_root))?;
     for node in root.devices().iter() {
         rules =
             rules.add_rule(PathBeneath::new(node, AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev))?;

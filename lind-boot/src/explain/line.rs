@@ -1,17 +1,16 @@
 //! A command line of grates as a tree, without running it.
 //!
-//! Where a grate's options end only the grate knows. Those of ours are known here, too; others end at the first word that names a program in the root.
+//! Where a grate's options end only the grate knows: those with the SDK say it, options of others end at the first word that names a grate or a program.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use lind_abi::syscall_named;
-use lind_engine::code::manifest::{Manifest, Role};
+use lind_engine::code::manifest::{Manifest, PLACE, Role};
 use lind_engine::{Engine, Entry};
 use lind_kernel::cage::is_grate_name;
 
-use super::narrow::{Known, file_name};
-use super::{options, sources};
+use super::said::Said;
 use crate::outside::Folders;
 use crate::stack::{self, Grate};
 
@@ -25,24 +24,8 @@ pub struct Node {
     pub stacks: Vec<Vec<Node>>,
     /// None if it declares nothing, and so may do anything.
     pub manifest: Option<Manifest>,
-    /// What its options say.
-    pub known: Known,
-}
-
-impl Node {
-    /// # Errors
-    /// Where a run would end at once: other brackets than the grate takes, options that it has not.
-    fn new(
-        name: String,
-        options: Vec<String>,
-        stacks: Vec<Vec<Node>>,
-        manifest: Manifest,
-        root: &Path,
-    ) -> Result<Node> {
-        check_brackets(&name, stacks.len(), &manifest)?;
-        let known = Known::of(&name, &options, root)?;
-        Ok(Node { name, options, stacks, manifest: Some(manifest).filter(Manifest::declared), known })
-    }
+    /// What it says of itself. None if it has not the SDK.
+    pub said: Option<Said>,
 }
 
 /// # Errors
@@ -78,6 +61,8 @@ pub struct Finder<'a> {
     pub root: &'a Path,
     /// Where grates are.
     pub grates: &'a Folders,
+    /// Those of these folders that were named.
+    pub named: &'a [PathBuf],
     /// What reads modules.
     pub engine: &'a Engine,
 }
@@ -90,34 +75,18 @@ enum Found {
 }
 
 impl Finder<'_> {
-    /// Reads a line: `stack` are the grates of a file, which come first.
+    /// Reads a line.
     ///
     /// # Errors
-    /// A name that is no program, brackets that do not match.
-    pub fn line(&self, stack: Vec<Grate>, words: &[String]) -> Result<Line> {
-        let mut chain = stack.into_iter().map(|grate| self.known(grate)).collect::<Result<Vec<_>>>()?;
-        let mut at = 0;
-        let (more, program) = self.chain(words, &mut at, false)?;
-        chain.extend(more);
+    /// A name that is no program, brackets that do not match, options that a grate does not take.
+    pub fn line(&self, words: &[String]) -> Result<Line> {
+        let (chain, program) = self.chain(words, &mut 0, false)?;
         let Some(program) = program else {
             let last = chain.last().and_then(|grate| Some((&grate.name, grate.options.last()?)));
             let taken = |(grate, word)| format!(": {word} is none, and was taken for an option of {grate}");
             bail!("no program after the grates{}", last.map_or_else(String::new, taken))
         };
         Ok(Line { chain, program })
-    }
-
-    fn known(&self, grate: Grate) -> Result<Node> {
-        let manifest = match self.find(&grate.name).with_context(|| grate.place.clone())? {
-            Found::Grate(manifest) => manifest,
-            Found::Program => bail!("{}.name: {} is a program, and no grate", grate.place, grate.name),
-            Found::Nothing => bail!("{}.name: {}", grate.place, self.none(&grate.name)),
-        };
-        let known =
-            |stack: &Vec<Grate>| stack.iter().map(|grate| self.known(grate.clone())).collect::<Result<Vec<_>>>();
-        let stacks = grate.stacks.iter().map(known).collect::<Result<Vec<_>>>()?;
-        let options = grate.option_words().cloned().collect();
-        Node::new(grate.name, options, stacks, manifest, self.root).with_context(|| grate.place)
     }
 
     /// The words of a line that the grates of a file stand for.
@@ -173,41 +142,45 @@ impl Finder<'_> {
                 Found::Nothing => bail!("{word}: no such program in {}", self.root.display()),
                 Found::Program if inside => bail!("{word}: a program between %{{ and %}}; only grates can be there"),
                 Found::Program => return Ok((chain, Some(word.clone()))),
-                Found::Grate(manifest) => {
-                    let options = self.options(word, words, at)?;
-                    let mut stacks = Vec::new();
-                    while words.get(*at).is_some_and(|word| word == "%{") {
-                        *at += 1;
-                        stacks.push(self.chain(words, at, true)?.0);
-                    }
-                    chain.push(Node::new(word.clone(), options, stacks, manifest, self.root)?);
-                }
+                Found::Grate(manifest) => chain.push(self.grate(word, manifest, words, at)?),
             }
         }
         if inside { bail!("%{{ without its %}}") } else { Ok((chain, None)) }
     }
 
-    fn options(&self, grate: &str, words: &[String], at: &mut usize) -> Result<Vec<String>> {
-        if let Some(specs) = sources::options(&file_name(grate)) {
-            let end = *at + options::count(&specs, &words[*at..]);
-            let given = words[*at..end].to_vec();
-            *at = end + usize::from(words.get(end).is_some_and(|word| word == "--"));
-            return Ok(given);
-        }
-        let mut options = Vec::new();
-        while let Some(word) = words.get(*at) {
-            let ends =
-                word == "%{" || word == "%}" || (!word.starts_with('-') && !matches!(self.find(word)?, Found::Nothing));
-            if ends {
-                break;
-            }
+    /// A grate, its options from `at` on, and what is in its brackets.
+    fn grate(&self, name: &str, manifest: Manifest, words: &[String], at: &mut usize) -> Result<Node> {
+        // Only the SDK knows of places.
+        let asks = || Said::ask(self.root, self.named, name, &words[*at..]);
+        let said = manifest.takes_places().then(asks).transpose()?;
+        let end = match &said {
+            Some(said) => (*at + said.words).min(words.len()),
+            None => self.end_of_options(words, *at)?,
+        };
+        let typed = |word: &&String| *word != "--" && !word.starts_with(PLACE);
+        let options = words[*at..end].iter().filter(typed).cloned().collect();
+        *at = end;
+        let mut stacks = Vec::new();
+        while words.get(*at).is_some_and(|word| word == "%{") {
             *at += 1;
+            stacks.push(self.chain(words, at, true)?.0);
+        }
+        check_brackets(name, stacks.len(), &manifest)?;
+        let manifest = Some(manifest).filter(Manifest::declared);
+        Ok(Node { name: name.to_owned(), options, stacks, manifest, said })
+    }
+
+    fn end_of_options(&self, words: &[String], mut at: usize) -> Result<usize> {
+        while let Some(word) = words.get(at).filter(|word| *word != "%{" && *word != "%}") {
             if word == "--" {
+                return Ok(at + 1);
+            }
+            if !word.starts_with('-') && !matches!(self.find(word)?, Found::Nothing) {
                 break;
             }
-            options.push(word.clone());
+            at += 1;
         }
-        Ok(options)
+        Ok(at)
     }
 
     /// What lind-boot would start by this name.

@@ -1,16 +1,7 @@
-//! `lind-boot explain`: where each system call of a program would go, from what the grates of a line declare and, where that is known here, from their
-//! options. Nothing is run.
+//! `lind-boot explain`: where each system call of a program would go, put together from what the grates of a line say of themselves. No program is run.
 
-mod clamp;
-mod docker;
-mod fault;
 mod line;
-mod narrow;
-mod net;
-mod options;
-mod policy;
-mod resource;
-mod sources;
+mod said;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -24,10 +15,9 @@ use crate::cli::Explain;
 use crate::outside::Folders;
 use crate::run::{self, Failure};
 use crate::{config, stack};
-use clamp::Way;
 pub use line::Finder;
 use line::{Line, Node};
-use narrow::{Known, words};
+use said::{declared, words};
 
 /// What one grate may do with a call.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,8 +33,11 @@ pub fn print(options: &Explain, root: Option<&PathBuf>) -> Result<(), Failure> {
     let engine = Engine::new(CodeStore::open()?, false)?;
     let root = config::root(options.root.as_ref().or(root))?;
     let file = options.stack.as_deref().map(stack::read).transpose()?.unwrap_or_default();
-    let line =
-        Finder { root: &root, grates: &Folders::new(&options.grates), engine: &engine }.line(file, &options.program)?;
+    let grates = Folders::new(&options.grates);
+    let finder = Finder { root: &root, grates: &grates, named: &options.grates, engine: &engine };
+    let mut line = finder.words(&file)?;
+    line.extend(options.program.iter().cloned());
+    let line = finder.line(&line)?;
     let routes = routes(&line);
     let text = if options.json { as_json(&line, &routes)? } else { as_text(&line, &routes) };
     run::print(&text)
@@ -76,14 +69,10 @@ fn step(node: &Node, row: &'static Syscall) -> Option<Step> {
     if !node.stacks.is_empty() {
         return through(node, row);
     }
-    let role = match &node.manifest {
-        None => "unknown: any call".to_owned(),
-        Some(manifest) => {
-            let own = manifest.role(row.nr);
-            // What the SDK watches to know of clients goes on to what the grate has for any call.
-            let declared = own.filter(|role| *role > Role::Follows).or_else(|| by_default(node, row.nr)).or(own);
-            node.known.role(manifest, declared, row, node)?
-        }
+    let role = match (&node.said, &node.manifest) {
+        (Some(said), manifest) => said.role(manifest.as_ref(), row.nr)?,
+        (None, None) => "unknown: any call".to_owned(),
+        (None, Some(manifest)) => words(declared(manifest, row.nr)?),
     };
     Some(Step::Grate { name: node.name.clone(), role })
 }
@@ -96,25 +85,18 @@ fn through(node: &Node, row: &'static Syscall) -> Option<Step> {
     let own = node.manifest.as_ref().and_then(|manifest| manifest.role(row.nr));
     // What it declares for any call is about those that enter.
     let sees = |role: Option<Role>| Some(Step::Grate { name: node.name.clone(), role: words(role?) });
-    let when = match &node.known {
-        Known::Clamp(clamp) => match clamp.way(row, handled) {
-            Way::Past => return sees(own.filter(|role| *role == Role::Follows)),
-            Way::Seen => return sees(own.or(Some(Role::Observes))),
-            Way::Enters(when) => when,
+    let when = match &node.said {
+        Some(said) => match if handled { &said.handled } else { &said.others }.get(&row.nr) {
+            Some(Some(when)) if handled => when.clone(),
+            Some(_) => return sees(own.or(Some(Role::Observes))),
+            None => return sees(own.filter(|role| *role == Role::Follows)),
         },
-        _ if !handled => return sees(own),
-        Known::Tee(true) => "both must come to the same, else EIO".to_owned(),
-        Known::Tee(false) => "the first one's result counts".to_owned(),
-        _ => "if it matches".to_owned(),
+        None if !handled => return sees(own),
+        None => "if it matches".to_owned(),
     };
     let any = || node.manifest.as_ref()?.role_of_any();
     let role = own.or_else(any).map(words);
     Some(Step::Composer { name, options, role, when, stacks })
-}
-
-/// What is declared for any call does not hold for those that the default entry of a table leaves out.
-fn by_default(node: &Node, nr: u32) -> Option<Role> {
-    if lind_kernel::threei::outside_default(u64::from(nr)) { None } else { node.manifest.as_ref()?.role_of_any() }
 }
 
 fn as_text(line: &Line, routes: &Routes) -> String {
@@ -135,24 +117,15 @@ fn as_text(line: &Line, routes: &Routes) -> String {
     text
 }
 
-/// What holds for all calls: what is inside of clamps, and what is not known here.
+/// What grates say that holds for all calls.
 fn notes(chain: &[Node]) -> Vec<String> {
-    let of = |node: &Node| {
-        let line = format!("{} {}", node.name, node.options.join(" "));
-        let line = line.trim_end();
-        let told = match &node.known {
-            Known::Clamp(clamp) => {
-                let inside = clamp.inside().map(|what| format!("{line}: inside are {what}"));
-                let unread = |file| format!("{line}: {file} cannot be read here, so any call may be in it");
-                inside.into_iter().chain(clamp.unknown().map(unread)).collect()
-            }
-            Known::Unread(file) => vec![format!("{line}: {file} is not read here: any call may be refused")],
-            Known::Says(says) => says.notes.iter().map(|note| format!("{line}: {note}")).collect(),
-            _ => Vec::new(),
-        };
-        told.into_iter().chain(node.stacks.iter().flat_map(|stack| notes(stack))).collect::<Vec<_>>()
+    let own = |node: &Node| {
+        let notes = node.said.iter().flat_map(|said| &said.notes);
+        let mut notes: Vec<_> = notes.map(|note| format!("{}: {note}", node.name)).collect();
+        notes.extend(node.stacks.iter().flat_map(|stack| self::notes(stack)));
+        notes
     };
-    chain.iter().rev().flat_map(of).collect()
+    chain.iter().rev().flat_map(own).collect()
 }
 
 /// The composers without a manifest.

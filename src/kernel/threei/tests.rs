@@ -186,3 +186,16 @@ fn an_entry_survives_packing() {
         }
     }
 }
+
+#[test]
+fn a_table_of_few_calls_sends_all_others_to_nobody() {
+    let far = nr::host_file;
+    let table = HandlerTable::only(&[nr::read, nr::exit, far]);
+    for allowed in [nr::read, nr::exit, far] {
+        assert!(matches!(table.get(allowed), Handler::Kernel), "{allowed}");
+    }
+    for number in [nr::write, nr::exit_group, nr::register_handler, nr::call_by, 1099, 1100, 5000, NR_ANY] {
+        assert!(matches!(table.get(number), Handler::Grate { cage: NOBODY, .. }), "{number}");
+    }
+    assert!(matches!(table.inherit().get(nr::write), Handler::Grate { cage: NOBODY, .. }));
+}

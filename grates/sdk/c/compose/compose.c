@@ -45,6 +45,9 @@ static bool program_ended;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 
+/* For --explain, which knows of no grate inside: whether any handles the call. */
+static bool assumed;
+
 static struct lind_spawn_handler *routes;
 static size_t route_count;
 
@@ -60,9 +63,11 @@ bool lind_handled_inside(unsigned stack, uint32_t nr)
 {
 	const struct stack *s = &stacks[stack];
 
+	if (lind_explains())
+		return assumed;
 	if (nr < NUMBERS && s->handled[nr])
 		return true;
-	return (s->any && (nr < 1000 || nr >= 1100) && nr != SYS_exit && nr != SYS_exit_group && nr != SYS_rt_sigreturn) || in_others(s, nr);
+	return (s->any && !lind_outside_any_(nr)) || in_others(s, nr);
 }
 
 bool lind_style_inside(unsigned stack)
@@ -362,6 +367,26 @@ static void check_line(int argc, char **argv)
 		lind_die("a %%{ too many: it takes %u", composer->stacks);
 }
 
+static void explain_list(const char *name, bool handled)
+{
+	assumed = handled;
+	lind_explain_list_(name);
+	for (uint32_t nr = 0; nr <= SYS_spawn; nr++) {
+		lind_handle_fn *handle = nr == 1000 ? NULL : composer->choose(nr);
+
+		if (handle)
+			lind_explain_call_(nr, composer->when ? composer->when(nr, handle) : "if it matches");
+	}
+}
+
+static void explain(void)
+{
+	lind_explain_begin_();
+	explain_list("handled", true);
+	explain_list("others", false);
+	lind_explain_end_();
+}
+
 int lind_compose_run(const struct lind_composer *how, int argc, char **argv)
 {
 	static struct lind_lifecycle lifecycle;
@@ -370,6 +395,9 @@ int lind_compose_run(const struct lind_composer *how, int argc, char **argv)
 	composer = how;
 	if (argc)
 		lind_set_name(argv[0]);
+	lind_common_options_(&argc, &argv);
+	if (lind_explains())
+		explain();
 	check_line(argc, argv);
 	lifecycle = how->lifecycle;
 	lifecycle.exit = on_exit;

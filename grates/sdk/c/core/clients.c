@@ -218,6 +218,8 @@ void lind_watch_clients(struct lind_spawn_handler *table, size_t *count)
 	lind_watch_(table, count, SYS_execveat, on_execat, &own_execat);
 	if (lind_inner_)
 		lind_inner_->watch(table, count);
+	if (lind_explains())
+		return;
 	r = lind_call_plain(SYS_exit_notice, lind_self(), (uintptr_t)on_exit_notice, 0, 0, 0);
 	if (r < 0)
 		lind_log("no notice of clients that end (error %d): what is kept for them stays", (int)-r);

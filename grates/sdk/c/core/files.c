@@ -53,6 +53,9 @@ int lind_open_file(const char *value, const char *ending, int flags, unsigned mo
 			return -1;
 		}
 		strcat(strcpy(path, inside), ending ? ending : "");
+		/* What an explanation would write to is not there yet. */
+		if (lind_explains() && flags & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC))
+			return open("/dev/null", O_RDONLY | O_CLOEXEC);
 		return open(path, flags | O_CLOEXEC, mode);
 	}
 	if (!handed(value, &number)) {

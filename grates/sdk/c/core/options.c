@@ -92,6 +92,7 @@ static void help(const struct lind_option *options, size_t count, const char *ab
 		printf("  %-28s %s\n", left, o->help);
 	}
 	printf("  %-28s %s\n", by_letter(options, count, 'h') ? "    --help" : "-h, --help", "print this");
+	printf("  %-28s %s\n", "    --explain", "print what it would do with which calls, as JSON, and run nothing");
 	exit(0);
 }
 
@@ -122,6 +123,10 @@ static int long_option(const struct lind_option *options, size_t count, const ch
 
 	if (!o && !strcmp(text, "help"))
 		help(options, count, about);
+	if (!o && !strcmp(text, "explain")) {
+		lind_explains_();
+		return 1;
+	}
 	if (!o)
 		lind_die("unknown option '%s'; --help lists them", argv[0]);
 	if (!o->value && equals)
@@ -168,14 +173,15 @@ void lind_left_file(void)
 	place = NULL;
 }
 
-int lind_options_were_read;
+static bool were_read;
+int lind_own_words_;
 
 void lind_options(const struct lind_option *options, size_t count, const char *about, int *argc, char ***argv)
 {
 	char **words = *argv;
 	int i = 1;
 
-	lind_options_were_read = 1;
+	were_read = true;
 	if (*argc)
 		lind_set_name(words[0]);
 	while (i < *argc && words[i][0] == '-' && words[i][1]) {
@@ -191,7 +197,14 @@ void lind_options(const struct lind_option *options, size_t count, const char *a
 	}
 	if (i >= *argc)
 		lind_die("no program to run; usage: %s [OPTIONS] %s", name, lind_operands_);
+	lind_own_words_ = i - 1;
 	words[i - 1] = words[0];
 	*argv = words + i - 1;
 	*argc -= i - 1;
+}
+
+void lind_common_options_(int *argc, char ***argv)
+{
+	if (*argc > 1 && (*argv)[1][0] == '-' && !were_read)
+		lind_options(NULL, 0, "A grate without options.", argc, argv);
 }

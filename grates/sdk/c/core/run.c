@@ -97,12 +97,12 @@ int lind_start_and_wait(const char *path, char **argv, const struct lind_spawn_h
 int lind_grate_run(const struct lind_handler *handlers, size_t count, int argc, char **argv)
 {
 	struct lind_spawn_handler *table;
+	size_t own = count;
 	int status;
 
 	if (argc)
 		lind_set_name(argv[0]);
-	if (argc > 1 && argv[1][0] == '-' && !lind_options_were_read)
-		lind_options(NULL, 0, "A grate without options.", &argc, &argv);
+	lind_common_options_(&argc, &argv);
 	if (argc < 2)
 		lind_die("no program to run; usage: %s [OPTIONS] %s", lind_name(), lind_operands_);
 	if (!(table = malloc((count + LIND_WATCHED) * sizeof *table)))
@@ -111,6 +111,8 @@ int lind_grate_run(const struct lind_handler *handlers, size_t count, int argc, 
 		table[i] = (struct lind_spawn_handler){ handlers[i].nr,
 			handlers[i].handle ? (uint32_t)(uintptr_t)handlers[i].handle : LIND_AS_BEFORE };
 	lind_watch_clients(table, &count);
+	if (lind_explains())
+		lind_explain_table_(table, own, count);
 	status = lind_start_and_wait(argv[1], argv + 1, table, count, LIND_SPAWN_WAITS);
 	free(table);
 	if (status < 0)

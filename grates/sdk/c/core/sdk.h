@@ -3,6 +3,7 @@
 #define LIND_SDK_H
 
 #include <lind/grate.h>
+#include <stdbool.h>
 #include <time.h>
 
 /* How many handlers lind_watch_clients may add. */
@@ -17,8 +18,26 @@ void lind_set_name(const char *argv0);
 extern const char lind_operands_[];
 /* What goes wrong from here on is no mistake in the file that options came from. */
 void lind_left_file(void);
-/* Whether lind_options was called. */
-extern int lind_options_were_read;
+/* Has the options read of a grate that has none of its own: --help and --explain. */
+void lind_common_options_(int *argc, char ***argv);
+/* How many words behind its name were the grate's own. */
+extern int lind_own_words_;
+
+/* explain.c */
+void lind_explains_(void);
+void lind_explain_begin_(void);
+void lind_explain_list_(const char *name);
+void lind_explain_call_(uint32_t nr, const char *words);
+__attribute__((noreturn)) void lind_explain_end_(void);
+/* Of a table whose entries from `own` on are the SDK's. */
+__attribute__((noreturn)) void lind_explain_table_(const struct lind_spawn_handler *table, size_t own, size_t count);
+
+/* Numbers that the entry for all calls does not cover. */
+static inline bool lind_outside_any_(uint32_t nr)
+{
+	return nr == SYS_exit || nr == SYS_exit_group || nr == SYS_rt_sigreturn || (nr >= 1000 && nr < 1100);
+}
+
 void lind_watch_clients(struct lind_spawn_handler *table, size_t *count);
 
 /* Around a call that makes a child. `parent` is NULL for the grate's own first program; `child`

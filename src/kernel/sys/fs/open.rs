@@ -35,6 +35,9 @@ pub(crate) fn openat(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: OpenFlags, mod
     open_at(cx, dir, path, (flags, mode), Within::default())
 }
 
+/// To open a file so is to change it, or to be able to.
+const CHANGES: u32 = OpenFlags::O_WRONLY | OpenFlags::O_RDWR | OpenFlags::O_CREAT | OpenFlags::O_TRUNC;
+
 fn open_at(
     cx: &Ctx<'_>,
     dir: DirFd,
@@ -42,6 +45,9 @@ fn open_at(
     (flags, mode): (OpenFlags, Mode),
     mut within: Within,
 ) -> Result<NewFd> {
+    if cx.kernel.root.read_only() && flags.0 & CHANGES != 0 && !flags.has(OpenFlags::O_PATH) {
+        return Err(Errno::EROFS);
+    }
     let cloexec = flags.has(OpenFlags::O_CLOEXEC);
     let last = if flags.has(OpenFlags::O_NOFOLLOW) || flags.has(OpenFlags::O_CREAT | OpenFlags::O_EXCL) {
         Last::NoFollow

@@ -39,6 +39,8 @@ struct lind_composer {
 	/* The handler for a number, or NULL: then such calls of the program go where the composer's own would go, at no cost. Asked
 	 * once for every number below 1000, 1001, 1002, 1003 and 1004, and those that an inner grate handles. */
 	lind_handle_fn *(*choose)(uint32_t nr);
+	/* May be NULL. For --explain: when a call with this handler enters. Empty for always, NULL for never. */
+	const char *(*when)(uint32_t nr, lind_handle_fn *handle);
 	/* What is kept for each client: the program after the last `%}`, and what descends from it. */
 	struct lind_lifecycle lifecycle;
 	/* May be NULL. The program after the last `%}` is about to start as this client. */

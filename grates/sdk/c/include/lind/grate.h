@@ -19,6 +19,7 @@
 #ifndef LIND_GRATE_H
 #define LIND_GRATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -233,7 +234,7 @@ int lind_route_fds(uint64_t client, const struct lind_fd_routes *routes);
  * the status to exit with: the program's own, 128+n if signal n ended it, 127 if it does not
  * exist, 126 if it cannot run, 125 for a mistake in the grate's own command line.
  *
- * The table makes no manifest: nothing holds the grate to it, and explain and inspect know nothing of it. LIND_DECLARE (lind/typed.h) says what is in it.
+ * The table makes no manifest: nothing holds the grate to it, and inspect knows nothing of it. LIND_DECLARE (lind/typed.h) says what is in it.
  */
 int lind_grate_run(const struct lind_handler *handlers, size_t count, int argc, char **argv);
 
@@ -285,6 +286,18 @@ const char *lind_file_name(const char *value);
 /* Reads the options and takes them out of argc and argv, so that argv[1] is the next program.
  * Prints what is wrong and exits with 125. `about` is the first line of the help text. */
 void lind_options(const struct lind_option *options, size_t count, const char *about, int *argc, char ***argv);
+
+/*
+ * Whether --explain was given: then lind_grate_run starts nothing, and says instead what it would register. What a grate does for clients that are to
+ * come, before that, it can leave out: it can only read.
+ */
+bool lind_explains(void);
+
+/* For --explain: `words` says what becomes of a call that is registered, where options say more than the manifest. NULL: what that has. */
+void lind_explain_calls(const char *(*words)(uint32_t nr));
+
+/* What holds whatever is called. */
+void lind_explain_note(const char *note);
 
 /* The name of this grate, for messages. */
 const char *lind_name(void);

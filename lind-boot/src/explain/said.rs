@@ -1,0 +1,166 @@
+//! What a grate says of itself. It is started with `--explain` before its options, in a process of its own whose one cage can only read, and prints what
+//! it would register (grates/sdk/c/core/explain.c).
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use lind_abi::NR_ANY;
+use lind_engine::code::manifest::{Manifest, Role};
+use lind_kernel::threei::outside_default;
+use serde_json::{Map, Value};
+
+/// No grate has more to say.
+const MOST: u64 = 1 << 20;
+
+/// What a grate says of the calls in one of its lists, by number: words of its own, or None for what its manifest has.
+type Calls = BTreeMap<u32, Option<String>>;
+
+/// What a grate says of itself.
+pub struct Said {
+    /// How many words behind its name are its own.
+    pub words: usize,
+    /// What holds for all calls.
+    pub notes: Vec<String>,
+    /// Those that it handles.
+    pub calls: Calls,
+    /// Those that go past it though it handles all others.
+    pub left: Calls,
+    /// Of a composer: those that it looks at if a grate inside handles them, and when they enter; None if they never do.
+    pub handled: Calls,
+    /// Of a composer: those that it looks at if no grate inside handles them.
+    pub others: Calls,
+}
+
+/// What becomes of a call that has a handler and is in `manifest`.
+pub fn declared(manifest: &Manifest, nr: u32) -> Option<Role> {
+    let own = manifest.role(nr);
+    // What the SDK watches to know of clients goes on to what the grate has for any call. That leaves some out.
+    let any = || if outside_default(u64::from(nr)) { None } else { manifest.role_of_any() };
+    own.filter(|role| *role > Role::Follows).or_else(any).or(own)
+}
+
+/// A role in words.
+pub fn words(role: Role) -> String {
+    match role {
+        Role::Follows => "sees (to know its clients)",
+        Role::Observes => "sees",
+        Role::Alters => "may change or refuse",
+        Role::Answers => "may answer",
+    }
+    .to_owned()
+}
+
+impl Said {
+    /// Asks a grate that is found in `root` or `folders`. Behind its name, `line` has its options and what comes after them.
+    ///
+    /// # Errors
+    /// What it says when it is run with these options.
+    pub fn ask(root: &Path, folders: &[PathBuf], name: &str, line: &[String]) -> Result<Said> {
+        let mut command = Command::new("/proc/self/exe");
+        command.arg("--root").arg(root);
+        for folder in folders {
+            command.arg("--grates").arg(folder);
+        }
+        command.args(["--explain", name]).args(line);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().context("asking a grate")?;
+        let errors = child.stderr.take();
+        let errors = std::thread::spawn(move || read(errors));
+        let text = read(child.stdout.take());
+        if text.len() as u64 == MOST {
+            let _ = child.kill();
+        }
+        let errors = errors.join().unwrap_or_default();
+        let ended_well = child.wait()?.success();
+        if !ended_well && !errors.is_empty() {
+            let errors = errors.trim_end();
+            bail!("{}", errors.strip_prefix("lind-boot: ").unwrap_or(errors));
+        }
+        let said = Said::parse(&text).filter(|_| ended_well);
+        said.with_context(|| format!("{name}: it does not say what it would do"))
+    }
+
+    fn parse(text: &str) -> Option<Said> {
+        let value: Value = serde_json::from_str(text).ok()?;
+        let list = |key: &str| value.get(key).map_or(Some(Calls::new()), |list| calls(list.as_object()?));
+        let note = |note: &Value| note.as_str().map(str::to_owned);
+        Some(Said {
+            // The first of its words is the one that asks.
+            words: usize::try_from(value.get("words")?.as_u64()?.checked_sub(1)?).ok()?,
+            notes: value.get("notes")?.as_array()?.iter().map(note).collect::<Option<_>>()?,
+            calls: list("calls")?,
+            left: list("left")?,
+            handled: list("handled")?,
+            others: list("others")?,
+        })
+    }
+
+    /// What becomes of a call, in words. None if it does not enter.
+    pub fn role(&self, manifest: Option<&Manifest>, nr: u32) -> Option<String> {
+        let any = || {
+            if self.left.contains_key(&nr) || outside_default(u64::from(nr)) { None } else { self.calls.get(&NR_ANY) }
+        };
+        let own = self.calls.get(&nr).or_else(any)?;
+        let by_manifest = || manifest.and_then(|manifest| declared(manifest, nr)).map_or_else(unknown, words);
+        Some(own.clone().unwrap_or_else(by_manifest))
+    }
+}
+
+fn unknown() -> String {
+    "unknown: it declares nothing".to_owned()
+}
+
+fn calls(list: &Map<String, Value>) -> Option<Calls> {
+    let call = |(nr, what): (&String, &Value)| match what {
+        Value::Null => Some((nr.parse().ok()?, None)),
+        Value::String(words) if !words.contains(char::is_control) => Some((nr.parse().ok()?, Some(words.clone()))),
+        _ => None,
+    };
+    list.iter().map(call).collect()
+}
+
+/// What was written there, up to a limit: who writes more meets a closed pipe.
+fn read(from: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(from) = from {
+        let _ = from.take(MOST).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lind_abi::nr;
+
+    #[test]
+    fn what_is_said_decides_and_the_manifest_has_the_rest() {
+        let manifest = Manifest::parse(b"observes any\0alters open\0follows clone\0").unwrap();
+        let said = r#"{"words": 3, "notes": ["a"], "calls": {"2": null, "57": null, "4294967295": null, "0": "reads"}, "left": {"1": null}}"#;
+        let said = Said::parse(said).unwrap();
+        assert_eq!((said.words, said.notes.len()), (2, 1));
+        let role = |nr| said.role(Some(&manifest), nr);
+        assert_eq!(role(nr::read).as_deref(), Some("reads"));
+        assert_eq!(role(nr::open).as_deref(), Some("may change or refuse"));
+        assert_eq!([role(nr::getpid), role(nr::clone)].map(Option::unwrap), ["sees", "sees"]);
+        assert_eq!([role(nr::write), role(nr::exit)], [None, None]);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for text in [
+            "",
+            "[]",
+            "{}",
+            r#"{"words": 0, "notes": []}"#,
+            r#"{"words": 1, "notes": [], "calls": {"x": null}}"#,
+            r#"{"words": 1, "notes": [], "calls": {"1": "\u001b[2J"}}"#,
+            r#"{"words": 1, "notes": [3]}"#,
+        ] {
+            assert!(Said::parse(text).is_none(), "{text}");
+        }
+    }
+}
