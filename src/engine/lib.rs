@@ -142,6 +142,11 @@ impl Engine {
         self.shared.images.warm(path)
     }
 
+    /// Whether a program need not be compiled when it runs.
+    pub fn is_ready(&self, path: &Path) -> bool {
+        self.shared.images.is_ready(path)
+    }
+
     /// What a program declares. It is loaded, and need not be again.
     ///
     /// # Errors

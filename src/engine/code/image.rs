@@ -150,6 +150,11 @@ impl<P> Images<P> {
         }
     }
 
+    /// Whether there is code of a module already.
+    pub fn is_ready(&self, path: &Path) -> bool {
+        File::open(path).is_ok_and(|file| self.is_cached(&file).unwrap_or(false))
+    }
+
     fn is_cached(&self, module: &File) -> Result<bool> {
         Ok(self.cached(hash_of(module)?.as_bytes(), None).is_some())
     }
