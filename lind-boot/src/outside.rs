@@ -17,6 +17,7 @@ use anyhow::{Context, Result, bail};
 use lind_engine::Engine;
 use lind_engine::code::manifest::{Manifest, PLACE, Part, Takes, Use};
 use lind_kernel::cage::{Installed, Line, is_grate_name, other_spelling};
+use lind_kernel::stdio;
 
 use crate::installed;
 
@@ -97,11 +98,18 @@ fn grate(name: &[u8], path: &Path) -> Result<Installed> {
     let open = |path: &Path| File::open(path).with_context(|| path.display().to_string());
     let file = path.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
     let source = path.extension().is_some_and(|suffix| suffix == "cwasm").then(|| path.with_extension("wasm"));
+    let (opened, source) = (open(path)?, source.and_then(|source| File::open(source).ok()));
+    if source.is_some() && !lind_engine::is_of_this_version(opened.as_fd()) {
+        stdio::say(&format!(
+            "lind-boot: {} was made by another version: its module is compiled instead; make grates, or install again\n",
+            path.display()
+        ));
+    }
     Ok(Installed {
         name: CString::new(name)?,
         path: CString::new([b"/grates/", file].concat())?,
-        file: open(path)?.into(),
-        source: source.and_then(|source| File::open(source).ok()).map(Into::into),
+        file: opened.into(),
+        source: source.map(Into::into),
     })
 }
 
