@@ -70,6 +70,8 @@ pub struct Outside {
     pub line: Line,
     /// The directories that grates were found in.
     pub folders: Vec<PathBuf>,
+    /// How many grates of the line are started before the program.
+    pub grates: usize,
 }
 
 /// Opens what a line names. Options in it that name files then say their numbers. If the line only explains itself, what would be written is /dev/null.
@@ -89,9 +91,9 @@ pub fn open(folders: &Folders, argv: &mut Vec<CString>, engine: &Engine, explain
         found.extend(path.parent().map(Path::to_owned));
     }
     let mut files = Files { argv, files: Vec::new(), engine, explains };
-    files.walk(&grates)?;
+    let started = files.walk(&grates)?;
     let files = files.files;
-    Ok(Outside { line: Line::new(grates, files), folders: found })
+    Ok(Outside { line: Line::new(grates, files), folders: found, grates: started })
 }
 
 fn grate(name: &[u8], path: &Path) -> Result<Installed> {
@@ -122,18 +124,19 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Goes along the grates of the line.
-    fn walk(&mut self, grates: &[Installed]) -> Result<()> {
-        let mut at = 0;
+    /// Goes along the grates of the line, and counts them.
+    fn walk(&mut self, grates: &[Installed]) -> Result<usize> {
+        let (mut at, mut count) = (0, 0);
         while let Some(word) = self.argv.get(at).map(|word| word.to_bytes()) {
             if word != b"%{" && word != b"%}" {
                 let Some(grate) = grates.iter().find(|grate| grate.name.to_bytes() == word) else { break };
                 at = self.options(grate, at + 1)?;
+                count += 1;
             } else {
                 at += 1;
             }
         }
-        Ok(())
+        Ok(count)
     }
 
     fn is_option(&self, at: usize) -> bool {

@@ -83,10 +83,14 @@ pub fn allowing_namespaces() -> String {
     ];
     let found: Vec<&str> =
         settings.iter().filter(|(name, value, _)| is(name, value)).map(|(_, _, advice)| *advice).collect();
-    if found.is_empty() {
-        "run as root, or where user namespaces are permitted (in a container, its seccomp profile decides)".into()
+    if !found.is_empty() {
+        return format!("as root: {}", found.join("; "));
+    }
+    let container = "in a container, its capabilities and its seccomp profile decide";
+    if rustix::process::geteuid().is_root() {
+        format!("start it where root may mount, or user namespaces are permitted ({container})")
     } else {
-        format!("as root: {}", found.join("; "))
+        format!("run as root, or where user namespaces are permitted ({container})")
     }
 }
 
