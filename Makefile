@@ -4,6 +4,8 @@
 STATIC = -C target-feature=+crt-static -C relocation-model=static
 ARGS =
 PORT =
+PREFIX = /usr/local
+DESTDIR =
 
 all: programs sysroot cxx grates ## everything: the runtime, the C and C++ libraries, the grates
 
@@ -29,8 +31,15 @@ grates: programs sysroot ## the grates, in build/grates
 	@$(MAKE) --no-print-directory -C grates/sdk/c install
 	@$(MAKE) --no-print-directory -C grates install
 
-ports: all ## shells, tools, languages into lindfs/bin; PORT="bash make" selects
+ports: all ## shells, tools, languages into lindfs/bin, compiled; PORT="bash make" selects
 	@ports/build.sh $(PORT)
+	@target/release/lind-boot warm lindfs/bin
+
+install: ## what was built into PREFIX, below DESTDIR: runtime, compiler driver, C library, grates, lindfs
+	@scripts/install.sh install "$(DESTDIR)" "$(PREFIX)"
+
+uninstall: ## removes that
+	@scripts/install.sh uninstall "$(DESTDIR)" "$(PREFIX)"
 
 ports-test: all ## the same, and runs the ports' own tests on Linux and in a cage
 	@ports/build.sh --test $(PORT)

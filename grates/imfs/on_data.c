@@ -305,13 +305,13 @@ static int64_t vector(const struct lind_call *c, bool writing, const int64_t *of
 		if ((size_t)r < iov[i].iov_len)
 			break;
 	}
-	f->flags = flags;
 	if (!off) {
 		if (writing)
 			moved(f, total);
 		else
 			f->pos += total;
 	}
+	f->flags = flags;
 	return sized(c, client, done(total ? total : r));
 }
 

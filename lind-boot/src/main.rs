@@ -14,6 +14,7 @@ mod end;
 mod explain;
 mod inspect;
 mod installed;
+mod limits;
 mod outside;
 mod report;
 mod run;

@@ -17,6 +17,7 @@ use anyhow::{Context, Result, bail};
 use lind_engine::Engine;
 use lind_engine::code::manifest::{Manifest, PLACE, Part, Takes, Use};
 use lind_kernel::cage::{Installed, Line, is_grate_name, other_spelling};
+use lind_kernel::stdio;
 
 use crate::installed;
 
@@ -69,6 +70,8 @@ pub struct Outside {
     pub line: Line,
     /// The directories that grates were found in.
     pub folders: Vec<PathBuf>,
+    /// How many grates of the line are started before the program.
+    pub grates: usize,
 }
 
 /// Opens what a line names. Options in it that name files then say their numbers. If the line only explains itself, what would be written is /dev/null.
@@ -88,20 +91,27 @@ pub fn open(folders: &Folders, argv: &mut Vec<CString>, engine: &Engine, explain
         found.extend(path.parent().map(Path::to_owned));
     }
     let mut files = Files { argv, files: Vec::new(), engine, explains };
-    files.walk(&grates)?;
+    let started = files.walk(&grates)?;
     let files = files.files;
-    Ok(Outside { line: Line::new(grates, files), folders: found })
+    Ok(Outside { line: Line::new(grates, files), folders: found, grates: started })
 }
 
 fn grate(name: &[u8], path: &Path) -> Result<Installed> {
     let open = |path: &Path| File::open(path).with_context(|| path.display().to_string());
     let file = path.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
     let source = path.extension().is_some_and(|suffix| suffix == "cwasm").then(|| path.with_extension("wasm"));
+    let (opened, source) = (open(path)?, source.and_then(|source| File::open(source).ok()));
+    if source.is_some() && !lind_engine::is_of_this_version(opened.as_fd()) {
+        stdio::say(&format!(
+            "lind-boot: {} was made by another version: its module is compiled instead; make grates, or install again\n",
+            path.display()
+        ));
+    }
     Ok(Installed {
         name: CString::new(name)?,
         path: CString::new([b"/grates/", file].concat())?,
-        file: open(path)?.into(),
-        source: source.and_then(|source| File::open(source).ok()).map(Into::into),
+        file: opened.into(),
+        source: source.map(Into::into),
     })
 }
 
@@ -114,18 +124,19 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Goes along the grates of the line.
-    fn walk(&mut self, grates: &[Installed]) -> Result<()> {
-        let mut at = 0;
+    /// Goes along the grates of the line, and counts them.
+    fn walk(&mut self, grates: &[Installed]) -> Result<usize> {
+        let (mut at, mut count) = (0, 0);
         while let Some(word) = self.argv.get(at).map(|word| word.to_bytes()) {
             if word != b"%{" && word != b"%}" {
                 let Some(grate) = grates.iter().find(|grate| grate.name.to_bytes() == word) else { break };
                 at = self.options(grate, at + 1)?;
+                count += 1;
             } else {
                 at += 1;
             }
         }
-        Ok(())
+        Ok(count)
     }
 
     fn is_option(&self, at: usize) -> bool {

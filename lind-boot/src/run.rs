@@ -12,7 +12,6 @@ use lind_engine::syscall::perf::Perf;
 use lind_engine::{CodeStore, Engine};
 use lind_kernel::cage::{self, Limits, Program, Status};
 use lind_kernel::engine::LoadError;
-use lind_kernel::mem::GuestMemory;
 use lind_kernel::root::{Directory, Root, Walls};
 use lind_kernel::{Errno, Kernel, stdio};
 
@@ -20,7 +19,7 @@ use crate::cli::Run;
 use crate::config::{self, Config, check_grates, check_private};
 use crate::end::End;
 use crate::outside::{self, Folders};
-use crate::{confine, explain, report, stack};
+use crate::{confine, explain, limits, report, stack};
 
 /// Why nothing ran, and the exit status that says so.
 pub struct Failure {
@@ -42,27 +41,10 @@ impl Failure {
         match error.errno {
             Errno::ENOENT => Failure { reason: not_found(name, root, grates), status: 127 },
             Errno::ENOMEM | Errno::EAGAIN | Errno::EMFILE | Errno::ENFILE => {
-                Failure { reason: anyhow!("{}{}", error.reason, needed(error.errno)), status: crate::FAILED }
+                Failure { reason: anyhow!(error.reason), status: crate::FAILED }
             }
             _ => Failure { reason: anyhow!(error.reason), status: 126 },
         }
-    }
-}
-
-/// What a program takes of the limits that its starter has set, where that may be why there was no room.
-fn needed(errno: Errno) -> String {
-    use rustix::process::{Resource, getrlimit};
-    match (errno, getrlimit(Resource::As).current, getrlimit(Resource::Nofile).current) {
-        (Errno::ENOMEM, Some(bytes), _) => format!(
-            ". At most {} MiB of addresses may be used (ulimit -v), and each program takes {}, most of which no memory is \
-             behind: ulimit -v unlimited. --memory limits what programs use",
-            bytes >> 20,
-            (GuestMemory::SPACE + 2 * GuestMemory::GUARD) >> 20
-        ),
-        (Errno::EMFILE, _, Some(files)) => {
-            format!(". At most {files} files may be open (ulimit -n): a program takes some 30, and 10 for each grate")
-        }
-        _ => String::new(),
     }
 }
 
@@ -133,6 +115,7 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
     let engine = Engine::with_perf(store, options.backtrace, perf.as_ref())?;
 
     let outside = outside::open(&grates, &mut config.argv, &engine, options.explain)?;
+    limits::suffice(outside.grates)?;
     let mounted = options.mounted.iter().filter_map(|(place, changes)| changes.then_some(place));
     for place in std::iter::once(&config.root).chain(mounted) {
         check_grates(place, &outside.folders)?;
@@ -190,7 +173,7 @@ fn confined_kernel(
         memory: (options.memory << 20, options.memory << 20),
         ..Limits::default()
     };
-    raise_file_limit();
+    limits::raise_files();
     // Each cage has an umask of its own, applied by the kernel.
     rustix::process::umask(rustix::fs::Mode::empty());
     let pages = lind_kernel::mem::PageMap::open();
@@ -211,13 +194,6 @@ fn confined_kernel(
         report.require_all()?;
     }
     Ok(Kernel::new(root, limits, pages))
-}
-
-/// Guests have limits of their own; all of them share ours.
-fn raise_file_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
 fn describe_end(status: Status) {

@@ -105,7 +105,7 @@ def compile_flags(cxx: bool) -> list[str]:
     if cxx:
         flags += ["-fwasm-exceptions", "-nostdinc++", "-isystem", os.path.join(include, "c++", "v1")]
     return [
-        *flags, "-isystem", include, "-isystem", os.path.join(place.ROOT, "grates", "sdk", "c", "include"),
+        *flags, "-isystem", include, "-isystem", place.headers_of_grates(),
         "-isystem", os.path.join(place.compiler_directory(), "include"), "-D_REENTRANT", *LENIENT,
         "-Wno-unused-command-line-argument",
     ]

@@ -12,7 +12,8 @@ from driver.place import Fail
 HELP = """\
 Usage: lind_compile [OPTIONS] FILE...
 
-Compiles and links C for a cage. Without -o or -c, X.c becomes X.wasm beside it and lindfs/[DIR/]X.cwasm. Options of
+Compiles and links C for a cage. Without -o or -c, X.c becomes X.wasm beside it and lindfs/[DIR/]X.cwasm; the latter is
+beside it too where lind is installed. Options of
 gcc (-O2, -D, -I, -L, -l, -c, -o, ...) work as they do there; without an -O option it is -O2.
 
   -o FILE             write FILE; a name ending in .cwasm is precompiled, with the .wasm beside it
@@ -78,8 +79,11 @@ def the_module(options: Options) -> str:
 
 
 def install(wasm: str, options: Options) -> str:
-    """Puts the module and its precompiled form into lindfs and returns the latter's path."""
-    directory = os.path.join(place.home(), "lindfs", options.directory.strip("/"))
+    """Puts the module and its precompiled form into lindfs, if there is one, and returns the latter's path."""
+    root = place.root_of_programs()
+    if root is None and options.directory:
+        raise Fail("--output-dir is a folder of a checkout's lindfs/; here -o says where a program goes")
+    directory = os.path.join(root, options.directory.strip("/")) if root else os.path.dirname(os.path.abspath(wasm))
     os.makedirs(directory, exist_ok=True)
     target = os.path.join(directory, os.path.basename(wasm))
     if os.path.realpath(wasm) != os.path.realpath(target):

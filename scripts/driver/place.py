@@ -29,9 +29,17 @@ def home() -> str:
     return os.environ.get("LIND_WASM_ROOT") or ROOT
 
 
+def root_of_programs() -> str | None:
+    """Where programs go that no place is named for. An installation has none that is the user's."""
+    if home() == ROOT and os.path.isdir(os.path.join(ROOT, "image")):
+        return None
+    return os.path.join(home(), "lindfs")
+
+
 def sysroot() -> str:
     chosen = os.environ.get("SYSROOT")
-    candidates = [chosen] if chosen else [os.path.join(place, "build", "sysroot") for place in (home(), ROOT)]
+    places = [os.path.join(place, "build", "sysroot") for place in (home(), ROOT)]
+    candidates = [chosen] if chosen else [*places, os.path.join(ROOT, "sysroot")]
     for candidate in candidates:
         if os.path.exists(os.path.join(candidate, "lib", "libc.a")):
             return candidate
@@ -40,11 +48,17 @@ def sysroot() -> str:
 
 def built(name: str) -> str:
     """A program of the runtime itself."""
-    for place in (home(), ROOT):
-        path = os.path.join(place, "target", "release", name)
+    places = [os.path.join(place, "target", "release") for place in (home(), ROOT)]
+    for place in (*places, os.path.join(ROOT, "bin")):
+        path = os.path.join(place, name)
         if os.path.exists(path):
             return path
     raise Fail(f"target/release/{name} is not built: run `make`")
+
+
+def headers_of_grates() -> str:
+    checkout = os.path.join(ROOT, "grates", "sdk", "c", "include")
+    return checkout if os.path.isdir(checkout) else os.path.join(ROOT, "include")
 
 
 def find(name: str) -> str:

@@ -36,6 +36,7 @@ use wasmtime::Linker;
 
 pub use code::cache;
 pub use code::compile::AT_ONCE;
+pub use code::cwasm::is_of_this_version;
 pub use code::inspect::{Inspection, ModuleFacts, Seal};
 pub use code::key::CodeStore;
 pub use code::validate::Entry;
@@ -139,6 +140,11 @@ impl Engine {
     /// Why it is no program, or cannot run.
     pub fn warm(&self, path: &Path) -> anyhow::Result<bool> {
         self.shared.images.warm(path)
+    }
+
+    /// Whether a program need not be compiled when it runs.
+    pub fn is_ready(&self, path: &Path) -> bool {
+        self.shared.images.is_ready(path)
     }
 
     /// What a program declares. It is loaded, and need not be again.

@@ -79,6 +79,8 @@ def page() -> str:
         "",
         "- `fts_read` never changes the working directory: `fts_accpath` is `fts_path`, as with `FTS_NOCHDIR`.",
         "- `backtrace` finds no frame, since a program in a cage cannot see its own stack.",
+        "- `semctl` takes a number for `SETVAL` as well as a union that has it. What is an address for the other commands must",
+        "  be in a `union semun`, as the manual page says: without one `semctl(id, 0, IPC_STAT, &ds)` goes astray.",
         "- `mallinfo2` does not count blocks that are mappings of their own.",
         "- `_GNU_SOURCE` brings the names that end in 64; they are macros, not symbols.",
         "",

@@ -162,6 +162,36 @@ def a_terminal_is_told(world: World) -> None:
         raise Failed(f"without a terminal: {done.stderr!r}")
 
 
+TWICE = """#include <spawn.h>
+#include <sys/wait.h>
+extern char **environ;
+int main(void)
+{
+	char *argv[] = { "many", 0 };
+	for (int i = 0; i < 2; i++)
+		if (posix_spawn(0, "/many.wasm", 0, 0, argv, environ))
+			return 1;
+	while (wait(0) > 0)
+		;
+	return 0;
+}
+"""
+
+
+def one_module_is_compiled_once(world: World) -> None:
+    """Also for two programs that begin with it at the same time."""
+    where, folder = home(world, "once"), world.folder / "once-root"
+    folder.mkdir()
+    (world.folder / "twice.c").write_text(TWICE)
+    world.run("scripts/lind_compile", "-o", str(folder / "twice.cwasm"), str(world.folder / "twice.c"))
+    world.run(str(BOOT), "warm", str(folder / "twice.wasm"), HOME=where)
+    (folder / "many.wasm").write_bytes(many_functions(2500))
+    (folder / "many.wasm").chmod(0o755)
+    said = at_a_terminal(world, where, "--root", str(folder), "twice.wasm")
+    if "compiling /many.wasm: " not in said or " more: " in said:
+        raise Failed(f"{said!r}")
+
+
 def many_functions(count: int) -> bytes:
     """A module with so many functions that take the compiler a while."""
     def number(n: int) -> bytes:
@@ -181,4 +211,4 @@ def many_functions(count: int) -> bytes:
     ])
 
 
-TESTS = [warms_and_lists, cleans, stays_within_its_limit, a_terminal_is_told]
+TESTS = [warms_and_lists, cleans, stays_within_its_limit, a_terminal_is_told, one_module_is_compiled_once]

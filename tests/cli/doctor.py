@@ -15,6 +15,7 @@ from world import BOOT, SECONDS, Failed, Skipped, World, ends
 NOBODY = 65534
 LANDLOCK = [444, 445, 446]
 UNSHARE = 272
+SECCOMP = 317
 NAMESPACES = 0x10020000  # CLONE_NEWUSER and CLONE_NEWNS
 EPERM, ENOSYS = 1, 38
 # What holds everywhere.
@@ -143,6 +144,17 @@ def without_landlock(world: World) -> None:
         advice(said, "CONFIG_SECURITY_LANDLOCK")
 
 
+def without_seccomp(world: World) -> None:
+    for user in {None, ordinary()}:
+        said = found(diagnosis(world, user=user, preexec=refusing([SECCOMP], ENOSYS)), False)
+        same("kernel", refused(said, "kernel"), BY_KERNEL | {"protected"})
+        # The other walls know nothing of new processes.
+        same("all", allowed(said, "all walls"), {"start"})
+        if not any(less["what"].startswith("filter of calls: not in force") for less in said["less"]):
+            raise Failed(f"{said['less']}")
+        advice(said, "CONFIG_SECCOMP_FILTER")
+
+
 def without_proc(world: World) -> None:
     root()
     before = ("unshare", "--mount", "--propagation", "private", "sh", "-c", 'umount -l /proc; exec "$@"', "sh")
@@ -189,5 +201,5 @@ def nowhere_for_bait(world: World) -> None:
     ends(done, 125, "/nowhere/lind-doctor-", "TMPDIR")
 
 
-TESTS = [everything_holds, without_namespaces, namespaces_by_sysctl, without_landlock, without_proc, inside_bubblewrap, inside_a_cage,
+TESTS = [everything_holds, without_namespaces, namespaces_by_sysctl, without_landlock, without_seccomp, without_proc, inside_bubblewrap, inside_a_cage,
          without_a_home, closed_streams, nowhere_for_bait]

@@ -80,9 +80,15 @@ def full_disk(world: World) -> None:
 def limits_of_the_starter(world: World) -> None:
     """A program that does not fit says which limit it is, and how much it takes."""
     boot = f'"{BOOT}" --root "{world.root}"'
-    ends(world.run("bash", "-c", f"ulimit -v 4000000; {boot} seven"), 125, "At most 3906 MiB of addresses may be used (ulimit -v)", "ulimit -v unlimited")
-    ends(world.run("bash", "-c", f"ulimit -n 10; {boot} seven"), 125, "At most 10 files may be open (ulimit -n)")
+    ends(world.run("bash", "-c", f"ulimit -v 4000000; {boot} seven"), 125, "a program takes 4", "at most 3906 may be used: ulimit -v unlimited")
+    ends(world.run("bash", "-c", f"ulimit -v 5000000; {boot} seven"), 7)
+    ends(world.run("bash", "-c", f"ulimit -n 20; {boot} seven"), 125, "a program takes 24 open files, and at most 20 may be open: ulimit -n 256")
     ends(world.run("bash", "-c", f"ulimit -n 40; {boot} seven"), 7)
+    # Each grate needs room as well.
+    behind = f'"{BOOT}" run --image "{world.root}" -- /seven.wasm'
+    ends(world.run("bash", "-c", f"ulimit -v 10000000; {behind}"), 125, "a program and 2 grates take 12")
+    ends(world.run("bash", "-c", f"ulimit -n 30; {behind}"), 125, "a program and 2 grates take 34 open files")
+    ends(world.run("bash", "-c", f"ulimit -v 20000000; ulimit -n 50; {behind}"), 7)
     # The soft limits are raised as far as they may be.
     ends(world.run("bash", "-c", f"ulimit -S -n 10; {boot} seven"), 7)
 

@@ -6,6 +6,7 @@ use lind_engine::{CodeStore, Engine, Seal};
 use rustix::process::{Resource, getrlimit};
 
 use super::parts::Told;
+use crate::cache::is_module;
 use crate::installed;
 
 /// Something that is known of the host.
@@ -82,10 +83,14 @@ pub fn allowing_namespaces() -> String {
     ];
     let found: Vec<&str> =
         settings.iter().filter(|(name, value, _)| is(name, value)).map(|(_, _, advice)| *advice).collect();
-    if found.is_empty() {
-        "run as root, or where user namespaces are permitted (in a container, its seccomp profile decides)".into()
+    if !found.is_empty() {
+        return format!("as root: {}", found.join("; "));
+    }
+    let container = "in a container, its capabilities and its seccomp profile decide";
+    if rustix::process::geteuid().is_root() {
+        format!("start it where root may mount, or user namespaces are permitted ({container})")
     } else {
-        format!("as root: {}", found.join("; "))
+        format!("run as root, or where user namespaces are permitted ({container})")
     }
 }
 
@@ -169,12 +174,11 @@ fn store() -> Vec<Fact> {
         }
     }
     match Engine::new(store, false) {
-        Ok(engine) => facts.push(grates(&engine)),
+        Ok(engine) => facts.extend([grates(&engine), image(&engine)]),
         Err(error) => {
             facts.push(Fact::wrong("engine", format!("{error:#}"), "a processor and a kernel that it runs on"))
         }
     }
-    facts.push(found("image", installed::image(), "make, or --image DIR"));
     facts.push(found("C library", installed::sysroot(), "make sysroot; only the compiler needs it"));
     facts
 }
@@ -183,6 +187,27 @@ fn found(name: &'static str, place: Option<PathBuf>, advice: &str) -> Fact {
     match place {
         Some(place) => Fact::fine(name, place.display().to_string()),
         None => Fact::worth(name, "not found", advice),
+    }
+}
+
+/// The tools, and whether their first start is a slow one.
+fn image(engine: &Engine) -> Fact {
+    const NAME: &str = "image";
+    let Some(image) = installed::image() else { return found(NAME, None, "make, or --image DIR") };
+    let tools = image.join("bin");
+    let entries = std::fs::read_dir(&tools).into_iter().flatten().flatten();
+    // Many names are links to one file.
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())).map(|entry| entry.path());
+    let programs: Vec<PathBuf> = files.filter(|path| is_module(path)).collect();
+    let left = programs.iter().filter(|path| !engine.is_ready(path)).count();
+    let value = format!("{}, {} programs in bin", image.display(), programs.len());
+    match left {
+        0 => Fact::fine(NAME, value),
+        _ => Fact::worth(
+            NAME,
+            format!("{value}, {left} not compiled yet"),
+            format!("lind-boot warm {}", tools.display()),
+        ),
     }
 }
 

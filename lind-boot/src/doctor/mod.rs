@@ -191,14 +191,17 @@ impl Findings {
             None => {}
         }
         if let Some(status) = &walls.status {
-            let is = |name: &str, value: &str| {
-                status.lines().any(|line| {
-                    line.strip_prefix(name).and_then(|line| line.strip_prefix(':')).is_some_and(|is| is.trim() == value)
-                })
-            };
-            let (filter, privileges) = (is("Seccomp", "2"), is("NoNewPrivs", "1"));
+            let (filter, privileges) = (filters(status) > own_filters(), field(status, "NoNewPrivs") == Some(1));
             facts.push(("filter of calls", if filter { "in force" } else { "not in force" }, filter));
             facts.push(("new privileges", if privileges { "none to be had" } else { "can be had" }, privileges));
+        }
+        // Nothing is promised of that: such a process could as well read the key.
+        let readable = match walls.facts.get("readable") {
+            Some(1) => "may be read by this user's other processes",
+            _ => "cannot be read from here",
+        };
+        if walls.status.is_some() {
+            facts.push(("memory", readable, true));
         }
         for (name, value, holds) in facts {
             let value = format!("{value}, as the kernel says of the runner");
@@ -206,6 +209,43 @@ impl Findings {
                 self.less.push((format!("{name}: {value}"), Wall::Seccomp.advice()));
             }
             self.facts.push(Fact { name, value, advice: None, less: !holds });
+        }
+    }
+}
+
+/// A number of /proc/PID/status.
+fn field(status: &str, name: &str) -> Option<u32> {
+    let value = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    value.trim().parse().ok()
+}
+
+/// How many filters of calls a process has; of an older kernel, whether it has any.
+fn filters(status: &str) -> u32 {
+    field(status, "Seccomp_filters").unwrap_or_else(|| u32::from(field(status, "Seccomp") == Some(2)))
+}
+
+/// Those that whoever started us has put up are not ours: a container's.
+fn own_filters() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    field(&status, "Seccomp_filters").unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_a_process_are_found_by_their_whole_name() {
+        let status = "Name:\tx\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t3\n";
+        assert_eq!([field(status, "NoNewPrivs"), field(status, "NoNew"), field(status, "Name")], [Some(1), None, None]);
+        assert_eq!([filters(status), filters("Seccomp:\t2\n"), filters("Seccomp:\t0\n")], [3, 1, 0]);
+    }
+
+    #[test]
+    fn each_trial_is_some_walls_part() {
+        for trial in Trial::ALL {
+            assert!(Wall::ALL.into_iter().any(|wall| wall.refuses(trial)), "{trial:?}");
+            assert_eq!(Trial::ALL.iter().filter(|other| other.name() == trial.name()).count(), 1);
         }
     }
 }

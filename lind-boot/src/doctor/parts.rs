@@ -187,8 +187,11 @@ fn heard(part: Part, target: &Target, told: &mut Told) -> Result<()> {
             Some(trial) => drop(told.trials.insert(trial, number)),
             None if name == READY => {
                 asked_for_exec = true;
-                let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()));
-                told.status = status.ok().filter(|_| matches!(part, Part::Walls | Part::PlainWalls));
+                let seen = |name: &str| format!("/proc/{}/{name}", child.id());
+                if matches!(part, Part::Walls | Part::PlainWalls) {
+                    told.status = std::fs::read_to_string(seen("status")).ok();
+                    told.facts.insert("readable".into(), i32::from(std::fs::File::open(seen("mem")).is_ok()));
+                }
                 drop(child.stdin.take());
             }
             None => drop(told.facts.insert(name.to_owned(), number)),

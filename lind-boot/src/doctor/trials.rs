@@ -16,17 +16,29 @@ use crate::{confine, installed};
 /// Something that must not be possible.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Trial {
+    /// Read a file outside, by its path.
     Read,
+    /// Make one there.
     Write,
+    /// Read one by a directory that was open before the walls.
     ReadAt,
+    /// Make one so.
     WriteAt,
+    /// Write what the policy protects in a project.
     Protected,
+    /// Connect to a port of 127.0.0.1.
     Port,
+    /// Connect to a unix socket by its path.
     Socket,
+    /// Connect to one without a path.
     Abstract,
+    /// Send a signal to a process.
     Signal,
+    /// Start a process.
     Start,
+    /// Go to a mount namespace of its own.
     Mount,
+    /// Become another program.
     Exec,
 }
 

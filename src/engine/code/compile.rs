@@ -34,7 +34,7 @@ pub struct Compiler {
 }
 
 /// How often a cage that waits looks whether it has ended.
-const LOOK: Duration = Duration::from_millis(4);
+pub const LOOK: Duration = Duration::from_millis(4);
 
 /// What each of the compiler's threads may use of stack, in bytes: as much as Linux gives a process's first.
 const STACK: usize = 8 << 20;

@@ -120,6 +120,18 @@ pub fn encode(key: &[u8; 32], mut code: Vec<u8>, initial: &[u8], facts: &Facts, 
     code
 }
 
+/// Whether a file says of itself that this version compiled it. That is for messages only: it proves nothing.
+pub fn is_of_this_version(file: BorrowedFd<'_>) -> bool {
+    const WANTED: usize = MAGIC.len() + blake3::OUT_LEN;
+    let read = || {
+        let end = u64::try_from(rustix::fs::fstat(file).ok()?.st_size).ok()?;
+        let mut begin = [0; WANTED];
+        let got = rustix::io::pread(file, &mut begin, end.checked_sub(TRAILER as u64)?).ok()?;
+        (got == WANTED).then_some(begin)
+    };
+    read().is_some_and(|begin| begin == *[&MAGIC[..], blake3::hash(COMPILED_FORMAT.as_bytes()).as_bytes()].concat())
+}
+
 /// Takes a private copy of a file and accepts it if its tag is right.
 ///
 /// # Errors

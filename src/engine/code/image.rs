@@ -4,13 +4,13 @@
 //! this user's tag. Either way a program that was read before from the same unchanged file is at hand.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use lind_kernel::Errno;
 use lind_kernel::engine::{Gone, LoadError};
 use lind_kernel::mem::InitialData;
@@ -18,7 +18,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 use wasmtime::Module;
 
 use crate::code::cache::{self, Cache, name_in_cache};
-use crate::code::compile::Compiler;
+use crate::code::compile::{Compiler, LOOK};
 use crate::code::cwasm::{self, Compiled, Kind, Refused};
 use crate::code::engines::Engines;
 use crate::code::key::CodeStore;
@@ -50,6 +50,27 @@ pub struct Images<P> {
     compiler: Arc<Compiler>,
     ready: Ready<P>,
     kept: Mutex<Kept<P>>,
+    /// The hashes of modules that are compiled at this moment: two cages that begin with the same one need it once.
+    under_way: Mutex<HashSet<[u8; 32]>>,
+}
+
+/// A module that is compiled as long as this lives.
+struct UnderWay<'a> {
+    all: &'a Mutex<HashSet<[u8; 32]>>,
+    source: [u8; 32],
+}
+
+impl<'a> UnderWay<'a> {
+    /// None if somebody else compiles it.
+    fn begin(all: &'a Mutex<HashSet<[u8; 32]>>, source: [u8; 32]) -> Option<UnderWay<'a>> {
+        all.locked().insert(source).then_some(UnderWay { all, source })
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.all.locked().remove(&self.source);
+    }
 }
 
 struct Kept<P> {
@@ -67,7 +88,7 @@ impl<P> Images<P> {
             cache: store.cache.map(|cache| Cache::new(cache, store.limit)),
             endable,
         };
-        Images { compiler: Arc::new(compiler), ready, kept: Mutex::default() }
+        Images { compiler: Arc::new(compiler), ready, kept: Mutex::default(), under_way: Mutex::default() }
     }
 
     /// Makes an image of a file. `path` is for messages. `gone` says whether who waits for it still does; without it, that is the process.
@@ -150,6 +171,11 @@ impl<P> Images<P> {
         }
     }
 
+    /// Whether there is code of a module already.
+    pub fn is_ready(&self, path: &Path) -> bool {
+        File::open(path).is_ok_and(|file| self.is_cached(&file).unwrap_or(false))
+    }
+
     fn is_cached(&self, module: &File) -> Result<bool> {
         Ok(self.cached(hash_of(module)?.as_bytes(), None).is_some())
     }
@@ -184,6 +210,17 @@ impl<P> Images<P> {
             return Ok(image);
         }
         if let Some(image) = self.cached(&source, state.as_ref()) {
+            return Ok(image);
+        }
+        let _alone = loop {
+            if let Some(alone) = UnderWay::begin(&self.under_way, source) {
+                break alone;
+            }
+            ensure!(gone.is_none_or(|gone| !gone()), Errno::EINTR);
+            std::thread::sleep(LOOK);
+        };
+        // By whoever was faster.
+        if let Some(image) = self.kept().source(&source) {
             return Ok(image);
         }
         // Whatever the file holds by now.

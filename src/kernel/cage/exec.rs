@@ -44,16 +44,22 @@ pub enum Where<'a> {
     File(OwnedFd),
 }
 
+/// A program's file, and the claim that nobody writes to it meanwhile.
+pub type Runnable<'k> = (Found<'k>, Text);
+
+/// Follows the name of an interpreter as the caller's paths are followed, and hands on where it leads.
+pub type Reach<'a, 'k> = &'a dyn Fn(&CStr, &dyn Fn(Where<'_>) -> Result<Runnable<'k>>) -> Result<Runnable<'k>>;
+
 /// Finds the program of an execve(2) of `cage` and loads it. A script's interpreter is found in its first line.
 ///
 /// # Errors
 /// ENOENT, also for a script whose name leads nowhere; EACCES, ENOEXEC, ELOOP for interpreters of interpreters, and what finding and loading say.
-pub fn prepare_exec(
-    kernel: &Kernel,
+pub fn prepare_exec<'k>(
+    kernel: &'k Kernel,
     cage: &Cage,
     named: Named<'_>,
-    mut argv: Vec<CString>,
-    envp: Vec<CString>,
+    (mut argv, envp): (Vec<CString>, Vec<CString>),
+    reach: Reach<'_, 'k>,
 ) -> Result<Start> {
     // What Linux does since 5.18, with a warning: programs rely on argv[0].
     if argv.is_empty() {
@@ -70,13 +76,12 @@ pub fn prepare_exec(
             check_executable(kernel, cage, found)
         }
     };
-    // The text of a script is held until its interpreter is.
-    let (Found { mut file, path: found, mut from }, mut text) = match named.at {
-        Where::Path(start, path, last) => open(start, path, last)?,
-        Where::File(file) => {
-            check_executable(kernel, cage, Found { file, path: named.name.to_owned(), from: From::Root })?
-        }
+    let find = |at: Where<'_>, name: &CStr| match at {
+        Where::Path(start, path, last) => open(start, path, last),
+        Where::File(file) => check_executable(kernel, cage, Found { file, path: name.to_owned(), from: From::Root }),
     };
+    // The text of a script is held until its interpreter is.
+    let (Found { mut file, path: found, mut from }, mut text) = find(named.at, named.name)?;
     let path = if search { found } else { named.name.to_owned() };
     let mut name = path.clone();
     for _ in 0..=INTERPRETERS {
@@ -97,7 +102,7 @@ pub fn prepare_exec(
         let script = std::mem::replace(&mut name, interpreter.clone());
         let line = [Some(interpreter), option, Some(script)].into_iter().flatten();
         argv.splice(..1, line);
-        let found = open(cwd.as_fd(), &name, Last::Follow)?;
+        let found = reach(&name, &|at| find(at, &name))?;
         (file, text, from) = (found.0.file, found.1, found.0.from);
     }
     Err(Errno::ELOOP)

@@ -70,11 +70,13 @@ fn runner() -> &'static Runner {
             groups,
             capabilities: capabilities & crate::cage::capability::OF_HOST,
         };
-        Runner { identity, capabilities, changes: uid == 0 && capabilities & RETURN == RETURN }
+        // Root of a user namespace may have groups that are not there, or may not set any: then nobody could come back.
+        let changes = uid == 0 && capabilities & RETURN == RETURN && set(&identity, capabilities).is_ok();
+        Runner { identity, capabilities, changes }
     })
 }
 
-/// Whether the runner can use files as somebody else: it is root, and has what that takes.
+/// Whether the runner can use files as somebody else: it is root, has what that takes, and is heard.
 pub fn changes() -> bool {
     runner().changes
 }

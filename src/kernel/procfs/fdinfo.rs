@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use lind_abi::flags::EpollEvents;
 use lind_abi::{Errno, Result};
 use rustix::fs::OFlags;
 
@@ -35,13 +36,16 @@ pub(super) fn descriptor_info(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(text.into_bytes())
 }
 
+/// What an epoll instance waits for without being asked.
+const ALWAYS: u32 = EpollEvents::EPOLLERR | EpollEvents::EPOLLHUP;
+
 /// What an epoll instance waits for.
 fn of_epoll(text: &mut String, interests: &Interests) {
     for (number, wanted, target) in interests.list() {
         let stat = rustix::fs::fstat(target.host()).ok();
         let (inode, device) = stat.map_or((0, 0), |stat| (stat.st_ino, stat.st_dev));
         let position = rustix::fs::tell(target.host()).unwrap_or(0);
-        let (events, data) = (wanted.events, wanted.data);
+        let (events, data) = (wanted.events | ALWAYS, wanted.data);
         let _ = writeln!(
             text,
             "tfd: {number:8} events: {events:8x} data: {data:16x}  pos:{position} ino:{inode:x} sdev:{device:x}"

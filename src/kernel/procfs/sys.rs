@@ -26,7 +26,16 @@ static TREE: &[Entry] = &[
     folder("class", &[folder("block", &[]), folder("net", &[LOOPBACK])]),
     folder("devices", &[folder("system", SYSTEM), folder("virtual", &[folder("net", &[folder("lo", OF_LOOPBACK)])])]),
     folder("fs", &[]),
-    folder("kernel", &[folder("mm", &[folder("transparent_hugepage", &[text("enabled", huge_pages)])])]),
+    folder(
+        "kernel",
+        &[folder(
+            "mm",
+            &[folder(
+                "transparent_hugepage",
+                &[text("enabled", huge_pages), text("hpage_pmd_size", |_| Ok(b"2097152\n".to_vec()))],
+            )],
+        )],
+    ),
     folder("module", &[]),
 ];
 

@@ -67,6 +67,10 @@ static FS: &[Entry] = &[
     text("pipe-max-size", pipe_max_size),
     fixed!("pipe-user-pages-hard", "0"),
     fixed!("pipe-user-pages-soft", "16384"),
+    fixed!("protected_fifos", "0"),
+    fixed!("protected_hardlinks", "0"),
+    fixed!("protected_regular", "0"),
+    fixed!("protected_symlinks", "0"),
     fixed!("suid_dumpable", "0"),
 ];
 
@@ -105,6 +109,8 @@ static KERNEL: &[Entry] = &[
     fixed!("randomize_va_space", "0"),
     fixed!("sched_child_runs_first", "0"),
     fixed!("sched_rr_timeslice_ms", "100"),
+    fixed!("sched_rt_period_us", "1000000"),
+    fixed!("sched_rt_runtime_us", "950000"),
     text("sem", ipc::semaphores),
     text("shm_rmid_forced", |_| Ok(b"0\n".to_vec())),
     text("shmall", shmall),
@@ -120,10 +126,15 @@ static VM: &[Entry] = &[
     text("max_map_count", max_map_count),
     text("mmap_min_addr", |_| Ok(format!("{}\n", crate::mem::space::FIRST).into_bytes())),
     fixed!("nr_hugepages", "0"),
+    fixed!("nr_overcommit_hugepages", "0"),
+    fixed!("overcommit_kbytes", "0"),
     fixed!("overcommit_memory", "0"),
     fixed!("overcommit_ratio", "50"),
+    fixed!("page-cluster", "3"),
     fixed!("panic_on_oom", "0"),
     fixed!("swappiness", "60"),
+    fixed!("vfs_cache_pressure", "100"),
+    fixed!("zone_reclaim_mode", "0"),
 ];
 
 static NET: &[Entry] = &[
@@ -172,6 +183,7 @@ static NET: &[Entry] = &[
 static IPV4: &[Entry] = &[
     fixed!("icmp_echo_ignore_all", "0"),
     fixed!("icmp_echo_ignore_broadcasts", "1"),
+    fixed!("igmp_max_memberships", "20"),
     text("ip_default_ttl", |_| of_streams(|socket| sockopt::ip_ttl(socket).map(|ttl| ttl.to_string()))),
     fixed!("ip_forward", "0"),
     fixed!("ip_local_port_range", "32768\t60999"),
@@ -193,12 +205,16 @@ static IPV4: &[Entry] = &[
     }),
     fixed!("tcp_max_syn_backlog", "512"),
     fixed!("tcp_moderate_rcvbuf", "1"),
+    fixed!("tcp_mtu_probing", "0"),
+    fixed!("tcp_no_metrics_save", "0"),
+    fixed!("tcp_notsent_lowat", "4294967295"),
     fixed!("tcp_retries1", "3"),
     fixed!("tcp_retries2", "15"),
     text("tcp_rmem", |_| {
         of_streams(|socket| sockopt::socket_recv_buffer_size(socket).map(|size| format!("4096\t{size}\t6291456")))
     }),
     fixed!("tcp_sack", "1"),
+    fixed!("tcp_slow_start_after_idle", "1"),
     fixed!("tcp_syn_retries", "6"),
     fixed!("tcp_synack_retries", "5"),
     fixed!("tcp_syncookies", "1"),

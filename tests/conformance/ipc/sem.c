@@ -51,6 +51,12 @@ static void check_values(int id)
 	CHECK_ERRNO(semctl(id, 0, SETVAL, (union semun){ .val = 32768 }), ERANGE);
 	CHECK_ERRNO(semctl(id, 0, SETVAL, (union semun){ .val = -1 }), ERANGE);
 	CHECK_EQ(semctl(id, 1, SETVAL, (union semun){ .val = 2 }), 0);
+	/* Many programs have no union for a number. */
+	CHECK_EQ(semctl(id, 1, SETVAL, 3), 0);
+	CHECK_EQ(semctl(id, 1, GETVAL), 3);
+	CHECK_ERRNO(semctl(id, 1, SETVAL, 32768), ERANGE);
+	CHECK_ERRNO(semctl(id, 1, SETVAL, -1), ERANGE);
+	CHECK_EQ(semctl(id, 1, SETVAL, 2), 0);
 	/* All or nothing. */
 	CHECK_ERRNO(semop(id, two, 2), EAGAIN);
 	CHECK_EQ(semctl(id, 0, GETVAL), 1);

@@ -82,6 +82,15 @@ static void check_interfaces(void)
 	CHECK_STR(link, "../../devices/virtual/net/lo");
 }
 
+/* A host built without huge pages has no folder for them. */
+static void check_pages(void)
+{
+	if (access("/sys/kernel/mm/transparent_hugepage", F_OK))
+		return;
+	CHECK(strchr(slurp("/sys/kernel/mm/transparent_hugepage/enabled"), '[') != NULL);
+	CHECK(atoi(slurp("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size")) >= 1 << 16);
+}
+
 static void check_tree(void)
 {
 	struct statfs fs;
@@ -106,6 +115,7 @@ int main(void)
 		check_skip("no /sys here");
 	check_processors();
 	check_interfaces();
+	check_pages();
 	check_tree();
 	return check_done();
 }

@@ -33,12 +33,15 @@ static void check_numbers(void)
 		"kernel/overflowuid", "kernel/panic", "kernel/sched_rr_timeslice_ms", "kernel/core_uses_pid", "kernel/randomize_va_space",
 		"fs/file-max", "fs/file-nr", "fs/nr_open", "fs/pipe-max-size", "fs/aio-max-nr", "fs/lease-break-time", "fs/inotify/max_user_watches",
 		"fs/inotify/max_user_instances", "fs/inotify/max_queued_events", "fs/epoll/max_user_watches", "vm/overcommit_memory",
-		"vm/max_map_count", "vm/swappiness", "vm/mmap_min_addr",
+		"vm/max_map_count", "vm/swappiness", "vm/mmap_min_addr", "vm/overcommit_kbytes", "vm/nr_overcommit_hugepages",
+		"vm/page-cluster", "vm/vfs_cache_pressure", "fs/protected_hardlinks", "fs/protected_symlinks", "fs/protected_fifos",
+		"fs/protected_regular", "kernel/sched_rt_period_us",
 	};
 	static const char *const of_net[] = {
 		"net/core/somaxconn", "net/core/rmem_default", "net/core/rmem_max", "net/core/wmem_default", "net/core/wmem_max",
 		"net/ipv4/ip_local_port_range", "net/ipv4/tcp_fin_timeout", "net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem", "net/ipv4/tcp_syncookies",
-		"net/ipv4/ip_forward", "net/ipv4/ip_unprivileged_port_start", "net/unix/max_dgram_qlen",
+		"net/ipv4/ip_forward", "net/ipv4/ip_unprivileged_port_start", "net/unix/max_dgram_qlen", "net/ipv4/igmp_max_memberships",
+		"net/ipv4/tcp_mtu_probing", "net/ipv4/tcp_no_metrics_save", "net/ipv4/tcp_notsent_lowat", "net/ipv4/tcp_slow_start_after_idle",
 	};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -5,12 +5,12 @@ use lind_abi::{Addr, Errno, Len, Out, Result};
 
 use super::pages;
 use crate::call::Ctx;
-use crate::mem::{OnFork, PAGE, space};
+use crate::mem::{OnFork, PAGE};
 
 /// madvise(2)
 pub(crate) fn madvise(cx: &Ctx<'_>, addr: Addr, len: Len, advice: Advice) -> Result<()> {
     let what = advised(advice)?;
-    let range = pages(addr.0, len.0, if len.0 > space::LIMIT { Errno::EINVAL } else { Errno::ENOMEM })?;
+    let range = pages(addr.0, len.0, Errno::EINVAL)?;
     if range.is_empty() {
         return Ok(());
     }

@@ -9,6 +9,8 @@ use crate::fd::Kind;
 use crate::mem::{Content, PAGE, Place, page_up, space};
 
 const ACCESS: u32 = Prot::PROT_READ | Prot::PROT_WRITE | Prot::PROT_EXEC;
+/// Where the flags of mmap(2) say what kind of mapping it is. Of the values that a Linux may know, MAP_DROPPABLE is not had here.
+const MAP_TYPE: u32 = 0xf;
 
 /// mmap(2)
 pub(crate) fn mmap(
@@ -64,10 +66,11 @@ fn is_shared(flags: MapFlags) -> Result<bool> {
     if let Some(&(_, errno)) = refused.iter().find(|&&(flag, _)| flags.has(flag)) {
         return Err(errno);
     }
-    match flags.0 & MapFlags::MAP_SHARED_VALIDATE {
+    match flags.0 & MAP_TYPE {
         MapFlags::MAP_PRIVATE => Ok(false),
         MapFlags::MAP_SHARED => Ok(true),
-        MapFlags::MAP_SHARED_VALIDATE => {
+        // Only a file can know more flags than all mappings have.
+        MapFlags::MAP_SHARED_VALIDATE if !flags.has(MapFlags::MAP_ANONYMOUS) => {
             let known = MapFlags::NAMES.rows.iter().fold(0, |all, &(bit, _)| all | bit) & !MapFlags::MAP_SYNC;
             if flags.beyond(known) { Err(Errno::EOPNOTSUPP) } else { Ok(true) }
         }

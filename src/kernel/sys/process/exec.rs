@@ -1,7 +1,7 @@
 //! execve(2) and execveat(2).
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use lind_abi::flags::AtFlags;
 use lind_abi::{DirFd, Errno, NoReturn, Path, Result, StrArray};
@@ -45,36 +45,50 @@ pub(crate) fn execveat(
     let mut room = Room::default();
     let argv = strings(cx, argv, &mut room)?;
     let envp = strings(cx, envp, &mut room)?;
-    let open = |file: BorrowedFd<'_>| {
-        let flags = rustix::fs::fcntl_getfl(file).map_err(errno)?;
-        if flags.contains(OFlags::PATH) {
-            // Not a fifo, to wait for.
-            return cx.kernel.root.open_again(file, OFlags::NONBLOCK.bits());
-        }
-        file.try_clone_to_owned().map_err(|_| Errno::EMFILE)
-    };
     let last = if flags.has(AtFlags::AT_SYMLINK_NOFOLLOW) { Last::NoFollow } else { Last::Follow };
     let (name, leads_nowhere) = known_as(cx, dir, path)?;
     let prepare = |at: Where<'_>| {
         let named = Named { at, name: &name, leads_nowhere };
-        prepare_exec(cx.kernel, cx.cage, named, argv.clone(), envp.clone())
+        prepare_exec(cx.kernel, cx.cage, named, (argv.clone(), envp.clone()), &|interpreter, find| {
+            program_at(cx, (cx.here(), interpreter), Last::Follow, find)
+        })
     };
     let start = if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
-        prepare(Where::File(open(cx.itself(dir)?.as_fd())?))?
+        prepare(Where::File(opened(cx, cx.itself(dir)?.as_fd())?))?
     } else {
-        let on_host = |from: BorrowedFd<'_>, path: &CStr| prepare(Where::Path(from, path, last));
-        cx.act(dir, path, last, on_host, |reached| {
-            let file = match reached {
-                Reached::Place(place) if place.is_link() => return Err(Errno::ELOOP),
-                Reached::Place(place) => open(place.memory(cx).ok_or(Errno::EACCES)?.1.host())?,
-                Reached::File(file) => open(file.host())?,
-                _ => return Err(Errno::ENOENT),
-            };
-            prepare(Where::File(file))
-        })?
+        program_at(cx, (dir, path), last, prepare)?
     };
     cx.thread.exec_to(Box::new(start));
     Ok(NoReturn)
+}
+
+/// Acts on the program that a path leads to, be it through our trees.
+fn program_at<T>(
+    cx: &Ctx<'_>,
+    (dir, path): (DirFd, &CStr),
+    last: Last,
+    act: impl Fn(Where<'_>) -> Result<T>,
+) -> Result<T> {
+    let on_host = |from: BorrowedFd<'_>, path: &CStr| act(Where::Path(from, path, last));
+    cx.act(dir, path, last, on_host, |reached| {
+        let file = match reached {
+            Reached::Place(place) if place.is_link() => return Err(Errno::ELOOP),
+            Reached::Place(place) => opened(cx, place.memory(cx).ok_or(Errno::EACCES)?.1.host())?,
+            Reached::File(file) => opened(cx, file.host())?,
+            _ => return Err(Errno::ENOENT),
+        };
+        act(Where::File(file))
+    })
+}
+
+/// A descriptor of our own for a program that is an open file.
+fn opened(cx: &Ctx<'_>, file: BorrowedFd<'_>) -> Result<OwnedFd> {
+    let flags = rustix::fs::fcntl_getfl(file).map_err(errno)?;
+    if flags.contains(OFlags::PATH) {
+        // Not a fifo, to wait for.
+        return cx.kernel.root.open_again(file, OFlags::NONBLOCK.bits());
+    }
+    file.try_clone_to_owned().map_err(|_| Errno::EMFILE)
 }
 
 /// The name of a program that was named from a descriptor begins there: `/dev/fd/3/program`. Whether that leads nowhere once it runs.

@@ -1,0 +1,66 @@
+//! What the starter's limits leave for the cages of a line, said before the first of them finds out.
+
+use anyhow::{Result, ensure};
+use lind_kernel::mem::GuestMemory;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// What a cage takes of addresses, and the runner by itself, in bytes.
+const CAGE: u64 = GuestMemory::SPACE + 2 * GuestMemory::GUARD;
+const RUNNER: u64 = 128 << 20;
+
+/// What a line takes of open files at least, measured with `busybox true`: 24 without a grate, and 6 more for each.
+const FILES: u64 = 24;
+const FILES_OF_GRATE: u64 = 5;
+
+/// Guests have limits of their own; all of them share ours.
+pub fn raise_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+/// Whether so many grates and a program can be started at all. A program may need more than that for itself.
+///
+/// # Errors
+/// Which limit is too low, and how to raise it.
+pub fn suffice(grates: usize) -> Result<()> {
+    let (addresses, files) = (getrlimit(Resource::As).current, getrlimit(Resource::Nofile).maximum);
+    enough(u64::try_from(grates)?, addresses, files)
+}
+
+fn enough(grates: u64, addresses: Option<u64>, files: Option<u64>) -> Result<()> {
+    let what = match grates {
+        0 => "a program takes".to_owned(),
+        1 => "a program and a grate take".to_owned(),
+        _ => format!("a program and {grates} grates take"),
+    };
+    let needed = CAGE.saturating_mul(grates.saturating_add(1)).saturating_add(RUNNER);
+    let most = addresses.unwrap_or(u64::MAX);
+    ensure!(
+        needed <= most,
+        "{what} {} MiB of addresses, most of which no memory is behind, and at most {} may be used: ulimit -v unlimited \\
+         (--memory limits what programs use)",
+        needed >> 20,
+        most >> 20
+    );
+    let needed = FILES_OF_GRATE.saturating_mul(grates).saturating_add(FILES);
+    let most = files.unwrap_or(u64::MAX);
+    ensure!(needed <= most, "{what} {needed} open files, and at most {most} may be open: ulimit -n 256 or more");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_that_is_too_low_is_named() {
+        let said = |grates, addresses, files| enough(grates, addresses, files).err().map(|error| error.to_string());
+        assert_eq!(said(9, None, None), None);
+        assert_eq!(said(0, Some(5 << 30), Some(FILES)), None);
+        assert!(said(0, Some(4 << 30), None).is_some_and(|text| text.contains("ulimit -v unlimited")));
+        assert!(said(1, Some(5 << 30), None).is_some_and(|text| text.starts_with("a program and a grate take 8")));
+        assert!(
+            said(2, None, Some(30)).is_some_and(|text| text.contains("2 grates take 34 open files, and at most 30"))
+        );
+    }
+}

@@ -1,0 +1,72 @@
+#!/bin/sh
+# Installs what was built, or removes it again.
+#
+#     scripts/install.sh install|uninstall DESTDIR PREFIX        DESTDIR may be empty
+#
+# PREFIX/bin has the commands, PREFIX/lib/lind all else. lind-boot and the compiler driver find it from where they are, so
+# that PREFIX may be moved.
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+what=$1 bin=$2$3/bin lib=$2$3/lib/lind
+
+die() { echo "install: $*" >&2; exit 1; }
+
+case $3 in /*) ;; *) die "PREFIX is an absolute path, not '$3'" ;; esac
+
+# The driver goes by these names; the rest of scripts/bin is found beside it.
+commands="lind_compile lind-cc lind-c++ lind-clang lind-clang++"
+
+remove() {
+	for name in $commands; do
+		case $(readlink "$bin/$name" || true) in ../lib/lind/*) rm -f "$bin/$name" ;; esac
+	done
+	rm -f "$bin/lind-boot"
+	rm -rf "$lib"
+}
+
+# Everybody may read it and nobody but its owner change it, however it lies in the checkout.
+copy() {
+	mkdir -p "$2"
+	(cd "$1" && tar -cf - --exclude=__pycache__ --owner=0 --group=0 --mode=u=rwX,go=rX .) | (cd "$2" && tar -xf - --no-same-owner -p)
+}
+
+image() {
+	mkdir -p "$lib/image"
+	# Not what tests and programs of the user have put there, nor the copies of grates.
+	for entry in "$top"/lindfs/*; do
+		name=$(basename "$entry")
+		case $name in conformance | grates) continue ;; esac
+		if [ -d "$entry" ]; then copy "$entry" "$lib/image/$name"; fi
+	done
+	chmod 1777 "$lib/image/tmp"
+}
+
+case $what in
+uninstall)
+	remove
+	;;
+install)
+	for built in target/release/lind-boot target/release/lind-passes build/sysroot/lib/libc.a build/grates/bracket_grate.wasm; do
+		[ -e "$top/$built" ] || die "$built is not built: run \`make\`"
+	done
+	umask 022
+	remove
+	mkdir -p "$bin" "$lib/bin"
+	install -m 755 -s "$top/target/release/lind-boot" "$bin/lind-boot"
+	install -m 755 -s "$top/target/release/lind-passes" "$lib/bin/lind-passes"
+	ln -s ../../../bin/lind-boot "$lib/bin/lind-boot"
+	copy "$top/scripts/driver" "$lib/scripts/driver"
+	copy "$top/scripts/bin" "$lib/scripts/bin"
+	rm -f "$lib/scripts/bin/lind_run" "$lib/scripts/bin/lind-wasm"
+	install -m 755 "$top/scripts/lind_compile" "$lib/scripts/lind_compile"
+	for name in $commands; do ln -sf "../lib/lind/scripts/bin/$name" "$bin/$name"; done
+	copy "$top/build/sysroot" "$lib/sysroot"
+	copy "$top/grates/sdk/c/include" "$lib/include"
+	copy "$top/build/grates" "$lib/grates"
+	mkdir -p "$top/lindfs/tmp"
+	image
+	echo "installed $bin/lind-boot and $lib; \`lind-boot warm $3/lib/lind\` compiles it for you, \`lind-boot doctor\` looks at it"
+	;;
+*) die "unknown: $what" ;;
+esac

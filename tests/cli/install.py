@@ -1,0 +1,72 @@
+"""`make install` into a place of its own: everything is found from there, by root and by others, with the checkout out of reach."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from world import Failed, Skipped, TOP, World, ends
+
+HELLO = '#include <stdio.h>\nint main(void) { puts("hello from a cage"); return 7; }\n'
+NOBODY = 65534
+# The checkout is empty for what follows, as if it had never been there.
+HIDDEN = f'mount -t tmpfs -o mode=0700 none "{TOP}"; '
+USE = """cd "$WORK"
+for command in lind-boot lind_compile lind-cc; do [ "$(command -v $command)" = "$PREFIX/bin/$command" ] || exit 90; done
+lind_compile hello.c >/dev/null || exit 91
+[ -f hello.wasm ] && [ -f hello.cwasm ] || exit 92
+lind-cc -o other.wasm hello.c || exit 93
+[ "$(lind-boot run ./hello)" = "hello from a cage" ] || exit 94
+[ "$(lind-boot run --policy untrusted --allow 127.0.0.1:1 ./other.wasm)" = "hello from a cage" ] || exit 95
+lind-boot warm "$PREFIX/lib/lind/grates" || exit 96
+lind-boot doctor --json >doctor.json || exit 97
+"""
+
+
+def installed(world: World, script: str, user: int | None, prefix: Path) -> subprocess.CompletedProcess[str]:
+    """A script with what was installed in front of PATH, and without a checkout."""
+    work, home = (world.folder / f"{name}-{user}" for name in ("work", "home"))
+    work.mkdir()
+    home.mkdir()
+    (work / "hello.c").write_text(HELLO)
+    if user is not None:
+        for path in (work, home, work / "hello.c"):
+            os.chown(path, user, user)
+    as_user = f"setpriv --reuid {user} --regid {user} --clear-groups " if user is not None else ""
+    more = {"WORK": str(work), "HOME": str(home), "PREFIX": str(prefix), "PATH": f"{prefix}/bin:{os.environ['PATH']}", "SCRIPT": script}
+    # Not from the checkout, which is away.
+    return world.in_private(f'{HIDDEN}cd /; {as_user}sh -uc "$SCRIPT"', **more)
+
+
+def installs_and_uninstalls(world: World) -> None:
+    if os.geteuid() != 0:
+        raise Skipped("the checkout cannot be hidden")
+    stage = world.folder / "stage"
+    prefix = stage / "opt" / "lind"
+    (prefix / "bin").mkdir(parents=True)
+    other = prefix / "bin" / "other"
+    other.write_text("somebody else's")
+    make = ["make", "-s", f"DESTDIR={stage}", "PREFIX=/opt/lind"]
+    ends(world.run(*make, "install"), 0)
+    # A second time takes the place of the first.
+    ends(world.run(*make, "install"), 0)
+    for path in prefix.rglob("*"):
+        mode = path.lstat().st_mode
+        if not path.is_symlink() and mode & 0o022 and path.name != "tmp":
+            raise Failed(f"{path} may be changed by others: {mode:o}")
+        if path.is_symlink() and str(TOP) in os.readlink(path):
+            raise Failed(f"{path} leads into the checkout")
+    for user in (None, NOBODY):
+        done = installed(world, USE, user, prefix)
+        ends(done, 0)
+        if str(TOP) in (world.folder / f"work-{user}" / "doctor.json").read_text():
+            raise Failed("the doctor found the checkout")
+    ends(world.run(*make, "uninstall"), 0)
+    left = [path for path in prefix.rglob("*") if not path.is_dir()]
+    if left != [other]:
+        raise Failed(f"left: {left[:9]}")
+    ends(world.run("make", "-s", "PREFIX=relative", "install"), 2, "PREFIX is an absolute path")
+
+
+TESTS = [installs_and_uninstalls]
