@@ -152,6 +152,13 @@ void names_learn(const uint8_t *message, size_t length)
 
 	if (!dns_read(message, length, &answer))
 		return;
+	for (unsigned j = 0; learns && j < answer.count; j++) {
+		struct address a = { .family = answer.of[j].six ? AF_INET6 : AF_INET };
+
+		memcpy(a.ip, answer.of[j].ip, answer.of[j].six ? 16 : 4);
+		one_form(&a);
+		learn_name(answer.name, &a);
+	}
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < rule_count; i++) {
 		if (rules[i].by != BY_NAME || !dns_matches(rules[i].name, answer.name))

@@ -132,6 +132,7 @@ LIND_OPTION("-", "resolver", "value");
 LIND_OPTION("-", "default", "value");
 LIND_OPTION("-", "errno", "value");
 LIND_OPTION("-", "config", "reads");
+LIND_OPTION("-", "learn", "writes");
 
 static const struct lind_option options[] = {
 	{ 'a', "allow", "RULE", "VERB,.. [PROTOCOL,..] TARGET [PORT,..] [N/s]; see the README", rule_allow },
@@ -141,9 +142,10 @@ static const struct lind_option options[] = {
 	{ 0, "default", "allow|deny", "what goes where no rule matches: deny", set_default },
 	{ 0, "errno", "NAME", "what denied calls answer: EACCES", set_errno },
 	{ 0, "config", "FILE", "read rules from a TOML file", rules_load },
+	{ 0, "learn", "FILE", "write rules that allow what was allowed and done, and no more", set_learn },
 };
 
-static const struct lind_lifecycle lifecycle = { .start = start, .fork = fork_, .exec = exec, .exit = exit_ };
+static const struct lind_lifecycle lifecycle = { .start = start, .fork = fork_, .exec = exec, .exit = exit_, .end = write_learned };
 
 static struct lind_handler handlers[64];
 static size_t count;

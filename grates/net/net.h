@@ -100,6 +100,13 @@ bool has_datagrams(void);
 /* Denied for a reason of its own. */
 __attribute__((format(printf, 3, 4))) int64_t deny(struct client *c, const struct lind_call *call, const char *format, ...);
 
+/* learned.c */
+extern bool learns;
+const char *set_learn(const char *path);
+void learn_name(const char *name, const struct address *a);
+void learn_use(enum verb verb, unsigned proto, const struct address *a);
+void write_learned(int status);
+
 /* names.c: addresses of names in rules, from the answers of resolvers. */
 const char *resolver_add(const char *text);
 void resolvers_find(void);

@@ -418,6 +418,8 @@ int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, un
 		if (waited < 0)
 			return waited;
 	}
+	if (learns)
+		learn_use(verb, proto, a);
 	if (r && r->redirects)
 		redirect(r, a);
 	return 0;

@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 	static const struct lind_option options[] = {
 		{ 'a', "allow", "PREFIX", "a directory or file below which everything may be changed", allow },
 	};
-	static const struct lind_guard guard = { may_change, EROFS };
+	static const struct lind_guard guard = { .may_change = may_change, .refusal = EROFS };
 
 	lind_options(options, 1, "Clients change no files.", &argc, &argv);
 	lind_guard_begin(&guard);

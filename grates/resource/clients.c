@@ -96,6 +96,8 @@ static void *start(uint64_t cage)
 	__atomic_fetch_add(&tree_used[CAGES], 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&tree_used[THREADS], 1, __ATOMIC_RELAXED);
 	files_found(c, 1023, 0);
+	note_peak(CAGES);
+	note_peak(THREADS);
 	return c;
 }
 

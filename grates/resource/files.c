@@ -178,6 +178,7 @@ void files_found(struct client *c, uint64_t highest, uint64_t reserved)
 	pthread_mutex_unlock(&c->lock);
 	__atomic_fetch_add(&c->used[FILES], n, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&tree_used[FILES], n - reserved, __ATOMIC_RELAXED);
+	note_peak(FILES);
 }
 
 void files_leave(struct client *c)

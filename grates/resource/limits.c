@@ -14,7 +14,7 @@ const char *const what_names[WHATS] = {
 };
 
 uint64_t limits[SCOPES][WHATS] = { { [0 ... WHATS - 1] = UNLIMITED }, { [0 ... WHATS - 1] = UNLIMITED } };
-uint64_t tree_used[WHATS];
+uint64_t tree_used[WHATS], tree_peak[WHATS];
 struct rate tree_rates[RATES];
 uint64_t each_rates[RATES];
 
@@ -194,6 +194,15 @@ static uint64_t *used_of(enum scope scope, struct client *c, enum what what)
 	return scope == TREE ? &tree_used[what] : &c->used[what];
 }
 
+void note_peak(enum what what)
+{
+	uint64_t used = __atomic_load_n(&tree_used[what], __ATOMIC_RELAXED), most = __atomic_load_n(&tree_peak[what], __ATOMIC_RELAXED);
+
+	/* What is given back at this moment may have made it less than nothing. */
+	while ((int64_t)used > (int64_t)most && !__atomic_compare_exchange_n(&tree_peak[what], &most, used, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
 uint64_t grab(enum scope scope, struct client *c, enum what what, uint64_t n)
 {
 	uint64_t *used = used_of(scope, c, what), max = limits[scope][what];
@@ -204,6 +213,8 @@ uint64_t grab(enum scope scope, struct client *c, enum what what, uint64_t n)
 			return 0;
 		got = n < max - before ? n : max - before;
 	} while (!__atomic_compare_exchange_n(used, &before, before + got, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	if (learns && scope == TREE)
+		note_peak(what);
 	return got;
 }
 

@@ -71,6 +71,7 @@ static void settle(struct client *c, uint64_t reserved)
 	c->space->used = (uint64_t)u.maxrss << 10;
 	/* Modulo 2^64: less is a sum with what is over. */
 	drop(TREE, c, MEMORY, counted - c->space->used);
+	note_peak(MEMORY);
 	__atomic_store_n(&c->used[MEMORY], c->space->used, __ATOMIC_RELAXED);
 }
 

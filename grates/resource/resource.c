@@ -147,6 +147,7 @@ LIND_OPTION("-", "rate", "value");
 LIND_OPTION("-", "each-rate", "value");
 LIND_OPTION("-", "on-hit", "value");
 LIND_OPTION("-", "config", "reads");
+LIND_OPTION("-", "learn", "writes");
 
 static const struct lind_option options[] = {
 	{ 0, "cpu", "TIME", "processor time of all cages together", set_cpu },
@@ -162,6 +163,7 @@ static const struct lind_option options[] = {
 	{ 0, "each-rate", "LIMIT=SIZE", "bytes a second of each cage", set_each_rate },
 	{ 0, "on-hit", "[LIMIT=]ACTION", "errno:NAME, stop or kill", set_action },
 	{ 0, "config", "FILE", "read limits from a TOML file", load },
+	{ 0, "learn", "FILE", "write the most that was used at a time, of what has a limit", set_learn },
 	{ 0, "report", NULL, "say at the end what was used", set_report },
 };
 

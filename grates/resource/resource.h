@@ -67,7 +67,8 @@ struct client {
 
 /* limits.c */
 extern uint64_t limits[SCOPES][WHATS];
-extern uint64_t tree_used[WHATS];
+extern uint64_t tree_used[WHATS], tree_peak[WHATS];	/* the second if `learns` */
+void note_peak(enum what what);
 extern struct rate tree_rates[RATES];
 extern uint64_t each_rates[RATES];
 const char *set_limit(enum scope scope, const char *name, const char *amount);
@@ -168,7 +169,8 @@ void watch_start(void);
 void watch_soon(void);
 uint64_t cpu_of(uint64_t cage);
 extern uint64_t cpu_ended;
-extern bool wants_report;
+extern bool wants_report, learns;
+const char *set_learn(const char *path);
 void report(int status);
 
 #endif

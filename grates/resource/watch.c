@@ -4,6 +4,7 @@
  * It sleeps for as long as no limit can be reached: all processors together use so much time and no more.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -197,7 +198,18 @@ static void line(enum what what, uint64_t used)
 			amount_text(what, limits[TREE][what], max, sizeof max));
 }
 
-bool wants_report;
+bool wants_report, learns;
+static FILE *learned;
+
+const char *set_learn(const char *path)
+{
+	int fd = lind_open_file(path, NULL, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	if (fd < 0 || !(learned = fdopen(fd, "w")))
+		return strerror(errno);
+	learns = true;
+	return NULL;
+}
 
 /* Of those that have been killed and not ended yet. */
 static void add_cpu(struct client *c, void *sum)
@@ -207,17 +219,36 @@ static void add_cpu(struct client *c, void *sum)
 	*(uint64_t *)sum += cpu > c->used[CPU] ? cpu : c->used[CPU];
 }
 
+/* In bytes, nanoseconds and numbers: who reads it makes limits of it. */
+static void write_peaks(uint64_t cpu)
+{
+	static const enum what peaks[] = { MEMORY, CAGES, THREADS, FILES, WRITE_FILE };
+
+	fprintf(learned, "cpu = %llu\n", (unsigned long long)cpu);
+	for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
+		note_peak(peaks[i]);
+		fprintf(learned, "\"%s\" = %llu\n", what_names[peaks[i]], (unsigned long long)tree_peak[peaks[i]]);
+	}
+	if (fclose(learned))
+		lind_log("what was learned could not be written: %s", strerror(errno));
+	learned = NULL;
+}
+
 void report(int status)
 {
 	uint64_t cpu;
 
 	(void)status;
-	if (!wants_report)
+	if (!wants_report && !learned)
 		return;
 	clients_lock();
 	cpu = __atomic_load_n(&cpu_ended, __ATOMIC_RELAXED);
 	each_client(add_cpu, &cpu);
 	clients_unlock();
+	if (learned)
+		write_peaks(cpu);
+	if (!wants_report)
+		return;
 	line(CPU, cpu);
 	line(WALL, (uint64_t)(now() - began));
 	for (enum what what = READ; what < WHATS; what++)

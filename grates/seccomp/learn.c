@@ -15,7 +15,7 @@
 #include "learn.h"
 #include "strace.h"
 
-bool learn_names;
+bool learn_names, learn_lists;
 
 static const char *output;
 static int output_fd;
@@ -237,6 +237,10 @@ void write_learned(void)
 	 * not do it, too. */
 	static const uint32_t chance[] = { SYS_futex, SYS_sched_yield, SYS_rt_sigsuspend };
 
+	if (learn_lists) {
+		write_lists(output_fd, output);
+		return;
+	}
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < sizeof chance / sizeof *chance; i++)
 		of_call(chance[i])->count = 0;

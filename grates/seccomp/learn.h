@@ -52,6 +52,9 @@ void tree_add(void **tree, const char *text);
 bool tree_has(void *const *tree, const char *text);
 size_t tree_list(void *tree, char ***list);
 
+/* noted.c: closes the descriptor; the path is for messages. */
+void write_lists(int fd, const char *path);
+
 /* learned.c */
 void write_policy(struct learned *const *of, int fd, const char *path);	/* the path is for messages; closes the descriptor */
 

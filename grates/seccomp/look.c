@@ -48,7 +48,7 @@ static bool matches(const struct step *step, const struct subject *s)
 	if (!s->path && !s->address)
 		return step->action < DENY;
 	if (!known(s))
-		return step->action >= DENY;
+		return step->action >= DENY || (p->unnamed && s->path);
 	for (size_t i = 0; s->path && i < p->path_count; i++)
 		if (glob(p->paths[i], s->path))
 			return true;
@@ -65,6 +65,36 @@ static const struct step *decide_about(const struct subject *s)
 	while (!step->last && !(all_hold(step, s->call) && matches(step, s)))
 		step++;
 	return step;
+}
+
+static const struct lind_param *first_other(const struct step *s, const struct lind_call *c)
+{
+	const struct lind_syscall *row = syscall_of(c->nr);
+
+	for (uint32_t i = 0; row && i < s->count; i++) {
+		const struct condition *one = &conditions_[s->first + i];
+
+		if (one->arg < row->count && !holds(one, c->args[one->arg].value))
+			return &row->args[one->arg];
+	}
+	return NULL;
+}
+
+const struct step *nearest(const struct lind_call *c, const char *path, const struct lind_param **other)
+{
+	struct subject s = { .call = c, .as = c->nr, .path = path };
+	const struct step *near = NULL;
+
+	for (const struct step *step = steps_of(c->nr); !step->last; step++) {
+		bool matching = !step->patterns || !path || matches(step, &s), holding = all_hold(step, c);
+
+		/* The same path with other flags is nearer than the same call elsewhere. */
+		if (step->action >= DENY || !step->rule->where || matching == holding || (near && !matching))
+			continue;
+		near = step;
+		*other = holding ? NULL : first_other(step, c);
+	}
+	return near;
 }
 
 /* 0 if the call may be made, else the client's answer. */
@@ -144,7 +174,9 @@ int64_t on_spawned_path(const struct lind_call *c)
 	if (r)
 		return r;
 	r = place.object < 0 ? -ENOENT : 0;
-	if (!r && learning())
+	if (!r && learn_lists)
+		r = note_path(c, LIND_DOES_EXEC, &place, NULL);
+	else if (!r && learning())
 		learn_path(c, SYS_spawn, LIND_DOES_EXEC, &place, known(&s) && !is_script(&place));
 	else if (!r && !(r = settle(&s)) && is_script(&place))
 		r = -EACCES;

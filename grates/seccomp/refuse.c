@@ -73,11 +73,24 @@ static int error_of(const struct lind_call *c, const struct step *s)
 	return syscall_of(c->nr) ? s->rule->error : ENOSYS;
 }
 
+/* The place of the rule that decides, and if it is none of its own the one that nearly did. */
+static void put_rule(struct text *to, const struct lind_call *c, const struct step *s, const char *path)
+{
+	const struct lind_param *other = NULL;
+	const struct step *near = s->last && s->action >= DENY ? nearest(c, path, &other) : NULL;
+
+	text_add(to, "%s", s->rule->where);
+	if (near && other)
+		text_add(to, "; %s allows this%s with other %s", near->rule->where, path ? " path" : "", other->name);
+	else if (near)
+		text_add(to, "; %s allows this call on other paths", near->rule->where);
+}
+
 void explain(const struct lind_call *c, const struct step *s, const char *path)
 {
 	static const char *const verbs[] = { "allowed", "logged", "denied", "killed" };
 	char name[PATH_MAX];
-	struct text line, quoted;
+	struct text line, quoted, rule;
 	long left;
 
 	if (quiet || __atomic_load_n(&lines, __ATOMIC_RELAXED) < 0)
@@ -89,6 +102,8 @@ void explain(const struct lind_call *c, const struct step *s, const char *path)
 	}
 	text_init(&line);
 	text_init(&quoted);
+	text_init(&rule);
+	put_rule(&rule, c, s, path);
 	name_of(c->target, name, sizeof name);
 	text_quoted(&quoted, name, strlen(name), 128, false);
 	put_call(&line, c);
@@ -97,12 +112,13 @@ void explain(const struct lind_call *c, const struct step *s, const char *path)
 		text_add(&line, " leads to ");
 		text_quoted(&line, path, strlen(path), PATH_MAX, false);
 	}
-	if (s->action < DENY || !lind_denied(c->target, c->nr, s->action == DENY ? error_of(c, s) : 0, s->rule->where, line.data, ""))
+	if (s->action < DENY || !lind_denied(c->target, c->nr, s->action == DENY ? error_of(c, s) : 0, rule.data, line.data, path ? path : ""))
 		lind_log("%s%s%s: %s%s%s%s: cage %llu %s: %s", verbs[s->action], s->action == DENY ? " with " : "", s->action == DENY ? errno_text(error_of(c, s)) : "",
-		s->rule->where, s->rule->comment ? " (" : "", s->rule->comment ? s->rule->comment : "", s->rule->comment ? ")" : "",
+		rule.data, s->rule->comment ? " (" : "", s->rule->comment ? s->rule->comment : "", s->rule->comment ? ")" : "",
 		(unsigned long long)c->target, quoted.data, line.data);
 	text_free(&line);
 	text_free(&quoted);
+	text_free(&rule);
 }
 
 /* Whether a cage was to be killed before, and is still there. */

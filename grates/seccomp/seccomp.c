@@ -1,5 +1,6 @@
 /* The seccomp grate: options, which calls it wants to see, and the calls that numbers decide about. */
 #include <errno.h>
+#include <lind/compose.h>
 #include <lind/typed.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +89,7 @@ static const char *set_docker(const char *value)
 LIND_SETS(set_quiet, quiet = true)
 LIND_SETS(set_verbose, verbose = true)
 LIND_SETS(set_learn_names, learn_names = true)
+LIND_SETS(set_learn_lists, learn_lists = true)
 
 static void learned(int status)
 {
@@ -105,7 +107,8 @@ static bool outside_default(uint32_t nr)
 static bool let_go(uint32_t nr)
 {
 	/* What `forward` makes is a call like any other, and comes here as one; that itself cannot be passed on. */
-	return nr == SYS_forward || ((nr == SYS_exit || nr == SYS_exit_group || nr == SYS_rt_sigreturn) && !ruled(nr));
+	/* Nor is what a bracket says to its composer: where there is none it is no call. */
+	return nr == SYS_forward || nr == LIND_BRACKET || ((nr == SYS_exit || nr == SYS_exit_group || nr == SYS_rt_sigreturn) && !ruled(nr));
 }
 
 static lind_handle_fn *handler_of(uint32_t nr)
@@ -185,6 +188,9 @@ static size_t add_learning(struct lind_handler *on)
 	for (size_t i = 0; (row = syscall_at(i)); i++)
 		if (row->nr >= NUMBERS)
 			continue;
+		else if (learn_lists)
+			on[n++] = row->nr == SYS_rt_sigreturn || row->nr == SYS_forward ? (struct lind_handler){ row->nr, NULL } :
+				(struct lind_handler){ row->nr, noting_handler(row) };
 		else if (!learn_names && (has_path(row) || has_address(row)))
 			on[n++] = (struct lind_handler){ row->nr, on_learned_looking };
 		else if (outside_default(row->nr) && row->nr != SYS_rt_sigreturn && row->nr != SYS_forward)
@@ -197,6 +203,9 @@ LIND_OPTION("p", "policy", "reads");
 LIND_OPTION("-", "docker", "reads");
 LIND_OPTION("-", "capabilities", "value");
 LIND_OPTION("-", "learn", "writes");
+LIND_OPTION("-", "calls", "value");
+LIND_OPTION("-", "path", "value");
+LIND_OPTION("-", "program", "value");
 LIND_OPTION("-", "lines", "value");
 
 int main(int argc, char **argv)
@@ -206,6 +215,10 @@ int main(int argc, char **argv)
 		{ 0, "docker", "FILE", "a policy in Docker's JSON", set_docker },
 		{ 0, "capabilities", "LIST", "for Docker's JSON: those that the program counts as having", set_capabilities },
 		{ 0, "learn", "FILE", "deny nothing, and write the policy that allows just what was done", set_learn },
+		{ 0, "calls", "LIST", "a policy without a file: only these calls are allowed", add_call_list },
+		{ 0, "path", "PATTERN", "the same: only these files are for calls with paths", add_path_list },
+		{ 0, "program", "PATTERN", "the same: only these programs may be run", add_program_list },
+		{ 0, "lists", NULL, "learn such lists, with which files were changed and made", set_learn_lists },
 		{ 0, "learn-names", NULL, "learn names of calls only, not what they are about", set_learn_names },
 		{ 0, "lines", "N", "explain at most so many decisions (default 1000)", set_lines },
 		{ 'q', "quiet", NULL, "explain none", set_quiet },
@@ -217,16 +230,18 @@ int main(int argc, char **argv)
 	size_t n;
 
 	lind_options(list, sizeof list / sizeof *list, "Lets through the system calls that a policy allows.", &argc, &argv);
-	if (policy && learning())
+	if ((policy || has_lists()) && learning())
 		lind_die("--policy and --learn exclude each other");
-	if (!policy && !learning())
+	if (policy && has_lists())
+		lind_die("a policy is a file, or --calls, --path and --program");
+	if (!policy && !has_lists() && !learning())
 		lind_die("give it --policy FILE or --learn FILE");
 	lind_explain_calls(says);
 	if (learning()) {
 		lind_grate_lifecycle(&end_of_learning);
 		n = add_learning(on);
 	} else {
-		otherwise = docker ? read_json(policy, verbose) : read_toml(policy);
+		otherwise = !policy ? read_lists() : docker ? read_json(policy, verbose) : read_toml(policy);
 		finish_steps(otherwise);
 		n = add_handlers(on, otherwise->action);
 	}

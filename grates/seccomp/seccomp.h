@@ -16,7 +16,7 @@ enum action { ALLOW, LOG, DENY, KILL };
 struct rule {
 	enum action action;
 	int error;			/* of DENY */
-	const char *where;		/* FILE:LINE or the like */
+	const char *where;		/* FILE:LINE or the like; NULL if nobody wrote it */
 	const char *comment;		/* or NULL */
 };
 
@@ -29,6 +29,7 @@ struct condition {
 	bool negated;
 	bool narrow;			/* the low 32 bits, as the kernel takes an int */
 	bool has_sign;			/* those stand for a negative number if their top bit is set */
+	uint32_t ignored;		/* bits that make no difference */
 	uint64_t bias;			/* makes signed numbers ordered when compared without sign */
 	uint64_t a, b;
 };
@@ -45,6 +46,7 @@ struct address {
 /* What has to be read from the client's memory to tell whether a rule applies. */
 struct patterns {
 	bool of_paths, of_addresses;	/* there is a list, even if nothing is in it */
+	bool unnamed;			/* holds also for what is in no directory: pipes, sockets, memory */
 	const char **paths;
 	size_t path_count;
 	struct address *addresses;
@@ -85,7 +87,7 @@ static inline uint64_t taken(const struct condition *c, uint64_t v)
 {
 	if (c->narrow)
 		v = c->has_sign ? (uint64_t)(int64_t)(int32_t)v : (uint32_t)v;
-	return v ^ c->bias;
+	return (v & ~(uint64_t)c->ignored) ^ c->bias;
 }
 
 /* Of an argument. */
@@ -110,6 +112,10 @@ static inline bool all_hold(const struct step *s, const struct lind_call *call)
 			return false;
 	return true;
 }
+
+/* The step that would have allowed the call, were it about another path, or were its argument `*other` another. NULL if there is none.
+ * `path` is where it leads, if that is known. */
+const struct step *nearest(const struct lind_call *c, const char *path, const struct lind_param **other);
 
 /* What the rule of a call without conditions that look into memory says. */
 static inline const struct step *decide(const struct lind_call *call)
@@ -160,6 +166,13 @@ const struct rule *read_toml(const char *path);
 const struct rule *read_json(const char *path, bool verbose);
 const char *set_capabilities(const char *list);
 
+/* lists.c: a policy by options. */
+const char *add_call_list(const char *value);
+const char *add_path_list(const char *value);
+const char *add_program_list(const char *value);
+bool has_lists(void);
+const struct rule *read_lists(void);
+
 /* refuse.c: carries out what a step says, and says so. `path` is where a path of the call leads, if that is known. */
 int64_t refuse(const struct lind_call *c, const struct step *s, const char *path);
 void explain(const struct lind_call *c, const struct step *s, const char *path);
@@ -173,11 +186,14 @@ void learn_path(const struct lind_call *c, uint32_t as, unsigned effect, const s
 void learn_address(const struct lind_call *c, uint32_t as, const struct sockaddr_storage *a, size_t length, bool known);
 const char *set_learn(const char *path);
 bool learning(void);
+/* noted.c: the handler by which a call is noted for lists. */
+lind_handle_fn *noting_handler(const struct lind_syscall *row);
+int note_path(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg);
 void write_learned(void);
 
 /* seccomp.c: the handler of a call about which a policy may want to know a path or an address. */
 lind_handle_fn *looking(uint32_t nr);
 
-extern bool quiet, learn_names;
+extern bool quiet, learn_names, learn_lists;
 
 #endif

@@ -1,4 +1,5 @@
 /* Policies in TOML. */
+#include <fcntl.h>
 #include <lind/toml.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,13 +67,24 @@ static uint64_t read_value(struct lind_toml *v, const struct lind_param *param, 
 	return taken(&(struct condition){ .narrow = c->narrow, .has_sign = c->has_sign }, value);
 }
 
+/*
+ * What libc adds to the flags of open says nothing about the file: programs set one of these themselves, or none. A rule that names them
+ * means them.
+ */
+static uint32_t ignored(const struct lind_param *param, uint64_t named)
+{
+	return param->names && !strcmp(param->names->type, "OpenFlags") ? (O_LARGEFILE | O_CLOEXEC) & ~(uint32_t)named : 0;
+}
+
 static void read_set(struct condition *c, struct lind_toml *array, const struct lind_param *param)
 {
 	uint64_t *values = array_of(array->count, sizeof *values);
+	uint64_t all = 0;
 	size_t n = 0;
 
 	for (struct lind_toml *v = array->first; v; v = v->next)
-		values[n++] = read_value(v, param, c);
+		all |= values[n++] = read_value(v, param, c);
+	c->ignored = ignored(param, all);
 	c->op = ONE_OF;
 	c->a = add_values(values, n);
 	c->b = n;
@@ -88,6 +100,7 @@ static void read_one(struct condition *c, struct lind_toml *v, const struct lind
 		read_set(c, v, param);
 	else {
 		value = read_value(v, param, c);
+		c->ignored = ignored(param, value);
 		set_within(c, value, value);
 	}
 }

@@ -13,6 +13,8 @@
 /* The first of the ports that Linux gives to those who ask for any. */
 #define FIRST_FREE_PORT 32768
 #define MADE_UP 6
+/* What programs put before what they make up: tmp, sed. */
+#define KEPT 3
 
 static void *made, *gone;
 static bool free_ports;
@@ -87,7 +89,7 @@ struct growing {
 static void put(struct growing *to, char c)
 {
 	/* What means something in a pattern, or cannot stand in a file, is any one character. */
-	to->text[to->length++] = c == '*' || c < ' ' || c > '~' || c == '"' || c == '\\' ? '?' : c;
+	to->text[to->length++] = c == '*' || c == '[' || c < ' ' || c > '~' || c == '"' || c == '\\' ? '?' : c;
 }
 
 /* Two stars would go over slashes. */
@@ -102,6 +104,19 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
+/* Names that are made up as a whole are hexadecimal as a rule: those of contents, and UUIDs. */
+static size_t kept_of(const char *word, size_t length)
+{
+	size_t hexadecimal = strspn(word, "0123456789abcdefABCDEF");
+
+	if (hexadecimal >= length || length < KEPT + MADE_UP)
+		return 0;
+	for (size_t i = 0; i < KEPT; i++)
+		if (!islower((unsigned char)word[i]))
+			return 0;
+	return KEPT;
+}
+
 /* The last word of some length is what mkstemp and its like make up; numbers may be those of processes. */
 static void put_made_up(struct growing *to, const char *name, size_t length)
 {
@@ -111,7 +126,7 @@ static void put_made_up(struct growing *to, const char *name, size_t length)
 		for (run = 0; i + run < length && is_word(name[i + run]); run++)
 			;
 		if (run >= MADE_UP) {
-			from = i;
+			from = i + kept_of(name + i, run);
 			until = i + run;
 		}
 	}

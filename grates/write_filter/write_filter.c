@@ -58,6 +58,11 @@ static bool may_change(const char *path, unsigned effect)
 	return false;
 }
 
+static const char *why(const char *path, unsigned effect)
+{
+	return is_protected(path, effect) ? "may not be changed" : "not among what may be changed";
+}
+
 static const char *add(char ***list, size_t *length, const char *value)
 {
 	char **more;
@@ -113,7 +118,7 @@ int main(int argc, char **argv)
 		{ 'e', "errno", "NAME", "what other changes fail with: EACCES (default), EPERM, EROFS", answer },
 	};
 
-	guard = (struct lind_guard){ may_change, EACCES };
+	guard = (struct lind_guard){ .may_change = may_change, .refusal = EACCES, .why = why };
 	lind_options(options, 3, "Clients change only files whose paths match.", &argc, &argv);
 	lind_guard_begin(&guard);
 	return lind_grate_main(argc, argv);

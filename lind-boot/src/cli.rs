@@ -56,6 +56,8 @@ impl Cli {
 pub enum Command {
     /// Runs a command in a sandbox: on directories of the host that are named, without network, within limits
     Run(Box<sandbox::RunOptions>),
+    /// Runs a command in a sandbox and writes the policy under which it may do the same again
+    Learn(Box<sandbox::LearnOptions>),
     /// Keeps a sandbox for many commands
     #[command(subcommand)]
     Session(session::Command),
@@ -79,10 +81,16 @@ pub enum Command {
 impl Command {
     /// Whether guests run in this process, or its signals are for some in another.
     pub fn runs(&self) -> bool {
-        matches!(self, Command::Run(_) | Command::Session(session::Command::Serve(_) | session::Command::Exec(_)))
+        matches!(
+            self,
+            Command::Run(_)
+                | Command::Learn(_)
+                | Command::Session(session::Command::Serve(_) | session::Command::Exec(_))
+        )
     }
 
-    const NAMES: [&str; 9] = ["cache", "compile", "doctor", "explain", "inspect", "run", "session", "syscalls", "warm"];
+    const NAMES: [&str; 10] =
+        ["cache", "compile", "doctor", "explain", "inspect", "learn", "run", "session", "syscalls", "warm"];
 }
 
 /// Options of `compile`.

@@ -157,14 +157,20 @@ fn key(denial: &Denial) -> String {
 
 fn line(denial: &Denial) -> String {
     let call = call(denial).map(|call| format!("{call} ")).unwrap_or_default();
-    let what = denial.what.escape_debug();
+    let what = plain(&denial.what);
     // What a grate says of itself need not be said twice.
     let call = if denial.what.starts_with(call.trim_end()) { "" } else { &call };
     let end = denial.error.map_or_else(|| "all are killed".to_owned(), |errno| format!("{errno}"));
     let how = hint(denial).map(|hint| format!("; to allow it: {hint}")).unwrap_or_default();
-    let (program, rule) = (denial.program.escape_debug(), denial.rule.escape_debug());
+    let (program, rule) = (plain(&denial.program), plain(&denial.rule));
     let why = if is_limit(denial) { format!("{rule}: {what}") } else { format!("{call}{what}: {rule}") };
     format!("lind-boot: denied: {program} ({}): {why}: {end}{how}\n", denial.client.0)
+}
+
+/// Without what a terminal would act on.
+fn plain(text: &str) -> String {
+    let shown = |c: char| if matches!(c, '"' | '\'' | '\\') { c.to_string() } else { c.escape_debug().to_string() };
+    text.chars().map(shown).collect()
 }
 
 fn object(denial: &Denial) -> Value {
@@ -189,6 +195,17 @@ fn call(denial: &Denial) -> Option<String> {
     lind_abi::syscall(number).filter(|_| !is_limit(denial)).map(|row| row.name.to_owned())
 }
 
+/// Whether a call with paths is one that changes files.
+fn may_change(denial: &Denial) -> bool {
+    use lind_abi::paths::{FILE_USES, effect};
+    const CHANGES: u16 = effect::WRITE | effect::CREATE | effect::REMOVE | effect::META | effect::LINK;
+    let name = call(denial);
+    let Some(used) = FILE_USES.iter().find(|used| Some(used.name) == name.as_deref()) else { return false };
+    let opens = used.paths.iter().any(|path| path.effect & effect::OPEN != 0);
+    let to_change = opens && ["O_WRONLY", "O_RDWR", "O_CREAT"].iter().any(|flag| denial.what.contains(flag));
+    to_change || used.paths.iter().any(|path| path.effect & CHANGES != 0)
+}
+
 /// What the user of `lind-boot run` would add.
 fn hint(denial: &Denial) -> Option<String> {
     let subject = &denial.subject;
@@ -198,6 +215,9 @@ fn hint(denial: &Denial) -> Option<String> {
             Some(format!("--allow 'in {subject}'").replacen(':', " ", 1))
         }
         "net" => Some("--network host".into()),
+        "write_filter" if denial.rule.starts_with("not among") => {
+            Some(format!("{subject:?} among `write` of the policy"))
+        }
         "write_filter" => Some("a policy of your own without it in `protect` (--policy FILE)".into()),
         "resource" => {
             let limit = match subject.as_str() {
@@ -206,7 +226,15 @@ fn hint(denial: &Denial) -> Option<String> {
             };
             Some(format!("--{limit} with more"))
         }
-        "seccomp" => call(denial).map(|call| format!("{call} among `calls` of the policy")),
+        "seccomp" => Some(match (denial.rule.as_str(), call(denial)) {
+            ("not among the files", _) => {
+                let list = if may_change(denial) { "write" } else { "read" };
+                format!("{subject:?} among `{list}` of the policy")
+            }
+            ("not among the programs", _) => format!("{subject:?} among `programs` of the policy"),
+            (_, Some(call)) => format!("{call} among `calls` of the policy"),
+            (_, None) => return None,
+        }),
         _ => None,
     }
 }
@@ -240,6 +268,19 @@ mod tests {
         );
         let hostile = denial("write_filter_grate", Some(Errno::EROFS), ["may not be changed", "/a\n\u{1b}[2J", "/a"]);
         assert_eq!(line(&hostile).matches(['\n', '\u{1b}']).count(), 1);
+    }
+
+    #[test]
+    fn hints_name_the_list() {
+        let hint_of = |name: &str, what: &str| {
+            let number = lind_abi::syscall_named(name).unwrap().nr.into();
+            let texts = ["not among the files", what, "/f"];
+            hint(&Denial { number, ..denial("seccomp_grate", Some(Errno::EACCES), texts) }).unwrap()
+        };
+        assert_eq!(hint_of("open", "open(\"/f\", O_RDONLY)"), "\"/f\" among `read` of the policy");
+        assert_eq!(hint_of("open", "open(\"/f\", O_WRONLY|O_CREAT)"), "\"/f\" among `write` of the policy");
+        assert_eq!(hint_of("unlink", "unlink(\"/f\")"), "\"/f\" among `write` of the policy");
+        assert_eq!(hint_of("stat", "stat(\"/f\")"), "\"/f\" among `read` of the policy");
     }
 
     #[test]

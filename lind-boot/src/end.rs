@@ -13,6 +13,7 @@ use lind_kernel::stdio;
 use serde_json::json;
 
 use crate::denials::{Denials, output};
+use crate::sandbox::Learner;
 use lind_kernel::lock::Locked;
 
 /// The exit status of a run that its time has ended, as timeout(1) has it.
@@ -26,6 +27,7 @@ const STACK: usize = 256 << 10;
 pub struct End {
     timeout: Option<Duration>,
     record: Option<Arc<Record>>,
+    learner: Option<Arc<Learner>>,
 }
 
 struct Record {
@@ -40,7 +42,12 @@ impl End {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn new(timeout: Option<Duration>, result: Option<&Path>, denials: &Arc<Denials>) -> Result<End> {
+    pub fn new(
+        timeout: Option<Duration>,
+        result: Option<&Path>,
+        denials: &Arc<Denials>,
+        learner: Option<Learner>,
+    ) -> Result<End> {
         let open = |path: &Path| {
             let file = output(path).with_context(|| format!("--result {}", path.display()))?;
             // Who writes into it at the end may be a thread with a table of its own.
@@ -51,7 +58,7 @@ impl End {
                 denials: Arc::clone(denials),
             }))
         };
-        Ok(End { timeout, record: result.map(open).transpose()? })
+        Ok(End { timeout, record: result.map(open).transpose()?, learner: learner.map(Arc::new) })
     }
 
     /// Starts the watch, behind the walls and before the first program runs.
@@ -82,6 +89,9 @@ impl End {
     }
 
     fn write(&self, status: Option<Status>) {
+        if let Some(Err(error)) = self.learner.as_ref().map(|learner| learner.write()) {
+            stdio::say(&format!("lind-boot: {error:#}\n"));
+        }
         let Some(record) = &self.record else { return };
         let Some(mut file) = record.file.locked().take() else { return };
         let (code, signal) = match status {

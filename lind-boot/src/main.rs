@@ -75,6 +75,7 @@ fn status() -> u8 {
             Ok(None) => sandbox::run(&options).map(|_| ()),
             Err(error) => Err(error.into()),
         },
+        (Some(Command::Learn(options)), _) => sandbox::run(&(*options).into()).map(|_| ()),
         (Some(Command::Session(command)), _) => match session::run(command) {
             Ok(status) => return status,
             Err(failure) => Err(failure),

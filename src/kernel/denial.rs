@@ -2,6 +2,8 @@
 //!
 //! Who says it and about whom is the kernel's knowledge; the texts are the grate's, and may have been taken from its client.
 
+use std::os::fd::AsFd;
+
 use lind_abi::{CageId, Errno, Result};
 
 use crate::Kernel;
@@ -50,9 +52,9 @@ impl Kernel {
         let mut next = || texts.next().ok_or(Errno::EINVAL);
         let error = i32::try_from(error).map_err(|_| Errno::EINVAL)?;
         let denial = Denial {
-            grate: program(grate),
+            grate: program(self, grate),
             client: client.id,
-            program: program(client),
+            program: program(self, client),
             number,
             error: (error > 0).then(|| Errno::from_raw(error)),
             rule: next()?,
@@ -74,9 +76,16 @@ impl Kernel {
 }
 
 /// The name of a cage's program, as one would type it.
-fn program(cage: &Cage) -> String {
-    let path = cage.settings().program.clone();
-    let path = path.to_string_lossy();
+fn program(kernel: &Kernel, cage: &Cage) -> String {
+    let (path, text) = {
+        let settings = cage.settings();
+        (settings.program.clone().into_bytes(), settings.text.clone())
+    };
+    // A grate that decides about paths runs what it has found by a descriptor: a number says nothing to anybody.
+    let by_descriptor = text.filter(|_| path.starts_with(b"/dev/fd/"));
+    let found = by_descriptor.and_then(|text| kernel.root.certain_name_of(text.file().ok()?.as_fd()).ok());
+    let path = found.unwrap_or(path);
+    let path = String::from_utf8_lossy(&path);
     let name = path.rsplit('/').next().unwrap_or_default();
     name.strip_suffix(".cwasm").or_else(|| name.strip_suffix(".wasm")).unwrap_or(name).to_owned()
 }

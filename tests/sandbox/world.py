@@ -37,6 +37,16 @@ def compiled(program: str) -> Path:
     return out
 
 
+@functools.cache
+def compiled_code(user: int | None) -> Path:
+    """Where this user's key and compiled code are, in all worlds: what is compiled once need not be again."""
+    folder = Path(tempfile.mkdtemp(prefix="lind-sandbox-code-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if user is not None:
+        os.chown(folder, user, user)
+    return folder
+
+
 class World:
     """A project, and what must not be reached beside it."""
 
@@ -57,7 +67,9 @@ class World:
     @property
     def known(self) -> dict[str, str]:
         """The environment that lind-boot is run in."""
-        return {"PATH": os.environ["PATH"], "HOME": str(self.home), "XDG_RUNTIME_DIR": str(self.runtime)}
+        code = compiled_code(self.user)
+        return {"PATH": os.environ["PATH"], "HOME": str(self.home), "XDG_RUNTIME_DIR": str(self.runtime),
+                "XDG_DATA_HOME": str(code / "data"), "XDG_CACHE_HOME": str(code / "cache")}
 
     def boot(self, *words: str, cwd: Path | None = None, stdin: object = subprocess.DEVNULL,
              **environment: str) -> subprocess.CompletedProcess[str]:

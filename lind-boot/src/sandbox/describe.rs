@@ -55,23 +55,56 @@ fn rules(sandbox: &Sandbox) -> Vec<String> {
     let mut rules = Vec::new();
     let mut allowed = Vec::new();
     let mut network = "the host's network, without rules".to_owned();
+    let mut grate = "";
+    let mut program: Option<&str> = None;
     for word in &sandbox.grates {
-        if let Some(path) = word.strip_prefix("--protect=") {
-            rules.push(format!("{path} cannot be changed, nor come to be"));
-        } else if let Some(rule) = word.strip_prefix("--allow=") {
-            allowed.push(rule.to_owned());
-        } else if let Some(bytes) = word.strip_prefix("--write-bytes=file=") {
-            rules.push(format!("at most {bytes} are written to files"));
-        } else if let Some((limit, amount)) = word.strip_prefix("--").and_then(|word| word.split_once('='))
-            && super::policy::LIMITS.contains(&limit)
-        {
-            rules.push(format!("{limit}: at most {amount}, all programs together"));
-        } else if word == "net_grate" {
-            network = "no network".into();
+        let rule = if let Some(name) = word.strip_suffix("_grate") {
+            grate = name;
+            (name == "net").then(|| "no network but what is named".to_owned())
+        } else if word == "%}" {
+            program = None;
+            None
+        } else {
+            word.strip_prefix("--").and_then(|word| word.split_once('=')).and_then(|(option, value)| {
+                match (grate, option) {
+                    ("program", _) => {
+                        program = Some(value);
+                        None
+                    }
+                    _ => rule_of(grate, option, value),
+                }
+            })
+        };
+        match (rule, program, grate) {
+            (Some(rule), Some(program), _) => rules.push(format!("{program}: {rule}")),
+            (Some(rule), None, "net") if word.ends_with("_grate") => network = rule.replace(" but what is named", ""),
+            (Some(rule), None, "net") => allowed.push(rule),
+            (Some(rule), None, _) => rules.push(rule),
+            (None, ..) => {}
         }
     }
     rules.push(if allowed.is_empty() { network } else { format!("network: {} and nothing else", allowed.join("; ")) });
     rules
+}
+
+/// What an option of a grate means. None if that is nothing to be told.
+fn rule_of(grate: &str, option: &str, value: &str) -> Option<String> {
+    Some(match (grate, option) {
+        (_, "path" | "program") if value.is_empty() => return None,
+        ("net", "allow") => value.to_owned(),
+        ("write_filter", "protect") => format!("{value} cannot be changed, nor come to be"),
+        ("write_filter", "allow") => format!("can be changed: {value}"),
+        ("seccomp", "path") => format!("can be read: {value}"),
+        ("seccomp", "program") => format!("can be run: {value}"),
+        ("seccomp", "calls") => format!("calls: {}", value.replace(',', ", ")),
+        ("resource", "write-bytes") => {
+            format!("at most {} are written to files", value.strip_prefix("file=").unwrap_or(value))
+        }
+        ("resource", limit) if super::policy::LIMITS.contains(&limit) => {
+            format!("{limit}: at most {value}, all programs together")
+        }
+        _ => return None,
+    })
 }
 
 fn as_json(sandbox: &Sandbox, options: &Options) -> serde_json::Value {

@@ -5,18 +5,36 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use super::options::{Amounts, Network, Options};
-use super::policy::{LIMITS, Policy};
+use super::policy::{HASH, LIMITS, Policy, ProgramRules};
 use super::volume::Volume;
 
 /// The grates before the command, as one would type them.
-pub fn grates(options: &Options, policy: &Policy, volumes: &[Volume]) -> Result<Vec<String>> {
+///
+/// `notes` are where it is learned what is done: limits, addresses, files.
+pub fn grates(
+    options: &Options,
+    policy: &Policy,
+    volumes: &[Volume],
+    notes: Option<&[String; 3]>,
+) -> Result<Vec<String>> {
     let mut line = Vec::new();
     if let Some(file) = &options.audit {
         line.extend(["witness_grate".to_owned(), "-o".to_owned(), absolute(file)?]);
     }
-    line.extend(limits(&options.amounts, policy));
-    line.extend(network(options, policy)?);
+    match notes {
+        Some([limits, ..]) => line.extend(noted_limits(&options.amounts, policy, limits)),
+        None => line.extend(limits(&options.amounts, policy)),
+    }
+    line.extend(network(options, policy, notes.map(|[_, network, _]| network.as_str()))?);
     line.extend(protection(policy, volumes));
+    for program in &policy.program {
+        line.extend(clamp(program)?);
+    }
+    line.extend(lists(policy));
+    // Nearest to the command: it sees the calls of the command, and not those that grates make to find out about them.
+    if let Some([.., files]) = notes {
+        line.extend(["seccomp_grate", "--lists", "--learn", files].map(str::to_owned));
+    }
     Ok(line)
 }
 
@@ -42,8 +60,65 @@ pub fn limits(amounts: &Amounts, policy: &Policy) -> Vec<String> {
     words
 }
 
+/// The grates that stand before one program and all that it starts.
+fn clamp(program: &ProgramRules) -> Result<Vec<String>> {
+    let option = match program.name.strip_prefix(HASH) {
+        Some(hash) => format!("--hash={hash}"),
+        None => format!("--path={}", program.name),
+    };
+    let inside =
+        [network(&Options::default(), &program.rules, None)?, protection(&program.rules, &[]), lists(&program.rules)];
+    let inside = inside.concat();
+    if inside.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok([vec!["program_grate".to_owned(), option, "%{".to_owned()], inside, vec!["%}".to_owned()]].concat())
+}
+
+/// Limits that nobody comes to where there are none: what is limited is counted.
+fn noted_limits(amounts: &Amounts, policy: &Policy, notes: &str) -> Vec<String> {
+    let mut words = limits(amounts, policy);
+    if words.is_empty() {
+        words.push("resource_grate".to_owned());
+    }
+    let endless =
+        [("memory", "4T"), ("cpu", "100000h"), ("cages", "1000000"), ("files", "1000000"), ("threads", "1000000")];
+    let limited = |words: &[String], limit: &str| words.iter().any(|word| word.starts_with(&format!("--{limit}=")));
+    for (limit, amount) in endless {
+        if !limited(&words, limit) {
+            words.push(format!("--{limit}={amount}"));
+        }
+    }
+    if !limited(&words, "write-bytes") {
+        words.push("--write-bytes=file=1000T".to_owned());
+    }
+    words.push(format!("--learn={notes}"));
+    words
+}
+
+/// What may be called, read and run, if a policy lists it.
+fn lists(policy: &Policy) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(calls) = &policy.calls {
+        words.push(format!("--calls={}", calls.join(",")));
+    }
+    // What may be written may be read; what may be run is looked at before.
+    let read = policy.read.as_ref().map(|read| [Some(read), policy.write.as_ref(), policy.programs.as_ref()]);
+    for (option, patterns) in
+        [("path", read), ("program", policy.programs.as_ref().map(|programs| [Some(programs), None, None]))]
+    {
+        let Some(patterns) = patterns else { continue };
+        words.push(format!("--{option}="));
+        words.extend(patterns.into_iter().flatten().flatten().map(|pattern| format!("--{option}={pattern}")));
+    }
+    if !words.is_empty() {
+        words.insert(0, "seccomp_grate".to_owned());
+    }
+    words
+}
+
 /// What says who may be reached. With the host's network and no rules, nobody needs to be asked.
-fn network(options: &Options, policy: &Policy) -> Result<Vec<String>> {
+fn network(options: &Options, policy: &Policy, notes: Option<&str>) -> Result<Vec<String>> {
     let rules = options.allow.iter().chain(&policy.allow);
     let on = options.network.map_or(policy.network, |network| network == Network::Host);
     let mut words = vec!["net_grate".to_owned()];
@@ -51,7 +126,12 @@ fn network(options: &Options, policy: &Policy) -> Result<Vec<String>> {
         ensure!(options.network != Some(Network::None), "--allow {rule} and --network none: choose one");
         words.push(format!("--allow={}", net_rule(rule)?));
     }
-    Ok(if on && words.len() == 1 { Vec::new() } else { words })
+    let free = on && words.len() == 1;
+    if free {
+        words.push("--default=allow".to_owned());
+    }
+    words.extend(notes.map(|notes| format!("--learn={notes}")));
+    Ok(if free && notes.is_none() { Vec::new() } else { words })
 }
 
 /// HOST[:PORT] as a rule of the net grate; a rule is taken as it is.
@@ -76,6 +156,12 @@ fn protection(policy: &Policy, volumes: &[Volume]) -> Vec<String> {
     let mut words = Vec::new();
     for volume in volumes.iter().filter(|volume| !volume.read_only && volume.host.is_dir()) {
         words.extend(policy.protect.iter().map(|name| format!("--protect={}", volume.guest.join(name).display())));
+    }
+    match policy.write.as_deref() {
+        // Without a pattern it would allow all.
+        Some([]) => words.push("--protect=/".to_owned()),
+        Some(patterns) => words.extend(patterns.iter().map(|pattern| format!("--allow={pattern}"))),
+        None => {}
     }
     if !words.is_empty() {
         words.splice(..0, ["write_filter_grate".to_owned(), "--errno=EROFS".to_owned()]);
@@ -106,14 +192,60 @@ mod tests {
         let mut policy = Policy::named("agent").unwrap();
         let amounts = Amounts { memory: Some("1G".into()), disk: Some("5M".into()), ..Amounts::default() };
         let options = Options { amounts, ..Options::default() };
-        let line = grates(&options, &policy, &[]).unwrap().join(" ");
+        let line = grates(&options, &policy, &[], None).unwrap().join(" ");
         assert_eq!(line, "resource_grate --memory=1G --cages=256 --files=4096 --write-bytes=file=5M net_grate");
         policy.network = true;
-        assert!(!grates(&options, &policy, &[]).unwrap().contains(&"net_grate".to_owned()));
+        assert!(!grates(&options, &policy, &[], None).unwrap().contains(&"net_grate".to_owned()));
         let none = Options { network: Some(Network::None), ..Options::default() };
-        assert!(grates(&none, &policy, &[]).unwrap().contains(&"net_grate".to_owned()));
+        assert!(grates(&none, &policy, &[], None).unwrap().contains(&"net_grate".to_owned()));
         let both = Options { network: Some(Network::None), allow: vec!["a".into()], ..Options::default() };
-        assert!(grates(&both, &policy, &[]).is_err());
+        assert!(grates(&both, &policy, &[], None).is_err());
+    }
+
+    #[test]
+    fn lists_are_options_of_grates() {
+        let list = |text: &str| Some(vec![text.to_owned()]);
+        let policy = Policy {
+            calls: list("read"),
+            read: list("/r"),
+            write: list("/w/**"),
+            programs: list("/p"),
+            ..Policy::default()
+        };
+        assert_eq!(protection(&policy, &[]).join(" "), "write_filter_grate --errno=EROFS --allow=/w/**");
+        let words = lists(&policy).join(" ");
+        assert_eq!(
+            words,
+            "seccomp_grate --calls=read --path= --path=/r --path=/w/** --path=/p --program= --program=/p"
+        );
+        let nothing = Policy { write: Some(Vec::new()), ..Policy::default() };
+        assert_eq!(protection(&nothing, &[]).join(" "), "write_filter_grate --errno=EROFS --protect=/");
+        assert!(lists(&Policy::default()).is_empty());
+    }
+
+    #[test]
+    fn a_program_has_a_chain_of_its_own() {
+        let rules = Policy { network: true, programs: Some(Vec::new()), ..Policy::default() };
+        let program = |rules: &Policy| ProgramRules { name: "/bin/git".into(), rules: rules.clone() };
+        assert_eq!(
+            clamp(&program(&rules)).unwrap().join(" "),
+            "program_grate --path=/bin/git %{ seccomp_grate --program= %}"
+        );
+        assert!(clamp(&program(&Policy { network: true, ..Policy::default() })).unwrap().is_empty());
+        let none = clamp(&program(&Policy::default())).unwrap().join(" ");
+        assert_eq!(none, "program_grate --path=/bin/git %{ net_grate %}");
+    }
+
+    #[test]
+    fn what_is_learned_is_counted() {
+        let notes = ["/l", "/n", "/f"].map(str::to_owned);
+        let policy = Policy { network: true, limits: vec![("cages".into(), "5".into())], ..Policy::default() };
+        let line = grates(&Options::default(), &policy, &[], Some(&notes)).unwrap().join(" ");
+        assert!(
+            line.contains("--cages=5 ") && !line.contains("--cages=1000000") && line.contains("--memory=4T"),
+            "{line}"
+        );
+        assert!(line.contains("net_grate --default=allow --learn=/n seccomp_grate --lists --learn /f"), "{line}");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! `lind-boot run`: a command on directories of the host, and what it may do with them. It is made of what there is:
 //! mounts that become the guest's root, and grates on the line before the command.
 
+mod amount;
 mod describe;
+mod learn;
 mod line;
 mod options;
 mod policy;
@@ -16,7 +18,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 
-pub use options::{Amounts, Options, RunOptions, duration};
+pub use learn::Learner;
+use learn::Places;
+pub use options::{Amounts, LearnOptions, Options, RunOptions, duration};
 use policy::Policy;
 use root::Plan;
 use volume::{Tmpfs, Volume};
@@ -44,6 +48,7 @@ struct Sandbox {
     workdir: PathBuf,
     env: Vec<OsString>,
     policy: String,
+    learner: Option<Learner>,
 }
 
 /// Runs a command in a sandbox, and leaves with its exit status.
@@ -51,7 +56,7 @@ struct Sandbox {
 /// # Errors
 /// When it could not be started; says what to do.
 pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
-    let sandbox = Sandbox::of(&run.options, &run.command)?;
+    let sandbox = Sandbox::of(&run.options, &run.command, run.learn.as_deref())?;
     if run.explain {
         run::print(&describe::text(&sandbox, &run.options, run.json))?;
         return Ok(None);
@@ -73,7 +78,7 @@ pub fn run_session(
     options: &Options,
     attend: impl FnOnce(Surroundings, Arc<Denials>) -> Result<Attendant>,
 ) -> Result<Infallible, Failure> {
-    let sandbox = Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from))?;
+    let sandbox = Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from), None)?;
     let surroundings = Surroundings {
         env: config::environment(&sandbox.env)?,
         workdir: sandbox.workdir.clone(),
@@ -90,7 +95,7 @@ pub fn run_session(
 /// As for `run`.
 pub fn run_program(options: &Options, words: &[OsString], attend: Attendant) -> Result<Infallible, Failure> {
     let denials = Denials::new(None)?;
-    Sandbox::of(options, words)?.start(options, &denials, attend)
+    Sandbox::of(options, words, None)?.start(options, &denials, attend)
 }
 
 /// Makes the root of a sandbox, and returns where it is mounted.
@@ -98,7 +103,7 @@ pub fn run_program(options: &Options, words: &[OsString], attend: Attendant) -> 
 /// # Errors
 /// Why there can be none.
 pub fn root_alone(options: &Options) -> Result<PathBuf> {
-    root::build(&Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from))?.plan)
+    root::build(&Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from), None)?.plan)
 }
 
 /// The words before a command that limit it.
@@ -133,7 +138,7 @@ fn below(path: &Path, host: &Path, guest: &Path) -> Option<PathBuf> {
 
 impl Sandbox {
     fn start(self, options: &Options, denials: &Arc<Denials>, attend: Attendant) -> Result<Infallible, Failure> {
-        let end = End::new(options.timeout, options.result.as_deref(), denials)?;
+        let end = End::new(options.timeout, options.result.as_deref(), denials, self.learner)?;
         let root = root::build(&self.plan)?;
         let mounted = self.plan.volumes.into_iter().map(|volume| (volume.host, !volume.read_only)).collect();
         let run = Run {
@@ -148,7 +153,7 @@ impl Sandbox {
         run::run(&run, end, Some(attend))
     }
 
-    fn of(options: &Options, words: &[OsString]) -> Result<Sandbox> {
+    fn of(options: &Options, words: &[OsString], learn: Option<&Path>) -> Result<Sandbox> {
         let name = options.policy.as_deref().unwrap_or(POLICY);
         let policy = Policy::named(name)?;
         let mut volumes = options.volume.iter().map(Volume::parse).collect::<Result<Vec<_>>>()?;
@@ -167,17 +172,38 @@ impl Sandbox {
             }
             None => inside(&here, &volumes).unwrap_or_else(|| HOME.into()),
         };
-        let grates = line::grates(options, &policy, &volumes)?;
+        ensure!(
+            learn.is_none() || !policy.has_lists(),
+            "--policy {name} lists what may be done: --learn {name} without it adds to that"
+        );
+        let mut learner = learn.map(|file| Learner::new(file, shown(words))).transpose()?;
+        let notes = learner.as_ref().map(Learner::paths);
+        let grates = line::grates(options, &policy, &volumes, notes.as_ref())?;
         let hidden = hidden(&volumes)?;
+        let plan = Plan { image, scratch: vec!["/tmp".into(), HOME.into()], tmpfs, volumes, hidden };
+        if let Some(learner) = &mut learner {
+            learner.within(policy, places(&plan));
+        }
         Ok(Sandbox {
-            plan: Plan { image, scratch: vec!["/tmp".into(), HOME.into()], tmpfs, volumes, hidden },
+            plan,
             grates,
             command: std::iter::once(first).chain(arguments.iter().cloned()).collect(),
             workdir,
             env: environment(options)?,
             policy: name.to_owned(),
+            learner,
         })
     }
+}
+
+/// What belongs to the guest alone, and what is the host's.
+fn places(plan: &Plan) -> Places {
+    let private = plan.scratch.iter().cloned().chain(plan.tmpfs.iter().map(|tmpfs| tmpfs.guest.clone())).collect();
+    Places { private, volumes: plan.volumes.iter().map(|volume| volume.guest.clone()).collect() }
+}
+
+fn shown(words: &[OsString]) -> String {
+    words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
 /// The command's name as the guest has it. A program of the host's brings its directory with it, read-only, unless that is in a volume.

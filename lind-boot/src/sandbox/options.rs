@@ -15,6 +15,9 @@ pub struct RunOptions {
     /// Runs it in a session that `lind-boot session start` has started
     #[arg(long, value_name = "NAME")]
     pub session: Option<String>,
+    /// Writes a policy under which the same may be done again, and nothing more; adds to one that is there
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["session", "explain"])]
+    pub learn: Option<PathBuf>,
     /// Says what is mounted, what may be done and which grates see to it, and runs nothing
     #[arg(long)]
     pub explain: bool,
@@ -24,6 +27,27 @@ pub struct RunOptions {
     /// The command: a name in the image, or a path of the host to a .wasm or .cwasm
     #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<OsString>,
+}
+
+/// Options of `learn`: it is `run --learn`.
+#[derive(Args, Debug)]
+pub struct LearnOptions {
+    /// The policy; one that is there already is added to
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// What the sandbox is.
+    #[command(flatten)]
+    options: Options,
+    /// The command, as for run
+    #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+impl From<LearnOptions> for RunOptions {
+    fn from(learn: LearnOptions) -> RunOptions {
+        let LearnOptions { output, options, command } = learn;
+        RunOptions { options, session: None, learn: Some(output), explain: false, json: false, command }
+    }
 }
 
 /// What all programs together may use.

@@ -18,7 +18,29 @@ pub struct Policy {
     pub protect: Vec<String>,
     /// Limits: name and amount, as the resource grate has them.
     pub limits: Vec<(String, String)>,
+    /// The only system calls that may be made.
+    pub calls: Option<Vec<String>>,
+    /// The only files that may be read or asked about, beside those that may be written: patterns.
+    pub read: Option<Vec<String>>,
+    /// The only files that may be changed: patterns.
+    pub write: Option<Vec<String>>,
+    /// The only programs that may be run: patterns.
+    pub programs: Option<Vec<String>>,
+    /// What some programs may not do that others may.
+    pub program: Vec<ProgramRules>,
 }
+
+/// The rules of one program, and of all that it starts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProgramRules {
+    /// Its path in the guest, or `blake3:` and the hash of its file.
+    pub name: String,
+    /// What it may do, of what may be done at all: its network, files and programs.
+    pub rules: Policy,
+}
+
+/// What a program's name begins with that is the hash of a file.
+pub const HASH: &str = "blake3:";
 
 /// The names of limits.
 pub const LIMITS: [&str; 6] = ["memory", "cpu", "cages", "files", "threads", "disk"];
@@ -48,7 +70,11 @@ impl Policy {
         Policy::parse(name, &text)
     }
 
-    fn parse(file: &str, text: &str) -> Result<Policy> {
+    /// What a file says.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(file: &str, text: &str) -> Result<Policy> {
         let table: Value = toml::from_str(text).with_context(|| format!("--policy {file}"))?;
         let mut policy = Policy::default();
         for (key, value) in table.as_object().into_iter().flatten() {
@@ -77,6 +103,15 @@ impl Policy {
                     bail!("{name}: names are relative to each volume, without `..`");
                 }
             }
+            "program" => {
+                for (name, rules) in value.as_object().context("must be a table of tables")? {
+                    self.program.push(ProgramRules::parse(name, rules).with_context(|| format!("{name:?}"))?);
+                }
+            }
+            "calls" => self.calls = Some(texts(value)?),
+            "read" => self.read = Some(patterns(value)?),
+            "write" => self.write = Some(patterns(value)?),
+            "programs" => self.programs = Some(patterns(value)?),
             "limits" => {
                 for (limit, amount) in value.as_object().context("must be a table")? {
                     if !LIMITS.contains(&limit.as_str()) {
@@ -90,15 +125,91 @@ impl Policy {
                     self.limits.push((limit.clone(), amount));
                 }
             }
-            _ => bail!("unknown; there are network, allow, read-only, protect and limits"),
+            _ => bail!(
+                "unknown; there are network, allow, read-only, protect, calls, read, write, programs, program and limits"
+            ),
         }
         Ok(())
+    }
+
+    /// Whether it names what may be called, read, written or run.
+    pub fn has_lists(&self) -> bool {
+        [&self.calls, &self.read, &self.write, &self.programs].into_iter().any(Option::is_some)
+    }
+
+    /// As a file, without the comments that it may have had.
+    pub fn text(&self) -> String {
+        let mut text = format!("network = {}\n", quoted(if self.network { "host" } else { "none" }));
+        let mut list = |key: &str, all: &[String]| {
+            let lines = all.iter().map(|one| format!("\n    {},", quoted(one))).collect::<String>();
+            let end = if all.is_empty() { "" } else { "\n" };
+            text.push_str(&format!("{key} = [{lines}{end}]\n"));
+        };
+        list("allow", &self.allow);
+        list("protect", &self.protect);
+        let lists =
+            [("calls", &self.calls), ("read", &self.read), ("write", &self.write), ("programs", &self.programs)];
+        for (key, all) in lists {
+            if let Some(all) = all {
+                list(key, all);
+            }
+        }
+        if self.read_only {
+            text.push_str("read-only = true\n");
+        }
+        if !self.limits.is_empty() {
+            text.push_str("\n[limits]\n");
+        }
+        text.extend(self.limits.iter().map(|(limit, amount)| format!("{limit} = {}\n", quoted(amount))));
+        for program in &self.program {
+            text.push_str(&format!("\n[program.{}]\n{}", quoted(&program.name), program.rules.text()));
+        }
+        text
     }
 
     /// The amount of a limit.
     pub fn limit(&self, name: &str) -> Option<&str> {
         self.limits.iter().find(|(limit, _)| limit == name).map(|(_, amount)| amount.as_str())
     }
+}
+
+impl ProgramRules {
+    /// The keys that a program may have: the others are of the whole sandbox.
+    const KEYS: [&str; 5] = ["network", "allow", "read", "write", "programs"];
+
+    fn parse(name: &str, rules: &Value) -> Result<ProgramRules> {
+        let hash = name.strip_prefix(HASH).map(|digits| digits.len() == 64 && digits.bytes().all(is_digit));
+        if !hash.unwrap_or_else(|| name.starts_with('/')) {
+            bail!("must be a path that begins with /, or {HASH} and 64 hexadecimal digits");
+        }
+        // What is around it says whether there is a network.
+        let mut policy = Policy { network: true, ..Policy::default() };
+        for (key, value) in rules.as_object().context("must be a table")? {
+            if !Self::KEYS.contains(&key.as_str()) {
+                bail!("{key}: unknown; for a program there are {}", Self::KEYS.join(", "));
+            }
+            policy.network &= key != "allow";
+            policy.take(key, value).with_context(|| key.clone())?;
+        }
+        Ok(ProgramRules { name: name.to_owned(), rules: policy })
+    }
+}
+
+fn is_digit(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+}
+
+/// A text as TOML has it.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+}
+
+fn patterns(value: &Value) -> Result<Vec<String>> {
+    let all = texts(value)?;
+    if let Some(wrong) = all.iter().find(|pattern| !pattern.starts_with('/')) {
+        bail!("{wrong}: paths begin with /");
+    }
+    Ok(all)
 }
 
 fn texts(value: &Value) -> Result<Vec<String>> {
@@ -121,12 +232,47 @@ mod tests {
     }
 
     #[test]
+    fn programs_have_rules_of_their_own() {
+        let parse = |text: &str| Policy::parse("p.toml", text);
+        let policy =
+            parse("[program.\"/bin/git\"]\nwrite = [\"/p/**\"]\n[program.\"/bin/curl\"]\nnetwork = \"none\"\n")
+                .unwrap();
+        let [curl, git] = &policy.program[..] else { panic!("{policy:?}") };
+        assert_eq!((&*git.name, &git.rules.write, git.rules.network), ("/bin/git", &Some(vec!["/p/**".into()]), true));
+        assert!(!curl.rules.network && curl.rules.write.is_none());
+        assert_eq!(parse(&policy.text()).unwrap().program.len(), 2);
+        let hash = format!("[program.\"blake3:{}\"]\nprograms = []\n", "0a".repeat(32));
+        assert!(parse(&hash).is_ok());
+        for wrong in
+            ["[program.git]\n", "[program.\"blake3:0a\"]\n", "[program.\"/a\"]\nlimits = {}\n", "program = 1\n"]
+        {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let list = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let policy = Policy {
+            allow: list(&["example.org:443"]),
+            protect: list(&[".git/hooks"]),
+            limits: vec![("memory".into(), "64M".into())],
+            calls: Some(list(&["read"])),
+            read: Some(list(&["/a \"b\"\\c\n\u{7f}", "/**"])),
+            write: Some(Vec::new()),
+            ..Policy::default()
+        };
+        assert_eq!(Policy::parse("p.toml", &policy.text()).unwrap(), policy);
+    }
+
+    #[test]
     fn mistakes_are_told_with_file_and_key() {
         let wrong = |text: &str| format!("{:#}", Policy::parse("p.toml", text).unwrap_err());
         assert_eq!(wrong("network = 1"), "--policy p.toml: network: must be \"none\" or \"host\"");
         assert!(wrong("netwrok = \"none\"").starts_with("--policy p.toml: netwrok: unknown"));
         assert!(wrong("protect = [\"/etc\"]").contains("relative"));
         assert!(wrong("protect = [\"a/../b\"]").contains("relative"));
+        assert!(wrong("read = [\"etc\"]").contains("begin with /"));
         assert!(wrong("[limits]\nmemroy = 1").contains("no limit memroy"));
         assert!(wrong("network = ").starts_with("--policy p.toml: "));
         assert!(Policy::named("nobody").is_err() && Policy::named("./nowhere.toml").is_err());

@@ -112,7 +112,7 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 		return -EEXIST;
 	/* Asking changes nothing, and is no reason to tell anybody. */
 	if (!asks)
-		lind_denied(c->target, c->nr, guard->refusal, "may not be changed", place->path, place->path);
+		lind_denied(c->target, c->nr, guard->refusal, guard->why ? guard->why(place->path, effect) : "may not be changed", place->path, place->path);
 	/* The new name comes first: there it may be. */
 	return effect & LIND_DOES_LINK ? -EXDEV : -guard->refusal;
 }

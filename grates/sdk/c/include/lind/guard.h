@@ -9,7 +9,7 @@
  *
  *	int main(int argc, char **argv)
  *	{
- *		static const struct lind_guard guard = { may_change, EROFS };
+ *		static const struct lind_guard guard = { .may_change = may_change, .refusal = EROFS };
  *		lind_guard_begin(&guard);
  *		return lind_grate_main(argc, argv);
  *	}
@@ -30,6 +30,8 @@ struct lind_guard {
 	/* Whether that may happen to a path, which begins with a slash and has no links in it. */
 	bool (*may_change)(const char *path, unsigned effect);
 	int refusal;	/* the errno for clients */
+	/* May be NULL: why it may not, for who reads of it. */
+	const char *(*why)(const char *path, unsigned effect);
 };
 
 /* Takes write access from the descriptors that the grate was started with, and so from its clients, where it may not be had. */

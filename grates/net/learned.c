@@ -1,0 +1,149 @@
+/*
+ * --learn: what was allowed and done, as rules that allow it again. Addresses are told by the names that resolvers gave them, for these are
+ * others tomorrow.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "net.h"
+
+#define MOST_LEARNED 1024
+#define MOST_NAMES 4096
+/* Linux gives such ports to those who ask for any. */
+#define FIRST_FREE_PORT 32768
+#define RULE 320
+
+bool learns;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static FILE *output;
+static char *learned[MOST_LEARNED];
+static size_t learned_count;
+
+/* Which address a resolver gave for which name; the newest take the place of the oldest. */
+static struct named {
+	struct address address;
+	char name[256];
+} *names;
+static size_t name_count;
+
+const char *set_learn(const char *path)
+{
+	int fd = lind_open_file(path, NULL, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	if (fd < 0 || !(output = fdopen(fd, "w")))
+		return strerror(errno);
+	if (!(names = calloc(MOST_NAMES, sizeof *names)))
+		return "out of memory";
+	/* So that answers of resolvers are looked at. */
+	learns = has_names = true;
+	return NULL;
+}
+
+static unsigned bits_of(const struct address *a)
+{
+	return a->family == AF_INET ? 32 : 128;
+}
+
+void learn_name(const char *name, const struct address *a)
+{
+	struct named *to;
+
+	/* Resolvers may say what they like. */
+	if (!*name || name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-_")])
+		return;
+	pthread_mutex_lock(&lock);
+	to = &names[name_count++ % MOST_NAMES];
+	to->address = *a;
+	snprintf(to->name, sizeof to->name, "%s", name);
+	pthread_mutex_unlock(&lock);
+}
+
+static const char *name_of(const struct address *a)
+{
+	for (size_t i = 0; i < name_count && i < MOST_NAMES; i++)
+		if (names[i].address.family == a->family && address_is(&names[i].address, a, bits_of(a)))
+			return names[i].name;
+	return NULL;
+}
+
+/* An address as a rule has it, without its port. */
+static void put_host(char *to, size_t size, const struct address *a)
+{
+	struct address bare = *a;
+	size_t length;
+
+	bare.port = 0;
+	address_text(&bare, to, size);
+	length = strlen(to);
+	if (length > 2 && !strcmp(to + length - 2, ":0"))
+		to[length -= 2] = 0;
+	if (*to == '[' && to[length - 1] == ']') {
+		to[length - 1] = 0;
+		memmove(to, to + 1, length - 1);
+	}
+}
+
+/* What means something in a rule or in a text in quotes is any one character. */
+static void put_path(char *to, size_t size, const struct address *a)
+{
+	char text[sizeof a->path + 8];
+
+	address_text(a, text, sizeof text);
+	snprintf(to, size, "%s", text);
+	for (char *c = to + strlen("unix:"); *c; c++)
+		if (strchr(" \"\\*[", *c))
+			*c = '?';
+}
+
+static void add(const char *rule)
+{
+	for (size_t i = 0; i < learned_count; i++)
+		if (!strcmp(learned[i], rule))
+			return;
+	if (learned_count < MOST_LEARNED && (learned[learned_count] = strdup(rule)))
+		learned_count++;
+}
+
+void learn_use(enum verb verb, unsigned proto, const struct address *a)
+{
+	const char *direction = verb & (CONNECT | SEND) ? "out" : "in", *name;
+	const char *kind = proto == ICMP ? " icmp" : proto == TCP ? " tcp" : proto == UDP ? " udp" : "";
+	char host[160], port[16] = "*", rule[RULE];
+
+	pthread_mutex_lock(&lock);
+	if (a->family == AF_UNIX)
+		put_path(host, sizeof host, a);
+	else
+		put_host(host, sizeof host, a);
+	name = a->family == AF_UNIX || verb & (BIND | LISTEN | ACCEPT) ? NULL : name_of(a);
+	if (verb & (CONNECT | SEND) ? a->port : a->port && a->port < FIRST_FREE_PORT)
+		snprintf(port, sizeof port, "%u", a->port);
+	if (a->family == AF_UNIX)
+		snprintf(rule, sizeof rule, "%s %s", direction, host);
+	else
+		snprintf(rule, sizeof rule, "%s%s %s %s", direction, kind, name ? name : host, port);
+	/* Who may be asked for names follows from there being some. */
+	if (!(name_count && verb & (CONNECT | SEND) && is_resolver(a)))
+		add(rule);
+	pthread_mutex_unlock(&lock);
+}
+
+void write_learned(int status)
+{
+	(void)status;
+	if (!output)
+		return;
+	pthread_mutex_lock(&lock);
+	fputs("allow = [", output);
+	for (size_t i = 0; i < learned_count; i++)
+		fprintf(output, "%s\n\t\"%s\"", i ? "," : "", learned[i]);
+	fputs("\n]\n", output);
+	if (fclose(output))
+		lind_log("what was learned could not be written: %s", strerror(errno));
+	output = NULL;
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,202 @@
+/*
+ * The program grate: a cage that runs one of the programs gets the grates between `%{` and `%}` before it, for the rest of its life, and so
+ * does all that it starts. Calls of others go past them.
+ *
+ * A program is looked at when it is started: what was found is what runs. The cage is marked before that, so that there is no call of the
+ * new program that the grates inside do not see; they meet it with its first.
+ */
+#include <errno.h>
+#include <lind/compose.h>
+#include <lind/paths.h>
+#include <lind/typed.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include "../sdk/c/core/program.h"
+#include "which.h"
+
+LIND_COMPOSES(1);
+/* What a grate inside handles. */
+LIND_DECLARE("alters", any);
+
+struct client {
+	atomic_bool inside;
+	struct client *next;	/* among those without a cage */
+};
+
+static struct client *unused;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The thread is starting one of the programs in a child. */
+static _Thread_local bool born_inside;
+
+static void *new_client(bool inside)
+{
+	struct client *client;
+
+	pthread_mutex_lock(&lock);
+	if ((client = unused))
+		unused = client->next;
+	pthread_mutex_unlock(&lock);
+	if (!client && !(client = calloc(1, sizeof *client)))
+		lind_die("out of memory for a client");
+	atomic_store(&client->inside, inside);
+	return client;
+}
+
+static void *start(uint64_t cage)
+{
+	(void)cage;
+	return new_client(false);
+}
+
+static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int spawned)
+{
+	struct client *from = parent;
+	bool inside = (from && atomic_load(&from->inside)) || born_inside;
+
+	(void)parent_cage;
+	(void)cage;
+	(void)spawned;
+	born_inside = false;
+	return new_client(inside);
+}
+
+/* Memory of clients goes back to clients only: another cage may be asking about one that ends. */
+static void exit_client(void *state, uint64_t cage, int status)
+{
+	struct client *client = state;
+
+	(void)cage;
+	(void)status;
+	pthread_mutex_lock(&lock);
+	client->next = unused;
+	unused = client;
+	pthread_mutex_unlock(&lock);
+}
+
+/* What is known of a cage, without waiting; NULL if it is nothing. */
+static inline const struct client *known(uint64_t cage)
+{
+	void **leaf = __atomic_load_n(&lind_client_leaves_[(uint32_t)cage / LIND_CLIENT_LEAF], __ATOMIC_ACQUIRE);
+
+	return leaf ? __atomic_load_n(&leaf[(uint32_t)cage % LIND_CLIENT_LEAF], __ATOMIC_ACQUIRE) : NULL;
+}
+
+static inline bool is_inside(const struct client *client)
+{
+	return __atomic_load_n((const bool *)&client->inside, __ATOMIC_ACQUIRE);
+}
+
+/* Who makes the call counts, too: a program may make calls that act on what was started before it. */
+static bool enters(const struct lind_call *c)
+{
+	const struct client *client = lind_client(c->target), *caller = c->caller != c->target ? known(c->caller) : NULL;
+
+	return !client || is_inside(client) || (caller && is_inside(caller));
+}
+
+static int64_t on_call(const struct lind_call *c)
+{
+	return enters(c) ? lind_enter(0, c) : lind_pass(c);
+}
+
+static int decide(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
+{
+	struct client *client = lind_client(c->target);
+	bool *now = arg;
+
+	(void)effect;
+	if (client && is_program(place) && !atomic_exchange(&client->inside, true))
+		*now = true;
+	return 0;
+}
+
+static int64_t on_exec(const struct lind_call *c)
+{
+	struct client *client;
+	bool now = false;
+	int64_t r;
+
+	if (enters(c))
+		return lind_enter(0, c);
+	r = lind_path_exec(c, NULL, decide, &now);
+	client = lind_client(c->target);
+	if (r < 0 && now && client)
+		atomic_store(&client->inside, false);
+	return r;
+}
+
+/* A script's interpreter would be found without us. */
+static int64_t on_spawn(const struct lind_call *c)
+{
+	struct lind_call own = *c;
+	struct lind_place place;
+	char path[PATH_MAX];
+	int64_t r;
+
+	if (enters(c))
+		return lind_enter(0, c);
+	r = lind_read_string(c->args[0], path, sizeof path);
+	if (r < 0)
+		return r;
+	if (program_is_marked(path))
+		return lind_forward(c);
+	if ((r = lind_path_walk(NULL, c->target, (struct lind_arg){ (uint64_t)(int64_t)-100, c->target }, path, LIND_WALK_FOLLOW, &place)))
+		return r;
+	r = place.object < 0 ? -ENOENT : is_script(&place) ? -EACCES : 0;
+	born_inside = !r && is_program(&place);
+	own.args[0] = lind_mine(place.path);
+	if (!r)
+		r = lind_forward(&own);
+	if (r < 0)
+		born_inside = false;
+	lind_place_done(&place);
+	return r;
+}
+
+LIND_FILTER(on_call)
+{
+	const struct client *calls = known(client);
+
+	/* One that nobody knows may be just being born. */
+	return !calls || is_inside(calls) ? LIND_ASK : LIND_PASS;
+}
+
+static lind_handle_fn *choose(uint32_t nr)
+{
+	if (nr == SYS_execve || nr == SYS_execveat)
+		return on_exec;
+	if (nr == SYS_spawn)
+		return on_spawn;
+	return lind_handled_inside(0, nr) ? on_call : NULL;
+}
+
+/* For --explain. */
+static const char *when(uint32_t nr, lind_handle_fn *handle)
+{
+	(void)nr;
+	return handle == on_call ? "if a chosen program runs" : "if a chosen program runs; looks at what is started";
+}
+
+LIND_OPTION("p", "path", "value");
+LIND_OPTION("-", "hash", "value");
+
+int main(int argc, char **argv)
+{
+	static const struct lind_option options[] = {
+		{ 'p', "path", "PATH", "this program, and what it starts; may be given often", add_path },
+		{ 0, "hash", "HEX", "any file with this BLAKE3 hash", add_hash },
+	};
+	static const struct lind_composer composer = {
+		.stacks = 1, .choose = choose, .when = when, .lifecycle = { .start = start, .fork = fork_client, .exit = exit_client },
+	};
+
+	lind_options(options, sizeof options / sizeof *options, "Shows the calls of some programs to the grates between %{ and %}.", &argc, &argv);
+	if (!any_program())
+		lind_die("name a program: --path PATH or --hash HEX");
+	if (!lind_explains())
+		find_programs();
+	return lind_compose_run(&composer, argc, argv);
+}

@@ -1,0 +1,342 @@
+//! What a run did, as a policy under which it may do that again. Grates note it, each what it is about, in files in memory; this makes
+//! one file of them that people can read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write as _};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use rustix::fs::{MemfdFlags, memfd_create};
+use serde_json::Value;
+
+use super::amount::{Kind, at_least, at_most, with_headroom};
+use super::policy::{LIMITS, Policy};
+
+/// So many new names in a directory are told as the directory: the next run makes others.
+const MANY: usize = 3;
+
+/// Names of so many hexadecimal digits are those of contents.
+const HASH: usize = 16;
+
+/// The longest that a grate may have noted.
+const MOST: u64 = 16 << 20;
+
+/// Where a grate writes what it notes.
+struct Notes(File);
+
+impl Notes {
+    fn new(name: &str) -> Result<Notes> {
+        let file = File::from(memfd_create(name, MemfdFlags::CLOEXEC).context("--learn: no file in memory")?);
+        // Whoever reads it at the end may be a thread with a table of its own.
+        lind_kernel::fd::keep_also(file.as_fd());
+        Ok(Notes(file))
+    }
+
+    /// As an option of a grate names it, before the walls go up.
+    fn path(&self) -> String {
+        format!("/proc/self/fd/{}", self.0.as_raw_fd())
+    }
+
+    fn read(&self) -> Result<Value> {
+        let size = self.0.metadata()?.len();
+        ensure!(size > 0, "a grate was ended before it could say what it saw");
+        ensure!(size <= MOST, "too much was noted");
+        let mut bytes = vec![0; usize::try_from(size)?];
+        self.0.read_exact_at(&mut bytes, 0)?;
+        Ok(toml::from_str(std::str::from_utf8(&bytes)?)?)
+    }
+}
+
+/// Learns a policy.
+pub struct Learner {
+    name: PathBuf,
+    file: File,
+    /// What the file said before: it is added to.
+    before: Option<Policy>,
+    limits: Notes,
+    network: Notes,
+    files: Notes,
+    /// What may be done while it learns.
+    base: Policy,
+    places: Places,
+    command: String,
+}
+
+/// What a guest's paths belong to.
+#[derive(Default)]
+pub struct Places {
+    /// In memory, and empty when the command starts.
+    pub private: Vec<PathBuf>,
+    /// Of the host.
+    pub volumes: Vec<PathBuf>,
+}
+
+impl Learner {
+    /// Into a file, which may be there already.
+    ///
+    /// # Errors
+    /// When it cannot be written, or is no policy.
+    pub fn new(name: &Path, command: String) -> Result<Learner> {
+        let shown = || format!("--learn {}", name.display());
+        let mut options = File::options();
+        let file = options.read(true).write(true).create(true).truncate(false).open(name).with_context(shown)?;
+        let text = std::fs::read_to_string(name).with_context(shown)?;
+        let before =
+            if text.trim().is_empty() { None } else { Some(Policy::parse(&name.display().to_string(), &text)?) };
+        let before = before.filter(|policy| *policy != Policy::of_nothing());
+        // Whatever happens, an empty file would be a policy that allows everything.
+        if text.trim().is_empty() {
+            (&file).write_all(Policy::of_nothing().text().as_bytes()).with_context(shown)?;
+        }
+        lind_kernel::fd::keep_also(file.as_fd());
+        let [limits, network, files] = ["limits", "network", "files"].map(Notes::new);
+        Ok(Learner {
+            name: name.to_owned(),
+            file,
+            before,
+            limits: limits?,
+            network: network?,
+            files: files?,
+            base: Policy::default(),
+            places: Places::default(),
+            command,
+        })
+    }
+
+    /// What is allowed meanwhile, and where.
+    pub fn within(&mut self, base: Policy, places: Places) {
+        self.base = base;
+        self.places = places;
+    }
+
+    /// Where the grates note limits, addresses and files.
+    pub fn paths(&self) -> [String; 3] {
+        [self.limits.path(), self.network.path(), self.files.path()]
+    }
+
+    /// Writes the policy, at the end of the run.
+    ///
+    /// # Errors
+    /// When it could not be written: the file is then as it was.
+    pub fn write(&self) -> Result<()> {
+        let shown = || format!("--learn {}", self.name.display());
+        let learned = self.learned().with_context(shown)?;
+        let policy = self.before.as_ref().map_or(learned.clone(), |before| before.widened(&learned));
+        let text = format!(
+            "# Learned from: {}\n# What is not named here is refused. Edit it, or learn again into it: that adds to it.\n{}",
+            self.command.escape_debug(),
+            policy.text()
+        );
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(0)).with_context(shown)?;
+        file.write_all(text.as_bytes()).with_context(shown)?;
+        self.file.set_len(text.len() as u64).with_context(shown)
+    }
+
+    fn learned(&self) -> Result<Policy> {
+        let files = self.files.read()?;
+        let list = |key: &str| strings(&files, key);
+        let (read, write) = fold(list("read"), list("write"), &list("made"), &list("moved"), &self.places);
+        Ok(Policy {
+            network: false,
+            allow: strings(&self.network.read()?, "allow").iter().map(|rule| host_of(rule)).collect(),
+            read_only: self.base.read_only,
+            protect: self.base.protect.clone(),
+            limits: self.limited(&self.limits.read()?),
+            calls: Some(list("calls").into_iter().collect()),
+            read: Some(read),
+            write: Some(write),
+            programs: Some(list("programs").into_iter().collect()),
+            program: self.base.program.clone(),
+        })
+    }
+
+    /// Limits with room above what was used, and none above what they were.
+    fn limited(&self, used: &Value) -> Vec<(String, String)> {
+        let limit = |name: &&str| {
+            let noted = if *name == "disk" { "write.file" } else { name };
+            let kind = Kind::of(name);
+            let amount = with_headroom(name, kind, used.get(noted)?.as_u64()?);
+            let least = self.base.limit(name).map_or(amount.clone(), |most| at_most(kind, &amount, most));
+            Some(((*name).to_owned(), least))
+        };
+        LIMITS.iter().filter_map(limit).collect()
+    }
+}
+
+impl Policy {
+    /// Nothing but what cannot be refused.
+    fn of_nothing() -> Policy {
+        let none = || Some(Vec::new());
+        Policy { calls: none(), read: none(), write: none(), programs: none(), ..Policy::default() }
+    }
+
+    /// What either of the two allows.
+    fn widened(&self, by: &Policy) -> Policy {
+        let both = |a: &Option<Vec<String>>, b: &Option<Vec<String>>| {
+            // A list that is missing allows everything.
+            Some(a.as_ref()?.iter().chain(b.as_ref()?).cloned().collect::<BTreeSet<_>>().into_iter().collect())
+        };
+        let allow = self.allow.iter().chain(&by.allow).cloned().collect::<BTreeSet<_>>();
+        let limit = |(name, amount): &(String, String)| {
+            let more = by.limit(name)?;
+            Some((name.clone(), at_least(Kind::of(name), amount, more)))
+        };
+        Policy {
+            network: self.network || by.network,
+            allow: allow.into_iter().collect(),
+            read_only: self.read_only && by.read_only,
+            protect: self.protect.iter().filter(|name| by.protect.contains(name)).cloned().collect(),
+            limits: self.limits.iter().filter_map(limit).collect(),
+            calls: both(&self.calls, &by.calls),
+            read: both(&self.read, &by.read),
+            write: both(&self.write, &by.write),
+            programs: both(&self.programs, &by.programs),
+            program: self.program.iter().filter(|program| by.program.contains(program)).cloned().collect(),
+        }
+    }
+}
+
+fn strings(table: &Value, key: &str) -> BTreeSet<String> {
+    let all = table.get(key).and_then(Value::as_array).into_iter().flatten();
+    all.filter_map(|text| text.as_str().map(str::to_owned)).collect()
+}
+
+/// A connection as HOST:PORT, other rules as they are.
+fn host_of(rule: &str) -> String {
+    match rule.split(' ').collect::<Vec<_>>()[..] {
+        ["out", "tcp", host, port] if host.contains(':') => format!("[{host}]:{port}"),
+        ["out", "tcp", host, port] => format!("{host}:{port}"),
+        _ => rule.to_owned(),
+    }
+}
+
+/// What is read and what is written, as patterns: directories where the next run has other names in them.
+fn fold(
+    read: BTreeSet<String>,
+    write: BTreeSet<String>,
+    made: &BTreeSet<String>,
+    moved: &BTreeSet<String>,
+    places: &Places,
+) -> (Vec<String>, Vec<String>) {
+    let folders = folders(made, places);
+    let private = |path: &str| {
+        let inside = |place: &&PathBuf| Path::new(path) != place.as_path() && Path::new(path).starts_with(place);
+        // What is told as a whole must be the guest's as a whole.
+        let whole = |place: &&PathBuf| !places.volumes.iter().any(|volume| volume.starts_with(place));
+        places.private.iter().find(inside).filter(whole).map(|place| below(&place.display().to_string()))
+    };
+    let moved = moved.iter().map(|path| below(path));
+    let mut write: BTreeSet<String> =
+        write.into_iter().chain(moved).map(|path| private(&path).unwrap_or(path)).collect();
+    write.extend(folders.iter().map(|folder| below(folder)));
+    let covers = write.iter().filter_map(|pattern| pattern.strip_suffix("/**").map(str::to_owned)).collect::<Vec<_>>();
+    let covered = |path: &String| {
+        let within = |folder: &String| path.len() > folder.len() + 3 && path.starts_with(&format!("{folder}/"));
+        covers.iter().any(within)
+    };
+    let kept = |path: &String| !covered(path) || covers.iter().any(|folder| below(folder) == *path);
+    write.retain(|path| kept(path) && !(covered(path) && !path.ends_with("/**")));
+    let read = read.into_iter().map(|path| private(&path).unwrap_or(path)).collect::<BTreeSet<_>>();
+    let read = read.into_iter().filter(|path| !write.contains(path) && !covered(path));
+    (read.collect(), write.into_iter().collect())
+}
+
+fn below(folder: &str) -> String {
+    format!("{folder}/**")
+}
+
+/// Directories of volumes that the run has put many names into, or names of contents.
+fn folders(made: &BTreeSet<String>, places: &Places) -> BTreeSet<String> {
+    let in_volume = |path: &Path| places.volumes.iter().any(|volume| path != volume && path.starts_with(volume));
+    let mut names: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    let mut found = BTreeSet::new();
+    for path in made.iter().map(Path::new) {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+            continue;
+        };
+        if !in_volume(folder) {
+            continue;
+        }
+        *names.entry(folder.to_owned()).or_default() += 1;
+        let hexadecimal = |name: &str| name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if name.len() >= HASH && hexadecimal(name) {
+            // Such names are often spread over directories by their first digits.
+            let spread = folder
+                .file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(|name| name.len() <= 2 && hexadecimal(name));
+            let folder = folder.parent().filter(|parent| spread && in_volume(parent)).unwrap_or(folder);
+            found.insert(folder.display().to_string());
+        }
+    }
+    found.extend(names.into_iter().filter(|(_, count)| *count >= MANY).map(|(folder, _)| folder.display().to_string()));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(texts: &[&str]) -> BTreeSet<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    fn places() -> Places {
+        Places { private: vec!["/tmp".into()], volumes: vec!["/p".into()] }
+    }
+
+    #[test]
+    fn what_is_in_memory_is_one_directory() {
+        let (read, write) =
+            fold(set(&["/tmp", "/tmp/a", "/etc/b"]), set(&["/tmp/a", "/p/x"]), &set(&["/tmp/a"]), &set(&[]), &places());
+        assert_eq!(write, ["/p/x", "/tmp/**"]);
+        assert_eq!(read, ["/etc/b", "/tmp"]);
+    }
+
+    #[test]
+    fn a_volume_in_memory_is_not_told_with_it() {
+        let places = Places { private: vec!["/tmp".into()], volumes: vec!["/tmp/p".into()] };
+        let (read, write) = fold(set(&["/tmp/p/b"]), set(&["/tmp/a", "/tmp/p/a"]), &set(&[]), &set(&[]), &places);
+        assert_eq!((read, write), (vec!["/tmp/p/b".to_owned()], vec!["/tmp/a".to_owned(), "/tmp/p/a".to_owned()]));
+    }
+
+    #[test]
+    fn many_new_names_are_their_directory() {
+        let made = ["/p/out/a", "/p/out/b", "/p/out/c", "/p/d", "/p/e", "/p/f"];
+        let (read, write) = fold(set(&["/p/out", "/p/out/z", "/p/q"]), set(&made), &set(&made), &set(&[]), &places());
+        assert_eq!(write, ["/p/d", "/p/e", "/p/f", "/p/out/**"], "the top of a volume is never one");
+        assert_eq!(read, ["/p/out", "/p/q"]);
+    }
+
+    #[test]
+    fn contents_are_told_by_where_they_are() {
+        let made = ["/p/.git/objects/ab", "/p/.git/objects/ab/0123456789abcdef0123"];
+        let (_, write) = fold(set(&[]), set(&made), &set(&made), &set(&[]), &places());
+        assert_eq!(write, ["/p/.git/objects/**"]);
+        let moved = ["/p/one", "/p/two"];
+        let (_, write) = fold(set(&[]), set(&moved), &set(&[]), &set(&moved), &places());
+        assert_eq!(write, ["/p/one", "/p/one/**", "/p/two", "/p/two/**"]);
+    }
+
+    #[test]
+    fn connections_are_hosts_and_ports() {
+        assert_eq!(host_of("out tcp example.org 443"), "example.org:443");
+        assert_eq!(host_of("out tcp 2001:db8::1 443"), "[2001:db8::1]:443");
+        assert_eq!(host_of("in tcp 127.0.0.1 *"), "in tcp 127.0.0.1 *");
+    }
+
+    #[test]
+    fn learning_again_only_adds() {
+        let list = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect());
+        let limit = |amount: &str| vec![("memory".to_owned(), amount.to_owned())];
+        let one = Policy { read: list(&["/a"]), limits: limit("64M"), ..Policy::default() };
+        let two = Policy { read: list(&["/b"]), limits: limit("1G"), ..Policy::default() };
+        let both = one.widened(&two);
+        assert_eq!((both.read, both.limits), (list(&["/a", "/b"]), limit("1G")));
+        assert_eq!(Policy::default().widened(&one).read, None, "everything stays everything");
+    }
+}

@@ -1,0 +1,186 @@
+"""Policies that are learned: the same run passes under one, and nothing more."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from pathlib import Path
+
+from world import TOP, Failed, Skipped, World, holds, same
+
+SCRIPT = """
+mkdir -p out
+for i in 1 2 3 4; do echo $i > out/$i; done
+cat kept | sed s/k/K/ > result
+T=$(mktemp); sort kept > $T; cp $T sorted; rm $T
+sed -i s/K/k/ result
+awk '{ print NR, $0 }' result
+"""
+
+
+def policy_of(world: World) -> str:
+    return str(world.runtime / "learned.toml")
+
+
+def learn(world: World, *words: str) -> str:
+    """Learns from a run that has to end well; what it printed."""
+    done = world.boot("learn", "-o", policy_of(world), *words)
+    if done.returncode not in (0, 7):
+        raise Failed(f"learning: status {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def under(world: World, *words: str) -> subprocess.CompletedProcess[str]:
+    return world.run("--policy", policy_of(world), *words)
+
+
+def passes(world: World, printed: str, *words: str) -> None:
+    done = under(world, *words)
+    same("the same run", (done.returncode in (0, 7), done.stdout, done.stderr), (True, printed, ""))
+
+
+def refused(world: World, what: str, part: str, *words: str) -> None:
+    done = under(world, *words)
+    same(f"{what}: ends well", done.returncode == 0, False)
+    holds(what, done.stderr, "lind-boot: denied: ")
+    holds(what, done.stderr, part)
+
+
+def script(world: World) -> tuple[str, ...]:
+    (world.project / "work.sh").write_text(SCRIPT)
+    return ("-v", ".:/p", "-w", "/p", "--", "bash", "work.sh")
+
+
+def a_script_passes_and_nothing_more(world: World) -> None:
+    words = script(world)
+    passes(world, learn(world, *words), *words)
+    text = Path(policy_of(world)).read_text()
+    for part in ['"/p/out/**"', '"/tmp/**"', '"/bin/busybox"', '"/p/result"']:
+        holds("policy", text, part)
+    if '"/p/**"' in text:
+        raise Failed("the whole project may be changed")
+    for what, part, command in [
+        ("a file to read", '"/p/other" among `read`', "cat other"),
+        ("a file to write", '"/p/kept" among `write`', "echo x > kept"),
+        ("a new file", '"/p/new" among `write`', "echo x > new"),
+        ("a program", '"/bin/bash" among `programs`', "/bin/bash -c true"),
+        ("a call", "among `calls`", "ln -s a b"),
+    ]:
+        (world.project / "other").write_text("other")
+        (world.project / "work.sh").write_text(command)
+        refused(world, what, part, *words)
+
+
+def learning_twice_adds(world: World) -> None:
+    words = script(world)
+    first = learn(world, *words)
+    (world.project / "second.sh").write_text("cat kept > /tmp/x; rm /tmp/x; mkdir -p new; echo y > new/file; ls new")
+    others = (*words[:-1], "second.sh")
+    second = learn(world, *others)
+    passes(world, first, *words)
+    passes(world, second, *others)
+
+
+def connections_are_learned(world: World) -> None:
+    probe = str(world.folder / "tool" / "probe")
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_server(("127.0.0.1", 0)) as other:
+        port, wrong = (str(one.getsockname()[1]) for one in (server, other))
+        printed = learn(world, "--network", "host", "-v", ".", "--", probe, f"c:{port}")
+        holds("policy", Path(policy_of(world)).read_text(), f'"127.0.0.1:{port}"')
+        passes(world, printed, "-v", ".", "--", probe, f"c:{port}")
+        done = under(world, "-v", ".", "--", probe, f"c:{wrong}")
+        same("another", done.stdout.splitlines()[1], f"connect {wrong}: Permission denied")
+        holds("another", done.stderr, f"--allow 127.0.0.1:{wrong}")
+
+
+def what_is_refused_is_not_learned(world: World) -> None:
+    probe = str(world.folder / "tool" / "probe")
+    tries = ("c:22", "w:.envrc", "m:.vscode", "r:kept")
+    learn(world, "-v", ".", "--", probe, *tries)
+    text = Path(policy_of(world)).read_text()
+    holds("what was allowed", text, f'"{world.project}/kept"')
+    same("what was not", [part in text for part in ["127.0.0.1", f'"{world.project}/.envrc"']], [False, False])
+    lines = under(world, "-v", ".", "--", probe, *tries).stdout.splitlines()[1:]
+    same("again", [line.endswith(": ok") for line in lines], [False, False, False, True])
+    done = world.run("--learn", str(world.runtime / "more.toml"), "--policy", policy_of(world), "-v", ".", "--", probe)
+    same("from lists", done.returncode, 125)
+    holds("says what to do", done.stderr, "adds to that")
+
+
+def links_lead_nowhere_else(world: World) -> None:
+    """A file is what it is, whatever name it gets."""
+    probe = str(world.folder / "tool" / "probe")
+    (world.project / "hidden").write_text("hidden")
+    learn(world, "-v", ".", "--", probe, "r:kept", "w:kept")
+    (world.project / "kept").unlink()
+    (world.project / "kept").symlink_to("hidden")
+    lines = under(world, "-v", ".", "--", probe, "r:kept", "w:kept").stdout.splitlines()[1:]
+    same("through a link", [line.endswith("Permission denied") for line in lines], [True, True])
+
+
+def nothing_learned_allows_nothing(world: World) -> None:
+    done = world.boot("learn", "-o", policy_of(world), "-v", ".", "--", "no-such-command")
+    same("status", done.returncode, 127)
+    same("runs nothing", under(world, "-v", ".", "--", "bash", "-c", "cat kept").stdout, "")
+    done = world.boot("learn", "-o", "/nowhere/p.toml", "true")
+    same("status", done.returncode, 125)
+    Path(policy_of(world)).write_text("netwrok = 1\n")
+    same("no policy", world.boot("learn", "-o", policy_of(world), "true").returncode, 125)
+
+
+def limits_have_headroom(world: World) -> None:
+    words = script(world)
+    printed = learn(world, "--memory", "1G", *words)
+    text = Path(policy_of(world)).read_text()
+    for limit in ["memory", "cpu", "cages", "files", "threads", "disk"]:
+        holds("limits", text, f"\n{limit} = \"")
+    passes(world, printed, *words)
+    Path(policy_of(world)).write_text("".join(line if not line.startswith("cages") else "cages = 4\n" for line in text.splitlines(True)))
+    holds("edited", under(world, *words).stderr, "limit cages")
+
+
+def git_passes(world: World) -> None:
+    if not any((TOP / "lindfs" / "bin" / f"git{suffix}").exists() for suffix in ("", ".cwasm", ".wasm")):
+        raise Skipped("the image has no git")
+    who = ("-e", "GIT_AUTHOR_NAME=a", "-e", "GIT_AUTHOR_EMAIL=a@b", "-e", "GIT_COMMITTER_NAME=a", "-e", "GIT_COMMITTER_EMAIL=a@b")
+    work = "mkdir -p repo; cd repo; git init -q .; date > a$1; git add .; git commit -qm x; git status -s; git log --oneline | wc -l"
+    words = (*who, "-v", ".", "--", "bash", "-c", work, "bash")
+    learn(world, *words, "1")
+    done = under(world, *words, "1")
+    same("again", (done.returncode, done.stdout.split()[-1:], done.stderr), (0, ["2"], ""))
+    refused(world, "elsewhere", "denied", "-v", ".", "--", "git", "init", "-q", "other")
+
+
+def programs_have_rules_of_their_own(world: World) -> None:
+    probe, policy = str(world.folder / "tool" / "probe.wasm"), world.runtime / "programs.toml"
+    words = ("--policy", str(policy), "-v", ".", "--", "bash", "-c")
+    script = f"{probe} r:kept w:kept c:22; echo x > kept; cp {probe} copy; chmod +x copy; ./copy r:kept w:kept"
+    policy.write_text(f'[program."{probe}"]\nnetwork = "none"\nwrite = []\nread = ["{world.project}/**"]\nprograms = []\n')
+    mounted = ("-v", f"{world.folder}/tool:{world.folder}/tool:ro")
+    done = world.run(*mounted, *words, script)
+    ends = [line.rsplit(": ", 1)[1] for line in done.stdout.splitlines() if ": " in line]
+    same("the program, then its copy", ends, ["ok", "Read-only file system", "Permission denied", "ok", "ok"])
+    holds("named", done.stderr, "denied: probe")
+    same("the others", (world.project / "kept").read_text(), "x\n")
+    done = world.run("--explain", *mounted, *words, script)
+    holds("told", done.stdout, f"{probe}: no network but what is named")
+    policy.write_text('network = "host"\n[program."/bin/busybox"]\nallow = ["127.0.0.1:1"]\n')
+    done = world.run(*mounted, *words, f"{probe} c:1; busybox nc 127.0.0.1 2; busybox sh -c '{probe} c:2'")
+    found = [line for line in done.stdout.splitlines() if line.startswith("connect")]
+    same("what it starts", found, ["connect 1: Connection refused", "connect 2: Permission denied"])
+
+
+def explain_tells_the_lists(world: World) -> None:
+    learn(world, *script(world))
+    done = under(world, "--explain", "-v", ".", "true")
+    for part in ["can be read: ", "can be changed: /p/out/**", "can be run: /bin/busybox", "calls: "]:
+        holds("sentences", done.stdout, part)
+    found = json.loads(under(world, "--explain", "--json", "-v", ".", "true").stdout)
+    same("grates", [word for word in found["line"] if word.endswith("_grate")],
+         ["resource_grate", "net_grate", "write_filter_grate", "seccomp_grate"])
+
+
+TESTS = [a_script_passes_and_nothing_more, learning_twice_adds, connections_are_learned, what_is_refused_is_not_learned,
+         links_lead_nowhere_else, nothing_learned_allows_nothing, limits_have_headroom, git_passes, programs_have_rules_of_their_own,
+         explain_tells_the_lists]
