@@ -83,6 +83,20 @@ static long on_stack(int n)
 	return total;
 }
 
+/* Many an old program leaves out the mode of a file that it makes. Which one it then has is nobody's business. */
+static void without_mode(void)
+{
+	int fd = open("made", O_WRONLY | O_CREAT);
+
+	CHECK(fd >= 0);
+	CHECK_EQ(write(fd, "x", 1), 1);
+	close(fd);
+	CHECK_EQ(unlink("made"), 0);
+	CHECK((fd = openat(AT_FDCWD, "made", O_WRONLY | O_CREAT | O_EXCL)) >= 0);
+	close(fd);
+	CHECK_EQ(unlink("made"), 0);
+}
+
 int main(void)
 {
 	int (*volatile operations[])(int, int) = { add, multiply };
@@ -106,5 +120,6 @@ one:
 two:
 	reached += 2;
 	CHECK_EQ(reached, 2);
+	without_mode();
 	return check_done();
 }
