@@ -1,21 +1,13 @@
 /* Descriptors: what is done with a number rather than with a file. The kernel does it too, to the number. */
 #include <lind/entries.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
 #include "grate.h"
 
 #define SETTABLE (O_APPEND | O_NONBLOCK | O_NOATIME | 040000 /* O_DIRECT */)
-
 #define CLOSE_RANGE_CLOEXEC_ 4u
-
-#define FIONCLEX_ 0x5450u
-#define FIOCLEX_ 0x5451u
-#define FIONBIO_ 0x5421u
-#define FIONREAD_ 0x541bu
-
-#define LOCK_SH_ 1u
-#define LOCK_EX_ 2u
-#define LOCK_NB_ 4u
-#define LOCK_UN_ 8u
+#define FIGETBSZ_ 2u
 
 /* struct flock of x86-64, which is the guest's too. */
 struct client_flock {
@@ -259,14 +251,14 @@ static int64_t record_lock(const struct lind_call *c, uint32_t cmd)
 
 int64_t on_flock(const struct lind_call *c)
 {
-	uint32_t op = lind_arg32(c, 1), kind = op & ~LOCK_NB_;
-	struct imfs_lock want = { .flock = true, .pid = -1, .write = kind == LOCK_EX_, .last = INT64_MAX };
+	uint32_t op = lind_arg32(c, 1), kind = op & ~LOCK_NB;
+	struct imfs_lock want = { .flock = true, .pid = -1, .write = kind == LOCK_EX, .last = INT64_MAX };
 
 	if (!ours(c, 0))
 		return lind_forward(c);
-	if (kind != LOCK_SH_ && kind != LOCK_EX_ && kind != LOCK_UN_)
+	if (kind != LOCK_SH && kind != LOCK_EX && kind != LOCK_UN)
 		return -EINVAL;
-	return lock_file(c, &want, kind == LOCK_UN_, !(op & LOCK_NB_), true);
+	return lock_file(c, &want, kind == LOCK_UN, !(op & LOCK_NB), true);
 }
 
 static int64_t set_flags(const struct lind_call *c)
@@ -357,6 +349,10 @@ int64_t on_fcntl(const struct lind_call *c)
 	case F_SETPIPE_SZ:
 	case F_GETPIPE_SZ:
 		return pipe_size(c, cmd);
+	case F_GETLEASE:
+		return F_UNLCK;
+	case F_NOTIFY:
+		return lind_arg32(c, 2) & ~DN_MULTISHOT ? -EINVAL : 0; /* without events it ends what there is not */
 	default:
 		/* Owners and signals of asynchronous notice belong to the number. */
 		return cmd >= F_SETOWN && cmd <= F_GETOWN_EX ? lind_forward(c) : -EINVAL;
@@ -380,6 +376,22 @@ static int64_t bytes_left(const struct lind_call *c)
 	return lind_write(c->args[2], &answer, sizeof answer);
 }
 
+/* What a file or a directory takes, as stat tells it in blocks. */
+static int64_t bytes_taken(const struct lind_call *c)
+{
+	struct client *client;
+	struct imfs_file *f = take(c, 0, &client);
+	int64_t taken;
+
+	if (!f)
+		return -EBADF;
+	if (!S_ISREG(f->node->mode) && !S_ISDIR(f->node->mode))
+		return done(-ENOTTY);
+	taken = f->node->data.allocated / 512 * 512;
+	imfs_write_unlock();
+	return lind_write(c->args[2], &taken, sizeof taken);
+}
+
 /* Which fifos heed. */
 static int64_t set_nonblock(const struct lind_call *c)
 {
@@ -401,13 +413,16 @@ int64_t on_ioctl(const struct lind_call *c)
 	if (path_only(c))
 		return -EBADF;
 	switch (lind_arg32(c, 1)) {
-	case FIOCLEX_:
-	case FIONCLEX_:
-		return set_cloexec(c, lind_arg32(c, 1) == FIOCLEX_);
-	case FIONBIO_:
+	case FIOCLEX: case FIONCLEX:
+		return set_cloexec(c, lind_arg32(c, 1) == FIOCLEX);
+	case FIONBIO:
 		return set_nonblock(c);
-	case FIONREAD_:
+	case FIONREAD:
 		return bytes_left(c);
+	case FIOQSIZE:
+		return bytes_taken(c);
+	case FIGETBSZ_:
+		return lind_write(c->args[2], &(int32_t){ 4096 }, sizeof(int32_t));
 	default:
 		return -ENOTTY;
 	}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -118,6 +119,14 @@ def compile_only(request: Request, cxx: bool) -> int:
         raise Fail("no input files")
     if request.output and len(sources) > 1 and request.mode != "-E":
         raise Fail(f"cannot use -o with {request.mode} and several files")
+    if request.mode == "-c":
+        return objects(request, cxx)
+    return place.become(command_for(request, cxx)[0])
+
+
+def command_for(request: Request, cxx: bool) -> tuple[list[str], list[str]]:
+    """What compiles all sources, and its part that compiles any."""
+    sources = request.sources()
     cxx = cxx or any(is_cxx(request.inputs[i][1], request.languages.get(i, "")) for i in sources)
     compiler = [place.tool("clang++" if cxx else "clang"), *compile_flags(cxx)]
     command = [*compiler, request.mode, *request.compile]
@@ -127,13 +136,39 @@ def compile_only(request: Request, cxx: bool) -> int:
             command += ["-x", "none"]
     if request.output:
         command += ["-o", request.output]
-    if request.mode != "-c" or cxx:
-        return place.become(command)
-    status = run(command)
-    for i in sources:
-        name = os.path.splitext(os.path.basename(request.inputs[i][1]))[0] + ".o"
-        status = status or jumps.recompile([*compiler, *request.compile], words_of(request, i), request.output or name)
-    return status
+    return command, [*compiler, *request.compile]
+
+
+def objects(request: Request, cxx: bool) -> int:
+    """-c, with the functions that call setjmp compiled once more."""
+    workspace = Workspace()
+    try:
+        keep_standard_input(request, workspace)
+        command, compiler = command_for(request, cxx)
+        status = run(command)
+        for i in request.sources():
+            name = os.path.splitext(os.path.basename(request.inputs[i][1]))[0] + ".o"
+            status = status or jumps.recompile(compiler, words_of(request, i), request.output or name)
+        return status
+    finally:
+        workspace.close()
+
+
+def keep_standard_input(request: Request, workspace: Workspace) -> None:
+    """Source text that comes by standard input is there once, and may be compiled twice: it becomes a file that bears no name."""
+    for i in request.sources():
+        kind, word = request.inputs[i]
+        if word != "-" or request.languages.get(i) not in ("c", "cpp-output", *CXX_LANGUAGES):
+            continue
+        path = workspace.file("stdin")
+        with open(path, "wb") as file:
+            file.write(b'# 1 "<stdin>"\n')
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        request.inputs[i] = (kind, path)
+        # Headers in quotes are looked for where the caller stands, and the object is called as it ever was.
+        request.compile += ["-iquote", "."]
+        if request.mode == "-c" and not request.output:
+            request.output = "-.o"
 
 
 def words_of(request: Request, index: int) -> list[str]:
@@ -145,6 +180,7 @@ def words_of(request: Request, index: int) -> list[str]:
 def compile_sources(request: Request, workspace: Workspace, cxx: bool) -> list[str] | int:
     """Compiles what is not an object yet. Returns the linker's inputs in order, or a status."""
     inputs: list[str] = []
+    keep_standard_input(request, workspace)
     for i, (kind, word) in enumerate(request.inputs):
         if kind != "source":
             inputs.append(word)
@@ -161,7 +197,7 @@ def compile_sources(request: Request, workspace: Workspace, cxx: bool) -> list[s
             command += ["-MF", stem + ".d"]
         command += ["-x", language] if language else []
         status = run([*command, word, "-o", target])
-        if not status and not this_cxx:
+        if not status:
             status = jumps.recompile(command, [word], target)
         if status:
             return status

@@ -20,8 +20,12 @@ PROBES = {
     "divisor": "(i64)", "memcpy": "(ptr, ptr, i32)", "memmove": "(ptr, ptr, i32)", "memset": "(ptr, i32, i32)",
     "free": "(ptr)", "malloc": "(i32)",
 }
-SETJMP = re.compile(r"call .*@setjmp\(")
+SETJMP = re.compile(r"(?:call|invoke) .*@setjmp\(")
 LABEL = re.compile(r'^(?:([-\w.$]+)|"([^"]*)"):')
+# What begins a handler of exceptions, and what leaves one. Calls in one would have to say in which.
+PAD = re.compile(r"  %\S+ = (?:catchswitch|catchpad|cleanuppad) ")
+LEAVES_PAD = re.compile(r"  (?:catchret|cleanupret) ")
+NESTED_PAD = re.compile(r"  %\S+ = (?:catchswitch|cleanuppad) within %")
 TARGETS = re.compile(r'label %(?:([-\w.$]+)|"([^"]*)")')
 VALUE = re.compile(r'(?:[%@](?:[-\w.$]+|"[^"]*")|-?\d+\b|null\b|undef\b|poison\b)')
 CONSTANT = re.compile(r"(?:getelementptr|inttoptr|addrspacecast)\b[^(]*\(")
@@ -33,7 +37,7 @@ def recompile(command: list[str], source: list[str], target: str) -> int:
     """Compiles a source again if the object made of it calls setjmp.
 
     `command`: the compiler with its options; `source`: the words for the source."""
-    # What came from standard input is not there a second time.
+    # What else came from standard input is not there a second time.
     if not os.path.isfile(target) or "-" in source:
         return 0
     with open(target, "rb") as file:
@@ -102,15 +106,20 @@ class Function:
         self.old = lines
         self.used = used
         self.names = 0
+        self.handlers = self.blocks_of_handlers()
         self.safe = {m[1] for line in lines if (m := re.match(r"  (%\S+) = alloca ", line))}
 
     def lines(self) -> list[str]:
         heads = self.loop_heads()
         new = [self.call("poll", "", "")]
-        pending = False
+        pending = handles = False
         for line in self.old:
             if LABEL.match(line):
-                pending = label_of(line) in heads
+                handles = label_of(line) in self.handlers
+                pending = label_of(line) in heads and not handles
+                new.append(line)
+                continue
+            if handles:
                 new.append(line)
                 continue
             if pending and not re.match(r"  %\S+ = phi ", line):
@@ -118,6 +127,26 @@ class Function:
                 pending = False
             new += self.instruction(line)
         return new
+
+    def blocks_of_handlers(self) -> set[str]:
+        """The blocks that run while an exception is handled. They get no probes."""
+        blocks: dict[str, list[str]] = {}
+        name = ""
+        for line in self.old:
+            name = label_of(line) or name
+            blocks.setdefault(name, []).append(line)
+        nested = any(NESTED_PAD.match(line) for line in self.old)
+        handlers: set[str] = set()
+        left = [name for name, lines in blocks.items() if any(PAD.match(line) for line in lines)]
+        while left:
+            name = left.pop()
+            if name in handlers or name not in blocks:
+                continue
+            handlers.add(name)
+            # One in another goes on there when it is left: then what follows counts as well, be it handler or not.
+            if nested or not any(LEAVES_PAD.match(line) for line in blocks[name]):
+                left += [plain or quoted for line in blocks[name] for plain, quoted in TARGETS.findall(line)]
+        return handlers
 
     def loop_heads(self) -> set[str]:
         """The blocks that something behind them in the text goes to. Every loop has one."""

@@ -25,9 +25,26 @@
 //! - `sys`: one function per system call, by area
 //!
 //! # Lock order
-//! `Kernel::kinship` -> `Cage::news` -> `Cage::signals` -> a thread's own queue -> `Cage::family` -> `HandlerTable` writers -> `FdTable` writers -> `Terminals` -> `Ipc` -> `Memory::map`
-//! -> `Locks`; a timer's setting -> `Cage::family` -> the clock's (`timers`); a file's `notice` -> `Terminals`, `AsyncIo`;
-//! of two cages' locks of one kind never both. What listens for signals (`signal::Listeners`) comes between `Cage::signals` and `Cage::family`. `Cage::settings`, then `cage::text_busy`, then `Locks`, and `CageTable`, and `sys::process::Names` are taken last, and nothing within them.
+//! Whoever holds one of these takes only later ones. Of two cages' locks of one kind nobody holds both.
+//!
+//! 1. `Kernel::kinship`
+//! 2. `Cage::news`
+//! 3. `Cage::signals`
+//! 4. a thread's own queue of signals
+//! 5. what listens for signals (`signal::Listeners`)
+//! 6. a timer's setting
+//! 7. `Cage::family`
+//! 8. the writers of `HandlerTable`
+//! 9. the writers of `FdTable`
+//! 10. a file's `async_io::Notice`
+//! 11. `Terminals`
+//! 12. `Ipc`, the state of `AsyncIo`, and the clock's of `timers`
+//! 13. `Memory::map`
+//! 14. `Cage::settings`
+//! 15. `cage::text_busy`
+//! 16. the record locks of files (`Locks`)
+//! 17. `CageTable`, `Cage::timers`, `Cage::watchers` and `sys::process::Names`: nothing within these
+//!
 //! No guard is held while a grate is entered or the host blocks.
 //!
 //! # Failures

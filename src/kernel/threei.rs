@@ -133,7 +133,9 @@ impl HandlerTable {
     pub fn only(allowed: &[u32]) -> HandlerTable {
         let nobody = Handler::Grate { cage: NOBODY, entry: 0, serialized: false }.pack();
         let word = |number| if allowed.contains(&number) { Handler::KERNEL } else { nobody };
-        let others = allowed.iter().map(|&number| (u64::from(number), Handler::KERNEL)).collect();
+        // Of the numbers beyond the direct ones, these are not covered by the default entry.
+        let others =
+            (1000..1100).chain(allowed.iter().copied()).map(|number| (u64::from(number), word(number))).collect();
         let entries =
             Entries { direct: Some((0..).take(DIRECT).map(word).collect()), others: Arc::new(others), default: nobody };
         let table = HandlerTable::default();

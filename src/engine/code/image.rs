@@ -63,7 +63,8 @@ struct UnderWay<'a> {
 impl<'a> UnderWay<'a> {
     /// None if somebody else compiles it.
     fn begin(all: &'a Mutex<HashSet<[u8; 32]>>, source: [u8; 32]) -> Option<UnderWay<'a>> {
-        all.locked().insert(source).then_some(UnderWay { all, source })
+        // Not `then_some`: what is made and dropped again would end the other's.
+        all.locked().insert(source).then(|| UnderWay { all, source })
     }
 }
 

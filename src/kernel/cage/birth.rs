@@ -210,26 +210,9 @@ pub fn spawn(
     for &(number, entry) in handlers.iter().filter(|&&(number, _)| number != NR_ANY) {
         table.set(u64::from(number), to(entry), |_| Ok::<(), Errno>(()))?;
     }
-    let settings = {
-        let parent = parent.settings();
-        let mut credentials = parent.credentials.clone();
-        credentials.execute(FileIds::default());
-        Settings {
-            credentials,
-            limits: parent.limits,
-            group: parent.group,
-            session: parent.session,
-            program: path.clone(),
-            text: Some(text),
-            dumpable: true,
-            no_new_privs: parent.no_new_privs,
-            timer_slack: parent.timer_slack,
-            oom: parent.oom,
-            death_signal: 0,
-        }
-    };
-    let mut ancestors = parent.ancestors.to_vec();
-    ancestors.push(parent.id);
+    let mut settings = parent.settings().forked();
+    settings.credentials.execute(FileIds::default());
+    settings.runs(path.clone(), Some(text));
     let fds = parent.fds.inherit();
     let listeners = super::signal::renew(kernel, parent, &fds)?;
     let born = Born {
@@ -239,7 +222,7 @@ pub fn spawn(
         umask: parent.umask.load(std::sync::atomic::Ordering::Relaxed),
         settings,
         signals: parent.signals().executed(),
-        ancestors: ancestors.into(),
+        ancestors: parent.line(),
         launching: parent.launching.load(Ordering::Acquire) && kernel.engine().is_grate(&image),
         forked_under: 0,
         memory: CageMemory::own(Memory::new(parent.settings().limits.memory.0)?),
@@ -319,10 +302,8 @@ impl Born {
             launching: AtomicBool::new(self.launching),
             fresh_fork: AtomicBool::new(false),
             forked_under: self.forked_under,
-            retired: AtomicBool::new(false),
-            execed: AtomicBool::new(true),
+            life: super::life::Stage::default(),
             returned: AtomicBool::new(false),
-            dead: AtomicBool::new(false),
             pending: AtomicU64::new(0),
             listeners: signal::Listeners::default(),
             watchers: Mutex::default(),

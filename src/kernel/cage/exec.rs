@@ -13,6 +13,7 @@ use lind_abi::{Errno, Result};
 use rustix::fs::FileType;
 
 use super::birth::{Found, From, find_program, load_file, searches};
+use super::life::Life;
 use super::thread::Attention;
 use super::{Cage, Status, Text, Thread, fork};
 use crate::Kernel;
@@ -168,16 +169,10 @@ pub fn commit_exec(kernel: &Arc<Kernel>, thread: &Arc<Thread>) -> core::result::
     thread.forget_alt_stack();
     // Checked when the program was found, so that it can only be that the host has changed its mind.
     cage.executes(start.ids).map_err(|_| killed)?;
-    let old = {
-        let mut settings = cage.settings();
-        settings.program = start.path.clone();
-        settings.dumpable = true;
-        std::mem::replace(&mut settings.text, start.text.take())
-    };
+    let old = cage.settings().runs(start.path.clone(), start.text.take());
     // Now the old program's file may be written to.
     drop(old);
     cage.fresh_fork.store(false, Ordering::Release);
-    cage.execed.store(true, Ordering::Release);
     cage.exit_notice.store(0, Ordering::Release);
     let thread = thread.lead().map_err(|_| killed)?;
     *thread.name.locked() = command_name(&start.path);
@@ -200,7 +195,7 @@ fn end_others(kernel: &Kernel, thread: &Arc<Thread>) -> core::result::Result<(),
         }
         family.programs = family.programs.wrapping_add(1);
         if family.serves {
-            cage.retired.store(true, Ordering::Release);
+            cage.life.reach(Life::Retired);
         }
         let threads: Vec<_> = family.threads.iter().filter_map(std::sync::Weak::upgrade).collect();
         threads.into_iter().filter(|other| !Arc::ptr_eq(other, thread)).collect::<Vec<_>>()

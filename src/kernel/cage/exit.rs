@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use lind_abi::layout::Rusage;
 use lind_abi::{CageId, Call, Owners, Word, nr};
 
+use super::life::Life;
 use super::signal::{self, Change};
 use super::thread::{Attention, Next};
 use super::{Cage, Thread};
@@ -122,7 +123,7 @@ pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
         let threads: Vec<_> = family.threads.iter().filter_map(Weak::upgrade).collect();
         (threads, first && family.serves)
     };
-    cage.dead.store(true, Ordering::Release);
+    cage.life.reach(Life::Dead);
     if left {
         // A composer above it that has its handlers is no client.
         let is_client = |other: &Arc<Cage>| {

@@ -11,7 +11,7 @@ use lind_abi::{CageId, Errno, Result};
 
 use super::birth::Born;
 use super::exit::{Family, Status};
-use super::{Cage, Next, Settings, Thread, signal};
+use super::{Cage, Next, Thread, signal};
 use crate::Kernel;
 use crate::engine::Hop;
 use crate::lock::Locked;
@@ -86,18 +86,7 @@ fn alone(parent: &Cage, family: &Family) -> Alone {
 /// # Errors
 /// EAGAIN at the limit of cages or when the cage is ending; ENOMEM.
 pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cage>, how: How) -> Result<Birth> {
-    let settings = {
-        let settings = parent.settings();
-        Settings {
-            credentials: settings.credentials.clone(),
-            program: settings.program.clone(),
-            text: settings.text.clone(),
-            death_signal: 0,
-            ..*settings
-        }
-    };
-    let mut ancestors = parent.ancestors.to_vec();
-    ancestors.push(parent.id);
+    let settings = parent.settings().forked();
     let fds = parent.fds.fork();
     let listeners = signal::renew(kernel, parent, &fds)?;
     let born = Born {
@@ -107,7 +96,7 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
         umask: parent.umask.load(Ordering::Relaxed),
         settings,
         signals: parent.signals().forked(),
-        ancestors: ancestors.into(),
+        ancestors: parent.line(),
         launching: parent.launching.load(Ordering::Acquire),
         forked_under: parent.family().programs,
         // A forked child gets its copy when it comes to life.
@@ -115,7 +104,6 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
     };
     let child = born.create(kernel)?;
     child.cage.fresh_fork.store(true, Ordering::Release);
-    child.cage.execed.store(false, Ordering::Release);
     child.cage.made_by(thread);
     child.signals.forked(&thread.signals);
     child.cage.listens_by(listeners);

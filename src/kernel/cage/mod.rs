@@ -8,6 +8,7 @@ mod credentials;
 mod exec;
 mod exit;
 mod fork;
+mod life;
 mod line;
 pub(crate) mod processors;
 mod reparent;
@@ -40,6 +41,8 @@ pub(crate) use text_busy::Busy;
 pub use text_busy::Text;
 pub use thread::{Attention, Next, Thread};
 pub(crate) use wait::{Wait, Which, wait_child};
+
+use life::Life;
 
 use crate::fd::FdTable;
 use crate::lock::Locked;
@@ -136,17 +139,42 @@ pub struct Settings {
     pub death_signal: u8,
 }
 
-/// A guest process.
+impl Settings {
+    /// Those of a likeness.
+    fn forked(&self) -> Settings {
+        Settings {
+            credentials: self.credentials.clone(),
+            program: self.program.clone(),
+            text: self.text.clone(),
+            death_signal: 0,
+            ..*self
+        }
+    }
+
+    /// Another program runs from now on; returns the file of the one before.
+    fn runs(&mut self, program: std::ffi::CString, text: Option<Text>) -> Option<Text> {
+        self.program = program;
+        self.dumpable = true;
+        std::mem::replace(&mut self.text, text)
+    }
+}
+
+/// A guest process. Its fields are grouped by what guards them; the order of the locks is in the head of the crate.
 pub struct Cage {
+    // Fixed at birth.
     /// Its id, also its pid.
     pub id: CageId,
-    /// From the first cage down to the one that made it; fixed at birth.
+    /// From the first cage down to the one that made it.
     ancestors: Box<[CageId]>,
+    /// How many programs its parent had run when it was forked.
+    pub(crate) forked_under: u32,
+
+    // What has locks of its own inside, or needs none.
     /// See [`reparent`].
     kin: reparent::Kin,
     /// Where its calls go.
     pub handlers: HandlerTable,
-    /// What its descriptors change of that.
+    /// What its descendants change of that.
     pub(crate) routes: crate::fd_routes::OfCage,
     /// Its memory.
     pub memory: CageMemory,
@@ -154,51 +182,54 @@ pub struct Cage {
     pub fds: FdTable,
     /// Its working directory.
     pub cwd: arc_swap::ArcSwap<Directory>,
-    /// Its umask.
-    pub umask: AtomicU32,
-    /// Effective user and group id (low and high half), beside `settings` because geteuid is a fast path.
-    pub effective: AtomicU64,
-    /// As whom the host sees what it does with files; see `credentials`.
-    files_as: AtomicU64,
-    /// The rest of what it inherited.
-    pub settings: Mutex<Settings>,
-    /// Threads, children, how it ended; see `exit`.
-    pub(crate) family: Mutex<exit::Family>,
-    /// Held while its children's news become known by wait4(2) and by SIGCHLD, so that who has heard of them by one finds the other.
-    pub(super) news: Mutex<()>,
     /// Something that a thread of it may wait for has happened: to a child, to its signals, to itself.
     pub(crate) changed: crate::event::Event,
     /// It has ended and all that follows from that is done. Apart from `changed`, which the ends of threads are also in.
     pub(crate) gone: crate::event::Event,
-    /// Dispositions, what waits, and whether it is stopped; see `signal`.
-    pub(crate) signals: Mutex<signal::Signals>,
-    /// Whether what it starts is found by name as on lind-boot's command line: it is a grate of that line.
-    pub(crate) launching: AtomicBool,
-    /// Forked and not yet exec'd.
-    pub(crate) fresh_fork: AtomicBool,
-    /// How many programs its parent had run when it was forked.
-    pub(crate) forked_under: u32,
-    /// Its functions were handlers until it ran another program: it is a grate no more, for good. Changed under `family`.
-    retired: AtomicBool,
-    /// Has run a program of its own since it was forked: execve(2) or birth by `spawn`.
-    pub(crate) execed: AtomicBool,
-    /// Uses memory that it borrowed no more: it has ended, or has memory of its own.
-    pub(crate) returned: AtomicBool,
-    dead: AtomicBool,
-    /// Its timers.
-    pub(crate) timers: Mutex<timer::Owned>,
-    /// How much they have had of the clock.
+    /// What tells of its signals, and of its end.
+    pub(crate) listeners: signal::Listeners,
+    /// How much its timers have had of the clock.
     pub(crate) pace: crate::timers::Pace,
     /// How much what happens to its files has had of the thread that tells of that.
     pub(crate) files_pace: crate::timers::Pace,
-    /// The set of what waits for one of its threads: bit n-1 is signal n.
-    pub(crate) pending: AtomicU64,
-    /// What tells of its signals, and of its end.
-    pub(crate) listeners: signal::Listeners,
-    /// See `listeners`.
-    pub(crate) watchers: Mutex<exit::Watchers>,
+
+    // Single words, each changed at once.
+    /// Its umask.
+    pub umask: AtomicU32,
+    /// How far its life has got.
+    life: life::Stage,
+    /// Whether what it starts is found by name as on lind-boot's command line: it is a grate of that line.
+    pub(crate) launching: AtomicBool,
+    /// Forked, and has run no program of its own since.
+    pub(crate) fresh_fork: AtomicBool,
+    /// Uses memory that it borrowed no more: it has ended, or has memory of its own.
+    pub(crate) returned: AtomicBool,
     /// Exit notice entry plus one; 0 is none.
     pub(crate) exit_notice: AtomicU64,
+
+    /// Held while its children's news become known by wait4(2) and by SIGCHLD, so that who has heard of them by one finds the other.
+    pub(super) news: Mutex<()>,
+
+    /// Dispositions, what waits, and whether it is stopped; see `signal`.
+    pub(crate) signals: Mutex<signal::Signals>,
+    /// The set of what waits for one of its threads: bit n-1 is signal n. Written under `signals`.
+    pub(crate) pending: AtomicU64,
+
+    /// Threads, children, how it ended; see `exit`.
+    pub(crate) family: Mutex<exit::Family>,
+
+    /// Its timers.
+    pub(crate) timers: Mutex<timer::Owned>,
+
+    /// See `listeners`.
+    pub(crate) watchers: Mutex<exit::Watchers>,
+
+    /// The rest of what it inherited.
+    pub settings: Mutex<Settings>,
+    /// Effective user and group id (low and high half) for geteuid, which is a fast path. Written under `settings`.
+    pub effective: AtomicU64,
+    /// As whom the host sees what it does with files; see `credentials`. Written under `settings`.
+    files_as: AtomicU64,
 }
 
 impl Cage {
@@ -210,6 +241,11 @@ impl Cage {
     /// The cage that made it, whoever is its parent now; None for the first.
     pub fn maker(&self) -> Option<CageId> {
         self.ancestors.last().copied()
+    }
+
+    /// The ancestors of a child of this cage.
+    fn line(&self) -> Box<[CageId]> {
+        self.ancestors.iter().copied().chain([self.id]).collect()
     }
 
     /// From the first cage down to the one that made it.
@@ -225,13 +261,13 @@ impl Cage {
     /// Whether it has ended: its handlers answer nothing any more.
     #[inline]
     pub fn is_dead(&self) -> bool {
-        self.dead.load(Ordering::Acquire)
+        self.life.has_reached(Life::Dead)
     }
 
     /// Whether handlers that point to it are answered.
     #[inline]
     pub fn answers(&self) -> bool {
-        !self.is_dead() && !self.retired.load(Ordering::Acquire)
+        !self.life.has_reached(Life::Retired)
     }
 
     /// Notes that handlers point to functions of its program from now on. With `programs`, of the program it ran when it had

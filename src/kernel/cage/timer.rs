@@ -230,7 +230,9 @@ impl Cage {
     /// How many have to be looked at when a signal comes: threads, and descriptors of signalfd(2). Each of those sets a timer of the host that
     /// runs out at once, some microseconds, which is reckoned as tenfold like all else.
     fn told_of_signals(&self) -> usize {
-        self.family().threads.len() + 40 * self.listeners.count()
+        let threads = self.family().threads.len();
+        // Not in one expression, which would hold both locks.
+        threads + 40 * self.listeners.count()
     }
 
     fn timers(&self) -> MutexGuard<'_, Owned> {

@@ -58,7 +58,7 @@ pub(crate) fn setpgid(cx: &Ctx<'_>, of: Pid, group: Pid) -> Result<()> {
         if cage.id != cx.cage.id && cage.parent() != Some(cx.cage.id) {
             return Err(Errno::ESRCH);
         }
-        if cage.id != cx.cage.id && cage.execed.load(std::sync::atomic::Ordering::Acquire) {
+        if cage.id != cx.cage.id && !cage.is_fresh_fork() {
             return Err(Errno::EACCES);
         }
         let group = if group == 0 { cage.id.0 } else { group };

@@ -83,7 +83,7 @@ fn groups_and_sessions_are_inherited_and_left() {
         assert_eq!(w.err(nr::setpgid, &[0, 0]), Errno::EPERM);
         assert_eq!(w.err(nr::setpgid, &[it, it]), Errno::EACCES);
         // As if it had been forked.
-        child.thread.cage.execed.store(false, std::sync::atomic::Ordering::Relaxed);
+        child.thread.cage.fresh_fork.store(true, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(w.err(nr::setpgid, &[it, 12345]), Errno::EPERM);
         assert_eq!(w.err(nr::setpgid, &[it, -1]), Errno::EINVAL);
         assert_eq!(w.ok(nr::setpgid, &[it, 0]), 0);

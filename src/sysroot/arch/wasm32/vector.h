@@ -55,10 +55,15 @@ static inline v16 lower(v16 v)
 	return v | (is_upper & splat(32));
 }
 
-/* Whether 16 bytes at p lie in one page. */
+/* Whether n bytes at p lie in one page. */
+static inline int in_page_for(const void *p, unsigned n)
+{
+	return ((uintptr_t)p & 4095) <= 4096 - n;
+}
+
 static inline int in_page(const void *p)
 {
-	return ((uintptr_t)p & 4095) <= 4096 - 16;
+	return in_page_for(p, 16);
 }
 
 /* Beyond this the engine's memory.copy wins. */

@@ -1,7 +1,7 @@
 /* Short copies by loads and stores from both ends, which may overlap; long ones by the engine. No parameter is restrict:
  * memmove relies on short copies to load everything before they store. */
 #include <string.h>
-#include "vector.h"
+#include "copy.h"
 
 void *memcpy(void *dest, const void *src, size_t n)
 {
@@ -29,20 +29,8 @@ void *memcpy(void *dest, const void *src, size_t n)
 		v16 a = from[0], z = from_end[-1];
 		to[0] = a;
 		to_end[-1] = z;
-	} else if (n >= 8) {
-		uint64_t a = *(const u64u *)s, b = *(const u64u *)(s + n - 8);
-		*(u64u *)d = a;
-		*(u64u *)(d + n - 8) = b;
-	} else if (n >= 4) {
-		uint32_t a = *(const u32u *)s, b = *(const u32u *)(s + n - 4);
-		*(u32u *)d = a;
-		*(u32u *)(d + n - 4) = b;
-	} else if (n >= 2) {
-		uint16_t a = *(const u16u *)s, b = *(const u16u *)(s + n - 2);
-		*(u16u *)d = a;
-		*(u16u *)(d + n - 2) = b;
-	} else if (n) {
-		*d = *s;
+	} else {
+		copy_under_16(d, s, n);
 	}
 	return dest;
 }

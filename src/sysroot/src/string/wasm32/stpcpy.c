@@ -1,11 +1,10 @@
 #define _GNU_SOURCE
 #include <string.h>
+#include "copy.h"
 
 char *__stpcpy(char *restrict d, const char *restrict s)
 {
-	size_t n = strlen(s);
-	memcpy(d, s, n + 1);
-	return d + n;
+	return copy_string(d, s);
 }
 
 weak_alias(__stpcpy, stpcpy);

@@ -5,13 +5,14 @@ int strncmp(const char *sl, const char *sr, size_t n)
 {
 	const unsigned char *l = (const void *)sl, *r = (const void *)sr;
 	while (n) {
-		if (n >= 16 && in_page(l) && in_page(r)) {
+		if (in_page(l) && in_page(r)) {
 			v16 a = *(const v16u *)l, b = *(const v16u *)r;
 			unsigned stop = equal_mask(a, b) ^ 0xffff | equal_mask(a, splat(0));
 			if (stop) {
-				int i = __builtin_ctz(stop);
-				return l[i] - r[i];
+				unsigned i = __builtin_ctz(stop);
+				return i < n ? l[i] - r[i] : 0;
 			}
+			if (n <= 16) return 0;
 			l += 16;
 			r += 16;
 			n -= 16;

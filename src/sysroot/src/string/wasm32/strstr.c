@@ -9,7 +9,7 @@ static char *strstr(const char *, const char *);
 #include "../strstr.c"
 #undef strstr
 
-/* From a byte before which a block holds no 0, the last byte of such a needle is in reach. */
+/* The longest of the short needles: its end is no further than a block away from its beginning. */
 #define SHORT 17
 
 /* A 0 in the haystack is nowhere in the needle. */
@@ -19,21 +19,44 @@ static inline int begins_with(const char *h, const char *n, size_t l)
 	return !l;
 }
 
+/* Where in a block a needle may begin. */
+static inline v16 begins(const char *h, v16 first, v16 last, size_t l)
+{
+	return (v16)(*(const v16u *)h == first) & (v16)(*(const v16u *)(h + l - 1) == last);
+}
+
+/* The first place from h on, in steps of 64, where a closer look is worth it or the page ends. */
+static inline const char *skip(const char *h, v16 first, v16 last, size_t l)
+{
+	for (; in_page_for(h, 64 + SHORT - 1); h += 64) {
+		const v16u *p = (const v16u *)h;
+		v16 found = begins(h, first, last, l) | begins(h + 16, first, last, l) |
+			(begins(h + 32, first, last, l) | begins(h + 48, first, last, l));
+		v16 least = __builtin_elementwise_min(__builtin_elementwise_min(p[0], p[1]), __builtin_elementwise_min(p[2], p[3]));
+		if (__builtin_wasm_any_true_v128(found) || !__builtin_wasm_all_true_i8x16(least)) break;
+	}
+	return h;
+}
+
 static char *search_short(const char *h, const char *n, size_t l)
 {
 	v16 first = splat(n[0]), last = splat(n[l - 1]);
-	for (;; h += 16) {
-		if (!in_page(h)) {
+	for (unsigned steps = 1;; h += 16, steps++) {
+		if (!in_page_for(h, 16 + SHORT - 1)) {
 			for (int i = 0; i < 16; i++) {
 				if (begins_with(h + i, n, l)) return (char *)h + i;
 				if (!h[i]) return 0;
 			}
 			continue;
 		}
-		v16 block = *(const v16u *)h;
-		unsigned found = equal_mask(block, first), end = equal_mask(block, splat(0));
+		v16 places = begins(h, first, last, l), ends = (v16)(*(const v16u *)h == splat(0));
+		if (!__builtin_wasm_any_true_v128(places | ends)) {
+			/* What ends soon has ended by now. */
+			if (steps % 8 == 0) h = skip(h + 16, first, last, l) - 16;
+			continue;
+		}
+		unsigned found = __builtin_wasm_bitmask_i8x16(places), end = __builtin_wasm_bitmask_i8x16(ends);
 		if (end) found &= end - 1 & ~end;
-		else if (in_page(h + l - 1)) found &= equal_mask(*(const v16u *)(h + l - 1), last);
 		for (; found; found &= found - 1) {
 			const char *at = h + __builtin_ctz(found);
 			if (begins_with(at + 1, n + 1, l - 1)) return (char *)at;
