@@ -5,6 +5,7 @@
 
 mod dispatch;
 mod grates;
+mod user;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use crate::fd::{FileRef, InUse, Reader};
 use crate::threei::HandlerTable;
 use dispatch::{dispatch, dispatch_short};
 use grates::by_grates;
+pub use user::PathBytes;
 
 /// Everything a kernel function may know about the call it carries out.
 #[derive(Clone, Copy)]

@@ -27,6 +27,9 @@ pub mod terminal;
 pub mod wait;
 pub mod xattr;
 
+/// The longest path of Linux, the NUL included.
+pub const PATH_MAX: usize = 4096;
+
 /// The errno of a rustix error.
 pub fn errno(error: rustix::io::Errno) -> Errno {
     Errno::from_raw(error.raw_os_error())

@@ -15,6 +15,7 @@
 //! - [`mem`]: guest memory, its map, and the doors through which the kernel touches it
 //! - [`fd`]: descriptor tables and open files
 //! - `async_io`: signals about files that can be read or written: SIGIO and SIGURG
+//! - `path`: where look-ups of guest paths start, and what they must not do
 //! - [`root`]: how guest paths are kept inside the guest's root
 //! - `procfs`: /proc and /dev, which the kernel serves itself
 //! - `host`: the host calls that take guest addresses
@@ -67,6 +68,7 @@ mod host;
 mod ipc;
 pub mod lock;
 pub mod mem;
+mod path;
 mod procfs;
 pub mod root;
 pub mod sealed;

@@ -30,14 +30,11 @@ use std::path::Path;
 use lind_abi::{Errno, Result};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 
-use crate::host;
 use crate::host::mounts::Parting;
+use crate::host::{self, PATH_MAX};
 use devices::Devices;
 pub use directory::Directory;
 use links::Links;
-
-/// Of Linux, the NUL included.
-const PATH_MAX: usize = 4096;
 
 /// How often a look-up that met a rename is made again.
 const PATIENCE: u32 = 256;

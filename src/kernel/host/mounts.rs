@@ -15,13 +15,10 @@ use lind_abi::{Errno, Result};
 use rustix::mount::OpenTreeFlags;
 use syscalls::{Sysno, raw_syscall};
 
-use super::result;
+use super::{PATH_MAX, result};
 
 /// So many mounts are asked for at a time.
 const BATCH: usize = 128;
-
-/// A mount point of Linux's longest, the NUL included.
-const PATH_MAX: usize = 4096;
 
 /// What statmount(2) fills: the fixed part, then what its fields point to.
 #[repr(C)]

@@ -13,7 +13,6 @@ mod mapping;
 #[cfg(test)]
 mod random;
 mod remap;
-mod user;
 mod vmmap;
 
 use std::ops::{Deref, DerefMut};
@@ -26,7 +25,6 @@ pub use guest::{Fault, GuestMemory, HostRange, PAGE, Pod, install_fault_handler}
 pub use initial::InitialData;
 pub use mapping::{Content, Place};
 pub use remap::Move;
-pub use user::PathBytes;
 pub use vmmap::{Fill, MAX_REGIONS, OnFork, Region, Use, Vmmap};
 
 use crate::lock::Locked;

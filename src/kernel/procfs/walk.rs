@@ -16,8 +16,8 @@ use super::{Place, What, top};
 use crate::call::Ctx;
 use crate::fd::{FileRef, Kind};
 use crate::host;
+use crate::path::{Start, Within};
 use crate::root::{Directory, Last};
-use crate::sys::fs::{Start, Within};
 
 /// As Linux has it.
 const MOST_LINKS: u32 = 40;
@@ -83,7 +83,7 @@ fn goes_up(path: &[u8]) -> bool {
 pub(crate) fn walk(cx: &Ctx<'_>, start: Start, path: &CStr, last: Last, within: Within) -> Result<Reached> {
     let mut rest = path.to_bytes().to_vec();
     let scope = start.place().filter(|_| within.is_scoped() && rest.first() != Some(&b'/')).cloned();
-    let mut at = if rest.first() == Some(&b'/') { At::Host(Start::root(cx)?) } else { begin(start) };
+    let mut at = if rest.first() == Some(&b'/') { At::Host(Start::of(&cx.kernel.root)?) } else { begin(start) };
     let mut links = 0;
     loop {
         let slashes = rest.iter().take_while(|&&byte| byte == b'/').count();
@@ -153,7 +153,7 @@ pub(crate) fn walk(cx: &Ctx<'_>, start: Start, path: &CStr, last: Last, within: 
                 if text.first() == Some(&b'/') {
                     at = match &scope {
                         Some(place) => At::Ours(place.clone()),
-                        None => At::Host(Start::root(cx)?),
+                        None => At::Host(Start::of(&cx.kernel.root)?),
                     };
                 }
                 [&text, after].concat()
@@ -206,7 +206,7 @@ fn step(cx: &Ctx<'_>, place: Place, name: &[u8], follow: bool, within: Within) -
                 Some(above) => At::Ours(above),
                 None => {
                     within.check_border()?;
-                    At::Host(Start::root(cx)?)
+                    At::Host(Start::of(&cx.kernel.root)?)
                 }
             }));
         }

@@ -8,13 +8,12 @@ use lind_abi::layout::{Timespec, Timeval, Utimbuf};
 use lind_abi::{DirFd, Errno, Fd, Gid, In, Mode, Path, Result, Uid};
 use rustix::fs::{FileType, OFlags, Timestamps};
 
-use super::at::Start;
 use super::dup::check_opened;
 use super::stat::last;
-use crate::call::Ctx;
+use crate::call::{Ctx, PathBytes};
 use crate::fd::{File, Kind};
 use crate::host;
-use crate::mem::PathBytes;
+use crate::path::Start;
 use crate::procfs::Reached;
 use crate::root::Last;
 

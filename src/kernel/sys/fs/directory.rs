@@ -11,10 +11,9 @@ use rustix::fs::{OFlags, SeekFrom};
 
 use super::at::unchangeable;
 use super::name::unlinkat;
-use crate::call::Ctx;
+use crate::call::{Ctx, PathBytes};
 use crate::fd::{File, Kind};
 use crate::host;
-use crate::mem::PathBytes;
 use crate::procfs::{self, Place, Reached};
 use crate::root::{Directory, Last};
 

@@ -7,10 +7,9 @@ use lind_abi::flags::InotifyFlags;
 use lind_abi::{Errno, Fd, NewFd, Path, Result};
 use rustix::fs::OFlags;
 
-use crate::call::Ctx;
+use crate::call::{Ctx, PathBytes};
 use crate::fd::Kind;
 use crate::host::inotify as host;
-use crate::mem::PathBytes;
 use crate::procfs::Reached;
 use crate::root::Last;
 

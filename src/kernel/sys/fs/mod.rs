@@ -22,7 +22,6 @@ mod watched;
 mod writing;
 mod xattr;
 
-pub(crate) use at::{Start, Within};
 pub(crate) use attributes::*;
 pub(crate) use directory::*;
 pub(crate) use dup::*;

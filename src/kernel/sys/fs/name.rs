@@ -9,10 +9,9 @@ use lind_abi::{DirFd, Errno, Fd, Len, Mode, Out, Path, Result};
 use rustix::fs::FileType;
 
 use super::at::unchangeable;
-use crate::call::Ctx;
+use crate::call::{Ctx, PathBytes};
 use crate::fd::{FileRef, Kind};
 use crate::host;
-use crate::mem::PathBytes;
 use crate::procfs::{Place, Reached};
 use crate::root::{Last, Walls};
 

@@ -8,12 +8,11 @@ use lind_abi::flags::{CloseRangeFlags, MemfdFlags, OpenFlags};
 use lind_abi::layout::OpenHow;
 use lind_abi::{DirFd, Errno, Fd, In, Len, Mode, NewFd, Path, Result, Str};
 
-use super::at::Within;
 use super::writing::open_unless_run;
-use crate::call::Ctx;
+use crate::call::{Ctx, PathBytes};
 use crate::fd::{File, Kind};
 use crate::host;
-use crate::mem::PathBytes;
+use crate::path::Within;
 use crate::procfs::{self, Opened, Reached};
 use crate::root::Last;
 

@@ -8,11 +8,10 @@ use lind_abi::{Errno, Fd, Len, Off, Path, Result};
 use rustix::fs::FallocateFlags;
 
 use super::watched;
-use crate::call::Ctx;
+use crate::call::{Ctx, PathBytes};
 use crate::fd::Kind;
 use crate::fd::locks::FileId;
 use crate::host;
-use crate::mem::PathBytes;
 use crate::procfs::Reached;
 use crate::root::Last;
 

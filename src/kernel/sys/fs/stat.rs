@@ -8,11 +8,10 @@ use lind_abi::layout::{Stat, Statfs, Statx};
 use lind_abi::{DirFd, Errno, Fd, Out, Path, Result};
 use rustix::fs::{Mode, OFlags};
 
-use super::at::Start;
-use crate::call::Ctx;
+use crate::call::{Ctx, PathBytes};
 use crate::fd::{File, Kind};
 use crate::host;
-use crate::mem::PathBytes;
+use crate::path::Start;
 use crate::procfs::{self, Reached};
 use crate::root::Last;
 

@@ -9,10 +9,10 @@ use std::os::fd::BorrowedFd;
 use lind_abi::{Errno, Fd, In, Len, Out, Path, Result, Str};
 use rustix::fs::OFlags;
 
-use crate::call::Ctx;
+use crate::call::{Ctx, PathBytes};
 use crate::fd::Kind;
 use crate::host::xattr as host;
-use crate::mem::{HostRange, PathBytes};
+use crate::mem::HostRange;
 use crate::procfs::Reached;
 use crate::root::Last;
 

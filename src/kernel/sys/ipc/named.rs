@@ -8,12 +8,11 @@ use lind_abi::layout::{MqAttr, Sigevent, Timespec};
 use lind_abi::{Errno, Fd, In, Len, Mode, NewFd, Out, Result, Str};
 
 use crate::cage::signal::{self, Info, LAST};
-use crate::call::Ctx;
+use crate::call::{Ctx, PathBytes};
 use crate::event::{Event, Seen};
 use crate::fd::{FileRef, Kind};
 use crate::host::{clock, errno};
 use crate::ipc::{End, Letter, Notice, READ, Sent, Size, Told, WRITE, Way};
-use crate::mem::PathBytes;
 use crate::sys::wait::Deadline;
 
 /// MQ_PRIO_MAX

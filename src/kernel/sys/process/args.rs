@@ -4,8 +4,7 @@ use std::ffi::CString;
 
 use lind_abi::{CageId, Errno, In, Path, Result, StrArray};
 
-use crate::call::Ctx;
-use crate::mem::PathBytes;
+use crate::call::{Ctx, PathBytes};
 
 /// Linux: strings and their pointers may take a quarter of the stack's limit, which is 8 MiB here.
 const MOST: usize = 2 << 20;

@@ -9,9 +9,8 @@ use rustix::fs::OFlags;
 
 use super::args::{Room, strings};
 use crate::cage::{Named, Where, prepare_exec};
-use crate::call::Ctx;
+use crate::call::{Ctx, PathBytes};
 use crate::host::errno;
-use crate::mem::PathBytes;
 use crate::procfs::Reached;
 use crate::root::Last;
 

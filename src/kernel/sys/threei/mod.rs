@@ -9,10 +9,10 @@ use lind_abi::{CageId, Errno, Fd, In, Len, NR_ANY, NewFd, Out, Path, Pid, Result
 
 use crate::authority;
 use crate::cage::{self, Cage, Program};
-use crate::call::{self, Ctx};
+use crate::call::{self, Ctx, PathBytes};
 use crate::fd_routes::Way;
 use crate::host;
-use crate::mem::{GuestMemory, PathBytes};
+use crate::mem::GuestMemory;
 use crate::sys::process::{Room, strings};
 use crate::threei::{AS_BEFORE, Change, Handler, MAX_ENTRY};
 

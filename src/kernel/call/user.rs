@@ -9,11 +9,9 @@ use std::mem::MaybeUninit;
 use lind_abi::layout::Timespec;
 use lind_abi::{Errno, In, InOut, Len, Out, Path, Result, Str};
 
-use super::{GuestMemory, HostRange, Pod};
-use crate::call::Ctx;
-
-/// PATH_MAX of Linux, the NUL included.
-pub const PATH_MAX: usize = 4096;
+use super::Ctx;
+use crate::host::PATH_MAX;
+use crate::mem::{GuestMemory, HostRange, Pod};
 
 /// Room for a path, uninitialised until one is read into it.
 pub struct PathBytes(pub(crate) [MaybeUninit<u8>; PATH_MAX]);

@@ -1,0 +1,156 @@
+//! What a look-up of a path begins with: where it starts, and what it must not do. The calls about files and the kernel's own trees both walk by these.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use arc_swap::Guard;
+use lind_abi::{Errno, Result};
+use rustix::fs::ResolveFlags;
+
+use crate::fd::{FileRef, Kind};
+use crate::host;
+use crate::procfs::Place;
+use crate::root::{Directory, Root};
+
+/// A directory that stays open for a call.
+pub(crate) enum Start {
+    /// A working directory.
+    Cwd(Guard<Arc<Directory>>),
+    /// Another cage's working directory.
+    Directory(Arc<Directory>),
+    /// A descriptor's. With an empty path it may be any file.
+    File(FileRef),
+    /// One that was found on the way.
+    Opened(OwnedFd),
+}
+
+impl AsFd for Start {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Start::Cwd(directory) => directory.as_fd(),
+            Start::Directory(directory) => directory.as_fd(),
+            Start::File(file) => file.host(),
+            Start::Opened(fd) => fd.as_fd(),
+        }
+    }
+}
+
+impl Start {
+    /// The root itself.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub(crate) fn of(root: &Root) -> Result<Start> {
+        rustix::io::fcntl_dupfd_cloexec(root.directory(), 3).map(Start::Opened).map_err(host::errno)
+    }
+
+    /// Where it is, if it is in one of our trees.
+    #[inline]
+    pub(crate) fn place(&self) -> Option<&Place> {
+        match self {
+            Start::Cwd(directory) => directory.place(),
+            Start::Directory(directory) => directory.place(),
+            Start::File(file) => match &file.kind {
+                Kind::Pseudo(place) => Some(place),
+                _ => None,
+            },
+            Start::Opened(_) => None,
+        }
+    }
+}
+
+/// What a look-up must not do: the RESOLVE_* flags of openat2(2).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Within {
+    flags: ResolveFlags,
+    /// A directory is not to be left, by the flags as they were given.
+    scoped: bool,
+}
+
+impl Default for Within {
+    fn default() -> Self {
+        Within { flags: ResolveFlags::empty(), scoped: false }
+    }
+}
+
+impl Within {
+    /// As openat2(2) is given them.
+    ///
+    /// # Errors
+    /// EINVAL; EAGAIN where only what is in the host's cache is to be looked at, which is not known.
+    pub(crate) fn new(resolve: u64) -> Result<Within> {
+        let known = ResolveFlags::NO_XDEV
+            | ResolveFlags::NO_MAGICLINKS
+            | ResolveFlags::NO_SYMLINKS
+            | ResolveFlags::BENEATH
+            | ResolveFlags::IN_ROOT
+            | ResolveFlags::CACHED;
+        let flags = ResolveFlags::from_bits_retain(resolve);
+        if flags.bits() & !known.bits() != 0 || flags.contains(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT) {
+            return Err(Errno::EINVAL);
+        }
+        let scoped = flags.intersects(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT);
+        if flags.contains(ResolveFlags::CACHED) { Err(Errno::EAGAIN) } else { Ok(Within { flags, scoped }) }
+    }
+
+    /// The flags.
+    pub(crate) fn resolve(self) -> ResolveFlags {
+        self.flags
+    }
+
+    /// Whether a directory is not to be left.
+    pub(crate) fn is_scoped(self) -> bool {
+        self.scoped
+    }
+
+    /// Takes RESOLVE_IN_ROOT out, which says nothing of the root itself; whether it was there.
+    pub(crate) fn take_in_root(&mut self) -> bool {
+        let was = self.starts_anew();
+        self.flags.remove(ResolveFlags::IN_ROOT);
+        was
+    }
+
+    /// Whether absolute paths begin where relative ones do.
+    pub(crate) fn starts_anew(self) -> bool {
+        self.flags.contains(ResolveFlags::IN_ROOT)
+    }
+
+    /// Before a symbolic link with this text is followed.
+    ///
+    /// # Errors
+    /// ELOOP, EXDEV.
+    pub(crate) fn check_link(self, text: &[u8]) -> Result<()> {
+        match text.first() {
+            _ if self.flags.contains(ResolveFlags::NO_SYMLINKS) => Err(Errno::ELOOP),
+            Some(b'/') if self.flags.contains(ResolveFlags::BENEATH) => Err(Errno::EXDEV),
+            _ => Ok(()),
+        }
+    }
+
+    /// Before a link that leads to a file itself is followed.
+    ///
+    /// # Errors
+    /// ELOOP, EXDEV.
+    pub(crate) fn check_magic_link(self) -> Result<()> {
+        if self.flags.intersects(ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS) {
+            return Err(Errno::ELOOP);
+        }
+        if self.scoped || self.flags.contains(ResolveFlags::NO_XDEV) { Err(Errno::EXDEV) } else { Ok(()) }
+    }
+
+    /// Before a tree is entered or left.
+    ///
+    /// # Errors
+    /// EXDEV.
+    pub(crate) fn check_border(self) -> Result<()> {
+        if self.flags.contains(ResolveFlags::NO_XDEV) { Err(Errno::EXDEV) } else { Ok(()) }
+    }
+
+    /// Before `..` of the root is looked at, or of the directory that is not to be left.
+    ///
+    /// # Errors
+    /// EXDEV.
+    pub(crate) fn check_above_root(self) -> Result<()> {
+        if self.flags.contains(ResolveFlags::BENEATH) { Err(Errno::EXDEV) } else { Ok(()) }
+    }
+}
