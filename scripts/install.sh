@@ -66,6 +66,8 @@ install)
 	copy "$top/build/grates" "$lib/grates"
 	mkdir -p "$top/lindfs/tmp"
 	image
+	# Compiled code is of use to who compiled it. Others would read it at each start to find that out.
+	find "$lib/grates" "$lib/image" -name '*.cwasm' -exec sh -c 'for f; do [ ! -f "${f%.cwasm}.wasm" ] || rm "$f"; done' sh {} +
 	echo "installed $bin/lind-boot and $lib; \`lind-boot warm $3/lib/lind\` compiles it for you, \`lind-boot doctor\` looks at it"
 	;;
 *) die "unknown: $what" ;;

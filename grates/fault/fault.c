@@ -264,15 +264,9 @@ static int64_t on_call(const struct lind_call *call)
 static int64_t on_run(const struct lind_call *call)
 {
 	struct client *c = lind_client(call->target);
-	char text[4096], *base;
 
-	if (c && lind_read_string(call->args[call->nr == SYS_execveat], text, sizeof text) >= 0) {
-		base = strrchr(text, '/') ? strrchr(text, '/') + 1 : text;
-		for (char *p = base; *p; p++)
-			if (*p < ' ' || *p > '~')
-				*p = '?';
-		snprintf(c->next_name, sizeof c->next_name, "%s", base);
-	}
+	if (c)
+		lind_read_base_name(call->args[call->nr == SYS_execveat], c->next_name, sizeof c->next_name);
 	return call->nr < MOST_CALLS ? on_call(call) : lind_pass(call);
 }
 
@@ -367,7 +361,7 @@ int main(int argc, char **argv)
 		seed = mix((uint64_t)t.tv_sec ^ (uint64_t)t.tv_nsec << 32) % 1000000;
 		lind_log("seed %llu", (unsigned long long)seed);
 	}
-	first_name = strrchr(argv[1], '/') ? strrchr(argv[1], '/') + 1 : argv[1];
+	first_name = lind_base_name(argv[1]);
 	for (uint32_t nr = 0; nr < MOST_CALLS; nr++)
 		for (unsigned i = 0; i < rule_count; i++)
 			if (nr != SYS_execve && nr != SYS_execveat && rules[i].calls[nr / 8] & 1 << nr % 8) {

@@ -95,15 +95,9 @@ static void exit_(void *client, uint64_t cage, int status)
 static int64_t on_run(const struct lind_call *call)
 {
 	struct client *c = lind_client(call->target);
-	char text[4096], *base;
 
-	if (c && lind_read_string(call->args[call->nr == SYS_execveat], text, sizeof text) >= 0) {
-		base = strrchr(text, '/') ? strrchr(text, '/') + 1 : text;
-		for (char *p = base; *p; p++)
-			if (*p < ' ' || *p > '~')
-				*p = '?';
-		snprintf(c->next_name, sizeof c->next_name, "%s", base);
-	}
+	if (c)
+		lind_read_base_name(call->args[call->nr == SYS_execveat], c->next_name, sizeof c->next_name);
 	return lind_forward(call);
 }
 
@@ -159,7 +153,7 @@ static void add(const struct lind_handler *list, size_t n)
 int main(int argc, char **argv)
 {
 	lind_options(options, sizeof options / sizeof *options, "Allows and denies what programs do with the network.", &argc, &argv);
-	first_name = strrchr(argv[1], '/') ? strrchr(argv[1], '/') + 1 : argv[1];
+	first_name = lind_base_name(argv[1]);
 	resolvers_find();
 	hosts_find();
 	vet_own();

@@ -1,8 +1,6 @@
 /* Cages and threads, and the names of programs. */
 #include <errno.h>
-#include <limits.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include "resource.h"
 
@@ -105,16 +103,12 @@ static int64_t on_clone(const struct lind_call *call)
 /* Keeps the last part of a path for the name. Of threads that run programs at the same time the last one gives it. */
 static void about_to_run(struct client *c, struct lind_arg path)
 {
-	char text[PATH_MAX], *base;
+	char name[sizeof c->next_name] = "";
 
-	if (lind_read_string(path, text, sizeof text) < 0)
+	if (!lind_read_base_name(path, name, sizeof name))
 		return;
-	base = strrchr(text, '/') ? strrchr(text, '/') + 1 : text;
-	for (char *p = base; *p; p++)
-		if (*p < ' ' || *p > '~')
-			*p = '?';
 	pthread_mutex_lock(&c->lock);
-	snprintf(c->next_name, sizeof c->next_name, "%s", base);
+	memcpy(c->next_name, name, sizeof name);
 	pthread_mutex_unlock(&c->lock);
 }
 

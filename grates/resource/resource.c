@@ -202,7 +202,7 @@ int main(int argc, char **argv)
 	lind_options(options, sizeof options / sizeof *options, "Limits what programs use.", &argc, &argv);
 	if (!any_limit() && !wants_report)
 		lind_die("no limit is given: --help lists them");
-	first_name = strrchr(argv[1], '/') ? strrchr(argv[1], '/') + 1 : argv[1];
+	first_name = lind_base_name(argv[1]);
 	add(process_handlers, process_handler_count);
 	add(made, byte_handlers(made));
 	if (limited(FILES))

@@ -11,7 +11,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from world import BOOT, Failed, SECONDS, World, ends
+from world import BOOT, Failed, SECONDS, Skipped, World, ends
 
 DAYS = 24 * 60 * 60
 
@@ -164,6 +164,31 @@ def a_terminal_is_told(world: World) -> None:
         raise Failed(f"without a terminal: {done.stderr!r}")
 
 
+def notes_of_what_others_own(world: World) -> None:
+    """A program that is root's is not read from end to end at each start of another user either."""
+    if os.geteuid() != 0:
+        raise Skipped("not root")
+    found = {}
+    (world.root / "owned.wasm").write_bytes((world.root / "seven.wasm").read_bytes() + b"\0\2\1o")
+    for user, mode in ((None, 0o644), (12345, 0o644), (12345, 0o666)):
+        (world.root / "owned.wasm").chmod(mode)
+        folder = Path(home(world, f"notes-{user}-{mode:o}"))
+        if user is not None:
+            os.chown(folder, user, user)
+        for _ in range(3):
+            time.sleep(0.05)
+            done = subprocess.run([BOOT, "--root", world.root, "owned.wasm"], env={**world.environment, "HOME": str(folder)}, user=user, group=user,
+                                  extra_groups=[] if user else None, capture_output=True, text=True, timeout=SECONDS, check=False)
+            ends(done, 7)
+        found[user, mode] = len(list((folder / ".cache" / "lind").glob("**/*.note")))
+    # On a filesystem where nothing is noted there is none for root either.
+    if found[12345, 0o644] != found[None, 0o644]:
+        raise Failed(f"{found}")
+    # What the user's guests might write is noted by a lease only, and there is none to be had.
+    if found[12345, 0o666]:
+        raise Failed(f"{found}")
+
+
 TWICE = """#include <sys/wait.h>
 #include <unistd.h>
 int main(void)
@@ -216,4 +241,4 @@ def many_functions(count: int) -> bytes:
     ])
 
 
-TESTS = [warms_and_lists, cleans, stays_within_its_limit, a_terminal_is_told, one_module_is_compiled_once]
+TESTS = [warms_and_lists, cleans, stays_within_its_limit, a_terminal_is_told, one_module_is_compiled_once, notes_of_what_others_own]

@@ -217,20 +217,25 @@ fn grates(engine: &Engine) -> Fact {
         return Fact::wrong(NAME, "not found: a sandbox is made of them", "make grates, or make install");
     };
     let files = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let compiled = files.filter(|path| path.extension().is_some_and(|suffix| suffix == "cwasm"));
-    let (mut valid, mut of_others, mut old) = (0, 0, 0);
-    for path in compiled {
-        match engine.inspect(&path).map(|inspection| inspection.seal) {
-            Ok(Some(Seal::Valid)) => valid += 1,
-            Ok(Some(Seal::Invalid)) => of_others += 1,
-            _ => old += 1,
+    let modules: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|suffix| suffix == "wasm")).collect();
+    let (mut left, mut old) = (0, 0);
+    for module in &modules {
+        let compiled = module.with_extension("cwasm");
+        let seal = if compiled.exists() { engine.inspect(&compiled).ok().and_then(|found| found.seal) } else { None };
+        match seal {
+            Some(Seal::Valid) => {}
+            Some(Seal::OtherVersion) => old += 1,
+            // Of another user, or of nobody.
+            Some(Seal::Invalid) | None => left += usize::from(!engine.is_ready(module)),
         }
     }
     let place = folder.display();
-    match (of_others, old) {
-        (0, 0) => Fact::fine(NAME, format!("{valid} in {place}, of this version")),
-        // Their modules are there: that costs one start some time.
-        (_, 0) => Fact::fine(NAME, format!("{} in {place}, compiled by another user", valid + of_others)),
+    match (left, old) {
+        (0, 0) => Fact::fine(NAME, format!("{} in {place}", modules.len())),
+        (_, 0) => {
+            let value = format!("{} in {place}, {left} not compiled yet", modules.len());
+            Fact::worth(NAME, value, format!("lind-boot warm {place}"))
+        }
         _ => Fact::worth(NAME, format!("{old} in {place} are of another version"), "make grates"),
     }
 }

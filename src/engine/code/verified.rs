@@ -8,8 +8,9 @@
 //!   was changed shortly before ([`FileState::settled`]).
 //! - But pages of a shared mapping set it when they are written to for the first time, and may then be written to for long
 //!   without it. So a module, which a guest may write to, is noted only if nobody had it open for writing or mapped so while it was
-//!   read, which a lease proves ([`read_unwritten`]), and only on filesystems where a mapping counts as a writer as long as it is there, and one
-//!   that is made later sets ctime. overlayfs does not do the first, tmpfs not the second.
+//!   read, which a lease proves ([`read_unwritten`]), or if only other users can write to it, which no guest here is; and only on
+//!   filesystems where a mapping counts as a writer as long as it is there, and one that is made later sets ctime. overlayfs does not
+//!   do the first, tmpfs not the second.
 //! - Files of the cache no guest can reach. We write them aside and rename them into place.
 
 use std::fs::File;
@@ -79,8 +80,18 @@ impl FileState {
 /// meanwhile, or may write to it later without leaving a trace.
 pub fn read_unwritten<T>(file: &File, read: impl FnOnce(&File) -> T) -> (Option<FileState>, T) {
     let lease = Lease::take(file.as_fd()).ok();
-    let state = FileState::of(file).ok().filter(|state| lease.is_some() && state.settled() && shows_writes(file));
+    let alone = lease.is_some() || only_others_write(file);
+    let state = FileState::of(file).ok().filter(|state| alone && state.settled() && shows_writes(file));
     (state, read(file))
+}
+
+/// Whether no guest can write it, because this user cannot: it is another user's, as what was installed is root's. Then there is no lease to
+/// be had, and none is needed.
+fn only_others_write(file: &File) -> bool {
+    const OTHERS_WRITE: u32 = 0o022;
+    let user = rustix::process::geteuid();
+    let others = |stat: rustix::fs::Stat| stat.st_uid != user.as_raw() && stat.st_mode & OTHERS_WRITE == 0;
+    !user.is_root() && rustix::fs::fstat(file).is_ok_and(others)
 }
 
 /// Whether the first write to each page of a new mapping sets ctime, and a mapping for writing is a file open for writing.

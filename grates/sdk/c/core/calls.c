@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <lind/grate.h>
+#include <string.h>
 #include <unistd.h>
 #include "sdk.h"
 
@@ -82,6 +83,26 @@ ssize_t lind_read_string(struct lind_arg arg, char *to, size_t size)
 	if (arg.cage)
 		got = lind_import_syscall(SYS_copy_data_between_cages, (uintptr_t)to, arg.value, size, COPY_STRING, lind_self_, arg.cage);
 	return got < 0 ? (ssize_t)got : (ssize_t)got - 1;
+}
+
+const char *lind_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+bool lind_read_base_name(struct lind_arg path, char *name, size_t size)
+{
+	char text[PATH_MAX];
+
+	if (lind_read_string(path, text, sizeof text) < 0)
+		return false;
+	snprintf(name, size, "%s", lind_base_name(text));
+	for (char *p = name; *p; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	return true;
 }
 
 int lind_read_iovec(struct lind_arg arg, uint64_t count, struct iovec *to, size_t max)

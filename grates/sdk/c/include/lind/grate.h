@@ -148,6 +148,12 @@ static inline int64_t lind_answer_from(const struct lind_call *call, struct lind
  * -ENAMETOOLONG if no NUL comes within `size` bytes. */
 ssize_t lind_read_string(struct lind_arg arg, char *to, size_t size);
 
+/* The last part of a path. */
+const char *lind_base_name(const char *path);
+
+/* The same of a path that a client names, as messages can have it: what cannot be printed is '?'. False if it cannot be read; `name` stays then. */
+bool lind_read_base_name(struct lind_arg path, char *name, size_t size);
+
 /* Reads an array of `count` iovecs. 0, -EINVAL if they are too many or too long, -EFAULT. */
 int lind_read_iovec(struct lind_arg arg, uint64_t count, struct iovec *to, size_t max);
 
