@@ -282,7 +282,7 @@ implemented {
     224  time     timer_gettime(id: i32, value: Out<Itimerspec>) -> ();
     225  time     timer_getoverrun(id: i32) -> i32;
     226  time     timer_delete(id: i32) -> ();
-    /// Clocks of another process's time are EINVAL.
+    /// The processor time of another process is told of descendants, and nothing can wait for it.
     228  time     clock_gettime(clock: Clock, tp: Out<Timespec>) -> ();
     229  time     clock_getres(clock: Clock, res: Out<Timespec>) -> ();
     230  time     clock_nanosleep(clock: Clock, flags: TimerFlags, req: In<Timespec>, rem: Out<Timespec>) -> ();

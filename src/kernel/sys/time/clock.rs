@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use lind_abi::flags::Clock;
 use lind_abi::layout::{Timespec, Timeval, Timezone, Tms};
-use lind_abi::{Errno, Out, Result};
+use lind_abi::{CageId, Errno, Out, Result};
 
 use crate::cage::timer::Measure;
-use crate::cage::{Thread, usage};
+use crate::cage::{Cage, Thread, usage};
 use crate::call::Ctx;
 use crate::host;
 
@@ -21,9 +21,11 @@ enum Source {
     ThisThread,
     /// The processor time of a thread of the cage.
     Thread(Arc<Thread>),
+    /// The processor time of a cage that descends from it.
+    Descendant(Arc<Cage>),
 }
 
-/// EINVAL for a clock that is not there. Clocks of another process's time do not exist.
+/// EINVAL for a clock that is not there, or of a process that the cage does not see.
 fn source(cx: &Ctx<'_>, clock: Clock) -> Result<Source> {
     match clock.0 {
         Clock::CLOCK_PROCESS_CPUTIME_ID => Ok(Source::Process),
@@ -45,17 +47,22 @@ fn cpu_clock(cx: &Ctx<'_>, clock: i32) -> Result<Source> {
         SCHED if id == 0 || id == cx.cage.id.0 => Ok(Source::Process),
         kind if kind == SCHED | PER_THREAD && (id == 0 || id == cx.thread.tid) => Ok(Source::ThisThread),
         kind if kind == SCHED | PER_THREAD => cx.cage.thread(id).map(Source::Thread).ok_or(Errno::EINVAL),
+        SCHED => descendant(cx, id).map(Source::Descendant).ok_or(Errno::EINVAL),
         _ => Err(Errno::EINVAL),
     }
+}
+
+fn descendant(cx: &Ctx<'_>, id: u32) -> Option<Arc<Cage>> {
+    cx.kernel.cages.get(CageId(id)).filter(|cage| cage.descends_from(cx.cage.id))
 }
 
 /// The processor time that a clock measures.
 ///
 /// # Errors
-/// EOPNOTSUPP for a clock that measures something else, EINVAL for one that is not there.
+/// EOPNOTSUPP for a clock that measures something else or that of another process, which nothing can wait for; EINVAL for one that is not there.
 pub(super) fn cpu_time(cx: &Ctx<'_>, clock: Clock) -> Result<Measure> {
     match source(cx, clock)? {
-        Source::Host(_) => Err(Errno::EOPNOTSUPP),
+        Source::Host(_) | Source::Descendant(_) => Err(Errno::EOPNOTSUPP),
         Source::Process => Ok(Measure::Process),
         Source::ThisThread => Ok(Measure::Thread(cx.thread.tid)),
         Source::Thread(thread) => Ok(Measure::Thread(thread.tid)),
@@ -74,6 +81,7 @@ pub(crate) fn clock_gettime(cx: &Ctx<'_>, clock: Clock, tp: Out<Timespec>) -> Re
         Source::Process => cx.cage.cpu_time(),
         Source::ThisThread => host::clock::gettime(libc::CLOCK_THREAD_CPUTIME_ID)?,
         Source::Thread(thread) => usage::cpu_time(&thread),
+        Source::Descendant(cage) => cage.cpu_time(),
     };
     cx.store(tp, &now)
 }
@@ -82,7 +90,9 @@ pub(crate) fn clock_gettime(cx: &Ctx<'_>, clock: Clock, tp: Out<Timespec>) -> Re
 pub(crate) fn clock_getres(cx: &Ctx<'_>, clock: Clock, res: Out<Timespec>) -> Result<()> {
     let resolution = match source(cx, clock)? {
         Source::Host(clock) => host::clock::getres(clock)?,
-        Source::Process | Source::ThisThread | Source::Thread(_) => Timespec { sec: 0, nsec: 1 },
+        Source::Process | Source::ThisThread | Source::Thread(_) | Source::Descendant(_) => {
+            Timespec { sec: 0, nsec: 1 }
+        }
     };
     cx.store_if(res, &resolution)
 }
