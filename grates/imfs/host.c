@@ -204,8 +204,57 @@ static int save_file(const struct imfs_node *n, int fd)
 		else
 			run = (size_t)put;
 	}
+	/* One that lind-boot has opened may be a pipe or a terminal. */
+	if (!r && !fchmod(fd, n->mode & 07777))
+		futimens(fd, (struct timespec[]){ n->atime, n->mtime });
 	if (close(fd) && !r)
 		r = -errno;
+	return r;
+}
+
+static int remove_tree(const char *host)
+{
+	char inner[PATH_MAX];
+	struct dirent *e;
+	DIR *dir;
+
+	if (!unlink(host) || errno == ENOENT)
+		return 0;
+	if ((errno != EISDIR && errno != EPERM) || !(dir = opendir(host)))
+		return -errno;
+	while ((e = readdir(dir)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
+		    snprintf(inner, sizeof inner, "%s/%s", host, e->d_name) < (int)sizeof inner)
+			remove_tree(inner);
+	closedir(dir);
+	return rmdir(host) ? -errno : 0;
+}
+
+static bool has_entry(const struct imfs_node *n, const char *name)
+{
+	for (const struct imfs_entry *e = n->dir.first; e; e = e->after)
+		if (!strcmp(e->name, name))
+			return true;
+	return false;
+}
+
+/* What is gone here goes there, too. */
+static int remove_others(const struct imfs_node *n, const char *host)
+{
+	char inner[PATH_MAX];
+	struct dirent *e;
+	DIR *dir = opendir(host);
+	int r = 0;
+
+	if (!dir)
+		return -errno;
+	while ((e = readdir(dir))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || has_entry(n, e->d_name))
+			continue;
+		if (snprintf(inner, sizeof inner, "%s/%s", host, e->d_name) < (int)sizeof inner && remove_tree(inner))
+			r = -errno;
+	}
+	closedir(dir);
 	return r;
 }
 
@@ -214,8 +263,9 @@ static int save_dir(const struct imfs_node *n, const char *host)
 	char to[PATH_MAX];
 	int r = 0;
 
-	if (mkdir(host, n->mode & 0777) && errno != EEXIST)
+	if (mkdir(host, 0700) && errno != EEXIST)
 		return -errno;
+	r = remove_others(n, host);
 	for (const struct imfs_entry *e = n->dir.first; e; e = e->after) {
 		int one;
 
@@ -227,21 +277,37 @@ static int save_dir(const struct imfs_node *n, const char *host)
 			one = save(e->node, to);
 		r = r ? r : one;
 	}
+	/* Last: it may take away the right to write. */
+	if (chmod(host, n->mode & 07777) && !r)
+		r = -errno;
 	return r;
+}
+
+/* A file of another kind is in the way of one, and a link would lead elsewhere. */
+static int make_way(const struct imfs_node *n, const char *host)
+{
+	struct stat st;
+
+	if (lstat(host, &st))
+		return errno == ENOENT ? 0 : -errno;
+	return S_ISLNK(st.st_mode) || (st.st_mode & S_IFMT) != (n->mode & S_IFMT) ? remove_tree(host) : 0;
 }
 
 static int save(struct imfs_node *n, const char *host)
 {
-	int r;
+	struct timespec times[] = { n->atime, n->mtime };
+	int r = make_way(n, host);
 
-	if (S_ISDIR(n->mode))
-		return save_dir(n, host);
-	if (S_ISREG(n->mode))
-		r = save_file(n, open(host, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, n->mode & 0777));
-	else if (S_ISLNK(n->mode))
+	if (!r && S_ISDIR(n->mode))
+		r = save_dir(n, host);
+	else if (!r && S_ISREG(n->mode))
+		r = save_file(n, open(host, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+	else if (!r && S_ISLNK(n->mode))
 		r = symlink(n->target, host) ? -errno : 0;
 	else
-		return 0;
+		return r;
+	if (!r && utimensat(AT_FDCWD, host, times, AT_SYMLINK_NOFOLLOW))
+		r = -errno;
 	if (r)
 		lind_log("dump to %s: %s", host, strerror(-r));
 	return r;

@@ -21,7 +21,9 @@ LIND_COMPOSES(1);
 LIND_DECLARE("alters", any);
 
 struct client {
-	atomic_bool inside;
+	/* It is inside for each program that it has begun to run, and for each that one of its threads is about to: what one of them takes back must
+	 * not be what another has succeeded with. */
+	atomic_uint reasons;
 	struct client *next;	/* among those without a cage */
 };
 
@@ -41,7 +43,7 @@ static void *new_client(bool inside)
 	pthread_mutex_unlock(&lock);
 	if (!client && !(client = calloc(1, sizeof *client)))
 		lind_die("out of memory for a client");
-	atomic_store(&client->inside, inside);
+	atomic_store(&client->reasons, inside);
 	return client;
 }
 
@@ -54,7 +56,7 @@ static void *start(uint64_t cage)
 static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int spawned)
 {
 	struct client *from = parent;
-	bool inside = (from && atomic_load(&from->inside)) || born_inside;
+	bool inside = (from && atomic_load(&from->reasons)) || born_inside;
 
 	(void)parent_cage;
 	(void)cage;
@@ -86,7 +88,7 @@ static inline const struct client *known(uint64_t cage)
 
 static inline bool is_inside(const struct client *client)
 {
-	return __atomic_load_n((const bool *)&client->inside, __ATOMIC_ACQUIRE);
+	return __atomic_load_n((const unsigned *)&client->reasons, __ATOMIC_ACQUIRE);
 }
 
 /* Who makes the call counts, too: a program may make calls that act on what was started before it. */
@@ -108,23 +110,26 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 	bool *now = arg;
 
 	(void)effect;
-	if (client && is_program(place) && !atomic_exchange(&client->inside, true))
+	if (client && !*now && is_program(place)) {
+		atomic_fetch_add(&client->reasons, 1);
 		*now = true;
+	}
 	return 0;
 }
 
 static int64_t on_exec(const struct lind_call *c)
 {
-	struct client *client;
-	bool now = false;
+	struct client *client = lind_client(c->target);
+	bool now = client && enters(c);
 	int64_t r;
 
-	if (enters(c))
-		return lind_enter(0, c);
-	r = lind_path_exec(c, NULL, decide, &now);
-	client = lind_client(c->target);
-	if (r < 0 && now && client)
-		atomic_store(&client->inside, false);
+	if (now) {
+		atomic_fetch_add(&client->reasons, 1);
+		r = lind_enter(0, c);
+	} else
+		r = client ? lind_path_exec(c, NULL, decide, &now) : -ESRCH;
+	if (r < 0 && now)
+		atomic_fetch_sub(&client->reasons, 1);
 	return r;
 }
 

@@ -1,4 +1,5 @@
 /* The clients: who they are, and what is theirs from birth to end. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,31 @@ void signal_tree(int signal)
 {
 	each_client(signal_client, &signal);
 	watch_soon();
+}
+
+/* Whether it is a grate of the line, by what only such are told: they may have the number of a file, and there is none of this number. */
+bool is_of_line(const struct client *c)
+{
+	return lind_call_plain(SYS_host_file, c->cage, UINT64_MAX, 0, 0, 0) == -EBADF;
+}
+
+static void end_client(struct client *c, void *late)
+{
+	if (*(const bool *)late || !is_of_line(c))
+		kill((pid_t)c->cage, SIGKILL);
+}
+
+void end_programs(int64_t at)
+{
+	static int64_t since;
+	bool late;
+
+	clients_lock();
+	if (!since)
+		since = at;
+	late = at - since > GRACE;
+	each_client(end_client, &late);
+	clients_unlock();
 }
 
 /* The watcher sees it from here on. */

@@ -253,21 +253,59 @@ const char *amount_text(enum what what, uint64_t n, char *text, size_t size)
 	return text;
 }
 
-/* One line for each client and limit: a client that goes on is not to fill the log. */
+/* Who is told to have come to a limit: copied, since it may end. */
+struct culprit {
+	bool found;
+	uint64_t cage;
+	char name[sizeof ((struct client *)0)->name];
+};
+
+static void take_program(struct client *c, void *culprit)
+{
+	struct culprit *to = culprit;
+
+	if (to->found || is_of_line(c))
+		return;
+	to->found = true;
+	to->cage = c->cage;
+	memcpy(to->name, c->name, sizeof to->name);
+}
+
+/* Of a limit of all, a program is told and not a grate that happened to come to it. */
+static struct culprit culprit_of(struct client *c, enum scope scope)
+{
+	struct culprit program = { 0 };
+
+	take_program(c, &program);
+	if (!program.found && scope == TREE)
+		each_client(take_program, &program);
+	if (!program.found) {
+		program.cage = c->cage;
+		memcpy(program.name, c->name, sizeof program.name);
+	}
+	return program;
+}
+
+/* One line for each limit of all, or for each client and limit of its own: a client that goes on is not to fill the log. */
 static void tell(struct client *c, enum scope scope, enum what what, uint64_t wanted, const char *by, const char *then, int error)
 {
 	char used[40], max[40], more[40], wish[64] = "", rule[64], amounts[160];
 
-	if (__atomic_exchange_n(&c->told[what], true, __ATOMIC_RELAXED))
+	static bool told[WHATS];
+	struct culprit who;
+
+	if (__atomic_exchange_n(&c->told[what], true, __ATOMIC_RELAXED) ||
+	    (scope == TREE && __atomic_exchange_n(&told[what], true, __ATOMIC_RELAXED)))
 		return;
+	who = culprit_of(c, scope);
 	if (wanted)
 		snprintf(wish, sizeof wish, ", %s more wanted", amount_text(what, wanted, more, sizeof more));
 	amount_text(what, __atomic_load_n(used_of(scope, c, what), __ATOMIC_RELAXED), used, sizeof used);
 	amount_text(what, limits[scope][what], max, sizeof max);
 	snprintf(rule, sizeof rule, "limit %s%s", scope == EACH ? "each " : "", what_names[what]);
 	snprintf(amounts, sizeof amounts, "%s of %s used%s", used, max, wish);
-	if (!lind_denied(c->cage, 0, error, rule, amounts, what_names[what]))
-		lind_log("%s: %s, by %llu (%s)%s%s: %s", rule, amounts, (unsigned long long)c->cage, c->name, *by ? " in " : "", by, then);
+	if (!lind_denied(who.cage, 0, error, rule, amounts, what_names[what]))
+		lind_log("%s: %s, by %llu (%s)%s%s: %s", rule, amounts, (unsigned long long)who.cage, who.name, *by ? " in " : "", by, then);
 }
 
 int64_t hit(struct client *c, enum scope scope, enum what what, uint64_t wanted, const char *by)
@@ -286,7 +324,8 @@ int64_t hit(struct client *c, enum scope scope, enum what what, uint64_t wanted,
 		action == FAIL ? error : 0);
 	if (action == KILL) {
 		__atomic_store_n(&ending, true, __ATOMIC_SEQ_CST);
-		signal_tree(SIGKILL);
+		end_programs(now());
+		watch_soon();
 	} else if (action == STOP)
 		signal_tree(SIGSTOP);
 	return error ? -error : -EAGAIN;

@@ -108,6 +108,10 @@ void clients_unlock(void);
 void signal_client(struct client *c, void *signal);
 void each_client(void (*act)(struct client *c, void *with), void *with);
 void signal_tree(int signal);
+bool is_of_line(const struct client *c);
+/* Kills all programs, and the grates of the line behind them if these have not ended by themselves some time after: they may have something to save. */
+void end_programs(int64_t at);
+#define GRACE 5000000000ll
 int64_t now(void);
 
 /* The handlers. */

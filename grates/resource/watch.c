@@ -128,9 +128,7 @@ static int64_t look(void)
 		act(&l);
 	if (__atomic_load_n(&ending, __ATOMIC_RELAXED)) {
 		/* Whoever was born meanwhile. */
-		int signal = SIGKILL;
-
-		each_client(signal_client, &signal);
+		end_programs(l.at);
 		next_by(&l, l.at + LATE);
 	}
 	clients_unlock();

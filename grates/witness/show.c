@@ -1,67 +1,84 @@
-/* Records as text: number, time, cage, call, arguments, result. */
-#include <arpa/inet.h>
+/*
+ * Records as text, as the strace grate prints calls: number, time, cage, call, arguments, result. What was not logged, such as data, is an
+ * address here.
+ */
 #include <inttypes.h>
-#include <lind/syscall_table.h>
+#include <lind/grate.h>
 #include <stdio.h>
 #include <string.h>
 #include "show.h"
+#include "strace.h"
 #include "witness.h"
 
-static const struct lind_syscall *row_of(uint32_t nr)
-{
-	for (size_t i = 0; i < sizeof lind_syscalls / sizeof *lind_syscalls; i++)
-		if (lind_syscalls[i].nr == nr)
-			return &lind_syscalls[i];
-	return NULL;
-}
+/* Behind what was cut off. */
+#define MORE "..."
 
-static void show_text(const struct piece *p, const uint8_t *bytes)
-{
-	putchar('"');
-	for (unsigned i = 0; i < p->kept; i++)
-		if (bytes[i] >= ' ' && bytes[i] < 127 && bytes[i] != '"' && bytes[i] != '\\')
-			putchar(bytes[i]);
-		else
-			printf("\\%03o", bytes[i]);
-	printf(p->kept < p->length ? "\"..." : "\"");
-}
+/* What the arguments of a call pointed to. */
+struct pieces {
+	char bytes[6][UINT16_MAX + sizeof MORE];
+};
 
-/* The piece of an argument; NULL if there is none. */
-static const uint8_t *piece_of(const struct record *r, const uint8_t *at, unsigned argument, struct piece *p)
+/* The call as it was made, but for what was not logged: that is in the memory of nobody. */
+static void call_of(const struct record *r, const uint8_t *at, struct lind_call *call, struct pieces *pieces)
 {
-	for (size_t used = sizeof *r + r->arguments * 8u; used < r->size; used += sizeof *p + (p->kept + 7u) / 8 * 8) {
-		memcpy(p, at + used, sizeof *p);
-		if (p->argument == argument)
-			return at + used + sizeof *p;
+	struct piece p;
+
+	*call = (struct lind_call){ .nr = r->nr, .caller = r->cage, .target = r->cage };
+	for (unsigned i = 0; i < r->arguments && i < 6; i++)
+		memcpy(&call->args[i].value, at + sizeof *r + 8 * i, sizeof call->args[i].value);
+	for (size_t used = sizeof *r + r->arguments * 8u; used < r->size; used += sizeof p + (p.kept + 7u) / 8 * 8) {
+		memcpy(&p, at + used, sizeof p);
+		if (p.argument >= 6)
+			continue;
+		memcpy(pieces->bytes[p.argument], at + used + sizeof p, p.kept);
+		strcpy(pieces->bytes[p.argument] + p.kept, p.kept < p.length ? MORE : "");
+		call->args[p.argument] = lind_mine(pieces->bytes[p.argument]);
 	}
-	return NULL;
+}
+
+static void put_unknown(struct text *line, const struct record *r, const struct lind_call *call)
+{
+	text_add(line, "call %u(", r->nr);
+	for (unsigned i = 0; i < r->arguments && i < 6; i++)
+		text_add(line, "%s%#llx", i ? ", " : "", (unsigned long long)call->args[i].value);
+	text_add(line, ") = %lld", (long long)r->result);
+}
+
+static void put_known(struct text *line, struct traced *t)
+{
+	args_before(t);
+	args_after(t);
+	text_add(line, "%s(", t->row->name);
+	for (int i = 0; i < t->count; i++) {
+		if (i == t->skip)
+			continue;
+		text_bytes(line, ", ", i ? 2 : 0);
+		text_bytes(line, t->args[i].data, t->args[i].length);
+	}
+	text_add(line, ") = ");
+	print_result(line, t);
+	for (int i = 0; i < 6; i++)
+		text_free(&t->args[i]);
+	text_free(&t->after);
 }
 
 static void show_record(const struct record *r, const uint8_t *at, uint64_t number)
 {
-	const struct lind_syscall *row = row_of(r->nr);
+	static struct pieces pieces;
+	struct lind_call call;
+	struct traced t = { .row = syscall_of(r->nr), .call = &call, .result = r->result };
+	struct text line;
 
-	printf("%" PRIu64 " %" PRIu64 ".%09u cage %u ", number, r->time / 1000000000, (unsigned)(r->time % 1000000000), r->cage);
-	if (row)
-		printf("%s(", row->name);
+	call_of(r, at, &call, &pieces);
+	text_init(&line);
+	text_add(&line, "%" PRIu64 " %" PRIu64 ".%09u cage %u%s ", number, r->time / 1000000000, (unsigned)(r->time % 1000000000), r->cage,
+		r->of_grate ? " (a grate)" : "");
+	if (t.row && r->arguments == t.row->count)
+		put_known(&line, &t);
 	else
-		printf("call %u(", r->nr);
-	for (unsigned i = 0; i < r->arguments; i++) {
-		enum lind_kind kind = row && i < row->count ? row->args[i].kind : LIND_ULONG;
-		const uint8_t *text;
-		struct piece p;
-		uint64_t v;
-
-		memcpy(&v, at + sizeof *r + 8 * i, sizeof v);
-		printf("%s", i ? ", " : "");
-		if ((text = piece_of(r, at, i, &p)))
-			show_text(&p, text);
-		else if (kind == LIND_FD || kind == LIND_DIRFD || kind == LIND_INT || kind == LIND_PID)
-			printf("%d", (int)(uint32_t)v);
-		else
-			printf("%#" PRIx64, v);
-	}
-	printf(") = %" PRId64 "\n", r->result);
+		put_unknown(&line, r, &call);
+	puts(line.data);
+	text_free(&line);
 }
 
 void show_records(const uint8_t *bytes, size_t size, uint64_t first)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <lind/typed.h>
 #include <monocypher-ed25519.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ LIND_DECLARE("alters", any);
 LIND_DECLARE("observes", exit);
 LIND_DECLARE("observes", exit_group);
 
-struct options options;
+struct options options = { .string_limit = 64 };
 
 static const char *log_path, *key_path;
 static bool chosen;
@@ -71,6 +72,23 @@ static int64_t copy(struct copied *to, const struct lind_syscall *row)
 	return 0;
 }
 
+/*
+ * Whether a cage is a grate of the line, by what only such are told: they may have the number of a file, and there is none of this number.
+ * A program never becomes one, so that is kept; of grates the bracket becomes the program.
+ */
+static bool is_grate(uint64_t cage)
+{
+	static _Atomic uint64_t programs[256];
+	_Atomic uint64_t *program = &programs[cage % 256];
+
+	if (atomic_load_explicit(program, memory_order_relaxed) == cage)
+		return false;
+	if (lind_call_plain(SYS_host_file, cage, UINT64_MAX, 0, 0, 0) == -EBADF)
+		return true;
+	atomic_store_explicit(program, cage, memory_order_relaxed);
+	return false;
+}
+
 static bool put(const struct lind_call *c, const struct lind_syscall *row, const void *texts, size_t texts_size, int64_t result)
 {
 	struct record record = { .nr = (uint16_t)c->nr, .arguments = row ? row->count : 6, .cage = (uint32_t)c->target, .result = result };
@@ -78,6 +96,7 @@ static bool put(const struct lind_call *c, const struct lind_syscall *row, const
 	uint64_t arguments[6];
 
 	clock_gettime(CLOCK_REALTIME, &now);
+	record.of_grate = c->caller == c->target && is_grate(c->target);
 	record.time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	record.size = (uint32_t)(sizeof record + record.arguments * 8u + texts_size);
 	for (int i = 0; i < 6; i++)

@@ -57,7 +57,8 @@ struct head {
 struct record {
 	uint32_t size;			/* with all that belongs to it, a multiple of 8 */
 	uint16_t nr, arguments;
-	uint32_t cage, zero;
+	uint32_t cage;
+	uint32_t of_grate;		/* 1: a grate of the line has made it for itself */
 	uint64_t time;			/* when it returned */
 	int64_t result;
 };

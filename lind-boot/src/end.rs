@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use lind_kernel::cage::Status;
-use lind_kernel::stdio;
+use lind_kernel::cage::{Status, signal};
+use lind_kernel::{Kernel, stdio};
 use serde_json::json;
 
 use crate::denials::{Denials, output};
@@ -19,6 +20,12 @@ use lind_kernel::lock::Locked;
 /// The exit status of a run that its time has ended, as timeout(1) has it.
 const TIMED_OUT: i32 = 124;
 
+/// How long grates have, once the time is over and their programs are killed, to save what they keep.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A program may be about to start another.
+const AGAIN: Duration = Duration::from_millis(5);
+
 /// The watch's stack, in bytes: it sleeps, and writes a line.
 const STACK: usize = 256 << 10;
 
@@ -26,6 +33,7 @@ const STACK: usize = 256 << 10;
 #[derive(Clone, Default)]
 pub struct End {
     timeout: Option<Duration>,
+    timed_out: Arc<AtomicBool>,
     record: Option<Arc<Record>>,
     learner: Option<Arc<Learner>>,
 }
@@ -58,33 +66,49 @@ impl End {
                 denials: Arc::clone(denials),
             }))
         };
-        Ok(End { timeout, record: result.map(open).transpose()?, learner: learner.map(Arc::new) })
+        Ok(End {
+            timeout,
+            timed_out: Arc::default(),
+            record: result.map(open).transpose()?,
+            learner: learner.map(Arc::new),
+        })
     }
 
     /// Starts the watch, behind the walls and before the first program runs.
     ///
     /// # Errors
     /// When there is no room for a thread.
-    pub fn watch(&self) -> Result<()> {
+    pub fn watch(&self, kernel: &Arc<Kernel>) -> Result<()> {
         let Some(timeout) = self.timeout else { return Ok(()) };
-        let end = self.clone();
+        let (end, kernel) = (self.clone(), Arc::clone(kernel));
         let watch = std::thread::Builder::new().name("timeout".into()).stack_size(STACK);
-        watch.spawn(move || end.wait(timeout)).context("--timeout: no room for a thread")?;
+        watch.spawn(move || end.wait(timeout, &kernel)).context("--timeout: no room for a thread")?;
         Ok(())
     }
 
-    fn wait(&self, timeout: Duration) {
+    fn wait(&self, timeout: Duration, kernel: &Kernel) {
         // It has no part in the table of the cages' descriptors, which calls of theirs would pay for.
         lind_kernel::fd::keep_none();
         std::thread::sleep(timeout);
         stdio::say(&format!("lind-boot: --timeout {} s: everything was ended\n", timeout.as_secs_f64()));
+        self.timed_out.store(true, Ordering::SeqCst);
+        let over = Instant::now() + GRACE;
+        // With the last of its line the run ends by itself.
+        while Instant::now() < over {
+            signal::end_programs(kernel);
+            std::thread::sleep(AGAIN);
+        }
         self.write(None);
         // All cages live in this process.
         std::process::exit(TIMED_OUT);
     }
 
-    /// The run has ended by itself.
+    /// The run has ended. Does not return if its time was over.
     pub fn ended(&self, status: Status) {
+        if self.timed_out.load(Ordering::SeqCst) {
+            self.write(None);
+            std::process::exit(TIMED_OUT);
+        }
         self.write(Some(status));
     }
 

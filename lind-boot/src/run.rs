@@ -125,6 +125,9 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
         confined_kernel(options, &config, cache, (in_namespace, detached))?
     };
     let beginning = engine.keep_first();
+    if attend.is_some() && !options.verbose {
+        engine.keep_quiet();
+    }
     kernel.attach(Box::new(engine));
     let watcher = host_signals::watch().context("no thread for signals (ulimit -u)")?;
     kernel.bring(outside.line);
@@ -136,7 +139,7 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
         cage::boot(&kernel, start_in, program).map_err(|error| Failure::of(error, name, &config.root, &grates))?;
     drop(cache);
     let (verbose, format) = (options.verbose, options.perf);
-    end.watch()?;
+    end.watch(&kernel)?;
     if let Some(attend) = attend {
         attend(&kernel)?;
     }

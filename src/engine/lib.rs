@@ -26,6 +26,7 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use lind_abi::CageId;
@@ -65,6 +66,8 @@ pub(crate) struct Shared {
     images: Images<Image>,
     /// Whether traps are reported with a backtrace.
     backtrace: bool,
+    /// Whether nothing is said of clients that are left when their grate ends.
+    quiet: AtomicBool,
     interrupts: Arc<Interrupts>,
     lenders: Lenders,
     pool: Arc<Pool>,
@@ -83,6 +86,11 @@ pub(crate) struct Program {
 pub struct First(Arc<Pool>);
 
 impl Engine {
+    /// Says nothing of clients that are left when their grate ends: whoever runs a command need not know of grates.
+    pub fn keep_quiet(&self) {
+        self.shared.quiet.store(true, Ordering::Relaxed);
+    }
+
     /// Keeps the first guest thread back, to be run by the calling thread.
     pub fn keep_first(&self) -> First {
         self.shared.pool.begin_with_main();
@@ -118,6 +126,7 @@ impl Engine {
                 engines,
                 images,
                 backtrace,
+                quiet: AtomicBool::new(false),
                 interrupts: Arc::default(),
                 lenders: Lenders::default(),
                 pool: Arc::default(),
@@ -206,6 +215,9 @@ impl boundary::Engine for Engine {
     }
 
     fn left_clients(&self, cage: &Cage, path: &CString, clients: usize) {
+        if self.shared.quiet.load(Ordering::Relaxed) {
+            return;
+        }
         let path = path.to_string_lossy();
         let then = if cage.maker().is_some() { "calls that it handled fail with EIO" } else { "all end with it" };
         let text = format!(

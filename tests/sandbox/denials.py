@@ -46,6 +46,25 @@ def limits_are_told_once(world: World) -> None:
     same("result", json.loads(result.read_text())["limit"], "cpu")
 
 
+def grates_are_not_spoken_of(world: World) -> None:
+    """Of those that end before a program in the background only --verbose tells."""
+    script = ("bash", "-c", "sleep 2 < /dev/null > /dev/null 2>&1 & echo hi")
+    done = world.run("-v", ".", *script)
+    same("quiet", (done.returncode, done.stdout, "grate" in done.stderr), (0, "hi\n", False))
+    done = world.run("--verbose", "-v", ".", *script)
+    holds("verbose", done.stderr, "ended before its clients")
+    same("the walls once", done.stderr.count("walls: "), 1)
+
+
+def a_timeout_leaves_time_to_save(world: World) -> None:
+    policy, result = world.runtime / "policy.toml", world.runtime / "result"
+    done = world.run("--timeout", "3s", "--learn", str(policy), "--result", str(result), "-v", ".", "--", "bash", "-c",
+                     "echo x > kept; while :; do :; done")
+    same("status", done.returncode, 124)
+    holds("learned", policy.read_text(), f'"{world.project}/kept"')
+    same("result", json.loads(result.read_text())["limit"], "timeout")
+
+
 def a_session_tells_the_command(world: World) -> None:
     done = world.boot("session", "start", "one", "-v", ".", "-v", f"{world.folder}/tool:/tool:ro")
     if done.returncode:
@@ -57,4 +76,5 @@ def a_session_tells_the_command(world: World) -> None:
     same("and at no other", other.stderr, "")
 
 
-TESTS = [lines_say_who_and_how, objects_say_all, a_number_is_an_open_file, limits_are_told_once, a_session_tells_the_command]
+TESTS = [lines_say_who_and_how, objects_say_all, a_number_is_an_open_file, limits_are_told_once, grates_are_not_spoken_of, a_timeout_leaves_time_to_save,
+         a_session_tells_the_command]

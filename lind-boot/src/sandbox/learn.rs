@@ -235,11 +235,10 @@ fn fold(
     write.extend(folders.iter().map(|folder| below(folder)));
     let covers = write.iter().filter_map(|pattern| pattern.strip_suffix("/**").map(str::to_owned)).collect::<Vec<_>>();
     let covered = |path: &String| {
-        let within = |folder: &String| path.len() > folder.len() + 3 && path.starts_with(&format!("{folder}/"));
+        let within = |folder: &String| path.starts_with(&format!("{folder}/")) && *path != below(folder);
         covers.iter().any(within)
     };
-    let kept = |path: &String| !covered(path) || covers.iter().any(|folder| below(folder) == *path);
-    write.retain(|path| kept(path) && !(covered(path) && !path.ends_with("/**")));
+    write.retain(|path| !covered(path));
     let read = read.into_iter().map(|path| private(&path).unwrap_or(path)).collect::<BTreeSet<_>>();
     let read = read.into_iter().filter(|path| !write.contains(path) && !covered(path));
     (read.collect(), write.into_iter().collect())

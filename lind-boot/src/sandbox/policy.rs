@@ -140,20 +140,9 @@ impl Policy {
     /// As a file, without the comments that it may have had.
     pub fn text(&self) -> String {
         let mut text = format!("network = {}\n", quoted(if self.network { "host" } else { "none" }));
-        let mut list = |key: &str, all: &[String]| {
-            let lines = all.iter().map(|one| format!("\n    {},", quoted(one))).collect::<String>();
-            let end = if all.is_empty() { "" } else { "\n" };
-            text.push_str(&format!("{key} = [{lines}{end}]\n"));
-        };
-        list("allow", &self.allow);
-        list("protect", &self.protect);
-        let lists =
-            [("calls", &self.calls), ("read", &self.read), ("write", &self.write), ("programs", &self.programs)];
-        for (key, all) in lists {
-            if let Some(all) = all {
-                list(key, all);
-            }
-        }
+        text += &list_text("allow", &self.allow);
+        text += &list_text("protect", &self.protect);
+        text += &self.lists_text();
         if self.read_only {
             text.push_str("read-only = true\n");
         }
@@ -161,10 +150,14 @@ impl Policy {
             text.push_str("\n[limits]\n");
         }
         text.extend(self.limits.iter().map(|(limit, amount)| format!("{limit} = {}\n", quoted(amount))));
-        for program in &self.program {
-            text.push_str(&format!("\n[program.{}]\n{}", quoted(&program.name), program.rules.text()));
-        }
+        text.extend(self.program.iter().map(ProgramRules::text));
         text
+    }
+
+    fn lists_text(&self) -> String {
+        let lists =
+            [("calls", &self.calls), ("read", &self.read), ("write", &self.write), ("programs", &self.programs)];
+        lists.iter().filter_map(|(key, all)| Some(list_text(key, all.as_ref()?))).collect()
     }
 
     /// The amount of a limit.
@@ -193,6 +186,23 @@ impl ProgramRules {
         }
         Ok(ProgramRules { name: name.to_owned(), rules: policy })
     }
+
+    fn text(&self) -> String {
+        let rules = &self.rules;
+        let mut text = format!("\n[program.{}]\n", quoted(&self.name));
+        if !rules.network {
+            text.push_str("network = \"none\"\n");
+        }
+        if !rules.allow.is_empty() {
+            text += &list_text("allow", &rules.allow);
+        }
+        text + &rules.lists_text()
+    }
+}
+
+fn list_text(key: &str, all: &[String]) -> String {
+    let lines = all.iter().map(|one| format!("\n    {},", quoted(one))).collect::<String>();
+    format!("{key} = [{lines}{}]\n", if all.is_empty() { "" } else { "\n" })
 }
 
 fn is_digit(byte: u8) -> bool {
@@ -240,7 +250,7 @@ mod tests {
         let [curl, git] = &policy.program[..] else { panic!("{policy:?}") };
         assert_eq!((&*git.name, &git.rules.write, git.rules.network), ("/bin/git", &Some(vec!["/p/**".into()]), true));
         assert!(!curl.rules.network && curl.rules.write.is_none());
-        assert_eq!(parse(&policy.text()).unwrap().program.len(), 2);
+        assert_eq!(parse(&policy.text()).unwrap(), policy);
         let hash = format!("[program.\"blake3:{}\"]\nprograms = []\n", "0a".repeat(32));
         assert!(parse(&hash).is_ok());
         for wrong in

@@ -117,6 +117,37 @@ static int wait_for(pid_t child)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
+static void *tries(void *argv)
+{
+	char **words = argv;
+
+	/* There are no such arguments: it fails after it was found to be the program. */
+	for (;;)
+		execve(words[0], (char **)8, environ);
+	return NULL;
+}
+
+/* One thread runs it while another fails to. */
+static int failing(char **argv)
+{
+	int escaped = 0;
+
+	for (int i = 0; i < 40; i++) {
+		pid_t child = fork();
+		pthread_t thread;
+
+		if (!child) {
+			pthread_create(&thread, NULL, tries, argv);
+			usleep((unsigned)(i * 97));
+			execve(argv[0], argv, environ);
+			_exit(77);
+		}
+		escaped += wait_for(child) == 0;
+	}
+	printf("escaped %d\n", escaped);
+	return 0;
+}
+
 static int racing(const char *path, char **argv)
 {
 	pthread_t thread;
@@ -153,6 +184,8 @@ int main(int argc, char **argv)
 		execve("/proc/self/exe", argv + 1, environ);
 		failed("self");
 	}
+	if (!strcmp(how, "failing"))
+		return failing(argv + 2);
 	if (!strcmp(how, "race"))
 		return racing(argv[2], argv + 2);
 	if (!strcmp(how, "spawn")) {

@@ -98,6 +98,16 @@ pub fn end_all_of(kernel: &Kernel, first: CageId) {
     }
 }
 
+/// Ends all programs by SIGKILL, and no grate of the runner's line: these end when there is nobody left that they stand before, and may
+/// have something to save. To be repeated, for those that are made meanwhile.
+pub fn end_programs(kernel: &Kernel) {
+    for cage in kernel.cages.all() {
+        if !cage.is_dead() && !crate::cage::searches(kernel, &cage) {
+            end(kernel, &cage, number(Number::SIGKILL));
+        }
+    }
+}
+
 /// Sends on a signal that has come from outside. Of the process that sent it a cage may know no more.
 pub fn from_outside(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: Origin) {
     let info = if origin == Origin::Process { Info::lost(signal) } else { Info::kernel(signal) };
