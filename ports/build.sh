@@ -72,7 +72,7 @@ source_key() {
 		find "$here/$name" -name '*.patch' | sort | xargs -r cat
 		for need in $needs; do cat "$top/build/ports/$need/$side/source-key"; done
 		case $side in
-		cage) cat "$here/config.site"; find "$top/build/sysroot/include" -type f | sort | xargs cat ;;
+		cage) cat "$here/config.site"; find "$top/build/sysroot/include" -name c++ -prune -o -type f -print | sort | xargs cat ;;
 		native) clang-22 --version ;;
 		esac
 	} | sha256sum
@@ -101,12 +101,12 @@ choose() {
 	tree=$work/source
 	title=$name
 	if [ "$side" != native ]; then
-		export CC=lind-cc AR=$TRIPLE-ar RANLIB=$TRIPLE-ranlib NM=$TRIPLE-nm STRIP=true LD=$TRIPLE-ld
+		export CC=lind-cc CXX=lind-c++ AR=$TRIPLE-ar RANLIB=$TRIPLE-ranlib NM=$TRIPLE-nm STRIP=true LD=$TRIPLE-ld
 		export CFLAGS="-O2 -w" LDFLAGS="-Wl,--strip-debug" HOST="--host=$TRIPLE --build=$(uname -m)-linux-gnu" CONFIG_SITE="$here/config.site"
 		[ "$side" = cage ] || title="$name (--fork=$side)"
 	else
 		title="$name (native)"
-		export CC=clang-22 AR=ar RANLIB=ranlib NM=nm STRIP=true LD=ld
+		export CC=clang-22 CXX=clang++-22 AR=ar RANLIB=ranlib NM=nm STRIP=true LD=ld
 		export CFLAGS="-O2 -w" LDFLAGS="" HOST="" CONFIG_SITE=/dev/null
 	fi
 	export CC_FOR_BUILD=cc

@@ -8,7 +8,7 @@
 # ports/NAME/known gives the reason: `CASE  reason`. A case that either side may win or lose has a reason that begins with "a race".
 set -u
 # build.sh sets these for configure.
-unset CC AR RANLIB NM STRIP LD CFLAGS LDFLAGS HOST CONFIG_SITE CC_FOR_BUILD
+unset CC CXX AR RANLIB NM STRIP LD CFLAGS LDFLAGS HOST CONFIG_SITE CC_FOR_BUILD
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/.." && pwd)

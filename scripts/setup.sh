@@ -5,7 +5,7 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 packages="clang-22 lld-22 llvm-22 libclang-rt-22-dev-wasm32 make gcc g++ libc6-dev linux-libc-dev python3 patch
-	cmake ninja-build ca-certificates bzip2 xz-utils tcl"
+	cmake ninja-build wasi-libc ca-certificates bzip2 xz-utils tcl"
 rust=1.95
 
 die() { echo "setup.sh: $*" >&2; exit 1; }
@@ -55,6 +55,9 @@ if ! "$python" -c 'import tabulate, rich, matplotlib' 2>/dev/null; then
 		"$python" -m pip install -q -r "$here/requirements.txt"
 	fi
 fi
+
+# For tests/wasi, which compares with Wasmtime's own engine.
+"$python" -m pip --version >/dev/null 2>&1 || get python3-pip
 
 # rust-toolchain.toml says which Rust; rustup fetches that by itself.
 if ! command -v rustup >/dev/null; then

@@ -229,6 +229,7 @@ def run_folder(folder: Path, totals: Totals) -> None:
     name = folder.relative_to(TESTS) if folder.is_relative_to(TESTS) else folder
     print(f"tests/{name}:", flush=True)
     said: list[str] = []
+    start = time.monotonic()
     with subprocess.Popen([str(folder / "run")], cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace") as process:
         for line in process.stdout or []:
@@ -242,7 +243,7 @@ def run_folder(folder: Path, totals: Totals) -> None:
         print(f"FAILED tests/{name}/run: exit status {status}, {'no counts' if not counts else 'no failure named'}")
         failed += 1
     totals.passed, totals.failed, totals.skipped = totals.passed + passed, totals.failed + failed, totals.skipped + skipped
-    print(f"tests/{name}: {passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    print(f"tests/{name}: {passed} passed, {failed} failed, {skipped} skipped in {time.monotonic() - start:.0f} s", flush=True)
 
 
 def selected(names: list[str], prefixes: list[str]) -> list[str]:

@@ -1,5 +1,6 @@
 //! Passes over a linked wasm module, between the linker and the engine.
 //!
+//! - `wasi`: a program for WASI preview 1 makes system calls instead.
 //! - `memory`: the memory becomes defined, fixed in size, unshared and exported; data must be passive.
 //! - `fpcast` and `mismatch`: calls with another type than the function's reach it.
 //! - `fork`: programs that fork can leave their stack and come back to it, in two processes.
@@ -25,6 +26,7 @@ mod module;
 mod ops;
 mod registers;
 mod types;
+pub mod wasi;
 
 use anyhow::{Context, Result, bail, ensure};
 use wasmparser::{Parser, Validator, WasmFeatures};
@@ -56,8 +58,11 @@ impl Default for Options {
 /// module of the expected kind is an error.
 pub fn run(bytes: &[u8], options: &Options) -> Result<Vec<u8>> {
     check_kind(bytes)?;
-    validate(bytes).context("not a valid module")?;
-    let mut module = Module::parse(bytes)?;
+    let adapted = if wasi::is_for(bytes) { Some(wasi::adapt(bytes).context("a program of WASI")?) } else { None };
+    if adapted.is_none() {
+        validate(bytes).context("not a valid module")?;
+    }
+    let mut module = Module::parse(adapted.as_deref().unwrap_or(bytes))?;
     for section in module.custom_names() {
         // A program that was linked with --emit-relocs has this section as well.
         let object = section == table::LINKING && module.body(id::EXPORT).is_none();

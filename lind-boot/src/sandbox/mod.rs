@@ -11,7 +11,7 @@ mod root;
 mod volume;
 
 use std::convert::Infallible;
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -157,6 +157,8 @@ impl Sandbox {
         let name = options.policy.as_deref().unwrap_or(POLICY);
         let policy = Policy::named(name)?;
         let mut volumes = options.volume.iter().map(Volume::parse).collect::<Result<Vec<_>>>()?;
+        let preopened = options.dir.iter().map(volume::preopened).collect::<Result<Vec<_>>>()?;
+        volumes.extend(preopened.iter().map(|(volume, _)| volume.clone()));
         for volume in &mut volumes {
             volume.read_only |= options.read_only || policy.read_only;
         }
@@ -189,7 +191,7 @@ impl Sandbox {
             grates,
             command: std::iter::once(first).chain(arguments.iter().cloned()).collect(),
             workdir,
-            env: environment(options)?,
+            env: environment(options, preopened.iter().map(|(_, name)| name))?,
             policy: name.to_owned(),
             learner,
         })
@@ -258,7 +260,7 @@ fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
 }
 
 /// A clean environment: what programs cannot do without, then files, then what was named.
-fn environment(options: &Options) -> Result<Vec<OsString>> {
+fn environment<'a>(options: &Options, preopened: impl Iterator<Item = &'a OsString>) -> Result<Vec<OsString>> {
     let mut words: Vec<OsString> =
         ["PATH=/bin:/usr/bin", "LANG=C.UTF-8", "TMPDIR=/tmp", "TERM"].map(OsString::from).to_vec();
     words.push(format!("HOME={HOME}").into());
@@ -273,6 +275,12 @@ fn environment(options: &Options) -> Result<Vec<OsString>> {
             ensure!(text.contains('='), "--env-file {shown}:{}: expected NAME=VALUE", number + 1);
             words.push(text.into());
         }
+    }
+    let names: Vec<&OsStr> = preopened.map(OsString::as_os_str).collect();
+    if !names.is_empty() {
+        let mut word = OsString::from("WASI_PREOPENS=");
+        word.push(names.join(OsStr::new(":")));
+        words.push(word);
     }
     words.extend(options.env.iter().cloned());
     Ok(words)

@@ -90,6 +90,9 @@ pub struct Options {
     /// A directory or file of the host, at the same path or at GUEST; it can be changed unless `ro` stands behind
     #[arg(short, long, value_name = "HOST[:GUEST][:ro|rw]")]
     pub volume: Vec<OsString>,
+    /// The same for a program of WASI, which finds it under the name given: HOST, or GUEST, which begins with /
+    #[arg(long, value_name = "HOST[::GUEST]")]
+    pub dir: Vec<OsString>,
     /// Where the command starts [default: the current directory if it is in a volume, else the home directory]
     #[arg(short, long, value_name = "DIR")]
     pub workdir: Option<PathBuf>,

@@ -54,6 +54,29 @@ impl Volume {
     }
 }
 
+/// A volume, and the name by which a program of WASI looks for it (`src/passes/wasi/adapter/main.c`).
+///
+/// # Errors
+/// What is wrong with `--dir HOST[::GUEST]`, or that the host has nothing there.
+pub fn preopened(word: &OsString) -> Result<(Volume, OsString)> {
+    let text = word.to_string_lossy();
+    let bytes = word.as_bytes();
+    let at = bytes.windows(2).position(|pair| pair == b"::");
+    let (host, name) = at.map_or((bytes, bytes), |at| (&bytes[..at], &bytes[at + 2..]));
+    let [host, name] = [host, name].map(|bytes| PathBuf::from(OsString::from_vec(bytes.to_vec())));
+    ensure!(
+        !name.as_os_str().is_empty() && !name.as_os_str().as_bytes().contains(&b':'),
+        "--dir {text}: expected HOST[::GUEST]"
+    );
+    ensure!(at.is_none() || name.has_root(), "--dir {text}: {} must begin with /", name.display());
+    let found = host.canonicalize().with_context(|| format!("--dir {text}: {}", host.display()))?;
+    ensure!(found.is_dir(), "--dir {text}: {} is no directory", host.display());
+    let guest = clean(&std::path::absolute(&name)?).with_context(|| format!("--dir {text}"))?;
+    // A name that goes through `..` is the place where that leads.
+    let name = if name.has_root() || guest != found { guest.clone() } else { name };
+    Ok((Volume { host: found, guest, read_only: false }, name.into_os_string()))
+}
+
 /// A file system in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tmpfs {

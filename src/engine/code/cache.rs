@@ -16,6 +16,7 @@ use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
 use crate::code::engines::COMPILED_FORMAT;
+use lind_passes::wasi;
 
 /// What the directory may hold.
 const MOST_FILES: usize = 1000;
@@ -204,7 +205,7 @@ pub fn name_in_cache(source: blake3::Hash) -> String {
 }
 
 fn format_suffix() -> String {
-    let format = blake3::hash(COMPILED_FORMAT.as_bytes()).to_hex();
+    let format = blake3::hash(format!("{COMPILED_FORMAT}, {}", wasi::VERSION).as_bytes()).to_hex();
     format!("-{}.cwasm", &format.as_str()[..16])
 }
 

@@ -22,6 +22,7 @@ use crate::code::jump_table::Jumps;
 use crate::code::progress::{self, Shown};
 use crate::code::trap_table::Traps;
 use crate::code::validate::{self, LANDING, Places};
+use crate::code::wasi;
 use lind_kernel::lock::Locked;
 
 /// Compiles modules, and keeps what comes of it.
@@ -145,7 +146,8 @@ impl Compiler {
         let pool = pool();
         let _shown = Shown::begin(name, wasm);
         let _endable = (self.endable)();
-        let (module, mut facts, jumping) = validate::check(wasm)?;
+        let adapted = wasi::adapted(wasm)?;
+        let (module, mut facts, jumping) = validate::check(&adapted)?;
         let code = match pool {
             Some(pool) => {
                 let compiler = self.engines.compiler(true)?;
@@ -161,7 +163,7 @@ impl Compiler {
         facts.places = places_in(&module)?;
         facts.traps = Traps::of(&code, module.text(), facts.places.landing)?;
         facts.jumps = Jumps::of(&module, &jumping)?;
-        let initial = DataImage::of(wasm, facts.heap_base)?;
+        let initial = DataImage::of(&adapted, facts.heap_base)?;
         facts.initial = initial.layout;
         Ok(cwasm::encode(&self.key, code, initial.pages, &facts, blake3::hash(wasm).as_bytes()))
     }

@@ -13,6 +13,7 @@ use crate::code::engines::COMPILED_FORMAT;
 use crate::code::image::{Images, not_a_program, read_source};
 use crate::code::manifest::{FILTER, Manifest};
 use crate::code::validate::{self, Entry};
+use crate::code::wasi;
 
 /// Whether compiled code may be run by this user's lind-boot of this version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,7 +94,7 @@ impl<P> Images<P> {
 }
 
 fn inspect_source(wasm: &[u8]) -> Result<Inspection> {
-    let (_, facts, _) = validate::check(wasm)?;
+    let (_, facts, _) = validate::check(&wasi::adapted(wasm)?)?;
     let (mut imports, mut filters) = (Vec::new(), false);
     for payload in Parser::new(0).parse_all(wasm) {
         match payload? {

@@ -1,7 +1,7 @@
 //! Which native code may run: from the bytes of a module to machine code that this user compiled.
 //!
-//! A module is checked ([`validate`], [`manifest`], [`filter_verifier`]), its start-up data is worked out
-//! ([`data_image`]), it is compiled ([`compile`], [`engines`], [`progress`]), and the result is kept in a tagged file
+//! A program for WASI gets what it imports ([`wasi`]), a module is checked ([`validate`], [`manifest`],
+//! [`filter_verifier`]), its start-up data is worked out ([`data_image`]), it is compiled ([`compile`], [`engines`], [`progress`]), and the result is kept in a tagged file
 //! ([`cwasm`], [`cache`], [`key`], [`verified`]). [`image`] ties these together; [`inspect`] tells a person.
 //!
 //! A security reviewer starts here: only what this folder lets through is executed.
@@ -22,3 +22,4 @@ pub mod takes;
 pub(crate) mod trap_table;
 pub(crate) mod validate;
 pub(crate) mod verified;
+pub(crate) mod wasi;

@@ -30,9 +30,10 @@ pub use vmmap::{Fill, MAX_REGIONS, OnFork, Region, Use, Vmmap};
 use crate::lock::Locked;
 use lind_abi::Result;
 
-/// Where guest addresses begin and end. Laid out like Linux: an unmapped first 64 KiB, data, heap, mappings, stack.
+/// Where guest addresses begin and end. Laid out like Linux: an unmapped first 64 KiB, data, heap, mappings, stack. As where
+/// vm.mmap_min_addr is 0, programs may map what is unmapped: those of WASI have data there.
 pub mod space {
-    /// The lowest address that is ever mapped; the linker puts data here.
+    /// The lowest address that is mapped unless a program asks for a lower one; the linker puts data here.
     pub const FIRST: u64 = 1 << 16;
     /// One past the highest address that is ever mapped.
     pub const END: u64 = 0xffff_0000;

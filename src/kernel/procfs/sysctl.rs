@@ -124,7 +124,7 @@ static KERNEL: &[Entry] = &[
 static VM: &[Entry] = &[
     fixed!("legacy_va_layout", "0"),
     text("max_map_count", max_map_count),
-    text("mmap_min_addr", |_| Ok(format!("{}\n", crate::mem::space::FIRST).into_bytes())),
+    text("mmap_min_addr", |_| Ok(b"0\n".to_vec())),
     fixed!("nr_hugepages", "0"),
     fixed!("nr_overcommit_hugepages", "0"),
     fixed!("overcommit_kbytes", "0"),

@@ -91,9 +91,6 @@ fn place(addr: u64, len: u64, flags: MapFlags) -> Result<Place> {
     if !addr.is_multiple_of(PAGE) {
         return Err(Errno::EINVAL);
     }
-    if addr < space::FIRST {
-        return Err(Errno::EPERM);
-    }
     if addr + len > space::END {
         return Err(Errno::ENOMEM);
     }

@@ -1,0 +1,56 @@
+//! WASI preview 1: a program for it becomes one that makes system calls.
+//!
+//! The functions that it imports are written in C (`adapter/`), over `lind.syscall`. The pass puts that module's functions behind
+//! the program's own, so that all that a program of WASI does goes the way of any program's calls: through the kernel and through
+//! every grate. Nothing is added to what is trusted.
+//!
+//! The memory is the program's. It gets the size that cages have; how much of it the program believes to have is counted by the
+//! adapter, to which its `memory.size` and `memory.grow` go. Its data, which other engines write before the start, are written by
+//! a function that the adapter calls. The adapter keeps what it remembers in pages of its own.
+
+mod merge;
+mod parts;
+
+use anyhow::{Context, Result, bail};
+use wasmparser::{Imports, Parser, Payload};
+
+/// The module of WASI's functions.
+const PREVIEW1: &str = "wasi_snapshot_preview1";
+
+/// What `build.rs` makes of `adapter/`.
+static ADAPTER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/wasi.wasm"));
+
+/// Which adapter that is: the same program is another one with another adapter.
+pub const VERSION: &str = env!("WASI_ADAPTER");
+
+/// Whether a module imports WASI's functions. What cannot be read does not.
+pub fn is_for(bytes: &[u8]) -> bool {
+    for payload in Parser::new(0).parse_all(bytes) {
+        match payload {
+            Ok(Payload::ImportSection(reader)) => {
+                let mut names = reader.into_iter().map_while(Result::ok).flat_map(|imports| match imports {
+                    Imports::Single(_, import) => Some(import.module),
+                    _ => None,
+                });
+                return names.any(|module| module == PREVIEW1 || module == "wasi_unstable");
+            }
+            Ok(Payload::CodeSectionStart { .. }) | Err(_) => return false,
+            Ok(_) => {}
+        }
+    }
+    false
+}
+
+/// The same program over system calls. Any bytes may come in.
+///
+/// # Errors
+/// What it wants that there is not.
+pub fn adapt(bytes: &[u8]) -> Result<Vec<u8>> {
+    crate::validate(bytes).context("not a valid module")?;
+    let program = parts::Parts::of(bytes)?;
+    let adapter = parts::Parts::of(ADAPTER)?;
+    if !adapter.data.is_empty() {
+        bail!("the adapter has data; this is a bug of lind-passes");
+    }
+    merge::merged(&program, &adapter)
+}
