@@ -55,7 +55,7 @@ fn needs(wasm: &[u8]) -> usize {
 /// What all of them may take together, unless it is one alone.
 fn most() -> usize {
     let host = rustix::system::sysinfo();
-    let all = u64::try_from(host.totalram).unwrap_or(u64::MAX).saturating_mul(host.mem_unit.into());
+    let all = host.totalram.saturating_mul(host.mem_unit.into());
     usize::try_from(all / 2).unwrap_or(usize::MAX)
 }
 
