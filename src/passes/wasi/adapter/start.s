@@ -17,7 +17,7 @@ state:
 	global.get wasi_state
 	end_function
 
-# The stack is 64 KiB, of which the lowest page stays without access, and the state lies above.
+# The stack is 64 KiB, of which no function needs a tenth, and the state lies above.
 	.globl start
 	.type start,@function
 	.export_name start, _start
