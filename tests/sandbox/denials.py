@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from world import Failed, World, holds, same
+from world import Failed, World, holds, needs_tools, same
 
 
 def lines_say_who_and_how(world: World) -> None:
@@ -48,6 +48,7 @@ def limits_are_told_once(world: World) -> None:
 
 def grates_are_not_spoken_of(world: World) -> None:
     """Of those that end before a program in the background only --verbose tells."""
+    needs_tools()
     script = ("bash", "-c", "sleep 2 < /dev/null > /dev/null 2>&1 & echo hi")
     done = world.run("-v", ".", *script)
     same("quiet", (done.returncode, done.stdout, "grate" in done.stderr), (0, "hi\n", False))
@@ -57,6 +58,7 @@ def grates_are_not_spoken_of(world: World) -> None:
 
 
 def a_timeout_leaves_time_to_save(world: World) -> None:
+    needs_tools()
     policy, result = world.runtime / "policy.toml", world.runtime / "result"
     done = world.run("--timeout", "3s", "--learn", str(policy), "--result", str(result), "-v", ".", "--", "bash", "-c",
                      "echo x > kept; while :; do :; done")

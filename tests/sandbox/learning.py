@@ -7,7 +7,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from world import TOP, Failed, Skipped, World, holds, same
+from world import TOP, Failed, Skipped, World, holds, needs_tools, same
 
 SCRIPT = """
 mkdir -p out
@@ -48,8 +48,21 @@ def refused(world: World, what: str, part: str, *words: str) -> None:
 
 
 def script(world: World) -> tuple[str, ...]:
+    needs_tools()
     (world.project / "work.sh").write_text(SCRIPT)
     return ("-v", ".:/p", "-w", "/p", "--", "bash", "work.sh")
+
+
+def a_program_passes_and_nothing_more(world: World) -> None:
+    """Without a shell: what needs no port."""
+    before = ("-v", ".", "--", str(world.folder / "tool" / "probe"))
+    (world.project / "other").write_text("other")
+    words = (*before, "w:new", "r:kept")
+    passes(world, learn(world, *words), *words)
+    done = under(world, *before, "w:new", "r:kept", "r:other", "w:kept", "w:more", "c:22")
+    same("what was learned, and more", [line.endswith(": ok") for line in done.stdout.splitlines()[1:]], [True, True, False, False, False, False])
+    for part in ('"', "`read`", "`write`"):
+        holds("denied", done.stderr, part)
 
 
 def a_script_passes_and_nothing_more(world: World) -> None:
@@ -122,7 +135,7 @@ def links_lead_nowhere_else(world: World) -> None:
 def nothing_learned_allows_nothing(world: World) -> None:
     done = world.boot("learn", "-o", policy_of(world), "-v", ".", "--", "no-such-command")
     same("status", done.returncode, 127)
-    same("runs nothing", under(world, "-v", ".", "--", "bash", "-c", "cat kept").stdout, "")
+    same("runs nothing", under(world, "-v", ".", "--", str(world.folder / "tool" / "probe"), "r:kept").stdout, "")
     done = world.boot("learn", "-o", "/nowhere/p.toml", "true")
     same("status", done.returncode, 125)
     Path(policy_of(world)).write_text("netwrok = 1\n")
@@ -143,6 +156,7 @@ def limits_have_headroom(world: World) -> None:
 def git_passes(world: World) -> None:
     if not any((TOP / "lindfs" / "bin" / f"git{suffix}").exists() for suffix in ("", ".cwasm", ".wasm")):
         raise Skipped("the image has no git")
+    needs_tools()
     who = ("-e", "GIT_AUTHOR_NAME=a", "-e", "GIT_AUTHOR_EMAIL=a@b", "-e", "GIT_COMMITTER_NAME=a", "-e", "GIT_COMMITTER_EMAIL=a@b")
     work = "mkdir -p repo; cd repo; git init -q .; date > a$1; git add .; git commit -qm x; git status -s; git log --oneline | wc -l"
     words = (*who, "-v", ".", "--", "bash", "-c", work, "bash")
@@ -153,6 +167,7 @@ def git_passes(world: World) -> None:
 
 
 def programs_have_rules_of_their_own(world: World) -> None:
+    needs_tools()
     probe, policy = str(world.folder / "tool" / "probe.wasm"), world.runtime / "programs.toml"
     words = ("--policy", str(policy), "-v", ".", "--", "bash", "-c")
     script = f"{probe} r:kept w:kept c:22; echo x > kept; cp {probe} copy; chmod +x copy; ./copy r:kept w:kept"
@@ -181,6 +196,6 @@ def explain_tells_the_lists(world: World) -> None:
          ["resource_grate", "net_grate", "write_filter_grate", "seccomp_grate"])
 
 
-TESTS = [a_script_passes_and_nothing_more, learning_twice_adds, connections_are_learned, what_is_refused_is_not_learned,
+TESTS = [a_program_passes_and_nothing_more, a_script_passes_and_nothing_more, learning_twice_adds, connections_are_learned, what_is_refused_is_not_learned,
          links_lead_nowhere_else, nothing_learned_allows_nothing, limits_have_headroom, git_passes, programs_have_rules_of_their_own,
          explain_tells_the_lists]
