@@ -128,44 +128,6 @@ static void in_each_way(int kind)
 	close(pair[1]);
 }
 
-/* Two who write to one stream: each part is of one of them. */
-static void together(void)
-{
-	int pair[2];
-	pid_t children[2];
-
-	NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-	CHECK_EQ(asks(pair[0]), 0);
-	for (int i = 0; i < 2; i++) {
-		NEED((children[i] = fork()) >= 0);
-		if (!children[i]) {
-			memset(large, 'a' + i, sizeof large);
-			for (size_t sent = 0, size = sizeof large; sent < size;) {
-				ssize_t bytes = write(pair[1], large + sent, size - sent);
-
-				if (bytes < 0)
-					_exit(1);
-				sent += bytes;
-			}
-			_exit(0);
-		}
-	}
-	for (size_t left = 2 * sizeof large; left;) {
-		struct received got = receive(pair[0], large, left % 5000 + 1, 256);
-		int of = large[0] - 'a';
-
-		NEED(got.bytes > 0 && (of == 0 || of == 1));
-		CHECK_EQ(got.cred.pid, children[of]);
-		for (ssize_t i = 0; i < got.bytes; i++)
-			NEED(large[i] == 'a' + of);
-		left -= got.bytes;
-	}
-	CHECK_EQ(ended(children[0]), 0);
-	CHECK_EQ(ended(children[1]), 0);
-	close(pair[0]);
-	close(pair[1]);
-}
-
 /* A listener asks for all that it accepts, also of what was sent before that. */
 static void accepted(void)
 {
@@ -356,7 +318,6 @@ int main(void)
 		in_each_way(kind);
 	in_each_way(SOCK_SEQPACKET);
 	unasked();
-	together();
 	accepted();
 	datagrams();
 	changed();
