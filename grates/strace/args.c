@@ -385,6 +385,25 @@ void args_after(struct traced *t)
 	}
 }
 
+void print_call(struct text *line, const struct traced *t)
+{
+	text_add(line, "%s(", t->row->name);
+	for (int i = 0; i < t->count; i++) {
+		if (i == t->skip)
+			continue;
+		text_bytes(line, ", ", i ? 2 : 0);
+		text_bytes(line, t->args[i].data, t->args[i].length);
+	}
+	text_add(line, ")");
+}
+
+void release_call(struct traced *t)
+{
+	for (int i = 0; i < 6; i++)
+		text_free(&t->args[i]);
+	text_free(&t->after);
+}
+
 void print_result(struct text *line, const struct traced *t)
 {
 	int64_t r = t->result;

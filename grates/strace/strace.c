@@ -98,26 +98,11 @@ static void put_call(struct text *line, struct traced *t, size_t from)
 {
 	if (t->row == &nothing)
 		unknown_args(line, t->call);
-	else {
-		text_add(line, "%s(", t->row->name);
-		for (int i = 0; i < t->count; i++) {
-			if (i == t->skip)
-				continue;
-			text_bytes(line, ", ", i ? 2 : 0);
-			text_bytes(line, t->args[i].data, t->args[i].length);
-		}
-		text_add(line, ")");
-	}
+	else
+		print_call(line, t);
 	while (line->length - from < 39)
 		text_bytes(line, " ", 1);
 	text_add(line, " = ");
-}
-
-static void release(struct traced *t)
-{
-	for (int i = 0; i < 6; i++)
-		text_free(&t->args[i]);
-	text_free(&t->after);
 }
 
 static bool shown(int64_t result)
@@ -143,7 +128,7 @@ static int64_t on_exit_call(const struct lind_call *c)
 	put_call(&line, &t, from);
 	text_add(&line, "?");
 	finish(&line);
-	release(&t);
+	release_call(&t);
 	return lind_forward(c);
 }
 
@@ -182,7 +167,7 @@ static int64_t printed(const struct lind_call *c)
 		finish(&line);
 	} else
 		text_free(&line);
-	release(&t);
+	release_call(&t);
 	return t.result;
 }
 

@@ -77,6 +77,10 @@ void print_prctl(struct traced *t, int i, struct text *to);
 void print_scattered(struct traced *t);
 void args_after(struct traced *t);
 void print_result(struct text *line, const struct traced *t);
+/* The name and the arguments, as they were printed by args_before and args_after. */
+void print_call(struct text *line, const struct traced *t);
+/* Gives the texts of the arguments back. */
+void release_call(struct traced *t);
 
 /* select.c: -e trace=... */
 const char *select_calls(const char *expression);

@@ -48,18 +48,10 @@ static void put_known(struct text *line, struct traced *t)
 {
 	args_before(t);
 	args_after(t);
-	text_add(line, "%s(", t->row->name);
-	for (int i = 0; i < t->count; i++) {
-		if (i == t->skip)
-			continue;
-		text_bytes(line, ", ", i ? 2 : 0);
-		text_bytes(line, t->args[i].data, t->args[i].length);
-	}
-	text_add(line, ") = ");
+	print_call(line, t);
+	text_add(line, " = ");
 	print_result(line, t);
-	for (int i = 0; i < 6; i++)
-		text_free(&t->args[i]);
-	text_free(&t->after);
+	release_call(t);
 }
 
 static void show_record(const struct record *r, const uint8_t *at, uint64_t number)
