@@ -59,7 +59,10 @@ impl<'a> Parts<'a> {
             }
             Payload::FunctionSection(reader) => self.functions = reader.into_iter().collect::<Result<_, _>>()?,
             Payload::TableSection(reader) => self.tables = reader.into_iter().collect::<Result<_, _>>()?,
-            Payload::MemorySection(reader) => self.memory = reader.into_iter().next().transpose()?,
+            Payload::MemorySection(reader) => {
+                ensure!(reader.count() <= 1, "the module has {} memories; one is expected", reader.count());
+                self.memory = reader.into_iter().next().transpose()?;
+            }
             Payload::TagSection(reader) => self.tags = reader.into_iter().collect::<Result<_, _>>()?,
             Payload::GlobalSection(reader) => self.globals = reader.into_iter().collect::<Result<_, _>>()?,
             Payload::ExportSection(reader) => self.exports = reader.into_iter().collect::<Result<_, _>>()?,
