@@ -1,0 +1,78 @@
+/*
+ * What an overlay keeps between runs: SQLite in one file. The tables are described in README.md.
+ *
+ * A state is a tree of layers. Changes go to the layer of the head that is open; where it says nothing of an inode, a name or
+ * a block, the layers below it do. A snapshot gives the layer a name and puts a new one on top.
+ *
+ * Functions return 0, or a value, or the negative of an errno: -EIO if SQLite says that the file is damaged or cannot be
+ * written (store_problem says more), -ENOSPC, -ENOMEM. Nothing here locks: one caller at a time.
+ */
+#ifndef OVERLAY_STORE_H
+#define OVERLAY_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#define STORE_CHUNK 65536u		/* bytes of a file that lie in one row */
+#define STORE_BLOCK 4096u		/* and in one block; a row has those of its 16 that were changed */
+#define STORE_FIRST_INO (1ull << 60)	/* of files that were made here; below it are the lower directory's own numbers */
+
+struct store;
+
+/* By what a file below is known to be the one that was changed: `apply` refuses if it is another by then. */
+struct store_stamp {
+	uint64_t ino;
+	int64_t size;
+	struct timespec mtime, ctime;
+};
+
+/* An inode that differs from the one below, or is not there. */
+struct store_node {
+	uint64_t ino, rdev;
+	uint32_t mode, nlink, uid, gid;
+	int64_t size;
+	struct timespec atime, mtime, ctime, btime;
+	/* The path below the lower directory, without a slash before it ("" is the directory itself), that shows through: names of a directory that
+	 * have no row here, bytes of a file whose blocks have none. NULL: nothing does. It stays when the file is renamed. */
+	const char *origin;
+	int64_t origin_size;		/* bytes of the file that may show through: what truncate cut off never comes back */
+	struct store_stamp stamp;	/* of `origin` when it was first changed */
+	const char *target;		/* of a symbolic link, else NULL */
+	const void *xattrs;		/* all of them: name, NUL, 32-bit size, value, and so on */
+	uint32_t xattrs_size;
+};
+
+/* Opens a state and makes it if the file is empty; the descriptors are the store's from then on. `wal` is the log beside it.
+ * `lower` is what the user calls the lower directory: it is kept in a new state; -EXDEV: the state belongs to another. `head`: NULL for "main".
+ * A torn end of the log is cut, as SQLite does; what SQLite takes for damaged is -EIO. */
+int store_open(struct store **made, int db, int wal, const char *lower, const char *head);
+/* Commits, puts the log into the file, closes. */
+int store_close(struct store *store);
+const char *store_problem(const struct store *store);	/* what was wrong, for people */
+
+/* Reading. What is pointed to is valid until the next call of the same function. */
+bool store_has(struct store *store, uint64_t ino);	/* from memory: no question to SQLite if it has no such inode */
+int store_get(struct store *store, uint64_t ino, struct store_node *node);	/* 1, or 0 if it has none */
+/* The names of a directory that have a row: `ino` 0 is one that was removed. Ends early if `each` returns not 0, and returns that. */
+int store_names(struct store *store, uint64_t dir, int (*each)(void *to, const char *name, uint64_t ino), void *to);
+/* Blocks of chunk `chunk` that have been stored go to their places in `bytes` (STORE_CHUNK of them), the others stay as they are. Bit i of the
+ * result is block i. */
+int store_read(struct store *store, uint64_t ino, uint64_t chunk, uint8_t *bytes);
+uint64_t store_next_ino(const struct store *store);	/* the first that no file has had */
+
+/* Changing. All of it is in the file after the next store_commit, all or nothing. */
+int store_put(struct store *store, const struct store_node *node);
+int store_forget(struct store *store, uint64_t ino);	/* the file is gone: its row and its blocks */
+int store_name(struct store *store, uint64_t dir, const char *name, uint64_t ino);	/* 0: removed */
+/* Blocks of `mask`, at their places in `bytes`. */
+int store_write(struct store *store, uint64_t ino, uint64_t chunk, uint16_t mask, const uint8_t *bytes);
+int store_cut(struct store *store, uint64_t ino, int64_t size);		/* blocks that begin at `size` or behind it are gone */
+int store_took_ino(struct store *store, uint64_t next);
+/* A line of the log: what `command` (program and arguments) did to a path ('A' made, 'M' changed, 'D' removed, 'R' renamed to `to`). */
+int store_log(struct store *store, struct timespec at, const char *command, char kind, const char *path, const char *to);
+/* `durable`: it is on the disk when this returns, as fsync(2) promises; otherwise only other processes see it. */
+int store_commit(struct store *store, bool durable);
+
+#endif
