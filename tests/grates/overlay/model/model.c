@@ -126,7 +126,7 @@ static void make(uint64_t from, long count)
 static void crash(uint64_t from, long count)
 {
 	char line[40];
-	int n, fd;
+	int n, fd = open(".", O_RDONLY | O_DIRECTORY);
 
 	quiet = true;
 	largest = 20000;
@@ -135,11 +135,9 @@ static void crash(uint64_t from, long count)
 		one_operation();
 		if (operation_number % 20 != 19 || replay_from >= 0)
 			continue;
-		fd = open(".", O_RDONLY | O_DIRECTORY);
 		n = fsync(fd) ? snprintf(line, sizeof line, "fsync: errno %d\n", errno) : snprintf(line, sizeof line, "synced %ld\n", changes);
 		if (write(1, line, (size_t)n) != n)
 			exit(2);
-		close(fd);
 	}
 }
 
