@@ -46,7 +46,9 @@ def main(words: list[str], cxx: bool) -> int:
     if request.query and (not has_inputs or request.query.lstrip("-").startswith(("print", "dump"))):
         return answer(request.query, cxx, [])
     if request.linker_version and not has_inputs:
-        return place.become([place.tool("wasm-ld"), "--version"])
+        from driver import tools
+
+        return tools.version()
     if request.verbose:
         place.Shell.verbose = True
         # The compiler says where it looks for headers, which meson and CMake read.

@@ -1,0 +1,1 @@
+"""The suite that measures what an overlay costs."""

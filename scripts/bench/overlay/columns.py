@@ -1,0 +1,190 @@
+"""Where a workload runs: on a copy of the directory, or on an overlay over the directory itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from bench.building import last_line
+from bench.sandbox.model import NATIVE_PATH, Missing
+
+IMAGE_PYTHON, IMAGE_GIT = "python3", "/bin/git"
+# What a tool must not learn from the machine it runs on. A number of git's own: the directory may belong to another user in a sandbox.
+SETTINGS = {"LC_ALL": "C", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*", "GIT_AUTHOR_NAME": "n", "GIT_AUTHOR_EMAIL": "e",
+            "GIT_COMMITTER_NAME": "n", "GIT_COMMITTER_EMAIL": "e", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def environment() -> dict[str, str]:
+    """HOME is where lind-boot keeps what it compiled."""
+    kept = {name: os.environ[name] for name in ("HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_DATA_HOME") if name in os.environ}
+    return {"PATH": NATIVE_PATH, **kept, **SETTINGS}
+
+
+def found(program: str) -> str:
+    path = shutil.which(program, path=NATIVE_PATH)
+    if path is None:
+        raise Missing(f"{program} is not installed")
+    return path
+
+
+def size_of(path: Path) -> tuple[int, int]:
+    """Bytes and allocated bytes of a file, or of all files in a directory."""
+    files = [path, *path.rglob("*")] if path.is_dir() else [path] if path.exists() else []
+    stats = [file.lstat() for file in files]
+    return sum(st.st_size for st in stats), sum(st.st_blocks * 512 for st in stats)
+
+
+class Children:
+    """The programs that do the work: in C or in Python, for the host and for a cage."""
+
+    def __init__(self, kind: str, native: Path, cage: Path, script: Path) -> None:
+        self.kind, self.native, self.cage, self.script = kind, native, cage, script
+
+    def for_host(self) -> list[str]:
+        return [str(self.native)] if self.kind == "c" else [found("python3"), "-I", str(self.script)]
+
+    def for_cage(self) -> list[str]:
+        return [str(self.cage)] if self.kind == "c" else [IMAGE_PYTHON, "-I", f"/overlay-bench/{self.script.name}"]
+
+
+class Column:
+    """The bare command, in a copy of the directory."""
+
+    name = "bare"
+    # Whether `place` has what was changed, apart from the directory.
+    keeps_changes = False
+
+    def __init__(self, children: Children) -> None:
+        self.children = children
+        self.directory = self.place = Path()
+
+    def check(self) -> None:
+        """Raises Missing where this column cannot run at all."""
+
+    def git(self) -> str:
+        return found("git")
+
+    def open(self, lower: Path, place: Path) -> None:
+        """Before a round: a copy, which is on the disk, so that an fsync of the workload is not one of the copy."""
+        self.place, self.directory = place, place / lower.name
+        subprocess.run(["cp", "-a", str(lower), str(self.directory)], check=True)
+        os.sync()
+
+    def command(self, words: list[str]) -> list[str]:
+        return [*self.children.for_host(), *words]
+
+    def growth(self) -> tuple[int, int] | None:
+        return None
+
+
+class Cage(Column):
+    """`lind-boot run` on a copy of the directory."""
+
+    name = "cage"
+
+    def __init__(self, children: Children, boot: Path, image: Path) -> None:
+        super().__init__(children)
+        self.boot, self.image = boot, image
+
+    def check(self) -> None:
+        if not os.access(self.boot, os.X_OK):
+            raise Missing(f"{self.boot} is not built")
+        if self.children.kind == "python":
+            self.needs(IMAGE_PYTHON)
+
+    def needs(self, name: str) -> None:
+        if not any(os.path.lexists(self.image / "bin" / (name + suffix)) for suffix in ("", ".cwasm", ".wasm")):
+            raise Missing(f"{name} is not in {self.image / 'bin'}")
+
+    def git(self) -> str:
+        self.needs("git")
+        return IMAGE_GIT
+
+    def volume(self) -> str:
+        return str(self.directory)
+
+    def command(self, words: list[str]) -> list[str]:
+        settings = [word for name, value in SETTINGS.items() for word in ("-e", f"{name}={value}")]
+        tools = [] if self.children.kind == "c" else ["-v", f"{self.children.script.parent}:/overlay-bench:ro"]
+        options = ["--image", str(self.image), "--policy", "build", "-v", self.volume(), "-w", str(self.directory), *tools, *settings]
+        return [str(self.boot), "run", *options, "--", *self.children.for_cage(), *words]
+
+
+class Overlay(Cage):
+    """`lind-boot run` on an overlay over the directory, with a state of its own for each round."""
+
+    name = "cage with overlay"
+    keeps_changes = True
+
+    def check(self) -> None:
+        super().check()
+        done = subprocess.run([str(self.boot), "run", "--help"], capture_output=True, text=True, check=False)
+        if "overlay" not in done.stdout:
+            raise Missing("this lind-boot has no overlays")
+
+    def open(self, lower: Path, place: Path) -> None:
+        self.place, self.directory = place, lower
+
+    def volume(self) -> str:
+        return f"{self.directory}:overlay={self.place / 'state.db'}"
+
+    def growth(self) -> tuple[int, int] | None:
+        sizes = [size_of(file) for file in self.place.iterdir()]
+        return sum(size[0] for size in sizes), sum(size[1] for size in sizes)
+
+
+class Overlayfs(Column):
+    """The kernel's, in a mount namespace of its own, as an ordinary user also in one of users."""
+
+    name = "overlayfs"
+    keeps_changes = True
+    mount = 'mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work$3" "$2/merged"'
+    after = ""
+    options = ",userxattr" if os.geteuid() else ""
+
+    def open(self, lower: Path, place: Path) -> None:
+        self.place, self.lower, self.directory = place, lower, lower
+        for name in ("upper", "work", "merged"):
+            (place / name).mkdir(exist_ok=True)
+
+    def command(self, words: list[str]) -> list[str]:
+        namespaces = ["--mount", *(["--user", "--map-root-user"] if os.geteuid() else [])]
+        script = f'set -e; {self.mount}; cd "$2/merged"; shift 3; status=0; "$@" || status=$?; {self.after} exit $status'
+        inside = [found("sh"), "-c", script, "sh", str(self.lower), str(self.place), self.options]
+        return [found("unshare"), *namespaces, *inside, *super().command(words)]
+
+    def check(self) -> None:
+        found("unshare")
+
+    def tried(self, place: Path) -> None:
+        """Raises Missing where it does not mount."""
+        lower = place / "lower"
+        lower.mkdir()
+        self.open(lower, place)
+        command = self.command([])
+        done = subprocess.run([*command[: command.index(self.options) + 1], found("true")], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Missing(f"{self.name} does not mount here: {last_line(done.stderr)}")
+
+    def growth(self) -> tuple[int, int] | None:
+        return size_of(self.place / "upper")
+
+
+class FuseOverlayfs(Overlayfs):
+    """The same in a process of its own."""
+
+    name = "fuse-overlayfs"
+    mount = 'fuse-overlayfs -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work$3" "$2/merged"'
+    after = 'cd /; umount "$2" 2>/dev/null || true;'
+    options = ""
+
+    def check(self) -> None:
+        super().check()
+        found("fuse-overlayfs")
+
+
+def every_column(children: Children, boot: Path, image: Path) -> list[Column]:
+    return [Column(children), Cage(children, boot, image), Overlay(children, boot, image), Overlayfs(children), FuseOverlayfs(children)]

@@ -1,0 +1,118 @@
+"""Runs workloads in columns, in turns, and holds what each has seen against the others'."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.building import how_it_ended, last_line
+from bench.model import Failed
+from bench.overlay.columns import Column, Overlayfs, environment
+from bench.overlay.workloads import Workload
+from bench.sandbox.model import Missing
+from bench.timing import timed
+
+# The first start of a program in a cage compiles it.
+FIRST_SECONDS = 600
+WHOLE = "whole process"
+STEADY = "all phases"
+
+
+@dataclasses.dataclass
+class Results:
+    """Seconds of each row in each column, and by how many bytes the state has grown in each round."""
+
+    rows: dict[str, dict[str, list[float]]] = dataclasses.field(default_factory=dict)
+    growth: dict[str, dict[str, list[tuple[int, int]]]] = dataclasses.field(default_factory=dict)
+    missing: dict[str, str] = dataclasses.field(default_factory=dict)
+    failed: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def add(self, workload: str, column: str, outer: float, told: dict) -> None:
+        for phase, seconds in {**told["phases"], STEADY: told["total"], WHOLE: outer}.items():
+            self.rows.setdefault(f"{workload}: {phase}", {}).setdefault(column, []).append(seconds)
+
+
+def below(directory: Path) -> list[tuple[object, ...]]:
+    """What must not change in a directory under an overlay: also times that nobody can set back."""
+    found = []
+    for path in [directory, *sorted(directory.rglob("*"))]:
+        st = path.lstat()
+        content = hash(path.read_bytes()) if path.is_file() and not path.is_symlink() else 0
+        found.append((str(path), st.st_mode, st.st_uid, st.st_gid, st.st_size, st.st_mtime_ns, st.st_ctime_ns, content))
+    return found
+
+
+class Suite:
+    """One run of the suite."""
+
+    def __init__(self, columns: list[Column], place: Path, rounds: int, seconds: float) -> None:
+        self.place, self.rounds, self.seconds = place, rounds, seconds
+        self.results = Results()
+        self.columns = [column for column in columns if self.usable(column)]
+
+    def usable(self, column: Column) -> bool:
+        try:
+            column.check()
+            if isinstance(column, Overlayfs):
+                with tempfile.TemporaryDirectory(dir=self.place) as name:
+                    column.tried(Path(name))
+        except Missing as missing:
+            self.results.missing[column.name] = str(missing)
+            return False
+        return True
+
+    def run(self, workload: Workload, step: Callable[[], None]) -> None:
+        lower = self.place / "project"
+        lower.mkdir()
+        workload.make(lower)
+        os.sync()
+        before = below(lower)
+        wanted: dict[str, object] = {}
+        left = list(self.columns)
+        for i in range(self.rounds + 1):
+            for column in list(left):
+                try:
+                    self.round(workload, column, lower, wanted, counted=i > 0)
+                except Missing as missing:
+                    self.results.missing[f"{workload.name}, {column.name}"] = str(missing)
+                    left.remove(column)
+                except Failed as failure:
+                    self.results.failed[f"{workload.name}, {column.name}"] = str(failure)
+                    left.remove(column)
+            step()
+        if below(lower) != before:
+            self.results.failed[workload.name] = "the directory below the overlays has changed"
+        shutil.rmtree(lower)
+
+    def round(self, workload: Workload, column: Column, lower: Path, wanted: dict[str, object], counted: bool) -> None:
+        words = workload.words(column)
+        with tempfile.TemporaryDirectory(dir=self.place) as name:
+            column.open(lower, Path(name))
+            if workload.before:
+                self.child(column, workload.before)
+            had = column.growth()
+            outer, told = self.child(column, words)
+            has = column.growth()
+        seen = {"digest": told["digest"], "counts": told["counts"]}
+        if wanted.setdefault("seen", seen) != seen:
+            raise Failed(f"has seen {seen}, not {wanted['seen']}")
+        if counted:
+            self.results.add(workload.name, column.name, outer, told)
+            if had and has:
+                grown = has[0] - had[0], has[1] - had[1]
+                self.results.growth.setdefault(workload.name, {}).setdefault(column.name, []).append(grown)
+
+    def child(self, column: Column, words: list[str]) -> tuple[float, dict]:
+        out, err = self.place / "out", self.place / "err"
+        ended = timed(column.command(words), column.directory, environment(), max(self.seconds, FIRST_SECONDS), out, err)
+        if ended.status:
+            raise Failed(f"{how_it_ended(ended.status)}: {last_line(err.read_text(errors='replace'))}")
+        try:
+            return ended.seconds, json.loads(out.read_text())
+        except ValueError as error:
+            raise Failed(f"printed {out.read_text()[:200]!r}") from error

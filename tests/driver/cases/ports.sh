@@ -1,0 +1,55 @@
+# ports/build.sh: what ports need comes first, what fails keeps nothing else from being built, what is unchanged stays.
+top=${FETCH%/src/sysroot/fetch.sh}
+mkdir -p ports build/downloads source-1
+cp "$top/ports/build.sh" "$top/ports/port.sh" "$top/ports/config.site" ports/
+ln -s "$top/build/sysroot" build/sysroot
+for folder in target scripts src; do ln -s "$top/$folder" "$folder"; done
+printf 'int twice(int x) { return 2 * x; }\n' >source-1/twice.c
+printf 'int twice(int);\nint main(void) { return twice(21); }\n' >source-1/main.c
+printf 'all: main.o\nmain.o: main.c\n\t$(CC) $(CFLAGS) -c main.c\n' >source-1/Makefile
+tar -czf build/downloads/source_1.tar.gz source-1
+
+# port NAME NEEDS: the rest of the recipe is standard input.
+port() {
+	mkdir -p "ports/$1"
+	{
+		echo "package=source tarball=source_1.tar.gz sha256=$(sha256sum build/downloads/source_1.tar.gz | cut -d' ' -f1) needs='$2'"
+		cat
+	} >"ports/$1/recipe"
+}
+port base '' <<-'END'
+	compile() { $CC $CFLAGS -c twice.c && $AR rcs libtwice.a twice.o; }
+	stage() { mkdir -p "$1/lib" && cp libtwice.a "$1/lib"; }
+END
+port good base <<-'END'
+	programs=good
+	compile() { make && $CC main.o -L"$(stage_of base)/lib" -ltwice -o good; }
+	install() { put good bin/; }
+END
+port bad '' <<-'END'
+	compile() { echo 'why it failed'; false; }
+END
+port after bad <<-'END'
+	compile() { touch "$tree/../was-tried"; }
+END
+set -x
+if JOBS=2 ports/build.sh --root root >log; then exit 1; fi
+[ -x root/bin/good ]
+grep -q '^\[[12]/4\] base: built' log && grep -q 'good: built, installed' log
+grep -q 'why it failed' log && grep -q 'bad: compile failed; all of it is in .*bad/cage/compile.log' log
+if [ -e build/ports/after/cage/was-tried ]; then exit 1; fi
+if ports/build.sh --root root after >log 2>err; then exit 1; fi
+grep -q '^ports: failed, or not built for lack of one that failed: .*after' err && grep -q ' bad' err
+status=0
+lind_run --root root good || status=$?
+[ $status = 42 ]
+
+ports/build.sh --root root good >log
+grep -q 'base: unchanged' log && grep -q 'good: unchanged, installed' log
+# Another recipe builds anew what it makes, and what needs that.
+echo '# changed' >>ports/base/recipe
+ports/build.sh --root root good >log
+grep -q 'base: built' log && grep -q 'good: built' log
+if ports/build.sh nothing 2>err; then exit 1; fi
+grep -q 'no port nothing; there are: after bad base good' err
+[ -z "$(ls -d build/ports/plan.* 2>/dev/null)" ]
