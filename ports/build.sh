@@ -39,13 +39,13 @@ watcher=
 trap '[ -z "$watcher" ] || kill "$watcher" 2>/dev/null; rm -rf "$plan"' EXIT
 trap 'exit 130' INT TERM
 
-# What port $1 says of $2: needs or test_needs.
-said() { (needs='' test_needs='' side=$side; . "$here/$1/recipe"; eval "echo \$$2"); }
+# What port $1 says of $2, needs or test_needs, for side $3.
+said() { (needs='' test_needs='' side=$3; . "$here/$1/recipe"; eval "echo \$$2"); }
 
 # Adds the building of port $1 on side $2 to the plan, and what has to be there before.
 add() {
 	! grep -qs "^$1\.$2:" "$plan/makefile" || return 0
-	before=$(printf "%s.$2 " $(said "$1" needs))
+	before=$(printf "%s.$2 " $(said "$1" needs "$2"))
 	[ "$before" != ".$2 " ] || before=
 	case $2 in never | always) before=$1.cage ;; esac
 	printf '%s.%s: %s\n\t+@"%s/port.sh" "%s" "%s" %s %s 2>&1\n' "$1" "$2" "$before" "$here" "$plan" "$root" "$1" "$2" >>"$plan/makefile"
@@ -61,11 +61,13 @@ watch() {
 	done 2>/dev/null
 }
 
+# In braces, so that an edit of this file does not reach a run of it.
+{
 for name in "$@"; do
 	add "$name" "$side"
 	[ -n "$test" ] || continue
 	add "$name" native
-	for need in $(said "$name" test_needs); do add "$need" cage; done
+	for need in $(said "$name" test_needs cage); do add "$need" cage; done
 done
 targets=$(sed -n 's/^\([^\t:]*\):.*/\1/p' "$plan/makefile")
 echo "$targets" >"$plan/targets"
@@ -86,3 +88,5 @@ if [ -n "$test" ]; then
 	done
 fi
 [ -z "$failed" ] || die "failed, or not built for lack of one that failed:$(echo "$failed" | sed 's/\.cage//g')"
+exit
+}

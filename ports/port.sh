@@ -178,6 +178,9 @@ relink() {
 
 unpack_here() { tree=$work/source; unpack; cd "$tree"; }
 
+# In braces, so that an edit of this file does not reach a run of it.
+{
+side=$2
 load "$1"
 case $2 in
 cage | native) build "$1" "$2" ;;
@@ -187,3 +190,5 @@ test)
 	exec "$here/test.sh" "$root" "$1"
 	;;
 esac
+exit
+}
