@@ -464,9 +464,7 @@ int64_t on_fadvise64(const struct lind_call *c)
 /* fsync and its kind: memory is as stable as it gets. */
 int64_t on_sync(const struct lind_call *c)
 {
-	if (!ours(c, 0))
-		return lind_forward(c);
-	return path_only(c) ? -EBADF : 0;
+	return ours(c, 0) ? 0 : lind_forward(c);
 }
 
 int64_t on_sync_file_range(const struct lind_call *c)
