@@ -66,6 +66,7 @@ uint64_t store_next_ino(const struct store *store);	/* the first that no file ha
 int store_put(struct store *store, const struct store_node *node);
 int store_forget(struct store *store, uint64_t ino);	/* the file is gone: its row and its blocks */
 int store_name(struct store *store, uint64_t dir, const char *name, uint64_t ino);	/* 0: removed */
+int store_unname(struct store *store, uint64_t dir, const char *name);	/* removed, and the lower directory has none of it */
 /* Blocks of `mask`, at their places in `bytes`. */
 int store_write(struct store *store, uint64_t ino, uint64_t chunk, uint16_t mask, const uint8_t *bytes);
 int store_cut(struct store *store, uint64_t ino, int64_t size);		/* blocks that begin at `size` or behind it are gone */
