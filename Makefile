@@ -32,7 +32,8 @@ grates: programs sysroot ## the grates, in build/grates
 	@$(MAKE) --no-print-directory -C grates install
 
 ports: all ## shells, tools, languages into lindfs/bin, compiled; PORT="bash make" selects
-	@ports/build.sh $(PORT); built=$$?; target/release/lind-boot warm lindfs/bin && exit $$built
+	@ports/build.sh $(PORT)
+	@target/release/lind-boot warm lindfs/bin
 
 install: ## what was built into PREFIX, below DESTDIR: runtime, compiler driver, C library, grates, lindfs
 	@scripts/install.sh install "$(DESTDIR)" "$(PREFIX)"

@@ -4,9 +4,8 @@
 # ports/NAME/test says what a case is: `prepare` fills $arena, which is the root of the cage and holds the port's program in bin;
 # `cases` prints names; `run CASE` succeeds, fails, or returns 77 if there is nothing to test. Both use `at DIR COMMAND...`, which runs
 # a command of the arena's bin in a directory of the arena. A port whose tests are run by a program of their own has, for `run`,
-# `run_all CASE...`, which prints lines `CASE verdict`; fill_tree and check_tree do so for `make check`. A case that passes on Linux
-# must pass in a cage, unless ports/NAME/known gives the reason: `CASE  reason`. A case that either side may win or lose has a reason
-# that begins with "a race". What came of it is written into ports/RESULTS.md.
+# `run_all CASE...`, which prints lines `CASE verdict`. A case that passes on Linux must pass in a cage, unless
+# ports/NAME/known gives the reason: `CASE  reason`. A case that either side may win or lose has a reason that begins with "a race".
 set -u
 # build.sh sets these for configure.
 unset CC CXX AR RANLIB NM STRIP LD CFLAGS LDFLAGS HOST CONFIG_SITE CC_FOR_BUILD
@@ -16,7 +15,7 @@ top=$(cd "$here/.." && pwd)
 PATH=$top/scripts/bin:$PATH
 root=$1 name=$2
 shift 2
-seconds=${SECONDS_EACH:-60} bin='' links='' side=cage
+seconds=${SECONDS_EACH:-60} bin='' links=''
 . "$here/$name/recipe"
 [ -f "$here/$name/test" ] || { echo "$name: has no tests"; exit 0; }
 . "$here/$name/test"
@@ -45,45 +44,6 @@ fill() {
 	fi
 	for program in $bin; do cp "$tree/$program" "$arena/bin/"; done
 	prepare
-}
-
-# For tests that programs of Linux drive: a copy of the tree that was built for Linux, in the arena. On the side of the cage, each of the
-# recipe's programs is a script there that runs the cage's; the cage's root has its own path inside it too.
-fill_tree() {
-	local linux=$top/build/ports/$name/native/source program
-	cp -a "$linux" "$arena/source"
-	find "$arena/source" -name Makefile | xargs grep -lF "$linux" | xargs -r sed -i "s,$linux,$arena/source,g"
-	[ "$side" = cage ] || return 0
-	mkdir -p "$(dirname "$arena$arena")"
-	ln -s / "$arena$arena"
-	for program in $programs; do
-		mkdir -p "$arena/cage"
-		cp "$tree/$program" "$arena/cage/"
-		rm "$arena/source/$program"
-		cat >"$arena/source/$program" <<-END
-			#!/bin/bash
-			set -- --cwd "\$PWD" "$arena/cage/$(basename "$program")" "\$@"
-			for name in \$(compgen -e); do set -- -e "\$name=\${!name}" "\$@"; done
-			# Where the runner keeps its key, whatever a test has set.
-			HOME=$HOME exec "$top/target/release/lind-boot" --root "$arena" "\$@"
-		END
-		chmod +x "$arena/source/$program"
-	done
-}
-
-# Runs `make check` in a directory of that tree, and prints what automake's files say of each test.
-check_tree() {
-	local directory=$arena/source/$1 file
-	shift
-	(cd "$directory" && timeout -k 5 "${SECONDS_ALL:-1500}" make -k check "$@") >"$logs/all.log" 2>&1 </dev/null
-	find "$directory" -name '*.trs' | sort | while read -r file; do
-		file=${file#"$directory/"}
-		mkdir -p "$logs/$(dirname "$file")"
-		cp "$directory/${file%.trs}.log" "$logs/${file%.trs}.log"
-		case $(sed -n 's/^:global-test-result: //p' "$directory/$file") in
-		PASS) echo "${file%.trs} pass" ;; SKIP) echo "${file%.trs} skip" ;; *) echo "${file%.trs} fail" ;;
-		esac
-	done
 }
 
 # Into the file of results, and for people.
@@ -119,7 +79,6 @@ done
 for side in native cage; do
 	[ -f "$top/build/ports/$name/$side/tests.results" ] || { echo "$name: no results to compare with ($side)"; exit 1; }
 done
-"$here/results.py" "$name"
 # What Linux passes and the cage does not, what is known of it, and what is known but passes.
 join "$top/build/ports/$name/native/tests.results" "$top/build/ports/$name/cage/tests.results" --nocheck-order |
 	awk -v known="$here/$name/known" -v name="$name" '

@@ -6,8 +6,8 @@
 A PREFIX selects: `fs`, `fs/open`, `hostile`, `grates/imfs`. A conformance program is tests/conformance/AREA/NAME.c or .cpp: it must
 pass on Linux first, in an empty directory which it leaves empty; 0 is a pass, 77 a skip. Then it runs in a cage, in one behind
 a grate that passes every call on, and in one whose files are in memory (imfs). Failures that are known, in cages only, stand
-in tests/expected-failures.txt; one that passes after all is a failure. An executable tests/FOLDER/run, and tests/grates/NAME/run and
-one below that, prints `N passed, N failed` itself. The last line is `N passed, N failed, N skipped`; exits with 1 if anything failed, 2 if
+in tests/expected-failures.txt; one that passes after all is a failure. An executable tests/FOLDER/run, and tests/grates/NAME/run,
+prints `N passed, N failed` itself. The last line is `N passed, N failed, N skipped`; exits with 1 if anything failed, 2 if
 called wrongly.
 """
 
@@ -273,7 +273,7 @@ def parse_arguments() -> argparse.Namespace:
 
 def run_all(options: argparse.Namespace) -> Totals:
     names = sorted(str(f.relative_to(CONFORMANCE).with_suffix("")) for f in CONFORMANCE.glob("*/*.c*") if f.suffix in STANDARDS)
-    folders = sorted(str(f.parent.relative_to(TESTS)) for pattern in ("*/run", "grates/*/run", "grates/*/*/run") for f in TESTS.glob(pattern)
+    folders = sorted(str(f.parent.relative_to(TESTS)) for pattern in ("*/run", "grates/*/run") for f in TESTS.glob(pattern)
                      if os.access(f, os.X_OK))
     if options.list:
         print("\n".join(names + folders))

@@ -172,11 +172,8 @@ static int64_t may_copy(const struct side *in, const struct side *out, uint64_t 
 		return -EBADF;
 	if (in->file->node == out->file->node) {
 		int64_t from = in->at_pos ? in->file->pos : in->off, to = out->at_pos ? out->file->pos : out->off;
-		int64_t left = in->file->node->size > from ? in->file->node->size - from : 0;
 
-		/* Of what there is to copy: behind the end is nothing that could overlap. */
-		left = left < (int64_t)length ? left : (int64_t)length;
-		if (from < to + left && to < from + left)
+		if (from < to + (int64_t)length && to < from + (int64_t)length)
 			return -EINVAL;
 	}
 	return 0;

@@ -46,9 +46,7 @@ def main(words: list[str], cxx: bool) -> int:
     if request.query and (not has_inputs or request.query.lstrip("-").startswith(("print", "dump"))):
         return answer(request.query, cxx, [])
     if request.linker_version and not has_inputs:
-        from driver import tools
-
-        return tools.version()
+        return place.become([place.tool("wasm-ld"), "--version"])
     if request.verbose:
         place.Shell.verbose = True
         # The compiler says where it looks for headers, which meson and CMake read.

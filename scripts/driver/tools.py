@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 from driver import build, place
 from driver.options import Request, expand, link_flags
 
@@ -25,10 +23,8 @@ def main(name: str, words: list[str]) -> int:
 def linker(words: list[str]) -> int:
     """ld: no start files or libraries but those that are named."""
     words = expand(words)
-    if words[:1] == ["--help"]:
-        return place.become([place.tool("wasm-ld"), *words])
-    if not words or words[0] in ("-v", "-V", "--version"):
-        return version()
+    if not words or words[0] in ("-v", "-V", "--version", "--help"):
+        return place.become([place.tool("wasm-ld"), *(words or ["--version"])])
     request = Request()
     request.nostdlib = request.nostartfiles = True
     output = "a.out"
@@ -50,14 +46,6 @@ def linker(words: list[str]) -> int:
         else:
             inputs.append(("linker" if word.startswith("-") or linker_value(words, at) else "object", word))
     return build.link(request, [word for _, word in link_flags(inputs)], output, cxx=False)
-
-
-def version() -> int:
-    """Which linker it is. libtool looks for the words that LLVM's linker says of itself where it makes ELF files: for another kind of
-    linker it expects shared libraries."""
-    done = subprocess.run([place.tool("wasm-ld"), "--version"], stdout=subprocess.PIPE, text=True, check=False)
-    print(f"{done.stdout.strip()} (compatible with GNU linkers)")
-    return done.returncode
 
 
 def linker_value(words: list[str], at: int) -> bool:

@@ -11,7 +11,6 @@ mod fork;
 mod life;
 mod line;
 pub(crate) mod processors;
-mod reading;
 mod reparent;
 mod robust;
 pub mod signal;

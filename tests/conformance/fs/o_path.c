@@ -25,8 +25,6 @@ int main(void)
 	CHECK_ERRNO(syscall(SYS_fchmod, (long)file, 0600L), EBADF);
 	CHECK_ERRNO(syscall(SYS_fchown, (long)file, -1L, -1L), EBADF);
 	CHECK_ERRNO(ftruncate(file, 0), EBADF);
-	CHECK_ERRNO(fsync(file), EBADF);
-	CHECK_ERRNO(fdatasync(file), EBADF);
 	CHECK_ERRNO(ioctl(file, FIOCLEX), EBADF);
 	CHECK_ERRNO(ioctl(file, 0x12345), EBADF);
 	CHECK_ERRNO(fcntl(file, F_GETLK, &(struct flock){ .l_type = F_RDLCK }), EBADF);

@@ -1,1 +1,0 @@
-"""The suite that measures what an overlay costs."""
