@@ -5,7 +5,8 @@
  * a block, the layers below it do. A snapshot gives the layer a name and puts a new one on top.
  *
  * Functions return 0, or a value, or the negative of an errno: -EIO if SQLite says that the file is damaged or cannot be
- * written (store_problem says more), -ENOSPC, -ENOMEM. Nothing here locks: one caller at a time.
+ * written (store_problem says more), -ENOSPC, -ENOMEM. After a failure nothing is kept of what was changed since the last commit. Nothing here locks: one
+ * caller at a time.
  */
 #ifndef OVERLAY_STORE_H
 #define OVERLAY_STORE_H
@@ -17,6 +18,7 @@
 
 #define STORE_CHUNK 65536u		/* bytes of a file that lie in one row */
 #define STORE_BLOCK 4096u		/* and in one block; a row has those of its 16 that were changed */
+#define STORE_ROOT 1u			/* number of the directory itself, whatever it has below */
 #define STORE_FIRST_INO (1ull << 60)	/* of files that were made here; below it are the lower directory's own numbers */
 
 struct store;
@@ -46,13 +48,14 @@ struct store_node {
 
 /* Opens a state and makes it if the file is empty; the descriptors are the store's from then on. `wal` is the log beside it.
  * `lower` is what the user calls the lower directory: it is kept in a new state; -EXDEV: the state belongs to another. `head`: NULL for "main".
+ * It is locked as long as it is open, also against sqlite3; -EBUSY: another has it. After a failure store_problem says why, and store_close is still due.
  * A torn end of the log is cut, as SQLite does; what SQLite takes for damaged is -EIO. */
 int store_open(struct store **made, int db, int wal, const char *lower, const char *head);
 /* Commits, puts the log into the file, closes. */
 int store_close(struct store *store);
 const char *store_problem(const struct store *store);	/* what was wrong, for people */
 
-/* Reading. What is pointed to is valid until the next call of the same function. */
+/* Reading. What is pointed to is valid until the next call of the same function, or a commit. */
 bool store_has(struct store *store, uint64_t ino);	/* from memory: no question to SQLite if it has no such inode */
 int store_get(struct store *store, uint64_t ino, struct store_node *node);	/* 1, or 0 if it has none */
 /* The names of a directory that have a row: `ino` 0 is one that was removed. Ends early if `each` returns not 0, and returns that. */
@@ -63,10 +66,12 @@ int store_read(struct store *store, uint64_t ino, uint64_t chunk, uint8_t *bytes
 uint64_t store_next_ino(const struct store *store);	/* the first that no file has had */
 
 /* Changing. All of it is in the file after the next store_commit, all or nothing. */
+/* Whatever has a row but the root has a name in one too, up to the root: so paths are found. */
 int store_put(struct store *store, const struct store_node *node);
 int store_forget(struct store *store, uint64_t ino);	/* the file is gone: its row and its blocks */
-int store_name(struct store *store, uint64_t dir, const char *name, uint64_t ino);	/* 0: removed */
-/* Blocks of `mask`, at their places in `bytes`. */
+int store_name(struct store *store, uint64_t dir, const char *name, uint64_t ino);	/* 0: removed, and the lower directory has it */
+int store_unname(struct store *store, uint64_t dir, const char *name);	/* as in the lower directory: removed, if that has none of it */
+/* Blocks of `mask`, at their places in `bytes`. Of zeros only that is kept. */
 int store_write(struct store *store, uint64_t ino, uint64_t chunk, uint16_t mask, const uint8_t *bytes);
 int store_cut(struct store *store, uint64_t ino, int64_t size);		/* blocks that begin at `size` or behind it are gone */
 int store_took_ino(struct store *store, uint64_t next);

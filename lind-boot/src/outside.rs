@@ -240,6 +240,7 @@ fn open_as(what: Use, path: &Path) -> Result<OwnedFd> {
     match what {
         Use::Value | Use::Reads | Use::Keeps => options.read(true),
         Use::Writes => options.write(true).create(true).truncate(true),
+        Use::Updates => options.read(true).write(true).create(true).mode(0o600),
         Use::Creates => options.read(true).append(true).create_new(true).mode(0o600),
     };
     let file = match options.open(path) {

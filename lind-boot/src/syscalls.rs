@@ -19,7 +19,8 @@ fn as_text(rows: &[&Syscall]) -> String {
     let mut text = String::new();
     for row in rows {
         let args: Vec<_> = row.args.iter().map(|(name, _)| *name).collect();
-        let state = if row.implemented { "" } else { "missing (ENOSYS)" };
+        let state =
+            if row.implemented { String::new() } else { format!("missing ({})", lind_abi::absent(row.nr).name()) };
         let call = format!("{}({})", row.name, args.join(", "));
         text += format!("{:>4}  {:<8} {call:<64} {state}", row.nr, row.area).trim_end();
         text.push('\n');

@@ -1,10 +1,11 @@
 //! The table: every system call, once.
 //!
 //! A row is number, area, name, typed arguments, result. The documentation lines above a row
-//! say what we do not support. Rows under `missing` have no kernel function yet and answer
-//! ENOSYS; a grate can serve them all the same. To add a call, move its row up (or write it) and
+//! say what we do not support. Rows under `missing` have no kernel function and answer what
+//! [`absent`] says; a grate can serve them all the same. To add a call, move its row up (or write it) and
 //! write `lind_kernel::sys::<area>::<name>`; then run `lind-abigen`.
 
+use crate::errno::Errno;
 use crate::flags::*;
 use crate::layout::*;
 use crate::types::*;
@@ -53,6 +54,23 @@ pub fn syscall(nr: u32) -> Option<&'static Syscall> {
 /// The row of a name.
 pub fn syscall_named(name: &str) -> Option<&'static Syscall> {
     SYSCALLS.iter().chain(MISSING).find(|row| row.name == name)
+}
+
+/// What the kernel answers to a call that it does not have. Calls that change the machine, mounts, namespaces or another process from outside are
+/// EPERM, as for whoever has not the capability: programs go on without it. All others are ENOSYS, as on a kernel without the call.
+pub const fn absent(nr: u32) -> Errno {
+    match nr {
+        nr::ptrace | nr::process_vm_readv | nr::process_vm_writev | nr::kcmp => Errno::EPERM,
+        nr::chroot | nr::pivot_root | nr::mount | nr::umount2 | nr::unshare | nr::setns => Errno::EPERM,
+        nr::open_tree | nr::move_mount | nr::fsopen | nr::fsconfig | nr::fsmount | nr::fspick => Errno::EPERM,
+        nr::mount_setattr | nr::open_by_handle_at | nr::fanotify_init | nr::quotactl | nr::quotactl_fd => Errno::EPERM,
+        nr::settimeofday | nr::clock_settime | nr::adjtimex | nr::clock_adjtime => Errno::EPERM,
+        nr::acct | nr::swapon | nr::swapoff | nr::reboot | nr::vhangup | nr::syslog | nr::iopl | nr::ioperm => {
+            Errno::EPERM
+        }
+        nr::init_module | nr::finit_module | nr::delete_module | nr::kexec_load | nr::kexec_file_load => Errno::EPERM,
+        _ => Errno::ENOSYS,
+    }
 }
 
 /// Hands the rows to the macro `$then` as `implemented { rows } missing { rows }`.

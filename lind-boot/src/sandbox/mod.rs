@@ -228,7 +228,12 @@ fn command(name: &OsString, here: &Path, volumes: &mut Vec<Volume>) -> Result<Os
     }
     let folder = found.parent().context("a program lies in a directory")?;
     let guest = volume::clean(folder).with_context(|| format!("{}: mount its directory with -v", found.display()))?;
-    volumes.push(Volume { host: folder.to_owned(), guest, read_only: true });
+    // Below what the user mounts in it.
+    let at = volumes
+        .iter()
+        .position(|volume| volume.guest != guest && volume.guest.starts_with(&guest))
+        .unwrap_or(volumes.len());
+    volumes.insert(at, Volume { host: folder.to_owned(), guest, read_only: true });
     Ok(found.into_os_string())
 }
 
@@ -302,6 +307,10 @@ mod tests {
         assert!(volumes.is_empty());
         assert_eq!(name("./hello", &mut volumes), folder.join("hello.wasm"));
         assert_eq!(volumes, [Volume { host: folder.clone(), guest: folder.clone(), read_only: true }]);
+        let project = Volume { host: folder.join("p"), guest: folder.join("p"), read_only: false };
+        let mut both = vec![project.clone()];
+        assert_eq!(name("./hello", &mut both), folder.join("hello.wasm"));
+        assert_eq!(both, [volumes.remove(0), project]);
         volumes = vec![Volume { host: folder.clone(), guest: "/p".into(), read_only: false }];
         assert_eq!(name("./hello.wasm", &mut volumes), "/p/hello.wasm");
         assert_eq!(volumes.len(), 1);

@@ -18,6 +18,8 @@ pub enum Use {
     Creates,
     /// A file to read, made if there is none.
     Keeps,
+    /// A file to read and change, made if there is none.
+    Updates,
 }
 
 /// Which part of the value is the file.
@@ -46,12 +48,13 @@ pub struct Takes {
     pub beside: Vec<String>,
 }
 
-const WORDS: [(&str, Use, Part); 7] = [
+const WORDS: [(&str, Use, Part); 8] = [
     ("value", Use::Value, Part::Whole),
     ("reads", Use::Reads, Part::Whole),
     ("writes", Use::Writes, Part::Whole),
     ("creates", Use::Creates, Part::Whole),
     ("keeps", Use::Keeps, Part::Whole),
+    ("updates", Use::Updates, Part::Whole),
     ("reads=", Use::Reads, Part::Before),
     ("=writes", Use::Writes, Part::Behind),
 ];

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use lind_abi::flags::OpenFlags;
-use lind_abi::{CageId, Errno, NR_ANY, Result, nr};
+use lind_abi::{CageId, Errno, NR_ANY, Result};
 
 use super::credentials;
 use super::exit::Family;
 use super::line::{self, Installed};
+use super::reading::READING;
 use super::reparent::Kin;
 use super::signal::{self, Signals};
 use super::{Cage, Credentials, FileIds, Settings, Text, Thread};
@@ -35,60 +36,6 @@ pub struct Program {
     /// For the first cage: the signals that are ignored from the start, as a set.
     pub ignored: u64,
 }
-
-/// The calls of a cage that can only read: it looks at files, computes, says what came of it, and ends.
-const READING: &[u32] = &[
-    nr::read,
-    nr::pread64,
-    nr::readv,
-    nr::lseek,
-    nr::open,
-    nr::openat,
-    nr::openat2,
-    nr::close,
-    nr::close_range,
-    nr::dup,
-    nr::dup2,
-    nr::dup3,
-    nr::fcntl,
-    nr::stat,
-    nr::lstat,
-    nr::fstat,
-    nr::newfstatat,
-    nr::statx,
-    nr::access,
-    nr::faccessat,
-    nr::faccessat2,
-    nr::readlink,
-    nr::readlinkat,
-    nr::getdents64,
-    nr::getcwd,
-    nr::chdir,
-    nr::fchdir,
-    nr::write,
-    nr::writev,
-    nr::memfd_create,
-    nr::mmap,
-    nr::munmap,
-    nr::mprotect,
-    nr::mremap,
-    nr::madvise,
-    nr::brk,
-    nr::futex,
-    nr::getpid,
-    nr::gettid,
-    nr::uname,
-    nr::clock_gettime,
-    nr::getrandom,
-    nr::sched_getaffinity,
-    nr::set_tid_address,
-    nr::rt_sigaction,
-    nr::rt_sigprocmask,
-    nr::rt_sigreturn,
-    nr::exit,
-    nr::exit_group,
-    nr::host_file,
-];
 
 /// A program file that was found.
 pub struct Found<'k> {

@@ -11,6 +11,7 @@ mod fork;
 mod life;
 mod line;
 pub(crate) mod processors;
+mod reading;
 mod reparent;
 mod robust;
 pub mod signal;

@@ -74,7 +74,7 @@ macro_rules! dispatch {
             let (context, arg_at) = (|| *cx, |at| call.arg(at));
             match call.nr {
                 $($nr => carry_out!(context, arg_at, $nr $area $name($($arg: $ty),*) -> $ret),)*
-                _ => Errno::ENOSYS.to_wire(),
+                _ => lind_abi::absent(call.nr).to_wire(),
             }
         }
 

@@ -17,7 +17,6 @@ use crate::fd::{File, FileRef, Kind};
 use crate::host;
 use crate::lock::Locked;
 use crate::mem::{PAGE, space};
-use crate::sys::process::parent;
 use crate::terminal;
 
 /// What one text may be long, whatever the guest has put where its arguments were, and however many mappings it has.
@@ -145,7 +144,7 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let mut text = format!("{id} (").into_bytes();
     text.extend(name(subject)?);
     let fields: [i128; 49] = [
-        parent(cage).map_or(0, |id| id.0.into()),
+        cage.shown_parent().map_or(0, |id| id.0.into()),
         group.into(),
         session.into(),
         device,
@@ -229,7 +228,7 @@ pub(super) fn status(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let out = &mut rest;
     let _ = writeln!(out, "\nUmask:\t{:04o}\nState:\t{letter} ({word})", cage.umask.load(Ordering::Relaxed));
     let _ = writeln!(out, "Tgid:\t{}\nNgid:\t0\nPid:\t{id}", cage.id.0);
-    let _ = writeln!(out, "PPid:\t{}\nTracerPid:\t0", parent(cage).unwrap_or(CageId(0)).0);
+    let _ = writeln!(out, "PPid:\t{}\nTracerPid:\t0", cage.shown_parent().unwrap_or(CageId(0)).0);
     let ids = [("Uid", credentials.uid, credentials.fsuid), ("Gid", credentials.gid, credentials.fsgid)];
     for (name, [real, effective, saved], of_files) in ids {
         let _ = writeln!(out, "{name}:\t{real}\t{effective}\t{saved}\t{of_files}");

@@ -2,9 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use lind_abi::{Addr, CageId, Gid, Pid, Result, Uid};
+use lind_abi::{Addr, Gid, Pid, Result, Uid};
 
-use crate::cage::Cage;
 use crate::call::Ctx;
 
 /// getpid(2)
@@ -21,12 +20,7 @@ pub(crate) fn gettid(cx: &Ctx<'_>) -> Result<Pid> {
 
 /// getppid(2): 0 for the first cage, and the first cage for orphans.
 pub(crate) fn getppid(cx: &Ctx<'_>) -> Result<Pid> {
-    Ok(Pid(parent(cx.cage).map_or(0, |id| id.0.cast_signed())))
-}
-
-/// The parent of a cage; the first cage for orphans.
-pub(crate) fn parent(cage: &Cage) -> Option<CageId> {
-    cage.parent().or(cage.ancestors().first().copied())
+    Ok(Pid(cx.cage.shown_parent().map_or(0, |id| id.0.cast_signed())))
 }
 
 /// geteuid(2)

@@ -6,6 +6,7 @@
  *	model make DIR SEED OPERATIONS	a tree to begin with: operations, then all times set into the past
  *	model tree DIR [numbers]	the tree
  *	model hash DIR			a hash of it
+ *	model byte DIR			changes one byte in the middle of the file `big`
  *	model crash DIR SEED OPERATIONS	small operations with fsync between them; says after each how many calls came before it
  *	model replay DIR SEED OPERATIONS FROM	the same; after each call from FROM on, a hash of the tree
  */
@@ -126,7 +127,7 @@ static void make(uint64_t from, long count)
 static void crash(uint64_t from, long count)
 {
 	char line[40];
-	int n, fd;
+	int n, fd = open(".", O_RDONLY | O_DIRECTORY);
 
 	quiet = true;
 	largest = 20000;
@@ -135,11 +136,19 @@ static void crash(uint64_t from, long count)
 		one_operation();
 		if (operation_number % 20 != 19 || replay_from >= 0)
 			continue;
-		fd = open(".", O_RDONLY | O_DIRECTORY);
 		n = fsync(fd) ? snprintf(line, sizeof line, "fsync: errno %d\n", errno) : snprintf(line, sizeof line, "synced %ld\n", changes);
 		if (write(1, line, (size_t)n) != n)
 			exit(2);
-		close(fd);
+	}
+}
+
+static void change_a_byte(void)
+{
+	int fd = open("big", O_RDWR);
+
+	if (fd < 0 || pwrite(fd, "x", 1, lseek(fd, 0, SEEK_END) / 2) != 1 || fsync(fd) || close(fd)) {
+		perror("model: big");
+		exit(2);
 	}
 }
 
@@ -163,6 +172,8 @@ int main(int argc, char **argv)
 		whole_tree(stdout, argc > 3);
 	else if (!strcmp(what, "hash"))
 		printf("%016llx\n", (unsigned long long)whole_tree(NULL, false));
+	else if (!strcmp(what, "byte"))
+		change_a_byte();
 	else if (!strcmp(what, "crash") || !strcmp(what, "replay")) {
 		replay_from = *what == 'r' ? more : -1;
 		crash(seed, count);

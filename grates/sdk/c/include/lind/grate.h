@@ -261,8 +261,8 @@ struct lind_option {
  * Beside the list, in the file that has it, a line for each option that takes a value: LIND_OPTION("p", "policy", "reads"), with "-" for a letter or a
  * name that it has not. lind-boot reads them before the grate runs, to know where its options end, and to open the files that they name: with
  * the user's rights, outside the root, where no program can change them. What the value is: `value` no file, `reads` one to read, `writes` one to write
- * anew, `creates` one that must not exist, `keeps` one to read that is made if there is none; `reads=` FILE=..., `=writes` ...=FILE. Behind a comma:
- * the ending of a second file beside it.
+ * anew, `creates` one that must not exist, `keeps` one to read that is made if there is none, `updates` one to read and change that is made too; `reads=`
+ * FILE=..., `=writes` ...=FILE. Behind a comma: the ending of a second file beside it.
  */
 #define LIND_OPTION(letter, name, what) \
 	__asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"option " letter " " name " " what "\"\n.text\n")

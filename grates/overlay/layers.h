@@ -1,0 +1,32 @@
+/* Snapshots of a state, and other heads of it. All three are a few rows, however much has changed. */
+#ifndef OVERLAY_LAYERS_H
+#define OVERLAY_LAYERS_H
+
+#include "store.h"
+
+/* What has been changed so far gets a name, and what is changed from here on goes to a layer above. -EEXIST: there is one. */
+int store_snapshot(struct store *store, const char *name);
+/* The head shows what it was at that snapshot. -ENOENT: there is none. NULL: the lower directory as it is. */
+int store_rollback(struct store *store, const char *name);
+/* Another head, which shows what this one does. -EEXIST: there is one. */
+int store_fork(struct store *store, const char *name);
+
+struct store_layer {
+	int64_t layer, parent;		/* parent 0: none */
+	const char *snapshot, *head;	/* or NULL */
+	struct timespec made;
+};
+
+/* Layers from the oldest on, once for each head that is on top of it. */
+int store_layers(struct store *store, int (*each)(void *to, const struct store_layer *layer), void *to);
+
+struct store_log_line {
+	struct timespec at;
+	const char *command, *path, *other;	/* command and other: or NULL */
+	char kind;
+};
+
+/* What the head has of the log, the oldest first. */
+int store_log_lines(struct store *store, int (*each)(void *to, const struct store_log_line *line), void *to);
+
+#endif

@@ -1,0 +1,362 @@
+/* A state as a whole: opened, made, committed, closed. */
+#include "state.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "schema.h"
+
+#define APPLICATION 0x6c696e64	/* tells file(1) that it is one of ours */
+#define FORMAT 1
+
+static const char *const texts[STATEMENTS] = {
+	[BEGIN] = "begin immediate",
+	[COMMIT] = "commit",
+	[ROLLBACK] = "rollback",
+	[GET] = "select layer, mode, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime, origin, origin_size, seen_ino, seen_size, seen_mtime, "
+		"seen_ctime, target, xattrs from nodes where ino = ?1 order by layer desc",
+	[GONE_BELOW] = "select layer, mode from nodes where ino = ?1 and layer < ?2 order by layer desc",
+	[PUT] = "insert into nodes values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, 9223372036854775807) "
+		"on conflict do update set mode = ?3, nlink = ?4, uid = ?5, gid = ?6, rdev = ?7, size = ?8, atime = ?9, mtime = ?10, ctime = ?11, "
+		"btime = ?12, origin = ?13, origin_size = ?14, seen_ino = ?15, seen_size = ?16, seen_mtime = ?17, seen_ctime = ?18, target = ?19, xattrs = ?20",
+	[FORGET] = "delete from nodes where ino = ?1 and layer = ?2",
+	[BASES] = "select layer, base from nodes where ino = ?1 order by layer desc",
+	[SET_BASE] = "update nodes set base = min(base, ?3) where ino = ?1 and layer = ?2",
+	[NAMES] = "select name, ino, layer from names where dir = ?1 order by name, layer desc",
+	[NAME] = "insert into names values(?1, ?2, ?3, ?4) on conflict do update set ino = ?4",
+	[NAME_BELOW] = "select layer, ino from names where dir = ?1 and name = ?2 and layer < ?3 order by layer desc",
+	[UNNAME] = "delete from names where dir = ?1 and name = ?2 and layer = ?3",
+	[READ] = "select layer, held, zeros, bytes from blocks where ino = ?1 and chunk = ?2 order by layer desc",
+	[READ_OWN] = "select held, zeros, bytes from blocks where ino = ?1 and chunk = ?2 and layer = ?3",
+	[WRITE] = "insert into blocks values(?1, ?2, ?3, ?4, ?5, ?6) on conflict do update set held = ?4, zeros = ?5, bytes = ?6",
+	[CUT] = "delete from blocks where ino = ?1 and layer = ?2 and chunk >= ?3",
+	[DROP_BLOCKS] = "delete from blocks where ino = ?1 and chunk = ?2 and layer = ?3",
+	[LOG] = "insert into log values(?1, ?2, ?3, ?4, ?5, ?6)",
+	[NEXT_INO] = "update about set value = ?1 where key = 'next_ino'",
+};
+
+static int errno_of(int code)
+{
+	switch (code & 0xff) {
+	case SQLITE_FULL: return -ENOSPC;
+	case SQLITE_NOMEM: return -ENOMEM;
+	case SQLITE_BUSY: return -EBUSY;
+	default: return -EIO;
+	}
+}
+
+int store_fail(struct store *store, int code)
+{
+	snprintf(store->problem, sizeof store->problem, "%s", store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
+	if (store->db && !sqlite3_get_autocommit(store->db))
+		sqlite3_exec(store->db, "rollback", NULL, NULL, NULL);
+	store->changed = false;
+	return errno_of(code);
+}
+
+sqlite3_stmt *store_statement(struct store *store, enum statement which)
+{
+	sqlite3_stmt **statement = &store->statements[which];
+
+	if (!*statement && sqlite3_prepare_v3(store->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, statement, NULL))
+		store_fail(store, sqlite3_errcode(store->db));
+	else
+		sqlite3_reset(*statement);
+	return *statement;
+}
+
+int store_run(struct store *store, sqlite3_stmt *statement)
+{
+	int code = sqlite3_step(statement);
+
+	if (code == SQLITE_ROW || code == SQLITE_DONE) {
+		sqlite3_reset(statement);
+		sqlite3_clear_bindings(statement);
+		return 0;
+	}
+	code = store_fail(store, code);
+	sqlite3_reset(statement);
+	return code;
+}
+
+int store_begin(struct store *store)
+{
+	sqlite3_stmt *begin;
+	int r;
+
+	if (store->changed)
+		return 0;
+	if (!(begin = store_statement(store, BEGIN)))
+		return -EIO;
+	if ((r = store_run(store, begin)))
+		return r;
+	store->changed = true;
+	return 0;
+}
+
+int store_exec(struct store *store, const char *sql)
+{
+	int code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+
+	return code ? store_fail(store, code) : 0;
+}
+
+bool store_sees(const struct store *store, int64_t layer)
+{
+	size_t low = 0, high = store->depth;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (store->chain[middle] == layer)
+			return true;
+		if (store->chain[middle] > layer)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+int store_load_chain(struct store *store)
+{
+	static const char text[] = "with recursive chain(layer) as (select layer from heads where head = ?1 union all select parent from layers "
+		"join chain using (layer) where parent < layers.layer) select layer from chain join layers using (layer) order by layer desc";
+	sqlite3_stmt *statement;
+	int code = sqlite3_prepare_v2(store->db, text, -1, &statement, NULL);
+	size_t room = 0;
+
+	if (code)
+		return store_fail(store, code);
+	store->depth = 0;
+	sqlite3_bind_text(statement, 1, store->head, -1, SQLITE_STATIC);
+	while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+		if (store->depth == room) {
+			int64_t *more = realloc(store->chain, (room = room ? 2 * room : 16) * sizeof *more);
+
+			if (!more) {
+				code = SQLITE_NOMEM;
+				break;
+			}
+			store->chain = more;
+		}
+		store->chain[store->depth++] = sqlite3_column_int64(statement, 0);
+	}
+	if (code != SQLITE_DONE)
+		code = store_fail(store, code);
+	sqlite3_finalize(statement);
+	if (code != SQLITE_DONE)
+		return code;
+	return store->depth ? 0 : -ENOENT;
+}
+
+/* One value of a query; `missing` if there is none. */
+static int64_t number(struct store *store, const char *sql, int64_t missing)
+{
+	sqlite3_stmt *statement;
+
+	if (sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL))
+		return missing;
+	if (sqlite3_step(statement) == SQLITE_ROW)
+		missing = sqlite3_column_int64(statement, 0);
+	sqlite3_finalize(statement);
+	return missing;
+}
+
+/* The first page is written without a log. If the power failed meanwhile, nothing was kept yet. */
+static int clear_unborn(int db, int wal)
+{
+	static const char magic[16] = "SQLite format 3";
+	char start[100];
+	struct stat st, log;
+
+	if (fstat(db, &st) || fstat(wal, &log))
+		return -errno;
+	if (!st.st_size || st.st_size > 4096 || log.st_size)
+		return 0;
+	if (st.st_size == 4096 && pread(db, start, sizeof start, 0) == sizeof start && !memcmp(start, magic, sizeof magic))
+		return 0;
+	return ftruncate(db, 0) ? -errno : 0;
+}
+
+static int make(struct store *store, const char *lower)
+{
+	struct timespec now;
+	char *sql;
+	int r;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if ((r = store_exec(store, "begin immediate")) || (r = store_exec(store, schema)))
+		return r;
+	sql = sqlite3_mprintf("insert into about values('lower', %Q), ('next_ino', %lld); insert into layers values(1, null, null, %lld); "
+		"insert into heads values('main', 1); pragma user_version = %d; commit", lower, (long long)STORE_FIRST_INO,
+		(long long)in_nanoseconds(now), FORMAT);
+	if (!sql)
+		return store_fail(store, SQLITE_NOMEM);
+	r = store_exec(store, sql);
+	sqlite3_free(sql);
+	store->unsynced = true;
+	return r;
+}
+
+static int check(struct store *store, const char *lower)
+{
+	sqlite3_stmt *statement;
+	int64_t format = number(store, "pragma user_version", -1);
+	bool same = true;
+	int code;
+
+	if (format != FORMAT) {
+		snprintf(store->problem, sizeof store->problem, "not a state of an overlay, or of another version (%lld)", (long long)format);
+		return -EIO;
+	}
+	if ((code = sqlite3_prepare_v2(store->db, "select value from about where key = 'lower'", -1, &statement, NULL)))
+		return store_fail(store, code);
+	if (sqlite3_step(statement) == SQLITE_ROW) {
+		const char *known = (const char *)sqlite3_column_text(statement, 0);
+
+		same = !lower || (known && !strcmp(known, lower));
+		if (!same)
+			snprintf(store->problem, sizeof store->problem, "the state belongs to the directory %s", known ? known : "?");
+	}
+	sqlite3_finalize(statement);
+	store->next_ino = (uint64_t)number(store, "select value from about where key = 'next_ino'", (int64_t)STORE_FIRST_INO);
+	return same ? 0 : -EXDEV;
+}
+
+/* Settings of the connection. The mode WAL stays in the file; without exclusive locking it would want memory that processes share. */
+static int set_up(struct store *store)
+{
+	return store_exec(store, "pragma locking_mode = exclusive; pragma temp_store = memory; pragma page_size = 4096; pragma cell_size_check = on; "
+		"pragma trusted_schema = off; pragma cache_size = -8192; pragma synchronous = normal; pragma journal_mode = memory; "
+		"pragma journal_mode = wal; pragma wal_autocheckpoint = 8192; pragma journal_size_limit = 33554432");
+}
+
+static int open_database(struct store *store, const char *lower)
+{
+	int code = sqlite3_open_v2("state.db", &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, store->vfs_name);
+	char fresh[64];
+	int r;
+
+	if (code)
+		return store_fail(store, code);
+	sqlite3_extended_result_codes(store->db, 1);
+	if ((r = set_up(store)))
+		return r;
+	if (!number(store, "select count(*) from sqlite_schema", -1)) {
+		snprintf(fresh, sizeof fresh, "pragma application_id = %d", APPLICATION);
+		if ((r = store_exec(store, fresh)) || (r = make(store, lower ? lower : "")))
+			return r;
+	}
+	if ((r = check(store, lower)))
+		return r;
+	r = store_load_chain(store);
+	if (r == -ENOENT)
+		snprintf(store->problem, sizeof store->problem, "no head '%s'", store->head);
+	return r;
+}
+
+int store_open(struct store **made, int db, int wal, const char *lower, const char *head)
+{
+	static unsigned count;
+	struct store *store = calloc(1, sizeof *store);
+	int r;
+
+	*made = store;
+	if (!store)
+		return -ENOMEM;
+	store->vfs.db = db;
+	store->vfs.wal = wal;
+	snprintf(store->head, sizeof store->head, "%s", head ? head : "main");
+	snprintf(store->vfs_name, sizeof store->vfs_name, "state%u", count++);
+	if ((r = vfs_lock(db)) || (r = clear_unborn(db, wal))) {
+		snprintf(store->problem, sizeof store->problem, "%s", r == -EBUSY ? "in use by another run" : strerror(-r));
+		return r;
+	}
+	if (vfs_register(&store->vfs, store->vfs_name, db, wal)) {
+		snprintf(store->problem, sizeof store->problem, "SQLite does not start");
+		return -EIO;
+	}
+	return open_database(store, lower);
+}
+
+static int commit(struct store *store)
+{
+	sqlite3_stmt *statement;
+	int r;
+
+	/* A row that is still looked at would keep the log from ever being put into the file. */
+	for (size_t i = 0; i < STATEMENTS; i++)
+		sqlite3_reset(store->statements[i]);
+	if (store->next_ino_changed) {
+		if ((r = store_begin(store)))
+			return r;
+		if (!(statement = store_statement(store, NEXT_INO)))
+			return -EIO;
+		sqlite3_bind_int64(statement, 1, (int64_t)store->next_ino);
+		if ((r = store_run(store, statement)))
+			return r;
+	}
+	if (!store->changed)
+		return 0;
+	if (!(statement = store_statement(store, COMMIT)))
+		return -EIO;
+	if ((r = store_run(store, statement)))
+		return r;
+	store->next_ino_changed = false;
+	store->changed = false;
+	store->unsynced = true;
+	return 0;
+}
+
+int store_commit(struct store *store, bool durable)
+{
+	int r = commit(store);
+
+	if (r || !durable || !store->unsynced)
+		return r;
+	if (fdatasync(store->vfs.wal)) {
+		r = -errno;
+		snprintf(store->problem, sizeof store->problem, "%s", strerror(-r));
+		return r;
+	}
+	store->unsynced = false;
+	return 0;
+}
+
+static void release(struct store *store)
+{
+	for (size_t i = 0; i < STATEMENTS; i++)
+		sqlite3_finalize(store->statements[i]);
+	sqlite3_close(store->db);
+	if (store->vfs.base.zName)
+		sqlite3_vfs_unregister(&store->vfs.base);
+	close(store->vfs.db);
+	close(store->vfs.wal);
+	free(store->chain);
+	free(store->inodes);
+	free(store);
+}
+
+int store_close(struct store *store)
+{
+	int r = 0, tidied = 0;
+
+	if (!store)
+		return 0;
+	if (store->db && store->depth) {
+		r = store_commit(store, true);
+		tidied = store->untidy ? 0 : store_tidy(store);
+		if (!r && !tidied)
+			r = store_exec(store, "pragma wal_checkpoint(truncate)");
+	}
+	release(store);
+	return r ? r : tidied;
+}
+
+const char *store_problem(const struct store *store)
+{
+	return store ? store->problem : "no memory";
+}

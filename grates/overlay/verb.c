@@ -1,0 +1,113 @@
+/* The verbs' command line. */
+#include "verb.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <lind/grate.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STRANGE 125	/* the exit status for what is not an answer */
+
+static const struct verb {
+	const char *name;
+	int (*act)(struct store *store, const struct verb_options *options);
+	int least, most;	/* how many words it takes */
+} verbs[] = {
+	{ "snapshot", verb_snapshot, 1, 1 },
+	{ "rollback", verb_rollback, 1, 1 },
+	{ "fork", verb_fork, 1, 1 },
+	{ "ls", verb_ls, 0, 0 },
+	{ "log", verb_log, 0, 0 },
+};
+
+int verb_failed(const struct store *store, int error)
+{
+	const char *problem = store_problem(store);
+
+	lind_log("%s", *problem ? problem : strerror(-error));
+	return STRANGE;
+}
+
+static const struct verb *verb_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+		if (!strcmp(verbs[i].name, name))
+			return &verbs[i];
+	lind_die("no verb '%s'", name);
+}
+
+static struct verb_options options;
+static const char *upper, *verb_name;
+
+static const char *set_verb(const char *value) { verb_name = value; return NULL; }
+static const char *set_upper(const char *value) { upper = value; return NULL; }
+static const char *set_head(const char *value) { options.head = value; return NULL; }
+static const char *set_output(const char *value) { options.output = value; return NULL; }
+LIND_SETS(set_stat, options.stat = true)
+LIND_SETS(set_patch, options.patch = true)
+LIND_SETS(set_name_status, options.name_status = true)
+LIND_SETS(set_json, options.json = true)
+LIND_SETS(set_force, options.force = true)
+LIND_SETS(set_dry_run, options.dry_run = true)
+
+LIND_OPTION("-", "verb", "value");
+LIND_OPTION("-", "upper", "updates,-wal");
+LIND_OPTION("-", "head", "value");
+LIND_OPTION("-", "output", "writes");
+
+static struct store *open_state(void)
+{
+	int db = lind_open_file(upper, NULL, O_RDWR, 0), wal = db < 0 ? -1 : lind_open_file(upper, "-wal", O_RDWR | O_CREAT, 0600), r;
+	struct store *store;
+
+	if (wal < 0)
+		lind_die("%s: %s", lind_file_name(upper), strerror(errno));
+	if ((r = store_open(&store, db, wal, NULL, options.head))) {
+		lind_log("%s: %s", lind_file_name(upper), store_problem(store));
+		store_close(store);
+		exit(STRANGE);
+	}
+	return store;
+}
+
+int verb_main(int argc, char **argv)
+{
+	static const struct lind_option list[] = {
+		{ 0, "verb", "WORD", "what to do", set_verb },
+		{ 0, "upper", "STATE", "the state", set_upper },
+		{ 0, "head", "NAME", "the head of it (default: main)", set_head },
+		{ 0, "output", "FILE", "where export writes to", set_output },
+		{ 0, "stat", NULL, "diff: how much of each file", set_stat },
+		{ 0, "patch", NULL, "diff: as a patch", set_patch },
+		{ 0, "name-status", NULL, "diff: kinds and names", set_name_status },
+		{ 0, "json", NULL, "diff: as JSON", set_json },
+		{ 0, "force", NULL, "apply: also where the directory has changed since", set_force },
+		{ 0, "dry-run", NULL, "apply: say what would be done", set_dry_run },
+	};
+	const struct verb *verb;
+	struct store *store;
+	int status, r;
+
+	/* The last word stands for the program that a grate would start. */
+	lind_options(list, sizeof list / sizeof *list, "Looks at the state of an overlay, or changes it.", &argc, &argv);
+	if (!verb_name || !upper)
+		lind_die("give it --verb and --upper");
+	verb = verb_named(verb_name);
+	options.words = argv + 1;
+	options.words_count = argc - 2;
+	if (options.words_count < verb->least || options.words_count > verb->most)
+		lind_die("%s takes %s", verb->name, verb->most ? "one name" : "no names");
+	store = open_state();
+	status = verb->act(store, &options);
+	if ((r = store_close(store)) && !status) {
+		lind_log("the state could not be written: %s", strerror(-r));
+		status = STRANGE;
+	}
+	return status;
+}
+
+/* As long as there is nothing else to start it. */
+__attribute__((weak)) int main(int argc, char **argv)
+{
+	return argc > 1 && !strncmp(argv[1], "--verb", 6) ? verb_main(argc, argv) : lind_grate_run(NULL, 0, argc, argv);
+}

@@ -1,0 +1,37 @@
+/*
+ * What is done with a state when nothing runs on it: `overlay_grate --verb WORD --upper STATE ... -- ARGUMENTS`, which lind-boot starts with the lower
+ * directory as root. The names of the verbs are those of lind-boot's commands.
+ */
+#ifndef OVERLAY_VERB_H
+#define OVERLAY_VERB_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include "store.h"
+
+int verb_main(int argc, char **argv);
+
+/* What was asked for. */
+struct verb_options {
+	const char *head;
+	bool stat, patch, name_status, json, force, dry_run;
+	const char *output;
+	char **words;		/* what stands behind the options */
+	int words_count;
+};
+
+/* Each returns an exit status. */
+int verb_snapshot(struct store *store, const struct verb_options *options);
+int verb_rollback(struct store *store, const struct verb_options *options);
+int verb_fork(struct store *store, const struct verb_options *options);
+int verb_ls(struct store *store, const struct verb_options *options);
+int verb_log(struct store *store, const struct verb_options *options);
+int verb_diff(struct store *store, const struct verb_options *options);
+int verb_apply(struct store *store, const struct verb_options *options);
+int verb_discard(struct store *store, const struct verb_options *options);
+int verb_export(struct store *store, const struct verb_options *options);
+
+/* Says what the store did not do; the exit status for that. */
+int verb_failed(const struct store *store, int error);
+
+#endif

@@ -1,0 +1,143 @@
+/* snapshot, rollback, fork, ls, log. */
+#include "verb.h"
+#include "layers.h"
+#include <errno.h>
+#include <lind/grate.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Names are typed, and stand in lists: one word of letters, digits and a few more. */
+static bool is_name(const char *name)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+	if (*name && *name != '-' && strlen(name) < 64 && strspn(name, allowed) == strlen(name))
+		return true;
+	lind_log("'%s': a name has up to 63 letters, digits, dots, dashes and underscores", name);
+	return false;
+}
+
+static int said(const struct store *store, int r, const char *name)
+{
+	if (r == -EEXIST)
+		lind_log("there is a '%s' already", name);
+	else if (r == -ENOENT)
+		lind_log("no snapshot '%s'", name);
+	else if (r)
+		return verb_failed(store, r);
+	return r ? 1 : 0;
+}
+
+int verb_snapshot(struct store *store, const struct verb_options *options)
+{
+	return is_name(options->words[0]) ? said(store, store_snapshot(store, options->words[0]), options->words[0]) : 1;
+}
+
+int verb_rollback(struct store *store, const struct verb_options *options)
+{
+	return said(store, store_rollback(store, options->words[0]), options->words[0]);
+}
+
+int verb_fork(struct store *store, const struct verb_options *options)
+{
+	return is_name(options->words[0]) ? said(store, store_fork(store, options->words[0]), options->words[0]) : 1;
+}
+
+struct known {
+	int64_t layer, parent;
+	char *snapshot, *head;
+	struct timespec made;
+};
+
+struct list {
+	struct known *known;
+	size_t count;
+};
+
+static int keep(void *to, const struct store_layer *layer)
+{
+	struct list *list = to;
+	struct known *more = realloc(list->known, (list->count + 1) * sizeof *more);
+
+	if (!more)
+		return -ENOMEM;
+	list->known = more;
+	more[list->count++] = (struct known){ layer->layer, layer->parent, layer->snapshot ? strdup(layer->snapshot) : NULL,
+		layer->head ? strdup(layer->head) : NULL, layer->made };
+	return 0;
+}
+
+static void print_line(unsigned depth, const char *name, const char *what, struct timespec made)
+{
+	char text[32];
+	struct tm tm;
+
+	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", gmtime_r(&made.tv_sec, &tm));
+	printf("%*s%-*s %s %s\n", (int)(2 * depth), "", depth < 12 ? (int)(24 - 2 * depth) : 1, name, text, what);
+}
+
+static const char *head_on(const char *snapshot)
+{
+	static char text[80];
+
+	snprintf(text, sizeof text, snapshot ? "head, on %s" : "head", snapshot);
+	return text;
+}
+
+static bool is_first(const struct list *list, size_t i)
+{
+	return !i || list->known[i - 1].layer != list->known[i].layer;
+}
+
+/* Prints what stands on a layer; further in where there is more than one thing. Children have greater numbers than their parents: each is met once. */
+static void print_tree(const struct list *list, int64_t parent, const char *below, unsigned depth)
+{
+	unsigned children = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		children += list->known[i].parent == parent && is_first(list, i);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct known *at = &list->known[i];
+		unsigned deeper = depth + (children > 1);
+
+		if (at->parent != parent || !is_first(list, i) || at->layer <= parent)
+			continue;
+		if (at->snapshot)
+			print_line(deeper, at->snapshot, "snapshot", at->made);
+		for (size_t j = i; j < list->count && list->known[j].layer == at->layer; j++)
+			if (list->known[j].head)
+				print_line(deeper, list->known[j].head, head_on(at->snapshot ? at->snapshot : below), at->made);
+		print_tree(list, at->layer, at->snapshot ? at->snapshot : below, deeper);
+	}
+}
+
+int verb_ls(struct store *store, const struct verb_options *options)
+{
+	struct list list = { 0 };
+	int r = store_layers(store, keep, &list);
+
+	(void)options;
+	if (r)
+		return verb_failed(store, r);
+	print_tree(&list, 0, NULL, 0);
+	return 0;
+}
+
+static int print_log(void *to, const struct store_log_line *line)
+{
+	char text[32];
+	struct tm tm;
+
+	(void)to;
+	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", gmtime_r(&line->at.tv_sec, &tm));
+	printf("%s %c %s%s%s  %s\n", text, line->kind, line->path, line->other ? " -> " : "", line->other ? line->other : "", line->command ? line->command : "");
+	return 0;
+}
+
+int verb_log(struct store *store, const struct verb_options *options)
+{
+	int r = store_log_lines(store, print_log, NULL);
+
+	(void)options;
+	return r ? verb_failed(store, r) : 0;
+}

@@ -1,0 +1,19 @@
+/* What SQLite reads and writes: two open files, and nothing else of the system. */
+#ifndef OVERLAY_VFS_H
+#define OVERLAY_VFS_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+struct vfs {
+	sqlite3_vfs base;
+	int db, wal;
+};
+
+/* Registers it under `name`; the descriptors stay the caller's. */
+int vfs_register(struct vfs *vfs, const char *name, int db, int wal);
+
+/* Takes the lock that every other user of the database heeds, sqlite3 too, until `db` is closed. -EBUSY: another has it. */
+int vfs_lock(int db);
+
+#endif

@@ -1,0 +1,32 @@
+/* A disk that remembers: what is written to files, and when that was sure to be on the disk. It stands where the store calls pwrite, ftruncate, fdatasync. */
+#ifndef RECORDED_H
+#define RECORDED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum deed { WRITE_BYTES, SET_SIZE, SYNC };
+
+struct recorded {
+	enum deed deed;
+	unsigned file;		/* 0: the state, 1: its log */
+	int64_t at;
+	size_t size;
+	uint8_t *bytes;
+};
+
+extern struct recorded *recorded;
+extern size_t recorded_count;
+
+/* From here on what happens to these descriptors is recorded, anew. */
+void record(int state, int log);
+void record_stop(void);
+
+/*
+ * Makes both files what they may be if the power fails after `count` deeds: of what was not synced since, all (`lost` 0) or what the bits of a random
+ * number say. Of the last write, `torn` bytes are missing.
+ */
+void replay(size_t count, size_t torn, uint64_t lost, int state, int log);
+
+#endif

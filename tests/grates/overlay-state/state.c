@@ -1,0 +1,474 @@
+/*
+ * The store of the overlay against a naive model, and against failures of power.
+ *
+ *	state model SEED STEPS	random changes, snapshots, forks, rollbacks, with the state closed and opened again between
+ *	state crash SEED STEPS	a run is recorded; at each write of it the power fails, and what is then there is opened
+ *	state many		1,000 snapshots, 100 forks
+ *	state damage SEED	bytes of a state are changed: it may say so, or show what it likes, but ends
+ *	state file NAME		a state for others to look at
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <errno.h>
+#include "layers.h"
+#include "recorded.h"
+#include "state.h"
+
+#define INODES 6
+#define DIRS 3
+#define NAMES 4
+#define CHUNKS 2
+#define BLOCKS (CHUNKS * (int)(STORE_CHUNK / STORE_BLOCK))
+#define SNAPSHOTS 40
+
+#define CHECK(what) do { if (!(what)) fail(__LINE__, #what); } while (0)
+
+/* What is to be seen. */
+struct view {
+	struct { bool there; uint32_t mode; int64_t size; bool has_origin; } node[INODES];
+	uint64_t name[DIRS][NAMES];		/* 0: removed; 1: as below; else an inode's number */
+	uint64_t block[INODES][BLOCKS];		/* 0: not stored; else a hash */
+};
+
+static uint64_t seed, state_of_random;
+static struct store *store;
+static int db, wal;
+
+static void fail(int line, const char *what)
+{
+	printf("line %d: %s is not so (seed %llu): %s\n", line, what, (unsigned long long)seed, store ? store_problem(store) : "");
+	exit(1);
+}
+
+static unsigned below(unsigned limit)
+{
+	state_of_random = state_of_random * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)((state_of_random >> 33) % limit);
+}
+
+static uint64_t hash(const uint8_t *bytes, size_t size)
+{
+	uint64_t h = 14695981039346656037u;
+
+	for (size_t i = 0; i < size; i += 8) {
+		uint64_t word;
+
+		memcpy(&word, bytes + i, 8);
+		h = (h ^ word) * 1099511628211u;
+		h ^= h >> 29;
+	}
+	return h | 1;
+}
+
+static uint64_t ino_of(int i)
+{
+	return i < INODES / 2 ? 100 + (uint64_t)i : STORE_FIRST_INO + (uint64_t)i;
+}
+
+static void open_state(const char *head)
+{
+	int r = store_open(&store, dup(db), dup(wal), "/lower", head);
+
+	if (r)
+		printf("store_open: %d, %s\n", r, store_problem(store));
+	CHECK(!r);
+}
+
+static void close_state(void)
+{
+	CHECK(!store_close(store));
+	store = NULL;
+}
+
+static int take_name(void *to, const char *name, uint64_t ino)
+{
+	uint64_t *names = to;
+
+	if (name[0] < 'a' || name[0] >= 'a' + NAMES || name[1])
+		return -EINVAL;
+	names[name[0] - 'a'] = ino;
+	return 0;
+}
+
+/* What the store shows; returns an error of its. */
+static int look(struct view *seen)
+{
+	static uint8_t bytes[STORE_CHUNK];
+	struct store_node node;
+	int r;
+
+	memset(seen, 0, sizeof *seen);
+	for (int i = 0; i < INODES; i++) {
+		if ((r = store_get(store, ino_of(i), &node)) < 0)
+			return r;
+		if (r) {
+			CHECK(store_has(store, ino_of(i)));
+			seen->node[i].there = true;
+			seen->node[i].mode = node.mode;
+			seen->node[i].size = node.size;
+			seen->node[i].has_origin = node.origin != NULL;
+		}
+		for (int c = 0; c < CHUNKS; c++) {
+			memset(bytes, 0xee, sizeof bytes);
+			if ((r = store_read(store, ino_of(i), (uint64_t)c, bytes)) < 0)
+				return r;
+			for (int b = 0; b < 16; b++) {
+				if (r & 1 << b)
+					seen->block[i][c * 16 + b] = hash(bytes + b * STORE_BLOCK, STORE_BLOCK);
+				else
+					CHECK(bytes[b * STORE_BLOCK] == 0xee && bytes[b * STORE_BLOCK + STORE_BLOCK - 1] == 0xee);
+			}
+		}
+	}
+	for (int d = 0; d < DIRS; d++) {
+		for (int n = 0; n < NAMES; n++)
+			seen->name[d][n] = 1;
+		if ((r = store_names(store, 10 + (uint64_t)d, take_name, seen->name[d])))
+			return r;
+	}
+	return 0;
+}
+
+static bool same(const struct view *seen, const struct view *wanted)
+{
+	return !memcmp(seen->node, wanted->node, sizeof seen->node) && !memcmp(seen->block, wanted->block, sizeof seen->block) &&
+		!memcmp(seen->name, wanted->name, sizeof seen->name);
+}
+
+static void put(struct view *view, int i)
+{
+	struct store_node node = { .ino = ino_of(i), .mode = 0100000 | below(01000), .nlink = 1, .size = below(100000), .origin_size = 77 };
+
+	if (below(2)) {
+		node.origin = "some/path";
+		node.stamp.size = 5;
+	}
+	if (below(3) == 0) {
+		node.xattrs = "user.a\0\1\0\0\0b";
+		node.xattrs_size = 12;
+	}
+	CHECK(!store_put(store, &node));
+	view->node[i].there = true;
+	view->node[i].mode = node.mode;
+	view->node[i].size = node.size;
+	view->node[i].has_origin = node.origin != NULL;
+}
+
+static void write_blocks(struct view *view, int i)
+{
+	static uint8_t bytes[STORE_CHUNK];
+	int c = (int)below(CHUNKS);
+	uint16_t mask = (uint16_t)(below(4) ? 1u << below(16) : below(2) ? below(65536) : 65535);
+
+	for (int b = 0; b < 16; b++) {
+		uint8_t *block = bytes + b * STORE_BLOCK;
+		unsigned length = below(3) == 0 ? 0 : below(3) ? below(100) : STORE_BLOCK;
+
+		memset(block, 0, STORE_BLOCK);
+		for (unsigned at = 0; at < length; at++)
+			block[at] = (uint8_t)below(256);
+		if (mask & 1u << b)
+			view->block[i][c * 16 + b] = hash(block, STORE_BLOCK);
+	}
+	CHECK(!store_write(store, ino_of(i), (uint64_t)c, mask, bytes));
+}
+
+static void cut(struct view *view, int i, int64_t size)
+{
+	for (int b = 0; b < BLOCKS; b++)
+		if ((int64_t)b * STORE_BLOCK >= size)
+			view->block[i][b] = 0;
+	CHECK(!store_cut(store, ino_of(i), size));
+}
+
+static void change(struct view *view)
+{
+	int i = (int)below(INODES), d = (int)below(DIRS), n = (int)below(NAMES);
+	char name[2] = { (char)('a' + n), 0 };
+
+	switch (below(8)) {
+	case 0:
+		put(view, i);
+		break;
+	case 1: case 2: case 3:
+		if (!view->node[i].there)
+			put(view, i);
+		write_blocks(view, i);
+		break;
+	case 4:
+		if (view->node[i].there)
+			cut(view, i, below(3) ? below(BLOCKS * STORE_BLOCK) : below(BLOCKS + 1) * STORE_BLOCK);
+		break;
+	case 5:
+		CHECK(!store_forget(store, ino_of(i)));
+		memset(&view->node[i], 0, sizeof view->node[i]);
+		memset(view->block[i], 0, sizeof view->block[i]);
+		break;
+	case 6:
+		CHECK(!store_name(store, 10 + (uint64_t)d, name, view->name[d][n] = below(3) ? ino_of(i) : 0));
+		break;
+	case 7:
+		CHECK(!store_unname(store, 10 + (uint64_t)d, name));
+		view->name[d][n] = 1;
+		break;
+	}
+}
+
+static void empty(struct view *view)
+{
+	memset(view, 0, sizeof *view);
+	for (int d = 0; d < DIRS; d++)
+		for (int n = 0; n < NAMES; n++)
+			view->name[d][n] = 1;
+}
+
+static void check_view(const struct view *wanted)
+{
+	struct view seen;
+
+	CHECK(!look(&seen));
+	CHECK(same(&seen, wanted));
+}
+
+static struct view heads[4], snapshots[SNAPSHOTS];
+static const char *const head_names[4] = { "main", "second", "third", "fourth" };
+
+static void model(unsigned steps)
+{
+	unsigned heads_count = 1, snapshots_count = 0, head = 0;
+
+	empty(&heads[0]);
+	open_state(NULL);
+	for (unsigned step = 0; step < steps; step++) {
+		unsigned what = below(40);
+		char name[16];
+
+		if (what == 0) {
+			close_state();
+			open_state(head_names[head = below(heads_count)]);
+			check_view(&heads[head]);
+		} else if (what == 1 && snapshots_count < SNAPSHOTS) {
+			snprintf(name, sizeof name, "s%u", snapshots_count);
+			snapshots[snapshots_count++] = heads[head];
+			CHECK(!store_snapshot(store, name) && store_snapshot(store, name) == -EEXIST);
+		} else if (what == 2 && snapshots_count) {
+			unsigned which = below(snapshots_count);
+
+			snprintf(name, sizeof name, "s%u", which);
+			heads[head] = snapshots[which];
+			CHECK(!store_rollback(store, name) && store_rollback(store, "none") == -ENOENT);
+		} else if (what == 3 && heads_count < 4) {
+			heads[heads_count] = heads[head];
+			CHECK(!store_fork(store, head_names[heads_count++]));
+		} else if (what == 4) {
+			check_view(&heads[head]);
+		} else if (what == 5) {
+			CHECK(!store_commit(store, below(2)));
+		} else {
+			change(&heads[head]);
+		}
+	}
+	close_state();
+	for (head = 0; head < heads_count; head++) {
+		open_state(head_names[head]);
+		check_view(&heads[head]);
+		close_state();
+	}
+}
+
+/* What was committed, and between which deeds. */
+static struct committed { size_t begun, done; bool durable; struct view view; } *committed;
+static size_t commits;
+
+static void note_commit(const struct view *view, size_t begun, bool durable)
+{
+	committed = realloc(committed, (commits + 1) * sizeof *committed);
+	committed[commits++] = (struct committed){ begun, recorded_count, durable, *view };
+}
+
+static void record_run(unsigned steps)
+{
+	struct view view;
+
+	empty(&view);
+	record(db, wal);
+	/* The descriptors themselves: a duplicate would not be known. */
+	CHECK(!store_open(&store, db, wal, "/lower", NULL));
+	note_commit(&view, 0, false);
+	CHECK(!store_exec(store, "pragma wal_autocheckpoint = 30"));
+	for (unsigned step = 0; step < steps; step++) {
+		size_t begun = recorded_count;
+		bool durable = below(3) == 0;
+
+		for (unsigned i = below(6); i--;)
+			change(&view);
+		/* The second of a name is refused. */
+		if (below(20) == 0) {
+			store_snapshot(store, step % 2 ? "odd" : "even");
+			durable = true;
+		}
+		CHECK(!store_commit(store, durable));
+		note_commit(&view, begun, durable);
+	}
+	record_stop();
+}
+
+static void crash_at(size_t count, size_t torn, uint64_t lost)
+{
+	size_t least = 0, i;
+	struct view seen;
+	int r;
+
+	for (i = 0; i < commits; i++)
+		if (committed[i].durable && committed[i].done <= count - (torn != 0))
+			least = i;
+	replay(count, torn, lost, db, wal);
+	r = store_open(&store, dup(db), dup(wal), "/lower", NULL);
+	if (r) {
+		printf("after %zu deeds, %zu bytes of the last missing, loss %d: %s\n", count, torn, lost != 0, store_problem(store));
+		exit(1);
+	}
+	CHECK(!look(&seen));
+	for (i = least; i < commits && (i == least || committed[i].begun <= count); i++)
+		if (same(&seen, &committed[i].view))
+			break;
+	if (i == commits || (i != least && committed[i].begun > count)) {
+		printf("after %zu deeds, %zu bytes of the last missing, loss %d: none of the states that were committed (seed %llu)\n", count, torn, lost != 0,
+			(unsigned long long)seed);
+		exit(1);
+	}
+	CHECK(!store_close(store));
+	store = NULL;
+}
+
+static void crash(unsigned steps)
+{
+	size_t points = 0;
+
+	record_run(steps);
+	db = memfd_create("state", 0);
+	wal = memfd_create("log", 0);
+	for (size_t count = 0; count <= recorded_count; count++) {
+		crash_at(count, 0, 0);
+		crash_at(count, 0, seed + count + 1);
+		points += 2;
+		if (count && recorded[count - 1].deed == WRITE_BYTES) {
+			crash_at(count, 1 + below((unsigned)recorded[count - 1].size), 0);
+			points++;
+		}
+	}
+	printf("%zu commits, %zu deeds, %zu failures of power\n", commits, recorded_count, points);
+}
+
+static void many(void)
+{
+	static uint8_t bytes[STORE_CHUNK];
+	struct store_node node = { .ino = ino_of(5), .mode = 0100644, .nlink = 1, .size = 10 << 20 };
+	struct stat st;
+	char name[16];
+
+	open_state(NULL);
+	CHECK(!store_put(store, &node));
+	for (uint64_t c = 0; c < 160; c++) {
+		memset(bytes, 1 + (int)c, sizeof bytes);
+		CHECK(!store_write(store, node.ino, c, 0xffff, bytes));
+	}
+	for (int i = 0; i < 1000; i++) {
+		bytes[0] = (uint8_t)i;
+		snprintf(name, sizeof name, "s%d", i);
+		CHECK(!store_write(store, node.ino, (uint64_t)i % 160, 1, bytes) && !store_snapshot(store, name));
+	}
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof name, "f%d", i);
+		CHECK(!store_fork(store, name));
+	}
+	close_state();
+	CHECK(!fstat(db, &st));
+	/* Ten MiB, and a block for each snapshot. */
+	CHECK(st.st_size < 16 << 20);
+	open_state("f50");
+	CHECK(store_read(store, node.ino, 159, bytes) == 0xffff && bytes[0] == (uint8_t)959 && bytes[STORE_CHUNK - 1] == 160);
+	close_state();
+	open_state(NULL);
+	CHECK(!store_rollback(store, "s3"));
+	CHECK(store_read(store, node.ino, 3, bytes) == 0xffff && bytes[0] == 3 && store_read(store, node.ino, 4, bytes) == 0xffff && bytes[0] == 5);
+	close_state();
+}
+
+static void damage(void)
+{
+	struct view view;
+	struct stat st;
+
+	empty(&view);
+	open_state(NULL);
+	for (int i = 0; i < 60; i++)
+		change(&view);
+	close_state();
+	CHECK(!fstat(db, &st));
+	for (unsigned i = 1 + below(20); i--;) {
+		uint8_t byte = (uint8_t)below(256);
+
+		CHECK(pwrite(db, &byte, 1, below((unsigned)st.st_size)) == 1);
+	}
+	if (!store_open(&store, dup(db), dup(wal), "/lower", NULL) && !look(&view)) {
+		change(&view);
+		store_commit(store, true);
+	}
+	store_close(store);
+}
+
+static void put_path(uint64_t ino, uint32_t mode, const char *origin)
+{
+	struct store_node node = { .ino = ino, .mode = mode, .nlink = 1, .origin = origin };
+
+	CHECK(!store_put(store, &node));
+}
+
+static void make_file(const char *name)
+{
+	char log[256];
+
+	snprintf(log, sizeof log, "%s-wal", name);
+	db = open(name, O_RDWR | O_CREAT, 0600);
+	wal = open(log, O_RDWR | O_CREAT, 0600);
+	CHECK(db >= 0 && wal >= 0);
+	open_state(NULL);
+	put_path(STORE_ROOT, 040755, "");
+	put_path(7, 040755, "src");
+	put_path(8, 0100644, "old.txt");
+	put_path(9, 040755, "kept");
+	put_path(ino_of(4), 0100644, NULL);
+	put_path(ino_of(5), 0100644, NULL);
+	CHECK(!store_name(store, STORE_ROOT, "src", 7) && !store_name(store, STORE_ROOT, "kept", 9) && !store_name(store, 7, "a.c", ino_of(4)));
+	CHECK(!store_name(store, STORE_ROOT, "made", ino_of(5)) && !store_name(store, STORE_ROOT, "old.txt", 0) && !store_name(store, 9, "new.txt", 8));
+	close_state();
+}
+
+int main(int argc, char **argv)
+{
+	unsigned steps = argc > 3 ? (unsigned)atoi(argv[3]) : 0;
+
+	seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	state_of_random = seed * 2 + 1;
+	db = memfd_create("state", 0);
+	wal = memfd_create("log", 0);
+	if (argc > 1 && !strcmp(argv[1], "model"))
+		model(steps);
+	else if (argc > 1 && !strcmp(argv[1], "crash"))
+		crash(steps);
+	else if (argc > 1 && !strcmp(argv[1], "many"))
+		many();
+	else if (argc > 1 && !strcmp(argv[1], "damage"))
+		damage();
+	else if (argc > 2 && !strcmp(argv[1], "file"))
+		make_file(argv[2]);
+	else
+		return 2;
+	return 0;
+}
