@@ -61,9 +61,11 @@ fill_tree() {
 		cp "$tree/$program" "$arena/cage/"
 		rm "$arena/source/$program"
 		cat >"$arena/source/$program" <<-END
-			#!/bin/bash
-			set -- --cwd "\$PWD" "$arena/cage/$(basename "$program")" "\$@"
-			for name in \$(compgen -e); do set -- -e "\$name=\${!name}" "\$@"; done
+			#!/bin/sh
+			set -- --cwd "\$PWD" -e "HOME=\$HOME" "$arena/cage/$(basename "$program")" "\$@"
+			for name in \$(export -p | sed -n 's/^export \([A-Za-z0-9_]*\)=.*/\1/p'); do
+				[ "\$name" = HOME ] || set -- -e "\$name" "\$@"
+			done
 			# Where the runner keeps its key, whatever a test has set.
 			HOME=$HOME exec "$top/target/release/lind-boot" --root "$arena" "\$@"
 		END

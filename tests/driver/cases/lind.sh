@@ -65,3 +65,23 @@ lind_compile --fork=never src/forks.c
 lind_compile --fork=always src/hi.c
 [ "$(lind_run --root "$PWD/home/lindfs" hi)" = hi ]
 ! lind_compile --fork=perhaps src/hi.c
+
+# A file of the host runs where it stands, with what stands around it.
+cat >host.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+	FILE *file = fopen("made", "w");
+	if (!file || argc < 2)
+		return 1;
+	fprintf(file, "%s %s\n", argv[1], getenv("HOST_WORD"));
+	return fclose(file) || fopen("/etc/hostname", "r") ? 2 : 7;
+}
+END
+lind-cc host.c -o host
+status=0
+HOST_WORD="two words" lind_run ./host one >out 2>&1 || status=$?
+if [ $status = 125 ]; then cat out; echo "no mounts here: files of the host are not tried"; else
+	[ $status = 7 ] && [ "$(cat made)" = "one two words" ]
+fi
