@@ -224,6 +224,8 @@ static int put_chunk(struct imfs_node *n, struct imfs_chunk *c)
 		return r;
 	c->dirty = 0;
 	if (mask)
+		cache_stored(n->under, c->index);
+	if (mask)
 		n->under->stored_end = n->size > n->under->stored_end ? n->size : n->under->stored_end;
 	n->lazy = n->lazy || mask;
 	return 0;
@@ -250,6 +252,7 @@ static int compare_chunk(struct imfs_node *n, uint64_t index, bool *differs)
 	if (!mask)
 		return 0;
 	*differs = true;
+	cache_stored(n->under, index);
 	n->under->stored_end = n->size;
 	r = store_write(store, n->ino, index, mask, here);
 	return r < 0 ? r : 0;

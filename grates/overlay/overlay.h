@@ -26,10 +26,12 @@ struct imfs_under {
 	uint64_t blocks;		/* of the lower file */
 	struct store_stamp stamp;	/* of the lower file as it was found */
 	uint32_t hidden;		/* names of the lower directory that are removed, or lead elsewhere */
-	bool row;			/* the store has one */
+	bool row, first_row;		/* the store has one; it had one when the run began */
 	bool foreign;			/* on another device than the lower directory */
 	bool blind;			/* the lower directory may be searched but not read */
-	bool readable;			/* the lower file was opened once */
+	int fd;				/* of the lower file, or -1 */
+	uint8_t *stored;		/* bit i: the store has blocks of chunk i. Of what was in it from the start it is not known */
+	uint64_t stored_count;		/* bits there is room for */
 	bool xattrs_known, mapped;
 };
 
@@ -55,7 +57,8 @@ extern const struct imfs_below overlay_below;
 struct statx;
 int lower_init(const char *path);
 int lower_dir(const char *path);
-int lower_file(const char *path);
+int lower_file(struct imfs_under *u);
+void lower_close(struct imfs_under *u);
 int lower_stat(const char *path, struct statx *st);
 int lower_link(const char *path, char *target, size_t size);	/* its length */
 bool lower_is_home(const struct statx *st);		/* on the device of the lower directory */
@@ -73,6 +76,9 @@ int cache_fill(struct imfs_node *n, uint64_t index, uint8_t *bytes, uint32_t roo
 int cache_cut(struct imfs *fs, struct imfs_node *n, int64_t size);
 int cache_readable(struct imfs_node *n);
 uint64_t cache_blocks(const struct imfs_node *n);
+size_t cache_straight(const struct imfs_node *n, int64_t off, size_t max, int *fd);
+int cache_whole(struct imfs_node *n);
+void cache_stored(struct imfs_under *u, uint64_t index);	/* the store has blocks of that chunk now */
 void cache_wrote(struct imfs_node *n, struct imfs_chunk *c, uint16_t blocks);
 void cache_forget(struct imfs_under *u);	/* the node is about to go */
 
