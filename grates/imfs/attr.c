@@ -10,7 +10,7 @@
 void imfs_stat(const struct imfs_node *n, struct imfs_stat *st)
 {
 	*st = (struct imfs_stat){
-		.ino = n->ino, .size = (uint64_t)n->size, .blocks = n->data.allocated / 512, .rdev = n->rdev,
+		.ino = n->ino, .size = (uint64_t)n->size, .blocks = n->under ? imfs_below->blocks(n) : n->data.allocated / 512, .rdev = n->rdev,
 		.mode = n->mode, .nlink = n->nlink, .uid = n->uid, .gid = n->gid,
 		.atime = n->atime, .mtime = n->mtime, .ctime = n->ctime, .btime = n->btime,
 	};
@@ -26,6 +26,7 @@ int imfs_chmod(struct imfs_node *n, const struct imfs_cred *cred, uint32_t mode)
 		mode &= ~(uint32_t)S_ISGID;
 	n->mode = (n->mode & S_IFMT) | (mode & 07777);
 	n->ctime = imfs_now();
+	imfs_changed(n);
 	return 0;
 }
 
@@ -59,6 +60,7 @@ int imfs_chown(struct imfs_node *n, const struct imfs_cred *cred, uint32_t uid, 
 		n->gid = gid;
 	n->mode = mode;
 	n->ctime = imfs_now();
+	imfs_changed(n);
 	return 0;
 }
 
@@ -96,6 +98,7 @@ int imfs_utimens(struct imfs_node *n, const struct imfs_cred *cred, const struct
 	set_time(&n->atime, &times[0], &now);
 	set_time(&n->mtime, &times[1], &now);
 	n->ctime = now;
+	imfs_changed(n);
 	return 0;
 }
 
@@ -140,5 +143,6 @@ int imfs_truncate(struct imfs *fs, struct imfs_node *n, const struct imfs_proces
 		return r;
 	imfs_kill_suid(n, &p->cred);
 	n->mtime = n->ctime = imfs_now();
+	imfs_changed(n);
 	return 0;
 }

@@ -3,6 +3,15 @@
 #include <stdlib.h>
 #include "grate.h"
 
+static const uint32_t fd_calls[] = {
+	SYS_read, SYS_write, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev, SYS_preadv, SYS_pwritev, SYS_preadv2, SYS_pwritev2, SYS_lseek,
+	SYS_close, SYS_fcntl, SYS_flock, SYS_ioctl, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_syncfs, SYS_sync_file_range,
+	SYS_fadvise64, SYS_readahead, SYS_getdents64, SYS_fstat, SYS_fchmod, SYS_fchown, SYS_fstatfs, SYS_fgetxattr, SYS_fsetxattr,
+	SYS_flistxattr, SYS_fremovexattr,
+};
+static const size_t fd_call_count = sizeof fd_calls / sizeof *fd_calls;
+
+struct imfs fs;
 struct client nobody = { .p = { .umask = 0777, .cred = { .uid = 65534, .gid = 65534, .ruid = 65534, .rgid = 65534 } } };
 
 static uint32_t ask(uint64_t cage, uint32_t nr)
@@ -188,7 +197,7 @@ static void exit_client(void *state, uint64_t cage, int status)
 static void end(int status)
 {
 	(void)status;
-	dump_all();
+	first_ended();
 }
 
 const struct lind_lifecycle lifecycle = {

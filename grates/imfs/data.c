@@ -7,6 +7,7 @@
 #include "imfs_core.h"
 
 #define SMALLEST 256u
+#define MOST_ZEROS (1ll << 30)	/* that are written where a hole cannot be */
 
 /* The first chunk with this index or a later one. */
 static uint32_t position(const struct imfs_data *d, uint64_t index)
@@ -77,6 +78,7 @@ static int grow(struct imfs *fs, struct imfs_data *d, struct imfs_chunk *c, uint
 	}
 	memset(data + c->room, 0, room - c->room);
 	d->allocated += room - c->room;
+	fs->contents += room - c->room;
 	c->data = data;
 	c->room = room;
 	return 0;
@@ -123,8 +125,26 @@ static int fit(struct imfs *fs, struct imfs_data *d, uint64_t size)
 	d->count = (uint32_t)count;
 	d->allocated = count * IMFS_CHUNK;
 	for (uint32_t i = 0; i < d->count; i++)
-		d->chunks[i] = (struct imfs_chunk){ i, d->backing->base + (size_t)i * IMFS_CHUNK, IMFS_CHUNK };
+		d->chunks[i] = (struct imfs_chunk){ .index = i, .data = d->backing->base + (size_t)i * IMFS_CHUNK, .room = IMFS_CHUNK };
 	return 0;
+}
+
+static void release(struct imfs *fs, struct imfs_data *d, uint32_t first, uint32_t last);
+
+/* With a filesystem below: what is not overwritten of a chunk must be there. */
+static int prepare(struct imfs *fs, struct imfs_node *n, int64_t off, uint32_t take)
+{
+	return n->lazy && take < IMFS_CHUNK ? imfs_data_load(fs, n, off) : imfs_below->room(fs);
+}
+
+/* A place in a chunk that is about to be written to. */
+static uint8_t *wrote(struct imfs_node *n, struct imfs_chunk *c, uint32_t in, uint32_t take)
+{
+	uint32_t first = in / IMFS_BLOCK, count = (in + take - 1) / IMFS_BLOCK - first + 1;
+
+	if (n->under)
+		imfs_below->wrote(n, c, (uint16_t)(((1u << count) - 1) << first));
+	return c->data + in;
 }
 
 /* A place to write at `off`, of `*run` bytes. NULL: no space. */
@@ -132,11 +152,14 @@ uint8_t *imfs_data_reserve(struct imfs *fs, struct imfs_node *n, int64_t off, si
 {
 	struct imfs_data *d = &n->data;
 	uint64_t index = (uint64_t)off / IMFS_CHUNK;
-	uint32_t in = (uint32_t)((uint64_t)off % IMFS_CHUNK), i = position(d, index);
+	uint32_t in = (uint32_t)((uint64_t)off % IMFS_CHUNK), i;
 	uint32_t left = IMFS_CHUNK - in, take = want < left ? (uint32_t)want : left;
 	struct imfs_chunk *c;
 
 	*run = take;
+	if (n->under && !d->backing && prepare(fs, n, off, take))
+		return NULL;
+	i = position(d, index);
 	if (d->backing) {
 		if ((uint64_t)off + take > d->backing->size && fit(fs, d, (uint64_t)off + take))
 			return NULL;
@@ -145,7 +168,7 @@ uint8_t *imfs_data_reserve(struct imfs *fs, struct imfs_node *n, int64_t off, si
 	if (i < d->count && d->chunks[i].index == index) {
 		c = &d->chunks[i];
 		if (in + take <= c->room)
-			return c->data + in;
+			return wrote(n, c, in, take);
 	} else if (!(c = insert(d, i, index)))
 		return NULL;
 	if (grow(fs, d, c, in + take)) {
@@ -155,13 +178,88 @@ uint8_t *imfs_data_reserve(struct imfs *fs, struct imfs_node *n, int64_t off, si
 		}
 		return NULL;
 	}
-	return c->data + in;
+	return wrote(n, c, in, take);
+}
+
+int imfs_data_load(struct imfs *fs, struct imfs_node *n, int64_t off)
+{
+	struct imfs_data *d = &n->data;
+	uint64_t index = (uint64_t)off / IMFS_CHUNK;
+	int64_t left = n->size - (int64_t)(index * IMFS_CHUNK);
+	uint32_t i = position(d, index);
+	struct imfs_chunk *c;
+	int r;
+
+	if (d->backing || left <= 0 || (i < d->count && d->chunks[i].index == index))
+		return 0;
+	if ((r = imfs_below->room(fs)))
+		return r;
+	i = position(d, index);
+	if (!(c = insert(d, i, index)))
+		return -ENOMEM;
+	if (!(r = grow(fs, d, c, left < (int64_t)IMFS_CHUNK ? (uint32_t)left : IMFS_CHUNK)) && !(r = imfs_below->fill(n, index, c->data, c->room)))
+		return 0;
+	release(fs, d, i, i + 1);
+	return r;
+}
+
+bool imfs_data_there(const struct imfs_node *n, int64_t off, uint64_t length)
+{
+	const struct imfs_data *d = &n->data;
+	int64_t end;
+
+	if (d->backing || off < 0 || off >= n->size || !length)
+		return true;
+	end = length < (uint64_t)(n->size - off) ? off + (int64_t)length : n->size;
+	for (uint64_t index = (uint64_t)off / IMFS_CHUNK; index * IMFS_CHUNK < (uint64_t)end; index++) {
+		uint32_t i = position(d, index);
+
+		if (i == d->count || d->chunks[i].index != index)
+			return false;
+	}
+	return true;
+}
+
+int imfs_data_zero(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length)
+{
+	size_t run;
+
+	if (length > MOST_ZEROS)
+		return -EOPNOTSUPP;
+	for (int64_t done = 0; done < length; done += (int64_t)run) {
+		int64_t left = length - done;
+		uint8_t *to = imfs_data_reserve(fs, n, off + done, left < (int64_t)IMFS_CHUNK ? (size_t)left : IMFS_CHUNK, &run);
+
+		if (!to)
+			return -ENOSPC;
+		memset(to, 0, run);
+	}
+	return 0;
+}
+
+void imfs_data_drop(struct imfs *fs, struct imfs_node *n)
+{
+	struct imfs_data *d = &n->data;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < d->count && !d->backing; i++) {
+		if (d->chunks[i].dirty) {
+			d->chunks[kept++] = d->chunks[i];
+			continue;
+		}
+		fs->used -= d->chunks[i].room;
+		fs->contents -= d->chunks[i].room;
+		d->allocated -= d->chunks[i].room;
+		free(d->chunks[i].data);
+	}
+	d->count = d->backing ? d->count : kept;
 }
 
 static void release(struct imfs *fs, struct imfs_data *d, uint32_t first, uint32_t last)
 {
 	for (uint32_t i = first; i < last; i++) {
 		fs->used -= d->chunks[i].room;
+		fs->contents -= d->chunks[i].room;
 		d->allocated -= d->chunks[i].room;
 		free(d->chunks[i].data);
 	}
@@ -211,8 +309,10 @@ void imfs_data_punch(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t 
 
 int imfs_data_resize(struct imfs *fs, struct imfs_node *n, int64_t size)
 {
-	int r = n->data.backing ? fit(fs, &n->data, (uint64_t)size) : 0;
+	int r = n->under && size < n->size ? imfs_below->cut(fs, n, size) : 0;
 
+	if (!r && n->data.backing)
+		r = fit(fs, &n->data, (uint64_t)size);
 	if (r)
 		return r;
 	/* Everything behind, with what fallocate put beyond the end. */
@@ -229,6 +329,22 @@ static void drop_chunks(struct imfs *fs, struct imfs_data *d)
 	free(d->chunks);
 }
 
+/* What `old` has not of a lazy file. */
+static int fill_backing(struct imfs_node *n, const struct imfs_data *old)
+{
+	uint64_t size = (uint64_t)n->size;
+	int r = 0;
+
+	for (uint64_t start = 0; start < size && !r; start += IMFS_CHUNK) {
+		uint32_t i = position(old, start / IMFS_CHUNK);
+
+		if (i == old->count || old->chunks[i].index != start / IMFS_CHUNK)
+			r = imfs_below->fill(n, start / IMFS_CHUNK, n->data.backing->base + start,
+				size - start < IMFS_CHUNK ? (uint32_t)(size - start) : IMFS_CHUNK);
+	}
+	return r;
+}
+
 int imfs_data_back(struct imfs *fs, struct imfs_node *n)
 {
 	struct imfs_data old = n->data;
@@ -243,6 +359,8 @@ int imfs_data_back(struct imfs *fs, struct imfs_node *n)
 		fs->used -= old.allocated;
 		r = fit(fs, &n->data, (uint64_t)n->size);
 		fs->used += old.allocated;
+		if (!r && n->lazy && (r = fill_backing(n, &old)))
+			fs->used -= n->data.allocated;
 		if (r)
 			imfs_backing_end(n->data.backing);
 	} else
@@ -283,6 +401,9 @@ int64_t imfs_data_seek(const struct imfs_node *n, int64_t off, bool hole)
 
 	if (off < 0 || off >= n->size)
 		return -ENXIO;
+	/* Where holes are is known to what is below. */
+	if (n->lazy)
+		return hole ? n->size : off;
 	i = position(d, (uint64_t)off / IMFS_CHUNK);
 	if (!hole) {
 		int64_t start;

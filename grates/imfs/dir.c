@@ -95,7 +95,30 @@ static void widen(struct imfs_dir *d)
 	d->bucket_count = count;
 }
 
-int imfs_dir_add(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length, struct imfs_node *n)
+static void leads(struct imfs_entry *e, struct imfs_node *n)
+{
+	e->node = n;
+	e->other = n->names;
+	n->names = e;
+}
+
+static void leads_no_more(struct imfs_entry *e)
+{
+	struct imfs_entry **at = &e->node->names;
+
+	while (*at != e)
+		at = &(*at)->other;
+	*at = e->other;
+}
+
+void imfs_entry_leads(struct imfs_entry *e, struct imfs_node *n)
+{
+	leads_no_more(e);
+	leads(e, n);
+	e->stored = false;
+}
+
+int imfs_dir_put(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length, struct imfs_node *n)
 {
 	struct imfs_dir *d = &dir->dir;
 	struct imfs_entry *e, **bucket;
@@ -110,7 +133,9 @@ int imfs_dir_add(struct imfs *fs, struct imfs_node *dir, const char *name, size_
 	}
 	if (d->count >= d->bucket_count * 2)
 		widen(d);
-	e->node = n;
+	leads(e, n);
+	e->dir = dir;
+	e->lower = e->stored = false;
 	e->cookie = d->next_cookie++;
 	e->hash = hash_of(name, length);
 	e->length = (uint16_t)length;
@@ -124,18 +149,27 @@ int imfs_dir_add(struct imfs *fs, struct imfs_node *dir, const char *name, size_
 	*(d->last ? &d->last->after : &d->first) = e;
 	d->last = e;
 	d->count++;
-	if (S_ISDIR(n->mode)) {
+	if (S_ISDIR(n->mode))
 		n->dir.parent = dir;
-		dir->nlink++;
-	}
-	dir->mtime = dir->ctime = imfs_now();
 	return 0;
 }
 
-/* Takes the name away; the node's own link count is for the caller to change. */
-void imfs_dir_remove(struct imfs *fs, struct imfs_node *dir, struct imfs_entry *e)
+int imfs_dir_add(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length, struct imfs_node *n)
 {
-	struct imfs_dir *d = &dir->dir;
+	int r = imfs_dir_put(fs, dir, name, length, n);
+
+	if (r)
+		return r;
+	dir->nlink += S_ISDIR(n->mode);
+	dir->mtime = dir->ctime = imfs_now();
+	imfs_changed(dir);
+	imfs_changed(n);
+	return 0;
+}
+
+void imfs_dir_drop(struct imfs *fs, struct imfs_entry *e)
+{
+	struct imfs_dir *d = &e->dir->dir;
 	struct imfs_entry **at = &d->buckets[e->hash & (d->bucket_count - 1)];
 
 	while (*at != e)
@@ -144,11 +178,21 @@ void imfs_dir_remove(struct imfs *fs, struct imfs_node *dir, struct imfs_entry *
 	*(e->before ? &e->before->after : &d->first) = e->after;
 	*(e->after ? &e->after->before : &d->last) = e->before;
 	d->count--;
-	if (S_ISDIR(e->node->mode))
-		dir->nlink--;
-	dir->mtime = dir->ctime = imfs_now();
+	leads_no_more(e);
 	fs->used -= ENTRY_COST(e->length);
 	free(e);
+}
+
+/* Takes the name away; the node's own link count is for the caller to change. */
+void imfs_dir_remove(struct imfs *fs, struct imfs_node *dir, struct imfs_entry *e)
+{
+	if (dir->under)
+		imfs_below->unnamed(e);
+	imfs_changed(e->node);
+	dir->nlink -= S_ISDIR(e->node->mode);
+	imfs_dir_drop(fs, e);
+	dir->mtime = dir->ctime = imfs_now();
+	imfs_changed(dir);
 }
 
 void imfs_dir_orphan(struct imfs_node *n)
@@ -163,7 +207,7 @@ void imfs_dir_free(struct imfs *fs, struct imfs_node *n)
 	if (n->dir.removed)
 		imfs_node_drop(fs, n->dir.parent);
 	while (n->dir.first)
-		imfs_dir_remove(fs, n, n->dir.first);
+		imfs_dir_drop(fs, n->dir.first);
 	free(n->dir.buckets);
 	n->dir.buckets = NULL;
 }
@@ -178,41 +222,13 @@ bool imfs_dir_above(const struct imfs_node *dir, const struct imfs_node *below)
 	}
 }
 
-static const struct imfs_entry *entry_of(const struct imfs_node *dir)
-{
-	for (const struct imfs_entry *e = dir->dir.parent->dir.first; e; e = e->after)
-		if (e->node == dir)
-			return e;
-	return NULL;
-}
-
-/* Breadth first, with the directories in a list: how deep they are is up to clients. */
-const struct imfs_entry *imfs_node_entry(const struct imfs *fs, const struct imfs_node *n, struct imfs_node **dir)
-{
-	struct imfs_node **dirs = n->nlink ? malloc((size_t)fs->nodes * sizeof *dirs) : NULL;
-	const struct imfs_entry *e = NULL;
-	size_t count = 0;
-
-	if (!dirs)
-		return NULL;
-	dirs[count++] = fs->root;
-	for (size_t i = 0; i < count && !e; i++) {
-		*dir = dirs[i];
-		for (e = dirs[i]->dir.first; e && e->node != n; e = e->after)
-			if (S_ISDIR(e->node->mode))
-				dirs[count++] = e->node;
-	}
-	free(dirs);
-	return e;
-}
-
 int imfs_node_path(const struct imfs *fs, const struct imfs_node *dir, char *path, size_t size)
 {
 	char reversed[IMFS_PATH];
 	size_t at = sizeof reversed, length = strlen(fs->prefix);
 
 	for (; dir != fs->root; dir = dir->dir.parent) {
-		const struct imfs_entry *e = dir->dir.removed ? NULL : entry_of(dir);
+		const struct imfs_entry *e = dir->names;
 
 		if (!e)
 			return -ENOENT;
@@ -252,17 +268,20 @@ static bool emit(uint8_t *buffer, size_t size, size_t *used, uint64_t ino, uint6
 	return true;
 }
 
-int64_t imfs_getdents(struct imfs_file *f, void *buffer, size_t size)
+int64_t imfs_getdents(struct imfs *fs, struct imfs_file *f, void *buffer, size_t size)
 {
-	const struct imfs_node *dir = f->node;
+	struct imfs_node *dir = f->node;
 	const struct imfs_entry *e;
 	size_t used = 0;
 	bool room = true;
+	int r;
 
 	if (!S_ISDIR(dir->mode))
 		return -ENOTDIR;
 	if (dir->dir.removed)
 		return -ENOENT;
+	if ((r = imfs_dir_list(fs, dir, NULL, 0)))
+		return r;
 	if (f->pos < 1 && (room = emit(buffer, size, &used, dir->ino, 1, S_IFDIR, ".", 1)))
 		f->pos = 1;
 	if (room && f->pos < 2 && (room = emit(buffer, size, &used, dir->dir.parent->ino, 2, S_IFDIR, "..", 2)))

@@ -159,6 +159,8 @@ int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_a
 		fresh = true;
 	} else if ((r = may_open(p, at, flags)))
 		return r;
+	if (n->lazy && !(flags & (O_PATH | O_TRUNC)) && (r = imfs_below->readable(n)))
+		return r;
 	if (!(*made = imfs_file_new(fs, n, flags))) {
 		imfs_node_settle(fs, n);
 		return -ENOMEM;
@@ -201,11 +203,12 @@ void imfs_wrote(struct imfs_node *n, const struct imfs_cred *cred, int64_t end, 
 	n->mtime = n->ctime = now;
 	if (n->mode & (S_ISUID | S_ISGID))
 		imfs_kill_suid(n, cred);
+	imfs_changed(n);
 }
 
-int64_t imfs_pread(struct imfs_file *f, void *to, size_t length, int64_t off)
+int64_t imfs_pread(struct imfs *fs, struct imfs_file *f, void *to, size_t length, int64_t off)
 {
-	const struct imfs_node *n = f->node;
+	struct imfs_node *n = f->node;
 	size_t done = 0, run;
 	int r = imfs_is_fifo(f) ? -ESPIPE : imfs_may_read(f);
 
@@ -218,9 +221,11 @@ int64_t imfs_pread(struct imfs_file *f, void *to, size_t length, int64_t off)
 	if ((uint64_t)length > (uint64_t)(n->size - off))
 		length = (size_t)(n->size - off);
 	for (; done < length; done += run) {
-		const uint8_t *from = imfs_data_run(n, off + (int64_t)done, length - done, &run);
+		const uint8_t *from;
 
-		if (from)
+		if (n->lazy && (r = imfs_data_load(fs, n, off + (int64_t)done)))
+			return done ? (int64_t)done : r;
+		if ((from = imfs_data_run(n, off + (int64_t)done, length - done, &run)))
 			memcpy((char *)to + done, from, run);
 		else
 			memset((char *)to + done, 0, run);
@@ -324,8 +329,11 @@ int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_proce
 		return -EOPNOTSUPP;
 	if (mode & FALLOC_FL_PUNCH_HOLE) {
 		/* Bytes beyond the end are zero already. */
-		if (off < n->size)
-			imfs_data_punch(fs, n, off, length < n->size - off ? length : n->size - off);
+		length = off < n->size && length > n->size - off ? n->size - off : length;
+		if (off < n->size && n->lazy && (r = imfs_data_zero(fs, n, off, length)))
+			return r;
+		if (off < n->size && !n->lazy)
+			imfs_data_punch(fs, n, off, length);
 	} else {
 		size_t run;
 
@@ -333,7 +341,8 @@ int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_proce
 			return -EFBIG;
 		if ((uint64_t)length > fs->limit - fs->used)
 			return -ENOSPC;
-		for (int64_t done = 0; done < length; done += (int64_t)run)
+		/* What goes to a store takes no place before that. */
+		for (int64_t done = 0; done < length && (!n->under || n->data.backing); done += (int64_t)run)
 			if (!imfs_data_reserve(fs, n, off + done, length - done < IMFS_CHUNK ? (size_t)(length - done) : IMFS_CHUNK, &run))
 				return -ENOSPC;
 		if (!(mode & FALLOC_FL_KEEP_SIZE) && off + length > n->size)
@@ -341,5 +350,6 @@ int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_proce
 	}
 	imfs_kill_suid(n, &p->cred);
 	n->mtime = n->ctime = imfs_now();
+	imfs_changed(n);
 	return 0;
 }

@@ -32,9 +32,8 @@ struct client {
 	struct client *next_free;
 };
 
-/* imfs.c: calls that do nothing but pass on if their first argument is not ours. */
-extern const uint32_t fd_calls[];
-extern const size_t fd_call_count;
+/* What has `main`: the first program has ended. */
+void first_ended(void);
 
 /* clients.c */
 extern const struct lind_lifecycle lifecycle;

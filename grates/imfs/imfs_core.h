@@ -20,6 +20,7 @@
 #include <time.h>
 
 #define IMFS_CHUNK 65536u	/* bytes of a file that are in one piece */
+#define IMFS_BLOCK 4096u	/* bytes that are written below in one piece */
 #define IMFS_PATH 4096u		/* longest path with its NUL, as PATH_MAX */
 #define IMFS_NAME 255u
 #define IMFS_FIFO 65536u	/* bytes that a fifo holds */
@@ -37,6 +38,7 @@ struct imfs_chunk {
 	uint64_t index;
 	uint8_t *data;
 	uint32_t room;		/* a power of two, at most IMFS_CHUNK */
+	uint16_t dirty;		/* blocks, with a filesystem below, that it does not have like this */
 };
 
 /* What holds the contents of a file that can be mapped: one piece of memory that clients have too. */
@@ -58,10 +60,12 @@ struct imfs_data {
 struct imfs_entry {
 	struct imfs_entry *same_hash;
 	struct imfs_entry *before, *after;	/* in the order of cookies */
-	struct imfs_node *node;
+	struct imfs_entry *other;	/* name of the same node */
+	struct imfs_node *node, *dir;
 	uint64_t cookie;
 	uint32_t hash;
 	uint16_t length;
+	bool lower, stored;	/* with a filesystem below: it has this name; the store says what it leads to */
 	char name[];
 };
 
@@ -120,6 +124,9 @@ struct imfs_node {
 	uint32_t runners;		/* processes that run it: it is not opened for writing */
 	bool outside;			/* a directory that stands for one outside this filesystem */
 	bool linkable;			/* it never had a name, and may get one: O_TMPFILE */
+	bool unlisted, unknown, lazy;	/* below there are names, attributes, contents that are not here yet: struct imfs_below */
+	struct imfs_under *under;	/* what it is below; NULL if there is no such filesystem */
+	struct imfs_entry *names;
 	struct imfs_dir dir;
 	char *target;			/* symbolic links */
 	struct imfs_xattr *xattrs;
@@ -131,10 +138,39 @@ struct imfs {
 	struct imfs_node *root;
 	char prefix[IMFS_PATH];		/* where it is mounted; "" for / */
 	uint64_t limit, used;		/* bytes */
+	uint64_t contents;		/* of those, what files hold */
 	uint64_t nodes, next_ino;
 	struct imfs_file *spare;	/* closed ones */
 	uint32_t spares;
 };
+
+/*
+ * A filesystem over another: nodes come about when they are first looked at, and what is changed is noted. All of it is called with the
+ * lock held for writing, and blocks only for what lies below. Where nothing else is said the result is 0 or an errno.
+ */
+struct imfs_below {
+	int (*born)(struct imfs_node *n);
+	void (*gone)(struct imfs_node *n);
+	/* Names of an unlisted directory: all of them, or at least `name`, if that is not NULL. */
+	int (*list)(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length);
+	int (*know)(struct imfs *fs, struct imfs_node *n);	/* attributes; -ENOENT: it is not there any more */
+	int (*xattrs)(struct imfs *fs, struct imfs_node *n);
+	int (*readable)(struct imfs_node *n);	/* whether contents can be had */
+	/* Before memory is taken for contents: gives some back, which is any clean chunk's. */
+	int (*room)(struct imfs *fs);
+	/* The contents of a chunk of a lazy file, as much as there is room for. */
+	int (*fill)(struct imfs_node *n, uint64_t index, uint8_t *bytes, uint32_t room);
+	int (*cut)(struct imfs *fs, struct imfs_node *n, int64_t size);	/* before the file becomes shorter */
+	uint64_t (*blocks)(const struct imfs_node *n);	/* as stat(2) says it */
+	void (*changed)(struct imfs_node *n);	/* attributes, names, or contents */
+	void (*wrote)(struct imfs_node *n, struct imfs_chunk *c, uint16_t blocks);	/* these are to be written now */
+	void (*mapped)(struct imfs_node *n);	/* clients may write to its backing from now on */
+	void (*unnamed)(struct imfs_entry *e);	/* a name is about to go */
+	int (*sync)(void);			/* no lock is held: what was changed is kept when this returns */
+};
+extern const struct imfs_below *imfs_below;	/* NULL: all that there is is in memory */
+
+static inline void imfs_changed(struct imfs_node *n);
 
 /* Capabilities about files, as capabilities(7) numbers them. */
 #define IMFS_CHOWN (1u << 0)
@@ -215,6 +251,11 @@ static inline bool imfs_owns(const struct imfs_node *n, const struct imfs_cred *
 }
 
 /* data.c */
+/* Brings the chunk at `off` of a lazy file, if it is not there. */
+int imfs_data_load(struct imfs *fs, struct imfs_node *n, int64_t off);
+bool imfs_data_there(const struct imfs_node *n, int64_t off, uint64_t length);	/* nothing has to be loaded to read this */
+int imfs_data_zero(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length);	/* of a lazy file: what is below must not show */
+void imfs_data_drop(struct imfs *fs, struct imfs_node *n);	/* clean chunks of a lazy file, which can be loaded again */
 /* The bytes at `off`, `*run` of them in one piece, at most `max`. NULL: a hole. */
 static inline uint8_t *imfs_data_run(const struct imfs_node *n, int64_t off, size_t max, size_t *run);
 __attribute__((cold, noinline)) uint8_t *imfs_data_run_slow(const struct imfs_node *n, int64_t off, size_t max, size_t *run);
@@ -232,14 +273,21 @@ extern void (*imfs_backing_end)(struct imfs_backing *backing);
 int imfs_dir_init(struct imfs_node *n, struct imfs_node *parent);
 struct imfs_entry *imfs_dir_find(const struct imfs_node *dir, const char *name, size_t length);
 int imfs_dir_add(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length, struct imfs_node *n);
+/* The same for a name that was there before anybody looked: no time and no link count changes. */
+int imfs_dir_put(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length, struct imfs_node *n);
+void imfs_dir_drop(struct imfs *fs, struct imfs_entry *e);
+void imfs_entry_leads(struct imfs_entry *e, struct imfs_node *n);	/* to that from now on */
+/* Whether all its names are here, or at least `name`. */
+static inline int imfs_dir_list(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length)
+{
+	return dir->unlisted ? imfs_below->list(fs, dir, name, length) : 0;
+}
 void imfs_dir_remove(struct imfs *fs, struct imfs_node *dir, struct imfs_entry *e);
 void imfs_dir_free(struct imfs *fs, struct imfs_node *n);
 void imfs_dir_orphan(struct imfs_node *n);	/* its last name is gone */
 bool imfs_dir_above(const struct imfs_node *dir, const struct imfs_node *below);
-int64_t imfs_getdents(struct imfs_file *f, void *buffer, size_t size);
+int64_t imfs_getdents(struct imfs *fs, struct imfs_file *f, void *buffer, size_t size);
 int imfs_node_path(const struct imfs *fs, const struct imfs_node *dir, char *path, size_t size);	/* its length */
-/* A name of what is no directory, and where: a search through all of them. NULL: it has none, or there is no memory. */
-const struct imfs_entry *imfs_node_entry(const struct imfs *fs, const struct imfs_node *n, struct imfs_node **dir);
 
 /* path.c: where a path leads. */
 enum imfs_last { IMFS_NORMAL, IMFS_DOT, IMFS_DOTDOT, IMFS_ROOT };
@@ -261,7 +309,7 @@ enum imfs_follow {
 	IMFS_FOLLOW_OR_MAKE,	/* open with O_CREAT: followed, unless a slash says it is a directory */
 };
 /* `start` is the directory for relative paths; NULL: outside, at start_path. That `path` is shorter than IMFS_PATH is for the caller to see to. */
-int imfs_walk(const struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
+int imfs_walk(struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
 	const char *path, enum imfs_follow follow, struct imfs_at *at);
 /* What keeps a walk from leading elsewhere: RESOLVE_* of openat2(2). Everything is cached. Links outside are not seen, so not refused. */
 #define IMFS_NO_XDEV 1u
@@ -270,7 +318,7 @@ int imfs_walk(const struct imfs *fs, const struct imfs_process *p, struct imfs_n
 #define IMFS_BENEATH 8u
 #define IMFS_IN_ROOT 16u
 #define IMFS_SCOPED (IMFS_BENEATH | IMFS_IN_ROOT)
-int imfs_walk_within(const struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
+int imfs_walk_within(struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
 	const char *path, enum imfs_follow follow, uint32_t resolve, struct imfs_at *at);
 
 /* magic.c: what an outside path in /proc leads to here, by the process's descriptors and working directory. NULL: nothing of ours. */
@@ -315,9 +363,11 @@ extern void (*imfs_fifo_ended)(int ready);
 
 /* xattr.c */
 int imfs_setxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void *value, size_t size, int flags);
-int64_t imfs_getxattr(struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void **value);	/* its size */
+int64_t imfs_getxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void **value);	/* its size */
 int imfs_removexattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name);
-int64_t imfs_listxattr(const struct imfs_node *n, char *to, size_t size);	/* as listxattr(2): what it takes, with size 0 */
+int64_t imfs_listxattr(struct imfs *fs, struct imfs_node *n, char *to, size_t size);	/* as listxattr(2): what it takes, with size 0 */
+/* One that the file has not, whoever may do that. */
+int imfs_xattr_add(struct imfs *fs, struct imfs_node *n, const char *name, const void *value, size_t size);
 void imfs_xattr_free(struct imfs *fs, struct imfs_node *n);
 
 /* file.c */
@@ -339,7 +389,7 @@ static inline bool imfs_is_fifo(const struct imfs_file *f)
 int imfs_may_read(const struct imfs_file *f);	/* 0, -EBADF, -EISDIR */
 int imfs_may_write(const struct imfs_file *f);	/* 0, -EBADF */
 /* Between buffers in our own memory; grates copy between cages themselves. */
-int64_t imfs_pread(struct imfs_file *f, void *to, size_t length, int64_t off);
+int64_t imfs_pread(struct imfs *fs, struct imfs_file *f, void *to, size_t length, int64_t off);
 int64_t imfs_pwrite(struct imfs *fs, const struct imfs_process *p, struct imfs_file *f, const void *from, size_t length, int64_t off);
 
 /* fds.c */
@@ -356,6 +406,12 @@ int imfs_process_copy(struct imfs_process *p, const struct imfs_process *parent)
 void imfs_process_exec(struct imfs *fs, struct imfs_process *p);
 void imfs_process_clear(struct imfs *fs, struct imfs_process *p);	/* closes everything */
 void imfs_set_cwd(struct imfs *fs, struct imfs_process *p, struct imfs_node *dir, char *outside_path);
+
+static inline void imfs_changed(struct imfs_node *n)
+{
+	if (n->under)
+		imfs_below->changed(n);
+}
 
 static inline uint8_t *imfs_data_run(const struct imfs_node *n, int64_t off, size_t max, size_t *run)
 {

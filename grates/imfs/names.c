@@ -175,6 +175,8 @@ int imfs_rmdir(struct imfs *fs, const struct imfs_process *p, const struct imfs_
 		return r;
 	if (!S_ISDIR(at->node->mode))
 		return -ENOTDIR;
+	if ((r = imfs_dir_list(fs, at->node, NULL, 0)))
+		return r;
 	if (at->node->dir.count)
 		return -ENOTEMPTY;
 	remove_name(fs, at->dir, imfs_dir_find(at->dir, at->name, at->length));
@@ -208,7 +210,7 @@ static int may_rename(const struct imfs_at *from, const struct imfs_at *to, unsi
 }
 
 /* Permissions and kinds, for names that differ. */
-static int may_replace(const struct imfs_process *p, const struct imfs_at *from, const struct imfs_at *to, bool exchange)
+static int may_replace(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *from, const struct imfs_at *to, bool exchange)
 {
 	bool dir = S_ISDIR(from->node->mode);
 	int r = may_remove(p, from->dir, from->node);
@@ -223,7 +225,7 @@ static int may_replace(const struct imfs_process *p, const struct imfs_at *from,
 		r = imfs_may(from->node, &p->cred, W_OK);
 	if (!r && from->dir != to->dir && exchange && S_ISDIR(to->node->mode))
 		r = imfs_may(to->node, &p->cred, W_OK);
-	if (!r && !exchange && to->node && dir && to->node->dir.count)
+	if (!r && !exchange && to->node && dir && !(r = imfs_dir_list(fs, to->node, NULL, 0)) && to->node->dir.count)
 		r = -ENOTEMPTY;
 	return r;
 }
@@ -233,10 +235,12 @@ static void renames_to(struct imfs_node *dir, struct imfs_entry *e, struct imfs_
 {
 	dir->nlink -= S_ISDIR(e->node->mode);
 	dir->nlink += S_ISDIR(n->mode);
-	e->node = n;
+	imfs_entry_leads(e, n);
 	if (S_ISDIR(n->mode))
 		n->dir.parent = dir;
 	n->ctime = dir->mtime = dir->ctime = imfs_now();
+	imfs_changed(dir);
+	imfs_changed(n);
 }
 
 int imfs_rename(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *from, const struct imfs_at *to, unsigned flags)
@@ -251,7 +255,7 @@ int imfs_rename(struct imfs *fs, const struct imfs_process *p, const struct imfs
 		return r;
 	if (n == to->node)
 		return 0;
-	if ((r = may_replace(p, from, to, flags & RENAME_EXCHANGE)))
+	if ((r = may_replace(fs, p, from, to, flags & RENAME_EXCHANGE)))
 		return r;
 	old = imfs_dir_find(from->dir, from->name, from->length);
 	new = to->node ? imfs_dir_find(to->dir, to->name, to->length) : NULL;
@@ -270,6 +274,7 @@ int imfs_rename(struct imfs *fs, const struct imfs_process *p, const struct imfs
 
 		renames_to(to->dir, new, n);
 		replaced->ctime = imfs_now();
+		imfs_changed(replaced);
 		if (S_ISDIR(replaced->mode))
 			imfs_dir_orphan(replaced);
 		else

@@ -6,6 +6,8 @@
 /* What a node costs of the size limit. */
 #define NODE_COST sizeof(struct imfs_node)
 
+const struct imfs_below *imfs_below;
+
 struct timespec imfs_now(void)
 {
 	struct timespec now;
@@ -77,8 +79,14 @@ struct imfs_node *imfs_node_new(struct imfs *fs, uint32_t mode, const struct imf
 		if (S_ISDIR(mode))
 			n->mode |= S_ISGID;
 	}
-	n->ino = fs->next_ino++;
+	n->ino = fs->next_ino;
 	n->atime = n->mtime = n->ctime = n->btime = imfs_now();
+	if (imfs_below && imfs_below->born(n)) {
+		free(n);
+		fs->used -= NODE_COST;
+		return NULL;
+	}
+	fs->next_ino++;
 	fs->nodes++;
 	return n;
 }
@@ -101,6 +109,8 @@ void imfs_node_settle(struct imfs *fs, struct imfs_node *n)
 	imfs_data_free(fs, n);
 	imfs_dir_free(fs, n);
 	imfs_xattr_free(fs, n);
+	if (n->under)
+		imfs_below->gone(n);
 	free(n->target);
 	while (n->locks) {
 		struct imfs_lock *next = n->locks->next;

@@ -44,10 +44,10 @@ static size_t part_from_client(struct lind_arg from, uint8_t *to, size_t length)
 	return done_bytes;
 }
 
-/* A lock is held for reading at least. */
+/* A lock is held for reading at least, and for writing unless imfs_data_there says that it is. */
 int64_t data_to_client(struct imfs_file *f, struct lind_arg to, uint64_t length, int64_t off)
 {
-	const struct imfs_node *n = f->node;
+	struct imfs_node *n = f->node;
 	size_t done_bytes = 0, total, run;
 	int r = imfs_may_read(f);
 
@@ -62,8 +62,11 @@ int64_t data_to_client(struct imfs_file *f, struct lind_arg to, uint64_t length,
 	if (length > (uint64_t)(n->size - off))
 		length = (uint64_t)(n->size - off);
 	for (total = (size_t)length; done_bytes < total; done_bytes += run) {
-		const uint8_t *from = imfs_data_run(n, off + (int64_t)done_bytes, total - done_bytes, &run);
+		const uint8_t *from;
 
+		if (n->lazy && (r = imfs_data_load(&fs, n, off + (int64_t)done_bytes)))
+			return done_bytes ? (int64_t)done_bytes : r;
+		from = imfs_data_run(n, off + (int64_t)done_bytes, total - done_bytes, &run);
 		if (lind_write(lind_at(to, done_bytes), from ? from : zeros, run)) {
 			done_bytes += part_to_client(lind_at(to, done_bytes), from ? from : zeros, run);
 			return done_bytes ? (int64_t)done_bytes : -EFAULT;
@@ -163,6 +166,27 @@ static inline const uint8_t *plain_bytes(const struct imfs_file *f, int64_t off,
 	return chunk->data + in;
 }
 
+/* Whether it takes the lock for writing to read that: it has to be loaded first. */
+static bool must_load(const struct imfs_file *f, uint64_t length, int64_t off)
+{
+	return f->node->lazy && !imfs_data_there(f->node, off, length);
+}
+
+static int64_t read_loading(const struct lind_call *c, bool at_pos)
+{
+	struct client *client = client_of(c->args[0].cage);
+	struct imfs_file *f;
+	int64_t r;
+
+	imfs_write_lock();
+	if (!(f = fd_of(client, c->args[0])))
+		return done(-EBADF);
+	r = data_to_client(f, c->args[1], c->args[2].value, at_pos ? f->pos : (int64_t)c->args[3].value);
+	if (at_pos && r > 0)
+		f->pos += r;
+	return done(r);
+}
+
 int64_t on_pread64(const struct lind_call *c)
 {
 	struct client *client = client_of(c->args[0].cage);
@@ -178,6 +202,10 @@ int64_t on_pread64(const struct lind_call *c)
 	}
 	if (length && (bytes = plain_bytes(f, (int64_t)c->args[3].value, &length)))
 		return lind_answer_from(c, c->args[1], bytes, (size_t)length, lock);
+	if (must_load(f, length, (int64_t)c->args[3].value)) {
+		imfs_read_unlock();
+		return read_loading(c, false);
+	}
 	r = data_to_client(f, c->args[1], c->args[2].value, (int64_t)c->args[3].value);
 	if (!r && imfs_is_fifo(f))
 		r = -ESPIPE;
@@ -206,6 +234,11 @@ int64_t on_read(const struct lind_call *c)
 		return lind_forward(c);
 	}
 	pos_lock(f);
+	if (must_load(f, c->args[2].value, f->pos)) {
+		pos_unlock(f);
+		imfs_read_unlock();
+		return read_loading(c, true);
+	}
 	r = data_to_client(f, c->args[1], c->args[2].value, f->pos);
 	if (r > 0)
 		f->pos += r;

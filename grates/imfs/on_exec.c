@@ -29,7 +29,7 @@ static int64_t read_node(struct imfs_node *n, void *to, size_t length, int64_t o
 	int64_t r;
 
 	imfs_write_lock();
-	r = imfs_pread(&f, to, length, off);
+	r = imfs_pread(&fs, &f, to, length, off);
 	imfs_write_unlock();
 	return r;
 }

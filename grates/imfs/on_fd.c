@@ -461,12 +461,12 @@ int64_t on_fadvise64(const struct lind_call *c)
 	return lind_arg32(c, 3) > 5 /* POSIX_FADV_NOREUSE */ || (int64_t)c->args[2].value < 0 ? -EINVAL : 0;
 }
 
-/* fsync and its kind: memory is as stable as it gets. */
+/* fsync and its kind: memory is as stable as it gets, but what is kept elsewhere goes there. */
 int64_t on_sync(const struct lind_call *c)
 {
 	if (!ours(c, 0))
 		return lind_forward(c);
-	return path_only(c) ? -EBADF : 0;
+	return path_only(c) ? -EBADF : imfs_below && c->nr != SYS_readahead ? imfs_below->sync() : 0;
 }
 
 int64_t on_sync_file_range(const struct lind_call *c)
@@ -491,7 +491,7 @@ int64_t on_getdents64(const struct lind_call *c)
 	if (f->flags & O_PATH)
 		return done(-EBADF);
 	before = f->pos;
-	r = imfs_getdents(f, buffer, size < sizeof buffer ? (size_t)size : sizeof buffer);
+	r = imfs_getdents(&fs, f, buffer, size < sizeof buffer ? (size_t)size : sizeof buffer);
 	if (r > 0 && c->nr == SYS_getdents)
 		lind_entries_to_old(buffer, (size_t)r);
 	if (r > 0 && lind_write(c->args[1], buffer, (size_t)r)) {

@@ -186,11 +186,19 @@ int64_t on_mmap(const struct lind_call *c)
 		m->node = f->node;
 		m->writable = shared && !imfs_may_write(f);
 		hold(m);
+		if (m->writable && f->node->under)
+			imfs_below->mapped(f->node);
 	}
 	imfs_write_unlock();
 	if (r)
 		return r;
 	return m ? map_backing(c, client_of(c->target), m, fd) : map_copy(c, client);
+}
+
+static void touch(struct imfs_node *n)
+{
+	n->mtime = n->ctime = imfs_now();
+	imfs_changed(n);
 }
 
 /* Stores to a mapping are in the file at once; only now is there a time to say when. */
@@ -205,8 +213,9 @@ int64_t on_msync(const struct lind_call *c)
 	imfs_write_lock();
 	for (struct mapping *m = client->cage == c->target ? client->mappings : NULL; m; m = m->next)
 		if (m->writable && m->start < end && m->end > start)
-			m->node->mtime = m->node->ctime = imfs_now();
-	return done(r);
+			touch(m->node);
+	imfs_write_unlock();
+	return imfs_below && c->args[2].value & MS_SYNC ? imfs_below->sync() : 0;
 }
 
 /* Takes [start, end) out of the list of mappings. */

@@ -15,12 +15,14 @@ static struct imfs_file *named(const struct client *client, const char *path, co
 /* Where a node is, in words, as /proc has it. What has no name any more has a number, as a pipe has. */
 static int64_t name_of(struct imfs_node *n, char *to, size_t size)
 {
-	const struct imfs_entry *e = NULL;
-	struct imfs_node *dir = n;
+	const struct imfs_entry *e = S_ISDIR(n->mode) ? NULL : n->names;
+	struct imfs_node *dir;
 	int64_t r;
 
-	if (!S_ISDIR(n->mode))
-		e = imfs_node_entry(&fs, n, &dir);
+	/* The one that it has had longest. */
+	while (e && e->other)
+		e = e->other;
+	dir = e ? e->dir : n;
 	r = e || S_ISDIR(n->mode) ? imfs_node_path(&fs, dir, to, size) : -ENOENT;
 	if (r == -ENOENT)
 		return snprintf(to, size, "imfs:[%llu]%s", (unsigned long long)n->ino, n->nlink ? "" : DELETED);

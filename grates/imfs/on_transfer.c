@@ -47,7 +47,7 @@ int64_t side_get(struct side *s, void *buffer, size_t length)
 		r = outside_io(s, SYS_read, SYS_pread64, buffer, length);
 	else {
 		imfs_write_lock();
-		r = imfs_pread(s->file, buffer, length, s->at_pos ? s->file->pos : s->off);
+		r = imfs_pread(&fs, s->file, buffer, length, s->at_pos ? s->file->pos : s->off);
 		if (r > 0 && s->at_pos)
 			s->file->pos += r;
 		imfs_write_unlock();

@@ -88,7 +88,7 @@ static int64_t get(const struct lind_call *c, enum of of)
 
 	if (!(n = subject_by_name(c, of, name, &client, &r)))
 		return r;
-	r = imfs_getxattr(n, &client->p.cred, name, &value);
+	r = imfs_getxattr(&fs, n, &client->p.cred, name, &value);
 	if (r > 0 && size && (uint64_t)r > size)
 		r = -ERANGE;
 	if (r > 0 && size && lind_write(c->args[2], value, (size_t)r))
@@ -108,7 +108,7 @@ static int64_t list(const struct lind_call *c, enum of of)
 		return r;
 	if (size && !(names = malloc((size_t)size)))
 		return done(-ENOMEM);
-	r = imfs_listxattr(n, names, (size_t)size);
+	r = imfs_listxattr(&fs, n, names, (size_t)size);
 	imfs_write_unlock();
 	if (r > 0 && size && lind_write(c->args[1], names, (size_t)r))
 		r = -EFAULT;

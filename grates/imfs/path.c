@@ -8,7 +8,7 @@
 #include "imfs_core.h"
 
 struct walk {
-	const struct imfs *fs;
+	struct imfs *fs;
 	const struct imfs_process *p;
 	struct imfs_node *node;		/* NULL: outside */
 	const char *rest;		/* what is still to go: of the path, or of `room` once a link was put in front */
@@ -145,6 +145,24 @@ static int up(struct walk *w)
 	return outside_step(w, "..", 2, false);
 }
 
+/* What a name leads to, with its attributes. NULL: nothing. */
+static int find(struct walk *w, const char *name, size_t length, struct imfs_entry **found)
+{
+	int r = imfs_dir_list(w->fs, w->node, name, length);
+
+	if (r)
+		return r;
+	if (!(*found = imfs_dir_find(w->node, name, length)) || !(*found)->node->unknown)
+		return 0;
+	r = imfs_below->know(w->fs, (*found)->node);
+	/* Somebody else has removed it below. */
+	if (r == -ENOENT) {
+		*found = NULL;
+		r = 0;
+	}
+	return r;
+}
+
 /* One name, inside, with more to come or not. `last`: nothing but slashes follows. */
 static int inside_step(struct walk *w, const char *name, size_t length, bool last)
 {
@@ -168,7 +186,8 @@ static int inside_step(struct walk *w, const char *name, size_t length, bool las
 		out->last = IMFS_DOTDOT;
 		return up(w);
 	}
-	e = imfs_dir_find(w->node, name, length);
+	if ((r = find(w, name, length, &e)))
+		return r;
 	if (last) {
 		/* For who makes or removes it: others want the node. */
 		if (!e || w->follow == IMFS_NAME_ITSELF) {
@@ -236,7 +255,7 @@ static int finish(struct walk *w)
 	return 0;
 }
 
-int imfs_walk(const struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
+int imfs_walk(struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
 	const char *path, enum imfs_follow follow, struct imfs_at *at)
 {
 	return imfs_walk_within(fs, p, start, start_path, path, follow, 0, at);
@@ -252,7 +271,7 @@ static int begin(struct walk *w, const char *path)
 	return path[0] == '/' ? to_top(w) : to_start(w);
 }
 
-int imfs_walk_within(const struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
+int imfs_walk_within(struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
 	const char *path, enum imfs_follow follow, uint32_t resolve, struct imfs_at *at)
 {
 	struct walk w;		/* not all of it is set: that would cost more than most walks */

@@ -28,6 +28,11 @@ static int may(const struct imfs_node *n, const struct imfs_cred *cred, const ch
 	return !user ? -EOPNOTSUPP : length > 5 ? 0 : -EINVAL;
 }
 
+static int learn(struct imfs *fs, struct imfs_node *n)
+{
+	return n->under ? imfs_below->xattrs(fs, n) : 0;
+}
+
 static struct imfs_xattr **find(struct imfs_node *n, const char *name)
 {
 	struct imfs_xattr **at = &n->xattrs;
@@ -51,7 +56,7 @@ static void forget(struct imfs *fs, struct imfs_xattr **at)
 	free(x);
 }
 
-static int add(struct imfs *fs, struct imfs_node *n, const char *name, const void *value, size_t size)
+int imfs_xattr_add(struct imfs *fs, struct imfs_node *n, const char *name, const void *value, size_t size)
 {
 	size_t length = strlen(name);
 	struct imfs_xattr *x;
@@ -79,7 +84,7 @@ int imfs_setxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *
 		return -EINVAL;
 	if (size > IMFS_XATTR)
 		return -E2BIG;
-	if ((r = may(n, cred, name, W_OK)))
+	if ((r = may(n, cred, name, W_OK)) || (r = learn(fs, n)))
 		return r;
 	old = find(n, name);
 	if (*old && (flags & XATTR_CREATE))
@@ -87,7 +92,7 @@ int imfs_setxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *
 	if (!*old && (flags & XATTR_REPLACE))
 		return -ENODATA;
 	/* The new one first: it is what can fail. Where it replaces another, that is found anew behind it. */
-	if ((r = add(fs, n, name, value, size)))
+	if ((r = imfs_xattr_add(fs, n, name, value, size)))
 		return r;
 	for (old = &n->xattrs->next; *old; old = &(*old)->next)
 		if (!strcmp((*old)->name, name)) {
@@ -95,15 +100,16 @@ int imfs_setxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *
 			break;
 		}
 	n->ctime = imfs_now();
+	imfs_changed(n);
 	return 0;
 }
 
-int64_t imfs_getxattr(struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void **value)
+int64_t imfs_getxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *cred, const char *name, const void **value)
 {
 	const struct imfs_xattr *x;
 	int r;
 
-	if ((r = may(n, cred, name, R_OK)))
+	if ((r = may(n, cred, name, R_OK)) || (r = learn(fs, n)))
 		return r;
 	if (!(x = *find(n, name)))
 		return -ENODATA;
@@ -116,19 +122,24 @@ int imfs_removexattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cre
 	struct imfs_xattr **at;
 	int r;
 
-	if ((r = may(n, cred, name, W_OK)))
+	if ((r = may(n, cred, name, W_OK)) || (r = learn(fs, n)))
 		return r;
 	at = find(n, name);
 	if (!*at)
 		return -ENODATA;
 	forget(fs, at);
 	n->ctime = imfs_now();
+	imfs_changed(n);
 	return 0;
 }
 
-int64_t imfs_listxattr(const struct imfs_node *n, char *to, size_t size)
+int64_t imfs_listxattr(struct imfs *fs, struct imfs_node *n, char *to, size_t size)
 {
 	size_t used = 0;
+	int r = learn(fs, n);
+
+	if (r)
+		return r;
 
 	for (const struct imfs_xattr *x = n->xattrs; x; x = x->next) {
 		size_t length = strlen(x->name) + 1;

@@ -51,8 +51,6 @@ LIND_SETS(set_force, options.force = true)
 LIND_SETS(set_dry_run, options.dry_run = true)
 
 LIND_OPTION("-", "verb", "value");
-LIND_OPTION("-", "upper", "updates,-wal");
-LIND_OPTION("-", "head", "value");
 LIND_OPTION("-", "output", "writes");
 
 static struct store *open_state(void)
@@ -104,10 +102,4 @@ int verb_main(int argc, char **argv)
 		status = STRANGE;
 	}
 	return status;
-}
-
-/* As long as there is nothing else to start it. */
-__attribute__((weak)) int main(int argc, char **argv)
-{
-	return argc > 1 && !strncmp(argv[1], "--verb", 6) ? verb_main(argc, argv) : lind_grate_run(NULL, 0, argc, argv);
 }

@@ -7,12 +7,12 @@
 
 static char buffer[10240];
 
-static void measure(struct imfs_file *file, size_t size, long loops)
+static void measure(struct imfs *fs, struct imfs_file *file, size_t size, long loops)
 {
 	long long start = gettimens();
 
 	for (long i = 0; i < loops; i++)
-		if (imfs_pread(file, buffer, size, 0) != (int64_t)size)
+		if (imfs_pread(fs, file, buffer, size, 0) != (int64_t)size)
 			bench_die("imfs_pread");
 	emit_since("IMFS read", (long)size, loops, start);
 }
@@ -34,10 +34,10 @@ int main(void)
 	if (imfs_pwrite(&fs, process, file, buffer, sizeof buffer, 0) != (int64_t)sizeof buffer)
 		bench_die("imfs_pwrite");
 	memset(buffer, 0, sizeof buffer);
-	measure(file, 1, 1000000);
-	measure(file, 1024, 1000000);
-	measure(file, 4096, 1000000);
-	measure(file, 10240, 100000);
+	measure(&fs, file, 1, 1000000);
+	measure(&fs, file, 1024, 1000000);
+	measure(&fs, file, 4096, 1000000);
+	measure(&fs, file, 10240, 100000);
 	if (buffer[0] != 'r' || buffer[10239] != 'r')
 		bench_die("what was read");
 	return 0;

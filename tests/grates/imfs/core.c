@@ -143,7 +143,7 @@ static void limit(void)
 	CHECK(imfs_fallocate(&fs, f, &us, 0, 0, 2 << 20) == -ENOSPC);
 	CHECK(!imfs_truncate(&fs, f->node, &us, 0));
 	CHECK(imfs_pwrite(&fs, &us, f, bytes, sizeof bytes, INT64_C(1) << 50) == sizeof bytes);
-	CHECK(imfs_pread(f, bytes, 10, 1 << 30) == 10);
+	CHECK(imfs_pread(&fs, f, bytes, 10, 1 << 30) == 10);
 	imfs_file_drop(&fs, f);
 	CHECK(!imfs_walk(&fs, &us, fs.root, NULL, "f", IMFS_NAME_ITSELF, &at) && !imfs_unlink(&fs, &us, &at));
 	CHECK(fs.used == used && fs.nodes == 1);

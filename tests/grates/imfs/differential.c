@@ -199,7 +199,7 @@ static void op_rw(void)
 		memset(a, 1, sizeof a);
 		memset(b, 1, sizeof b);
 		doing("pread(%u, %u, %lld)", i, length, (long long)off);
-		check(sys(pread(theirs[i], a, length, off)), imfs_pread(ours[i], b, length, off));
+		check(sys(pread(theirs[i], a, length, off)), imfs_pread(&fs, ours[i], b, length, off));
 		if (memcmp(a, b, sizeof a))
 			check(0, 1);
 		break;
@@ -443,7 +443,7 @@ static void op_xattr(void)
 	case 3:
 		doing("getxattr(\"%s\", %u, %d, \"%s\", %u)", path, i, follow, name, room);
 		got = sys(opened ? fgetxattr(theirs[i], name, b, room) : (follow ? getxattr : lgetxattr)(path, name, b, room));
-		r = !*name ? -ERANGE : r ? r : imfs_getxattr(n, &me->cred, name, &value);
+		r = !*name ? -ERANGE : r ? r : imfs_getxattr(&fs, n, &me->cred, name, &value);
 		check(got, room && r > (int64_t)room ? -ERANGE : r);
 		if (room && got > 0 && memcmp(b, value, (size_t)got))
 			check(got, -1);
@@ -451,7 +451,7 @@ static void op_xattr(void)
 	case 4:
 		doing("listxattr(\"%s\", %u, %d, %u)", path, i, follow, room);
 		got = sys(opened ? flistxattr(theirs[i], a, room) : (follow ? listxattr : llistxattr)(path, a, room));
-		check(got, r ? r : imfs_listxattr(n, b, room));
+		check(got, r ? r : imfs_listxattr(&fs, n, b, room));
 		if (room && got > 0 && !failed)
 			same_names(a, b, got);
 		break;
@@ -482,7 +482,7 @@ static int names_of(struct imfs_node *dir, char **names)
 	int64_t got;
 	int n = 0;
 
-	while ((got = imfs_getdents(f, buffer, any(2) ? sizeof buffer : 288)) > 0 || got == -EINVAL)
+	while ((got = imfs_getdents(&fs, f, buffer, any(2) ? sizeof buffer : 288)) > 0 || got == -EINVAL)
 		for (int64_t at = 0; at < got; at += *(uint16_t *)(buffer + at + 16))
 			names[n++] = strdup((char *)buffer + at + 19);
 	imfs_file_drop(&fs, f);
@@ -496,7 +496,7 @@ static void same_contents(int fd, struct imfs_node *n)
 	struct imfs_file *f = imfs_file_new(&fs, n, O_RDONLY);
 	int64_t got = sys(pread(fd, a, sizeof a, 0));
 
-	check(got, imfs_pread(f, b, sizeof b, 0));
+	check(got, imfs_pread(&fs, f, b, sizeof b, 0));
 	if (got > 0 && memcmp(a, b, (size_t)got))
 		check(got, -1);
 	imfs_file_drop(&fs, f);

@@ -9,6 +9,7 @@
  *	model byte DIR			changes one byte in the middle of the file `big`
  *	model crash DIR SEED OPERATIONS	small operations with fsync between them; says after each how many calls came before it
  *	model replay DIR SEED OPERATIONS FROM	the same; after each call from FROM on, a hash of the tree
+ *	model at DIR SEED OPERATIONS FROM	the tree after that call
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,6 +26,7 @@ long operation_number;
 
 static uint64_t state;
 static long changes, replay_from = -1;
+static bool tree_of_one;
 
 void seed_with(uint64_t from)
 {
@@ -41,14 +43,19 @@ uint32_t any(uint32_t n)
 
 void changed(void)
 {
-	uid_t was = geteuid();
+	uid_t user = geteuid();
+	gid_t group = getegid();
 
 	if (++changes < replay_from || replay_from < 0)
 		return;
 	be_root();
+	if (tree_of_one) {
+		whole_tree(stdout, false);
+		exit(0);
+	}
 	printf("%ld %016llx\n", changes, (unsigned long long)whole_tree(NULL, false));
 	fflush(stdout);
-	if (was && seteuid(was))
+	if (user && users && (setegid(group) || seteuid(user)))
 		exit(2);
 }
 
@@ -174,8 +181,9 @@ int main(int argc, char **argv)
 		printf("%016llx\n", (unsigned long long)whole_tree(NULL, false));
 	else if (!strcmp(what, "byte"))
 		change_a_byte();
-	else if (!strcmp(what, "crash") || !strcmp(what, "replay")) {
-		replay_from = *what == 'r' ? more : -1;
+	else if (!strcmp(what, "crash") || !strcmp(what, "replay") || !strcmp(what, "at")) {
+		replay_from = *what == 'c' ? -1 : more;
+		tree_of_one = *what == 'a';
 		crash(seed, count);
 	} else
 		return 2;

@@ -1,0 +1,162 @@
+/* Contents: chunks of files that came from below, and may go again when there are too many. */
+#include <sys/stat.h>
+#include <unistd.h>
+#include "overlay.h"
+
+uint64_t cache_limit = 512u << 20;
+uint64_t dirty_bytes;
+
+static struct imfs_under *cached, **last = &cached;
+
+static void leave_cache(struct imfs_under *u)
+{
+	if (!u->at_cached)
+		return;
+	*u->at_cached = u->next_cached;
+	*(u->next_cached ? &u->next_cached->at_cached : &last) = u->at_cached;
+	u->at_cached = NULL;
+}
+
+static void enter_cache(struct imfs_under *u)
+{
+	if (u->at_cached)
+		return;
+	u->next_cached = NULL;
+	u->at_cached = last;
+	*last = u;
+	last = &u->next_cached;
+}
+
+void cache_forget(struct imfs_under *u)
+{
+	leave_cache(u);
+}
+
+/* Clean chunks go, of those first that came first, until there is room for an eighth. */
+static void make_room(void)
+{
+	struct imfs_under *u, *first = NULL;
+
+	while ((u = cached) && u != first && fs.contents > cache_limit - cache_limit / 8) {
+		leave_cache(u);
+		imfs_data_drop(&fs, u->node);
+		if (!u->node->data.count)
+			continue;
+		enter_cache(u);
+		first = first ? first : u;
+	}
+}
+
+int cache_room(struct imfs *filesystem)
+{
+	int r = 0;
+
+	(void)filesystem;
+	if (dirty_bytes > DIRTY_MOST && store)
+		r = flush_some();
+	if (fs.contents > cache_limit)
+		make_room();
+	return r;
+}
+
+int cache_readable(struct imfs_node *n)
+{
+	struct imfs_under *u = n->under;
+	int fd;
+
+	if (!u->origin || !u->origin_size || u->readable)
+		return 0;
+	if ((fd = lower_file(u->origin)) < 0)
+		return fd;
+	u->readable = true;
+	return 0;
+}
+
+static int read_lower(struct imfs_under *u, int64_t start, uint8_t *bytes, int64_t length)
+{
+	struct stat st;
+	ssize_t got = 1;
+	int fd = lower_file(u->origin);
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return -EIO;
+	for (int64_t done_bytes = 0; done_bytes < length && got > 0; done_bytes += got)
+		got = pread(fd, bytes + done_bytes, (size_t)(length - done_bytes), start + done_bytes);
+	/* What somebody has cut off meanwhile is zeros. */
+	return got < 0 ? -errno : 0;
+}
+
+/* Blocks that the store has, but for those that were cut off since. */
+static int read_store(struct imfs_under *u, uint64_t index, uint8_t *bytes, uint32_t room)
+{
+	static uint8_t chunk[STORE_CHUNK];	/* under the lock */
+	int64_t start = (int64_t)(index * STORE_CHUNK), end = least(least(start + room, u->stored_end), u->cut);
+	int mask;
+
+	if (start >= end)
+		return 0;
+	store_enter();
+	mask = store_read(store, u->node->ino, index, chunk);
+	store_leave();
+	for (int i = 0; mask > 0 && i < (int)(STORE_CHUNK / STORE_BLOCK); i++) {
+		int64_t at = i * (int64_t)STORE_BLOCK;
+
+		if (mask & 1 << i && start + at < end)
+			memcpy(bytes + at, chunk + at, (size_t)least(STORE_BLOCK, room - at));
+	}
+	return mask < 0 ? mask : 0;
+}
+
+int cache_fill(struct imfs_node *n, uint64_t index, uint8_t *bytes, uint32_t room)
+{
+	struct imfs_under *u = n->under;
+	int64_t start = (int64_t)(index * IMFS_CHUNK), lower = least(u->origin_size - start, room);
+	int r = 0;
+
+	memset(bytes, 0, room);
+	if (u->origin && lower > 0)
+		r = read_lower(u, start, bytes, lower);
+	if (!r && u->row)
+		r = read_store(u, index, bytes, room);
+	if (!r && n->size - start < room)
+		memset(bytes + (n->size - start), 0, (size_t)(room - (n->size - start)));
+	if (!r)
+		enter_cache(u);
+	return r;
+}
+
+int cache_cut(struct imfs *filesystem, struct imfs_node *n, int64_t size)
+{
+	struct imfs_under *u = n->under;
+	size_t run;
+
+	if (u->row && n->lazy) {
+		/* The block that is cut in two is written anew: what is behind its end must not come back. */
+		if (size % IMFS_BLOCK && !imfs_data_reserve(filesystem, n, size, 1, &run))
+			return -ENOSPC;
+		u->cut = least(u->cut, size);
+	}
+	u->origin_size = least(u->origin_size, size);
+	return 0;
+}
+
+uint64_t cache_blocks(const struct imfs_node *n)
+{
+	const struct imfs_under *u = n->under;
+	uint64_t whole = (uint64_t)(n->size + IMFS_BLOCK - 1) / IMFS_BLOCK * (IMFS_BLOCK / 512);
+
+	if (!n->lazy)
+		return u->row || u->at_dirty || !u->origin ? n->data.allocated / 512 : u->blocks;
+	return u->row || u->at_dirty ? whole : u->blocks;
+}
+
+void cache_wrote(struct imfs_node *n, struct imfs_chunk *c, uint16_t blocks)
+{
+	uint16_t more = blocks & (uint16_t)~c->dirty;
+
+	(void)n;
+	dirty_bytes += (uint64_t)__builtin_popcount(more) * IMFS_BLOCK;
+	c->dirty |= blocks;
+}

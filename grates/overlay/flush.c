@@ -1,0 +1,442 @@
+/*
+ * From memory to the state. What was changed is noted as it happens: nodes that differ from their rows, names that went, numbers that are free. A
+ * flush writes what is so at that moment, as one transaction. So what is in the state is a tree that was there.
+ */
+#include <pthread.h>
+#include <unistd.h>
+#include "overlay.h"
+
+#define SECONDS 5		/* that a change stays in memory only */
+
+enum what { HIDES, FREE, UNSURE };	/* whether the lower directory has such a name */
+
+struct unnamed {
+	struct unnamed *next;
+	uint64_t dir;
+	enum what what;
+	char name[];
+};
+
+static struct imfs_under *dirty, *mapped;
+static struct unnamed *unnamed, **last_unnamed = &unnamed;
+static uint64_t *gone;		/* numbers whose rows go */
+static size_t gone_count, gone_room;
+static uint64_t kept_ino;	/* next_ino as the state has it */
+static bool undurable;		/* something was committed that may not be on the disk yet */
+static bool broken;		/* the state did not take something: it gets no more */
+static pthread_mutex_t entered = PTHREAD_MUTEX_INITIALIZER;
+
+void store_enter(void)
+{
+	pthread_mutex_lock(&entered);
+}
+
+void store_leave(void)
+{
+	pthread_mutex_unlock(&entered);
+}
+
+static bool is_dirty(void)
+{
+	return dirty || mapped || unnamed || gone_count;
+}
+
+static bool is_needed(void)
+{
+	return __atomic_load_n(&dirty, __ATOMIC_RELAXED) || __atomic_load_n(&mapped, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&unnamed, __ATOMIC_RELAXED) || __atomic_load_n(&gone_count, __ATOMIC_RELAXED);
+}
+
+static void clean(struct imfs_under *u)
+{
+	if (!u->at_dirty)
+		return;
+	*u->at_dirty = u->next_dirty;
+	if (u->next_dirty)
+		u->next_dirty->at_dirty = u->at_dirty;
+	u->at_dirty = NULL;
+}
+
+void note_changed(struct imfs_node *n)
+{
+	struct imfs_under *u = n->under;
+
+	if (u->at_dirty)
+		return;
+	u->next_dirty = dirty;
+	if (dirty)
+		dirty->at_dirty = &u->next_dirty;
+	u->at_dirty = &dirty;
+	dirty = u;
+}
+
+void note_mapped(struct imfs_node *n)
+{
+	struct imfs_under *u = n->under;
+
+	if (u->mapped || !store)
+		return;
+	u->mapped = true;
+	u->next_mapped = mapped;
+	mapped = u;
+}
+
+static int fail(const char *what)
+{
+	if (!broken)
+		lind_log("the state does not take changes any more, they are lost at the end: %s", what);
+	broken = true;
+	return -EIO;
+}
+
+void note_unnamed(struct imfs_entry *e)
+{
+	struct imfs_under *u = e->dir->under;
+	struct unnamed *new;
+
+	u->hidden += e->lower;
+	/* What was made here since the last flush leaves nothing behind. */
+	if (!store || (!e->lower && !e->stored && !u->hidden))
+		return;
+	if (!(new = malloc(sizeof *new + e->length + 1))) {
+		fail("no memory");
+		return;
+	}
+	new->next = NULL;
+	new->dir = e->dir->ino;
+	new->what = e->lower ? HIDES : u->hidden ? UNSURE : FREE;
+	memcpy(new->name, e->name, e->length + 1);
+	*last_unnamed = new;
+	last_unnamed = &new->next;
+}
+
+static void forget_row(uint64_t ino)
+{
+	if (gone_count == gone_room) {
+		size_t room = gone_room ? gone_room * 2 : 64;
+		uint64_t *grown = realloc(gone, room * sizeof *grown);
+
+		if (!grown) {
+			fail("no memory");
+			return;
+		}
+		gone = grown;
+		gone_room = room;
+	}
+	gone[gone_count++] = ino;
+}
+
+void note_gone(struct imfs_under *u)
+{
+	struct imfs_under **at = &mapped;
+
+	clean(u);
+	if (u->row)
+		forget_row(u->node->ino);
+	if (!u->mapped)
+		return;
+	while (*at != u)
+		at = &(*at)->next_mapped;
+	*at = u->next_mapped;
+}
+
+/* All of a file's, one behind the other. Malloc; NULL if it has none. */
+static void *pack_xattrs(const struct imfs_node *n, uint32_t *size)
+{
+	uint8_t *bytes, *at;
+
+	*size = 0;
+	for (const struct imfs_xattr *x = n->xattrs; x; x = x->next)
+		*size += (uint32_t)strlen(x->name) + 1 + (uint32_t)sizeof x->size + x->size;
+	if (!*size || !(bytes = malloc(*size)))
+		return NULL;
+	at = bytes;
+	for (const struct imfs_xattr *x = n->xattrs; x; x = x->next) {
+		size_t length = strlen(x->name) + 1;
+
+		memcpy(at, x->name, length);
+		memcpy(at + length, &x->size, sizeof x->size);
+		memcpy(at + length + sizeof x->size, x->name + length, x->size);
+		at += length + sizeof x->size + x->size;
+	}
+	return bytes;
+}
+
+static int put_row(struct imfs_node *n)
+{
+	struct imfs_under *u = n->under;
+	struct store_node row = {
+		.ino = row_ino(n), .rdev = n->rdev, .mode = n->mode, .nlink = n->nlink, .uid = n->uid, .gid = n->gid, .size = n->size,
+		.atime = n->atime, .mtime = n->mtime, .ctime = n->ctime, .btime = n->btime, .origin = u->origin,
+		.origin_size = u->origin_size, .stamp = u->stamp, .target = n->target,
+	};
+	void *xattrs;
+	int r;
+
+	if ((r = know_xattrs(&fs, n)))
+		return r;
+	xattrs = pack_xattrs(n, &row.xattrs_size);
+	if (row.xattrs_size && !xattrs)
+		return -ENOMEM;
+	row.xattrs = xattrs;
+	r = store_put(store, &row);
+	free(xattrs);
+	if (r < 0)
+		return r;
+	u->row = true;
+	for (struct imfs_entry *e = n->names; e && r >= 0; e = e->other)
+		if (!e->stored && !(r = store_name(store, row_ino(e->dir), e->name, n->ino)))
+			e->stored = true;
+	return r < 0 ? r : 0;
+}
+
+/* Rows of all directories above, from the root down: by them it is found. */
+static int put_above(struct imfs_node *dir)
+{
+	while (!dir->under->row) {
+		struct imfs_node *top = dir;
+		int r;
+
+		while (top->dir.parent != top && !top->dir.parent->under->row)
+			top = top->dir.parent;
+		if ((r = put_row(top)))
+			return r;
+	}
+	return 0;
+}
+
+static int put_chunk(struct imfs_node *n, struct imfs_chunk *c)
+{
+	static uint8_t whole[STORE_CHUNK];	/* under the lock */
+	int64_t start = (int64_t)(c->index * IMFS_CHUNK), left = n->size - start;
+	uint16_t mask = c->dirty;
+	const uint8_t *bytes = c->data;
+	int r;
+
+	if (left < (int64_t)IMFS_CHUNK)
+		mask &= left <= 0 ? 0 : (uint16_t)((1u << (left + IMFS_BLOCK - 1) / IMFS_BLOCK) - 1);
+	if (mask && c->room < STORE_CHUNK) {
+		memset(whole, 0, sizeof whole);
+		memcpy(whole, c->data, c->room);
+		bytes = whole;
+	}
+	if (mask && (r = store_write(store, n->ino, c->index, mask, bytes)) < 0)
+		return r;
+	c->dirty = 0;
+	if (mask)
+		n->under->stored_end = n->size > n->under->stored_end ? n->size : n->under->stored_end;
+	n->lazy = n->lazy || mask;
+	return 0;
+}
+
+/* The blocks of a file that clients write to by themselves, as far as they are other ones than below. */
+static int compare_chunk(struct imfs_node *n, uint64_t index, bool *differs)
+{
+	static uint8_t below[IMFS_CHUNK], here[IMFS_CHUNK];	/* under the lock */
+	int64_t start = (int64_t)(index * IMFS_CHUNK), length = least(n->size - start, IMFS_CHUNK);
+	uint16_t mask = 0;
+	int r;
+
+	memset(here, 0, sizeof here);
+	memcpy(here, n->data.backing->base + start, (size_t)length);
+	store_leave();
+	r = cache_fill(n, index, below, IMFS_CHUNK);
+	store_enter();
+	if (r)
+		return r;
+	for (int64_t at = 0; at < length; at += IMFS_BLOCK)
+		if (memcmp(below + at, here + at, IMFS_BLOCK))
+			mask |= (uint16_t)(1u << at / IMFS_BLOCK);
+	if (!mask)
+		return 0;
+	*differs = true;
+	n->under->stored_end = n->size;
+	r = store_write(store, n->ino, index, mask, here);
+	return r < 0 ? r : 0;
+}
+
+static int put_backing(struct imfs_node *n, bool *differs)
+{
+	int r = 0;
+
+	for (uint64_t index = 0; !r && (int64_t)(index * IMFS_CHUNK) < n->size; index++)
+		r = compare_chunk(n, index, differs);
+	n->lazy = n->lazy || *differs;
+	return r;
+}
+
+static int put_contents(struct imfs_node *n)
+{
+	struct imfs_under *u = n->under;
+	bool differs = false;
+	int r = 0;
+
+	if (u->cut != INT64_MAX) {
+		if ((r = store_cut(store, n->ino, u->cut)) < 0)
+			return r;
+		u->stored_end = least(u->stored_end, u->cut);
+		u->cut = INT64_MAX;
+	}
+	if (n->data.backing)
+		return put_backing(n, &differs);
+	for (uint32_t i = 0; i < n->data.count; i++)
+		if (n->data.chunks[i].dirty && (r = put_chunk(n, &n->data.chunks[i])))
+			return r;
+	return 0;
+}
+
+/* A node that is other than its row. One without names is in nobody's way: it goes when it is closed. */
+static int put_node(struct imfs_node *n)
+{
+	struct imfs_under *u = n->under;
+	int r;
+
+	if (!n->nlink || (!n->names && n != fs.root && !u->row))
+		return 0;
+	for (struct imfs_entry *e = n->names; e; e = e->other)
+		if ((r = put_above(e->dir)))
+			return r;
+	if ((r = put_row(n)))
+		return r;
+	return S_ISREG(n->mode) ? put_contents(n) : 0;
+}
+
+static int put_unnamed(const struct unnamed *u)
+{
+	struct imfs_node *dir = node_by_ino(u->dir);
+	bool hides = u->what == HIDES;
+	struct statx st;
+	char *path;
+	int r;
+
+	/* What has that name again says so itself. */
+	if (!dir || !S_ISDIR(dir->mode) || dir->dir.removed || imfs_dir_find(dir, u->name, strlen(u->name)))
+		return 0;
+	if ((r = put_above(dir)))
+		return r;
+	if (u->what == UNSURE && dir->under->origin) {
+		if (!(path = lower_join(dir->under->origin, u->name)))
+			return -ENOMEM;
+		hides = !lower_stat(path, &st);
+		free(path);
+	}
+	r = hides ? store_name(store, row_ino(dir), u->name, 0) : store_unname(store, row_ino(dir), u->name);
+	return r < 0 ? r : 0;
+}
+
+static int put_mapped(void)
+{
+	struct imfs_under **at = &mapped, *u;
+	bool differs;
+	int r = 0;
+
+	while (!r && (u = *at)) {
+		struct imfs_node *n = u->node;
+
+		differs = false;
+		if (n->nlink && n->names && n->data.backing && !u->at_dirty && !(r = put_backing(n, &differs)) && differs) {
+			n->mtime = n->ctime = imfs_now();
+			note_changed(n);
+		}
+		/* It is looked at once more after the last mapping is gone. */
+		if (!n->writers) {
+			*at = u->next_mapped;
+			u->mapped = false;
+		} else
+			at = &u->next_mapped;
+	}
+	return r;
+}
+
+/* The lock and the mutex are held. */
+static int put_all(void)
+{
+	int r = 0;
+
+	while (!r && unnamed) {
+		struct unnamed *u = unnamed;
+
+		r = put_unnamed(u);
+		if (!(unnamed = u->next))
+			last_unnamed = &unnamed;
+		free(u);
+	}
+	for (size_t i = 0; i < gone_count && !r; i++)
+		r = (r = store_forget(store, gone[i])) < 0 ? r : 0;
+	gone_count = 0;
+	r = r ? r : put_mapped();
+	while (!r && dirty) {
+		struct imfs_under *u = dirty;
+
+		clean(u);
+		r = put_node(u->node);
+	}
+	dirty_bytes = 0;
+	if (!r && kept_ino != fs.next_ino && (r = store_took_ino(store, fs.next_ino)) >= 0) {
+		kept_ino = fs.next_ino;
+		r = 0;
+	}
+	return r;
+}
+
+static int commit(bool durable)
+{
+	int r = store_commit(store, durable);
+
+	if (r < 0)
+		return fail(store_problem(store));
+	undurable = !durable;
+	return 0;
+}
+
+int flush_some(void)
+{
+	int r;
+
+	if (broken)
+		return -EIO;
+	store_enter();
+	if ((r = put_all()))
+		fail(store_problem(store));
+	r = r ? r : commit(false);
+	store_leave();
+	return r;
+}
+
+int flush_all(bool durable)
+{
+	bool any;
+	int r = 0;
+
+	imfs_write_lock();
+	if (!store || broken) {
+		imfs_write_unlock();
+		return broken ? -EIO : 0;
+	}
+	store_enter();
+	any = is_dirty();
+	if (any && (r = put_all()))
+		r = fail(r == -ENOMEM ? "no memory" : store_problem(store));
+	imfs_write_unlock();
+	if (!r && (any || (durable && undurable)))
+		r = commit(durable);
+	store_leave();
+	return r;
+}
+
+static void *keep(void *unused)
+{
+	for (;;) {
+		sleep(SECONDS);
+		if (is_needed())
+			flush_all(false);
+	}
+	return unused;
+}
+
+int flush_begin(void)
+{
+	pthread_t keeper;
+
+	return pthread_create(&keeper, NULL, keep, NULL);
+}

@@ -1,0 +1,165 @@
+/* The overlay grate: options, the start and the end. */
+#include "../imfs/calls.h"
+#include "overlay.h"
+#include "verb.h"
+
+#define MEMORY (3ull << 30)	/* of the grate's four */
+
+struct store *store;
+
+static int64_t on_sync_all(const struct lind_call *c)
+{
+	/* sync(2) cannot fail. */
+	flush_all(true);
+	return lind_forward(c);
+}
+
+#define OVERLAY_CALLS(CALL) IMFS_CALLS(CALL) CALL(sync, on_sync_all)
+#define DECLARE(name, handle) LIND_DECLARE("answers", name);
+OVERLAY_CALLS(DECLARE)
+
+#define HANDLER(name, handle) { SYS_##name, handle },
+static const struct lind_handler on[] = { OVERLAY_CALLS(HANDLER) };
+
+static const char *lower, *prefix, *upper, *head;
+
+static const char *set_path(const char **path, const char *value)
+{
+	*path = value;
+	return value[0] != '/' || strstr(value, "/.") || strstr(value, "//") ? "must be an absolute path without . and .." : NULL;
+}
+
+static const char *set_lower(const char *value)
+{
+	return set_path(&lower, value);
+}
+
+static const char *set_prefix(const char *value)
+{
+	return set_path(&prefix, value);
+}
+
+static const char *set_upper(const char *value)
+{
+	upper = value;
+	return NULL;
+}
+
+static const char *set_head(const char *value)
+{
+	head = value;
+	return *value ? NULL : "must be a name";
+}
+
+static const char *set_cache(const char *value)
+{
+	char *end;
+	unsigned long long mebibytes = strtoull(value, &end, 10);
+
+	if (end == value || *end || *value == '-' || !mebibytes || mebibytes > MEMORY >> 21)
+		return "must be a number of mebibytes, at most 1536";
+	cache_limit = mebibytes << 20;
+	return NULL;
+}
+
+static void open_store(void)
+{
+	int db = lind_open_file(upper, NULL, O_RDWR | O_CREAT, 0600), wal = db < 0 ? -1 : lind_open_file(upper, "-wal", O_RDWR | O_CREAT, 0600), r;
+
+	if (db < 0 || wal < 0)
+		lind_die("--upper %s: %s", lind_file_name(upper), strerror(errno));
+	if ((r = store_open(&store, db, wal, lower, head)) == -EXDEV)
+		lind_die("--upper %s: belongs to another lower directory", lind_file_name(upper));
+	if (r == -EBUSY)
+		lind_die("--upper %s: another run has it open", lind_file_name(upper));
+	if (r)
+		lind_die("--upper %s: %s", lind_file_name(upper), store && store_problem(store) ? store_problem(store) : strerror(-r));
+	fs.next_ino = store_next_ino(store);
+}
+
+/* What the root of the lower directory is, or the state says of it. */
+static void know_root(void)
+{
+	struct imfs_under *u = fs.root->under;
+	struct store_node row;
+	struct statx st;
+	int r;
+
+	if (lower_stat("", &st))
+		lind_die("--lower %s: %s", lower, strerror(errno));
+	node_renumber(fs.root, st.stx_ino);
+	if (store && store_get(store, ROOT_INO, &row) == 1) {
+		node_from_row(fs.root, &row);
+		return;
+	}
+	u->origin = strdup("");
+	u->xattrs_known = false;
+	fs.root->unlisted = true;
+	if (!u->origin || (r = know_node(&fs, fs.root)))
+		lind_die("--lower %s: %s", lower, u->origin ? strerror(-r) : "no memory");
+}
+
+void first_ended(void)
+{
+	if (!store)
+		return;
+	flush_all(true);
+	imfs_write_lock();
+	store_enter();
+	if (store_close(store))
+		lind_log("the state could not be closed in order");
+	store = NULL;
+	store_leave();
+	imfs_write_unlock();
+}
+
+static void begin(void)
+{
+	struct imfs_cred root = { 0 };
+	int r = lower_init(lower);
+
+	if (r)
+		lind_die("--lower %s: %s", lower, strerror(-r));
+	imfs_below = &overlay_below;
+	if (imfs_init(&fs, prefix, MEMORY, &root))
+		lind_die("--prefix %s: too long, or no memory", prefix);
+	fs.next_ino = STORE_FIRST_INO;
+	if (upper)
+		open_store();
+	know_root();
+	if (store && flush_begin())
+		lind_die("no thread to keep changes with");
+}
+
+LIND_OPTION("l", "lower", "value");
+LIND_OPTION("p", "prefix", "value");
+LIND_OPTION("u", "upper", "updates,-wal");
+LIND_OPTION("-", "head", "value");
+LIND_OPTION("-", "cache", "value");
+
+int main(int argc, char **argv)
+{
+	static const struct lind_option options[] = {
+		{ 'l', "lower", "DIR", "the directory that shows through; it is never written to", set_lower },
+		{ 'p', "prefix", "PATH", "where programs see it (default: where it is)", set_prefix },
+		{ 'u', "upper", "STATE", "the file that keeps what is changed; without it changes are gone at the end", set_upper },
+		{ 0, "head", "NAME", "the head of the state to work on (default main)", set_head },
+		{ 0, "cache", "MIB", "mebibytes of files that are kept in memory (default 512)", set_cache },
+	};
+
+	if (argc > 1 && !strncmp(argv[1], "--verb", 6))
+		return verb_main(argc, argv);
+	lind_options(options, sizeof options / sizeof *options, "A directory that is changed without being written to.", &argc, &argv);
+	if (!lower)
+		lind_die("--lower must be given");
+	prefix = prefix ? prefix : lower;
+	imfs_sync_init();
+	imfs_wake = lind_wake;
+	if (!lind_explains())
+		begin();
+	holder_init();
+	fifo_init();
+	backing_init();
+	lind_grate_lifecycle(&lifecycle);
+	return lind_grate_run(on, sizeof on / sizeof *on, argc, argv);
+}

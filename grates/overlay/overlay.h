@@ -1,0 +1,96 @@
+/*
+ * The overlay grate: imfs with a directory below it, whose files show through, and a state that keeps what was changed.
+ *
+ * A node has one of these beside it. Everything here is under the lock of imfs, held for writing; the store has a mutex of its own inside that,
+ * so that a commit waits for the disk without holding up who reads from memory.
+ */
+#ifndef OVERLAY_H
+#define OVERLAY_H
+
+#include <stdlib.h>
+#include "../imfs/grate.h"
+#include "store.h"
+
+#define ROOT_INO 1u		/* of the root in the store, whatever the lower directory's own number is */
+
+struct imfs_under {
+	struct imfs_node *node;
+	struct imfs_under *same_hash;
+	struct imfs_under *next_dirty, **at_dirty;
+	struct imfs_under *next_cached, **at_cached;
+	struct imfs_under *next_mapped;
+	char *origin;			/* path below the lower directory, "" for itself. NULL: nothing of it shows here */
+	int64_t origin_size;		/* bytes that may show */
+	int64_t cut;			/* what the store has from here on is void; INT64_MAX: nothing */
+	int64_t stored_end;		/* behind it the store has no blocks */
+	uint64_t blocks;		/* of the lower file */
+	struct store_stamp stamp;	/* of the lower file as it was found */
+	uint32_t hidden;		/* names of the lower directory that are removed, or lead elsewhere */
+	bool row;			/* the store has one */
+	bool foreign;			/* on another device than the lower directory */
+	bool blind;			/* the lower directory may be searched but not read */
+	bool readable;			/* the lower file was opened once */
+	bool xattrs_known, mapped;
+};
+
+extern struct store *store;	/* NULL: what is changed is gone at the end */
+
+/* The number that the store knows a node by. */
+static inline uint64_t row_ino(const struct imfs_node *n)
+{
+	return n == fs.root ? ROOT_INO : n->ino;
+}
+
+/* nodes.c: which nodes there are, by their numbers. */
+struct imfs_node *node_by_ino(uint64_t ino);
+void node_renumber(struct imfs_node *n, uint64_t ino);
+struct imfs_node *node_make(uint32_t mode, uint64_t ino, struct imfs_node *dir);	/* NULL: no memory */
+struct imfs_node *node_of_row(uint64_t ino, struct imfs_node *dir);	/* as the store has it. NULL: it has not, or no memory */
+void node_from_row(struct imfs_node *n, const struct store_node *row);
+int under_born(struct imfs_node *n);
+void under_gone(struct imfs_node *n);
+extern const struct imfs_below overlay_below;
+
+/* lower.c: the directory below, which is only read. Paths are as `origin`. Descriptors belong to the table. */
+struct statx;
+int lower_init(const char *path);
+int lower_dir(const char *path);
+int lower_file(const char *path);
+int lower_stat(const char *path, struct statx *st);
+int lower_link(const char *path, char *target, size_t size);	/* its length */
+bool lower_is_home(const struct statx *st);		/* on the device of the lower directory */
+char *lower_join(const char *dir, const char *name);	/* malloc; NULL: no memory */
+
+/* list.c */
+int list_names(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length);
+int know_node(struct imfs *fs, struct imfs_node *n);
+int know_xattrs(struct imfs *fs, struct imfs_node *n);
+
+/* cache.c */
+extern uint64_t cache_limit, dirty_bytes;
+int cache_room(struct imfs *fs);
+int cache_fill(struct imfs_node *n, uint64_t index, uint8_t *bytes, uint32_t room);
+int cache_cut(struct imfs *fs, struct imfs_node *n, int64_t size);
+int cache_readable(struct imfs_node *n);
+uint64_t cache_blocks(const struct imfs_node *n);
+void cache_wrote(struct imfs_node *n, struct imfs_chunk *c, uint16_t blocks);
+void cache_forget(struct imfs_under *u);	/* the node is about to go */
+
+/* flush.c */
+#define DIRTY_MOST (32u << 20)	/* bytes of contents that are not in the state */
+void note_changed(struct imfs_node *n);
+void note_mapped(struct imfs_node *n);
+void note_unnamed(struct imfs_entry *e);
+void note_gone(struct imfs_under *u);
+int flush_some(void);		/* the lock is held: makes what is dirty clean */
+int flush_all(bool durable);	/* no lock is held */
+int flush_begin(void);		/* from now on, changes that nobody has asked to be kept are brought to the state now and then */
+void store_enter(void);		/* the store's mutex; the lock is held */
+void store_leave(void);
+
+static inline int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+#endif

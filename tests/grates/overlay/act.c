@@ -1,0 +1,343 @@
+/*
+ * Does what its arguments say, one after the other, and prints what came of it: act OPERATION ARGUMENT... [, OPERATION ARGUMENT...]...
+ * An operation that fails prints the name of its error.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MOST 4000
+
+static const char *name_of_error(void)
+{
+	static const struct { int number; const char *name; } names[] = {
+		{ ENOENT, "ENOENT" }, { EACCES, "EACCES" }, { EEXIST, "EEXIST" }, { ENOTEMPTY, "ENOTEMPTY" }, { ENOTDIR, "ENOTDIR" },
+		{ EISDIR, "EISDIR" }, { ELOOP, "ELOOP" }, { EIO, "EIO" }, { ENOSPC, "ENOSPC" }, { EPERM, "EPERM" }, { EXDEV, "EXDEV" },
+	};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (names[i].number == errno)
+			return names[i].name;
+	return strerror(errno);
+}
+
+static long long number(const char *text)
+{
+	return strtoll(text, NULL, 0);
+}
+
+static int put_at(char **a, int flags)
+{
+	int fd = open(a[0], O_WRONLY | flags, 0644), r;
+
+	if (fd < 0)
+		return -1;
+	r = pwrite(fd, a[2], strlen(a[2]), number(a[1])) == (ssize_t)strlen(a[2]) ? 0 : -1;
+	return close(fd) ? -1 : r;
+}
+
+static int do_write(char **a)
+{
+	return put_at(a, 0);
+}
+
+static int do_make(char **a)
+{
+	return put_at(a, O_CREAT | O_EXCL);
+}
+
+static int do_append(char **a)
+{
+	int fd = open(a[0], O_WRONLY | O_APPEND), r;
+
+	if (fd < 0)
+		return -1;
+	r = write(fd, a[1], strlen(a[1])) < 0 ? -1 : 0;
+	close(fd);
+	return r;
+}
+
+/* What is at an offset: dots for zeros. */
+static int do_read(char **a)
+{
+	char bytes[MOST];
+	int fd = open(a[0], O_RDONLY);
+	ssize_t got = fd < 0 ? -1 : pread(fd, bytes, (size_t)number(a[2]), number(a[1]));
+
+	for (ssize_t i = 0; i < got; i++)
+		putchar(bytes[i] ? bytes[i] : '.');
+	if (got >= 0)
+		putchar('\n');
+	if (fd >= 0)
+		close(fd);
+	return got < 0 ? -1 : 0;
+}
+
+/* A sum over all of a file, read in pieces. */
+static int do_sum(char **a)
+{
+	static unsigned char bytes[100000];
+	int fd = open(a[0], O_RDONLY);
+	unsigned long sum = 0;
+	long size = 0;
+	ssize_t got = -1;
+
+	while (fd >= 0 && (got = read(fd, bytes, sizeof bytes)) > 0) {
+		for (ssize_t i = 0; i < got; i++)
+			sum = (sum * 31 + bytes[i]) & 0xffffffff;
+		size += got;
+	}
+	if (fd < 0 || got < 0)
+		return -1;
+	printf("%ld %lu\n", size, sum);
+	return close(fd);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int do_list(char **a)
+{
+	char *names[MOST];
+	int count = 0;
+	DIR *dir = opendir(a[0]);
+	struct dirent *e;
+
+	if (!dir)
+		return -1;
+	while ((e = readdir(dir)) && count < MOST)
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			names[count++] = strdup(e->d_name);
+	closedir(dir);
+	qsort(names, (size_t)count, sizeof *names, by_name);
+	for (int i = 0; i < count; i++)
+		printf("%s%s", i ? " " : "", names[i]);
+	putchar('\n');
+	return 0;
+}
+
+/* How many names one sees who removes half of them on the way, which is how many there were. */
+static int do_thin(char **a)
+{
+	char path[MOST];
+	int seen = 0;
+	DIR *dir = opendir(a[0]);
+	struct dirent *e;
+
+	if (!dir)
+		return -1;
+	while ((e = readdir(dir)))
+		if (e->d_name[0] != '.' && seen++ % 2) {
+			snprintf(path, sizeof path, "%s/%s", a[0], e->d_name);
+			if (unlink(path))
+				return -1;
+		}
+	printf("%d\n", seen);
+	return closedir(dir);
+}
+
+static int do_stat(char **a)
+{
+	struct stat st;
+
+	if (lstat(a[0], &st))
+		return -1;
+	printf("%o %lu links, %lld bytes\n", st.st_mode, (unsigned long)st.st_nlink, S_ISDIR(st.st_mode) ? 0LL : (long long)st.st_size);
+	return 0;
+}
+
+static int do_ino(char **a)
+{
+	struct stat st;
+
+	if (lstat(a[0], &st))
+		return -1;
+	printf("%llu\n", (unsigned long long)st.st_ino);
+	return 0;
+}
+
+static int do_same(char **a)
+{
+	struct stat one, other;
+
+	if (stat(a[0], &one) || stat(a[1], &other))
+		return -1;
+	puts(one.st_ino == other.st_ino ? "same" : "different");
+	return 0;
+}
+
+/* A store to a shared mapping. */
+static int do_map(char **a)
+{
+	long long off = number(a[1]), start = off / 4096 * 4096;
+	size_t length = (size_t)(off - start) + strlen(a[2]);
+	int fd = open(a[0], O_RDWR);
+	char *at = fd < 0 ? MAP_FAILED : mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, start);
+
+	if (at == MAP_FAILED)
+		return -1;
+	memcpy(at + (off - start), a[2], strlen(a[2]));
+	munmap(at, length);
+	return close(fd);
+}
+
+/* A file without a name gets one. */
+static int do_unnamed(char **a)
+{
+	char path[40];
+	int fd = open(a[0], O_TMPFILE | O_RDWR, 0600);
+
+	if (fd < 0 || write(fd, a[2], strlen(a[2])) < 0)
+		return -1;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, path, AT_FDCWD, a[1], AT_SYMLINK_FOLLOW) ? -1 : close(fd);
+}
+
+static int do_punch(char **a)
+{
+	int fd = open(a[0], O_RDWR), r;
+
+	if (fd < 0)
+		return -1;
+	r = fallocate(fd, 3 /* FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE */, number(a[1]), number(a[2]));
+	return close(fd) ? -1 : r;
+}
+
+/* What one sees who had it open before another process wrote to it. */
+static int do_watch(char **a)
+{
+	char bytes[MOST] = "";
+	int fd = open(a[0], O_RDONLY), status = 0;
+	pid_t child;
+
+	if (fd < 0 || pread(fd, bytes, 5, 0) < 0 || (child = fork()) < 0)
+		return -1;
+	if (!child)
+		_exit(do_write((char *[]){ a[0], "0", a[1] }) ? 1 : 0);
+	waitpid(child, &status, 0);
+	if (status || pread(fd, bytes, strlen(a[1]), 0) < 0)
+		return -1;
+	puts(bytes);
+	return close(fd);
+}
+
+static int do_link_text(char **a)
+{
+	char target[MOST];
+	ssize_t length = readlink(a[0], target, sizeof target - 1);
+
+	if (length < 0)
+		return -1;
+	printf("%.*s\n", (int)length, target);
+	return 0;
+}
+
+static int do_sync(char **a)
+{
+	int fd = open(a[0], O_RDONLY);
+
+	return fd < 0 || fsync(fd) ? -1 : close(fd);
+}
+
+/* A little, for somebody outside to do something. */
+static int do_wait(char **a)
+{
+	fflush(stdout);
+	return usleep((useconds_t)number(a[0]) * 1000);
+}
+
+static int do_say(char **a)
+{
+	return puts(a[0]) < 0 || fflush(stdout) ? -1 : 0;
+}
+
+/* Directories in each other, then a file in the last, each named from the one above. */
+static int do_deep(char **a)
+{
+	long long depth = number(a[1]);
+
+	if (chdir(a[0]))
+		return -1;
+	for (long long i = 0; i < depth; i++)
+		if ((mkdir("d", 0755) && errno != EEXIST) || chdir("d"))
+			return -1;
+	return open("end", O_WRONLY | O_CREAT, 0644) < 0 ? -1 : chdir("/");
+}
+
+static int do_rename(char **a)
+{
+	return rename(a[0], a[1]);
+}
+
+static int do_link(char **a)
+{
+	return link(a[0], a[1]);
+}
+
+static int do_symlink(char **a)
+{
+	return symlink(a[0], a[1]);
+}
+
+static int do_unlink(char **a)
+{
+	return unlink(a[0]);
+}
+
+static int do_mkdir(char **a)
+{
+	return mkdir(a[0], 0755);
+}
+
+static int do_rmdir(char **a)
+{
+	return rmdir(a[0]);
+}
+
+static int do_chmod(char **a)
+{
+	return chmod(a[0], (mode_t)number(a[1]));
+}
+
+static int do_truncate(char **a)
+{
+	return truncate(a[0], number(a[1]));
+}
+
+static const struct {
+	const char *name;
+	int arguments;
+	int (*does)(char **a);
+} known[] = {
+	{ "write", 3, do_write }, { "make", 3, do_make }, { "append", 2, do_append }, { "read", 3, do_read }, { "sum", 1, do_sum },
+	{ "list", 1, do_list }, { "thin", 1, do_thin }, { "stat", 1, do_stat }, { "ino", 1, do_ino }, { "same", 2, do_same },
+	{ "map", 3, do_map }, { "unnamed", 3, do_unnamed }, { "punch", 3, do_punch }, { "watch", 2, do_watch },
+	{ "target", 1, do_link_text }, { "sync", 1, do_sync }, { "wait", 1, do_wait }, { "say", 1, do_say }, { "deep", 2, do_deep }, { "rename", 2, do_rename },
+	{ "link", 2, do_link }, { "symlink", 2, do_symlink }, { "unlink", 1, do_unlink }, { "mkdir", 1, do_mkdir },
+	{ "rmdir", 1, do_rmdir }, { "chmod", 2, do_chmod }, { "truncate", 2, do_truncate },
+};
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc;) {
+		size_t k = 0;
+
+		while (k < sizeof known / sizeof *known && strcmp(known[k].name, argv[i]))
+			k++;
+		if (k == sizeof known / sizeof *known || i + known[k].arguments >= argc)
+			return 2;
+		if (known[k].does(argv + i + 1))
+			printf("%s\n", name_of_error());
+		i += known[k].arguments + 2;
+	}
+	return 0;
+}
