@@ -17,7 +17,7 @@ test=
 side=cage
 
 die() { echo "ports: $*" >&2; exit 1; }
-all() { (cd "$here" && ls -d */recipe | sed 's,/recipe,,'); }
+all() { (cd "$here" && grep -L "^optional=" */recipe | sed 's,/recipe,,'); }
 
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -30,7 +30,7 @@ while [ $# -gt 0 ]; do
 	esac
 done
 [ $# -gt 0 ] || set -- $(all)
-for name in "$@"; do [ -f "$here/$name/recipe" ] || die "no port $name; there are: $(all | tr '\n' ' ')"; done
+for name in "$@"; do [ -f "$here/$name/recipe" ] || die "no port $name; there are: $(cd "$here" && echo */recipe | sed 's,/recipe,,g')"; done
 [ -x "$top/target/release/lind-boot" ] && [ -f "$top/build/sysroot/lib/libc.a" ] || die "the runtime is not built: run \`make\`"
 mkdir -p "$root" "$top/build/ports"
 root=$(cd "$root" && pwd)

@@ -58,7 +58,7 @@ link_key() {
 unpack() {
 	rm -rf "$tree"
 	mkdir -p "$tree"
-	tar -xf "$top/build/downloads/$tarball" -C "$tree" --strip-components=1
+	[ -z "$tarball" ] || tar -xf "$top/build/downloads/$tarball" -C "$tree" --strip-components=1
 	for patch in "$here/$name"/*.patch; do
 		[ ! -f "$patch" ] || patch -p1 <"$patch"
 	done
@@ -101,7 +101,7 @@ link() { mkdir -p "$root/$(dirname "$2")"; ln -sfn "$1" "$root/$2"; }
 
 load() {
 	name=$1
-	needs='' programs='' tools='' test_tools='' test_needs=''
+	tarball='' sha256='' needs='' programs='' tools='' test_tools='' test_needs=''
 	configure() { :; }
 	compile() { make; }
 	install() { :; }
@@ -138,7 +138,7 @@ build() {
 	mkdir -p "$work"
 	key=$(source_key)
 	if [ "$(cat "$work/source-key" 2>/dev/null)" != "$key" ]; then
-		"$top/src/sysroot/fetch.sh" "$package" "$tarball" "$sha256" || die "$name: no source"
+		[ -z "$tarball" ] || "$top/src/sysroot/fetch.sh" "$package" "$tarball" "$sha256" || die "$name: no source"
 		rm -f "$work/source-key" "$work/link-key"
 		tree=$work step unpack unpack_here
 		step configure configure
