@@ -116,6 +116,16 @@ static void know_root(void)
 		lind_die("--lower %s: %s", lower, u->origin ? strerror(-r) : "no memory");
 }
 
+static struct lind_lifecycle lifecycle_here;
+
+static void exec_client(void *client, uint64_t cage)
+{
+	imfs_write_lock();
+	log_exec(cage);
+	imfs_write_unlock();
+	lifecycle.exec(client, cage);
+}
+
 void first_ended(void)
 {
 	if (!store)
@@ -181,6 +191,8 @@ int main(int argc, char **argv)
 	holder_init();
 	fifo_init();
 	backing_init();
-	lind_grate_lifecycle(&lifecycle);
+	lifecycle_here = lifecycle;
+	lifecycle_here.exec = exec_client;
+	lind_grate_lifecycle(&lifecycle_here);
 	return lind_grate_run(on, sizeof on / sizeof *on, argc, argv);
 }

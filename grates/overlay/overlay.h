@@ -25,6 +25,7 @@ struct imfs_under {
 	int64_t stored_end;		/* behind it the store has no blocks */
 	uint64_t blocks;		/* of the lower file */
 	struct store_stamp stamp;	/* of the lower file as it was found */
+	uint32_t who, logged;		/* whose call changed it last, and of whose the log has a line */
 	uint32_t hidden;		/* names of the lower directory that are removed, or lead elsewhere */
 	bool row, first_row;		/* the store has one; it had one when the run began */
 	bool foreign;			/* on another device than the lower directory */
@@ -93,6 +94,12 @@ int flush_all(bool durable);	/* no lock is held */
 int flush_begin(void);		/* from now on, changes that nobody has asked to be kept are brought to the state now and then */
 void store_enter(void);		/* the store's mutex; the lock is held */
 void store_leave(void);
+
+/* log.c: commands have numbers, 0 is nobody's. The lock is held. */
+uint32_t log_who(void);		/* whose call is being served */
+void log_exec(uint64_t cage);	/* it runs another program */
+int log_made_or_changed(struct imfs_node *n, bool is_new);
+int log_unnamed(const struct imfs_node *dir, const char *name, struct imfs_node *n, uint32_t who);	/* `n`: what had that name, if it is still there */
 
 static inline int64_t least(int64_t a, int64_t b)
 {
