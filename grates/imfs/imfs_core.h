@@ -158,6 +158,10 @@ struct imfs_below {
 	int (*readable)(struct imfs_node *n);	/* whether contents can be had */
 	/* Before memory is taken for contents: gives some back, which is any clean chunk's. */
 	int (*room)(struct imfs *fs);
+	/* How many bytes at `off`, at most `max`, are in a file of the kernel's as they are here, and that file. 0: they have to be loaded. The
+	 * lock is held for reading at least. */
+	size_t (*straight)(const struct imfs_node *n, int64_t off, size_t max, int *fd);
+	int (*whole)(struct imfs_node *n);	/* a file of the kernel's with all of the contents, which is the caller's; -1: none */
 	/* The contents of a chunk of a lazy file, as much as there is room for. */
 	int (*fill)(struct imfs_node *n, uint64_t index, uint8_t *bytes, uint32_t room);
 	int (*cut)(struct imfs *fs, struct imfs_node *n, int64_t size);	/* before the file becomes shorter */

@@ -44,7 +44,47 @@ static size_t part_from_client(struct lind_arg from, uint8_t *to, size_t length)
 	return done_bytes;
 }
 
-/* A lock is held for reading at least, and for writing unless imfs_data_there says that it is. */
+/* Bytes that are below and not here go from there to the client. What somebody has cut off there meanwhile is zeros. */
+static int64_t straight_to_client(int fd, struct lind_arg to, size_t length, int64_t off)
+{
+	struct lind_arg none = { 0, to.cage };
+	size_t done_bytes = 0;
+	int64_t r = 1;
+
+	for (; done_bytes < length && r > 0; done_bytes += r > 0 ? (size_t)r : 0)
+		r = lind_call(SYS_pread64, to.cage, (struct lind_arg){ (uint64_t)fd, lind_self() }, lind_at(to, done_bytes),
+			(struct lind_arg){ length - done_bytes, to.cage }, (struct lind_arg){ (uint64_t)off + done_bytes, to.cage }, none, none);
+	while (!r && done_bytes < length) {
+		size_t piece = length - done_bytes < sizeof zeros ? length - done_bytes : sizeof zeros;
+
+		if (lind_write(lind_at(to, done_bytes), zeros, piece))
+			r = -EFAULT;
+		else
+			done_bytes += piece;
+	}
+	return done_bytes ? (int64_t)done_bytes : r;
+}
+
+/* Whether reading that needs nothing to be loaded. */
+static bool is_ready(const struct imfs_node *n, int64_t off, uint64_t length)
+{
+	uint64_t left = off < 0 || off >= n->size ? 0 : (uint64_t)(n->size - off);
+	size_t piece;
+	int fd;
+
+	for (left = length < left ? length : left; left; left -= piece, off += (int64_t)piece) {
+		size_t in = IMFS_CHUNK - (size_t)off % IMFS_CHUNK;
+
+		if ((piece = imfs_below->straight(n, off, left < MAX_TRANSFER ? (size_t)left : MAX_TRANSFER, &fd)))
+			continue;
+		if (!imfs_data_there(n, off, 1))
+			return false;
+		piece = left < in ? (size_t)left : in;
+	}
+	return true;
+}
+
+/* A lock is held for reading at least, and for writing unless is_ready says that it may be read. */
 int64_t data_to_client(struct imfs_file *f, struct lind_arg to, uint64_t length, int64_t off)
 {
 	struct imfs_node *n = f->node;
@@ -63,7 +103,15 @@ int64_t data_to_client(struct imfs_file *f, struct lind_arg to, uint64_t length,
 		length = (uint64_t)(n->size - off);
 	for (total = (size_t)length; done_bytes < total; done_bytes += run) {
 		const uint8_t *from;
+		int fd;
 
+		if (n->lazy && (run = imfs_below->straight(n, off + (int64_t)done_bytes, total - done_bytes, &fd))) {
+			int64_t got = straight_to_client(fd, lind_at(to, done_bytes), run, off + (int64_t)done_bytes);
+
+			if (got < (int64_t)run)
+				return done_bytes + (got > 0 ? (size_t)got : 0) ? (int64_t)done_bytes + (got > 0 ? got : 0) : got;
+			continue;
+		}
 		if (n->lazy && (r = imfs_data_load(&fs, n, off + (int64_t)done_bytes)))
 			return done_bytes ? (int64_t)done_bytes : r;
 		from = imfs_data_run(n, off + (int64_t)done_bytes, total - done_bytes, &run);
@@ -169,7 +217,7 @@ static inline const uint8_t *plain_bytes(const struct imfs_file *f, int64_t off,
 /* Whether it takes the lock for writing to read that: it has to be loaded first. */
 static bool must_load(const struct imfs_file *f, uint64_t length, int64_t off)
 {
-	return f->node->lazy && !imfs_data_there(f->node, off, length);
+	return f->node->lazy && !is_ready(f->node, off, length);
 }
 
 static int64_t read_loading(const struct lind_call *c, bool at_pos)

@@ -156,6 +156,15 @@ static int64_t map_copy(const struct lind_call *c, struct client *client)
 	return r;
 }
 
+/* A private mapping of a file that is below as it is here. Takes the descriptor over. */
+static int64_t map_below(const struct lind_call *c, int fd)
+{
+	int64_t r = map_at(c, c->args[0].value, lind_arg32(c, 2), lind_arg32(c, 3), (struct lind_arg){ (uint64_t)fd, lind_self() }, c->args[5].value);
+
+	close(fd);
+	return r;
+}
+
 int64_t on_mmap(const struct lind_call *c)
 {
 	uint32_t flags = lind_arg32(c, 3);
@@ -182,6 +191,8 @@ int64_t on_mmap(const struct lind_call *c)
 		if (!(m = calloc(1, sizeof *m)))
 			r = -ENOMEM;
 	}
+	if (!r && !shared && !m && f->node->lazy)
+		fd = imfs_below->whole(f->node);
 	if (!r && m) {
 		m->node = f->node;
 		m->writable = shared && !imfs_may_write(f);
@@ -192,6 +203,8 @@ int64_t on_mmap(const struct lind_call *c)
 	imfs_write_unlock();
 	if (r)
 		return r;
+	if (fd >= 0 && !m)
+		return map_below(c, fd);
 	return m ? map_backing(c, client_of(c->target), m, fd) : map_copy(c, client);
 }
 

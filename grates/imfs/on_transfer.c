@@ -160,7 +160,7 @@ int64_t on_sendfile(const struct lind_call *c)
 	return out.file ? sized(c, out.client, r) : r;
 }
 
-static int64_t may_copy(const struct side *in, const struct side *out, uint64_t length)
+static int64_t may_copy(const struct side *in, const struct side *out, uint64_t *length)
 {
 	if (!in->file || !out->file)
 		return -EXDEV;
@@ -174,9 +174,9 @@ static int64_t may_copy(const struct side *in, const struct side *out, uint64_t 
 		int64_t from = in->at_pos ? in->file->pos : in->off, to = out->at_pos ? out->file->pos : out->off;
 		int64_t left = in->file->node->size > from ? in->file->node->size - from : 0;
 
-		/* Of what there is to copy: behind the end is nothing that could overlap. */
-		left = left < (int64_t)length ? left : (int64_t)length;
-		if (from < to + left && to < from + left)
+		/* Only what there is: nothing overlaps behind the end, and what the copy adds there is not copied in turn. */
+		*length = left < (int64_t)*length ? (uint64_t)left : *length;
+		if (from < to + (int64_t)*length && to < from + (int64_t)*length)
 			return -EINVAL;
 	}
 	return 0;
@@ -196,7 +196,7 @@ int64_t on_copy_file_range(const struct lind_call *c)
 	}
 	if (lind_arg32(c, 5))
 		r = -EINVAL;
-	else if (!(r = may_copy(&in, &out, length)) && (r = transfer(&in, &out, length)) >= 0 &&
+	else if (!(r = may_copy(&in, &out, &length)) && (r = transfer(&in, &out, length)) >= 0 &&
 		 (side_give_offset(&in, c->args[1]) || side_give_offset(&out, c->args[3])))
 		r = -EFAULT;
 	side_give(&in);

@@ -1,7 +1,8 @@
 /* Contents: chunks of files that came from below, and may go again when there are too many. */
-#include <sys/stat.h>
 #include <unistd.h>
 #include "overlay.h"
+
+#define STRAIGHT_LEAST 16384	/* bytes that are worth a call of their own: less is read into memory, to stay there */
 
 uint64_t cache_limit = 512u << 20;
 uint64_t dirty_bytes;
@@ -64,24 +65,68 @@ int cache_readable(struct imfs_node *n)
 	struct imfs_under *u = n->under;
 	int fd;
 
-	if (!u->origin || !u->origin_size || u->readable)
+	if (!u->origin || !u->origin_size)
 		return 0;
-	if ((fd = lower_file(u->origin)) < 0)
-		return fd;
-	u->readable = true;
-	return 0;
+	return (fd = lower_file(u)) < 0 ? fd : 0;
+}
+
+void cache_stored(struct imfs_under *u, uint64_t index)
+{
+	if (index >= u->stored_count && !u->first_row) {
+		uint64_t count = (index + 1) * 2 + 64;
+		uint8_t *grown = realloc(u->stored, (size_t)(count + 7) / 8);
+
+		if (!grown) {
+			u->first_row = true;
+			return;
+		}
+		memset(grown + (u->stored_count + 7) / 8, 0, (size_t)((count + 7) / 8 - (u->stored_count + 7) / 8));
+		u->stored = grown;
+		u->stored_count = count;
+	}
+	if (!u->first_row)
+		u->stored[index / 8] |= (uint8_t)(1u << index % 8);
+}
+
+/* Whether a chunk is in the lower file as it is here. */
+static bool is_below(const struct imfs_node *n, uint64_t index)
+{
+	const struct imfs_under *u = n->under;
+
+	if (u->first_row || (index < u->stored_count && u->stored[index / 8] & 1u << index % 8))
+		return false;
+	return !imfs_data_there(n, (int64_t)(index * IMFS_CHUNK), 1);
+}
+
+size_t cache_straight(const struct imfs_node *n, int64_t off, size_t max, int *fd)
+{
+	const struct imfs_under *u = n->under;
+	int64_t end = least(least(u->origin_size, n->size), off + (int64_t)max), at = off;
+
+	if (u->fd < 0 || n->data.backing || u->first_row || off < 0 || end - off < STRAIGHT_LEAST)
+		return 0;
+	*fd = u->fd;
+	while (at < end && is_below(n, (uint64_t)at / IMFS_CHUNK))
+		at = least(end, (at / (int64_t)IMFS_CHUNK + 1) * (int64_t)IMFS_CHUNK);
+	return at - off < STRAIGHT_LEAST ? 0 : (size_t)(at - off);
+}
+
+int cache_whole(struct imfs_node *n)
+{
+	struct imfs_under *u = n->under;
+
+	if (u->row || u->at_dirty || !u->origin || u->origin_size != n->size || n->data.backing || lower_file(u) < 0)
+		return -1;
+	return fcntl(u->fd, F_DUPFD_CLOEXEC, 0);
 }
 
 static int read_lower(struct imfs_under *u, int64_t start, uint8_t *bytes, int64_t length)
 {
-	struct stat st;
 	ssize_t got = 1;
-	int fd = lower_file(u->origin);
+	int fd = lower_file(u);
 
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return -EIO;
 	for (int64_t done_bytes = 0; done_bytes < length && got > 0; done_bytes += got)
 		got = pread(fd, bytes + done_bytes, (size_t)(length - done_bytes), start + done_bytes);
 	/* What somebody has cut off meanwhile is zeros. */

@@ -12,8 +12,10 @@ enum what { HIDES, FREE, UNSURE };	/* whether the lower directory has such a nam
 
 struct unnamed {
 	struct unnamed *next;
-	uint64_t dir;
+	uint64_t dir, ino;
+	uint32_t who;
 	enum what what;
+	bool stored;
 	char name[];
 };
 
@@ -61,6 +63,7 @@ void note_changed(struct imfs_node *n)
 {
 	struct imfs_under *u = n->under;
 
+	u->who = log_who();
 	if (u->at_dirty)
 		return;
 	u->next_dirty = dirty;
@@ -104,6 +107,9 @@ void note_unnamed(struct imfs_entry *e)
 	}
 	new->next = NULL;
 	new->dir = e->dir->ino;
+	new->ino = e->node->ino;
+	new->who = log_who();
+	new->stored = e->stored;
 	new->what = e->lower ? HIDES : u->hidden ? UNSURE : FREE;
 	memcpy(new->name, e->name, e->length + 1);
 	*last_unnamed = new;
@@ -224,6 +230,8 @@ static int put_chunk(struct imfs_node *n, struct imfs_chunk *c)
 		return r;
 	c->dirty = 0;
 	if (mask)
+		cache_stored(n->under, c->index);
+	if (mask)
 		n->under->stored_end = n->size > n->under->stored_end ? n->size : n->under->stored_end;
 	n->lazy = n->lazy || mask;
 	return 0;
@@ -250,6 +258,7 @@ static int compare_chunk(struct imfs_node *n, uint64_t index, bool *differs)
 	if (!mask)
 		return 0;
 	*differs = true;
+	cache_stored(n->under, index);
 	n->under->stored_end = n->size;
 	r = store_write(store, n->ino, index, mask, here);
 	return r < 0 ? r : 0;
@@ -289,6 +298,7 @@ static int put_contents(struct imfs_node *n)
 static int put_node(struct imfs_node *n)
 {
 	struct imfs_under *u = n->under;
+	bool is_new = !u->row && !u->origin;
 	int r;
 
 	if (!n->nlink || (!n->names && n != fs.root && !u->row))
@@ -296,6 +306,9 @@ static int put_node(struct imfs_node *n)
 	for (struct imfs_entry *e = n->names; e; e = e->other)
 		if ((r = put_above(e->dir)))
 			return r;
+	/* A directory that is only another one for a name in it has a line for that. */
+	if (!(S_ISDIR(n->mode) && !is_new) && (r = log_made_or_changed(n, is_new)))
+		return r;
 	if ((r = put_row(n)))
 		return r;
 	return S_ISREG(n->mode) ? put_contents(n) : 0;
@@ -304,6 +317,7 @@ static int put_node(struct imfs_node *n)
 static int put_unnamed(const struct unnamed *u)
 {
 	struct imfs_node *dir = node_by_ino(u->dir);
+	struct imfs_node *n = node_by_ino(u->ino);
 	bool hides = u->what == HIDES;
 	struct statx st;
 	char *path;
@@ -312,14 +326,16 @@ static int put_unnamed(const struct unnamed *u)
 	/* What has that name again says so itself. */
 	if (!dir || !S_ISDIR(dir->mode) || dir->dir.removed || imfs_dir_find(dir, u->name, strlen(u->name)))
 		return 0;
-	if ((r = put_above(dir)))
-		return r;
 	if (u->what == UNSURE && dir->under->origin) {
 		if (!(path = lower_join(dir->under->origin, u->name)))
 			return -ENOMEM;
 		hides = !lower_stat(path, &st);
 		free(path);
 	}
+	if (!hides && !u->stored)
+		return 0;
+	if ((r = put_above(dir)) || (r = log_unnamed(dir, u->name, n, u->who)))
+		return r;
 	r = hides ? store_name(store, row_ino(dir), u->name, 0) : store_unname(store, row_ino(dir), u->name);
 	return r < 0 ? r : 0;
 }

@@ -361,7 +361,7 @@ int know_xattrs(struct imfs *filesystem, struct imfs_node *n)
 	if (!u->origin || (!S_ISREG(n->mode) && !S_ISDIR(n->mode)))
 		return 0;
 	/* Those of a file that may not be read are not there. */
-	if ((fd = S_ISDIR(n->mode) ? lower_dir(u->origin) : lower_file(u->origin)) >= 0)
+	if ((fd = S_ISDIR(n->mode) ? lower_dir(u->origin) : lower_file(u)) >= 0)
 		length = flistxattr(fd, names, sizeof names);
 	for (const char *name = names; !r && length > 0 && name < names + length; name += strlen(name) + 1)
 		r = take_xattr(n, fd, name);

@@ -8,18 +8,20 @@
 #include <unistd.h>
 #include "overlay.h"
 
-#define OPENED 64		/* descriptors that are kept */
+#define OPENED 64		/* descriptors of directories that are kept, */
+#define FILES 256		/* and of files */
 #define STAYS_BELOW 0x0eu	/* RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH */
 
 struct opened {
 	char *path;
 	int fd;
-	bool file;
 	uint64_t used;
 };
 
 static struct opened table[OPENED];
-static uint64_t clock_hand;
+static uint64_t uses;
+static struct imfs_under *files[FILES];
+static unsigned next_file;
 static int root = -1;
 static uint32_t home_major, home_minor;
 
@@ -85,15 +87,17 @@ static int open_below(const char *path, uint32_t flags)
 	return next;
 }
 
-static int open_kept(const char *path, bool file)
+int lower_dir(const char *path)
 {
 	struct opened *oldest = &table[0];
 	char *copy;
 	int fd;
 
+	if (!*path)
+		return root;
 	for (struct opened *o = table; o < table + OPENED; o++) {
-		if (o->path && o->file == file && !strcmp(o->path, path)) {
-			o->used = ++clock_hand;
+		if (o->path && !strcmp(o->path, path)) {
+			o->used = ++uses;
 			return o->fd;
 		}
 		if (o->used < oldest->used)
@@ -101,9 +105,7 @@ static int open_kept(const char *path, bool file)
 	}
 	if (!(copy = strdup(path)))
 		return -ENOMEM;
-	/* Not to wait for the other end of a fifo that somebody has put there. */
-	fd = open_below(path, O_RDONLY | (file ? O_NONBLOCK : O_DIRECTORY));
-	if (fd < 0) {
+	if ((fd = open_below(path, O_RDONLY | O_DIRECTORY)) < 0) {
 		fd = -errno;
 		free(copy);
 		return fd;
@@ -112,18 +114,39 @@ static int open_kept(const char *path, bool file)
 		close(oldest->fd);
 		free(oldest->path);
 	}
-	*oldest = (struct opened){ copy, fd, file, ++clock_hand };
+	*oldest = (struct opened){ copy, fd, ++uses };
 	return fd;
 }
 
-int lower_dir(const char *path)
+void lower_close(struct imfs_under *u)
 {
-	return *path ? open_kept(path, false) : root;
+	for (unsigned i = 0; i < FILES && u->fd >= 0; i++)
+		if (files[i] == u) {
+			close(u->fd);
+			u->fd = -1;
+			files[i] = NULL;
+		}
 }
 
-int lower_file(const char *path)
+int lower_file(struct imfs_under *u)
 {
-	return open_kept(path, true);
+	struct stat st;
+	int fd;
+
+	if (u->fd >= 0)
+		return u->fd;
+	/* Not to wait for the other end of a fifo that somebody has put there. */
+	if ((fd = open_below(u->origin, O_RDONLY | O_NONBLOCK)) < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -EIO;
+	}
+	if (files[next_file])
+		lower_close(files[next_file]);
+	files[next_file] = u;
+	next_file = (next_file + 1) % FILES;
+	return u->fd = fd;
 }
 
 /* The directory of a path, and its last name. One that may only be searched is opened for this time: `*mine`. */

@@ -72,6 +72,7 @@ int under_born(struct imfs_node *n)
 		return -ENOMEM;
 	u->node = n;
 	u->cut = INT64_MAX;
+	u->fd = -1;
 	n->under = u;
 	count++;
 	insert(u);
@@ -88,6 +89,8 @@ void under_gone(struct imfs_node *n)
 	note_gone(u);
 	take_out(u);
 	count--;
+	lower_close(u);
+	free(u->stored);
 	free(u->origin);
 	free(u);
 	n->under = NULL;
@@ -142,7 +145,7 @@ void node_from_row(struct imfs_node *n, const struct store_node *row)
 	n->rdev = row->rdev;
 	n->size = S_ISDIR(row->mode) ? 0 : row->size;
 	n->nlink = row->nlink ? row->nlink : 1;
-	u->row = true;
+	u->row = u->first_row = true;
 	u->stamp = row->stamp;
 	u->origin_size = row->origin_size;
 	u->stored_end = row->size;
@@ -183,6 +186,6 @@ static int sync_all(void)
 
 const struct imfs_below overlay_below = {
 	.born = under_born, .gone = under_gone, .list = list_names, .know = know_node, .xattrs = know_xattrs, .readable = cache_readable,
-	.room = cache_room, .fill = cache_fill, .cut = cache_cut, .blocks = cache_blocks, .changed = note_changed, .wrote = cache_wrote,
+	.room = cache_room, .straight = cache_straight, .whole = cache_whole, .fill = cache_fill, .cut = cache_cut, .blocks = cache_blocks, .changed = note_changed, .wrote = cache_wrote,
 	.mapped = note_mapped, .unnamed = note_unnamed, .sync = sync_all,
 };

@@ -21,7 +21,7 @@ OVERLAY_CALLS(DECLARE)
 #define HANDLER(name, handle) { SYS_##name, handle },
 static const struct lind_handler on[] = { OVERLAY_CALLS(HANDLER) };
 
-static const char *lower, *prefix, *upper, *head;
+static const char *lower, *prefix, *upper, *head, *called, *told;
 
 static const char *set_path(const char **path, const char *value)
 {
@@ -51,6 +51,18 @@ static const char *set_head(const char *value)
 	return *value ? NULL : "must be a name";
 }
 
+static const char *set_called(const char *value)
+{
+	called = value;
+	return NULL;
+}
+
+static const char *set_told(const char *value)
+{
+	told = value;
+	return NULL;
+}
+
 static const char *set_cache(const char *value)
 {
 	char *end;
@@ -62,18 +74,23 @@ static const char *set_cache(const char *value)
 	return NULL;
 }
 
+static const char *state_name(void)
+{
+	return told ? told : lind_file_name(upper);
+}
+
 static void open_store(void)
 {
 	int db = lind_open_file(upper, NULL, O_RDWR | O_CREAT, 0600), wal = db < 0 ? -1 : lind_open_file(upper, "-wal", O_RDWR | O_CREAT, 0600), r;
 
 	if (db < 0 || wal < 0)
-		lind_die("--upper %s: %s", lind_file_name(upper), strerror(errno));
-	if ((r = store_open(&store, db, wal, lower, head)) == -EXDEV)
-		lind_die("--upper %s: belongs to another lower directory", lind_file_name(upper));
+		lind_die("--upper %s: %s", state_name(), strerror(errno));
+	if ((r = store_open(&store, db, wal, called ? called : lower, head)) == -EXDEV)
+		lind_die("--upper %s: belongs to another lower directory", state_name());
 	if (r == -EBUSY)
-		lind_die("--upper %s: another run has it open", lind_file_name(upper));
+		lind_die("--upper %s: another run has it open", state_name());
 	if (r)
-		lind_die("--upper %s: %s", lind_file_name(upper), store && store_problem(store) ? store_problem(store) : strerror(-r));
+		lind_die("--upper %s: %s", state_name(), store && store_problem(store) ? store_problem(store) : strerror(-r));
 	fs.next_ino = store_next_ino(store);
 }
 
@@ -97,6 +114,16 @@ static void know_root(void)
 	fs.root->unlisted = true;
 	if (!u->origin || (r = know_node(&fs, fs.root)))
 		lind_die("--lower %s: %s", lower, u->origin ? strerror(-r) : "no memory");
+}
+
+static struct lind_lifecycle lifecycle_here;
+
+static void exec_client(void *client, uint64_t cage)
+{
+	imfs_write_lock();
+	log_exec(cage);
+	imfs_write_unlock();
+	lifecycle.exec(client, cage);
 }
 
 void first_ended(void)
@@ -136,6 +163,8 @@ LIND_OPTION("p", "prefix", "value");
 LIND_OPTION("u", "upper", "updates,-wal");
 LIND_OPTION("-", "head", "value");
 LIND_OPTION("-", "cache", "value");
+LIND_OPTION("-", "called", "value");
+LIND_OPTION("-", "told", "value");
 
 int main(int argc, char **argv)
 {
@@ -145,6 +174,8 @@ int main(int argc, char **argv)
 		{ 'u', "upper", "STATE", "the file that keeps what is changed; without it changes are gone at the end", set_upper },
 		{ 0, "head", "NAME", "the head of the state to work on (default main)", set_head },
 		{ 0, "cache", "MIB", "mebibytes of files that are kept in memory (default 512)", set_cache },
+		{ 0, "called", "DIR", "what the state is to call the lower directory (default: as --lower)", set_called },
+		{ 0, "told", "NAME", "what messages are to call the state", set_told },
 	};
 
 	if (argc > 1 && !strncmp(argv[1], "--verb", 6))
@@ -160,6 +191,8 @@ int main(int argc, char **argv)
 	holder_init();
 	fifo_init();
 	backing_init();
-	lind_grate_lifecycle(&lifecycle);
+	lifecycle_here = lifecycle;
+	lifecycle_here.exec = exec_client;
+	lind_grate_lifecycle(&lifecycle_here);
 	return lind_grate_run(on, sizeof on / sizeof *on, argc, argv);
 }

@@ -25,11 +25,14 @@ struct imfs_under {
 	int64_t stored_end;		/* behind it the store has no blocks */
 	uint64_t blocks;		/* of the lower file */
 	struct store_stamp stamp;	/* of the lower file as it was found */
+	uint32_t who, logged;		/* whose call changed it last, and of whose the log has a line */
 	uint32_t hidden;		/* names of the lower directory that are removed, or lead elsewhere */
-	bool row;			/* the store has one */
+	bool row, first_row;		/* the store has one; it had one when the run began */
 	bool foreign;			/* on another device than the lower directory */
 	bool blind;			/* the lower directory may be searched but not read */
-	bool readable;			/* the lower file was opened once */
+	int fd;				/* of the lower file, or -1 */
+	uint8_t *stored;		/* bit i: the store has blocks of chunk i. Of what was in it from the start it is not known */
+	uint64_t stored_count;		/* bits there is room for */
 	bool xattrs_known, mapped;
 };
 
@@ -55,7 +58,8 @@ extern const struct imfs_below overlay_below;
 struct statx;
 int lower_init(const char *path);
 int lower_dir(const char *path);
-int lower_file(const char *path);
+int lower_file(struct imfs_under *u);
+void lower_close(struct imfs_under *u);
 int lower_stat(const char *path, struct statx *st);
 int lower_link(const char *path, char *target, size_t size);	/* its length */
 bool lower_is_home(const struct statx *st);		/* on the device of the lower directory */
@@ -73,6 +77,9 @@ int cache_fill(struct imfs_node *n, uint64_t index, uint8_t *bytes, uint32_t roo
 int cache_cut(struct imfs *fs, struct imfs_node *n, int64_t size);
 int cache_readable(struct imfs_node *n);
 uint64_t cache_blocks(const struct imfs_node *n);
+size_t cache_straight(const struct imfs_node *n, int64_t off, size_t max, int *fd);
+int cache_whole(struct imfs_node *n);
+void cache_stored(struct imfs_under *u, uint64_t index);	/* the store has blocks of that chunk now */
 void cache_wrote(struct imfs_node *n, struct imfs_chunk *c, uint16_t blocks);
 void cache_forget(struct imfs_under *u);	/* the node is about to go */
 
@@ -87,6 +94,12 @@ int flush_all(bool durable);	/* no lock is held */
 int flush_begin(void);		/* from now on, changes that nobody has asked to be kept are brought to the state now and then */
 void store_enter(void);		/* the store's mutex; the lock is held */
 void store_leave(void);
+
+/* log.c: commands have numbers, 0 is nobody's. The lock is held. */
+uint32_t log_who(void);		/* whose call is being served */
+void log_exec(uint64_t cage);	/* it runs another program */
+int log_made_or_changed(struct imfs_node *n, bool is_new);
+int log_unnamed(const struct imfs_node *dir, const char *name, struct imfs_node *n, uint32_t who);	/* `n`: what had that name, if it is still there */
 
 static inline int64_t least(int64_t a, int64_t b)
 {

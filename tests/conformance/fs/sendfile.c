@@ -58,6 +58,9 @@ int main(void)
 	from = 20;
 	to = 22;
 	CHECK_EQ(copy(out, &from, out, &to, 4, 0), 0);
+	from = 7;
+	to = 9;
+	CHECK_EQ(copy(out, &from, out, &to, 100, 0), 2);
 	from = 2;
 	to = 4;
 	CHECK_ERRNO(copy(out, &from, out, &to, 4, 0), EINVAL);
