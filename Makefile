@@ -27,6 +27,9 @@ sysroot: ## the cages' C library, in build/sysroot
 cxx: programs sysroot ## the cages' C++ library, in build/sysroot
 	@src/sysroot/cxx.sh
 
+rust: programs sysroot cxx ## Rust's standard library for cages, in build/rust; not part of all
+	@src/sysroot/rust.sh
+
 grates: programs sysroot ## the grates, in build/grates
 	@$(MAKE) --no-print-directory -C grates/sdk/c install
 	@$(MAKE) --no-print-directory -C grates install
@@ -71,4 +74,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup programs sysroot cxx grates ports ports-test test unit-tests bench sandbench check clean
+.PHONY: all help setup programs sysroot cxx rust grates ports ports-test test unit-tests bench sandbench check clean

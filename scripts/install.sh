@@ -58,7 +58,7 @@ install)
 	ln -s ../../../bin/lind-boot "$lib/bin/lind-boot"
 	copy "$top/scripts/driver" "$lib/scripts/driver"
 	copy "$top/scripts/bin" "$lib/scripts/bin"
-	rm -f "$lib/scripts/bin/lind_run" "$lib/scripts/bin/lind-wasm"
+	rm -f "$lib/scripts/bin/lind_run" "$lib/scripts/bin/lind-wasm" "$lib/scripts/bin/cargo-lind"
 	install -m 755 "$top/scripts/lind_compile" "$lib/scripts/lind_compile"
 	for name in $commands; do ln -sf "../lib/lind/scripts/bin/$name" "$bin/$name"; done
 	copy "$top/build/sysroot" "$lib/sysroot"

@@ -36,7 +36,19 @@ static bool names_a_process(const char *text)
 	return (*text >= '0' && *text <= '9') || !strncmp(text, "self/", 5) || !strncmp(text, "thread-self/", 12) || !strncmp(text, "cwd", 3);
 }
 
-/* Relative to a directory that is not ours: it may be one of /proc. */
+/* Whether a path from a directory outside may come in through the prefix: then it has the name by which that is entered. */
+static bool names_the_prefix(const char *text)
+{
+	const char *name = strrchr(fs.prefix, '/');
+	size_t length = name ? strlen(++name) : 0;
+
+	for (const char *at = length ? strstr(text, name) : NULL; at; at = strstr(at + 1, name))
+		if ((at == text || at[-1] == '/') && (!at[length] || at[length] == '/'))
+			return true;
+	return false;
+}
+
+/* Relative to a directory that is not ours: it may be one of /proc, or one above the prefix. */
 static void learn_start(const struct lind_call *c, int dir, struct look *l)
 {
 	struct lind_arg none = { 0, c->args[dir].cage };
@@ -52,7 +64,7 @@ static void learn_start(const struct lind_call *c, int dir, struct look *l)
 	snprintf(link, sizeof link, "/proc/self/fd/%u", lind_arg32(c, dir));
 	r = lind_call(SYS_readlink, c->target, lind_mine(link), lind_mine(l->start), (struct lind_arg){ sizeof l->start - 1, c->target }, none, none, none);
 	l->start[r > 0 ? r : 0] = 0;
-	if (strncmp(l->start, "/proc/", 6) && strcmp(l->start, "/proc"))
+	if (l->start[0] != '/' || (!names_the_prefix(l->text) && strncmp(l->start, "/proc/", 6) && strcmp(l->start, "/proc")))
 		l->start[0] = 0;
 }
 
@@ -71,7 +83,7 @@ static int find_start(const struct lind_call *c, int dir, bool may_be_empty, str
 	l->from = dir < 0 ? l->client : client_of(c->args[dir].cage);
 	l->at.entered = false;
 	l->at.path[0] = l->start[0] = 0;
-	if (!at_cwd && names_a_process(l->text))
+	if (!at_cwd && (names_a_process(l->text) || (l->text[0] != '/' && names_the_prefix(l->text))))
 		learn_start(c, dir, l);
 	if (!l->text[0] && !may_be_empty)
 		return -ENOENT;

@@ -110,7 +110,7 @@ static void know_root(void)
 		node_from_row(fs.root, &row);
 		return;
 	}
-	u->origin = strdup("");
+	node_shows(fs.root, strdup(""));
 	u->xattrs_known = false;
 	fs.root->unlisted = true;
 	if (!u->origin || (r = know_node(&fs, fs.root)))

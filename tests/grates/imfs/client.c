@@ -301,6 +301,16 @@ static void full(void)
 }
 
 /* Prefix /mnt/x, started in /: what is outside stays there. */
+/* From a directory outside, which is not known by its number as ours are. */
+static void prefix_from_outside(void)
+{
+	int root = open("/", O_PATH | O_DIRECTORY), fd, dir;
+
+	CHECK((fd = openat(root, "mnt/x/made", O_CREAT | O_RDWR, 0644)) >= 0 && !close(fd) && !access("/mnt/x/made", F_OK));
+	CHECK((dir = openat(root, "mnt/x", O_PATH | O_DIRECTORY)) >= 0 && !unlinkat(dir, "made", 0) && !mkdirat(root, "mnt/x/e", 0755));
+	CHECK(!close(dir) && !rmdir("/mnt/x/e") && !close(root));
+}
+
 static void prefix(void)
 {
 	char cwd[64];
@@ -313,6 +323,7 @@ static void prefix(void)
 	CHECK(rename("f", "/f") < 0 && errno == EXDEV && link("/outside.tmp", "f2") < 0 && errno == EXDEV);
 	CHECK(!symlink("/outside.tmp", "out") && holds("out", "outside"));
 	CHECK(!chdir("/") && holds("mnt/x/d/f", "inside") && holds("mnt/../mnt/x/d/../d/f", "inside"));
+	prefix_from_outside();
 	CHECK(!unlink("outside.tmp") && !unlink("mnt/x/d/f") && !unlink("mnt/x/d/out") && !rmdir("mnt/x/d"));
 }
 

@@ -33,7 +33,7 @@ static void op_mode(void)
 {
 	char path[PATH_ROOM];
 	int start, dir = any_start(&start);
-	mode_t mode = any(06777 + 1);
+	mode_t mode = any(07777 + 1) & 06777;
 
 	any_path(path);
 	/* The library function of musl changes the mode of O_PATH descriptors by another way. */

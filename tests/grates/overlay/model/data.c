@@ -42,7 +42,7 @@ static void op_open(void)
 	static const int extra[] = { O_CREAT, O_CREAT, O_EXCL | O_CREAT, O_TRUNC, O_APPEND, O_DIRECTORY, O_NOFOLLOW, O_PATH };
 	char path[PATH_ROOM];
 	int flags = modes[any(4)], start, to = (int)any(SLOTS), dir = any_start(&start);
-	mode_t mode = any(2) ? 0644 : any(06777 + 1);
+	mode_t mode = any(2) ? 0644 : any(07777 + 1) & 06777;
 	int64_t r;
 
 	for (unsigned n = any(4); n; n--)

@@ -3,9 +3,10 @@
 #include <sys/syscall.h>
 #include "operations.h"
 
+/* Never sticky: what links in such a directory may do is a setting of the host. */
 static mode_t any_mode(void)
 {
-	return any(2) ? 0755 : any(06777 + 1);
+	return any(2) ? 0755 : any(07777 + 1) & 06777;
 }
 
 static void op_make(void)
