@@ -53,6 +53,9 @@ prepare() {
 		patch -s -p1 -d "$rustlib/src/rust/library" <"$patch" || die "$(basename "$patch") does not apply to Rust $version"
 	done
 	cp "$here/rust/$target.json" "$work/"
+	# For programs, which name the crate libc by a version: this one is newer than any that they may name.
+	cp -r "$rustlib"/src/rust/library/vendor/libc-* "$work/libc"
+	sed -i '0,/^version = .*/s//version = "0.2.999"/' "$work/libc/Cargo.toml"
 	cat >"$work/bin/rustc" <<-END
 		#!/bin/sh
 		export LD_LIBRARY_PATH=$work/debian/usr/lib/x86_64-linux-gnu PATH="$top/scripts/bin:\$PATH"
