@@ -131,10 +131,12 @@ static int fit(struct imfs *fs, struct imfs_data *d, uint64_t size)
 
 static void release(struct imfs *fs, struct imfs_data *d, uint32_t first, uint32_t last);
 
-/* With a filesystem below: what is not overwritten of a chunk must be there. */
-static int prepare(struct imfs *fs, struct imfs_node *n, int64_t off, uint32_t take)
+/* With a filesystem below: what is not overwritten of a chunk must be there, and that may be any of it if the client's memory faults. */
+static int prepare(struct imfs *fs, struct imfs_node *n, int64_t off)
 {
-	return n->lazy && take < IMFS_CHUNK ? imfs_data_load(fs, n, off) : imfs_below->room(fs);
+	int r = imfs_below->room(fs);
+
+	return !r && n->lazy ? imfs_data_load(fs, n, off) : r;
 }
 
 /* A place in a chunk that is about to be written to. */
@@ -157,7 +159,7 @@ uint8_t *imfs_data_reserve(struct imfs *fs, struct imfs_node *n, int64_t off, si
 	struct imfs_chunk *c;
 
 	*run = take;
-	if (n->under && !d->backing && prepare(fs, n, off, take))
+	if (n->under && !d->backing && prepare(fs, n, off))
 		return NULL;
 	i = position(d, index);
 	if (d->backing) {

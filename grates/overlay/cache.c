@@ -143,7 +143,7 @@ static int read_store(struct imfs_under *u, uint64_t index, uint8_t *bytes, uint
 	if (start >= end)
 		return 0;
 	store_enter();
-	mask = store_read(store, u->node->ino, index, chunk);
+	mask = store ? store_read(store, u->node->ino, index, chunk) : -EIO;
 	store_leave();
 	for (int i = 0; mask > 0 && i < (int)(STORE_CHUNK / STORE_BLOCK); i++) {
 		int64_t at = i * (int64_t)STORE_BLOCK;

@@ -199,16 +199,25 @@ static int put_row(struct imfs_node *n)
 /* Rows of all directories above, from the root down: by them it is found. */
 static int put_above(struct imfs_node *dir)
 {
-	while (!dir->under->row) {
-		struct imfs_node *top = dir;
-		int r;
+	struct imfs_node **all;
+	size_t depth = 0;
+	int r = 0;
 
-		while (top->dir.parent != top && !top->dir.parent->under->row)
-			top = top->dir.parent;
-		if ((r = put_row(top)))
-			return r;
+	for (struct imfs_node *d = dir; !d->under->row; d = d->dir.parent) {
+		depth++;
+		if (d == d->dir.parent)
+			break;
 	}
-	return 0;
+	if (!depth)
+		return 0;
+	if (!(all = malloc(depth * sizeof *all)))
+		return -ENOMEM;
+	for (size_t i = depth; i-- > 0; dir = dir->dir.parent)
+		all[i] = dir;
+	for (size_t i = 0; i < depth && !r; i++)
+		r = put_row(all[i]);
+	free(all);
+	return r;
 }
 
 static int put_chunk(struct imfs_node *n, struct imfs_chunk *c)
@@ -228,7 +237,8 @@ static int put_chunk(struct imfs_node *n, struct imfs_chunk *c)
 	}
 	if (mask && (r = store_write(store, n->ino, c->index, mask, bytes)) < 0)
 		return r;
-	c->dirty = 0;
+	/* What is behind the end is being written just now. */
+	c->dirty &= (uint16_t)~mask;
 	if (mask)
 		cache_stored(n->under, c->index);
 	if (mask)

@@ -137,7 +137,7 @@ static int make_lower(struct imfs_node *dir, const char *name, size_t length, ui
 			free(origin);
 			return -ENOMEM;
 		}
-		n->under->origin = origin;
+		node_shows(n, origin);
 		n->under->foreign = foreign;
 		n->under->xattrs_known = false;
 		n->unknown = true;
@@ -245,7 +245,7 @@ int list_names(struct imfs *filesystem, struct imfs_node *dir, const char *name,
 
 	(void)filesystem;
 	store_enter();
-	if (u->row && (r = store_names(store, row_ino(dir), each_row, &l)) > 0)
+	if (store && u->row && (r = store_names(store, row_ino(dir), each_row, &l)) > 0)
 		r = 0;
 	r = l.failed ? l.failed : r;
 	if (!r)

@@ -81,6 +81,16 @@ int under_born(struct imfs_node *n)
 	return 0;
 }
 
+/* Counted, but not refused: how long paths are below is up to others. */
+void node_shows(struct imfs_node *n, char *origin)
+{
+	if (n->under->origin)
+		fs.used -= strlen(n->under->origin) + 1;
+	free(n->under->origin);
+	if ((n->under->origin = origin))
+		fs.used += strlen(origin) + 1;
+}
+
 void under_gone(struct imfs_node *n)
 {
 	struct imfs_under *u = n->under;
@@ -91,7 +101,7 @@ void under_gone(struct imfs_node *n)
 	count--;
 	lower_close(u);
 	free(u->stored);
-	free(u->origin);
+	node_shows(n, NULL);
 	free(u);
 	n->under = NULL;
 }
@@ -153,7 +163,7 @@ void node_from_row(struct imfs_node *n, const struct store_node *row)
 	n->unlisted = S_ISDIR(n->mode);
 	n->lazy = S_ISREG(n->mode) && n->size;
 	if (row->origin)
-		u->origin = strdup(row->origin);
+		node_shows(n, strdup(row->origin));
 	if (S_ISLNK(n->mode) && (n->target = strdup(row->target ? row->target : "")))
 		n->size = (int64_t)strlen(n->target);
 	if (row->xattrs_size && take_xattrs(n, row->xattrs, row->xattrs_size))

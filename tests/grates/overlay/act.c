@@ -212,6 +212,19 @@ static int do_punch(char **a)
 	return close(fd) ? -1 : r;
 }
 
+/* Writes 64 KiB at an offset, of which a page only is in memory. */
+static int do_fault(char **a)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = open(a[0], O_WRONLY);
+
+	if (fd < 0 || pages == MAP_FAILED || munmap(pages + 4096, 4096))
+		return -1;
+	memset(pages, 'x', 4096);
+	printf("%d\n", (int)pwrite(fd, pages, 65536, number(a[1])));
+	return close(fd);
+}
+
 /* What one sees who had it open before another process wrote to it. */
 static int do_watch(char **a)
 {
@@ -320,7 +333,7 @@ static const struct {
 } known[] = {
 	{ "write", 3, do_write }, { "make", 3, do_make }, { "append", 2, do_append }, { "read", 3, do_read }, { "sum", 1, do_sum },
 	{ "list", 1, do_list }, { "thin", 1, do_thin }, { "stat", 1, do_stat }, { "ino", 1, do_ino }, { "same", 2, do_same },
-	{ "map", 3, do_map }, { "unnamed", 3, do_unnamed }, { "punch", 3, do_punch }, { "watch", 2, do_watch },
+	{ "map", 3, do_map }, { "unnamed", 3, do_unnamed }, { "punch", 3, do_punch }, { "watch", 2, do_watch }, { "fault", 2, do_fault },
 	{ "target", 1, do_link_text }, { "sync", 1, do_sync }, { "wait", 1, do_wait }, { "say", 1, do_say }, { "deep", 2, do_deep }, { "rename", 2, do_rename },
 	{ "link", 2, do_link }, { "symlink", 2, do_symlink }, { "unlink", 1, do_unlink }, { "mkdir", 1, do_mkdir },
 	{ "rmdir", 1, do_rmdir }, { "chmod", 2, do_chmod }, { "truncate", 2, do_truncate },
