@@ -57,12 +57,11 @@ fill_tree() {
 	mkdir -p "$(dirname "$arena$arena")"
 	ln -s / "$arena$arena"
 	for program in $programs; do
-		mkdir -p "$arena/cage"
-		cp "$tree/$program" "$arena/cage/"
+		cp "$tree/$program" "$arena/bin/"
 		rm "$arena/source/$program"
 		cat >"$arena/source/$program" <<-END
 			#!/bin/sh
-			set -- --cwd "\$PWD" -e "HOME=\$HOME" "$arena/cage/$(basename "$program")" "\$@"
+			set -- --cwd "\$PWD" -e "HOME=\$HOME" "$(basename "$program")" "\$@"
 			for name in \$(export -p | sed -n 's/^export \([A-Za-z0-9_]*\)=.*/\1/p'); do
 				[ "\$name" = HOME ] || set -- -e "\$name" "\$@"
 			done
