@@ -241,24 +241,42 @@ static int put_in_place(const struct verb_change *change, const struct work *wor
 	}
 }
 
-/* What moves or goes, the deepest first; then what comes, the highest first. Renames go by way of the top: two files may have changed places. */
+static int deepest_first(const void *a, const void *b)
+{
+	const struct verb_change *const *one = a, *const *other = b;
+
+	return strcmp((*other)->from, (*one)->from);
+}
+
+/* Takes away what moves or goes: by where it was, the deepest first, so that a directory goes with nothing in it that has a way of its own. */
+static int take_away(const struct verb_list *list, const struct work *work)
+{
+	const struct verb_change **going = calloc(list->changes_count + 1, sizeof *going);
+	size_t count = 0;
+	int status = going ? 0 : complain("apply", -ENOMEM);
+
+	for (size_t i = 0; i < list->changes_count && !status; i++)
+		if (list->changes[i].kind == 'D' || list->changes[i].kind == 'R')
+			going[count++] = &list->changes[i];
+	if (count)
+		qsort(going, count, sizeof *going, deepest_first);
+	for (size_t i = 0; i < count && !status; i++) {
+		const struct work *its = &work[going[i] - list->changes];
+
+		status = complain(going[i]->path, its->deed == MOVES ? give_name(going[i]->from, its->temporary, renameat) : remove_below(going[i]->from));
+	}
+	free(going);
+	return status;
+}
+
+/* Then what comes, the highest first. Renames go by way of the top: two files may have changed places. */
 static int make_below(struct store *store, const struct verb_list *list)
 {
 	struct work *work = calloc(list->changes_count + 1, sizeof *work);
 	int status = work ? make_files(store, list, work) : 1;
 
-	for (size_t i = list->changes_count; i-- && !status;) {
-		const struct verb_change *change = &list->changes[i];
-
-		if (work[i].deed == MOVES)
-			status = complain(change->path, give_name(change->from, work[i].temporary, renameat));
-	}
-	for (size_t i = list->changes_count; i-- && !status;) {
-		const struct verb_change *change = &list->changes[i];
-
-		if (change->kind == 'D' || (change->kind == 'R' && work[i].deed == MADE))
-			status = complain(change->path, remove_below(change->from));
-	}
+	if (!status)
+		status = take_away(list, work);
 	for (size_t i = 0; i < list->changes_count && !status; i++)
 		status = complain(list->changes[i].path, put_in_place(&list->changes[i], &work[i]));
 	for (size_t i = list->changes_count; i-- && !status;)
