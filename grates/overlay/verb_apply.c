@@ -252,37 +252,35 @@ static int put_in_place(const struct verb_change *change, const struct work *wor
 	}
 }
 
-static int by_from(const void *a, const void *b)
+static int deepest_first(const void *a, const void *b)
 {
-	const struct verb_change *const *left = a, *const *right = b;
+	const struct verb_change *const *one = a, *const *other = b;
 
-	return strcmp((*left)->from, (*right)->from);
+	return strcmp((*other)->from, (*one)->from);
 }
 
-/* What moves or goes, the deepest first: what is in a directory goes while that is where it was. Renames go by way of the top: two files may have
- * changed places. */
+/* Takes away what moves or goes: by where it was, the deepest first, so that a directory goes with nothing in it that has a way of its own. */
 static int take_away(const struct verb_list *list, const struct work *work)
 {
-	const struct verb_change **leaves = malloc((list->changes_count + 1) * sizeof *leaves);
+	const struct verb_change **going = calloc(list->changes_count + 1, sizeof *going);
 	size_t count = 0;
-	int status = leaves ? 0 : 1;
+	int status = going ? 0 : complain("apply", -ENOMEM);
 
-	for (size_t i = 0; i < list->changes_count && leaves; i++)
+	for (size_t i = 0; i < list->changes_count && !status; i++)
 		if (list->changes[i].kind == 'D' || list->changes[i].kind == 'R')
-			leaves[count++] = &list->changes[i];
-	if (leaves)
-		qsort(leaves, count, sizeof *leaves, by_from);
-	while (count-- && !status) {
-		const struct verb_change *change = leaves[count];
-		const struct work *its = &work[change - list->changes];
+			going[count++] = &list->changes[i];
+	if (count)
+		qsort(going, count, sizeof *going, deepest_first);
+	for (size_t i = 0; i < count && !status; i++) {
+		const struct work *its = &work[going[i] - list->changes];
 
-		status = complain(change->from, its->deed == MOVES ? give_name(change->from, its->temporary, renameat) : remove_below(change->from));
+		status = complain(going[i]->path, its->deed == MOVES ? give_name(going[i]->from, its->temporary, renameat) : remove_below(going[i]->from));
 	}
-	free(leaves);
+	free(going);
 	return status;
 }
 
-/* First what leaves its place, then what comes, the highest first, and then further names of what is there. */
+/* Then what comes, the highest first, and further names of what is there. Renames go by way of the top: two files may have changed places. */
 static int make_below(struct store *store, const struct verb_list *list)
 {
 	struct work *work = calloc(list->changes_count + 1, sizeof *work);

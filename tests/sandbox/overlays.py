@@ -9,7 +9,7 @@ from pathlib import Path
 
 from world import Failed, World, holds, same
 
-EDITS = ("a:src/n.txt=41\n", "w:made.txt=new\n", "m:dir", "w:dir/in=in\n", "d:gone.txt", "v:old=renamed", "a:renamed/y=more\n", "v:src/a.c=src/b.c",
+EDITS = ("a:src/n.txt=41\n", "w:made.txt=new\n", "m:dir", "w:dir/in=in\n", "d:gone.txt", "d:old/z", "v:trash/saved=saved", "d:trash", "v:old=renamed", "a:renamed/y=more\n", "v:src/a.c=src/b.c",
          "d:link", "l:link=other", "x:kept=755", "v:one=third", "v:two=one", "v:third=two")
 NAMES = """\
 A dir/
@@ -18,11 +18,14 @@ D gone.txt
 M kept
 M link
 A made.txt
+D old/z
 R two -> one
 R old/ -> renamed/
 M renamed/y
+R trash/saved -> saved
 R src/a.c -> src/b.c
 M src/n.txt
+D trash/
 R one -> two
 """
 
@@ -30,9 +33,9 @@ R one -> two
 def fill(world: World) -> Path:
     """A project to edit."""
     top = world.project
-    for folder in ("src", "old/deep"):
+    for folder in ("src", "old/deep", "trash"):
         (top / folder).mkdir(parents=True)
-    for name, text in {"src/n.txt": "".join(f"{n}\n" for n in range(1, 41)), "src/a.c": "hello\n", "gone.txt": "bye\n", "old/deep/x": "x\n", "old/y": "y\n",
+    for name, text in {"src/n.txt": "".join(f"{n}\n" for n in range(1, 41)), "src/a.c": "hello\n", "gone.txt": "bye\n", "old/deep/x": "x\n", "old/y": "y\n", "old/z": "z\n", "trash/saved": "s\n",
                        "one": "1\n", "two": "2\n"}.items():
         (top / name).write_text(text)
     (top / "link").symlink_to("src/a.c")
