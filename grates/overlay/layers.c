@@ -3,6 +3,7 @@
 #include "state.h"
 #include <errno.h>
 #include <stdarg.h>
+#include <string.h>
 
 /* Runs SQL, with texts as sqlite3_mprintf has them, in one transaction. */
 static int change(struct store *store, const char *format, ...)
@@ -115,6 +116,36 @@ int store_layers(struct store *store, int (*each)(void *to, const struct store_l
 		r = store_fail(store, code);
 	sqlite3_finalize(row);
 	return r;
+}
+
+char *store_lower(struct store *store)
+{
+	sqlite3_stmt *statement;
+	char *lower = NULL;
+
+	if (sqlite3_prepare_v2(store->db, "select value from about where key = 'lower'", -1, &statement, NULL))
+		return NULL;
+	if (sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_type(statement, 0) == SQLITE_TEXT)
+		lower = strdup((const char *)sqlite3_column_text(statement, 0));
+	sqlite3_finalize(statement);
+	return lower;
+}
+
+int64_t store_changes(struct store *store)
+{
+	static const char text[] = "with recursive chain(layer) as (select ?1 union select parent from layers join chain using (layer) where parent is not null), "
+		"entry as (select ino, max(layer) from names where layer in chain group by dir, name) "
+		"select (select count(*) from entry where ino = 0) + (select count(distinct entry.ino) from entry join nodes using (ino) "
+		"where nodes.layer in chain and nodes.mode & 61440 != 16384 and nodes.mode != 0)";
+	sqlite3_stmt *statement;
+	int64_t count;
+
+	if (sqlite3_prepare_v2(store->db, text, -1, &statement, NULL))
+		return store_fail(store, sqlite3_errcode(store->db));
+	sqlite3_bind_int64(statement, 1, store_layer(store));
+	count = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : store_fail(store, sqlite3_errcode(store->db));
+	sqlite3_finalize(statement);
+	return count;
 }
 
 /* What a damaged file has not is nothing. */

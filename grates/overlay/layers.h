@@ -20,6 +20,12 @@ struct store_layer {
 /* Layers from the oldest on, once for each head that is on top of it. */
 int store_layers(struct store *store, int (*each)(void *to, const struct store_layer *layer), void *to);
 
+/* How many files and names the head has rows of; or an error. */
+int64_t store_changes(struct store *store);
+
+/* What the user calls the lower directory; to be freed. NULL: the state does not say. */
+char *store_lower(struct store *store);
+
 struct store_log_line {
 	struct timespec at;
 	const char *command, *path, *other;	/* command and other: or NULL */

@@ -1,5 +1,6 @@
 /* The overlay grate: options, the start and the end. */
 #include "../imfs/calls.h"
+#include "layers.h"
 #include "overlay.h"
 #include "verb.h"
 
@@ -126,6 +127,15 @@ static void exec_client(void *client, uint64_t cage)
 	lifecycle.exec(client, cage);
 }
 
+/* For who named the state on a command line. */
+static void tell_changes(void)
+{
+	int64_t count = told ? store_changes(store) : 0;
+
+	if (count > 0)
+		lind_log("%lld %s changed: lind-boot diff %s", (long long)count, count == 1 ? "file" : "files", told);
+}
+
 void first_ended(void)
 {
 	if (!store)
@@ -133,6 +143,7 @@ void first_ended(void)
 	flush_all(true);
 	imfs_write_lock();
 	store_enter();
+	tell_changes();
 	if (store_close(store))
 		lind_log("the state could not be closed in order");
 	store = NULL;

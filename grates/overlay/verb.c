@@ -2,6 +2,7 @@
 #include "verb.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <lind/grate.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,11 @@ static const struct verb {
 	{ "fork", verb_fork, 1, 1 },
 	{ "ls", verb_ls, 0, 0 },
 	{ "log", verb_log, 0, 0 },
+	{ "lower", verb_lower, 0, 0 },
+	{ "diff", verb_diff, 0, INT_MAX },
+	{ "apply", verb_apply, 0, INT_MAX },
+	{ "discard", verb_discard, 0, INT_MAX },
+	{ "export", verb_export, 0, 0 },
 };
 
 int verb_failed(const struct store *store, int error)
@@ -42,6 +48,8 @@ static const char *upper, *verb_name;
 static const char *set_verb(const char *value) { verb_name = value; return NULL; }
 static const char *set_upper(const char *value) { upper = value; return NULL; }
 static const char *set_head(const char *value) { options.head = value; return NULL; }
+static const char *set_lower(const char *value) { options.lower = value; return NULL; }
+static const char *set_to(const char *value) { options.to = value; return NULL; }
 static const char *set_output(const char *value) { options.output = value; return NULL; }
 LIND_SETS(set_stat, options.stat = true)
 LIND_SETS(set_patch, options.patch = true)
@@ -52,6 +60,7 @@ LIND_SETS(set_dry_run, options.dry_run = true)
 
 LIND_OPTION("-", "verb", "value");
 LIND_OPTION("-", "output", "writes");
+LIND_OPTION("-", "to", "value");
 
 static struct store *open_state(void)
 {
@@ -74,7 +83,9 @@ int verb_main(int argc, char **argv)
 		{ 0, "verb", "WORD", "what to do", set_verb },
 		{ 0, "upper", "STATE", "the state", set_upper },
 		{ 0, "head", "NAME", "the head of it (default: main)", set_head },
-		{ 0, "output", "FILE", "where export writes to", set_output },
+		{ 0, "lower", "DIR", "where the directory below is", set_lower },
+		{ 0, "output", "FILE", "export: a tar file (default: standard output)", set_output },
+		{ 0, "to", "DIR", "export: a directory", set_to },
 		{ 0, "stat", NULL, "diff: how much of each file", set_stat },
 		{ 0, "patch", NULL, "diff: as a patch", set_patch },
 		{ 0, "name-status", NULL, "diff: kinds and names", set_name_status },

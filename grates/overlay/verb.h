@@ -15,7 +15,8 @@ int verb_main(int argc, char **argv);
 struct verb_options {
 	const char *head;
 	bool stat, patch, name_status, json, force, dry_run;
-	const char *output;
+	const char *lower;		/* where the directory below is seen */
+	const char *output, *to;	/* of export: a tar file, a directory */
 	char **words;		/* what stands behind the options */
 	int words_count;
 };
@@ -26,6 +27,7 @@ int verb_rollback(struct store *store, const struct verb_options *options);
 int verb_fork(struct store *store, const struct verb_options *options);
 int verb_ls(struct store *store, const struct verb_options *options);
 int verb_log(struct store *store, const struct verb_options *options);
+int verb_lower(struct store *store, const struct verb_options *options);
 int verb_diff(struct store *store, const struct verb_options *options);
 int verb_apply(struct store *store, const struct verb_options *options);
 int verb_discard(struct store *store, const struct verb_options *options);

@@ -1,4 +1,4 @@
-/* snapshot, rollback, fork, ls, log. */
+/* snapshot, rollback, fork, ls, log, lower. */
 #include "verb.h"
 #include "layers.h"
 #include <errno.h>
@@ -140,4 +140,16 @@ int verb_log(struct store *store, const struct verb_options *options)
 
 	(void)options;
 	return r ? verb_failed(store, r) : 0;
+}
+
+int verb_lower(struct store *store, const struct verb_options *options)
+{
+	char *lower = store_lower(store);
+
+	(void)options;
+	if (!lower)
+		return verb_failed(store, -EIO);
+	printf("%s\n", lower);
+	free(lower);
+	return 0;
 }

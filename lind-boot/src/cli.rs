@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::overlay::options as overlay;
 use crate::{cache, doctor, sandbox, session};
 
 /// Runs a WebAssembly program in a cage, behind any number of grates.
@@ -19,7 +20,7 @@ use crate::{cache, doctor, sandbox, session};
     arg_required_else_help = true,
     disable_help_subcommand = true,
     subcommand_precedence_over_arg = true,
-    override_usage = "lind-boot run [OPTIONS] [--] COMMAND [ARGS]...\n       lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot session start|exec|ls|logs|signal|stop ...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE... [--json]\n       lind-boot doctor [--json]\n       lind-boot warm PROGRAM|DIR...\n       lind-boot cache ls|clean ...\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
+    override_usage = "lind-boot run [OPTIONS] [--] COMMAND [ARGS]...\n       lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot session start|exec|ls|logs|signal|stop ...\n       lind-boot diff|apply|discard|log|export|snapshot|rollback|fork STATE ...\n       lind-boot overlay ls|rm ...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE... [--json]\n       lind-boot doctor [--json]\n       lind-boot warm PROGRAM|DIR...\n       lind-boot cache ls|clean ...\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
     after_help = "Exit status: the program's own; 128+n if signal n ended it; 125 if lind-boot failed; 126 if the program \
                   cannot be run; 127 if it was not found."
 )]
@@ -61,6 +62,25 @@ pub enum Command {
     /// Keeps a sandbox for many commands
     #[command(subcommand)]
     Session(session::Command),
+    /// Says what was changed in an overlay
+    Diff(overlay::Diff),
+    /// Changes the directory below an overlay as the overlay is changed
+    Apply(overlay::Apply),
+    /// Throws changes of an overlay away
+    Discard(overlay::Paths),
+    /// Says which command changed what in an overlay, and when
+    Log(overlay::One),
+    /// Writes all that an overlay shows to a directory or a tar file
+    Export(overlay::Export),
+    /// Gives what an overlay shows a name
+    Snapshot(overlay::Named),
+    /// Makes an overlay show what it did at a snapshot
+    Rollback(overlay::Named),
+    /// Makes another head of an overlay, which shows the same and is changed by itself
+    Fork(overlay::Named),
+    /// The states of overlays
+    #[command(subcommand)]
+    Overlay(overlay::Overlay),
     /// Compiles a module ahead of time, for this user on this machine
     Compile(Compile),
     /// Says where each system call of a program behind these grates would go, and runs nothing
@@ -86,11 +106,29 @@ impl Command {
             Command::Run(_)
                 | Command::Learn(_)
                 | Command::Session(session::Command::Serve(_) | session::Command::Exec(_))
-        )
+                | Command::Overlay(overlay::Overlay::Ls { state: Some(_) })
+        ) || self.verb().is_some()
     }
 
-    const NAMES: [&str; 10] =
-        ["cache", "compile", "doctor", "explain", "inspect", "learn", "run", "session", "syscalls", "warm"];
+    /// The command as one on the state of an overlay, if it is one.
+    pub fn verb(&self) -> Option<overlay::Verb<'_>> {
+        Some(match self {
+            Command::Diff(options) => overlay::Verb::Diff(options),
+            Command::Apply(options) => overlay::Verb::Apply(options),
+            Command::Discard(options) => overlay::Verb::Discard(options),
+            Command::Log(options) => overlay::Verb::Log(options),
+            Command::Export(options) => overlay::Verb::Export(options),
+            Command::Snapshot(options) => overlay::Verb::Snapshot(options),
+            Command::Rollback(options) => overlay::Verb::Rollback(options),
+            Command::Fork(options) => overlay::Verb::Fork(options),
+            _ => return None,
+        })
+    }
+
+    const NAMES: [&str; 19] = [
+        "apply", "cache", "compile", "diff", "discard", "doctor", "explain", "export", "fork", "inspect", "learn",
+        "log", "overlay", "rollback", "run", "session", "snapshot", "syscalls", "warm",
+    ];
 }
 
 /// Options of `compile`.

@@ -16,6 +16,7 @@ mod inspect;
 mod installed;
 mod limits;
 mod outside;
+mod overlay;
 mod report;
 mod run;
 mod sandbox;
@@ -58,6 +59,9 @@ fn status() -> u8 {
     if cli.command.as_ref().is_some_and(|command| !command.runs()) || cli.run.precompile.is_some() {
         host_signals::errors_are_no_signals();
     }
+    if let Some(verb) = cli.command.as_ref().and_then(Command::verb) {
+        return told(overlay::run(&verb));
+    }
     let done = match (cli.command, cli.run.precompile.as_deref()) {
         (Some(Command::Syscalls(options)), _) => syscalls::print(&options),
         (Some(Command::Explain(options)), _) => explain::print(&options, cli.run.root.as_ref()),
@@ -72,6 +76,10 @@ fn status() -> u8 {
         (None, Some(file)) => run::compile(file, None),
         (Some(Command::Run(options)), _) => match session::Exec::of_run(&options) {
             Ok(Some(exec)) => return session::exec(&exec),
+            Ok(None) if options.dry_run && options.options.overlay_all.is_none() => match overlay::dry_run() {
+                Ok(status) => return status,
+                Err(failure) => Err(failure),
+            },
             Ok(None) => sandbox::run(&options).map(|_| ()),
             Err(error) => Err(error.into()),
         },
@@ -80,8 +88,17 @@ fn status() -> u8 {
             Ok(status) => return status,
             Err(failure) => Err(failure),
         },
+        (Some(Command::Overlay(command)), _) => overlay::manage(&command),
+        // The others are about the state of an overlay, above.
+        (Some(_), _) => Ok(()),
         (None, None) => run::run(&cli.run, End::default(), None).map(|never| match never {}),
     };
+    told(done)
+}
+
+/// The exit status of what was done, or not: then it is said why.
+#[cfg_attr(test, allow(dead_code, reason = "the test harness has a main of its own"))]
+fn told(done: Result<(), run::Failure>) -> u8 {
     match done {
         Ok(()) => 0,
         Err(error) => {

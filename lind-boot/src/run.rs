@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use lind_engine::signal::host_signals;
 use lind_engine::syscall::perf::Perf;
-use lind_engine::{CodeStore, Engine};
+use lind_engine::{CodeStore, Engine, Link};
 use lind_kernel::cage::{self, Limits, Program, Status};
 use lind_kernel::engine::LoadError;
 use lind_kernel::root::{Directory, Root, Walls};
@@ -94,11 +94,13 @@ pub fn print(text: &str) -> Result<(), Failure> {
 /// When it could not be started.
 pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infallible, Failure> {
     let ignored = host_signals::hold();
+    // As early as can be: it is a copy of this process, which costs the less the less there is.
+    let link = Arc::new(Link::start(confine::COMPILER).context("no process that compiles")?);
     let in_namespace = confine::own_namespace_if_need_be();
     let grates = Folders::new(&options.grates);
-    let stack = options.stack.as_deref().map(|file| stack_of(file, options, &grates)).transpose()?;
+    let stack = options.stack.as_deref().map(|file| stack_of(file, options, &grates, &link)).transpose()?;
     let mut config = Config::new(options, stack)?;
-    let mut store = CodeStore::open()?;
+    let mut store = CodeStore::beside(&link)?;
     if let Some(why) = &store.unkept {
         stdio::say(&format!(
             "lind-boot: nothing that is compiled is kept ({why}); set XDG_DATA_HOME and XDG_CACHE_HOME\n"
@@ -144,6 +146,7 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
         attend(&kernel)?;
     }
     host_signals::run(watcher, beginning, kernel, first, move |status| {
+        link.end();
         end.ended(status);
         if verbose {
             describe_end(status);
@@ -155,11 +158,11 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
 }
 
 /// The root, and the words of a line that a file stands for.
-fn stack_of(file: &Path, options: &Run, grates: &Folders) -> anyhow::Result<(PathBuf, Vec<String>)> {
+fn stack_of(file: &Path, options: &Run, grates: &Folders, link: &Arc<Link>) -> anyhow::Result<(PathBuf, Vec<String>)> {
     let stack = stack::read(file)?;
     let root = config::root(options.root.as_ref())?;
     // What is started later is looked at here for messages only.
-    let engine = Engine::new(CodeStore::open()?, false)?;
+    let engine = Engine::new(CodeStore::beside(link)?, false)?;
     let words = explain::Finder { root: &root, grates, named: &[], engine: &engine }.words(&stack)?;
     Ok((root, words))
 }

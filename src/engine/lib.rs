@@ -40,6 +40,8 @@ pub use code::compile::AT_ONCE;
 pub use code::cwasm::is_of_this_version;
 pub use code::inspect::{Inspection, ModuleFacts, Seal};
 pub use code::key::CodeStore;
+pub use code::link::Link;
+pub use code::serve::Walls as CompilerWalls;
 pub use code::validate::Entry;
 
 use code::engines::Engines;
@@ -97,7 +99,7 @@ impl Engine {
         First(Arc::clone(&self.shared.pool))
     }
 
-    /// An engine that compiles with, and trusts only, the key of `store`. With `backtrace`, traps say where.
+    /// An engine that trusts only what the key of `store` signed. With `backtrace`, traps say where.
     ///
     /// # Errors
     /// When Wasmtime does not support this host.
@@ -120,7 +122,7 @@ impl Engine {
         let endable: fn() -> Box<dyn Any> = || Box::new(host_signals::Endable::before_the_first());
         let timed = perf.is_some();
         let ready = Box::new(move |image| Image::ready(image, &linker, timed));
-        let images = Images::new(Arc::clone(&engines), endable, store, ready);
+        let images = Images::new(Arc::clone(&engines), endable, store, ready)?;
         Ok(Engine {
             shared: Arc::new(Shared {
                 engines,

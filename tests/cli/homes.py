@@ -82,12 +82,12 @@ def limits_of_the_starter(world: World) -> None:
     boot = f'"{BOOT}" --root "{world.root}"'
     ends(world.run("bash", "-c", f"ulimit -v 4000000; {boot} seven"), 125, "a program takes 4", "at most 3906 may be used: ulimit -v unlimited")
     ends(world.run("bash", "-c", f"ulimit -v 5000000; {boot} seven"), 7)
-    ends(world.run("bash", "-c", f"ulimit -n 20; {boot} seven"), 125, "a program takes 24 open files, and at most 20 may be open: ulimit -n 256")
+    ends(world.run("bash", "-c", f"ulimit -n 20; {boot} seven"), 125, "a program takes 26 open files, and at most 20 may be open: ulimit -n 256")
     ends(world.run("bash", "-c", f"ulimit -n 40; {boot} seven"), 7)
     # Each grate needs room as well.
     behind = f'"{BOOT}" run --image "{world.root}" -- /seven.wasm'
     ends(world.run("bash", "-c", f"ulimit -v 10000000; {behind}"), 125, "a program and 2 grates take 12")
-    ends(world.run("bash", "-c", f"ulimit -n 30; {behind}"), 125, "a program and 2 grates take 34 open files")
+    ends(world.run("bash", "-c", f"ulimit -n 30; {behind}"), 125, "a program and 2 grates take 36 open files")
     ends(world.run("bash", "-c", f"ulimit -v 20000000; ulimit -n 50; {behind}"), 7)
     # The soft limits are raised as far as they may be.
     ends(world.run("bash", "-c", f"ulimit -S -n 10; {boot} seven"), 7)

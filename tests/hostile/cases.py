@@ -150,14 +150,69 @@ def compiles_for_minutes(lind_boot: Path, root: Path) -> str:
         return wrong
     # The first cage becomes that program, and nothing else is there to take signals.
     running = subprocess.Popen([lind_boot, "--root", root, "compiles.wasm", "1"], stdin=subprocess.DEVNULL)
-    time.sleep(1)
+    compilers = until(lambda: [process for process in below(running.pid) if below(process)])
+    workers = [worker for compiler in compilers for worker in below(compiler)]
     running.terminate()
     try:
         status = running.wait(timeout=SECONDS)
     except subprocess.TimeoutExpired:
         running.kill()
         return "SIGTERM did not end it"
-    return "" if status in (-15, 143) else f"ended with {status}"
+    if not workers:
+        return "nothing was compiled"
+    if status not in (-15, 143):
+        return f"ended with {status}"
+    return "" if until(lambda: not any(map(runs, compilers + workers))) else "the compiler went on"
+
+
+def nobody_waits_for_the_compiler(lind_boot: Path, root: Path) -> str:
+    """What cages that were killed had begun to compile is not compiled any further, while the runner goes on."""
+    (root / "slow.wasm").write_bytes(slow_module(400, 2000))
+    (root / "slow.wasm").chmod(0o755)
+    running = subprocess.Popen([lind_boot, "--root", root, "compiles.wasm", "and", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        workers = until(lambda: [worker for compiler in below(running.pid) for worker in below(compiler)])
+        said = running.stdout.read(1)
+        gone = until(lambda: not any(map(runs, workers)))
+        running.stdin.close()
+        status = running.wait(timeout=SECONDS)
+    finally:
+        running.kill()
+    if not workers or said != b"." or status != 0:
+        return f"{len(workers)} modules were compiled; it said {said!r} and ended with {status}"
+    return "" if gone else "the compiler went on"
+
+
+def compiling_takes_all_memory(lind_boot: Path, root: Path) -> str:
+    """A module whose compilation takes more memory than the user allows: ENOMEM for the cage that runs it, and nothing for others."""
+    (root / "slow.wasm").write_bytes(slow_module(400, 2000))
+    (root / "slow.wasm").chmod(0o755)
+    size = 500 << 20
+    return ended(run(lind_boot, root, "starves.wasm", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (size, size))), {0})
+
+
+def below(process: int) -> list[int]:
+    """The children of a process."""
+    try:
+        return [int(child) for thread in Path(f"/proc/{process}/task").iterdir() for child in (thread / "children").read_text().split()]
+    except OSError:
+        return []
+
+
+def runs(process: int) -> bool:
+    """Whether there is such a process that is not only waited for."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def until(found: Callable[[], object]) -> object:
+    """What `found` finds, soon or late."""
+    end = time.monotonic() + SECONDS / 4
+    while not (what := found()) and time.monotonic() < end:
+        time.sleep(0.01)
+    return what
 
 
 def used(lind_boot: Path, root: Path, *argv: str) -> tuple[str, float, float, int]:
@@ -328,16 +383,22 @@ def as_ordinary_user(lind_boot: Path, root: Path, program: str) -> Iterator[Call
 
 
 def compiling_without_threads(lind_boot: Path, root: Path) -> str:
-    """The host has no thread left when a module is to be compiled."""
+    """The host has no thread left, and no process, when a module is to be compiled: that is an error, and what is compiled runs."""
     if os.geteuid() != 0:
         return ""
     compile_program(root, "crowd")
     with as_ordinary_user(lind_boot, root, "crowd.wasm") as run_it:
-        return still_there(run_it(resource.RLIMIT_NPROC, 60, "compile", "/numbers.wasm"))
+        # Whether one process is left depends on what else that user runs.
+        for most, wanted in ((60, "09"), (4000, "0"), (60, "0")):
+            done = run_it(resource.RLIMIT_NPROC, most, "compile", "/numbers.wasm")
+            if done.returncode or not done.stdout.endswith(tuple(f"still here: {status}\n" for status in wanted)):
+                return f"with {most} threads it {ended(done, {-1})}"
+    return ""
 
 
 # The least that each allows the runner to start with, and what makes it short later.
 STRAINS = [(resource.RLIMIT_AS, [size << 20 for size in (4300, 4400, 4600, 5000, 6000, 8900, 13500, 22000)]),
+           (resource.RLIMIT_DATA, [size << 20 for size in (8, 84, 96, 128, 256)]),
            (resource.RLIMIT_NOFILE, [16, 24, 32, 48, 96, 250]),
            (resource.RLIMIT_NPROC, [1, 2, 4, 8, 16, 40, 120])]
 
@@ -349,7 +410,10 @@ def strained(lind_boot: Path, root: Path) -> str:
     compile_program(root, "strain")
     # All goes well, or the first program does not start, or it ends for want of room.
     wanted = {0: "still here\n", 125: "", 126: "", 128 + signal.SIGKILL: ""}
-    with as_ordinary_user(lind_boot, root, "strain.cwasm") as run_it:
+    # The module: code that root compiled is nothing to another user.
+    with as_ordinary_user(lind_boot, root, "strain.wasm") as run_it:
+        if wrong := ended(run_it(resource.RLIMIT_CORE, 0, "1", "/numbers.wasm"), {0}):
+            return wrong
         for limit, sizes in STRAINS:
             for most in sizes:
                 done = run_it(limit, most, "1", "/numbers.wasm")
@@ -389,7 +453,7 @@ def commands_that_nobody_reads(lind_boot: Path, root: Path) -> str:
 ALL: dict[str, Callable[[Path, Path], str]] = {
     case.__name__: case
     for case in (guest_cwasm, rewritten_while_loading, rewritten_while_running, no_host_descriptors, no_host_memory,
-                 compiles_for_minutes, complaints_that_nobody_takes, many_complaints_that_nobody_reads, commands_that_nobody_reads,
+                 compiles_for_minutes, nobody_waits_for_the_compiler, compiling_takes_all_memory, complaints_that_nobody_takes, many_complaints_that_nobody_reads, commands_that_nobody_reads,
                  traps_name_the_program, things_outside_memory,
                  what_the_kernel_keeps_is_charged, descriptors_parked_in_messages, timers_that_are_always_due, timers_set_anew,
                  threads_of_all_cages, mappings_of_all_cages, compiling_without_threads, tables_are_memory, strained)

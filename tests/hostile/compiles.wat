@@ -1,5 +1,5 @@
 ;; Runs a module that takes minutes to compile, or, without an argument, has six children do so: SIGKILL ends those that the compiler
-;; has begun with and those whose turn has not come.
+;; has begun with and those whose turn has not come. With two arguments it does that, says so, and waits for its input to end.
 ;; library
 (data $slow "/slow.wasm\00")
 
@@ -12,7 +12,7 @@
 	(call $exit (i32.const 7)))
 
 (func $main (local $number i32)
-	(if (i32.gt_u (i32.load (global.get $block)) (i32.const 1)) (then (call $child)))
+	(if (i32.eq (i32.load (global.get $block)) (i32.const 2)) (then (call $child)))
 	(i32.store (i32.const 0x11000) (i32.load offset=4 (global.get $block)))
 	(i32.store (i32.const 0x11004) (i32.const 0x11010))
 	(i32.store (i32.const 0x11008) (i32.const 0))
@@ -31,4 +31,8 @@
 			(call $s2 (i32.const 62) (i64.load (i32.add (i32.const 0x11100) (local.get $number))) (i64.const 9)))
 		(call $want (i64.const 9) (call $wait (i64.load (i32.add (i32.const 0x11100) (local.get $number)))))
 		(local.set $number (i32.add (local.get $number) (i32.const 8)))
-		(br_if $more (i32.lt_u (local.get $number) (i32.const 48)))))
+		(br_if $more (i32.lt_u (local.get $number) (i32.const 48))))
+	(if (i32.gt_u (i32.load (global.get $block)) (i32.const 2)) (then
+		(i32.store8 (i32.const 0x11300) (i32.const 46))
+		(call $want (i64.const 1) (call $s3 (i32.const 1) (i64.const 1) (i64.const 0x11300) (i64.const 1)))
+		(call $want (i64.const 0) (call $s3 (i32.const 0) (i64.const 0) (i64.const 0x11300) (i64.const 1))))))

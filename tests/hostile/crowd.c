@@ -1,7 +1,7 @@
 /*
  * crowd threads CAGES THREADS: cages that each start threads until they may not.
  * crowd mappings CAGES: cages that each split a mapping until they may not, and one that gives a few back and takes them again.
- * crowd compile PROGRAM: threads until there may be no more, then a child runs a program that was not compiled before.
+ * crowd compile PROGRAM: threads until there may be no more, then a child runs a program; 9 if there is no process to compile it.
  * Meanwhile a cage that wants little goes on: it forks and starts threads. "still here" is the last word.
  */
 #include <errno.h>
@@ -129,7 +129,7 @@ static int after_compiling(char *program)
 
 		if (read(go[0], &c, 1) == 1)
 			execv(program, argv);
-		_exit(9);
+		_exit(errno == EAGAIN ? 9 : 8);
 	}
 	start_threads(2000);
 	if (write(go[1], "", 1) != 1 || waitpid(child, &status, 0) != child)

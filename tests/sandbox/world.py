@@ -58,7 +58,7 @@ class World:
         self.runtime.mkdir()
         (folder / "secret").write_text("secret")
         (self.project / "kept").write_text("kept")
-        for program in ["probe", "command"]:
+        for program in ["probe", "command", "edit"]:
             shutil.copy(compiled(program), folder / "tool" / f"{program}.wasm")
         if user is not None:
             for path in [folder, *folder.rglob("*")]:

@@ -9,6 +9,7 @@ import ctypes
 import errno
 import os
 import signal
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -20,7 +21,7 @@ NUMBERS = {
     "unlinkat": 263, "unshare": 272, "utimensat": 280, "perf_event_open": 298, "prlimit64": 302, "name_to_handle_at": 303, "open_by_handle_at": 304,
     "setns": 308, "process_vm_readv": 310, "process_vm_writev": 311, "bpf": 321, "execveat": 322, "userfaultfd": 323, "io_uring_setup": 425,
     "open_tree": 428, "move_mount": 429, "fsopen": 430, "pidfd_open": 434, "clone3": 435, "pidfd_getfd": 438, "mount_setattr": 442,
-    "rt_sigqueueinfo": 129, "pidfd_send_signal": 424, "seccomp": 317, "setrlimit": 160, "setpriority": 141, "sched_setscheduler": 144,
+    "getsockopt": 55, "sendmsg": 46, "recvmsg": 47, "renameat": 264, "linkat": 265, "rt_sigqueueinfo": 129, "pidfd_send_signal": 424, "seccomp": 317, "setrlimit": 160, "setpriority": 141, "sched_setscheduler": 144,
 }
 ATTACH, SINGLESTEP, GETREGS, SETREGS = 16, 9, 12, 13
 WALL = 0x40000000
@@ -102,12 +103,37 @@ class Taken:
             raise Refused(f"{name}{arguments}: {errno.errorcode[-result]}")
         return result
 
-    def pair(self) -> tuple[int, int]:
+    def pair(self, kind: int = 1) -> tuple[int, int]:
         """Two sockets that are connected."""
-        self.must("socketpair", 1, 1, 0, bytes(8))
+        self.must("socketpair", 1, kind, 0, bytes(8))
         self.memory.seek(self.room)
         both = self.memory.read(8)
         return int.from_bytes(both[:4], "little"), int.from_bytes(both[4:], "little")
+
+
+    def send(self, to: int, what: bytes, files: list[int]) -> None:
+        """A message with files."""
+        rights = struct.pack(f"<qii{len(files)}i", 16 + 4 * len(files), 1, 1, *files)
+        at = self.lay(what, rights)
+        self.must("sendmsg", to, struct.pack("<qqqqqqq", 0, 0, at, 1, at + 1024, len(rights), 0), 0)
+
+    def receive(self, fro: int) -> tuple[bytes, list[int]]:
+        """What comes next, with at most one file."""
+        at = self.lay(bytes(4096), b"")
+        got = self.must("recvmsg", fro, struct.pack("<qqqqqqq", 0, 0, at, 1, at + 1024, 24, 0), 0)
+        self.memory.seek(at + 4096)
+        said = self.memory.read(got)
+        self.memory.seek(at + 1024)
+        length, _, kind, file = struct.unpack("<qiii", self.memory.read(20))
+        return said, [file] if length == 20 and kind == 1 else []
+
+    def lay(self, what: bytes, rights: bytes) -> int:
+        """Lays out what a message consists of: where its vector is, with the rights 1 KiB and its bytes 4 KiB further on."""
+        at = self.room + ROOM // 2
+        for place, content in ((0, struct.pack("<qq", at + 4096, len(what))), (1024, rights.ljust(24, b"\0")), (4096, what)):
+            self.memory.seek(at + place)
+            self.memory.write(content)
+        return at
 
 
 def threads(pid: int) -> list[int]:
@@ -122,6 +148,9 @@ def taken(pid: int) -> Iterator[list[Taken]]:
     try:
         for thread in threads(pid):
             if libc.ptrace(ATTACH, thread, 0, 0) == -1:
+                # It has ended meanwhile, as the one that shows how far the compiler is.
+                if ctypes.get_errno() == errno.ESRCH:
+                    continue
                 raise OSError(ctypes.get_errno(), "ptrace: attach")
             attached.append(thread)
             os.waitpid(thread, WALL)

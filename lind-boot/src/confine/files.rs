@@ -1,11 +1,12 @@
-//! Landlock: no file but those of the guest's root, the device nodes every root has, and the code cache.
+//! Landlock: no file but those of the guest's root and the device nodes every root has; the code cache to read. And for the process that
+//! compiles, no file but those of the cache.
 
 use std::os::fd::BorrowedFd;
 
 use anyhow::{Context, Result, bail};
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, LandlockStatus, PathBeneath, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, PathBeneath, RestrictionStatus, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use lind_kernel::root::Root;
 
@@ -29,15 +30,35 @@ pub fn restrict(root: &Root, cache: Option<BorrowedFd<'_>>) -> Result<i32> {
             rules.add_rule(PathBeneath::new(node, AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev))?;
     }
     if let Some(cache) = cache {
-        let of_cache = AccessFs::ReadFile
+        rules = rules.add_rule(PathBeneath::new(cache, AccessFs::ReadFile))?;
+    }
+    version(rules.restrict_self().context("landlock")?)
+}
+
+/// Restricts a process that compiles to its cache.
+///
+/// # Errors
+/// When the host has no Landlock.
+pub fn restrict_to_cache(cache: Option<BorrowedFd<'_>>) -> Result<i32> {
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(ABI::V6))?
+        .handle_access(AccessNet::from_all(ABI::V6))?
+        .scope(Scope::AbstractUnixSocket | Scope::Signal)?
+        .create()?;
+    if let Some(cache) = cache {
+        let access = AccessFs::ReadFile
             | AccessFs::ReadDir
             | AccessFs::WriteFile
             | AccessFs::MakeReg
             | AccessFs::RemoveFile
             | AccessFs::Truncate;
-        rules = rules.add_rule(PathBeneath::new(cache, of_cache))?;
+        rules = rules.add_rule(PathBeneath::new(cache, access))?;
     }
-    let status = rules.restrict_self().context("landlock")?;
+    version(rules.restrict_self().context("landlock")?)
+}
+
+fn version(status: RestrictionStatus) -> Result<i32> {
     match status.landlock {
         LandlockStatus::Available { effective_abi, .. } if status.ruleset != RulesetStatus::NotEnforced => {
             Ok(effective_abi as i32)

@@ -1,9 +1,10 @@
 //! The walls around this process, put up before any guest code runs.
 //!
 //! Guests are kept apart by the engine and the kernel crate. These walls stand behind those: should a guest break
-//! out of its memory, the process it then controls has no files but those of the guest's root and the code cache, no
-//! privileges worth having, and few system calls.
+//! out of its memory, the process it then controls has no files but those of the guest's root and, to read, the code cache, no
+//! privileges worth having, and few system calls. What compiles is a process of its own, behind walls of its own.
 
+mod compiler;
 mod files;
 mod seccomp;
 
@@ -11,10 +12,14 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use lind_engine::CompilerWalls;
 use lind_kernel::root::{Root, Walls};
 use rustix::thread::CapabilitySet;
 
 pub use seccomp::filter;
+
+/// Around what compiles.
+pub const COMPILER: CompilerWalls = CompilerWalls { around: compiler::around, child: compiler::child };
 
 /// How guest paths are confined where the root cannot be changed.
 const OPENAT2: &str = "openat2";

@@ -181,6 +181,8 @@ const ALLOWED: &[i64] = &[
     libc::SYS_getcpu,
     libc::SYS_set_robust_list,
     libc::SYS_set_tid_address,
+    // Of children there is one, which compiles, and is waited for at the end.
+    libc::SYS_wait4,
     libc::SYS_rseq,
     libc::SYS_sigaltstack,
     libc::SYS_rt_sigaction,
@@ -211,8 +213,10 @@ const BY_ARGUMENT: &[(i64, u8, Test)] = &[
 
 /// A condition on an argument: on its low half, which is all that the host looks at, but for addresses.
 #[derive(Clone, Copy)]
-enum Test {
+pub enum Test {
+    /// It has one of these bits.
     Has(u32),
+    /// It is one of these.
     OneOf(&'static [u32]),
     /// This process.
     Ourselves,
@@ -271,13 +275,21 @@ impl Backwards {
     }
 }
 
-/// The filter.
+/// The filter of a process that runs guests.
 ///
 /// # Errors
 /// When a jump of it would be too long, which the tests below rule out.
 pub fn filter() -> Result<Vec<sock_filter>> {
+    filter_of(ALLOWED, BY_ARGUMENT)
+}
+
+/// The filter of one that makes only those calls.
+///
+/// # Errors
+/// As for `filter`.
+pub fn filter_of(allowed: &[i64], arguments: &[(i64, u8, Test)]) -> Result<Vec<sock_filter>> {
     let mut code = Backwards::default();
-    let blocks = BY_ARGUMENT
+    let blocks = arguments
         .iter()
         .map(|&(number, argument, test)| Ok((number, by_argument(&mut code, argument, test)?)))
         .collect::<Result<Vec<_>>>()?;
@@ -287,7 +299,7 @@ pub fn filter() -> Result<Vec<sock_filter>> {
     let absent = code.statement(RETURN, ABSENT);
     let deny = code.statement(RETURN, DENY);
     let allow = code.statement(RETURN, ALLOW);
-    verdicts.extend(ALLOWED.iter().map(|&number| (number, allow)));
+    verdicts.extend(allowed.iter().map(|&number| (number, allow)));
     verdicts.push((libc::SYS_clone3, absent));
     let numbers = verdicts.into_iter().map(|(number, verdict)| Ok((u32::try_from(number)?, verdict)));
     search(&mut code, &ranges(numbers.collect::<Result<_>>()?, deny))?;

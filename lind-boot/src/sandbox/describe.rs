@@ -19,7 +19,8 @@ pub fn text(sandbox: &Sandbox, options: &Options, json: bool) -> String {
     };
     row("/", &plan.image.display().to_string(), "the image, read-only");
     for volume in &plan.volumes {
-        let mode = if volume.read_only { "read-only" } else { "can be changed" };
+        let changes = volume.overlay.as_ref().map(|state| format!("overlay: changes go to {}", state.file.display()));
+        let mode = changes.as_deref().unwrap_or(if volume.read_only { "read-only" } else { "can be changed" });
         row(&volume.guest.display().to_string(), &volume.host.display().to_string(), mode);
     }
     for path in &plan.scratch {
@@ -110,9 +111,10 @@ fn rule_of(grate: &str, option: &str, value: &str) -> Option<String> {
 fn as_json(sandbox: &Sandbox, options: &Options) -> serde_json::Value {
     let plan = &sandbox.plan;
     let shown = |path: &std::path::Path| path.display().to_string();
-    let volumes = plan.volumes.iter().map(
-        |volume| json!({"guest": shown(&volume.guest), "host": shown(&volume.host), "read_only": volume.read_only}),
-    );
+    let volumes = plan.volumes.iter().map(|volume| {
+        let state = volume.overlay.as_ref().map(|state| shown(&state.file));
+        json!({"guest": shown(&volume.guest), "host": shown(&volume.host), "read_only": volume.read_only, "overlay": state})
+    });
     let memory = plan.scratch.iter().map(|path| json!({"guest": shown(path)}));
     let tmpfs = plan.tmpfs.iter().map(|tmpfs| json!({"guest": shown(&tmpfs.guest), "size": tmpfs.size}));
     json!({

@@ -1,5 +1,6 @@
 //! The line of grates that a sandbox's rules stand for, outermost first.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -17,7 +18,7 @@ pub fn grates(
     volumes: &[Volume],
     notes: Option<&[String; 3]>,
 ) -> Result<Vec<String>> {
-    let mut line = Vec::new();
+    let mut line = overlays(volumes)?;
     if let Some(file) = &options.audit {
         line.extend(["witness_grate".to_owned(), "-o".to_owned(), absolute(file)?]);
     }
@@ -39,8 +40,25 @@ pub fn grates(
 }
 
 fn absolute(file: &Path) -> Result<String> {
-    let path = std::path::absolute(file)?;
-    path.to_str().map(str::to_owned).with_context(|| format!("{}: not a name that can be passed on", path.display()))
+    text(std::path::absolute(file)?.as_os_str())
+}
+
+fn text(name: &OsStr) -> Result<String> {
+    name.to_str().map(str::to_owned).with_context(|| format!("{}: not a name that can be passed on", name.display()))
+}
+
+/// Nearest to the kernel: whatever is asked about calls of the command is asked before.
+fn overlays(volumes: &[Volume]) -> Result<Vec<String>> {
+    let mut words = Vec::new();
+    for volume in volumes {
+        let Some(state) = &volume.overlay else { continue };
+        words.extend(["overlay_grate".to_owned(), "--lower".to_owned(), text(volume.guest.as_os_str())?]);
+        words.extend(["--upper".to_owned(), text(state.file.as_os_str())?]);
+        words.extend(["--called".to_owned(), text(volume.host.as_os_str())?]);
+        words.extend(["--told".to_owned(), text(&state.name)?]);
+        words.extend(state.head.iter().flat_map(|head| ["--head".to_owned(), head.clone()]));
+    }
+    Ok(words)
 }
 
 /// What limits all programs together: what is named goes before what the policy says.
@@ -154,7 +172,7 @@ fn net_rule(text: &str) -> Result<String> {
 /// What keeps protected names of volumes as they are, and keeps them from coming to be.
 fn protection(policy: &Policy, volumes: &[Volume]) -> Vec<String> {
     let mut words = Vec::new();
-    for volume in volumes.iter().filter(|volume| !volume.read_only && volume.host.is_dir()) {
+    for volume in volumes.iter().filter(|volume| volume.can_be_changed() && volume.host.is_dir()) {
         words.extend(policy.protect.iter().map(|name| format!("--protect={}", volume.guest.join(name).display())));
     }
     match policy.write.as_deref() {
@@ -250,7 +268,7 @@ mod tests {
 
     #[test]
     fn names_are_protected_in_what_can_be_changed() {
-        let volume = |read_only| Volume { host: "/etc".into(), guest: "/p".into(), read_only };
+        let volume = |read_only| Volume { host: "/etc".into(), guest: "/p".into(), read_only, overlay: None };
         let policy = Policy { protect: vec![".git/hooks".into(), ".envrc".into()], ..Policy::default() };
         let line = protection(&policy, &[volume(false)]).join(" ");
         assert_eq!(line, "write_filter_grate --errno=EROFS --protect=/p/.git/hooks --protect=/p/.envrc");

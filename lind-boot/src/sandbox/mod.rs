@@ -29,6 +29,7 @@ use crate::cli::Run;
 use crate::config;
 use crate::denials::Denials;
 use crate::end::End;
+use crate::overlay::place::State;
 use crate::run::{self, Attendant, Failure};
 use crate::session::place;
 
@@ -98,6 +99,31 @@ pub fn run_program(options: &Options, words: &[OsString], attend: Attendant) -> 
     Sandbox::of(options, words, None)?.start(options, &denials, attend)
 }
 
+/// Runs a grate of ours as a tool, on these directories of the host: where it sees them, and whether they stay as they are.
+///
+/// # Errors
+/// As for `run`.
+pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) -> Result<Infallible, Failure> {
+    let volume = |(host, guest, read_only)| Volume { host, guest, read_only, overlay: None };
+    let plan = Plan {
+        image: config::root(None).context("the image with the tools")?,
+        scratch: Vec::new(),
+        tmpfs: Vec::new(),
+        volumes: volumes.into_iter().map(volume).collect(),
+        hidden: Vec::new(),
+    };
+    let sandbox = Sandbox {
+        plan,
+        grates: Vec::new(),
+        command: words,
+        workdir: "/".into(),
+        env: Vec::new(),
+        policy: String::new(),
+        learner: None,
+    };
+    sandbox.start(&Options::default(), &Denials::new(None)?, Box::new(|_| Ok(())))
+}
+
 /// Makes the root of a sandbox, and returns where it is mounted.
 ///
 /// # Errors
@@ -160,8 +186,11 @@ impl Sandbox {
         let preopened = options.dir.iter().map(volume::preopened).collect::<Result<Vec<_>>>()?;
         volumes.extend(preopened.iter().map(|(volume, _)| volume.clone()));
         for volume in &mut volumes {
-            volume.read_only |= options.read_only || policy.read_only;
+            if options.read_only || policy.read_only {
+                (volume.read_only, volume.overlay) = (true, None);
+            }
         }
+        overlays(options, &mut volumes)?;
         let [first, arguments @ ..] = words else { bail!("no command named") };
         let here = std::env::current_dir().context("the current directory")?;
         let first = command(first, &here, &mut volumes)?;
@@ -196,6 +225,25 @@ impl Sandbox {
             learner,
         })
     }
+}
+
+/// Overlays on all volumes, if that is asked for; and a place for the states of all.
+fn overlays(options: &Options, volumes: &mut [Volume]) -> Result<()> {
+    if let Some(folder) = &options.overlay_all {
+        for (number, volume) in volumes.iter_mut().enumerate().filter(|(_, volume)| volume.can_be_changed()) {
+            let state = State::parse(folder.join(format!("{number}.db")).as_os_str())?;
+            volume.overlay = volume.host.is_dir().then_some(state);
+            volume.read_only = true;
+        }
+    }
+    for state in volumes.iter().filter_map(|volume| volume.overlay.as_ref()) {
+        let seen = |volume: &&Volume| state.file.starts_with(&volume.host);
+        if let Some(volume) = volumes.iter().find(seen) {
+            bail!("-v {}: the state {} would be in it", volume.host.display(), state.file.display());
+        }
+        state.make_folder()?;
+    }
+    Ok(())
 }
 
 /// What belongs to the guest alone, and what is the host's.
@@ -233,7 +281,7 @@ fn command(name: &OsString, here: &Path, volumes: &mut Vec<Volume>) -> Result<Os
         .iter()
         .position(|volume| volume.guest != guest && volume.guest.starts_with(&guest))
         .unwrap_or(volumes.len());
-    volumes.insert(at, Volume { host: folder.to_owned(), guest, read_only: true });
+    volumes.insert(at, Volume { host: folder.to_owned(), guest, read_only: true, overlay: None });
     Ok(found.into_os_string())
 }
 
@@ -306,19 +354,24 @@ mod tests {
         assert_eq!(name("/bin/nothing-here", &mut volumes), "/bin/nothing-here");
         assert!(volumes.is_empty());
         assert_eq!(name("./hello", &mut volumes), folder.join("hello.wasm"));
-        assert_eq!(volumes, [Volume { host: folder.clone(), guest: folder.clone(), read_only: true }]);
-        let project = Volume { host: folder.join("p"), guest: folder.join("p"), read_only: false };
+        assert_eq!(volumes, [Volume { host: folder.clone(), guest: folder.clone(), read_only: true, overlay: None }]);
+        let project = Volume { host: folder.join("p"), guest: folder.join("p"), read_only: false, overlay: None };
         let mut both = vec![project.clone()];
         assert_eq!(name("./hello", &mut both), folder.join("hello.wasm"));
         assert_eq!(both, [volumes.remove(0), project]);
-        volumes = vec![Volume { host: folder.clone(), guest: "/p".into(), read_only: false }];
+        volumes = vec![Volume { host: folder.clone(), guest: "/p".into(), read_only: false, overlay: None }];
         assert_eq!(name("./hello.wasm", &mut volumes), "/p/hello.wasm");
         assert_eq!(volumes.len(), 1);
     }
 
     #[test]
     fn of_several_volumes_the_last_counts() {
-        let of = |host: &str, guest: &str| Volume { host: host.into(), guest: guest.into(), read_only: false };
+        let of = |host: &str, guest: &str| Volume {
+            host: host.into(),
+            guest: guest.into(),
+            read_only: false,
+            overlay: None,
+        };
         let volumes = [of("/", "/host"), of("/usr", "/tools")];
         assert_eq!(inside(Path::new("/usr/bin"), &volumes), Some("/tools/bin".into()));
         assert_eq!(inside(Path::new("/usr"), &volumes), Some("/tools".into()));

@@ -18,6 +18,9 @@ pub struct RunOptions {
     /// Writes a policy under which the same may be done again, and nothing more; adds to one that is there
     #[arg(long, value_name = "FILE", conflicts_with_all = ["session", "explain"])]
     pub learn: Option<PathBuf>,
+    /// Changes nothing: says at the end what would have been changed
+    #[arg(long, conflicts_with_all = ["session", "explain"])]
+    pub dry_run: bool,
     /// Says what is mounted, what may be done and which grates see to it, and runs nothing
     #[arg(long)]
     pub explain: bool,
@@ -46,7 +49,7 @@ pub struct LearnOptions {
 impl From<LearnOptions> for RunOptions {
     fn from(learn: LearnOptions) -> RunOptions {
         let LearnOptions { output, options, command } = learn;
-        RunOptions { options, session: None, learn: Some(output), explain: false, json: false, command }
+        RunOptions { options, session: None, learn: Some(output), dry_run: false, explain: false, json: false, command }
     }
 }
 
@@ -87,8 +90,9 @@ impl Amounts {
 /// What a sandbox is.
 #[derive(Args, Debug, Default)]
 pub struct Options {
-    /// A directory or file of the host, at the same path or at GUEST; it can be changed unless `ro` stands behind
-    #[arg(short, long, value_name = "HOST[:GUEST][:ro|rw]")]
+    /// A directory or file of the host, at the same path or at GUEST; it can be changed unless `ro` stands behind. With `overlay` the directory stays as
+    /// it is, and what is changed is kept in a state, to be looked at (lind-boot diff), applied or thrown away
+    #[arg(short, long, value_name = "HOST[:GUEST][:ro|rw|overlay[=STATE]]")]
     pub volume: Vec<OsString>,
     /// The same for a program of WASI, which finds it under the name given: HOST, or GUEST, which begins with /
     #[arg(long, value_name = "HOST[::GUEST]")]
@@ -138,6 +142,9 @@ pub struct Options {
     /// Says what keeps the command inside, and how it ended
     #[arg(long)]
     pub verbose: bool,
+    /// Of --dry-run: where the states of overlays on all volumes go that could be changed
+    #[arg(long, hide = true)]
+    pub overlay_all: Option<PathBuf>,
 }
 
 /// Which network there is.

@@ -1,10 +1,12 @@
-//! What `-v` and `--tmpfs` say: `HOST[:GUEST][:ro|rw]` and `PATH[:SIZE]`.
+//! What `-v` and `--tmpfs` say: `HOST[:GUEST][:ro|rw|overlay[=STATE]]` and `PATH[:SIZE]`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+
+use crate::overlay::place::{self, State};
 
 /// A directory or file of the host at a path of the guest.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,8 +15,10 @@ pub struct Volume {
     pub host: PathBuf,
     /// Where the guest sees it.
     pub guest: PathBuf,
-    /// Whether the guest may change nothing in it.
+    /// Whether nothing in it is changed.
     pub read_only: bool,
+    /// What is changed in its stead.
+    pub overlay: Option<State>,
 }
 
 impl Volume {
@@ -24,12 +28,15 @@ impl Volume {
     /// What is wrong with it, or that the host has nothing there.
     pub fn parse(word: &OsString) -> Result<Volume> {
         let text = word.to_string_lossy();
+        if let Some((rest, state)) = place::of_volume(word).with_context(|| format!("-v {text}"))? {
+            return Volume::parse(&rest)?.under(state);
+        }
         let mut fields: Vec<&[u8]> = word.as_bytes().split(|&byte| byte == b':').collect();
         let read_only = match fields.last() {
             Some(&b"ro") if fields.len() > 1 => Some(true),
             Some(&b"rw") if fields.len() > 1 => Some(false),
             Some(mode) if fields.len() > 2 => {
-                bail!("-v {text}: {} is neither ro nor rw", String::from_utf8_lossy(mode))
+                bail!("-v {text}: {} is neither ro, rw nor overlay", String::from_utf8_lossy(mode))
             }
             _ => None,
         };
@@ -50,7 +57,22 @@ impl Volume {
             None => std::path::absolute(&host)?,
         };
         let guest = clean(&guest).with_context(|| format!("-v {text}"))?;
-        Ok(Volume { host: found, guest, read_only: read_only.unwrap_or(false) })
+        Ok(Volume { host: found, guest, read_only: read_only.unwrap_or(false), overlay: None })
+    }
+
+    /// The same under an overlay.
+    ///
+    /// # Errors
+    /// When it is no directory, or there is no place for the state.
+    pub fn under(self, state: Option<State>) -> Result<Volume> {
+        ensure!(self.host.is_dir(), "-v {}: an overlay is for directories", self.host.display());
+        let state = state.map_or_else(|| State::of_directory(&self.host), Ok)?;
+        Ok(Volume { read_only: true, overlay: Some(state), ..self })
+    }
+
+    /// Whether the guest may change what it sees.
+    pub fn can_be_changed(&self) -> bool {
+        !self.read_only || self.overlay.is_some()
     }
 }
 
@@ -74,7 +96,7 @@ pub fn preopened(word: &OsString) -> Result<(Volume, OsString)> {
     let guest = clean(&std::path::absolute(&name)?).with_context(|| format!("--dir {text}"))?;
     // A name that goes through `..` is the place where that leads.
     let name = if name.has_root() || guest != found { guest.clone() } else { name };
-    Ok((Volume { host: found, guest, read_only: false }, name.into_os_string()))
+    Ok((Volume { host: found, guest, read_only: false, overlay: None }, name.into_os_string()))
 }
 
 /// A file system in memory.
@@ -138,13 +160,29 @@ mod tests {
 
     #[test]
     fn volumes_are_read_as_docker_has_them() {
-        let of = |host: &str, guest: &str, read_only| Volume { host: host.into(), guest: guest.into(), read_only };
+        let of = |host: &str, guest: &str, read_only| Volume {
+            host: host.into(),
+            guest: guest.into(),
+            read_only,
+            overlay: None,
+        };
         assert_eq!(volume("/etc").unwrap(), of("/etc", "/etc", false));
         assert_eq!(volume("/etc:ro").unwrap(), of("/etc", "/etc", true));
         assert_eq!(volume("/etc:/a/./b").unwrap(), of("/etc", "/a/b", false));
         assert_eq!(volume("/etc:/a:rw").unwrap(), of("/etc", "/a", false));
         for wrong in ["", ":/a", "/etc:a", "/etc:/a/../b", "/etc:/a:wo", "/etc:/:ro", "/nowhere/at/all", "/etc:/proc/1"]
         {
+            assert!(volume(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_overlay_is_mounted_read_only_and_can_be_changed() {
+        let found = volume("/etc:/a:overlay=/s/t.db").unwrap();
+        assert_eq!((found.host, found.guest, found.read_only), ("/etc".into(), "/a".into(), true));
+        assert_eq!(found.overlay.unwrap().file, Path::new("/s/t.db"));
+        assert!(volume("/etc:overlay=/s").unwrap().can_be_changed() && !volume("/etc:ro").unwrap().can_be_changed());
+        for wrong in ["/etc/passwd:overlay=/s", "/etc:overlay=", "/etc:ro:overlay=a b"] {
             assert!(volume(wrong).is_err(), "{wrong}");
         }
     }

@@ -106,9 +106,9 @@ impl Cache {
         Cache { directory, own, limit }
     }
 
-    /// Whether files of it can be safe to use in place.
-    pub fn is_own(&self) -> bool {
-        self.own
+    /// Whether it keeps anything that can be safe to use in place.
+    pub fn keeps(&self) -> bool {
+        self.own && self.limit > 0
     }
 
     /// The file itself, if it is safe to use in place.

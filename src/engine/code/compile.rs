@@ -1,17 +1,12 @@
 //! From a module to machine code that can be kept.
 //!
-//! A module that a cage wrote is compiled when a cage runs it, and one made for it takes minutes; nothing stops the compiler
-//! then. So it works on a thread of its own for cages, which leave when they end, and not on more modules at once than a few.
+//! A module that a cage wrote is compiled when a cage runs it, and one made for it takes minutes and gigabytes. So what runs guests has
+//! another process compile ([`crate::code::serve`]), and not more modules at once than a few.
 
-use std::any::Any;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use lind_kernel::Errno;
-use lind_kernel::engine::Gone;
-use lind_kernel::mem::spare;
 use wasmtime::Module;
 
 use crate::code::cache::{Cache, name_in_cache};
@@ -19,59 +14,69 @@ use crate::code::cwasm;
 use crate::code::data_image::DataImage;
 use crate::code::engines::Engines;
 use crate::code::jump_table::Jumps;
-use crate::code::progress::{self, Shown};
+use crate::code::progress;
+use crate::code::signature::Secret;
 use crate::code::trap_table::Traps;
 use crate::code::validate::{self, LANDING, Places};
 use crate::code::wasi;
 use lind_kernel::lock::Locked;
 
-/// Compiles modules, and keeps what comes of it.
+/// Compiles modules, signs what comes of it, and keeps it.
 pub struct Compiler {
     pub engines: Arc<Engines>,
-    pub key: [u8; 32],
-    pub cache: Option<Cache>,
-    /// Lets the user end a runner that has no cage yet, as long as what it returns lives: compiling takes long.
-    pub endable: fn() -> Box<dyn Any>,
+    pub secret: Secret,
+    pub cache: Option<Arc<Cache>>,
 }
 
-/// How often a cage that waits looks whether it has ended.
+/// How often who waits looks whether there is still a reason to.
 pub const LOOK: Duration = Duration::from_millis(4);
 
 /// What each of the compiler's threads may use of stack, in bytes: as much as Linux gives a process's first.
 const STACK: usize = 8 << 20;
 
-/// So many modules are compiled at once for cages, those that nobody waits for any more included. Each may take gigabytes.
+/// So many modules are compiled at once. Each may take gigabytes.
 pub const AT_ONCE: usize = 4;
 
 /// What compiling takes of memory for each byte of a module, and in any case.
 const PER_BYTE: usize = 64;
 const AT_LEAST: usize = 256 << 20;
 
-/// What compiling a module takes of memory.
-fn needs(wasm: &[u8]) -> usize {
-    wasm.len().saturating_mul(PER_BYTE).saturating_add(AT_LEAST)
+/// What compiling a module of so many bytes takes of memory.
+pub fn needs(bytes: usize) -> usize {
+    bytes.saturating_mul(PER_BYTE).saturating_add(AT_LEAST)
 }
 
 /// What all of them may take together, unless it is one alone.
-fn most() -> usize {
+pub fn most() -> usize {
     let host = rustix::system::sysinfo();
     let all = host.totalram.saturating_mul(host.mem_unit.into());
     usize::try_from(all / 2).unwrap_or(usize::MAX)
 }
 
-/// What is compiled for cages, as what it takes of memory.
+/// Whether one more module may be compiled beside those. Alone, any may: otherwise it never could.
+pub fn fits(running: &[usize], needs: usize, most: usize) -> bool {
+    let all = running.iter().fold(needs, |all, needs| all.saturating_add(*needs));
+    running.is_empty() || running.len() < AT_ONCE && all <= most
+}
+
+/// What this process compiles, as what it takes of memory.
 static RUNNING: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// One of those that are compiled at once.
+/// One of those that this process compiles at once.
 struct Turn(usize);
 
 impl Turn {
-    fn take(needs: usize) -> Option<Turn> {
-        let mut running = RUNNING.locked();
-        fits(&running, needs, most()).then(|| {
-            running.push(needs);
-            Turn(needs)
-        })
+    /// Waits for it.
+    fn wait(needs: usize) -> Turn {
+        loop {
+            let mut running = RUNNING.locked();
+            if fits(&running, needs, most()) {
+                running.push(needs);
+                return Turn(needs);
+            }
+            drop(running);
+            std::thread::sleep(LOOK);
+        }
     }
 }
 
@@ -84,71 +89,28 @@ impl Drop for Turn {
     }
 }
 
-/// Whether one more module may be compiled beside those. Alone, any may: otherwise it never could.
-fn fits(running: &[usize], needs: usize, most: usize) -> bool {
-    let all = running.iter().fold(needs, |all, needs| all.saturating_add(*needs));
-    running.is_empty() || running.len() < AT_ONCE && all <= most
-}
-
 impl Compiler {
-    /// Compiles a module and puts the code into the cache. `name` is what people who wait are told.
+    /// Compiles a module and puts the code into the cache.
     ///
     /// # Errors
     /// What is wrong with the module.
-    pub fn compile_and_keep(&self, wasm: &[u8], name: &str) -> Result<Vec<u8>> {
-        let bytes = self.compile(wasm, name)?;
+    pub fn compile_and_keep(&self, wasm: &[u8]) -> Result<Vec<u8>> {
+        let bytes = self.compile(wasm)?;
         if let Some(cache) = &self.cache {
             cache.put(&name_in_cache(blake3::hash(wasm)), &bytes);
         }
         Ok(bytes)
     }
 
-    /// The same for a cage, which may end meanwhile. What was begun then is compiled to the end all the same, and kept. Where there is no
-    /// room for a thread, the cage's own compiles it.
-    ///
-    /// # Errors
-    /// EINTR when the cage has gone; what is wrong with the module.
-    pub fn compile_for(self: Arc<Self>, wasm: Arc<[u8]>, name: &str, gone: Gone<'_>) -> Result<Vec<u8>> {
-        let turn = loop {
-            ensure!(!gone(), Errno::EINTR);
-            match Turn::take(needs(&wasm)) {
-                Some(turn) => break turn,
-                None => std::thread::sleep(LOOK),
-            }
-        };
-        let (done, result) = sync_channel(1);
-        let (compiler, module, of) = (Arc::clone(&self), Arc::clone(&wasm), name.to_owned());
-        let work = move || {
-            let compiled = compiler.compile_and_keep(&module, &of);
-            drop(turn);
-            let _ = done.send(compiled);
-        };
-        let thread = std::thread::Builder::new().name("compile".into()).stack_size(STACK);
-        if thread.spawn(work).is_err() {
-            return self.compile_and_keep(&wasm, name);
-        }
-        loop {
-            match result.recv_timeout(LOOK) {
-                Ok(compiled) => return compiled,
-                Err(RecvTimeoutError::Timeout) => ensure!(!gone(), Errno::EINTR),
-                Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the compiler failed"),
-            }
-        }
-    }
-
     /// Compiles a module.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn compile(&self, wasm: &[u8], name: &str) -> Result<Vec<u8>> {
-        // The compiler's threads stay for later programs, and must not be who takes signals from outside: they start while those are held back.
-        spare::check(needs(wasm))?;
-        let pool = pool();
-        let _shown = Shown::begin(name, wasm);
-        let _endable = (self.endable)();
+    pub fn compile(&self, wasm: &[u8]) -> Result<Vec<u8>> {
+        let _turn = Turn::wait(needs(wasm.len()));
         let adapted = wasi::adapted(wasm)?;
         let (module, mut facts, jumping) = validate::check(&adapted)?;
-        let code = match pool {
+        let code = match pool() {
             Some(pool) => {
                 let compiler = self.engines.compiler(true)?;
                 pool.install(|| compiler.precompile_module(&module))?
@@ -165,7 +127,7 @@ impl Compiler {
         facts.jumps = Jumps::of(&module, &jumping)?;
         let initial = DataImage::of(&adapted, facts.heap_base)?;
         facts.initial = initial.layout;
-        Ok(cwasm::encode(&self.key, code, initial.pages, &facts, blake3::hash(wasm).as_bytes()))
+        Ok(cwasm::encode(&self.secret, code, initial.pages, &facts, blake3::hash(wasm).as_bytes()))
     }
 }
 

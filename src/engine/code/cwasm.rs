@@ -1,12 +1,12 @@
-//! Files of compiled code: what Wasmtime serialized, then a trailer that says what it is and a tag that proves who made it.
+//! Files of compiled code: what Wasmtime serialized, then a trailer that says what it is and a signature that proves who made it.
 //!
 //! ```text
 //! code | zeroes up to a multiple of a page | pages of data | where they belong | manifest | jumps 4 each | traps 4 each | magic 16 | format 32 | source 32 | heap_base, entry, start, end, landing, manifest's size,
-//! how many traps, how many jumps: 4 each | tag 32
+//! how many traps, how many jumps: 4 each | signature 64
 //! ```
 //!
-//! The tag is BLAKE3 keyed with the user's key over everything before it. Nothing of a file is believed, least of all
-//! given to Wasmtime, before the tag over bytes that nobody else can change has been found right: a sealed copy, or a
+//! The signature ([`crate::code::signature`]) is over the hash of everything before it. Nothing of a file is believed, least of all
+//! given to Wasmtime, before the signature of bytes that nobody else can change has been found right: of a sealed copy, or of a
 //! file of the cache that only the user may write. For such a file that has not changed since, a note ([`crate::code::verified`]) says that it was.
 
 use std::fs::File;
@@ -22,6 +22,7 @@ use crate::code::data_image::Layout;
 use crate::code::engines::COMPILED_FORMAT;
 use crate::code::jump_table::Jumps;
 use crate::code::manifest::{MAX_SIZE, Manifest};
+use crate::code::signature::{self, Checks, SIGNATURE, Secret};
 use crate::code::trap_table::Traps;
 use crate::code::validate::{Entry, Facts, Places};
 use crate::code::verified::FileState;
@@ -53,10 +54,9 @@ impl Kind {
     }
 }
 
-const MAGIC: &[u8; 16] = b"lind compiled 3\n";
-const TAG: usize = 32;
+const MAGIC: &[u8; 16] = b"lind compiled 4\n";
 const PAGE: usize = 4096;
-const TRAILER: usize = 16 + 32 + 32 + 8 * 4 + TAG;
+const TRAILER: usize = 16 + 32 + 32 + 8 * 4 + SIGNATURE;
 
 /// Compiled code that may be run.
 pub struct Compiled {
@@ -73,7 +73,7 @@ pub struct Compiled {
 /// Why a file was not accepted.
 #[derive(Debug)]
 pub enum Refused {
-    /// No valid tag: not compiled here, or changed since.
+    /// No valid signature: not compiled here, or changed since.
     Untrusted,
     /// Compiled by a lind-boot of another version.
     OtherVersion,
@@ -94,7 +94,7 @@ impl From<rustix::io::Errno> for Refused {
 }
 
 /// The bytes of a file of compiled code.
-pub fn encode(key: &[u8; 32], mut code: Vec<u8>, initial: &[u8], facts: &Facts, source: &[u8; 32]) -> Vec<u8> {
+pub fn encode(secret: &Secret, mut code: Vec<u8>, initial: &[u8], facts: &Facts, source: &[u8; 32]) -> Vec<u8> {
     code.resize(code.len().next_multiple_of(PAGE), 0);
     code.extend(initial);
     code.extend(facts.initial.to_bytes());
@@ -115,8 +115,8 @@ pub fn encode(key: &[u8; 32], mut code: Vec<u8>, initial: &[u8], facts: &Facts, 
     for number in [facts.heap_base, entry_number(facts.entry), start, end, landing, size, counts[0], counts[1]] {
         code.extend(number.to_le_bytes());
     }
-    let tag = blake3::keyed_hash(key, &code);
-    code.extend(tag.as_bytes());
+    let hash = signature::hasher().update(&code).finalize();
+    code.extend(secret.sign(&hash));
     code
 }
 
@@ -132,24 +132,24 @@ pub fn is_of_this_version(file: BorrowedFd<'_>) -> bool {
     read().is_some_and(|begin| begin == *[&MAGIC[..], blake3::hash(COMPILED_FORMAT.as_bytes()).as_bytes()].concat())
 }
 
-/// Takes a private copy of a file and accepts it if its tag is right.
+/// Takes a private copy of a file and accepts it if its signature is right.
 ///
 /// # Errors
 /// See [`Refused`].
-pub fn open(key: &[u8; 32], file: BorrowedFd<'_>) -> Result<Compiled, Refused> {
-    let (copy, hash) = sealed_copy(key, file)?;
-    accept(copy, |_, _, tag| Ok(hash == tag))
+pub fn open(checks: &Checks, file: BorrowedFd<'_>) -> Result<Compiled, Refused> {
+    let (copy, hash) = sealed_copy(file)?;
+    accept(copy, |_, _, signature| Ok(checks.signed(&hash, signature)))
 }
 
-/// Accepts a file of the cache if its tag is right, without a copy of it.
+/// Accepts a file of the cache if its signature is right, without a copy of it.
 ///
 /// # Errors
 /// See [`Refused`].
-pub fn open_own(key: &[u8; 32], own: Own) -> Result<Compiled, Refused> {
-    accept(own.into_file(), |file, tagged, tag| Ok(keyed_hash(key, file, tagged)? == tag))
+pub fn open_own(checks: &Checks, own: Own) -> Result<Compiled, Refused> {
+    accept(own.into_file(), |file, signed, signature| Ok(checks.signed(&hash_of(file, signed)?, signature)))
 }
 
-/// Accepts a file of the cache whose tag was right when it was as it is now.
+/// Accepts a file of the cache whose signature was right when it was as it is now.
 ///
 /// # Errors
 /// See [`Refused`].
@@ -157,10 +157,10 @@ pub fn open_noted(own: Own, then: &FileState) -> Result<Compiled, Refused> {
     accept(own.into_file(), |file, _, _| Ok(FileState::of(file)? == *then))
 }
 
-/// `copy` is sealed, or an [`Own`] file. `proven` says whether the tag at its end is that of the bytes before, of which there are as many as said.
+/// `copy` is sealed, or an [`Own`] file. `proven` says whether the signature at its end is that of the bytes before, of which there are as many as said.
 fn accept(
     copy: File,
-    proven: impl FnOnce(&File, usize, blake3::Hash) -> Result<bool, Refused>,
+    proven: impl FnOnce(&File, usize, &[u8; SIGNATURE]) -> Result<bool, Refused>,
 ) -> Result<Compiled, Refused> {
     let len = usize::try_from(rustix::fs::fstat(&copy)?.st_size).map_err(|_| Refused::Untrusted)?;
     if len < TRAILER {
@@ -168,13 +168,12 @@ fn accept(
     }
     let mut trailer = [0; TRAILER];
     copy.read_exact_at(&mut trailer, (len - TRAILER) as u64)?;
-    let (body, tag) = trailer.split_at(TRAILER - TAG);
+    let (body, signature) = trailer.split_at(TRAILER - SIGNATURE);
     if body[..16] != *MAGIC {
         return Err(Refused::Untrusted);
     }
-    let tag = <[u8; TAG]>::try_from(tag).map_err(|_| Refused::Untrusted)?;
-    // Comparison of `blake3::Hash` takes the same time whatever differs.
-    if !proven(&copy, len - TAG, blake3::Hash::from_bytes(tag))? {
+    let signature = signature.first_chunk().ok_or(Refused::Untrusted)?;
+    if !proven(&copy, len - SIGNATURE, signature)? {
         return Err(Refused::Untrusted);
     }
     // From here on the bytes are ones that `encode` made.
@@ -244,19 +243,19 @@ fn numbered_entry(number: u32) -> Entry {
 /// What BLAKE3 takes in parallel. Reading is cheaper than mapping: a small file above all.
 const PIECE: usize = 16 << 10;
 
-/// A copy in a memory file that can no longer change, and the keyed hash of all of it but the tag at its end. However long the file
+/// A copy in a memory file that can no longer change, and the hash of all of it but the signature at its end. However long the file
 /// is by then, as much of it is taken as it had at first: what was copied is what counts.
 // Not inlined, as the next: it is the deepest that a start goes, and each page of stack more costs it one more page fault.
 #[inline(never)]
-fn sealed_copy(key: &[u8; 32], file: BorrowedFd<'_>) -> Result<(File, blake3::Hash), Refused> {
+fn sealed_copy(file: BorrowedFd<'_>) -> Result<(File, blake3::Hash), Refused> {
     let len = usize::try_from(rustix::fs::fstat(file)?.st_size).map_err(|_| Refused::Untrusted)?;
     if len < TRAILER {
         return Err(Refused::Untrusted);
     }
-    let tagged = len - TAG;
+    let signed = len - SIGNATURE;
     let copy = sealed::create(c"cwasm")?;
     let mut piece = [0; PIECE];
-    let mut hasher = blake3::Hasher::new_keyed(key);
+    let mut hasher = signature::hasher();
     let mut at = 0;
     while at < len {
         let piece = &mut piece[..(len - at).min(PIECE)];
@@ -264,7 +263,7 @@ fn sealed_copy(key: &[u8; 32], file: BorrowedFd<'_>) -> Result<(File, blake3::Ha
         let got = rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut *piece, at as u64))?;
         let piece = piece.get(..got).filter(|piece| !piece.is_empty()).ok_or(Refused::Untrusted)?;
         copy_all(&copy, piece, at as u64)?;
-        hasher.update(&piece[..got.min(tagged.saturating_sub(at))]);
+        hasher.update(&piece[..got.min(signed.saturating_sub(at))]);
         at += got;
     }
     sealed::seal(&copy)?;
@@ -282,9 +281,9 @@ fn copy_all(to: &OwnedFd, mut bytes: &[u8], mut at: u64) -> Result<(), Refused> 
 
 /// `file` must be safe from change (see [`accept`]) and at least `len` bytes long.
 #[inline(never)]
-fn keyed_hash(key: &[u8; 32], file: &File, len: usize) -> Result<blake3::Hash, Refused> {
+fn hash_of(file: &File, len: usize) -> Result<blake3::Hash, Refused> {
     let mut piece = [0; PIECE];
-    let mut hasher = blake3::Hasher::new_keyed(key);
+    let mut hasher = signature::hasher();
     for at in (0..len).step_by(PIECE) {
         let piece = &mut piece[..(len - at).min(PIECE)];
         file.read_exact_at(piece, at as u64)?;

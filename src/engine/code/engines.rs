@@ -7,7 +7,9 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use lind_kernel::mem::GuestMemory;
-use wasmtime::{Collector, Config, Engine, MemoryCreator, OptLevel, ProfilingStrategy, Strategy};
+use wasmtime::{
+    Collector, Config, Engine, LinearMemory, MemoryCreator, MemoryType, OptLevel, ProfilingStrategy, Strategy,
+};
 
 /// Bytes of a guest's address space.
 pub const SPACE: u64 = GuestMemory::SPACE;
@@ -25,7 +27,24 @@ pub const WASM_STACK: usize = 4 << 20;
 pub const GC_HEAP: u64 = 16 << 20;
 
 /// Changes whenever compiled code of an earlier build must not be used again.
-pub const COMPILED_FORMAT: &str = "lind 5, wasmtime 48.0.8";
+pub const COMPILED_FORMAT: &str = "lind 6, wasmtime 48.0.8";
+
+/// For a process that compiles and runs nothing.
+pub struct NoMemories;
+
+// SAFETY: there are none that could be wrong.
+unsafe impl MemoryCreator for NoMemories {
+    fn new_memory(
+        &self,
+        _: MemoryType,
+        _: usize,
+        _: Option<usize>,
+        _: Option<usize>,
+        _: usize,
+    ) -> Result<Box<dyn LinearMemory>, String> {
+        Err("nothing runs here".to_owned())
+    }
+}
 
 /// The engines of this process.
 pub struct Engines {

@@ -1,7 +1,7 @@
 //! Programs: from a file to code that is ready to be instantiated.
 //!
 //! A .wasm is compiled once: in memory and on disk it is found again by the hash of its bytes. A .cwasm runs only with
-//! this user's tag. Either way a program that was read before from the same unchanged file is at hand.
+//! this user's signature. Either way a program that was read before from the same unchanged file is at hand.
 
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
@@ -14,14 +14,18 @@ use anyhow::{Context, Result, bail, ensure};
 use lind_kernel::Errno;
 use lind_kernel::engine::{Gone, LoadError};
 use lind_kernel::mem::InitialData;
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use wasmtime::Module;
 
 use crate::code::cache::{self, Cache, name_in_cache};
 use crate::code::compile::{Compiler, LOOK};
 use crate::code::cwasm::{self, Compiled, Kind, Refused};
 use crate::code::engines::Engines;
-use crate::code::key::CodeStore;
+use crate::code::key::{CodeStore, Compiles};
+use crate::code::link::{Link, Told};
+use crate::code::progress::{self, Shown};
+use crate::code::remember::{of_source, remember};
+use crate::code::signature::Checks;
 use crate::code::validate::Facts;
 use crate::code::verified::{FileState, Note, read_unwritten};
 use lind_kernel::lock::Locked;
@@ -47,11 +51,24 @@ type Ready<P> = Box<dyn Fn(Image) -> Result<P> + Send + Sync>;
 
 /// Makes programs of files, and remembers them.
 pub struct Images<P> {
-    compiler: Arc<Compiler>,
+    engines: Arc<Engines>,
+    checks: Checks,
+    cache: Option<Arc<Cache>>,
+    compiles: By,
+    /// Lets the user end a runner that has no cage yet, as long as what it returns lives: compiling takes long.
+    endable: fn() -> Box<dyn Any>,
     ready: Ready<P>,
     kept: Mutex<Kept<P>>,
     /// The hashes of modules that are compiled at this moment: two cages that begin with the same one need it once.
     under_way: Mutex<HashSet<[u8; 32]>>,
+}
+
+/// Who compiles.
+enum By {
+    /// This process.
+    Here(Box<Compiler>),
+    /// Another one.
+    There(Arc<Link>),
 }
 
 /// A module that is compiled as long as this lives.
@@ -81,21 +98,33 @@ struct Kept<P> {
 }
 
 impl<P> Images<P> {
-    /// A loader over the user's key and cache.
-    pub fn new(engines: Arc<Engines>, endable: fn() -> Box<dyn Any>, store: CodeStore, ready: Ready<P>) -> Images<P> {
-        let compiler = Compiler {
-            engines,
-            key: store.key,
-            cache: store.cache.map(|cache| Cache::new(cache, store.limit)),
-            endable,
+    /// A loader over the user's keys and cache.
+    ///
+    /// # Errors
+    /// When the key is of no use.
+    pub fn new(
+        engines: Arc<Engines>,
+        endable: fn() -> Box<dyn Any>,
+        store: CodeStore,
+        ready: Ready<P>,
+    ) -> Result<Images<P>> {
+        let secret = matches!(store.compiles, Compiles::Here(_)).then(|| store.secret()).transpose()?;
+        let cache = store.cache.map(|cache| Arc::new(Cache::new(cache, store.limit)));
+        let compiles = match (store.compiles, secret) {
+            (Compiles::There(link), _) => By::There(link),
+            (_, Some(secret)) => {
+                By::Here(Box::new(Compiler { engines: Arc::clone(&engines), secret, cache: cache.clone() }))
+            }
+            (Compiles::Here(_), None) => bail!("no key"),
         };
-        Images { compiler: Arc::new(compiler), ready, kept: Mutex::default(), under_way: Mutex::default() }
+        let (kept, under_way) = (Mutex::default(), Mutex::default());
+        Ok(Images { engines, checks: store.checks, cache, compiles, endable, ready, kept, under_way })
     }
 
     /// Makes an image of a file. `path` is for messages. `gone` says whether who waits for it still does; without it, that is the process.
     ///
     /// # Errors
-    /// ENOEXEC for what is no program, EACCES for a .cwasm without a valid tag, EINTR when nobody waits any more.
+    /// ENOEXEC for what is no program, EACCES for a .cwasm without a valid signature, EINTR when nobody waits any more.
     pub fn load(&self, file: BorrowedFd<'_>, path: &str, gone: Option<Gone<'_>>) -> Result<Arc<P>, LoadError> {
         let state = FileState::of(file).ok();
         if let Some(image) = state.and_then(|state| self.kept().file(&state)) {
@@ -136,8 +165,10 @@ impl<P> Images<P> {
             return Err(wrong).with_context(|| path.display().to_string());
         }
         let out = out.map_or_else(|| path.with_extension("cwasm"), Path::to_owned);
-        let bytes =
-            self.compiler.compile(&wasm, &path.to_string_lossy()).with_context(|| path.display().to_string())?;
+        let By::Here(compiler) = &self.compiles else { bail!("another process compiles") };
+        let shown = Shown::begin(&path.to_string_lossy(), progress::functions(&wasm));
+        let bytes = compiler.compile(&wasm).with_context(|| path.display().to_string())?;
+        drop(shown);
         // `-o /dev/null`: a file renamed there would take the device's place.
         if std::fs::metadata(&out).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             std::fs::write(&out, &bytes).with_context(|| format!("cannot write {}", out.display()))?;
@@ -162,9 +193,8 @@ impl<P> Images<P> {
             Ok(!matches!(Kind::of(&start[..got]), Kind::Module) || self.is_cached(&file)?)
         };
         let compiled = compiled().with_context(|| path.display().to_string())?;
-        let stays: Gone<'_> = &|| false;
         let source = path.with_extension("wasm");
-        match self.load(file.as_fd(), &path.to_string_lossy(), Some(stays)) {
+        match self.load(file.as_fd(), &path.to_string_lossy(), None) {
             Ok(_) => Ok(!compiled),
             // It is what runs then.
             Err(error) if error.untrusted && source != path && source.is_file() => self.warm(&source),
@@ -188,11 +218,11 @@ impl<P> Images<P> {
             untrusted: true,
         };
         let file = File::from(file.try_clone_to_owned().map_err(|error| refused(path, error.into()))?);
-        let (state, opened) = read_unwritten(&file, |file| cwasm::open(&self.compiler.key, file.as_fd()));
+        let (state, opened) = read_unwritten(&file, |file| cwasm::open(&self.checks, file.as_fd()));
         match opened {
             Ok(compiled) => {
-                if let Some(state) = &state {
-                    self.keep_compiled(&compiled, state);
+                if state.is_some() {
+                    self.remember(&file);
                 }
                 self.image(compiled)
                     .map_err(|error| untrusted(&format!("compiled for another machine or version ({error:#})")))
@@ -210,7 +240,7 @@ impl<P> Images<P> {
         if let Some(image) = self.kept().source(&source) {
             return Ok(image);
         }
-        if let Some(image) = self.cached(&source, state.as_ref()) {
+        if let Some(image) = self.cached(&source, state.map(|_| &file)) {
             return Ok(image);
         }
         let _alone = loop {
@@ -224,25 +254,41 @@ impl<P> Images<P> {
         if let Some(image) = self.kept().source(&source) {
             return Ok(image);
         }
-        // Whatever the file holds by now.
-        let wasm = read_source(&file)?;
-        let bytes = match gone {
-            None => self.compiler.compile_and_keep(&wasm, path)?,
-            Some(gone) => Arc::clone(&self.compiler).compile_for(wasm.into(), path, gone)?,
-        };
-        let compiled = rustix::fs::memfd_create(c"compiled", rustix::fs::MemfdFlags::CLOEXEC)?;
-        let compiled = File::from(compiled);
-        compiled.write_all_at(&bytes, 0)?;
-        match cwasm::open(&self.compiler.key, compiled.as_fd()) {
+        match cwasm::open(&self.checks, self.compiled(&file, path, gone)?.as_fd()) {
             Ok(compiled) => self.image(compiled),
             Err(refused) => bail!("our own compiled code was not accepted: {refused:?}"),
         }
     }
 
+    /// Compiles a module, whatever its file holds by now.
+    fn compiled(&self, module: &File, path: &str, gone: Option<Gone<'_>>) -> Result<OwnedFd> {
+        let _endable = (self.endable)();
+        match &self.compiles {
+            By::Here(compiler) => {
+                let wasm = read_source(module)?;
+                let _shown = Shown::begin(path, progress::functions(&wasm));
+                let bytes = compiler.compile_and_keep(&wasm)?;
+                let code = File::from(rustix::fs::memfd_create(c"compiled", rustix::fs::MemfdFlags::CLOEXEC)?);
+                code.write_all_at(&bytes, 0)?;
+                Ok(code.into())
+            }
+            By::There(link) => link.compile(module.as_fd(), gone, &mut Shown::begin(path, 0)),
+        }
+    }
+
+    /// Sees to it that later starts of a file need not read it from end to end.
+    fn remember(&self, file: &File) {
+        let Some(cache) = self.cache.as_ref().filter(|cache| cache.keeps()) else { return };
+        match &self.compiles {
+            By::Here(_) => remember(cache, &self.checks, file),
+            By::There(link) => link.remember(file.as_fd()),
+        }
+    }
+
     /// The image of a module that was read before, if nobody has written to it since, nor to its compiled code.
     fn noted(&self, module: &FileState) -> Option<Arc<P>> {
-        let cache = self.compiler.cache.as_ref()?;
-        let note = Note::find(cache, &self.compiler.key, module)?;
+        let cache = self.cache.as_ref()?;
+        let note = Note::find(cache, &self.checks, module)?;
         if let Some(image) = self.kept().source(&note.source) {
             return Some(image);
         }
@@ -251,43 +297,21 @@ impl<P> Images<P> {
         (compiled.source == note.source).then(|| self.image(compiled).ok()).flatten()
     }
 
-    /// The image of the module with this hash. `module` is the state of its file, if that says what is in it.
-    fn cached(&self, source: &[u8; 32], module: Option<&FileState>) -> Option<Arc<P>> {
-        let cache = self.compiler.cache.as_ref()?;
-        let file = cache.get(&name_in_cache(blake3::Hash::from_bytes(*source)))?;
-        let of_source = |compiled: Compiled| (compiled.source == *source).then(|| self.image(compiled).ok()).flatten();
-        // Code cannot be mapped from every filesystem: then from a copy.
-        let code = FileState::of(&file).ok().filter(FileState::settled);
-        let in_place = self.in_place(cache, &file).and_then(of_source);
-        if let (Some(_), Some(module), Some(code)) = (&in_place, module, code) {
-            Note { source: *source, code }.keep(cache, &self.compiler.key, module);
-        }
-        in_place.or_else(|| cwasm::open(&self.compiler.key, file.as_fd()).ok().and_then(of_source))
-    }
-
-    /// A file of the cache, if its tag is right and nobody else can change it.
-    fn in_place(&self, cache: &Cache, file: &File) -> Option<Compiled> {
-        cache.own(file).and_then(|own| cwasm::open_own(&self.compiler.key, own).ok())
-    }
-
-    /// Sees to it that later starts of a .cwasm in this state need no copy of it: the first one puts it into the cache, the second
-    /// verifies what is there and notes it. Failing that costs time, not correctness.
-    fn keep_compiled(&self, compiled: &Compiled, state: &FileState) {
-        let Some(cache) = self.compiler.cache.as_ref().filter(|cache| cache.is_own()) else { return };
-        let (source, name) = (compiled.source, name_in_cache(blake3::Hash::from_bytes(compiled.source)));
-        let kept = cache.get(&name).and_then(|file| {
-            let code = FileState::of(&file).ok()?;
-            self.in_place(cache, &file).is_some_and(|kept| kept.source == source).then_some(code)
-        });
-        match kept {
-            Some(code) if code.settled() => Note { source, code }.keep(cache, &self.compiler.key, state),
-            Some(_) => {}
-            None => {
-                if let Ok(bytes) = read_source(&compiled.code) {
-                    cache.put(&name, &bytes);
-                }
+    /// The image of the module with this hash. `module` is its file, if it can be known again by its times.
+    fn cached(&self, source: &[u8; 32], module: Option<&File>) -> Option<Arc<P>> {
+        let cache = self.cache.as_ref()?;
+        if let Some((compiled, state)) = of_source(cache, &self.checks, source)
+            && let Ok(image) = self.image(compiled)
+        {
+            if let Some(module) = module.filter(|_| state.settled()) {
+                self.remember(module);
             }
+            return Some(image);
         }
+        // Code cannot be mapped from every filesystem: then from a copy.
+        let file = cache.get(&name_in_cache(blake3::Hash::from_bytes(*source)))?;
+        let compiled = cwasm::open(&self.checks, file.as_fd()).ok()?;
+        (compiled.source == *source).then(|| self.image(compiled).ok()).flatten()
     }
 
     fn image(&self, compiled: Compiled) -> Result<Arc<P>> {
@@ -307,14 +331,14 @@ impl<P> Images<P> {
     /// # Errors
     /// When it was compiled for another machine or configuration.
     pub fn module(&self, compiled: Compiled) -> Result<Module> {
-        // SAFETY: `Compiled` exists only for bytes whose tag was right, so Wasmtime serialized them for this user, and the
+        // SAFETY: `Compiled` exists only for bytes whose signature was right, so Wasmtime serialized them for this user, and the
         // file is sealed, so they never change.
-        Ok(unsafe { Module::deserialize_open_file(&self.compiler.engines.runtime, compiled.code) }?)
+        Ok(unsafe { Module::deserialize_open_file(&self.engines.runtime, compiled.code) }?)
     }
 
-    /// What tags compiled code.
-    pub fn key(&self) -> &[u8; 32] {
-        &self.compiler.key
+    /// What compiled code is checked by.
+    pub fn checks(&self) -> &Checks {
+        &self.checks
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Kept<P>> {
@@ -323,12 +347,13 @@ impl<P> Images<P> {
 }
 
 fn refused(path: &str, error: anyhow::Error) -> LoadError {
-    let errno = error.downcast_ref().copied().unwrap_or(Errno::ENOEXEC);
+    let told = error.downcast_ref::<Told>().map(|told| told.errno);
+    let errno = told.or_else(|| error.downcast_ref().copied()).unwrap_or(Errno::ENOEXEC);
     LoadError { errno, reason: format!("{path}: {error:#}"), untrusted: false }
 }
 
 /// The hash of a file's bytes, which mostly are not needed themselves.
-fn hash_of(file: &File) -> Result<blake3::Hash> {
+pub fn hash_of(file: &File) -> Result<blake3::Hash> {
     let mut hasher = blake3::Hasher::new();
     each_piece(file, |piece| {
         hasher.update(piece);

@@ -79,7 +79,7 @@ impl<P> Images<P> {
 
     fn inspect_compiled(&self, file: &File) -> Result<Inspection> {
         let sealed = |seal, module| Ok(Inspection { seal: Some(seal), engine: COMPILED_FORMAT, module });
-        match cwasm::open(self.key(), file.as_fd()) {
+        match cwasm::open(self.checks(), file.as_fd()) {
             Ok(compiled) => {
                 let facts = compiled.facts.clone();
                 let Ok(module) = self.module(compiled) else { return sealed(Seal::OtherVersion, None) };

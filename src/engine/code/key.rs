@@ -1,7 +1,8 @@
-//! The per-user key that tags compiled code, and where compiled code is kept.
+//! The per-user key that signs compiled code, and where compiled code is kept.
 //!
 //! A compiled program is native code: only what this user's lind-boot compiled may run. The key proves it. It lives
-//! outside every guest root, is made on first use, and is read before the process confines itself.
+//! outside every guest root and is made on first use. What checks code stands beside it in a file of its own, so that a process that runs guests never
+//! reads the key: another one does ([`crate::code::serve`]).
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions};
@@ -9,19 +10,28 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use rustix::fd::{AsFd, OwnedFd};
 
 use crate::code::cache::{self, USUAL_LIMIT};
+use crate::code::link::Link;
+use crate::code::signature::{Checks, Secret};
 
 /// What messages begin with.
 const KEPT: &str = "the key of compiled code, in $XDG_DATA_HOME or ~/.local/share";
 
+/// The files.
+const KEY: &str = "key";
+const CHECKS: &str = "key.check";
+
 /// Directories that must not be inside a guest's root, and what was read from them.
 pub struct CodeStore {
-    /// Tags compiled code.
-    pub key: [u8; 32],
+    /// What compiled code is checked by.
+    pub checks: Checks,
+    /// Who compiles.
+    pub(crate) compiles: Compiles,
     /// Where compiled code is cached; none if it cannot be made.
     pub cache: Option<OwnedFd>,
     /// The directories of key and cache, for the runner to check against the guest's root.
@@ -32,6 +42,32 @@ pub struct CodeStore {
     pub unkept: Option<String>,
 }
 
+/// Who compiles what is not there yet.
+pub(crate) enum Compiles {
+    /// This process, which runs no guests and has the user's key.
+    Here([u8; 32]),
+    /// Another one.
+    There(Arc<Link>),
+}
+
+/// Where key and cache are.
+pub enum Kept {
+    /// In these directories.
+    In(PathBuf, PathBuf),
+    /// Nowhere, and why.
+    Nowhere(String),
+}
+
+impl Kept {
+    /// Those of a store.
+    pub fn of(store: &CodeStore) -> Kept {
+        match (&store.unkept, &store.private[..]) {
+            (None, [data, cache]) => Kept::In(data.clone(), cache.clone()),
+            (why, _) => Kept::Nowhere(why.clone().unwrap_or_default()),
+        }
+    }
+}
+
 /// Where key and cache of a user may be.
 struct Place {
     data: PathBuf,
@@ -40,7 +76,7 @@ struct Place {
 
 impl CodeStore {
     /// Opens the user's key and cache, making them on first use: in the home directory that HOME names, or else in the one that the
-    /// user database does. Where neither can have them, the key is a new one that is kept nowhere. Call it before confinement.
+    /// user database does. Where neither can have them, the key is a new one that is kept nowhere. For processes that run no guests.
     ///
     /// # Errors
     /// When there is a key that others may read or have made.
@@ -57,9 +93,11 @@ impl CodeStore {
             }
         }
         let why = why.unwrap_or_else(|| format!("{KEPT}: neither XDG_DATA_HOME nor HOME is a directory"));
-        let (mut key, unkept) = ([0; 32], Some(why));
+        let mut key = [0; 32];
         File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut key)).context("/dev/urandom")?;
-        Ok(CodeStore { key, cache: None, private: Vec::new(), limit, unkept })
+        let checks = Secret::of(&key)?.checks();
+        let compiles = Compiles::Here(key);
+        Ok(CodeStore { checks, compiles, cache: None, private: Vec::new(), limit, unkept: Some(why) })
     }
 
     /// The directory of the cache.
@@ -73,9 +111,54 @@ impl CodeStore {
     /// As for `open`.
     pub fn open_in(data: &Path, cache: &Path) -> Result<CodeStore> {
         let key = read_key(data).context(KEPT)?;
+        let checks = Secret::of(&key)?.checks();
+        if read_checks(data).is_none_or(|kept| kept != checks) {
+            // Who runs guests asks each time then.
+            let _ = write_checks(data, &checks);
+        }
+        Ok(Self::with_cache(checks, Compiles::Here(key), data, cache))
+    }
+
+    /// As [`CodeStore::open`], for a process that runs guests: the key is not read, and `link` compiles. Call it before confinement.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn beside(link: &Arc<Link>) -> Result<CodeStore> {
+        let limit = limit()?;
+        let compiles = || Compiles::There(Arc::clone(link));
+        if let Some(place) = Place::all().next()
+            && let Some(checks) = read_checks(&place.data)
+            && look_at_key(&place.data).context(KEPT)?
+        {
+            let store = Self::with_cache(checks, compiles(), &place.data, &place.cache);
+            return Ok(CodeStore { limit, ..store });
+        }
+        Ok(match link.keys()? {
+            (checks, Kept::In(data, cache)) => {
+                CodeStore { limit, ..Self::with_cache(checks, compiles(), &data, &cache) }
+            }
+            (checks, Kept::Nowhere(why)) => {
+                let (compiles, unkept) = (compiles(), Some(why));
+                CodeStore { checks, compiles, cache: None, private: Vec::new(), limit, unkept }
+            }
+        })
+    }
+
+    fn with_cache(checks: Checks, compiles: Compiles, data: &Path, cache: &Path) -> CodeStore {
         let opened = make_private(cache).and_then(|()| Ok(File::open(cache)?)).ok().map(OwnedFd::from);
         let private = vec![data.to_owned(), cache.to_owned()];
-        Ok(CodeStore { key, cache: opened, private, limit: USUAL_LIMIT, unkept: None })
+        CodeStore { checks, compiles, cache: opened, private, limit: USUAL_LIMIT, unkept: None }
+    }
+
+    /// What signs compiled code.
+    ///
+    /// # Errors
+    /// In a process that runs guests.
+    pub(crate) fn secret(&self) -> Result<Secret> {
+        match &self.compiles {
+            Compiles::Here(key) => Secret::of(key),
+            Compiles::There(_) => bail!("another process compiles"),
+        }
     }
 }
 
@@ -137,15 +220,17 @@ fn make_private(path: &Path) -> Result<()> {
 }
 
 fn read_key(data: &Path) -> Result<[u8; 32]> {
-    let path = data.join("key");
+    let path = data.join(KEY);
     match open_key(&path) {
         Ok(file) => check_key(file, &path),
         Err(error) if error.kind() == ErrorKind::NotFound => make_key(data, &path),
-        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
-            bail!("{} is a symbolic link, and may lead to where guests are; put the key itself there", path.display())
-        }
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => bail!(is_a_link(&path)),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
+}
+
+fn is_a_link(path: &Path) -> String {
+    format!("{} is a symbolic link, and may lead to where guests are; put the key itself there", path.display())
 }
 
 /// Where it leads is not looked at, so it must not be a link.
@@ -153,11 +238,28 @@ fn open_key(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
-fn check_key(mut file: File, path: &Path) -> Result<[u8; 32]> {
-    let metadata = file.metadata()?;
+/// Whether there is a key, by its name alone.
+fn look_at_key(data: &Path) -> Result<bool> {
+    let path = data.join(KEY);
+    match std::fs::symlink_metadata(&path) {
+        Ok(metadata) if metadata.is_symlink() => bail!(is_a_link(&path)),
+        Ok(metadata) => check_private(&metadata, &path).map(|()| true),
+        Err(_) => Ok(false),
+    }
+}
+
+fn check_private(metadata: &std::fs::Metadata, path: &Path) -> Result<()> {
     if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o077 != 0 {
         bail!("{} must belong to you and be readable by nobody else (chmod 600)", path.display());
     }
+    if metadata.nlink() != 1 {
+        bail!("{} has another name, which may be where guests are; remove that, or put a copy there", path.display());
+    }
+    Ok(())
+}
+
+fn check_key(mut file: File, path: &Path) -> Result<[u8; 32]> {
+    check_private(&file.metadata()?, path)?;
     let mut key = [0; 32];
     let whole = file.read_exact(&mut key).is_ok() && file.read(&mut [0])? == 0;
     if !whole {
@@ -166,47 +268,105 @@ fn check_key(mut file: File, path: &Path) -> Result<[u8; 32]> {
     Ok(key)
 }
 
+/// What was written beside the key, if it is fit to be believed.
+fn read_checks(data: &Path) -> Option<Checks> {
+    let path = data.join(CHECKS);
+    let mut file = open_key(&path).ok()?;
+    check_private(&file.metadata().ok()?, &path).ok()?;
+    let mut bytes = [0; Checks::BYTES + 1];
+    let got = file.read(&mut bytes).ok()?;
+    Some(Checks::from_bytes(bytes[..got].try_into().ok()?))
+}
+
+fn write_checks(data: &Path, checks: &Checks) -> std::io::Result<()> {
+    let aside = aside(data)?;
+    let written = write_private(&aside, &checks.to_bytes()).and_then(|()| std::fs::rename(&aside, data.join(CHECKS)));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&aside);
+    }
+    written
+}
+
+/// A new name. Runs in two containers may have one process id.
+fn aside(data: &Path) -> std::io::Result<PathBuf> {
+    let mut name = [0; 8];
+    File::open("/dev/urandom")?.read_exact(&mut name)?;
+    Ok(data.join(format!("key.{:x}", u64::from_le_bytes(name))))
+}
+
 fn make_key(data: &Path, path: &Path) -> Result<[u8; 32]> {
     make_private(data)?;
-    let (mut key, mut name) = ([0; 32], [0; 8]);
-    let mut random = File::open("/dev/urandom")?;
-    random.read_exact(&mut key)?;
-    random.read_exact(&mut name)?;
-    // Written aside and linked into place, so that two first runs agree on one key and none sees half of one. Runs in two
-    // containers may have one process id.
-    let aside = data.join(format!("key.{:x}", u64::from_le_bytes(name)));
-    let linked = write_key(&aside, &key).and_then(|()| std::fs::hard_link(&aside, path));
+    let mut key = [0; 32];
+    File::open("/dev/urandom")?.read_exact(&mut key)?;
+    // Written aside and put into place, so that two first runs agree on one key and none sees half of one.
+    let aside = aside(data)?;
+    let put = write_private(&aside, &key).and_then(|()| put_new(&aside, path));
     let _ = std::fs::remove_file(&aside);
-    match linked {
+    match put {
         Ok(()) => Ok(key),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => check_key(open_key(path)?, path),
         Err(error) => Err(error).with_context(|| format!("cannot make {}", path.display())),
     }
 }
 
-fn write_key(to: &Path, key: &[u8; 32]) -> std::io::Result<()> {
+/// Gives a file a name that no other has: at once, or where the filesystem cannot do that, by a second name for a moment.
+fn put_new(from: &Path, to: &Path) -> std::io::Result<()> {
+    let here = rustix::fs::CWD;
+    match rustix::fs::renameat_with(here, from, here, to, rustix::fs::RenameFlags::NOREPLACE) {
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => std::fs::hard_link(from, to),
+        put => Ok(put?),
+    }
+}
+
+fn write_private(to: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
     file.set_permissions(Permissions::from_mode(0o600))?;
-    file.write_all(key)
+    file.write_all(bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn key_of(store: &CodeStore) -> [u8; 32] {
+        let Compiles::Here(key) = store.compiles else { panic!("another process has it") };
+        key
+    }
+
+    #[test]
+    fn what_checks_follows_the_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, cache) = (folder.path().join("data"), folder.path().join("cache"));
+        let open = || CodeStore::open_in(&data, &cache).unwrap();
+        let first = open().checks;
+        std::fs::write(data.join(CHECKS), [0; Checks::BYTES]).unwrap();
+        assert_eq!((open().checks, read_checks(&data)), (first, Some(first)));
+        // Another key.
+        std::fs::remove_file(data.join(KEY)).unwrap();
+        let second = open().checks;
+        assert!(second != first && read_checks(&data) == Some(second));
+        // What others may write or have under another name is not believed.
+        std::fs::set_permissions(data.join(CHECKS), Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(read_checks(&data), None);
+        std::fs::set_permissions(data.join(CHECKS), Permissions::from_mode(0o600)).unwrap();
+        std::fs::hard_link(data.join(CHECKS), folder.path().join("other")).unwrap();
+        assert_eq!(read_checks(&data), None);
+    }
+
     #[test]
     fn first_runs_agree_on_a_key() {
         for _ in 0..50 {
             let folder = tempfile::tempdir().unwrap();
             let (data, cache) = (folder.path().join("data"), folder.path().join("cache"));
-            let open = || CodeStore::open_in(&data, &cache).unwrap().key;
+            let open = || key_of(&CodeStore::open_in(&data, &cache).unwrap());
             let keys: Vec<[u8; 32]> = std::thread::scope(|scope| {
                 let runs: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
                 runs.into_iter().map(|run| run.join().unwrap()).collect()
             });
             let kept = open();
             assert!(keys.iter().all(|key| *key == kept));
-            assert_eq!(std::fs::read_dir(&data).unwrap().count(), 1, "nothing is left aside");
+            assert_eq!(std::fs::read_dir(&data).unwrap().count(), 2, "nothing is left aside");
+            assert_eq!(read_checks(&data), Some(Secret::of(&kept).unwrap().checks()));
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Which native code may run: from the bytes of a module to machine code that this user compiled.
 //!
 //! A program for WASI gets what it imports ([`wasi`]), a module is checked ([`validate`], [`manifest`],
-//! [`filter_verifier`]), its start-up data is worked out ([`data_image`]), it is compiled ([`compile`], [`engines`], [`progress`]), and the result is kept in a tagged file
-//! ([`cwasm`], [`cache`], [`key`], [`verified`]). [`image`] ties these together; [`inspect`] tells a person.
+//! [`filter_verifier`]), its start-up data is worked out ([`data_image`]), it is compiled ([`compile`], [`engines`], [`progress`]), and the result is kept in a signed file
+//! ([`cwasm`], [`cache`], [`key`], [`signature`], [`verified`], [`remember`]). [`image`] ties these together; [`inspect`] tells a person.
+//! Where guests run, another process compiles and signs: [`link`] asks it, [`serve`] is what it does, [`wire`] what they say.
 //!
 //! A security reviewer starts here: only what this folder lets through is executed.
 
@@ -16,10 +17,15 @@ pub(crate) mod image;
 pub(crate) mod inspect;
 pub mod jump_table;
 pub(crate) mod key;
+pub(crate) mod link;
 pub mod manifest;
 pub mod progress;
+pub(crate) mod remember;
+pub(crate) mod serve;
+pub(crate) mod signature;
 pub mod takes;
 pub(crate) mod trap_table;
 pub(crate) mod validate;
 pub(crate) mod verified;
 pub(crate) mod wasi;
+pub(crate) mod wire;

@@ -1,11 +1,12 @@
 //! How far the compiler is, for whoever waits at a terminal: a line on standard error from the second second on, gone when it is done.
 //!
-//! The compiler's own clock for its passes counts the functions: it has to be told when each begins.
+//! The compiler's own clock for its passes counts the functions: it has to be told when each begins. A compiler in a process of its own
+//! tells the one where the line is written.
 
 use std::any::Any;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use cranelift_codegen::timing::{Pass, Profiler, set_thread_profiler};
@@ -45,12 +46,25 @@ struct UnderWay {
     told: bool,
 }
 
+/// Is told how many functions have begun, at each.
+type Listener = Box<dyn Fn(usize) + Send + Sync>;
+
+static LISTENER: OnceLock<Listener> = OnceLock::new();
+
+/// Has `listener` told how far the compiler of this process is. The first one is.
+pub fn tell_also(listener: Listener) {
+    let _ = LISTENER.set(listener);
+}
+
 struct Count;
 
 impl Profiler for Count {
     fn start_pass(&self, pass: Pass) -> Box<dyn Any> {
         if pass == Pass::wasm_translate_function {
-            BEGUN.fetch_add(1, Ordering::Relaxed);
+            let begun = BEGUN.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+            if let Some(listener) = LISTENER.get() {
+                listener(begun);
+            }
         }
         // Of no size, so that nothing is allocated.
         Box::new(())
@@ -63,31 +77,48 @@ pub fn count_here() {
 }
 
 /// A module that is compiled as long as this lives.
-pub struct Shown(Option<String>);
+pub struct Shown(Option<Seen>);
+
+/// One that somebody sees.
+struct Seen {
+    name: String,
+    /// What another process has told of it.
+    told: (usize, usize),
+}
 
 impl Shown {
-    /// A module begins. Where nobody sees it, that costs nothing. The thread that this may start has the caller's mask of signals.
-    pub fn begin(name: &str, wasm: &[u8]) -> Shown {
+    /// A module begins, of which this process compiles so many functions. Where nobody sees it, that costs nothing. The thread that this may
+    /// start has the caller's mask of signals.
+    pub fn begin(name: &str, functions: usize) -> Shown {
         if !std::io::stderr().is_terminal() {
             return Shown(None);
         }
         let name = shortened(name);
         let mut under_way = UNDER_WAY.locked();
         under_way.modules.push(name.clone());
-        under_way.functions += functions(wasm);
+        under_way.functions += functions;
         if !under_way.told {
             let thread = std::thread::Builder::new().name("progress".into()).stack_size(STACK);
             under_way.told = thread.spawn(tell).is_ok();
         }
-        Shown(Some(name))
+        Shown(Some(Seen { name, told: (0, 0) }))
+    }
+
+    /// Another process has begun so many of the module's functions by now.
+    pub fn told(&mut self, begun: usize, functions: usize) {
+        let Some(seen) = &mut self.0 else { return };
+        let mut under_way = UNDER_WAY.locked();
+        under_way.functions = under_way.functions.saturating_add(functions.saturating_sub(seen.told.1));
+        BEGUN.fetch_add(begun.saturating_sub(seen.told.0), Ordering::Relaxed);
+        seen.told = (begun.max(seen.told.0), functions.max(seen.told.1));
     }
 }
 
 impl Drop for Shown {
     fn drop(&mut self) {
-        let Some(name) = &self.0 else { return };
+        let Some(seen) = &self.0 else { return };
         let mut under_way = UNDER_WAY.locked();
-        if let Some(at) = under_way.modules.iter().position(|other| other == name) {
+        if let Some(at) = under_way.modules.iter().position(|other| *other == seen.name) {
             under_way.modules.remove(at);
         }
         if under_way.modules.is_empty() {
@@ -135,7 +166,7 @@ fn shortened(name: &str) -> String {
 }
 
 /// How many functions a module defines.
-fn functions(wasm: &[u8]) -> usize {
+pub fn functions(wasm: &[u8]) -> usize {
     let count = Parser::new(0).parse_all(wasm).find_map(|payload| match payload {
         Ok(Payload::CodeSectionStart { count, .. }) => Some(count),
         _ => None,

@@ -1,8 +1,8 @@
 //! Notes: what was verified at an earlier start, so that a large program is not read from end to end at each.
 //!
-//! A note says that the file with this device, inode, size and times was a module with this hash, or code of one with a right tag,
-//! and that the file of the cache with that device, inode, size and times had a right tag. It is tagged itself, with the user's key, and lies in the cache. So nothing is
-//! believed that this user's lind-boot has not seen; what a note rests on is that a file that was written to shows it. It does:
+//! A note says that the file with this device, inode, size and times was a module with this hash, or code of one with a right signature,
+//! and that the file of the cache with that device, inode, size and times had a right signature. It has a tag by a key that comes from the user's, and lies in the cache, which what
+//! runs guests cannot write. So nothing is believed that this user's lind-boot has not seen; what a note rests on is that a file that was written to shows it. It does:
 //!
 //! - Whatever changes a file's bytes sets its ctime, which nobody can set otherwise. Clocks may tick every 10 ms, so nothing is noted that
 //!   was changed shortly before ([`FileState::settled`]).
@@ -20,6 +20,7 @@ use rustix::fd::AsFd;
 
 use crate::code::cache::Cache;
 use crate::code::engines::COMPILED_FORMAT;
+use crate::code::signature::Checks;
 
 /// A file as it was when it was read. Guests can set every time but ctime.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -106,7 +107,7 @@ fn shows_writes(file: &File) -> bool {
 pub struct Note {
     /// Its hash.
     pub source: [u8; 32],
-    /// Its compiled code in the cache, whose tag was right.
+    /// Its compiled code in the cache, whose signature was right.
     pub code: FileState,
 }
 
@@ -115,7 +116,7 @@ const LEN: usize = 32 + FileState::LEN + 32;
 
 impl Note {
     /// What was noted of a module in this state.
-    pub fn find(cache: &Cache, key: &[u8; 32], module: &FileState) -> Option<Note> {
+    pub fn find(cache: &Cache, checks: &Checks, module: &FileState) -> Option<Note> {
         let file = cache.get(&name(module))?;
         let mut bytes = [0; LEN + 1];
         let got = rustix::io::pread(&file, &mut bytes, 0).ok()?;
@@ -124,19 +125,19 @@ impl Note {
         let (source, code) = said.split_first_chunk::<32>()?;
         let note = Note { source: *source, code: FileState::from_bytes(code.try_into().ok()?) };
         // Comparison with a `blake3::Hash` takes the same time whatever differs.
-        (note.tag(key, module) == <[u8; 32]>::try_from(tag).ok()?).then_some(note)
+        (note.tag(checks, module) == <[u8; 32]>::try_from(tag).ok()?).then_some(note)
     }
 
     /// Notes it of a module in this state. Failing that costs time, not correctness.
-    pub fn keep(&self, cache: &Cache, key: &[u8; 32], module: &FileState) {
+    pub fn keep(&self, cache: &Cache, checks: &Checks, module: &FileState) {
         let mut bytes = self.source.to_vec();
         bytes.extend(self.code.to_bytes());
-        bytes.extend(self.tag(key, module).as_bytes());
+        bytes.extend(self.tag(checks, module).as_bytes());
         cache.put(&name(module), &bytes);
     }
 
-    fn tag(&self, key: &[u8; 32], module: &FileState) -> blake3::Hash {
-        let mut hasher = blake3::Hasher::new_keyed(&blake3::derive_key("lind-boot note of a verified module", key));
+    fn tag(&self, checks: &Checks, module: &FileState) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(checks.notes());
         hasher.update(blake3::hash(COMPILED_FORMAT.as_bytes()).as_bytes());
         for part in [&module.to_bytes()[..], &self.source, &self.code.to_bytes()] {
             hasher.update(part);
@@ -158,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    const KEY: [u8; 32] = [7; 32];
+    const KEY: [u8; Checks::BYTES] = [7; Checks::BYTES];
 
     /// A file that was last changed long enough ago.
     fn settled_file(path: &std::path::Path) -> File {
@@ -184,12 +185,12 @@ mod tests {
         let file = settled_file(&folder.path().join("module"));
         let module = FileState::of(&file).unwrap();
         let cache = || Cache::new(File::open(folder.path()).unwrap().into(), u64::MAX);
-        assert!(Note::find(&cache(), &KEY, &module).is_none());
+        assert!(Note::find(&cache(), &Checks::from_bytes(&KEY), &module).is_none());
         let code = FileState { inode: 3, size: -1, modified: (i64::MIN, 9), ..module };
-        Note { source: [5; 32], code }.keep(&cache(), &KEY, &module);
-        let found = Note::find(&cache(), &KEY, &module).unwrap();
+        Note { source: [5; 32], code }.keep(&cache(), &Checks::from_bytes(&KEY), &module);
+        let found = Note::find(&cache(), &Checks::from_bytes(&KEY), &module).unwrap();
         assert!(found.source == [5; 32] && found.code == code);
-        assert!(Note::find(&cache(), &[8; 32], &module).is_none());
+        assert!(Note::find(&cache(), &Checks::from_bytes(&[8; Checks::BYTES]), &module).is_none());
         let (s, ns) = module.changed;
         for other in [
             FileState { size: 7, ..module },
@@ -198,7 +199,7 @@ mod tests {
             FileState { modified: (0, 0), ..module },
             FileState { inode: 1, ..module },
         ] {
-            assert!(Note::find(&cache(), &KEY, &other).is_none(), "{other:?}");
+            assert!(Note::find(&cache(), &Checks::from_bytes(&KEY), &other).is_none(), "{other:?}");
         }
         let path = folder.path().join(name(&module));
         let good = std::fs::read(&path).unwrap();
@@ -206,14 +207,14 @@ mod tests {
             let mut bad = good.clone();
             bad[at] ^= 1;
             std::fs::write(&path, bad).unwrap();
-            assert!(Note::find(&cache(), &KEY, &module).is_none(), "byte {at}");
+            assert!(Note::find(&cache(), &Checks::from_bytes(&KEY), &module).is_none(), "byte {at}");
         }
         for bad in [&good[..good.len() - 1], &[&good[..], b"x"].concat(), b""] {
             std::fs::write(&path, bad).unwrap();
-            assert!(Note::find(&cache(), &KEY, &module).is_none());
+            assert!(Note::find(&cache(), &Checks::from_bytes(&KEY), &module).is_none());
         }
         std::fs::write(&path, &good).unwrap();
-        assert!(Note::find(&cache(), &KEY, &module).is_some());
+        assert!(Note::find(&cache(), &Checks::from_bytes(&KEY), &module).is_some());
     }
 
     #[test]

@@ -201,7 +201,7 @@ fn the_key_must_be_private() {
     let (data, cache) = (folder.path().join("data"), folder.path().join("cache"));
     let first = lind_engine::CodeStore::open_in(&data, &cache).unwrap();
     let second = lind_engine::CodeStore::open_in(&data, &cache).unwrap();
-    assert_eq!(first.key, second.key);
+    assert_eq!(first.checks, second.checks);
     fs::set_permissions(data.join("key"), fs::Permissions::from_mode(0o644)).unwrap();
     assert!(lind_engine::CodeStore::open_in(&data, &cache).is_err());
     fs::set_permissions(data.join("key"), fs::Permissions::from_mode(0o600)).unwrap();
@@ -209,7 +209,10 @@ fn the_key_must_be_private() {
     std::os::unix::fs::symlink("elsewhere", data.join("key")).unwrap();
     assert!(lind_engine::CodeStore::open_in(&data, &cache).is_err());
     fs::rename(data.join("elsewhere"), data.join("key")).unwrap();
-    assert_eq!(lind_engine::CodeStore::open_in(&data, &cache).unwrap().key, first.key);
+    fs::hard_link(data.join("key"), folder.path().join("other")).unwrap();
+    assert!(lind_engine::CodeStore::open_in(&data, &cache).is_err());
+    fs::remove_file(folder.path().join("other")).unwrap();
+    assert_eq!(lind_engine::CodeStore::open_in(&data, &cache).unwrap().checks, first.checks);
     fs::write(data.join("key"), b"short").unwrap();
     assert!(lind_engine::CodeStore::open_in(&data, &cache).is_err());
 }

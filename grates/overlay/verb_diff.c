@@ -1,0 +1,267 @@
+/* diff: the list of changes, in one of four ways. */
+#include "verb_tree.h"
+#include "verb_patch.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <lind/grate.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Both sides of a change to one file; a side that is not there has no bytes and mode 0. */
+struct sides {
+	const char *from, *path;
+	mode_t old_mode, new_mode;
+	uint8_t *old, *new;
+	size_t old_size, new_size;
+	bool binary;		/* or larger than is compared by lines */
+};
+
+/* A name as git prints it where it could be taken for something else. */
+static void print_name(const char *prefix, const char *name)
+{
+	bool odd = false;
+
+	for (const char *c = name; *c; c++)
+		odd |= (unsigned char)*c < ' ' || (unsigned char)*c >= 127 || *c == '"' || *c == '\\';
+	if (!odd) {
+		printf("%s%s", prefix, name);
+		return;
+	}
+	printf("\"%s", prefix);
+	for (const char *c = name; *c; c++) {
+		if (*c == '"' || *c == '\\')
+			printf("\\%c", *c);
+		else if ((unsigned char)*c < ' ' || (unsigned char)*c >= 127)
+			printf("\\%03o", (unsigned char)*c);
+		else
+			putchar(*c);
+	}
+	putchar('"');
+}
+
+static const char *slash_of(const struct verb_change *change)
+{
+	return change->type == S_IFDIR ? "/" : "";
+}
+
+void verb_print_names(const struct verb_list *list)
+{
+	for (size_t i = 0; i < list->changes_count; i++) {
+		const struct verb_change *change = &list->changes[i];
+
+		printf("%c ", change->kind);
+		if (change->kind == 'R') {
+			print_name("", change->from);
+			printf("%s -> ", slash_of(change));
+		}
+		print_name("", change->path);
+		printf("%s\n", slash_of(change));
+	}
+}
+
+static void print_string(const char *text)
+{
+	putchar('"');
+	for (const char *c = text; *c; c++) {
+		if (*c == '"' || *c == '\\')
+			printf("\\%c", *c);
+		else if ((unsigned char)*c < ' ')
+			printf("\\u%04x", (unsigned char)*c);
+		else
+			putchar(*c);
+	}
+	putchar('"');
+}
+
+static void print_json(const struct verb_list *list)
+{
+	putchar('[');
+	for (size_t i = 0; i < list->changes_count; i++) {
+		const struct verb_change *change = &list->changes[i];
+
+		printf("%s\n {\"kind\": \"%c\", \"type\": \"%s\", \"path\": ", i ? "," : "", change->kind,
+			change->type == S_IFDIR ? "directory" : change->type == S_IFREG ? "file" : change->type == S_IFLNK ? "link" : "other");
+		print_string(change->path);
+		if (change->kind == 'R') {
+			printf(", \"from\": ");
+			print_string(change->from);
+		}
+		if (change->node)
+			printf(", \"size\": %lld, \"mode\": \"%o\"", (long long)change->node->row.size, change->node->row.mode & 07777);
+		printf(", \"changed_below\": %s}", verb_is_stale(change) ? "true" : "false");
+	}
+	printf("%s]\n", list->changes_count ? "\n" : "");
+}
+
+/* git knows of modes whether a file can be executed. */
+static mode_t git_mode(mode_t mode)
+{
+	return S_ISLNK(mode) ? 0120000 : mode & 0100 ? 0100755 : 0100644;
+}
+
+static void print_header(const struct sides *s, bool same)
+{
+	printf("diff --git ");
+	print_name("a/", s->from);
+	putchar(' ');
+	print_name("b/", s->path);
+	putchar('\n');
+	if (!s->old_mode)
+		printf("new file mode %06o\n", git_mode(s->new_mode));
+	else if (!s->new_mode)
+		printf("deleted file mode %06o\n", git_mode(s->old_mode));
+	else if (git_mode(s->old_mode) != git_mode(s->new_mode))
+		printf("old mode %06o\nnew mode %06o\n", git_mode(s->old_mode), git_mode(s->new_mode));
+	if (strcmp(s->from, s->path)) {
+		printf("%srename from ", same ? "similarity index 100%\n" : "");
+		print_name("", s->from);
+		printf("\nrename to ");
+		print_name("", s->path);
+		putchar('\n');
+	}
+	if (same || s->binary)
+		return;
+	printf("--- ");
+	print_name(s->old_mode ? "a/" : "", s->old_mode ? s->from : "/dev/null");
+	printf("\n+++ ");
+	print_name(s->new_mode ? "b/" : "", s->new_mode ? s->path : "/dev/null");
+	putchar('\n');
+}
+
+static void print_patch(const struct sides *s)
+{
+	bool same = !s->binary && s->old_size == s->new_size && (!s->old_size || !memcmp(s->old, s->new, s->old_size));
+
+	if (same && s->old_mode && s->new_mode && git_mode(s->old_mode) == git_mode(s->new_mode) && !strcmp(s->from, s->path))
+		return;
+	print_header(s, same);
+	if (s->binary) {
+		printf("Binary files ");
+		print_name(s->old_mode ? "a/" : "", s->old_mode ? s->from : "/dev/null");
+		printf(" and ");
+		print_name(s->new_mode ? "b/" : "", s->new_mode ? s->path : "/dev/null");
+		printf(" differ\n");
+	} else if (!same) {
+		patch_print(s->old, s->old_size, s->new, s->new_size, stdout);
+	}
+}
+
+static void print_stat(const struct sides *s)
+{
+	printf(" ");
+	if (strcmp(s->from, s->path)) {
+		print_name("", s->from);
+		printf(" => ");
+	}
+	print_name("", s->path);
+	if (s->binary) {
+		printf(" | binary\n");
+	} else {
+		struct patch_sum sum = patch_print(s->old, s->old_size, s->new, s->new_size, NULL);
+
+		printf(" | +%zu -%zu\n", sum.added, sum.removed);
+	}
+}
+
+static void print_sides(struct sides *s, bool stat)
+{
+	s->binary = (s->old_mode && !s->old) || (s->new_mode && !s->new) || (s->old && patch_is_binary(s->old, s->old_size)) ||
+		(s->new && patch_is_binary(s->new, s->new_size));
+	if (stat)
+		print_stat(s);
+	else
+		print_patch(s);
+	free(s->old);
+	free(s->new);
+}
+
+static bool has_lines(mode_t type)
+{
+	return type == S_IFREG || type == S_IFLNK;
+}
+
+/* Whether a path below is the beginning of another change, which says what became of it. */
+static bool is_told(const struct verb_list *list, const struct verb_change *by, const char *path)
+{
+	for (size_t i = 0; i < list->changes_count; i++)
+		if (&list->changes[i] != by && list->changes[i].from && !strcmp(list->changes[i].from, path))
+			return true;
+	return false;
+}
+
+/* Each file of a directory that was removed, or renamed to `to`. */
+static void print_below(const struct verb_list *list, const struct verb_change *by, const char *path, const char *to, bool stat)
+{
+	const char *name;
+	int at = below_parent(path, &name), fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	close(at);
+	while (dir && (entry = readdir(dir))) {
+		char from[PATH_MAX], there[PATH_MAX];
+		struct stat st;
+
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+			snprintf(from, sizeof from, "%s/%s", path, entry->d_name) >= (int)sizeof from ||
+			snprintf(there, sizeof there, "%s/%s", to ? to : path, entry->d_name) >= (int)sizeof there ||
+			is_told(list, by, from) || !below_look(from, &st))
+			continue;
+		if (S_ISDIR(st.st_mode)) {
+			print_below(list, by, from, to ? there : NULL, stat);
+		} else if (has_lines(st.st_mode & S_IFMT)) {
+			struct sides s = { .from = from, .path = there, .old_mode = st.st_mode, .new_mode = to ? st.st_mode : 0 };
+
+			s.old = below_bytes(from, &s.old_size);
+			if (to)
+				s.new = below_bytes(from, &s.new_size);
+			print_sides(&s, stat);
+		}
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void print_change(struct store *store, const struct verb_list *list, const struct verb_change *change, bool stat)
+{
+	struct sides s = { .path = change->path, .from = change->kind == 'R' ? change->from : change->path };
+	struct stat st;
+
+	if (change->type == S_IFDIR) {
+		if (change->kind == 'D' || change->kind == 'R')
+			print_below(list, change, change->from, change->kind == 'R' ? change->path : NULL, stat);
+		return;
+	}
+	if (!has_lines(change->type))
+		return;
+	if (change->kind != 'A' && change->from && below_look(change->from, &st) && has_lines(st.st_mode & S_IFMT)) {
+		s.old_mode = st.st_mode;
+		s.old = below_bytes(change->from, &s.old_size);
+		if (change->kind == 'M')
+			s.from = change->from;
+	}
+	if (change->node) {
+		s.new_mode = change->node->row.mode;
+		s.new = verb_bytes(store, &change->node->row, &s.new_size);
+	}
+	print_sides(&s, stat);
+}
+
+int verb_diff(struct store *store, const struct verb_options *options)
+{
+	static struct verb_list list;
+	int status = verb_list(store, options, &list);
+
+	if (status)
+		return status;
+	if (options->json)
+		print_json(&list);
+	else if (!options->stat && !options->patch)
+		verb_print_names(&list);
+	else
+		for (size_t i = 0; i < list.changes_count; i++)
+			print_change(store, &list, &list.changes[i], options->stat && !options->patch);
+	return fflush(stdout) ? 125 : 0;
+}

@@ -1,0 +1,181 @@
+//! What is done with the states of overlays when nothing runs on them. The tables are the overlay grate's alone: each command starts it once,
+//! as a tool, in a sandbox that has the state and the directory below it and nothing else.
+
+pub mod options;
+pub mod place;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, anyhow, ensure};
+
+use crate::run::{self, Failure};
+use crate::sandbox;
+use options::{Overlay, Verb};
+use place::State;
+
+/// Where the tool finds the directory below the overlay, and the one to export to.
+const LOWER: &str = "/lower";
+const EXPORT: &str = "/export";
+
+/// Does what a command says; returns if no grate had to be started for it.
+///
+/// # Errors
+/// What is wrong with the command, or that there is no such state.
+pub fn run(verb: &Verb) -> Result<(), Failure> {
+    let state = existing(verb.state())?;
+    let lower = match verb.lower() {
+        Some(lower) => lower.canonicalize().with_context(|| lower.display().to_string())?,
+        None => lower_of(&state)?,
+    };
+    let mut words = tool(verb.name(), &state);
+    words.extend(verb.flags());
+    let mut volumes = Vec::new();
+    if verb.looks_below() {
+        ensure_directory(&lower)?;
+        volumes.push((lower.clone(), PathBuf::from(LOWER), !verb.changes_below()));
+        words.extend(["--lower".into(), LOWER.into()]);
+    }
+    if let Verb::Export(export) = verb {
+        if export.is_directory() {
+            let to = export.made()?;
+            volumes.push((to, EXPORT.into(), false));
+            words.extend(["--to".into(), EXPORT.into()]);
+        } else if export.to.as_os_str() != "-" {
+            words.extend(["--output".into(), std::path::absolute(&export.to).map_err(anyhow::Error::from)?.into()]);
+        }
+    }
+    words.push("--".into());
+    words.extend(verb.words().iter().map(|word| below(word, &lower, verb.names_paths())));
+    words.push(".".into());
+    sandbox::run_tool(volumes, words).map(|never| match never {})
+}
+
+fn ensure_directory(lower: &Path) -> Result<()> {
+    ensure!(
+        lower.is_dir(),
+        "{}: the directory below the overlay is not there; --lower DIR says where it is",
+        lower.display()
+    );
+    Ok(())
+}
+
+/// The words that every call of the tool begins with.
+fn tool(verb: &str, state: &State) -> Vec<OsString> {
+    let mut words: Vec<OsString> =
+        vec!["overlay_grate".into(), "--verb".into(), verb.into(), "--upper".into(), state.file.clone().into()];
+    if let Some(head) = &state.head {
+        words.extend(["--head".into(), head.into()]);
+    }
+    words
+}
+
+fn existing(text: &OsString) -> Result<State> {
+    let state = State::parse(text)?;
+    ensure!(
+        state.file.is_file(),
+        "{}: no such state ({}); lind-boot overlay ls lists them",
+        text.display(),
+        state.file.display()
+    );
+    Ok(state)
+}
+
+/// A path of the host as the directory below has it; others are in it already.
+fn below(word: &OsString, lower: &Path, is_path: bool) -> OsString {
+    let inside = || std::path::absolute(word).ok()?.strip_prefix(lower).ok().map(|rest| rest.as_os_str().to_owned());
+    if is_path { inside().unwrap_or_else(|| word.clone()) } else { word.clone() }
+}
+
+/// The directory that a state belongs to: what the grate says of it, which a process of its own asks.
+fn lower_of(state: &State) -> Result<PathBuf> {
+    let mut words = tool("lower", state);
+    words.extend(["--".into(), ".".into()]);
+    let own = std::env::current_exe().context("lind-boot itself")?;
+    let said = Command::new(own).args(words).stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
+    let path = said.stdout.strip_suffix(b"\n").filter(|path| path.first() == Some(&b'/'));
+    let path = path.filter(|_| said.status.success()).with_context(|| format!("{}: no state", state.name.display()))?;
+    Ok(OsString::from_vec(path.to_vec()).into())
+}
+
+/// `lind-boot overlay`: the states of the user.
+///
+/// # Errors
+/// When they cannot be read, or removed.
+pub fn manage(command: &Overlay) -> Result<(), Failure> {
+    match command {
+        Overlay::Ls { state: None } => run::print(&list()?),
+        Overlay::Ls { state: Some(state) } => {
+            let mut words = tool("ls", &existing(state)?);
+            words.extend(["--".into(), ".".into()]);
+            sandbox::run_tool(Vec::new(), words).map(|never| match never {})
+        }
+        Overlay::Rm { state } => {
+            let state = existing(state)?;
+            std::fs::remove_file(&state.file).with_context(|| state.file.display().to_string())?;
+            let _ = std::fs::remove_file(state.log());
+            Ok(())
+        }
+    }
+}
+
+fn list() -> Result<String> {
+    let folder = place::folder()?;
+    let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(String::new()) };
+    let mut rows = Vec::new();
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.extension().is_none_or(|suffix| suffix != "db") {
+            continue;
+        }
+        let size = entry.metadata().map_or(0, |found| found.len());
+        rows.push(format!("{:<40} {:>10} KiB\n", path.file_stem().unwrap_or_default().display(), size.div_ceil(1024)));
+    }
+    rows.sort();
+    Ok(rows.concat())
+}
+
+/// Runs the command line of this process once more, with overlays on all that it may change, says what it would have changed, and throws that away.
+/// Returns the command's exit status.
+///
+/// # Errors
+/// When it could not be started.
+pub fn dry_run() -> Result<u8, Failure> {
+    let own = std::env::current_exe().context("lind-boot itself")?;
+    let folder = std::env::temp_dir().join(format!("lind-dry-run-{}", std::process::id()));
+    std::fs::DirBuilder::new().create(&folder).with_context(|| folder.display().to_string())?;
+    let mut words = std::env::args_os().skip(1);
+    let status = Command::new(&own)
+        .args(words.next())
+        .arg("--overlay-all")
+        .arg(&folder)
+        .args(words)
+        .status()
+        .map_err(|error| anyhow!("{}: {error}", own.display()));
+    let mut states: Vec<_> =
+        std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    states.retain(|path| path.extension().is_some_and(|suffix| suffix == "db"));
+    states.sort();
+    for state in &states {
+        let _ = Command::new(&own).arg("diff").arg(state).stdin(Stdio::null()).status();
+    }
+    std::fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let status = status?;
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status).map(|signal| 128 + signal);
+    Ok(status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(crate::FAILED))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_the_host_are_those_below() {
+        let of = |word: &str| below(&word.into(), Path::new("/a/b"), true);
+        assert_eq!([of("/a/b/c/d"), of("/a/b"), of("src/x")], ["c/d", "", "src/x"].map(OsString::from));
+        assert_eq!(below(&"/a/b/c".into(), Path::new("/a/b"), false), "/a/b/c");
+        assert_eq!(of("/a/bc"), "/a/bc");
+    }
+}

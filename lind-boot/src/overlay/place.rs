@@ -1,0 +1,155 @@
+//! Where the state of an overlay is: a file that is named, or one of the user's by its name.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+
+/// The longest name of a state or a head.
+const LONGEST: usize = 63;
+
+/// The ending of the log beside a state.
+pub const LOG: &str = "-wal";
+
+/// A state, and which head of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct State {
+    /// The file.
+    pub file: PathBuf,
+    /// What the user calls it.
+    pub name: OsString,
+    /// None: the one that every state has.
+    pub head: Option<String>,
+}
+
+impl State {
+    /// Of `NAME`, or of a path with a slash; `:HEAD` may stand behind.
+    ///
+    /// # Errors
+    /// What cannot be a name.
+    pub fn parse(text: &OsStr) -> Result<State> {
+        let bytes = text.as_bytes();
+        let colon = bytes.iter().rposition(|&byte| byte == b':').filter(|&at| !bytes[at..].contains(&b'/'));
+        let (place, head) = colon.map_or((bytes, None), |at| (&bytes[..at], Some(&bytes[at + 1..])));
+        let head = head.map(|head| name(head).map(str::to_owned)).transpose()?;
+        let file = if place.contains(&b'/') {
+            std::path::absolute(OsStr::from_bytes(place))?
+        } else {
+            folder()?.join(format!("{}.db", name(place)?))
+        };
+        Ok(State { file, name: text.to_owned(), head })
+    }
+
+    /// The one that a directory has unless another is named: its name and what tells it from others of that name.
+    ///
+    /// # Errors
+    /// Where there is no place for states.
+    pub fn of_directory(path: &Path) -> Result<State> {
+        let letters = |byte: &u8| if allowed(*byte) { char::from(*byte) } else { '_' };
+        let base: String = path.file_name().map_or(&b"root"[..], OsStrExt::as_bytes).iter().map(letters).collect();
+        // FNV-1a.
+        let hash = path
+            .as_os_str()
+            .as_bytes()
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        let base: String = base.trim_start_matches(['.', '-']).chars().take(40).collect();
+        State::parse(OsStr::new(&format!("{base}-{:08x}", (hash >> 32) ^ (hash & 0xffff_ffff))))
+    }
+
+    /// Makes the directory for it, if it is one of the user's.
+    ///
+    /// # Errors
+    /// Why there can be none.
+    pub fn make_folder(&self) -> Result<()> {
+        let Some(parent) = self.file.parent().filter(|_| !self.name.as_bytes().contains(&b'/')) else { return Ok(()) };
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
+        made.with_context(|| parent.display().to_string())
+    }
+
+    /// The log beside it.
+    pub fn log(&self) -> PathBuf {
+        let mut file = self.file.clone().into_os_string();
+        file.push(LOG);
+        file.into()
+    }
+}
+
+fn allowed(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"._-".contains(&byte)
+}
+
+fn name(bytes: &[u8]) -> Result<&str> {
+    let text = String::from_utf8_lossy(bytes);
+    let good = !bytes.is_empty() && bytes.len() <= LONGEST && bytes.iter().all(|&byte| allowed(byte));
+    ensure!(
+        good && !matches!(bytes[0], b'-' | b'.'),
+        "'{text}': the name of a state has up to {LONGEST} letters, digits, dots, dashes and underscores; a path has a slash"
+    );
+    Ok(str::from_utf8(bytes)?)
+}
+
+/// The user's directory of states.
+///
+/// # Errors
+/// When there is neither XDG_STATE_HOME nor HOME.
+pub fn folder() -> Result<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
+    let base =
+        base.context("no place for states of overlays: set XDG_STATE_HOME or HOME, or name a path with a slash")?;
+    Ok(base.join("lind/overlay"))
+}
+
+/// The state that a volume's word names, and the rest of the word: `HOST[:GUEST]:overlay[=STATE]`.
+///
+/// # Errors
+/// What cannot be the name of a state.
+pub fn of_volume(word: &OsStr) -> Result<Option<(OsString, Option<State>)>> {
+    const MARK: &[u8] = b":overlay";
+    let bytes = word.as_bytes();
+    let Some(at) = bytes.windows(MARK.len()).position(|part| part == MARK) else { return Ok(None) };
+    let (rest, behind) = (OsString::from_vec(bytes[..at].to_vec()), &bytes[at + MARK.len()..]);
+    match behind {
+        [] => Ok(Some((rest, None))),
+        [b'=', state @ ..] => Ok(Some((rest, Some(State::parse(OsStr::from_bytes(state))?)))),
+        _ => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_names_or_paths() {
+        let of = |text: &str| State::parse(OsStr::new(text));
+        assert_eq!(of("/a/b.db").unwrap().file, Path::new("/a/b.db"));
+        let head = of("/a:b/c:try").unwrap();
+        assert_eq!((head.file, head.head.as_deref()), ("/a:b/c".into(), Some("try")));
+        assert_eq!(of("/a:b/c").unwrap().head, None);
+        for wrong in ["", ":", "a:", ":b", "-a", ".a", "a b", "/a:", &"a".repeat(64)] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn directories_of_one_name_have_states_of_their_own() {
+        let [one, other] = ["/a/my project", "/b/my project"].map(|path| State::of_directory(Path::new(path)).unwrap());
+        assert!(one.name.to_string_lossy().starts_with("my_project-") && one != other);
+        assert!(State::of_directory(Path::new("/")).is_ok() && State::of_directory(Path::new("/.x")).is_ok());
+    }
+
+    #[test]
+    fn volumes_name_states() {
+        let of = |word: &str| of_volume(OsStr::new(word)).unwrap();
+        assert_eq!(of("/a:/b:ro"), None);
+        assert_eq!(of("/a:/b:overlay"), Some(("/a:/b".into(), None)));
+        let (rest, state) = of("/a:overlay=/s.db:try").unwrap();
+        assert_eq!((rest, state.unwrap().head), ("/a".into(), Some("try".into())));
+        assert_eq!(of("/a:overlays"), None);
+    }
+}

@@ -1,0 +1,204 @@
+//! The other process that compiles, as the one that runs guests sees it.
+//!
+//! It is made before there is a guest, a thread or a wall, so it is none of what a guest could change. What it hands over is believed no more
+//! than any other file: it has to be signed.
+
+use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use lind_kernel::Errno;
+use lind_kernel::engine::Gone;
+use lind_kernel::lock::Locked;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno as HostErrno;
+use rustix::process::{Pid, WaitOptions, waitpid};
+
+use crate::code::compile::LOOK;
+use crate::code::key::Kept;
+use crate::code::progress::Shown;
+use crate::code::serve::{self, Walls};
+use crate::code::signature::Checks;
+use crate::code::wire::{self, Answer, Heard, Request};
+
+/// How long who asks waits for room for one more request.
+const ROOM: Duration = Duration::from_millis(4);
+
+/// How long a start waits for what only saves later ones time.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A process that compiles.
+pub struct Link {
+    /// None where the host had no process to give.
+    socket: Option<OwnedFd>,
+    /// Until it has been waited for.
+    process: Mutex<Option<Pid>>,
+}
+
+/// Why something was not done, as the other process says.
+#[derive(Debug)]
+pub struct Told {
+    /// For who asked.
+    pub errno: Errno,
+    reason: String,
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for Told {}
+
+impl Told {
+    /// An error, and what people read.
+    pub fn new(errno: Errno, reason: impl Into<String>) -> Told {
+        Told { errno, reason: reason.into() }
+    }
+}
+
+fn told(errno: Errno, reason: impl Into<String>) -> anyhow::Error {
+    Told::new(errno, reason).into()
+}
+
+impl Link {
+    /// Makes the process: a copy of this one, which must have one thread. `walls` are put up around it before it looks at anything that is
+    /// asked of it, with the cache inside. Where the host has no process to give, what is compiled already runs.
+    ///
+    /// # Errors
+    /// EMFILE, ENFILE.
+    pub fn start(walls: Walls) -> rustix::io::Result<Link> {
+        let (ours, theirs) = wire::pair()?;
+        // SAFETY: this process has one thread, so nothing that the copy needs is held by another; and the copy never returns.
+        match unsafe { libc::fork() } {
+            0 => serve::serve(theirs, walls),
+            pid => {
+                // Whichever thread ends the runner ends this too.
+                lind_kernel::fd::keep_also(ours.as_fd());
+                Ok(Link { socket: (pid > 0).then_some(ours), process: Mutex::new(Pid::from_raw(pid.max(0))) })
+            }
+        }
+    }
+
+    /// Ends the process. It is waited for, so that none is left to whoever adopts it.
+    pub fn end(&self) {
+        // Otherwise it ends with this process, and is not waited for.
+        let told = self
+            .socket
+            .as_ref()
+            .is_some_and(|socket| rustix::net::shutdown(socket, rustix::net::Shutdown::Both).is_ok());
+        if let Some(process) = self.process.locked().take().filter(|_| told) {
+            let _ = rustix::io::retry_on_intr(|| waitpid(Some(process), WaitOptions::empty()));
+        }
+    }
+
+    /// What code is checked by and where it is kept. Keys are made if there are none.
+    ///
+    /// # Errors
+    /// Why they cannot be used.
+    pub fn keys(&self) -> Result<(Checks, Kept)> {
+        let (bytes, _) = self.ask(Request::Keys, None, None, &mut |_, _| ())?;
+        let (checks, kept) = bytes.split_first_chunk().context("no keys")?;
+        Ok((Checks::from_bytes(checks), Kept::of_bytes(kept).context("no place of keys")?))
+    }
+
+    /// Compiled code of the module in a file, in a file. `gone` says whether who waits for it no longer does: then it is not compiled any further.
+    ///
+    /// # Errors
+    /// EINTR when nobody waits any more; what is wrong with the module; ENOMEM where compiling it takes more than there is.
+    pub fn compile(&self, module: BorrowedFd<'_>, gone: Option<Gone<'_>>, shown: &mut Shown) -> Result<OwnedFd> {
+        let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
+        let mut progress = |begun, functions| shown.told(count(begun), count(functions));
+        let (_, code) = self.ask(Request::Compile, Some(module), gone, &mut progress)?;
+        code.context("the compiler has handed nothing over")
+    }
+
+    /// Sees to it that later starts of a file need not read it. Failing that costs time, not correctness; so does a compiler that others keep busy.
+    pub fn remember(&self, file: BorrowedFd<'_>) {
+        let began = Instant::now();
+        let late = || began.elapsed() > PATIENCE;
+        let _ = self.ask(Request::Remember, Some(file), Some(&late), &mut |_, _| ());
+    }
+
+    fn ask(
+        &self,
+        request: Request,
+        file: Option<BorrowedFd<'_>>,
+        gone: Option<Gone<'_>>,
+        progress: &mut dyn FnMut(u32, u32),
+    ) -> Result<(Vec<u8>, Option<OwnedFd>)> {
+        let socket = self.socket.as_ref().ok_or_else(|| told(Errno::EAGAIN, "no process to compile it (ulimit -u)"))?;
+        let (ours, theirs) = wire::pair().map_err(|error| of_host(error, "no sockets to ask the compiler by"))?;
+        loop {
+            ensure!(gone.is_none_or(|gone| !gone()), Errno::EINTR);
+            match wire::ask(socket.as_fd(), request, theirs.as_fd(), file) {
+                Ok(()) => break,
+                Err(HostErrno::AGAIN | HostErrno::INTR) => std::thread::sleep(ROOM),
+                Err(error) => return Err(of_host(error, "the compiler cannot be asked")),
+            }
+        }
+        drop(theirs);
+        loop {
+            match wire::answered(ours.as_fd()) {
+                Ok(Heard::Message((Answer::Progress(begun, functions), _))) => progress(begun, functions),
+                Ok(Heard::Message((Answer::Done(bytes), file))) => return Ok((bytes, file)),
+                Ok(Heard::Message((Answer::Failed(errno, reason), _))) => return Err(told(errno, reason)),
+                Ok(Heard::Nonsense) => return Err(told(Errno::EIO, "the compiler talks nonsense")),
+                Ok(Heard::Closed) => {
+                    return Err(told(Errno::ENOMEM, "the compiler ended: it takes more memory than there is"));
+                }
+                Err(HostErrno::AGAIN | HostErrno::INTR) => {
+                    ensure!(gone.is_none_or(|gone| !gone()), Errno::EINTR);
+                    wait(&ours, gone.map(|_| LOOK));
+                }
+                Err(error) => return Err(of_host(error, "what the compiler says cannot be heard")),
+            }
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn of_host(error: HostErrno, what: &str) -> anyhow::Error {
+    told(Errno::from_raw(error.raw_os_error()), format!("{what}: {error}"))
+}
+
+/// Waits until something comes, or a signal, or the time is over.
+fn wait(socket: &OwnedFd, time: Option<Duration>) {
+    let time = time.map(|time| Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() });
+    let _ = poll(&mut [PollFd::new(socket, PollFlags::IN)], time.as_ref());
+}
+
+impl Kept {
+    /// As it is told.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        use std::os::unix::ffi::OsStrExt;
+        match self {
+            Kept::In(data, cache) => {
+                [&b"+"[..], data.as_os_str().as_bytes(), b"\0", cache.as_os_str().as_bytes()].concat()
+            }
+            Kept::Nowhere(why) => [b"-", why.as_bytes()].concat(),
+        }
+    }
+
+    fn of_bytes(bytes: &[u8]) -> Option<Kept> {
+        use std::os::unix::ffi::OsStringExt;
+        let path = |bytes: &[u8]| PathBuf::from(std::ffi::OsString::from_vec(bytes.to_vec()));
+        match bytes.split_first()? {
+            (b'+', paths) => {
+                let between = paths.iter().position(|&byte| byte == 0)?;
+                Some(Kept::In(path(&paths[..between]), path(&paths[between + 1..])))
+            }
+            (b'-', why) => Some(Kept::Nowhere(String::from_utf8_lossy(why).into_owned())),
+            _ => None,
+        }
+    }
+}

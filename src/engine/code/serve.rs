@@ -1,0 +1,259 @@
+//! The process that compiles. It has the user's secret and writes the cache; the one that runs guests has and does neither.
+//!
+//! It is a copy of `lind-boot` from before there were guests, has none of its descriptors, and does nothing until it is asked. Then it
+//! puts up walls of its own, and for each module makes a child that compiles it, signs what comes of it, and ends. So what a module does to
+//! the compiler (all memory, minutes, a crash) ends one child, which is an error for the cage that asked. Compiled code depends on nothing but the
+//! module's bytes, which are copied before they are looked at. So who asks for something has nothing by it that a user without a
+//! key could not have: code of a module that was checked.
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use anyhow::{Context, Result};
+use lind_kernel::{Errno, stdio};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, WaitOptions, wait};
+
+use crate::code::cache::Cache;
+use crate::code::compile::{AT_ONCE, Compiler, fits, most, needs};
+use crate::code::engines::{Engines, NoMemories};
+use crate::code::image::read_source;
+use crate::code::key::{CodeStore, Kept};
+use crate::code::link::Told;
+use crate::code::progress;
+use crate::code::remember::remember;
+use crate::code::wire::{self, Answer, Heard, Request};
+
+/// Puts up walls. What is missing on this host is missing.
+#[derive(Clone, Copy)]
+pub struct Walls {
+    /// Around the process, with the directory of the cache inside.
+    pub around: fn(Option<BorrowedFd<'_>>),
+    /// Around each child.
+    pub child: fn(),
+}
+
+/// Where the socket is from then on: 0, 1 and 2 lead nowhere.
+const SOCKET: RawFd = 3;
+
+/// Compiles what is asked for on `socket` until nobody is left there.
+pub fn serve(socket: OwnedFd, walls: Walls) -> ! {
+    keep_only(socket);
+    // SAFETY: `keep_only` put it there, and nothing else owns it.
+    let socket = unsafe { OwnedFd::from_raw_fd(SOCKET) };
+    // Most runs compile nothing.
+    let mut first = [PollFd::new(&socket, PollFlags::IN)];
+    while poll(&mut first, None).is_err() {}
+    if first[0].revents().contains(PollFlags::HUP) {
+        leave(0);
+    }
+    let store = CodeStore::open();
+    (walls.around)(store.as_ref().ok().and_then(|store| store.cache.as_ref()).map(AsFd::as_fd));
+    // Only so that who waits for a message hears of the end of a child.
+    handle(libc::SIGCHLD, heard);
+    Server { socket, store, walls, children: Vec::new() }.run()
+}
+
+/// Lets go of everything of the process that this one is a copy of.
+fn keep_only(socket: OwnedFd) {
+    let from = socket.into_raw_fd();
+    // SAFETY: nothing of what is closed is used any more: who had it lives in the process that this is a copy of.
+    unsafe {
+        // Nobody else of this user looks into it, or at what it has read.
+        libc::prctl(libc::PR_SET_DUMPABLE, 0);
+        libc::prctl(libc::PR_SET_NAME, c"lind-compile".as_ptr());
+        libc::dup2(from, SOCKET);
+        libc::close_range(libc::c_uint::try_from(SOCKET).unwrap_or(0) + 1, libc::c_uint::MAX, 0);
+        for number in 0..SOCKET {
+            libc::close(number);
+        }
+        libc::chdir(c"/".as_ptr());
+    }
+    stdio::fill();
+}
+
+fn leave(status: i32) -> ! {
+    // SAFETY: nothing is left to be done: what is written is written.
+    unsafe { libc::_exit(status) }
+}
+
+extern "C" fn heard(_: libc::c_int) {}
+
+fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
+    // SAFETY: the handlers here call only what a handler may; and sets of signals are valid when they have been emptied.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as libc::sighandler_t;
+        libc::sigemptyset(&raw mut action.sa_mask);
+        libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigaddset(&raw mut set, signal);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
+
+struct Server {
+    socket: OwnedFd,
+    store: Result<CodeStore>,
+    walls: Walls,
+    /// Those that work, and what that takes of memory.
+    children: Vec<(Pid, usize)>,
+}
+
+impl Server {
+    fn run(mut self) -> ! {
+        loop {
+            self.reap(WaitOptions::NOHANG);
+            match wire::asked(self.socket.as_fd()) {
+                Ok(Heard::Message((request, answers, file))) => self.take(request, &answers, file),
+                Ok(Heard::Nonsense) | Err(rustix::io::Errno::INTR | rustix::io::Errno::MFILE) => {}
+                Ok(Heard::Closed) | Err(_) => leave(0),
+            }
+        }
+    }
+
+    fn take(&mut self, request: Request, answers: &OwnedFd, file: Option<OwnedFd>) {
+        let said = match (request, file, &self.store) {
+            (_, _, Err(error)) => Err(Told::new(Errno::EACCES, format!("{error:#}"))),
+            (Request::Keys, _, Ok(store)) => {
+                Ok(Some([&store.checks.to_bytes()[..], &Kept::of(store).to_bytes()].concat()))
+            }
+            (_, None, _) => Err(Told::new(Errno::EBADF, "no file")),
+            (_, Some(file), Ok(_)) => self.begin(request, answers, file.into()).map(|()| None),
+        };
+        // Nobody may be there any more to hear it.
+        let _ = match said {
+            Ok(None) => Ok(()),
+            Ok(Some(bytes)) => wire::answer(answers.as_fd(), &Answer::Done(bytes), None),
+            Err(told) => wire::answer(answers.as_fd(), &told.into(), None),
+        };
+    }
+
+    /// Has a child do it, when there is room for one more.
+    fn begin(&mut self, request: Request, answers: &OwnedFd, file: File) -> std::result::Result<(), Told> {
+        let size = file.metadata().map_or(0, |metadata| usize::try_from(metadata.len()).unwrap_or(usize::MAX));
+        let needed = if request == Request::Compile { needs(size) } else { 0 };
+        while !self.has_room(needed) {
+            self.reap(WaitOptions::empty());
+        }
+        // SAFETY: this process has one thread; and the child never returns.
+        match unsafe { libc::fork() } {
+            0 => self.work(request, answers, &file),
+            pid => match Pid::from_raw(pid.max(0)) {
+                Some(pid) => self.children.push((pid, needed)),
+                None => {
+                    let error = std::io::Error::last_os_error();
+                    let errno = Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN));
+                    return Err(Told::new(errno, format!("no process to compile it: {error}")));
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// Whether one more child may take so much of memory. Who takes none only reads a file.
+    fn has_room(&self, needed: usize) -> bool {
+        let compile: Vec<_> = self.children.iter().map(|child| child.1).filter(|needed| *needed > 0).collect();
+        let others = self.children.len() - compile.len();
+        if needed > 0 { fits(&compile, needed, most()) } else { others < AT_ONCE }
+    }
+
+    /// Forgets those that have ended.
+    fn reap(&mut self, how: WaitOptions) {
+        while let Ok(Some((ended, _))) = wait(how) {
+            self.children.retain(|child| child.0 != ended);
+            if !how.contains(WaitOptions::NOHANG) {
+                return;
+            }
+        }
+    }
+
+    /// What a child does.
+    fn work(&self, request: Request, answers: &OwnedFd, file: &File) -> ! {
+        end_with_whoever_asked(answers);
+        (self.walls.child)();
+        let done = match (&self.store, request) {
+            (Ok(store), Request::Compile) => compiled(store, file, answers).map(Some),
+            (Ok(store), _) => remembered(store, file).map(|()| None),
+            (Err(_), _) => leave(1),
+        };
+        let _ = match done {
+            Ok(code) => wire::answer(answers.as_fd(), &Answer::Done(Vec::new()), code.as_ref().map(AsFd::as_fd)),
+            Err(error) => {
+                let errno = error.downcast_ref().copied().unwrap_or(Errno::ENOEXEC);
+                wire::answer(answers.as_fd(), &Answer::Failed(errno, format!("{error:#}")), None)
+            }
+        };
+        leave(0)
+    }
+}
+
+impl From<Told> for Answer {
+    fn from(told: Told) -> Answer {
+        Answer::Failed(told.errno, told.to_string())
+    }
+}
+
+/// The socket of whoever asked.
+static ASKER: AtomicI32 = AtomicI32::new(-1);
+
+/// Ends this process as soon as whoever asked closes the other end: it has been killed, or the whole runner has gone.
+fn end_with_whoever_asked(answers: &OwnedFd) {
+    ASKER.store(answers.as_raw_fd(), Ordering::SeqCst);
+    handle(libc::SIGCHLD, heard);
+    handle(libc::SIGIO, look_for_asker);
+    // SAFETY: fcntl of an open descriptor, with numbers.
+    unsafe {
+        libc::fcntl(answers.as_raw_fd(), libc::F_SETOWN, libc::getpid());
+        libc::fcntl(answers.as_raw_fd(), libc::F_SETFL, libc::O_ASYNC);
+    }
+    // It may have gone before that.
+    look_for_asker(0);
+}
+
+extern "C" fn look_for_asker(_: libc::c_int) {
+    let mut asked = libc::pollfd { fd: ASKER.load(Ordering::SeqCst), events: 0, revents: 0 };
+    // SAFETY: `asked` is one entry, and both calls may be made by a handler. errno is put back.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::poll(&raw mut asked, 1, 0);
+        if asked.revents & libc::POLLHUP != 0 {
+            libc::_exit(0);
+        }
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// The code of the module in a file, in a file.
+fn compiled(store: &CodeStore, file: &File, answers: &OwnedFd) -> Result<OwnedFd> {
+    let wasm = read_source(file)?;
+    let functions = progress::functions(&wasm);
+    let listener = answers.try_clone()?;
+    let step = functions / 100 + 1;
+    progress::tell_also(Box::new(move |begun| {
+        if begun % step == 0 {
+            let count = |number| u32::try_from(number).unwrap_or(u32::MAX);
+            let _ = wire::answer(listener.as_fd(), &Answer::Progress(count(begun), count(functions)), None);
+        }
+    }));
+    let engines = Arc::new(Engines::new(Arc::new(NoMemories))?);
+    let compiler = Compiler { engines, secret: store.secret()?, cache: cache_of(store)?.map(Arc::new) };
+    let bytes = compiler.compile_and_keep(&wasm)?;
+    let code = File::from(rustix::fs::memfd_create(c"compiled", rustix::fs::MemfdFlags::CLOEXEC)?);
+    code.write_all_at(&bytes, 0)?;
+    Ok(code.into())
+}
+
+fn remembered(store: &CodeStore, file: &File) -> Result<()> {
+    let cache = cache_of(store)?.context("there is no cache")?;
+    remember(&cache, &store.checks, file);
+    Ok(())
+}
+
+fn cache_of(store: &CodeStore) -> Result<Option<Cache>> {
+    let directory = store.cache.as_ref().map(OwnedFd::try_clone).transpose()?;
+    Ok(directory.map(|directory| Cache::new(directory, store.limit)))
+}

@@ -1,0 +1,101 @@
+//! Who compiled a file: signatures that one process can make, and every process of the user can check.
+//!
+//! The user's key is 32 bytes that only what compiles ever reads (see [`crate::code::serve`]). From it come the secret that signs compiled
+//! code, and what is enough to check it: the public half, and a key for notes ([`crate::code::verified`]). Whoever has the latter two can
+//! make notes, but no code; and notes count only in the cache, which the process that runs guests cannot write.
+
+use anyhow::{Result, anyhow};
+use ed25519_compact::{KeyPair, PublicKey, SecretKey, Seed};
+
+/// Bytes of a signature.
+pub const SIGNATURE: usize = 64;
+
+/// What code and notes are checked by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Checks {
+    public: [u8; 32],
+    notes: [u8; 32],
+}
+
+/// What signs compiled code.
+pub struct Secret {
+    signing: SecretKey,
+    checks: Checks,
+}
+
+impl Secret {
+    /// What comes from the user's key.
+    ///
+    /// # Errors
+    /// For one key in 2^256.
+    pub fn of(key: &[u8; 32]) -> Result<Secret> {
+        let seed = Seed::new(blake3::derive_key("lind-boot signature of compiled code", key));
+        let pair = KeyPair::try_from_seed(seed).map_err(|error| anyhow!("the key signs nothing: {error}"))?;
+        let notes = blake3::derive_key("lind-boot note of a verified module", key);
+        Ok(Secret { signing: pair.sk, checks: Checks { public: *pair.pk, notes } })
+    }
+
+    /// What checks its signatures.
+    pub fn checks(&self) -> Checks {
+        self.checks
+    }
+
+    /// Signs code with this hash.
+    pub fn sign(&self, hash: &blake3::Hash) -> [u8; SIGNATURE] {
+        *self.signing.sign(hash.as_bytes(), None)
+    }
+}
+
+impl Checks {
+    /// How many bytes it has.
+    pub const BYTES: usize = 64;
+
+    /// As it is written down.
+    pub fn to_bytes(self) -> [u8; Checks::BYTES] {
+        std::array::from_fn(|i| if i < 32 { self.public[i] } else { self.notes[i - 32] })
+    }
+
+    /// What was written down.
+    pub fn from_bytes(bytes: &[u8; Checks::BYTES]) -> Checks {
+        Checks { public: std::array::from_fn(|i| bytes[i]), notes: std::array::from_fn(|i| bytes[32 + i]) }
+    }
+
+    /// Whether the secret half of this signed code with this hash.
+    pub fn signed(&self, hash: &blake3::Hash, signature: &[u8; SIGNATURE]) -> bool {
+        let signature = ed25519_compact::Signature::new(*signature);
+        PublicKey::new(self.public).verify(hash.as_bytes(), &signature).is_ok()
+    }
+
+    /// The key of notes.
+    pub fn notes(&self) -> &[u8; 32] {
+        &self.notes
+    }
+}
+
+/// Hashes what is signed. Nothing else is hashed so, therefore what is signed for one purpose is good for no other.
+pub fn hasher() -> blake3::Hasher {
+    blake3::Hasher::new_derive_key("lind-boot compiled code")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_secret_signs() {
+        let (ours, theirs) = (Secret::of(&[1; 32]).unwrap(), Secret::of(&[2; 32]).unwrap());
+        let hash = hasher().update(b"code").finalize();
+        let good = ours.sign(&hash);
+        let checks = Checks::from_bytes(&ours.checks().to_bytes());
+        assert!(checks == ours.checks() && checks.signed(&hash, &good));
+        assert!(!theirs.checks().signed(&hash, &good) && !checks.signed(&hash, &theirs.sign(&hash)));
+        assert!(!checks.signed(&blake3::hash(b"code"), &good));
+        for at in 0..SIGNATURE {
+            let mut bad = good;
+            bad[at] ^= 1;
+            assert!(!checks.signed(&hash, &bad), "byte {at}");
+        }
+        // What a runner has is not what signs.
+        assert!(!checks.to_bytes().windows(32).any(|bytes| bytes == &ours.signing.seed()[..]));
+    }
+}

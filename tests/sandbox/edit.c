@@ -1,0 +1,48 @@
+/* edit WORD...: changes files as each word says; ends with 1 at the first that fails. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int put(const char *path, const char *text, int flags)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | flags, 0644);
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		return -1;
+	return close(fd);
+}
+
+/* What a word of one letter, a colon, a path and perhaps `=` and something else says. */
+static int edit(const char *word)
+{
+	char path[4096], *other;
+
+	snprintf(path, sizeof path, "%s", word + 2);
+	if ((other = strchr(path, '=')))
+		*other++ = 0;
+	switch (word[0]) {
+	case 'a': return put(path, other, O_APPEND);
+	case 'w': return put(path, other, O_TRUNC);
+	case 'm': return mkdir(path, 0755);
+	case 'd': return remove(path);
+	case 'v': return rename(path, other);
+	case 'h': return link(path, other);
+	case 'l': return symlink(other, path);
+	case 'x': return chmod(path, (mode_t)strtoul(other, NULL, 8));
+	default: return -1;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (edit(argv[i])) {
+			perror(argv[i]);
+			return 1;
+		}
+	}
+	return 0;
+}

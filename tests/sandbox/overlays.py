@@ -1,0 +1,189 @@
+"""Overlays on volumes: what a command changes is kept beside the directory, and is looked at, applied, thrown away or kept as a snapshot."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+from world import Failed, World, holds, same
+
+EDITS = ("a:src/n.txt=41\n", "w:made.txt=new\n", "m:dir", "w:dir/in=in\n", "d:gone.txt", "d:old/z", "v:trash/saved=saved", "d:trash", "v:old=renamed", "a:renamed/y=more\n", "v:src/a.c=src/b.c",
+         "d:link", "l:link=other", "x:kept=755", "v:one=third", "v:two=one", "v:third=two")
+NAMES = """\
+A dir/
+A dir/in
+D gone.txt
+M kept
+M link
+A made.txt
+D old/z
+R two -> one
+R old/ -> renamed/
+M renamed/y
+R trash/saved -> saved
+R src/a.c -> src/b.c
+M src/n.txt
+D trash/
+R one -> two
+"""
+
+
+def fill(world: World) -> Path:
+    """A project to edit."""
+    top = world.project
+    for folder in ("src", "old/deep", "trash"):
+        (top / folder).mkdir(parents=True)
+    for name, text in {"src/n.txt": "".join(f"{n}\n" for n in range(1, 41)), "src/a.c": "hello\n", "gone.txt": "bye\n", "old/deep/x": "x\n", "old/y": "y\n", "old/z": "z\n", "trash/saved": "s\n",
+                       "one": "1\n", "two": "2\n"}.items():
+        (top / name).write_text(text)
+    (top / "link").symlink_to("src/a.c")
+    if world.user is not None:
+        for path in [top, *top.rglob("*")]:
+            shutil.chown(path, world.user, world.user) if not path.is_symlink() else None
+    return top
+
+
+def tree(top: Path) -> dict[str, object]:
+    """What is in a directory: modes, and contents or where links lead."""
+    found: dict[str, object] = {}
+    for path in sorted(top.rglob("*")):
+        name = str(path.relative_to(top))
+        if path.is_symlink():
+            found[name] = f"-> {path.readlink()}"
+        else:
+            found[name] = (oct(path.stat().st_mode), None if path.is_dir() else path.read_text())
+    return found
+
+
+def edited(world: World, *edits: str, state: str = "test") -> str:
+    """Edits the project under an overlay; what was said at the end."""
+    done = world.run("-v", f".:overlay={state}", str(world.folder / "tool" / "edit"), *edits)
+    if done.returncode:
+        raise Failed(f"status {done.returncode}: {done.stderr}")
+    return done.stderr
+
+
+def verb(world: World, *words: str, status: int = 0) -> str:
+    done = world.boot(*words)
+    if done.returncode != status:
+        raise Failed(f"{' '.join(words)}: status {done.returncode}, {done.stdout}{done.stderr}")
+    return done.stdout + (done.stderr if status else "")
+
+
+def an_edit_is_looked_at_and_applied(world: World) -> None:
+    top = fill(world)
+    before = tree(top)
+    holds("at the end", edited(world, *EDITS), "changed: lind-boot diff test")
+    same("the directory", tree(top), before)
+    same("names", verb(world, "diff", "test"), NAMES)
+    same("of some", verb(world, "diff", "test", "src", str(top / "kept")), "M kept\nR src/a.c -> src/b.c\nM src/n.txt\n")
+    same("JSON", [row["kind"] for row in json.loads(verb(world, "diff", "test", "--json", "src"))], ["R", "M"])
+    holds("stat", verb(world, "diff", "test", "--stat"), " src/n.txt | +1 -0\n")
+    same("what would be applied", verb(world, "apply", "test", "--dry-run"), NAMES)
+    same("the directory", tree(top), before)
+    verb(world, "export", "test", str(world.home / "copy"))
+    by_git = patched(world, top, verb(world, "diff", "test", "--patch"))
+    verb(world, "apply", "test")
+    same("applied", tree(top), tree(world.home / "copy"))
+    if by_git is not None:
+        same("patched", by_git, tree(top))
+    same("nothing is left", verb(world, "diff", "test"), "")
+    holds("applied", (top / "renamed" / "y").read_text(), "y\nmore\n")
+    same("changed places", ((top / "one").read_text(), (top / "two").read_text()), ("2\n", "1\n"))
+
+
+def patched(world: World, top: Path, patch: str) -> dict[str, object] | None:
+    """What git makes of a patch, if there is one: git, that is."""
+    if not shutil.which("git"):
+        return None
+    copy = world.folder / "patched"
+    shutil.copytree(top, copy, symlinks=True)
+    environment = {"HOME": str(world.folder), "GIT_CEILING_DIRECTORIES": str(world.folder), "GIT_DIR": str(world.folder / "none"), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(["git", "apply", "-"], cwd=copy, input=patch, text=True, capture_output=True, env=environment, check=False)
+    same("git apply", (done.returncode, done.stderr), (0, ""))
+    # git does not make what has no file in it, and knows no modes but one.
+    return tree(copy)
+
+
+def changes_go_on_in_the_next_run(world: World) -> None:
+    top = fill(world)
+    edited(world, "a:src/n.txt=41\n", "v:old=renamed")
+    edited(world, "a:src/n.txt=42\n", "a:renamed/y=more\n", "h:src/n.txt=again")
+    verb(world, "export", "test", str(world.home / "copy"))
+    same("text", (world.home / "copy" / "src" / "n.txt").read_text(), (top / "src" / "n.txt").read_text() + "41\n42\n")
+    same("a second name", (world.home / "copy" / "again").read_text().splitlines()[-1], "42")
+    same("names", verb(world, "diff", "test"), "A again\nR old/ -> renamed/\nM renamed/y\nM src/n.txt\n")
+    verb(world, "discard", "test", "src/n.txt", "again", "renamed", "old")
+    same("names", verb(world, "diff", "test"), "")
+
+
+def what_has_changed_below_is_not_overwritten(world: World) -> None:
+    top = fill(world)
+    edited(world, "a:src/n.txt=ours\n", "w:made.txt=new\n")
+    (top / "src" / "n.txt").write_text("theirs\n")
+    before = tree(top)
+    holds("refused", verb(world, "apply", "test", status=1), "src/n.txt: has been changed in the directory too")
+    same("the directory", tree(top), before)
+    verb(world, "apply", "test", "made.txt")
+    same("applied", (top / "made.txt").read_text(), "new\n")
+    same("left", verb(world, "diff", "test"), "M src/n.txt\n")
+    verb(world, "apply", "test", "--force")
+    holds("forced", (top / "src" / "n.txt").read_text(), "ours\n")
+
+
+def snapshots_and_forks(world: World) -> None:
+    fill(world)
+    edited(world, "w:made.txt=first\n")
+    verb(world, "snapshot", "test", "before")
+    holds("twice", verb(world, "snapshot", "test", "before", status=1), "already")
+    verb(world, "fork", "test", "try")
+    edited(world, "w:made.txt=second\n", "d:kept")
+    edited(world, "w:other.txt=x\n", state="test:try")
+    same("main", verb(world, "diff", "test"), "D kept\nA made.txt\n")
+    same("try", verb(world, "diff", "test:try"), "A made.txt\nA other.txt\n")
+    lines = verb(world, "overlay", "ls", "test").splitlines()
+    same("tree", sorted(line.split()[0] for line in lines), ["before", "main", "try"])
+    verb(world, "rollback", "test", "before")
+    same("rolled back", verb(world, "diff", "test"), "A made.txt\n")
+    holds("unknown", verb(world, "rollback", "test", "nothing", status=1), "no snapshot")
+    verb(world, "discard", "test")
+    same("discarded", verb(world, "diff", "test"), "")
+    same("the fork", verb(world, "diff", "test:try"), "A made.txt\nA other.txt\n")
+    holds("listed", verb(world, "overlay", "ls"), "test ")
+    verb(world, "overlay", "rm", "test")
+    same("gone", verb(world, "overlay", "ls"), "")
+
+
+def a_dry_run_changes_nothing(world: World) -> None:
+    top = fill(world)
+    before = tree(top)
+    done = world.run("--dry-run", "-v", ".", str(world.folder / "tool" / "edit"), "w:made.txt=new\n", "d:gone.txt", "d:missing")
+    same("status", done.returncode, 1)
+    holds("what would be changed", done.stdout, "D gone.txt\nA made.txt\n")
+    same("the directory", tree(top), before)
+
+
+def mistakes_with_states(world: World) -> None:
+    fill(world)
+    (world.folder / "file").write_text("no state\n" * 1000)
+    (world.folder / "file").chmod(0o666)
+    tool = str(world.folder / "tool" / "edit")
+    for words, part in [
+        (["diff", "nothing"], "no such state"),
+        (["diff", "a b"], "the name of a state"),
+        (["run", "-v", "./kept:overlay=test", "true"], "for directories"),
+        (["run", "-v", f".:overlay={world.project}/state.db", "true"], "would be in it"),
+        (["run", "-v", f".:overlay={world.folder}/file", tool], "not a database"),
+    ]:
+        done = world.boot(*words)
+        same(f"{words}: status", done.returncode, 125)
+        holds(f"{words}", done.stderr, part)
+    edited(world, "w:made.txt=x")
+    done = world.run("-v", f"{world.folder}/tool:overlay=test", "true")
+    holds("another's state", done.stderr, "belongs to")
+
+
+TESTS = [an_edit_is_looked_at_and_applied, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten, snapshots_and_forks,
+         a_dry_run_changes_nothing, mistakes_with_states]
