@@ -165,6 +165,7 @@ struct imfs_below {
 	/* The contents of a chunk of a lazy file, as much as there is room for. */
 	int (*fill)(struct imfs_node *n, uint64_t index, uint8_t *bytes, uint32_t room);
 	int (*cut)(struct imfs *fs, struct imfs_node *n, int64_t size);	/* before the file becomes shorter */
+	void (*space)(uint64_t *blocks, uint64_t *left);	/* of the disk below, in blocks of 4 KiB */
 	uint64_t (*blocks)(const struct imfs_node *n);	/* as stat(2) says it */
 	void (*changed)(struct imfs_node *n);	/* attributes, names, or contents */
 	void (*wrote)(struct imfs_node *n, struct imfs_chunk *c, uint16_t blocks);	/* these are to be written now */

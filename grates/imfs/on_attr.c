@@ -371,11 +371,14 @@ int64_t on_utime(const struct lind_call *c)
 /* The lock is held, and given back. */
 static int64_t answer_statfs(struct lind_arg to)
 {
-	uint64_t left = (fs.limit - fs.used) / 4096;
-	struct client_statfs st = {
-		.type = TMPFS_MAGIC, .bsize = 4096, .frsize = 4096, .blocks = fs.limit / 4096, .bfree = left, .bavail = left,
-		.files = fs.nodes + left, .ffree = left, .namelen = IMFS_NAME, .fsid = { DEVICE, 0 },
-	};
+	uint64_t blocks = fs.limit / 4096, left = (fs.limit - fs.used) / 4096;
+	struct client_statfs st = { .type = TMPFS_MAGIC, .bsize = 4096, .frsize = 4096, .namelen = IMFS_NAME, .fsid = { DEVICE, 0 } };
+
+	if (imfs_below)
+		imfs_below->space(&blocks, &left);
+	st.blocks = blocks;
+	st.bfree = st.bavail = st.ffree = left;
+	st.files = fs.nodes + left;
 
 	imfs_write_unlock();
 	return lind_write(to, &st, sizeof st);

@@ -1,6 +1,7 @@
 /* Programs that are files of ours. The kernel loads programs from descriptors of its own: it gets the contents in a memfd. What is
  * not here is looked for outside, where programs usually are. */
 #include <stdlib.h>
+#include <unistd.h>
 #include "grate.h"
 #include "../sdk/c/core/program.h"
 
@@ -199,9 +200,26 @@ static int64_t copy_out(uint64_t cage, struct imfs_node *n)
 	return got < 0 ? got : fd;
 }
 
+/* Where the file is one of the kernel's as it is, that. */
+static int64_t descriptor_of(uint64_t cage, struct imfs_node *n)
+{
+	int below = -1;
+	int64_t fd;
+
+	imfs_write_lock();
+	if (n->lazy)
+		below = imfs_below->whole(n);
+	imfs_write_unlock();
+	if (below < 0)
+		return copy_out(cage, n);
+	fd = lind_dup_to_client(below, true);
+	close(below);
+	return fd;
+}
+
 static int64_t run(const struct lind_call *c, struct program *p, struct lind_arg argv, struct lind_arg envp)
 {
-	int64_t fd = copy_out(c->target, p->node), r;
+	int64_t fd = descriptor_of(c->target, p->node), r;
 
 	if (fd < 0)
 		return fd;

@@ -4,7 +4,7 @@
  */
 #include <dirent.h>
 #include <lind/openat2.h>
-#include <sys/sysmacros.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 #include "overlay.h"
 
@@ -36,6 +36,16 @@ int lower_init(const char *path)
 	home_major = st.stx_dev_major;
 	home_minor = st.stx_dev_minor;
 	return 0;
+}
+
+void lower_space(uint64_t *blocks, uint64_t *left)
+{
+	struct statfs st;
+
+	if (fstatfs(root, &st) || st.f_bsize < 512)
+		return;
+	*blocks = (uint64_t)st.f_blocks * (uint64_t)st.f_bsize / 4096;
+	*left = (uint64_t)st.f_bavail * (uint64_t)st.f_bsize / 4096;
 }
 
 bool lower_is_home(const struct statx *st)

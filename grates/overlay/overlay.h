@@ -63,6 +63,7 @@ int lower_file(struct imfs_under *u);
 void lower_close(struct imfs_under *u);
 int lower_stat(const char *path, struct statx *st);
 int lower_link(const char *path, char *target, size_t size);	/* its length */
+void lower_space(uint64_t *blocks, uint64_t *left);
 bool lower_is_home(const struct statx *st);		/* on the device of the lower directory */
 char *lower_join(const char *dir, const char *name);	/* malloc; NULL: no memory */
 

@@ -268,6 +268,22 @@ static int do_wait(char **a)
 	return usleep((useconds_t)number(a[0]) * 1000);
 }
 
+/* This program, from there. */
+static int do_run(char **a)
+{
+	int status = 0;
+	pid_t child;
+
+	fflush(stdout);
+	if (!(child = fork())) {
+		execl(a[0], a[0], "say", "there", ",", "append", a[0], "x", NULL);
+		_exit(errno);
+	}
+	waitpid(child, &status, 0);
+	errno = WEXITSTATUS(status);
+	return errno ? -1 : 0;
+}
+
 static int do_say(char **a)
 {
 	return puts(a[0]) < 0 || fflush(stdout) ? -1 : 0;
@@ -334,7 +350,7 @@ static const struct {
 	{ "write", 3, do_write }, { "make", 3, do_make }, { "append", 2, do_append }, { "read", 3, do_read }, { "sum", 1, do_sum },
 	{ "list", 1, do_list }, { "thin", 1, do_thin }, { "stat", 1, do_stat }, { "ino", 1, do_ino }, { "same", 2, do_same },
 	{ "map", 3, do_map }, { "unnamed", 3, do_unnamed }, { "punch", 3, do_punch }, { "watch", 2, do_watch }, { "fault", 2, do_fault },
-	{ "target", 1, do_link_text }, { "sync", 1, do_sync }, { "wait", 1, do_wait }, { "say", 1, do_say }, { "deep", 2, do_deep }, { "rename", 2, do_rename },
+	{ "target", 1, do_link_text }, { "sync", 1, do_sync }, { "wait", 1, do_wait }, { "say", 1, do_say }, { "run", 1, do_run }, { "deep", 2, do_deep }, { "rename", 2, do_rename },
 	{ "link", 2, do_link }, { "symlink", 2, do_symlink }, { "unlink", 1, do_unlink }, { "mkdir", 1, do_mkdir },
 	{ "rmdir", 1, do_rmdir }, { "chmod", 2, do_chmod }, { "truncate", 2, do_truncate },
 };
