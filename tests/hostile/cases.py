@@ -398,6 +398,7 @@ def compiling_without_threads(lind_boot: Path, root: Path) -> str:
 
 # The least that each allows the runner to start with, and what makes it short later.
 STRAINS = [(resource.RLIMIT_AS, [size << 20 for size in (4300, 4400, 4600, 5000, 6000, 8900, 13500, 22000)]),
+           (resource.RLIMIT_DATA, [size << 20 for size in (8, 84, 96, 128, 256)]),
            (resource.RLIMIT_NOFILE, [16, 24, 32, 48, 96, 250]),
            (resource.RLIMIT_NPROC, [1, 2, 4, 8, 16, 40, 120])]
 
@@ -409,7 +410,10 @@ def strained(lind_boot: Path, root: Path) -> str:
     compile_program(root, "strain")
     # All goes well, or the first program does not start, or it ends for want of room.
     wanted = {0: "still here\n", 125: "", 126: "", 128 + signal.SIGKILL: ""}
-    with as_ordinary_user(lind_boot, root, "strain.cwasm") as run_it:
+    # The module: code that root compiled is nothing to another user.
+    with as_ordinary_user(lind_boot, root, "strain.wasm") as run_it:
+        if wrong := ended(run_it(resource.RLIMIT_CORE, 0, "1", "/numbers.wasm"), {0}):
+            return wrong
         for limit, sizes in STRAINS:
             for most in sizes:
                 done = run_it(limit, most, "1", "/numbers.wasm")
