@@ -98,7 +98,9 @@ static struct store_stamp stamp_of(const struct statx *st)
 static struct imfs_node *linked(struct imfs_node *dir, const char *origin, uint64_t *ino)
 {
 	struct imfs_node *n = node_by_ino(*ino);
-	bool row = store && store_has(store, *ino);
+	/* The state may have it in another layer only. */
+	struct store_node found;
+	bool row = store && store_has(store, *ino) && store_get(store, *ino, &found) == 1;
 	struct store_stamp stamp;
 	struct statx st;
 

@@ -147,6 +147,15 @@ static int attributes_of_directory(const struct verb_change *change)
 	return r;
 }
 
+/* What becomes of one change. */
+enum deed { NOTHING, MADE, MOVES, LINKS };
+
+struct work {
+	enum deed deed;
+	char temporary[48];
+	const char *same;	/* of LINKS: the path that has the file */
+};
+
 /* Gives what is at one path another: by moving it, or a further one. */
 static int give_name(const char *from, const char *to, int (*give)(int, const char *, int, const char *))
 {
@@ -167,14 +176,15 @@ static int give_link(int from_at, const char *from, int to_at, const char *to)
 	return linkat(from_at, from, to_at, to, 0);
 }
 
-/* What becomes of one change. */
-enum deed { NOTHING, MADE, MOVES, LINKS };
+/* By way of the top, so that it takes the place of what is there. */
+static int put_link(const struct work *work, const char *path)
+{
+	int r = give_name(work->same, work->temporary, give_link);
 
-struct work {
-	enum deed deed;
-	char temporary[48];
-	const char *same;	/* of LINKS: the path that has the file */
-};
+	r = r ? r : give_name(work->temporary, path, renameat);
+	/* If both were names of one file, a rename does nothing. */
+	return r ? r : remove_below(work->temporary);
+}
 
 /* Another change before this one that makes the same file. */
 static const struct verb_change *twin(const struct verb_list *list, size_t i)
@@ -196,7 +206,7 @@ static enum deed deed_of(const struct verb_list *list, size_t i, struct work *wo
 	if (change->type == S_IFDIR)
 		return NOTHING;
 	other = twin(list, i);
-	work->same = other ? other->path : change->kind == 'A' && change->node->kept && !change->touched ? change->node->row.origin : NULL;
+	work->same = other ? other->path : change->kind != 'R' && change->node->kept && strcmp(change->path, change->node->kept) ? change->node->kept : NULL;
 	return work->same ? LINKS : MADE;
 }
 
@@ -232,10 +242,11 @@ static int put_in_place(const struct verb_change *change, const struct work *wor
 
 	switch (work->deed) {
 	case MADE: case MOVES:
-		return give_name(work->temporary, change->path, renameat);
+		r = give_name(work->temporary, change->path, renameat);
+		/* If both are names of one file, a rename does nothing. */
+		return r ? r : remove_below(work->temporary);
 	case LINKS:
-		r = give_name(work->same, change->path, give_link);
-		return r == -EEXIST ? 0 : r;
+		return 0;
 	default:
 		return change->kind != 'D' && change->type == S_IFDIR ? make_directory(change) : 0;
 	}
@@ -269,7 +280,7 @@ static int take_away(const struct verb_list *list, const struct work *work)
 	return status;
 }
 
-/* Then what comes, the highest first. Renames go by way of the top: two files may have changed places. */
+/* Then what comes, the highest first, and further names of what is there. Renames go by way of the top: two files may have changed places. */
 static int make_below(struct store *store, const struct verb_list *list)
 {
 	struct work *work = calloc(list->changes_count + 1, sizeof *work);
@@ -279,6 +290,9 @@ static int make_below(struct store *store, const struct verb_list *list)
 		status = take_away(list, work);
 	for (size_t i = 0; i < list->changes_count && !status; i++)
 		status = complain(list->changes[i].path, put_in_place(&list->changes[i], &work[i]));
+	for (size_t i = 0; i < list->changes_count && !status; i++)
+		if (work[i].deed == LINKS)
+			status = complain(list->changes[i].path, put_link(&work[i], list->changes[i].path));
 	for (size_t i = list->changes_count; i-- && !status;)
 		if (list->changes[i].kind != 'D' && list->changes[i].type == S_IFDIR)
 			status = complain(list->changes[i].path, attributes_of_directory(&list->changes[i]));

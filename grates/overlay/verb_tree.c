@@ -329,6 +329,17 @@ static void add_removed(struct verb_list *list, const struct verb_options *optio
 	}
 }
 
+/* What something else stands in the place of is not gone if it was moved. */
+static void drop_moved(struct verb_list *list)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < list->changes_count; i++)
+		if (list->changes[i].kind != 'D' || !is_moved(list, list->changes[i].from))
+			list->changes[count++] = list->changes[i];
+	list->changes_count = count;
+}
+
 int verb_list(struct store *store, const struct verb_options *options, struct verb_list *list)
 {
 	int r;
@@ -346,7 +357,7 @@ int verb_list(struct store *store, const struct verb_options *options, struct ve
 		char *there = node && list->entries[i].path ? natural(list, &list->entries[i]) : NULL;
 
 		if (there && node->row.origin && !strcmp(there, node->row.origin))
-			node->kept = true;
+			node->kept = list->entries[i].path;
 		free(there);
 	}
 	for (size_t i = 0; i < list->entries_count; i++) {
@@ -355,6 +366,7 @@ int verb_list(struct store *store, const struct verb_options *options, struct ve
 		if (node && list->entries[i].path && (r = add_found(store, list, options, &list->entries[i], node)))
 			return verb_failed(store, r);
 	}
+	drop_moved(list);
 	add_removed(list, options);
 	if (list->changes_count)
 		qsort(list->changes, list->changes_count, sizeof *list->changes, by_path);

@@ -42,7 +42,7 @@ def raw(suite: Suite, options: dict[str, object], note: str) -> dict[str, object
 def heading(data: dict) -> str:
     facts = data["machine"]
     note = f" {data['note']}" if data["note"] else ""
-    return (f"Medians of {data['rounds']} rounds in turn after one to warm up, in milliseconds, and the ratio to the bare command. The children "
+    return (f"Medians of {data['rounds']} rounds in turn (of the read path three times as many) after one to warm up, in milliseconds, and the ratio to the bare command. The children "
             f"are written in {'C' if data['options']['child'] == 'c' else 'Python'}. {facts['cpu']}, {facts['cpus']} processors, "
             f"{facts['memory']}, {facts['kernel']}, {data['filesystem'].split()[0]}, as {data['user']}, {data['date'][:10]}, "
             f"load {data['load'][0]:.1f}.{note}")
