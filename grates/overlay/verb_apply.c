@@ -117,8 +117,6 @@ static int make_file(struct store *store, const struct store_node *row, const ch
 		r = -EOPNOTSUPP;
 	if (!r)
 		r = verb_set_attributes(at, made, row);
-	if (!r && fd >= 0 && fsync(fd))
-		r = -errno;
 	if (fd >= 0)
 		close(fd);
 	close(at);
@@ -210,6 +208,13 @@ static enum deed deed_of(const struct verb_list *list, size_t i, struct work *wo
 	return work->same ? LINKS : MADE;
 }
 
+static int complain(const char *path, int r)
+{
+	if (r)
+		lind_log("%s: %s", path, strerror(-r));
+	return r ? 1 : 0;
+}
+
 /* Contents first, while all that shows through is where it was: if that fails, nothing has been changed. */
 static int make_files(struct store *store, const struct verb_list *list, struct work *work)
 {
@@ -226,14 +231,8 @@ static int make_files(struct store *store, const struct verb_list *list, struct 
 				remove_below(work[j].temporary);
 		return 1;
 	}
-	return 0;
-}
-
-static int complain(const char *path, int r)
-{
-	if (r)
-		lind_log("%s: %s", path, strerror(-r));
-	return r ? 1 : 0;
+	/* At once: one after the other, ten thousand small files would take a minute. */
+	return complain("apply", below_sync());
 }
 
 static int put_in_place(const struct verb_change *change, const struct work *work)

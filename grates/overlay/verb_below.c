@@ -14,6 +14,11 @@ int below_begin(const char *path)
 	return root < 0 ? -errno : 0;
 }
 
+int below_sync(void)
+{
+	return syncfs(root) ? -errno : 0;
+}
+
 int below_parent(const char *path, const char **name)
 {
 	int at = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC), next;

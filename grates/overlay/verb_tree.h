@@ -33,6 +33,7 @@ struct verb_list {
 
 /* The lower directory; all paths are below it. */
 int below_begin(const char *path);
+int below_sync(void);					/* what was written is on the disk */
 /* The directory that the last part of a path is in, opened without following links; -1 and errno. `name` becomes the last part. */
 int below_parent(const char *path, const char **name);
 bool below_look(const char *path, struct stat *st);	/* whether there is something */
