@@ -56,6 +56,16 @@ bool below_look(const char *path, struct stat *st)
 	return !r;
 }
 
+int below_directory(const char *path)
+{
+	const char *name;
+	int at = below_parent(path, &name), fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (at >= 0)
+		close(at);
+	return fd;
+}
+
 int below_open(const char *path)
 {
 	const char *name;
