@@ -27,11 +27,15 @@ from bench.tables import lines_of_json
 CHILDREN = REPOSITORY / "tests/benchmarks/overlay"
 ROUNDS, QUICK_ROUNDS = 7, 2
 # A quick run is for looking whether all of it works.
-QUICK = {"file_size_mib": 4, "cases": ["begin", "truncate", "mmap"], "modes": ["warm"], "read_files": 16}
+QUICK = {"file_size_mib": 4, "cases": ["begin", "truncate", "mmap"], "modes": ["warm"], "read_files": 16, "state_files": [1]}
 
 
 def words(text: str) -> list[str]:
     return [word for word in text.split(",") if word]
+
+
+def counts(text: str) -> list[int]:
+    return [int(word) for word in words(text)]
 
 
 def numbers(parser: argparse.ArgumentParser, title: str, **defaults: int) -> None:
@@ -42,7 +46,7 @@ def numbers(parser: argparse.ArgumentParser, title: str, **defaults: int) -> Non
 
 def parser_of_run() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--workloads", type=words, default=[], metavar="NAME,..", help="starts of names: read path, large edit, git")
+    parser.add_argument("--workloads", type=words, default=[], metavar="NAME,..", help="starts of names: read path, large edit, git, state")
     parser.add_argument("--columns", type=words, default=[], metavar="NAME,..", help="starts of names (default: all)")
     parser.add_argument("-n", "--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("-q", "--quick", action="store_true", help=f"{QUICK_ROUNDS} rounds, smaller workloads")
@@ -61,6 +65,7 @@ def parser_of_run() -> argparse.ArgumentParser:
             open_iterations=8, open_read_bytes=512, repeated_read_iterations=8, repeated_read_files=4)
     numbers(parser, "large edit", file_size_mib=50)
     numbers(parser, "git", read_files=64, read_bytes=4096, edit_files=8)
+    parser.add_argument("--state-files", type=counts, default=[1, 10000], metavar="N,..", help="changed files of states (default 1,10000)")
     parser.add_argument("--source", type=Path, metavar="PATH", help="a repository instead of one that is made")
     parser.add_argument("--search-token", default="OVERLAY_TOKEN", metavar="WORD")
     parser.add_argument("--skip-fsck", action="store_true")
@@ -100,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
         chosen = [column for column in every if not options.columns or column.name.startswith(tuple(options.columns))]
         suite = measure.Suite(chosen, Path(name), options.rounds, options.timeout)
         wanted = workloads.chosen(options)
-        with progress(len(wanted) * (options.rounds + 1)) as say:
+        with progress(sum(options.rounds * workload.rounds_times + 1 for workload in wanted)) as say:
             for workload in wanted:
                 suite.run(workload, say([workload.name]))
         kept = {name: value for name, value in vars(options).items() if name not in ("out", "json", "note", "dir", "binary", "image", "cc", "timeout")}

@@ -59,23 +59,24 @@ int verb_set_attributes(int at, const char *name, const struct store_node *row)
 
 static int set_xattrs(int fd, const struct store_node *row)
 {
-	const char *at = row->xattrs, *end = at + row->xattrs_size;
+	struct verb_xattr x = { 0 };
 
-	while (at < end) {
-		const char *name = at, *value = memchr(at, 0, (size_t)(end - at));
-		uint32_t size;
-
-		if (!value || (size_t)(end - ++value) < sizeof size)
-			return -EIO;
-		memcpy(&size, value, sizeof size);
-		value += sizeof size;
-		if (size > (size_t)(end - value))
-			return -EIO;
-		if (fsetxattr(fd, name, value, size, 0) && errno != EOPNOTSUPP && errno != EPERM)
+	while (verb_next_xattr(row, &x))
+		if (fsetxattr(fd, x.name, x.value, x.size, 0) && errno != EOPNOTSUPP && errno != EPERM)
 			return -errno;
-		at = value + size;
-	}
 	return 0;
+}
+
+/* Of what is there already: also those go that the row has not. */
+static int replace_xattrs(int fd, const struct store_node *row)
+{
+	static char names[XATTRS];
+	ssize_t size = flistxattr(fd, names, sizeof names);
+
+	for (ssize_t i = 0; i < size; i += (ssize_t)strlen(names + i) + 1)
+		if (!strncmp(names + i, "user.", 5) && fremovexattr(fd, names + i))
+			return -errno;
+	return set_xattrs(fd, row);
 }
 
 /* Into a new file, whole. */
@@ -117,8 +118,6 @@ static int make_file(struct store *store, const struct store_node *row, const ch
 		r = -EOPNOTSUPP;
 	if (!r)
 		r = verb_set_attributes(at, made, row);
-	if (!r && fd >= 0 && fsync(fd))
-		r = -errno;
 	if (fd >= 0)
 		close(fd);
 	close(at);
@@ -140,12 +139,27 @@ static int make_directory(const struct verb_change *change)
 static int attributes_of_directory(const struct verb_change *change)
 {
 	const char *name;
-	int at = below_parent(change->path, &name), r = at < 0 ? -errno : verb_set_attributes(at, name, &change->node->row);
+	int at = below_parent(change->path, &name), fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = 0;
 
-	if (at >= 0)
-		close(at);
+	if (at < 0)
+		return -errno;
+	if (fd >= 0) {
+		r = replace_xattrs(fd, &change->node->row);
+		close(fd);
+	}
+	r = r ? r : verb_set_attributes(at, name, &change->node->row);
+	close(at);
 	return r;
 }
+
+/* What becomes of one change. */
+enum deed { NOTHING, MADE, MOVES, LINKS };
+
+struct work {
+	enum deed deed;
+	char temporary[48];
+	const char *same;	/* of LINKS: the path that has the file */
+};
 
 /* Gives what is at one path another: by moving it, or a further one. */
 static int give_name(const char *from, const char *to, int (*give)(int, const char *, int, const char *))
@@ -167,14 +181,15 @@ static int give_link(int from_at, const char *from, int to_at, const char *to)
 	return linkat(from_at, from, to_at, to, 0);
 }
 
-/* What becomes of one change. */
-enum deed { NOTHING, MADE, MOVES, LINKS };
+/* By way of the top, so that it takes the place of what is there. */
+static int put_link(const struct work *work, const char *path)
+{
+	int r = give_name(work->same, work->temporary, give_link);
 
-struct work {
-	enum deed deed;
-	char temporary[48];
-	const char *same;	/* of LINKS: the path that has the file */
-};
+	r = r ? r : give_name(work->temporary, path, renameat);
+	/* If both were names of one file, a rename does nothing. */
+	return r ? r : remove_below(work->temporary);
+}
 
 /* Another change before this one that makes the same file. */
 static const struct verb_change *twin(const struct verb_list *list, size_t i)
@@ -196,8 +211,15 @@ static enum deed deed_of(const struct verb_list *list, size_t i, struct work *wo
 	if (change->type == S_IFDIR)
 		return NOTHING;
 	other = twin(list, i);
-	work->same = other ? other->path : change->kind == 'A' && change->node->kept && !change->touched ? change->node->row.origin : NULL;
+	work->same = other ? other->path : change->kind != 'R' && change->node->kept && strcmp(change->path, change->node->kept) ? change->node->kept : NULL;
 	return work->same ? LINKS : MADE;
+}
+
+static int complain(const char *path, int r)
+{
+	if (r)
+		lind_log("%s: %s", path, strerror(-r));
+	return r ? 1 : 0;
 }
 
 /* Contents first, while all that shows through is where it was: if that fails, nothing has been changed. */
@@ -216,14 +238,8 @@ static int make_files(struct store *store, const struct verb_list *list, struct 
 				remove_below(work[j].temporary);
 		return 1;
 	}
-	return 0;
-}
-
-static int complain(const char *path, int r)
-{
-	if (r)
-		lind_log("%s: %s", path, strerror(-r));
-	return r ? 1 : 0;
+	/* At once: one after the other, ten thousand small files would take a minute. */
+	return complain("apply", below_sync());
 }
 
 static int put_in_place(const struct verb_change *change, const struct work *work)
@@ -232,10 +248,11 @@ static int put_in_place(const struct verb_change *change, const struct work *wor
 
 	switch (work->deed) {
 	case MADE: case MOVES:
-		return give_name(work->temporary, change->path, renameat);
+		r = give_name(work->temporary, change->path, renameat);
+		/* If both are names of one file, a rename does nothing. */
+		return r ? r : remove_below(work->temporary);
 	case LINKS:
-		r = give_name(work->same, change->path, give_link);
-		return r == -EEXIST ? 0 : r;
+		return 0;
 	default:
 		return change->kind != 'D' && change->type == S_IFDIR ? make_directory(change) : 0;
 	}
@@ -269,7 +286,7 @@ static int take_away(const struct verb_list *list, const struct work *work)
 	return status;
 }
 
-/* Then what comes, the highest first. Renames go by way of the top: two files may have changed places. */
+/* Then what comes, the highest first, and further names of what is there. Renames go by way of the top: two files may have changed places. */
 static int make_below(struct store *store, const struct verb_list *list)
 {
 	struct work *work = calloc(list->changes_count + 1, sizeof *work);
@@ -279,6 +296,9 @@ static int make_below(struct store *store, const struct verb_list *list)
 		status = take_away(list, work);
 	for (size_t i = 0; i < list->changes_count && !status; i++)
 		status = complain(list->changes[i].path, put_in_place(&list->changes[i], &work[i]));
+	for (size_t i = 0; i < list->changes_count && !status; i++)
+		if (work[i].deed == LINKS)
+			status = complain(list->changes[i].path, put_link(&work[i], list->changes[i].path));
 	for (size_t i = list->changes_count; i-- && !status;)
 		if (list->changes[i].kind != 'D' && list->changes[i].type == S_IFDIR)
 			status = complain(list->changes[i].path, attributes_of_directory(&list->changes[i]));

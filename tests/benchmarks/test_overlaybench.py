@@ -98,7 +98,7 @@ class Runs(Place):
         data = self.suite("--workloads", "read path,large edit", "--cases", "middle", "--modes", "warm")
         self.assertEqual(data["failed"], {})
         self.assertEqual(len([row for row in data["rows"] if row.startswith("read path, warm: ")]), 9)
-        self.assertEqual({len(values) for row in data["rows"].values() for values in row.values()}, {2})
+        self.assertEqual({len(values) for row in data["rows"].values() for values in row.values()}, {2, 6})
         self.assertEqual(set(data["growth"]["large edit, middle"]), {"cage with overlay"})
         self.assertIn("| edit |", results.markdown(data))
 

@@ -129,7 +129,11 @@ class Overlay(Cage):
         self.place, self.directory = place, lower
 
     def volume(self) -> str:
-        return f"{self.directory}:overlay={self.place / 'state.db'}"
+        return f"{self.directory}:overlay={self.state}"
+
+    @property
+    def state(self) -> Path:
+        return self.place / "state.db"
 
     def growth(self) -> tuple[int, int] | None:
         sizes = [size_of(file) for file in self.place.iterdir()]

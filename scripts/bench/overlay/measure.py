@@ -12,8 +12,8 @@ from pathlib import Path
 
 from bench.building import how_it_ended, last_line
 from bench.model import Failed
-from bench.overlay.columns import Column, Overlayfs, environment
-from bench.overlay.workloads import Workload
+from bench.overlay.columns import Column, Overlay, Overlayfs, environment
+from bench.overlay.workloads import State, Workload
 from bench.sandbox.model import Missing
 from bench.timing import timed
 
@@ -67,6 +67,37 @@ class Suite:
         return True
 
     def run(self, workload: Workload, step: Callable[[], None]) -> None:
+        if isinstance(workload, State):
+            self.run_state(workload, step)
+        else:
+            self.run_rounds(workload, step)
+
+    def run_state(self, workload: State, step: Callable[[], None]) -> None:
+        """Only an overlay of ours has these commands. One state for all rounds: it is to cost the same however many snapshots there are."""
+        for column in (column for column in self.columns if isinstance(column, Overlay)):
+            with tempfile.TemporaryDirectory(dir=self.place) as name:
+                lower = Path(name) / "project"
+                lower.mkdir()
+                column.open(lower, Path(name))
+                try:
+                    self.child(column, workload.before or [])
+                    for i in range(self.rounds + 1):
+                        for verb in "snapshot", "rollback":
+                            seconds = self.verb(column, verb, str(column.state), f"s{i}")
+                            if i:
+                                self.results.rows.setdefault(f"{workload.name}: {verb}", {}).setdefault(column.name, []).append(seconds)
+                        step()
+                except Failed as failure:
+                    self.results.failed[f"{workload.name}, {column.name}"] = str(failure)
+
+    def verb(self, column: Overlay, *words: str) -> float:
+        out, err = self.place / "out", self.place / "err"
+        ended = timed([str(column.boot), *words], self.place, environment(), self.seconds, out, err)
+        if ended.status:
+            raise Failed(f"{' '.join(words)}: {how_it_ended(ended.status)}: {last_line(err.read_text(errors='replace'))}")
+        return ended.seconds
+
+    def run_rounds(self, workload: Workload, step: Callable[[], None]) -> None:
         lower = self.place / "project"
         lower.mkdir()
         workload.make(lower)
@@ -74,7 +105,7 @@ class Suite:
         before = below(lower)
         wanted: dict[str, object] = {}
         left = list(self.columns)
-        for i in range(self.rounds + 1):
+        for i in range(self.rounds * workload.rounds_times + 1):
             for column in list(left):
                 try:
                     self.round(workload, column, lower, wanted, counted=i > 0)

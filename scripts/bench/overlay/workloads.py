@@ -16,6 +16,8 @@ class Workload:
     name = ""
     # Words for a run before the measured one, on the same state: none if the state shall be new.
     before: list[str] | None = None
+    # Phases of less than a millisecond want more rounds.
+    rounds_times = 1
 
     def make(self, directory: Path) -> None:
         raise NotImplementedError
@@ -32,6 +34,8 @@ def repeated(text: str, size: int) -> bytes:
 
 class ReadPath(Workload):
     """A tree is looked at and read, in a new state (cold) or in one that has been used before (warm)."""
+
+    rounds_times = 3
 
     def __init__(self, options: argparse.Namespace, mode: str) -> None:
         self.options, self.name = options, f"read path, {mode}"
@@ -124,8 +128,19 @@ def synthetic(source: Path, token: str) -> None:
     git("tag", "v1", directory=source)
 
 
+class State(Workload):
+    """A state with so many changed files is given snapshots, and goes back to them: commands of lind-boot, of which most is its start."""
+
+    def __init__(self, files: int) -> None:
+        self.before, self.name = ["files", str(files)], f"state, {files} files"
+
+    def make(self, directory: Path) -> None:
+        """Empty: the files are in the state alone."""
+
+
 def chosen(options: argparse.Namespace) -> list[Workload]:
     every: list[Workload] = [ReadPath(options, mode) for mode in options.modes]
     every += [LargeEdit(options, case) for case in options.cases]
     every.append(Git(options))
+    every += [State(files) for files in options.state_files]
     return [workload for workload in every if not options.workloads or workload.name.startswith(tuple(options.workloads))]

@@ -100,6 +100,11 @@ impl CodeStore {
         Ok(CodeStore { checks, compiles, cache: None, private: Vec::new(), limit, unkept: Some(why) })
     }
 
+    /// The directories that may hold this user's key or cache, as far as they are there.
+    pub fn places() -> Vec<PathBuf> {
+        Place::all().flat_map(|place| [place.data, place.cache]).filter_map(|path| path.canonicalize().ok()).collect()
+    }
+
     /// The directory of the cache.
     pub fn cache_path(&self) -> Option<&Path> {
         self.private.get(1).map(PathBuf::as_path)

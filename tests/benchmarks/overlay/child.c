@@ -3,12 +3,14 @@
  * and what it has seen, which must be the same wherever it runs. child.py is the same in Python.
  *
  *	child list
+ *	child files NUMBER		makes so many
  *	child read-path FILES DIRECTORIES SCAN STAT READDIR OPEN OPEN-BYTES REPEAT REPEAT-FILES
  *	child large-edit FILE CASE
  *	child git MIRROR GIT READ-FILES READ-BYTES EDIT-FILES TOKEN FSCK
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,10 +141,27 @@ static void print(double total)
 	printf("}}\n");
 }
 
+static void make_files(char **arguments)
+{
+	char name[40] = "";
+
+	begin();
+	for (long i = 0; i < atol(arguments[0]); i++) {
+		int fd;
+
+		snprintf(name, sizeof name, "made_%05ld.txt", i);
+		fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0644);
+		if (fd < 0 || write(fd, name, sizeof name) != sizeof name || close(fd))
+			fail(name);
+	}
+	phase("make");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; int arguments; void (*run)(char **); } workloads[] = {
 		{ "read-path", 9, read_path }, { "large-edit", 2, large_edit }, { "git", 7, git_work },
+		{ "files", 1, make_files },
 	};
 	struct paths files = { 0 }, directories = { 0 };
 

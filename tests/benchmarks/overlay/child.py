@@ -205,6 +205,14 @@ def git_work(child, mirror, program, files, keep, edits, token, fsck):
         child.phase("fsck")
 
 
+def make_files(child, number):
+    child.begin()
+    for i in range(number):
+        with open(f"made_{i:05}.txt", "xb") as file:
+            file.write(f"made_{i:05}.txt".encode().ljust(40, b"\0"))
+    child.phase("make")
+
+
 def main():
     child = Child()
     what, arguments = sys.argv[1], sys.argv[2:]
@@ -214,6 +222,8 @@ def main():
         read_path(child, *map(int, arguments))
     elif what == "large-edit":
         large_edit(child, *arguments)
+    elif what == "files":
+        make_files(child, int(arguments[0]))
     elif what == "git":
         mirror, program, files, keep, edits, token, fsck = arguments
         git_work(child, mirror, program, int(files), int(keep), int(edits), token, int(fsck))
