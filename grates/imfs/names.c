@@ -163,6 +163,14 @@ int imfs_unlink(struct imfs *fs, const struct imfs_process *p, const struct imfs
 	return 0;
 }
 
+/* Whether a directory is empty. What cannot be known for want of rights is taken for not. */
+static int may_go(struct imfs *fs, struct imfs_node *dir)
+{
+	int r = imfs_dir_list(fs, dir, NULL, 0);
+
+	return r == -EACCES || (!r && dir->dir.count) ? -ENOTEMPTY : r;
+}
+
 int imfs_rmdir(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at)
 {
 	int r;
@@ -175,10 +183,8 @@ int imfs_rmdir(struct imfs *fs, const struct imfs_process *p, const struct imfs_
 		return r;
 	if (!S_ISDIR(at->node->mode))
 		return -ENOTDIR;
-	if ((r = imfs_dir_list(fs, at->node, NULL, 0)))
+	if ((r = may_go(fs, at->node)))
 		return r;
-	if (at->node->dir.count)
-		return -ENOTEMPTY;
 	remove_name(fs, at->dir, imfs_dir_find(at->dir, at->name, at->length));
 	return 0;
 }
@@ -225,9 +231,7 @@ static int may_replace(struct imfs *fs, const struct imfs_process *p, const stru
 		r = imfs_may(from->node, &p->cred, W_OK);
 	if (!r && from->dir != to->dir && exchange && S_ISDIR(to->node->mode))
 		r = imfs_may(to->node, &p->cred, W_OK);
-	if (!r && !exchange && to->node && dir && !(r = imfs_dir_list(fs, to->node, NULL, 0)) && to->node->dir.count)
-		r = -ENOTEMPTY;
-	return r;
+	return !r && !exchange && to->node && dir ? may_go(fs, to->node) : r;
 }
 
 /* Lets an entry name another node, with what that means for the link counts and parents of directories. */

@@ -464,9 +464,7 @@ int64_t on_fadvise64(const struct lind_call *c)
 /* fsync and its kind: memory is as stable as it gets, but what is kept elsewhere goes there. */
 int64_t on_sync(const struct lind_call *c)
 {
-	if (!ours(c, 0))
-		return lind_forward(c);
-	return path_only(c) ? -EBADF : imfs_below && c->nr != SYS_readahead ? imfs_below->sync() : 0;
+	return !ours(c, 0) ? lind_forward(c) : path_only(c) ? -EBADF : imfs_below && c->nr != SYS_readahead ? imfs_below->sync() : 0;
 }
 
 int64_t on_sync_file_range(const struct lind_call *c)

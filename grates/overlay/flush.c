@@ -19,7 +19,7 @@ struct unnamed {
 	char name[];
 };
 
-static struct imfs_under *dirty, *mapped;
+static struct imfs_under *dirty, **last_dirty = &dirty, *mapped;
 static struct unnamed *unnamed, **last_unnamed = &unnamed;
 static uint64_t *gone;		/* numbers whose rows go */
 static size_t gone_count, gone_room;
@@ -54,8 +54,7 @@ static void clean(struct imfs_under *u)
 	if (!u->at_dirty)
 		return;
 	*u->at_dirty = u->next_dirty;
-	if (u->next_dirty)
-		u->next_dirty->at_dirty = u->at_dirty;
+	*(u->next_dirty ? &u->next_dirty->at_dirty : &last_dirty) = u->at_dirty;
 	u->at_dirty = NULL;
 }
 
@@ -66,11 +65,10 @@ void note_changed(struct imfs_node *n)
 	u->who = log_who();
 	if (u->at_dirty)
 		return;
-	u->next_dirty = dirty;
-	if (dirty)
-		dirty->at_dirty = &u->next_dirty;
-	u->at_dirty = &dirty;
-	dirty = u;
+	u->next_dirty = NULL;
+	u->at_dirty = last_dirty;
+	*last_dirty = u;
+	last_dirty = &u->next_dirty;
 }
 
 void note_mapped(struct imfs_node *n)
@@ -98,6 +96,8 @@ void note_unnamed(struct imfs_entry *e)
 	struct unnamed *new;
 
 	u->hidden += e->lower;
+	if (u->blind && e->lower && list_without(u, e->name))
+		fail("no memory");
 	/* What was made here since the last flush leaves nothing behind. */
 	if (!store || (!e->lower && !e->stored && !u->hidden))
 		return;

@@ -217,6 +217,28 @@ static void free_listing(struct listing *l)
 	free(l->removed);
 }
 
+int list_without(struct imfs_under *dir, const char *name)
+{
+	struct left_out *new = malloc(sizeof *new + strlen(name) + 1);
+
+	if (!new)
+		return -ENOMEM;
+	strcpy(new->name, name);
+	new->next = dir->left_out;
+	dir->left_out = new;
+	return 0;
+}
+
+void list_forget(struct imfs_under *dir)
+{
+	struct left_out *l;
+
+	while ((l = dir->left_out)) {
+		dir->left_out = l->next;
+		free(l);
+	}
+}
+
 /* One name of a directory that cannot be read. */
 static int list_one(struct listing *l, const char *name, size_t length)
 {
@@ -226,6 +248,9 @@ static int list_one(struct listing *l, const char *name, size_t length)
 		return 0;
 	memcpy(copy, name, length);
 	copy[length] = 0;
+	for (const struct left_out *o = l->dir->under->left_out; o; o = o->next)
+		if (!strcmp(o->name, copy))
+			return 0;
 	return add_lower(l, copy, 0, 0);
 }
 

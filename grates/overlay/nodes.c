@@ -100,6 +100,7 @@ void under_gone(struct imfs_node *n)
 	take_out(u);
 	count--;
 	lower_close(u);
+	list_forget(u);
 	free(u->stored);
 	node_shows(n, NULL);
 	free(u);

@@ -13,6 +13,11 @@
 
 #define ROOT_INO 1u		/* of the root in the store, whatever the lower directory's own number is */
 
+struct left_out {
+	struct left_out *next;
+	char name[];
+};
+
 struct imfs_under {
 	struct imfs_node *node;
 	struct imfs_under *same_hash;
@@ -29,7 +34,8 @@ struct imfs_under {
 	uint32_t hidden;		/* names of the lower directory that are removed, or lead elsewhere */
 	bool row, first_row;		/* the store has one; it had one when the run began */
 	bool foreign;			/* on another device than the lower directory */
-	bool blind;			/* the lower directory may be searched but not read */
+	bool blind;			/* the lower directory may be searched but not read: */
+	struct left_out *left_out;	/* which of its names are not looked up any more */
 	int fd;				/* of the lower file, or -1 */
 	uint8_t *stored;		/* bit i: the store has blocks of chunk i. Of what was in it from the start it is not known */
 	uint64_t stored_count;		/* bits there is room for */
@@ -69,6 +75,8 @@ char *lower_join(const char *dir, const char *name);	/* malloc; NULL: no memory 
 
 /* list.c */
 int list_names(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length);
+int list_without(struct imfs_under *dir, const char *name);	/* of a blind directory: the name below is gone */
+void list_forget(struct imfs_under *dir);
 int know_node(struct imfs *fs, struct imfs_node *n);
 int know_xattrs(struct imfs *fs, struct imfs_node *n);
 

@@ -59,23 +59,24 @@ int verb_set_attributes(int at, const char *name, const struct store_node *row)
 
 static int set_xattrs(int fd, const struct store_node *row)
 {
-	const char *at = row->xattrs, *end = at + row->xattrs_size;
+	struct verb_xattr x = { 0 };
 
-	while (at < end) {
-		const char *name = at, *value = memchr(at, 0, (size_t)(end - at));
-		uint32_t size;
-
-		if (!value || (size_t)(end - ++value) < sizeof size)
-			return -EIO;
-		memcpy(&size, value, sizeof size);
-		value += sizeof size;
-		if (size > (size_t)(end - value))
-			return -EIO;
-		if (fsetxattr(fd, name, value, size, 0) && errno != EOPNOTSUPP && errno != EPERM)
+	while (verb_next_xattr(row, &x))
+		if (fsetxattr(fd, x.name, x.value, x.size, 0) && errno != EOPNOTSUPP && errno != EPERM)
 			return -errno;
-		at = value + size;
-	}
 	return 0;
+}
+
+/* Of what is there already: also those go that the row has not. */
+static int replace_xattrs(int fd, const struct store_node *row)
+{
+	static char names[XATTRS];
+	ssize_t size = flistxattr(fd, names, sizeof names);
+
+	for (ssize_t i = 0; i < size; i += (ssize_t)strlen(names + i) + 1)
+		if (!strncmp(names + i, "user.", 5) && fremovexattr(fd, names + i))
+			return -errno;
+	return set_xattrs(fd, row);
 }
 
 /* Into a new file, whole. */
@@ -117,8 +118,6 @@ static int make_file(struct store *store, const struct store_node *row, const ch
 		r = -EOPNOTSUPP;
 	if (!r)
 		r = verb_set_attributes(at, made, row);
-	if (!r && fd >= 0 && fsync(fd))
-		r = -errno;
 	if (fd >= 0)
 		close(fd);
 	close(at);
@@ -140,10 +139,16 @@ static int make_directory(const struct verb_change *change)
 static int attributes_of_directory(const struct verb_change *change)
 {
 	const char *name;
-	int at = below_parent(change->path, &name), r = at < 0 ? -errno : verb_set_attributes(at, name, &change->node->row);
+	int at = below_parent(change->path, &name), fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = 0;
 
-	if (at >= 0)
-		close(at);
+	if (at < 0)
+		return -errno;
+	if (fd >= 0) {
+		r = replace_xattrs(fd, &change->node->row);
+		close(fd);
+	}
+	r = r ? r : verb_set_attributes(at, name, &change->node->row);
+	close(at);
 	return r;
 }
 
@@ -210,6 +215,13 @@ static enum deed deed_of(const struct verb_list *list, size_t i, struct work *wo
 	return work->same ? LINKS : MADE;
 }
 
+static int complain(const char *path, int r)
+{
+	if (r)
+		lind_log("%s: %s", path, strerror(-r));
+	return r ? 1 : 0;
+}
+
 /* Contents first, while all that shows through is where it was: if that fails, nothing has been changed. */
 static int make_files(struct store *store, const struct verb_list *list, struct work *work)
 {
@@ -226,14 +238,8 @@ static int make_files(struct store *store, const struct verb_list *list, struct 
 				remove_below(work[j].temporary);
 		return 1;
 	}
-	return 0;
-}
-
-static int complain(const char *path, int r)
-{
-	if (r)
-		lind_log("%s: %s", path, strerror(-r));
-	return r ? 1 : 0;
+	/* At once: one after the other, ten thousand small files would take a minute. */
+	return complain("apply", below_sync());
 }
 
 static int put_in_place(const struct verb_change *change, const struct work *work)

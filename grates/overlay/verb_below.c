@@ -14,6 +14,11 @@ int below_begin(const char *path)
 	return root < 0 ? -errno : 0;
 }
 
+int below_sync(void)
+{
+	return syncfs(root) ? -errno : 0;
+}
+
 int below_parent(const char *path, const char **name)
 {
 	int at = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC), next;
@@ -49,6 +54,16 @@ bool below_look(const char *path, struct stat *st)
 	r = fstatat(at, name, st, AT_SYMLINK_NOFOLLOW);
 	close(at);
 	return !r;
+}
+
+int below_directory(const char *path)
+{
+	const char *name;
+	int at = below_parent(path, &name), fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (at >= 0)
+		close(at);
+	return fd;
 }
 
 int below_open(const char *path)

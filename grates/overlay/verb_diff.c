@@ -57,6 +57,9 @@ void verb_print_names(const struct verb_list *list)
 			printf("%s -> ", slash_of(change));
 		}
 		print_name("", change->path);
+		/* Applied, it would run with its owner's rights, whoever starts it. */
+		if (change->node && change->type == S_IFREG && change->node->row.mode & (S_ISUID | S_ISGID))
+			printf(" (mode %o)", change->node->row.mode & 07777);
 		printf("%s\n", slash_of(change));
 	}
 }

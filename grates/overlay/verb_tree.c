@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <limits.h>
+#include <sys/xattr.h>
 
 #define DEPTH 4096	/* directories in each other; more would be a circle */
 
@@ -199,6 +201,44 @@ static void add(struct verb_list *list, const struct verb_options *options, stru
 	list->changes[list->changes_count++] = change;
 }
 
+bool verb_next_xattr(const struct store_node *row, struct verb_xattr *x)
+{
+	const char *end = (const char *)row->xattrs + row->xattrs_size, *at = x->name ? x->value + x->size : row->xattrs, *after;
+
+	if (at >= end || !(after = memchr(at, 0, (size_t)(end - at))) || (size_t)(end - ++after) < sizeof x->size)
+		return false;
+	x->name = at;
+	memcpy(&x->size, after, sizeof x->size);
+	x->value = after + sizeof x->size;
+	return x->size <= (size_t)(end - x->value);
+}
+
+/* Those of users are kept. `fd` is of the file below. */
+static bool same_xattrs(int fd, const struct store_node *row)
+{
+	static char names[XATTRS], value[XATTRS];
+	ssize_t size = flistxattr(fd, names, sizeof names);
+	struct verb_xattr x = { 0 };
+	int count = 0;
+
+	for (ssize_t i = 0; i < size; i += (ssize_t)strlen(names + i) + 1)
+		count += !strncmp(names + i, "user.", 5);
+	for (; verb_next_xattr(row, &x); count--)
+		if (fgetxattr(fd, x.name, value, sizeof value) != (ssize_t)x.size || memcmp(value, x.value, x.size))
+			return false;
+	return !count;
+}
+
+static bool directory_differs(const struct store_node *node)
+{
+	int fd = *node->origin ? below_directory(node->origin) : -1;
+	bool differs = fd >= 0 && !same_xattrs(fd, node);
+
+	if (fd >= 0)
+		close(fd);
+	return differs;
+}
+
 /* Whether a file differs from the one at its origin by more than times. */
 static int differs(struct store *store, const struct store_node *node)
 {
@@ -213,6 +253,8 @@ static int differs(struct store *store, const struct store_node *node)
 
 		return n < 0 || !node->target || strlen(node->target) != (size_t)n || memcmp(node->target, theirs, (size_t)n);
 	}
+	if (S_ISDIR(node->mode))
+		return directory_differs(node);
 	if (!S_ISREG(node->mode))
 		return 0;
 	if (st.st_size != node->size || (fd = below_open(node->origin)) < 0)
@@ -222,6 +264,7 @@ static int differs(struct store *store, const struct store_node *node)
 
 		r = have < 0 ? (int)have : n < have || memcmp(ours, theirs, (size_t)have);
 	}
+	r = r ? r : !same_xattrs(fd, node);
 	close(fd);
 	return r;
 }

@@ -33,11 +33,21 @@ struct verb_list {
 
 /* The lower directory; all paths are below it. */
 int below_begin(const char *path);
+int below_sync(void);					/* what was written is on the disk */
 /* The directory that the last part of a path is in, opened without following links; -1 and errno. `name` becomes the last part. */
 int below_parent(const char *path, const char **name);
 bool below_look(const char *path, struct stat *st);	/* whether there is something */
 int below_open(const char *path);			/* a regular file, to read */
+int below_directory(const char *path);			/* to read */
 ssize_t below_link(const char *path, char *to, size_t size);
+
+#define XATTRS 65536		/* what Linux takes of names, and as a value */
+/* The extended attributes of a row, one after the other: false behind the last. */
+struct verb_xattr {
+	const char *name, *value;
+	uint32_t size;
+};
+bool verb_next_xattr(const struct store_node *row, struct verb_xattr *x);
 
 /* Makes the list of the changes at and below the paths that were named, or of all. An exit status. */
 int verb_list(struct store *store, const struct verb_options *options, struct verb_list *list);

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bench.budgets import verdicts
 from bench.model import REPOSITORY, Failed, Row, Rows
+from bench.overlay import results as overlay_results
 from bench.report import KERNELS, all_rows, cell, kernels_row
 from bench.sandbox import results
 from bench.tables import grid, with_unit
@@ -77,11 +78,17 @@ def sandboxes(raw: dict) -> str:
     return "\n\n".join([results.heading(raw), *(f"### {title}\n\n{text}" for title, text in results.sections(raw))])
 
 
+def overlays(raw: dict) -> str:
+    """The tables of the overlay suite."""
+    return "\n\n".join([overlay_results.heading(raw), *(f"### {title}\n\n{text}" for title, text in overlay_results.sections(raw))])
+
+
 # Which part of which page is made from which file.
 PARTS: list[tuple[str, str, str, Callable[[dict], str]]] = [
     ("README.md", "numbers", "benchmarks.raw.json", numbers),
     ("docs/performance.md", "benchmarks", "benchmarks.raw.json", benchmarks),
     ("docs/performance.md", "sandboxes", "sandbox.json", sandboxes),
+    ("docs/performance.md", "overlays", "overlay.json", overlays),
 ]
 
 

@@ -133,6 +133,12 @@ def what_has_changed_below_is_not_overwritten(world: World) -> None:
     holds("forced", (top / "src" / "n.txt").read_text(), "ours\n")
 
 
+def rights_that_a_file_would_give_are_shown(world: World) -> None:
+    fill(world)
+    edited(world, "w:tool=x", "x:tool=4755", "x:kept=2755")
+    same("names", verb(world, "diff", "test"), "M kept (mode 2755)\nA tool (mode 4755)\n")
+
+
 def snapshots_and_forks(world: World) -> None:
     fill(world)
     edited(world, "w:made.txt=first\n")
@@ -185,5 +191,5 @@ def mistakes_with_states(world: World) -> None:
     holds("another's state", done.stderr, "belongs to")
 
 
-TESTS = [an_edit_is_looked_at_and_applied, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten, snapshots_and_forks,
-         a_dry_run_changes_nothing, mistakes_with_states]
+TESTS = [an_edit_is_looked_at_and_applied, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
+         rights_that_a_file_would_give_are_shown, snapshots_and_forks, a_dry_run_changes_nothing, mistakes_with_states]

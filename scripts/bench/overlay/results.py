@@ -11,7 +11,7 @@ from bench.machine import filesystem_of, first_line_of, machine
 from bench.overlay.measure import Suite
 from bench.overlay.published import GROWTH, PUBLISHED, TIMES
 from bench.sandbox.results import reasons
-from bench.stats import spread
+from bench.stats import noise
 from bench.tables import grid, milliseconds
 
 FORMAT = "overlaybench 1"
@@ -61,15 +61,20 @@ def against_cage(columns: dict[str, list[float]]) -> str:
     return f"{statistics.median(columns[OVERLAY]) / statistics.median(columns[CAGE]):.2f}x"
 
 
+def middle_half(values: list[float]) -> str:
+    """How far the quartiles lie apart: of phases of less than a millisecond some are interrupted, and then a hundred times as long."""
+    return f"{noise(values) / statistics.median(values):.0%}"
+
+
 def times(data: dict, workload: str) -> str:
     rows = {row: columns for row, columns in data["rows"].items() if row.startswith(f"{workload}: ")}
     names = [name for name in data["columns"] if any(name in columns for columns in rows.values())]
     lines = []
     for row, columns in rows.items():
         cells = [times_cell(columns[name], columns.get(BARE)) if name in columns else "" for name in names]
-        spreads = "/".join(f"{spread(columns[name]):.0%}" for name in names if name in columns)
+        spreads = "/".join(middle_half(columns[name]) for name in names if name in columns)
         lines.append([row.partition(": ")[2], *cells, against_cage(columns), spreads, TIMES.get(row, "")])
-    return grid(["", *names, "overlay to cage", "spread", PUBLISHED], lines)
+    return grid(["", *names, "overlay to cage", "middle half", PUBLISHED], lines)
 
 
 def growth(data: dict) -> str:
