@@ -123,6 +123,8 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
     for place in std::iter::once(&config.root).chain(mounted) {
         check_grates(place, &outside.folders)?;
     }
+    // Each cage has an umask of its own, applied by the kernel; the first one's is what this process was started with.
+    let umask = rustix::process::umask(rustix::fs::Mode::empty()).bits();
     let kernel = {
         let cache = cache.as_ref().map(AsFd::as_fd);
         confined_kernel(options, &config, cache, (in_namespace, detached))?
@@ -135,7 +137,7 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
     let watcher = host_signals::watch().context("no thread for signals (ulimit -u)")?;
     kernel.bring(outside.line);
     let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
-    let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored };
+    let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored, umask };
     let start_in = Directory::open(&kernel.root, &config.cwd)
         .map_err(|errno| anyhow!("working directory {}: {errno}", config.cwd.to_string_lossy()))?;
     let first =
@@ -181,8 +183,6 @@ fn confined_kernel(
         ..Limits::default()
     };
     limits::raise_files();
-    // Each cage has an umask of its own, applied by the kernel.
-    rustix::process::umask(rustix::fs::Mode::empty());
     let pages = lind_kernel::mem::PageMap::open();
     lind_kernel::mem::budget::learn();
     let directory = confine::open_directory(&config.root).context("root directory")?;

@@ -169,8 +169,13 @@ impl World {
         let kernel = Kernel::new(guest_root, Limits::default(), crate::mem::PageMap::none());
         let engine = FakeEngine::default();
         kernel.attach(Box::new(engine.clone()));
-        let program =
-            Program { name: c"/init".to_owned(), argv: vec![c"init".to_owned()], envp: Vec::new(), ignored: 0 };
+        let program = Program {
+            name: c"/init".to_owned(),
+            argv: vec![c"init".to_owned()],
+            envp: Vec::new(),
+            ignored: 0,
+            umask: 0o022,
+        };
         let start_in = Directory::open(&kernel.root, c"/").unwrap();
         boot(&kernel, start_in, program).unwrap_or_else(|e| panic!("{}", e.reason));
         let thread = engine.started.lock().unwrap().pop().unwrap();
@@ -198,8 +203,13 @@ impl World {
         let file = self.path("init");
         self.host(move || std::fs::write(file, "").unwrap());
         let parent = self.kernel.cages.get(self.thread.cage.id).unwrap();
-        let program =
-            Program { name: c"/init".to_owned(), argv: vec![c"init".to_owned()], envp: Vec::new(), ignored: 0 };
+        let program = Program {
+            name: c"/init".to_owned(),
+            argv: vec![c"init".to_owned()],
+            envp: Vec::new(),
+            ignored: 0,
+            umask: 0o022,
+        };
         spawn(&self.kernel, &parent, program, &[], None).unwrap();
         let file = self.path("init");
         self.host(move || std::fs::remove_file(file).unwrap());

@@ -35,6 +35,8 @@ pub struct Program {
     pub envp: Vec<CString>,
     /// For the first cage: the signals that are ignored from the start, as a set.
     pub ignored: u64,
+    /// For the first cage: its umask.
+    pub umask: u32,
 }
 
 /// A program file that was found.
@@ -85,7 +87,7 @@ fn begin(
         handlers: if kernel.root.read_only() { HandlerTable::only(READING) } else { HandlerTable::default() },
         fds: FdTable::with_stdio(kernel.limits.files.0, &kernel.readers),
         cwd: Arc::new(start_in),
-        umask: 0o022,
+        umask: program.umask,
         settings: Settings {
             credentials: Credentials::of_runner(),
             limits: kernel.limits,

@@ -231,7 +231,7 @@ pub(crate) fn spawn(
     }
     let parent = cx.kernel.cages.get(cx.cage.id).ok_or(Errno::ESRCH)?;
     let lender = flags.has(SpawnFlags::LIND_SPAWN_WAITS).then_some(cx.hop);
-    let child = cage::spawn(cx.kernel, &parent, Program { name, argv, envp, ignored: 0 }, &handlers, lender)?;
+    let child = cage::spawn(cx.kernel, &parent, Program { name, argv, envp, ignored: 0, umask: 0 }, &handlers, lender)?;
     Ok(Pid(child.0.cast_signed()))
 }
 
