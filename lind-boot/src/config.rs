@@ -107,7 +107,7 @@ pub fn check_private(root: &Path, private: &[PathBuf]) -> Result<()> {
     let Some(place) = held(root, private) else { return Ok(()) };
     bail!(
         "the guest's {} contains {}, where the key and cache of compiled code are: a guest could forge programs. Choose \
-         another directory, or set XDG_DATA_HOME and XDG_CACHE_HOME",
+         another directory, mount it with :ro or :overlay, or set XDG_DATA_HOME and XDG_CACHE_HOME",
         root.display(),
         place.display()
     );

@@ -107,7 +107,8 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
         ));
     }
     check_private(&config.root, &store.private)?;
-    for (place, _) in &options.mounted {
+    // What cannot be changed has had them hidden: nobody can put others in their place.
+    for (place, _) in options.mounted.iter().filter(|(_, changes)| *changes) {
         check_private(place, &store.private)?;
     }
     let detached = store.detach();

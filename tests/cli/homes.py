@@ -46,6 +46,20 @@ def what_needs_a_key(world: World) -> None:
     key.chmod(0o644)
     ends(world.boot("seven"), 125, "readable by nobody else (chmod 600)")
     key.chmod(0o600)
+    # Nor is one that may also be where guests are.
+    other = world.folder / "key-of-another-name"
+    other.hardlink_to(key)
+    ends(world.boot("seven"), 125, "has another name")
+    other.unlink()
+    ends(world.boot("seven"), 7)
+    # Another key: what was compiled by the one before counts no more, and all else goes on.
+    before = key.read_bytes()
+    key.unlink()
+    key.write_bytes(os.urandom(32))
+    key.chmod(0o600)
+    ends(world.boot("seven.wasm"), 7)
+    key.write_bytes(before)
+    ends(world.boot("seven"), 7)
 
 
 def home_that_cannot_be_written(world: World) -> None:

@@ -166,6 +166,7 @@ def a_dry_run_changes_nothing(world: World) -> None:
     top = fill(world)
     before = tree(top)
     done = world.run("--dry-run", "-v", ".", str(world.folder / "tool" / "edit"), "w:made.txt=new\n", "d:gone.txt", "d:missing")
+    same("no way to look at what is gone", "lind-boot diff" in done.stderr, False)
     same("status", done.returncode, 1)
     holds("what would be changed", done.stdout, "D gone.txt\nA made.txt\n")
     same("the directory", tree(top), before)

@@ -18,7 +18,7 @@ pub fn grates(
     volumes: &[Volume],
     notes: Option<&[String; 3]>,
 ) -> Result<Vec<String>> {
-    let mut line = overlays(volumes)?;
+    let mut line = overlays(volumes, options.overlay_all.is_none())?;
     if let Some(file) = &options.audit {
         line.extend(["witness_grate".to_owned(), "-o".to_owned(), absolute(file)?]);
     }
@@ -47,15 +47,17 @@ fn text(name: &OsStr) -> Result<String> {
     name.to_str().map(str::to_owned).with_context(|| format!("{}: not a name that can be passed on", name.display()))
 }
 
-/// Nearest to the kernel: whatever is asked about calls of the command is asked before.
-fn overlays(volumes: &[Volume]) -> Result<Vec<String>> {
+/// Nearest to the kernel: whatever is asked about calls of the command is asked before. `told`: how to look at the changes is said at the end.
+fn overlays(volumes: &[Volume], told: bool) -> Result<Vec<String>> {
     let mut words = Vec::new();
     for volume in volumes {
         let Some(state) = &volume.overlay else { continue };
         words.extend(["overlay_grate".to_owned(), "--lower".to_owned(), text(volume.guest.as_os_str())?]);
         words.extend(["--upper".to_owned(), text(state.file.as_os_str())?]);
         words.extend(["--called".to_owned(), text(volume.host.as_os_str())?]);
-        words.extend(["--told".to_owned(), text(&state.name)?]);
+        if told {
+            words.extend(["--told".to_owned(), text(&state.name)?]);
+        }
         words.extend(state.head.iter().flat_map(|head| ["--head".to_owned(), head.clone()]));
     }
     Ok(words)

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
+use lind_engine::CodeStore;
 
 pub use learn::Learner;
 use learn::Places;
@@ -291,9 +292,17 @@ fn inside(path: &Path, volumes: &[Volume]) -> Option<PathBuf> {
     volumes.iter().rev().find_map(|volume| below(&path, &volume.host, &volume.guest))
 }
 
-/// Where volumes would show the sockets of sessions: whoever reaches one runs commands in that session.
+/// Where volumes would show the sockets of sessions: whoever reaches one runs commands in that session. And where those that cannot be changed
+/// would show key and cache of compiled code; one that can be is refused later, since a guest could put a key of its own there.
 fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
     let mut hidden = Vec::new();
+    for folder in CodeStore::places() {
+        for volume in volumes.iter().filter(|volume| volume.read_only) {
+            let host = volume.host.display();
+            ensure!(!volume.host.starts_with(&folder), "-v {host}: the key or the cache of compiled code is there");
+            hidden.extend(below(&folder, &volume.host, &volume.guest));
+        }
+    }
     for folder in place::candidates() {
         for volume in volumes {
             ensure!(

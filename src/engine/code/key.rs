@@ -100,6 +100,11 @@ impl CodeStore {
         Ok(CodeStore { checks, compiles, cache: None, private: Vec::new(), limit, unkept: Some(why) })
     }
 
+    /// The directories that may hold this user's key or cache, as far as they are there.
+    pub fn places() -> Vec<PathBuf> {
+        Place::all().flat_map(|place| [place.data, place.cache]).filter_map(|path| path.canonicalize().ok()).collect()
+    }
+
     /// The directory of the cache.
     pub fn cache_path(&self) -> Option<&Path> {
         self.private.get(1).map(PathBuf::as_path)
@@ -112,7 +117,7 @@ impl CodeStore {
     pub fn open_in(data: &Path, cache: &Path) -> Result<CodeStore> {
         let key = read_key(data).context(KEPT)?;
         let checks = Secret::of(&key)?.checks();
-        if read_checks(data).is_none_or(|kept| kept != checks) {
+        if !kept_checks(data).is_ok_and(|kept| kept == Some(checks)) {
             // Who runs guests asks each time then.
             let _ = write_checks(data, &checks);
         }
@@ -127,8 +132,7 @@ impl CodeStore {
         let limit = limit()?;
         let compiles = || Compiles::There(Arc::clone(link));
         if let Some(place) = Place::all().next()
-            && let Some(checks) = read_checks(&place.data)
-            && look_at_key(&place.data).context(KEPT)?
+            && let Some(checks) = kept_checks(&place.data).context(KEPT)?
         {
             let store = Self::with_cache(checks, compiles(), &place.data, &place.cache);
             return Ok(CodeStore { limit, ..store });
@@ -238,14 +242,19 @@ fn open_key(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
-/// Whether there is a key, by its name alone.
-fn look_at_key(data: &Path) -> Result<bool> {
+/// What checks code, unless that is not known or the key has changed since. The key is not read.
+///
+/// # Errors
+/// When there is a key that is not fit to be used.
+fn kept_checks(data: &Path) -> Result<Option<Checks>> {
     let path = data.join(KEY);
-    match std::fs::symlink_metadata(&path) {
-        Ok(metadata) if metadata.is_symlink() => bail!(is_a_link(&path)),
-        Ok(metadata) => check_private(&metadata, &path).map(|()| true),
-        Err(_) => Ok(false),
+    let Ok(key) = std::fs::symlink_metadata(&path) else { return Ok(None) };
+    if key.is_symlink() {
+        bail!(is_a_link(&path));
     }
+    check_private(&key, &path)?;
+    let changed = |metadata: &std::fs::Metadata| (metadata.ctime(), metadata.ctime_nsec());
+    Ok(read_checks(data).filter(|(_, file)| changed(file) >= changed(&key)).map(|(checks, _)| checks))
 }
 
 fn check_private(metadata: &std::fs::Metadata, path: &Path) -> Result<()> {
@@ -269,13 +278,14 @@ fn check_key(mut file: File, path: &Path) -> Result<[u8; 32]> {
 }
 
 /// What was written beside the key, if it is fit to be believed.
-fn read_checks(data: &Path) -> Option<Checks> {
+fn read_checks(data: &Path) -> Option<(Checks, std::fs::Metadata)> {
     let path = data.join(CHECKS);
     let mut file = open_key(&path).ok()?;
-    check_private(&file.metadata().ok()?, &path).ok()?;
+    let metadata = file.metadata().ok()?;
+    check_private(&metadata, &path).ok()?;
     let mut bytes = [0; Checks::BYTES + 1];
     let got = file.read(&mut bytes).ok()?;
-    Some(Checks::from_bytes(bytes[..got].try_into().ok()?))
+    Some((Checks::from_bytes(bytes[..got].try_into().ok()?), metadata))
 }
 
 fn write_checks(data: &Path, checks: &Checks) -> std::io::Result<()> {
@@ -333,6 +343,10 @@ mod tests {
         key
     }
 
+    fn kept(data: &Path) -> Option<Checks> {
+        kept_checks(data).unwrap()
+    }
+
     #[test]
     fn what_checks_follows_the_key() {
         let folder = tempfile::tempdir().unwrap();
@@ -340,17 +354,20 @@ mod tests {
         let open = || CodeStore::open_in(&data, &cache).unwrap();
         let first = open().checks;
         std::fs::write(data.join(CHECKS), [0; Checks::BYTES]).unwrap();
-        assert_eq!((open().checks, read_checks(&data)), (first, Some(first)));
+        assert_eq!((open().checks, kept(&data)), (first, Some(first)));
         // Another key.
         std::fs::remove_file(data.join(KEY)).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        write_private(&data.join(KEY), &[3; 32]).unwrap();
+        assert_eq!(kept(&data), None, "it is older than the key");
         let second = open().checks;
-        assert!(second != first && read_checks(&data) == Some(second));
+        assert!(second != first && kept(&data) == Some(second));
         // What others may write or have under another name is not believed.
         std::fs::set_permissions(data.join(CHECKS), Permissions::from_mode(0o666)).unwrap();
-        assert_eq!(read_checks(&data), None);
+        assert_eq!(kept(&data), None);
         std::fs::set_permissions(data.join(CHECKS), Permissions::from_mode(0o600)).unwrap();
         std::fs::hard_link(data.join(CHECKS), folder.path().join("other")).unwrap();
-        assert_eq!(read_checks(&data), None);
+        assert_eq!(kept(&data), None);
     }
 
     #[test]
@@ -366,7 +383,7 @@ mod tests {
             let kept = open();
             assert!(keys.iter().all(|key| *key == kept));
             assert_eq!(std::fs::read_dir(&data).unwrap().count(), 2, "nothing is left aside");
-            assert_eq!(read_checks(&data), Some(Secret::of(&kept).unwrap().checks()));
+            assert_eq!(kept_checks(&data).unwrap(), Some(Secret::of(&kept).unwrap().checks()));
         }
     }
 }
