@@ -1,5 +1,6 @@
 /* apply and discard: changes leave the state, with or without being made below. */
 #include "verb_tree.h"
+#include "verb_print.h"
 #include "layers.h"
 #include <dirent.h>
 #include <errno.h>
@@ -218,7 +219,7 @@ static enum deed deed_of(const struct verb_list *list, size_t i, struct work *wo
 static int complain(const char *path, int r)
 {
 	if (r)
-		lind_log("%s: %s", path, strerror(-r));
+		lind_log("%s: %s", verb_shown(path), strerror(-r));
 	return r ? 1 : 0;
 }
 
@@ -232,7 +233,7 @@ static int make_files(struct store *store, const struct verb_list *list, struct 
 		snprintf(work[i].temporary, sizeof work[i].temporary, TEMPORARY "%d-%zu", (int)getpid(), i);
 		if (work[i].deed != MADE || !(r = make_file(store, &list->changes[i].node->row, work[i].temporary)))
 			continue;
-		lind_log("%s: %s", list->changes[i].path, strerror(-r));
+		lind_log("%s: %s", verb_shown(list->changes[i].path), strerror(-r));
 		for (size_t j = 0; j <= i; j++)
 			if (work[j].deed == MADE)
 				remove_below(work[j].temporary);
@@ -337,7 +338,7 @@ static bool is_any_stale(const struct verb_list *list)
 	for (size_t i = 0; i < list->changes_count; i++) {
 		if (!verb_is_stale(&list->changes[i]))
 			continue;
-		lind_log("%s: has been changed in the directory too", list->changes[i].path);
+		lind_log("%s: has been changed in the directory too", verb_shown(list->changes[i].path));
 		any = true;
 	}
 	return any;

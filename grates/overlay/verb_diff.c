@@ -1,5 +1,6 @@
 /* diff: the list of changes, in one of four ways. */
 #include "verb_tree.h"
+#include "verb_print.h"
 #include "verb_patch.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,29 +19,6 @@ struct sides {
 	bool binary;		/* or larger than is compared by lines */
 };
 
-/* A name as git prints it where it could be taken for something else. */
-static void print_name(const char *prefix, const char *name)
-{
-	bool odd = false;
-
-	for (const char *c = name; *c; c++)
-		odd |= (unsigned char)*c < ' ' || (unsigned char)*c >= 127 || *c == '"' || *c == '\\';
-	if (!odd) {
-		printf("%s%s", prefix, name);
-		return;
-	}
-	printf("\"%s", prefix);
-	for (const char *c = name; *c; c++) {
-		if (*c == '"' || *c == '\\')
-			printf("\\%c", *c);
-		else if ((unsigned char)*c < ' ' || (unsigned char)*c >= 127)
-			printf("\\%03o", (unsigned char)*c);
-		else
-			putchar(*c);
-	}
-	putchar('"');
-}
-
 static const char *slash_of(const struct verb_change *change)
 {
 	return change->type == S_IFDIR ? "/" : "";
@@ -53,10 +31,10 @@ void verb_print_names(const struct verb_list *list)
 
 		printf("%c ", change->kind);
 		if (change->kind == 'R') {
-			print_name("", change->from);
+			verb_print_name("", change->from);
 			printf("%s -> ", slash_of(change));
 		}
-		print_name("", change->path);
+		verb_print_name("", change->path);
 		/* Applied, it would run with its owner's rights, whoever starts it. */
 		if (change->node && change->type == S_IFREG && change->node->row.mode & (S_ISUID | S_ISGID))
 			printf(" (mode %o)", change->node->row.mode & 07777);
@@ -107,9 +85,9 @@ static mode_t git_mode(mode_t mode)
 static void print_header(const struct sides *s, bool same)
 {
 	printf("diff --git ");
-	print_name("a/", s->from);
+	verb_print_name("a/", s->from);
 	putchar(' ');
-	print_name("b/", s->path);
+	verb_print_name("b/", s->path);
 	putchar('\n');
 	if (!s->old_mode)
 		printf("new file mode %06o\n", git_mode(s->new_mode));
@@ -119,17 +97,17 @@ static void print_header(const struct sides *s, bool same)
 		printf("old mode %06o\nnew mode %06o\n", git_mode(s->old_mode), git_mode(s->new_mode));
 	if (strcmp(s->from, s->path)) {
 		printf("%srename from ", same ? "similarity index 100%\n" : "");
-		print_name("", s->from);
+		verb_print_name("", s->from);
 		printf("\nrename to ");
-		print_name("", s->path);
+		verb_print_name("", s->path);
 		putchar('\n');
 	}
 	if (same || s->binary)
 		return;
 	printf("--- ");
-	print_name(s->old_mode ? "a/" : "", s->old_mode ? s->from : "/dev/null");
+	verb_print_name(s->old_mode ? "a/" : "", s->old_mode ? s->from : "/dev/null");
 	printf("\n+++ ");
-	print_name(s->new_mode ? "b/" : "", s->new_mode ? s->path : "/dev/null");
+	verb_print_name(s->new_mode ? "b/" : "", s->new_mode ? s->path : "/dev/null");
 	putchar('\n');
 }
 
@@ -142,9 +120,9 @@ static void print_patch(const struct sides *s)
 	print_header(s, same);
 	if (s->binary) {
 		printf("Binary files ");
-		print_name(s->old_mode ? "a/" : "", s->old_mode ? s->from : "/dev/null");
+		verb_print_name(s->old_mode ? "a/" : "", s->old_mode ? s->from : "/dev/null");
 		printf(" and ");
-		print_name(s->new_mode ? "b/" : "", s->new_mode ? s->path : "/dev/null");
+		verb_print_name(s->new_mode ? "b/" : "", s->new_mode ? s->path : "/dev/null");
 		printf(" differ\n");
 	} else if (!same) {
 		patch_print(s->old, s->old_size, s->new, s->new_size, stdout);
@@ -155,10 +133,10 @@ static void print_stat(const struct sides *s)
 {
 	printf(" ");
 	if (strcmp(s->from, s->path)) {
-		print_name("", s->from);
+		verb_print_name("", s->from);
 		printf(" => ");
 	}
-	print_name("", s->path);
+	verb_print_name("", s->path);
 	if (s->binary) {
 		printf(" | binary\n");
 	} else {

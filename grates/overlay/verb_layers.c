@@ -1,5 +1,6 @@
 /* snapshot, rollback, fork, ls, log, lower. */
 #include "verb.h"
+#include "verb_print.h"
 #include "layers.h"
 #include <errno.h>
 #include <lind/grate.h>
@@ -130,7 +131,13 @@ static int print_log(void *to, const struct store_log_line *line)
 
 	(void)to;
 	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", gmtime_r(&line->at.tv_sec, &tm));
-	printf("%s %c %s%s%s  %s\n", text, line->kind, line->path, line->other ? " -> " : "", line->other ? line->other : "", line->command ? line->command : "");
+	printf("%s %c ", text, line->kind);
+	verb_print_name("", line->path);
+	if (line->other) {
+		printf(" -> ");
+		verb_print_name("", line->other);
+	}
+	printf("  %s\n", line->command ? verb_shown(line->command) : "");
 	return 0;
 }
 

@@ -1,7 +1,9 @@
 /* Lines compared as E. W. Myers has it (An O(ND) difference algorithm and its variations, 1986), and printed as hunks. */
 #include "verb_patch.h"
+#include "verb_print.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CONTEXT 3
 #define MOST 2000	/* differences; texts that have more are taken as different altogether */
@@ -122,7 +124,10 @@ static void mark(struct text *old, struct text *new)
 static void print_line(FILE *out, char sign, const struct line *line)
 {
 	fputc(sign, out);
-	fwrite(line->start, 1, line->size, out);
+	if (isatty(fileno(out)))
+		verb_print_text(out, line->start, line->size);
+	else
+		fwrite(line->start, 1, line->size, out);
 	if (!line->size || line->start[line->size - 1] != '\n')
 		fputs("\n\\ No newline at end of file\n", out);
 }

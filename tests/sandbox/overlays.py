@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import shutil
 import subprocess
 from pathlib import Path
 
-from world import Failed, World, holds, same
+from world import BOOT, SECONDS, Failed, World, holds, same
 
 EDITS = ("a:src/n.txt=41\n", "w:made.txt=new\n", "m:dir", "w:dir/in=in\n", "d:gone.txt", "d:old/z", "v:trash/saved=saved", "d:trash", "v:old=renamed", "a:renamed/y=more\n", "v:src/a.c=src/b.c",
          "d:link", "l:link=other", "x:kept=755", "v:one=third", "v:two=one", "v:third=two")
@@ -192,5 +194,20 @@ def mistakes_with_states(world: World) -> None:
     holds("another's state", done.stderr, "belongs to")
 
 
+def what_is_shown_commands_no_terminal(world: World) -> None:
+    """Names and contents with control characters, of which some would have a terminal do something."""
+    fill(world)
+    edited(world, "w:a\033]0;x\a=\033[2Jc\u009b1m\tend\n")
+    master, slave = pty.openpty()
+    for words, part in [(("diff",), '"a\\033]0;x\\007"'), (("diff", "--patch"), "+^[[2Jc^[[1m\tend"), (("log",), '"a\\033]0;x\\007"')]:
+        command = [BOOT, words[0], "test", *words[1:]]
+        subprocess.run(command, cwd=world.project, env=world.known, user=world.user, group=world.user, stdin=subprocess.DEVNULL, stdout=slave, check=True, timeout=SECONDS)
+        shown = os.read(master, 65536).decode()
+        holds(words[0], shown.expandtabs(), part.expandtabs())
+        same(f"{words}: control characters", [c for c in shown if not c.isprintable() and c not in "\r\n\t"], [])
+    os.close(master)
+    os.close(slave)
+
+
 TESTS = [an_edit_is_looked_at_and_applied, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
-         rights_that_a_file_would_give_are_shown, snapshots_and_forks, a_dry_run_changes_nothing, mistakes_with_states]
+         rights_that_a_file_would_give_are_shown, snapshots_and_forks, what_is_shown_commands_no_terminal, a_dry_run_changes_nothing, mistakes_with_states]

@@ -1,0 +1,16 @@
+/* What guests have named and written, as people read it: nothing of it is a command to their terminal. */
+#ifndef OVERLAY_VERB_PRINT_H
+#define OVERLAY_VERB_PRINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* On standard output, behind `prefix`: in quotation marks, as git prints it, where it could be taken for something else. */
+void verb_print_name(const char *prefix, const char *name);
+/* Contents: control characters but tab and line feed as ^X. */
+void verb_print_text(FILE *out, const uint8_t *bytes, size_t size);
+/* For messages: control characters as octal numbers. Valid until the next call. */
+const char *verb_shown(const char *name);
+
+#endif
