@@ -301,9 +301,18 @@ static bool poses_as_resolver(enum verb verb, const struct address *a)
 	return is_resolver(&own);
 }
 
+/* What the first datagram that a socket sends does, too: the kernel chooses its number. Resolvers of libc do it before. What comes there
+ * is another question. */
+static bool is_about_to_send(enum verb verb, unsigned proto, const struct address *a)
+{
+	static const struct address any;
+
+	return verb == BIND && proto == UDP && a->family != AF_UNIX && !a->port && !memcmp(a->ip, any.ip, sizeof any.ip) && has_datagrams();
+}
+
 static bool by_default(enum verb verb, unsigned proto, const struct address *a)
 {
-	return default_allow || (verb & (CONNECT | SEND) && proto & (TCP | UDP) && is_resolver(a));
+	return default_allow || is_about_to_send(verb, proto, a) || (verb & (CONNECT | SEND) && proto & (TCP | UDP) && is_resolver(a));
 }
 
 bool allowed(enum verb verb, unsigned proto, const struct address *a)

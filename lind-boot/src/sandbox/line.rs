@@ -137,16 +137,24 @@ fn lists(policy: &Policy) -> Vec<String> {
     words
 }
 
+/// Whether there is anybody who may be reached.
+pub fn reaches_others(options: &Options, policy: &Policy) -> bool {
+    has_network(options, policy) || options.allow.iter().chain(&policy.allow).next().is_some()
+}
+
+fn has_network(options: &Options, policy: &Policy) -> bool {
+    options.network.map_or(policy.network, |network| network == Network::Host)
+}
+
 /// What says who may be reached. With the host's network and no rules, nobody needs to be asked.
 fn network(options: &Options, policy: &Policy, notes: Option<&str>) -> Result<Vec<String>> {
     let rules = options.allow.iter().chain(&policy.allow);
-    let on = options.network.map_or(policy.network, |network| network == Network::Host);
     let mut words = vec!["net_grate".to_owned()];
     for rule in rules {
         ensure!(options.network != Some(Network::None), "--allow {rule} and --network none: choose one");
         words.push(format!("--allow={}", net_rule(rule)?));
     }
-    let free = on && words.len() == 1;
+    let free = has_network(options, policy) && words.len() == 1;
     if free {
         words.push("--default=allow".to_owned());
     }

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use lind_engine::CodeStore;
+use lind_kernel::cage::is_grate_name;
 
 pub use learn::Learner;
 use learn::Places;
@@ -193,6 +194,7 @@ impl Sandbox {
         }
         overlays(options, &mut volumes)?;
         let [first, arguments @ ..] = words else { bail!("no command named") };
+        ensure_program(first)?;
         let here = std::env::current_dir().context("the current directory")?;
         let first = command(first, &here, &mut volumes)?;
         let tmpfs = options.tmpfs.iter().map(|word| Tmpfs::parse(word)).collect::<Result<Vec<_>>>()?;
@@ -212,6 +214,7 @@ impl Sandbox {
         let notes = learner.as_ref().map(Learner::paths);
         let grates = line::grates(options, &policy, &volumes, notes.as_ref())?;
         let hidden = hidden(&volumes)?;
+        volumes.splice(0..0, resolvers(options, &policy, &image, &volumes));
         let plan = Plan { image, scratch: vec!["/tmp".into(), HOME.into()], tmpfs, volumes, hidden };
         if let Some(learner) = &mut learner {
             learner.within(policy, places(&plan));
@@ -247,6 +250,16 @@ fn overlays(options: &Options, volumes: &mut [Volume]) -> Result<()> {
     Ok(())
 }
 
+/// Where names may be asked for: the host's file that says so, in the place that an image keeps for it. What a volume has there goes before.
+fn resolvers(options: &Options, policy: &Policy, image: &Path, volumes: &[Volume]) -> Option<Volume> {
+    const FILE: &str = "/etc/resolv.conf";
+    let host = Path::new(FILE).canonicalize().ok().filter(|file| file.is_file())?;
+    let free = image.join("etc/resolv.conf").is_file()
+        && !volumes.iter().any(|volume| Path::new(FILE).starts_with(&volume.guest));
+    let volume = Volume { host, guest: FILE.into(), read_only: true, overlay: None };
+    (free && line::reaches_others(options, policy)).then_some(volume)
+}
+
 /// What belongs to the guest alone, and what is the host's.
 fn places(plan: &Plan) -> Places {
     let private = plan.scratch.iter().cloned().chain(plan.tmpfs.iter().map(|tmpfs| tmpfs.guest.clone())).collect();
@@ -255,6 +268,19 @@ fn places(plan: &Plan) -> Places {
 
 fn shown(words: &[OsString]) -> String {
     words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// The command stands behind the grates of the policy, and may be somebody else's words: nothing of it may be an option of theirs, or a further grate, whose
+/// options name files of the host.
+fn ensure_program(name: &OsString) -> Result<()> {
+    let bytes = name.as_bytes();
+    ensure!(!bytes.starts_with(b"-"), "{}: a command, and no option, stands here", name.display());
+    ensure!(
+        !bytes.starts_with(b"%") && !is_grate_name(bytes),
+        "{0}: a grate cannot be the command; `lind-boot {0} ...` starts it without a sandbox",
+        name.display()
+    );
+    Ok(())
 }
 
 /// The command's name as the guest has it. A program of the host's brings its directory with it, read-only, unless that is in a volume.
