@@ -183,6 +183,59 @@ def nobody_waits_for_the_compiler(lind_boot: Path, root: Path) -> str:
     return "" if gone else "the compiler went on"
 
 
+def more_modules_than_are_compiled_at_once(lind_boot: Path, root: Path) -> str:
+    """The runner ends while modules wait for their turn to be compiled, and with it all that is compiled."""
+    compile_program(root, "many_compile")
+    for i in range(6):
+        (root / f"slow{i}.wasm").write_bytes(slow_module(400, 2000 + i))
+        (root / f"slow{i}.wasm").chmod(0o755)
+    running = subprocess.Popen([lind_boot, "--root", root, "many_compile", "6"], stdin=subprocess.PIPE)
+    try:
+        compilers = until(lambda: [process for process in below(running.pid) if len(below(process)) > 1])
+        workers = [worker for compiler in compilers for worker in below(compiler)]
+        running.stdin.close()
+        status = running.wait(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return "the runner did not end"
+    finally:
+        running.kill()
+    if not workers or status != 0:
+        return f"{len(workers)} modules were compiled; it ended with {status}"
+    left = [process for process in compilers + workers if Path(f"/proc/{process}").exists()]
+    return f"{left} are left" if left else ""
+
+
+def more_compilers_than_runners(lind_boot: Path, root: Path) -> str:
+    """What is compiled ends with a runner that is killed."""
+    (root / "slow.wasm").write_bytes(slow_module(400, 2000))
+    (root / "slow.wasm").chmod(0o755)
+    running = subprocess.Popen([lind_boot, "--root", root, "compiles.wasm", "1"], stdin=subprocess.DEVNULL)
+    compilers = until(lambda: [process for process in below(running.pid) if below(process)])
+    workers = [worker for compiler in compilers for worker in below(compiler)]
+    running.kill()
+    running.wait()
+    if not workers:
+        return "nothing was compiled"
+    return "" if until(lambda: not any(map(runs, compilers + workers))) else "the compiler went on"
+
+
+def code_that_is_none(lind_boot: Path, root: Path) -> str:
+    """A long file without contents that begins as compiled code does: it is refused before the host's memory is filled with a copy of it."""
+    allowed = 256 << 20
+    for size in (600 << 20, 1 << 43):
+        with (root / "sparse.cwasm").open("wb") as file:
+            file.write(b"\x7fELF\x02\x01\x01\xc8")
+            try:
+                file.truncate(size)
+            except OSError:
+                continue  # more than the file system takes
+        # A copy in memory counts as the size of a file.
+        done = run(lind_boot, root, "sparse.cwasm", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (allowed, allowed)))
+        if done.returncode != 126 or "was not compiled by you" not in done.stderr:
+            return f"{size} bytes: {done.returncode}: {done.stderr}"
+    return ""
+
+
 def compiling_takes_all_memory(lind_boot: Path, root: Path) -> str:
     """A module whose compilation takes more memory than the user allows: ENOMEM for the cage that runs it, and nothing for others."""
     (root / "slow.wasm").write_bytes(slow_module(400, 2000))
@@ -453,7 +506,8 @@ def commands_that_nobody_reads(lind_boot: Path, root: Path) -> str:
 ALL: dict[str, Callable[[Path, Path], str]] = {
     case.__name__: case
     for case in (guest_cwasm, rewritten_while_loading, rewritten_while_running, no_host_descriptors, no_host_memory,
-                 compiles_for_minutes, nobody_waits_for_the_compiler, compiling_takes_all_memory, complaints_that_nobody_takes, many_complaints_that_nobody_reads, commands_that_nobody_reads,
+                 compiles_for_minutes, nobody_waits_for_the_compiler, more_modules_than_are_compiled_at_once, more_compilers_than_runners,
+                 code_that_is_none, compiling_takes_all_memory, complaints_that_nobody_takes, many_complaints_that_nobody_reads, commands_that_nobody_reads,
                  traps_name_the_program, things_outside_memory,
                  what_the_kernel_keeps_is_charged, descriptors_parked_in_messages, timers_that_are_always_due, timers_set_anew,
                  threads_of_all_cages, mappings_of_all_cages, compiling_without_threads, tables_are_memory, strained)

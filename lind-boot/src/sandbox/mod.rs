@@ -59,6 +59,7 @@ struct Sandbox {
 /// # Errors
 /// When it could not be started; says what to do.
 pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
+    run.command.first().map_or(Ok(()), ensure_program)?;
     let sandbox = Sandbox::of(&run.options, &run.command, run.learn.as_deref())?;
     if run.explain {
         run::print(&describe::text(&sandbox, &run.options, run.json))?;
@@ -194,7 +195,6 @@ impl Sandbox {
         }
         overlays(options, &mut volumes)?;
         let [first, arguments @ ..] = words else { bail!("no command named") };
-        ensure_program(first)?;
         let here = std::env::current_dir().context("the current directory")?;
         let first = command(first, &here, &mut volumes)?;
         let tmpfs = options.tmpfs.iter().map(|word| Tmpfs::parse(word)).collect::<Result<Vec<_>>>()?;

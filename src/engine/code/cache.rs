@@ -186,8 +186,11 @@ impl Cache {
 /// # Errors
 /// What the host says.
 pub fn write(directory: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<()> {
-    let aside = format!(".{name}.{}.{:?}", std::process::id(), std::thread::current().id());
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    // A name that nobody else has: processes of two containers may have one id, and write here both.
+    let mut random = [0; 8];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    let aside = format!(".{name}.{:016x}", u64::from_le_bytes(random));
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let file =
         rustix::fs::openat(directory, &aside, flags, Mode::from_raw_mode(0o755)).context("cannot create the file")?;
     let written = File::from(file).write_all_at(bytes, 0).map_err(anyhow::Error::from);

@@ -137,6 +137,9 @@ pub fn is_of_this_version(file: BorrowedFd<'_>) -> bool {
 /// # Errors
 /// See [`Refused`].
 pub fn open(checks: &Checks, file: BorrowedFd<'_>) -> Result<Compiled, Refused> {
+    if !may_be_copied(checks, file)? {
+        return Err(Refused::Untrusted);
+    }
     let (copy, hash) = sealed_copy(file)?;
     accept(copy, |_, _, signature| Ok(checks.signed(&hash, signature)))
 }
@@ -240,8 +243,26 @@ fn numbered_entry(number: u32) -> Entry {
     }
 }
 
+/// Of files of compiled code: up to that they are copied first, and beyond the other none is taken.
+const SMALL: u64 = 64 << 20;
+const LARGEST: u64 = 1 << 30;
+
 /// What BLAKE3 takes in parallel. Reading is cheaper than mapping: a small file above all.
 const PIECE: usize = 16 << 10;
+
+/// Whether a copy may be made of a file, which takes as much of the host's memory: of a small one in any case, of a large one if its signature is right.
+/// What is larger than any code is not even read: a file can be as long as it likes and have nothing in it.
+fn may_be_copied(checks: &Checks, file: BorrowedFd<'_>) -> Result<bool, Refused> {
+    let len = u64::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or(u64::MAX);
+    if len <= SMALL || len > LARGEST {
+        return Ok(len <= SMALL);
+    }
+    let (file, signed) = (File::from(file.try_clone_to_owned()?), len - SIGNATURE as u64);
+    let mut signature = [0; SIGNATURE];
+    file.read_exact_at(&mut signature, signed)?;
+    let signed = usize::try_from(signed).map_err(|_| Refused::Untrusted)?;
+    Ok(checks.signed(&hash_of(&file, signed)?, &signature))
+}
 
 /// A copy in a memory file that can no longer change, and the hash of all of it but the signature at its end. However long the file
 /// is by then, as much of it is taken as it had at first: what was copied is what counts.

@@ -86,12 +86,10 @@ impl Link {
 
     /// Ends the process. It is waited for, so that none is left to whoever adopts it.
     pub fn end(&self) {
-        // Otherwise it ends with this process, and is not waited for.
-        let told = self
-            .socket
-            .as_ref()
-            .is_some_and(|socket| rustix::net::shutdown(socket, rustix::net::Shutdown::Both).is_ok());
-        if let Some(process) = self.process.locked().take().filter(|_| told) {
+        let Some(socket) = &self.socket else { return };
+        let Some(process) = self.process.locked().take() else { return };
+        // It ends when nobody can ask any more, unless somebody has stopped it: then it is left to whoever adopts it.
+        if rustix::net::shutdown(socket, rustix::net::Shutdown::Write).is_ok() && has_ended(socket) {
             let _ = rustix::io::retry_on_intr(|| waitpid(Some(process), WaitOptions::empty()));
         }
     }
@@ -138,6 +136,9 @@ impl Link {
             match wire::ask(socket.as_fd(), request, theirs.as_fd(), file) {
                 Ok(()) => break,
                 Err(HostErrno::AGAIN | HostErrno::INTR) => std::thread::sleep(ROOM),
+                Err(HostErrno::PIPE | HostErrno::CONNRESET) => {
+                    return Err(told(Errno::EAGAIN, "the process that compiles has gone"));
+                }
                 Err(error) => return Err(of_host(error, "the compiler cannot be asked")),
             }
         }
@@ -165,6 +166,20 @@ impl Drop for Link {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Whether nobody is left at the other end, after a moment.
+fn has_ended(socket: &OwnedFd) -> bool {
+    let began = Instant::now();
+    while let Some(left) = PATIENCE.checked_sub(began.elapsed()) {
+        let mut end = [PollFd::new(socket, PollFlags::empty())];
+        let time = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        let _ = poll(&mut end, Some(&time));
+        if end[0].revents().contains(PollFlags::HUP) {
+            return true;
+        }
+    }
+    false
 }
 
 fn of_host(error: HostErrno, what: &str) -> anyhow::Error {

@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use anyhow::{Context, Result};
 use lind_kernel::{Errno, stdio};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, WaitOptions, wait};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
 use crate::code::cache::Cache;
-use crate::code::compile::{AT_ONCE, Compiler, fits, most, needs};
+use crate::code::compile::{AT_ONCE, Compiler, LOOK, fits, most, needs};
 use crate::code::engines::{Engines, NoMemories};
 use crate::code::image::read_source;
 use crate::code::key::{CodeStore, Kept};
@@ -36,6 +36,9 @@ pub struct Walls {
     pub child: fn(),
 }
 
+/// Nobody asks any more at the other end of a socket.
+const GONE: PollFlags = PollFlags::HUP.union(PollFlags::RDHUP).union(PollFlags::ERR);
+
 /// Where the socket is from then on: 0, 1 and 2 lead nowhere.
 const SOCKET: RawFd = 3;
 
@@ -45,9 +48,9 @@ pub fn serve(socket: OwnedFd, walls: Walls) -> ! {
     // SAFETY: `keep_only` put it there, and nothing else owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(SOCKET) };
     // Most runs compile nothing.
-    let mut first = [PollFd::new(&socket, PollFlags::IN)];
+    let mut first = [PollFd::new(&socket, PollFlags::IN | PollFlags::RDHUP)];
     while poll(&mut first, None).is_err() {}
-    if first[0].revents().contains(PollFlags::HUP) {
+    if first[0].revents().intersects(GONE) {
         leave(0);
     }
     let store = CodeStore::open();
@@ -66,7 +69,12 @@ fn keep_only(socket: OwnedFd) {
         libc::prctl(libc::PR_SET_DUMPABLE, 0);
         libc::prctl(libc::PR_SET_NAME, c"lind-compile".as_ptr());
         libc::dup2(from, SOCKET);
-        libc::close_range(libc::c_uint::try_from(SOCKET).unwrap_or(0) + 1, libc::c_uint::MAX, 0);
+        if libc::close_range(libc::c_uint::try_from(SOCKET).unwrap_or(0) + 1, libc::c_uint::MAX, 0) != 0 {
+            // A host from before Linux 5.9. Numbers beyond what may be open are not.
+            for number in SOCKET + 1..RawFd::try_from(libc::sysconf(libc::_SC_OPEN_MAX)).unwrap_or(RawFd::MAX) {
+                libc::close(number);
+            }
+        }
         for number in 0..SOCKET {
             libc::close(number);
         }
@@ -106,13 +114,35 @@ struct Server {
 impl Server {
     fn run(mut self) -> ! {
         loop {
-            self.reap(WaitOptions::NOHANG);
+            self.reap();
             match wire::asked(self.socket.as_fd()) {
                 Ok(Heard::Message((request, answers, file))) => self.take(request, &answers, file),
                 Ok(Heard::Nonsense) | Err(rustix::io::Errno::INTR | rustix::io::Errno::MFILE) => {}
-                Ok(Heard::Closed) | Err(_) => leave(0),
+                Ok(Heard::Closed) | Err(_) => self.end(),
             }
         }
+    }
+
+    /// Ends, and all that is compiled: nobody waits for it any more.
+    fn end(&mut self) -> ! {
+        for (child, _) in &self.children {
+            let _ = kill_process(*child, Signal::KILL);
+        }
+        while let Ok(Some(_)) = wait(WaitOptions::empty()) {}
+        leave(0)
+    }
+
+    /// Waits a little for room for what `answers` is to be told of. False when nobody waits there any more.
+    fn wait_for_room(&mut self, answers: &OwnedFd) -> bool {
+        let mut ends = [PollFd::new(&self.socket, PollFlags::RDHUP), PollFd::new(answers, PollFlags::RDHUP)];
+        let time = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
+        let _ = poll(&mut ends, Some(&time));
+        let [runner, asker] = ends.map(|end| end.revents().intersects(GONE));
+        if runner {
+            self.end();
+        }
+        self.reap();
+        !asker
     }
 
     fn take(&mut self, request: Request, answers: &OwnedFd, file: Option<OwnedFd>) {
@@ -137,7 +167,9 @@ impl Server {
         let size = file.metadata().map_or(0, |metadata| usize::try_from(metadata.len()).unwrap_or(usize::MAX));
         let needed = if request == Request::Compile { needs(size) } else { 0 };
         while !self.has_room(needed) {
-            self.reap(WaitOptions::empty());
+            if !self.wait_for_room(answers) {
+                return Ok(());
+            }
         }
         // SAFETY: this process has one thread; and the child never returns.
         match unsafe { libc::fork() } {
@@ -162,18 +194,18 @@ impl Server {
     }
 
     /// Forgets those that have ended.
-    fn reap(&mut self, how: WaitOptions) {
-        while let Ok(Some((ended, _))) = wait(how) {
+    fn reap(&mut self) {
+        while let Ok(Some((ended, _))) = wait(WaitOptions::NOHANG) {
             self.children.retain(|child| child.0 != ended);
-            if !how.contains(WaitOptions::NOHANG) {
-                return;
-            }
         }
     }
 
     /// What a child does.
     fn work(&self, request: Request, answers: &OwnedFd, file: &File) -> ! {
         end_with_whoever_asked(answers);
+        // Should the process that made this one be killed.
+        // SAFETY: it takes a number.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
         (self.walls.child)();
         let done = match (&self.store, request) {
             (Ok(store), Request::Compile) => compiled(store, file, answers).map(Some),
