@@ -42,20 +42,6 @@ void verb_print_names(const struct verb_list *list)
 	}
 }
 
-static void print_string(const char *text)
-{
-	putchar('"');
-	for (const char *c = text; *c; c++) {
-		if (*c == '"' || *c == '\\')
-			printf("\\%c", *c);
-		else if ((unsigned char)*c < ' ')
-			printf("\\u%04x", (unsigned char)*c);
-		else
-			putchar(*c);
-	}
-	putchar('"');
-}
-
 static void print_json(const struct verb_list *list)
 {
 	putchar('[');
@@ -64,10 +50,10 @@ static void print_json(const struct verb_list *list)
 
 		printf("%s\n {\"kind\": \"%c\", \"type\": \"%s\", \"path\": ", i ? "," : "", change->kind,
 			change->type == S_IFDIR ? "directory" : change->type == S_IFREG ? "file" : change->type == S_IFLNK ? "link" : "other");
-		print_string(change->path);
+		verb_print_string(change->path);
 		if (change->kind == 'R') {
 			printf(", \"from\": ");
-			print_string(change->from);
+			verb_print_string(change->from);
 		}
 		if (change->node)
 			printf(", \"size\": %lld, \"mode\": \"%o\"", (long long)change->node->row.size, change->node->row.mode & 07777);

@@ -7,6 +7,7 @@
 
 struct verb_node {
 	struct store_node row;		/* what it points to is the list's own */
+	bool walked;			/* export has been in this directory */
 	bool moved;			/* it has been met under another name than its own below */
 	const char *kept;		/* where it is under that: another path than below if a directory above was moved; NULL: it is not */
 };
