@@ -269,13 +269,21 @@ static int differs(struct store *store, const struct store_node *node)
 	return r;
 }
 
+static bool is_later(const struct timespec *one, const struct timespec *other)
+{
+	return one->tv_sec != other->tv_sec ? one->tv_sec > other->tv_sec : one->tv_nsec > other->tv_nsec;
+}
+
 bool verb_is_stale(const struct verb_change *change)
 {
 	const struct store_stamp *stamp = change->node ? &change->node->row.stamp : NULL;
 	struct stat st;
 
-	if (!change->node || !change->node->row.origin || S_ISDIR(change->node->row.mode))
+	if (!change->node || S_ISDIR(change->node->row.mode))
 		return false;
+	/* What took the place of another file has no note of how that was, but is older than whatever was done to it since. */
+	if (!change->node->row.origin)
+		return change->from && below_look(change->from, &st) && is_later(&st.st_ctim, &change->node->row.btime);
 	return !below_look(change->node->row.origin, &st) || st.st_ino != stamp->ino || st.st_size != stamp->size ||
 		st.st_mtim.tv_sec != stamp->mtime.tv_sec || st.st_mtim.tv_nsec != stamp->mtime.tv_nsec ||
 		st.st_ctim.tv_sec != stamp->ctime.tv_sec || st.st_ctim.tv_nsec != stamp->ctime.tv_nsec;
