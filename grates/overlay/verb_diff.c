@@ -134,6 +134,19 @@ static void print_stat(const struct sides *s)
 
 static void print_sides(struct sides *s, bool stat)
 {
+	/* What becomes a link, or is one no longer, is another file to git. */
+	if (!stat && s->old_mode && s->new_mode && (s->old_mode ^ s->new_mode) & S_IFMT) {
+		struct sides gone = *s, made = *s;
+
+		gone.path = s->from;
+		gone.new_mode = made.old_mode = 0;
+		gone.new = made.old = NULL;
+		gone.new_size = made.old_size = 0;
+		made.from = s->path;
+		print_sides(&gone, false);
+		print_sides(&made, false);
+		return;
+	}
 	s->binary = (s->old_mode && !s->old) || (s->new_mode && !s->new) || (s->old && patch_is_binary(s->old, s->old_size)) ||
 		(s->new && patch_is_binary(s->new, s->new_size));
 	if (stat)
