@@ -87,8 +87,10 @@ int verb_write_file(struct store *store, int fd, const struct store_node *row)
 {
 	static uint8_t bytes[STORE_CHUNK], zeros[STORE_CHUNK];
 	int64_t chunks = row->size / STORE_CHUNK + 1, shown = row->origin_size / STORE_CHUNK + 1;
-	int below = row->origin ? below_open(row->origin) : -1, r = ftruncate(fd, row->size) ? -errno : 0;
+	int below, r = below_of_row(row, &below);
 
+	if (!r && ftruncate(fd, row->size))
+		r = -errno;
 	for (int64_t chunk = 0; !r && chunk < chunks; chunk++) {
 		ssize_t have;
 

@@ -1,5 +1,6 @@
 /* export: all that an overlay shows, as a tar file or into a directory. */
 #include "verb_tree.h"
+#include "verb_print.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -97,14 +98,16 @@ static void put_entry(const char *path, char type, const char *target, const str
 static void tar_file(const char *path, const struct store_node *node)
 {
 	static uint8_t bytes[STORE_CHUNK];
-	int below = node->origin ? below_open(node->origin) : -1;
+	int below, r = below_of_row(node, &below);
 
+	if (r)
+		lind_die("%s: %s", verb_shown(path), strerror(-r));
 	put_entry(path, '0', "", node, (uint64_t)node->size);
 	for (uint64_t chunk = 0; (int64_t)(chunk * STORE_CHUNK) < node->size; chunk++) {
 		ssize_t have = verb_chunk(state, node, below, chunk, bytes);
 
 		if (have < 0)
-			lind_die("%s: %s", path, strerror((int)-have));
+			lind_die("%s: %s", verb_shown(path), strerror((int)-have));
 		put(bytes, (size_t)have);
 	}
 	pad((uint64_t)node->size);
@@ -133,7 +136,7 @@ static void copy_node(const char *path, const struct store_node *node)
 	if (!r && !S_ISDIR(node->mode))
 		r = verb_set_attributes(to, path, node);
 	if (r)
-		lind_die("%s: %s", path, strerror(-r));
+		lind_die("%s: %s", verb_shown(path), strerror(-r));
 }
 
 static void leave_directory(const char *path, const struct store_node *node)
@@ -141,7 +144,7 @@ static void leave_directory(const char *path, const struct store_node *node)
 	int r = to < 0 ? 0 : verb_set_attributes(to, path, node);
 
 	if (r)
-		lind_die("%s: %s", path, strerror(-r));
+		lind_die("%s: %s", verb_shown(path), strerror(-r));
 }
 
 static void put_node(const char *path, const struct store_node *node)

@@ -110,6 +110,16 @@ def patched(world: World, top: Path, patch: str) -> dict[str, object] | None:
     return tree(copy)
 
 
+def what_becomes_a_link_is_a_patch(world: World) -> None:
+    top = fill(world)
+    edited(world, "d:link", "w:link=text\n", "d:one", "l:one=two")
+    by_git = patched(world, top, verb(world, "diff", "test", "--patch"))
+    verb(world, "apply", "test")
+    if by_git is not None:
+        same("patched", by_git, tree(top))
+    same("a link", os.readlink(top / "one"), "two")
+
+
 def changes_go_on_in_the_next_run(world: World) -> None:
     top = fill(world)
     edited(world, "a:src/n.txt=41\n", "v:old=renamed")
@@ -139,18 +149,39 @@ def what_has_changed_below_is_not_overwritten(world: World) -> None:
 def what_came_below_meanwhile_is_not_overwritten(world: World) -> None:
     """What a command put in the place of a file, or where there was none, has no note of how that was."""
     top = fill(world)
-    edited(world, "w:made.txt=ours\n", "w:other=ours\n", "v:other=gone.txt", "w:more=ours\n")
+    edited(world, "w:made.txt=ours\n", "w:other=ours\n", "v:other=gone.txt", "w:more=ours\n", "m:dir", "w:file=ours\n")
     (top / "made.txt").write_text("theirs\n")
     (top / "gone.txt").write_text("theirs\n")
+    for name in "dir", "file":
+        (top / name).mkdir()
+        (top / name / "theirs").touch()
     before = tree(top)
     refused = verb(world, "apply", "test", status=1)
     holds("made", refused, "made.txt: has been changed in the directory too")
     holds("replaced", refused, "gone.txt: has been changed in the directory too")
+    holds("a directory", refused, "dir: has been changed in the directory too")
+    holds("a directory in the place of a file", refused, "file: has been changed in the directory too")
     same("the directory", tree(top), before)
     (top / "made.txt").unlink()
+    for name in "dir", "file":
+        shutil.rmtree(top / name)
     verb(world, "apply", "test", "--force", "gone.txt")
     verb(world, "apply", "test")
     same("applied", [(top / name).read_text() for name in ("made.txt", "gone.txt", "more")], ["ours\n"] * 3)
+
+
+def what_shows_through_is_not_made_up(world: World) -> None:
+    """A file of which the state has a part only, if the rest is gone."""
+    top = fill(world)
+    edited(world, "v:src/n.txt=moved", "a:one=more\n")
+    (top / "src" / "n.txt").rename(top / "moved")
+    before = tree(top)
+    holds("refused", verb(world, "apply", "test", status=1), "moved: has been changed")
+    holds("forced", verb(world, "apply", "test", "--force", status=1), "moved: No such file")
+    same("the directory", tree(top), before)
+    (top / "moved").rename(top / "src" / "n.txt")
+    verb(world, "apply", "test", "--force")
+    same("applied", (top / "moved").read_text().splitlines()[-1], "40")
 
 
 def part_of_a_new_directory_is_refused(world: World) -> None:
@@ -314,7 +345,7 @@ def what_is_shown_commands_no_terminal(world: World) -> None:
     os.close(slave)
 
 
-TESTS = [an_edit_is_looked_at_and_applied, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
-         what_came_below_meanwhile_is_not_overwritten, part_of_a_new_directory_is_refused, names_of_apply_are_not_known_before,
+TESTS = [an_edit_is_looked_at_and_applied, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
+         what_came_below_meanwhile_is_not_overwritten, what_shows_through_is_not_made_up, part_of_a_new_directory_is_refused, names_of_apply_are_not_known_before,
          what_cannot_be_made_leaves_nothing, one_run_at_a_time, names_are_any_bytes, names_deep_down_are_whole,
          rights_that_a_file_would_give_are_shown, snapshots_and_forks, what_is_shown_commands_no_terminal, a_dry_run_changes_nothing, mistakes_with_states]
