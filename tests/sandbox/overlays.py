@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
 import shutil
+import sqlite3
 import subprocess
 import tarfile
 from pathlib import Path
@@ -345,7 +347,23 @@ def what_is_shown_commands_no_terminal(world: World) -> None:
     os.close(slave)
 
 
+def a_state_from_elsewhere_commands_no_terminal(world: World) -> None:
+    """What stands in it where names that we make would be."""
+    fill(world)
+    edited(world, "w:made.txt=x")
+    file = world.home / ".local" / "state" / "lind" / "overlay" / "test.db"
+    with contextlib.closing(sqlite3.connect(file)) as state, state:
+        state.execute("insert into layers values(50, 1, char(27) || '[2J', 0)")
+        state.execute("insert into heads values(char(27) || ']0;x' || char(7), 50)")
+        state.execute("update log set kind = char(27)")
+        state.execute("create trigger refuses before delete on names begin select raise(abort, 'no\033[2J'); end")
+    shown = verb(world, "overlay", "ls", "test") + verb(world, "log", "test") + verb(world, "discard", "test", "made.txt", status=125)
+    for part in "\\033[2J", "\\033]0;x\\007", " ? made.txt", "no\\033[2J":
+        holds("shown", shown, part)
+    same("control characters", [c for c in shown if not c.isprintable() and c != "\n"], [])
+
+
 TESTS = [an_edit_is_looked_at_and_applied, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
          what_came_below_meanwhile_is_not_overwritten, what_shows_through_is_not_made_up, part_of_a_new_directory_is_refused, names_of_apply_are_not_known_before,
          what_cannot_be_made_leaves_nothing, one_run_at_a_time, names_are_any_bytes, names_deep_down_are_whole,
-         rights_that_a_file_would_give_are_shown, snapshots_and_forks, what_is_shown_commands_no_terminal, a_dry_run_changes_nothing, mistakes_with_states]
+         rights_that_a_file_would_give_are_shown, snapshots_and_forks, what_is_shown_commands_no_terminal, a_state_from_elsewhere_commands_no_terminal, a_dry_run_changes_nothing, mistakes_with_states]
