@@ -138,6 +138,23 @@ int store_read(struct store *store, uint64_t ino, uint64_t chunk, uint8_t *bytes
 	return code == SQLITE_DONE ? found : code;
 }
 
+int64_t store_next_chunk(struct store *store, uint64_t ino, uint64_t chunk)
+{
+	sqlite3_stmt *row = store_statement(store, NEXT_CHUNK);
+	int64_t next = INT64_MAX;
+
+	if (!row)
+		return -EIO;
+	sqlite3_bind_int64(row, 1, (int64_t)ino);
+	sqlite3_bind_int64(row, 2, (int64_t)chunk);
+	if (sqlite3_step(row) != SQLITE_ROW)
+		next = store_fail(store, sqlite3_errcode(store->db));
+	else if (sqlite3_column_type(row, 0) != SQLITE_NULL)
+		next = sqlite3_column_int64(row, 0);
+	sqlite3_reset(row);
+	return next;
+}
+
 /* What this layer has of a chunk goes to `bytes`; 1, or 0 if it has no row. */
 static int read_own(struct store *store, uint64_t ino, uint64_t chunk, struct row *row, uint16_t except, uint8_t *bytes)
 {

@@ -30,6 +30,7 @@ static const char *const texts[STATEMENTS] = {
 	[UNNAME] = "delete from names where dir = ?1 and name = ?2 and layer = ?3",
 	[READ] = "select layer, held, zeros, bytes from blocks where ino = ?1 and chunk = ?2 order by layer desc",
 	[READ_OWN] = "select held, zeros, bytes from blocks where ino = ?1 and chunk = ?2 and layer = ?3",
+	[NEXT_CHUNK] = "select min(chunk) from blocks where ino = ?1 and chunk >= ?2",
 	[WRITE] = "insert into blocks values(?1, ?2, ?3, ?4, ?5, ?6) on conflict do update set held = ?4, zeros = ?5, bytes = ?6",
 	[CUT] = "delete from blocks where ino = ?1 and layer = ?2 and chunk >= ?3",
 	[DROP_BLOCKS] = "delete from blocks where ino = ?1 and chunk = ?2 and layer = ?3",

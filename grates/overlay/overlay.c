@@ -107,6 +107,8 @@ static void know_root(void)
 		lind_die("--lower %s: %s", lower, strerror(errno));
 	node_renumber(fs.root, st.stx_ino);
 	if (store && store_get(store, ROOT_INO, &row) == 1) {
+		if (!S_ISDIR(row.mode))
+			lind_die("--upper %s: what the state has for the directory itself is none", state_name());
 		node_from_row(fs.root, &row);
 		return;
 	}

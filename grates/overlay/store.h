@@ -63,6 +63,8 @@ int store_names(struct store *store, uint64_t dir, int (*each)(void *to, const c
 /* Blocks of chunk `chunk` that have been stored go to their places in `bytes` (STORE_CHUNK of them), the others stay as they are. Bit i of the
  * result is block i. */
 int store_read(struct store *store, uint64_t ino, uint64_t chunk, uint8_t *bytes);
+/* The first chunk from this one on that a layer has blocks of; INT64_MAX: there is none. Or an error. */
+int64_t store_next_chunk(struct store *store, uint64_t ino, uint64_t chunk);
 uint64_t store_next_ino(const struct store *store);	/* the first that no file has had */
 
 /* Changing. All of it is in the file after the next store_commit, all or nothing. */

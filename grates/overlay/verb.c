@@ -1,5 +1,6 @@
 /* The verbs' command line. */
 #include "verb.h"
+#include "verb_print.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,7 +31,7 @@ int verb_failed(const struct store *store, int error)
 {
 	const char *problem = store_problem(store);
 
-	lind_log("%s", *problem ? problem : strerror(-error));
+	lind_log("%s", *problem ? verb_shown(problem) : strerror(-error));
 	return STRANGE;
 }
 
@@ -70,7 +71,7 @@ static struct store *open_state(void)
 	if (wal < 0)
 		lind_die("%s: %s", lind_file_name(upper), strerror(errno));
 	if ((r = store_open(&store, db, wal, NULL, options.head))) {
-		lind_log("%s: %s", lind_file_name(upper), store_problem(store));
+		lind_log("%s: %s", lind_file_name(upper), verb_shown(store_problem(store)));
 		store_close(store);
 		exit(STRANGE);
 	}

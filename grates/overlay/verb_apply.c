@@ -9,6 +9,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -80,15 +82,21 @@ static int replace_xattrs(int fd, const struct store_node *row)
 	return set_xattrs(fd, row);
 }
 
-/* Into a new file, whole. */
+/* Into a new file, whole. What is behind all that was written is not looked at: it may be more than there is time for. */
 int verb_write_file(struct store *store, int fd, const struct store_node *row)
 {
 	static uint8_t bytes[STORE_CHUNK], zeros[STORE_CHUNK];
-	int below = row->origin ? below_open(row->origin) : -1, r = 0;
+	int64_t chunks = row->size / STORE_CHUNK + 1, shown = row->origin_size / STORE_CHUNK + 1;
+	int below, r = below_of_row(row, &below);
 
-	for (uint64_t chunk = 0; !r && (int64_t)(chunk * STORE_CHUNK) < row->size; chunk++) {
-		ssize_t have = verb_chunk(store, row, below, chunk, bytes);
+	if (!r && ftruncate(fd, row->size))
+		r = -errno;
+	for (int64_t chunk = 0; !r && chunk < chunks; chunk++) {
+		ssize_t have;
 
+		if ((below < 0 || chunk >= shown) && (chunk = store_next_chunk(store, row->ino, (uint64_t)chunk)) >= chunks)
+			break;
+		have = chunk < 0 ? (ssize_t)chunk : verb_chunk(store, row, below, (uint64_t)chunk, bytes);
 		if (have < 0)
 			r = (int)have;
 		else if (memcmp(bytes, zeros, (size_t)have) && pwrite(fd, bytes, (size_t)have, (off_t)(chunk * STORE_CHUNK)) != have)
@@ -96,8 +104,6 @@ int verb_write_file(struct store *store, int fd, const struct store_node *row)
 	}
 	if (below >= 0)
 		close(below);
-	if (!r && ftruncate(fd, row->size))
-		r = -errno;
 	return r ? r : set_xattrs(fd, row);
 }
 
@@ -158,7 +164,7 @@ enum deed { NOTHING, MADE, MOVES, LINKS };
 
 struct work {
 	enum deed deed;
-	char temporary[48];
+	char temporary[64];
 	const char *same;	/* of LINKS: the path that has the file */
 };
 
@@ -223,21 +229,28 @@ static int complain(const char *path, int r)
 	return r ? 1 : 0;
 }
 
+/* Each change has a name at the top that nobody who made the changes could know, and no run before this one has left there. */
+static int plan(const struct verb_list *list, struct work *work)
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof random, 0) != sizeof random)
+		return complain("apply", -EIO);
+	for (size_t i = 0; i < list->changes_count; i++) {
+		work[i].deed = deed_of(list, i, &work[i]);
+		snprintf(work[i].temporary, sizeof work[i].temporary, TEMPORARY "%016llx-%zu", (unsigned long long)random, i);
+	}
+	return 0;
+}
+
 /* Contents first, while all that shows through is where it was: if that fails, nothing has been changed. */
-static int make_files(struct store *store, const struct verb_list *list, struct work *work)
+static int make_files(struct store *store, const struct verb_list *list, const struct work *work)
 {
 	for (size_t i = 0; i < list->changes_count; i++) {
-		int r;
+		int r = work[i].deed == MADE ? make_file(store, &list->changes[i].node->row, work[i].temporary) : 0;
 
-		work[i].deed = deed_of(list, i, &work[i]);
-		snprintf(work[i].temporary, sizeof work[i].temporary, TEMPORARY "%d-%zu", (int)getpid(), i);
-		if (work[i].deed != MADE || !(r = make_file(store, &list->changes[i].node->row, work[i].temporary)))
-			continue;
-		lind_log("%s: %s", verb_shown(list->changes[i].path), strerror(-r));
-		for (size_t j = 0; j <= i; j++)
-			if (work[j].deed == MADE)
-				remove_below(work[j].temporary);
-		return 1;
+		if (r)
+			return complain(list->changes[i].path, r);
 	}
 	/* At once: one after the other, ten thousand small files would take a minute. */
 	return complain("apply", below_sync());
@@ -287,12 +300,34 @@ static int take_away(const struct verb_list *list, const struct work *work)
 	return status;
 }
 
+static int give_back(int from_at, const char *from, int to_at, const char *to)
+{
+	return (int)syscall(SYS_renameat2, from_at, from, to_at, to, RENAME_NOREPLACE);
+}
+
+/* After a failure: what was set aside goes back to where nothing else has come, the directories first, and what was made and not put in place goes. */
+static void clean_up(const struct verb_list *list, const struct work *work)
+{
+	bool any = true;
+
+	while (any) {
+		any = false;
+		for (size_t i = 0; i < list->changes_count; i++)
+			any |= work[i].deed == MOVES && !give_name(work[i].temporary, list->changes[i].from, give_back);
+	}
+	for (size_t i = 0; i < list->changes_count; i++)
+		if (work[i].deed == MADE || work[i].deed == LINKS)
+			remove_below(work[i].temporary);
+}
+
 /* Then what comes, the highest first, and further names of what is there. Renames go by way of the top: two files may have changed places. */
 static int make_below(struct store *store, const struct verb_list *list)
 {
 	struct work *work = calloc(list->changes_count + 1, sizeof *work);
-	int status = work ? make_files(store, list, work) : 1;
+	int status = work ? plan(list, work) : 1;
 
+	if (!status)
+		status = make_files(store, list, work);
 	if (!status)
 		status = take_away(list, work);
 	for (size_t i = 0; i < list->changes_count && !status; i++)
@@ -303,6 +338,8 @@ static int make_below(struct store *store, const struct verb_list *list)
 	for (size_t i = list->changes_count; i-- && !status;)
 		if (list->changes[i].kind != 'D' && list->changes[i].type == S_IFDIR)
 			status = complain(list->changes[i].path, attributes_of_directory(&list->changes[i]));
+	if (status && work)
+		clean_up(list, work);
 	free(work);
 	return status;
 }
@@ -344,12 +381,39 @@ static bool is_any_stale(const struct verb_list *list)
 	return any;
 }
 
+static int by_path(const void *path, const void *change)
+{
+	return strcmp(path, ((const struct verb_change *)change)->path);
+}
+
+/* Says what comes to a directory that is not there, nor comes with it. */
+static bool is_any_without_directory(const struct verb_list *list)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < list->changes_count; i++) {
+		const struct verb_change *change = &list->changes[i];
+		const char *slash = strrchr(change->path, '/'), *name;
+		char *above = change->kind != 'D' && slash ? strndup(change->path, (size_t)(slash - change->path)) : NULL;
+		int at = above ? below_parent(change->path, &name) : -1;
+
+		if (at >= 0) {
+			close(at);
+		} else if (above && !bsearch(above, list->changes, list->changes_count, sizeof *list->changes, by_path)) {
+			lind_log("%s: its directory is new or renamed; apply that", verb_shown(change->path));
+			any = true;
+		}
+		free(above);
+	}
+	return any;
+}
+
 int verb_apply(struct store *store, const struct verb_options *options)
 {
 	static struct verb_list list;
 	int status = verb_list(store, options, &list);
 
-	if (status)
+	if (status || (status = is_any_without_directory(&list)))
 		return status;
 	if (is_any_stale(&list) && !options->force) {
 		lind_log("nothing was applied; --force applies it all the same, with what lies in the state instead of what has changed");

@@ -78,6 +78,14 @@ int below_open(const char *path)
 	return fd;
 }
 
+int below_of_row(const struct store_node *row, int *fd)
+{
+	*fd = -1;
+	if (!row->origin || row->origin_size <= 0 || row->size <= 0)
+		return 0;
+	return (*fd = below_open(row->origin)) < 0 ? -errno : 0;
+}
+
 ssize_t below_link(const char *path, char *to, size_t size)
 {
 	const char *name;

@@ -42,20 +42,6 @@ void verb_print_names(const struct verb_list *list)
 	}
 }
 
-static void print_string(const char *text)
-{
-	putchar('"');
-	for (const char *c = text; *c; c++) {
-		if (*c == '"' || *c == '\\')
-			printf("\\%c", *c);
-		else if ((unsigned char)*c < ' ')
-			printf("\\u%04x", (unsigned char)*c);
-		else
-			putchar(*c);
-	}
-	putchar('"');
-}
-
 static void print_json(const struct verb_list *list)
 {
 	putchar('[');
@@ -64,10 +50,10 @@ static void print_json(const struct verb_list *list)
 
 		printf("%s\n {\"kind\": \"%c\", \"type\": \"%s\", \"path\": ", i ? "," : "", change->kind,
 			change->type == S_IFDIR ? "directory" : change->type == S_IFREG ? "file" : change->type == S_IFLNK ? "link" : "other");
-		print_string(change->path);
+		verb_print_string(change->path);
 		if (change->kind == 'R') {
 			printf(", \"from\": ");
-			print_string(change->from);
+			verb_print_string(change->from);
 		}
 		if (change->node)
 			printf(", \"size\": %lld, \"mode\": \"%o\"", (long long)change->node->row.size, change->node->row.mode & 07777);
@@ -148,6 +134,19 @@ static void print_stat(const struct sides *s)
 
 static void print_sides(struct sides *s, bool stat)
 {
+	/* What becomes a link, or is one no longer, is another file to git. */
+	if (!stat && s->old_mode && s->new_mode && (s->old_mode ^ s->new_mode) & S_IFMT) {
+		struct sides gone = *s, made = *s;
+
+		gone.path = s->from;
+		gone.new_mode = made.old_mode = 0;
+		gone.new = made.old = NULL;
+		gone.new_size = made.old_size = 0;
+		made.from = s->path;
+		print_sides(&gone, false);
+		print_sides(&made, false);
+		return;
+	}
 	s->binary = (s->old_mode && !s->old) || (s->new_mode && !s->new) || (s->old && patch_is_binary(s->old, s->old_size)) ||
 		(s->new && patch_is_binary(s->new, s->new_size));
 	if (stat)

@@ -1,5 +1,6 @@
 /* export: all that an overlay shows, as a tar file or into a directory. */
 #include "verb_tree.h"
+#include "verb_print.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -71,9 +72,12 @@ static size_t record(char *to, const char *key, const char *value)
 
 static void put_entry(const char *path, char type, const char *target, const struct store_node *node, uint64_t size)
 {
-	static char records[3 * PATH_MAX];
-	char number[24];
+	/* Names that are deep down are longer than paths may be. */
+	char *records = malloc(strlen(path) + strlen(target) + 128), number[24];
 	size_t length = 0;
+
+	if (!records)
+		lind_die("no memory");
 
 	snprintf(number, sizeof number, "%llu", (unsigned long long)size);
 	if (strlen(path) > 100)
@@ -87,20 +91,23 @@ static void put_entry(const char *path, char type, const char *target, const str
 		put(records, length);
 		pad(length);
 	}
+	free(records);
 	put_header(path, type, target, node, size);
 }
 
 static void tar_file(const char *path, const struct store_node *node)
 {
 	static uint8_t bytes[STORE_CHUNK];
-	int below = node->origin ? below_open(node->origin) : -1;
+	int below, r = below_of_row(node, &below);
 
+	if (r)
+		lind_die("%s: %s", verb_shown(path), strerror(-r));
 	put_entry(path, '0', "", node, (uint64_t)node->size);
 	for (uint64_t chunk = 0; (int64_t)(chunk * STORE_CHUNK) < node->size; chunk++) {
 		ssize_t have = verb_chunk(state, node, below, chunk, bytes);
 
 		if (have < 0)
-			lind_die("%s: %s", path, strerror((int)-have));
+			lind_die("%s: %s", verb_shown(path), strerror((int)-have));
 		put(bytes, (size_t)have);
 	}
 	pad((uint64_t)node->size);
@@ -129,7 +136,7 @@ static void copy_node(const char *path, const struct store_node *node)
 	if (!r && !S_ISDIR(node->mode))
 		r = verb_set_attributes(to, path, node);
 	if (r)
-		lind_die("%s: %s", path, strerror(-r));
+		lind_die("%s: %s", verb_shown(path), strerror(-r));
 }
 
 static void leave_directory(const char *path, const struct store_node *node)
@@ -137,12 +144,12 @@ static void leave_directory(const char *path, const struct store_node *node)
 	int r = to < 0 ? 0 : verb_set_attributes(to, path, node);
 
 	if (r)
-		lind_die("%s: %s", path, strerror(-r));
+		lind_die("%s: %s", verb_shown(path), strerror(-r));
 }
 
 static void put_node(const char *path, const struct store_node *node)
 {
-	char name[PATH_MAX + 2];
+	char *name;
 
 	if (to >= 0)
 		copy_node(path, node);
@@ -152,8 +159,12 @@ static void put_node(const char *path, const struct store_node *node)
 		put_entry(path, '2', node->target ? node->target : "", node, 0);
 	else if (S_ISFIFO(node->mode))
 		put_entry(path, '6', "", node, 0);
-	else if (S_ISDIR(node->mode) && snprintf(name, sizeof name, "%s/", path) < (int)sizeof name)
+	else if (S_ISDIR(node->mode)) {
+		if (asprintf(&name, "%s/", path) < 0)
+			lind_die("no memory");
 		put_entry(name, '5', "", node, 0);
+		free(name);
+	}
 }
 
 /* What lies below and has no row, as if it had one. */
@@ -230,12 +241,14 @@ static void walk(const char *path, const char *below, uint64_t ino)
 {
 	for (size_t i = 0; ino && i < list->entries_count; i++) {
 		const struct verb_entry *entry = &list->entries[i];
-		const struct verb_node *node = entry->dir == ino && entry->path ? verb_node(list, entry->ino) : NULL;
+		struct verb_node *node = entry->dir == ino && entry->path ? (struct verb_node *)verb_node(list, entry->ino) : NULL;
 
 		if (!node)
 			continue;
 		put_node(entry->path, &node->row);
-		if (S_ISDIR(node->row.mode)) {
+		/* A damaged state may have a directory in itself. */
+		if (S_ISDIR(node->row.mode) && !node->walked) {
+			node->walked = true;
 			walk(entry->path, node->row.origin, entry->ino);
 			leave_directory(entry->path, &node->row);
 		}

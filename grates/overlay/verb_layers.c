@@ -63,8 +63,8 @@ static int keep(void *to, const struct store_layer *layer)
 	if (!more)
 		return -ENOMEM;
 	list->known = more;
-	more[list->count++] = (struct known){ layer->layer, layer->parent, layer->snapshot ? strdup(layer->snapshot) : NULL,
-		layer->head ? strdup(layer->head) : NULL, layer->made };
+	more[list->count++] = (struct known){ layer->layer, layer->parent, layer->snapshot ? strdup(verb_shown(layer->snapshot)) : NULL,
+		layer->head ? strdup(verb_shown(layer->head)) : NULL, layer->made };
 	return 0;
 }
 
@@ -131,7 +131,7 @@ static int print_log(void *to, const struct store_log_line *line)
 
 	(void)to;
 	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", gmtime_r(&line->at.tv_sec, &tm));
-	printf("%s %c ", text, line->kind);
+	printf("%s %c ", text, line->kind >= 'A' && line->kind <= 'Z' ? line->kind : '?');
 	verb_print_name("", line->path);
 	if (line->other) {
 		printf(" -> ");

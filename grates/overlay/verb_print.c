@@ -37,6 +37,42 @@ static bool is_c1(const uint8_t *bytes, size_t size)
 	return size > 1 && bytes[0] == 0xc2 && bytes[1] >= 0x80 && bytes[1] < 0xa0;
 }
 
+/* How many bytes the character at the beginning of a text has in UTF-8; 0: that is none. */
+static size_t character(const uint8_t *c)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t size = *c < 0x80 ? 1 : *c >> 5 == 6 ? 2 : *c >> 4 == 14 ? 3 : *c >> 3 == 30 ? 4 : 0;
+	uint32_t number = size > 1 ? *c & (0x7fu >> size) : *c;
+
+	for (size_t i = 1; i < size; i++) {
+		if (c[i] >> 6 != 2)
+			return 0;
+		number = number << 6 | (c[i] & 0x3f);
+	}
+	return size && number >= least[size] && number <= 0x10ffff && number >> 11 != 0x1b ? size : 0;
+}
+
+void verb_print_string(const char *text)
+{
+	putchar('"');
+	for (const uint8_t *c = (const uint8_t *)text; *c;) {
+		size_t size = character(c);
+
+		if (!size)
+			printf("\\udc%02x", *c);
+		else if (size == 1 && (*c == '"' || *c == '\\'))
+			printf("\\%c", *c);
+		else if (size == 1 && is_control(*c))
+			printf("\\u%04x", *c);
+		else if (is_c1(c, size))
+			printf("\\u%04x", c[1]);
+		else
+			fwrite(c, 1, size, stdout);
+		c += size ? size : 1;
+	}
+	putchar('"');
+}
+
 void verb_print_text(FILE *out, const uint8_t *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {

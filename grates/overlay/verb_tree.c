@@ -274,6 +274,8 @@ bool verb_is_stale(const struct verb_change *change)
 	const struct store_stamp *stamp = change->node ? &change->node->row.stamp : NULL;
 	struct stat st;
 
+	if (change->late)
+		return true;
 	if (!change->node || !change->node->row.origin || S_ISDIR(change->node->row.mode))
 		return false;
 	return !below_look(change->node->row.origin, &st) || st.st_ino != stamp->ino || st.st_size != stamp->size ||
@@ -305,6 +307,11 @@ const struct verb_entry *verb_left(const struct verb_list *list, const char *fro
 	return found;
 }
 
+static bool is_later(const struct timespec *one, const struct timespec *other)
+{
+	return one->tv_sec != other->tv_sec ? one->tv_sec > other->tv_sec : one->tv_nsec > other->tv_nsec;
+}
+
 static int add_found(struct store *store, struct verb_list *list, const struct verb_options *options, struct verb_entry *entry, struct verb_node *node)
 {
 	char *there = natural(list, entry);
@@ -317,12 +324,14 @@ static int add_found(struct store *store, struct verb_list *list, const struct v
 
 	if (r < 0)
 		return r;
+	/* What took the place of another file has no note of how that was, but is older than whatever was done to it since. */
+	change.late = hides && !row->origin && is_later(&st.st_ctim, &row->btime);
 	change.touched = r;
 	change.from = row->origin ? strdup(row->origin) : NULL;
 	/* A directory in the place of something, or something in the place of a directory. */
 	if (hides && (S_ISDIR(st.st_mode) || S_ISDIR(row->mode)))
 		add(list, options, (struct verb_change){ .kind = 'D', .path = strdup(there), .from = strdup(there), .dir = entry->dir, .name = entry->name,
-			.type = st.st_mode & S_IFMT });
+			.type = st.st_mode & S_IFMT, .late = change.late });
 	if (own) {
 		change.kind = 'M';
 		if (r)

@@ -7,6 +7,7 @@
 
 struct verb_node {
 	struct store_node row;		/* what it points to is the list's own */
+	bool walked;			/* export has been in this directory */
 	bool moved;			/* it has been met under another name than its own below */
 	const char *kept;		/* where it is under that: another path than below if a directory above was moved; NULL: it is not */
 };
@@ -19,6 +20,7 @@ struct verb_change {
 	uint64_t dir;			/* the entry: number of its directory, and the last part of the name */
 	const char *name;
 	mode_t type;			/* S_IFREG and so on, of what there is, or of D was */
+	bool late;			/* what it takes the place of below came, or was changed, after it was made */
 	bool touched;			/* of R and M: what is in it differs from what `from` has */
 };
 
@@ -38,6 +40,8 @@ int below_sync(void);					/* what was written is on the disk */
 int below_parent(const char *path, const char **name);
 bool below_look(const char *path, struct stat *st);	/* whether there is something */
 int below_open(const char *path);			/* a regular file, to read */
+/* What shows through a file of the state, opened: -1 if nothing does. An error if it is gone: without it the file is not what it was. */
+int below_of_row(const struct store_node *row, int *fd);
 int below_directory(const char *path);			/* to read */
 ssize_t below_link(const char *path, char *to, size_t size);
 

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -262,7 +263,8 @@ int vfs_lock(int db)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_START, .l_len = LOCK_BYTES };
 
-	if (!fcntl(db, F_OFD_SETLK, &lock))
+	/* The host keeps locks of the second kind even where it lets nobody open the file once more, which it asks for to keep those of the first. */
+	if (!fcntl(db, F_OFD_SETLK, &lock) && !flock(db, LOCK_EX | LOCK_NB))
 		return 0;
 	return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
 }

@@ -1,4 +1,4 @@
-/* edit WORD...: changes files as each word says; ends with 1 at the first that fails. */
+/* edit WORD...: changes files as each word says, or waits; ends with 1 at the first that fails. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +32,9 @@ static int edit(const char *word)
 	case 'h': return link(path, other);
 	case 'l': return symlink(other, path);
 	case 'x': return chmod(path, (mode_t)strtoul(other, NULL, 8));
+	case 't': return truncate(path, strtoll(other, NULL, 10));
+	/* Until standard input ends. */
+	case 'q': return write(1, "waits\n", 6) == 6 ? (int)read(0, path, 1) : -1;
 	default: return -1;
 	}
 }

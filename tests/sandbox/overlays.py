@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
 import shutil
+import sqlite3
 import subprocess
+import tarfile
 from pathlib import Path
 
 from world import BOOT, SECONDS, Failed, World, holds, same
@@ -109,6 +112,16 @@ def patched(world: World, top: Path, patch: str) -> dict[str, object] | None:
     return tree(copy)
 
 
+def what_becomes_a_link_is_a_patch(world: World) -> None:
+    top = fill(world)
+    edited(world, "d:link", "w:link=text\n", "d:one", "l:one=two")
+    by_git = patched(world, top, verb(world, "diff", "test", "--patch"))
+    verb(world, "apply", "test")
+    if by_git is not None:
+        same("patched", by_git, tree(top))
+    same("a link", os.readlink(top / "one"), "two")
+
+
 def changes_go_on_in_the_next_run(world: World) -> None:
     top = fill(world)
     edited(world, "a:src/n.txt=41\n", "v:old=renamed")
@@ -133,6 +146,131 @@ def what_has_changed_below_is_not_overwritten(world: World) -> None:
     same("left", verb(world, "diff", "test"), "M src/n.txt\n")
     verb(world, "apply", "test", "--force")
     holds("forced", (top / "src" / "n.txt").read_text(), "ours\n")
+
+
+def what_came_below_meanwhile_is_not_overwritten(world: World) -> None:
+    """What a command put in the place of a file, or where there was none, has no note of how that was."""
+    top = fill(world)
+    edited(world, "w:made.txt=ours\n", "w:other=ours\n", "v:other=gone.txt", "w:more=ours\n", "m:dir", "w:file=ours\n")
+    (top / "made.txt").write_text("theirs\n")
+    (top / "gone.txt").write_text("theirs\n")
+    for name in "dir", "file":
+        (top / name).mkdir()
+        (top / name / "theirs").touch()
+    before = tree(top)
+    refused = verb(world, "apply", "test", status=1)
+    holds("made", refused, "made.txt: has been changed in the directory too")
+    holds("replaced", refused, "gone.txt: has been changed in the directory too")
+    holds("a directory", refused, "dir: has been changed in the directory too")
+    holds("a directory in the place of a file", refused, "file: has been changed in the directory too")
+    same("the directory", tree(top), before)
+    (top / "made.txt").unlink()
+    for name in "dir", "file":
+        shutil.rmtree(top / name)
+    verb(world, "apply", "test", "--force", "gone.txt")
+    verb(world, "apply", "test")
+    same("applied", [(top / name).read_text() for name in ("made.txt", "gone.txt", "more")], ["ours\n"] * 3)
+
+
+def what_shows_through_is_not_made_up(world: World) -> None:
+    """A file of which the state has a part only, if the rest is gone."""
+    top = fill(world)
+    edited(world, "v:src/n.txt=moved", "a:one=more\n")
+    (top / "src" / "n.txt").rename(top / "moved")
+    before = tree(top)
+    holds("refused", verb(world, "apply", "test", status=1), "moved: has been changed")
+    holds("forced", verb(world, "apply", "test", "--force", status=1), "moved: No such file")
+    same("the directory", tree(top), before)
+    (top / "moved").rename(top / "src" / "n.txt")
+    verb(world, "apply", "test", "--force")
+    same("applied", (top / "moved").read_text().splitlines()[-1], "40")
+
+
+def part_of_a_new_directory_is_refused(world: World) -> None:
+    top = fill(world)
+    edited(world, "m:dir", "w:dir/one=1\n", "w:dir/two=2\n", "v:old=renamed", "w:renamed/more=x\n")
+    before = tree(top)
+    for part in "dir/one", "renamed/more":
+        holds(part, verb(world, "apply", "test", "src", part, status=1), f"{part}: its directory is new or renamed")
+    same("the directory", tree(top), before)
+    verb(world, "apply", "test", "dir")
+    verb(world, "apply", "test")
+    same("applied", [(top / name).read_text() for name in ("dir/one", "dir/two", "renamed/more")], ["1\n", "2\n", "x\n"])
+
+
+def names_of_apply_are_not_known_before(world: World) -> None:
+    """What another apply left, and what a command calls so, is neither overwritten nor lost."""
+    top = fill(world)
+    (top / ".lind-apply-1-0").write_text("left\n")
+    edited(world, *(f"w:.lind-apply-{cage}-{number}=ours {cage} {number}\n" for cage in range(1, 9) for number in range(1, 4)), "w:zz=last\n")
+    verb(world, "export", "test", str(world.home / "copy"))
+    verb(world, "apply", "test")
+    same("applied", tree(top), tree(world.home / "copy"))
+    same("what was left", (top / ".lind-apply-1-0").read_text(), "left\n")
+
+
+def what_cannot_be_made_leaves_nothing(world: World) -> None:
+    top = fill(world)
+    edited(world, "w:first=1\n", "w:huge=x", f"t:huge={1 << 62}", "v:old=renamed", "a:src/n.txt=41\n")
+    before = tree(top)
+    holds("refused", verb(world, "apply", "test", status=1), "huge: ")
+    same("the directory", tree(top), before)
+    edited(world, f"t:huge={1 << 40}")
+    verb(world, "apply", "test")
+    same("size", (top / "huge").stat().st_size, 1 << 40)
+    same("first byte", (top / "huge").open("rb").read(2), b"x\0")
+
+
+def one_run_at_a_time(world: World) -> None:
+    fill(world)
+    first = world.begin("run", "-v", ".:overlay=test", str(world.folder / "tool" / "edit"), "w:made.txt=first\n", "q:", stdin=subprocess.PIPE)
+    try:
+        same("begun", first.stdout.readline() if first.stdout else None, "waits\n")
+        done = world.run("-v", ".:overlay=test", str(world.folder / "tool" / "edit"), "w:made.txt=second\n")
+        same("a second run", (done.returncode, done.stderr), (125, "overlay_grate: --upper test: another run has it open\n"))
+        for words in ("diff", "test"), ("apply", "test"), ("discard", "test"):
+            holds(words[0], verb(world, *words, status=125), "in use by another run")
+    finally:
+        said = first.communicate(timeout=SECONDS)[1]
+    same("the first", (first.returncode, said), (0, "overlay_grate: 1 file changed: lind-boot diff test\n"))
+    same("names", verb(world, "diff", "test"), "A made.txt\n")
+
+
+def names_are_any_bytes(world: World) -> None:
+    fill(world)
+    names = [os.fsencode(name) for name in ("\udcff\udcc3(", "\u00fc\u20ac\U0001f600", "\udced\udca0\udc80", 'a"\\\n\x7f\u009b', "\udcc0\udcaf")]
+    edited(world, *(os.fsdecode(b"w:" + name + b"=x") for name in names))
+    found = json.loads(verb(world, "diff", "test", "--json"))
+    same("JSON", sorted(os.fsencode(row["path"]) for row in found), sorted(names))
+    verb(world, "export", "test", str(world.home / "copy.tar"))
+    with tarfile.open(world.home / "copy.tar") as archive:
+        got = {os.fsencode(name) for name in archive.getnames()}
+    same("tar", got.issuperset(names), True)
+
+
+def names_deep_down_are_whole(world: World) -> None:
+    """A path may become longer than any that can be named."""
+    fill(world)
+    edits = []
+    for letter in "abcde":
+        top = path = letter * 200
+        edits.append(f"m:{path}")
+        for _ in range(13):
+            path += f"/{letter * 250}"
+            edits.append(f"m:{path}")
+        edits.append(f"w:{path}/leaf={letter}\n")
+        if letter != "a":
+            below = chr(ord(letter) - 1) * 200
+            edits.append(f"v:{below}={path}/{below}")
+    edited(world, *edits)
+    verb(world, "export", "test", str(world.home / "copy.tar"))
+    with tarfile.open(world.home / "copy.tar") as archive:
+        leaves = sorted(len(name) for name in archive.getnames() if name.endswith("/leaf"))
+        same("directories", sum(member.isdir() and member.name[0] == "e" for member in archive), 5 * 14)
+    same("leaves", leaves, [200 + 13 * 251 + 5 + above * (201 + 13 * 251) for above in range(5)])
+    verb(world, "apply", "test")
+    same("applied", verb(world, "diff", "test"), "")
+    shutil.rmtree(world.project / ("e" * 200))
 
 
 def rights_that_a_file_would_give_are_shown(world: World) -> None:
@@ -209,5 +347,23 @@ def what_is_shown_commands_no_terminal(world: World) -> None:
     os.close(slave)
 
 
-TESTS = [an_edit_is_looked_at_and_applied, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
-         rights_that_a_file_would_give_are_shown, snapshots_and_forks, what_is_shown_commands_no_terminal, a_dry_run_changes_nothing, mistakes_with_states]
+def a_state_from_elsewhere_commands_no_terminal(world: World) -> None:
+    """What stands in it where names that we make would be."""
+    fill(world)
+    edited(world, "w:made.txt=x")
+    file = world.home / ".local" / "state" / "lind" / "overlay" / "test.db"
+    with contextlib.closing(sqlite3.connect(file)) as state, state:
+        state.execute("insert into layers values(50, 1, char(27) || '[2J', 0)")
+        state.execute("insert into heads values(char(27) || ']0;x' || char(7), 50)")
+        state.execute("update log set kind = char(27)")
+        state.execute("create trigger refuses before delete on names begin select raise(abort, 'no\033[2J'); end")
+    shown = verb(world, "overlay", "ls", "test") + verb(world, "log", "test") + verb(world, "discard", "test", "made.txt", status=125)
+    for part in "\\033[2J", "\\033]0;x\\007", " ? made.txt", "no\\033[2J":
+        holds("shown", shown, part)
+    same("control characters", [c for c in shown if not c.isprintable() and c != "\n"], [])
+
+
+TESTS = [an_edit_is_looked_at_and_applied, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
+         what_came_below_meanwhile_is_not_overwritten, what_shows_through_is_not_made_up, part_of_a_new_directory_is_refused, names_of_apply_are_not_known_before,
+         what_cannot_be_made_leaves_nothing, one_run_at_a_time, names_are_any_bytes, names_deep_down_are_whole,
+         rights_that_a_file_would_give_are_shown, snapshots_and_forks, what_is_shown_commands_no_terminal, a_state_from_elsewhere_commands_no_terminal, a_dry_run_changes_nothing, mistakes_with_states]
