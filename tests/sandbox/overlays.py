@@ -328,6 +328,20 @@ def mistakes_with_states(world: World) -> None:
         same(f"{words}: status", done.returncode, 125)
         holds(f"{words}", done.stderr, part)
     edited(world, "w:made.txt=x")
+    (world.folder / "elsewhere").symlink_to(world.project)
+    (world.folder / "direct").symlink_to(world.project / "state.db")
+    for words, part in [
+        (["run", "-v", f".:overlay={world.folder}/elsewhere/s.db", "true"], "would be in it"),
+        (["run", "-v", f".:overlay=../{world.project.name}/src/../s.db", "true"], "would be in it"),
+        (["run", "-v", f".:overlay={world.folder}/direct", "true"], "symbolic link"),
+        (["run", "-v", ".:overlay=test", "-v", "src:ro", "true"], "nothing else can be mounted"),
+        (["run", "-v", ".:overlay=test", "--tmpfs", f"{world.project}/src", "true"], "nothing else can be mounted"),
+        (["overlay", "rm", str(world.folder / "file")], "not the state of an overlay"),
+    ]:
+        done = world.boot(*words)
+        same(f"{words}: status", done.returncode, 125)
+        holds(f"{words}", done.stderr, part)
+    same("kept", ((world.folder / "file").exists(), (world.project / "s.db").exists()), (True, False))
     done = world.run("-v", f"{world.folder}/tool:overlay=test", "true")
     holds("another's state", done.stderr, "belongs to")
 

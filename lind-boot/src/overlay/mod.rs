@@ -114,11 +114,19 @@ pub fn manage(command: &Overlay) -> Result<(), Failure> {
         }
         Overlay::Rm { state } => {
             let state = existing(state)?;
+            ensure_free(&state)?;
             std::fs::remove_file(&state.file).with_context(|| state.file.display().to_string())?;
             let _ = std::fs::remove_file(state.log());
             Ok(())
         }
     }
+}
+
+fn ensure_free(state: &State) -> Result<()> {
+    ensure!(state.is_one(), "{}: not the state of an overlay", state.file.display());
+    let file = std::fs::File::open(&state.file).with_context(|| state.file.display().to_string())?;
+    let free = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+    free.with_context(|| format!("{}: in use", state.name.display()))
 }
 
 fn list() -> Result<String> {

@@ -14,6 +14,11 @@ const LONGEST: usize = 63;
 /// The ending of the log beside a state.
 pub const LOG: &str = "-wal";
 
+/// How SQLite's files begin, where in them is whose they are, and ours (`grates/overlay/open.c`).
+const MAGIC: &[u8] = b"SQLite format 3\0";
+const ID: std::ops::Range<usize> = 68..72;
+const APPLICATION: [u8; 4] = *b"lind";
+
 /// A state, and which head of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct State {
@@ -68,6 +73,26 @@ impl State {
         let Some(parent) = self.file.parent().filter(|_| !self.name.as_bytes().contains(&b'/')) else { return Ok(()) };
         let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
         made.with_context(|| parent.display().to_string())
+    }
+
+    /// Makes the path of its file the real one, so that it can be told where that is.
+    ///
+    /// # Errors
+    /// When its directory is not there, or the file is a symbolic link.
+    pub fn settle(&mut self) -> Result<()> {
+        let (parent, name) = (self.file.parent().context("no file")?, self.file.file_name().context("no file")?);
+        let file = parent.canonicalize().with_context(|| parent.display().to_string())?.join(name);
+        ensure!(!file.is_symlink(), "{}: a symbolic link; name the state itself", file.display());
+        self.file = file;
+        Ok(())
+    }
+
+    /// Whether its file is one that overlays have made.
+    pub fn is_one(&self) -> bool {
+        let mut start = [0; ID.end];
+        let read = std::fs::File::open(&self.file)
+            .and_then(|file| std::os::unix::fs::FileExt::read_exact_at(&file, &mut start, 0));
+        read.is_ok() && start.starts_with(MAGIC) && start[ID] == APPLICATION
     }
 
     /// The log beside it.

@@ -240,14 +240,35 @@ fn overlays(options: &Options, volumes: &mut [Volume]) -> Result<()> {
             volume.read_only = true;
         }
     }
+    for state in volumes.iter_mut().filter_map(|volume| volume.overlay.as_mut()) {
+        state.make_folder()?;
+        state.settle()?;
+    }
+    for overlay in volumes.iter().filter(|volume| volume.overlay.is_some()) {
+        ensure_alone(overlay, options, volumes)?;
+    }
     for state in volumes.iter().filter_map(|volume| volume.overlay.as_ref()) {
         let seen = |volume: &&Volume| state.file.starts_with(&volume.host);
         if let Some(volume) = volumes.iter().find(seen) {
             bail!("-v {}: the state {} would be in it", volume.host.display(), state.file.display());
         }
-        state.make_folder()?;
     }
     Ok(())
+}
+
+/// The grate answers for all that is below an overlay's place: what else is mounted there would be taken for a part of its directory.
+fn ensure_alone(overlay: &Volume, options: &Options, volumes: &[Volume]) -> Result<()> {
+    let tmpfs = options.tmpfs.iter().map(|word| Tmpfs::parse(word)).collect::<Result<Vec<_>>>()?;
+    let others = volumes.iter().filter(|volume| !std::ptr::eq(*volume, overlay)).map(|volume| &volume.guest);
+    let mut places = others.chain(tmpfs.iter().map(|tmpfs| &tmpfs.guest));
+    match places.find(|place| place.starts_with(&overlay.guest)) {
+        Some(place) => bail!(
+            "-v {}:overlay: {} is in it; nothing else can be mounted there",
+            overlay.host.display(),
+            place.display()
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Where names may be asked for: the host's file that says so, in the place that an image keeps for it. What a volume has there goes before.
