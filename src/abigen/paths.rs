@@ -41,7 +41,7 @@ struct lind_fd_use {
 /* A call that takes a path, changes a file through a descriptor, or takes an address that may be a path. */
 struct lind_file_use {
 	uint32_t nr;
-	uint8_t implemented, paths, fds;
+	uint8_t absent, paths, fds;	/* the errno where the kernel has no such call, or 0 */
 	int8_t address;
 	struct lind_path_use path[2];
 	struct lind_fd_use fd[2];
@@ -63,6 +63,11 @@ const EFFECTS: [(&str, u16); 10] = [
     ("MOUNT", effect::MOUNT),
     ("DATA", effect::DATA),
 ];
+
+/// What the kernel answers to a call that it has not; 0 if it has it.
+fn absent_of(used: &FileUse) -> i32 {
+    if is_implemented(used) { 0 } else { lind_abi::absent(used.row().nr).raw() }
+}
 
 /// The header. Its data is `static`: the SDK's paths.c includes it, and whoever wants all rows.
 pub fn header() -> String {
@@ -88,7 +93,7 @@ pub fn header() -> String {
             out,
             "\t{{ {}, {}, {}, {}, {}, {{ {} }}, {{ {} }} }}, /* {} */",
             used.row().nr,
-            u8::from(is_implemented(used)),
+            absent_of(used),
             paths.len(),
             fds.len(),
             place(used.address),

@@ -215,8 +215,10 @@ int64_t lind_path_call(const struct lind_call *c, const struct lind_view *view, 
 	struct served s = { .c = c, .use = lind_file_use(c->nr), .view = view };
 	int64_t r;
 
-	if (!s.use || !s.use->paths || !s.use->implemented)
+	if (!s.use || !s.use->paths)
 		return -ENOSYS;
+	if (s.use->absent)
+		return -(int64_t)s.use->absent;
 	/* Its flags are where the client can still change them, and say how to walk besides. */
 	if (c->nr == SYS_openat2)
 		return -ENOSYS;

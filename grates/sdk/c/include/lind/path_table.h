@@ -42,7 +42,7 @@ struct lind_fd_use {
 /* A call that takes a path, changes a file through a descriptor, or takes an address that may be a path. */
 struct lind_file_use {
 	uint32_t nr;
-	uint8_t implemented, paths, fds;
+	uint8_t absent, paths, fds;	/* the errno where the kernel has no such call, or 0 */
 	int8_t address;
 	struct lind_path_use path[2];
 	struct lind_fd_use fd[2];
@@ -50,99 +50,99 @@ struct lind_file_use {
 
 /* By ascending number. */
 static const struct lind_file_use lind_file_uses[] = {
-	{ 1, 1, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* write */
-	{ 2, 1, 1, 0, -1, { { -1, 0, 1, LIND_END_OPEN, 128 } }, { { 0 } } }, /* open */
-	{ 4, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* stat */
-	{ 6, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 1 } }, { { 0 } } }, /* lstat */
-	{ 9, 1, 0, 1, -1, { { 0 } }, { { 4, 128 } } }, /* mmap */
-	{ 16, 1, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* ioctl */
-	{ 18, 1, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* pwrite64 */
-	{ 20, 1, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* writev */
-	{ 21, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* access */
-	{ 40, 1, 0, 2, -1, { { 0 } }, { { 0, 512 }, { 1, 1 } } }, /* sendfile */
-	{ 42, 1, 0, 1, 1, { { 0 } }, { { 0, 1 } } }, /* connect */
-	{ 44, 1, 0, 1, 4, { { 0 } }, { { 0, 1 } } }, /* sendto */
-	{ 46, 1, 0, 1, 1, { { 0 } }, { { 0, 1 } } }, /* sendmsg */
-	{ 49, 1, 0, 1, 1, { { 0 } }, { { 0, 4 } } }, /* bind */
-	{ 59, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 32 } }, { { 0 } } }, /* execve */
-	{ 72, 1, 0, 1, -1, { { 0 } }, { { 0, 1 } } }, /* fcntl */
-	{ 76, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 2 } }, { { 0 } } }, /* truncate */
-	{ 77, 1, 0, 1, -1, { { 0 } }, { { 0, 2 } } }, /* ftruncate */
-	{ 80, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* chdir */
-	{ 82, 1, 2, 0, -1, { { -1, 0, -1, LIND_END_STAY, 8 }, { -1, 1, -1, LIND_END_STAY, 12 } }, { { 0 } } }, /* rename */
-	{ 83, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* mkdir */
-	{ 84, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 8 } }, { { 0 } } }, /* rmdir */
-	{ 85, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 128 } }, { { 0 } } }, /* creat */
-	{ 86, 1, 2, 0, -1, { { -1, 0, -1, LIND_END_STAY, 64 }, { -1, 1, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* link */
-	{ 87, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 8 } }, { { 0 } } }, /* unlink */
-	{ 88, 1, 2, 0, -1, { { -1, 0, -1, LIND_END_TEXT, 1 }, { -1, 1, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* symlink */
-	{ 89, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 1 } }, { { 0 } } }, /* readlink */
-	{ 90, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* chmod */
-	{ 91, 1, 0, 1, -1, { { 0 } }, { { 0, 16 } } }, /* fchmod */
-	{ 92, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* chown */
-	{ 93, 1, 0, 1, -1, { { 0 } }, { { 0, 16 } } }, /* fchown */
-	{ 94, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 16 } }, { { 0 } } }, /* lchown */
-	{ 132, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* utime */
-	{ 133, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* mknod */
-	{ 134, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 32 } }, { { 0 } } }, /* uselib */
-	{ 137, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* statfs */
-	{ 155, 0, 2, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 }, { -1, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* pivot_root */
-	{ 161, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* chroot */
-	{ 163, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* acct */
-	{ 165, 0, 2, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 }, { -1, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* mount */
-	{ 166, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* umount2 */
-	{ 167, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* swapon */
-	{ 168, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* swapoff */
-	{ 179, 0, 1, 0, -1, { { -1, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* quotactl */
-	{ 188, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* setxattr */
-	{ 189, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 16 } }, { { 0 } } }, /* lsetxattr */
-	{ 190, 1, 0, 1, -1, { { 0 } }, { { 0, 16 } } }, /* fsetxattr */
-	{ 191, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* getxattr */
-	{ 192, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 1 } }, { { 0 } } }, /* lgetxattr */
-	{ 194, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* listxattr */
-	{ 195, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 1 } }, { { 0 } } }, /* llistxattr */
-	{ 197, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* removexattr */
-	{ 198, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 16 } }, { { 0 } } }, /* lremovexattr */
-	{ 199, 1, 0, 1, -1, { { 0 } }, { { 0, 16 } } }, /* fremovexattr */
-	{ 235, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* utimes */
-	{ 254, 1, 1, 1, -1, { { -1, 1, 2, LIND_END_WATCH, 1 } }, { { 0, 1 } } }, /* inotify_add_watch */
-	{ 257, 1, 1, 0, -1, { { 0, 1, 2, LIND_END_OPEN, 128 } }, { { 0 } } }, /* openat */
-	{ 258, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* mkdirat */
-	{ 259, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* mknodat */
-	{ 260, 1, 1, 0, -1, { { 0, 1, 4, LIND_END_UNLESS_AT, 16 } }, { { 0 } } }, /* fchownat */
-	{ 261, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* futimesat */
-	{ 262, 1, 1, 0, -1, { { 0, 1, 3, LIND_END_UNLESS_AT, 1 } }, { { 0 } } }, /* newfstatat */
-	{ 263, 1, 1, 0, -1, { { 0, 1, 2, LIND_END_STAY, 8 } }, { { 0 } } }, /* unlinkat */
-	{ 264, 1, 2, 0, -1, { { 0, 1, -1, LIND_END_STAY, 8 }, { 2, 3, -1, LIND_END_STAY, 12 } }, { { 0 } } }, /* renameat */
-	{ 265, 1, 2, 0, -1, { { 0, 1, 4, LIND_END_IF_AT, 64 }, { 2, 3, 4, LIND_END_STAY, 4 } }, { { 0 } } }, /* linkat */
-	{ 266, 1, 2, 0, -1, { { -1, 0, -1, LIND_END_TEXT, 1 }, { 1, 2, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* symlinkat */
-	{ 267, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_STAY, 1 } }, { { 0 } } }, /* readlinkat */
-	{ 268, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* fchmodat */
-	{ 269, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* faccessat */
-	{ 275, 1, 0, 2, -1, { { 0 } }, { { 0, 1 }, { 2, 512 } } }, /* splice */
-	{ 276, 1, 0, 2, -1, { { 0 } }, { { 0, 1 }, { 1, 512 } } }, /* tee */
-	{ 278, 1, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* vmsplice */
-	{ 280, 1, 1, 0, -1, { { 0, 1, 3, LIND_END_UNLESS_AT, 16 } }, { { 0 } } }, /* utimensat */
-	{ 285, 1, 0, 1, -1, { { 0 } }, { { 0, 2 } } }, /* fallocate */
-	{ 296, 1, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* pwritev */
-	{ 301, 0, 1, 1, -1, { { 3, 4, -1, LIND_END_FOLLOW, 1 } }, { { 0, 1 } } }, /* fanotify_mark */
-	{ 303, 0, 1, 0, -1, { { 0, 1, 4, LIND_END_IF_AT, 1 } }, { { 0 } } }, /* name_to_handle_at */
-	{ 304, 0, 0, 1, -1, { { 0 } }, { { 0, 128 } } }, /* open_by_handle_at */
-	{ 307, 1, 0, 1, 1, { { 0 } }, { { 0, 1 } } }, /* sendmmsg */
-	{ 316, 1, 2, 0, -1, { { 0, 1, 4, LIND_END_STAY, 8 }, { 2, 3, 4, LIND_END_STAY, 12 } }, { { 0 } } }, /* renameat2 */
-	{ 322, 1, 1, 0, -1, { { 0, 1, 4, LIND_END_UNLESS_AT, 32 } }, { { 0 } } }, /* execveat */
-	{ 326, 1, 0, 2, -1, { { 0 } }, { { 0, 1 }, { 2, 512 } } }, /* copy_file_range */
-	{ 328, 1, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* pwritev2 */
-	{ 332, 1, 1, 0, -1, { { 0, 1, 2, LIND_END_UNLESS_AT, 1 } }, { { 0 } } }, /* statx */
-	{ 428, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* open_tree */
-	{ 429, 0, 2, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 }, { 2, 3, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* move_mount */
-	{ 433, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* fspick */
-	{ 437, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_OPEN, 128 } }, { { 0 } } }, /* openat2 */
-	{ 439, 1, 1, 0, -1, { { 0, 1, 3, LIND_END_UNLESS_AT, 1 } }, { { 0 } } }, /* faccessat2 */
-	{ 442, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* mount_setattr */
-	{ 443, 0, 0, 1, -1, { { 0 } }, { { 0, 256 } } }, /* quotactl_fd */
-	{ 452, 1, 1, 0, -1, { { 0, 1, 3, LIND_END_UNLESS_AT, 16 } }, { { 0 } } }, /* fchmodat2 */
-	{ 1004, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 32 } }, { { 0 } } }, /* spawn */
+	{ 1, 0, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* write */
+	{ 2, 0, 1, 0, -1, { { -1, 0, 1, LIND_END_OPEN, 128 } }, { { 0 } } }, /* open */
+	{ 4, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* stat */
+	{ 6, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 1 } }, { { 0 } } }, /* lstat */
+	{ 9, 0, 0, 1, -1, { { 0 } }, { { 4, 128 } } }, /* mmap */
+	{ 16, 0, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* ioctl */
+	{ 18, 0, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* pwrite64 */
+	{ 20, 0, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* writev */
+	{ 21, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* access */
+	{ 40, 0, 0, 2, -1, { { 0 } }, { { 0, 512 }, { 1, 1 } } }, /* sendfile */
+	{ 42, 0, 0, 1, 1, { { 0 } }, { { 0, 1 } } }, /* connect */
+	{ 44, 0, 0, 1, 4, { { 0 } }, { { 0, 1 } } }, /* sendto */
+	{ 46, 0, 0, 1, 1, { { 0 } }, { { 0, 1 } } }, /* sendmsg */
+	{ 49, 0, 0, 1, 1, { { 0 } }, { { 0, 4 } } }, /* bind */
+	{ 59, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 32 } }, { { 0 } } }, /* execve */
+	{ 72, 0, 0, 1, -1, { { 0 } }, { { 0, 1 } } }, /* fcntl */
+	{ 76, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 2 } }, { { 0 } } }, /* truncate */
+	{ 77, 0, 0, 1, -1, { { 0 } }, { { 0, 2 } } }, /* ftruncate */
+	{ 80, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* chdir */
+	{ 82, 0, 2, 0, -1, { { -1, 0, -1, LIND_END_STAY, 8 }, { -1, 1, -1, LIND_END_STAY, 12 } }, { { 0 } } }, /* rename */
+	{ 83, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* mkdir */
+	{ 84, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 8 } }, { { 0 } } }, /* rmdir */
+	{ 85, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 128 } }, { { 0 } } }, /* creat */
+	{ 86, 0, 2, 0, -1, { { -1, 0, -1, LIND_END_STAY, 64 }, { -1, 1, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* link */
+	{ 87, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 8 } }, { { 0 } } }, /* unlink */
+	{ 88, 0, 2, 0, -1, { { -1, 0, -1, LIND_END_TEXT, 1 }, { -1, 1, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* symlink */
+	{ 89, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 1 } }, { { 0 } } }, /* readlink */
+	{ 90, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* chmod */
+	{ 91, 0, 0, 1, -1, { { 0 } }, { { 0, 16 } } }, /* fchmod */
+	{ 92, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* chown */
+	{ 93, 0, 0, 1, -1, { { 0 } }, { { 0, 16 } } }, /* fchown */
+	{ 94, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 16 } }, { { 0 } } }, /* lchown */
+	{ 132, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* utime */
+	{ 133, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* mknod */
+	{ 134, 38, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 32 } }, { { 0 } } }, /* uselib */
+	{ 137, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* statfs */
+	{ 155, 1, 2, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 }, { -1, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* pivot_root */
+	{ 161, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* chroot */
+	{ 163, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* acct */
+	{ 165, 1, 2, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 }, { -1, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* mount */
+	{ 166, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* umount2 */
+	{ 167, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* swapon */
+	{ 168, 1, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* swapoff */
+	{ 179, 1, 1, 0, -1, { { -1, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* quotactl */
+	{ 188, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* setxattr */
+	{ 189, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 16 } }, { { 0 } } }, /* lsetxattr */
+	{ 190, 0, 0, 1, -1, { { 0 } }, { { 0, 16 } } }, /* fsetxattr */
+	{ 191, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* getxattr */
+	{ 192, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 1 } }, { { 0 } } }, /* lgetxattr */
+	{ 194, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* listxattr */
+	{ 195, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 1 } }, { { 0 } } }, /* llistxattr */
+	{ 197, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* removexattr */
+	{ 198, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_STAY, 16 } }, { { 0 } } }, /* lremovexattr */
+	{ 199, 0, 0, 1, -1, { { 0 } }, { { 0, 16 } } }, /* fremovexattr */
+	{ 235, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* utimes */
+	{ 254, 0, 1, 1, -1, { { -1, 1, 2, LIND_END_WATCH, 1 } }, { { 0, 1 } } }, /* inotify_add_watch */
+	{ 257, 0, 1, 0, -1, { { 0, 1, 2, LIND_END_OPEN, 128 } }, { { 0 } } }, /* openat */
+	{ 258, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* mkdirat */
+	{ 259, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* mknodat */
+	{ 260, 0, 1, 0, -1, { { 0, 1, 4, LIND_END_UNLESS_AT, 16 } }, { { 0 } } }, /* fchownat */
+	{ 261, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* futimesat */
+	{ 262, 0, 1, 0, -1, { { 0, 1, 3, LIND_END_UNLESS_AT, 1 } }, { { 0 } } }, /* newfstatat */
+	{ 263, 0, 1, 0, -1, { { 0, 1, 2, LIND_END_STAY, 8 } }, { { 0 } } }, /* unlinkat */
+	{ 264, 0, 2, 0, -1, { { 0, 1, -1, LIND_END_STAY, 8 }, { 2, 3, -1, LIND_END_STAY, 12 } }, { { 0 } } }, /* renameat */
+	{ 265, 0, 2, 0, -1, { { 0, 1, 4, LIND_END_IF_AT, 64 }, { 2, 3, 4, LIND_END_STAY, 4 } }, { { 0 } } }, /* linkat */
+	{ 266, 0, 2, 0, -1, { { -1, 0, -1, LIND_END_TEXT, 1 }, { 1, 2, -1, LIND_END_STAY, 4 } }, { { 0 } } }, /* symlinkat */
+	{ 267, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_STAY, 1 } }, { { 0 } } }, /* readlinkat */
+	{ 268, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 16 } }, { { 0 } } }, /* fchmodat */
+	{ 269, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 1 } }, { { 0 } } }, /* faccessat */
+	{ 275, 0, 0, 2, -1, { { 0 } }, { { 0, 1 }, { 2, 512 } } }, /* splice */
+	{ 276, 0, 0, 2, -1, { { 0 } }, { { 0, 1 }, { 1, 512 } } }, /* tee */
+	{ 278, 0, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* vmsplice */
+	{ 280, 0, 1, 0, -1, { { 0, 1, 3, LIND_END_UNLESS_AT, 16 } }, { { 0 } } }, /* utimensat */
+	{ 285, 0, 0, 1, -1, { { 0 } }, { { 0, 2 } } }, /* fallocate */
+	{ 296, 0, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* pwritev */
+	{ 301, 38, 1, 1, -1, { { 3, 4, -1, LIND_END_FOLLOW, 1 } }, { { 0, 1 } } }, /* fanotify_mark */
+	{ 303, 38, 1, 0, -1, { { 0, 1, 4, LIND_END_IF_AT, 1 } }, { { 0 } } }, /* name_to_handle_at */
+	{ 304, 1, 0, 1, -1, { { 0 } }, { { 0, 128 } } }, /* open_by_handle_at */
+	{ 307, 0, 0, 1, 1, { { 0 } }, { { 0, 1 } } }, /* sendmmsg */
+	{ 316, 0, 2, 0, -1, { { 0, 1, 4, LIND_END_STAY, 8 }, { 2, 3, 4, LIND_END_STAY, 12 } }, { { 0 } } }, /* renameat2 */
+	{ 322, 0, 1, 0, -1, { { 0, 1, 4, LIND_END_UNLESS_AT, 32 } }, { { 0 } } }, /* execveat */
+	{ 326, 0, 0, 2, -1, { { 0 } }, { { 0, 1 }, { 2, 512 } } }, /* copy_file_range */
+	{ 328, 0, 0, 1, -1, { { 0 } }, { { 0, 512 } } }, /* pwritev2 */
+	{ 332, 0, 1, 0, -1, { { 0, 1, 2, LIND_END_UNLESS_AT, 1 } }, { { 0 } } }, /* statx */
+	{ 428, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* open_tree */
+	{ 429, 1, 2, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 }, { 2, 3, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* move_mount */
+	{ 433, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* fspick */
+	{ 437, 0, 1, 0, -1, { { 0, 1, -1, LIND_END_OPEN, 128 } }, { { 0 } } }, /* openat2 */
+	{ 439, 0, 1, 0, -1, { { 0, 1, 3, LIND_END_UNLESS_AT, 1 } }, { { 0 } } }, /* faccessat2 */
+	{ 442, 1, 1, 0, -1, { { 0, 1, -1, LIND_END_FOLLOW, 256 } }, { { 0 } } }, /* mount_setattr */
+	{ 443, 1, 0, 1, -1, { { 0 } }, { { 0, 256 } } }, /* quotactl_fd */
+	{ 452, 0, 1, 0, -1, { { 0, 1, 3, LIND_END_UNLESS_AT, 16 } }, { { 0 } } }, /* fchmodat2 */
+	{ 1004, 0, 1, 0, -1, { { -1, 0, -1, LIND_END_FOLLOW, 32 } }, { { 0 } } }, /* spawn */
 };
 
 /* Calls with paths. */
