@@ -34,6 +34,8 @@ class Column:
     program = ""
     # Its processes are children of a daemon: what they use cannot be told from outside.
     daemon = False
+    # Another process does what is asked for, and the one that asks waits: its processor time says nothing.
+    served = False
 
     def check(self) -> None:
         """Raises Missing where this column cannot run at all."""
@@ -122,7 +124,7 @@ class Firejail(Column):
 class Container(Column):
     """A container of an image that is already there; nothing is fetched."""
 
-    daemon = True
+    daemon = served = True
 
     def __init__(self, program: str, image: str) -> None:
         self.name = self.program = program
@@ -202,6 +204,7 @@ class LindSession(Lind):
     """`lind-boot session`: the runner is there already, the time is that of `exec`."""
 
     name = "lind session"
+    served = True
 
     def __init__(self, boot: Path, image: Path, session: str) -> None:
         super().__init__(boot, image)

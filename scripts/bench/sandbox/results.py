@@ -33,7 +33,7 @@ def shown(command: list[str], place: Path) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 
-def hyperfine(column: str, cell: Cell, place: Path) -> dict[str, object]:
+def hyperfine(column: str, cell: Cell, place: Path, served: bool = False) -> dict[str, object]:
     """One column of a row with the names and units (seconds) of hyperfine's export; the column's name and the processor's times are ours."""
     times = cell.times
     return {
@@ -47,13 +47,14 @@ def hyperfine(column: str, cell: Cell, place: Path) -> dict[str, object]:
         "min": min(times),
         "max": max(times),
         "times": [round(value, 7) for value in times],
-        "processor": [round(value, 6) for value in cell.processor],
+        "processor": [] if served else [round(value, 6) for value in cell.processor],
         "exit_codes": [run.status for run in cell.runs],
     }
 
 
 def raw(suite: Suite, columns: list[Column], facts: dict[str, object]) -> dict[str, object]:
-    benchmarks = {row: {"results": [hyperfine(name, cell, suite.place) for name, cell in cells.items() if cell.runs]}
+    served = {column.name for column in columns if column.served}
+    benchmarks = {row: {"results": [hyperfine(name, cell, suite.place, name in served) for name, cell in cells.items() if cell.runs]}
                   for row, cells in suite.cells.items()}
     return {
         "format": FORMAT,
@@ -77,7 +78,7 @@ def raw(suite: Suite, columns: list[Column], facts: dict[str, object]) -> dict[s
 
 def times_of(data: dict, row: str, kind: str = "times") -> dict[str, list[float]]:
     """The runs of each column; `kind` is times or processor."""
-    return {result["column"]: result[kind] for result in data["benchmarks"][row]["results"]}
+    return {result["column"]: result[kind] for result in data["benchmarks"][row]["results"] if result[kind]}
 
 
 def column_names(data: dict) -> list[str]:
