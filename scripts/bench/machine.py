@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
+import time
 from pathlib import Path
 
-from bench.model import REPOSITORY
+from bench.model import REPOSITORY, Failed
 
 
 def first_line_of(command: list[str]) -> str:
@@ -36,3 +38,27 @@ def machine() -> dict[str, str]:
     return {"cpu": cpus[0] if cpus else platform.processor(), "cpus": str(os.cpu_count()), "memory": memory,
             "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
             "governor": governor.read_text().strip() if governor.exists() else "unknown"}
+
+
+def facts_of_run(form: str, place: Path) -> dict[str, object]:
+    """What the results of every suite begin with. `form` says whose they are, and in which version."""
+    return {
+        "format": form,
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "version": first_line_of(["git", "describe", "--always", "--dirty"]),
+        "machine": machine(),
+        "load": list(os.getloadavg()),
+        "filesystem": filesystem_of(place),
+        "user": "root" if os.geteuid() == 0 else "an ordinary user",
+    }
+
+
+def load_results(file: Path, form: str) -> dict:
+    """The results that a suite wrote into a file."""
+    try:
+        data = json.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        raise Failed(f"{file}: {error}") from error
+    if not isinstance(data, dict) or data.get("format") != form:
+        raise Failed(f"{file}: not a result of {form.split()[0]}")
+    return data

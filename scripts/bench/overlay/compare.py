@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import statistics
 from pathlib import Path
 
+from bench.machine import load_results
 from bench.model import Failed
 from bench.overlay.results import FORMAT
 from bench.tables import grid, milliseconds
@@ -32,12 +32,7 @@ class Change:
 
 
 def load(file: Path) -> dict:
-    try:
-        data = json.loads(file.read_text())
-    except (OSError, ValueError) as error:
-        raise Failed(f"{file}: {error}") from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise Failed(f"{file}: not a result of overlaybench")
+    data = load_results(file, FORMAT)
     if data["failed"]:
         raise Failed(f"{file}: a run in which something failed")
     return data

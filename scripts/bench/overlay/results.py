@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import statistics
-import time
 from pathlib import Path
 
-from bench.machine import filesystem_of, first_line_of, machine
+from bench.machine import facts_of_run
 from bench.overlay.measure import Suite
 from bench.overlay.published import GROWTH, PUBLISHED, TIMES
 from bench.sandbox.results import reasons
@@ -21,13 +19,7 @@ BARE, CAGE, OVERLAY = "bare", "cage", "cage with overlay"
 def raw(suite: Suite, options: dict[str, object], note: str) -> dict[str, object]:
     results = suite.results
     return {
-        "format": FORMAT,
-        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "version": first_line_of(["git", "describe", "--always", "--dirty"]),
-        "machine": machine(),
-        "load": list(os.getloadavg()),
-        "filesystem": filesystem_of(suite.place),
-        "user": "root" if os.geteuid() == 0 else "an ordinary user",
+        **facts_of_run(FORMAT, suite.place),
         "rounds": suite.rounds,
         "options": options,
         "note": note,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import statistics
 from pathlib import Path
 
-from bench.model import Failed
+from bench.machine import load_results
 from bench.sandbox.results import FORMAT, times_of
 from bench.stats import differs
 from bench.tables import grid, milliseconds
@@ -29,13 +28,7 @@ class Change:
 
 
 def load(file: Path) -> dict:
-    try:
-        data = json.loads(file.read_text())
-    except (OSError, ValueError) as error:
-        raise Failed(f"{file}: {error}") from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise Failed(f"{file}: not a result of sandbench")
-    return data
+    return load_results(file, FORMAT)
 
 
 def changes(old: dict, new: dict) -> list[Change]:

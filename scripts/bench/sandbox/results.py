@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import shlex
 import statistics
-import time
 from pathlib import Path
 
-from bench.machine import filesystem_of, first_line_of, machine
+from bench.machine import facts_of_run, machine
 from bench.model import REPOSITORY
 from bench.sandbox.columns import Column
 from bench.sandbox.measure import Suite
@@ -57,16 +55,10 @@ def raw(suite: Suite, columns: list[Column], facts: dict[str, object]) -> dict[s
     benchmarks = {row: {"results": [hyperfine(name, cell, suite.place, name in served) for name, cell in cells.items() if cell.runs]}
                   for row, cells in suite.cells.items()}
     return {
-        "format": FORMAT,
+        **facts_of_run(FORMAT, suite.place),
         "platform": platform.system().lower(),
         "arch": platform.machine(),
         "kernel": platform.release(),
-        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "version": first_line_of(["git", "describe", "--always", "--dirty"]),
-        "machine": machine(),
-        "load": list(os.getloadavg()),
-        "filesystem": filesystem_of(suite.place),
-        "user": "root" if os.geteuid() == 0 else "an ordinary user",
         "runs": suite.runs,
         "columns": {column.name: column.version() for column in columns},
         "benchmarks": {row: value for row, value in benchmarks.items() if value["results"]},
