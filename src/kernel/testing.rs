@@ -148,6 +148,12 @@ pub fn in_world(walls: Walls, test: fn(&World)) {
     }
 }
 
+/// The program of every world: its engine runs nothing.
+fn init() -> Program {
+    let name = c"/init".to_owned();
+    Program { name, argv: vec![c"init".to_owned()], envp: Vec::new(), ignored: 0, umask: 0o022 }
+}
+
 impl World {
     fn new(
         walls: Walls,
@@ -169,15 +175,8 @@ impl World {
         let kernel = Kernel::new(guest_root, Limits::default(), crate::mem::PageMap::none());
         let engine = FakeEngine::default();
         kernel.attach(Box::new(engine.clone()));
-        let program = Program {
-            name: c"/init".to_owned(),
-            argv: vec![c"init".to_owned()],
-            envp: Vec::new(),
-            ignored: 0,
-            umask: 0o022,
-        };
         let start_in = Directory::open(&kernel.root, c"/").unwrap();
-        boot(&kernel, start_in, program).unwrap_or_else(|e| panic!("{}", e.reason));
+        boot(&kernel, start_in, init()).unwrap_or_else(|e| panic!("{}", e.reason));
         let thread = engine.started.lock().unwrap().pop().unwrap();
         let world = World::of(kernel, thread, walls, folder, engine, outside);
         let program = world.path("init");
@@ -203,14 +202,7 @@ impl World {
         let file = self.path("init");
         self.host(move || std::fs::write(file, "").unwrap());
         let parent = self.kernel.cages.get(self.thread.cage.id).unwrap();
-        let program = Program {
-            name: c"/init".to_owned(),
-            argv: vec![c"init".to_owned()],
-            envp: Vec::new(),
-            ignored: 0,
-            umask: 0o022,
-        };
-        spawn(&self.kernel, &parent, program, &[], None).unwrap();
+        spawn(&self.kernel, &parent, init(), &[], None).unwrap();
         let file = self.path("init");
         self.host(move || std::fs::remove_file(file).unwrap());
         let thread = self.engine.started.lock().unwrap().pop().unwrap();

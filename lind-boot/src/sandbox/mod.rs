@@ -193,11 +193,11 @@ impl Sandbox {
                 (volume.read_only, volume.overlay) = (true, None);
             }
         }
-        overlays(options, &mut volumes)?;
+        let tmpfs = options.tmpfs.iter().map(|word| Tmpfs::parse(word)).collect::<Result<Vec<_>>>()?;
+        overlays(options, &tmpfs, &mut volumes)?;
         let [first, arguments @ ..] = words else { bail!("no command named") };
         let here = std::env::current_dir().context("the current directory")?;
         let first = command(first, &here, &mut volumes)?;
-        let tmpfs = options.tmpfs.iter().map(|word| Tmpfs::parse(word)).collect::<Result<Vec<_>>>()?;
         let image = config::root(options.image.as_ref()).context("the image with the tools")?;
         let workdir = match &options.workdir {
             Some(workdir) => {
@@ -232,7 +232,7 @@ impl Sandbox {
 }
 
 /// Overlays on all volumes, if that is asked for; and a place for the states of all.
-fn overlays(options: &Options, volumes: &mut [Volume]) -> Result<()> {
+fn overlays(options: &Options, tmpfs: &[Tmpfs], volumes: &mut [Volume]) -> Result<()> {
     if let Some(folder) = &options.overlay_all {
         for (number, volume) in volumes.iter_mut().enumerate().filter(|(_, volume)| volume.can_be_changed()) {
             let state = State::parse(folder.join(format!("{number}.db")).as_os_str())?;
@@ -245,7 +245,7 @@ fn overlays(options: &Options, volumes: &mut [Volume]) -> Result<()> {
         state.settle()?;
     }
     for overlay in volumes.iter().filter(|volume| volume.overlay.is_some()) {
-        ensure_alone(overlay, options, volumes)?;
+        ensure_alone(overlay, tmpfs, volumes)?;
     }
     for state in volumes.iter().filter_map(|volume| volume.overlay.as_ref()) {
         let seen = |volume: &&Volume| state.file.starts_with(&volume.host);
@@ -257,8 +257,7 @@ fn overlays(options: &Options, volumes: &mut [Volume]) -> Result<()> {
 }
 
 /// The grate answers for all that is below an overlay's place: what else is mounted there would be taken for a part of its directory.
-fn ensure_alone(overlay: &Volume, options: &Options, volumes: &[Volume]) -> Result<()> {
-    let tmpfs = options.tmpfs.iter().map(|word| Tmpfs::parse(word)).collect::<Result<Vec<_>>>()?;
+fn ensure_alone(overlay: &Volume, tmpfs: &[Tmpfs], volumes: &[Volume]) -> Result<()> {
     let others = volumes.iter().filter(|volume| !std::ptr::eq(*volume, overlay)).map(|volume| &volume.guest);
     let mut places = others.chain(tmpfs.iter().map(|tmpfs| &tmpfs.guest));
     match places.find(|place| place.starts_with(&overlay.guest)) {
