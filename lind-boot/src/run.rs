@@ -95,7 +95,8 @@ pub fn print(text: &str) -> Result<(), Failure> {
 pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infallible, Failure> {
     let ignored = host_signals::hold();
     // As early as can be: it is a copy of this process, which costs the less the less there is.
-    let link = Arc::new(Link::start(confine::COMPILER).context("no process that compiles")?);
+    let link =
+        Arc::new(Link::start(confine::of_compiler(options.require_confinement)).context("no process that compiles")?);
     let in_namespace = confine::own_namespace_if_need_be();
     let grates = Folders::new(&options.grates);
     let stack = options.stack.as_deref().map(|file| stack_of(file, options, &grates, &link)).transpose()?;
@@ -127,7 +128,7 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
     let umask = rustix::process::umask(rustix::fs::Mode::empty()).bits();
     let kernel = {
         let cache = cache.as_ref().map(AsFd::as_fd);
-        confined_kernel(options, &config, cache, (in_namespace, detached))?
+        confined_kernel(options, &config, cache, (in_namespace, detached), &link)?
     };
     let beginning = engine.keep_first();
     if attend.is_some() && !options.verbose {
@@ -176,6 +177,7 @@ fn confined_kernel(
     config: &Config,
     cache: Option<std::os::fd::BorrowedFd<'_>>,
     (in_namespace, detached): (bool, lind_kernel::Result<()>),
+    link: &Link,
 ) -> Result<Arc<Kernel>, Failure> {
     let limits = Limits {
         files: (options.files, options.files.max(4096)),
@@ -193,7 +195,10 @@ fn confined_kernel(
     if options.explain {
         root.set_read_only();
     }
-    let report = confine::confine(how, &root, cache, detached);
+    let mut report = confine::confine(how, &root, cache, detached);
+    if options.verbose || options.require_confinement {
+        report.compiler = link.walls().map_err(|error| format!("{error:#}"));
+    }
     if options.verbose {
         stdio::say(&format!("lind-boot: root {}, {}\n", config.root.display(), report.line()));
     }

@@ -41,8 +41,8 @@ pub use code::cwasm::is_of_this_version;
 pub use code::inspect::{Inspection, ModuleFacts, Seal};
 pub use code::key::CodeStore;
 pub use code::link::Link;
-pub use code::serve::Walls as CompilerWalls;
 pub use code::validate::Entry;
+pub use code::walls::{Wall, Walls as CompilerWalls};
 
 use code::engines::Engines;
 use code::image::Images;
