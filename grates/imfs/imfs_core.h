@@ -65,7 +65,7 @@ struct imfs_entry {
 	uint64_t cookie;
 	uint32_t hash;
 	uint16_t length;
-	bool lower, stored;	/* with a filesystem below: it has this name; the store says what it leads to */
+	bool lower, stored, moved;	/* with a filesystem below: it has this name; the store has it; and it leads elsewhere since */
 	char name[];
 };
 
@@ -307,6 +307,7 @@ struct imfs_at {
 	struct imfs_node *node;		/* NULL: does not exist */
 	enum imfs_last last;
 	bool slash;			/* something must be a directory: trailing slash */
+	bool too_long;			/* the walk failed, for its last name: the caller clears it before */
 	uint16_t length;
 	char name[IMFS_NAME + 1];	/* if it does not exist, or was asked for itself */
 	char path[IMFS_PATH];

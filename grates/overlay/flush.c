@@ -101,7 +101,7 @@ void note_unnamed(struct imfs_entry *e)
 	struct unnamed *new;
 
 	u->hidden += e->lower;
-	if (u->blind && e->lower && list_without(u, e->name))
+	if (e->lower && list_without(u, e->name))
 		fail(-ENOMEM, "no memory");
 	/* What was made here since the last flush leaves nothing behind. */
 	if (!store || (!e->lower && !e->stored && !u->hidden))
@@ -196,8 +196,10 @@ static int put_row(struct imfs_node *n)
 		return r;
 	u->row = true;
 	for (struct imfs_entry *e = n->names; e && r >= 0; e = e->other)
-		if (!e->stored && !(r = store_name(store, row_ino(e->dir), e->name, n->ino)))
+		if ((!e->stored || e->moved) && !(r = store_name(store, row_ino(e->dir), e->name, n->ino))) {
 			e->stored = true;
+			e->moved = false;
+		}
 	return r < 0 ? r : 0;
 }
 
