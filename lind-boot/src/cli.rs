@@ -229,6 +229,9 @@ pub struct Run {
     /// Directories of the host that are mounted in the root, and whether the guest may change them.
     #[arg(skip)]
     pub mounted: Vec<(PathBuf, bool)>,
+    /// Which word is the command behind the grates, if it has to be there before they start.
+    #[arg(skip)]
+    pub command: Option<usize>,
     /// The program, and its arguments
     #[arg(value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<OsString>,
@@ -252,6 +255,7 @@ impl Default for Run {
             explain: false,
             precompile: None,
             mounted: Vec::new(),
+            command: None,
             program: Vec::new(),
         }
     }
