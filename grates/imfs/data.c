@@ -98,6 +98,15 @@ static void no_end(struct imfs_backing *backing)
 }
 void (*imfs_backing_end)(struct imfs_backing *) = no_end;
 
+static int no_copy(struct imfs_backing *backing, int fd, uint64_t size)
+{
+	(void)backing;
+	(void)fd;
+	(void)size;
+	return -ENODEV;
+}
+int (*imfs_backing_copy)(struct imfs_backing *, int, uint64_t) = no_copy;
+
 /* Makes the backing of a file so long, and the chunks its parts. */
 static int fit(struct imfs *fs, struct imfs_data *d, uint64_t size)
 {
@@ -194,8 +203,8 @@ int imfs_data_load(struct imfs *fs, struct imfs_node *n, int64_t off)
 
 	if (d->backing || left <= 0 || (i < d->count && d->chunks[i].index == index))
 		return 0;
-	if ((r = imfs_below->room(fs)))
-		return r;
+	/* What cannot be written any more can still be read. */
+	(void)imfs_below->room(fs);
 	i = position(d, index);
 	if (!(c = insert(d, i, index)))
 		return -ENOMEM;
@@ -350,10 +359,11 @@ static int fill_backing(struct imfs_node *n, const struct imfs_data *old)
 int imfs_data_back(struct imfs *fs, struct imfs_node *n)
 {
 	struct imfs_data old = n->data;
-	int r;
+	int r, whole;
 
 	if (old.backing)
 		return 0;
+	whole = n->lazy ? imfs_below->whole(n) : -1;
 	n->data = (struct imfs_data){ .backing = calloc(1, sizeof *n->data.backing) };
 	if (n->data.backing) {
 		n->data.backing->fd = -1;
@@ -361,7 +371,7 @@ int imfs_data_back(struct imfs *fs, struct imfs_node *n)
 		fs->used -= old.allocated;
 		r = fit(fs, &n->data, (uint64_t)n->size);
 		fs->used += old.allocated;
-		if (!r && n->lazy && (r = fill_backing(n, &old)))
+		if (!r && n->lazy && (r = whole >= 0 ? imfs_backing_copy(n->data.backing, whole, (uint64_t)n->size) : fill_backing(n, &old)))
 			fs->used -= n->data.allocated;
 		if (r)
 			imfs_backing_end(n->data.backing);
@@ -373,7 +383,7 @@ int imfs_data_back(struct imfs *fs, struct imfs_node *n)
 		n->data = old;
 		return r;
 	}
-	for (uint32_t i = 0; i < old.count; i++) {
+	for (uint32_t i = 0; i < old.count && whole < 0; i++) {
 		uint64_t start = old.chunks[i].index * IMFS_CHUNK, left = start < (uint64_t)n->size ? (uint64_t)n->size - start : 0;
 
 		memcpy(n->data.backing->base + start, old.chunks[i].data, left < old.chunks[i].room ? (size_t)left : old.chunks[i].room);
@@ -396,16 +406,15 @@ void imfs_data_free(struct imfs *fs, struct imfs_node *n)
 	free(d->chunks);
 }
 
-int64_t imfs_data_seek(const struct imfs_node *n, int64_t off, bool hole)
+int64_t imfs_data_seek(struct imfs_node *n, int64_t off, bool hole)
 {
 	const struct imfs_data *d = &n->data;
 	uint32_t i;
 
 	if (off < 0 || off >= n->size)
 		return -ENXIO;
-	/* Where holes are is known to what is below. */
-	if (n->lazy)
-		return hole ? n->size : off;
+	if (n->lazy && !d->backing)
+		return imfs_below->seek(n, off, hole);
 	i = position(d, (uint64_t)off / IMFS_CHUNK);
 	if (!hole) {
 		int64_t start;
