@@ -2,9 +2,6 @@
 #include "verb_tree.h"
 #include "verb_print.h"
 #include "verb_patch.h"
-#include <dirent.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <lind/grate.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,35 +159,19 @@ static bool has_lines(mode_t type)
 	return type == S_IFREG || type == S_IFLNK;
 }
 
-/* Whether a path below is the beginning of another change, which says what became of it. */
-static bool is_told(const struct verb_list *list, const struct verb_change *by, const char *path)
-{
-	for (size_t i = 0; i < list->changes_count; i++)
-		if (&list->changes[i] != by && list->changes[i].from && !strcmp(list->changes[i].from, path))
-			return true;
-	return false;
-}
-
 /* Each file of a directory that was removed, or renamed to `to`. */
-static void print_below(const struct verb_list *list, const struct verb_change *by, const char *path, const char *to, bool stat)
+static void print_below(const struct verb_list *list, const char *path, const char *to, bool stat)
 {
-	const char *name;
-	int at = below_parent(path, &name), fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	char **names = verb_names(path);
 
-	close(at);
-	while (dir && (entry = readdir(dir))) {
-		char from[PATH_MAX], there[PATH_MAX];
+	for (size_t i = 0; names && names[i]; i++) {
+		char *from = verb_joined(path, names[i]), *there = verb_joined(to ? to : path, names[i]);
 		struct stat st;
 
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
-			snprintf(from, sizeof from, "%s/%s", path, entry->d_name) >= (int)sizeof from ||
-			snprintf(there, sizeof there, "%s/%s", to ? to : path, entry->d_name) >= (int)sizeof there ||
-			is_told(list, by, from) || !below_look(from, &st))
-			continue;
-		if (S_ISDIR(st.st_mode)) {
-			print_below(list, by, from, to ? there : NULL, stat);
+		if (map_get(&list->sources, from, strlen(from)) || !below_look(from, &st)) {
+			/* That change says what became of it. */
+		} else if (S_ISDIR(st.st_mode)) {
+			print_below(list, from, to ? there : NULL, stat);
 		} else if (has_lines(st.st_mode & S_IFMT)) {
 			struct sides s = { .from = from, .path = there, .old_mode = st.st_mode, .new_mode = to ? st.st_mode : 0 };
 
@@ -199,9 +180,11 @@ static void print_below(const struct verb_list *list, const struct verb_change *
 				s.new = below_bytes(from, &s.new_size);
 			print_sides(&s, stat);
 		}
+		free(from);
+		free(there);
+		free(names[i]);
 	}
-	if (dir)
-		closedir(dir);
+	free(names);
 }
 
 static void print_change(struct store *store, const struct verb_list *list, const struct verb_change *change, bool stat)
@@ -211,7 +194,7 @@ static void print_change(struct store *store, const struct verb_list *list, cons
 
 	if (change->type == S_IFDIR) {
 		if (change->kind == 'D' || change->kind == 'R')
-			print_below(list, change, change->from, change->kind == 'R' ? change->path : NULL, stat);
+			print_below(list, change->from, change->kind == 'R' ? change->path : NULL, stat);
 		return;
 	}
 	if (!has_lines(change->type))
