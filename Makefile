@@ -37,6 +37,9 @@ grates: programs sysroot ## the grates, in build/grates
 ports: all ## shells, tools, languages into lindfs/bin, compiled; PORT="bash make" selects
 	@ports/build.sh $(PORT); built=$$?; target/release/lind-boot warm lindfs/bin && exit $$built
 
+binfmt: all ## Linux starts programs for cages by itself, on the whole machine, as root; scripts/binfmt unregister ends it
+	@scripts/binfmt register
+
 install: ## what was built into PREFIX, below DESTDIR: runtime, compiler driver, C library, grates, lindfs
 	@scripts/install.sh install "$(DESTDIR)" "$(PREFIX)"
 
@@ -74,4 +77,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup programs sysroot cxx rust grates ports ports-test test unit-tests bench sandbench check clean
+.PHONY: all help setup programs sysroot cxx rust grates binfmt ports ports-test test unit-tests bench sandbench check clean

@@ -39,7 +39,7 @@ source_key() {
 	{
 		echo "$sha256 $side"
 		cat "$here/$name/recipe"
-		find "$here/$name" -name '*.patch' | sort | xargs -r cat
+		find "$here/$name" -type f ! -name recipe ! -name test ! -name known ! -name cases | sort | xargs -r cat
 		for need in $needs; do cat "$top/build/ports/$need/$side/source-key"; done
 		case $side in
 		cage) cat "$here/config.site"; find "$top/build/sysroot/include" -name c++ -prune -o -type f -print | sort | xargs cat ;;
@@ -60,7 +60,7 @@ unpack() {
 	mkdir -p "$tree"
 	[ -z "$tarball" ] || tar -xf "$top/build/downloads/$tarball" -C "$tree" --strip-components=1
 	for patch in "$here/$name"/*.patch; do
-		[ ! -f "$patch" ] || patch -p1 <"$patch"
+		[ ! -f "$patch" ] || patch -p1 -d "$tree" <"$patch"
 	done
 }
 

@@ -4,7 +4,7 @@
  */
 #include <dirent.h>
 #include <stdlib.h>
-#include "imfs_core.h"
+#include "watch.h"
 
 #define FIRST_COOKIE 3		/* 1 and 2 are `.` and `..` */
 #define ENTRY_COST(length) (sizeof(struct imfs_entry) + (length) + 1)
@@ -300,5 +300,8 @@ int64_t imfs_getdents(struct imfs *fs, struct imfs_file *f, void *buffer, size_t
 	for (; room && e; e = e->after)
 		if ((room = emit(buffer, size, &used, e->node->ino, e->cookie, e->node->mode, e->name, e->length)))
 			f->pos = (int64_t)e->cookie;
-	return !used && !room ? -EINVAL : (int64_t)used;
+	if (!used && !room)
+		return -EINVAL;
+	imfs_tell(dir, IN_ACCESS);
+	return (int64_t)used;
 }

@@ -197,6 +197,6 @@ static int sync_all(void)
 
 const struct imfs_below overlay_below = {
 	.born = under_born, .gone = under_gone, .list = list_names, .know = know_node, .xattrs = know_xattrs, .readable = cache_readable,
-	.room = cache_room, .straight = cache_straight, .whole = cache_whole, .fill = cache_fill, .cut = cache_cut, .space = lower_space, .blocks = cache_blocks, .changed = note_changed, .wrote = cache_wrote,
+	.room = cache_room, .straight = cache_straight, .whole = cache_whole, .fill = cache_fill, .seek = cache_seek, .cut = cache_cut, .space = lower_space, .blocks = cache_blocks, .changed = note_changed, .wrote = cache_wrote,
 	.mapped = note_mapped, .unnamed = note_unnamed, .sync = sync_all,
 };

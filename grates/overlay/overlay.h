@@ -86,6 +86,7 @@ int cache_room(struct imfs *fs);
 int cache_fill(struct imfs_node *n, uint64_t index, uint8_t *bytes, uint32_t room);
 int cache_cut(struct imfs *fs, struct imfs_node *n, int64_t size);
 int cache_readable(struct imfs_node *n);
+int64_t cache_seek(struct imfs_node *n, int64_t off, bool hole);
 uint64_t cache_blocks(const struct imfs_node *n);
 size_t cache_straight(const struct imfs_node *n, int64_t off, size_t max, int *fd);
 int cache_whole(struct imfs_node *n);
@@ -101,6 +102,7 @@ void note_unnamed(struct imfs_entry *e);
 void note_gone(struct imfs_under *u);
 int flush_some(void);		/* the lock is held: makes what is dirty clean */
 int flush_all(bool durable);	/* no lock is held */
+int flush_failed(void);		/* the errno for which the state takes nothing any more, or 0 */
 int flush_begin(void);		/* from now on, changes that nobody has asked to be kept are brought to the state now and then */
 void store_enter(void);		/* the store's mutex; the lock is held */
 void store_leave(void);
