@@ -98,6 +98,15 @@ static void no_end(struct imfs_backing *backing)
 }
 void (*imfs_backing_end)(struct imfs_backing *) = no_end;
 
+static int no_copy(struct imfs_backing *backing, int fd, uint64_t size)
+{
+	(void)backing;
+	(void)fd;
+	(void)size;
+	return -ENODEV;
+}
+int (*imfs_backing_copy)(struct imfs_backing *, int, uint64_t) = no_copy;
+
 /* Makes the backing of a file so long, and the chunks its parts. */
 static int fit(struct imfs *fs, struct imfs_data *d, uint64_t size)
 {
@@ -350,10 +359,11 @@ static int fill_backing(struct imfs_node *n, const struct imfs_data *old)
 int imfs_data_back(struct imfs *fs, struct imfs_node *n)
 {
 	struct imfs_data old = n->data;
-	int r;
+	int r, whole;
 
 	if (old.backing)
 		return 0;
+	whole = n->lazy ? imfs_below->whole(n) : -1;
 	n->data = (struct imfs_data){ .backing = calloc(1, sizeof *n->data.backing) };
 	if (n->data.backing) {
 		n->data.backing->fd = -1;
@@ -361,7 +371,7 @@ int imfs_data_back(struct imfs *fs, struct imfs_node *n)
 		fs->used -= old.allocated;
 		r = fit(fs, &n->data, (uint64_t)n->size);
 		fs->used += old.allocated;
-		if (!r && n->lazy && (r = fill_backing(n, &old)))
+		if (!r && n->lazy && (r = whole >= 0 ? imfs_backing_copy(n->data.backing, whole, (uint64_t)n->size) : fill_backing(n, &old)))
 			fs->used -= n->data.allocated;
 		if (r)
 			imfs_backing_end(n->data.backing);
@@ -373,7 +383,7 @@ int imfs_data_back(struct imfs *fs, struct imfs_node *n)
 		n->data = old;
 		return r;
 	}
-	for (uint32_t i = 0; i < old.count; i++) {
+	for (uint32_t i = 0; i < old.count && whole < 0; i++) {
 		uint64_t start = old.chunks[i].index * IMFS_CHUNK, left = start < (uint64_t)n->size ? (uint64_t)n->size - start : 0;
 
 		memcpy(n->data.backing->base + start, old.chunks[i].data, left < old.chunks[i].room ? (size_t)left : old.chunks[i].room);

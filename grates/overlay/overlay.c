@@ -175,6 +175,7 @@ static void begin(void)
 	fs.next_ino = STORE_FIRST_INO;
 	if (upper)
 		open_store();
+	others_begin();
 	know_root();
 	if (store && flush_begin())
 		lind_die("no thread to keep changes with");
