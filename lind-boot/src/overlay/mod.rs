@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use lind_kernel::stdio;
 
 use crate::run::{self, Failure};
 use crate::sandbox;
@@ -108,7 +109,7 @@ fn meant(verb: &Verb, state: &State) -> Result<PathBuf> {
         bail!("{}: {why}; if it is meant for {}, add --lower {1}", state.name.display(), lower.display());
     }
     if !state.is_named() && verb.looks_below() {
-        eprintln!("lind-boot: {} is a state of {}", state.name.display(), lower.display());
+        stdio::say(&format!("lind-boot: {} is a state of {}\n", state.name.display(), lower.display()));
     }
     Ok(lower)
 }
