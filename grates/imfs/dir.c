@@ -115,7 +115,7 @@ void imfs_entry_leads(struct imfs_entry *e, struct imfs_node *n)
 {
 	leads_no_more(e);
 	leads(e, n);
-	e->stored = false;
+	e->moved = true;
 }
 
 int imfs_dir_put(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length, struct imfs_node *n)
@@ -135,7 +135,7 @@ int imfs_dir_put(struct imfs *fs, struct imfs_node *dir, const char *name, size_
 		widen(d);
 	leads(e, n);
 	e->dir = dir;
-	e->lower = e->stored = false;
+	e->lower = e->stored = e->moved = false;
 	e->cookie = d->next_cookie++;
 	e->hash = hash_of(name, length);
 	e->length = (uint16_t)length;

@@ -72,7 +72,7 @@ int under_born(struct imfs_node *n)
 		return -ENOMEM;
 	u->node = n;
 	u->cut = INT64_MAX;
-	u->fd = -1;
+	u->fd = u->watch = -1;
 	n->under = u;
 	count++;
 	insert(u);
@@ -101,6 +101,7 @@ void under_gone(struct imfs_node *n)
 	count--;
 	lower_close(u);
 	list_forget(u);
+	others_forget(u);
 	free(u->stored);
 	node_shows(n, NULL);
 	free(u);

@@ -341,6 +341,26 @@ static int do_wait(char **a)
 	return usleep((useconds_t)number(a[0]) * 1000);
 }
 
+/* Until a file begins with a text, which somebody outside writes. */
+static int do_until(char **a)
+{
+	char bytes[MOST];
+
+	fflush(stdout);
+	for (int i = 0; i < 1000; i++) {
+		int fd = open(a[0], O_RDONLY);
+		ssize_t got = fd < 0 ? 0 : read(fd, bytes, strlen(a[1]));
+
+		if (fd >= 0)
+			close(fd);
+		if (got == (ssize_t)strlen(a[1]) && !memcmp(bytes, a[1], (size_t)got))
+			return 0;
+		usleep(10000);
+	}
+	errno = ETIMEDOUT;
+	return -1;
+}
+
 /* This program, from there. */
 static int do_run(char **a)
 {
@@ -423,7 +443,7 @@ static const struct {
 	{ "write", 3, do_write }, { "make", 3, do_make }, { "append", 2, do_append }, { "read", 3, do_read }, { "sum", 1, do_sum },
 	{ "list", 1, do_list }, { "thin", 1, do_thin }, { "stat", 1, do_stat }, { "ino", 1, do_ino }, { "same", 2, do_same },
 	{ "map", 3, do_map }, { "unnamed", 3, do_unnamed }, { "punch", 3, do_punch }, { "zero", 3, do_zero },
-	{ "data", 1, do_data }, { "keep", 3, do_keep }, { "hear", 2, do_hear }, { "fill", 2, do_fill }, { "watch", 2, do_watch }, { "fault", 2, do_fault },
+	{ "data", 1, do_data }, { "keep", 3, do_keep }, { "hear", 2, do_hear }, { "until", 2, do_until }, { "fill", 2, do_fill }, { "watch", 2, do_watch }, { "fault", 2, do_fault },
 	{ "target", 1, do_link_text }, { "sync", 1, do_sync }, { "wait", 1, do_wait }, { "say", 1, do_say }, { "run", 1, do_run }, { "deep", 2, do_deep }, { "rename", 2, do_rename },
 	{ "link", 2, do_link }, { "symlink", 2, do_symlink }, { "unlink", 1, do_unlink }, { "mkdir", 1, do_mkdir },
 	{ "rmdir", 1, do_rmdir }, { "chmod", 2, do_chmod }, { "truncate", 2, do_truncate },
