@@ -420,14 +420,12 @@ implemented {
     1004 threei   spawn(path: Path, argv: StrArray, envp: StrArray, handlers: In<SpawnHandler>, count: Len, spawn_flags: SpawnFlags) -> Pid;
     /// Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments.
     1005 threei   exit_notice(entry: u64) -> ();
-    /// Makes the call that the caller is serving, as it came: the same as make_syscall with its number, target and
-    /// arguments, and shorter; or, as call_by would, by the handler table of cage `by`, if that is not 0. EINVAL outside a
-    /// handler, ELOOP in a handler of this very call.
-    1006 threei   forward(by: u64) -> i64;
-    /// Makes a call by the handler table of the cage in its field `caller`: the calling cage, or a proper descendant, for
-    /// calls on that and its descendants. Result and errors are the call's; EPERM for other tables, ELOOP for a call that
-    /// makes calls itself.
-    1007 threei   call_by(call: In<LindCall>) -> i64;
+    /// Makes the call that `call` describes, or, if that is NULL, the one that the caller is serving, as it came. It goes by the
+    /// handler table of cage `by`: the calling cage, or a proper descendant, for calls on that and its descendants. If `by` is 0, by that
+    /// of the cage in the described call's field `caller`; the served call then goes by the calling cage's. Result and errors are the
+    /// call's; EPERM for other tables, ELOOP for a described call_by, EINVAL without `call` outside a handler. Without `call` it
+    /// enters no handler of call_by: what it makes arrives under its own number.
+    1007 threei   call_by(call: In<LindCall>, by: u64) -> i64;
     /// Says where calls that `target`, a proper descendant of the caller, makes on its descriptors go instead of entering the caller's
     /// handler: by a word of the caller's memory for each descriptor number, into the handler, or where the caller's own calls or
     /// those of a descendant in between go. Once for each target (EEXIST); ENOSPC if four other grates have done so.

@@ -48,7 +48,7 @@ int64_t lind_forward(const struct lind_call *c)
 
 	/* The kernel has it at hand: that is half the way of handing it over again. */
 	if (c == lind_serving_)
-		return lind_import_syscall(SYS_forward, 0, 0, 0, 0, 0, 0);
+		return lind_import_syscall(SYS_call_by, 0, 0, 0, 0, 0, 0);
 	return lind_import_call((int32_t)c->nr, (int64_t)c->target, a[0].value, a[0].cage, a[1].value, a[1].cage,
 		a[2].value, a[2].cage, a[3].value, a[3].cage, a[4].value, a[4].cage, a[5].value, a[5].cage);
 }
