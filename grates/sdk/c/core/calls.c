@@ -55,17 +55,24 @@ int64_t lind_forward(const struct lind_call *c)
 
 #define PAGE 4096u
 
-int64_t lind_answer_from_slow_(struct lind_arg to, const void *from, size_t length, int32_t *release)
+size_t lind_write_part(struct lind_arg to, const void *from, size_t length)
 {
-	size_t done = 0, piece = length;
-	int r = lind_write(to, from, length);
+	size_t done = 0, piece;
 
-	for (; r && done < length; done += piece) {
+	for (; done < length; done += piece) {
 		piece = PAGE - (size_t)((to.value + done) % PAGE);
 		piece = piece < length - done ? piece : length - done;
 		if (lind_write(lind_at(to, done), (const char *)from + done, piece))
 			break;
 	}
+	return done;
+}
+
+int64_t lind_answer_from_slow_(struct lind_arg to, const void *from, size_t length, int32_t *release)
+{
+	int r = lind_write(to, from, length);
+	size_t done = r ? lind_write_part(to, from, length) : length;
+
 	__atomic_store_n(release, 0, __ATOMIC_RELEASE);
 	return !r ? (int64_t)length : done ? (int64_t)done : r;
 }
