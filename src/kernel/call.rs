@@ -12,11 +12,14 @@ use std::sync::Arc;
 use lind_abi::layout::*;
 use lind_abi::{Arg, CageId, Call, Errno, Fd, Owners, Result, Word};
 
+use rustix::time::ClockId;
+
 use crate::Kernel;
 use crate::authority;
 use crate::cage::{Attention, Cage, Thread, signal};
 use crate::engine::{Hop, Served};
 use crate::fd::{FileRef, InUse, Reader};
+use crate::host::clock::sleep_until;
 use crate::threei::HandlerTable;
 use dispatch::{dispatch, dispatch_short};
 use grates::by_grates;
@@ -101,6 +104,18 @@ impl Ctx<'_> {
     pub fn again<T>(&self, result: &Result<T>) -> bool {
         // By its parts: a context that nobody asks for the address of is never written down.
         matches!(result, Err(Errno::EINTR)) && goes_on(self.kernel, self.caller, self.thread)
+    }
+
+    /// Waits for so many nanoseconds, within a call that waits for something that tells nobody.
+    ///
+    /// # Errors
+    /// EINTR.
+    pub fn pause(&self, nanos: u32) -> Result<()> {
+        const NANOS: i64 = 1_000_000_000;
+        let now = rustix::time::clock_gettime(ClockId::Monotonic);
+        let nsec = now.tv_nsec + i64::from(nanos);
+        let deadline = Timespec { sec: now.tv_sec + nsec / NANOS, nsec: nsec % NANOS };
+        self.blocking(|| sleep_until(ClockId::Monotonic, &deadline))
     }
 
     /// Whether a call that waits inside the kernel has to return first.
@@ -231,26 +246,11 @@ pub fn make_syscall(
     target: u64,
     args: [(u64, u64); 6],
 ) -> i64 {
-    match try_make_syscall(kernel, thread, served, hop, number, target, args) {
-        Ok(result) => result,
-        Err(errno) => errno.to_wire(),
-    }
-}
-
-fn try_make_syscall(
-    kernel: &Arc<Kernel>,
-    thread: &Thread,
-    served: Option<&Served<'_>>,
-    hop: &dyn Hop,
-    number: u32,
-    target: u64,
-    args: [(u64, u64); 6],
-) -> Result<i64> {
-    let target = CageId::from_wire(target).ok_or(Errno::ESRCH)?;
+    let Some(target) = CageId::from_wire(target) else { return Errno::ESRCH.to_wire() };
     let owners = Owners::Each(args.map(|(_, cage)| CageId::from_wire(cage).unwrap_or(NOBODY)));
     let values = &Word::six(args.map(|(value, _)| value));
     let call = Call { nr: number, caller: thread.cage.id, target, values, owners };
-    pass_on(kernel, thread, served, hop, &thread.cage.handlers, &call)
+    pass_on(kernel, thread, served, hop, &thread.cage.handlers, &call).unwrap_or_else(Errno::to_wire)
 }
 
 /// The call that `wire` describes, by the table of cage `by`, or else of the cage that it names as its caller. To handlers, the calling
