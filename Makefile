@@ -7,7 +7,7 @@ PORT =
 PREFIX = /usr/local
 DESTDIR =
 
-all: programs sysroot cxx grates ## everything: the runtime, the C and C++ libraries, the grates
+all: programs sysroot cxx profile grates ## everything: the runtime, the C and C++ libraries, the grates
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -27,6 +27,9 @@ sysroot: ## the cages' C library, in build/sysroot
 cxx: programs sysroot ## the cages' C++ library, in build/sysroot
 	@src/sysroot/cxx.sh
 
+profile: programs sysroot ## what -fprofile-generate links, in build/sysroot
+	@src/sysroot/profile.sh
+
 rust: programs sysroot cxx ## Rust's standard library for cages, in build/rust; not part of all
 	@src/sysroot/rust.sh
 
@@ -36,6 +39,9 @@ grates: programs sysroot ## the grates, in build/grates
 
 ports: all ## shells, tools, languages into lindfs/bin, compiled; PORT="bash make" selects
 	@ports/build.sh $(PORT); built=$$?; target/release/lind-boot warm lindfs/bin && exit $$built
+
+binfmt: all ## Linux starts programs for cages by itself, on the whole machine, as root; scripts/binfmt unregister ends it
+	@scripts/binfmt register
 
 install: ## what was built into PREFIX, below DESTDIR: runtime, compiler driver, C library, grates, lindfs
 	@scripts/install.sh install "$(DESTDIR)" "$(PREFIX)"
@@ -74,4 +80,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup programs sysroot cxx rust grates ports ports-test test unit-tests bench sandbench check clean
+.PHONY: all help setup programs sysroot cxx profile rust grates binfmt ports ports-test test unit-tests bench sandbench check clean

@@ -39,7 +39,7 @@ source_key() {
 	{
 		echo "$sha256 $side"
 		cat "$here/$name/recipe"
-		find "$here/$name" -name '*.patch' | sort | xargs -r cat
+		find "$here/$name" -type f ! -name recipe ! -name test ! -name known ! -name cases | sort | xargs -r cat
 		for need in $needs; do cat "$top/build/ports/$need/$side/source-key"; done
 		case $side in
 		cage) cat "$here/config.site"; find "$top/build/sysroot/include" -name c++ -prune -o -type f -print | sort | xargs cat ;;
@@ -60,7 +60,7 @@ unpack() {
 	mkdir -p "$tree"
 	[ -z "$tarball" ] || tar -xf "$top/build/downloads/$tarball" -C "$tree" --strip-components=1
 	for patch in "$here/$name"/*.patch; do
-		[ ! -f "$patch" ] || patch -p1 <"$patch"
+		[ ! -f "$patch" ] || patch -p1 -d "$tree" <"$patch"
 	done
 }
 
@@ -101,7 +101,7 @@ link() { mkdir -p "$root/$(dirname "$2")"; ln -sfn "$1" "$root/$2"; }
 
 load() {
 	name=$1
-	tarball='' sha256='' needs='' programs='' tools='' test_tools='' test_needs=''
+	optimise='' tarball='' sha256='' needs='' programs='' tools='' test_tools='' test_needs=''
 	configure() { :; }
 	compile() { make; }
 	install() { :; }
@@ -130,6 +130,38 @@ finish() {
 	printf '[%d/%d] %s: %s\n' "$2" "$3" "$title" "$1"
 }
 
+# Compiles with further options, which a recipe need not know of.
+compile_with() {
+	mkdir -p "$work/bin"
+	printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$top/scripts/bin/lind-cc" "$1" >"$work/bin/lind-cc"
+	chmod +x "$work/bin/lind-cc"
+	(PATH=$work/bin:$PATH && step compile compile)
+}
+
+# For a cage, a recipe that says how to optimise gets a profile first: `train` is run by programs that count what they do.
+compile_well() {
+	if [ -z "$optimise" ] || [ "$side" != cage ]; then
+		step compile compile
+		return
+	fi
+	[ -f "$work/profile" ] || make_profile
+	compile_with "$optimise -fprofile-use=$work/profile"
+}
+
+make_profile() {
+	counting=$work/counting
+	rm -rf "$counting"
+	cp -a "$tree" "$counting"
+	(
+		title="$title (counting)" tree=$counting
+		compile_with -fprofile-generate
+		export LLVM_PROFILE_FILE="$counting/counts/%m.profraw" LIND_VOLUME="$counting"
+		step train train
+	)
+	"llvm-profdata${LLVM_SUFFIX--22}" merge -o "$work/profile" "$counting"/counts/*.profraw
+	rm -rf "$counting"
+}
+
 # Builds port $1 on side $2. What it needs is there.
 build() {
 	began=$(date +%s) did=unchanged
@@ -139,7 +171,7 @@ build() {
 	key=$(source_key)
 	if [ "$(cat "$work/source-key" 2>/dev/null)" != "$key" ]; then
 		[ -z "$tarball" ] || "$top/src/sysroot/fetch.sh" "$package" "$tarball" "$sha256" || die "$name: no source"
-		rm -f "$work/source-key" "$work/link-key"
+		rm -f "$work/source-key" "$work/link-key" "$work/profile"
 		tree=$work step unpack unpack_here
 		step configure configure
 		echo "$key" >"$work/source-key"
@@ -149,7 +181,7 @@ build() {
 	if [ "$(cat "$work/link-key" 2>/dev/null)" != "$links" ]; then
 		[ $did = built ] || did="linked again"
 		(cd "$tree" && rm -f $programs)
-		step compile compile
+		compile_well
 		for program in $programs; do [ -f "$tree/$program" ] || die "$title: no $program after compiling; see $work/compile.log"; done
 		step stage stage "$(stage_of "$name")"
 		echo "$links" >"$work/link-key"
@@ -165,12 +197,10 @@ relink() {
 	links="$(cat "$top/build/ports/$name/cage/source-key") $(link_key)"
 	if [ "$(cat "$work/link-key" 2>/dev/null)" != "$links" ]; then
 		rm -rf "$work"
-		mkdir -p "$work/bin"
+		mkdir -p "$work"
 		cp -a "$top/build/ports/$name/cage/source" "$tree"
-		printf '#!/bin/sh\nexec "%s" --fork=%s "$@"\n' "$top/scripts/bin/lind-cc" "$side" >"$work/bin/lind-cc"
-		chmod +x "$work/bin/lind-cc"
 		(cd "$tree" && rm -f $programs)
-		(PATH=$work/bin:$PATH && step compile compile)
+		compile_with "--fork=$side"
 		echo "$links" >"$work/link-key"
 	fi
 	finish "linked"

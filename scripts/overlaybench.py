@@ -25,6 +25,8 @@ from bench.progress import progress
 from bench.tables import lines_of_json
 
 CHILDREN = REPOSITORY / "tests/benchmarks/overlay"
+# Of grates/overlay, what keeps a state.
+LAYERS = ("vfs", "open", "store", "blocks", "layers")
 ROUNDS, QUICK_ROUNDS = 7, 2
 # A quick run is for looking whether all of it works.
 QUICK = {"file_size_mib": 4, "cases": ["begin", "truncate", "mmap"], "modes": ["warm"], "read_files": 16, "state_files": [1]}
@@ -87,6 +89,15 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
+def times_layers(made: Path) -> Path:
+    """The overlay's own sources, with a main that calls them."""
+    overlay, sqlite = REPOSITORY / "grates/overlay", REPOSITORY / "build/sqlite"
+    sources = [CHILDREN / "layers/layers.c", *(overlay / f"{name}.c" for name in LAYERS), sqlite / "sqlite3.o"]
+    run_tool(["make", "-C", str(overlay)], "make")
+    run_tool([str(REPOSITORY / "scripts/lind_compile"), "-O2", "-std=c11", "-D_GNU_SOURCE", f"-I{overlay}", f"-I{sqlite}", "-o", str(made), *map(str, sources)], "lind_compile")
+    return made
+
+
 def children(options: argparse.Namespace, place: Path) -> columns.Children:
     tool = place / "tool"
     native, cage, script = tool / "child", tool / "child.cwasm", tool / "child.py"
@@ -96,7 +107,7 @@ def children(options: argparse.Namespace, place: Path) -> columns.Children:
         sources = [str(file) for file in sorted(CHILDREN.glob("*.c"))]
         run_tool([options.cc, *CFLAGS, "-o", str(native), *sources], "native compile")
         run_tool([str(REPOSITORY / "scripts/lind_compile"), *CFLAGS, "-o", str(cage), *sources], "lind_compile")
-    return columns.Children(options.child, native, cage, script)
+    return columns.Children(options.child, native, cage, script, times_layers(tool / "layers.cwasm"))
 
 
 def run(options: argparse.Namespace) -> int:

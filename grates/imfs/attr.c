@@ -1,6 +1,6 @@
 /* Attributes: what stat(2) shows, and changing it. */
 #include <unistd.h>
-#include "imfs_core.h"
+#include "watch.h"
 
 #ifndef UTIME_NOW
 #define UTIME_NOW 0x3fffffff
@@ -27,6 +27,7 @@ int imfs_chmod(struct imfs_node *n, const struct imfs_cred *cred, uint32_t mode)
 	n->mode = (n->mode & S_IFMT) | (mode & 07777);
 	n->ctime = imfs_now();
 	imfs_changed(n);
+	imfs_tell(n, IN_ATTRIB);
 	return 0;
 }
 
@@ -61,6 +62,7 @@ int imfs_chown(struct imfs_node *n, const struct imfs_cred *cred, uint32_t uid, 
 	n->mode = mode;
 	n->ctime = imfs_now();
 	imfs_changed(n);
+	imfs_tell(n, IN_ATTRIB);
 	return 0;
 }
 
@@ -99,6 +101,8 @@ int imfs_utimens(struct imfs_node *n, const struct imfs_cred *cred, const struct
 	set_time(&n->mtime, &times[1], &now);
 	n->ctime = now;
 	imfs_changed(n);
+	/* Linux takes a time that is set alone for the read or the write that would move it. */
+	imfs_tell(n, times[0].tv_nsec == UTIME_OMIT ? IN_MODIFY : times[1].tv_nsec == UTIME_OMIT ? IN_ACCESS : IN_ATTRIB);
 	return 0;
 }
 
@@ -144,5 +148,6 @@ int imfs_truncate(struct imfs *fs, struct imfs_node *n, const struct imfs_proces
 	imfs_kill_suid(n, &p->cred);
 	n->mtime = n->ctime = imfs_now();
 	imfs_changed(n);
+	imfs_tell(n, IN_MODIFY);
 	return 0;
 }

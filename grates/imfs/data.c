@@ -194,8 +194,8 @@ int imfs_data_load(struct imfs *fs, struct imfs_node *n, int64_t off)
 
 	if (d->backing || left <= 0 || (i < d->count && d->chunks[i].index == index))
 		return 0;
-	if ((r = imfs_below->room(fs)))
-		return r;
+	/* What cannot be written any more can still be read. */
+	(void)imfs_below->room(fs);
 	i = position(d, index);
 	if (!(c = insert(d, i, index)))
 		return -ENOMEM;
@@ -396,16 +396,15 @@ void imfs_data_free(struct imfs *fs, struct imfs_node *n)
 	free(d->chunks);
 }
 
-int64_t imfs_data_seek(const struct imfs_node *n, int64_t off, bool hole)
+int64_t imfs_data_seek(struct imfs_node *n, int64_t off, bool hole)
 {
 	const struct imfs_data *d = &n->data;
 	uint32_t i;
 
 	if (off < 0 || off >= n->size)
 		return -ENXIO;
-	/* Where holes are is known to what is below. */
-	if (n->lazy)
-		return hole ? n->size : off;
+	if (n->lazy && !d->backing)
+		return imfs_below->seek(n, off, hole);
 	i = position(d, (uint64_t)off / IMFS_CHUNK);
 	if (!hole) {
 		int64_t start;

@@ -4,7 +4,7 @@
  */
 #include <dirent.h>
 #include <stdlib.h>
-#include "imfs_core.h"
+#include "watch.h"
 
 #define FIRST_COOKIE 3		/* 1 and 2 are `.` and `..` */
 #define ENTRY_COST(length) (sizeof(struct imfs_entry) + (length) + 1)
@@ -115,7 +115,7 @@ void imfs_entry_leads(struct imfs_entry *e, struct imfs_node *n)
 {
 	leads_no_more(e);
 	leads(e, n);
-	e->stored = false;
+	e->moved = true;
 }
 
 int imfs_dir_put(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length, struct imfs_node *n)
@@ -135,7 +135,7 @@ int imfs_dir_put(struct imfs *fs, struct imfs_node *dir, const char *name, size_
 		widen(d);
 	leads(e, n);
 	e->dir = dir;
-	e->lower = e->stored = false;
+	e->lower = e->stored = e->moved = false;
 	e->cookie = d->next_cookie++;
 	e->hash = hash_of(name, length);
 	e->length = (uint16_t)length;
@@ -300,5 +300,8 @@ int64_t imfs_getdents(struct imfs *fs, struct imfs_file *f, void *buffer, size_t
 	for (; room && e; e = e->after)
 		if ((room = emit(buffer, size, &used, e->node->ino, e->cookie, e->node->mode, e->name, e->length)))
 			f->pos = (int64_t)e->cookie;
-	return !used && !room ? -EINVAL : (int64_t)used;
+	if (!used && !room)
+		return -EINVAL;
+	imfs_tell(dir, IN_ACCESS);
+	return (int64_t)used;
 }

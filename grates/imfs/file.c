@@ -1,7 +1,7 @@
 /* Open files. */
 #include <stdlib.h>
 #include <unistd.h>
-#include "imfs_core.h"
+#include "watch.h"
 
 #define LARGEFILE 0100000u	/* O_LARGEFILE, which fcntl(F_GETFL) shows */
 #ifndef SEEK_DATA
@@ -11,6 +11,9 @@
 #ifndef FALLOC_FL_KEEP_SIZE
 #define FALLOC_FL_KEEP_SIZE 1
 #define FALLOC_FL_PUNCH_HOLE 2
+#endif
+#ifndef FALLOC_FL_ZERO_RANGE
+#define FALLOC_FL_ZERO_RANGE 16
 #endif
 
 #define FALLOC_KNOWN 0x7f	/* what some filesystem of Linux supports */
@@ -44,6 +47,8 @@ void imfs_file_drop(struct imfs *fs, struct imfs_file *f)
 {
 	if (--f->refs)
 		return;
+	if (!(f->flags & O_PATH))
+		imfs_tell(f->node, imfs_may_write(f) ? IN_CLOSE_NOWRITE : IN_CLOSE_WRITE);
 	if (f->node->locks)
 		imfs_locks_drop(f->node, f);
 	f->node->writers -= !imfs_may_write(f);
@@ -167,6 +172,8 @@ int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_a
 	}
 	if ((flags & O_TRUNC) && !fresh)
 		imfs_truncate(fs, n, p, 0);
+	if (!(flags & O_PATH))
+		imfs_tell(n, IN_OPEN);
 	return 0;
 }
 
@@ -204,6 +211,7 @@ void imfs_wrote(struct imfs_node *n, const struct imfs_cred *cred, int64_t end, 
 	if (n->mode & (S_ISUID | S_ISGID))
 		imfs_kill_suid(n, cred);
 	imfs_changed(n);
+	imfs_tell(n, IN_MODIFY);
 }
 
 int64_t imfs_pread(struct imfs *fs, struct imfs_file *f, void *to, size_t length, int64_t off)
@@ -231,6 +239,7 @@ int64_t imfs_pread(struct imfs *fs, struct imfs_file *f, void *to, size_t length
 			memset((char *)to + done, 0, run);
 	}
 	imfs_was_read(f);
+	imfs_tell(n, IN_ACCESS);
 	return (int64_t)length;
 }
 
@@ -308,6 +317,39 @@ int64_t imfs_lseek(struct imfs_file *f, int64_t off, int whence)
 	return f->pos = base + off;
 }
 
+/* Makes zeros of what there is of a range. Bytes beyond the end are zero already. */
+static int make_zero(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length)
+{
+	if (off >= n->size)
+		return 0;
+	length = length > n->size - off ? n->size - off : length;
+	if (n->lazy)
+		return imfs_data_zero(fs, n, off, length);
+	imfs_data_punch(fs, n, off, length);
+	return 0;
+}
+
+/* Room for a range. What goes to a store takes no place before that. */
+static int take_room(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length)
+{
+	size_t run;
+
+	if ((uint64_t)length > fs->limit - fs->used)
+		return -ENOSPC;
+	for (int64_t done = 0; done < length && (!n->under || n->data.backing); done += (int64_t)run)
+		if (!imfs_data_reserve(fs, n, off + done, length - done < IMFS_CHUNK ? (size_t)(length - done) : IMFS_CHUNK, &run))
+			return -ENOSPC;
+	return 0;
+}
+
+/* What is wrong with a mode. To zero a range is for those who stand before a filesystem that can: one in memory cannot. */
+static int may_allocate(const struct imfs_node *n, int mode)
+{
+	int known = FALLOC_FL_KEEP_SIZE | (n->under ? FALLOC_FL_ZERO_RANGE : 0);
+
+	return mode & ~(mode & FALLOC_FL_PUNCH_HOLE ? FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE : known) ? -EOPNOTSUPP : 0;
+}
+
 int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_process *p, int mode, int64_t off, int64_t length)
 {
 	struct imfs_node *n = f->node;
@@ -325,31 +367,17 @@ int imfs_fallocate(struct imfs *fs, struct imfs_file *f, const struct imfs_proce
 		return S_ISFIFO(n->mode) ? -ESPIPE : -ENODEV;
 	if (length > IMFS_MAX_SIZE - off)
 		return -EFBIG;
-	if (mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE))
-		return -EOPNOTSUPP;
-	if (mode & FALLOC_FL_PUNCH_HOLE) {
-		/* Bytes beyond the end are zero already. */
-		length = off < n->size && length > n->size - off ? n->size - off : length;
-		if (off < n->size && n->lazy && (r = imfs_data_zero(fs, n, off, length)))
-			return r;
-		if (off < n->size && !n->lazy)
-			imfs_data_punch(fs, n, off, length);
-	} else {
-		size_t run;
-
-		if (off + length > n->size && off + length > imfs_largest(p))
-			return -EFBIG;
-		if ((uint64_t)length > fs->limit - fs->used)
-			return -ENOSPC;
-		/* What goes to a store takes no place before that. */
-		for (int64_t done = 0; done < length && (!n->under || n->data.backing); done += (int64_t)run)
-			if (!imfs_data_reserve(fs, n, off + done, length - done < IMFS_CHUNK ? (size_t)(length - done) : IMFS_CHUNK, &run))
-				return -ENOSPC;
-		if (!(mode & FALLOC_FL_KEEP_SIZE) && off + length > n->size)
-			n->size = off + length;
-	}
+	if ((r = may_allocate(n, mode)))
+		return r;
+	if (!(mode & FALLOC_FL_KEEP_SIZE) && off + length > n->size && off + length > imfs_largest(p))
+		return -EFBIG;
+	if ((r = mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE) ? make_zero(fs, n, off, length) : take_room(fs, n, off, length)))
+		return r;
+	if (!(mode & FALLOC_FL_KEEP_SIZE) && off + length > n->size)
+		n->size = off + length;
 	imfs_kill_suid(n, &p->cred);
 	n->mtime = n->ctime = imfs_now();
 	imfs_changed(n);
+	imfs_tell(n, IN_MODIFY);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include "imfs_core.h"
 #include "sync.h"
+#include "watch.h"
 
 #define CLIENT_AT_FDCWD (-100)
 
@@ -127,8 +128,17 @@ void fifo_init(void);
 bool fifos_open(void);	/* whether any is */
 /* Waits for the other end, if the fifo was opened to do that; then as give_fd. */
 int64_t fifo_opened(const struct lind_call *c, struct client *client, struct imfs_file *f, bool cloexec);
-/* read and write and their kind, of the descriptor in argument 0; the memory is that of argument 1. */
-int64_t fifo_io(const struct lind_call *c, const struct iovec *iov, uint64_t count, bool put, bool wait);
+/* read and write and their kind of a fifo or a watcher, of the descriptor in argument 0; the memory is that of argument 1. */
+static inline bool is_stream(const struct imfs_file *f)
+{
+	return imfs_is_fifo(f) || f->node->watcher;
+}
+int64_t stream_io(const struct lind_call *c, const struct iovec *iov, uint64_t count, bool put, bool wait);
+
+/* on_watch.c */
+void watchers_init(void);
+int64_t watcher_read(const struct lind_call *c, const struct iovec *iov, uint64_t count, bool wait);
+int64_t watcher_waits(struct imfs_watcher *w);	/* how many bytes wait to be read; the lock is held for writing */
 
 /* on_proc.c: `path` is where a look that ended outside came to, and `client` the call's target. */
 int64_t proc_readlink(const struct lind_call *c, const struct client *client, const char *path, struct lind_arg to, uint64_t size);
@@ -145,6 +155,14 @@ static inline int64_t sized(const struct lind_call *c, const struct client *clie
 	if (r == -EFBIG && client->p.limited)
 		signal_thread(c->target, SIGXFSZ);
 	return r;
+}
+
+/* What was written by a file that is open with O_SYNC or O_DSYNC is kept when this hands the result on. No lock is held. */
+static inline int64_t kept(int64_t r, uint32_t flags)
+{
+	int failed = r > 0 && flags & O_DSYNC && imfs_below ? imfs_below->sync() : 0;
+
+	return failed ? failed : r;
 }
 
 /* on_exec.c: who runs a file of ours. The lock is held. */
@@ -198,6 +216,8 @@ int64_t on_bind(const struct lind_call *), on_connect(const struct lind_call *),
 	on_recvmmsg(const struct lind_call *), on_sendmsg(const struct lind_call *), on_sendmmsg(const struct lind_call *);
 int64_t on_mmap(const struct lind_call *), on_munmap(const struct lind_call *), on_msync(const struct lind_call *),
 	on_execve(const struct lind_call *), on_execveat(const struct lind_call *);
+int64_t on_inotify_init(const struct lind_call *), on_inotify_init1(const struct lind_call *), on_inotify_add_watch(const struct lind_call *),
+	on_inotify_rm_watch(const struct lind_call *);
 int64_t on_limit(const struct lind_call *), on_clone(const struct lind_call *);
 
 #endif

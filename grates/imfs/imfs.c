@@ -115,6 +115,7 @@ int main(int argc, char **argv)
 		make_pass(passes[i]);
 	holder_init();
 	fifo_init();
+	watchers_init();
 	backing_init();
 	if (!lind_explains())
 		preload_all();

@@ -65,7 +65,7 @@ struct imfs_entry {
 	uint64_t cookie;
 	uint32_t hash;
 	uint16_t length;
-	bool lower, stored;	/* with a filesystem below: it has this name; the store says what it leads to */
+	bool lower, stored, moved;	/* with a filesystem below: it has this name; the store has it; and it leads elsewhere since */
 	char name[];
 };
 
@@ -131,6 +131,8 @@ struct imfs_node {
 	char *target;			/* symbolic links */
 	struct imfs_xattr *xattrs;
 	struct imfs_fifo *fifo;		/* fifos that are open */
+	struct imfs_watcher *watcher;	/* instances of inotify */
+	struct imfs_watch *watches;	/* of this node */
 	struct imfs_lock *locks;
 };
 
@@ -156,7 +158,7 @@ struct imfs_below {
 	int (*know)(struct imfs *fs, struct imfs_node *n);	/* attributes; -ENOENT: it is not there any more */
 	int (*xattrs)(struct imfs *fs, struct imfs_node *n);
 	int (*readable)(struct imfs_node *n);	/* whether contents can be had */
-	/* Before memory is taken for contents: gives some back, which is any clean chunk's. */
+	/* Before memory is taken for contents, or a name is made: gives some back, which is any clean chunk's. An errno: nothing more is kept. */
 	int (*room)(struct imfs *fs);
 	/* How many bytes at `off`, at most `max`, are in a file of the kernel's as they are here, and that file. 0: they have to be loaded. The
 	 * lock is held for reading at least. */
@@ -164,6 +166,8 @@ struct imfs_below {
 	int (*whole)(struct imfs_node *n);	/* a file of the kernel's with all of the contents, which is the caller's; -1: none */
 	/* The contents of a chunk of a lazy file, as much as there is room for. */
 	int (*fill)(struct imfs_node *n, uint64_t index, uint8_t *bytes, uint32_t room);
+	/* Where the next data or the next hole of a lazy file is, from an offset before its end. The end is a hole; -ENXIO: no data. */
+	int64_t (*seek)(struct imfs_node *n, int64_t off, bool hole);
 	int (*cut)(struct imfs *fs, struct imfs_node *n, int64_t size);	/* before the file becomes shorter */
 	void (*space)(uint64_t *blocks, uint64_t *left);	/* of the disk below, in blocks of 4 KiB */
 	uint64_t (*blocks)(const struct imfs_node *n);	/* as stat(2) says it */
@@ -267,7 +271,7 @@ __attribute__((cold, noinline)) uint8_t *imfs_data_run_slow(const struct imfs_no
 uint8_t *imfs_data_reserve(struct imfs *fs, struct imfs_node *n, int64_t off, size_t want, size_t *run);
 int imfs_data_resize(struct imfs *fs, struct imfs_node *n, int64_t size);	/* to less it does not fail */
 void imfs_data_punch(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length);
-int64_t imfs_data_seek(const struct imfs_node *n, int64_t off, bool hole);
+int64_t imfs_data_seek(struct imfs_node *n, int64_t off, bool hole);
 int imfs_data_back(struct imfs *fs, struct imfs_node *n);	/* moves the contents to a backing */
 void imfs_data_free(struct imfs *fs, struct imfs_node *n);
 /* Makes a backing, or one that is there, this long; it may move. 0 or an errno. Less does not fail. And its end. */
@@ -303,6 +307,7 @@ struct imfs_at {
 	struct imfs_node *node;		/* NULL: does not exist */
 	enum imfs_last last;
 	bool slash;			/* something must be a directory: trailing slash */
+	bool too_long;			/* the walk failed, for its last name: the caller clears it before */
 	uint16_t length;
 	char name[IMFS_NAME + 1];	/* if it does not exist, or was asked for itself */
 	char path[IMFS_PATH];

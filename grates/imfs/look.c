@@ -81,7 +81,7 @@ static int find_start(const struct lind_call *c, int dir, bool may_be_empty, str
 
 	l->client = client_of(c->target);
 	l->from = dir < 0 ? l->client : client_of(c->args[dir].cage);
-	l->at.entered = false;
+	l->at.entered = l->at.too_long = false;
 	l->at.path[0] = l->start[0] = 0;
 	if (!at_cwd && (names_a_process(l->text) || (l->text[0] != '/' && names_the_prefix(l->text))))
 		learn_start(c, dir, l);
@@ -197,6 +197,14 @@ static int apart(const struct lind_call *c, int dir, const struct look *l)
 	return r < 0 ? (int)r : -EXDEV;
 }
 
+/* The last names of both paths are looked at after all directories, the first path's first. `moves`: it is the name itself that is meant. */
+static int first_wrong(const struct look *l1, const struct look *l2, bool moves, int r2)
+{
+	if (!l2->at.too_long)
+		return r2;
+	return moves && l1->at.last != IMFS_NORMAL ? -EBUSY : !l1->at.node ? -ENOENT : r2;
+}
+
 int look_two(const struct lind_call *c, int dir1, int path1, enum imfs_follow follow1, bool may_be_empty,
 	int dir2, int path2, struct look *l1, struct look *l2)
 {
@@ -207,7 +215,7 @@ int look_two(const struct lind_call *c, int dir1, int path1, enum imfs_follow fo
 		return r;
 	imfs_write_lock();
 	if ((r1 = walk(c, dir1, follow1, l1)) < 0 || (r2 = walk(c, dir2, IMFS_NAME_ITSELF, l2)) < 0)
-		r = r1 < 0 ? r1 : r2;
+		r = r1 < 0 ? r1 : r1 ? r2 : first_wrong(l1, l2, follow1 == IMFS_NAME_ITSELF, r2);
 	else
 		r = r1 == r2 ? r1 : -EXDEV;
 	if (r)

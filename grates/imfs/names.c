@@ -1,7 +1,7 @@
 /* Making, moving and removing names. The order of the checks is Linux's, where several would fail. */
 #include <stdlib.h>
 #include <unistd.h>
-#include "imfs_core.h"
+#include "watch.h"
 
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1u
@@ -42,6 +42,8 @@ int imfs_create(struct imfs *fs, const struct imfs_process *p, const struct imfs
 	struct imfs_node *n;
 	int r = may_make(p, at, S_ISDIR(mode));
 
+	if (!r && imfs_below)
+		r = imfs_below->room(fs);
 	if (r)
 		return r;
 	if (!(n = imfs_node_new(fs, mode, &p->cred, at->dir)))
@@ -51,6 +53,7 @@ int imfs_create(struct imfs *fs, const struct imfs_process *p, const struct imfs
 		return r;
 	}
 	n->nlink = S_ISDIR(mode) ? 2 : 1;
+	imfs_tell_name(at->dir, IN_CREATE, n, at->name, at->length);
 	*made = n;
 	return 0;
 }
@@ -129,20 +132,28 @@ int imfs_link(struct imfs *fs, const struct imfs_process *p, struct imfs_node *f
 	from->nlink++;
 	from->linkable = false;
 	from->ctime = imfs_now();
+	imfs_tell_itself(from, IN_ATTRIB);
+	imfs_tell_name(to->dir, IN_CREATE, from, to->name, to->length);
 	return 0;
 }
 
-static void remove_name(struct imfs *fs, struct imfs_node *dir, struct imfs_entry *e)
+static void remove_name(struct imfs *fs, const struct imfs_at *at)
 {
-	struct imfs_node *n = e->node;
+	struct imfs_node *n = at->node;
 
-	imfs_dir_remove(fs, dir, e);
+	imfs_dir_remove(fs, at->dir, imfs_dir_find(at->dir, at->name, at->length));
 	n->ctime = imfs_now();
 	if (S_ISDIR(n->mode))
 		imfs_dir_orphan(n);
-	else
+	else {
 		n->nlink--;
-	imfs_node_settle(fs, n);
+		imfs_tell_itself(n, IN_ATTRIB);
+	}
+	imfs_node_hold(n);
+	if (n->refs == 1 && !n->nlink)
+		imfs_watches_end(n);
+	imfs_tell_name(at->dir, IN_DELETE, n, at->name, at->length);
+	imfs_node_drop(fs, n);
 }
 
 int imfs_unlink(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *at)
@@ -159,7 +170,7 @@ int imfs_unlink(struct imfs *fs, const struct imfs_process *p, const struct imfs
 		return r;
 	if (S_ISDIR(at->node->mode))
 		return -EISDIR;
-	remove_name(fs, at->dir, imfs_dir_find(at->dir, at->name, at->length));
+	remove_name(fs, at);
 	return 0;
 }
 
@@ -185,7 +196,7 @@ int imfs_rmdir(struct imfs *fs, const struct imfs_process *p, const struct imfs_
 		return -ENOTDIR;
 	if ((r = may_go(fs, at->node)))
 		return r;
-	remove_name(fs, at->dir, imfs_dir_find(at->dir, at->name, at->length));
+	remove_name(fs, at);
 	return 0;
 }
 
@@ -247,10 +258,16 @@ static void renames_to(struct imfs_node *dir, struct imfs_entry *e, struct imfs_
 	imfs_changed(n);
 }
 
+static void tell_move(const struct imfs_at *from, const struct imfs_at *to, struct imfs_node *n, struct imfs_node *replaced)
+{
+	if (imfs_watches)
+		imfs_tell_move_slow(from, to, n, replaced);
+}
+
 int imfs_rename(struct imfs *fs, const struct imfs_process *p, const struct imfs_at *from, const struct imfs_at *to, unsigned flags)
 {
 	struct imfs_entry *old, *new;
-	struct imfs_node *n = from->node;
+	struct imfs_node *n = from->node, *replaced = to->node;
 	int r;
 
 	if ((flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE)) || flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
@@ -264,18 +281,16 @@ int imfs_rename(struct imfs *fs, const struct imfs_process *p, const struct imfs
 	old = imfs_dir_find(from->dir, from->name, from->length);
 	new = to->node ? imfs_dir_find(to->dir, to->name, to->length) : NULL;
 	if (flags & RENAME_EXCHANGE) {
-		struct imfs_node *other = to->node;
-
 		renames_to(to->dir, new, n);
-		renames_to(from->dir, old, other);
+		renames_to(from->dir, old, replaced);
+		tell_move(from, to, n, NULL);
+		tell_move(to, from, replaced, NULL);
 		return 0;
 	}
 	/* The new name first: it is what can fail. */
 	if (!new && (r = imfs_dir_add(fs, to->dir, to->name, to->length, n)))
 		return r;
 	if (new) {
-		struct imfs_node *replaced = new->node;
-
 		renames_to(to->dir, new, n);
 		replaced->ctime = imfs_now();
 		imfs_changed(replaced);
@@ -283,9 +298,11 @@ int imfs_rename(struct imfs *fs, const struct imfs_process *p, const struct imfs
 			imfs_dir_orphan(replaced);
 		else
 			replaced->nlink--;
-		imfs_node_settle(fs, replaced);
 	}
 	imfs_dir_remove(fs, from->dir, old);
 	n->ctime = imfs_now();
+	tell_move(from, to, n, replaced);
+	if (replaced)
+		imfs_node_settle(fs, replaced);
 	return 0;
 }

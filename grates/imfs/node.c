@@ -1,7 +1,7 @@
 /* Nodes: their birth, their end, who may do what with them. */
 #include <stdlib.h>
 #include <unistd.h>
-#include "imfs_core.h"
+#include "watch.h"
 
 /* What a node costs of the size limit. */
 #define NODE_COST sizeof(struct imfs_node)
@@ -106,6 +106,10 @@ void imfs_node_settle(struct imfs *fs, struct imfs_node *n)
 {
 	if (n->refs || n->nlink)
 		return;
+	if (n->watches)
+		imfs_watches_end(n);
+	if (n->watcher)
+		imfs_watcher_end(n->watcher);
 	imfs_data_free(fs, n);
 	imfs_dir_free(fs, n);
 	imfs_xattr_free(fs, n);

@@ -1,11 +1,13 @@
 /* Reading and writing. File contents go straight from chunks to the client's memory and back. */
+#include <unistd.h>
 #include "grate.h"
 
 #ifndef RWF_APPEND
 #define RWF_APPEND 16
 #endif
-#define RWF_IGNORED 0xf		/* HIPRI, DSYNC, SYNC, NOWAIT mean nothing to memory */
-#define RWF_NOWAIT_ 8		/* but the last to a fifo */
+#define RWF_KNOWN 0xf		/* HIPRI, DSYNC, SYNC, NOWAIT */
+#define RWF_SYNC_ 6		/* DSYNC or SYNC */
+#define RWF_NOWAIT_ 8		/* which only what is waited for heeds */
 #define IOVS 1024
 
 static const uint8_t zeros[IMFS_CHUNK];
@@ -199,13 +201,13 @@ static inline const uint8_t *plain_bytes(const struct imfs_file *f, int64_t off,
 	return chunk->data + in;
 }
 
-/* Whether it takes the lock for writing to read that: it has to be loaded first. */
-static bool must_load(const struct imfs_file *f, uint64_t length, int64_t off)
+/* Whether it takes the lock for writing to read that: it has to be loaded first, or somebody is told. */
+static bool changes(const struct imfs_file *f, uint64_t length, int64_t off)
 {
-	return f->node->lazy && !is_ready(f->node, off, length);
+	return S_ISREG(f->node->mode) && (imfs_is_watched(f->node) || (f->node->lazy && !is_ready(f->node, off, length)));
 }
 
-static int64_t read_loading(const struct lind_call *c, bool at_pos)
+static int64_t read_changing(const struct lind_call *c, bool at_pos)
 {
 	struct client *client = client_of(c->args[0].cage);
 	struct imfs_file *f;
@@ -217,6 +219,8 @@ static int64_t read_loading(const struct lind_call *c, bool at_pos)
 	r = data_to_client(f, c->args[1], c->args[2].value, at_pos ? f->pos : (int64_t)c->args[3].value);
 	if (at_pos && r > 0)
 		f->pos += r;
+	if (r > 0)
+		imfs_tell(f->node, IN_ACCESS);
 	return done(r);
 }
 
@@ -233,32 +237,32 @@ int64_t on_pread64(const struct lind_call *c)
 		imfs_read_unlock();
 		return lind_forward(c);
 	}
-	if (length && (bytes = plain_bytes(f, (int64_t)c->args[3].value, &length)))
+	if (length && !imfs_watches && (bytes = plain_bytes(f, (int64_t)c->args[3].value, &length)))
 		return lind_answer_from(c, c->args[1], bytes, (size_t)length, lock);
-	if (must_load(f, length, (int64_t)c->args[3].value)) {
+	if (changes(f, length, (int64_t)c->args[3].value)) {
 		imfs_read_unlock();
-		return read_loading(c, false);
+		return read_changing(c, false);
 	}
 	r = data_to_client(f, c->args[1], c->args[2].value, (int64_t)c->args[3].value);
-	if (!r && imfs_is_fifo(f))
+	if (!r && is_stream(f))
 		r = -ESPIPE;
 	imfs_read_unlock();
 	return r;
 }
 
-/* read and write of a fifo. */
-static int64_t plain_fifo(const struct lind_call *c, bool put)
+/* read and write of what has no bytes of the kind that others have. */
+static int64_t plain_stream(const struct lind_call *c, bool put)
 {
 	struct iovec all = { (void *)(uintptr_t)c->args[1].value, c->args[2].value < MAX_TRANSFER ? (size_t)c->args[2].value : MAX_TRANSFER };
 
-	return c->args[1].value > UINTPTR_MAX ? -EFAULT : fifo_io(c, &all, 1, put, true);
+	return c->args[1].value > UINTPTR_MAX ? -EFAULT : stream_io(c, &all, 1, put, true);
 }
 
 int64_t on_read(const struct lind_call *c)
 {
 	struct client *client = client_of(c->args[0].cage);
 	struct imfs_file *f;
-	bool fifo;
+	bool stream;
 	int64_t r;
 
 	imfs_read_lock();
@@ -267,24 +271,25 @@ int64_t on_read(const struct lind_call *c)
 		return lind_forward(c);
 	}
 	pos_lock(f);
-	if (must_load(f, c->args[2].value, f->pos)) {
+	if (changes(f, c->args[2].value, f->pos)) {
 		pos_unlock(f);
 		imfs_read_unlock();
-		return read_loading(c, true);
+		return read_changing(c, true);
 	}
 	r = data_to_client(f, c->args[1], c->args[2].value, f->pos);
 	if (r > 0)
 		f->pos += r;
-	fifo = !r && imfs_is_fifo(f);	/* it has no bytes of the kind that others have */
+	stream = !r && is_stream(f);
 	pos_unlock(f);
 	imfs_read_unlock();
-	return fifo ? plain_fifo(c, false) : r;
+	return stream ? plain_stream(c, false) : r;
 }
 
 int64_t on_pwrite64(const struct lind_call *c)
 {
 	struct client *client = client_of(c->args[0].cage);
 	struct imfs_file *f;
+	uint32_t flags;
 	int64_t r;
 
 	imfs_write_lock();
@@ -293,8 +298,9 @@ int64_t on_pwrite64(const struct lind_call *c)
 		return lind_forward(c);
 	}
 	r = imfs_is_fifo(f) ? -ESPIPE : data_from_client(&client->p, f, c->args[1], c->args[2].value, (int64_t)c->args[3].value);
+	flags = f->flags;
 	imfs_write_unlock();
-	return sized(c, client, r);
+	return kept(sized(c, client, r), flags);
 }
 
 static void moved(struct imfs_file *f, int64_t written)
@@ -307,6 +313,7 @@ int64_t on_write(const struct lind_call *c)
 {
 	struct client *client = client_of(c->args[0].cage);
 	struct imfs_file *f;
+	uint32_t flags;
 	bool fifo;
 	int64_t r;
 
@@ -318,14 +325,15 @@ int64_t on_write(const struct lind_call *c)
 	if (!f)
 		return lind_forward(c);
 	if (fifo)
-		return plain_fifo(c, true);
+		return plain_stream(c, true);
 	imfs_write_lock();
 	if (!(f = fd_of(client, c->args[0])) || imfs_is_fifo(f))
 		return done(-EBADF);
 	r = data_from_client(&client->p, f, c->args[1], c->args[2].value, f->pos);
 	moved(f, r);
+	flags = f->flags;
 	imfs_write_unlock();
-	return sized(c, client, r);
+	return kept(sized(c, client, r), flags);
 }
 
 /* The iovec calls, with the flags of preadv2. `off` NULL: at the file's position. */
@@ -337,24 +345,24 @@ static int64_t vector(const struct lind_call *c, bool writing, const int64_t *of
 	uint64_t count = lind_arg32(c, 2);
 	int64_t total = 0, at, r = 0;
 	uint32_t flags;
-	bool fifo;
+	bool stream;
 
 	imfs_read_lock();
 	f = fd_of(client, c->args[0]);
-	fifo = f && imfs_is_fifo(f);
+	stream = f && is_stream(f);
 	imfs_read_unlock();
 	if (!f)
 		return lind_forward(c);
-	if (fifo && off)
+	if (stream && off)
 		return -ESPIPE;
 	if ((r = lind_read_iovec(c->args[1], count, iov, IOVS)))
 		return r;
 	if (off && *off < 0)
 		return -EINVAL;
-	if (fifo)
-		return fifo_io(c, iov, count, writing, !(rwf & RWF_NOWAIT_));
+	if (stream)
+		return stream_io(c, iov, count, writing, !(rwf & RWF_NOWAIT_));
 	imfs_write_lock();
-	if (!(f = fd_of(client, c->args[0])) || imfs_is_fifo(f))
+	if (!(f = fd_of(client, c->args[0])) || is_stream(f))
 		return done(-EBADF);
 	if ((r = writing ? imfs_may_write(f) : imfs_may_read(f)))
 		return done(r);
@@ -378,7 +386,10 @@ static int64_t vector(const struct lind_call *c, bool writing, const int64_t *of
 			f->pos += total;
 	}
 	f->flags = flags;
-	return sized(c, client, done(total ? total : r));
+	if (total && !writing)
+		imfs_tell(f->node, IN_ACCESS);
+	r = sized(c, client, done(total ? total : r));
+	return writing ? kept(r, flags | (rwf & RWF_SYNC_ ? O_DSYNC : 0)) : r;
 }
 
 int64_t on_readv(const struct lind_call *c)
@@ -416,7 +427,7 @@ static int64_t vector2(const struct lind_call *c, bool writing)
 	imfs_read_lock();
 	ours = fd_of(client, c->args[0]);
 	imfs_read_unlock();
-	if (ours && (flags & ~(uint32_t)(RWF_IGNORED | RWF_APPEND)))
+	if (ours && (flags & ~(uint32_t)(RWF_KNOWN | RWF_APPEND)))
 		return -EOPNOTSUPP;
 	return vector(c, writing, off == -1 ? NULL : &off, flags);
 }
@@ -431,6 +442,18 @@ int64_t on_pwritev2(const struct lind_call *c)
 	return vector2(c, true);
 }
 
+/* Looking for holes may have to read what lies below. */
+static int64_t seek_below(const struct lind_call *c)
+{
+	struct client *client = client_of(c->args[0].cage);
+	struct imfs_file *f;
+
+	imfs_write_lock();
+	if (!(f = fd_of(client, c->args[0])))
+		return done(-EBADF);
+	return done(imfs_lseek(f, (int64_t)c->args[1].value, (int)lind_arg32(c, 2)));
+}
+
 int64_t on_lseek(const struct lind_call *c)
 {
 	struct client *client = client_of(c->args[0].cage);
@@ -441,6 +464,10 @@ int64_t on_lseek(const struct lind_call *c)
 	if (!(f = fd_of(client, c->args[0]))) {
 		imfs_read_unlock();
 		return lind_forward(c);
+	}
+	if (f->node->lazy && lind_arg32(c, 2) >= SEEK_DATA) {
+		imfs_read_unlock();
+		return seek_below(c);
 	}
 	pos_lock(f);
 	r = imfs_lseek(f, (int64_t)c->args[1].value, (int)lind_arg32(c, 2));

@@ -368,9 +368,9 @@ static int64_t bytes_left(const struct lind_call *c)
 
 	if (!f)
 		return -EBADF;
-	left = imfs_is_fifo(f) ? f->node->fifo->used : f->node->size - f->pos;
-	if (!S_ISREG(f->node->mode) && !imfs_is_fifo(f))
+	if (!S_ISREG(f->node->mode) && !is_stream(f))
 		return done(-ENOTTY);
+	left = f->node->watcher ? watcher_waits(f->node->watcher) : imfs_is_fifo(f) ? f->node->fifo->used : f->node->size - f->pos;
 	imfs_write_unlock();
 	answer = left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int32_t)left;
 	return lind_write(c->args[2], &answer, sizeof answer);
@@ -392,7 +392,7 @@ static int64_t bytes_taken(const struct lind_call *c)
 	return lind_write(c->args[2], &taken, sizeof taken);
 }
 
-/* Which fifos heed. */
+/* Which fifos and watchers heed. */
 static int64_t set_nonblock(const struct lind_call *c)
 {
 	struct client *client;

@@ -151,12 +151,14 @@ static int64_t move_or_wait(uint64_t cage, struct imfs_file *f, struct rest *res
 			break;
 		r = sleep_on(cage, f->node->fifo);
 	}
-	if (total)
+	if (total) {
 		f->node->mtime = f->node->ctime = put ? imfs_now() : f->node->mtime;
+		imfs_tell(f->node, put ? IN_MODIFY : IN_ACCESS);
+	}
 	return total ? total : r;
 }
 
-int64_t fifo_io(const struct lind_call *c, const struct iovec *iov, uint64_t count, bool put, bool wait)
+static int64_t fifo_io(const struct lind_call *c, const struct iovec *iov, uint64_t count, bool put, bool wait)
 {
 	struct client *client = client_of(c->args[0].cage);
 	struct rest rest = { .iov = iov, .cage = c->args[1].cage };
@@ -182,4 +184,15 @@ int64_t fifo_io(const struct lind_call *c, const struct iovec *iov, uint64_t cou
 	if (broken)
 		signal_thread(c->target, SIGPIPE);
 	return r;
+}
+
+int64_t stream_io(const struct lind_call *c, const struct iovec *iov, uint64_t count, bool put, bool wait)
+{
+	struct imfs_file *f;
+	bool watcher;
+
+	imfs_read_lock();
+	watcher = (f = fd_of(client_of(c->args[0].cage), c->args[0])) && f->node->watcher;
+	imfs_read_unlock();
+	return !watcher ? fifo_io(c, iov, count, put, wait) : put ? -EBADF : watcher_read(c, iov, count, wait);
 }

@@ -42,7 +42,7 @@ int64_t proc_readlink(const struct lind_call *c, const struct client *client, co
 	imfs_write_lock();
 	if (client->cage == c->target)
 		n = (f = named(client, path, "fd/")) ? f->node : imfs_magic_cwd(&client->p, path) ? client->p.cwd : NULL;
-	r = n ? name_of(n, name, sizeof name) : 0;
+	r = n && !n->watcher ? name_of(n, name, sizeof name) : 0;
 	imfs_write_unlock();
 	if (r <= 0)
 		return r;

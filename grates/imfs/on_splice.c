@@ -146,8 +146,7 @@ int64_t on_splice(const struct lind_call *c)
 	}
 	r = in.file || out.file ? splice_sides(c, &in, &out) : -EBADF;
 	side_give(&in);
-	side_give(&out);
-	return out.file ? sized(c, out.client, r) : r;
+	return side_written(c, &out, r);
 }
 
 /* Between pipes only. */

@@ -30,6 +30,14 @@ void side_give(struct side *s)
 	imfs_write_unlock();
 }
 
+int64_t side_written(const struct lind_call *c, struct side *s, int64_t r)
+{
+	uint32_t flags = s->file ? s->file->flags : 0;
+
+	side_give(s);
+	return s->file ? kept(sized(c, s->client, r), flags) : r;
+}
+
 static int64_t outside_io(struct side *s, uint32_t plain, uint32_t at_offset, const void *buffer, size_t length)
 {
 	struct lind_arg none = { 0, s->fd.cage }, size = { length, s->fd.cage };
@@ -148,8 +156,7 @@ int64_t on_sendfile(const struct lind_call *c)
 	else if ((r = transfer(&in, &out, length)) >= 0 && side_give_offset(&in, c->args[2]))
 		r = -EFAULT;
 	side_give(&in);
-	side_give(&out);
-	return out.file ? sized(c, out.client, r) : r;
+	return side_written(c, &out, r);
 }
 
 static int64_t may_copy(const struct side *in, const struct side *out, uint64_t *length)
@@ -192,6 +199,5 @@ int64_t on_copy_file_range(const struct lind_call *c)
 		 (side_give_offset(&in, c->args[1]) || side_give_offset(&out, c->args[3])))
 		r = -EFAULT;
 	side_give(&in);
-	side_give(&out);
-	return out.file ? sized(c, out.client, r) : r;
+	return side_written(c, &out, r);
 }

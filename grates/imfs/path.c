@@ -174,8 +174,11 @@ static int inside_step(struct walk *w, const char *name, size_t length, bool las
 		return -ENOTDIR;
 	if ((r = imfs_may(w->node, &w->p->cred, X_OK)))
 		return r;
-	if (length > IMFS_NAME)
-		return -ENAMETOOLONG;
+	/* In a directory that is removed nothing is looked for. */
+	if (length > IMFS_NAME) {
+		out->too_long = last;
+		return w->node->dir.removed ? -ENOENT : -ENAMETOOLONG;
+	}
 	out->dir = w->node;
 	out->last = IMFS_NORMAL;
 	if (length == 1 && name[0] == '.') {

@@ -16,6 +16,7 @@ struct side {
 /* Argument `fd` of a call, and the offset that goes with it. 0, and then side_give follows, or an errno. */
 int side_take(const struct lind_call *c, int fd, struct lind_arg off, struct side *s);
 void side_give(struct side *s);
+int64_t side_written(const struct lind_call *c, struct side *s, int64_t r);	/* the same for what was written to, with the result of that */
 int64_t side_get(struct side *s, void *buffer, size_t length);
 int64_t side_put(struct side *s, const void *buffer, size_t length);
 void side_unget(struct side *s, int64_t bytes);	/* of what side_get gave */

@@ -84,7 +84,7 @@ static struct imfs_file *arrived(struct lind_arg fd, int *stands)
 			f = travelling[i].file;
 	if (f) {
 		f->refs++;
-		*stands = imfs_is_fifo(f) ? f->node->fifo->ready : holder;
+		*stands = f->node->watcher ? f->node->watcher->fd : imfs_is_fifo(f) ? f->node->fifo->ready : holder;
 	}
 	imfs_write_unlock();
 	return f;

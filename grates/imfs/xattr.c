@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-#include "imfs_core.h"
+#include "watch.h"
 
 #define XATTR_COST(name, size) (sizeof(struct imfs_xattr) + (name) + 1 + (size))
 
@@ -101,6 +101,7 @@ int imfs_setxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *
 		}
 	n->ctime = imfs_now();
 	imfs_changed(n);
+	imfs_tell(n, IN_ATTRIB);
 	return 0;
 }
 
@@ -130,6 +131,7 @@ int imfs_removexattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cre
 	forget(fs, at);
 	n->ctime = imfs_now();
 	imfs_changed(n);
+	imfs_tell(n, IN_ATTRIB);
 	return 0;
 }
 

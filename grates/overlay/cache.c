@@ -50,10 +50,10 @@ static void make_room(void)
 
 int cache_room(struct imfs *filesystem)
 {
-	int r = 0;
+	int r = flush_failed();
 
 	(void)filesystem;
-	if (dirty_bytes > DIRTY_MOST && store)
+	if (!r && dirty_bytes > DIRTY_MOST && store)
 		r = flush_some();
 	if (fs.contents > cache_limit)
 		make_room();
@@ -122,14 +122,17 @@ int cache_whole(struct imfs_node *n)
 
 static int read_lower(struct imfs_under *u, int64_t start, uint8_t *bytes, int64_t length)
 {
+	int64_t so_far = 0;
 	ssize_t got = 1;
 	int fd = lower_file(u);
 
 	if (fd < 0)
 		return fd;
-	for (int64_t done_bytes = 0; done_bytes < length && got > 0; done_bytes += got)
-		got = pread(fd, bytes + done_bytes, (size_t)(length - done_bytes), start + done_bytes);
+	for (; so_far < length && got > 0; so_far += got)
+		got = pread(fd, bytes + so_far, (size_t)(length - so_far), start + so_far);
 	/* What somebody has cut off meanwhile is zeros. */
+	if (!got)
+		memset(bytes + so_far, 0, (size_t)(length - so_far));
 	return got < 0 ? -errno : 0;
 }
 
@@ -160,8 +163,9 @@ int cache_fill(struct imfs_node *n, uint64_t index, uint8_t *bytes, uint32_t roo
 	int64_t start = (int64_t)(index * IMFS_CHUNK), lower = least(u->origin_size - start, room);
 	int r = 0;
 
-	memset(bytes, 0, room);
-	if (u->origin && lower > 0)
+	lower = u->origin && lower > 0 ? lower : 0;
+	memset(bytes + lower, 0, (size_t)(room - lower));
+	if (lower)
 		r = read_lower(u, start, bytes, lower);
 	if (!r && u->row)
 		r = read_store(u, index, bytes, room);
@@ -185,6 +189,82 @@ int cache_cut(struct imfs *filesystem, struct imfs_node *n, int64_t size)
 	}
 	u->origin_size = least(u->origin_size, size);
 	return 0;
+}
+
+/* The first chunk from this one on that is in memory, or that the store may have. */
+static uint64_t next_changed(const struct imfs_node *n, uint64_t index)
+{
+	const struct imfs_under *u = n->under;
+	uint64_t next = UINT64_MAX, bit = index;
+	int64_t stored = INT64_MAX;
+
+	for (uint32_t i = 0; i < n->data.count && next == UINT64_MAX; i++)
+		if (n->data.chunks[i].index >= index)
+			next = n->data.chunks[i].index;
+	while (bit < u->stored_count && !(u->stored[bit / 8] & 1u << bit % 8))
+		bit++;
+	if (bit < u->stored_count && bit < next)
+		next = bit;
+	if (u->first_row) {
+		store_enter();
+		stored = store ? store_next_chunk(store, n->ino, index) : INT64_MAX;
+		store_leave();
+	}
+	/* Where the store does not say, what it may have is looked at. */
+	return stored < 0 ? index : (uint64_t)stored < next ? (uint64_t)stored : next;
+}
+
+/* The same for a part of a file that is as below: `limit` if there is none. */
+static int64_t seek_lower(struct imfs_under *u, int64_t off, int64_t limit, bool hole)
+{
+	int64_t end = u->origin ? least(u->origin_size, limit) : 0, r;
+	int fd;
+
+	if (off >= end)
+		return hole ? off : limit;
+	if ((fd = lower_file(u)) < 0)
+		return hole ? end : off;
+	if ((r = lseek(fd, off, hole ? SEEK_HOLE : SEEK_DATA)) < 0)
+		r = errno == ENXIO ? (hole ? off : end) : hole ? end : off;
+	return r < end ? r : hole ? end : limit;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t length)
+{
+	return !bytes[0] && !memcmp(bytes, bytes + 1, length - 1);
+}
+
+/* The same for a part of one chunk: a block of zeros is a hole. */
+static int64_t seek_chunk(struct imfs_node *n, int64_t off, int64_t limit, bool hole)
+{
+	size_t run;
+	int r = imfs_data_load(&fs, n, off);
+
+	if (r)
+		return r;
+	while (off < limit) {
+		int64_t end = least(limit, (off / (int64_t)IMFS_BLOCK + 1) * (int64_t)IMFS_BLOCK);
+		const uint8_t *bytes = imfs_data_run(n, off, (size_t)(end - off), &run);
+
+		if ((!bytes || is_zero(bytes, run)) == hole)
+			return off;
+		off += (int64_t)run;
+	}
+	return limit;
+}
+
+int64_t cache_seek(struct imfs_node *n, int64_t off, bool hole)
+{
+	while (off < n->size) {
+		uint64_t index = (uint64_t)off / IMFS_CHUNK, changed = next_changed(n, index), next = changed > index ? changed : index + 1;
+		int64_t limit = next > (uint64_t)n->size / IMFS_CHUNK ? n->size : (int64_t)(next * IMFS_CHUNK);
+		int64_t r = changed > index ? seek_lower(n->under, off, limit, hole) : seek_chunk(n, off, limit, hole);
+
+		if (r < limit)
+			return r;
+		off = limit;
+	}
+	return hole ? n->size : -ENXIO;
 }
 
 uint64_t cache_blocks(const struct imfs_node *n)

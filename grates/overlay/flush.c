@@ -25,7 +25,7 @@ static uint64_t *gone;		/* numbers whose rows go */
 static size_t gone_count, gone_room;
 static uint64_t kept_ino;	/* next_ino as the state has it */
 static bool undurable;		/* something was committed that may not be on the disk yet */
-static bool broken;		/* the state did not take something: it gets no more */
+static int broken;		/* an errno: the state did not take something, and gets no more */
 static pthread_mutex_t entered = PTHREAD_MUTEX_INITIALIZER;
 
 void store_enter(void)
@@ -82,12 +82,17 @@ void note_mapped(struct imfs_node *n)
 	mapped = u;
 }
 
-static int fail(const char *what)
+static int fail(int error, const char *what)
 {
 	if (!broken)
 		lind_log("the state does not take changes any more, they are lost at the end: %s", what);
-	broken = true;
-	return -EIO;
+	broken = broken ? broken : error == -ENOSPC ? error : -EIO;
+	return broken;
+}
+
+int flush_failed(void)
+{
+	return broken;
 }
 
 void note_unnamed(struct imfs_entry *e)
@@ -96,13 +101,13 @@ void note_unnamed(struct imfs_entry *e)
 	struct unnamed *new;
 
 	u->hidden += e->lower;
-	if (u->blind && e->lower && list_without(u, e->name))
-		fail("no memory");
+	if (e->lower && list_without(u, e->name))
+		fail(-ENOMEM, "no memory");
 	/* What was made here since the last flush leaves nothing behind. */
 	if (!store || (!e->lower && !e->stored && !u->hidden))
 		return;
 	if (!(new = malloc(sizeof *new + e->length + 1))) {
-		fail("no memory");
+		fail(-ENOMEM, "no memory");
 		return;
 	}
 	new->next = NULL;
@@ -123,7 +128,7 @@ static void forget_row(uint64_t ino)
 		uint64_t *grown = realloc(gone, room * sizeof *grown);
 
 		if (!grown) {
-			fail("no memory");
+			fail(-ENOMEM, "no memory");
 			return;
 		}
 		gone = grown;
@@ -191,8 +196,10 @@ static int put_row(struct imfs_node *n)
 		return r;
 	u->row = true;
 	for (struct imfs_entry *e = n->names; e && r >= 0; e = e->other)
-		if (!e->stored && !(r = store_name(store, row_ino(e->dir), e->name, n->ino)))
+		if ((!e->stored || e->moved) && !(r = store_name(store, row_ino(e->dir), e->name, n->ino))) {
 			e->stored = true;
+			e->moved = false;
+		}
 	return r < 0 ? r : 0;
 }
 
@@ -405,12 +412,17 @@ static int put_all(void)
 	return r;
 }
 
+static const char *problem(int error)
+{
+	return error == -ENOMEM ? "no memory" : store_problem(store);
+}
+
 static int commit(bool durable)
 {
 	int r = store_commit(store, durable);
 
 	if (r < 0)
-		return fail(store_problem(store));
+		return fail(r, store_problem(store));
 	undurable = !durable;
 	return 0;
 }
@@ -420,11 +432,9 @@ int flush_some(void)
 	int r;
 
 	if (broken)
-		return -EIO;
+		return broken;
 	store_enter();
-	if ((r = put_all()))
-		fail(store_problem(store));
-	r = r ? r : commit(false);
+	r = (r = put_all()) ? fail(r, problem(r)) : commit(false);
 	store_leave();
 	return r;
 }
@@ -437,12 +447,12 @@ int flush_all(bool durable)
 	imfs_write_lock();
 	if (!store || broken) {
 		imfs_write_unlock();
-		return broken ? -EIO : 0;
+		return broken;
 	}
 	store_enter();
 	any = is_dirty();
 	if (any && (r = put_all()))
-		r = fail(r == -ENOMEM ? "no memory" : store_problem(store));
+		r = fail(r, problem(r));
 	imfs_write_unlock();
 	if (!r && (any || (durable && undurable)))
 		r = commit(durable);

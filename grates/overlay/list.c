@@ -248,10 +248,23 @@ static int list_one(struct listing *l, const char *name, size_t length)
 		return 0;
 	memcpy(copy, name, length);
 	copy[length] = 0;
-	for (const struct left_out *o = l->dir->under->left_out; o; o = o->next)
-		if (!strcmp(o->name, copy))
-			return 0;
 	return add_lower(l, copy, 0, 0);
+}
+
+/* What is removed, in this run or in the state. */
+static int find_removed(struct listing *l)
+{
+	struct imfs_under *u = l->dir->under;
+	int r = 0;
+
+	if (store && u->row && (r = store_names(store, row_ino(l->dir), each_row, l)) > 0)
+		r = 0;
+	r = l->failed ? l->failed : r;
+	for (const struct left_out *o = u->left_out; o && !r; o = o->next)
+		r = add_removed(l, o->name);
+	qsort(l->removed, l->count, sizeof *l->removed, compare);
+	u->hidden = (uint32_t)l->count;
+	return r;
 }
 
 static void listed(struct imfs_node *dir)
@@ -272,12 +285,9 @@ int list_names(struct imfs *filesystem, struct imfs_node *dir, const char *name,
 
 	(void)filesystem;
 	store_enter();
-	if (store && u->row && (r = store_names(store, row_ino(dir), each_row, &l)) > 0)
-		r = 0;
-	r = l.failed ? l.failed : r;
-	if (!r)
-		qsort(l.removed, l.count, sizeof *l.removed, compare);
-	u->hidden = (uint32_t)l.count;
+	r = find_removed(&l);
+	if (!r && u->origin && !u->blind)
+		others_watch(u);
 	if (!r && u->origin && !u->blind && (r = read_lower(&l)) == -EACCES) {
 		u->blind = true;
 		r = 0;
@@ -296,8 +306,7 @@ int list_names(struct imfs *filesystem, struct imfs_node *dir, const char *name,
 	return r;
 }
 
-/* Somebody has removed it, or put something else there. */
-static int vanished(struct imfs_node *n)
+int list_vanished(struct imfs_node *n)
 {
 	imfs_node_hold(n);
 	while (n->names) {
@@ -306,6 +315,9 @@ static int vanished(struct imfs_node *n)
 		dir->nlink -= S_ISDIR(n->mode) && !dir->unlisted;
 		imfs_dir_drop(&fs, n->names);
 	}
+	/* Some process may have it as its working directory. */
+	if (S_ISDIR(n->mode))
+		imfs_dir_orphan(n);
 	n->nlink = 0;
 	imfs_node_drop(&fs, n);
 	return -ENOENT;
@@ -349,7 +361,7 @@ int know_node(struct imfs *filesystem, struct imfs_node *n)
 		r = (n->target = strdup(target)) ? 0 : -ENOMEM;
 	}
 	if (r)
-		return r == -ENOENT || r == -ENOTDIR || r == -ELOOP ? vanished(n) : r;
+		return r == -ENOENT || r == -ENOTDIR || r == -ELOOP ? list_vanished(n) : r;
 	take_attributes(n, &st);
 	if (S_ISLNK(n->mode))
 		n->size = (int64_t)strlen(n->target);

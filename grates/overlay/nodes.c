@@ -72,7 +72,7 @@ int under_born(struct imfs_node *n)
 		return -ENOMEM;
 	u->node = n;
 	u->cut = INT64_MAX;
-	u->fd = -1;
+	u->fd = u->watch = -1;
 	n->under = u;
 	count++;
 	insert(u);
@@ -101,6 +101,7 @@ void under_gone(struct imfs_node *n)
 	count--;
 	lower_close(u);
 	list_forget(u);
+	others_forget(u);
 	free(u->stored);
 	node_shows(n, NULL);
 	free(u);
@@ -197,6 +198,6 @@ static int sync_all(void)
 
 const struct imfs_below overlay_below = {
 	.born = under_born, .gone = under_gone, .list = list_names, .know = know_node, .xattrs = know_xattrs, .readable = cache_readable,
-	.room = cache_room, .straight = cache_straight, .whole = cache_whole, .fill = cache_fill, .cut = cache_cut, .space = lower_space, .blocks = cache_blocks, .changed = note_changed, .wrote = cache_wrote,
+	.room = cache_room, .straight = cache_straight, .whole = cache_whole, .fill = cache_fill, .seek = cache_seek, .cut = cache_cut, .space = lower_space, .blocks = cache_blocks, .changed = note_changed, .wrote = cache_wrote,
 	.mapped = note_mapped, .unnamed = note_unnamed, .sync = sync_all,
 };

@@ -4,6 +4,7 @@
 #include "overlay.h"
 #include "verb.h"
 
+#define OWN_FAILURE 125	/* the status that says so, if the program's says nothing */
 #define MEMORY (3ull << 30)	/* of the grate's four */
 
 struct store *store;
@@ -138,16 +139,20 @@ static void tell_changes(void)
 		lind_log("%lld %s changed: lind-boot diff %s", (long long)count, count == 1 ? "file" : "files", told);
 }
 
+static bool lost;	/* something of what was changed */
+
 void first_ended(void)
 {
 	if (!store)
 		return;
-	flush_all(true);
+	lost = flush_all(true);
 	imfs_write_lock();
 	store_enter();
 	tell_changes();
-	if (store_close(store))
+	if (store_close(store)) {
 		lind_log("the state could not be closed in order");
+		lost = true;
+	}
 	store = NULL;
 	store_leave();
 	imfs_write_unlock();
@@ -166,6 +171,7 @@ static void begin(void)
 	fs.next_ino = STORE_FIRST_INO;
 	if (upper)
 		open_store();
+	others_begin();
 	know_root();
 	if (store && flush_begin())
 		lind_die("no thread to keep changes with");
@@ -191,6 +197,8 @@ int main(int argc, char **argv)
 		{ 0, "told", "NAME", "what messages are to call the state", set_told },
 	};
 
+	int status;
+
 	if (argc > 1 && !strncmp(argv[1], "--verb", 6))
 		return verb_main(argc, argv);
 	lind_options(options, sizeof options / sizeof *options, "A directory that is changed without being written to.", &argc, &argv);
@@ -203,9 +211,11 @@ int main(int argc, char **argv)
 		begin();
 	holder_init();
 	fifo_init();
+	watchers_init();
 	backing_init();
 	lifecycle_here = lifecycle;
 	lifecycle_here.exec = exec_client;
 	lind_grate_lifecycle(&lifecycle_here);
-	return lind_grate_run(on, sizeof on / sizeof *on, argc, argv);
+	status = lind_grate_run(on, sizeof on / sizeof *on, argc, argv);
+	return status || !lost ? status : OWN_FAILURE;
 }

@@ -34,9 +34,10 @@ struct imfs_under {
 	uint32_t hidden;		/* names of the lower directory that are removed, or lead elsewhere */
 	bool row, first_row;		/* the store has one; it had one when the run began */
 	bool foreign;			/* on another device than the lower directory */
-	bool blind;			/* the lower directory may be searched but not read: */
-	struct left_out *left_out;	/* which of its names are not looked up any more */
+	bool blind;			/* the lower directory may be searched but not read */
+	struct left_out *left_out;	/* which of its names were removed in this run */
 	int fd;				/* of the lower file, or -1 */
+	int watch;			/* by which it is told what others do in the lower directory, or -1 */
 	uint8_t *stored;		/* bit i: the store has blocks of chunk i. Of what was in it from the start it is not known */
 	uint64_t stored_count;		/* bits there is room for */
 	bool xattrs_known, mapped;
@@ -75,10 +76,16 @@ char *lower_join(const char *dir, const char *name);	/* malloc; NULL: no memory 
 
 /* list.c */
 int list_names(struct imfs *fs, struct imfs_node *dir, const char *name, size_t length);
-int list_without(struct imfs_under *dir, const char *name);	/* of a blind directory: the name below is gone */
+int list_without(struct imfs_under *dir, const char *name);	/* the name below is removed here */
+int list_vanished(struct imfs_node *n);	/* somebody has removed it below, or put something else there; -ENOENT */
 void list_forget(struct imfs_under *dir);
 int know_node(struct imfs *fs, struct imfs_node *n);
 int know_xattrs(struct imfs *fs, struct imfs_node *n);
+
+/* others.c: what others do in the lower directory. The lock is held, but for the beginning. */
+void others_begin(void);
+void others_watch(struct imfs_under *dir);
+void others_forget(struct imfs_under *u);
 
 /* cache.c */
 extern uint64_t cache_limit, dirty_bytes;
@@ -86,6 +93,7 @@ int cache_room(struct imfs *fs);
 int cache_fill(struct imfs_node *n, uint64_t index, uint8_t *bytes, uint32_t room);
 int cache_cut(struct imfs *fs, struct imfs_node *n, int64_t size);
 int cache_readable(struct imfs_node *n);
+int64_t cache_seek(struct imfs_node *n, int64_t off, bool hole);
 uint64_t cache_blocks(const struct imfs_node *n);
 size_t cache_straight(const struct imfs_node *n, int64_t off, size_t max, int *fd);
 int cache_whole(struct imfs_node *n);
@@ -101,6 +109,7 @@ void note_unnamed(struct imfs_entry *e);
 void note_gone(struct imfs_under *u);
 int flush_some(void);		/* the lock is held: makes what is dirty clean */
 int flush_all(bool durable);	/* no lock is held */
+int flush_failed(void);		/* the errno for which the state takes nothing any more, or 0 */
 int flush_begin(void);		/* from now on, changes that nobody has asked to be kept are brought to the state now and then */
 void store_enter(void);		/* the store's mutex; the lock is held */
 void store_leave(void);

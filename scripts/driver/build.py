@@ -281,6 +281,8 @@ def link_command(request: Request, inputs: list[str], cxx: bool, by_pointer: boo
             if not os.path.exists(os.path.join(lib, "libc++abi.a")):
                 raise Fail("no C++ library in the sysroot: run `make cxx`")
             command += ["-lc++", "-lc++abi", "-lunwind"]
+        if request.profile:
+            command += profile_library(lib)
         if os.path.exists(os.path.join(lib, "liblindgrate.a")):
             command.append("-llindgrate")
         elif request.grate and not by_pointer:
@@ -290,6 +292,13 @@ def link_command(request: Request, inputs: list[str], cxx: bool, by_pointer: boo
             raise Fail(f"no {runtime}: run scripts/setup.sh")
         command += ["-lc", runtime]
     return command
+
+
+def profile_library(lib: str) -> list[str]:
+    """What writes counters into a file at a program's end. It is a constructor, which the linker keeps where it is exported."""
+    if not os.path.exists(os.path.join(lib, "libclang_rt.profile.a")):
+        raise Fail("no profile library in the sysroot: run `make profile`")
+    return ["--export=__llvm_profile_runtime", "-lclang_rt.profile"]
 
 
 def libraries_last(inputs: list[str]) -> list[str]:

@@ -33,6 +33,9 @@ DROPPED_STARTS = (
     "--target=", "-fno-dwarf2-cfi-asm", "-Wa,--noexecstack", "-B",
 )
 
+# Code is compiled with counters.
+COUNTERS = ("-fprofile-generate", "-fprofile-instr-generate", "-fcs-profile-generate")
+
 # Any part of a C++ library is all of ours.
 CXX_LIBRARIES = {"-lstdc++", "-lsupc++", "-lc++", "-lc++abi", "-lunwind"}
 
@@ -82,6 +85,7 @@ class Request:
         self.nostartfiles = False
         self.cxx_library: bool | None = None  # whether the C++ library is linked; None: if the driver is called as C++'s
         self.strip = False
+        self.profile = False  # the program counts what it does: a library writes that down at its end
         self.grate = False
         self.fpcast = True  # calls with a wrong type work as they do natively
         self.fork = "auto"  # which programs can fork: --fork of lind-passes
@@ -202,6 +206,7 @@ class Parser:
                 request.verbose = True
             request.query = request.query or word
         else:
+            request.profile = request.profile or word.startswith(COUNTERS)
             request.compile.append(word)
 
     def drop_pair(self, word: str) -> None:

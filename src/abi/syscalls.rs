@@ -253,7 +253,7 @@ implemented {
     /// __WCLONE finds no child: the end of each is told by SIGCHLD.
     247  process  waitid(kind: i32, id: Pid, info: Out<Siginfo>, options: WaitFlags, usage: Out<Rusage>) -> ();
     253  fs       inotify_init() -> NewFd;
-    /// Nothing in /proc or /dev can be watched.
+    /// Nothing in /proc or /dev can be watched, but files that are open.
     254  fs       inotify_add_watch(fd: Fd, path: Path, mask: u32) -> i32;
     255  fs       inotify_rm_watch(fd: Fd, watch: i32) -> ();
     257  fs       openat(dir: DirFd, path: Path, flags: OpenFlags, mode: Mode) -> NewFd;

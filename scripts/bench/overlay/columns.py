@@ -40,8 +40,10 @@ def size_of(path: Path) -> tuple[int, int]:
 class Children:
     """The programs that do the work: in C or in Python, for the host and for a cage."""
 
-    def __init__(self, kind: str, native: Path, cage: Path, script: Path) -> None:
+    def __init__(self, kind: str, native: Path, cage: Path, script: Path, layers: Path | None = None) -> None:
         self.kind, self.native, self.cage, self.script = kind, native, cage, script
+        # What times snapshots in a cage, without the start of one.
+        self.layers = layers
 
     def for_host(self) -> list[str]:
         return [str(self.native)] if self.kind == "c" else [found("python3"), "-I", str(self.script)]

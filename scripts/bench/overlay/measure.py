@@ -87,8 +87,24 @@ class Suite:
                             if i:
                                 self.results.rows.setdefault(f"{workload.name}: {verb}", {}).setdefault(column.name, []).append(seconds)
                         step()
+                    self.layers(workload, column)
                 except Failed as failure:
                     self.results.failed[f"{workload.name}, {column.name}"] = str(failure)
+
+    def layers(self, workload: State, column: Overlay) -> None:
+        """The same without the start of a process, in a cage that can write a copy of the state."""
+        program = column.children.layers
+        if not program:
+            return
+        place = column.place / "layers"
+        place.mkdir()
+        shutil.copy(column.state, place / "state.db")
+        volumes = ["-v", str(place), "-v", f"{program.parent}:/overlay-bench:ro"]
+        self.verb(column, "run", *volumes, "--", f"/overlay-bench/{program.name}", str(place / "state.db"), str(self.rounds + 1))
+        for i, line in enumerate((self.place / "out").read_text().splitlines()):
+            verb, nanoseconds = line.split()
+            if i > 1:
+                self.results.rows.setdefault(f"{workload.name}: {verb} alone", {}).setdefault(column.name, []).append(int(nanoseconds) / 1e9)
 
     def verb(self, column: Overlay, *words: str) -> float:
         out, err = self.place / "out", self.place / "err"

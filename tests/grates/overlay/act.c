@@ -5,9 +5,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,6 +22,7 @@ static const char *name_of_error(void)
 	static const struct { int number; const char *name; } names[] = {
 		{ ENOENT, "ENOENT" }, { EACCES, "EACCES" }, { EEXIST, "EEXIST" }, { ENOTEMPTY, "ENOTEMPTY" }, { ENOTDIR, "ENOTDIR" },
 		{ EISDIR, "EISDIR" }, { ELOOP, "ELOOP" }, { EIO, "EIO" }, { ENOSPC, "ENOSPC" }, { EPERM, "EPERM" }, { EXDEV, "EXDEV" },
+		{ ENAMETOOLONG, "ENAMETOOLONG" },
 	};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -212,6 +215,50 @@ static int do_punch(char **a)
 	return close(fd) ? -1 : r;
 }
 
+static int do_zero(char **a)
+{
+	int fd = open(a[0], O_RDWR), r;
+
+	if (fd < 0)
+		return -1;
+	r = fallocate(fd, 16 /* FALLOC_FL_ZERO_RANGE */, number(a[1]), number(a[2]));
+	return close(fd) ? -1 : r;
+}
+
+/* Where data are: first byte, and the one behind the last. */
+static int do_data(char **a)
+{
+	int fd = open(a[0], O_RDONLY);
+	off_t start, end = 0;
+
+	if (fd < 0)
+		return -1;
+	while ((start = lseek(fd, end, SEEK_DATA)) >= 0 && (end = lseek(fd, start, SEEK_HOLE)) >= 0)
+		printf("%lld-%lld ", (long long)start, (long long)end);
+	putchar('\n');
+	return close(fd);
+}
+
+/* A write that is kept without fsync. */
+static int do_keep(char **a)
+{
+	return put_at(a, O_DSYNC);
+}
+
+/* Bytes until no more fit, and what fsync says then. */
+static int do_fill(char **a)
+{
+	static char bytes[65536];
+	int fd = open(a[0], O_WRONLY | O_CREAT, 0644);
+	long long left = number(a[1]);
+
+	for (size_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (char)(i * 31 >> 3 | 1);
+	while (left > 0 && write(fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes)
+		left -= (long long)sizeof bytes;
+	return fd < 0 || fsync(fd) ? -1 : close(fd);
+}
+
 /* Writes 64 KiB at an offset, of which a page only is in memory. */
 static int do_fault(char **a)
 {
@@ -243,6 +290,32 @@ static int do_watch(char **a)
 	return close(fd);
 }
 
+/* What one instance of inotify tells of two directories, one of them maybe outside, in which names are made by turns. */
+static int do_hear(char **a)
+{
+	char buffer[1024] __attribute__((aligned(8))), path[MOST];
+	int fd = inotify_init1(IN_CLOEXEC), one = inotify_add_watch(fd, a[0], IN_CREATE), other = inotify_add_watch(fd, a[1], IN_CREATE), heard = 0;
+
+	if (one < 0 || other < 0 || one == other)
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		snprintf(path, sizeof path, "%s/%d", a[i % 2], i);
+		if (mkdir(path, 0755))
+			return -1;
+	}
+	while (heard < 4) {
+		struct pollfd ready = { .fd = fd, .events = POLLIN };
+		ssize_t got = poll(&ready, 1, 10000) == 1 ? read(fd, buffer, 40) : -1;
+
+		if (got < 0)
+			return -1;
+		for (char *at = buffer; at < buffer + got; at += sizeof(struct inotify_event) + ((struct inotify_event *)at)->len, heard++)
+			printf("%s:%s ", ((struct inotify_event *)at)->wd == one ? a[0] : a[1], ((struct inotify_event *)at)->name);
+	}
+	putchar('\n');
+	return close(fd);
+}
+
 static int do_link_text(char **a)
 {
 	char target[MOST];
@@ -266,6 +339,26 @@ static int do_wait(char **a)
 {
 	fflush(stdout);
 	return usleep((useconds_t)number(a[0]) * 1000);
+}
+
+/* Until a file begins with a text, which somebody outside writes. */
+static int do_until(char **a)
+{
+	char bytes[MOST];
+
+	fflush(stdout);
+	for (int i = 0; i < 1000; i++) {
+		int fd = open(a[0], O_RDONLY);
+		ssize_t got = fd < 0 ? 0 : read(fd, bytes, strlen(a[1]));
+
+		if (fd >= 0)
+			close(fd);
+		if (got == (ssize_t)strlen(a[1]) && !memcmp(bytes, a[1], (size_t)got))
+			return 0;
+		usleep(10000);
+	}
+	errno = ETIMEDOUT;
+	return -1;
 }
 
 /* This program, from there. */
@@ -349,7 +442,8 @@ static const struct {
 } known[] = {
 	{ "write", 3, do_write }, { "make", 3, do_make }, { "append", 2, do_append }, { "read", 3, do_read }, { "sum", 1, do_sum },
 	{ "list", 1, do_list }, { "thin", 1, do_thin }, { "stat", 1, do_stat }, { "ino", 1, do_ino }, { "same", 2, do_same },
-	{ "map", 3, do_map }, { "unnamed", 3, do_unnamed }, { "punch", 3, do_punch }, { "watch", 2, do_watch }, { "fault", 2, do_fault },
+	{ "map", 3, do_map }, { "unnamed", 3, do_unnamed }, { "punch", 3, do_punch }, { "zero", 3, do_zero },
+	{ "data", 1, do_data }, { "keep", 3, do_keep }, { "hear", 2, do_hear }, { "until", 2, do_until }, { "fill", 2, do_fill }, { "watch", 2, do_watch }, { "fault", 2, do_fault },
 	{ "target", 1, do_link_text }, { "sync", 1, do_sync }, { "wait", 1, do_wait }, { "say", 1, do_say }, { "run", 1, do_run }, { "deep", 2, do_deep }, { "rename", 2, do_rename },
 	{ "link", 2, do_link }, { "symlink", 2, do_symlink }, { "unlink", 1, do_unlink }, { "mkdir", 1, do_mkdir },
 	{ "rmdir", 1, do_rmdir }, { "chmod", 2, do_chmod }, { "truncate", 2, do_truncate },

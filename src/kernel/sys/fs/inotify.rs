@@ -5,10 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use lind_abi::flags::InotifyFlags;
 use lind_abi::{Errno, Fd, NewFd, Path, Result};
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags};
 
 use crate::call::{Ctx, PathBytes};
-use crate::fd::Kind;
+use crate::fd::{File, Kind};
 use crate::host::inotify as host;
 use crate::procfs::Reached;
 use crate::root::Last;
@@ -30,7 +30,7 @@ pub(crate) fn inotify_init1(cx: &Ctx<'_>, flags: InotifyFlags) -> Result<NewFd> 
     cx.cage.fds.add_host(host, flags.has(InotifyFlags::IN_CLOEXEC)).map(NewFd)
 }
 
-/// inotify_add_watch(2). Nothing in /proc or /dev can be watched: EACCES.
+/// inotify_add_watch(2). Nothing in /proc or /dev can be watched (EACCES), but files that are open, by their links there.
 pub(crate) fn inotify_add_watch(cx: &Ctx<'_>, fd: Fd, path: Path, mask: u32) -> Result<i32> {
     let watcher = cx.file(fd)?;
     let mut buf = PathBytes::default();
@@ -45,10 +45,16 @@ pub(crate) fn inotify_add_watch(cx: &Ctx<'_>, fd: Fd, path: Path, mask: u32) -> 
         watch(root.open(dir, path, (OFlags::PATH | nofollow | only).bits(), 0)?.as_fd())
     };
     cx.act(cx.here(), path, last, on_host, |reached| match reached {
-        Reached::File(file) if matches!(file.kind, Kind::Named) => watch(file.host()),
+        Reached::File(file) if matches!(file.kind, Kind::Named) || is_regular(&file) => watch(file.host()),
         Reached::Missing(..) => Err(Errno::ENOENT),
         _ => Err(Errno::EACCES),
     })
+}
+
+/// Whether it is a file of memory, or was handed in: what names a directory that was handed in has are not the guest's business.
+fn is_regular(file: &File) -> bool {
+    matches!(file.kind, Kind::Host)
+        && rustix::fs::fstat(file.host()).is_ok_and(|st| FileType::from_raw_mode(st.st_mode) == FileType::RegularFile)
 }
 
 /// inotify_rm_watch(2)
