@@ -39,14 +39,15 @@ watcher=
 trap '[ -z "$watcher" ] || kill "$watcher" 2>/dev/null; rm -rf "$plan"' EXIT
 trap 'exit 130' INT TERM
 
-# What port $1 says of $2, needs or test_needs, for side $3.
-said() { (needs='' test_needs='' side=$3; . "$here/$1/recipe"; eval "echo \$$2"); }
+# What port $1 says of $2, one of its lists of ports, for side $3.
+said() { (needs='' host_needs='' test_needs='' side=$3; . "$here/$1/recipe"; eval "echo \$$2"); }
 
 # Adds the building of port $1 on side $2 to the plan, and what has to be there before.
 add() {
 	! grep -qs "^$1\.$2:" "$plan/makefile" || return 0
-	before=$(printf "%s.$2 " $(said "$1" needs "$2"))
-	[ "$before" != ".$2 " ] || before=
+	before=
+	for port in $(said "$1" needs "$2"); do before="$before $port.$2"; done
+	for port in $(said "$1" host_needs "$2"); do before="$before $port.native"; done
 	case $2 in never | always) before=$1.cage ;; esac
 	printf '%s.%s: %s\n\t+@"%s/port.sh" "%s" "%s" %s %s 2>&1\n' "$1" "$2" "$before" "$here" "$plan" "$root" "$1" "$2" >>"$plan/makefile"
 	for target in $before; do add "${target%.*}" "${target##*.}"; done

@@ -39,7 +39,7 @@ source_key() {
 	{
 		echo "$sha256 $side"
 		cat "$here/$name/recipe"
-		find "$here/$name" -type f ! -name recipe ! -name test ! -name known ! -name cases | sort | xargs -r cat
+		find "$here/$name" -type f ! -name recipe ! -name 'test*' ! -name known ! -name cases | sort | xargs -r cat
 		for need in $needs; do cat "$top/build/ports/$need/$side/source-key"; done
 		case $side in
 		cage) cat "$here/config.site"; find "$top/build/sysroot/include" -name c++ -prune -o -type f -print | sort | xargs cat ;;
@@ -101,7 +101,7 @@ link() { mkdir -p "$root/$(dirname "$2")"; ln -sfn "$1" "$root/$2"; }
 
 load() {
 	name=$1
-	optimise='' tarball='' sha256='' needs='' programs='' tools='' test_tools='' test_needs=''
+	optimise='' tarball='' sha256='' needs='' host_needs='' programs='' tools='' test_tools='' test_needs=''
 	configure() { :; }
 	compile() { make; }
 	install() { :; }

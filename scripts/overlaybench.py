@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 
 from bench.building import CFLAGS, run_tool
+from bench.machine import write_results
 from bench.model import REPOSITORY, Failed
 from bench.overlay import columns, compare, measure, results, workloads
 from bench.progress import progress
@@ -124,7 +125,7 @@ def run(options: argparse.Namespace) -> int:
     text = lines_of_json(data)
     print(text if options.json else results.markdown(data), end="")
     if options.out:
-        for file in results.write(data, options.out, text):
+        for file in write_results(options.out, "overlay", data, text, results.markdown(data)):
             print(f"wrote {file}", file=sys.stderr)
     for what, why in data["failed"].items():
         print(f"FAILED: {what}: {why}", file=sys.stderr)

@@ -20,6 +20,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bench.machine import write_results
 from bench.model import REPOSITORY, Failed
 from bench.progress import progress
 from bench.sandbox import columns, compare, components, memory, probes, profile, results, rows
@@ -94,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     text = lines_of_json(data)
     print(text if options.json else results.markdown(data), end="")
     if options.out:
-        for file in results.write(data, options.out, text):
+        for file in write_results(options.out, f"{data['platform']}-{data['arch']}", data, text, results.markdown(data)):
             print(f"wrote {file}", file=sys.stderr)
     for what, why in suite.failures.items():
         print(f"FAILED: {what}: {why}", file=sys.stderr)

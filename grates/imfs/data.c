@@ -7,7 +7,7 @@
 #include "imfs_core.h"
 
 #define SMALLEST 256u
-#define MOST_ZEROS (1ll << 30)	/* that are written where a hole cannot be */
+#define MOST_ZEROS (1ll << 30)	/* that are written where data are below */
 
 /* The first chunk with this index or a later one. */
 static uint32_t position(const struct imfs_data *d, uint64_t index)
@@ -97,6 +97,15 @@ static void no_end(struct imfs_backing *backing)
 	(void)backing;
 }
 void (*imfs_backing_end)(struct imfs_backing *) = no_end;
+
+static int no_copy(struct imfs_backing *backing, int fd, uint64_t size)
+{
+	(void)backing;
+	(void)fd;
+	(void)size;
+	return -ENODEV;
+}
+int (*imfs_backing_copy)(struct imfs_backing *, int, uint64_t) = no_copy;
 
 /* Makes the backing of a file so long, and the chunks its parts. */
 static int fit(struct imfs *fs, struct imfs_data *d, uint64_t size)
@@ -222,21 +231,38 @@ bool imfs_data_there(const struct imfs_node *n, int64_t off, uint64_t length)
 	return true;
 }
 
-int imfs_data_zero(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length)
+static int write_zeros(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t end)
 {
 	size_t run;
 
-	if (length > MOST_ZEROS)
-		return -EOPNOTSUPP;
-	for (int64_t done = 0; done < length; done += (int64_t)run) {
-		int64_t left = length - done;
-		uint8_t *to = imfs_data_reserve(fs, n, off + done, left < (int64_t)IMFS_CHUNK ? (size_t)left : IMFS_CHUNK, &run);
+	for (; off < end; off += (int64_t)run) {
+		uint8_t *to = imfs_data_reserve(fs, n, off, end - off < (int64_t)IMFS_CHUNK ? (size_t)(end - off) : IMFS_CHUNK, &run);
 
 		if (!to)
 			return -ENOSPC;
 		memset(to, 0, run);
 	}
 	return 0;
+}
+
+/* Where there are data only: what is a hole below stays one. */
+int imfs_data_zero(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length)
+{
+	int64_t end = off + length, hole, most = MOST_ZEROS;
+	int r = 0;
+
+	if (n->data.backing)
+		return write_zeros(fs, n, off, end);
+	while (!r && (off = imfs_data_seek(n, off, false)) >= 0 && off < end) {
+		if ((hole = imfs_data_seek(n, off, true)) < 0)
+			return (int)hole;
+		hole = hole < end ? hole : end;
+		if ((most -= hole - off) < 0)
+			return -EOPNOTSUPP;
+		r = write_zeros(fs, n, off, hole);
+		off = hole;
+	}
+	return r ? r : off < 0 && off != -ENXIO ? (int)off : 0;
 }
 
 void imfs_data_drop(struct imfs *fs, struct imfs_node *n)
@@ -350,10 +376,11 @@ static int fill_backing(struct imfs_node *n, const struct imfs_data *old)
 int imfs_data_back(struct imfs *fs, struct imfs_node *n)
 {
 	struct imfs_data old = n->data;
-	int r;
+	int r, whole;
 
 	if (old.backing)
 		return 0;
+	whole = n->lazy ? imfs_below->whole(n) : -1;
 	n->data = (struct imfs_data){ .backing = calloc(1, sizeof *n->data.backing) };
 	if (n->data.backing) {
 		n->data.backing->fd = -1;
@@ -361,7 +388,7 @@ int imfs_data_back(struct imfs *fs, struct imfs_node *n)
 		fs->used -= old.allocated;
 		r = fit(fs, &n->data, (uint64_t)n->size);
 		fs->used += old.allocated;
-		if (!r && n->lazy && (r = fill_backing(n, &old)))
+		if (!r && n->lazy && (r = whole >= 0 ? imfs_backing_copy(n->data.backing, whole, (uint64_t)n->size) : fill_backing(n, &old)))
 			fs->used -= n->data.allocated;
 		if (r)
 			imfs_backing_end(n->data.backing);
@@ -373,7 +400,7 @@ int imfs_data_back(struct imfs *fs, struct imfs_node *n)
 		n->data = old;
 		return r;
 	}
-	for (uint32_t i = 0; i < old.count; i++) {
+	for (uint32_t i = 0; i < old.count && whole < 0; i++) {
 		uint64_t start = old.chunks[i].index * IMFS_CHUNK, left = start < (uint64_t)n->size ? (uint64_t)n->size - start : 0;
 
 		memcpy(n->data.backing->base + start, old.chunks[i].data, left < old.chunks[i].room ? (size_t)left : old.chunks[i].room);

@@ -121,6 +121,7 @@ struct imfs_node {
 	uint32_t mode, nlink, uid, gid;
 	uint32_t refs;			/* open files, working directories, mappings; entries count in nlink */
 	uint32_t writers;		/* open files and mappings that may write to it: it is not executed */
+	uint32_t mappers;		/* of those, mappings */
 	uint32_t runners;		/* processes that run it: it is not opened for writing */
 	bool outside;			/* a directory that stands for one outside this filesystem */
 	bool linkable;			/* it never had a name, and may get one: O_TMPFILE */
@@ -277,6 +278,8 @@ void imfs_data_free(struct imfs *fs, struct imfs_node *n);
 /* Makes a backing, or one that is there, this long; it may move. 0 or an errno. Less does not fail. And its end. */
 extern int (*imfs_backing_fit)(struct imfs_backing *backing, uint64_t size);
 extern void (*imfs_backing_end)(struct imfs_backing *backing);
+/* Copies the first bytes of a file of the kernel's to a backing that is new, and closes it. 0 or an errno. */
+extern int (*imfs_backing_copy)(struct imfs_backing *backing, int fd, uint64_t size);
 
 /* dir.c */
 int imfs_dir_init(struct imfs_node *n, struct imfs_node *parent);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 #include "grate.h"
 
@@ -53,8 +54,22 @@ static void backing_end(struct imfs_backing *b)
 		close(b->fd);
 }
 
+/* Without a look at the bytes: no page of ours is touched for it. */
+static int backing_copy(struct imfs_backing *b, int fd, uint64_t size)
+{
+	off_t at = 0;
+	ssize_t moved = 1;
+
+	while ((uint64_t)at < size && (moved > 0 || (moved < 0 && errno == EINTR)))
+		moved = sendfile(b->fd, fd, &at, (size_t)(size - (uint64_t)at));
+	close(fd);
+	/* What somebody has cut off meanwhile is zeros. */
+	return moved < 0 ? -errno : 0;
+}
+
 void backing_init(void)
 {
+	imfs_backing_copy = backing_copy;
 	imfs_backing_fit = backing_fit;
 	imfs_backing_end = backing_end;
 }
@@ -78,11 +93,13 @@ static void hold(struct mapping *m)
 {
 	imfs_node_hold(m->node);
 	m->node->writers += m->writable;
+	m->node->mappers += m->writable;
 }
 
 static void drop(struct mapping *m)
 {
 	m->node->writers -= m->writable;
+	m->node->mappers -= m->writable;
 	imfs_node_drop(&fs, m->node);
 	free(m);
 }

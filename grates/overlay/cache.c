@@ -88,12 +88,15 @@ void cache_stored(struct imfs_under *u, uint64_t index)
 		u->stored[index / 8] |= (uint8_t)(1u << index % 8);
 }
 
+static bool may_be_stored(const struct imfs_under *u, uint64_t index)
+{
+	return u->first_row || (index < u->stored_count && u->stored[index / 8] & 1u << index % 8);
+}
+
 /* Whether a chunk is in the lower file as it is here. */
 static bool is_below(const struct imfs_node *n, uint64_t index)
 {
-	const struct imfs_under *u = n->under;
-
-	if (u->first_row || (index < u->stored_count && u->stored[index / 8] & 1u << index % 8))
+	if (may_be_stored(n->under, index))
 		return false;
 	return !imfs_data_there(n, (int64_t)(index * IMFS_CHUNK), 1);
 }
@@ -167,7 +170,7 @@ int cache_fill(struct imfs_node *n, uint64_t index, uint8_t *bytes, uint32_t roo
 	memset(bytes + lower, 0, (size_t)(room - lower));
 	if (lower)
 		r = read_lower(u, start, bytes, lower);
-	if (!r && u->row)
+	if (!r && u->row && may_be_stored(u, index))
 		r = read_store(u, index, bytes, room);
 	if (!r && n->size - start < room)
 		memset(bytes + (n->size - start), 0, (size_t)(room - (n->size - start)));

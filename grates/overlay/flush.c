@@ -262,18 +262,17 @@ static int compare_chunk(struct imfs_node *n, uint64_t index, bool *differs)
 	uint16_t mask = 0;
 	int r;
 
-	memset(here, 0, sizeof here);
-	memcpy(here, n->data.backing->base + start, (size_t)length);
 	store_leave();
 	r = cache_fill(n, index, below, IMFS_CHUNK);
 	store_enter();
-	if (r)
+	if (r || !memcmp(below, n->data.backing->base + start, (size_t)length))
 		return r;
+	/* They may write to it just now. */
+	memset(here, 0, sizeof here);
+	memcpy(here, n->data.backing->base + start, (size_t)length);
 	for (int64_t at = 0; at < length; at += IMFS_BLOCK)
 		if (memcmp(below + at, here + at, IMFS_BLOCK))
 			mask |= (uint16_t)(1u << at / IMFS_BLOCK);
-	if (!mask)
-		return 0;
 	*differs = true;
 	cache_stored(n->under, index);
 	n->under->stored_end = n->size;
@@ -303,8 +302,11 @@ static int put_contents(struct imfs_node *n)
 		u->stored_end = least(u->stored_end, u->cut);
 		u->cut = INT64_MAX;
 	}
-	if (n->data.backing)
-		return put_backing(n, &differs);
+	if (n->data.backing) {
+		r = u->compared ? 0 : put_backing(n, &differs);
+		u->compared = false;
+		return r;
+	}
 	for (uint32_t i = 0; i < n->data.count; i++)
 		if (n->data.chunks[i].dirty && (r = put_chunk(n, &n->data.chunks[i])))
 			return r;
@@ -370,9 +372,10 @@ static int put_mapped(void)
 		if (n->nlink && n->names && n->data.backing && !u->at_dirty && !(r = put_backing(n, &differs)) && differs) {
 			n->mtime = n->ctime = imfs_now();
 			note_changed(n);
+			u->compared = true;
 		}
 		/* It is looked at once more after the last mapping is gone. */
-		if (!n->writers) {
+		if (!n->mappers) {
 			*at = u->next_mapped;
 			u->mapped = false;
 		} else

@@ -131,12 +131,29 @@ char *store_lower(struct store *store)
 	return lower;
 }
 
+uint64_t store_lower_ino(struct store *store)
+{
+	int64_t ino = ask(store, "select value from about where key = 'lower_ino'", NULL);
+
+	return ino < 0 ? 0 : (uint64_t)ino;
+}
+
+int store_lower_is(struct store *store, uint64_t ino)
+{
+	if (store_lower_ino(store) == ino)
+		return 0;
+	return change(store, "insert or replace into about values('lower_ino', %lld)", (long long)ino);
+}
+
 int64_t store_changes(struct store *store)
 {
+	/* What a name is gone from is not told of if the file has another now. */
 	static const char text[] = "with recursive chain(layer) as (select ?1 union select parent from layers join chain using (layer) where parent is not null), "
-		"entry as (select ino, max(layer) from names where layer in chain group by dir, name) "
-		"select (select count(*) from entry where ino = 0) + (select count(distinct entry.ino) from entry join nodes using (ino) "
-		"where nodes.layer in chain and nodes.mode & 61440 != 16384 and nodes.mode != 0)";
+		"entry as (select dir, name, ino, max(layer) from names where layer in chain group by dir, name), "
+		"node as (select ino, mode, cast(origin as text) as origin, max(layer) from nodes where layer in chain group by ino), "
+		"file as (select distinct ino, origin from entry join node using (ino) where mode & 61440 != 16384 and mode != 0) "
+		"select (select count(*) from file) + (select count(*) from entry left join node on node.ino = entry.dir where entry.ino = 0 and "
+		"coalesce(case when entry.dir = 1 then '' else origin || '/' end || cast(name as text), '') not in (select origin from file where origin is not null))";
 	sqlite3_stmt *statement;
 	int64_t count;
 

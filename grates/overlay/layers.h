@@ -20,7 +20,11 @@ struct store_layer {
 /* Layers from the oldest on, once for each head that is on top of it. */
 int store_layers(struct store *store, int (*each)(void *to, const struct store_layer *layer), void *to);
 
-/* How many files and names the head has rows of; or an error. */
+/* Its number at the last run, by which it is known to be the same; 0: that is not known. */
+uint64_t store_lower_ino(struct store *store);
+int store_lower_is(struct store *store, uint64_t ino);
+
+/* How many files the head has changed, made, removed or renamed; or an error. */
 int64_t store_changes(struct store *store);
 
 /* What the user calls the lower directory; to be freed. NULL: the state does not say. */

@@ -327,6 +327,11 @@ int store_commit(struct store *store, bool durable)
 	return 0;
 }
 
+bool store_is_applying(struct store *store)
+{
+	return number(store, "select 1 from about where key = 'applying'", 0);
+}
+
 static void release(struct store *store)
 {
 	for (size_t i = 0; i < STATEMENTS; i++)

@@ -93,6 +93,8 @@ static void open_store(void)
 		lind_die("--upper %s: another run has it open", state_name());
 	if (r)
 		lind_die("--upper %s: %s", state_name(), store && store_problem(store) ? store_problem(store) : strerror(-r));
+	if (store_is_applying(store))
+		lind_die("--upper %s: an apply was interrupted; lind-boot apply finishes it", state_name());
 	fs.next_ino = store_next_ino(store);
 }
 
@@ -107,6 +109,8 @@ static void know_root(void)
 	if (lower_stat("", &st))
 		lind_die("--lower %s: %s", lower, strerror(errno));
 	node_renumber(fs.root, st.stx_ino);
+	if (store && store_lower_is(store, st.stx_ino))
+		lind_die("--upper %s: %s", state_name(), store_problem(store));
 	if (store && store_get(store, ROOT_INO, &row) == 1) {
 		if (!S_ISDIR(row.mode))
 			lind_die("--upper %s: what the state has for the directory itself is none", state_name());

@@ -41,6 +41,7 @@ struct imfs_under {
 	uint8_t *stored;		/* bit i: the store has blocks of chunk i. Of what was in it from the start it is not known */
 	uint64_t stored_count;		/* bits there is room for */
 	bool xattrs_known, mapped;
+	bool compared;			/* with the store, in this flush */
 };
 
 extern struct store *store;	/* NULL: what is changed is gone at the end */

@@ -54,6 +54,7 @@ int store_open(struct store **made, int db, int wal, const char *lower, const ch
 /* Commits, puts the log into the file, closes. */
 int store_close(struct store *store);
 const char *store_problem(const struct store *store);	/* what was wrong, for people */
+bool store_is_applying(struct store *store);	/* its changes are being made below, and that is not at its end */
 
 /* Reading. What is pointed to is valid until the next call of the same function, or a commit. */
 bool store_has(struct store *store, uint64_t ino);	/* from memory: no question to SQLite if it has no such inode */

@@ -14,17 +14,18 @@ static const struct verb {
 	const char *name;
 	int (*act)(struct store *store, const struct verb_options *options);
 	int least, most;	/* how many words it takes */
+	bool whole;		/* not while an apply is not at its end */
 } verbs[] = {
-	{ "snapshot", verb_snapshot, 1, 1 },
-	{ "rollback", verb_rollback, 1, 1 },
-	{ "fork", verb_fork, 1, 1 },
-	{ "ls", verb_ls, 0, 0 },
-	{ "log", verb_log, 0, 0 },
-	{ "lower", verb_lower, 0, 0 },
-	{ "diff", verb_diff, 0, INT_MAX },
-	{ "apply", verb_apply, 0, INT_MAX },
-	{ "discard", verb_discard, 0, INT_MAX },
-	{ "export", verb_export, 0, 0 },
+	{ "snapshot", verb_snapshot, 1, 1, true },
+	{ "rollback", verb_rollback, 1, 1, true },
+	{ "fork", verb_fork, 1, 1, true },
+	{ "ls", verb_ls, 0, 0, false },
+	{ "log", verb_log, 0, 0, false },
+	{ "lower", verb_lower, 0, 0, false },
+	{ "diff", verb_diff, 0, INT_MAX, true },
+	{ "apply", verb_apply, 0, INT_MAX, false },
+	{ "discard", verb_discard, 0, INT_MAX, true },
+	{ "export", verb_export, 0, 0, true },
 };
 
 int verb_failed(const struct store *store, int error)
@@ -50,6 +51,7 @@ static const char *set_verb(const char *value) { verb_name = value; return NULL;
 static const char *set_upper(const char *value) { upper = value; return NULL; }
 static const char *set_head(const char *value) { options.head = value; return NULL; }
 static const char *set_lower(const char *value) { options.lower = value; return NULL; }
+static const char *set_called(const char *value) { options.called = value; return NULL; }
 static const char *set_to(const char *value) { options.to = value; return NULL; }
 static const char *set_output(const char *value) { options.output = value; return NULL; }
 LIND_SETS(set_stat, options.stat = true)
@@ -58,6 +60,7 @@ LIND_SETS(set_name_status, options.name_status = true)
 LIND_SETS(set_json, options.json = true)
 LIND_SETS(set_force, options.force = true)
 LIND_SETS(set_dry_run, options.dry_run = true)
+LIND_SETS(set_overlayfs, options.overlayfs = true)
 
 LIND_OPTION("-", "verb", "value");
 LIND_OPTION("-", "output", "writes");
@@ -85,6 +88,7 @@ int verb_main(int argc, char **argv)
 		{ 0, "upper", "STATE", "the state", set_upper },
 		{ 0, "head", "NAME", "the head of it (default: main)", set_head },
 		{ 0, "lower", "DIR", "where the directory below is", set_lower },
+		{ 0, "called", "DIR", "what messages are to call it", set_called },
 		{ 0, "output", "FILE", "export: a tar file (default: standard output)", set_output },
 		{ 0, "to", "DIR", "export: a directory", set_to },
 		{ 0, "stat", NULL, "diff: how much of each file", set_stat },
@@ -93,6 +97,7 @@ int verb_main(int argc, char **argv)
 		{ 0, "json", NULL, "diff: as JSON", set_json },
 		{ 0, "force", NULL, "apply: also where the directory has changed since", set_force },
 		{ 0, "dry-run", NULL, "apply: say what would be done", set_dry_run },
+		{ 0, "overlayfs", NULL, "export: what is changed, as overlayfs has it", set_overlayfs },
 	};
 	const struct verb *verb;
 	struct store *store;
@@ -108,6 +113,11 @@ int verb_main(int argc, char **argv)
 	if (options.words_count < verb->least || options.words_count > verb->most)
 		lind_die("%s takes %s", verb->name, verb->most ? "one name" : "no names");
 	store = open_state();
+	if (verb->whole && store_is_applying(store)) {
+		lind_log("an apply was interrupted; lind-boot apply finishes it");
+		store_close(store);
+		return STRANGE;
+	}
 	status = verb->act(store, &options);
 	if ((r = store_close(store)) && !status) {
 		lind_log("the state could not be written: %s", strerror(-r));

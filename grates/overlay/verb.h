@@ -14,8 +14,8 @@ int verb_main(int argc, char **argv);
 /* What was asked for. */
 struct verb_options {
 	const char *head;
-	bool stat, patch, name_status, json, force, dry_run;
-	const char *lower;		/* where the directory below is seen */
+	bool stat, patch, name_status, json, force, dry_run, overlayfs;
+	const char *lower, *called;	/* where the directory below is seen, and what the user calls it */
 	const char *output, *to;	/* of export: a tar file, a directory */
 	char **words;		/* what stands behind the options */
 	int words_count;

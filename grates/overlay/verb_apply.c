@@ -1,370 +1,236 @@
-/* apply and discard: changes leave the state, with or without being made below. */
-#include "verb_tree.h"
+/* apply and discard: what is checked before, and the order of it all. */
+#include "verb_apply.h"
 #include "verb_print.h"
 #include "layers.h"
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <lind/grate.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/syscall.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
-#define TEMPORARY ".lind-apply-"
-
-static int remove_tree(int at, const char *name)
+/* Which of the changes of a file is the one that makes it: where it still has the name from below, that; or the one that moves it. */
+static void choose_first(struct verb_list *list)
 {
-	struct dirent *entry;
-	DIR *dir;
-	int fd, r = 0;
+	for (size_t i = 0; i < list->changes_count; i++) {
+		struct verb_change *change = &list->changes[i];
+		struct verb_node *node = change->node;
+		struct verb_change *kept = node && node->kept ? map_get(&list->paths, node->kept, strlen(node->kept)) : NULL;
 
-	if (!unlinkat(at, name, 0))
-		return 0;
-	if (errno != EISDIR && errno != EPERM)
-		return -errno;
-	if ((fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0 || !(dir = fdopendir(fd)))
-		return -errno;
-	while (!r && (entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			r = remove_tree(dirfd(dir), entry->d_name);
-	closedir(dir);
-	return r ? r : unlinkat(at, name, AT_REMOVEDIR) ? -errno : 0;
-}
-
-static int remove_below(const char *path)
-{
-	const char *name;
-	int at = below_parent(path, &name), r = at < 0 ? -errno : remove_tree(at, name);
-
-	if (at >= 0)
-		close(at);
-	return r == -ENOENT ? 0 : r;
-}
-
-/* Owner as far as we may give files away, then the mode, which that could clear, then the times. */
-int verb_set_attributes(int at, const char *name, const struct store_node *row)
-{
-	const struct timespec times[2] = { row->atime, row->mtime };
-	struct stat st;
-
-	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW))
-		return -errno;
-	if ((st.st_uid != row->uid || st.st_gid != row->gid) && fchownat(at, name, row->uid, row->gid, AT_SYMLINK_NOFOLLOW) && errno != EPERM && errno != EINVAL)
-		return -errno;
-	if (!S_ISLNK(row->mode) && fchmodat(at, name, row->mode & 07777, 0))
-		return -errno;
-	return utimensat(at, name, times, AT_SYMLINK_NOFOLLOW) ? -errno : 0;
-}
-
-static int set_xattrs(int fd, const struct store_node *row)
-{
-	struct verb_xattr x = { 0 };
-
-	while (verb_next_xattr(row, &x))
-		if (fsetxattr(fd, x.name, x.value, x.size, 0) && errno != EOPNOTSUPP && errno != EPERM)
-			return -errno;
-	return 0;
-}
-
-/* Of what is there already: also those go that the row has not. */
-static int replace_xattrs(int fd, const struct store_node *row)
-{
-	static char names[XATTRS];
-	ssize_t size = flistxattr(fd, names, sizeof names);
-
-	for (ssize_t i = 0; i < size; i += (ssize_t)strlen(names + i) + 1)
-		if (!strncmp(names + i, "user.", 5) && fremovexattr(fd, names + i))
-			return -errno;
-	return set_xattrs(fd, row);
-}
-
-/* Into a new file, whole. What is behind all that was written is not looked at: it may be more than there is time for. */
-int verb_write_file(struct store *store, int fd, const struct store_node *row)
-{
-	static uint8_t bytes[STORE_CHUNK], zeros[STORE_CHUNK];
-	int64_t chunks = row->size / STORE_CHUNK + 1, shown = row->origin_size / STORE_CHUNK + 1;
-	int below, r = below_of_row(row, &below);
-
-	if (!r && ftruncate(fd, row->size))
-		r = -errno;
-	for (int64_t chunk = 0; !r && chunk < chunks; chunk++) {
-		ssize_t have;
-
-		if ((below < 0 || chunk >= shown) && (chunk = store_next_chunk(store, row->ino, (uint64_t)chunk)) >= chunks)
-			break;
-		have = chunk < 0 ? (ssize_t)chunk : verb_chunk(store, row, below, (uint64_t)chunk, bytes);
-		if (have < 0)
-			r = (int)have;
-		else if (memcmp(bytes, zeros, (size_t)have) && pwrite(fd, bytes, (size_t)have, (off_t)(chunk * STORE_CHUNK)) != have)
-			r = errno ? -errno : -EIO;
+		if (kept)
+			node->first = kept;
+		else if (node && (!node->first || change->kind == 'R') && (!node->kept || node->differs))
+			node->first = change;
 	}
-	if (below >= 0)
-		close(below);
-	return r ? r : set_xattrs(fd, row);
 }
 
-/* Makes the file that a change says, under a temporary name at the top of the directory. */
-static int make_file(struct store *store, const struct store_node *row, const char *made)
+static enum deed deed_of(const struct verb_change *change, const char **same)
 {
-	const char *name;
-	int at = below_parent(made, &name), fd = -1, r = 0;
+	const struct verb_node *node = change->node;
 
-	if (at < 0)
-		return -errno;
-	if (S_ISLNK(row->mode))
-		r = symlinkat(row->target ? row->target : "", at, made) ? -errno : 0;
-	else if (S_ISREG(row->mode))
-		r = (fd = openat(at, made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) < 0 ? -errno : verb_write_file(store, fd, row);
-	else if (S_ISFIFO(row->mode))
-		r = mknodat(at, made, S_IFIFO | 0600, 0) ? -errno : 0;
-	else
-		r = -EOPNOTSUPP;
-	if (!r)
-		r = verb_set_attributes(at, made, row);
-	if (fd >= 0)
-		close(fd);
-	close(at);
-	return r;
-}
-
-static int make_directory(const struct verb_change *change)
-{
-	const char *name;
-	int at = below_parent(change->path, &name), r;
-
-	if (at < 0)
-		return -errno;
-	r = change->kind == 'A' && mkdirat(at, name, 0700) && errno != EEXIST ? -errno : 0;
-	close(at);
-	return r;
-}
-
-static int attributes_of_directory(const struct verb_change *change)
-{
-	const char *name;
-	int at = below_parent(change->path, &name), fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = 0;
-
-	if (at < 0)
-		return -errno;
-	if (fd >= 0) {
-		r = replace_xattrs(fd, &change->node->row);
-		close(fd);
-	}
-	r = r ? r : verb_set_attributes(at, name, &change->node->row);
-	close(at);
-	return r;
-}
-
-/* What becomes of one change. */
-enum deed { NOTHING, MADE, MOVES, LINKS };
-
-struct work {
-	enum deed deed;
-	char temporary[64];
-	const char *same;	/* of LINKS: the path that has the file */
-};
-
-/* Gives what is at one path another: by moving it, or a further one. */
-static int give_name(const char *from, const char *to, int (*give)(int, const char *, int, const char *))
-{
-	const char *from_name, *to_name;
-	int from_at = below_parent(from, &from_name), to_at = from_at < 0 ? -1 : below_parent(to, &to_name), r = 0;
-
-	if (to_at < 0 || give(from_at, from_name, to_at, to_name))
-		r = -errno;
-	if (from_at >= 0)
-		close(from_at);
-	if (to_at >= 0)
-		close(to_at);
-	return r;
-}
-
-static int give_link(int from_at, const char *from, int to_at, const char *to)
-{
-	return linkat(from_at, from, to_at, to, 0);
-}
-
-/* By way of the top, so that it takes the place of what is there. */
-static int put_link(const struct work *work, const char *path)
-{
-	int r = give_name(work->same, work->temporary, give_link);
-
-	r = r ? r : give_name(work->temporary, path, renameat);
-	/* If both were names of one file, a rename does nothing. */
-	return r ? r : remove_below(work->temporary);
-}
-
-/* Another change before this one that makes the same file. */
-static const struct verb_change *twin(const struct verb_list *list, size_t i)
-{
-	for (size_t j = 0; j < i && list->changes[i].node->row.nlink > 1; j++)
-		if (list->changes[j].node == list->changes[i].node)
-			return &list->changes[j];
-	return NULL;
-}
-
-static enum deed deed_of(const struct verb_list *list, size_t i, struct work *work)
-{
-	const struct verb_change *change = &list->changes[i], *other;
-
-	if (change->kind == 'D')
-		return NOTHING;
 	if (change->kind == 'R' && (!change->touched || change->type == S_IFDIR))
 		return MOVES;
-	if (change->type == S_IFDIR)
+	if (change->kind == 'D' || change->type == S_IFDIR)
 		return NOTHING;
-	other = twin(list, i);
-	work->same = other ? other->path : change->kind != 'R' && change->node->kept && strcmp(change->path, change->node->kept) ? change->node->kept : NULL;
-	return work->same ? LINKS : MADE;
+	if (node->first == change)
+		return MADE;
+	*same = node->first ? node->first->path : node->kept;
+	return LINKS;
 }
 
-static int complain(const char *path, int r)
+void apply_index(struct apply *apply)
 {
-	if (r)
-		lind_log("%s: %s", verb_shown(path), strerror(-r));
-	return r ? 1 : 0;
+	for (size_t i = 0; i < apply->list->changes_count; i++) {
+		struct verb_change *change = &apply->list->changes[i];
+		enum deed deed = apply->work[i].deed;
+
+		if (change->kind == 'D' && change->type == S_IFDIR)
+			map_put(&apply->gone, change->from, change);
+		if (deed == MOVES && change->type == S_IFDIR)
+			map_put(&apply->moves, change->from, change);
+		if (change->node && (deed == MADE || deed == MOVES || change->type == S_IFDIR))
+			change->node->first = change;
+	}
 }
 
-/* Each change has a name at the top that nobody who made the changes could know, and no run before this one has left there. */
-static int plan(const struct verb_list *list, struct work *work)
+/* What can be known before anything is written. */
+static int foreseen(const struct verb_change *change, enum deed deed)
 {
-	uint64_t random;
+	struct verb_xattr x = { 0 };
+	int below, r;
 
-	if (getrandom(&random, sizeof random, 0) != sizeof random)
-		return complain("apply", -EIO);
-	for (size_t i = 0; i < list->changes_count; i++) {
-		work[i].deed = deed_of(list, i, &work[i]);
-		snprintf(work[i].temporary, sizeof work[i].temporary, TEMPORARY "%016llx-%zu", (unsigned long long)random, i);
+	if (deed != MADE)
+		return 0;
+	if (!S_ISREG(change->type))
+		return S_ISLNK(change->type) || S_ISFIFO(change->type) ? 0 : -EOPNOTSUPP;
+	while (verb_next_xattr(&change->node->row, &x))
+		if (x.size > XATTRS)
+			return -E2BIG;
+	r = below_of_row(&change->node->row, &below);
+	if (below >= 0)
+		close(below);
+	return r;
+}
+
+static int plan(struct apply *apply)
+{
+	size_t count = apply->list->changes_count;
+
+	if (!(apply->work = calloc(count + 1, sizeof *apply->work)))
+		return -ENOMEM;
+	choose_first(apply->list);
+	for (size_t i = 0; i < count; i++) {
+		apply->work[i].number = i;
+		apply->work[i].deed = deed_of(&apply->list->changes[i], &apply->work[i].same);
+	}
+	apply_index(apply);
+	for (size_t i = 0; i < apply->list->others_count; i++)
+		apply_keep_above(apply, apply->list->others[i]);
+	for (size_t i = 0; i < count; i++)
+		apply->work[i].unfinished |= apply->list->changes[i].node && apply->list->changes[i].node->others && apply->list->changes[i].node->first == &apply->list->changes[i];
+	for (size_t i = 0; i < count; i++) {
+		int r = foreseen(&apply->list->changes[i], apply->work[i].deed);
+
+		if (r)
+			apply_fail(apply, i, r);
 	}
 	return 0;
 }
 
-/* Contents first, while all that shows through is where it was: if that fails, nothing has been changed. */
-static int make_files(struct store *store, const struct verb_list *list, const struct work *work)
+/* What fails for the file alone; after anything else nothing is applied. */
+static bool is_of_the_file(int error)
 {
-	for (size_t i = 0; i < list->changes_count; i++) {
-		int r = work[i].deed == MADE ? make_file(store, &list->changes[i].node->row, work[i].temporary) : 0;
+	static const int errors[] = { EACCES, EPERM, EFBIG, E2BIG, EINVAL, ENOENT, ENAMETOOLONG, EOPNOTSUPP, ERANGE, ELOOP, ENOTDIR, EILSEQ };
 
-		if (r)
-			return complain(list->changes[i].path, r);
-	}
-	/* At once: one after the other, ten thousand small files would take a minute. */
-	return complain("apply", below_sync());
+	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+		if (errors[i] == -error)
+			return true;
+	return false;
 }
 
-static int put_in_place(const struct verb_change *change, const struct work *work)
+/* What a change that fails takes with it: what it is the place of, or has a part of. */
+static void fail_with_it(struct apply *apply)
+{
+	const struct verb_change *changes = apply->list->changes;
+
+	for (size_t i = 1; i < apply->list->changes_count; i++)
+		if (apply->work[i].failed && !apply->work[i - 1].failed && changes[i - 1].kind == 'D' && !strcmp(changes[i - 1].path, changes[i].path))
+			apply_fail(apply, i - 1, -EBUSY);
+	for (size_t i = 0; i < apply->list->changes_count; i++)
+		if (apply->work[i].deed == LINKS && !apply->work[i].failed && changes[i].node->first && apply->work[changes[i].node->first - changes].failed)
+			apply_fail(apply, i, -ENOENT);
+	apply_keep_sources(apply);
+}
+
+/* Contents first, while all that shows through is where it was. */
+static int make_files(struct apply *apply)
+{
+	for (size_t i = 0; i < apply->list->changes_count; i++) {
+		const struct verb_change *change = &apply->list->changes[i];
+		bool is_made = apply->work[i].deed == MADE && !apply->work[i].failed;
+		int r = is_made ? apply_make(apply->store, &change->node->row, apply_new(apply, i)) : 0;
+
+		if (r)
+			apply_fail(apply, i, r);
+		if (r && !is_of_the_file(r))
+			return r;
+	}
+	fail_with_it(apply);
+	/* At once: one after the other, ten thousand small files would take a minute. */
+	return below_sync();
+}
+
+/* Nothing has been changed but at the top. */
+static int give_up(struct apply *apply, int error)
 {
 	int r;
 
-	switch (work->deed) {
-	case MADE: case MOVES:
-		r = give_name(work->temporary, change->path, renameat);
-		/* If both are names of one file, a rename does nothing. */
-		return r ? r : remove_below(work->temporary);
-	case LINKS:
-		return 0;
-	default:
-		return change->kind != 'D' && change->type == S_IFDIR ? make_directory(change) : 0;
-	}
+	journal_sweep(apply);
+	r = journal_end(apply);
+	lind_log("nothing was applied: %s", strerror(-error));
+	return r ? verb_failed(apply->store, r) : 1;
 }
 
-static int deepest_first(const void *a, const void *b)
+static size_t done(const struct apply *apply)
 {
-	const struct verb_change *const *one = a, *const *other = b;
-
-	return strcmp((*other)->from, (*one)->from);
-}
-
-/* Takes away what moves or goes: by where it was, the deepest first, so that a directory goes with nothing in it that has a way of its own. */
-static int take_away(const struct verb_list *list, const struct work *work)
-{
-	const struct verb_change **going = calloc(list->changes_count + 1, sizeof *going);
 	size_t count = 0;
-	int status = going ? 0 : complain("apply", -ENOMEM);
 
-	for (size_t i = 0; i < list->changes_count && !status; i++)
-		if (list->changes[i].kind == 'D' || list->changes[i].kind == 'R')
-			going[count++] = &list->changes[i];
-	if (count)
-		qsort(going, count, sizeof *going, deepest_first);
-	for (size_t i = 0; i < count && !status; i++) {
-		const struct work *its = &work[going[i] - list->changes];
+	for (size_t i = 0; i < apply->list->changes_count; i++)
+		count += !apply->work[i].failed;
+	return count;
+}
 
-		status = complain(going[i]->path, its->deed == MOVES ? give_name(going[i]->from, its->temporary, renameat) : remove_below(going[i]->from));
+/* From `placing` on. */
+static int carry_out(struct apply *apply, const struct verb_options *options)
+{
+	size_t count;
+	bool whole;
+	int r;
+
+	apply_place(apply);
+	count = done(apply);
+	if (apply->stuck) {
+		lind_log("this apply is not at its end; the next one goes on with it");
+		return 1;
 	}
-	free(going);
-	return status;
+	r = below_sync();
+	r = r ? r : journal_clean(apply);
+	r = r ? r : apply_leave(apply->store, apply->list, apply);
+	r = r ? r : store_commit(apply->store, true);
+	if (r)
+		return verb_failed(apply->store, r);
+	whole = journal_sweep(apply);
+	if ((r = journal_end(apply)))
+		return verb_failed(apply->store, r);
+	lind_log("%zu %s applied to %s", count, count == 1 ? "change" : "changes", verb_shown(options->called ? options->called : options->lower));
+	return apply->failed || !whole ? 1 : 0;
 }
 
-static int give_back(int from_at, const char *from, int to_at, const char *to)
+static int apply_all(struct apply *apply, const struct verb_options *options)
 {
-	return (int)syscall(SYS_renameat2, from_at, from, to_at, to, RENAME_NOREPLACE);
+	int r = journal_begin(apply);
+
+	if (r)
+		return verb_failed(apply->store, r);
+	if ((r = make_files(apply)))
+		return give_up(apply, r);
+	if ((r = journal_plan(apply)))
+		return verb_failed(apply->store, r);
+	return carry_out(apply, options);
 }
 
-/* After a failure: what was set aside goes back to where nothing else has come, the directories first, and what was made and not put in place goes. */
-static void clean_up(const struct verb_list *list, const struct work *work)
+/* An earlier apply that did not come to its end: comes to it now. An exit status. */
+static int finish(struct store *store, const struct verb_options *options)
 {
-	bool any = true;
+	static struct verb_list list;
+	static struct apply apply;
+	int r = below_begin(options->lower);
 
-	while (any) {
-		any = false;
-		for (size_t i = 0; i < list->changes_count; i++)
-			any |= work[i].deed == MOVES && !give_name(work[i].temporary, list->changes[i].from, give_back);
+	if (r) {
+		lind_log("%s: %s", options->lower, strerror(-r));
+		return 125;
 	}
-	for (size_t i = 0; i < list->changes_count; i++)
-		if (work[i].deed == MADE || work[i].deed == LINKS)
-			remove_below(work[i].temporary);
-}
-
-/* Then what comes, the highest first, and further names of what is there. Renames go by way of the top: two files may have changed places. */
-static int make_below(struct store *store, const struct verb_list *list)
-{
-	struct work *work = calloc(list->changes_count + 1, sizeof *work);
-	int status = work ? plan(list, work) : 1;
-
-	if (!status)
-		status = make_files(store, list, work);
-	if (!status)
-		status = take_away(list, work);
-	for (size_t i = 0; i < list->changes_count && !status; i++)
-		status = complain(list->changes[i].path, put_in_place(&list->changes[i], &work[i]));
-	for (size_t i = 0; i < list->changes_count && !status; i++)
-		if (work[i].deed == LINKS)
-			status = complain(list->changes[i].path, put_link(&work[i], list->changes[i].path));
-	for (size_t i = list->changes_count; i-- && !status;)
-		if (list->changes[i].kind != 'D' && list->changes[i].type == S_IFDIR)
-			status = complain(list->changes[i].path, attributes_of_directory(&list->changes[i]));
-	if (status && work)
-		clean_up(list, work);
-	free(work);
-	return status;
-}
-
-static int leave_state(struct store *store, const struct verb_options *options, const struct verb_list *list)
-{
-	int r = 0;
-
-	if (!options->words_count) {
-		r = store_rollback(store, NULL);
+	apply = (struct apply){ .store = store, .list = &list };
+	if (!(r = journal_read(&apply)))
+		return 0;
+	if (r == -EXDEV) {
+		lind_log("an apply to another directory is not at its end; --lower says where that is");
+		return 1;
+	}
+	if (r < 0)
+		return verb_failed(store, r);
+	if (r == 2)
+		lind_log("an apply was interrupted; %zu changes of it:", list.changes_count);
+	if (options->dry_run) {
+		verb_print_names(&list);
+		return r == 2 ? 1 : 0;
+	}
+	if (r == 1) {
+		journal_sweep(&apply);
+		r = journal_end(&apply);
 		return r ? verb_failed(store, r) : 0;
 	}
-	for (size_t i = 0; i < list->changes_count && !r; i++) {
-		const struct verb_change *change = &list->changes[i];
-		const struct verb_entry *left = change->kind == 'R' ? verb_left(list, change->from) : NULL;
-
-		r = store_unname(store, change->dir, change->name);
-		if (!r && left)
-			r = store_unname(store, left->dir, left->name);
-		if (!r && change->node && !S_ISDIR(change->node->row.mode) && change->node->row.nlink < 2)
-			r = store_forget(store, change->node->row.ino);
-	}
-	if (!r)
-		r = store_commit(store, true);
-	return r ? verb_failed(store, r) : 0;
+	apply_index(&apply);
+	return carry_out(&apply, options);
 }
 
 /* Says what has been changed below since it was first changed here. */
@@ -381,11 +247,6 @@ static bool is_any_stale(const struct verb_list *list)
 	return any;
 }
 
-static int by_path(const void *path, const void *change)
-{
-	return strcmp(path, ((const struct verb_change *)change)->path);
-}
-
 /* Says what comes to a directory that is not there, nor comes with it. */
 static bool is_any_without_directory(const struct verb_list *list)
 {
@@ -393,17 +254,12 @@ static bool is_any_without_directory(const struct verb_list *list)
 
 	for (size_t i = 0; i < list->changes_count; i++) {
 		const struct verb_change *change = &list->changes[i];
-		const char *slash = strrchr(change->path, '/'), *name;
-		char *above = change->kind != 'D' && slash ? strndup(change->path, (size_t)(slash - change->path)) : NULL;
-		int at = above ? below_parent(change->path, &name) : -1;
+		const char *slash = change->kind == 'D' ? NULL : strrchr(change->path, '/'), *name;
 
-		if (at >= 0) {
-			close(at);
-		} else if (above && !bsearch(above, list->changes, list->changes_count, sizeof *list->changes, by_path)) {
-			lind_log("%s: its directory is new or renamed; apply that", verb_shown(change->path));
-			any = true;
-		}
-		free(above);
+		if (!slash || below_parent(change->path, &name) >= 0 || map_get(&list->paths, change->path, (size_t)(slash - change->path)))
+			continue;
+		lind_log("%s: its directory is new or renamed; apply that", verb_shown(change->path));
+		any = true;
 	}
 	return any;
 }
@@ -411,26 +267,32 @@ static bool is_any_without_directory(const struct verb_list *list)
 int verb_apply(struct store *store, const struct verb_options *options)
 {
 	static struct verb_list list;
-	int status = verb_list(store, options, &list);
+	struct apply apply = { .store = store, .list = &list, .all = !options->words_count };
+	int status = finish(store, options), r;
 
-	if (status || (status = is_any_without_directory(&list)))
+	if (status || (status = verb_list(store, options, &list)) || (status = is_any_without_directory(&list)))
 		return status;
 	if (is_any_stale(&list) && !options->force) {
 		lind_log("nothing was applied; --force applies it all the same, with what lies in the state instead of what has changed");
 		return 1;
 	}
-	if (options->dry_run) {
-		verb_print_names(&list);
-		return 0;
-	}
-	status = make_below(store, &list);
-	return status ? status : leave_state(store, options, &list);
+	if ((r = plan(&apply)))
+		return verb_failed(store, r);
+	if (!options->dry_run)
+		return list.changes_count ? apply_all(&apply, options) : 0;
+	fail_with_it(&apply);
+	verb_print_names(&list);
+	return apply.failed ? 1 : 0;
 }
 
 int verb_discard(struct store *store, const struct verb_options *options)
 {
 	static struct verb_list list;
-	int status = verb_list(store, options, &list);
+	int status = verb_list(store, options, &list), r;
 
-	return status ? status : leave_state(store, options, &list);
+	if (status)
+		return status;
+	r = options->words_count ? apply_leave(store, &list, NULL) : store_rollback(store, NULL);
+	r = r ? r : store_commit(store, true);
+	return r ? verb_failed(store, r) : 0;
 }

@@ -1,80 +1,157 @@
 /* The lower directory, and the bytes of files. Links on the way are not followed: the state says which path was meant, and not where it leads by now. */
 #include "verb_tree.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <lind/grate.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static int root = -1;
+static struct walk lower = { .root = -1, .at = -1 };
 
 int below_begin(const char *path)
 {
-	root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return root < 0 ? -errno : 0;
+	if (lower.root < 0 && (lower.root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+		return -errno;
+	return 0;
 }
 
 int below_sync(void)
 {
-	return syncfs(root) ? -errno : 0;
+	return syncfs(lower.root) ? -errno : 0;
 }
 
-int below_parent(const char *path, const char **name)
+void walk_forget(struct walk *walk)
 {
-	int at = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC), next;
-	const char *slash;
+	if (walk->at >= 0)
+		close(walk->at);
+	free(walk->path);
+	walk->at = -1;
+	walk->path = NULL;
+	walk->length = 0;
+}
+
+void below_forget(void)
+{
+	walk_forget(&lower);
+}
+
+/* Goes on from `at`, which it closes, along so many bytes of a path. */
+static int descend(int at, const char *path, size_t length)
+{
+	const char *end = path + length;
 	char part[256];
 
-	while (at >= 0 && (slash = strchr(path, '/'))) {
-		size_t length = (size_t)(slash - path);
+	while (at >= 0 && path < end) {
+		const char *slash = memchr(path, '/', (size_t)(end - path));
+		size_t size = (size_t)((slash ? slash : end) - path);
+		int next;
 
-		if (length >= sizeof part) {
+		if (size >= sizeof part) {
 			close(at);
 			errno = ENAMETOOLONG;
 			return -1;
 		}
-		memcpy(part, path, length);
-		part[length] = 0;
+		memcpy(part, path, size);
+		part[size] = 0;
 		next = openat(at, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		close(at);
 		at = next;
-		path = slash + 1;
+		path += size + !!slash;
 	}
-	*name = *path ? path : ".";
 	return at;
+}
+
+int walk_parent(struct walk *walk, const char *path, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	size_t length = slash ? (size_t)(slash - path) : 0, known = walk->length;
+	char *kept;
+	int at;
+
+	*name = slash ? slash + 1 : *path ? path : ".";
+	if (!length)
+		return walk->root;
+	if (walk->path && known <= length && !memcmp(path, walk->path, known) && (known == length || path[known] == '/')) {
+		if (known == length)
+			return walk->at;
+		at = descend(fcntl(walk->at, F_DUPFD_CLOEXEC, 0), path + known + 1, length - known - 1);
+	} else {
+		at = descend(fcntl(walk->root, F_DUPFD_CLOEXEC, 0), path, length);
+	}
+	if (at < 0 || !(kept = strndup(path, length)))
+		return -1;
+	walk_forget(walk);
+	*walk = (struct walk){ walk->root, at, kept, length };
+	return at;
+}
+
+int below_parent(const char *path, const char **name)
+{
+	return walk_parent(&lower, path, name);
 }
 
 bool below_look(const char *path, struct stat *st)
 {
 	const char *name;
-	int at = below_parent(path, &name), r;
+	int at = below_parent(path, &name);
 
-	if (at < 0)
-		return false;
-	r = fstatat(at, name, st, AT_SYMLINK_NOFOLLOW);
-	close(at);
-	return !r;
+	return at >= 0 && !fstatat(at, name, st, AT_SYMLINK_NOFOLLOW);
 }
 
 int below_directory(const char *path)
 {
 	const char *name;
-	int at = below_parent(path, &name), fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int at = below_parent(path, &name);
 
-	if (at >= 0)
-		close(at);
-	return fd;
+	return at < 0 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **verb_names(const char *path)
+{
+	int fd = below_directory(path);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	char **names = NULL;
+	size_t count = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (!(count & (count - 1)) && !(names = realloc(names, (2 * count + 2) * sizeof *names)))
+			lind_die("no memory");
+		if (!(names[count++] = strdup(entry->d_name)))
+			lind_die("no memory");
+	}
+	if (dir)
+		closedir(dir);
+	if (!names)
+		return NULL;
+	names[count] = NULL;
+	qsort(names, count, sizeof *names, by_name);
+	return names;
 }
 
 int below_open(const char *path)
 {
 	const char *name;
-	int at = below_parent(path, &name), fd;
+	int at = below_parent(path, &name);
 
-	if (at < 0)
+	int fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	/* What a state from elsewhere calls a file may be a device. */
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+		close(fd);
+		errno = EINVAL;
 		return -1;
-	fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	close(at);
+	}
 	return fd;
 }
 
@@ -90,13 +167,8 @@ ssize_t below_link(const char *path, char *to, size_t size)
 {
 	const char *name;
 	int at = below_parent(path, &name);
-	ssize_t n;
 
-	if (at < 0)
-		return -1;
-	n = readlinkat(at, name, to, size);
-	close(at);
-	return n;
+	return at < 0 ? -1 : readlinkat(at, name, to, size);
 }
 
 ssize_t verb_chunk(struct store *store, const struct store_node *node, int below, uint64_t chunk, uint8_t *bytes)

@@ -2,9 +2,6 @@
 #include "verb_tree.h"
 #include "verb_print.h"
 #include "verb_patch.h"
-#include <dirent.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <lind/grate.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +65,14 @@ static mode_t git_mode(mode_t mode)
 	return S_ISLNK(mode) ? 0120000 : mode & 0100 ? 0100755 : 0100644;
 }
 
+/* The tab is where a name with spaces ends. */
+static void print_side(const char *sign, const char *prefix, const char *name)
+{
+	printf("%s", sign);
+	verb_print_name(name ? prefix : "", name ? name : "/dev/null");
+	printf("%s\n", name && strchr(name, ' ') ? "\t" : "");
+}
+
 static void print_header(const struct sides *s, bool same)
 {
 	printf("diff --git ");
@@ -82,7 +87,7 @@ static void print_header(const struct sides *s, bool same)
 	else if (git_mode(s->old_mode) != git_mode(s->new_mode))
 		printf("old mode %06o\nnew mode %06o\n", git_mode(s->old_mode), git_mode(s->new_mode));
 	if (strcmp(s->from, s->path)) {
-		printf("%srename from ", same ? "similarity index 100%\n" : "");
+		printf("similarity index %u%%\nrename from ", s->binary ? 0 : patch_similarity(s->old, s->old_size, s->new, s->new_size));
 		verb_print_name("", s->from);
 		printf("\nrename to ");
 		verb_print_name("", s->path);
@@ -90,11 +95,8 @@ static void print_header(const struct sides *s, bool same)
 	}
 	if (same || s->binary)
 		return;
-	printf("--- ");
-	verb_print_name(s->old_mode ? "a/" : "", s->old_mode ? s->from : "/dev/null");
-	printf("\n+++ ");
-	verb_print_name(s->new_mode ? "b/" : "", s->new_mode ? s->path : "/dev/null");
-	putchar('\n');
+	print_side("--- ", "a/", s->old_mode ? s->from : NULL);
+	print_side("+++ ", "b/", s->new_mode ? s->path : NULL);
 }
 
 static void print_patch(const struct sides *s)
@@ -162,35 +164,19 @@ static bool has_lines(mode_t type)
 	return type == S_IFREG || type == S_IFLNK;
 }
 
-/* Whether a path below is the beginning of another change, which says what became of it. */
-static bool is_told(const struct verb_list *list, const struct verb_change *by, const char *path)
-{
-	for (size_t i = 0; i < list->changes_count; i++)
-		if (&list->changes[i] != by && list->changes[i].from && !strcmp(list->changes[i].from, path))
-			return true;
-	return false;
-}
-
 /* Each file of a directory that was removed, or renamed to `to`. */
-static void print_below(const struct verb_list *list, const struct verb_change *by, const char *path, const char *to, bool stat)
+static void print_below(const struct verb_list *list, const char *path, const char *to, bool stat)
 {
-	const char *name;
-	int at = below_parent(path, &name), fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	char **names = verb_names(path);
 
-	close(at);
-	while (dir && (entry = readdir(dir))) {
-		char from[PATH_MAX], there[PATH_MAX];
+	for (size_t i = 0; names && names[i]; i++) {
+		char *from = verb_joined(path, names[i]), *there = verb_joined(to ? to : path, names[i]);
 		struct stat st;
 
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
-			snprintf(from, sizeof from, "%s/%s", path, entry->d_name) >= (int)sizeof from ||
-			snprintf(there, sizeof there, "%s/%s", to ? to : path, entry->d_name) >= (int)sizeof there ||
-			is_told(list, by, from) || !below_look(from, &st))
-			continue;
-		if (S_ISDIR(st.st_mode)) {
-			print_below(list, by, from, to ? there : NULL, stat);
+		if (map_get(&list->sources, from, strlen(from)) || (to && map_get(&list->paths, there, strlen(there))) || !below_look(from, &st)) {
+			/* That change says what became of it. */
+		} else if (S_ISDIR(st.st_mode)) {
+			print_below(list, from, to ? there : NULL, stat);
 		} else if (has_lines(st.st_mode & S_IFMT)) {
 			struct sides s = { .from = from, .path = there, .old_mode = st.st_mode, .new_mode = to ? st.st_mode : 0 };
 
@@ -199,34 +185,66 @@ static void print_below(const struct verb_list *list, const struct verb_change *
 				s.new = below_bytes(from, &s.new_size);
 			print_sides(&s, stat);
 		}
+		free(from);
+		free(there);
+		free(names[i]);
 	}
-	if (dir)
-		closedir(dir);
+	free(names);
+}
+
+/* What a renamed file takes the place of, if that is not elsewhere now; to be freed. */
+static char *replaced(const struct verb_list *list, const struct verb_change *change)
+{
+	const struct verb_entry entry = { .dir = change->dir, .name = (char *)change->name };
+	char *there = change->kind == 'R' && change->over.ino ? verb_natural(list, &entry) : NULL;
+
+	if (!there || !map_get(&list->moved, there, strlen(there)))
+		return there;
+	free(there);
+	return NULL;
+}
+
+static void print_removed(const char *path, bool stat)
+{
+	struct sides s = { .path = path, .from = path };
+	struct stat st;
+
+	if (!below_look(path, &st) || !has_lines(st.st_mode & S_IFMT))
+		return;
+	s.old_mode = st.st_mode;
+	s.old = below_bytes(path, &s.old_size);
+	print_sides(&s, stat);
 }
 
 static void print_change(struct store *store, const struct verb_list *list, const struct verb_change *change, bool stat)
 {
-	struct sides s = { .path = change->path, .from = change->kind == 'R' ? change->from : change->path };
+	char *there = replaced(list, change);
+	const char *from = there ? there : change->from;
+	struct sides s = { .path = change->path, .from = change->kind == 'R' ? from : change->path };
 	struct stat st;
 
+	/* To git it has changed the other one, and is gone itself. */
+	if (there)
+		print_removed(change->from, stat);
 	if (change->type == S_IFDIR) {
 		if (change->kind == 'D' || change->kind == 'R')
-			print_below(list, change, change->from, change->kind == 'R' ? change->path : NULL, stat);
+			print_below(list, change->from, change->kind == 'R' ? change->path : NULL, stat);
 		return;
 	}
 	if (!has_lines(change->type))
 		return;
-	if (change->kind != 'A' && change->from && below_look(change->from, &st) && has_lines(st.st_mode & S_IFMT)) {
+	if (change->kind != 'A' && from && below_look(from, &st) && has_lines(st.st_mode & S_IFMT)) {
 		s.old_mode = st.st_mode;
-		s.old = below_bytes(change->from, &s.old_size);
+		s.old = below_bytes(from, &s.old_size);
 		if (change->kind == 'M')
-			s.from = change->from;
+			s.from = from;
 	}
 	if (change->node) {
 		s.new_mode = change->node->row.mode;
 		s.new = verb_bytes(store, &change->node->row, &s.new_size);
 	}
 	print_sides(&s, stat);
+	free(there);
 }
 
 int verb_diff(struct store *store, const struct verb_options *options)

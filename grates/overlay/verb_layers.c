@@ -156,7 +156,7 @@ int verb_lower(struct store *store, const struct verb_options *options)
 	(void)options;
 	if (!lower)
 		return verb_failed(store, -EIO);
-	printf("%s\n", lower);
+	printf("%llu %s\n", (unsigned long long)store_lower_ino(store), lower);
 	free(lower);
 	return 0;
 }

@@ -195,6 +195,25 @@ static void print_hunks(FILE *out, const struct text *old, const struct text *ne
 	}
 }
 
+static void drop(struct text *text)
+{
+	free(text->lines);
+	free(text->changed);
+}
+
+unsigned patch_similarity(const uint8_t *old_bytes, size_t old_size, const uint8_t *new_bytes, size_t new_size)
+{
+	struct text old = split(old_bytes, old_size), new = split(new_bytes, new_size);
+	size_t most = old_size > new_size ? old_size : new_size, common = 0;
+
+	mark(&old, &new);
+	for (size_t i = 0; i < old.count; i++)
+		common += old.changed[i] ? 0 : old.lines[i].size;
+	drop(&old);
+	drop(&new);
+	return most ? (unsigned)(common * 100ull / most) : 100;
+}
+
 struct patch_sum patch_print(const uint8_t *old_bytes, size_t old_size, const uint8_t *new_bytes, size_t new_size, FILE *out)
 {
 	struct text old = split(old_bytes, old_size), new = split(new_bytes, new_size);
@@ -207,9 +226,7 @@ struct patch_sum patch_print(const uint8_t *old_bytes, size_t old_size, const ui
 		sum.added += new.changed[i];
 	if (out)
 		print_hunks(out, &old, &new);
-	free(old.lines);
-	free(new.lines);
-	free(old.changed);
-	free(new.changed);
+	drop(&old);
+	drop(&new);
 	return sum;
 }

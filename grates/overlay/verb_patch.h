@@ -12,6 +12,8 @@ struct patch_sum {
 	size_t removed, added;
 };
 
+/* In hundredths: how much of the larger text the other one has too, by lines. */
+unsigned patch_similarity(const uint8_t *old, size_t old_size, const uint8_t *new, size_t new_size);
 bool patch_is_binary(const uint8_t *bytes, size_t size);
 /* Prints the hunks, as diff -u has them, if `out` is not NULL. */
 struct patch_sum patch_print(const uint8_t *old, size_t old_size, const uint8_t *new, size_t new_size, FILE *out);

@@ -12,160 +12,6 @@
 #include <limits.h>
 #include <sys/xattr.h>
 
-#define DEPTH 4096	/* directories in each other; more would be a circle */
-
-static int by_ino(const void *a, const void *b)
-{
-	const struct verb_node *one = a, *other = b;
-
-	return (one->row.ino > other->row.ino) - (one->row.ino < other->row.ino);
-}
-
-const struct verb_node *verb_node(const struct verb_list *list, uint64_t ino)
-{
-	const struct verb_node key = { .row.ino = ino };
-
-	return list->nodes_count ? bsearch(&key, list->nodes, list->nodes_count, sizeof key, by_ino) : NULL;
-}
-
-static bool is_part(const char *name, size_t length)
-{
-	return length && length < 256 && !(length == 1 && *name == '.') && !(length == 2 && name[0] == '.' && name[1] == '.');
-}
-
-/* A state can come from elsewhere: what it calls a path has to be one. */
-static bool is_path(const char *path)
-{
-	if (!*path)
-		return true;
-	for (;;) {
-		const char *slash = strchr(path, '/');
-
-		if (!is_part(path, slash ? (size_t)(slash - path) : strlen(path)))
-			return false;
-		if (!slash)
-			return true;
-		path = slash + 1;
-	}
-}
-
-static int load_nodes(struct store *store, struct verb_list *list)
-{
-	sqlite3_stmt *statement;
-	int code = sqlite3_prepare_v2(store->db, "select distinct ino from nodes order by ino", -1, &statement, NULL), r = 0;
-	size_t room = 0;
-
-	if (code)
-		return store_fail(store, code);
-	while (r >= 0 && (code = sqlite3_step(statement)) == SQLITE_ROW) {
-		struct verb_node node = { 0 };
-
-		if ((r = store_get(store, (uint64_t)sqlite3_column_int64(statement, 0), &node.row)) <= 0)
-			continue;
-		if (list->nodes_count == room) {
-			struct verb_node *more = realloc(list->nodes, (room = room ? 2 * room : 64) * sizeof *more);
-
-			if (!more) {
-				r = -ENOMEM;
-				break;
-			}
-			list->nodes = more;
-		}
-		node.row.origin = node.row.origin ? strdup(node.row.origin) : NULL;
-		node.row.target = node.row.target ? strdup(node.row.target) : NULL;
-		node.row.xattrs = node.row.xattrs_size ? memcpy(malloc(node.row.xattrs_size), node.row.xattrs, node.row.xattrs_size) : NULL;
-		if (node.row.origin && !is_path(node.row.origin))
-			r = store_fail(store, SQLITE_CORRUPT);
-		list->nodes[list->nodes_count++] = node;
-	}
-	sqlite3_finalize(statement);
-	return r < 0 ? r : code == SQLITE_DONE ? 0 : store_fail(store, code);
-}
-
-static int add_entry(struct verb_list *list, uint64_t dir, const char *name, size_t length, uint64_t ino)
-{
-	if (!(list->entries_count & (list->entries_count - 1))) {
-		size_t room = list->entries_count ? 2 * list->entries_count : 1;
-		struct verb_entry *more = realloc(list->entries, room * sizeof *more);
-
-		if (!more)
-			return -ENOMEM;
-		list->entries = more;
-	}
-	list->entries[list->entries_count++] = (struct verb_entry){ dir, ino, strndup(name, length), NULL };
-	return 0;
-}
-
-static int load_entries(struct store *store, struct verb_list *list)
-{
-	static const char text[] = "select dir, name, ino, layer from names order by dir, name, layer desc";
-	struct verb_entry *last = NULL;
-	sqlite3_stmt *row;
-	int code = sqlite3_prepare_v2(store->db, text, -1, &row, NULL), r = 0;
-
-	if (code)
-		return store_fail(store, code);
-	while (!r && (code = sqlite3_step(row)) == SQLITE_ROW) {
-		const char *name = sqlite3_column_blob(row, 1);
-		size_t length = (size_t)sqlite3_column_bytes(row, 1);
-		uint64_t dir = (uint64_t)sqlite3_column_int64(row, 0);
-
-		if (!store_sees(store, sqlite3_column_int64(row, 3)))
-			continue;
-		if (!is_part(name, length) || memchr(name, '/', length) || memchr(name, 0, length)) {
-			r = store_fail(store, SQLITE_CORRUPT);
-			break;
-		}
-		last = list->entries_count ? &list->entries[list->entries_count - 1] : NULL;
-		if (last && last->dir == dir && strlen(last->name) == length && !memcmp(last->name, name, length))
-			continue;
-		/* What is as below is kept as a number that nothing has, to hide the rows of older layers. */
-		r = add_entry(list, dir, name, length, sqlite3_column_type(row, 2) == SQLITE_NULL ? UINT64_MAX : (uint64_t)sqlite3_column_int64(row, 2));
-	}
-	sqlite3_finalize(row);
-	return r ? r : code == SQLITE_DONE ? 0 : store_fail(store, code);
-}
-
-static char *joined(const char *dir, const char *name)
-{
-	size_t length = strlen(dir);
-	char *path = malloc(length + strlen(name) + 2);
-
-	if (!path)
-		lind_die("no memory");
-	strcpy(path, dir);
-	if (length)
-		path[length++] = '/';
-	strcpy(path + length, name);
-	return path;
-}
-
-/* Goes down from the root: what is not reached is in no directory that is seen. */
-static void place(struct verb_list *list, uint64_t dir, const char *path, unsigned depth)
-{
-	size_t low = 0, high = list->entries_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list->entries[middle].dir < dir)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < list->entries_count && list->entries[low].dir == dir; low++) {
-		struct verb_entry *entry = &list->entries[low];
-		const struct verb_node *node;
-
-		if (entry->path)
-			return;
-		entry->path = joined(path, entry->name);
-		node = entry->ino && entry->ino != UINT64_MAX ? verb_node(list, entry->ino) : NULL;
-		if (node && S_ISDIR(node->row.mode) && depth < DEPTH)
-			place(list, entry->ino, entry->path, depth + 1);
-	}
-}
-
 static bool is_meant(const struct verb_options *options, const char *path)
 {
 	if (!path || !options->words_count)
@@ -185,9 +31,28 @@ static bool is_meant(const struct verb_options *options, const char *path)
 	return false;
 }
 
+static void add_other(struct verb_list *list, uint64_t dir)
+{
+	if (!(list->others_count & (list->others_count - 1))) {
+		uint64_t *more = realloc(list->others, (list->others_count ? 2 * list->others_count : 1) * sizeof *more);
+
+		if (!more)
+			lind_die("no memory");
+		list->others = more;
+	}
+	list->others[list->others_count++] = dir;
+}
+
 static void add(struct verb_list *list, const struct verb_options *options, struct verb_change change)
 {
-	if (!is_meant(options, change.path) && !is_meant(options, change.from)) {
+	if (!is_meant(options, change.path) && !is_meant(options, change.from) && !is_meant(options, change.seen)) {
+		const struct verb_entry *left = change.kind == 'R' ? map_get(&list->left, change.from, strlen(change.from)) : NULL;
+
+		add_other(list, change.dir);
+		if (change.node)
+			change.node->others = true;
+		if (left)
+			add_other(list, left->dir);
 		free(change.path);
 		return;
 	}
@@ -283,28 +148,17 @@ bool verb_is_stale(const struct verb_change *change)
 		st.st_ctim.tv_sec != stamp->ctime.tv_sec || st.st_ctim.tv_nsec != stamp->ctime.tv_nsec;
 }
 
-/* What would be under the name without the row, as a path below; NULL if its directory is none of below's. */
-static char *natural(const struct verb_list *list, const struct verb_entry *entry)
+struct verb_seen verb_seen(const struct stat *st)
 {
-	const struct verb_node *dir = verb_node(list, entry->dir);
-
-	if (!dir)
-		return entry->dir == STORE_ROOT ? strdup(entry->name) : NULL;
-	return dir->row.origin ? joined(dir->row.origin, entry->name) : NULL;
+	return (struct verb_seen){ st->st_ino, st->st_mode & S_IFMT, st->st_size, in_nanoseconds(st->st_mtim), st->st_nlink > 1 ? 0 : in_nanoseconds(st->st_ctim) };
 }
 
-const struct verb_entry *verb_left(const struct verb_list *list, const char *from)
+bool verb_is_seen(const struct verb_seen *seen, const struct stat *st)
 {
-	const struct verb_entry *found = NULL;
-
-	for (size_t i = 0; i < list->entries_count && !found; i++) {
-		char *there = list->entries[i].ino ? NULL : natural(list, &list->entries[i]);
-
-		if (there && !strcmp(there, from))
-			found = &list->entries[i];
-		free(there);
-	}
-	return found;
+	if (st->st_ino != seen->ino || (st->st_mode & S_IFMT) != seen->type)
+		return false;
+	return S_ISDIR(st->st_mode) || (st->st_size == seen->size && in_nanoseconds(st->st_mtim) == seen->mtime &&
+		(!seen->ctime || in_nanoseconds(st->st_ctim) == seen->ctime));
 }
 
 static bool is_later(const struct timespec *one, const struct timespec *other)
@@ -312,36 +166,45 @@ static bool is_later(const struct timespec *one, const struct timespec *other)
 	return one->tv_sec != other->tv_sec ? one->tv_sec > other->tv_sec : one->tv_nsec > other->tv_nsec;
 }
 
-static int add_found(struct store *store, struct verb_list *list, const struct verb_options *options, struct verb_entry *entry, struct verb_node *node)
+/* A directory in the place of something, or something in the place of a directory. */
+static void add_replaced(struct verb_list *list, const struct verb_options *options, const struct verb_entry *entry, const char *there, const struct stat *st, bool late)
 {
-	char *there = natural(list, entry);
+	if (!map_get(&list->moved, there, strlen(there)))
+		add(list, options, (struct verb_change){ .kind = 'D', .path = strdup(there), .from = strdup(there), .dir = entry->dir, .name = entry->name,
+			.seen = entry->path, .type = st->st_mode & S_IFMT, .late = late, .was = verb_seen(st) });
+}
+
+static int add_found(struct verb_list *list, const struct verb_options *options, struct verb_entry *entry, struct verb_node *node)
+{
+	char *there = verb_natural(list, entry);
 	const struct store_node *row = &node->row;
 	bool own = there && row->origin && !strcmp(there, row->origin);
-	struct verb_change change = { .path = strdup(entry->path), .node = node, .dir = entry->dir, .name = entry->name, .type = row->mode & S_IFMT };
-	struct stat st;
-	bool hides = there && !own && below_look(there, &st);
-	int r = row->origin ? differs(store, row) : 1;
+	struct verb_change change = { .path = strdup(entry->path), .node = node, .dir = entry->dir, .name = entry->name, .seen = entry->path,
+		.type = row->mode & S_IFMT };
+	struct stat st, origin;
+	bool is_there = there && below_look(there, &st), hides = is_there && !own, is_one = hides && (S_ISDIR(st.st_mode) || S_ISDIR(row->mode));
 
-	if (r < 0)
-		return r;
 	/* What took the place of another file has no note of how that was, but is older than whatever was done to it since. */
 	change.late = hides && !row->origin && is_later(&st.st_ctim, &row->btime);
-	change.touched = r;
+	change.touched = node->differs;
 	change.from = row->origin ? strdup(row->origin) : NULL;
-	/* A directory in the place of something, or something in the place of a directory. */
-	if (hides && (S_ISDIR(st.st_mode) || S_ISDIR(row->mode)))
-		add(list, options, (struct verb_change){ .kind = 'D', .path = strdup(there), .from = strdup(there), .dir = entry->dir, .name = entry->name,
-			.type = st.st_mode & S_IFMT, .late = change.late });
+	if (is_there && !is_one && !S_ISDIR(row->mode))
+		change.over = verb_seen(&st);
+	if (is_one)
+		add_replaced(list, options, entry, there, &st, change.late);
 	if (own) {
 		change.kind = 'M';
-		if (r)
+		if (node->differs)
 			add(list, options, change);
-	} else if (row->origin && !node->moved && !node->kept) {
+	} else if (row->origin && map_get(&list->moved, row->origin, strlen(row->origin)) == node && !node->moved) {
 		change.kind = 'R';
+		if (below_look(row->origin, &origin))
+			change.was = verb_seen(&origin);
+		/* Other names of it are made. */
 		node->moved = true;
 		add(list, options, change);
 	} else {
-		change.kind = hides && !S_ISDIR(st.st_mode) && !S_ISDIR(row->mode) ? 'M' : 'A';
+		change.kind = hides && !is_one ? 'M' : 'A';
 		if (!row->origin && change.kind == 'M')
 			change.from = strdup(there);
 		add(list, options, change);
@@ -359,37 +222,65 @@ static int by_path(const void *a, const void *b)
 	return order ? order : (other->kind == 'D') - (one->kind == 'D');
 }
 
-static bool is_moved(const struct verb_list *list, const char *path)
-{
-	for (size_t i = 0; i < list->nodes_count; i++)
-		if (list->nodes[i].moved && !strcmp(list->nodes[i].row.origin, path))
-			return true;
-	return false;
-}
-
 static void add_removed(struct verb_list *list, const struct verb_options *options)
 {
 	for (size_t i = 0; i < list->entries_count; i++) {
 		struct verb_entry *entry = &list->entries[i];
-		char *there = entry->path && !entry->ino ? natural(list, entry) : NULL;
+		char *there = entry->path && !entry->ino ? verb_natural(list, entry) : NULL;
 		struct stat st;
 
-		if (there && !is_moved(list, there) && below_look(there, &st))
+		/* What was moved is not gone. */
+		if (there && !map_get(&list->moved, there, strlen(there)) && below_look(there, &st))
 			add(list, options, (struct verb_change){ .kind = 'D', .path = strdup(there), .from = strdup(there), .dir = entry->dir, .name = entry->name,
-				.type = st.st_mode & S_IFMT });
+				.seen = entry->path, .type = st.st_mode & S_IFMT, .was = verb_seen(&st) });
 		free(there);
 	}
 }
 
-/* What something else stands in the place of is not gone if it was moved. */
-static void drop_moved(struct verb_list *list)
+static bool is_own(const struct verb_list *list, const struct verb_entry *entry, const struct verb_node *node)
 {
-	size_t count = 0;
+	char *there = verb_natural(list, entry);
+	bool own = there && node->row.origin && !strcmp(there, node->row.origin);
 
-	for (size_t i = 0; i < list->changes_count; i++)
-		if (list->changes[i].kind != 'D' || !is_moved(list, list->changes[i].from))
-			list->changes[count++] = list->changes[i];
-	list->changes_count = count;
+	free(there);
+	return own;
+}
+
+/* Of each node with a path: whether it still has its own name below, whatever others it has, was moved, or differs. */
+static int know_nodes(struct store *store, struct verb_list *list)
+{
+	for (size_t i = 0; i < list->entries_count; i++) {
+		struct verb_node *node = list->entries[i].path ? verb_node(list, list->entries[i].ino) : NULL;
+
+		if (node && is_own(list, &list->entries[i], node))
+			node->kept = list->entries[i].path;
+	}
+	for (size_t i = 0; i < list->entries_count; i++) {
+		struct verb_node *node = list->entries[i].path ? verb_node(list, list->entries[i].ino) : NULL;
+		int r = 1;
+
+		if (!node || node->known)
+			continue;
+		if (node->row.origin && (r = differs(store, &node->row)) < 0)
+			return r;
+		node->differs = r;
+		node->known = true;
+		if (node->row.origin && !node->kept)
+			map_put(&list->moved, node->row.origin, node);
+	}
+	return 0;
+}
+
+void verb_index(struct verb_list *list)
+{
+	for (size_t i = 0; i < list->changes_count; i++) {
+		struct verb_change *change = &list->changes[i];
+
+		if (change->from)
+			map_put(&list->sources, change->from, change);
+		if (change->kind != 'D')
+			map_put(&list->paths, change->path, change);
+	}
 }
 
 int verb_list(struct store *store, const struct verb_options *options, struct verb_list *list)
@@ -400,27 +291,17 @@ int verb_list(struct store *store, const struct verb_options *options, struct ve
 		lind_log("%s: %s", options->lower, strerror(-r));
 		return 125;
 	}
-	if ((r = load_nodes(store, list)) || (r = load_entries(store, list)))
+	if ((r = verb_load(store, list)) || (r = know_nodes(store, list)))
 		return verb_failed(store, r);
-	place(list, STORE_ROOT, "", 0);
-	/* A file that still has its own name is not moved, whatever other names it has. */
 	for (size_t i = 0; i < list->entries_count; i++) {
-		struct verb_node *node = (struct verb_node *)verb_node(list, list->entries[i].ino);
-		char *there = node && list->entries[i].path ? natural(list, &list->entries[i]) : NULL;
+		struct verb_node *node = verb_node(list, list->entries[i].ino);
 
-		if (there && node->row.origin && !strcmp(there, node->row.origin))
-			node->kept = list->entries[i].path;
-		free(there);
-	}
-	for (size_t i = 0; i < list->entries_count; i++) {
-		struct verb_node *node = (struct verb_node *)verb_node(list, list->entries[i].ino);
-
-		if (node && list->entries[i].path && (r = add_found(store, list, options, &list->entries[i], node)))
+		if (node && list->entries[i].path && (r = add_found(list, options, &list->entries[i], node)))
 			return verb_failed(store, r);
 	}
-	drop_moved(list);
 	add_removed(list, options);
 	if (list->changes_count)
 		qsort(list->changes, list->changes_count, sizeof *list->changes, by_path);
+	verb_index(list);
 	return 0;
 }

@@ -87,7 +87,6 @@ void end_programs(int64_t at)
 	clients_unlock();
 }
 
-/* The watcher sees it from here on. */
 static struct client *add(uint64_t cage, const char *name, struct space *space)
 {
 	struct client *c = calloc(1, sizeof *c);
@@ -110,8 +109,20 @@ static struct client *add(uint64_t cage, const char *name, struct space *space)
 		all->link = &c->next;
 	all = c;
 	pthread_mutex_unlock(&lock);
-	watch_soon();
+	if (limited(CPU) || limited(WALL))
+		watch_soon();
 	return c;
+}
+
+/* Its program is in its memory already, and it has made no call that adds to that. */
+static void look_at_program(struct client *c)
+{
+	if (!limited(MEMORY))
+		return;
+	c->look_from = 0;
+	memory_look(c);
+	if (c->used[MEMORY] > limits[EACH][MEMORY] || __atomic_load_n(&tree_used[MEMORY], __ATOMIC_RELAXED) > limits[TREE][MEMORY])
+		watch_soon();
 }
 
 /* The first program: what it is and has was not asked for. */
@@ -121,9 +132,10 @@ static void *start(uint64_t cage)
 
 	__atomic_fetch_add(&tree_used[CAGES], 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&tree_used[THREADS], 1, __ATOMIC_RELAXED);
-	files_found(c, 1023, 0);
+	files_begun(c);
 	note_peak(CAGES);
 	note_peak(THREADS);
+	look_at_program(c);
 	return c;
 }
 
@@ -142,6 +154,10 @@ static void *fork_(void *parent_, uint64_t parent_cage, uint64_t cage, int spawn
 	birth = (struct birth){ 0 };
 	if (__atomic_load_n(&ending, __ATOMIC_SEQ_CST))
 		kill((pid_t)cage, SIGKILL);
+	if (spawned && is_of_line(parent))
+		look_at_program(c);
+	else if (limited(MEMORY))
+		watch_memory();
 	return c;
 }
 
@@ -169,7 +185,8 @@ static void exec(void *client, uint64_t cage)
 		c->look_from = now() + SETTLES;
 	}
 	clients_unlock();
-	watch_soon();
+	if (limited(MEMORY))
+		watch_memory();
 }
 
 static void exit_(void *client, uint64_t cage, int status)

@@ -8,15 +8,19 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <lind/fds.h>
 #include <lind/syscall_table.h>
 #include <lind/transfer.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "resource.h"
 
 #define MOST_FILES (1u << 20)
 #define SCM_MOST 253
+/* Numbers that the first program is asked about. */
+#define FIRST_FILES 1024
 
 /* A number may mean another file from now on: see use.h. */
 static void changes(struct client *c)
@@ -163,6 +167,24 @@ uint64_t files_highest(struct client *c)
 		;
 	pthread_mutex_unlock(&c->lock);
 	return highest;
+}
+
+static int own;
+
+static void note_own(int fd)
+{
+	own = fd;
+}
+
+void files_begun(struct client *c)
+{
+	/* What we have started has of our descriptors what it inherited, and no others. */
+	bool ours = limited(FILES) && lind_call_plain(SYS_getppid, c->cage, 0, 0, 0, 0) == getpid();
+
+	own = 0;
+	if (ours)
+		lind_each_own_fd(FIRST_FILES, note_own);
+	files_found(c, ours ? (uint64_t)own : FIRST_FILES - 1, 0);
 }
 
 void files_found(struct client *c, uint64_t highest, uint64_t reserved)

@@ -220,8 +220,7 @@ int main(int argc, char **argv)
 	}
 	if (limited(CPU) || limited(WALL))
 		lind_explain_note("a limit of time acts whatever is called");
-	if (!lind_explains())
-		watch_start();
+	watch_begins();
 	lind_grate_lifecycle(&lifecycle);
 	return lind_grate_run(handlers, count, argc, argv);
 }

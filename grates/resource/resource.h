@@ -145,6 +145,8 @@ void memory_files_leave(struct client *c);
 void memory_files_handed_on(void);	/* grates behind this one may do that */
 
 /* files.c */
+/* Counts what the first client has. */
+void files_begun(struct client *c);
 /* Counts what a new client has, of which `reserved` is counted already. */
 void files_found(struct client *c, uint64_t highest, uint64_t reserved);
 uint64_t files_highest(struct client *c);
@@ -169,8 +171,11 @@ void files_sent(struct client *c, uint64_t n, bool done);
 int64_t map_file(struct client *c, const struct lind_call *call, lind_handle_fn *map);
 
 /* watch.c */
-void watch_start(void);
+void watch_begins(void);
+/* Has it look, and starts it if it is not there. */
 void watch_soon(void);
+/* Has it look at memory now and then from now on. */
+void watch_memory(void);
 uint64_t cpu_of(uint64_t cage);
 extern uint64_t cpu_ended;
 extern bool wants_report, learns;

@@ -1,7 +1,8 @@
 /*
  * The watcher: a thread of the grate that looks at what no call says: time, and the memory that programs begin with.
  *
- * It sleeps for as long as no limit can be reached: all processors together use so much time and no more.
+ * It sleeps for as long as no limit can be reached: all processors together use so much time and no more. It is not there before it is
+ * needed: to start a thread takes longer than most grates do, and programs that are alone need it only for limits of time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,13 +15,17 @@
 #include "resource.h"
 
 #define SECOND 1000000000ll
-/* A limit on time is noticed this much late at most, and a new program's memory. */
+/* A limit on time is noticed this much late at most. */
 #define LATE 5000000ll
+/* How often memory is looked at that no call has told of. */
+#define OFTEN (SECOND / 4)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake;
-static bool soon, over;
+static bool there, soon, over;
 static int64_t began;
+/* The end of time if nothing wakes it by itself, or it is awake. */
+static int64_t sleeps_until = INT64_MAX;
 static unsigned processors;
 
 uint64_t cpu_ended;
@@ -88,7 +93,7 @@ static void look_at(struct client *c, void *with)
 			note(l, c, EACH, MEMORY);
 	}
 	if (limited(MEMORY))
-		next_by(l, l->at + (l->at - c->born < SECOND ? LATE : SECOND / 4));
+		next_by(l, l->at + OFTEN);
 }
 
 /* A limit of no call has no call to fail: what a program holds when it starts ends it. */
@@ -143,12 +148,14 @@ static void *watch(void *unused)
 		int64_t next;
 
 		soon = false;
+		sleeps_until = INT64_MAX;
 		pthread_mutex_unlock(&lock);
 		next = look();
 		pthread_mutex_lock(&lock);
 		while (!soon && !over && now() < next) {
 			struct timespec t = { .tv_sec = next / SECOND, .tv_nsec = (long)(next % SECOND) };
 
+			sleeps_until = next;
 			if (next == INT64_MAX)
 				pthread_cond_wait(&wake, &lock);
 			else
@@ -159,18 +166,41 @@ static void *watch(void *unused)
 	return NULL;
 }
 
+/* The lock is held. */
+static void make_thread(void)
+{
+	pthread_t thread;
+
+	if ((errno = pthread_create(&thread, NULL, watch, NULL)))
+		lind_die("starting the watcher: %s", strerror(errno));
+	pthread_detach(thread);
+	there = true;
+}
+
 void watch_soon(void)
 {
 	pthread_mutex_lock(&lock);
+	if (!there && !lind_explains())
+		make_thread();
 	soon = true;
 	pthread_cond_signal(&wake);
 	pthread_mutex_unlock(&lock);
 }
 
-void watch_start(void)
+void watch_memory(void)
+{
+	bool looks;
+
+	pthread_mutex_lock(&lock);
+	looks = there && sleeps_until != INT64_MAX;
+	pthread_mutex_unlock(&lock);
+	if (!looks)
+		watch_soon();
+}
+
+void watch_begins(void)
 {
 	pthread_condattr_t monotonic;
-	pthread_t thread;
 	cpu_set_t set;
 
 	pthread_condattr_init(&monotonic);
@@ -180,9 +210,8 @@ void watch_start(void)
 	processors = sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 0;
 	if (!processors)
 		processors = 1;
-	if ((errno = pthread_create(&thread, NULL, watch, NULL)))
-		lind_die("starting the watcher: %s", strerror(errno));
-	pthread_detach(thread);
+	if (limited(CPU) || limited(WALL))
+		watch_soon();
 }
 
 static void line(enum what what, uint64_t used)

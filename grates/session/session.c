@@ -2,7 +2,7 @@
  * The first program of a session: starts what lind-boot orders on its standard input, and tells there what becomes of it.
  *
  * Several threads take orders in turn, since one that starts a program waits until that is loaded, and loading may mean
- * compiling. The main thread waits for children. Files come as numbers: lind-boot has put them into our table already.
+ * compiling. There is always one that waits for an order, up to a number. The main thread waits for children. Files come as numbers: lind-boot has put them into our table already.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STARTERS = 4, STACK = 64 << 10, CONTROL = 100 };
+enum { STARTERS = 4, AT_FIRST = 2, STACK = 64 << 10, CONTROL = 100 };
 
 /* As in lind-boot/src/session/orders.rs. The directory, the arguments and the environment follow, each ended by a NUL. */
 struct order {
@@ -39,7 +39,10 @@ struct command {
 
 static int control;
 static sem_t started;
+/* Who reads has the lock; how many there are, and how many of them are at work. */
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
+static int starters, busy;
+static void add_starter(void);
 
 /* lind-boot finds programs by name for grates on its line, and this makes us one. No call is ever handled here. */
 __attribute__((export_name("__lind_handle")))
@@ -100,6 +103,8 @@ static struct command *next_command(void)
 	command->envp = command->argv + order.argc + 1;
 	text = command->directory = (char *)(command->envp + order.envc + 1);
 	take(text, order.bytes);
+	if (__atomic_add_fetch(&busy, 1, __ATOMIC_RELAXED) == starters && starters < STARTERS)
+		add_starter();
 	pthread_mutex_unlock(&reading);
 	text += strlen(text) + 1;
 	words(command->argv, order.argc, &text);
@@ -150,8 +155,18 @@ static void *start_commands(void *unused)
 			if (command->order.files[i] >= 0)
 				close(command->order.files[i]);
 		free(command);
+		__atomic_sub_fetch(&busy, 1, __ATOMIC_RELAXED);
 	}
 	return NULL;
+}
+
+static void add_starter(void)
+{
+	pthread_t thread;
+
+	/* Without room for it, others do its work. */
+	if (!pthread_create(&thread, NULL, start_commands, NULL))
+		starters++;
 }
 
 static void wait_for_commands(void)
@@ -175,14 +190,16 @@ static void wait_for_commands(void)
 
 int main(void)
 {
-	pthread_t thread;
-
 	control = fcntl(0, F_DUPFD_CLOEXEC, CONTROL);
 	if (control < 0 || dup2(1, 0) < 0 || sem_init(&started, 0, 0))
 		lind_die("lind-boot starts this program itself: lind-boot session start NAME");
-	for (int i = 0; i < STARTERS; i++)
-		if (pthread_create(&thread, NULL, start_commands, NULL))
+	while (starters < AT_FIRST) {
+		int before = starters;
+
+		add_starter();
+		if (starters == before)
 			lind_die("no room for threads");
+	}
 	tell(READY, 0, getpid(), 0);
 	wait_for_commands();
 }

@@ -43,10 +43,15 @@ impl Cli {
         Cli::plain(&words).map_or_else(|| Cli::try_parse_from(words), Ok)
     }
 
-    /// A line that names a program and has no options of ours, which nothing has to be parsed for: to make a parser takes up to a twentieth of a start.
+    /// A line that names a program and has no options of ours, or few of `run`, which nothing has to be parsed for: to make a parser takes up to a
+    /// twentieth of a start.
     fn plain(words: &[OsString]) -> Option<Cli> {
         let program = words.get(1..)?;
         let first = program.first()?.as_encoded_bytes();
+        if first == b"run" {
+            let run = sandbox::RunOptions::plain(&program[1..])?;
+            return Some(Cli { command: Some(Command::Run(Box::new(run))), run: Run::default() });
+        }
         let other = first.starts_with(b"-") || Command::NAMES.iter().any(|name| name.as_bytes() == first);
         (!other).then(|| Cli { command: None, run: Run { program: program.to_vec(), ..Run::default() } })
     }
@@ -229,6 +234,9 @@ pub struct Run {
     /// Directories of the host that are mounted in the root, and whether the guest may change them.
     #[arg(skip)]
     pub mounted: Vec<(PathBuf, bool)>,
+    /// Which word is the command behind the grates, if it has to be there before they start.
+    #[arg(skip)]
+    pub command: Option<usize>,
     /// The program, and its arguments
     #[arg(value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<OsString>,
@@ -252,6 +260,7 @@ impl Default for Run {
             explain: false,
             precompile: None,
             mounted: Vec::new(),
+            command: None,
             program: Vec::new(),
         }
     }
@@ -293,7 +302,12 @@ mod tests {
 
     #[test]
     fn plain_lines_say_what_the_parser_says() {
-        let lines: [&[&str]; 8] = [
+        let lines: [&[&str]; 13] = [
+            &["run", "app", "-v", "x"],
+            &["run", "--", "app", "--", "-w"],
+            &["run", "-v", ".", "-v", "a:/b:ro", "-w", "/b", "-e", "A=b", "--", "app"],
+            &["run", "--policy", "build", "-v", "x", "app", "--policy", "other"],
+            &["run", "app"],
             &["app"],
             &[""],
             &["app", "--root", "x", "--", "-v"],
@@ -314,8 +328,26 @@ mod tests {
     fn the_parser_has_all_other_lines() {
         let commands = Cli::command();
         let names = commands.get_subcommands().flat_map(|command| command.get_name_and_visible_aliases());
-        for word in names.chain(["-v", "--", "-", "--root", "--help"]) {
+        for word in names.filter(|name| *name != "run").chain(["-v", "--", "-", "--root", "--help"]) {
             assert!(Cli::plain(&["lind-boot".into(), word.into(), "app".into()]).is_none(), "{word}");
+        }
+        let others: [&[&str]; 12] = [
+            &["run"],
+            &["run", "--"],
+            &["run", "-v", "x"],
+            &["run", "-v", "x", "--"],
+            &["run", "-v", "--", "app"],
+            &["run", "-v", "-w", "app"],
+            &["run", "-vx", "app"],
+            &["run", "--policy=x", "app"],
+            &["run", "-w", "a", "-w", "b", "app"],
+            &["run", "--", "-v", "x"],
+            &["run", "--network", "none", "app"],
+            &["run", "--help"],
+        ];
+        for line in others {
+            let words = ["lind-boot"].iter().chain(line).map(OsString::from).collect::<Vec<_>>();
+            assert!(Cli::plain(&words).is_none(), "{line:?}");
         }
         assert!(Cli::plain(&["lind-boot".into()]).is_none() && Cli::plain(&[]).is_none());
     }

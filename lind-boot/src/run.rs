@@ -12,7 +12,7 @@ use lind_engine::syscall::perf::Perf;
 use lind_engine::{CodeStore, Engine, Link};
 use lind_kernel::cage::{self, Limits, Program, Status};
 use lind_kernel::engine::LoadError;
-use lind_kernel::root::{Directory, Root, Walls};
+use lind_kernel::root::{Directory, Last, Root, Walls};
 use lind_kernel::{Errno, Kernel, stdio};
 
 use crate::cli::Run;
@@ -60,6 +60,19 @@ fn not_found(name: &CStr, root: &Path, grates: &Folders) -> anyhow::Error {
         name.to_string_lossy(),
         root.display()
     )
+}
+
+/// Whether the command behind the grates is nowhere. What else may be wrong with it, who starts it says.
+fn missing(kernel: &Kernel, start_in: &Directory, options: &Run, config: &Config) -> Option<Failure> {
+    let name = config.argv.get(options.command?)?;
+    let found = cage::find_program(kernel, start_in.as_fd(), name, true, Last::Follow);
+    if found.err()? != Errno::ENOENT {
+        return None;
+    }
+    let (name, cwd, image) = (name.to_string_lossy(), config.cwd.to_string_lossy(), config.root.display());
+    let folders = if name.contains('/') { String::new() } else { format!(": neither in {cwd} nor in /bin") };
+    let reason = anyhow!("{name}: not found in the sandbox{folders}, with or without .cwasm or .wasm (image {image})");
+    Some(Failure { reason, status: 127 })
 }
 
 /// Starts who looks after the cages meanwhile, behind the walls and before the first of them runs.
@@ -137,9 +150,13 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
     let watcher = host_signals::watch().context("no thread for signals (ulimit -u)")?;
     kernel.bring(outside.line);
     let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
-    let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored, umask };
     let start_in = Directory::open(&kernel.root, &config.cwd)
         .map_err(|errno| anyhow!("working directory {}: {errno}", config.cwd.to_string_lossy()))?;
+    if let Some(failure) = missing(&kernel, &start_in, options, &config) {
+        end.ended(Status::Exited(failure.status));
+        return Err(failure);
+    }
+    let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored, umask };
     let first =
         cage::boot(&kernel, start_in, program).map_err(|error| Failure::of(error, name, &config.root, &grates))?;
     drop(cache);

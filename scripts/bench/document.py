@@ -12,6 +12,7 @@ from pathlib import Path
 from bench.budgets import verdicts
 from bench.model import REPOSITORY, Failed, Row, Rows
 from bench.overlay import results as overlay_results
+from bench.programs import results as program_results
 from bench.report import KERNELS, all_rows, cell, kernels_row
 from bench.sandbox import results
 from bench.tables import grid, with_unit
@@ -83,10 +84,16 @@ def overlays(raw: dict) -> str:
     return "\n\n".join([overlay_results.heading(raw), *(f"### {title}\n\n{text}" for title, text in overlay_results.sections(raw))])
 
 
+def programs(raw: dict) -> str:
+    """The tables of the programs' suite."""
+    return "\n\n".join([program_results.heading(raw), *(f"### {title}\n\n{text}" for title, text in program_results.sections(raw))])
+
+
 # Which part of which page is made from which file.
 PARTS: list[tuple[str, str, str, Callable[[dict], str]]] = [
     ("README.md", "numbers", "benchmarks.raw.json", numbers),
     ("docs/performance.md", "benchmarks", "benchmarks.raw.json", benchmarks),
+    ("docs/performance.md", "programs", "programs.json", programs),
     ("docs/performance.md", "sandboxes", "sandbox.json", sandboxes),
     ("docs/performance.md", "overlays", "overlay.json", overlays),
 ]

@@ -62,3 +62,13 @@ def load_results(file: Path, form: str) -> dict:
     if not isinstance(data, dict) or data.get("format") != form:
         raise Failed(f"{file}: not a result of {form.split()[0]}")
     return data
+
+
+def write_results(directory: Path, name: str, data: dict, text: str, page: str) -> list[Path]:
+    """Writes a run's JSON and its page of Markdown, under a name that says when it was."""
+    directory.mkdir(parents=True, exist_ok=True)
+    stamp = data["date"].replace("-", "").replace(":", "").replace("T", "-").rstrip("Z")
+    files = [directory / f"{name}-{stamp}{suffix}" for suffix in (".json", ".md")]
+    files[0].write_text(text)
+    files[1].write_text(page)
+    return files

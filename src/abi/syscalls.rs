@@ -167,7 +167,7 @@ implemented {
     130  signal   rt_sigsuspend(mask: In<Sigset>, size: Len) -> ();
     131  signal   sigaltstack(new: In<Stack>, old: Out<Stack>) -> ();
     132  fs       utime(path: Path, times: In<Utimbuf>) -> ();
-    /// Device nodes are EPERM for everyone.
+    /// Device nodes are EPERM for everyone, but for the one with number 0, which is none.
     133  fs       mknod(path: Path, mode: Mode, dev: u64) -> ();
     /// Only Linux's own.
     135  process  personality(persona: u64) -> i32;
@@ -258,7 +258,7 @@ implemented {
     255  fs       inotify_rm_watch(fd: Fd, watch: i32) -> ();
     257  fs       openat(dir: DirFd, path: Path, flags: OpenFlags, mode: Mode) -> NewFd;
     258  fs       mkdirat(dir: DirFd, path: Path, mode: Mode) -> ();
-    /// Device nodes are EPERM for everyone.
+    /// Device nodes are EPERM for everyone, but for the one with number 0, which is none.
     259  fs       mknodat(dir: DirFd, path: Path, mode: Mode, dev: u64) -> ();
     260  fs       fchownat(dir: DirFd, path: Path, uid: Uid, gid: Gid, flags: AtFlags) -> ();
     261  fs       futimesat(dir: DirFd, path: Path, times: In<Timeval>) -> ();

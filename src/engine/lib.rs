@@ -43,6 +43,7 @@ pub use code::key::CodeStore;
 pub use code::link::Link;
 pub use code::serve::Walls as CompilerWalls;
 pub use code::validate::Entry;
+pub use space::own_code::let_go as let_go_of_code;
 
 use code::engines::Engines;
 use code::image::Images;

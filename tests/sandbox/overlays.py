@@ -80,7 +80,7 @@ def verb(world: World, *words: str, status: int = 0) -> str:
 def an_edit_is_looked_at_and_applied(world: World) -> None:
     top = fill(world)
     before = tree(top)
-    holds("at the end", edited(world, *EDITS), "changed: lind-boot diff test")
+    holds("at the end", edited(world, *EDITS), " 14 files changed: lind-boot diff test")
     same("the directory", tree(top), before)
     same("names", verb(world, "diff", "test"), NAMES)
     same("of some", verb(world, "diff", "test", "src", str(top / "kept")), "M kept\nR src/a.c -> src/b.c\nM src/n.txt\n")
@@ -179,8 +179,9 @@ def what_shows_through_is_not_made_up(world: World) -> None:
     (top / "src" / "n.txt").rename(top / "moved")
     before = tree(top)
     holds("refused", verb(world, "apply", "test", status=1), "moved: has been changed")
-    holds("forced", verb(world, "apply", "test", "--force", status=1), "moved: No such file")
     same("the directory", tree(top), before)
+    holds("forced", verb(world, "apply", "test", "--force", status=1), "moved: No such file")
+    same("the other", tree(top) | {"one": None}, before | {"one": None})
     (top / "moved").rename(top / "src" / "n.txt")
     verb(world, "apply", "test", "--force")
     same("applied", (top / "moved").read_text().splitlines()[-1], "40")
@@ -209,16 +210,77 @@ def names_of_apply_are_not_known_before(world: World) -> None:
     same("what was left", (top / ".lind-apply-1-0").read_text(), "left\n")
 
 
-def what_cannot_be_made_leaves_nothing(world: World) -> None:
+def what_cannot_be_made_stays_in_the_state(world: World) -> None:
     top = fill(world)
-    edited(world, "w:first=1\n", "w:huge=x", f"t:huge={1 << 62}", "v:old=renamed", "a:src/n.txt=41\n")
-    before = tree(top)
-    holds("refused", verb(world, "apply", "test", status=1), "huge: ")
-    same("the directory", tree(top), before)
+    (top / "secret").write_text("x\n")
+    edited(world, "w:first=1\n", "w:huge=x", f"t:huge={1 << 62}", "v:old=renamed", "a:src/n.txt=41\n", "a:secret=more\n")
+    (top / "secret").chmod(0)
+    told = verb(world, "apply", "test", "--dry-run", "--force", status=1) if world.user else "secret: Permission denied"
+    holds("said before", told, "secret: Permission denied")
+    refused = verb(world, "apply", "test", "--force", status=1)
+    holds("refused", refused, "huge: ")
+    same("the others", [(top / name).exists() for name in ("first", "renamed", "huge")], [True, True, False])
+    (top / "secret").chmod(0o644)
+    holds("left", verb(world, "diff", "test"), "A huge\n")
+    same("nothing at the top", [name for name in os.listdir(top) if name.startswith(".lind-apply")], [])
     edited(world, f"t:huge={1 << 40}")
-    verb(world, "apply", "test")
+    verb(world, "apply", "test", "--force")
     same("size", (top / "huge").stat().st_size, 1 << 40)
     same("first byte", (top / "huge").open("rb").read(2), b"x\0")
+
+
+def only_what_was_meant_is_applied_to(world: World) -> None:
+    """A state says itself which directory it belongs to: one from elsewhere could name any."""
+    top = fill(world)
+    edited(world, "w:made.txt=x\n")
+    file = world.home / ".local" / "state" / "lind" / "overlay" / "test.db"
+    refused = verb(world, "apply", str(file), status=125)
+    holds("by its path", refused, f"if it is meant for {top}, add --lower {top}")
+    holds("shown", world.boot("diff", str(file)).stderr, f"is a state of {top}\n")
+    other = world.folder / "other"
+    top.rename(other)
+    top.mkdir()
+    holds("another directory", verb(world, "apply", "test", status=125), "another directory of that name")
+    with contextlib.closing(sqlite3.connect(file)) as state, state:
+        state.execute("update about set value = '/a[2J' where key = 'lower'")
+    same("a terminal", "" in verb(world, "diff", "test", status=125), False)
+    verb(world, "apply", "--lower", str(other), str(file))
+    same("applied", (other / "made.txt").read_text(), "x\n")
+
+
+def an_interrupted_apply_goes_on(world: World) -> None:
+    top = fill(world)
+    edited(world, "w:made.txt=x\n", "d:gone.txt", "v:one=first")
+    file = world.home / ".local" / "state" / "lind" / "overlay" / "test.db"
+    with contextlib.closing(sqlite3.connect(file)) as state, state:
+        state.execute("insert into about values('applying', 'writing 0123456789abcdef ' || ? || ' 1')", (top.stat().st_ino,))
+    (top / ".lind-apply-0123456789abcdef-7").write_text("begun")
+    for words in ("diff", "test"), ("discard", "test"), ("run", "-v", ".:overlay=test", "true"):
+        holds(words[0], verb(world, *words, status=125), "an apply was interrupted; lind-boot apply finishes it")
+    verb(world, "apply", "test")
+    same("applied", [(top / name).exists() for name in ("made.txt", "gone.txt", "one", "first", ".lind-apply-0123456789abcdef-7")], [True, False, False, True, False])
+
+
+def is_exported_for_overlayfs(world: World) -> None:
+    top = fill(world)
+    edited(world, "d:gone.txt", "w:made.txt=new\n", "v:old=renamed", "a:src/n.txt=41\n", "d:one", "m:one", "w:one/in=x\n", "v:trash/saved=saved", "d:trash", "m:trash", "w:trash/other=x\n")
+    verb(world, "export", "test", str(world.home / "copy"))
+    upper = world.home / "upper"
+    verb(world, "export", "--format=overlayfs", "test", str(upper))
+    found = {str(path.relative_to(upper)): path for path in upper.rglob("*")}
+    same("names", sorted(found), ["gone.txt", "made.txt", "old", "one", "one/in", "renamed", "renamed/deep", "renamed/deep/x", "renamed/y", "renamed/z", "saved", "src", "src/n.txt", "trash",
+                                  "trash/other"])
+    same("removed", [name for name, path in found.items() if path.is_char_device() and path.stat().st_rdev == 0], [name for name in found if name in ("gone.txt", "old")])
+    same("opaque", [name for name, path in found.items() if path.is_dir() and "user.overlay.opaque" in os.listxattr(path)], ["trash"])
+    verb(world, "export", "--format=overlayfs", "test", str(world.home / "upper.tar"))
+    with tarfile.open(world.home / "upper.tar") as archive:
+        same("removed in the tar", sorted(member.name for member in archive if member.ischr()), ["gone.txt", "old"])
+        same("opaque in the tar", archive.getmember("trash").pax_headers.get("SCHILY.xattr.user.overlay.opaque"), "y")
+    seen = world.folder / "seen"
+    script = f"mkdir {world.folder}/work {seen} && mount -t overlay -o userxattr,lowerdir={top},upperdir={upper},workdir={world.folder}/work none {seen} && cp -a {seen} {world.folder}/merged"
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
+    if os.geteuid() == 0 and not done.returncode:
+        same("mounted", tree(world.folder / "merged"), tree(world.home / "copy"))
 
 
 def one_run_at_a_time(world: World) -> None:
@@ -379,5 +441,5 @@ def a_state_from_elsewhere_commands_no_terminal(world: World) -> None:
 
 TESTS = [an_edit_is_looked_at_and_applied, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
          what_came_below_meanwhile_is_not_overwritten, what_shows_through_is_not_made_up, part_of_a_new_directory_is_refused, names_of_apply_are_not_known_before,
-         what_cannot_be_made_leaves_nothing, one_run_at_a_time, names_are_any_bytes, names_deep_down_are_whole,
+         what_cannot_be_made_stays_in_the_state, only_what_was_meant_is_applied_to, an_interrupted_apply_goes_on, is_exported_for_overlayfs, one_run_at_a_time, names_are_any_bytes, names_deep_down_are_whole,
          rights_that_a_file_would_give_are_shown, snapshots_and_forks, what_is_shown_commands_no_terminal, a_state_from_elsewhere_commands_no_terminal, a_dry_run_changes_nothing, mistakes_with_states]

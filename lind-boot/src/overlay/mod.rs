@@ -6,10 +6,12 @@ pub mod place;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use lind_kernel::stdio;
 
 use crate::run::{self, Failure};
 use crate::sandbox;
@@ -28,7 +30,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
     let state = existing(verb.state())?;
     let lower = match verb.lower() {
         Some(lower) => lower.canonicalize().with_context(|| lower.display().to_string())?,
-        None => lower_of(&state)?,
+        None => meant(verb, &state)?,
     };
     let mut words = tool(verb.name(), &state);
     words.extend(verb.flags());
@@ -36,7 +38,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
     if verb.looks_below() {
         ensure_directory(&lower)?;
         volumes.push((lower.clone(), PathBuf::from(LOWER), !verb.changes_below()));
-        words.extend(["--lower".into(), LOWER.into()]);
+        words.extend(["--lower".into(), LOWER.into(), "--called".into(), lower.clone().into()]);
     }
     if let Verb::Export(export) = verb {
         if export.is_directory() {
@@ -89,15 +91,52 @@ fn below(word: &OsString, lower: &Path, is_path: bool) -> OsString {
     if is_path { inside().unwrap_or_else(|| word.clone()) } else { word.clone() }
 }
 
-/// The directory that a state belongs to: what the grate says of it, which a process of its own asks.
-fn lower_of(state: &State) -> Result<PathBuf> {
+/// The directory that a state says it belongs to. Somebody else's state could name any, and what it has for it: so what is applied there is only what this
+/// user's own runs have changed in that very directory.
+fn meant(verb: &Verb, state: &State) -> Result<PathBuf> {
+    let Belongs { lower, ino } = belongs(state)?;
+    if let Verb::Apply(_) = verb {
+        let found = lower.metadata().ok().map(|found| found.ino());
+        let why = if !state.is_named() {
+            "a state that is named by its path may have been made by others"
+        } else if !state.is_ours()? {
+            "the state is another user's"
+        } else if found.is_some() && (ino == 0 || found != Some(ino)) {
+            "the state was made for another directory of that name"
+        } else {
+            return Ok(lower);
+        };
+        bail!("{}: {why}; if it is meant for {}, add --lower {1}", state.name.display(), lower.display());
+    }
+    if !state.is_named() && verb.looks_below() {
+        stdio::say(&format!("lind-boot: {} is a state of {}\n", state.name.display(), lower.display()));
+    }
+    Ok(lower)
+}
+
+/// What a state says of its directory.
+struct Belongs {
+    lower: PathBuf,
+    /// The number that it had at the last run; 0 if that is not known.
+    ino: u64,
+}
+
+/// Asks the grate, in a process of its own.
+fn belongs(state: &State) -> Result<Belongs> {
     let mut words = tool("lower", state);
     words.extend(["--".into(), ".".into()]);
     let own = std::env::current_exe().context("lind-boot itself")?;
     let said = Command::new(own).args(words).stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
-    let path = said.stdout.strip_suffix(b"\n").filter(|path| path.first() == Some(&b'/'));
-    let path = path.filter(|_| said.status.success()).with_context(|| format!("{}: no state", state.name.display()))?;
-    Ok(OsString::from_vec(path.to_vec()).into())
+    let line = said.stdout.strip_suffix(b"\n").filter(|_| said.status.success());
+    let parts = line.and_then(|line| {
+        let space = line.iter().position(|&byte| byte == b' ')?;
+        let ino = str::from_utf8(&line[..space]).ok()?.parse().ok()?;
+        let lower = PathBuf::from(OsString::from_vec(line[space + 1..].to_vec()));
+        // It is shown, and may be somebody else's words.
+        let is_shown = lower.is_absolute() && !lower.to_string_lossy().contains(char::is_control);
+        is_shown.then_some(Belongs { lower, ino })
+    });
+    parts.with_context(|| format!("{}: no state", state.name.display()))
 }
 
 /// `lind-boot overlay`: the states of the user.

@@ -95,9 +95,21 @@ pub struct Export {
     pub state: OsString,
     /// A directory that is not there, a FILE.tar, or - for a tar on standard output
     pub to: PathBuf,
+    /// `all` that the command saw, or what is changed, as the upper directory of an `overlayfs`
+    #[arg(long, value_enum, default_value_t = Format::All)]
+    pub format: Format,
     /// Where the directory below is [default: where it was]
     #[arg(long, value_name = "DIR")]
     pub lower: Option<PathBuf>,
+}
+
+/// What is exported.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Everything.
+    All,
+    /// What is changed.
+    Overlayfs,
 }
 
 /// The states of the user.
@@ -210,6 +222,7 @@ impl Verb<'_> {
                 (diff.json, "--json"),
             ],
             Verb::Apply(apply) => &[(apply.force, "--force"), (apply.dry_run, "--dry-run")],
+            Verb::Export(export) => &[(export.format == Format::Overlayfs, "--overlayfs")],
             _ => &[],
         };
         chosen.iter().filter(|(on, _)| *on).map(|(_, word)| OsString::from(*word)).collect()

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -70,7 +70,7 @@ impl State {
     /// # Errors
     /// Why there can be none.
     pub fn make_folder(&self) -> Result<()> {
-        let Some(parent) = self.file.parent().filter(|_| !self.name.as_bytes().contains(&b'/')) else { return Ok(()) };
+        let Some(parent) = self.file.parent().filter(|_| self.is_named()) else { return Ok(()) };
         let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
         made.with_context(|| parent.display().to_string())
     }
@@ -93,6 +93,20 @@ impl State {
         let read = std::fs::File::open(&self.file)
             .and_then(|file| std::os::unix::fs::FileExt::read_exact_at(&file, &mut start, 0));
         read.is_ok() && start.starts_with(MAGIC) && start[ID] == APPLICATION
+    }
+
+    /// Whether it is one of the user's by its name, not by its path.
+    pub fn is_named(&self) -> bool {
+        !self.name.as_bytes().contains(&b'/')
+    }
+
+    /// Whether its file is this user's.
+    ///
+    /// # Errors
+    /// When that cannot be known.
+    pub fn is_ours(&self) -> Result<bool> {
+        let found = self.file.symlink_metadata().with_context(|| self.file.display().to_string())?;
+        Ok(found.is_file() && found.uid() == rustix::process::geteuid().as_raw())
     }
 
     /// The log beside it.

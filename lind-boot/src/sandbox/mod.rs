@@ -169,6 +169,8 @@ impl Sandbox {
     fn start(self, options: &Options, denials: &Arc<Denials>, attend: Attendant) -> Result<Infallible, Failure> {
         let end = End::new(options.timeout, options.result.as_deref(), denials, self.learner)?;
         let root = root::build(&self.plan)?;
+        // What an overlay shows, its grate knows alone.
+        let visible = self.plan.volumes.iter().all(|volume| volume.overlay.is_none());
         let mounted = self.plan.volumes.into_iter().map(|volume| (volume.host, !volume.read_only)).collect();
         let run = Run {
             root: Some(root),
@@ -176,6 +178,7 @@ impl Sandbox {
             cwd: self.workdir.into_os_string(),
             verbose: options.verbose,
             mounted,
+            command: visible.then_some(self.grates.len()),
             program: self.grates.into_iter().map(OsString::from).chain(self.command).collect(),
             ..Run::default()
         };

@@ -39,6 +39,9 @@ const TERM: u8 = 15;
 /// How long commands may take to end when the session does.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// After how long without commands what only they need is given back.
+const QUIET: Duration = Duration::from_secs(1);
+
 /// What a session is.
 pub struct About {
     /// Its name.
@@ -68,6 +71,8 @@ pub struct Server {
     began: Instant,
     /// Since when no command runs.
     unused: Instant,
+    /// Whether nothing is held that only commands need.
+    quiet: bool,
     /// When what is left is ended, once the session is to end.
     ending: Option<Instant>,
     /// Whether the first program has been told to end.
@@ -93,6 +98,7 @@ impl Server {
             first: None,
             began: Instant::now(),
             unused: Instant::now(),
+            quiet: false,
             ending: None,
             closed: false,
         }
@@ -132,6 +138,9 @@ impl Server {
         }
         self.commands.end_late_ones();
         self.end_if_unused();
+        if self.next_quiet().is_some_and(|quiet| quiet <= Instant::now()) {
+            self.keep_little();
+        }
         self.go_on_ending();
         true
     }
@@ -143,7 +152,7 @@ impl Server {
             vec![PollFd::new(&self.listener, PollFlags::IN), PollFd::new(&self.orders, PollFlags::IN | room)];
         files.extend(self.clients.values().map(|client| PollFd::new(&client.socket, PollFlags::IN)));
         let idle = self.about.idle.filter(|_| self.is_unused()).and_then(|idle| self.unused.checked_add(idle));
-        let next = [self.commands.next_end(), self.ending, idle].into_iter().flatten().min();
+        let next = [self.commands.next_end(), self.ending, idle, self.next_quiet()].into_iter().flatten().min();
         let left = next.map(|next| next.saturating_duration_since(Instant::now()) + Duration::from_millis(1));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut files, left.as_ref()) {
@@ -245,6 +254,7 @@ impl Server {
                 .map_err(|errno| anyhow!("too many commands at once: {errno}"))?
                 .unwrap_or(-1);
         }
+        self.quiet = false;
         let id = self.commands.add(client, line.shown.clone(), line.timeout, line.events);
         if let (Some(command), Some(place)) = (self.commands.get(id), place) {
             command.says_at = Some(Arc::new(place));
@@ -262,6 +272,7 @@ impl Server {
             News::Ready { pid } => {
                 self.first = Some(CageId(pid));
                 self.unused = Instant::now();
+                self.keep_little();
                 if let Some(mut file) = self.about.said.take() {
                     // Who has not waited does not need to know.
                     let _ = file.write_all(READY.as_bytes());
@@ -332,6 +343,17 @@ impl Server {
             "name": self.about.name, "pid": std::process::id(), "seconds": self.began.elapsed().as_secs_f64(),
             "commands": self.commands.described(),
         })
+    }
+
+    /// When it has been quiet for long enough to hold less.
+    fn next_quiet(&self) -> Option<Instant> {
+        (self.is_unused() && !self.quiet).then(|| self.unused + QUIET)
+    }
+
+    /// A session that waits is to take little of the host's memory.
+    fn keep_little(&mut self) {
+        lind_engine::let_go_of_code();
+        self.quiet = true;
     }
 
     fn is_unused(&self) -> bool {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from pathlib import Path
 
 from bench.machine import facts_of_run
 from bench.overlay.measure import Suite
@@ -96,12 +95,3 @@ def markdown(data: dict) -> str:
         if found:
             parts += [f"## {title}", reasons(found)]
     return "\n\n".join(parts) + "\n"
-
-
-def write(data: dict, directory: Path, text: str) -> list[Path]:
-    directory.mkdir(parents=True, exist_ok=True)
-    stamp = data["date"].replace("-", "").replace(":", "").replace("T", "-").rstrip("Z")
-    files = [directory / f"overlay-{stamp}{suffix}" for suffix in (".json", ".md")]
-    files[0].write_text(text)
-    files[1].write_text(markdown(data))
-    return files

@@ -179,16 +179,3 @@ def reasons(found: dict[str, str]) -> str:
     for what, why in found.items():
         by_reason.setdefault(why, []).append(what)
     return "\n".join(f"- {what[0]}{f' and {len(what) - 1} more' if len(what) > 1 else ''}: {why}" for why, what in by_reason.items())
-
-
-def file_name(data: dict) -> str:
-    stamp = data["date"].replace("-", "").replace(":", "").replace("T", "-").rstrip("Z")
-    return f"{data['platform']}-{data['arch']}-{stamp}"
-
-
-def write(data: dict, directory: Path, text: str) -> list[Path]:
-    directory.mkdir(parents=True, exist_ok=True)
-    files = [directory / f"{file_name(data)}{suffix}" for suffix in (".json", ".md")]
-    files[0].write_text(text)
-    files[1].write_text(markdown(data))
-    return files

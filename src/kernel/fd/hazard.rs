@@ -101,9 +101,9 @@ impl Readers {
         reader
     }
 
-    /// To be called with a file that was just taken out of a slot, before the caller's share of it goes: keeps the file
-    /// open while a thread uses it. `closer` is the calling thread, None if unknown.
-    pub(super) fn release(&self, users: &Users, closer: Option<&Reader>, file: &Arc<File>) {
+    /// To be called with files that were just taken out of slots, before the caller's shares of them go: keeps each open while a thread uses it.
+    /// `closer` is the calling thread, None if unknown.
+    pub(super) fn release(&self, users: &Users, closer: Option<&Reader>, files: &[Arc<File>]) {
         let owner = users.owner.load(Ordering::SeqCst);
         let owns = closer.is_some_and(|reader| reader.id == owner);
         if owner == 0 || (owns && !users.shared.load(Ordering::SeqCst)) {
@@ -112,8 +112,9 @@ impl Readers {
         if !owns && self.barrier {
             host::barrier();
         }
-        if self.uses(file) {
-            self.retired.locked().push(Arc::clone(file));
+        let used: Vec<_> = files.iter().filter(|file| self.uses(file)).cloned().collect();
+        if !used.is_empty() {
+            self.retired.locked().extend(used);
             self.waiting.store(true, Ordering::SeqCst);
             // A reader that cleared its word before it could see the flag is seen to have cleared it after this.
             host::barrier();

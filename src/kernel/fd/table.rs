@@ -136,7 +136,7 @@ impl FdTable {
             let directory =
                 rustix::fs::fstat(&copy).is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir());
             if !directory {
-                let _ = table.put(number, Arc::new(File::handed_in(copy)), false);
+                let _ = table.put(number, Arc::new(File::handed_in(copy)), false, None);
             }
         }
         table
@@ -210,11 +210,17 @@ impl FdTable {
         if free == count { Ok(()) } else { Err(Errno::EMFILE) }
     }
 
-    /// Gives a file this very number; what was there is closed.
+    /// Gives a file this very number; what was there is closed. `closer` is the thread that does, if it is known.
     ///
     /// # Errors
     /// EBADF when the number is beyond the limit.
-    pub fn put(&self, number: usize, file: Arc<File>, cloexec: bool) -> Result<Option<Arc<File>>> {
+    pub fn put(
+        &self,
+        number: usize,
+        file: Arc<File>,
+        cloexec: bool,
+        closer: Option<&Reader>,
+    ) -> Result<Option<Arc<File>>> {
         let mut writer = self.writer();
         if number >= writer.limit {
             return Err(Errno::EBADF);
@@ -222,7 +228,7 @@ impl FdTable {
         let old = self.store(&mut writer, number, file, cloexec);
         drop(writer);
         if let Some(old) = &old {
-            self.closed(old, None);
+            self.closed(old, closer);
         }
         Ok(old)
     }
@@ -357,9 +363,7 @@ impl FdTable {
             writer.end = 0;
             closing
         };
-        for file in &closing {
-            self.readers.release(&self.users, None, file);
-        }
+        self.readers.release(&self.users, None, &closing);
         if let Some((locks, owner)) = self.locks.get() {
             locks.give_up_all(*owner);
         }
@@ -374,7 +378,7 @@ impl FdTable {
     /// of a file gives up the cage's record locks on it.
     #[inline]
     fn closed(&self, file: &Arc<File>, closer: Option<&Reader>) {
-        self.readers.release(&self.users, closer, file);
+        self.readers.release(&self.users, closer, std::slice::from_ref(file));
         if let Some((locks, owner)) = self.locks.get()
             && let Ok(id) = file.id()
         {

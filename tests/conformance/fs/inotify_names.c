@@ -8,6 +8,7 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -321,6 +322,30 @@ static void check_overflow(void)
 	heard();
 }
 
+/* An instance that was sent in a message is the same one, and stays when the sender has closed it. */
+static void check_sent(void)
+{
+	union { struct cmsghdr head; char room[CMSG_SPACE(sizeof(int))]; } control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct iovec byte = { "", 1 };
+	struct msghdr message = { .msg_iov = &byte, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
+	char buffer[256] __attribute__((aligned(8)));
+	int ends[2], sent = inotify_init1(IN_NONBLOCK), received;
+
+	NEED(sent >= 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+	NEED(inotify_add_watch(sent, "d", IN_CREATE) >= 0);
+	memcpy(CMSG_DATA(&control.head), &sent, sizeof sent);
+	CHECK_EQ(sendmsg(ends[0], &message, 0), 1);
+	CHECK_EQ(close(sent), 0);
+	byte.iov_base = buffer;
+	NEED(recvmsg(ends[1], &message, 0) == 1);
+	memcpy(&received, CMSG_DATA(&control.head), sizeof received);
+	CHECK_EQ(mkdir("d/sent", 0700), 0);
+	CHECK_EQ(read(received, buffer, sizeof buffer), 32);
+	CHECK_STR(((struct inotify_event *)buffer)->name, "sent");
+	CHECK_EQ(rmdir("d/sent"), 0);
+	close(received), close(ends[0]), close(ends[1]);
+}
+
 /* A file of memory is reached by its descriptor. Newer versions of Linux tell nothing of what is written to it. */
 static void check_without_a_name(void)
 {
@@ -352,6 +377,7 @@ int main(void)
 	check_waiting();
 	check_overflow();
 	watch_count = 0;
+	check_sent();
 	check_without_a_name();
 	CHECK_EQ(rmdir("d"), 0);
 	close(watcher);

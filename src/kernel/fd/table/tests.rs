@@ -59,7 +59,7 @@ fn random_operations_agree_with_a_map() {
                 naive.extend(expected.map(|n| (n, (which, cloexec))));
             }
             6..=7 => {
-                let old = table.put(number, Arc::clone(&files[which]), cloexec);
+                let old = table.put(number, Arc::clone(&files[which]), cloexec, None);
                 if number < limit {
                     let expected = naive.insert(number, (which, cloexec)).map(|(which, _)| Arc::as_ptr(&files[which]));
                     assert_eq!(old.unwrap().as_ref().map(Arc::as_ptr), expected, "step {step}");
@@ -122,7 +122,7 @@ fn numbers_out_of_range_are_not_open() {
         assert_eq!(table.cloexec(number).err(), Some(Errno::EBADF));
     }
     let file = || Arc::new(File::new(std::fs::File::open("/dev/null").unwrap().into(), Kind::Host));
-    assert_eq!(table.put(MAX_FILES, file(), false).err(), Some(Errno::EBADF));
+    assert_eq!(table.put(MAX_FILES, file(), false, None).err(), Some(Errno::EBADF));
     assert_eq!(table.add_from(MAX_FILES, file(), false), Err(Errno::EMFILE));
     assert_eq!(table.add_from(MAX_FILES - 1, file(), false), Ok(i32::try_from(MAX_FILES).unwrap() - 1));
     assert_eq!(table.open_in(0, u32::MAX).len(), 1);
@@ -152,7 +152,7 @@ fn closing_waits_for_nobody_and_pulls_nothing_away() {
         let reader = Readers::join(&readers);
         for _ in 0..3000 {
             let (read, _write) = std::io::pipe().unwrap();
-            table.put(0, Arc::new(File::new(read.into(), Kind::Host)), false).unwrap();
+            table.put(0, Arc::new(File::new(read.into(), Kind::Host)), false, None).unwrap();
             drop(table.remove(0, &reader));
             let _other = std::fs::File::open("/dev/null").unwrap();
         }

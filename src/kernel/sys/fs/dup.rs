@@ -44,7 +44,7 @@ pub(crate) fn dup3(cx: &Ctx<'_>, old: Fd, new: Fd, flags: FdFlags) -> Result<New
 fn duplicate(cx: &Ctx<'_>, old: Fd, new: Fd, cloexec: bool) -> Result<NewFd> {
     let file = cx.file(old)?.into_share();
     let number = usize::try_from(new.number).map_err(|_| Errno::EBADF)?;
-    cx.owner(new.cage)?.fds.put(number, file, cloexec)?;
+    cx.owner(new.cage)?.fds.put(number, file, cloexec, Some(cx.reader(new.cage)))?;
     Ok(NewFd(new.number))
 }
 

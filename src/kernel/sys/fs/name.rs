@@ -223,10 +223,11 @@ pub(crate) fn mknod(cx: &Ctx<'_>, path: Path, mode: Mode, dev: u64) -> Result<()
     mknodat(cx, cx.here(), path, mode, dev)
 }
 
-/// mknodat(2). Device nodes are EPERM whoever asks.
-pub(crate) fn mknodat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, _dev: u64) -> Result<()> {
+/// mknodat(2). Device nodes are EPERM whoever asks, but for the one that is none: by it overlayfs knows a name that is gone.
+pub(crate) fn mknodat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, dev: u64) -> Result<()> {
     let kind = match FileType::from_raw_mode(if mode.0 & FORMAT == 0 { mode.0 | 0o100_000 } else { mode.0 }) {
         kind @ (FileType::RegularFile | FileType::Fifo | FileType::Socket) => kind,
+        kind @ FileType::CharacterDevice if dev == 0 => kind,
         FileType::CharacterDevice | FileType::BlockDevice | FileType::Directory => return Err(Errno::EPERM),
         _ => return Err(Errno::EINVAL),
     };

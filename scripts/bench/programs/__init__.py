@@ -1,0 +1,1 @@
+"""What real programs cost in a cage: interpreters, a database, tools."""
