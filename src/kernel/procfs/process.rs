@@ -371,7 +371,7 @@ pub(super) fn descriptor_link(cx: &Ctx<'_>, file: &FileRef) -> Result<Vec<u8>> {
     let root = &cx.kernel.root;
     match &file.kind {
         Kind::Pseudo(place) => return Ok(place.path()),
-        Kind::Named => return root.name_of(file.host()),
+        Kind::Named(_) => return root.name_of(file.dir()),
         Kind::Terminal if root.devices().which(file.host()) == Some("tty") => return Ok(b"/dev/tty".to_vec()),
         Kind::Terminal | Kind::Master(_) => return terminal::path(cx, file).ok_or(Errno::ENOENT),
         // What stands for these on the host is of another kind.

@@ -19,7 +19,7 @@ use crate::fd::{File, FileRef, Kind};
 use crate::host::net::Address;
 use crate::host::place;
 use crate::procfs::Reached;
-use crate::root::{Last, Walls};
+use crate::root::{Change, Last, Walls};
 
 /// Reads an address, once. A NULL pointer or no length is no address.
 pub(super) fn load(cx: &Ctx<'_>, from: In<Sockaddr>, len: u32) -> Result<Address> {
@@ -76,7 +76,7 @@ pub(super) fn reach<T>(cx: &Ctx<'_>, address: &Address, mut act: impl FnMut(&Add
                 &path,
                 Last::Follow,
                 |dir, path| match root.walls() {
-                    Walls::Chroot => at(dir, path).map(Found::Done),
+                    Walls::Chroot => at(dir.fd, path).map(Found::Done),
                     Walls::Openat2 => {
                         let object = root.open(dir, path, OFlags::PATH.bits(), 0)?;
                         root.again(object.as_fd(), &mut at).map(Found::Done)
@@ -121,12 +121,12 @@ pub(super) fn make(cx: &Ctx<'_>, socket: &File, address: &Address, act: impl Fn(
         Meaning::Path(path) => path,
     };
     let umask = cx.cage.umask.load(Ordering::Relaxed);
-    cx.kernel.root.parent(cx.cage.cwd.load().as_fd(), &path, |dir, name| {
+    cx.kernel.root.parent(cx.cage.cwd.load().dir(), &path, Change::Make, |dir, name| {
         if cx.kernel.root.walls() == Walls::Chroot {
-            return place::at(dir, umask, || act(address));
+            return place::at(dir.fd, umask, || act(address));
         }
         let (host, guest) = cx.kernel.sockets.add(name.to_bytes(), path.to_bytes(), UNIX - PATH - 1);
-        place::at(dir, umask, || act(&unix(&host)?))?;
+        place::at(dir.fd, umask, || act(&unix(&host)?))?;
         if let Kind::Socket(socket) = &socket.kind {
             let _ = socket.bound.set(guest);
         }
