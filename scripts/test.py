@@ -5,7 +5,8 @@
 
 A PREFIX selects: `fs`, `fs/open`, `hostile`, `grates/imfs`. A conformance program is tests/conformance/AREA/NAME.c or .cpp: it must
 pass on Linux first, in an empty directory which it leaves empty; 0 is a pass, 77 a skip. Then it runs in a cage, in one behind
-a grate that passes every call on, and in one whose files are in memory (imfs). Failures that are known, in cages only, stand
+a grate that passes every call on, and in one whose files are in memory (imfs); those of fs/ also in a mount, made by the host and by
+lind-boot. Failures that are known, in cages only, stand
 in tests/expected-failures.txt; one that passes after all is a failure. An executable tests/FOLDER/run, and tests/grates/NAME/run and
 one below that, prints `N passed, N failed` itself. The last line is `N passed, N failed, N skipped`; exits with 1 if anything failed, 2 if
 called wrongly.
@@ -27,6 +28,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent
 TESTS = REPOSITORY / "tests"
 GRATES = ("forward", "imfs")
+MAKERS = ("bind", "kernel")
 CONFORMANCE = TESTS / "conformance"
 # Without -fno-builtin the compiler answers many calls of the C library itself.
 CFLAGS = ["-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Werror", f"-I{CONFORMANCE}"]
@@ -108,6 +110,27 @@ class Behind(Cage):
     def command(self, program: Path, directory: Path) -> list[str]:
         *before, inside = super().command(program, directory)
         return [*before, f"{self.grate}_grate", inside]
+
+
+class Mounted(Cage):
+    """The cage's program in a sandbox, with its directory as a volume; the host or lind-boot makes the mounts."""
+
+    def __init__(self, options: argparse.Namespace, maker: str) -> None:
+        super().__init__(options)
+        self.maker = maker
+        self.title = f"cage in a mount by {maker}"
+        self.policy = options.build / "no-rules.toml"
+        self.policy.parent.mkdir(parents=True, exist_ok=True)
+        self.policy.write_text('network = "host"\n')
+
+    def command(self, program: Path, directory: Path) -> list[str]:
+        run = [str(self.boot), "run", "--image", str(self.root), f"--mounts={self.maker}", "--policy", str(self.policy)]
+        return [*run, "-v", f"{program}:/program.cwasm:ro", "-v", f"{directory}:/volume/place", "-w", "/volume/place", "--", "/program.cwasm"]
+
+    def possible(self) -> bool:
+        """Whether the host permits what that takes."""
+        command = [str(self.boot), "run", "--image", str(self.root), f"--mounts={self.maker}", "--explain", "true"]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def build_grate(name: str) -> None:
@@ -222,6 +245,14 @@ def run_cages(options: argparse.Namespace, names: list[str], expected: dict[str,
         build_grate(grate)
         known = {name.removesuffix(f"@{grate}"): reason for name, reason in expected.items() if name.endswith(f"@{grate}")}
         run_side(Behind(options, grate), agreed, known, options.jobs, totals)
+    files = [name for name in agreed if name.startswith("fs/")]
+    for maker in MAKERS if files else ():
+        side = Mounted(options, maker)
+        if side.possible():
+            known = {name.removesuffix(f"@{maker}"): reason for name, reason in expected.items() if name.endswith(f"@{maker}")}
+            run_side(side, files, known, options.jobs, totals)
+        else:
+            print(f"SKIPPED {side.title}: the host does not permit it", flush=True)
 
 
 def run_folder(folder: Path, totals: Totals) -> None:

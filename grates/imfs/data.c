@@ -7,7 +7,7 @@
 #include "imfs_core.h"
 
 #define SMALLEST 256u
-#define MOST_ZEROS (1ll << 30)	/* that are written where a hole cannot be */
+#define MOST_ZEROS (1ll << 30)	/* that are written where data are below */
 
 /* The first chunk with this index or a later one. */
 static uint32_t position(const struct imfs_data *d, uint64_t index)
@@ -231,21 +231,38 @@ bool imfs_data_there(const struct imfs_node *n, int64_t off, uint64_t length)
 	return true;
 }
 
-int imfs_data_zero(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length)
+static int write_zeros(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t end)
 {
 	size_t run;
 
-	if (length > MOST_ZEROS)
-		return -EOPNOTSUPP;
-	for (int64_t done = 0; done < length; done += (int64_t)run) {
-		int64_t left = length - done;
-		uint8_t *to = imfs_data_reserve(fs, n, off + done, left < (int64_t)IMFS_CHUNK ? (size_t)left : IMFS_CHUNK, &run);
+	for (; off < end; off += (int64_t)run) {
+		uint8_t *to = imfs_data_reserve(fs, n, off, end - off < (int64_t)IMFS_CHUNK ? (size_t)(end - off) : IMFS_CHUNK, &run);
 
 		if (!to)
 			return -ENOSPC;
 		memset(to, 0, run);
 	}
 	return 0;
+}
+
+/* Where there are data only: what is a hole below stays one. */
+int imfs_data_zero(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length)
+{
+	int64_t end = off + length, hole, most = MOST_ZEROS;
+	int r = 0;
+
+	if (n->data.backing)
+		return write_zeros(fs, n, off, end);
+	while (!r && (off = imfs_data_seek(n, off, false)) >= 0 && off < end) {
+		if ((hole = imfs_data_seek(n, off, true)) < 0)
+			return (int)hole;
+		hole = hole < end ? hole : end;
+		if ((most -= hole - off) < 0)
+			return -EOPNOTSUPP;
+		r = write_zeros(fs, n, off, hole);
+		off = hole;
+	}
+	return r ? r : off < 0 && off != -ENXIO ? (int)off : 0;
 }
 
 void imfs_data_drop(struct imfs *fs, struct imfs_node *n)

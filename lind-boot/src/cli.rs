@@ -101,6 +101,9 @@ pub enum Command {
     Cache(cache::Command),
     /// Lists the system calls: which there are, and what is not supported
     Syscalls(Syscalls),
+    /// Removes a directory when standard input ends
+    #[command(hide = true)]
+    RemoveAtEnd(sandbox::RemoveAtEnd),
 }
 
 impl Command {
@@ -130,9 +133,27 @@ impl Command {
         })
     }
 
-    const NAMES: [&str; 19] = [
-        "apply", "cache", "compile", "diff", "discard", "doctor", "explain", "export", "fork", "inspect", "learn",
-        "log", "overlay", "rollback", "run", "session", "snapshot", "syscalls", "warm",
+    const NAMES: [&str; 20] = [
+        "apply",
+        "cache",
+        "compile",
+        "diff",
+        "discard",
+        "doctor",
+        "explain",
+        "export",
+        "fork",
+        "inspect",
+        "learn",
+        "log",
+        "overlay",
+        "remove-at-end",
+        "rollback",
+        "run",
+        "session",
+        "snapshot",
+        "syscalls",
+        "warm",
     ];
 }
 
@@ -237,6 +258,9 @@ pub struct Run {
     /// Which word is the command behind the grates, if it has to be there before they start.
     #[arg(skip)]
     pub command: Option<usize>,
+    /// The directory whose entries are in the root, where that is another.
+    #[arg(skip)]
+    pub image: Option<PathBuf>,
     /// The program, and its arguments
     #[arg(value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<OsString>,
@@ -260,6 +284,7 @@ impl Default for Run {
             explain: false,
             precompile: None,
             mounted: Vec::new(),
+            image: None,
             command: None,
             program: Vec::new(),
         }

@@ -31,6 +31,7 @@ use cli::{Cli, Command};
 use end::End;
 use lind_engine::signal::host_signals;
 use lind_kernel::stdio;
+use sandbox::Mounts;
 
 /// Our own failure, as docker and env have it.
 const FAILED: u8 = 125;
@@ -88,10 +89,14 @@ fn status() -> u8 {
             Ok(status) => return status,
             Err(failure) => Err(failure),
         },
+        (Some(Command::RemoveAtEnd(options)), _) => {
+            sandbox::remove(&options);
+            Ok(())
+        }
         (Some(Command::Overlay(command)), _) => overlay::manage(&command),
         // The others are about the state of an overlay, above.
         (Some(_), _) => Ok(()),
-        (None, None) => run::run(&cli.run, End::default(), None).map(|never| match never {}),
+        (None, None) => run::run(&cli.run, Mounts::default(), End::default(), None).map(|never| match never {}),
     };
     told(done)
 }

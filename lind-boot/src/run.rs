@@ -19,6 +19,7 @@ use crate::cli::Run;
 use crate::config::{self, Config, check_grates, check_private};
 use crate::end::End;
 use crate::outside::{self, Folders};
+use crate::sandbox::Mounts;
 use crate::{confine, explain, limits, report, stack};
 
 /// Why nothing ran, and the exit status that says so.
@@ -65,11 +66,15 @@ fn not_found(name: &CStr, root: &Path, grates: &Folders) -> anyhow::Error {
 /// Whether the command behind the grates is nowhere. What else may be wrong with it, who starts it says.
 fn missing(kernel: &Kernel, start_in: &Directory, options: &Run, config: &Config) -> Option<Failure> {
     let name = config.argv.get(options.command?)?;
-    let found = cage::find_program(kernel, start_in.as_fd(), name, true, Last::Follow);
+    let found = cage::find_program(kernel, start_in.dir(), name, true, Last::Follow);
     if found.err()? != Errno::ENOENT {
         return None;
     }
-    let (name, cwd, image) = (name.to_string_lossy(), config.cwd.to_string_lossy(), config.root.display());
+    let (name, cwd, image) = (
+        name.to_string_lossy(),
+        config.cwd.to_string_lossy(),
+        options.image.as_ref().unwrap_or(&config.root).display(),
+    );
     let folders = if name.contains('/') { String::new() } else { format!(": neither in {cwd} nor in /bin") };
     let reason = anyhow!("{name}: not found in the sandbox{folders}, with or without .cwasm or .wasm (image {image})");
     Some(Failure { reason, status: 127 })
@@ -105,11 +110,12 @@ pub fn print(text: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When it could not be started.
-pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infallible, Failure> {
+pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -> Result<Infallible, Failure> {
     let ignored = host_signals::hold();
     // As early as can be: it is a copy of this process, which costs the less the less there is.
     let link = Arc::new(Link::start(confine::COMPILER).context("no process that compiles")?);
-    let in_namespace = confine::own_namespace_if_need_be();
+    // It would only be for changing the root, which a table of mounts does without.
+    let in_namespace = !matches!(mounts, Mounts::Kernel(_)) && confine::own_namespace_if_need_be();
     let grates = Folders::new(&options.grates);
     let stack = options.stack.as_deref().map(|file| stack_of(file, options, &grates, &link)).transpose()?;
     let mut config = Config::new(options, stack)?;
@@ -140,7 +146,7 @@ pub fn run(options: &Run, end: End, attend: Option<Attendant>) -> Result<Infalli
     let umask = rustix::process::umask(rustix::fs::Mode::empty()).bits();
     let kernel = {
         let cache = cache.as_ref().map(AsFd::as_fd);
-        confined_kernel(options, &config, cache, (in_namespace, detached))?
+        confined_kernel(options, &config, mounts, (cache, in_namespace, detached))?
     };
     let beginning = engine.keep_first();
     if attend.is_some() && !options.verbose {
@@ -191,8 +197,8 @@ fn stack_of(file: &Path, options: &Run, grates: &Folders, link: &Arc<Link>) -> a
 fn confined_kernel(
     options: &Run,
     config: &Config,
-    cache: Option<std::os::fd::BorrowedFd<'_>>,
-    (in_namespace, detached): (bool, lind_kernel::Result<()>),
+    mounts: Mounts,
+    (cache, in_namespace, detached): (Option<std::os::fd::BorrowedFd<'_>>, bool, lind_kernel::Result<()>),
 ) -> Result<Arc<Kernel>, Failure> {
     let limits = Limits {
         files: (options.files, options.files.max(4096)),
@@ -205,8 +211,21 @@ fn confined_kernel(
     let directory = confine::open_directory(&config.root).context("root directory")?;
     let mut root = Root::new(directory, Some(&config.root), Walls::Openat2);
     let detached = detached.and_then(|()| root.detach(cache)).map_err(|errno| errno.to_string());
-    let (walls, how) = confine::change_root(&config.root, in_namespace);
-    root.set_walls(walls);
+    let how = match mounts {
+        Mounts::Kernel(kept) => {
+            let names: Vec<_> = kept.sources.iter().map(PathBuf::as_path).collect();
+            root.set_table(kept.table, &names);
+            confine::OVER_TABLE
+        }
+        mounts => {
+            let (walls, how) = confine::change_root(&config.root, in_namespace);
+            root.set_walls(walls);
+            if let Mounts::Host(mounted) = mounts {
+                root.set_mounted(mounted);
+            }
+            how
+        }
+    };
     if options.explain {
         root.set_read_only();
     }

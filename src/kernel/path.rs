@@ -1,6 +1,6 @@
 //! What a look-up of a path begins with: where it starts, and what it must not do. The calls about files and the kernel's own trees both walk by these.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use arc_swap::Guard;
@@ -10,6 +10,7 @@ use rustix::fs::ResolveFlags;
 use crate::fd::{FileRef, Kind};
 use crate::host;
 use crate::procfs::Place;
+use crate::root::table::{Dir, Found, MountId};
 use crate::root::{Directory, Root};
 
 /// A directory that stays open for a call.
@@ -21,7 +22,7 @@ pub(crate) enum Start {
     /// A descriptor's. With an empty path it may be any file.
     File(FileRef),
     /// One that was found on the way.
-    Opened(OwnedFd),
+    Opened(Found),
 }
 
 impl AsFd for Start {
@@ -30,7 +31,7 @@ impl AsFd for Start {
             Start::Cwd(directory) => directory.as_fd(),
             Start::Directory(directory) => directory.as_fd(),
             Start::File(file) => file.host(),
-            Start::Opened(fd) => fd.as_fd(),
+            Start::Opened(found) => found.as_fd(),
         }
     }
 }
@@ -41,7 +42,20 @@ impl Start {
     /// # Errors
     /// EMFILE.
     pub(crate) fn of(root: &Root) -> Result<Start> {
-        rustix::io::fcntl_dupfd_cloexec(root.directory(), 3).map(Start::Opened).map_err(host::errno)
+        let file = rustix::io::fcntl_dupfd_cloexec(root.directory(), 3).map_err(host::errno)?;
+        Ok(Start::Opened(Found { file, mount: MountId::ROOT }))
+    }
+
+    /// As what a look-up starts at.
+    #[inline]
+    pub(crate) fn dir(&self) -> Dir<'_> {
+        let mount = match self {
+            Start::Cwd(directory) => directory.mount(),
+            Start::Directory(directory) => directory.mount(),
+            Start::File(file) => file.mount(),
+            Start::Opened(found) => found.mount,
+        };
+        Dir { fd: self.as_fd(), mount }
     }
 
     /// Where it is, if it is in one of our trees.

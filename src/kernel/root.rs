@@ -8,8 +8,11 @@
 //!   up: the object itself ([`Root::object`]), or the last component in its parent, which they
 //!   never follow ([`Root::parent`]).
 //!
-//! Nothing here interprets `..` or symbolic links: the host does, so a rename meanwhile cannot lead outside.
+//! Neither interprets `..` or symbolic links: the host does, so a rename meanwhile cannot lead outside.
 //! Behind chroot, a directory that someone *outside* moves out of the root leads out by `..`, as on any Linux.
+//!
+//! Where the host permits no mounts, there may be a table of them ([`table::Table`]) beside the second wall. A path is then led to the mount it
+//! ends in ([`walk`]), and what the host is asked for lies beneath that mount's source.
 //!
 //! /proc and /dev are not the host's business: `pseudo` finds out which paths lead there before one comes here.
 
@@ -17,10 +20,14 @@ pub mod devices;
 mod directory;
 mod links;
 mod mounts;
+mod names;
+mod open;
+pub mod table;
 #[cfg(test)]
 mod tests;
+mod walk;
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -30,37 +37,18 @@ use std::path::Path;
 use lind_abi::{Errno, Result};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 
+use crate::host;
 use crate::host::mounts::Parting;
-use crate::host::{self, PATH_MAX};
 use devices::Devices;
 pub use directory::Directory;
 use links::Links;
+use table::{Dir, MountId, Table};
 
 /// How often a look-up that met a rename is made again.
 const PATIENCE: u32 = 256;
 
 /// Room for what the host says about mounts: mostly enough, so that it is read in one piece.
 const MOUNTS: usize = 8 << 10;
-
-/// The open(2) flags that reach the host. O_ASYNC would send its signals to the runner.
-const PASSED: u32 = 0o3
-    | 0o100
-    | 0o200
-    | 0o1000
-    | 0o2000
-    | 0o4000
-    | 0o4_010_000
-    | 0o40000
-    | 0o100_000
-    | O_TMPFILE
-    | 0o400_000
-    | 0o1_000_000
-    | O_PATH;
-const O_CREAT: u32 = 0o100;
-const O_TMPFILE: u32 = 0o20_200_000;
-const O_PATH: u32 = 0o10_000_000;
-/// What open(2) looks at beside O_PATH: O_DIRECTORY and O_NOFOLLOW.
-const WITH_PATH: u32 = O_PATH | 0o200_000 | 0o400_000;
 
 /// What keeps guests inside the root.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,6 +66,19 @@ pub enum Last {
     Follow,
     /// The link itself is meant.
     NoFollow,
+    /// The name is meant, as it stands in its directory: neither a link nor a mount is followed.
+    Name,
+}
+
+/// What a call does to a name in a directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// Makes it.
+    Make,
+    /// Takes it away.
+    Remove,
+    /// Moves it: [`Root::check_move`] says whether that may be.
+    Move,
 }
 
 /// The guest's root directory.
@@ -93,6 +94,9 @@ pub struct Root {
     devices: Devices,
     parting: Option<Parting>,
     read_only: bool,
+    table: Option<Table>,
+    /// Where further mounts are, and whether they cannot be changed.
+    mounted: Vec<(Vec<u8>, bool)>,
 }
 
 impl Root {
@@ -112,6 +116,8 @@ impl Root {
             devices: Devices::find(),
             parting: None,
             read_only: false,
+            table: None,
+            mounted: Vec::new(),
         };
         // Where it cannot be known, the slower way is the safe one.
         root.shows_processes = root.contains_proc(name).unwrap_or(true);
@@ -133,6 +139,30 @@ impl Root {
         let mounts: Vec<_> = ours.chain(others).collect();
         self.parting = Parting::of(&mounts);
         Ok(())
+    }
+
+    /// The mounts inside the root that the host does not know: `names` are those of their sources.
+    pub fn set_table(&mut self, table: Table, names: &[&Path]) {
+        let shows = |name: &&Path| self.contains_proc(Some(name)).unwrap_or(true);
+        self.shows_processes = self.shows_processes || names.iter().any(shows);
+        self.set_walls(Walls::Openat2);
+        self.mounted = table.iter().skip(1).map(|(path, _, read_only)| (path.to_vec(), read_only)).collect();
+        self.table = Some(table);
+    }
+
+    /// The mounts inside the root that the host has made: where they are, and whether they cannot be changed.
+    pub fn set_mounted(&mut self, mounted: Vec<(Vec<u8>, bool)>) {
+        self.mounted = mounted;
+    }
+
+    /// Where there are mounts inside the root, and whether they cannot be changed. In the root itself nothing can be changed then.
+    pub fn mounted(&self) -> &[(Vec<u8>, bool)] {
+        &self.mounted
+    }
+
+    /// The mounts that the kernel keeps itself.
+    pub fn table(&self) -> Option<&Table> {
+        self.table.as_ref()
     }
 
     /// Says which walls have been put up since. Over a root with a /proc inside, chroot is not trusted: look-ups are
@@ -171,6 +201,11 @@ impl Root {
         self.directory.as_fd()
     }
 
+    /// The same, to look for something in it.
+    pub fn top(&self) -> Dir<'_> {
+        Dir { fd: self.directory(), mount: MountId::ROOT }
+    }
+
     /// What keeps guests inside.
     pub fn walls(&self) -> Walls {
         self.walls
@@ -181,24 +216,16 @@ impl Root {
         &self.devices
     }
 
-    /// openat(2) inside the root. `flags` and `mode` are the host's.
-    ///
-    /// # Errors
-    /// What openat(2) says.
-    pub fn open(&self, dir: BorrowedFd<'_>, path: &CStr, flags: u32, mode: u32) -> Result<OwnedFd> {
-        self.open_within(dir, path, (flags, mode), ResolveFlags::empty())
-    }
-
     /// Acts on the object a path leads to: `act` gets a directory, a path and `AT_*` flags that mean it.
     ///
     /// # Errors
     /// What the look-up or `act` says.
     pub fn object<T>(
         &self,
-        dir: BorrowedFd<'_>,
+        dir: Dir<'_>,
         path: &CStr,
         last: Last,
-        act: impl FnOnce(BorrowedFd<'_>, &CStr, AtFlags) -> Result<T>,
+        act: impl FnOnce(Dir<'_>, &CStr, AtFlags) -> Result<T>,
     ) -> Result<T> {
         let follow = last == Last::Follow;
         match self.walls {
@@ -206,8 +233,37 @@ impl Root {
             Walls::Openat2 => {
                 let flags = OFlags::PATH | if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
                 let object = self.open(dir, path, flags.bits(), 0)?;
-                act(object.as_fd(), c"", AtFlags::EMPTY_PATH)
+                act(object.dir(), c"", AtFlags::EMPTY_PATH)
             }
+        }
+    }
+
+    /// As `object`, for what changes it.
+    ///
+    /// # Errors
+    /// As for `object`; EROFS.
+    pub fn change<T>(
+        &self,
+        dir: Dir<'_>,
+        path: &CStr,
+        last: Last,
+        act: impl FnOnce(Dir<'_>, &CStr, AtFlags) -> Result<T>,
+    ) -> Result<T> {
+        self.object(dir, path, last, |dir, name, at| {
+            self.check_writable(dir.mount)?;
+            act(dir, name, at)
+        })
+    }
+
+    /// Before what was found by a mount is changed. What the host has mounted it watches over itself.
+    ///
+    /// # Errors
+    /// EROFS.
+    #[inline]
+    pub fn check_writable(&self, mount: MountId) -> Result<()> {
+        match &self.table {
+            Some(table) if table.is_read_only(mount) => Err(Errno::EROFS),
+            _ => Ok(()),
         }
     }
 
@@ -215,133 +271,30 @@ impl Root {
     /// name in it, trailing slashes included. Where the name is `.`, `..` or `/` such calls fail and act on nothing.
     ///
     /// # Errors
-    /// What the look-up of the directory or `act` says; ENOENT for an empty path.
+    /// What the look-up of the directory or `act` says; ENOENT for an empty path; EROFS, and EBUSY for what a mount covers.
     pub fn parent<T>(
         &self,
-        dir: BorrowedFd<'_>,
+        dir: Dir<'_>,
         path: &CStr,
-        act: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T>,
+        change: Change,
+        act: impl FnOnce(Dir<'_>, &CStr) -> Result<T>,
     ) -> Result<T> {
         if self.walls == Walls::Chroot {
             return act(dir, path);
+        }
+        if let Some(table) = &self.table {
+            return self.parent_in(table, dir, path, change, act);
         }
         let (parent, name) = split(path);
         match parent {
             [] if name.is_empty() => Err(Errno::ENOENT),
             [] => act(dir, name),
             parent => {
-                let parent = CString::new(parent).map_err(|_| Errno::EINVAL)?;
+                let parent = std::ffi::CString::new(parent).map_err(|_| Errno::EINVAL)?;
                 let parent = self.open(dir, &parent, (OFlags::PATH | OFlags::DIRECTORY).bits(), 0)?;
-                act(parent.as_fd(), name)
+                act(parent.dir(), name)
             }
         }
-    }
-
-    /// The path of an open directory, as a guest would spell it. A rename may make it untrue at any time.
-    ///
-    /// # Errors
-    /// ENOENT when it has been removed or moved out of the root.
-    pub fn path_of(&self, dir: BorrowedFd<'_>) -> Result<CString> {
-        self.below_root(self.host_path(dir)?)
-    }
-
-    /// The path of an open file inside the root, as a guest would spell it, and ` (deleted)` behind that of one that has
-    /// been removed. Like any path it may be untrue by now.
-    ///
-    /// # Errors
-    /// ENOENT when it has been moved out of the root.
-    pub fn name_of(&self, file: BorrowedFd<'_>) -> Result<Vec<u8>> {
-        self.below_root(self.host_name(file)?).map(CString::into_bytes)
-    }
-
-    /// As `name_of`, having made sure that the name led to this very file.
-    ///
-    /// # Errors
-    /// ENOENT when it is outside, has been removed, or has another name by now.
-    pub fn certain_name_of(&self, file: BorrowedFd<'_>) -> Result<Vec<u8>> {
-        let name = CString::new(self.name_of(file)?).map_err(|_| Errno::ENOENT)?;
-        let found = self.open(self.directory(), &name, (OFlags::PATH | OFlags::NOFOLLOW).bits(), 0)?;
-        if identity(found.as_fd())? == identity(file)? { Ok(name.into_bytes()) } else { Err(Errno::ENOENT) }
-    }
-
-    /// What the host calls an open file.
-    fn host_name(&self, file: BorrowedFd<'_>) -> Result<CString> {
-        self.again(file, |links, name| rustix::fs::readlinkat(links, name, Vec::new()).map_err(host::errno))
-    }
-
-    /// A path of the host's, as seen from the root.
-    fn below_root(&self, path: CString) -> Result<CString> {
-        let mut whole = path.into_bytes();
-        if self.walls == Walls::Openat2 {
-            let root = self.host_path(self.directory())?.into_bytes();
-            let shared = if root == b"/" { 0 } else { root.len() };
-            if whole.get(..shared) != Some(&root[..shared]) {
-                return Err(Errno::ENOENT);
-            }
-            whole.drain(..shared);
-        }
-        match whole.first() {
-            None => Ok(c"/".to_owned()),
-            Some(b'/') => CString::new(whole).map_err(|_| Errno::ENOENT),
-            // `/rooted` is not in `/root`; and what the process's root cannot reach, the host says is unreachable.
-            Some(_) => Err(Errno::ENOENT),
-        }
-    }
-
-    /// The path of an open directory, having made sure that it led there.
-    fn certain_path_of(&self, dir: BorrowedFd<'_>) -> Result<CString> {
-        let id = identity(dir)?;
-        for _ in 0..PATIENCE {
-            let path = self.path_of(dir)?;
-            let flags = OFlags::PATH | OFlags::CLOEXEC;
-            let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
-            let found = rustix::fs::openat2(self.directory(), &path, flags, Mode::empty(), resolve);
-            if found.is_ok_and(|found| identity(found.as_fd()) == Ok(id)) {
-                return Ok(path);
-            }
-        }
-        Err(Errno::ENOENT)
-    }
-
-    /// A path that starts at `dir`, as one that starts at the root.
-    fn path_below_root(&self, dir: BorrowedFd<'_>, path: &CStr) -> Result<CString> {
-        let start = self.certain_path_of(dir)?;
-        let whole = [start.to_bytes(), b"/", path.to_bytes()].concat();
-        if whole.len() >= PATH_MAX { Err(Errno::ENAMETOOLONG) } else { CString::new(whole).map_err(|_| Errno::EINVAL) }
-    }
-
-    /// Follows the dots that a path begins with, from a directory too deep to have a path. Returns where they lead and
-    /// the rest of the path.
-    ///
-    /// # Errors
-    /// ENOENT when the directory is outside; what opening says.
-    fn climb<'p>(&self, dir: BorrowedFd<'_>, path: &'p CStr) -> Result<(OwnedFd, &'p CStr)> {
-        let root = identity(self.directory())?;
-        let up = |dir: BorrowedFd<'_>, name: &CStr| {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            rustix::fs::openat(dir, name, flags, Mode::empty()).map_err(host::errno)
-        };
-        let mut at = up(dir, c".")?;
-        let mut rest = path;
-        while let Some((name, after)) = first_component(rest) {
-            match name {
-                b"." => {}
-                b".." if identity(at.as_fd())? == root => {}
-                b".." => at = up(at.as_fd(), c"..")?,
-                _ => break,
-            }
-            rest = after;
-        }
-        // The root must be above: a directory that was moved out would lead elsewhere.
-        let mut above = up(at.as_fd(), c".")?;
-        while identity(above.as_fd())? != root {
-            let next = up(above.as_fd(), c"..")?;
-            if identity(next.as_fd())? == identity(above.as_fd())? {
-                return Err(Errno::ENOENT);
-            }
-            above = next;
-        }
-        Ok((at, if rest.is_empty() { c"." } else { rest }))
     }
 
     /// Reaches an open file by a name: `act` gets a directory and the name of a link in it that leads to the file.
@@ -352,20 +305,9 @@ impl Root {
         self.links.as_ref().ok_or(Errno::ENOENT)?.again(file, act)
     }
 
-    /// Opens an open file once more: `flags` are open(2)'s.
-    ///
-    /// # Errors
-    /// ENOENT where /proc is not mounted; what open(2) says.
-    pub(crate) fn open_again(&self, file: BorrowedFd<'_>, flags: u32) -> Result<OwnedFd> {
-        let flags = flags & if flags & O_PATH != 0 { WITH_PATH } else { PASSED };
-        let flags = OFlags::from_bits_retain(flags).difference(OFlags::CREATE | OFlags::NOFOLLOW) | OFlags::CLOEXEC;
-        let flags = if flags.contains(OFlags::PATH) { flags } else { flags | OFlags::NOCTTY };
-        self.again(file, |dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()).map_err(host::errno))
-    }
-
     /// Whether an open directory is the root itself.
-    pub(crate) fn is_top(&self, dir: BorrowedFd<'_>) -> bool {
-        identity(dir).is_ok_and(|id| Ok(id) == identity(self.directory()))
+    pub(crate) fn is_top(&self, dir: Dir<'_>) -> bool {
+        dir.mount == MountId::ROOT && identity(dir.fd).is_ok_and(|id| Ok(id) == identity(self.directory()))
     }
 
     /// Whether the root has a /dev or /proc of its own, which the kernel's hide.
@@ -375,12 +317,16 @@ impl Root {
 
     /// Whether there is a symbolic link on the way of a path, as far as it exists. What leads out of a directory that may not
     /// be left counts as one.
-    pub(crate) fn crosses_link(&self, dir: BorrowedFd<'_>, path: &CStr) -> bool {
+    pub(crate) fn crosses_link(&self, dir: Dir<'_>, path: &CStr) -> bool {
         let absolute = path.to_bytes().first() == Some(&b'/');
-        let (dir, within) = match self.walls {
-            Walls::Chroot => (dir, ResolveFlags::empty()),
-            Walls::Openat2 if absolute => (self.directory(), ResolveFlags::IN_ROOT),
-            Walls::Openat2 => (dir, ResolveFlags::BENEATH),
+        let (dir, path, within) = match (self.walls, &self.table) {
+            (_, Some(table)) => match self.directly(table, dir, path) {
+                Some((dir, path)) => (dir.fd, path, ResolveFlags::BENEATH),
+                None => return true,
+            },
+            (Walls::Chroot, _) => (dir.fd, path, ResolveFlags::empty()),
+            (Walls::Openat2, _) if absolute => (self.directory(), path, ResolveFlags::IN_ROOT),
+            (Walls::Openat2, _) => (dir.fd, path, ResolveFlags::BENEATH),
         };
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let found = rustix::fs::openat2(dir, path, flags, Mode::empty(), within | ResolveFlags::NO_SYMLINKS);
@@ -402,76 +348,6 @@ impl Root {
             _ => Ok(()),
         }
     }
-
-    /// Where the host says a directory is.
-    fn host_path(&self, dir: BorrowedFd<'_>) -> Result<CString> {
-        match host::place::path(dir) {
-            // One that may not be entered any more has a path all the same.
-            Err(Errno::EACCES) if rustix::fs::fstat(dir).is_ok_and(|stat| stat.st_nlink > 0) => self.host_name(dir),
-            path => path,
-        }
-    }
-
-    /// As `open`, with openat2(2)'s flags for the look-up. What does not leave `dir` starts there, absolute or not.
-    ///
-    /// # Errors
-    /// What openat2(2) says.
-    pub fn open_within(
-        &self,
-        dir: BorrowedFd<'_>,
-        path: &CStr,
-        (flags, mode): (u32, u32),
-        resolve: ResolveFlags,
-    ) -> Result<OwnedFd> {
-        let flags = flags & if flags & O_PATH != 0 { WITH_PATH } else { PASSED };
-        let creates = flags & O_CREAT != 0 || flags & O_TMPFILE == O_TMPFILE;
-        let mode = Mode::from_raw_mode(if creates { mode & 0o7777 } else { 0 });
-        // A terminal must not become the runner's own.
-        let flags = OFlags::from_bits_retain(flags) | OFlags::CLOEXEC;
-        let flags = if flags.contains(OFlags::PATH) { flags } else { flags | OFlags::NOCTTY };
-        let open = |dir: BorrowedFd<'_>, path: &CStr, within: ResolveFlags| {
-            let mut tries = 0;
-            loop {
-                match rustix::fs::openat2(dir, path, flags, mode, within | resolve | ResolveFlags::NO_MAGICLINKS) {
-                    // A rename crossed a `..`: the host asks to look again.
-                    Err(rustix::io::Errno::AGAIN) if tries < PATIENCE => tries += 1,
-                    result => return result.map_err(host::errno),
-                }
-            }
-        };
-        match self.walls {
-            Walls::Chroot => open(dir, path, ResolveFlags::empty()),
-            // Inside a directory that is inside.
-            Walls::Openat2 if resolve.intersects(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT) => {
-                open(dir, path, ResolveFlags::empty())
-            }
-            Walls::Openat2 if path.to_bytes().first() == Some(&b'/') => {
-                open(self.directory(), path, ResolveFlags::IN_ROOT)
-            }
-            Walls::Openat2 => match open(dir, path, ResolveFlags::BENEATH) {
-                Err(Errno::EXDEV) => match self.path_below_root(dir, path) {
-                    Ok(whole) => open(self.directory(), &whole, ResolveFlags::IN_ROOT),
-                    Err(Errno::ENAMETOOLONG) => {
-                        let (start, rest) = self.climb(dir, path)?;
-                        let opened = open(start.as_fd(), rest, ResolveFlags::BENEATH);
-                        opened.map_err(|errno| if errno == Errno::EXDEV { Errno::ENAMETOOLONG } else { errno })
-                    }
-                    Err(errno) => Err(errno),
-                },
-                result => result,
-            },
-        }
-    }
-}
-
-/// The first component of a relative path, and what follows it and its slashes.
-fn first_component(path: &CStr) -> Option<(&[u8], &CStr)> {
-    let bytes = path.to_bytes();
-    let end = bytes.iter().position(|&byte| byte == b'/').unwrap_or(bytes.len());
-    let slashes = bytes[end..].iter().take_while(|&&byte| byte == b'/').count();
-    let rest =
-        CStr::from_bytes_with_nul(&path.to_bytes_with_nul()[end + slashes..]).expect("the tail of a C string is one");
-    (end > 0).then_some((&bytes[..end], rest))
 }
 
 /// Which file an open file is.

@@ -115,9 +115,9 @@ def everything_holds(world: World) -> None:
 
 
 def without_namespaces(world: World) -> None:
-    """Neither root nor user namespaces: there is no sandbox, and the doctor says what a program without one has."""
+    """Neither root nor user namespaces: lind-boot keeps the mounts, and the doctor says what that is worth."""
     said = found(diagnosis(world, user=ordinary(), preexec=refusing([UNSHARE], EPERM, NAMESPACES)), False)
-    same("kernel", refused(said, "kernel"), BY_KERNEL)
+    same("kernel", refused(said, "kernel"), BY_KERNEL | {"protected"})
     # Landlock knows nothing of sockets that are files: a root of its own keeps from them.
     same("all", allowed(said, "all walls"), {"socket"})
     advice(said, "user namespaces are permitted")

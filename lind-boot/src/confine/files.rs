@@ -1,7 +1,8 @@
 //! Landlock: no file but those of the guest's root and the device nodes every root has; the code cache to read. And for the process that
 //! compiles, no file but those of the cache.
 
-use std::os::fd::BorrowedFd;
+use std::ffi::CString;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use anyhow::{Context, Result, bail};
 use landlock::{
@@ -9,6 +10,7 @@ use landlock::{
     RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use lind_kernel::root::Root;
+use rustix::fs::{FileType, OFlags};
 
 /// Restricts this thread, and those it makes, to these; which version of Landlock does.
 ///
@@ -18,13 +20,20 @@ pub fn restrict(root: &Root, cache: Option<BorrowedFd<'_>>) -> Result<i32> {
     // Device nodes inside the root stay usable by ioctl as far as the kernel crate passes requests on.
     let abi = ABI::V6;
     let everything = AccessFs::from_all(abi);
-    let of_root = if root.read_only() { AccessFs::from_read(abi) } else { everything };
+    let reading = AccessFs::from_read(abi);
+    let of_root = if root.read_only() || !root.mounted().is_empty() { reading } else { everything };
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(everything)?
         .scope(Scope::AbstractUnixSocket | Scope::Signal)?
         .create()?
         .add_rule(PathBeneath::new(root.directory(), of_root))?;
+    for (mount, read_only) in mounts(root) {
+        let access = if read_only || root.read_only() { reading } else { everything };
+        let folder = FileType::from_raw_mode(rustix::fs::fstat(&mount)?.st_mode).is_dir();
+        let access = if folder { access } else { access & AccessFs::from_file(abi) };
+        rules = rules.add_rule(PathBeneath::new(mount, access))?;
+    }
     for node in root.devices().iter() {
         rules =
             rules.add_rule(PathBeneath::new(node, AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev))?;
@@ -33,6 +42,20 @@ pub fn restrict(root: &Root, cache: Option<BorrowedFd<'_>>) -> Result<i32> {
         rules = rules.add_rule(PathBeneath::new(cache, AccessFs::ReadFile))?;
     }
     version(rules.restrict_self().context("landlock")?)
+}
+
+/// What is mounted in the root and adds to what the root itself allows, and whether it cannot be changed. Of what the host has mounted, that is what
+/// can be; the sources of mounts that the kernel crate keeps lie outside.
+fn mounts(root: &Root) -> Vec<(OwnedFd, bool)> {
+    let copied = |(_, source, read_only): (_, BorrowedFd<'_>, _)| Some((source.try_clone_to_owned().ok()?, read_only));
+    if let Some(table) = root.table() {
+        return table.iter().skip(1).filter_map(copied).collect();
+    }
+    let opened = |path: &Vec<u8>| {
+        let name = CString::new(&path[..]).ok()?;
+        Some((root.open(root.top(), &name, OFlags::PATH.bits(), 0).ok()?.file, false))
+    };
+    root.mounted().iter().filter(|(_, read_only)| !read_only).filter_map(|(path, _)| opened(path)).collect()
 }
 
 /// Restricts a process that compiles to its cache.

@@ -24,6 +24,9 @@ pub const COMPILER: CompilerWalls = CompilerWalls { around: compiler::around, ch
 /// How guest paths are confined where the root cannot be changed.
 const OPENAT2: &str = "openat2";
 
+/// The same, over mounts that the kernel crate keeps.
+pub const OVER_TABLE: &str = "openat2 (mounts kept by lind-boot)";
+
 /// Which walls are up, for `--verbose` and `--require-confinement`.
 #[derive(Debug)]
 pub struct Report {
@@ -153,7 +156,9 @@ pub fn install_filter() -> Result<()> {
 /// What keeps look-ups inside: how the root was changed, and whether the kernel crate confines each of them all the same.
 fn ways(changed: &'static str, look_ups: Walls) -> String {
     match look_ups {
-        Walls::Openat2 if changed != OPENAT2 => format!("{changed} and {OPENAT2} (a /proc is mounted inside)"),
+        Walls::Openat2 if changed != OPENAT2 && changed != OVER_TABLE => {
+            format!("{changed} and {OPENAT2} (a /proc is mounted inside)")
+        }
         _ => changed.to_owned(),
     }
 }

@@ -62,7 +62,7 @@ fn namespaces(told: &Told) -> Fact {
         (Some(_), _) => Fact::fine(NAME, "yes, in a user namespace"),
         (None, why) => {
             let why = why.as_deref().unwrap_or("it is not known why");
-            Fact::wrong(NAME, format!("no ({why})"), allowing_namespaces())
+            Fact::wrong(NAME, format!("no ({why}): lind-boot keeps them itself"), allowing_namespaces())
         }
     }
 }

@@ -129,17 +129,12 @@ pub fn run(options: &Doctor) -> Result<bool, Failure> {
 impl Findings {
     fn of(target: &Target) -> Findings {
         let mounts = parts::ask(Part::Mounts, target);
-        // Where nothing can be mounted, what a program without a sandbox has.
-        let (cage, walls) = match mounts.failed {
-            None => (Part::Cage, Part::Walls),
-            Some(_) => (Part::PlainCage, Part::PlainWalls),
-        };
         let told: BTreeMap<Wall, Told> = [
-            (Wall::Kernel, cage),
+            (Wall::Kernel, Part::Cage),
             (Wall::Root, Part::Root),
             (Wall::Landlock, Part::Landlock),
             (Wall::Seccomp, Part::Seccomp),
-            (Wall::All, walls),
+            (Wall::All, Part::Walls),
         ]
         .into_iter()
         .map(|(wall, part)| (wall, parts::ask(part, target)))
@@ -150,21 +145,21 @@ impl Findings {
             let advice = fact.advice.clone().unwrap_or_default();
             findings.less.push((format!("{}: {}", fact.name, fact.value), advice));
         }
-        findings.judge(&told, target.port != 0, mounts.failed.is_none());
+        findings.judge(&told, target.port != 0);
         findings.of_process(&told[&Wall::All]);
         findings
     }
 
     /// Compares what was told with what is promised.
-    fn judge(&mut self, told: &BTreeMap<Wall, Told>, port: bool, sandbox: bool) {
+    fn judge(&mut self, told: &BTreeMap<Wall, Told>, port: bool) {
         for wall in Wall::ALL {
             let of_wall = &told[&wall];
             if let Some(why) = &of_wall.failed {
                 self.less.push((format!("{}: {why}", wall.name()), wall.advice()));
             }
             for trial in Trial::ALL {
-                // Without a sandbox there are no protected names, and without a port nobody connects.
-                let asked = (trial != Trial::Port || port) && (trial != Trial::Protected || sandbox);
+                // Without a port nobody connects.
+                let asked = trial != Trial::Port || port;
                 let outcome = match of_wall.trials.get(&trial) {
                     _ if !asked || !wall.refuses(trial) => Outcome::NotPromised,
                     None => Outcome::Unknown,

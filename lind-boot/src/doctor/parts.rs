@@ -13,9 +13,7 @@ use lind_kernel::root::{Root, Walls};
 use lind_kernel::stdio;
 
 use super::trials::{Target, Trial};
-use crate::cli::Run;
-use crate::end::End;
-use crate::run::{self, Attendant, Failure};
+use crate::run::{Attendant, Failure};
 use crate::{config, confine, installed, sandbox};
 
 /// What is told when nothing comes any more but the last trial.
@@ -39,10 +37,6 @@ pub enum Part {
     Seccomp,
     /// Everything that stands around a sandbox
     Walls,
-    /// The same two without a sandbox: what `lind-boot PROGRAM` has where there are no mounts
-    PlainCage,
-    /// See there
-    PlainWalls,
 }
 
 /// What a part has told.
@@ -83,11 +77,9 @@ pub fn be(part: Part, target: &Target) -> Result<(), Failure> {
             let attend: Attendant = Box::new(|_| Ok(()));
             sandbox::run_program(&options(target), &words(target)?, attend).map(|never| match never {})
         }
-        Part::PlainCage => plain(target, Box::new(|_| Ok(()))),
         Part::Walls => {
             sandbox::run_program(&options(target), &words(target)?, trying(target)?).map(|never| match never {})
         }
-        Part::PlainWalls => plain(target, trying(target)?),
         Part::Root | Part::Landlock | Part::Seccomp => Ok(alone(part, target)?),
     }
 }
@@ -95,13 +87,6 @@ pub fn be(part: Part, target: &Target) -> Result<(), Failure> {
 fn words(target: &Target) -> Result<Vec<OsString>> {
     let words = target.words()?.into_iter().map(|(_, word)| word);
     Ok(std::iter::once("doctor_grate".to_owned()).chain(words).map(OsString::from).collect())
-}
-
-/// Without a sandbox, behind the grate that has no network.
-fn plain(target: &Target, attend: Attendant) -> Result<(), Failure> {
-    let program = std::iter::once("net_grate".into()).chain(words(target)?).collect();
-    let run = Run { program, ..Run::default() };
-    run::run(&run, End::default(), Some(attend)).map(|never| match never {})
 }
 
 /// What tries everything behind the walls, and ends the process.
@@ -188,7 +173,7 @@ fn heard(part: Part, target: &Target, told: &mut Told) -> Result<()> {
             None if name == READY => {
                 asked_for_exec = true;
                 let seen = |name: &str| format!("/proc/{}/{name}", child.id());
-                if matches!(part, Part::Walls | Part::PlainWalls) {
+                if part == Part::Walls {
                     told.status = std::fs::read_to_string(seen("status")).ok();
                     told.facts.insert("readable".into(), i32::from(std::fs::File::open(seen("mem")).is_ok()));
                 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::options::Options;
+use super::root::Maker;
 use super::{HOME, Sandbox};
 
 /// What `--explain` prints.
@@ -13,7 +14,7 @@ pub fn text(sandbox: &Sandbox, options: &Options, json: bool) -> String {
         return format!("{:#}\n", as_json(sandbox, options));
     }
     let plan = &sandbox.plan;
-    let mut text = format!("policy {}\n\nmounts\n", sandbox.policy);
+    let mut text = format!("policy {}\n\nmounts, made by {}\n", sandbox.policy, maker(sandbox));
     let mut row = |guest: &str, what: &str, mode: &str| {
         let _ = writeln!(text, "  {guest:<24} {what} ({mode})");
     };
@@ -39,6 +40,14 @@ pub fn text(sandbox: &Sandbox, options: &Options, json: bool) -> String {
     let _ = writeln!(text, "\nstarts in {}, with home directory {HOME}\n\nline", sandbox.workdir.display());
     let _ = writeln!(text, "  lind-boot {}", line(sandbox));
     text
+}
+
+/// Who makes the mounts.
+fn maker(sandbox: &Sandbox) -> &'static str {
+    match sandbox.maker {
+        Maker::Host => "the host (bind)",
+        Maker::Kernel => "lind-boot (kernel)",
+    }
 }
 
 /// Each grate of the line with its options, as words.
@@ -119,6 +128,7 @@ fn as_json(sandbox: &Sandbox, options: &Options) -> serde_json::Value {
     let tmpfs = plan.tmpfs.iter().map(|tmpfs| json!({"guest": shown(&tmpfs.guest), "size": tmpfs.size}));
     json!({
         "policy": sandbox.policy,
+        "mounts": if sandbox.maker == Maker::Host { "bind" } else { "kernel" },
         "image": shown(&plan.image),
         "volumes": volumes.collect::<Vec<_>>(),
         "memory": memory.chain(tmpfs).collect::<Vec<_>>(),

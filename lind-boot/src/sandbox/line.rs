@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::options::{Amounts, Network, Options};
 use super::policy::{HASH, LIMITS, Policy, ProgramRules};
-use super::volume::Volume;
+use super::volume::{Tmpfs, Volume};
 
 /// The grates before the command, as one would type them.
 ///
@@ -37,6 +37,16 @@ pub fn grates(
         line.extend(["seccomp_grate", "--lists", "--learn", files].map(str::to_owned));
     }
     Ok(line)
+}
+
+/// File systems in memory, where the host mounts none. Nearest to the kernel: what others allow or refuse comes before.
+pub fn in_memory(tmpfs: &[Tmpfs]) -> Result<Vec<String>> {
+    let mut words = Vec::new();
+    for tmpfs in tmpfs {
+        let (path, size) = (text(tmpfs.guest.as_os_str())?, tmpfs.size.to_uppercase());
+        words.extend(["imfs_grate".to_owned(), format!("--prefix={path}"), format!("--size={size}")]);
+    }
+    Ok(words)
 }
 
 fn absolute(file: &Path) -> Result<String> {

@@ -8,6 +8,7 @@ mod line;
 mod options;
 mod policy;
 mod root;
+mod table;
 mod volume;
 
 use std::convert::Infallible;
@@ -22,9 +23,11 @@ use lind_kernel::cage::is_grate_name;
 
 pub use learn::Learner;
 use learn::Places;
-pub use options::{Amounts, LearnOptions, Options, RunOptions, duration};
+pub use options::{Amounts, How, LearnOptions, Options, RunOptions, duration};
 use policy::Policy;
-use root::Plan;
+pub use root::Mounts;
+use root::{Maker, Plan};
+pub use table::{RemoveAtEnd, remove};
 use volume::{Tmpfs, Volume};
 
 use crate::cli::Run;
@@ -44,6 +47,7 @@ const POLICY: &str = "agent";
 /// A sandbox, with everything found.
 struct Sandbox {
     plan: Plan,
+    maker: Maker,
     /// The grates before the command.
     grates: Vec<String>,
     /// The command, its name as the guest has it.
@@ -117,6 +121,7 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
     };
     let sandbox = Sandbox {
         plan,
+        maker: Maker::choose(How::Auto)?,
         grates: Vec::new(),
         command: words,
         workdir: "/".into(),
@@ -132,7 +137,9 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
 /// # Errors
 /// Why there can be none.
 pub fn root_alone(options: &Options) -> Result<PathBuf> {
-    root::build(&Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from), None)?.plan)
+    let sandbox = Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from), None)?;
+    ensure!(sandbox.maker == Maker::Host, "the host permits no mounts");
+    Ok(root::build(&sandbox.plan, sandbox.maker)?.root)
 }
 
 /// The words before a command that limit it.
@@ -168,12 +175,14 @@ fn below(path: &Path, host: &Path, guest: &Path) -> Option<PathBuf> {
 impl Sandbox {
     fn start(self, options: &Options, denials: &Arc<Denials>, attend: Attendant) -> Result<Infallible, Failure> {
         let end = End::new(options.timeout, options.result.as_deref(), denials, self.learner)?;
-        let root = root::build(&self.plan)?;
-        // What an overlay shows, its grate knows alone.
-        let visible = self.plan.volumes.iter().all(|volume| volume.overlay.is_none());
+        let made = root::build(&self.plan, self.maker)?;
+        // What an overlay or a file system in memory shows, its grate knows alone.
+        let in_grate = self.maker == Maker::Kernel && !self.plan.tmpfs.is_empty();
+        let visible = !in_grate && self.plan.volumes.iter().all(|volume| volume.overlay.is_none());
         let mounted = self.plan.volumes.into_iter().map(|volume| (volume.host, !volume.read_only)).collect();
         let run = Run {
-            root: Some(root),
+            root: Some(made.root),
+            image: Some(self.plan.image),
             env: self.env,
             cwd: self.workdir.into_os_string(),
             verbose: options.verbose,
@@ -182,7 +191,9 @@ impl Sandbox {
             program: self.grates.into_iter().map(OsString::from).chain(self.command).collect(),
             ..Run::default()
         };
-        run::run(&run, end, Some(attend))
+        let ended = run::run(&run, made.mounts, end, Some(attend));
+        drop(made.keeps);
+        ended
     }
 
     fn of(options: &Options, words: &[OsString], learn: Option<&Path>) -> Result<Sandbox> {
@@ -215,7 +226,11 @@ impl Sandbox {
         );
         let mut learner = learn.map(|file| Learner::new(file, shown(words))).transpose()?;
         let notes = learner.as_ref().map(Learner::paths);
-        let grates = line::grates(options, &policy, &volumes, notes.as_ref())?;
+        let maker = Maker::choose(options.mounts.unwrap_or_default())?;
+        let mut grates = line::grates(options, &policy, &volumes, notes.as_ref())?;
+        if maker == Maker::Kernel {
+            grates.splice(0..0, line::in_memory(&tmpfs)?);
+        }
         let hidden = hidden(&volumes)?;
         volumes.splice(0..0, resolvers(options, &policy, &image, &volumes));
         let plan = Plan { image, scratch: vec!["/tmp".into(), HOME.into()], tmpfs, volumes, hidden };
@@ -224,6 +239,7 @@ impl Sandbox {
         }
         Ok(Sandbox {
             plan,
+            maker,
             grates,
             command: std::iter::once(first).chain(arguments.iter().cloned()).collect(),
             workdir,

@@ -145,6 +145,9 @@ pub struct Options {
     /// A host that may be reached, and no other: NAME or ADDRESS[/BITS], with a port behind a colon
     #[arg(long, value_name = "HOST[:PORT]")]
     pub allow: Vec<String>,
+    /// Who makes the mounts: the host (bind), or lind-boot itself where the host permits none [default: auto]
+    #[arg(long, value_name = "WHO")]
+    pub mounts: Option<How>,
     /// Mounts every volume read-only
     #[arg(long)]
     pub read_only: bool,
@@ -172,6 +175,18 @@ pub struct Options {
     /// Of --dry-run: where the states of overlays on all volumes go that could be changed
     #[arg(long, hide = true)]
     pub overlay_all: Option<PathBuf>,
+}
+
+/// How mounts are made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum How {
+    /// By the host if it permits it
+    #[default]
+    Auto,
+    /// By the host
+    Bind,
+    /// By lind-boot's kernel, which walks each path itself
+    Kernel,
 }
 
 /// Which network there is.

@@ -1,12 +1,13 @@
-//! The guest's root, put together from mounts in a mount namespace of the runner's own: the host resolves paths, so a mount
-//! costs nothing per call.
+//! The guest's root, put together from mounts. Where the host permits it they are made in a mount namespace of the runner's own: the host
+//! resolves paths, so a mount costs nothing per call. Elsewhere the kernel crate keeps them ([`super::table`]).
 //!
 //! At the top is a file system in memory, on which nothing can be changed once all is mounted. In it are the entries of the
 //! image, read-only, what `-v` names, and directories for /tmp and the home directory. Nothing of the host that was not
 //! named is in it. Wherever a mount goes, no symbolic link is followed: a program of an earlier run may have made it.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::PipeWriter;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,8 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount, open_tree,
 };
 
+use super::options::How;
+use super::table::{self, Kept};
 use super::volume::{TMPFS_SIZE, Tmpfs, Volume};
 
 /// What a root is made of.
@@ -35,12 +38,64 @@ pub struct Plan {
 /// Entries of an image that are left out: what the plan or the kernel puts there, and what runs in front of programs.
 const NOT_OF_IMAGE: [&[u8]; 5] = [b"tmp", b"proc", b"dev", b"sys", b"grates"];
 
-/// Makes the root and returns where it is mounted: over the image, in this process's namespace alone.
+/// Who makes the mounts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Maker {
+    /// The host, in a mount namespace of this process, which has been entered.
+    Host,
+    /// The kernel crate.
+    Kernel,
+}
+
+impl Maker {
+    /// Who can, as far as it is left open.
+    ///
+    /// # Errors
+    /// When the host shall make them and permits none.
+    pub fn choose(how: How) -> Result<Maker> {
+        match how {
+            How::Kernel => Ok(Maker::Kernel),
+            How::Bind => enter_namespace().map(|()| Maker::Host),
+            How::Auto => Ok(if enter_namespace().is_ok() { Maker::Host } else { Maker::Kernel }),
+        }
+    }
+}
+
+/// A root that has been made.
+pub struct Made {
+    /// Where it is.
+    pub root: PathBuf,
+    /// What is mounted in it.
+    pub mounts: Mounts,
+    /// As long as it is open, the root stays.
+    pub keeps: Option<PipeWriter>,
+}
+
+/// What is mounted in a root.
+#[derive(Default)]
+pub enum Mounts {
+    /// Nothing that is known of.
+    #[default]
+    None,
+    /// What the host has mounted: where, and whether it cannot be changed.
+    Host(Vec<(Vec<u8>, bool)>),
+    /// What the kernel crate is to.
+    Kernel(Box<Kept>),
+}
+
+/// Makes the root.
 ///
 /// # Errors
-/// Where the host permits no mounts; which of them it refuses.
-pub fn build(plan: &Plan) -> Result<PathBuf> {
-    enter_namespace()?;
+/// Which mount the host refuses; what of the plan cannot be.
+pub fn build(plan: &Plan, maker: Maker) -> Result<Made> {
+    match maker {
+        Maker::Host => bind(plan),
+        Maker::Kernel => table::build(plan),
+    }
+}
+
+/// Makes the root over the image, in this process's namespace alone.
+fn bind(plan: &Plan) -> Result<Made> {
     let image = open(CWD, &plan.image).with_context(|| format!("image {}", plan.image.display()))?;
     let volumes = plan
         .volumes
@@ -48,13 +103,17 @@ pub fn build(plan: &Plan) -> Result<PathBuf> {
         .map(|volume| tree(&volume.host, volume.read_only).with_context(|| format!("-v {}", volume.host.display())))
         .collect::<Result<Vec<_>>>()?;
     let entries = image_entries(&image)?;
+    let named = entries.iter().filter(|entry| matches!(entry.what, What::Tree(..)));
+    let mut mounted: Vec<_> = named.map(|entry| ([b"/", &entry.name[..]].concat(), true)).collect();
+    mounted.extend(plan.mounted());
     memory(&plan.image, TMPFS_SIZE)?;
     let top = open(CWD, &plan.image)?;
-    for entry in &entries {
-        entry.place(&top).with_context(|| format!("image {}: {}", plan.image.display(), entry.name()))?;
+    for entry in entries {
+        let name = entry.name();
+        place(entry, &top).with_context(|| format!("image {}: {name}", plan.image.display()))?;
     }
     for path in &plan.scratch {
-        let at = make(&top, path, FileType::Directory)?;
+        let at = make(&top, path, FileType::Directory, &ByHost)?;
         rustix::fs::fchmod(again(&at)?, Mode::from_raw_mode(0o1777))?;
         let tree = open_tree(&at, c"", CLONE)?;
         lind_kernel::restrict_mount(tree.as_fd(), false, false)?;
@@ -62,25 +121,35 @@ pub fn build(plan: &Plan) -> Result<PathBuf> {
     }
     for (volume, tree) in plan.volumes.iter().zip(&volumes) {
         let (tree, kind) = tree;
-        make(&top, &volume.guest, *kind)
+        make(&top, &volume.guest, *kind, &ByHost)
             .and_then(|at| attach(tree, &at))
             .with_context(|| format!("cannot mount {} at {}", volume.host.display(), volume.guest.display()))?;
     }
     for path in &plan.hidden {
-        let at = make(&top, path, FileType::Directory)?;
+        let at = make(&top, path, FileType::Directory, &ByHost)?;
         memory(&at_path(plan, path)?, "4k").with_context(|| format!("{}", path.display()))?;
         drop(at);
         lind_kernel::restrict_mount(open(CWD, &at_path(plan, path)?)?.as_fd(), true, false)?;
     }
     for tmpfs in &plan.tmpfs {
-        let at = make(&top, &tmpfs.guest, FileType::Directory)?;
+        let at = make(&top, &tmpfs.guest, FileType::Directory, &ByHost)?;
         let place = at_path(plan, &tmpfs.guest)?;
         drop(at);
         memory(&place, &tmpfs.size).with_context(|| format!("--tmpfs {}", tmpfs.guest.display()))?;
         std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
     }
     lind_kernel::restrict_mount(top.as_fd(), true, false)?;
-    Ok(plan.image.clone())
+    Ok(Made { root: plan.image.clone(), mounts: Mounts::Host(mounted), keeps: None })
+}
+
+impl Plan {
+    /// Where there is something else than the image, and whether it cannot be changed.
+    fn mounted(&self) -> impl Iterator<Item = (Vec<u8>, bool)> {
+        let changed = self.scratch.iter().chain(self.tmpfs.iter().map(|tmpfs| &tmpfs.guest)).map(|path| (path, false));
+        let volumes = self.volumes.iter().map(|volume| (&volume.guest, volume.read_only));
+        let all = changed.chain(volumes).chain(self.hidden.iter().map(|path| (path, true)));
+        all.map(|(path, read_only)| (path.as_os_str().as_bytes().to_vec(), read_only))
+    }
 }
 
 /// Where a guest path is as long as the root is being made.
@@ -99,7 +168,7 @@ fn enter_namespace() -> Result<()> {
     if crate::confine::unshare_mounts(false).is_err() {
         crate::confine::unshare_mounts(true).map_err(|error| {
             anyhow!(
-                "the host permits neither mounts nor user namespaces ({error:#}): run as root, or allow user \
+                "the host permits neither mounts nor user namespaces ({error:#}): --mounts=kernel does without; or run as root, or allow user \
                  namespaces (sysctl kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"
             )
         })?;
@@ -114,7 +183,7 @@ fn memory(at: &Path, size: &str) -> Result<()> {
     mount("tmpfs", at, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(data.as_c_str())).context("tmpfs")
 }
 
-fn open(dir: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+pub(super) fn open(dir: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat(dir, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
 }
 
@@ -139,32 +208,37 @@ fn attach(tree: &OwnedFd, at: &OwnedFd) -> Result<()> {
 }
 
 /// One entry of the image's top.
-struct Entry {
-    name: Vec<u8>,
-    what: What,
+pub(super) struct Entry {
+    pub name: Vec<u8>,
+    pub what: What,
 }
 
-enum What {
+pub(super) enum What {
+    /// A directory or a file.
     Tree(OwnedFd, FileType),
     Link(Vec<u8>),
 }
 
 impl Entry {
-    fn name(&self) -> String {
+    pub fn name(&self) -> String {
         String::from_utf8_lossy(&self.name).into_owned()
     }
+}
 
-    fn place(&self, top: &OwnedFd) -> Result<()> {
-        match &self.what {
-            What::Link(text) => Ok(rustix::fs::symlinkat(&text[..], top, &self.name[..])?),
-            What::Tree(tree, kind) => {
-                attach(tree, &make(top, &Path::new("/").join(OsStr::from_bytes(&self.name)), *kind)?)
-            }
+fn place(entry: Entry, top: &OwnedFd) -> Result<()> {
+    match entry.what {
+        What::Link(text) => Ok(rustix::fs::symlinkat(&text[..], top, &entry.name[..])?),
+        What::Tree(file, kind) => {
+            let tree = open_tree(&file, c"", CLONE)?;
+            drop(file);
+            lind_kernel::restrict_mount(tree.as_fd(), true, true)?;
+            let path = Path::new("/").join(OsStr::from_bytes(&entry.name));
+            attach(&tree, &make(top, &path, kind, &ByHost)?)
         }
     }
 }
 
-fn image_entries(image: &OwnedFd) -> Result<Vec<Entry>> {
+pub(super) fn image_entries(image: &OwnedFd) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for entry in Dir::read_from(again(image)?)? {
         let name = entry?.file_name().to_bytes().to_vec();
@@ -176,11 +250,7 @@ fn image_entries(image: &OwnedFd) -> Result<Vec<Entry>> {
         let kind = FileType::from_raw_mode(rustix::fs::fstat(&at)?.st_mode);
         let what = match kind {
             FileType::Symlink => What::Link(rustix::fs::readlinkat(&at, c"", Vec::new())?.into_bytes()),
-            FileType::Directory | FileType::RegularFile => {
-                let tree = open_tree(&at, c"", CLONE)?;
-                lind_kernel::restrict_mount(tree.as_fd(), true, true)?;
-                What::Tree(tree, kind)
-            }
+            FileType::Directory | FileType::RegularFile => What::Tree(at, kind),
             _ => continue,
         };
         entries.push(Entry { name, what });
@@ -188,23 +258,58 @@ fn image_entries(image: &OwnedFd) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
+/// Steps from a directory to what is in it, and makes what is not.
+pub(super) trait Steps {
+    /// A directory or file.
+    type At: AsFd;
+    /// What is called `name`; no symbolic link is followed.
+    fn step(&self, dir: &Self::At, name: &OsStr) -> rustix::io::Result<Self::At>;
+    /// Makes a directory or an empty file.
+    fn create(&self, dir: &Self::At, name: &OsStr, directory: bool) -> rustix::io::Result<()>;
+    /// The same directory once more.
+    fn copy(&self, dir: &Self::At) -> Result<Self::At>;
+}
+
+struct ByHost;
+
+impl Steps for ByHost {
+    type At = OwnedFd;
+
+    fn step(&self, dir: &OwnedFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+        rustix::fs::openat2(dir, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)
+    }
+
+    fn create(&self, dir: &OwnedFd, name: &OsStr, directory: bool) -> rustix::io::Result<()> {
+        if directory {
+            return rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(0o755));
+        }
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(0o644)).map(drop)
+    }
+
+    fn copy(&self, dir: &OwnedFd) -> Result<OwnedFd> {
+        Ok(dir.try_clone()?)
+    }
+}
+
 /// The directory or file at a guest path, made with the directories on its way where they are missing and may be made.
-fn make(top: &OwnedFd, path: &Path, kind: FileType) -> Result<OwnedFd> {
+pub(super) fn make<S: Steps>(top: &S::At, path: &Path, kind: FileType, steps: &S) -> Result<S::At> {
     let names: Vec<&OsStr> = path.strip_prefix("/")?.iter().collect();
-    let mut at = top.try_clone()?;
+    let mut at = steps.copy(top)?;
     for (number, name) in names.iter().enumerate() {
         let last = number + 1 == names.len();
-        let wanted = if last { kind } else { FileType::Directory };
-        let next = match step(at.as_fd(), name) {
+        let directory = !last || kind == FileType::Directory;
+        let next = match steps.step(&at, name) {
             Err(rustix::io::Errno::NOENT) => {
-                create(at.as_fd(), name, wanted).map_err(|error| hidden(path, name, error))?;
-                step(at.as_fd(), name)
+                steps.create(&at, name, directory).map_err(|error| hidden(path, name, error))?;
+                steps.step(&at, name)
             }
             found => found,
         };
         at = next.map_err(|error| hidden(path, name, error))?;
         let found = FileType::from_raw_mode(rustix::fs::fstat(&at)?.st_mode);
-        if (found == FileType::Directory) != (wanted == FileType::Directory) {
+        if (found == FileType::Directory) != directory {
             bail!("{}: one is a directory and the other is not", path.display());
         }
     }
@@ -223,17 +328,4 @@ fn hidden(path: &Path, name: &OsStr, error: rustix::io::Errno) -> anyhow::Error 
         }
         error => anyhow!("{path}: {name}: {error}"),
     }
-}
-
-fn step(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd> {
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
-    rustix::fs::openat2(dir, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)
-}
-
-fn create(dir: BorrowedFd<'_>, name: &OsStr, kind: FileType) -> rustix::io::Result<()> {
-    if kind == FileType::Directory {
-        return rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(0o755));
-    }
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-    rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(0o644)).map(drop)
 }

@@ -21,6 +21,7 @@ FUNCTIONS = 5000
 MOUNTS = (1, 10, 100)
 LINKS = (1, 2, 4, 8)
 RULES = (10, 1000)
+MAKERS = ("bind", "kernel")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +47,8 @@ def list_of_all() -> list[Component]:
         Component("cage created and ended", "a program spawned and waited for, in a cage", "spawn", prints="Spawn"),
         Component("first call", "the first getppid of a cage", "first", prints="First call"),
         Component("call", "geteuid", "links-0", prints="Geteuid"),
+        Component("stat, on the host", "stat of a file six directories deep, without lind-boot", "stat", prints="Stat"),
+        *(Component(f"stat in a mount, {how}", f"the same in a volume, `--mounts={how}`", f"stat-{how}", prints="Stat") for how in MAKERS),
         *(Component(f"call through {n} grates", f"geteuid behind {n} that let it pass", f"calls-{n}", prints="Geteuid") for n in LINKS),
     ]
 
@@ -58,10 +61,11 @@ class Bench:
         (self.root / "bin").mkdir(parents=True)
         (self.root / "tmp").mkdir()
         options = argparse.Namespace(benchmarks=REPOSITORY / "tests/benchmarks", grates=REPOSITORY / "grates", lindfs=REPOSITORY / "lindfs",
-                                     lind_boot=boot, lind_compile=REPOSITORY / "scripts/lind_compile")
+                                     lind_boot=boot, lind_compile=REPOSITORY / "scripts/lind_compile", cc="cc")
         builder = Builder(options, self.root)
-        for name in (STARTUP, "proc_spawn", "sys_geteuid", "sys_first"):
+        for name in (STARTUP, "proc_spawn", "sys_geteuid", "sys_first", "fs_stat"):
             builder.cage(name)
+        builder.native("fs_stat")
         for grate in ("forward", "write_filter", "net", "resource"):
             builder.grate(grate)
         self.make_large(options.lind_compile)
@@ -101,7 +105,14 @@ class Bench:
                 directory.mkdir(exist_ok=True)
                 volumes += ["-v", f"{directory}:/m{i}:ro"]
             commands[f"mounts-{count}"] = [*base, *volumes, *program]
-        return commands
+        return commands | self.stats(place, base)
+
+    def stats(self, place: Path, base: list[str]) -> dict[str, list[str]]:
+        deep, policy = place / "deep", place / "no-rules.toml"
+        deep.mkdir(exist_ok=True)
+        policy.write_text('network = "host"\n')
+        cage = [*base, "--policy", str(policy), "-v", f"{deep}:/deep"]
+        return {"stat": [str(self.root / "fs_stat"), str(deep)], **{f"stat-{how}": [*cage, f"--mounts={how}", "--", "/fs_stat.cwasm", "/deep"] for how in MAKERS}}
 
 
 def run(command: list[str], place: Path, limit: float) -> tuple[float, str]:

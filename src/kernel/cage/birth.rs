@@ -22,6 +22,7 @@ use crate::event::Event;
 use crate::fd::FdTable;
 use crate::host;
 use crate::mem::{CageMemory, Memory};
+use crate::root::table::Dir;
 use crate::root::{Directory, Last};
 use crate::threei::{AS_BEFORE, Change, Handler, HandlerTable};
 
@@ -65,7 +66,7 @@ pub enum From<'k> {
 /// # Errors
 /// Why the program cannot be loaded, or ENOMEM and EAGAIN when there is no room for it.
 pub fn boot(kernel: &Arc<Kernel>, start_in: Directory, program: Program) -> std::result::Result<Arc<Cage>, LoadError> {
-    let image = load_named(kernel, start_in.as_fd(), (&program.name, true), None)?;
+    let image = load_named(kernel, start_in.dir(), (&program.name, true), None)?;
     begin(kernel, start_in, program, image)
 }
 
@@ -97,7 +98,7 @@ fn begin(
             text: Some(image.text),
             dumpable: true,
             no_new_privs: false,
-            timer_slack: 50_000,
+            timer_slack: Settings::TIMER_SLACK,
             oom: crate::procfs::OomScore::default(),
             death_signal: 0,
         },
@@ -146,7 +147,7 @@ pub fn spawn(
     let cwd = parent.cwd.load_full();
     parent.as_itself()?;
     let Loaded { image, path, text } =
-        load_named(kernel, cwd.as_fd(), (&program.name, searches(kernel, parent)), Some(&|| parent.is_dead()))
+        load_named(kernel, cwd.dir(), (&program.name, searches(kernel, parent)), Some(&|| parent.is_dead()))
             .map_err(|e| e.errno)?;
     let table = parent.handlers.inherit();
     let to = |entry| match entry {
@@ -278,7 +279,7 @@ pub(super) struct Loaded {
 /// Finds and loads a program. `gone`: as [`Engine::load`](crate::engine::Engine::load) has it.
 fn load_named(
     kernel: &Kernel,
-    cwd: BorrowedFd<'_>,
+    cwd: Dir<'_>,
     (name, search): (&CStr, bool),
     gone: Option<Gone<'_>>,
 ) -> std::result::Result<Loaded, LoadError> {
@@ -303,12 +304,12 @@ fn not_found(errno: Errno, name: &CStr) -> LoadError {
 /// Why it is none.
 pub(super) fn load_file(
     kernel: &Kernel,
-    start: BorrowedFd<'_>,
+    start: Dir<'_>,
     (file, text): (&OwnedFd, Text),
     (path, from): (&CString, From<'_>),
     gone: Option<Gone<'_>>,
 ) -> std::result::Result<(Image, Text, FileIds), LoadError> {
-    let ids = |file: &OwnedFd| file_ids(file.as_fd());
+    let ids = |file: &OwnedFd| file_ids(kernel, file.as_fd());
     host::identity::take_on_runner().map_err(|errno| not_found(errno, path))?;
     let loaded = match (kernel.engine().load(file.as_fd(), path, gone), from) {
         (Err(error), From::Line(grate)) if error.untrusted => {
@@ -339,7 +340,7 @@ pub(super) fn load_file(
 }
 
 /// The ids that a program's file gives who runs it; none on a filesystem that gives none.
-fn file_ids(file: BorrowedFd<'_>) -> FileIds {
+fn file_ids(kernel: &Kernel, file: BorrowedFd<'_>) -> FileIds {
     const SET_USER: u32 = 0o4000;
     const SET_GROUP: u32 = 0o2010;
     let Ok(stat) = rustix::fs::fstat(file) else { return FileIds::default() };
@@ -347,7 +348,9 @@ fn file_ids(file: BorrowedFd<'_>) -> FileIds {
     if !(has(SET_USER) || has(SET_GROUP)) {
         return FileIds::default();
     }
-    let gives = rustix::fs::fstatvfs(file).is_ok_and(|fs| !fs.f_flag.contains(rustix::fs::StatVfsMountFlags::NOSUID));
+    // On a mount of the kernel's none counts.
+    let gives = kernel.root.table().is_none()
+        && rustix::fs::fstatvfs(file).is_ok_and(|fs| !fs.f_flag.contains(rustix::fs::StatVfsMountFlags::NOSUID));
     FileIds {
         uid: (gives && has(SET_USER)).then_some(stat.st_uid),
         gid: (gives && has(SET_GROUP)).then_some(stat.st_gid),
@@ -371,13 +374,7 @@ impl Kernel {
 /// # Errors
 /// ENOENT; EACCES for a directory or what else is no regular file; ELOOP for a symbolic link that is not to be followed;
 /// ENOTDIR for a grate that is named as one of the line's by who is not of the line.
-pub fn find_program<'k>(
-    kernel: &'k Kernel,
-    cwd: BorrowedFd<'_>,
-    name: &CStr,
-    search: bool,
-    last: Last,
-) -> Result<Found<'k>> {
+pub fn find_program<'k>(kernel: &'k Kernel, cwd: Dir<'_>, name: &CStr, search: bool, last: Last) -> Result<Found<'k>> {
     let marked = line::marked(name);
     if marked.is_some() && !search {
         return Err(Errno::ENOTDIR);
@@ -425,11 +422,11 @@ pub fn other_spelling(name: &[u8]) -> Option<Vec<u8>> {
     Some(name)
 }
 
-fn open_program(kernel: &Kernel, cwd: BorrowedFd<'_>, path: &CStr, last: Last) -> Result<OwnedFd> {
+fn open_program(kernel: &Kernel, cwd: Dir<'_>, path: &CStr, last: Last) -> Result<OwnedFd> {
     // O_NONBLOCK: a fifo of that name must not hold us up.
     let flags = OpenFlags::O_CLOEXEC | OpenFlags::O_NONBLOCK;
     let nofollow = if last == Last::NoFollow { OpenFlags::O_NOFOLLOW } else { 0 };
-    let file = kernel.root.open(cwd, path, flags | nofollow, 0)?;
+    let file = kernel.root.open(cwd, path, flags | nofollow, 0)?.file;
     let stat = rustix::fs::fstat(&file).map_err(crate::host::errno)?;
     match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
         rustix::fs::FileType::RegularFile => Ok(file),

@@ -4,7 +4,7 @@
 //! return: it runs when control is back at the thread's own call, and ends whatever belonged to the old program.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -21,6 +21,7 @@ use crate::engine::Start;
 use crate::host;
 use crate::lock::Locked;
 use crate::root::Last;
+use crate::root::table::Dir;
 
 /// Linux: what of a file is looked at to see how it is run, and how many interpreters may interpret one another.
 const HEAD: usize = 256;
@@ -39,7 +40,7 @@ pub struct Named<'a> {
 /// Where a program is.
 pub enum Where<'a> {
     /// At a path, from a directory.
-    Path(BorrowedFd<'a>, &'a CStr, Last),
+    Path(Dir<'a>, &'a CStr, Last),
     /// It is this open file.
     File(OwnedFd),
 }
@@ -67,7 +68,7 @@ pub fn prepare_exec<'k>(
     }
     let search = searches(kernel, cage);
     let cwd = cage.cwd.load_full();
-    let open = |start: BorrowedFd<'_>, name: &CStr, last: Last| {
+    let open = |start: Dir<'_>, name: &CStr, last: Last| {
         cage.as_itself()?;
         let found = find_program(kernel, start, name, search, last)?;
         if search {
@@ -86,7 +87,7 @@ pub fn prepare_exec<'k>(
     let mut name = path.clone();
     for _ in 0..=INTERPRETERS {
         let Some((interpreter, option)) = interpreter_of(&file)? else {
-            let image = load_file(kernel, cwd.as_fd(), (&file, text), (&name, from), Some(&|| cage.is_dead()));
+            let image = load_file(kernel, cwd.dir(), (&file, text), (&name, from), Some(&|| cage.is_dead()));
             let (image, text, ids) = image.map_err(|error| error.errno)?;
             if search {
                 let is_grate = kernel.engine().is_grate(&image);

@@ -16,6 +16,7 @@ use crate::cage::signal::Signalfd;
 use crate::host;
 use crate::ipc::End;
 use crate::procfs::Place;
+use crate::root::table::{Dir, MountId};
 use crate::terminal::Pty;
 
 /// What kinds of file the kernel treats in a way of their own.
@@ -25,8 +26,8 @@ pub enum Kind {
     Host,
     /// A pipe.
     Pipe,
-    /// Opened by its name inside the root. If it is a directory, which the host knows, paths may start here.
-    Named,
+    /// Opened by its name inside the root, in this mount. If it is a directory, which the host knows, paths may start here.
+    Named(MountId),
     /// A place in /proc or /dev that the kernel serves itself.
     Pseudo(Place),
     /// A terminal: one that was handed in, or the slave of a pseudoterminal.
@@ -129,6 +130,17 @@ impl File {
     #[inline]
     pub fn host(&self) -> BorrowedFd<'_> {
         self.host.as_fd()
+    }
+
+    /// The mount it was found by.
+    #[inline]
+    pub fn mount(&self) -> MountId {
+        if let Kind::Named(mount) = self.kind { mount } else { MountId::NONE }
+    }
+
+    /// As what a look-up starts at.
+    pub(crate) fn dir(&self) -> Dir<'_> {
+        Dir { fd: self.host(), mount: self.mount() }
     }
 
     /// The host descriptor (0), or one of its copies (1 to `COPIES`), made when first asked for and closed with it: for

@@ -14,8 +14,8 @@ use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
 use crate::root::Root;
 use crate::root::devices::TTY;
-use crate::sys::fs::open_unless_run;
 use crate::terminal;
+use crate::writing::open_unless_run;
 use crate::{host, sealed};
 
 /// O_ACCMODE
@@ -158,7 +158,7 @@ pub(crate) fn reopen(cx: &Ctx<'_>, file: &FileRef, flags: OpenFlags) -> Result<O
         return Err(Errno::EEXIST);
     }
     match &file.kind {
-        Kind::Named => reopen_host(cx, file, flags).map(Opened::New),
+        Kind::Named(_) => reopen_host(cx, file, flags).map(Opened::New),
         Kind::Pseudo(place) => open(cx, place.clone(), flags),
         Kind::Socket(_) | Kind::Epoll(_) | Kind::Signalfd(_) | Kind::Process(_) | Kind::Queue(_) => Err(Errno::ENXIO),
         Kind::Terminal | Kind::Master(_) if flags.has(OpenFlags::O_DIRECTORY) => Err(Errno::ENOTDIR),
@@ -211,12 +211,11 @@ fn allows(had: u32, flags: OpenFlags) -> bool {
 
 fn reopen_host(cx: &Ctx<'_>, file: &File, flags: OpenFlags) -> Result<File> {
     let kind = match file.kind {
-        Kind::Named => Kind::Named,
+        Kind::Named(mount) => Kind::Named(mount),
         Kind::Pipe => Kind::Pipe,
         _ => Kind::Host,
     };
-    open_unless_run(cx, flags.0, |flags| cx.kernel.root.open_again(file.host(), flags))
-        .map(|host| File::new(host, kind))
+    open_unless_run(cx, flags.0, |flags| cx.kernel.root.open_found(file.dir(), flags)).map(|host| File::new(host, kind))
 }
 
 /// A directory of ours. To the host it is the root, so that reading and writing fail as they do for any directory, and a position, which is
@@ -224,7 +223,7 @@ fn reopen_host(cx: &Ctx<'_>, file: &File, flags: OpenFlags) -> Result<File> {
 fn placeholder(cx: &Ctx<'_>, place: Place) -> Result<Opened> {
     let root = &cx.kernel.root;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-    let host = root.open(root.directory(), c".", flags.bits(), 0).or_else(|_| {
+    let host = root.open(root.top(), c".", flags.bits(), 0).map(|found| found.file).or_else(|_| {
         // A root that the runner may not list. Reading this finds nothing.
         let host = sealed::create(c"place").map_err(host::errno)?;
         sealed::seal(&host).map(|()| host).map_err(host::errno)

@@ -128,7 +128,8 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     };
     let thread = subject.thread.clone().or_else(|| cage.thread(cage.id.0));
     let mask = thread.as_ref().map_or(0, |thread| thread.mask.load(Ordering::Relaxed));
-    let policy = thread.as_ref().map_or(0, |thread| thread.policy.load(Ordering::Relaxed) & !Thread::RESET_ON_FORK);
+    let policy =
+        thread.as_ref().map_or(0, |thread| thread.host.policy.load(Ordering::Relaxed) & !Thread::RESET_ON_FORK);
     let (own, _) = waiting(cage, thread.as_deref());
     let pages = pages(&cage.memory);
     let born = cx.kernel.cages.born(cage.id).unwrap_or_default();
@@ -370,7 +371,7 @@ pub(super) fn descriptor_link(cx: &Ctx<'_>, file: &FileRef) -> Result<Vec<u8>> {
     let root = &cx.kernel.root;
     match &file.kind {
         Kind::Pseudo(place) => return Ok(place.path()),
-        Kind::Named => return root.name_of(file.host()),
+        Kind::Named(_) => return root.name_of(file.dir()),
         Kind::Terminal if root.devices().which(file.host()) == Some("tty") => return Ok(b"/dev/tty".to_vec()),
         Kind::Terminal | Kind::Master(_) => return terminal::path(cx, file).ok_or(Errno::ENOENT),
         // What stands for these on the host is of another kind.

@@ -6,7 +6,7 @@
 //! trees begins. What is handed back is a place in a tree, or a host directory and the rest of the path.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::AsFd;
+
 use std::sync::Arc;
 
 use lind_abi::{Errno, Result};
@@ -183,7 +183,7 @@ fn through(file: FileRef) -> Result<At> {
     match &file.kind {
         Kind::Pseudo(place) => Ok(At::Ours(place.clone())),
         // Only what was opened inside the root may be walked.
-        Kind::Named => Ok(At::Host(Start::File(file))),
+        Kind::Named(_) => Ok(At::Host(Start::File(file))),
         _ => Err(Errno::ENOTDIR),
     }
 }
@@ -243,7 +243,7 @@ fn host_step(
     within: Within,
 ) -> Result<HostStep> {
     let root = &cx.kernel.root;
-    let is_root = root.is_top(start.as_fd());
+    let is_root = root.is_top(start.dir());
     match name {
         b"." => return Ok(HostStep::To(At::Host(start))),
         b".." if is_root => {
@@ -251,7 +251,7 @@ fn host_step(
             return Ok(HostStep::To(At::Host(start)));
         }
         b".." => {
-            let above = root.open(start.as_fd(), c"..", (OFlags::PATH | OFlags::DIRECTORY).bits(), 0)?;
+            let above = root.open(start.dir(), c"..", (OFlags::PATH | OFlags::DIRECTORY).bits(), 0)?;
             return Ok(HostStep::To(At::Host(Start::Opened(above))));
         }
         _ => {}
@@ -262,9 +262,12 @@ fn host_step(
     }
     let component = CString::new(name).map_err(|_| Errno::EINVAL)?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW;
-    let Ok(found) = root.open(start.as_fd(), &component, flags.bits(), 0) else {
+    let Ok(found) = root.open(start.dir(), &component, flags.bits(), 0) else {
         return Ok(HostStep::Stop(start));
     };
+    if found.mount != start.dir().mount {
+        within.check_border()?;
+    }
     let stat = rustix::fs::fstat(&found).map_err(host::errno)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Symlink if follow => {

@@ -7,20 +7,22 @@ use lind_abi::{Errno, Result};
 use rustix::fs::OFlags;
 
 use super::Root;
+use super::table::{Dir, Found, MountId};
 use crate::host;
 use crate::procfs::Place;
 
 /// A directory that stays open: a working directory.
 pub struct Directory {
     fd: OwnedFd,
+    mount: MountId,
     /// Where it is, if it is one of the kernel's own; `fd` is then the root.
     place: Option<Place>,
 }
 
 impl Directory {
     /// Takes over an open directory inside the root.
-    pub fn new(fd: OwnedFd) -> Directory {
-        Directory { fd, place: None }
+    pub fn new(found: Found) -> Directory {
+        Directory { fd: found.file, mount: found.mount, place: None }
     }
 
     /// Where the first cage starts.
@@ -29,7 +31,7 @@ impl Directory {
     /// What open(2) says.
     pub fn open(root: &Root, path: &CStr) -> Result<Directory> {
         let flags = (OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC).bits();
-        root.open(root.directory(), path, flags, 0).map(Directory::new)
+        root.open(root.top(), path, flags, 0).map(Directory::new)
     }
 
     /// A directory of the kernel's own. The host is told of the root instead.
@@ -38,7 +40,17 @@ impl Directory {
     /// EMFILE.
     pub(crate) fn ours(root: &Root, place: Place) -> Result<Directory> {
         let fd = rustix::io::fcntl_dupfd_cloexec(root.directory(), 3).map_err(host::errno)?;
-        Ok(Directory { fd, place: Some(place) })
+        Ok(Directory { fd, mount: MountId::ROOT, place: Some(place) })
+    }
+
+    /// The mount it is in.
+    pub(crate) fn mount(&self) -> MountId {
+        self.mount
+    }
+
+    /// As what a look-up starts at.
+    pub fn dir(&self) -> Dir<'_> {
+        Dir { fd: self.as_fd(), mount: self.mount }
     }
 
     /// Where it is, if it is one of the kernel's own.
@@ -53,7 +65,7 @@ impl Directory {
     pub(crate) fn path(&self, root: &Root) -> Result<CString> {
         match &self.place {
             Some(place) => CString::new(place.path()).map_err(|_| Errno::ENOENT),
-            None => root.path_of(self.as_fd()),
+            None => root.path_of(self.dir()),
         }
     }
 }

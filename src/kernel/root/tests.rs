@@ -404,13 +404,13 @@ fn magic_links_lead_nowhere() {
         let mut host = super::Root::new(root, None, Walls::Openat2);
         host.set_walls(Walls::Chroot);
         assert_eq!(host.walls(), Walls::Openat2);
-        let open = |path: &std::ffi::CStr| host.open(host.directory(), path, 0, 0).err();
+        let open = |path: &std::ffi::CStr| host.open(host.top(), path, 0, 0).err();
         assert_eq!(open(c"/proc/self/root/etc/passwd"), Some(Errno::ELOOP));
         assert_eq!(open(c"/proc/self/cwd"), Some(Errno::ELOOP));
         assert_eq!(open(c"proc/self/fd/0"), Some(Errno::ELOOP));
-        let memory = host.open(host.directory(), c"/proc/self/mem", 0, 0).unwrap();
+        let memory = host.open(host.top(), c"/proc/self/mem", 0, 0).unwrap();
         assert_eq!(host.check_opened(memory.as_fd()), Err(Errno::EACCES));
-        let file = host.open(host.directory(), c"/tmp", 0, 0).unwrap();
+        let file = host.open(host.top(), c"/tmp", 0, 0).unwrap();
         assert_eq!(host.check_opened(file.as_fd()), Ok(()));
         assert_eq!(w.kernel.root.check_opened(file.as_fd()), Ok(()));
         assert!(!w.kernel.root.shows_processes);

@@ -1,7 +1,6 @@
 //! Where a path argument starts, and what it leads to: a file of the host's, or a place in the kernel's own trees.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd};
 
 use lind_abi::{DirFd, Errno, Fd, Result};
 
@@ -10,6 +9,7 @@ use crate::fd::Kind;
 use crate::path::{Start, Within};
 use crate::procfs::{Reached, may_enter, walk};
 use crate::root::Last;
+use crate::root::table::Dir;
 
 impl Ctx<'_> {
     /// The directory argument of a call that has none: the working directory.
@@ -45,7 +45,7 @@ impl Ctx<'_> {
         }
         let file = cage.fds.get(dir.number)?;
         match &file.kind {
-            Kind::Named | Kind::Pseudo(_) => Ok(Start::File(file)),
+            Kind::Named(_) | Kind::Pseudo(_) => Ok(Start::File(file)),
             _ => Err(Errno::ENOTDIR),
         }
     }
@@ -72,7 +72,7 @@ impl Ctx<'_> {
         dir: DirFd,
         path: &CStr,
         last: Last,
-        host: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T>,
+        host: impl FnMut(Dir<'_>, &CStr) -> Result<T>,
         ours: impl FnOnce(Reached) -> Result<T>,
     ) -> Result<T> {
         self.act_within(dir, path, last, Within::default(), host, ours)
@@ -89,12 +89,12 @@ impl Ctx<'_> {
         path: &CStr,
         last: Last,
         within: Within,
-        mut host: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T>,
+        mut host: impl FnMut(Dir<'_>, &CStr) -> Result<T>,
         ours: impl FnOnce(Reached) -> Result<T>,
     ) -> Result<T> {
         let start = self.start(dir, path)?;
         if !may_enter(&start, path) {
-            let result = host(start.as_fd(), path);
+            let result = host(start.dir(), path);
             if !self.missed(&result, &start, path) {
                 return result;
             }
@@ -108,11 +108,11 @@ impl Ctx<'_> {
         start: Start,
         path: &CStr,
         (last, within): (Last, Within),
-        mut host: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T>,
+        mut host: impl FnMut(Dir<'_>, &CStr) -> Result<T>,
         ours: impl FnOnce(Reached) -> Result<T>,
     ) -> Result<T> {
         match walk(self, start, path, last, within)? {
-            Reached::Host(start, rest) => host(start.as_fd(), &rest),
+            Reached::Host(start, rest) => host(start.dir(), &rest),
             reached => ours(reached),
         }
     }
@@ -128,12 +128,12 @@ impl Ctx<'_> {
         path: &CStr,
         last: Last,
         within: Within,
-        host: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T>,
+        host: impl FnMut(Dir<'_>, &CStr) -> Result<T>,
         ours: impl FnOnce(Reached) -> Result<T>,
     ) -> Result<T> {
         let start = self.start(dir, path)?;
         let root = &self.kernel.root;
-        if root.hides_any() && !may_enter(&start, path) && root.crosses_link(start.as_fd(), path) {
+        if root.hides_any() && !may_enter(&start, path) && root.crosses_link(start.dir(), path) {
             return self.act_where_led(start, path, (last, within), host, ours);
         }
         drop(start);
@@ -148,19 +148,19 @@ impl Ctx<'_> {
         &self,
         (old_dir, old, last): (DirFd, &CStr, Last),
         (new_dir, new): (DirFd, &CStr),
-        mut host: impl FnMut((BorrowedFd<'_>, &CStr), (BorrowedFd<'_>, &CStr)) -> Result<T>,
+        mut host: impl FnMut((Dir<'_>, &CStr), (Dir<'_>, &CStr)) -> Result<T>,
         ours: impl FnOnce(Reached, Reached) -> Result<T>,
     ) -> Result<T> {
         let (from, to) = (self.start(old_dir, old)?, self.start(new_dir, new)?);
         if !may_enter(&from, old) && !may_enter(&to, new) {
-            let result = host((from.as_fd(), old), (to.as_fd(), new));
+            let result = host((from.dir(), old), (to.dir(), new));
             if !self.missed(&result, &from, old) && !self.missed(&result, &to, new) {
                 return result;
             }
         }
         let within = Within::default();
         match (walk(self, from, old, last, within)?, walk(self, to, new, Last::NoFollow, within)?) {
-            (Reached::Host(from, old), Reached::Host(to, new)) => host((from.as_fd(), &old), (to.as_fd(), &new)),
+            (Reached::Host(from, old), Reached::Host(to, new)) => host((from.dir(), &old), (to.dir(), &new)),
             (old, new) => ours(old, new),
         }
     }
@@ -168,7 +168,7 @@ impl Ctx<'_> {
     /// Whether the host found nothing where a symbolic link may lead into one of our trees.
     #[inline]
     fn missed<T>(&self, result: &Result<T>, start: &Start, path: &CStr) -> bool {
-        matches!(result, Err(Errno::ENOENT | Errno::ELOOP)) && self.kernel.root.crosses_link(start.as_fd(), path)
+        matches!(result, Err(Errno::ENOENT | Errno::ELOOP)) && self.kernel.root.crosses_link(start.dir(), path)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Changing modes, owners and times.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd};
 
 use lind_abi::flags::AtFlags;
 use lind_abi::layout::{Timespec, Timeval, Utimbuf};
@@ -16,6 +15,7 @@ use crate::host;
 use crate::path::Start;
 use crate::procfs::Reached;
 use crate::root::Last;
+use crate::root::table::Dir;
 
 const UTIME_NOW: i64 = 0x3fff_ffff;
 
@@ -39,12 +39,12 @@ pub(crate) fn fchmodat2(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, flags:
     let mode = rustix::fs::Mode::from_raw_mode(mode.0 & 0o7777);
     let root = &cx.kernel.root;
     // By its own name in /proc, which leads to the very file that is open and no further.
-    let change = |file: BorrowedFd<'_>| {
-        let stat = changeable(file)?;
+    let change = |file: Dir<'_>| {
+        let stat = changeable(cx, file)?;
         if FileType::from_raw_mode(stat.st_mode).is_symlink() {
             return Err(Errno::EOPNOTSUPP);
         }
-        root.again(file, |dir, name| {
+        root.again(file.fd, |dir, name| {
             rustix::fs::chmodat(dir, name, mode, rustix::fs::AtFlags::empty()).map_err(host::errno)
         })
     };
@@ -53,7 +53,7 @@ pub(crate) fn fchmodat2(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, flags:
     }
     let follow = if last(flags) == Last::Follow { OFlags::empty() } else { OFlags::NOFOLLOW };
     let on_host =
-        |start: BorrowedFd<'_>, path: &CStr| change(root.open(start, path, (OFlags::PATH | follow).bits(), 0)?.as_fd());
+        |start: Dir<'_>, path: &CStr| change(root.open(start, path, (OFlags::PATH | follow).bits(), 0)?.dir());
     cx.act(dir, path, last(flags), on_host, |reached| of_ours(cx, reached, change))
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn fchmodat2(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, flags:
 pub(crate) fn fchmod(cx: &Ctx<'_>, fd: Fd, mode: Mode) -> Result<()> {
     let file = cx.file(fd)?;
     check_ours(&file)?;
-    changeable(file.host())?;
+    changeable(cx, file.dir())?;
     rustix::fs::fchmod(file.host(), rustix::fs::Mode::from_raw_mode(mode.0 & 0o7777)).map_err(host::errno)
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn lchown(cx: &Ctx<'_>, path: Path, uid: Uid, gid: Gid) -> Result<()>
 pub(crate) fn fchown(cx: &Ctx<'_>, fd: Fd, uid: Uid, gid: Gid) -> Result<()> {
     let file = cx.file(fd)?;
     check_ours(&file)?;
-    changeable(file.host())?;
+    changeable(cx, file.dir())?;
     check_opened(&file)?;
     host::fs::chown(file.host(), c"", uid.0, gid.0, AtFlags::AT_EMPTY_PATH)
 }
@@ -91,16 +91,16 @@ pub(crate) fn fchownat(cx: &Ctx<'_>, dir: DirFd, path: Path, uid: Uid, gid: Gid,
     }
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
-    let change = |file: BorrowedFd<'_>| {
-        changeable(file)?;
-        host::fs::chown(file, c"", uid.0, gid.0, AtFlags::AT_EMPTY_PATH)
+    let change = |file: Dir<'_>| {
+        changeable(cx, file)?;
+        host::fs::chown(file.fd, c"", uid.0, gid.0, AtFlags::AT_EMPTY_PATH)
     };
     if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
         return of_open(&cx.itself(dir)?, change);
     }
     let root = &cx.kernel.root;
-    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
-        root.object(start, path, last(flags), |dir, name, at| host::fs::chown(dir, name, uid.0, gid.0, at.bits()))
+    let on_host = |start: Dir<'_>, path: &CStr| {
+        root.change(start, path, last(flags), |dir, name, at| host::fs::chown(dir.fd, name, uid.0, gid.0, at.bits()))
     };
     cx.act(dir, path, last(flags), on_host, |reached| of_ours(cx, reached, change))
 }
@@ -157,34 +157,34 @@ fn set_times(cx: &Ctx<'_>, dir: DirFd, path: Path, times: [Timespec; 2], flags: 
     if path.addr == 0 {
         let file = cx.file(Fd { number: dir.number, cage: dir.cage })?;
         check_ours(&file)?;
-        changeable(file.host())?;
+        changeable(cx, file.dir())?;
         return rustix::fs::futimens(file.host(), &times).map_err(host::errno);
     }
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
-    let set = |dir: BorrowedFd<'_>, name: &CStr, at| rustix::fs::utimensat(dir, name, &times, at).map_err(host::errno);
-    let change = |file: BorrowedFd<'_>| {
-        changeable(file)?;
+    let set = |dir: Dir<'_>, name: &CStr, at| rustix::fs::utimensat(dir, name, &times, at).map_err(host::errno);
+    let change = |file: Dir<'_>| {
+        changeable(cx, file)?;
         set(file, c"", rustix::fs::AtFlags::EMPTY_PATH)
     };
     if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
         return of_open(&cx.itself(dir)?, change);
     }
-    let on_host = |start: BorrowedFd<'_>, path: &CStr| cx.kernel.root.object(start, path, last(flags), set);
+    let on_host = |start: Dir<'_>, path: &CStr| cx.kernel.root.change(start, path, last(flags), set);
     cx.act(dir, path, last(flags), on_host, |reached| of_ours(cx, reached, change))
 }
 
 /// Changes what is open, which may be a place in our trees: nothing changes there.
-fn of_open(file: &Start, change: impl FnOnce(BorrowedFd<'_>) -> Result<()>) -> Result<()> {
-    if file.place().is_some() { Err(Errno::EPERM) } else { change(file.as_fd()) }
+fn of_open(file: &Start, change: impl FnOnce(Dir<'_>) -> Result<()>) -> Result<()> {
+    if file.place().is_some() { Err(Errno::EPERM) } else { change(file.dir()) }
 }
 
 /// Changes what a path led to in our trees: shared memory, or an open file.
-fn of_ours(cx: &Ctx<'_>, reached: Reached, change: impl FnOnce(BorrowedFd<'_>) -> Result<()>) -> Result<()> {
+fn of_ours(cx: &Ctx<'_>, reached: Reached, change: impl FnOnce(Dir<'_>) -> Result<()>) -> Result<()> {
     match reached {
-        Reached::Place(place) => change(place.memory(cx).ok_or(Errno::EPERM)?.1.host()),
+        Reached::Place(place) => change(place.memory(cx).ok_or(Errno::EPERM)?.1.dir()),
         // What was handed in is not changed by its name.
-        Reached::File(file) if matches!(file.kind, Kind::Named) => change(file.host()),
+        Reached::File(file) if matches!(file.kind, Kind::Named(_)) => change(file.dir()),
         Reached::File(_) => Err(Errno::EPERM),
         _ => Err(Errno::ENOENT),
     }
@@ -195,10 +195,10 @@ fn check_ours(file: &File) -> Result<()> {
 }
 
 /// Devices are the host's: those of every root, and terminals that were handed in. Guests use them as they are.
-fn changeable(file: BorrowedFd<'_>) -> Result<rustix::fs::Stat> {
+fn changeable(cx: &Ctx<'_>, file: Dir<'_>) -> Result<rustix::fs::Stat> {
     let stat = rustix::fs::fstat(file).map_err(host::errno)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::CharacterDevice | FileType::BlockDevice => Err(Errno::EPERM),
-        _ => Ok(stat),
+        _ => cx.kernel.root.check_writable(file.mount).map(|()| stat),
     }
 }

@@ -1,7 +1,7 @@
 //! Directories: making, reading, and working in one.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,8 @@ use crate::call::{Ctx, PathBytes};
 use crate::fd::{File, Kind};
 use crate::host;
 use crate::procfs::{self, Place, Reached};
-use crate::root::{Directory, Last};
+use crate::root::table::Dir;
+use crate::root::{Change, Directory, Last};
 
 /// mkdir(2)
 pub(crate) fn mkdir(cx: &Ctx<'_>, path: Path, mode: Mode) -> Result<()> {
@@ -28,8 +29,10 @@ pub(crate) fn mkdirat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode) -> Resul
     let path = cx.path(path, &mut buf)?;
     // mkdir(2) looks at the permission bits and the sticky bit.
     let mode = rustix::fs::Mode::from_raw_mode(mode.0 & !cx.cage.umask.load(Ordering::Relaxed) & 0o1777);
-    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
-        cx.kernel.root.parent(start, path, |dir, name| rustix::fs::mkdirat(dir, name, mode).map_err(host::errno))
+    let on_host = |start: Dir<'_>, path: &CStr| {
+        cx.kernel
+            .root
+            .parent(start, path, Change::Make, |dir, name| rustix::fs::mkdirat(dir, name, mode).map_err(host::errno))
     };
     cx.act(dir, path, Last::NoFollow, on_host, unchangeable)
 }
@@ -79,7 +82,7 @@ pub(crate) fn getdents(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<u
 pub(crate) fn chdir(cx: &Ctx<'_>, path: Path) -> Result<()> {
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
-    let on_host = |start: BorrowedFd<'_>, path: &CStr| enter(cx, start, path);
+    let on_host = |start: Dir<'_>, path: &CStr| enter(cx, start, path);
     cx.act(cx.here(), path, Last::Follow, on_host, |reached| match reached {
         Reached::Place(place) => enter_place(cx, place),
         Reached::File(file) => enter_open(cx, &file),
@@ -94,7 +97,7 @@ pub(crate) fn fchdir(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
 
 fn enter_open(cx: &Ctx<'_>, file: &File) -> Result<()> {
     match &file.kind {
-        Kind::Named => enter(cx, file.host(), c"."),
+        Kind::Named(_) => enter(cx, file.dir(), c"."),
         Kind::Pseudo(place) => enter_place(cx, place.clone()),
         _ => Err(Errno::ENOTDIR),
     }
@@ -111,7 +114,7 @@ fn enter_place(cx: &Ctx<'_>, place: Place) -> Result<()> {
 }
 
 /// Makes a directory the cage's own, if it may be searched.
-fn enter(cx: &Ctx<'_>, dir: BorrowedFd<'_>, path: &CStr) -> Result<()> {
+fn enter(cx: &Ctx<'_>, dir: Dir<'_>, path: &CStr) -> Result<()> {
     let directory = cx.kernel.root.open(dir, path, (OFlags::PATH | OFlags::DIRECTORY).bits(), 0)?;
     host::fs::access(directory.as_fd(), c"", AccessMode::X_OK, AccessFlags::AT_EMPTY_PATH | AccessFlags::AT_EACCESS)?;
     cx.cage.cwd.store(Arc::new(Directory::new(directory)));

@@ -12,6 +12,7 @@ use crate::fd::{File, Kind};
 use crate::host::inotify as host;
 use crate::procfs::Reached;
 use crate::root::Last;
+use crate::root::table::Dir;
 
 const IN_ONLYDIR: u32 = 0x0100_0000;
 const IN_DONT_FOLLOW: u32 = 0x0200_0000;
@@ -41,11 +42,10 @@ pub(crate) fn inotify_add_watch(cx: &Ctx<'_>, fd: Fd, path: Path, mask: u32) -> 
     let only = if mask & IN_ONLYDIR != 0 { OFlags::DIRECTORY } else { OFlags::empty() };
     let mask = mask & !(IN_ONLYDIR | IN_DONT_FOLLOW);
     let watch = |file: BorrowedFd<'_>| root.again(file, |links, name| host::add(watcher.host(), links, name, mask));
-    let on_host = |dir: BorrowedFd<'_>, path: &CStr| {
-        watch(root.open(dir, path, (OFlags::PATH | nofollow | only).bits(), 0)?.as_fd())
-    };
+    let on_host =
+        |dir: Dir<'_>, path: &CStr| watch(root.open(dir, path, (OFlags::PATH | nofollow | only).bits(), 0)?.as_fd());
     cx.act(cx.here(), path, last, on_host, |reached| match reached {
-        Reached::File(file) if matches!(file.kind, Kind::Named) || is_regular(&file) => watch(file.host()),
+        Reached::File(file) if matches!(file.kind, Kind::Named(_)) || is_regular(&file) => watch(file.host()),
         Reached::Missing(..) => Err(Errno::ENOENT),
         _ => Err(Errno::EACCES),
     })

@@ -116,7 +116,7 @@ fn holder(cx: &Ctx<'_>, file: &File) -> Option<OwnedFd> {
         return None;
     }
     let access = rustix::fs::fcntl_getfl(file.host()).ok()? & OFlags::RWMODE;
-    if matches!(file.kind, Kind::Named) && access != OFlags::WRONLY {
+    if matches!(file.kind, Kind::Named(_)) && access != OFlags::WRONLY {
         return file.lend().ok();
     }
     let open = |access: OFlags| {

@@ -1,7 +1,7 @@
 //! Names: making, moving and removing them.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 
 use lind_abi::flags::{AtFlags, RenameFlags};
@@ -13,7 +13,8 @@ use crate::call::{Ctx, PathBytes};
 use crate::fd::{FileRef, Kind};
 use crate::host;
 use crate::procfs::{Place, Reached};
-use crate::root::{Last, Walls};
+use crate::root::table::Dir;
+use crate::root::{Change, Last, Walls};
 
 /// S_IFMT
 const FORMAT: u32 = 0o170_000;
@@ -31,8 +32,10 @@ pub(crate) fn unlinkat(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: AtFlags) -> 
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
     let host_flags = rustix::fs::AtFlags::from_bits_retain(flags.0);
-    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
-        cx.kernel.root.parent(start, path, |dir, name| rustix::fs::unlinkat(dir, name, host_flags).map_err(host::errno))
+    let on_host = |start: Dir<'_>, path: &CStr| {
+        cx.kernel.root.parent(start, path, Change::Remove, |dir, name| {
+            rustix::fs::unlinkat(dir, name, host_flags).map_err(host::errno)
+        })
     };
     cx.act(dir, path, Last::NoFollow, on_host, |reached| match reached {
         Reached::Place(place) => match place.memory(cx) {
@@ -71,9 +74,10 @@ pub(crate) fn renameat2(
     let (old, new) = (cx.path(old, &mut old_buf)?, cx.path(new, &mut new_buf)?);
     let host_flags = rustix::fs::RenameFlags::from_bits_retain(flags.0);
     let root = &cx.kernel.root;
-    let on_host = |(from, old): (BorrowedFd<'_>, &CStr), (to, new): (BorrowedFd<'_>, &CStr)| {
-        root.parent(from, old, |old_dir, old| {
-            root.parent(to, new, |new_dir, new| {
+    let on_host = |(from, old): (Dir<'_>, &CStr), (to, new): (Dir<'_>, &CStr)| {
+        root.parent(from, old, Change::Move, |old_dir, old| {
+            root.parent(to, new, Change::Move, |new_dir, new| {
+                root.check_move((old_dir, old), (new_dir, new))?;
                 rustix::fs::renameat_with(old_dir, old, new_dir, new, host_flags).map_err(host::errno)
             })
         })
@@ -108,29 +112,30 @@ pub(crate) fn linkat(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, ne
     let (old, new) = (cx.path(old, &mut old_buf)?, cx.path(new, &mut new_buf)?);
     if old.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
         let file = cx.file(Fd { number: old_dir.number, cage: old_dir.cage })?;
-        let on_host = |to: BorrowedFd<'_>, new: &CStr| link_open(cx, &file, to, new);
+        let on_host = |to: Dir<'_>, new: &CStr| link_open(cx, &file, to, new);
         return cx.act(new_dir, new, Last::NoFollow, on_host, unchangeable);
     }
     let last = if flags.has(AtFlags::AT_SYMLINK_FOLLOW) { Last::Follow } else { Last::NoFollow };
     let root = &cx.kernel.root;
-    let on_host = |(from, old): (BorrowedFd<'_>, &CStr), (to, new): (BorrowedFd<'_>, &CStr)| {
+    let on_host = |(from, old): (Dir<'_>, &CStr), (to, new): (Dir<'_>, &CStr)| {
         root.object(from, old, last, |old_dir, old, _| {
-            root.parent(to, new, |new_dir, new| {
+            root.parent(to, new, Change::Make, |new_dir, new| {
+                root.check_same(old_dir.mount, new_dir.mount)?;
                 let link = |dir: BorrowedFd<'_>, name: &CStr, follow: bool| {
                     let flags = if follow { rustix::fs::AtFlags::SYMLINK_FOLLOW } else { rustix::fs::AtFlags::empty() };
                     rustix::fs::linkat(dir, name, new_dir, new, flags).map_err(host::errno)
                 };
                 match root.walls() {
-                    Walls::Chroot => link(old_dir, old, last == Last::Follow),
+                    Walls::Chroot => link(old_dir.fd, old, last == Last::Follow),
                     // The object is open; only by this name does the host link it without more privileges.
-                    Walls::Openat2 => root.again(old_dir, |dir, name| link(dir, name, true)),
+                    Walls::Openat2 => root.again(old_dir.fd, |dir, name| link(dir, name, true)),
                 }
             })
         })
     };
     cx.act_on_two((old_dir, old, last), (new_dir, new), on_host, |old, new| match (old, new) {
         (Reached::Missing(..), _) => Err(Errno::ENOENT),
-        (Reached::File(file), Reached::Host(to, new)) => link_open(cx, &file, to.as_fd(), &new),
+        (Reached::File(file), Reached::Host(to, new)) => link_open(cx, &file, to.dir(), &new),
         (Reached::Place(old), new @ (Reached::Place(_) | Reached::Missing(..))) => {
             let (_, file) = old.memory(cx).ok_or(Errno::EPERM)?;
             cx.kernel.shared.link(file, memory_name(cx, &new).ok_or(Errno::EPERM)?)
@@ -140,12 +145,11 @@ pub(crate) fn linkat(cx: &Ctx<'_>, old_dir: DirFd, old: Path, new_dir: DirFd, ne
 }
 
 /// Gives an open file a name.
-fn link_open(cx: &Ctx<'_>, file: &FileRef, to: BorrowedFd<'_>, new: &CStr) -> Result<()> {
-    if !matches!(file.kind, Kind::Named) {
-        return Err(Errno::ENOENT);
-    }
+fn link_open(cx: &Ctx<'_>, file: &FileRef, to: Dir<'_>, new: &CStr) -> Result<()> {
+    let Kind::Named(mount) = file.kind else { return Err(Errno::ENOENT) };
     let root = &cx.kernel.root;
-    root.parent(to, new, |new_dir, new| {
+    root.parent(to, new, Change::Make, |new_dir, new| {
+        root.check_same(mount, new_dir.mount)?;
         let follow = rustix::fs::AtFlags::SYMLINK_FOLLOW;
         root.again(file.host(), |dir, name| rustix::fs::linkat(dir, name, new_dir, new, follow).map_err(host::errno))
     })
@@ -169,8 +173,10 @@ pub(crate) fn symlink(cx: &Ctx<'_>, target: Path, path: Path) -> Result<()> {
 pub(crate) fn symlinkat(cx: &Ctx<'_>, target: Path, dir: DirFd, path: Path) -> Result<()> {
     let (mut target_buf, mut buf) = (PathBytes::default(), PathBytes::default());
     let (target, path) = (cx.path(target, &mut target_buf)?, cx.path(path, &mut buf)?);
-    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
-        cx.kernel.root.parent(start, path, |dir, name| rustix::fs::symlinkat(target, dir, name).map_err(host::errno))
+    let on_host = |start: Dir<'_>, path: &CStr| {
+        cx.kernel.root.parent(start, path, Change::Make, |dir, name| {
+            rustix::fs::symlinkat(target, dir, name).map_err(host::errno)
+        })
     };
     cx.act(dir, path, Last::NoFollow, on_host, unchangeable)
 }
@@ -201,11 +207,11 @@ pub(crate) fn readlinkat(cx: &Ctx<'_>, dir: DirFd, path: Path, to: Out<u8>, len:
             // As the host has it for what is no link.
             Some(place) if !place.is_link() => Err(Errno::ENOENT),
             Some(place) => of_place(place),
-            None => host::fs::readlink(file.as_fd(), c"", buf),
+            None => host::fs::readlink(file.dir().fd, c"", buf),
         };
     }
-    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
-        cx.kernel.root.object(start, path, Last::NoFollow, |dir, name, _| match host::fs::readlink(dir, name, buf) {
+    let on_host = |start: Dir<'_>, path: &CStr| {
+        cx.kernel.root.object(start, path, Last::NoFollow, |dir, name, _| match host::fs::readlink(dir.fd, name, buf) {
             // Of an open file the host says so when it is no link.
             Err(Errno::ENOENT) if name.is_empty() => Err(Errno::EINVAL),
             result => result,
@@ -234,10 +240,10 @@ pub(crate) fn mknodat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, dev: u64
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
     let mode = rustix::fs::Mode::from_raw_mode(mode.0 & !cx.cage.umask.load(Ordering::Relaxed) & 0o7777);
-    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
-        cx.kernel
-            .root
-            .parent(start, path, |dir, name| rustix::fs::mknodat(dir, name, kind, mode, 0).map_err(host::errno))
+    let on_host = |start: Dir<'_>, path: &CStr| {
+        cx.kernel.root.parent(start, path, Change::Make, |dir, name| {
+            rustix::fs::mknodat(dir, name, kind, mode, 0).map_err(host::errno)
+        })
     };
     cx.act(dir, path, Last::NoFollow, on_host, unchangeable)
 }

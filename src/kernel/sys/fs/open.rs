@@ -1,20 +1,21 @@
 //! Opening and closing.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use lind_abi::flags::{CloseRangeFlags, MemfdFlags, OpenFlags};
 use lind_abi::layout::OpenHow;
 use lind_abi::{DirFd, Errno, Fd, In, Len, Mode, NewFd, Path, Result, Str};
 
-use super::writing::open_unless_run;
 use crate::call::{Ctx, PathBytes};
 use crate::fd::{File, Kind};
 use crate::host;
 use crate::path::Within;
 use crate::procfs::{self, Opened, Reached};
 use crate::root::Last;
+use crate::root::table::Dir;
+use crate::writing::open_unless_run;
 
 /// open(2)
 pub(crate) fn open(cx: &Ctx<'_>, path: Path, flags: OpenFlags, mode: Mode) -> Result<NewFd> {
@@ -54,21 +55,23 @@ fn open_at(
         Last::Follow
     };
     let masked = mode.0 & !cx.cage.umask.load(Ordering::Relaxed);
-    let on_host = |dir: BorrowedFd<'_>, path: &CStr, within: Within| {
+    let on_host = |dir: Dir<'_>, path: &CStr, within: Within| {
+        let mut mount = dir.mount;
         let host = open_unless_run(cx, flags.0, |flags| {
             // A fifo waits for its other end.
-            let host = cx.kernel.root.open_within(dir, path, (flags, masked), within.resolve())?;
-            cx.kernel.root.check_opened(host.as_fd()).map(|()| host)
+            let found = cx.kernel.root.open_within(dir, path, (flags, masked), within.resolve())?;
+            mount = found.mount;
+            cx.kernel.root.check_opened(found.as_fd()).map(|()| found.file)
         })?;
-        Ok(Opened::New(File::new(host, Kind::Named)))
+        Ok(Opened::New(File::new(host, Kind::Named(mount))))
     };
     let mut whole = None;
     if within.is_scoped() {
         let start = cx.directory(dir)?;
         let inside = start.place().is_some();
-        if !inside && !cx.kernel.root.is_top(start.as_fd()) {
+        if !inside && !cx.kernel.root.is_top(start.dir()) {
             // From below the root nothing but the host's can be reached.
-            let opened = on_host(start.as_fd(), path, within)?;
+            let opened = on_host(start.dir(), path, within)?;
             return cx.cage.fds.add_from(0, opened.share(), cloexec).map(NewFd);
         }
         if inside && within.starts_anew() {
@@ -80,7 +83,7 @@ fn open_at(
         }
     }
     let path = whole.as_deref().unwrap_or(path);
-    let on_host = |dir: BorrowedFd<'_>, path: &CStr| on_host(dir, path, within);
+    let on_host = |dir: Dir<'_>, path: &CStr| on_host(dir, path, within);
     let ours = |reached| match reached {
         Reached::Place(place) => procfs::open(cx, place, flags),
         Reached::Missing(place, name) => procfs::create(cx, &place, &name, flags, mode),

@@ -1,7 +1,7 @@
 //! How long files are, and when what was written is on disk.
 
-use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::ffi::{CStr, CString};
+use std::os::fd::AsFd;
 
 use lind_abi::flags::{Fadvice, FallocateMode, OpenFlags};
 use lind_abi::{Errno, Fd, Len, Off, Path, Result};
@@ -14,6 +14,7 @@ use crate::fd::locks::FileId;
 use crate::host;
 use crate::procfs::Reached;
 use crate::root::Last;
+use crate::root::table::Dir;
 
 /// truncate(2)
 pub(crate) fn truncate(cx: &Ctx<'_>, path: Path, len: Off) -> Result<()> {
@@ -22,18 +23,20 @@ pub(crate) fn truncate(cx: &Ctx<'_>, path: Path, len: Off) -> Result<()> {
     let path = cx.path(path, &mut buf)?;
     let root = &cx.kernel.root;
     // What is meant is looked up first, and not opened: a watcher of inotify(7) hears that a file is shortened, not that it is opened.
-    let set = |file: BorrowedFd<'_>| {
+    let set = |file: Dir<'_>| {
+        cx.kernel.root.check_writable(file.mount)?;
+        let file = file.fd;
         cx.kernel.busy.check(FileId::of(file)?)?;
         if cx.cage.fds.is_watched() {
             watched::before_growing(cx, file, len)?;
         }
         cx.blocking(|| root.again(file, |links, name| host::place::truncate(links, name, len)))
     };
-    let on_host = |dir: BorrowedFd<'_>, path: &CStr| set(root.open(dir, path, OpenFlags::O_PATH, 0)?.as_fd());
+    let on_host = |dir: Dir<'_>, path: &CStr| set(root.open(dir, path, OpenFlags::O_PATH, 0)?.dir());
     cx.act(cx.here(), path, Last::Follow, on_host, |reached| match reached {
         Reached::Place(place) if place.is_directory() => Err(Errno::EISDIR),
-        Reached::Place(place) => set(place.memory(cx).ok_or(Errno::EACCES)?.1.host()),
-        Reached::File(file) if matches!(file.kind, Kind::Named) => set(file.host()),
+        Reached::Place(place) => set(place.memory(cx).ok_or(Errno::EACCES)?.1.dir()),
+        Reached::File(file) if matches!(file.kind, Kind::Named(_)) => set(file.dir()),
         Reached::File(_) => Err(Errno::EACCES),
         _ => Err(Errno::ENOENT),
     })
@@ -71,11 +74,15 @@ pub(crate) fn fdatasync(cx: &Ctx<'_>, fd: Fd) -> Result<()> {
     rustix::fs::fdatasync(cx.host_fd(fd)?.as_fd()).map_err(host::errno)
 }
 
-/// sync(2): of the file system that holds the root.
+/// sync(2): of the file systems that hold the root and what is mounted in it.
 pub(crate) fn sync(cx: &Ctx<'_>) -> Result<()> {
-    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY;
-    if let Ok(root) = cx.kernel.root.open(cx.kernel.root.directory(), c"/", flags.bits(), 0) {
-        let _ = rustix::fs::syncfs(root);
+    let root = &cx.kernel.root;
+    let flags = (rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK).bits();
+    let paths = std::iter::once(&b"/"[..]).chain(root.mounted().iter().map(|(path, _)| &path[..]));
+    for name in paths.filter_map(|path| CString::new(path).ok()) {
+        if let Ok(found) = root.open(root.top(), &name, flags, 0) {
+            let _ = rustix::fs::syncfs(found);
+        }
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! What there is to know of a file.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 
 use lind_abi::flags::{AccessFlags, AccessMode, AtFlags, StatxMask};
 use lind_abi::layout::{Stat, Statfs, Statx};
-use lind_abi::{DirFd, Errno, Fd, Out, Path, Result};
-use rustix::fs::{Mode, OFlags};
+use lind_abi::{DirFd, Errno, Fd, In, Out, Path, Result};
+use rustix::fs::{FileType, Mode, OFlags};
 
 use crate::call::{Ctx, PathBytes};
 use crate::fd::{File, Kind};
@@ -14,6 +14,7 @@ use crate::host;
 use crate::path::Start;
 use crate::procfs::{self, Reached};
 use crate::root::Last;
+use crate::root::table::Dir;
 
 /// AT_STATX_SYNC_TYPE
 const SYNC: u32 = AtFlags::AT_STATX_FORCE_SYNC | AtFlags::AT_STATX_DONT_SYNC;
@@ -52,8 +53,8 @@ pub(crate) fn newfstatat(cx: &Ctx<'_>, dir: DirFd, path: Path, to: Out<Stat>, fl
     if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
         return stat_open(cx, &cx.itself(dir)?, to);
     }
-    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
-        cx.kernel.root.object(start, path, last(flags), |dir, name, at| host::fs::stat(dir, name, buf, at.bits()))
+    let on_host = |start: Dir<'_>, path: &CStr| {
+        cx.kernel.root.object(start, path, last(flags), |dir, name, at| host::fs::stat(dir.fd, name, buf, at.bits()))
     };
     cx.act(dir, path, last(flags), on_host, |reached| match reached {
         Reached::Place(place) => procfs::stat(cx, &place, to),
@@ -85,10 +86,10 @@ pub(crate) fn statx(
     if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
         return of_open(cx.itself(dir)?);
     }
-    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
-        cx.kernel
-            .root
-            .object(start, path, last(flags), |dir, name, at| host::fs::statx(dir, name, at.bits() | sync, mask.0, buf))
+    let on_host = |start: Dir<'_>, path: &CStr| {
+        cx.kernel.root.object(start, path, last(flags), |dir, name, at| {
+            host::fs::statx(dir.fd, name, at.bits() | sync, mask.0, buf)
+        })
     };
     cx.act(dir, path, last(flags), on_host, |reached| match reached {
         Reached::Place(place) => procfs::statx(cx, &place, mask.0, to),
@@ -122,16 +123,20 @@ pub(crate) fn faccessat2(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: AccessMode,
     }
     let of_open = |file: Start| match file.place() {
         Some(place) => procfs::access(cx, place, mode, by_kernel),
-        None => host::fs::access(file.as_fd(), c"", mode.0, AccessFlags::AT_EMPTY_PATH | effective),
+        None => {
+            host::fs::access(file.as_fd(), c"", mode.0, AccessFlags::AT_EMPTY_PATH | effective)?;
+            writable(cx, file.dir(), mode)
+        }
     };
     if path.is_empty() && flags.has(AccessFlags::AT_EMPTY_PATH) {
         return of_open(cx.itself(dir)?);
     }
     let last = if flags.has(AccessFlags::AT_SYMLINK_NOFOLLOW) { Last::NoFollow } else { Last::Follow };
-    let on_host = |start: BorrowedFd<'_>, path: &CStr| {
-        cx.kernel
-            .root
-            .object(start, path, last, |dir, name, at| host::fs::access(dir, name, mode.0, at.bits() | effective))
+    let on_host = |start: Dir<'_>, path: &CStr| {
+        cx.kernel.root.object(start, path, last, |dir, name, at| {
+            host::fs::access(dir.fd, name, mode.0, at.bits() | effective)?;
+            writable(cx, dir, mode)
+        })
     };
     cx.act(dir, path, last, on_host, |reached| match reached {
         Reached::Place(place) => procfs::access(cx, &place, mode, by_kernel),
@@ -140,13 +145,25 @@ pub(crate) fn faccessat2(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: AccessMode,
     })
 }
 
+/// Whether what was found can be written as far as its mount is concerned: to fifos and sockets that does not matter.
+fn writable(cx: &Ctx<'_>, file: Dir<'_>, mode: AccessMode) -> Result<()> {
+    let checked = if mode.has(AccessMode::W_OK) { cx.kernel.root.check_writable(file.mount) } else { Ok(()) };
+    if checked.is_err() {
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(file).map_err(host::errno)?.st_mode);
+        if matches!(kind, FileType::Fifo | FileType::Socket) {
+            return Ok(());
+        }
+    }
+    checked
+}
+
 /// statfs(2)
 pub(crate) fn statfs(cx: &Ctx<'_>, path: Path, buf: Out<Statfs>) -> Result<()> {
     let mut bytes = PathBytes::default();
     let path = cx.path(path, &mut bytes)?;
-    let on_host = |dir: BorrowedFd<'_>, path: &CStr| {
+    let on_host = |dir: Dir<'_>, path: &CStr| {
         let file = cx.kernel.root.open(dir, path, OFlags::PATH.bits(), Mode::empty().bits())?;
-        host::fs::statfs(file.as_fd(), cx.output_of(buf)?)
+        statfs_host(cx, file.dir(), buf)
     };
     cx.act(cx.here(), path, Last::Follow, on_host, |reached| match reached {
         Reached::Place(place) => procfs::statfs(cx, &place, buf),
@@ -163,8 +180,24 @@ pub(crate) fn fstatfs(cx: &Ctx<'_>, fd: Fd, buf: Out<Statfs>) -> Result<()> {
 fn statfs_open(cx: &Ctx<'_>, file: &File, buf: Out<Statfs>) -> Result<()> {
     match &file.kind {
         Kind::Pseudo(place) => procfs::statfs(cx, place, buf),
+        Kind::Named(_) => statfs_host(cx, file.dir(), buf),
         _ => host::fs::statfs(file.host(), cx.output_of(buf)?),
     }
+}
+
+/// What the host says of a file system, and of the mount if it is one of the kernel's.
+fn statfs_host(cx: &Ctx<'_>, file: Dir<'_>, buf: Out<Statfs>) -> Result<()> {
+    const ST_RDONLY: i64 = 1;
+    const ST_NOSUID: i64 = 2;
+    const ST_NODEV: i64 = 4;
+    host::fs::statfs(file.fd, cx.output_of(buf)?)?;
+    let root = &cx.kernel.root;
+    if root.table().is_none() {
+        return Ok(());
+    }
+    let mut found: Statfs = cx.load(In::new(buf.addr, buf.cage))?;
+    found.flags |= ST_NOSUID | ST_NODEV | if root.check_writable(file.mount).is_err() { ST_RDONLY } else { 0 };
+    cx.store(buf, &found)
 }
 
 /// Whether a final symbolic link is followed.

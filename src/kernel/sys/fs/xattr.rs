@@ -4,7 +4,6 @@
 //! security modules and administrators is not there for guests.
 
 use std::ffi::CStr;
-use std::os::fd::BorrowedFd;
 
 use lind_abi::{Errno, Fd, In, Len, Out, Path, Result, Str};
 use rustix::fs::OFlags;
@@ -15,6 +14,7 @@ use crate::host::xattr as host;
 use crate::mem::HostRange;
 use crate::procfs::Reached;
 use crate::root::Last;
+use crate::root::table::Dir;
 
 /// XATTR_SIZE_MAX and XATTR_LIST_MAX
 const LONGEST: u64 = 65536;
@@ -151,7 +151,12 @@ fn on<T>(cx: &Ctx<'_>, of: &Of, changes: bool, mut act: impl FnMut(host::File<'_
             let file = cx.file(*fd)?;
             match file.kind {
                 Kind::Pseudo(_) => Err(Errno::EOPNOTSUPP),
-                Kind::Named => act(host::File::Open(file.host())),
+                Kind::Named(mount) => {
+                    if changes {
+                        cx.kernel.root.check_writable(mount)?;
+                    }
+                    act(host::File::Open(file.host()))
+                }
                 // What was handed in stays as it is.
                 _ if changes => Err(Errno::EPERM),
                 _ => act(host::File::Open(file.host())),
@@ -163,15 +168,18 @@ fn on<T>(cx: &Ctx<'_>, of: &Of, changes: bool, mut act: impl FnMut(host::File<'_
             let root = &cx.kernel.root;
             let nofollow = if *last == Last::Follow { OFlags::empty() } else { OFlags::NOFOLLOW };
             let act = std::cell::RefCell::new(&mut act);
-            let again = |file: BorrowedFd<'_>| {
-                root.again(file, |links, name| (act.borrow_mut())(host::File::Named(links, name)))
+            let again = |file: Dir<'_>| {
+                if changes {
+                    root.check_writable(file.mount)?;
+                }
+                root.again(file.fd, |links, name| (act.borrow_mut())(host::File::Named(links, name)))
             };
-            let on_host = |dir: BorrowedFd<'_>, path: &CStr| {
+            let on_host = |dir: Dir<'_>, path: &CStr| {
                 let file = root.open(dir, path, (OFlags::PATH | nofollow).bits(), 0)?;
-                again(std::os::fd::AsFd::as_fd(&file))
+                again(file.dir())
             };
             cx.act(cx.here(), path, *last, on_host, |reached| match reached {
-                Reached::File(file) if matches!(file.kind, Kind::Named) => again(file.host()),
+                Reached::File(file) if matches!(file.kind, Kind::Named(_)) => again(file.dir()),
                 Reached::Missing(..) => Err(Errno::ENOENT),
                 _ => Err(Errno::EOPNOTSUPP),
             })

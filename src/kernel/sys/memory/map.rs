@@ -35,7 +35,7 @@ pub(crate) fn mmap(
     let place = place(addr.0, len, flags)?;
     let content = match &file {
         None => Content::Zero,
-        Some(file) if matches!(file.kind, Kind::Host | Kind::Named) => Content::File(file.host(), offset),
+        Some(file) if matches!(file.kind, Kind::Host | Kind::Named(_)) => Content::File(file.host(), offset),
         Some(_) => return Err(Errno::ENODEV),
     };
     let prot = prot.0 & ACCESS;

@@ -13,6 +13,7 @@ use crate::call::{Ctx, PathBytes};
 use crate::host::errno;
 use crate::procfs::Reached;
 use crate::root::Last;
+use crate::root::table::Dir;
 
 /// execve(2). The old program goes when control is back at its own call, so a grate that forwards the call can finish its
 /// bookkeeping; for it the call returns 0.
@@ -68,7 +69,7 @@ fn program_at<T>(
     last: Last,
     act: impl Fn(Where<'_>) -> Result<T>,
 ) -> Result<T> {
-    let on_host = |from: BorrowedFd<'_>, path: &CStr| act(Where::Path(from, path, last));
+    let on_host = |from: Dir<'_>, path: &CStr| act(Where::Path(from, path, last));
     cx.act(dir, path, last, on_host, |reached| {
         let file = match reached {
             Reached::Place(place) if place.is_link() => return Err(Errno::ELOOP),

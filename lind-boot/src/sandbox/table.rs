@@ -1,0 +1,158 @@
+//! The guest's root where the host permits no mounts: the kernel crate keeps them.
+//!
+//! The root is a directory of the host's that nobody else can enter, with an empty directory or file for each mount. Directories in
+//! memory are further ones beside it. A process of its own removes all that when the runner has ended, however that came about.
+
+use std::ffi::OsStr;
+use std::io::{PipeWriter, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use lind_kernel::root::table::{Found, Table};
+use rustix::fs::{CWD, FileType};
+
+use super::root::{Made, Mounts, Plan, Steps, What, image_entries, make, open};
+use crate::session::place;
+
+/// Mounts for the kernel crate.
+pub struct Kept {
+    /// The mounts.
+    pub table: Table,
+    /// What they show of the host.
+    pub sources: Vec<PathBuf>,
+}
+
+/// Makes the root.
+///
+/// # Errors
+/// What of the plan cannot be.
+pub fn build(plan: &Plan) -> Result<Made> {
+    let (folder, open_end) = own_folder()?;
+    let root = folder.join("root");
+    std::fs::create_dir(&root)?;
+    let top = open(CWD, &root)?;
+    let mut rows = Kept { table: Table::new(top.try_clone()?)?, sources: Vec::new() };
+    let image = open(CWD, &plan.image).with_context(|| format!("image {}", plan.image.display()))?;
+    for entry in image_entries(&image)? {
+        let place = Path::new("/").join(OsStr::from_bytes(&entry.name));
+        let name = entry.name();
+        match entry.what {
+            What::Link(text) => rustix::fs::symlinkat(&text[..], &top, &entry.name[..])?,
+            What::Tree(source, _) => {
+                rows.mount(&place, (source, &plan.image.join(&place)), true)
+                    .with_context(|| format!("image {}: {name}", plan.image.display()))?;
+            }
+        }
+    }
+    for (number, path) in plan.scratch.iter().enumerate() {
+        let own = folder.join(number.to_string());
+        std::fs::create_dir(&own)?;
+        std::fs::set_permissions(&own, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
+        rows.mount(path, (open(CWD, &own)?, &own), false)?;
+    }
+    for volume in &plan.volumes {
+        open(CWD, &volume.host)
+            .with_context(|| format!("-v {}", volume.host.display()))
+            .and_then(|source| rows.mount(&volume.guest, (source, &volume.host), volume.read_only))
+            .with_context(|| format!("cannot mount {} at {}", volume.host.display(), volume.guest.display()))?;
+    }
+    let empty = folder.join("empty");
+    std::fs::create_dir(&empty)?;
+    for path in &plan.hidden {
+        rows.mount(path, (open(CWD, &empty)?, &empty), true)?;
+    }
+    // What is in these is the imfs grate's, which answers for all that is below.
+    for tmpfs in &plan.tmpfs {
+        make(&rows.table.top()?, &tmpfs.guest, FileType::Directory, &rows.table)?;
+    }
+    Ok(Made { root, mounts: Mounts::Kernel(Box::new(rows)), keeps: Some(open_end) })
+}
+
+impl Kept {
+    fn mount(&mut self, at: &Path, (source, name): (OwnedFd, &Path), read_only: bool) -> Result<()> {
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(&source)?.st_mode);
+        let point = make(&self.table.top()?, at, kind, &self.table)?;
+        self.table.mount(point, at.as_os_str().as_bytes(), source, read_only)?;
+        self.sources.push(name.to_owned());
+        Ok(())
+    }
+}
+
+impl Steps for Table {
+    type At = Found;
+
+    fn step(&self, dir: &Found, name: &OsStr) -> rustix::io::Result<Found> {
+        Table::step(self, dir, name.as_bytes()).map_err(errno)
+    }
+
+    fn create(&self, dir: &Found, name: &OsStr, directory: bool) -> rustix::io::Result<()> {
+        Table::create(self, dir, name.as_bytes(), directory).map_err(errno)
+    }
+
+    fn copy(&self, dir: &Found) -> Result<Found> {
+        Ok(Found { file: dir.as_fd().try_clone_to_owned()?, mount: dir.mount })
+    }
+}
+
+fn errno(errno: lind_kernel::Errno) -> rustix::io::Errno {
+    rustix::io::Errno::from_raw_os_error(errno.raw())
+}
+
+/// A directory of this run's own, and what keeps it: when all copies of that are closed, it is removed.
+fn own_folder() -> Result<(PathBuf, PipeWriter)> {
+    let mut why = anyhow!("no directory for mounts");
+    for parent in place::candidates() {
+        let mut number = [0; 8];
+        rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty())?;
+        let folder = parent.join(format!("mounts-{:016x}", u64::from_ne_bytes(number)));
+        match place::make(&parent).and_then(|()| place::make(&folder)) {
+            Ok(()) => {
+                let open_end = remove_at_end(&folder)?;
+                return Ok((folder, open_end));
+            }
+            Err(error) => why = error,
+        }
+    }
+    Err(why.context("mounts need a directory of yours: set XDG_RUNTIME_DIR"))
+}
+
+/// Starts who removes a directory when this process has ended.
+fn remove_at_end(folder: &Path) -> Result<PipeWriter> {
+    let program = crate::installed::program().context("this program is not found")?;
+    let (end, open_end) = std::io::pipe()?;
+    let started = Command::new(program)
+        .arg("remove-at-end")
+        .arg(folder)
+        .current_dir("/")
+        .stdin(end)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // The terminal's signals are for the command.
+        .process_group(0)
+        .spawn();
+    match started {
+        Ok(_) => Ok(open_end),
+        Err(error) => {
+            let _ = std::fs::remove_dir_all(folder);
+            Err(error).context("cannot start what removes the directory of mounts")
+        }
+    }
+}
+
+/// Options of `remove-at-end`.
+#[derive(Args, Debug)]
+pub struct RemoveAtEnd {
+    /// The directory
+    folder: PathBuf,
+}
+
+/// Waits until nobody can write to standard input any more, and removes the directory.
+pub fn remove(options: &RemoveAtEnd) {
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    let _ = std::fs::remove_dir_all(&options.folder);
+}

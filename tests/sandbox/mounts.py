@@ -1,0 +1,151 @@
+"""What mounts mean, whoever makes them: the host, whose answers are Linux's, or lind-boot's kernel."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from world import BOOT, SECONDS, Failed, Skipped, World, compiled, holds, same
+
+# Of what the program prints, what is known beforehand; the rest is as Linux has it.
+EXPECTED = [
+    "/a/sub/.. and /a: the same",
+    "in /a/sub/deep",
+    'rename("/a/kept", "/a/sub/kept"): Cross-device link',
+    'rename("/a/sub", "/a/other"): Resource busy',
+    'rmdir("/a/sub"): Resource busy',
+    'opened(AT_FDCWD, "../../secret", O_RDONLY): No such file or directory',
+    'opened(AT_FDCWD, "/b/file", O_WRONLY): Read-only file system',
+    'setxattr("/b/file", "user.a", "x", 1, 0): Read-only file system',
+    "/proc/self/mountinfo /a/sub rw",
+    "/proc/self/mountinfo /b ro",
+    "flags 6 6 7 7",
+    "event watched",
+]
+
+
+def owned(world: World, top: Path) -> None:
+    if world.user is not None:
+        for path in [top, *top.rglob("*")]:
+            os.chown(path, world.user, world.user)
+
+
+def laid_out(world: World) -> tuple[str, ...]:
+    """Makes the directories that the program speaks of; the options that mount them."""
+    top = world.folder / "mounts"
+    shutil.rmtree(top, ignore_errors=True)
+    for folder in ["a/in/d", "a/q", "sub/deep", "b/dir"]:
+        (top / folder).mkdir(parents=True)
+    for file in ["a/kept", "sub/file", "b/file", "one", "fixed", "secret"]:
+        (top / file).write_text(file)
+    os.mkfifo(top / "b" / "fifo")
+    owned(world, top)
+    volumes = ["a:/a", "sub:/a/sub", "sub:/a/q/r", "a/in:/in", "b:/b:ro", "one:/one", "fixed:/fixed:ro"]
+    return tuple(word for volume in volumes for word in ("-v", f"{top}/{volume}"))
+
+
+def permitted(world: World) -> bool:
+    """Whether the host makes mounts for this user."""
+    return world.run("--mounts=bind", "--explain", "true").returncode == 0
+
+
+def said(world: World, how: str, *words: str) -> list[str]:
+    program = world.folder / "tool" / "mounts.wasm"
+    shutil.copy(compiled("mounts"), program)
+    program.chmod(0o755)
+    # No grate has a say.
+    policy = world.folder / "mounts.toml"
+    policy.write_text('network = "host"\n')
+    policy.chmod(0o644)
+    done = world.run(f"--mounts={how}", "--policy", str(policy), *laid_out(world), str(program), *words)
+    if done.returncode != 7:
+        raise Failed(f"status {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout.splitlines()
+
+
+def by_the_kernel(world: World) -> None:
+    lines = said(world, "kernel")
+    for line in EXPECTED:
+        if line not in lines:
+            raise Failed(f"{line!r} is not in {lines}")
+
+
+def as_the_host_has_it(world: World) -> None:
+    if not permitted(world):
+        raise Skipped("the host permits no mounts")
+    host, kernel = said(world, "bind"), said(world, "kernel")
+    different = [f"host: {one}, kernel: {other}" for one, other in zip(host, kernel) if one != other]
+    same("different", different, [])
+    same("lines", len(kernel), len(host))
+
+
+def nobody_gets_out(world: World) -> None:
+    for how in ["kernel", *(["bind"] if permitted(world) else [])]:
+        same(how, said(world, how, "race", "400"), ["escapes 0"])
+
+
+def nothing_is_left(world: World) -> None:
+    """The kernel's mounts have a directory of the host's, which goes with the run, also if that is killed."""
+    def left() -> list[str]:
+        folders = [world.runtime / "lind", Path(f"/tmp/lind-{world.user or 0}")]
+        return [str(path) for folder in folders if folder.is_dir() for path in folder.glob("mounts-*")]
+
+    def gone(before: list[str]) -> bool:
+        deadline = time.monotonic() + 10
+        while set(left()) - set(before) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return not set(left()) - set(before)
+
+    before = left()
+    probe = str(world.folder / "tool" / "probe")
+    same("files", world.run("--mounts=kernel", probe, "w:/tmp/a", "w:/home/user/a", "r:/tmp/a").stdout.count(": ok"), 3)
+    same("after its end", gone(before), True)
+    child = world.begin("run", "--mounts=kernel", probe, "sleep")
+    try:
+        child.stdout.readline()
+        same("while it runs", len(set(left()) - set(before)), 1)
+    finally:
+        child.kill()
+        child.wait()
+    same("after a kill", gone(before), True)
+
+
+def in_memory(world: World) -> None:
+    """A file system in memory has its size, whoever keeps it."""
+    lines = world.probe("w:/m/a", "m:/m/b", "r:/m/a", options=("--mounts=kernel", "--tmpfs", "/m:1M", "-v", "."))
+    same("ends", [line.rsplit(": ", 1)[1] for line in lines[1:]], ["ok"] * 3)
+
+
+def told(world: World) -> None:
+    found = json.loads(world.run("--mounts=kernel", "--explain", "--json", "-v", ".", "true").stdout)
+    same("explained", found["mounts"], "kernel")
+    holds("sentences", world.run("--mounts=kernel", "--explain", "true").stdout, "made by lind-boot")
+    done = world.run("--mounts=kernel", "--verbose", str(world.folder / "tool" / "probe"))
+    holds("walls", done.stderr, "mounts kept by lind-boot")
+
+
+def where_none_are_permitted(world: World) -> None:
+    """lind-boot makes the mounts itself, without being asked; and says so if the host was to make them."""
+    if not all(map(shutil.which, ["unshare", "setpriv"])):
+        raise Skipped("needs unshare and setpriv")
+    script = 'echo 0 >/proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all --inh-caps=-all "$@"'
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = ["unshare", "--user", "--map-root-user", "sh", "-c", script, "sh", str(BOOT), "run", *words]
+        return subprocess.run(command, cwd=world.project, env=world.known, user=world.user, group=world.user, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=SECONDS, check=False)
+
+    probe = str(world.folder / "tool" / "probe")
+    done = run("-v", ".", probe, "w:new", "r:kept", f"r:{world.folder}/secret", "w:/tmp/a", "w:/x")
+    ends = [line.rsplit(": ", 1)[1] for line in done.stdout.splitlines()[1:]]
+    same("ends", ends, ["ok", "ok", "No such file or directory", "ok", "Read-only file system"])
+    done = run("--mounts=bind", "-v", ".", probe)
+    same("status", done.returncode, 125)
+    holds("says so", done.stderr, "--mounts=kernel")
+
+
+TESTS = [by_the_kernel, as_the_host_has_it, nobody_gets_out, nothing_is_left, in_memory, told, where_none_are_permitted]
