@@ -9,6 +9,7 @@ import json
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -18,7 +19,7 @@ import programbench  # noqa: E402
 from bench.model import Failed  # noqa: E402
 from bench.programs import columns, results, rows  # noqa: E402
 from bench.sandbox.measure import Suite  # noqa: E402
-from bench.sandbox.model import Row  # noqa: E402
+from bench.sandbox.model import Missing, Row  # noqa: E402
 
 # Runs the command of the image on Linux, in the directory that it is given.
 FAKE_BOOT = """#!/bin/sh
@@ -67,6 +68,19 @@ class Runs(unittest.TestCase):
         data = self.run_suite(FAKE_BOOT)
         self.assertEqual(data["missing"][f"bash loop, {columns.CAGE}"], "not in the image: make ports PORT=bash")
         self.assertNotIn(columns.CAGE, data["rows"]["bash loop"])
+
+
+class Columns(unittest.TestCase):
+    def test_a_link_to_the_machines_own_program_is_not_the_same_source(self) -> None:
+        with tempfile.TemporaryDirectory() as name, unittest.mock.patch.object(columns, "REPOSITORY", Path(name)):
+            source = Path(name) / "build/ports/lua/native/source/src"
+            source.mkdir(parents=True)
+            (source / "lua").touch()
+            self.assertEqual(columns.Native().tool("lua"), str(source / "lua"))
+            (source / "lua").unlink()
+            (source / "lua").symlink_to("/bin/sh")
+            with self.assertRaisesRegex(Missing, "the machine's own"):
+                columns.Native().tool("lua")
 
 
 class Tables(unittest.TestCase):

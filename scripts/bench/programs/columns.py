@@ -63,6 +63,8 @@ class Native(Debian):
         path = REPOSITORY / "build/ports" / program.port / "native/source" / program.built
         if not path.exists():
             raise Missing(f"not built: ports/build.sh --native {program.port}")
+        if path.is_symlink():
+            raise Missing(f"the port of {program.port} takes the machine's own on Linux")
         return str(path)
 
 

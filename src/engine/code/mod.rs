@@ -3,7 +3,7 @@
 //! A program for WASI gets what it imports ([`wasi`]), a module is checked ([`validate`], [`manifest`],
 //! [`filter_verifier`]), its start-up data is worked out ([`data_image`]), it is compiled ([`compile`], [`engines`], [`progress`]), and the result is kept in a signed file
 //! ([`cwasm`], [`cache`], [`key`], [`signature`], [`verified`], [`remember`]). [`image`] ties these together; [`inspect`] tells a person.
-//! Where guests run, another process compiles and signs: [`link`] asks it, [`serve`] is what it does, [`wire`] what they say.
+//! Where guests run, another process compiles and signs: [`link`] asks it, [`serve`] is what it does, [`wire`] what they say. [`own_code`] is the runner's.
 //!
 //! A security reviewer starts here: only what this folder lets through is executed.
 
@@ -19,6 +19,7 @@ pub mod jump_table;
 pub(crate) mod key;
 pub(crate) mod link;
 pub mod manifest;
+pub(crate) mod own_code;
 pub mod progress;
 pub(crate) mod remember;
 pub(crate) mod serve;

@@ -23,10 +23,10 @@ use crate::code::engines::{Engines, NoMemories};
 use crate::code::image::read_source;
 use crate::code::key::{CodeStore, Kept};
 use crate::code::link::Told;
+use crate::code::own_code;
 use crate::code::progress;
 use crate::code::remember::remember;
 use crate::code::wire::{self, Answer, Heard, Request};
-use crate::space::own_code;
 
 /// Puts up walls. What is missing on this host is missing.
 #[derive(Clone, Copy)]
