@@ -24,11 +24,11 @@ use crate::code::engines::{Engines, NoMemories};
 use crate::code::image::read_source;
 use crate::code::key::{CodeStore, Kept};
 use crate::code::link::{ASKED_AT_ONCE, Told};
+use crate::code::own_code;
 use crate::code::progress;
 use crate::code::remember::remember;
 use crate::code::walls::{self, Wall, Walls};
 use crate::code::wire::{self, Answer, Heard, Request};
-use crate::space::own_code;
 
 /// Nobody asks any more at the other end of a socket.
 const GONE: PollFlags = PollFlags::HUP.union(PollFlags::RDHUP).union(PollFlags::ERR);

@@ -26,7 +26,7 @@ pub(crate) use memory::Segment;
 pub use named::End;
 pub(crate) use named::{Letter, Named, Notice, Sent, Size, Told, Way};
 pub(crate) use queue::{LONGEST, Message, Queue, ROOM};
-pub(crate) use semaphore::{HIGHEST, MOST_IN_SET, Operation, Set, Tried, UNDO};
+pub(crate) use semaphore::{HIGHEST, MOST_IN_SET, MOST_OPERATIONS, Operation, Set, Tried, UNDO};
 
 /// ipc(5): flags of the get calls.
 const IPC_CREAT: u32 = 0o1000;
