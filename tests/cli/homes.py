@@ -62,6 +62,8 @@ def another_key_while_it_runs(world: World) -> None:
         replaced(key, os.urandom(32))
         rest, complaints = running.communicate(b".", timeout=SECONDS)
     replaced(key, before)
+    for name in ("late.wasm", "runs.wasm", "runs.cwasm"):
+        (world.root / name).unlink()
     if (said, rest, complaints, running.returncode) != (b"ready\n", b"", b"", 7):
         raise Failed(f"{said!r} {rest!r} {complaints!r} {running.returncode}")
 
