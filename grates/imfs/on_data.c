@@ -15,22 +15,7 @@ static const uint8_t zeros[IMFS_CHUNK];
 #define PAGE 4096u
 #define SECOND 1000000000
 
-/* After a copy that failed: how much of it does work, page by page of the client, as Linux tells. */
-static size_t part_to_client(struct lind_arg to, const uint8_t *from, size_t length)
-{
-	size_t done_bytes = 0;
-
-	while (done_bytes < length) {
-		size_t piece = PAGE - (size_t)((to.value + done_bytes) % PAGE);
-
-		piece = piece < length - done_bytes ? piece : length - done_bytes;
-		if (lind_write(lind_at(to, done_bytes), from + done_bytes, piece))
-			break;
-		done_bytes += piece;
-	}
-	return done_bytes;
-}
-
+/* As lind_write_part. */
 static size_t part_from_client(struct lind_arg from, uint8_t *to, size_t length)
 {
 	size_t done_bytes = 0;
@@ -118,7 +103,7 @@ int64_t data_to_client(struct imfs_file *f, struct lind_arg to, uint64_t length,
 			return done_bytes ? (int64_t)done_bytes : r;
 		from = imfs_data_run(n, off + (int64_t)done_bytes, total - done_bytes, &run);
 		if (lind_write(lind_at(to, done_bytes), from ? from : zeros, run)) {
-			done_bytes += part_to_client(lind_at(to, done_bytes), from ? from : zeros, run);
+			done_bytes += lind_write_part(lind_at(to, done_bytes), from ? from : zeros, run);
 			return done_bytes ? (int64_t)done_bytes : -EFAULT;
 		}
 	}

@@ -428,15 +428,25 @@ int64_t on_ioctl(const struct lind_call *c)
 	}
 }
 
+/* The file of ours that the call is about, with the lock held. NULL, and `r` is the answer: it is somebody else's, or open as a path only. */
+static struct imfs_file *take_opened(const struct lind_call *c, struct client **client, int64_t *r)
+{
+	struct imfs_file *f = ours(c, 0) ? take(c, 0, client) : NULL;
+
+	if (f && !(f->flags & O_PATH))
+		return f;
+	*r = f ? done(-EBADF) : lind_forward(c);
+	return NULL;
+}
+
 int64_t on_ftruncate(const struct lind_call *c)
 {
 	struct client *client;
-	struct imfs_file *f = ours(c, 0) ? take(c, 0, &client) : NULL;
+	int64_t r;
+	struct imfs_file *f = take_opened(c, &client, &r);
 
 	if (!f)
-		return lind_forward(c);
-	if (f->flags & O_PATH)
-		return done(-EBADF);
+		return r;
 	if (S_ISDIR(f->node->mode) || imfs_may_write(f))
 		return done(-EINVAL);
 	return sized(c, client, done(imfs_truncate(&fs, f->node, &client->p, (int64_t)c->args[1].value)));
@@ -445,12 +455,11 @@ int64_t on_ftruncate(const struct lind_call *c)
 int64_t on_fallocate(const struct lind_call *c)
 {
 	struct client *client;
-	struct imfs_file *f = ours(c, 0) ? take(c, 0, &client) : NULL;
+	int64_t r;
+	struct imfs_file *f = take_opened(c, &client, &r);
 
 	if (!f)
-		return lind_forward(c);
-	if (f->flags & O_PATH)
-		return done(-EBADF);
+		return r;
 	return sized(c, client, done(imfs_fallocate(&fs, f, &client->p, (int)lind_arg32(c, 1), (int64_t)c->args[2].value, (int64_t)c->args[3].value)));
 }
 
@@ -480,14 +489,12 @@ int64_t on_getdents64(const struct lind_call *c)
 {
 	uint64_t buffer[1024];
 	struct client *client;
-	struct imfs_file *f = ours(c, 0) ? take(c, 0, &client) : NULL;
-	uint64_t size = c->args[2].value;
 	int64_t before, r;
+	struct imfs_file *f = take_opened(c, &client, &r);
+	uint64_t size = c->args[2].value;
 
 	if (!f)
-		return lind_forward(c);
-	if (f->flags & O_PATH)
-		return done(-EBADF);
+		return r;
 	before = f->pos;
 	r = imfs_getdents(&fs, f, buffer, size < sizeof buffer ? (size_t)size : sizeof buffer);
 	if (r > 0 && c->nr == SYS_getdents)

@@ -47,40 +47,32 @@ static int64_t outside_io(struct side *s, uint32_t plain, uint32_t at_offset, co
 	return lind_call(at_offset, s->fd.cage, s->fd, lind_mine(buffer), size, (struct lind_arg){ (uint64_t)s->off, s->fd.cage }, none, none);
 }
 
-int64_t side_get(struct side *s, void *buffer, size_t length)
+/* So many bytes have gone through a side, or none if it is an errno; a file of ours is locked. */
+static int64_t moved(struct side *s, int64_t r)
 {
-	int64_t r;
-
-	if (!s->file)
-		r = outside_io(s, SYS_read, SYS_pread64, buffer, length);
-	else {
-		imfs_write_lock();
-		r = imfs_pread(&fs, s->file, buffer, length, s->at_pos ? s->file->pos : s->off);
-		if (r > 0 && s->at_pos)
-			s->file->pos += r;
+	if (r > 0 && s->file && s->at_pos)
+		s->file->pos += r;
+	if (s->file)
 		imfs_write_unlock();
-	}
 	if (r > 0)
 		s->off += r;
 	return r;
 }
 
+int64_t side_get(struct side *s, void *buffer, size_t length)
+{
+	if (!s->file)
+		return moved(s, outside_io(s, SYS_read, SYS_pread64, buffer, length));
+	imfs_write_lock();
+	return moved(s, imfs_pread(&fs, s->file, buffer, length, s->at_pos ? s->file->pos : s->off));
+}
+
 int64_t side_put(struct side *s, const void *buffer, size_t length)
 {
-	int64_t r;
-
 	if (!s->file)
-		r = outside_io(s, SYS_write, SYS_pwrite64, buffer, length);
-	else {
-		imfs_write_lock();
-		r = imfs_pwrite(&fs, &s->client->p, s->file, buffer, length, s->at_pos ? s->file->pos : s->off);
-		if (r > 0 && s->at_pos)
-			s->file->pos += r;
-		imfs_write_unlock();
-	}
-	if (r > 0)
-		s->off += r;
-	return r;
+		return moved(s, outside_io(s, SYS_write, SYS_pwrite64, buffer, length));
+	imfs_write_lock();
+	return moved(s, imfs_pwrite(&fs, &s->client->p, s->file, buffer, length, s->at_pos ? s->file->pos : s->off));
 }
 
 /* What was read and could not be written is given back to the position. */

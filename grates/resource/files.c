@@ -282,6 +282,18 @@ static bool counts(struct client *c, uint32_t fd)
 	return yes;
 }
 
+/* Makes a call that changes which numbers are open. The lock is held from then on. */
+static int64_t forward_and_lock(struct client *c, const struct lind_call *call)
+{
+	int64_t r;
+
+	pthread_mutex_lock(&c->lock);
+	changes(c);
+	r = lind_forward(call);
+	changes(c);
+	return r;
+}
+
 /* The number may be open, and is closed then. */
 static int64_t on_dup2(const struct lind_call *call)
 {
@@ -295,10 +307,7 @@ static int64_t on_dup2(const struct lind_call *call)
 	reserved = !counts(c, to);
 	if (reserved && (r = file_reserve(c, 1, "dup2")) < 0)
 		return r;
-	pthread_mutex_lock(&c->lock);
-	changes(c);
-	r = lind_forward(call);
-	changes(c);
+	r = forward_and_lock(c, call);
 	/* Between the look and the lock the number may have changed: then one more, or one less, was reserved. */
 	give_back(c, FILES, reserved - (r >= 0 && set(c, to)));
 	pthread_mutex_unlock(&c->lock);
@@ -312,10 +321,7 @@ static int64_t on_close(const struct lind_call *call)
 
 	if (!c)
 		return lind_forward(call);
-	pthread_mutex_lock(&c->lock);
-	changes(c);
-	r = lind_forward(call);
-	changes(c);
+	r = forward_and_lock(c, call);
 	/* Whatever it says, the number is free, unless it was none. */
 	if (r != -EBADF)
 		clear(c, (uint32_t)call->args[0].value);
@@ -330,10 +336,7 @@ static int64_t on_close_range(const struct lind_call *call)
 
 	if (!c)
 		return lind_forward(call);
-	pthread_mutex_lock(&c->lock);
-	changes(c);
-	r = lind_forward(call);
-	changes(c);
+	r = forward_and_lock(c, call);
 	for (uint32_t fd = (uint32_t)call->args[0].value; r >= 0 && fd < c->files_room && fd <= (uint32_t)call->args[1].value; fd++)
 		if (c->files[fd] && !is_open(c, fd))
 			clear(c, fd);

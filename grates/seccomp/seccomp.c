@@ -106,9 +106,8 @@ static bool outside_default(uint32_t nr)
 /* A program may always end and return from its signal handlers, unless a rule says otherwise. */
 static bool let_go(uint32_t nr)
 {
-	/* What `forward` makes is a call like any other, and comes here as one; that itself cannot be passed on. */
-	/* Nor is what a bracket says to its composer: where there is none it is no call. */
-	return nr == SYS_forward || nr == LIND_BRACKET || ((nr == SYS_exit || nr == SYS_exit_group || nr == SYS_rt_sigreturn) && !ruled(nr));
+	/* What a bracket says to its composer is no call where there is none. */
+	return nr == LIND_BRACKET || ((nr == SYS_exit || nr == SYS_exit_group || nr == SYS_rt_sigreturn) && !ruled(nr));
 }
 
 static lind_handle_fn *handler_of(uint32_t nr)
@@ -189,11 +188,11 @@ static size_t add_learning(struct lind_handler *on)
 		if (row->nr >= NUMBERS)
 			continue;
 		else if (learn_lists)
-			on[n++] = row->nr == SYS_rt_sigreturn || row->nr == SYS_forward ? (struct lind_handler){ row->nr, NULL } :
+			on[n++] = row->nr == SYS_rt_sigreturn ? (struct lind_handler){ row->nr, NULL } :
 				(struct lind_handler){ row->nr, noting_handler(row) };
 		else if (!learn_names && (has_path(row) || has_address(row)))
 			on[n++] = (struct lind_handler){ row->nr, on_learned_looking };
-		else if (outside_default(row->nr) && row->nr != SYS_rt_sigreturn && row->nr != SYS_forward)
+		else if (outside_default(row->nr) && row->nr != SYS_rt_sigreturn)
 			on[n++] = (struct lind_handler){ row->nr, on_learned_call };
 	on[n++] = (struct lind_handler){ LIND_NR_ANY, on_learned_call };
 	return n;

@@ -7,13 +7,13 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use lind_abi::CageId;
 use lind_kernel::denial::Denial;
-use lind_kernel::lock::Locked;
+use lind_kernel::lock::{Locked, unpoisoned};
 use lind_kernel::{Kernel, stdio};
 use serde_json::{Value, json};
 
@@ -127,7 +127,7 @@ impl Denials {
             if found.is_some() || places.expected == 0 || left.is_zero() {
                 return found;
             }
-            places = self.known.wait_timeout(places, left).unwrap_or_else(PoisonError::into_inner).0;
+            places = unpoisoned(self.known.wait_timeout(places, left)).0;
         }
     }
 }

@@ -11,9 +11,10 @@ mod errno;
 pub mod flags;
 pub mod layout;
 pub mod paths;
+mod rows;
 mod syscalls;
 mod types;
 
 pub use errno::{ERRNOS, Errno, Result};
-pub use syscalls::*;
+pub use rows::*;
 pub use types::*;

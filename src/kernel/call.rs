@@ -12,11 +12,14 @@ use std::sync::Arc;
 use lind_abi::layout::*;
 use lind_abi::{Arg, CageId, Call, Errno, Fd, Owners, Result, Word};
 
+use rustix::time::ClockId;
+
 use crate::Kernel;
 use crate::authority;
 use crate::cage::{Attention, Cage, Thread, signal};
 use crate::engine::{Hop, Served};
 use crate::fd::{FileRef, InUse, Reader};
+use crate::host::clock::sleep_until;
 use crate::threei::HandlerTable;
 use dispatch::{dispatch, dispatch_short};
 use grates::by_grates;
@@ -103,6 +106,18 @@ impl Ctx<'_> {
         matches!(result, Err(Errno::EINTR)) && goes_on(self.kernel, self.caller, self.thread)
     }
 
+    /// Waits for so many nanoseconds, within a call that waits for something that tells nobody.
+    ///
+    /// # Errors
+    /// EINTR.
+    pub fn pause(&self, nanos: u32) -> Result<()> {
+        const NANOS: i64 = 1_000_000_000;
+        let now = rustix::time::clock_gettime(ClockId::Monotonic);
+        let nsec = now.tv_nsec + i64::from(nanos);
+        let deadline = Timespec { sec: now.tv_sec + nsec / NANOS, nsec: nsec % NANOS };
+        self.blocking(|| sleep_until(ClockId::Monotonic, &deadline))
+    }
+
     /// Whether a call that waits inside the kernel has to return first.
     #[inline]
     pub fn has_signals(&self) -> bool {
@@ -184,7 +199,7 @@ const fn is_short(number: u32) -> bool {
             | nr::getgid
             | nr::getegid
             | nr::clock_gettime
-            | nr::forward
+            | nr::call_by
             | nr::copy_data_between_cages
     )
 }
@@ -231,39 +246,27 @@ pub fn make_syscall(
     target: u64,
     args: [(u64, u64); 6],
 ) -> i64 {
-    match try_make_syscall(kernel, thread, served, hop, number, target, args) {
-        Ok(result) => result,
-        Err(errno) => errno.to_wire(),
-    }
-}
-
-fn try_make_syscall(
-    kernel: &Arc<Kernel>,
-    thread: &Thread,
-    served: Option<&Served<'_>>,
-    hop: &dyn Hop,
-    number: u32,
-    target: u64,
-    args: [(u64, u64); 6],
-) -> Result<i64> {
-    let target = CageId::from_wire(target).ok_or(Errno::ESRCH)?;
+    let Some(target) = CageId::from_wire(target) else { return Errno::ESRCH.to_wire() };
     let owners = Owners::Each(args.map(|(_, cage)| CageId::from_wire(cage).unwrap_or(NOBODY)));
     let values = &Word::six(args.map(|(value, _)| value));
     let call = Call { nr: number, caller: thread.cage.id, target, values, owners };
-    pass_on(kernel, thread, served, hop, &thread.cage.handlers, &call)
+    pass_on(kernel, thread, served, hop, &thread.cage.handlers, &call).unwrap_or_else(Errno::to_wire)
 }
 
-/// The call that `wire` describes, by the table of the cage that it names as its caller. To handlers, the calling cage is
-/// the caller as ever. Where that makes it for `asker`, it goes by its own table for that of `asker`, and is about what `asker` reaches.
-pub(crate) fn call_by(cx: &Ctx<'_>, asker: &Cage, wire: &LindCall) -> Result<i64> {
-    not_again(wire.nr)?;
+/// The call that `wire` describes, by the table of cage `by`, or else of the cage that it names as its caller. To handlers, the calling
+/// cage is the caller as ever. Where that makes it for `asker`, it goes by its own table for that of `asker`, and is about what `asker`
+/// reaches. ELOOP for one that makes calls itself: it could describe itself, without end.
+pub(crate) fn call_by(cx: &Ctx<'_>, asker: &Cage, wire: &LindCall, by: u64) -> Result<i64> {
+    if wire.nr == lind_abi::nr::call_by {
+        return Err(Errno::ELOOP);
+    }
     let caller = &*cx.caller.cage;
     let target = CageId::from_wire(wire.target).ok_or(Errno::ESRCH)?;
     let mut owners = match wire.args.iter().all(|arg| arg.cage == wire.target) {
         true => Owners::All(target),
         false => Owners::Each(wire.args.map(|arg| CageId::from_wire(arg.cage).unwrap_or(NOBODY))),
     };
-    let mut by = wire.caller;
+    let mut by = if by == 0 { wire.caller } else { by };
     if asker.id != caller.id {
         authority::named(cx.kernel, asker, None, target)?;
         if let Owners::Each(owners) = &mut owners {
@@ -302,18 +305,11 @@ fn by_table(cx: &Ctx<'_>, by: u64, call: &Call<'_>) -> Result<i64> {
     result
 }
 
-/// A call that makes a call may not make one that does: it could describe itself, without end.
-fn not_again(number: u32) -> Result<()> {
-    if matches!(number, lind_abi::nr::forward | lind_abi::nr::call_by) { Err(Errno::ELOOP) } else { Ok(()) }
-}
-
-/// The call that the calling thread is serving, as it came, by its own table or by that of cage `by`. A grate that serves
-/// `forward` itself cannot pass that on: what the client would make by it comes to that grate under its own number.
+/// The call that the calling thread is serving, as it came, by its own table or by that of cage `by`. It is never this very one,
+/// without end: no handler serves that ([`by_grates`]).
+#[inline]
 pub(crate) fn forward(cx: &Ctx<'_>, by: u64) -> Result<i64> {
     let served = cx.served.ok_or(Errno::EINVAL)?;
-    if served.call.nr == lind_abi::nr::forward {
-        return Err(Errno::ELOOP);
-    }
     if by != 0 {
         return by_table(cx, by, served.call);
     }

@@ -23,6 +23,7 @@
 //! - `ipc`: System V shared memory, semaphores and message queues
 //! - `terminal`: sessions' terminals and pseudoterminals
 //! - [`stdio`]: what the runner itself has to say
+//! - `writing`: opening for writing, which is refused for what a cage runs
 //! - `sys`: one function per system call, by area
 //!
 //! # Lock order
@@ -81,6 +82,7 @@ mod terminal;
 mod testing;
 pub mod threei;
 mod timers;
+mod writing;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};

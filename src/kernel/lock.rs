@@ -1,6 +1,12 @@
 //! Locks that a panic does not poison: the runner ends by a panic, so nobody is left to see what it left behind.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LockResult, Mutex, MutexGuard, PoisonError};
+
+/// What a lock or a wait gives, whoever has panicked.
+#[inline]
+pub fn unpoisoned<T>(result: LockResult<T>) -> T {
+    result.unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Locking without a result.
 pub trait Locked<T: ?Sized> {
@@ -11,6 +17,6 @@ pub trait Locked<T: ?Sized> {
 impl<T: ?Sized> Locked<T> for Mutex<T> {
     #[inline]
     fn locked(&self) -> MutexGuard<'_, T> {
-        self.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(self.lock())
     }
 }

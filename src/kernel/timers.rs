@@ -5,13 +5,13 @@
 //! [`Pace`].
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use crate::Kernel;
 use crate::cage::timer::Timer;
 use crate::host::clock;
-use crate::lock::Locked;
+use crate::lock::{Locked, unpoisoned};
 
 /// Nanoseconds of a clock. In 128 bits nothing overflows.
 pub(crate) type Nanos = i128;
@@ -93,7 +93,7 @@ impl Timers {
             Some(((at, _), _)) => u64::try_from(*at - now).map_or(LONGEST, Duration::from_nanos),
             None => LONGEST,
         };
-        drop(self.more.wait_timeout(state, until.min(LONGEST)).unwrap_or_else(PoisonError::into_inner));
+        drop(unpoisoned(self.more.wait_timeout(state, until.min(LONGEST))));
         None
     }
 

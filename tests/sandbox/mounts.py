@@ -134,11 +134,16 @@ def where_none_are_permitted(world: World) -> None:
         raise Skipped("needs unshare and setpriv")
     script = 'echo 0 >/proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all --inh-caps=-all "$@"'
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = ["unshare", "--user", "--map-root-user", "sh", "-c", script, "sh", str(BOOT), "run", *words]
+    def inside(*command: str) -> subprocess.CompletedProcess[str]:
+        command = ("unshare", "--user", "--map-root-user", "sh", "-c", script, "sh", *command)
         return subprocess.run(command, cwd=world.project, env=world.known, user=world.user, group=world.user, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=SECONDS, check=False)
 
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return inside(str(BOOT), "run", *words)
+
+    if inside("true").returncode or not inside("unshare", "--user", "true").returncode:
+        raise Skipped("the host has no user namespace in which there can be no more")
     probe = str(world.folder / "tool" / "probe")
     done = run("-v", ".", probe, "w:new", "r:kept", f"r:{world.folder}/secret", "w:/tmp/a", "w:/x")
     ends = [line.rsplit(": ", 1)[1] for line in done.stdout.splitlines()[1:]]

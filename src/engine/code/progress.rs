@@ -6,11 +6,11 @@
 use std::any::Any;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
 use cranelift_codegen::timing::{Pass, Profiler, set_thread_profiler};
-use lind_kernel::lock::Locked;
+use lind_kernel::lock::{Locked, unpoisoned};
 use lind_kernel::stdio;
 use wasmparser::{Parser, Payload};
 
@@ -127,7 +127,7 @@ impl Drop for Shown {
             CHANGED.notify_all();
             // What comes now may write to the terminal.
             let still = |under_way: &mut UnderWay| under_way.told && under_way.modules.is_empty();
-            drop(CHANGED.wait_while(under_way, still).unwrap_or_else(PoisonError::into_inner));
+            drop(unpoisoned(CHANGED.wait_while(under_way, still)));
         }
     }
 }
@@ -136,7 +136,7 @@ fn tell() {
     let (mut under_way, mut patience, mut shown) = (UNDER_WAY.locked(), PATIENCE, false);
     loop {
         let waited = CHANGED.wait_timeout_while(under_way, patience, |under_way| !under_way.modules.is_empty());
-        under_way = waited.unwrap_or_else(PoisonError::into_inner).0;
+        under_way = unpoisoned(waited).0;
         if under_way.modules.is_empty() {
             break;
         }

@@ -53,17 +53,17 @@ pub enum Fork {
 /// # Errors
 /// Guest code is to be left.
 pub fn fork(mut caller: Caller<'_, Guest>) -> Result<i32> {
-    let state = match caller.data().fork.take() {
+    let state = match caller.data().way_out.fork.take() {
         Fork::Ready => return begin_fork(&mut caller),
         Fork::Resuming(number) => {
-            caller.data().fork.set(Fork::Ready);
+            caller.data().way_out.fork.set(Fork::Ready);
             // The records are not needed any more.
             imports::run_waiting_handlers(&mut caller.as_context_mut())?;
             return Ok(number);
         }
         state => state,
     };
-    caller.data().fork.set(state);
+    caller.data().way_out.fork.set(state);
     Ok(-Errno::ENOSYS.raw())
 }
 
@@ -72,7 +72,7 @@ fn begin_fork(caller: &mut Caller<'_, Guest>) -> Result<i32> {
         Ok((child, number)) => (Fork::Unwinding { child, number }, UNWIND),
         Err(result) => (Fork::Ready, result),
     };
-    caller.data().fork.set(state);
+    caller.data().way_out.fork.set(state);
     Ok(result)
 }
 
@@ -139,7 +139,7 @@ fn global(caller: &mut Caller<'_, Guest>, name: &str) -> Option<Global> {
 /// # Errors
 /// What guest code is left by.
 pub fn go_on(store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
-    let outermost = if store.data().only_handler.get() { Outermost::Handler } else { Outermost::Entry };
+    let outermost = if store.data().way_out.only_handler.get() { Outermost::Handler } else { Outermost::Entry };
     while let Some((child, number)) = left_for_a_child(store.data()) {
         let number = split(&mut store.as_context_mut(), instance, (child, number), outermost)?;
         resume(&mut store.as_context_mut(), instance, number)?;
@@ -175,10 +175,10 @@ pub fn go_on_with_handler(
 
 /// The child for which the frames were left, and its number.
 fn left_for_a_child(guest: &Guest) -> Option<(Birth, i32)> {
-    match guest.fork.take() {
+    match guest.way_out.fork.take() {
         Fork::Unwinding { child, number } => Some((child, number)),
         state => {
-            guest.fork.set(state);
+            guest.way_out.fork.set(state);
             None
         }
     }
@@ -299,7 +299,7 @@ impl Records {
 
 /// Enters the frames again; `lind.fork` returns `number`.
 fn resume(store: &mut StoreContextMut<'_, Guest>, instance: &Instance, number: i32) -> Result<()> {
-    store.data().fork.set(Fork::Resuming(number));
+    store.data().way_out.fork.set(Fork::Resuming(number));
     instance.get_typed_func::<(), ()>(&mut *store, "__lind_resume")?.call(store, ())
 }
 
@@ -355,7 +355,7 @@ impl Frozen {
     /// # Errors
     /// None in practice: they have the same types.
     pub fn thaw(self, store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
-        store.data().only_handler.set(self.outermost == Outermost::Handler);
+        store.data().way_out.only_handler.set(self.outermost == Outermost::Handler);
         for (name, value) in self.globals {
             let Some(global) = instance.get_global(&mut *store, &name) else { continue };
             let value = match value {

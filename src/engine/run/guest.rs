@@ -63,8 +63,10 @@ pub fn on_own_stack<R>(main: impl FnOnce() -> R) -> R {
     }
 }
 
-/// What the guest code of a Store belongs to.
+/// What the guest code of a Store belongs to. A Store never leaves its host thread, so nothing here has a lock: what changes are cells, written
+/// by calls and returns further down the same stack.
 pub struct Guest {
+    // Fixed while the Store lives. The kernel, the thread and the cage are also others'; they have their own locks.
     /// The kernel.
     pub kernel: Arc<Kernel>,
     /// The guest thread.
@@ -77,18 +79,29 @@ pub struct Guest {
     pub base: usize,
     /// The program.
     pub image: Arc<Image>,
-    /// Why guest code was left, when a host function left it.
+
+    /// Written where its code is left, read by who had entered it.
+    pub way_out: WayOut,
+    /// What running signal handlers takes.
+    pub signals: handlers::OfGuest,
+    /// What its way to the host takes.
+    pub trampoline: trampoline::OfGuest,
+    /// Written by [`Guest::serving`] on the way in, and undone on the way back.
+    served: Cell<Option<NonNull<Served<'static>>>>,
+
+    /// Only for Wasmtime, which has the Store to itself then.
+    limits: Limits,
+}
+
+/// How guest code was left, and whether its frames are entered again.
+#[derive(Default)]
+pub struct WayOut {
+    /// Why, when a host function left it.
     pub next: Cell<Option<Next>>,
     /// Where it stands with a fork.
     pub fork: Cell<Fork>,
     /// Its outermost frame is that of a signal handler in which the cage was forked.
     pub only_handler: Cell<bool>,
-    /// What running signal handlers takes.
-    pub signals: handlers::OfGuest,
-    /// What its way to the host takes.
-    pub trampoline: trampoline::OfGuest,
-    served: Cell<Option<NonNull<Served<'static>>>>,
-    limits: Limits,
 }
 
 impl Guest {
@@ -183,8 +196,9 @@ impl ResourceLimiter for Limits {
     }
 }
 
-/// A host thread and its workers.
+/// A host thread and its workers. It is in an `Rc`, so that no other thread reaches it: nothing here has a lock.
 pub struct HostThread {
+    // Fixed while the thread lives.
     pub(crate) shared: Arc<Shared>,
     pub(crate) kernel: Arc<Kernel>,
     me: Weak<HostThread>,
@@ -192,11 +206,15 @@ pub struct HostThread {
     pub(crate) tid: u32,
     /// The lowest address of the stack that may be used.
     stack_end: usize,
+
+    // How deep it is in calls of grates.
     /// Grates whose turn (see [`crate::Program`]) this thread has.
     turns: RefCell<Vec<CageId>>,
     pub(crate) hops: Cell<usize>,
     /// A child that has not begun yet, since its parent is going to wait for it.
     pub(crate) lent: Cell<Option<Box<Lent>>>,
+
+    // What it keeps for the next call.
     /// The worker that was kept last at each depth of hops, where the next call finds it at once: a chain of grates has one at each.
     pub(crate) last: [Cell<Option<Box<Worker>>>; MAX_STORES],
     /// Whether a worker was made here that has a filter.
@@ -265,9 +283,7 @@ impl HostThread {
             host: self.me.upgrade().expect("self is in an Rc, as `new` made it"),
             base: thread.cage.memory.guest.base() as usize,
             image: Arc::clone(image),
-            next: Cell::new(None),
-            fork: Cell::new(Fork::Unable),
-            only_handler: Cell::new(false),
+            way_out: WayOut::default(),
             signals: handlers::OfGuest::default(),
             trampoline: trampoline::OfGuest::default(),
             served: Cell::new(None),

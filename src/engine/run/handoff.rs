@@ -51,7 +51,7 @@ pub struct Lender {
 impl Lenders {
     /// The lender that `thread` is, if it is one.
     pub fn find(&self, thread: &Thread) -> Option<Arc<Lender>> {
-        if thread.host_tid.load(Ordering::Acquire) != 0 {
+        if thread.host.tid.load(Ordering::Acquire) != 0 {
             return None;
         }
         self.all().get(&thread.tid).cloned()

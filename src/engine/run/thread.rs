@@ -179,7 +179,7 @@ fn ready(
     // Only if the host gave us less stack than we asked for.
     host.take_room(0).map_err(|_| Left::NoRoom)?;
     if image.exports.resume {
-        store.data().fork.set(Fork::Ready);
+        store.data().way_out.fork.set(Fork::Ready);
     }
     match run_guest(&mut store, |store| trampoline::instantiate(store, image)) {
         Ok(instance) => Ok(Ready { store, instance }),
@@ -232,7 +232,7 @@ fn run(host: &HostThread, thread: &Arc<Thread>, begin: Begin, ready: Ready) -> N
     host.nested.borrow_mut().retain(|nested| !nested.is_of(thread));
     fork::give_up(store.data());
     let next = match result {
-        Ok(()) if store.data().only_handler.get() => {
+        Ok(()) if store.data().way_out.only_handler.get() => {
             thread.take_next().unwrap_or_else(|| fork::nothing_below(store.data()))
         }
         Ok(()) => thread.take_next().unwrap_or(end),

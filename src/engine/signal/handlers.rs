@@ -154,13 +154,13 @@ fn run(store: &mut impl AsContextMut<Data = Guest>, delivery: &Delivery, depth: 
     let thread = Arc::clone(&store.as_context().data().thread);
     // The frames of the call that is being left are not those of a fork, but the handler's may be.
     let can_fork = shape != Shape::Other && store.as_context().data().image.exports.resume;
-    let fork = store.as_context().data().fork.replace(Fork::Unable);
+    let fork = store.as_context().data().way_out.fork.replace(Fork::Unable);
     let on_alt = thread.set_on_alt_stack(thread.on_alt_stack() || delivery.stack.is_some());
     // Linux lays out the frames of all signals that wait before the first handler starts: the last one laid out runs first.
     let nested = if depth < DEEPEST { run_all(store, depth + 1).map(drop) } else { Ok(()) };
     let result = nested.and_then(|()| {
         let guest = store.as_context().data();
-        guest.fork.set(if can_fork { Fork::Ready } else { Fork::Unable });
+        guest.way_out.fork.set(if can_fork { Fork::Ready } else { Fork::Unable });
         context::enter_guest(guest.base);
         let result = call(store, function, shape, delivery, &frame);
         let result = fork::go_on_with_handler(store, &places.instance, result);
@@ -168,7 +168,7 @@ fn run(store: &mut impl AsContextMut<Data = Guest>, delivery: &Delivery, depth: 
         result
     });
     thread.set_on_alt_stack(on_alt);
-    store.as_context().data().fork.set(fork);
+    store.as_context().data().way_out.fork.set(fork);
     // A handler that is left by an exception leaves its mask, which siglongjmp sets, and its stack, which the catcher sets.
     result?;
     if let (Some(global), Some(before)) = (places.stack_pointer, before) {
@@ -350,11 +350,11 @@ pub fn while_computing(computing: Computing<'_>, fault: bool) {
         (Err(Left::Jump { .. }), None) => {
             let what = "a signal handler was left by siglongjmp, which this program does not export (docs/signals.md)";
             trap::say(guest, what);
-            guest.next.set(Some(Next::Exit(Status::signaled(6))));
+            guest.way_out.next.set(Some(Next::Exit(Status::signaled(6))));
             computing.leave();
         }
         (Err(Left::Leave(next)), _) => {
-            guest.next.set(Some(next));
+            guest.way_out.next.set(Some(next));
             computing.leave();
         }
     }

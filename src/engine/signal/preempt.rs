@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use lind_kernel::cage::{Attention, Thread};
@@ -17,7 +17,7 @@ use crate::grate::filter;
 use crate::signal::context::Computing;
 use crate::signal::fault_delivery;
 use crate::signal::handlers;
-use lind_kernel::lock::Locked;
+use lind_kernel::lock::{Locked, unpoisoned};
 
 /// The host signal: one that Linux knows and never sends, and no real-time signal. Of those each one sent would be kept
 /// until the thread runs again, and then all of them start their handlers at once, more than a stack has room for.
@@ -117,7 +117,7 @@ struct State {
 impl Interrupts {
     /// A guest thread runs on the host thread `tid` from now on.
     pub fn started(self: &Arc<Self>, thread: &Arc<Thread>, tid: u32) {
-        thread.host_tid.store(tid, Ordering::Release);
+        thread.host.tid.store(tid, Ordering::Release);
         self.state().running.insert(thread.tid, Arc::downgrade(thread));
         // It may have been told something while it was not here to be interrupted.
         if thread.attention() & Attention::INTERRUPTS != 0 {
@@ -134,7 +134,7 @@ impl Interrupts {
     /// Signals `thread`, and again until it has noticed. Nothing is to be done for the calling thread, which is about to return to
     /// its guest.
     pub fn interrupt(self: &Arc<Self>, thread: &Thread) {
-        if thread.host_tid.load(Ordering::Acquire) == TID.get() && TID.get() != 0 {
+        if thread.host.tid.load(Ordering::Acquire) == TID.get() && TID.get() != 0 {
             return;
         }
         send(thread);
@@ -183,7 +183,7 @@ impl Interrupts {
             }
             if idle > LINGER {
                 state.asleep = true;
-                state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = unpoisoned(self.more.wait(state));
                 idle = 0;
                 continue;
             }
@@ -194,12 +194,12 @@ impl Interrupts {
                 _ => SELDOM,
             };
             state.asleep = pause == SELDOM;
-            state = self.more.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
+            state = unpoisoned(self.more.wait_timeout(state, pause)).0;
             let withhold = rounds > 0 && rounds.is_multiple_of(WITHHOLD);
             state.busy.retain(|thread| {
                 let Some(thread) = thread.upgrade() else { return false };
                 let waits = Attention::INTERRUPTS & !Attention::NEXT;
-                let busy = thread.host_tid.load(Ordering::Acquire) != 0 && thread.attention() & waits != 0;
+                let busy = thread.host.tid.load(Ordering::Acquire) != 0 && thread.attention() & waits != 0;
                 if busy {
                     if withhold && thread.attention() & Attention::ENDING != 0 {
                         thread.cage.memory.withhold();
@@ -217,7 +217,7 @@ impl Interrupts {
 }
 
 fn send(thread: &Thread) {
-    let tid = thread.host_tid.load(Ordering::Acquire);
+    let tid = thread.host.tid.load(Ordering::Acquire);
     if tid == 0 {
         return;
     }

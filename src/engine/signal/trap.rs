@@ -13,10 +13,10 @@ use crate::signal::context;
 pub fn outcome(store: &Store<Guest>, error: &Error) -> Next {
     let guest = store.data();
     let fault = context::take_signal();
-    if let Some(next) = guest.next.take().or_else(|| guest.thread.take_next()) {
+    if let Some(next) = guest.way_out.next.take().or_else(|| guest.thread.take_next()) {
         return next;
     }
-    if guest.only_handler.get() && error.is::<ThrownException>() {
+    if guest.way_out.only_handler.get() && error.is::<ThrownException>() {
         return fork::nothing_below(guest);
     }
     let signal = fault.unwrap_or_else(|| signal_of(error));
@@ -27,8 +27,8 @@ pub fn outcome(store: &Store<Guest>, error: &Error) -> Next {
 /// Whether the program itself was left by `error`: else the engine had no room for it.
 pub fn is_of_guest(store: &Store<Guest>, error: &Error) -> bool {
     const LEAVES: u32 = Attention::NEXT | Attention::ENDING | Attention::LEAVE;
-    let next = store.data().next.take();
-    store.data().next.set(next);
+    let next = store.data().way_out.next.take();
+    store.data().way_out.next.set(next);
     next.is_some()
         || store.data().thread.attention() & LEAVES != 0
         || error.is::<Trap>()

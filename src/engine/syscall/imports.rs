@@ -223,7 +223,7 @@ fn attend(
 
 /// The error that leaves guest code for `next`.
 pub fn leave(guest: &Guest, next: Next) -> Error {
-    guest.next.set(Some(next));
+    guest.way_out.next.set(Some(next));
     // Wasmtime captures a backtrace, down to lines of source, for every error that has none yet. One of a Store
     // that runs nothing is empty and costs a microsecond.
     let none = WasmBacktrace::capture(Store::new(&guest.host.shared.engines.runtime, ()));

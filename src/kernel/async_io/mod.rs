@@ -11,7 +11,7 @@ mod owner;
 mod thread;
 
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use lind_abi::{Errno, Result};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -22,7 +22,7 @@ use crate::cage::signal::Permission;
 use crate::call::Ctx;
 use crate::fd::{FdTable, FileRef, Kind};
 use crate::host::errno;
-use crate::lock::Locked;
+use crate::lock::{Locked, unpoisoned};
 pub(crate) use owner::Owner;
 use owner::{Event, Letter};
 pub(crate) use thread::AsyncIo;
@@ -184,7 +184,7 @@ impl State {
 impl Drop for Notice {
     /// The file closes. What happened before is told all the same; not from here, since whoever closes files may hold locks.
     fn drop(&mut self) {
-        let state = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let state = unpoisoned(self.0.get_mut());
         if let Some(found) = state.look().filter(|(_, events)| !events.is_empty())
             && let Some(watch) = &state.watch
         {

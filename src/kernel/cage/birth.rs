@@ -98,7 +98,7 @@ fn begin(
             text: Some(image.text),
             dumpable: true,
             no_new_privs: false,
-            timer_slack: 50_000,
+            timer_slack: Settings::TIMER_SLACK,
             oom: crate::procfs::OomScore::default(),
             death_signal: 0,
         },

@@ -11,6 +11,7 @@ use lind_abi::{Errno, Result};
 
 use super::Cage;
 use crate::host;
+pub(crate) use crate::host::identity::capability;
 use crate::host::identity::{self, Identity};
 
 /// Where ids stand in their arrays: real, effective, saved.
@@ -19,32 +20,6 @@ pub(crate) const REAL: usize = 0;
 pub(crate) const EFFECTIVE: usize = 1;
 /// See `REAL`.
 pub(crate) const SAVED: usize = 2;
-
-/// Sets of capabilities, as capabilities(7) numbers them.
-pub(crate) mod capability {
-    /// What each is called there.
-    pub const CHOWN: u64 = 1 << 0;
-    pub const DAC_OVERRIDE: u64 = 1 << 1;
-    pub const DAC_READ_SEARCH: u64 = 1 << 2;
-    pub const FOWNER: u64 = 1 << 3;
-    pub const FSETID: u64 = 1 << 4;
-    pub const KILL: u64 = 1 << 5;
-    pub const SETGID: u64 = 1 << 6;
-    pub const SETUID: u64 = 1 << 7;
-    pub const SETPCAP: u64 = 1 << 8;
-    pub const NET_BIND_SERVICE: u64 = 1 << 10;
-    pub const IPC_OWNER: u64 = 1 << 15;
-    pub const MKNOD: u64 = 1 << 27;
-
-    /// Those about files: what setfsuid(2) takes and gives.
-    pub const OF_FILES: u64 = CHOWN | DAC_OVERRIDE | DAC_READ_SEARCH | FOWNER | FSETID | MKNOD;
-    /// Those that mean something to the host where the runner has them too.
-    pub const OF_HOST: u64 = CHOWN | DAC_OVERRIDE | DAC_READ_SEARCH | FOWNER | FSETID | NET_BIND_SERVICE;
-    /// Those that a cage of root has: all that allow anything here.
-    pub const OF_ROOT: u64 = OF_FILES | KILL | SETGID | SETUID | SETPCAP | NET_BIND_SERVICE | IPC_OWNER;
-    /// CAP_LAST_CAP
-    pub const LAST: u64 = 40;
-}
 
 /// Bits of prctl(PR_SET_SECUREBITS); each has one beside it that locks it.
 pub(crate) mod secure {

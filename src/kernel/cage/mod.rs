@@ -141,6 +141,9 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The timer slack a thread starts with, in nanoseconds.
+    pub(crate) const TIMER_SLACK: u64 = 50_000;
+
     /// Those of a likeness.
     fn forked(&self) -> Settings {
         Settings {

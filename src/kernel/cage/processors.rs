@@ -43,7 +43,7 @@ impl Thread {
 
     /// Where the thread may run.
     pub(crate) fn processors(&self, kernel: &crate::Kernel) -> CpuSet {
-        self.affinity.locked().unwrap_or(kernel.processors.all)
+        self.host.affinity.locked().unwrap_or(kernel.processors.all)
     }
 
     /// Lets it run on those of `wanted` that there are.
@@ -62,10 +62,10 @@ impl Thread {
         }
         kernel.processors.chosen.store(true, Ordering::Release);
         // While this is held, no other guest thread takes its host thread.
-        let mut affinity = self.affinity.locked();
+        let mut affinity = self.host.affinity.locked();
         // One that does not run yet takes it when it begins.
         if let Some(host) =
-            i32::try_from(self.host_tid.load(Ordering::Acquire)).ok().and_then(rustix::thread::Pid::from_raw)
+            i32::try_from(self.host.tid.load(Ordering::Acquire)).ok().and_then(rustix::thread::Pid::from_raw)
         {
             rustix::thread::sched_setaffinity(Some(host), &set).map_err(errno)?;
         }
@@ -75,22 +75,22 @@ impl Thread {
 
     /// Has the choices of another thread, as the child of one has.
     pub(crate) fn runs_as(&self, other: &Thread) {
-        let policy = other.policy.load(Ordering::Relaxed) & !Thread::RESET_ON_FORK;
-        self.policy.store(policy, Ordering::Relaxed);
-        let choice = *other.affinity.locked();
-        *self.affinity.locked() = choice;
+        let policy = other.host.policy.load(Ordering::Relaxed) & !Thread::RESET_ON_FORK;
+        self.host.policy.store(policy, Ordering::Relaxed);
+        let choice = *other.host.affinity.locked();
+        *self.host.affinity.locked() = choice;
     }
 
     /// The engine's word that the thread runs on its host thread no more.
     pub fn leaves_host(&self) {
-        let _choice = self.affinity.locked();
-        self.host_tid.store(0, Ordering::Release);
+        let _choice = self.host.affinity.locked();
+        self.host.tid.store(0, Ordering::Release);
     }
 
     /// The engine's word, from the host thread itself, that the thread runs there from now on.
     pub fn takes_processors(&self, kernel: &crate::Kernel) {
         if kernel.processors.chosen.load(Ordering::Acquire) {
-            let affinity = self.affinity.locked();
+            let affinity = self.host.affinity.locked();
             // What cannot be set is what the host thread was made with.
             let _ = rustix::thread::sched_setaffinity(None, affinity.as_ref().unwrap_or(&kernel.processors.all));
         }

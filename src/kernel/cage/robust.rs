@@ -28,7 +28,7 @@ impl Thread {
         let memory = &self.cage.memory.guest;
         // Whatever the guest has written there is its own affair.
         let _ = self.leave_locks(memory);
-        let word = self.clear_tid.swap(0, Ordering::AcqRel);
+        let word = self.at_end.clear_tid.swap(0, Ordering::AcqRel);
         if word != 0 && !last && memory.store(word, &0_u32).is_ok() {
             let _ = wake(memory, word, 1);
         }
@@ -36,14 +36,14 @@ impl Thread {
 
     /// Gives up the locks of a program that another one replaces. The word of its end lies in memory that goes.
     pub(super) fn leave_locks_behind(&self) {
-        if self.robust_list.load(Ordering::Acquire) != 0 {
+        if self.at_end.robust_list.load(Ordering::Acquire) != 0 {
             let _needed = self.cage.memory.give_back();
             let _ = self.leave_locks(&self.cage.memory.guest);
         }
     }
 
     fn leave_locks(&self, memory: &GuestMemory) -> Result<()> {
-        let head = self.robust_list.swap(0, Ordering::AcqRel);
+        let head = self.at_end.robust_list.swap(0, Ordering::AcqRel);
         if head == 0 {
             return Ok(());
         }

@@ -1,30 +1,33 @@
 //! The cages that exist, by id.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use lind_abi::layout::Timespec;
 use lind_abi::{CageId, Errno, Result};
 
 use super::Cage;
 use crate::host::clock;
+use crate::lock::unpoisoned;
 
 /// All cages, zombies included.
 #[derive(Default)]
 pub struct CageTable {
-    /// With the time of their birth, since the machine started.
-    cages: RwLock<HashMap<CageId, (Arc<Cage>, Timespec)>>,
+    cages: RwLock<ById>,
 }
+
+/// With the time of their birth, since the machine started.
+type ById = HashMap<CageId, (Arc<Cage>, Timespec)>;
 
 impl CageTable {
     /// The cage with this id.
     pub fn get(&self, id: CageId) -> Option<Arc<Cage>> {
-        self.cages.read().unwrap_or_else(PoisonError::into_inner).get(&id).map(|(cage, _)| Arc::clone(cage))
+        self.read().get(&id).map(|(cage, _)| Arc::clone(cage))
     }
 
     /// When a cage was born, since the machine started.
     pub(crate) fn born(&self, id: CageId) -> Option<Timespec> {
-        self.cages.read().unwrap_or_else(PoisonError::into_inner).get(&id).map(|&(_, born)| born)
+        self.read().get(&id).map(|&(_, born)| born)
     }
 
     /// Adds a cage.
@@ -33,7 +36,7 @@ impl CageTable {
     /// EAGAIN if `limit` cages exist.
     pub(super) fn insert(&self, cage: Arc<Cage>, limit: u64) -> Result<()> {
         let born = clock::gettime(libc::CLOCK_BOOTTIME).unwrap_or_default();
-        let mut cages = self.cages.write().unwrap_or_else(PoisonError::into_inner);
+        let mut cages = self.write();
         if cages.len() as u64 >= limit {
             return Err(Errno::EAGAIN);
         }
@@ -42,21 +45,29 @@ impl CageTable {
     }
 
     pub(super) fn remove(&self, id: CageId) {
-        self.cages.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        self.write().remove(&id);
     }
 
     /// All cages, in no order.
     pub fn all(&self) -> Vec<Arc<Cage>> {
-        self.cages.read().unwrap_or_else(PoisonError::into_inner).values().map(|(cage, _)| Arc::clone(cage)).collect()
+        self.read().values().map(|(cage, _)| Arc::clone(cage)).collect()
     }
 
     /// How many cages exist, zombies included.
     pub fn len(&self) -> usize {
-        self.cages.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.read().len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, ById> {
+        unpoisoned(self.cages.read())
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, ById> {
+        unpoisoned(self.cages.write())
     }
 }

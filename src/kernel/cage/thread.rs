@@ -40,8 +40,9 @@ impl Attention {
     pub const INTERRUPTS: u32 = Attention::NEXT | Attention::ENDING | Attention::SIGNAL | Attention::LEAVE;
 }
 
-/// A guest thread. A worker of a grate is one too.
+/// A guest thread. A worker of a grate is one too. Its fields are grouped by who writes them and what guards them.
 pub struct Thread {
+    // Fixed at birth; what they lead to has locks of its own.
     /// Its id; the first thread's is its cage's.
     pub tid: u32,
     /// Whether it runs on the host thread of the cage it serves, not on one of its own.
@@ -50,12 +51,38 @@ pub struct Thread {
     pub cage: Arc<Cage>,
     /// Where its calls on descriptors go.
     pub routes: Arc<crate::fd_routes::Routes>,
-    /// prctl(PR_SET_NAME).
-    pub name: Mutex<[u8; 16]>,
+    /// What keeps host descriptors open while this thread uses them.
+    pub reader: Arc<crate::fd::Reader>,
+
+    /// Written by whoever acts on the thread, taken by its host thread when a call returns.
+    left: Left,
+    /// Written by whoever chooses how it runs, and by its host thread.
+    pub host: OnHost,
+    /// Written by its own calls and taken once, when it ends.
+    pub at_end: AtEnd,
+
+    // Single words that its host thread alone writes.
+    /// Whether this worker is in its grate's code or in a call from there, rather than idle.
+    pub serving: AtomicBool,
+    /// Whether its engine stands ready to fork it: it is at a call of the import `fork`.
+    pub forking: AtomicBool,
+
+    // Written by its own calls, and by those of grates that act for it; who sends signals reads them.
     /// Blocked signals: bit n-1 is signal n.
     pub mask: AtomicU64,
-    /// The rest of what it has to do with signals.
+    /// The rest of what it has to do with signals; its queue has a lock of its own.
     pub(crate) signals: super::signal::OfThread,
+
+    /// prctl(PR_SET_NAME), for whoever reads or sets it.
+    pub name: Mutex<[u8; 16]>,
+    /// How waiting has gone: its host thread's alone.
+    pub(crate) patience: crate::spin::Patiences,
+}
+
+/// What is left for a thread to do when control is back at its own call. `attention` says that there is something; each of the others has a lock
+/// of its own, held for a moment, so that no two of them are.
+#[derive(Default)]
+struct Left {
     /// What the engine has to look at after each call: bits of [`Attention`].
     attention: AtomicU32,
     next: Mutex<Option<Next>>,
@@ -63,26 +90,28 @@ pub struct Thread {
     exec: Mutex<Option<Box<Start>>>,
     /// The child that [`Attention::BIRTH`] is about.
     birth: Mutex<Option<Birth>>,
-    /// Whether this worker is in its grate's code or in a call from there, rather than idle.
-    pub serving: AtomicBool,
-    /// Whether its engine stands ready to fork it: it is at a call of the import `fork`.
-    pub forking: AtomicBool,
+}
+
+/// A thread on its host thread.
+#[derive(Default)]
+pub struct OnHost {
+    /// The host's thread id while it runs, 0 otherwise. Only its host thread writes it; while `affinity` is held it does not become 0.
+    pub tid: AtomicU32,
+    /// The processors it has chosen, if it has.
+    pub(super) affinity: Mutex<Option<rustix::thread::CpuSet>>,
+    /// How it is scheduled, for those who ask: see `sys::process::sched`. A single word, changed at once.
+    pub(crate) policy: AtomicU32,
+    /// What the host thread had used before.
+    pub(super) before: Mutex<super::usage::Before>,
+}
+
+/// Where words in the cage's memory stand that change when the thread ends.
+#[derive(Default)]
+pub struct AtEnd {
     /// set_tid_address(2).
     pub clear_tid: AtomicU64,
     /// set_robust_list(2).
     pub robust_list: AtomicU64,
-    /// What keeps host descriptors open while this thread uses them.
-    pub reader: Arc<crate::fd::Reader>,
-    /// How waiting has gone.
-    pub(crate) patience: crate::spin::Patiences,
-    /// The host's thread id while it runs, 0 otherwise.
-    pub host_tid: AtomicU32,
-    /// The processors it has chosen, if it has.
-    pub(super) affinity: Mutex<Option<rustix::thread::CpuSet>>,
-    /// How it is scheduled, for those who ask: see `sys::process::sched`.
-    pub(crate) policy: AtomicU32,
-    /// What the host thread had used before.
-    pub(super) before: Mutex<super::usage::Before>,
 }
 
 impl Thread {
@@ -100,23 +129,16 @@ impl Thread {
             worker,
             cage: Arc::clone(cage),
             routes: cage.routes.get(),
-            name: Mutex::new([0; 16]),
-            mask: AtomicU64::new(0),
-            signals: super::signal::OfThread::default(),
-            attention: AtomicU32::new(0),
-            next: Mutex::new(None),
-            exec: Mutex::new(None),
-            birth: Mutex::new(None),
+            reader: cage.fds.readers().join(),
+            left: Left::default(),
+            host: OnHost::default(),
+            at_end: AtEnd::default(),
             serving: AtomicBool::new(worker),
             forking: AtomicBool::new(false),
-            clear_tid: AtomicU64::new(0),
-            robust_list: AtomicU64::new(0),
-            reader: cage.fds.readers().join(),
+            mask: AtomicU64::new(0),
+            signals: super::signal::OfThread::default(),
+            name: Mutex::default(),
             patience: crate::spin::Patiences::default(),
-            host_tid: AtomicU32::new(0),
-            affinity: Mutex::default(),
-            policy: AtomicU32::new(0),
-            before: Mutex::default(),
         });
         family.threads.push(Arc::downgrade(&thread));
         Ok(thread)
@@ -125,8 +147,8 @@ impl Thread {
     /// The thread that goes on as the only one after execve(2): it has the cage's number. This one if it has it; else
     /// one in its place.
     pub(super) fn lead(self: &Arc<Thread>) -> Result<Arc<Thread>> {
-        self.clear_tid.store(0, Ordering::Relaxed);
-        self.robust_list.store(0, Ordering::Relaxed);
+        self.at_end.clear_tid.store(0, Ordering::Relaxed);
+        self.at_end.robust_list.store(0, Ordering::Relaxed);
         if self.tid == self.cage.id.0 {
             return Ok(Arc::clone(self));
         }
@@ -135,23 +157,21 @@ impl Thread {
             worker: false,
             cage: Arc::clone(&self.cage),
             routes: Arc::clone(&self.routes),
-            name: Mutex::new([0; 16]),
-            mask: AtomicU64::new(self.mask.load(Ordering::Acquire)),
-            signals: super::signal::OfThread::taken_from(self),
-            attention: AtomicU32::new(0),
-            next: Mutex::new(None),
-            exec: Mutex::new(None),
-            birth: Mutex::new(None),
+            reader: self.cage.fds.readers().join(),
+            left: Left::default(),
+            host: OnHost {
+                tid: AtomicU32::new(0),
+                affinity: Mutex::new(*self.host.affinity.locked()),
+                policy: AtomicU32::new(self.host.policy.load(Ordering::Relaxed)),
+                before: Mutex::new(*self.host.before.locked()),
+            },
+            at_end: AtEnd::default(),
             serving: AtomicBool::new(false),
             forking: AtomicBool::new(false),
-            clear_tid: AtomicU64::new(0),
-            robust_list: AtomicU64::new(0),
-            reader: self.cage.fds.readers().join(),
+            mask: AtomicU64::new(self.mask.load(Ordering::Acquire)),
+            signals: super::signal::OfThread::taken_from(self),
+            name: Mutex::default(),
             patience: crate::spin::Patiences::default(),
-            host_tid: AtomicU32::new(0),
-            affinity: Mutex::new(*self.affinity.locked()),
-            policy: AtomicU32::new(self.policy.load(Ordering::Relaxed)),
-            before: Mutex::new(*self.before.locked()),
         });
         let mut family = self.cage.family();
         family.threads.retain(|other| other.upgrade().is_some_and(|other| !Arc::ptr_eq(&other, self)));
@@ -162,19 +182,19 @@ impl Thread {
     /// Whether the engine has to look before it goes on: 0 or bits of [`Attention`].
     #[inline]
     pub fn attention(&self) -> u32 {
-        self.attention.load(Ordering::Relaxed)
+        self.left.attention.load(Ordering::Relaxed)
     }
 
     /// Leaves `next` for the engine to carry out when control is back at this thread's own call.
     pub fn set_next(&self, next: Next) {
-        *self.next.locked() = Some(next);
+        *self.left.next.locked() = Some(next);
         self.notice(Attention::NEXT);
     }
 
     /// What was left, if anything: a pending [`Next`], or the end of the cage.
     pub fn take_next(&self) -> Option<Next> {
-        let next = self.next.locked().take();
-        self.attention.fetch_and(!Attention::NEXT, Ordering::AcqRel);
+        let next = self.left.next.locked().take();
+        self.left.attention.fetch_and(!Attention::NEXT, Ordering::AcqRel);
         let leaving = self.attention() & (Attention::ENDING | Attention::LEAVE);
         if leaving == 0 {
             return next;
@@ -211,13 +231,13 @@ impl Thread {
 
     /// Leaves a program to go on with, for [`Next::Exec`].
     pub(crate) fn exec_to(&self, start: Box<Start>) {
-        *self.exec.locked() = Some(start);
+        *self.left.exec.locked() = Some(start);
         self.set_next(Next::Exec);
     }
 
     /// The program to go on with.
     pub(super) fn take_exec(&self) -> Option<Box<Start>> {
-        self.exec.locked().take()
+        self.left.exec.locked().take()
     }
 
     /// Leaves a child for the engine to bring to life.
@@ -225,7 +245,7 @@ impl Thread {
     /// # Errors
     /// The child itself, if there is one already: a grate forwarded the same call twice.
     pub(crate) fn set_birth(&self, birth: Birth) -> core::result::Result<(), Birth> {
-        let mut slot = self.birth.locked();
+        let mut slot = self.left.birth.locked();
         if slot.is_some() {
             return Err(birth);
         }
@@ -236,14 +256,14 @@ impl Thread {
 
     /// The child that this thread's call has made, if it made one.
     pub fn take_birth(&self) -> Option<Birth> {
-        let birth = self.birth.locked().take();
-        self.attention.fetch_and(!Attention::BIRTH, Ordering::AcqRel);
+        let birth = self.left.birth.locked().take();
+        self.left.attention.fetch_and(!Attention::BIRTH, Ordering::AcqRel);
         birth
     }
 
     /// Sets bits of attention.
     pub(crate) fn notice(&self, bits: u32) {
-        self.attention.fetch_or(bits, Ordering::AcqRel);
+        self.left.attention.fetch_or(bits, Ordering::AcqRel);
     }
 
     /// The engine could not run it: it was never there.
@@ -256,7 +276,7 @@ impl Thread {
 
     /// Clears bits of attention.
     pub(crate) fn unnotice(&self, bits: u32) {
-        self.attention.fetch_and(!bits, Ordering::AcqRel);
+        self.left.attention.fetch_and(!bits, Ordering::AcqRel);
     }
 
     /// What to do before guest code of this thread goes on, its attention word not being 0.

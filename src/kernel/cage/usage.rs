@@ -68,7 +68,7 @@ impl Thread {
     }
 
     fn before(&self) -> std::sync::MutexGuard<'_, Before> {
-        self.before.locked()
+        self.host.before.locked()
     }
 
     /// What the calling host thread has used for this thread, which runs on it.
@@ -128,7 +128,7 @@ fn settle(used: &mut Rusage, nanos: i64) {
 
 /// getrusage(RUSAGE_THREAD) for a thread that has not ended.
 pub(crate) fn running(thread: &Thread) -> Rusage {
-    let tid = thread.host_tid.load(std::sync::atomic::Ordering::Acquire);
+    let tid = thread.host.tid.load(std::sync::atomic::Ordering::Acquire);
     if tid == rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned() {
         return thread.usage_here();
     }
@@ -140,7 +140,7 @@ pub(crate) fn running(thread: &Thread) -> Rusage {
 /// chance of a moment, and seems to sleep after that.
 pub(crate) fn is_running(thread: &Thread) -> bool {
     const LOOKS: u32 = 8;
-    let tid = thread.host_tid.load(std::sync::atomic::Ordering::Acquire);
+    let tid = thread.host.tid.load(std::sync::atomic::Ordering::Acquire);
     if tid == 0 {
         return false;
     }
@@ -156,7 +156,7 @@ pub(crate) fn is_running(thread: &Thread) -> bool {
 
 /// The processor time of one thread; nothing for one that does not run.
 pub(crate) fn cpu_time(thread: &Thread) -> Timespec {
-    match thread.host_tid.load(std::sync::atomic::Ordering::Acquire) {
+    match thread.host.tid.load(std::sync::atomic::Ordering::Acquire) {
         0 => Timespec::default(),
         tid => {
             let all = nanos(clock::gettime(clock::cpu_clock_of(tid)).unwrap_or_default());

@@ -18,6 +18,7 @@ use rustix::fs::OFlags;
 use rustix::thread::futex;
 
 use crate::host;
+pub use crate::host::fs::FileId;
 use crate::lock::Locked;
 
 /// The end of a range without one: one past the largest offset.
@@ -28,29 +29,6 @@ const GLANCE: Duration = Duration::from_millis(10);
 
 /// The most locks on one file.
 const MAX_LOCKS: usize = 8192;
-
-/// Which file: device and inode.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct FileId {
-    dev: u64,
-    ino: u64,
-}
-
-impl FileId {
-    /// The id of an open file.
-    ///
-    /// # Errors
-    /// What fstat(2) says.
-    pub fn of(file: BorrowedFd<'_>) -> Result<FileId> {
-        rustix::fs::fstat(file).map(|stat| FileId::from(&stat)).map_err(host::errno)
-    }
-}
-
-impl From<&rustix::fs::Stat> for FileId {
-    fn from(stat: &rustix::fs::Stat) -> FileId {
-        FileId { dev: stat.st_dev, ino: stat.st_ino }
-    }
-}
 
 /// Whose a lock is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -2,6 +2,8 @@
 
 use lind_abi::layout::{Rusage, Timespec, Timeval};
 use lind_abi::{Errno, Result};
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::ClockId;
 
 /// clock_gettime(2), through the vdso where the host has it there.
 #[inline]
@@ -26,6 +28,12 @@ pub fn getres(clock: i32) -> Result<Timespec> {
         0 => Ok(Timespec { sec: time.tv_sec, nsec: time.tv_nsec }),
         _ => Err(last_errno()),
     }
+}
+
+/// clock_nanosleep(2) to a time.
+pub fn sleep_until(clock: ClockId, deadline: &Timespec) -> Result<()> {
+    let request = rustix::time::Timespec { tv_sec: deadline.sec, tv_nsec: deadline.nsec };
+    clock_nanosleep_absolute(clock, &request).map_err(super::errno)
 }
 
 /// The clock of the processor time of a host thread of this process: CPUCLOCK_SCHED with the per-thread bit, as

@@ -14,6 +14,29 @@ use syscalls::{Sysno, raw_syscall};
 use super::{raw, result};
 use crate::mem::HostRange;
 
+/// Which file: device and inode.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct FileId {
+    pub(crate) dev: u64,
+    pub(crate) ino: u64,
+}
+
+impl FileId {
+    /// The id of an open file.
+    ///
+    /// # Errors
+    /// What fstat(2) says.
+    pub fn of(file: BorrowedFd<'_>) -> Result<FileId> {
+        rustix::fs::fstat(file).map(|stat| FileId::from(&stat)).map_err(super::errno)
+    }
+}
+
+impl From<&rustix::fs::Stat> for FileId {
+    fn from(stat: &rustix::fs::Stat) -> FileId {
+        FileId { dev: stat.st_dev, ino: stat.st_ino }
+    }
+}
+
 /// newfstatat(2) into guest memory.
 pub fn stat(dir: BorrowedFd<'_>, path: &CStr, buf: HostRange<'_>, flags: u32) -> Result<()> {
     let (path, buf) = (path.as_ptr() as usize, buf.as_ptr() as usize);

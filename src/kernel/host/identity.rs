@@ -27,6 +27,32 @@ pub struct Identity {
     pub capabilities: u64,
 }
 
+/// Sets of capabilities, as capabilities(7) numbers them.
+pub mod capability {
+    /// What each is called there.
+    pub const CHOWN: u64 = 1 << 0;
+    pub const DAC_OVERRIDE: u64 = 1 << 1;
+    pub const DAC_READ_SEARCH: u64 = 1 << 2;
+    pub const FOWNER: u64 = 1 << 3;
+    pub const FSETID: u64 = 1 << 4;
+    pub const KILL: u64 = 1 << 5;
+    pub const SETGID: u64 = 1 << 6;
+    pub const SETUID: u64 = 1 << 7;
+    pub const SETPCAP: u64 = 1 << 8;
+    pub const NET_BIND_SERVICE: u64 = 1 << 10;
+    pub const IPC_OWNER: u64 = 1 << 15;
+    pub const MKNOD: u64 = 1 << 27;
+
+    /// Those about files: what setfsuid(2) takes and gives.
+    pub const OF_FILES: u64 = CHOWN | DAC_OVERRIDE | DAC_READ_SEARCH | FOWNER | FSETID | MKNOD;
+    /// Those that mean something to the host where the runner has them too.
+    pub const OF_HOST: u64 = CHOWN | DAC_OVERRIDE | DAC_READ_SEARCH | FOWNER | FSETID | NET_BIND_SERVICE;
+    /// Those that a cage of root has: all that allow anything here.
+    pub const OF_ROOT: u64 = OF_FILES | KILL | SETGID | SETUID | SETPCAP | NET_BIND_SERVICE | IPC_OWNER;
+    /// CAP_LAST_CAP
+    pub const LAST: u64 = 40;
+}
+
 /// Users or groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -40,7 +66,7 @@ pub enum Kind {
 pub const NOBODYS: u64 = u64::MAX;
 
 /// What it takes to become somebody else and to come back.
-const RETURN: u64 = (1 << 6) | (1 << 7); // CAP_SETGID, CAP_SETUID
+const RETURN: u64 = capability::SETGID | capability::SETUID;
 
 /// The last stamp that was given. These are the process's, like what they are about: kernels that share one share them.
 static STAMPS: AtomicU64 = AtomicU64::new(0);
@@ -68,7 +94,7 @@ fn runner() -> &'static Runner {
             uid,
             gid: rustix::process::getegid().as_raw(),
             groups,
-            capabilities: capabilities & crate::cage::capability::OF_HOST,
+            capabilities: capabilities & capability::OF_HOST,
         };
         // Root of a user namespace may have groups that are not there, or may not set any: then nobody could come back.
         let changes = uid == 0 && capabilities & RETURN == RETURN && set(&identity, capabilities).is_ok();

@@ -13,6 +13,8 @@ use crate::event::Event;
 pub(crate) const HIGHEST: u16 = 32767;
 /// SEMMSL
 pub(crate) const MOST_IN_SET: usize = 32000;
+/// SEMOPM
+pub(crate) const MOST_OPERATIONS: u64 = 500;
 /// What noting that something of one semaphore is to be given back takes, about.
 pub(crate) const UNDO: u64 = 32;
 const IPC_NOWAIT: i16 = 0o4000;

@@ -91,6 +91,6 @@ pub(super) fn most(_: &Subject<'_>) -> Result<Vec<u8>> {
 }
 
 pub(super) fn semaphores(_: &Subject<'_>) -> Result<Vec<u8>> {
-    let (most, operations) = (ipc::MOST_IN_SET, crate::sys::ipc::MOST_OPERATIONS);
+    let (most, operations) = (ipc::MOST_IN_SET, ipc::MOST_OPERATIONS);
     Ok(format!("{most}\t{}\t{operations}\t{}\n", ipc::MOST_SEMAPHORES, ipc::MOST).into_bytes())
 }

@@ -13,9 +13,9 @@ use rustix::net::{AddressFamily, SocketAddrAny, SocketType, sockopt};
 
 use super::process::LONGEST;
 use super::{Subject, seen};
+use crate::fd::name::socket_path;
 use crate::fd::{FileRef, Kind};
 use crate::host;
-use crate::sys::net::socket_path;
 
 /// A socket that somebody has.
 struct Found {
@@ -165,7 +165,7 @@ pub(super) fn unix(subject: &Subject<'_>) -> Result<Vec<u8>> {
         let (flags, state) = (if listens { ACCEPTS } else { 0 }, if connected { CONNECTED } else { UNCONNECTED });
         let row = format!("{:016x}: 00000002 00000000 {flags:08X} {kind:04X} {state:02X} {inode:5}", 0);
         text.extend(row.into_bytes());
-        if let Some(path) = socket_path(subject.cx, &file) {
+        if let Some(path) = socket_path(subject.cx.kernel, &file) {
             text.push(b' ');
             // An abstract name begins with a NUL, and may have more of them.
             text.extend(path.into_iter().map(|byte| if byte == 0 { b'@' } else { byte }));

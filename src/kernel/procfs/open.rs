@@ -14,8 +14,8 @@ use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind};
 use crate::root::Root;
 use crate::root::devices::TTY;
-use crate::sys::fs::open_unless_run;
 use crate::terminal;
+use crate::writing::open_unless_run;
 use crate::{host, sealed};
 
 /// O_ACCMODE

@@ -128,7 +128,8 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     };
     let thread = subject.thread.clone().or_else(|| cage.thread(cage.id.0));
     let mask = thread.as_ref().map_or(0, |thread| thread.mask.load(Ordering::Relaxed));
-    let policy = thread.as_ref().map_or(0, |thread| thread.policy.load(Ordering::Relaxed) & !Thread::RESET_ON_FORK);
+    let policy =
+        thread.as_ref().map_or(0, |thread| thread.host.policy.load(Ordering::Relaxed) & !Thread::RESET_ON_FORK);
     let (own, _) = waiting(cage, thread.as_deref());
     let pages = pages(&cage.memory);
     let born = cx.kernel.cages.born(cage.id).unwrap_or_default();

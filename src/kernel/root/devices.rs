@@ -8,8 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use lind_abi::{Errno, Result};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 
-use crate::fd::locks::FileId;
-use crate::host;
+use crate::host::{self, fs::FileId};
 
 /// Their names in /dev.
 pub(crate) const NAMES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];

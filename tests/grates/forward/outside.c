@@ -4,5 +4,5 @@
 
 int main(void)
 {
-	return lind_import_syscall(SYS_forward, 0, 0, 0, 0, 0, 0) != -EINVAL;
+	return lind_import_syscall(SYS_call_by, 0, 0, 0, 0, 0, 0) != -EINVAL;
 }

@@ -18,7 +18,7 @@ int main(void)
 		by.caller = cage;
 		by.target = self;
 		CHECK(lind_import_syscall(SYS_call_by, (uintptr_t)&by, 0, 0, 0, 0, 0) < 0);
-		CHECK(lind_import_syscall(SYS_forward, cage, 0, 0, 0, 0, 0) == -EINVAL);
+		CHECK(lind_import_syscall(SYS_call_by, 0, cage, 0, 0, 0, 0) == -EINVAL);
 		CHECK(lind_import_syscall(SYS_copy_handler_table_to_cage, cage, self, 0, 0, 0, 0) < 0);
 		CHECK(lind_import_syscall(SYS_register_handler, self, SYS_open, cage, 1, 0, 0) < 0);
 		CHECK(lind_call_plain(SYS_getpid, cage, 0, 0, 0, 0) < 0);

@@ -4,7 +4,7 @@
 
 static int64_t by(uint64_t cage)
 {
-	return lind_import_syscall(SYS_forward, cage, 0, 0, 0, 0, 0);
+	return lind_import_syscall(SYS_call_by, 0, cage, 0, 0, 0, 0);
 }
 
 static int64_t on_geteuid(const struct lind_call *c)

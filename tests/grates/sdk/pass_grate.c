@@ -42,8 +42,8 @@ static int64_t on_geteuid(const struct lind_call *c)
 }
 LIND_RAW("alters", geteuid, on_geteuid);
 
-/* Of a grate that this one is in front of. */
-LIND_RAW("observes", forward, lind_pass);
+/* Of a grate that this one is in front of: what that passes on as it came does not come here, where it could not be passed on. */
+LIND_RAW("observes", call_by, lind_forward);
 
 LIND_SETS(set_result, result = 1)
 

@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 	check("by the grate's table on it", -EPERM, by((uint64_t)parent, (uint64_t)parent, SYS_geteuid));
 	check("make_syscall", -EMLINK, on((uint64_t)me, SYS_geteuid));
 	check("make_syscall on the grate", -EPERM, on((uint64_t)parent, SYS_geteuid));
-	check("forward", -EINVAL, call(SYS_forward, 0, 0, 0, 0, 0));
+	check("pass on", -EINVAL, call(SYS_call_by, 0, 0, 0, 0, 0));
 	check("x32", -ENOSYS, call(SYS_geteuid | 0x40000000, 0, 0, 0, 0, 0));
 	check("negative", -ENOSYS, call((int32_t)(SYS_geteuid | 0x80000000), 0, 0, 0, 0, 0));
 	check("any", -ENOSYS, call(-1, 0, 0, 0, 0, 0));

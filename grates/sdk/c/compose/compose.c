@@ -82,14 +82,8 @@ uint64_t lind_view(unsigned stack)
 
 int64_t lind_enter(unsigned stack, const struct lind_call *c)
 {
-	struct lind_call by;
-
-	/* The kernel has it at hand. */
-	if (c == lind_serving_)
-		return lind_import_syscall(SYS_forward, stacks[stack].view, 0, 0, 0, 0, 0);
-	by = *c;
-	by.caller = stacks[stack].view;
-	return lind_import_syscall(SYS_call_by, (uintptr_t)&by, 0, 0, 0, 0, 0);
+	/* The one that is being served the kernel has at hand. */
+	return lind_import_syscall(SYS_call_by, c == lind_serving_ ? 0 : (uintptr_t)c, stacks[stack].view, 0, 0, 0, 0);
 }
 
 static int64_t put(uint64_t cage, uint32_t nr, lind_handle_fn *handle)

@@ -48,24 +48,31 @@ int64_t lind_forward(const struct lind_call *c)
 
 	/* The kernel has it at hand: that is half the way of handing it over again. */
 	if (c == lind_serving_)
-		return lind_import_syscall(SYS_forward, 0, 0, 0, 0, 0, 0);
+		return lind_import_syscall(SYS_call_by, 0, 0, 0, 0, 0, 0);
 	return lind_import_call((int32_t)c->nr, (int64_t)c->target, a[0].value, a[0].cage, a[1].value, a[1].cage,
 		a[2].value, a[2].cage, a[3].value, a[3].cage, a[4].value, a[4].cage, a[5].value, a[5].cage);
 }
 
 #define PAGE 4096u
 
-int64_t lind_answer_from_slow_(struct lind_arg to, const void *from, size_t length, int32_t *release)
+size_t lind_write_part(struct lind_arg to, const void *from, size_t length)
 {
-	size_t done = 0, piece = length;
-	int r = lind_write(to, from, length);
+	size_t done = 0, piece;
 
-	for (; r && done < length; done += piece) {
+	for (; done < length; done += piece) {
 		piece = PAGE - (size_t)((to.value + done) % PAGE);
 		piece = piece < length - done ? piece : length - done;
 		if (lind_write(lind_at(to, done), (const char *)from + done, piece))
 			break;
 	}
+	return done;
+}
+
+int64_t lind_answer_from_slow_(struct lind_arg to, const void *from, size_t length, int32_t *release)
+{
+	int r = lind_write(to, from, length);
+	size_t done = r ? lind_write_part(to, from, length) : length;
+
 	__atomic_store_n(release, 0, __ATOMIC_RELEASE);
 	return !r ? (int64_t)length : done ? (int64_t)done : r;
 }

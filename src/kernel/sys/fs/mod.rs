@@ -19,7 +19,6 @@ mod tests;
 mod transfer;
 mod vector;
 mod watched;
-mod writing;
 mod xattr;
 
 pub(crate) use attributes::*;
@@ -36,5 +35,4 @@ pub(crate) use size::*;
 pub(crate) use stat::*;
 pub(crate) use transfer::*;
 pub(crate) use vector::*;
-pub(crate) use writing::open_unless_run;
 pub(crate) use xattr::*;

@@ -8,7 +8,6 @@ use lind_abi::flags::{CloseRangeFlags, MemfdFlags, OpenFlags};
 use lind_abi::layout::OpenHow;
 use lind_abi::{DirFd, Errno, Fd, In, Len, Mode, NewFd, Path, Result, Str};
 
-use super::writing::open_unless_run;
 use crate::call::{Ctx, PathBytes};
 use crate::fd::{File, Kind};
 use crate::host;
@@ -16,6 +15,7 @@ use crate::path::Within;
 use crate::procfs::{self, Opened, Reached};
 use crate::root::Last;
 use crate::root::table::Dir;
+use crate::writing::open_unless_run;
 
 /// open(2)
 pub(crate) fn open(cx: &Ctx<'_>, path: Path, flags: OpenFlags, mode: Mode) -> Result<NewFd> {

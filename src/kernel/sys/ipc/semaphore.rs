@@ -5,7 +5,9 @@ use lind_abi::{Errno, In, InOut, Len, Out, Result};
 
 use super::{IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, command, tell_all, wait};
 use crate::call::Ctx;
-use crate::ipc::{HIGHEST, MOST, MOST_IN_SET, MOST_SEMAPHORES, Operation, READ, Set, Tried, UNDO, WRITE, release};
+use crate::ipc::{
+    HIGHEST, MOST, MOST_IN_SET, MOST_OPERATIONS, MOST_SEMAPHORES, Operation, READ, Set, Tried, UNDO, WRITE, release,
+};
 use crate::sys::wait::Deadline;
 
 const GETPID: u32 = 11;
@@ -18,9 +20,6 @@ const SETALL: u32 = 17;
 const SEM_STAT: u32 = 18;
 const SEM_INFO: u32 = 19;
 const SEM_STAT_ANY: u32 = 20;
-
-/// SEMOPM
-pub(crate) const MOST_OPERATIONS: u64 = 500;
 
 /// semget(2)
 pub(crate) fn semget(cx: &Ctx<'_>, key: i32, count: i32, flags: i32) -> Result<i32> {

@@ -5,7 +5,7 @@
 //! - an abstract name lives in a name space of the runner: the host's name is a random scope and then the guest's name, or the hash of one
 //!   that is too long for that. Cages of one runner see each other's, nobody sees the host's.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
@@ -13,19 +13,13 @@ use lind_abi::layout::Sockaddr;
 use lind_abi::{Errno, In, InOut, Len, Out, Result};
 use rustix::fs::OFlags;
 
-use super::credentials::is_hidden;
 use crate::call::Ctx;
+use crate::fd::name::{AF_UNIX, Meaning, PATH, UNIX, meaning, to_guest, unix};
 use crate::fd::{File, FileRef, Kind};
 use crate::host::net::Address;
 use crate::host::place;
 use crate::procfs::Reached;
 use crate::root::{Change, Last, Walls};
-
-/// Where sun_path begins.
-const PATH: usize = 2;
-/// The size of struct sockaddr_un.
-const UNIX: usize = 110;
-pub(super) const AF_UNIX: [u8; 2] = 1_u16.to_le_bytes();
 
 /// Reads an address, once. A NULL pointer or no length is no address.
 pub(super) fn load(cx: &Ctx<'_>, from: In<Sockaddr>, len: u32) -> Result<Address> {
@@ -50,7 +44,7 @@ pub(super) fn store(cx: &Ctx<'_>, address: &Address, to: Out<Sockaddr>, len: InO
     if i32::try_from(room).is_err() {
         return Err(Errno::EINVAL);
     }
-    let address = to_guest(cx, address);
+    let address = to_guest(cx.kernel, address);
     let bytes = address.bytes();
     let fits = bytes.len().min(usize::try_from(room).map_err(|_| Errno::EINVAL)?);
     cx.copy_out(to.cast(), &bytes[..fits])?;
@@ -140,34 +134,6 @@ pub(super) fn make(cx: &Ctx<'_>, socket: &File, address: &Address, act: impl Fn(
     })
 }
 
-enum Meaning<'a> {
-    /// The same on the host.
-    Host,
-    /// A name without a file: what follows the NUL.
-    Abstract(&'a [u8]),
-    /// A file's path.
-    Path(CString),
-}
-
-fn meaning(address: &Address) -> Meaning<'_> {
-    match address.bytes().split_first_chunk::<PATH>() {
-        Some((family, _)) if *family != AF_UNIX => Meaning::Host,
-        Some((_, [0, name @ ..])) => Meaning::Abstract(name),
-        // Too long for any path: the host has the errno.
-        Some((_, path)) if (1..=UNIX - PATH).contains(&path.len()) => {
-            let end = path.iter().position(|&byte| byte == 0).unwrap_or(path.len());
-            CString::new(&path[..end]).map_or(Meaning::Host, Meaning::Path)
-        }
-        _ => Meaning::Host,
-    }
-}
-
-/// A unix address with a path, as the host reads it: the NUL is there if there is room.
-fn unix(path: &[u8]) -> Result<Address> {
-    let bytes = [&AF_UNIX[..], path, &[0]].concat();
-    if path.len() > UNIX - PATH { Err(Errno::ENAMETOOLONG) } else { Address::new(&bytes[..bytes.len().min(UNIX)]) }
-}
-
 fn abstract_name(cx: &Ctx<'_>, name: &[u8]) -> Result<Address> {
     if PATH + 1 + name.len() > UNIX {
         return Err(Errno::EINVAL);
@@ -190,26 +156,4 @@ fn any_abstract_name(cx: &Ctx<'_>, act: impl Fn(&Address) -> Result<()>) -> Resu
         }
     }
     Err(Errno::ENOSPC)
-}
-
-/// A host address as the guest is to see it.
-/// The path or abstract name of a unix socket, as guests spell it, if it has one.
-pub(crate) fn socket_path(cx: &Ctx<'_>, socket: &File) -> Option<Vec<u8>> {
-    let name = to_guest(cx, &crate::host::net::name(socket.host()).ok()?);
-    let path = name.bytes().get(PATH..).filter(|path| !path.is_empty())?;
-    let end = if path[0] == 0 { path.len() } else { path.iter().position(|&byte| byte == 0).unwrap_or(path.len()) };
-    Some(path[..end].to_vec())
-}
-
-fn to_guest(cx: &Ctx<'_>, address: &Address) -> Address {
-    let names = &cx.kernel.sockets;
-    let guest = match meaning(address) {
-        Meaning::Abstract(name) if is_hidden(cx, name) => Some(Address::new(&AF_UNIX)),
-        Meaning::Abstract(name) => names.guest_abstract(name).map(|name| Address::new(&[&AF_UNIX[..], &name].concat())),
-        Meaning::Path(path) if cx.kernel.root.walls() == Walls::Openat2 => {
-            names.guest(path.to_bytes()).map(|path| Address::new(&[&AF_UNIX[..], &path, &[0]].concat()))
-        }
-        _ => None,
-    };
-    guest.and_then(Result::ok).unwrap_or(*address)
 }

@@ -12,9 +12,9 @@ use lind_abi::layout::Ucred;
 use lind_abi::{CageId, Errno, InOut, Out, Result};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-use super::address::AF_UNIX;
 use crate::cage::{EFFECTIVE, REAL, capability};
 use crate::call::Ctx;
+use crate::fd::name::AF_UNIX;
 use crate::fd::{File, Ids, Kind, Last, Socket, Token, Who};
 use crate::host::control::Control;
 use crate::host::net::{self, Address};
@@ -290,11 +290,6 @@ pub(crate) fn note_received(file: &File, token: Option<Token>) {
     if let Kind::Socket(socket) = &file.kind {
         *socket.last.locked() = token.map_or(Last::Unknown, Last::Token);
     }
-}
-
-/// Whether a name says who has connected, and nothing to guests.
-pub(super) fn is_hidden(cx: &Ctx<'_>, name: &[u8]) -> bool {
-    cx.kernel.senders.named(name).is_some()
 }
 
 /// The claim in an SCM_CREDENTIALS message, if it is one.

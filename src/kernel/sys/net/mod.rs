@@ -15,7 +15,6 @@ mod socket;
 mod tests;
 mod transfer;
 
-pub(crate) use address::socket_path;
 pub(crate) use credentials::{check_tokenless, note_received};
 pub(crate) use interface::*;
 pub(crate) use message::*;

@@ -72,7 +72,7 @@ fn thread(cx: &Ctx<'_>, flags: CloneFlags, stack: Addr, parent_tid: Out<i32>, ch
     let thread = cage.new_own_thread(cx.kernel, cx.thread)?;
     let tid = thread.tid.cast_signed();
     if flags.has(CloneFlags::CLONE_CHILD_CLEARTID) {
-        thread.clear_tid.store(child_tid.addr, Ordering::Release);
+        thread.at_end.clear_tid.store(child_tid.addr, Ordering::Release);
     }
     let told = (|| {
         if flags.has(CloneFlags::CLONE_PARENT_SETTID) {
@@ -85,7 +85,7 @@ fn thread(cx: &Ctx<'_>, flags: CloneFlags, stack: Addr, parent_tid: Out<i32>, ch
     })();
     let started = told.and_then(|()| cx.kernel.engine().start_thread(cx.kernel, &thread, boot));
     if let Err(errno) = started {
-        thread.clear_tid.store(0, Ordering::Release);
+        thread.at_end.clear_tid.store(0, Ordering::Release);
         thread.never_ran();
         return Err(errno);
     }

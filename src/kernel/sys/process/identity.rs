@@ -49,6 +49,6 @@ pub(crate) fn getgid(cx: &Ctx<'_>) -> Result<Gid> {
 
 /// set_tid_address(2)
 pub(crate) fn set_tid_address(cx: &Ctx<'_>, addr: Addr) -> Result<Pid> {
-    cx.thread.clear_tid.store(addr.0, Ordering::Relaxed);
+    cx.thread.at_end.clear_tid.store(addr.0, Ordering::Relaxed);
     gettid(cx)
 }

@@ -69,7 +69,7 @@ pub(crate) fn sched_rr_get_interval(cx: &Ctx<'_>, pid: Pid, interval: Out<Timesp
 
 /// sched_getscheduler(2)
 pub(crate) fn sched_getscheduler(cx: &Ctx<'_>, pid: Pid) -> Result<i32> {
-    on_known(cx, pid, |thread| Ok(thread.policy.load(Ordering::Relaxed).cast_signed()))
+    on_known(cx, pid, |thread| Ok(thread.host.policy.load(Ordering::Relaxed).cast_signed()))
 }
 
 /// sched_getparam(2): struct sched_param begins with the priority, and the rest is libc's.
@@ -85,7 +85,7 @@ pub(crate) fn sched_getparam(cx: &Ctx<'_>, pid: Pid, param: Addr) -> Result<()> 
 pub(crate) fn sched_setparam(cx: &Ctx<'_>, pid: Pid, param: Addr) -> Result<()> {
     let priority = priority_at(cx, pid, param)?;
     on_known(cx, pid, |thread| {
-        let reset_on_fork = thread.policy.load(Ordering::Relaxed) & Thread::RESET_ON_FORK != 0;
+        let reset_on_fork = thread.host.policy.load(Ordering::Relaxed) & Thread::RESET_ON_FORK != 0;
         schedule(thread, &Wanted { policy: None, priority, nice: None, reset_on_fork, deadline: [0; 3] })
     })
 }
@@ -162,8 +162,9 @@ pub(crate) fn sched_getattr(cx: &Ctx<'_>, pid: Pid, attr: Addr, size: u32, flags
     if attr.0 == 0 || pid.0 < 0 || !(SMALLEST..=4096).contains(&size) || flags != 0 {
         return Err(Errno::EINVAL);
     }
-    let (word, nice) =
-        on_known(cx, pid, |thread| Ok((thread.policy.load(Ordering::Relaxed), thread.cage.settings().limits.nice)))?;
+    let (word, nice) = on_known(cx, pid, |thread| {
+        Ok((thread.host.policy.load(Ordering::Relaxed), thread.cage.settings().limits.nice))
+    })?;
     let policy = word & !Thread::RESET_ON_FORK;
     let size = size.min(WHOLE);
     let mut bytes = [0; WHOLE as usize];
@@ -182,7 +183,7 @@ fn is_ordinary(policy: u32) -> bool {
 
 /// Linux's rules, for who has no privilege.
 fn schedule(thread: &Thread, wanted: &Wanted) -> Result<()> {
-    let old = thread.policy.load(Ordering::Relaxed);
+    let old = thread.host.policy.load(Ordering::Relaxed);
     let (old, resets) = (old & !Thread::RESET_ON_FORK, old & Thread::RESET_ON_FORK != 0);
     let policy = wanted.policy.unwrap_or(old);
     priorities(policy.cast_signed())?;
@@ -209,7 +210,7 @@ fn schedule(thread: &Thread, wanted: &Wanted) -> Result<()> {
     }
     limits.nice = nice;
     let reset = if wanted.reset_on_fork { Thread::RESET_ON_FORK } else { 0 };
-    thread.policy.store(policy | reset, Ordering::Relaxed);
+    thread.host.policy.store(policy | reset, Ordering::Relaxed);
     Ok(())
 }
 

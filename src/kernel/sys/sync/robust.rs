@@ -12,7 +12,7 @@ pub(crate) fn set_robust_list(cx: &Ctx<'_>, head: Addr, len: Len) -> Result<()> 
     if len.0 != size_of::<RobustList>() as u64 {
         return Err(Errno::EINVAL);
     }
-    cx.thread.robust_list.store(head.0, Ordering::Release);
+    cx.thread.at_end.robust_list.store(head.0, Ordering::Release);
     Ok(())
 }
 
@@ -20,9 +20,9 @@ pub(crate) fn set_robust_list(cx: &Ctx<'_>, head: Addr, len: Len) -> Result<()> 
 pub(crate) fn get_robust_list(cx: &Ctx<'_>, pid: Pid, head: Out<u32>, len: Out<u32>) -> Result<()> {
     let tid = u32::try_from(pid.0).map_err(|_| Errno::ESRCH)?;
     let list = if tid == 0 || tid == cx.thread.tid {
-        cx.thread.robust_list.load(Ordering::Acquire)
+        cx.thread.at_end.robust_list.load(Ordering::Acquire)
     } else if let Some(thread) = cx.cage.thread(tid) {
-        thread.robust_list.load(Ordering::Acquire)
+        thread.at_end.robust_list.load(Ordering::Acquire)
     } else {
         let exists = cx.kernel.cages.all().iter().any(|cage| cage.thread(tid).is_some());
         return Err(if exists { Errno::EPERM } else { Errno::ESRCH });

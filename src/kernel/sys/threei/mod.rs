@@ -235,16 +235,17 @@ pub(crate) fn spawn(
     Ok(Pid(child.0.cast_signed()))
 }
 
-/// See the table.
+/// See the table. EFAULT, ESRCH for a table or target that is not there.
 #[inline]
-pub(crate) fn forward(cx: &Ctx<'_>, by: u64) -> Result<i64> {
-    call::forward(cx, by)
+pub(crate) fn call_by(cx: &Ctx<'_>, wire: In<LindCall>, by: u64) -> Result<i64> {
+    if wire.addr == 0 { call::forward(cx, by) } else { described(cx, wire, by) }
 }
 
-/// See the table. EFAULT, ESRCH for a table or target that is not there.
-pub(crate) fn call_by(cx: &Ctx<'_>, wire: In<LindCall>) -> Result<i64> {
-    let (asker, _) = authority::asker(&cx.caller.cage, cx.served, nr::call_by, |values| values[0] == wire.addr);
-    call::call_by(cx, asker, &cx.load(wire)?)
+#[inline(never)]
+fn described(cx: &Ctx<'_>, wire: In<LindCall>, by: u64) -> Result<i64> {
+    let same = |values: [u64; 6]| values[..2] == [wire.addr, by];
+    let (asker, _) = authority::asker(&cx.caller.cage, cx.served, nr::call_by, same);
+    call::call_by(cx, asker, &cx.load(wire)?, by)
 }
 
 /// For calls that speak of the caller's memory or descriptors: one that is sent on by somebody else would speak of theirs, in

@@ -3,30 +3,18 @@
 use lind_abi::flags::{Clock, TimerFlags};
 use lind_abi::layout::Timespec;
 use lind_abi::{Errno, In, Out, Result};
-use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::ClockId;
 
 use super::clock::cpu_time;
 use crate::cage::timer::Measure;
 use crate::call::Ctx;
-use crate::host;
+use crate::host::clock::sleep_until;
 
 const NANOS: i64 = 1_000_000_000;
 
 /// nanosleep(2)
 pub(crate) fn nanosleep(cx: &Ctx<'_>, req: In<Timespec>, rem: Out<Timespec>) -> Result<()> {
     sleep_for(cx, ClockId::Monotonic, cx.load_timespec(req)?, rem)
-}
-
-/// Waits for so many nanoseconds, within a call that waits for something that tells nobody.
-///
-/// # Errors
-/// EINTR.
-pub(crate) fn pause(cx: &Ctx<'_>, nanos: u32) -> Result<()> {
-    let now = rustix::time::clock_gettime(ClockId::Monotonic);
-    let nsec = now.tv_nsec + i64::from(nanos);
-    let deadline = Timespec { sec: now.tv_sec + nsec / NANOS, nsec: nsec % NANOS };
-    cx.blocking(|| sleep_until(ClockId::Monotonic, &deadline))
 }
 
 /// clock_nanosleep(2). Unknown flags are ignored, as on Linux.
@@ -76,7 +64,7 @@ fn sleep_on_cpu(cx: &Ctx<'_>, clock: Clock, flags: TimerFlags, req: In<Timespec>
         }
         let threads = i64::try_from(cx.cage.thread_count().max(1)).unwrap_or(1);
         let nap = (left / threads).clamp(OFTEN, SELDOM);
-        if pause(cx, u32::try_from(nap).unwrap_or(0)) == Err(Errno::EINTR) {
+        if cx.pause(u32::try_from(nap).unwrap_or(0)) == Err(Errno::EINTR) {
             if !absolute {
                 cx.store_if(rem, &Timespec { sec: left / NANOS, nsec: left % NANOS })?;
             }
@@ -100,9 +88,4 @@ fn sleep_for(cx: &Ctx<'_>, clock: ClockId, time: Timespec, rem: Out<Timespec>) -
         cx.store_if(rem, &if left.sec < 0 { Timespec::default() } else { left })?;
     }
     slept
-}
-
-fn sleep_until(clock: ClockId, deadline: &Timespec) -> Result<()> {
-    let request = rustix::time::Timespec { tv_sec: deadline.sec, tv_nsec: deadline.nsec };
-    clock_nanosleep_absolute(clock, &request).map_err(host::errno)
 }

@@ -128,6 +128,8 @@ static inline int64_t lind_read_timed(struct lind_arg arg, void *to, size_t leng
 
 /* Writes `length` bytes at `arg`. 0, -EFAULT, or -EPERM for cage 0. */
 static inline int lind_write(struct lind_arg arg, const void *from, size_t length);
+/* After a lind_write that failed: writes up to the first page that is not there, and returns how many bytes that were. */
+size_t lind_write_part(struct lind_arg to, const void *from, size_t length);
 
 /*
  * Ends a handler: return what this returns, at once. The client gets `result`, and at `to` the `length` bytes that are at `from`

@@ -22,13 +22,11 @@
 #define SYS_spawn                       1004
 /* Calls function `entry` of the caller when a descendant ends: its id and wait status are the first two arguments. */
 #define SYS_exit_notice                 1005
-/* Makes the call that the caller is serving, as it came: the same as make_syscall with its number, target and */
-/* arguments, and shorter; or, as call_by would, by the handler table of cage `by`, if that is not 0. EINVAL outside a */
-/* handler, ELOOP in a handler of this very call. */
-#define SYS_forward                     1006
-/* Makes a call by the handler table of the cage in its field `caller`: the calling cage, or a proper descendant, for */
-/* calls on that and its descendants. Result and errors are the call's; EPERM for other tables, ELOOP for a call that */
-/* makes calls itself. */
+/* Makes the call that `call` describes, or, if that is NULL, the one that the caller is serving, as it came. It goes by the */
+/* handler table of cage `by`: the calling cage, or a proper descendant, for calls on that and its descendants. If `by` is 0, by that */
+/* of the cage in the described call's field `caller`; the served call then goes by the calling cage's. Result and errors are the */
+/* call's; EPERM for other tables, ELOOP for a described call_by, EINVAL without `call` outside a handler. Without `call` it */
+/* enters no handler of call_by: what it makes arrives under its own number. */
 #define SYS_call_by                     1007
 /* Says where calls that `target`, a proper descendant of the caller, makes on its descriptors go instead of entering the caller's */
 /* handler: by a word of the caller's memory for each descriptor number, into the handler, or where the caller's own calls or */

@@ -4937,28 +4937,16 @@ static inline int64_t lind_take_exit_notice(const struct lind_call *c, lind_exit
 	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value));
 }
 
-typedef int64_t lind_forward_fn(struct lind_cx *cx, uint64_t by);
-static inline int64_t lind_forward_forward(struct lind_cx *cx, uint64_t by)
+typedef int64_t lind_call_by_fn(struct lind_cx *cx, struct lind_arg call, uint64_t by);
+static inline int64_t lind_forward_call_by(struct lind_cx *cx, struct lind_arg call, uint64_t by)
 {
-	return (int64_t)lind_import_call(1006, (int64_t)cx->target, (uint64_t)by, cx->call->args[0].cage, 0, cx->call->args[1].cage, 0, cx->call->args[2].cage, 0, cx->call->args[3].cage, 0, cx->call->args[4].cage, 0, cx->call->args[5].cage);
-}
-static inline int64_t lind_take_forward(const struct lind_call *c, lind_forward_fn *on)
-{
-	struct lind_cx cx = { c, c->caller, c->target, 0 };
-
-	return lind_result_(&cx, on(&cx, (uint64_t)c->args[0].value));
-}
-
-typedef int64_t lind_call_by_fn(struct lind_cx *cx, struct lind_arg call);
-static inline int64_t lind_forward_call_by(struct lind_cx *cx, struct lind_arg call)
-{
-	return (int64_t)lind_import_call(1007, (int64_t)cx->target, call.value, call.cage, 0, cx->call->args[1].cage, 0, cx->call->args[2].cage, 0, cx->call->args[3].cage, 0, cx->call->args[4].cage, 0, cx->call->args[5].cage);
+	return (int64_t)lind_import_call(1007, (int64_t)cx->target, call.value, call.cage, (uint64_t)by, cx->call->args[1].cage, 0, cx->call->args[2].cage, 0, cx->call->args[3].cage, 0, cx->call->args[4].cage, 0, cx->call->args[5].cage);
 }
 static inline int64_t lind_take_call_by(const struct lind_call *c, lind_call_by_fn *on)
 {
 	struct lind_cx cx = { c, c->caller, c->target, 0 };
 
-	return lind_result_(&cx, on(&cx, c->args[0]));
+	return lind_result_(&cx, on(&cx, c->args[0], (uint64_t)c->args[1].value));
 }
 
 typedef long lind_route_fds_fn(struct lind_cx *cx, uint64_t target, struct lind_arg routes);

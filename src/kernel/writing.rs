@@ -68,11 +68,11 @@ pub(crate) fn open_unless_run(
 ///
 /// # Errors
 /// EINTR, and what `open` says.
-pub(super) fn unless_leased(cx: &Ctx<'_>, flags: u32, mut open: impl FnMut() -> Result<OwnedFd>) -> Result<OwnedFd> {
+fn unless_leased(cx: &Ctx<'_>, flags: u32, mut open: impl FnMut() -> Result<OwnedFd>) -> Result<OwnedFd> {
     const PATIENCE: u32 = 1000;
     for _ in 0..PATIENCE {
         match cx.blocking(&mut open) {
-            Err(Errno::EAGAIN) if flags & OpenFlags::O_NONBLOCK != 0 => crate::sys::time::pause(cx, 1_000_000)?,
+            Err(Errno::EAGAIN) if flags & OpenFlags::O_NONBLOCK != 0 => cx.pause(1_000_000)?,
             result => return result,
         }
     }

@@ -1,0 +1,70 @@
+//! Names of sockets as the host has them, and as guests are to see them.
+
+use std::ffi::CString;
+
+use lind_abi::{Errno, Result};
+
+use super::File;
+use crate::Kernel;
+use crate::host::{self, net::Address};
+use crate::root::Walls;
+
+/// Where sun_path begins.
+pub(crate) const PATH: usize = 2;
+/// The size of struct sockaddr_un.
+pub(crate) const UNIX: usize = 110;
+/// The family, as it stands in an address.
+pub(crate) const AF_UNIX: [u8; 2] = 1_u16.to_le_bytes();
+
+/// What an address names.
+pub(crate) enum Meaning<'a> {
+    /// The same on the host.
+    Host,
+    /// A name without a file: what follows the NUL.
+    Abstract(&'a [u8]),
+    /// A file's path.
+    Path(CString),
+}
+
+/// What a unix address names; the host's meaning for all others.
+pub(crate) fn meaning(address: &Address) -> Meaning<'_> {
+    match address.bytes().split_first_chunk::<PATH>() {
+        Some((family, _)) if *family != AF_UNIX => Meaning::Host,
+        Some((_, [0, name @ ..])) => Meaning::Abstract(name),
+        // Too long for any path: the host has the errno.
+        Some((_, path)) if (1..=UNIX - PATH).contains(&path.len()) => {
+            let end = path.iter().position(|&byte| byte == 0).unwrap_or(path.len());
+            CString::new(&path[..end]).map_or(Meaning::Host, Meaning::Path)
+        }
+        _ => Meaning::Host,
+    }
+}
+
+/// A unix address with a path, as the host reads it: the NUL is there if there is room.
+pub(crate) fn unix(path: &[u8]) -> Result<Address> {
+    let bytes = [&AF_UNIX[..], path, &[0]].concat();
+    if path.len() > UNIX - PATH { Err(Errno::ENAMETOOLONG) } else { Address::new(&bytes[..bytes.len().min(UNIX)]) }
+}
+
+/// The path or abstract name of a unix socket, as guests spell it, if it has one.
+pub(crate) fn socket_path(kernel: &Kernel, socket: &File) -> Option<Vec<u8>> {
+    let name = to_guest(kernel, &host::net::name(socket.host()).ok()?);
+    let path = name.bytes().get(PATH..).filter(|path| !path.is_empty())?;
+    let end = if path[0] == 0 { path.len() } else { path.iter().position(|&byte| byte == 0).unwrap_or(path.len()) };
+    Some(path[..end].to_vec())
+}
+
+/// A host address as the guest is to see it.
+pub(crate) fn to_guest(kernel: &Kernel, address: &Address) -> Address {
+    let names = &kernel.sockets;
+    let guest = match meaning(address) {
+        // Such a name says who has connected, and nothing to guests.
+        Meaning::Abstract(name) if kernel.senders.named(name).is_some() => Some(Address::new(&AF_UNIX)),
+        Meaning::Abstract(name) => names.guest_abstract(name).map(|name| Address::new(&[&AF_UNIX[..], &name].concat())),
+        Meaning::Path(path) if kernel.root.walls() == Walls::Openat2 => {
+            names.guest(path.to_bytes()).map(|path| Address::new(&[&AF_UNIX[..], &path, &[0]].concat()))
+        }
+        _ => None,
+    };
+    guest.and_then(Result::ok).unwrap_or(*address)
+}
