@@ -9,7 +9,7 @@ from typing import Iterator
 INCLUDE = re.compile(r'^#include "(?:.*/)?(\w+)\.h"', re.MULTILINE)
 DECLARED = re.compile(r"\b(\w+)\([^()]*(?:\([^()]*\)[^()]*)*\);|^extern [^;({]*?\b(\w+)(?:\[\w*\])*;", re.MULTILINE)
 # The folders of which that holds. A header there declares what the file of its name defines, so a circle of calls is one of includes.
-FOLDERS = ("grates/resource",)
+FOLDERS = ("grates/namespace", "grates/resource")
 
 
 def needed(folder: Path) -> dict[str, set[str]]:
