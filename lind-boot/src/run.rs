@@ -113,7 +113,8 @@ pub fn print(text: &str) -> Result<(), Failure> {
 pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -> Result<Infallible, Failure> {
     let ignored = host_signals::hold();
     // As early as can be: it is a copy of this process, which costs the less the less there is.
-    let link = Arc::new(Link::start(confine::COMPILER).context("no process that compiles")?);
+    let link =
+        Arc::new(Link::start(confine::of_compiler(options.require_confinement)).context("no process that compiles")?);
     // It would only be for changing the root, which a table of mounts does without.
     let in_namespace = !matches!(mounts, Mounts::Kernel(_)) && confine::own_namespace_if_need_be();
     let grates = Folders::new(&options.grates);
@@ -146,7 +147,7 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
     let umask = rustix::process::umask(rustix::fs::Mode::empty()).bits();
     let kernel = {
         let cache = cache.as_ref().map(AsFd::as_fd);
-        confined_kernel(options, &config, mounts, (cache, in_namespace, detached))?
+        confined_kernel(options, &config, mounts, (cache, in_namespace, detached), &link)?
     };
     let beginning = engine.keep_first();
     if attend.is_some() && !options.verbose {
@@ -199,6 +200,7 @@ fn confined_kernel(
     config: &Config,
     mounts: Mounts,
     (cache, in_namespace, detached): (Option<std::os::fd::BorrowedFd<'_>>, bool, lind_kernel::Result<()>),
+    link: &Link,
 ) -> Result<Arc<Kernel>, Failure> {
     let limits = Limits {
         files: (options.files, options.files.max(4096)),
@@ -229,7 +231,10 @@ fn confined_kernel(
     if options.explain {
         root.set_read_only();
     }
-    let report = confine::confine(how, &root, cache, detached);
+    let mut report = confine::confine(how, &root, cache, detached);
+    if options.verbose || options.require_confinement {
+        report.compiler = link.walls().map_err(|error| format!("{error:#}"));
+    }
     if options.verbose {
         stdio::say(&format!("lind-boot: root {}, {}\n", config.root.display(), report.line()));
     }

@@ -45,7 +45,6 @@ implemented {
     28   memory   madvise(addr: Addr, len: Len, advice: Advice) -> ();
     29   ipc      shmget(key: i32, size: Len, flags: i32) -> i32;
     30   ipc      shmat(id: i32, addr: Addr, flags: i32) -> Addr;
-    /// SHM_LOCK is EPERM.
     31   ipc      shmctl(id: i32, cmd: i32, buf: InOut<ShmidDs>) -> i32;
     32   fs       dup(fd: Fd) -> NewFd;
     33   fs       dup2(old: Fd, new: Fd) -> NewFd;

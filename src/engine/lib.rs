@@ -42,8 +42,8 @@ pub use code::inspect::{Inspection, ModuleFacts, Seal};
 pub use code::key::CodeStore;
 pub use code::link::Link;
 pub use code::own_code::let_go as let_go_of_code;
-pub use code::serve::Walls as CompilerWalls;
 pub use code::validate::Entry;
+pub use code::walls::{Wall, Walls as CompilerWalls};
 
 use code::engines::Engines;
 use code::image::Images;

@@ -17,6 +17,7 @@ pub mod fs;
 pub mod futex;
 pub mod identity;
 pub mod inotify;
+pub mod keep;
 pub mod lease;
 pub mod mounts;
 pub mod net;

@@ -4,9 +4,10 @@ leave no room for a program."""
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
-from world import BOOT, Failed, World, ends
+from world import BOOT, SECONDS, Failed, World, ends
 
 UNKEPT = "lind-boot: nothing that is compiled is kept ("
 # The user database of this run: it says where home is.
@@ -32,6 +33,45 @@ def without_a_home(world: World) -> None:
     ends(done, 7)
     if UNKEPT in done.stderr:
         raise Failed(done.stderr)
+
+
+RUNS = """#include <unistd.h>
+int main(int argc, char **argv)
+{
+	char byte;
+	write(1, "ready\\n", 6);
+	read(0, &byte, 1);
+	execv(argv[1], argv + 1);
+	return argc;
+}
+"""
+
+
+def another_key_while_it_runs(world: World) -> None:
+    """What is compiled from then on is signed by the new key, which the runner learns."""
+    (world.folder / "runs.c").write_text(RUNS)
+    world.run("scripts/lind_compile", "-o", str(world.root / "runs.cwasm"), str(world.folder / "runs.c"))
+    (world.root / "late.wasm").write_bytes((world.root / "seven.wasm").read_bytes() + b"\0\5\4late")
+    (world.root / "late.wasm").chmod(0o755)
+    key = Path(world.home, ".local/share/lind/key")
+    before = key.read_bytes()
+    command = [str(BOOT), "--root", str(world.root), "runs", "/late.wasm"]
+    with subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout
+        said = running.stdout.readline()
+        replaced(key, os.urandom(32))
+        rest, complaints = running.communicate(b".", timeout=SECONDS)
+    replaced(key, before)
+    for name in ("late.wasm", "runs.wasm", "runs.cwasm"):
+        (world.root / name).unlink()
+    if (said, rest, complaints, running.returncode) != (b"ready\n", b"", b"", 7):
+        raise Failed(f"{said!r} {rest!r} {complaints!r} {running.returncode}")
+
+
+def replaced(key: Path, contents: bytes) -> None:
+    key.unlink()
+    key.write_bytes(contents)
+    key.chmod(0o600)
 
 
 def what_needs_a_key(world: World) -> None:
@@ -107,4 +147,4 @@ def limits_of_the_starter(world: World) -> None:
     ends(world.run("bash", "-c", f"ulimit -S -n 10; {boot} seven"), 7)
 
 
-TESTS = [without_a_home, what_needs_a_key, home_that_cannot_be_written, full_disk, limits_of_the_starter]
+TESTS = [without_a_home, what_needs_a_key, another_key_while_it_runs, home_that_cannot_be_written, full_disk, limits_of_the_starter]

@@ -205,6 +205,44 @@ def more_modules_than_are_compiled_at_once(lind_boot: Path, root: Path) -> str:
     return f"{left} are left" if left else ""
 
 
+def remembers_while_others_compile(lind_boot: Path, root: Path) -> str:
+    """Slow modules that wait for the compiler keep nobody waiting who only wants it to make a note."""
+    compile_program(root, "many_compile")
+    for i in range(6):
+        (root / f"slow{i}.wasm").write_bytes(slow_module(400, 2000 + i))
+        (root / f"slow{i}.wasm").chmod(0o755)
+    home = Path(tempfile.mkdtemp())
+    environment = {**os.environ, "HOME": str(home), "XDG_DATA_HOME": "", "XDG_CACHE_HOME": ""}
+    module = Path(shutil.copy(root / "numbers.wasm", root / "noted.wasm"))
+    module.chmod(0o755)
+    subprocess.run([lind_boot, "warm", module], env=environment, check=True, capture_output=True)
+    time.sleep(0.1)  # so that a change would show
+    running = subprocess.Popen([lind_boot, "--root", root, "many_compile", "6", "/noted.wasm"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        until(lambda: [process for process in below(running.pid) if len(below(process)) > 1])
+        running.stdin.write(b".")
+        running.stdin.flush()
+        ran = running.stdout.read(1)
+        file = module.stat()
+        noted = (home / f".cache/lind/{file.st_dev:x}-{file.st_ino:x}.note").exists()
+        running.stdin.close()
+        status = running.wait(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return "the runner did not end"
+    finally:
+        running.kill()
+        shutil.rmtree(home)
+    if ran != b"." or status:
+        return f"it said {ran!r} and ended with {status}"
+    return "" if noted or not shows_writes(module) else "no note was made"
+
+
+def shows_writes(file: Path) -> bool:
+    """Whether files of this file system are noted at all."""
+    kind = subprocess.run(["stat", "-f", "-c", "%t", file], check=True, capture_output=True, text=True).stdout.strip()
+    return kind in ("ef53", "58465342", "9123683e")
+
+
 def more_compilers_than_runners(lind_boot: Path, root: Path) -> str:
     """What is compiled ends with a runner that is killed."""
     (root / "slow.wasm").write_bytes(slow_module(400, 2000))
@@ -506,7 +544,7 @@ def commands_that_nobody_reads(lind_boot: Path, root: Path) -> str:
 ALL: dict[str, Callable[[Path, Path], str]] = {
     case.__name__: case
     for case in (guest_cwasm, rewritten_while_loading, rewritten_while_running, no_host_descriptors, no_host_memory,
-                 compiles_for_minutes, nobody_waits_for_the_compiler, more_modules_than_are_compiled_at_once, more_compilers_than_runners,
+                 compiles_for_minutes, nobody_waits_for_the_compiler, more_modules_than_are_compiled_at_once, remembers_while_others_compile, more_compilers_than_runners,
                  code_that_is_none, compiling_takes_all_memory, complaints_that_nobody_takes, many_complaints_that_nobody_reads, commands_that_nobody_reads,
                  traps_name_the_program, things_outside_memory,
                  what_the_kernel_keeps_is_charged, descriptors_parked_in_messages, timers_that_are_always_due, timers_set_anew,

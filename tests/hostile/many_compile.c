@@ -1,7 +1,21 @@
-/* many_compile N: as many cages run /slow0.wasm, /slow1.wasm and so on, and the first ends when it has read all of its input. */
+/* many_compile N [PROGRAM]: as many cages run /slow0.wasm, /slow1.wasm and so on, and the first runs PROGRAM for each byte of its input, and ends with it. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+static void run(char *path)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		execv(path, (char *[]){ path, NULL });
+		_exit(9);
+	}
+	waitpid(child, NULL, 0);
+	putchar('.');
+	fflush(stdout);
+}
 
 int main(int argc, char **argv)
 {
@@ -18,6 +32,7 @@ int main(int argc, char **argv)
 		}
 	}
 	while (read(0, &byte, 1) > 0)
-		;
+		if (argc > 2)
+			run(argv[2]);
 	return 0;
 }

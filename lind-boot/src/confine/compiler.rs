@@ -6,6 +6,7 @@
 use std::os::fd::BorrowedFd;
 
 use anyhow::{Context, Result};
+use lind_engine::Wall;
 use rustix::thread::CapabilitySet;
 
 use super::files;
@@ -92,15 +93,15 @@ const BY_ARGUMENT: &[(i64, u8, Test)] = &[
     ),
 ];
 
-/// Around the process, before it is asked for anything, and with that around its children. What this host does not have is not there.
-pub fn around(cache: Option<BorrowedFd<'_>>) {
-    let _ = files::restrict_to_cache(cache);
-    let _ = drop_capabilities();
+/// Around the process, before it is asked for anything, and with that around its children.
+pub fn around(cache: Option<BorrowedFd<'_>>) -> Vec<Wall> {
+    let landlock = Wall::new("landlock", files::restrict_to_cache(cache).map(drop));
+    vec![landlock, Wall::new("capabilities", drop_capabilities())]
 }
 
 /// Around a child, before it looks at a module: the process itself looks at none.
-pub fn child() {
-    let _ = filter();
+pub fn child() -> Vec<Wall> {
+    vec![Wall::new("seccomp", filter())]
 }
 
 /// Keeps what it takes to use a cache that root has in a home directory of somebody else.

@@ -12,14 +12,16 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use lind_engine::CompilerWalls;
+use lind_engine::{CompilerWalls, Wall};
 use lind_kernel::root::{Root, Walls};
 use rustix::thread::CapabilitySet;
 
 pub use seccomp::filter;
 
-/// Around what compiles.
-pub const COMPILER: CompilerWalls = CompilerWalls { around: compiler::around, child: compiler::child };
+/// Around what compiles, which does nothing without them if they are `required`.
+pub fn of_compiler(required: bool) -> CompilerWalls {
+    CompilerWalls { around: compiler::around, child: compiler::child, required }
+}
 
 /// How guest paths are confined where the root cannot be changed.
 const OPENAT2: &str = "openat2";
@@ -40,6 +42,8 @@ pub struct Report {
     pub seccomp: Result<(), String>,
     /// Capabilities.
     pub capabilities: Result<(), String>,
+    /// Those of the process that compiles, or why there is none.
+    pub compiler: Result<Vec<Wall>, String>,
 }
 
 impl Report {
@@ -49,8 +53,15 @@ impl Report {
             Ok(()) => "on".to_owned(),
             Err(why) => format!("OFF ({why})"),
         };
+        let compiler = match &self.compiler {
+            Ok(walls) => {
+                let walls: Vec<_> = walls.iter().map(|wall| format!("{} {}", wall.name, state(&wall.up))).collect();
+                walls.join(", ")
+            }
+            Err(why) => format!("none ({why})"),
+        };
         format!(
-            "walls: root by {}, directories outside detached {}, landlock {}, seccomp {}, capabilities dropped {}",
+            "walls: root by {}, directories outside detached {}, landlock {}, seccomp {}, capabilities dropped {}; of the compiler: {compiler}",
             self.root,
             state(&self.detached),
             state(&self.landlock),
@@ -70,8 +81,11 @@ impl Report {
             ("seccomp", &self.seccomp),
             ("capabilities", &self.capabilities),
         ];
-        let missing: Vec<_> =
-            walls.iter().filter_map(|(name, wall)| wall.as_ref().err().map(|why| format!("{name} ({why})"))).collect();
+        let missing = |name: &str, wall: &Result<(), String>| wall.as_ref().err().map(|why| format!("{name} ({why})"));
+        // Where there is no process that compiles, none of its walls is missing.
+        let compiler = self.compiler.iter().flatten();
+        let compiler = compiler.filter_map(|wall| missing(&format!("the compiler's {}", wall.name), &wall.up));
+        let missing: Vec<_> = walls.iter().filter_map(|(name, wall)| missing(name, wall)).chain(compiler).collect();
         if missing.is_empty() { Ok(()) } else { bail!("--require-confinement: not up: {}", missing.join(", ")) }
     }
 }
@@ -134,7 +148,8 @@ pub fn confine(how: &'static str, root: &Root, cache: Option<BorrowedFd<'_>>, de
     let landlock = files::restrict(root, cache).map(drop).map_err(text);
     let capabilities = drop_capabilities().map_err(text);
     let seccomp = install_filter().map_err(text);
-    Report { root: ways(how, root.walls()), detached, landlock, seccomp, capabilities }
+    let compiler = Err("not asked".to_owned());
+    Report { root: ways(how, root.walls()), detached, landlock, seccomp, capabilities, compiler }
 }
 
 /// Landlock alone; its version.

@@ -10,9 +10,9 @@ use anyhow::{Context, Result, ensure};
 use wasmtime::Module;
 
 use crate::code::cache::{Cache, name_in_cache};
-use crate::code::cwasm;
+use crate::code::cwasm::{self, Of};
 use crate::code::data_image::DataImage;
-use crate::code::engines::Engines;
+use crate::code::engines::{Engines, format_of};
 use crate::code::jump_table::Jumps;
 use crate::code::progress;
 use crate::code::signature::Secret;
@@ -127,7 +127,8 @@ impl Compiler {
         facts.jumps = Jumps::of(&module, &jumping)?;
         let initial = DataImage::of(&adapted, facts.heap_base)?;
         facts.initial = initial.layout;
-        Ok(cwasm::encode(&self.secret, code, initial.pages, &facts, blake3::hash(wasm).as_bytes()))
+        let of = Of { format: format_of(wasi::adapter_of(wasm)), source: blake3::hash(wasm) };
+        Ok(cwasm::encode(&self.secret, code, initial.pages, &facts, &of))
     }
 }
 

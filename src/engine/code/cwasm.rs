@@ -19,13 +19,14 @@ use wasmtime_environ::obj::ELFOSABI_WASMTIME;
 
 use crate::code::cache::Own;
 use crate::code::data_image::Layout;
-use crate::code::engines::COMPILED_FORMAT;
+use crate::code::engines::format_of;
 use crate::code::jump_table::Jumps;
 use crate::code::manifest::{MAX_SIZE, Manifest};
 use crate::code::signature::{self, Checks, SIGNATURE, Secret};
 use crate::code::trap_table::Traps;
 use crate::code::validate::{Entry, Facts, Places};
 use crate::code::verified::FileState;
+use crate::code::wasi::ADAPTERS;
 
 /// What a file is, by how it begins.
 pub enum Kind {
@@ -93,8 +94,16 @@ impl From<rustix::io::Errno> for Refused {
     }
 }
 
+/// What was compiled.
+pub struct Of {
+    /// For which version of lind-boot.
+    pub format: blake3::Hash,
+    /// Of which module.
+    pub source: blake3::Hash,
+}
+
 /// The bytes of a file of compiled code.
-pub fn encode(secret: &Secret, mut code: Vec<u8>, initial: &[u8], facts: &Facts, source: &[u8; 32]) -> Vec<u8> {
+pub fn encode(secret: &Secret, mut code: Vec<u8>, initial: &[u8], facts: &Facts, of: &Of) -> Vec<u8> {
     code.resize(code.len().next_multiple_of(PAGE), 0);
     code.extend(initial);
     code.extend(facts.initial.to_bytes());
@@ -107,8 +116,8 @@ pub fn encode(secret: &Secret, mut code: Vec<u8>, initial: &[u8], facts: &Facts,
     code.extend(jumps);
     code.extend(traps);
     code.extend(MAGIC);
-    code.extend(blake3::hash(COMPILED_FORMAT.as_bytes()).as_bytes());
-    code.extend(source);
+    code.extend(of.format.as_bytes());
+    code.extend(of.source.as_bytes());
     let Places { start, end, landing } = facts.places;
     // `Manifest::parse` took it, so it is small; were it not, it would be refused when it is read.
     let size = u32::try_from(manifest.len()).unwrap_or(u32::MAX);
@@ -129,7 +138,12 @@ pub fn is_of_this_version(file: BorrowedFd<'_>) -> bool {
         let got = rustix::io::pread(file, &mut begin, end.checked_sub(TRAILER as u64)?).ok()?;
         (got == WANTED).then_some(begin)
     };
-    read().is_some_and(|begin| begin == *[&MAGIC[..], blake3::hash(COMPILED_FORMAT.as_bytes()).as_bytes()].concat())
+    read().is_some_and(|begin| begin.starts_with(MAGIC) && is_known(&begin[MAGIC.len()..]))
+}
+
+/// Whether this is a format of this version.
+fn is_known(format: &[u8]) -> bool {
+    ADAPTERS.iter().any(|adapter| format == format_of(*adapter).as_bytes())
 }
 
 /// Takes a private copy of a file and accepts it if its signature is right.
@@ -180,7 +194,7 @@ fn accept(
         return Err(Refused::Untrusted);
     }
     // From here on the bytes are ones that `encode` made.
-    if body[16..48] != *blake3::hash(COMPILED_FORMAT.as_bytes()).as_bytes() {
+    if !is_known(&body[16..48]) {
         return Err(Refused::OtherVersion);
     }
     let (source, numbers) = body[48..].split_at(32);
@@ -311,4 +325,35 @@ fn hash_of(file: &File, len: usize) -> Result<blake3::Hash, Refused> {
         hasher.update(piece);
     }
     Ok(hasher.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn code_of_another_adapter_is_of_another_version() {
+        let secret = Secret::of(&[1; 32]).unwrap();
+        let facts = Facts {
+            heap_base: 0,
+            entry: Entry::None,
+            places: Places::default(),
+            manifest: Manifest::default(),
+            traps: Traps::default(),
+            jumps: Jumps::default(),
+            initial: Layout::default(),
+        };
+        let opened = |adapter| {
+            let of = Of { format: format_of(adapter), source: blake3::hash(b"module") };
+            let file = rustix::fs::memfd_create(c"code", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+            copy_all(&file, &encode(&secret, Vec::new(), &[], &facts, &of), 0).unwrap();
+            (open(&secret.checks(), file.as_fd()), is_of_this_version(file.as_fd()))
+        };
+        for adapter in ADAPTERS {
+            assert!(matches!(opened(adapter), (Ok(_), true)), "{adapter:?}");
+        }
+        assert!(matches!(opened(Some("of last year")), (Err(Refused::OtherVersion), false)));
+    }
 }

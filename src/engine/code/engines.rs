@@ -29,6 +29,16 @@ pub const GC_HEAP: u64 = 16 << 20;
 /// Changes whenever compiled code of an earlier build must not be used again.
 pub const COMPILED_FORMAT: &str = "lind 6, wasmtime 48.0.8";
 
+/// Which compiled code that is. Of a program that was adapted first, it says by what: with another adapter it is another program.
+pub fn format_of(adapter: Option<&str>) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(COMPILED_FORMAT.as_bytes());
+    if let Some(adapter) = adapter {
+        hasher.update(b", adapter ").update(adapter.as_bytes());
+    }
+    hasher.finalize()
+}
+
 /// For a process that compiles and runs nothing.
 pub struct NoMemories;
 

@@ -254,9 +254,15 @@ impl<P> Images<P> {
         if let Some(image) = self.kept().source(&source) {
             return Ok(image);
         }
-        match cwasm::open(&self.checks, self.compiled(&file, path, gone)?.as_fd()) {
-            Ok(compiled) => self.image(compiled),
-            Err(refused) => bail!("our own compiled code was not accepted: {refused:?}"),
+        let code = self.compiled(&file, path, gone)?;
+        match (cwasm::open(&self.checks, code.as_fd()), &self.compiles) {
+            (Ok(compiled), _) => self.image(compiled),
+            // Somebody has put another key there since this process began.
+            (Err(Refused::Untrusted), By::There(link)) => {
+                let opened = cwasm::open(&link.keys()?.0, code.as_fd());
+                self.image(opened.map_err(|refused| not_accepted(&refused))?)
+            }
+            (Err(refused), By::Here(_) | By::There(_)) => Err(not_accepted(&refused)),
         }
     }
 
@@ -350,6 +356,10 @@ fn refused(path: &str, error: anyhow::Error) -> LoadError {
     let told = error.downcast_ref::<Told>().map(|told| told.errno);
     let errno = told.or_else(|| error.downcast_ref().copied()).unwrap_or(Errno::ENOEXEC);
     LoadError { errno, reason: format!("{path}: {error:#}"), untrusted: false }
+}
+
+fn not_accepted(refused: &Refused) -> anyhow::Error {
+    anyhow::anyhow!("our own compiled code was not accepted: {refused:?}")
 }
 
 /// The hash of a file's bytes, which mostly are not needed themselves.

@@ -115,11 +115,11 @@ impl CodeStore {
     /// # Errors
     /// As for `open`.
     pub fn open_in(data: &Path, cache: &Path) -> Result<CodeStore> {
-        let key = read_key(data).context(KEPT)?;
+        let (key, file) = read_key(data).context(KEPT)?;
         let checks = Secret::of(&key)?.checks();
         if !kept_checks(data).is_ok_and(|kept| kept == Some(checks)) {
             // Who runs guests asks each time then.
-            let _ = write_checks(data, &checks);
+            let _ = write_checks(data, &checks, &file);
         }
         Ok(Self::with_cache(checks, Compiles::Here(key), data, cache))
     }
@@ -223,7 +223,8 @@ fn make_private(path: &Path) -> Result<()> {
     made.with_context(|| format!("cannot make {}", path.display()))
 }
 
-fn read_key(data: &Path) -> Result<[u8; 32]> {
+/// The key, and the file that it was read from.
+fn read_key(data: &Path) -> Result<([u8; 32], KeyFile)> {
     let path = data.join(KEY);
     match open_key(&path) {
         Ok(file) => check_key(file, &path),
@@ -242,7 +243,7 @@ fn open_key(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
-/// What checks code, unless that is not known or the key has changed since. The key is not read.
+/// What checks code, unless that is not known or is of another key than the one that is there. The key is not read.
 ///
 /// # Errors
 /// When there is a key that is not fit to be used.
@@ -253,8 +254,7 @@ fn kept_checks(data: &Path) -> Result<Option<Checks>> {
         bail!(is_a_link(&path));
     }
     check_private(&key, &path)?;
-    let changed = |metadata: &std::fs::Metadata| (metadata.ctime(), metadata.ctime_nsec());
-    Ok(read_checks(data).filter(|(_, file)| changed(file) >= changed(&key)).map(|(checks, _)| checks))
+    Ok(read_checks(data).filter(|(_, of)| *of == key_file(&key)).map(|(checks, _)| checks))
 }
 
 fn check_private(metadata: &std::fs::Metadata, path: &Path) -> Result<()> {
@@ -267,30 +267,42 @@ fn check_private(metadata: &std::fs::Metadata, path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn check_key(mut file: File, path: &Path) -> Result<[u8; 32]> {
-    check_private(&file.metadata()?, path)?;
+fn check_key(mut file: File, path: &Path) -> Result<([u8; 32], KeyFile)> {
+    let metadata = file.metadata()?;
+    check_private(&metadata, path)?;
     let mut key = [0; 32];
     let whole = file.read_exact(&mut key).is_ok() && file.read(&mut [0])? == 0;
     if !whole {
         bail!("{} is not a key of 32 bytes; remove it and precompile again", path.display());
     }
-    Ok(key)
+    Ok((key, key_file(&metadata)))
 }
 
-/// What was written beside the key, if it is fit to be believed.
-fn read_checks(data: &Path) -> Option<(Checks, std::fs::Metadata)> {
+/// Which file a key is in, and since when: another key is in another file, or was written to this one later.
+type KeyFile = [u8; 32];
+
+fn key_file(metadata: &std::fs::Metadata) -> KeyFile {
+    let words =
+        [metadata.dev(), metadata.ino(), metadata.ctime().cast_unsigned(), metadata.ctime_nsec().cast_unsigned()];
+    std::array::from_fn(|i| words[i / 8].to_le_bytes()[i % 8])
+}
+
+/// What was written beside the key, if it is fit to be believed, and of which key it is.
+fn read_checks(data: &Path) -> Option<(Checks, KeyFile)> {
     let path = data.join(CHECKS);
     let mut file = open_key(&path).ok()?;
     let metadata = file.metadata().ok()?;
     check_private(&metadata, &path).ok()?;
-    let mut bytes = [0; Checks::BYTES + 1];
+    let mut bytes = [0; Checks::BYTES + size_of::<KeyFile>() + 1];
     let got = file.read(&mut bytes).ok()?;
-    Some((Checks::from_bytes(bytes[..got].try_into().ok()?), metadata))
+    let (checks, of) = bytes[..got].split_first_chunk()?;
+    Some((Checks::from_bytes(checks), of.try_into().ok()?))
 }
 
-fn write_checks(data: &Path, checks: &Checks) -> std::io::Result<()> {
+fn write_checks(data: &Path, checks: &Checks, of: &KeyFile) -> std::io::Result<()> {
     let aside = aside(data)?;
-    let written = write_private(&aside, &checks.to_bytes()).and_then(|()| std::fs::rename(&aside, data.join(CHECKS)));
+    let written = write_private(&aside, &[&checks.to_bytes()[..], of].concat())
+        .and_then(|()| std::fs::rename(&aside, data.join(CHECKS)));
     if written.is_err() {
         let _ = std::fs::remove_file(&aside);
     }
@@ -304,7 +316,7 @@ fn aside(data: &Path) -> std::io::Result<PathBuf> {
     Ok(data.join(format!("key.{:x}", u64::from_le_bytes(name))))
 }
 
-fn make_key(data: &Path, path: &Path) -> Result<[u8; 32]> {
+fn make_key(data: &Path, path: &Path) -> Result<([u8; 32], KeyFile)> {
     make_private(data)?;
     let mut key = [0; 32];
     File::open("/dev/urandom")?.read_exact(&mut key)?;
@@ -313,9 +325,10 @@ fn make_key(data: &Path, path: &Path) -> Result<[u8; 32]> {
     let put = write_private(&aside, &key).and_then(|()| put_new(&aside, path));
     let _ = std::fs::remove_file(&aside);
     match put {
-        Ok(()) => Ok(key),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => check_key(open_key(path)?, path),
-        Err(error) => Err(error).with_context(|| format!("cannot make {}", path.display())),
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            Err(error).with_context(|| format!("cannot make {}", path.display()))
+        }
+        _ => check_key(open_key(path)?, path),
     }
 }
 
@@ -356,12 +369,21 @@ mod tests {
         std::fs::write(data.join(CHECKS), [0; Checks::BYTES]).unwrap();
         assert_eq!((open().checks, kept(&data)), (first, Some(first)));
         // Another key.
-        std::fs::remove_file(data.join(KEY)).unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        let (_, old) = read_key(&data).unwrap();
+        std::fs::rename(data.join(KEY), data.join("old")).unwrap();
         write_private(&data.join(KEY), &[3; 32]).unwrap();
-        assert_eq!(kept(&data), None, "it is older than the key");
+        assert_eq!(kept(&data), None, "it is of another key");
+        // Whoever had read the first one writes down what checks it, and has not seen that there is another.
+        write_checks(&data, &first, &old).unwrap();
+        assert_eq!(kept(&data), None, "it is of the key before");
         let second = open().checks;
         assert!(second != first && kept(&data) == Some(second));
+        // Into the same file.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::fs::write(data.join(KEY), [4; 32]).unwrap();
+        assert_eq!(kept(&data), None, "the key was written anew");
+        let third = open().checks;
+        assert!(third != second && kept(&data) == Some(third));
         // What others may write or have under another name is not believed.
         std::fs::set_permissions(data.join(CHECKS), Permissions::from_mode(0o666)).unwrap();
         assert_eq!(kept(&data), None);

@@ -20,12 +20,16 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 use crate::code::compile::LOOK;
 use crate::code::key::Kept;
 use crate::code::progress::Shown;
-use crate::code::serve::{self, Walls};
+use crate::code::serve;
 use crate::code::signature::Checks;
+use crate::code::walls::{self, Wall, Walls};
 use crate::code::wire::{self, Answer, Heard, Request};
 
 /// How long who asks waits for room for one more request.
 const ROOM: Duration = Duration::from_millis(4);
+
+/// So many modules are asked for at once; further ones wait here. The other process has to keep two descriptors of each.
+pub const ASKED_AT_ONCE: usize = 16;
 
 /// How long a start waits for what only saves later ones time.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -36,6 +40,17 @@ pub struct Link {
     socket: Option<OwnedFd>,
     /// Until it has been waited for.
     process: Mutex<Option<Pid>>,
+    /// How many modules are asked for.
+    asked: Mutex<usize>,
+}
+
+/// One of the modules that are asked for, as long as it lives.
+struct Turn<'a>(&'a Mutex<usize>);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.locked() -= 1;
+    }
 }
 
 /// Why something was not done, as the other process says.
@@ -79,7 +94,8 @@ impl Link {
             pid => {
                 // Whichever thread ends the runner ends this too.
                 lind_kernel::fd::keep_also(ours.as_fd());
-                Ok(Link { socket: (pid > 0).then_some(ours), process: Mutex::new(Pid::from_raw(pid.max(0))) })
+                let process = Mutex::new(Pid::from_raw(pid.max(0)));
+                Ok(Link { socket: (pid > 0).then_some(ours), process, asked: Mutex::new(0) })
             }
         }
     }
@@ -104,11 +120,20 @@ impl Link {
         Ok((Checks::from_bytes(checks), Kept::of_bytes(kept).context("no place of keys")?))
     }
 
+    /// Which walls are around it.
+    ///
+    /// # Errors
+    /// Why it cannot be asked.
+    pub fn walls(&self) -> Result<Vec<Wall>> {
+        Ok(walls::of_bytes(&self.ask(Request::Walls, None, None, &mut |_, _| ())?.0))
+    }
+
     /// Compiled code of the module in a file, in a file. `gone` says whether who waits for it no longer does: then it is not compiled any further.
     ///
     /// # Errors
     /// EINTR when nobody waits any more; what is wrong with the module; ENOMEM where compiling it takes more than there is.
     pub fn compile(&self, module: BorrowedFd<'_>, gone: Option<Gone<'_>>, shown: &mut Shown) -> Result<OwnedFd> {
+        let _turn = self.turn(gone)?;
         let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
         let mut progress = |begun, functions| shown.told(count(begun), count(functions));
         let (_, code) = self.ask(Request::Compile, Some(module), gone, &mut progress)?;
@@ -120,6 +145,19 @@ impl Link {
         let began = Instant::now();
         let late = || began.elapsed() > PATIENCE;
         let _ = self.ask(Request::Remember, Some(file), Some(&late), &mut |_, _| ());
+    }
+
+    fn turn(&self, gone: Option<Gone<'_>>) -> Result<Turn<'_>> {
+        loop {
+            let mut asked = self.asked.locked();
+            if *asked < ASKED_AT_ONCE {
+                *asked += 1;
+                return Ok(Turn(&self.asked));
+            }
+            drop(asked);
+            ensure!(gone.is_none_or(|gone| !gone()), Errno::EINTR);
+            std::thread::sleep(LOOK);
+        }
     }
 
     fn ask(

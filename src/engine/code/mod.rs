@@ -3,7 +3,8 @@
 //! A program for WASI gets what it imports ([`wasi`]), a module is checked ([`validate`], [`manifest`],
 //! [`filter_verifier`]), its start-up data is worked out ([`data_image`]), it is compiled ([`compile`], [`engines`], [`progress`]), and the result is kept in a signed file
 //! ([`cwasm`], [`cache`], [`key`], [`signature`], [`verified`], [`remember`]). [`image`] ties these together; [`inspect`] tells a person.
-//! Where guests run, another process compiles and signs: [`link`] asks it, [`serve`] is what it does, [`wire`] what they say. [`own_code`] is the runner's.
+//! Where guests run, another process compiles and signs: [`link`] asks it, [`serve`] is what it does, [`wire`] what they say,
+//! [`walls`] what is around it. [`own_code`] is the runner's.
 //!
 //! A security reviewer starts here: only what this folder lets through is executed.
 
@@ -28,5 +29,6 @@ pub mod takes;
 pub(crate) mod trap_table;
 pub(crate) mod validate;
 pub(crate) mod verified;
+pub(crate) mod walls;
 pub(crate) mod wasi;
 pub(crate) mod wire;

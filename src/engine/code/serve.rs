@@ -6,8 +6,9 @@
 //! module's bytes, which are copied before they are looked at. So who asks for something has nothing by it that a user without a
 //! key could not have: code of a module that was checked.
 
+use std::collections::VecDeque;
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -22,20 +23,12 @@ use crate::code::compile::{AT_ONCE, Compiler, LOOK, fits, most, needs};
 use crate::code::engines::{Engines, NoMemories};
 use crate::code::image::read_source;
 use crate::code::key::{CodeStore, Kept};
-use crate::code::link::Told;
+use crate::code::link::{ASKED_AT_ONCE, Told};
 use crate::code::own_code;
 use crate::code::progress;
 use crate::code::remember::remember;
+use crate::code::walls::{self, Wall, Walls};
 use crate::code::wire::{self, Answer, Heard, Request};
-
-/// Puts up walls. What is missing on this host is missing.
-#[derive(Clone, Copy)]
-pub struct Walls {
-    /// Around the process, with the directory of the cache inside.
-    pub around: fn(Option<BorrowedFd<'_>>),
-    /// Around each child.
-    pub child: fn(),
-}
 
 /// Nobody asks any more at the other end of a socket.
 const GONE: PollFlags = PollFlags::HUP.union(PollFlags::RDHUP).union(PollFlags::ERR);
@@ -61,10 +54,10 @@ pub fn serve(socket: OwnedFd, walls: Walls) -> ! {
         leave(0);
     }
     let store = CodeStore::open();
-    (walls.around)(store.as_ref().ok().and_then(|store| store.cache.as_ref()).map(AsFd::as_fd));
+    let around = (walls.around)(store.as_ref().ok().and_then(|store| store.cache.as_ref()).map(AsFd::as_fd));
     // Only so that who waits for a message hears of the end of a child.
     handle(libc::SIGCHLD, heard);
-    Server { socket, store, walls, children: Vec::new() }.run()
+    Server { socket, store, walls, around, children: Vec::new(), waiting: VecDeque::new() }.run()
 }
 
 /// Lets go of everything of the process that this one is a copy of.
@@ -114,16 +107,32 @@ struct Server {
     socket: OwnedFd,
     store: Result<CodeStore>,
     walls: Walls,
+    /// Those around this process.
+    around: Vec<Wall>,
     /// Those that work, and what that takes of memory.
     children: Vec<(Pid, usize)>,
+    /// Modules for which there is no room yet, the first one first.
+    waiting: VecDeque<Waiting>,
+}
+
+/// A module that is to be compiled.
+struct Waiting {
+    answers: OwnedFd,
+    file: File,
+    /// What it takes of memory.
+    needed: usize,
 }
 
 impl Server {
     fn run(mut self) -> ! {
         loop {
             self.reap();
+            self.begin_waiting();
+            if !self.hears() {
+                continue;
+            }
             match wire::asked(self.socket.as_fd()) {
-                Ok(Heard::Message((request, answers, file))) => self.take(request, &answers, file),
+                Ok(Heard::Message((request, answers, file))) => self.take(request, answers, file),
                 Ok(Heard::Nonsense) | Err(rustix::io::Errno::INTR | rustix::io::Errno::MFILE) => {}
                 Ok(Heard::Closed) | Err(_) => self.end(),
             }
@@ -139,48 +148,61 @@ impl Server {
         leave(0)
     }
 
-    /// Waits a little for room for what `answers` is to be told of. False when nobody waits there any more.
-    fn wait_for_room(&mut self, answers: &OwnedFd) -> bool {
-        let mut ends = [PollFd::new(&self.socket, PollFlags::RDHUP), PollFd::new(answers, PollFlags::RDHUP)];
-        let time = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
-        let _ = poll(&mut ends, Some(&time));
-        let [runner, asker] = ends.map(|end| end.revents().intersects(GONE));
-        if runner {
+    /// Waits until something is asked, or there may be room for what waits. Whether something is asked.
+    fn hears(&mut self) -> bool {
+        let askers = self.waiting.iter().map(|waiting| PollFd::new(&waiting.answers, PollFlags::RDHUP));
+        let asked = PollFd::new(&self.socket, PollFlags::IN | PollFlags::RDHUP);
+        let mut ends: Vec<_> = std::iter::once(asked).chain(askers).collect();
+        let look = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
+        if poll(&mut ends, Some(&look).filter(|_| !self.waiting.is_empty())).is_err() {
+            return false;
+        }
+        let mut said = ends.iter().map(PollFd::revents).collect::<Vec<_>>().into_iter();
+        let runner = said.next().unwrap_or(PollFlags::empty());
+        if runner.intersects(GONE) {
             self.end();
         }
-        self.reap();
-        !asker
+        self.waiting.retain(|_| !said.next().is_some_and(|asker| asker.intersects(GONE)));
+        runner.contains(PollFlags::IN)
     }
 
-    fn take(&mut self, request: Request, answers: &OwnedFd, file: Option<OwnedFd>) {
-        let said = match (request, file, &self.store) {
+    fn take(&mut self, request: Request, answers: OwnedFd, file: Option<OwnedFd>) {
+        self.reap();
+        let said = match (request, file.map(File::from), &self.store) {
             (_, _, Err(error)) => Err(Told::new(Errno::EACCES, format!("{error:#}"))),
             (Request::Keys, _, Ok(store)) => {
                 Ok(Some([&store.checks.to_bytes()[..], &Kept::of(store).to_bytes()].concat()))
             }
+            (Request::Walls, ..) => self.begin(request, &answers, None, 0).map(|()| None),
             (_, None, _) => Err(Told::new(Errno::EBADF, "no file")),
-            (_, Some(file), Ok(_)) => self.begin(request, answers, file.into()).map(|()| None),
+            // It only saves time, so nobody waits for its turn.
+            (Request::Remember, Some(_), Ok(_)) if !self.has_room(0) => Err(Told::new(Errno::EAGAIN, "others read")),
+            (Request::Remember, file, Ok(_)) => self.begin(request, &answers, file.as_ref(), 0).map(|()| None),
+            (Request::Compile, Some(_), Ok(_)) if self.waiting.len() >= ASKED_AT_ONCE => {
+                Err(Told::new(Errno::EAGAIN, "too many modules wait to be compiled"))
+            }
+            (Request::Compile, Some(file), Ok(_)) => {
+                let size = file.metadata().map_or(0, |metadata| usize::try_from(metadata.len()).unwrap_or(usize::MAX));
+                self.waiting.push_back(Waiting { answers, file, needed: needs(size) });
+                return;
+            }
         };
-        // Nobody may be there any more to hear it.
-        let _ = match said {
-            Ok(None) => Ok(()),
-            Ok(Some(bytes)) => wire::answer(answers.as_fd(), &Answer::Done(bytes), None),
-            Err(told) => wire::answer(answers.as_fd(), &told.into(), None),
-        };
+        tell(&answers, said);
     }
 
-    /// Has a child do it, when there is room for one more.
-    fn begin(&mut self, request: Request, answers: &OwnedFd, file: File) -> std::result::Result<(), Told> {
-        let size = file.metadata().map_or(0, |metadata| usize::try_from(metadata.len()).unwrap_or(usize::MAX));
-        let needed = if request == Request::Compile { needs(size) } else { 0 };
-        while !self.has_room(needed) {
-            if !self.wait_for_room(answers) {
-                return Ok(());
-            }
+    /// Begins with what waits, as far as there is room.
+    fn begin_waiting(&mut self) {
+        while self.waiting.front().is_some_and(|first| self.has_room(first.needed)) {
+            let Some(Waiting { answers, file, needed }) = self.waiting.pop_front() else { return };
+            tell(&answers, self.begin(Request::Compile, &answers, Some(&file), needed).map(|()| None));
         }
+    }
+
+    /// Has a child do it.
+    fn begin(&mut self, request: Request, answers: &OwnedFd, file: Option<&File>, needed: usize) -> Said<()> {
         // SAFETY: this process has one thread; and the child never returns.
         match unsafe { libc::fork() } {
-            0 => self.work(request, answers, &file),
+            0 => self.work(request, answers, file),
             pid => match Pid::from_raw(pid.max(0)) {
                 Some(pid) => self.children.push((pid, needed)),
                 None => {
@@ -208,26 +230,46 @@ impl Server {
     }
 
     /// What a child does.
-    fn work(&self, request: Request, answers: &OwnedFd, file: &File) -> ! {
+    fn work(&mut self, request: Request, answers: &OwnedFd, file: Option<&File>) -> ! {
+        // Who waits there hears when the other child ends that compiles for it, not when this one does.
+        self.waiting.clear();
         end_with_whoever_asked(answers);
         // Should the process that made this one be killed.
         // SAFETY: it takes a number.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-        (self.walls.child)();
-        let done = match (&self.store, request) {
-            (Ok(store), Request::Compile) => compiled(store, file, answers).map(Some),
-            (Ok(store), _) => remembered(store, file).map(|()| None),
-            (Err(_), _) => leave(1),
+        let walls = [std::mem::take(&mut self.around), (self.walls.child)()].concat();
+        let missing = walls::missing(&walls).filter(|_| self.walls.required && request != Request::Walls);
+        let done = match (missing, &self.store, file, request) {
+            (Some(missing), ..) => Err(Told::new(Errno::EPERM, format!("the compiler's walls: {missing}")).into()),
+            (_, _, _, Request::Walls) => Ok((walls::to_bytes(&walls), None)),
+            (_, Ok(store), Some(file), Request::Compile) => {
+                compiled(store, file, answers).map(|code| (Vec::new(), Some(code)))
+            }
+            (_, Ok(store), Some(file), _) => remembered(store, file).map(|()| (Vec::new(), None)),
+            _ => leave(1),
         };
         let _ = match done {
-            Ok(code) => wire::answer(answers.as_fd(), &Answer::Done(Vec::new()), code.as_ref().map(AsFd::as_fd)),
+            Ok((said, code)) => wire::answer(answers.as_fd(), &Answer::Done(said), code.as_ref().map(AsFd::as_fd)),
             Err(error) => {
-                let errno = error.downcast_ref().copied().unwrap_or(Errno::ENOEXEC);
+                let told = error.downcast_ref::<Told>().map(|told| told.errno);
+                let errno = told.or_else(|| error.downcast_ref().copied()).unwrap_or(Errno::ENOEXEC);
                 wire::answer(answers.as_fd(), &Answer::Failed(errno, format!("{error:#}")), None)
             }
         };
         leave(0)
     }
+}
+
+/// What whoever asked is told; nothing where a child tells it.
+type Said<T> = std::result::Result<T, Told>;
+
+/// Tells whoever asked, who may not be there any more to hear it.
+fn tell(answers: &OwnedFd, said: Said<Option<Vec<u8>>>) {
+    let _ = match said {
+        Ok(None) => Ok(()),
+        Ok(Some(bytes)) => wire::answer(answers.as_fd(), &Answer::Done(bytes), None),
+        Err(told) => wire::answer(answers.as_fd(), &told.into(), None),
+    };
 }
 
 impl From<Told> for Answer {

@@ -5,12 +5,20 @@ use std::borrow::Cow;
 use anyhow::{Context, Result};
 use lind_passes::wasi;
 
+/// Which adapter a module gets, if it gets one.
+pub fn adapter_of(wasm: &[u8]) -> Option<&'static str> {
+    wasi::is_for(wasm).then_some(wasi::VERSION)
+}
+
+/// Every adapter that a module may get, or none.
+pub const ADAPTERS: [Option<&str>; 2] = [None, Some(wasi::VERSION)];
+
 /// The module that is to be checked and compiled, for one that somebody wants to run.
 ///
 /// # Errors
 /// What a program of WASI wants that there is not.
 pub fn adapted(wasm: &[u8]) -> Result<Cow<'_, [u8]>> {
-    if !wasi::is_for(wasm) {
+    if adapter_of(wasm).is_none() {
         return Ok(wasm.into());
     }
     wasi::adapt(wasm).map(Cow::from).context("a program of WASI")

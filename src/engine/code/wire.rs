@@ -23,9 +23,12 @@ pub enum Request {
     Compile,
     /// To see to it that the next start of a file need not read it.
     Remember,
+    /// Which walls are up.
+    Walls,
 }
 
-const REQUESTS: [(u8, Request); 3] = [(b'k', Request::Keys), (b'c', Request::Compile), (b'r', Request::Remember)];
+const REQUESTS: [(u8, Request); 4] =
+    [(b'k', Request::Keys), (b'c', Request::Compile), (b'r', Request::Remember), (b'w', Request::Walls)];
 
 /// What may be answered.
 #[derive(Clone, PartialEq, Eq, Debug)]

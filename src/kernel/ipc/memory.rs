@@ -11,6 +11,7 @@ use rustix::fs::MemfdFlags;
 
 use super::{Permissions, now};
 use crate::host;
+use crate::host::keep::Locked;
 use crate::mem::space;
 
 /// A segment.
@@ -22,6 +23,8 @@ pub(crate) struct Segment {
     detached: i64,
     creator: u32,
     last: u32,
+    /// As long as it is to stay in memory: SHM_LOCK.
+    pub locked: Option<Locked>,
     /// To go when nobody has it attached any more.
     pub removed: bool,
 }
@@ -37,7 +40,7 @@ impl Segment {
         }
         let file = rustix::fs::memfd_create(c"SYSV", MemfdFlags::CLOEXEC).map_err(host::errno)?;
         rustix::fs::ftruncate(&file, size.next_multiple_of(crate::mem::PAGE)).map_err(host::errno)?;
-        Ok(Segment { file, size, attached: 0, detached: 0, creator, last: 0, removed: false })
+        Ok(Segment { file, size, attached: 0, detached: 0, creator, last: 0, locked: None, removed: false })
     }
 
     /// How many bytes of it take memory.

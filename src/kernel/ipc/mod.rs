@@ -303,6 +303,11 @@ impl Permissions {
         self.mode |= bit;
     }
 
+    /// Takes such a bit back.
+    pub fn unmark(&mut self, bit: u32) {
+        self.mode &= !bit;
+    }
+
     /// As IPC_STAT has it.
     pub fn to_guest(&self) -> IpcPerm {
         IpcPerm {
@@ -322,19 +327,12 @@ pub(crate) fn now() -> i64 {
     clock::gettime(libc::CLOCK_REALTIME).map_or(0, |time| time.sec)
 }
 
-/// How many times a segment is attached, in all cages that are alive.
+/// How many times a segment is attached, in all cages that are alive: parts that mprotect(2), munmap(2) and mlock(2) have made count each.
 pub(crate) fn attachments(kernel: &Kernel, id: i32) -> u32 {
     let cages = kernel.cages.all();
     let counts = cages.iter().filter(|cage| !cage.is_dead() && !cage.memory.is_borrowed()).map(|cage| {
         let map = cage.memory.map();
-        // Parts with different protections are one attachment.
-        let (mut end, mut source) = (0, 0);
-        let mut count = 0;
-        for (range, region) in map.regions().filter(|(_, region)| region.segment == Some(id)) {
-            count += u32::from(range.start != end || region.source() != source);
-            (end, source) = (range.end, region.source());
-        }
-        count
+        map.regions().filter(|(_, region)| region.segment.is_some_and(|segment| segment.id == id)).count()
     });
-    counts.sum()
+    u32::try_from(counts.sum::<usize>()).unwrap_or(u32::MAX)
 }

@@ -25,7 +25,7 @@ pub use guest::{Fault, GuestMemory, HostRange, PAGE, Pod, install_fault_handler}
 pub use initial::InitialData;
 pub use mapping::{Content, Place};
 pub use remap::Move;
-pub use vmmap::{Fill, MAX_REGIONS, OnFork, Region, Use, Vmmap};
+pub use vmmap::{Attached, Fill, MAX_REGIONS, OnFork, Region, Use, Vmmap};
 
 use crate::lock::Locked;
 use lind_abi::Result;

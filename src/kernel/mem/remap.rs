@@ -113,7 +113,7 @@ impl Memory {
             }
         };
         let frozen: Vec<_> = if pieces_moved { map.frozen.parts(kept_pages).collect() } else { Vec::new() };
-        map.map(new, region);
+        map.map(new, region.shifted(old.start, start));
         if kept > 0 {
             map.odd(start..start + kept);
         }

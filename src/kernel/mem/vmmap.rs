@@ -2,7 +2,7 @@
 //!
 //! A plain data structure: it makes no host call. [`Memory`](super::Memory) changes it together with the host, under
 //! one lock. Addresses are guest addresses and multiples of the page size. Regions never overlap, and
-//! neighbours that could be one region are one; how many mappings the host may have for them is another count (`host`).
+//! neighbours that could be one region are one, but for those of an attached segment; how many mappings the host may have for them is another count (`host`).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -68,13 +68,22 @@ pub struct Region {
     pub usage: Use,
     /// What fork makes of it.
     pub on_fork: OnFork,
-    /// The shared memory segment that was attached here: shmat(2).
-    pub segment: Option<i32>,
+    /// The shared memory segment that was attached here: shmat(2). Once apart, its parts stay apart, and each counts: `shm_nattch`.
+    pub segment: Option<Attached>,
     /// Whether it stays in the host's memory: mlock(2).
     pub locked: bool,
     /// Tells mappings of files and shared memory apart: equal for pages that lie next to each other in one of
     /// them. 0 for private zeroed memory.
     source: u64,
+}
+
+/// What shmat(2) has attached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Attached {
+    /// The segment.
+    pub id: i32,
+    /// Where its first byte is, or would be.
+    pub at: u64,
 }
 
 impl Region {
@@ -87,6 +96,12 @@ impl Region {
     /// Tells what was mapped at different times apart.
     pub fn source(&self) -> u64 {
         self.source
+    }
+
+    /// The same after it has moved.
+    pub fn shifted(self, from: u64, to: u64) -> Region {
+        let shift = |attached: Attached| Attached { at: attached.at.wrapping_sub(from).wrapping_add(to), ..attached };
+        Region { segment: self.segment.map(shift), ..self }
     }
 
     /// Whether it is private zeroed memory.
@@ -357,9 +372,14 @@ impl Vmmap {
 
     /// Changes the regions of `range`.
     pub fn update(&mut self, range: Range<u64>, change: impl Fn(&mut Region)) {
-        for (part, before) in self.carve(range) {
+        let parts: Vec<_> = self.parts(range).map(|(part, region)| (part, *region)).collect();
+        for (part, before) in parts {
             let mut region = before;
             change(&mut region);
+            if region == before {
+                continue;
+            }
+            self.carve(part.clone());
             self.join(part.clone(), region);
             if (region.prot, region.locked) != (before.prot, before.locked) {
                 // Both sides may have been touched before.
@@ -409,6 +429,10 @@ impl Vmmap {
         self.locked += if region.locked { range.end - range.start } else { 0 };
         let Range { mut start, mut end } = range;
         let mut joined = 0;
+        if region.segment.is_some() {
+            self.regions.insert(start, (end, region));
+            return joined;
+        }
         if let Some((&before, &(before_end, other))) = self.regions.range(..start).next_back()
             && before_end == start
             && other == region

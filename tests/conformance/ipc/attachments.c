@@ -1,4 +1,4 @@
-/* shm_nattch: who has a segment, over fork, vfork, exec, threads, ends of all kinds, and when parts of it are unmapped. */
+/* shm_nattch: who has a segment, over fork, vfork, exec, threads, ends of all kinds, and when parts of it are unmapped, protected or moved. */
 #include "check.h"
 
 #include <pthread.h>
@@ -105,6 +105,43 @@ static void check_parts(char *a)
 	CHECK_EQ(munmap(a, SIZE), 0);
 }
 
+/* What has once been made several mappings stays so. */
+static void check_protected(void)
+{
+	char *a = attach(), *moved, *hole;
+
+	CHECK_EQ(mprotect(a + 2 * 4096, 4096, PROT_READ | PROT_WRITE), 0);
+	CHECK_EQ(attached(), 1);
+	CHECK_EQ(mprotect(a + 2 * 4096, 4096, PROT_READ), 0);
+	CHECK_EQ(attached(), 3);
+	CHECK_EQ(mprotect(a + 2 * 4096, 4096, PROT_READ | PROT_WRITE), 0);
+	CHECK_EQ(attached(), 3);
+	CHECK_EQ(munmap(a + 5 * 4096, 4096), 0);
+	CHECK_EQ(attached(), 4);
+	CHECK_EQ(munmap(a + 15 * 4096, 4096), 0);
+	CHECK_EQ(attached(), 4);
+	CHECK_EQ(mlock(a + 8 * 4096, 4096), 0);
+	CHECK_EQ(attached(), 6);
+	CHECK_EQ(munmap(a, 4096), 0);
+	hole = mmap(a + 5 * 4096, 4096, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(hole == a + 5 * 4096);
+	/* All of it goes, also without its first page, and what lies in between stays. */
+	CHECK_EQ(shmdt(a), 0);
+	CHECK_EQ(attached(), 0);
+	CHECK_EQ(munmap(hole, 4096), 0);
+	CHECK_ERRNO(shmdt(a), EINVAL);
+
+	a = attach();
+	NEED((moved = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED);
+	CHECK(mremap(a, 4 * 4096, 4 * 4096, MREMAP_MAYMOVE | MREMAP_FIXED, moved) == moved);
+	CHECK_EQ(attached(), 2);
+	CHECK_EQ(shmdt(moved), 0);
+	CHECK_EQ(attached(), 1);
+	CHECK_EQ(shmdt(a), 0);
+	CHECK_EQ(attached(), 0);
+	CHECK_EQ(munmap(moved + 4 * 4096, SIZE - 4 * 4096), 0);
+}
+
 static void *attach_here(void *unused)
 {
 	(void)unused;
@@ -126,6 +163,7 @@ int main(int argc, char **argv)
 	CHECK_EQ(attached(), 1);
 	check_children(a);
 	check_parts(a);
+	check_protected();
 	/* What a thread attaches is the process's. */
 	NEED(pthread_create(&thread, NULL, attach_here, NULL) == 0 && pthread_join(thread, &a) == 0);
 	CHECK_EQ(attached(), 1);

@@ -7,8 +7,10 @@ use lind_abi::{Addr, Errno, InOut, Len, Result};
 
 use super::{IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, command, tell_all};
 use crate::call::Ctx;
+use crate::host::keep::Locked;
 use crate::ipc::{MOST, READ, Segment, State, WRITE, attachments};
-use crate::mem::{Content, PAGE, Place, space};
+use crate::mem::{Attached, Content, PAGE, Place, space};
+use crate::sys::memory::locking_limit;
 
 const SHM_RDONLY: u32 = 0o10000;
 const SHM_RND: u32 = 0o20000;
@@ -16,6 +18,8 @@ const SHM_REMAP: u32 = 0o40000;
 const SHM_EXEC: u32 = 0o100_000;
 /// shmctl(2): shown in the mode of a segment that was removed and is attached.
 const SHM_DEST: u32 = 0o1000;
+/// The same, of one that is locked.
+const SHM_LOCKED: u32 = 0o2000;
 const SHM_LOCK: u32 = 11;
 const SHM_UNLOCK: u32 = 12;
 const SHM_STAT: u32 = 13;
@@ -71,7 +75,7 @@ pub(crate) fn shmat(cx: &Ctx<'_>, id: i32, addr: Addr, flags: i32) -> Result<Add
     let memory = &cx.cage.memory;
     let mapped = memory.map_pages(place, len, prot, true, Content::File(file.as_fd(), 0));
     let start = mapped.map_err(|errno| if errno == Errno::EEXIST { Errno::EINVAL } else { errno })?;
-    memory.map().update(start..start + len, |region| region.segment = Some(id));
+    memory.map().update(start..start + len, |region| region.segment = Some(Attached { id, at: start }));
     if let Ok(object) = cx.kernel.ipc.lock().segments.find(id) {
         object.value.note_attached(cx.cage.id.0);
     }
@@ -83,12 +87,11 @@ pub(crate) fn shmdt(cx: &Ctx<'_>, addr: Addr) -> Result<()> {
     let memory = &cx.cage.memory;
     let (id, parts) = {
         let map = memory.map();
-        let (range, region) = map.at(addr.0).filter(|(range, _)| range.start == addr.0).ok_or(Errno::EINVAL)?;
-        let id = region.segment.ok_or(Errno::EINVAL)?;
-        let source = region.source();
-        // What mprotect(2) has split is one attachment.
-        let rest = map.parts(range.start..space::END).take_while(|(_, region)| region.source() == source);
-        (id, rest.map(|(part, _)| part).collect::<Vec<_>>())
+        // All that is left of it, also where the first page is gone.
+        let attached = map.regions().filter_map(|(part, region)| Some((part, region.segment?)));
+        let mut parts = attached.filter(|(_, segment)| segment.at == addr.0).peekable();
+        let id = parts.peek().ok_or(Errno::EINVAL)?.1.id;
+        (id, parts.filter(|(_, segment)| segment.id == id).map(|(part, _)| part).collect::<Vec<_>>())
     };
     for part in parts {
         memory.unmap_pages(part)?;
@@ -101,7 +104,7 @@ pub(crate) fn shmdt(cx: &Ctx<'_>, addr: Addr) -> Result<()> {
     Ok(())
 }
 
-/// shmctl(2). SHM_LOCK is EPERM: what is locked is counted for cages, not for segments.
+/// shmctl(2)
 pub(crate) fn shmctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<ShmidDs>) -> Result<i32> {
     let mut state = cx.kernel.ipc.lock();
     forget_detached(cx, &mut state);
@@ -139,10 +142,32 @@ pub(crate) fn shmctl(cx: &Ctx<'_>, id: i32, cmd: i32, buf: InOut<ShmidDs>) -> Re
             forget_detached(cx, &mut state);
             Ok(0)
         }
-        SHM_LOCK => state.segments.owned(cx, id).and(Err(Errno::EPERM)),
-        SHM_UNLOCK => state.segments.owned(cx, id).map(|_| 0),
+        SHM_LOCK => lock(cx, &mut state, id).map(|()| 0),
+        SHM_UNLOCK => {
+            let object = state.segments.owned(cx, id)?;
+            object.value.locked = None;
+            object.permissions.unmark(SHM_LOCKED);
+            Ok(0)
+        }
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// SHM_LOCK: up to RLIMIT_MEMLOCK of who asks, for all segments together.
+fn lock(cx: &Ctx<'_>, state: &mut State, id: i32) -> Result<()> {
+    let locked = state.segments.values().filter(|segment| segment.locked.is_some()).map(|segment| segment.size);
+    let locked: u64 = locked.map(|size| size.next_multiple_of(PAGE)).sum();
+    let object = state.segments.owned(cx, id)?;
+    let limit = locking_limit(cx)?;
+    let size = object.value.size.next_multiple_of(PAGE);
+    if object.value.locked.is_none() {
+        if locked.saturating_add(size) > limit {
+            return Err(Errno::ENOMEM);
+        }
+        object.value.locked = Some(Locked::new(object.value.file.as_fd(), size)?);
+        object.permissions.mark(SHM_LOCKED);
+    }
+    Ok(())
 }
 
 /// Words of 64 bits, of which guests know the lower halves.

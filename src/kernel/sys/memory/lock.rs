@@ -20,7 +20,7 @@ pub(crate) fn mlock2(cx: &Ctx<'_>, addr: Addr, len: Len, flags: i32) -> Result<(
     if flags & !MLOCK_ONFAULT != 0 {
         return Err(Errno::EINVAL);
     }
-    let limit = limit(cx)?;
+    let limit = locking_limit(cx)?;
     let range = around(addr, len)?;
     if range.is_empty() {
         return Ok(());
@@ -43,7 +43,7 @@ pub(crate) fn mlockall(cx: &Ctx<'_>, flags: i32) -> Result<()> {
     if flags & !(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0 || flags & (MCL_CURRENT | MCL_FUTURE) == 0 {
         return Err(Errno::EINVAL);
     }
-    let limit = limit(cx)?;
+    let limit = locking_limit(cx)?;
     let memory = &cx.cage.memory;
     let fill = if flags & MCL_ONFAULT == 0 { Fill::AtOnce } else { Fill::WhenUsed };
     if flags & MCL_CURRENT != 0 {
@@ -71,7 +71,7 @@ pub(super) fn of_new(cx: &Ctx<'_>, len: u64, asked: bool) -> Result<Option<Fill>
     if fill.is_none() {
         return Ok(None);
     }
-    match limit(cx) {
+    match locking_limit(cx) {
         Err(errno) if asked => Err(errno),
         Ok(limit) if locked.saturating_add(len) <= limit => Ok(fill),
         _ => Err(Errno::EAGAIN),
@@ -96,7 +96,7 @@ pub(super) fn lock_new(cx: &Ctx<'_>, range: Range<u64>, fill: Option<Fill>) -> R
 ///
 /// # Errors
 /// EPERM if that is nothing.
-fn limit(cx: &Ctx<'_>) -> Result<u64> {
+pub(crate) fn locking_limit(cx: &Ctx<'_>) -> Result<u64> {
     let limit = cx.cage.settings().limits.of(Resource(Resource::RLIMIT_MEMLOCK)).map_or(0, |limit| limit.0);
     if limit == 0 { Err(Errno::EPERM) } else { Ok(limit) }
 }

@@ -1,0 +1,68 @@
+//! The walls around the process that compiles: who puts them up is not the engine, and whether they are up is told.
+
+use std::os::fd::BorrowedFd;
+
+/// Puts up walls, and says which are up.
+#[derive(Clone, Copy)]
+pub struct Walls {
+    /// Around the process, with the directory of the cache inside.
+    pub around: fn(Option<BorrowedFd<'_>>) -> Vec<Wall>,
+    /// Around each child.
+    pub child: fn() -> Vec<Wall>,
+    /// Whether nothing is compiled unless all are up.
+    pub required: bool,
+}
+
+/// One of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wall {
+    /// What it is called.
+    pub name: String,
+    /// Whether it is up, or why not.
+    pub up: Result<(), String>,
+}
+
+impl Wall {
+    /// What came of putting it up.
+    pub fn new(name: &str, up: anyhow::Result<()>) -> Wall {
+        Wall { name: name.to_owned(), up: up.map_err(|error| format!("{error:#}")) }
+    }
+}
+
+/// Those that are not up, for people; none if all are.
+pub fn missing(walls: &[Wall]) -> Option<String> {
+    let missing = |wall: &Wall| wall.up.as_ref().err().map(|why| format!("{} ({why})", wall.name));
+    let missing: Vec<_> = walls.iter().filter_map(missing).collect();
+    (!missing.is_empty()).then(|| missing.join(", "))
+}
+
+/// As they are told: of each the name and why it is not up, both ended by a zero.
+pub fn to_bytes(walls: &[Wall]) -> Vec<u8> {
+    let words = walls.iter().flat_map(|wall| [&wall.name[..], wall.up.as_ref().err().map_or("", |why| &why[..])]);
+    words.flat_map(|word| word.bytes().filter(|&byte| byte != 0).chain([0])).collect()
+}
+
+/// What was told.
+pub fn of_bytes(bytes: &[u8]) -> Vec<Wall> {
+    let words: Vec<_> = bytes.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    let wall = |name: &String, why: &String| {
+        let up = if why.is_empty() { Ok(()) } else { Err(why.clone()) };
+        Wall { name: name.clone(), up }
+    };
+    words.as_chunks().0.iter().map(|[name, why]| wall(name, why)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_are_told_as_they_are() {
+        let (up, not) = (Wall::new("one", Ok(())), Wall::new("two", Err(anyhow::anyhow!("none\0 here"))));
+        let told = Wall { up: Err("none here".to_owned()), ..not.clone() };
+        assert_eq!(of_bytes(&to_bytes(&[up.clone(), not])), [up.clone(), told.clone()]);
+        assert_eq!((of_bytes(b""), of_bytes(b"x")), (Vec::new(), Vec::new()));
+        assert_eq!(missing(&[up.clone(), told]), Some("two (none here)".to_owned()));
+        assert_eq!(missing(&[up]), None);
+    }
+}
