@@ -94,7 +94,7 @@ mod tests {
             at = enter(&at, c"deep").unwrap();
         }
         for closed in ["closed/within", "closed"] {
-            std::fs::set_permissions(folder.join(closed), std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+            std::fs::set_permissions(folder.join(closed), std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
         }
         remove(&folder).unwrap();
         assert!(!folder.exists() && outside.exists());
