@@ -101,7 +101,7 @@ link() { mkdir -p "$root/$(dirname "$2")"; ln -sfn "$1" "$root/$2"; }
 
 load() {
 	name=$1
-	optimise='' tarball='' sha256='' needs='' host_needs='' programs='' tools='' test_tools='' test_needs=''
+	optimise='' hot='' tarball='' sha256='' needs='' host_needs='' programs='' tools='' test_tools='' test_needs=''
 	configure() { :; }
 	compile() { make; }
 	install() { :; }
@@ -138,9 +138,9 @@ compile_with() {
 	(PATH=$work/bin:$PATH && step compile compile)
 }
 
-# For a cage, a recipe that says how to optimise gets a profile first: `train` is run by programs that count what they do.
+# For a cage, a recipe that says how to optimise, or what is hot, gets a profile first: of programs that count what they do, by `train`.
 compile_well() {
-	if [ -z "$optimise" ] || [ "$side" != cage ]; then
+	if [ -z "$optimise$hot" ] || [ "$side" != cage ]; then
 		step compile compile
 		return
 	fi
@@ -148,12 +148,16 @@ compile_well() {
 	compile_with "$optimise -fprofile-use=$work/profile"
 }
 
+# If the recipe says which objects are hot, the others are compiled once, without counting.
 make_profile() {
 	counting=$work/counting
 	rm -rf "$counting"
+	[ -z "$hot" ] || step compile compile
 	cp -a "$tree" "$counting"
+	(cd "$tree" && rm -f $hot $programs)
 	(
 		title="$title (counting)" tree=$counting
+		cd "$tree" && rm -f $hot $programs
 		compile_with -fprofile-generate
 		export LLVM_PROFILE_FILE="$counting/counts/%m.profraw" LIND_VOLUME="$counting"
 		step train train

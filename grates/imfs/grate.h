@@ -112,6 +112,15 @@ int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, int s
 
 extern int holder;	/* what stands behind our files' numbers */
 
+/* on_fd.c */
+/* Whether the descriptor in argument `i` is ours; no lock is held afterwards. */
+bool fd_ours(const struct lind_call *c, int i);
+/* The file behind it, with the write lock held; NULL: somebody else's, and it is not. */
+struct imfs_file *fd_take(const struct lind_call *c, int i, struct client **client);
+
+/* on_lock.c: the commands of fcntl that lock ranges. */
+int64_t record_lock(const struct lind_call *c, uint32_t cmd);
+
 /* travel.c: files on their way in messages. */
 int travel_begins(struct client *client, struct lind_arg fd);	/* a descriptor of the grate's to send instead, or an errno */
 int travel_ends(uint64_t cage, struct client *client, uint32_t number, bool cloexec);	/* of what has arrived at that number */

@@ -110,22 +110,10 @@ int64_t on_newfstatat(const struct lind_call *c)
 	return stat_at(c, 0, 1, lind_arg32(c, 3));
 }
 
-/* The file behind a descriptor, with the write lock held; NULL: somebody else's, and it is not. */
-static struct imfs_file *take(const struct lind_call *c, struct client **client)
-{
-	struct imfs_file *f;
-
-	*client = client_of(c->args[0].cage);
-	imfs_write_lock();
-	if (!(f = fd_of(*client, c->args[0])))
-		imfs_write_unlock();
-	return f;
-}
-
 int64_t on_fstat(const struct lind_call *c)
 {
 	struct client *client;
-	struct imfs_file *f = take(c, &client);
+	struct imfs_file *f = fd_take(c, 0, &client);
 
 	return f ? answer_stat(c, f->node, c->args[1]) : lind_forward(c);
 }
@@ -221,7 +209,7 @@ int64_t on_fchmodat2(const struct lind_call *c)
 int64_t on_fchmod(const struct lind_call *c)
 {
 	struct client *client;
-	struct imfs_file *f = take(c, &client);
+	struct imfs_file *f = fd_take(c, 0, &client);
 
 	if (!f)
 		return lind_forward(c);
@@ -260,7 +248,7 @@ int64_t on_fchownat(const struct lind_call *c)
 int64_t on_fchown(const struct lind_call *c)
 {
 	struct client *client;
-	struct imfs_file *f = take(c, &client);
+	struct imfs_file *f = fd_take(c, 0, &client);
 
 	if (!f)
 		return lind_forward(c);
@@ -320,7 +308,7 @@ int64_t on_utimensat(const struct lind_call *c)
 		return 0;
 	if (c->args[1].value)
 		return set_times(c, 0, 1, lind_arg32(c, 3) & AT_EMPTY_PATH, lind_arg32(c, 3), c->args[2].value ? times : NULL);
-	if (!(f = take(c, &client)))
+	if (!(f = fd_take(c, 0, &client)))
 		return lind_forward(c);
 	return done(imfs_utimens(f->node, &client->p.cred, c->args[2].value ? times : NULL));
 }
@@ -399,5 +387,5 @@ int64_t on_fstatfs(const struct lind_call *c)
 {
 	struct client *client;
 
-	return take(c, &client) ? answer_statfs(c->args[1]) : lind_forward(c);
+	return fd_take(c, 0, &client) ? answer_statfs(c->args[1]) : lind_forward(c);
 }

@@ -1,7 +1,6 @@
 /* Descriptors: what is done with a number rather than with a file. The kernel does it too, to the number. */
 #include <lind/entries.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include "grate.h"
 
@@ -9,17 +8,7 @@
 #define CLOSE_RANGE_CLOEXEC_ 4u
 #define FIGETBSZ_ 2u
 
-/* struct flock of x86-64, which is the guest's too. */
-struct client_flock {
-	int16_t type, whence;
-	uint32_t pad;
-	int64_t start, len;
-	int32_t pid;
-	uint32_t pad2;
-};
-
-/* Whether the descriptor is ours; no lock is held afterwards. */
-static bool ours(const struct lind_call *c, int i)
+bool fd_ours(const struct lind_call *c, int i)
 {
 	struct client *client = client_of(c->args[i].cage);
 	bool yes;
@@ -30,8 +19,7 @@ static bool ours(const struct lind_call *c, int i)
 	return yes;
 }
 
-/* The file behind a descriptor, with the write lock held; NULL: somebody else's, and it is not. */
-static struct imfs_file *take(const struct lind_call *c, int i, struct client **client)
+struct imfs_file *fd_take(const struct lind_call *c, int i, struct client **client)
 {
 	struct imfs_file *f;
 
@@ -49,10 +37,10 @@ int64_t on_close(const struct lind_call *c)
 	int64_t r;
 
 	/* Others hardly come here: see fd_calls. They may wait for what they close. */
-	if (client->threaded && !ours(c, 0))
+	if (client->threaded && !fd_ours(c, 0))
 		return lind_forward(c);
 	held = numbers_hold(client);
-	if (take(c, 0, &client)) {
+	if (fd_take(c, 0, &client)) {
 		imfs_fd_clear(&fs, &client->p, lind_arg32(c, 0));
 		imfs_write_unlock();
 	}
@@ -135,136 +123,10 @@ int64_t on_dup3(const struct lind_call *c)
 	return duplicate(c, c->args[1].cage, lind_arg32(c, 2) & O_CLOEXEC);
 }
 
-/* The range that a struct flock means. */
-static int range(const struct imfs_file *f, const struct client_flock *from, struct imfs_lock *to)
-{
-	int64_t base = from->whence == SEEK_CUR ? f->pos : from->whence == SEEK_END ? f->node->size : 0, start;
-
-	if (from->whence < SEEK_SET || from->whence > SEEK_END)
-		return -EINVAL;
-	if (from->start > 0 && base > INT64_MAX - from->start)
-		return -EOVERFLOW;
-	start = base + from->start;
-	if (start < 0 || (from->len < 0 && start + from->len < 0))
-		return -EINVAL;
-	if (from->len > 0 && start > INT64_MAX - (from->len - 1))
-		return -EOVERFLOW;
-	to->start = from->len < 0 ? start + from->len : start;
-	to->last = from->len < 0 ? start - 1 : from->len ? start + from->len - 1 : INT64_MAX;
-	return 0;
-}
-
-/* Sleeps until it is worth trying again. The write lock is held and given back. `f` and its node stay meanwhile. */
-static int64_t wait_for_lock(const struct lind_call *c, struct imfs_file *f, const struct imfs_lock *want)
-{
-	struct imfs_waiter waiter;
-	int64_t r = imfs_lock_wait(f->node, want, &waiter);
-
-	if (r)
-		return done(r);
-	f->refs++;
-	imfs_write_unlock();
-	do
-		r = lind_wait(c->args[0].cage, &waiter.word, 0, NULL);
-	while (!r && !__atomic_load_n(&waiter.word, __ATOMIC_ACQUIRE));
-	imfs_write_lock();
-	imfs_lock_stop(&waiter);
-	imfs_file_drop(&fs, f);
-	imfs_write_unlock();
-	return r == -EAGAIN ? 0 : r;
-}
-
-/* Tries until it succeeds, if `wait`. The descriptor is looked up anew each time. */
-static int64_t lock_file(const struct lind_call *c, struct imfs_lock *want, bool unlock, bool wait, bool own_by_file)
-{
-	for (;;) {
-		struct client *client;
-		struct imfs_file *f = take(c, 0, &client);
-		int64_t r;
-
-		if (!f)
-			return -EBADF;
-		want->owner = own_by_file ? (void *)f : (void *)&client->p;
-		/* flock(2) changes a lock by letting go of it first. */
-		if (want->flock && !unlock && imfs_lock_conflict(f->node, want, NULL))
-			imfs_lock(f->node, want, true);
-		r = imfs_lock(f->node, want, unlock);
-		if (r != -EAGAIN || !wait)
-			return done(r);
-		if ((r = wait_for_lock(c, f, want)))
-			return r;
-	}
-}
-
-static int64_t get_lock(const struct lind_call *c, struct client_flock *lock, bool ofd)
-{
-	struct client *client;
-	struct imfs_file *f = take(c, 0, &client);
-	struct imfs_lock want = { .write = lock->type == F_WRLCK }, found;
-	bool conflict;
-	int r;
-
-	if (!f)
-		return -EBADF;
-	if ((r = range(f, lock, &want)))
-		return done(r);
-	want.owner = ofd ? (void *)f : (void *)&client->p;
-	conflict = imfs_lock_conflict(f->node, &want, &found);
-	imfs_write_unlock();
-	if (conflict) {
-		lock->type = found.write ? F_WRLCK : F_RDLCK;
-		lock->whence = SEEK_SET;
-		lock->start = found.start;
-		lock->len = found.last == INT64_MAX ? 0 : found.last - found.start + 1;
-		lock->pid = found.pid;
-	} else
-		lock->type = F_UNLCK;
-	return lind_write(c->args[2], lock, sizeof *lock);
-}
-
-static int64_t record_lock(const struct lind_call *c, uint32_t cmd)
-{
-	struct client_flock lock;
-	bool ofd = cmd >= F_OFD_GETLK, wait = cmd == F_SETLKW || cmd == F_OFD_SETLKW;
-	struct imfs_lock want = { .pid = ofd ? -1 : (int32_t)c->args[0].cage };
-	struct client *client;
-	struct imfs_file *f;
-	int r;
-
-	if ((r = lind_read(c->args[2], &lock, sizeof lock)))
-		return r;
-	if ((lock.type != F_RDLCK && lock.type != F_WRLCK && lock.type != F_UNLCK) || (ofd && lock.pid))
-		return -EINVAL;
-	if (cmd == F_GETLK || cmd == F_OFD_GETLK)
-		return lock.type == F_UNLCK ? -EINVAL : get_lock(c, &lock, ofd);
-	if (!(f = take(c, 0, &client)))
-		return -EBADF;
-	r = range(f, &lock, &want);
-	if (!r && lock.type == F_RDLCK && imfs_may_read(f))
-		r = -EBADF;
-	if (!r && lock.type == F_WRLCK && imfs_may_write(f))
-		r = -EBADF;
-	imfs_write_unlock();
-	want.write = lock.type == F_WRLCK;
-	return r ? r : lock_file(c, &want, lock.type == F_UNLCK, wait, ofd);
-}
-
-int64_t on_flock(const struct lind_call *c)
-{
-	uint32_t op = lind_arg32(c, 1), kind = op & ~LOCK_NB;
-	struct imfs_lock want = { .flock = true, .pid = -1, .write = kind == LOCK_EX, .last = INT64_MAX };
-
-	if (!ours(c, 0))
-		return lind_forward(c);
-	if (kind != LOCK_SH && kind != LOCK_EX && kind != LOCK_UN)
-		return -EINVAL;
-	return lock_file(c, &want, kind == LOCK_UN, !(op & LOCK_NB), true);
-}
-
 static int64_t set_flags(const struct lind_call *c)
 {
 	struct client *client;
-	struct imfs_file *f = take(c, 0, &client);
+	struct imfs_file *f = fd_take(c, 0, &client);
 
 	if (!f)
 		return -EBADF;
@@ -277,7 +139,7 @@ static int64_t set_cloexec(const struct lind_call *c, bool cloexec)
 	struct client *client, *held = numbers_hold(client_of(c->args[0].cage));
 	int64_t r = lind_call_plain(SYS_fcntl, c->args[0].cage, lind_arg32(c, 0), F_SETFD, cloexec, 0);
 
-	if (r >= 0 && take(c, 0, &client)) {
+	if (r >= 0 && fd_take(c, 0, &client)) {
 		client->p.fds.cloexec[lind_arg32(c, 0)] = cloexec;
 		imfs_write_unlock();
 	}
@@ -288,7 +150,7 @@ static int64_t set_cloexec(const struct lind_call *c, bool cloexec)
 static int64_t get_flags(const struct lind_call *c)
 {
 	struct client *client;
-	struct imfs_file *f = take(c, 0, &client);
+	struct imfs_file *f = fd_take(c, 0, &client);
 
 	return f ? done(f->flags) : -EBADF;
 }
@@ -297,7 +159,7 @@ static int64_t get_flags(const struct lind_call *c)
 static int64_t pipe_size(const struct lind_call *c, uint32_t cmd)
 {
 	struct client *client;
-	struct imfs_file *f = take(c, 0, &client);
+	struct imfs_file *f = fd_take(c, 0, &client);
 
 	if (!f || !imfs_is_fifo(f))
 		return f ? done(-EBADF) : -EBADF;
@@ -308,7 +170,7 @@ static int64_t pipe_size(const struct lind_call *c, uint32_t cmd)
 static bool path_only(const struct lind_call *c)
 {
 	struct client *client;
-	struct imfs_file *f = take(c, 0, &client);
+	struct imfs_file *f = fd_take(c, 0, &client);
 
 	return f && done(f->flags & O_PATH);
 }
@@ -323,7 +185,7 @@ int64_t on_fcntl(const struct lind_call *c)
 {
 	uint32_t cmd = lind_arg32(c, 1);
 
-	if (!ours(c, 0))
+	if (!fd_ours(c, 0))
 		return lind_forward(c);
 	if (!about_number(cmd) && path_only(c))
 		return -EBADF;
@@ -362,7 +224,7 @@ int64_t on_fcntl(const struct lind_call *c)
 static int64_t bytes_left(const struct lind_call *c)
 {
 	struct client *client;
-	struct imfs_file *f = take(c, 0, &client);
+	struct imfs_file *f = fd_take(c, 0, &client);
 	int64_t left;
 	int32_t answer;
 
@@ -380,7 +242,7 @@ static int64_t bytes_left(const struct lind_call *c)
 static int64_t bytes_taken(const struct lind_call *c)
 {
 	struct client *client;
-	struct imfs_file *f = take(c, 0, &client);
+	struct imfs_file *f = fd_take(c, 0, &client);
 	int64_t taken;
 
 	if (!f)
@@ -400,7 +262,7 @@ static int64_t set_nonblock(const struct lind_call *c)
 	int32_t on;
 	int r = lind_read(c->args[2], &on, sizeof on);
 
-	if (r || !(f = take(c, 0, &client)))
+	if (r || !(f = fd_take(c, 0, &client)))
 		return r ? r : -EBADF;
 	f->flags = (f->flags & ~(uint32_t)O_NONBLOCK) | (on ? O_NONBLOCK : 0);
 	return done(0);
@@ -408,7 +270,7 @@ static int64_t set_nonblock(const struct lind_call *c)
 
 int64_t on_ioctl(const struct lind_call *c)
 {
-	if (!ours(c, 0))
+	if (!fd_ours(c, 0))
 		return lind_forward(c);
 	if (path_only(c))
 		return -EBADF;
@@ -431,7 +293,7 @@ int64_t on_ioctl(const struct lind_call *c)
 /* The file of ours that the call is about, with the lock held. NULL, and `r` is the answer: it is somebody else's, or open as a path only. */
 static struct imfs_file *take_opened(const struct lind_call *c, struct client **client, int64_t *r)
 {
-	struct imfs_file *f = ours(c, 0) ? take(c, 0, client) : NULL;
+	struct imfs_file *f = fd_ours(c, 0) ? fd_take(c, 0, client) : NULL;
 
 	if (f && !(f->flags & O_PATH))
 		return f;
@@ -465,7 +327,7 @@ int64_t on_fallocate(const struct lind_call *c)
 
 int64_t on_fadvise64(const struct lind_call *c)
 {
-	if (!ours(c, 0))
+	if (!fd_ours(c, 0))
 		return lind_forward(c);
 	return lind_arg32(c, 3) > 5 /* POSIX_FADV_NOREUSE */ || (int64_t)c->args[2].value < 0 ? -EINVAL : 0;
 }
@@ -473,14 +335,14 @@ int64_t on_fadvise64(const struct lind_call *c)
 /* fsync and its kind: memory is as stable as it gets, but what is kept elsewhere goes there. */
 int64_t on_sync(const struct lind_call *c)
 {
-	return !ours(c, 0) ? lind_forward(c) : path_only(c) ? -EBADF : imfs_below && c->nr != SYS_readahead ? imfs_below->sync() : 0;
+	return !fd_ours(c, 0) ? lind_forward(c) : path_only(c) ? -EBADF : imfs_below && c->nr != SYS_readahead ? imfs_below->sync() : 0;
 }
 
 int64_t on_sync_file_range(const struct lind_call *c)
 {
 	int64_t from = (int64_t)c->args[1].value, length = (int64_t)c->args[2].value;
 
-	if (!ours(c, 0))
+	if (!fd_ours(c, 0))
 		return lind_forward(c);
 	return from < 0 || length < 0 || from > INT64_MAX - length || lind_arg32(c, 3) > 7 /* SYNC_FILE_RANGE_* */ ? -EINVAL : 0;
 }

@@ -1,7 +1,12 @@
 /* Which calls are looked at, and by which handler. What no grate inside handles, and moves no descriptor, stays untouched. */
 #include <stdio.h>
 #include <stdlib.h>
-#include "namespace.h"
+#include "choose.h"
+#include "fds.h"
+#include "hold.h"
+#include "messages.h"
+#include "net.h"
+#include "paths.h"
 #include <lind/syscall_table.h>
 
 #define ROWS (sizeof lind_syscalls / sizeof *lind_syscalls)
@@ -254,4 +259,24 @@ lind_handle_fn *choose(uint32_t nr)
 	if (handled && row)
 		handle = matched(nr, row);
 	return handle || !row || row->ret != LIND_FD ? handle : on_made;
+}
+
+/* What on_fd does, without entering it. Clients begin one after the other. */
+void fds_route(struct client *client, uint64_t cage)
+{
+	static struct lind_fd_routes routes = { .count = LIND_FDS, .mask = INSIDE };
+
+	/* Started before what is inside: that is no client of those. */
+	if (!lind_view(0))
+		return;
+	if (!routes.set) {
+		routes.unset = lind_self();
+		routes.set = lind_view(0);
+		for (uint32_t nr = 0; nr < 64 * sizeof routes.numbers / sizeof *routes.numbers; nr++)
+			if (choose(nr) == on_fd)
+				lind_route_number(&routes, nr);
+	}
+	routes.words = (uintptr_t)client->fds;
+	/* What does not go without us goes by us. */
+	(void)lind_route_fds(cage, &routes);
 }

@@ -1,10 +1,15 @@
 /* What is kept for each client. */
 #include <stdlib.h>
-#include "namespace.h"
+#include "calls.h"
+#include "choose.h"
+#include "clients.h"
+#include "fds.h"
+#include "hold.h"
+#include "kinds.h"
+#include "where.h"
+#include "words.h"
 
 static struct client *unused;
-/* All that there ever were. */
-static struct client *_Atomic all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Memory of clients goes back to clients only: another cage may still be naming one that ends. */
@@ -21,9 +26,7 @@ static struct client *new_client(void)
 			lind_die("out of memory for a client");
 		pthread_mutex_init(&client->lock, NULL);
 		fds_init(client);
-		client->next = atomic_load(&all);
-		while (!atomic_compare_exchange_weak(&all, &client->next, client))
-			;
+		client_add(client);
 	}
 	return client;
 }
@@ -91,25 +94,6 @@ static void exit_client(void *state, uint64_t cage, int status)
 }
 
 const struct lind_lifecycle lifecycle = { .start = start, .fork = fork_client, .exec = exec_client, .exit = exit_client };
-
-void each_client(void (*one)(struct client *client, uint32_t end))
-{
-	for (struct client *client = atomic_load(&all); client; client = client->next) {
-		pthread_mutex_lock(&client->lock);
-		if (atomic_load(&client->cage))
-			one(client, fds_end(client));
-		pthread_mutex_unlock(&client->lock);
-	}
-}
-
-void client_cwd(struct client *client, bool inside, const char *path)
-{
-	pthread_mutex_lock(&client->lock);
-	free(client->cwd);
-	client->cwd = inside && path && *path ? strdup(path) : NULL;
-	client->cwd_inside = inside;
-	pthread_mutex_unlock(&client->lock);
-}
 
 void client_entered(void *state, uint64_t cage)
 {

@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include "namespace.h"
+#include "calls.h"
+#include "fds.h"
+#include "hold.h"
+#include "kinds.h"
+#include "words.h"
 
 #define FDS_SET_MAX 1024u
 #define POLL_MAX 4096u
@@ -58,31 +62,6 @@ void fds_init(struct client *client)
 		lind_die("out of memory for descriptors");
 	for (uint32_t fd = 0; by_property && fd < LIND_FDS; fd++)
 		atomic_store_explicit(&client->fds[fd], unknown_word(), memory_order_relaxed);
-}
-
-/* What on_fd does, without entering it. Clients begin one after the other. */
-void fds_route(struct client *client, uint64_t cage)
-{
-	static struct lind_fd_routes routes = { .count = LIND_FDS, .mask = INSIDE };
-
-	/* Started before what is inside: that is no client of those. */
-	if (!lind_view(0))
-		return;
-	if (!routes.set) {
-		routes.unset = lind_self();
-		routes.set = lind_view(0);
-		for (uint32_t nr = 0; nr < 64 * sizeof routes.numbers / sizeof *routes.numbers; nr++)
-			if (choose(nr) == on_fd)
-				lind_route_number(&routes, nr);
-	}
-	routes.words = (uintptr_t)client->fds;
-	/* What does not go without us goes by us. */
-	(void)lind_route_fds(cage, &routes);
-}
-
-int64_t pass(const struct lind_call *c, bool inside)
-{
-	return inside ? enter(c) : lind_forward(c);
 }
 
 int64_t on_enter(const struct lind_call *c)
@@ -291,11 +270,39 @@ int64_t on_dup2(const struct lind_call *c)
 	return fd;
 }
 
+/* Who shares the file has the flag, too, whatever its number there, and whichever file is at the client's by now. */
+static int64_t flags_set(int64_t r)
+{
+	if (r >= 0)
+		each_client(mark_what_matches);
+	return r;
+}
+
+static int64_t on_set_flags(const struct lind_call *c)
+{
+	return flags_set(pass(c, fd_inside(c->args[0])));
+}
+
 int64_t on_fcntl(const struct lind_call *c)
 {
 	if (lind_arg32(c, 1) == F_SETFL && flags_change)
 		return on_set_flags(c);
 	return lind_arg32(c, 1) == F_DUPFD || lind_arg32(c, 1) == F_DUPFD_CLOEXEC ? on_dup(c) : on_number(c);
+}
+
+/* FIONBIO; on_control_past if no ioctl enters. */
+int64_t on_control(const struct lind_call *c)
+{
+	int64_t r = on_fd(c);
+
+	return lind_arg32(c, 1) == FIONBIO ? flags_set(r) : r;
+}
+
+int64_t on_control_past(const struct lind_call *c)
+{
+	int64_t r = lind_forward(c);
+
+	return lind_arg32(c, 1) == FIONBIO ? flags_set(r) : r;
 }
 
 static bool may_own(const struct client *client)

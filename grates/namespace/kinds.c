@@ -8,7 +8,8 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <termios.h>
-#include "namespace.h"
+#include "kinds.h"
+#include "links.h"
 
 
 enum {
@@ -41,8 +42,6 @@ struct list {
 };
 
 static struct list wanted_kinds, wanted_flags;
-
-bool by_property, flags_change;
 
 static const char *unknown(const char *word, const struct word *words)
 {
@@ -99,6 +98,13 @@ static bool chosen_by(const struct list *list, uint32_t bits)
 static int64_t control(struct lind_arg fd, uint32_t command)
 {
 	return lind_call_plain(SYS_fcntl, fd.cage, (uint32_t)fd.value, command, 0, 0);
+}
+
+bool identify(struct lind_arg fd, struct stat *st)
+{
+	struct lind_arg none = { 0, fd.cage };
+
+	return lind_call(SYS_fstat, fd.cage, fd, lind_mine(st), none, none, none, none) >= 0;
 }
 
 /* By its name in /proc: the kernel has no other word for it. */
@@ -201,32 +207,4 @@ void mark_what_matches(struct client *client, uint32_t end)
 	for (uint32_t fd = 0; fd < end; fd++)
 		if (!(fd_word(client, fd) & INSIDE) && fd_matches(client->cage, fd))
 			fd_mark(client, fd);
-}
-
-/* Who shares the file has the flag, too, whatever its number there, and whichever file is at the client's by now. */
-static int64_t flags_set(int64_t r)
-{
-	if (r >= 0)
-		each_client(mark_what_matches);
-	return r;
-}
-
-int64_t on_set_flags(const struct lind_call *c)
-{
-	return flags_set(pass(c, fd_inside(c->args[0])));
-}
-
-/* FIONBIO; on_control_past if no ioctl enters. */
-int64_t on_control(const struct lind_call *c)
-{
-	int64_t r = on_fd(c);
-
-	return lind_arg32(c, 1) == FIONBIO ? flags_set(r) : r;
-}
-
-int64_t on_control_past(const struct lind_call *c)
-{
-	int64_t r = lind_forward(c);
-
-	return lind_arg32(c, 1) == FIONBIO ? flags_set(r) : r;
 }

@@ -9,9 +9,15 @@
 #include <lind/transfer.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include "namespace.h"
+#include "calls.h"
+#include "fds.h"
+#include "hold.h"
+#include "kinds.h"
+#include "messages.h"
+#include "net.h"
+#include "sent.h"
+#include "words.h"
 
-#define NUMBERS_LOOKED_AT 1024u	/* for other descriptors of a socket that turns out to be inside */
 #define TURNED (-0x10000)	/* no errno: what was outside a moment ago is inside */
 
 /* What is done with each descriptor of a message. */
@@ -268,20 +274,4 @@ int64_t on_send_many(const struct lind_call *c)
 int64_t on_receive_many(const struct lind_call *c)
 {
 	return lind_message_each(c, on_receive);
-}
-
-/* A socket turns out to be inside: so do its other descriptors in this client. */
-void adopt(const struct lind_call *c, int arg)
-{
-	uint64_t cage = c->args[arg].cage;
-	struct client *client = cage ? lind_client(cage) : NULL;
-	struct stat this, other;
-
-	if (!client || fd_inside(c->args[arg]) || !identify(c->args[arg], &this))
-		return;
-	remember(c->args[arg], &this);
-	for (uint32_t fd = 0; fd < NUMBERS_LOOKED_AT; fd++)
-		if (identify((struct lind_arg){ fd, cage }, &other) && other.st_dev == this.st_dev && other.st_ino == this.st_ino)
-			fd_mark(client, fd);
-	fd_mark(client, lind_arg32(c, arg));
 }

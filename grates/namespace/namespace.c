@@ -1,6 +1,12 @@
 /* The namespace grate: options. */
 #include <lind/typed.h>
-#include "namespace.h"
+#include "choose.h"
+#include "clients.h"
+#include "fds.h"
+#include "kinds.h"
+#include "net.h"
+#include "paths.h"
+#include "where.h"
 
 LIND_COMPOSES(1);
 /* What the grates inside handle; which of it enters is for the options to say. */
@@ -36,8 +42,6 @@ LIND_DECLARE("observes", accept);
 LIND_DECLARE("observes", accept4);
 LIND_DECLARE("observes", fchdir);
 LIND_DECLARE("observes", clone);
-
-bool by_path, by_net, by_fd;
 
 LIND_OPTION("p", "prefix", "value");
 LIND_OPTION("c", "calls", "value");

@@ -4,7 +4,12 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include "namespace.h"
+#include "fds.h"
+#include "hold.h"
+#include "kinds.h"
+#include "net.h"
+#include "sent.h"
+#include "where.h"
 
 #define RULES 64
 #define NAME_ROOM 128

@@ -1,8 +1,13 @@
 /* Calls that take paths. They go on with the text that was decided on, from our memory. */
 #include <fcntl.h>
 #include <lind/openat2.h>
+#include <lind/path_table.h>
 #include <lind/paths.h>
-#include "namespace.h"
+#include "calls.h"
+#include "kinds.h"
+#include "paths.h"
+#include "where.h"
+#include "words.h"
 
 static bool by_text;
 

@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include "namespace.h"
+#include "kinds.h"
+#include "sent.h"
 
+#define NUMBERS_LOOKED_AT 1024u	/* for other descriptors of a socket that turns out to be inside */
 
 struct file {
 	uint64_t dev, ino;
@@ -19,13 +21,6 @@ static struct file *sent;
 static size_t sent_room;
 static atomic_size_t sent_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-bool identify(struct lind_arg fd, struct stat *st)
-{
-	struct lind_arg none = { 0, fd.cage };
-
-	return lind_call(SYS_fstat, fd.cage, fd, lind_mine(st), none, none, none, none) >= 0;
-}
 
 bool anything_sent(void)
 {
@@ -92,4 +87,19 @@ int remember(struct lind_arg fd, const struct stat *st)
 	}
 	pthread_mutex_unlock(&lock);
 	return r;
+}
+
+void adopt(const struct lind_call *c, int arg)
+{
+	uint64_t cage = c->args[arg].cage;
+	struct client *client = cage ? lind_client(cage) : NULL;
+	struct stat this, other;
+
+	if (!client || fd_inside(c->args[arg]) || !identify(c->args[arg], &this))
+		return;
+	remember(c->args[arg], &this);
+	for (uint32_t fd = 0; fd < NUMBERS_LOOKED_AT; fd++)
+		if (identify((struct lind_arg){ fd, cage }, &other) && other.st_dev == this.st_dev && other.st_ino == this.st_ino)
+			fd_mark(client, fd);
+	fd_mark(client, lind_arg32(c, arg));
 }

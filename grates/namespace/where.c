@@ -5,8 +5,11 @@
  * if they say so.
  */
 #include <stdlib.h>
-#include "namespace.h"
+#include "kinds.h"
+#include "links.h"
+#include "where.h"
 
+#define CLIENT_AT_FDCWD (-100)
 #define PREFIXES 16
 #define LINKS_MAX 40
 
@@ -69,43 +72,19 @@ bool above_a_prefix(const char *path)
 	return leads_to_a_prefix(path) && !below_a_prefix(path);
 }
 
-static int64_t read_link(const struct walk *walk, const char *path, char target[PATH_MAX], bool inside)
-{
-	struct lind_arg none = { 0, walk->cage };
-	struct lind_call ask = { .nr = SYS_readlink, .caller = walk->cage, .target = walk->cage,
-		.args = { lind_mine(path), lind_mine(target), { PATH_MAX - 1, walk->cage }, none, none, none } };
-	int64_t r = inside ? enter(&ask) : lind_forward(&ask);
-
-	target[r > 0 ? r : 0] = 0;
-	return r;
-}
-
-int64_t fd_link(uint64_t cage, uint32_t fd, char target[PATH_MAX])
-{
-	char link[32] = "/proc/self/fd/";
-	struct walk asks = { .cage = cage };
-	unsigned at = 14, digits = 1;
-
-	for (unsigned n = fd; n >= 10; n /= 10)
-		digits++;
-	for (unsigned i = digits; i-- > 0; fd /= 10)
-		link[at + i] = (char)('0' + fd % 10);
-	return read_link(&asks, link, target, false);
-}
-
 /* The length of a link's target, 0 for what is no link, or why the name leads nowhere. */
 static int64_t is_link(const struct walk *walk, const char *path, char target[PATH_MAX])
 {
 	bool below = below_a_prefix(path);
 	char outside[PATH_MAX];
-	int64_t r = read_link(walk, path, target, below && walk->thorough);
+	int64_t r = read_link(walk->cage, path, target, below && walk->thorough);
 
 	if (r == -EINVAL || !below || walk->thorough)
 		return r == -EINVAL ? 0 : r;
 	if (r <= 0)
 		return 0;
 	strcpy(outside, target);
-	r = read_link(walk, path, target, true);
+	r = read_link(walk->cage, path, target, true);
 	return r > 0 && !strcmp(outside, target) ? r : 0;
 }
 
@@ -145,7 +124,7 @@ static int is_directory(const struct walk *walk, char *path)
 	if (length + 3 > PATH_MAX)
 		return -ENAMETOOLONG;
 	strcpy(path + length, "/.");
-	r = read_link(walk, path, target, below_a_prefix(path));
+	r = read_link(walk->cage, path, target, below_a_prefix(path));
 	path[length] = 0;
 	return r == -EINVAL || r >= 0 ? 0 : (int)r;
 }

@@ -5,51 +5,12 @@
  */
 #include <fcntl.h>
 #include <stdlib.h>
-#include "namespace.h"
+#include "calls.h"
+#include "kinds.h"
+#include "words.h"
 
 #define PATIENT_WITH_LETTING 2000
 #define TRIES 8
-
-uint32_t unknown_word(void)
-{
-	return by_property ? LIND_FD_ASK : 0;
-}
-
-static uint32_t next_word(struct client *client, uint32_t bits)
-{
-	bool known = bits & INSIDE || (!atomic_load(&client->threads) && (bits & HELD || !by_property));
-	uint32_t ask = known ? 0 : LIND_FD_ASK;
-	uint32_t stamp = atomic_fetch_add(&client->stamp, WORD_STEP) + WORD_STEP;
-
-	return (stamp & WORD_COUNT) | bits | ask;
-}
-
-void fd_set_word(struct client *client, uint32_t fd, uint32_t bits)
-{
-	uint32_t was = atomic_load(&client->fds[fd]);
-
-	while (!atomic_compare_exchange_weak(&client->fds[fd], &was, next_word(client, bits | (was & LETTING))))
-		;
-}
-
-void fd_mark(struct client *client, uint64_t number)
-{
-	uint32_t fd = (uint32_t)number, end;
-
-	if (!client || number >= LIND_FDS)
-		return;
-	atomic_store(&client->owns, true);
-	end = atomic_load(&client->fds_end);
-	while (end <= fd && !atomic_compare_exchange_weak(&client->fds_end, &end, fd + 1))
-		;
-	fd_set_word(client, fd, INSIDE);
-}
-
-/* A number that was let go of meanwhile has a later stamp. */
-uint32_t fd_since(const struct client *client)
-{
-	return client ? atomic_load(&client->stamp) & WORD_COUNT : 0;
-}
 
 static bool let_go_since(uint32_t word, uint32_t since)
 {
@@ -69,13 +30,6 @@ static uint32_t in_doubt(struct client *client, uint32_t fd, uint32_t word, bool
 	if (lind_call_plain(SYS_fcntl, client->cage, fd, F_GETFD, 0, 0) < 0)
 		return 0;
 	return others_ended(client) ? HELD : INSIDE;
-}
-
-uint32_t fds_end(const struct client *client)
-{
-	uint32_t seen = atomic_load(&client->fds_seen), end = atomic_load(&client->fds_end);
-
-	return seen > end ? seen : end;
 }
 
 static void outside(struct client *client, uint64_t number, uint32_t since, bool last)

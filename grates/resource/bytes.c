@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "bytes.h"
+#include "limits.h"
+#include "messages.h"
 #include "use.h"
 
 static int64_t plain(const struct lind_call *call, bool writes)

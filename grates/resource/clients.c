@@ -1,91 +1,15 @@
-/* The clients: who they are, and what is theirs from birth to end. */
-#include <errno.h>
+/* What becomes of clients, and is theirs, from birth to end. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-#include "resource.h"
-
-/* Whoever signals all clients may hold it already. */
-static pthread_mutex_t lock;
-static struct client *all;
-
-__attribute__((constructor)) static void make_lock(void)
-{
-	pthread_mutexattr_t attr;
-
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
-	pthread_mutex_init(&lock, &attr);
-}
-
-bool ending;
-_Thread_local struct birth birth;
-const char *first_name = "";
-
-int64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ll + t.tv_nsec;
-}
-
-void clients_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void clients_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-void each_client(void (*act)(struct client *c, void *with), void *with)
-{
-	pthread_mutex_lock(&lock);
-	for (struct client *c = all; c; c = c->next)
-		act(c, with);
-	pthread_mutex_unlock(&lock);
-}
-
-void signal_client(struct client *c, void *with)
-{
-	kill((pid_t)c->cage, *(int *)with);
-}
-
-void signal_tree(int signal)
-{
-	each_client(signal_client, &signal);
-	watch_soon();
-}
-
-/* Whether it is a grate of the line, by what only such are told: they may have the number of a file, and there is none of this number. */
-bool is_of_line(const struct client *c)
-{
-	return lind_call_plain(SYS_host_file, c->cage, UINT64_MAX, 0, 0, 0) == -EBADF;
-}
-
-static void end_client(struct client *c, void *late)
-{
-	if (*(const bool *)late || !is_of_line(c))
-		kill((pid_t)c->cage, SIGKILL);
-}
-
-void end_programs(int64_t at)
-{
-	static int64_t since;
-	bool late;
-
-	clients_lock();
-	if (!since)
-		since = at;
-	late = at - since > GRACE;
-	each_client(end_client, &late);
-	clients_unlock();
-}
+#include "clients.h"
+#include "files.h"
+#include "limits.h"
+#include "memfile.h"
+#include "memory.h"
+#include "watch.h"
 
 static struct client *add(uint64_t cage, const char *name, struct space *space)
 {
@@ -102,13 +26,7 @@ static struct client *add(uint64_t cage, const char *name, struct space *space)
 	for (int i = 0; i < RATES; i++)
 		c->rates[i].per_second = each_rates[i];
 	pthread_mutex_init(&c->lock, NULL);
-	pthread_mutex_lock(&lock);
-	c->next = all;
-	c->link = &all;
-	if (all)
-		all->link = &c->next;
-	all = c;
-	pthread_mutex_unlock(&lock);
+	client_add(c);
 	if (limited(CPU) || limited(WALL))
 		watch_soon();
 	return c;
@@ -197,14 +115,12 @@ static void exit_(void *client, uint64_t cage, int status)
 	(void)status;
 	if (!c)
 		return;
-	pthread_mutex_lock(&lock);
-	*c->link = c->next;
-	if (c->next)
-		c->next->link = c->link;
+	clients_lock();
+	client_remove(c);
 	/* At the end the clock may say a little less than when it was last looked at. */
 	cpu = cpu_of(cage);
 	__atomic_fetch_add(&cpu_ended, cpu > c->used[CPU] ? cpu : c->used[CPU], __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&lock);
+	clients_unlock();
 	memory_leave(c);
 	memory_files_leave(c);
 	files_leave(c);

@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "resource.h"
+#include "files.h"
+#include "limits.h"
 
 #define MOST_FILES (1u << 20)
 #define SCM_MOST 253
@@ -206,14 +207,6 @@ void files_found(struct client *c, uint64_t highest, uint64_t reserved)
 void files_leave(struct client *c)
 {
 	__atomic_fetch_sub(&tree_used[FILES], c->used[FILES], __ATOMIC_RELAXED);
-}
-
-const char *call_name(uint32_t nr)
-{
-	for (size_t i = 0; i < sizeof lind_syscalls / sizeof *lind_syscalls; i++)
-		if (lind_syscalls[i].nr == nr)
-			return lind_syscalls[i].name;
-	return "";
 }
 
 int64_t open_file(const struct lind_call *call, lind_handle_fn *make)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "resource.h"
+#include "limits.h"
 
 const char *const what_names[WHATS] = {
 	"cpu", "wall", "memory", "cages", "threads", "files",

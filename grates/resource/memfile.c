@@ -16,7 +16,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "resource.h"
+#include "files.h"
+#include "limits.h"
+#include "memfile.h"
 
 #define PAGE 4096ull
 #define PIECE (1ull << 20)	/* what goes at once from a file to one of these: they say how much they did */

@@ -11,7 +11,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
-#include "resource.h"
+#include "bytes.h"
+#include "limits.h"
+#include "memory.h"
 
 #define PAGE 4096ull
 #define MOST (1ull << 32)

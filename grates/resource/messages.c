@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <sys/msg.h>
 #include <time.h>
+#include "files.h"
+#include "limits.h"
+#include "messages.h"
 #include "use.h"
 
 #define MOST_MESSAGE 65536u	/* of a POSIX queue: longer than the kernel has any */

@@ -2,7 +2,11 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
-#include "resource.h"
+#include "files.h"
+#include "limits.h"
+#include "memfile.h"
+#include "memory.h"
+#include "process.h"
 
 static int64_t thread(struct client *c, const struct lind_call *call)
 {

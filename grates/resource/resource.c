@@ -6,7 +6,15 @@
 #include <lind/typed.h>
 #include <stdio.h>
 #include <string.h>
-#include "resource.h"
+#include "bytes.h"
+#include "clients.h"
+#include "files.h"
+#include "limits.h"
+#include "memfile.h"
+#include "memory.h"
+#include "process.h"
+#include "shared.h"
+#include "watch.h"
 
 LIND_DECLARE("answers", any);
 /* Not among any, which leaves them out. */
@@ -167,60 +175,35 @@ static const struct lind_option options[] = {
 	{ 0, "report", NULL, "say at the end what was used", set_report },
 };
 
-static struct lind_handler handlers[MOST_HANDLERS];
-static lind_handle_fn *before[MOST_HANDLERS];
-static size_t count;
-
-lind_handle_fn *handler_before(uint32_t nr)
-{
-	for (size_t i = 0; i < count; i++)
-		if (handlers[i].nr == nr && before[i])
-			return before[i];
-	return lind_forward;
-}
-
-/* A later handler of a call stands for the earlier one, and does what that does. */
-static void add(const struct lind_handler *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		size_t at = 0;
-
-		while (at < count && handlers[at].nr != list[i].nr)
-			at++;
-		if (at == MOST_HANDLERS)
-			lind_die("too many handlers");
-		before[at] = at < count ? handlers[at].handle : NULL;
-		handlers[at] = list[i];
-		count += at == count;
-	}
-}
-
 int main(int argc, char **argv)
 {
 	static struct lind_handler made[MOST_HANDLERS];
+	const struct lind_handler *handlers;
+	size_t count;
 
 	lind_options(options, sizeof options / sizeof *options, "Limits what programs use.", &argc, &argv);
 	if (!any_limit() && !wants_report)
 		lind_die("no limit is given: --help lists them");
 	first_name = lind_base_name(argv[1]);
-	add(process_handlers, process_handler_count);
-	add(made, byte_handlers(made));
+	handlers_add(process_handlers, process_handler_count);
+	handlers_add(made, byte_handlers(made));
 	if (limited(FILES))
-		add(made, file_handlers(made));
+		handlers_add(made, file_handlers(made));
 	if (limited(MEMORY)) {
-		add(memory_handlers, memory_handler_count);
+		handlers_add(memory_handlers, memory_handler_count);
 		/* Nobody's map says which cage a file's memory is of. */
 		if (limits[EACH][MEMORY] != UNLIMITED) {
 			shared_find();
-			add(shared_handlers, shared_handler_count);
+			handlers_add(shared_handlers, shared_handler_count);
 		} else {
 			memory_files_find();
-			add(memory_file_handlers, memory_file_handler_count);
+			handlers_add(memory_file_handlers, memory_file_handler_count);
 		}
 	}
 	if (limited(CPU) || limited(WALL))
 		lind_explain_note("a limit of time acts whatever is called");
 	watch_begins();
 	lind_grate_lifecycle(&lifecycle);
+	handlers = handlers_all(&count);
 	return lind_grate_run(handlers, count, argc, argv);
 }

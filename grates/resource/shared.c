@@ -9,7 +9,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "resource.h"
+#include "files.h"
+#include "limits.h"
+#include "shared.h"
 
 static struct stat folder;
 /* Of files that are memory, with a name and without. */

@@ -6,9 +6,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "limits.h"
 #include "use.h"
 
 /* A rate lets this part of a second's bytes pass at once. */

@@ -9,7 +9,7 @@
 #ifndef RESOURCE_USE_H
 #define RESOURCE_USE_H
 
-#include "resource.h"
+#include "tables.h"
 
 /* What a call reads from and writes to. */
 struct use {
@@ -43,9 +43,5 @@ int64_t use_whole_call(struct use *u, uint64_t n);
 int64_t use_of_kind(const struct lind_call *call, bool writes, enum class class, uint64_t n);
 /* F_GETFL */
 int flags_of(const struct lind_call *call, struct lind_arg fd);
-
-/* messages.c */
-int64_t on_message(const struct lind_call *call), on_messages(const struct lind_call *call), on_msgsnd(const struct lind_call *call),
-	on_msgrcv(const struct lind_call *call), on_mq_receive(const struct lind_call *call);
 
 #endif

@@ -10,9 +10,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-#include "resource.h"
+#include "limits.h"
+#include "memory.h"
+#include "watch.h"
 
 #define SECOND 1000000000ll
 /* A limit on time is noticed this much late at most. */
@@ -20,12 +21,7 @@
 /* How often memory is looked at that no call has told of. */
 #define OFTEN (SECOND / 4)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake;
-static bool there, soon, over;
 static int64_t began;
-/* The end of time if nothing wakes it by itself, or it is awake. */
-static int64_t sleeps_until = INT64_MAX;
 static unsigned processors;
 
 uint64_t cpu_ended;
@@ -143,73 +139,25 @@ static int64_t look(void)
 static void *watch(void *unused)
 {
 	(void)unused;
-	pthread_mutex_lock(&lock);
-	while (!over) {
-		int64_t next;
+	int64_t next = 0;
 
-		soon = false;
-		sleeps_until = INT64_MAX;
-		pthread_mutex_unlock(&lock);
+	for (;;) {
+		watch_wait(next);
 		next = look();
-		pthread_mutex_lock(&lock);
-		while (!soon && !over && now() < next) {
-			struct timespec t = { .tv_sec = next / SECOND, .tv_nsec = (long)(next % SECOND) };
-
-			sleeps_until = next;
-			if (next == INT64_MAX)
-				pthread_cond_wait(&wake, &lock);
-			else
-				pthread_cond_timedwait(&wake, &lock, &t);
-		}
 	}
-	pthread_mutex_unlock(&lock);
 	return NULL;
-}
-
-/* The lock is held. */
-static void make_thread(void)
-{
-	pthread_t thread;
-
-	if ((errno = pthread_create(&thread, NULL, watch, NULL)))
-		lind_die("starting the watcher: %s", strerror(errno));
-	pthread_detach(thread);
-	there = true;
-}
-
-void watch_soon(void)
-{
-	pthread_mutex_lock(&lock);
-	if (!there && !lind_explains())
-		make_thread();
-	soon = true;
-	pthread_cond_signal(&wake);
-	pthread_mutex_unlock(&lock);
-}
-
-void watch_memory(void)
-{
-	bool looks;
-
-	pthread_mutex_lock(&lock);
-	looks = there && sleeps_until != INT64_MAX;
-	pthread_mutex_unlock(&lock);
-	if (!looks)
-		watch_soon();
 }
 
 void watch_begins(void)
 {
-	pthread_condattr_t monotonic;
 	cpu_set_t set;
 
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&wake, &monotonic);
 	began = now();
 	processors = sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 0;
 	if (!processors)
 		processors = 1;
+	if (!lind_explains())
+		watch_with(watch);
 	if (limited(CPU) || limited(WALL))
 		watch_soon();
 }
@@ -225,7 +173,6 @@ static void line(enum what what, uint64_t used)
 			amount_text(what, limits[TREE][what], max, sizeof max));
 }
 
-bool wants_report, learns;
 static FILE *learned;
 
 const char *set_learn(const char *path)

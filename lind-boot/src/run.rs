@@ -215,6 +215,8 @@ fn confined_kernel(
     let detached = detached.and_then(|()| root.detach(cache)).map_err(|errno| errno.to_string());
     let how = match mounts {
         Mounts::Kernel(kept) => {
+            // Not where the user stands, which is a directory outside the root.
+            let _ = rustix::process::chdir(&config.root);
             let names: Vec<_> = kept.sources.iter().map(PathBuf::as_path).collect();
             root.set_table(kept.table, &names);
             confine::OVER_TABLE

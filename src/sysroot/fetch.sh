@@ -1,5 +1,6 @@
 #!/bin/sh
 # Fetches a file of a Debian source package, of whatever release, into build/downloads and checks its SHA-256.
+# Two that want the same file, as parts of one `make -j`, fetch it once.
 # Usage: fetch.sh PACKAGE FILE SHA256
 set -eu
 
@@ -9,6 +10,8 @@ dir=$top/build/downloads
 
 mkdir -p "$dir"
 cd "$dir"
+exec 9>".$file.lock"
+flock 9
 if [ ! -f "$file" ]; then
 	command -v apt-get >/dev/null || { echo "fetch.sh: no apt: put $file into $dir" >&2; exit 1; }
 	# By file, not by version: the mirror has the sources of all releases side by side, and apt knows those of one.
@@ -20,9 +23,11 @@ if [ ! -f "$file" ]; then
 	*) letter=$(echo "$package" | cut -c 1) ;;
 	esac
 	log=$(mktemp)
-	trap 'rm -f "$log"' EXIT
+	trap 'rm -f "$log" "$file.part"' EXIT
 	/usr/lib/apt/apt-helper -o APT::Sandbox::User= download-file \
-		"${mirror%/}/pool/main/$letter/$package/$file" "$file" "SHA256:$sha256" >"$log" 2>&1 ||
+		"${mirror%/}/pool/main/$letter/$package/$file" "$file.part" "SHA256:$sha256" >"$log" 2>&1 ||
 		{ cat "$log" >&2; exit 1; }
+	# Whoever looks for the file finds it whole.
+	mv "$file.part" "$file"
 fi
 echo "$sha256  $file" | sha256sum -c --status - 2>/dev/null || { echo "fetch.sh: $dir/$file has another SHA-256 than the one we know" >&2; exit 1; }

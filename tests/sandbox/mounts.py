@@ -21,6 +21,7 @@ EXPECTED = [
     'opened(AT_FDCWD, "../../secret", O_RDONLY): No such file or directory',
     'opened(AT_FDCWD, "/b/file", O_WRONLY): Read-only file system',
     'setxattr("/b/file", "user.a", "x", 1, 0): Read-only file system',
+    "fchmod(received, 0600): Read-only file system",
     "/proc/self/mountinfo /a/sub rw",
     "/proc/self/mountinfo /b ro",
     "flags 6 6 7 7",
@@ -53,9 +54,9 @@ def permitted(world: World) -> bool:
     return world.run("--mounts=bind", "--explain", "true").returncode == 0
 
 
-def said(world: World, how: str, *words: str) -> list[str]:
-    program = world.folder / "tool" / "mounts.wasm"
-    shutil.copy(compiled("mounts"), program)
+def said(world: World, how: str, name: str = "mounts", *words: str) -> list[str]:
+    program = world.folder / "tool" / f"{name}.wasm"
+    shutil.copy(compiled(name), program)
     program.chmod(0o755)
     # No grate has a say.
     policy = world.folder / "mounts.toml"
@@ -85,11 +86,11 @@ def as_the_host_has_it(world: World) -> None:
 
 def nobody_gets_out(world: World) -> None:
     for how in ["kernel", *(["bind"] if permitted(world) else [])]:
-        same(how, said(world, how, "race", "400"), ["escapes 0"])
+        same(how, said(world, how, "meanwhile", "race", "400"), ["escapes 0"])
 
 
 def nothing_is_left(world: World) -> None:
-    """The kernel's mounts have a directory of the host's, which goes with the run, also if that is killed."""
+    """The kernel's mounts have a directory of the host's, which goes with the run, also if that is killed, whatever is in it."""
     def left() -> list[str]:
         folders = [world.runtime / "lind", Path(f"/tmp/lind-{world.user or 0}")]
         return [str(path) for folder in folders if folder.is_dir() for path in folder.glob("mounts-*")]
@@ -108,10 +109,14 @@ def nothing_is_left(world: World) -> None:
     try:
         child.stdout.readline()
         same("while it runs", len(set(left()) - set(before)), 1)
+        # Nowhere of the user's.
+        same("works in", Path(os.readlink(f"/proc/{child.pid}/cwd")).parent.parent.name[:4], "lind")
     finally:
         child.kill()
         child.wait()
     same("after a kill", gone(before), True)
+    same("said", said(world, "kernel", "meanwhile", "litter"), [])
+    same("after litter", gone(before), True)
 
 
 def in_memory(world: World) -> None:

@@ -7,6 +7,7 @@ mod learn;
 mod line;
 mod options;
 mod policy;
+mod removal;
 mod root;
 mod table;
 mod volume;

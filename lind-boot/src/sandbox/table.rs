@@ -16,6 +16,7 @@ use clap::Args;
 use lind_kernel::root::table::{Found, Table};
 use rustix::fs::{CWD, FileType};
 
+use super::removal;
 use super::root::{Made, Mounts, Plan, Steps, What, image_entries, make, open};
 use crate::session::place;
 
@@ -154,5 +155,5 @@ pub struct RemoveAtEnd {
 /// Waits until nobody can write to standard input any more, and removes the directory.
 pub fn remove(options: &RemoveAtEnd) {
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
-    let _ = std::fs::remove_dir_all(&options.folder);
+    let _ = removal::remove(&options.folder);
 }

@@ -33,24 +33,55 @@ impl Root {
     /// # Errors
     /// ENOENT when it is outside, has been removed, or has another name by now.
     pub fn certain_name_of(&self, file: BorrowedFd<'_>) -> Result<Vec<u8>> {
-        let Some(table) = &self.table else {
-            return self.certainly(file, self.name_of(Dir { fd: file, mount: MountId::ROOT })?);
-        };
+        match &self.table {
+            Some(table) => self.name_by(table, file, |_| true),
+            None => {
+                let name = self.name_of(Dir { fd: file, mount: MountId::ROOT })?;
+                self.certainly(file, name).map(|(name, _)| name)
+            }
+        }
+    }
+
+    /// As `certain_name_of`, by a mount that fits.
+    fn name_by(&self, table: &Table, file: BorrowedFd<'_>, fits: impl Fn(MountId) -> bool) -> Result<Vec<u8>> {
         let path = self.host_name(file)?;
         let of = |source: BorrowedFd<'_>| self.host_name(source).ok().map(CString::into_bytes);
         let names = table.by_source(path.to_bytes(), of).into_iter();
         let mut certain = names.filter_map(|(mount, rest)| {
             let name = [&self.mounted_at(table, mount).ok()?, rest].concat();
-            self.certainly(file, name).ok()
+            let (name, by) = self.certainly(file, name).ok()?;
+            fits(by).then_some(name)
         });
         certain.next().ok_or(Errno::ENOENT)
     }
 
-    /// This name, if it leads to this file.
-    fn certainly(&self, file: BorrowedFd<'_>, name: Vec<u8>) -> Result<Vec<u8>> {
+    /// This name, if it leads to this file, and the mount by which it does.
+    fn certainly(&self, file: BorrowedFd<'_>, name: Vec<u8>) -> Result<(Vec<u8>, MountId)> {
         let name = CString::new(name).map_err(|_| Errno::ENOENT)?;
         let found = self.open(self.top(), &name, (OFlags::PATH | OFlags::NOFOLLOW).bits(), 0)?;
-        if identity(found.as_fd())? == identity(file)? { Ok(name.into_bytes()) } else { Err(Errno::ENOENT) }
+        if identity(found.as_fd())? == identity(file)? {
+            Ok((name.into_bytes(), found.mount))
+        } else {
+            Err(Errno::ENOENT)
+        }
+    }
+
+    /// Before the mode, owner or times of what is open are changed. What came in a message, or from outside, says nothing of a mount: it is
+    /// changed only if it has a name by which it can be, or none at all, as memory and pipes.
+    ///
+    /// # Errors
+    /// EROFS.
+    pub(crate) fn check_changeable(&self, file: Dir<'_>) -> Result<()> {
+        let Some(table) = self.table.as_ref().filter(|_| file.mount == MountId::NONE) else {
+            return self.check_writable(file.mount);
+        };
+        let nameless = rustix::fs::fstat(file.fd).map_err(host::errno)?.st_nlink == 0
+            || self.host_name(file.fd).is_ok_and(|name| !name.to_bytes().starts_with(b"/"));
+        if nameless || self.name_by(table, file.fd, |mount| !table.is_read_only(mount)).is_ok() {
+            Ok(())
+        } else {
+            Err(Errno::EROFS)
+        }
     }
 
     /// Where a mount is by now; nothing for the root directory.

@@ -145,7 +145,9 @@ impl Root {
         if scoped && !table.is_covered(dir.mount) {
             return self.open_beneath(dir, path, how, resolve);
         }
-        if let Some((dir, path)) = self.directly(table, dir, path).filter(|_| !scoped) {
+        // The way from the root to a mount counts.
+        let crosses = resolve.contains(ResolveFlags::NO_XDEV) && path.to_bytes().first() == Some(&b'/');
+        if let Some((dir, path)) = self.directly(table, dir, path).filter(|_| !scoped && !crosses) {
             match self.open_beneath(dir, path, how, resolve | ResolveFlags::BENEATH) {
                 Err(Errno::EXDEV) => {}
                 found => return found,
@@ -170,12 +172,13 @@ impl Root {
 
     /// What the host finds in a mount.
     fn open_beneath(&self, dir: Dir<'_>, path: &CStr, how: How, resolve: ResolveFlags) -> Result<Found> {
-        let how = if how.changes() && self.check_writable(dir.mount).is_err() {
-            only_read(dir.fd, path, how, resolve)?
-        } else {
-            how
-        };
+        let fixed = how.changes() && self.check_writable(dir.mount).is_err();
+        let how = if fixed { only_read(dir.fd, path, how, resolve)? } else { how };
         let file = host_open(dir.fd, path, how, resolve)?;
+        if fixed && how.changes() && is_regular(file.as_fd())? {
+            // It was a fifo when it was looked at; another mount may let it be changed.
+            return Err(Errno::EROFS);
+        }
         if !how.has(OFlags::PATH) {
             check_no_device(file.as_fd())?;
         }
@@ -206,7 +209,9 @@ impl Root {
         if self.table.is_some() && file.mount != MountId::NONE && !how.has(OFlags::PATH) {
             check_no_device(file.fd)?;
             let stat = rustix::fs::fstat(file.fd).map_err(host::errno)?;
-            if how.changes() && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+            // To write to a fifo changes nothing.
+            let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+            if how.has(OFlags::TMPFILE) || how.changes() && regular {
                 self.check_writable(file.mount)?;
             }
         }
@@ -279,9 +284,6 @@ impl Root {
 
 /// How something is opened where nothing can be changed: as it was meant, if that changes nothing.
 fn only_read(dir: BorrowedFd<'_>, path: &CStr, how: How, resolve: ResolveFlags) -> Result<How> {
-    if how.has(OFlags::TMPFILE) {
-        return Err(Errno::EROFS);
-    }
     let nofollow = how.flags & OFlags::NOFOLLOW;
     let nofollow = if how.last() == Last::Follow { nofollow } else { OFlags::NOFOLLOW };
     let look = How { flags: OFlags::PATH | OFlags::CLOEXEC | nofollow, mode: Mode::empty() };
@@ -297,11 +299,22 @@ fn only_read(dir: BorrowedFd<'_>, path: &CStr, how: How, resolve: ResolveFlags) 
     if how.has(OFlags::CREATE) && kind == FileType::Directory {
         return Err(Errno::EISDIR);
     }
+    if how.has(OFlags::TMPFILE) {
+        // Only where the path leads: it may lead out of this mount.
+        return Err(if kind == FileType::Directory { Errno::EROFS } else { Errno::ENOTDIR });
+    }
     let how = How { flags: how.flags.difference(OFlags::CREATE), mode: Mode::empty() };
     match kind {
         FileType::RegularFile if how.changes() => Err(Errno::EROFS),
-        _ => Ok(how),
+        FileType::Directory if how.changes() => Err(Errno::EISDIR),
+        // What is left has no length; what it is when it is opened may have one.
+        _ => Ok(How { flags: how.flags.difference(OFlags::TRUNC), ..how }),
     }
+}
+
+fn is_regular(file: BorrowedFd<'_>) -> Result<bool> {
+    let stat = rustix::fs::fstat(file).map_err(host::errno)?;
+    Ok(FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
 }
 
 /// On a mount no device node counts.
@@ -310,5 +323,53 @@ fn check_no_device(file: BorrowedFd<'_>) -> Result<()> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::CharacterDevice | FileType::BlockDevice => Err(Errno::EACCES),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    fn source(path: &Path) -> OwnedFd {
+        rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap()
+    }
+
+    /// Another mount, or somebody outside, may change what a read-only one shows.
+    #[test]
+    fn what_becomes_a_file_while_it_is_opened_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("root/shown")).unwrap();
+        std::fs::create_dir(path("shown")).unwrap();
+        std::fs::write(path("shown/file"), "kept").unwrap();
+        std::os::unix::fs::symlink("file", path("shown/link")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, path("shown/fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let mut table = Table::new(source(&path("root"))).unwrap();
+        let point = table.step(&table.top().unwrap(), b"shown").unwrap();
+        table.mount(point, b"/shown", source(&path("shown")), true).unwrap();
+        let mut root = Root::new(source(&path("root")), Some(folder.path()), Walls::Openat2);
+        root.set_table(table, &[]);
+        let done = AtomicBool::new(false);
+        let mut written = 0;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    for name in ["shown/fifo", "shown/link"] {
+                        let _ = std::fs::rename(path(name), path("shown/what"));
+                        let _ = std::fs::rename(path("shown/what"), path(name));
+                    }
+                }
+            });
+            for _ in 0..30_000 {
+                let flags = (OFlags::WRONLY | OFlags::NONBLOCK).bits();
+                let found = root.open(root.top(), c"/shown/what", flags, 0);
+                written += usize::from(found.is_ok());
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(written, 0);
     }
 }

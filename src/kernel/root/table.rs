@@ -168,6 +168,9 @@ impl Table {
             return Err(Errno::ENOTDIR);
         }
         let (id, place) = (identity(source.as_fd())?, identity(point.as_fd())?);
+        // What was mounted below is hidden.
+        let hidden = |other: &&mut Mount| other.path.starts_with(path) && other.path.get(path.len()) == Some(&b'/');
+        self.0.iter_mut().filter(hidden).for_each(|other| other.fixed = false);
         let around = self.at_mut(point.mount);
         around.covered = true;
         // Nothing in the root directory is renamed, and no point is.
@@ -350,6 +353,15 @@ mod tests {
         assert_eq!(x.mount, MountId(3));
         let point = table.point(MountId(1)).unwrap();
         assert_eq!(table.crossing(point.mount, identity(point.fd).unwrap()), Some(MountId(3)));
+    }
+
+    #[test]
+    fn what_a_later_mount_hides_is_not_jumped_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = table(folder.path(), &[("/y/z", false), ("/yy", false), ("/y", true)]);
+        let jump = |path: &str| table.jump(path.as_bytes());
+        assert_eq!(jump("/y/z/file"), Some((MountId(3), 2)));
+        assert_eq!(jump("/yy/file"), Some((MountId(2), 3)));
     }
 
     #[test]

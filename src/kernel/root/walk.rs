@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use lind_abi::{Errno, Result};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 
-use super::table::{Dir, Found, Identity, Table};
+use super::table::{Dir, Found, Identity, MountId, Table};
 use super::{Last, PATIENCE, Root, identity};
 use crate::host;
 
@@ -82,6 +82,22 @@ impl Root {
             }
         }
         self.above_within(table, dir)
+    }
+
+    /// Whether a directory is another or below it.
+    fn is_within(&self, table: &Table, found: &Found, scope: Dir<'_>) -> Result<bool> {
+        let wanted = identity(scope.fd)?;
+        let mut at = copy(found.dir())?;
+        loop {
+            let id = identity(at.as_fd())?;
+            if at.mount == scope.mount && id == wanted {
+                return Ok(true);
+            }
+            if at.mount == MountId::ROOT && table.is_source(MountId::ROOT, id) {
+                return Ok(false);
+            }
+            at = self.above(table, &at)?;
+        }
     }
 
     /// The directory above one that is not the mount's own.
@@ -213,6 +229,12 @@ impl Walk<'_> {
             return if beneath { Err(Errno::EXDEV) } else { Ok(()) };
         }
         let above = self.root.above(self.table, &self.at)?;
+        if let Some(scope) = self.scope
+            && !self.root.is_within(self.table, &above, scope)?
+        {
+            // Somebody has moved the directory out of the one that is not to be left.
+            return Err(Errno::EAGAIN);
+        }
         self.cross_to(above)
     }
 

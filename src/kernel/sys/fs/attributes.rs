@@ -199,6 +199,6 @@ fn changeable(cx: &Ctx<'_>, file: Dir<'_>) -> Result<rustix::fs::Stat> {
     let stat = rustix::fs::fstat(file).map_err(host::errno)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::CharacterDevice | FileType::BlockDevice => Err(Errno::EPERM),
-        _ => cx.kernel.root.check_writable(file.mount).map(|()| stat),
+        _ => cx.kernel.root.check_changeable(file).map(|()| stat),
     }
 }
