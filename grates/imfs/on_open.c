@@ -1,5 +1,6 @@
 /* Opening: the file is ours, its descriptor's number the kernel's. */
 #include <lind/openat2.h>
+#include <linux/openat2.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include "grate.h"
@@ -7,8 +8,7 @@
 #define NO_ACCESS 3		/* neither reading nor writing: open(2) */
 #define CREAT_FLAGS (O_CREAT | O_WRONLY | O_TRUNC)
 #define LONGEST_HOW 4096	/* bytes that openat2 may be given to say how */
-#define RESOLVE_CACHED 32u
-#define RESOLVE_KNOWN 63u
+#define RESOLVE_KNOWN (RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH | RESOLVE_IN_ROOT | RESOLVE_CACHED)
 
 /*
  * What stands behind our files' numbers in the tables of clients: one file, of which each client gets duplicates, so that numbers

@@ -1,5 +1,6 @@
 /* Data in pieces, copied once. */
 #include <errno.h>
+#include <fcntl.h>
 #include <lind/transfer.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -169,7 +170,7 @@ int lind_message_blocks(const struct lind_call *c, uint64_t flags)
 	if (flags & MSG_DONTWAIT)
 		return 0;
 	status = lind_call_plain(SYS_fcntl, c->args[0].cage, c->args[0].value, 3 /* F_GETFL */, 0, 0);
-	return status < 0 || !(status & 04000 /* O_NONBLOCK */);
+	return status < 0 || !(status & O_NONBLOCK);
 }
 
 static int64_t poll_out(const struct lind_call *c, int32_t fd, int32_t timeout)

@@ -1,15 +1,13 @@
 /* Follows descriptors with a state through the calls that copy, move and close them. See lind/fds.h and fdtable.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include "follow.h"
 
 #define LEAVES (0x100000000ull / LIND_CLIENT_LEAF)
-
-#define FIONCLEX_ 0x5450u
-#define FIOCLEX_ 0x5451u
-#define CLOSE_RANGE_CLOEXEC_ 4u
 
 /* These calls are handled in every grate that includes this file. */
 LIND_FOLLOWS(dup);
@@ -341,8 +339,8 @@ static int64_t on_ioctl(const struct lind_call *c)
 {
 	uint32_t request = (uint32_t)c->args[1].value;
 
-	if (request == FIOCLEX_ || request == FIONCLEX_)
-		return set_cloexec(own_ioctl, c, request == FIOCLEX_);
+	if (request == FIOCLEX || request == FIONCLEX)
+		return set_cloexec(own_ioctl, c, request == FIOCLEX);
 	return lind_outcome_(own_ioctl, c);
 }
 
@@ -366,7 +364,7 @@ static int64_t on_close_range(const struct lind_call *c)
 {
 	struct fd_table *t = fd_table_of(c->target);
 	uint32_t first = (uint32_t)c->args[0].value, last = (uint32_t)c->args[1].value, fd;
-	bool cloexec = (uint32_t)c->args[2].value & CLOSE_RANGE_CLOEXEC_;
+	bool cloexec = (uint32_t)c->args[2].value & CLOSE_RANGE_CLOEXEC;
 	uint32_t generation;
 	int64_t r;
 
