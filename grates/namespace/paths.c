@@ -22,7 +22,7 @@ const char *set_by_text(const char *value)
 static uint32_t flags_of(const struct lind_call *c, const struct lind_path_use *use)
 {
 	if (c->nr == SYS_creat)
-		return O_CREAT | O_WRONLY | O_TRUNC;
+		return LIND_CREAT_FLAGS;
 	return use->flags < 0 ? 0 : lind_arg32(c, use->flags);
 }
 

@@ -205,7 +205,7 @@ int64_t on_address_call(const struct lind_call *c)
 	struct lind_call copy = *c;
 	struct subject s = { .call = &copy, .as = c->nr };
 	int at = c->nr == SYS_sendto ? 4 : 1;
-	uint32_t length = (uint32_t)c->args[at + 1].value;
+	uint32_t length = lind_arg32(c, at + 1);
 	int64_t r;
 
 	if (c->args[at].value) {

@@ -251,7 +251,7 @@ static void say_left(struct lind_arg timeout, int64_t end)
 int64_t lind_message_each(const struct lind_call *c, lind_handle_fn *one)
 {
 	int receives = c->nr == SYS_recvmmsg;
-	uint32_t count = (uint32_t)c->args[2].value, done = 0;
+	uint32_t count = lind_arg32(c, 2), done = 0;
 	uint64_t flags = c->args[3].value & ~(receives ? (uint64_t)MSG_WAITFORONE : 0);
 	struct lind_call each = { .nr = receives ? SYS_recvmsg : SYS_sendmsg, .caller = c->caller, .target = c->target };
 	int64_t end = INT64_MAX, r = 0;

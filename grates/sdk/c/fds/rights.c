@@ -369,18 +369,18 @@ static int64_t receive_message(const struct lind_call *c, struct lind_arg at, ui
 
 int64_t fds_sendmsg(const struct lind_call *c)
 {
-	return send_message(c, c->args[1], (uint32_t)c->args[2].value);
+	return send_message(c, c->args[1], lind_arg32(c, 2));
 }
 
 int64_t fds_recvmsg(const struct lind_call *c)
 {
-	return receive_message(c, c->args[1], (uint32_t)c->args[2].value);
+	return receive_message(c, c->args[1], lind_arg32(c, 2));
 }
 
 /* One message at a time. How many were sent; an error only if it was the first. */
 static int64_t each(const struct lind_call *c, int64_t (*one)(const struct lind_call *, struct lind_arg, uint32_t), int64_t end)
 {
-	uint32_t n = (uint32_t)c->args[2].value, flags = (uint32_t)c->args[3].value, done;
+	uint32_t n = lind_arg32(c, 2), flags = lind_arg32(c, 3), done;
 	int64_t r = 0;
 
 	n = n < IOV_MAX ? n : IOV_MAX;

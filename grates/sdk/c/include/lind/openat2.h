@@ -1,10 +1,13 @@
-/* openat2 for grates that do not walk as it asks to. */
+/* Other forms of openat: creat, and openat2 for grates that do not walk as it asks to. */
 #ifndef LIND_OPENAT2_H
 #define LIND_OPENAT2_H
 
 #include <errno.h>
 #include <fcntl.h>
 #include <lind/grate.h>
+
+/* What creat(2) opens with. */
+#define LIND_CREAT_FLAGS (O_CREAT | O_WRONLY | O_TRUNC)
 
 /*
  * openat2 keeps its flags where the client can change them after our look, and may say how to walk. Without the latter it is
