@@ -35,8 +35,8 @@ def reasons(name: str) -> dict[str, str]:
 
 
 def version(name: str) -> str:
-    found = re.search(r"^tarball=\S*?_([^\s]*?)(\+dfsg|\.dfsg)?\.orig", (HERE / name / "recipe").read_text(), re.M)
-    return found[1] if found else ""
+    found = re.search(r"^(?:tarball=\S*?_(\S*?)(?:[+.]dfsg)?\.orig|version=(\S+)$)", (HERE / name / "recipe").read_text(), re.M)
+    return found[1] or found[2] if found else ""
 
 
 def differences(linux: dict[str, str], cage: dict[str, str], known: dict[str, str]) -> str:

@@ -9,8 +9,6 @@
 #include "sync.h"
 #include "watch.h"
 
-#define CLIENT_AT_FDCWD (-100)
-
 extern struct imfs fs;
 
 /* A file of ours that a client has mapped shared. */

@@ -77,7 +77,7 @@ static bool is_relative(const struct look *l)
 /* What does not need the lock: where a relative path starts. The text is there. */
 static int find_start(const struct lind_call *c, int dir, bool may_be_empty, struct look *l)
 {
-	bool at_cwd = dir < 0 || (int)lind_arg32(c, dir) == CLIENT_AT_FDCWD;
+	bool at_cwd = dir < 0 || (int)lind_arg32(c, dir) == AT_FDCWD;
 
 	l->client = client_of(c->target);
 	l->from = dir < 0 ? l->client : client_of(c->args[dir].cage);
@@ -118,7 +118,7 @@ static int walk(const struct lind_call *c, int dir, enum imfs_follow follow, str
 		return -ENOENT;
 	if (!is_relative(l))
 		start = NULL;
-	else if (dir >= 0 && (int)lind_arg32(c, dir) != CLIENT_AT_FDCWD) {
+	else if (dir >= 0 && (int)lind_arg32(c, dir) != AT_FDCWD) {
 		struct imfs_file *f = fd_of(l->from, c->args[dir]);
 
 		if (!f && !l->start[0])
@@ -192,7 +192,7 @@ static int apart(const struct lind_call *c, int dir, const struct look *l)
 {
 	int64_t r = 0;
 
-	if (dir >= 0 && l->text[0] != '/' && (int)lind_arg32(c, dir) != CLIENT_AT_FDCWD)
+	if (dir >= 0 && l->text[0] != '/' && (int)lind_arg32(c, dir) != AT_FDCWD)
 		r = lind_call_plain(SYS_fcntl, c->args[dir].cage, lind_arg32(c, dir), F_GETFD, 0, 0);
 	return r < 0 ? (int)r : -EXDEV;
 }

@@ -1,8 +1,8 @@
 /* Attributes, in the layouts of x86-64 Linux. */
+#include <linux/magic.h>
 #include "grate.h"
 
 #define DEVICE 0x1du		/* what st_dev says; the minor number of a filesystem without a device */
-#define TMPFS_MAGIC 0x01021994
 
 struct client_time {
 	int64_t sec, nsec;
@@ -45,8 +45,8 @@ struct client_statfs {
 _Static_assert(sizeof(struct client_statfs) == 120, "struct statfs");
 
 /* AT_NO_AUTOMOUNT and the AT_STATX_ ones ask for what is so anyway. */
-#define STAT_FLAGS (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | 0x800u)
-#define STATX_FLAGS (STAT_FLAGS | 0x6000u)
+#define STAT_FLAGS (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT)
+#define STATX_FLAGS (STAT_FLAGS | AT_STATX_SYNC_TYPE)
 #define STATX_RESERVED 0x80000000u
 
 static struct client_time time_of(struct timespec t)
@@ -132,7 +132,7 @@ int64_t on_statx(const struct lind_call *c)
 	struct look l;
 	int r;
 
-	if ((flags & ~STATX_FLAGS) || (flags & 0x6000u) == 0x6000u || (lind_arg32(c, 3) & STATX_RESERVED))
+	if ((flags & ~STATX_FLAGS) || (flags & AT_STATX_SYNC_TYPE) == AT_STATX_SYNC_TYPE || (lind_arg32(c, 3) & STATX_RESERVED))
 		return -EINVAL;
 	if ((r = look(c, 0, 1, follow, flags & AT_EMPTY_PATH, &l)))
 		return look_elsewhere(c, 1, r, &l);
@@ -283,7 +283,6 @@ static int64_t set_times(const struct lind_call *c, int dir, int path, bool may_
 	return done(r ? r : imfs_utimens(l.at.node, &l.client->p.cred, times));
 }
 
-#define UTIME_OMIT_ 0x3ffffffe	/* as clients say it */
 
 /* With a NULL path it is futimens(3). */
 int64_t on_utimensat(const struct lind_call *c)
@@ -304,7 +303,7 @@ int64_t on_utimensat(const struct lind_call *c)
 			times[i] = (struct timespec){ .tv_sec = t[i].sec, .tv_nsec = (int32_t)t[i].nsec };
 	}
 	/* Nothing is changed, so nothing is looked up. */
-	if (c->args[2].value && (int32_t)t[0].nsec == UTIME_OMIT_ && (int32_t)t[1].nsec == UTIME_OMIT_)
+	if (c->args[2].value && (int32_t)t[0].nsec == UTIME_OMIT && (int32_t)t[1].nsec == UTIME_OMIT)
 		return 0;
 	if (c->args[1].value)
 		return set_times(c, 0, 1, lind_arg32(c, 3) & AT_EMPTY_PATH, lind_arg32(c, 3), c->args[2].value ? times : NULL);

@@ -1,13 +1,9 @@
 /* Reading and writing. File contents go straight from chunks to the client's memory and back. */
+#include <sys/uio.h>
 #include <unistd.h>
 #include "grate.h"
 
-#ifndef RWF_APPEND
-#define RWF_APPEND 16
-#endif
-#define RWF_KNOWN 0xf		/* HIPRI, DSYNC, SYNC, NOWAIT */
-#define RWF_SYNC_ 6		/* DSYNC or SYNC */
-#define RWF_NOWAIT_ 8		/* which only what is waited for heeds */
+#define RWF_KNOWN (RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT)
 #define IOVS 1024
 
 static const uint8_t zeros[IMFS_CHUNK];
@@ -360,7 +356,7 @@ static int64_t vector(const struct lind_call *c, bool writing, const int64_t *of
 	if (off && *off < 0)
 		return -EINVAL;
 	if (stream)
-		return stream_io(c, iov, count, writing, !(rwf & RWF_NOWAIT_));
+		return stream_io(c, iov, count, writing, !(rwf & RWF_NOWAIT));
 	imfs_write_lock();
 	if (!(f = fd_of(client, c->args[0])) || is_stream(f))
 		return done(-EBADF);
@@ -389,7 +385,7 @@ static int64_t vector(const struct lind_call *c, bool writing, const int64_t *of
 	if (total && !writing)
 		imfs_tell(f->node, IN_ACCESS);
 	r = sized(c, client, done(total ? total : r));
-	return writing ? kept(r, flags | (rwf & RWF_SYNC_ ? O_DSYNC : 0)) : r;
+	return writing ? kept(r, flags | (rwf & (RWF_DSYNC | RWF_SYNC) ? O_DSYNC : 0)) : r;
 }
 
 int64_t on_readv(const struct lind_call *c)

@@ -1,11 +1,11 @@
 /* Descriptors: what is done with a number rather than with a file. The kernel does it too, to the number. */
 #include <lind/entries.h>
+#include <linux/close_range.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include "grate.h"
 
-#define SETTABLE (O_APPEND | O_NONBLOCK | O_NOATIME | 040000 /* O_DIRECT */)
-#define CLOSE_RANGE_CLOEXEC_ 4u
+#define SETTABLE (O_APPEND | O_NONBLOCK | O_NOATIME | O_DIRECT)
 #define FIGETBSZ_ 2u
 
 bool fd_ours(const struct lind_call *c, int i)
@@ -66,7 +66,7 @@ static void each_of_range(const struct lind_call *c, bool close)
 /* As on_close. What the kernel refuses closes nothing. */
 int64_t on_close_range(const struct lind_call *c)
 {
-	bool marks = lind_arg32(c, 2) == CLOSE_RANGE_CLOEXEC_;
+	bool marks = lind_arg32(c, 2) == CLOSE_RANGE_CLOEXEC;
 	struct client *held = numbers_hold(client_of(c->target));
 	int64_t r;
 
@@ -329,7 +329,7 @@ int64_t on_fadvise64(const struct lind_call *c)
 {
 	if (!fd_ours(c, 0))
 		return lind_forward(c);
-	return lind_arg32(c, 3) > 5 /* POSIX_FADV_NOREUSE */ || (int64_t)c->args[2].value < 0 ? -EINVAL : 0;
+	return lind_arg32(c, 3) > POSIX_FADV_NOREUSE || (int64_t)c->args[2].value < 0 ? -EINVAL : 0;
 }
 
 /* fsync and its kind: memory is as stable as it gets, but what is kept elsewhere goes there. */

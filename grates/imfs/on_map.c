@@ -10,12 +10,6 @@
 #include <unistd.h>
 #include "grate.h"
 
-#define MAP_SHARED_ 1u
-#define MAP_PRIVATE_ 2u
-#define MAP_TYPE_ 0xfu
-#define MAP_ANONYMOUS_ 0x20u
-#define PROT_READ_ 1u
-#define PROT_WRITE_ 2u
 #define PAGE 4096u
 #define LARGEST (1u << 31)	/* that we map: our own memory has 4G */
 
@@ -84,7 +78,7 @@ static int may_map(const struct imfs_file *f, uint32_t prot, uint32_t flags, uin
 		return -ENODEV;
 	if (imfs_may_read(f))
 		return -EACCES;
-	if ((flags & MAP_TYPE_) != MAP_PRIVATE_ && (prot & PROT_WRITE_) && imfs_may_write(f))
+	if ((flags & MAP_TYPE) != MAP_PRIVATE && (prot & PROT_WRITE) && imfs_may_write(f))
 		return -EACCES;
 	return 0;
 }
@@ -133,7 +127,7 @@ static int reader_of(int fd)
 static int64_t map_backing(const struct lind_call *c, struct client *client, struct mapping *m, int fd)
 {
 	uint32_t flags = lind_arg32(c, 3);
-	bool shared = (flags & MAP_TYPE_) != MAP_PRIVATE_;
+	bool shared = (flags & MAP_TYPE) != MAP_PRIVATE;
 	int reader = m->writable ? -1 : reader_of(fd);
 	int64_t r = -EACCES;
 
@@ -159,7 +153,7 @@ static int64_t map_copy(const struct lind_call *c, struct client *client)
 	uint32_t prot = lind_arg32(c, 2), flags = lind_arg32(c, 3);
 	struct lind_arg at = c->args[0];
 	struct imfs_file *f;
-	int64_t r = map_at(c, at.value, prot | PROT_READ_ | PROT_WRITE_, flags | MAP_ANONYMOUS_, (struct lind_arg){ (uint64_t)-1, c->target }, 0);
+	int64_t r = map_at(c, at.value, prot | PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, (struct lind_arg){ (uint64_t)-1, c->target }, 0);
 
 	if (failed(r))
 		return r;
@@ -168,7 +162,7 @@ static int64_t map_copy(const struct lind_call *c, struct client *client)
 	if ((f = fd_of(client, c->args[4])))
 		data_to_client(f, at, c->args[1].value, (int64_t)c->args[5].value);
 	imfs_write_unlock();
-	if (!(prot & PROT_WRITE_))
+	if (!(prot & PROT_WRITE))
 		lind_call_plain(SYS_mprotect, c->target, at.value, c->args[1].value, prot, 0);
 	return r;
 }
@@ -185,14 +179,14 @@ static int64_t map_below(const struct lind_call *c, int fd)
 int64_t on_mmap(const struct lind_call *c)
 {
 	uint32_t flags = lind_arg32(c, 3);
-	bool shared = (flags & MAP_TYPE_) != MAP_PRIVATE_;
+	bool shared = (flags & MAP_TYPE) != MAP_PRIVATE;
 	struct mapping *m = NULL;
 	struct client *client;
 	struct imfs_file *f;
 	int64_t r;
 	int fd = -1;
 
-	if (flags & MAP_ANONYMOUS_)
+	if (flags & MAP_ANONYMOUS)
 		return lind_forward(c);
 	client = client_of(c->args[4].cage);
 	imfs_write_lock();

@@ -1,14 +1,13 @@
 /* Opening: the file is ours, its descriptor's number the kernel's. */
 #include <lind/openat2.h>
+#include <linux/openat2.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include "grate.h"
 
 #define NO_ACCESS 3		/* neither reading nor writing: open(2) */
-#define CREAT_FLAGS (O_CREAT | O_WRONLY | O_TRUNC)
 #define LONGEST_HOW 4096	/* bytes that openat2 may be given to say how */
-#define RESOLVE_CACHED 32u
-#define RESOLVE_KNOWN 63u
+#define RESOLVE_KNOWN (RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH | RESOLVE_IN_ROOT | RESOLVE_CACHED)
 
 /*
  * What stands behind our files' numbers in the tables of clients: one file, of which each client gets duplicates, so that numbers
@@ -138,7 +137,7 @@ int64_t on_open(const struct lind_call *c)
 
 int64_t on_creat(const struct lind_call *c)
 {
-	return open_at(c, -1, 0, CREAT_FLAGS, lind_arg32(c, 1), 0);
+	return open_at(c, -1, 0, LIND_CREAT_FLAGS, lind_arg32(c, 1), 0);
 }
 
 int64_t on_openat(const struct lind_call *c)

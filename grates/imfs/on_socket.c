@@ -4,9 +4,9 @@
  */
 #include <stdio.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include "grate.h"
 
-#define AF_UNIX_ 1
 #define PATH_ROOM 108
 #define BOUND 1024		/* how many bound names are remembered; the oldest are forgotten */
 
@@ -33,7 +33,7 @@ static void abstract_name(const struct imfs_node *n, struct address *to, uint32_
 		snprintf(secret, sizeof secret, "%016llx", (unsigned long long)random);
 	}
 	memset(to, 0, sizeof *to);
-	to->family = AF_UNIX_;
+	to->family = AF_UNIX;
 	*length = 3 + (uint32_t)snprintf(to->path + 1, PATH_ROOM - 1, "%s%llx", secret, (unsigned long long)n->ino);
 }
 
@@ -42,7 +42,7 @@ static int read_path(struct lind_arg arg, uint64_t length, char path[PATH_ROOM +
 {
 	struct address a;
 
-	if (length <= sizeof a.family || length > sizeof a || lind_read(arg, &a, (size_t)length) || a.family != AF_UNIX_)
+	if (length <= sizeof a.family || length > sizeof a || lind_read(arg, &a, (size_t)length) || a.family != AF_UNIX)
 		return 0;
 	memcpy(path, a.path, PATH_ROOM);
 	path[length - sizeof a.family] = 0;
@@ -70,7 +70,7 @@ static int outside(int looked, const struct look *l, struct address *a, uint32_t
 		return 0;
 	if (size >= PATH_ROOM)
 		return -ENAMETOOLONG;
-	*a = (struct address){ .family = AF_UNIX_ };
+	*a = (struct address){ .family = AF_UNIX };
 	memcpy(a->path, l->at.path, size);
 	*length = (uint32_t)(sizeof a->family + size + 1);
 	return 1;
@@ -170,7 +170,7 @@ static bool original(const struct address *a, uint32_t length, char path[PATH_RO
 	uint64_t ino = 0;
 	size_t prefix = 1 + sizeof secret - 1, count = length - sizeof a->family - prefix;
 
-	if (!secret[0] || a->family != AF_UNIX_ || length <= sizeof a->family + prefix || count >= sizeof digits || a->path[0] ||
+	if (!secret[0] || a->family != AF_UNIX || length <= sizeof a->family + prefix || count >= sizeof digits || a->path[0] ||
 	    memcmp(a->path + 1, secret, sizeof secret - 1))
 		return false;
 	memcpy(digits, a->path + prefix, count);

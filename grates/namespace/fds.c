@@ -5,6 +5,7 @@
  * that make descriptors outside take marks away too: a number may have been closed by exec, or given again meanwhile.
  */
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -17,7 +18,6 @@
 
 #define FDS_SET_MAX 1024u
 #define POLL_MAX 4096u
-#define CLOSE_RANGE_CLOEXEC_ 4u
 
 static struct { uint32_t first, last; } start_fds[8];
 static size_t start_count;
@@ -213,7 +213,7 @@ int64_t on_close_range(const struct lind_call *c)
 	uint32_t first = lind_arg32(c, 0), last = lind_arg32(c, 1);
 	int64_t r;
 
-	if (lind_arg32(c, 2) & CLOSE_RANGE_CLOEXEC_)
+	if (lind_arg32(c, 2) & CLOSE_RANGE_CLOEXEC)
 		return pass(c, atomic_load(&client->owns));
 	if (!letting_begins(client))
 		return -EINTR;

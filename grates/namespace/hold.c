@@ -8,13 +8,13 @@
  * copy is good only if no call is under way that may make a descriptor inside.
  */
 #include <fcntl.h>
+#include <sched.h>
 #include "calls.h"
 #include "hold.h"
 #include "kinds.h"
 #include "words.h"
 
 #define PATIENT 2000
-#define CLONE_FILES_ 0x400u
 /* Numbers that are looked at when threads begin. Above, a file that was there before is not known to be outside: that costs a wait, now and then. */
 #define LOOKED_AT 1024u
 
@@ -44,7 +44,7 @@ void threads_end(struct client *client)
 int64_t on_clone(const struct lind_call *c)
 {
 	struct client *client = lind_client(c->target);
-	bool shares = lind_arg32(c, 0) & CLONE_FILES_;
+	bool shares = lind_arg32(c, 0) & CLONE_FILES;
 	int64_t r;
 
 	if (client && shares && !atomic_load(&client->threads))

@@ -3,6 +3,7 @@
 #include <lind/openat2.h>
 #include <lind/path_table.h>
 #include <lind/paths.h>
+#include <sys/inotify.h>
 #include "calls.h"
 #include "kinds.h"
 #include "paths.h"
@@ -21,7 +22,7 @@ const char *set_by_text(const char *value)
 static uint32_t flags_of(const struct lind_call *c, const struct lind_path_use *use)
 {
 	if (c->nr == SYS_creat)
-		return O_CREAT | O_WRONLY | O_TRUNC;
+		return LIND_CREAT_FLAGS;
 	return use->flags < 0 ? 0 : lind_arg32(c, use->flags);
 }
 
@@ -39,7 +40,7 @@ static bool follows(const struct lind_call *c, const struct lind_path_use *use)
 	case LIND_END_OPEN:
 		return !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
 	case LIND_END_WATCH:
-		return !(flags & 0x02000000 /* IN_DONT_FOLLOW */);
+		return !(flags & IN_DONT_FOLLOW);
 	default:
 		return false;
 	}

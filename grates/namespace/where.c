@@ -4,14 +4,13 @@
  * know best: a name there is a link to us if it is one outside and they say the same, or, where `..` makes it matter,
  * if they say so.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include "kinds.h"
 #include "links.h"
 #include "where.h"
 
-#define CLIENT_AT_FDCWD (-100)
 #define PREFIXES 16
-#define LINKS_MAX 40
 
 static struct { char path[PATH_MAX]; size_t length; } prefixes[PREFIXES];
 static size_t prefix_count;
@@ -164,7 +163,7 @@ static int step(struct walk *walk, const char *name, size_t length, bool last, b
 		walk->at = strlen(walk->rest);
 		return 0;
 	}
-	if (++walk->links > LINKS_MAX)
+	if (++walk->links > SYMLOOP_MAX)
 		return -ELOOP;
 	left = strlen(walk->rest + walk->at);
 	put = strlen(target);
@@ -210,7 +209,7 @@ static bool has_dotdot(const char *text)
 /* Where a relative path starts, in words; false if it starts inside and nobody knows where. */
 static int start_at(const struct lind_call *c, int dir, struct where *w)
 {
-	bool at_cwd = dir < 0 || (int)lind_arg32(c, dir) == CLIENT_AT_FDCWD;
+	bool at_cwd = dir < 0 || (int)lind_arg32(c, dir) == AT_FDCWD;
 	uint64_t cage = dir < 0 ? c->target : c->args[dir].cage;
 	struct lind_arg none = { 0, cage };
 	struct client *client;

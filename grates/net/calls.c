@@ -187,7 +187,7 @@ static int64_t accept_here(struct lind_arg pinned, struct sockaddr_storage *s, s
 
 static int64_t on_nonblocking(const struct lind_call *call)
 {
-	uint32_t command = (uint32_t)call->args[1].value;
+	uint32_t command = lind_arg32(call, 1);
 	int64_t r;
 
 	if (call->nr == SYS_fcntl ? command != F_SETFL : command != FIONBIO)
@@ -216,7 +216,7 @@ static bool fits(struct client *c, const struct lind_call *call, int fd, const s
 /* It comes to us first. One that is not allowed is closed and the next one waited for: the client never had it. */
 static int64_t accept_one(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a)
 {
-	uint32_t flags = call->nr == SYS_accept4 ? (uint32_t)call->args[3].value : 0, room = 0;
+	uint32_t flags = call->nr == SYS_accept4 ? lind_arg32(call, 3) : 0, room = 0;
 	struct sockaddr_storage s;
 	socklen_t size;
 	bool waits;

@@ -4,13 +4,14 @@
  */
 #include <dirent.h>
 #include <lind/openat2.h>
+#include <linux/openat2.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 #include "overlay.h"
 
 #define OPENED 64		/* descriptors of directories that are kept, */
 #define FILES 256		/* and of files */
-#define STAYS_BELOW 0x0eu	/* RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH */
+#define STAYS_BELOW (RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH)
 
 struct opened {
 	char *path;

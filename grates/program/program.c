@@ -6,6 +6,7 @@
  * new program that the grates inside do not see; they meet it with its first.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <lind/compose.h>
 #include <lind/paths.h>
 #include <lind/typed.h>
@@ -148,7 +149,7 @@ static int64_t on_spawn(const struct lind_call *c)
 		return r;
 	if (program_is_marked(path))
 		return lind_forward(c);
-	if ((r = lind_path_walk(NULL, c->target, (struct lind_arg){ (uint64_t)(int64_t)-100, c->target }, path, LIND_WALK_FOLLOW, &place)))
+	if ((r = lind_path_walk(NULL, c->target, (struct lind_arg){ (uint64_t)AT_FDCWD, c->target }, path, LIND_WALK_FOLLOW, &place)))
 		return r;
 	r = place.object < 0 ? -ENOENT : is_script(&place) ? -EACCES : 0;
 	born_inside = !r && is_program(&place);

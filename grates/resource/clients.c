@@ -29,6 +29,8 @@ static struct client *add(uint64_t cage, const char *name, struct space *space)
 	client_add(c);
 	if (limited(CPU) || limited(WALL))
 		watch_soon();
+	else if (limited(MEMORY))
+		watch_memory();
 	return c;
 }
 

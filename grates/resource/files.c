@@ -291,7 +291,7 @@ static int64_t forward_and_lock(struct client *c, const struct lind_call *call)
 static int64_t on_dup2(const struct lind_call *call)
 {
 	struct client *c = lind_client(call->target);
-	uint32_t to = (uint32_t)call->args[1].value;
+	uint32_t to = lind_arg32(call, 1);
 	uint64_t reserved;
 	int64_t r;
 
@@ -317,7 +317,7 @@ static int64_t on_close(const struct lind_call *call)
 	r = forward_and_lock(c, call);
 	/* Whatever it says, the number is free, unless it was none. */
 	if (r != -EBADF)
-		clear(c, (uint32_t)call->args[0].value);
+		clear(c, lind_arg32(call, 0));
 	pthread_mutex_unlock(&c->lock);
 	return r;
 }
@@ -330,7 +330,7 @@ static int64_t on_close_range(const struct lind_call *call)
 	if (!c)
 		return lind_forward(call);
 	r = forward_and_lock(c, call);
-	for (uint32_t fd = (uint32_t)call->args[0].value; r >= 0 && fd < c->files_room && fd <= (uint32_t)call->args[1].value; fd++)
+	for (uint32_t fd = lind_arg32(call, 0); r >= 0 && fd < c->files_room && fd <= lind_arg32(call, 1); fd++)
 		if (c->files[fd] && !is_open(c, fd))
 			clear(c, fd);
 	pthread_mutex_unlock(&c->lock);

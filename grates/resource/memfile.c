@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include "files.h"
 #include "limits.h"
@@ -245,7 +246,7 @@ static uint64_t end_of(const struct lind_call *call, struct lind_arg own, const 
 		at = appends ? at : call->args[3].value;
 		break;
 	case SYS_pwritev2:
-		at = appends || call->args[5].value & 0x10 /* RWF_APPEND */ ? (uint64_t)st->st_size : call->args[3].value == UINT64_MAX ? at : call->args[3].value;
+		at = appends || call->args[5].value & RWF_APPEND ? (uint64_t)st->st_size : call->args[3].value == UINT64_MAX ? at : call->args[3].value;
 		break;
 	case SYS_sendfile: case SYS_splice: case SYS_copy_file_range:
 		at = at > (uint64_t)st->st_size ? at : (uint64_t)st->st_size;

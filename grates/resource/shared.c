@@ -52,7 +52,7 @@ static bool may_write(const struct lind_call *call)
 
 	if (call->nr != SYS_open && call->nr != SYS_openat)
 		return true;
-	flags = (uint32_t)call->args[call->nr == SYS_open ? 1 : 2].value;
+	flags = lind_arg32(call, call->nr == SYS_open ? 1 : 2);
 	return flags & (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY));
 }
 

@@ -87,7 +87,7 @@ static struct learned *of_call(uint32_t nr)
 static bool has_values(const struct group *g, const struct lind_syscall *row, const struct lind_call *c)
 {
 	for (int i = 0; i < row->count; i++)
-		if (g->args[i].count && g->args[i].values[0] != (uint32_t)c->args[i].value)
+		if (g->args[i].count && g->args[i].values[0] != lind_arg32(c, i))
 			return false;
 	return true;
 }
@@ -128,7 +128,7 @@ static struct group *group_of(struct learned *l, const struct lind_syscall *row,
 	}
 	for (int i = 0; i < row->count; i++)
 		if (is_choice(row, i))
-			add_value(&g->args[i], (uint32_t)c->args[i].value);
+			add_value(&g->args[i], lind_arg32(c, i));
 	return g;
 }
 

@@ -170,7 +170,7 @@ int64_t on_spawned_path(const struct lind_call *c)
 	/* A grate of the command line: the user's choice, and no path. */
 	if (program_is_marked(path))
 		return lind_forward(c);
-	r = lind_path_walk(NULL, c->target, (struct lind_arg){ (uint64_t)(int64_t)-100, c->target }, path, LIND_WALK_FOLLOW, &place);
+	r = lind_path_walk(NULL, c->target, (struct lind_arg){ (uint64_t)AT_FDCWD, c->target }, path, LIND_WALK_FOLLOW, &place);
 	if (r)
 		return r;
 	r = place.object < 0 ? -ENOENT : 0;
@@ -205,7 +205,7 @@ int64_t on_address_call(const struct lind_call *c)
 	struct lind_call copy = *c;
 	struct subject s = { .call = &copy, .as = c->nr };
 	int at = c->nr == SYS_sendto ? 4 : 1;
-	uint32_t length = (uint32_t)c->args[at + 1].value;
+	uint32_t length = lind_arg32(c, at + 1);
 	int64_t r;
 
 	if (c->args[at].value) {

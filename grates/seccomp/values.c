@@ -1,6 +1,7 @@
 /* How calls, flags, values and errors are written in a policy. */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "seccomp.h"
@@ -77,7 +78,7 @@ static bool one_named(const char *text, size_t length, const struct lind_param *
 		const char *name;
 		uint32_t value;
 	} others[] = {
-		{ "AT_FDCWD", (uint32_t)-100 }, { "O_RDONLY", 0 }, { "O_ACCMODE", 3 }, { "F_OK", 0 }, { "PROT_NONE", 0 }, { "SOCK_TYPE", 0xf },
+		{ "AT_FDCWD", (uint32_t)AT_FDCWD }, { "O_RDONLY", 0 }, { "O_ACCMODE", 3 }, { "F_OK", 0 }, { "PROT_NONE", 0 }, { "SOCK_TYPE", 0xf },
 		{ "CLONE_NEW", 0x7e020000 },
 	};
 	char digits[32];

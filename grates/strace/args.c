@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include "strace.h"
 
@@ -158,9 +159,9 @@ static bool special_before(struct traced *t, int i, struct text *to)
 	case SYS_ioctl:
 		if (i != 2)
 			return false;
-		if ((uint32_t)a[1].value == 0x5421)
+		if ((uint32_t)a[1].value == FIONBIO)
 			print_struct(to, a[2], LIND_LAYOUT_INT, 4);
-		else if ((uint32_t)a[1].value == 0x5450 || (uint32_t)a[1].value == 0x5451)
+		else if ((uint32_t)a[1].value == FIONCLEX || (uint32_t)a[1].value == FIOCLEX)
 			t->count = 2;
 		else
 			return false;
@@ -308,10 +309,10 @@ static bool special_after(struct traced *t, int i, struct text *to)
 			print_poll_result(&t->after, a[0], a[1].value);
 		return i == 0;
 	case SYS_ioctl:
-		if (i == 2 && (uint32_t)a[1].value == 0x5413 && !lind_read(a[2], window, sizeof window)) {
+		if (i == 2 && (uint32_t)a[1].value == TIOCGWINSZ && !lind_read(a[2], window, sizeof window)) {
 			text_clear(to);
 			text_add(to, "{ws_row=%u, ws_col=%u, ws_xpixel=%u, ws_ypixel=%u}", window[0], window[1], window[2], window[3]);
-		} else if (i == 2 && (uint32_t)a[1].value == 0x541b) {
+		} else if (i == 2 && (uint32_t)a[1].value == FIONREAD) {
 			text_clear(to);
 			print_struct(to, a[2], LIND_LAYOUT_INT, 4);
 		}

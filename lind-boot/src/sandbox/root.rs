@@ -229,7 +229,11 @@ fn place(entry: Entry, top: &OwnedFd) -> Result<()> {
     match entry.what {
         What::Link(text) => Ok(rustix::fs::symlinkat(&text[..], top, &entry.name[..])?),
         What::Tree(file, kind) => {
-            let tree = open_tree(&file, c"", CLONE)?;
+            let tree = match open_tree(&file, c"", CLONE) {
+                // It has been removed since the image was listed.
+                Err(rustix::io::Errno::NOENT) => return Ok(()),
+                tree => tree?,
+            };
             drop(file);
             lind_kernel::restrict_mount(tree.as_fd(), true, true)?;
             let path = Path::new("/").join(OsStr::from_bytes(&entry.name));
@@ -245,8 +249,12 @@ pub(super) fn image_entries(image: &OwnedFd) -> Result<Vec<Entry>> {
         if name.starts_with(b".") || NOT_OF_IMAGE.contains(&&name[..]) {
             continue;
         }
-        let at =
-            rustix::fs::openat(image, &name[..], OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let at = match rustix::fs::openat(image, &name[..], flags, Mode::empty()) {
+            // Somebody removes it while the image is listed.
+            Err(rustix::io::Errno::NOENT) => continue,
+            at => at?,
+        };
         let kind = FileType::from_raw_mode(rustix::fs::fstat(&at)?.st_mode);
         let what = match kind {
             FileType::Symlink => What::Link(rustix::fs::readlinkat(&at, c"", Vec::new())?.into_bytes()),

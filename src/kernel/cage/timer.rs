@@ -1,6 +1,7 @@
 //! Timers of a cage: alarm(2), setitimer(2), timer_create(2).
 //!
 //! A timer whose signal still waits does not send another one: the signal that waits counts how often it ran out since.
+//! Of a timer of timer_create(2) that is set anew or deleted, what waits is gone (as on Linux from 6.13 on).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -94,6 +95,7 @@ impl Timer {
         let before = setting.left(now);
         let end = (value != 0).then_some(if absolute { value } else { now + value });
         *setting = Setting { end, interval, put_off: false };
+        self.forget_signal(&cage);
         match end {
             Some(end) => self.look_again(kernel, &cage, end - now),
             None => self.clock.forget(self),
@@ -141,6 +143,16 @@ impl Timer {
         let mut setting = self.setting();
         *setting = Setting::default();
         self.clock.forget(self);
+        if let Some(cage) = self.cage.upgrade() {
+            self.forget_signal(&cage);
+        }
+    }
+
+    /// To be called with the setting locked, as `notify`.
+    fn forget_signal(&self, cage: &Cage) {
+        if let Notice::Signal { .. } = self.notice {
+            cage.forget_timer_signal(self.id);
+        }
     }
 
     /// To be called with the setting locked: of two that set it, the later one says when.

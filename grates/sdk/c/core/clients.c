@@ -12,9 +12,7 @@
 #include <stdlib.h>
 #include "sdk.h"
 
-#define LEAVES (0x100000000ull / LIND_CLIENT_LEAF)
-
-void **lind_client_leaves_[LEAVES];
+void **lind_client_leaves_[LIND_CLIENT_LEAVES];
 
 static const struct lind_lifecycle none;
 const struct lind_lifecycle *lind_hooks_ = &none;

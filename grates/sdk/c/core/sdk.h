@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <time.h>
 
+/* Of a table by cage: see LIND_CLIENT_LEAF. */
+#define LIND_CLIENT_LEAVES (0x100000000ull / LIND_CLIENT_LEAF)
+
 /* How many handlers lind_watch_clients may add. */
 #define LIND_WATCHED 16
 

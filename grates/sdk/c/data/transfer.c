@@ -1,5 +1,6 @@
 /* Data in pieces, copied once. */
 #include <errno.h>
+#include <fcntl.h>
 #include <lind/transfer.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -169,7 +170,7 @@ int lind_message_blocks(const struct lind_call *c, uint64_t flags)
 	if (flags & MSG_DONTWAIT)
 		return 0;
 	status = lind_call_plain(SYS_fcntl, c->args[0].cage, c->args[0].value, 3 /* F_GETFL */, 0, 0);
-	return status < 0 || !(status & 04000 /* O_NONBLOCK */);
+	return status < 0 || !(status & O_NONBLOCK);
 }
 
 static int64_t poll_out(const struct lind_call *c, int32_t fd, int32_t timeout)
@@ -250,7 +251,7 @@ static void say_left(struct lind_arg timeout, int64_t end)
 int64_t lind_message_each(const struct lind_call *c, lind_handle_fn *one)
 {
 	int receives = c->nr == SYS_recvmmsg;
-	uint32_t count = (uint32_t)c->args[2].value, done = 0;
+	uint32_t count = lind_arg32(c, 2), done = 0;
 	uint64_t flags = c->args[3].value & ~(receives ? (uint64_t)MSG_WAITFORONE : 0);
 	struct lind_call each = { .nr = receives ? SYS_recvmsg : SYS_sendmsg, .caller = c->caller, .target = c->target };
 	int64_t end = INT64_MAX, r = 0;

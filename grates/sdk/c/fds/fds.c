@@ -1,15 +1,11 @@
 /* Follows descriptors with a state through the calls that copy, move and close them. See lind/fds.h and fdtable.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include "follow.h"
-
-#define LEAVES (0x100000000ull / LIND_CLIENT_LEAF)
-
-#define FIONCLEX_ 0x5450u
-#define FIOCLEX_ 0x5451u
-#define CLOSE_RANGE_CLOEXEC_ 4u
 
 /* These calls are handled in every grate that includes this file. */
 LIND_FOLLOWS(dup);
@@ -24,7 +20,7 @@ LIND_FOLLOWS(recvmsg);
 LIND_FOLLOWS(sendmmsg);
 LIND_FOLLOWS(recvmmsg);
 
-static struct fd_table **leaves[LEAVES];
+static struct fd_table **leaves[LIND_CLIENT_LEAVES];
 static lind_handle_fn *own_dup, *own_dup2, *own_dup3, *own_fcntl, *own_ioctl, *own_close, *own_close_range;
 static lind_handle_fn *own_sendmmsg, *own_recvmmsg;
 struct lind_fd_state *(*fd_stricter)(struct lind_fd_state *a, struct lind_fd_state *b);
@@ -221,7 +217,7 @@ static int64_t duplicate(lind_handle_fn *own, const struct lind_call *c, bool cl
 {
 	uint64_t cage = c->args[0].cage;
 	struct fd_table *from = fd_table_of(cage), *to = fd_table_of(c->target);
-	uint32_t old = (uint32_t)c->args[0].value;
+	uint32_t old = lind_arg32(c, 0);
 	int64_t new = -EBUSY;
 
 	if (!from || !to)
@@ -250,7 +246,7 @@ static int64_t duplicate(lind_handle_fn *own, const struct lind_call *c, bool cl
 static int64_t duplicate_to(lind_handle_fn *own, const struct lind_call *c, bool cloexec)
 {
 	uint64_t cage = c->args[0].cage;
-	uint32_t old = (uint32_t)c->args[0].value, new = (uint32_t)c->args[1].value;
+	uint32_t old = lind_arg32(c, 0), new = lind_arg32(c, 1);
 	struct fd_table *from = fd_table_of(cage), *to = fd_table_of(c->target);
 	struct fd_entry covered;
 	bool again = true;
@@ -299,7 +295,7 @@ static int64_t on_dup2(const struct lind_call *c)
 
 static int64_t on_dup3(const struct lind_call *c)
 {
-	return duplicate_to(own_dup3, c, (uint32_t)c->args[2].value & O_CLOEXEC);
+	return duplicate_to(own_dup3, c, lind_arg32(c, 2) & O_CLOEXEC);
 }
 
 /* A descriptor that stays open across exec is known as that before it is, one that closes only afterwards: in between
@@ -307,7 +303,7 @@ static int64_t on_dup3(const struct lind_call *c)
 static int64_t set_cloexec(lind_handle_fn *own, const struct lind_call *c, bool cloexec)
 {
 	struct fd_table *t = fd_table_of(c->args[0].cage);
-	uint32_t fd = (uint32_t)c->args[0].value;
+	uint32_t fd = lind_arg32(c, 0);
 	struct fd_entry before;
 	int64_t r;
 
@@ -325,13 +321,13 @@ static int64_t set_cloexec(lind_handle_fn *own, const struct lind_call *c, bool 
 
 static int64_t on_fcntl(const struct lind_call *c)
 {
-	switch ((uint32_t)c->args[1].value) {
+	switch (lind_arg32(c, 1)) {
 	case F_DUPFD:
 		return duplicate(own_fcntl, c, false);
 	case F_DUPFD_CLOEXEC:
 		return duplicate(own_fcntl, c, true);
 	case F_SETFD:
-		return set_cloexec(own_fcntl, c, (uint32_t)c->args[2].value & FD_CLOEXEC);
+		return set_cloexec(own_fcntl, c, lind_arg32(c, 2) & FD_CLOEXEC);
 	default:
 		return lind_outcome_(own_fcntl, c);
 	}
@@ -339,10 +335,10 @@ static int64_t on_fcntl(const struct lind_call *c)
 
 static int64_t on_ioctl(const struct lind_call *c)
 {
-	uint32_t request = (uint32_t)c->args[1].value;
+	uint32_t request = lind_arg32(c, 1);
 
-	if (request == FIOCLEX_ || request == FIONCLEX_)
-		return set_cloexec(own_ioctl, c, request == FIOCLEX_);
+	if (request == FIOCLEX || request == FIONCLEX)
+		return set_cloexec(own_ioctl, c, request == FIOCLEX);
 	return lind_outcome_(own_ioctl, c);
 }
 
@@ -351,7 +347,7 @@ static int64_t on_close(const struct lind_call *c)
 {
 	uint64_t cage = c->args[0].cage;
 	struct fd_table *t = fd_table_of(cage);
-	uint32_t fd = (uint32_t)c->args[0].value, generation;
+	uint32_t fd = lind_arg32(c, 0), generation;
 	int64_t r;
 
 	if (!t || !fd_table_doubt(t, fd, fd, &generation))
@@ -365,8 +361,8 @@ static int64_t on_close(const struct lind_call *c)
 static int64_t on_close_range(const struct lind_call *c)
 {
 	struct fd_table *t = fd_table_of(c->target);
-	uint32_t first = (uint32_t)c->args[0].value, last = (uint32_t)c->args[1].value, fd;
-	bool cloexec = (uint32_t)c->args[2].value & CLOSE_RANGE_CLOEXEC_;
+	uint32_t first = lind_arg32(c, 0), last = lind_arg32(c, 1), fd;
+	bool cloexec = lind_arg32(c, 2) & CLOSE_RANGE_CLOEXEC;
 	uint32_t generation;
 	int64_t r;
 

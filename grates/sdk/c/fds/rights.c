@@ -8,6 +8,7 @@
  * block and waits in between, since the client's descriptors stand still while they are looked at.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,6 @@
 #define MAX_DATA (1u << 20)
 #define MAX_CONTROL 20480u
 #define MAX_FILES 253
-#define SCM_RIGHTS_ 1
 
 /* libc's struct msghdr; control messages are x86-64's: a 64-bit length, level, type. */
 struct message {
@@ -59,9 +59,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* What F_SETFL cannot change. */
 static uint32_t mode_of(uint64_t cage, int32_t fd)
 {
-	int64_t flags = lind_call_plain(SYS_fcntl, cage, (uint64_t)fd, 3 /* F_GETFL */, 0, 0);
+	int64_t flags = lind_call_plain(SYS_fcntl, cage, (uint64_t)fd, F_GETFL, 0, 0);
 
-	return flags < 0 ? 0 : (uint32_t)flags & 010000003 /* O_PATH | O_ACCMODE */;
+	return flags < 0 ? 0 : (uint32_t)flags & (O_PATH | O_ACCMODE);
 }
 
 static int depart(struct lind_fd_state *state, uint32_t mode)
@@ -197,7 +197,7 @@ static unsigned descriptors(const struct copy *k, size_t length, int32_t *fds)
 		memcpy(&head, k->control + at, sizeof head);
 		if (head.length < sizeof head || head.length > length - at)
 			break;
-		if (head.level == SOL_SOCKET && head.type == SCM_RIGHTS_)
+		if (head.level == SOL_SOCKET && head.type == SCM_RIGHTS)
 			for (size_t i = sizeof head; i + 4 <= head.length && n < MAX_FILES; i += 4)
 				memcpy(&fds[n++], k->control + at + i, 4);
 		at += (head.length + 7) & ~7ull;
@@ -369,18 +369,18 @@ static int64_t receive_message(const struct lind_call *c, struct lind_arg at, ui
 
 int64_t fds_sendmsg(const struct lind_call *c)
 {
-	return send_message(c, c->args[1], (uint32_t)c->args[2].value);
+	return send_message(c, c->args[1], lind_arg32(c, 2));
 }
 
 int64_t fds_recvmsg(const struct lind_call *c)
 {
-	return receive_message(c, c->args[1], (uint32_t)c->args[2].value);
+	return receive_message(c, c->args[1], lind_arg32(c, 2));
 }
 
 /* One message at a time. How many were sent; an error only if it was the first. */
 static int64_t each(const struct lind_call *c, int64_t (*one)(const struct lind_call *, struct lind_arg, uint32_t), int64_t end)
 {
-	uint32_t n = (uint32_t)c->args[2].value, flags = (uint32_t)c->args[3].value, done;
+	uint32_t n = lind_arg32(c, 2), flags = lind_arg32(c, 3), done;
 	int64_t r = 0;
 
 	n = n < IOV_MAX ? n : IOV_MAX;

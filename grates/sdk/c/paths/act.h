@@ -2,10 +2,9 @@
 #ifndef LIND_PATH_ACT_H
 #define LIND_PATH_ACT_H
 
+#include <lind/openat2.h>
 #include <sys/inotify.h>
 #include "walk.h"
-
-#define CREAT_FLAGS (O_CREAT | O_WRONLY | O_TRUNC)
 
 /* A call being served. */
 struct served {
@@ -18,7 +17,7 @@ struct served {
 
 static inline uint32_t open_flags(const struct lind_call *c)
 {
-	return c->nr == SYS_creat ? CREAT_FLAGS : lind_arg32(c, c->nr == SYS_open ? 1 : 2);
+	return c->nr == SYS_creat ? LIND_CREAT_FLAGS : lind_arg32(c, c->nr == SYS_open ? 1 : 2);
 }
 
 static inline struct lind_arg client(const struct served *s, uint64_t value)

@@ -79,7 +79,7 @@ static int64_t bind_at(const struct lind_call *c, const struct lind_place *place
 /* A copy of the address that argument `at` is. 1 if it is a path, which is then in `path`. */
 static int64_t copy_address(const struct lind_call *c, int at, struct sockaddr_storage *to, char path[sizeof(struct sockaddr_un)])
 {
-	uint32_t length = (uint32_t)c->args[at + 1].value;
+	uint32_t length = lind_arg32(c, at + 1);
 	int64_t r;
 
 	memset(to, 0, sizeof *to);

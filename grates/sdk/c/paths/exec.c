@@ -165,7 +165,7 @@ static int64_t run(const struct lind_call *c, int fd, char *path, struct known *
 int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg)
 {
 	bool at = c->nr == SYS_execveat;
-	uint32_t flags = at ? (uint32_t)c->args[4].value : 0;
+	uint32_t flags = at ? lind_arg32(c, 4) : 0;
 	struct lind_arg dir = at ? c->args[0] : (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->target };
 	struct lind_arg argv = c->args[at ? 2 : 1], envp = c->args[at ? 3 : 2];
 	unsigned how = (flags & AT_SYMLINK_NOFOLLOW ? 0 : LIND_WALK_FOLLOW) | (flags & AT_EMPTY_PATH ? LIND_WALK_EMPTY : 0);

@@ -4,8 +4,6 @@
 #include <string.h>
 #include "walk.h"
 
-#define LINKS_MAX 40
-
 struct walk {
 	const struct lind_view *view;
 	uint64_t target;
@@ -161,7 +159,7 @@ static int expand(struct walk *w, const char *text)
 {
 	size_t length = strlen(text), left = strlen(w->rest + w->next);
 
-	if (++w->links > LINKS_MAX)
+	if (++w->links > SYMLOOP_MAX)
 		return -ELOOP;
 	if (!length)
 		return -ENOENT;
@@ -235,14 +233,14 @@ static int follow_in_proc(struct walk *w, const char *name)
 		return r;
 	end = strlen(directory);
 	if (end > 3 && !strcmp(directory + end - 3, "/fd")) {
-		if (++w->links > LINKS_MAX)
+		if (++w->links > SYMLOOP_MAX)
 			return -ELOOP;
 		if ((r = numbered(directory, name, &fd)))
 			return r;
 		return arrive(w, own_hold(fd));
 	}
 	if (!strcmp(name, "cwd")) {
-		if (++w->links > LINKS_MAX)
+		if (++w->links > SYMLOOP_MAX)
 			return -ELOOP;
 		return enter_elsewhere(w, (int)own(SYS_openat, (uint64_t)w->at, (uintptr_t)name, O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
 	}

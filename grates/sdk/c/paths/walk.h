@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lind/paths.h>
-
-#define PROC_SUPER_MAGIC 0x9fa0	/* statfs(2) */
+#include <linux/magic.h>
 
 
 /* The grate's own system calls, by its own table: result or negative errno. */

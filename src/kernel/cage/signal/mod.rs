@@ -254,6 +254,23 @@ impl Cage {
             || self.threads().iter().any(|thread| thread.signals.queue().count_overrun(timer, times))
     }
 
+    /// The signal of a timer that was set anew or deleted is not delivered any more.
+    pub(crate) fn forget_timer_signal(&self, timer: u32) {
+        let mut signals = self.signals();
+        let mut gone = signals.shared.forget_timer(timer).map_or(0, bit);
+        self.pending.store(signals.shared.bits(), Ordering::SeqCst);
+        for thread in self.threads() {
+            let mut queue = thread.signals.queue();
+            if let Some(signal) = queue.forget_timer(timer) {
+                gone |= bit(signal);
+                thread.signals.pending.store(queue.bits(), Ordering::SeqCst);
+            }
+        }
+        if gone != 0 {
+            self.waiting_changed(&signals, gone);
+        }
+    }
+
     /// Takes signals out of all queues.
     fn forget(&self, signals: &mut Signals, gone: u64) {
         signals.shared.remove(gone);

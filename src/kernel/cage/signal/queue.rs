@@ -58,6 +58,17 @@ impl Queue {
         true
     }
 
+    /// Forgets the signal of a timer, and tells which that was.
+    pub fn forget_timer(&mut self, timer: u32) -> Option<u8> {
+        let of_timer = |info: &Info| info.code == Info::SI_TIMER && info.fields[0] == timer;
+        let at = self.infos.iter().position(of_timer)?;
+        let signal = self.infos.remove(at)?.signal;
+        if !self.infos.iter().any(|info| info.signal == signal) {
+            self.bits &= !bit(signal);
+        }
+        Some(signal)
+    }
+
     /// Takes the first signal to be delivered out of those in `wanted`.
     pub fn take(&mut self, wanted: u64) -> Option<Info> {
         let ready = self.bits & wanted;
@@ -114,6 +125,19 @@ mod tests {
         assert_eq!(queue.take(!bit(40)), None);
         assert_eq!(queue.take(!0), Some(info(40, 1)));
         assert_eq!(queue.take(!0), None);
+    }
+
+    #[test]
+    fn the_signal_of_a_timer_is_forgotten_alone() {
+        let mut queue = Queue::default();
+        for timer in 1..3 {
+            queue.push(Info::timer(40, timer, 0, 7), 9).unwrap();
+        }
+        queue.push(info(40, 1), 9).unwrap();
+        assert_eq!((queue.forget_timer(1), queue.forget_timer(1), queue.forget_timer(2)), (Some(40), None, Some(40)));
+        assert_eq!((queue.bits(), queue.take(!0), queue.take(!0)), (bit(40), Some(info(40, 1)), None));
+        queue.push(Info::timer(14, 3, 0, 3), 9).unwrap();
+        assert_eq!((queue.forget_timer(3), queue.bits()), (Some(14), 0));
     }
 
     #[test]

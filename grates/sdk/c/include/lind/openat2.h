@@ -1,9 +1,13 @@
-/* openat2 for grates that do not walk as it asks to. */
+/* Other forms of openat: creat, and openat2 for grates that do not walk as it asks to. */
 #ifndef LIND_OPENAT2_H
 #define LIND_OPENAT2_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <lind/grate.h>
+
+/* What creat(2) opens with. */
+#define LIND_CREAT_FLAGS (O_CREAT | O_WRONLY | O_TRUNC)
 
 /*
  * openat2 keeps its flags where the client can change them after our look, and may say how to walk. Without the latter it is
@@ -12,7 +16,7 @@
  */
 static inline int lind_openat2_plain(struct lind_call *c)
 {
-	enum { LONGEST = 4096, CREATES = 0100, UNNAMED = 020000000, BY_PATH = 010000000, DIRECTORY = 0200000, NOFOLLOW = 0400000, CLOEXEC = 02000000 };
+	enum { LONGEST = 4096 };
 	struct { uint64_t flags, mode, resolve, more[LONGEST / 8 - 3]; } how = { 0 };
 	const char *more = (const char *)how.more;
 	uint64_t size = c->args[3].value;
@@ -30,9 +34,9 @@ static inline int lind_openat2_plain(struct lind_call *c)
 	if (how.resolve)
 		return -ENOSYS;
 	/* openat ignores what does not go together; this does not. */
-	if (how.flags > UINT32_MAX || how.mode > 07777 || (how.mode && !(how.flags & (CREATES | UNNAMED))))
+	if (how.flags > UINT32_MAX || how.mode > 07777 || (how.mode && !(how.flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY)))))
 		return -EINVAL;
-	if (how.flags & BY_PATH && how.flags & ~(uint64_t)(BY_PATH | DIRECTORY | NOFOLLOW | CLOEXEC))
+	if (how.flags & O_PATH && how.flags & ~(uint64_t)(O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC))
 		return -EINVAL;
 	c->nr = SYS_openat;
 	c->args[2].value = how.flags;
