@@ -18,6 +18,7 @@ mod limits;
 mod outside;
 mod overlay;
 mod report;
+mod reserve;
 mod run;
 mod sandbox;
 mod session;
@@ -32,6 +33,9 @@ use end::End;
 use lind_engine::signal::host_signals;
 use lind_kernel::stdio;
 use sandbox::Mounts;
+
+#[global_allocator]
+static ALLOCATOR: reserve::Reserve = reserve::Reserve;
 
 /// Our own failure, as docker and env have it.
 const FAILED: u8 = 125;
@@ -50,6 +54,7 @@ fn status() -> u8 {
     if let Some(status) = session::exec_at_once() {
         return status;
     }
+    reserve::Reserve::begin();
     let cli = match Cli::of_process() {
         Ok(cli) => cli,
         Err(error) => {
