@@ -40,21 +40,45 @@ impl Cli {
     /// What is wrong with it, or what was asked for instead, such as the help.
     pub fn of_process() -> Result<Cli, clap::Error> {
         let words = std::env::args_os().collect::<Vec<_>>();
-        Cli::plain(&words).map_or_else(|| Cli::try_parse_from(words), Ok)
+        Cli::alone(&words).map_or_else(|| Cli::try_parse_from(words), Ok)
     }
 
-    /// A line that names a program and has no options of ours, or few of `run`, which nothing has to be parsed for: to make a parser takes up to a
-    /// twentieth of a start.
-    fn plain(words: &[OsString]) -> Option<Cli> {
-        let program = words.get(1..)?;
-        let first = program.first()?.as_encoded_bytes();
-        if first == b"run" {
-            let run = sandbox::RunOptions::plain(&program[1..])?;
-            return Some(Cli { command: Some(Command::Run(Box::new(run))), run: Run::default() });
+    /// A line that runs something, by a parser of its options alone: one of all commands takes as long to make as a sandbox.
+    /// None if the line needs that one, be it to say what is wrong.
+    fn alone(words: &[OsString]) -> Option<Cli> {
+        let (name, rest) = words.split_first()?;
+        let (first, rest) = rest.split_first()?;
+        if first == "run" {
+            let line = Alone::<sandbox::RunOptions>::try_parse_from([name].into_iter().chain(rest));
+            return line.ok().map(|line| Cli::from(line.options));
         }
-        let other = first.starts_with(b"-") || Command::NAMES.iter().any(|name| name.as_bytes() == first);
-        (!other).then(|| Cli { command: None, run: Run { program: program.to_vec(), ..Run::default() } })
+        if Command::is_name(first) {
+            return None;
+        }
+        let run = Alone::<Run>::try_parse_from(words).ok()?.options;
+        (!run.program.first().is_some_and(Command::is_name)).then(|| Cli::from(run))
     }
+}
+
+impl From<Run> for Cli {
+    fn from(run: Run) -> Cli {
+        Cli { command: None, run }
+    }
+}
+
+impl From<sandbox::RunOptions> for Cli {
+    fn from(run: sandbox::RunOptions) -> Cli {
+        Cli { command: Some(Command::Run(Box::new(run))), run: Run::default() }
+    }
+}
+
+/// One kind of line.
+#[derive(Parser, Debug)]
+#[command(version)]
+struct Alone<T: Args> {
+    /// How to run.
+    #[command(flatten)]
+    options: T,
 }
 
 /// What does not run a program.
@@ -131,6 +155,10 @@ impl Command {
             Command::Fork(options) => overlay::Verb::Fork(options),
             _ => return None,
         })
+    }
+
+    fn is_name(word: &OsString) -> bool {
+        Command::NAMES.iter().any(|name| word == name)
     }
 
     const NAMES: [&str; 20] = [
@@ -326,55 +354,61 @@ mod tests {
     }
 
     #[test]
-    fn plain_lines_say_what_the_parser_says() {
-        let lines: [&[&str]; 13] = [
-            &["run", "app", "-v", "x"],
-            &["run", "--", "app", "--", "-w"],
-            &["run", "-v", ".", "-v", "a:/b:ro", "-w", "/b", "-e", "A=b", "--", "app"],
-            &["run", "--policy", "build", "-v", "x", "app", "--policy", "other"],
-            &["run", "app"],
+    fn a_parser_of_one_kind_says_what_the_whole_one_does() {
+        let lines: [&[&str]; 18] = [
             &["app"],
             &[""],
             &["app", "--root", "x", "--", "-v"],
-            &["./compile", "x"],
-            &["app", "syscalls"],
+            &["./compile", "syscalls"],
             &["namespace_grate", "--prefix", "/tmp", "%{", "imfs_grate", "%}", "app"],
             &["app", "--help"],
             &["app", "--"],
+            &["run", "--", "app", "--", "-w"],
+            &["run", "--image", "lindfs", "--network=none", "-v", "x:/y:ro", "--", "app", "-v"],
+            &["run", "-w", "a", "--memory", "1G", "--timeout=2m", "--explain", "--json", "app"],
+            &["run", "-vx", "app", "--help"],
+            &["run", "--session", "s", "app"],
+            &["--root", "r", "--cwd=/x", "-e", "A=b", "app", "--root", "other"],
+            &["-v", "--backtrace", "--perf=json", "--memory", "64", "app", "run"],
+            &["--precompile", "app.wasm"],
+            &["-v"],
+            &["--stack", "s.toml", "--grates", "a", "--grates", "b", "./run"],
+            &["--", "app", "-v"],
         ];
         for line in lines {
             let words = ["lind-boot"].iter().chain(line).map(OsString::from).collect::<Vec<_>>();
-            let plain = Cli::plain(&words).unwrap_or_else(|| panic!("{line:?} is plain"));
-            assert_eq!(format!("{plain:?}"), format!("{:?}", Cli::parse_from(&words)), "{line:?}");
+            let alone = Cli::alone(&words).unwrap_or_else(|| panic!("{line:?} needs no other parser"));
+            assert_eq!(format!("{alone:?}"), format!("{:?}", Cli::parse_from(&words)), "{line:?}");
         }
     }
 
     #[test]
-    fn the_parser_has_all_other_lines() {
+    fn what_is_wrong_the_whole_parser_says() {
         let commands = Cli::command();
-        let names = commands.get_subcommands().flat_map(|command| command.get_name_and_visible_aliases());
-        for word in names.filter(|name| *name != "run").chain(["-v", "--", "-", "--root", "--help"]) {
-            assert!(Cli::plain(&["lind-boot".into(), word.into(), "app".into()]).is_none(), "{word}");
+        let names = commands.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>();
+        assert_eq!(names.len(), Command::NAMES.len());
+        for word in names.into_iter().filter(|name| *name != "run") {
+            assert!(Cli::alone(&["lind-boot".into(), word.into(), "app".into()]).is_none(), "{word}");
         }
-        let others: [&[&str]; 12] = [
+        let lines: [&[&str]; 13] = [
+            &[],
+            &["--help"],
+            &["--version"],
             &["run"],
             &["run", "--"],
-            &["run", "-v", "x"],
-            &["run", "-v", "x", "--"],
-            &["run", "-v", "--", "app"],
-            &["run", "-v", "-w", "app"],
-            &["run", "-vx", "app"],
-            &["run", "--policy=x", "app"],
-            &["run", "-w", "a", "-w", "b", "app"],
-            &["run", "--", "-v", "x"],
-            &["run", "--network", "none", "app"],
             &["run", "--help"],
+            &["run", "--json", "app"],
+            &["run", "-w", "a", "-w", "b", "app"],
+            &["--memory", "0", "app"],
+            &["--precompile", "a.wasm", "app"],
+            &["--root", "r", "run", "app"],
+            &["--", "syscalls"],
+            &["warm", "app"],
         ];
-        for line in others {
+        for line in lines {
             let words = ["lind-boot"].iter().chain(line).map(OsString::from).collect::<Vec<_>>();
-            assert!(Cli::plain(&words).is_none(), "{line:?}");
+            assert!(Cli::alone(&words).is_none(), "{line:?}");
         }
-        assert!(Cli::plain(&["lind-boot".into()]).is_none() && Cli::plain(&[]).is_none());
     }
 
     #[test]

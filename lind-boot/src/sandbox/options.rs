@@ -32,33 +32,6 @@ pub struct RunOptions {
     pub command: Vec<OsString>,
 }
 
-impl RunOptions {
-    /// A line with the options that most have, which no parser has to be made for.
-    pub fn plain(mut words: &[OsString]) -> Option<RunOptions> {
-        let mut options = Options::default();
-        let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
-        while let [name, value, rest @ ..] = words
-            && is_option(name)
-            && name != "--"
-        {
-            let value = Some(value).filter(|value| !is_option(value) && !value.is_empty())?.clone();
-            match name.to_str()? {
-                "-v" => options.volume.push(value),
-                "-e" => options.env.push(value),
-                "-w" if options.workdir.is_none() => options.workdir = Some(value.into()),
-                "--policy" if options.policy.is_none() => options.policy = Some(value.into_string().ok()?),
-                _ => return None,
-            }
-            words = rest;
-        }
-        let command = if words.first()? == "--" { words.get(1..)? } else { words };
-        if is_option(command.first()?) {
-            return None;
-        }
-        Some(RunOptions { options, command: command.to_vec(), ..RunOptions::default() })
-    }
-}
-
 /// Options of `learn`: it is `run --learn`.
 #[derive(Args, Debug)]
 pub struct LearnOptions {
