@@ -1,6 +1,6 @@
 /*
  * The imfs grate's filesystem called as functions: what a read costs when nothing leads to it.
- * links: ../../grates/imfs/{attr,data,dir,fds,fifo,file,locks,magic,names,node,path,xattr}.c
+ * links: ../../grates/imfs/{attr,data,dir,fds,fifo,file,locks,magic,names,node,path,watch,xattr}.c
  */
 #include "bench.h"
 #include "../../grates/imfs/imfs_core.h"

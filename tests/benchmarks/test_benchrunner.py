@@ -9,16 +9,17 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from argparse import Namespace
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
 from bench.budgets import verdicts  # noqa: E402
-from bench.building import launch_line, linked  # noqa: E402
+from bench.building import Builder, launch_line, linked  # noqa: E402
 from bench.model import Column, Failed, Row, Stack  # noqa: E402
 from bench.report import changes, kernels_row, result_json  # noqa: E402
-from bench.selection import plan, select  # noqa: E402
+from bench.selection import available, plan, select  # noqa: E402
 from bench.session import fill_own_rows, parse_output  # noqa: E402
 
 # A "cage" is a native program here, and a grate makes it take no other way.
@@ -135,6 +136,18 @@ class Pure(unittest.TestCase):
     def test_json_holds_strings(self) -> None:
         rows = {("Read", "10"): Row(7, {"linux": [240.4], "lind": [6.21]}), ("Read", "2"): Row(1, {})}
         self.assertEqual(result_json(rows)["Read"]["10"], {"linux": "240", "lind": "6.2", "loops": "7"})
+
+
+class Sources(unittest.TestCase):
+    def test_every_benchmark_can_be_built(self) -> None:
+        place = REPOSITORY / "tests/benchmarks"
+        options = Namespace(benchmarks=place, cc=os.environ.get("BENCH_CC", "clang-22"))
+        with tempfile.TemporaryDirectory() as directory:
+            builder = Builder(options, Path(directory))
+            for name in available(place):
+                if name.endswith(".c"):
+                    with self.subTest(name):
+                        self.assertTrue(builder.native(name.removesuffix(".c")).exists())
 
 
 class WithFakes(unittest.TestCase):
