@@ -136,6 +136,9 @@ pub fn exists(kind: Kind, id: u32) -> bool {
 /// # Errors
 /// EPERM if the host does not let it.
 pub fn take_on_runner() -> Result<()> {
+    if is(0) {
+        return Ok(());
+    }
     // Nobody has ever asked who the runner is, so nobody has become another, and there is none that this thread could have inherited.
     if RUNNER.get().is_none() {
         HAS.set(0);
