@@ -190,8 +190,8 @@ build() {
 		step stage stage "$(stage_of "$name")"
 		echo "$links" >"$work/link-key"
 	fi
-	# One at a time: a port may look at what others have put there.
-	[ "$side" != cage ] || { exec 9>"$top/build/ports/install.lock"; flock 9; install; exec 9>&-; did="$did, installed"; }
+	# One at a time: a port may look at what others have put there. Its variables are its own.
+	[ "$side" != cage ] || { exec 9>"$top/build/ports/install.lock"; flock 9; (set -eu; install); exec 9>&-; did="$did, installed"; }
 	finish "$did, $(($(date +%s) - began)) s"
 }
 
