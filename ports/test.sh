@@ -3,10 +3,10 @@
 #
 # ports/NAME/test says what a case is: `prepare` fills $arena, which is the root of the cage and holds the port's program in bin;
 # `cases` prints names; `run CASE` succeeds, fails, or returns 77 if there is nothing to test. Both use `at DIR COMMAND...`, which runs
-# a command of the arena's bin in a directory of the arena. A port whose tests are run by a program of their own has, for `run`,
-# `run_all CASE...`, which prints lines `CASE verdict`; fill_tree and check_tree do so for `make check`. A case that passes on Linux
-# must pass in a cage, unless ports/NAME/known gives the reason: `CASE  reason`. A case that either side may win or lose has a reason
-# that begins with "a race". What came of all cases is written into ports/RESULTS.md.
+# a command of the arena's bin in a directory of the arena; `stop JOB` ends one in the background. A port whose tests are run by a
+# program of their own has, for `run`, `run_all CASE...`, which prints lines `CASE verdict`; fill_tree and check_tree do so for `make
+# check`. A case that passes on Linux must pass in a cage, unless ports/NAME/known gives the reason: `CASE  reason`. A case that either
+# side may win or lose has a reason that begins with "a race". What came of all cases is written into ports/RESULTS.md.
 set -u
 # build.sh sets these for configure.
 unset CC CXX AR RANLIB NM STRIP LD CFLAGS LDFLAGS HOST CONFIG_SITE CC_FOR_BUILD
@@ -31,6 +31,12 @@ at() {
 		for word in PATH=.:/bin HOME=/ "${environment[@]}"; do set+=(-e "$word"); done
 		timeout -k 5 "$seconds" "$top/target/release/lind-boot" --root "$arena" --cwd "/$directory" "${set[@]}" "$@"
 	fi
+}
+
+# Ends what `at` runs in the background, by the number of that job. The job is a shell, whose end would leave the program running.
+stop() {
+	pkill -TERM -P "$1"
+	wait "$1"
 }
 
 # The arena: in a cage, the programs of ROOT too, where Linux has its own.
