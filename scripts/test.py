@@ -19,6 +19,7 @@ import concurrent.futures
 import dataclasses
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -327,6 +328,8 @@ def run_all(options: argparse.Namespace) -> Totals:
 
 def main() -> int:
     options = parse_arguments()
+    # A shell that starts this in the background has it ignore SIGINT, and so would every program that is tested.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         totals = run_all(options)
     except Wrong as wrong:

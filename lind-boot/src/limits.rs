@@ -18,6 +18,17 @@ pub fn raise_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
+/// Says what to do where there were too few open files for something.
+pub fn explain(error: anyhow::Error) -> anyhow::Error {
+    let short = |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref() == Some(&rustix::io::Errno::MFILE);
+    if !error.chain().any(short) {
+        return error;
+    }
+    let most = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    error
+        .context(format!("more than {most} files, the most that may be open, are open at once: ulimit -n 1024 or more"))
+}
+
 /// Whether so many grates and a program can be started at all. A program may need more than that for itself.
 ///
 /// # Errors
@@ -51,6 +62,14 @@ fn enough(grates: u64, addresses: Option<u64>, files: Option<u64>) -> Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn too_few_files_are_explained_and_nothing_else() {
+        let of =
+            |errno: rustix::io::Errno| format!("{:#}", explain(anyhow::Error::from(errno).context("image x: name")));
+        assert!(of(rustix::io::Errno::MFILE).contains("ulimit -n 1024 or more: image x: name: Too many"));
+        assert!(of(rustix::io::Errno::NOENT).starts_with("image x: name: "));
+    }
 
     #[test]
     fn the_limit_that_is_too_low_is_named() {

@@ -20,6 +20,7 @@ use rustix::mount::{
 use super::options::How;
 use super::table::{self, Kept};
 use super::volume::{TMPFS_SIZE, Tmpfs, Volume};
+use crate::limits;
 
 /// What a root is made of.
 pub struct Plan {
@@ -88,10 +89,13 @@ pub enum Mounts {
 /// # Errors
 /// Which mount the host refuses; what of the plan cannot be.
 pub fn build(plan: &Plan, maker: Maker) -> Result<Made> {
+    // All names of the image are open at once.
+    limits::raise_files();
     match maker {
         Maker::Host => bind(plan),
         Maker::Kernel => table::build(plan),
     }
+    .map_err(limits::explain)
 }
 
 /// Makes the root over the image, in this process's namespace alone.
@@ -253,7 +257,7 @@ pub(super) fn image_entries(image: &OwnedFd) -> Result<Vec<Entry>> {
         let at = match rustix::fs::openat(image, &name[..], flags, Mode::empty()) {
             // Somebody removes it while the image is listed.
             Err(rustix::io::Errno::NOENT) => continue,
-            at => at?,
+            at => at.with_context(|| format!("image: {}", String::from_utf8_lossy(&name)))?,
         };
         let kind = FileType::from_raw_mode(rustix::fs::fstat(&at)?.st_mode);
         let what = match kind {
