@@ -68,16 +68,10 @@ char *lower_join(const char *dir, const char *name)
 	return path;
 }
 
-static int open_from(int dir, const char *path, uint32_t flags)
-{
-	uint64_t how[3] = { flags | O_CLOEXEC | O_NOFOLLOW, 0, STAYS_BELOW };
-
-	return (int)syscall(SYS_openat2, dir, path, how, sizeof how);
-}
-
-/* From the lower directory to what is further down. Paths longer than the kernel takes are gone piece by piece. */
+/* From a directory that is open to what is further down. Paths longer than the kernel takes are gone piece by piece. */
 static int open_below(const char *path, uint32_t flags)
 {
+	uint64_t how[3] = { flags | O_CLOEXEC | O_NOFOLLOW, 0, STAYS_BELOW };
 	int from = root, next;
 	char piece[IMFS_PATH];
 
@@ -88,15 +82,17 @@ static int open_below(const char *path, uint32_t flags)
 			end--;
 		memcpy(piece, path, (size_t)(end - path));
 		piece[end - path] = 0;
-		next = open_from(from, piece, O_PATH | O_DIRECTORY);
+		how[0] = O_PATH | O_DIRECTORY | O_CLOEXEC;
+		next = (int)syscall(SYS_openat2, from, piece, how, sizeof how);
 		if (from != root)
 			close(from);
 		if (next < 0)
 			return -1;
 		from = next;
 		path = end + 1;
+		how[0] = flags | O_CLOEXEC | O_NOFOLLOW;
 	}
-	next = open_from(from, *path ? path : ".", flags);
+	next = (int)syscall(SYS_openat2, from, *path ? path : ".", how, sizeof how);
 	if (from != root)
 		close(from);
 	return next;
@@ -143,6 +139,27 @@ void lower_close(struct imfs_under *u)
 		}
 }
 
+int lower_file(struct imfs_under *u)
+{
+	struct stat st;
+	int fd;
+
+	if (u->fd >= 0)
+		return u->fd;
+	/* Not to wait for the other end of a fifo that somebody has put there. */
+	if ((fd = open_below(u->origin, O_RDONLY | O_NONBLOCK)) < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -EIO;
+	}
+	if (files[next_file])
+		lower_close(files[next_file]);
+	files[next_file] = u;
+	next_file = (next_file + 1) % FILES;
+	return u->fd = fd;
+}
+
 /* The directory of a path, and its last name. One that may only be searched is opened for this time: `*mine`. */
 static int parent(const char *path, const char **name, bool *mine)
 {
@@ -163,35 +180,6 @@ static int parent(const char *path, const char **name, bool *mine)
 	}
 	free(dir);
 	return fd;
-}
-
-int lower_file(struct imfs_under *u)
-{
-	struct stat st;
-	const char *name;
-	bool mine;
-	int dir, fd;
-
-	if (u->fd >= 0)
-		return u->fd;
-	if ((dir = parent(u->origin, &name, &mine)) < 0)
-		return dir;
-	/* Not to wait for the other end of a fifo that somebody has put there. */
-	if ((fd = open_from(dir, name, O_RDONLY | O_NONBLOCK)) < 0)
-		fd = -errno;
-	if (mine)
-		close(dir);
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return -EIO;
-	}
-	if (files[next_file])
-		lower_close(files[next_file]);
-	files[next_file] = u;
-	next_file = (next_file + 1) % FILES;
-	return u->fd = fd;
 }
 
 int lower_stat(const char *path, struct statx *st)
