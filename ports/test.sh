@@ -35,7 +35,8 @@ at() {
 
 # Ends what `at` runs in the background, by the number of that job. The job is a shell, whose end would leave the program running.
 stop() {
-	pkill -TERM -P "$1"
+	# shellcheck disable=SC2046
+	kill $(cat "/proc/$1/task/$1/children")
 	wait "$1"
 }
 
