@@ -380,7 +380,7 @@ class CommandLine(WithPlace):
     def test_a_tool_that_is_missing_is_a_line(self) -> None:
         done = self.measure("-n", "1", "--rows", "python", "--against", "unshare")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(f"- python, lind: python3 is not in {self.image}/bin", done.stdout)
+        self.assertIn("- python, lind: python3 is not in the image", done.stdout)
 
     def test_a_failure_is_a_status(self) -> None:
         self.script("lind-boot", FAKE_BOOT.replace('exec "$@"', "echo it broke >&2; exit 3"))

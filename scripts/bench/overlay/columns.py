@@ -99,7 +99,7 @@ class Cage(Column):
 
     def needs(self, name: str) -> None:
         if not any(os.path.lexists(self.image / "bin" / (name + suffix)) for suffix in ("", ".cwasm", ".wasm")):
-            raise Missing(f"{name} is not in {self.image / 'bin'}")
+            raise Missing(f"{name} is not in the image")
 
     def git(self) -> str:
         self.needs("git")

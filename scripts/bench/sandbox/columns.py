@@ -177,7 +177,7 @@ class Lind(Column):
         for suffix in ("", ".cwasm", ".wasm"):
             if os.path.lexists(self.image / "bin" / (name + suffix)):
                 return name
-        raise Missing(f"{name} is not in {self.image / 'bin'}")
+        raise Missing(f"{name} is not in the image")
 
     def options(self, wish: Wish) -> list[str]:
         words = ["--image", str(self.image)]
