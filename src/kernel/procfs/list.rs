@@ -5,8 +5,9 @@
 
 use lind_abi::{Errno, Len, Out, Result};
 
-use super::{Name, Place, What, proc, seen};
+use super::{Entry, Name, Place, What, proc, seen};
 use crate::call::Ctx;
+use crate::terminal;
 
 const DT_CHR: u8 = 2;
 const DT_DIR: u8 = 4;
@@ -67,7 +68,9 @@ fn entries(cx: &Ctx<'_>, place: &Place) -> Result<Vec<Listed>> {
     let subject = place.subject(cx)?;
     match place.node().entry.what {
         What::Directory(entries) | What::Processes(entries) | What::Processors(entries) => {
-            for (key, entry) in (2..).zip(entries) {
+            // The console is there only if a terminal was handed in.
+            let is_there = |entry: &Entry| !matches!(entry.what, What::Console) || terminal::console(cx).is_some();
+            for (key, entry) in (2..).zip(entries).filter(|(_, entry)| is_there(entry)) {
                 all.push(Listed { key, name: Name::Borrowed(entry.name.as_bytes()), kind: kind(&entry.what) });
             }
         }

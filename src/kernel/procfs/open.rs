@@ -74,7 +74,7 @@ pub(crate) fn open(cx: &Ctx<'_>, place: Place, flags: OpenFlags) -> Result<Opene
         _ if path_only => by_path(cx, place),
         What::Controlling => open_controlling(cx, flags).map(Opened::Same),
         What::Console => {
-            let file = terminal::console(cx).ok_or(Errno::ENXIO)?;
+            let file = terminal::console(cx).ok_or(Errno::ENOENT)?;
             terminal::reopen(cx, &file, flags.0).map(Opened::Same)
         }
         What::Multiplexer => terminal::open_master(cx, flags.0).map(Opened::Same),
