@@ -8,8 +8,8 @@ pass on Linux first, in an empty directory which it leaves empty; 0 is a pass, 7
 a grate that passes every call on, and in one whose files are in memory (imfs); those of fs/ also in a mount, made by the host and by
 lind-boot. Failures that are known, in cages only, stand
 in tests/expected-failures.txt; one that passes after all is a failure. An executable tests/FOLDER/run, and tests/grates/NAME/run and
-one below that, prints `N passed, N failed` itself. The last line is `N passed, N failed, N skipped`; exits with 1 if anything failed, 2 if
-called wrongly.
+one below that, prints `N passed, N failed` itself. The last lines name what failed, and say `N passed, N failed, N skipped`; exits
+with 1 if anything failed, 2 if called wrongly.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ LIBRARIES = ["-lm", "-lpthread"]
 PASSED, SKIPPED = 0, 77
 RUN_SECONDS = 180
 FOLDER_SECONDS = 3600
+FAILURE = re.compile(r"^\s*FAIL(ED)?\b")
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.MULTILINE)
 
 
@@ -51,6 +52,7 @@ class Totals:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    failures: list[str] = dataclasses.field(default_factory=list)
 
     def __str__(self) -> str:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
@@ -217,9 +219,11 @@ def judge(side: Native, outcome: Outcome, expected: dict[str, str], totals: Tota
         totals.passed += 1
     elif outcome.verdict == "passed":
         totals.failed += 1
+        totals.failures.append(f"{outcome.name} ({side.title}): is known to fail, and passes")
         show(side, Outcome(outcome.name, "failed", "passes: remove it from tests/expected-failures.txt"))
     elif outcome.verdict == "failed" and reason is None:
         totals.failed += 1
+        totals.failures.append(f"{outcome.name} ({side.title})")
         show(side, outcome)
     else:
         totals.skipped += 1
@@ -274,6 +278,8 @@ def run_folder(folder: Path, totals: Totals) -> None:
     if not counts or (status and not failed):
         print(f"FAILED tests/{name}/run: exit status {status}, {'no counts' if not counts else 'no failure named'}")
         failed += 1
+    if failed:
+        totals.failures += [f"tests/{name}: {line.strip()}" for line in said if FAILURE.match(line)] or [f"tests/{name}"]
     totals.passed, totals.failed, totals.skipped = totals.passed + passed, totals.failed + failed, totals.skipped + skipped
     print(f"tests/{name}: {passed} passed, {failed} failed, {skipped} skipped in {time.monotonic() - start:.0f} s", flush=True)
 
@@ -336,6 +342,8 @@ def main() -> int:
         print(f"test.py: {wrong}", file=sys.stderr)
         return 2
     if not options.list:
+        for failure in totals.failures:
+            print(f"FAILED {failure}")
         print(totals)
     return 1 if totals.failed else 0
 
