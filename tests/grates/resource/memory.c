@@ -119,6 +119,51 @@ static void named(void)
 	printf("\n");
 }
 
+static void step(int to[2])
+{
+	if (write(to[1], data, 1) != 1)
+		exit(2);
+}
+
+static void await(int from[2])
+{
+	if (read(from[0], data, 1) != 1)
+		exit(3);
+}
+
+/* A file whose maker has ended counts as long as somebody has it, if only to read it. */
+static void read_named(void)
+{
+	int made[2], read_by[2], stay[2], m = -1;
+	pid_t reader, maker;
+
+	if (pipe(made) || pipe(read_by) || pipe(stay))
+		exit(4);
+	if (!(reader = fork())) {
+		int fd = open("/dev/null", O_RDONLY);
+
+		await(made);
+		fd = open("/dev/shm/z", O_RDONLY);
+		step(read_by);
+		await(stay);
+		_exit(fd < 0);
+	}
+	if (!(maker = fork())) {
+		int fd = shm_open("/z", O_RDWR | O_CREAT, 0600), wrong = ftruncate(fd, 30 << 20);
+
+		step(made);
+		await(read_by);
+		_exit(shm_unlink("/z") || wrong);
+	}
+	waitpid(maker, &m, 0);
+	printf("made %d", m);
+	m = memfd_create("m", 0);
+	printf(" held %d", ftruncate(m, 40 << 20));
+	step(stay);
+	waitpid(reader, &maker, 0);
+	printf(" read %d free %d\n", maker, ftruncate(m, 40 << 20));
+}
+
 /* Each makes memory files and makes them grow until there is no more; all hold what they have until the last is done. */
 static void race_named(void)
 {
@@ -218,6 +263,6 @@ void beside(char **argv)
 }
 
 const struct test memory_tests[] = {
-	{ "map", map }, { "race_memory", race_memory }, { "segment", segment }, { "named", named }, { "race_named", race_named },
+	{ "map", map }, { "race_memory", race_memory }, { "segment", segment }, { "named", named }, { "read_named", read_named }, { "race_named", race_named },
 	{ "turning_named", turning_named }, { "fork_memory", fork_memory }, { NULL, NULL },
 };
