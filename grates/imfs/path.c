@@ -18,6 +18,7 @@ struct walk {
 	struct imfs_node *start;	/* which a scoped walk does not leave upwards: this node, */
 	const char *start_path;		/* or else this path outside */
 	struct imfs_at *out;		/* out->path is where we are while outside */
+	const char *tail;		/* what the last step there was beside a name: "." and so on mean what a link leads to */
 	char room[IMFS_PATH];
 };
 
@@ -88,6 +89,7 @@ static int outside_step(struct walk *w, const char *name, size_t length, bool la
 	char *path = w->out->path;
 	size_t end = strlen(path);
 
+	w->tail = length == 1 && name[0] == '.' ? "/." : w->out->slash || (length == 2 && name[0] == '.' && name[1] == '.') ? "/" : "";
 	if (length == 1 && name[0] == '.')
 		return 0;
 	if (length == 2 && name[0] == '.' && name[1] == '.') {
@@ -246,6 +248,8 @@ static int finish(struct walk *w)
 		out->outside = true;
 		if (!out->path[0])
 			strcpy(out->path, "/");
+		else if (strlen(out->path) + strlen(w->tail) < sizeof out->path)
+			strcat(out->path, w->tail);
 		return 0;
 	}
 	if (!out->dir || out->last != IMFS_NORMAL) {
@@ -290,6 +294,7 @@ int imfs_walk_within(struct imfs *fs, const struct imfs_process *p, struct imfs_
 	w.start = start;
 	w.start_path = start_path;
 	w.out = at;
+	w.tail = "";
 
 	at->outside = at->entered = at->slash = false;
 	at->dir = at->node = NULL;
