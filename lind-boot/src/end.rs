@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -14,7 +14,7 @@ use lind_kernel::{Kernel, stdio};
 use serde_json::json;
 
 use crate::denials::{Denials, output};
-use crate::sandbox::Learner;
+use crate::sandbox::{Learner, Peaks};
 use lind_kernel::lock::Locked;
 
 /// The exit status of a run that its time has ended, as timeout(1) has it.
@@ -43,6 +43,8 @@ struct Record {
     file: Mutex<Option<File>>,
     began: Instant,
     denials: Arc<Denials>,
+    peaks: Option<Peaks>,
+    kernel: OnceLock<Arc<Kernel>>,
 }
 
 impl End {
@@ -54,7 +56,7 @@ impl End {
         timeout: Option<Duration>,
         result: Option<&Path>,
         denials: &Arc<Denials>,
-        learner: Option<Learner>,
+        (learner, peaks): (Option<Learner>, Option<Peaks>),
     ) -> Result<End> {
         let open = |path: &Path| {
             let file = output(path).with_context(|| format!("--result {}", path.display()))?;
@@ -64,6 +66,8 @@ impl End {
                 file: Mutex::new(Some(file)),
                 began: Instant::now(),
                 denials: Arc::clone(denials),
+                peaks,
+                kernel: OnceLock::new(),
             }))
         };
         Ok(End {
@@ -79,6 +83,9 @@ impl End {
     /// # Errors
     /// When there is no room for a thread.
     pub fn watch(&self, kernel: &Arc<Kernel>) -> Result<()> {
+        if let Some(record) = &self.record {
+            let _ = record.kernel.set(Arc::clone(kernel));
+        }
         let Some(timeout) = self.timeout else { return Ok(()) };
         let (end, kernel) = (self.clone(), Arc::clone(kernel));
         let watch = std::thread::Builder::new().name("timeout".into()).stack_size(STACK);
@@ -116,9 +123,17 @@ impl End {
         if let Some(Err(error)) = self.learner.as_ref().map(|learner| learner.write()) {
             stdio::say(&format!("lind-boot: {error:#}\n"));
         }
-        let Some(record) = &self.record else { return };
-        let Some(mut file) = record.file.locked().take() else { return };
-        let (code, signal) = match status {
+        if let Some(record) = &self.record {
+            record.write(status);
+        }
+    }
+}
+
+impl Record {
+    /// `status`: none, if the time was over.
+    fn write(&self, status: Option<Status>) {
+        let Some(mut file) = self.file.locked().take() else { return };
+        let (code, signal) = match status.map(|status| self.of_command(status)) {
             None => (Some(TIMED_OUT), None),
             Some(Status::Exited(code)) => (Some(i32::from(code)), None),
             Some(Status::Signaled { signal }) => (None, Some(signal)),
@@ -129,12 +144,20 @@ impl End {
             "status": code,
             "signal": signal,
             "timed_out": status.is_none(),
-            "limit": record.denials.ended_by().or_else(|| status.is_none().then(|| "timeout".to_owned())),
-            "denials": record.denials.count(),
-            "wall": record.began.elapsed().as_secs_f64(),
+            "limit": self.denials.ended_by().or_else(|| status.is_none().then(|| "timeout".to_owned())),
+            "denials": self.denials.count(),
+            "wall": self.began.elapsed().as_secs_f64(),
             "cpu": used.as_secs_f64(),
+            "peaks": self.peaks.as_ref().map(Peaks::read),
+            "cages": self.kernel.get().map(|kernel| kernel.cages_made()),
         });
         // Nobody is left to be told.
         let _ = file.write_all(format!("{text}\n").as_bytes());
+    }
+
+    /// A grate ends as a shell does whose command was ended by a signal; the record names the signal.
+    fn of_command(&self, status: Status) -> Status {
+        let command = self.kernel.get().and_then(|kernel| kernel.command_end());
+        command.filter(|command| command.shell_code() == status.shell_code()).unwrap_or(status)
     }
 }

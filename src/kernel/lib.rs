@@ -84,7 +84,7 @@ pub mod threei;
 mod timers;
 mod writing;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub use host::lease::Lease;
@@ -129,6 +129,10 @@ pub struct Kernel {
     denials: OnceLock<denial::Listener>,
     engine: OnceLock<Box<dyn Engine>>,
     line: OnceLock<cage::Line>,
+    /// How the program of the command line ended, that all its grates stand before.
+    pub(crate) command_end: OnceLock<cage::Status>,
+    /// Cages that there have been.
+    pub(crate) cages_made: AtomicU64,
     last_id: AtomicU32,
 }
 
@@ -160,6 +164,8 @@ impl Kernel {
             denials: OnceLock::new(),
             engine: OnceLock::new(),
             line: OnceLock::new(),
+            command_end: OnceLock::new(),
+            cages_made: AtomicU64::new(0),
             last_id: AtomicU32::new(0),
         })
     }
@@ -167,6 +173,16 @@ impl Kernel {
     /// Gives the kernel its engine. Later calls have no effect.
     pub fn attach(&self, engine: Box<dyn Engine>) {
         let _ = self.engine.set(engine);
+    }
+
+    /// How the program that all grates of the command line stand before ended, if it has, and there are any.
+    pub fn command_end(&self) -> Option<cage::Status> {
+        self.command_end.get().copied()
+    }
+
+    /// How many cages there have been, grates too.
+    pub fn cages_made(&self) -> u64 {
+        self.cages_made.load(Ordering::Relaxed)
     }
 
     /// Gives the kernel what the command line brings. Later calls have no effect.

@@ -46,6 +46,26 @@ def limits_are_told_once(world: World) -> None:
     same("result", json.loads(result.read_text())["limit"], "cpu")
 
 
+def the_result_has_signals_and_peaks(world: World) -> None:
+    result = world.project / "result"
+    command = str(world.folder / "tool" / "command")
+
+    def of(*words: str) -> dict:
+        world.run("-v", ".", "--memory", "1G", "--cages", "10", "--cpu", "60s", "--result", str(result), command, *words)
+        return json.loads(result.read_text())
+
+    for signal in (9, 11, 15):
+        same("by a signal", [of("die", str(signal))[key] for key in ("signal", "status", "limit")], [signal, None, None])
+    found = of("files")
+    same("by itself", [found[key] for key in ("signal", "status", "timed_out")], [None, 0, False])
+    same("limits", {name: amounts["limit"] for name, amounts in found["peaks"].items()}, {"memory": 1 << 30, "cages": 10, "cpu": 60, "files": 4096})
+    for name, amounts in found["peaks"].items():
+        same(name, 0 < amounts["peak"] < amounts["limit"], True)
+    if not 2 <= found["cages"] <= 10:
+        raise Failed(f"{found['cages']} cages")
+    same("nothing of it is explained", "--learn" in world.run("--result", str(result), "--explain", command).stdout, False)
+
+
 def grates_are_not_spoken_of(world: World) -> None:
     """Of those that end before a program in the background only --verbose tells."""
     needs_tools()
@@ -78,5 +98,5 @@ def a_session_tells_the_command(world: World) -> None:
     same("and at no other", other.stderr, "")
 
 
-TESTS = [lines_say_who_and_how, objects_say_all, a_number_is_an_open_file, limits_are_told_once, grates_are_not_spoken_of, a_timeout_leaves_time_to_save,
+TESTS = [lines_say_who_and_how, objects_say_all, a_number_is_an_open_file, limits_are_told_once, the_result_has_signals_and_peaks, grates_are_not_spoken_of, a_timeout_leaves_time_to_save,
          a_session_tells_the_command]

@@ -256,6 +256,18 @@ def asked_by(user: int, path: Path) -> bytes:
     return done.stdout
 
 
+def a_start_returns_while_it_runs(world: World) -> None:
+    done = world.boot("session", "start", "one", "--timeout", "20s")
+    same("status", (done.returncode, [session["name"] for session in listed(world)]), (0, ["one"]))
+
+
+def a_start_can_be_explained(world: World) -> None:
+    done = world.boot("session", "start", "one", "-v", ".", "--memory", "1G", "--explain", "--json")
+    same("status", done.returncode, 0)
+    same("line", "--memory=1G" in json.loads(done.stdout)["line"], True)
+    same("nothing runs", listed(world), [])
+
+
 def what_is_no_request(world: World) -> None:
     start(world)
     path = str(world.runtime / "lind" / "one.sock")
@@ -282,4 +294,5 @@ def a_start_that_fails_says_why(world: World) -> None:
 
 TESTS = [commands_end_as_if_run_directly, directory_and_environment, files_are_the_commands_own, signals_go_to_the_command,
          a_client_that_dies_takes_its_command_along, a_session_that_dies_ends_its_commands, stop_ends_everything, idle_sessions_end,
-         limits_of_one_command, rules_hold, a_hundred_at_once, a_terminal, not_for_others, what_is_no_request, a_start_that_fails_says_why]
+         limits_of_one_command, rules_hold, a_hundred_at_once, a_terminal, not_for_others, what_is_no_request, a_start_that_fails_says_why,
+         a_start_returns_while_it_runs, a_start_can_be_explained]

@@ -32,7 +32,7 @@ impl Kind {
     }
 
     /// None for a text that is no amount.
-    fn parse(self, text: &str) -> Option<u64> {
+    pub fn parse(self, text: &str) -> Option<u64> {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let units: &[(&str, u64)] = match self {
             Kind::Bytes => &BYTES,

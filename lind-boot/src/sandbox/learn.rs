@@ -4,15 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write as _};
-use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::FileExt;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
-use rustix::fs::{MemfdFlags, memfd_create};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::amount::{Kind, at_least, at_most, with_headroom};
+use super::notes::Notes;
+use super::peaks::noted;
 use super::policy::{LIMITS, Policy};
 
 /// So many new names in a directory are told as the directory: the next run makes others.
@@ -21,42 +23,13 @@ const MANY: usize = 3;
 /// Names of so many hexadecimal digits are those of contents.
 const HASH: usize = 16;
 
-/// The longest that a grate may have noted.
-const MOST: u64 = 16 << 20;
-
-/// Where a grate writes what it notes.
-struct Notes(File);
-
-impl Notes {
-    fn new(name: &str) -> Result<Notes> {
-        let file = File::from(memfd_create(name, MemfdFlags::CLOEXEC).context("--learn: no file in memory")?);
-        // Whoever reads it at the end may be a thread with a table of its own.
-        lind_kernel::fd::keep_also(file.as_fd());
-        Ok(Notes(file))
-    }
-
-    /// As an option of a grate names it, before the walls go up.
-    fn path(&self) -> String {
-        format!("/proc/self/fd/{}", self.0.as_raw_fd())
-    }
-
-    fn read(&self) -> Result<Value> {
-        let size = self.0.metadata()?.len();
-        ensure!(size > 0, "a grate was ended before it could say what it saw");
-        ensure!(size <= MOST, "too much was noted");
-        let mut bytes = vec![0; usize::try_from(size)?];
-        self.0.read_exact_at(&mut bytes, 0)?;
-        Ok(toml::from_str(std::str::from_utf8(&bytes)?)?)
-    }
-}
-
 /// Learns a policy.
 pub struct Learner {
     name: PathBuf,
     file: File,
     /// What the file said before: it is added to.
     before: Option<Policy>,
-    limits: Notes,
+    limits: Arc<Notes>,
     network: Notes,
     files: Notes,
     /// What may be done while it learns.
@@ -97,7 +70,7 @@ impl Learner {
             name: name.to_owned(),
             file,
             before,
-            limits: limits?,
+            limits: Arc::new(limits?),
             network: network?,
             files: files?,
             base: Policy::default(),
@@ -115,6 +88,11 @@ impl Learner {
     /// Where the grates note limits, addresses and files.
     pub fn paths(&self) -> [String; 3] {
         [self.limits.path(), self.network.path(), self.files.path()]
+    }
+
+    /// What is noted of limits.
+    pub fn limits(&self) -> Arc<Notes> {
+        Arc::clone(&self.limits)
     }
 
     /// Writes the policy, at the end of the run.
@@ -157,9 +135,8 @@ impl Learner {
     /// Limits with room above what was used, and none above what they were.
     fn limited(&self, used: &Value) -> Vec<(String, String)> {
         let limit = |name: &&str| {
-            let noted = if *name == "disk" { "write.file" } else { name };
             let kind = Kind::of(name);
-            let amount = with_headroom(name, kind, used.get(noted)?.as_u64()?);
+            let amount = with_headroom(name, kind, used.get(noted(name))?.as_u64()?);
             let least = self.base.limit(name).map_or(amount.clone(), |most| at_most(kind, &amount, most));
             Some(((*name).to_owned(), least))
         };

@@ -17,6 +17,7 @@ pub fn grates(
     policy: &Policy,
     volumes: &[Volume],
     notes: Option<&[String; 3]>,
+    peaks: Option<&str>,
 ) -> Result<Vec<String>> {
     let mut line = overlays(volumes, options.overlay_all.is_none())?;
     if let Some(file) = &options.audit {
@@ -24,7 +25,7 @@ pub fn grates(
     }
     match notes {
         Some([limits, ..]) => line.extend(noted_limits(&options.amounts, policy, limits)),
-        None => line.extend(limits(&options.amounts, policy)),
+        None => line.extend(told_limits(&options.amounts, policy, peaks)),
     }
     line.extend(network(options, policy, notes.map(|[_, network, _]| network.as_str()))?);
     line.extend(protection(policy, volumes));
@@ -73,17 +74,31 @@ fn overlays(volumes: &[Volume], told: bool) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// What limits all programs together: what is named goes before what the policy says.
-pub fn limits(amounts: &Amounts, policy: &Policy) -> Vec<String> {
-    let mut words = Vec::new();
-    for limit in LIMITS {
-        if let Some(amount) = amounts.named(limit).or_else(|| policy.limit(limit)) {
-            words.push(match limit {
-                "disk" => format!("--write-bytes=file={amount}"),
-                limit => format!("--{limit}={amount}"),
-            });
-        }
+/// The limits that all programs have together: what is named goes before what the policy says.
+pub fn limited(amounts: &Amounts, policy: &Policy) -> Vec<(&'static str, String)> {
+    let amount = |limit: &&'static str| {
+        let amount = amounts.named(limit).or_else(|| policy.limit(limit))?;
+        Some((*limit, amount.to_owned()))
+    };
+    LIMITS.iter().filter_map(amount).collect()
+}
+
+/// The grate for them; it notes how near to them it came.
+fn told_limits(amounts: &Amounts, policy: &Policy, peaks: Option<&str>) -> Vec<String> {
+    let mut words = limits(amounts, policy);
+    if let Some(notes) = peaks.filter(|_| !words.is_empty()) {
+        words.push(format!("--learn={notes}"));
     }
+    words
+}
+
+/// The grate for what limits all programs together.
+pub fn limits(amounts: &Amounts, policy: &Policy) -> Vec<String> {
+    let word = |(limit, amount)| match limit {
+        "disk" => format!("--write-bytes=file={amount}"),
+        limit => format!("--{limit}={amount}"),
+    };
+    let mut words: Vec<_> = limited(amounts, policy).into_iter().map(word).collect();
     if !words.is_empty() {
         words.insert(0, "resource_grate".to_owned());
     }
@@ -230,14 +245,14 @@ mod tests {
         let mut policy = Policy::named("agent").unwrap();
         let amounts = Amounts { memory: Some("1G".into()), disk: Some("5M".into()), ..Amounts::default() };
         let options = Options { amounts, ..Options::default() };
-        let line = grates(&options, &policy, &[], None).unwrap().join(" ");
+        let line = grates(&options, &policy, &[], None, None).unwrap().join(" ");
         assert_eq!(line, "resource_grate --memory=1G --cages=256 --files=4096 --write-bytes=file=5M net_grate");
         policy.network = true;
-        assert!(!grates(&options, &policy, &[], None).unwrap().contains(&"net_grate".to_owned()));
+        assert!(!grates(&options, &policy, &[], None, None).unwrap().contains(&"net_grate".to_owned()));
         let none = Options { network: Some(Network::None), ..Options::default() };
-        assert!(grates(&none, &policy, &[], None).unwrap().contains(&"net_grate".to_owned()));
+        assert!(grates(&none, &policy, &[], None, None).unwrap().contains(&"net_grate".to_owned()));
         let both = Options { network: Some(Network::None), allow: vec!["a".into()], ..Options::default() };
-        assert!(grates(&both, &policy, &[], None).is_err());
+        assert!(grates(&both, &policy, &[], None, None).is_err());
     }
 
     #[test]
@@ -278,7 +293,7 @@ mod tests {
     fn what_is_learned_is_counted() {
         let notes = ["/l", "/n", "/f"].map(str::to_owned);
         let policy = Policy { network: true, limits: vec![("cages".into(), "5".into())], ..Policy::default() };
-        let line = grates(&Options::default(), &policy, &[], Some(&notes)).unwrap().join(" ");
+        let line = grates(&Options::default(), &policy, &[], Some(&notes), None).unwrap().join(" ");
         assert!(
             line.contains("--cages=5 ") && !line.contains("--cages=1000000") && line.contains("--memory=4T"),
             "{line}"

@@ -5,7 +5,9 @@ mod amount;
 mod describe;
 mod learn;
 mod line;
+mod notes;
 mod options;
+mod peaks;
 mod policy;
 mod removal;
 mod root;
@@ -24,7 +26,9 @@ use lind_kernel::cage::is_grate_name;
 
 pub use learn::Learner;
 use learn::Places;
+use notes::Notes;
 pub use options::{Amounts, How, LearnOptions, Options, RunOptions, duration};
+pub use peaks::Peaks;
 use policy::Policy;
 pub use root::Mounts;
 use root::{Maker, Plan};
@@ -57,6 +61,7 @@ struct Sandbox {
     env: Vec<OsString>,
     policy: String,
     learner: Option<Learner>,
+    peaks: Option<Peaks>,
 }
 
 /// Runs a command in a sandbox, and leaves with its exit status.
@@ -65,11 +70,10 @@ struct Sandbox {
 /// When it could not be started; says what to do.
 pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
     run.command.first().map_or(Ok(()), ensure_program)?;
-    let sandbox = Sandbox::of(&run.options, &run.command, run.learn.as_deref())?;
     if run.explain {
-        run::print(&describe::text(&sandbox, &run.options, run.json))?;
-        return Ok(None);
+        return explain(&run.options, &run.command, run.json).map(|()| None);
     }
+    let sandbox = Sandbox::of(&run.options, &run.command, run.learn.as_deref())?;
     let denials = Denials::new(run.options.denials.as_deref())?;
     let listening = Arc::clone(&denials);
     let attend: Attendant = Box::new(move |kernel| {
@@ -77,6 +81,20 @@ pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
         Ok(())
     });
     sandbox.start(&run.options, &denials, attend).map(Some)
+}
+
+fn explain(options: &Options, words: &[OsString], json: bool) -> Result<(), Failure> {
+    // Nothing comes of it that could be told.
+    let options = Options { result: None, ..options.clone() };
+    run::print(&describe::text(&Sandbox::of(&options, words, None)?, &options, json))
+}
+
+/// Says what a session would be.
+///
+/// # Errors
+/// When it could not be.
+pub fn explain_session(options: &Options, json: bool) -> Result<(), Failure> {
+    explain(options, &FIRST_OF_SESSION.map(OsString::from), json)
 }
 
 /// Runs the first program of a session in a sandbox. `attend` makes who looks after it, of what the sandbox gives its commands.
@@ -129,6 +147,7 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
         env: Vec::new(),
         policy: String::new(),
         learner: None,
+        peaks: None,
     };
     sandbox.start(&Options::default(), &Denials::new(None)?, Box::new(|_| Ok(())))
 }
@@ -175,7 +194,7 @@ fn below(path: &Path, host: &Path, guest: &Path) -> Option<PathBuf> {
 
 impl Sandbox {
     fn start(self, options: &Options, denials: &Arc<Denials>, attend: Attendant) -> Result<Infallible, Failure> {
-        let end = End::new(options.timeout, options.result.as_deref(), denials, self.learner)?;
+        let end = End::new(options.timeout, options.result.as_deref(), denials, (self.learner, self.peaks))?;
         let made = root::build(&self.plan, self.maker)?;
         // What an overlay or a file system in memory shows, its grate knows alone.
         let in_grate = self.maker == Maker::Kernel && !self.plan.tmpfs.is_empty();
@@ -228,7 +247,9 @@ impl Sandbox {
         let mut learner = learn.map(|file| Learner::new(file, shown(words))).transpose()?;
         let notes = learner.as_ref().map(Learner::paths);
         let maker = Maker::choose(options.mounts.unwrap_or_default())?;
-        let mut grates = line::grates(options, &policy, &volumes, notes.as_ref())?;
+        let peaks = options.result.is_some().then(|| peaks_of(options, &policy, learner.as_ref())).transpose()?;
+        let noted = peaks.as_ref().map(Peaks::path);
+        let mut grates = line::grates(options, &policy, &volumes, notes.as_ref(), noted.as_deref())?;
         if maker == Maker::Kernel {
             grates.splice(0..0, line::in_memory(&tmpfs)?);
         }
@@ -247,8 +268,15 @@ impl Sandbox {
             env: environment(options, preopened.iter().map(|(_, name)| name))?,
             policy: name.to_owned(),
             learner,
+            peaks,
         })
     }
+}
+
+/// What `--result` tells of limits. Who learns has them noted already.
+fn peaks_of(options: &Options, policy: &Policy, learner: Option<&Learner>) -> Result<Peaks> {
+    let notes = learner.map_or_else(|| Notes::new("peaks").map(Arc::new), |learner| Ok(learner.limits()))?;
+    Ok(Peaks::new(notes, line::limited(&options.amounts, policy)))
 }
 
 /// Overlays on all volumes, if that is asked for; and a place for the states of all.

@@ -88,7 +88,7 @@ impl Amounts {
 }
 
 /// What a sandbox is.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct Options {
     /// A directory or file of the host, at the same path or at GUEST; it can be changed unless `ro` stands behind. With `overlay` the directory stays as
     /// it is, and what is changed is kept in a state, to be looked at (lind-boot diff), applied or thrown away

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{BufRead as _, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
@@ -37,8 +37,9 @@ pub fn start(start: &Start) -> Result<(), Failure> {
     log.set_len(0).context("the session's log")?;
     let mut child = spawn(&log).context("cannot start the session")?;
     let mut said = String::new();
-    if let Some(mut out) = child.stdout.take() {
-        let _ = out.read_to_string(&mut said);
+    if let Some(out) = child.stdout.take() {
+        // Not to the end of the file: what else the session has started may have a copy of the pipe.
+        let _ = BufReader::new(out).read_line(&mut said);
     }
     if said == READY {
         return Ok(());

@@ -22,7 +22,7 @@ use anyhow::{Result, ensure};
 use clap::{Args, Subcommand};
 
 use crate::run::Failure;
-use crate::sandbox::{Amounts, Options, RunOptions, duration};
+use crate::sandbox::{self, Amounts, Options, RunOptions, duration};
 
 pub use client::exec;
 
@@ -54,6 +54,12 @@ pub struct Start {
     /// Ends it when nobody has used it for this long: 10s, 2m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub idle: Option<Duration>,
+    /// Says what is mounted, what its commands may do and which grates see to it, and starts nothing
+    #[arg(long)]
+    pub explain: bool,
+    /// With --explain: as JSON
+    #[arg(long, requires = "explain")]
+    pub json: bool,
     /// What its sandbox is.
     #[command(flatten)]
     pub options: Options,
@@ -156,6 +162,7 @@ pub struct Signal {
 pub fn run(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Exec(line) => return Ok(exec(&line)),
+        Command::Start(start) if start.explain => sandbox::explain_session(&start.options, start.json),
         Command::Start(start) => control::start(&start),
         Command::Serve(start) => serve::serve(*start),
         Command::Ls(ls) => control::list(ls.json),

@@ -105,6 +105,7 @@ fn begin(
         signals: Signals::ignoring(program.ignored),
         ancestors: Box::new([]),
         launching: kernel.engine().is_grate(&image.image),
+        is_command: false,
         forked_under: 0,
         memory: CageMemory::own(Memory::new(kernel.limits.memory.0).map_err(failed("no room for a cage"))?),
     };
@@ -165,6 +166,7 @@ pub fn spawn(
     settings.runs(path.clone(), Some(text));
     let fds = parent.fds.inherit();
     let listeners = super::signal::renew(kernel, parent, &fds)?;
+    let (launching, is_grate) = (parent.launching.load(Ordering::Acquire), kernel.engine().is_grate(&image));
     let born = Born {
         handlers: table,
         fds,
@@ -173,7 +175,8 @@ pub fn spawn(
         settings,
         signals: parent.signals().executed(),
         ancestors: parent.line(),
-        launching: parent.launching.load(Ordering::Acquire) && kernel.engine().is_grate(&image),
+        launching: launching && is_grate,
+        is_command: launching && !is_grate,
         forked_under: 0,
         memory: CageMemory::own(Memory::new(parent.settings().limits.memory.0)?),
     };
@@ -210,6 +213,7 @@ pub(super) struct Born {
     pub signals: Signals,
     pub ancestors: Box<[CageId]>,
     pub launching: bool,
+    pub is_command: bool,
     pub forked_under: u32,
     pub memory: CageMemory,
 }
@@ -218,6 +222,7 @@ impl Born {
     /// Makes the cage and its first thread, which does not run yet.
     pub(super) fn create(mut self, kernel: &Arc<Kernel>) -> Result<Arc<Thread>> {
         let id = CageId(kernel.new_id()?);
+        kernel.cages_made.fetch_add(1, Ordering::Relaxed);
         if self.ancestors.is_empty() {
             (self.settings.group, self.settings.session) = (id.0, id.0);
         }
@@ -250,6 +255,7 @@ impl Born {
             pace: crate::timers::Pace::default(),
             files_pace: crate::timers::Pace::default(),
             launching: AtomicBool::new(self.launching),
+            is_command: self.is_command,
             fresh_fork: AtomicBool::new(false),
             forked_under: self.forked_under,
             life: super::life::Stage::default(),

@@ -120,6 +120,9 @@ pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
         let mut family = cage.family();
         let first = family.ended.is_none();
         family.ended.get_or_insert(status);
+        if first && cage.is_command {
+            let _ = kernel.command_end.set(status);
+        }
         let threads: Vec<_> = family.threads.iter().filter_map(Weak::upgrade).collect();
         (threads, first && family.serves)
     };

@@ -98,6 +98,7 @@ pub(crate) fn make_child(kernel: &Arc<Kernel>, thread: &Thread, parent: &Arc<Cag
         signals: parent.signals().forked(),
         ancestors: parent.line(),
         launching: parent.launching.load(Ordering::Acquire),
+        is_command: false,
         forked_under: parent.family().programs,
         // A forked child gets its copy when it comes to life.
         memory: CageMemory::borrow(&parent.memory),

@@ -204,6 +204,8 @@ pub struct Cage {
     life: life::Stage,
     /// Whether what it starts is found by name as on lind-boot's command line: it is a grate of that line.
     pub(crate) launching: AtomicBool,
+    /// Whether it is what all grates of that line stand before.
+    pub(crate) is_command: bool,
     /// Forked, and has run no program of its own since.
     pub(crate) fresh_fork: AtomicBool,
     /// Uses memory that it borrowed no more: it has ended, or has memory of its own.
