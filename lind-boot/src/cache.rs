@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use lind_engine::cache::{Cache, Content, Entry};
 use lind_engine::code::progress::BLANK;
@@ -16,7 +16,7 @@ use lind_kernel::lock::Locked;
 use lind_kernel::stdio;
 use serde_json::json;
 
-use crate::config;
+use crate::found;
 use crate::run::{self, Failure};
 
 const DAY: i64 = 24 * 60 * 60;
@@ -212,7 +212,7 @@ pub fn warm(options: &Warm) -> Result<(), Failure> {
 fn programs(options: &Warm) -> Result<Vec<PathBuf>> {
     let mut found = BTreeSet::new();
     for name in &options.programs {
-        let path = if name.exists() { name.clone() } else { of_root(name, options.root.as_ref())? };
+        let path = found::program(name, options.root.as_ref())?;
         let path = path.canonicalize().with_context(|| path.display().to_string())?;
         if path.is_dir() {
             in_directory(&path, &mut found)?;
@@ -221,20 +221,6 @@ fn programs(options: &Warm) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(found.into_iter().collect())
-}
-
-/// A program of the root, as a line finds it.
-fn of_root(name: &Path, root: Option<&PathBuf>) -> Result<PathBuf> {
-    let root = config::root(root)?;
-    let inside = name.strip_prefix("/").unwrap_or(name);
-    let names = ["", ".cwasm", ".wasm"].map(|suffix| format!("{}{suffix}", inside.display()));
-    let mut files =
-        [root.clone(), root.join("bin")].into_iter().flat_map(|folder| names.each_ref().map(|name| folder.join(name)));
-    match files.find(|path| path.is_file()) {
-        // A link of the root may name a path of the root, which is none here.
-        Some(path) if path.canonicalize().is_ok_and(|path| path.starts_with(&root)) => Ok(path),
-        _ => bail!("{}: neither a file nor a program of {}", name.display(), root.display()),
-    }
 }
 
 /// The programs in a directory and below: modules, and compiled code without a module beside it.

@@ -20,7 +20,7 @@ use crate::{cache, doctor, sandbox, session};
     arg_required_else_help = true,
     disable_help_subcommand = true,
     subcommand_precedence_over_arg = true,
-    override_usage = "lind-boot run [OPTIONS] [--] COMMAND [ARGS]...\n       lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot session start|exec|ls|logs|signal|stop ...\n       lind-boot diff|apply|discard|log|export|snapshot|rollback|fork STATE ...\n       lind-boot overlay ls|rm ...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE... [--json]\n       lind-boot doctor [--json]\n       lind-boot warm PROGRAM|DIR...\n       lind-boot cache ls|clean ...\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
+    override_usage = "lind-boot run [OPTIONS] [--] COMMAND [ARGS]...\n       lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot session start|exec|ls|logs|signal|stop ...\n       lind-boot diff|apply|discard|log|export|snapshot|rollback|fork STATE ...\n       lind-boot overlay ls|rm ...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE|PROGRAM... [--json]\n       lind-boot doctor [--json]\n       lind-boot warm PROGRAM|DIR...\n       lind-boot cache ls|clean ...\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
     after_help = "Exit status: the program's own; 128+n if signal n ended it; 125 if lind-boot failed; 126 if the program \
                   cannot be run; 127 if it was not found."
 )]
@@ -218,8 +218,11 @@ pub struct Explain {
 /// Options of `inspect`.
 #[derive(Args, Debug)]
 pub struct Inspect {
-    /// The files
-    #[arg(required = true, value_name = "FILE")]
+    /// The directory with the tools, for names [default: the checkout's or installed one]
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Files, or names of grates and of programs
+    #[arg(required = true, value_name = "FILE|PROGRAM")]
     pub files: Vec<PathBuf>,
     /// As JSON
     #[arg(long)]

@@ -34,7 +34,9 @@ impl Config {
             None => bail!("no program named (try --help)"),
             // Everything from the program on is its own, so an option we do not know arrives as the program.
             Some(name) if name.as_bytes().starts_with(b"-") => {
-                bail!("unknown option {} (try --help; a program of that name: ./{0})", name.to_string_lossy())
+                let name = name.to_string_lossy();
+                let of_run = if is_option_of_run(&name) { "; lind-boot run has it" } else { "" };
+                bail!("unknown option {name} (try --help; a program of that name: ./{name}){of_run}")
             }
             Some(_) => {}
         }
@@ -54,6 +56,15 @@ impl Config {
             .collect::<Result<_>>()?;
         Ok(Config { root, envp: environment(&options.env)?, argv, cwd: c_string(&options.cwd)? })
     }
+}
+
+fn is_option_of_run(word: &str) -> bool {
+    let (named, short) = (word.strip_prefix("--"), word.strip_prefix('-').and_then(|word| word.chars().next()));
+    let named = named.map(|word| word.split('=').next().unwrap_or(word));
+    let options = <crate::sandbox::RunOptions as clap::Args>::augment_args(clap::Command::new("run"));
+    options
+        .get_arguments()
+        .any(|option| named.map_or(option.get_short() == short, |name| option.get_long() == Some(name)))
 }
 
 /// The root that is named, or else found, canonical.

@@ -6,6 +6,7 @@ use lind_engine::{CodeStore, Engine, Entry, Inspection, ModuleFacts, Seal};
 use serde_json::{Value, json};
 
 use crate::cli::Inspect;
+use crate::found;
 use crate::run::{self, Failure};
 
 /// Prints what each file is.
@@ -13,7 +14,8 @@ pub fn print(options: &Inspect) -> std::result::Result<(), Failure> {
     let engine = Engine::new(CodeStore::open()?, false)?;
     let mut found = Vec::new();
     for file in &options.files {
-        found.push((file.display().to_string(), engine.inspect(file)?));
+        let path = found::program(file, options.root.as_ref())?;
+        found.push((path.display().to_string(), engine.inspect(&path)?));
     }
     let text = if options.json {
         let files: Vec<_> = found.iter().map(|(file, about)| as_json(file, about)).collect();

@@ -12,6 +12,7 @@ mod denials;
 mod doctor;
 mod end;
 mod explain;
+mod found;
 mod inspect;
 mod installed;
 mod limits;

@@ -1,8 +1,9 @@
 //! Running a program: from options to an exit status.
 
 use std::convert::Infallible;
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use lind_kernel::engine::LoadError;
 use lind_kernel::root::{Directory, Last, Root, Walls};
 use lind_kernel::{Errno, Kernel, stdio};
 
+use crate::cache::is_module;
 use crate::cli::Run;
 use crate::config::{self, Config, check_grates, check_private};
 use crate::end::End;
@@ -38,9 +40,9 @@ impl From<anyhow::Error> for Failure {
 
 impl Failure {
     /// As in shells: 127 for what was not found, 126 for what cannot be run.
-    fn of(error: LoadError, name: &CStr, root: &Path, grates: &Folders) -> Failure {
+    fn of(error: LoadError, name: &CStr, (root, on_host): (&Path, bool), grates: &Folders) -> Failure {
         match error.errno {
-            Errno::ENOENT => Failure { reason: not_found(name, root, grates), status: 127 },
+            Errno::ENOENT => Failure { reason: not_found(name, (root, on_host), grates), status: 127 },
             Errno::ENOMEM | Errno::EAGAIN | Errno::EMFILE | Errno::ENFILE => {
                 Failure { reason: anyhow!(error.reason), status: crate::FAILED }
             }
@@ -49,18 +51,23 @@ impl Failure {
     }
 }
 
+/// Whether it is a path, and of a module that the host has.
+fn is_module_of_host(name: &CStr) -> bool {
+    let path = Path::new(OsStr::from_bytes(name.to_bytes()));
+    let compiled = path.extension().is_some_and(|suffix| suffix == "cwasm") && path.is_file();
+    name.to_bytes().contains(&b'/') && (compiled || is_module(path))
+}
+
 /// Says where the program was looked for: a path of the host is often meant.
-fn not_found(name: &CStr, root: &Path, grates: &Folders) -> anyhow::Error {
+fn not_found(name: &CStr, (root, on_host): (&Path, bool), grates: &Folders) -> anyhow::Error {
     if cage::is_grate_name(name.to_bytes()) {
         let (name, folders) = (name.to_string_lossy(), grates.names());
         return anyhow!("{name}: no such grate in {folders}; one inside the root is named by a path, with a slash");
     }
     let folders = if name.to_bytes().contains(&b'/') { "" } else { " or its /bin" };
-    anyhow!(
-        "{}: not found in the root {}{folders}, with or without .cwasm or .wasm",
-        name.to_string_lossy(),
-        root.display()
-    )
+    let name = name.to_string_lossy();
+    let meant = if on_host { format!("; the host's file: lind-boot run {name}") } else { String::new() };
+    anyhow!("{name}: not found in the root {}{folders}, with or without .cwasm or .wasm{meant}", root.display())
 }
 
 /// Whether the command behind the grates is nowhere. What else may be wrong with it, who starts it says.
@@ -137,6 +144,8 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
     let perf = options.perf.map(|_| Arc::new(Perf::default()));
     let engine = Engine::with_perf(store, options.backtrace, perf.as_ref())?;
 
+    // Behind the walls nobody can look.
+    let on_host = config.argv.first().is_some_and(|name| is_module_of_host(name));
     let outside = outside::open(&grates, &mut config.argv, &engine, options.explain)?;
     limits::suffice(outside.grates)?;
     let mounted = options.mounted.iter().filter_map(|(place, changes)| changes.then_some(place));
@@ -164,8 +173,8 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
         return Err(failure);
     }
     let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored, umask };
-    let first =
-        cage::boot(&kernel, start_in, program).map_err(|error| Failure::of(error, name, &config.root, &grates))?;
+    let first = cage::boot(&kernel, start_in, program)
+        .map_err(|error| Failure::of(error, name, (&config.root, on_host), &grates))?;
     drop(cache);
     let (verbose, format) = (options.verbose, options.perf);
     end.watch(&kernel)?;
