@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define OPEN_MOST 16		/* a cage may have few descriptors, and the lower directory needs some */
+#define LIMBO_MOST 8192		/* slots: 32 MiB */
 #define BUCKETS 1024
 #define HOME_MOST (1ull << 28)	/* 1 TiB: behind it a block has no slot of its own number, since few file systems have files as large as they may be here */
 
@@ -32,6 +33,7 @@ struct data {
 	bool folder_unsynced, garbage;
 	struct data_file *buckets[BUCKETS], *active, *open[OPEN_MOST];
 	uint64_t clock;
+	uint64_t in_limbo;		/* slots, in all files */
 };
 
 struct data *data_new(int folder)
@@ -279,6 +281,7 @@ int data_give(struct data *data, struct data_file *file, uint64_t slot)
 {
 	mark(data, file);
 	slots_remove(&file->fresh, slot);
+	data->in_limbo++;
 	return slots_add(&file->limbo, slot);
 }
 
@@ -341,6 +344,7 @@ void data_durable(struct data *data)
 {
 	struct data_file *file;
 
+	data->in_limbo = 0;
 	while ((file = data->active)) {
 		data->active = file->next_active;
 		file->active = false;
@@ -355,6 +359,12 @@ void data_undone(struct data *data)
 		slots_clear(&file->fresh);
 		slots_clear(&file->limbo);
 	}
+	data->in_limbo = 0;
+}
+
+bool data_waits(const struct data *data)
+{
+	return data->in_limbo > LIMBO_MOST;
 }
 
 bool data_has_garbage(const struct data *data)

@@ -43,6 +43,8 @@ int data_sync(struct data *data);
 void data_committed(struct data *data);	/* from now on nothing of it is overwritten */
 void data_durable(struct data *data);	/* and the disk has it: what is in limbo goes back to the file system */
 void data_undone(struct data *data);	/* it was not committed */
+/* So much is in limbo that the disk should be waited for: a run that never asks for that would fill it. */
+bool data_waits(const struct data *data);
 bool data_has_garbage(const struct data *data);	/* slots that no row names and that are not known */
 
 /* The numbers of all data files; malloc. */

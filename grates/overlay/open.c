@@ -361,6 +361,8 @@ int store_commit(struct store *store, bool durable)
 {
 	int r = commit(store);
 
+	if (store->data && data_waits(store->data))
+		durable = true;
 	if (r || !durable || !store->unsynced)
 		return r;
 	if (fdatasync(store->vfs.wal)) {

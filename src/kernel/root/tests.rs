@@ -311,6 +311,9 @@ fn a_directory_that_was_handed_over_has_numbers_alone() {
         for name in others {
             assert_eq!(w.err(nr::unlinkat, &[folder, w.str(name), 0]), Errno::EACCES, "{name}");
         }
+        assert_eq!(w.err(nr::openat, &[folder, w.str("/5/x"), 0, 0]), Errno::ENOENT);
+        make(w, "/file", "");
+        assert_eq!(w.err(nr::openat, &[folder, w.str("/file/x"), 0, 0]), Errno::ENOTDIR);
         w.ok(nr::unlinkat, &[folder, w.str("5"), 0]);
         assert_eq!(w.err(nr::unlinkat, &[folder, w.str("5"), 0]), Errno::ENOENT);
         assert_eq!(w.err(nr::unlinkat, &[folder, w.str("8"), 0x200]), Errno::ENOTDIR);

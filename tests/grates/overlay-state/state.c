@@ -4,6 +4,7 @@
  *	state model SEED STEPS	random changes, snapshots, forks, rollbacks, with the state closed and opened again between
  *	state crash SEED STEPS	a run is recorded; at each write of it the power fails, and what is then there is opened
  *	state many		1,000 snapshots, 100 forks
+ *	state rewrite		a large file, without waiting for the disk
  *	state damage SEED	bytes of a state are changed: it may say so, or show what it likes, but ends
  *	state links NAME...	in a state that is a directory, what is in place of a data file
  *	state file NAME		a state for others to look at
@@ -454,6 +455,28 @@ static void many(void)
 	close_state();
 }
 
+/* A run that is never asked to wait for the disk writes the same file again and again. */
+static void rewrite(void)
+{
+	static uint8_t bytes[STORE_CHUNK];
+	struct store_node node = { .ino = ino_of(5), .mode = 0100644, .nlink = 1, .size = 10 << 20 };
+
+	open_state(NULL);
+	CHECK(!store_put(store, &node));
+	for (int i = 1; i < 30; i++) {
+		memset(bytes, i, sizeof bytes);
+		for (uint64_t c = 0; c < 160; c++)
+			CHECK(!store_write(store, node.ino, c, 0xffff, bytes));
+		CHECK(!store_commit(store, false));
+		/* It twice, what may wait, and as much as one commit adds to that. */
+		CHECK(folder < 0 || data_on_disk() <= (20 + 32 + 10) << 20);
+	}
+	close_state();
+	open_state(NULL);
+	check_no_garbage();
+	close_state();
+}
+
 /* What somebody would write to it who knows the tables. */
 static void damage_rows(void)
 {
@@ -484,6 +507,8 @@ static void damage(void)
 		change(&view);
 	close_state();
 	CHECK(!fstat(db, &st));
+	/* As after a run that was killed: then data files are compared with the rows. */
+	CHECK(folder < 0 || pwrite(wal, "x", 1, 0) == 1);
 	if (folder >= 0 && below(2))
 		damage_rows();
 	else
@@ -588,6 +613,8 @@ int main(int argc, char **argv)
 		damage();
 	else if (argc > 2 && !strcmp(argv[1], "links"))
 		links(argv[2]);
+	else if (argc > 1 && !strcmp(argv[1], "rewrite"))
+		rewrite();
 	else if (argc > 2 && !strcmp(argv[1], "file"))
 		make_file(argv[2]);
 	else

@@ -25,10 +25,11 @@ const PASSED: u32 =
 /// The directory, if it is one and the path a number. ENOTDIR and EACCES where not.
 fn folder(cx: &Ctx<'_>, dir: DirFd, path: &CStr) -> Result<FileRef> {
     let file = cx.owner(dir.cage)?.fds.get(dir.number).map_err(|_| Errno::ENOTDIR)?;
-    if !matches!(file.kind, Kind::Numbered) {
+    let name = path.to_bytes();
+    // An absolute path has met something else on its way.
+    if !matches!(file.kind, Kind::Numbered) || name.starts_with(b"/") {
         return Err(Errno::ENOTDIR);
     }
-    let name = path.to_bytes();
     let is_number = !name.is_empty() && name.len() <= LONGEST && name.iter().all(u8::is_ascii_digit);
     if is_number { Ok(file) } else { Err(Errno::EACCES) }
 }
