@@ -344,7 +344,7 @@ static int commit(struct store *store)
 	if (!store->changed)
 		return 0;
 	if (store->data && (r = data_sync(store->data)))
-		return store_blame(store, r == -ENOSPC ? r : -EIO, "data: %s", strerror(-r));
+		return store_blame(store, r == -ENOSPC || r == -EDQUOT ? -ENOSPC : -EIO, "data: %s", strerror(-r));
 	if (!(statement = store_statement(store, COMMIT)))
 		return -EIO;
 	if ((r = store_run(store, statement)))
