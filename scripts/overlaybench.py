@@ -4,7 +4,8 @@
     scripts/overlaybench.py [--workloads NAME,..] [--columns NAME,..] [-n N] [--quick] [--child c|python] [-o DIR] [--json]
     scripts/overlaybench.py compare OLD.json NEW.json
 
-Columns: the bare command, a cage, a cage with an overlay, overlayfs and fuse-overlayfs where they mount. They take turns, and all must see the
+Columns: the bare command, a cage, a cage with an overlay whose state is a file or a directory (`overlay-dir`), overlayfs and
+fuse-overlayfs where they mount. They take turns, and all must see the
 same; the directory below the overlays must not change. Exits with 1 if something failed or (compare) a median is more than 5 % and more than
 10 ms slower; with 2 if called wrongly or the two results do not go together. tests/benchmarks/README.md says more.
 """
@@ -27,7 +28,7 @@ from bench.tables import lines_of_json
 
 CHILDREN = REPOSITORY / "tests/benchmarks/overlay"
 # Of grates/overlay, what keeps a state.
-LAYERS = ("vfs", "open", "store", "blocks", "layers")
+LAYERS = ("vfs", "open", "store", "blocks", "outside", "data", "slots", "layers")
 ROUNDS, QUICK_ROUNDS = 7, 2
 # A quick run is for looking whether all of it works.
 QUICK = {"file_size_mib": 4, "cases": ["begin", "truncate", "mmap"], "modes": ["warm"], "read_files": 16, "state_files": [1]}

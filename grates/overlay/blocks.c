@@ -2,27 +2,27 @@
  * Bytes of files in a state: rows of up to sixteen blocks. A row has the blocks that its layer knows of; of the others, layers below may know, as far as
  * no layer in between has cut the file shorter (`base`).
  */
-#include "state.h"
+#include "blocks.h"
 #include <errno.h>
 #include <string.h>
 
-#define BLOCKS (STORE_CHUNK / STORE_BLOCK)
-
-struct row {
-	uint16_t held, zeros;
-	const uint8_t *bytes;
-	size_t size;
-};
-
-static bool row_of(sqlite3_stmt *statement, int column, struct row *row)
+bool row_of(const struct store *store, sqlite3_stmt *statement, int column, struct row *row)
 {
 	int64_t held = sqlite3_column_int64(statement, column), zeros = sqlite3_column_int64(statement, column + 1);
+	const char *text;
 
 	row->held = (uint16_t)held;
 	row->zeros = (uint16_t)zeros;
+	row->outside = sqlite3_column_type(statement, column + 2) == SQLITE_TEXT;
+	if (held != row->held || zeros != row->zeros || zeros & ~held)
+		return false;
+	if (row->outside) {
+		text = (const char *)sqlite3_column_text(statement, column + 2);
+		return store->data && text && outside_parse(text, row);
+	}
 	row->bytes = sqlite3_column_blob(statement, column + 2);
 	row->size = (size_t)sqlite3_column_bytes(statement, column + 2);
-	return held == row->held && zeros == row->zeros && !(zeros & ~held) && row->size <= STORE_CHUNK;
+	return row->size <= STORE_CHUNK;
 }
 
 /* The blocks of `wanted` that the row has go to their places; returns which those are. */
@@ -46,7 +46,7 @@ static uint16_t unpack(const struct row *row, uint16_t wanted, uint8_t *bytes)
 	return row->held & wanted;
 }
 
-static bool is_zero(const uint8_t *block)
+bool block_is_zero(const uint8_t *block)
 {
 	return !block[0] && !memcmp(block, block + 1, STORE_BLOCK - 1);
 }
@@ -63,7 +63,7 @@ static void pack(struct row *row, const uint8_t *bytes, uint8_t *to)
 
 		if (!(row->held & bit))
 			continue;
-		if (is_zero(block)) {
+		if (block_is_zero(block)) {
 			row->zeros |= bit;
 			continue;
 		}
@@ -98,10 +98,16 @@ static int64_t shown(const struct store *store, sqlite3_stmt *bases, int64_t lay
 	return end;
 }
 
+/* As `unpack`, wherever the blocks lie; or an error. */
+static int take(struct store *store, uint64_t ino, const struct row *row, uint16_t wanted, uint8_t *bytes)
+{
+	return row->outside ? outside_read(store, ino, row, wanted, bytes) : unpack(row, wanted, bytes);
+}
+
 int store_read(struct store *store, uint64_t ino, uint64_t chunk, uint8_t *bytes)
 {
 	sqlite3_stmt *rows = store_statement(store, READ), *bases = store->depth > 1 ? store_statement(store, BASES) : NULL;
-	int code, bases_code = SQLITE_DONE;
+	int code, bases_code = SQLITE_DONE, got = 0;
 	int64_t end = INT64_MAX;
 	uint16_t found = 0;
 	struct row row;
@@ -121,17 +127,21 @@ int store_read(struct store *store, uint64_t ino, uint64_t chunk, uint8_t *bytes
 			continue;
 		if (bases)
 			end = shown(store, bases, layer, end, &bases_code);
-		if (!row_of(rows, 1, &row)) {
+		if (!row_of(store, rows, 1, &row)) {
 			code = SQLITE_CORRUPT;
 			break;
 		}
-		found |= unpack(&row, before(chunk, end) & (uint16_t)~found, bytes);
+		if ((got = take(store, ino, &row, before(chunk, end) & (uint16_t)~found, bytes)) < 0)
+			break;
+		found |= (uint16_t)got;
 	}
 	if (found == 0xffff)
 		code = SQLITE_DONE;
 	if (code == SQLITE_DONE && bases_code != SQLITE_DONE && bases_code != SQLITE_ROW)
 		code = bases_code;
-	if (code != SQLITE_DONE)
+	if (got < 0)
+		code = got;
+	else if (code != SQLITE_DONE)
 		code = store_fail(store, code);
 	sqlite3_reset(rows);
 	sqlite3_reset(bases);
@@ -155,7 +165,7 @@ int64_t store_next_chunk(struct store *store, uint64_t ino, uint64_t chunk)
 	return next;
 }
 
-/* What this layer has of a chunk goes to `bytes`; 1, or 0 if it has no row. */
+/* The row that this layer has of a chunk; its bytes, if they are in it, go to `bytes`. 1, or 0 if it has none. */
 static int read_own(struct store *store, uint64_t ino, uint64_t chunk, struct row *row, uint16_t except, uint8_t *bytes)
 {
 	sqlite3_stmt *own = store_statement(store, READ_OWN);
@@ -167,9 +177,9 @@ static int read_own(struct store *store, uint64_t ino, uint64_t chunk, struct ro
 	sqlite3_bind_int64(own, 2, (int64_t)chunk);
 	sqlite3_bind_int64(own, 3, store_layer(store));
 	code = sqlite3_step(own);
-	if (code == SQLITE_ROW && !row_of(own, 0, row))
+	if (code == SQLITE_ROW && !row_of(store, own, 0, row))
 		code = SQLITE_CORRUPT;
-	if (code == SQLITE_ROW)
+	if (code == SQLITE_ROW && !row->outside)
 		unpack(row, (uint16_t)~except, bytes);
 	if (code != SQLITE_ROW && code != SQLITE_DONE) {
 		code = store_fail(store, code);
@@ -180,42 +190,76 @@ static int read_own(struct store *store, uint64_t ino, uint64_t chunk, struct ro
 	return code == SQLITE_ROW;
 }
 
-static int write_row(struct store *store, uint64_t ino, uint64_t chunk, struct row *row, const uint8_t *bytes)
+int write_row(struct store *store, uint64_t ino, uint64_t chunk, const struct row *row)
 {
-	static uint8_t packed[STORE_CHUNK];
 	sqlite3_stmt *write = store_statement(store, WRITE);
 
 	if (!write)
 		return -EIO;
-	pack(row, bytes, packed);
 	sqlite3_bind_int64(write, 1, (int64_t)ino);
 	sqlite3_bind_int64(write, 2, (int64_t)chunk);
 	sqlite3_bind_int64(write, 3, store_layer(store));
 	sqlite3_bind_int64(write, 4, row->held);
 	sqlite3_bind_int64(write, 5, row->zeros);
-	sqlite3_bind_blob(write, 6, packed, (int)row->size, SQLITE_STATIC);
+	if (row->outside)
+		outside_bind(write, 6, row);
+	else
+		sqlite3_bind_blob(write, 6, row->bytes, (int)row->size, SQLITE_STATIC);
 	return store_run(store, write);
+}
+
+/* Writes one with its bytes in it: blocks `row->held`. */
+static int write_inside(struct store *store, uint64_t ino, uint64_t chunk, struct row *row, const uint8_t *bytes)
+{
+	static uint8_t packed[STORE_CHUNK];
+
+	row->outside = false;
+	pack(row, bytes, packed);
+	return write_row(store, ino, chunk, row);
+}
+
+/* Whether the file has more than one chunk. A first chunk that was written when it had only one stays where it is until it is written again. */
+static int is_large(struct store *store, uint64_t ino, uint64_t chunk)
+{
+	sqlite3_stmt *size;
+	int code;
+
+	if (chunk || !store->data)
+		return store->data != NULL;
+	if (!(size = store_statement(store, SIZE)))
+		return -EIO;
+	sqlite3_bind_int64(size, 1, (int64_t)ino);
+	sqlite3_bind_int64(size, 2, store_layer(store));
+	code = sqlite3_step(size);
+	if (code != SQLITE_ROW && code != SQLITE_DONE)
+		return store_fail(store, code);
+	code = code == SQLITE_ROW && sqlite3_column_int64(size, 0) > (int64_t)STORE_CHUNK;
+	sqlite3_reset(size);
+	return code;
 }
 
 int store_write(struct store *store, uint64_t ino, uint64_t chunk, uint16_t mask, const uint8_t *bytes)
 {
 	static uint8_t merged[STORE_CHUNK];
 	struct row row = { 0 };
-	int r = mask ? store_begin(store) : 0;
+	int r = mask ? store_begin(store) : 0, outside = 0;
 
 	if (r || !mask)
 		return r;
-	if (mask != 0xffff && (r = read_own(store, ino, chunk, &row, mask, merged)) < 0)
+	if ((mask != 0xffff || store->data) && (r = read_own(store, ino, chunk, &row, mask, merged)) < 0)
 		return r;
+	if (row.outside || (outside = is_large(store, ino, chunk)) < 0)
+		return row.outside ? outside_write(store, ino, chunk, &row, mask, bytes) : outside;
 	if (!(row.held & ~mask)) {
 		row.held = mask;
-		return write_row(store, ino, chunk, &row, bytes);
+	} else {
+		for (unsigned i = 0; i < BLOCKS; i++)
+			if (mask & 1u << i)
+				memcpy(merged + i * STORE_BLOCK, bytes + i * STORE_BLOCK, STORE_BLOCK);
+		row.held |= mask;
+		bytes = merged;
 	}
-	for (unsigned i = 0; i < BLOCKS; i++)
-		if (mask & 1u << i)
-			memcpy(merged + i * STORE_BLOCK, bytes + i * STORE_BLOCK, STORE_BLOCK);
-	row.held |= mask;
-	return write_row(store, ino, chunk, &row, merged);
+	return outside ? outside_write(store, ino, chunk, &row, row.held, bytes) : write_inside(store, ino, chunk, &row, bytes);
 }
 
 /* The chunk that `size` lies in: its blocks behind are dropped. */
@@ -225,12 +269,16 @@ static int cut_row(struct store *store, uint64_t ino, uint64_t chunk, int64_t si
 	struct row row = { 0 };
 	sqlite3_stmt *drop;
 	int r = read_own(store, ino, chunk, &row, 0, kept);
+	uint16_t left = row.held & before(chunk, size);
 
-	if (r <= 0 || !(row.held & ~before(chunk, size)))
+	if (r <= 0 || left == row.held)
 		return r < 0 ? r : 0;
-	row.held &= before(chunk, size);
-	if (row.held)
-		return write_row(store, ino, chunk, &row, kept);
+	if (row.outside && (r = outside_give(store, ino, &row, (uint16_t)~left)))
+		return r;
+	row.held = left;
+	row.zeros &= left;
+	if (left)
+		return row.outside ? write_row(store, ino, chunk, &row) : write_inside(store, ino, chunk, &row, kept);
 	if (!(drop = store_statement(store, DROP_BLOCKS)))
 		return -EIO;
 	sqlite3_bind_int64(drop, 1, (int64_t)ino);
@@ -264,7 +312,7 @@ int store_cut(struct store *store, uint64_t ino, int64_t size)
 	sqlite3_stmt *cut;
 	int r = store_begin(store);
 
-	if (r)
+	if (r || (r = outside_cut(store, ino, first)))
 		return r;
 	if (!(cut = store_statement(store, CUT)))
 		return -EIO;

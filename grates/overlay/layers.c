@@ -214,5 +214,7 @@ int store_tidy(struct store *store)
 	r = change(store, "%sdelete from blocks where rowid in (select rowid from blocks indexed by sqlite_autoindex_blocks_1 where layer not in needed)", needed);
 	for (size_t i = 0; !r && i < sizeof tables / sizeof *tables; i++)
 		r = change(store, "%sdelete from %s where layer not in needed", needed, tables[i]);
-	return r ? r : store_commit(store, true);
+	if (r || (r = store_commit(store, true)))
+		return r;
+	return store_sweep(store);
 }

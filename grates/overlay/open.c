@@ -1,6 +1,7 @@
 /* A state as a whole: opened, made, committed, closed. */
 #include "state.h"
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,9 @@ static const char *const texts[STATEMENTS] = {
 	[WRITE] = "insert into blocks values(?1, ?2, ?3, ?4, ?5, ?6) on conflict do update set held = ?4, zeros = ?5, bytes = ?6",
 	[CUT] = "delete from blocks where ino = ?1 and layer = ?2 and chunk >= ?3",
 	[DROP_BLOCKS] = "delete from blocks where ino = ?1 and chunk = ?2 and layer = ?3",
+	[SIZE] = "select size from nodes where ino = ?1 and layer = ?2",
+	[SLOTS] = "select chunk, held, zeros, bytes from blocks where ino = ?1",
+	[OWN_SLOTS] = "select held, zeros, bytes from blocks where ino = ?1 and layer = ?2 and chunk >= ?3",
 	[LOG] = "insert into log values(?1, ?2, ?3, ?4, ?5, ?6)",
 	[NEXT_INO] = "update about set value = ?1 where key = 'next_ino'",
 };
@@ -48,13 +52,31 @@ static int errno_of(int code)
 	}
 }
 
+static void undo(struct store *store)
+{
+	if (store->db && !sqlite3_get_autocommit(store->db))
+		sqlite3_exec(store->db, "rollback", NULL, NULL, NULL);
+	if (store->data && store->changed)
+		data_undone(store->data);
+	store->changed = false;
+}
+
 int store_fail(struct store *store, int code)
 {
 	snprintf(store->problem, sizeof store->problem, "%s", store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
-	if (store->db && !sqlite3_get_autocommit(store->db))
-		sqlite3_exec(store->db, "rollback", NULL, NULL, NULL);
-	store->changed = false;
+	undo(store);
 	return errno_of(code);
+}
+
+int store_blame(struct store *store, int error, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(store->problem, sizeof store->problem, format, ap);
+	va_end(ap);
+	undo(store);
+	return error;
 }
 
 sqlite3_stmt *store_statement(struct store *store, enum statement which)
@@ -259,10 +281,19 @@ static int open_database(struct store *store, const char *lower)
 	return r;
 }
 
-int store_open(struct store **made, int db, int wal, const char *lower, const char *head)
+/* Whoever had it open last did not come to the end: blocks may have been written that no row names. What cannot be given back stays. */
+static void recover(struct store *store)
+{
+	if (store_sweep(store))
+		store->problem[0] = 0;
+}
+
+int store_open(struct store **made, int db, int wal, int data, const char *lower, const char *head)
 {
 	static unsigned count;
 	struct store *store = calloc(1, sizeof *store);
+	bool was_closed;
+	struct stat log;
 	int r;
 
 	*made = store;
@@ -272,6 +303,11 @@ int store_open(struct store **made, int db, int wal, const char *lower, const ch
 	store->vfs.wal = wal;
 	snprintf(store->head, sizeof store->head, "%s", head ? head : "main");
 	snprintf(store->vfs_name, sizeof store->vfs_name, "state%u", count++);
+	if (data >= 0 && !(store->data = data_new(data))) {
+		close(data);
+		snprintf(store->problem, sizeof store->problem, "no memory");
+		return -ENOMEM;
+	}
 	if ((r = vfs_lock(db)) || (r = clear_unborn(db, wal))) {
 		snprintf(store->problem, sizeof store->problem, "%s", r == -EBUSY ? "in use by another run" : strerror(-r));
 		return r;
@@ -280,7 +316,12 @@ int store_open(struct store **made, int db, int wal, const char *lower, const ch
 		snprintf(store->problem, sizeof store->problem, "SQLite does not start");
 		return -EIO;
 	}
-	return open_database(store, lower);
+	was_closed = !fstat(wal, &log) && !log.st_size;
+	if ((r = open_database(store, lower)))
+		return r;
+	if (!was_closed)
+		recover(store);
+	return 0;
 }
 
 static int commit(struct store *store)
@@ -302,10 +343,14 @@ static int commit(struct store *store)
 	}
 	if (!store->changed)
 		return 0;
+	if (store->data && (r = data_sync(store->data)))
+		return store_blame(store, r == -ENOSPC || r == -EDQUOT ? -ENOSPC : -EIO, "data: %s", strerror(-r));
 	if (!(statement = store_statement(store, COMMIT)))
 		return -EIO;
 	if ((r = store_run(store, statement)))
 		return r;
+	if (store->data)
+		data_committed(store->data);
 	store->next_ino_changed = false;
 	store->changed = false;
 	store->unsynced = true;
@@ -316,6 +361,8 @@ int store_commit(struct store *store, bool durable)
 {
 	int r = commit(store);
 
+	if (store->data && data_waits(store->data))
+		durable = true;
 	if (r || !durable || !store->unsynced)
 		return r;
 	if (fdatasync(store->vfs.wal)) {
@@ -324,6 +371,8 @@ int store_commit(struct store *store, bool durable)
 		return r;
 	}
 	store->unsynced = false;
+	if (store->data)
+		data_durable(store->data);
 	return 0;
 }
 
@@ -341,6 +390,7 @@ static void release(struct store *store)
 		sqlite3_vfs_unregister(&store->vfs.base);
 	close(store->vfs.db);
 	close(store->vfs.wal);
+	data_free(store->data);
 	free(store->chain);
 	free(store->inodes);
 	free(store);
@@ -355,6 +405,8 @@ int store_close(struct store *store)
 	if (store->db && store->depth) {
 		r = store_commit(store, true);
 		tidied = store->untidy ? 0 : store_tidy(store);
+		if (!r && !tidied && store->data && data_has_garbage(store->data))
+			tidied = store_sweep(store);
 		if (!r && !tidied)
 			r = store_exec(store, "pragma wal_checkpoint(truncate)");
 	}

@@ -2,6 +2,7 @@
 #include "../imfs/calls.h"
 #include "layers.h"
 #include "overlay.h"
+#include "state_files.h"
 #include "verb.h"
 
 #define OWN_FAILURE 125	/* the status that says so, if the program's says nothing */
@@ -83,11 +84,12 @@ static const char *state_name(void)
 
 static void open_store(void)
 {
-	int db = lind_open_file(upper, NULL, O_RDWR | O_CREAT, 0600), wal = db < 0 ? -1 : lind_open_file(upper, "-wal", O_RDWR | O_CREAT, 0600), r;
+	struct state_files files;
+	int r = state_files_open(upper, true, &files);
 
-	if (db < 0 || wal < 0)
-		lind_die("--upper %s: %s", state_name(), strerror(errno));
-	if ((r = store_open(&store, db, wal, called ? called : lower, head)) == -EXDEV)
+	if (r)
+		lind_die("--upper %s: %s", state_name(), r == -ENOTEMPTY ? "not the state of an overlay, but a directory with other files" : strerror(-r));
+	if ((r = store_open(&store, files.db, files.wal, files.data, called ? called : lower, head)) == -EXDEV)
 		lind_die("--upper %s: belongs to another lower directory", state_name());
 	if (r == -EBUSY)
 		lind_die("--upper %s: another run has it open", state_name());
@@ -183,7 +185,7 @@ static void begin(void)
 
 LIND_OPTION("l", "lower", "value");
 LIND_OPTION("p", "prefix", "value");
-LIND_OPTION("u", "upper", "updates,-wal");
+LIND_OPTION("u", "upper", "state,-wal");
 LIND_OPTION("-", "head", "value");
 LIND_OPTION("-", "cache", "value");
 LIND_OPTION("-", "called", "value");
@@ -194,7 +196,7 @@ int main(int argc, char **argv)
 	static const struct lind_option options[] = {
 		{ 'l', "lower", "DIR", "the directory that shows through; it is never written to", set_lower },
 		{ 'p', "prefix", "PATH", "where programs see it (default: where it is)", set_prefix },
-		{ 'u', "upper", "STATE", "the file that keeps what is changed; without it changes are gone at the end", set_upper },
+		{ 'u', "upper", "STATE", "the file, or with a slash behind it the directory, that keeps what is changed; without it changes are gone at the end", set_upper },
 		{ 0, "head", "NAME", "the head of the state to work on (default main)", set_head },
 		{ 0, "cache", "MIB", "mebibytes of files that are kept in memory (default 512)", set_cache },
 		{ 0, "called", "DIR", "what the state is to call the lower directory (default: as --lower)", set_called },

@@ -46,7 +46,7 @@ create table blocks(	-- bytes of files that were written, 65536 of them a row, i
 	layer integer not null,
 	held integer not null,	-- bit i: block i was written
 	zeros integer not null,	-- bit i: and is all zeros, which are not in bytes
-	bytes blob not null,	-- the others, one after the other; zeros at the end are left out
+	bytes blob not null,	-- the others, one after the other; zeros at the end are left out. A text: they lie in the file data/INO, in these slots of 4096
 	primary key(ino, chunk, layer)
 );
 

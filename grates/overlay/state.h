@@ -2,18 +2,20 @@
 #ifndef OVERLAY_STATE_H
 #define OVERLAY_STATE_H
 
+#include "data.h"
 #include "store.h"
 #include "vfs.h"
 
 /* Statements are made when they are first needed, and kept. */
 enum statement {
 	BEGIN, COMMIT, ROLLBACK, GET, GONE_BELOW, PUT, FORGET, BASES, SET_BASE, NAMES, NAME, NAME_BELOW, UNNAME, READ, READ_OWN, NEXT_CHUNK, WRITE, CUT, DROP_BLOCKS,
-	LOG, NEXT_INO, STATEMENTS
+	SIZE, SLOTS, OWN_SLOTS, LOG, NEXT_INO, STATEMENTS
 };
 
 struct store {
 	sqlite3 *db;
 	struct vfs vfs;
+	struct data *data;		/* NULL: the state is one file, with all bytes in its rows */
 	char vfs_name[32];
 	char head[64];
 	sqlite3_stmt *statements[STATEMENTS];
@@ -36,6 +38,8 @@ static inline int64_t store_layer(const struct store *store)
 
 /* What SQLite says, as the negative of an errno; keeps its words. The transaction is rolled back: nothing of it is kept. */
 int store_fail(struct store *store, int code);
+/* The same for what is not SQLite's: an errno that is already negative, which it returns, and words. */
+int store_blame(struct store *store, int error, const char *format, ...);
 /* A statement ready to be bound to; NULL: store->problem says why. */
 sqlite3_stmt *store_statement(struct store *store, enum statement which);
 /* Runs one without rows, and is done with it. */
@@ -50,6 +54,8 @@ int store_load_chain(struct store *store);
 int store_exec(struct store *store, const char *sql);
 /* Removes the rows of layers that neither a head nor a snapshot needs. */
 int store_tidy(struct store *store);
+/* Gives back what no row names of the data files. Nothing may have been changed since the last commit. */
+int store_sweep(struct store *store);
 
 static inline int64_t in_nanoseconds(struct timespec ts)
 {

@@ -1,5 +1,6 @@
 /*
- * What an overlay keeps between runs: SQLite in one file. The tables are described in README.md.
+ * What an overlay keeps between runs: SQLite in one file, or in a directory with data files beside it for the blocks of large files (data.h). The tables are
+ * described in README.md.
  *
  * A state is a tree of layers. Changes go to the layer of the head that is open; where it says nothing of an inode, a name or
  * a block, the layers below it do. A snapshot gives the layer a name and puts a new one on top.
@@ -46,11 +47,12 @@ struct store_node {
 	uint32_t xattrs_size;
 };
 
-/* Opens a state and makes it if the file is empty; the descriptors are the store's from then on. `wal` is the log beside it.
+/* Opens a state and makes it if the file is empty; the descriptors are the store's from then on. `wal` is the log beside it, `data` the directory of data
+ * files, or -1 if the state is one file.
  * `lower` is what the user calls the lower directory: it is kept in a new state; -EXDEV: the state belongs to another. `head`: NULL for "main".
  * It is locked as long as it is open, also against sqlite3; -EBUSY: another has it. After a failure store_problem says why, and store_close is still due.
  * A torn end of the log is cut, as SQLite does; what SQLite takes for damaged is -EIO. */
-int store_open(struct store **made, int db, int wal, const char *lower, const char *head);
+int store_open(struct store **made, int db, int wal, int data, const char *lower, const char *head);
 /* Commits, puts the log into the file, closes. */
 int store_close(struct store *store);
 const char *store_problem(const struct store *store);	/* what was wrong, for people */

@@ -1,5 +1,6 @@
 /* The verbs' command line. */
 #include "verb.h"
+#include "state_files.h"
 #include "verb_print.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -68,12 +69,13 @@ LIND_OPTION("-", "to", "value");
 
 static struct store *open_state(void)
 {
-	int db = lind_open_file(upper, NULL, O_RDWR, 0), wal = db < 0 ? -1 : lind_open_file(upper, "-wal", O_RDWR | O_CREAT, 0600), r;
+	struct state_files files;
 	struct store *store;
+	int r = state_files_open(upper, false, &files);
 
-	if (wal < 0)
-		lind_die("%s: %s", lind_file_name(upper), strerror(errno));
-	if ((r = store_open(&store, db, wal, NULL, options.head))) {
+	if (r)
+		lind_die("%s: %s", lind_file_name(upper), strerror(-r));
+	if (store_open(&store, files.db, files.wal, files.data, NULL, options.head)) {
 		lind_log("%s: %s", lind_file_name(upper), verb_shown(store_problem(store)));
 		store_close(store);
 		exit(STRANGE);

@@ -18,8 +18,10 @@ use lind_engine::Engine;
 use lind_engine::code::manifest::{Manifest, PLACE, Part, Takes, Use};
 use lind_kernel::cage::{Installed, Line, is_grate_name, other_spelling};
 use lind_kernel::stdio;
+use rustix::fs::FileType;
 
 use crate::installed;
+use crate::overlay::opened;
 
 /// What `%}` is.
 const BRACKET: &str = "bracket_grate";
@@ -72,6 +74,10 @@ pub struct Outside {
     pub folders: Vec<PathBuf>,
     /// How many grates of the line are started before the program.
     pub grates: usize,
+    /// Directories that are handed over, once more: what is in them is to be reached behind the walls.
+    pub handed: Vec<OwnedFd>,
+    /// Whether these lead nowhere else.
+    pub detached: lind_kernel::Result<()>,
 }
 
 /// Opens what a line names. Options in it that name files then say their numbers. If the line only explains itself, what would be written is /dev/null.
@@ -92,8 +98,26 @@ pub fn open(folders: &Folders, argv: &mut Vec<CString>, engine: &Engine, explain
     }
     let mut files = Files { argv, files: Vec::new(), engine, explains };
     let started = files.walk(&grates)?;
-    let files = files.files;
-    Ok(Outside { line: Line::new(grates, files), folders: found, grates: started })
+    let mut files = files.files;
+    let (handed, detached) = directories(&mut files)?;
+    Ok(Outside { line: Line::new(grates, files), folders: found, grates: started, handed, detached })
+}
+
+/// Detaches the directories among what is handed over; they come back once more.
+fn directories(files: &mut [Option<OwnedFd>]) -> Result<(Vec<OwnedFd>, lind_kernel::Result<()>)> {
+    let (mut handed, mut detached) = (Vec::new(), Ok(()));
+    for file in files.iter_mut().flatten() {
+        if !FileType::from_raw_mode(rustix::fs::fstat(&*file)?.st_mode).is_dir() {
+            continue;
+        }
+        match lind_kernel::detached_mount(file.as_fd(), false) {
+            // By the mount itself, what is in it cannot be listed.
+            Ok(mount) => *file = opened::listed(&mount)?,
+            Err(errno) => detached = Err(errno),
+        }
+        handed.push(file.try_clone()?);
+    }
+    Ok((handed, detached))
 }
 
 fn grate(name: &[u8], path: &Path) -> Result<Installed> {
@@ -179,6 +203,20 @@ impl Files<'_> {
         }
     }
 
+    /// A file, and those beside it.
+    fn beside(&self, takes: &Takes, file: &[u8]) -> Result<Vec<Option<OwnedFd>>> {
+        let path = |ending: &[u8]| PathBuf::from(std::ffi::OsString::from_vec([file, ending].concat()));
+        let mut files = vec![Some(self.open(takes.what, &path(b""))?)];
+        for ending in &takes.beside {
+            let opened = self.open(takes.what, &path(ending.as_bytes()));
+            // What is read beside a file need not be there.
+            files.push(if takes.what == Use::Reads { opened.ok() } else { Some(opened?) });
+        }
+        // Where a state has its data files, if it is a directory.
+        files.extend((takes.what == Use::State).then_some(None));
+        Ok(files)
+    }
+
     /// Opens the file that the value names, and writes its number before it. The value begins at byte `from` of word `at`.
     fn hand_over(&mut self, takes: &Takes, at: usize, from: usize) -> Result<()> {
         let word = self.argv[at].to_bytes();
@@ -194,14 +232,8 @@ impl Files<'_> {
             return Ok(());
         }
         let number = self.files.len();
-        let path = PathBuf::from(std::ffi::OsString::from_vec(file.to_vec()));
-        let mut files = vec![Some(self.open(takes.what, &path)?)];
-        for ending in &takes.beside {
-            let beside = PathBuf::from(std::ffi::OsString::from_vec([file, ending.as_bytes()].concat()));
-            let opened = self.open(takes.what, &beside);
-            // What is read beside a file need not be there.
-            files.push(if takes.what == Use::Reads { opened.ok() } else { Some(opened?) });
-        }
+        let files =
+            if takes.what == Use::State && !self.explains { opened::state(file)? } else { self.beside(takes, file)? };
         self.argv[at] = CString::new([&word[..start], format!("host:{number}:").as_bytes(), &word[start..]].concat())?;
         self.files.extend(files);
         Ok(())
@@ -234,13 +266,16 @@ fn value_of<'m>(manifest: &'m Manifest, word: &[u8]) -> Option<(&'m Takes, Optio
 }
 
 /// Opens a file outside the root.
-fn open_as(what: Use, path: &Path) -> Result<OwnedFd> {
+///
+/// # Errors
+/// What the host says; what is a directory.
+pub(crate) fn open_as(what: Use, path: &Path) -> Result<OwnedFd> {
     let mut options = OpenOptions::new();
     options.custom_flags(libc::O_NOCTTY);
     match what {
         Use::Value | Use::Reads | Use::Keeps => options.read(true),
         Use::Writes => options.write(true).create(true).truncate(true),
-        Use::Updates => options.read(true).write(true).create(true).mode(0o600),
+        Use::Updates | Use::State => options.read(true).write(true).create(true).mode(0o600),
         Use::Creates => options.read(true).append(true).create_new(true).mode(0o600),
     };
     let file = match options.open(path) {

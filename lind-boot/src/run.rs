@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::ffi::{CStr, OsStr};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -156,8 +156,11 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
     let umask = rustix::process::umask(rustix::fs::Mode::empty()).bits();
     let kernel = {
         let cache = cache.as_ref().map(AsFd::as_fd);
-        confined_kernel(options, &config, mounts, (cache, in_namespace, detached), &link)?
+        let handed: Vec<_> = outside.handed.iter().map(AsFd::as_fd).collect();
+        let detached = detached.and(outside.detached);
+        confined_kernel(options, &config, mounts, (cache, &handed, in_namespace, detached), &link)?
     };
+    drop(outside.handed);
     let beginning = engine.keep_first();
     if attend.is_some() && !options.verbose {
         engine.keep_quiet();
@@ -208,7 +211,7 @@ fn confined_kernel(
     options: &Run,
     config: &Config,
     mounts: Mounts,
-    (cache, in_namespace, detached): (Option<std::os::fd::BorrowedFd<'_>>, bool, lind_kernel::Result<()>),
+    (cache, handed, in_namespace, detached): (Option<BorrowedFd<'_>>, &[BorrowedFd<'_>], bool, lind_kernel::Result<()>),
     link: &Link,
 ) -> Result<Arc<Kernel>, Failure> {
     let limits = Limits {
@@ -221,7 +224,9 @@ fn confined_kernel(
     lind_kernel::mem::budget::learn();
     let directory = confine::open_directory(&config.root).context("root directory")?;
     let mut root = Root::new(directory, Some(&config.root), Walls::Openat2);
-    let detached = detached.and_then(|()| root.detach(cache)).map_err(|errno| errno.to_string());
+    let detached = detached
+        .and_then(|()| root.detach(&cache.iter().chain(handed).copied().collect::<Vec<_>>()))
+        .map_err(|errno| errno.to_string());
     let how = match mounts {
         Mounts::Kernel(kept) => {
             // Not where the user stands, which is a directory outside the root.
@@ -242,7 +247,7 @@ fn confined_kernel(
     if options.explain {
         root.set_read_only();
     }
-    let mut report = confine::confine(how, &root, cache, detached);
+    let mut report = confine::confine(how, &root, (cache, handed), detached);
     if options.verbose || options.require_confinement {
         report.compiler = link.walls().map_err(|error| format!("{error:#}"));
     }

@@ -130,13 +130,13 @@ impl Root {
     ///
     /// # Errors
     /// EPERM without rights over mounts.
-    pub fn detach(&mut self, others: Option<BorrowedFd<'_>>) -> Result<()> {
+    pub fn detach(&mut self, others: &[BorrowedFd<'_>]) -> Result<()> {
         if let Some(links) = &mut self.links {
             links.detach()?;
         }
         self.devices.detach()?;
         let ours = self.links.as_ref().map(Links::directory).into_iter().chain(self.devices.slaves());
-        let mounts: Vec<_> = ours.chain(others).collect();
+        let mounts: Vec<_> = ours.chain(others.iter().copied()).collect();
         self.parting = Parting::of(&mounts);
         Ok(())
     }

@@ -29,7 +29,7 @@ CHILDREN = REPOSITORY / "tests/benchmarks/overlay"
 FAKE_BOOT = """#!/bin/sh
 [ "$2" != --help ] || { echo overlay; exit 0; }
 while [ "$1" != -- ]; do
-	case $1 in *:overlay=*) state=${1#*:overlay=}; echo x >>"$state"; [ -d "$state.seen" ] || cp -a "${1%:overlay=*}" "$state.seen"; cd "$state.seen";; esac
+	case $1 in *:overlay=*) state=${1#*:overlay=}; state=${state%/}; echo x >>"$state"; [ -d "$state.seen" ] || cp -a "${1%:overlay=*}" "$state.seen"; cd "$state.seen";; esac
 	shift
 done
 shift
@@ -89,7 +89,8 @@ class Runs(Place):
     def suite(self, *words: str) -> dict:
         options = overlaybench.parse([*SMALL, *words])
         children, boot = self.children("c"), self.boot()
-        suite = Suite([columns.Column(children), columns.Overlay(children, boot, self.place)], self.place, 2, 60)
+        ours = [columns.Overlay(children, boot, self.place), columns.OverlayDirectory(children, boot, self.place)]
+        suite = Suite([columns.Column(children), *ours], self.place, 2, 60)
         for workload in overlaybench.workloads.chosen(options):
             suite.run(workload, lambda: None)
         return results.raw(suite, {"child": "c"}, "")
@@ -98,9 +99,18 @@ class Runs(Place):
         data = self.suite("--workloads", "read path,large edit", "--cases", "middle", "--modes", "warm")
         self.assertEqual(data["failed"], {})
         self.assertEqual(len([row for row in data["rows"] if row.startswith("read path, warm: ")]), 9)
+        self.assertEqual({len(columns) for columns in data["rows"].values()}, {3})
         self.assertEqual({len(values) for row in data["rows"].values() for values in row.values()}, {2, 6})
-        self.assertEqual(set(data["growth"]["large edit, middle"]), {"cage with overlay"})
+        self.assertEqual(set(data["growth"]["large edit, middle"]), {"cage with overlay", "cage with overlay-dir"})
         self.assertIn("| edit |", results.markdown(data))
+
+    def test_a_state_is_a_file_or_a_directory(self) -> None:
+        children, lower = self.children("c"), self.place / "project"
+        for kind, words in (columns.Overlay, "state.db"), (columns.OverlayDirectory, "state/"):
+            column = kind(children, self.place / "boot", self.place)
+            column.open(lower, self.place / "round")
+            self.assertIn(f"{lower}:overlay={self.place}/round/{words}", column.command([]))
+            self.assertEqual(column.database.name, "state.db")
 
     def test_another_answer_and_a_changed_directory_are_failures(self) -> None:
         boot = FAKE_BOOT.replace('cd "$state.seen"', 'cd "${1%:overlay=*}"')

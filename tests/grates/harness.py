@@ -73,6 +73,31 @@ def scratch() -> Path:
     return Path(tempfile.mkdtemp(dir=SCRATCH.name))
 
 
+class Form:
+    """What a state of an overlay is made as."""
+
+    folder = False
+
+
+def in_a_directory(test: Callable[[], None]) -> Callable[[], None]:
+    """The same test with states that are directories."""
+    def again() -> None:
+        Form.folder = True
+        try:
+            test()
+        finally:
+            Form.folder = False
+
+    again.__name__ = f"{test.__name__}_in_a_directory"
+    return again
+
+
+def room(state: Path) -> int:
+    """What a state takes on the disk: data files have holes."""
+    files = [state, *state.rglob("*")] if state.is_dir() else [state, Path(f"{state}-wal")]
+    return sum(file.stat().st_blocks * 512 if state.is_dir() else file.stat().st_size for file in files if file.is_file())
+
+
 def native(source: Path, *more: str) -> str:
     out = scratch() / source.stem
     run("clang-22", "-g", "-O1", "-fsanitize=undefined", "-fsanitize-trap=all", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/grates/imfs",

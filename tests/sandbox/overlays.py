@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 from world import BOOT, SECONDS, Failed, World, holds, same
@@ -251,8 +252,8 @@ def only_what_was_meant_is_applied_to(world: World) -> None:
 def an_interrupted_apply_goes_on(world: World) -> None:
     top = fill(world)
     edited(world, "w:made.txt=x\n", "d:gone.txt", "v:one=first")
-    file = world.home / ".local" / "state" / "lind" / "overlay" / "test.db"
-    with contextlib.closing(sqlite3.connect(file)) as state, state:
+    file = states(world) / "test.db"
+    with contextlib.closing(sqlite3.connect(file if file.exists() else states(world) / "test" / "state.db")) as state, state:
         state.execute("insert into about values('applying', 'writing 0123456789abcdef ' || ? || ' 1')", (top.stat().st_ino,))
     (top / ".lind-apply-0123456789abcdef-7").write_text("begun")
     for words in ("diff", "test"), ("discard", "test"), ("run", "-v", ".:overlay=test", "true"):
@@ -359,9 +360,85 @@ def snapshots_and_forks(world: World) -> None:
     verb(world, "discard", "test")
     same("discarded", verb(world, "diff", "test"), "")
     same("the fork", verb(world, "diff", "test:try"), "A made.txt\nA other.txt\n")
-    holds("listed", verb(world, "overlay", "ls"), "test ")
+    holds("listed", verb(world, "overlay", "ls"), "test")
     verb(world, "overlay", "rm", "test")
     same("gone", verb(world, "overlay", "ls"), "")
+
+
+def in_a_directory(test: Callable[[World], None]) -> Callable[[World], None]:
+    """The same with a state that is a directory: once it has been made, its name is enough."""
+    def again(world: World) -> None:
+        edited(world, state="test/")
+        holds("made", str(sorted(path.name for path in states(world).iterdir())), "test")
+        test(world)
+
+    again.__name__ = f"{test.__name__}_in_a_directory"
+    return again
+
+
+def states(world: World) -> Path:
+    return world.home / ".local" / "state" / "lind" / "overlay"
+
+
+def large_files_lie_in_a_directory(world: World) -> None:
+    """And only what is the state's is removed with it."""
+    top = fill(world)
+    (top / "large").write_bytes(b"." * 1000000)
+    if world.user is not None:
+        shutil.chown(top / "large", world.user, world.user)
+    edited(world, "a:large=more", "w:made.txt=x", state="test/")
+    folder = states(world) / "test"
+    same("in it", sorted(path.name for path in folder.iterdir()), ["data", "state.db", "state.db-wal"])
+    same("rights", oct(folder.stat().st_mode), "0o40700")
+    data = [path for path in (folder / "data").iterdir()]
+    same("data files", [path.stat().st_blocks * 512 for path in data], [4096])
+    holds("listed", verb(world, "overlay", "ls"), "test/ ")
+    edited(world, "a:large=and more")
+    (folder / "data" / "notes").write_text("mine")
+    verb(world, "export", "test", str(world.home / "copy"))
+    same("exported", (world.home / "copy" / "large").read_bytes()[1000000:], b"moreand more")
+    verb(world, "apply", "test")
+    same("applied", (top / "large").read_bytes()[1000000:], b"moreand more")
+    edited(world, "a:large=!")
+    holds("said", world.boot("overlay", "rm", "test/").stderr, "what is not the state's stays there")
+    same("left", sorted(path.name for path in folder.rglob("*")), ["data", "notes"])
+    (folder / "data" / "notes").unlink()
+    (folder / "data").rmdir()
+    edited(world, "a:large=!", state="test/")
+    verb(world, "overlay", "rm", "test/")
+    same("gone", folder.exists(), False)
+
+
+def mistakes_with_states_that_are_directories(world: World) -> None:
+    fill(world)
+    edited(world, "w:made.txt=x", state="file")
+    edited(world, "w:made.txt=x", state="test/")
+    other = world.home / "other"
+    (other / "sub").mkdir(parents=True)
+    if world.user is not None:
+        shutil.chown(other, world.user, world.user)
+    tool = str(world.folder / "tool" / "edit")
+    for words, part in [
+        (["run", "-v", ".:overlay=file/", tool], "without the slash"),
+        (["diff", "file/"], "without the slash"),
+        (["diff", "none/"], "no such state"),
+        (["run", "-v", f".:overlay={other}", tool], "not the state of an overlay"),
+        (["run", "-v", f".:overlay={other}/", tool], "not the state of an overlay"),
+        (["overlay", "rm", f"{other}/"], "not the state of an overlay"),
+        (["run", "-v", f".:overlay={other}/sub", tool], "with a slash behind it"),
+        (["run", "-v", ".:overlay=./upper/", tool], "would be in it"),
+        (["run", "-v", f".:overlay={states(world)}/test", "-v", f"{states(world)}/test/data:/data", tool], "would be in it"),
+        (["apply", f"{states(world)}/test/"], "named by its path"),
+    ]:
+        done = world.boot(*words)
+        same(f"{words}: status", done.returncode, 125)
+        holds(f"{words}", done.stderr, part)
+    same("kept", (sorted(path.name for path in other.iterdir()), (world.project / "upper").exists()), (["sub"], False))
+    data = states(world) / "test" / "data"
+    data.rmdir()
+    data.symlink_to(other)
+    same("a link", world.boot("run", "-v", ".:overlay=test", tool).returncode, 125)
+    same("the other", sorted(path.name for path in other.iterdir()), ["sub"])
 
 
 def a_dry_run_changes_nothing(world: World) -> None:
@@ -442,4 +519,6 @@ def a_state_from_elsewhere_commands_no_terminal(world: World) -> None:
 TESTS = [an_edit_is_looked_at_and_applied, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
          what_came_below_meanwhile_is_not_overwritten, what_shows_through_is_not_made_up, part_of_a_new_directory_is_refused, names_of_apply_are_not_known_before,
          what_cannot_be_made_stays_in_the_state, only_what_was_meant_is_applied_to, an_interrupted_apply_goes_on, is_exported_for_overlayfs, one_run_at_a_time, names_are_any_bytes, names_deep_down_are_whole,
+         large_files_lie_in_a_directory, mistakes_with_states_that_are_directories, in_a_directory(an_edit_is_looked_at_and_applied), in_a_directory(changes_go_on_in_the_next_run),
+         in_a_directory(an_interrupted_apply_goes_on), in_a_directory(is_exported_for_overlayfs), in_a_directory(one_run_at_a_time), in_a_directory(snapshots_and_forks),
          rights_that_a_file_would_give_are_shown, snapshots_and_forks, what_is_shown_commands_no_terminal, a_state_from_elsewhere_commands_no_terminal, a_dry_run_changes_nothing, mistakes_with_states]

@@ -1,4 +1,5 @@
-//! Landlock: no file but those of the guest's root and the device nodes every root has; the code cache to read. And for the process that
+//! Landlock: no file but those of the guest's root and the device nodes every root has; the code cache to read; files in directories that
+//! grates were handed. And for the process that
 //! compiles, no file but those of the cache.
 
 use std::ffi::CString;
@@ -16,7 +17,7 @@ use rustix::fs::{FileType, OFlags};
 ///
 /// # Errors
 /// When the host has no Landlock.
-pub fn restrict(root: &Root, cache: Option<BorrowedFd<'_>>) -> Result<i32> {
+pub fn restrict(root: &Root, cache: Option<BorrowedFd<'_>>, handed: &[BorrowedFd<'_>]) -> Result<i32> {
     // Device nodes inside the root stay usable by ioctl as far as the kernel crate passes requests on.
     let abi = ABI::V6;
     let everything = AccessFs::from_all(abi);
@@ -40,6 +41,11 @@ pub fn restrict(root: &Root, cache: Option<BorrowedFd<'_>>) -> Result<i32> {
     }
     if let Some(cache) = cache {
         rules = rules.add_rule(PathBeneath::new(cache, AccessFs::ReadFile))?;
+    }
+    let of_handed =
+        AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::MakeReg | AccessFs::RemoveFile;
+    for folder in handed {
+        rules = rules.add_rule(PathBeneath::new(folder, of_handed))?;
     }
     version(rules.restrict_self().context("landlock")?)
 }

@@ -142,10 +142,15 @@ fn own_namespace() -> Result<()> {
     Ok(())
 }
 
-/// Puts up the other walls. Nothing is opened by path outside `root`, its device nodes and `cache` afterwards.
-pub fn confine(how: &'static str, root: &Root, cache: Option<BorrowedFd<'_>>, detached: Result<(), String>) -> Report {
+/// Puts up the other walls. Nothing is opened by path outside `root`, its device nodes, `cache` and directories that grates were `handed` afterwards.
+pub fn confine(
+    how: &'static str,
+    root: &Root,
+    (cache, handed): (Option<BorrowedFd<'_>>, &[BorrowedFd<'_>]),
+    detached: Result<(), String>,
+) -> Report {
     let text = |error: anyhow::Error| format!("{error:#}");
-    let landlock = files::restrict(root, cache).map(drop).map_err(text);
+    let landlock = files::restrict(root, cache, handed).map(drop).map_err(text);
     let capabilities = drop_capabilities().map_err(text);
     let seccomp = install_filter().map_err(text);
     let compiler = Err("not asked".to_owned());
@@ -157,7 +162,7 @@ pub fn confine(how: &'static str, root: &Root, cache: Option<BorrowedFd<'_>>, de
 /// # Errors
 /// When the host has none.
 pub fn landlock_alone(root: &Root) -> Result<i32> {
-    files::restrict(root, None)
+    files::restrict(root, None, &[])
 }
 
 /// seccomp.

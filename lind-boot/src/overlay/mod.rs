@@ -1,8 +1,10 @@
 //! What is done with the states of overlays when nothing runs on them. The tables are the overlay grate's alone: each command starts it once,
 //! as a tool, in a sandbox that has the state and the directory below it and nothing else.
 
+pub mod opened;
 pub mod options;
 pub mod place;
+mod removed;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -67,7 +69,7 @@ fn ensure_directory(lower: &Path) -> Result<()> {
 /// The words that every call of the tool begins with.
 fn tool(verb: &str, state: &State) -> Vec<OsString> {
     let mut words: Vec<OsString> =
-        vec!["overlay_grate".into(), "--verb".into(), verb.into(), "--upper".into(), state.file.clone().into()];
+        vec!["overlay_grate".into(), "--verb".into(), verb.into(), "--upper".into(), state.word()];
     if let Some(head) = &state.head {
         words.extend(["--head".into(), head.into()]);
     }
@@ -77,7 +79,7 @@ fn tool(verb: &str, state: &State) -> Vec<OsString> {
 fn existing(text: &OsString) -> Result<State> {
     let state = State::parse(text)?;
     ensure!(
-        state.file.is_file(),
+        state.exists(),
         "{}: no such state ({}); lind-boot overlay ls lists them",
         text.display(),
         state.file.display()
@@ -154,8 +156,7 @@ pub fn manage(command: &Overlay) -> Result<(), Failure> {
         Overlay::Rm { state } => {
             let state = existing(state)?;
             ensure_free(&state)?;
-            std::fs::remove_file(&state.file).with_context(|| state.file.display().to_string())?;
-            let _ = std::fs::remove_file(state.log());
+            removed::remove(&state)?;
             Ok(())
         }
     }
@@ -163,7 +164,7 @@ pub fn manage(command: &Overlay) -> Result<(), Failure> {
 
 fn ensure_free(state: &State) -> Result<()> {
     ensure!(state.is_one(), "{}: not the state of an overlay", state.file.display());
-    let file = std::fs::File::open(&state.file).with_context(|| state.file.display().to_string())?;
+    let file = std::fs::File::open(state.database()).with_context(|| state.file.display().to_string())?;
     let free = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
     free.with_context(|| format!("{}: in use", state.name.display()))
 }
@@ -174,14 +175,25 @@ fn list() -> Result<String> {
     let mut rows = Vec::new();
     for entry in entries.flatten() {
         let path = entry.path();
-        if path.extension().is_none_or(|suffix| suffix != "db") {
+        let (name, size) = if place::holds_state(&path) {
+            (format!("{}/", entry.file_name().display()), room(&path))
+        } else if path.is_file() && path.extension().is_some_and(|suffix| suffix == "db") {
+            let name = path.file_stem().unwrap_or_default().display().to_string();
+            (name, entry.metadata().map_or(0, |found| found.len()))
+        } else {
             continue;
-        }
-        let size = entry.metadata().map_or(0, |found| found.len());
-        rows.push(format!("{:<40} {:>10} KiB\n", path.file_stem().unwrap_or_default().display(), size.div_ceil(1024)));
+        };
+        rows.push(format!("{name:<40} {:>10} KiB\n", size.div_ceil(1024)));
     }
     rows.sort();
     Ok(rows.concat())
+}
+
+/// What all files of a state that is a directory take on the disk: data files have holes.
+fn room(folder: &Path) -> u64 {
+    let files =
+        [folder.to_owned(), folder.join(place::DATA)].into_iter().filter_map(|path| std::fs::read_dir(path).ok());
+    files.flatten().flatten().filter_map(|entry| entry.metadata().ok()).map(|found| found.blocks() * 512).sum()
 }
 
 /// Runs the command line of this process once more, with overlays on all that it may change, says what it would have changed, and throws that away.

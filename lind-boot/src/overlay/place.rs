@@ -1,4 +1,4 @@
-//! Where the state of an overlay is: a file that is named, or one of the user's by its name.
+//! Where the state of an overlay is: a file or a directory that is named, or one of the user's by its name.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
@@ -14,6 +14,11 @@ const LONGEST: usize = 63;
 /// The ending of the log beside a state.
 pub const LOG: &str = "-wal";
 
+/// What is in a state that is a directory.
+pub const DATABASE: &str = "state.db";
+/// The data files.
+pub const DATA: &str = "data";
+
 /// How SQLite's files begin, where in them is whose they are, and ours (`grates/overlay/open.c`).
 const MAGIC: &[u8] = b"SQLite format 3\0";
 const ID: std::ops::Range<usize> = 68..72;
@@ -22,30 +27,36 @@ const APPLICATION: [u8; 4] = *b"lind";
 /// A state, and which head of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct State {
-    /// The file.
+    /// The file, or the directory.
     pub file: PathBuf,
+    /// Whether it is a directory.
+    pub folder: bool,
     /// What the user calls it.
     pub name: OsString,
     /// None: the one that every state has.
     pub head: Option<String>,
+    named: bool,
 }
 
 impl State {
-    /// Of `NAME`, or of a path with a slash; `:HEAD` may stand behind.
+    /// Of `NAME`, or of a path with a slash in it. A slash at its end means a directory; `:HEAD` may stand behind.
     ///
     /// # Errors
-    /// What cannot be a name.
+    /// What cannot be a name, or is something else.
     pub fn parse(text: &OsStr) -> Result<State> {
         let bytes = text.as_bytes();
         let colon = bytes.iter().rposition(|&byte| byte == b':').filter(|&at| !bytes[at..].contains(&b'/'));
         let (place, head) = colon.map_or((bytes, None), |at| (&bytes[..at], Some(&bytes[at + 1..])));
         let head = head.map(|head| name(head).map(str::to_owned)).transpose()?;
-        let file = if place.contains(&b'/') {
-            std::path::absolute(OsStr::from_bytes(place))?
+        let (bare, slash) = without_slash(place);
+        let (file, folder) = if bare.contains(&b'/') {
+            let file = std::path::absolute(OsStr::from_bytes(bare))?;
+            let folder = is_folder(&file, slash)?;
+            (file, folder)
         } else {
-            folder()?.join(format!("{}.db", name(place)?))
+            named(name(bare)?, slash)?
         };
-        Ok(State { file, name: text.to_owned(), head })
+        Ok(State { file, folder, name: text.to_owned(), head, named: !bare.contains(&b'/') })
     }
 
     /// The one that a directory has unless another is named: its name and what tells it from others of that name.
@@ -90,31 +101,101 @@ impl State {
     /// Whether its file is one that overlays have made.
     pub fn is_one(&self) -> bool {
         let mut start = [0; ID.end];
-        let read = std::fs::File::open(&self.file)
+        let read = std::fs::File::open(self.database())
             .and_then(|file| std::os::unix::fs::FileExt::read_exact_at(&file, &mut start, 0));
         read.is_ok() && start.starts_with(MAGIC) && start[ID] == APPLICATION
     }
 
     /// Whether it is one of the user's by its name, not by its path.
     pub fn is_named(&self) -> bool {
-        !self.name.as_bytes().contains(&b'/')
+        self.named
     }
 
-    /// Whether its file is this user's.
+    /// Whether it is this user's, all of it.
     ///
     /// # Errors
     /// When that cannot be known.
     pub fn is_ours(&self) -> Result<bool> {
-        let found = self.file.symlink_metadata().with_context(|| self.file.display().to_string())?;
-        Ok(found.is_file() && found.uid() == rustix::process::geteuid().as_raw())
+        let user = rustix::process::geteuid().as_raw();
+        let found = |path: &Path| path.symlink_metadata().with_context(|| path.display().to_string());
+        let (own, database) = (found(&self.file)?, found(&self.database())?);
+        Ok(database.is_file() && own.uid() == user && database.uid() == user)
+    }
+
+    /// Whether there is one.
+    pub fn exists(&self) -> bool {
+        self.database().is_file()
+    }
+
+    /// As the grate is told it.
+    pub fn word(&self) -> OsString {
+        let mut word = self.file.clone().into_os_string();
+        word.push(if self.folder { "/" } else { "" });
+        word
+    }
+
+    /// The file with the tables.
+    pub fn database(&self) -> PathBuf {
+        if self.folder { self.file.join(DATABASE) } else { self.file.clone() }
+    }
+
+    /// Whether a directory of the host shows it, or a part of it.
+    pub fn is_shown_by(&self, host: &Path) -> bool {
+        self.file.starts_with(host) || (self.folder && host.starts_with(&self.file))
     }
 
     /// The log beside it.
     pub fn log(&self) -> PathBuf {
-        let mut file = self.file.clone().into_os_string();
+        let mut file = self.database().into_os_string();
         file.push(LOG);
         file.into()
     }
+}
+
+/// A word without the slashes at its end, and whether there were any.
+pub fn without_slash(word: &[u8]) -> (&[u8], bool) {
+    let end = word.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    (&word[..end], end < word.len())
+}
+
+/// Whether a state at this path is a directory. What is not there yet is what the slash says.
+///
+/// # Errors
+/// When there is something else.
+pub fn is_folder(path: &Path, slash: bool) -> Result<bool> {
+    let shown = path.display();
+    let Ok(found) = path.metadata() else { return Ok(slash) };
+    if !found.is_dir() {
+        ensure!(!slash, "{shown}: a file; without the slash behind it, it is the state");
+        return Ok(false);
+    }
+    if holds_state(path) {
+        return Ok(true);
+    }
+    let is_empty = std::fs::read_dir(path).with_context(|| shown.to_string())?.next().is_none();
+    ensure!(is_empty, "{shown}: not the state of an overlay, but a directory with other files");
+    ensure!(slash, "{shown}: an empty directory; with a slash behind it, a state is made there");
+    Ok(true)
+}
+
+/// Whether a directory is a state.
+pub fn holds_state(path: &Path) -> bool {
+    path.join(DATABASE).symlink_metadata().is_ok_and(|found| found.is_file())
+}
+
+/// Where the user's state of this name is, and whether it is a directory.
+fn named(name: &str, slash: bool) -> Result<(PathBuf, bool)> {
+    let (directory, file) = (folder()?.join(name), folder()?.join(format!("{name}.db")));
+    if !slash && !holds_state(&directory) {
+        return Ok((file, false));
+    }
+    ensure!(
+        !slash || !file.exists(),
+        "{name}: a file ({}); without the slash behind it, it is the state",
+        file.display()
+    );
+    is_folder(&directory, true)?;
+    Ok((directory, true))
 }
 
 fn allowed(byte: u8) -> bool {
@@ -172,6 +253,27 @@ mod tests {
         assert_eq!(of("/a:b/c").unwrap().head, None);
         for wrong in ["", ":", "a:", ":b", "-a", ".a", "a b", "/a:", &"a".repeat(64)] {
             assert!(of(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_slash_makes_a_directory_and_a_state_there_needs_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |name: &str| State::parse(folder.path().join(name).as_os_str());
+        let made = of("new/:try").unwrap();
+        assert_eq!((made.file.clone(), made.folder), (folder.path().join("new"), true));
+        assert_eq!((made.word(), made.head.as_deref()), (folder.path().join("new/").into_os_string(), Some("try")));
+        assert!(!of("new").unwrap().folder);
+        std::fs::create_dir(folder.path().join("new")).unwrap();
+        assert!(of("new/").unwrap().folder && of("new").is_err());
+        std::fs::write(folder.path().join("new/state.db"), "").unwrap();
+        assert!(of("new").unwrap().folder && of("new///").unwrap().folder);
+        assert!(of("new").unwrap().is_shown_by(&folder.path().join("new/data")) && !of("new").unwrap().is_named());
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        assert!(of("file/").unwrap_err().to_string().contains("without the slash"));
+        std::fs::create_dir_all(folder.path().join("other/x")).unwrap();
+        for wrong in ["other", "other/"] {
+            assert!(of(wrong).unwrap_err().to_string().contains("not the state of an overlay"));
         }
     }
 

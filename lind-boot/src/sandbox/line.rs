@@ -64,7 +64,7 @@ fn overlays(volumes: &[Volume], told: bool) -> Result<Vec<String>> {
     for volume in volumes {
         let Some(state) = &volume.overlay else { continue };
         words.extend(["overlay_grate".to_owned(), "--lower".to_owned(), text(volume.guest.as_os_str())?]);
-        words.extend(["--upper".to_owned(), text(state.file.as_os_str())?]);
+        words.extend(["--upper".to_owned(), text(&state.word())?]);
         words.extend(["--called".to_owned(), text(volume.host.as_os_str())?]);
         if told {
             words.extend(["--told".to_owned(), text(&state.name)?]);

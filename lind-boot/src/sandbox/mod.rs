@@ -296,7 +296,7 @@ fn overlays(options: &Options, tmpfs: &[Tmpfs], volumes: &mut [Volume]) -> Resul
         ensure_alone(overlay, tmpfs, volumes)?;
     }
     for state in volumes.iter().filter_map(|volume| volume.overlay.as_ref()) {
-        let seen = |volume: &&Volume| state.file.starts_with(&volume.host);
+        let seen = |volume: &&Volume| state.is_shown_by(&volume.host);
         if let Some(volume) = volumes.iter().find(seen) {
             bail!("-v {}: the state {} would be in it", volume.host.display(), state.file.display());
         }

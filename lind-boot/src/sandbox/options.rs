@@ -91,7 +91,7 @@ impl Amounts {
 #[derive(Args, Clone, Debug, Default)]
 pub struct Options {
     /// A directory or file of the host, at the same path or at GUEST; it can be changed unless `ro` stands behind. With `overlay` the directory stays as
-    /// it is, and what is changed is kept in a state, to be looked at (lind-boot diff), applied or thrown away
+    /// it is, and what is changed is kept in a state, to be looked at (lind-boot diff), applied or thrown away: a file, or a directory if STATE ends with /
     #[arg(short, long, value_name = "HOST[:GUEST][:ro|rw|overlay[=STATE]]")]
     pub volume: Vec<OsString>,
     /// The same for a program of WASI, which finds it under the name given: HOST, or GUEST, which begins with /

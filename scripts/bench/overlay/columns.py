@@ -137,9 +137,30 @@ class Overlay(Cage):
     def state(self) -> Path:
         return self.place / "state.db"
 
+    @property
+    def database(self) -> Path:
+        return self.state
+
     def growth(self) -> tuple[int, int] | None:
         sizes = [size_of(file) for file in self.place.iterdir()]
         return sum(size[0] for size in sizes), sum(size[1] for size in sizes)
+
+
+class OverlayDirectory(Overlay):
+    """The same with a state that is a directory, in which blocks of large files lie in files of their own."""
+
+    name = "cage with overlay-dir"
+
+    def volume(self) -> str:
+        return f"{super().volume()}/"
+
+    @property
+    def state(self) -> Path:
+        return self.place / "state"
+
+    @property
+    def database(self) -> Path:
+        return self.state / "state.db"
 
 
 class Overlayfs(Column):
@@ -193,4 +214,5 @@ class FuseOverlayfs(Overlayfs):
 
 
 def every_column(children: Children, boot: Path, image: Path) -> list[Column]:
-    return [Column(children), Cage(children, boot, image), Overlay(children, boot, image), Overlayfs(children), FuseOverlayfs(children)]
+    ours = [Cage(children, boot, image), Overlay(children, boot, image), OverlayDirectory(children, boot, image)]
+    return [Column(children), *ours, Overlayfs(children), FuseOverlayfs(children)]

@@ -98,7 +98,7 @@ class Suite:
             return
         place = column.place / "layers"
         place.mkdir()
-        shutil.copy(column.state, place / "state.db")
+        shutil.copy(column.database, place / "state.db")
         volumes = ["-v", str(place), "-v", f"{program.parent}:/overlay-bench:ro"]
         self.verb(column, "run", *volumes, "--", f"/overlay-bench/{program.name}", str(place / "state.db"), str(self.rounds + 1))
         for i, line in enumerate((self.place / "out").read_text().splitlines()):

@@ -20,6 +20,8 @@ pub enum Use {
     Keeps,
     /// A file to read and change, made if there is none.
     Updates,
+    /// A database that is made if there is none, and its log; or a directory with both in it, and one of further files.
+    State,
 }
 
 /// Which part of the value is the file.
@@ -48,13 +50,14 @@ pub struct Takes {
     pub beside: Vec<String>,
 }
 
-const WORDS: [(&str, Use, Part); 8] = [
+const WORDS: [(&str, Use, Part); 9] = [
     ("value", Use::Value, Part::Whole),
     ("reads", Use::Reads, Part::Whole),
     ("writes", Use::Writes, Part::Whole),
     ("creates", Use::Creates, Part::Whole),
     ("keeps", Use::Keeps, Part::Whole),
     ("updates", Use::Updates, Part::Whole),
+    ("state", Use::State, Part::Whole),
     ("reads=", Use::Reads, Part::Before),
     ("=writes", Use::Writes, Part::Behind),
 ];

@@ -24,6 +24,9 @@ use crate::terminal::Pty;
 pub enum Kind {
     /// Anything else that the host serves alone: terminals, what was handed in.
     Host,
+    /// A directory from outside the root that an option of a grate names. Files in it whose names are numbers may be opened, made and removed, and
+    /// no other path starts here.
+    Numbered,
     /// A pipe.
     Pipe,
     /// Opened by its name inside the root, in this mount. If it is a directory, which the host knows, paths may start here.

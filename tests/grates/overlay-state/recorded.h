@@ -1,4 +1,7 @@
-/* A disk that remembers: what is written to files, and when that was sure to be on the disk. It stands where the store calls pwrite, ftruncate, fdatasync. */
+/*
+ * A disk that remembers: what is written to files, and when that was sure to be on the disk. It stands where the store calls pwrite, ftruncate, fallocate,
+ * fdatasync, openat, unlinkat and fsync.
+ */
 #ifndef RECORDED_H
 #define RECORDED_H
 
@@ -6,11 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum deed { WRITE_BYTES, SET_SIZE, SYNC };
+enum deed { WRITE_BYTES, SET_SIZE, PUNCH, SYNC, MAKE_NAME, REMOVE_NAME };
 
 struct recorded {
 	enum deed deed;
-	unsigned file;		/* 0: the state, 1: its log */
+	unsigned file;		/* 0: the state, 1: its log, 2: the names of its data files, from 3 on each data file that was made */
+	uint64_t name;		/* of a data file that is made or removed */
 	int64_t at;
 	size_t size;
 	uint8_t *bytes;
@@ -19,14 +23,14 @@ struct recorded {
 extern struct recorded *recorded;
 extern size_t recorded_count;
 
-/* From here on what happens to these descriptors is recorded, anew. */
-void record(int state, int log);
+/* From here on what happens to these descriptors is recorded, anew; `folder`: and to files in it, or -1. It is empty. */
+void record(int state, int log, int folder);
 void record_stop(void);
 
 /*
- * Makes both files what they may be if the power fails after `count` deeds: of what was not synced since, all (`lost` 0) or what the bits of a random
+ * Makes the files what they may be if the power fails after `count` deeds: of what was not synced since, all (`lost` 0) or what the bits of a random
  * number say. Of the last write, `torn` bytes are missing.
  */
-void replay(size_t count, size_t torn, uint64_t lost, int state, int log);
+void replay(size_t count, size_t torn, uint64_t lost, int state, int log, int folder);
 
 #endif

@@ -4,8 +4,12 @@
  *	state model SEED STEPS	random changes, snapshots, forks, rollbacks, with the state closed and opened again between
  *	state crash SEED STEPS	a run is recorded; at each write of it the power fails, and what is then there is opened
  *	state many		1,000 snapshots, 100 forks
+ *	state rewrite		a large file, without waiting for the disk
  *	state damage SEED	bytes of a state are changed: it may say so, or show what it likes, but ends
+ *	state links NAME...	in a state that is a directory, what is in place of a data file
  *	state file NAME		a state for others to look at
+ *
+ * With FOLDER=, an empty directory, in the environment the state has its data files there.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,7 +41,7 @@ struct view {
 
 static uint64_t seed, state_of_random;
 static struct store *store;
-static int db, wal;
+static int db, wal, folder = -1;	/* folder: of data files, if it has any */
 
 static void fail(int line, const char *what)
 {
@@ -72,11 +76,18 @@ static uint64_t ino_of(int i)
 
 static void open_state(const char *head)
 {
-	int r = store_open(&store, dup(db), dup(wal), "/lower", head);
+	int r = store_open(&store, dup(db), dup(wal), folder < 0 ? -1 : dup(folder), "/lower", head);
 
 	if (r)
 		printf("store_open: %d, %s\n", r, store_problem(store));
 	CHECK(!r);
+}
+
+static int truncateat(int at, const char *name, off_t size)
+{
+	int fd = openat(at, name, O_RDWR), r = ftruncate(fd, size);
+
+	return close(fd) ? -1 : r;
 }
 
 static void close_state(void)
@@ -238,6 +249,44 @@ static void check_view(const struct view *wanted)
 static struct view heads[4], snapshots[SNAPSHOTS];
 static const char *const head_names[4] = { "main", "second", "third", "fourth" };
 
+/* What data files take on the disk. */
+static int64_t data_on_disk(void)
+{
+	int64_t sum = 0;
+	uint64_t *inos;
+	size_t count;
+	char name[32];
+
+	CHECK(!data_list(store->data, &inos, &count));
+	for (size_t i = 0; i < count; i++) {
+		off_t start, end = 0;
+		int fd;
+
+		snprintf(name, sizeof name, "%llu", (unsigned long long)inos[i]);
+		CHECK((fd = openat(folder, name, O_RDONLY)) >= 0);
+		for (; (start = lseek(fd, end, SEEK_DATA)) >= 0 && (end = lseek(fd, start, SEEK_HOLE)) >= 0; sum += end - start)
+			;
+		close(fd);
+	}
+	free(inos);
+	return sum;
+}
+
+/* Of a state that was closed or opened just now: each block of a data file is named by a row. */
+static void check_no_garbage(void)
+{
+	sqlite3_stmt *rows;
+	int64_t blocks = 0;
+
+	if (folder < 0)
+		return;
+	CHECK(!sqlite3_prepare_v2(store->db, "select held & ~zeros from blocks where typeof(bytes) = 'text'", -1, &rows, NULL));
+	while (sqlite3_step(rows) == SQLITE_ROW)
+		blocks += __builtin_popcount((unsigned)sqlite3_column_int(rows, 0));
+	sqlite3_finalize(rows);
+	CHECK(data_on_disk() == blocks * STORE_BLOCK);
+}
+
 static void model(unsigned steps)
 {
 	unsigned heads_count = 1, snapshots_count = 0, head = 0;
@@ -276,6 +325,7 @@ static void model(unsigned steps)
 	close_state();
 	for (head = 0; head < heads_count; head++) {
 		open_state(head_names[head]);
+		check_no_garbage();
 		check_view(&heads[head]);
 		close_state();
 	}
@@ -296,9 +346,9 @@ static void record_run(unsigned steps)
 	struct view view;
 
 	empty(&view);
-	record(db, wal);
+	record(db, wal, folder);
 	/* The descriptors themselves: a duplicate would not be known. */
-	CHECK(!store_open(&store, db, wal, "/lower", NULL));
+	CHECK(!store_open(&store, db, wal, folder, "/lower", NULL));
 	note_commit(&view, 0, false);
 	CHECK(!store_exec(store, "pragma wal_autocheckpoint = 30"));
 	for (unsigned step = 0; step < steps; step++) {
@@ -327,8 +377,8 @@ static void crash_at(size_t count, size_t torn, uint64_t lost)
 	for (i = 0; i < commits; i++)
 		if (committed[i].durable && committed[i].done <= count - (torn != 0))
 			least = i;
-	replay(count, torn, lost, db, wal);
-	r = store_open(&store, dup(db), dup(wal), "/lower", NULL);
+	replay(count, torn, lost, db, wal, folder);
+	r = store_open(&store, dup(db), dup(wal), folder < 0 ? -1 : dup(folder), "/lower", NULL);
 	if (r) {
 		printf("after %zu deeds, %zu bytes of the last missing, loss %d: %s\n", count, torn, lost != 0, store_problem(store));
 		exit(1);
@@ -342,6 +392,7 @@ static void crash_at(size_t count, size_t torn, uint64_t lost)
 			(unsigned long long)seed);
 		exit(1);
 	}
+	check_no_garbage();
 	CHECK(!store_close(store));
 	store = NULL;
 }
@@ -350,9 +401,13 @@ static void crash(unsigned steps)
 {
 	size_t points = 0;
 
+	if (folder >= 0)
+		folder = open(getenv("FOLDER"), O_RDONLY | O_DIRECTORY);
 	record_run(steps);
 	db = memfd_create("state", 0);
 	wal = memfd_create("log", 0);
+	if (folder >= 0)
+		folder = open(getenv("FOLDER"), O_RDONLY | O_DIRECTORY);
 	for (size_t count = 0; count <= recorded_count; count++) {
 		crash_at(count, 0, 0);
 		crash_at(count, 0, seed + count + 1);
@@ -390,13 +445,54 @@ static void many(void)
 	close_state();
 	CHECK(!fstat(db, &st));
 	/* Ten MiB, and a block for each snapshot. */
-	CHECK(st.st_size < 16 << 20);
+	CHECK(st.st_size < (folder < 0 ? 16 << 20 : 2 << 20));
 	open_state("f50");
 	CHECK(store_read(store, node.ino, 159, bytes) == 0xffff && bytes[0] == (uint8_t)959 && bytes[STORE_CHUNK - 1] == 160);
 	close_state();
 	open_state(NULL);
 	CHECK(!store_rollback(store, "s3"));
 	CHECK(store_read(store, node.ino, 3, bytes) == 0xffff && bytes[0] == 3 && store_read(store, node.ino, 4, bytes) == 0xffff && bytes[0] == 5);
+	close_state();
+}
+
+/* A run that is never asked to wait for the disk writes the same file again and again. */
+static void rewrite(void)
+{
+	static uint8_t bytes[STORE_CHUNK];
+	struct store_node node = { .ino = ino_of(5), .mode = 0100644, .nlink = 1, .size = 10 << 20 };
+
+	open_state(NULL);
+	CHECK(!store_put(store, &node));
+	for (int i = 1; i < 30; i++) {
+		memset(bytes, i, sizeof bytes);
+		for (uint64_t c = 0; c < 160; c++)
+			CHECK(!store_write(store, node.ino, c, 0xffff, bytes));
+		CHECK(!store_commit(store, false));
+		/* It twice, what may wait, and as much as one commit adds to that. */
+		CHECK(folder < 0 || data_on_disk() <= (20 + 32 + 10) << 20);
+	}
+	close_state();
+	open_state(NULL);
+	check_no_garbage();
+	close_state();
+}
+
+/* What somebody would write to it who knows the tables. */
+static void damage_rows(void)
+{
+	static const char *const slots[] = { "", "0", "-", "0-", "0-15,", "1,1", "9-3", "4294967295", "4294967296", "99999999999999999999999", "0-4294967295", "1000000-1000015", "x", "0 1", ",1",
+		"7-22", "0-15,0-15" };
+	sqlite3_stmt *set;
+
+	open_state(NULL);
+	CHECK(!sqlite3_prepare_v2(store->db, "update blocks set bytes = ?1 where rowid % 5 = ?2", -1, &set, NULL));
+	for (int i = 0; i < 5; i++) {
+		sqlite3_bind_text(set, 1, slots[below(sizeof slots / sizeof *slots)], -1, SQLITE_STATIC);
+		sqlite3_bind_int(set, 2, i);
+		CHECK(sqlite3_step(set) == SQLITE_DONE);
+		sqlite3_reset(set);
+	}
+	sqlite3_finalize(set);
 	close_state();
 }
 
@@ -411,16 +507,63 @@ static void damage(void)
 		change(&view);
 	close_state();
 	CHECK(!fstat(db, &st));
-	for (unsigned i = 1 + below(20); i--;) {
-		uint8_t byte = (uint8_t)below(256);
+	/* As after a run that was killed: then data files are compared with the rows. */
+	CHECK(folder < 0 || pwrite(wal, "x", 1, 0) == 1);
+	if (folder >= 0 && below(2))
+		damage_rows();
+	else
+		for (unsigned i = 1 + below(20); i--;) {
+			uint8_t byte = (uint8_t)below(256);
 
-		CHECK(pwrite(db, &byte, 1, below((unsigned)st.st_size)) == 1);
-	}
-	if (!store_open(&store, dup(db), dup(wal), "/lower", NULL) && !look(&view)) {
+			CHECK(pwrite(db, &byte, 1, below((unsigned)st.st_size)) == 1);
+		}
+	if (!store_open(&store, dup(db), dup(wal), folder < 0 ? -1 : dup(folder), "/lower", NULL) && !look(&view)) {
 		change(&view);
 		store_commit(store, true);
 	}
 	store_close(store);
+}
+
+/* In place of a data file is something else, or nothing. */
+static void expect_refusal(const char *words)
+{
+	static uint8_t bytes[STORE_CHUNK];
+	struct store_node node;
+
+	open_state(NULL);
+	CHECK(store_get(store, ino_of(5), &node) == 1);
+	CHECK(store_read(store, ino_of(5), 1, bytes) == -EIO && strstr(store_problem(store), words));
+	memset(bytes, 7, sizeof bytes);
+	if (store_write(store, ino_of(5), 2, 0xffff, bytes))
+		CHECK(strstr(store_problem(store), words));
+	store_close(store);
+	store = NULL;
+}
+
+static void links(const char *victim)
+{
+	static uint8_t bytes[STORE_CHUNK];
+	struct store_node node = { .ino = ino_of(5), .mode = 0100644, .nlink = 1, .size = 10 << 20 };
+	char name[32];
+	struct stat st;
+
+	snprintf(name, sizeof name, "%llu", (unsigned long long)node.ino);
+	memset(bytes, 1, sizeof bytes);
+	open_state(NULL);
+	CHECK(!store_put(store, &node) && !store_write(store, node.ino, 1, 0xffff, bytes));
+	close_state();
+	CHECK(!fstatat(folder, name, &st, 0) && st.st_size == 2 * STORE_CHUNK && st.st_blocks * 512 == STORE_CHUNK);
+	CHECK(!truncateat(folder, name, STORE_CHUNK + 5000));
+	expect_refusal("ends before");
+	CHECK(!unlinkat(folder, name, 0) && !symlinkat(victim, folder, name));
+	expect_refusal("not a file of its own");
+	CHECK(!unlinkat(folder, name, 0) && !linkat(AT_FDCWD, victim, folder, name, 0));
+	expect_refusal("not a file of its own");
+	CHECK(!unlinkat(folder, name, 0) && !mkfifoat(folder, name, 0600));
+	expect_refusal("not a file of its own");
+	CHECK(!unlinkat(folder, name, 0) && !mkdirat(folder, name, 0700));
+	expect_refusal("not a file of its own");
+	CHECK(!stat(victim, &st) && !st.st_size);
 }
 
 static void put_path(uint64_t ino, uint32_t mode, const char *origin)
@@ -458,6 +601,8 @@ int main(int argc, char **argv)
 	state_of_random = seed * 2 + 1;
 	db = memfd_create("state", 0);
 	wal = memfd_create("log", 0);
+	if (getenv("FOLDER"))
+		CHECK((folder = open(getenv("FOLDER"), O_RDONLY | O_DIRECTORY)) >= 0);
 	if (argc > 1 && !strcmp(argv[1], "model"))
 		model(steps);
 	else if (argc > 1 && !strcmp(argv[1], "crash"))
@@ -466,6 +611,10 @@ int main(int argc, char **argv)
 		many();
 	else if (argc > 1 && !strcmp(argv[1], "damage"))
 		damage();
+	else if (argc > 2 && !strcmp(argv[1], "links"))
+		links(argv[2]);
+	else if (argc > 1 && !strcmp(argv[1], "rewrite"))
+		rewrite();
 	else if (argc > 2 && !strcmp(argv[1], "file"))
 		make_file(argv[2]);
 	else

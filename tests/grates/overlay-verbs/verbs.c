@@ -6,6 +6,7 @@
  * KILL_AT=N ends it before the Nth call that changes something on the disk; with FAIL_ON=NAME the first that is to make or remove that fails.
  */
 #include "layers.h"
+#include "state_files.h"
 #include "verb.h"
 #include "verb_print.h"
 #include <errno.h>
@@ -52,6 +53,11 @@ int lind_open_file(const char *value, const char *ending, int flags, unsigned mo
 }
 
 const char *lind_file_name(const char *value)
+{
+	return value;
+}
+
+const char *lind_path_inside(const char *value)
 {
 	return value;
 }
@@ -135,7 +141,8 @@ int main(int argc, char **argv)
 {
 	struct verb_options options = { .lower = argc > 3 ? argv[3] : NULL };
 	struct store *store;
-	int at = 4, db, wal, status;
+	struct state_files files;
+	int at = 4, status;
 
 	if (argc < 4)
 		lind_die("usage: verbs VERB STATE LOWER [OPTION...] [-- PATH...]");
@@ -150,9 +157,9 @@ int main(int argc, char **argv)
 	}
 	options.words = argv + at + (at < argc);
 	options.words_count = argc - at - (at < argc);
-	db = lind_open_file(argv[2], NULL, O_RDWR, 0);
-	wal = lind_open_file(argv[2], "-wal", O_RDWR | O_CREAT, 0600);
-	if (store_open(&store, db, wal, NULL, NULL)) {
+	if (state_files_open(argv[2], false, &files))
+		lind_die("%s: no state", argv[2]);
+	if (store_open(&store, files.db, files.wal, files.data, NULL, NULL)) {
 		lind_log("%s", verb_shown(store_problem(store)));
 		store_close(store);
 		return 125;

@@ -63,7 +63,8 @@ int lind_open_file(const char *value, const char *ending, int flags, unsigned mo
 		errno = ENOENT;
 		return -1;
 	}
-	fd = lind_import_syscall(SYS_host_file, number + !!ending, 0, 0, 0, 0, 0);
+	/* A directory comes behind the files. */
+	fd = lind_import_syscall(SYS_host_file, number + (ending ? *ending == '/' ? 2 : 1 : 0), 0, 0, 0, 0, 0);
 	if (fd < 0)
 		errno = fd == -EBADF ? ENOENT : (int)-fd;
 	return fd < 0 ? -1 : (int)fd;

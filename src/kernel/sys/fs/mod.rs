@@ -8,6 +8,7 @@ mod inotify;
 mod ioctl;
 mod lock;
 mod name;
+mod numbered;
 mod open;
 mod owner;
 mod pipe;

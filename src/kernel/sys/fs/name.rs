@@ -9,6 +9,7 @@ use lind_abi::{DirFd, Errno, Fd, Len, Mode, Out, Path, Result};
 use rustix::fs::FileType;
 
 use super::at::unchangeable;
+use super::numbered;
 use crate::call::{Ctx, PathBytes};
 use crate::fd::{FileRef, Kind};
 use crate::host;
@@ -37,14 +38,18 @@ pub(crate) fn unlinkat(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: AtFlags) -> 
             rustix::fs::unlinkat(dir, name, host_flags).map_err(host::errno)
         })
     };
-    cx.act(dir, path, Last::NoFollow, on_host, |reached| match reached {
+    let removed = cx.act(dir, path, Last::NoFollow, on_host, |reached| match reached {
         Reached::Place(place) => match place.memory(cx) {
             Some(_) if flags.has(AtFlags::AT_REMOVEDIR) => Err(Errno::ENOTDIR),
             Some((name, _)) => cx.kernel.shared.remove(name),
             None => Err(Errno::EPERM),
         },
         _ => Err(Errno::ENOENT),
-    })
+    });
+    match removed {
+        Err(Errno::ENOTDIR) if flags.0 == 0 => numbered::unlink(cx, dir, path),
+        removed => removed,
+    }
 }
 
 /// rename(2)

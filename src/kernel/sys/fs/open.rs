@@ -8,6 +8,7 @@ use lind_abi::flags::{CloseRangeFlags, MemfdFlags, OpenFlags};
 use lind_abi::layout::OpenHow;
 use lind_abi::{DirFd, Errno, Fd, In, Len, Mode, NewFd, Path, Result, Str};
 
+use super::numbered;
 use crate::call::{Ctx, PathBytes};
 use crate::fd::{File, Kind};
 use crate::host;
@@ -32,7 +33,10 @@ pub(crate) fn creat(cx: &Ctx<'_>, path: Path, mode: Mode) -> Result<NewFd> {
 pub(crate) fn openat(cx: &Ctx<'_>, dir: DirFd, path: Path, flags: OpenFlags, mode: Mode) -> Result<NewFd> {
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
-    open_at(cx, dir, path, (flags, mode), Within::default())
+    match open_at(cx, dir, path, (flags, mode), Within::default()) {
+        Err(Errno::ENOTDIR) => numbered::open(cx, dir, path, (flags, mode)),
+        opened => opened,
+    }
 }
 
 /// To open a file so is to change it, or to be able to.

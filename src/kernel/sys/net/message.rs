@@ -327,8 +327,8 @@ fn files(cx: &Ctx<'_>, fd: Fd, control: &[Control<i32>]) -> Result<Vec<FileRef>>
             return Err(Errno::EINVAL);
         }
         let file = cx.file(Fd { number, cage: fd.cage })?;
-        // What the host would send is another one, and not for everybody.
-        if matches!(&file.kind, Kind::Pseudo(place) if place.is_directory()) {
+        // What the host would send is another one, and not for everybody; or it is the grate's that was given it.
+        if matches!(&file.kind, Kind::Pseudo(place) if place.is_directory()) || matches!(file.kind, Kind::Numbered) {
             return Err(Errno::EPERM);
         }
         if let Kind::Socket(socket) = &file.kind {

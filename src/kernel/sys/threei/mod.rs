@@ -10,6 +10,7 @@ use lind_abi::{CageId, Errno, Fd, In, Len, NR_ANY, NewFd, Out, Path, Pid, Result
 use crate::authority;
 use crate::cage::{self, Cage, Program};
 use crate::call::{self, Ctx, PathBytes};
+use crate::fd::{File, Kind};
 use crate::fd_routes::Way;
 use crate::host;
 use crate::mem::GuestMemory;
@@ -322,7 +323,9 @@ pub(crate) fn host_file(cx: &Ctx<'_>, number: u64) -> Result<NewFd> {
         return Err(Errno::EPERM);
     }
     let file = cx.kernel.line().take_file(number)?;
-    cx.cage.fds.add_host(file, true).map(NewFd)
+    let stat = rustix::fs::fstat(&file).map_err(host::errno)?;
+    let folder = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir();
+    cx.cage.fds.add(File::new(file, if folder { Kind::Numbered } else { Kind::Host }), true).map(NewFd)
 }
 
 /// See the table. ENOEXEC when the caller exports no way in.

@@ -6,5 +6,6 @@ void lind_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void lind_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 int lind_open_file(const char *value, const char *ending, int flags, unsigned mode);
 const char *lind_file_name(const char *value);
+const char *lind_path_inside(const char *value);
 
 #endif

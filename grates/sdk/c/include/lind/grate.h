@@ -264,14 +264,15 @@ struct lind_option {
  * name that it has not. lind-boot reads them before the grate runs, to know where its options end, and to open the files that they name: with
  * the user's rights, outside the root, where no program can change them. What the value is: `value` no file, `reads` one to read, `writes` one to write
  * anew, `creates` one that must not exist, `keeps` one to read that is made if there is none, `updates` one to read and change that is made too; `reads=`
- * FILE=..., `=writes` ...=FILE. Behind a comma: the ending of a second file beside it.
+ * FILE=..., `=writes` ...=FILE. Behind a comma: the ending of a second file beside it. `state` is as `updates`, but for a value with a slash at its end, or that
+ * is a directory: in that are the files state.db and state.db-wal and the directory data.
  */
 #define LIND_OPTION(letter, name, what) \
 	__asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"option " letter " " name " " what "\"\n.text\n")
 
 /*
  * Opens the file that an option of LIND_OPTION names: the one that lind-boot has opened, or, of `root:PATH`, PATH inside the root with these flags. `ending`
- * means the file beside it, or NULL. -1 and errno if there is none.
+ * means the file beside it, or NULL; "/data" that directory of a `state`, in which names are numbers. -1 and errno if there is none.
  */
 int lind_open_file(const char *value, const char *ending, int flags, unsigned mode);
 FILE *lind_read_file(const char *value);

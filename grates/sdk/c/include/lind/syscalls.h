@@ -38,6 +38,7 @@
 /* Says how many descriptors the caller has in flight: in messages that nobody has received. */
 #define SYS_in_flight                   1010
 /* A descriptor, closed by spawn and execve, of a file that an option of a grate names and that the runner opened outside the root. Each is given once. */
+/* In a directory openat opens and makes files, and unlinkat removes them, whose names are numbers; no other path starts there. */
 /* EBADF for others, EPERM for who is not a grate of the runner's command line. */
 #define SYS_host_file                   1011
 /* Says that a call of `client`, a descendant of the caller or the caller itself, was refused with an error; 0 where it was ended. */

@@ -1,0 +1,70 @@
+//! The files of a state, opened for the grate: the database and its log, and of a directory the one with the data files in it.
+
+use std::ffi::OsStr;
+use std::fs::DirBuilder;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use lind_engine::code::manifest::Use;
+use rustix::fs::{FileType, Mode, OFlags};
+
+use super::place::{self, DATA, DATABASE, LOG};
+use crate::outside::open_as;
+
+/// Of the state that a word names: its database, its log, and the directory of its data files if it has one. What is not there is made.
+///
+/// # Errors
+/// What is no state; what the host says.
+pub fn state(word: &[u8]) -> Result<Vec<Option<OwnedFd>>> {
+    let (bare, slash) = place::without_slash(word);
+    let path = Path::new(OsStr::from_bytes(bare));
+    if place::is_folder(path, slash)? {
+        return folder(path).with_context(|| path.display().to_string());
+    }
+    let log = [bare, LOG.as_bytes()].concat();
+    let open = |path| open_as(Use::State, path).map(Some);
+    Ok(vec![open(path)?, open(Path::new(OsStr::from_bytes(&log)))?, None])
+}
+
+/// Somebody else may have made the directory: links in it are not followed.
+fn folder(path: &Path) -> Result<Vec<Option<OwnedFd>>> {
+    if !path.exists() {
+        DirBuilder::new().mode(0o700).create(path)?;
+    }
+    let folder = rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut files = Vec::new();
+    for name in [DATABASE.to_owned(), [DATABASE, LOG].concat()] {
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file =
+            rustix::fs::openat(&folder, &name, flags, Mode::from_raw_mode(0o600)).with_context(|| name.clone())?;
+        ensure!(FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode).is_file(), "{name}: not a file");
+        files.push(Some(file));
+    }
+    match rustix::fs::mkdirat(&folder, DATA, Mode::from_raw_mode(0o700)) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+        Err(errno) => return Err(errno).context(DATA),
+    }
+    files.push(Some(directory(&folder, DATA).context(DATA)?));
+    Ok(files)
+}
+
+/// A directory in another, to be listed, if it is no link.
+///
+/// # Errors
+/// What the host says.
+pub fn directory(folder: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(folder, name, flags, Mode::empty())
+}
+
+/// The same directory, to be listed.
+///
+/// # Errors
+/// What the host says.
+pub fn listed(folder: &OwnedFd) -> rustix::io::Result<OwnedFd> {
+    directory(folder, ".")
+}

@@ -1,0 +1,65 @@
+//! Removes states: their own files, and nothing else that may lie beside these.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use lind_kernel::stdio;
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::opened;
+use super::place::{DATA, DATABASE, LOG, State};
+
+/// Removes a state that nobody has open.
+///
+/// # Errors
+/// What the host says.
+pub fn remove(state: &State) -> Result<()> {
+    let shown = || state.file.display().to_string();
+    if state.folder {
+        return folder(&state.file).with_context(shown);
+    }
+    std::fs::remove_file(&state.file).with_context(shown)?;
+    let _ = std::fs::remove_file(state.log());
+    Ok(())
+}
+
+/// The database goes last: as long as it is there this is a state, which can be removed.
+fn folder(path: &Path) -> Result<()> {
+    let folder = rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    if let Ok(data) = opened::directory(&folder, DATA) {
+        data_files(&data)?;
+        unless_used(rustix::fs::unlinkat(&folder, DATA, AtFlags::REMOVEDIR))?;
+    }
+    for name in [[DATABASE, LOG].concat(), DATABASE.to_owned()] {
+        match rustix::fs::unlinkat(&folder, &name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno).context(name),
+        }
+    }
+    if !unless_used(rustix::fs::rmdir(path))? {
+        stdio::say(&format!("lind-boot: {}: what is not the state's stays there\n", path.display()));
+    }
+    Ok(())
+}
+
+fn data_files(data: &OwnedFd) -> Result<()> {
+    for entry in rustix::fs::Dir::read_from(data)? {
+        let entry = entry?;
+        if entry.file_name().to_bytes().iter().all(u8::is_ascii_digit) {
+            // A directory of such a name is none of ours.
+            let _ = rustix::fs::unlinkat(data, entry.file_name(), AtFlags::empty());
+        }
+    }
+    Ok(())
+}
+
+/// Whether a directory is gone. What is in it may keep it.
+fn unless_used(removed: rustix::io::Result<()>) -> Result<bool> {
+    match removed {
+        Ok(()) => Ok(true),
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
