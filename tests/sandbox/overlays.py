@@ -384,7 +384,7 @@ def mistakes_with_states(world: World) -> None:
         (["diff", "a b"], "the name of a state"),
         (["run", "-v", "./kept:overlay=test", "true"], "for directories"),
         (["run", "-v", f".:overlay={world.project}/state.db", "true"], "would be in it"),
-        (["run", "-v", f".:overlay={world.folder}/file", tool], "not a database"),
+        (["run", "-v", f".:overlay={world.folder}/file", tool], "not the state of an overlay"),
     ]:
         done = world.boot(*words)
         same(f"{words}: status", done.returncode, 125)

@@ -83,6 +83,7 @@ fn existing(text: &OsString) -> Result<State> {
         state.file.display()
     );
     Ok(state)
+    state.ensure_one(false)?;
 }
 
 /// A path of the host as the directory below has it; others are in it already.

@@ -263,6 +263,9 @@ fn overlays(options: &Options, tmpfs: &[Tmpfs], volumes: &mut [Volume]) -> Resul
     for state in volumes.iter_mut().filter_map(|volume| volume.overlay.as_mut()) {
         state.make_folder()?;
         state.settle()?;
+        if state.file.is_file() {
+            state.ensure_one(true)?;
+        }
     }
     for overlay in volumes.iter().filter(|volume| volume.overlay.is_some()) {
         ensure_alone(overlay, tmpfs, volumes)?;
