@@ -14,6 +14,8 @@ struct verb_node {
 	bool moved;			/* it has been met under another name than its own below */
 	bool known, differs;		/* whether by more than times, from what is at its origin, is known; and so it is */
 	bool forgotten;			/* it has left the state */
+	bool meant;			/* one of its names was asked for */
+	bool stale;			/* a name of it was not applied, since what is there below was changed */
 	bool others;			/* it has names that are other changes than those that were asked for */
 	const struct verb_entry *entry;	/* of a directory: what it is found by */
 	const char *kept;		/* where it is under that: another path than below if a directory above was moved; NULL: it is not */
