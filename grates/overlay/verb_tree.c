@@ -3,6 +3,7 @@
  * directory was (the origin). From the two come the kinds.
  */
 #include "verb_tree.h"
+#include "verb_print.h"
 #include "state.h"
 #include <errno.h>
 #include <lind/grate.h>
@@ -101,6 +102,50 @@ static void choose(struct verb_list *list, const struct verb_options *options)
 			leave_out(list, change);
 	}
 	list->changes_count = kept;
+}
+
+/* Whether there is something under this name, changed or not: in the directory, or where a directory above it has been moved to. */
+static bool exists(const struct verb_list *list, const char *word)
+{
+	size_t length = trimmed(&word);
+	char *path = strndup(word, length), *from = NULL;
+	struct stat st;
+	bool there;
+
+	if (!path)
+		lind_die("no memory");
+	there = !length || below_look(path, &st);
+	for (size_t i = 0; !there && i < list->entries_count; i++) {
+		const struct verb_entry *entry = &list->entries[i];
+		const struct verb_node *node = entry->path && is_at_or_below(path, entry->path) ? verb_node(list, entry->ino) : NULL;
+		size_t above = node ? strlen(entry->path) : 0;
+
+		if (!node || !node->row.origin)
+			continue;
+		from = path[above] ? verb_joined(node->row.origin, path + above + 1) : strdup(node->row.origin);
+		there = from && below_look(from, &st);
+		free(from);
+	}
+	free(path);
+	return there;
+}
+
+/* A word that means nothing is a mistake, as git has it. */
+static int check_words(const struct verb_list *list, const struct verb_options *options)
+{
+	int status = 0;
+
+	for (int i = 0; i < options->words_count; i++) {
+		bool found = false;
+
+		for (size_t j = 0; j < list->changes_count && !found; j++)
+			found = is_of_word(&list->changes[j], options->words[i]);
+		if (found || exists(list, options->words[i]))
+			continue;
+		lind_log("%s: no such change in the state", verb_shown(options->words[i]));
+		status = 1;
+	}
+	return status;
 }
 
 bool verb_next_xattr(const struct store_node *row, struct verb_xattr *x)
@@ -339,6 +384,8 @@ int verb_list(struct store *store, const struct verb_options *options, struct ve
 			add_found(list, &list->entries[i], node);
 	}
 	add_removed(list);
+	if ((r = check_words(list, options)))
+		return r;
 	choose(list, options);
 	if (list->changes_count)
 		qsort(list->changes, list->changes_count, sizeof *list->changes, by_path);
