@@ -39,10 +39,10 @@ pub struct Diff {
     #[arg(short, long)]
     pub patch: bool,
     /// Kinds and names alone
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["stat", "patch"])]
     pub name_status: bool,
     /// As JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["stat", "patch", "name_status"])]
     pub json: bool,
 }
 
