@@ -41,8 +41,9 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         words.extend(["--lower".into(), LOWER.into(), "--called".into(), lower.clone().into()]);
     }
     if let Verb::Export(export) = verb {
+        export.ensure_not_compressed()?;
         if export.is_directory() {
-            let to = export.made()?;
+            let to = export.made(&lower)?;
             volumes.push((to, EXPORT.into(), false));
             words.extend(["--to".into(), EXPORT.into()]);
         } else if export.to.as_os_str() != "-" {
