@@ -50,7 +50,7 @@ struct Sandbox {
     plan: Plan,
     maker: Maker,
     /// The grates before the command.
-    grates: Vec<String>,
+    grates: Vec<OsString>,
     /// The command, its name as the guest has it.
     command: Vec<OsString>,
     workdir: PathBuf,
@@ -189,7 +189,7 @@ impl Sandbox {
             verbose: options.verbose,
             mounted,
             command: visible.then_some(self.grates.len()),
-            program: self.grates.into_iter().map(OsString::from).chain(self.command).collect(),
+            program: self.grates.into_iter().chain(self.command).collect(),
             ..Run::default()
         };
         let ended = run::run(&run, made.mounts, end, Some(attend));
@@ -230,7 +230,7 @@ impl Sandbox {
         let maker = Maker::choose(options.mounts.unwrap_or_default())?;
         let mut grates = line::grates(options, &policy, &volumes, notes.as_ref())?;
         if maker == Maker::Kernel {
-            grates.splice(0..0, line::in_memory(&tmpfs)?);
+            grates.splice(0..0, line::in_memory(&tmpfs));
         }
         let hidden = hidden(&volumes)?;
         volumes.splice(0..0, resolvers(options, &policy, &image, &volumes));
