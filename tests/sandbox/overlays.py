@@ -80,7 +80,7 @@ def verb(world: World, *words: str, status: int = 0) -> str:
 def an_edit_is_looked_at_and_applied(world: World) -> None:
     top = fill(world)
     before = tree(top)
-    holds("at the end", edited(world, *EDITS), " 14 files changed: lind-boot diff test")
+    holds("at the end", edited(world, *EDITS), " 15 files changed: lind-boot diff test")
     same("the directory", tree(top), before)
     same("names", verb(world, "diff", "test"), NAMES)
     same("of some", verb(world, "diff", "test", "src", str(top / "kept")), "M kept\nR src/a.c -> src/b.c\nM src/n.txt\n")
@@ -373,6 +373,8 @@ def a_dry_run_changes_nothing(world: World) -> None:
     same("status", done.returncode, 1)
     holds("what would be changed", done.stdout, "D gone.txt\nA made.txt\n")
     same("the directory", tree(top), before)
+    same("a name that nobody has given", "lind-dry-run" in done.stderr, False)
+    holds("where", done.stderr, f"in {top}:\n")
 
 
 def mistakes_with_states(world: World) -> None:

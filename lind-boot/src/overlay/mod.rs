@@ -112,7 +112,9 @@ fn meant(verb: &Verb, state: &State) -> Result<PathBuf, Failure> {
             anyhow!("{}: {why}; if it is meant for {}, add --lower {1}", state.name.display(), shown(&lower)).into()
         );
     }
-    if !state.is_named() && verb.looks_below() {
+    if verb.is_of_dry_run() {
+        stdio::say(&format!("lind-boot: in {}:\n", shown(&lower)));
+    } else if !state.is_named() && verb.looks_below() {
         stdio::say(&format!("lind-boot: {} is a state of {}\n", state.name.display(), shown(&lower)));
     }
     Ok(lower)
@@ -223,7 +225,7 @@ pub fn dry_run() -> Result<u8, Failure> {
     states.retain(|path| path.extension().is_some_and(|suffix| suffix == "db"));
     states.sort();
     for state in &states {
-        let _ = Command::new(&own).arg("diff").arg(state).stdin(Stdio::null()).status();
+        let _ = Command::new(&own).args(["diff", "--of-dry-run"]).arg(state).stdin(Stdio::null()).status();
     }
     std::fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let status = status?;

@@ -45,6 +45,9 @@ pub struct Diff {
     /// As JSON
     #[arg(long, conflicts_with_all = ["stat", "patch", "name_status"])]
     pub json: bool,
+    /// Of `run --dry-run`: the state is one that nobody has named
+    #[arg(long, hide = true)]
+    pub of_dry_run: bool,
 }
 
 /// Options of `apply`.
@@ -220,6 +223,11 @@ impl Verb<'_> {
     /// Whether it is changed.
     pub fn changes_below(&self) -> bool {
         matches!(self, Verb::Apply(apply) if !apply.dry_run)
+    }
+
+    /// Whether it is how a dry run says what it would have changed.
+    pub fn is_of_dry_run(&self) -> bool {
+        matches!(self, Verb::Diff(diff) if diff.of_dry_run)
     }
 
     /// Whether its words are paths.
