@@ -157,10 +157,10 @@ fn name(bytes: &[u8]) -> Result<&str> {
 /// The user's directory of states.
 ///
 /// # Errors
-/// When there is neither XDG_STATE_HOME nor HOME.
+/// When there is neither XDG_STATE_HOME nor a home directory.
 pub fn folder() -> Result<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
+    let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = named.or_else(|| Some(lind_engine::homes().next()?.join(".local/state")));
     let base =
         base.context("no place for states of overlays: set XDG_STATE_HOME or HOME, or name a path with a slash")?;
     Ok(base.join("lind/overlay"))
