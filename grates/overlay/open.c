@@ -12,6 +12,13 @@
 #define APPLICATION 0x6c696e64	/* tells file(1) that it is one of ours */
 #define FORMAT 1
 
+/* How SQLite's files begin, and where they say whose they are. */
+static const char magic[16] = "SQLite format 3";
+static const char first[] = "SQLite format 3\0\x10\0\1\1\0\x40\x20\x20";	/* of a new one, as it is written first */
+#define APPLICATION_AT 68
+#define PAGE_START 72
+#define PAGE 4096
+
 static const char *const texts[STATEMENTS] = {
 	[BEGIN] = "begin immediate",
 	[COMMIT] = "commit",
@@ -188,20 +195,55 @@ static int64_t number(struct store *store, const char *sql, int64_t missing)
 	return missing;
 }
 
-/* The first page is written without a log. If the power failed meanwhile, nothing was kept yet. */
-static int clear_unborn(int db, int wal)
+/* Whether a first page says that it is one of ours. */
+static bool is_own_page(const uint8_t page[static PAGE_START])
 {
-	static const char magic[16] = "SQLite format 3";
-	char start[100];
-	struct stat st, log;
+	static const uint8_t own[4] = { APPLICATION >> 24, APPLICATION >> 16 & 255, APPLICATION >> 8 & 255, APPLICATION & 255 };
 
-	if (fstat(db, &st) || fstat(wal, &log))
-		return -errno;
-	if (!st.st_size || st.st_size > 4096 || log.st_size)
+	return !memcmp(page, magic, sizeof magic) && !memcmp(page + APPLICATION_AT, own, sizeof own);
+}
+
+/* A run that did not come to its end may have left it in the log alone, as the first page there. */
+static bool is_own_log(int wal)
+{
+	uint8_t start[32 + 24 + PAGE_START];	/* the headers of the log and of the page */
+
+	return pread(wal, start, sizeof start, 0) == sizeof start && is_own_page(start + 32 + 24);
+}
+
+/* The first page is written without a log. What of it is there if the power failed meanwhile has nothing where a database of anybody else has something. */
+static bool is_unborn(const uint8_t *bytes, size_t size)
+{
+	bool is_begun = size >= sizeof magic && !memcmp(bytes, first, size < sizeof first ? size : sizeof first - 1);
+	size_t at = is_begun ? APPLICATION_AT : 0;
+
+	while (at < size && !bytes[at])
+		at++;
+	return at >= size;
+}
+
+static int refuse(struct store *store, int error, const char *problem)
+{
+	snprintf(store->problem, sizeof store->problem, "%s", problem);
+	return error;
+}
+
+/* Before anything is written: a file that somebody has named by mistake stays as it is. `makes`: what holds nothing becomes a state. */
+static int admit(struct store *store, int db, int wal, bool makes)
+{
+	uint8_t start[PAGE];
+	struct stat st, log;
+	ssize_t size = pread(db, start, sizeof start, 0);
+
+	if (size < 0 || fstat(db, &st) || fstat(wal, &log))
+		return refuse(store, -errno, strerror(errno));
+	if ((size >= PAGE_START && is_own_page(start)) || is_own_log(wal))
 		return 0;
-	if (st.st_size == 4096 && pread(db, start, sizeof start, 0) == sizeof start && !memcmp(start, magic, sizeof magic))
-		return 0;
-	return ftruncate(db, 0) ? -errno : 0;
+	if (log.st_size || st.st_size > PAGE || !is_unborn(start, (size_t)size))
+		return refuse(store, -EINVAL, "not the state of an overlay");
+	if (!makes)
+		return refuse(store, -EINVAL, "no state");
+	return st.st_size && ftruncate(db, 0) ? refuse(store, -errno, strerror(errno)) : 0;
 }
 
 static int make(struct store *store, const char *lower)
@@ -231,8 +273,11 @@ static int check(struct store *store, const char *lower)
 	bool same = true;
 	int code;
 
+	/* The power failed before there was more to it than whose it is. */
+	if (!format)
+		return refuse(store, -EINVAL, "no state");
 	if (format != FORMAT) {
-		snprintf(store->problem, sizeof store->problem, "not a state of an overlay, or of another version (%lld)", (long long)format);
+		snprintf(store->problem, sizeof store->problem, "a state of another version (%lld)", (long long)format);
 		return -EIO;
 	}
 	if ((code = sqlite3_prepare_v2(store->db, "select value from about where key = 'lower'", -1, &statement, NULL)))
@@ -249,30 +294,36 @@ static int check(struct store *store, const char *lower)
 	return same ? 0 : -EXDEV;
 }
 
-/* Settings of the connection. The mode WAL stays in the file; without exclusive locking it would want memory that processes share. */
-static int set_up(struct store *store)
+/* Settings of the connection. The mode WAL stays in the file; without exclusive locking it would want memory that processes share. A new state says whose it is
+ * with the first page that is written of it. */
+static int set_up(struct store *store, bool is_new)
 {
-	return store_exec(store, "pragma locking_mode = exclusive; pragma temp_store = memory; pragma page_size = 4096; pragma cell_size_check = on; "
-		"pragma trusted_schema = off; pragma cache_size = -8192; pragma synchronous = normal; pragma journal_mode = memory; "
-		"pragma journal_mode = wal; pragma wal_autocheckpoint = 8192; pragma journal_size_limit = 33554432");
+	static const char settings[] = "pragma locking_mode = exclusive; pragma temp_store = memory; pragma page_size = 4096; pragma cell_size_check = on; "
+		"pragma trusted_schema = off; pragma cache_size = -8192; pragma synchronous = normal; pragma journal_mode = memory";
+	char own[64];
+	int r;
+
+	snprintf(own, sizeof own, "pragma application_id = %d", APPLICATION);
+	if ((r = store_exec(store, settings)) || (is_new && (r = store_exec(store, own))))
+		return r;
+	return store_exec(store, "pragma journal_mode = wal; pragma wal_autocheckpoint = 8192; pragma journal_size_limit = 33554432");
 }
 
 static int open_database(struct store *store, const char *lower)
 {
 	int code = sqlite3_open_v2("state.db", &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, store->vfs_name);
-	char fresh[64];
+	struct stat st;
 	int r;
 
 	if (code)
 		return store_fail(store, code);
 	sqlite3_extended_result_codes(store->db, 1);
-	if ((r = set_up(store)))
+	if (fstat(store->vfs.db, &st))
+		return -errno;
+	if ((r = set_up(store, !st.st_size)))
 		return r;
-	if (!number(store, "select count(*) from sqlite_schema", -1)) {
-		snprintf(fresh, sizeof fresh, "pragma application_id = %d", APPLICATION);
-		if ((r = store_exec(store, fresh)) || (r = make(store, lower ? lower : "")))
-			return r;
-	}
+	if (lower && !number(store, "select count(*) from sqlite_schema", -1) && (r = make(store, lower)))
+		return r;
 	if ((r = check(store, lower)))
 		return r;
 	r = store_load_chain(store);
@@ -305,13 +356,12 @@ int store_open(struct store **made, int db, int wal, int data, const char *lower
 	snprintf(store->vfs_name, sizeof store->vfs_name, "state%u", count++);
 	if (data >= 0 && !(store->data = data_new(data))) {
 		close(data);
-		snprintf(store->problem, sizeof store->problem, "no memory");
-		return -ENOMEM;
+		return refuse(store, -ENOMEM, "no memory");
 	}
-	if ((r = vfs_lock(db)) || (r = clear_unborn(db, wal))) {
-		snprintf(store->problem, sizeof store->problem, "%s", r == -EBUSY ? "in use by another run" : strerror(-r));
+	if ((r = vfs_lock(db)))
+		return refuse(store, r, r == -EBUSY ? "in use by another run" : strerror(-r));
+	if ((r = admit(store, db, wal, lower != NULL)))
 		return r;
-	}
 	if (vfs_register(&store->vfs, store->vfs_name, db, wal)) {
 		snprintf(store->problem, sizeof store->problem, "SQLite does not start");
 		return -EIO;

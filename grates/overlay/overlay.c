@@ -4,6 +4,7 @@
 #include "overlay.h"
 #include "state_files.h"
 #include "verb.h"
+#include "verb_tree.h"
 
 #define OWN_FAILURE 125	/* the status that says so, if the program's says nothing */
 #define MEMORY (3ull << 30)	/* of the grate's four */
@@ -136,10 +137,20 @@ static void exec_client(void *client, uint64_t cage)
 	lifecycle.exec(client, cage);
 }
 
+/* As many as `diff` will show: what differs by its times alone is in the state too. */
+static int64_t count_changes(void)
+{
+	static struct verb_list list;
+	const struct verb_options options = { .lower = lower };
+	int64_t rows = store_changes(store);
+
+	return rows <= 0 || verb_list(store, &options, &list) ? rows : (int64_t)list.changes_count;
+}
+
 /* For who named the state on a command line. */
 static void tell_changes(void)
 {
-	int64_t count = told ? store_changes(store) : 0;
+	int64_t count = told ? count_changes() : 0;
 
 	if (count > 0)
 		lind_log("%lld %s changed: lind-boot diff %s", (long long)count, count == 1 ? "file" : "files", told);

@@ -47,9 +47,10 @@ struct store_node {
 	uint32_t xattrs_size;
 };
 
-/* Opens a state and makes it if the file is empty; the descriptors are the store's from then on. `wal` is the log beside it, `data` the directory of data
- * files, or -1 if the state is one file.
- * `lower` is what the user calls the lower directory: it is kept in a new state; -EXDEV: the state belongs to another. `head`: NULL for "main".
+/* Opens a state; the descriptors are the store's from then on. `wal` is the log beside it, `data` the directory of data files, or -1 if the state is one
+ * file. What is not a state is not written to.
+ * `lower` is what the user calls the lower directory: it is kept in a new state, which an empty file becomes; -EXDEV: the state belongs to another. NULL: it may be
+ * any, and nothing is made. `head`: NULL for "main".
  * It is locked as long as it is open, also against sqlite3; -EBUSY: another has it. After a failure store_problem says why, and store_close is still due.
  * A torn end of the log is cut, as SQLite does; what SQLite takes for damaged is -EIO. */
 int store_open(struct store **made, int db, int wal, int data, const char *lower, const char *head);

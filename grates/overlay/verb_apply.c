@@ -268,9 +268,12 @@ int verb_apply(struct store *store, const struct verb_options *options)
 {
 	static struct verb_list list;
 	struct apply apply = { .store = store, .list = &list, .all = !options->words_count };
+	struct verb_options meant = *options;
 	int status = finish(store, options), r;
 
-	if (status || (status = verb_list(store, options, &list)) || (status = is_any_without_directory(&list)))
+	/* A file of which some names are below already could not be told from one that somebody has made there. */
+	meant.together = true;
+	if (status || (status = verb_list(store, &meant, &list)) || (status = is_any_without_directory(&list)))
 		return status;
 	if (is_any_stale(&list) && !options->force) {
 		lind_log("nothing was applied; --force applies it all the same, with what lies in the state instead of what has changed");

@@ -45,12 +45,12 @@ static void print_json(const struct verb_list *list)
 	for (size_t i = 0; i < list->changes_count; i++) {
 		const struct verb_change *change = &list->changes[i];
 
-		printf("%s\n {\"kind\": \"%c\", \"type\": \"%s\", \"path\": ", i ? "," : "", change->kind,
+		printf("%s\n {\"kind\": \"%c\", \"type\": \"%s\", ", i ? "," : "", change->kind,
 			change->type == S_IFDIR ? "directory" : change->type == S_IFREG ? "file" : change->type == S_IFLNK ? "link" : "other");
-		verb_print_string(change->path);
+		verb_print_member("path", change->path);
 		if (change->kind == 'R') {
-			printf(", \"from\": ");
-			verb_print_string(change->from);
+			printf(", ");
+			verb_print_member("from", change->from);
 		}
 		if (change->node)
 			printf(", \"size\": %lld, \"mode\": \"%o\"", (long long)change->node->row.size, change->node->row.mode & 07777);
@@ -247,6 +247,12 @@ static void print_change(struct store *store, const struct verb_list *list, cons
 	free(there);
 }
 
+static void print_all(struct store *store, const struct verb_list *list, bool stat)
+{
+	for (size_t i = 0; i < list->changes_count; i++)
+		print_change(store, list, &list->changes[i], stat);
+}
+
 int verb_diff(struct store *store, const struct verb_options *options)
 {
 	static struct verb_list list;
@@ -258,8 +264,11 @@ int verb_diff(struct store *store, const struct verb_options *options)
 		print_json(&list);
 	else if (!options->stat && !options->patch)
 		verb_print_names(&list);
-	else
-		for (size_t i = 0; i < list.changes_count; i++)
-			print_change(store, &list, &list.changes[i], options->stat && !options->patch);
+	if (options->stat)
+		print_all(store, &list, true);
+	if (options->stat && options->patch && list.changes_count)
+		putchar('\n');
+	if (options->patch)
+		print_all(store, &list, false);
 	return fflush(stdout) ? 125 : 0;
 }

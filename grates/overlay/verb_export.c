@@ -16,6 +16,7 @@
 static const struct verb_list *list;
 static struct store *state;
 static struct walk to = { .root = -1, .at = -1 };	/* a directory; or none: a tar */
+static struct stat to_itself;
 
 static void check(const char *path, int r)
 {
@@ -142,7 +143,11 @@ static void put_below(const char *path, const char *below)
 static void walk_below(const char *path, const char *below, uint64_t ino)
 {
 	char **names = verb_names(below);
+	struct stat st;
 
+	/* By whatever way it is there, a bind mount for example: it would have no end. */
+	if (to.root >= 0 && below_look(below, &st) && st.st_dev == to_itself.st_dev && st.st_ino == to_itself.st_ino)
+		lind_die("%s: is the directory that is exported to; choose one elsewhere", *below ? verb_shown(below) : ".");
 	for (size_t i = 0; names && names[i]; i++) {
 		char *there = verb_joined(below, names[i]), *here = verb_joined(path, names[i]);
 
@@ -199,7 +204,7 @@ int verb_export(struct store *store, const struct verb_options *options)
 		return status;
 	if (!options->to)
 		tar_begin(options->output);
-	else if ((to.root = open(options->to, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+	else if ((to.root = open(options->to, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 || fstat(to.root, &to_itself))
 		lind_die("%s: %s", options->to, strerror(errno));
 	list = &all;
 	state = store;

@@ -156,7 +156,8 @@ int verb_lower(struct store *store, const struct verb_options *options)
 	(void)options;
 	if (!lower)
 		return verb_failed(store, -EIO);
-	printf("%llu %s\n", (unsigned long long)store_lower_ino(store), lower);
+	/* A path may have line feeds. */
+	printf("%llu %s%c", (unsigned long long)store_lower_ino(store), lower, 0);
 	free(lower);
 	return 0;
 }

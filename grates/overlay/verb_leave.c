@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int unname_source(struct store *store, const struct verb_list *list, const struct verb_change *change)
 {
@@ -37,6 +38,9 @@ static int stay(struct store *store, const struct verb_list *list, const struct 
 	row->origin_size = row->size;
 	if (below_look(change->path, &st))
 		row->stamp = (struct store_stamp){ st.st_ino, st.st_size, st.st_mtim, st.st_ctim };
+	/* Its other names are there as they were until now: what changes later is somebody else's doing (add_found). */
+	if (!S_ISDIR(row->mode) && !change->node->stale)
+		clock_gettime(CLOCK_REALTIME, &row->ctime);
 	change->node->forgotten = true;
 	return store_put(store, &change->node->row);
 }

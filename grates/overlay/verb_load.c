@@ -167,7 +167,7 @@ size_t verb_first_in(const struct verb_list *list, uint64_t dir)
 }
 
 /* Goes down from the root: what is not reached is in no directory that is seen. Who has a path already has been met: that is a circle. */
-static void place(struct verb_list *list)
+static int place(struct store *store, struct verb_list *list)
 {
 	struct verb_entry **directories = malloc((list->entries_count + 1) * sizeof *directories);
 	size_t count = 0, bytes = 0;
@@ -182,8 +182,11 @@ static void place(struct verb_list *list)
 			struct verb_node *node = verb_node(list, entry->ino);
 
 			entry->path = verb_joined(path, entry->name);
-			if ((bytes += strlen(entry->path)) > PATHS)
-				lind_die("the paths in the state are too long altogether");
+			if ((bytes += strlen(entry->path)) > PATHS) {
+				free(directories);
+				snprintf(store->problem, sizeof store->problem, "the paths in the state are too long altogether");
+				return -E2BIG;
+			}
 			if (!node || !S_ISDIR(node->row.mode) || node->entry || entry->ino == STORE_ROOT)
 				continue;
 			node->entry = entry;
@@ -195,6 +198,7 @@ static void place(struct verb_list *list)
 		path = directories[count]->path;
 	}
 	free(directories);
+	return 0;
 }
 
 char *verb_natural(const struct verb_list *list, const struct verb_entry *entry)
@@ -210,9 +214,8 @@ int verb_load(struct store *store, struct verb_list *list)
 {
 	int r = load_nodes(store, list);
 
-	if (r || (r = load_entries(store, list)))
+	if (r || (r = load_entries(store, list)) || (r = place(store, list)))
 		return r;
-	place(list);
 	for (size_t i = 0; i < list->entries_count; i++) {
 		char *there = list->entries[i].ino ? NULL : verb_natural(list, &list->entries[i]);
 

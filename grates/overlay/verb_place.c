@@ -32,6 +32,8 @@ void apply_fail(struct apply *apply, size_t i, int error)
 	lind_log("%s: %s", verb_shown(apply->list->changes[i].path), why);
 	apply->work[i].failed = true;
 	apply->failed++;
+	if (error == -ESTALE && apply->list->changes[i].node)
+		apply->list->changes[i].node->stale = true;
 }
 
 /* The directory that is at the longest part of a path, of those that a change does this to. */
@@ -209,7 +211,7 @@ static int put_link(const struct apply *apply, size_t i)
 	const struct verb_change *change = &apply->list->changes[i], *first = change->node->first;
 	const char *same = apply->work[i].same, *name, *temporary = apply_new(apply, i);
 	struct stat st, file;
-	int at;
+	int at, r;
 
 	if (first && apply->work[first - apply->list->changes].failed)
 		return -ENOENT;
@@ -220,7 +222,10 @@ static int put_link(const struct apply *apply, size_t i)
 	at = below_parent(same, &name);
 	if (at < 0 || (linkat(at, name, below_parent(temporary, &temporary), temporary, 0) && errno != EEXIST))
 		return -errno;
-	return put(change, temporary);
+	/* A name less is a change of the file: it is to be before the state notes how that is. */
+	if ((r = put(change, temporary)))
+		unlinkat(below_parent(temporary, &temporary), temporary, 0);
+	return r;
 }
 
 void apply_keep_sources(struct apply *apply)

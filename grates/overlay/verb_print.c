@@ -52,14 +52,14 @@ static size_t character(const uint8_t *c)
 	return size && number >= least[size] && number <= 0x10ffff && number >> 11 != 0x1b ? size : 0;
 }
 
-void verb_print_string(const char *text)
+static void print_string(const char *text)
 {
 	putchar('"');
 	for (const uint8_t *c = (const uint8_t *)text; *c;) {
 		size_t size = character(c);
 
 		if (!size)
-			printf("\\udc%02x", *c);
+			printf("\\ufffd");
 		else if (size == 1 && (*c == '"' || *c == '\\'))
 			printf("\\%c", *c);
 		else if (size == 1 && is_control(*c))
@@ -70,6 +70,27 @@ void verb_print_string(const char *text)
 			fwrite(c, 1, size, stdout);
 		c += size ? size : 1;
 	}
+	putchar('"');
+}
+
+static bool is_utf8(const char *text)
+{
+	size_t size = 1;
+
+	for (const uint8_t *c = (const uint8_t *)text; *c && size; c += size)
+		size = character(c);
+	return size;
+}
+
+void verb_print_member(const char *name, const char *text)
+{
+	printf("\"%s\": ", name);
+	print_string(text);
+	if (is_utf8(text))
+		return;
+	printf(", \"%s_bytes\": \"", name);
+	for (const uint8_t *c = (const uint8_t *)text; *c; c++)
+		printf("%02x", *c);
 	putchar('"');
 }
 

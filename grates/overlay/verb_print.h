@@ -10,8 +10,8 @@
 void verb_print_name(const char *prefix, const char *name);
 /* Contents: control characters but tab and line feed as ^X. */
 void verb_print_text(FILE *out, const uint8_t *bytes, size_t size);
-/* A string of JSON on standard output. Of what is no UTF-8, each byte becomes U+DC00 and its number, as Python's names of files have it. */
-void verb_print_string(const char *text);
+/* A member of an object of JSON on standard output. Of what is no UTF-8 each byte becomes U+FFFD; a member NAME_bytes has all of it in hexadecimal digits then. */
+void verb_print_member(const char *name, const char *text);
 /* For messages: control characters as octal numbers. Valid until the next call. */
 const char *verb_shown(const char *name);
 

@@ -3,6 +3,7 @@
  * directory was (the origin). From the two come the kinds.
  */
 #include "verb_tree.h"
+#include "verb_print.h"
 #include "state.h"
 #include <errno.h>
 #include <lind/grate.h>
@@ -12,23 +13,37 @@
 #include <limits.h>
 #include <sys/xattr.h>
 
-static bool is_meant(const struct verb_options *options, const char *path)
+/* A word as paths are kept: without what means nothing. */
+static size_t trimmed(const char **word)
 {
-	if (!path || !options->words_count)
-		return path != NULL;
-	for (int i = 0; i < options->words_count; i++) {
-		const char *word = options->words[i];
-		size_t length;
+	size_t length;
 
-		while (!strncmp(word, "./", 2))
-			word += 2;
-		length = strlen(word);
-		while (length && word[length - 1] == '/')
-			length--;
-		if (!length || !strcmp(word, ".") || (!strncmp(path, word, length) && (!path[length] || path[length] == '/')))
+	while (!strncmp(*word, "./", 2))
+		*word += 2;
+	length = strlen(*word);
+	while (length && (*word)[length - 1] == '/')
+		length--;
+	return length == 1 && **word == '.' ? 0 : length;
+}
+
+static bool is_at_or_below(const char *path, const char *word)
+{
+	size_t length = trimmed(&word);
+
+	return path && (!length || (!strncmp(path, word, length) && (!path[length] || path[length] == '/')));
+}
+
+static bool is_of_word(const struct verb_change *change, const char *word)
+{
+	return is_at_or_below(change->path, word) || is_at_or_below(change->from, word) || is_at_or_below(change->seen, word);
+}
+
+static bool is_meant(const struct verb_options *options, const struct verb_change *change)
+{
+	for (int i = 0; i < options->words_count; i++)
+		if (is_of_word(change, options->words[i]))
 			return true;
-	}
-	return false;
+	return !options->words_count;
 }
 
 static void add_other(struct verb_list *list, uint64_t dir)
@@ -43,19 +58,8 @@ static void add_other(struct verb_list *list, uint64_t dir)
 	list->others[list->others_count++] = dir;
 }
 
-static void add(struct verb_list *list, const struct verb_options *options, struct verb_change change)
+static void add(struct verb_list *list, struct verb_change change)
 {
-	if (!is_meant(options, change.path) && !is_meant(options, change.from) && !is_meant(options, change.seen)) {
-		const struct verb_entry *left = change.kind == 'R' ? map_get(&list->left, change.from, strlen(change.from)) : NULL;
-
-		add_other(list, change.dir);
-		if (change.node)
-			change.node->others = true;
-		if (left)
-			add_other(list, left->dir);
-		free(change.path);
-		return;
-	}
 	if (!(list->changes_count & (list->changes_count - 1))) {
 		struct verb_change *more = realloc(list->changes, (list->changes_count ? 2 * list->changes_count : 1) * sizeof *more);
 
@@ -64,6 +68,84 @@ static void add(struct verb_list *list, const struct verb_options *options, stru
 		list->changes = more;
 	}
 	list->changes[list->changes_count++] = change;
+}
+
+static void leave_out(struct verb_list *list, struct verb_change *change)
+{
+	const struct verb_entry *left = change->kind == 'R' ? map_get(&list->left, change->from, strlen(change->from)) : NULL;
+
+	add_other(list, change->dir);
+	if (change->node)
+		change->node->others = true;
+	if (left)
+		add_other(list, left->dir);
+	free(change->path);
+}
+
+/* Only what was asked for stays in the list. `together`: and all names of a file of which one was. */
+static void choose(struct verb_list *list, const struct verb_options *options)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->changes_count; i++) {
+		struct verb_node *node = list->changes[i].node;
+
+		if (node && !S_ISDIR(node->row.mode) && options->together && is_meant(options, &list->changes[i]))
+			node->meant = true;
+	}
+	for (size_t i = 0; i < list->changes_count; i++) {
+		struct verb_change *change = &list->changes[i];
+
+		if ((change->node && change->node->meant) || is_meant(options, change))
+			list->changes[kept++] = *change;
+		else
+			leave_out(list, change);
+	}
+	list->changes_count = kept;
+}
+
+/* Whether there is something under this name, changed or not: in the directory, or where a directory above it has been moved to. */
+static bool exists(const struct verb_list *list, const char *word)
+{
+	size_t length = trimmed(&word);
+	char *path = strndup(word, length), *from = NULL;
+	struct stat st;
+	bool there;
+
+	if (!path)
+		lind_die("no memory");
+	there = !length || below_look(path, &st);
+	for (size_t i = 0; !there && i < list->entries_count; i++) {
+		const struct verb_entry *entry = &list->entries[i];
+		const struct verb_node *node = entry->path && is_at_or_below(path, entry->path) ? verb_node(list, entry->ino) : NULL;
+		size_t above = node ? strlen(entry->path) : 0;
+
+		if (!node || !node->row.origin)
+			continue;
+		from = path[above] ? verb_joined(node->row.origin, path + above + 1) : strdup(node->row.origin);
+		there = from && below_look(from, &st);
+		free(from);
+	}
+	free(path);
+	return there;
+}
+
+/* A word that means nothing is a mistake, as git has it. */
+static int check_words(const struct verb_list *list, const struct verb_options *options)
+{
+	int status = 0;
+
+	for (int i = 0; i < options->words_count; i++) {
+		bool found = false;
+
+		for (size_t j = 0; j < list->changes_count && !found; j++)
+			found = is_of_word(&list->changes[j], options->words[i]);
+		if (found || exists(list, options->words[i]))
+			continue;
+		lind_log("%s: no such change in the state", verb_shown(options->words[i]));
+		status = 1;
+	}
+	return status;
 }
 
 bool verb_next_xattr(const struct store_node *row, struct verb_xattr *x)
@@ -167,14 +249,14 @@ static bool is_later(const struct timespec *one, const struct timespec *other)
 }
 
 /* A directory in the place of something, or something in the place of a directory. */
-static void add_replaced(struct verb_list *list, const struct verb_options *options, const struct verb_entry *entry, const char *there, const struct stat *st, bool late)
+static void add_replaced(struct verb_list *list, const struct verb_entry *entry, const char *there, const struct stat *st, bool late)
 {
 	if (!map_get(&list->moved, there, strlen(there)))
-		add(list, options, (struct verb_change){ .kind = 'D', .path = strdup(there), .from = strdup(there), .dir = entry->dir, .name = entry->name,
+		add(list, (struct verb_change){ .kind = 'D', .path = strdup(there), .from = strdup(there), .dir = entry->dir, .name = entry->name,
 			.seen = entry->path, .type = st->st_mode & S_IFMT, .late = late, .was = verb_seen(st) });
 }
 
-static int add_found(struct verb_list *list, const struct verb_options *options, struct verb_entry *entry, struct verb_node *node)
+static void add_found(struct verb_list *list, struct verb_entry *entry, struct verb_node *node)
 {
 	char *there = verb_natural(list, entry);
 	const struct store_node *row = &node->row;
@@ -191,26 +273,28 @@ static int add_found(struct verb_list *list, const struct verb_options *options,
 	if (is_there && !is_one && !S_ISDIR(row->mode))
 		change.over = verb_seen(&st);
 	if (is_one)
-		add_replaced(list, options, entry, there, &st, change.late);
+		add_replaced(list, entry, there, &st, change.late);
 	if (own) {
 		change.kind = 'M';
 		if (node->differs)
-			add(list, options, change);
+			add(list, change);
 	} else if (row->origin && map_get(&list->moved, row->origin, strlen(row->origin)) == node && !node->moved) {
 		change.kind = 'R';
 		if (below_look(row->origin, &origin))
 			change.was = verb_seen(&origin);
 		/* Other names of it are made. */
 		node->moved = true;
-		add(list, options, change);
-	} else {
+		add(list, change);
+	} else if (!hides || node->differs || !node->kept || !below_look(row->origin, &origin) || origin.st_ino != st.st_ino || origin.st_dev != st.st_dev) {
 		change.kind = hides && !is_one ? 'M' : 'A';
+		/* Making a name of the file was a change of it, and so was applying another one. */
+		if (row->origin && hides && !S_ISDIR(row->mode))
+			change.late = is_later(&st.st_ctim, &row->ctime);
 		if (!row->origin && change.kind == 'M')
 			change.from = strdup(there);
-		add(list, options, change);
+		add(list, change);
 	}
 	free(there);
-	return 0;
 }
 
 static int by_path(const void *a, const void *b)
@@ -222,7 +306,7 @@ static int by_path(const void *a, const void *b)
 	return order ? order : (other->kind == 'D') - (one->kind == 'D');
 }
 
-static void add_removed(struct verb_list *list, const struct verb_options *options)
+static void add_removed(struct verb_list *list)
 {
 	for (size_t i = 0; i < list->entries_count; i++) {
 		struct verb_entry *entry = &list->entries[i];
@@ -231,7 +315,7 @@ static void add_removed(struct verb_list *list, const struct verb_options *optio
 
 		/* What was moved is not gone. */
 		if (there && !map_get(&list->moved, there, strlen(there)) && below_look(there, &st))
-			add(list, options, (struct verb_change){ .kind = 'D', .path = strdup(there), .from = strdup(there), .dir = entry->dir, .name = entry->name,
+			add(list, (struct verb_change){ .kind = 'D', .path = strdup(there), .from = strdup(there), .dir = entry->dir, .name = entry->name,
 				.seen = entry->path, .type = st.st_mode & S_IFMT, .was = verb_seen(&st) });
 		free(there);
 	}
@@ -296,10 +380,13 @@ int verb_list(struct store *store, const struct verb_options *options, struct ve
 	for (size_t i = 0; i < list->entries_count; i++) {
 		struct verb_node *node = verb_node(list, list->entries[i].ino);
 
-		if (node && list->entries[i].path && (r = add_found(list, options, &list->entries[i], node)))
-			return verb_failed(store, r);
+		if (node && list->entries[i].path)
+			add_found(list, &list->entries[i], node);
 	}
-	add_removed(list, options);
+	add_removed(list);
+	if ((r = check_words(list, options)))
+		return r;
+	choose(list, options);
 	if (list->changes_count)
 		qsort(list->changes, list->changes_count, sizeof *list->changes, by_path);
 	verb_index(list);

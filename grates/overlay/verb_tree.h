@@ -14,6 +14,8 @@ struct verb_node {
 	bool moved;			/* it has been met under another name than its own below */
 	bool known, differs;		/* whether by more than times, from what is at its origin, is known; and so it is */
 	bool forgotten;			/* it has left the state */
+	bool meant;			/* one of its names was asked for */
+	bool stale;			/* a name of it was not applied, since what is there below was changed */
 	bool others;			/* it has names that are other changes than those that were asked for */
 	const struct verb_entry *entry;	/* of a directory: what it is found by */
 	const char *kept;		/* where it is under that: another path than below if a directory above was moved; NULL: it is not */
@@ -90,7 +92,7 @@ bool verb_next_xattr(const struct store_node *row, struct verb_xattr *x);
 int verb_load(struct store *store, struct verb_list *list);
 bool verb_is_path(const char *path);	/* a state can come from elsewhere: what it calls a path has to be one */
 void verb_index(struct verb_list *list);	/* changes by `from` and `path` */
-/* Makes the list of the changes at and below the paths that were named, or of all. An exit status. */
+/* Makes the list of the changes at and below the paths that were named, or of all. An exit status: 1 if nothing is at such a path. */
 int verb_list(struct store *store, const struct verb_options *options, struct verb_list *list);
 struct verb_node *verb_node(const struct verb_list *list, uint64_t ino);
 size_t verb_first_in(const struct verb_list *list, uint64_t dir);	/* the first entry of a directory; another's if it has none */

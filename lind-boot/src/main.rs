@@ -113,7 +113,10 @@ fn told(done: Result<(), run::Failure>) -> u8 {
     match done {
         Ok(()) => 0,
         Err(error) => {
-            stdio::say(&format!("lind-boot: {:#}\n", error.reason));
+            let reason = format!("{:#}", error.reason);
+            if !reason.is_empty() {
+                stdio::say(&format!("lind-boot: {reason}\n"));
+            }
             error.status
         }
     }

@@ -39,6 +39,11 @@ impl From<anyhow::Error> for Failure {
 }
 
 impl Failure {
+    /// Of a process of ours, which has said itself what is wrong.
+    pub fn said() -> Failure {
+        Failure { reason: anyhow!(""), status: crate::FAILED }
+    }
+
     /// As in shells: 127 for what was not found, 126 for what cannot be run.
     fn of(error: LoadError, name: &CStr, (root, on_host): (&Path, bool), grates: &Folders) -> Failure {
         match error.errno {

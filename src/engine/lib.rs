@@ -39,7 +39,7 @@ pub use code::cache;
 pub use code::compile::AT_ONCE;
 pub use code::cwasm::is_of_this_version;
 pub use code::inspect::{Inspection, ModuleFacts, Seal};
-pub use code::key::CodeStore;
+pub use code::key::{CodeStore, homes};
 pub use code::link::Link;
 pub use code::own_code::let_go as let_go_of_code;
 pub use code::validate::Entry;

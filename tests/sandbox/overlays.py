@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import pwd
 import shutil
 import sqlite3
 import subprocess
@@ -81,7 +82,7 @@ def verb(world: World, *words: str, status: int = 0) -> str:
 def an_edit_is_looked_at_and_applied(world: World) -> None:
     top = fill(world)
     before = tree(top)
-    holds("at the end", edited(world, *EDITS), " 14 files changed: lind-boot diff test")
+    holds("at the end", edited(world, *EDITS), " 15 files changed: lind-boot diff test")
     same("the directory", tree(top), before)
     same("names", verb(world, "diff", "test"), NAMES)
     same("of some", verb(world, "diff", "test", "src", str(top / "kept")), "M kept\nR src/a.c -> src/b.c\nM src/n.txt\n")
@@ -292,7 +293,8 @@ def one_run_at_a_time(world: World) -> None:
         done = world.run("-v", ".:overlay=test", str(world.folder / "tool" / "edit"), "w:made.txt=second\n")
         same("a second run", (done.returncode, done.stderr), (125, "overlay_grate: --upper test: another run has it open\n"))
         for words in ("diff", "test"), ("apply", "test"), ("discard", "test"):
-            holds(words[0], verb(world, *words, status=125), "in use by another run")
+            said = verb(world, *words, status=125)
+            same(f"{words[0]}: {said}", (said.endswith("test.db: in use by another run\n"), said.count("\n")), (True, 1))
     finally:
         said = first.communicate(timeout=SECONDS)[1]
     same("the first", (first.returncode, said), (0, "overlay_grate: 1 file changed: lind-boot diff test\n"))
@@ -304,7 +306,7 @@ def names_are_any_bytes(world: World) -> None:
     names = [os.fsencode(name) for name in ("\udcff\udcc3(", "\u00fc\u20ac\U0001f600", "\udced\udca0\udc80", 'a"\\\n\x7f\u009b', "\udcc0\udcaf")]
     edited(world, *(os.fsdecode(b"w:" + name + b"=x") for name in names))
     found = json.loads(verb(world, "diff", "test", "--json"))
-    same("JSON", sorted(os.fsencode(row["path"]) for row in found), sorted(names))
+    same("JSON", sorted(bytes.fromhex(row["path_bytes"]) if "path_bytes" in row else row["path"].encode() for row in found), sorted(names))
     verb(world, "export", "test", str(world.home / "copy.tar"))
     with tarfile.open(world.home / "copy.tar") as archive:
         got = {os.fsencode(name) for name in archive.getnames()}
@@ -448,6 +450,8 @@ def a_dry_run_changes_nothing(world: World) -> None:
     same("no way to look at what is gone", "lind-boot diff" in done.stderr, False)
     same("status", done.returncode, 1)
     holds("what would be changed", done.stdout, "D gone.txt\nA made.txt\n")
+    same("a name that nobody has given", "lind-dry-run" in done.stderr, False)
+    holds("where", done.stderr, f"in {top}:\n")
     same("the directory", tree(top), before)
 
 
@@ -461,7 +465,7 @@ def mistakes_with_states(world: World) -> None:
         (["diff", "a b"], "the name of a state"),
         (["run", "-v", "./kept:overlay=test", "true"], "for directories"),
         (["run", "-v", f".:overlay={world.project}/state.db", "true"], "would be in it"),
-        (["run", "-v", f".:overlay={world.folder}/file", tool], "not a database"),
+        (["run", "-v", f".:overlay={world.folder}/file", tool], "not the state of an overlay"),
     ]:
         done = world.boot(*words)
         same(f"{words}: status", done.returncode, 125)
@@ -483,6 +487,89 @@ def mistakes_with_states(world: World) -> None:
     same("kept", ((world.folder / "file").exists(), (world.project / "s.db").exists()), (True, False))
     done = world.run("-v", f"{world.folder}/tool:overlay=test", "true")
     holds("another's state", done.stderr, "belongs to")
+
+
+def what_is_no_state_stays_as_it_is(world: World) -> None:
+    """A file that was named by mistake. An empty one becomes a state, by a run."""
+    fill(world)
+    text, other, empty = (world.folder / name for name in ("text", "other.db", "empty"))
+    text.write_text("precious\n")
+    with contextlib.closing(sqlite3.connect(other)) as db, db:
+        db.execute("create table precious(x)")
+    empty.touch()
+    for file in text, other, empty:
+        os.chown(file, *2 * [world.user if world.user is not None else -1])
+    lower = ("--lower", str(world.project))
+    verbs = [["diff"], ["diff", *lower], ["log"], ["export", str(world.home / "copy")], ["apply"], ["apply", *lower], ["discard"], ["snapshot", "x"], ["rollback", "x"], ["fork", "x"], ["overlay", "ls"],
+             ["overlay", "rm"]]
+    run = "run", "-v", f".:overlay={{}}", str(world.folder / "tool" / "edit"), "w:made.txt=x"
+    for file, part in (text, "not the state of an overlay"), (other, "not the state of an overlay"), (empty, "no state"):
+        before = file.read_bytes()
+        for words in verbs:
+            at = 2 if words[0] == "overlay" else 1
+            holds(f"{words}", verb(world, *words[:at], str(file), *words[at:], status=125), part)
+        if file != empty:
+            holds("run", verb(world, *(word.format(file) for word in run), status=125), part)
+        same(f"{file.name}: content", file.read_bytes(), before)
+        if file != other:
+            same(f"{file.name}: a log", Path(f"{file}-wal").exists(), False)
+    verb(world, *(word.format(empty) for word in run))
+    same("a state", verb(world, "diff", str(empty)), "A made.txt\n")
+
+
+def directories_have_any_names(world: World) -> None:
+    fill(world)
+    for number, name in enumerate(("line\nfeed", "\udcff\udcc3(", "\u00fc \x1b[2J")):
+        top, state = world.folder / name, f"odd{number}"
+        top.mkdir()
+        os.chown(top, *2 * [world.user if world.user is not None else -1])
+        done = world.run("-v", f"{top}:overlay={state}", str(world.folder / "tool" / "edit"), f"w:{top}/made.txt=x")
+        same(f"{name!r}: a run", (done.returncode, done.stderr), (0, f"overlay_grate: 1 file changed: lind-boot diff {state}\n"))
+        same(f"{name!r}: names", verb(world, "diff", state), "A made.txt\n")
+        file = world.home / ".local" / "state" / "lind" / "overlay" / f"{state}.db"
+        shown = world.boot("diff", str(file)).stderr + verb(world, "apply", str(file), status=125)
+        same(f"{name!r}: on a terminal", [c for c in shown if ord(c) < 32 and c != "\n"] + [line for line in shown.splitlines() if "lind-boot" not in line], [])
+        verb(world, "apply", state)
+        same(f"{name!r}: applied", (top / "made.txt").read_text(), "x")
+
+
+def an_export_into_itself_is_refused(world: World) -> None:
+    top = fill(world)
+    edited(world, "w:made.txt=x")
+    (world.folder / "way").symlink_to(top)
+    for form in [], ["--format=overlayfs"]:
+        for place in "up", "src/up", "src/../up", str(world.folder / "way" / "up"), str(world.folder / "way" / "src" / "up"), str(top):
+            holds(place, verb(world, "export", *form, "test", place, status=125), "is there already" if place == str(top) else "which is exported")
+    for name in "up.tar.gz", "up.tgz", "up.tar.zst":
+        holds(name, verb(world, "export", "test", str(world.home / name), status=125), "not compressed here: lind-boot export test - | gzip")
+    same("nothing was made", [*top.rglob("up*"), *world.home.glob("up*")], [])
+    verb(world, "export", "test", "up.tar")
+    with tarfile.open(top / "up.tar") as archive:
+        same("a tar", "made.txt" in archive.getnames(), True)
+    script = f"mkdir {world.folder}/bound && mount --bind {top} {world.folder}/bound && exec {BOOT} export test {world.folder}/bound/up"
+    if os.geteuid() == 0 and world.user is None:
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=world.known, cwd=top, capture_output=True, text=True, check=False)
+        if "mount" not in done.stderr:
+            holds("by a bind mount", done.stderr, "which is exported")
+
+
+def what_is_said_is_what_there_is(world: World) -> None:
+    """At the end of a run as in a diff; and of a damaged state one thing."""
+    fill(world)
+    same("times alone", edited(world, "x:kept=644"), "")
+    same("a diff", verb(world, "diff", "test"), "")
+    holds("a mistake", verb(world, "diff", "test", "nothing", status=1), "nothing: no such change in the state\n")
+    file = world.home / ".local" / "state" / "lind" / "overlay" / "test.db"
+    file.write_bytes(file.read_bytes()[:100] + b"x" * 5000)
+    for words in ["diff", "test"], ["apply", "test"], ["export", "test", str(world.home / "copy")]:
+        same(f"{words}: lines", verb(world, *words, status=125).count("\n"), 1)
+
+
+def a_home_is_found_without_a_variable(world: World) -> None:
+    known = {name: value for name, value in world.known.items() if name != "HOME"}
+    done = subprocess.run([BOOT, "overlay", "ls"], env=known, user=world.user, group=world.user, capture_output=True, text=True, check=False)
+    has_home = Path(pwd.getpwuid(world.user if world.user is not None else os.geteuid()).pw_dir).is_dir()
+    same("no place", "no place for states" in done.stderr, not has_home)
 
 
 def what_is_shown_commands_no_terminal(world: World) -> None:
@@ -521,4 +608,5 @@ TESTS = [an_edit_is_looked_at_and_applied, what_becomes_a_link_is_a_patch, chang
          what_cannot_be_made_stays_in_the_state, only_what_was_meant_is_applied_to, an_interrupted_apply_goes_on, is_exported_for_overlayfs, one_run_at_a_time, names_are_any_bytes, names_deep_down_are_whole,
          large_files_lie_in_a_directory, mistakes_with_states_that_are_directories, in_a_directory(an_edit_is_looked_at_and_applied), in_a_directory(changes_go_on_in_the_next_run),
          in_a_directory(an_interrupted_apply_goes_on), in_a_directory(is_exported_for_overlayfs), in_a_directory(one_run_at_a_time), in_a_directory(snapshots_and_forks),
-         rights_that_a_file_would_give_are_shown, snapshots_and_forks, what_is_shown_commands_no_terminal, a_state_from_elsewhere_commands_no_terminal, a_dry_run_changes_nothing, mistakes_with_states]
+         rights_that_a_file_would_give_are_shown, snapshots_and_forks, what_is_shown_commands_no_terminal, a_state_from_elsewhere_commands_no_terminal, a_dry_run_changes_nothing, mistakes_with_states,
+         what_is_no_state_stays_as_it_is, directories_have_any_names, an_export_into_itself_is_refused, what_is_said_is_what_there_is, a_home_is_found_without_a_variable]

@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use lind_kernel::stdio;
 
 use crate::run::{self, Failure};
@@ -43,8 +43,9 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         words.extend(["--lower".into(), LOWER.into(), "--called".into(), lower.clone().into()]);
     }
     if let Verb::Export(export) = verb {
+        export.ensure_not_compressed()?;
         if export.is_directory() {
-            let to = export.made()?;
+            let to = export.made(&lower)?;
             volumes.push((to, EXPORT.into(), false));
             words.extend(["--to".into(), EXPORT.into()]);
         } else if export.to.as_os_str() != "-" {
@@ -61,7 +62,7 @@ fn ensure_directory(lower: &Path) -> Result<()> {
     ensure!(
         lower.is_dir(),
         "{}: the directory below the overlay is not there; --lower DIR says where it is",
-        lower.display()
+        shown(lower)
     );
     Ok(())
 }
@@ -84,6 +85,7 @@ fn existing(text: &OsString) -> Result<State> {
         text.display(),
         state.file.display()
     );
+    state.ensure_one(false)?;
     Ok(state)
 }
 
@@ -95,7 +97,7 @@ fn below(word: &OsString, lower: &Path, is_path: bool) -> OsString {
 
 /// The directory that a state says it belongs to. Somebody else's state could name any, and what it has for it: so what is applied there is only what this
 /// user's own runs have changed in that very directory.
-fn meant(verb: &Verb, state: &State) -> Result<PathBuf> {
+fn meant(verb: &Verb, state: &State) -> Result<PathBuf, Failure> {
     let Belongs { lower, ino } = belongs(state)?;
     if let Verb::Apply(_) = verb {
         let found = lower.metadata().ok().map(|found| found.ino());
@@ -108,10 +110,14 @@ fn meant(verb: &Verb, state: &State) -> Result<PathBuf> {
         } else {
             return Ok(lower);
         };
-        bail!("{}: {why}; if it is meant for {}, add --lower {1}", state.name.display(), lower.display());
+        return Err(
+            anyhow!("{}: {why}; if it is meant for {}, add --lower {1}", state.name.display(), shown(&lower)).into()
+        );
     }
-    if !state.is_named() && verb.looks_below() {
-        stdio::say(&format!("lind-boot: {} is a state of {}\n", state.name.display(), lower.display()));
+    if verb.is_of_dry_run() {
+        stdio::say(&format!("lind-boot: in {}:\n", shown(&lower)));
+    } else if !state.is_named() && verb.looks_below() {
+        stdio::say(&format!("lind-boot: {} is a state of {}\n", state.name.display(), shown(&lower)));
     }
     Ok(lower)
 }
@@ -123,22 +129,35 @@ struct Belongs {
     ino: u64,
 }
 
-/// Asks the grate, in a process of its own.
-fn belongs(state: &State) -> Result<Belongs> {
+/// Asks the grate, in a process of its own, which says itself what is wrong with the state.
+fn belongs(state: &State) -> Result<Belongs, Failure> {
     let mut words = tool("lower", state);
     words.extend(["--".into(), ".".into()]);
     let own = std::env::current_exe().context("lind-boot itself")?;
-    let said = Command::new(own).args(words).stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
-    let line = said.stdout.strip_suffix(b"\n").filter(|_| said.status.success());
-    let parts = line.and_then(|line| {
-        let space = line.iter().position(|&byte| byte == b' ')?;
-        let ino = str::from_utf8(&line[..space]).ok()?.parse().ok()?;
-        let lower = PathBuf::from(OsString::from_vec(line[space + 1..].to_vec()));
-        // It is shown, and may be somebody else's words.
-        let is_shown = lower.is_absolute() && !lower.to_string_lossy().contains(char::is_control);
-        is_shown.then_some(Belongs { lower, ino })
-    });
-    parts.with_context(|| format!("{}: no state", state.name.display()))
+    let said = Command::new(own).args(words).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let said = said.map_err(anyhow::Error::from)?;
+    if !said.status.success() {
+        return Err(Failure::said());
+    }
+    let found = parsed(&said.stdout).with_context(|| format!("{}: no state", state.name.display()))?;
+    Ok(found)
+}
+
+/// `INO PATH`, and a zero byte: a path may have line feeds.
+fn parsed(said: &[u8]) -> Option<Belongs> {
+    let said = said.strip_suffix(b"\0")?;
+    let space = said.iter().position(|&byte| byte == b' ')?;
+    let ino = str::from_utf8(&said[..space]).ok()?.parse().ok()?;
+    let lower = PathBuf::from(OsString::from_vec(said[space + 1..].to_vec()));
+    lower.is_absolute().then_some(Belongs { lower, ino })
+}
+
+/// For messages: a path may be somebody else's words, and command a terminal.
+fn shown(path: &Path) -> String {
+    path.to_string_lossy()
+        .chars()
+        .map(|c| if c.is_control() { c.escape_unicode().to_string() } else { c.into() })
+        .collect()
 }
 
 /// `lind-boot overlay`: the states of the user.
@@ -218,7 +237,7 @@ pub fn dry_run() -> Result<u8, Failure> {
     states.retain(|path| path.extension().is_some_and(|suffix| suffix == "db"));
     states.sort();
     for state in &states {
-        let _ = Command::new(&own).arg("diff").arg(state).stdin(Stdio::null()).status();
+        let _ = Command::new(&own).args(["diff", "--of-dry-run"]).arg(state).stdin(Stdio::null()).status();
     }
     std::fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let status = status?;
@@ -229,6 +248,14 @@ pub fn dry_run() -> Result<u8, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_any_bytes() {
+        let of = |said: &[u8]| parsed(said).map(|found| (found.ino, found.lower.into_os_string().into_vec()));
+        assert_eq!(of(b"7 /a b\n\xff\0"), Some((7, b"/a b\n\xff".to_vec())));
+        assert_eq!([of(b"7 a\0"), of(b"7 /a"), of(b"x /a\0"), of(b"")], [const { None }; 4]);
+        assert_eq!(shown(Path::new("/a\n\u{1b}[2J\u{9b}\u{fc}")), "/a\\u{a}\\u{1b}[2J\\u{9b}\u{fc}");
+    }
 
     #[test]
     fn paths_of_the_host_are_those_below() {

@@ -1,7 +1,8 @@
 //! The command lines of what is done with states.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
@@ -39,11 +40,14 @@ pub struct Diff {
     #[arg(short, long)]
     pub patch: bool,
     /// Kinds and names alone
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["stat", "patch"])]
     pub name_status: bool,
     /// As JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["stat", "patch", "name_status"])]
     pub json: bool,
+    /// Of `run --dry-run`: the state is one that nobody has named
+    #[arg(long, hide = true)]
+    pub of_dry_run: bool,
 }
 
 /// Options of `apply`.
@@ -133,13 +137,35 @@ impl Export {
         self.to.as_os_str() != "-" && self.to.extension().is_none_or(|suffix| suffix != "tar")
     }
 
+    /// Makes sure that a tar is not expected to be compressed.
+    ///
+    /// # Errors
+    /// When its name says so.
+    pub fn ensure_not_compressed(&self) -> Result<()> {
+        let name = self.to.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        let packed = [".tgz", ".tbz", ".tbz2", ".txz", ".tzst"].iter().any(|ending| name.ends_with(ending));
+        let in_two = name.rsplit_once('.').is_some_and(|(rest, ending)| rest.ends_with(".tar") && !ending.is_empty());
+        ensure!(
+            !packed && !in_two,
+            "{}: a tar is not compressed here: lind-boot export {} - | gzip >{0}",
+            self.to.display(),
+            self.state.display()
+        );
+        Ok(())
+    }
+
     /// The directory, made.
     ///
     /// # Errors
-    /// When there is one.
-    pub fn made(&self) -> Result<PathBuf> {
+    /// When there is one, or when it would be in the directory that is read: that would have no end.
+    pub fn made(&self, lower: &Path) -> Result<PathBuf> {
         let shown = self.to.display();
-        ensure!(!self.to.exists(), "{shown}: is there already");
+        ensure!(self.to.symlink_metadata().is_err(), "{shown}: is there already");
+        let to = std::path::absolute(&self.to)?;
+        let parent = to.parent().context("no directory")?.canonicalize().with_context(|| shown.to_string())?;
+        let identity = |path: &Path| path.metadata().map(|found| (found.dev(), found.ino())).ok();
+        let lies_in = parent.ancestors().any(|above| identity(above) == identity(lower));
+        ensure!(!lies_in, "{shown}: lies in {}, which is exported; choose a directory elsewhere", super::shown(lower));
         std::fs::create_dir(&self.to).with_context(|| shown.to_string())?;
         Ok(self.to.canonicalize()?)
     }
@@ -197,6 +223,11 @@ impl Verb<'_> {
     /// Whether it is changed.
     pub fn changes_below(&self) -> bool {
         matches!(self, Verb::Apply(apply) if !apply.dry_run)
+    }
+
+    /// Whether it is how a dry run says what it would have changed.
+    pub fn is_of_dry_run(&self) -> bool {
+        matches!(self, Verb::Diff(diff) if diff.of_dry_run)
     }
 
     /// Whether its words are paths.

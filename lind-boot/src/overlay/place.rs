@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
+use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -100,10 +101,28 @@ impl State {
 
     /// Whether its file is one that overlays have made.
     pub fn is_one(&self) -> bool {
-        let mut start = [0; ID.end];
-        let read = std::fs::File::open(self.database())
-            .and_then(|file| std::os::unix::fs::FileExt::read_exact_at(&file, &mut start, 0));
-        read.is_ok() && start.starts_with(MAGIC) && start[ID] == APPLICATION
+        self.start().is_ok_and(|start| is_own(&start))
+    }
+
+    /// Makes sure that its file is not somebody else's, as far as that can be seen without the grate: that opens a log beside it. `makes`: what holds nothing
+    /// becomes a state.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn ensure_one(&self, makes: bool) -> Result<()> {
+        let start = self.start().with_context(|| self.file.display().to_string())?;
+        let has_log = std::fs::metadata(self.log()).is_ok_and(|log| log.len() > 0);
+        let is_empty = start.iter().all(|&byte| byte == 0);
+        ensure!(makes || has_log || !is_empty, "{}: no state", self.name.display());
+        let may_be = is_own(&start) || (is_empty && !has_log) || (start.starts_with(MAGIC) && (makes || has_log));
+        ensure!(may_be, "{}: not the state of an overlay", self.name.display());
+        Ok(())
+    }
+
+    fn start(&self) -> std::io::Result<Vec<u8>> {
+        let mut start = Vec::new();
+        std::fs::File::open(self.database())?.take(ID.end as u64).read_to_end(&mut start)?;
+        Ok(start)
     }
 
     /// Whether it is one of the user's by its name, not by its path.
@@ -198,6 +217,10 @@ fn named(name: &str, slash: bool) -> Result<(PathBuf, bool)> {
     Ok((directory, true))
 }
 
+fn is_own(start: &[u8]) -> bool {
+    start.starts_with(MAGIC) && start.get(ID) == Some(&APPLICATION[..])
+}
+
 fn allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"._-".contains(&byte)
 }
@@ -215,10 +238,10 @@ fn name(bytes: &[u8]) -> Result<&str> {
 /// The user's directory of states.
 ///
 /// # Errors
-/// When there is neither XDG_STATE_HOME nor HOME.
+/// When there is neither XDG_STATE_HOME nor a home directory.
 pub fn folder() -> Result<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
+    let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = named.or_else(|| Some(lind_engine::homes().next()?.join(".local/state")));
     let base =
         base.context("no place for states of overlays: set XDG_STATE_HOME or HOME, or name a path with a slash")?;
     Ok(base.join("lind/overlay"))

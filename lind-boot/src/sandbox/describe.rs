@@ -52,12 +52,12 @@ fn maker(sandbox: &Sandbox) -> &'static str {
 
 /// Each grate of the line with its options, as words.
 fn line(sandbox: &Sandbox) -> String {
-    let command = sandbox.command.iter().map(|word| word.to_string_lossy().into_owned());
+    let words = sandbox.grates.iter().chain(&sandbox.command).map(|word| word.to_string_lossy().into_owned());
     let quoted = |word: String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:,%+@".contains(c);
         if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
     };
-    sandbox.grates.iter().cloned().chain(command).map(quoted).collect::<Vec<_>>().join(" ")
+    words.map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// What the grates on the line mean, a sentence each.
@@ -67,7 +67,8 @@ fn rules(sandbox: &Sandbox) -> Vec<String> {
     let mut network = "the host's network, without rules".to_owned();
     let mut grate = "";
     let mut program: Option<&str> = None;
-    for word in &sandbox.grates {
+    let words: Vec<_> = sandbox.grates.iter().map(|word| word.to_string_lossy()).collect();
+    for word in &words {
         let rule = if let Some(name) = word.strip_suffix("_grate") {
             grate = name;
             (name == "net").then(|| "no network but what is named".to_owned())
@@ -136,7 +137,7 @@ fn as_json(sandbox: &Sandbox, options: &Options) -> serde_json::Value {
         "timeout": options.timeout.map(|timeout| timeout.as_secs_f64()),
         "workdir": shown(&sandbox.workdir),
         "home": HOME,
-        "line": sandbox.grates,
+        "line": sandbox.grates.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
         "command": sandbox.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
     })
 }

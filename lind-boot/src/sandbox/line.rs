@@ -1,9 +1,8 @@
 //! The line of grates that a sandbox's rules stand for, outermost first.
 
-use std::ffi::OsStr;
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use super::options::{Amounts, Network, Options};
 use super::policy::{HASH, LIMITS, Policy, ProgramRules};
@@ -18,60 +17,63 @@ pub fn grates(
     volumes: &[Volume],
     notes: Option<&[String; 3]>,
     peaks: Option<&str>,
-) -> Result<Vec<String>> {
-    let mut line = overlays(volumes, options.overlay_all.is_none())?;
+) -> Result<Vec<OsString>> {
+    let mut line = overlays(volumes, options.overlay_all.is_none());
     if let Some(file) = &options.audit {
-        line.extend(["witness_grate".to_owned(), "-o".to_owned(), absolute(file)?]);
+        line.extend(["witness_grate".into(), "-o".into(), std::path::absolute(file)?.into()]);
     }
-    match notes {
-        Some([limits, ..]) => line.extend(noted_limits(&options.amounts, policy, limits)),
-        None => line.extend(told_limits(&options.amounts, policy, peaks)),
-    }
-    line.extend(network(options, policy, notes.map(|[_, network, _]| network.as_str()))?);
+    line.extend(bytes(match notes {
+        Some([limits, ..]) => noted_limits(&options.amounts, policy, limits),
+        None => told_limits(&options.amounts, policy, peaks),
+    }));
+    line.extend(bytes(network(options, policy, notes.map(|[_, network, _]| network.as_str()))?));
     line.extend(protection(policy, volumes));
     for program in &policy.program {
         line.extend(clamp(program)?);
     }
-    line.extend(lists(policy));
+    line.extend(bytes(lists(policy)));
     // Nearest to the command: it sees the calls of the command, and not those that grates make to find out about them.
     if let Some([.., files]) = notes {
-        line.extend(["seccomp_grate", "--lists", "--learn", files].map(str::to_owned));
+        line.extend(["seccomp_grate", "--lists", "--learn", files].map(OsString::from));
     }
     Ok(line)
 }
 
+fn bytes(words: Vec<String>) -> impl Iterator<Item = OsString> {
+    words.into_iter().map(OsString::from)
+}
+
+/// `--NAME=PATH`: paths are any bytes.
+fn with_path(option: &str, path: &OsStr) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(path);
+    word
+}
+
 /// File systems in memory, where the host mounts none. Nearest to the kernel: what others allow or refuse comes before.
-pub fn in_memory(tmpfs: &[Tmpfs]) -> Result<Vec<String>> {
+pub fn in_memory(tmpfs: &[Tmpfs]) -> Vec<OsString> {
     let mut words = Vec::new();
     for tmpfs in tmpfs {
-        let (path, size) = (text(tmpfs.guest.as_os_str())?, tmpfs.size.to_uppercase());
-        words.extend(["imfs_grate".to_owned(), format!("--prefix={path}"), format!("--size={size}")]);
+        let size = format!("--size={}", tmpfs.size.to_uppercase());
+        words.extend(["imfs_grate".into(), with_path("--prefix=", tmpfs.guest.as_os_str()), size.into()]);
     }
-    Ok(words)
-}
-
-fn absolute(file: &Path) -> Result<String> {
-    text(std::path::absolute(file)?.as_os_str())
-}
-
-fn text(name: &OsStr) -> Result<String> {
-    name.to_str().map(str::to_owned).with_context(|| format!("{}: not a name that can be passed on", name.display()))
+    words
 }
 
 /// Nearest to the kernel: whatever is asked about calls of the command is asked before. `told`: how to look at the changes is said at the end.
-fn overlays(volumes: &[Volume], told: bool) -> Result<Vec<String>> {
-    let mut words = Vec::new();
+fn overlays(volumes: &[Volume], told: bool) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
     for volume in volumes {
         let Some(state) = &volume.overlay else { continue };
-        words.extend(["overlay_grate".to_owned(), "--lower".to_owned(), text(volume.guest.as_os_str())?]);
-        words.extend(["--upper".to_owned(), text(&state.word())?]);
-        words.extend(["--called".to_owned(), text(volume.host.as_os_str())?]);
+        words.extend(["overlay_grate".into(), "--lower".into(), volume.guest.clone().into()]);
+        words.extend(["--upper".into(), state.word()]);
+        words.extend(["--called".into(), volume.host.clone().into()]);
         if told {
-            words.extend(["--told".to_owned(), text(&state.name)?]);
+            words.extend(["--told".into(), state.name.clone()]);
         }
-        words.extend(state.head.iter().flat_map(|head| ["--head".to_owned(), head.clone()]));
+        words.extend(state.head.iter().flat_map(|head| ["--head".into(), head.into()]));
     }
-    Ok(words)
+    words
 }
 
 /// The limits that all programs have together: what is named goes before what the policy says.
@@ -106,18 +108,18 @@ pub fn limits(amounts: &Amounts, policy: &Policy) -> Vec<String> {
 }
 
 /// The grates that stand before one program and all that it starts.
-fn clamp(program: &ProgramRules) -> Result<Vec<String>> {
+fn clamp(program: &ProgramRules) -> Result<Vec<OsString>> {
     let option = match program.name.strip_prefix(HASH) {
         Some(hash) => format!("--hash={hash}"),
         None => format!("--path={}", program.name),
     };
-    let inside =
-        [network(&Options::default(), &program.rules, None)?, protection(&program.rules, &[]), lists(&program.rules)];
-    let inside = inside.concat();
+    let mut inside: Vec<_> = bytes(network(&Options::default(), &program.rules, None)?).collect();
+    inside.extend(protection(&program.rules, &[]));
+    inside.extend(bytes(lists(&program.rules)));
     if inside.is_empty() {
         return Ok(Vec::new());
     }
-    Ok([vec!["program_grate".to_owned(), option, "%{".to_owned()], inside, vec!["%}".to_owned()]].concat())
+    Ok([vec!["program_grate".into(), option.into(), "%{".into()], inside, vec!["%}".into()]].concat())
 }
 
 /// Limits that nobody comes to where there are none: what is limited is counted.
@@ -205,26 +207,32 @@ fn net_rule(text: &str) -> Result<String> {
 }
 
 /// What keeps protected names of volumes as they are, and keeps them from coming to be.
-fn protection(policy: &Policy, volumes: &[Volume]) -> Vec<String> {
+fn protection(policy: &Policy, volumes: &[Volume]) -> Vec<OsString> {
     let mut words = Vec::new();
     for volume in volumes.iter().filter(|volume| volume.can_be_changed() && volume.host.is_dir()) {
-        words.extend(policy.protect.iter().map(|name| format!("--protect={}", volume.guest.join(name).display())));
+        words.extend(policy.protect.iter().map(|name| with_path("--protect=", volume.guest.join(name).as_os_str())));
     }
     match policy.write.as_deref() {
         // Without a pattern it would allow all.
-        Some([]) => words.push("--protect=/".to_owned()),
-        Some(patterns) => words.extend(patterns.iter().map(|pattern| format!("--allow={pattern}"))),
+        Some([]) => words.push("--protect=/".into()),
+        Some(patterns) => words.extend(patterns.iter().map(|pattern| format!("--allow={pattern}").into())),
         None => {}
     }
     if !words.is_empty() {
-        words.splice(..0, ["write_filter_grate".to_owned(), "--errno=EROFS".to_owned()]);
+        words.splice(..0, ["write_filter_grate".into(), "--errno=EROFS".into()]);
     }
     words
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
+
+    fn joined(words: &[OsString]) -> String {
+        words.join(OsStr::new(" ")).into_string().unwrap()
+    }
 
     #[test]
     fn hosts_become_rules() {
@@ -245,12 +253,12 @@ mod tests {
         let mut policy = Policy::named("agent").unwrap();
         let amounts = Amounts { memory: Some("1G".into()), disk: Some("5M".into()), ..Amounts::default() };
         let options = Options { amounts, ..Options::default() };
-        let line = grates(&options, &policy, &[], None, None).unwrap().join(" ");
+        let line = joined(&grates(&options, &policy, &[], None, None).unwrap());
         assert_eq!(line, "resource_grate --memory=1G --cages=256 --files=4096 --write-bytes=file=5M net_grate");
         policy.network = true;
-        assert!(!grates(&options, &policy, &[], None, None).unwrap().contains(&"net_grate".to_owned()));
+        assert!(!grates(&options, &policy, &[], None, None).unwrap().contains(&"net_grate".into()));
         let none = Options { network: Some(Network::None), ..Options::default() };
-        assert!(grates(&none, &policy, &[], None, None).unwrap().contains(&"net_grate".to_owned()));
+        assert!(grates(&none, &policy, &[], None, None).unwrap().contains(&"net_grate".into()));
         let both = Options { network: Some(Network::None), allow: vec!["a".into()], ..Options::default() };
         assert!(grates(&both, &policy, &[], None, None).is_err());
     }
@@ -265,14 +273,14 @@ mod tests {
             programs: list("/p"),
             ..Policy::default()
         };
-        assert_eq!(protection(&policy, &[]).join(" "), "write_filter_grate --errno=EROFS --allow=/w/**");
+        assert_eq!(joined(&protection(&policy, &[])), "write_filter_grate --errno=EROFS --allow=/w/**");
         let words = lists(&policy).join(" ");
         assert_eq!(
             words,
             "seccomp_grate --calls=read --path= --path=/r --path=/w/** --path=/p --program= --program=/p"
         );
         let nothing = Policy { write: Some(Vec::new()), ..Policy::default() };
-        assert_eq!(protection(&nothing, &[]).join(" "), "write_filter_grate --errno=EROFS --protect=/");
+        assert_eq!(joined(&protection(&nothing, &[])), "write_filter_grate --errno=EROFS --protect=/");
         assert!(lists(&Policy::default()).is_empty());
     }
 
@@ -281,11 +289,11 @@ mod tests {
         let rules = Policy { network: true, programs: Some(Vec::new()), ..Policy::default() };
         let program = |rules: &Policy| ProgramRules { name: "/bin/git".into(), rules: rules.clone() };
         assert_eq!(
-            clamp(&program(&rules)).unwrap().join(" "),
+            joined(&clamp(&program(&rules)).unwrap()),
             "program_grate --path=/bin/git %{ seccomp_grate --program= %}"
         );
         assert!(clamp(&program(&Policy { network: true, ..Policy::default() })).unwrap().is_empty());
-        let none = clamp(&program(&Policy::default())).unwrap().join(" ");
+        let none = joined(&clamp(&program(&Policy::default())).unwrap());
         assert_eq!(none, "program_grate --path=/bin/git %{ net_grate %}");
     }
 
@@ -293,7 +301,7 @@ mod tests {
     fn what_is_learned_is_counted() {
         let notes = ["/l", "/n", "/f"].map(str::to_owned);
         let policy = Policy { network: true, limits: vec![("cages".into(), "5".into())], ..Policy::default() };
-        let line = grates(&Options::default(), &policy, &[], Some(&notes), None).unwrap().join(" ");
+        let line = joined(&grates(&Options::default(), &policy, &[], Some(&notes), None).unwrap());
         assert!(
             line.contains("--cages=5 ") && !line.contains("--cages=1000000") && line.contains("--memory=4T"),
             "{line}"
@@ -305,9 +313,11 @@ mod tests {
     fn names_are_protected_in_what_can_be_changed() {
         let volume = |read_only| Volume { host: "/etc".into(), guest: "/p".into(), read_only, overlay: None };
         let policy = Policy { protect: vec![".git/hooks".into(), ".envrc".into()], ..Policy::default() };
-        let line = protection(&policy, &[volume(false)]).join(" ");
+        let line = joined(&protection(&policy, &[volume(false)]));
         assert_eq!(line, "write_filter_grate --errno=EROFS --protect=/p/.git/hooks --protect=/p/.envrc");
         assert!(protection(&policy, &[volume(true)]).is_empty());
+        let odd = Volume { guest: OsStr::from_bytes(b"/\xff").into(), ..volume(false) };
+        assert_eq!(protection(&policy, &[odd])[2].as_bytes(), b"--protect=/\xff/.git/hooks");
         assert!(protection(&Policy::default(), &[volume(false)]).is_empty());
     }
 }

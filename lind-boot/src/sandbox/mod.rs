@@ -54,7 +54,7 @@ struct Sandbox {
     plan: Plan,
     maker: Maker,
     /// The grates before the command.
-    grates: Vec<String>,
+    grates: Vec<OsString>,
     /// The command, its name as the guest has it.
     command: Vec<OsString>,
     workdir: PathBuf,
@@ -208,7 +208,7 @@ impl Sandbox {
             verbose: options.verbose,
             mounted,
             command: visible.then_some(self.grates.len()),
-            program: self.grates.into_iter().map(OsString::from).chain(self.command).collect(),
+            program: self.grates.into_iter().chain(self.command).collect(),
             ..Run::default()
         };
         let ended = run::run(&run, made.mounts, end, Some(attend));
@@ -251,7 +251,7 @@ impl Sandbox {
         let noted = peaks.as_ref().map(Peaks::path);
         let mut grates = line::grates(options, &policy, &volumes, notes.as_ref(), noted.as_deref())?;
         if maker == Maker::Kernel {
-            grates.splice(0..0, line::in_memory(&tmpfs)?);
+            grates.splice(0..0, line::in_memory(&tmpfs));
         }
         let hidden = hidden(&volumes)?;
         volumes.splice(0..0, resolvers(options, &policy, &image, &volumes));
@@ -291,6 +291,9 @@ fn overlays(options: &Options, tmpfs: &[Tmpfs], volumes: &mut [Volume]) -> Resul
     for state in volumes.iter_mut().filter_map(|volume| volume.overlay.as_mut()) {
         state.make_folder()?;
         state.settle()?;
+        if state.file.is_file() {
+            state.ensure_one(true)?;
+        }
     }
     for overlay in volumes.iter().filter(|volume| volume.overlay.is_some()) {
         ensure_alone(overlay, tmpfs, volumes)?;

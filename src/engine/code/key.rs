@@ -182,16 +182,20 @@ impl CodeStore {
 impl Place {
     fn all() -> impl Iterator<Item = Place> {
         let (data, cache) = (named("XDG_DATA_HOME"), named("XDG_CACHE_HOME"));
-        // Without a home, if none is needed. One that is not there is not made.
-        let homes: [fn() -> Option<PathBuf>; 2] = [|| named("HOME"), home_in_database];
-        let homes = homes.into_iter().filter_map(|home| home().filter(|home| home.is_dir())).map(Some).chain([None]);
-        homes.filter_map(move |home| {
+        // Without a home, if none is needed.
+        homes().map(Some).chain([None]).filter_map(move |home| {
             let below = |base: &Option<PathBuf>, usual| {
                 Some(base.clone().or_else(|| Some(home.as_ref()?.join(usual)))?.join("lind"))
             };
             Some(Place { data: below(&data, ".local/share")?, cache: below(&cache, ".cache")? })
         })
     }
+}
+
+/// The user's home directories, the better first: the environment's, and the one in the database of users. One that is not there is not made.
+pub fn homes() -> impl Iterator<Item = PathBuf> {
+    let homes: [fn() -> Option<PathBuf>; 2] = [|| named("HOME"), home_in_database];
+    homes.into_iter().filter_map(|home| home().filter(|home| home.is_dir()))
 }
 
 /// What the user lets the cache hold, in bytes.

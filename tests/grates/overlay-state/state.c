@@ -8,6 +8,7 @@
  *	state damage SEED	bytes of a state are changed: it may say so, or show what it likes, but ends
  *	state links NAME...	in a state that is a directory, what is in place of a data file
  *	state file NAME		a state for others to look at
+ *	state open NAME [LOWER]	opens what may be none, and says what is wrong with it
  *
  * With FOLDER=, an empty directory, in the environment the state has its data files there.
  */
@@ -29,6 +30,7 @@
 #define CHUNKS 2
 #define BLOCKS (CHUNKS * (int)(STORE_CHUNK / STORE_BLOCK))
 #define SNAPSHOTS 40
+#define SECTOR 512
 
 #define CHECK(what) do { if (!(what)) fail(__LINE__, #what); } while (0)
 
@@ -397,6 +399,14 @@ static void crash_at(size_t count, size_t torn, uint64_t lost)
 	store = NULL;
 }
 
+/* Of a write that the power ended. The log tells by sums how much of it is there; of the file itself a disk writes whole sectors. */
+static size_t missing(const struct recorded *last)
+{
+	size_t size = 1 + below((unsigned)last->size), left = last->size - size;
+
+	return last->file ? size : size + left % SECTOR;
+}
+
 static void crash(unsigned steps)
 {
 	size_t points = 0;
@@ -413,7 +423,7 @@ static void crash(unsigned steps)
 		crash_at(count, 0, seed + count + 1);
 		points += 2;
 		if (count && recorded[count - 1].deed == WRITE_BYTES) {
-			crash_at(count, 1 + below((unsigned)recorded[count - 1].size), 0);
+			crash_at(count, missing(&recorded[count - 1]), 0);
 			points++;
 		}
 	}
@@ -573,7 +583,7 @@ static void put_path(uint64_t ino, uint32_t mode, const char *origin)
 	CHECK(!store_put(store, &node));
 }
 
-static void make_file(const char *name)
+static void open_files(const char *name)
 {
 	char log[256];
 
@@ -581,6 +591,18 @@ static void make_file(const char *name)
 	db = open(name, O_RDWR | O_CREAT, 0600);
 	wal = open(log, O_RDWR | O_CREAT, 0600);
 	CHECK(db >= 0 && wal >= 0);
+}
+
+static void open_any(const char *name, const char *lower)
+{
+	open_files(name);
+	printf("%s\n", store_open(&store, db, wal, -1, lower, NULL) ? store_problem(store) : "");
+	store_close(store);
+}
+
+static void make_file(const char *name)
+{
+	open_files(name);
 	open_state(NULL);
 	put_path(STORE_ROOT, 040755, "");
 	put_path(7, 040755, "src");
@@ -617,6 +639,8 @@ int main(int argc, char **argv)
 		rewrite();
 	else if (argc > 2 && !strcmp(argv[1], "file"))
 		make_file(argv[2]);
+	else if (argc > 2 && !strcmp(argv[1], "open"))
+		open_any(argv[2], argv[3]);
 	else
 		return 2;
 	return 0;

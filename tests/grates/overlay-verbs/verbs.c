@@ -150,6 +150,7 @@ int main(int argc, char **argv)
 		options.force |= !strcmp(argv[at], "--force");
 		options.dry_run |= !strcmp(argv[at], "--dry-run");
 		options.patch |= !strcmp(argv[at], "--patch");
+		options.stat |= !strcmp(argv[at], "--stat");
 		options.json |= !strcmp(argv[at], "--json");
 		options.overlayfs |= !strcmp(argv[at], "--overlayfs");
 		if (!strncmp(argv[at], "--to=", 5))
