@@ -90,6 +90,12 @@ static bool moves_a_directory(uint32_t nr, unsigned effect, const struct lind_pl
 	return renames && effect & LIND_DOES_REMOVE && place->object >= 0 && S_ISDIR(place->st.st_mode);
 }
 
+/* Who writes to a file may as well have made it: where none may come to be, none may be written to. */
+static unsigned with_contents(unsigned effect, const struct lind_place *place)
+{
+	return effect & LIND_DOES_WRITE && place->object >= 0 && S_ISREG(place->st.st_mode) ? effect | LIND_DOES_CREATE : effect;
+}
+
 static int decide(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
 {
 	bool asks = c->nr == SYS_access || c->nr == SYS_faccessat || c->nr == SYS_faccessat2;
@@ -106,13 +112,13 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 	if (!(effect & LIND_CHANGES & ~LIND_DOES_WRITE) && is_special(place))
 		return 0;
 	if (is_open(c->nr) && place->object >= 0 && S_ISDIR(place->st.st_mode) ? may_change_in(place->path, effect) :
-	    may_change(place->path, effect) && (!moves_a_directory(c->nr, effect, place) || may_change_all_in(place->path, effect)))
+	    may_change(place->path, with_contents(effect, place)) && (!moves_a_directory(c->nr, effect, place) || may_change_all_in(place->path, effect)))
 		return 0;
 	if (effect == LIND_DOES_CREATE && place->object >= 0)
 		return -EEXIST;
 	/* Asking changes nothing, and is no reason to tell anybody. */
 	if (!asks)
-		lind_denied(c->target, c->nr, guard->refusal, guard->why ? guard->why(place->path, effect) : "may not be changed", place->path, place->path);
+		lind_denied(c->target, c->nr, guard->refusal, guard->why ? guard->why(place->path, with_contents(effect, place)) : "may not be changed", place->path, place->path);
 	/* The new name comes first: there it may be. */
 	return effect & LIND_DOES_LINK ? -EXDEV : -guard->refusal;
 }
@@ -169,7 +175,7 @@ static bool is_harmful(int fd, bool received)
 		return false;
 	if (lind_kernel_name(fd, place.path))
 		return received || strcmp(place.path, "(unreachable)");
-	return !may_change(place.path, LIND_DOES_WRITE);
+	return !may_change(place.path, with_contents(LIND_DOES_WRITE, &place));
 }
 
 /* Opens `fd` again for reading. -1 if that cannot be. */
