@@ -75,7 +75,7 @@ class World:
              **environment: str) -> subprocess.CompletedProcess[str]:
         """`lind-boot` with these words, from the project."""
         return subprocess.run([BOOT, *words], cwd=cwd or self.project, env=self.known | environment, user=self.user, group=self.user,
-                              stdin=stdin, capture_output=True, text=True, timeout=SECONDS, check=False)
+                              stdin=stdin, capture_output=True, text=True, errors="surrogateescape", timeout=SECONDS, check=False)
 
     def begin(self, *words: str, **more: object) -> subprocess.Popen[str]:
         """`lind-boot` with these words, which goes on."""

@@ -1,12 +1,13 @@
 //! The line of grates that a sandbox's rules stand for, outermost first.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
 use super::options::{Amounts, Network, Options};
 use super::policy::{HASH, LIMITS, Policy, ProgramRules};
+use super::repository;
 use super::volume::{Tmpfs, Volume};
 
 /// The grates before the command, as one would type them.
@@ -17,26 +18,40 @@ pub fn grates(
     policy: &Policy,
     volumes: &[Volume],
     notes: Option<&[String; 3]>,
-) -> Result<Vec<String>> {
+) -> Result<Vec<OsString>> {
+    let mut line = before_files(options, policy, volumes, notes)?;
+    // Of the words, these alone have paths that need not be texts.
+    line.extend(protection(policy, volumes));
+    let mut last = Vec::new();
+    for program in &policy.program {
+        last.extend(clamp(program)?);
+    }
+    last.extend(lists(policy));
+    // Nearest to the command: it sees the calls of the command, and not those that grates make to find out about them.
+    if let Some([.., files]) = notes {
+        last.extend(["seccomp_grate", "--lists", "--learn", files].map(str::to_owned));
+    }
+    line.extend(last.into_iter().map(OsString::from));
+    Ok(line)
+}
+
+/// The grates in front of those that look at paths.
+fn before_files(
+    options: &Options,
+    policy: &Policy,
+    volumes: &[Volume],
+    notes: Option<&[String; 3]>,
+) -> Result<Vec<OsString>> {
     let mut line = overlays(volumes, options.overlay_all.is_none())?;
     if let Some(file) = &options.audit {
-        line.extend(["witness_grate".to_owned(), "-o".to_owned(), absolute(file)?]);
+        line.extend(["witness_grate".to_owned(), "-o".to_owned(), absolute(file).context("--audit")?]);
     }
     match notes {
         Some([limits, ..]) => line.extend(noted_limits(&options.amounts, policy, limits)),
         None => line.extend(limits(&options.amounts, policy)),
     }
     line.extend(network(options, policy, notes.map(|[_, network, _]| network.as_str()))?);
-    line.extend(protection(policy, volumes));
-    for program in &policy.program {
-        line.extend(clamp(program)?);
-    }
-    line.extend(lists(policy));
-    // Nearest to the command: it sees the calls of the command, and not those that grates make to find out about them.
-    if let Some([.., files]) = notes {
-        line.extend(["seccomp_grate", "--lists", "--learn", files].map(str::to_owned));
-    }
-    Ok(line)
+    Ok(line.into_iter().map(OsString::from).collect())
 }
 
 /// File systems in memory, where the host mounts none. Nearest to the kernel: what others allow or refuse comes before.
@@ -54,7 +69,12 @@ fn absolute(file: &Path) -> Result<String> {
 }
 
 fn text(name: &OsStr) -> Result<String> {
-    name.to_str().map(str::to_owned).with_context(|| format!("{}: not a name that can be passed on", name.display()))
+    name.to_str().map(str::to_owned).with_context(|| {
+        format!(
+            "{}: not UTF-8, and a grate could not be told of it; -v .:/project mounts such a directory",
+            name.display()
+        )
+    })
 }
 
 /// Nearest to the kernel: whatever is asked about calls of the command is asked before. `told`: how to look at the changes is said at the end.
@@ -96,8 +116,7 @@ fn clamp(program: &ProgramRules) -> Result<Vec<String>> {
         Some(hash) => format!("--hash={hash}"),
         None => format!("--path={}", program.name),
     };
-    let inside =
-        [network(&Options::default(), &program.rules, None)?, protection(&program.rules, &[]), lists(&program.rules)];
+    let inside = [network(&Options::default(), &program.rules, None)?, writing(&program.rules), lists(&program.rules)];
     let inside = inside.concat();
     if inside.is_empty() {
         return Ok(Vec::new());
@@ -190,26 +209,59 @@ fn net_rule(text: &str) -> Result<String> {
 }
 
 /// What keeps protected names of volumes as they are, and keeps them from coming to be.
-fn protection(policy: &Policy, volumes: &[Volume]) -> Vec<String> {
-    let mut words = Vec::new();
+fn protection(policy: &Policy, volumes: &[Volume]) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
     for volume in volumes.iter().filter(|volume| volume.can_be_changed() && volume.host.is_dir()) {
-        words.extend(policy.protect.iter().map(|name| format!("--protect={}", volume.guest.join(name).display())));
+        words.extend(policy.protect.iter().map(|name| protect(&volume.guest.join(name))));
     }
+    for repository in repository::unusual(volumes) {
+        words.extend(
+            policy.protect.iter().filter_map(|name| Some(protect(&repository.join(name.strip_prefix(IN_GIT)?)))),
+        );
+    }
+    words.extend(write_patterns(policy).into_iter().map(OsString::from));
+    filter(words)
+}
+
+/// What a name begins with that is protected in all repositories.
+const IN_GIT: &str = "**/.git/";
+
+fn protect(path: &Path) -> OsString {
+    let mut word = OsString::from("--protect=");
+    word.push(path);
+    word
+}
+
+/// What keeps all files as they are but those that may be written.
+fn writing(policy: &Policy) -> Vec<String> {
+    filter(write_patterns(policy))
+}
+
+fn write_patterns(policy: &Policy) -> Vec<String> {
     match policy.write.as_deref() {
         // Without a pattern it would allow all.
-        Some([]) => words.push("--protect=/".to_owned()),
-        Some(patterns) => words.extend(patterns.iter().map(|pattern| format!("--allow={pattern}"))),
-        None => {}
+        Some([]) => vec!["--protect=/".to_owned()],
+        Some(patterns) => patterns.iter().map(|pattern| format!("--allow={pattern}")).collect(),
+        None => Vec::new(),
     }
-    if !words.is_empty() {
-        words.splice(..0, ["write_filter_grate".to_owned(), "--errno=EROFS".to_owned()]);
+}
+
+/// The grate with these options, if there are any.
+fn filter<T: From<&'static str>>(mut options: Vec<T>) -> Vec<T> {
+    if !options.is_empty() {
+        options.splice(..0, ["write_filter_grate", "--errno=EROFS"].map(T::from));
     }
-    words
+    options
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As one would type them.
+    fn shown(words: &[OsString]) -> String {
+        words.join(OsStr::new(" ")).into_string().unwrap()
+    }
 
     #[test]
     fn hosts_become_rules() {
@@ -230,12 +282,12 @@ mod tests {
         let mut policy = Policy::named("agent").unwrap();
         let amounts = Amounts { memory: Some("1G".into()), disk: Some("5M".into()), ..Amounts::default() };
         let options = Options { amounts, ..Options::default() };
-        let line = grates(&options, &policy, &[], None).unwrap().join(" ");
+        let line = shown(&grates(&options, &policy, &[], None).unwrap());
         assert_eq!(line, "resource_grate --memory=1G --cages=256 --files=4096 --write-bytes=file=5M net_grate");
         policy.network = true;
-        assert!(!grates(&options, &policy, &[], None).unwrap().contains(&"net_grate".to_owned()));
+        assert!(!grates(&options, &policy, &[], None).unwrap().contains(&OsString::from("net_grate")));
         let none = Options { network: Some(Network::None), ..Options::default() };
-        assert!(grates(&none, &policy, &[], None).unwrap().contains(&"net_grate".to_owned()));
+        assert!(grates(&none, &policy, &[], None).unwrap().contains(&OsString::from("net_grate")));
         let both = Options { network: Some(Network::None), allow: vec!["a".into()], ..Options::default() };
         assert!(grates(&both, &policy, &[], None).is_err());
     }
@@ -250,14 +302,14 @@ mod tests {
             programs: list("/p"),
             ..Policy::default()
         };
-        assert_eq!(protection(&policy, &[]).join(" "), "write_filter_grate --errno=EROFS --allow=/w/**");
+        assert_eq!(writing(&policy).join(" "), "write_filter_grate --errno=EROFS --allow=/w/**");
         let words = lists(&policy).join(" ");
         assert_eq!(
             words,
             "seccomp_grate --calls=read --path= --path=/r --path=/w/** --path=/p --program= --program=/p"
         );
         let nothing = Policy { write: Some(Vec::new()), ..Policy::default() };
-        assert_eq!(protection(&nothing, &[]).join(" "), "write_filter_grate --errno=EROFS --protect=/");
+        assert_eq!(writing(&nothing).join(" "), "write_filter_grate --errno=EROFS --protect=/");
         assert!(lists(&Policy::default()).is_empty());
     }
 
@@ -278,7 +330,7 @@ mod tests {
     fn what_is_learned_is_counted() {
         let notes = ["/l", "/n", "/f"].map(str::to_owned);
         let policy = Policy { network: true, limits: vec![("cages".into(), "5".into())], ..Policy::default() };
-        let line = grates(&Options::default(), &policy, &[], Some(&notes)).unwrap().join(" ");
+        let line = shown(&grates(&Options::default(), &policy, &[], Some(&notes)).unwrap());
         assert!(
             line.contains("--cages=5 ") && !line.contains("--cages=1000000") && line.contains("--memory=4T"),
             "{line}"
@@ -290,7 +342,7 @@ mod tests {
     fn names_are_protected_in_what_can_be_changed() {
         let volume = |read_only| Volume { host: "/etc".into(), guest: "/p".into(), read_only, overlay: None };
         let policy = Policy { protect: vec![".git/hooks".into(), ".envrc".into()], ..Policy::default() };
-        let line = protection(&policy, &[volume(false)]).join(" ");
+        let line = shown(&protection(&policy, &[volume(false)]));
         assert_eq!(line, "write_filter_grate --errno=EROFS --protect=/p/.git/hooks --protect=/p/.envrc");
         assert!(protection(&policy, &[volume(true)]).is_empty());
         assert!(protection(&Policy::default(), &[volume(false)]).is_empty());

@@ -8,6 +8,7 @@ mod line;
 mod options;
 mod policy;
 mod removal;
+mod repository;
 mod root;
 mod table;
 mod volume;
@@ -50,7 +51,7 @@ struct Sandbox {
     plan: Plan,
     maker: Maker,
     /// The grates before the command.
-    grates: Vec<String>,
+    grates: Vec<OsString>,
     /// The command, its name as the guest has it.
     command: Vec<OsString>,
     workdir: PathBuf,
@@ -189,7 +190,7 @@ impl Sandbox {
             verbose: options.verbose,
             mounted,
             command: visible.then_some(self.grates.len()),
-            program: self.grates.into_iter().map(OsString::from).chain(self.command).collect(),
+            program: self.grates.into_iter().chain(self.command).collect(),
             ..Run::default()
         };
         let ended = run::run(&run, made.mounts, end, Some(attend));
@@ -225,12 +226,15 @@ impl Sandbox {
             learn.is_none() || !policy.has_lists(),
             "--policy {name} lists what may be done: --learn {name} without it adds to that"
         );
+        if learn.is_some() {
+            volumes.iter().try_for_each(|volume| volume.ensure_text("what is learned"))?;
+        }
         let mut learner = learn.map(|file| Learner::new(file, shown(words))).transpose()?;
         let notes = learner.as_ref().map(Learner::paths);
         let maker = Maker::choose(options.mounts.unwrap_or_default())?;
         let mut grates = line::grates(options, &policy, &volumes, notes.as_ref())?;
         if maker == Maker::Kernel {
-            grates.splice(0..0, line::in_memory(&tmpfs)?);
+            grates.splice(0..0, line::in_memory(&tmpfs)?.into_iter().map(OsString::from));
         }
         let hidden = hidden(&volumes)?;
         volumes.splice(0..0, resolvers(options, &policy, &image, &volumes));

@@ -102,6 +102,10 @@ impl Policy {
                 if let Some(name) = self.protect.iter().find(wrong) {
                     bail!("{name}: names are relative to each volume, without `..`");
                 }
+                let stars = |name: &&String| name.split('/').skip(1).any(|part| part == "**");
+                if let Some(name) = self.protect.iter().find(stars) {
+                    bail!("{name}: `**/` stands only in front");
+                }
             }
             "program" => {
                 for (name, rules) in value.as_object().context("must be a table of tables")? {
@@ -237,7 +241,7 @@ mod tests {
             let policy = Policy::named(name).unwrap();
             assert!(!policy.network && policy.limit("memory").is_some(), "{name}");
         }
-        assert!(Policy::named("agent").unwrap().protect.contains(&".git/hooks".to_owned()));
+        assert!(Policy::named("agent").unwrap().protect.contains(&"**/.git/hooks".to_owned()));
         assert!(Policy::named("untrusted").unwrap().read_only);
     }
 
@@ -282,6 +286,7 @@ mod tests {
         assert!(wrong("netwrok = \"none\"").starts_with("--policy p.toml: netwrok: unknown"));
         assert!(wrong("protect = [\"/etc\"]").contains("relative"));
         assert!(wrong("protect = [\"a/../b\"]").contains("relative"));
+        assert!(wrong("protect = [\"a/**/b\"]").contains("only in front"));
         assert!(wrong("read = [\"etc\"]").contains("begin with /"));
         assert!(wrong("[limits]\nmemroy = 1").contains("no limit memroy"));
         assert!(wrong("network = ").starts_with("--policy p.toml: "));

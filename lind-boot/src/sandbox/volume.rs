@@ -70,6 +70,18 @@ impl Volume {
         Ok(Volume { read_only: true, overlay: Some(state), ..self })
     }
 
+    /// # Errors
+    /// When the guest's path is no text, and so cannot be part of `what`.
+    pub fn ensure_text(&self, what: &str) -> Result<()> {
+        let guest = &self.guest;
+        ensure!(
+            guest.to_str().is_some(),
+            "{}: not UTF-8, and cannot be part of {what}; -v .:/project gives it another name inside",
+            guest.display()
+        );
+        Ok(())
+    }
+
     /// Whether the guest may change what it sees.
     pub fn can_be_changed(&self) -> bool {
         !self.read_only || self.overlay.is_some()
