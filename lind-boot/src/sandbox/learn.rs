@@ -83,9 +83,10 @@ impl Learner {
         let shown = || format!("--learn {}", name.display());
         let mut options = File::options();
         let file = options.read(true).write(true).create(true).truncate(false).open(name).with_context(shown)?;
+        // What is learned is added to what is there, which no pipe gives back.
+        ensure!(file.metadata()?.is_file(), "{}: not a regular file", shown());
         let text = std::fs::read_to_string(name).with_context(shown)?;
-        let before =
-            if text.trim().is_empty() { None } else { Some(Policy::parse(&name.display().to_string(), &text)?) };
+        let before = if text.trim().is_empty() { None } else { Some(Policy::parse(&shown(), &text)?) };
         let before = before.filter(|policy| *policy != Policy::of_nothing());
         // Whatever happens, an empty file would be a policy that allows everything.
         if text.trim().is_empty() {

@@ -1,9 +1,10 @@
 //! The line of grates that a sandbox's rules stand for, outermost first.
 
 use std::ffi::{OsStr, OsString};
+use std::net::IpAddr;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use super::options::{Amounts, Network, Options};
 use super::policy::{HASH, LIMITS, Policy, ProgramRules};
@@ -44,6 +45,7 @@ fn before_files(
 ) -> Result<Vec<OsString>> {
     let mut line = overlays(volumes, options.overlay_all.is_none())?;
     if let Some(file) = &options.audit {
+        ensure!(file.symlink_metadata().is_err(), "--audit {}: exists; a log is never written over", file.display());
         line.extend(["witness_grate".to_owned(), "-o".to_owned(), absolute(file).context("--audit")?]);
     }
     match notes {
@@ -196,6 +198,11 @@ fn net_rule(text: &str) -> Result<String> {
     if text.contains(' ') {
         return Ok(text.to_owned());
     }
+    if let Some((scheme, rest)) = text.split_once("://") {
+        let (host, port) = (rest.split('/').next().unwrap_or_default(), if scheme == "https" { 443 } else { 80 });
+        let port = if host.contains(':') { String::new() } else { format!(":{port}") };
+        bail!("--allow {text}: a host is named, not an address of a page: --allow {host}{port}");
+    }
     let (host, port) = match text.rsplit_once(':') {
         // An address of IPv6 has colons of its own; with a port it is in brackets.
         Some((host, port)) if !host.contains(':') || (host.starts_with('[') && host.ends_with(']')) => (host, port),
@@ -203,6 +210,16 @@ fn net_rule(text: &str) -> Result<String> {
     };
     let host = host.trim_start_matches('[').trim_end_matches(']');
     ensure!(!host.is_empty(), "--allow {text}: no host is named");
+    if let Some((address, bits)) = host.split_once('/') {
+        let most = address.parse().map(|address: IpAddr| if address.is_ipv4() { 32 } else { 128 });
+        let most: u8 = most.map_err(|_| anyhow!("--allow {text}: {address} is no address"))?;
+        ensure!(bits.parse::<u8>().is_ok_and(|bits| bits <= most), "--allow {text}: an address has 0 to {most} bits");
+    }
+    // The host's resolver is not asked for such names, so that no rule can match them.
+    ensure!(
+        !(host.starts_with("*.") && host.trim_end_matches('.').ends_with(".localhost")),
+        "--allow {text}: names below localhost are asked of nobody; name the address: --allow 127.0.0.1:{port}"
+    );
     let number = port == "*" || port.split(['-', ',']).all(|part| part.parse::<u16>().is_ok_and(|port| port > 0));
     ensure!(number, "--allow {text}: {port} is no port");
     Ok(format!("out {host} {port}"))
@@ -272,9 +289,11 @@ mod tests {
         assert_eq!(rule("2001:db8::1"), "out 2001:db8::1 *");
         assert_eq!(rule("[2001:db8::1]:53"), "out 2001:db8::1 53");
         assert_eq!(rule("in tcp 127.0.0.1 8080"), "in tcp 127.0.0.1 8080");
-        for wrong in [":443", "a:b", "a:0", "a:70000", ""] {
+        for wrong in [":443", "a:b", "a:0", "a:70000", "", "10.0.0.0/40", "10.0.0/8", "::1/129", "*.localhost:80"] {
             assert!(net_rule(wrong).is_err(), "{wrong}");
         }
+        assert!(net_rule("http://h/").unwrap_err().to_string().ends_with("--allow h:80"));
+        assert!(net_rule("https://h:8443/x").unwrap_err().to_string().ends_with("--allow h:8443"));
     }
 
     #[test]
