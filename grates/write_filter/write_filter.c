@@ -4,6 +4,7 @@
 #include <lind/guard.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static char **patterns;
 static size_t count;
@@ -48,7 +49,7 @@ static size_t first(const char *path, const char **name, const char **rest)
 
 /*
  * How a path lies to a protected one, in which `*` stands for any name and two stars for any number of names. A directory that only the two
- * stars stand for is not above it: any could be.
+ * stars stand for is not above it: any could be. Large and small letters are the same, as they are to some file systems of the host.
  */
 static enum relation relation(const char *path, const char *protected)
 {
@@ -71,7 +72,7 @@ static enum relation relation(const char *path, const char *protected)
 		return ABOVE;
 	if (wanted_length == 1 && *wanted == '*')
 		return relation(rest, more);
-	return length == wanted_length && !strncmp(name, wanted, length) ? relation(rest, more) : APART;
+	return length == wanted_length && !strncasecmp(name, wanted, length) ? relation(rest, more) : APART;
 }
 
 /*

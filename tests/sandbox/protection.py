@@ -39,7 +39,7 @@ def at_any_depth(world: World) -> None:
             os.chown(path, world.user, world.user)
     refused = ["w:.git/commondir", "w:.git/config.worktree", "m:.git/modules", "w:.git/worktrees/one/commondir", "m:.git/worktrees/two",
                "w:linked/.git", "w:sub/.git", "m:sub/deep/.git", "w:nested/.git/hooks/pre-commit", "w:nested/.git/config", "v:nested/.git",
-               "w:sub/.envrc", "m:sub/deep/.vscode", "m:.cargo", "w:.zshenv", "w:sub/.npmrc", "m:.husky", "w:.pre-commit-config.yaml"]
+               "w:sub/.envrc", "m:.GIT", "w:.Bashrc", "m:sub/deep/.vscode", "m:.cargo", "w:.zshenv", "w:sub/.npmrc", "m:.husky", "w:.pre-commit-config.yaml"]
     found = ends(world.probe(*refused))
     same("refused", dict(zip(refused, found, strict=True)), dict.fromkeys(refused, REFUSED))
     allowed = ["w:.git/index", "m:.git/objects", "w:.git/worktrees/one/index", "w:sub/file", "m:sub/deep/more", "w:.gitattributes", "w:nested/.git/HEAD", "v:sub"]
