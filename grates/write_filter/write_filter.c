@@ -4,6 +4,7 @@
 #include <lind/guard.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static char **patterns;
 static size_t count;
@@ -31,6 +32,49 @@ static bool matches(const char *path, const char *pattern)
 	return false;
 }
 
+enum relation { APART, ABOVE, BELOW };	/* BELOW is also what is protected itself */
+
+/* The name at the beginning of a path, without the slashes before it; `*rest` is what follows. */
+static size_t first(const char *path, const char **name, const char **rest)
+{
+	size_t length;
+
+	while (*path == '/')
+		path++;
+	length = strcspn(path, "/");
+	*name = path;
+	*rest = path + length;
+	return length;
+}
+
+/*
+ * How a path lies to a protected one, in which `*` stands for any name and two stars for any number of names. A directory that only the two
+ * stars stand for is not above it: any could be. Large and small letters are the same, as they are to some file systems of the host.
+ */
+static enum relation relation(const char *path, const char *protected)
+{
+	const char *name, *rest, *wanted, *more;
+	size_t length = first(path, &name, &rest), wanted_length = first(protected, &wanted, &more);
+
+	if (!wanted_length)
+		return BELOW;
+	if (wanted_length == 2 && !strncmp(wanted, "**", 2)) {
+		enum relation found = length ? APART : ABOVE;
+
+		for (; found != BELOW && first(path, &name, &rest); path = rest) {
+			enum relation here = relation(path, more);
+
+			found = here > found ? here : found;
+		}
+		return found;
+	}
+	if (!length)
+		return ABOVE;
+	if (wanted_length == 1 && *wanted == '*')
+		return relation(rest, more);
+	return length == wanted_length && !strncasecmp(name, wanted, length) ? relation(rest, more) : APART;
+}
+
 /*
  * Whether a change would be one of what is protected: in it, or of a directory above it, which can neither be put in another's place nor
  * be taken away with all that is in it.
@@ -38,9 +82,9 @@ static bool matches(const char *path, const char *pattern)
 static bool is_protected(const char *path, unsigned effect)
 {
 	for (size_t i = 0; i < protected_count; i++) {
-		if (lind_path_below(path, protected[i]))
-			return true;
-		if (lind_path_below(protected[i], path) && effect & (LIND_DOES_CREATE | LIND_DOES_REMOVE | LIND_DOES_LINK))
+		enum relation found = relation(path, protected[i]);
+
+		if (found == BELOW || (found == ABOVE && effect & (LIND_DOES_CREATE | LIND_DOES_REMOVE | LIND_DOES_LINK)))
 			return true;
 	}
 	return false;
@@ -114,7 +158,7 @@ int main(int argc, char **argv)
 {
 	static const struct lind_option options[] = {
 		{ 'a', "allow", "PATTERN", "paths that may be changed: *, ? and [...] as in a shell, /** for everything below", allow },
-		{ 'p', "protect", "PATH", "what may not be changed whatever is allowed, nor anything below; without --allow, all else may", protect },
+		{ 'p', "protect", "PATH", "what may not be changed whatever is allowed, nor anything below: ** for any directories, * for any name; without --allow, all else may", protect },
 		{ 'e', "errno", "NAME", "what other changes fail with: EACCES (default), EPERM, EROFS", answer },
 	};
 

@@ -1,9 +1,9 @@
 //! The command line, parsed and nothing else.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::overlay::options as overlay;
 use crate::{cache, doctor, sandbox, session};
@@ -58,6 +58,30 @@ impl Cli {
         let run = Alone::<Run>::try_parse_from(words).ok()?.options;
         (!run.program.first().is_some_and(Command::is_name)).then(|| Cli::from(run))
     }
+}
+
+/// The option of `run` that is written much like this word.
+pub fn similar(word: &OsStr) -> Option<String> {
+    let word = word.to_str()?.strip_prefix("--")?;
+    let word = word.split_once('=').map_or(word, |(name, _)| name);
+    let command = Alone::<sandbox::RunOptions>::command();
+    let options = command.get_arguments().filter(|option| !option.is_hide_set()).filter_map(clap::Arg::get_long);
+    let (distance, name) = options.map(|name| (distance(word, name), name)).min()?;
+    (distance <= 2 && distance < name.len() / 2).then(|| format!("--{name}"))
+}
+
+/// How many letters are to be put in, taken away or changed to make one word the other.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (number, a) in one.bytes().enumerate() {
+        let mut before = std::mem::replace(&mut row[0], number + 1);
+        for (at, b) in other.bytes().enumerate() {
+            let changed = before + usize::from(a != b);
+            before = row[at + 1];
+            row[at + 1] = changed.min(before + 1).min(row[at] + 1);
+        }
+    }
+    row[other.len()]
 }
 
 impl From<Run> for Cli {
@@ -286,9 +310,9 @@ pub struct Run {
     /// Directories of the host that are mounted in the root, and whether the guest may change them.
     #[arg(skip)]
     pub mounted: Vec<(PathBuf, bool)>,
-    /// Which word is the command behind the grates, if it has to be there before they start.
+    /// Which word is the command behind the grates, and whether the kernel sees it as the grates do.
     #[arg(skip)]
-    pub command: Option<usize>,
+    pub command: Option<(usize, bool)>,
     /// The directory whose entries are in the root, where that is another.
     #[arg(skip)]
     pub image: Option<PathBuf>,
@@ -334,7 +358,6 @@ pub enum PerfFormat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn definition_is_sound() {
@@ -412,6 +435,14 @@ mod tests {
             let words = ["lind-boot"].iter().chain(line).map(OsString::from).collect::<Vec<_>>();
             assert!(Cli::alone(&words).is_none(), "{line:?}");
         }
+    }
+
+    #[test]
+    fn options_that_were_mistyped_are_known() {
+        let of = |word: &str| similar(OsStr::new(word));
+        assert_eq!(of("--polcy"), Some("--policy".into()));
+        assert_eq!(of("--denial=x"), Some("--denials".into()));
+        assert!(of("--nothing-like-it").is_none() && of("-x").is_none() && of("--").is_none());
     }
 
     #[test]

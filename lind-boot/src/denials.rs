@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use lind_abi::CageId;
+use lind_kernel::cage::is_grate_name;
 use lind_kernel::denial::Denial;
 use lind_kernel::lock::{Locked, unpoisoned};
 use lind_kernel::{Kernel, stdio};
@@ -142,7 +143,10 @@ pub fn output(file: &Path) -> Result<File> {
         Some(1) => File::from(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?),
         Some(2) => File::from(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3)?),
         // Not truncated: it is the starter's, who may have written there.
-        Some(number) => File::options().append(true).open(format!("/proc/self/fd/{number}"))?,
+        Some(number) => File::options()
+            .append(true)
+            .open(format!("/proc/self/fd/{number}"))
+            .with_context(|| format!("descriptor {number} is not open for writing; ./{number} is a file"))?,
         None => File::create(file)?,
     })
 }
@@ -162,7 +166,10 @@ fn line(denial: &Denial) -> String {
     let call = if denial.what.starts_with(call.trim_end()) { "" } else { &call };
     let end = denial.error.map_or_else(|| "all are killed".to_owned(), |errno| format!("{errno}"));
     let how = hint(denial).map(|hint| format!("; to allow it: {hint}")).unwrap_or_default();
-    let (program, rule) = (plain(&denial.program), plain(&denial.rule));
+    // A limit that the line of grates does not fit into is none of a program's.
+    let in_front = is_limit(denial) && is_grate_name(denial.program.as_bytes());
+    let program = if in_front { "the sandbox itself".to_owned() } else { plain(&denial.program) };
+    let rule = plain(&denial.rule);
     let why = if is_limit(denial) { format!("{rule}: {what}") } else { format!("{call}{what}: {rule}") };
     format!("lind-boot: denied: {program} ({}): {why}: {end}{how}\n", denial.client.0)
 }
@@ -211,8 +218,12 @@ fn hint(denial: &Denial) -> Option<String> {
     let subject = &denial.subject;
     match grate(denial) {
         "net" if subject.contains(':') && denial.what.starts_with("connect ") => Some(format!("--allow {subject}")),
-        "net" if subject.contains(':') && ["listen ", "bind "].iter().any(|verb| denial.what.starts_with(verb)) => {
-            Some(format!("--allow 'in {subject}'").replacen(':', " ", 1))
+        "net" if is_place(subject) && ["listen ", "bind "].iter().any(|verb| denial.what.starts_with(verb)) => {
+            Some(format!("--allow 'in {}'", listening(subject)))
+        }
+        // What a program does before it asks for the address of a name.
+        "net" if denial.what.starts_with("bind udp ") => {
+            Some("name who is to be reached, as in --allow example.org:443".into())
         }
         "net" => Some("--network host".into()),
         "write_filter" if denial.rule.starts_with("not among") => {
@@ -220,11 +231,11 @@ fn hint(denial: &Denial) -> Option<String> {
         }
         "write_filter" => Some("a policy of your own without it in `protect` (--policy FILE)".into()),
         "resource" => {
-            let limit = match subject.as_str() {
-                "write_bytes" | "write-bytes" => "disk",
-                limit => limit,
-            };
-            Some(format!("--{limit} with more"))
+            let limit = if subject.starts_with("write") { "disk" } else { subject };
+            Some(match limit {
+                "threads" => "more `threads` among the limits of the policy".into(),
+                limit => format!("a larger --{limit}"),
+            })
         }
         "seccomp" => Some(match (denial.rule.as_str(), call(denial)) {
             ("not among the files", _) => {
@@ -236,6 +247,21 @@ fn hint(denial: &Denial) -> Option<String> {
             (_, None) => return None,
         }),
         _ => None,
+    }
+}
+
+/// Whether somebody could be waited for there: any port is none in particular.
+fn is_place(subject: &str) -> bool {
+    subject.starts_with("unix:") || subject.rsplit_once(':').is_some_and(|(_, port)| port != "0")
+}
+
+/// ADDRESS:PORT, or a name in the tree of files, as a rule of the net grate has it.
+fn listening(subject: &str) -> String {
+    match subject.rsplit_once(':') {
+        Some((host, port)) if !subject.starts_with("unix:") => {
+            format!("{} {port}", host.trim_start_matches('[').trim_end_matches(']'))
+        }
+        _ => subject.to_owned(),
     }
 }
 
@@ -264,7 +290,7 @@ mod tests {
         let limit = denial("resource_grate", None, ["limit cpu", "1s of 1s used", "cpu"]);
         assert_eq!(
             line(&limit),
-            "lind-boot: denied: bash (7): limit cpu: 1s of 1s used: all are killed; to allow it: --cpu with more\n"
+            "lind-boot: denied: bash (7): limit cpu: 1s of 1s used: all are killed; to allow it: a larger --cpu\n"
         );
         let hostile = denial("write_filter_grate", Some(Errno::EROFS), ["may not be changed", "/a\n\u{1b}[2J", "/a"]);
         assert_eq!(line(&hostile).matches(['\n', '\u{1b}']).count(), 1);

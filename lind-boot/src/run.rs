@@ -1,7 +1,7 @@
 //! Running a program: from options to an exit status.
 
 use std::convert::Infallible;
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -75,13 +75,61 @@ fn not_found(name: &CStr, (root, on_host): (&Path, bool), grates: &Folders) -> a
     anyhow!("{name}: not found in the root {}{folders}, with or without .cwasm or .wasm{meant}", root.display())
 }
 
-/// Whether the command behind the grates is nowhere. What else may be wrong with it, who starts it says.
-fn missing(kernel: &Kernel, start_in: &Directory, options: &Run, config: &Config) -> Option<Failure> {
-    let name = config.argv.get(options.command?)?;
-    let found = cage::find_program(kernel, start_in.dir(), name, true, Last::Follow);
-    if found.err()? != Errno::ENOENT {
-        return None;
+/// Looks at the command behind the grates. Where it is a script, its interpreter takes its place, so that all grates see that as the program.
+///
+/// # Errors
+/// When it is nowhere, or nothing that can be run. Where the kernel does not see what the grates do, who starts it says so.
+fn settle_command(kernel: &Kernel, start_in: &Directory, options: &Run, mut config: Config) -> Result<Config, Failure> {
+    let Some((at, visible)) = options.command.filter(|(at, _)| *at < config.argv.len()) else { return Ok(config) };
+    for _ in 0..=cage::INTERPRETERS {
+        let name = &config.argv[at];
+        let found = match cage::find_program(kernel, start_in.dir(), name, true, Last::Follow) {
+            Ok(found) => found,
+            Err(Errno::ENOENT) if visible => return Err(missing(name, options, &config)),
+            Err(Errno::EACCES) if visible => {
+                let name = name.to_string_lossy();
+                let reason = anyhow!("{name}: no program: a directory, or a file that may not be read or executed");
+                return Err(Failure { reason, status: 126 });
+            }
+            Err(_) => break,
+        };
+        match interpreter(&found) {
+            Ok(Some(words)) => drop(config.argv.splice(at..=at, words)),
+            Ok(None) => break,
+            Err(why) if visible => {
+                let reason = anyhow!("{}: {why}", name.to_string_lossy());
+                return Err(Failure { reason, status: 126 });
+            }
+            Err(_) => break,
+        }
     }
+    Ok(config)
+}
+
+/// The words that stand for a script: its interpreter, what the first line has behind that, and its own name. None for a module.
+fn interpreter(found: &cage::Found<'_>) -> Result<Option<Vec<CString>>, String> {
+    let stat = rustix::fs::fstat(&found.file).map_err(|errno| errno.to_string())?;
+    if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::RegularFile {
+        return Err("no file, and so no program".to_owned());
+    }
+    let Some((name, option)) = cage::interpreter_of(&found.file).map_err(|errno| errno.to_string())? else {
+        let mut head = [0; 4];
+        let got = rustix::io::pread(&found.file, &mut head, 0).unwrap_or(0);
+        // Compiled code is an ELF file.
+        let is_module = [&b"\0asm"[..], b"\x7fELF"].contains(&&head[..got]);
+        return if is_module { Ok(None) } else { Err("neither a WebAssembly module nor a script".to_owned()) };
+    };
+    if stat.st_mode & 0o111 == 0 {
+        return Err("a script that is not executable: chmod +x".to_owned());
+    }
+    // It comes to stand in the line, where another word could be a grate or an option of one.
+    if !name.to_bytes().starts_with(b"/") {
+        return Err(format!("its first line names {}, which is no absolute path", name.to_string_lossy()));
+    }
+    Ok(Some([Some(name), option, Some(found.path.clone())].into_iter().flatten().collect()))
+}
+
+fn missing(name: &CStr, options: &Run, config: &Config) -> Failure {
     let (name, cwd, image) = (
         name.to_string_lossy(),
         config.cwd.to_string_lossy(),
@@ -89,7 +137,7 @@ fn missing(kernel: &Kernel, start_in: &Directory, options: &Run, config: &Config
     );
     let folders = if name.contains('/') { String::new() } else { format!(": neither in {cwd} nor in /bin") };
     let reason = anyhow!("{name}: not found in the sandbox{folders}, with or without .cwasm or .wasm (image {image})");
-    Some(Failure { reason, status: 127 })
+    Failure { reason, status: 127 }
 }
 
 /// Starts who looks after the cages meanwhile, behind the walls and before the first of them runs.
@@ -173,13 +221,15 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
     kernel.attach(Box::new(engine));
     let watcher = host_signals::watch().context("no thread for signals (ulimit -u)")?;
     kernel.bring(outside.line);
-    let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
+    if config.argv.is_empty() {
+        return Err(anyhow!("no program named").into());
+    }
     let start_in = Directory::open(&kernel.root, &config.cwd)
         .map_err(|errno| anyhow!("working directory {}: {errno}", config.cwd.to_string_lossy()))?;
-    if let Some(failure) = missing(&kernel, &start_in, options, &config) {
+    let config = settle_command(&kernel, &start_in, options, config).inspect_err(|failure| {
         end.ended(Status::Exited(failure.status));
-        return Err(failure);
-    }
+    })?;
+    let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
     let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored, umask };
     let first = cage::boot(&kernel, start_in, program)
         .map_err(|error| Failure::of(error, name, (&config.root, on_host), &grates))?;

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 
-from world import Failed, World, holds, needs_tools, same
+from world import TOP, Failed, Skipped, World, holds, needs_tools, same
 
 
 def lines_say_who_and_how(world: World) -> None:
@@ -66,6 +68,47 @@ def the_result_has_signals_and_peaks(world: World) -> None:
     same("nothing of it is explained", "--learn" in world.run("--result", str(result), "--explain", command).stdout, False)
 
 
+def hints_can_be_followed(world: World) -> None:
+    """Those that are options are taken as they stand, and others name options that there are."""
+    needs_tools()
+    script = """import socket
+for family, place in [(socket.AF_INET, ("127.0.0.1", 19999)), (socket.AF_INET6, ("::1", 19999)), (socket.AF_UNIX, "/tmp/s")]:
+    for call in ["bind", "connect"]:
+        try: getattr(socket.socket(family), call)(place)
+        except OSError: pass
+try: socket.getaddrinfo("example.org", 80)
+except OSError: pass
+try: open("big", "w").write("x" * 5000)
+except OSError: pass
+"""
+    if not (TOP / "lindfs" / "bin" / "python3").exists():
+        raise Skipped("the port of python is not built: make ports PORT=python")
+    file = world.home / "denials"
+    world.run("--disk", "1K", "-v", ".", "--denials", str(file), "--", "python3", "-c", script)
+    told = [json.loads(line) for line in file.read_text().splitlines()]
+    same("programs", {denial["program"] for denial in told}, {"python3"})
+    hints = [denial["hint"] for denial in told]
+    rules = [shlex.split(hint) for hint in hints if hint.startswith("--")]
+    for rule in ["in 127.0.0.1 19999", "in ::1 19999", "in unix:/tmp/s", "127.0.0.1:19999", "[::1]:19999"]:
+        if ["--allow", rule] not in rules:
+            raise Failed(f"{rule} is not among {hints}")
+    done = world.run(*[word for rule in rules for word in rule], "true")
+    same("followed", (done.returncode, done.stderr), (0, ""))
+    for hint in hints:
+        for option in re.findall("--[a-z-]+", hint):
+            holds(f"{hint}: help", world.run("--help").stdout, option)
+    holds("a file system", " ".join(hints), "a larger --disk")
+    holds("a name", " ".join(hints), "--allow example.org:443")
+
+
+def limits_name_no_grate(world: World) -> None:
+    for limit in [("--memory", "1M"), ("--cages", "1"), ("--files", "3")]:
+        done = world.run(*limit, "-v", ".", str(world.folder / "tool" / "probe"))
+        line = done.stderr.splitlines()[0]
+        holds(f"{limit}", line, "denied: the sandbox itself (")
+        holds(f"{limit}", line, f"a larger {limit[0]}")
+
+
 def grates_are_not_spoken_of(world: World) -> None:
     """Of those that end before a program in the background only --verbose tells."""
     needs_tools()
@@ -98,5 +141,5 @@ def a_session_tells_the_command(world: World) -> None:
     same("and at no other", other.stderr, "")
 
 
-TESTS = [lines_say_who_and_how, objects_say_all, a_number_is_an_open_file, limits_are_told_once, the_result_has_signals_and_peaks, grates_are_not_spoken_of, a_timeout_leaves_time_to_save,
-         a_session_tells_the_command]
+TESTS = [lines_say_who_and_how, objects_say_all, a_number_is_an_open_file, limits_are_told_once, the_result_has_signals_and_peaks, hints_can_be_followed,
+         limits_name_no_grate, grates_are_not_spoken_of, a_timeout_leaves_time_to_save, a_session_tells_the_command]

@@ -165,7 +165,11 @@ def git_passes(world: World) -> None:
     who = ("-e", "GIT_AUTHOR_NAME=a", "-e", "GIT_AUTHOR_EMAIL=a@b", "-e", "GIT_COMMITTER_NAME=a", "-e", "GIT_COMMITTER_EMAIL=a@b")
     work = "mkdir -p repo; cd repo; git init -q .; echo $RANDOM$RANDOM > a$1; git add .; git commit -qm x; git status -s; git log --oneline | wc -l"
     words = (*who, "-v", ".", "--", "bash", "-c", work, "bash")
-    learn(world, *words, "1")
+    # `agent` lets nobody make a repository in a volume.
+    policy = world.folder / "unprotected.toml"
+    policy.write_text('network = "none"\n')
+    policy.chmod(0o644)
+    learn(world, "--policy", str(policy), *words, "1")
     done = under(world, *words, "1")
     same("again", (done.returncode, done.stdout.split()[-1:], done.stderr), (0, ["2"], ""))
     refused(world, "elsewhere", "denied", "-v", ".", "--", "git", "init", "-q", "other")

@@ -11,7 +11,7 @@ pub enum Kind {
     Count,
 }
 
-const BYTES: [(&str, u64); 6] = [("", 1), ("B", 1), ("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30), ("T", 1 << 40)];
+const BYTES: [(&str, u64); 5] = [("", 1), ("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30), ("T", 1 << 40)];
 const TIMES: [(&str, u64); 6] = [
     ("us", 1000),
     ("ms", 1_000_000),
@@ -31,16 +31,63 @@ impl Kind {
         }
     }
 
-    /// None for a text that is no amount.
-    pub fn parse(self, text: &str) -> Option<u64> {
-        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let units: &[(&str, u64)] = match self {
+    fn units(self) -> &'static [(&'static str, u64)] {
+        match self {
             Kind::Bytes => &BYTES,
             Kind::Time => &TIMES,
             Kind::Count => &[("", 1)],
-        };
-        let (_, times) = units.iter().find(|(unit, _)| *unit == &text[digits.len()..])?;
-        digits.parse::<u64>().ok()?.checked_mul(*times)
+        }
+    }
+
+    /// What is expected of a text.
+    pub fn expected(self) -> &'static str {
+        match self {
+            Kind::Bytes => "must be a size such as 64M, 1.5G",
+            Kind::Time => "must be a time such as 500ms, 10s, 2m",
+            Kind::Count => "must be a number",
+        }
+    }
+
+    /// None for a text that is no amount.
+    pub fn parse(self, text: &str) -> Option<u64> {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let mut unit = text[digits.len()..].to_owned();
+        if self == Kind::Bytes {
+            // 64M, 64m, 64MB and 64MiB are the same.
+            unit = unit.to_uppercase();
+            unit = unit
+                .strip_suffix("IB")
+                .filter(|unit| !unit.is_empty())
+                .or(unit.strip_suffix('B'))
+                .unwrap_or(&unit)
+                .to_owned();
+        }
+        let (_, times) = self.units().iter().find(|(name, _)| *name == unit)?;
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if self == Kind::Count && digits.contains('.')
+            || !is_number(whole)
+            || !is_number(fraction)
+            || fraction.len() > 9
+        {
+            return None;
+        }
+        let part =
+            u128::from(*times) * fraction.parse::<u128>().ok()? / 10_u128.pow(u32::try_from(fraction.len()).ok()?);
+        whole.parse::<u64>().ok()?.checked_mul(*times)?.checked_add(u64::try_from(part).ok()?)
+    }
+
+    /// The same amount as grates take it: a whole number of the largest unit that it is one of.
+    ///
+    /// # Errors
+    /// What is expected of a text that is none.
+    pub fn plain(self, text: &str) -> Result<String, String> {
+        let amount = self.parse(text).filter(|amount| i64::try_from(*amount).is_ok()).ok_or(self.expected())?;
+        let fits = |(_, times): &&(&str, u64)| amount % times == 0 && amount >= *times;
+        let largest = self.units().iter().filter(fits).max_by_key(|(_, times)| times);
+        // Less than the smallest unit of time is not told apart from it.
+        let (unit, times) = largest.unwrap_or(&self.units()[0]);
+        Ok(format!("{}{unit}", amount.div_ceil(*times)))
     }
 }
 
@@ -79,6 +126,36 @@ mod tests {
         assert_eq!(at_least(Kind::Bytes, "900M", "1G"), "1G");
         assert_eq!(at_most(Kind::Time, "90s", "1m"), "1m");
         assert_eq!(at_most(Kind::Count, "5", "many"), "many");
+    }
+
+    #[test]
+    fn amounts_are_taken_as_people_write_them() {
+        let bytes = |text: &str| Kind::Bytes.plain(text).unwrap();
+        for text in ["64M", "64m", "64MB", "64MiB", "65536k", "64.0M", "67108864"] {
+            assert_eq!(bytes(text), "64M", "{text}");
+        }
+        assert_eq!([bytes("1.5G"), bytes("1k"), bytes("0"), bytes("5B")], ["1536M", "1K", "0", "5"]);
+        let time = |text: &str| Kind::Time.plain(text).unwrap();
+        assert_eq!(
+            [time("0.2s"), time("1.5s"), time("90"), time("120s"), time("0.0000001s")],
+            ["200ms", "1500ms", "90s", "2m", "1us"]
+        );
+        for (kind, wrong) in [
+            (Kind::Bytes, "1X"),
+            (Kind::Bytes, "iB"),
+            (Kind::Bytes, ""),
+            (Kind::Bytes, "-1"),
+            (Kind::Bytes, "1.G"),
+            (Kind::Bytes, ".5G"),
+            (Kind::Bytes, "99999999T"),
+            (Kind::Bytes, "1iB"),
+            (Kind::Time, "1d"),
+            (Kind::Time, "1S"),
+            (Kind::Count, "abc"),
+            (Kind::Count, "1.5"),
+        ] {
+            assert_eq!(kind.plain(wrong), Err(kind.expected().to_owned()), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! `lind-boot run --explain`: a sandbox in sentences, or as JSON.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt;
 
 use serde_json::json;
 
@@ -18,17 +20,17 @@ pub fn text(sandbox: &Sandbox, options: &Options, json: bool) -> String {
     let mut row = |guest: &str, what: &str, mode: &str| {
         let _ = writeln!(text, "  {guest:<24} {what} ({mode})");
     };
-    row("/", &plan.image.display().to_string(), "the image, read-only");
+    row("/", &shown(&plan.image), "the image, read-only");
     for volume in &plan.volumes {
-        let changes = volume.overlay.as_ref().map(|state| format!("overlay: changes go to {}", state.file.display()));
+        let changes = volume.overlay.as_ref().map(|state| format!("overlay: changes go to {}", shown(&state.file)));
         let mode = changes.as_deref().unwrap_or(if volume.read_only { "read-only" } else { "can be changed" });
-        row(&volume.guest.display().to_string(), &volume.host.display().to_string(), mode);
+        row(&shown(&volume.guest), &shown(&volume.host), mode);
     }
     for path in &plan.scratch {
-        row(&path.display().to_string(), "memory", "empty, gone at the end");
+        row(&shown(path), "memory", "empty, gone at the end");
     }
     for tmpfs in &plan.tmpfs {
-        row(&tmpfs.guest.display().to_string(), "memory", &format!("at most {}", tmpfs.size));
+        row(&shown(&tmpfs.guest), "memory", &format!("at most {}", tmpfs.size));
     }
     let _ = writeln!(text, "\nrules");
     for rule in rules(sandbox) {
@@ -37,7 +39,7 @@ pub fn text(sandbox: &Sandbox, options: &Options, json: bool) -> String {
     if let Some(timeout) = options.timeout {
         let _ = writeln!(text, "  after {} s everything is ended, with status 124", timeout.as_secs_f64());
     }
-    let _ = writeln!(text, "\nstarts in {}, with home directory {HOME}\n\nline", sandbox.workdir.display());
+    let _ = writeln!(text, "\nstarts in {}, with home directory {HOME}\n\nline", shown(&sandbox.workdir));
     let _ = writeln!(text, "  lind-boot {}", line(sandbox));
     text
 }
@@ -50,14 +52,27 @@ fn maker(sandbox: &Sandbox) -> &'static str {
     }
 }
 
-/// Each grate of the line with its options, as words.
+/// Each grate of the line with its options, as words of a shell.
 fn line(sandbox: &Sandbox) -> String {
-    let words = sandbox.grates.iter().chain(&sandbox.command).map(|word| word.to_string_lossy().into_owned());
-    let quoted = |word: String| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:,%+@".contains(c);
-        if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
-    };
-    words.map(quoted).collect::<Vec<_>>().join(" ")
+    sandbox.grates.iter().chain(&sandbox.command).map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &OsStr) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:,%+@".contains(c);
+    match word.to_str() {
+        Some(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
+        Some(text) if !text.contains(char::is_control) => format!("'{}'", text.replace('\'', "'\\''")),
+        _ => format!("$'{}'", word.as_bytes().escape_ascii()),
+    }
+}
+
+/// A name as it is, or with escapes where it is no text that can be shown.
+fn shown(name: &(impl AsRef<OsStr> + ?Sized)) -> String {
+    let name = name.as_ref();
+    match name.to_str() {
+        Some(text) if !text.contains(char::is_control) => text.to_owned(),
+        _ => name.as_bytes().escape_ascii().to_string(),
+    }
 }
 
 /// What the grates on the line mean, a sentence each.
@@ -65,28 +80,28 @@ fn rules(sandbox: &Sandbox) -> Vec<String> {
     let mut rules = Vec::new();
     let mut allowed = Vec::new();
     let mut network = "the host's network, without rules".to_owned();
-    let mut grate = "";
-    let mut program: Option<&str> = None;
-    let words: Vec<_> = sandbox.grates.iter().map(|word| word.to_string_lossy()).collect();
-    for word in &words {
+    let mut grate = String::new();
+    let mut program: Option<String> = None;
+    for word in &sandbox.grates {
+        let word = &*shown(word);
         let rule = if let Some(name) = word.strip_suffix("_grate") {
-            grate = name;
+            grate = name.to_owned();
             (name == "net").then(|| "no network but what is named".to_owned())
         } else if word == "%}" {
             program = None;
             None
         } else {
             word.strip_prefix("--").and_then(|word| word.split_once('=')).and_then(|(option, value)| {
-                match (grate, option) {
+                match (&*grate, option) {
                     ("program", _) => {
-                        program = Some(value);
+                        program = Some(value.to_owned());
                         None
                     }
-                    _ => rule_of(grate, option, value),
+                    _ => rule_of(&grate, option, value),
                 }
             })
         };
-        match (rule, program, grate) {
+        match (rule, &program, &*grate) {
             (Some(rule), Some(program), _) => rules.push(format!("{program}: {rule}")),
             (Some(rule), None, "net") if word.ends_with("_grate") => network = rule.replace(" but what is named", ""),
             (Some(rule), None, "net") => allowed.push(rule),
@@ -120,7 +135,6 @@ fn rule_of(grate: &str, option: &str, value: &str) -> Option<String> {
 
 fn as_json(sandbox: &Sandbox, options: &Options) -> serde_json::Value {
     let plan = &sandbox.plan;
-    let shown = |path: &std::path::Path| path.display().to_string();
     let volumes = plan.volumes.iter().map(|volume| {
         let state = volume.overlay.as_ref().map(|state| shown(&state.file));
         json!({"guest": shown(&volume.guest), "host": shown(&volume.host), "read_only": volume.read_only, "overlay": state})
@@ -137,7 +151,7 @@ fn as_json(sandbox: &Sandbox, options: &Options) -> serde_json::Value {
         "timeout": options.timeout.map(|timeout| timeout.as_secs_f64()),
         "workdir": shown(&sandbox.workdir),
         "home": HOME,
-        "line": sandbox.grates.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
-        "command": sandbox.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
+        "line": sandbox.grates.iter().map(shown).collect::<Vec<_>>(),
+        "command": sandbox.command.iter().map(shown).collect::<Vec<_>>(),
     })
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::amount::{Kind, at_least, at_most, with_headroom};
@@ -56,9 +56,10 @@ impl Learner {
         let shown = || format!("--learn {}", name.display());
         let mut options = File::options();
         let file = options.read(true).write(true).create(true).truncate(false).open(name).with_context(shown)?;
+        // What is learned is added to what is there, which no pipe gives back.
+        ensure!(file.metadata()?.is_file(), "{}: not a regular file", shown());
         let text = std::fs::read_to_string(name).with_context(shown)?;
-        let before =
-            if text.trim().is_empty() { None } else { Some(Policy::parse(&name.display().to_string(), &text)?) };
+        let before = if text.trim().is_empty() { None } else { Some(Policy::parse(&shown(), &text)?) };
         let before = before.filter(|policy| *policy != Policy::of_nothing());
         // Whatever happens, an empty file would be a policy that allows everything.
         if text.trim().is_empty() {

@@ -1,11 +1,14 @@
 //! The line of grates that a sandbox's rules stand for, outermost first.
 
 use std::ffi::{OsStr, OsString};
+use std::net::IpAddr;
+use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 
 use super::options::{Amounts, Network, Options};
 use super::policy::{HASH, LIMITS, Policy, ProgramRules};
+use super::repository;
 use super::volume::{Tmpfs, Volume};
 
 /// The grates before the command, as one would type them.
@@ -18,24 +21,37 @@ pub fn grates(
     notes: Option<&[String; 3]>,
     peaks: Option<&str>,
 ) -> Result<Vec<OsString>> {
-    let mut line = overlays(volumes, options.overlay_all.is_none());
-    if let Some(file) = &options.audit {
-        line.extend(["witness_grate".into(), "-o".into(), std::path::absolute(file)?.into()]);
-    }
-    line.extend(bytes(match notes {
-        Some([limits, ..]) => noted_limits(&options.amounts, policy, limits),
-        None => told_limits(&options.amounts, policy, peaks),
-    }));
-    line.extend(bytes(network(options, policy, notes.map(|[_, network, _]| network.as_str()))?));
+    let mut line = before_files(options, policy, volumes, (notes, peaks))?;
     line.extend(protection(policy, volumes));
+    // Behind that: what it refuses is the program's own call, not one that a grate makes of it.
+    line.extend(bytes(network(options, policy, notes.map(|[_, network, _]| network.as_str()))?));
     for program in &policy.program {
-        line.extend(clamp(program)?);
+        line.extend(bytes(clamp(program)?));
     }
     line.extend(bytes(lists(policy)));
     // Nearest to the command: it sees the calls of the command, and not those that grates make to find out about them.
     if let Some([.., files]) = notes {
         line.extend(["seccomp_grate", "--lists", "--learn", files].map(OsString::from));
     }
+    Ok(line)
+}
+
+/// The grates in front of those that look at paths.
+fn before_files(
+    options: &Options,
+    policy: &Policy,
+    volumes: &[Volume],
+    (notes, peaks): (Option<&[String; 3]>, Option<&str>),
+) -> Result<Vec<OsString>> {
+    let mut line = overlays(volumes, options.overlay_all.is_none());
+    if let Some(file) = &options.audit {
+        ensure!(file.symlink_metadata().is_err(), "--audit {}: exists; a log is never written over", file.display());
+        line.extend(["witness_grate".into(), "-o".into(), std::path::absolute(file)?.into()]);
+    }
+    line.extend(bytes(match notes {
+        Some([limits, ..]) => noted_limits(&options.amounts, policy, limits),
+        None => told_limits(&options.amounts, policy, peaks),
+    }));
     Ok(line)
 }
 
@@ -108,18 +124,17 @@ pub fn limits(amounts: &Amounts, policy: &Policy) -> Vec<String> {
 }
 
 /// The grates that stand before one program and all that it starts.
-fn clamp(program: &ProgramRules) -> Result<Vec<OsString>> {
+fn clamp(program: &ProgramRules) -> Result<Vec<String>> {
     let option = match program.name.strip_prefix(HASH) {
         Some(hash) => format!("--hash={hash}"),
         None => format!("--path={}", program.name),
     };
-    let mut inside: Vec<_> = bytes(network(&Options::default(), &program.rules, None)?).collect();
-    inside.extend(protection(&program.rules, &[]));
-    inside.extend(bytes(lists(&program.rules)));
+    let inside = [writing(&program.rules), network(&Options::default(), &program.rules, None)?, lists(&program.rules)];
+    let inside = inside.concat();
     if inside.is_empty() {
         return Ok(Vec::new());
     }
-    Ok([vec!["program_grate".into(), option.into(), "%{".into()], inside, vec!["%}".into()]].concat())
+    Ok([vec!["program_grate".to_owned(), option, "%{".to_owned()], inside, vec!["%}".to_owned()]].concat())
 }
 
 /// Limits that nobody comes to where there are none: what is limited is counted.
@@ -194,6 +209,11 @@ fn net_rule(text: &str) -> Result<String> {
     if text.contains(' ') {
         return Ok(text.to_owned());
     }
+    if let Some((scheme, rest)) = text.split_once("://") {
+        let (host, port) = (rest.split('/').next().unwrap_or_default(), if scheme == "https" { 443 } else { 80 });
+        let port = if host.contains(':') { String::new() } else { format!(":{port}") };
+        bail!("--allow {text}: a host is named, not an address of a page: --allow {host}{port}");
+    }
     let (host, port) = match text.rsplit_once(':') {
         // An address of IPv6 has colons of its own; with a port it is in brackets.
         Some((host, port)) if !host.contains(':') || (host.starts_with('[') && host.ends_with(']')) => (host, port),
@@ -201,6 +221,16 @@ fn net_rule(text: &str) -> Result<String> {
     };
     let host = host.trim_start_matches('[').trim_end_matches(']');
     ensure!(!host.is_empty(), "--allow {text}: no host is named");
+    if let Some((address, bits)) = host.split_once('/') {
+        let most = address.parse().map(|address: IpAddr| if address.is_ipv4() { 32 } else { 128 });
+        let most: u8 = most.map_err(|_| anyhow!("--allow {text}: {address} is no address"))?;
+        ensure!(bits.parse::<u8>().is_ok_and(|bits| bits <= most), "--allow {text}: an address has 0 to {most} bits");
+    }
+    // The host's resolver is not asked for such names, so that no rule can match them.
+    ensure!(
+        !(host.starts_with("*.") && host.trim_end_matches('.').ends_with(".localhost")),
+        "--allow {text}: names below localhost are asked of nobody; name the address: --allow 127.0.0.1:{port}"
+    );
     let number = port == "*" || port.split(['-', ',']).all(|part| part.parse::<u16>().is_ok_and(|port| port > 0));
     ensure!(number, "--allow {text}: {port} is no port");
     Ok(format!("out {host} {port}"))
@@ -208,20 +238,48 @@ fn net_rule(text: &str) -> Result<String> {
 
 /// What keeps protected names of volumes as they are, and keeps them from coming to be.
 fn protection(policy: &Policy, volumes: &[Volume]) -> Vec<OsString> {
-    let mut words = Vec::new();
+    let mut words: Vec<OsString> = Vec::new();
     for volume in volumes.iter().filter(|volume| volume.can_be_changed() && volume.host.is_dir()) {
-        words.extend(policy.protect.iter().map(|name| with_path("--protect=", volume.guest.join(name).as_os_str())));
+        words.extend(policy.protect.iter().map(|name| protect(&volume.guest.join(name))));
     }
+    for repository in repository::unusual(volumes) {
+        words.extend(
+            policy.protect.iter().filter_map(|name| Some(protect(&repository.join(name.strip_prefix(IN_GIT)?)))),
+        );
+    }
+    words.extend(write_patterns(policy).into_iter().map(OsString::from));
+    filter(words)
+}
+
+/// What a name begins with that is protected in all repositories.
+const IN_GIT: &str = "**/.git/";
+
+fn protect(path: &Path) -> OsString {
+    let mut word = OsString::from("--protect=");
+    word.push(path);
+    word
+}
+
+/// What keeps all files as they are but those that may be written.
+fn writing(policy: &Policy) -> Vec<String> {
+    filter(write_patterns(policy))
+}
+
+fn write_patterns(policy: &Policy) -> Vec<String> {
     match policy.write.as_deref() {
         // Without a pattern it would allow all.
-        Some([]) => words.push("--protect=/".into()),
-        Some(patterns) => words.extend(patterns.iter().map(|pattern| format!("--allow={pattern}").into())),
-        None => {}
+        Some([]) => vec!["--protect=/".to_owned()],
+        Some(patterns) => patterns.iter().map(|pattern| format!("--allow={pattern}")).collect(),
+        None => Vec::new(),
     }
-    if !words.is_empty() {
-        words.splice(..0, ["write_filter_grate".into(), "--errno=EROFS".into()]);
+}
+
+/// The grate with these options, if there are any.
+fn filter<T: From<&'static str>>(mut options: Vec<T>) -> Vec<T> {
+    if !options.is_empty() {
+        options.splice(..0, ["write_filter_grate", "--errno=EROFS"].map(T::from));
     }
-    words
+    options
 }
 
 #[cfg(test)]
@@ -230,7 +288,8 @@ mod tests {
 
     use super::*;
 
-    fn joined(words: &[OsString]) -> String {
+    /// As one would type them.
+    fn shown(words: &[OsString]) -> String {
         words.join(OsStr::new(" ")).into_string().unwrap()
     }
 
@@ -243,9 +302,11 @@ mod tests {
         assert_eq!(rule("2001:db8::1"), "out 2001:db8::1 *");
         assert_eq!(rule("[2001:db8::1]:53"), "out 2001:db8::1 53");
         assert_eq!(rule("in tcp 127.0.0.1 8080"), "in tcp 127.0.0.1 8080");
-        for wrong in [":443", "a:b", "a:0", "a:70000", ""] {
+        for wrong in [":443", "a:b", "a:0", "a:70000", "", "10.0.0.0/40", "10.0.0/8", "::1/129", "*.localhost:80"] {
             assert!(net_rule(wrong).is_err(), "{wrong}");
         }
+        assert!(net_rule("http://h/").unwrap_err().to_string().ends_with("--allow h:80"));
+        assert!(net_rule("https://h:8443/x").unwrap_err().to_string().ends_with("--allow h:8443"));
     }
 
     #[test]
@@ -253,12 +314,12 @@ mod tests {
         let mut policy = Policy::named("agent").unwrap();
         let amounts = Amounts { memory: Some("1G".into()), disk: Some("5M".into()), ..Amounts::default() };
         let options = Options { amounts, ..Options::default() };
-        let line = joined(&grates(&options, &policy, &[], None, None).unwrap());
+        let line = shown(&grates(&options, &policy, &[], None, None).unwrap());
         assert_eq!(line, "resource_grate --memory=1G --cages=256 --files=4096 --write-bytes=file=5M net_grate");
         policy.network = true;
-        assert!(!grates(&options, &policy, &[], None, None).unwrap().contains(&"net_grate".into()));
+        assert!(!grates(&options, &policy, &[], None, None).unwrap().contains(&OsString::from("net_grate")));
         let none = Options { network: Some(Network::None), ..Options::default() };
-        assert!(grates(&none, &policy, &[], None, None).unwrap().contains(&"net_grate".into()));
+        assert!(grates(&none, &policy, &[], None, None).unwrap().contains(&OsString::from("net_grate")));
         let both = Options { network: Some(Network::None), allow: vec!["a".into()], ..Options::default() };
         assert!(grates(&both, &policy, &[], None, None).is_err());
     }
@@ -273,14 +334,14 @@ mod tests {
             programs: list("/p"),
             ..Policy::default()
         };
-        assert_eq!(joined(&protection(&policy, &[])), "write_filter_grate --errno=EROFS --allow=/w/**");
+        assert_eq!(writing(&policy).join(" "), "write_filter_grate --errno=EROFS --allow=/w/**");
         let words = lists(&policy).join(" ");
         assert_eq!(
             words,
             "seccomp_grate --calls=read --path= --path=/r --path=/w/** --path=/p --program= --program=/p"
         );
         let nothing = Policy { write: Some(Vec::new()), ..Policy::default() };
-        assert_eq!(joined(&protection(&nothing, &[])), "write_filter_grate --errno=EROFS --protect=/");
+        assert_eq!(writing(&nothing).join(" "), "write_filter_grate --errno=EROFS --protect=/");
         assert!(lists(&Policy::default()).is_empty());
     }
 
@@ -289,11 +350,11 @@ mod tests {
         let rules = Policy { network: true, programs: Some(Vec::new()), ..Policy::default() };
         let program = |rules: &Policy| ProgramRules { name: "/bin/git".into(), rules: rules.clone() };
         assert_eq!(
-            joined(&clamp(&program(&rules)).unwrap()),
+            clamp(&program(&rules)).unwrap().join(" "),
             "program_grate --path=/bin/git %{ seccomp_grate --program= %}"
         );
         assert!(clamp(&program(&Policy { network: true, ..Policy::default() })).unwrap().is_empty());
-        let none = joined(&clamp(&program(&Policy::default())).unwrap());
+        let none = clamp(&program(&Policy::default())).unwrap().join(" ");
         assert_eq!(none, "program_grate --path=/bin/git %{ net_grate %}");
     }
 
@@ -301,7 +362,7 @@ mod tests {
     fn what_is_learned_is_counted() {
         let notes = ["/l", "/n", "/f"].map(str::to_owned);
         let policy = Policy { network: true, limits: vec![("cages".into(), "5".into())], ..Policy::default() };
-        let line = joined(&grates(&Options::default(), &policy, &[], Some(&notes), None).unwrap());
+        let line = shown(&grates(&Options::default(), &policy, &[], Some(&notes), None).unwrap());
         assert!(
             line.contains("--cages=5 ") && !line.contains("--cages=1000000") && line.contains("--memory=4T"),
             "{line}"
@@ -313,7 +374,7 @@ mod tests {
     fn names_are_protected_in_what_can_be_changed() {
         let volume = |read_only| Volume { host: "/etc".into(), guest: "/p".into(), read_only, overlay: None };
         let policy = Policy { protect: vec![".git/hooks".into(), ".envrc".into()], ..Policy::default() };
-        let line = joined(&protection(&policy, &[volume(false)]));
+        let line = shown(&protection(&policy, &[volume(false)]));
         assert_eq!(line, "write_filter_grate --errno=EROFS --protect=/p/.git/hooks --protect=/p/.envrc");
         assert!(protection(&policy, &[volume(true)]).is_empty());
         let odd = Volume { guest: OsStr::from_bytes(b"/\xff").into(), ..volume(false) };

@@ -10,6 +10,7 @@ mod options;
 mod peaks;
 mod policy;
 mod removal;
+mod repository;
 mod root;
 mod table;
 mod volume;
@@ -207,7 +208,7 @@ impl Sandbox {
             cwd: self.workdir.into_os_string(),
             verbose: options.verbose,
             mounted,
-            command: visible.then_some(self.grates.len()),
+            command: Some((self.grates.len(), visible)),
             program: self.grates.into_iter().chain(self.command).collect(),
             ..Run::default()
         };
@@ -231,8 +232,9 @@ impl Sandbox {
         overlays(options, &tmpfs, &mut volumes)?;
         let [first, arguments @ ..] = words else { bail!("no command named") };
         let here = std::env::current_dir().context("the current directory")?;
-        let first = command(first, &here, &mut volumes)?;
         let image = config::root(options.image.as_ref()).context("the image with the tools")?;
+        volume::ensure_apart(&volumes)?;
+        let first = command(first, &here, &image, &mut volumes)?;
         let workdir = match &options.workdir {
             Some(workdir) => {
                 ensure!(workdir.has_root(), "-w {}: a path of the guest begins with /", workdir.display());
@@ -244,6 +246,9 @@ impl Sandbox {
             learn.is_none() || !policy.has_lists(),
             "--policy {name} lists what may be done: --learn {name} without it adds to that"
         );
+        if learn.is_some() {
+            volumes.iter().try_for_each(|volume| volume.ensure_text("what is learned"))?;
+        }
         let mut learner = learn.map(|file| Learner::new(file, shown(words))).transpose()?;
         let notes = learner.as_ref().map(Learner::paths);
         let maker = Maker::choose(options.mounts.unwrap_or_default())?;
@@ -345,7 +350,14 @@ fn shown(words: &[OsString]) -> String {
 /// options name files of the host.
 fn ensure_program(name: &OsString) -> Result<()> {
     let bytes = name.as_bytes();
-    ensure!(!bytes.starts_with(b"-"), "{}: a command, and no option, stands here", name.display());
+    ensure!(!bytes.is_empty(), "run: '': no such program");
+    ensure!(
+        !bytes.starts_with(b"-"),
+        "{}: a command, and no option, stands here{}",
+        name.display(),
+        crate::cli::similar(name).map(|option| format!("; did you mean {option}?")).unwrap_or_default()
+    );
+    ensure!(!matches!(bytes, b"." | b".."), "run: {}: a directory, and no program", name.display());
     ensure!(
         !bytes.starts_with(b"%") && !is_grate_name(bytes),
         "{0}: a grate cannot be the command; `lind-boot {0} ...` starts it without a sandbox",
@@ -355,19 +367,20 @@ fn ensure_program(name: &OsString) -> Result<()> {
 }
 
 /// The command's name as the guest has it. A program of the host's brings its directory with it, read-only, unless that is in a volume.
-fn command(name: &OsString, here: &Path, volumes: &mut Vec<Volume>) -> Result<OsString> {
-    if !name.as_bytes().contains(&b'/') {
-        return Ok(name.clone());
-    }
-    let named = here.join(name);
-    let suffixed = |suffix: &str| {
-        let mut path = named.clone().into_os_string();
+fn command(name: &OsString, here: &Path, image: &Path, volumes: &mut Vec<Volume>) -> Result<OsString> {
+    let absolute = Path::new(name).has_root();
+    let spelled = ["", ".cwasm", ".wasm"].map(|suffix| {
+        let mut path = here.join(name).into_os_string();
         path.push(suffix);
         PathBuf::from(path)
-    };
-    let found = [named.clone(), suffixed(".cwasm"), suffixed(".wasm")].into_iter().find(|path| path.is_file());
-    // What is no program of the host's is a path of the guest.
-    let Some(found) = found else { return Ok(name.clone()) };
+    });
+    // The guest's own programs come before those of the host that have the same path.
+    if !name.as_bytes().contains(&b'/') || absolute && spelled.iter().any(|path| is_seen(path, image, volumes)) {
+        return Ok(name.clone());
+    }
+    let found = spelled.iter().find(|path| path.is_file());
+    // What is no program of the host's is a path of the guest, and so is what the host alone could run.
+    let Some(found) = found.filter(|path| !absolute || is_module(path)) else { return Ok(name.clone()) };
     let found = found.canonicalize()?;
     if let Some(path) = inside(&found, volumes) {
         return Ok(path.into_os_string());
@@ -381,6 +394,19 @@ fn command(name: &OsString, here: &Path, volumes: &mut Vec<Volume>) -> Result<Os
         .unwrap_or(volumes.len());
     volumes.insert(at, Volume { host: folder.to_owned(), guest, read_only: true, overlay: None });
     Ok(found.into_os_string())
+}
+
+/// Whether the guest sees something at a path of its own.
+fn is_seen(path: &Path, image: &Path, volumes: &[Volume]) -> bool {
+    let volume = volumes.iter().rev().find_map(|volume| below(path, &volume.guest, &volume.host));
+    volume.map_or_else(|| root::is_in_image(image, path), |path| path.symlink_metadata().is_ok())
+}
+
+/// Whether a file is a module, or compiled from one: an ELF file that the host calls by another name is not.
+fn is_module(path: &Path) -> bool {
+    let mut head = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut head));
+    read.is_ok() && head == *b"\0asm" || path.extension() == Some(OsStr::new("cwasm"))
 }
 
 /// Where the guest sees a path of the host, if it does.
@@ -455,9 +481,15 @@ mod tests {
         let folder = folder.path().canonicalize().unwrap();
         std::fs::write(folder.join("hello.wasm"), b"").unwrap();
         let mut volumes = Vec::new();
-        let name = |name: &str, volumes: &mut Vec<Volume>| command(&name.into(), &folder, volumes).unwrap();
+        let image = folder.join("image");
+        std::fs::create_dir_all(image.join("bin")).unwrap();
+        std::fs::write(image.join("bin/sh.cwasm"), b"").unwrap();
+        let name = |name: &str, volumes: &mut Vec<Volume>| command(&name.into(), &folder, &image, volumes).unwrap();
         assert_eq!(name("hello", &mut volumes), "hello");
-        assert_eq!(name("/bin/nothing-here", &mut volumes), "/bin/nothing-here");
+        // What the image has, what nobody has, and what the host alone could run.
+        for path in ["/bin/sh", "/bin/nothing-here", "/bin/cat"] {
+            assert_eq!(name(path, &mut volumes), path);
+        }
         assert!(volumes.is_empty());
         assert_eq!(name("./hello", &mut volumes), folder.join("hello.wasm"));
         assert_eq!(volumes, [Volume { host: folder.clone(), guest: folder.clone(), read_only: true, overlay: None }]);

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::amount::Kind;
+
 /// Options of `run`, and the command.
 #[derive(Args, Debug, Default)]
 pub struct RunOptions {
@@ -57,19 +59,19 @@ impl From<LearnOptions> for RunOptions {
 #[derive(Args, Debug, Default, Clone)]
 pub struct Amounts {
     /// Memory of all programs together: 64M, 2G
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = |text: &str| Kind::Bytes.plain(text))]
     pub memory: Option<String>,
     /// Processor time of all programs together: 10s, 2m
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| Kind::Time.plain(text))]
     pub cpu: Option<String>,
     /// Processes at a time
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = |text: &str| Kind::Count.plain(text))]
     pub cages: Option<String>,
     /// Open files at a time
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = |text: &str| Kind::Count.plain(text))]
     pub files: Option<String>,
     /// Bytes written to files: 100M
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = |text: &str| Kind::Bytes.plain(text))]
     pub disk: Option<String>,
 }
 
@@ -176,18 +178,10 @@ pub enum Network {
 /// # Errors
 /// What is expected.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "ms" => 1,
-        "" | "s" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return Err("must be a time such as 500ms, 10s, 2m".into()),
-    };
-    let number: u64 = digits.parse().map_err(|_| "must be a time such as 500ms, 10s, 2m")?;
-    match number.checked_mul(unit) {
-        Some(0) | None => Err("must be more than nothing and not endless".into()),
-        Some(milliseconds) => Ok(Duration::from_millis(milliseconds)),
+    match Kind::Time.parse(text) {
+        Some(0) => Err("must be more than nothing".into()),
+        Some(nanoseconds) => Ok(Duration::from_nanos(nanoseconds)),
+        None => Err(Kind::Time.expected().into()),
     }
 }
 
@@ -200,7 +194,8 @@ mod tests {
         assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("3m"), Ok(Duration::from_secs(180)));
-        for wrong in ["", "s", "0", "1d", "-1", "1.5s", "18446744073709551615h"] {
+        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
+        for wrong in ["", "s", "0", "1d", "-1", "1.s", "18446744073709551615h"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
     }

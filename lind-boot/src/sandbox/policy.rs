@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
+
+use super::amount::Kind;
 
 /// What a policy file says. Options of the command line go before it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -60,25 +62,25 @@ impl Policy {
     /// When there is none, or what is wrong with it.
     pub fn named(name: &str) -> Result<Policy> {
         if let Some((_, text)) = KNOWN.iter().find(|(known, _)| *known == name) {
-            return Policy::parse(name, text);
+            return Policy::parse(&format!("--policy {name}"), text);
         }
         if !name.contains(['/', '.']) {
             let names = KNOWN.map(|(name, _)| name).join(", ");
             bail!("--policy {name}: no such policy; there are {names}, or name a file (./{name})");
         }
         let text = std::fs::read_to_string(Path::new(name)).with_context(|| format!("--policy {name}"))?;
-        Policy::parse(name, &text)
+        Policy::parse(&format!("--policy {name}"), &text)
     }
 
-    /// What a file says.
+    /// What a file says; `option` names it as the user did.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn parse(file: &str, text: &str) -> Result<Policy> {
-        let table: Value = toml::from_str(text).with_context(|| format!("--policy {file}"))?;
+    pub fn parse(option: &str, text: &str) -> Result<Policy> {
+        let table: Value = toml::from_str(text).with_context(|| option.to_owned())?;
         let mut policy = Policy::default();
         for (key, value) in table.as_object().into_iter().flatten() {
-            policy.take(key, value).with_context(|| format!("--policy {file}: {key}"))?;
+            policy.take(key, value).with_context(|| format!("{option}: {key}"))?;
         }
         Ok(policy)
     }
@@ -102,13 +104,23 @@ impl Policy {
                 if let Some(name) = self.protect.iter().find(wrong) {
                     bail!("{name}: names are relative to each volume, without `..`");
                 }
+                let stars = |name: &&String| name.split('/').skip(1).any(|part| part == "**");
+                if let Some(name) = self.protect.iter().find(stars) {
+                    bail!("{name}: `**/` stands only in front");
+                }
             }
             "program" => {
                 for (name, rules) in value.as_object().context("must be a table of tables")? {
                     self.program.push(ProgramRules::parse(name, rules).with_context(|| format!("{name:?}"))?);
                 }
             }
-            "calls" => self.calls = Some(texts(value)?),
+            "calls" => {
+                let calls = texts(value)?;
+                if let Some(wrong) = calls.iter().find(|name| lind_abi::syscall_named(name).is_none()) {
+                    bail!("{wrong}: no system call; `lind-boot syscalls` lists them");
+                }
+                self.calls = Some(calls);
+            }
             "read" => self.read = Some(patterns(value)?),
             "write" => self.write = Some(patterns(value)?),
             "programs" => self.programs = Some(patterns(value)?),
@@ -122,6 +134,8 @@ impl Policy {
                         Value::Number(number) => number.to_string(),
                         _ => bail!("{limit}: must be a number or a text such as \"64M\""),
                     };
+                    let amount = Kind::of(limit).plain(&amount);
+                    let amount = amount.map_err(|expected| anyhow!("{limit}: {expected}"))?;
                     self.limits.push((limit.clone(), amount));
                 }
             }
@@ -237,13 +251,13 @@ mod tests {
             let policy = Policy::named(name).unwrap();
             assert!(!policy.network && policy.limit("memory").is_some(), "{name}");
         }
-        assert!(Policy::named("agent").unwrap().protect.contains(&".git/hooks".to_owned()));
+        assert!(Policy::named("agent").unwrap().protect.contains(&"**/.git/hooks".to_owned()));
         assert!(Policy::named("untrusted").unwrap().read_only);
     }
 
     #[test]
     fn programs_have_rules_of_their_own() {
-        let parse = |text: &str| Policy::parse("p.toml", text);
+        let parse = |text: &str| Policy::parse("--policy p.toml", text);
         let policy =
             parse("[program.\"/bin/git\"]\nwrite = [\"/p/**\"]\n[program.\"/bin/curl\"]\nnetwork = \"none\"\n")
                 .unwrap();
@@ -272,17 +286,26 @@ mod tests {
             write: Some(Vec::new()),
             ..Policy::default()
         };
-        assert_eq!(Policy::parse("p.toml", &policy.text()).unwrap(), policy);
+        assert_eq!(Policy::parse("--policy p.toml", &policy.text()).unwrap(), policy);
     }
 
     #[test]
     fn mistakes_are_told_with_file_and_key() {
-        let wrong = |text: &str| format!("{:#}", Policy::parse("p.toml", text).unwrap_err());
+        let wrong = |text: &str| format!("{:#}", Policy::parse("--policy p.toml", text).unwrap_err());
         assert_eq!(wrong("network = 1"), "--policy p.toml: network: must be \"none\" or \"host\"");
         assert!(wrong("netwrok = \"none\"").starts_with("--policy p.toml: netwrok: unknown"));
         assert!(wrong("protect = [\"/etc\"]").contains("relative"));
         assert!(wrong("protect = [\"a/../b\"]").contains("relative"));
+        assert!(wrong("protect = [\"a/**/b\"]").contains("only in front"));
         assert!(wrong("read = [\"etc\"]").contains("begin with /"));
+        assert_eq!(
+            wrong("calls = [\"raed\"]"),
+            "--policy p.toml: calls: raed: no system call; `lind-boot syscalls` lists them"
+        );
+        assert_eq!(
+            wrong("[limits]\nmemory = \"1X\""),
+            "--policy p.toml: limits: memory: must be a size such as 64M, 1.5G"
+        );
         assert!(wrong("[limits]\nmemroy = 1").contains("no limit memroy"));
         assert!(wrong("network = ").starts_with("--policy p.toml: "));
         assert!(Policy::named("nobody").is_err() && Policy::named("./nowhere.toml").is_err());

@@ -229,6 +229,17 @@ impl Entry {
     }
 }
 
+/// Whether the guest sees something of the image at a path, or a link.
+pub fn is_in_image(image: &Path, path: &Path) -> bool {
+    let mut names = path.iter().skip(1);
+    let Some(first) = names.next().filter(|name| !NOT_OF_IMAGE.contains(&name.as_bytes())) else { return false };
+    let path = names.fold(PathBuf::from(first), |path, name| path.join(name));
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = open(CWD, image)
+        .and_then(|image| rustix::fs::openat2(image, path, flags, Mode::empty(), ResolveFlags::IN_ROOT));
+    found.is_ok()
+}
+
 fn place(entry: Entry, top: &OwnedFd) -> Result<()> {
     match entry.what {
         What::Link(text) => Ok(rustix::fs::symlinkat(&text[..], top, &entry.name[..])?),
@@ -335,7 +346,7 @@ fn hidden(path: &Path, name: &OsStr, error: rustix::io::Errno) -> anyhow::Error 
         rustix::io::Errno::LOOP => anyhow!("{path}: {name} is a symbolic link; name the path that it leads to"),
         rustix::io::Errno::ROFS => {
             anyhow!(
-                "{path}: there is no {name}, and it would have to be made in a read-only mount; choose another path (HOST:GUEST)"
+                "{path}: there is no {name}, and it would have to be made in a read-only mount; name another path behind a colon, such as /mnt/{name}"
             )
         }
         error => anyhow!("{path}: {name}: {error}"),

@@ -1,11 +1,12 @@
 //! What `-v` and `--tmpfs` say: `HOST[:GUEST][:ro|rw|overlay[=STATE]]` and `PATH[:SIZE]`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::amount::Kind;
 use crate::overlay::place::{self, State};
 
 /// A directory or file of the host at a path of the guest.
@@ -35,7 +36,7 @@ impl Volume {
         let read_only = match fields.last() {
             Some(&b"ro") if fields.len() > 1 => Some(true),
             Some(&b"rw") if fields.len() > 1 => Some(false),
-            Some(mode) if fields.len() > 2 => {
+            Some(mode) if fields.len() > 2 && !is_one_name(&fields) => {
                 bail!("-v {text}: {} is neither ro, rw nor overlay", String::from_utf8_lossy(mode))
             }
             _ => None,
@@ -46,14 +47,17 @@ impl Volume {
         let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
         let (host, guest) = match fields[..] {
             [host] => (path(host), None),
+            _ if is_one_name(&fields) => (path(&fields.join(&b':')), None),
             [host, guest] => (path(host), Some(path(guest))),
-            _ => bail!("-v {text}: expected HOST[:GUEST][:ro|rw]"),
+            _ => bail!("-v {text}: expected HOST[:GUEST][:ro|rw]; `-v .` mounts a directory with a colon in its name"),
         };
         ensure!(!host.as_os_str().is_empty(), "-v {text}: no directory or file of the host is named");
         let found = host.canonicalize().with_context(|| format!("-v {text}: {}", host.display()))?;
         // A link to a directory is mounted under the name that was given.
         let guest = match guest {
             Some(guest) => guest,
+            // As a shell does not know it, where a link on the way leads.
+            None if host.components().any(|part| part == Component::ParentDir) => found.clone(),
             None => std::path::absolute(&host)?,
         };
         let guest = clean(&guest).with_context(|| format!("-v {text}"))?;
@@ -70,10 +74,45 @@ impl Volume {
         Ok(Volume { read_only: true, overlay: Some(state), ..self })
     }
 
+    /// # Errors
+    /// When the guest's path is no text, and so cannot be part of `what`.
+    pub fn ensure_text(&self, what: &str) -> Result<()> {
+        let guest = &self.guest;
+        ensure!(
+            guest.to_str().is_some(),
+            "{}: not UTF-8, and cannot be part of {what}; -v .:/project gives it another name inside",
+            guest.display()
+        );
+        Ok(())
+    }
+
     /// Whether the guest may change what it sees.
     pub fn can_be_changed(&self) -> bool {
         !self.read_only || self.overlay.is_some()
     }
+}
+
+/// Whether the fields are a path of the host that has colons in it. What could be HOST:GUEST is that.
+fn is_one_name(fields: &[&[u8]]) -> bool {
+    let is_guest = |field: &&[u8]| field.starts_with(b"/");
+    fields.len() > 1 && !fields[1..].iter().any(is_guest) && Path::new(OsStr::from_bytes(&fields.join(&b':'))).exists()
+}
+
+/// # Errors
+/// When two of the volumes have one place, so that only the last would be seen.
+pub fn ensure_apart(volumes: &[Volume]) -> Result<()> {
+    for (number, volume) in volumes.iter().enumerate() {
+        let other = volumes[..number].iter().find(|other| other.guest == volume.guest && *other != volume);
+        if let Some(other) = other {
+            bail!(
+                "-v {}: {} is mounted at {} already; name another place (HOST:GUEST)",
+                volume.host.display(),
+                other.host.display(),
+                volume.guest.display()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// A volume, and the name by which a program of WASI looks for it (`src/passes/wasi/adapter/main.c`).
@@ -118,9 +157,8 @@ impl Tmpfs {
     /// What is wrong with it.
     pub fn parse(word: &str) -> Result<Tmpfs> {
         let (path, size) = word.split_once(':').unwrap_or((word, TMPFS_SIZE));
-        let digits = size.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G']);
-        let good = size.len() - digits.len() <= 1 && digits.parse::<u32>().is_ok_and(|size| size > 0);
-        ensure!(good, "--tmpfs {word}: {size} is no size; 64M, 1G");
+        let size = Kind::Bytes.plain(size).ok().filter(|size| size != "0" && !size.ends_with('T'));
+        let size = size.with_context(|| format!("--tmpfs {word}: no size; 64M, 1G"))?;
         let guest = clean(Path::new(path)).with_context(|| format!("--tmpfs {word}"))?;
         Ok(Tmpfs { guest, size: size.to_lowercase() })
     }
@@ -174,6 +212,23 @@ mod tests {
         {
             assert!(volume(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_path_is_taken_as_a_shell_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let colons = folder.join("a:b:c");
+        std::fs::create_dir(&colons).unwrap();
+        let named = |end: &str| volume(&format!("{}{end}", colons.display())).unwrap();
+        assert_eq!(
+            (named("").guest, named(":ro").read_only, named("/..").guest),
+            (colons.clone(), true, folder.clone())
+        );
+        assert!(format!("{:#}", volume("/etc:a:b").unwrap_err()).contains("neither ro"));
+        let both = [volume("/etc:/a").unwrap(), volume("/usr:/a").unwrap()];
+        assert!(ensure_apart(&both).is_err());
+        assert!(ensure_apart(&[both[0].clone(), both[0].clone()]).is_ok());
     }
 
     #[test]

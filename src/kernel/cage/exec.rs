@@ -23,9 +23,10 @@ use crate::lock::Locked;
 use crate::root::Last;
 use crate::root::table::Dir;
 
-/// Linux: what of a file is looked at to see how it is run, and how many interpreters may interpret one another.
+/// Linux: what of a file is looked at to see how it is run.
 const HEAD: usize = 256;
-const INTERPRETERS: usize = 5;
+/// Linux: how many interpreters may interpret one another.
+pub const INTERPRETERS: usize = 5;
 
 /// A program, as it was named.
 pub struct Named<'a> {
@@ -122,7 +123,10 @@ fn check_executable<'k>(kernel: &Kernel, cage: &Cage, found: Found<'k>) -> Resul
 }
 
 /// The interpreter that a file's first line names, and its argument; None for what is no script.
-fn interpreter_of(file: &OwnedFd) -> Result<Option<(CString, Option<CString>)>> {
+///
+/// # Errors
+/// ENOEXEC for a line that names none, and what reading says.
+pub fn interpreter_of(file: &OwnedFd) -> Result<Option<(CString, Option<CString>)>> {
     let mut head = [0; HEAD];
     let got = rustix::io::pread(file, &mut head, 0).map_err(crate::host::errno)?;
     let Some(line) = head[..got].strip_prefix(b"#!") else { return Ok(None) };

@@ -29,10 +29,10 @@ use lind_abi::flags::Resource;
 use lind_abi::{CageId, Errno, Result};
 
 pub(crate) use birth::searches;
-pub use birth::{Program, boot, find_program, other_spelling, spawn};
+pub use birth::{Found, Program, boot, find_program, other_spelling, spawn};
 pub use credentials::{Capabilities, Credentials, FileIds};
 pub(crate) use credentials::{EFFECTIVE, REAL, SAVED, capability, secure};
-pub use exec::{Named, Where, commit_exec, prepare_exec};
+pub use exec::{INTERPRETERS, Named, Where, commit_exec, interpreter_of, prepare_exec};
 pub use exit::Status;
 pub use fork::{Birth, How};
 pub(crate) use fork::{make_child, parent_of};

@@ -292,6 +292,7 @@ fn a_directory_that_was_handed_over_has_numbers_alone() {
         let folder = w.host(move || {
             std::os::unix::fs::symlink("secret", outside.join("7")).unwrap();
             std::fs::create_dir(outside.join("8")).unwrap();
+            std::fs::hard_link(outside.join("secret"), outside.join("10")).unwrap();
             std::fs::File::open(outside).unwrap()
         });
         let folder = File::new(folder.into(), Kind::Numbered);
@@ -303,11 +304,15 @@ fn a_directory_that_was_handed_over_has_numbers_alone() {
         assert_eq!(w.filled(nr::read, |b, len| vec![again, b, len]), b"text");
         let others = ["secret", "../outside/5", "..", ".", "5/", "+5", "5x", "111111111111111111111"];
         let refused = others.map(|name| (name, Errno::EACCES));
-        for (name, errno) in
-            [("7", Errno::ELOOP), ("8", Errno::EISDIR), ("9", Errno::ENOENT)].into_iter().chain(refused)
+        for (name, errno) in [("7", Errno::ELOOP), ("8", Errno::EISDIR), ("9", Errno::ENOENT), ("10", Errno::EMLINK)]
+            .into_iter()
+            .chain(refused)
         {
             assert_eq!(w.err(nr::openat, &[folder, w.str(name), 2, 0]), errno, "{name}");
         }
+        assert_eq!(w.err(nr::openat, &[folder, w.str("10"), 2 | TRUNCATE, 0]), Errno::EMLINK);
+        let outside = w.outside();
+        assert_eq!(w.host(move || std::fs::read(outside.join("secret")).unwrap()), b"secret");
         for name in others {
             assert_eq!(w.err(nr::unlinkat, &[folder, w.str(name), 0]), Errno::EACCES, "{name}");
         }

@@ -1,4 +1,5 @@
 /* A policy that lets clients change only some files. */
+#include <dirent.h>
 #include <lind/fds.h>
 #include <lind/guard.h>
 #include <lind/transfer.h>
@@ -90,6 +91,37 @@ static bool moves_a_directory(uint32_t nr, unsigned effect, const struct lind_pl
 	return renames && effect & LIND_DOES_REMOVE && place->object >= 0 && S_ISDIR(place->st.st_mode);
 }
 
+/* rename to a name that is there, and is not to be replaced. */
+static bool finds_its_name_taken(const struct lind_call *c, unsigned effect, const struct lind_place *place)
+{
+	return c->nr == SYS_renameat2 && lind_arg32(c, 4) & RENAME_NOREPLACE && effect & LIND_DOES_CREATE && place->object >= 0;
+}
+
+/* rmdir of a directory that has something in it: three entries, of which two are its own and its parent's. */
+static bool finds_something_in_it(const struct lind_call *c, const struct lind_place *place)
+{
+	char entries[4096];
+	int64_t fd, size;
+	size_t count = 0;
+
+	if (!(c->nr == SYS_rmdir || (c->nr == SYS_unlinkat && lind_arg32(c, 2) & AT_REMOVEDIR)) || place->object < 0)
+		return false;
+	fd = own(SYS_openat, (uint64_t)place->object, (uintptr_t)".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	size = own(SYS_getdents64, (uint64_t)fd, (uintptr_t)entries, sizeof entries, 0);
+	own_close((int)fd);
+	for (int64_t at = 0; at < size; count++)
+		at += ((struct dirent *)(entries + at))->d_reclen;
+	return count > 2;
+}
+
+/* Who writes to a file may as well have made it: where none may come to be, none may be written to. */
+static unsigned with_contents(unsigned effect, const struct lind_place *place)
+{
+	return effect & LIND_DOES_WRITE && place->object >= 0 && S_ISREG(place->st.st_mode) ? effect | LIND_DOES_CREATE : effect;
+}
+
 static int decide(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
 {
 	bool asks = c->nr == SYS_access || c->nr == SYS_faccessat || c->nr == SYS_faccessat2;
@@ -106,13 +138,13 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 	if (!(effect & LIND_CHANGES & ~LIND_DOES_WRITE) && is_special(place))
 		return 0;
 	if (is_open(c->nr) && place->object >= 0 && S_ISDIR(place->st.st_mode) ? may_change_in(place->path, effect) :
-	    may_change(place->path, effect) && (!moves_a_directory(c->nr, effect, place) || may_change_all_in(place->path, effect)))
+	    may_change(place->path, with_contents(effect, place)) && (!moves_a_directory(c->nr, effect, place) || may_change_all_in(place->path, effect)))
 		return 0;
-	if (effect == LIND_DOES_CREATE && place->object >= 0)
+	if ((effect == LIND_DOES_CREATE && place->object >= 0) || finds_its_name_taken(c, effect, place))
 		return -EEXIST;
-	/* Asking changes nothing, and is no reason to tell anybody. */
-	if (!asks)
-		lind_denied(c->target, c->nr, guard->refusal, guard->why ? guard->why(place->path, effect) : "may not be changed", place->path, place->path);
+	/* Asking changes nothing, and is no reason to tell anybody; nor is what would fail in any case, as git tries it. */
+	if (!asks && !finds_something_in_it(c, place))
+		lind_denied(c->target, c->nr, guard->refusal, guard->why ? guard->why(place->path, with_contents(effect, place)) : "may not be changed", place->path, place->path);
 	/* The new name comes first: there it may be. */
 	return effect & LIND_DOES_LINK ? -EXDEV : -guard->refusal;
 }
@@ -169,7 +201,7 @@ static bool is_harmful(int fd, bool received)
 		return false;
 	if (lind_kernel_name(fd, place.path))
 		return received || strcmp(place.path, "(unreachable)");
-	return !may_change(place.path, LIND_DOES_WRITE);
+	return !may_change(place.path, with_contents(LIND_DOES_WRITE, &place));
 }
 
 /* Opens `fd` again for reading. -1 if that cannot be. */

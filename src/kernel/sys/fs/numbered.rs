@@ -1,7 +1,7 @@
 //! Files with numbers for names, in a directory from outside the root that an option of a grate names.
 //!
 //! Such a directory belongs to the user and its files to the grate, but somebody else may have put something there. So a name is one number, a
-//! link is never followed, and what is opened is a regular file.
+//! link is never followed, and what is opened is a regular file with one name. It is not made shorter by that.
 
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;
@@ -19,8 +19,7 @@ use crate::host;
 const LONGEST: usize = 20;
 
 /// What of open(2)'s flags says something here.
-const PASSED: u32 =
-    OpenFlags::O_WRONLY | OpenFlags::O_RDWR | OpenFlags::O_CREAT | OpenFlags::O_EXCL | OpenFlags::O_TRUNC;
+const PASSED: u32 = OpenFlags::O_WRONLY | OpenFlags::O_RDWR | OpenFlags::O_CREAT | OpenFlags::O_EXCL;
 
 /// The directory, if it is one and the path a number. ENOTDIR and EACCES where not.
 fn folder(cx: &Ctx<'_>, dir: DirFd, path: &CStr) -> Result<FileRef> {
@@ -52,6 +51,8 @@ pub(super) fn open(cx: &Ctx<'_>, dir: DirFd, path: &CStr, (flags, mode): (OpenFl
 fn check_regular(file: &OwnedFd) -> Result<()> {
     let stat = rustix::fs::fstat(file).map_err(host::errno)?;
     match FileType::from_raw_mode(stat.st_mode) {
+        // It would have a name elsewhere, by which somebody else means it.
+        FileType::RegularFile if stat.st_nlink > 1 => Err(Errno::EMLINK),
         FileType::RegularFile => Ok(()),
         FileType::Directory => Err(Errno::EISDIR),
         _ => Err(Errno::ENXIO),

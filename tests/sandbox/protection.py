@@ -1,0 +1,137 @@
+"""What other tools would execute later: it can be neither changed nor made, and git works all the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+from world import TOP, Failed, Skipped, World, holds, needs_tools, same
+
+REFUSED = "Read-only file system"
+
+
+def needs_git() -> None:
+    needs_tools()
+    if not (TOP / "lindfs" / "bin" / "git").exists():
+        raise Skipped("the port of git is not built: make ports PORT=git")
+
+
+def git(world: World, *words: str) -> str:
+    """The host's git, in the project."""
+    settings = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    names = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    command = ["git", *words]
+    return subprocess.run(command, cwd=world.project, env=world.known | settings | names, user=world.user, group=world.user, check=True,
+                          capture_output=True, text=True).stdout
+
+
+def ends(lines: list[str]) -> list[str]:
+    return [line.rsplit(": ", 1)[1] for line in lines[1:]]
+
+
+def at_any_depth(world: World) -> None:
+    for name in ["sub/deep", "linked", "nested/.git/hooks", ".git/worktrees/one"]:
+        (world.project / name).mkdir(parents=True)
+    (world.project / "linked" / ".git").write_text("gitdir: ../elsewhere\n")
+    if world.user is not None:
+        for path in world.project.rglob("*"):
+            os.chown(path, world.user, world.user)
+    refused = ["w:.git/commondir", "w:.git/config.worktree", "m:.git/modules", "w:.git/worktrees/one/commondir", "m:.git/worktrees/two",
+               "w:linked/.git", "w:sub/.git", "m:sub/deep/.git", "w:nested/.git/hooks/pre-commit", "w:nested/.git/config", "v:nested/.git",
+               "w:sub/.envrc", "m:.GIT", "w:.Bashrc", "m:sub/deep/.vscode", "m:.cargo", "w:.zshenv", "w:sub/.npmrc", "m:.husky", "w:.pre-commit-config.yaml"]
+    found = ends(world.probe(*refused))
+    same("refused", dict(zip(refused, found, strict=True)), dict.fromkeys(refused, REFUSED))
+    allowed = ["w:.git/index", "m:.git/objects", "w:.git/worktrees/one/index", "w:sub/file", "m:sub/deep/more", "w:.gitattributes", "w:nested/.git/HEAD", "v:sub"]
+    found = ends(world.probe(*allowed))
+    same("allowed", dict(zip(allowed, found, strict=True)), dict.fromkeys(allowed, "ok"))
+    lines = world.probe("w:.git/commondir", "m:nested/.git/modules", "w:.zshenv", options=("--policy", "build", "-v", "."))
+    same("build", ends(lines), [REFUSED, REFUSED, "ok"])
+
+
+def a_repository_by_another_name(world: World) -> None:
+    """Its `.git` is a file that says where it is, or the volume is the repository itself."""
+    for name in ["own/objects", "own/refs", "project/work"]:
+        (world.folder / name).mkdir(parents=True)
+    (world.folder / "own" / "HEAD").write_text("ref: refs/heads/main\n")
+    (world.project / "work" / ".git").write_text("gitdir: ../kept-apart\n")
+    (world.project / "kept-apart").mkdir()
+    if world.user is not None:
+        for path in [*world.project.rglob("*"), world.folder / "own", *(world.folder / "own").rglob("*")]:
+            os.chown(path, world.user, world.user)
+    lines = world.probe("w:hooks", "w:config", "w:index", options=("-v", f"{world.folder}/own:/own", "-w", "/own"))
+    same("the volume itself", ends(lines), [REFUSED, REFUSED, "ok"])
+    options = ("-v", f"{world.project}/work:/w", "-v", ".:/p", "-w", "/p")
+    same("where a file leads", ends(world.probe("w:kept-apart/config", "w:kept-apart/index", options=options)), [REFUSED, "ok"])
+
+
+ESCAPE = """
+cp -r .git evil; printf '[core]\\n\\tfsmonitor = touch %s\\n' "$1" >>evil/config; mkdir -p evil/hooks
+printf '#!/bin/sh\\ntouch %s\\n' "$1" >evil/hooks/post-index-change; chmod +x evil/hooks/post-index-change
+echo ../evil >.git/commondir
+mv .git old; mv evil .git; rm -r .git/config; ln -s ../evil/config .git/config; ln -sfn evil .git; ln evil/config .git/config
+echo 'gitdir: evil' >.git
+mkdir inner; cp -r evil inner/.git; mv evil inner/.git; ln -s ../evil inner/.git; echo 'gitdir: ../evil' >inner/.git
+git -C inner commit -qm inner --allow-empty; git add inner
+true
+"""
+
+
+def git_of_the_host_runs_nothing(world: World) -> None:
+    needs_git()
+    git(world, "init", "-q", ".")
+    git(world, "add", "kept")
+    git(world, "commit", "-qm", "one")
+    mark = world.project / "executed"
+    done = world.run("-v", ".", "--", "bash", "-c", ESCAPE, "bash", str(mark))
+    same("status", done.returncode, 0)
+    for words in [("status",), ("add", "kept"), ("worktree", "list")]:
+        git(world, *words)
+    if mark.exists() or (world.project / ".git" / "commondir").exists():
+        raise Failed("git executed what the sandbox left")
+
+
+def git_of_the_sandbox_works(world: World) -> None:
+    needs_git()
+    git(world, "init", "-q", "-b", "main", ".")
+    script = """set -e
+        export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+        git add kept; git commit -qm one; git status --short; git checkout -q -b other; echo 2 >>kept; git commit -qam two
+        git checkout -q main; git branch third; echo 3 >new; git add new; git commit -qm three; echo 4 >>new; git stash -q; git stash pop -q
+        git commit -qam four; git rebase -q other; git worktree list >/dev/null; git gc -q; git log --oneline | wc -l"""
+    result = world.home / "result"
+    done = world.run("-v", ".", "--result", str(result), "--", "bash", "-c", script)
+    same("ends", (done.returncode, done.stdout.split(), done.stderr), (0, ["4"], ""))
+    same("denials", json.loads(result.read_text())["denials"], 0)
+
+
+def no_denial_where_nothing_was_refused(world: World) -> None:
+    needs_tools()
+    (world.project / "sub").mkdir()
+    (world.project / "sub" / "x").write_text("")
+    if world.user is not None:
+        os.chown(world.project / "sub", world.user, world.user)
+    done = world.run("-v", ".", "--", "bash", "-c", "mv sub/x . && mkdir -p .git/hooks && ls x")
+    same("moved", (done.returncode, done.stdout, done.stderr), (0, "x\n", ""))
+
+
+def a_path_that_is_no_text(world: World) -> None:
+    """What is protected in it is given by its bytes."""
+    project = world.folder / os.fsdecode(b"b\xff\xfe")
+    world.project.rename(project)
+    world.project = project
+    lines = world.probe("w:.git/hooks/pre-commit", "m:.vscode", "w:sub", "w:.bashrc", options=("-v", "."))
+    same("protected", ends(lines), [REFUSED, REFUSED, "ok", REFUSED])
+    for options in [(), ("--json",)]:
+        holds("explained", world.run("--explain", *options, "-v", ".", "true").stdout.replace("\\\\", "\\"), r"/b\xff\xfe")
+    for how in [("--audit", "log"), ("--learn", "policy.toml")]:
+        done = world.run(*how, "-v", ".", "true")
+        same(f"{how}: status", done.returncode, 125)
+        holds(f"{how}", done.stderr, "-v .:/project" if how[0] == "--learn" else "--audit")
+    done = world.run("-v", ".:overlay", "true")
+    same("overlay", done.returncode, 125)
+    holds("overlay", done.stderr, "-v .:/project")
+
+
+TESTS = [at_any_depth, a_repository_by_another_name, git_of_the_host_runs_nothing, git_of_the_sandbox_works, no_denial_where_nothing_was_refused,
+         a_path_that_is_no_text]
