@@ -202,7 +202,7 @@ def explain_tells_the_lists(world: World) -> None:
         holds("sentences", done.stdout, part)
     found = json.loads(under(world, "--explain", "--json", "-v", ".", "true").stdout)
     same("grates", [word for word in found["line"] if word.endswith("_grate")],
-         ["resource_grate", "net_grate", "write_filter_grate", "seccomp_grate"])
+         ["resource_grate", "write_filter_grate", "net_grate", "seccomp_grate"])
 
 
 TESTS = [a_program_passes_and_nothing_more, a_script_passes_and_nothing_more, learning_twice_adds, connections_are_learned, what_is_refused_is_not_learned,

@@ -294,7 +294,7 @@ def one_run_at_a_time(world: World) -> None:
         same("a second run", (done.returncode, done.stderr), (125, "overlay_grate: --upper test: another run has it open\n"))
         for words in ("diff", "test"), ("apply", "test"), ("discard", "test"):
             said = verb(world, *words, status=125)
-            same(f"{words[0]}: {said}", (said.endswith("test.db: in use by another run\n"), said.count("\n")), (True, 1))
+            same(f"{words[0]}: {said}", (said.rstrip("\n").removesuffix(": in use by another run").endswith(("/test.db", "/test/")), said.count("\n")), (True, 1))
     finally:
         said = first.communicate(timeout=SECONDS)[1]
     same("the first", (first.returncode, said), (0, "overlay_grate: 1 file changed: lind-boot diff test\n"))

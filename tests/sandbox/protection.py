@@ -124,13 +124,13 @@ def a_path_that_is_no_text(world: World) -> None:
     same("protected", ends(lines), [REFUSED, REFUSED, "ok", REFUSED])
     for options in [(), ("--json",)]:
         holds("explained", world.run("--explain", *options, "-v", ".", "true").stdout.replace("\\\\", "\\"), r"/b\xff\xfe")
-    for how in [("--audit", "log"), ("--learn", "policy.toml")]:
-        done = world.run(*how, "-v", ".", "true")
-        same(f"{how}: status", done.returncode, 125)
-        holds(f"{how}", done.stderr, "-v .:/project" if how[0] == "--learn" else "--audit")
-    done = world.run("-v", ".:overlay", "true")
-    same("overlay", done.returncode, 125)
-    holds("overlay", done.stderr, "-v .:/project")
+    done = world.run("--learn", "policy.toml", "-v", ".", "true")
+    same("a policy is a text", done.returncode, 125)
+    holds("a policy is a text", done.stderr, "-v .:/project")
+    command = str(world.folder / "tool" / "command")
+    for how in [("--audit", "log", "-v", "."), ("-v", ".:overlay")]:
+        same(f"{how}", world.run(*how, command, "files").returncode, 0)
+    same("there is a log", (project / "log").stat().st_size > 0, True)
 
 
 TESTS = [at_any_depth, a_repository_by_another_name, git_of_the_host_runs_nothing, git_of_the_sandbox_works, no_denial_where_nothing_was_refused,
