@@ -313,6 +313,9 @@ pub struct Run {
     /// Which word is the command behind the grates, and whether the kernel sees it as the grates do.
     #[arg(skip)]
     pub command: Option<(usize, bool)>,
+    /// What the host is called, if not as it is.
+    #[arg(skip)]
+    pub host_name: Option<String>,
     /// The directory whose entries are in the root, where that is another.
     #[arg(skip)]
     pub image: Option<PathBuf>,
@@ -339,6 +342,7 @@ impl Default for Run {
             explain: false,
             precompile: None,
             mounted: Vec::new(),
+            host_name: None,
             image: None,
             command: None,
             program: Vec::new(),

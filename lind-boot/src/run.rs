@@ -221,6 +221,9 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
     kernel.attach(Box::new(engine));
     let watcher = host_signals::watch().context("no thread for signals (ulimit -u)")?;
     kernel.bring(outside.line);
+    if let Some(name) = &options.host_name {
+        kernel.set_host_name(name.as_bytes());
+    }
     if config.argv.is_empty() {
         return Err(anyhow!("no program named").into());
     }

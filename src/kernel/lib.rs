@@ -185,6 +185,12 @@ impl Kernel {
         self.cages_made.load(Ordering::Relaxed)
     }
 
+    /// Gives the cages a host name that is not the host's.
+    pub fn set_host_name(&self, name: &[u8]) {
+        self.names.set_host(name);
+        self.names.set_domain(b"(none)");
+    }
+
     /// Gives the kernel what the command line brings. Later calls have no effect.
     pub fn bring(&self, line: cage::Line) {
         let _ = self.line.set(line);

@@ -95,6 +95,10 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "spin"))
 		for (;;)
 			;
+	if (!strcmp(what, "host")) {
+		gethostname(cwd, sizeof cwd);
+		return puts(cwd) < 0;
+	}
 	if (!strcmp(what, "connect"))
 		return connect_to(argv[2]);
 	if (!strcmp(what, "files"))

@@ -44,6 +44,9 @@ use crate::overlay::place::State;
 use crate::run::{self, Attendant, Failure};
 use crate::session::place;
 
+/// What the host is called. The image's /etc/hosts knows it, so that nobody asks the network for it.
+const HOST_NAME: &str = "sandbox";
+
 /// The home directory, in memory like /tmp.
 const HOME: &str = "/home/user";
 
@@ -208,6 +211,7 @@ impl Sandbox {
             cwd: self.workdir.into_os_string(),
             verbose: options.verbose,
             mounted,
+            host_name: Some(options.hostname.clone().unwrap_or_else(|| HOST_NAME.to_owned())),
             command: Some((self.grates.len(), visible)),
             program: self.grates.into_iter().chain(self.command).collect(),
             ..Run::default()

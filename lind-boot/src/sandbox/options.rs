@@ -89,6 +89,15 @@ impl Amounts {
     }
 }
 
+/// A host name as sethostname(2) takes it, of letters that tools print as they are.
+fn host_name(text: &str) -> Result<String, String> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    if text.is_empty() || text.len() > 64 || !text.bytes().all(allowed) {
+        return Err("must be 1 to 64 letters, digits, dots and dashes".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 /// What a sandbox is.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Options {
@@ -102,6 +111,9 @@ pub struct Options {
     /// Where the command starts [default: the current directory if it is in a volume, else the home directory]
     #[arg(short, long, value_name = "DIR")]
     pub workdir: Option<PathBuf>,
+    /// What the host is called [default: sandbox]
+    #[arg(long, value_name = "NAME", value_parser = host_name)]
+    pub hostname: Option<String>,
     /// An empty directory in memory
     #[arg(long, value_name = "PATH[:SIZE]")]
     pub tmpfs: Vec<String>,
