@@ -58,6 +58,19 @@ static int connect_to(const char *path)
 	return 0;
 }
 
+/* Listens by a name, and connects to that. */
+static int talk(const char *path)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int server = socket(AF_UNIX, SOCK_STREAM, 0), client = socket(AF_UNIX, SOCK_STREAM, 0);
+	int wrong;
+
+	snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+	wrong = bind(server, (struct sockaddr *)&at, sizeof at) || listen(server, 1) || connect(client, (struct sockaddr *)&at, sizeof at);
+	puts(wrong ? strerror(errno) : "ok");
+	return wrong;
+}
+
 /* Numbers that are open besides 0, 1 and 2. */
 static int files(void)
 {
@@ -99,6 +112,8 @@ int main(int argc, char **argv)
 		gethostname(cwd, sizeof cwd);
 		return puts(cwd) < 0;
 	}
+	if (!strcmp(what, "talk"))
+		return talk(argv[2]);
 	if (!strcmp(what, "connect"))
 		return connect_to(argv[2]);
 	if (!strcmp(what, "files"))

@@ -72,7 +72,7 @@ def hints_can_be_followed(world: World) -> None:
     """Those that are options are taken as they stand, and others name options that there are."""
     needs_tools()
     script = """import socket
-for family, place in [(socket.AF_INET, ("127.0.0.1", 19999)), (socket.AF_INET6, ("::1", 19999)), (socket.AF_UNIX, "/tmp/s")]:
+for family, place in [(socket.AF_INET, ("127.0.0.1", 19999)), (socket.AF_INET6, ("::1", 19999)), (socket.AF_UNIX, "/usr/s")]:
     for call in ["bind", "connect"]:
         try: getattr(socket.socket(family), call)(place)
         except OSError: pass
@@ -89,7 +89,7 @@ except OSError: pass
     same("programs", {denial["program"] for denial in told}, {"python3"})
     hints = [denial["hint"] for denial in told]
     rules = [shlex.split(hint) for hint in hints if hint.startswith("--")]
-    for rule in ["in 127.0.0.1 19999", "in ::1 19999", "in unix:/tmp/s", "127.0.0.1:19999", "[::1]:19999"]:
+    for rule in ["in 127.0.0.1 19999", "in ::1 19999", "in unix:/usr/s", "127.0.0.1:19999", "[::1]:19999"]:
         if ["--allow", rule] not in rules:
             raise Failed(f"{rule} is not among {hints}")
     done = world.run(*[word for rule in rules for word in rule], "true")

@@ -104,6 +104,7 @@ fn rules(sandbox: &Sandbox) -> Vec<String> {
         match (rule, &program, &*grate) {
             (Some(rule), Some(program), _) => rules.push(format!("{program}: {rule}")),
             (Some(rule), None, "net") if word.ends_with("_grate") => network = rule.replace(" but what is named", ""),
+            (Some(rule), None, "net") if rule.starts_with(OWN_SOCKETS) => rules.push(rule),
             (Some(rule), None, "net") => allowed.push(rule),
             (Some(rule), None, _) => rules.push(rule),
             (None, ..) => {}
@@ -113,10 +114,14 @@ fn rules(sandbox: &Sandbox) -> Vec<String> {
     rules
 }
 
+/// What is said of sockets that programs of the sandbox may reach each other by.
+const OWN_SOCKETS: &str = "sockets with names such as";
+
 /// What an option of a grate means. None if that is nothing to be told.
 fn rule_of(grate: &str, option: &str, value: &str) -> Option<String> {
     Some(match (grate, option) {
         (_, "path" | "program") if value.is_empty() => return None,
+        ("net", "allow") if value.starts_with("any unix:") => format!("{OWN_SOCKETS} {}", &value["any unix:".len()..]),
         ("net", "allow") => value.to_owned(),
         ("write_filter", "protect") => format!("{value} cannot be changed, nor come to be"),
         ("write_filter", "allow") => format!("can be changed: {value}"),

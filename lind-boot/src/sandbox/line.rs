@@ -24,7 +24,8 @@ pub fn grates(
     let mut line = before_files(options, policy, volumes, (notes, peaks))?;
     line.extend(protection(policy, volumes));
     // Behind that: what it refuses is the program's own call, not one that a grate makes of it.
-    line.extend(bytes(network(options, policy, notes.map(|[_, network, _]| network.as_str()))?));
+    let own = own_sockets(volumes);
+    line.extend(bytes(network(options, policy, notes.map(|[_, network, _]| network.as_str()), own)?));
     for program in &policy.program {
         line.extend(bytes(clamp(program)?));
     }
@@ -129,7 +130,11 @@ fn clamp(program: &ProgramRules) -> Result<Vec<String>> {
         Some(hash) => format!("--hash={hash}"),
         None => format!("--path={}", program.name),
     };
-    let inside = [writing(&program.rules), network(&Options::default(), &program.rules, None)?, lists(&program.rules)];
+    let inside = [
+        writing(&program.rules),
+        network(&Options::default(), &program.rules, None, Vec::new())?,
+        lists(&program.rules),
+    ];
     let inside = inside.concat();
     if inside.is_empty() {
         return Ok(Vec::new());
@@ -189,7 +194,7 @@ fn has_network(options: &Options, policy: &Policy) -> bool {
 }
 
 /// What says who may be reached. With the host's network and no rules, nobody needs to be asked.
-fn network(options: &Options, policy: &Policy, notes: Option<&str>) -> Result<Vec<String>> {
+fn network(options: &Options, policy: &Policy, notes: Option<&str>, own: Vec<String>) -> Result<Vec<String>> {
     let rules = options.allow.iter().chain(&policy.allow);
     let mut words = vec!["net_grate".to_owned()];
     for rule in rules {
@@ -199,9 +204,26 @@ fn network(options: &Options, policy: &Policy, notes: Option<&str>) -> Result<Ve
     let free = has_network(options, policy) && words.len() == 1;
     if free {
         words.push("--default=allow".to_owned());
+    } else {
+        words.extend(own);
     }
     words.extend(notes.map(|notes| format!("--learn={notes}")));
     Ok(if free && notes.is_none() { Vec::new() } else { words })
+}
+
+/// Programs of one sandbox may talk by sockets that have their names in its own directories, but not by those of a volume there: whoever made them is
+/// outside.
+fn own_sockets(volumes: &[Volume]) -> Vec<String> {
+    // A rule is words, and its path a pattern.
+    let plain = |path: &str| !path.contains(|c: char| c.is_whitespace() || c.is_control() || "*?[]\\".contains(c));
+    let rules = |scratch: &str| {
+        let inside = volumes.iter().map(|volume| &volume.guest).filter(|guest| guest.starts_with(scratch));
+        let inside: Option<Vec<_>> = inside.map(|guest| guest.to_str().filter(|guest| plain(guest))).collect();
+        let refused =
+            inside?.into_iter().flat_map(|guest| ["", "/*"].map(|end| format!("--deny=any unix:{guest}{end}")));
+        Some(refused.chain([format!("--allow=any unix:{scratch}/*")]).collect::<Vec<_>>())
+    };
+    super::SCRATCH.iter().filter_map(|scratch| rules(scratch)).flatten().collect()
 }
 
 /// HOST[:PORT] as a rule of the net grate; a rule is taken as it is.
@@ -310,12 +332,27 @@ mod tests {
     }
 
     #[test]
+    fn sockets_of_volumes_are_not_the_sandbox_s_own() {
+        let at = |guest: &str| Volume { host: "/h".into(), guest: guest.into(), read_only: true, overlay: None };
+        let allowed = |volumes: &[Volume]| own_sockets(volumes).join(" ");
+        assert_eq!(allowed(&[at("/src")]), "--allow=any unix:/tmp/* --allow=any unix:/home/user/*");
+        let refused = "--deny=any unix:/tmp/p --deny=any unix:/tmp/p/* --allow=any unix:/tmp/*";
+        assert_eq!(allowed(&[at("/tmp/p")]), format!("{refused} --allow=any unix:/home/user/*"));
+        for odd in ["/tmp/a b", "/tmp/a*", "/tmp/[a]"] {
+            assert_eq!(allowed(&[at(odd)]), "--allow=any unix:/home/user/*");
+        }
+    }
+
+    #[test]
     fn options_go_before_the_policy() {
         let mut policy = Policy::named("agent").unwrap();
         let amounts = Amounts { memory: Some("1G".into()), disk: Some("5M".into()), ..Amounts::default() };
         let options = Options { amounts, ..Options::default() };
         let line = shown(&grates(&options, &policy, &[], None, None).unwrap());
-        assert_eq!(line, "resource_grate --memory=1G --cages=256 --files=4096 --write-bytes=file=5M net_grate");
+        assert_eq!(
+            line,
+            "resource_grate --memory=1G --cages=256 --files=4096 --write-bytes=file=5M net_grate --allow=any unix:/tmp/* --allow=any unix:/home/user/*"
+        );
         policy.network = true;
         assert!(!grates(&options, &policy, &[], None, None).unwrap().contains(&OsString::from("net_grate")));
         let none = Options { network: Some(Network::None), ..Options::default() };

@@ -50,6 +50,9 @@ const HOST_NAME: &str = "sandbox";
 /// The home directory, in memory like /tmp.
 const HOME: &str = "/home/user";
 
+/// What is in memory, and the sandbox's own.
+const SCRATCH: [&str; 2] = ["/tmp", HOME];
+
 /// What is used unless another policy is named.
 const POLICY: &str = "agent";
 
@@ -264,7 +267,7 @@ impl Sandbox {
         }
         let hidden = hidden(&volumes)?;
         volumes.splice(0..0, resolvers(options, &policy, &image, &volumes));
-        let plan = Plan { image, scratch: vec!["/tmp".into(), HOME.into()], tmpfs, volumes, hidden };
+        let plan = Plan { image, scratch: SCRATCH.map(PathBuf::from).to_vec(), tmpfs, volumes, hidden };
         if let Some(learner) = &mut learner {
             learner.within(policy, places(&plan));
         }
