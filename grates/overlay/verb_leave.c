@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static int unname_source(struct store *store, const struct verb_list *list, const struct verb_change *change)
 {
@@ -25,6 +24,22 @@ static int leave_one(struct store *store, const struct verb_list *list, const st
 	return r;
 }
 
+/*
+ * When what still lies below at other names of a file was last changed. Not what a clock says, nor the time of the file that has just been put
+ * there: times are those of the last tick, and what changes a file after it was looked at is later than its own time, but not than others'.
+ */
+static struct timespec last_change(const struct verb_list *list, const struct verb_node *node)
+{
+	struct timespec last = { 0 };
+	struct stat st;
+
+	for (size_t i = 0; i < list->changes_count; i++)
+		if (list->changes[i].node == node && below_look(list->changes[i].path, &st) && st.st_ino != node->row.stamp.ino &&
+			(st.st_ctim.tv_sec > last.tv_sec || (st.st_ctim.tv_sec == last.tv_sec && st.st_ctim.tv_nsec > last.tv_nsec)))
+			last = st.st_ctim;
+	return last;
+}
+
 /* What was made or moved below, and is what shows through from then on. */
 static int stay(struct store *store, const struct verb_list *list, const struct verb_change *change)
 {
@@ -40,7 +55,7 @@ static int stay(struct store *store, const struct verb_list *list, const struct 
 		row->stamp = (struct store_stamp){ st.st_ino, st.st_size, st.st_mtim, st.st_ctim };
 	/* Its other names are there as they were until now: what changes later is somebody else's doing (add_found). */
 	if (!S_ISDIR(row->mode) && !change->node->stale)
-		clock_gettime(CLOCK_REALTIME, &row->ctime);
+		row->ctime = last_change(list, change->node);
 	change->node->forgotten = true;
 	return store_put(store, &change->node->row);
 }
