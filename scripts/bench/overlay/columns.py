@@ -10,6 +10,7 @@ from pathlib import Path
 from bench.building import last_line
 from bench.sandbox.model import NATIVE_PATH, Missing
 
+POLICY = Path(__file__).resolve().parents[3] / "tests" / "benchmarks" / "overlay" / "policy.toml"
 IMAGE_PYTHON, IMAGE_GIT = "python3", "/bin/git"
 # What a tool must not learn from the machine it runs on. A number of git's own: the directory may belong to another user in a sandbox.
 SETTINGS = {"LC_ALL": "C", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": "1",
@@ -111,7 +112,7 @@ class Cage(Column):
     def command(self, words: list[str]) -> list[str]:
         settings = [word for name, value in SETTINGS.items() for word in ("-e", f"{name}={value}")]
         tools = [] if self.children.kind == "c" else ["-v", f"{self.children.script.parent}:/overlay-bench:ro"]
-        options = ["--image", str(self.image), "--policy", "build", "-v", self.volume(), "-w", str(self.directory), *tools, *settings]
+        options = ["--image", str(self.image), "--policy", str(POLICY), "-v", self.volume(), "-w", str(self.directory), *tools, *settings]
         return [str(self.boot), "run", *options, "--", *self.children.for_cage(), *words]
 
 
