@@ -230,19 +230,11 @@ fn in_directory(folder: &Path, found: &mut BTreeSet<PathBuf>) -> Result<()> {
         let (path, kind) = (entry.path(), entry.file_type()?);
         if kind.is_dir() {
             in_directory(&path, found)?;
-        } else if kind.is_file() && is_module(&path) {
+        } else if kind.is_file() && found::is_module(&path) {
             found.insert(path);
         }
     }
     Ok(())
-}
-
-/// Whether a file begins as a module does.
-pub fn is_module(path: &Path) -> bool {
-    use std::io::Read as _;
-    let mut start = [0; 4];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    read.is_ok() && start == *b"\0asm"
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A program that somebody names to have it looked at: found as a line finds it.
+//! Programs that somebody names to have them looked at: found as a line finds them, and what makes a file one.
 
 use std::path::{Path, PathBuf};
 
@@ -30,4 +30,17 @@ fn of_root(name: &Path, root: Option<&PathBuf>) -> Result<PathBuf> {
         Some(path) if path.canonicalize().is_ok_and(|path| path.starts_with(&root)) => Ok(path),
         _ => bail!("{}: neither a file nor a grate nor a program of {}", name.display(), root.display()),
     }
+}
+
+/// Whether a file begins as a module does.
+pub fn is_module(path: &Path) -> bool {
+    use std::io::Read as _;
+    let mut start = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == *b"\0asm"
+}
+
+/// Whether a file is a module, or compiled from one: an ELF file that the host calls by another name is not.
+pub fn is_program(path: &Path) -> bool {
+    is_module(path) || path.extension().is_some_and(|suffix| suffix == "cwasm") && path.is_file()
 }

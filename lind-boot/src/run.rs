@@ -1,9 +1,8 @@
 //! Running a program: from options to an exit status.
 
 use std::convert::Infallible;
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +15,6 @@ use lind_kernel::engine::LoadError;
 use lind_kernel::root::{Directory, Last, Root, Walls};
 use lind_kernel::{Errno, Kernel, stdio};
 
-use crate::cache::is_module;
 use crate::cli::Run;
 use crate::config::{self, Config, check_grates, check_private};
 use crate::end::End;
@@ -45,9 +43,9 @@ impl Failure {
     }
 
     /// As in shells: 127 for what was not found, 126 for what cannot be run.
-    fn of(error: LoadError, name: &CStr, (root, on_host): (&Path, bool), grates: &Folders) -> Failure {
+    fn of(error: LoadError, name: &CStr, root: &Path, grates: &Folders) -> Failure {
         match error.errno {
-            Errno::ENOENT => Failure { reason: not_found(name, (root, on_host), grates), status: 127 },
+            Errno::ENOENT => Failure { reason: not_found(name, root, grates), status: 127 },
             Errno::ENOMEM | Errno::EAGAIN | Errno::EMFILE | Errno::ENFILE => {
                 Failure { reason: anyhow!(error.reason), status: crate::FAILED }
             }
@@ -56,22 +54,15 @@ impl Failure {
     }
 }
 
-/// Whether it is a path, and of a module that the host has.
-fn is_module_of_host(name: &CStr) -> bool {
-    let path = Path::new(OsStr::from_bytes(name.to_bytes()));
-    let compiled = path.extension().is_some_and(|suffix| suffix == "cwasm") && path.is_file();
-    name.to_bytes().contains(&b'/') && (compiled || is_module(path))
-}
-
 /// Says where the program was looked for: a path of the host is often meant.
-fn not_found(name: &CStr, (root, on_host): (&Path, bool), grates: &Folders) -> anyhow::Error {
+fn not_found(name: &CStr, root: &Path, grates: &Folders) -> anyhow::Error {
     if cage::is_grate_name(name.to_bytes()) {
         let (name, folders) = (name.to_string_lossy(), grates.names());
         return anyhow!("{name}: no such grate in {folders}; one inside the root is named by a path, with a slash");
     }
-    let folders = if name.to_bytes().contains(&b'/') { "" } else { " or its /bin" };
-    let name = name.to_string_lossy();
-    let meant = if on_host { format!("; the host's file: lind-boot run {name}") } else { String::new() };
+    let (is_path, name) = (name.to_bytes().contains(&b'/'), name.to_string_lossy());
+    let folders = if is_path { "" } else { " or its /bin" };
+    let meant = if is_path { format!("; a file of the host: lind-boot run {name}") } else { String::new() };
     anyhow!("{name}: not found in the root {}{folders}, with or without .cwasm or .wasm{meant}", root.display())
 }
 
@@ -197,8 +188,6 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
     let perf = options.perf.map(|_| Arc::new(Perf::default()));
     let engine = Engine::with_perf(store, options.backtrace, perf.as_ref())?;
 
-    // Behind the walls nobody can look.
-    let on_host = config.argv.first().is_some_and(|name| is_module_of_host(name));
     let outside = outside::open(&grates, &mut config.argv, &engine, options.explain)?;
     limits::suffice(outside.grates)?;
     let mounted = options.mounted.iter().filter_map(|(place, changes)| changes.then_some(place));
@@ -234,8 +223,8 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
     })?;
     let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
     let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored, umask };
-    let first = cage::boot(&kernel, start_in, program)
-        .map_err(|error| Failure::of(error, name, (&config.root, on_host), &grates))?;
+    let first =
+        cage::boot(&kernel, start_in, program).map_err(|error| Failure::of(error, name, &config.root, &grates))?;
     drop(cache);
     let (verbose, format) = (options.verbose, options.perf);
     end.watch(&kernel)?;

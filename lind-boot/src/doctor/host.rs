@@ -6,7 +6,7 @@ use lind_engine::{CodeStore, Engine, Seal};
 use rustix::process::{Resource, getrlimit};
 
 use super::parts::Told;
-use crate::cache::is_module;
+use crate::found::is_module;
 use crate::installed;
 
 /// Something that is known of the host.

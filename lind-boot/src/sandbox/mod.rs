@@ -7,6 +7,7 @@ mod learn;
 mod line;
 mod notes;
 mod options;
+mod overlaid;
 mod peaks;
 mod policy;
 mod removal;
@@ -40,7 +41,7 @@ use crate::cli::Run;
 use crate::config;
 use crate::denials::Denials;
 use crate::end::End;
-use crate::overlay::place::State;
+use crate::found::is_program;
 use crate::run::{self, Attendant, Failure};
 use crate::session::place;
 
@@ -236,7 +237,7 @@ impl Sandbox {
             }
         }
         let tmpfs = options.tmpfs.iter().map(|word| Tmpfs::parse(word)).collect::<Result<Vec<_>>>()?;
-        overlays(options, &tmpfs, &mut volumes)?;
+        overlaid::settle(options, &tmpfs, &mut volumes)?;
         let [first, arguments @ ..] = words else { bail!("no command named") };
         let here = std::env::current_dir().context("the current directory")?;
         let image = config::root(options.image.as_ref()).context("the image with the tools")?;
@@ -289,48 +290,6 @@ impl Sandbox {
 fn peaks_of(options: &Options, policy: &Policy, learner: Option<&Learner>) -> Result<Peaks> {
     let notes = learner.map_or_else(|| Notes::new("peaks").map(Arc::new), |learner| Ok(learner.limits()))?;
     Ok(Peaks::new(notes, line::limited(&options.amounts, policy)))
-}
-
-/// Overlays on all volumes, if that is asked for; and a place for the states of all.
-fn overlays(options: &Options, tmpfs: &[Tmpfs], volumes: &mut [Volume]) -> Result<()> {
-    if let Some(folder) = &options.overlay_all {
-        for (number, volume) in volumes.iter_mut().enumerate().filter(|(_, volume)| volume.can_be_changed()) {
-            let state = State::parse(folder.join(format!("{number}.db")).as_os_str())?;
-            volume.overlay = volume.host.is_dir().then_some(state);
-            volume.read_only = true;
-        }
-    }
-    for state in volumes.iter_mut().filter_map(|volume| volume.overlay.as_mut()) {
-        state.make_folder()?;
-        state.settle()?;
-        if state.file.is_file() {
-            state.ensure_one(true)?;
-        }
-    }
-    for overlay in volumes.iter().filter(|volume| volume.overlay.is_some()) {
-        ensure_alone(overlay, tmpfs, volumes)?;
-    }
-    for state in volumes.iter().filter_map(|volume| volume.overlay.as_ref()) {
-        let seen = |volume: &&Volume| state.is_shown_by(&volume.host);
-        if let Some(volume) = volumes.iter().find(seen) {
-            bail!("-v {}: the state {} would be in it", volume.host.display(), state.file.display());
-        }
-    }
-    Ok(())
-}
-
-/// The grate answers for all that is below an overlay's place: what else is mounted there would be taken for a part of its directory.
-fn ensure_alone(overlay: &Volume, tmpfs: &[Tmpfs], volumes: &[Volume]) -> Result<()> {
-    let others = volumes.iter().filter(|volume| !std::ptr::eq(*volume, overlay)).map(|volume| &volume.guest);
-    let mut places = others.chain(tmpfs.iter().map(|tmpfs| &tmpfs.guest));
-    match places.find(|place| place.starts_with(&overlay.guest)) {
-        Some(place) => bail!(
-            "-v {}:overlay: {} is in it; nothing else can be mounted there",
-            overlay.host.display(),
-            place.display()
-        ),
-        None => Ok(()),
-    }
 }
 
 /// Where names may be asked for: the host's file that says so, in the place that an image keeps for it. What a volume has there goes before.
@@ -387,7 +346,7 @@ fn command(name: &OsString, here: &Path, image: &Path, volumes: &mut Vec<Volume>
     }
     let found = spelled.iter().find(|path| path.is_file());
     // What is no program of the host's is a path of the guest, and so is what the host alone could run.
-    let Some(found) = found.filter(|path| !absolute || is_module(path)) else { return Ok(name.clone()) };
+    let Some(found) = found.filter(|path| !absolute || is_program(path)) else { return Ok(name.clone()) };
     let found = found.canonicalize()?;
     if let Some(path) = inside(&found, volumes) {
         return Ok(path.into_os_string());
@@ -407,13 +366,6 @@ fn command(name: &OsString, here: &Path, image: &Path, volumes: &mut Vec<Volume>
 fn is_seen(path: &Path, image: &Path, volumes: &[Volume]) -> bool {
     let volume = volumes.iter().rev().find_map(|volume| below(path, &volume.guest, &volume.host));
     volume.map_or_else(|| root::is_in_image(image, path), |path| path.symlink_metadata().is_ok())
-}
-
-/// Whether a file is a module, or compiled from one: an ELF file that the host calls by another name is not.
-fn is_module(path: &Path) -> bool {
-    let mut head = [0; 4];
-    let read = std::fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut head));
-    read.is_ok() && head == *b"\0asm" || path.extension() == Some(OsStr::new("cwasm"))
 }
 
 /// Where the guest sees a path of the host, if it does.

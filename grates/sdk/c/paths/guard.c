@@ -111,7 +111,7 @@ static bool finds_something_in_it(const struct lind_call *c, const struct lind_p
 		return false;
 	size = own(SYS_getdents64, (uint64_t)fd, (uintptr_t)entries, sizeof entries, 0);
 	own_close((int)fd);
-	for (int64_t at = 0; at < size; count++)
+	for (int64_t at = 0; at < size && count <= 2; count++)
 		at += ((struct dirent *)(entries + at))->d_reclen;
 	return count > 2;
 }

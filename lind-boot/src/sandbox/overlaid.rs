@@ -1,0 +1,52 @@
+//! Volumes with an overlay: where their states are, and what may be mounted beside them.
+
+use anyhow::{Result, bail};
+
+use super::options::Options;
+use super::volume::{Tmpfs, Volume};
+use crate::overlay::place::State;
+
+/// Overlays on all volumes, if that is asked for; and a place for the states of all.
+///
+/// # Errors
+/// When a state cannot be where it is to be, or something else would be mounted in an overlay's place.
+pub fn settle(options: &Options, tmpfs: &[Tmpfs], volumes: &mut [Volume]) -> Result<()> {
+    if let Some(folder) = &options.overlay_all {
+        for (number, volume) in volumes.iter_mut().enumerate().filter(|(_, volume)| volume.can_be_changed()) {
+            let state = State::parse(folder.join(format!("{number}.db")).as_os_str())?;
+            volume.overlay = volume.host.is_dir().then_some(state);
+            volume.read_only = true;
+        }
+    }
+    for state in volumes.iter_mut().filter_map(|volume| volume.overlay.as_mut()) {
+        state.make_folder()?;
+        state.settle()?;
+        if state.file.is_file() {
+            state.ensure_one(true)?;
+        }
+    }
+    for overlay in volumes.iter().filter(|volume| volume.overlay.is_some()) {
+        ensure_alone(overlay, tmpfs, volumes)?;
+    }
+    for state in volumes.iter().filter_map(|volume| volume.overlay.as_ref()) {
+        let seen = |volume: &&Volume| state.is_shown_by(&volume.host);
+        if let Some(volume) = volumes.iter().find(seen) {
+            bail!("-v {}: the state {} would be in it", volume.host.display(), state.file.display());
+        }
+    }
+    Ok(())
+}
+
+/// The grate answers for all that is below an overlay's place: what else is mounted there would be taken for a part of its directory.
+fn ensure_alone(overlay: &Volume, tmpfs: &[Tmpfs], volumes: &[Volume]) -> Result<()> {
+    let others = volumes.iter().filter(|volume| !std::ptr::eq(*volume, overlay)).map(|volume| &volume.guest);
+    let mut places = others.chain(tmpfs.iter().map(|tmpfs| &tmpfs.guest));
+    match places.find(|place| place.starts_with(&overlay.guest)) {
+        Some(place) => bail!(
+            "-v {}:overlay: {} is in it; nothing else can be mounted there",
+            overlay.host.display(),
+            place.display()
+        ),
+        None => Ok(()),
+    }
+}
