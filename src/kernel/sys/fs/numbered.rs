@@ -67,3 +67,60 @@ pub(super) fn unlink(cx: &Ctx<'_>, dir: DirFd, path: &CStr) -> Result<()> {
     }
     rustix::fs::unlinkat(folder.host(), path, AtFlags::empty()).map_err(host::errno)
 }
+
+#[cfg(test)]
+mod tests {
+    use lind_abi::{Errno, nr};
+
+    use crate::fd::{File, Kind};
+    use crate::testing::both_walls;
+
+    const CREATE: i64 = 0o102;
+
+    #[test]
+    fn a_directory_that_was_handed_over_has_numbers_alone() {
+        both_walls(|w| {
+            let outside = w.outside();
+            let folder = w.host(move || {
+                std::os::unix::fs::symlink("secret", outside.join("7")).unwrap();
+                std::fs::create_dir(outside.join("8")).unwrap();
+                std::fs::hard_link(outside.join("secret"), outside.join("10")).unwrap();
+                std::fs::File::open(outside).unwrap()
+            });
+            let folder = File::new(folder.into(), Kind::Numbered);
+            let folder = i64::from(w.thread.cage.fds.add(folder, false).unwrap());
+            let file = w.ok(nr::openat, &[folder, w.str("5"), CREATE, 0o600]);
+            assert_eq!(w.ok(nr::pwrite64, &[file, w.data(b"text"), 4, 0]), 4);
+            w.ok(nr::close, &[file]);
+            let again = w.ok(nr::openat, &[folder, w.str("5"), 0, 0]);
+            assert_eq!(w.filled(nr::read, |b, len| vec![again, b, len]), b"text");
+            let others = ["secret", "../outside/5", "..", ".", "5/", "+5", "5x", "111111111111111111111"];
+            let refused = others.map(|name| (name, Errno::EACCES));
+            for (name, errno) in
+                [("7", Errno::ELOOP), ("8", Errno::EISDIR), ("9", Errno::ENOENT), ("10", Errno::EMLINK)]
+                    .into_iter()
+                    .chain(refused)
+            {
+                assert_eq!(w.err(nr::openat, &[folder, w.str(name), 2, 0]), errno, "{name}");
+            }
+            assert_eq!(w.err(nr::openat, &[folder, w.str("10"), 2 | 0o1000, 0]), Errno::EMLINK);
+            let outside = w.outside();
+            assert_eq!(w.host(move || std::fs::read(outside.join("secret")).unwrap()), b"secret");
+            for name in others {
+                assert_eq!(w.err(nr::unlinkat, &[folder, w.str(name), 0]), Errno::EACCES, "{name}");
+            }
+            assert_eq!(w.err(nr::openat, &[folder, w.str("/5/x"), 0, 0]), Errno::ENOENT);
+            let made = w.ok(nr::open, &[w.str("/file"), CREATE, 0o600]);
+            w.ok(nr::close, &[made]);
+            assert_eq!(w.err(nr::openat, &[folder, w.str("/file/x"), 0, 0]), Errno::ENOTDIR);
+            w.ok(nr::unlinkat, &[folder, w.str("5"), 0]);
+            assert_eq!(w.err(nr::unlinkat, &[folder, w.str("5"), 0]), Errno::ENOENT);
+            assert_eq!(w.err(nr::unlinkat, &[folder, w.str("8"), 0x200]), Errno::ENOTDIR);
+            assert_eq!(w.err(nr::mkdirat, &[folder, w.str("6"), 0o700]), Errno::ENOTDIR);
+            assert_eq!(w.err(nr::renameat, &[folder, w.str("7"), folder, w.str("6")]), Errno::ENOTDIR);
+            assert_eq!(w.err(nr::fchdir, &[folder]), Errno::ENOTDIR);
+            let path = format!("/proc/self/fd/{folder}/7");
+            assert_eq!(w.err(nr::open, &[w.str(&path), 0, 0]), Errno::ENOTDIR);
+        });
+    }
+}
