@@ -147,6 +147,32 @@ def nothing_learned_allows_nothing(world: World) -> None:
     same("no policy", world.boot("learn", "-o", policy_of(world), "true").returncode, 125)
 
 
+def a_session_is_learned(world: World) -> None:
+    """From all its commands, when it ends; and its policy holds for a session and for single runs."""
+    probe = str(world.folder / "tool" / "probe.wasm")
+    options = ("-v", ".", "-v", f"{world.folder}/tool:ro")
+
+    def session(*more: str) -> list[str]:
+        done = world.boot("session", "start", "learned", *options, *more)
+        same("start", (done.returncode, done.stderr), (0, ""))
+        ends = [world.boot("session", "exec", "learned", probe, *words).stdout.splitlines()[1:]
+                for words in (["r:kept", "w:new"], ["w:/tmp/a", "r:.git/hooks"])]
+        refused = world.boot("session", "exec", "learned", probe, "w:other").stdout if "--policy" in more else ""
+        same("stop", world.boot("session", "stop", "learned").returncode, 0)
+        same("refused", refused.splitlines()[1:], ["write other: Permission denied"] if "--policy" in more else [])
+        return sum(ends, [])
+
+    first = session("--learn", "learned.toml")
+    same("learning", [line.rsplit(": ", 1)[1] for line in first], ["ok"] * 4)
+    holds("names it", (world.project / "learned.toml").read_text(), "# Learned from: session learned")
+    same("again", session("--policy", "learned.toml"), first)
+    lines = world.run("--policy", "learned.toml", *options, probe, "r:kept", "w:new", "w:other").stdout.splitlines()[1:]
+    same("alone", [line.rsplit(": ", 1)[1] for line in lines], ["ok", "ok", "Permission denied"])
+    done = world.boot("session", "start", "learned", "--learn", "/nowhere/p.toml")
+    same("no file", done.returncode, 125)
+    holds("no file", done.stderr, "--learn /nowhere/p.toml")
+
+
 def limits_have_headroom(world: World) -> None:
     words = script(world)
     printed = learn(world, "--memory", "1G", *words)
@@ -206,5 +232,5 @@ def explain_tells_the_lists(world: World) -> None:
 
 
 TESTS = [a_program_passes_and_nothing_more, a_script_passes_and_nothing_more, learning_twice_adds, connections_are_learned, what_is_refused_is_not_learned,
-         links_lead_nowhere_else, nothing_learned_allows_nothing, limits_have_headroom, git_passes, programs_have_rules_of_their_own,
+         links_lead_nowhere_else, nothing_learned_allows_nothing, a_session_is_learned, limits_have_headroom, git_passes, programs_have_rules_of_their_own,
          explain_tells_the_lists]

@@ -125,6 +125,33 @@ def in_memory(world: World) -> None:
     same("ends", [line.rsplit(": ", 1)[1] for line in lines[1:]], ["ok"] * 3)
 
 
+def where_the_image_has_no_place(world: World) -> None:
+    """Mount points are made in it, whoever makes the mounts; the rest of a directory stays as it is, and cannot be changed."""
+    image = world.folder / "image"
+    for folder in ["bin", "usr/share/doc", "usr/.own"]:
+        (image / folder).mkdir(parents=True)
+    for file in ["usr/file", "usr/share/doc/text"]:
+        (image / file).write_text(file)
+    (image / "usr" / "bin").symlink_to("../bin")
+    (image / "usr" / "share").chmod(0o751)
+    owned(world, image)
+    kept = world.project / "kept"
+    volumes = [".:/usr/src/app", f"{kept}:/usr/share/one:ro", ".:/new/way"]
+    options = ("--image", str(image), *(word for volume in volumes for word in ("-v", volume)), "--tmpfs", "/usr/cache", "-w", "/usr/src/app")
+    tries = {"r:kept": "ok", "w:made": "ok", "r:/usr/src/app/made": "ok", "r:/new/way/made": "ok", "r:/usr/share/one": "ok", "w:/usr/cache/a": "ok",
+             "r:/usr/share/doc/text": "ok", "r:/usr/file": "ok", "r:/usr/.own": "ok", "r:/usr/bin/../usr/file": "ok"}
+    tries |= dict.fromkeys(["w:/usr/share/one", "w:/usr/x", "w:/usr/src/x", "w:/usr/share/x", "w:/usr/share/doc/x", "w:/usr/file", "w:/usr/.own/x", "w:/new/x"],
+                           "Read-only file system")
+    for how in ["kernel", *(["bind"] if permitted(world) else [])]:
+        lines = world.probe(*tries, options=(f"--mounts={how}", *options))
+        same(how, [line.rsplit(": ", 1)[1] for line in lines[1:]], list(tries.values()))
+        same("starts in", lines[0], "in /usr/src/app home /home/user")
+        done = world.run(f"--mounts={how}", "--image", str(image), "-v", ".:/usr/bin/app", "true")
+        same("through a link", done.returncode, 125)
+        holds("through a link", done.stderr, "is a symbolic link")
+    same("the image is as it was", sorted(path.name for path in (image / "usr").iterdir()), [".own", "bin", "file", "share"])
+
+
 def told(world: World) -> None:
     found = json.loads(world.run("--mounts=kernel", "--explain", "--json", "-v", ".", "true").stdout)
     same("explained", found["mounts"], "kernel")
@@ -158,4 +185,4 @@ def where_none_are_permitted(world: World) -> None:
     holds("says so", done.stderr, "--mounts=kernel")
 
 
-TESTS = [by_the_kernel, as_the_host_has_it, nobody_gets_out, nothing_is_left, in_memory, told, where_none_are_permitted]
+TESTS = [by_the_kernel, as_the_host_has_it, nobody_gets_out, nothing_is_left, in_memory, where_the_image_has_no_place, told, where_none_are_permitted]

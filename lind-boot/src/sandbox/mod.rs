@@ -3,6 +3,7 @@
 
 mod amount;
 mod describe;
+mod image;
 mod learn;
 mod line;
 mod notes;
@@ -81,7 +82,8 @@ pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
     if run.explain {
         return explain(&run.options, &run.command, run.json).map(|()| None);
     }
-    let sandbox = Sandbox::of(&run.options, &run.command, run.learn.as_deref())?;
+    let learn = run.learn.clone().map(|file| (file, shown(&run.command)));
+    let sandbox = Sandbox::of(&run.options, &run.command, learn)?;
     let denials = Denials::new(run.options.denials.as_deref())?;
     let listening = Arc::clone(&denials);
     let attend: Attendant = Box::new(move |kernel| {
@@ -105,15 +107,17 @@ pub fn explain_session(options: &Options, json: bool) -> Result<(), Failure> {
     explain(options, &FIRST_OF_SESSION.map(OsString::from), json)
 }
 
-/// Runs the first program of a session in a sandbox. `attend` makes who looks after it, of what the sandbox gives its commands.
+/// Runs the first program of a session in a sandbox. `learn` is the file of a policy to be learned from it, and what that is told to be of. `attend`
+/// makes who looks after the session, of what the sandbox gives its commands.
 ///
 /// # Errors
 /// As for `run`.
 pub fn run_session(
     options: &Options,
+    learn: Option<(PathBuf, String)>,
     attend: impl FnOnce(Surroundings, Arc<Denials>) -> Result<Attendant>,
 ) -> Result<Infallible, Failure> {
-    let sandbox = Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from), None)?;
+    let sandbox = Sandbox::of(options, &FIRST_OF_SESSION.map(OsString::from), learn)?;
     let surroundings = Surroundings {
         env: config::environment(&sandbox.env)?,
         workdir: sandbox.workdir.clone(),
@@ -225,7 +229,7 @@ impl Sandbox {
         ended
     }
 
-    fn of(options: &Options, words: &[OsString], learn: Option<&Path>) -> Result<Sandbox> {
+    fn of(options: &Options, words: &[OsString], learn: Option<(PathBuf, String)>) -> Result<Sandbox> {
         let name = options.policy.as_deref().unwrap_or(POLICY);
         let policy = Policy::named(name)?;
         let mut volumes = options.volume.iter().map(Volume::parse).collect::<Result<Vec<_>>>()?;
@@ -257,7 +261,7 @@ impl Sandbox {
         if learn.is_some() {
             volumes.iter().try_for_each(|volume| volume.ensure_text("what is learned"))?;
         }
-        let mut learner = learn.map(|file| Learner::new(file, shown(words))).transpose()?;
+        let mut learner = learn.map(|(file, whom)| Learner::new(&file, whom)).transpose()?;
         let notes = learner.as_ref().map(Learner::paths);
         let maker = Maker::choose(options.mounts.unwrap_or_default())?;
         let peaks = options.result.is_some().then(|| peaks_of(options, &policy, learner.as_ref())).transpose()?;
@@ -365,7 +369,7 @@ fn command(name: &OsString, here: &Path, image: &Path, volumes: &mut Vec<Volume>
 /// Whether the guest sees something at a path of its own.
 fn is_seen(path: &Path, image: &Path, volumes: &[Volume]) -> bool {
     let volume = volumes.iter().rev().find_map(|volume| below(path, &volume.guest, &volume.host));
-    volume.map_or_else(|| root::is_in_image(image, path), |path| path.symlink_metadata().is_ok())
+    volume.map_or_else(|| image::has(image, path), |path| path.symlink_metadata().is_ok())
 }
 
 /// Where the guest sees a path of the host, if it does.

@@ -12,11 +12,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount, open_tree,
 };
 
+use super::image::{self, Entry, What};
 use super::options::How;
 use super::table::{self, Kept};
 use super::volume::{TMPFS_SIZE, Tmpfs, Volume};
@@ -35,9 +36,6 @@ pub struct Plan {
     /// Directories in volumes that the guest finds empty.
     pub hidden: Vec<PathBuf>,
 }
-
-/// Entries of an image that are left out: what the plan or the kernel puts there, and what runs in front of programs.
-const NOT_OF_IMAGE: [&[u8]; 5] = [b"tmp", b"proc", b"dev", b"sys", b"grates"];
 
 /// Who makes the mounts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,21 +98,20 @@ pub fn build(plan: &Plan, maker: Maker) -> Result<Made> {
 
 /// Makes the root over the image, in this process's namespace alone.
 fn bind(plan: &Plan) -> Result<Made> {
-    let image = open(CWD, &plan.image).with_context(|| format!("image {}", plan.image.display()))?;
     let volumes = plan
         .volumes
         .iter()
         .map(|volume| tree(&volume.host, volume.read_only).with_context(|| format!("-v {}", volume.host.display())))
         .collect::<Result<Vec<_>>>()?;
-    let entries = image_entries(&image)?;
-    let named = entries.iter().filter(|entry| matches!(entry.what, What::Tree(..)));
-    let mut mounted: Vec<_> = named.map(|entry| ([b"/", &entry.name[..]].concat(), true)).collect();
-    mounted.extend(plan.mounted());
+    let parts = image::parts(&plan.image, plan.mounted().map(|(path, _)| path))?;
+    let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+    let trees = parts.iter().filter(|part| matches!(part.what, What::Tree(..))).map(|part| (bytes(&part.path), true));
+    let mounted = trees.chain(plan.mounted().map(|(path, read_only)| (bytes(path), read_only))).collect();
     memory(&plan.image, TMPFS_SIZE)?;
     let top = open(CWD, &plan.image)?;
-    for entry in entries {
-        let name = entry.name();
-        place(entry, &top).with_context(|| format!("image {}: {name}", plan.image.display()))?;
+    for part in parts {
+        let path = part.path.clone();
+        place(part, &top).with_context(|| format!("image {}: {}", plan.image.display(), path.display()))?;
     }
     for path in &plan.scratch {
         let at = make(&top, path, FileType::Directory, &ByHost)?;
@@ -148,11 +145,11 @@ fn bind(plan: &Plan) -> Result<Made> {
 
 impl Plan {
     /// Where there is something else than the image, and whether it cannot be changed.
-    fn mounted(&self) -> impl Iterator<Item = (Vec<u8>, bool)> {
+    pub(super) fn mounted(&self) -> impl Iterator<Item = (&Path, bool)> {
         let changed = self.scratch.iter().chain(self.tmpfs.iter().map(|tmpfs| &tmpfs.guest)).map(|path| (path, false));
         let volumes = self.volumes.iter().map(|volume| (&volume.guest, volume.read_only));
         let all = changed.chain(volumes).chain(self.hidden.iter().map(|path| (path, true)));
-        all.map(|(path, read_only)| (path.as_os_str().as_bytes().to_vec(), read_only))
+        all.map(|(path, read_only)| (path.as_path(), read_only))
     }
 }
 
@@ -192,7 +189,7 @@ pub(super) fn open(dir: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
 }
 
 /// An open directory once more, to read or change it.
-fn again(directory: impl AsFd) -> rustix::io::Result<OwnedFd> {
+pub(super) fn again(directory: impl AsFd) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat(directory, c".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
@@ -211,38 +208,12 @@ fn attach(tree: &OwnedFd, at: &OwnedFd) -> Result<()> {
     Ok(move_mount(tree, c"", at, c"", flags)?)
 }
 
-/// One entry of the image's top.
-pub(super) struct Entry {
-    pub name: Vec<u8>,
-    pub what: What,
-}
-
-pub(super) enum What {
-    /// A directory or a file.
-    Tree(OwnedFd, FileType),
-    Link(Vec<u8>),
-}
-
-impl Entry {
-    pub fn name(&self) -> String {
-        String::from_utf8_lossy(&self.name).into_owned()
-    }
-}
-
-/// Whether the guest sees something of the image at a path, or a link.
-pub fn is_in_image(image: &Path, path: &Path) -> bool {
-    let mut names = path.iter().skip(1);
-    let Some(first) = names.next().filter(|name| !NOT_OF_IMAGE.contains(&name.as_bytes())) else { return false };
-    let path = names.fold(PathBuf::from(first), |path, name| path.join(name));
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let found = open(CWD, image)
-        .and_then(|image| rustix::fs::openat2(image, path, flags, Mode::empty(), ResolveFlags::IN_ROOT));
-    found.is_ok()
-}
-
+/// Puts a part of the image where it belongs.
 fn place(entry: Entry, top: &OwnedFd) -> Result<()> {
+    let path = &entry.path;
     match entry.what {
-        What::Link(text) => Ok(rustix::fs::symlinkat(&text[..], top, &entry.name[..])?),
+        What::Link(text) => link(top, path, &text, &ByHost),
+        What::Opened(mode) => directory(top, path, mode, &ByHost),
         What::Tree(file, kind) => {
             let tree = match open_tree(&file, c"", CLONE) {
                 // It has been removed since the image was listed.
@@ -251,34 +222,9 @@ fn place(entry: Entry, top: &OwnedFd) -> Result<()> {
             };
             drop(file);
             lind_kernel::restrict_mount(tree.as_fd(), true, true)?;
-            let path = Path::new("/").join(OsStr::from_bytes(&entry.name));
-            attach(&tree, &make(top, &path, kind, &ByHost)?)
+            attach(&tree, &make(top, path, kind, &ByHost)?)
         }
     }
-}
-
-pub(super) fn image_entries(image: &OwnedFd) -> Result<Vec<Entry>> {
-    let mut entries = Vec::new();
-    for entry in Dir::read_from(again(image)?)? {
-        let name = entry?.file_name().to_bytes().to_vec();
-        if name.starts_with(b".") || NOT_OF_IMAGE.contains(&&name[..]) {
-            continue;
-        }
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let at = match rustix::fs::openat(image, &name[..], flags, Mode::empty()) {
-            // Somebody removes it while the image is listed.
-            Err(rustix::io::Errno::NOENT) => continue,
-            at => at.with_context(|| format!("image: {}", String::from_utf8_lossy(&name)))?,
-        };
-        let kind = FileType::from_raw_mode(rustix::fs::fstat(&at)?.st_mode);
-        let what = match kind {
-            FileType::Symlink => What::Link(rustix::fs::readlinkat(&at, c"", Vec::new())?.into_bytes()),
-            FileType::Directory | FileType::RegularFile => What::Tree(at, kind),
-            _ => continue,
-        };
-        entries.push(Entry { name, what });
-    }
-    Ok(entries)
 }
 
 /// Steps from a directory to what is in it, and makes what is not.
@@ -339,6 +285,17 @@ pub(super) fn make<S: Steps>(top: &S::At, path: &Path, kind: FileType, steps: &S
     Ok(at)
 }
 
+/// Makes a directory at a guest path, with these permissions.
+pub(super) fn directory<S: Steps>(top: &S::At, path: &Path, mode: Mode, steps: &S) -> Result<()> {
+    Ok(rustix::fs::fchmod(again(make(top, path, FileType::Directory, steps)?)?, mode)?)
+}
+
+/// Makes a symbolic link at a guest path, whose directory is there.
+pub(super) fn link<S: Steps>(top: &S::At, path: &Path, text: &[u8], steps: &S) -> Result<()> {
+    let (parent, name) = path.parent().zip(path.file_name()).context("a link has a name")?;
+    Ok(rustix::fs::symlinkat(text, make(top, parent, FileType::Directory, steps)?, name)?)
+}
+
 /// Says why there can be no mount point.
 fn hidden(path: &Path, name: &OsStr, error: rustix::io::Errno) -> anyhow::Error {
     let (path, name) = (path.display(), Path::new(name).display());
@@ -346,7 +303,7 @@ fn hidden(path: &Path, name: &OsStr, error: rustix::io::Errno) -> anyhow::Error 
         rustix::io::Errno::LOOP => anyhow!("{path}: {name} is a symbolic link; name the path that it leads to"),
         rustix::io::Errno::ROFS => {
             anyhow!(
-                "{path}: there is no {name}, and it would have to be made in a read-only mount; name another path behind a colon, such as /mnt/{name}"
+                "{path}: there is no {name}, and it would have to be made in a read-only volume; name another path behind a colon, such as /mnt/{name}"
             )
         }
         error => anyhow!("{path}: {name}: {error}"),

@@ -16,8 +16,9 @@ use clap::Args;
 use lind_kernel::root::table::{Found, Table};
 use rustix::fs::{CWD, FileType};
 
+use super::image::{self, What};
 use super::removal;
-use super::root::{Made, Mounts, Plan, Steps, What, image_entries, make, open};
+use super::root::{Made, Mounts, Plan, Steps, directory, link, make, open};
 use crate::session::place;
 
 /// Mounts for the kernel crate.
@@ -38,17 +39,15 @@ pub fn build(plan: &Plan) -> Result<Made> {
     std::fs::create_dir(&root)?;
     let top = open(CWD, &root)?;
     let mut rows = Kept { table: Table::new(top.try_clone()?)?, sources: Vec::new() };
-    let image = open(CWD, &plan.image).with_context(|| format!("image {}", plan.image.display()))?;
-    for entry in image_entries(&image)? {
-        let place = Path::new("/").join(OsStr::from_bytes(&entry.name));
-        let name = entry.name();
-        match entry.what {
-            What::Link(text) => rustix::fs::symlinkat(&text[..], &top, &entry.name[..])?,
-            What::Tree(source, _) => {
-                rows.mount(&place, (source, &plan.image.join(&place)), true)
-                    .with_context(|| format!("image {}: {name}", plan.image.display()))?;
-            }
+    for part in image::parts(&plan.image, plan.mounted().map(|(path, _)| path))? {
+        let path = &part.path;
+        let source = plan.image.join(path.strip_prefix("/")?);
+        match part.what {
+            What::Link(text) => link(&rows.table.top()?, path, &text, &rows.table),
+            What::Opened(mode) => directory(&rows.table.top()?, path, mode, &rows.table),
+            What::Tree(file, _) => rows.mount(path, (file, &source), true),
         }
+        .with_context(|| format!("image {}: {}", plan.image.display(), path.display()))?;
     }
     for (number, path) in plan.scratch.iter().enumerate() {
         let own = folder.join(number.to_string());

@@ -25,7 +25,8 @@ pub fn serve(start: Start) -> Result<(), Failure> {
     rustix::stdio::dup2_stdout(rustix::stdio::stderr()).context("standard output")?;
     let options = start.options;
     let (name, idle) = (start.name, start.idle);
-    sandbox::run_session(&options, |surroundings, denials| {
+    let learn = start.learn.map(|file| (file, format!("session {name}")));
+    sandbox::run_session(&options, learn, |surroundings, denials| {
         attendant(About { name, idle, surroundings, denials, said: Some(said) })
     })
     .map(|never: Infallible| match never {})
