@@ -37,7 +37,7 @@
 	CALL(recvmsg, on_recvmsg) CALL(recvmmsg, on_recvmmsg) CALL(sendmsg, on_sendmsg) CALL(sendmmsg, on_sendmmsg) CALL(accept, on_named) CALL(accept4, on_named) CALL(getsockname, on_named) \
 	CALL(getpeername, on_named) \
 	CALL(mmap, on_mmap) CALL(munmap, on_munmap) CALL(msync, on_msync) CALL(execve, on_execve) \
-	CALL(execveat, on_execveat) \
+	CALL(execveat, on_execveat) CALL(spawn, on_execve) \
 	CALL(inotify_init, on_inotify_init) CALL(inotify_init1, on_inotify_init1) CALL(inotify_add_watch, on_inotify_add_watch) \
 	CALL(inotify_rm_watch, on_inotify_rm_watch) \
 	CALL(clone, on_clone) CALL(setrlimit, on_limit) CALL(prlimit64, on_limit) CALL(umask, on_umask) CALL(setuid, on_set_ids) CALL(setgid, on_set_ids) CALL(setreuid, on_set_ids) \

@@ -107,8 +107,11 @@ static void *start(uint64_t cage)
 	learn_cwd(cage, client);
 	imfs_write_lock();
 	client->cage = client->p.pid = cage;
+	client->program = spawned_program();
 	imfs_write_unlock();
-	route(client, cage);
+	/* Our own calls are for the kernel. */
+	if (cage != lind_self())
+		route(client, cage);
 	return client;
 }
 
@@ -146,12 +149,13 @@ static void *fork_client(void *parent, uint64_t parent_cage, uint64_t cage, int 
 		numbers_release(copied);
 		copied = NULL;
 	}
-	if (spawned)
+	if (spawned) {
 		imfs_process_exec(&fs, &client->p);
-	else
+		client->program = spawned_program();
+	} else {
 		mappings_copy(client, from);
-	if (!spawned)
 		runs(&client->program, from->program);
+	}
 	imfs_write_unlock();
 	route(client, cage);
 	return client;

@@ -175,6 +175,10 @@ static inline int64_t kept(int64_t r, uint32_t flags)
 /* on_exec.c: who runs a file of ours. The lock is held. */
 void runs(struct imfs_node **program, struct imfs_node *n);
 void runs_no_more(struct imfs_node **program);
+/* What the child runs that this thread's spawn has made: it is the caller's now. NULL if that is none of ours. */
+struct imfs_node *spawned_program(void);
+/* Starts what stands behind us on the line: spawn, as our own call. */
+int64_t start_first(const struct lind_call *c);
 
 /* host.c */
 const char *preload(const char *host_and_path);

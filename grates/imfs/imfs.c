@@ -120,5 +120,6 @@ int main(int argc, char **argv)
 	if (!lind_explains())
 		preload_all();
 	lind_grate_lifecycle(&lifecycle);
+	lind_starts_by(start_first);
 	return lind_grate_run(on, sizeof on / sizeof *on, argc, argv);
 }

@@ -1,5 +1,6 @@
 /* Programs that are files of ours. The kernel loads programs from descriptors of its own: it gets the contents in a memfd. What is
  * not here is looked for outside, where programs usually are. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "grate.h"
@@ -61,12 +62,29 @@ static void drop(struct program *p)
 	imfs_write_unlock();
 }
 
-/* It is what the client runs when the exec, which has succeeded, is carried out: `exec` of the lifecycle. */
+static __thread struct imfs_node *spawned;	/* what the child runs that is being born, if that is ours */
+
+struct imfs_node *spawned_program(void)
+{
+	struct imfs_node *n = spawned;
+
+	spawned = NULL;
+	return n;
+}
+
+/* It is what the client runs when the exec, which has succeeded, is carried out: `exec` of the lifecycle. Or what its child begins with. */
 static void hand_over(const struct lind_call *c, struct program *p)
 {
 	struct client *client = client_of(c->target);
 
 	imfs_write_lock();
+	if (c->nr == SYS_spawn) {
+		runs_no_more(&spawned);
+		spawned = p->node;
+		p->node = NULL;
+		imfs_write_unlock();
+		return;
+	}
 	runs_no_more(&client->next_program);
 	if (client->cage == c->target) {
 		client->next_program = p->node;
@@ -75,11 +93,12 @@ static void hand_over(const struct lind_call *c, struct program *p)
 	imfs_write_unlock();
 }
 
-/* The write lock is held and given back. OUTSIDE if there is no such file here. */
-static int take(struct look *l, struct program *p)
+/* The write lock is held and given back. OUTSIDE if there is no such file here. What spawn starts need not be executable, but for scripts. */
+static int take(const struct lind_call *c, struct look *l, struct program *p)
 {
 	struct imfs_node *n = l->at.node;
-	int r = !n ? OUTSIDE : !S_ISREG(n->mode) ? -EACCES : imfs_may(n, &l->client->p.cred, X_OK);
+	int executable = n ? imfs_may(n, &l->client->p.cred, X_OK) : 0;
+	int r = !n ? (imfs_below ? -ENOENT : OUTSIDE) : !S_ISREG(n->mode) ? -EACCES : c->nr != SYS_spawn ? executable : imfs_may(n, &l->client->p.cred, R_OK);
 	int64_t got;
 
 	if (!r && n->writers)
@@ -93,7 +112,7 @@ static int take(struct look *l, struct program *p)
 		strcpy(p->path, l->text);
 	got = read_node(n, p->head, HEAD, 0);
 	p->head[got > 0 ? got : 0] = 0;
-	return 0;
+	return strncmp(p->head, "#!", 2) ? 0 : executable;
 }
 
 static int add(struct words *w, const char *text)
@@ -217,12 +236,30 @@ static int64_t descriptor_of(uint64_t cage, struct imfs_node *n)
 	return fd;
 }
 
+/* The kernel follows the path of spawn by itself: it gets one that leads to the descriptor. */
+static int64_t spawn(const struct lind_call *c, int64_t fd, struct lind_arg argv, struct lind_arg envp)
+{
+	struct lind_call own = *c;
+	char name[32];
+	int64_t r;
+
+	snprintf(name, sizeof name, "/dev/fd/%d", (int)fd);
+	own.args[0] = lind_mine(name);
+	own.args[1] = argv;
+	own.args[2] = envp;
+	r = lind_forward(&own);
+	lind_call_plain(SYS_close, c->target, (uint64_t)fd, 0, 0, 0);
+	return r;
+}
+
 static int64_t run(const struct lind_call *c, struct program *p, struct lind_arg argv, struct lind_arg envp)
 {
 	int64_t fd = descriptor_of(c->target, p->node), r;
 
 	if (fd < 0)
 		return fd;
+	if (c->nr == SYS_spawn)
+		return spawn(c, fd, argv, envp);
 	r = lind_call(SYS_execveat, c->target, (struct lind_arg){ (uint64_t)fd, c->target }, lind_mine(""), argv, envp,
 		(struct lind_arg){ AT_EMPTY_PATH, c->target }, (struct lind_arg){ 0, c->target });
 	if (r < 0)
@@ -230,7 +267,10 @@ static int64_t run(const struct lind_call *c, struct program *p, struct lind_arg
 	return r;
 }
 
-/* The program is here, or `looked` says why not. Follows scripts to what runs them. */
+/*
+ * The program is here, or `looked` says why not. Follows scripts to what runs them. What is nowhere in a tree that is all in memory is looked for
+ * outside, where programs usually are; what is gone from one that has a directory below it is still in that, and must not be found.
+ */
 static int64_t exec(const struct lind_call *c, struct look *l, int looked, struct lind_arg argv, struct lind_arg envp)
 {
 	/* What a script has no other name for was named by a descriptor. */
@@ -239,30 +279,42 @@ static int64_t exec(const struct lind_call *c, struct look *l, int looked, struc
 	int64_t r = looked;
 	char name[HEAD + 1] = "", *word;
 
-	for (int depth = 0; !r && !(r = take(l, &p)); depth++) {
+	for (int depth = 0; !r && !(r = take(c, l, &p)); depth++) {
 		if (strncmp(p.head, "#!", 2)) {
-			if (!(r = run(c, &p, argv, envp)))
+			if ((r = run(c, &p, argv, envp)) >= 0)
 				hand_over(c, &p);
-			drop(&p);
 			goto out;
 		}
 		drop(&p);
 		if (!(r = for_interpreter(&p, &argv, &w, &word)))
 			r = depth + 1 < INTERPRETERS ? look_text(c, strcpy(name, word), IMFS_FOLLOW, l) : -ELOOP;
 	}
-	if (r == OUTSIDE || r == -ENOENT || r == -ENOTDIR) {
-		struct lind_call outside = { .nr = SYS_execve, .caller = c->caller, .target = c->target,
-			.args = { lind_mine(name), argv, envp } };
+	if (r == OUTSIDE || (!imfs_below && (r == -ENOENT || r == -ENOTDIR))) {
+		struct lind_call outside = { .nr = c->nr == SYS_spawn ? SYS_spawn : SYS_execve, .caller = c->caller, .target = c->target,
+			.args = { lind_mine(name), argv, envp, c->args[3], c->args[4], c->args[5] } };
 		int64_t there = lind_forward(*name ? &outside : c);
 
 		r = there == -ENOENT && r < 0 ? r : there;
 	}
 out:
+	drop(&p);
 	free(w.list);
 	free(w.text);
 	return r;
 }
 
+/* The path is ours: it need not be copied, by a call that a grate before us may have taken over. */
+int64_t start_first(const struct lind_call *c)
+{
+	const char *path = (const char *)(uintptr_t)c->args[0].value;
+	struct look l;
+
+	if (program_is_marked(path))
+		return lind_forward(c);
+	return exec(c, &l, strlen(path) < sizeof l.text ? look_text(c, path, IMFS_FOLLOW, &l) : -ENAMETOOLONG, c->args[1], c->args[2]);
+}
+
+/* Also spawn: what grates start, the program of a line among it. */
 int64_t on_execve(const struct lind_call *c)
 {
 	struct look l;

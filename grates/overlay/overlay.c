@@ -233,6 +233,7 @@ int main(int argc, char **argv)
 	lifecycle_here = lifecycle;
 	lifecycle_here.exec = exec_client;
 	lind_grate_lifecycle(&lifecycle_here);
+	lind_starts_by(start_first);
 	status = lind_grate_run(on, sizeof on / sizeof *on, argc, argv);
 	return status || !lost ? status : OWN_FAILURE;
 }

@@ -134,31 +134,25 @@ static int64_t on_exec(const struct lind_call *c)
 	return r;
 }
 
-/* A script's interpreter would be found without us. */
+static int decide_birth(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
+{
+	(void)c;
+	(void)effect;
+	(void)arg;
+	born_inside = born_inside || is_program(place);
+	return 0;
+}
+
 static int64_t on_spawn(const struct lind_call *c)
 {
-	struct lind_call own = *c;
-	struct lind_place place;
-	char path[PATH_MAX];
 	int64_t r;
 
 	if (enters(c))
 		return lind_enter(0, c);
-	r = lind_read_string(c->args[0], path, sizeof path);
-	if (r < 0)
-		return r;
-	if (program_is_marked(path))
-		return lind_forward(c);
-	if ((r = lind_path_walk(NULL, c->target, (struct lind_arg){ (uint64_t)AT_FDCWD, c->target }, path, LIND_WALK_FOLLOW, &place)))
-		return r;
-	r = place.object < 0 ? -ENOENT : is_script(&place) ? -EACCES : 0;
-	born_inside = !r && is_program(&place);
-	own.args[0] = lind_mine(place.path);
-	if (!r)
-		r = lind_forward(&own);
+	born_inside = false;
+	r = lind_path_exec(c, NULL, decide_birth, NULL);
 	if (r < 0)
 		born_inside = false;
-	lind_place_done(&place);
 	return r;
 }
 

@@ -100,17 +100,6 @@ static int open_again(const struct lind_place *place)
 	return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-bool is_script(const struct lind_place *place)
-{
-	char mark[2];
-	int fd = open_again(place);
-	bool script = fd >= 0 && pread(fd, mark, 2, 0) == 2 && !memcmp(mark, "#!", 2);
-
-	if (fd >= 0)
-		close(fd);
-	return script;
-}
-
 static bool hash_of(const struct lind_place *place, uint8_t hash[BLAKE3_OUT_LEN])
 {
 	char *piece = malloc(PIECE);

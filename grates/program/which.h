@@ -11,6 +11,5 @@ bool any_program(void);
 /* Takes hold of the files that have the paths at the start. */
 void find_programs(void);
 bool is_program(const struct lind_place *place);
-bool is_script(const struct lind_place *place);
 
 #endif

@@ -117,7 +117,7 @@ static int64_t settle(const struct subject *s)
 
 static int settle_path(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
 {
-	struct subject s = { .call = c, .as = c->nr, .path = place->path };
+	struct subject s = { .call = c, .as = c->nr == SYS_spawn && !ruled(SYS_spawn) ? SYS_execve : c->nr, .path = place->path };
 
 	(void)arg;
 	if (learning()) {
@@ -138,53 +138,10 @@ int64_t on_exec_call(const struct lind_call *c)
 	return lind_path_exec(c, NULL, settle_path, NULL);
 }
 
-static bool is_script(const struct lind_place *place)
-{
-	char name[40], mark[2];
-	bool script;
-	int fd;
-
-	snprintf(name, sizeof name, "/proc/self/fd/%d", place->object);
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	script = fd >= 0 && pread(fd, mark, 2, 0) == 2 && !memcmp(mark, "#!", 2);
-	if (fd >= 0)
-		close(fd);
-	return script;
-}
-
-/*
- * By the rules of execve, unless there are rules of its own. What is started is the path without links that was decided about; a script's interpreter would be
- * found without us, so scripts are refused.
- */
+/* By the rules of execve, unless there are rules of its own. */
 int64_t on_spawned_path(const struct lind_call *c)
 {
-	char path[PATH_MAX];
-	struct lind_call own = *c;
-	struct lind_place place;
-	struct subject s = { .call = c, .as = ruled(SYS_spawn) ? SYS_spawn : SYS_execve, .path = place.path };
-	ssize_t length = lind_read_string(c->args[0], path, sizeof path);
-	int64_t r;
-
-	if (length < 0)
-		return length;
-	/* A grate of the command line: the user's choice, and no path. */
-	if (program_is_marked(path))
-		return lind_forward(c);
-	r = lind_path_walk(NULL, c->target, (struct lind_arg){ (uint64_t)AT_FDCWD, c->target }, path, LIND_WALK_FOLLOW, &place);
-	if (r)
-		return r;
-	r = place.object < 0 ? -ENOENT : 0;
-	if (!r && learn_lists)
-		r = note_path(c, LIND_DOES_EXEC, &place, NULL);
-	else if (!r && learning())
-		learn_path(c, SYS_spawn, LIND_DOES_EXEC, &place, known(&s) && !is_script(&place));
-	else if (!r && !(r = settle(&s)) && is_script(&place))
-		r = -EACCES;
-	own.args[0] = lind_mine(place.path);
-	if (!r)
-		r = lind_forward(&own);
-	lind_place_done(&place);
-	return r;
+	return lind_path_exec(c, NULL, learn_lists ? note_path : settle_path, NULL);
 }
 
 /* The address of nobody stands for this host, when it is connected to. */

@@ -310,9 +310,12 @@ pub struct Run {
     /// Directories of the host that are mounted in the root, and whether the guest may change them.
     #[arg(skip)]
     pub mounted: Vec<(PathBuf, bool)>,
-    /// Which word is the command behind the grates, and whether the kernel sees it as the grates do.
+    /// Which word is the command behind the grates.
     #[arg(skip)]
-    pub command: Option<(usize, bool)>,
+    pub command: Option<usize>,
+    /// Where grates show other files than the kernel sees.
+    #[arg(skip)]
+    pub in_grates: Vec<PathBuf>,
     /// What the host is called, if not as it is.
     #[arg(skip)]
     pub host_name: Option<String>,
@@ -345,6 +348,7 @@ impl Default for Run {
             host_name: None,
             image: None,
             command: None,
+            in_grates: Vec::new(),
             program: Vec::new(),
         }
     }

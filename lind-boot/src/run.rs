@@ -1,9 +1,10 @@
 //! Running a program: from options to an exit status.
 
 use std::convert::Infallible;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
@@ -69,9 +70,10 @@ fn not_found(name: &CStr, root: &Path, grates: &Folders) -> anyhow::Error {
 /// Looks at the command behind the grates. Where it is a script, its interpreter takes its place, so that all grates see that as the program.
 ///
 /// # Errors
-/// When it is nowhere, or nothing that can be run. Where the kernel does not see what the grates do, who starts it says so.
+/// When it is nowhere, or nothing that can be run. Where grates show other files than the kernel sees, who starts it says so.
 fn settle_command(kernel: &Kernel, start_in: &Directory, options: &Run, mut config: Config) -> Result<Config, Failure> {
-    let Some((at, visible)) = options.command.filter(|(at, _)| *at < config.argv.len()) else { return Ok(config) };
+    let Some(at) = options.command.filter(|at| *at < config.argv.len()) else { return Ok(config) };
+    let visible = options.in_grates.is_empty();
     for _ in 0..=cage::INTERPRETERS {
         let name = &config.argv[at];
         let found = match cage::find_program(kernel, start_in.dir(), name, true, Last::Follow) {
@@ -84,6 +86,12 @@ fn settle_command(kernel: &Kernel, start_in: &Directory, options: &Run, mut conf
             }
             Err(_) => break,
         };
+        let path = without_dots(
+            &Path::new(OsStr::from_bytes(config.cwd.to_bytes())).join(OsStr::from_bytes(found.path.to_bytes())),
+        );
+        if options.in_grates.iter().any(|folder| path.starts_with(folder)) {
+            break;
+        }
         match interpreter(&found) {
             Ok(Some(words)) => drop(config.argv.splice(at..=at, words)),
             Ok(None) => break,
@@ -95,6 +103,18 @@ fn settle_command(kernel: &Kernel, start_in: &Directory, options: &Run, mut conf
         }
     }
     Ok(config)
+}
+
+/// An absolute path without `.` and `..`, as far as its text goes.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(clean.pop()),
+            part => clean.push(part),
+        }
+    }
+    clean
 }
 
 /// The words that stand for a script: its interpreter, what the first line has behind that, and its own name. None for a module.

@@ -202,7 +202,7 @@ impl World {
         let file = self.path("init");
         self.host(move || std::fs::write(file, "").unwrap());
         let parent = self.kernel.cages.get(self.thread.cage.id).unwrap();
-        spawn(&self.kernel, &parent, init(), &[], None).unwrap();
+        spawn(&self.kernel, &parent, (init(), None), &[], None).unwrap();
         let file = self.path("init");
         self.host(move || std::fs::remove_file(file).unwrap());
         let thread = self.engine.started.lock().unwrap().pop().unwrap();

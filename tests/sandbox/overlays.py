@@ -382,6 +382,29 @@ def states(world: World) -> Path:
     return world.home / ".local" / "state" / "lind" / "overlay"
 
 
+def what_a_run_has_made_runs(world: World) -> None:
+    """A program or script that is in the state alone, also under a policy, and with a program's name and not its path."""
+    top = fill(world)
+    probe = world.folder / "tool" / "probe.wasm"
+    shutil.copy(probe, top / "old.wasm")
+    (top / "s.sh").write_text("#!/none\n")
+    edited(world, "v:old.wasm=made.wasm", "x:made.wasm=644", f"w:s.sh=#!{probe} r:kept\n", "x:s.sh=755", f"w:n.sh=#!{probe}\n")
+    options = ("-v", ".:overlay=test", "-v", f"{probe.parent}:ro")
+    policy = world.folder / "free.toml"
+    policy.write_text('network = "host"\n')
+    by_program = world.folder / "by-program.toml"
+    by_program.write_text('programs = ["/**"]\n[program."/bin/none"]\nnetwork = "none"\n')
+    for more in ((), ("--mounts=kernel",), ("--policy", str(policy)), ("--policy", str(by_program))):
+        for name in ("./made", "./made.wasm", "made", str(top / "made")):
+            done = world.run(*options, *more, name, "r:kept")
+            same(f"{more} {name}", (done.returncode, done.stdout.splitlines()[1:]), (7, ["read kept: ok"]))
+        done = world.run(*options, *more, "./s.sh")
+        # The script's own name is no word that the probe knows.
+        same(f"{more} script", (done.returncode, done.stdout.splitlines()[1:]), (2, ["read kept: ok"]))
+        same(f"{more} gone", world.run(*options, *more, "./old.wasm").returncode, 127)
+        same(f"{more} not executable", world.run(*options, *more, "./n.sh").returncode, 126)
+
+
 def large_files_lie_in_a_directory(world: World) -> None:
     """And only what is the state's is removed with it."""
     top = fill(world)
@@ -603,7 +626,7 @@ def a_state_from_elsewhere_commands_no_terminal(world: World) -> None:
     same("control characters", [c for c in shown if not c.isprintable() and c != "\n"], [])
 
 
-TESTS = [an_edit_is_looked_at_and_applied, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
+TESTS = [an_edit_is_looked_at_and_applied, what_a_run_has_made_runs, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
          what_came_below_meanwhile_is_not_overwritten, what_shows_through_is_not_made_up, part_of_a_new_directory_is_refused, names_of_apply_are_not_known_before,
          what_cannot_be_made_stays_in_the_state, only_what_was_meant_is_applied_to, an_interrupted_apply_goes_on, is_exported_for_overlayfs, one_run_at_a_time, names_are_any_bytes, names_deep_down_are_whole,
          large_files_lie_in_a_directory, mistakes_with_states_that_are_directories, in_a_directory(an_edit_is_looked_at_and_applied), in_a_directory(changes_go_on_in_the_next_run),

@@ -209,8 +209,9 @@ impl Sandbox {
         let end = End::new(options.timeout, options.result.as_deref(), denials, (self.learner, self.peaks))?;
         let made = root::build(&self.plan, self.maker)?;
         // What an overlay or a file system in memory shows, its grate knows alone.
-        let in_grate = self.maker == Maker::Kernel && !self.plan.tmpfs.is_empty();
-        let visible = !in_grate && self.plan.volumes.iter().all(|volume| volume.overlay.is_none());
+        let tmpfs = self.plan.tmpfs.iter().filter(|_| self.maker == Maker::Kernel).map(|tmpfs| &tmpfs.guest);
+        let overlays = self.plan.volumes.iter().filter(|volume| volume.overlay.is_some()).map(|volume| &volume.guest);
+        let in_grates = tmpfs.chain(overlays).cloned().collect();
         let mounted = self.plan.volumes.into_iter().map(|volume| (volume.host, !volume.read_only)).collect();
         let run = Run {
             root: Some(made.root),
@@ -220,7 +221,8 @@ impl Sandbox {
             verbose: options.verbose,
             mounted,
             host_name: Some(options.hostname.clone().unwrap_or_else(|| HOST_NAME.to_owned())),
-            command: Some((self.grates.len(), visible)),
+            command: Some(self.grates.len()),
+            in_grates,
             program: self.grates.into_iter().chain(self.command).collect(),
             ..Run::default()
         };

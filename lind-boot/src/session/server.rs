@@ -111,8 +111,14 @@ impl Server {
     pub fn start(mut self) -> Result<()> {
         self.about.denials.listen(&self.kernel);
         let thread = std::thread::Builder::new().name("session".into()).stack_size(STACK);
-        thread.spawn(move || while self.turn() {}).context("no room for a thread")?;
-        Ok(())
+        let serve = move || {
+            while self.turn() {}
+            // Grates may still save what they keep. Whoever waits for the end of its connection waits for that of the process.
+            loop {
+                std::thread::park();
+            }
+        };
+        thread.spawn(serve).map(drop).context("no room for a thread")
     }
 
     /// Waits for something and acts on it. False when the first program has ended, and with it all.

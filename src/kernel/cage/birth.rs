@@ -66,7 +66,7 @@ pub enum From<'k> {
 /// # Errors
 /// Why the program cannot be loaded, or ENOMEM and EAGAIN when there is no room for it.
 pub fn boot(kernel: &Arc<Kernel>, start_in: Directory, program: Program) -> std::result::Result<Arc<Cage>, LoadError> {
-    let image = load_named(kernel, start_in.dir(), (&program.name, true), None)?;
+    let image = load_named(kernel, start_in.dir(), (&program.name, None, true), None)?;
     begin(kernel, start_in, program, image)
 }
 
@@ -123,7 +123,7 @@ fn begin(
     Ok(cage)
 }
 
-/// Starts a program in a child of `parent`, which gets a copy of the parent's table and then `handlers` (number,
+/// Starts a program, its file if its name is that of an open one, in a child of `parent`, which gets a copy of the parent's table and then `handlers` (number,
 /// entry), all of them functions of the parent or [`AS_BEFORE`]. `lender` is the calling host thread, if it may run the child.
 ///
 /// # Errors
@@ -132,7 +132,7 @@ fn begin(
 pub fn spawn(
     kernel: &Arc<Kernel>,
     parent: &Arc<Cage>,
-    program: Program,
+    (program, file): (Program, Option<OwnedFd>),
     handlers: &[(u32, u32)],
     lender: Option<&dyn Hop>,
 ) -> Result<CageId> {
@@ -148,7 +148,7 @@ pub fn spawn(
     let cwd = parent.cwd.load_full();
     parent.as_itself()?;
     let Loaded { image, path, text } =
-        load_named(kernel, cwd.dir(), (&program.name, searches(kernel, parent)), Some(&|| parent.is_dead()))
+        load_named(kernel, cwd.dir(), (&program.name, file, searches(kernel, parent)), Some(&|| parent.is_dead()))
             .map_err(|e| e.errno)?;
     let table = parent.handlers.inherit();
     let to = |entry| match entry {
@@ -282,14 +282,17 @@ pub(super) struct Loaded {
     pub text: Text,
 }
 
-/// Finds and loads a program. `gone`: as [`Engine::load`](crate::engine::Engine::load) has it.
+/// Finds a program, unless it is an open file, and loads it. `gone`: as [`Engine::load`](crate::engine::Engine::load) has it.
 fn load_named(
     kernel: &Kernel,
     cwd: Dir<'_>,
-    (name, search): (&CStr, bool),
+    (name, file, search): (&CStr, Option<OwnedFd>, bool),
     gone: Option<Gone<'_>>,
 ) -> std::result::Result<Loaded, LoadError> {
-    let found = find_program(kernel, cwd, name, search, Last::Follow).map_err(|errno| not_found(errno, name))?;
+    let found = match file {
+        Some(file) => Found { file, path: name.to_owned(), from: From::Root },
+        None => find_program(kernel, cwd, name, search, Last::Follow).map_err(|errno| not_found(errno, name))?,
+    };
     let text = kernel.run(found.file.as_fd()).map_err(|errno| not_found(errno, &found.path))?;
     // Set-user-ID bits are execve(2)'s: what spawn starts has what its parent has.
     let (image, text, _) = load_file(kernel, cwd, (&found.file, text), (&found.path, found.from), gone)?;

@@ -52,14 +52,25 @@ static void leave_to_client(void)
 			sigaction(sent[i], &caught, NULL);
 }
 
+static lind_handle_fn *starts_by;
+
+void lind_starts_by(lind_handle_fn *handle)
+{
+	starts_by = handle;
+}
+
 static int64_t spawn(const char *path, char **argv, const struct lind_spawn_handler *table, size_t count, uint32_t flags)
 {
 	uint64_t self = lind_self();
+	struct lind_call call = { .nr = SYS_spawn, .caller = self, .target = self, .args = { lind_mine(path), lind_mine(argv), lind_mine(environ),
+		lind_mine(table), { count, self }, { flags, self } } };
 	int64_t child;
 
+	/* What it asks about us must not wait for this birth. */
+	if (starts_by)
+		lind_client(self);
 	lind_birth_begins();
-	child = lind_call(SYS_spawn, self, lind_mine(path), lind_mine(argv), lind_mine(environ), lind_mine(table),
-		(struct lind_arg){ count, self }, (struct lind_arg){ flags, self });
+	child = starts_by ? starts_by(&call) : lind_forward(&call);
 	lind_birth_ends(NULL, child, 1);
 	return child;
 }

@@ -8,6 +8,7 @@
 
 #define INTERPRETERS 5
 #define HEAD 256
+#define AGAIN INT64_MAX
 #define STRINGS (2u << 20)	/* bytes of arguments that are rewritten for an interpreter */
 
 /* Arguments in this grate's memory. */
@@ -92,10 +93,16 @@ static int first_line(char *head, char **name, char **option)
 	return *line ? 0 : -ENOEXEC;
 }
 
-/* Opens the program that was found. */
-static int64_t open_program(const struct lind_place *place)
+static int64_t may_execute(int object)
 {
 	struct lind_arg none = number(0);
+
+	return lind_call(SYS_faccessat2, lind_self_, number((uint64_t)object), lind_mine(""), number(X_OK), number(AT_EMPTY_PATH), none, none);
+}
+
+/* Opens the program that was found. What spawn starts need not be executable, but for scripts. */
+static int64_t open_program(const struct lind_call *c, const struct lind_place *place)
+{
 	char name[40];
 	int64_t r;
 
@@ -105,8 +112,7 @@ static int64_t open_program(const struct lind_place *place)
 		return -ELOOP;
 	if (!S_ISREG(place->st.st_mode))
 		return -EACCES;
-	r = lind_call(SYS_faccessat2, lind_self_, number((uint64_t)place->object), lind_mine(""), number(X_OK), number(AT_EMPTY_PATH), none, none);
-	if (r)
+	if (c->nr != SYS_spawn && (r = may_execute(place->object)))
 		return r;
 	snprintf(name, sizeof name, "/proc/self/fd/%d", place->object);
 	return own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)name, O_RDONLY | O_CLOEXEC, 0);
@@ -136,8 +142,20 @@ static int64_t known_as(const struct lind_call *c, struct lind_arg dir, const ch
 	return 0;
 }
 
-/* One look: runs the program, or, if it is a script, says by 1 that `path`, `argv` are now its interpreter's. */
-static int64_t run(const struct lind_call *c, int fd, char *path, struct known *known, struct words *w, struct lind_arg *argv, struct lind_arg envp)
+/* Runs a program that is no script. The kernel follows the path of spawn by itself, which the grate alone makes. */
+static int64_t begin(const struct lind_call *c, int fd, const char *found, struct lind_arg argv, struct lind_arg envp)
+{
+	struct lind_call own = *c;
+
+	if (c->nr != SYS_spawn)
+		return lind_call(SYS_execveat, c->target, number((uint64_t)fd), lind_mine(""), argv, envp, number(AT_EMPTY_PATH), number(0));
+	own.args[0] = lind_mine(found);
+	own.args[1] = argv;
+	return lind_forward(&own);
+}
+
+/* One look: runs the program that was found, or, if it is a script, says by AGAIN that `path`, `argv` are now its interpreter's. */
+static int64_t run(const struct lind_call *c, int fd, const char *found, char *path, struct known *known, struct words *w, struct lind_arg *argv, struct lind_arg envp)
 {
 	char head[HEAD + 1], *name, *option;
 	int64_t length = own(SYS_pread64, (uint64_t)fd, (uintptr_t)head, HEAD, 0), r;
@@ -147,7 +165,9 @@ static int64_t run(const struct lind_call *c, int fd, char *path, struct known *
 		return length;
 	head[length] = 0;
 	if (strncmp(head, "#!", 2))
-		return lind_call(SYS_execveat, c->target, number((uint64_t)fd), lind_mine(""), *argv, envp, number(AT_EMPTY_PATH), number(0));
+		return begin(c, fd, found, *argv, envp);
+	if (c->nr == SYS_spawn && (r = may_execute(fd)))
+		return r;
 	if ((r = first_line(head, &name, &option)))
 		return r;
 	if (known->leads_nowhere)
@@ -159,7 +179,7 @@ static int64_t run(const struct lind_call *c, int fd, char *path, struct known *
 	strcpy(path, name);
 	*known = (struct known){ 0 };
 	strcpy(known->name, name);
-	return r ? r : 1;
+	return r ? r : AGAIN;
 }
 
 int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg)
@@ -187,13 +207,13 @@ int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view, 
 		if ((r = depth > INTERPRETERS ? -ELOOP : lind_path_walk(view, c->target, dir, path, how, &place)))
 			break;
 		r = place.object >= 0 && decide ? decide(c, LIND_DOES_EXEC, &place, arg) : 0;
-		r = fd = r ? r : open_program(&place);
+		r = fd = r ? r : open_program(c, &place);
 		lind_place_done(&place);
 		if (fd < 0)
 			break;
-		r = run(c, (int)fd, path, &known, &w, &argv, envp);
+		r = run(c, (int)fd, place.path, path, &known, &w, &argv, envp);
 		own_close((int)fd);
-		if (r != 1)
+		if (r != AGAIN)
 			break;
 		how = LIND_WALK_FOLLOW;
 		dir.value = (uint64_t)(int64_t)AT_FDCWD;

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use lind_abi::flags::AtFlags;
 use lind_abi::{DirFd, Errno, NoReturn, Path, Result, StrArray};
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags};
 
 use super::args::{Room, strings};
 use crate::cage::{Named, Where, prepare_exec};
@@ -60,6 +60,23 @@ pub(crate) fn execveat(
     };
     cx.thread.exec_to(Box::new(start));
     Ok(NoReturn)
+}
+
+/// The program that a path leads to through our trees, as `/dev/fd/3` does. None for one that leads to the host's files, or is a name to look for.
+///
+/// # Errors
+/// EACCES for what is no regular file, and what following the path says.
+pub(in crate::sys) fn spawned_file(cx: &Ctx<'_>, path: &CStr) -> Result<Option<OwnedFd>> {
+    if !path.to_bytes().starts_with(b"/dev/") && !path.to_bytes().starts_with(b"/proc/") {
+        return Ok(None);
+    }
+    program_at(cx, (cx.here(), path), Last::Follow, |at| match at {
+        Where::File(file) => {
+            let kind = FileType::from_raw_mode(rustix::fs::fstat(&file).map_err(errno)?.st_mode);
+            if kind == FileType::RegularFile { Ok(Some(file)) } else { Err(Errno::EACCES) }
+        }
+        Where::Path(..) => Ok(None),
+    })
 }
 
 /// Acts on the program that a path leads to, be it through our trees.

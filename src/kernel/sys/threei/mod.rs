@@ -14,7 +14,7 @@ use crate::fd::{File, Kind};
 use crate::fd_routes::Way;
 use crate::host;
 use crate::mem::GuestMemory;
-use crate::sys::process::{Room, strings};
+use crate::sys::process::{Room, spawned_file, strings};
 use crate::threei::{AS_BEFORE, Change, Handler, MAX_ENTRY};
 
 /// Flag of register_handler: one call of the grate at a time.
@@ -222,6 +222,7 @@ pub(crate) fn spawn(
     }
     let mut buf = PathBytes::default();
     let name = cx.path(path, &mut buf)?.to_owned();
+    let file = spawned_file(cx, &name)?;
     let mut room = Room::default();
     let argv = strings(cx, argv, &mut room)?;
     let envp = strings(cx, envp, &mut room)?;
@@ -232,7 +233,8 @@ pub(crate) fn spawn(
     }
     let parent = cx.kernel.cages.get(cx.cage.id).ok_or(Errno::ESRCH)?;
     let lender = flags.has(SpawnFlags::LIND_SPAWN_WAITS).then_some(cx.hop);
-    let child = cage::spawn(cx.kernel, &parent, Program { name, argv, envp, ignored: 0, umask: 0 }, &handlers, lender)?;
+    let child =
+        cage::spawn(cx.kernel, &parent, (Program { name, argv, envp, ignored: 0, umask: 0 }, file), &handlers, lender)?;
     Ok(Pid(child.0.cast_signed()))
 }
 

@@ -247,6 +247,12 @@ int lind_route_fds(uint64_t client, const struct lind_fd_routes *routes);
 int lind_grate_run(const struct lind_handler *handlers, size_t count, int argc, char **argv);
 
 /*
+ * To be called before lind_grate_run: the program that the grate starts is started by this handler of spawn, as its clients' are. For a grate with files of
+ * its own, which the kernel does not know. The grate is then among those that `start` of the lifecycle is called for.
+ */
+void lind_starts_by(lind_handle_fn *spawn);
+
+/*
  * A grate's own options come before the name of the next program; `--` ends them. Understood are
  * --name VALUE, --name=VALUE, -n VALUE, -nVALUE; --help prints the list. `set` returns NULL, or what
  * is wrong with the value.

@@ -114,7 +114,7 @@ int64_t lind_path_bind(const struct lind_call *c, const struct lind_view *view, 
 /* Serves connect and sendto to a path in a view: the socket that was found is what is reached. */
 int64_t lind_path_reach(const struct lind_call *c, const struct lind_view *view);
 
-/* Serves execve and execveat of programs in a view, which may be NULL. `decide`, if it is not NULL, is asked about the program, and where
+/* Serves execve and execveat of programs in a view, which may be NULL, and spawn without one. `decide`, if it is not NULL, is asked about the program, and where
  * that is a script about the interpreters that its first line leads to. */
 int64_t lind_path_exec(const struct lind_call *c, const struct lind_view *view, lind_path_decide_fn *decide, void *arg);
 
