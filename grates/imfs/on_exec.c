@@ -5,24 +5,13 @@
 #include <unistd.h>
 #include "grate.h"
 #include "../sdk/c/core/program.h"
+#include "../sdk/c/core/script.h"
 
 #define CLOEXEC 1u			/* of memfd_create */
-#define INTERPRETERS 5
-#define HEAD 256
-#define STRINGS (2u << 20)		/* bytes of arguments that are rewritten for an interpreter */
-
-/* The arguments of a script's interpreter, in this grate's memory. */
-struct words {
-	uint32_t *list;			/* what the kernel reads: addresses, then 0 */
-	uint32_t count, room;
-	char *text;
-	size_t used;
-};
-
 struct program {
 	struct imfs_node *node;
 	char path[IMFS_PATH];		/* as it was named */
-	char head[HEAD + 1];
+	char head[SCRIPT_HEAD + 1];
 };
 
 static int64_t read_node(struct imfs_node *n, void *to, size_t length, int64_t off)
@@ -110,85 +99,9 @@ static int take(const struct lind_call *c, struct look *l, struct program *p)
 		return r;
 	if (*l->text)
 		strcpy(p->path, l->text);
-	got = read_node(n, p->head, HEAD, 0);
+	got = read_node(n, p->head, SCRIPT_HEAD, 0);
 	p->head[got > 0 ? got : 0] = 0;
-	return strncmp(p->head, "#!", 2) ? 0 : executable;
-}
-
-static int add(struct words *w, const char *text)
-{
-	size_t length = strlen(text) + 1;
-
-	if (w->used + length > STRINGS || w->count + 1 >= w->room)
-		return -E2BIG;
-	memcpy(w->text + w->used, text, length);
-	w->list[w->count++] = (uint32_t)(uintptr_t)(w->text + w->used);
-	w->list[w->count] = 0;
-	w->used += length;
-	return 0;
-}
-
-/* argv but for its first `skip` words. */
-static int add_all(struct words *w, struct lind_arg argv, unsigned skip)
-{
-	for (uint64_t i = skip; argv.value; i++) {
-		uint32_t at;
-		ssize_t length;
-		int r = lind_read(lind_at(argv, 4 * i), &at, sizeof at);
-
-		if (r || !at)
-			return r;
-		if (w->count + 1 >= w->room || w->used >= STRINGS)
-			return -E2BIG;
-		length = lind_read_string((struct lind_arg){ at, argv.cage }, w->text + w->used, STRINGS - w->used);
-		if (length < 0)
-			return length == -ENAMETOOLONG ? -E2BIG : (int)length;
-		w->list[w->count++] = (uint32_t)(uintptr_t)(w->text + w->used);
-		w->list[w->count] = 0;
-		w->used += (size_t)length + 1;
-	}
-	return 0;
-}
-
-/* The first line of a script: its interpreter, and the rest as one word or NULL. */
-static int interpreter(char *head, char **name, char **option)
-{
-	char *line = head + 2, *end = strchr(line, '\n'), *space;
-
-	if (!end && strlen(head) == HEAD && !strpbrk(line + strspn(line, " \t"), " \t"))
-		return -ENOEXEC;
-	if (end)
-		*end = 0;
-	line += strspn(line, " \t");
-	for (end = line + strlen(line); end > line && strchr(" \t", end[-1]);)
-		*--end = 0;
-	*name = line;
-	if ((space = strpbrk(line, " \t"))) {
-		*space++ = 0;
-		space += strspn(space, " \t");
-	}
-	*option = space && *space ? space : NULL;
-	return *line ? 0 : -ENOEXEC;
-}
-
-/* argv becomes: the interpreter, its option, the script, argv[1] and so on. */
-static int for_interpreter(struct program *p, struct lind_arg *argv, struct words *w, char **name)
-{
-	struct words old = *w;
-	char *option;
-	int r = interpreter(p->head, name, &option);
-
-	if (r)
-		return r;
-	*w = (struct words){ .list = malloc(4 * (STRINGS / 8)), .room = STRINGS / 8, .text = malloc(STRINGS) };
-	if (!w->list || !w->text)
-		r = -ENOMEM;
-	if (!r && !(r = add(w, *name)) && (!option || !(r = add(w, option))) && !(r = add(w, p->path)))
-		r = add_all(w, *argv, 1);
-	*argv = lind_mine(w->list);
-	free(old.list);
-	free(old.text);
-	return r;
+	return lind_is_script_(p->head) ? executable : 0;
 }
 
 /* A descriptor of the kernel's, in the client, with the contents of the file. */
@@ -275,19 +188,19 @@ static int64_t exec(const struct lind_call *c, struct look *l, int looked, struc
 {
 	/* What a script has no other name for was named by a descriptor. */
 	struct program p = { .path = "/dev/fd" };
-	struct words w = { 0 };
+	struct lind_script_words w = { 0 };
 	int64_t r = looked;
-	char name[HEAD + 1] = "", *word;
+	char name[SCRIPT_HEAD + 1] = "", *word;
 
 	for (int depth = 0; !r && !(r = take(c, l, &p)); depth++) {
-		if (strncmp(p.head, "#!", 2)) {
+		if (!lind_is_script_(p.head)) {
 			if ((r = run(c, &p, argv, envp)) >= 0)
 				hand_over(c, &p);
 			goto out;
 		}
 		drop(&p);
-		if (!(r = for_interpreter(&p, &argv, &w, &word)))
-			r = depth + 1 < INTERPRETERS ? look_text(c, strcpy(name, word), IMFS_FOLLOW, l) : -ELOOP;
+		if (!(r = lind_script_(p.head, p.path, &w, &argv, &word)))
+			r = depth + 1 < SCRIPT_INTERPRETERS ? look_text(c, strcpy(name, word), IMFS_FOLLOW, l) : -ELOOP;
 	}
 	if (r == OUTSIDE || (!imfs_below && (r == -ENOENT || r == -ENOTDIR))) {
 		struct lind_call outside = { .nr = c->nr == SYS_spawn ? SYS_spawn : SYS_execve, .caller = c->caller, .target = c->target,
@@ -298,8 +211,7 @@ static int64_t exec(const struct lind_call *c, struct look *l, int looked, struc
 	}
 out:
 	drop(&p);
-	free(w.list);
-	free(w.text);
+	lind_script_done_(&w);
 	return r;
 }
 
