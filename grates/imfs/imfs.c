@@ -20,7 +20,15 @@ static bool passes_given;
 static const char *set_prefix(const char *value)
 {
 	prefix = value;
-	return value[0] != '/' || strstr(value, "/.") || strstr(value, "//") ? "must be an absolute path without . and .." : NULL;
+	for (const char *at = value; *at; at++)
+		if (*at == '/') {
+			const char *name = at + 1;
+			size_t length = strcspn(name, "/");
+
+			if ((!length && (at != value || *name)) || (length == 1 && *name == '.') || (length == 2 && !strncmp(name, "..", 2)))
+				return "must be an absolute path without . and ..";
+		}
+	return *value == '/' ? NULL : "must be an absolute path without . and ..";
 }
 
 static const char *set_limit(const char *value)

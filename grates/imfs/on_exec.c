@@ -104,11 +104,14 @@ static int take(const struct lind_call *c, struct look *l, struct program *p)
 	return lind_is_script_(p->head) ? executable : 0;
 }
 
-/* A descriptor of the kernel's, in the client, with the contents of the file. */
-static int64_t copy_out(uint64_t cage, struct imfs_node *n)
+/* A descriptor of the kernel's, in the client, with the contents of the file. It has the file's name, by which others tell the program. */
+static int64_t copy_out(uint64_t cage, struct imfs_node *n, const char *path)
 {
 	struct lind_arg none = { 0, cage };
-	int64_t fd = lind_call(SYS_memfd_create, cage, lind_mine("program"), (struct lind_arg){ CLOEXEC, cage }, none, none, none, none);
+	char name[16];
+
+	snprintf(name, sizeof name, "%s", lind_base_name(path));
+	int64_t fd = lind_call(SYS_memfd_create, cage, lind_mine(name), (struct lind_arg){ CLOEXEC, cage }, none, none, none, none);
 	char *piece = malloc(IMFS_CHUNK);
 	int64_t off = 0, got = 0;
 
@@ -133,7 +136,7 @@ static int64_t copy_out(uint64_t cage, struct imfs_node *n)
 }
 
 /* Where the file is one of the kernel's as it is, that. */
-static int64_t descriptor_of(uint64_t cage, struct imfs_node *n)
+static int64_t descriptor_of(uint64_t cage, struct imfs_node *n, const char *path)
 {
 	int below = -1;
 	int64_t fd;
@@ -143,7 +146,7 @@ static int64_t descriptor_of(uint64_t cage, struct imfs_node *n)
 		below = imfs_below->whole(n);
 	imfs_write_unlock();
 	if (below < 0)
-		return copy_out(cage, n);
+		return copy_out(cage, n, path);
 	fd = lind_dup_to_client(below, true);
 	close(below);
 	return fd;
@@ -167,7 +170,7 @@ static int64_t spawn(const struct lind_call *c, int64_t fd, struct lind_arg argv
 
 static int64_t run(const struct lind_call *c, struct program *p, struct lind_arg argv, struct lind_arg envp)
 {
-	int64_t fd = descriptor_of(c->target, p->node), r;
+	int64_t fd = descriptor_of(c->target, p->node, p->path), r;
 
 	if (fd < 0)
 		return fd;
@@ -186,12 +189,14 @@ static int64_t run(const struct lind_call *c, struct program *p, struct lind_arg
  */
 static int64_t exec(const struct lind_call *c, struct look *l, int looked, struct lind_arg argv, struct lind_arg envp)
 {
-	/* What a script has no other name for was named by a descriptor. */
-	struct program p = { .path = "/dev/fd" };
+	struct program p = { 0 };
 	struct lind_script_words w = { 0 };
 	int64_t r = looked;
 	char name[SCRIPT_HEAD + 1] = "", *word;
 
+	/* What a script has no other name for was named by a descriptor. */
+	if (c->nr == SYS_execveat)
+		snprintf(p.path, sizeof p.path, "/dev/fd/%d", (int)lind_arg32(c, 0));
 	for (int depth = 0; !r && !(r = take(c, l, &p)); depth++) {
 		if (!lind_is_script_(p.head)) {
 			if ((r = run(c, &p, argv, envp)) >= 0)

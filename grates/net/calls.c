@@ -100,6 +100,8 @@ static int64_t connect_to(struct client *c, const struct lind_call *call, struct
 
 	if (a->family == AF_UNIX)
 		return unix_connect(c, call, pinned, a);
+	if (a->family != AF_UNSPEC && only_asks(CONNECT, kind->proto, a))
+		return 0;
 	/* Without a family it is the end of a connection. */
 	if (a->family != AF_UNSPEC && (r = judge(c, call, CONNECT, kind->proto, a)) < 0)
 		return r;

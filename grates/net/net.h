@@ -93,6 +93,9 @@ extern bool default_allow;
 int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, unsigned proto, struct address *a);
 /* Only whether it is allowed. */
 bool allowed(enum verb verb, unsigned proto, const struct address *a);
+/* Whether what would be refused is how a C library finds out which of its own addresses it would use, before it sorts those of a host: a UDP socket
+ * is connected to a port that nobody has, and nothing is sent. It is told that it is, and nobody of a refusal. */
+bool only_asks(enum verb verb, unsigned proto, const struct address *a);
 /* Whether a datagram from there may be had; `by_port` is its sender with the port it came to. */
 bool may_come(unsigned proto, const struct address *from, const struct address *by_port);
 /* Whether any datagram may come or go. */

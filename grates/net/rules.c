@@ -411,6 +411,20 @@ static void redirect(const struct rule *r, struct address *a)
 	a->mapped = six && a->family == AF_INET;
 }
 
+bool only_asks(enum verb verb, unsigned proto, const struct address *a)
+{
+	return verb == CONNECT && proto == UDP && a->port == 65535 && !allowed(verb, proto, a);
+}
+
+/* A port of this host's own, of the system's choice, at which nobody listens yet: that is asked about by itself. Programs look so whether there is IPv6. */
+static bool takes_any_port(enum verb verb, unsigned proto, const struct address *a)
+{
+	static const uint8_t six[16] = { [15] = 1 };
+	bool own = a->family == AF_INET ? a->ip[0] == 127 : a->family == AF_INET6 && !memcmp(a->ip, six, sizeof six);
+
+	return verb == BIND && proto == TCP && !a->port && own;
+}
+
 int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, unsigned proto, struct address *a)
 {
 	struct rule *r = find(verb, proto, a);
@@ -419,6 +433,8 @@ int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, un
 	address_text(a, text, sizeof text);
 	if (poses_as_resolver(verb, a))
 		return deny(c, call, "%s %s %s: a resolver's place", verb_name(verb), proto_name(proto), text);
+	if (!r && takes_any_port(verb, proto, a))
+		return 0;
 	if (r ? !r->allows : !by_default(verb, proto, a))
 		return deny(c, call, "%s %s %s: %s", verb_name(verb), proto_name(proto), text, r ? r->text : "no rule allows it");
 	if (r && r->rate > 0) {

@@ -62,6 +62,17 @@ bool any_program(void)
 	return path_count || hash_count;
 }
 
+static bool is_script(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char mark[2];
+	bool script = fd >= 0 && pread(fd, mark, 2, 0) == 2 && !memcmp(mark, "#!", 2);
+
+	if (fd >= 0)
+		close(fd);
+	return script;
+}
+
 void find_programs(void)
 {
 	for (size_t i = 0; i < path_count; i++) {
@@ -73,6 +84,8 @@ void find_programs(void)
 		if (p->found) {
 			p->device = st.st_dev;
 			p->inode = st.st_ino;
+			if (is_script(p->path))
+				lind_die("%s: a script, which runs as its interpreter does: a rule for it would hold for nothing; name the interpreter", p->path);
 		} else
 			lind_log("%s: there is no such program now", p->path);
 	}

@@ -5,6 +5,7 @@
  * compiling. There is always one that waits for an order, up to a number. The main thread waits for children. Files come as numbers: lind-boot has put them into our table already.
  */
 #include <errno.h>
+#include "../sdk/c/core/program.h"
 #include <fcntl.h>
 #include <lind/grate.h>
 #include <pthread.h>
@@ -112,6 +113,20 @@ static struct command *next_command(void)
 	return command;
 }
 
+/* By the names that a program on lind-boot's command line may have. Returns with errno if there is none, or it cannot be run. */
+static void run_program(struct command *command)
+{
+	char name[PATH_MAX];
+	int64_t r = -ENOTDIR;
+
+	for (unsigned n = 0; program_missing(command->argv[0], r) && n < PROGRAM_NAMES; n++)
+		if (program_name(command->argv[0], n, name)) {
+			execve(name, command->argv, command->envp);
+			r = -errno;
+		}
+	errno = (int)-r;
+}
+
 /* The child, on our memory until it runs its program. A terminal that is somebody else's already is just a file. */
 static int begin(void *argument)
 {
@@ -131,7 +146,7 @@ static int begin(void *argument)
 			break;
 	if (!chdir(command->directory)) {
 		failed = NO_PROGRAM;
-		execve(command->argv[0], command->argv, command->envp);
+		run_program(command);
 	}
 	tell(failed, id, getpid(), errno);
 	_exit(127);

@@ -10,6 +10,9 @@ static char **patterns;
 static size_t count;
 static char **protected;
 static size_t protected_count;
+/* Names that may be only below certain directories. */
+static char **confined, **inside;
+static size_t confined_count, inside_count;
 static struct lind_guard guard;
 
 /* Below a pattern that ends with two stars, or what the shell would match; a star matches no slash. */
@@ -90,9 +93,17 @@ static bool is_protected(const char *path, unsigned effect)
 	return false;
 }
 
+static bool is_below(const char *path, char *const *list, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (relation(path, list[i]) == BELOW)
+			return true;
+	return false;
+}
+
 static bool may_change(const char *path, unsigned effect)
 {
-	if (is_protected(path, effect))
+	if (is_protected(path, effect) || (is_below(path, confined, confined_count) && !is_below(path, inside, inside_count)))
 		return false;
 	if (!count)
 		return true;
@@ -102,9 +113,17 @@ static bool may_change(const char *path, unsigned effect)
 	return false;
 }
 
+/* What is in such a directory could be what is confined. */
+static bool may_move_all_in(const char *directory)
+{
+	return !is_below(directory, inside, inside_count);
+}
+
 static const char *why(const char *path, unsigned effect)
 {
-	return is_protected(path, effect) ? "may not be changed" : "not among what may be changed";
+	if (!is_protected(path, effect) && is_below(path, inside, inside_count))
+		return "may not be moved from there";
+	return is_protected(path, effect) || is_below(path, confined, confined_count) ? "may not be changed" : "not among what may be changed";
 }
 
 static const char *add(char ***list, size_t *length, const char *value)
@@ -129,12 +148,27 @@ static const char *allow(const char *value)
 	return add(&patterns, &count, value);
 }
 
-static const char *protect(const char *value)
+static const char *add_clean(char ***list, size_t *length, const char *value)
 {
 	char clean[PATH_MAX];
 	const char *wrong = lind_path_clean(value, clean);
 
-	return wrong ? wrong : add(&protected, &protected_count, clean);
+	return wrong ? wrong : add(list, length, clean);
+}
+
+static const char *protect(const char *value)
+{
+	return add_clean(&protected, &protected_count, value);
+}
+
+static const char *confine(const char *value)
+{
+	return add_clean(&confined, &confined_count, value);
+}
+
+static const char *let_inside(const char *value)
+{
+	return add_clean(&inside, &inside_count, value);
 }
 
 static const char *answer(const char *value)
@@ -159,11 +193,13 @@ int main(int argc, char **argv)
 	static const struct lind_option options[] = {
 		{ 'a', "allow", "PATTERN", "paths that may be changed: *, ? and [...] as in a shell, /** for everything below", allow },
 		{ 'p', "protect", "PATH", "what may not be changed whatever is allowed, nor anything below: ** for any directories, * for any name; without --allow, all else may", protect },
+		{ 0, "confine", "PATH", "as --protect, but not below what --inside names", confine },
+		{ 0, "inside", "PATH", "where what is confined may be changed; directories are not moved from there", let_inside },
 		{ 'e', "errno", "NAME", "what other changes fail with: EACCES (default), EPERM, EROFS", answer },
 	};
 
-	guard = (struct lind_guard){ .may_change = may_change, .refusal = EACCES, .why = why };
-	lind_options(options, 3, "Clients change only files whose paths match.", &argc, &argv);
+	guard = (struct lind_guard){ .may_change = may_change, .may_move_all_in = may_move_all_in, .refusal = EACCES, .why = why };
+	lind_options(options, sizeof options / sizeof *options, "Clients change only files whose paths match.", &argc, &argv);
 	lind_guard_begin(&guard);
 	return lind_grate_main(argc, argv);
 }

@@ -151,8 +151,9 @@ impl Record {
             "peaks": self.peaks.as_ref().map(Peaks::read),
             "cages": self.kernel.get().map(|kernel| kernel.cages_made()),
         });
-        // Nobody is left to be told.
-        let _ = file.write_all(format!("{text}\n").as_bytes());
+        if let Err(error) = file.write_all(format!("{text}\n").as_bytes()) {
+            stdio::say(&format!("lind-boot: --result: {error}\n"));
+        }
     }
 
     /// A grate ends as a shell does whose command was ended by a signal; the record names the signal.

@@ -117,6 +117,9 @@ fn without_dots(path: &Path) -> PathBuf {
     clean
 }
 
+/// What compiled code names as its operating system (ELF's EI_OSABI).
+const WASMTIME: u8 = 200;
+
 /// The words that stand for a script: its interpreter, what the first line has behind that, and its own name. None for a module.
 fn interpreter(found: &cage::Found<'_>) -> Result<Option<Vec<CString>>, String> {
     let stat = rustix::fs::fstat(&found.file).map_err(|errno| errno.to_string())?;
@@ -124,11 +127,15 @@ fn interpreter(found: &cage::Found<'_>) -> Result<Option<Vec<CString>>, String> 
         return Err("no file, and so no program".to_owned());
     }
     let Some((name, option)) = cage::interpreter_of(&found.file).map_err(|errno| errno.to_string())? else {
-        let mut head = [0; 4];
+        let mut head = [0; 8];
         let got = rustix::io::pread(&found.file, &mut head, 0).unwrap_or(0);
-        // Compiled code is an ELF file.
-        let is_module = [&b"\0asm"[..], b"\x7fELF"].contains(&&head[..got]);
-        return if is_module { Ok(None) } else { Err("neither a WebAssembly module nor a script".to_owned()) };
+        // Compiled code is an ELF file of a system of its own.
+        let (is_elf, is_ours) = (head[..got].starts_with(b"\x7fELF"), head[7] == WASMTIME);
+        return match head[..got].starts_with(b"\0asm") || is_elf && is_ours {
+            true => Ok(None),
+            false if is_elf => Err("a program of the host's, and no WebAssembly module".to_owned()),
+            false => Err("neither a WebAssembly module nor a script".to_owned()),
+        };
     };
     if stat.st_mode & 0o111 == 0 {
         return Err("a script that is not executable: chmod +x".to_owned());
@@ -142,7 +149,8 @@ fn interpreter(found: &cage::Found<'_>) -> Result<Option<Vec<CString>>, String> 
 
 fn missing(name: &CStr, options: &Run, config: &Config) -> Failure {
     let (name, cwd, image) = (
-        name.to_string_lossy(),
+        // A script that was written elsewhere ends its lines with a carriage return.
+        name.to_string_lossy().escape_debug().to_string(),
         config.cwd.to_string_lossy(),
         options.image.as_ref().unwrap_or(&config.root).display(),
     );

@@ -2,7 +2,7 @@
 //!
 //! Who says it and about whom is the kernel's knowledge; the texts are the grate's, and may have been taken from its client.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use lind_abi::{CageId, Errno, Result};
 
@@ -83,11 +83,20 @@ fn program(kernel: &Kernel, cage: &Cage) -> String {
     };
     // A grate that decides about paths runs what it has found by a descriptor: a number says nothing to anybody.
     let by_descriptor = text.filter(|_| path.starts_with(b"/dev/fd/"));
-    let found = by_descriptor.and_then(|text| kernel.root.certain_name_of(text.file().ok()?.as_fd()).ok());
+    let found = by_descriptor.and_then(|text| {
+        let file = text.file().ok()?;
+        kernel.root.certain_name_of(file.as_fd()).ok().or_else(|| in_memory(kernel, file.as_fd()))
+    });
     let path = found.unwrap_or(path);
     let path = String::from_utf8_lossy(&path);
     let name = path.rsplit('/').next().unwrap_or_default();
     name.strip_suffix(".cwasm").or_else(|| name.strip_suffix(".wasm")).unwrap_or(name).to_owned()
+}
+
+/// The name of a file in memory: a copy of a program that a grate keeps, which has that program's name.
+fn in_memory(kernel: &Kernel, file: BorrowedFd<'_>) -> Option<Vec<u8>> {
+    let name = kernel.root.host_name(file).ok()?.into_bytes();
+    Some(name.strip_prefix(b"/memfd:")?.strip_suffix(b" (deleted)")?.to_vec())
 }
 
 #[cfg(test)]

@@ -37,6 +37,15 @@ def a_number_is_an_open_file(world: World) -> None:
     holds("result", done.stderr, '"denials":1')
 
 
+def looking_is_not_told(world: World) -> None:
+    """How a C library sorts addresses, and how programs find out whether there is IPv6: nothing is sent or heard."""
+    probe = str(world.folder / "tool" / "probe")
+    for options in ((), ("--allow", "192.0.2.1:443")):
+        done = world.run("-v", ".", *options, probe, "a:127.0.0.1")
+        same(f"{options}", done.stdout.splitlines()[1:], ["ask 127.0.0.1: ok", "send 127.0.0.1: Destination address required", "bind 127.0.0.1: ok"])
+        same(f"{options}", done.stderr, "")
+
+
 def limits_are_told_once(world: World) -> None:
     result = world.project / "result"
     done = world.run("-v", ".", "--cpu", "300ms", "--result", str(result), str(world.folder / "tool" / "command"), "spin")
@@ -141,5 +150,5 @@ def a_session_tells_the_command(world: World) -> None:
     same("and at no other", other.stderr, "")
 
 
-TESTS = [lines_say_who_and_how, objects_say_all, a_number_is_an_open_file, limits_are_told_once, the_result_has_signals_and_peaks, hints_can_be_followed,
+TESTS = [lines_say_who_and_how, objects_say_all, a_number_is_an_open_file, looking_is_not_told, limits_are_told_once, the_result_has_signals_and_peaks, hints_can_be_followed,
          limits_name_no_grate, grates_are_not_spoken_of, a_timeout_leaves_time_to_save, a_session_tells_the_command]

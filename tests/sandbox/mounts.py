@@ -152,6 +152,28 @@ def where_the_image_has_no_place(world: World) -> None:
     same("the image is as it was", sorted(path.name for path in (image / "usr").iterdir()), [".own", "bin", "file", "share"])
 
 
+def outer_before_inner(world: World) -> None:
+    """In whatever order they are named."""
+    inner = world.folder / "inner"
+    inner.mkdir()
+    (inner / "file").write_text("x")
+    (world.project / "sub").mkdir()
+    owned(world, inner)
+    owned(world, world.project)
+    volumes = ("-v", f"{inner}:/data/sub", "-v", ".:/data")
+    memory = ("-v", f"{inner}:/m/a/b", "--tmpfs", "/m/a/.b/c", "--tmpfs", "/m")
+    for how in ["kernel", *(["bind"] if permitted(world) else [])]:
+        lines = world.probe("r:/data/sub/file", "r:/data/kept", options=(f"--mounts={how}", *volumes))
+        same(how, [line.rsplit(": ", 1)[1] for line in lines[1:]], ["ok"] * 2)
+        lines = world.probe("w:/n/.b/x", "m:/home/user/x", options=(f"--mounts={how}", "--tmpfs", "/n/.b", "--tmpfs", "/home/user:1M"))
+        same(how, [line.rsplit(": ", 1)[1] for line in lines[1:]], ["ok"] * 2)
+        done = world.run(f"--mounts={how}", "-v", f"{inner}:/home:ro", str(world.folder / "tool" / "probe"), "r:/home/file")
+        same(how, done.stdout.splitlines(), ["in /home home /home/user", "read /home/file: ok"])
+        if how == "bind":
+            lines = world.probe("r:/m/a/b/file", "w:/m/a/.b/c/x", "w:/m/x", options=(f"--mounts={how}", *memory))
+            same(how, [line.rsplit(": ", 1)[1] for line in lines[1:]], ["ok"] * 3)
+
+
 def told(world: World) -> None:
     found = json.loads(world.run("--mounts=kernel", "--explain", "--json", "-v", ".", "true").stdout)
     same("explained", found["mounts"], "kernel")
@@ -185,4 +207,4 @@ def where_none_are_permitted(world: World) -> None:
     holds("says so", done.stderr, "--mounts=kernel")
 
 
-TESTS = [by_the_kernel, as_the_host_has_it, nobody_gets_out, nothing_is_left, in_memory, where_the_image_has_no_place, told, where_none_are_permitted]
+TESTS = [by_the_kernel, as_the_host_has_it, nobody_gets_out, nothing_is_left, in_memory, where_the_image_has_no_place, outer_before_inner, told, where_none_are_permitted]

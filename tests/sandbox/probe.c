@@ -41,6 +41,28 @@ static void connect_to(const char *port)
 	result("connect", port, fd < 0 ? -1 : connect(fd, (struct sockaddr *)&to, sizeof to));
 }
 
+/* Mode, owner and times of what is open. */
+static void change_open(const char *number)
+{
+	int fd = atoi(number);
+
+	result("fchmod", number, fchmod(fd, 06777));
+	result("fchown", number, fchown(fd, 65534, 65534));
+	result("futimens", number, futimens(fd, (struct timespec[2]){ { 0 } }));
+}
+
+/* Which of its own addresses would be used, as a C library asks before it sorts those of a host. Nothing can be sent there. */
+static void ask(const char *address)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(65535), .sin_addr.s_addr = inet_addr(address) };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	result("ask", address, connect(fd, (struct sockaddr *)&to, sizeof to));
+	result("send", address, (int)send(fd, "x", 1, 0));
+	to.sin_port = 0;
+	result("bind", address, bind(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&to, sizeof to));
+}
+
 int main(int argc, char **argv)
 {
 	char cwd[4096];
@@ -64,6 +86,10 @@ int main(int argc, char **argv)
 			result("mkdir", rest, mkdir(rest, 0755));
 		else if (!strncmp(word, "e:", 2))
 			printf("env %s: %s\n", rest, getenv(rest) ? getenv(rest) : "unset");
+		else if (!strncmp(word, "a:", 2))
+			ask(rest);
+		else if (!strncmp(word, "o:", 2))
+			change_open(rest);
 		else if (!strncmp(word, "v:", 2))
 			result("rename", rest, rename(rest, "moved-away"));
 		else

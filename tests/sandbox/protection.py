@@ -49,6 +49,37 @@ def at_any_depth(world: World) -> None:
     same("build", ends(lines), [REFUSED, REFUSED, "ok"])
 
 
+def no_directory_becomes_a_repository(world: World) -> None:
+    """git takes any directory for one that has a HEAD, and then its `config` counts; also the project, if its `.git` is none any more."""
+    for name in [".git/objects", ".git/refs/remotes/origin", "sub"]:
+        (world.project / name).mkdir(parents=True)
+    (world.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    if world.user is not None:
+        for path in world.project.rglob("*"):
+            os.chown(path, world.user, world.user)
+    for policy in ("agent", "build"):
+        lines = world.probe("w:HEAD", "m:HEAD", "w:sub/HEAD", "w:sub/head", "m:.git/own", "w:.git/own/HEAD", "v:.git/own", "w:.git/refs/remotes/origin/HEAD",
+                            "w:sub/config", "w:sub/HEADER", options=("--policy", policy, "-v", "."))
+        same(policy, ends(lines), [REFUSED] * 4 + ["ok"] * 2 + [REFUSED] + ["ok"] * 3)
+        (world.project / ".git" / "own" / "HEAD").unlink()
+        (world.project / ".git" / "own").rmdir()
+
+
+def what_protected_links_lead_to(world: World) -> None:
+    for name in ["scripts", "cfg", "editor"]:
+        (world.project / name).mkdir()
+    (world.project / ".git" / "hooks" / "pre-commit").symlink_to("../../scripts/hook")
+    (world.project / ".envrc").symlink_to("cfg/rc")
+    (world.project / ".vscode").symlink_to("editor")
+    for name in ["scripts/hook", "cfg/rc"]:
+        (world.project / name).write_text("")
+    if world.user is not None:
+        for path in world.project.rglob("*"):
+            os.chown(path, world.user, world.user, follow_symlinks=False)
+    lines = world.probe("w:.git/hooks/pre-commit", "w:scripts/hook", "w:.envrc", "w:cfg/rc", "w:editor/tasks.json", "w:scripts/other")
+    same("ends", ends(lines), [REFUSED] * 5 + ["ok"])
+
+
 def a_repository_by_another_name(world: World) -> None:
     """Its `.git` is a file that says where it is, or the volume is the repository itself."""
     for name in ["own/objects", "own/refs", "project/work"]:
@@ -133,5 +164,5 @@ def a_path_that_is_no_text(world: World) -> None:
     same("there is a log", (project / "log").stat().st_size > 0, True)
 
 
-TESTS = [at_any_depth, a_repository_by_another_name, git_of_the_host_runs_nothing, git_of_the_sandbox_works, no_denial_where_nothing_was_refused,
+TESTS = [at_any_depth, no_directory_becomes_a_repository, what_protected_links_lead_to, a_repository_by_another_name, git_of_the_host_runs_nothing, git_of_the_sandbox_works, no_denial_where_nothing_was_refused,
          a_path_that_is_no_text]

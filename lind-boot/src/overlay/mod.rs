@@ -49,6 +49,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
             volumes.push((to, EXPORT.into(), false));
             words.extend(["--to".into(), EXPORT.into()]);
         } else if export.to.as_os_str() != "-" {
+            export.ensure_new_file()?;
             words.extend(["--output".into(), std::path::absolute(&export.to).map_err(anyhow::Error::from)?.into()]);
         }
     }

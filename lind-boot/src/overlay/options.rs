@@ -154,6 +154,16 @@ impl Export {
         Ok(())
     }
 
+    /// Makes sure that nothing is written over: a device or a pipe may be there.
+    ///
+    /// # Errors
+    /// When there is a file.
+    pub fn ensure_new_file(&self) -> Result<()> {
+        let taken = self.to.symlink_metadata().is_ok_and(|found| found.is_file() || found.is_symlink());
+        ensure!(!taken, "{}: is there already", self.to.display());
+        Ok(())
+    }
+
     /// The directory, made.
     ///
     /// # Errors

@@ -2,13 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
-use std::path::Path;
 
 use anyhow::{Result, anyhow, bail, ensure};
 
 use super::options::{Amounts, Network, Options};
 use super::policy::{HASH, LIMITS, Policy, ProgramRules};
-use super::repository;
+use super::protection;
 use super::volume::{Tmpfs, Volume};
 
 /// The grates before the command, as one would type them.
@@ -22,7 +21,7 @@ pub fn grates(
     peaks: Option<&str>,
 ) -> Result<Vec<OsString>> {
     let mut line = before_files(options, policy, volumes, (notes, peaks))?;
-    line.extend(protection(policy, volumes));
+    line.extend(filter(protection::words(policy, volumes), policy));
     // Behind that: what it refuses is the program's own call, not one that a grate makes of it.
     let own = own_sockets(volumes);
     line.extend(bytes(network(options, policy, notes.map(|[_, network, _]| network.as_str()), own)?));
@@ -258,33 +257,9 @@ fn net_rule(text: &str) -> Result<String> {
     Ok(format!("out {host} {port}"))
 }
 
-/// What keeps protected names of volumes as they are, and keeps them from coming to be.
-fn protection(policy: &Policy, volumes: &[Volume]) -> Vec<OsString> {
-    let mut words: Vec<OsString> = Vec::new();
-    for volume in volumes.iter().filter(|volume| volume.can_be_changed() && volume.host.is_dir()) {
-        words.extend(policy.protect.iter().map(|name| protect(&volume.guest.join(name))));
-    }
-    for repository in repository::unusual(volumes) {
-        words.extend(
-            policy.protect.iter().filter_map(|name| Some(protect(&repository.join(name.strip_prefix(IN_GIT)?)))),
-        );
-    }
-    words.extend(write_patterns(policy).into_iter().map(OsString::from));
-    filter(words)
-}
-
-/// What a name begins with that is protected in all repositories.
-const IN_GIT: &str = "**/.git/";
-
-fn protect(path: &Path) -> OsString {
-    let mut word = OsString::from("--protect=");
-    word.push(path);
-    word
-}
-
 /// What keeps all files as they are but those that may be written.
 fn writing(policy: &Policy) -> Vec<String> {
-    filter(write_patterns(policy))
+    filter(Vec::new(), policy)
 }
 
 fn write_patterns(policy: &Policy) -> Vec<String> {
@@ -296,10 +271,11 @@ fn write_patterns(policy: &Policy) -> Vec<String> {
     }
 }
 
-/// The grate with these options, if there are any.
-fn filter<T: From<&'static str>>(mut options: Vec<T>) -> Vec<T> {
+/// The grate with these options and what may be written, if there is anything.
+fn filter<T: From<String>>(mut options: Vec<T>, policy: &Policy) -> Vec<T> {
+    options.extend(write_patterns(policy).into_iter().map(T::from));
     if !options.is_empty() {
-        options.splice(..0, ["write_filter_grate", "--errno=EROFS"].map(T::from));
+        options.splice(..0, ["write_filter_grate", "--errno=EROFS"].map(|word| T::from(word.to_owned())));
     }
     options
 }
@@ -411,6 +387,7 @@ mod tests {
     fn names_are_protected_in_what_can_be_changed() {
         let volume = |read_only| Volume { host: "/etc".into(), guest: "/p".into(), read_only, overlay: None };
         let policy = Policy { protect: vec![".git/hooks".into(), ".envrc".into()], ..Policy::default() };
+        let protection = |policy: &Policy, volumes: &[Volume]| filter(protection::words(policy, volumes), policy);
         let line = shown(&protection(&policy, &[volume(false)]));
         assert_eq!(line, "write_filter_grate --errno=EROFS --protect=/p/.git/hooks --protect=/p/.envrc");
         assert!(protection(&policy, &[volume(true)]).is_empty());

@@ -2,6 +2,7 @@
 //! mounts that become the guest's root, and grates on the line before the command.
 
 mod amount;
+mod command;
 mod describe;
 mod image;
 mod learn;
@@ -11,6 +12,7 @@ mod options;
 mod overlaid;
 mod peaks;
 mod policy;
+mod protection;
 mod removal;
 mod repository;
 mod root;
@@ -27,6 +29,7 @@ use anyhow::{Context, Result, bail, ensure};
 use lind_engine::CodeStore;
 use lind_kernel::cage::is_grate_name;
 
+use command::{Shown, below, command, inside};
 pub use learn::Learner;
 use learn::Places;
 use notes::Notes;
@@ -42,7 +45,6 @@ use crate::cli::Run;
 use crate::config;
 use crate::denials::Denials;
 use crate::end::End;
-use crate::found::is_program;
 use crate::run::{self, Attendant, Failure};
 use crate::session::place;
 
@@ -82,7 +84,7 @@ pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
     if run.explain {
         return explain(&run.options, &run.command, run.json).map(|()| None);
     }
-    let learn = run.learn.clone().map(|file| (file, shown(&run.command)));
+    let learn = run.learn.clone().map(|file| (file, told(&run.command)));
     let sandbox = Sandbox::of(&run.options, &run.command, learn)?;
     let denials = Denials::new(run.options.denials.as_deref())?;
     let listening = Arc::clone(&denials);
@@ -199,11 +201,6 @@ impl Surroundings {
     }
 }
 
-fn below(path: &Path, host: &Path, guest: &Path) -> Option<PathBuf> {
-    let rest = path.strip_prefix(host).ok()?;
-    Some(if rest.as_os_str().is_empty() { guest.to_owned() } else { guest.join(rest) })
-}
-
 impl Sandbox {
     fn start(self, options: &Options, denials: &Arc<Denials>, attend: Attendant) -> Result<Infallible, Failure> {
         let end = End::new(options.timeout, options.result.as_deref(), denials, (self.learner, self.peaks))?;
@@ -248,13 +245,13 @@ impl Sandbox {
         let here = std::env::current_dir().context("the current directory")?;
         let image = config::root(options.image.as_ref()).context("the image with the tools")?;
         volume::ensure_apart(&volumes)?;
-        let first = command(first, &here, &image, &mut volumes)?;
+        let first = command(first, &here, &Shown { image: &image, workdir: options.workdir.as_deref() }, &mut volumes)?;
         let workdir = match &options.workdir {
             Some(workdir) => {
                 ensure!(workdir.has_root(), "-w {}: a path of the guest begins with /", workdir.display());
                 workdir.clone()
             }
-            None => inside(&here, &volumes).unwrap_or_else(|| HOME.into()),
+            None => inside(&here, &volumes).unwrap_or_else(|| home(&tmpfs, &volumes)),
         };
         ensure!(
             learn.is_none() || !policy.has_lists(),
@@ -270,11 +267,15 @@ impl Sandbox {
         let noted = peaks.as_ref().map(Peaks::path);
         let mut grates = line::grates(options, &policy, &volumes, notes.as_ref(), noted.as_deref())?;
         if maker == Maker::Kernel {
+            volume::ensure_grates_can_hold(&tmpfs, &volumes)?;
             grates.splice(0..0, line::in_memory(&tmpfs));
         }
         let hidden = hidden(&volumes)?;
         volumes.splice(0..0, resolvers(options, &policy, &image, &volumes));
-        let plan = Plan { image, scratch: SCRATCH.map(PathBuf::from).to_vec(), tmpfs, volumes, hidden };
+        // One that is asked for at the same place has a size of its own.
+        let asked = |path: &PathBuf| tmpfs.iter().any(|tmpfs| tmpfs.guest == *path);
+        let scratch = SCRATCH.map(PathBuf::from).into_iter().filter(|path| !asked(path)).collect();
+        let plan = Plan { image, scratch, tmpfs, volumes, hidden };
         if let Some(learner) = &mut learner {
             learner.within(policy, places(&plan));
         }
@@ -290,6 +291,13 @@ impl Sandbox {
             peaks,
         })
     }
+}
+
+/// Where a command starts that is in no volume: the home directory, unless something is mounted over that.
+fn home(tmpfs: &[Tmpfs], volumes: &[Volume]) -> PathBuf {
+    let mounted = tmpfs.iter().map(|tmpfs| &tmpfs.guest).chain(volumes.iter().map(|volume| &volume.guest));
+    let over = mounted.filter(|guest| Path::new(HOME).starts_with(guest) && *guest != Path::new(HOME));
+    over.max_by_key(|guest| guest.components().count()).cloned().unwrap_or_else(|| HOME.into())
 }
 
 /// What `--result` tells of limits. Who learns has them noted already.
@@ -314,7 +322,7 @@ fn places(plan: &Plan) -> Places {
     Places { private, volumes: plan.volumes.iter().map(|volume| volume.guest.clone()).collect() }
 }
 
-fn shown(words: &[OsString]) -> String {
+fn told(words: &[OsString]) -> String {
     words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
@@ -336,48 +344,6 @@ fn ensure_program(name: &OsString) -> Result<()> {
         name.display()
     );
     Ok(())
-}
-
-/// The command's name as the guest has it. A program of the host's brings its directory with it, read-only, unless that is in a volume.
-fn command(name: &OsString, here: &Path, image: &Path, volumes: &mut Vec<Volume>) -> Result<OsString> {
-    let absolute = Path::new(name).has_root();
-    let spelled = ["", ".cwasm", ".wasm"].map(|suffix| {
-        let mut path = here.join(name).into_os_string();
-        path.push(suffix);
-        PathBuf::from(path)
-    });
-    // The guest's own programs come before those of the host that have the same path.
-    if !name.as_bytes().contains(&b'/') || absolute && spelled.iter().any(|path| is_seen(path, image, volumes)) {
-        return Ok(name.clone());
-    }
-    let found = spelled.iter().find(|path| path.is_file());
-    // What is no program of the host's is a path of the guest, and so is what the host alone could run.
-    let Some(found) = found.filter(|path| !absolute || is_program(path)) else { return Ok(name.clone()) };
-    let found = found.canonicalize()?;
-    if let Some(path) = inside(&found, volumes) {
-        return Ok(path.into_os_string());
-    }
-    let folder = found.parent().context("a program lies in a directory")?;
-    let guest = volume::clean(folder).with_context(|| format!("{}: mount its directory with -v", found.display()))?;
-    // Below what the user mounts in it.
-    let at = volumes
-        .iter()
-        .position(|volume| volume.guest != guest && volume.guest.starts_with(&guest))
-        .unwrap_or(volumes.len());
-    volumes.insert(at, Volume { host: folder.to_owned(), guest, read_only: true, overlay: None });
-    Ok(found.into_os_string())
-}
-
-/// Whether the guest sees something at a path of its own.
-fn is_seen(path: &Path, image: &Path, volumes: &[Volume]) -> bool {
-    let volume = volumes.iter().rev().find_map(|volume| below(path, &volume.guest, &volume.host));
-    volume.map_or_else(|| image::has(image, path), |path| path.symlink_metadata().is_ok())
-}
-
-/// Where the guest sees a path of the host, if it does.
-fn inside(path: &Path, volumes: &[Volume]) -> Option<PathBuf> {
-    let path = path.canonicalize().ok()?;
-    volumes.iter().rev().find_map(|volume| below(&path, &volume.host, &volume.guest))
 }
 
 /// Where volumes would show the sockets of sessions: whoever reaches one runs commands in that session. And where those that cannot be changed
@@ -434,51 +400,4 @@ fn environment<'a>(options: &Options, preopened: impl Iterator<Item = &'a OsStri
     }
     words.extend(options.env.iter().cloned());
     Ok(words)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_of_the_host_brings_its_directory() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path().canonicalize().unwrap();
-        std::fs::write(folder.join("hello.wasm"), b"").unwrap();
-        let mut volumes = Vec::new();
-        let image = folder.join("image");
-        std::fs::create_dir_all(image.join("bin")).unwrap();
-        std::fs::write(image.join("bin/sh.cwasm"), b"").unwrap();
-        let name = |name: &str, volumes: &mut Vec<Volume>| command(&name.into(), &folder, &image, volumes).unwrap();
-        assert_eq!(name("hello", &mut volumes), "hello");
-        // What the image has, what nobody has, and what the host alone could run.
-        for path in ["/bin/sh", "/bin/nothing-here", "/bin/cat"] {
-            assert_eq!(name(path, &mut volumes), path);
-        }
-        assert!(volumes.is_empty());
-        assert_eq!(name("./hello", &mut volumes), folder.join("hello.wasm"));
-        assert_eq!(volumes, [Volume { host: folder.clone(), guest: folder.clone(), read_only: true, overlay: None }]);
-        let project = Volume { host: folder.join("p"), guest: folder.join("p"), read_only: false, overlay: None };
-        let mut both = vec![project.clone()];
-        assert_eq!(name("./hello", &mut both), folder.join("hello.wasm"));
-        assert_eq!(both, [volumes.remove(0), project]);
-        volumes = vec![Volume { host: folder.clone(), guest: "/p".into(), read_only: false, overlay: None }];
-        assert_eq!(name("./hello.wasm", &mut volumes), "/p/hello.wasm");
-        assert_eq!(volumes.len(), 1);
-    }
-
-    #[test]
-    fn of_several_volumes_the_last_counts() {
-        let of = |host: &str, guest: &str| Volume {
-            host: host.into(),
-            guest: guest.into(),
-            read_only: false,
-            overlay: None,
-        };
-        let volumes = [of("/", "/host"), of("/usr", "/tools")];
-        assert_eq!(inside(Path::new("/usr/bin"), &volumes), Some("/tools/bin".into()));
-        assert_eq!(inside(Path::new("/usr"), &volumes), Some("/tools".into()));
-        assert_eq!(inside(Path::new("/etc"), &volumes), Some("/host/etc".into()));
-        assert_eq!(inside(Path::new("/etc"), &volumes[1..]), None);
-    }
 }

@@ -23,6 +23,12 @@ pub struct RunOptions {
     /// Changes nothing: says at the end what would have been changed
     #[arg(long, conflicts_with_all = ["session", "explain"])]
     pub dry_run: bool,
+    /// As it is without: the command has our standard input and our terminal
+    #[arg(short, long)]
+    pub interactive: bool,
+    /// As it is without
+    #[arg(short, long)]
+    pub tty: bool,
     /// Says what is mounted, what may be done and which grates see to it, and runs nothing
     #[arg(long)]
     pub explain: bool,
@@ -51,7 +57,7 @@ pub struct LearnOptions {
 impl From<LearnOptions> for RunOptions {
     fn from(learn: LearnOptions) -> RunOptions {
         let LearnOptions { output, options, command } = learn;
-        RunOptions { options, session: None, learn: Some(output), dry_run: false, explain: false, json: false, command }
+        RunOptions { options, learn: Some(output), command, ..RunOptions::default() }
     }
 }
 

@@ -120,36 +120,60 @@ fn bind(plan: &Plan) -> Result<Made> {
         lind_kernel::restrict_mount(tree.as_fd(), false, false)?;
         attach(&tree, &at)?;
     }
-    for (volume, tree) in plan.volumes.iter().zip(&volumes) {
-        let (tree, kind) = tree;
-        make(&top, &volume.guest, *kind, &ByHost)
-            .and_then(|at| attach(tree, &at))
-            .with_context(|| format!("cannot mount {} at {}", volume.host.display(), volume.guest.display()))?;
-    }
-    for path in &plan.hidden {
-        let at = make(&top, path, FileType::Directory, &ByHost)?;
-        memory(&at_path(plan, path)?, "4k").with_context(|| format!("{}", path.display()))?;
-        drop(at);
-        lind_kernel::restrict_mount(open(CWD, &at_path(plan, path)?)?.as_fd(), true, false)?;
-    }
-    for tmpfs in &plan.tmpfs {
-        let at = make(&top, &tmpfs.guest, FileType::Directory, &ByHost)?;
-        let place = at_path(plan, &tmpfs.guest)?;
-        drop(at);
-        memory(&place, &tmpfs.size).with_context(|| format!("--tmpfs {}", tmpfs.guest.display()))?;
-        std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
+    for mount in plan.mounts() {
+        match mount {
+            Mount::Volume(number) => {
+                let (volume, (tree, kind)) = (&plan.volumes[number], &volumes[number]);
+                make(&top, &volume.guest, *kind, &ByHost)
+                    .and_then(|at| attach(tree, &at))
+                    .with_context(|| format!("cannot mount {} at {}", volume.host.display(), volume.guest.display()))?;
+            }
+            Mount::Hidden(path) => {
+                make(&top, path, FileType::Directory, &ByHost)?;
+                memory(&at_path(plan, path)?, "4k").with_context(|| format!("{}", path.display()))?;
+                lind_kernel::restrict_mount(open(CWD, &at_path(plan, path)?)?.as_fd(), true, false)?;
+            }
+            Mount::Memory(tmpfs) => {
+                make(&top, &tmpfs.guest, FileType::Directory, &ByHost)?;
+                let place = at_path(plan, &tmpfs.guest)?;
+                memory(&place, &tmpfs.size).with_context(|| format!("--tmpfs {}", tmpfs.guest.display()))?;
+                std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
+            }
+        }
     }
     lind_kernel::restrict_mount(top.as_fd(), true, false)?;
     Ok(Made { root: plan.image.clone(), mounts: Mounts::Host(mounted), keeps: None })
 }
 
+/// One of what is mounted over the image.
+pub(super) enum Mount<'a> {
+    /// A volume, by its number.
+    Volume(usize),
+    /// An empty directory in one.
+    Hidden(&'a Path),
+    /// A file system in memory.
+    Memory(&'a Tmpfs),
+}
+
 impl Plan {
+    /// What is mounted, outer before inner, whatever order it was named in; of several at one place the last is seen.
+    pub(super) fn mounts(&self) -> Vec<Mount<'_>> {
+        let volumes = self.volumes.iter().enumerate().map(|(number, volume)| (&volume.guest, Mount::Volume(number)));
+        let memory = self.tmpfs.iter().map(|tmpfs| (&tmpfs.guest, Mount::Memory(tmpfs)));
+        let hidden = self.hidden.iter().map(|path| (path, Mount::Hidden(path)));
+        let mut all: Vec<_> = volumes.chain(memory).chain(hidden).collect();
+        all.sort_by_key(|(guest, _)| guest.components().count());
+        all.into_iter().map(|(_, mount)| mount).collect()
+    }
+
     /// Where there is something else than the image, and whether it cannot be changed.
     pub(super) fn mounted(&self) -> impl Iterator<Item = (&Path, bool)> {
-        let changed = self.scratch.iter().chain(self.tmpfs.iter().map(|tmpfs| &tmpfs.guest)).map(|path| (path, false));
-        let volumes = self.volumes.iter().map(|volume| (&volume.guest, volume.read_only));
-        let all = changed.chain(volumes).chain(self.hidden.iter().map(|path| (path, true)));
-        all.map(|(path, read_only)| (path.as_path(), read_only))
+        let scratch = self.scratch.iter().map(|path| (path.as_path(), false));
+        scratch.chain(self.mounts().into_iter().map(|mount| match mount {
+            Mount::Volume(number) => (self.volumes[number].guest.as_path(), self.volumes[number].read_only),
+            Mount::Hidden(path) => (path, true),
+            Mount::Memory(tmpfs) => (tmpfs.guest.as_path(), false),
+        }))
     }
 }
 

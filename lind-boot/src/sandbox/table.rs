@@ -18,7 +18,7 @@ use rustix::fs::{CWD, FileType};
 
 use super::image::{self, What};
 use super::removal;
-use super::root::{Made, Mounts, Plan, Steps, directory, link, make, open};
+use super::root::{Made, Mount, Mounts, Plan, Steps, directory, link, make, open};
 use crate::session::place;
 
 /// Mounts for the kernel crate.
@@ -55,20 +55,23 @@ pub fn build(plan: &Plan) -> Result<Made> {
         std::fs::set_permissions(&own, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
         rows.mount(path, (open(CWD, &own)?, &own), false)?;
     }
-    for volume in &plan.volumes {
-        open(CWD, &volume.host)
-            .with_context(|| format!("-v {}", volume.host.display()))
-            .and_then(|source| rows.mount(&volume.guest, (source, &volume.host), volume.read_only))
-            .with_context(|| format!("cannot mount {} at {}", volume.host.display(), volume.guest.display()))?;
-    }
     let empty = folder.join("empty");
     std::fs::create_dir(&empty)?;
-    for path in &plan.hidden {
-        rows.mount(path, (open(CWD, &empty)?, &empty), true)?;
-    }
-    // What is in these is the imfs grate's, which answers for all that is below.
-    for tmpfs in &plan.tmpfs {
-        make(&rows.table.top()?, &tmpfs.guest, FileType::Directory, &rows.table)?;
+    for mount in plan.mounts() {
+        match mount {
+            Mount::Volume(number) => {
+                let volume = &plan.volumes[number];
+                open(CWD, &volume.host)
+                    .with_context(|| format!("-v {}", volume.host.display()))
+                    .and_then(|source| rows.mount(&volume.guest, (source, &volume.host), volume.read_only))
+                    .with_context(|| format!("cannot mount {} at {}", volume.host.display(), volume.guest.display()))?;
+            }
+            Mount::Hidden(path) => rows.mount(path, (open(CWD, &empty)?, &empty), true)?,
+            // What is in it is the imfs grate's, which answers for all that is below.
+            Mount::Memory(tmpfs) => {
+                make(&rows.table.top()?, &tmpfs.guest, FileType::Directory, &rows.table)?;
+            }
+        }
     }
     Ok(Made { root, mounts: Mounts::Kernel(Box::new(rows)), keeps: Some(open_end) })
 }

@@ -115,6 +115,26 @@ pub fn ensure_apart(volumes: &[Volume]) -> Result<()> {
     Ok(())
 }
 
+/// File systems in memory that are grates of the line: each answers for all that is below its directory, and asks those before it.
+///
+/// # Errors
+/// When something is to be mounted in one, or there are too many.
+pub fn ensure_grates_can_hold(tmpfs: &[Tmpfs], volumes: &[Volume]) -> Result<()> {
+    const MOST: usize = 6;
+    ensure!(tmpfs.len() <= MOST, "--tmpfs: at most {MOST} where lind-boot makes the mounts itself (--mounts=kernel)");
+    let guests = tmpfs.iter().map(|tmpfs| &tmpfs.guest).chain(volumes.iter().map(|volume| &volume.guest));
+    for guest in guests {
+        if let Some(over) = tmpfs.iter().find(|tmpfs| guest.starts_with(&tmpfs.guest) && *guest != tmpfs.guest) {
+            bail!(
+                "{}: cannot lie in --tmpfs {} where lind-boot makes the mounts itself (--mounts=kernel)",
+                guest.display(),
+                over.guest.display()
+            );
+        }
+    }
+    Ok(())
+}
+
 /// A volume, and the name by which a program of WASI looks for it (`src/passes/wasi/adapter/main.c`).
 ///
 /// # Errors

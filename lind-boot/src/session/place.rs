@@ -11,12 +11,14 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 /// The directory.
 pub struct Place(PathBuf);
 
-/// Where it may be, the first choice first: below $XDG_RUNTIME_DIR, else one for this user in /tmp.
+/// Where it may be, the first choice first: below $XDG_RUNTIME_DIR, else one for this user in /tmp, else where that variable leads as a rule: who runs
+/// this without it may have sessions that were started with it.
 pub fn candidates() -> Vec<PathBuf> {
     let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let own = own.and_then(|path| path.canonicalize().ok()).map(|path| path.join("lind"));
-    let shared = PathBuf::from(format!("/tmp/lind-{}", rustix::process::geteuid().as_raw()));
-    own.into_iter().chain([shared]).collect()
+    let user = rustix::process::geteuid().as_raw();
+    let shared = PathBuf::from(format!("/tmp/lind-{user}"));
+    own.into_iter().chain([shared, PathBuf::from(format!("/run/user/{user}/lind"))]).collect()
 }
 
 /// Makes such a directory, unless it is there, and checks that it is ours alone.

@@ -397,9 +397,13 @@ pub fn find_program<'k>(kernel: &'k Kernel, cwd: Dir<'_>, name: &CStr, search: b
     let (folders, suffixes): (&[&[u8]], &[&[u8]]) = match (search, name.contains(&b'/')) {
         (false, _) => (&[b""], &[b""]),
         (true, true) => (&[b""], &[b"", b".cwasm", b".wasm"]),
-        (true, false) => (&[b"", b"/bin/"], &[b"", b".cwasm", b".wasm"]),
+        // What lies in the working directory takes the place of no program.
+        (true, false) => (&[b"/bin/", b""], &[b"", b".cwasm", b".wasm"]),
     };
-    let from = if search && !name.contains(&b'/') { From::Search } else { From::Root };
+    // Grates that start programs look for them, too.
+    let looked_for =
+        name.strip_prefix(b"/bin/").is_some_and(|name| !name.contains(&b'/') && !line::is_grate_name(name));
+    let from = if search && (looked_for || !name.contains(&b'/')) { From::Search } else { From::Root };
     let mut failure = Errno::ENOENT;
     let respelled = other_spelling(name).filter(|_| search);
     for name in [Some(name), respelled.as_deref()].into_iter().flatten() {

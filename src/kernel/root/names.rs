@@ -72,16 +72,22 @@ impl Root {
     /// # Errors
     /// EROFS.
     pub(crate) fn check_changeable(&self, file: Dir<'_>) -> Result<()> {
-        let Some(table) = self.table.as_ref().filter(|_| file.mount == MountId::NONE) else {
+        if file.mount != MountId::NONE || self.mounted.is_empty() {
             return self.check_writable(file.mount);
-        };
+        }
         let nameless = rustix::fs::fstat(file.fd).map_err(host::errno)?.st_nlink == 0
             || self.host_name(file.fd).is_ok_and(|name| !name.to_bytes().starts_with(b"/"));
-        if nameless || self.name_by(table, file.fd, |mount| !table.is_read_only(mount)).is_ok() {
-            Ok(())
-        } else {
-            Err(Errno::EROFS)
-        }
+        let named = || match &self.table {
+            Some(table) => self.name_by(table, file.fd, |mount| !table.is_read_only(mount)).is_ok(),
+            None => self.certain_name_of(file.fd).is_ok_and(|name| !self.is_mounted_read_only(&name)),
+        };
+        if nameless || named() { Ok(()) } else { Err(Errno::EROFS) }
+    }
+
+    /// Whether the mount of the host's in which a path of the root lies cannot be changed. The root itself cannot.
+    fn is_mounted_read_only(&self, path: &[u8]) -> bool {
+        let holds = |at: &[u8]| path.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
+        self.mounted.iter().rev().find(|(at, _)| holds(at)).is_none_or(|(_, read_only)| *read_only)
     }
 
     /// Where a mount is by now; nothing for the root directory.
@@ -100,7 +106,7 @@ impl Root {
     }
 
     /// What the host calls an open file.
-    pub(super) fn host_name(&self, file: BorrowedFd<'_>) -> Result<CString> {
+    pub(crate) fn host_name(&self, file: BorrowedFd<'_>) -> Result<CString> {
         self.again(file, |links, name| rustix::fs::readlinkat(links, name, Vec::new()).map_err(host::errno))
     }
 

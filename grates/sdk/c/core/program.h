@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROGRAM_NAMES 12	/* the first is the one that was typed */
+#define PROGRAM_NAMES 12	/* of one without a slash, those in /bin come first */
 
 static inline size_t program_add(char *to, size_t at, const char *text)
 {
@@ -58,7 +58,7 @@ static inline bool program_is_marked(const char *path)
 static inline bool program_name(const char *typed, unsigned n, char to[static PATH_MAX])
 {
 	static const char folders[2][6] = { "", "/bin/" }, suffixes[3][7] = { "", ".cwasm", ".wasm" };
-	unsigned folder = n / 3 % 2;
+	unsigned folder = !(n / 3 % 2);
 	size_t start, end, base, mark;
 
 	/* The second is for grates that a program starts for itself. */

@@ -43,6 +43,8 @@ static bool may_change_all_in(const char *directory, unsigned effect)
 	static const char *const anything[] = { "/\001", "/\001/\001", "/\001/\001/\001.\001" };
 	char path[PATH_MAX + 16];
 
+	if (guard->may_move_all_in && !guard->may_move_all_in(directory))
+		return false;
 	for (size_t i = 0; i < sizeof anything / sizeof *anything; i++) {
 		snprintf(path, sizeof path, "%s%s", strcmp(directory, "/") ? directory : "", anything[i]);
 		if (strlen(path) >= PATH_MAX || !may_change(path, effect))
@@ -122,6 +124,26 @@ static unsigned with_contents(unsigned effect, const struct lind_place *place)
 	return effect & LIND_DOES_WRITE && place->object >= 0 && S_ISREG(place->st.st_mode) ? effect | LIND_DOES_CREATE : effect;
 }
 
+/*
+ * Whether a file outside of the tree is one that the grate was started with to be written to, as the clients were: it may be opened anew by its descriptor,
+ * as for /dev/stderr, and truncated.
+ */
+static bool was_given(unsigned effect, const struct lind_place *place)
+{
+	struct stat st;
+
+	if (*place->path == '/' || place->object < 0 || effect & ~(LIND_DOES_WRITE | LIND_DOES_CREATE))
+		return false;
+	for (uint64_t fd = 0; fd < 3; fd++) {
+		int64_t flags = own(SYS_fcntl, fd, F_GETFL, 0, 0);
+
+		if (flags >= 0 && flags & O_ACCMODE && !(flags & O_PATH) && !own(SYS_fstat, fd, (uintptr_t)&st, 0, 0) && st.st_dev == place->st.st_dev &&
+		    st.st_ino == place->st.st_ino)
+			return true;
+	}
+	return false;
+}
+
 static int decide(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
 {
 	bool asks = c->nr == SYS_access || c->nr == SYS_faccessat || c->nr == SYS_faccessat2;
@@ -129,7 +151,7 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 	(void)arg;
 	if (asks)
 		effect = LIND_DOES_WRITE;
-	if (!(effect & LIND_CHANGES) || !in_a_tree(place) || is_kernels(place))
+	if (!(effect & LIND_CHANGES) || !in_a_tree(place) || is_kernels(place) || (is_open(c->nr) && was_given(effect, place)))
 		return 0;
 	/* Neither can be opened to be written to: the kernel says why. */
 	if (is_open(c->nr) && place->object >= 0 && (S_ISLNK(place->st.st_mode) || (S_ISDIR(place->st.st_mode) && !(effect & LIND_DOES_CREATE))))

@@ -30,6 +30,8 @@ struct lind_guard {
 	/* Whether that may happen to a path, which begins with a slash and has no links in it. */
 	bool (*may_change)(const char *path, unsigned effect);
 	int refusal;	/* the errno for clients */
+	/* May be NULL: whether what is in a directory may be moved with it, as far as the directory alone can tell. */
+	bool (*may_move_all_in)(const char *directory);
 	/* May be NULL: why it may not, for who reads of it. */
 	const char *(*why)(const char *path, unsigned effect);
 };

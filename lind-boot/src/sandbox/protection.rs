@@ -1,0 +1,85 @@
+//! What keeps protected names of volumes as they are, and keeps them from coming to be: options of the write filter.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::policy::Policy;
+use super::volume::Volume;
+use super::{inside, repository};
+
+/// What a name begins with that is protected in all repositories.
+const IN_GIT: &str = "**/.git/";
+
+/// How many names of a protected directory are looked at for links.
+const NAMES: usize = 1000;
+
+/// The options; none if nothing is protected.
+pub fn words(policy: &Policy, volumes: &[Volume]) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    let changed = || volumes.iter().filter(|volume| volume.can_be_changed() && volume.host.is_dir());
+    let repositories = repository::unusual(volumes);
+    for volume in changed() {
+        words.extend(policy.protect.iter().map(|name| option("protect", &volume.guest.join(name))));
+        let linked = policy.protect.iter().flat_map(|name| where_links_lead(volume, name));
+        words.extend(linked.filter_map(|path| inside(&path, volumes)).map(|path| option("protect", &path)));
+    }
+    for repository in &repositories {
+        let own = policy.protect.iter().filter_map(|name| name.strip_prefix(IN_GIT));
+        words.extend(own.map(|name| option("protect", &repository.join(name))));
+    }
+    // What has this name makes any directory a repository to git, which then goes by the `config` beside it.
+    if policy.protect.iter().any(|name| name.starts_with(IN_GIT)) {
+        for volume in changed() {
+            words.push(option("confine", &volume.guest.join("**/HEAD")));
+            words.push(option("inside", &volume.guest.join("**/.git")));
+        }
+        words.extend(repositories.iter().map(|repository| option("inside", repository)));
+    }
+    words
+}
+
+fn option(name: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(format!("--{name}="));
+    word.push(path);
+    word
+}
+
+/// Where the host's links lead that have a protected name at the top of a volume, or lie in a directory that has: a tool goes there, and so may who
+/// changes something.
+fn where_links_lead(volume: &Volume, name: &str) -> Vec<PathBuf> {
+    let Some(name) = name.strip_prefix("**/").filter(|name| !name.contains('*')) else { return Vec::new() };
+    let path = volume.host.join(name);
+    let Ok(found) = path.canonicalize() else { return Vec::new() };
+    let entries = std::fs::read_dir(&path).into_iter().flatten().take(NAMES).filter_map(Result::ok);
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    let led = links.filter_map(|entry| entry.path().canonicalize().ok());
+    std::iter::once(found).filter(|found| *found != path).chain(led).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_that_tools_follow_are_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let project = folder.join("p");
+        std::fs::create_dir_all(project.join(".git/hooks")).unwrap();
+        std::fs::create_dir_all(project.join("tools/vs")).unwrap();
+        std::fs::write(project.join("tools/hook"), "").unwrap();
+        std::fs::write(folder.join("outside"), "").unwrap();
+        symlink("../../tools/hook", project.join(".git/hooks/pre-commit")).unwrap();
+        symlink("../../../outside", project.join(".git/hooks/post-commit")).unwrap();
+        symlink("tools/vs", project.join(".vscode")).unwrap();
+        symlink("nowhere", project.join(".envrc")).unwrap();
+        let volume = Volume { host: project, guest: "/g".into(), read_only: false, overlay: None };
+        let protect = ["**/.git/hooks", "**/.vscode", "**/.envrc"].map(str::to_owned).to_vec();
+        let found = words(&Policy { protect, ..Policy::default() }, &[volume]);
+        let found: Vec<_> = found.iter().map(|word| word.to_str().unwrap()).collect();
+        assert_eq!(found[3..5], ["--protect=/g/tools/hook", "--protect=/g/tools/vs"]);
+        assert_eq!(found[5..], ["--confine=/g/**/HEAD", "--inside=/g/**/.git"]);
+    }
+}
