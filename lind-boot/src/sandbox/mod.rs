@@ -232,7 +232,10 @@ impl Sandbox {
         let name = options.policy.as_deref().unwrap_or(POLICY);
         let policy = Policy::named(name)?;
         let mut volumes = options.volume.iter().map(Volume::parse).collect::<Result<Vec<_>>>()?;
-        let preopened = options.dir.iter().map(volume::preopened).collect::<Result<Vec<_>>>()?;
+        let preopened = (1..)
+            .zip(&options.dir)
+            .map(|(number, word)| volume::preopened(word, number))
+            .collect::<Result<Vec<_>>>()?;
         volumes.extend(preopened.iter().map(|(volume, _)| volume.clone()));
         for volume in &mut volumes {
             if options.read_only || policy.read_only {

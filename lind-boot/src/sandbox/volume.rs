@@ -135,27 +135,36 @@ pub fn ensure_grates_can_hold(tmpfs: &[Tmpfs], volumes: &[Volume]) -> Result<()>
     Ok(())
 }
 
-/// A volume, and the name by which a program of WASI looks for it (`src/passes/wasi/adapter/main.c`).
+/// A volume, and how a program of WASI is told of it (`src/passes/wasi/adapter/main.c`): by its name, or where that is no path of the guest's at which
+/// something could be mounted, by the name and the place. `number` is its own.
 ///
 /// # Errors
 /// What is wrong with `--dir HOST[::GUEST]`, or that the host has nothing there.
-pub fn preopened(word: &OsString) -> Result<(Volume, OsString)> {
+pub fn preopened(word: &OsString, number: usize) -> Result<(Volume, OsString)> {
     let text = word.to_string_lossy();
     let bytes = word.as_bytes();
     let at = bytes.windows(2).position(|pair| pair == b"::");
     let (host, name) = at.map_or((bytes, bytes), |at| (&bytes[..at], &bytes[at + 2..]));
     let [host, name] = [host, name].map(|bytes| PathBuf::from(OsString::from_vec(bytes.to_vec())));
     ensure!(
-        !name.as_os_str().is_empty() && !name.as_os_str().as_bytes().contains(&b':'),
-        "--dir {text}: expected HOST[::GUEST]"
+        !name.as_os_str().is_empty() && !name.as_os_str().as_bytes().iter().any(|byte| b":=".contains(byte)),
+        "--dir {text}: expected HOST[::GUEST]; a name has neither : nor ="
     );
-    ensure!(at.is_none() || name.has_root(), "--dir {text}: {} must begin with /", name.display());
     let found = host.canonicalize().with_context(|| format!("--dir {text}: {}", host.display()))?;
     ensure!(found.is_dir(), "--dir {text}: {} is no directory", host.display());
-    let guest = clean(&std::path::absolute(&name)?).with_context(|| format!("--dir {text}"))?;
-    // A name that goes through `..` is the place where that leads.
-    let name = if name.has_root() || guest != found { guest.clone() } else { name };
-    Ok((Volume { host: found, guest, read_only: false, overlay: None }, name.into_os_string()))
+    let is_place = name.has_root() && name != Path::new("/");
+    let goes_up = name.components().any(|part| part == Component::ParentDir);
+    let guest = if is_place || at.is_none() && !goes_up && !name.has_root() {
+        clean(&std::path::absolute(&name)?).with_context(|| format!("--dir {text}"))?
+    } else {
+        PathBuf::from(format!("/preopens/{number}"))
+    };
+    let mut told = if is_place { OsString::new() } else { name.into_os_string() };
+    if !is_place {
+        told.push("=");
+    }
+    told.push(&guest);
+    Ok((Volume { host: found, guest, read_only: false, overlay: None }, told))
 }
 
 /// A file system in memory.

@@ -35,16 +35,20 @@ static uint32_t length_of(uint32_t text)
 	return (uint32_t)at - text;
 }
 
-/* A directory that the program may use, under a name by which it finds it. Where it cannot be opened there is none. */
-static void add_preopen(uint32_t name, uint32_t length)
+/* A directory that the program may use, under a name by which it finds it: NAME, or NAME=PATH. Where it cannot be opened there is none. */
+static void add_preopen(uint32_t word, uint32_t size)
 {
 	struct state *s = state();
 	char *path = s->path[0];
+	uint32_t name = word, length = 0, from;
 
-	if (s->preopens == PREOPENS || !length || length >= PATH_MAX)
+	while (length < size && ((const char *)name)[length] != '=')
+		length++;
+	from = length < size ? length + 1 : 0;
+	if (s->preopens == PREOPENS || !length || size - from >= PATH_MAX)
 		return;
-	__builtin_memcpy(path, (const char *)name, length);
-	path[length] = 0;
+	__builtin_memcpy(path, (const char *)name + from, size - from);
+	path[size - from] = 0;
 	int64_t fd = CALL4(SYS_OPENAT, AT_FDCWD, address(path), O_DIRECTORY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return;
@@ -53,7 +57,7 @@ static void add_preopen(uint32_t name, uint32_t length)
 	s->preopen[s->preopens++].length = length;
 }
 
-/* `WASI_PREOPENS=/data:/tmp` in the environment names the directories. */
+/* `WASI_PREOPENS=/data:.=/tmp` in the environment names the directories. */
 static int is_preopens(const char *variable)
 {
 	uint64_t start, end;
