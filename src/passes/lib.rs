@@ -3,6 +3,7 @@
 //! - `wasi`: a program for WASI preview 1 makes system calls instead.
 //! - `memory`: the memory becomes defined, fixed in size, unshared and exported; data must be passive.
 //! - `fpcast` and `mismatch`: calls with another type than the function's reach it.
+//! - `longjmp`: it goes past what is done when an exception goes by.
 //! - `fork`: programs that fork can leave their stack and come back to it, in two processes.
 //! - `loops`: loops that only wait for memory to change keep looking at it.
 //! - `data_image`: what the start function leaves in memory, written down.
@@ -19,6 +20,7 @@ mod dwarf;
 mod fork;
 mod fpcast;
 mod hints;
+mod longjmp;
 mod loops;
 mod memory;
 mod mismatch;
@@ -80,6 +82,7 @@ pub fn run(bytes: &[u8], options: &Options) -> Result<Vec<u8>> {
     if options.memory {
         memory::define(&mut module)?;
     }
+    longjmp::pass_by(&mut module)?;
     fork::let_fork(&mut module, options.fork)?;
     if options.loops {
         loops::watch_memory(&mut module)?;
