@@ -62,7 +62,9 @@ fn tag(module: &Module, types: &Types) -> Result<Option<u32>> {
     let Some((_, body)) = code::functions(section)?.into_iter().nth(index) else { return Ok(None) };
     for op in body.get_operators_reader()? {
         if let Operator::Throw { tag_index } = op? {
-            return Ok(Some(tag_index));
+            // As the compiler makes it: what it carries is the address of what longjmp was given.
+            let carries = types.tag(tag_index).map(wasmparser::FuncType::params);
+            return Ok(Some(tag_index).filter(|_| carries == Some(&[wasmparser::ValType::I32][..])));
         }
     }
     Ok(None)

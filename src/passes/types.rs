@@ -77,6 +77,11 @@ impl Types {
         }
     }
 
+    /// The type of a tag.
+    pub fn tag(&self, index: u32) -> Option<&FuncType> {
+        self.function_type(*self.tags.get(index as usize)?)
+    }
+
     /// Operands and results of a block of this type.
     pub fn block(&self, ty: BlockType) -> (usize, usize) {
         let (params, results) = self.block_type_arity(ty).unwrap_or((0, 0));
