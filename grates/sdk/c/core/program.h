@@ -58,7 +58,8 @@ static inline bool program_is_marked(const char *path)
 static inline bool program_name(const char *typed, unsigned n, char to[static PATH_MAX])
 {
 	static const char folders[2][6] = { "", "/bin/" }, suffixes[3][7] = { "", ".cwasm", ".wasm" };
-	unsigned folder = !(n / 3 % 2);
+	/* Marks such as %} are in no folder, and a composer counts what is started. */
+	unsigned folder = *typed == '%' ? n / 3 % 2 : !(n / 3 % 2);
 	size_t start, end, base, mark;
 
 	/* The second is for grates that a program starts for itself. */
