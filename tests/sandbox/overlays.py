@@ -14,7 +14,7 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
-from world import BOOT, SECONDS, Failed, World, holds, same
+from world import BOOT, SECONDS, Failed, World, holds, needs_tools, same
 
 EDITS = ("a:src/n.txt=41\n", "w:made.txt=new\n", "m:dir", "w:dir/in=in\n", "d:gone.txt", "d:old/z", "v:trash/saved=saved", "d:trash", "v:old=renamed", "a:renamed/y=more\n", "v:src/a.c=src/b.c",
          "d:link", "l:link=other", "x:kept=755", "v:one=third", "v:two=one", "v:third=two")
@@ -405,6 +405,14 @@ def what_a_run_has_made_runs(world: World) -> None:
         same(f"{more} not executable", world.run(*options, *more, "./n.sh").returncode, 126)
 
 
+def what_a_run_has_copied_has_its_name(world: World) -> None:
+    """Also where it is refused something: what runs is a copy in memory."""
+    needs_tools()
+    fill(world)
+    done = world.run("-v", ".:overlay=test", "bash", "-c", "cp /bin/bash mine; ./mine -c 'echo x >.envrc'")
+    holds("denied", done.stderr, "lind-boot: denied: mine (")
+
+
 def large_files_lie_in_a_directory(world: World) -> None:
     """And only what is the state's is removed with it."""
     top = fill(world)
@@ -631,7 +639,7 @@ def a_state_from_elsewhere_commands_no_terminal(world: World) -> None:
     same("control characters", [c for c in shown if not c.isprintable() and c != "\n"], [])
 
 
-TESTS = [an_edit_is_looked_at_and_applied, what_a_run_has_made_runs, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
+TESTS = [an_edit_is_looked_at_and_applied, what_a_run_has_made_runs, what_a_run_has_copied_has_its_name, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
          what_came_below_meanwhile_is_not_overwritten, what_shows_through_is_not_made_up, part_of_a_new_directory_is_refused, names_of_apply_are_not_known_before,
          what_cannot_be_made_stays_in_the_state, only_what_was_meant_is_applied_to, an_interrupted_apply_goes_on, is_exported_for_overlayfs, one_run_at_a_time, names_are_any_bytes, names_deep_down_are_whole,
          large_files_lie_in_a_directory, mistakes_with_states_that_are_directories, in_a_directory(an_edit_is_looked_at_and_applied), in_a_directory(changes_go_on_in_the_next_run),

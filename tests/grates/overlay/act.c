@@ -377,6 +377,26 @@ static int do_run(char **a)
 	return errno ? -1 : 0;
 }
 
+/* That file, by a descriptor. */
+static int do_run_open(char **a)
+{
+	int status = 0, fd = open(a[0], O_RDONLY);
+	char *argv[] = { a[0], NULL };
+	pid_t child;
+
+	if (fd < 0)
+		return -1;
+	fflush(stdout);
+	if (!(child = fork())) {
+		fexecve(fd, argv, environ);
+		_exit(errno);
+	}
+	close(fd);
+	waitpid(child, &status, 0);
+	errno = WEXITSTATUS(status);
+	return errno ? -1 : 0;
+}
+
 static int do_say(char **a)
 {
 	return puts(a[0]) < 0 || fflush(stdout) ? -1 : 0;
@@ -444,7 +464,7 @@ static const struct {
 	{ "list", 1, do_list }, { "thin", 1, do_thin }, { "stat", 1, do_stat }, { "ino", 1, do_ino }, { "same", 2, do_same },
 	{ "map", 3, do_map }, { "unnamed", 3, do_unnamed }, { "punch", 3, do_punch }, { "zero", 3, do_zero },
 	{ "data", 1, do_data }, { "keep", 3, do_keep }, { "hear", 2, do_hear }, { "until", 2, do_until }, { "fill", 2, do_fill }, { "watch", 2, do_watch }, { "fault", 2, do_fault },
-	{ "target", 1, do_link_text }, { "sync", 1, do_sync }, { "wait", 1, do_wait }, { "say", 1, do_say }, { "run", 1, do_run }, { "deep", 2, do_deep }, { "rename", 2, do_rename },
+	{ "target", 1, do_link_text }, { "sync", 1, do_sync }, { "wait", 1, do_wait }, { "say", 1, do_say }, { "run", 1, do_run }, { "run-open", 1, do_run_open }, { "deep", 2, do_deep }, { "rename", 2, do_rename },
 	{ "link", 2, do_link }, { "symlink", 2, do_symlink }, { "unlink", 1, do_unlink }, { "mkdir", 1, do_mkdir },
 	{ "rmdir", 1, do_rmdir }, { "chmod", 2, do_chmod }, { "truncate", 2, do_truncate },
 };
