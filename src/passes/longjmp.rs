@@ -85,6 +85,10 @@ impl Pass<'_> {
         let mut reader = body.get_operators_reader()?;
         while !reader.eof() {
             let (op, at) = reader.read_with_offset()?;
+            // No C or C++ compiler makes these. A function that has them stays as it is.
+            if matches!(op, Operator::BrOnCast { .. } | Operator::BrOnCastFail { .. }) {
+                return Ok(Vec::new());
+            }
             let old = &section[at..reader.original_position()];
             let new = self.operator(&op, old);
             if let Some(insert) = new {

@@ -140,6 +140,16 @@ fn longjmp_passes_by_what_is_cleaned_up() {
 }
 
 #[test]
+fn functions_that_no_compiler_of_c_makes_stay_as_they_are() {
+    let cast = "(br_on_cast $o anyref i31ref (ref.i31 (i32.const 1))) drop";
+    let body = format!(
+        "(block $o (result i31ref) (block $h (result exnref) (try_table (catch_all_ref $h) {cast}) (return)) throw_ref) drop (call $note (i32.const 3))"
+    );
+    let [before, after] = both(&engine(), &program(&body), &[0]);
+    assert_eq!(before, after);
+}
+
+#[test]
 fn programs_without_longjmp_stay_as_they_are() {
     let text = program(
         "(block $h (result exnref) (try_table (catch_all_ref $h) (call $note (i32.const 1))) (return)) throw_ref",
