@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
 import sys
-import tempfile
 
-from driver import jumps, place
+from driver import place
 from driver.options import Request
 from driver.place import Fail, run
 
@@ -72,7 +68,7 @@ class Workspace:
 
     def file(self, name: str) -> str:
         if not self.path:
-            base = os.environ.get("TMPDIR", "/tmp")
+            base = place.temporary()
             for attempt in range(1000):
                 path = os.path.join(base, f"lind-cc.{os.getpid()}.{attempt}")
                 try:
@@ -148,10 +144,23 @@ def objects(request: Request, cxx: bool) -> int:
         status = run(command)
         for i in request.sources():
             name = os.path.splitext(os.path.basename(request.inputs[i][1]))[0] + ".o"
-            status = status or jumps.recompile(compiler, words_of(request, i), request.output or name)
+            status = status or probe_jumps(compiler, words_of(request, i), request.output or name)
         return status
     finally:
         workspace.close()
+
+
+def probe_jumps(compiler: list[str], source: list[str], target: str) -> int:
+    """Compiles a source again, with what jumps out of handlers want, if the object made of it names setjmp."""
+    # What else came from standard input is not there a second time.
+    if not os.path.isfile(target) or "-" in source:
+        return 0
+    with open(target, "rb") as file:
+        if b"setjmp" not in file.read():
+            return 0
+    from driver import jumps
+
+    return jumps.recompile(compiler, source, target)
 
 
 def keep_standard_input(request: Request, workspace: Workspace) -> None:
@@ -163,7 +172,8 @@ def keep_standard_input(request: Request, workspace: Workspace) -> None:
         path = workspace.file("stdin")
         with open(path, "wb") as file:
             file.write(b'# 1 "<stdin>"\n')
-            shutil.copyfileobj(sys.stdin.buffer, file)
+            while text := sys.stdin.buffer.read(1 << 16):
+                file.write(text)
         request.inputs[i] = (kind, path)
         # Headers in quotes are looked for where the caller stands, and the object is called as it ever was.
         request.compile += ["-iquote", "."]
@@ -198,7 +208,7 @@ def compile_sources(request: Request, workspace: Workspace, cxx: bool) -> list[s
         command += ["-x", language] if language else []
         status = run([*command, word, "-o", target])
         if not status:
-            status = jumps.recompile(command, [word], target)
+            status = probe_jumps(command, [word], target)
         if status:
             return status
         inputs.append(target)
@@ -216,7 +226,7 @@ def link(request: Request, inputs: list[str], output: str, cxx: bool, passes: bo
         return run([*command, "-o", output])
     # In a directory of its own, since the linker names the module after the file; not beside a device (-o /dev/null).
     device = os.path.exists(output) and not os.path.isfile(output)
-    beside = os.path.join(tempfile.gettempdir(), os.path.basename(output)) if device else output
+    beside = os.path.join(place.temporary(), os.path.basename(output)) if device else output
     directory = f"{beside}.{os.getpid()}.link"
     linked = os.path.join(directory, os.path.basename(output))
     os.mkdir(directory)
@@ -249,19 +259,24 @@ def link_and_listen(command: list[str], fpcast: bool) -> int:
 
     `fpcast`: whether calls with a wrong type are to be mended; then direct ones keep the names of who is meant."""
     place.show(command)
-    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
-    sys.stderr.write(done.stderr)
-    switches = sorted(set(re.findall(SWITCHES, done.stderr)))
+    status, said = place.listen(command, 2)
+    if not said:
+        return status
+    import re
+
+    sys.stderr.write(said)
+    switches = sorted(set(re.findall(SWITCHES, said)))
     if switches:
         sys.stderr.write(f"note: {', '.join(switches)}: WebAssembly code cannot switch stacks; use threads instead\n")
-    mismatched = sorted(set(re.findall(rf"{MISMATCH}: (\S+)", done.stderr)))
-    if done.returncode or not mismatched or not fpcast:
-        return done.returncode
+    mismatched = sorted(set(re.findall(rf"{MISMATCH}: (\S+)", said)))
+    if status or not mismatched or not fpcast:
+        return status
     sys.stderr.write("note: such calls are made as x86-64 would make them (--no-fpcast: they trap)\n")
     # Nobody calls these functions any more, so the linker dropped them; and only by names is it known which was meant.
     again = [word if word != "--strip-all" else "--strip-debug" for word in command]
     again += [f"--export-if-defined={name}" for name in mismatched]
-    return subprocess.run(again, stderr=subprocess.DEVNULL, check=False).returncode
+    # What it says now it has said before.
+    return place.listen(again, 2)[0]
 
 
 def link_command(request: Request, inputs: list[str], cxx: bool, by_pointer: bool = False) -> list[str]:

@@ -34,15 +34,9 @@ OPEN, CLOSE = "([{<", ")]}>"
 
 
 def recompile(command: list[str], source: list[str], target: str) -> int:
-    """Compiles a source again if the object made of it calls setjmp.
+    """Compiles a source again if functions in it call setjmp.
 
     `command`: the compiler with its options; `source`: the words for the source."""
-    # What else came from standard input is not there a second time.
-    if not os.path.isfile(target) or "-" in source:
-        return 0
-    with open(target, "rb") as file:
-        if b"setjmp" not in file.read():
-            return 0
     code = f"{target}.{os.getpid()}.ll"
     options = without_dependencies(command)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 from driver import build, place
 from driver.options import Parser, Request
@@ -87,6 +86,8 @@ def install(wasm: str, options: Options) -> str:
     os.makedirs(directory, exist_ok=True)
     target = os.path.join(directory, os.path.basename(wasm))
     if os.path.realpath(wasm) != os.path.realpath(target):
+        import shutil
+
         shutil.copyfile(wasm, target)
         shutil.copymode(wasm, target)
     if build.precompile(target):

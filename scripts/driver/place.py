@@ -97,10 +97,28 @@ def run(command: list[str]) -> int:
     """Runs a command and returns its status, 128 + n for a signal."""
     show(command)
     sys.stdout.flush()
-    pid = os.posix_spawn(command[0], command, os.environ)
+    return status_of(os.posix_spawn(command[0], command, os.environ))
+
+
+def status_of(pid: int) -> int:
     _, status = os.waitpid(pid, 0)
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
+
+
+def listen(command: list[str], descriptor: int) -> tuple[int, str]:
+    """Runs a command, and returns its status and what it wrote to the descriptor."""
+    ours, theirs = os.pipe()
+    actions = [(os.POSIX_SPAWN_DUP2, theirs, descriptor)]
+    pid = os.posix_spawn(command[0], command, os.environ, file_actions=actions)
+    os.close(theirs)
+    with open(ours, "rb") as pipe:
+        said = pipe.read()
+    return status_of(pid), said.decode(errors="replace")
+
+
+def temporary() -> str:
+    return os.environ.get("TMPDIR") or "/tmp"
 
 
 def become(command: list[str]) -> int:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-
-from driver import build, place
-from driver.options import Request, expand, link_flags
+from driver import place
 
 LLVM_TOOLS = {
     "ar": "llvm-ar", "ranlib": "llvm-ranlib", "nm": "llvm-nm", "strip": "llvm-strip", "objdump": "llvm-objdump",
@@ -17,6 +14,8 @@ LLVM_TOOLS = {
 def main(name: str, words: list[str]) -> int:
     if name in LLVM_TOOLS:
         return place.become([place.tool(LLVM_TOOLS[name]), *words])
+    from driver import build
+
     if name == "as":
         return place.become([place.tool("clang"), *build.compile_flags(False), "-c", "-x", "assembler", *words])
     return linker(words)
@@ -24,6 +23,9 @@ def main(name: str, words: list[str]) -> int:
 
 def linker(words: list[str]) -> int:
     """ld: no start files or libraries but those that are named."""
+    from driver import build
+    from driver.options import Request, expand, link_flags
+
     words = expand(words)
     if words[:1] == ["--help"]:
         return place.become([place.tool("wasm-ld"), *words])
@@ -55,9 +57,9 @@ def linker(words: list[str]) -> int:
 def version() -> int:
     """Which linker it is. libtool looks for the words that LLVM's linker says of itself where it makes ELF files: for another kind of
     linker it expects shared libraries."""
-    done = subprocess.run([place.tool("wasm-ld"), "--version"], stdout=subprocess.PIPE, text=True, check=False)
-    print(f"{done.stdout.strip()} (compatible with GNU linkers)")
-    return done.returncode
+    status, said = place.listen([place.tool("wasm-ld"), "--version"], 1)
+    print(f"{said.strip()} (compatible with GNU linkers)")
+    return status
 
 
 def linker_value(words: list[str], at: int) -> bool:

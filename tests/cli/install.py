@@ -57,6 +57,10 @@ def installs_and_uninstalls(world: World) -> None:
             raise Failed(f"{path} may be changed by others: {mode:o}")
         if path.is_symlink() and str(TOP) in os.readlink(path):
             raise Failed(f"{path} leads into the checkout")
+    for source in prefix.rglob("scripts/driver/*.py"):
+        compiled = list(source.parent.glob(f"__pycache__/{source.stem}.*.pyc"))
+        if len(compiled) != 1 or str(stage).encode() in compiled[0].read_bytes():
+            raise Failed(f"{source}: each start of the driver compiles it, or its bytecode names where it was staged: {compiled}")
     for user in (None, NOBODY):
         done = installed(world, USE, user, prefix)
         ends(done, 0)
