@@ -6,7 +6,7 @@
 # --test runs NAME's own tests, on Linux and in a cage. --native builds for Linux only; --fork=... links a copy of what was built for a
 # cage with that option. Neither installs anything: tests/benchmarks/ports.py compares what they make.
 # Ports are built side by side, as many jobs as there are processors (or JOBS); one that fails does not keep others from being built.
-# A port is ports/NAME/recipe, whose beginning says what it may set. Work and logs are in build/ports/NAME.
+# A port is ports/NAME/recipe; ports/README.md says what it may set. Work and logs are in build/ports/NAME.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -42,7 +42,7 @@ trap '[ -z "$watcher" ] || kill "$watcher" 2>/dev/null; rm -rf "$plan"' EXIT
 trap 'exit 130' INT TERM
 
 # What port $1 says of $2, one of its lists of ports, for side $3.
-said() { (needs='' host_needs='' test_needs='' side=$3; . "$here/$1/recipe"; eval "echo \$$2"); }
+said() { (needs='' host_needs='' test_needs='' toolchain='' side=$3; . "$here/$1/recipe"; eval "echo \$$2"); }
 
 # Adds the building of port $1 on side $2 to the plan, and what has to be there before.
 add() {
@@ -52,7 +52,15 @@ add() {
 	for port in $(said "$1" host_needs "$2"); do before="$before $port.native"; done
 	case $2 in never | always) before=$1.cage ;; esac
 	printf '%s.%s: %s\n\t+@"%s/port.sh" "%s" "%s" %s %s 2>&1\n' "$1" "$2" "$before" "$here" "$plan" "$root" "$1" "$2" >>"$plan/makefile"
+	toolchains="$toolchains $(said "$1" toolchain "$2")"
 	for target in $before; do add "${target%.*}" "${target##*.}"; done
+}
+
+# Builds the compiler for another language than C and C++, or finds that it is there.
+build_toolchain() {
+	echo "$1 for cages: its library" >"$plan/toolchain.step"
+	"$top/src/sysroot/$1.sh" || echo "ports: $1 for cages did not build; what needs it fails" >&2
+	rm -f "$plan/toolchain.step"
 }
 
 # Every half minute: what is being built, and how far it is.
@@ -66,6 +74,7 @@ watch() {
 
 # In braces, so that an edit of this file does not reach a run of it.
 {
+toolchains=
 for name in "$@"; do
 	add "$name" "$side"
 	[ -n "$test" ] || continue
@@ -76,6 +85,7 @@ targets=$(sed -n 's/^\([^\t:]*\):.*/\1/p' "$plan/makefile")
 echo "$targets" >"$plan/targets"
 watch &
 watcher=$!
+for toolchain in $(printf '%s\n' $toolchains | sort -u); do build_toolchain "$toolchain"; done
 # A plain `make` in a recipe takes its jobs from this one's.
 # shellcheck disable=SC2086
 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -k -s -j"$JOBS" -f "$plan/makefile" $targets 2>"$plan/make.log" || true

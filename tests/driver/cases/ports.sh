@@ -3,7 +3,9 @@ top=${FETCH%/src/sysroot/fetch.sh}
 mkdir -p ports build/downloads source-1
 cp "$top/ports/build.sh" "$top/ports/port.sh" "$top/ports/config.site" ports/
 ln -s "$top/build/sysroot" build/sysroot
-for folder in target scripts src; do ln -s "$top/$folder" "$folder"; done
+for folder in target scripts; do ln -s "$top/$folder" "$folder"; done
+mkdir -p src/sysroot
+ln -s "$top/src/sysroot/fetch.sh" src/sysroot/
 printf 'int twice(int x) { return 2 * x; }\n' >source-1/twice.c
 printf 'int twice(int);\nint main(void) { return twice(21); }\n' >source-1/main.c
 printf 'all: main.o\nmain.o: main.c\n\t$(CC) $(CFLAGS) -c main.c\n' >source-1/Makefile
@@ -50,6 +52,25 @@ grep -q 'base: unchanged' log && grep -q 'good: unchanged, installed' log
 echo '# changed' >>ports/base/recipe
 ports/build.sh --root root good >log
 grep -q 'base: built' log && grep -q 'good: built' log
+
+# Another language's compiler is built before the first port that wants it, once, and not for Linux. Without it, the others are built.
+printf '#!/bin/sh\necho "a compiler for %s"; ! [ -e broken ] && echo made >>made\n' "$top" >src/sysroot/other.sh
+chmod +x src/sysroot/other.sh
+for name in wants wants-too; do
+	port $name '' <<-'END'
+		[ "$side" = native ] || toolchain=other
+		compile() { [ "$side" = native ] || [ -e "$top/made" ]; }
+	END
+done
+touch broken
+if ports/build.sh --root root good wants >log 2>err; then exit 1; fi
+grep -q 'good: unchanged, installed' log && grep -q 'wants: compile failed' log && grep -q 'other for cages did not build' err
+rm broken
+ports/build.sh --native wants >log
+[ ! -e made ]
+ports/build.sh --root root wants wants-too >log
+grep -q 'a compiler for' log && [ "$(cat made)" = made ]
+
 if ports/build.sh nothing 2>err; then exit 1; fi
-grep -q 'no port nothing; there are: after bad base good' err
+grep -q 'no port nothing; there are: after bad base good wants' err
 [ -z "$(ls -d build/ports/plan.* 2>/dev/null)" ]
