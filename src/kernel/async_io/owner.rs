@@ -83,24 +83,24 @@ impl Letter {
         match self.owner {
             Owner::Thread(id) => {
                 if let Some(thread) = thread(kernel, id) {
-                    self.send_to(&thread.cage, event, |info| signal::send_to_thread(kernel, &thread, info));
+                    self.send_to(kernel, &thread.cage, event, |info| signal::send_to_thread(kernel, &thread, info));
                 }
             }
             Owner::Process(id) => {
                 if let Some(cage) = kernel.cages.get(CageId(id)) {
-                    self.send_to(&cage, event, |info| signal::send(kernel, &cage, info));
+                    self.send_to(kernel, &cage, event, |info| signal::send(kernel, &cage, info));
                 }
             }
             Owner::Group(id) => {
                 for cage in kernel.cages.all().iter().filter(|cage| cage.group() == id) {
-                    self.send_to(cage, event, |info| signal::send(kernel, cage, info));
+                    self.send_to(kernel, cage, event, |info| signal::send(kernel, cage, info));
                 }
             }
         }
     }
 
-    fn send_to(&self, cage: &Cage, event: Event, send: impl Fn(Info) -> lind_abi::Result<()>) {
-        if !self.right.reaches(cage) {
+    fn send_to(&self, kernel: &Kernel, cage: &Cage, event: Event, send: impl Fn(Info) -> lind_abi::Result<()>) {
+        if !self.right.reaches(kernel, cage) {
             return;
         }
         if event == Event::Urgent {
@@ -110,7 +110,7 @@ impl Letter {
         let (wanted, by) = &self.signal;
         let sent = *wanted != 0 && {
             // The file may be another's as well, who is not to choose for its owner what that must not be sent.
-            if !by.as_ref().is_some_and(|right| right.reaches(cage)) {
+            if !by.as_ref().is_some_and(|right| right.reaches(kernel, cage)) {
                 return;
             }
             let (code, band) = event.code_and_band();

@@ -255,6 +255,30 @@ static void bits(void)
 	CHECK_EQ(unlink("raised"), 0);
 }
 
+/* A child is somebody else's as soon as its parent has become another user; and can be continued all the same. */
+static void own_children(void)
+{
+	int ends[2], status = -1;
+	pid_t child;
+	char byte;
+
+	NEED(pipe(ends) == 0 && (child = fork()) >= 0);
+	if (child == 0) {
+		close(ends[1]);
+		_exit(read(ends[0], &byte, 1) != 0);
+	}
+	CHECK_EQ(kill(child, 0), 0);
+	NEED(setresuid(USER, USER, 0) == 0);
+	CHECK_ERRNO(kill(child, 0), EPERM);
+	CHECK_ERRNO(kill(child, SIGKILL), EPERM);
+	CHECK_EQ(kill(child, SIGCONT), 0);
+	NEED(setresuid(0, 0, 0) == 0);
+	CHECK_EQ(kill(child, 0), 0);
+	close(ends[1]);
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+}
+
 int main(void)
 {
 	struct sets sets;
@@ -275,6 +299,7 @@ int main(void)
 	apart(root_without);
 	apart(threads);
 	apart(signals);
+	apart(own_children);
 	apart(queues);
 	apart(bits);
 	CHECK_EQ(unlink("secret") | unlink("theirs") | unlink("group5"), 0);

@@ -1,7 +1,8 @@
 //! Who may signal whom.
 //!
 //! Linux's rule about user ids, within walls: a cage that grates stand over reaches only what the same grates stand over, and so
-//! never a grate of its own, nor one that a composer of grates shows its calls to. Its descendants a cage always reaches.
+//! never a grate of its own, nor one that a composer of grates shows its calls to. The walls do not part a cage from its
+//! descendants; the rule about user ids does, except for the cages that it stands over as their grate.
 
 use lind_abi::CageId;
 
@@ -21,6 +22,13 @@ pub(crate) fn grates_over(kernel: &Kernel, cage: &Cage) -> Vec<CageId> {
     over.sort_unstable();
     over.dedup();
     over
+}
+
+/// Whether a cage stands over a descendant of its as a grate: in its table, or in that of a cage between the two.
+pub(crate) fn stands_over(kernel: &Kernel, grate: CageId, cage: &Cage) -> bool {
+    let between = cage.ancestors().iter().rev().take_while(|&&id| id != grate);
+    cage.handlers.grates().contains(&grate)
+        || between.filter_map(|&id| kernel.cages.get(id)).any(|above| above.handlers.grates().contains(&grate))
 }
 
 /// Whether credentials let a process signal another: its real and effective user, and the other's real and saved.
@@ -44,11 +52,12 @@ impl Permission {
     }
 
     /// Whether it reaches a cage.
-    pub fn reaches(&self, to: &Cage) -> bool {
-        if to.id == self.cage || to.descends_from(self.cage) {
+    pub fn reaches(&self, kernel: &Kernel, to: &Cage) -> bool {
+        let below = to.descends_from(self.cage);
+        if to.id == self.cage || (below && stands_over(kernel, self.cage, to)) {
             return true;
         }
-        if self.over.iter().any(|&grate| !to.descends_from(grate)) {
+        if !below && self.over.iter().any(|&grate| !to.descends_from(grate)) {
             return false;
         }
         let of = to.settings().credentials.uid;

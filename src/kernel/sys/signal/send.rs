@@ -157,10 +157,12 @@ fn to_thread(cx: &Ctx<'_>, group: Option<u32>, tid: Pid, sig: Signal, info: impl
 /// Whether the cage may signal another: see [`signal::Permission`]. `over` will be [`signal::grates_over`].
 fn may_signal(cx: &Ctx<'_>, over: &OnceCell<Vec<CageId>>, to: &Cage, signal: Option<u8>) -> bool {
     const SIGCONT: u8 = signal::number(lind_abi::flags::Signals::SIGCONT);
-    if to.id == cx.cage.id || to.descends_from(cx.cage.id) {
+    let below = to.descends_from(cx.cage.id);
+    if to.id == cx.cage.id || (below && signal::stands_over(cx.kernel, cx.cage.id, to)) {
         return true;
     }
-    if over.get_or_init(|| signal::grates_over(cx.kernel, cx.cage)).iter().any(|&grate| !to.descends_from(grate)) {
+    let over = || over.get_or_init(|| signal::grates_over(cx.kernel, cx.cage));
+    if !below && over().iter().any(|&grate| !to.descends_from(grate)) {
         return false;
     }
     let (own, its) = {
