@@ -106,35 +106,45 @@ fn set(store: impl AsContextMut, global: Global, value: u32) {
 }
 
 /// Runs the handlers of what waits for the thread of `caller`, which has made a call. Returns whether the first one that
-/// ran was of a kind that lets calls go on; None if none ran.
+/// ran was of a kind that lets calls go on, and no other is of a kind that never does; None if none ran.
 ///
 /// # Errors
 /// What leaves guest code: exceptions thrown by a handler, traps, the end of the thread.
 pub fn run_handlers(caller: &mut StoreContextMut<'_, Guest>) -> Result<Option<bool>> {
-    run_all(caller, 0)
+    let ran = run_all(caller, 0)?;
+    Ok(ran.first.map(|restarts| restarts && !ran.interrupts))
+}
+
+/// Which handlers have run.
+#[derive(Default)]
+struct Ran {
+    /// Whether the first one lets calls go on.
+    first: Option<bool>,
+    /// Whether one of them never does.
+    interrupts: bool,
 }
 
 /// So many handlers may be about to start at once, each interrupted by the next before its first instruction.
 const DEEPEST: usize = 64;
 
-fn run_all(store: &mut impl AsContextMut<Data = Guest>, depth: usize) -> Result<Option<bool>> {
-    let mut first = None;
+fn run_all(store: &mut impl AsContextMut<Data = Guest>, depth: usize) -> Result<Ran> {
+    let mut ran = Ran::default();
     loop {
         let context = store.as_context();
         let guest = context.data();
         match guest.thread.next_step(&guest.kernel) {
-            Step::Go => return Ok(first),
+            Step::Go => return Ok(ran),
             Step::Leave(next) => return Err(leave(guest, next)),
             Step::Handle(delivery) => {
-                first.get_or_insert(delivery.restart);
-                run(store, &delivery, depth)?;
+                ran.first.get_or_insert(delivery.restart);
+                ran.interrupts |= run(store, &delivery, depth)?;
             }
         }
     }
 }
 
-/// Runs one handler.
-fn run(store: &mut impl AsContextMut<Data = Guest>, delivery: &Delivery, depth: usize) -> Result<()> {
+/// Runs one handler, and those that interrupt it before it starts. Returns whether one of them ends the interrupted call.
+fn run(store: &mut impl AsContextMut<Data = Guest>, delivery: &Delivery, depth: usize) -> Result<bool> {
     let places = store.as_context().data().signals.places.get().copied();
     let found = places.and_then(|places| find(store, places, delivery.handler).map(|found| (places, found)));
     let Some((places, (function, shape))) = found else {
@@ -157,20 +167,20 @@ fn run(store: &mut impl AsContextMut<Data = Guest>, delivery: &Delivery, depth: 
     let fork = store.as_context().data().way_out.fork.replace(Fork::Unable);
     let on_alt = thread.set_on_alt_stack(thread.on_alt_stack() || delivery.stack.is_some());
     // Linux lays out the frames of all signals that wait before the first handler starts: the last one laid out runs first.
-    let nested = if depth < DEEPEST { run_all(store, depth + 1).map(drop) } else { Ok(()) };
-    let result = nested.and_then(|()| {
+    let nested = if depth < DEEPEST { run_all(store, depth + 1) } else { Ok(Ran::default()) };
+    let result = nested.and_then(|ran| {
         let guest = store.as_context().data();
         guest.way_out.fork.set(if can_fork { Fork::Ready } else { Fork::Unable });
         context::enter_guest(guest.base);
         let result = call(store, function, shape, delivery, &frame);
         let result = fork::go_on_with_handler(store, &places.instance, result);
         context::enter_host();
-        result
+        result.map(|()| ran.interrupts || delivery.interrupt)
     });
     thread.set_on_alt_stack(on_alt);
     store.as_context().data().way_out.fork.set(fork);
     // A handler that is left by an exception leaves its mask, which siglongjmp sets, and its stack, which the catcher sets.
-    result?;
+    let interrupts = result?;
     if let (Some(global), Some(before)) = (places.stack_pointer, before) {
         set(&mut *store, global, before);
     }
@@ -181,7 +191,7 @@ fn run(store: &mut impl AsContextMut<Data = Guest>, delivery: &Delivery, depth: 
     if delivery.stack.is_some() {
         guest.thread.rearm_alt_stack(&delivery.alt_stack);
     }
-    Ok(())
+    Ok(interrupts)
 }
 
 /// Ends the cage by SIGSEGV: a handler cannot be run.
@@ -387,7 +397,7 @@ fn run_nested(guest: &Guest, delivery: &Delivery) -> Result<(), Left> {
         preempt::again(true);
         let done = run_guest(&mut nested.store, |store| {
             context::enter_host();
-            run(store, delivery, 0)
+            run(store, delivery, 0).map(drop)
         });
         preempt::again(false);
         match done {

@@ -27,6 +27,8 @@ pub struct Delivery {
     pub info: Info,
     /// SA_RESTART.
     pub restart: bool,
+    /// The interrupted call is not made again, whatever the handlers of other signals say.
+    pub interrupt: bool,
     /// SA_SIGINFO.
     pub siginfo: bool,
     /// The alternate stack, if the handler is to start at its top.
@@ -223,6 +225,7 @@ fn begin(thread: &Thread, info: Info, disposition: &Sigaction) -> Delivery {
         handler: disposition.handler,
         info,
         restart: disposition.flags & flag::SA_RESTART != 0,
+        interrupt: disposition.flags & flag::SA_LIND_INTERRUPT != 0,
         siginfo: disposition.flags & flag::SA_SIGINFO != 0,
         stack: wanted.then_some(before),
         alt_stack: before,

@@ -30,7 +30,7 @@ pub use info::{Change, Info};
 pub use listen::Signalfd;
 pub(crate) use listen::{Listeners, listen, listen_for, renew};
 pub(crate) use orphan::{group_is_orphaned, groups_left_by, tell_children};
-pub(crate) use permission::{Permission, grates_over, ids_allow};
+pub(crate) use permission::{Permission, grates_over, ids_allow, stands_over};
 pub(crate) use queue::Queue;
 pub use restart::restarts;
 pub use send::{Origin, end, end_all_of, end_programs, ended_but_there, from_outside, outside_targets};
@@ -54,6 +54,8 @@ pub(crate) mod flag {
     pub const SA_SIGINFO: u32 = 4;
     pub const SA_ONSTACK: u32 = 0x0800_0000;
     pub const SA_RESTART: u32 = 0x1000_0000;
+    /// Not Linux's: libc's cancellation, which ends a call also where another handler lets it go on.
+    pub const SA_LIND_INTERRUPT: u32 = 0x2000_0000;
     pub const SA_NODEFER: u32 = 0x4000_0000;
     pub const SA_RESETHAND: u32 = 0x8000_0000;
 }

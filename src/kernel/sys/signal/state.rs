@@ -7,11 +7,11 @@ use lind_abi::layout::{Sigaction, Sigset, Stack, Zero};
 use lind_abi::{Errno, In, Len, Out, Result, Signal};
 
 use super::{SET_SIZE, check_size, number, own_thread};
-use crate::cage::signal::{SS_AUTODISARM, UNBLOCKABLE, bit};
+use crate::cage::signal::{SS_AUTODISARM, UNBLOCKABLE, bit, flag};
 use crate::call::Ctx;
 
-/// The flags Linux knows; it drops others silently, so that programs can ask which there are.
-const SA_FLAGS: u32 = 0xdc00_0807;
+/// The flags Linux knows, and one of our libc; it drops others silently, so that programs can ask which there are.
+const SA_FLAGS: u32 = 0xdc00_0807 | flag::SA_LIND_INTERRUPT;
 
 /// rt_sigaction(2)
 pub(crate) fn rt_sigaction(
