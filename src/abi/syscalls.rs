@@ -88,7 +88,7 @@ implemented {
     /// Ends the calling thread; the last one ends the cage.
     60   process  exit(status: i32) -> NoReturn;
     61   process  wait4(pid: Pid, status: Out<i32>, options: WaitFlags, usage: Out<Rusage>) -> Pid;
-    /// By Linux's rule of user ids; a cage that grates stand over reaches only what the same grates stand over.
+    /// By Linux's rule of user ids; a cage that grates stand over reaches only what the same grates stand over, and its descendants.
     62   signal   kill(pid: Pid, sig: Signal) -> ();
     63   process  uname(buf: Out<Utsname>) -> ();
     64   ipc      semget(key: i32, count: i32, flags: i32) -> i32;
@@ -168,21 +168,21 @@ implemented {
     132  fs       utime(path: Path, times: In<Utimbuf>) -> ();
     /// Device nodes are EPERM for everyone, but for the one with number 0, which is none.
     133  fs       mknod(path: Path, mode: Mode, dev: u64) -> ();
-    /// Only Linux's own.
+    /// Kept and inherited; of its flags, UNAME26 and STICKY_TIMEOUTS change something.
     135  process  personality(persona: u64) -> i32;
     137  fs       statfs(path: Path, buf: Out<Statfs>) -> ();
     138  fs       fstatfs(fd: Fd, buf: Out<Statfs>) -> ();
     140  process  getpriority(which: i32, who: i32) -> i32;
-    /// Kept and inherited; the host's scheduler is not told. EACCES for a higher priority.
+    /// Kept and inherited; the host's scheduler is not told.
     141  process  setpriority(which: i32, who: i32, priority: i32) -> ();
     142  process  sched_setparam(pid: Pid, param: Addr) -> ();
     143  process  sched_getparam(pid: Pid, param: Addr) -> ();
-    /// Kept and inherited; the host's scheduler is not told. Policies of real time are EPERM for everyone.
+    /// Kept and inherited; the host's scheduler is not told. SCHED_DEADLINE is EPERM for everyone.
     144  process  sched_setscheduler(pid: Pid, policy: i32, param: Addr) -> i32;
     145  process  sched_getscheduler(pid: Pid) -> i32;
     146  process  sched_get_priority_max(policy: i32) -> i32;
     147  process  sched_get_priority_min(policy: i32) -> i32;
-    /// 0, as for a policy without time slices.
+    /// 100 ms for SCHED_RR, and 0 for others.
     148  process  sched_rr_get_interval(pid: Pid, interval: Out<Timespec>) -> ();
     /// The host's limit on locked memory is each cage's, and that of all cages together.
     149  memory   mlock(addr: Addr, len: Len) -> ();
@@ -192,7 +192,7 @@ implemented {
     152  memory   munlockall() -> ();
     /// Names, dumpable, no_new_privs, timer slack, the signal for when the parent (as a whole, not the thread that forked) ends, and who takes orphans; others are EINVAL.
     157  process  prctl(op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> i32;
-    /// A hard limit only goes down. NOFILE, AS, DATA, FSIZE, CPU bind; the others are kept and inherited.
+    /// A hard limit goes down; with CAP_SYS_RESOURCE up again, to what the cage was started with. NOFILE, AS, DATA, FSIZE, CPU bind; the others are kept and inherited.
     160  process  setrlimit(resource: Resource, limit: In<Rlimit>) -> ();
     /// The file system that holds the root.
     162  fs       sync() -> ();
@@ -316,7 +316,7 @@ implemented {
     /// MFD_HUGETLB is EINVAL.
     319  fs       memfd_create(name: Str, flags: MemfdFlags) -> NewFd;
     322  process  execveat(dir: DirFd, path: Path, argv: StrArray, envp: StrArray, flags: AtFlags) -> NoReturn;
-    /// Barriers only: no instruction fetches, no restartable sequences.
+    /// Plain barriers: no instruction fetches, no restartable sequences.
     324  sync     membarrier(cmd: i32, flags: u32, cpu: i32) -> i32;
     325  memory   mlock2(addr: Addr, len: Len, flags: i32) -> ();
     326  fs       copy_file_range(input: Fd, in_offset: InOut<i64>, out: Fd, out_offset: InOut<i64>, len: Len, flags: u32) -> usize;

@@ -7,8 +7,9 @@ use lind_kernel::cage::Cage;
 use lind_kernel::engine::Start;
 use lind_kernel::mem::{PAGE, space};
 
-/// Linux: arguments and environment may take a quarter of the stack.
-const MOST: usize = 2 << 20;
+/// Linux: arguments and environment may take three quarters of 8 MiB, or less where the stack's limit says so, which who starts a
+/// program has looked at. Some more for what is added here.
+const MOST: usize = (6 << 20) + 8192;
 
 /// Linux: one string may be 32 pages long.
 const MOST_STRING: usize = 32 * 4096;

@@ -91,7 +91,11 @@ fn begin(
         umask: program.umask,
         settings: Settings {
             credentials: Credentials::of_runner(),
-            limits: kernel.limits,
+            limits: {
+                let mut limits = kernel.limits;
+                limits.bind();
+                limits
+            },
             group: 0,
             session: 0,
             program: image.path.clone(),
@@ -99,6 +103,9 @@ fn begin(
             dumpable: true,
             no_new_privs: false,
             timer_slack: Settings::TIMER_SLACK,
+            timer_slack_at_start: Settings::TIMER_SLACK,
+            persona: 0,
+            barriers: 0,
             oom: crate::procfs::OomScore::default(),
             death_signal: 0,
         },
@@ -163,6 +170,7 @@ pub fn spawn(
     }
     let mut settings = parent.settings().forked();
     settings.credentials.execute(FileIds::default());
+    settings.limits.bind();
     settings.runs(path.clone(), Some(text));
     let fds = parent.fds.inherit();
     let listeners = super::signal::renew(kernel, parent, &fds)?;

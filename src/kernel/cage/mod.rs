@@ -51,7 +51,7 @@ use crate::mem::CageMemory;
 use crate::root::Directory;
 use crate::threei::HandlerTable;
 
-/// What a cage may use. Inherited; a child can only lower it.
+/// What a cage may use. Inherited; a child can only lower it, or raise it again if it is privileged.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// RLIMIT_NOFILE, soft and hard.
@@ -66,6 +66,9 @@ pub struct Limits {
     pub file_size: (u64, u64),
     /// Those that are kept and inherited but bound nothing, by number.
     pub others: [(u64, u64); 16],
+    /// What no privilege raises a hard limit beyond, by number: the hard limits that the runner, or the grate that started it, has given
+    /// it. None: those that it has.
+    pub bounds: Option<[u64; 16]>,
     /// getpriority(2): how far it stands behind others. Kept for programs that ask.
     pub nice: i32,
     /// Cages that may be alive at once, over the whole runner.
@@ -85,6 +88,23 @@ impl Limits {
             Resource::RLIMIT_FSIZE => &mut self.file_size,
             other => return self.others.get_mut(usize::try_from(other).ok()?),
         })
+    }
+
+    /// The hard limits are the most that there can be, from now on.
+    pub(crate) fn bind(&mut self) {
+        let hard = self.hard();
+        self.bounds = Some(self.bounds.map_or(hard, |bounds| std::array::from_fn(|at| bounds[at].min(hard[at]))));
+    }
+
+    /// What a hard limit may be raised to.
+    pub(crate) fn bound(&mut self, resource: Resource) -> u64 {
+        let at = resource.0 as usize;
+        let bounds = self.bounds.unwrap_or_else(|| self.hard());
+        bounds.get(at).copied().unwrap_or(0)
+    }
+
+    fn hard(&mut self) -> [u64; 16] {
+        std::array::from_fn(|at| u32::try_from(at).ok().and_then(|at| self.of(Resource(at))).map_or(0, |limit| limit.1))
     }
 }
 
@@ -107,6 +127,7 @@ impl Default for Limits {
             stack: (8 << 20, 8 << 20),
             file_size: (u64::MAX, u64::MAX),
             others,
+            bounds: None,
             nice: 0,
             cages: 4096,
             threads: 1024,
@@ -132,8 +153,14 @@ pub struct Settings {
     pub dumpable: bool,
     /// See `dumpable`.
     pub no_new_privs: bool,
-    /// See `dumpable`; in nanoseconds.
+    /// See `dumpable`; in nanoseconds. What it began with is what 0 sets it to.
     pub timer_slack: u64,
+    /// See `timer_slack`.
+    pub timer_slack_at_start: u64,
+    /// personality(2): its flags.
+    pub persona: u32,
+    /// What membarrier(2) was told that it will ask for.
+    pub barriers: i32,
     /// /proc/PID/oom_score_adj.
     pub(crate) oom: crate::procfs::OomScore,
     /// prctl(PR_SET_PDEATHSIG): the signal for when the parent ends; 0 for none.
@@ -151,14 +178,21 @@ impl Settings {
             program: self.program.clone(),
             text: self.text.clone(),
             death_signal: 0,
+            timer_slack_at_start: self.timer_slack,
             ..*self
         }
+    }
+
+    /// In nanoseconds; 0 is what it began with.
+    pub(crate) fn set_timer_slack(&mut self, nanos: u64) {
+        self.timer_slack = if nanos == 0 { self.timer_slack_at_start } else { nanos };
     }
 
     /// Another program runs from now on; returns the file of the one before.
     fn runs(&mut self, program: std::ffi::CString, text: Option<Text>) -> Option<Text> {
         self.program = program;
         self.dumpable = true;
+        self.barriers = 0;
         std::mem::replace(&mut self.text, text)
     }
 }

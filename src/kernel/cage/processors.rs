@@ -40,6 +40,8 @@ pub(crate) fn numbers(set: &CpuSet) -> Vec<usize> {
 impl Thread {
     /// SCHED_RESET_ON_FORK, beside the policy: a child has it not.
     pub(crate) const RESET_ON_FORK: u32 = 0x4000_0000;
+    /// The priority of a policy in real time, beside the policy; 0 for others.
+    pub(crate) const PRIORITY: u32 = 0x7f00;
 
     /// Where the thread may run.
     pub(crate) fn processors(&self, kernel: &crate::Kernel) -> CpuSet {
@@ -75,8 +77,9 @@ impl Thread {
 
     /// Has the choices of another thread, as the child of one has.
     pub(crate) fn runs_as(&self, other: &Thread) {
-        let policy = other.host.policy.load(Ordering::Relaxed) & !Thread::RESET_ON_FORK;
-        self.host.policy.store(policy, Ordering::Relaxed);
+        let policy = other.host.policy.load(Ordering::Relaxed);
+        let resets = policy & Thread::RESET_ON_FORK != 0 && policy & Thread::PRIORITY != 0;
+        self.host.policy.store(if resets { 0 } else { policy & !Thread::RESET_ON_FORK }, Ordering::Relaxed);
         let choice = *other.host.affinity.locked();
         *self.host.affinity.locked() = choice;
     }

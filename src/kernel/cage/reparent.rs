@@ -13,7 +13,7 @@ use lind_abi::layout::Rusage;
 
 use super::exit::Zombie;
 use super::signal::{self, Change};
-use super::{Cage, Status, Thread, usage};
+use super::{Cage, Status, Thread};
 use crate::Kernel;
 use crate::lock::Locked;
 
@@ -146,7 +146,6 @@ pub(super) fn leave_children(kernel: &Kernel, cage: &Cage) -> Vec<CageId> {
         for zombie in zombies {
             left.extend(kernel.cages.get(zombie.id).map(|cage| (cage, zombie.status)));
             if reaped {
-                usage::add(&mut family.children_usage, &zombie.usage);
                 kernel.cages.remove(zombie.id);
             } else {
                 family.zombies.push_back(zombie);
@@ -178,10 +177,8 @@ pub(super) fn report(kernel: &Kernel, cage: &Cage, status: Status, usage: &Rusag
     let mut family = parent.family();
     family.children.retain(|&id| id != cage.id);
     family.forget_changes(cage.id);
-    if reaped {
-        usage::add(&mut family.children_usage, usage);
-    }
-    // One that has left its zombies already would keep this one for ever.
+    // What is reaped counts for nobody, since nobody has waited for it: getrusage(2). A parent that has left its zombies already would
+    // keep this one for ever.
     if reaped || family.childless {
         kernel.cages.remove(cage.id);
     } else {

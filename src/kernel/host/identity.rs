@@ -40,7 +40,10 @@ pub mod capability {
     pub const SETUID: u64 = 1 << 7;
     pub const SETPCAP: u64 = 1 << 8;
     pub const NET_BIND_SERVICE: u64 = 1 << 10;
+    pub const IPC_LOCK: u64 = 1 << 14;
     pub const IPC_OWNER: u64 = 1 << 15;
+    pub const SYS_NICE: u64 = 1 << 23;
+    pub const SYS_RESOURCE: u64 = 1 << 24;
     pub const MKNOD: u64 = 1 << 27;
 
     /// Those about files: what setfsuid(2) takes and gives.
@@ -48,7 +51,8 @@ pub mod capability {
     /// Those that mean something to the host where the runner has them too.
     pub const OF_HOST: u64 = CHOWN | DAC_OVERRIDE | DAC_READ_SEARCH | FOWNER | FSETID | NET_BIND_SERVICE;
     /// Those that a cage of root has: all that allow anything here.
-    pub const OF_ROOT: u64 = OF_FILES | KILL | SETGID | SETUID | SETPCAP | NET_BIND_SERVICE | IPC_OWNER;
+    pub const OF_ROOT: u64 =
+        OF_FILES | KILL | SETGID | SETUID | SETPCAP | NET_BIND_SERVICE | IPC_LOCK | IPC_OWNER | SYS_NICE | SYS_RESOURCE;
     /// CAP_LAST_CAP
     pub const LAST: u64 = 40;
 }

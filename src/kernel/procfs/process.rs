@@ -17,6 +17,7 @@ use crate::fd::{File, FileRef, Kind};
 use crate::host;
 use crate::lock::Locked;
 use crate::mem::{PAGE, space};
+use crate::sys::process::{policy_of, priority_of};
 use crate::terminal;
 
 /// What one text may be long, whatever the guest has put where its arguments were, and however many mappings it has.
@@ -128,8 +129,8 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     };
     let thread = subject.thread.clone().or_else(|| cage.thread(cage.id.0));
     let mask = thread.as_ref().map_or(0, |thread| thread.mask.load(Ordering::Relaxed));
-    let policy =
-        thread.as_ref().map_or(0, |thread| thread.host.policy.load(Ordering::Relaxed) & !Thread::RESET_ON_FORK);
+    let scheduled = thread.as_ref().map_or(0, |thread| thread.host.policy.load(Ordering::Relaxed));
+    let (policy, in_real_time) = (policy_of(scheduled), i128::from(priority_of(scheduled)));
     let (own, _) = waiting(cage, thread.as_deref());
     let pages = pages(&cage.memory);
     let born = cx.kernel.cages.born(cage.id).unwrap_or_default();
@@ -159,7 +160,7 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
         ticks(used.stime).into(),
         ticks(children.utime).into(),
         ticks(children.stime).into(),
-        (20 + nice).into(), // priority
+        if in_real_time > 0 { -1 - in_real_time } else { (20 + nice).into() }, // priority
         nice.into(),
         cage.threads().len().max(1) as i128,
         0, // itrealvalue
@@ -179,9 +180,9 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
         0, // wchan
         0,
         0,
-        17, // exit_signal
-        0,  // processor
-        0,  // rt_priority
+        17,           // exit_signal
+        0,            // processor
+        in_real_time, // rt_priority
         policy.into(),
         0, // delayacct_blkio_ticks
         0, // guest_time
@@ -296,6 +297,11 @@ pub(super) fn nobody(_: &Subject<'_>) -> Result<Vec<u8>> {
 /// Where in Linux a process waits: a name that has no meaning here, which is also what those get who may not know.
 pub(super) fn waits_at(_: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(b"0".to_vec())
+}
+
+/// /proc/PID/personality
+pub(super) fn persona(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    Ok(format!("{:08x}\n", subject.cage()?.settings().persona).into_bytes())
 }
 
 pub(super) fn timer_slack(subject: &Subject<'_>) -> Result<Vec<u8>> {

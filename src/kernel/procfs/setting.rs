@@ -6,7 +6,6 @@
 use lind_abi::{Errno, In, Len, Result};
 
 use super::{Place, Subject, What, system};
-use crate::cage::Settings;
 use crate::call::Ctx;
 use crate::lock::Locked;
 use crate::mem::PAGE;
@@ -116,7 +115,7 @@ pub(super) fn set_comm(subject: &Subject<'_>, bytes: &[u8]) -> Result<()> {
 
 pub(super) fn set_timer_slack(subject: &Subject<'_>, bytes: &[u8]) -> Result<()> {
     let wanted = number(bytes)?;
-    subject.living()?.settings().timer_slack = if wanted == 0 { Settings::TIMER_SLACK } else { wanted };
+    subject.living()?.settings().set_timer_slack(wanted);
     Ok(())
 }
 

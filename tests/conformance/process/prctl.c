@@ -47,6 +47,31 @@ static void parent_ends(void)
 	CHECK_EQ(prctl(PR_SET_PDEATHSIG, 0), 0);
 }
 
+/* Timer slack: a child begins with what its parent has, and that is what 0 sets it to. */
+static void slack(void)
+{
+	int status = -1;
+	int before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+	pid_t pid;
+
+	CHECK(before > 0);
+	CHECK_EQ(prctl(PR_SET_TIMERSLACK, 70000, 0, 0, 0), 0);
+	NEED((pid = fork()) >= 0);
+	if (pid == 0) {
+		CHECK_EQ(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), 70000);
+		CHECK_EQ(prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0), 0);
+		CHECK_EQ(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), 1);
+		CHECK_EQ(prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0), 0);
+		CHECK_EQ(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), 70000);
+		fflush(stdout);
+		_exit(check_failures != 0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0), 0);
+	CHECK_EQ(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), before);
+}
+
 int main(void)
 {
 	char name[18] = { 0 };
@@ -67,5 +92,6 @@ int main(void)
 	CHECK(prctl(PR_GET_SECCOMP) >= 0);
 	CHECK(prctl(PR_CAPBSET_READ, 0UL) >= 0);
 	CHECK_ERRNO(prctl(PR_CAPBSET_READ, 1000UL), EINVAL);
+	slack();
 	return check_done();
 }

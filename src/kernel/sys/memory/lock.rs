@@ -6,6 +6,7 @@ use lind_abi::flags::Resource;
 use lind_abi::{Addr, Errno, Len, Result};
 
 use super::pages;
+use crate::cage::capability;
 use crate::call::Ctx;
 use crate::mem::{Fill, PAGE};
 
@@ -92,11 +93,14 @@ pub(super) fn lock_new(cx: &Ctx<'_>, range: Range<u64>, fill: Option<Fill>) -> R
     Ok(())
 }
 
-/// RLIMIT_MEMLOCK.
+/// RLIMIT_MEMLOCK; who has CAP_IPC_LOCK may lock all that it may map.
 ///
 /// # Errors
 /// EPERM if that is nothing.
 pub(crate) fn locking_limit(cx: &Ctx<'_>) -> Result<u64> {
+    if cx.cage.settings().credentials.can(capability::IPC_LOCK) {
+        return Ok(u64::MAX);
+    }
     let limit = cx.cage.settings().limits.of(Resource(Resource::RLIMIT_MEMLOCK)).map_or(0, |limit| limit.0);
     if limit == 0 { Err(Errno::EPERM) } else { Ok(limit) }
 }

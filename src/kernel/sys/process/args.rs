@@ -4,23 +4,26 @@ use std::ffi::CString;
 
 use lind_abi::{CageId, Errno, In, Path, Result, StrArray};
 
+use crate::cage::Cage;
 use crate::call::{Ctx, PathBytes};
 
-/// Linux: strings and their pointers may take a quarter of the stack's limit, which is 8 MiB here.
-const MOST: usize = 2 << 20;
+/// Linux: strings and their pointers may take a quarter of the stack's limit, but always this much, and three quarters of 8 MiB at
+/// most.
+const LEAST: u64 = 128 << 10;
+const MOST: u64 = 6 << 20;
 /// Linux's MAX_ARG_STRLEN.
 const MOST_STRING: usize = 32 * 4096;
 
 /// What is left for strings.
 pub(crate) struct Room(usize);
 
-impl Default for Room {
-    fn default() -> Self {
-        Room(MOST)
-    }
-}
-
 impl Room {
+    /// For a program that this cage starts.
+    pub fn of(cage: &Cage) -> Room {
+        let quarter = cage.settings().limits.stack.0 / 4;
+        Room(usize::try_from(quarter.clamp(LEAST, MOST)).unwrap_or(0))
+    }
+
     fn take(&mut self, string: &CString) -> Result<()> {
         let size = string.as_bytes_with_nul().len() + size_of::<u32>();
         self.0 = self.0.checked_sub(size).ok_or(Errno::E2BIG)?;

@@ -42,7 +42,7 @@ pub(crate) fn execveat(
     }
     let mut buf = PathBytes::default();
     let path = cx.path(path, &mut buf)?;
-    let mut room = Room::default();
+    let mut room = Room::of(cx.cage);
     let argv = strings(cx, argv, &mut room)?;
     let envp = strings(cx, envp, &mut room)?;
     let last = if flags.has(AtFlags::AT_SYMLINK_NOFOLLOW) { Last::NoFollow } else { Last::Follow };

@@ -5,7 +5,8 @@ use lind_abi::layout::{Rlimit, Rusage};
 use lind_abi::{Errno, In, Out, Pid, Result};
 
 use super::on_process;
-use crate::cage::{Cage, usage};
+use crate::cage::signal::stands_over;
+use crate::cage::{Cage, capability, usage};
 use crate::call::Ctx;
 
 /// getrlimit(2)
@@ -34,9 +35,10 @@ fn get(cage: &Cage, resource: Resource) -> Result<Rlimit> {
     Ok(Rlimit { cur, max })
 }
 
-/// A hard limit only goes down, for root as well: limits are part of a cage's walls.
+/// A hard limit goes down; who has CAP_SYS_RESOURCE raises it again, to what the cage was started with, for limits are part of its walls. What
+/// a grate sets for a client stays.
 fn set(cx: &Ctx<'_>, cage: &Cage, resource: Resource, new: Rlimit) -> Result<()> {
-    replace(cage, resource, new)?;
+    replace(cx, cage, resource, new)?;
     if resource.0 == Resource::RLIMIT_CPU
         && let Some(cage) = cx.kernel.cages.get(cage.id)
     {
@@ -45,16 +47,22 @@ fn set(cx: &Ctx<'_>, cage: &Cage, resource: Resource, new: Rlimit) -> Result<()>
     Ok(())
 }
 
-fn replace(cage: &Cage, resource: Resource, new: Rlimit) -> Result<()> {
+fn replace(cx: &Ctx<'_>, cage: &Cage, resource: Resource, new: Rlimit) -> Result<()> {
+    let privileged = cx.cage.settings().credentials.can(capability::SYS_RESOURCE);
+    let binds = cage.id != cx.cage.id && stands_over(cx.kernel, cx.cage.id, cage);
     let mut settings = cage.settings();
+    let bound = settings.limits.bound(resource);
     let limit = settings.limits.of(resource).ok_or(Errno::EINVAL)?;
     if new.cur > new.max {
         return Err(Errno::EINVAL);
     }
-    if new.max > limit.1 {
+    if new.max > limit.1 && !(privileged && new.max <= bound) {
         return Err(Errno::EPERM);
     }
     *limit = (new.cur, new.max);
+    if binds {
+        settings.limits.bind();
+    }
     match resource.0 {
         Resource::RLIMIT_NOFILE => cage.fds.set_limit(new.cur),
         Resource::RLIMIT_FSIZE if new.cur != u64::MAX => cage.fds.watch(),

@@ -35,7 +35,9 @@ pub(crate) use system::*;
 use lind_abi::{CageId, Errno, Pid, Result};
 
 use crate::cage::Cage;
+use crate::cage::signal::grates_over;
 use crate::call::Ctx;
+use crate::sys::signal::cage_of;
 
 /// Does something with the process a call names: 0 is the cage itself, as is any of its threads; otherwise a descendant,
 /// which may have ended and wait for its parent.
@@ -49,6 +51,17 @@ pub(super) fn on_process<T>(cx: &Ctx<'_>, pid: Pid, act: impl FnOnce(&Cage) -> R
     }
     let cage = cx.kernel.cages.get(CageId(id)).ok_or(Errno::ESRCH)?;
     if cage.descends_from(cx.cage.id) { act(&cage) } else { Err(Errno::EPERM) }
+}
+
+/// As [`on_process`], for what Linux lets any process do with any other: also one over which the same grates stand.
+pub(super) fn on_process_near<T>(cx: &Ctx<'_>, pid: Pid, act: impl FnOnce(&Cage) -> Result<T>) -> Result<T> {
+    let id = u32::try_from(pid.0).map_err(|_| Errno::ESRCH)?;
+    if id == 0 || id == cx.cage.id.0 || cx.cage.thread(id).is_some() {
+        return act(cx.cage);
+    }
+    let cage = cage_of(cx, id).ok_or(Errno::ESRCH)?;
+    let near = || grates_over(cx.kernel, cx.cage).iter().all(|&grate| cage.descends_from(grate));
+    if cage.descends_from(cx.cage.id) || near() { act(&cage) } else { Err(Errno::EPERM) }
 }
 
 #[cfg(test)]

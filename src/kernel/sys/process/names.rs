@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use lind_abi::layout::Utsname;
 use lind_abi::{Errno, In, Len, Out, Result};
 
+use super::persona;
 use crate::Kernel;
 use crate::call::Ctx;
 use crate::lock::Locked;
@@ -61,12 +62,27 @@ pub(crate) fn uname(cx: &Ctx<'_>, buf: Out<Utsname>) -> Result<()> {
     let name = Utsname {
         sysname: field(b"Linux"),
         nodename: field(&cx.kernel.names.host()),
-        release: field(host.release().to_bytes()),
+        release: field(&release(cx, host.release().to_bytes())),
         version: field(host.version().to_bytes()),
         machine: field(b"wasm32"),
         domainname: field(&cx.kernel.names.domain()),
     };
     cx.store(buf, &name)
+}
+
+/// The release; for programs that take it for two numbers and a third that is small, 2.6.60 and more, as Linux has it.
+fn release(cx: &Ctx<'_>, host: &[u8]) -> Vec<u8> {
+    if cx.cage.settings().persona & persona::UNAME26 == 0 {
+        return host.to_vec();
+    }
+    let digits = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    let end = host.iter().position(|byte| !digits(byte)).unwrap_or(host.len());
+    let dots = host[..end].iter().enumerate().filter(|&(_, &byte)| byte == b'.').map(|(at, _)| at);
+    let end = dots.clone().nth(2).unwrap_or(end);
+    let minor = String::from_utf8_lossy(&host[..end]).split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok());
+    let mut release = format!("2.6.{}", minor.unwrap_or(0).saturating_add(60)).into_bytes();
+    release.extend_from_slice(&host[end..]);
+    release
 }
 
 /// sethostname(2), for who is root as far as cages know.

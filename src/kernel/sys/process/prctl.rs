@@ -3,7 +3,6 @@
 use lind_abi::flags::PrctlOp;
 use lind_abi::{Errno, In, Out, Result};
 
-use crate::cage::Settings;
 use crate::cage::signal::LAST;
 use crate::call::Ctx;
 use crate::lock::Locked;
@@ -59,7 +58,7 @@ pub(crate) fn prctl(cx: &Ctx<'_>, op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -
         | PrctlOp::PR_CAP_AMBIENT => super::about_capabilities(cx, op, [a, b, c, d]),
         PrctlOp::PR_GET_TIMERSLACK => Ok(i32::try_from(cx.cage.settings().timer_slack).unwrap_or(i32::MAX)),
         PrctlOp::PR_SET_TIMERSLACK => {
-            cx.cage.settings().timer_slack = if a == 0 { Settings::TIMER_SLACK } else { a };
+            cx.cage.settings().set_timer_slack(a);
             Ok(0)
         }
         _ => Err(Errno::EINVAL),

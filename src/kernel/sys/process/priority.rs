@@ -1,9 +1,11 @@
-//! Priorities, personalities and capabilities: what a cage may ask about, and cannot have more of.
+//! Priorities and personalities: what is kept for programs that ask.
 
+use lind_abi::flags::Resource;
 use lind_abi::{CageId, Errno, Pid, Result};
 
-use super::{in_group, on_process};
-use crate::cage::Cage;
+use super::{in_group, on_process_near};
+use crate::cage::signal::grates_over;
+use crate::cage::{Cage, Credentials, capability};
 use crate::call::Ctx;
 
 const PRIO_PROCESS: i32 = 0;
@@ -23,15 +25,23 @@ pub(crate) fn getpriority(cx: &Ctx<'_>, which: i32, who: i32) -> Result<i32> {
     best.map(|nice| 20 - nice).ok_or(Errno::ESRCH)
 }
 
-/// setpriority(2): kept and inherited; the host's scheduler is not told. Only down: EACCES.
+/// setpriority(2): kept and inherited; the host's scheduler is not told. Up only for who has CAP_SYS_NICE, or as far as RLIMIT_NICE grants.
 pub(crate) fn setpriority(cx: &Ctx<'_>, which: i32, who: i32, priority: i32) -> Result<()> {
     let nice = priority.clamp(HIGHEST, LOWEST);
+    let own = cx.cage.settings().credentials.clone();
     let mut any = false;
     let mut refused = Ok(());
     for_each(cx, which, who, |cage| {
         any = true;
-        let limits = &mut cage.settings().limits;
-        if nice < limits.nice {
+        let mut settings = cage.settings();
+        if !may_schedule(&own, &settings.credentials) {
+            refused = Err(Errno::EPERM);
+            return Ok(());
+        }
+        let limits = &mut settings.limits;
+        let granted = limits.of(Resource(Resource::RLIMIT_NICE)).map_or(0, |limit| limit.0);
+        let may_have = u64::try_from(20 - nice).is_ok_and(|least| least <= granted);
+        if nice < limits.nice && !may_have && !own.can(capability::SYS_NICE) {
             refused = Err(Errno::EACCES);
         } else {
             limits.nice = nice;
@@ -41,11 +51,19 @@ pub(crate) fn setpriority(cx: &Ctx<'_>, which: i32, who: i32, priority: i32) -> 
     if any { refused } else { Err(Errno::ESRCH) }
 }
 
-/// The cage itself and its descendants, as far as they are meant.
+/// Linux's rule about who says how a process is scheduled.
+pub(super) fn may_schedule(own: &Credentials, of: &Credentials) -> bool {
+    own.can(capability::SYS_NICE) || of.uid[..2].contains(&own.uid[1])
+}
+
+/// The cages that are meant, as far as the caller's grates let it know of them.
 fn for_each(cx: &Ctx<'_>, which: i32, who: i32, mut act: impl FnMut(&Cage) -> Result<()>) -> Result<()> {
-    let may_name = |id: CageId, cage: &Cage| id == cx.cage.id || cage.descends_from(cx.cage.id);
+    let over = grates_over(cx.kernel, cx.cage);
+    let may_name = |id: CageId, cage: &Cage| {
+        id == cx.cage.id || cage.descends_from(cx.cage.id) || over.iter().all(|&grate| cage.descends_from(grate))
+    };
     match which {
-        PRIO_PROCESS => on_process(cx, Pid(who), act),
+        PRIO_PROCESS => on_process_near(cx, Pid(who), act),
         PRIO_PGRP => {
             let group = if who == 0 { cx.cage.group() } else { u32::try_from(who).map_err(|_| Errno::ESRCH)? };
             let mut members = in_group(cx, group).filter(|cage| may_name(cage.id, cage));
@@ -62,10 +80,22 @@ fn for_each(cx: &Ctx<'_>, which: i32, who: i32, mut act: impl FnMut(&Cage) -> Re
     }
 }
 
-/// personality(2): there is one, Linux's.
-pub(crate) fn personality(_cx: &Ctx<'_>, persona: u64) -> Result<i32> {
-    match persona & u64::from(u32::MAX) {
-        0 | 0xffff_ffff => Ok(0),
-        _ => Err(Errno::EINVAL),
+/// personality(2). Kept and inherited; of its flags, UNAME26 and STICKY_TIMEOUTS do something.
+pub(crate) fn personality(cx: &Ctx<'_>, persona: u64) -> Result<i32> {
+    const ASK: u32 = u32::MAX;
+    let wanted = u32::try_from(persona & u64::from(u32::MAX)).unwrap_or(ASK);
+    let mut settings = cx.cage.settings();
+    let before = settings.persona;
+    if wanted != ASK {
+        settings.persona = wanted;
     }
+    Ok(before.cast_signed())
+}
+
+/// Flags of personality(2).
+pub(crate) mod persona {
+    /// uname(2) tells of a release 2.6.
+    pub const UNAME26: u32 = 0x002_0000;
+    /// select(2) does not tell what is left of the time.
+    pub const STICKY_TIMEOUTS: u32 = 0x400_0000;
 }

@@ -1,7 +1,7 @@
 //! Scheduling: which policy a thread says it has.
 //!
 //! The host's scheduler is not told, as it is not of priorities: what is kept is what programs ask for again. Policies in real time
-//! are for nobody, as on Linux for who has neither the privilege nor a limit that grants them.
+//! are for who has CAP_SYS_NICE or a limit that grants them, as on Linux; SCHED_DEADLINE is for nobody.
 
 use std::sync::atomic::Ordering;
 
@@ -9,8 +9,9 @@ use lind_abi::flags::Resource;
 use lind_abi::layout::Timespec;
 use lind_abi::{Addr, Errno, In, Out, Pid, Result};
 
+use super::may_schedule;
 use super::system::on_thread;
-use crate::cage::Thread;
+use crate::cage::{Thread, capability};
 use crate::call::Ctx;
 
 const SCHED_OTHER: u32 = 0;
@@ -61,15 +62,17 @@ fn priorities(policy: i32) -> Result<(i32, i32)> {
     }
 }
 
-/// sched_rr_get_interval(2): there is no time slice to tell of.
+/// sched_rr_get_interval(2): Linux's time slice for SCHED_RR, and none for others.
 pub(crate) fn sched_rr_get_interval(cx: &Ctx<'_>, pid: Pid, interval: Out<Timespec>) -> Result<()> {
-    on_known(cx, pid, |_| Ok(()))?;
-    cx.store(interval, &Timespec::default())
+    const SLICE: i64 = 100_000_000;
+    let word = on_known(cx, pid, |thread| Ok(thread.host.policy.load(Ordering::Relaxed)))?;
+    cx.store(interval, &Timespec { sec: 0, nsec: if policy_of(word) == SCHED_RR { SLICE } else { 0 } })
 }
 
 /// sched_getscheduler(2)
 pub(crate) fn sched_getscheduler(cx: &Ctx<'_>, pid: Pid) -> Result<i32> {
-    on_known(cx, pid, |thread| Ok(thread.host.policy.load(Ordering::Relaxed).cast_signed()))
+    let word = on_known(cx, pid, |thread| Ok(thread.host.policy.load(Ordering::Relaxed)))?;
+    Ok((word & !Thread::PRIORITY).cast_signed())
 }
 
 /// sched_getparam(2): struct sched_param begins with the priority, and the rest is libc's.
@@ -77,8 +80,8 @@ pub(crate) fn sched_getparam(cx: &Ctx<'_>, pid: Pid, param: Addr) -> Result<()> 
     if param.0 == 0 {
         return Err(Errno::EINVAL);
     }
-    on_known(cx, pid, |_| Ok(()))?;
-    cx.store(Out::new(param.0, cx.cage.id), &0_i32)
+    let word = on_known(cx, pid, |thread| Ok(thread.host.policy.load(Ordering::Relaxed)))?;
+    cx.store(Out::new(param.0, cx.cage.id), &priority_of(word))
 }
 
 /// sched_setparam(2)
@@ -86,7 +89,7 @@ pub(crate) fn sched_setparam(cx: &Ctx<'_>, pid: Pid, param: Addr) -> Result<()> 
     let priority = priority_at(cx, pid, param)?;
     on_known(cx, pid, |thread| {
         let reset_on_fork = thread.host.policy.load(Ordering::Relaxed) & Thread::RESET_ON_FORK != 0;
-        schedule(thread, &Wanted { policy: None, priority, nice: None, reset_on_fork, deadline: [0; 3] })
+        schedule(cx, thread, &Wanted { policy: None, priority, nice: None, reset_on_fork, deadline: [0; 3] })
     })
 }
 
@@ -97,7 +100,7 @@ pub(crate) fn sched_setscheduler(cx: &Ctx<'_>, pid: Pid, policy: i32, param: Add
     let reset_on_fork = policy & Thread::RESET_ON_FORK != 0;
     let policy = Some(policy & !Thread::RESET_ON_FORK);
     let wanted = Wanted { policy, priority, nice: None, reset_on_fork, deadline: [0; 3] };
-    on_known(cx, pid, |thread| schedule(thread, &wanted)).map(|()| 0)
+    on_known(cx, pid, |thread| schedule(cx, thread, &wanted)).map(|()| 0)
 }
 
 fn priority_at(cx: &Ctx<'_>, pid: Pid, param: Addr) -> Result<u32> {
@@ -127,7 +130,7 @@ pub(crate) fn sched_setattr(cx: &Ctx<'_>, pid: Pid, attr: Addr, flags: u32) -> R
         reset_on_fork: how & FLAG_RESET_ON_FORK != 0,
         deadline: [long(24), long(32), long(40)],
     };
-    on_known(cx, pid, |thread| schedule(thread, &wanted))
+    on_known(cx, pid, |thread| schedule(cx, thread, &wanted))
 }
 
 /// struct sched_attr as it is given: of a size that it says itself, and zero beyond what is known of it.
@@ -165,15 +168,16 @@ pub(crate) fn sched_getattr(cx: &Ctx<'_>, pid: Pid, attr: Addr, size: u32, flags
     let (word, nice) = on_known(cx, pid, |thread| {
         Ok((thread.host.policy.load(Ordering::Relaxed), thread.cage.settings().limits.nice))
     })?;
-    let policy = word & !Thread::RESET_ON_FORK;
+    let policy = policy_of(word);
     let size = size.min(WHOLE);
     let mut bytes = [0; WHOLE as usize];
     bytes[..4].copy_from_slice(&size.to_le_bytes());
     bytes[4..8].copy_from_slice(&policy.to_le_bytes());
-    bytes[8] = u8::from(word != policy);
+    bytes[8] = u8::from(word & Thread::RESET_ON_FORK != 0);
     if is_ordinary(policy) {
         bytes[16..20].copy_from_slice(&nice.to_le_bytes());
     }
+    bytes[20..24].copy_from_slice(&priority_of(word).to_le_bytes());
     cx.copy_out(Out::new(attr.0, cx.cage.id), &bytes[..size as usize])
 }
 
@@ -181,10 +185,20 @@ fn is_ordinary(policy: u32) -> bool {
     matches!(policy, SCHED_OTHER | SCHED_BATCH)
 }
 
-/// Linux's rules, for who has no privilege.
-fn schedule(thread: &Thread, wanted: &Wanted) -> Result<()> {
-    let old = thread.host.policy.load(Ordering::Relaxed);
-    let (old, resets) = (old & !Thread::RESET_ON_FORK, old & Thread::RESET_ON_FORK != 0);
+/// The policy in what a thread keeps.
+pub(crate) fn policy_of(word: u32) -> u32 {
+    word & !(Thread::RESET_ON_FORK | Thread::PRIORITY)
+}
+
+/// The priority in real time in what a thread keeps.
+pub(crate) fn priority_of(word: u32) -> u32 {
+    (word & Thread::PRIORITY) >> Thread::PRIORITY.trailing_zeros()
+}
+
+/// Linux's rules.
+fn schedule(cx: &Ctx<'_>, thread: &Thread, wanted: &Wanted) -> Result<()> {
+    let word = thread.host.policy.load(Ordering::Relaxed);
+    let (old, resets) = (policy_of(word), word & Thread::RESET_ON_FORK != 0);
     let policy = wanted.policy.unwrap_or(old);
     priorities(policy.cast_signed())?;
     let in_real_time = matches!(policy, SCHED_FIFO | SCHED_RR);
@@ -196,21 +210,28 @@ fn schedule(thread: &Thread, wanted: &Wanted) -> Result<()> {
     if policy == SCHED_DEADLINE && !consistent {
         return Err(Errno::EINVAL);
     }
-    let limits = &mut thread.cage.settings().limits;
+    let own = cx.cage.settings().credentials.clone();
+    let mut settings = thread.cage.settings();
+    let may = may_schedule(&own, &settings.credentials);
+    let limits = &mut settings.limits;
+    let real_time = limits.of(Resource(Resource::RLIMIT_RTPRIO)).map_or(0, |limit| limit.0);
     let granted = limits.of(Resource(Resource::RLIMIT_NICE)).map_or(0, |limit| limit.0);
     let may_have = |nice: i32| u64::try_from(20 - nice).is_ok_and(|least| least <= granted);
     let nice = wanted.nice.filter(|_| is_ordinary(policy)).unwrap_or(limits.nice);
-    let refused = in_real_time
-        || policy == SCHED_DEADLINE
+    let beyond = u64::from(wanted.priority) > real_time;
+    let refused = !may
+        || in_real_time && policy != old && real_time == 0
+        || in_real_time && beyond && wanted.priority > priority_of(word)
         || nice < limits.nice && !may_have(nice)
         || old == SCHED_IDLE && policy != SCHED_IDLE && !may_have(limits.nice)
         || resets && !wanted.reset_on_fork;
-    if refused {
+    if policy == SCHED_DEADLINE || refused && !own.can(capability::SYS_NICE) {
         return Err(Errno::EPERM);
     }
     limits.nice = nice;
     let reset = if wanted.reset_on_fork { Thread::RESET_ON_FORK } else { 0 };
-    thread.host.policy.store(policy | reset, Ordering::Relaxed);
+    let priority = wanted.priority << Thread::PRIORITY.trailing_zeros();
+    thread.host.policy.store(policy | priority | reset, Ordering::Relaxed);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use lind_abi::{Errno, In, Len, Out, Pid, Result};
 use rustix::rand::GetRandomFlags;
 use rustix::thread::CpuSet;
 
-use super::on_process;
+use super::{may_schedule, on_process_near};
 use crate::cage::Thread;
 use crate::call::Ctx;
 use crate::host::errno;
@@ -70,16 +70,20 @@ pub(crate) fn sched_setaffinity(cx: &Ctx<'_>, pid: Pid, size: Len, mask: In<u8>)
     cx.copy_in(mask, &mut bytes[..len])?;
     let mut wanted = CpuSet::new();
     (0..bytes.len() * 8).filter(|cpu| bytes[cpu / 8] & (1 << (cpu % 8)) != 0).for_each(|cpu| wanted.set(cpu));
-    on_thread(cx, pid, |thread| thread.set_processors(cx.kernel, &wanted))
+    let own = cx.cage.settings().credentials.clone();
+    on_thread(cx, pid, |thread| {
+        let may = thread.cage.id == cx.cage.id || may_schedule(&own, &thread.cage.settings().credentials);
+        if may { thread.set_processors(cx.kernel, &wanted) } else { Err(Errno::EPERM) }
+    })
 }
 
-/// Acts on a thread: the caller's own, one of its cage, or the first of a cage that it may change.
+/// Acts on a thread: the caller's own, one of its cage, or of another cage that it knows of.
 pub(super) fn on_thread<T>(cx: &Ctx<'_>, pid: Pid, act: impl FnOnce(&Thread) -> Result<T>) -> Result<T> {
     let id = u32::try_from(pid.0).map_err(|_| Errno::ESRCH)?;
     if id == 0 {
         return act(cx.thread);
     }
-    on_process(cx, pid, |cage| act(&*cage.thread(id).ok_or(Errno::ESRCH)?))
+    on_process_near(cx, pid, |cage| act(&*cage.thread(id).ok_or(Errno::ESRCH)?))
 }
 
 /// sched_getaffinity(2): the processors the runner may use, unless the thread has chosen.

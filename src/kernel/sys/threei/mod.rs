@@ -223,7 +223,7 @@ pub(crate) fn spawn(
     let mut buf = PathBytes::default();
     let name = cx.path(path, &mut buf)?.to_owned();
     let file = spawned_file(cx, &name)?;
-    let mut room = Room::default();
+    let mut room = Room::of(cx.cage);
     let argv = strings(cx, argv, &mut room)?;
     let envp = strings(cx, envp, &mut room)?;
     let count = usize::try_from(count.0).map_err(|_| Errno::E2BIG)?;

@@ -11,6 +11,7 @@ use super::poll::store_remaining;
 use crate::call::Ctx;
 use crate::fd::{FileRef, MAX_FILES};
 use crate::host::wait;
+use crate::sys::process::persona;
 
 /// The guest's sets are arrays of these.
 type Word = u32;
@@ -36,7 +37,8 @@ pub(crate) fn select(
         Deadline::after(Timespec { sec, nsec: time.usec % 1_000_000 * 1000 })
     };
     let ready = select_until(cx, n, [read, write, except], deadline);
-    if let Some(left) = deadline.remaining() {
+    let tells = cx.cage.settings().persona & persona::STICKY_TIMEOUTS == 0;
+    if let Some(left) = deadline.remaining().filter(|_| tells) {
         let _ = cx.store(cx.writing(timeout), &Timeval { sec: left.sec, usec: left.nsec / 1000 });
     }
     ready
