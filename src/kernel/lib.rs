@@ -76,7 +76,7 @@ pub mod sealed;
 mod spin;
 pub mod stdio;
 mod sys;
-mod terminal;
+pub mod terminal;
 #[cfg(test)]
 #[allow(dead_code, reason = "each area's tests use their part")]
 mod testing;

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <termios.h>
 #include <unistd.h>
 
 static void say(const char *text)
@@ -46,6 +47,55 @@ static int terminal(void)
 	say("ready");
 	for (;;)
 		pause();
+}
+
+/* Leaves a child behind that tries, once its parent has ended, what it could do at a terminal of ours; it says so in a file. */
+static int steal(int leads)
+{
+	int gate[2];
+	char byte;
+	pid_t child;
+
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGTTIN, SIG_IGN);
+	signal(SIGTTOU, SIG_IGN);
+	if (pipe(gate) || (child = fork()) < 0)
+		return 1;
+	if (!child) {
+		struct termios settings;
+		int log;
+
+		if (leads)
+			setsid();
+		close(gate[1]);
+		/* The command ends, and then the terminal does. */
+		if (read(gate[0], &byte, 1) < 0)
+			return 1;
+		while (!tcgetattr(0, &settings))
+			usleep(10000);
+		log = open("stolen.part", O_CREAT | O_WRONLY | O_TRUNC, 0644);
+		dprintf(log, "settings %s\n", strerror(errno));
+		dprintf(log, "write %s\n", write(1, "STOLEN", 6) < 0 ? strerror(errno) : "ok");
+		dprintf(log, "read %d\n", read(0, &byte, 1) > 0);
+		dprintf(log, "tty %d\n", open("/dev/tty", O_RDWR) >= 0);
+		return rename("stolen.part", "stolen") < 0;
+	}
+	say("left");
+	return 0;
+}
+
+/* Opens the terminal of another command by the names there are. */
+static int peek(const char *pid)
+{
+	char path[64];
+
+	for (int n = 0; n < 4; n++) {
+		snprintf(path, sizeof path, "/dev/pts/%d", n);
+		if (open(path, O_RDWR | O_NOCTTY) >= 0)
+			return puts(path) < 0;
+	}
+	snprintf(path, sizeof path, "/proc/%s/fd/0", pid);
+	return puts(open(path, O_RDWR | O_NOCTTY) >= 0 ? path : "none") < 0;
 }
 
 static int connect_to(const char *path)
@@ -108,6 +158,14 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "spin"))
 		for (;;)
 			;
+	if (!strcmp(what, "steal"))
+		return steal(argc > 2);
+	if (!strcmp(what, "peek"))
+		return peek(argv[2]);
+	if (!strcmp(what, "line")) {
+		say("ready");
+		return !fgets(cwd, sizeof cwd, stdin) || printf("got %s", cwd) < 0;
+	}
 	if (!strcmp(what, "host")) {
 		gethostname(cwd, sizeof cwd);
 		return puts(cwd) < 0;

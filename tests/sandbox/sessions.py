@@ -181,33 +181,137 @@ def a_hundred_at_once(world: World) -> None:
     same("none is left", listed(world)[0]["commands"], [])
 
 
+def at_terminal(world: World, *words: str) -> tuple[int, int]:
+    """`lind-boot session exec` with these words on a pseudoterminal: its process and the master."""
+    child, master = pty.fork()
+    if not child:
+        os.chdir(world.project)
+        resize(0, 24, 80)
+        if world.user is not None:
+            os.setgroups([])
+            os.setgid(world.user)
+            os.setuid(world.user)
+        os.execve(BOOT, [BOOT, *words], world.known)
+    return child, master
+
+
 def a_terminal(world: World) -> None:
     """^C, the size of the window and a hangup arrive where they belong."""
     start(world)
-    for act, status in [("intr", 130), ("size", 5), ("stop", 128 + 9)]:
-        child, master = pty.fork()
-        if not child:
-            os.chdir(world.project)
-            resize(0, 24, 80)
-            if world.user is not None:
-                os.setgroups([])
-                os.setgid(world.user)
-                os.setuid(world.user)
-            os.execve(BOOT, [BOOT, "session", "exec", "one", "/tool/command", "terminal"], world.known)
+    for act, status in [("intr", 130), ("size", 5), ("stop", 128 + 9), ("term", 128 + 15)]:
+        child, master = at_terminal(world, "session", "exec", "one", "/tool/command", "terminal")
+        before = termios.tcgetattr(master)
         text = read_until(master, b"ready")
         holds(act, text, "terminal 1 front 1 session 1 size 24x80")
+        until("what is typed goes to the command", lambda: is_raw(master))
         if act == "intr":
             os.write(master, b"\x03")
         elif act == "size":
             resize(master, 30, 90)
+        elif act == "term":
+            os.kill(child, signal.SIGTERM)
         else:
             os.write(master, b"\x1a")
             until("it stops", lambda: os.waitpid(child, os.WUNTRACED | os.WNOHANG)[0])
+            same("settings of who has it meanwhile", termios.tcgetattr(master)[:4], before[:4])
             os.kill(child, signal.SIGCONT)
+            until("what is typed goes to the command", lambda: is_raw(master))
             world.boot("session", "signal", "one", "KILL")
         end = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        same(f"{act}: settings", termios.tcgetattr(master)[:4], before[:4])
         os.close(master)
         same(act, end, status)
+
+
+def is_raw(master: int) -> bool:
+    return not termios.tcgetattr(master)[3] & termios.ICANON
+
+
+def what_is_typed_and_shown(world: World) -> None:
+    """By the terminal of the command, with pipes beside it, and whole."""
+    start(world)
+    child, master = at_terminal(world, "session", "exec", "one", "/tool/command", "line")
+    read_until(master, b"ready")
+    os.write(master, "gr\xfcn\x7fn\r".encode())
+    holds("edited and shown", read_until(master, b"got gr\xc3\xbcn\r\n"), "gr\xfcn")
+    same("end", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+    os.close(master)
+    with (world.project / "much").open("wb") as file:
+        file.write(b"0123456789\n" * 50_000 + b"the end\n")
+    master, slave = pty.openpty()
+    with (world.project / "much").open("rb") as given:
+        child = world.begin("session", "exec", "one", "/tool/command", "copy", stdin=given, stdout=slave, stderr=slave)
+        os.close(slave)
+        text = read_until(master, b"to stderr")
+    same("all of it", (text.count("0123456789\r\n"), child.wait(SECONDS)), (50_000, 7))
+    os.close(master)
+
+
+def a_terminal_ends_with_its_command(world: World) -> None:
+    """What a command leaves behind neither reads what is typed afterwards, nor writes, nor changes settings; `run` leaves nothing behind."""
+    start(world)
+    for leads in [(), ("x",)]:
+        child, master = at_terminal(world, "session", "exec", "one", "/tool/command", "steal", *leads)
+        before = termios.tcgetattr(master)
+        read_until(master, b"left")
+        same("end", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        os.write(master, b"secret\r")
+        until("it has tried", lambda: (world.project / "stolen").exists())
+        same("what it got", (world.project / "stolen").read_text(), "settings I/O error\nwrite I/O error\nread 0\ntty 0\n")
+        (world.project / "stolen").unlink()
+        same("settings", termios.tcgetattr(master)[:4], before[:4])
+        # What was typed is shown by the terminal itself, and is all there is.
+        same("nothing more is shown", read_until(master, b"secret").replace("secret", "").strip(), "")
+        os.close(master)
+    child, master = at_terminal(world, "run", "-v", ".", "-v", f"{world.folder}/tool:/tool:ro", "/tool/command", "steal", "x")
+    read_until(master, b"left")
+    same("end", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+    os.close(master)
+    same("nothing of a run is left", (world.project / "stolen").exists(), False)
+
+
+def a_terminal_is_its_commands_own(world: World) -> None:
+    """No other command opens it; and it goes with a client that is killed."""
+    start(world)
+    child, master = at_terminal(world, "session", "exec", "one", "/tool/command", "terminal")
+    read_until(master, b"ready")
+    pid = str(listed(world)[0]["commands"][0]["pid"])
+    same("another command", execute(world, "peek", pid).stdout, "none\n")
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(master)
+    until("the command ends", lambda: not listed(world)[0]["commands"])
+    if world.user is not None and os.geteuid() == 0:
+        return
+    # A front end that hands over the terminal itself is refused.
+    handed, slave = pty.openpty()
+    with socket.socket(socket.AF_UNIX) as front:
+        front.connect(str(world.runtime / "lind" / "one.sock"))
+        text = json.dumps({"lind": 1, "do": "exec", "argv": ["/tool/command"]}).encode()
+        socket.send_fds(front, [len(text).to_bytes(4, "little") + text], [slave, slave, slave])
+        holds("refused", front.recv(1000).decode(), "descriptor 0 is a terminal")
+    os.close(handed)
+    os.close(slave)
+
+
+def one_of_a_pipeline_has_the_keys(world: World) -> None:
+    """Those beside it leave the terminal alone, and in the end its settings are those from before."""
+    start(world)
+    if world.user is not None and os.geteuid() == 0:
+        raise Skipped("the shell would be root's")
+    child, master = pty.fork()
+    if not child:
+        os.chdir(world.project)
+        word = f"{BOOT} session exec one /tool/command"
+        os.execve("/bin/sh", ["sh", "-c", f"{word} line | {word} copy"], world.known)
+    before = termios.tcgetattr(master)
+    read_until(master, b"ready")
+    until("one has them", lambda: is_raw(master))
+    os.write(master, b"word\r")
+    read_until(master, b"got word")
+    os.waitpid(child, 0)
+    same("settings", termios.tcgetattr(master)[:4], before[:4])
+    os.close(master)
 
 
 def resize(master: int, rows: int, columns: int) -> None:
@@ -294,5 +398,7 @@ def a_start_that_fails_says_why(world: World) -> None:
 
 TESTS = [commands_end_as_if_run_directly, directory_and_environment, files_are_the_commands_own, signals_go_to_the_command,
          a_client_that_dies_takes_its_command_along, a_session_that_dies_ends_its_commands, stop_ends_everything, idle_sessions_end,
-         limits_of_one_command, rules_hold, a_hundred_at_once, a_terminal, not_for_others, what_is_no_request, a_start_that_fails_says_why,
+         limits_of_one_command, rules_hold, a_hundred_at_once, a_terminal, what_is_typed_and_shown,
+         a_terminal_ends_with_its_command, a_terminal_is_its_commands_own, one_of_a_pipeline_has_the_keys,
+         not_for_others, what_is_no_request, a_start_that_fails_says_why,
          a_start_returns_while_it_runs, a_start_can_be_explained]

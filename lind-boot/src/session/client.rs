@@ -6,17 +6,18 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use lind_engine::signal::host_signals;
 use lind_engine::signal::outside::Outside;
 use lind_kernel::cage::signal::Origin;
 use lind_kernel::stdio;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Map, Value, json};
 
 use super::Exec;
 use super::place::Place;
-use super::wire::{self, Incoming, VERSION};
+use super::screen::Screen;
+use super::wire::{self, Incoming, Outgoing, VERSION};
 use crate::FAILED;
 use crate::config;
 
@@ -32,9 +33,19 @@ pub fn exec(exec: &Exec) -> u8 {
 fn run(exec: &Exec) -> Result<u8> {
     let socket = connect(&exec.name)?;
     let signals = Outside::hold()?;
-    let files = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
-    wire::send(socket.as_fd(), &request(exec)?, &files)?;
-    attend(&socket, &signals, &exec.name)
+    let (screen, files) = Screen::find();
+    let mut request = request(exec)?;
+    if let Some(screen) = &screen {
+        request["terminal"] = screen.wanted();
+    }
+    wire::send(socket.as_fd(), &request, &files)?;
+    let (incoming, outgoing) = (Incoming::default(), Outgoing::default());
+    let mut client = Client { name: &exec.name, socket, signals, screen, incoming, outgoing };
+    loop {
+        if let Some(status) = client.turn()? {
+            return Ok(status);
+        }
+    }
 }
 
 /// Connects to a session of ours.
@@ -78,49 +89,121 @@ fn request(exec: &Exec) -> Result<Value> {
     Ok(request.into())
 }
 
-/// Waits for the end of the command, and passes on signals.
-fn attend(socket: &UnixStream, signals: &Outside, name: &str) -> Result<u8> {
-    let mut incoming = Incoming::default();
-    loop {
-        let mut files = [PollFd::new(socket, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
-        match poll(&mut files, None) {
-            Err(rustix::io::Errno::INTR) => continue,
+/// How often one of us in the background, or beside another, looks whether what is typed is for it now: nobody tells.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
+
+const CONT: u8 = 18;
+const WINCH: u8 = 28;
+
+/// What waits for the end of a command.
+struct Client<'a> {
+    /// The session's name.
+    name: &'a str,
+    socket: UnixStream,
+    signals: Outside,
+    screen: Option<Screen>,
+    incoming: Incoming,
+    outgoing: Outgoing,
+}
+
+impl Client<'_> {
+    /// Waits for something, and acts on it. Returns the exit status at the end.
+    fn turn(&mut self) -> Result<Option<u8>> {
+        let looks = self.screen.as_mut().is_some_and(|screen| {
+            screen.take_keys();
+            screen.may_take_keys()
+        });
+        let room = if self.outgoing.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+        let mut files =
+            vec![PollFd::new(&self.socket, PollFlags::IN | room), PollFd::new(&self.signals, PollFlags::IN)];
+        let keys = self.screen.as_ref().and_then(Screen::keys).filter(|_| room.is_empty());
+        files.extend(keys.iter().map(|keys| PollFd::new(keys, PollFlags::IN)));
+        match poll(&mut files, looks.then_some(&LOOK)) {
+            Err(rustix::io::Errno::INTR) => return Ok(None),
             polled => polled?,
         };
-        let [from_socket, from_signals] = files.map(|file| !file.revents().is_empty());
-        while from_signals && let Some((number, origin)) = signals.next() {
-            let message = json!({"signal": number, "terminal": origin == Origin::Terminal});
-            // One that has just ended needs no signal.
-            let _ = wire::send(socket.as_fd(), &message, &[]);
+        let ready: Vec<_> = files.iter().map(PollFd::revents).collect();
+        let is_ready = |at: usize| ready.get(at).is_some_and(|ready| !ready.is_empty());
+        if is_ready(1) {
+            self.pass_on_signals();
         }
-        if !from_socket {
-            continue;
+        if is_ready(2) {
+            self.pass_on_keys();
         }
-        let there = match incoming.receive(socket.as_fd()) {
+        // Without a reader there is nothing to read either, or the end is there already.
+        let _ = self.outgoing.flush(self.socket.as_fd());
+        if ready.first().is_some_and(|ready| !(*ready - PollFlags::OUT).is_empty()) { self.hear() } else { Ok(None) }
+    }
+
+    fn tell(&mut self, message: &Value) {
+        // One that has just ended needs nothing.
+        let _ = self.outgoing.send(self.socket.as_fd(), message);
+    }
+
+    fn pass_on_signals(&mut self) {
+        while let Some((number, origin)) = self.signals.next() {
+            if let Some(screen) = self.screen.as_mut().filter(|_| [WINCH, CONT].contains(&number)) {
+                screen.take_keys();
+                let size = screen.size();
+                self.tell(&json!({"resize": size}));
+            }
+            if number != WINCH || self.screen.is_none() {
+                self.tell(&json!({"signal": number, "terminal": origin == Origin::Terminal}));
+            }
+        }
+    }
+
+    fn pass_on_keys(&mut self) {
+        let Some(screen) = &mut self.screen else { return };
+        let typed = screen.typed();
+        if typed.is_empty() {
+            return screen.forget_keys();
+        }
+        self.tell(&json!({"input": wire::word(&typed)}));
+    }
+
+    /// Takes what the session says.
+    fn hear(&mut self) -> Result<Option<u8>> {
+        let there = match self.incoming.receive(self.socket.as_fd()) {
             Err(error) if error.kind() == ErrorKind::ConnectionReset => false,
             there => there?,
         };
-        while let Some((message, _)) = incoming.next()? {
-            if let Some(status) = heard(&message) {
-                return Ok(status);
+        while let Some((message, _)) = self.incoming.next()? {
+            if let Some(status) = self.heard(&message)? {
+                return Ok(Some(status));
             }
         }
-        if !there {
-            return Err(anyhow!("session {name} has ended, and the command with it"));
+        ensure!(there, "session {} has ended, and the command with it", self.name);
+        Ok(None)
+    }
+
+    /// The exit status, if that is what has been said.
+    fn heard(&mut self, message: &Value) -> Result<Option<u8>> {
+        if let Some((screen, bytes)) = self.screen.as_ref().zip(wire::bytes(&message["output"])) {
+            screen.show(&bytes)?;
+            return Ok(None);
         }
+        if message.get("continued").is_some() {
+            return Ok(None);
+        }
+        // Before anything is said, or another program has the terminal.
+        if let Some(screen) = &mut self.screen {
+            screen.leave_keys();
+        }
+        if !message["stopped"].is_null() {
+            // For the shell that started us to see.
+            host_signals::stop_process();
+        }
+        Ok(end(message))
     }
 }
 
-/// The exit status, if that is what has been said.
-fn heard(message: &Value) -> Option<u8> {
+/// The exit status, if there is one in a message.
+fn end(message: &Value) -> Option<u8> {
     let number = |value: &Value| value.as_u64().and_then(|number| u8::try_from(number).ok());
     if let Some(why) = message["error"].as_str() {
         stdio::say(&format!("lind-boot: {why}\n"));
         return Some(number(&message["status"]).unwrap_or(FAILED));
-    }
-    if !message["stopped"].is_null() {
-        // For the shell that started us to see.
-        host_signals::stop_process();
     }
     let ended = message.get("ended")?;
     if let Some(seconds) = ended["timed_out"].as_f64() {

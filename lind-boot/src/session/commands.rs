@@ -10,6 +10,8 @@ use lind_kernel::Kernel;
 use lind_kernel::cage::signal::{self, Origin};
 use serde_json::{Value, json};
 
+use super::terminal::Terminal;
+
 /// One command, from the order until its end.
 pub struct Command {
     /// Who waits for it; none when nobody does any more.
@@ -20,6 +22,8 @@ pub struct Command {
     pub shown: String,
     /// Its standard error, for what it is denied.
     pub says_at: Option<Arc<OwnedFd>>,
+    /// Its terminal, if it has one.
+    pub terminal: Option<Terminal>,
     /// Whether its client wants to hear of its start.
     pub events: bool,
     since: Instant,
@@ -50,6 +54,7 @@ impl Commands {
             pid: None,
             shown,
             says_at: None,
+            terminal: None,
             events,
             since: Instant::now(),
             timeout,
@@ -78,6 +83,18 @@ impl Commands {
     /// The one that a client has started.
     pub fn of_client(&self, client: u64) -> Option<u32> {
         self.all.iter().find(|(_, command)| command.client == Some(client)).map(|(&id, _)| id)
+    }
+
+    /// Those that have a terminal.
+    pub fn with_terminals(&mut self) -> impl Iterator<Item = (u32, Option<u64>, &mut Terminal)> {
+        let all = self.all.iter_mut();
+        all.filter_map(|(&id, command)| Some((id, command.client, command.terminal.as_mut()?)))
+    }
+
+    /// The terminal of the one that a client has started.
+    pub fn terminal_of(&mut self, client: u64) -> Option<&mut Terminal> {
+        let id = self.of_client(client)?;
+        self.all.get_mut(&id)?.terminal.as_mut()
     }
 
     /// It has a cage from now on, which gets what was sent meanwhile.
@@ -132,7 +149,7 @@ impl Commands {
         if let Some(id) = self.of_client(client) {
             self.kill(id);
             if let Some(command) = self.all.get_mut(&id) {
-                command.client = None;
+                (command.client, command.terminal) = (None, None);
             }
         }
     }

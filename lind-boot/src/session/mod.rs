@@ -10,8 +10,10 @@ mod control;
 mod orders;
 pub mod place;
 mod request;
+mod screen;
 mod serve;
 mod server;
+mod terminal;
 mod wire;
 
 use std::ffi::OsString;

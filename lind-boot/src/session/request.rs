@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use lind_abi::layout::{Termios, Winsize};
 use lind_kernel::cage::signal::Origin;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::wire::{self, VERSION};
+use super::wire::{self, FILES, VERSION};
 use crate::sandbox::{Amounts, limited};
 
 /// The first message of a connection.
-#[derive(Debug)]
 pub enum Request {
     /// Run a command.
     Exec(Box<Line>),
@@ -24,7 +24,6 @@ pub enum Request {
 }
 
 /// A command to run.
-#[derive(Debug)]
 pub struct Line {
     /// The command with its arguments, behind what limits it.
     pub argv: Vec<Vec<u8>>,
@@ -40,6 +39,28 @@ pub struct Line {
     pub timeout: Option<Duration>,
     /// Whether its start is of interest.
     pub events: bool,
+    /// The terminal that it gets.
+    pub terminal: Option<Terminal>,
+}
+
+/// A terminal that a command is to have.
+pub struct Terminal {
+    /// Which of 0, 1 and 2 it is.
+    pub files: [bool; FILES],
+    /// Its size.
+    pub size: Winsize,
+    /// Its settings, instead of the host's.
+    pub settings: Option<Termios>,
+}
+
+/// What a client says while its command runs.
+pub enum Meanwhile {
+    /// A signal for it.
+    Signal(u8, Origin),
+    /// What was typed at its terminal.
+    Input(Vec<u8>),
+    /// The terminal's size.
+    Size(Winsize),
 }
 
 impl Request {
@@ -63,13 +84,56 @@ impl Request {
     }
 }
 
-/// A signal for the command that a connection has started.
-///
-/// # Errors
-/// What is no such message.
-pub fn signal(message: &Value) -> Result<(u8, Origin)> {
-    let origin = if message["terminal"].as_bool() == Some(true) { Origin::Terminal } else { Origin::Process };
-    Ok((number(message)?, origin))
+impl Meanwhile {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(message: &Value) -> Result<Meanwhile> {
+        if !message["input"].is_null() {
+            return wire::bytes(&message["input"]).map(Meanwhile::Input).context("input: text, or a list of bytes");
+        }
+        if !message["resize"].is_null() {
+            return size(&message["resize"]).context("resize").map(Meanwhile::Size);
+        }
+        let origin = if message["terminal"].as_bool() == Some(true) { Origin::Terminal } else { Origin::Process };
+        Ok(Meanwhile::Signal(number(message)?, origin))
+    }
+}
+
+/// `[rows, columns]`
+fn size(value: &Value) -> Result<Winsize> {
+    let number = |at: usize| value[at].as_u64().and_then(|number| u16::try_from(number).ok());
+    let (row, col) = number(0).zip(number(1)).context("[rows, columns] is expected")?;
+    Ok(Winsize { row, col, xpixel: 0, ypixel: 0 })
+}
+
+impl Terminal {
+    fn read(value: &Value) -> Result<Option<Terminal>> {
+        if value.is_null() {
+            return Ok(None);
+        }
+        let mut files = [false; FILES];
+        for number in value["files"].as_array().context("files: a list of 0, 1 and 2 is expected")? {
+            let place = number.as_u64().and_then(|number| files.get_mut(usize::try_from(number).ok()?));
+            *place.context("files: there are 0, 1 and 2")? = true;
+        }
+        let settings = Some(&value["settings"]).filter(|settings| !settings.is_null());
+        let settings = settings.map(|settings| read_settings(settings).context("settings")).transpose()?;
+        Ok(Some(Terminal { files, size: size(&value["size"]).context("size")?, settings }))
+    }
+}
+
+/// As a message has them: input, output, control and local modes, and the characters.
+pub fn settings(settings: &Termios) -> Value {
+    let Termios { iflag, oflag, cflag, lflag, cc, .. } = settings;
+    json!([iflag, oflag, cflag, lflag, cc])
+}
+
+fn read_settings(value: &Value) -> Result<Termios> {
+    let mode = |at: usize| value[at].as_u64().and_then(|mode| u32::try_from(mode).ok()).context("a mode is expected");
+    let cc = wire::bytes(&value[4]).and_then(|cc| cc.try_into().ok()).context("19 characters are expected")?;
+    Ok(Termios { iflag: mode(0)?, oflag: mode(1)?, cflag: mode(2)?, lflag: mode(3)?, line: 0, cc })
 }
 
 fn number(message: &Value) -> Result<u8> {
@@ -99,6 +163,7 @@ impl Line {
             here: path("here")?,
             timeout,
             events: message["events"].as_bool() == Some(true),
+            terminal: Terminal::read(&message["terminal"]).context("terminal")?,
         })
     }
 }
@@ -142,12 +207,11 @@ fn amounts(value: &Value) -> Result<Amounts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn line(message: &Value) -> Result<Line> {
         match Request::read(message)? {
             Request::Exec(line) => Ok(*line),
-            other => bail!("{other:?}"),
+            _ => bail!("it is another request"),
         }
     }
 
@@ -165,6 +229,24 @@ mod tests {
     }
 
     #[test]
+    fn terminals_are_read() {
+        let before = Termios { iflag: 1, oflag: 2, cflag: 3, lflag: 4, line: 0, cc: [7; 19] };
+        let message = json!({"lind": 1, "do": "exec", "argv": ["a"],
+            "terminal": {"files": [0, 2], "size": [24, 80], "settings": settings(&before)}});
+        let terminal = line(&message).unwrap().terminal.unwrap();
+        let Termios { iflag, oflag, cflag, lflag, cc, .. } = terminal.settings.unwrap();
+        assert_eq!((iflag, oflag, cflag, lflag, cc), (1, 2, 3, 4, [7; 19]));
+        assert_eq!((terminal.files, terminal.size.row, terminal.size.col), ([true, false, true], 24, 80));
+        let read = |message| Meanwhile::read(&message);
+        assert!(matches!(read(json!({"input": "a"})), Ok(Meanwhile::Input(bytes)) if bytes == b"a"));
+        assert!(matches!(read(json!({"resize": [3, 4]})), Ok(Meanwhile::Size(size)) if (size.row, size.col) == (3, 4)));
+        assert!(matches!(read(json!({"signal": 2, "terminal": true})), Ok(Meanwhile::Signal(2, Origin::Terminal))));
+        for wrong in [json!({"input": 1}), json!({"resize": [1]}), json!({"resize": "x"}), json!({})] {
+            assert!(read(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_said() {
         for (message, part) in [
             (json!({"do": "list"}), "version 1"),
@@ -177,10 +259,17 @@ mod tests {
             (json!({"lind": 1, "do": "exec", "argv": ["a"], "workdir": "x"}), "begins with /"),
             (json!({"lind": 1, "do": "exec", "argv": ["a"], "timeout": -1.0}), "timeout"),
             (json!({"lind": 1, "do": "exec", "argv": ["a"], "limits": {"x": 1}}), "no x"),
+            (json!({"lind": 1, "do": "exec", "argv": ["a"], "terminal": {"size": [1, 2]}}), "files"),
+            (json!({"lind": 1, "do": "exec", "argv": ["a"], "terminal": {"files": [3], "size": [1, 2]}}), "0, 1 and 2"),
+            (json!({"lind": 1, "do": "exec", "argv": ["a"], "terminal": {"files": [], "size": [1, 70000]}}), "size"),
+            (
+                json!({"lind": 1, "do": "exec", "argv": ["a"], "terminal": {"files": [], "size": [1, 2], "settings": []}}),
+                "settings",
+            ),
             (json!({"lind": 1, "do": "signal", "signal": 0}), "1 to 64"),
             (json!({"lind": 1, "do": "signal", "signal": 9, "id": 5_000_000_000_u64}), "id"),
         ] {
-            let error = format!("{:#}", Request::read(&message).unwrap_err());
+            let error = format!("{:#}", Request::read(&message).err().unwrap());
             assert!(error.contains(part), "{message}: {error}");
         }
     }

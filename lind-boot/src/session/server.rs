@@ -25,8 +25,9 @@ use serde_json::{Value, json};
 use super::commands::Commands;
 use super::control::READY;
 use super::orders::{News, Order, Orders};
-use super::request::{self, Line, Request};
-use super::wire::{self, Incoming};
+use super::request::{Line, Meanwhile, Request};
+use super::terminal::{self, Terminal};
+use super::wire::{self, Incoming, Outgoing};
 use crate::denials::Denials;
 use crate::sandbox::Surroundings;
 
@@ -79,9 +80,20 @@ pub struct Server {
     closed: bool,
 }
 
+/// What there is to do.
+#[derive(Default)]
+struct Ready {
+    listener: bool,
+    orders: bool,
+    clients: Vec<(u64, PollFlags)>,
+    /// Of commands.
+    terminals: Vec<u32>,
+}
+
 struct Client {
     socket: UnixStream,
     incoming: Incoming,
+    outgoing: Outgoing,
 }
 
 impl Server {
@@ -123,12 +135,11 @@ impl Server {
 
     /// Waits for something and acts on it. False when the first program has ended, and with it all.
     fn turn(&mut self) -> bool {
-        let ready = self.wait();
-        let [listener, orders, clients @ ..] = &ready[..] else { return true };
-        if *listener {
+        let Ready { listener, orders, clients, terminals } = self.wait();
+        if listener {
             self.accept();
         }
-        if *orders {
+        if orders {
             self.orders.flush();
             loop {
                 match self.orders.news() {
@@ -138,9 +149,11 @@ impl Server {
                 }
             }
         }
-        let numbers: Vec<u64> = self.clients.keys().copied().collect();
-        for (number, _) in numbers.into_iter().zip(clients).filter(|(_, ready)| **ready) {
-            self.listen(number);
+        for (number, ready) in clients {
+            self.attend(number, ready);
+        }
+        for id in terminals {
+            self.relay(id);
         }
         self.commands.end_late_ones();
         self.end_if_unused();
@@ -151,19 +164,70 @@ impl Server {
         true
     }
 
-    /// Which of listener, first program and clients have something to say.
-    fn wait(&self) -> Vec<bool> {
-        let room = if self.orders.waits() { PollFlags::OUT } else { PollFlags::empty() };
-        let mut files =
-            vec![PollFd::new(&self.listener, PollFlags::IN), PollFd::new(&self.orders, PollFlags::IN | room)];
-        files.extend(self.clients.values().map(|client| PollFd::new(&client.socket, PollFlags::IN)));
+    /// Waits for listener, first program, clients and terminals to have something to say, or room for what waits.
+    fn wait(&mut self) -> Ready {
         let idle = self.about.idle.filter(|_| self.is_unused()).and_then(|idle| self.unused.checked_add(idle));
         let next = [self.commands.next_end(), self.ending, idle, self.next_quiet()].into_iter().flatten().min();
         let left = next.map(|next| next.saturating_duration_since(Instant::now()) + Duration::from_millis(1));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
-        match poll(&mut files, left.as_ref()) {
-            Ok(_) => files.iter().map(|file| !file.revents().is_empty()).collect(),
-            Err(_) => vec![false; files.len()],
+        let room = |waits: bool| if waits { PollFlags::OUT } else { PollFlags::empty() };
+        let of_orders = PollFlags::IN | room(self.orders.waits());
+        let mut files = vec![PollFd::new(&self.listener, PollFlags::IN), PollFd::new(&self.orders, of_orders)];
+        // What a slow reader has not taken waits in the terminal, and then the command does; so does what is typed meanwhile.
+        let (mut full, mut terminals, mut asked) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, client, terminal) in self.commands.with_terminals() {
+            full.extend(client.filter(|_| terminal.is_full()));
+            let client = client.and_then(|client| self.clients.get(&client));
+            let shows = client.is_some_and(|client| client.outgoing.is_empty());
+            terminals.push(id);
+            asked.push((&*terminal, if shows { PollFlags::IN } else { PollFlags::empty() } | room(terminal.waits())));
+        }
+        for (number, client) in &self.clients {
+            let takes = if full.contains(number) { PollFlags::empty() } else { PollFlags::IN };
+            files.push(PollFd::new(&client.socket, takes | room(!client.outgoing.is_empty())));
+        }
+        files.extend(asked.iter().map(|(terminal, flags)| PollFd::new(*terminal, *flags)));
+        if poll(&mut files, left.as_ref()).is_err() {
+            return Ready::default();
+        }
+        let mut ready = files.iter().map(PollFd::revents);
+        let mut next = || ready.next().unwrap_or(PollFlags::empty());
+        Ready {
+            listener: !next().is_empty(),
+            orders: !next().is_empty(),
+            clients: self
+                .clients
+                .keys()
+                .map(|&number| (number, next()))
+                .filter(|(_, ready)| !ready.is_empty())
+                .collect(),
+            terminals: terminals.into_iter().filter(|_| !next().is_empty()).collect(),
+        }
+    }
+
+    /// Sends a client what it has room for, and takes what it sends.
+    fn attend(&mut self, number: u64, ready: PollFlags) {
+        let Some(client) = self.clients.get_mut(&number) else { return };
+        if ready.contains(PollFlags::OUT) && client.outgoing.flush(client.socket.as_fd()).is_err() {
+            return self.lose(number);
+        }
+        if ready != PollFlags::OUT {
+            self.listen(number);
+        }
+    }
+
+    /// Takes what was written to a command's terminal to its client, and what was typed to the terminal.
+    fn relay(&mut self, id: u32) {
+        let Some(command) = self.commands.get(id) else { return };
+        let Some(terminal) = &mut command.terminal else { return };
+        terminal.flush();
+        let Some(number) = command.client else { return };
+        if !self.clients.get(&number).is_some_and(|client| client.outgoing.is_empty()) {
+            return;
+        }
+        let output = terminal.output();
+        if !output.is_empty() {
+            self.tell(number, &json!({"output": wire::word(&output)}));
         }
     }
 
@@ -176,7 +240,7 @@ impl Server {
             return;
         }
         self.last += 1;
-        self.clients.insert(self.last, Client { socket, incoming: Incoming::default() });
+        self.clients.insert(self.last, Client { socket, incoming: Incoming::default(), outgoing: Outgoing::default() });
     }
 
     /// Takes what a client sends.
@@ -205,8 +269,8 @@ impl Server {
     }
 
     fn tell(&mut self, number: u64, message: &Value) {
-        let Some(client) = self.clients.get(&number) else { return };
-        if wire::send(client.socket.as_fd(), message, &[]).is_err() {
+        let Some(client) = self.clients.get_mut(&number) else { return };
+        if client.outgoing.send(client.socket.as_fd(), message).is_err() {
             self.lose(number);
         }
     }
@@ -217,8 +281,11 @@ impl Server {
 
     fn told(&mut self, number: u64, message: &Value, files: Vec<OwnedFd>) {
         if let Some(id) = self.commands.of_client(number) {
-            if let Ok((signal, origin)) = request::signal(message) {
-                self.commands.signal(id, signal, origin);
+            match (Meanwhile::read(message), self.commands.terminal_of(number)) {
+                (Ok(Meanwhile::Signal(signal, origin)), _) => self.commands.signal(id, signal, origin),
+                (Ok(Meanwhile::Input(bytes)), Some(terminal)) => terminal.add_input(&bytes),
+                (Ok(Meanwhile::Size(size)), Some(terminal)) => terminal.resize(size),
+                _ => {}
             }
             return;
         }
@@ -253,17 +320,21 @@ impl Server {
         anyhow::ensure!(self.ending.is_none(), "the session ends");
         let first =
             self.first.and_then(|first| self.kernel.cages.get(first)).context("the session does not run yet")?;
-        let place = files.get(2).and_then(|file| file.try_clone().ok());
+        let wanted = line.terminal.as_ref();
+        let terminal = wanted.map(|wanted| Terminal::open(&self.kernel, wanted)).transpose()?;
+        let files = terminal::files(line, terminal.as_ref(), files)?;
+        let place = files[2].as_ref().and_then(|file| file.try_clone().ok());
         let mut numbers = [-1; wire::FILES];
-        for (place, file) in numbers.iter_mut().zip(files) {
-            *place = fd::hand_over(&first, file)
+        for (number, file) in numbers.iter_mut().zip(files) {
+            let Some(file) = file else { continue };
+            *number = fd::hand_over(&first, file)
                 .map_err(|errno| anyhow!("too many commands at once: {errno}"))?
                 .unwrap_or(-1);
         }
         self.quiet = false;
         let id = self.commands.add(client, line.shown.clone(), line.timeout, line.events);
-        if let (Some(command), Some(place)) = (self.commands.get(id), place) {
-            command.says_at = Some(Arc::new(place));
+        if let Some(command) = self.commands.get(id) {
+            (command.says_at, command.terminal) = (place.map(Arc::new), terminal);
         }
         let directory = directory(&self.about.surroundings, line);
         let envp = environment(&self.about.surroundings, &line.env);
@@ -339,9 +410,12 @@ impl Server {
             self.about.denials.forget(pid);
         }
         self.unused = Instant::now();
-        if let Some(client) = command.client {
-            self.tell(client, &command.ended(word));
+        let Some(client) = command.client else { return };
+        let rest = command.terminal.as_ref().map(Terminal::rest).unwrap_or_default();
+        if !rest.is_empty() {
+            self.tell(client, &json!({"output": wire::word(&rest)}));
         }
+        self.tell(client, &command.ended(word));
     }
 
     fn described(&self) -> Value {

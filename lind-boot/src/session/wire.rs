@@ -1,6 +1,7 @@
 //! What goes over a session's socket: JSON, each text after its length in four bytes, the lowest first. Files go with the
 //! first byte of a message. `docs/session.md` says which messages there are.
 
+use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, IoSlice, IoSliceMut, Result};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -40,6 +41,48 @@ pub fn send(socket: BorrowedFd<'_>, message: &Value, files: &[BorrowedFd<'_>]) -
         control.clear();
     }
     Ok(())
+}
+
+/// What is still to go to a socket that does not wait.
+#[derive(Default)]
+pub struct Outgoing(VecDeque<u8>);
+
+impl Outgoing {
+    /// Adds a message, and sends what there is room for.
+    ///
+    /// # Errors
+    /// What the host says; that nobody has read for long.
+    pub fn send(&mut self, socket: BorrowedFd<'_>, message: &Value) -> Result<()> {
+        let text = message.to_string();
+        if self.0.len() + text.len() > MOST {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let length = u32::try_from(text.len()).map_err(|_| ErrorKind::InvalidInput)?;
+        self.0.extend(length.to_le_bytes());
+        self.0.extend(text.as_bytes());
+        self.flush(socket)
+    }
+
+    /// Sends what there is room for.
+    ///
+    /// # Errors
+    /// What the host says.
+    pub fn flush(&mut self, socket: BorrowedFd<'_>) -> Result<()> {
+        while !self.is_empty() {
+            match rustix::net::send(socket, self.0.as_slices().0, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(count) => drop(self.0.drain(..count)),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return Ok(()),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all has gone.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// What has come from a socket.

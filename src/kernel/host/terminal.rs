@@ -9,8 +9,11 @@ use syscalls::{Sysno, raw_syscall};
 use super::{raw, result};
 
 const TCGETS: usize = 0x5401;
+const TCSETS: usize = 0x5402;
 const TIOCGWINSZ: usize = 0x5413;
+const TIOCSWINSZ: usize = 0x5414;
 const TIOCGPTN: usize = 0x8004_5430;
+const TIOCSPTLCK: usize = 0x4004_5431;
 const TIOCGDEV: usize = 0x8004_5432;
 const TIOCGPTPEER: usize = 0x5441;
 const TOSTOP: u32 = 0o400;
@@ -22,9 +25,19 @@ fn query<T: Zero>(fd: BorrowedFd<'_>, request: usize) -> Result<T> {
     Ok(value)
 }
 
+fn set<T: Zero>(fd: BorrowedFd<'_>, request: usize, value: &T) -> Result<()> {
+    // SAFETY: each request below reads one value of its type.
+    result(unsafe { raw_syscall!(Sysno::ioctl, raw(fd), request, std::ptr::from_ref(value) as usize) }).map(drop)
+}
+
 /// tcgetattr(3). Of a master, the other side's.
 pub fn settings(fd: BorrowedFd<'_>) -> Result<Termios> {
     query(fd, TCGETS)
+}
+
+/// tcsetattr(3), at once.
+pub fn set_settings(fd: BorrowedFd<'_>, settings: &Termios) -> Result<()> {
+    set(fd, TCSETS, settings)
 }
 
 /// Whether those who write from the background are stopped.
@@ -35,6 +48,16 @@ pub fn stops_writers(fd: BorrowedFd<'_>) -> bool {
 /// TIOCGWINSZ
 pub fn window(fd: BorrowedFd<'_>) -> Result<Winsize> {
     query(fd, TIOCGWINSZ)
+}
+
+/// TIOCSWINSZ
+pub fn set_window(fd: BorrowedFd<'_>, size: &Winsize) -> Result<()> {
+    set(fd, TIOCSWINSZ, size)
+}
+
+/// Lets the other side of a pseudoterminal be opened.
+pub fn unlock(master: BorrowedFd<'_>) -> Result<()> {
+    set(master, TIOCSPTLCK, &0_u32)
 }
 
 /// The host's number of a pseudoterminal.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use lind_abi::flags::Signals;
 
+use crate::Kernel;
 use crate::cage::signal;
-use crate::call::Ctx;
 use crate::fd::{File, Kind};
 use crate::host;
 
@@ -21,7 +21,7 @@ const VSUSP: usize = 10;
 const VLNEXT: usize = 15;
 
 /// Sends the signals that bytes written to a master mean.
-pub(crate) fn typed(cx: &Ctx<'_>, file: &Arc<File>, bytes: &[u8]) {
+pub(crate) fn typed(kernel: &Kernel, file: &Arc<File>, bytes: &[u8]) {
     if !matches!(file.kind, Kind::Master(_)) {
         return;
     }
@@ -45,9 +45,9 @@ pub(crate) fn typed(cx: &Ctx<'_>, file: &Arc<File>, bytes: &[u8]) {
                 continue;
             }
         };
-        let front = cx.kernel.terminals.lock().terminal(cx, file).map_or(0, |terminal| terminal.front);
+        let front = kernel.terminals.lock().front_behind(kernel, file);
         if front != 0 {
-            signal::send_to_group(cx.kernel, front, signal::Info::kernel(signal::number(number)));
+            signal::send_to_group(kernel, front, signal::Info::kernel(signal::number(number)));
         }
     }
 }

@@ -2,13 +2,15 @@
 //!
 //! The host's line discipline does the editing and echoing. What it knows of sessions and groups is of no use: to the host
 //! all cages are one process. So those are kept here, keyed by the terminal's device file, and the host's own idea of them is
-//! never touched. Terminals that were handed in (standard input and output) belong to the first cage's session.
+//! never touched. A terminal that the runner serves to a command of a session is the session's that the command leads, and
+//! opens for nobody else. Terminals that were handed in (standard input and output) belong to the first cage's session.
 //!
 //! A session's terminal goes when its leader ends; that is noticed at the next look.
 
 mod control;
 mod line;
 mod pty;
+mod served;
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::AsFd;
@@ -26,12 +28,14 @@ use crate::host;
 use crate::lock::Locked;
 use crate::root::devices::TTY;
 
+pub use crate::host::terminal::settings;
 pub(crate) use control::{
     Change, check_front, gone, group, leader_ended, leave, session, set_group, signal_front, take, window_changed,
 };
 pub(crate) use line::typed;
 pub use pty::Pty;
 pub(crate) use pty::{host_index, open_master, open_slave};
+pub use served::Served;
 
 /// All terminals that cages have.
 #[derive(Debug, Default)]
@@ -69,6 +73,8 @@ struct Terminal {
     file: Weak<File>,
     /// Its number in /dev/pts; None for one that was handed in.
     number: Option<u32>,
+    /// Whether its master is the runner's own: see [`Served`].
+    served: bool,
 }
 
 impl Terminals {
@@ -87,11 +93,11 @@ impl Terminals {
         state.masters.iter().filter(|(_, master)| master.file.strong_count() > 0).map(|(&number, _)| number).collect()
     }
 
-    /// The process group in front on the terminal that was handed in to a session: whom a signal typed there is for.
+    /// The process group in front on a session's terminal that somebody outside types at: whom a signal from there is for.
     pub(crate) fn console_group(&self, kernel: &Kernel, session: u32) -> Option<u32> {
         let state = self.lock();
-        let console =
-            state.terminals.values().find(|terminal| terminal.number.is_none() && terminal.session == session)?;
+        let is_outside = |terminal: &&Terminal| terminal.number.is_none() || terminal.served;
+        let console = state.terminals.values().filter(is_outside).find(|terminal| terminal.session == session)?;
         (console.front != 0 && leads(kernel, console.session)).then_some(console.front)
     }
 }
@@ -137,6 +143,12 @@ impl State {
         Ok(terminal)
     }
 
+    /// The group in front on the other side of a master; 0 for none.
+    fn front_behind(&self, kernel: &Kernel, master: &File) -> u32 {
+        let terminal = device(master).ok().and_then(|id| self.terminals.get(&id));
+        terminal.filter(|terminal| leads(kernel, terminal.session)).map_or(0, |terminal| terminal.front)
+    }
+
     /// A terminal from outside: the first of them is that of the first cage's session. One that another session is the first to use was
     /// handed in later, and is nobody's until it is taken.
     fn hand_in(&mut self, cx: &Ctx<'_>, id: FileId, file: &Arc<File>) {
@@ -148,7 +160,7 @@ impl State {
         let free = |leader: &&Cage| !self.terminals.values().any(|terminal| terminal.session == leader.id.0);
         let leader = leader.filter(free).filter(|leader| leads(cx.kernel, leader.id.0));
         let (session, front) = leader.map_or((0, 0), |leader| (leader.id.0, leader.group()));
-        self.terminals.insert(id, Terminal { session, front, file: Arc::downgrade(file), number: None });
+        self.terminals.insert(id, Terminal { session, front, file: Arc::downgrade(file), number: None, served: false });
     }
 
     /// Looks through the standard files of the first cage for its terminal, once.

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 
-use lind_abi::{Errno, Result};
+use lind_abi::{CageId, Errno, Result};
 use rustix::fs::OFlags;
 
 use super::{Master, NOCTTY, State, Terminal, session_and_group};
@@ -40,30 +40,49 @@ impl Drop for Pty {
 /// # Errors
 /// ENOSPC at the limit, ENOENT where the host has none, what it says.
 pub(crate) fn open_master(cx: &Ctx<'_>, flags: u32) -> Result<Arc<File>> {
-    let devices = cx.kernel.root.devices();
-    let host = devices.open_multiplexer(&cx.kernel.root, flags)?;
+    make(cx.kernel, flags, false)
+}
+
+/// A new pseudoterminal. `served`: it is the runner's own, which no limit of the guests keeps from having it.
+///
+/// # Errors
+/// As `open_master`.
+pub(super) fn make(kernel: &Arc<Kernel>, flags: u32, served: bool) -> Result<Arc<File>> {
+    let devices = kernel.root.devices();
+    let host = devices.open_multiplexer(&kernel.root, flags)?;
     let index = host::terminal::number(&host)?;
     let slave = devices.slave_id(index).ok_or(Errno::ENOENT)?;
-    let mut state = cx.kernel.terminals.lock();
+    let mut state = kernel.terminals.lock();
     state.forget_closed();
-    if state.masters.len() >= MOST {
+    if !served && state.guests_pairs() >= MOST {
         return Err(Errno::ENOSPC);
     }
     let number = (0..).find(|number| !state.masters.contains_key(number)).ok_or(Errno::ENOSPC)?;
-    let pty = Pty { number, slave, kernel: Arc::downgrade(cx.kernel) };
+    let pty = Pty { number, slave, kernel: Arc::downgrade(kernel) };
     let file = Arc::new(File::new(host, Kind::Master(pty)));
     state.masters.insert(number, Master { file: Arc::downgrade(&file), slave });
-    state.terminals.insert(slave, Terminal { session: 0, front: 0, file: Weak::new(), number: Some(number) });
+    let terminal = Terminal { session: 0, front: 0, file: Weak::new(), number: Some(number), served };
+    state.terminals.insert(slave, terminal);
     Ok(file)
+}
+
+/// Whether the caller may open it. Of one that is served, the session that it controls and what comes of its leader: what earlier
+/// commands have left behind is not to hear what is typed for this one.
+fn may_open(cx: &Ctx<'_>, terminal: &Terminal) -> bool {
+    let leader = terminal.session;
+    !terminal.served || leader != 0 && (cx.cage.session() == leader || cx.cage.descends_from(CageId(leader)))
 }
 
 /// open(2) of /dev/pts/N. A session leader without a terminal gets this one, unless O_NOCTTY says not.
 ///
 /// # Errors
-/// ENOENT without such a master; EIO while it is locked, what else the host says.
+/// ENOENT without such a master; EACCES for one that is served to others; EIO while it is locked, what else the host says.
 pub(crate) fn open_slave(cx: &Ctx<'_>, number: u32, flags: u32) -> Result<Arc<File>> {
     let master = cx.kernel.terminals.lock().masters.get(&number).and_then(|master| master.file.upgrade());
     let master = master.ok_or(Errno::ENOENT)?;
+    if !may_open(cx, cx.kernel.terminals.lock().terminal(cx, &master)?) {
+        return Err(Errno::EACCES);
+    }
     let passed = OFlags::from_bits_retain(flags) & (OFlags::RWMODE | OFlags::NONBLOCK);
     let host: OwnedFd = host::terminal::peer(master.host(), (passed | OFlags::NOCTTY | OFlags::CLOEXEC).bits())?;
     let file = Arc::new(File::new(host, Kind::Terminal));
@@ -87,6 +106,12 @@ pub(crate) fn host_index(kernel: &Kernel, number: u32) -> Result<u32> {
 }
 
 impl State {
+    /// How many there are that guests have made.
+    fn guests_pairs(&self) -> usize {
+        let of_guest = |master: &&Master| self.terminals.get(&master.slave).is_some_and(|terminal| !terminal.served);
+        self.masters.values().filter(of_guest).count()
+    }
+
     /// Forgets pseudoterminals whose masters have been closed. Returns the sessions that have lost their terminal, and the
     /// groups that were in front there.
     pub(super) fn forget_closed(&mut self) -> Vec<(u32, u32)> {

@@ -221,6 +221,6 @@ fn to_master(cx: &Ctx<'_>, file: &FileRef, buf: In<u8>, len: Len) -> Result<usiz
     let bytes = &mut bytes[..usize::try_from(len.0.min(MOST.into())).map_err(|_| Errno::EINVAL)?];
     cx.copy_in(buf, bytes)?;
     let written = cx.blocking(|| rustix::io::write(file.host(), bytes).map_err(host::errno))?;
-    typed(cx, &file.share(), &bytes[..written]);
+    typed(cx.kernel, &file.share(), &bytes[..written]);
     Ok(written)
 }
