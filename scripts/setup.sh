@@ -5,7 +5,7 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 packages="clang-22 lld-22 llvm-22 libclang-rt-22-dev-wasm32 make gcc g++ libc6-dev linux-libc-dev python3 patch
-	cmake ninja-build wasi-libc ca-certificates bzip2 xz-utils tcl"
+	cmake ninja-build wasi-libc ca-certificates bzip2 xz-utils tcl git curl"
 rust=1.95
 
 die() { echo "setup.sh: $*" >&2; exit 1; }
@@ -30,7 +30,8 @@ update() {
 
 get() {
 	update
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+	echo "setup.sh: installs $*"
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "$@" >/dev/null
 }
 
 command -v apt-get >/dev/null ||
@@ -59,13 +60,20 @@ fi
 # For tests/wasi, which compares with Wasmtime's own engine.
 "$python" -m pip --version >/dev/null 2>&1 || get python3-pip
 
-# rust-toolchain.toml says which Rust; rustup fetches that by itself.
+# rust-toolchain.toml says which Rust; rustup fetches that one. Without rustup, another that is new enough does: Debian 12 has one for
+# its browsers, which conflicts with the packages of an older one.
+new_enough() { [ "$(printf '%s\n' "$rust" "${1:-0}" | sort -V | head -n 1)" = "$rust" ]; }
 if ! command -v rustup >/dev/null; then
 	cargo=${CARGO_HOME:-${HOME-}/.cargo}
-	[ ! -x "$cargo/bin/rustup" ] || die "rustup is there, but not in PATH; run: . $cargo/env"
+	[ ! -x "$cargo/bin/rustup" ] || die "rustup is there, but not in PATH; type: . $cargo/env"
 	version=$(cargo --version 2>/dev/null | cut -d' ' -f2)
-	oldest=$(printf '%s\n' "$rust" "${version:-0}" | sort -V | head -n 1)
-	[ "$oldest" = "$rust" ] ||
-		die "all packages are there, but no Rust $rust or newer (found: ${version:-none}). Install rustup as the Rust project's
-site says (that takes curl), start a new shell, and run this again"
+	if [ -z "$version" ]; then
+		update
+		packaged=$(LC_ALL=C apt-cache policy cargo-web | sed -n 's/^ *Candidate: \([0-9.]*\).*/\1/p')
+		! new_enough "$packaged" || get cargo-web rustc-web rust-web-clippy rustfmt-web
+		version=$(cargo --version 2>/dev/null | cut -d' ' -f2)
+	fi
+	new_enough "$version" || die "all packages are there, but no Rust $rust or newer (found: ${version:-none}). Type this, and run it again:
+	curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal
+	. $cargo/env"
 fi
