@@ -1,6 +1,6 @@
 # A container to build, test and measure in: Debian 12 with Rust and what scripts/setup.sh installs.
 #
-#	docker build -t lind . && docker run --rm -it -v "$PWD":/lind lind make test
+#	docker build -t lind . && docker run --rm -it -v "$PWD":/lind lind make demo
 FROM rust:1.95-bookworm
 
 WORKDIR /lind

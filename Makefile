@@ -40,6 +40,12 @@ grates: programs sysroot ## the grates, in build/grates
 ports: all ## shells, tools, languages into lindfs/bin, compiled; PORT="bash make" selects
 	@ports/build.sh $(PORT); built=$$?; target/release/lind-boot warm lindfs/bin && exit $$built
 
+tools: programs sysroot grates ## bash and busybox into lindfs/bin: what the examples of the documents call
+	@ports/build.sh busybox bash && target/release/lind-boot warm lindfs/bin
+
+demo: ## builds what it needs, and shows what Lind does; about 20 minutes the first time
+	@scripts/demo.sh
+
 binfmt: all ## Linux starts programs for cages by itself, on the whole machine, as root; scripts/binfmt unregister ends it
 	@scripts/binfmt register
 
@@ -52,12 +58,16 @@ uninstall: ## removes that
 ports-test: all ## the same, and runs the ports' own tests on Linux and in a cage
 	@ports/build.sh --test $(PORT)
 
-test: setup ## every test; ARGS=fs selects
+test: setup ## every test, about an hour the first time; ARGS=fs selects
+	@echo "test: builds what is not built (about 20 minutes the first time), then lints and unit tests (10), then scripts/test.py (30)"
 	@# The runtime ends with one long link on one processor: lints and unit tests are compiled meanwhile.
 	@$(MAKE) --no-print-directory -j2 all check unit-tests
 	cargo test --workspace
 	cargo test --workspace --no-default-features --test filters --test grates --test run
 	scripts/test.py $(ARGS)
+
+readme-test: setup ## types all that README.md and docs/ say, in a fresh clone with an empty home; takes hours
+	tests/readme/run --fresh
 
 unit-tests: check
 	cargo test --workspace --no-run
@@ -80,4 +90,4 @@ clean: ## removes what was built
 	rm -rf build
 	$(MAKE) --no-print-directory -C grates clean
 
-.PHONY: all help setup programs sysroot cxx profile rust grates binfmt ports ports-test test unit-tests bench sandbench check clean
+.PHONY: all help setup tools demo programs sysroot cxx profile rust grates binfmt ports ports-test test readme-test unit-tests bench sandbench check clean
