@@ -35,6 +35,8 @@ port after bad <<-'END'
 	compile() { touch "$tree/../was-tried"; }
 END
 set -x
+# Busybox alone leaves names to others: else it would depend on the order of building which program a name means.
+[ "$(cd "$top/ports" && grep -l '\[ -e "\$root/bin' */recipe)" = busybox/recipe ]
 if JOBS=2 ports/build.sh --root root >log; then exit 1; fi
 [ -x root/bin/good ]
 grep -q '^\[[12]/4\] base: built' log && grep -q 'good: built, installed' log
