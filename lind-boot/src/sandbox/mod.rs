@@ -282,13 +282,14 @@ impl Sandbox {
         if let Some(learner) = &mut learner {
             learner.within(policy, places(&plan));
         }
+        let env = environment(options, &plan.image, preopened.iter().map(|(_, name)| name))?;
         Ok(Sandbox {
             plan,
             maker,
             grates,
             command: std::iter::once(first).chain(arguments.iter().cloned()).collect(),
             workdir,
-            env: environment(options, preopened.iter().map(|(_, name)| name))?,
+            env,
             policy: name.to_owned(),
             learner,
             peaks,
@@ -379,10 +380,17 @@ fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
 }
 
 /// A clean environment: what programs cannot do without, then files, then what was named.
-fn environment<'a>(options: &Options, preopened: impl Iterator<Item = &'a OsString>) -> Result<Vec<OsString>> {
+fn environment<'a>(
+    options: &Options,
+    image: &Path,
+    preopened: impl Iterator<Item = &'a OsString>,
+) -> Result<Vec<OsString>> {
     let mut words: Vec<OsString> =
         ["PATH=/bin:/usr/bin", "LANG=C.UTF-8", "TMPDIR=/tmp", "TERM"].map(OsString::from).to_vec();
     words.push(format!("HOME={HOME}").into());
+    // As the image's /etc/passwd has it.
+    words.push(if rustix::process::geteuid().is_root() { "USER=root" } else { "USER=user" }.into());
+    words.push(if image.join("bin/bash").exists() { "SHELL=/bin/bash" } else { "SHELL=/bin/sh" }.into());
     for file in &options.env_file {
         let shown = file.display();
         let text = std::fs::read_to_string(file).with_context(|| format!("--env-file {shown}"))?;
