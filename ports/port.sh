@@ -99,6 +99,21 @@ put() {
 # In a recipe: `link TARGET PATH` makes a symbolic link in the root.
 link() { mkdir -p "$root/$(dirname "$2")"; ln -sfn "$1" "$root/$2"; }
 
+# In a recipe: fetches the wheels that the port's wheels.txt pins, by the pip in the Python's source at $1.
+fetch_wheels() {
+	PYTHONPATH=$(echo "$1"/Lib/ensurepip/_bundled/pip-*.whl) python3.11 -m pip download -q --disable-pip-version-check --no-deps \
+		--only-binary :all: --require-hashes --find-links "$top/build/downloads" -d wheels -r "$here/$name/wheels.txt"
+}
+
+# In a recipe: unpacks them into a directory of the root, in the place of other versions.
+put_wheels() {
+	for wheel in "$tree"/wheels/*.whl; do
+		package=$(basename "$wheel")
+		rm -rf "$1/${package%%-*}"-*.dist-info
+		python3.11 -m zipfile -e "$wheel" "$1"
+	done
+}
+
 load() {
 	name=$1
 	optimise='' hot='' tarball='' sha256='' needs='' host_needs='' programs='' tools='' test_tools='' test_needs=''
