@@ -3,11 +3,14 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// This program.
 pub fn program() -> Option<PathBuf> {
+    // Read once: in a chroot, /proc names it by another path as soon as this process has a mount namespace of its own.
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     // Where no /proc says it, how it was started does.
-    std::env::current_exe().ok().or_else(|| started_as(&std::env::args_os().next()?))
+    PROGRAM.get_or_init(|| std::env::current_exe().ok().or_else(|| started_as(&std::env::args_os().next()?))).clone()
 }
 
 /// The program that a shell starts by this name.

@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from world import BOOT, SECONDS, Failed, Skipped, World, compiled, holds, same
+from world import BOOT, SECONDS, TOP, Failed, Skipped, World, compiled, holds, same
 
 # Of what the program prints, what is known beforehand; the rest is as Linux has it.
 EXPECTED = [
@@ -207,4 +207,27 @@ def where_none_are_permitted(world: World) -> None:
     holds("says so", done.stderr, "--mounts=kernel")
 
 
-TESTS = [by_the_kernel, as_the_host_has_it, nobody_gets_out, nothing_is_left, in_memory, where_the_image_has_no_place, outer_before_inner, told, where_none_are_permitted]
+def in_a_chroot(world: World) -> None:
+    """/proc there has another path for lind-boot after it has a mount namespace of its own."""
+    if world.user is not None:
+        raise Skipped("only root may chroot")
+    jail = world.folder / "jail"
+    for folder in ["proc", "dev", "tmp", "target/release", "build", "lindfs/etc", "lindfs/tmp"]:
+        (jail / folder).mkdir(parents=True)
+    shutil.copy(BOOT, jail / "target/release")
+    shutil.copytree(TOP / "build/grates", jail / "build/grates")
+    for folder in [world.project, world.folder / "tool"]:
+        shutil.copytree(folder, jail / folder.name)
+    code = {name: f"/{name}" for name in ["XDG_DATA_HOME", "XDG_CACHE_HOME"]}
+    for name, place in code.items():
+        if Path(world.known[name]).exists():
+            shutil.copytree(world.known[name], jail / name)
+    command = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"'
+    line = ["/target/release/lind-boot", "run", "-v", "/project", "--", "/tool/probe", "r:/project/kept"]
+    done = subprocess.run(["unshare", "-m", "sh", "-c", command, jail, *line], env={"PATH": os.environ["PATH"], "HOME": "/"} | code,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False)
+    same(f"status of {done.stderr}", done.returncode, 7)
+    holds("in the chroot", done.stdout, "read /project/kept: ok")
+
+
+TESTS = [by_the_kernel, as_the_host_has_it, nobody_gets_out, nothing_is_left, in_memory, where_the_image_has_no_place, outer_before_inner, told, in_a_chroot, where_none_are_permitted]
