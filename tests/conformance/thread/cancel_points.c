@@ -117,6 +117,7 @@ static void at_each_point(void)
 }
 
 static sem_t second;
+static volatile int cancelled;
 static int locked, second_lock, semaphores, own[2];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -140,7 +141,11 @@ static int in_sem_wait(void) { return sem_wait(&second) == 0; }
 static int in_nanosleep(void)
 {
 	struct timespec rest = { 7, 7 };
-	return nanosleep(&(struct timespec){ 0, 15000000 }, &rest) == 0 && rest.tv_sec == 7;
+	do
+		if (nanosleep(&(struct timespec){ 0, 5000000 }, &rest))
+			return 0;
+	while (!cancelled);
+	return rest.tv_sec == 7;
 }
 static int in_semop(void) { return semop(semaphores, &(struct sembuf){ 0, -1, 0 }, 1) == 0; }
 static int in_flock(void)
@@ -181,11 +186,13 @@ static void not_disturbed(void)
 		pthread_t thread;
 		void *result;
 
+		cancelled = 0;
 		NEED(flock(locked, LOCK_EX) == 0 && pthread_mutex_lock(&mutex) == 0);
 		NEED(pthread_create(&thread, NULL, waiting, (void *)(long)i) == 0);
 		sem_wait(&there);
 		usleep(3000);
 		CHECK_EQ(pthread_cancel(thread), 0);
+		cancelled = 1;
 		usleep(3000);
 		flock(locked, LOCK_UN);
 		pthread_mutex_unlock(&mutex);
