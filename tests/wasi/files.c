@@ -11,6 +11,8 @@
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
+extern char **environ;
+
 int main(int argc, char **argv)
 {
 	char line[100], *names[100];
@@ -19,7 +21,8 @@ int main(int argc, char **argv)
 
 	for (int i = 1; i < argc; i++)
 		printf("argument %s\n", argv[i]);
-	printf("GREETING=%s\n", getenv("GREETING") ? getenv("GREETING") : "none");
+	for (char **variable = environ; *variable; variable++)
+		printf("%s\n", *variable);
 	while (fgets(line, sizeof line, stdin))
 		printf("input %s", line);
 	for (int i = 0; i < 50; i++) {
@@ -29,6 +32,18 @@ int main(int argc, char **argv)
 		fclose(file);
 	}
 	DIR *dir = opendir(".");
+	long places[100];
+	char *found[100];
+	int entries = 0, right = 0;
+	for (struct dirent *entry; places[entries] = telldir(dir), (entry = readdir(dir));)
+		found[entries++] = strdup(entry->d_name);
+	for (int i = entries; i-- > 0;) {
+		seekdir(dir, places[i]);
+		struct dirent *entry = readdir(dir);
+		right += entry && !strcmp(entry->d_name, found[i]);
+	}
+	printf("seekdir %d\n", right == entries && entries >= 50);
+	rewinddir(dir);
 	for (struct dirent *entry; (entry = readdir(dir));)
 		if (!strncmp(entry->d_name, "many-", 5))
 			names[count++] = strdup(entry->d_name);

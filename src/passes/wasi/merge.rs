@@ -84,7 +84,7 @@ impl Plan {
         let pages = u32::try_from(memory.initial.min(limit))?;
         let most = u32::try_from(memory.maximum.unwrap_or(limit).min(limit))?;
         // Where the heap begins, and the stack at the other end.
-        ensure!((1..0xf000).contains(&pages), "{pages} pages of memory at the start, where 1 to 61439 are possible");
+        ensure!(pages < 0xf000, "{pages} pages of memory at the start, where at most 61439 are possible");
         let adapter_at = 1 + u32::try_from(program.functions.len())?;
         let made = adapter_at + u32::try_from(adapter.functions.len())?;
         Ok(Plan { program: 1, adapter: adapter_at, made, pages, most })
@@ -277,7 +277,8 @@ fn globals_of(
         of_adapter.parse_global(&mut globals, global.clone())?;
     }
     let heap_base = GlobalType { val_type: ValType::I32, mutable: false, shared: false };
-    globals.global(heap_base, &ConstExpr::i32_const((plan.pages << 16).cast_signed()));
+    // The kernel's share of the memory begins with the second page, also where the program has not even the first.
+    globals.global(heap_base, &ConstExpr::i32_const((plan.pages.max(1) << 16).cast_signed()));
     Ok(globals)
 }
 

@@ -316,20 +316,59 @@ static int put(char **to, char *end, const void *from, uint32_t length)
 	return part == length;
 }
 
+/* Of a cookie, telldir(3) of a program keeps 31 bits; the kernel's place in a directory may take 63. Such a place becomes its number in
+ * a table of all that were told, from FIRST_TOLD on. What finds no slot there stays as it is. */
+#define SLOTS (1u << 17)
+#define FIRST_TOLD (UINT64_C(1) << 30)
+#define NO_PLACES ((uint64_t *)1)
+
+static uint64_t *places(void)
+{
+	struct state *s = state();
+
+	if (!s->places) {
+		int64_t at = CALL6(SYS_MMAP, 0, SLOTS * sizeof(uint64_t), 3 /* READ | WRITE */, 0x22 /* PRIVATE | ANONYMOUS */, -1, 0);
+		s->places = at < 0 ? NO_PLACES : (uint64_t *)(uint32_t)at;
+	}
+	return s->places == NO_PLACES ? NULL : s->places;
+}
+
+static uint64_t cookie_of(uint64_t place)
+{
+	uint64_t *table = place < FIRST_TOLD ? NULL : places();
+	uint32_t slot = (uint32_t)((place * UINT64_C(0x9e3779b97f4a7c15)) >> 40);
+
+	for (int tries = 0; table && tries < 64; tries++, slot++) {
+		slot %= SLOTS;
+		if (!table[slot])
+			table[slot] = place;
+		if (table[slot] == place)
+			return FIRST_TOLD + slot;
+	}
+	return place;
+}
+
+static uint64_t place_of(uint64_t cookie)
+{
+	uint64_t *table = cookie - FIRST_TOLD < SLOTS ? places() : NULL;
+
+	return table && table[cookie - FIRST_TOLD] ? table[cookie - FIRST_TOLD] : cookie;
+}
+
 static int put_entry(char **to, char *end, const struct linux_entry *from)
 {
-	struct entry entry = { .next = (uint64_t)from->next, .ino = from->ino, .type = type_of_entry(from->type) };
+	struct entry entry = { .next = cookie_of((uint64_t)from->next), .ino = from->ino, .type = type_of_entry(from->type) };
 
 	while (from->name[entry.length])
 		entry.length++;
 	return put(to, end, &entry, sizeof entry) && put(to, end, from->name, entry.length);
 }
 
-/* A cookie is where the kernel goes on in the directory. What is cut off is read again by the cookie before it. */
+/* A cookie stands for the place where the kernel goes on in the directory. What is cut off is read again by the cookie before it. */
 EXPORT(fd_readdir) result_t fd_readdir(fd_t fd, char *to, uint32_t length, uint64_t cookie, uint32_t *used)
 {
 	char *entries = state()->entries, *at = to, *end = to + length;
-	int64_t got = CALL3(SYS_LSEEK, (int32_t)fd, cookie, 0);
+	int64_t got = CALL3(SYS_LSEEK, (int32_t)fd, place_of(cookie), 0);
 
 	if (got < 0)
 		return error_of(got);

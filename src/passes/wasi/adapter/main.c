@@ -89,6 +89,10 @@ static void find_preopens(void)
 		uint32_t variable = ((uint32_t *)s->envp)[i];
 		if (!is_preopens((const char *)variable))
 			continue;
+		/* It is not for the program. */
+		for (uint32_t j = i; j < s->envc; j++)
+			((uint32_t *)s->envp)[j] = ((uint32_t *)s->envp)[j + 1];
+		s->envc--;
 		for (uint32_t from = variable + 14;;) {
 			uint32_t to = from;
 			while (*(const char *)to && *(const char *)to != ':')

@@ -100,6 +100,7 @@ struct state {
 	char path[2][PATH_MAX];
 	char walk[2 * PATH_MAX], says[PATH_MAX], dot[2]; /* walk.c's */
 	char entries[8192];
+	uint64_t *places; /* fds.c's: NULL before there is one, NO_PLACES where there is no room */
 };
 
 _Static_assert(sizeof(struct state) <= 32768, "start.s maps so much");
