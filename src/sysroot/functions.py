@@ -35,7 +35,7 @@ REASONS = [
      r"fgets[gp].*|sgetspent.*|inet_nsap.*|inet6_.*|getaddrinfo_a|gai_(cancel|error|suspend)|(get|set)(ipv4)?sourcefilter|ns_name_.*|"
      r"res_.*|h_(errlist|nerr)|get(host|net|proto|serv)\w*_r", "Old or rare names of networks."),
     (r"dlmopen|dlvsym|dladdr1", "Programs are static."),
-    (r"mtrace|muntrace|mcheck.*|mprobe|malloc_(info|stats)|mallopt", "About glibc's own allocator."),
+    (r"mtrace|muntrace|mcheck.*|mprobe|malloc_(info|stats)", "About glibc's own allocator."),
     (r"register_printf.*|parse_printf_format|printf_size.*", "printf that programs extend."),
     (r"re_.*", "Regular expressions of before POSIX; `regcomp` is there."),
 ]

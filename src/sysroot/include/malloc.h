@@ -30,6 +30,21 @@ struct mallinfo2 mallinfo2(void);
 struct mallinfo mallinfo(void);
 int malloc_trim(size_t);
 
+/* What mallopt takes: see src/gnu/mallopt.c. */
+#define M_MXFAST 1
+#define M_NLBLKS 2
+#define M_GRAIN 3
+#define M_KEEP 4
+#define M_TRIM_THRESHOLD -1
+#define M_TOP_PAD -2
+#define M_MMAP_THRESHOLD -3
+#define M_MMAP_MAX -4
+#define M_CHECK_ACTION -5
+#define M_PERTURB -6
+#define M_ARENA_TEST -7
+#define M_ARENA_MAX -8
+int mallopt(int, int);
+
 #ifdef __cplusplus
 }
 #endif
