@@ -170,6 +170,7 @@ int imfs_open(struct imfs *fs, const struct imfs_process *p, const struct imfs_a
 		imfs_node_settle(fs, n);
 		return -ENOMEM;
 	}
+	(*made)->created = fresh && (flags & O_CREAT);
 	if ((flags & O_TRUNC) && !fresh)
 		imfs_truncate(fs, n, p, 0);
 	if (!(flags & O_PATH))

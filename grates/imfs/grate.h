@@ -95,6 +95,8 @@ static inline int64_t done(int64_t r)
 	imfs_write_unlock();
 	return r;
 }
+/* on_clone.c: FICLONE and its like, of a file of ours. */
+int64_t on_clone_request(const struct lind_call *c, uint32_t request);
 int make_directories(const struct imfs_process *p, const char *path);
 
 /* on_data.c */

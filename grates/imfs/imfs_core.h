@@ -207,6 +207,7 @@ struct imfs_file {
 	uint32_t flags;
 	uint32_t refs;			/* table slots, plus calls in progress */
 	int32_t pos_lock;
+	bool created;			/* by the open that it is of */
 };
 
 #define IMFS_FDS 65536u		/* no number reaches that */

@@ -7,6 +7,7 @@
 
 #define SETTABLE (O_APPEND | O_NONBLOCK | O_NOATIME | O_DIRECT)
 #define FIGETBSZ_ 2u
+#define F_CREATED_QUERY_ 1028u
 
 bool fd_ours(const struct lind_call *c, int i)
 {
@@ -175,6 +176,15 @@ static bool path_only(const struct lind_call *c)
 	return f && done(f->flags & O_PATH);
 }
 
+/* Whether it was this open that made the file. */
+static int64_t created(const struct lind_call *c)
+{
+	struct client *client;
+	struct imfs_file *f = fd_take(c, 0, &client);
+
+	return f ? done(f->created) : -EBADF;
+}
+
 /* What there is for a file that is only named. */
 static bool about_number(uint32_t cmd)
 {
@@ -213,6 +223,8 @@ int64_t on_fcntl(const struct lind_call *c)
 		return pipe_size(c, cmd);
 	case F_GETLEASE:
 		return F_UNLCK;
+	case F_CREATED_QUERY_:
+		return created(c);
 	case F_NOTIFY:
 		return lind_arg32(c, 2) & ~DN_MULTISHOT ? -EINVAL : 0; /* without events it ends what there is not */
 	default:
@@ -283,6 +295,8 @@ int64_t on_ioctl(const struct lind_call *c)
 		return bytes_left(c);
 	case FIOQSIZE:
 		return bytes_taken(c);
+	case 0x40049409: case 0x4020940d: case 0xc0189436: /* FICLONE, FICLONERANGE, FIDEDUPERANGE */
+		return on_clone_request(c, lind_arg32(c, 1));
 	case FIGETBSZ_:
 		return lind_write(c->args[2], &(int32_t){ 4096 }, sizeof(int32_t));
 	default:

@@ -27,7 +27,7 @@ implemented {
     13   signal   rt_sigaction(sig: Signal, act: In<Sigaction>, old: Out<Sigaction>, size: Len) -> ();
     14   signal   rt_sigprocmask(how: SigmaskHow, set: In<Sigset>, old: Out<Sigset>, size: Len) -> ();
     /// Terminal requests (TIOCSTI is EPERM; the only line discipline is N_TTY), FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, FIOQSIZE, FIGETBSZ,
-    /// FS_IOC_GETFLAGS, FS_IOC_GETVERSION, SIOCATMARK and interface queries; others are ENOTTY.
+    /// FS_IOC_GETFLAGS, FS_IOC_GETVERSION, SIOCATMARK and interface queries; FICLONE and its like are EOPNOTSUPP where Linux would not refuse them; others are ENOTTY.
     16   fs       ioctl(fd: Fd, request: IoctlRequest, arg: InOut<u8>) -> i32;
     17   fs       pread64(fd: Fd, buf: Out<u8>, len: Len, offset: Off) -> usize;
     18   fs       pwrite64(fd: Fd, buf: In<u8>, len: Len, offset: Off) -> usize;
@@ -37,7 +37,7 @@ implemented {
     22   fs       pipe(fds: Out<[i32; 2]>) -> ();
     23   wait     select(n: i32, read: InOut<FdSet>, write: InOut<FdSet>, except: InOut<FdSet>, timeout: InOut<Timeval>) -> usize;
     24   process  sched_yield() -> ();
-    /// Private mappings of files do not grow, shared ones grow only by moving; MREMAP_DONTUNMAP is EINVAL.
+    /// Private mappings of files do not grow, shared ones grow only by moving.
     25   memory   mremap(addr: Addr, old_len: Len, new_len: Len, flags: RemapFlags, new_addr: Addr) -> Addr;
     26   memory   msync(addr: Addr, len: Len, flags: SyncFlags) -> ();
     27   memory   mincore(addr: Addr, len: Len, vec: Out<u8>) -> ();
@@ -190,7 +190,7 @@ implemented {
     /// As mlock.
     151  memory   mlockall(flags: i32) -> ();
     152  memory   munlockall() -> ();
-    /// Names, dumpable, no_new_privs, timer slack, the signal for when the parent (as a whole, not the thread that forked) ends, and who takes orphans; others are EINVAL.
+    /// Names, dumpable, no_new_privs, timer slack, the signal for when the parent (as a whole, not the thread that forked) ends, who takes orphans, and SECCOMP_MODE_STRICT, which is of the whole cage; others are EINVAL.
     157  process  prctl(op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -> i32;
     /// A hard limit goes down; with CAP_SYS_RESOURCE up again, to what the cage was started with. NOFILE, AS, DATA, FSIZE, CPU bind; the others are kept and inherited.
     160  process  setrlimit(resource: Resource, limit: In<Rlimit>) -> ();

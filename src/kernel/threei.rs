@@ -64,6 +64,8 @@ const SERIALIZED: u64 = 1 << 31;
 
 impl Handler {
     const KERNEL: u64 = 0;
+    /// Not a cage: whoever makes a call that goes there is ended by SIGKILL, as seccomp(2) has it.
+    pub const FORBIDDEN: CageId = CageId(u32::MAX);
 
     #[inline]
     fn unpack(word: u64) -> Handler {
@@ -142,6 +144,18 @@ impl HandlerTable {
         table.put(&entries);
         *table.inherited.locked() = entries;
         table
+    }
+
+    /// From now on each call but these ends the cage: see [`Handler::FORBIDDEN`]. Those go where they went, and no writer changes that.
+    pub fn confine(&self, allowed: &[u32]) {
+        let mut inherited = self.inherited.locked();
+        let forbidden = Handler::Grate { cage: Handler::FORBIDDEN, entry: 0, serialized: false }.pack();
+        let word = |number| if allowed.contains(&number) { self.look_up(u64::from(number)) } else { forbidden };
+        let direct: Box<[u64]> = (0..).take(DIRECT).map(word).collect();
+        let others = (1000..1100_u64).map(|number| (number, forbidden)).collect();
+        let entries = Entries { direct: Some(direct), others: Arc::new(others), default: forbidden };
+        self.put(&entries);
+        *inherited = entries;
     }
 
     /// Where calls of this number go.

@@ -1,9 +1,10 @@
 //! The way of a call through the grates that its table names: filters where there are some, handlers, and where those let it go on.
 
+use lind_abi::flags::Signals;
 use lind_abi::{CageId, Call, Errno};
 
 use crate::Kernel;
-use crate::cage::Thread;
+use crate::cage::{Thread, signal};
 use crate::engine::{Entered, Hop, Served};
 use crate::threei::{Handler, Packed};
 
@@ -29,6 +30,10 @@ pub(super) fn by_grates<H: Hop + ?Sized>(
     loop {
         to = follow(to);
         let Handler::Grate { cage: grate, entry, serialized } = to.handler() else { return None };
+        if grate == Handler::FORBIDDEN {
+            signal::end(kernel, &client.cage, signal::number(Signals::SIGKILL));
+            return Some(Errno::EPERM.to_wire());
+        }
         let decided = if own { hop.ask_filter(client.cage.id, call.nr, call.values, to, past) } else { None };
         match decided.unwrap_or_else(|| hop.enter(grate, entry, serialized, past, &Served { call, client })) {
             Entered::Answered(result) => {

@@ -202,6 +202,13 @@ pub fn ioctl_number(fd: BorrowedFd<'_>, request: u32, arg: u32) -> Result<i32> {
     Ok(i32::try_from(value).unwrap_or(0))
 }
 
+/// fcntl(2) F_CREATED_QUERY: 1 if opening the file has made it. EINVAL on hosts before Linux 6.12.
+pub fn created(fd: BorrowedFd<'_>) -> Result<i32> {
+    const F_CREATED_QUERY: usize = 1028;
+    // SAFETY: takes no address.
+    result(unsafe { raw_syscall!(Sysno::fcntl, raw(fd), F_CREATED_QUERY, 0usize) }).map(|made| i32::from(made != 0))
+}
+
 /// fcntl(2) F_OFD_SETLK, or F_OFD_GETLK, which changes `lock`.
 pub fn record_lock(fd: BorrowedFd<'_>, command: i32, lock: &mut Flock) -> Result<()> {
     let command = command.cast_unsigned() as usize;

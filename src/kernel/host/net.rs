@@ -210,6 +210,23 @@ pub fn set_option(fd: BorrowedFd<'_>, level: u32, option: i32, value: HostRange<
         .map(drop)
 }
 
+/// setsockopt(2) with a value of the kernel's own.
+pub fn set_option_value(fd: BorrowedFd<'_>, level: u32, option: i32, value: &[u8]) -> Result<()> {
+    let (level, option) = (level as usize, option.cast_unsigned() as usize);
+    // SAFETY: the host only reads `value`. Options whose values hold addresses are refused before this.
+    result(unsafe { raw_syscall!(Sysno::setsockopt, raw(fd), level, option, value.as_ptr() as usize, value.len()) })
+        .map(drop)
+}
+
+/// getsockopt(2) with a value of the kernel's own, part of which the host may read before it writes.
+pub fn get_option_value(fd: BorrowedFd<'_>, level: u32, option: i32, value: &mut [u8]) -> Result<u32> {
+    let mut len = u32::try_from(value.len()).map_err(|_| Errno::EINVAL)?;
+    let (level, option, at) = (level as usize, option.cast_unsigned() as usize, value.as_mut_ptr() as usize);
+    // SAFETY: the host reads and writes at most `len` bytes of `value`, and `len`.
+    result(unsafe { raw_syscall!(Sysno::getsockopt, raw(fd), level, option, at, &raw mut len as usize) })?;
+    Ok(len)
+}
+
 /// getsockopt(2) into guest memory. Returns the length the host reports.
 pub fn get_option(fd: BorrowedFd<'_>, level: u32, option: i32, value: HostRange<'_>) -> Result<u32> {
     let mut len = u32::try_from(value.len()).map_err(|_| Errno::EINVAL)?;

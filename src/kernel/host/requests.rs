@@ -76,6 +76,7 @@ pub const COMMANDS: &[u32] = &[
     F::F_SETPIPE_SZ,
     F::F_GET_SEALS,
     F::F_ADD_SEALS,
+    F::F_CREATED_QUERY,
 ];
 
 /// F_SETFL, and the flag that it does not set: O_ASYNC, by which a file sends signals.

@@ -15,7 +15,6 @@ use lind_abi::{Errno, Result};
 pub use freeze::History;
 
 use super::frozen::{Frozen, Layers};
-use super::mapping::host_prot;
 use super::vmmap::{OnFork, Region, Use, Vmmap};
 use super::{GuestMemory, MapGuard, Memory, PAGE};
 use crate::host::pagemap;
@@ -124,7 +123,7 @@ impl Copying<'_> {
             return Ok(());
         }
         let (child, parent) = (self.child, &self.parent.guest);
-        let prot = host_prot(region.prot);
+        let prot = region.host_prot();
         if region.shared {
             child.share_from(parent, start, len)?;
             return child.protect(start, len, prot);

@@ -101,8 +101,10 @@ impl Memory {
             }
             end = part.end;
             let len = part.end - part.start;
-            if let Err(errno) = self.guest.protect(part.start, len, host_prot(prot)) {
-                let _ = self.guest.protect(part.start, len, host_prot(region.prot));
+            let mut given = region;
+            given.prot = prot;
+            if let Err(errno) = self.guest.protect(part.start, len, given.host_prot()) {
+                let _ = self.guest.protect(part.start, len, region.host_prot());
                 return Err(errno);
             }
             map.update(part, |region| region.prot = prot);
@@ -144,7 +146,7 @@ impl Memory {
     /// Maps zeroed private pages where nothing is.
     pub(super) fn map_private(&self, map: &mut Vmmap, range: Range<u64>, region: Region) -> Result<()> {
         map.check_room(range.clone())?;
-        let mapped = self.guest.map_anonymous(range.start, range.end - range.start, host_prot(region.prot));
+        let mapped = self.guest.map_anonymous(range.start, range.end - range.start, region.host_prot());
         match mapped {
             Ok(()) => map.map(range, region),
             Err(_) => self.unmap_locked(map, range),
@@ -177,7 +179,7 @@ impl Memory {
             let mut left = Vec::new();
             for piece in frozen.into_iter().map(|piece| piece.at) {
                 if map.may_split() {
-                    self.guest.map_anonymous(piece.start, piece.end - piece.start, host_prot(region.prot))?;
+                    self.guest.map_anonymous(piece.start, piece.end - piece.start, region.host_prot())?;
                     map.frozen.carve(piece.clone());
                     [piece.start, piece.end].into_iter().for_each(|at| map.seam(at));
                 } else {
@@ -217,7 +219,7 @@ impl Memory {
         let Range { start, end } = piece.at;
         let file = piece.layer.file();
         if map.may_split() {
-            self.guest.map_file(start, end - start, host_prot(region.prot), false, file, piece.offset)?;
+            self.guest.map_file(start, end - start, region.host_prot(), false, file, piece.offset)?;
             map.frozen.carve(piece.at.clone());
             map.frozen.insert(piece.clone());
             return Ok(());
@@ -244,8 +246,34 @@ impl Memory {
         [range.start, range.end].into_iter().for_each(|at| map.seam(at));
         self.guest.protect(start, len, libc::PROT_READ | libc::PROT_WRITE)?;
         let written = write();
-        self.guest.protect(start, len, host_prot(region.prot))?;
+        self.guest.protect(start, len, region.host_prot())?;
         written
+    }
+
+    /// madvise(2) `MADV_GUARD_INSTALL` and `MADV_GUARD_REMOVE`: nobody has access to what is guarded, whatever its protection is, and its
+    /// contents are gone.
+    ///
+    /// # Errors
+    /// EINVAL for guarding what is locked; ENOMEM where something in the range is not mapped, after the rest is done.
+    pub fn guard_pages(&self, range: Range<u64>, guarded: bool) -> Result<()> {
+        let all = {
+            let mut map = self.map();
+            map.check_split(range.clone())?;
+            let (parts, all) = map.mapped_parts(range.clone());
+            if guarded && parts.iter().any(|(_, region)| region.locked) {
+                return Err(Errno::EINVAL);
+            }
+            for (part, mut region) in parts {
+                region.guarded = guarded;
+                self.guest.protect(part.start, part.end - part.start, region.host_prot())?;
+                map.update(part, |region| region.guarded = guarded);
+            }
+            all
+        };
+        if guarded {
+            return self.discard(range, libc::MADV_DONTNEED);
+        }
+        if all { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 
     /// Sets what fork makes of a range. ENOMEM where something in it is not mapped.

@@ -78,7 +78,7 @@ impl Memory {
         if std::mem::take(&mut map.withheld) {
             for (range, region) in map.regions().filter(|(_, region)| region.usage != Use::Guard) {
                 // The host had room for these mappings before.
-                let _ = self.guest.protect(range.start, range.end - range.start, mapping::host_prot(region.prot));
+                let _ = self.guest.protect(range.start, range.end - range.start, region.host_prot());
             }
         }
         Needed(self)

@@ -9,7 +9,6 @@ use std::ops::Range;
 use lind_abi::{Errno, Result};
 
 use super::frozen::Piece;
-use super::mapping::host_prot;
 use super::vmmap::{Region, Vmmap};
 use super::{GuestMemory, Memory, space};
 
@@ -35,6 +34,34 @@ impl Memory {
         let mut map = self.map();
         let start = self.remap_locked(&mut map, old, new_len, how)?;
         self.lock_moved(&map, start..start + new_len);
+        Ok(start)
+    }
+
+    /// Moves the mapping at `old` in any case. Its place stays mapped, and has zeroes, or what the file or the shared memory has.
+    ///
+    /// # Errors
+    /// As of [`Memory::remap`].
+    pub fn relocate(&self, old: Range<u64>, how: Move) -> Result<u64> {
+        let mut map = self.map();
+        let len = old.end - old.start;
+        let (extent, region) = map.mapped_at(old.start).ok_or(Errno::EFAULT)?;
+        if len == 0 {
+            return Err(Errno::EINVAL);
+        }
+        if old.end > extent.end {
+            return Err(Errno::EFAULT);
+        }
+        let start = self.move_region(&mut map, old.clone(), len, how, region)?;
+        if region.is_plain() {
+            self.unmap_locked(&mut map, old.clone());
+            // The contents have moved: what cannot be mapped now stays a hole.
+            let mut again = region;
+            again.locked = false;
+            let _ = self.map_private(&mut map, old, again);
+        } else {
+            map.update(old, |region| region.locked = false);
+        }
+        self.lock_moved(&map, start..start + len);
         Ok(start)
     }
 
@@ -64,7 +91,11 @@ impl Memory {
         if how == Move::No || (new_len > old_len && !region.is_plain() && !region.shared) {
             return Err(Errno::ENOMEM);
         }
-        self.move_region(map, old, new_len, how, region)
+        let start = self.move_region(map, old.clone(), new_len, how, region)?;
+        if old_len > 0 {
+            self.unmap_locked(map, old);
+        }
+        Ok(start)
     }
 
     fn unmap_tail(&self, map: &mut Vmmap, tail: Range<u64>) -> Result<()> {
@@ -77,6 +108,7 @@ impl Memory {
         Ok(())
     }
 
+    /// Moves a mapping. Its old place is as it was, to the host with what it begins with.
     fn move_region(&self, map: &mut Vmmap, old: Range<u64>, new_len: u64, how: Move, region: Region) -> Result<u64> {
         let old_len = old.end - old.start;
         let kept = old_len.min(new_len);
@@ -100,7 +132,7 @@ impl Memory {
             // What is new first: if there is no room for it, nothing has moved yet.
             let grown = match new_len - kept {
                 0 => Ok(()),
-                more => self.guest.map_anonymous(start + kept, more, host_prot(region.prot)),
+                more => self.guest.map_anonymous(start + kept, more, region.host_prot()),
             };
             grown.and_then(|()| self.move_contents(map, kept_pages.clone(), start, region))
         };
@@ -122,9 +154,6 @@ impl Memory {
             let at = piece.at.start - old.start + start..piece.at.end - old.start + start;
             map.frozen.insert(Piece { at, ..piece });
         }
-        if old_len > 0 {
-            self.unmap_locked(map, old);
-        }
         Ok(start)
     }
 
@@ -141,7 +170,7 @@ impl Memory {
                 moved => return moved.map(|()| frozen > 0),
             }
         }
-        let prot = host_prot(region.prot);
+        let prot = region.host_prot();
         self.guest.map_anonymous(start, len, libc::PROT_READ | libc::PROT_WRITE)?;
         if prot == libc::PROT_NONE {
             self.guest.protect(old.start, len, libc::PROT_READ)?;

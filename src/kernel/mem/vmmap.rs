@@ -12,6 +12,7 @@ use lind_abi::{Errno, Result};
 
 use super::budget::Share;
 use super::frozen::{Frozen, Piece};
+use super::mapping::host_prot;
 use super::{PAGE, space, spare};
 use host::Apart;
 
@@ -72,6 +73,8 @@ pub struct Region {
     pub segment: Option<Attached>,
     /// Whether it stays in the host's memory: mlock(2).
     pub locked: bool,
+    /// Whether nobody has access, whatever its protection is: madvise(2) `MADV_GUARD_INSTALL`.
+    pub guarded: bool,
     /// Tells mappings of files and shared memory apart: equal for pages that lie next to each other in one of
     /// them. 0 for private zeroed memory.
     source: u64,
@@ -90,7 +93,13 @@ impl Region {
     /// Private zeroed memory.
     pub fn private(prot: u32, usage: Use) -> Region {
         let on_fork = OnFork::Keep;
-        Region { prot, shared: false, file: false, usage, on_fork, segment: None, locked: false, source: 0 }
+        let (segment, locked, guarded) = (None, false, false);
+        Region { prot, shared: false, file: false, usage, on_fork, segment, locked, guarded, source: 0 }
+    }
+
+    /// The protection that the host gives it.
+    pub(super) fn host_prot(&self) -> i32 {
+        if self.guarded { libc::PROT_NONE } else { host_prot(self.prot) }
     }
 
     /// Tells what was mapped at different times apart.
@@ -381,7 +390,7 @@ impl Vmmap {
             }
             self.carve(part.clone());
             self.join(part.clone(), region);
-            if (region.prot, region.locked) != (before.prot, before.locked) {
+            if (region.prot, region.locked, region.guarded) != (before.prot, before.locked, before.guarded) {
                 // Both sides may have been touched before.
                 self.seam(part.start);
                 self.seam(part.end);

@@ -99,6 +99,7 @@ fn of_file(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>, number: u32) 
         FcntlCmd::F_GET_SEALS => {
             rustix::fs::fcntl_get_seals(file.host()).map(|seals| seals.bits().cast_signed()).map_err(host::errno)
         }
+        FcntlCmd::F_CREATED_QUERY => host::fs::created(file.host()),
         FcntlCmd::F_ADD_SEALS => rustix::fs::fcntl_add_seals(file.host(), SealFlags::from_bits_retain(number))
             .map(|()| 0)
             .map_err(host::errno),

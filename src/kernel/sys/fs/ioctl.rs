@@ -4,6 +4,7 @@ use lind_abi::flags::{IoctlRequest, OpenFlags};
 use lind_abi::layout::{Termios, Winsize};
 use lind_abi::{Errno, Fd, InOut, Len, Result};
 
+use super::clone;
 use super::dup::check_opened;
 use crate::call::Ctx;
 use crate::fd::{FileRef, Kind};
@@ -31,6 +32,12 @@ pub(crate) fn ioctl(cx: &Ctx<'_>, fd: Fd, request: IoctlRequest, arg: InOut<u8>)
         R::FS_IOC32_GETFLAGS => pass(cx, &file, IoctlRequest(R::FS_IOC_GETFLAGS), arg, size_of::<i32>()),
         R::FS_IOC32_GETVERSION => pass(cx, &file, IoctlRequest(R::FS_IOC_GETVERSION), arg, size_of::<i32>()),
         R::SIOCATMARK if matches!(file.kind, Kind::Socket(_)) => pass(cx, &file, request, arg, size_of::<i32>()),
+        R::FICLONE => clone::range(cx, &file, Fd { number: low_word(arg.addr), cage: fd.cage }),
+        R::FICLONERANGE => {
+            let range: Vec<u64> = cx.load_array(cx.reading(arg.cast()), 4)?;
+            clone::range(cx, &file, Fd { number: low_word(range[0]), cage: fd.cage })
+        }
+        R::FIDEDUPERANGE => clone::same(cx, &file, arg),
         R::FIOASYNC => super::owner::fioasync(cx, fd, &file, arg),
         _ => match super::owner::of_socket(cx, &file, request.0, arg).or_else(|| terminal(cx, fd, &file, request, arg))
         {
@@ -38,6 +45,11 @@ pub(crate) fn ioctl(cx: &Ctx<'_>, fd: Fd, request: IoctlRequest, arg: InOut<u8>)
             None => check_opened(&file).and_then(|()| crate::sys::net::interface(cx, &file, request.0, arg)),
         },
     }
+}
+
+/// What stands for a descriptor, of which only the low half is looked at.
+fn low_word(value: u64) -> i32 {
+    u32::try_from(value & u64::from(u32::MAX)).unwrap_or(u32::MAX).cast_signed()
 }
 
 /// Hands a request to the host, whose argument has this size.

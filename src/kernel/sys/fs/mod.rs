@@ -2,6 +2,7 @@
 
 mod at;
 mod attributes;
+mod clone;
 mod directory;
 mod dup;
 mod inotify;

@@ -19,6 +19,7 @@ pub(crate) fn madvise(cx: &Ctx<'_>, addr: Addr, len: Len, advice: Advice) -> Res
         Advised::Host(advice) => memory
             .for_mapped(range, |part| cx.blocking(|| memory.guest.advise(part.start, part.end - part.start, advice))),
         Advised::Discard(advice) => memory.discard(range, advice),
+        Advised::Guard(guarded) => memory.guard_pages(range, guarded),
         Advised::Fork(on_fork) => memory.set_on_fork(range, on_fork),
         Advised::Nothing => memory.for_mapped(range, |_| Ok(())),
     }
@@ -29,6 +30,8 @@ enum Advised {
     Host(i32),
     /// The contents are not needed.
     Discard(i32),
+    /// Nobody has access, or those again who had.
+    Guard(bool),
     /// Kept for fork.
     Fork(OnFork),
     /// Nothing comes of it: there are no core dumps to leave pages out of, and no mappings for a kind of access.
@@ -51,6 +54,8 @@ fn advised(advice: Advice) -> Result<Advised> {
         | Advice::MADV_POPULATE_WRITE => Advised::Host(i32::try_from(advice.0).map_err(|_| Errno::EINVAL)?),
         Advice::MADV_DONTNEED => Advised::Discard(libc::MADV_DONTNEED),
         Advice::MADV_FREE => Advised::Discard(libc::MADV_FREE),
+        Advice::MADV_GUARD_INSTALL => Advised::Guard(true),
+        Advice::MADV_GUARD_REMOVE => Advised::Guard(false),
         Advice::MADV_DONTFORK => Advised::Fork(OnFork::Omit),
         Advice::MADV_DOFORK | Advice::MADV_KEEPONFORK => Advised::Fork(OnFork::Keep),
         Advice::MADV_WIPEONFORK => Advised::Fork(OnFork::Wipe),

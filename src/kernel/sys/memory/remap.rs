@@ -16,12 +16,15 @@ pub(crate) fn mremap(
     flags: RemapFlags,
     new_addr: Addr,
 ) -> Result<Addr> {
-    // MREMAP_DONTUNMAP is not supported: nothing but userfaultfd users needs it.
-    if flags.beyond(RemapFlags::MREMAP_MAYMOVE | RemapFlags::MREMAP_FIXED) {
+    let keeps = flags.has(RemapFlags::MREMAP_DONTUNMAP);
+    if flags.beyond(RemapFlags::MREMAP_MAYMOVE | RemapFlags::MREMAP_FIXED | RemapFlags::MREMAP_DONTUNMAP) {
         return Err(Errno::EINVAL);
     }
     let may_move = flags.has(RemapFlags::MREMAP_MAYMOVE);
-    if flags.has(RemapFlags::MREMAP_FIXED) && !may_move {
+    if (flags.has(RemapFlags::MREMAP_FIXED) || keeps) && !may_move {
+        return Err(Errno::EINVAL);
+    }
+    if keeps && old_len.0 != new_len.0 {
         return Err(Errno::EINVAL);
     }
     let old = pages(addr.0, old_len.0, Errno::EINVAL)?;
@@ -54,5 +57,6 @@ pub(crate) fn mremap(
     if locked && more > 0 {
         lock::of_new(cx, more, true).map_err(|_| Errno::EAGAIN)?;
     }
-    memory.remap(old, new_len, how).map(Addr)
+    let start = if keeps { memory.relocate(old, how) } else { memory.remap(old, new_len, how) };
+    start.map(Addr)
 }

@@ -6,6 +6,7 @@
 
 mod address;
 mod credentials;
+mod group;
 mod interface;
 mod message;
 mod name;

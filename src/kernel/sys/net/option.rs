@@ -4,6 +4,7 @@ use lind_abi::flags::SockLevel;
 use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
 
 use super::credentials::{self, SO_PEERGROUPS, SO_PEERPIDFD};
+use super::group;
 use crate::call::Ctx;
 use crate::host::net;
 use crate::mem::GuestMemory;
@@ -18,6 +19,10 @@ pub(crate) fn setsockopt(cx: &Ctx<'_>, fd: Fd, level: SockLevel, option: i32, va
     refuse(level, option)?;
     if (level.0, option) == (SockLevel::SOL_SOCKET, libc::SO_PASSCRED) {
         credentials::asks(cx, &socket);
+    }
+    if group::has_address(level, option) {
+        let value = address_value(cx, value, len)?;
+        return net::set_option_value(socket.host(), level.0, option, &value);
     }
     let value = cx.input(value, Len(len.into()))?;
     net::set_option(socket.host(), level.0, option, value)
@@ -46,11 +51,26 @@ pub(crate) fn getsockopt(
         (SockLevel::SOL_SOCKET, SO_PEERPIDFD) => return credentials::peer_descriptor(cx, &socket, value, room, len),
         _ => {}
     }
+    if group::has_address(level, option) {
+        let mut wide = address_value(cx, In::new(value.addr, value.cage), room)?;
+        let filled = net::get_option_value(socket.host(), level.0, option, &mut wide)?;
+        let narrow = group::narrow(&wide[..wide.len().min(filled as usize)]);
+        cx.copy_out(value, &narrow)?;
+        return cx.store(cx.writing(len), &u32::try_from(narrow.len()).unwrap_or(room));
+    }
     // An option takes as much of a larger buffer as it needs; the rest of it need not lie in the guest's memory.
     let room = u64::from(room).min(GuestMemory::SPACE.saturating_sub(value.addr));
     let value = cx.output(value, Len(room))?;
     let filled = net::get_option(socket.host(), level.0, option, value)?;
     cx.store(cx.writing(len), &filled)
+}
+
+/// A value with an address in it, as the host has it.
+fn address_value(cx: &Ctx<'_>, value: In<u8>, len: u32) -> Result<Vec<u8>> {
+    let len = usize::try_from(len).ok().filter(|&len| len <= group::LONGEST).ok_or(Errno::ENOBUFS)?;
+    let mut bytes = vec![0; len];
+    cx.copy_in(value, &mut bytes)?;
+    group::widen(&bytes)
 }
 
 /// Refuses the options that would have the host follow an address in the value, run a program, or make a descriptor.

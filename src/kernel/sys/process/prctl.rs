@@ -1,7 +1,7 @@
 //! prctl(2).
 
 use lind_abi::flags::PrctlOp;
-use lind_abi::{Errno, In, Out, Result};
+use lind_abi::{Errno, In, Out, Result, nr};
 
 use crate::cage::signal::LAST;
 use crate::call::Ctx;
@@ -47,7 +47,8 @@ pub(crate) fn prctl(cx: &Ctx<'_>, op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -
             cx.cage.settings().no_new_privs = true;
             Ok(0)
         }
-        // Nobody here has filters of his own.
+        PrctlOp::PR_SET_SECCOMP => strict(cx, a),
+        // Who is confined cannot ask.
         PrctlOp::PR_GET_SECCOMP => Ok(0),
         PrctlOp::PR_CAPBSET_READ
         | PrctlOp::PR_CAPBSET_DROP
@@ -63,6 +64,17 @@ pub(crate) fn prctl(cx: &Ctx<'_>, op: PrctlOp, a: u64, b: u64, c: u64, d: u64) -
         }
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// prctl(PR_SET_SECCOMP) with SECCOMP_MODE_STRICT: the cage reads, writes and ends, and any other call is its end. Filters are EINVAL: the
+/// seccomp grate has those that it was started with.
+fn strict(cx: &Ctx<'_>, mode: u64) -> Result<i32> {
+    const SECCOMP_MODE_STRICT: u64 = 1;
+    if mode != SECCOMP_MODE_STRICT || cx.thread.worker || cx.thread.cage.id != cx.cage.id {
+        return Err(Errno::EINVAL);
+    }
+    cx.cage.handlers.confine(&[nr::read, nr::write, nr::exit, nr::rt_sigreturn]);
+    Ok(0)
 }
 
 /// The name is what stands before the NUL, and at most 15 bytes of it.

@@ -286,6 +286,8 @@ static const struct lind_name lind_rows_Advice[] = {
 	{ 0x15, "MADV_PAGEOUT" },
 	{ 0x16, "MADV_POPULATE_READ" },
 	{ 0x17, "MADV_POPULATE_WRITE" },
+	{ 0x66, "MADV_GUARD_INSTALL" },
+	{ 0x67, "MADV_GUARD_REMOVE" },
 	{ 0, NULL },
 };
 static const struct lind_names lind_names_Advice = { "Advice", lind_rows_Advice };
@@ -337,6 +339,7 @@ static const struct lind_name lind_rows_FcntlCmd[] = {
 	{ 0x408, "F_GETPIPE_SZ" },
 	{ 0x409, "F_ADD_SEALS" },
 	{ 0x40a, "F_GET_SEALS" },
+	{ 0x404, "F_CREATED_QUERY" },
 	{ 0, NULL },
 };
 static const struct lind_names lind_names_FcntlCmd = { "FcntlCmd", lind_rows_FcntlCmd };
@@ -398,6 +401,9 @@ static const struct lind_name lind_rows_IoctlRequest[] = {
 	{ 0x402c542d, "TCSETSF2" },
 	{ 0x80045432, "TIOCGDEV" },
 	{ 0x40045436, "TIOCSIG" },
+	{ 0x40049409, "FICLONE" },
+	{ 0x4020940d, "FICLONERANGE" },
+	{ 0xc0189436, "FIDEDUPERANGE" },
 	{ 0x5456, "TIOCGLCKTRMIOS" },
 	{ 0x5460, "FIOQSIZE" },
 	{ 0x2, "FIGETBSZ" },
