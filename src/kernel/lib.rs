@@ -27,7 +27,8 @@
 //! - `sys`: one function per system call, by area
 //!
 //! # Lock order
-//! Whoever holds one of these takes only later ones. Of two cages' locks of one kind nobody holds both.
+//! Whoever holds one of these takes only later ones. Of two cages' locks of one kind nobody holds both, but for
+//! `Cage::signals`: who sends a signal to several holds those of all, taken by ascending id.
 //!
 //! 1. `Kernel::kinship`
 //! 2. `Cage::news`

@@ -118,6 +118,9 @@ fn begin(
     };
     let thread = born.create(kernel).map_err(failed("no room for a cage"))?;
     let cage = Arc::clone(&thread.cage);
+    if !kernel.engine().is_grate(&image.image) {
+        kernel.line().has_program();
+    }
     let start = Start {
         image: image.image,
         argv: program.argv,
@@ -192,6 +195,9 @@ pub fn spawn(
     let child = Arc::clone(&thread.cage);
     child.listens_by(listeners);
     parent.family().children.push(child.id);
+    if !is_grate {
+        kernel.line().has_program();
+    }
     let start = Start { image, argv: program.argv, envp: program.envp, path, text: None, ids: FileIds::default() };
     let started = match lender {
         Some(host) => host.lend(kernel, thread, start),

@@ -178,6 +178,9 @@ pub fn commit_exec(kernel: &Arc<Kernel>, thread: &Arc<Thread>) -> core::result::
     // Now the old program's file may be written to.
     drop(old);
     cage.fresh_fork.store(false, Ordering::Release);
+    if !kernel.engine().is_grate(&start.image) {
+        kernel.line().has_program();
+    }
     cage.exit_notice.store(0, Ordering::Release);
     let thread = thread.lead().map_err(|_| killed)?;
     *thread.name.locked() = command_name(&start.path);

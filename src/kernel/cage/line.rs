@@ -7,6 +7,7 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lind_abi::{Errno, Result};
 
@@ -27,12 +28,13 @@ pub struct Installed {
 pub struct Line {
     grates: Vec<Installed>,
     files: Mutex<Vec<Option<OwnedFd>>>,
+    runs: AtomicBool,
 }
 
 impl Line {
     /// These grates, and these files by their numbers.
     pub fn new(grates: Vec<Installed>, files: Vec<Option<OwnedFd>>) -> Line {
-        Line { grates, files: Mutex::new(files) }
+        Line { grates, files: Mutex::new(files), runs: AtomicBool::new(false) }
     }
 
     /// The grate that was typed so.
@@ -45,6 +47,16 @@ impl Line {
         if !is_grate {
             self.files.lock().expect("no one panics while taking a file").clear();
         }
+    }
+
+    /// A cage is there for a program that is no grate.
+    pub(super) fn has_program(&self) {
+        self.runs.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether there is a program already, or has been: until then grates start one another, and compile.
+    pub(super) fn runs(&self) -> bool {
+        self.runs.load(Ordering::SeqCst)
     }
 
     /// Gives a file away: there is one taker for each.

@@ -30,15 +30,27 @@ pub(crate) fn send_to_thread(kernel: &Kernel, thread: &Thread, info: Info) -> Re
 
 /// Sends a signal to every cage of a process group; false if there is none that is alive.
 pub(crate) fn send_to_group(kernel: &Kernel, group: u32, info: Info) -> bool {
-    let mut any = false;
-    for cage in kernel.cages.all() {
-        if !cage.is_dead() && cage.group() == group {
-            // A full queue loses the signal for that one, as it does on Linux.
-            let _ = send(kernel, &cage, info);
-            any = true;
-        }
-    }
+    let mut members = kernel.cages.all();
+    members.retain(|cage| !cage.is_dead() && cage.group() == group);
+    let any = !members.is_empty();
+    send_to_all(kernel, members, info);
     any
+}
+
+/// Sends a signal to several cages in one moment: it waits for all of them before one of them acts on it. A shell must not hear of the end of a
+/// command that ^C has ended before it has been sent that itself.
+pub(crate) fn send_to_all(kernel: &Kernel, mut cages: Vec<Arc<Cage>>, info: Info) {
+    // The order in which locks of several are taken; and nobody's is taken twice.
+    cages.sort_by_key(|cage| cage.id);
+    cages.dedup_by_key(|cage| cage.id);
+    // Nobody takes a signal, nor goes on that was told of one, without this lock.
+    let mut locked: Vec<_> = cages.iter().map(|cage| (cage, cage.signals())).collect();
+    let put: Vec<_> = locked.iter_mut().map(|(cage, signals)| put(cage, signals, None, info, Ends::Told)).collect();
+    drop(locked);
+    for (cage, put) in cages.iter().zip(put) {
+        // A full queue loses the signal for that one, as it does on Linux.
+        let _ = act_on(kernel, cage, info.signal, put);
+    }
 }
 
 /// Where a signal from outside comes from.
@@ -64,6 +76,11 @@ pub fn outside_targets(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: O
         targets.extend(with_programs(kernel, first));
     }
     targets
+}
+
+/// Whether there is, or was, a program that a signal from outside can be for. Grates of the command line leave them to theirs.
+pub fn has_program(kernel: &Kernel) -> bool {
+    kernel.line().runs()
 }
 
 /// A cage and, of a grate, those that it has started, which may be grates too.
@@ -114,10 +131,7 @@ pub fn from_outside(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: Orig
     let targets = outside_targets(kernel, first, signal, origin);
     // The host forgets a SIGCONT when a stop follows at once: it has let this process go on, and the first cage has not heard of it.
     let stopped = bit(signal) & STOPPING != 0 && first.is_stopped();
-    for cage in targets.iter().filter(|cage| !cage.is_dead()) {
-        // A full queue loses the signal for that one, as it does on Linux.
-        let _ = send(kernel, cage, info);
-    }
+    send_to_all(kernel, targets, info);
     if stopped && first.maker().is_none() && first.is_stopped() {
         kernel.engine().stop_process();
     }
@@ -129,25 +143,45 @@ pub fn ended_but_there(kernel: &Kernel) -> Vec<Arc<Cage>> {
 }
 
 fn deliver(kernel: &Kernel, cage: &Cage, to: Option<&Thread>, info: Info) -> Result<()> {
-    let signal = info.signal;
+    let put = put(cage, &mut cage.signals(), to, info, Ends::AtOnce);
+    act_on(kernel, cage, info.signal, put)
+}
+
+/// What a signal does that ends the cage, before somebody acts on it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    /// Nothing: the sender ends the cage next.
+    AtOnce,
+    /// It waits for the thread that takes it, which ends the cage if it is faster.
+    Told,
+}
+
+/// A signal that was put where it waits.
+struct Put {
+    /// The stop that it has ended.
+    continued: Option<super::stop::Ended>,
+    woken: Result<Woken>,
+}
+
+fn put(cage: &Cage, signals: &mut Signals, to: Option<&Thread>, info: Info, ends: Ends) -> Put {
     let mut continued = None;
-    let woken = {
-        let mut signals = cage.signals();
-        if cage.is_dead() {
-            return Ok(());
-        }
-        if signal == number(Number::SIGCONT) {
-            cage.forget(&mut signals, STOPPING);
-            continued = signals.go_on();
-        } else if bit(signal) & STOPPING != 0 {
-            cage.forget(&mut signals, bit(number(Number::SIGCONT)));
-        }
-        queue(cage, &mut signals, to, info)
-    };
-    if let Some(stop) = continued {
+    if cage.is_dead() {
+        return Put { continued, woken: Ok(Woken::Nobody) };
+    }
+    if info.signal == number(Number::SIGCONT) {
+        cage.forget(signals, STOPPING);
+        continued = signals.go_on();
+    } else if bit(info.signal) & STOPPING != 0 {
+        cage.forget(signals, bit(number(Number::SIGCONT)));
+    }
+    Put { continued, woken: queue(cage, signals, to, info, ends) }
+}
+
+fn act_on(kernel: &Kernel, cage: &Cage, signal: u8, put: Put) -> Result<()> {
+    if let Some(stop) = put.continued {
         super::stop::went_on(kernel, cage, stop);
     }
-    match woken? {
+    match put.woken? {
         Woken::Nobody => {}
         Woken::All => end(kernel, cage, signal),
         Woken::One(thread) => wake(kernel, &thread),
@@ -163,7 +197,7 @@ enum Woken {
     All,
 }
 
-fn queue(cage: &Cage, signals: &mut Signals, to: Option<&Thread>, info: Info) -> Result<Woken> {
+fn queue(cage: &Cage, signals: &mut Signals, to: Option<&Thread>, info: Info, ends: Ends) -> Result<Woken> {
     let signal = info.signal;
     let threads = cage.threads();
     let of_guest = |thread: &&Arc<Thread>| !thread.worker;
@@ -176,7 +210,14 @@ fn queue(cage: &Cage, signals: &mut Signals, to: Option<&Thread>, info: Info) ->
     let ready = taker.is_some_and(|taker| !taker.blocks(signal));
     match signals.action(signal) {
         Action::Ignore if !first.is_some_and(|first| first.blocks(signal)) => return Ok(Woken::Nobody),
-        Action::End if ready || signal == number(Number::SIGKILL) => return Ok(Woken::All),
+        Action::End if ready || signal == number(Number::SIGKILL) => {
+            if let Some(taker) = taker.filter(|_| ends == Ends::Told) {
+                let _ = signals.shared.push(info, u64::MAX);
+                cage.pending.store(signals.shared.bits(), Ordering::SeqCst);
+                taker.notice(Attention::SIGNAL);
+            }
+            return Ok(Woken::All);
+        }
         _ => {}
     }
     let limit = cage.settings().limits.of(Resource(Resource::RLIMIT_SIGPENDING)).map_or(0, |limit| limit.0);

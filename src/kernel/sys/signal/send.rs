@@ -93,16 +93,23 @@ fn send_to(cx: &Ctx<'_>, pid: Pid, sig: Signal, info: impl Fn(u8) -> Info) -> Re
         Some(signal) => signal::send(cx.kernel, cage, info(signal)),
     };
     let in_group = |group: u32| cx.kernel.cages.all().into_iter().filter(move |cage| cage.group() == group);
+    let to_many = |cages: &mut dyn Iterator<Item = Arc<Cage>>| {
+        let cages = those_it_may_signal(cages, cx, signal)?;
+        if let Some(signal) = signal {
+            signal::send_to_all(cx.kernel, cages, info(signal));
+        }
+        Ok(())
+    };
     match pid.0 {
-        0 => to_many(in_group(cx.cage.group()), cx, signal, send),
+        0 => to_many(&mut in_group(cx.cage.group())),
         // -1 leaves out the caller and the first cage, which is the others' init.
         -1 => {
             let first = cx.cage.ancestors().first().copied().unwrap_or(cx.cage.id);
             let all = cx.kernel.cages.all().into_iter();
-            to_many(all.filter(|cage| cage.id != cx.cage.id && cage.id != first), cx, signal, send)
+            to_many(&mut all.filter(|cage| cage.id != cx.cage.id && cage.id != first))
         }
         i32::MIN => Err(Errno::ESRCH),
-        group if group < 0 => to_many(in_group(group.unsigned_abs()), cx, signal, send),
+        group if group < 0 => to_many(&mut in_group(group.unsigned_abs())),
         id if id.unsigned_abs() == cx.cage.id.0 => send(cx.cage),
         id => {
             let cage = cage_of(cx, id.unsigned_abs()).ok_or(Errno::ESRCH)?;
@@ -117,22 +124,23 @@ pub(crate) fn cage_of(cx: &Ctx<'_>, id: u32) -> Option<Arc<Cage>> {
 }
 
 /// ESRCH when there is nobody; EPERM when there is nobody the cage may signal.
-fn to_many(
-    cages: impl Iterator<Item = Arc<Cage>>,
+fn those_it_may_signal(
+    cages: &mut dyn Iterator<Item = Arc<Cage>>,
     cx: &Ctx<'_>,
     signal: Option<u8>,
-    mut send: impl FnMut(&Cage) -> Result<()>,
-) -> Result<()> {
-    let (over, mut outcome) = (OnceCell::new(), Err(Errno::ESRCH));
+) -> Result<Vec<Arc<Cage>>> {
+    let (over, mut found, mut any) = (OnceCell::new(), Vec::new(), false);
     for cage in cages {
+        any = true;
         if may_signal(cx, &over, &cage, signal) {
-            send(&cage)?;
-            outcome = Ok(());
-        } else {
-            outcome = outcome.or(Err(Errno::EPERM));
+            found.push(cage);
         }
     }
-    outcome
+    match (any, found.is_empty()) {
+        (_, false) => Ok(found),
+        (true, true) => Err(Errno::EPERM),
+        (false, true) => Err(Errno::ESRCH),
+    }
 }
 
 fn to_thread(cx: &Ctx<'_>, group: Option<u32>, tid: Pid, sig: Signal, info: impl Fn(u8) -> Info) -> Result<()> {
