@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use lind_engine::code::progress;
 use lind_kernel::cage::{Status, signal};
 use lind_kernel::{Kernel, stdio};
 use serde_json::json;
@@ -28,6 +29,40 @@ const AGAIN: Duration = Duration::from_millis(5);
 
 /// The watch's stack, in bytes: it sleeps, and writes a line.
 const STACK: usize = 256 << 10;
+
+/// How long compiling may take that is not a command's time: a program may write others for ever, and begin with them.
+const COMPILING: Duration = Duration::from_secs(600);
+
+/// The time of a command: compiling what it begins with is none of that. What is compiled once does not end the first run of a program, with
+/// nothing kept for the next one.
+#[derive(Clone, Copy)]
+pub struct Clock {
+    began: Instant,
+    compiled: Duration,
+}
+
+impl Clock {
+    /// From now on.
+    pub fn start() -> Clock {
+        Clock { began: Instant::now(), compiled: progress::spent() }
+    }
+
+    /// How long modules were compiled, as far as that does not count.
+    pub fn compiled(&self) -> Duration {
+        progress::spent().saturating_sub(self.compiled).min(COMPILING)
+    }
+
+    /// What is left of so much time; None when it is over.
+    pub fn left(&self, timeout: Duration) -> Option<Duration> {
+        let used = self.began.elapsed().saturating_sub(self.compiled());
+        timeout.checked_sub(used).filter(|left| !left.is_zero())
+    }
+
+    /// All of it.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+}
 
 /// When a run ends, and where what came of it is written.
 #[derive(Clone, Default)]
@@ -96,12 +131,21 @@ impl End {
     fn wait(&self, timeout: Duration, kernel: &Kernel) {
         // It has no part in the table of the cages' descriptors, which calls of theirs would pay for.
         lind_kernel::fd::keep_none();
-        std::thread::sleep(timeout);
-        stdio::say(&format!("lind-boot: --timeout {} s: everything was ended\n", timeout.as_secs_f64()));
+        let clock = Clock::start();
+        while let Some(left) = clock.left(timeout) {
+            std::thread::sleep(left);
+        }
+        let compiled = clock.compiled();
+        let besides = if compiled.is_zero() {
+            String::new()
+        } else {
+            format!(" ({:.1} s of compiling do not count)", compiled.as_secs_f64())
+        };
+        stdio::say(&format!("lind-boot: --timeout {} s: everything was ended{besides}\n", timeout.as_secs_f64()));
         self.timed_out.store(true, Ordering::SeqCst);
         let over = Instant::now() + GRACE;
         // With the last of its line the run ends by itself.
-        while Instant::now() < over {
+        while Instant::now() < over && signal::has_program(kernel) {
             signal::end_programs(kernel);
             std::thread::sleep(AGAIN);
         }

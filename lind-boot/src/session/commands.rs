@@ -11,6 +11,7 @@ use lind_kernel::cage::signal::{self, Origin};
 use serde_json::{Value, json};
 
 use super::terminal::Terminal;
+use crate::end::Clock;
 
 /// One command, from the order until its end.
 pub struct Command {
@@ -26,7 +27,7 @@ pub struct Command {
     pub terminal: Option<Terminal>,
     /// Whether its client wants to hear of its start.
     pub events: bool,
-    since: Instant,
+    clock: Clock,
     timeout: Option<Duration>,
     timed_out: bool,
     /// Signals that came before it had a cage.
@@ -56,7 +57,7 @@ impl Commands {
             says_at: None,
             terminal: None,
             events,
-            since: Instant::now(),
+            clock: Clock::start(),
             timeout,
             timed_out: false,
             early: Vec::new(),
@@ -166,8 +167,7 @@ impl Commands {
 
     /// Ends those whose time is up.
     pub fn end_late_ones(&mut self) {
-        let now = Instant::now();
-        let late = |command: &Command| !command.timed_out && command.end().is_some_and(|end| end <= now);
+        let late = |command: &Command| !command.timed_out && command.is_late();
         let late: Vec<u32> = self.all.iter().filter(|(_, command)| late(command)).map(|(&id, _)| id).collect();
         for id in late {
             self.kill(id);
@@ -181,22 +181,27 @@ impl Commands {
     pub fn described(&self) -> Value {
         let described = self.all.iter().map(|(id, command)| {
             let pid = command.pid.map(|pid| pid.0);
-            json!({"id": id, "pid": pid, "line": command.shown, "seconds": command.since.elapsed().as_secs_f64()})
+            json!({"id": id, "pid": pid, "line": command.shown, "seconds": command.clock.elapsed().as_secs_f64()})
         });
         described.collect()
     }
 }
 
 impl Command {
+    /// When its time is up, unless something is compiled meanwhile.
     fn end(&self) -> Option<Instant> {
-        self.since.checked_add(self.timeout?)
+        Instant::now().checked_add(self.clock.left(self.timeout?).unwrap_or_default())
+    }
+
+    fn is_late(&self) -> bool {
+        self.timeout.is_some_and(|timeout| self.clock.left(timeout).is_none())
     }
 
     /// What its client is told of a status word of wait4(2).
     pub fn ended(&self, word: i32) -> Value {
         let [signal, status, ..] = word.to_le_bytes();
         let seconds = self.timeout.filter(|_| self.timed_out).map(|timeout| timeout.as_secs_f64());
-        let wall = self.since.elapsed().as_secs_f64();
+        let wall = self.clock.elapsed().as_secs_f64();
         match signal & 0x7f {
             0 => json!({"ended": {"status": status, "signal": null, "timed_out": seconds, "wall": wall}}),
             signal => json!({"ended": {"status": null, "signal": signal, "timed_out": seconds, "wall": wall}}),

@@ -5,9 +5,12 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, anyhow};
+use lind_engine::signal::outside::Outside;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, kill_process};
 use serde_json::{Value, json};
 
 use super::place::Place;
@@ -35,9 +38,11 @@ pub fn start(start: &Start) -> Result<(), Failure> {
         .open(place.log(&start.name)?)
         .context("the session's log")?;
     log.set_len(0).context("the session's log")?;
+    let signals = Outside::hold_ending().context("signals")?;
     let mut child = spawn(&log).context("cannot start the session")?;
     let mut said = String::new();
     if let Some(out) = child.stdout.take() {
+        await_news(&out, &signals, &child)?;
         // Not to the end of the file: what else the session has started may have a copy of the pipe.
         let _ = BufReader::new(out).read_line(&mut said);
     }
@@ -50,6 +55,31 @@ pub fn start(start: &Start) -> Result<(), Failure> {
     let why = why.trim_end();
     let why = why.strip_prefix("lind-boot: ").filter(|why| !why.contains('\n')).unwrap_or(why);
     Err(Failure { reason: anyhow!("{why}"), status: status.filter(|&status| status > 0).unwrap_or(crate::FAILED) })
+}
+
+/// Waits until the session says something or ends. A signal that ends this process ends the session too, which may be compiling what it starts with.
+///
+/// # Errors
+/// As the signal ends a program.
+fn await_news(out: &ChildStdout, signals: &Outside, child: &Child) -> Result<(), Failure> {
+    loop {
+        let mut files = [PollFd::new(out, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+        if poll(&mut files, None).is_err() {
+            continue;
+        }
+        if let Some((number, _)) = signals.next() {
+            if let Some(session) = Pid::from_raw(child.id().cast_signed()) {
+                let _ = kill_process(session, rustix::process::Signal::TERM);
+            }
+            return Err(Failure {
+                reason: anyhow!("the session was not started: signal {number}"),
+                status: 128 + number,
+            });
+        }
+        if !files[0].revents().is_empty() {
+            return Ok(());
+        }
+    }
 }
 
 /// This very command line, with `serve` for `start`, in a process that outlives us.

@@ -15,11 +15,14 @@ use anyhow::{Context, Result, bail};
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
+use crate::code::ending;
 use crate::code::engines::COMPILED_FORMAT;
 use lind_passes::wasi;
 
 /// What the directory may hold.
-const MOST_FILES: usize = 1000;
+const MOST_FILES: usize = 10_000;
+/// What was used again in so many seconds goes last: programs of an image stay while tests compile theirs, which run once.
+const RECENT: i64 = 7 * 24 * 60 * 60;
 /// In bytes, unless the user says otherwise.
 pub const USUAL_LIMIT: u64 = 2 << 30;
 
@@ -48,6 +51,8 @@ pub struct Entry {
     /// Its size in bytes.
     pub size: u64,
     used: (i64, u64),
+    /// Whether it was read since it was written.
+    again: bool,
     /// When it was written, in seconds since 1970.
     pub written: i64,
 }
@@ -137,7 +142,9 @@ impl Cache {
     /// Removes the files that were not used for longest until at most `files` with at most `bytes` are left.
     fn prune(&self, files: usize, bytes: u64) -> rustix::io::Result<()> {
         let mut entries = self.entries()?;
-        entries.sort_by_key(|entry| std::cmp::Reverse(entry.used));
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let recent = i64::try_from(now.as_secs()).unwrap_or(i64::MAX) - RECENT;
+        entries.sort_by_key(|entry| std::cmp::Reverse((entry.again && entry.used() >= recent, entry.used)));
         let mut total = 0;
         for (newer, entry) in entries.iter().enumerate() {
             total += entry.size;
@@ -173,19 +180,24 @@ impl Cache {
             let Ok(stat) = rustix::fs::statat(&self.directory, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
                 let size = u64::try_from(stat.st_size).unwrap_or(0);
-                let used = (stat.st_atime, stat.st_atime_nsec).max((stat.st_mtime, stat.st_mtime_nsec));
-                entries.push(Entry { name, size, used, written: stat.st_mtime });
+                let (read, written) = ((stat.st_atime, stat.st_atime_nsec), (stat.st_mtime, stat.st_mtime_nsec));
+                let (used, again) = (read.max(written), read > written);
+                entries.push(Entry { name, size, used, again, written: stat.st_mtime });
             }
         }
         Ok(entries)
     }
 }
 
-/// Writes a file of compiled code, whole or not at all.
+/// Writes a file of compiled code, whole or not at all. A signal that ends the process leaves nothing half-written.
 ///
 /// # Errors
 /// What the host says.
 pub fn write(directory: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<()> {
+    ending::whole(|| write_aside(directory, name, bytes))
+}
+
+fn write_aside(directory: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<()> {
     // A name that nobody else has: processes of two containers may have one id, and write here both.
     let mut random = [0; 8];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
@@ -283,8 +295,29 @@ mod tests {
     }
 
     #[test]
+    fn what_was_used_again_lately_goes_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(File::open(folder.path()).unwrap().into(), 350);
+        let ago = |days: u64| std::time::SystemTime::now() - std::time::Duration::from_secs(days * 24 * 60 * 60);
+        for (name, read, written) in [("image", 3, 40), ("long-ago", 30, 40), ("once", 1, 1)] {
+            cache.put(name, &[0; 100]);
+            let times = std::fs::FileTimes::new().set_accessed(ago(read)).set_modified(ago(written));
+            File::options().write(true).open(folder.path().join(name)).unwrap().set_times(times).unwrap();
+        }
+        let there = || ["image", "long-ago", "once"].map(|name| cache.get(name).is_some());
+        cache.put("test-1", &[0; 100]);
+        assert_eq!(there(), [true, false, true]);
+        cache.put("test-2", &[0; 100]);
+        assert_eq!(there(), [true, false, false]);
+        cache.put("test-3", &[0; 100]);
+        assert_eq!(there(), [true, false, false]);
+    }
+
+    #[test]
     fn leftovers_are_what_this_version_does_not_use() {
-        let of = |name: &str| Entry { name: CString::new(name).unwrap(), size: 0, used: (0, 0), written: 0 }.content();
+        let of = |name: &str| {
+            Entry { name: CString::new(name).unwrap(), size: 0, used: (0, 0), again: false, written: 0 }.content()
+        };
         assert_eq!(of(&name_in_cache(blake3::hash(b""))), Content::Code);
         assert_eq!(of("1f-2a.note"), Content::Note);
         for other in ["0-0123456789abcdef.cwasm", ".x.cwasm.1.ThreadId(1)", "something"] {

@@ -20,6 +20,7 @@ use wasmtime::Module;
 use crate::code::cache::{self, Cache, name_in_cache};
 use crate::code::compile::{Compiler, LOOK};
 use crate::code::cwasm::{self, Compiled, Kind, Refused};
+use crate::code::ending;
 use crate::code::engines::Engines;
 use crate::code::key::{CodeStore, Compiles};
 use crate::code::link::{Link, Told};
@@ -113,6 +114,7 @@ impl<P> Images<P> {
         let compiles = match (store.compiles, secret) {
             (Compiles::There(link), _) => By::There(link),
             (_, Some(secret)) => {
+                ending::at_signals();
                 By::Here(Box::new(Compiler { engines: Arc::clone(&engines), secret, cache: cache.clone() }))
             }
             (Compiles::Here(_), None) => bail!("no key"),
@@ -166,7 +168,7 @@ impl<P> Images<P> {
         }
         let out = out.map_or_else(|| path.with_extension("cwasm"), Path::to_owned);
         let By::Here(compiler) = &self.compiles else { bail!("another process compiles") };
-        let shown = Shown::begin(&path.to_string_lossy(), progress::functions(&wasm));
+        let shown = Shown::begin(&path.to_string_lossy(), progress::functions(&wasm), false);
         let bytes = compiler.compile(&wasm).with_context(|| path.display().to_string())?;
         drop(shown);
         // `-o /dev/null`: a file renamed there would take the device's place.
@@ -269,16 +271,17 @@ impl<P> Images<P> {
     /// Compiles a module, whatever its file holds by now.
     fn compiled(&self, module: &File, path: &str, gone: Option<Gone<'_>>) -> Result<OwnedFd> {
         let _endable = (self.endable)();
+        let once = self.cache.as_ref().is_some_and(|cache| cache.keeps());
         match &self.compiles {
             By::Here(compiler) => {
                 let wasm = read_source(module)?;
-                let _shown = Shown::begin(path, progress::functions(&wasm));
+                let _shown = Shown::begin(path, progress::functions(&wasm), once);
                 let bytes = compiler.compile_and_keep(&wasm)?;
                 let code = File::from(rustix::fs::memfd_create(c"compiled", rustix::fs::MemfdFlags::CLOEXEC)?);
                 code.write_all_at(&bytes, 0)?;
                 Ok(code.into())
             }
-            By::There(link) => link.compile(module.as_fd(), gone, &mut Shown::begin(path, 0)),
+            By::There(link) => link.compile(module.as_fd(), gone, &mut Shown::begin(path, 0, once)),
         }
     }
 

@@ -4,7 +4,7 @@
 //! [`filter_verifier`]), its start-up data is worked out ([`data_image`]), it is compiled ([`compile`], [`engines`], [`progress`]), and the result is kept in a signed file
 //! ([`cwasm`], [`cache`], [`key`], [`signature`], [`verified`], [`remember`]). [`image`] ties these together; [`inspect`] tells a person.
 //! Where guests run, another process compiles and signs: [`link`] asks it, [`serve`] is what it does, [`wire`] what they say,
-//! [`walls`] what is around it. [`own_code`] is the runner's.
+//! [`walls`] what is around it. [`ending`] ends who compiles. [`own_code`] is the runner's.
 //!
 //! A security reviewer starts here: only what this folder lets through is executed.
 
@@ -12,6 +12,7 @@ pub mod cache;
 pub(crate) mod compile;
 pub(crate) mod cwasm;
 pub(crate) mod data_image;
+pub mod ending;
 pub(crate) mod engines;
 pub(crate) mod filter_verifier;
 pub(crate) mod image;

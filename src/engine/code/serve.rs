@@ -20,6 +20,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
 use crate::code::cache::Cache;
 use crate::code::compile::{AT_ONCE, Compiler, LOOK, fits, most, needs};
+use crate::code::ending;
 use crate::code::engines::{Engines, NoMemories};
 use crate::code::image::read_source;
 use crate::code::key::{CodeStore, Kept};
@@ -35,6 +36,10 @@ const GONE: PollFlags = PollFlags::HUP.union(PollFlags::RDHUP).union(PollFlags::
 
 /// Where the socket is from then on: 0, 1 and 2 lead nowhere.
 const SOCKET: RawFd = 3;
+
+/// What ends a child, and how often the process looks whether it has, before SIGKILL does.
+const END: libc::c_int = libc::SIGTERM;
+const LOOKS: u32 = 200;
 
 /// Who has asked for nothing by then has all that it needs.
 const SOON: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
@@ -56,7 +61,7 @@ pub fn serve(socket: OwnedFd, walls: Walls) -> ! {
     let store = CodeStore::open();
     let around = (walls.around)(store.as_ref().ok().and_then(|store| store.cache.as_ref()).map(AsFd::as_fd));
     // Only so that who waits for a message hears of the end of a child.
-    handle(libc::SIGCHLD, heard);
+    ending::handle(libc::SIGCHLD, heard, false);
     Server { socket, store, walls, around, children: Vec::new(), waiting: VecDeque::new() }.run()
 }
 
@@ -89,19 +94,6 @@ fn leave(status: i32) -> ! {
 }
 
 extern "C" fn heard(_: libc::c_int) {}
-
-fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
-    // SAFETY: the handlers here call only what a handler may; and sets of signals are valid when they have been emptied.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = handler as libc::sighandler_t;
-        libc::sigemptyset(&raw mut action.sa_mask);
-        libc::sigaction(signal, &raw const action, std::ptr::null_mut());
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigaddset(&raw mut set, signal);
-        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
-    }
-}
 
 struct Server {
     socket: OwnedFd,
@@ -139,11 +131,22 @@ impl Server {
         }
     }
 
-    /// Ends, and all that is compiled: nobody waits for it any more.
+    /// Ends, and all that is compiled: nobody waits for it any more. A child that writes a file does so to its end.
     fn end(&mut self) -> ! {
-        for (child, _) in &self.children {
-            let _ = kill_process(*child, Signal::KILL);
+        let tell = |server: &Server, signal| {
+            for (child, _) in &server.children {
+                let _ = kill_process(*child, signal);
+            }
+        };
+        tell(self, Signal::TERM);
+        for _ in 0..LOOKS {
+            self.reap();
+            if self.children.is_empty() {
+                leave(0);
+            }
+            std::thread::sleep(LOOK);
         }
+        tell(self, Signal::KILL);
         while let Ok(Some(_)) = wait(WaitOptions::empty()) {}
         leave(0)
     }
@@ -236,7 +239,7 @@ impl Server {
         end_with_whoever_asked(answers);
         // Should the process that made this one be killed.
         // SAFETY: it takes a number.
-        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, END) };
         let walls = [std::mem::take(&mut self.around), (self.walls.child)()].concat();
         let missing = walls::missing(&walls).filter(|_| self.walls.required && request != Request::Walls);
         let done = match (missing, &self.store, file, request) {
@@ -284,8 +287,9 @@ static ASKER: AtomicI32 = AtomicI32::new(-1);
 /// Ends this process as soon as whoever asked closes the other end: it has been killed, or the whole runner has gone.
 fn end_with_whoever_asked(answers: &OwnedFd) {
     ASKER.store(answers.as_raw_fd(), Ordering::SeqCst);
-    handle(libc::SIGCHLD, heard);
-    handle(libc::SIGIO, look_for_asker);
+    ending::handle(libc::SIGCHLD, heard, false);
+    ending::handle(libc::SIGIO, look_for_asker, false);
+    ending::handle(END, end_now, false);
     // SAFETY: fcntl of an open descriptor, with numbers.
     unsafe {
         libc::fcntl(answers.as_raw_fd(), libc::F_SETOWN, libc::getpid());
@@ -302,10 +306,14 @@ extern "C" fn look_for_asker(_: libc::c_int) {
         let errno = *libc::__errno_location();
         libc::poll(&raw mut asked, 1, 0);
         if asked.revents & libc::POLLHUP != 0 {
-            libc::_exit(0);
+            ending::leave(0);
         }
         *libc::__errno_location() = errno;
     }
+}
+
+extern "C" fn end_now(_: libc::c_int) {
+    ending::leave(0)
 }
 
 /// The code of the module in a file, in a file.

@@ -9,6 +9,7 @@
 //! first cage stops, so does the process, for the shell that started it to see.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -76,11 +77,15 @@ pub fn errors_are_no_signals() {
 }
 
 pub(super) fn set() -> libc::sigset_t {
+    set_of(&PASSED)
+}
+
+pub(super) fn set_of(signals: &[i32]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset makes it a set.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
-        for signal in PASSED {
+        for &signal in signals {
             libc::sigaddset(set.as_mut_ptr(), signal);
         }
         set.assume_init()
@@ -97,14 +102,10 @@ impl Endable {
         if !rustix::thread::gettid().eq(&rustix::process::getpid()) || FIRST.load(Ordering::SeqCst) != 0 {
             return Endable(None);
         }
-        let (mut ending, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: sigemptyset and pthread_sigmask make them sets, which are this thread's own.
+        let (ending, mut before) = (set_of(&ENDING), MaybeUninit::uninit());
+        // SAFETY: both are this thread's own, and pthread_sigmask makes a set of the second.
         unsafe {
-            libc::sigemptyset(ending.as_mut_ptr());
-            for signal in ENDING {
-                libc::sigaddset(ending.as_mut_ptr(), signal);
-            }
-            libc::pthread_sigmask(libc::SIG_UNBLOCK, ending.as_ptr(), before.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const ending, before.as_mut_ptr());
             Endable(Some(before.assume_init()))
         }
     }
@@ -120,7 +121,7 @@ impl Drop for Endable {
 }
 
 /// What people end programs with.
-const ENDING: [i32; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+pub(super) const ENDING: [i32; 4] = crate::code::ending::SIGNALS;
 
 const KILL: u8 = 9;
 
@@ -142,6 +143,8 @@ static TO_SHARE: AtomicBool = AtomicBool::new(false);
 static SHARED: AtomicBool = AtomicBool::new(false);
 /// Held by a watcher without them while it hands a signal over.
 static APART: Mutex<()> = Mutex::new(());
+/// What a watcher took that had been replaced meanwhile.
+static LEFT: Mutex<VecDeque<(u8, Origin)>> = Mutex::new(VecDeque::new());
 
 thread_local! {
     /// Whether this is a watcher, and its descriptors are not the cages'.
@@ -239,6 +242,9 @@ impl Watched {
             if is_replaced() {
                 return;
             }
+            while let Some((number, origin)) = next_left() {
+                hand_over(&self.kernel, &self.first, number, origin);
+            }
             let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
             // SAFETY: `info` may be written, and is valid with all bits zero.
             let (number, info) = unsafe { (libc::sigwaitinfo(&raw const set, info.as_mut_ptr()), info.assume_init()) };
@@ -253,9 +259,9 @@ impl Watched {
     fn pass_on(&self, number: u8, info: &libc::siginfo_t) {
         let apart = IS_APART.get().then(|| APART.locked());
         if is_replaced() {
-            // A process may send itself what looks as if it came from anybody.
-            // SAFETY: `info` is one that the host has made.
-            unsafe { libc::syscall(libc::SYS_rt_sigqueueinfo, libc::getpid(), i32::from(number), &raw const *info) };
+            // Not as a signal of the host's: a thread may send none that looks as if it came from another process.
+            LEFT.locked().push_back((number, origin(info)));
+            wake(WATCHER.load(Ordering::SeqCst));
             return;
         }
         hand_over(&self.kernel, &self.first, number, origin(info));
@@ -272,6 +278,11 @@ impl Watched {
         // SAFETY: no other thread has anything to do after this.
         unsafe { libc::_exit(i32::from(status.shell_code())) }
     }
+}
+
+/// What the watcher before has taken and not handed over, if this is the one that took its place.
+fn next_left() -> Option<(u8, Origin)> {
+    if IS_APART.get() { None } else { LEFT.locked().pop_front() }
 }
 
 /// Whether this is the watcher, and its descriptors are not the cages'.
@@ -319,10 +330,14 @@ pub(super) fn origin_of(number: i32, code: i32) -> Origin {
     if of_terminals && code == libc::SI_KERNEL { Origin::Terminal } else { Origin::Process }
 }
 
-/// Hands a signal to the kernel. One that ends programs ends the first cage if a grate keeps what one before has ended.
+/// Hands a signal to the kernel. One that ends programs ends the first cage as long as there are but grates, and if a grate keeps what one before
+/// has ended.
 fn hand_over(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, origin: Origin) {
     if !ENDING.contains(&i32::from(number)) {
         signal::from_outside(kernel, first, number, origin);
+    } else if !signal::has_program(kernel) {
+        // The first program may be compiled for minutes.
+        signal::end(kernel, first, number);
     } else if kept_by_a_grate(kernel, &signal::outside_targets(kernel, first, number, origin)) {
         let text =
             format!("lind-boot: signal {number} again, and a grate keeps what one before has ended: everything ends\n");

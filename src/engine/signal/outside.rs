@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use lind_kernel::cage::signal::Origin;
 
-use super::host_signals::{origin_of, set};
+use super::host_signals::{ENDING, origin_of, set, set_of};
 
 /// The signals from outside that a process passes on which runs no guest of its own: it stands for one in another runner.
 pub struct Outside(OwnedFd);
@@ -16,7 +16,18 @@ impl Outside {
     /// # Errors
     /// What the host says.
     pub fn hold() -> std::io::Result<Outside> {
-        let set = set();
+        Outside::of(set())
+    }
+
+    /// The same of those alone that people end programs with.
+    ///
+    /// # Errors
+    /// What the host says.
+    pub fn hold_ending() -> std::io::Result<Outside> {
+        Outside::of(set_of(&ENDING))
+    }
+
+    fn of(set: libc::sigset_t) -> std::io::Result<Outside> {
         // SAFETY: the set is initialised; what signalfd returns is a new descriptor or -1.
         let fd = unsafe {
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
