@@ -9,6 +9,18 @@ use anyhow::{Context, Result, bail};
 use crate::cli::Run;
 use crate::installed;
 
+/// The user's directory of policies.
+///
+/// # Errors
+/// When there is neither XDG_CONFIG_HOME nor a home directory.
+pub fn policies() -> Result<PathBuf> {
+    let named = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = named.or_else(|| Some(lind_engine::homes().next()?.join(".config")));
+    Ok(base
+        .context("no place for policies: set XDG_CONFIG_HOME or HOME, or name a path with a slash")?
+        .join("lind/policies"))
+}
+
 /// The option of grates by which they say what they would do.
 const EXPLAIN: &str = "--explain";
 

@@ -5,12 +5,10 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result};
 use lind_abi::CageId;
 use lind_kernel::cage::is_grate_name;
 use lind_kernel::denial::Denial;
@@ -49,14 +47,9 @@ struct Places {
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Denials {
-    /// With a file for objects, or the number of an open one.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn new(file: Option<&Path>) -> Result<Arc<Denials>> {
-        let file =
-            file.map(|file| output(file).with_context(|| format!("--denials {}", file.display()))).transpose()?;
-        Ok(Arc::new(Denials { file: file.map(Mutex::new), ..Denials::default() }))
+    /// With a file for objects.
+    pub fn new(file: Option<File>) -> Arc<Denials> {
+        Arc::new(Denials { file: file.map(Mutex::new), ..Denials::default() })
     }
 
     /// Listens from now on.
@@ -133,24 +126,6 @@ impl Denials {
     }
 }
 
-/// A file to write to, or an open one by its number.
-///
-/// # Errors
-/// What the host says.
-pub fn output(file: &Path) -> Result<File> {
-    let number = file.to_str().and_then(|text| text.parse::<u32>().ok());
-    Ok(match number {
-        Some(1) => File::from(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?),
-        Some(2) => File::from(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3)?),
-        // Not truncated: it is the starter's, who may have written there.
-        Some(number) => File::options()
-            .append(true)
-            .open(format!("/proc/self/fd/{number}"))
-            .with_context(|| format!("descriptor {number} is not open for writing; ./{number} is a file"))?,
-        None => File::create(file)?,
-    })
-}
-
 /// What makes two denials the same to people. A limit of all programs is reached once, whoever comes to it.
 fn key(denial: &Denial) -> String {
     if is_limit(denial) {
@@ -213,6 +188,9 @@ fn may_change(denial: &Denial) -> bool {
     to_change || used.paths.iter().any(|path| path.effect & CHANGES != 0)
 }
 
+/// What the write filter says before a name that is protected in any directory.
+const ANY: &str = ", as any ";
+
 /// What the user of `lind-boot run` would add.
 fn hint(denial: &Denial) -> Option<String> {
     let subject = &denial.subject;
@@ -228,6 +206,12 @@ fn hint(denial: &Denial) -> Option<String> {
         "net" => Some("--network host".into()),
         "write_filter" if denial.rule.starts_with("not among") => {
             Some(format!("{subject:?} among `write` of the policy"))
+        }
+        "write_filter" if denial.rule.contains(ANY) => {
+            let name = denial.rule.split_once(ANY)?.1;
+            // As a shell takes it, whatever a program has made up.
+            let plain = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
+            name.chars().all(plain).then(|| format!("--allow-name {name}"))
         }
         "write_filter" => Some("a policy of your own without it in `protect` (--policy FILE)".into()),
         "resource" => {

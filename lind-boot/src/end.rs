@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -14,7 +13,7 @@ use lind_kernel::cage::{Status, signal};
 use lind_kernel::{Kernel, stdio};
 use serde_json::json;
 
-use crate::denials::{Denials, output};
+use crate::denials::Denials;
 use crate::sandbox::{Learner, Peaks};
 use lind_kernel::lock::Locked;
 
@@ -83,34 +82,25 @@ struct Record {
 }
 
 impl End {
-    /// Of a run that begins now. To be made before other files are opened.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
+    /// Of a run that begins now.
     pub fn new(
         timeout: Option<Duration>,
-        result: Option<&Path>,
+        result: Option<File>,
         denials: &Arc<Denials>,
         (learner, peaks): (Option<Learner>, Option<Peaks>),
-    ) -> Result<End> {
-        let open = |path: &Path| {
-            let file = output(path).with_context(|| format!("--result {}", path.display()))?;
+    ) -> End {
+        let record = |file: File| {
             // Who writes into it at the end may be a thread with a table of its own.
             lind_kernel::fd::keep_also(file.as_fd());
-            anyhow::Ok(Arc::new(Record {
+            Arc::new(Record {
                 file: Mutex::new(Some(file)),
                 began: Instant::now(),
                 denials: Arc::clone(denials),
                 peaks,
                 kernel: OnceLock::new(),
-            }))
+            })
         };
-        Ok(End {
-            timeout,
-            timed_out: Arc::default(),
-            record: result.map(open).transpose()?,
-            learner: learner.map(Arc::new),
-        })
+        End { timeout, timed_out: Arc::default(), record: result.map(record), learner: learner.map(Arc::new) }
     }
 
     /// Starts the watch, behind the walls and before the first program runs.

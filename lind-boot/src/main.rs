@@ -16,6 +16,7 @@ mod found;
 mod inspect;
 mod installed;
 mod limits;
+mod named;
 mod outside;
 mod overlay;
 mod report;

@@ -162,11 +162,11 @@ def a_session_is_learned(world: World) -> None:
         same("refused", refused.splitlines()[1:], ["write other: Permission denied"] if "--policy" in more else [])
         return sum(ends, [])
 
-    first = session("--learn", "learned.toml")
+    first = session("--learn", str(world.home / "learned.toml"))
     same("learning", [line.rsplit(": ", 1)[1] for line in first], ["ok"] * 4)
-    holds("names it", (world.project / "learned.toml").read_text(), "# Learned from: session learned")
-    same("again", session("--policy", "learned.toml"), first)
-    lines = world.run("--policy", "learned.toml", *options, probe, "r:kept", "w:new", "w:other").stdout.splitlines()[1:]
+    holds("names it", (world.home / "learned.toml").read_text(), "# Learned from: session learned")
+    same("again", session("--policy", str(world.home / "learned.toml")), first)
+    lines = world.run("--policy", str(world.home / "learned.toml"), *options, probe, "r:kept", "w:new", "w:other").stdout.splitlines()[1:]
     same("alone", [line.rsplit(": ", 1)[1] for line in lines], ["ok", "ok", "Permission denied"])
     done = world.boot("session", "start", "learned", "--learn", "/nowhere/p.toml")
     same("no file", done.returncode, 125)

@@ -2,9 +2,10 @@
 //! one file of them that people can read.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{Seek, SeekFrom, Write as _};
 use std::os::fd::AsFd;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use serde_json::Value;
 use super::amount::{Kind, at_least, at_most, with_headroom};
 use super::notes::Notes;
 use super::peaks::noted;
-use super::policy::{LIMITS, Policy};
+use super::policy::{LIMITS, Policy, file_of};
+use crate::named::{Changed, For, Named};
 
 /// So many new names in a directory are told as the directory: the next run makes others.
 const MANY: usize = 3;
@@ -52,13 +54,18 @@ impl Learner {
     ///
     /// # Errors
     /// When it cannot be written, or is no policy.
-    pub fn new(name: &Path, command: String) -> Result<Learner> {
+    pub fn new(name: &Path, command: String, changed: &Changed) -> Result<Learner> {
         let shown = || format!("--learn {}", name.display());
-        let mut options = File::options();
-        let file = options.read(true).write(true).create(true).truncate(false).open(name).with_context(shown)?;
+        let path = file_of(name.as_os_str()).with_context(shown)?;
+        if path != name
+            && let Some(folder) = path.parent()
+        {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(shown)?;
+        }
+        let file = Named::find("--learn", &path, For::Results, changed)?.update()?;
         // What is learned is added to what is there, which no pipe gives back.
         ensure!(file.metadata()?.is_file(), "{}: not a regular file", shown());
-        let text = std::fs::read_to_string(name).with_context(shown)?;
+        let text = std::io::read_to_string(&file).with_context(shown)?;
         let before = if text.trim().is_empty() { None } else { Some(Policy::parse(&shown(), &text)?) };
         let before = before.filter(|policy| *policy != Policy::of_nothing());
         // Whatever happens, an empty file would be a policy that allows everything.
@@ -124,6 +131,8 @@ impl Learner {
             allow: strings(&self.network.read()?, "allow").iter().map(|rule| host_of(rule)).collect(),
             read_only: self.base.read_only,
             protect: self.base.protect.clone(),
+            hidden: self.base.hidden,
+            except: self.base.except.clone(),
             limits: self.limited(&self.limits.read()?),
             calls: Some(list("calls").into_iter().collect()),
             read: Some(read),
@@ -168,6 +177,8 @@ impl Policy {
             allow: allow.into_iter().collect(),
             read_only: self.read_only && by.read_only,
             protect: self.protect.iter().filter(|name| by.protect.contains(name)).cloned().collect(),
+            hidden: self.hidden && by.hidden,
+            except: self.except.iter().chain(&by.except).cloned().collect::<BTreeSet<_>>().into_iter().collect(),
             limits: self.limits.iter().filter_map(limit).collect(),
             calls: both(&self.calls, &by.calls),
             read: both(&self.read, &by.read),

@@ -9,6 +9,7 @@ use super::options::{Amounts, Network, Options};
 use super::policy::{HASH, LIMITS, Policy, ProgramRules};
 use super::protection;
 use super::volume::{Tmpfs, Volume};
+use crate::named::{For, Named};
 
 /// The grates before the command, as one would type them.
 ///
@@ -46,7 +47,8 @@ fn before_files(
     let mut line = overlays(volumes, options.overlay_all.is_none());
     if let Some(file) = &options.audit {
         ensure!(file.symlink_metadata().is_err(), "--audit {}: exists; a log is never written over", file.display());
-        line.extend(["witness_grate".into(), "-o".into(), std::path::absolute(file)?.into()]);
+        let file = Named::find("--audit", file, For::Results, &super::changed(volumes))?;
+        line.extend(["witness_grate".into(), "-o".into(), std::path::absolute(file.path())?.into()]);
     }
     line.extend(bytes(match notes {
         Some([limits, ..]) => noted_limits(&options.amounts, policy, limits),
@@ -321,7 +323,7 @@ mod tests {
 
     #[test]
     fn options_go_before_the_policy() {
-        let mut policy = Policy::named("agent").unwrap();
+        let mut policy = Policy::named("agent", &crate::named::Changed::default()).unwrap();
         let amounts = Amounts { memory: Some("1G".into()), disk: Some("5M".into()), ..Amounts::default() };
         let options = Options { amounts, ..Options::default() };
         let line = shown(&grates(&options, &policy, &[], None, None).unwrap());

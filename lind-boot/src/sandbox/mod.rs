@@ -21,6 +21,7 @@ mod volume;
 
 use std::convert::Infallible;
 use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,6 +46,7 @@ use crate::cli::Run;
 use crate::config;
 use crate::denials::Denials;
 use crate::end::End;
+use crate::named::{Changed, For, Named};
 use crate::run::{self, Attendant, Failure};
 use crate::session::place;
 
@@ -86,7 +88,7 @@ pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
     }
     let learn = run.learn.clone().map(|file| (file, told(&run.command)));
     let sandbox = Sandbox::of(&run.options, &run.command, learn)?;
-    let denials = Denials::new(run.options.denials.as_deref())?;
+    let denials = sandbox.denials(&run.options)?;
     let listening = Arc::clone(&denials);
     let attend: Attendant = Box::new(move |kernel| {
         listening.listen(kernel);
@@ -125,7 +127,7 @@ pub fn run_session(
         workdir: sandbox.workdir.clone(),
         places: sandbox.plan.volumes.iter().map(|volume| (volume.host.clone(), volume.guest.clone())).collect(),
     };
-    let denials = Denials::new(options.denials.as_deref())?;
+    let denials = sandbox.denials(options)?;
     let attend = attend(surroundings, Arc::clone(&denials))?;
     sandbox.start(options, &denials, attend)
 }
@@ -135,7 +137,7 @@ pub fn run_session(
 /// # Errors
 /// As for `run`.
 pub fn run_program(options: &Options, words: &[OsString], attend: Attendant) -> Result<Infallible, Failure> {
-    let denials = Denials::new(None)?;
+    let denials = Denials::new(None);
     Sandbox::of(options, words, None)?.start(options, &denials, attend)
 }
 
@@ -163,7 +165,7 @@ pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) ->
         learner: None,
         peaks: None,
     };
-    sandbox.start(&Options::default(), &Denials::new(None)?, Box::new(|_| Ok(())))
+    sandbox.start(&Options::default(), &Denials::new(None), Box::new(|_| Ok(())))
 }
 
 /// Makes the root of a sandbox, and returns where it is mounted.
@@ -203,7 +205,8 @@ impl Surroundings {
 
 impl Sandbox {
     fn start(self, options: &Options, denials: &Arc<Denials>, attend: Attendant) -> Result<Infallible, Failure> {
-        let end = End::new(options.timeout, options.result.as_deref(), denials, (self.learner, self.peaks))?;
+        let result = options.result.as_deref().map(|file| self.output("--result", file)).transpose()?;
+        let end = End::new(options.timeout, result, denials, (self.learner, self.peaks));
         let made = root::build(&self.plan, self.maker)?;
         // What an overlay or a file system in memory shows, its grate knows alone.
         let tmpfs = self.plan.tmpfs.iter().filter(|_| self.maker == Maker::Kernel).map(|tmpfs| &tmpfs.guest);
@@ -228,20 +231,39 @@ impl Sandbox {
         ended
     }
 
+    /// A file that is written to.
+    fn output(&self, option: &str, file: &Path) -> Result<File> {
+        Named::find(option, file, For::Results, &changed(&self.plan.volumes))?.output()
+    }
+
+    /// What is refused is told there.
+    fn denials(&self, options: &Options) -> Result<Arc<Denials>> {
+        let file = options.denials.as_deref().map(|file| self.output("--denials", file)).transpose()?;
+        Ok(Denials::new(file))
+    }
+
     fn of(options: &Options, words: &[OsString], learn: Option<(PathBuf, String)>) -> Result<Sandbox> {
-        let name = options.policy.as_deref().unwrap_or(POLICY);
-        let policy = Policy::named(name)?;
         let mut volumes = options.volume.iter().map(Volume::parse).collect::<Result<Vec<_>>>()?;
         let preopened = (1..)
             .zip(&options.dir)
             .map(|(number, word)| volume::preopened(word, number))
             .collect::<Result<Vec<_>>>()?;
         volumes.extend(preopened.iter().map(|(volume, _)| volume.clone()));
-        for volume in &mut volumes {
-            if options.read_only || policy.read_only {
-                (volume.read_only, volume.overlay) = (true, None);
-            }
+        let make_read_only = |volumes: &mut Vec<Volume>| {
+            volumes.iter_mut().for_each(|volume| (volume.read_only, volume.overlay) = (true, None));
+        };
+        if options.read_only {
+            make_read_only(&mut volumes);
         }
+        let name = options.policy.as_deref().unwrap_or(POLICY);
+        // What the policy itself says of volumes does not count: an earlier run could have written it.
+        let mut policy = Policy::named(name, &changed(&volumes))?;
+        options.allow_name.iter().try_for_each(|name| policy.allow_name(name)).context("--allow-name")?;
+        if policy.read_only {
+            make_read_only(&mut volumes);
+        }
+        let may_change = changed(&volumes);
+        volume::ensure_no_links(options, &may_change)?;
         let tmpfs = options.tmpfs.iter().map(|word| Tmpfs::parse(word)).collect::<Result<Vec<_>>>()?;
         overlaid::settle(options, &tmpfs, &mut volumes)?;
         let [first, arguments @ ..] = words else { bail!("no command named") };
@@ -263,7 +285,7 @@ impl Sandbox {
         if learn.is_some() {
             volumes.iter().try_for_each(|volume| volume.ensure_text("what is learned"))?;
         }
-        let mut learner = learn.map(|(file, whom)| Learner::new(&file, whom)).transpose()?;
+        let mut learner = learn.map(|(file, whom)| Learner::new(&file, whom, &may_change)).transpose()?;
         let notes = learner.as_ref().map(Learner::paths);
         let maker = Maker::choose(options.mounts.unwrap_or_default())?;
         let peaks = options.result.is_some().then(|| peaks_of(options, &policy, learner.as_ref())).transpose()?;
@@ -318,6 +340,11 @@ fn resolvers(options: &Options, policy: &Policy, image: &Path, volumes: &[Volume
         && !volumes.iter().any(|volume| Path::new(FILE).starts_with(&volume.guest));
     let volume = Volume { host, guest: FILE.into(), read_only: true, overlay: None };
     (free && line::reaches_others(options, policy)).then_some(volume)
+}
+
+/// What of the host the guest may change, or changes in an overlay, to be applied.
+fn changed(volumes: &[Volume]) -> Changed {
+    Changed::new(volumes.iter().filter(|volume| volume.can_be_changed()).map(|volume| volume.host.clone()))
 }
 
 /// What belongs to the guest alone, and what is the host's.
@@ -384,6 +411,7 @@ fn environment<'a>(
     options: &Options,
     image: &Path,
     preopened: impl Iterator<Item = &'a OsString>,
+    may_change: &Changed,
 ) -> Result<Vec<OsString>> {
     let mut words: Vec<OsString> =
         ["PATH=/bin:/usr/bin", "LANG=C.UTF-8", "TMPDIR=/tmp", "TERM"].map(OsString::from).to_vec();
@@ -393,7 +421,8 @@ fn environment<'a>(
     words.push(if image.join("bin/bash").exists() { "SHELL=/bin/bash" } else { "SHELL=/bin/sh" }.into());
     for file in &options.env_file {
         let shown = file.display();
-        let text = std::fs::read_to_string(file).with_context(|| format!("--env-file {shown}"))?;
+        let opened = Named::find("--env-file", file, For::Variables, may_change)?.read()?;
+        let text = std::io::read_to_string(opened).with_context(|| format!("--env-file {shown}"))?;
         for (number, text) in text.lines().enumerate() {
             let text = text.trim();
             if text.is_empty() || text.starts_with('#') {

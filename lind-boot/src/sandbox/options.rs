@@ -17,8 +17,8 @@ pub struct RunOptions {
     /// Runs it in a session that `lind-boot session start` has started
     #[arg(long, value_name = "NAME")]
     pub session: Option<String>,
-    /// Writes a policy under which the same may be done again, and nothing more; adds to one that is there
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["session", "explain"])]
+    /// Writes a policy under which the same may be done again, and nothing more; adds to one that is there. NAME is a file in ~/.config/lind/policies
+    #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["session", "explain"])]
     pub learn: Option<PathBuf>,
     /// Changes nothing: says at the end what would have been changed
     #[arg(long, conflicts_with_all = ["session", "explain"])]
@@ -43,8 +43,8 @@ pub struct RunOptions {
 /// Options of `learn`: it is `run --learn`.
 #[derive(Args, Debug)]
 pub struct LearnOptions {
-    /// The policy; one that is there already is added to
-    #[arg(short, long, value_name = "FILE")]
+    /// The policy; one that is there already is added to. NAME is a file in ~/.config/lind/policies
+    #[arg(short, long, value_name = "NAME|FILE")]
     output: PathBuf,
     /// What the sandbox is.
     #[command(flatten)]
@@ -144,9 +144,12 @@ pub struct Options {
     /// Mounts every volume read-only
     #[arg(long)]
     pub read_only: bool,
-    /// What a policy file says; agent, build, readonly and untrusted come with lind-boot [default: agent]
+    /// What a policy file says: one in ~/.config/lind/policies, or agent, build, readonly, untrusted, which come with lind-boot [default: agent]
     #[arg(long, value_name = "NAME|FILE")]
     pub policy: Option<String>,
+    /// Lets files of this name be made and changed that the policy protects in any directory; `*` and `?` are as in a shell
+    #[arg(long, value_name = "NAME")]
+    pub allow_name: Vec<String>,
     /// Limits.
     #[command(flatten)]
     pub amounts: Amounts,

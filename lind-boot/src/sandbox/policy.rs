@@ -1,11 +1,14 @@
 //! Policies: what a sandbox may do, as a TOML file. Those that come with lind-boot are such files too (`policies/`).
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::Value;
 
 use super::amount::Kind;
+use crate::config;
+use crate::named::{Changed, For, Named};
 
 /// What a policy file says. Options of the command line go before it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -18,6 +21,10 @@ pub struct Policy {
     pub read_only: bool,
     /// Names in each volume that may not be changed.
     pub protect: Vec<String>,
+    /// Whether each name that begins with a dot may not be changed either.
+    pub hidden: bool,
+    /// Names that may be changed all the same: `*` and `?` are as in a shell.
+    pub except: Vec<String>,
     /// Limits: name and amount, as the resource grate has them.
     pub limits: Vec<(String, String)>,
     /// The only system calls that may be made.
@@ -56,20 +63,24 @@ const KNOWN: [(&str, &str); 4] = [
 ];
 
 impl Policy {
-    /// The policy of that name, or of that file if the name has a slash or a dot in it.
+    /// The policy of that name: one that comes with lind-boot, one of the user's directory of policies, or that file if the name has a slash or a dot
+    /// in it. No guest of the run may change it.
     ///
     /// # Errors
     /// When there is none, or what is wrong with it.
-    pub fn named(name: &str) -> Result<Policy> {
+    pub fn named(name: &str, changed: &Changed) -> Result<Policy> {
+        let option = format!("--policy {name}");
         if let Some((_, text)) = KNOWN.iter().find(|(known, _)| *known == name) {
-            return Policy::parse(&format!("--policy {name}"), text);
+            return Policy::parse(&option, text);
         }
-        if !name.contains(['/', '.']) {
-            let names = KNOWN.map(|(name, _)| name).join(", ");
-            bail!("--policy {name}: no such policy; there are {names}, or name a file (./{name})");
+        let path = file_of(OsStr::new(name))?;
+        if !is_path(OsStr::new(name)) && path.symlink_metadata().is_err() {
+            let own = own_names().into_iter().filter(|own| !KNOWN.iter().any(|(known, _)| known == own));
+            let names = KNOWN.iter().map(|(name, _)| (*name).to_owned()).chain(own).collect::<Vec<_>>().join(", ");
+            bail!("{option}: no such policy; there are {names}, or name a file (./{name})");
         }
-        let text = std::fs::read_to_string(Path::new(name)).with_context(|| format!("--policy {name}"))?;
-        Policy::parse(&format!("--policy {name}"), &text)
+        let file = Named::find("--policy", &path, For::Rules, changed)?.read()?;
+        Policy::parse(&option, &std::io::read_to_string(file).with_context(|| option.clone())?)
     }
 
     /// What a file says; `option` names it as the user did.
@@ -96,6 +107,11 @@ impl Policy {
             }
             "allow" => self.allow = texts(value)?,
             "read-only" => self.read_only = value.as_bool().context("must be true or false")?,
+            "protect" if value.is_object() => {
+                for (key, value) in value.as_object().into_iter().flatten() {
+                    self.take_protect(key, value).with_context(|| key.clone())?;
+                }
+            }
             "protect" => {
                 self.protect = texts(value)?;
                 let wrong = |name: &&String| {
@@ -146,6 +162,35 @@ impl Policy {
         Ok(())
     }
 
+    fn take_protect(&mut self, key: &str, value: &Value) -> Result<()> {
+        match key {
+            "hidden" => self.hidden = value.as_bool().context("must be true or false")?,
+            "names" => self.take("protect", value)?,
+            "except" => texts(value)?.iter().try_for_each(|name| self.allow_name(name))?,
+            _ => bail!("unknown; there are hidden, names and except"),
+        }
+        Ok(())
+    }
+
+    /// Takes a name out of what is protected in any directory.
+    ///
+    /// # Errors
+    /// What is not one name.
+    pub fn allow_name(&mut self, name: &str) -> Result<()> {
+        ensure!(
+            !name.is_empty() && !name.contains('/') && !matches!(name, "." | ".."),
+            "{name}: one name is expected, without a slash; `*` and `?` in it are as in a shell"
+        );
+        self.except.push(name.to_owned());
+        Ok(())
+    }
+
+    /// The names that are protected, without those that may be changed all the same.
+    pub fn protected(&self) -> impl Iterator<Item = &String> {
+        let excepted = |name: &str| self.except.iter().any(|except| except.eq_ignore_ascii_case(name));
+        self.protect.iter().filter(move |name| !name.strip_prefix("**/").is_some_and(excepted))
+    }
+
     /// Whether it names what may be called, read, written or run.
     pub fn has_lists(&self) -> bool {
         [&self.calls, &self.read, &self.write, &self.programs].into_iter().any(Option::is_some)
@@ -155,10 +200,18 @@ impl Policy {
     pub fn text(&self) -> String {
         let mut text = format!("network = {}\n", quoted(if self.network { "host" } else { "none" }));
         text += &list_text("allow", &self.allow);
-        text += &list_text("protect", &self.protect);
+        let table = self.hidden || !self.except.is_empty();
+        if !table {
+            text += &list_text("protect", &self.protect);
+        }
         text += &self.lists_text();
         if self.read_only {
             text.push_str("read-only = true\n");
+        }
+        if table {
+            text += &format!("\n[protect]\nhidden = {}\n", self.hidden);
+            text += &list_text("names", &self.protect);
+            text += &list_text("except", &self.except);
         }
         if !self.limits.is_empty() {
             text.push_str("\n[limits]\n");
@@ -223,6 +276,35 @@ fn is_digit(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
+/// Whether the name of a policy is that of a file.
+fn is_path(name: &OsStr) -> bool {
+    use std::os::unix::ffi::OsStrExt as _;
+    name.as_bytes().iter().any(|byte| b"/.".contains(byte))
+}
+
+/// The file of a policy: a name without a slash or a dot is one in the user's directory of policies.
+///
+/// # Errors
+/// When there is no such directory, or the name is that of a policy that comes with lind-boot.
+pub fn file_of(name: &OsStr) -> Result<PathBuf> {
+    if is_path(name) {
+        return Ok(name.into());
+    }
+    let known = KNOWN.iter().any(|(known, _)| *known == name);
+    ensure!(!known, "{}: comes with lind-boot, and cannot be changed; choose another name", name.display());
+    ensure!(!name.is_empty(), "a policy has a name");
+    Ok(config::policies()?.join(name).with_extension("toml"))
+}
+
+/// The policies in the user's directory.
+fn own_names() -> Vec<String> {
+    let entries = config::policies().and_then(|folder| Ok(std::fs::read_dir(folder)?)).into_iter().flatten();
+    let name = |entry: std::fs::DirEntry| entry.file_name().to_str()?.strip_suffix(".toml").map(str::to_owned);
+    let mut names: Vec<_> = entries.filter_map(Result::ok).filter_map(name).collect();
+    names.sort();
+    names
+}
+
 /// A text as TOML has it.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
@@ -248,11 +330,11 @@ mod tests {
     #[test]
     fn the_policies_that_come_with_it_are_sound() {
         for (name, _) in KNOWN {
-            let policy = Policy::named(name).unwrap();
+            let policy = Policy::named(name, &Changed::default()).unwrap();
             assert!(!policy.network && policy.limit("memory").is_some(), "{name}");
         }
-        assert!(Policy::named("agent").unwrap().protect.contains(&"**/.git/hooks".to_owned()));
-        assert!(Policy::named("untrusted").unwrap().read_only);
+        assert!(Policy::named("agent", &Changed::default()).unwrap().protect.contains(&"**/.git/hooks".to_owned()));
+        assert!(Policy::named("untrusted", &Changed::default()).unwrap().read_only);
     }
 
     #[test]
@@ -280,6 +362,8 @@ mod tests {
         let policy = Policy {
             allow: list(&["example.org:443"]),
             protect: list(&[".git/hooks"]),
+            hidden: true,
+            except: list(&[".gitignore", ".*.swp"]),
             limits: vec![("memory".into(), "64M".into())],
             calls: Some(list(&["read"])),
             read: Some(list(&["/a \"b\"\\c\n\u{7f}", "/**"])),
@@ -297,6 +381,8 @@ mod tests {
         assert!(wrong("protect = [\"/etc\"]").contains("relative"));
         assert!(wrong("protect = [\"a/../b\"]").contains("relative"));
         assert!(wrong("protect = [\"a/**/b\"]").contains("only in front"));
+        assert!(wrong("[protect]\nexcept = [\"a/b\"]").contains("protect: except: a/b: one name"));
+        assert!(wrong("[protect]\nall = true").contains("protect: all: unknown"));
         assert!(wrong("read = [\"etc\"]").contains("begin with /"));
         assert_eq!(
             wrong("calls = [\"raed\"]"),
@@ -308,6 +394,9 @@ mod tests {
         );
         assert!(wrong("[limits]\nmemroy = 1").contains("no limit memroy"));
         assert!(wrong("network = ").starts_with("--policy p.toml: "));
-        assert!(Policy::named("nobody").is_err() && Policy::named("./nowhere.toml").is_err());
+        assert!(
+            Policy::named("nobody", &Changed::default()).is_err()
+                && Policy::named("./nowhere.toml", &Changed::default()).is_err()
+        );
     }
 }

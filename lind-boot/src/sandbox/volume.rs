@@ -7,6 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::amount::Kind;
+use super::options::Options;
+use crate::named::{Changed, shown};
 use crate::overlay::place::{self, State};
 
 /// A directory or file of the host at a path of the guest.
@@ -32,6 +34,22 @@ impl Volume {
         if let Some((rest, state)) = place::of_volume(word).with_context(|| format!("-v {text}"))? {
             return Volume::parse(&rest)?.under(state);
         }
+        let (host, guest, read_only) = Volume::fields(word)?;
+        let found = host.canonicalize().with_context(|| format!("-v {text}: {}", host.display()))?;
+        ensure_no_link(&host, &found).with_context(|| format!("-v {text}"))?;
+        let guest = match guest {
+            Some(guest) => guest,
+            // As a shell does not know it, where a link on the way leads.
+            None if host.components().any(|part| part == Component::ParentDir) => found.clone(),
+            None => std::path::absolute(&host)?,
+        };
+        let guest = clean(&guest).with_context(|| format!("-v {text}"))?;
+        Ok(Volume { host: found, guest, read_only: read_only.unwrap_or(false), overlay: None })
+    }
+
+    /// What a word without an overlay says: the path of the host, that of the guest, and whether nothing in it is changed.
+    fn fields(word: &OsString) -> Result<(PathBuf, Option<PathBuf>, Option<bool>)> {
+        let text = word.to_string_lossy();
         let mut fields: Vec<&[u8]> = word.as_bytes().split(|&byte| byte == b':').collect();
         let read_only = match fields.last() {
             Some(&b"ro") if fields.len() > 1 => Some(true),
@@ -52,16 +70,7 @@ impl Volume {
             _ => bail!("-v {text}: expected HOST[:GUEST][:ro|rw]; `-v .` mounts a directory with a colon in its name"),
         };
         ensure!(!host.as_os_str().is_empty(), "-v {text}: no directory or file of the host is named");
-        let found = host.canonicalize().with_context(|| format!("-v {text}: {}", host.display()))?;
-        // A link to a directory is mounted under the name that was given.
-        let guest = match guest {
-            Some(guest) => guest,
-            // As a shell does not know it, where a link on the way leads.
-            None if host.components().any(|part| part == Component::ParentDir) => found.clone(),
-            None => std::path::absolute(&host)?,
-        };
-        let guest = clean(&guest).with_context(|| format!("-v {text}"))?;
-        Ok(Volume { host: found, guest, read_only: read_only.unwrap_or(false), overlay: None })
+        Ok((host, guest, read_only))
     }
 
     /// The same under an overlay.
@@ -96,6 +105,33 @@ impl Volume {
 fn is_one_name(fields: &[&[u8]]) -> bool {
     let is_guest = |field: &&[u8]| field.starts_with(b"/");
     fields.len() > 1 && !fields[1..].iter().any(is_guest) && Path::new(OsStr::from_bytes(&fields.join(&b':'))).exists()
+}
+
+/// An earlier command may have put a link in the place of what is meant, and of all directories that the user can name it would show that one. Where
+/// the user stands, that has been seen.
+fn ensure_no_link(host: &Path, found: &Path) -> Result<()> {
+    // With a slash at its end, a name is that of what the link leads to.
+    let plain = host.components().as_path();
+    let stands_there = std::env::current_dir().is_ok_and(|here| here == found);
+    ensure!(
+        !plain.is_symlink() || stands_there,
+        "a symbolic link, which an earlier command may have made; name what is meant: {}",
+        shown(found)
+    );
+    Ok(())
+}
+
+/// # Errors
+/// When the way to a volume leads through a link in another one that can be changed.
+pub fn ensure_no_links(options: &Options, changed: &Changed) -> Result<()> {
+    let ensure = |option: &str, host: PathBuf| {
+        changed.way_to(&host).map(drop).with_context(|| format!("{option} {}", shown(&host)))
+    };
+    for word in &options.volume {
+        let (rest, _) = place::of_volume(word)?.unwrap_or_else(|| (word.clone(), None));
+        ensure("-v", Volume::fields(&rest)?.0)?;
+    }
+    options.dir.iter().try_for_each(|word| ensure("--dir", of_dir(word).0))
 }
 
 /// # Errors
@@ -142,19 +178,18 @@ pub fn ensure_grates_can_hold(tmpfs: &[Tmpfs], volumes: &[Volume]) -> Result<()>
 /// What is wrong with `--dir HOST[::GUEST]`, or that the host has nothing there.
 pub fn preopened(word: &OsString, number: usize) -> Result<(Volume, OsString)> {
     let text = word.to_string_lossy();
-    let bytes = word.as_bytes();
-    let at = bytes.windows(2).position(|pair| pair == b"::");
-    let (host, name) = at.map_or((bytes, bytes), |at| (&bytes[..at], &bytes[at + 2..]));
-    let [host, name] = [host, name].map(|bytes| PathBuf::from(OsString::from_vec(bytes.to_vec())));
+    let (host, given) = of_dir(word);
+    let name = given.clone().unwrap_or_else(|| host.clone());
     ensure!(
         !name.as_os_str().is_empty() && !name.as_os_str().as_bytes().iter().any(|byte| b":=".contains(byte)),
         "--dir {text}: expected HOST[::GUEST]; a name has neither : nor ="
     );
     let found = host.canonicalize().with_context(|| format!("--dir {text}: {}", host.display()))?;
+    ensure_no_link(&host, &found).with_context(|| format!("--dir {text}"))?;
     ensure!(found.is_dir(), "--dir {text}: {} is no directory", host.display());
     let is_place = name.has_root() && name != Path::new("/");
     let goes_up = name.components().any(|part| part == Component::ParentDir);
-    let guest = if is_place || at.is_none() && !goes_up && !name.has_root() {
+    let guest = if is_place || given.is_none() && !goes_up && !name.has_root() {
         clean(&std::path::absolute(&name)?).with_context(|| format!("--dir {text}"))?
     } else {
         PathBuf::from(format!("/preopens/{number}"))
@@ -165,6 +200,16 @@ pub fn preopened(word: &OsString, number: usize) -> Result<(Volume, OsString)> {
     }
     told.push(&guest);
     Ok((Volume { host: found, guest, read_only: false, overlay: None }, told))
+}
+
+/// HOST and GUEST of `--dir HOST[::GUEST]`.
+fn of_dir(word: &OsStr) -> (PathBuf, Option<PathBuf>) {
+    let bytes = word.as_bytes();
+    let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
+    match bytes.windows(2).position(|pair| pair == b"::") {
+        Some(at) => (path(&bytes[..at]), Some(path(&bytes[at + 2..]))),
+        None => (path(bytes), None),
+    }
 }
 
 /// A file system in memory.

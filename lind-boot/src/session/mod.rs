@@ -56,8 +56,9 @@ pub struct Start {
     /// Ends it when nobody has used it for this long: 10s, 2m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub idle: Option<Duration>,
-    /// Writes, when it ends, a policy under which its commands may do the same again, and nothing more; adds to one that is there
-    #[arg(long, value_name = "FILE", conflicts_with = "explain")]
+    /// Writes, when it ends, a policy under which its commands may do the same again, and nothing more; adds to one that is there. NAME is a file
+    /// in ~/.config/lind/policies
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "explain")]
     pub learn: Option<PathBuf>,
     /// Says what is mounted, what its commands may do and which grates see to it, and starts nothing
     #[arg(long)]
