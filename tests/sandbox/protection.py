@@ -49,6 +49,72 @@ def at_any_depth(world: World) -> None:
     same("build", ends(lines), [REFUSED, REFUSED, "ok"])
 
 
+# Names that tools execute unasked, of which some came up after the list was written.
+EXECUTED = [".tool-versions", ".dir-locals-2.el", "lefthook-local.yml", "lefthook.toml", "lefthook.json", "mise.local.toml", ".pnp.cjs", "pnpm-workspace.yaml",
+            ".Renviron", ".RData", ".iex.exs", ".ocamlinit", ".lldbinit", "lazygit.yml", ".hg/sharedpath", ".sl/config", "_darcs/prefs", ".bundle",
+            "opencode.json", ".opencode", ".tcshrc", ".xprofile", ".emacs", ".config/systemd", "rust-toolchain.toml", ".perldb", ".env", ".bashrc.d",
+            ".a-tool-of-tomorrow", "sub/.a-tool-of-tomorrow/hooks/run", ".github/hooks/x.json", "LEFTHOOK.YML", ".Cla\u200cude", "\u200d.claude",
+            "lefthoo\u212a.yml", "pnpm-work\u017fpace.yaml"]
+
+# What a day of an agent makes.
+MADE = [".gitignore", ".editorconfig", ".github/workflows/ci.yml", ".venv/bin/python", ".venv/.gitignore", ".pytest_cache/v/cache", ".mypy_cache/3/a.json",
+        ".cache/x", ".tox/py3", ".coverage", ".coverage.host.1", ".next/cache/a", ".main.c.swp", ".#main.c", ".main.c.tmp123", "sedXyz123", "sub/.gitkeep",
+        ".deps/a.Po", "node_modules/.bin/tool", "a.config", "sub/file.envrc", "\u65e5\u672c.txt", ".env.example"]
+
+
+def ways_to(world: World, names: list[str]) -> None:
+    for name in names:
+        path = world.project / name
+        for folder in reversed(path.relative_to(world.project).parents):
+            (world.project / folder).mkdir(exist_ok=True)
+            if world.user is not None:
+                os.chown(world.project / folder, world.user, world.user)
+
+
+def names_with_a_dot(world: World) -> None:
+    """Whatever tools look for: what is not known to be harmless can be neither made nor changed, in whatever letters."""
+    ways_to(world, [*EXECUTED, *MADE])
+    for mounts in ((), ("--mounts=kernel",), ("--dry-run",)):
+        found = ends(world.probe(*(f"w:{name}" for name in EXECUTED), options=(*mounts, "-v", ".")))
+        same(f"{mounts} executed", dict(zip(EXECUTED, found, strict=True)), dict.fromkeys(EXECUTED, REFUSED))
+    found = ends(world.probe(*(f"w:{name}" for name in MADE)))
+    same("made", dict(zip(MADE, found, strict=True)), dict.fromkeys(MADE, "ok"))
+    # Also below a directory whose own path has such names.
+    place = world.folder / ".own" / "work"
+    place.mkdir(parents=True)
+    if world.user is not None:
+        os.chown(place, world.user, world.user)
+    found = ends(world.probe("w:file", "w:.envrc", "m:sub", options=("-v", str(place), "-w", str(place))))
+    same("below", found, ["ok", REFUSED, "ok"])
+
+
+def names_are_let_through(world: World) -> None:
+    (world.project / ".kept").write_text("")
+    if world.user is not None:
+        os.chown(world.project / ".kept", world.user, world.user)
+    tries = ("w:.kept", "w:.made-1", "w:lefthook.yml", "w:.other")
+    options = ("--allow-name", ".kept", "--allow-name", ".made-?", "--allow-name", "lefthook.yml")
+    same("by option", ends(world.probe(*tries, options=(*options, "-v", "."))), ["ok", "ok", "ok", REFUSED])
+    policy = world.home / "p.toml"
+    policy.write_text('[protect]\nhidden = true\nnames = ["**/lefthook.yml", "fixed"]\nexcept = [".kept", ".made-*", "lefthook.yml"]\n')
+    same("by policy", ends(world.probe(*tries, "w:fixed", options=("--policy", str(policy), "-v", "."))), ["ok", "ok", "ok", REFUSED, REFUSED])
+    for name in (".other", "lefthook.toml"):
+        done = world.run("-v", ".", str(world.folder / "tool" / "probe"), f"w:{name}")
+        holds("says how", done.stderr, f"to allow it: --allow-name {name}\n")
+    for wrong in ("a/b", "", ".."):
+        done = world.run("--allow-name", wrong, "true")
+        same(wrong, done.returncode, 125)
+        holds(wrong, done.stderr, "one name is expected")
+    same("a session", world.boot("session", "start", "named", "--allow-name", ".other", "-v", ".", "-v", f"{world.folder}/tool:ro").returncode, 0)
+    lines = world.boot("session", "exec", "named", "--", f"{world.folder}/tool/probe.wasm", "w:.other", "w:.more").stdout.splitlines()
+    same("a session", ends(lines), ["ok", REFUSED])
+    learned = world.home / "learned.toml"
+    probe = str(world.folder / "tool" / "probe")
+    world.boot("learn", "-o", str(learned), "--allow-name", ".kept", "-v", ".", "--", probe, "w:.kept", "w:new")
+    same("learned", ends(world.probe("w:.kept", "w:new", options=("--policy", str(learned), "-v", "."))), ["ok", "ok"])
+    holds("learned", learned.read_text(), "\n[protect]\nhidden = true\n")
+
+
 def no_directory_becomes_a_repository(world: World) -> None:
     """git takes any directory for one that has a HEAD, and then its `config` counts; also the project, if its `.git` is none any more."""
     for name in [".git/objects", ".git/refs/remotes/origin", "sub"]:
@@ -155,14 +221,14 @@ def a_path_that_is_no_text(world: World) -> None:
     same("protected", ends(lines), [REFUSED, REFUSED, "ok", REFUSED])
     for options in [(), ("--json",)]:
         holds("explained", world.run("--explain", *options, "-v", ".", "true").stdout.replace("\\\\", "\\"), r"/b\xff\xfe")
-    done = world.run("--learn", "policy.toml", "-v", ".", "true")
+    done = world.run("--learn", "../policy.toml", "-v", ".", "true")
     same("a policy is a text", done.returncode, 125)
     holds("a policy is a text", done.stderr, "-v .:/project")
     command = str(world.folder / "tool" / "command")
-    for how in [("--audit", "log", "-v", "."), ("-v", ".:overlay")]:
+    for how in [("--audit", str(world.home / "log"), "-v", "."), ("-v", ".:overlay")]:
         same(f"{how}", world.run(*how, command, "files").returncode, 0)
-    same("there is a log", (project / "log").stat().st_size > 0, True)
+    same("there is a log", (world.home / "log").stat().st_size > 0, True)
 
 
-TESTS = [at_any_depth, no_directory_becomes_a_repository, what_protected_links_lead_to, a_repository_by_another_name, git_of_the_host_runs_nothing, git_of_the_sandbox_works, no_denial_where_nothing_was_refused,
+TESTS = [at_any_depth, names_with_a_dot, names_are_let_through, no_directory_becomes_a_repository, what_protected_links_lead_to, a_repository_by_another_name, git_of_the_host_runs_nothing, git_of_the_sandbox_works, no_denial_where_nothing_was_refused,
          a_path_that_is_no_text]

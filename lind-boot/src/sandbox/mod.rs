@@ -304,7 +304,7 @@ impl Sandbox {
         if let Some(learner) = &mut learner {
             learner.within(policy, places(&plan));
         }
-        let env = environment(options, &plan.image, preopened.iter().map(|(_, name)| name))?;
+        let env = environment(options, &plan.image, preopened.iter().map(|(_, name)| name), &may_change)?;
         Ok(Sandbox {
             plan,
             maker,

@@ -19,12 +19,25 @@ pub fn words(policy: &Policy, volumes: &[Volume]) -> Vec<OsString> {
     let changed = || volumes.iter().filter(|volume| volume.can_be_changed() && volume.host.is_dir());
     let repositories = repository::unusual(volumes);
     for volume in changed() {
-        words.extend(policy.protect.iter().map(|name| option("protect", &volume.guest.join(name))));
-        let linked = policy.protect.iter().flat_map(|name| where_links_lead(volume, name));
-        words.extend(linked.filter_map(|path| inside(&path, volumes)).map(|path| option("protect", &path)));
+        words.extend(policy.protected().map(|name| option("protect", &volume.guest.join(name))));
+        let linked = policy.protected().flat_map(|name| where_links_lead(volume, name));
+        let hidden = hidden(volume, policy).into_iter().flat_map(|name| where_links_lead(volume, &name));
+        words.extend(
+            linked.chain(hidden).filter_map(|path| inside(&path, volumes)).map(|path| option("protect", &path)),
+        );
+        if policy.hidden {
+            words.push(option("hidden", &volume.guest));
+        }
+        // What has a short name beside its own may be meant by `GIT~1`.
+        if policy.protect.iter().any(|name| name.starts_with("**/")) && has_short_names(&volume.host) {
+            words.push(option("protect", &volume.guest.join("**/*~?")));
+        }
+    }
+    if policy.hidden && !words.is_empty() {
+        words.push(option("harmless", Path::new(&policy.except.join("/"))));
     }
     for repository in &repositories {
-        let own = policy.protect.iter().filter_map(|name| name.strip_prefix(IN_GIT));
+        let own = policy.protected().filter_map(|name| name.strip_prefix(IN_GIT));
         words.extend(own.map(|name| option("protect", &repository.join(name))));
     }
     // What has this name makes any directory a repository to git, which then goes by the `config` beside it.
@@ -42,6 +55,24 @@ fn option(name: &str, path: &Path) -> OsString {
     let mut word = OsString::from(format!("--{name}="));
     word.push(path);
     word
+}
+
+/// What the top of a volume has that is protected for the dot in front, as a pattern of a policy.
+fn hidden(volume: &Volume, policy: &Policy) -> Vec<String> {
+    if !policy.hidden {
+        return Vec::new();
+    }
+    let entries = std::fs::read_dir(&volume.host).into_iter().flatten().filter_map(Result::ok);
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let names = names.filter(|name| name.starts_with('.') && !policy.except.iter().any(|except| except == name));
+    names.take(NAMES).map(|name| format!("**/{name}")).collect()
+}
+
+/// Whether files there have names of eight letters and three beside their own.
+fn has_short_names(folder: &Path) -> bool {
+    // FAT, NTFS by its two drivers, and what FUSE serves of a block device, as a rule one of the two.
+    const KINDS: [i64; 4] = [0x4d44, 0x5346_544e, 0x7366_746e, 0x6573_5546];
+    rustix::fs::statfs(folder).is_ok_and(|found| KINDS.contains(&i64::from(found.f_type)))
 }
 
 /// Where the host's links lead that have a protected name at the top of a volume, or lie in a directory that has: a tool goes there, and so may who
