@@ -19,12 +19,33 @@ static __wasi_errno_t open_(const char *path, int lookup, int how, __wasi_rights
 	return __wasi_path_open(DIR, lookup, path, how, rights, 0, flags, &fd);
 }
 
+/* As a directory, in all ways that change nothing. */
+static void as_directories(void)
+{
+	static const char *names[] = { "file", "file/", "file/x", "sub", "sub/", "link", "loop", "absolute", "out", "none", "." };
+	static const __wasi_rights_t rights[] = { 0, __WASI_RIGHTS_FD_READ, __WASI_RIGHTS_FD_WRITE, __WASI_RIGHTS_FD_READDIR };
+
+	for (unsigned name = 0; name < sizeof names / sizeof *names; name++)
+		for (int how = 2; how < 16; how++)
+			for (int right = 0; right < 4; right++)
+				for (int lookup = 0; lookup < 2 && (how & 2); lookup++) {
+					int error = open_(names[name], lookup, how, rights[right], 0);
+					printf("open %s, how %d, right %d, lookup %d: %d\n", names[name], how, right, lookup, error);
+					if (!error)
+						__wasi_fd_close(fd);
+				}
+}
+
 static void paths(void)
 {
 	const __wasi_rights_t rw = __WASI_RIGHTS_FD_READ | __WASI_RIGHTS_FD_WRITE | __WASI_RIGHTS_FD_SEEK, r = __WASI_RIGHTS_FD_READ;
 
 	SAY("open none", open_("none", 1, 0, r, 0));
 	SAY("open of a bad descriptor", __wasi_path_open(BAD, 0, "x", 0, r, 0, 0, &fd));
+	SAY("open file", __wasi_path_open(DIR, 0, "file", 0, r, 0, 0, &other));
+	SAY("open below a file", __wasi_path_open(other, 0, "x", 0, r, 0, 0, &fd));
+	SAY("stat below a file", __wasi_path_filestat_get(other, 0, "x", &st));
+	__wasi_fd_close(other);
 	SAY("open of no directory", __wasi_path_open(1, 0, "x", 0, r, 0, 0, &fd));
 	SAY("open absolute", open_("/etc/passwd", 1, 0, r, 0));
 	SAY("open ..", open_("..", 1, 0, r, 0));
@@ -210,6 +231,7 @@ int main(int argc, char **argv)
 {
 	setvbuf(stdout, 0, _IOFBF, 1 << 16);
 	printf("%d arguments, last %s\n", argc, argv[argc - 1]);
+	as_directories();
 	paths();
 	files();
 	directories();

@@ -199,6 +199,19 @@ static uint64_t open_flags(uint32_t flags, uint32_t how, uint64_t rights, uint32
 	return out | (fdflags & (FD_SYNC | FD_RSYNC) ? O_SYNC : 0);
 }
 
+/* Whether a path leads to a link, which is not followed. */
+static int is_link(fd_t fd, const char *path)
+{
+	struct stat stat = { 0 };
+	int64_t opened = open_below(fd, path, O_PATH | O_NOFOLLOW, 0);
+
+	if (opened < 0)
+		return 0;
+	int64_t got = CALL2(SYS_FSTAT, opened, address(&stat));
+	CALL1(SYS_CLOSE, opened);
+	return !got && (stat.mode & 0170000) == 0120000;
+}
+
 EXPORT(path_open) result_t path_open(fd_t fd, uint32_t flags, const char *text, uint32_t length, uint32_t how, uint64_t rights,
 	uint64_t inheriting, uint32_t fdflags, fd_t *to)
 {
@@ -209,13 +222,24 @@ EXPORT(path_open) result_t path_open(fd_t fd, uint32_t flags, const char *text, 
 	(void)inheriting;
 	if (error)
 		return error;
-	/* A directory is made by a call of its own. */
-	if ((how & CREATE) && (how & IS_DIRECTORY))
+	/* A directory is made by a call of its own, and never emptied by this one. */
+	if ((how & IS_DIRECTORY) && (how & ~(uint32_t)IS_DIRECTORY))
 		return WASI_INVAL;
-	/* Of a directory, only its names can be read. */
+	/* Of a directory, only its names can be read; what is none is said first. */
+	int writes = (how & IS_DIRECTORY) && (open & 3);
 	if (how & IS_DIRECTORY)
 		open &= ~(uint64_t)3;
 	int64_t opened = open_below(fd, path, open, how & CREATE ? 0666 : 0);
+	/* This function alone says that a file is not a directory to look in. */
+	struct stat stat;
+	if (opened == -E_BADF && type_of(fd, &stat, &error) == REGULAR)
+		return WASI_NOTDIR;
+	if (opened == -E_NOTDIR && (how & IS_DIRECTORY) && !(flags & FOLLOW) && is_link(fd, path))
+		return WASI_LOOP;
+	if (opened >= 0 && writes) {
+		CALL1(SYS_CLOSE, opened);
+		return WASI_ISDIR;
+	}
 	if (opened >= 0)
 		*to = (fd_t)opened;
 	return error_below(opened < 0 ? opened : 0);
