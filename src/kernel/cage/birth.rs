@@ -453,7 +453,11 @@ fn open_program(kernel: &Kernel, cwd: Dir<'_>, path: &CStr, last: Last) -> Resul
     // O_NONBLOCK: a fifo of that name must not hold us up.
     let flags = OpenFlags::O_CLOEXEC | OpenFlags::O_NONBLOCK;
     let nofollow = if last == Last::NoFollow { OpenFlags::O_NOFOLLOW } else { 0 };
-    let file = kernel.root.open(cwd, path, flags | nofollow, 0)?.file;
+    let file = match kernel.root.open(cwd, path, flags | nofollow, 0) {
+        // A socket, which cannot be opened and so is not a program either.
+        Err(Errno::ENXIO) => return Err(Errno::EACCES),
+        opened => opened?.file,
+    };
     let stat = rustix::fs::fstat(&file).map_err(crate::host::errno)?;
     match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
         rustix::fs::FileType::RegularFile => Ok(file),
