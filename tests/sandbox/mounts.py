@@ -123,6 +123,10 @@ def in_memory(world: World) -> None:
     """A file system in memory has its size, whoever keeps it."""
     lines = world.probe("w:/m/a", "m:/m/b", "r:/m/a", options=("--mounts=kernel", "--tmpfs", "/m:1M", "-v", "."))
     same("ends", [line.rsplit(": ", 1)[1] for line in lines[1:]], ["ok"] * 3)
+    for how in ("kernel", "bind"):
+        done = world.run(f"--mounts={how}", "--tmpfs", "/m:1M", "-v", ".", str(world.folder / "tool" / "probe"), "n:/m/")
+        count = int(done.stdout.rsplit(": ", 1)[1]) if "empty files: " in done.stdout else -1
+        same(f"{how}: {count} files have room, which cost memory without a byte in them", 64 <= count < 10000, True)
 
 
 def where_the_image_has_no_place(world: World) -> None:

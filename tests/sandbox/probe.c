@@ -41,6 +41,20 @@ static void connect_to(const char *port)
 	result("connect", port, fd < 0 ? -1 : connect(fd, (struct sockaddr *)&to, sizeof to));
 }
 
+/* As many empty files as there is room for, up to 10,000. */
+static void fill(const char *folder)
+{
+	char name[300];
+	int n = 0, fd;
+
+	do {
+		snprintf(name, sizeof name, "%s%d", folder, n);
+		if ((fd = open(name, O_CREAT | O_WRONLY, 0600)) >= 0)
+			close(fd);
+	} while (fd >= 0 && ++n < 10000);
+	printf("empty files: %d\n", n);
+}
+
 /* Mode, owner and times of what is open. */
 static void change_open(const char *number)
 {
@@ -90,6 +104,8 @@ int main(int argc, char **argv)
 			ask(rest);
 		else if (!strncmp(word, "o:", 2))
 			change_open(rest);
+		else if (!strncmp(word, "n:", 2))
+			fill(rest);
 		else if (!strncmp(word, "v:", 2))
 			result("rename", rest, rename(rest, "moved-away"));
 		else

@@ -17,6 +17,7 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount, open_tree,
 };
 
+use super::amount::Kind;
 use super::image::{self, Entry, What};
 use super::options::How;
 use super::table::{self, Kept};
@@ -202,9 +203,18 @@ fn enter_namespace() -> Result<()> {
     Ok(())
 }
 
+/// For how many bytes of its size a file system in memory has room for one file. The host counts a file and each KiB of extended attributes
+/// as one, about a KiB of its own memory: so at most a quarter comes on top of the size.
+const BYTES_PER_FILE: u64 = 4096;
+
+/// The fewest files that one has room for.
+const FEWEST_FILES: u64 = 64;
+
 /// A file system in memory at a directory.
 fn memory(at: &Path, size: &str) -> Result<()> {
-    let data = std::ffi::CString::new(format!("size={size},mode=0755"))?;
+    let bytes = Kind::Bytes.parse(size).with_context(|| format!("{size}: no size"))?;
+    let files = (bytes / BYTES_PER_FILE).max(FEWEST_FILES);
+    let data = std::ffi::CString::new(format!("size={size},nr_inodes={files},mode=0755"))?;
     mount("tmpfs", at, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(data.as_c_str())).context("tmpfs")
 }
 
