@@ -7,9 +7,6 @@
 #include <unistd.h>
 #include "net.h"
 
-#define SO_BINDTODEVICE_ 25
-#define SO_MARK_ 36
-#define SO_BINDTOIFINDEX_ 62
 #define IPPROTO_MPTCP_ 262
 
 /* An address without a family: to UDP one of IPv4, and it goes on as that. */
@@ -295,38 +292,9 @@ static int64_t on_sendto(const struct lind_call *call)
 	return r < 0 ? r : on_pinned(call, &a, send_to);
 }
 
-/* Options by which packets go elsewhere than their address says, or come from elsewhere. */
-static const char *leads_astray(int level, int option)
-{
-	switch (level) {
-	case SOL_SOCKET:
-		return option == SO_BINDTODEVICE_ ? "SO_BINDTODEVICE" : option == SO_BINDTOIFINDEX_ ? "SO_BINDTOIFINDEX" : option == SO_MARK_ ? "SO_MARK" : NULL;
-	case IPPROTO_IP:
-		return option == 4 ? "IP_OPTIONS" : option == 3 ? "IP_HDRINCL" : option == 19 ? "IP_TRANSPARENT" : option == 15 ? "IP_FREEBIND" :
-			option == 50 ? "IP_UNICAST_IF" : NULL;
-	case IPPROTO_IPV6:
-		return option == 57 || option == 5 ? "IPV6_RTHDR" : option == 54 || option == 3 ? "IPV6_HOPOPTS" : option == 59 || option == 4 || option == 55 ?
-			"IPV6_DSTOPTS" : option == 6 ? "IPV6_PKTOPTIONS" : option == 75 ? "IPV6_TRANSPARENT" : option == 78 ? "IPV6_FREEBIND" :
-			option == 36 ? "IPV6_HDRINCL" : option == 76 ? "IPV6_UNICAST_IF" : option == 9 ? "IPV6_NEXTHOP" : option == 50 ? "IPV6_PKTINFO" : NULL;
-	case IPPROTO_TCP:
-		return option == 19 ? "TCP_REPAIR" : NULL;
-	}
-	return NULL;
-}
-
-static int64_t on_setsockopt(const struct lind_call *call)
-{
-	struct client *c = lind_client(call->target);
-	const char *what = leads_astray((int)call->args[1].value, (int)call->args[2].value);
-
-	if (!c)
-		return -EACCES;
-	return what ? deny(c, call, "setsockopt %s: changes the way of packets", what) : lind_forward(call);
-}
-
 const struct lind_handler call_handlers[] = {
 	{ SYS_socket, on_socket }, { SYS_connect, on_connect }, { SYS_bind, on_bind }, { SYS_listen, on_listen }, { SYS_accept, on_accept },
-	{ SYS_accept4, on_accept }, { SYS_sendto, on_sendto }, { SYS_setsockopt, on_setsockopt },
+	{ SYS_accept4, on_accept }, { SYS_sendto, on_sendto }, 
 	{ SYS_fcntl, on_nonblocking }, { SYS_ioctl, on_nonblocking },
 };
 const size_t call_handler_count = sizeof call_handlers / sizeof *call_handlers;

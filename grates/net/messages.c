@@ -44,8 +44,10 @@ static bool is_harmless(const struct control *c)
 		return c->type == 1 || c->type == 2 || (c->type == 8 && !interface);
 	if (c->level == IPPROTO_IPV6)
 		return c->type == 52 || c->type == 67 || c->type == 62 || (c->type == 50 && !interface);
-	/* SO_MARK is the one of the socket level that chooses ways. */
-	return c->level != SOL_SOCKET || c->type != 36;
+	/* SCM_RIGHTS, SCM_CREDENTIALS, SO_TIMESTAMPING (which times are to be told), SCM_TXTIME, SO_PRIORITY; UDP_SEGMENT. */
+	if (c->level == SOL_SOCKET)
+		return c->type == 1 || c->type == 2 || c->type == 37 || c->type == 61 || c->type == 12;
+	return c->level == IPPROTO_UDP && c->type == 103;
 }
 
 /* The address that a message says it is from: any of this host's, whatever its socket is bound to. */

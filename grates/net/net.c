@@ -159,6 +159,7 @@ int main(int argc, char **argv)
 	vet_own();
 	add(run_handlers, sizeof run_handlers / sizeof *run_handlers);
 	add(call_handlers, call_handler_count);
+	add(option_handlers, option_handler_count);
 	add(message_handlers, message_handler_count);
 	if (has_datagrams())
 		add(datagram_handlers, datagram_handler_count);

@@ -165,6 +165,8 @@ int64_t unix_send(struct client *c, const struct lind_call *call, struct lind_ar
 
 /* The handlers. */
 extern const struct lind_handler call_handlers[], message_handlers[], datagram_handlers[], name_handlers[];
+extern const struct lind_handler option_handlers[];
+extern const size_t option_handler_count;
 extern const size_t call_handler_count, message_handler_count, datagram_handler_count, name_handler_count;
 /* fcntl where answers are followed. */
 int64_t names_fcntl(const struct lind_call *call);

@@ -85,6 +85,10 @@ static void options(void)
 	say("device", setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3));
 	say("options", setsockopt(fd, IPPROTO_IP, IP_OPTIONS, "\x83\7\4\x7f\0\0\1", 8));
 	say("rthdr", setsockopt(six, IPPROTO_IPV6, IPV6_RTHDR, "", 0));
+	say("join", setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &(struct ip_mreq){ { inet_addr("239.83.69.67") }, { htonl(INADDR_LOOPBACK) } }, sizeof(struct ip_mreq)));
+	say("join6", setsockopt(six, IPPROTO_IPV6, IPV6_JOIN_GROUP, &(struct ipv6_mreq){ { { { 0xff, 0x15, [15] = 1 } } }, 1 }, sizeof(struct ipv6_mreq)));
+	say("source", setsockopt(fd, IPPROTO_IP, IP_ADD_SOURCE_MEMBERSHIP, "239.83.69.6", 12));
+	say("unknown", setsockopt(fd, IPPROTO_IP, 200, &one, sizeof one));
 	say("reuse", setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one));
 	m.msg_controllen = CMSG_SPACE(sizeof one);
 	c = CMSG_FIRSTHDR(&m);
