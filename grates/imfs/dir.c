@@ -1,6 +1,6 @@
 /*
  * Directories: names hashed for lookup, and in order of creation for reading. An entry's place in that
- * order is its cookie, which never changes, so a reader misses and repeats nothing while names come and go.
+ * order is its cookie, which never changes, so a reader misses and repeats nothing while names come and go, and comes to an end.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -282,6 +282,9 @@ int64_t imfs_getdents(struct imfs *fs, struct imfs_file *f, void *buffer, size_t
 		return -ENOENT;
 	if ((r = imfs_dir_list(fs, dir, NULL, 0)))
 		return r;
+	/* What comes to be while somebody reads is for the next reading: who renames what he reads would meet it again without end. */
+	if (!f->last_cookie || !f->pos)
+		f->last_cookie = dir->dir.next_cookie;
 	if (f->pos < 1 && (room = emit(buffer, size, &used, dir->ino, 1, S_IFDIR, ".", 1)))
 		f->pos = 1;
 	if (room && f->pos < 2 && (room = emit(buffer, size, &used, dir->dir.parent->ino, 2, S_IFDIR, "..", 2)))
@@ -297,7 +300,7 @@ int64_t imfs_getdents(struct imfs *fs, struct imfs_file *f, void *buffer, size_t
 		if (e && (int64_t)e->cookie <= f->pos)
 			e = NULL;
 	}
-	for (; room && e; e = e->after)
+	for (; room && e && e->cookie < f->last_cookie; e = e->after)
 		if ((room = emit(buffer, size, &used, e->node->ino, e->cookie, e->node->mode, e->name, e->length)))
 			f->pos = (int64_t)e->cookie;
 	if (!used && !room)

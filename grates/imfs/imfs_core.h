@@ -204,6 +204,7 @@ struct imfs_file {
 	struct imfs_node *node;
 	struct imfs_file *next_spare;	/* while it is closed */
 	int64_t pos;
+	uint64_t last_cookie;		/* of a directory: entries from here on came to be since its reading began */
 	uint32_t flags;
 	uint32_t refs;			/* table slots, plus calls in progress */
 	int32_t pos_lock;
