@@ -192,7 +192,7 @@ static int64_t exec(const struct lind_call *c, struct look *l, int looked, struc
 	struct program p = { 0 };
 	struct lind_script_words w = { 0 };
 	int64_t r = looked;
-	char name[SCRIPT_HEAD + 1] = "", *word;
+	char name[IMFS_PATH] = "", *word;
 
 	/* What a script has no other name for was named by a descriptor. */
 	if (c->nr == SYS_execveat)
@@ -208,6 +208,9 @@ static int64_t exec(const struct lind_call *c, struct look *l, int looked, struc
 			r = depth + 1 < SCRIPT_INTERPRETERS ? look_text(c, strcpy(name, word), IMFS_FOLLOW, l) : -ELOOP;
 	}
 	if (r == OUTSIDE || (!imfs_below && (r == -ENOENT || r == -ENOTDIR))) {
+		/* Links of ours have been followed on the way there. */
+		if (r == OUTSIDE && l->at.entered)
+			snprintf(name, sizeof name, "%s", l->at.path);
 		struct lind_call outside = { .nr = c->nr == SYS_spawn ? SYS_spawn : SYS_execve, .caller = c->caller, .target = c->target,
 			.args = { lind_mine(name), argv, envp, c->args[3], c->args[4], c->args[5] } };
 		int64_t there = lind_forward(*name ? &outside : c);
