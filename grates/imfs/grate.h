@@ -43,6 +43,11 @@ static inline struct client *client_of(uint64_t cage)
 
 	return client ? client : &nobody;
 }
+/* Whose rights and limits count in a call on a descriptor of `holder`: a grate may hold it for the client. */
+static inline struct client *acting(const struct lind_call *c, struct client *holder)
+{
+	return c->args[0].cage == c->target ? holder : client_of(c->target);
+}
 /* The file of ours behind a descriptor of a client that was looked up by the cage it names. The lock is held. */
 static inline struct imfs_file *fd_of(const struct client *client, struct lind_arg fd)
 {

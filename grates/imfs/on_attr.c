@@ -213,7 +213,7 @@ int64_t on_fchmod(const struct lind_call *c)
 
 	if (!f)
 		return lind_forward(c);
-	return done(f->flags & O_PATH ? -EBADF : imfs_chmod(f->node, &client->p.cred, lind_arg32(c, 1)));
+	return done(f->flags & O_PATH ? -EBADF : imfs_chmod(f->node, &acting(c, client)->p.cred, lind_arg32(c, 1)));
 }
 
 static int64_t chown_at(const struct lind_call *c, int dir, int path, uint32_t flags)
@@ -252,7 +252,7 @@ int64_t on_fchown(const struct lind_call *c)
 
 	if (!f)
 		return lind_forward(c);
-	return done(f->flags & O_PATH ? -EBADF : imfs_chown(f->node, &client->p.cred, lind_arg32(c, 1), lind_arg32(c, 2)));
+	return done(f->flags & O_PATH ? -EBADF : imfs_chown(f->node, &acting(c, client)->p.cred, lind_arg32(c, 1), lind_arg32(c, 2)));
 }
 
 int64_t on_truncate(const struct lind_call *c)
@@ -309,7 +309,7 @@ int64_t on_utimensat(const struct lind_call *c)
 		return set_times(c, 0, 1, lind_arg32(c, 3) & AT_EMPTY_PATH, lind_arg32(c, 3), c->args[2].value ? times : NULL);
 	if (!(f = fd_take(c, 0, &client)))
 		return lind_forward(c);
-	return done(imfs_utimens(f->node, &client->p.cred, c->args[2].value ? times : NULL));
+	return done(imfs_utimens(f->node, &acting(c, client)->p.cred, c->args[2].value ? times : NULL));
 }
 
 static int64_t set_timevals(const struct lind_call *c, int dir, int path)

@@ -293,7 +293,7 @@ int64_t on_pwrite64(const struct lind_call *c)
 		imfs_write_unlock();
 		return lind_forward(c);
 	}
-	r = imfs_is_fifo(f) ? -ESPIPE : data_from_client(&client->p, f, c->args[1], c->args[2].value, (int64_t)c->args[3].value);
+	r = imfs_is_fifo(f) ? -ESPIPE : data_from_client(&acting(c, client)->p, f, c->args[1], c->args[2].value, (int64_t)c->args[3].value);
 	flags = f->flags;
 	imfs_write_unlock();
 	return kept(sized(c, client, r), flags);
@@ -325,7 +325,7 @@ int64_t on_write(const struct lind_call *c)
 	imfs_write_lock();
 	if (!(f = fd_of(client, c->args[0])) || imfs_is_fifo(f))
 		return done(-EBADF);
-	r = data_from_client(&client->p, f, c->args[1], c->args[2].value, f->pos);
+	r = data_from_client(&acting(c, client)->p, f, c->args[1], c->args[2].value, f->pos);
 	moved(f, r);
 	flags = f->flags;
 	imfs_write_unlock();
@@ -368,7 +368,7 @@ static int64_t vector(const struct lind_call *c, bool writing, const int64_t *of
 	for (uint64_t i = 0; i < count; i++) {
 		struct lind_arg base = { (uintptr_t)iov[i].iov_base, c->args[1].cage };
 
-		r = writing ? data_from_client(&client->p, f, base, iov[i].iov_len, at + total) : data_to_client(f, base, iov[i].iov_len, at + total);
+		r = writing ? data_from_client(&acting(c, client)->p, f, base, iov[i].iov_len, at + total) : data_to_client(f, base, iov[i].iov_len, at + total);
 		if (r < 0)
 			break;
 		total += r;

@@ -309,6 +309,8 @@ static struct imfs_file *take_opened(const struct lind_call *c, struct client **
 {
 	struct imfs_file *f = fd_ours(c, 0) ? fd_take(c, 0, client) : NULL;
 
+	if (f)
+		*client = acting(c, *client);
 	if (f && !(f->flags & O_PATH))
 		return f;
 	*r = f ? done(-EBADF) : lind_forward(c);

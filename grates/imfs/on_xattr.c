@@ -72,7 +72,7 @@ static int64_t set(const struct lind_call *c, enum of of)
 	if (!wrong && size)
 		wrong = lind_read(c->args[2], value, (size_t)size);
 	if ((n = subject(c, of, &client, &r)))
-		r = done(wrong ? wrong : imfs_setxattr(&fs, n, &client->p.cred, name, value, (size_t)size, (int)lind_arg32(c, 4)));
+		r = done(wrong ? wrong : imfs_setxattr(&fs, n, &acting(c, client)->p.cred, name, value, (size_t)size, (int)lind_arg32(c, 4)));
 	free(value);
 	return r;
 }
@@ -88,7 +88,7 @@ static int64_t get(const struct lind_call *c, enum of of)
 
 	if (!(n = subject_by_name(c, of, name, &client, &r)))
 		return r;
-	r = imfs_getxattr(&fs, n, &client->p.cred, name, &value);
+	r = imfs_getxattr(&fs, n, &acting(c, client)->p.cred, name, &value);
 	if (r > 0 && size && (uint64_t)r > size)
 		r = -ERANGE;
 	if (r > 0 && size && lind_write(c->args[2], value, (size_t)r))
@@ -125,7 +125,7 @@ static int64_t take_away(const struct lind_call *c, enum of of)
 
 	if (!(n = subject_by_name(c, of, name, &client, &r)))
 		return r;
-	return done(imfs_removexattr(&fs, n, &client->p.cred, name));
+	return done(imfs_removexattr(&fs, n, &acting(c, client)->p.cred, name));
 }
 
 #define THREE(name, does) \

@@ -21,7 +21,7 @@ static int64_t find(const struct lind_call *call, struct address *a, struct lind
 		r = -ENOENT;
 	else if (strlen(place->path) >= sizeof a->path)
 		r = -ENAMETOOLONG;
-	else {
+	else if (!(r = lind_client_may(call->target, place->object, W_OK))) {
 		strcpy(a->path, place->path);
 		a->path_length = (uint8_t)strlen(a->path);
 		return 0;

@@ -2,7 +2,9 @@
  * Every call on names x kind of file x its owner and mode x its directory x caller: one line for each, with what the call said and what
  * became of the file. tests/users/run compares what this prints on Linux with what it prints in cages.
  *
- *     matrix DIRECTORY [devices]
+ *     matrix DIRECTORY [devices|few]
+ *
+ * With `few`, of every kind of thing some, for what stands between the program and its files.
  *
  * DIRECTORY is empty. Without root there is one caller, and all files are its own.
  */
@@ -15,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -46,6 +49,8 @@ static const char *error_name(int error)
 	case EACCES: return "EACCES";
 	case EPERM: return "EPERM";
 	case ENOENT: return "ENOENT";
+	case ENOEXEC: return "ENOEXEC";
+	case ENODATA: return "ENODATA";
 	case EEXIST: return "EEXIST";
 	case ENOTDIR: return "ENOTDIR";
 	case EISDIR: return "EISDIR";
@@ -211,6 +216,16 @@ static int chdir_(const char *p)
 	went = chdir(p) == 0;
 	return went ? 0 : -1;
 }
+/* The file holds no program: whether it may be run is what differs. */
+static int execve_(const char *p) { char *none[] = { NULL }; return execve(p, none, none); }
+static int watch(const char *p)
+{
+	int fd = inotify_init1(0), r = inotify_add_watch(fd, p, IN_MODIFY), e = errno;
+
+	close(fd);
+	errno = e;
+	return r < 0 ? -1 : 0;
+}
 static int list(const char *p)
 {
 	DIR *d = opendir(p);
@@ -221,6 +236,7 @@ static int list(const char *p)
 	return 0;
 }
 static int setxattr_(const char *p) { return setxattr(p, "user.a", "b", 1, 0); }
+static int removexattr_(const char *p) { return removexattr(p, "user.none"); }
 static int getxattr_(const char *p) { char b[8]; return getxattr(p, "user.none", b, sizeof b) < 0 ? -1 : 0; }
 static int unix_at(const char *p, int (*act)(int, const struct sockaddr *, socklen_t))
 {
@@ -249,7 +265,7 @@ static const struct { const char *name; int (*act)(const char *path); } calls[] 
 	CALL(utimens_one), CALL(utimens_none), CALL(utimens_link), CALL(mkdir_), CALL(mkdir_inside), CALL(rmdir_), CALL(unlink_),
 	CALL(unlink_inside), CALL(link_from), CALL(link_to), CALL(link_inside), CALL(symlink_), CALL(symlink_inside), CALL(rename_from),
 	CALL(rename_away), CALL(rename_to), CALL(rename_exchange), CALL(rename_out), CALL(mknod_fifo), CALL(mknod_file),
-	CALL(mknod_socket), CALL(mknod_here), CALL(chdir_), CALL(list), CALL(setxattr_), CALL(getxattr_), CALL(connect_), CALL(bind_),
+	CALL(mknod_socket), CALL(mknod_here), CALL(chdir_), CALL(list), CALL(setxattr_), CALL(getxattr_), CALL(removexattr_), CALL(execve_), CALL(watch), CALL(connect_), CALL(bind_),
 	CALL(bind_inside),
 };
 
@@ -370,7 +386,7 @@ static void one(int kind, uid_t uid, mode_t mode, mode_t above, const struct cal
 int main(int argc, char **argv)
 {
 	static const mode_t modes[] = { 0000, 0640, 0755, 06777 }, aboves[] = { 0755, 0777, 01777, 0700, 0711 };
-	int devices = argc > 2, last = devices ? DEVICE : MISSING;
+	int devices = argc > 2 && !strcmp(argv[2], "devices"), few = argc > 2 && !devices, last = devices ? DEVICE : MISSING;
 	size_t who, call, m, a;
 
 	self = getuid();
@@ -383,9 +399,9 @@ int main(int argc, char **argv)
 		die("start");
 	for (int kind = 0; kind <= last; kind++)
 		for (int owner = 0; owner <= root; owner++)
-			for (m = 0; m < sizeof modes / sizeof *modes; m++)
-				for (a = 0; a < sizeof aboves / sizeof *aboves; a++)
-					for (who = 0; who < (root ? sizeof callers / sizeof *callers : 1); who++)
+			for (m = few; m < sizeof modes / sizeof *modes - few; m++)
+				for (a = few ? m + 1 : 0; a < (few ? m + 2 : sizeof aboves / sizeof *aboves); a++)
+					for (who = 0; who < (!root ? 1 : few ? 4 : sizeof callers / sizeof *callers); who++)
 						for (call = 0; call < sizeof calls / sizeof *calls; call++)
 							one(kind, owner ? OWNER : self, modes[m], aboves[a], &callers[who], call);
 	if (devices)

@@ -34,12 +34,35 @@ int64_t lind_give_fd(uint64_t target, int fd, bool cloexec)
 	return r;
 }
 
+/* Opening it again by our descriptor, with the client's rights. O_NOATIME is the owner's, so the client sets it itself. */
+static int64_t open_again(const struct served *s, uint32_t flags)
+{
+	const struct lind_place *p = &s->place[0];
+	uint32_t access = flags & O_ACCMODE, left_out = (uint32_t)(O_CREAT | O_NOFOLLOW | O_NOATIME);
+	int mode = (access != O_WRONLY ? R_OK : 0) | (access || flags & O_TRUNC ? W_OK : 0);
+	struct lind_arg none = client(s, 0);
+	char text[40];
+	int64_t fd, r;
+
+	if (flags & (O_TMPFILE & ~O_DIRECTORY))
+		mode = W_OK | X_OK;
+	if (!(flags & O_PATH) && (r = lind_client_may(s->c->target, p->object, mode)))
+		return r;
+	fd = own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)by_descriptor(p, text), (flags & ~left_out) | O_CLOEXEC, 0);
+	if (fd < 0 || flags & O_PATH || !(flags & O_NOATIME))
+		return fd;
+	r = lind_call(SYS_fcntl, s->c->target, number((uint64_t)fd), number(F_SETFL), number(flags & ~(uint32_t)(O_ACCMODE | O_CREAT | O_NOFOLLOW)),
+		none, none, none);
+	if (r < 0)
+		own_close((int)fd);
+	return r < 0 ? r : fd;
+}
+
 static int64_t act_open(const struct served *s)
 {
 	const struct lind_place *p = &s->place[0];
 	uint32_t flags = open_flags(s->c);
 	struct lind_arg mode = s->c->nr == SYS_openat ? s->c->args[3] : s->c->args[s->c->nr == SYS_creat ? 1 : 2];
-	char text[40];
 	int64_t fd;
 
 	if (p->dir >= 0) {
@@ -55,8 +78,7 @@ static int64_t act_open(const struct served *s)
 		fd = own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)lind_view_at(s->view, p->path)->what,
 			(flags & ~(uint32_t)(O_CREAT | O_NOFOLLOW | O_TRUNC)) | O_CLOEXEC, 0);
 	else
-		fd = own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)by_descriptor(p, text),
-		(flags & ~(uint32_t)(O_CREAT | O_NOFOLLOW)) | O_CLOEXEC, 0);
+		fd = open_again(s, flags);
 	return fd < 0 ? fd : lind_give_fd(s->c->target, (int)fd, flags & O_CLOEXEC);
 }
 
@@ -93,8 +115,18 @@ static int64_t act_by_descriptor(const struct served *s)
 {
 	const struct lind_arg *a = s->c->args;
 	uint32_t nr = s->c->nr;
-	char text[40];
+	bool write = nr == SYS_setxattr || nr == SYS_lsetxattr || nr == SYS_removexattr || nr == SYS_lremovexattr;
+	struct lind_arg named = a[1];
+	char text[40], name[256];
+	int64_t r;
 
+	if (nr != SYS_listxattr && nr != SYS_llistxattr) {
+		if ((r = lind_read_string(a[1], name, sizeof name)) < 0)
+			return r == -ENAMETOOLONG ? -ERANGE : r;
+		if ((r = lind_client_may_attribute(s->c->target, &s->place[0], name, write)))
+			return r;
+		named = lind_mine(name);
+	}
 	/* The object is the link itself where the end was not followed; our name for it is followed to there. */
 	switch (nr) {
 	case SYS_lgetxattr:
@@ -110,21 +142,25 @@ static int64_t act_by_descriptor(const struct served *s)
 		nr = SYS_removexattr;
 		break;
 	}
-	return lind_call(nr, lind_self_, lind_mine(by_descriptor(&s->place[0], text)), a[1], a[2], a[3], a[4], a[5]);
+	return lind_call(nr, lind_self_, lind_mine(by_descriptor(&s->place[0], text)), named, a[2], a[3], a[4], a[5]);
 }
 
-/* truncate: as the kernel does it, so that the client's limits count. A fifo must not make us wait. */
+/* truncate: as the kernel does it, so that the client's rights and limits count. */
 static int64_t act_truncate(const struct served *s)
 {
 	struct lind_arg none = client(s, 0);
 	char text[40];
 	int64_t r, fd;
 
-	if ((int64_t)s->c->args[1].value < 0 || S_ISCHR(s->place[0].st.st_mode))
+	if ((int64_t)s->c->args[1].value < 0)
 		return -EINVAL;
+	if (!S_ISREG(s->place[0].st.st_mode))
+		return S_ISDIR(s->place[0].st.st_mode) ? -EISDIR : -EINVAL;
+	if ((r = lind_client_may(s->c->target, s->place[0].object, W_OK)))
+		return r;
 	fd = own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)by_descriptor(&s->place[0], text), O_WRONLY | O_NONBLOCK | O_CLOEXEC, 0);
 	if (fd < 0)
-		return fd == -ENXIO ? -EINVAL : fd;
+		return fd;
 	r = make(s, SYS_ftruncate, number((uint64_t)fd), s->c->args[1], none, none, none);
 	own_close((int)fd);
 	return r;
@@ -136,9 +172,12 @@ static int64_t act_watch(const struct served *s)
 	const struct lind_place *p = &s->place[0];
 	uint32_t mask = lind_arg32(s->c, 2);
 	char text[40];
+	int64_t r;
 
 	if (mask & IN_ONLYDIR && !S_ISDIR(p->st.st_mode))
 		return -ENOTDIR;
+	if ((r = lind_client_may(s->c->target, p->object, R_OK)))
+		return r;
 	return lind_call(s->c->nr, lind_self_, s->c->args[0], lind_mine(by_descriptor(p, text)), number(mask & ~(IN_ONLYDIR | IN_DONT_FOLLOW)),
 		number(0), number(0), number(0));
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 #include "walk.h"
 
 #define SUN_PATH offsetof(struct sockaddr_un, sun_path)
@@ -30,6 +31,22 @@ static int umask_of(uint64_t cage)
 	text[length] = 0;
 	line = strstr(text, "\nUmask:");
 	return line ? (int)strtol(line + strlen("\nUmask:"), NULL, 8) : -1;
+}
+
+/* What the grate made becomes the client's, unless it is not what the grate made any more. A directory may have given it its group. */
+static void hand_over(uint64_t target, const struct lind_place *place)
+{
+	uint32_t uid = lind_client_file_id(target, false), gid = lind_client_file_id(target, true);
+	uint32_t own_uid = lind_client_file_id(lind_self_, false), own_gid = lind_client_file_id(lind_self_, true);
+	struct stat st;
+	int fd;
+
+	if (uid == own_uid && gid == own_gid)
+		return;
+	fd = own_look(place->dir, place->name, 0);
+	if (fd >= 0 && !own(SYS_fstat, (uint64_t)fd, (uintptr_t)&st, 0, 0) && S_ISSOCK(st.st_mode) && st.st_uid == own_uid && st.st_nlink == 1)
+		lind_import_syscall(SYS_fchownat, (uint64_t)fd, (uintptr_t)"", uid, st.st_gid == own_gid ? gid : UINT32_MAX, AT_EMPTY_PATH, 0);
+	own_close(fd);
 }
 
 static int64_t make_here(const struct lind_call *c)
@@ -65,6 +82,8 @@ static int64_t bind_at(const struct lind_call *c, const struct lind_place *place
 		return -EACCES;
 	if (!(size = spell(&address, place->name)))
 		return -EINVAL;
+	if ((r = lind_client_may(c->target, place->dir, W_OK | X_OK)))
+		return r;
 	there.args[1] = lind_mine(&address);
 	there.args[2] = number(size);
 	pthread_mutex_lock(&working);
@@ -73,6 +92,8 @@ static int64_t bind_at(const struct lind_call *c, const struct lind_place *place
 	if (!r)
 		r = make_here(&there);
 	pthread_mutex_unlock(&working);
+	if (!r)
+		hand_over(c->target, place);
 	return r;
 }
 
@@ -190,10 +211,8 @@ int64_t lind_path_reach(const struct lind_call *c, const struct lind_view *view)
 		return r;
 	if (place.object < 0)
 		r = -ENOENT;
-	else if (!S_ISSOCK(place.st.st_mode))
-		r = -ECONNREFUSED;
-	else
-		r = reach_at(c, at, &place, sends);
+	else if (!(r = lind_client_may(c->target, place.object, W_OK)))
+		r = !S_ISSOCK(place.st.st_mode) ? -ECONNREFUSED : reach_at(c, at, &place, sends);
 	lind_place_done(&place);
 	return r;
 }

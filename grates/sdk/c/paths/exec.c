@@ -8,12 +8,6 @@
 #include "walk.h"
 
 #define AGAIN INT64_MAX
-static int64_t may_execute(int object)
-{
-	struct lind_arg none = number(0);
-
-	return lind_call(SYS_faccessat2, lind_self_, number((uint64_t)object), lind_mine(""), number(X_OK), number(AT_EMPTY_PATH), none, none);
-}
 
 /* Opens the program that was found. What spawn starts need not be executable, but for scripts. */
 static int64_t open_program(const struct lind_call *c, const struct lind_place *place)
@@ -27,7 +21,7 @@ static int64_t open_program(const struct lind_call *c, const struct lind_place *
 		return -ELOOP;
 	if (!S_ISREG(place->st.st_mode))
 		return -EACCES;
-	if (c->nr != SYS_spawn && (r = may_execute(place->object)))
+	if (c->nr != SYS_spawn && (r = lind_client_may(c->target, place->object, X_OK)))
 		return r;
 	snprintf(name, sizeof name, "/proc/self/fd/%d", place->object);
 	return own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)name, O_RDONLY | O_CLOEXEC, 0);
@@ -80,7 +74,7 @@ static int64_t run(const struct lind_call *c, int fd, const char *found, char *p
 	head[length] = 0;
 	if (!lind_is_script_(head))
 		return begin(c, fd, found, *argv, envp);
-	if (c->nr == SYS_spawn && (r = may_execute(fd)))
+	if (c->nr == SYS_spawn && (r = lind_client_may(c->target, fd, X_OK)))
 		return r;
 	if ((r = lind_script_(head, known->name, w, argv, &name)))
 		return r;

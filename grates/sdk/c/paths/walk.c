@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "walk.h"
 
 struct walk {
@@ -364,6 +365,7 @@ static int step(struct walk *w)
 	const char *from = w->rest + w->next, *after;
 	size_t length = strcspn(from, "/");
 	bool last;
+	int r;
 
 	after = from + length + strspn(from + length, "/");
 	last = !*after;
@@ -371,6 +373,8 @@ static int step(struct walk *w)
 		return -ENAMETOOLONG;
 	memcpy(name, from, length);
 	name[length] = 0;
+	if ((r = (int)lind_client_may(w->target, w->at, X_OK)))
+		return r;
 	/* The slashes stay, for a link that is put in front of them. */
 	w->next += length;
 	w->dots = NULL;

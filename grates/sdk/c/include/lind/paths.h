@@ -81,6 +81,17 @@ int lind_path_of_fd(const struct lind_view *view, struct lind_arg fd, struct lin
 
 void lind_place_done(struct lind_place *place);
 
+/*
+ * What a client may do, for a grate that does something for it: what the grate does itself it does with its own rights. `object` is a descriptor of the
+ * grate's, `mode` a sum of R_OK, W_OK, X_OK. 0, or the negative of the errno that the client would get. A walk has asked about the directories on the way.
+ */
+int64_t lind_client_may(uint64_t target, int object, int mode);
+/* The same for the extended attribute `name`. */
+int64_t lind_client_may_attribute(uint64_t target, const struct lind_place *place, const char *name, bool write);
+bool lind_client_can(uint64_t target, unsigned capability);
+/* The user or group as which the client uses files. */
+uint32_t lind_client_file_id(uint64_t target, bool group);
+
 /* Whether `path` is `prefix` or below it. Prefixes begin with a slash and do not end with one, but for `/`. */
 bool lind_path_below(const char *path, const char *prefix);
 
