@@ -50,6 +50,28 @@ fn duplicate(cx: &Ctx<'_>, old: Fd, new: Fd, cloexec: bool) -> Result<NewFd> {
 
 /// fcntl(2). Leases and notifications are EINVAL.
 pub(crate) fn fcntl(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> Result<i32> {
+    if asks_nobody(cmd) {
+        return carry_out(cx, fd, cmd, arg);
+    }
+    cx.cage.as_itself()?;
+    let result = carry_out(cx, fd, cmd, arg);
+    if cx.cage.id != cx.thread.cage.id {
+        // What a grate does for itself leaves its client's thread as it was.
+        let _ = cx.thread.cage.as_itself();
+    }
+    result
+}
+
+/// Commands about the number alone, which the host never hears of, and a look at flags. Grates ask for these of every number of a client, who may
+/// have made it dear to take his identity on: that sets all his groups.
+fn asks_nobody(cmd: FcntlCmd) -> bool {
+    matches!(
+        cmd.0,
+        FcntlCmd::F_GETFD | FcntlCmd::F_SETFD | FcntlCmd::F_GETFL | FcntlCmd::F_DUPFD | FcntlCmd::F_DUPFD_CLOEXEC
+    )
+}
+
+fn carry_out(cx: &Ctx<'_>, fd: Fd, cmd: FcntlCmd, arg: InOut<Flock>) -> Result<i32> {
     // The argument is a number or a pointer, as the command has it; a number has 32 bits.
     let number = u32::try_from(arg.addr & u64::from(u32::MAX)).unwrap_or(0);
     let table = &cx.owner(fd.cage)?.fds;
