@@ -10,6 +10,9 @@
 #include <string.h>
 #include "net.h"
 
+/* What marks an address of the runner's own loopback for the kernel (src/kernel/fd/loopback.rs), in sin_zero and sin6_flowinfo. */
+static const uint8_t mark[8] = { 0xf1, 'o', 'w', 'n', 0, 'l', 'o', 0x1f };
+
 static bool is_zero(const uint8_t *ip, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -21,6 +24,7 @@ static bool is_zero(const uint8_t *ip, size_t n)
 static int64_t parse4(const struct sockaddr_in *in, bool out, struct address *a)
 {
 	a->family = AF_INET;
+	a->own = !memcmp(in->sin_zero, mark, sizeof mark);
 	memcpy(a->ip, &in->sin_addr, 4);
 	a->port = ntohs(in->sin_port);
 	if (out && is_zero(a->ip, 4))
@@ -35,6 +39,7 @@ static int64_t parse6(const struct sockaddr_in6 *in, bool out, struct address *a
 
 	a->family = AF_INET6;
 	a->port = ntohs(in->sin6_port);
+	a->own = !memcmp(&in->sin6_flowinfo, mark, sizeof in->sin6_flowinfo);
 	if (!memcmp(ip, mapped, sizeof mapped)) {
 		a->family = AF_INET;
 		a->mapped = true;
@@ -117,12 +122,16 @@ socklen_t address_write(const struct address *a, struct sockaddr_storage *to)
 	if (a->family == AF_INET && !a->mapped) {
 		in->sin_port = htons(a->port);
 		memcpy(&in->sin_addr, a->ip, 4);
+		if (a->own)
+			memcpy(in->sin_zero, mark, 8);
 		return sizeof *in;
 	}
 	if (a->family == AF_UNSPEC)
 		return sizeof *in;
 	in6->sin6_port = htons(a->port);
 	in6->sin6_scope_id = a->scope;
+	if (a->own)
+		memcpy(&in6->sin6_flowinfo, mark, 4);
 	if (a->mapped) {
 		in6->sin6_addr.s6_addr[10] = in6->sin6_addr.s6_addr[11] = 0xff;
 		memcpy(in6->sin6_addr.s6_addr + 12, a->ip, 4);

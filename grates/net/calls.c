@@ -97,7 +97,7 @@ static int64_t connect_to(struct client *c, const struct lind_call *call, struct
 
 	if (a->family == AF_UNIX)
 		return unix_connect(c, call, pinned, a);
-	if (a->family != AF_UNSPEC && only_asks(CONNECT, kind->proto, a))
+	if (a->family != AF_UNSPEC && !stays_own(CONNECT, kind->proto, a) && only_asks(CONNECT, kind->proto, a))
 		return 0;
 	/* Without a family it is the end of a connection. */
 	if (a->family != AF_UNSPEC && (r = judge(c, call, CONNECT, kind->proto, a)) < 0)
@@ -135,6 +135,16 @@ static int64_t on_bind(const struct lind_call *call)
 	return r < 0 ? r : on_pinned(call, &a, bind_to);
 }
 
+/* Binds the file that was looked at. */
+static int64_t bind_at(const struct lind_call *call, struct lind_arg pinned, const struct address *a)
+{
+	struct lind_arg none = { 0, call->target };
+	struct sockaddr_storage s;
+	socklen_t length = address_write(a, &s);
+
+	return lind_call(SYS_bind, call->target, pinned, lind_mine(&s), (struct lind_arg){ length, call->target }, none, none, none);
+}
+
 /* A socket without a name gets one by listening: any address, a free port. */
 static int64_t listen_at(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a)
 {
@@ -143,9 +153,13 @@ static int64_t listen_at(struct client *c, const struct lind_call *call, struct 
 	int64_t r;
 
 	own.args[0] = pinned;
-	if (kind->domain == AF_UNIX || !socket_name(call->target, pinned, false, a))
+	if (kind->domain == AF_UNIX || !socket_name(call->target, pinned, false, a) || a->own)
 		return lind_forward(&own);
 	before = *a;
+	if (!a->port && stays_own(LISTEN, kind->proto, a)) {
+		a->own = true;
+		return (r = bind_at(call, pinned, a)) < 0 ? r : lind_forward(&own);
+	}
 	if ((r = judge(c, call, LISTEN, kind->proto, a)) < 0 || (r = lind_forward(&own)) < 0 || before.port)
 		return r;
 	/* It had no port: bind may have been quicker than listen, with another address. */
@@ -209,6 +223,8 @@ static bool fits(struct client *c, const struct lind_call *call, int fd, const s
 	if (address_parse(s, size, false, &peer) < 0 || !socket_kind(lind_self(), own, &kind) || !socket_name(lind_self(), own, false, &name))
 		return false;
 	peer.port = name.port;
+	if (peer.own)
+		return true;
 	return judge(c, call, ACCEPT, kind.proto, &peer) == 0;
 }
 

@@ -110,6 +110,8 @@ bool socket_fits(uint64_t target, struct lind_arg fd, char *why, size_t size)
 		return false;
 	if (!socket_name(target, fd, false, &own))
 		return false;
+	if (own.own)
+		return true;
 	if (socket_name(target, fd, true, &peer)) {
 		by_port = peer;
 		by_port.port = own.port;

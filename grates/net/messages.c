@@ -276,7 +276,7 @@ static int64_t receive(struct client *c, const struct lind_call *call, int fd, s
 	/* The queue of errors has what the client sent, under the name of whom it was sent to. */
 	if (has_names && r > 0 && !stream && !((flags | (uint32_t)m->own.msg_flags) & MSG_ERRQUEUE) && m->own.msg_namelen &&
 	    m->own.msg_namelen <= sizeof m->name && address_parse(m->name, m->own.msg_namelen, false, &from) >= 0 && from.family != AF_UNIX &&
-	    is_resolver(&from))
+	    !from.own && is_resolver(&from))
 		names_learn(m->piece.iov_base, (uint64_t)r < m->piece.iov_len ? (size_t)r : m->piece.iov_len);
 	return r;
 }

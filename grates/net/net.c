@@ -119,11 +119,18 @@ static const char *set_default(const char *value)
 	return default_allow || !strcmp(value, "deny") ? NULL : "must be allow or deny";
 }
 
+static const char *set_loopback(const char *value)
+{
+	own_loopback = !strcmp(value, "own");
+	return own_loopback || !strcmp(value, "host") ? NULL : "must be own or host";
+}
+
 LIND_OPTION("a", "allow", "value");
 LIND_OPTION("d", "deny", "value");
 LIND_OPTION("r", "redirect", "value");
 LIND_OPTION("-", "resolver", "value");
 LIND_OPTION("-", "default", "value");
+LIND_OPTION("-", "loopback", "value");
 LIND_OPTION("-", "errno", "value");
 LIND_OPTION("-", "config", "reads");
 LIND_OPTION("-", "learn", "writes");
@@ -134,6 +141,7 @@ static const struct lind_option options[] = {
 	{ 'r', "redirect", "RULE", "connect,.. .. TARGET [PORT,..] -> ADDRESS PORT", rule_redirect },
 	{ 0, "resolver", "ADDRESS[:PORT]", "whose answers names go by; else those of /etc/resolv.conf", resolver_add },
 	{ 0, "default", "allow|deny", "what goes where no rule matches: deny", set_default },
+	{ 0, "loopback", "own|host", "own: 127.0.0.0/8 and ::1, where no rule is about them, are the programs' own and not the host's", set_loopback },
 	{ 0, "errno", "NAME", "what denied calls answer: EACCES", set_errno },
 	{ 0, "config", "FILE", "read rules from a TOML file", rules_load },
 	{ 0, "learn", "FILE", "write rules that allow what was allowed and done, and no more", set_learn },

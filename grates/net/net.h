@@ -24,6 +24,7 @@ struct address {
 	uint16_t port;
 	uint32_t scope;		/* of a link-local address */
 	bool mapped;		/* IPv4 that came as IPv6, and goes so */
+	bool own;		/* of the runner's own loopback */
 	bool abstract;		/* AF_UNIX: a name without a file */
 	uint8_t path_length;
 	char path[109];		/* with a NUL */
@@ -68,7 +69,8 @@ struct client {
 
 /* address.c */
 #define ADDRESS_MAX 128
-/* Reads a socket address. 0 or a negative errno. `out` if it is a destination. */
+/* Reads a socket address. 0 or a negative errno. `out` if it is a destination. A mark of the runner's own loopback is heeded whoever made it: a
+ * client that spells it reaches less. */
 int64_t address_read(struct lind_arg at, uint64_t length, bool out, struct address *a);
 int64_t address_parse(const void *bytes, size_t length, bool out, struct address *a);
 /* As the kernel takes it; its length. */
@@ -88,11 +90,15 @@ const char *rule_redirect(const char *text);
 const char *rules_load(const char *path);
 extern int deny_errno;
 extern bool default_allow;
+/* Whether programs have a loopback of their own: what no rule is about stays among them. */
+extern bool own_loopback;
 /* What the rules say about one address of a call: 0, after a wait if there is a rate, or a negative errno, and why is said. A redirection
  * changes the address. */
 int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, unsigned proto, struct address *a);
 /* Only whether it is allowed. */
 bool allowed(enum verb verb, unsigned proto, const struct address *a);
+/* Whether an address leads to the runner's own loopback: there is one, and no rule is about the address. */
+bool stays_own(enum verb verb, unsigned proto, const struct address *a);
 /* Whether what would be refused is how a C library finds out which of its own addresses it would use, before it sorts those of a host: a UDP socket
  * is connected to a port that nobody has, and nothing is sent. It is told that it is, and nobody of a refusal. */
 bool only_asks(enum verb verb, unsigned proto, const struct address *a);

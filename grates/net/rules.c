@@ -17,7 +17,7 @@
 
 struct rule rules[MOST_RULES];
 unsigned rule_count;
-bool has_names, default_allow;
+bool has_names, default_allow, own_loopback;
 int deny_errno = EACCES;
 
 static const struct word { const char *name; unsigned bits; } verbs[] = {
@@ -322,11 +322,27 @@ bool allowed(enum verb verb, unsigned proto, const struct address *a)
 	return r ? r->allows && !r->redirects : by_default(verb, proto, a);
 }
 
+bool stays_own(enum verb verb, unsigned proto, const struct address *a)
+{
+	static const uint8_t any[16], one[16] = { [15] = 1 };
+	bool here = a->family == AF_INET ? a->ip[0] == 127 : a->family == AF_INET6 && !memcmp(a->ip, one, sizeof one);
+	bool anywhere = verb & (BIND | LISTEN) && a->family != AF_UNIX && !memcmp(a->ip, any, sizeof any);
+
+	if (!own_loopback || !(proto & (TCP | UDP)))
+		return false;
+	if (a->own)
+		return true;
+	if (!here && !anywhere)
+		return false;
+	/* A resolver of the host's is not among them. */
+	return !find(verb, proto, a) && !by_default(verb, proto, a);
+}
+
 bool may_come(unsigned proto, const struct address *from, const struct address *by_port)
 {
 	const struct rule *send = find(SEND, proto, from), *accept = find(ACCEPT, proto, by_port);
 
-	if (send && send->allows && !send->redirects)
+	if (from->own || (send && send->allows && !send->redirects))
 		return true;
 	/* Answers from where what was sent went. */
 	for (unsigned i = 0; i < rule_count; i++)
@@ -430,6 +446,11 @@ int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, un
 	struct rule *r = find(verb, proto, a);
 	char text[160];
 
+	if (stays_own(verb, proto, a)) {
+		a->own = true;
+		return 0;
+	}
+	a->own = false;
 	address_text(a, text, sizeof text);
 	if (poses_as_resolver(verb, a))
 		return deny(c, call, "%s %s %s: a resolver's place", verb_name(verb), proto_name(proto), text);

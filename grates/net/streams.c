@@ -108,7 +108,7 @@ void stream_connected(struct client *c, int fd, unsigned proto, const struct add
 		c->fresh[fd / 8] |= (uint8_t)(1 << fd % 8);
 	for (s = c->streams; s; s = s->next)
 		count++;
-	if (fresh && proto == TCP && is_resolver(a) && count < MOST_STREAMS && (s = malloc(sizeof *s))) {
+	if (fresh && proto == TCP && !a->own && is_resolver(a) && count < MOST_STREAMS && (s = malloc(sizeof *s))) {
 		s->fd = fd;
 		s->reading = false;
 		s->have = 0;

@@ -46,7 +46,8 @@
 //! 14. `Cage::settings`
 //! 15. `cage::text_busy`
 //! 16. the record locks of files (`Locks`)
-//! 17. `CageTable`, `Cage::timers`, `Cage::watchers` and `sys::process::Names`: nothing within these
+//! 17. `Loopback::changing`, a socket's `Private`, the ports of `Loopback`, in this order
+//! 18. `CageTable`, `Cage::timers`, `Cage::watchers` and `sys::process::Names`: nothing within these
 //!
 //! No guard is held while a grate is entered or the host blocks.
 //!
@@ -111,6 +112,8 @@ pub struct Kernel {
     pub(crate) kinship: Mutex<()>,
     pub(crate) busy: Arc<cage::Busy>,
     pub(crate) sockets: fd::SocketNames,
+    /// TCP and UDP between cages.
+    pub loopback: fd::loopback::Loopback,
     pub(crate) senders: fd::Senders,
     pub(crate) in_flight: Arc<fd::InFlight>,
     /// The descriptors that threads are using.
@@ -149,6 +152,7 @@ impl Kernel {
             kinship: Mutex::default(),
             busy: Arc::default(),
             sockets: fd::SocketNames::new(),
+            loopback: fd::loopback::Loopback::default(),
             senders: fd::Senders::default(),
             in_flight: Arc::default(),
             readers: Arc::default(),

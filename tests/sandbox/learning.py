@@ -64,7 +64,7 @@ def a_program_passes_and_nothing_more(world: World) -> None:
     (world.project / "other").write_text("other")
     words = (*before, "w:new", "r:kept")
     passes(world, learn(world, *words), *words)
-    done = under(world, *before, "w:new", "r:kept", "r:other", "w:kept", "w:more", "c:22")
+    done = under(world, *before, "w:new", "r:kept", "r:other", "w:kept", "w:more", "c:192.0.2.1:22")
     same("what was learned, and more", [line.endswith(": ok") for line in done.stdout.splitlines()[1:]], [True, True, False, False, False, False])
     for part in ('"', "`read`", "`write`"):
         holds("denied", done.stderr, part)
@@ -107,14 +107,14 @@ def connections_are_learned(world: World) -> None:
         printed = learn(world, "--network", "host", "-v", ".", "--", probe, f"c:{port}")
         holds("policy", Path(policy_of(world)).read_text(), f'"127.0.0.1:{port}"')
         passes(world, printed, "-v", ".", "--", probe, f"c:{port}")
-        done = under(world, "-v", ".", "--", probe, f"c:{wrong}")
-        same("another", done.stdout.splitlines()[1], f"connect {wrong}: Permission denied")
-        holds("another", done.stderr, f"--allow 127.0.0.1:{wrong}")
+        done = under(world, "-v", ".", "--", probe, f"c:{wrong}", "c:192.0.2.1:9")
+        same("another", done.stdout.splitlines()[1:], [f"connect {wrong}: Connection refused", "connect 192.0.2.1:9: Permission denied"])
+        holds("another", done.stderr, "--allow 192.0.2.1:9")
 
 
 def what_is_refused_is_not_learned(world: World) -> None:
     probe = str(world.folder / "tool" / "probe")
-    tries = ("c:22", "w:.envrc", "m:.vscode", "r:kept")
+    tries = ("c:192.0.2.1:22", "w:.envrc", "m:.vscode", "r:kept")
     learn(world, "-v", ".", "--", probe, *tries)
     text = Path(policy_of(world)).read_text()
     holds("what was allowed", text, f'"{world.project}/kept"')
@@ -205,7 +205,7 @@ def programs_have_rules_of_their_own(world: World) -> None:
     needs_tools()
     probe, policy = str(world.folder / "tool" / "probe.wasm"), world.runtime / "programs.toml"
     words = ("--policy", str(policy), "-v", ".", "--", "bash", "-c")
-    script = f"{probe} r:kept w:kept c:22; echo x > kept; cp {probe} copy; chmod +x copy; ./copy r:kept w:kept"
+    script = f"{probe} r:kept w:kept c:192.0.2.1:22; echo x > kept; cp {probe} copy; chmod +x copy; ./copy r:kept w:kept"
     policy.write_text(f'[program."{probe}"]\nnetwork = "none"\nwrite = []\nread = ["{world.project}/**"]\nprograms = []\n')
     mounted = ("-v", f"{world.folder}/tool:{world.folder}/tool:ro")
     done = world.run(*mounted, *words, script)
@@ -216,9 +216,9 @@ def programs_have_rules_of_their_own(world: World) -> None:
     done = world.run("--explain", *mounted, *words, script)
     holds("told", done.stdout, f"{probe}: no network but what is named")
     policy.write_text('network = "host"\n[program."/bin/busybox"]\nallow = ["127.0.0.1:1"]\n')
-    done = world.run(*mounted, *words, f"{probe} c:1; busybox nc 127.0.0.1 2; busybox sh -c '{probe} c:2'")
+    done = world.run(*mounted, *words, f"{probe} c:1; busybox nc 127.0.0.1 2; busybox sh -c '{probe} c:192.0.2.1:2'")
     found = [line for line in done.stdout.splitlines() if line.startswith("connect")]
-    same("what it starts", found, ["connect 1: Connection refused", "connect 2: Permission denied"])
+    same("what it starts", found, ["connect 1: Connection refused", "connect 192.0.2.1:2: Permission denied"])
 
 
 def explain_tells_the_lists(world: World) -> None:

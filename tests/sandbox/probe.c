@@ -32,13 +32,18 @@ static void read_from(const char *path)
 		close(fd);
 }
 
-static void connect_to(const char *port)
+/* PORT of this host, or ADDRESS:PORT. */
+static void connect_to(const char *place)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(port)) };
+	const char *colon = strchr(place, ':');
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(colon ? colon + 1 : place)) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char address[16] = "127.0.0.1";
 
-	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	result("connect", port, fd < 0 ? -1 : connect(fd, (struct sockaddr *)&to, sizeof to));
+	if (colon)
+		snprintf(address, sizeof address, "%.*s", (int)(colon - place), place);
+	to.sin_addr.s_addr = inet_addr(address);
+	result("connect", place, fd < 0 ? -1 : connect(fd, (struct sockaddr *)&to, sizeof to));
 }
 
 /* As many empty files as there is room for, up to 10,000. */

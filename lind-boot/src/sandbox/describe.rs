@@ -36,6 +36,9 @@ pub fn text(sandbox: &Sandbox, options: &Options, json: bool) -> String {
     for rule in rules(sandbox) {
         let _ = writeln!(text, "  {rule}");
     }
+    for published in &options.publish {
+        let _ = writeln!(text, "  published: {published}");
+    }
     if let Some(timeout) = options.timeout {
         let _ = writeln!(text, "  after {} s everything is ended, with status 124", timeout.as_secs_f64());
     }
@@ -104,7 +107,7 @@ fn rules(sandbox: &Sandbox) -> Vec<String> {
         match (rule, &program, &*grate) {
             (Some(rule), Some(program), _) => rules.push(format!("{program}: {rule}")),
             (Some(rule), None, "net") if word.ends_with("_grate") => network = rule.replace(" but what is named", ""),
-            (Some(rule), None, "net") if rule.starts_with(OWN_SOCKETS) => rules.push(rule),
+            (Some(rule), None, "net") if rule.starts_with(OWN_SOCKETS) || rule.ends_with(OWN) => rules.push(rule),
             (Some(rule), None, "net") => allowed.push(rule),
             (Some(rule), None, _) => rules.push(rule),
             (None, ..) => {}
@@ -117,12 +120,16 @@ fn rules(sandbox: &Sandbox) -> Vec<String> {
 /// What is said of sockets that programs of the sandbox may reach each other by.
 const OWN_SOCKETS: &str = "sockets with names such as";
 
+/// What is said of the loopback.
+const OWN: &str = "the sandbox's own";
+
 /// What an option of a grate means. None if that is nothing to be told.
 fn rule_of(grate: &str, option: &str, value: &str) -> Option<String> {
     Some(match (grate, option) {
         (_, "path" | "program") if value.is_empty() => return None,
         ("net", "allow") if value.starts_with("any unix:") => format!("{OWN_SOCKETS} {}", &value["any unix:".len()..]),
         ("net", "allow") => value.to_owned(),
+        ("net", "loopback") => format!("127.0.0.0/8 and ::1 are {OWN}"),
         ("write_filter", "protect") => format!("{value} cannot be changed, nor come to be"),
         ("write_filter", "allow") => format!("can be changed: {value}"),
         ("seccomp", "path") => format!("can be read: {value}"),
@@ -153,6 +160,7 @@ fn as_json(sandbox: &Sandbox, options: &Options) -> serde_json::Value {
         "volumes": volumes.collect::<Vec<_>>(),
         "memory": memory.chain(tmpfs).collect::<Vec<_>>(),
         "rules": rules(sandbox),
+        "published": options.publish.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "timeout": options.timeout.map(|timeout| timeout.as_secs_f64()),
         "workdir": shown(&sandbox.workdir),
         "home": HOME,

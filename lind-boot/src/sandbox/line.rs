@@ -197,19 +197,27 @@ fn has_network(options: &Options, policy: &Policy) -> bool {
 /// What says who may be reached. With the host's network and no rules, nobody needs to be asked.
 fn network(options: &Options, policy: &Policy, notes: Option<&str>, own: Vec<String>) -> Result<Vec<String>> {
     let rules = options.allow.iter().chain(&policy.allow);
+    let free = has_network(options, policy);
+    ensure!(
+        !free || options.publish.is_empty(),
+        "--publish and the host's network: choose one; a program that listens there is on the host"
+    );
     let mut words = vec!["net_grate".to_owned()];
     for rule in rules {
         ensure!(options.network != Some(Network::None), "--allow {rule} and --network none: choose one");
         words.push(format!("--allow={}", net_rule(rule)?));
     }
-    let free = has_network(options, policy) && words.len() == 1;
-    if free {
+    let unruled = free && words.len() == 1;
+    if unruled {
         words.push("--default=allow".to_owned());
     } else {
         words.extend(own);
     }
+    if !free {
+        words.push("--loopback=own".to_owned());
+    }
     words.extend(notes.map(|notes| format!("--learn={notes}")));
-    Ok(if free && notes.is_none() { Vec::new() } else { words })
+    Ok(if unruled && notes.is_none() { Vec::new() } else { words })
 }
 
 /// Programs of one sandbox may talk by sockets that have their names in its own directories, but not by those of a volume there: whoever made them is
@@ -224,7 +232,9 @@ fn own_sockets(volumes: &[Volume]) -> Vec<String> {
             inside?.into_iter().flat_map(|guest| ["", "/*"].map(|end| format!("--deny=any unix:{guest}{end}")));
         Some(refused.chain([format!("--allow=any unix:{scratch}/*")]).collect::<Vec<_>>())
     };
-    super::SCRATCH.iter().filter_map(|scratch| rules(scratch)).flatten().collect()
+    // Names without a file are the runner's own.
+    let abstract_names = ["--allow=any unix:@*".to_owned()];
+    super::SCRATCH.iter().filter_map(|scratch| rules(scratch)).flatten().chain(abstract_names).collect()
 }
 
 /// HOST[:PORT] as a rule of the net grate; a rule is taken as it is.
@@ -313,11 +323,12 @@ mod tests {
     fn sockets_of_volumes_are_not_the_sandbox_s_own() {
         let at = |guest: &str| Volume { host: "/h".into(), guest: guest.into(), read_only: true, overlay: None };
         let allowed = |volumes: &[Volume]| own_sockets(volumes).join(" ");
-        assert_eq!(allowed(&[at("/src")]), "--allow=any unix:/tmp/* --allow=any unix:/home/user/*");
+        let rest = "--allow=any unix:/home/user/* --allow=any unix:@*";
+        assert_eq!(allowed(&[at("/src")]), format!("--allow=any unix:/tmp/* {rest}"));
         let refused = "--deny=any unix:/tmp/p --deny=any unix:/tmp/p/* --allow=any unix:/tmp/*";
-        assert_eq!(allowed(&[at("/tmp/p")]), format!("{refused} --allow=any unix:/home/user/*"));
+        assert_eq!(allowed(&[at("/tmp/p")]), format!("{refused} {rest}"));
         for odd in ["/tmp/a b", "/tmp/a*", "/tmp/[a]"] {
-            assert_eq!(allowed(&[at(odd)]), "--allow=any unix:/home/user/*");
+            assert_eq!(allowed(&[at(odd)]), rest);
         }
     }
 
@@ -329,7 +340,8 @@ mod tests {
         let line = shown(&grates(&options, &policy, &[], None, None).unwrap());
         assert_eq!(
             line,
-            "resource_grate --memory=1G --cages=256 --files=4096 --write-bytes=file=5M net_grate --allow=any unix:/tmp/* --allow=any unix:/home/user/*"
+            "resource_grate --memory=1G --cages=256 --files=4096 --write-bytes=file=5M net_grate --allow=any unix:/tmp/* \
+             --allow=any unix:/home/user/* --allow=any unix:@* --loopback=own"
         );
         policy.network = true;
         assert!(!grates(&options, &policy, &[], None, None).unwrap().contains(&OsString::from("net_grate")));
@@ -370,7 +382,7 @@ mod tests {
         );
         assert!(clamp(&program(&Policy { network: true, ..Policy::default() })).unwrap().is_empty());
         let none = clamp(&program(&Policy::default())).unwrap().join(" ");
-        assert_eq!(none, "program_grate --path=/bin/git %{ net_grate %}");
+        assert_eq!(none, "program_grate --path=/bin/git %{ net_grate --loopback=own %}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod overlaid;
 mod peaks;
 mod policy;
 mod protection;
+mod publish;
 mod removal;
 mod repository;
 mod root;
@@ -37,6 +38,7 @@ use notes::Notes;
 pub use options::{Amounts, How, LearnOptions, Options, RunOptions, duration};
 pub use peaks::Peaks;
 use policy::Policy;
+use publish::Listeners;
 pub use root::Mounts;
 use root::{Maker, Plan};
 pub use table::{RemoveAtEnd, remove};
@@ -207,6 +209,11 @@ impl Sandbox {
     fn start(self, options: &Options, denials: &Arc<Denials>, attend: Attendant) -> Result<Infallible, Failure> {
         let result = options.result.as_deref().map(|file| self.output("--result", file)).transpose()?;
         let end = End::new(options.timeout, result, denials, (self.learner, self.peaks));
+        let published = Listeners::bind(&options.publish)?;
+        let attend: Attendant = Box::new(move |kernel| {
+            published.serve(kernel)?;
+            attend(kernel)
+        });
         let made = root::build(&self.plan, self.maker)?;
         // What an overlay or a file system in memory shows, its grate knows alone.
         let tmpfs = self.plan.tmpfs.iter().filter(|_| self.maker == Maker::Kernel).map(|tmpfs| &tmpfs.guest);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::amount::Kind;
+use super::publish::Published;
 
 /// Options of `run`, and the command.
 #[derive(Args, Debug, Default)]
@@ -138,6 +139,9 @@ pub struct Options {
     /// A host that may be reached, and no other: NAME or ADDRESS[/BITS], with a port behind a colon
     #[arg(long, value_name = "HOST[:PORT]")]
     pub allow: Vec<String>,
+    /// A port of the host that leads to a port of the sandbox: 8080:80; HOSTADDRESS is 127.0.0.1 if left out
+    #[arg(short, long, value_name = "[HOSTADDRESS:]HOSTPORT:PORT", value_parser = Published::parse)]
+    pub publish: Vec<Published>,
     /// Who makes the mounts: the host (bind), or lind-boot itself where the host permits none [default: auto]
     #[arg(long, value_name = "WHO")]
     pub mounts: Option<How>,

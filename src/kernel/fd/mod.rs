@@ -5,6 +5,7 @@ mod file;
 mod hazard;
 mod in_flight;
 pub mod locks;
+pub mod loopback;
 pub(crate) mod name;
 pub(crate) mod ready_fd;
 mod runner;

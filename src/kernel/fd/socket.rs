@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use super::loopback::Private;
 use super::{Token, Who};
 use crate::lock::Locked;
 
@@ -20,6 +21,8 @@ pub struct Socket {
     pub last: Mutex<Last>,
     /// The name it is bound to as the guest spelled it, where the host's does not tell.
     pub bound: OnceLock<Arc<[u8]>>,
+    /// Set once it is a socket of the runner's own loopback.
+    pub loopback: OnceLock<Arc<Private>>,
     /// Whether it came or went in a message, so that others may have it too.
     pub travelled: AtomicBool,
 }

@@ -1,7 +1,7 @@
 //! Host calls on sockets. Addresses and message heads are the kernel's own copies; only data, option values and
 //! iovec targets are guest memory.
 
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use lind_abi::{Errno, Result};
 use syscalls::{Sysno, raw_syscall};
@@ -53,6 +53,12 @@ impl Address {
         let mut address = Address { len: 128, ..Address::NONE };
         let value = call(address.bytes.as_mut_ptr(), &raw mut address.len)?;
         Ok((value, address))
+    }
+}
+
+impl std::fmt::Debug for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Address").field(&self.bytes()).finish()
     }
 }
 
@@ -235,6 +241,28 @@ pub fn get_option(fd: BorrowedFd<'_>, level: u32, option: i32, value: HostRange<
     // values hold addresses are refused before this.
     result(unsafe { raw_syscall!(Sysno::getsockopt, raw(fd), level, option, at, &raw mut len as usize) })?;
     Ok(len)
+}
+
+/// Puts another socket in the place of the one behind `fd`, whose number stays.
+pub fn replace(fd: BorrowedFd<'_>, new: OwnedFd) -> Result<()> {
+    let cloexec = libc::O_CLOEXEC.cast_unsigned() as usize;
+    // SAFETY: the number stays that of an open descriptor, and whoever owns it owns it still.
+    result(unsafe { raw_syscall!(Sysno::dup3, raw(new.as_fd()), raw(fd), cloexec) }).map(drop)
+}
+
+/// Gives one socket an option as another has it, where both know it. None of these options holds an address.
+pub fn copy_option(from: BorrowedFd<'_>, to: BorrowedFd<'_>, level: i32, option: i32) {
+    let (mut value, mut len) = ([0_u64; 2], size_of::<[u64; 2]>());
+    let (level, option) = (level.cast_unsigned() as usize, option.cast_unsigned() as usize);
+    // SAFETY: the host writes at most `len` bytes to `value`, and four bytes of `len`, whose high half is 0.
+    let got = result(unsafe {
+        raw_syscall!(Sysno::getsockopt, raw(from), level, option, value.as_mut_ptr() as usize, &raw mut len as usize)
+    });
+    if got.is_ok() {
+        // SAFETY: the host reads the `len` bytes of `value` that it has written.
+        let _ =
+            result(unsafe { raw_syscall!(Sysno::setsockopt, raw(to), level, option, value.as_ptr() as usize, len) });
+    }
 }
 
 /// The state of a TCP socket: what tcp_info begins with.

@@ -5,17 +5,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::net::{IpAddr, SocketAddr};
 
 use lind_abi::Result;
 use rustix::net::{AddressFamily, SocketAddrAny, SocketType, sockopt};
 
 use super::process::LONGEST;
 use super::{Subject, seen};
+use crate::fd::loopback::{Family, marked};
 use crate::fd::name::socket_path;
-use crate::fd::{FileRef, Kind};
-use crate::host;
+use crate::fd::{File, FileRef, Kind};
+use crate::host::{self, net::Address};
+use crate::sys::net::loopback;
 
 /// A socket that somebody has.
 struct Found {
@@ -35,7 +36,7 @@ fn sockets(subject: &Subject<'_>, wanted: impl Fn(AddressFamily, SocketType) -> 
             if !matches!(file.kind, Kind::Socket(_)) {
                 continue;
             }
-            let (family, kind) = (sockopt::socket_domain(file.host()), sockopt::socket_type(file.host()));
+            let (family, kind) = (shown_family(&file), sockopt::socket_type(file.host()));
             let (Ok(family), Ok(kind), Ok(stat)) = (family, kind, rustix::fs::fstat(file.host())) else { continue };
             if wanted(family, kind) {
                 found.entry(stat.st_ino).or_insert(Found { file, user, inode: stat.st_ino });
@@ -43,6 +44,15 @@ fn sockets(subject: &Subject<'_>, wanted: impl Fn(AddressFamily, SocketType) -> 
         }
     }
     found.into_values().collect()
+}
+
+/// The family that the socket's program made it with.
+fn shown_family(file: &File) -> rustix::io::Result<AddressFamily> {
+    match loopback::private(file).map(|private| private.family) {
+        Some(Family::V4) => Ok(FOUR),
+        Some(Family::V6) => Ok(SIX),
+        None => sockopt::socket_domain(file.host()),
+    }
 }
 
 /// Adds lines to a heading, as long as there is room.
@@ -99,13 +109,12 @@ fn internet(subject: &Subject<'_>, family: AddressFamily, kind: SocketType) -> R
     .to_owned();
     heading.push_str(if kind == STREAM { "\n" } else { " ref pointer drops\n" });
     let mut found = sockets(subject, |its, of| its == family && of == kind);
-    found.retain(|found| local(found.file.host()).is_some_and(|local| local.port() != 0));
+    found.retain(|found| local(subject, &found.file).is_some_and(|local| local.port() != 0));
     let line = |text: &mut Vec<u8>, number, Found { file, user, inode }: Found| {
         let socket = file.host();
         let none = if family == FOUR { SocketAddr::from(([0; 4], 0)) } else { SocketAddr::from(([0; 16], 0)) };
-        let (own, peer) =
-            (local(socket).unwrap_or(none), rustix::net::getpeername(socket).ok().flatten().and_then(inet));
-        let state = state(socket, kind, peer.is_some());
+        let (own, peer) = (local(subject, &file).unwrap_or(none), peer(subject, &file));
+        let state = state(&file, kind, peer.is_some());
         let waiting = if state == LISTENS { 0 } else { rustix::io::ioctl_fionread(socket).unwrap_or(0) };
         let (own, peer) = (spell(own), spell(peer.unwrap_or(none)));
         let row = format!(
@@ -123,16 +132,37 @@ const ESTABLISHED: u8 = 1;
 const CLOSED: u8 = 7;
 const LISTENS: u8 = 10;
 
-fn state(socket: BorrowedFd<'_>, kind: SocketType, connected: bool) -> u8 {
+fn state(file: &File, kind: SocketType, connected: bool) -> u8 {
+    let socket = file.host();
     match kind {
+        STREAM if connected && loopback::private(file).is_some() => ESTABLISHED,
+        STREAM if loopback::private(file).is_some() && sockopt::socket_acceptconn(socket) == Ok(true) => LISTENS,
         STREAM => host::net::tcp_state(socket).unwrap_or(CLOSED),
         _ if connected => ESTABLISHED,
         _ => CLOSED,
     }
 }
 
-fn local(socket: BorrowedFd<'_>) -> Option<SocketAddr> {
-    rustix::net::getsockname(socket).ok().and_then(inet)
+fn local(subject: &Subject<'_>, file: &File) -> Option<SocketAddr> {
+    match loopback::name(subject.cx, file) {
+        Some(own) => shown(own),
+        None => rustix::net::getsockname(file.host()).ok().and_then(inet),
+    }
+}
+
+fn peer(subject: &Subject<'_>, file: &File) -> Option<SocketAddr> {
+    match loopback::peer(subject.cx, file) {
+        Some(peer) => shown(peer),
+        None => rustix::net::getpeername(file.host()).ok().flatten().and_then(inet),
+    }
+}
+
+fn shown(address: Result<Address>) -> Option<SocketAddr> {
+    let (family, address) = marked(&address.ok()?)?;
+    match (family, address.ip()) {
+        (Family::V6, IpAddr::V4(ip)) => Some(SocketAddr::new(ip.to_ipv6_mapped().into(), address.port())),
+        _ => Some(address),
+    }
 }
 
 fn inet(address: SocketAddrAny) -> Option<SocketAddr> {

@@ -38,7 +38,9 @@ pub(super) fn who(cx: &Ctx<'_>) -> Arc<Who> {
 /// The unix socket that a file is, if it is one.
 fn unix(file: &File) -> Option<&Socket> {
     let Kind::Socket(socket) = &file.kind else { return None };
-    (sockopt::socket_domain(file.host()) == Ok(AddressFamily::UNIX)).then_some(socket)
+    // To its guest a socket of the loopback is not one of these.
+    let unix = socket.loopback.get().is_none() && sockopt::socket_domain(file.host()) == Ok(AddressFamily::UNIX);
+    unix.then_some(socket)
 }
 
 /// After listen(2): who connects is told who listens.
@@ -107,7 +109,8 @@ fn by_name(cx: &Ctx<'_>, name: &Address) -> Option<Arc<Who>> {
     hidden.map(Arc::new).or_else(|| senders.known(name.bytes()))
 }
 
-fn is_ours(host: &Ucred) -> bool {
+/// Whether the host says that a process is this runner.
+pub(super) fn is_ours(host: &Ucred) -> bool {
     u32::try_from(host.pid).is_ok_and(|pid| pid == std::process::id())
 }
 

@@ -8,9 +8,9 @@ use lind_abi::flags::MsgFlags;
 use lind_abi::layout::{Iovec, Mmsghdr, Msghdr, Sockaddr, Timespec};
 use lind_abi::{CageId, Errno, Fd, In, InOut, Len, Out, Result};
 
-use super::address;
 use super::credentials::{self, is_claim};
 use super::transfer::{failed, wait_for_input};
+use super::{address, loopback};
 use crate::call::Ctx;
 use crate::fd::{File, FileRef, Kind, Socket};
 use crate::host::control::{self, Control};
@@ -107,6 +107,11 @@ fn send_quietly(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, msg: In<Msghdr>, f
     };
     let data = vector(cx, cage, &msg)?;
     let control = control_of(cx, cage, &msg)?;
+    if (msg.name != 0 || !control.is_empty())
+        && let Some(sent) = loopback::send(cx, fd, &data, &to, flags)
+    {
+        return sent;
+    }
     let claims = control.iter().any(is_claim);
     if claims || cx.kernel.senders.asked() {
         return send_by(cx, fd, &data, control, &to, flags);
@@ -251,7 +256,8 @@ fn receive(cx: &Ctx<'_>, fd: Fd, socket: BorrowedFd<'_>, at: InOut<Msghdr>, flag
 
     if let Some(from) = &received.from {
         let len = InOut::new(field(at, std::mem::offset_of!(Msghdr, namelen)), cage);
-        address::store(cx, from, Out::new(msg.name.into(), cage), len)?;
+        let sender = loopback::sender(cx, fd, from);
+        address::store(cx, sender.as_ref().unwrap_or(from), Out::new(msg.name.into(), cage), len)?;
     }
     if received.control.iter().any(|message| matches!(message, Control::Rights(_))) {
         cx.kernel.in_flight.look_at_kept();
@@ -352,7 +358,7 @@ fn accept(
         Control::Rights(files) => {
             let count = files.len();
             let numbers: Vec<i32> =
-                files.into_iter().map_while(|file| cx.cage.fds.add(received_file(file), cloexec).ok()).collect();
+                files.into_iter().map_while(|file| cx.cage.fds.add(received_file(cx, file), cloexec).ok()).collect();
             if numbers.len() < count {
                 *said |= MSG_CTRUNC;
             }
@@ -394,11 +400,13 @@ fn fitting(control: Vec<Control<OwnedFd>>, room: usize, said: &mut i32) -> Vec<C
 }
 
 /// A file that a message brought. A directory may come from outside the root, so no path starts at it.
-fn received_file(host: OwnedFd) -> File {
+fn received_file(cx: &Ctx<'_>, host: OwnedFd) -> File {
     use rustix::fs::{FileType, fstat};
     let socket = fstat(&host).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);
     if socket {
-        File::new(host, Kind::Socket(Socket { travelled: AtomicBool::new(true), ..Socket::default() }))
+        let socket = Socket { travelled: AtomicBool::new(true), ..Socket::default() };
+        loopback::received(cx, host.as_fd(), &socket);
+        File::new(host, Kind::Socket(socket))
     } else {
         File::handed_in(host)
     }

@@ -8,6 +8,7 @@ mod address;
 mod credentials;
 mod group;
 mod interface;
+pub(crate) mod loopback;
 mod message;
 mod name;
 mod option;

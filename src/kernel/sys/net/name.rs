@@ -3,7 +3,7 @@
 use lind_abi::layout::Sockaddr;
 use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
 
-use super::{address, credentials};
+use super::{address, credentials, loopback};
 use crate::call::Ctx;
 use crate::host::net;
 
@@ -11,6 +11,9 @@ use crate::host::net;
 pub(crate) fn bind(cx: &Ctx<'_>, fd: Fd, addr: In<Sockaddr>, len: Len) -> Result<()> {
     let socket = cx.file(fd)?;
     let name = address::load(cx, addr, address::length(len)?)?;
+    if let Some(result) = loopback::bind(cx, &socket, &name) {
+        return result;
+    }
     address::make(cx, &socket, &name, |name| net::bind(socket.host(), name))
 }
 
@@ -18,6 +21,9 @@ pub(crate) fn bind(cx: &Ctx<'_>, fd: Fd, addr: In<Sockaddr>, len: Len) -> Result
 pub(crate) fn connect(cx: &Ctx<'_>, fd: Fd, addr: In<Sockaddr>, len: Len) -> Result<()> {
     let socket = cx.file(fd)?;
     let to = address::load(cx, addr, address::length(len)?)?;
+    if let Some(result) = loopback::connect(cx, &socket, &to) {
+        return result.inspect_err(|&errno| note_full(cx, fd, errno));
+    }
     let mut again = false;
     credentials::connects(cx, &socket);
     address::reach(cx, &to, |to| match net::connect(socket.host(), to) {
@@ -29,21 +35,25 @@ pub(crate) fn connect(cx: &Ctx<'_>, fd: Fd, addr: In<Sockaddr>, len: Len) -> Res
         }
     })
     .inspect(|()| credentials::connected(cx, &socket))
-    .inspect_err(|&errno| {
-        if matches!(errno, Errno::EINPROGRESS | Errno::EAGAIN) {
-            crate::sys::fs::found_full(cx, fd);
-        }
-    })
+    .inspect_err(|&errno| note_full(cx, fd, errno))
+}
+
+fn note_full(cx: &Ctx<'_>, fd: Fd, errno: Errno) {
+    if matches!(errno, Errno::EINPROGRESS | Errno::EAGAIN) {
+        crate::sys::fs::found_full(cx, fd);
+    }
 }
 
 /// getsockname(2)
 pub(crate) fn getsockname(cx: &Ctx<'_>, fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> Result<()> {
-    let name = net::name(cx.file(fd)?.host())?;
+    let file = cx.file(fd)?;
+    let name = loopback::name(cx, &file).unwrap_or_else(|| net::name(file.host()))?;
     address::store(cx, &name, addr, len)
 }
 
 /// getpeername(2)
 pub(crate) fn getpeername(cx: &Ctx<'_>, fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> Result<()> {
-    let name = net::peer(cx.file(fd)?.host())?;
+    let file = cx.file(fd)?;
+    let name = loopback::peer(cx, &file).unwrap_or_else(|| net::peer(file.host()))?;
     address::store(cx, &name, addr, len)
 }

@@ -4,7 +4,7 @@ use lind_abi::flags::SockLevel;
 use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
 
 use super::credentials::{self, SO_PEERGROUPS, SO_PEERPIDFD};
-use super::group;
+use super::{group, loopback};
 use crate::call::Ctx;
 use crate::host::net;
 use crate::mem::GuestMemory;
@@ -17,15 +17,16 @@ pub(crate) fn setsockopt(cx: &Ctx<'_>, fd: Fd, level: SockLevel, option: i32, va
         .filter(|len| i32::try_from(*len).is_ok())
         .ok_or(Errno::EINVAL)?;
     refuse(level, option)?;
-    if (level.0, option) == (SockLevel::SOL_SOCKET, libc::SO_PASSCRED) {
+    let kept = loopback::keeper(&socket, level, option).transpose()?;
+    if kept.is_none() && (level.0, option) == (SockLevel::SOL_SOCKET, libc::SO_PASSCRED) {
         credentials::asks(cx, &socket);
     }
     if group::has_address(level, option) {
         let value = address_value(cx, value, len)?;
-        return net::set_option_value(socket.host(), level.0, option, &value);
+        return net::set_option_value(kept.unwrap_or(socket.host()), level.0, option, &value);
     }
     let value = cx.input(value, Len(len.into()))?;
-    net::set_option(socket.host(), level.0, option, value)
+    net::set_option(kept.unwrap_or(socket.host()), level.0, option, value)
 }
 
 /// getsockopt(2)
@@ -61,7 +62,8 @@ pub(crate) fn getsockopt(
     // An option takes as much of a larger buffer as it needs; the rest of it need not lie in the guest's memory.
     let room = u64::from(room).min(GuestMemory::SPACE.saturating_sub(value.addr));
     let value = cx.output(value, Len(room))?;
-    let filled = net::get_option(socket.host(), level.0, option, value)?;
+    let kept = loopback::keeper(&socket, level, option).transpose()?;
+    let filled = net::get_option(kept.unwrap_or(socket.host()), level.0, option, value)?;
     cx.store(cx.writing(len), &filled)
 }
 

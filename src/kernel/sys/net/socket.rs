@@ -8,7 +8,7 @@ use lind_abi::layout::Sockaddr;
 use lind_abi::{Errno, Fd, InOut, NewFd, Out, Result};
 use rustix::net::{AddressFamily, Protocol, Shutdown, SocketFlags};
 
-use super::{address, credentials};
+use super::{address, credentials, loopback};
 use crate::call::Ctx;
 use crate::fd::{File, Kind, Pair, Socket};
 use crate::host::{errno, net};
@@ -52,6 +52,9 @@ pub(crate) fn socketpair(
 /// listen(2)
 pub(crate) fn listen(cx: &Ctx<'_>, fd: Fd, backlog: i32) -> Result<()> {
     let file = cx.file(fd)?;
+    if let Some(result) = loopback::listen(cx, &file, backlog) {
+        return result;
+    }
     rustix::net::listen(file.host(), backlog).map_err(errno)?;
     credentials::listens(cx, &file);
     Ok(())
@@ -70,8 +73,20 @@ pub(crate) fn accept4(cx: &Ctx<'_>, fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>
     let listener = cx.file(fd)?;
     // A connection that finds no number must stay in the queue.
     cx.cage.fds.check_room(1)?;
-    spin::for_input(cx, listener.host(), 0);
-    let (host, peer) = cx.blocking(|| net::accept(listener.host(), flags.0))?;
+    let (host, peer) = loop {
+        spin::for_input(cx, listener.host(), 0);
+        let (host, peer) = cx.blocking(|| net::accept(listener.host(), flags.0))?;
+        match loopback::accepted(cx, &listener, (&host, &peer)) {
+            None => break (host, peer),
+            Some(Ok((private, peer))) => {
+                address::store_if(cx, &peer, addr, len)?;
+                let socket = Socket { loopback: OnceLock::from(Arc::new(private)), ..Socket::default() };
+                return add(cx, host, socket, flags.has(AcceptFlags::SOCK_CLOEXEC));
+            }
+            // Some process of the host's has found the name. Nobody is told.
+            Some(Err(())) => {}
+        }
+    };
     address::store_if(cx, &peer, addr, len)?;
     let bound = match &listener.kind {
         Kind::Socket(listener) => listener.bound.clone(),

@@ -6,9 +6,9 @@ use lind_abi::flags::MsgFlags;
 use lind_abi::layout::Sockaddr;
 use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
 
-use super::address;
 use super::credentials::note_received;
 use super::message::send_with_token;
+use super::{address, loopback};
 use crate::call::Ctx;
 use crate::host::fs::Vector;
 use crate::host::net::{self, Address};
@@ -24,21 +24,22 @@ pub(crate) fn sendto(
     addr: In<Sockaddr>,
     addr_len: Len,
 ) -> Result<usize> {
-    if cx.kernel.senders.asked() {
-        let to = if addr.is_null() { Address::NONE } else { address::load(cx, addr, address::length(addr_len)?)? };
+    let to = if addr.is_null() { Address::NONE } else { address::load(cx, addr, address::length(addr_len)?)? };
+    if !addr.is_null() || cx.kernel.senders.asked() {
         let mut data = Vector::with_room(1);
         data.push(cx.input(buf, len)?);
+        if let Some(sent) = loopback::send(cx, fd, &data, &to, flags) {
+            return sent;
+        }
         if let Some(sent) = send_with_token(cx, fd, &data, &to, flags)? {
             return Ok(sent);
         }
     }
     let socket = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
-    let sent = if addr.is_null() {
-        cx.blocking(|| net::send(socket.as_fd(), buf, flags.0))
-    } else {
-        let to = address::load(cx, addr, address::length(addr_len)?)?;
-        address::reach(cx, &to, |to| net::sendto(socket.as_fd(), buf, flags.0, to))
+    let sent = match to.len() {
+        0 => cx.blocking(|| net::send(socket.as_fd(), buf, flags.0)),
+        _ => address::reach(cx, &to, |to| net::sendto(socket.as_fd(), buf, flags.0, to)),
     };
     sent.inspect_err(|errno| failed(cx, fd, socket.as_fd(), flags, *errno))
 }
@@ -77,6 +78,8 @@ pub(crate) fn recvfrom(
         return cx.blocking(|| net::recv(socket.as_fd(), buf, flags.0));
     }
     let (bytes, from) = cx.blocking(|| net::recvfrom(socket.as_fd(), buf, flags.0))?;
+    drop(socket);
+    let from = loopback::sender(cx, fd, &from).unwrap_or(from);
     address::store(cx, &from, addr, addr_len)?;
     Ok(bytes)
 }

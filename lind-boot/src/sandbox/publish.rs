@@ -1,0 +1,161 @@
+//! `--publish`: ports of the host that lead to ports of the sandbox's own loopback.
+//!
+//! The host's sockets are bound before the walls are up. Behind them a thread takes connections, and two more carry the bytes of each.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result};
+use lind_kernel::{Kernel, stdio};
+
+/// The most connections that are carried at a time. Further ones wait in the host's queue.
+const MOST: usize = 256;
+
+/// A port of the host and the port of the sandbox that it leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published {
+    host: SocketAddr,
+    port: u16,
+}
+
+impl Published {
+    /// Reads `[ADDRESS:]PORT:PORT`. Without an address it is 127.0.0.1; port 0 of the host is one that the system chooses.
+    ///
+    /// # Errors
+    /// What is expected.
+    pub fn parse(text: &str) -> Result<Published, String> {
+        const EXPECTED: &str = "must be [HOSTADDRESS:]HOSTPORT:PORT, such as 8080:80 or 127.0.0.1:8080:80";
+        let expected = || EXPECTED.to_owned();
+        let (rest, port) = text.rsplit_once(':').ok_or_else(expected)?;
+        let (address, host_port) = match rest.rsplit_once(':') {
+            Some((address, port)) => (address, port),
+            None => ("127.0.0.1", rest),
+        };
+        let address: IpAddr = match address.strip_prefix('[').and_then(|address| address.strip_suffix(']')) {
+            Some(six) => IpAddr::V6(six.parse().map_err(|_| expected())?),
+            None => IpAddr::V4(address.parse::<Ipv4Addr>().map_err(|_| expected())?),
+        };
+        let port: u16 = port.parse().map_err(|_| expected())?;
+        if port == 0 {
+            return Err("the port inside the sandbox cannot be 0".to_owned());
+        }
+        Ok(Published { host: SocketAddr::new(address, host_port.parse().map_err(|_| expected())?), port })
+    }
+}
+
+impl std::fmt::Display for Published {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of the host leads to port {} of the sandbox", self.host, self.port)
+    }
+}
+
+/// The host's sockets, bound.
+#[derive(Default)]
+pub struct Listeners(Vec<(TcpListener, u16)>);
+
+impl Listeners {
+    /// Binds the host's ports.
+    ///
+    /// # Errors
+    /// Which port could not be had, and why.
+    pub fn bind(ports: &[Published]) -> Result<Listeners> {
+        let bound = ports.iter().map(|published| {
+            let listener = TcpListener::bind(published.host)
+                .with_context(|| format!("--publish {}:{}: cannot listen there", published.host, published.port))?;
+            if published.host.port() == 0 {
+                let address = listener.local_addr().context("--publish: the port that the system chose")?;
+                stdio::say(&format!("lind-boot: published: {address} leads to port {}\n", published.port));
+            }
+            Ok((listener, published.port))
+        });
+        bound.collect::<Result<_>>().map(Listeners)
+    }
+
+    /// Takes connections for the cages of `kernel`, until the process ends.
+    ///
+    /// # Errors
+    /// When there can be no thread.
+    pub fn serve(self, kernel: &Arc<Kernel>) -> Result<()> {
+        let open = Arc::new(AtomicUsize::new(0));
+        for (listener, port) in self.0 {
+            let (kernel, open) = (Arc::clone(kernel), Arc::clone(&open));
+            std::thread::Builder::new()
+                .name("publish".to_owned())
+                .spawn(move || take(&listener, port, &kernel, &open))
+                .context("no thread for --publish (ulimit -u)")?;
+        }
+        Ok(())
+    }
+}
+
+fn take(listener: &TcpListener, port: u16, kernel: &Kernel, open: &Arc<AtomicUsize>) {
+    loop {
+        let accepted = listener.accept();
+        while open.load(Ordering::Relaxed) >= MOST {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let Ok((outside, from)) = accepted else {
+            // Most often there is no descriptor left, and another connection has to end.
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            continue;
+        };
+        // A port where nobody listens: the connection is closed, as it would be refused.
+        let Ok(inside) = kernel.dial(port, from).map(UnixStream::from) else { continue };
+        let _ = carry(outside, inside, open);
+    }
+}
+
+/// Carries bytes both ways until both sides have ended.
+fn carry(outside: TcpStream, inside: UnixStream, open: &Arc<AtomicUsize>) -> io::Result<()> {
+    let (outside, inside) = (Arc::new(outside), Arc::new(inside));
+    let counted = Arc::new(Counted::new(open));
+    let start = |copy: Box<dyn FnOnce() + Send>| std::thread::Builder::new().name("published".to_owned()).spawn(copy);
+    let (from, to, count) = (Arc::clone(&outside), Arc::clone(&inside), Arc::clone(&counted));
+    start(Box::new(move || {
+        let ended = io::copy(&mut &*from, &mut &*to);
+        let _ = to.shutdown(if ended.is_ok() { Shutdown::Write } else { Shutdown::Both });
+        drop(count);
+    }))?;
+    let (from, to) = (inside, outside);
+    start(Box::new(move || {
+        let ended = io::copy(&mut &*from, &mut &*to);
+        let _ = to.shutdown(if ended.is_ok() { Shutdown::Write } else { Shutdown::Both });
+        drop(counted);
+    }))?;
+    Ok(())
+}
+
+/// Counts a connection as long as it is there.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(open: &Arc<AtomicUsize>) -> Counted {
+        open.fetch_add(1, Ordering::Relaxed);
+        Counted(Arc::clone(open))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_named_as_other_tools_have_them() {
+        let parsed = |text| Published::parse(text).map(|published| (published.host.to_string(), published.port));
+        assert_eq!(parsed("8080:80"), Ok(("127.0.0.1:8080".to_owned(), 80)));
+        assert_eq!(parsed("0.0.0.0:8080:80"), Ok(("0.0.0.0:8080".to_owned(), 80)));
+        assert_eq!(parsed("[::1]:0:80"), Ok(("[::1]:0".to_owned(), 80)));
+        for wrong in ["", "80", "80:", ":80", "a:80", "80:0", "::1:80:80", "80:70000", "80:80/udp", "host:80:80"] {
+            assert!(parsed(wrong).is_err(), "{wrong}");
+        }
+    }
+}
