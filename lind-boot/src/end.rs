@@ -112,6 +112,7 @@ impl End {
             let _ = record.kernel.set(Arc::clone(kernel));
         }
         let Some(timeout) = self.timeout else { return Ok(()) };
+        kernel.ends_in_time();
         let (end, kernel) = (self.clone(), Arc::clone(kernel));
         let watch = std::thread::Builder::new().name("timeout".into()).stack_size(STACK);
         watch.spawn(move || end.wait(timeout, &kernel)).context("--timeout: no room for a thread")?;

@@ -319,6 +319,8 @@ fn confined_kernel(
             how
         }
     };
+    let in_grates = options.in_grates.iter().map(|path| path.as_os_str().as_bytes().to_vec());
+    root.set_in_grates(in_grates.collect());
     if options.explain {
         root.set_read_only();
     }

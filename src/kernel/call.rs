@@ -8,6 +8,7 @@ mod grates;
 mod user;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use lind_abi::layout::*;
 use lind_abi::{Arg, CageId, Call, Errno, Fd, Owners, Result, Word};
@@ -90,12 +91,24 @@ impl Ctx<'_> {
     /// EINTR when the thread has something else to do first; otherwise what the host call says.
     #[inline(always)]
     pub fn blocking<T>(&self, mut host_call: impl FnMut() -> Result<T>) -> Result<T> {
-        loop {
-            let result = host_call();
-            if !self.again(&result) {
-                return result;
+        self.waiting(|| {
+            loop {
+                let result = host_call();
+                if !self.again(&result) {
+                    return result;
+                }
             }
-        }
+        })
+    }
+
+    /// Does what may wait, and has the thread seem to sleep meanwhile where it does not run. A signal that comes from then on
+    /// interrupts the wait: whoever sees a process sleep may count on that.
+    #[inline(always)]
+    pub(crate) fn waiting<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.thread.waits.store(true, Ordering::Relaxed);
+        let result = act();
+        self.thread.waits.store(false, Ordering::Relaxed);
+        result
     }
 
     /// Whether a host call was interrupted for nothing the guest should see: the loop of `blocking`, for calls so short that

@@ -27,7 +27,8 @@
 //! - `sys`: one function per system call, by area
 //!
 //! # Lock order
-//! Whoever holds one of these takes only later ones. Of two cages' locks of one kind nobody holds both, but for
+//! Whoever holds one of these takes only later ones; `stopped_outside` comes before
+//! them all. Of two cages' locks of one kind nobody holds both, but for
 //! `Cage::signals`: who sends a signal to several holds those of all, taken by ascending id.
 //!
 //! 1. `Kernel::kinship`
@@ -86,7 +87,7 @@ pub mod threei;
 mod timers;
 mod writing;
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub use host::lease::Lease;
@@ -135,6 +136,11 @@ pub struct Kernel {
     line: OnceLock<cage::Line>,
     /// How the program of the command line ended, that all its grates stand before.
     pub(crate) command_end: OnceLock<cage::Status>,
+    /// Whether this process has been stopped as its first cage has, and has not heard that it goes on. Held while it is stopped, and while
+    /// cages are told to go on.
+    pub(crate) stopped_outside: Mutex<bool>,
+    /// Whether it ends after a time.
+    pub(crate) timed: AtomicBool,
     /// Cages that there have been.
     pub(crate) cages_made: AtomicU64,
     last_id: AtomicU32,
@@ -170,6 +176,8 @@ impl Kernel {
             engine: OnceLock::new(),
             line: OnceLock::new(),
             command_end: OnceLock::new(),
+            stopped_outside: Mutex::default(),
+            timed: AtomicBool::new(false),
             cages_made: AtomicU64::new(0),
             last_id: AtomicU32::new(0),
         })
@@ -214,6 +222,16 @@ impl Kernel {
     /// The process group that signals typed at a session's own terminal are for, one that was handed in; as far as a cage has asked about it.
     pub fn front_group(&self, session: u32) -> Option<u32> {
         self.terminals.console_group(self, session)
+    }
+
+    /// Says that the runner ends all after a time. It does not stop itself then, as it could not do that.
+    pub fn ends_in_time(&self) {
+        self.timed.store(true, Ordering::Relaxed);
+    }
+
+    /// The last id that was given out.
+    pub(crate) fn newest_id(&self) -> u32 {
+        self.last_id.load(Ordering::Relaxed)
     }
 
     /// A new cage or thread id; they share one space, ascend from 1 and are never reused.

@@ -97,6 +97,8 @@ pub struct Root {
     table: Option<Table>,
     /// Where further mounts are, and whether they cannot be changed.
     mounted: Vec<(Vec<u8>, bool)>,
+    /// Where grates have files of their own.
+    in_grates: Vec<Vec<u8>>,
 }
 
 impl Root {
@@ -118,6 +120,7 @@ impl Root {
             read_only: false,
             table: None,
             mounted: Vec::new(),
+            in_grates: Vec::new(),
         };
         // Where it cannot be known, the slower way is the safe one.
         root.shows_processes = root.contains_proc(name).unwrap_or(true);
@@ -158,6 +161,16 @@ impl Root {
     /// Where there are mounts inside the root, and whether they cannot be changed. In the root itself nothing can be changed then.
     pub fn mounted(&self) -> &[(Vec<u8>, bool)] {
         &self.mounted
+    }
+
+    /// The directories whose files grates of the line keep in memory: to guests they are mounts like others.
+    pub fn set_in_grates(&mut self, places: Vec<Vec<u8>>) {
+        self.in_grates = places;
+    }
+
+    /// See [`Root::set_in_grates`].
+    pub fn in_grates(&self) -> &[Vec<u8>] {
+        &self.in_grates
     }
 
     /// The mounts that the kernel keeps itself.

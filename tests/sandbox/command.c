@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -98,6 +99,51 @@ static int peek(const char *pid)
 	return puts(open(path, O_RDWR | O_NOCTTY) >= 0 ? path : "none") < 0;
 }
 
+static void goes_on(int number)
+{
+	(void)number;
+}
+
+/* With a child in its group that ends when it is continued. */
+static int family(void)
+{
+	int status = 1;
+	pid_t child;
+
+	signal(SIGCONT, goes_on);
+	if (!(child = fork())) {
+		say("ready");
+		pause();
+		_exit(3);
+	}
+	while (waitpid(child, &status, 0) < 0)
+		;
+	return WEXITSTATUS(status);
+}
+
+/* Ends while a child of its own still has what it has written. */
+static int drain(void)
+{
+	int p[2];
+	char byte;
+
+	if (pipe(p))
+		return 1;
+	if (!fork()) {
+		int log = open("log", O_CREAT | O_WRONLY | O_TRUNC, 0644);
+
+		close(p[1]);
+		usleep(100000);
+		while (read(p[0], &byte, 1) == 1)
+			if (write(log, &byte, 1) != 1)
+				return 1;
+		return 0;
+	}
+	dup2(p[1], 1);
+	close(p[0]), close(p[1]);
+	return puts("one") < 0 || puts("two") < 0 ? 1 : 4;
+}
+
 static int connect_to(const char *path)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -160,6 +206,23 @@ int main(int argc, char **argv)
 			;
 	if (!strcmp(what, "steal"))
 		return steal(argc > 2);
+	if (!strcmp(what, "family"))
+		return family();
+	if (!strcmp(what, "drain"))
+		return drain();
+	if (!strcmp(what, "stop")) {
+		say("ready");
+		raise(SIGSTOP);
+		return 3;
+	}
+	if (!strcmp(what, "text") || !strcmp(what, "comm")) {
+		int fd = open(argc > 2 ? argv[2] : "/proc/self/comm", O_RDONLY);
+		ssize_t n = fd < 0 ? 0 : read(fd, cwd, sizeof cwd);
+
+		return n < 1 || write(1, cwd, (size_t)n) != n;
+	}
+	if (!strcmp(what, "execs"))
+		return execl(argv[2], argv[2], "comm", (char *)NULL);
 	if (!strcmp(what, "peek"))
 		return peek(argv[2]);
 	if (!strcmp(what, "line")) {

@@ -234,4 +234,13 @@ def in_a_chroot(world: World) -> None:
     holds("in the chroot", done.stdout, "read /project/kept: ok")
 
 
-TESTS = [by_the_kernel, as_the_host_has_it, nobody_gets_out, nothing_is_left, in_memory, where_the_image_has_no_place, outer_before_inner, told, in_a_chroot, where_none_are_permitted]
+def memory_is_listed(world: World) -> None:
+    for maker in ("host", "kernel"):
+        done = world.run(f"--mounts={maker}", "--tmpfs", "/m:1M", "-v", f"{world.folder}/tool:/tool:ro", "/tool/command", "text", "/proc/self/mounts")
+        if maker == "host" and done.returncode == 125:
+            continue
+        kinds = [line.split()[2:3] for line in done.stdout.splitlines() if line.split()[1:2] == ["/m"]]
+        same(maker, kinds, [["tmpfs"]])
+
+
+TESTS = [memory_is_listed, by_the_kernel, as_the_host_has_it, nobody_gets_out, nothing_is_left, in_memory, where_the_image_has_no_place, outer_before_inner, told, in_a_chroot, where_none_are_permitted]

@@ -102,6 +102,7 @@ fn begin(
             text: Some(image.text),
             dumpable: true,
             no_new_privs: false,
+            core_filter: Settings::CORE_FILTER,
             timer_slack: Settings::TIMER_SLACK,
             timer_slack_at_start: Settings::TIMER_SLACK,
             persona: 0,

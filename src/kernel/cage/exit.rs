@@ -204,6 +204,7 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     let children = super::reparent::leave_children(kernel, cage);
     signal::groups_left_by(kernel, cage, &children);
     signal::tell_children(kernel, cage, &children);
+    let pipes = super::drain::pipes(cage);
     cage.fds.close_all();
     let text = cage.settings().text.take();
     drop(text);
@@ -215,6 +216,7 @@ fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     kernel.in_flight.ended(cage.id, heir.map(|heir| heir.id));
     super::fork::return_memory(kernel, cage);
     cage.family().thread_ends(thread);
+    super::drain::drain(kernel, &pipes);
     notify_grates(kernel, thread, status, hop);
     let mut usage = cage.usage();
     super::usage::add(&mut usage, &cage.children_usage());

@@ -5,6 +5,7 @@
 
 mod birth;
 mod credentials;
+mod drain;
 mod exec;
 mod exit;
 mod fork;
@@ -155,6 +156,8 @@ pub struct Settings {
     pub no_new_privs: bool,
     /// See `dumpable`; in nanoseconds. What it began with is what 0 sets it to.
     pub timer_slack: u64,
+    /// /proc/PID/coredump_filter.
+    pub(crate) core_filter: u32,
     /// See `timer_slack`.
     pub timer_slack_at_start: u64,
     /// personality(2): its flags.
@@ -170,6 +173,9 @@ pub struct Settings {
 impl Settings {
     /// The timer slack a thread starts with, in nanoseconds.
     pub(crate) const TIMER_SLACK: u64 = 50_000;
+
+    /// What Linux would dump of a process, unless that says otherwise.
+    pub(crate) const CORE_FILTER: u32 = 0x33;
 
     /// Those of a likeness.
     fn forked(&self) -> Settings {

@@ -66,6 +66,8 @@ pub struct Thread {
     pub serving: AtomicBool,
     /// Whether its engine stands ready to fork it: it is at a call of the import `fork`.
     pub forking: AtomicBool,
+    /// Whether it is where a call of its may wait: written by those that act for it, too.
+    pub(crate) waits: AtomicBool,
 
     // Written by its own calls, and by those of grates that act for it; who sends signals reads them.
     /// Blocked signals: bit n-1 is signal n.
@@ -135,6 +137,7 @@ impl Thread {
             at_end: AtEnd::default(),
             serving: AtomicBool::new(worker),
             forking: AtomicBool::new(false),
+            waits: AtomicBool::new(false),
             mask: AtomicU64::new(0),
             signals: super::signal::OfThread::default(),
             name: Mutex::default(),
@@ -168,6 +171,7 @@ impl Thread {
             at_end: AtEnd::default(),
             serving: AtomicBool::new(false),
             forking: AtomicBool::new(false),
+            waits: AtomicBool::new(false),
             mask: AtomicU64::new(self.mask.load(Ordering::Acquire)),
             signals: super::signal::OfThread::taken_from(self),
             name: Mutex::default(),

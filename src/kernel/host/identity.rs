@@ -42,6 +42,7 @@ pub mod capability {
     pub const NET_BIND_SERVICE: u64 = 1 << 10;
     pub const IPC_LOCK: u64 = 1 << 14;
     pub const IPC_OWNER: u64 = 1 << 15;
+    pub const SYS_PTRACE: u64 = 1 << 19;
     pub const SYS_NICE: u64 = 1 << 23;
     pub const SYS_RESOURCE: u64 = 1 << 24;
     pub const MKNOD: u64 = 1 << 27;

@@ -32,7 +32,8 @@ use std::sync::Arc;
 
 use lind_abi::{CageId, Errno, Result};
 
-use crate::cage::{Cage, Thread};
+use crate::cage::signal;
+use crate::cage::{Cage, Thread, capability};
 use crate::call::Ctx;
 use crate::fd::FileRef;
 
@@ -122,6 +123,17 @@ impl Node {
         Node { entry, name, process: self.process, thread: self.thread, number: self.number }
     }
 
+    /// Whether it shows what a process has, rather than what is known of it.
+    fn is_inside(&self) -> bool {
+        const TEXTS: [&str; 7] =
+            ["exe", "maps", "smaps", "smaps_rollup", "timerslack_ns", "coredump_filter", "oom_score_adj"];
+        let private = self.entry.mode & 0o077 == 0;
+        self.process.is_some()
+            && (private
+                || matches!(self.entry.what, What::Cwd | What::Root | What::DescriptorInfos)
+                || TEXTS.contains(&self.entry.name))
+    }
+
     fn is_link(&self) -> bool {
         matches!(self.entry.what, What::Link(_) | What::Cwd | What::Root | What::Descriptor)
     }
@@ -209,6 +221,9 @@ impl Place {
     fn subject<'a>(&self, cx: &'a Ctx<'a>) -> Result<Subject<'a>> {
         let node = self.node();
         let cage = node.process.map(|id| seen(cx, id).ok_or(Errno::ENOENT)).transpose()?;
+        if cage.as_ref().is_some_and(|cage| node.is_inside() && !may_inspect(cx, cage)) {
+            return Err(Errno::EACCES);
+        }
         let thread = match (&cage, node.thread) {
             (Some(cage), Some(tid)) => Some(cage.thread(tid).ok_or(Errno::ENOENT)?),
             _ => None,
@@ -226,7 +241,9 @@ impl Place {
             What::Link(text) => text(&subject),
             What::Cwd => {
                 let cwd = subject.living()?.cwd.load();
-                cwd.path(&cx.kernel.root).map(std::ffi::CString::into_bytes)
+                let path = cwd.path(&cx.kernel.root).map(std::ffi::CString::into_bytes);
+                // Of one that was removed the host says so behind its name.
+                path.or_else(|_| cx.kernel.root.name_of(cwd.dir()))
             }
             What::Root => subject.living().map(|_| b"/".to_vec()),
             What::Descriptor => process::descriptor_link(cx, &self.descriptor(cx)?),
@@ -302,9 +319,28 @@ fn in_table(node: &Node, entries: &'static [Entry], name: &[u8]) -> Option<Node>
     Some(node.below(entry, Cow::Borrowed(entry.name.as_bytes())))
 }
 
-/// A process that the caller may see: itself or a descendant.
+/// A process that the caller may see: itself, a descendant, or what is in the same sandbox. All grates that stand over the caller
+/// stand over that too, so neither they nor what runs beside them is seen; nor are the others of lind-boot's line.
 fn seen(cx: &Ctx<'_>, id: CageId) -> Option<Arc<Cage>> {
-    cx.kernel.cages.get(id).filter(|cage| id == cx.cage.id || cage.descends_from(cx.cage.id))
+    let cage = cx.kernel.cages.get(id)?;
+    let beside = || {
+        let over = signal::grates_over(cx.kernel, cx.cage);
+        over.iter().all(|&grate| cage.descends_from(grate)) && !crate::cage::searches(cx.kernel, &cage)
+    };
+    (id == cx.cage.id || cage.descends_from(cx.cage.id) || beside()).then_some(cage)
+}
+
+/// Whether the caller may look into a process that it sees, as Linux has it: one of its own user's, that has not asked for
+/// protection (PR_SET_DUMPABLE). What it has started it may look into as it is.
+fn may_inspect(cx: &Ctx<'_>, cage: &Cage) -> bool {
+    if cage.id == cx.cage.id || cage.descends_from(cx.cage.id) {
+        return true;
+    }
+    let own = cx.cage.settings().credentials.clone();
+    let of = cage.settings();
+    let same =
+        of.credentials.uid.iter().all(|&id| id == own.fsuid) && of.credentials.gid.iter().all(|&id| id == own.fsgid);
+    own.can(capability::SYS_PTRACE) || same && of.dumpable
 }
 
 /// A number as Linux spells it in names: no sign, no zeroes in front.

@@ -33,6 +33,16 @@ fn mounted(subject: &Subject<'_>) -> Vec<Mount> {
         let options = if *read_only { "ro,nosuid,nodev,relatime" } else { "rw,nosuid,nodev,relatime" };
         Some(Mount { source: "volume", place: escaped(path).into(), kind, options, device })
     });
+    let volumes = root.mounted();
+    let of_grates = root.in_grates().iter().filter(|path| !volumes.iter().any(|(volume, _)| volume == *path));
+    let of_grates = of_grates.map(|path| Mount {
+        source: "tmpfs",
+        place: escaped(path).into(),
+        kind: "tmpfs",
+        options: "rw,nosuid,nodev,relatime",
+        // Only the grate knows.
+        device: 0,
+    });
     let own = [
         ("proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime", PROC_DEVICE),
         ("dev", "/dev", "devtmpfs", "rw,nosuid,relatime", DEV_DEVICE),
@@ -41,7 +51,7 @@ fn mounted(subject: &Subject<'_>) -> Vec<Mount> {
         ("sysfs", "/sys", "sysfs", "ro,nosuid,nodev,noexec,relatime", SYS_DEVICE),
     ]
     .map(|(source, place, kind, options, device)| Mount { source, place: place.into(), kind, options, device });
-    std::iter::once(first).chain(put).chain(own).collect()
+    std::iter::once(first).chain(put).chain(of_grates).chain(own).collect()
 }
 
 /// The kind of a file system, and its device.

@@ -60,7 +60,12 @@ pub(crate) fn open(cx: &Ctx<'_>, place: Place, flags: OpenFlags) -> Result<Opene
         if !path_only && (writes(flags) || flags.has(OpenFlags::O_CREAT)) {
             return Err(Errno::EISDIR);
         }
-        return if path_only { by_path(cx, place) } else { placeholder(cx, place) };
+        if path_only {
+            return by_path(cx, place);
+        }
+        // Whether the caller may look into the process.
+        place.subject(cx)?;
+        return placeholder(cx, place);
     }
     if flags.has(OpenFlags::O_DIRECTORY) {
         return Err(Errno::ENOTDIR);

@@ -43,6 +43,20 @@ fn name(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(base[..base.len().min(15)].to_vec())
 }
 
+/// What was read and written on devices. The bytes of read(2) and write(2) are not counted.
+pub(super) fn io(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    const BLOCK: i64 = 512;
+    let used = match &subject.thread {
+        Some(thread) => usage::running(thread),
+        None => subject.living()?.usage(),
+    };
+    let [read, written] = [used.counts[7], used.counts[8]].map(|blocks| blocks * BLOCK);
+    let text = format!(
+        "rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: {read}\nwrite_bytes: {written}\ncancelled_write_bytes: 0\n"
+    );
+    Ok(text.into_bytes())
+}
+
 pub(super) fn comm(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok([&name(subject)?[..], b"\n"].concat())
 }
@@ -102,11 +116,16 @@ fn state(cage: &Cage, thread: Option<&Thread>) -> (char, &'static str) {
         ('Z', "zombie")
     } else if cage.is_stopped() {
         ('T', "stopped")
-    } else if thread.is_some_and(usage::is_running) {
+    } else if thread.is_some_and(|thread| usage::is_running(thread) || !seems_to_wait(thread)) {
         ('R', "running")
     } else {
         ('S', "sleeping")
     }
+}
+
+/// Whether a thread is in a call that may wait, or has lent its host thread to a child. Any other that does not run could.
+fn seems_to_wait(thread: &Thread) -> bool {
+    thread.waits.load(Ordering::Relaxed) || thread.host.tid.load(Ordering::Acquire) == 0
 }
 
 /// The signals that wait for a thread, and for any thread of its process.

@@ -47,6 +47,24 @@ fn number<T: std::str::FromStr>(bytes: &[u8]) -> Result<T> {
     text.trim_matches([' ', '\t', '\n', '\0']).parse().map_err(|_| Errno::EINVAL)
 }
 
+/// Which mappings a dump of core would hold. Cages never dump any; it is kept and inherited.
+pub(super) fn core_filter(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    Ok(format!("{:08x}\n", subject.living()?.settings().core_filter).into_bytes())
+}
+
+pub(super) fn set_core_filter(subject: &Subject<'_>, bytes: &[u8]) -> Result<()> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Errno::EINVAL)?.trim_end_matches(['\n', '\0']);
+    let (digits, base) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None if text.len() > 1 && text.starts_with('0') => (text, 8),
+        None => (text, 10),
+    };
+    let wanted = u32::from_str_radix(digits, base).ok().filter(|_| !digits.starts_with('+')).ok_or(Errno::EINVAL)?;
+    // Linux has nine kinds.
+    subject.living()?.settings().core_filter = wanted & 0x1ff;
+    Ok(())
+}
+
 pub(super) fn oom_score_adj(subject: &Subject<'_>) -> Result<Vec<u8>> {
     Ok(format!("{}\n", subject.living()?.settings().oom.adjustment).into_bytes())
 }

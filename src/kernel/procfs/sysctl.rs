@@ -283,9 +283,11 @@ fn shmall(_: &Subject<'_>) -> Result<Vec<u8>> {
     line((crate::mem::space::END / crate::mem::PAGE * crate::ipc::MOST as u64).to_string())
 }
 
-/// Ids ascend and are not used again.
-fn pid_max(_: &Subject<'_>) -> Result<Vec<u8>> {
-    line(i32::MAX.to_string())
+/// What Linux allows at most, as programs make room for so many; more once there have been more, since ids ascend and are not used
+/// again.
+fn pid_max(subject: &Subject<'_>) -> Result<Vec<u8>> {
+    const MOST: u32 = 1 << 22;
+    line(subject.cx.kernel.newest_id().next_power_of_two().max(MOST).to_string())
 }
 
 fn file_max(_: &Subject<'_>) -> Result<Vec<u8>> {

@@ -11,6 +11,7 @@ use super::{Action, Change, Info, STOPPING, Signals, bit, flag, number};
 use crate::Kernel;
 use crate::cage::exit::{self, Status};
 use crate::cage::{Attention, Cage, Thread};
+use crate::lock::Locked;
 
 /// Sends a signal to a cage: to whichever of its threads does not block it.
 ///
@@ -63,10 +64,18 @@ pub enum Origin {
 }
 
 /// The cages that a signal from outside is for, also those that are ending: of what the terminal sends those in front there, of what a
-/// process sends the first cage alone. Grates stand for the programs that they run. Of the end of a terminal its session's leader is told too.
+/// process sends the first cage alone, or with its group if it is SIGCONT. Grates stand for the programs that they run. Of the end of a terminal its session's leader is told too.
 pub fn outside_targets(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: Origin) -> Vec<Arc<Cage>> {
     if origin == Origin::Process {
-        return with_programs(kernel, first);
+        let mut targets = with_programs(kernel, first);
+        if u32::from(signal) == Number::SIGCONT {
+            // A shell continues all of a job: to it the job is the process group that this process is in.
+            let groups: Vec<_> = targets.iter().map(|cage| cage.group()).collect();
+            let known: Vec<_> = targets.iter().map(|cage| cage.id).collect();
+            let beside = |cage: &Arc<Cage>| groups.contains(&cage.group()) && !known.contains(&cage.id);
+            targets.extend(kernel.cages.all().into_iter().filter(beside));
+        }
+        return targets;
     }
     let front = kernel.front_group(first.session()).unwrap_or_else(|| first.group());
     let mut targets = kernel.cages.all();
@@ -131,7 +140,13 @@ pub fn from_outside(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: Orig
     let targets = outside_targets(kernel, first, signal, origin);
     // The host forgets a SIGCONT when a stop follows at once: it has let this process go on, and the first cage has not heard of it.
     let stopped = bit(signal) & STOPPING != 0 && first.is_stopped();
+    // One that is about to stop the process for its own stop either does so before, or finds that it has been told to go on.
+    let mut outside = (u32::from(signal) == Number::SIGCONT).then(|| kernel.stopped_outside.locked());
     send_to_all(kernel, targets, info);
+    if let Some(stopped) = &mut outside {
+        **stopped = false;
+    }
+    drop(outside);
     if stopped && first.maker().is_none() && first.is_stopped() {
         kernel.engine().stop_process();
     }

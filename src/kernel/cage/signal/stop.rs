@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use super::{Change, Signals, child_changed};
 use crate::Kernel;
 use crate::cage::{Attention, Cage, Thread};
+use crate::lock::Locked;
 
 impl Signals {
     /// Ends a stop, if there is one, and what was about to be one.
@@ -118,18 +119,40 @@ pub(super) fn went_on(kernel: &Kernel, cage: &Cage, stop: Ended) {
 fn tell_parent(kernel: &Kernel, cage: &Cage, change: Change) {
     match cage.living_parent(kernel) {
         Some(parent) => {
-            let _news = parent.news();
+            let news = parent.news();
             // What has changed again since is told by whoever did that: old news after new ones would stay.
             if cage.is_stopped() != matches!(change, Change::Stopped(_)) {
                 return;
             }
             parent.family().note_change(cage.id, change);
             child_changed(kernel, &parent, cage, change);
+            drop(news);
+            if cage.is_command && matches!(change, Change::Stopped(_)) && has_job_control(kernel) {
+                stop_process(kernel, cage);
+            }
         }
         // The first cage's parent is outside.
-        None if cage.maker().is_none() && cage.is_stopped() => kernel.engine().stop_process(),
+        None if cage.maker().is_none() && matches!(change, Change::Stopped(_)) => stop_process(kernel, cage),
         None => {}
     }
+}
+
+/// Stops this process, for whoever has started it to see. Of the first cage and the command behind its grates, which often stop at once,
+/// one does so until the outside says that it goes on.
+fn stop_process(kernel: &Kernel, cage: &Cage) {
+    let mut stopped = kernel.stopped_outside.locked();
+    if !*stopped && cage.is_stopped() {
+        *stopped = true;
+        kernel.engine().stop_process();
+    }
+}
+
+/// Whether there may be a shell outside that sees its jobs stop: there is a terminal, and nothing ends the run after a time. Where there is none,
+/// the run of a command that has stopped itself waits for what continues it.
+fn has_job_control(kernel: &Kernel) -> bool {
+    const NOCTTY: u32 = 0o400;
+    let terminal = || kernel.root.devices().open(&kernel.root, crate::root::devices::TTY, NOCTTY);
+    !kernel.timed.load(Ordering::Relaxed) && terminal().is_ok()
 }
 
 impl Cage {

@@ -31,7 +31,7 @@ pub(crate) fn read(cx: &Ctx<'_>, fd: Fd, buf: Out<u8>, len: Len) -> Result<usize
     if waits {
         spin::for_input(cx, in_use.as_fd(), buf.len());
     }
-    host::read(in_use.as_fd(), buf)
+    cx.waiting(|| host::read(in_use.as_fd(), buf))
 }
 
 /// write(2)
@@ -46,7 +46,7 @@ pub(crate) fn write(cx: &Ctx<'_>, fd: Fd, buf: In<u8>, len: Len) -> Result<usize
     }
     let in_use = cx.host_fd(fd)?;
     let buf = cx.input(buf, len)?;
-    host::write(in_use.as_fd(), buf).inspect_err(|&errno| write_failed(cx, fd, in_use.as_fd(), errno))
+    cx.waiting(|| host::write(in_use.as_fd(), buf)).inspect_err(|&errno| write_failed(cx, fd, in_use.as_fd(), errno))
 }
 
 /// pread(2)

@@ -48,6 +48,6 @@ fn wait(cx: &Ctx<'_>, event: &Event, seen: Seen, deadline: &Deadline) -> Result<
         return Err(Errno::EINTR);
     }
     // However the wait ends, the question is asked again.
-    let _ = event.wait(seen, deadline.time().as_ref());
+    let _ = cx.waiting(|| event.wait(seen, deadline.time().as_ref()));
     Ok(())
 }

@@ -63,7 +63,7 @@ pub(crate) fn read_signals(cx: &Ctx<'_>, file: &File, listener: &Signalfd, buf: 
             return Err(Errno::EINTR);
         }
         // However the wait ends, the question is asked again.
-        let _ = cx.cage.changed.wait(seen, None);
+        let _ = cx.waiting(|| cx.cage.changed.wait(seen, None));
     }
 }
 

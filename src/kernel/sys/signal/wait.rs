@@ -33,7 +33,7 @@ fn until_signal(cx: &Ctx<'_>) -> Errno {
             return Errno::EINTR;
         }
         // However the wait ends, the question is asked again.
-        let _ = cx.cage.changed.wait(seen, None);
+        let _ = cx.waiting(|| cx.cage.changed.wait(seen, None));
     }
 }
 
@@ -63,6 +63,6 @@ pub(crate) fn rt_sigtimedwait(
             return Err(Errno::EINTR);
         }
         let end = deadline.time();
-        let _ = cx.cage.changed.wait(seen, end.as_ref());
+        let _ = cx.waiting(|| cx.cage.changed.wait(seen, end.as_ref()));
     }
 }
