@@ -639,7 +639,23 @@ def a_state_from_elsewhere_commands_no_terminal(world: World) -> None:
     same("control characters", [c for c in shown if not c.isprintable() and c != "\n"], [])
 
 
-TESTS = [an_edit_is_looked_at_and_applied, what_a_run_has_made_runs, what_a_run_has_copied_has_its_name, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
+def links_that_lead_outside(world: World) -> None:
+    """A program is executed through links of the project that lead to the image."""
+    top = fill(world)
+    image = world.folder / "linked"
+    (image / "bin").mkdir(parents=True)
+    shutil.copy(world.folder / "tool" / "probe.wasm", image / "bin" / "tool.wasm")
+    if world.user is not None:
+        for path in (image, *image.rglob("*")):
+            shutil.chown(path, world.user, world.user)
+    for name, to in {"tool": "/bin/tool", "again": "tool", "folder": "/bin"}.items():
+        (top / name).symlink_to(to)
+    for path in ("./tool", "./again", "./folder/tool"):
+        done = world.run("--image", str(image), "-v", f"{top}:overlay=links", "-w", str(top), path, "e:HOME")
+        holds(path, done.stdout, "env HOME: /home/user")
+
+
+TESTS = [links_that_lead_outside, an_edit_is_looked_at_and_applied, what_a_run_has_made_runs, what_a_run_has_copied_has_its_name, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
          what_came_below_meanwhile_is_not_overwritten, what_shows_through_is_not_made_up, part_of_a_new_directory_is_refused, names_of_apply_are_not_known_before,
          what_cannot_be_made_stays_in_the_state, only_what_was_meant_is_applied_to, an_interrupted_apply_goes_on, is_exported_for_overlayfs, one_run_at_a_time, names_are_any_bytes, names_deep_down_are_whole,
          large_files_lie_in_a_directory, mistakes_with_states_that_are_directories, in_a_directory(an_edit_is_looked_at_and_applied), in_a_directory(changes_go_on_in_the_next_run),
