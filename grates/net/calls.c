@@ -56,14 +56,14 @@ static int64_t on_socket(const struct lind_call *call)
 	if (!c)
 		return -EACCES;
 	if (domain != AF_UNIX && domain != AF_INET && domain != AF_INET6)
-		return deny(c, call, "socket of family %d: only IPv4, IPv6 and unix are for rules", domain);
+		return deny(c, call, "", "only IPv4, IPv6 and unix sockets are for rules", "socket of family %d", domain);
 	if (domain != AF_UNIX && type != SOCK_STREAM && type != SOCK_DGRAM)
-		return deny(c, call, "socket of type %d: raw sockets are denied", type);
+		return deny(c, call, "", "raw sockets are denied", "socket of type %d", type);
 	if (domain != AF_UNIX && (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6) && !has_icmp_rule())
-		return deny(c, call, "socket for icmp: no rule allows it");
+		return deny(c, call, "icmp", "no rule allows it", "socket for icmp");
 	if (domain != AF_UNIX && protocol && protocol != IPPROTO_TCP && protocol != IPPROTO_UDP && protocol != IPPROTO_UDPLITE &&
 	    protocol != IPPROTO_ICMP && protocol != IPPROTO_ICMPV6 && protocol != IPPROTO_MPTCP_)
-		return deny(c, call, "socket of protocol %d: not one that rules know", protocol);
+		return deny(c, call, "", "rules do not know it", "socket of protocol %d", protocol);
 	before = stream_quiet(c);
 	r = lind_forward(call);
 	if (has_names && r >= 0)
@@ -165,7 +165,7 @@ static int64_t listen_at(struct client *c, const struct lind_call *call, struct 
 	/* It had no port: bind may have been quicker than listen, with another address. */
 	if (!socket_name(call->target, pinned, false, a) || (!address_is(a, &before, a->family == AF_INET ? 32 : 128) && !allowed(LISTEN, kind->proto, a))) {
 		shutdown((int)pinned.value, SHUT_RDWR);
-		return deny(c, call, "listen at an address that it did not have before");
+		return deny(c, call, "", "its address has changed meanwhile", "listen");
 	}
 	return r;
 }
@@ -279,11 +279,18 @@ static int64_t on_accept(const struct lind_call *call)
 static int64_t send_to(struct client *c, const struct lind_call *call, struct lind_arg pinned, const struct socket_kind *kind, struct address *a)
 {
 	bool opens = call->args[3].value & MSG_FASTOPEN;
+	uint64_t length = call->args[2].value;
+	uint8_t bytes[512];
 	int64_t r;
 
 	if (a->family == AF_UNIX)
 		return unix_send(c, call, pinned, NULL, a);
-	if ((r = judge(c, call, opens ? CONNECT : SEND, kind->proto, a)) < 0)
+	/* What cannot be read is not a question; the kernel says what is wrong. */
+	length = length < sizeof bytes ? length : sizeof bytes;
+	if (opens || kind->proto != UDP || a->port != DNS_PORT || lind_read(call->args[1], bytes, (size_t)length) < 0)
+		length = 0;
+	r = opens ? judge(c, call, CONNECT, kind->proto, a) : judge_sent(c, call, kind->proto, a, bytes, (size_t)length);
+	if (r < 0)
 		return r;
 	if (opens)
 		stream_connected(c, (int)call->args[0].value, kind->proto, a);

@@ -161,6 +161,22 @@ bool dns_read(const uint8_t *message, size_t length, struct dns_answer *answer)
 	return answer->count > 0;
 }
 
+bool dns_question(const uint8_t *message, size_t length, char asked[DNS_NAME])
+{
+	struct reader r = { message, length, 2, false };
+	uint16_t flags, questions;
+
+	if (length < HEADER)
+		return false;
+	flags = word(&r);
+	questions = word(&r);
+	r.pos = HEADER;
+	if (flags & 0xf800 || questions != 1)
+		return false;
+	name(&r, asked);
+	return !r.bad && *asked;
+}
+
 /* `*.example.org` is every name below it, and not itself. */
 bool dns_matches(const char *pattern, const char *text)
 {

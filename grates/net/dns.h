@@ -1,4 +1,4 @@
-/* What DNS replies say. No more than the bytes of a message: it is tested natively. */
+/* What DNS messages say. No more than the bytes of a message: it is tested natively. */
 #ifndef NET_DNS_H
 #define NET_DNS_H
 
@@ -15,6 +15,8 @@ struct dns_answer {
 };
 /* Reads a reply: whose name was asked for, and the addresses that its answers lead to from there. false if it is no such reply. */
 bool dns_read(const uint8_t *message, size_t length, struct dns_answer *answer);
+/* Reads a question, as a client sends it: the name that is asked for. false if it is no such question. */
+bool dns_question(const uint8_t *message, size_t length, char asked[DNS_NAME]);
 bool dns_matches(const char *pattern, const char *name);
 
 #endif

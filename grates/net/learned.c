@@ -36,8 +36,6 @@ const char *set_learn(const char *path)
 
 	if (fd < 0 || !(output = fdopen(fd, "w")))
 		return strerror(errno);
-	if (!(names = calloc(MOST_NAMES, sizeof *names)))
-		return "out of memory";
 	/* So that answers of resolvers are looked at. */
 	learns = has_names = true;
 	return NULL;
@@ -56,9 +54,11 @@ void learn_name(const char *name, const struct address *a)
 	if (!*name || name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-_")])
 		return;
 	pthread_mutex_lock(&lock);
-	to = &names[name_count++ % MOST_NAMES];
-	to->address = *a;
-	snprintf(to->name, sizeof to->name, "%s", name);
+	if (names || (names = calloc(MOST_NAMES, sizeof *names))) {
+		to = &names[name_count++ % MOST_NAMES];
+		to->address = *a;
+		snprintf(to->name, sizeof to->name, "%s", name);
+	}
 	pthread_mutex_unlock(&lock);
 }
 
@@ -68,6 +68,17 @@ static const char *name_of(const struct address *a)
 		if (names[i].address.family == a->family && address_is(&names[i].address, a, bits_of(a)))
 			return names[i].name;
 	return NULL;
+}
+
+bool name_was_asked(const struct address *a, char *to, size_t size)
+{
+	const char *name;
+
+	pthread_mutex_lock(&lock);
+	if ((name = name_of(a)))
+		snprintf(to, size, "%s", name);
+	pthread_mutex_unlock(&lock);
+	return name;
 }
 
 /* An address as a rule has it, without its port. */

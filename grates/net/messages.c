@@ -75,9 +75,9 @@ static int64_t look_at_control(struct client *c, const struct lind_call *call, c
 	for (size_t at = 0; (k = control_at(m, at)); at = next(at, k)) {
 		/* The port is its socket's, and that may be bound while we look. */
 		if (has_names && source_of(k, &from) && is_resolvers_host(&from))
-			return deny(c, call, "sendmsg from a resolver's place");
+			return deny(c, call, "", "a resolver's place", "sendmsg");
 		if (!is_harmless(k))
-			return deny(c, call, "sendmsg with a control message %d of level %d: changes the way of packets", k->type, k->level);
+			return deny(c, call, "", "changes the way of packets", "sendmsg with a control message %d of level %d", k->type, k->level);
 		*has_fds |= k->level == SOL_SOCKET && k->type == SCM_RIGHTS;
 	}
 	return 0;
@@ -123,7 +123,8 @@ static int64_t send_message(struct client *c, const struct lind_call *call, stru
 			/* They would not arrive, and the number that they go through may be another socket's by then. */
 			r = -EINVAL;
 		else
-			r = judge(c, call, flags & MSG_FASTOPEN ? CONNECT : SEND, kind.proto, &a);
+			r = flags & MSG_FASTOPEN ? judge(c, call, CONNECT, kind.proto, &a) :
+				judge_sent(c, call, kind.proto, &a, m->piece.iov_base, m->piece.iov_len);
 		if (r < 0)
 			goto sent;
 		m->own.msg_namelen = address_write(&a, &s);
@@ -176,7 +177,7 @@ static bool hand_fds(struct client *c, const struct lind_call *call, struct cont
 		int64_t given;
 
 		if (!received_fits(own, why, sizeof why)) {
-			deny(c, call, "recvmsg of a socket %s", why);
+			deny(c, call, "", "no rule allows it", "recvmsg of a socket %s", why);
 			break;
 		}
 		if ((given = hand_over(call, fds[i], cloexec)) >= 0)

@@ -152,7 +152,7 @@ void names_learn(const uint8_t *message, size_t length)
 
 	if (!dns_read(message, length, &answer))
 		return;
-	for (unsigned j = 0; learns && j < answer.count; j++) {
+	for (unsigned j = 0; j < answer.count; j++) {
 		struct address a = { .family = answer.of[j].six ? AF_INET6 : AF_INET };
 
 		memcpy(a.ip, answer.of[j].ip, answer.of[j].six ? 16 : 4);

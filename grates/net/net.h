@@ -106,13 +106,18 @@ bool only_asks(enum verb verb, unsigned proto, const struct address *a);
 bool may_come(unsigned proto, const struct address *from, const struct address *by_port);
 /* Whether any datagram may come or go. */
 bool has_datagrams(void);
-/* Denied for a reason of its own. */
-__attribute__((format(printf, 3, 4))) int64_t deny(struct client *c, const struct lind_call *call, const char *format, ...);
+/* Denies by `rule` what the text says. `subject` is what would have to be allowed, or "" where no rule can say that. */
+__attribute__((format(printf, 5, 6))) int64_t deny(struct client *c, const struct lind_call *call, const char *subject, const char *rule, const char *format, ...);
+/* As judge, where datagrams are sent whose first bytes these are: a question to a resolver that is refused is about the name that it asks for. */
+#define DNS_PORT 53
+int64_t judge_sent(struct client *c, const struct lind_call *call, unsigned proto, struct address *a, const uint8_t *bytes, size_t length);
 
 /* learned.c */
 extern bool learns;
 const char *set_learn(const char *path);
 void learn_name(const char *name, const struct address *a);
+/* The name for which a resolver gave an address; false if none did. */
+bool name_was_asked(const struct address *a, char *to, size_t size);
 void learn_use(enum verb verb, unsigned proto, const struct address *a);
 void write_learned(int status);
 

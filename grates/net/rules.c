@@ -363,31 +363,16 @@ bool has_datagrams(void)
 	return may;
 }
 
-/* Tells of a denial whose text is WHAT ADDRESS: RULE, or without an address. */
-static bool told(const struct lind_call *call, const char *text)
+int64_t deny(struct client *c, const struct lind_call *call, const char *subject, const char *rule, const char *format, ...)
 {
-	char what[320];
-	const char *rule = text, *next;
-	char *last;
-
-	/* Addresses have colons, but no blanks behind them. */
-	while ((next = strstr(rule, ": ")))
-		rule = next + 2;
-	snprintf(what, sizeof what, "%.*s", rule == text ? 0 : (int)(rule - 2 - text), text);
-	last = strrchr(what, ' ');
-	return lind_denied(call->target, call->nr, deny_errno, rule, what, last ? last + 1 : "");
-}
-
-int64_t deny(struct client *c, const struct lind_call *call, const char *format, ...)
-{
-	char text[320];
+	char what[512];
 	va_list ap;
 
 	va_start(ap, format);
-	vsnprintf(text, sizeof text, format, ap);
+	vsnprintf(what, sizeof what, format, ap);
 	va_end(ap);
-	if (!told(call, text))
-		lind_log("%llu (%s) %s: %s", (unsigned long long)call->target, c->name, text, error_name(deny_errno));
+	if (!lind_denied(call->target, call->nr, deny_errno, rule, what, subject))
+		lind_log("%llu (%s) %s: %s: %s", (unsigned long long)call->target, c->name, what, rule, error_name(deny_errno));
 	return -deny_errno;
 }
 
@@ -441,23 +426,48 @@ static bool takes_any_port(enum verb verb, unsigned proto, const struct address 
 	return verb == BIND && proto == TCP && !a->port && own;
 }
 
+/* Whether the rules refuse it. */
+static bool refused(const struct rule *r, enum verb verb, unsigned proto, const struct address *a)
+{
+	if (!r && takes_any_port(verb, proto, a))
+		return false;
+	return r ? !r->allows : !by_default(verb, proto, a);
+}
+
+/* What a rule would have to allow: by the name that a resolver gave the address for, as an address is another one tomorrow. A rule cannot
+ * say a unix socket's name with blanks, control characters or others beside ASCII. */
+static void subject_of(enum verb verb, const struct address *a, const char *text, char *to, size_t size)
+{
+	char host[DNS_NAME];
+	bool can_be_said = a->path_length > 0;
+
+	for (size_t i = a->abstract; i < a->path_length; i++)
+		can_be_said &= a->path[i] > ' ' && a->path[i] <= '~';
+	if (a->family == AF_UNIX && !can_be_said)
+		*to = 0;
+	else if (a->family != AF_UNIX && verb & (CONNECT | SEND) && name_was_asked(a, host, sizeof host))
+		snprintf(to, size, "%s:%u", host, a->port);
+	else
+		snprintf(to, size, "%s", text);
+}
+
 int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, unsigned proto, struct address *a)
 {
 	struct rule *r = find(verb, proto, a);
-	char text[160];
+	char text[160], subject[DNS_NAME + 8];
 
 	if (stays_own(verb, proto, a)) {
 		a->own = true;
 		return 0;
 	}
 	a->own = false;
-	address_text(a, text, sizeof text);
 	if (poses_as_resolver(verb, a))
-		return deny(c, call, "%s %s %s: a resolver's place", verb_name(verb), proto_name(proto), text);
-	if (!r && takes_any_port(verb, proto, a))
-		return 0;
-	if (r ? !r->allows : !by_default(verb, proto, a))
-		return deny(c, call, "%s %s %s: %s", verb_name(verb), proto_name(proto), text, r ? r->text : "no rule allows it");
+		return deny(c, call, "", "a resolver's place", "%s %s %s", verb_name(verb), proto_name(proto), address_text(a, text, sizeof text));
+	if (refused(r, verb, proto, a)) {
+		address_text(a, text, sizeof text);
+		subject_of(verb, a, text, subject, sizeof subject);
+		return deny(c, call, subject, r ? r->text : "no rule allows it", "%s %s %s", verb_name(verb), proto_name(proto), text);
+	}
 	if (r && r->rate > 0) {
 		int64_t waited = wait_turn(r, call);
 
@@ -469,4 +479,13 @@ int64_t judge(struct client *c, const struct lind_call *call, enum verb verb, un
 	if (r && r->redirects)
 		redirect(r, a);
 	return 0;
+}
+
+int64_t judge_sent(struct client *c, const struct lind_call *call, unsigned proto, struct address *a, const uint8_t *bytes, size_t length)
+{
+	char asked[DNS_NAME];
+
+	if (proto == UDP && a->port == DNS_PORT && !stays_own(SEND, proto, a) && refused(find(SEND, proto, a), SEND, proto, a) && dns_question(bytes, length, asked))
+		return deny(c, call, asked, "no rule allows it", "look up %s", asked);
+	return judge(c, call, SEND, proto, a);
 }
