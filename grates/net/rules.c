@@ -485,7 +485,7 @@ int64_t judge_sent(struct client *c, const struct lind_call *call, unsigned prot
 {
 	char asked[DNS_NAME];
 
-	if (proto == UDP && a->port == DNS_PORT && !stays_own(SEND, proto, a) && refused(find(SEND, proto, a), SEND, proto, a) && dns_question(bytes, length, asked))
+	if (proto == UDP && a->port == DNS_PORT && refused(find(SEND, proto, a), SEND, proto, a) && dns_question(bytes, length, asked))
 		return deny(c, call, asked, "no rule allows it", "look up %s", asked);
 	return judge(c, call, SEND, proto, a);
 }

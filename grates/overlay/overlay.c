@@ -5,6 +5,7 @@
 #include "state_files.h"
 #include "verb.h"
 #include "verb_tree.h"
+#include <lind/text.h>
 
 #define OWN_FAILURE 125	/* the status that says so, if the program's says nothing */
 #define MEMORY (3ull << 30)	/* of the grate's four */
@@ -153,7 +154,7 @@ static void tell_changes(void)
 	int64_t count = told ? count_changes() : 0;
 
 	if (count > 0)
-		lind_log("%lld %s changed: lind-boot diff %s", (long long)count, count == 1 ? "file" : "files", told);
+		lind_log("%lld %s changed: lind-boot diff %s", (long long)count, count == 1 ? "file" : "files", lind_shell_word(told));
 }
 
 static bool lost;	/* something of what was changed */

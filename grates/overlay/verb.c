@@ -1,7 +1,6 @@
 /* The verbs' command line. */
 #include "verb.h"
 #include "state_files.h"
-#include "verb_print.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -33,7 +32,7 @@ int verb_failed(const struct store *store, int error)
 {
 	const char *problem = store_problem(store);
 
-	lind_log("%s", *problem ? verb_shown(problem) : strerror(-error));
+	lind_log("%s", *problem ? problem : strerror(-error));
 	return STRANGE;
 }
 
@@ -76,7 +75,7 @@ static struct store *open_state(void)
 	if (r)
 		lind_die("%s: %s", lind_file_name(upper), strerror(-r));
 	if (store_open(&store, files.db, files.wal, files.data, NULL, options.head)) {
-		lind_log("%s: %s", lind_file_name(upper), verb_shown(store_problem(store)));
+		lind_log("%s: %s", lind_file_name(upper), store_problem(store));
 		store_close(store);
 		exit(STRANGE);
 	}

@@ -181,7 +181,7 @@ static int carry_out(struct apply *apply, const struct verb_options *options)
 	whole = journal_sweep(apply);
 	if ((r = journal_end(apply)))
 		return verb_failed(apply->store, r);
-	lind_log("%zu %s applied to %s", count, count == 1 ? "change" : "changes", verb_shown(options->called ? options->called : options->lower));
+	lind_log("%zu %s applied to %s", count, count == 1 ? "change" : "changes", options->called ? options->called : options->lower);
 	return apply->failed || !whole ? 1 : 0;
 }
 
@@ -241,7 +241,7 @@ static bool is_any_stale(const struct verb_list *list)
 	for (size_t i = 0; i < list->changes_count; i++) {
 		if (!verb_is_stale(&list->changes[i]))
 			continue;
-		lind_log("%s: has been changed in the directory too", verb_shown(list->changes[i].path));
+		lind_log("%s: has been changed in the directory too", list->changes[i].path);
 		any = true;
 	}
 	return any;
@@ -258,7 +258,7 @@ static bool is_any_without_directory(const struct verb_list *list)
 
 		if (!slash || below_parent(change->path, &name) >= 0 || map_get(&list->paths, change->path, (size_t)(slash - change->path)))
 			continue;
-		lind_log("%s: its directory is new or renamed; apply that", verb_shown(change->path));
+		lind_log("%s: its directory is new or renamed; apply that", change->path);
 		any = true;
 	}
 	return any;

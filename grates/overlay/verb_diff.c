@@ -68,7 +68,7 @@ static mode_t git_mode(mode_t mode)
 /* The tab is where a name with spaces ends. */
 static void print_side(const char *sign, const char *prefix, const char *name)
 {
-	printf("%s", sign);
+	printf("%s", sign /* ours */);
 	verb_print_name(name ? prefix : "", name ? name : "/dev/null");
 	printf("%s\n", name && strchr(name, ' ') ? "\t" : "");
 }

@@ -3,7 +3,6 @@
  * is a device that is none, a new directory in the place of another is opaque, and what has moved is there as a whole.
  */
 #include "verb_export.h"
-#include "verb_print.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <lind/grate.h>
@@ -21,7 +20,7 @@ static struct stat to_itself;
 static void check(const char *path, int r)
 {
 	if (r)
-		lind_die("%s: %s", verb_shown(path), strerror(-r));
+		lind_die("%s: %s", path, strerror(-r));
 }
 
 /* Of directories what there is to them comes when all is in them. */
@@ -147,7 +146,7 @@ static void walk_below(const char *path, const char *below, uint64_t ino)
 
 	/* By whatever way it is there, a bind mount for example: it would have no end. */
 	if (to.root >= 0 && below_look(below, &st) && st.st_dev == to_itself.st_dev && st.st_ino == to_itself.st_ino)
-		lind_die("%s: is the directory that is exported to; choose one elsewhere", *below ? verb_shown(below) : ".");
+		lind_die("%s: is the directory that is exported to; choose one elsewhere", *below ? below : ".");
 	for (size_t i = 0; names && names[i]; i++) {
 		char *there = verb_joined(below, names[i]), *here = verb_joined(path, names[i]);
 

@@ -4,6 +4,7 @@
 #include "layers.h"
 #include <errno.h>
 #include <lind/grate.h>
+#include <lind/text.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,8 +64,8 @@ static int keep(void *to, const struct store_layer *layer)
 	if (!more)
 		return -ENOMEM;
 	list->known = more;
-	more[list->count++] = (struct known){ layer->layer, layer->parent, layer->snapshot ? strdup(verb_shown(layer->snapshot)) : NULL,
-		layer->head ? strdup(verb_shown(layer->head)) : NULL, layer->made };
+	more[list->count++] = (struct known){ layer->layer, layer->parent, layer->snapshot ? strdup(layer->snapshot) : NULL,
+		layer->head ? strdup(layer->head) : NULL, layer->made };
 	return 0;
 }
 
@@ -74,7 +75,7 @@ static void print_line(unsigned depth, const char *name, const char *what, struc
 	struct tm tm;
 
 	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", gmtime_r(&made.tv_sec, &tm));
-	printf("%*s%-*s %s %s\n", (int)(2 * depth), "", depth < 12 ? (int)(24 - 2 * depth) : 1, name, text, what);
+	printf("%*s%-*s %s %s\n", (int)(2 * depth), "" /* ours */, depth < 12 ? (int)(24 - 2 * depth) : 1, lind_shown(name), text /* ours */, lind_shown(what));
 }
 
 static const char *head_on(const char *snapshot)
@@ -131,13 +132,13 @@ static int print_log(void *to, const struct store_log_line *line)
 
 	(void)to;
 	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", gmtime_r(&line->at.tv_sec, &tm));
-	printf("%s %c ", text, line->kind >= 'A' && line->kind <= 'Z' ? line->kind : '?');
+	printf("%s %c ", text /* ours */, line->kind >= 'A' && line->kind <= 'Z' ? line->kind : '?');
 	verb_print_name("", line->path);
 	if (line->other) {
 		printf(" -> ");
 		verb_print_name("", line->other);
 	}
-	printf("  %s\n", line->command ? verb_shown(line->command) : "");
+	printf("  %s\n", line->command ? lind_shown(line->command) : "");
 	return 0;
 }
 
@@ -157,7 +158,7 @@ int verb_lower(struct store *store, const struct verb_options *options)
 	if (!lower)
 		return verb_failed(store, -EIO);
 	/* A path may have line feeds. */
-	printf("%llu %s%c", (unsigned long long)store_lower_ino(store), lower, 0);
+	printf("%llu %s%c", (unsigned long long)store_lower_ino(store), lower /* read by lind-boot */, 0);
 	free(lower);
 	return 0;
 }

@@ -1,6 +1,5 @@
 /* Makes what is planned, step by step: verb_apply.h. */
 #include "verb_apply.h"
-#include "verb_print.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <lind/grate.h>
@@ -29,7 +28,7 @@ void apply_fail(struct apply *apply, size_t i, int error)
 {
 	const char *why = error == -ESTALE ? "has been changed in the directory too" : error == -EOPNOTSUPP ? "devices and sockets are not applied" : strerror(-error);
 
-	lind_log("%s: %s", verb_shown(apply->list->changes[i].path), why);
+	lind_log("%s: %s", apply->list->changes[i].path, why);
 	apply->work[i].failed = true;
 	apply->failed++;
 	if (error == -ESTALE && apply->list->changes[i].node)
@@ -265,7 +264,7 @@ static void give_back(struct apply *apply)
 		int r = below_look(aside, &st) ? move(aside, moved ? moved : failed[i]->from, false) : 0;
 
 		if (r) {
-			lind_log("%s: is at %s: %s", verb_shown(failed[i]->from), aside, strerror(-r));
+			lind_log("%s: is at %s: %s", failed[i]->from, aside, strerror(-r));
 			apply->stuck = true;
 		}
 		below_forget();

@@ -8,11 +8,8 @@
 
 /* On standard output, behind `prefix`: in quotation marks, as git prints it, where it could be taken for something else. */
 void verb_print_name(const char *prefix, const char *name);
-/* Contents: control characters but tab and line feed as ^X. */
+/* Contents: what a terminal would act on, but for tab and line feed, as ^X, \u{9b} or \xff. */
 void verb_print_text(FILE *out, const uint8_t *bytes, size_t size);
 /* A member of an object of JSON on standard output. Of what is no UTF-8 each byte becomes U+FFFD; a member NAME_bytes has all of it in hexadecimal digits then. */
 void verb_print_member(const char *name, const char *text);
-/* For messages: control characters as octal numbers. Valid until the next call. */
-const char *verb_shown(const char *name);
-
 #endif

@@ -1,6 +1,5 @@
 /* A tar file, as export writes it. */
 #include "verb_export.h"
-#include "verb_print.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <lind/grate.h>
@@ -111,13 +110,13 @@ static void put_file(struct store *store, const char *path, const struct store_n
 	int below, r = below_of_row(node, &below);
 
 	if (r)
-		lind_die("%s: %s", verb_shown(path), strerror(-r));
+		lind_die("%s: %s", path, strerror(-r));
 	put_entry(path, '0', "", node, (uint64_t)node->size, false);
 	for (uint64_t chunk = 0; (int64_t)(chunk * STORE_CHUNK) < node->size; chunk++) {
 		ssize_t have = verb_chunk(store, node, below, chunk, bytes);
 
 		if (have < 0)
-			lind_die("%s: %s", verb_shown(path), strerror((int)-have));
+			lind_die("%s: %s", path, strerror((int)-have));
 		put(bytes, (size_t)have);
 	}
 	pad((uint64_t)node->size);

@@ -3,7 +3,6 @@
  * directory was (the origin). From the two come the kinds.
  */
 #include "verb_tree.h"
-#include "verb_print.h"
 #include "state.h"
 #include <errno.h>
 #include <lind/grate.h>
@@ -142,7 +141,7 @@ static int check_words(const struct verb_list *list, const struct verb_options *
 			found = is_of_word(&list->changes[j], options->words[i]);
 		if (found || exists(list, options->words[i]))
 			continue;
-		lind_log("%s: no such change in the state", verb_shown(options->words[i]));
+		lind_log("%s: no such change in the state", options->words[i]);
 		status = 1;
 	}
 	return status;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <lind/grate.h>
+#include <lind/text.h>
 #include <monocypher-ed25519.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ struct state {
 
 static int wrong(const struct state *s, const char *what)
 {
-	printf("%s: block %llu: %s\n", s->name, (unsigned long long)s->blocks, what);
+	printf("%s: block %llu: %s\n", lind_shown(s->name), (unsigned long long)s->blocks, what /* ours */);
 	return 1;
 }
 
@@ -130,7 +131,7 @@ static bool read_head(struct found *h, const struct start *start)
 	char more;
 
 	if (!f) {
-		printf("%s: %s\n", h->name, strerror(h->fd < 0 ? h->error : errno));
+		printf("%s: %s\n", lind_shown(h->name), strerror(h->fd < 0 ? h->error : errno));
 		return false;
 	}
 	h->size = fread(h->at, 1, sizeof h->at, f);
@@ -149,7 +150,7 @@ static bool read_head(struct found *h, const struct start *start)
 
 static int wrong_head(const struct state *s, const char *what)
 {
-	printf("%s: %s\n", s->head.name, what);
+	printf("%s: %s\n", lind_shown(s->head.name), what /* ours */);
 	return 1;
 }
 
@@ -176,7 +177,7 @@ static int check_head(const struct state *s)
 	if (!newest)
 		return wrong_head(s, h->size < sizeof *h->at ? "cut off" : "has no signature of this log's key");
 	if (newest->blocks > s->blocks) {
-		printf("%s: cut off: the head says %llu records, and there are %llu\n", s->name, (unsigned long long)newest->records,
+		printf("%s: cut off: the head says %llu records, and there are %llu\n", lind_shown(s->name), (unsigned long long)newest->records,
 			(unsigned long long)s->records);
 		return 1;
 	}
@@ -197,15 +198,15 @@ static int check(struct state *s, const char *key, bool show)
 	int r;
 
 	if (fread(&s->start, 1, sizeof s->start, s->f) < sizeof s->start || memcmp(s->start.magic, "LINDWIT1", 8)) {
-		printf("%s: is no log\n", s->name);
+		printf("%s: is no log\n", lind_shown(s->name));
 		return 1;
 	}
 	if (key && !read_hex(key, wanted, sizeof wanted)) {
-		printf("%s: a key has 64 hexadecimal digits\n", key);
+		printf("%s: a key has 64 hexadecimal digits\n", lind_shown(key));
 		return 3;
 	}
 	if (key && memcmp(wanted, s->start.key, sizeof wanted)) {
-		printf("%s: is signed with another key\n", s->name);
+		printf("%s: is signed with another key\n", lind_shown(s->name));
 		return 1;
 	}
 	if (s->head.name && !read_head(&s->head, &s->start))
@@ -215,7 +216,7 @@ static int check(struct state *s, const char *key, bool show)
 		;
 	if (r > 0 || (r = s->head.name ? check_head(s) : 0))
 		return r;
-	printf("%s: %llu records in %llu blocks, %s%s\n", s->name, (unsigned long long)s->records, (unsigned long long)s->blocks,
+	printf("%s: %llu records in %llu blocks, %s%s\n", lind_shown(s->name), (unsigned long long)s->records, (unsigned long long)s->blocks,
 		s->last ? "whole" : "unchanged as far as it goes, but it does not end: the grate runs, was killed, or the end was cut off",
 		key ? "" : "; signed by the key in the log, which nobody vouches for without --public");
 	return s->last ? 0 : 2;
@@ -228,7 +229,7 @@ int verify(const char *log, const char *head, bool copy, const char *key, bool s
 	int r;
 
 	if (!s.f || !s.bytes) {
-		printf("%s: %s\n", s.name, strerror(errno));
+		printf("%s: %s\n", lind_shown(s.name), strerror(errno));
 		return 3;
 	}
 	snprintf(beside, sizeof beside, "%s.head", s.name);

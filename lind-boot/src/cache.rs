@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -13,7 +14,7 @@ use lind_engine::cache::{Cache, Content, Entry};
 use lind_engine::code::progress::BLANK;
 use lind_engine::{AT_ONCE, CodeStore, Engine};
 use lind_kernel::lock::Locked;
-use lind_kernel::stdio;
+use lind_kernel::{stdio, text};
 use serde_json::json;
 
 use crate::found;
@@ -102,21 +103,19 @@ fn listed(mut entries: Vec<Entry>, path: &Path, limit: u64, as_json: bool) -> St
             json!({"name": entry.name(), "size": entry.size, "used": entry.used(), "written": entry.written, "what": what(entry)})
         });
         let files: Vec<_> = files.collect();
-        return format!(
-            "{:#}\n",
-            json!({"directory": path.display().to_string(), "limit": limit, "size": total, "files": files})
-        );
+        let all = json!({"directory": path.display().to_string(), "limit": limit, "size": total, "files": files});
+        return text::json(&format!("{all:#}\n"));
     }
     let mut text = String::new();
     let (now, notes) = (now(), entries.iter().filter(|entry| entry.content() == Content::Note).count());
     for entry in entries.iter().filter(|entry| entry.content() != Content::Note) {
-        let (size, name) = (shown(entry.size), entry.name().escape_debug().to_string());
+        let (size, name) = (shown(entry.size), text::shown(entry.name().as_bytes()));
         let _ = writeln!(text, "{size:>9}  used {:>9}  {:<9}  {name}", age(now - entry.used()), what(entry));
     }
     let _ = writeln!(
         text,
         "{}: {} of {} in {} files, {notes} of them notes (LIND_CACHE_SIZE sets the limit)",
-        path.display(),
+        text::shown(path.as_os_str().as_bytes()),
         shown(total),
         shown(limit),
         entries.len()
@@ -175,7 +174,13 @@ pub fn warm(options: &Warm) -> Result<(), Failure> {
     let engine = Engine::new(store, false)?;
     let (began, left) = (Instant::now(), Mutex::new(programs.iter()));
     let (compiled, failed) = (Mutex::new(0), Mutex::new(0));
-    let before = if std::io::stdout().is_terminal() { BLANK } else { "" };
+    let is_terminal = std::io::stdout().is_terminal();
+    // The line that says how far the compiler is.
+    let clear_line = || {
+        if is_terminal {
+            stdio::say_as_it_is(BLANK)
+        }
+    };
     let work = || {
         loop {
             let Some(path) = left.locked().next() else { return };
@@ -184,12 +189,15 @@ pub fn warm(options: &Warm) -> Result<(), Failure> {
                 Ok(true) => {
                     *compiled.locked() += 1;
                     let took = since.elapsed().as_secs_f64();
-                    let _ = stdio::print(&format!("{before}compiled {} in {took:.1} s\n", path.display()));
+                    let path = text::shown(path.as_os_str().as_bytes());
+                    clear_line();
+                    let _ = stdio::print(&format!("compiled {path} in {took:.1} s\n"));
                 }
                 Ok(false) => {}
                 Err(error) => {
                     *failed.locked() += 1;
-                    stdio::say(&format!("{before}lind-boot: {error:#}\n"));
+                    clear_line();
+                    stdio::say_line(&format!("{error:#}"));
                 }
             }
         }

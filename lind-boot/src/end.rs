@@ -132,7 +132,7 @@ impl End {
         } else {
             format!(" ({:.1} s of compiling do not count)", compiled.as_secs_f64())
         };
-        stdio::say(&format!("lind-boot: --timeout {} s: everything was ended{besides}\n", timeout.as_secs_f64()));
+        stdio::say_line(&format!("--timeout {} s: everything was ended{besides}", timeout.as_secs_f64()));
         self.timed_out.store(true, Ordering::SeqCst);
         let over = Instant::now() + GRACE;
         // With the last of its line the run ends by itself.
@@ -156,7 +156,7 @@ impl End {
 
     fn write(&self, status: Option<Status>) {
         if let Some(Err(error)) = self.learner.as_ref().map(|learner| learner.write()) {
-            stdio::say(&format!("lind-boot: {error:#}\n"));
+            stdio::say_line(&format!("{error:#}"));
         }
         if let Some(record) = &self.record {
             record.write(status);
@@ -187,7 +187,7 @@ impl Record {
             "cages": self.kernel.get().map(|kernel| kernel.cages_made()),
         });
         if let Err(error) = file.write_all(format!("{text}\n").as_bytes()) {
-            stdio::say(&format!("lind-boot: --result: {error}\n"));
+            stdio::say_line(&format!("--result: {error}"));
         }
     }
 

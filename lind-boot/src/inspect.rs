@@ -3,6 +3,7 @@
 use lind_abi::NR_ANY;
 use lind_engine::code::manifest::{Role, call_name};
 use lind_engine::{CodeStore, Engine, Entry, Inspection, ModuleFacts, Seal};
+use lind_kernel::text::shown;
 use serde_json::{Value, json};
 
 use crate::cli::Inspect;
@@ -17,13 +18,11 @@ pub fn print(options: &Inspect) -> std::result::Result<(), Failure> {
         let path = found::program(file, options.root.as_ref())?;
         found.push((path.display().to_string(), engine.inspect(&path)?));
     }
-    let text = if options.json {
-        let files: Vec<_> = found.iter().map(|(file, about)| as_json(file, about)).collect();
-        serde_json::to_string_pretty(&files).map_err(anyhow::Error::from)? + "\n"
+    if options.json {
+        run::print_json(&found.iter().map(|(file, about)| as_json(file, about)).collect())
     } else {
-        found.iter().map(|(file, about)| as_text(file, about)).collect::<Vec<_>>().join("\n")
-    };
-    run::print(&text)
+        run::print(&found.iter().map(|(file, about)| as_text(file, about)).collect::<Vec<_>>().join("\n"))
+    }
 }
 
 fn kind(module: &ModuleFacts) -> &'static str {
@@ -52,10 +51,10 @@ fn as_text(file: &str, about: &Inspection) -> String {
         }
         Some(Seal::OtherVersion) => format!("by another version: it does not run as {}", about.engine),
     };
-    let mut text = format!("{file}\n  compiled  {compiled}\n");
+    let mut text = format!("{}\n  compiled  {compiled}\n", shown(file));
     let Some(module) = &about.module else { return text };
     text += &format!("  kind      {}\n", kind(module));
-    text += &format!("  imports   {}\n", module.imports.join(" "));
+    text += &format!("  imports   {}\n", shown(module.imports.join(" ")));
     text += &format!("  memory    4 GiB of addresses; code's data below {:#x}\n", module.heap_base);
     text += &format!("  forks     {}\n", if module.forks() { "yes" } else { "no" });
     if module.entry == Entry::None {

@@ -116,7 +116,7 @@ fn told(done: Result<(), run::Failure>) -> u8 {
         Err(error) => {
             let reason = format!("{:#}", error.reason);
             if !reason.is_empty() {
-                stdio::say(&format!("lind-boot: {reason}\n"));
+                stdio::say_line(&reason);
             }
             error.status
         }

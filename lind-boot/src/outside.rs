@@ -126,8 +126,8 @@ fn grate(name: &[u8], path: &Path) -> Result<Installed> {
     let source = path.extension().is_some_and(|suffix| suffix == "cwasm").then(|| path.with_extension("wasm"));
     let (opened, source) = (open(path)?, source.and_then(|source| File::open(source).ok()));
     if source.is_some() && !lind_engine::is_of_this_version(opened.as_fd()) {
-        stdio::say(&format!(
-            "lind-boot: {} was made by another version: its module is compiled instead; make grates, or install again\n",
+        stdio::say_line(&format!(
+            "{} was made by another version: its module is compiled instead; make grates, or install again",
             path.display()
         ));
     }

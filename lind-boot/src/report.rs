@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use lind_engine::syscall::perf::{Key, Perf, Times};
+use lind_kernel::text;
 use serde_json::{Value, json};
 
 use crate::cli::PerfFormat;
@@ -20,14 +21,15 @@ pub fn perf(perf: &Perf, format: PerfFormat) -> String {
 }
 
 fn as_text(perf: &Perf, rows: &[(Key, Times)]) -> String {
-    let mut text = format!(
+    let mut table = format!(
         "{:<28} {:<28} {:<26} {:>10} {:>14} {:>10} {:>10} {:>12}\n",
         "CAGE", "HANDLED BY", "CALL", "COUNT", "TOTAL (us)", "MEAN (ns)", "MIN (ns)", "MAX (ns)"
     );
     for (key, times) in rows {
-        let cage = format!("{} {}", key.cage.0, perf.program(key.cage).unwrap_or_default());
+        let program = text::shown(perf.program(key.cage).unwrap_or_default());
+        let cage = format!("{} {program}", key.cage.0);
         writeln!(
-            text,
+            table,
             "{cage:<28} {:<28} {:<26} {:>10} {:>14.1} {:>10} {:>10} {:>12}",
             route(perf, key),
             call(key.nr),
@@ -39,7 +41,7 @@ fn as_text(perf: &Perf, rows: &[(Key, Times)]) -> String {
         )
         .expect("writing to a string");
     }
-    text
+    table
 }
 
 fn as_json(perf: &Perf, rows: &[(Key, Times)]) -> String {
@@ -53,7 +55,7 @@ fn as_json(perf: &Perf, rows: &[(Key, Times)]) -> String {
             })
         })
         .collect();
-    format!("{}\n", Value::Array(rows))
+    text::json(&format!("{}\n", Value::Array(rows)))
 }
 
 fn nanoseconds(time: Duration) -> u64 {
@@ -68,7 +70,7 @@ fn mean(times: &Times) -> Duration {
 fn route(perf: &Perf, key: &Key) -> String {
     match key.grate {
         None => "kernel".to_owned(),
-        Some(grate) => format!("{} {}", grate.0, perf.program(grate).unwrap_or_default()),
+        Some(grate) => format!("{} {}", grate.0, text::shown(perf.program(grate).unwrap_or_default())),
     }
 }
 

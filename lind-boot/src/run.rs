@@ -14,7 +14,7 @@ use lind_engine::{CodeStore, Engine, Link};
 use lind_kernel::cage::{self, Limits, Program, Status};
 use lind_kernel::engine::LoadError;
 use lind_kernel::root::{Directory, Last, Root, Walls};
-use lind_kernel::{Errno, Kernel, stdio};
+use lind_kernel::{Errno, Kernel, stdio, text};
 
 use crate::cli::Run;
 use crate::config::{self, Config, check_grates, check_private};
@@ -149,8 +149,7 @@ fn interpreter(found: &cage::Found<'_>) -> Result<Option<Vec<CString>>, String> 
 
 fn missing(name: &CStr, options: &Run, config: &Config) -> Failure {
     let (name, cwd, image) = (
-        // A script that was written elsewhere ends its lines with a carriage return.
-        name.to_string_lossy().escape_debug().to_string(),
+        name.to_string_lossy(),
         config.cwd.to_string_lossy(),
         options.image.as_ref().unwrap_or(&config.root).display(),
     );
@@ -173,15 +172,23 @@ pub fn compile(file: &Path, output: Option<&Path>) -> Result<(), Failure> {
     }
     let engine = Engine::new(store, false)?;
     let path = engine.precompile(file, output)?;
-    print(&format!("OK: {}\n", path.display()))
+    print(&format!("OK: {}\n", text::shown(path.as_os_str().as_bytes())))
 }
 
-/// Prints what a command comes to.
+/// Prints what a command comes to. Names in it that are not ours have passed [`text::shown`].
 ///
 /// # Errors
 /// When standard output does not take it.
 pub fn print(text: &str) -> Result<(), Failure> {
     stdio::print(text).map_err(|errno| anyhow!("standard output: {errno}").into())
+}
+
+/// Prints what a command comes to, for programs.
+///
+/// # Errors
+/// When standard output does not take it.
+pub fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    print(&text::json(&format!("{value:#}\n")))
 }
 
 /// Runs a program, waits for its end, and leaves with its exit status as a shell would report it. Nothing is dropped on
@@ -201,8 +208,8 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
     let mut config = Config::new(options, stack)?;
     let mut store = CodeStore::beside(&link)?;
     if let Some(why) = &store.unkept {
-        stdio::say(&format!(
-            "lind-boot: nothing that is compiled is kept ({why}); set XDG_DATA_HOME and XDG_CACHE_HOME\n"
+        stdio::say_line(&format!(
+            "compiled code cannot be kept ({why}); set XDG_DATA_HOME and XDG_CACHE_HOME to directories of yours"
         ));
     }
     check_private(&config.root, &store.private)?;
@@ -329,7 +336,7 @@ fn confined_kernel(
         report.compiler = link.walls().map_err(|error| format!("{error:#}"));
     }
     if options.verbose {
-        stdio::say(&format!("lind-boot: root {}, {}\n", config.root.display(), report.line()));
+        stdio::say_line(&format!("root {}, {}", config.root.display(), report.line()));
     }
     if options.require_confinement {
         report.require_all()?;
@@ -338,8 +345,8 @@ fn confined_kernel(
 }
 
 fn describe_end(status: Status) {
-    stdio::say(&match status {
-        Status::Exited(code) => format!("lind-boot: exited with status {code}\n"),
-        Status::Signaled { signal } => format!("lind-boot: ended by signal {signal}\n"),
+    stdio::say_line(&match status {
+        Status::Exited(code) => format!("exited with status {code}"),
+        Status::Signaled { signal } => format!("ended by signal {signal}"),
     });
 }

@@ -210,9 +210,7 @@ impl boundary::Engine for Engine {
         if !allowed {
             let call = u32::try_from(number).map_or_else(|_| number.to_string(), manifest::call_name);
             let path = cage.settings().program.to_string_lossy().into_owned();
-            let (path, id) = (path.escape_debug(), cage.id.0);
-            let text = format!("lind-boot: {path} (cage {id}): its manifest does not declare {call}\n");
-            stdio::say(&text);
+            stdio::say_line(&format!("{path} (cage {}): its manifest does not declare {call}", cage.id.0));
         }
         allowed
     }
@@ -223,12 +221,7 @@ impl boundary::Engine for Engine {
         }
         let path = path.to_string_lossy();
         let then = if cage.maker().is_some() { "calls that it handled fail with EIO" } else { "all end with it" };
-        let text = format!(
-            "lind-boot: {} (cage {}): ended before its clients ({clients}): {then}\n",
-            path.escape_debug(),
-            cage.id.0
-        );
-        stdio::say(&text);
+        stdio::say_line(&format!("{path} (cage {}): ended before its clients ({clients}): {then}", cage.id.0));
     }
 
     fn interrupt(&self, thread: &Thread) {

@@ -83,6 +83,7 @@ pub mod terminal;
 #[cfg(test)]
 #[allow(dead_code, reason = "each area's tests use their part")]
 mod testing;
+pub mod text;
 pub mod threei;
 mod timers;
 mod writing;

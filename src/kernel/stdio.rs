@@ -15,6 +15,7 @@ use rustix::net::SendFlags;
 
 use crate::host::errno;
 use crate::host::wait::{Poll, poll};
+use crate::text;
 
 /// PIPE_BUF: what a pipe takes whole or not at all, so that messages of several cages do not mix.
 const PIECE: usize = 4096;
@@ -25,24 +26,36 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Whether the last message found no reader in time: then the next one does not wait for him.
 static UNHEARD: AtomicBool = AtomicBool::new(false);
 
-/// Says something on standard error, if that can be done.
+/// Says one line on standard error, if that can be done. Names of guests in it stay on the line and are no orders.
+pub fn say_line(text: &str) {
+    say(&format!("lind-boot: {}\n", text::shown(text)));
+}
+
+/// Says one line on an open file, as [`say_line`] does.
+pub fn say_line_at(file: impl AsFd, text: &str) {
+    let line = format!("lind-boot: {}\n", text::shown(text));
+    let _ = put(file.as_fd(), line.as_bytes(), Some(PATIENCE));
+}
+
+/// Says several lines on standard error. Names of guests in them have to have passed [`text::shown`]: a line break is one of ours.
 pub fn say(text: &str) {
+    say_as_it_is(&text::fit(text));
+}
+
+/// Says something on standard error with orders to the terminal. It has none but ours.
+pub fn say_as_it_is(text: &str) {
     let patience = if UNHEARD.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
     let said = put(rustix::stdio::stderr(), text.as_bytes(), Some(patience));
     UNHEARD.store(said == Err(Errno::EAGAIN), Ordering::Relaxed);
 }
 
-/// Says something on an open file, if that can be done.
-pub fn say_at(file: impl AsFd, text: &str) {
-    let _ = put(file.as_fd(), text.as_bytes(), Some(PATIENCE));
-}
-
-/// Prints on standard output what the user has asked for, and waits for whoever reads it. Nobody needs to.
+/// Prints on standard output what the user has asked for, fit for a terminal, and waits until it is read. Nobody needs to.
+/// Line breaks are ours, as in [`say`]; JSON has to have passed [`text::json`].
 ///
 /// # Errors
 /// What the host says of a device or file that does not take it.
 pub fn print(text: &str) -> Result<()> {
-    match put(rustix::stdio::stdout(), text.as_bytes(), None) {
+    match put(rustix::stdio::stdout(), text::fit(text).as_bytes(), None) {
         Err(Errno::EPIPE) => Ok(()),
         done => done,
     }

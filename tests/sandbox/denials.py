@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
+import os
 import shlex
+import subprocess
 
-from world import TOP, Failed, Skipped, World, holds, needs_tools, same
+from world import Failed, World, holds, needs_tools, same
 
 
 def lines_say_who_and_how(world: World) -> None:
@@ -14,9 +15,10 @@ def lines_say_who_and_how(world: World) -> None:
     lines = done.stderr.splitlines()
     same("each once", len(lines), 2)
     holds("network", lines[0], "lind-boot: denied: probe (")
-    holds("network", lines[0], "connect tcp 192.0.2.1:22: no rule allows it: Permission denied (EACCES); to allow it: --allow 192.0.2.1:22")
+    holds("network", lines[0], "connect tcp 192.0.2.1:22: no rule allows it: Permission denied (EACCES); instead: work without it, or ask for access; to allow it: --allow 192.0.2.1:22")
     holds("files", lines[1], f"open {world.project}/.envrc: may not be changed")
-    holds("files", lines[1], "`protect`")
+    holds("the command's own way out", lines[1], "; instead: use another name, or a directory in /tmp, or ask for access; ")
+    holds("the starter's", lines[1], "; to allow it: a policy of your own without it in protect (--policy FILE)")
 
 
 def objects_say_all(world: World) -> None:
@@ -25,7 +27,7 @@ def objects_say_all(world: World) -> None:
     world.run(*options, str(world.folder / "tool" / "probe"), "c:192.0.2.1:22", "m:.vscode")
     found = [json.loads(line) for line in file.read_text().splitlines()]
     same("count", (len(found), json.loads(result.read_text())["denials"]), (2, 2))
-    keys = {"time", "grate", "rule", "call", "arguments", "error", "program", "cage", "hint"}
+    keys = {"time", "grate", "rule", "call", "arguments", "error", "program", "cage", "instead", "hint"}
     same("keys", set(found[0]), keys)
     same("network", [found[0][key] for key in ["grate", "call", "program", "hint"]], ["net", "connect", "probe", "--allow 192.0.2.1:22"])
     same("files", [found[1][key] for key in ["grate", "call", "arguments"]], ["write_filter", "mkdir", f"{world.project}/.vscode"])
@@ -80,37 +82,61 @@ def the_result_has_signals_and_peaks(world: World) -> None:
     same("nothing of it is explained", "--learn" in world.run("--result", str(result), "--explain", command).stdout, False)
 
 
-def hints_can_be_followed(world: World) -> None:
-    """Those that are options are taken as they stand, and others name options that there are."""
-    needs_tools()
-    script = """import socket
-for family, place in [(socket.AF_INET, ("192.0.2.1", 19999)), (socket.AF_INET6, ("2001:db8::1", 19999)), (socket.AF_UNIX, "/usr/s")]:
-    for call in ["bind", "connect"]:
-        try: getattr(socket.socket(family), call)(place)
-        except OSError: pass
-try: socket.getaddrinfo("example.org", 80)
-except OSError: pass
-try: open("big", "w").write("x" * 5000)
-except OSError: pass
-"""
-    if not (TOP / "lindfs" / "bin" / "python3").exists():
-        raise Skipped("the port of python is not built: make ports PORT=python")
-    file = world.home / "denials"
-    world.run("--disk", "1K", "-v", ".", "--denials", str(file), "--", "python3", "-c", script)
+def hints(world: World, *words: str, options: tuple[str, ...] = ("-v", ".")) -> list[dict]:
+    """What the probe is denied, with these words."""
+    file = world.runtime / "denials"
+    done = world.run(*options, "--denials", str(file), str(world.folder / "tool" / "probe"), *words)
     told = [json.loads(line) for line in file.read_text().splitlines()]
-    same("programs", {denial["program"] for denial in told}, {"python3"})
-    hints = [denial["hint"] for denial in told]
-    rules = [shlex.split(hint) for hint in hints if hint.startswith("--")]
-    for rule in ["in 192.0.2.1 19999", "in 2001:db8::1 19999", "in unix:/usr/s", "192.0.2.1:19999", "[2001:db8::1]:19999"]:
-        if ["--allow", rule] not in rules:
-            raise Failed(f"{rule} is not among {hints}")
-    done = world.run(*[word for rule in rules for word in rule], "true")
-    same("followed", (done.returncode, done.stderr), (0, ""))
-    for hint in hints:
-        for option in re.findall("--[a-z-]+", hint):
-            holds(f"{hint}: help", world.run("--help").stdout, option)
-    holds("a file system", " ".join(hints), "a larger --disk")
-    holds("a name", " ".join(hints), "--allow example.org:443")
+    for denial in told:
+        if denial["hint"]:
+            holds("the line has the hint", done.stderr, f"; to allow it: {denial['hint']}\n")
+    return told
+
+
+def hints_can_be_followed(world: World) -> None:
+    """Each is about what was refused: with it, this is not refused again."""
+    words = ["c:192.0.2.1:19999", "u:/usr/s", "u:@name", "u:@odd*[name]?\\", "u:@$(touch${IFS}RAN)'"]
+    told = hints(world, *words)
+    rules = [shlex.split(denial["hint"]) for denial in told if denial["hint"]]
+    same("rules", [rule[1] for rule in rules if rule[0] == "--allow"],
+         ["192.0.2.1:19999", "in unix:/usr/s", "out unix:@name", "in unix:@name",
+          r"out unix:@odd\*\[name\]\?\\", r"in unix:@odd\*\[name\]\?\\", "out unix:@$(touch${IFS}RAN)'", "in unix:@$(touch${IFS}RAN)'"])
+    again = hints(world, *words, options=("-v", ".", *(word for rule in rules for word in rule)))
+    same("what is refused then", [denial["arguments"] for denial in again], [])
+
+
+def a_hint_is_of_one_word_or_none(world: World) -> None:
+    """The text of a guest is no code where a hint is pasted; what a rule cannot say has no hint."""
+    names = ["@a $(touch RAN):1", "@tcp *:1-65535", "@line\nfeed", "@\x1b[2J", "@\u202e", "@", "@;touch RAN", "@`touch RAN`"]
+    told = hints(world, *(f"u:{name}" for name in names))
+    script = world.runtime / "pasted"
+    script.write_text("".join(f"true {denial['hint']}\n" for denial in told if denial["hint"]))
+    subprocess.run(["bash", "-e", script], cwd=world.project, env={"PATH": os.environ["PATH"]}, check=True)
+    same("nothing ran", (world.project / "RAN").exists(), False)
+    same("only what a rule can say", [denial["hint"] for denial in told if denial["hint"]], [])
+    same("no other", any("65535" in (denial["hint"] or "") or "--network" in (denial["hint"] or "") for denial in told), False)
+
+
+def a_refused_look_up_names_the_host(world: World) -> None:
+    """It fails at once, with and without rules for others."""
+    for options in ((), ("--allow", "192.0.2.1:19999")):
+        file = world.runtime / "denials"
+        done = world.run("-v", ".", *options, "--denials", str(file), str(world.folder / "tool" / "probe"), "h:denied.example.org")
+        holds("at once", done.stdout, "look up denied.example.org: -11, at once")
+        told = [json.loads(line) for line in file.read_text().splitlines()]
+        same(f"{options}", {(denial["arguments"], denial["hint"]) for denial in told}, {("look up denied.example.org", "--allow denied.example.org")})
+        same("one line", len(done.stderr.splitlines()), 1)
+
+
+def denials_are_bounded(world: World) -> None:
+    """However long the names are; see `objects_are_bounded_and_the_last_says_so` for the file's end."""
+    deep = "/".join(["\x01" * 250] * 3)
+    (world.project / deep).mkdir(parents=True)
+    if world.user is not None:
+        subprocess.run(["chown", "-R", str(world.user), str(world.project)], check=True)
+    told = hints(world, f"w:{deep}/.envrc")
+    same("left out", "bytes left out]" in told[0]["arguments"], True)
+    same("size", len((world.runtime / "denials").read_bytes()) < 6000, True)
 
 
 def limits_name_no_grate(world: World) -> None:
@@ -154,4 +180,5 @@ def a_session_tells_the_command(world: World) -> None:
 
 
 TESTS = [lines_say_who_and_how, objects_say_all, a_number_is_an_open_file, looking_is_not_told, limits_are_told_once, the_result_has_signals_and_peaks, hints_can_be_followed,
+         a_hint_is_of_one_word_or_none, a_refused_look_up_names_the_host, denials_are_bounded,
          limits_name_no_grate, grates_are_not_spoken_of, a_timeout_leaves_time_to_save, a_session_tells_the_command]

@@ -2,12 +2,16 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 static int result(const char *what, const char *path, int r)
@@ -82,6 +86,45 @@ static void ask(const char *address)
 	result("bind", address, bind(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&to, sizeof to));
 }
 
+/* A unix socket: @NAME has no file. */
+static void socket_at(const char *name)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	size_t length = strlen(name);
+	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (*name != '@'));
+
+	memcpy(at.sun_path, name, length < sizeof at.sun_path ? length : sizeof at.sun_path - 1);
+	if (*name == '@')
+		at.sun_path[0] = 0;
+	result("connect", "unix", connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&at, size));
+	result("bind", "unix", bind(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&at, size));
+}
+
+/* A UDP and a TCP socket at a port of 127.0.0.1, and a TCP socket that listens though it is bound to nothing. */
+static void serve_at(const char *port)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(port)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	result("bind udp", port, bind(socket(AF_INET, SOCK_DGRAM, 0), (struct sockaddr *)&at, sizeof at));
+	if (result("bind tcp", port, bind(fd, (struct sockaddr *)&at, sizeof at)) == 0)
+		result("listen", port, listen(fd, 1));
+	result("listen", "nowhere", listen(socket(AF_INET, SOCK_STREAM, 0), 1));
+}
+
+/* Looks a name up, and says whether that took less than a second. */
+static void look_up(const char *name)
+{
+	struct timespec from, to;
+	struct addrinfo *found;
+	int r;
+
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	r = getaddrinfo(name, "80", NULL, &found);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	printf("look up %s: %d, %s\n", name, r, to.tv_sec - from.tv_sec > 2 ? "late" : "at once");
+}
+
 int main(int argc, char **argv)
 {
 	char cwd[4096];
@@ -111,6 +154,14 @@ int main(int argc, char **argv)
 			change_open(rest);
 		else if (!strncmp(word, "n:", 2))
 			fill(rest);
+		else if (!strncmp(word, "u:", 2))
+			socket_at(rest);
+		else if (!strncmp(word, "s:", 2))
+			serve_at(rest);
+		else if (!strncmp(word, "h:", 2))
+			look_up(rest);
+		else if (!strcmp(word, "trap"))
+			__builtin_trap();
 		else if (!strncmp(word, "v:", 2))
 			result("rename", rest, rename(rest, "moved-away"));
 		else

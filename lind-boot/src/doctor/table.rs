@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use lind_kernel::text;
 use serde_json::{Map, Value, json};
 
 use super::trials::Trial;
@@ -11,9 +12,9 @@ use super::{Findings, Outcome, Wall};
 pub fn text(findings: &Findings) -> String {
     let mut text = String::new();
     for fact in &findings.facts {
-        let _ = writeln!(text, "{:<18} {}", fact.name, printable(&fact.value));
+        let _ = writeln!(text, "{:<18} {}", fact.name, text::shown(&fact.value));
         if let Some(advice) = &fact.advice {
-            let _ = writeln!(text, "{:<18}   {}", "", printable(advice));
+            let _ = writeln!(text, "{:<18}   {}", "", text::shown(advice));
         }
     }
     let _ = write!(text, "\n{:<28}", "tried");
@@ -35,7 +36,7 @@ pub fn text(findings: &Findings) -> String {
     }
     text.push_str("Less than promised:\n");
     for (what, advice) in &findings.less {
-        let _ = writeln!(text, "  {}\n    {}", printable(what), printable(advice));
+        let _ = writeln!(text, "  {}\n    {}", text::shown(what), text::shown(advice));
     }
     text
 }
@@ -47,11 +48,6 @@ fn cell(outcome: Outcome) -> String {
         Outcome::Allowed => "ALLOWED".into(),
         Outcome::Unknown => "not known".into(),
     }
-}
-
-/// Names of files and what other programs say come from elsewhere.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// For programs.
@@ -68,7 +64,7 @@ pub fn json(findings: &Findings) -> String {
     }
     let less: Vec<Value> = findings.less.iter().map(|(what, advice)| json!({"what": what, "advice": advice})).collect();
     let all = json!({"holds": findings.less.is_empty(), "host": facts, "trials": trials, "less": less});
-    format!("{all:#}\n")
+    text::json(&format!("{all:#}\n"))
 }
 
 /// None for what is not promised.

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use lind_abi::{MISSING, SYSCALLS, Syscall};
 use lind_engine::code::manifest::Role;
 use lind_engine::{CodeStore, Engine};
+use lind_kernel::text::shown;
 use serde_json::{Value, json};
 
 use crate::cli::Explain;
@@ -39,8 +40,7 @@ pub fn print(options: &Explain, root: Option<&PathBuf>) -> Result<(), Failure> {
     line.extend(options.program.iter().cloned());
     let line = finder.line(&line)?;
     let routes = routes(&line);
-    let text = if options.json { as_json(&line, &routes)? } else { as_text(&line, &routes) };
-    run::print(&text)
+    if options.json { run::print_json(&as_json(&line, &routes)) } else { run::print(&as_text(&line, &routes)) }
 }
 
 /// Calls with the same route, in the order of the table.
@@ -100,7 +100,7 @@ fn through(node: &Node, row: &'static Syscall) -> Option<Step> {
 }
 
 fn as_text(line: &Line, routes: &Routes) -> String {
-    let mut text = format!("{}: from the program to the kernel\n", line.program);
+    let mut text = format!("{}: from the program to the kernel\n", shown(&line.program));
     for name in trusted(&line.chain) {
         text += &format!("{name} declares nothing: that it only routes, and follows descriptors, is taken on trust\n");
     }
@@ -139,12 +139,12 @@ fn print_steps(steps: &[Step], depth: usize, text: &mut String) {
     let indent = "    ".repeat(depth);
     for step in steps {
         match step {
-            Step::Grate { name, role } => *text += &format!("{indent}{name}: {role}\n"),
+            Step::Grate { name, role } => *text += &format!("{indent}{}: {role}\n", shown(name)),
             Step::Composer { name, options, role, when, stacks } => {
                 let line = format!("{name} {options}");
                 let role = role.as_ref().map(|role| format!("{role}; ")).unwrap_or_default();
                 let when = if when.is_empty() { "always" } else { when };
-                *text += &format!("{indent}{}: {role}enters, {when}\n", line.trim_end());
+                *text += &format!("{indent}{}: {role}enters, {when}\n", shown(line.trim_end()));
                 for stack in stacks {
                     *text += &format!("{indent}  %{{\n");
                     print_steps(stack, depth + 1, text);
@@ -172,7 +172,7 @@ fn wrapped(names: &[&str]) -> String {
     text + &line + "\n"
 }
 
-fn as_json(line: &Line, routes: &Routes) -> anyhow::Result<String> {
+fn as_json(line: &Line, routes: &Routes) -> Value {
     let groups: Vec<_> = routes
         .iter()
         .rev()
@@ -181,9 +181,7 @@ fn as_json(line: &Line, routes: &Routes) -> anyhow::Result<String> {
             json!({ "calls": names, "route": steps_as_json(steps), "kernel": implemented })
         })
         .collect();
-    Ok(serde_json::to_string_pretty(
-        &json!({ "program": line.program, "trusted": trusted(&line.chain), "notes": notes(&line.chain), "routes": groups }),
-    )? + "\n")
+    json!({ "program": line.program, "trusted": trusted(&line.chain), "notes": notes(&line.chain), "routes": groups })
 }
 
 fn steps_as_json(steps: &[Step]) -> Vec<Value> {

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use lind_abi::NR_ANY;
 use lind_engine::code::manifest::{Manifest, Role};
+use lind_kernel::text::is_seen;
 use lind_kernel::threei::outside_default;
 use serde_json::{Map, Value};
 
@@ -116,7 +117,7 @@ fn unknown() -> String {
 fn calls(list: &Map<String, Value>) -> Option<Calls> {
     let call = |(nr, what): (&String, &Value)| match what {
         Value::Null => Some((nr.parse().ok()?, None)),
-        Value::String(words) if !words.contains(char::is_control) => Some((nr.parse().ok()?, Some(words.clone()))),
+        Value::String(words) if words.chars().all(is_seen) => Some((nr.parse().ok()?, Some(words.clone()))),
         _ => None,
     };
     list.iter().map(call).collect()

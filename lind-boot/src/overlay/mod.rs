@@ -7,13 +7,14 @@ pub mod place;
 mod removed;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use lind_kernel::stdio;
+use lind_kernel::text::shown;
 
 use crate::run::{self, Failure};
 use crate::sandbox;
@@ -63,7 +64,7 @@ fn ensure_directory(lower: &Path) -> Result<()> {
     ensure!(
         lower.is_dir(),
         "{}: the directory below the overlay is not there; --lower DIR says where it is",
-        shown(lower)
+        lower.display()
     );
     Ok(())
 }
@@ -111,14 +112,17 @@ fn meant(verb: &Verb, state: &State) -> Result<PathBuf, Failure> {
         } else {
             return Ok(lower);
         };
-        return Err(
-            anyhow!("{}: {why}; if it is meant for {}, add --lower {1}", state.name.display(), shown(&lower)).into()
-        );
+        return Err(anyhow!(
+            "{}: {why}; if it is meant for {}, add --lower {1}",
+            state.name.display(),
+            lower.display()
+        )
+        .into());
     }
     if verb.is_of_dry_run() {
-        stdio::say(&format!("lind-boot: in {}:\n", shown(&lower)));
+        stdio::say_line(&format!("in {}:", lower.display()));
     } else if !state.is_named() && verb.looks_below() {
-        stdio::say(&format!("lind-boot: {} is a state of {}\n", state.name.display(), shown(&lower)));
+        stdio::say_line(&format!("{} is a state of {}", state.name.display(), lower.display()));
     }
     Ok(lower)
 }
@@ -151,14 +155,6 @@ fn parsed(said: &[u8]) -> Option<Belongs> {
     let ino = str::from_utf8(&said[..space]).ok()?.parse().ok()?;
     let lower = PathBuf::from(OsString::from_vec(said[space + 1..].to_vec()));
     lower.is_absolute().then_some(Belongs { lower, ino })
-}
-
-/// For messages: a path may be somebody else's words, and command a terminal.
-fn shown(path: &Path) -> String {
-    path.to_string_lossy()
-        .chars()
-        .map(|c| if c.is_control() { c.escape_unicode().to_string() } else { c.into() })
-        .collect()
 }
 
 /// `lind-boot overlay`: the states of the user.
@@ -196,9 +192,9 @@ fn list() -> Result<String> {
     for entry in entries.flatten() {
         let path = entry.path();
         let (name, size) = if place::holds_state(&path) {
-            (format!("{}/", entry.file_name().display()), room(&path))
+            (format!("{}/", shown(entry.file_name().as_bytes())), room(&path))
         } else if path.is_file() && path.extension().is_some_and(|suffix| suffix == "db") {
-            let name = path.file_stem().unwrap_or_default().display().to_string();
+            let name = shown(path.file_stem().unwrap_or_default().as_bytes());
             (name, entry.metadata().map_or(0, |found| found.len()))
         } else {
             continue;
@@ -255,7 +251,6 @@ mod tests {
         let of = |said: &[u8]| parsed(said).map(|found| (found.ino, found.lower.into_os_string().into_vec()));
         assert_eq!(of(b"7 /a b\n\xff\0"), Some((7, b"/a b\n\xff".to_vec())));
         assert_eq!([of(b"7 a\0"), of(b"7 /a"), of(b"x /a\0"), of(b"")], [const { None }; 4]);
-        assert_eq!(shown(Path::new("/a\n\u{1b}[2J\u{9b}\u{fc}")), "/a\\u{a}\\u{1b}[2J\\u{9b}\u{fc}");
     }
 
     #[test]

@@ -175,7 +175,7 @@ impl Export {
         let parent = to.parent().context("no directory")?.canonicalize().with_context(|| shown.to_string())?;
         let identity = |path: &Path| path.metadata().map(|found| (found.dev(), found.ino())).ok();
         let lies_in = parent.ancestors().any(|above| identity(above) == identity(lower));
-        ensure!(!lies_in, "{shown}: lies in {}, which is exported; choose a directory elsewhere", super::shown(lower));
+        ensure!(!lies_in, "{shown}: lies in {}, which is exported; choose a directory elsewhere", lower.display());
         std::fs::create_dir(&self.to).with_context(|| shown.to_string())?;
         Ok(self.to.canonicalize()?)
     }

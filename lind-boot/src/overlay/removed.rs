@@ -39,7 +39,7 @@ fn folder(path: &Path) -> Result<()> {
         }
     }
     if !unless_used(rustix::fs::rmdir(path))? {
-        stdio::say(&format!("lind-boot: {}: what is not the state's stays there\n", path.display()));
+        stdio::say_line(&format!("{}: files that are not the state's stay there", path.display()));
     }
     Ok(())
 }

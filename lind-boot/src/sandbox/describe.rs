@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
+use lind_kernel::text::{self, shell_word};
 use serde_json::json;
 
 use super::options::Options;
@@ -11,9 +12,9 @@ use super::root::Maker;
 use super::{HOME, Sandbox};
 
 /// What `--explain` prints.
-pub fn text(sandbox: &Sandbox, options: &Options, json: bool) -> String {
+pub fn described(sandbox: &Sandbox, options: &Options, json: bool) -> String {
     if json {
-        return format!("{:#}\n", as_json(sandbox, options));
+        return text::json(&format!("{:#}\n", as_json(sandbox, options)));
     }
     let plan = &sandbox.plan;
     let mut text = format!("policy {}\n\nmounts, made by {}\n", sandbox.policy, maker(sandbox));
@@ -57,25 +58,12 @@ fn maker(sandbox: &Sandbox) -> &'static str {
 
 /// Each grate of the line with its options, as words of a shell.
 fn line(sandbox: &Sandbox) -> String {
-    sandbox.grates.iter().chain(&sandbox.command).map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    sandbox.grates.iter().chain(&sandbox.command).map(|word| shell_word(word.as_bytes())).collect::<Vec<_>>().join(" ")
 }
 
-fn quoted(word: &OsStr) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:,%+@".contains(c);
-    match word.to_str() {
-        Some(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
-        Some(text) if !text.contains(char::is_control) => format!("'{}'", text.replace('\'', "'\\''")),
-        _ => format!("$'{}'", word.as_bytes().escape_ascii()),
-    }
-}
-
-/// A name as it is, or with escapes where it is no text that can be shown.
+/// A name of a file or a word, on one line.
 fn shown(name: &(impl AsRef<OsStr> + ?Sized)) -> String {
-    let name = name.as_ref();
-    match name.to_str() {
-        Some(text) if !text.contains(char::is_control) => text.to_owned(),
-        _ => name.as_bytes().escape_ascii().to_string(),
-    }
+    text::shown(name.as_ref().as_bytes())
 }
 
 /// What the grates on the line mean, a sentence each.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use lind_kernel::text;
 use serde_json::Value;
 
 use super::amount::{Kind, at_least, at_most, with_headroom};
@@ -113,7 +114,7 @@ impl Learner {
         let policy = self.before.as_ref().map_or(learned.clone(), |before| before.widened(&learned));
         let text = format!(
             "# Learned from: {}\n# What is not named here is refused. Edit it, or learn again into it: that adds to it.\n{}",
-            self.command.escape_debug(),
+            text::shown(&self.command),
             policy.text()
         );
         let mut file = &self.file;

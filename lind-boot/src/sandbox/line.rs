@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 
 use anyhow::{Result, anyhow, bail, ensure};
+use lind_kernel::text::is_seen;
 
 use super::options::{Amounts, Network, Options};
 use super::policy::{HASH, LIMITS, Policy, ProgramRules};
@@ -224,7 +225,7 @@ fn network(options: &Options, policy: &Policy, notes: Option<&str>, own: Vec<Str
 /// outside.
 fn own_sockets(volumes: &[Volume]) -> Vec<String> {
     // A rule is words, and its path a pattern.
-    let plain = |path: &str| !path.contains(|c: char| c.is_whitespace() || c.is_control() || "*?[]\\".contains(c));
+    let plain = |path: &str| path.chars().all(|c| is_seen(c) && !c.is_whitespace() && !"*?[]\\".contains(c));
     let rules = |scratch: &str| {
         let inside = volumes.iter().map(|volume| &volume.guest).filter(|guest| guest.starts_with(scratch));
         let inside: Option<Vec<_>> = inside.map(|guest| guest.to_str().filter(|guest| plain(guest))).collect();

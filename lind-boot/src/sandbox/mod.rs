@@ -102,7 +102,7 @@ pub fn run(run: &RunOptions) -> Result<Option<Infallible>, Failure> {
 fn explain(options: &Options, words: &[OsString], json: bool) -> Result<(), Failure> {
     // Nothing comes of it that could be told.
     let options = Options { result: None, ..options.clone() };
-    run::print(&describe::text(&Sandbox::of(&options, words, None)?, &options, json))
+    run::print(&describe::described(&Sandbox::of(&options, words, None)?, &options, json))
 }
 
 /// Says what a session would be.

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use lind_kernel::text::is_seen;
 use serde_json::Value;
 
 use super::amount::Kind;
@@ -307,7 +308,11 @@ fn own_names() -> Vec<String> {
 
 /// A text as TOML has it.
 fn quoted(text: &str) -> String {
-    Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+    let mut quoted = String::new();
+    for c in Value::from(text).to_string().chars() {
+        if is_seen(c) { quoted.push(c) } else { quoted += &format!("\\U{:08x}", u32::from(c)) }
+    }
+    quoted
 }
 
 fn patterns(value: &Value) -> Result<Vec<String>> {

@@ -25,7 +25,7 @@ use crate::config;
 pub fn exec(exec: &Exec) -> u8 {
     host_signals::errors_are_no_signals();
     run(exec).unwrap_or_else(|error| {
-        stdio::say(&format!("lind-boot: {error:#}\n"));
+        stdio::say_line(&format!("{error:#}"));
         FAILED
     })
 }
@@ -202,12 +202,12 @@ impl Client<'_> {
 fn end(message: &Value) -> Option<u8> {
     let number = |value: &Value| value.as_u64().and_then(|number| u8::try_from(number).ok());
     if let Some(why) = message["error"].as_str() {
-        stdio::say(&format!("lind-boot: {why}\n"));
+        stdio::say_line(why);
         return Some(number(&message["status"]).unwrap_or(FAILED));
     }
     let ended = message.get("ended")?;
     if let Some(seconds) = ended["timed_out"].as_f64() {
-        stdio::say(&format!("lind-boot: --timeout {seconds} s: the command was ended\n"));
+        stdio::say_line(&format!("--timeout {seconds} s: the command was ended"));
         return Some(124);
     }
     number(&ended["status"]).or_else(|| Some(128_u8.saturating_add(number(&ended["signal"])?)))

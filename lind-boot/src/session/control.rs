@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, anyhow};
 use lind_engine::signal::outside::Outside;
+use lind_kernel::text;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, kill_process};
 use serde_json::{Value, json};
@@ -106,21 +107,21 @@ pub fn list(as_json: bool) -> Result<(), Failure> {
         }
     }
     if as_json {
-        return run::print(&format!("{}\n", Value::Array(sessions)));
+        return run::print(&text::json(&format!("{}\n", Value::Array(sessions))));
     }
-    let mut text = format!("{:<20} {:>8} {:>10}  COMMANDS\n", "SESSION", "PID", "SECONDS");
+    let mut shown = format!("{:<20} {:>8} {:>10}  COMMANDS\n", "SESSION", "PID", "SECONDS");
     for session in &sessions {
         let name = session["name"].as_str().unwrap_or_default();
         let commands = session["commands"].as_array().map_or(0, Vec::len);
         let seconds = session["seconds"].as_f64().unwrap_or_default();
-        let _ = writeln!(text, "{name:<20} {:>8} {seconds:>10.0}  {commands}", session["pid"]);
+        let _ = writeln!(shown, "{name:<20} {:>8} {seconds:>10.0}  {commands}", session["pid"]);
         for command in session["commands"].as_array().into_iter().flatten() {
-            let line = command["line"].as_str().unwrap_or_default();
+            let line = text::shown(command["line"].as_str().unwrap_or_default());
             let seconds = command["seconds"].as_f64().unwrap_or_default();
-            let _ = writeln!(text, "  {:<18} {:>8} {seconds:>10.0}  {line}", command["id"], command["pid"]);
+            let _ = writeln!(shown, "  {:<18} {:>8} {seconds:>10.0}  {line}", command["id"], command["pid"]);
         }
     }
-    run::print(&text)
+    run::print(&shown)
 }
 
 /// Prints a session's log.

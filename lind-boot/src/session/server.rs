@@ -442,7 +442,7 @@ impl Server {
 
     fn end_if_unused(&mut self) {
         if self.is_unused() && self.about.idle.is_some_and(|idle| self.unused.elapsed() >= idle) {
-            stdio::say("lind-boot: nobody has used the session for the time of --idle: it ends\n");
+            stdio::say_line("nobody has used the session for the time of --idle: it ends");
             self.stop();
         }
     }
@@ -459,7 +459,7 @@ impl Server {
         let Some(end) = self.ending else { return };
         let late = Instant::now() >= end;
         if late && self.closed {
-            stdio::say("lind-boot: a grate does not end: everything ends\n");
+            stdio::say_line("a grate does not end: everything ends");
             std::process::exit(i32::from(crate::FAILED));
         }
         if late {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use cranelift_codegen::timing::{Pass, Profiler, set_thread_profiler};
 use lind_kernel::lock::{Locked, unpoisoned};
-use lind_kernel::stdio;
+use lind_kernel::{stdio, text};
 use wasmparser::{Parser, Payload};
 
 /// How long somebody at a terminal waits before being told why.
@@ -162,11 +162,11 @@ fn show() {
         if under_way.modules.is_empty() {
             break;
         }
-        stdio::say(&line(&under_way.modules, BEGUN.load(Ordering::Relaxed), under_way.functions));
+        stdio::say_as_it_is(&line(&under_way.modules, BEGUN.load(Ordering::Relaxed), under_way.functions));
         (patience, shown) = (BEAT, true);
     }
     if shown {
-        stdio::say(BLANK);
+        stdio::say_as_it_is(BLANK);
     }
     under_way.told = false;
     CHANGED.notify_all();
@@ -202,7 +202,7 @@ fn line(modules: &[Named], begun: usize, functions: usize) -> String {
 
 /// A name without what a terminal could take for an order, and its end if it is long.
 fn shortened(name: &str) -> String {
-    let name: Vec<char> = name.escape_debug().collect();
+    let name: Vec<char> = text::shown(name).chars().collect();
     let (cut, rest) = name.split_at(name.len().saturating_sub(SHOWN));
     format!("{}{}", if cut.is_empty() { "" } else { "..." }, rest.iter().collect::<String>())
 }

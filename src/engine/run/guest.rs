@@ -55,7 +55,7 @@ pub fn on_own_stack<R>(main: impl FnOnce() -> R) -> R {
         let Ok(all) =
             mmap_anonymous(std::ptr::null_mut(), GUARD + HOST_STACK, ProtFlags::READ | ProtFlags::WRITE, flags)
         else {
-            lind_kernel::stdio::say("lind-boot: no memory for a stack\n");
+            lind_kernel::stdio::say_line("no memory for a stack");
             libc::_exit(125);
         };
         let _ = mprotect(all, GUARD, MprotectFlags::empty());

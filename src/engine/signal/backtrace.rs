@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use lind_kernel::text::shown;
 use wasmtime::{FrameInfo, FrameSymbol, WasmBacktrace};
 
 /// What libc's start calls: the name clang gives a `main` with arguments, and one without.
@@ -39,16 +40,11 @@ fn symbols(out: &mut String, frame: &FrameInfo) {
 
 fn place(out: &mut String, symbol: &FrameSymbol) {
     let Some(file) = symbol.file() else { return };
-    let _ = write!(out, "                    at {}", on_one_line(file));
+    let _ = write!(out, "                    at {}", shown(file));
     for number in [symbol.line(), symbol.column()].into_iter().flatten() {
         let _ = write!(out, ":{number}");
     }
     out.push('\n');
-}
-
-/// Names come from the program: none may look like a line of ours.
-fn on_one_line(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).collect()
 }
 
 /// A name as its author wrote it.
@@ -57,7 +53,7 @@ fn plain(name: &str) -> String {
         return "main".to_owned();
     }
     let mangled = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten();
-    on_one_line(&mangled.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| name.to_owned()))
+    shown(&mangled.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| name.to_owned()))
 }
 
 #[cfg(test)]
@@ -73,7 +69,7 @@ mod tests {
             ("_Z3addii", "add(int, int)"),
             ("_Z", "_Z"),
             ("", ""),
-            ("f\nlind-boot: app (cage 1): SIGKILL", "flind-boot: app (cage 1): SIGKILL"),
+            ("f\nlind-boot: app (cage 1): SIGKILL", "f\\nlind-boot: app (cage 1): SIGKILL"),
         ] {
             assert_eq!(plain(name), expected);
         }

@@ -339,9 +339,9 @@ fn hand_over(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, origin: Origin
         // The first program may be compiled for minutes.
         signal::end(kernel, first, number);
     } else if kept_by_a_grate(kernel, &signal::outside_targets(kernel, first, number, origin)) {
-        let text =
-            format!("lind-boot: signal {number} again, and a grate keeps what one before has ended: everything ends\n");
-        stdio::say(&text);
+        stdio::say_line(&format!(
+            "signal {number} again, and a grate keeps what one before has ended: everything ends"
+        ));
         signal::end(kernel, first, KILL);
     } else {
         signal::from_outside(kernel, first, number, origin);

@@ -1,7 +1,7 @@
 //! Why guest code was left: a system call that ends it, or a trap, which is a signal to the cage.
 
 use lind_kernel::cage::{Attention, Cage, Next, Status};
-use lind_kernel::stdio;
+use lind_kernel::{stdio, text};
 use wasmtime::{Error, Store, ThrownException, Trap, WasmBacktrace};
 
 use crate::run::fork;
@@ -77,10 +77,12 @@ pub fn say(guest: &Guest, what: &str) {
 pub fn say_of(cage: &Cage, what: &str) {
     // The same module may have been run by another path before.
     let program = cage.settings().program.clone();
-    let mut text = format!("lind-boot: {} (cage {}): {}\n", program.to_string_lossy(), cage.id.0, what.trim_end());
-    // Names come from the guest: they must not steer the user's terminal.
-    text.retain(|c| !c.is_control() || c == '\n');
-    stdio::say(&text);
+    let (first, rest) =
+        what.trim_end().split_once('\n').map_or((what.trim_end(), None), |(first, rest)| (first, Some(rest)));
+    let head = text::shown(format!("{} (cage {}): {first}", program.to_string_lossy(), cage.id.0));
+    // The lines of a backtrace are ours, and names in them are shown already.
+    let rest = rest.map(|rest| format!("{rest}\n")).unwrap_or_default();
+    stdio::say(&format!("lind-boot: {head}\n{rest}"));
 }
 
 /// Whether the trap itself says what happened; the landing pad's `unreachable` does not.

@@ -12,8 +12,14 @@ use std::path::{Path, PathBuf};
 const ENGINE: [(&str, &[&str]); 2] = [("code", &[]), ("space", &["code"])];
 
 /// Modules of the kernel: each may import from those beside it and before it.
-const LAYERS: [&[&str]; 6] =
-    [&["lock", "sealed"], &["host", "mem"], &["threei", "event", "stdio"], &BODY, &["copy_out", "denial"], &["sys"]];
+const LAYERS: [&[&str]; 6] = [
+    &["lock", "sealed", "text"],
+    &["host", "mem"],
+    &["threei", "event", "stdio"],
+    &BODY,
+    &["copy_out", "denial"],
+    &["sys"],
+];
 const BODY: [&str; 15] = [
     "async_io",
     "authority",

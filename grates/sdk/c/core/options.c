@@ -1,5 +1,6 @@
 /* A grate's own options, and messages. */
 #include <lind/grate.h>
+#include <lind/text.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ void lind_set_name(const char *argv0)
 
 static void print(const char *where, const char *format, va_list ap)
 {
-	char line[1024];
+	char line[1024], text[4 * sizeof line];
+	size_t shown;
 	int n = snprintf(line, sizeof line / 2, "%s%s%s: ", where ? where : "", where ? ": " : "", name), m;
 
 	if (n >= (int)sizeof line / 2)
@@ -41,8 +43,10 @@ static void print(const char *where, const char *format, va_list ap)
 	m = vsnprintf(line + n, sizeof line - (size_t)n - 1, format, ap);
 	if (m > 0)
 		n += m < (int)sizeof line - n - 1 ? m : (int)sizeof line - n - 2;
-	line[n++] = '\n';
-	if (write(2, line, (size_t)n) < 0)
+	/* Much of it may be names that guests have made up. */
+	shown = lind_text_show(line, (size_t)n, text, sizeof text - 1);
+	text[shown++] = '\n';
+	if (write(2, text, shown) < 0)
 		return;
 }
 
