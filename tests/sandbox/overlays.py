@@ -611,9 +611,10 @@ def a_home_is_found_without_a_variable(world: World) -> None:
 def what_is_shown_commands_no_terminal(world: World) -> None:
     """Names and contents with control characters, of which some would have a terminal do something."""
     fill(world)
-    edited(world, "w:a\033]0;x\a=\033[2Jc\u009b1m\tend\n")
+    edited(world, "w:a\033]0;x\a=\033[2Jc\u009b1m\tend\n", "w:b\u202e\u009b\U000e0041=x")
     master, slave = pty.openpty()
-    for words, part in [(("diff",), '"a\\033]0;x\\007"'), (("diff", "--patch"), "+^[[2Jc^[[1m\tend"), (("log",), '"a\\033]0;x\\007"')]:
+    for words, part in [(("diff",), '"a\\033]0;x\\007"'), (("diff", "--patch"), "+^[[2Jc\\u{9b}1m\tend"), (("log",), '"a\\033]0;x\\007"'),
+                        (("diff", "--json"), '"b\\u202e\\u009b\\udb40\\udc41"')]:
         command = [BOOT, words[0], "test", *words[1:]]
         subprocess.run(command, cwd=world.project, env=world.known, user=world.user, group=world.user, stdin=subprocess.DEVNULL, stdout=slave, check=True, timeout=SECONDS)
         shown = os.read(master, 65536).decode()
@@ -634,7 +635,7 @@ def a_state_from_elsewhere_commands_no_terminal(world: World) -> None:
         state.execute("update log set kind = char(27)")
         state.execute("create trigger refuses before delete on names begin select raise(abort, 'no\033[2J'); end")
     shown = verb(world, "overlay", "ls", "test") + verb(world, "log", "test") + verb(world, "discard", "test", "made.txt", status=125)
-    for part in "\\033[2J", "\\033]0;x\\007", " ? made.txt", "no\\033[2J":
+    for part in "\\u{1b}[2J", "\\033]0;x\\007", " ? made.txt", "no\\u{1b}[2J":
         holds("shown", shown, part)
     same("control characters", [c for c in shown if not c.isprintable() and c != "\n"], [])
 
