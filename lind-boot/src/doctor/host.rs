@@ -86,7 +86,10 @@ pub fn allowing_namespaces() -> String {
     if !found.is_empty() {
         return format!("as root: {}", found.join("; "));
     }
-    let container = "in a container, its capabilities and its seccomp profile decide";
+    let most = std::fs::read_to_string("/proc/sys/user/max_user_namespaces").unwrap_or_default();
+    let most = if most.is_empty() { "not known here" } else { most.trim() };
+    let container =
+        format!("in a container, its capabilities and its seccomp profile decide; user.max_user_namespaces is {most}");
     if rustix::process::geteuid().is_root() {
         format!("start it where root may mount, or user namespaces are permitted ({container})")
     } else {

@@ -87,6 +87,14 @@ impl Wall {
             Wall::All => "see what the walls by themselves let through".into(),
         }
     }
+
+    /// What to do where nothing was found out about it.
+    fn advice_to_try(self) -> String {
+        match self {
+            Wall::Kernel | Wall::All => "mend what is named here, and run the doctor again".into(),
+            wall => wall.advice(),
+        }
+    }
 }
 
 /// How something went.
@@ -97,7 +105,7 @@ enum Outcome {
     /// By this error.
     Refused(i32),
     Allowed,
-    /// Nothing was told of it.
+    /// It could not be tried.
     Unknown,
 }
 
@@ -155,7 +163,7 @@ impl Findings {
         for wall in Wall::ALL {
             let of_wall = &told[&wall];
             if let Some(why) = &of_wall.failed {
-                self.less.push((format!("{}: {why}", wall.name()), wall.advice()));
+                self.less.push((format!("{}: could not be tried: {why}", wall.name()), wall.advice_to_try()));
             }
             for trial in Trial::ALL {
                 // Without a port nobody connects.
@@ -167,12 +175,12 @@ impl Findings {
                     Some(error) => Outcome::Refused(*error),
                 };
                 self.outcomes.insert((trial, wall), outcome);
-                let what = match outcome {
-                    Outcome::Allowed => "allowed",
-                    Outcome::Unknown if of_wall.failed.is_none() => "it is not known whether that is refused",
+                let (what, advice) = match outcome {
+                    Outcome::Allowed => ("allowed", wall.advice()),
+                    Outcome::Unknown if of_wall.failed.is_none() => ("could not be tried", wall.advice_to_try()),
                     _ => continue,
                 };
-                self.less.push((format!("{}: {}: {what}", wall.name(), trial.says()), wall.advice()));
+                self.less.push((format!("{}: {}: {what}", wall.name(), trial.says()), advice));
             }
         }
     }

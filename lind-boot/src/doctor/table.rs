@@ -46,7 +46,7 @@ fn cell(outcome: Outcome) -> String {
         Outcome::NotPromised => "-".into(),
         Outcome::Refused(_) => "refused".into(),
         Outcome::Allowed => "ALLOWED".into(),
-        Outcome::Unknown => "not known".into(),
+        Outcome::Unknown => "not tried".into(),
     }
 }
 
