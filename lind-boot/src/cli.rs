@@ -1,12 +1,16 @@
 //! The command line, parsed and nothing else.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use lind_kernel::stdio;
+use lind_kernel::text::{is_seen, shown};
 
 use crate::overlay::options as overlay;
-use crate::{cache, doctor, sandbox, session};
+use crate::{audit, cache, doctor, sandbox, session};
 
 /// Runs a WebAssembly program in a cage, behind any number of grates.
 ///
@@ -20,7 +24,7 @@ use crate::{cache, doctor, sandbox, session};
     arg_required_else_help = true,
     disable_help_subcommand = true,
     subcommand_precedence_over_arg = true,
-    override_usage = "lind-boot run [OPTIONS] [--] COMMAND [ARGS]...\n       lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot session start|exec|ls|logs|signal|stop ...\n       lind-boot diff|apply|discard|log|export|snapshot|rollback|fork STATE ...\n       lind-boot overlay ls|rm ...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE|PROGRAM... [--json]\n       lind-boot doctor [--json]\n       lind-boot warm PROGRAM|DIR...\n       lind-boot cache ls|clean ...\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
+    override_usage = "lind-boot run [OPTIONS] [--] COMMAND [ARGS]...\n       lind-boot [OPTIONS] PROGRAM [ARGS]...\n       lind-boot session start|exec|ls|logs|signal|stop ...\n       lind-boot diff|apply|discard|log|export|snapshot|rollback|fork STATE ...\n       lind-boot overlay ls|rm ...\n       lind-boot audit verify FILE ...\n       lind-boot compile FILE.wasm [-o FILE.cwasm]\n       lind-boot inspect FILE|PROGRAM... [--json]\n       lind-boot doctor [--json]\n       lind-boot warm PROGRAM|DIR...\n       lind-boot cache ls|clean ...\n       lind-boot explain [OPTIONS] GRATE... PROGRAM\n       lind-boot syscalls [--json]",
     after_help = "Exit status: the program's own; 128+n if signal n ended it; 125 if lind-boot failed; 126 if the program \
                   cannot be run; 127 if it was not found."
 )]
@@ -60,28 +64,45 @@ impl Cli {
     }
 }
 
-/// The option of `run` that is written much like this word.
-pub fn similar(word: &OsStr) -> Option<String> {
-    let word = word.to_str()?.strip_prefix("--")?;
-    let word = word.split_once('=').map_or(word, |(name, _)| name);
-    let command = Alone::<sandbox::RunOptions>::command();
-    let options = command.get_arguments().filter(|option| !option.is_hide_set()).filter_map(clap::Arg::get_long);
-    let (distance, name) = options.map(|name| (distance(word, name), name)).min()?;
-    (distance <= 2 && distance < name.len() / 2).then(|| format!("--{name}"))
+/// The command of lind-boot whose name is much like this word.
+pub fn nearest_command(word: &str) -> Option<String> {
+    let commands = Command::augment_subcommands(clap::Command::new("lind-boot")).subcommand_required(true);
+    let error = commands.try_get_matches_from(["lind-boot", word]).err()?;
+    match error.get(ContextKind::SuggestedSubcommand)? {
+        ContextValue::Strings(names) => names.first().cloned(),
+        ContextValue::String(name) => Some(name.clone()),
+        _ => None,
+    }
 }
 
-/// How many letters are to be put in, taken away or changed to make one word the other.
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (number, a) in one.bytes().enumerate() {
-        let mut before = std::mem::replace(&mut row[0], number + 1);
-        for (at, b) in other.bytes().enumerate() {
-            let changed = before + usize::from(a != b);
-            before = row[at + 1];
-            row[at + 1] = changed.min(before + 1).min(row[at] + 1);
+/// Whether `run` has the option that `error` says is unknown: of a line that begins without `run`.
+fn is_of_run(error: &clap::Error) -> bool {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return false };
+    let options = sandbox::RunOptions::augment_args(clap::Command::new("run"));
+    let named = word.strip_prefix("--").map(|word| word.split(['=', ' ']).next().unwrap_or(word));
+    let short = word.strip_prefix('-').and_then(|word| word.chars().next());
+    let is_run = std::env::args_os().nth(1).is_some_and(|first| Command::is_name(&first));
+    let mut all = options.get_arguments();
+    !is_run && all.any(|option| named.map_or(option.get_short() == short, |name| option.get_long() == Some(name)))
+}
+
+/// Prints what is wrong with the command line, or the help. Words of it may be names that a guest has chosen.
+pub fn print_error(error: &clap::Error) {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let odd: Vec<String> = words.filter(|word| !word.chars().all(is_seen)).collect();
+    if odd.is_empty() {
+        let _ = error.print();
+        if is_of_run(error) {
+            stdio::say_line("it is an option of `lind-boot run`");
         }
+        return;
     }
-    row[other.len()]
+    let text = odd.iter().fold(error.render().to_string(), |text, word| {
+        // An option and its value may be one word, of which a message has the value alone.
+        let value = word.split_once('=').map_or("", |(_, value)| value);
+        [word, value].iter().filter(|part| !part.is_empty()).fold(text, |text, part| text.replace(*part, &shown(part)))
+    });
+    stdio::say(&text);
 }
 
 impl From<Run> for Cli {
@@ -134,6 +155,9 @@ pub enum Command {
     /// The states of overlays
     #[command(subcommand)]
     Overlay(overlay::Overlay),
+    /// Logs of --audit
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// Compiles a module ahead of time, for this user on this machine
     Compile(Compile),
     /// Says where each system call of a program behind these grates would go, and runs nothing
@@ -161,6 +185,7 @@ impl Command {
             self,
             Command::Run(_)
                 | Command::Learn(_)
+                | Command::Audit(_)
                 | Command::Session(session::Command::Serve(_) | session::Command::Exec(_))
                 | Command::Overlay(overlay::Overlay::Ls { state: Some(_) })
         ) || self.verb().is_some()
@@ -182,31 +207,8 @@ impl Command {
     }
 
     fn is_name(word: &OsString) -> bool {
-        Command::NAMES.iter().any(|name| word == name)
+        word.to_str().is_some_and(Command::has_subcommand)
     }
-
-    const NAMES: [&str; 20] = [
-        "apply",
-        "cache",
-        "compile",
-        "diff",
-        "discard",
-        "doctor",
-        "explain",
-        "export",
-        "fork",
-        "inspect",
-        "learn",
-        "log",
-        "overlay",
-        "remove-at-end",
-        "rollback",
-        "run",
-        "session",
-        "snapshot",
-        "syscalls",
-        "warm",
-    ];
 }
 
 /// Options of `compile`.
@@ -284,7 +286,7 @@ pub struct Run {
     #[arg(long)]
     pub backtrace: bool,
     /// Says what keeps the guest inside, and what else happens at the start
-    #[arg(short, long)]
+    #[arg(long)]
     pub verbose: bool,
     /// Refuses to run unless every wall is up
     #[arg(long)]
@@ -323,7 +325,7 @@ pub struct Run {
     #[arg(skip)]
     pub image: Option<PathBuf>,
     /// The program, and its arguments
-    #[arg(value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "PROGRAM", trailing_var_arg = true)]
     pub program: Vec<OsString>,
 }
 
@@ -366,6 +368,7 @@ pub enum PerfFormat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
 
     #[test]
     fn definition_is_sound() {
@@ -403,9 +406,9 @@ mod tests {
             &["run", "-vx", "app", "--help"],
             &["run", "--session", "s", "app"],
             &["--root", "r", "--cwd=/x", "-e", "A=b", "app", "--root", "other"],
-            &["-v", "--backtrace", "--perf=json", "--memory", "64", "app", "run"],
+            &["--verbose", "--backtrace", "--perf=json", "--memory", "64", "app", "run"],
             &["--precompile", "app.wasm"],
-            &["-v"],
+            &["--verbose"],
             &["--stack", "s.toml", "--grates", "a", "--grates", "b", "./run"],
             &["--", "app", "-v"],
         ];
@@ -420,7 +423,6 @@ mod tests {
     fn what_is_wrong_the_whole_parser_says() {
         let commands = Cli::command();
         let names = commands.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>();
-        assert_eq!(names.len(), Command::NAMES.len());
         for word in names.into_iter().filter(|name| *name != "run") {
             assert!(Cli::alone(&["lind-boot".into(), word.into(), "app".into()]).is_none(), "{word}");
         }
@@ -446,11 +448,27 @@ mod tests {
     }
 
     #[test]
-    fn options_that_were_mistyped_are_known() {
-        let of = |word: &str| similar(OsStr::new(word));
-        assert_eq!(of("--polcy"), Some("--policy".into()));
-        assert_eq!(of("--denial=x"), Some("--denials".into()));
-        assert!(of("--nothing-like-it").is_none() && of("-x").is_none() && of("--").is_none());
+    fn the_nearest_is_named() {
+        assert_eq!(nearest_command("rum").as_deref(), Some("run"));
+        assert_eq!(nearest_command("sesion").as_deref(), Some("session"));
+        assert!(nearest_command("app").is_none() && nearest_command("").is_none() && nearest_command("-v").is_none());
+        let lines: [(&[&str], &str); 5] = [
+            (&["run", "--memroy", "5M", "app"], "--memory"),
+            (&["run", "--denial=x", "app"], "--denials"),
+            (&["learn", "-o", "x", "--volum", ".", "app"], "--volume"),
+            (&["session", "exec", "s", "--timeuot", "5s", "app"], "--timeout"),
+            (&["--verbos", "app"], "--verbose"),
+        ];
+        for (line, nearest) in lines {
+            let words = ["lind-boot"].iter().chain(line);
+            assert!(Cli::alone(&words.clone().map(OsString::from).collect::<Vec<_>>()).is_none(), "{line:?}");
+            let said = Cli::try_parse_from(words).unwrap_err().to_string();
+            assert!(said.contains(&format!("'{nearest}'")), "{said}");
+        }
+        for line in [&["session", "exec", "s", "-v", "."][..], &["-v", "app"]] {
+            let said = Cli::try_parse_from(["lind-boot"].iter().chain(line)).unwrap_err().to_string();
+            assert!(said.contains("unexpected argument '-v'"), "{said}");
+        }
     }
 
     #[test]

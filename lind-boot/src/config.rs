@@ -44,11 +44,9 @@ impl Config {
     pub fn new(options: &Run, stack: Option<(PathBuf, Vec<String>)>) -> Result<Config> {
         match options.program.first() {
             None => bail!("no program named (try --help)"),
-            // Everything from the program on is its own, so an option we do not know arrives as the program.
             Some(name) if name.as_bytes().starts_with(b"-") => {
                 let name = name.to_string_lossy();
-                let of_run = if is_option_of_run(&name) { "; lind-boot run has it" } else { "" };
-                bail!("unknown option {name} (try --help; a program of that name: ./{name}){of_run}")
+                bail!("{name}: a program cannot begin with a dash; one of that name is ./{name}")
             }
             Some(_) => {}
         }
@@ -68,15 +66,6 @@ impl Config {
             .collect::<Result<_>>()?;
         Ok(Config { root, envp: environment(&options.env)?, argv, cwd: c_string(&options.cwd)? })
     }
-}
-
-fn is_option_of_run(word: &str) -> bool {
-    let (named, short) = (word.strip_prefix("--"), word.strip_prefix('-').and_then(|word| word.chars().next()));
-    let named = named.map(|word| word.split('=').next().unwrap_or(word));
-    let options = <crate::sandbox::RunOptions as clap::Args>::augment_args(clap::Command::new("run"));
-    options
-        .get_arguments()
-        .any(|option| named.map_or(option.get_short() == short, |name| option.get_long() == Some(name)))
 }
 
 /// The root that is named, or else found, canonical.
@@ -170,10 +159,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_option_is_no_program() {
-        let cli = <crate::cli::Cli as clap::Parser>::parse_from(["lind-boot", "--bogus", "x"]);
+    fn an_option_is_not_a_program() {
+        let cli = <crate::cli::Cli as clap::Parser>::parse_from(["lind-boot", "--", "--bogus", "x"]);
         let error = Config::new(&cli.run, None).err().expect("refused");
-        assert!(error.to_string().contains("unknown option --bogus"), "{error}");
+        assert!(error.to_string().contains("--bogus: a program cannot begin"), "{error}");
     }
 
     #[test]

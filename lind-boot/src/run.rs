@@ -64,6 +64,8 @@ fn not_found(name: &CStr, root: &Path, grates: &Folders) -> anyhow::Error {
     let (is_path, name) = (name.to_bytes().contains(&b'/'), name.to_string_lossy());
     let folders = if is_path { "" } else { " or its /bin" };
     let meant = if is_path { format!("; a file of the host: lind-boot run {name}") } else { String::new() };
+    let meant = crate::cli::nearest_command(&name)
+        .map_or(meant, |command| format!("; did you mean the command `lind-boot {command}`?"));
     anyhow!("{name}: not found in the root {}{folders}, with or without .cwasm or .wasm{meant}", root.display())
 }
 

@@ -13,6 +13,7 @@ GRATES = "grates"
 RUST_HOME = {"src/kernel/text.rs", "src/kernel/stdio.rs"}
 SEVERAL_LINES = {
     "src/engine/signal/trap.rs": "the lines of a backtrace, whose names are shown by backtrace.rs",
+    "lind-boot/src/cli.rs": "help, and mistakes in the command line, whose words are shown",
     "lind-boot/src/run.rs": "the table of --perf, whose names are shown by report.rs",
 }
 ORDERS = {

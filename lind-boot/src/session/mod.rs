@@ -89,7 +89,7 @@ pub struct Exec {
     /// The session
     pub name: String,
     /// The command
-    #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true)]
     pub command: Vec<OsString>,
 }
 
