@@ -77,6 +77,21 @@ impl Kind {
         whole.parse::<u64>().ok()?.checked_mul(*times)?.checked_add(u64::try_from(part).ok()?)
     }
 
+    /// The same amount as grates take it, of a text that a person has typed: few bytes are rather a unit that was forgotten.
+    ///
+    /// # Errors
+    /// What is expected of a text that is none.
+    pub fn typed(self, text: &str) -> Result<String, String> {
+        const FEW: u64 = 1 << 20;
+        let bare = self == Kind::Bytes && text.bytes().all(|byte| byte.is_ascii_digit());
+        match self.parse(text) {
+            Some(amount) if bare && (1..FEW).contains(&amount) => {
+                Err(format!("{text} has no unit: write {text}M, or {text}B for bytes"))
+            }
+            _ => self.plain(text),
+        }
+    }
+
     /// The same amount as grates take it: a whole number of the largest unit that it is one of.
     ///
     /// # Errors
@@ -119,6 +134,16 @@ pub fn with_headroom(limit: &str, kind: Kind, used: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_amount_of_few_bytes_has_a_unit() {
+        assert!(Kind::Bytes.typed("100").unwrap_err().contains("100M, or 100B"));
+        assert_eq!(
+            ["100B", "0", "64M", "67108864"].map(|text| Kind::Bytes.typed(text)),
+            ["100", "0", "64M", "64M"].map(|text| Ok(text.to_owned()))
+        );
+        assert_eq!((Kind::Time.typed("10"), Kind::Count.typed("10")), (Ok("10s".into()), Ok("10".into())));
+    }
 
     #[test]
     fn amounts_are_compared_by_what_they_are() {

@@ -18,6 +18,7 @@ use super::amount::{Kind, at_least, at_most, with_headroom};
 use super::notes::Notes;
 use super::peaks::noted;
 use super::policy::{LIMITS, Policy, file_of};
+use super::relative;
 use crate::named::{Changed, For, Named};
 
 /// So many new names in a directory are told as the directory: the next run makes others.
@@ -38,6 +39,8 @@ pub struct Learner {
     /// What may be done while it learns.
     base: Policy,
     places: Places,
+    /// Where the guest has the volumes that the user named: paths are relative to one of them.
+    guests: Vec<PathBuf>,
     command: String,
 }
 
@@ -84,12 +87,14 @@ impl Learner {
             files: files?,
             base: Policy::default(),
             places: Places::default(),
+            guests: Vec::new(),
             command,
         })
     }
 
     /// What is allowed meanwhile, and where.
-    pub fn within(&mut self, base: Policy, places: Places) {
+    pub fn within(&mut self, base: Policy, places: Places, guests: Vec<PathBuf>) {
+        self.guests = guests;
         self.base = base;
         self.places = places;
     }
@@ -127,6 +132,9 @@ impl Learner {
         let files = self.files.read()?;
         let list = |key: &str| strings(&files, key);
         let (read, write) = fold(list("read"), list("write"), &list("made"), &list("moved"), &self.places);
+        let relative = |all: Vec<String>| -> BTreeSet<String> {
+            all.into_iter().map(|path| relative::shortened(path, &self.guests)).collect()
+        };
         Ok(Policy {
             network: false,
             allow: strings(&self.network.read()?, "allow").iter().map(|rule| host_of(rule)).collect(),
@@ -136,9 +144,9 @@ impl Learner {
             except: self.base.except.clone(),
             limits: self.limited(&self.limits.read()?),
             calls: Some(list("calls").into_iter().collect()),
-            read: Some(read),
-            write: Some(write),
-            programs: Some(list("programs").into_iter().collect()),
+            read: Some(relative(read).into_iter().collect()),
+            write: Some(relative(write).into_iter().collect()),
+            programs: Some(relative(list("programs").into_iter().collect()).into_iter().collect()),
             program: self.base.program.clone(),
         })
     }

@@ -10,10 +10,12 @@ mod line;
 mod notes;
 mod options;
 mod overlaid;
+mod own_grates;
 mod peaks;
 mod policy;
 mod protection;
 mod publish;
+mod relative;
 mod removal;
 mod repository;
 mod root;
@@ -218,7 +220,9 @@ impl Sandbox {
         // What an overlay or a file system in memory shows, its grate knows alone.
         let tmpfs = self.plan.tmpfs.iter().filter(|_| self.maker == Maker::Kernel).map(|tmpfs| &tmpfs.guest);
         let overlays = self.plan.volumes.iter().filter(|volume| volume.overlay.is_some()).map(|volume| &volume.guest);
-        let in_grates = tmpfs.chain(overlays).cloned().collect();
+        let mut in_grates: Vec<PathBuf> = tmpfs.chain(overlays).cloned().collect();
+        // A grate of the user's own may show anything, anywhere.
+        in_grates.extend((!options.grate.is_empty()).then(|| PathBuf::from("/")));
         let mounted = self.plan.volumes.into_iter().map(|volume| (volume.host, !volume.read_only)).collect();
         let run = Run {
             root: Some(made.root),
@@ -226,6 +230,7 @@ impl Sandbox {
             env: self.env,
             cwd: self.workdir.into_os_string(),
             verbose: options.verbose,
+            grates: options.grates.clone(),
             mounted,
             host_name: Some(options.hostname.clone().unwrap_or_else(|| HOST_NAME.to_owned())),
             command: Some(self.grates.len()),
@@ -277,6 +282,8 @@ impl Sandbox {
         let here = std::env::current_dir().context("the current directory")?;
         let image = config::root(options.image.as_ref()).context("the image with the tools")?;
         volume::ensure_apart(&volumes)?;
+        let guests: Vec<PathBuf> = volumes.iter().map(|volume| volume.guest.clone()).collect();
+        let policy = relative::resolved(&policy, &guests).with_context(|| format!("--policy {name}"))?;
         let first = command(first, &here, &Shown { image: &image, workdir: options.workdir.as_deref() }, &mut volumes)?;
         let workdir = match &options.workdir {
             Some(workdir) => {
@@ -298,6 +305,7 @@ impl Sandbox {
         let peaks = options.result.is_some().then(|| peaks_of(options, &policy, learner.as_ref())).transpose()?;
         let noted = peaks.as_ref().map(Peaks::path);
         let mut grates = line::grates(options, &policy, &volumes, notes.as_ref(), noted.as_deref())?;
+        grates.extend(own_grates::words(&options.grate, &options.grates)?);
         if maker == Maker::Kernel {
             volume::ensure_grates_can_hold(&tmpfs, &volumes)?;
             grates.splice(0..0, line::in_memory(&tmpfs));
@@ -309,7 +317,7 @@ impl Sandbox {
         let scratch = SCRATCH.map(PathBuf::from).into_iter().filter(|path| !asked(path)).collect();
         let plan = Plan { image, scratch, tmpfs, volumes, hidden };
         if let Some(learner) = &mut learner {
-            learner.within(policy, places(&plan));
+            learner.within(policy, places(&plan), guests);
         }
         let env = environment(options, &plan.image, preopened.iter().map(|(_, name)| name), &may_change)?;
         Ok(Sandbox {
@@ -371,9 +379,8 @@ fn ensure_program(name: &OsString) -> Result<()> {
     ensure!(!bytes.is_empty(), "run: '': no such program");
     ensure!(
         !bytes.starts_with(b"-"),
-        "{}: a command, and no option, stands here{}",
-        name.display(),
-        crate::cli::similar(name).map(|option| format!("; did you mean {option}?")).unwrap_or_default()
+        "{}: a command cannot begin with a dash; options come before `--`",
+        name.display()
     );
     ensure!(!matches!(bytes, b"." | b".."), "run: {}: a directory, and no program", name.display());
     ensure!(

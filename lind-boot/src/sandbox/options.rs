@@ -37,7 +37,7 @@ pub struct RunOptions {
     #[arg(long, requires = "explain")]
     pub json: bool,
     /// The command: a name in the image, or a path of the host to a .wasm or .cwasm
-    #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true)]
     pub command: Vec<OsString>,
 }
 
@@ -51,7 +51,7 @@ pub struct LearnOptions {
     #[command(flatten)]
     options: Options,
     /// The command, as for run
-    #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true)]
     command: Vec<OsString>,
 }
 
@@ -66,7 +66,7 @@ impl From<LearnOptions> for RunOptions {
 #[derive(Args, Debug, Default, Clone)]
 pub struct Amounts {
     /// Memory of all programs together: 64M, 2G
-    #[arg(long, value_name = "SIZE", value_parser = |text: &str| Kind::Bytes.plain(text))]
+    #[arg(long, value_name = "SIZE", value_parser = |text: &str| Kind::Bytes.typed(text))]
     pub memory: Option<String>,
     /// Processor time of all programs together: 10s, 2m
     #[arg(long, value_name = "TIME", value_parser = |text: &str| Kind::Time.plain(text))]
@@ -78,7 +78,7 @@ pub struct Amounts {
     #[arg(long, value_name = "COUNT", value_parser = |text: &str| Kind::Count.plain(text))]
     pub files: Option<String>,
     /// Bytes written to files: 100M
-    #[arg(long, value_name = "SIZE", value_parser = |text: &str| Kind::Bytes.plain(text))]
+    #[arg(long, value_name = "SIZE", value_parser = |text: &str| Kind::Bytes.typed(text))]
     pub disk: Option<String>,
 }
 
@@ -160,6 +160,12 @@ pub struct Options {
     /// Ends everything after this time, with status 124: 10s, 2m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
+    /// A grate between the policy and the command, with its options as in a shell; may be repeated, the last sees the command's calls first
+    #[arg(long, value_name = "'NAME [OPTIONS]'")]
+    pub grate: Vec<String>,
+    /// A directory of grates for --grate, before the one of lind-boot; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub grates: Vec<PathBuf>,
     /// Writes a log of all calls that nobody can change unnoticed
     #[arg(long, value_name = "FILE")]
     pub audit: Option<PathBuf>,

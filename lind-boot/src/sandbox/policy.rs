@@ -1,13 +1,17 @@
 //! Policies: what a sandbox may do, as a TOML file. Those that come with lind-boot are such files too (`policies/`).
 
 use std::ffi::OsStr;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use lind_kernel::text::is_seen;
 use serde_json::Value;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use super::amount::Kind;
+use super::relative::{is_relative, is_sound};
 use crate::config;
 use crate::named::{Changed, For, Named};
 
@@ -55,6 +59,10 @@ pub const HASH: &str = "blake3:";
 /// The names of limits.
 pub const LIMITS: [&str; 6] = ["memory", "cpu", "cages", "files", "threads", "disk"];
 
+/// The keys of a policy.
+const KEYS: [&str; 10] =
+    ["network", "allow", "read-only", "protect", "calls", "read", "write", "programs", "program", "limits"];
+
 /// The policies that come with lind-boot.
 const KNOWN: [(&str, &str); 4] = [
     ("agent", include_str!("../../policies/agent.toml")),
@@ -89,10 +97,16 @@ impl Policy {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(option: &str, text: &str) -> Result<Policy> {
-        let table: Value = toml::from_str(text).with_context(|| option.to_owned())?;
+        let source = Source { option, text };
+        let table = DeTable::parse(text).map_err(|error| source.error(error.span(), error.message().to_owned()))?;
         let mut policy = Policy::default();
-        for (key, value) in table.as_object().into_iter().flatten() {
-            policy.take(key, value).with_context(|| format!("{option}: {key}"))?;
+        for (key, value) in table.get_ref() {
+            let name = key.get_ref().as_ref();
+            let Err(error) = policy.take(name, &plain(value.get_ref())) else { continue };
+            // Not even one that is right: the key is wrong, and not its value.
+            let unknown = !KEYS.contains(&name);
+            let span = if unknown { key.span() } else { place_of(name, value) };
+            return Err(source.error(Some(span), format!("{name}: {error:#}")));
         }
         Ok(policy)
     }
@@ -151,14 +165,12 @@ impl Policy {
                         Value::Number(number) => number.to_string(),
                         _ => bail!("{limit}: must be a number or a text such as \"64M\""),
                     };
-                    let amount = Kind::of(limit).plain(&amount);
+                    let amount = Kind::of(limit).typed(&amount);
                     let amount = amount.map_err(|expected| anyhow!("{limit}: {expected}"))?;
                     self.limits.push((limit.clone(), amount));
                 }
             }
-            _ => bail!(
-                "unknown; there are network, allow, read-only, protect, calls, read, write, programs, program and limits"
-            ),
+            _ => bail!("unknown; there are {}", KEYS.join(", ")),
         }
         Ok(())
     }
@@ -231,6 +243,66 @@ impl Policy {
     /// The amount of a limit.
     pub fn limit(&self, name: &str) -> Option<&str> {
         self.limits.iter().find(|(limit, _)| limit == name).map(|(_, amount)| amount.as_str())
+    }
+}
+
+/// The text of a policy, for messages.
+struct Source<'a> {
+    option: &'a str,
+    text: &'a str,
+}
+
+impl Source<'_> {
+    /// OPTION:LINE:COLUMN: what is wrong there.
+    fn error(&self, span: Option<Range<usize>>, what: String) -> anyhow::Error {
+        let before = self.text.get(..span.map_or(0, |span| span.start)).unwrap_or(self.text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        anyhow!("{}:{line}:{column}: {what}", self.option)
+    }
+}
+
+/// Where in the value of a key the mistake is: of a list or a table, the first member with which alone it is wrong too.
+fn place_of(key: &str, value: &Spanned<DeValue<'_>>) -> Range<usize> {
+    let is_wrong = |value: Value| Policy::default().take(key, &value).is_err();
+    let wrong = match value.get_ref() {
+        DeValue::Array(all) => {
+            let one = all.iter().find(|one| is_wrong(Value::Array(vec![plain(one.get_ref())])));
+            one.map(Spanned::span)
+        }
+        DeValue::Table(all) => {
+            let alone = |name: &str, one| Value::Object([(name.to_owned(), one)].into_iter().collect());
+            let one = all.iter().find(|(name, one)| is_wrong(alone(name.get_ref(), plain(one.get_ref()))));
+            one.map(|(name, one)| match one.get_ref() {
+                // Of a program: the key of its rule.
+                DeValue::Table(rules) => {
+                    let wrong = |rule: &Value, key: &str| is_wrong(alone(name.get_ref(), alone(key, rule.clone())));
+                    let rule = rules.iter().find(|(key, rule)| wrong(&plain(rule.get_ref()), key.get_ref()));
+                    rule.map_or(name.span(), |(key, _)| key.span())
+                }
+                _ => one.span(),
+            })
+        }
+        _ => None,
+    };
+    wrong.unwrap_or_else(|| value.span())
+}
+
+/// A value of TOML without its places. What JSON does not have is a text, which no key takes.
+fn plain(value: &DeValue<'_>) -> Value {
+    match value {
+        DeValue::String(text) => Value::from(text.as_ref()),
+        DeValue::Boolean(is) => Value::from(*is),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .map_or_else(|_| Value::from(number.as_str()), Value::from),
+        DeValue::Float(number) => {
+            number.as_str().parse::<f64>().map_or_else(|_| Value::from(number.as_str()), Value::from)
+        }
+        DeValue::Array(all) => all.iter().map(|one| plain(one.get_ref())).collect(),
+        DeValue::Table(all) => {
+            Value::Object(all.iter().map(|(key, one)| (key.get_ref().to_string(), plain(one.get_ref()))).collect())
+        }
+        DeValue::Datetime(time) => Value::from(time.to_string()),
     }
 }
 
@@ -317,8 +389,8 @@ fn quoted(text: &str) -> String {
 
 fn patterns(value: &Value) -> Result<Vec<String>> {
     let all = texts(value)?;
-    if let Some(wrong) = all.iter().find(|pattern| !pattern.starts_with('/')) {
-        bail!("{wrong}: paths begin with /");
+    if let Some(wrong) = all.iter().find(|pattern| is_relative(pattern) && !is_sound(pattern)) {
+        bail!("{wrong}: a path begins with /, or is relative to each volume, without `.` and `..`");
     }
     Ok(all)
 }
@@ -379,29 +451,34 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_file_and_key() {
+    fn mistakes_are_told_with_line_and_column() {
         let wrong = |text: &str| format!("{:#}", Policy::parse("--policy p.toml", text).unwrap_err());
-        assert_eq!(wrong("network = 1"), "--policy p.toml: network: must be \"none\" or \"host\"");
-        assert!(wrong("netwrok = \"none\"").starts_with("--policy p.toml: netwrok: unknown"));
+        assert_eq!(wrong("network = 1"), "--policy p.toml:1:11: network: must be \"none\" or \"host\"");
+        assert!(wrong("netwrok = \"none\"").starts_with("--policy p.toml:1:1: netwrok: unknown"));
         assert!(wrong("protect = [\"/etc\"]").contains("relative"));
         assert!(wrong("protect = [\"a/../b\"]").contains("relative"));
         assert!(wrong("protect = [\"a/**/b\"]").contains("only in front"));
         assert!(wrong("[protect]\nexcept = [\"a/b\"]").contains("protect: except: a/b: one name"));
         assert!(wrong("[protect]\nall = true").contains("protect: all: unknown"));
-        assert!(wrong("read = [\"etc\"]").contains("begin with /"));
+        assert!(wrong("read = [\"../etc\"]").contains("begins with /"));
         assert_eq!(
             wrong("calls = [\"raed\"]"),
-            "--policy p.toml: calls: raed: no system call; `lind-boot syscalls` lists them"
+            "--policy p.toml:1:10: calls: raed: no system call; `lind-boot syscalls` lists them"
         );
         assert_eq!(
             wrong("[limits]\nmemory = \"1X\""),
-            "--policy p.toml: limits: memory: must be a size such as 64M, 1.5G"
+            "--policy p.toml:2:10: limits: memory: must be a size such as 64M, 1.5G"
         );
         assert!(wrong("[limits]\nmemroy = 1").contains("no limit memroy"));
-        assert!(wrong("network = ").starts_with("--policy p.toml: "));
         assert!(
             Policy::named("nobody", &Changed::default()).is_err()
                 && Policy::named("./nowhere.toml", &Changed::default()).is_err()
         );
+        assert!(wrong("network = ").starts_with("--policy p.toml:1:"));
+        let nested = wrong("# one\nread = [\n  \"/a\",\n  \"../b\"]");
+        assert!(nested.starts_with("--policy p.toml:4:3: read: ../b: "), "{nested}");
+        assert!(wrong("[program.\"/a\"]\nread = []\nlimits = {}").starts_with("--policy p.toml:3:1: program: "));
+        let unit = wrong("[limits]\nmemory = 100");
+        assert!(unit.starts_with("--policy p.toml:2:10: limits: memory: 100 has no unit"), "{unit}");
     }
 }
