@@ -1,6 +1,7 @@
 //! The command line, parsed and nothing else.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
@@ -88,21 +89,17 @@ fn is_of_run(error: &clap::Error) -> bool {
 
 /// Prints what is wrong with the command line, or the help. Words of it may be names that a guest has chosen.
 pub fn print_error(error: &clap::Error) {
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    let odd: Vec<String> = words.filter(|word| !word.chars().all(is_seen)).collect();
-    if odd.is_empty() {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if words.iter().all(|word| word.to_str().is_some_and(|word| word.chars().all(is_seen))) {
         let _ = error.print();
         if is_of_run(error) {
             stdio::say_line("it is an option of `lind-boot run`");
         }
         return;
     }
-    let text = odd.iter().fold(error.render().to_string(), |text, word| {
-        // An option and its value may be one word, of which a message has the value alone.
-        let value = word.split_once('=').map_or("", |(_, value)| value);
-        [word, value].iter().filter(|part| !part.is_empty()).fold(text, |text, part| text.replace(*part, &shown(part)))
-    });
-    stdio::say(&text);
+    // The same mistake, with words that are fit to be shown.
+    let again = Cli::try_parse_from(words.iter().map(|word| OsString::from(shown(word.as_bytes())))).err();
+    stdio::say(&again.as_ref().unwrap_or(error).to_string());
 }
 
 impl From<Run> for Cli {

@@ -51,7 +51,7 @@ def names_in_messages(world: World) -> None:
     fit("strace", said(world, *root, "strace_grate", NASTY), "SIGILL")
     log = str(world.folder / f"log{NASTY}")
     fit("witness", said(world, *root, "witness_grate", "--log", log, NASTY), "SIGILL")
-    fit("its log", said(world, *root, "witness_grate", "--verify", log, "--show"), ": 2 records"))
+    fit("its log", said(world, *root, "witness_grate", "--verify", log, "--show"), " records in ")
     for words in (["inspect", str(traps)], ["inspect", "--json", str(traps)], ["compile", f"{NASTY}.wasm"], ["warm", str(world.root)], ["cache", "ls"],
                   ["cache", "ls", "--json"], ["explain", *root, "strace_grate", NASTY], ["explain", "--json", *root, "strace_grate", NASTY]):
         fit(" ".join(words), said(world, *words))
