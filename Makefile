@@ -62,6 +62,8 @@ test: setup ## every test, about an hour the first time; ARGS=fs selects
 	@echo "test: builds what is not built (about 20 minutes the first time), then lints and unit tests (10), then scripts/test.py (30)"
 	@# The runtime ends with one long link on one processor: lints and unit tests are compiled meanwhile.
 	@$(MAKE) --no-print-directory -j2 all check unit-tests
+	@# Many tests of sandboxes need a shell and its tools.
+	@$(MAKE) --no-print-directory tools
 	cargo test --workspace
 	cargo test --workspace --no-default-features --test filters --test grates --test run
 	scripts/test.py $(ARGS)
