@@ -151,7 +151,7 @@ impl<'a> Named<'a> {
 
 /// For messages.
 pub fn shown(path: &Path) -> String {
-    path.display().to_string().escape_debug().to_string()
+    lind_kernel::text::shown(path.as_os_str().as_encoded_bytes())
 }
 
 fn place(given: &Path, what: For, changed: &Changed) -> Result<Place> {

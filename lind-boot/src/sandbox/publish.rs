@@ -67,7 +67,7 @@ impl Listeners {
                 .with_context(|| format!("--publish {}:{}: cannot listen there", published.host, published.port))?;
             if published.host.port() == 0 {
                 let address = listener.local_addr().context("--publish: the port that the system chose")?;
-                stdio::say(&format!("lind-boot: published: {address} leads to port {}\n", published.port));
+                stdio::say_line(&format!("published: {address} leads to port {}", published.port));
             }
             Ok((listener, published.port))
         });

@@ -185,7 +185,7 @@ fn tell() {
         for module in under_way.modules.iter_mut().filter(late) {
             module.said = true;
             let once = if module.once { ", once" } else { "" };
-            stdio::say(&format!("lind-boot: compiling {}{once}\n", module.name));
+            stdio::say_line(&format!("compiling {}{once}", module.name));
         }
     }
     under_way.told = false;
