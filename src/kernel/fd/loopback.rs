@@ -97,11 +97,14 @@ pub struct Named {
     pub to: Option<SocketAddr>,
 }
 
+/// Who has each port.
+type Ports = HashMap<(Protocol, u16), Vec<Weak<Bound>>>;
+
 /// The ports of one runner.
 pub struct Loopback {
     /// What the host's names begin with. No guest can spell it.
     scope: [u8; 8],
-    ports: Mutex<HashMap<(Protocol, u16), Vec<Weak<Bound>>>>,
+    ports: Mutex<Ports>,
     /// Makes names differ.
     serial: AtomicU64,
     /// Whose turn it is where several share a port.
