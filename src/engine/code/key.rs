@@ -121,7 +121,7 @@ impl CodeStore {
             // Who runs guests asks each time then.
             let _ = write_checks(data, &checks, &file);
         }
-        Ok(Self::with_cache(checks, Compiles::Here(key), data, cache))
+        Self::with_cache(checks, Compiles::Here(key), data, cache)
     }
 
     /// As [`CodeStore::open`], for a process that runs guests: the key is not read, and `link` compiles. Call it before confinement.
@@ -134,12 +134,12 @@ impl CodeStore {
         if let Some(place) = Place::all().next()
             && let Some(checks) = kept_checks(&place.data).context(KEPT)?
         {
-            let store = Self::with_cache(checks, compiles(), &place.data, &place.cache);
+            let store = Self::with_cache(checks, compiles(), &place.data, &place.cache)?;
             return Ok(CodeStore { limit, ..store });
         }
         Ok(match link.keys()? {
             (checks, Kept::In(data, cache)) => {
-                CodeStore { limit, ..Self::with_cache(checks, compiles(), &data, &cache) }
+                CodeStore { limit, ..Self::with_cache(checks, compiles(), &data, &cache)? }
             }
             (checks, Kept::Nowhere(why)) => {
                 let (compiles, unkept) = (compiles(), Some(why));
@@ -148,10 +148,14 @@ impl CodeStore {
         })
     }
 
-    fn with_cache(checks: Checks, compiles: Compiles, data: &Path, cache: &Path) -> CodeStore {
+    /// # Errors
+    /// When others can write to one of the directories.
+    fn with_cache(checks: Checks, compiles: Compiles, data: &Path, cache: &Path) -> Result<CodeStore> {
+        ensure_own(data)?;
+        ensure_own(cache)?;
         let opened = make_private(cache).and_then(|()| Ok(File::open(cache)?)).ok().map(OwnedFd::from);
         let private = vec![data.to_owned(), cache.to_owned()];
-        CodeStore { checks, compiles, cache: opened, private, limit: USUAL_LIMIT, unkept: None }
+        Ok(CodeStore { checks, compiles, cache: opened, private, limit: USUAL_LIMIT, unkept: None })
     }
 
     /// What signs compiled code.
@@ -225,6 +229,21 @@ fn home_in_database() -> Option<PathBuf> {
 fn make_private(path: &Path) -> Result<()> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.with_context(|| format!("cannot make {}", path.display()))
+}
+
+/// Who can write to a directory can put another key into it, or other code, or take away what is there.
+fn ensure_own(folder: &Path) -> Result<()> {
+    let Ok(found) = folder.metadata() else { return Ok(()) };
+    let shown = folder.display();
+    if found.uid() != rustix::process::geteuid().as_raw() && found.uid() != 0 {
+        bail!(
+            "{shown} belongs to another user, who could put code of theirs there; set XDG_DATA_HOME and XDG_CACHE_HOME to directories of yours"
+        );
+    }
+    if found.mode() & 0o022 != 0 {
+        bail!("{shown} can be written to by others, who could put code of theirs there: chmod go-w {shown}");
+    }
+    Ok(())
 }
 
 /// The key, and the file that it was read from.
@@ -394,6 +413,22 @@ mod tests {
         std::fs::set_permissions(data.join(CHECKS), Permissions::from_mode(0o600)).unwrap();
         std::fs::hard_link(data.join(CHECKS), folder.path().join("other")).unwrap();
         assert_eq!(kept(&data), None);
+    }
+
+    #[test]
+    fn nobody_else_can_write_to_the_directories() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, cache) = (folder.path().join("data"), folder.path().join("cache"));
+        CodeStore::open_in(&data, &cache).unwrap();
+        for shared in [&data, &cache] {
+            for mode in [0o720, 0o702, 0o1777] {
+                std::fs::set_permissions(shared, Permissions::from_mode(mode)).unwrap();
+                let why = CodeStore::open_in(&data, &cache).err().map(|error| format!("{error:#}")).unwrap_or_default();
+                assert!(why.contains("by others") && why.contains("chmod go-w"), "{mode:o}: {why}");
+            }
+            std::fs::set_permissions(shared, Permissions::from_mode(0o755)).unwrap();
+            assert!(CodeStore::open_in(&data, &cache).is_ok());
+        }
     }
 
     #[test]
