@@ -140,7 +140,11 @@ def links_lead_nowhere_else(world: World) -> None:
 def nothing_learned_allows_nothing(world: World) -> None:
     done = world.boot("learn", "-o", policy_of(world), "-v", ".", "--", "no-such-command")
     same("status", done.returncode, 127)
-    same("runs nothing", under(world, "-v", ".", "--", str(world.folder / "tool" / "probe"), "r:kept").stdout, "")
+    done = under(world, "-v", ".", "--", str(world.folder / "tool" / "probe"), "r:kept")
+    same("runs nothing", (done.returncode, done.stdout), (125, ""))
+    holds("says why", done.stderr, "no run has ended")
+    words = ("-v", ".", "--", str(world.folder / "tool" / "probe"), "r:kept")
+    passes(world, learn(world, *words), *words)
     done = world.boot("learn", "-o", "/nowhere/p.toml", "true")
     same("status", done.returncode, 125)
     Path(policy_of(world)).write_text("netwrok = 1\n")

@@ -27,6 +27,9 @@ const MANY: usize = 3;
 /// Names of so many hexadecimal digits are those of contents.
 const HASH: usize = 16;
 
+/// What the file says until a run has ended: no policy, so that nobody takes it for one.
+const UNLEARNED: &str = "# No run has ended yet that this policy is to be learned from.\nunlearned = true\n";
+
 /// Learns a policy.
 pub struct Learner {
     name: PathBuf,
@@ -70,11 +73,11 @@ impl Learner {
         // What is learned is added to what is there, which no pipe gives back.
         ensure!(file.metadata()?.is_file(), "{}: not a regular file", shown());
         let text = std::io::read_to_string(&file).with_context(shown)?;
-        let before = if text.trim().is_empty() { None } else { Some(Policy::parse(&shown(), &text)?) };
-        let before = before.filter(|policy| *policy != Policy::of_nothing());
+        let is_new = text.trim().is_empty();
+        let before = if is_new || text == UNLEARNED { None } else { Some(Policy::parse(&shown(), &text)?) };
         // Whatever happens, an empty file would be a policy that allows everything.
-        if text.trim().is_empty() {
-            (&file).write_all(Policy::of_nothing().text().as_bytes()).with_context(shown)?;
+        if is_new {
+            (&file).write_all(UNLEARNED.as_bytes()).with_context(shown)?;
         }
         lind_kernel::fd::keep_also(file.as_fd());
         let [limits, network, files] = ["limits", "network", "files"].map(Notes::new);
@@ -164,12 +167,6 @@ impl Learner {
 }
 
 impl Policy {
-    /// Nothing but what cannot be refused.
-    fn of_nothing() -> Policy {
-        let none = || Some(Vec::new());
-        Policy { calls: none(), read: none(), write: none(), programs: none(), ..Policy::default() }
-    }
-
     /// What either of the two allows.
     fn widened(&self, by: &Policy) -> Policy {
         let both = |a: &Option<Vec<String>>, b: &Option<Vec<String>>| {
@@ -223,9 +220,7 @@ fn fold(
     let folders = folders(made, places);
     let private = |path: &str| {
         let inside = |place: &&PathBuf| Path::new(path) != place.as_path() && Path::new(path).starts_with(place);
-        // What is told as a whole must be the guest's as a whole.
-        let whole = |place: &&PathBuf| !places.volumes.iter().any(|volume| volume.starts_with(place));
-        places.private.iter().find(inside).filter(whole).map(|place| below(&place.display().to_string()))
+        places.private.iter().find(inside).and_then(|place| told_as_a_whole(Path::new(path), place, places))
     };
     let moved = moved.iter().map(|path| below(path));
     let mut write: BTreeSet<String> =
@@ -240,6 +235,22 @@ fn fold(
     let read = read.into_iter().map(|path| private(&path).unwrap_or(path)).collect::<BTreeSet<_>>();
     let read = read.into_iter().filter(|path| !write.contains(path) && !covered(path));
     (read.collect(), write.into_iter().collect())
+}
+
+/// The pattern for what lies in a directory of the guest's own. Where a volume lies below it, that is not told with it.
+fn told_as_a_whole(path: &Path, place: &Path, places: &Places) -> Option<String> {
+    let holds_a_volume = |folder: &Path| places.volumes.iter().any(|volume| volume.starts_with(folder));
+    if !holds_a_volume(place) {
+        return Some(below(place.to_str()?));
+    }
+    let name = path.strip_prefix(place).ok()?.iter().next()?.to_str()?;
+    let top = place.join(name);
+    // A star is not for the dot that a name begins with.
+    match path == top {
+        _ if holds_a_volume(&top) => None,
+        false => Some(below(top.to_str()?)),
+        true => (!name.starts_with('.')).then(|| format!("{}/*", place.display())),
+    }
 }
 
 fn below(folder: &str) -> String {
@@ -298,7 +309,10 @@ mod tests {
     fn a_volume_in_memory_is_not_told_with_it() {
         let places = Places { private: vec!["/tmp".into()], volumes: vec!["/tmp/p".into()] };
         let (read, write) = fold(set(&["/tmp/p/b"]), set(&["/tmp/a", "/tmp/p/a"]), &set(&[]), &set(&[]), &places);
-        assert_eq!((read, write), (vec!["/tmp/p/b".to_owned()], vec!["/tmp/a".to_owned(), "/tmp/p/a".to_owned()]));
+        assert_eq!((read, write), (vec!["/tmp/p/b".to_owned()], vec!["/tmp/*".to_owned(), "/tmp/p/a".to_owned()]));
+        let paths = set(&["/tmp/d/e/f", "/tmp/.x"]);
+        let (_, write) = fold(set(&[]), paths, &set(&[]), &set(&[]), &places);
+        assert_eq!(write, ["/tmp/.x", "/tmp/d/**"]);
     }
 
     #[test]

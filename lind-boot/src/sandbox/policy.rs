@@ -145,6 +145,7 @@ impl Policy {
                     self.program.push(ProgramRules::parse(name, rules).with_context(|| format!("{name:?}"))?);
                 }
             }
+            "unlearned" => bail!("no run has ended that it was to be learned from; learn into it, or remove it"),
             "calls" => {
                 let calls = texts(value)?;
                 if let Some(wrong) = calls.iter().find(|name| lind_abi::syscall_named(name).is_none()) {
