@@ -72,7 +72,7 @@ fn hidden(volume: &Volume, policy: &Policy) -> Vec<String> {
 fn has_short_names(folder: &Path) -> bool {
     // FAT, NTFS by its two drivers, and what FUSE serves of a block device, as a rule one of the two.
     const KINDS: [i64; 4] = [0x4d44, 0x5346_544e, 0x7366_746e, 0x6573_5546];
-    rustix::fs::statfs(folder).is_ok_and(|found| KINDS.contains(&i64::from(found.f_type)))
+    rustix::fs::statfs(folder).is_ok_and(|found| KINDS.contains(&found.f_type))
 }
 
 /// Where the host's links lead that have a protected name at the top of a volume, or lie in a directory that has: a tool goes there, and so may who

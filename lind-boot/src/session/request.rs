@@ -154,7 +154,7 @@ impl Line {
         ensure!(workdir.as_ref().is_none_or(|path| path.has_root()), "-w: a path of the guest begins with /");
         let seconds = message["timeout"].as_f64();
         let timeout = seconds.map(Duration::try_from_secs_f64).transpose().context("timeout")?;
-        let shown: Vec<_> = own.iter().map(|word| shown(word)).collect();
+        let shown: Vec<_> = own.iter().map(shown).collect();
         let limits = limited(&amounts(&message["limits"])?).into_iter().map(String::into_bytes);
         Ok(Line {
             shown: shown.join(" "),

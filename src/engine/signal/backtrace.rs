@@ -53,7 +53,7 @@ fn plain(name: &str) -> String {
         return "main".to_owned();
     }
     let mangled = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten();
-    shown(&mangled.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| name.to_owned()))
+    shown(mangled.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| name.to_owned()))
 }
 
 #[cfg(test)]
