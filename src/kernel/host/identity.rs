@@ -4,7 +4,7 @@
 //! share, so that a call needs one comparison to know that nothing is to be done. A new host thread inherits its maker's,
 //! and knows that it does not know. Where the runner is not root nobody is another than the runner, and nothing here is called.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -80,6 +80,8 @@ static RUNNER: OnceLock<Runner> = OnceLock::new();
 thread_local! {
     /// Whose identity this thread has.
     static HAS: Cell<u64> = const { Cell::new(NOBODYS) };
+    /// What it has set last, and which capabilities: what is equal is not set again. None where it does not know.
+    static HELD: RefCell<Option<(Identity, u64)>> = const { RefCell::new(None) };
 }
 
 struct Runner {
@@ -133,6 +135,7 @@ pub fn is(stamp: u64) -> bool {
 /// Whether the host has such a user or group where the runner stands. The calling thread has nobody's identity afterwards.
 pub fn exists(kind: Kind, id: u32) -> bool {
     HAS.set(NOBODYS);
+    forget_held();
     become_one(kind, id).is_ok()
 }
 
@@ -170,18 +173,41 @@ pub fn take_on(stamp: u64, identity: &Identity) -> Result<()> {
     Ok(())
 }
 
+/// What the thread held; until it is set again, it does not know.
+fn forget_held() -> Option<(Identity, u64)> {
+    // A thread that ends has forgotten it before.
+    HELD.try_with(RefCell::take).ok().flatten()
+}
+
 fn set(identity: &Identity, capabilities: u64) -> Result<()> {
     HAS.set(NOBODYS);
-    become_one(Kind::User, identity.uid)?;
-    become_one(Kind::Group, identity.gid)?;
-    let groups = &identity.groups;
-    // Not libc's, which would set those of all threads.
-    // SAFETY: the host reads `len` numbers from the list, which is as long.
-    result(unsafe { raw_syscall!(Sysno::setgroups, groups.len(), groups.as_ptr() as usize) })?;
+    let held = forget_held();
+    let is_held = |same: fn(&Identity, &Identity) -> bool| held.as_ref().is_some_and(|(held, _)| same(held, identity));
+    let same_user = is_held(|held, new| held.uid == new.uid);
+    if !same_user {
+        become_one(Kind::User, identity.uid)?;
+    }
+    if !is_held(|held, new| held.gid == new.gid) {
+        become_one(Kind::Group, identity.gid)?;
+    }
+    // The host sorts a copy of them each time, and there may be 65,536.
+    if !is_held(|held, new| held.groups == new.groups) {
+        set_groups(&identity.groups)?;
+    }
     // Last: setfsuid(2) changes some by itself.
-    let mut sets = rustix::thread::capabilities(None).map_err(super::errno)?;
-    sets.effective = CapabilitySet::from_bits_retain(capabilities);
-    rustix::thread::set_capabilities(None, sets).map_err(super::errno)
+    if !same_user || held.is_none_or(|(_, held)| held != capabilities) {
+        let mut sets = rustix::thread::capabilities(None).map_err(super::errno)?;
+        sets.effective = CapabilitySet::from_bits_retain(capabilities);
+        rustix::thread::set_capabilities(None, sets).map_err(super::errno)?;
+    }
+    let _ = HELD.try_with(|held| held.replace(Some((identity.clone(), capabilities))));
+    Ok(())
+}
+
+/// Of the calling thread: not libc's, which would set those of all.
+fn set_groups(groups: &[u32]) -> Result<()> {
+    // SAFETY: the host reads `len` numbers from the list, which is as long.
+    result(unsafe { raw_syscall!(Sysno::setgroups, groups.len(), groups.as_ptr() as usize) }).map(drop)
 }
 
 /// setfsuid(2) or setfsgid(2), which say only afterwards whether they have been heard.
