@@ -1,9 +1,9 @@
-//! How a run ends: by itself or after a time, and who is told.
+//! How a run ends: as its program does, after a time, or when it was asked to and does not; and who is told.
 
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -18,9 +18,13 @@ use crate::sandbox::{Learner, Peaks};
 use lind_kernel::lock::Locked;
 
 /// The exit status of a run that its time has ended, as timeout(1) has it.
-const TIMED_OUT: i32 = 124;
+const TIMED_OUT: u8 = 124;
 
-/// How long grates have, once the time is over and their programs are killed, to save what they keep.
+/// What a run is asked to end by, and ends as.
+const TERM: u8 = 15;
+const TERMINATED: u8 = 128 + TERM;
+
+/// How long grates have, once their programs are killed, to save what they keep.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A program may be about to start another.
@@ -67,7 +71,10 @@ impl Clock {
 #[derive(Clone, Default)]
 pub struct End {
     timeout: Option<Duration>,
-    timed_out: Arc<AtomicBool>,
+    /// The exit status of a run that was ended; 0 before.
+    over: Arc<AtomicU8>,
+    /// Whether a program that handles SIGTERM has only so much time.
+    is_strict: bool,
     record: Option<Arc<Record>>,
     learner: Option<Arc<Learner>>,
 }
@@ -100,7 +107,13 @@ impl End {
                 kernel: OnceLock::new(),
             })
         };
-        End { timeout, timed_out: Arc::default(), record: result.map(record), learner: learner.map(Arc::new) }
+        End {
+            timeout,
+            over: Arc::default(),
+            is_strict: true,
+            record: result.map(record),
+            learner: learner.map(Arc::new),
+        }
     }
 
     /// Starts the watch, behind the walls and before the first program runs.
@@ -133,25 +146,45 @@ impl End {
             format!(" ({:.1} s of compiling do not count)", compiled.as_secs_f64())
         };
         stdio::say_line(&format!("--timeout {} s: everything was ended{besides}", timeout.as_secs_f64()));
-        self.timed_out.store(true, Ordering::SeqCst);
+        self.end_all(kernel, TIMED_OUT)
+    }
+
+    /// Whether a program that handles, blocks or ignores SIGTERM has only so much time.
+    pub fn is_strict(&self) -> bool {
+        self.is_strict
+    }
+
+    /// It was asked to end, and has not.
+    pub fn overdue(&self, kernel: &Kernel) -> ! {
+        self.end_all(kernel, TERMINATED)
+    }
+
+    /// Kills the programs, and has the grates before them end.
+    fn end_all(&self, kernel: &Kernel, status: u8) -> ! {
+        // The first who ends it says why.
+        let first = self.over.compare_exchange(0, status, Ordering::SeqCst, Ordering::SeqCst);
+        let status = first.map_or_else(|other| other, |_| status);
         let over = Instant::now() + GRACE;
         // With the last of its line the run ends by itself.
         while Instant::now() < over && signal::has_program(kernel) {
             signal::end_programs(kernel);
             std::thread::sleep(AGAIN);
         }
-        self.write(None);
-        // All cages live in this process.
-        std::process::exit(TIMED_OUT);
+        self.leave(status)
     }
 
-    /// The run has ended. Does not return if its time was over.
+    /// The run has ended. Does not return if it was ended.
     pub fn ended(&self, status: Status) {
-        if self.timed_out.load(Ordering::SeqCst) {
-            self.write(None);
-            std::process::exit(TIMED_OUT);
+        match self.over.load(Ordering::SeqCst) {
+            0 => self.write(Some(status)),
+            over => self.leave(over),
         }
-        self.write(Some(status));
+    }
+
+    fn leave(&self, over: u8) -> ! {
+        self.write((over != TIMED_OUT).then_some(Status::Signaled { signal: TERM }));
+        // All cages live in this process.
+        std::process::exit(i32::from(over));
     }
 
     fn write(&self, status: Option<Status>) {
@@ -169,7 +202,7 @@ impl Record {
     fn write(&self, status: Option<Status>) {
         let Some(mut file) = self.file.locked().take() else { return };
         let (code, signal) = match status.map(|status| self.of_command(status)) {
-            None => (Some(TIMED_OUT), None),
+            None => (Some(i32::from(TIMED_OUT)), None),
             Some(Status::Exited(code)) => (Some(i32::from(code)), None),
             Some(Status::Signaled { signal }) => (None, Some(signal)),
         };

@@ -16,7 +16,7 @@ use lind_kernel::engine::LoadError;
 use lind_kernel::root::{Directory, Last, Root, Walls};
 use lind_kernel::{Errno, Kernel, stdio, text};
 
-use crate::cli::Run;
+use crate::cli::{PerfFormat, Run};
 use crate::config::{self, Config, check_grates, check_private};
 use crate::end::End;
 use crate::outside::{self, Folders};
@@ -268,16 +268,37 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
     if let Some(attend) = attend {
         attend(&kernel)?;
     }
-    host_signals::run(watcher, beginning, kernel, first, move |status| {
-        link.end();
-        end.ended(status);
-        if verbose {
+    let perf = format.zip(perf);
+    host_signals::run(watcher, beginning, kernel, first, Ending { link, end, verbose, perf })
+}
+
+/// What is done when the run ends.
+struct Ending {
+    link: Arc<Link>,
+    end: End,
+    verbose: bool,
+    perf: Option<(PerfFormat, Arc<Perf>)>,
+}
+
+impl host_signals::Ending for Ending {
+    fn ended(&self, status: Status) {
+        self.link.end();
+        self.end.ended(status);
+        if self.verbose {
             describe_end(status);
         }
-        if let (Some(format), Some(perf)) = (format, &perf) {
-            stdio::say(&report::perf(perf, format));
+        if let Some((format, perf)) = &self.perf {
+            stdio::say(&report::perf(perf, *format));
         }
-    })
+    }
+
+    fn handlers_decide(&self) -> bool {
+        !self.end.is_strict()
+    }
+
+    fn overdue(&self, kernel: &Kernel) -> ! {
+        self.end.overdue(kernel)
+    }
 }
 
 /// The root, and the words of a line that a file stands for.

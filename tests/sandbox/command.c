@@ -194,7 +194,9 @@ int main(int argc, char **argv)
 		signal(SIGINT, caught);
 		signal(SIGUSR1, caught);
 	}
-	if (!strcmp(what, "catch") || !strcmp(what, "wait")) {
+	if (!strcmp(what, "deaf"))
+		signal(SIGTERM, SIG_IGN);
+	if (!strcmp(what, "catch") || !strcmp(what, "wait") || !strcmp(what, "deaf")) {
 		say("ready");
 		for (;;)
 			pause();

@@ -137,6 +137,18 @@ def stop_ends_everything(world: World) -> None:
     holds("says so", done.stderr, "lind-boot session start one")
 
 
+def who_is_asked_to_end_has_five_seconds(world: World) -> None:
+    """A command whose client is asked, and a session: what they do with SIGTERM makes no difference."""
+    start(world)
+    child, other = begin(world, "deaf"), begin(world, "deaf")
+    child.send_signal(signal.SIGTERM)
+    same("one command", child.wait(SECONDS), 128 + 15)
+    until("the other goes on", lambda: len(listed(world)[0]["commands"]) == 1)
+    os.kill(listed(world)[0]["pid"], signal.SIGTERM)
+    same("the session", other.wait(SECONDS), 125)
+    same("nothing is left", listed(world), [])
+
+
 def idle_sessions_end(world: World) -> None:
     start(world, "--idle", "3s")
     child = begin(world, "wait")
@@ -397,7 +409,7 @@ def a_start_that_fails_says_why(world: World) -> None:
 
 
 TESTS = [commands_end_as_if_run_directly, directory_and_environment, files_are_the_commands_own, signals_go_to_the_command,
-         a_client_that_dies_takes_its_command_along, a_session_that_dies_ends_its_commands, stop_ends_everything, idle_sessions_end,
+         a_client_that_dies_takes_its_command_along, a_session_that_dies_ends_its_commands, stop_ends_everything, who_is_asked_to_end_has_five_seconds, idle_sessions_end,
          limits_of_one_command, rules_hold, a_hundred_at_once, a_terminal, what_is_typed_and_shown,
          a_terminal_ends_with_its_command, a_terminal_is_its_commands_own, one_of_a_pipeline_has_the_keys,
          not_for_others, what_is_no_request, a_start_that_fails_says_why,

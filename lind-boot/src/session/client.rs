@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use lind_engine::signal::host_signals;
@@ -40,7 +41,7 @@ fn run(exec: &Exec) -> Result<u8> {
     }
     wire::send(socket.as_fd(), &request, &files)?;
     let (incoming, outgoing) = (Incoming::default(), Outgoing::default());
-    let mut client = Client { name: &exec.name, socket, signals, screen, incoming, outgoing };
+    let mut client = Client { name: &exec.name, socket, signals, screen, incoming, outgoing, due: None };
     loop {
         if let Some(status) = client.turn()? {
             return Ok(status);
@@ -90,8 +91,9 @@ fn request(exec: &Exec) -> Result<Value> {
 }
 
 /// How often one of us in the background, or beside another, looks whether what is typed is for it now: nobody tells.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
+const LOOK: Duration = Duration::from_millis(250);
 
+const TERM: u8 = 15;
 const CONT: u8 = 18;
 const WINCH: u8 = 28;
 
@@ -104,6 +106,8 @@ struct Client<'a> {
     screen: Option<Screen>,
     incoming: Incoming,
     outgoing: Outgoing,
+    /// When the time is over of a command that was asked to end.
+    due: Option<Instant>,
 }
 
 impl Client<'_> {
@@ -118,7 +122,14 @@ impl Client<'_> {
             vec![PollFd::new(&self.socket, PollFlags::IN | room), PollFd::new(&self.signals, PollFlags::IN)];
         let keys = self.screen.as_ref().and_then(Screen::keys).filter(|_| room.is_empty());
         files.extend(keys.iter().map(|keys| PollFd::new(keys, PollFlags::IN)));
-        match poll(&mut files, looks.then_some(&LOOK)) {
+        let left = self.due.map(|due| due.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            // Without us the session ends it.
+            stdio::say_line(&format!("SIGTERM came {} s ago: the command is ended", host_signals::GRACE.as_secs()));
+            return Ok(Some(128 + TERM));
+        }
+        let most = looks.then_some(LOOK).into_iter().chain(left).min().map(Timespec::try_from).transpose()?;
+        match poll(&mut files, most.as_ref()) {
             Err(rustix::io::Errno::INTR) => return Ok(None),
             polled => polled?,
         };
@@ -142,6 +153,9 @@ impl Client<'_> {
 
     fn pass_on_signals(&mut self) {
         while let Some((number, origin)) = self.signals.next() {
+            if number == TERM {
+                self.due.get_or_insert_with(|| Instant::now() + host_signals::GRACE);
+            }
             if let Some(screen) = self.screen.as_mut().filter(|_| [WINCH, CONT].contains(&number)) {
                 screen.take_keys();
                 let size = screen.size();

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use lind_abi::{CageId, Errno};
+use lind_engine::signal::host_signals;
 use lind_kernel::cage::signal::Origin;
 use lind_kernel::{Kernel, fd, stdio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -37,8 +38,8 @@ const STACK: usize = 512 << 10;
 /// What commands are told to end by.
 const TERM: u8 = 15;
 
-/// How long commands may take to end when the session does.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long grates may take to end when the commands have.
+const OF_GRATES: Duration = Duration::from_secs(5);
 
 /// After how long without commands what only they need is given back.
 const QUIET: Duration = Duration::from_secs(1);
@@ -451,7 +452,7 @@ impl Server {
     fn stop(&mut self) {
         if self.ending.is_none() {
             self.commands.signal_all(TERM);
-            self.ending = Some(Instant::now() + GRACE);
+            self.ending = Some(Instant::now() + host_signals::GRACE);
         }
     }
 
@@ -467,7 +468,7 @@ impl Server {
         }
         if !self.closed && (late || self.commands.is_empty()) {
             self.orders.end();
-            (self.closed, self.ending) = (true, Some(Instant::now() + GRACE));
+            (self.closed, self.ending) = (true, Some(Instant::now() + OF_GRATES));
         }
     }
 }

@@ -124,6 +124,11 @@ impl Drop for Endable {
 pub(super) const ENDING: [i32; 4] = crate::code::ending::SIGNALS;
 
 const KILL: u8 = 9;
+const TERM: u8 = 15;
+const CONT: u8 = 18;
+
+/// How long whatever was asked to end by SIGTERM may take.
+pub const GRACE: Duration = Duration::from_secs(5);
 
 /// How long a cage that such a signal has ended may take to leave before another one ends the first cage too.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -154,8 +159,22 @@ thread_local! {
 struct Watched {
     kernel: Arc<Kernel>,
     first: Arc<Cage>,
-    end: Box<dyn Fn(Status) + Send + Sync>,
-    ending: AtomicBool,
+    ending: Box<dyn Ending>,
+    is_ending: AtomicBool,
+    /// When the time is over of what was asked to end.
+    due: Mutex<Option<Instant>>,
+}
+
+/// How the process ends.
+pub trait Ending: Send + Sync {
+    /// The first cage has ended.
+    fn ended(&self, status: Status);
+
+    /// Whether a program that handles, blocks or ignores SIGTERM goes on, as on Linux. Else it has [`GRACE`].
+    fn handlers_decide(&self) -> bool;
+
+    /// SIGTERM came [`GRACE`] ago: ends everything.
+    fn overdue(&self, kernel: &Kernel) -> !;
 }
 
 /// A watcher that is being started.
@@ -191,18 +210,12 @@ impl Starting {
     }
 }
 
-/// Runs the first guest thread, and ends this process when the first cage has ended: by `end`, which may be called on another thread. Nothing is
+/// Runs the first guest thread, and ends this process when the first cage has ended: by `ending`, which may be called on another thread. Nothing is
 /// dropped on the way: guest threads may still run, and the descriptors behind it are the cages'.
-pub fn run(
-    watcher: Starting,
-    first: First,
-    kernel: Arc<Kernel>,
-    cage: Arc<Cage>,
-    end: impl Fn(Status) + Send + Sync + 'static,
-) -> ! {
+pub fn run(watcher: Starting, first: First, kernel: Arc<Kernel>, cage: Arc<Cage>, ending: impl Ending + 'static) -> ! {
     FIRST.store(cage.id.0, Ordering::SeqCst);
-    let ending = AtomicBool::new(false);
-    let watched = WATCHED.get_or_init(|| Watched { kernel, first: cage, end: Box::new(end), ending });
+    let (ending, is_ending) = (Box::new(ending), AtomicBool::new(false));
+    let watched = WATCHED.get_or_init(|| Watched { kernel, first: cage, ending, is_ending, due: Mutex::new(None) });
     lind_kernel::fd::leave_to_cages(&watched.kernel);
     // It has let go of the cages' descriptors by then: what the guest closes would stay open.
     watcher.wait();
@@ -240,19 +253,53 @@ impl Watched {
                 self.end(status);
             }
             if is_replaced() {
+                // It may wait for ever, and not know of what has just become due some day.
+                wake(WATCHER.load(Ordering::SeqCst));
                 return;
             }
             while let Some((number, origin)) = next_left() {
-                hand_over(&self.kernel, &self.first, number, origin);
+                self.hand_over(number, origin);
             }
-            let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-            // SAFETY: `info` may be written, and is valid with all bits zero.
-            let (number, info) = unsafe { (libc::sigwaitinfo(&raw const set, info.as_mut_ptr()), info.assume_init()) };
+            let left = self.due.locked().map(|due| due.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                self.end_if_late();
+                continue;
+            }
+            let (number, info) = next_of(&set, left);
             match u8::try_from(number) {
                 Ok(number) if number > 0 && i32::from(number) != preempt::signal() => self.pass_on(number, &info),
                 _ => {}
             }
         }
+    }
+
+    /// Hands a signal to the kernel, and notes what it asks for.
+    fn hand_over(&self, number: u8, origin: Origin) {
+        let mut due = self.due.locked();
+        // Nobody who was stopped meanwhile has had his time.
+        if number == TERM && due.is_none() || number == CONT && due.is_some() {
+            *due = Some(Instant::now() + GRACE);
+        }
+        drop(due);
+        if number == TERM && !self.ending.handlers_decide() {
+            self.kernel.ends_in_time();
+        }
+        hand_over(&self.kernel, &self.first, number, origin);
+    }
+
+    /// The time is over of what was asked to end.
+    fn end_if_late(&self) {
+        // Of two watchers one gets it.
+        if self.due.locked().take().is_none() {
+            return;
+        }
+        let asked = signal::outside_targets(&self.kernel, &self.first, TERM, Origin::Process);
+        if self.ending.handlers_decide() && !asked.iter().any(|cage| signal::has_not_answered(&self.kernel, cage, TERM))
+        {
+            return;
+        }
+        stdio::say_line(&format!("SIGTERM came {} s ago: everything ends", GRACE.as_secs()));
+        self.ending.overdue(&self.kernel)
     }
 
     /// Hands a signal to the kernel, or to the watcher that has taken this one's place.
@@ -264,20 +311,32 @@ impl Watched {
             wake(WATCHER.load(Ordering::SeqCst));
             return;
         }
-        hand_over(&self.kernel, &self.first, number, origin(info));
+        self.hand_over(number, origin(info));
         drop(apart);
     }
 
     /// Ends the process; whoever comes second waits for that.
     fn end(&self, status: Status) -> ! {
-        while self.ending.swap(true, Ordering::SeqCst) {
+        while self.is_ending.swap(true, Ordering::SeqCst) {
             std::thread::park();
         }
-        (self.end)(status);
+        self.ending.ended(status);
         // Nothing is left to be written, and what there is to free goes with the process.
         // SAFETY: no other thread has anything to do after this.
         unsafe { libc::_exit(i32::from(status.shell_code())) }
     }
+}
+
+/// The next of these signals, if it comes within this time.
+fn next_of(set: &libc::sigset_t, within: Option<Duration>) -> (i32, libc::siginfo_t) {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let within = within.map(|within| libc::timespec {
+        tv_sec: within.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_nsec: within.subsec_nanos().into(),
+    });
+    let time = within.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: `info` may be written, and is valid with all bits zero; `time` is null or a time.
+    unsafe { (libc::sigtimedwait(set, info.as_mut_ptr(), time), info.assume_init()) }
 }
 
 /// What the watcher before has taken and not handed over, if this is the one that took its place.

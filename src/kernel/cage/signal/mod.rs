@@ -33,7 +33,10 @@ pub(crate) use orphan::{group_is_orphaned, groups_left_by, tell_children};
 pub(crate) use permission::{Permission, grates_over, ids_allow, stands_over};
 pub(crate) use queue::Queue;
 pub use restart::restarts;
-pub use send::{Origin, end, end_all_of, end_programs, ended_but_there, from_outside, has_program, outside_targets};
+pub use send::{
+    Origin, end, end_all_of, end_programs, ended_but_there, from_outside, has_not_answered, has_program,
+    outside_targets,
+};
 pub(crate) use send::{child_changed, send, send_to_all, send_to_group, send_to_thread, wants_no_zombies};
 
 use super::{Attention, Cage, Thread};

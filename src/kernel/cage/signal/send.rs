@@ -157,6 +157,19 @@ pub fn ended_but_there(kernel: &Kernel) -> Vec<Arc<Cage>> {
     kernel.cages.all().into_iter().filter(|cage| cage.is_dead() && !cage.threads().is_empty()).collect()
 }
 
+/// Whether it has done nothing yet about a signal that was for all of it: it has ended by it and is still there, or a thread should take it.
+/// Grates leave signals to their programs.
+pub fn has_not_answered(kernel: &Kernel, cage: &Cage, signal: u8) -> bool {
+    let threads = cage.threads();
+    if kernel.engine().serves(cage) {
+        return false;
+    }
+    if cage.is_dead() {
+        return !threads.is_empty();
+    }
+    cage.pending.load(Ordering::SeqCst) & bit(signal) != 0 && threads.iter().any(|thread| !thread.blocks(signal))
+}
+
 fn deliver(kernel: &Kernel, cage: &Cage, to: Option<&Thread>, info: Info) -> Result<()> {
     let put = put(cage, &mut cage.signals(), to, info, Ends::AtOnce);
     act_on(kernel, cage, info.signal, put)
