@@ -311,6 +311,8 @@ static int64_t on_sendto(const struct lind_call *call)
 		own.args[4].value = own.args[5].value = 0;
 		return lind_forward(&own);
 	}
+	if ((r = stream_takes_no_name(call)) < 0)
+		return r;
 	r = with_family(call->args[4], call->args[5].value, true, &a);
 	return r < 0 ? r : on_pinned(call, &a, send_to);
 }

@@ -105,6 +105,8 @@ static int64_t send_message(struct client *c, const struct lind_call *call, stru
 	if (m->own.msg_name) {
 		struct sockaddr *name = m->own.msg_name;
 
+		if ((r = stream_takes_no_name(call)) < 0)
+			return r;
 		if (m->own.msg_namelen >= sizeof(struct sockaddr_in) && name->sa_family == AF_UNSPEC)
 			name->sa_family = AF_INET;
 		if ((r = address_parse(m->name, m->own.msg_namelen, true, &a)) >= 0)

@@ -146,6 +146,8 @@ int64_t wait_readable(const struct lind_call *call, struct lind_arg pinned);
 /* Gives the client a descriptor of ours, which is closed here: its number, or a negative errno. */
 int64_t hand_over(const struct lind_call *call, int fd, bool cloexec);
 bool socket_kind(uint64_t target, struct lind_arg fd, struct socket_kind *kind);
+/* What a message that names an address gets where a unix stream carries it, whatever the address says: EISCONN, or EOPNOTSUPP. 0 of other sockets. */
+int64_t stream_takes_no_name(const struct lind_call *call);
 bool socket_name(uint64_t target, struct lind_arg fd, bool peer, struct address *a);
 /* Whether a socket that came from elsewhere may be had: its peer and its name. */
 bool socket_fits(uint64_t target, struct lind_arg fd, char *why, size_t size);

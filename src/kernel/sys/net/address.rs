@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use lind_abi::layout::Sockaddr;
 use lind_abi::{Errno, In, InOut, Len, Out, Result};
 use rustix::fs::OFlags;
+use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use crate::call::Ctx;
 use crate::fd::name::{AF_UNIX, Meaning, PATH, UNIX, meaning, to_guest, unix};
@@ -94,6 +95,23 @@ pub(super) fn reach<T>(cx: &Ctx<'_>, address: &Address, mut act: impl FnMut(&Add
             }
         }
     }
+}
+
+/// As [`reach`], for what is sent. A stream takes no address, and says so whatever it is.
+pub(super) fn reach_to_send<T>(
+    cx: &Ctx<'_>,
+    socket: BorrowedFd<'_>,
+    address: &Address,
+    mut act: impl FnMut(&Address) -> Result<T>,
+) -> Result<T> {
+    if matches!(meaning(address), Meaning::Host) || !is_unix_stream(socket) {
+        return reach(cx, address, act);
+    }
+    cx.blocking(|| act(address))
+}
+
+fn is_unix_stream(socket: BorrowedFd<'_>) -> bool {
+    sockopt::socket_domain(socket) == Ok(AddressFamily::UNIX) && sockopt::socket_type(socket) == Ok(SocketType::STREAM)
 }
 
 /// Where a path led.

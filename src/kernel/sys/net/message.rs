@@ -162,7 +162,8 @@ fn send_once(
 ) -> Result<usize> {
     let files = control.iter().map(|message| if let Control::Rights(files) = message { files.len() } else { 0 }).sum();
     let counted = count_in_flight(cx, fd, files)?;
-    let sent = address::reach(cx, to, |to| net::sendmsg(socket.host(), to, data, control, flags.0));
+    let sent =
+        address::reach_to_send(cx, socket.host(), to, |to| net::sendmsg(socket.host(), to, data, control, flags.0));
     if let Some((file, count)) = counted {
         cx.kernel.in_flight.sent(fd.cage, &file, count, sent.is_ok());
     }

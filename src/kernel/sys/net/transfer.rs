@@ -39,7 +39,7 @@ pub(crate) fn sendto(
     let buf = cx.input(buf, len)?;
     let sent = match to.len() {
         0 => cx.blocking(|| net::send(socket.as_fd(), buf, flags.0)),
-        _ => address::reach(cx, &to, |to| net::sendto(socket.as_fd(), buf, flags.0, to)),
+        _ => address::reach_to_send(cx, socket.as_fd(), &to, |to| net::sendto(socket.as_fd(), buf, flags.0, to)),
     };
     sent.inspect_err(|errno| failed(cx, fd, socket.as_fd(), flags, *errno))
 }
