@@ -24,7 +24,7 @@ static struct lind_guard guard;
 static bool matches(const char *path, const char *pattern)
 {
 	size_t length = strlen(pattern);
-	char top[PATH_MAX], start[PATH_MAX];
+	char top[PATH_MAX], start[LIND_PATH_MAX + 16];
 
 	if (length < 3 || strcmp(pattern + length - 3, "/**"))
 		return !fnmatch(pattern, path, FNM_PATHNAME | FNM_PERIOD);

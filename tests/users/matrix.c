@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,7 @@ static const char *error_name(int error)
 	case EISDIR: return "EISDIR";
 	case EINVAL: return "EINVAL";
 	case ELOOP: return "ELOOP";
+	case ENAMETOOLONG: return "ENAMETOOLONG";
 	}
 	snprintf(number, sizeof number, "errno %d", error);
 	return number;
@@ -383,6 +385,67 @@ static void one(int kind, uid_t uid, mode_t mode, mode_t above, const struct cal
 	puts("");
 }
 
+/*
+ * A path from the working directory is as long as a path may be, and longer from the root: what looks at whole paths has to let it through. And names
+ * and paths that are too long.
+ */
+static void long_paths(void)
+{
+	static char name[NAME_MAX + 2], path[PATH_MAX + 1];
+	static const size_t lengths[] = { NAME_MAX, NAME_MAX + 1 };
+	struct stat st;
+
+	memset(name, 'n', NAME_MAX);
+	for (int i = 0; i < 9; i++)
+		if (mkdir(name, 0755) || chdir(name))
+			die("a long path");
+	for (int i = 0; i < 9; i++)
+		if (sprintf(path + strlen(path), "%s%s", i ? "/" : "", name), mkdir(path, 0755))
+			die("a longer path");
+	strcat(path, "/it");
+#define SAY(call) do { errno = 0; int r_ = call; printf("long %s: %s\n", #call, r_ < 0 ? error_name(errno) : "ok"); } while (0)
+	SAY(opens(path, O_WRONLY | O_CREAT | O_EXCL));
+	SAY(open_both(path));
+	SAY(truncate_(path));
+	SAY(stat_(path));
+	SAY(chmod_(path));
+	SAY(utimens_now(path));
+	SAY(rename_to(path));
+	SAY(rename(path, "it"));
+	SAY(link("it", path));
+	SAY(chdir_(path));
+	SAY(unlink_(path));
+	SAY(unlink_("it"));
+	for (int i = 0; i < 9; i++) {
+		*strrchr(path, '/') = 0;
+		if (rmdir(path))
+			die(path);
+	}
+	for (int i = 0; i < 9; i++)
+		if (chdir("..") || rmdir(name))
+			die("cannot go back");
+	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		memset(path, 0, sizeof path);
+		memset(path, 'l', lengths[i]);
+		SAY(lstat(path, &st));
+		SAY(mkdir(path, 0755));
+		SAY(rename(path, "it"));
+		SAY(rmdir("it"));
+		SAY(open_create(path));
+		SAY(truncate_(path));
+		SAY(unlink(path));
+	}
+	memset(path, '/', PATH_MAX);
+	SAY(truncate_(path));
+	SAY(mkdir_(path));
+	path[PATH_MAX - 1] = 0;
+	SAY(mkdir_(path));
+	SAY(chdir_(path));
+	if (fchdir(here))
+		die("fchdir");
+#undef SAY
+}
+
 int main(int argc, char **argv)
 {
 	static const mode_t modes[] = { 0000, 0640, 0755, 06777 }, aboves[] = { 0755, 0777, 01777, 0700, 0711 };
@@ -401,9 +464,10 @@ int main(int argc, char **argv)
 		for (int owner = 0; owner <= root; owner++)
 			for (m = few; m < sizeof modes / sizeof *modes - few; m++)
 				for (a = few ? m + 1 : 0; a < (few ? m + 2 : sizeof aboves / sizeof *aboves); a++)
-					for (who = 0; who < (!root ? 1 : few ? 4 : sizeof callers / sizeof *callers); who++)
+					for (who = root && few; who < (!root ? 1 : few ? 4 : sizeof callers / sizeof *callers); who++)
 						for (call = 0; call < sizeof calls / sizeof *calls; call++)
 							one(kind, owner ? OWNER : self, modes[m], aboves[a], &callers[who], call);
+	long_paths();
 	if (devices)
 		for (who = 0; who < sizeof callers / sizeof *callers; who++) {
 			become(&callers[who]);

@@ -16,9 +16,15 @@
 
 static const struct lind_guard *guard;
 
+/* Whether nothing leads to a file but descriptors: its names have gone, or it never had one. Whoever gives it one is asked about that name. */
+static bool has_no_name(const struct stat *st)
+{
+	return !st->st_nlink && (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode));
+}
+
 /*
- * What lies in memory is in no tree, nor are pipes and the like. A file without a name may be in any: it was handed in from
- * outside, or belongs to a grate that keeps files itself.
+ * What lies in memory is in no tree, nor are pipes and the like, nor files that nothing leads to. Another file whose name is not known may be in any: it was
+ * handed in from outside, or belongs to a grate that keeps files itself.
  */
 static bool in_a_tree(const struct lind_place *place)
 {
@@ -26,6 +32,8 @@ static bool in_a_tree(const struct lind_place *place)
 
 	if (place->object >= 0 && !S_ISREG(kind) && !S_ISDIR(kind) && !S_ISLNK(kind))
 		return place->path[0] == '/';
+	if (place->dir < 0 && place->object >= 0 && has_no_name(&place->st))
+		return false;
 	if (place->dir >= 0 || place->object < 0 || !S_ISREG(kind))
 		return true;
 	return own(SYS_fcntl, (uint64_t)place->object, F_GET_SEALS, 0, 0) < 0;
@@ -41,13 +49,13 @@ static bool may_change(const char *path, unsigned effect)
 static bool may_change_all_in(const char *directory, unsigned effect)
 {
 	static const char *const anything[] = { "/\001", "/\001/\001", "/\001/\001/\001.\001" };
-	char path[PATH_MAX + 16];
+	char path[LIND_PATH_MAX + 16];
 
 	if (guard->may_move_all_in && !guard->may_move_all_in(directory))
 		return false;
 	for (size_t i = 0; i < sizeof anything / sizeof *anything; i++) {
 		snprintf(path, sizeof path, "%s%s", strcmp(directory, "/") ? directory : "", anything[i]);
-		if (strlen(path) >= PATH_MAX || !may_change(path, effect))
+		if (!may_change(path, effect))
 			return false;
 	}
 	return true;
@@ -73,10 +81,9 @@ static bool is_kernels(const struct lind_place *place)
 /* A file without a name has one when it is asked about: in its directory. */
 static bool may_change_in(const char *directory, unsigned effect)
 {
-	char path[PATH_MAX + 2];
+	char path[LIND_PATH_MAX + 2];
 
-	if (snprintf(path, sizeof path, "%s/#", strcmp(directory, "/") ? directory : "") >= PATH_MAX)
-		return false;
+	snprintf(path, sizeof path, "%s/#", strcmp(directory, "/") ? directory : "");
 	return may_change(path, effect);
 }
 
@@ -217,7 +224,7 @@ static bool is_harmful(int fd, bool received)
 
 	if (flags < 0 || flags & O_PATH || !(flags & O_ACCMODE) || own(SYS_fstat, (uint64_t)fd, (uintptr_t)&place.st, 0, 0))
 		return false;
-	if (!S_ISREG(place.st.st_mode))
+	if (!S_ISREG(place.st.st_mode) || has_no_name(&place.st))
 		return false;
 	if (own(SYS_fcntl, (uint64_t)fd, F_GET_SEALS, 0, 0) >= 0)
 		return false;

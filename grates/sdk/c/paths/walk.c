@@ -11,7 +11,7 @@ struct walk {
 	unsigned how;
 	struct lind_place *out;
 	int at;				/* the directory we are in */
-	char text[PATH_MAX];		/* its path; empty for the root */
+	char text[LIND_PATH_MAX];	/* its path; empty for the root */
 	char rest[2 * PATH_MAX];	/* what is still to go; links are put in front */
 	size_t next;			/* where in rest */
 	int links;
@@ -61,11 +61,11 @@ static int own_hold(struct lind_arg fd)
 }
 
 /* Writes the path of `name` in the directory we are in. */
-static int append(const struct walk *w, const char *name, char to[PATH_MAX])
+static int append(const struct walk *w, const char *name, char to[LIND_PATH_MAX])
 {
 	size_t length = strlen(w->text), more = strlen(name);
 
-	if (length + more + 2 > PATH_MAX)
+	if (length + more + 2 > LIND_PATH_MAX)
 		return -ENAMETOOLONG;
 	memcpy(to, w->text, length);
 	to[length] = '/';
@@ -76,7 +76,7 @@ static int append(const struct walk *w, const char *name, char to[PATH_MAX])
 /* Opens `name` in the directory we are in, as the view has it. `bound` says whether the view put it there. */
 static int look(struct walk *w, const char *name, int flags, bool *bound)
 {
-	char path[PATH_MAX];
+	char path[LIND_PATH_MAX];
 	const struct lind_bind *bind;
 
 	*bound = false;
@@ -99,7 +99,7 @@ static int enter_by_name(struct walk *w, char *path)
 	int r = enter_root(w);
 
 	for (name = strtok_r(path, "/", &save); name && !r; name = strtok_r(NULL, "/", &save)) {
-		char next[PATH_MAX];
+		char next[LIND_PATH_MAX];
 
 		if (!(r = append(w, name, next)) && !(r = enter(w, look(w, name, O_DIRECTORY, &bound))))
 			memcpy(w->text, next, strlen(next) + 1);
@@ -110,7 +110,7 @@ static int enter_by_name(struct walk *w, char *path)
 /* Goes one directory up by names, where the view may put something else there than the kernel. */
 static int climb_by_name(struct walk *w)
 {
-	char path[PATH_MAX], *slash;
+	char path[LIND_PATH_MAX], *slash;
 
 	memcpy(path, w->text, strlen(w->text) + 1);
 	if ((slash = strrchr(path, '/')))
@@ -120,7 +120,7 @@ static int climb_by_name(struct walk *w)
 
 static int up(struct walk *w)
 {
-	char text[PATH_MAX];
+	char text[LIND_PATH_MAX];
 	int r;
 
 	if (!w->text[0])
@@ -188,6 +188,15 @@ static int numbered(const char *directory, const char *name, struct lind_arg *fd
 	return 0;
 }
 
+/* Whether a directory in /proc is the one of `pid`. */
+static bool is_of_process(const char *directory, uint64_t pid)
+{
+	char own[40];
+
+	snprintf(own, sizeof own, "/proc/%llu", (unsigned long long)pid);
+	return !strcmp(directory, own);
+}
+
 /* Ends at a file that has been reached by its descriptor. */
 static int arrive(struct walk *w, int fd)
 {
@@ -243,6 +252,9 @@ static int follow_in_proc(struct walk *w, const char *name)
 	if (!strcmp(name, "cwd")) {
 		if (++w->links > SYMLOOP_MAX)
 			return -ELOOP;
+		/* The kernel's own may be another one, where another grate keeps it. */
+		if (is_of_process(directory, w->target))
+			return enter_working(w, (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, w->target });
 		return enter_elsewhere(w, (int)own(SYS_openat, (uint64_t)w->at, (uintptr_t)name, O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
 	}
 	return expand(w, text);
@@ -338,7 +350,7 @@ static int last_step(struct walk *w, const char *name, bool slash)
 /* A name with more to come: a directory, or a link to one. */
 static int inner_step(struct walk *w, const char *name)
 {
-	char path[PATH_MAX];
+	char path[LIND_PATH_MAX];
 	bool bound;
 	int fd = look(w, name, O_DIRECTORY, &bound), r;
 
@@ -369,12 +381,12 @@ static int step(struct walk *w)
 
 	after = from + length + strspn(from + length, "/");
 	last = !*after;
+	if ((r = (int)lind_client_may(w->target, w->at, X_OK)))
+		return r;
 	if (length > NAME_MAX)
 		return -ENAMETOOLONG;
 	memcpy(name, from, length);
 	name[length] = 0;
-	if ((r = (int)lind_client_may(w->target, w->at, X_OK)))
-		return r;
 	/* The slashes stay, for a link that is put in front of them. */
 	w->next += length;
 	w->dots = NULL;

@@ -31,6 +31,9 @@ extern "C" {
 /* Effects that change something, once LIND_DOES_OPEN has been taken apart. */
 #define LIND_CHANGES (LIND_DOES_WRITE | LIND_DOES_CREATE | LIND_DOES_REMOVE | LIND_DOES_META | LIND_DOES_LINK | LIND_DOES_MOUNT)
 
+/* The room for a path from the root: a working directory may have one of PATH_MAX, and a path from there as well. */
+#define LIND_PATH_MAX (2 * PATH_MAX)
+
 /* Where a path leads. Descriptors are the grate's; lind_place_done closes them. */
 struct lind_place {
 	int dir;		/* the directory it is in (O_PATH); -1 if it was reached by a descriptor and not by a name */
@@ -39,7 +42,7 @@ struct lind_place {
 	bool slash;		/* slashes followed a name that was not looked through */
 	struct stat st;		/* of the object */
 	char name[NAME_MAX + 1];	/* in dir; `.` for dir itself */
-	char path[PATH_MAX];	/* without links, `.` and `..`; what does not begin with / is in no directory (a pipe, memory) */
+	char path[LIND_PATH_MAX];	/* without links, `.` and `..`; what does not begin with / is in no directory (a pipe, memory) */
 };
 
 /*
