@@ -101,18 +101,28 @@ static void print_header(const struct sides *s, bool same)
 
 static void print_patch(const struct sides *s)
 {
-	bool same = !s->binary && s->old_size == s->new_size && (!s->old_size || !memcmp(s->old, s->new, s->old_size));
+	bool same = (!s->binary || (s->old && s->new)) && s->old_size == s->new_size && (!s->old_size || !memcmp(s->old, s->new, s->old_size));
 
 	if (same && s->old_mode && s->new_mode && git_mode(s->old_mode) == git_mode(s->new_mode) && !strcmp(s->from, s->path))
 		return;
 	print_header(s, same);
-	if (s->binary) {
+	if (same)
+		return;
+	if (s->binary && (s->old || !s->old_mode) && (s->new || !s->new_mode)) {
+		struct patch_side old = { s->old, s->old_size, s->old_mode }, new = { s->new, s->new_size, s->new_mode };
+
+		patch_print_objects(&old, &new);
+		if (old.is_there && new.is_there && git_mode(s->old_mode) == git_mode(s->new_mode))
+			printf(" %06o", git_mode(s->new_mode));
+		putchar('\n');
+		patch_print_binary(&old, &new);
+	} else if (s->binary) {
 		printf("Binary files ");
 		verb_print_name(s->old_mode ? "a/" : "", s->old_mode ? s->from : "/dev/null");
 		printf(" and ");
 		verb_print_name(s->new_mode ? "b/" : "", s->new_mode ? s->path : "/dev/null");
 		printf(" differ\n");
-	} else if (!same) {
+	} else {
 		patch_print(s->old, s->old_size, s->new, s->new_size, stdout);
 	}
 }

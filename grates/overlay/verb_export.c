@@ -17,10 +17,57 @@ static struct store *state;
 static struct walk to = { .root = -1, .at = -1 };	/* a directory; or none: a tar */
 static struct stat to_itself;
 
+/* Where files of several names have been put: by the number of their row, or by that of the file below. */
+static struct verb_map placed;
+#define ROWS UINT64_MAX	/* as the device */
+
 static void check(const char *path, int r)
 {
 	if (r)
 		lind_die("%s: %s", path, strerror(-r));
+}
+
+/* Whether put_node makes it, and it may have several names. */
+static bool is_linked(mode_t mode)
+{
+	return S_ISREG(mode) || S_ISLNK(mode) || S_ISFIFO(mode);
+}
+
+/* The path where a file has been put. NULL: it has not been, and will be at `path`. */
+static const char *put_before(uint64_t dev, uint64_t ino, const char *path)
+{
+	char key[48], *kept_key, *kept_path;
+	size_t length = (size_t)snprintf(key, sizeof key, "%llu %llu", (unsigned long long)dev, (unsigned long long)ino);
+	const char *first = map_get(&placed, key, length);
+
+	if (first)
+		return first;
+	if (!(kept_key = strdup(key)) || !(kept_path = strdup(path)))
+		lind_die("no memory");
+	map_put(&placed, kept_key, kept_path);
+	return NULL;
+}
+
+static int copy_link(const char *path, const char *first)
+{
+	const char *name, *first_name;
+	int there = walk_parent(&to, first, &first_name), at, r;
+
+	if (there < 0 || (there = dup(there)) < 0)
+		return -errno;
+	at = walk_parent(&to, path, &name);
+	r = at < 0 || linkat(there, first_name, at, name, 0) ? -errno : 0;
+	close(there);
+	return r;
+}
+
+/* Another name of what is at `first`. */
+static void put_link(const char *path, const char *first, const struct store_node *node)
+{
+	if (to.root >= 0)
+		check(path, copy_link(path, first));
+	else
+		tar_link(path, first, node);
 }
 
 /* Of directories what there is to them comes when all is in them. */
@@ -85,16 +132,15 @@ static void put_whiteout(const char *path)
 }
 
 /* What lies below and has no row, as if it had one. */
-static bool node_below(const char *path, struct store_node *node, char target[static PATH_MAX])
+static bool node_below(const char *path, struct store_node *node, char target[static PATH_MAX], struct stat *st)
 {
-	struct stat st;
 	ssize_t n;
 
-	if (!below_look(path, &st))
+	if (!below_look(path, st))
 		return false;
-	*node = (struct store_node){ .mode = st.st_mode, .uid = st.st_uid, .gid = st.st_gid, .size = st.st_size, .origin_size = st.st_size, .mtime = st.st_mtim,
-		.atime = st.st_atim, .origin = path };
-	if (S_ISLNK(st.st_mode)) {
+	*node = (struct store_node){ .mode = st->st_mode, .uid = st->st_uid, .gid = st->st_gid, .size = st->st_size, .origin_size = st->st_size, .mtime = st->st_mtim,
+		.atime = st->st_atim, .origin = path };
+	if (S_ISLNK(st->st_mode)) {
 		if ((n = below_link(path, target, PATH_MAX - 1)) < 0)
 			return false;
 		target[n] = 0;
@@ -128,9 +174,15 @@ static void put_below(const char *path, const char *below)
 {
 	static char target[PATH_MAX];
 	struct store_node node;
+	const char *first;
+	struct stat st;
 
-	if (!node_below(below, &node, target))
+	if (!node_below(below, &node, target, &st))
 		return;
+	if (is_linked(node.mode) && st.st_nlink > 1 && (first = put_before(st.st_dev, st.st_ino, path))) {
+		put_link(path, first, &node);
+		return;
+	}
 	put_node(path, &node, false);
 	if (!S_ISDIR(node.mode))
 		return;
@@ -164,6 +216,7 @@ static void put_row(const struct verb_entry *entry, bool shows)
 {
 	struct verb_node *node = verb_node(list, entry->ino);
 	char *there = shows ? verb_natural(list, entry) : NULL;
+	const char *first;
 	struct stat st;
 	bool hides = there && below_look(there, &st), merges = hides && S_ISDIR(st.st_mode) && node && node->row.origin && !strcmp(node->row.origin, there);
 
@@ -176,6 +229,10 @@ static void put_row(const struct verb_entry *entry, bool shows)
 	/* A damaged state may have a directory in itself. */
 	if (S_ISDIR(node->row.mode) && node->entry != entry)
 		return;
+	if (is_linked(node->row.mode) && node->row.nlink > 1 && (first = put_before(ROWS, node->row.ino, entry->path))) {
+		put_link(entry->path, first, &node->row);
+		return;
+	}
 	put_node(entry->path, &node->row, hides && !merges && S_ISDIR(st.st_mode));
 	if (!S_ISDIR(node->row.mode))
 		return;

@@ -141,6 +141,11 @@ void tar_node(struct store *store, const char *path, const struct store_node *no
 	}
 }
 
+void tar_link(const char *path, const char *first, const struct store_node *node)
+{
+	put_entry(path, '1', first, node, 0, false);
+}
+
 void tar_whiteout(const char *path)
 {
 	put_entry(path, '3', "", &(struct store_node){ 0 }, 0, false);

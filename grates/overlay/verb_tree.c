@@ -175,6 +175,25 @@ static bool same_xattrs(int fd, const struct store_node *row)
 	return !count;
 }
 
+/* Whether the regular file `path` has other bytes or attributes. */
+static int bytes_differ(struct store *store, const struct store_node *node, const char *path)
+{
+	static uint8_t ours[STORE_CHUNK], theirs[STORE_CHUNK];
+	int fd = below_open(path), below = node->origin ? below_open(node->origin) : -1, r = fd < 0;
+
+	for (uint64_t chunk = 0; !r && (int64_t)(chunk * STORE_CHUNK) < node->size; chunk++) {
+		ssize_t have = verb_chunk(store, node, below, chunk, ours), n = pread(fd, theirs, STORE_CHUNK, (off_t)(chunk * STORE_CHUNK));
+
+		r = have < 0 ? (int)have : n < have || memcmp(ours, theirs, (size_t)have);
+	}
+	r = r ? r : !same_xattrs(fd, node);
+	if (below >= 0)
+		close(below);
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
 static bool directory_differs(const struct store_node *node)
 {
 	int fd = *node->origin ? below_directory(node->origin) : -1;
@@ -185,34 +204,24 @@ static bool directory_differs(const struct store_node *node)
 	return differs;
 }
 
-/* Whether a file differs from the one at its origin by more than times. */
-static int differs(struct store *store, const struct store_node *node)
+/* Whether a file differs from the one at `path` below by more than times. */
+static int differs(struct store *store, const struct store_node *node, const char *path)
 {
-	static uint8_t ours[STORE_CHUNK], theirs[STORE_CHUNK];
+	char target[PATH_MAX];
 	struct stat st;
-	int fd, r = 0;
 
-	if (!below_look(node->origin, &st) || st.st_mode != node->mode || st.st_uid != node->uid || st.st_gid != node->gid)
+	if (!below_look(path, &st) || st.st_mode != node->mode || st.st_uid != node->uid || st.st_gid != node->gid)
 		return 1;
 	if (S_ISLNK(node->mode)) {
-		ssize_t n = below_link(node->origin, (char *)theirs, sizeof theirs);
+		ssize_t n = below_link(path, target, sizeof target);
 
-		return n < 0 || !node->target || strlen(node->target) != (size_t)n || memcmp(node->target, theirs, (size_t)n);
+		return n < 0 || !node->target || strlen(node->target) != (size_t)n || memcmp(node->target, target, (size_t)n);
 	}
 	if (S_ISDIR(node->mode))
 		return directory_differs(node);
 	if (!S_ISREG(node->mode))
 		return 0;
-	if (st.st_size != node->size || (fd = below_open(node->origin)) < 0)
-		return 1;
-	for (uint64_t chunk = 0; !r && (int64_t)(chunk * STORE_CHUNK) < node->size; chunk++) {
-		ssize_t have = verb_chunk(store, node, fd, chunk, ours), n = pread(fd, theirs, STORE_CHUNK, (off_t)(chunk * STORE_CHUNK));
-
-		r = have < 0 ? (int)have : n < have || memcmp(ours, theirs, (size_t)have);
-	}
-	r = r ? r : !same_xattrs(fd, node);
-	close(fd);
-	return r;
+	return st.st_size != node->size ? 1 : bytes_differ(store, node, path);
 }
 
 bool verb_is_stale(const struct verb_change *change)
@@ -255,7 +264,16 @@ static void add_replaced(struct verb_list *list, const struct verb_entry *entry,
 			.seen = entry->path, .type = st->st_mode & S_IFMT, .late = late, .was = verb_seen(st) });
 }
 
-static void add_found(struct verb_list *list, struct verb_entry *entry, struct verb_node *node)
+/* Whether a new file took the place of one like it, as where something is written to another name and moved there. */
+static bool is_made_again(struct store *store, const struct verb_list *list, const struct verb_node *node, const char *there)
+{
+	const struct store_node *row = &node->row;
+
+	return !row->origin && row->nlink == 1 && (S_ISREG(row->mode) || S_ISLNK(row->mode)) && !map_get(&list->moved, there, strlen(there)) &&
+		!differs(store, row, there);
+}
+
+static void add_found(struct store *store, struct verb_list *list, struct verb_entry *entry, struct verb_node *node)
 {
 	char *there = verb_natural(list, entry);
 	const struct store_node *row = &node->row;
@@ -284,6 +302,8 @@ static void add_found(struct verb_list *list, struct verb_entry *entry, struct v
 		/* Other names of it are made. */
 		node->moved = true;
 		add(list, change);
+	} else if (hides && is_made_again(store, list, node, there)) {
+		/* Nothing has changed but times. */
 	} else if (!hides || node->differs || !node->kept || !below_look(row->origin, &origin) || origin.st_ino != st.st_ino || origin.st_dev != st.st_dev) {
 		change.kind = hides && !is_one ? 'M' : 'A';
 		/* Making a name of the file was a change of it, and so was applying another one. */
@@ -344,7 +364,7 @@ static int know_nodes(struct store *store, struct verb_list *list)
 
 		if (!node || node->known)
 			continue;
-		if (node->row.origin && (r = differs(store, &node->row)) < 0)
+		if (node->row.origin && (r = differs(store, &node->row, node->row.origin)) < 0)
 			return r;
 		node->differs = r;
 		node->known = true;
@@ -380,7 +400,7 @@ int verb_list(struct store *store, const struct verb_options *options, struct ve
 		struct verb_node *node = verb_node(list, list->entries[i].ino);
 
 		if (node && list->entries[i].path)
-			add_found(list, &list->entries[i], node);
+			add_found(store, list, &list->entries[i], node);
 	}
 	add_removed(list);
 	if ((r = check_words(list, options)))

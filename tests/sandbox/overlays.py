@@ -656,7 +656,48 @@ def links_that_lead_outside(world: World) -> None:
         holds(path, done.stdout, "env HOME: /home/user")
 
 
-TESTS = [links_that_lead_outside, an_edit_is_looked_at_and_applied, what_a_run_has_made_runs, what_a_run_has_copied_has_its_name, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
+def bytes_in(top: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(top)): path.read_bytes() for path in top.rglob("*") if path.is_file()}
+
+
+def what_is_not_text_is_a_patch(world: World) -> None:
+    top = fill(world)
+    for name, data in {"data": b"\0\1\2" * 100, "long": bytes(range(128)) * 1400, "away": b"\0", "moved": b"a\0b" * 50}.items():
+        (top / name).write_bytes(data)
+    edited(world, "a:data=more", "t:long=150000", "d:away", "w:made=x", "t:made=200", "v:moved=elsewhere", "a:elsewhere=!", "a:src/n.txt=text\n", "x:data=755")
+    patch = verb(world, "diff", "test", "--patch")
+    by_git = patched(world, top, patch)
+    if by_git is not None:
+        verb(world, "apply", "test")
+        same("patched", by_git, tree(top))
+        same("bytes", bytes_in(world.folder / "patched"), bytes_in(top))
+
+
+def what_is_made_again_is_no_change(world: World) -> None:
+    """A file that took the place of one like it; not where that went elsewhere."""
+    top = fill(world)
+    edited(world, "w:new=1\n", "v:new=one", "d:two", "w:two=2\n", "d:link", "l:link=src/a.c", "v:gone.txt=kept.txt", "w:gone.txt=bye\n", "d:src/a.c", "w:src/a.c=other\n")
+    same("names", verb(world, "diff", "test"), "M gone.txt\nR gone.txt -> kept.txt\nM src/a.c\n")
+    verb(world, "apply", "test")
+    same("applied", [(top / name).read_text() for name in ("one", "two", "gone.txt", "kept.txt")], ["1\n", "2\n", "bye\n", "bye\n"])
+
+
+def an_export_keeps_second_names(world: World) -> None:
+    top = fill(world)
+    os.link(top / "one", top / "src" / "below")
+    os.link(top / "two", top / "src" / "other")
+    edited(world, "w:made=m", "h:made=src/again", "h:made=third", "a:two=more")
+    verb(world, "export", "test", str(world.home / "copy"))
+    verb(world, "export", "test", str(world.home / "copy.tar"))
+    (world.home / "unpacked").mkdir()
+    with tarfile.open(world.home / "copy.tar") as archive:
+        archive.extractall(world.home / "unpacked", filter="fully_trusted")
+    for copy in (world.home / "copy", world.home / "unpacked"):
+        same("numbers of names", [(copy / name).stat().st_nlink for name in ("made", "third", "src/again", "one", "src/below", "two", "src/other")], [3, 3, 3, 2, 2, 2, 2])
+        same("contents", [(copy / name).read_text() for name in ("third", "src/again", "src/below", "src/other")], ["m", "m", "1\n", "2\nmore"])
+
+
+TESTS = [what_is_not_text_is_a_patch, what_is_made_again_is_no_change, an_export_keeps_second_names, links_that_lead_outside, an_edit_is_looked_at_and_applied, what_a_run_has_made_runs, what_a_run_has_copied_has_its_name, what_becomes_a_link_is_a_patch, changes_go_on_in_the_next_run, what_has_changed_below_is_not_overwritten,
          what_came_below_meanwhile_is_not_overwritten, what_shows_through_is_not_made_up, part_of_a_new_directory_is_refused, names_of_apply_are_not_known_before,
          what_cannot_be_made_stays_in_the_state, only_what_was_meant_is_applied_to, an_interrupted_apply_goes_on, is_exported_for_overlayfs, one_run_at_a_time, names_are_any_bytes, names_deep_down_are_whole,
          large_files_lie_in_a_directory, mistakes_with_states_that_are_directories, in_a_directory(an_edit_is_looked_at_and_applied), in_a_directory(changes_go_on_in_the_next_run),
