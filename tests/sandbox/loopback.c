@@ -180,6 +180,16 @@ static void ports(void)
 	say("reached", l2 >= 0);
 	fcntl(l, F_SETFL, O_NONBLOCK);
 	say("accept would wait", accept(l, NULL, NULL));
+	/* It goes on listening. */
+	for (int to = other; to; to = to == port ? 0 : port) {
+		size = address(&a, "127.0.0.1", to);
+		say("connect a listener", connect(l, &a.sa, size));
+	}
+	size = address(&a, "127.0.0.3", port);
+	say("connect a listener where nobody is", connect(l, &a.sa, size));
+	close(l2);
+	l2 = connected("127.0.0.1", port);
+	say("listens still", l2 >= 0);
 	close(l2), close(fd), close(l);
 }
 

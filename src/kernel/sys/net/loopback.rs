@@ -71,10 +71,10 @@ fn connect_stream(cx: &Ctx<'_>, file: &File, family: Family, to: SocketAddr) -> 
     // Before the socket is changed, which cannot be taken back.
     let Some(listener) = loopback.find(Protocol::Tcp, to) else {
         check_family(file, family)?;
-        return Err(if net::peer(file.host()).is_ok() { Errno::EISCONN } else { Errno::ECONNREFUSED });
+        return Err(if is_in_use(file) { Errno::EISCONN } else { Errno::ECONNREFUSED });
     };
     let private = own(cx, file, family)?;
-    if net::peer(file.host()).is_ok() {
+    if is_in_use(file) {
         return Err(Errno::EISCONN);
     }
     let from = {
@@ -103,6 +103,11 @@ fn connect_stream(cx: &Ctx<'_>, file: &File, family: Family, to: SocketAddr) -> 
             result
         }
     })
+}
+
+/// Whether a stream socket is connected, or listens: such a one is not to be put in another's place.
+fn is_in_use(file: &File) -> bool {
+    net::peer(file.host()).is_ok() || sockopt::socket_acceptconn(file.host()) == Ok(true)
 }
 
 fn connect_datagrams(cx: &Ctx<'_>, file: &File, family: Family, to: SocketAddr) -> Result<()> {
