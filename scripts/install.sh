@@ -71,7 +71,13 @@ install)
 	image
 	# Compiled code is of use to who compiled it. Others would read it at each start to find that out.
 	find "$lib/grates" "$lib/image" -name '*.cwasm' -exec sh -c 'for f; do [ ! -f "${f%.cwasm}.wasm" ] || rm "$f"; done' sh {} +
-	echo "installed $bin/lind-boot and $lib; \`lind-boot warm $3/lib/lind\` compiles it for you, \`lind-boot doctor\` looks at it"
+	echo "installed $bin/lind-boot and $lib; \`lind-boot doctor\` looks at it"
+	# What is staged runs from another place, and for somebody else. What cannot be compiled is said, and said again by who runs it.
+	if [ -n "$2" ]; then
+		echo "\`lind-boot warm $3/lib/lind\` compiles it for a user"
+	else
+		"$bin/lind-boot" warm "$lib" || :
+	fi
 	;;
 *) die "unknown: $what" ;;
 esac

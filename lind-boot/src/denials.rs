@@ -65,6 +65,8 @@ struct Places {
     all: Vec<(CageId, Arc<OwnedFd>)>,
     /// How many cages run, or are about to, of which it is not known yet which they are.
     expected: u32,
+    /// Where those hear of what is theirs, by their command's number.
+    starting: Vec<(u32, Arc<OwnedFd>)>,
 }
 
 /// How long a denial waits for its place to be known.
@@ -93,14 +95,28 @@ impl Denials {
         self.ended_by.locked().clone()
     }
 
-    /// A cage is about to be started: [`Denials::started`] says which, or that there is none.
-    pub fn expect(&self) {
-        self.places.locked().expected += 1;
+    /// The cage of a command is about to be started: [`Denials::started`] says which, or that there is none.
+    pub fn expect(&self, command: u32, place: Option<Arc<OwnedFd>>) {
+        let mut places = self.places.locked();
+        places.expected += 1;
+        places.starting.extend(place.map(|place| (command, place)));
+    }
+
+    /// Says why nothing happens: to the commands that are being started, or else to the one that there is.
+    pub fn explain_wait(&self, line: &str) {
+        let at: Vec<_> = {
+            let places = self.places.locked();
+            let only = places.all.first().filter(|_| places.all.len() == 1).map(|(_, place)| place);
+            let starting = places.starting.iter().map(|(_, place)| place);
+            starting.chain(only.filter(|_| places.starting.is_empty())).cloned().collect()
+        };
+        at.iter().for_each(|place| stdio::say_line_at(place, line));
     }
 
     /// What is refused to this cage and to those that come from it is said there.
-    pub fn started(&self, place: Option<(CageId, Arc<OwnedFd>)>) {
+    pub fn started(&self, command: u32, place: Option<(CageId, Arc<OwnedFd>)>) {
         let mut places = self.places.locked();
+        places.starting.retain(|(other, _)| *other != command);
         places.expected = places.expected.saturating_sub(1);
         places.all.extend(place);
         self.known.notify_all();

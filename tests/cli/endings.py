@@ -127,4 +127,30 @@ def compiling_is_not_the_commands_time(world: World) -> None:
         raise Failed(f"again: {done.stderr}")
 
 
-TESTS = [ends_while_it_compiles, a_session_that_is_being_started_ends, compiling_is_not_the_commands_time]
+def a_session_says_what_it_waits_for(world: World) -> None:
+    """Whoever starts one, and whoever runs a program in it that has to be compiled."""
+    folder, runtime, where = world.folder / "timeout", world.folder / "runtime-2", home(world, "session-home-2")
+    runtime.mkdir(mode=0o700)
+    known = {"HOME": where, "XDG_RUNTIME_DIR": str(runtime)}
+    one = ["taskset", "-c", "0", str(BOOT), "session"]
+    done = world.run(*one, "start", "s", "--image", str(folder), **known)
+    ends(done, 0)
+    wrong = [line for line in done.stderr.splitlines() if not line.startswith("lind-boot: compiling ")]
+    try:
+        began = time.monotonic()
+        first = world.run(*one, "exec", "s", "many.wasm", **known)
+        took = time.monotonic() - began
+        again = world.run(*one, "exec", "s", "many.wasm", **known)
+    finally:
+        ends(world.run(*one, "stop", "s", **known), 0)
+    ends(first, 0)
+    line = "lind-boot: compiling /bin/many.wasm, once\n"
+    wrong += [f"{first.stderr!r} after {took} s"] if first.stderr != line and (took > 3 or first.stderr) else []
+    ends(again, 0)
+    wrong += [again.stderr] if again.stderr else []
+    if wrong:
+        raise Failed(str(wrong))
+
+
+TESTS = [ends_while_it_compiles, a_session_that_is_being_started_ends, compiling_is_not_the_commands_time,
+         a_session_says_what_it_waits_for]

@@ -9,8 +9,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, anyhow};
 use lind_engine::signal::outside::Outside;
-use lind_kernel::text;
-use rustix::event::{PollFd, PollFlags, poll};
+use lind_kernel::{stdio, text};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, kill_process};
 use serde_json::{Value, json};
 
@@ -43,7 +43,9 @@ pub fn start(start: &Start) -> Result<(), Failure> {
     let mut child = spawn(&log).context("cannot start the session")?;
     let mut said = String::new();
     if let Some(out) = child.stdout.take() {
-        await_news(&out, &signals, &child)?;
+        // Of its own, as the session's writing moves where the other one stands.
+        let shown = File::open(place.log(&start.name)?).context("the session's log")?;
+        await_news(&out, (&signals, shown), &child)?;
         // Not to the end of the file: what else the session has started may have a copy of the pipe.
         let _ = BufReader::new(out).read_line(&mut said);
     }
@@ -58,14 +60,30 @@ pub fn start(start: &Start) -> Result<(), Failure> {
     Err(Failure { reason: anyhow!("{why}"), status: status.filter(|&status| status > 0).unwrap_or(crate::FAILED) })
 }
 
+/// How often whoever waits looks at the log: to be told nothing for minutes is to wonder.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+
+/// Shows what the session compiles. All else in its log is shown if it does not start.
+fn show_progress(log: &mut BufReader<File>) {
+    let mut line = String::new();
+    while log.read_line(&mut line).is_ok_and(|count| count > 0) {
+        if let Some(what) = line.trim_end().strip_prefix("lind-boot: ").filter(|what| what.starts_with("compiling ")) {
+            stdio::say_line(what);
+        }
+        line.clear();
+    }
+}
+
 /// Waits until the session says something or ends. A signal that ends this process ends the session too, which may be compiling what it starts with.
 ///
 /// # Errors
 /// As the signal ends a program.
-fn await_news(out: &ChildStdout, signals: &Outside, child: &Child) -> Result<(), Failure> {
+fn await_news(out: &ChildStdout, (signals, log): (&Outside, File), child: &Child) -> Result<(), Failure> {
+    let mut log = BufReader::new(log);
     loop {
+        show_progress(&mut log);
         let mut files = [PollFd::new(out, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
-        if poll(&mut files, None).is_err() {
+        if poll(&mut files, Some(&LOOK)).is_err() {
             continue;
         }
         if let Some((number, _)) = signals.next() {

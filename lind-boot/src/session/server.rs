@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use lind_abi::{CageId, Errno};
+use lind_engine::code::progress;
 use lind_engine::signal::host_signals;
 use lind_kernel::cage::signal::Origin;
 use lind_kernel::{Kernel, fd, stdio};
@@ -123,6 +124,8 @@ impl Server {
     /// When there is no room for one.
     pub fn start(mut self) -> Result<()> {
         self.about.denials.listen(&self.kernel);
+        let denials = Arc::clone(&self.about.denials);
+        progress::show_also(Box::new(move |line| denials.explain_wait(line)));
         let thread = std::thread::Builder::new().name("session".into()).stack_size(STACK);
         let serve = move || {
             while self.turn() {}
@@ -334,13 +337,14 @@ impl Server {
         }
         self.quiet = false;
         let id = self.commands.add(client, line.shown.clone(), line.timeout, line.events);
+        let place = place.map(Arc::new);
         if let Some(command) = self.commands.get(id) {
-            (command.says_at, command.terminal) = (place.map(Arc::new), terminal);
+            (command.says_at, command.terminal) = (place.clone(), terminal);
         }
         let directory = directory(&self.about.surroundings, line);
         let envp = environment(&self.about.surroundings, &line.env);
         let directory = directory.as_os_str().as_bytes();
-        self.about.denials.expect();
+        self.about.denials.expect(id, place);
         self.orders.give(&Order { id, files: numbers, directory, argv: &line.argv, envp: &envp });
         Ok(())
     }
@@ -358,7 +362,7 @@ impl Server {
             }
             News::Started { id, pid } => {
                 let place = self.commands.get(id).and_then(|command| command.says_at.clone());
-                self.about.denials.started(place.map(|place| (CageId(pid), place)));
+                self.about.denials.started(id, place.map(|place| (CageId(pid), place)));
                 self.commands.started(id, pid);
                 let Some(command) = self.commands.get(id).filter(|command| command.events) else { return };
                 if let Some(client) = command.client {
@@ -400,7 +404,7 @@ impl Server {
             self.refuse(client, &anyhow!("{what}: {errno}"), status);
         }
         if never_lived {
-            self.about.denials.started(None);
+            self.about.denials.started(id, None);
             self.commands.remove(id);
         }
     }

@@ -81,6 +81,16 @@ pub fn tell_also(listener: Listener) {
     let _ = LISTENER.set(listener);
 }
 
+/// Gets a line about a module that takes long to compile.
+type Reader = Box<dyn Fn(&str) + Send + Sync>;
+
+static READER: OnceLock<Reader> = OnceLock::new();
+
+/// Has `reader` get the lines, too, that are written where standard error is not a terminal. The first one does.
+pub fn show_also(reader: Reader) {
+    let _ = READER.set(reader);
+}
+
 struct Count;
 
 impl Profiler for Count {
@@ -185,7 +195,11 @@ fn tell() {
         for module in under_way.modules.iter_mut().filter(late) {
             module.said = true;
             let once = if module.once { ", once" } else { "" };
-            stdio::say_line(&format!("compiling {}{once}", module.name));
+            let line = format!("compiling {}{once}", module.name);
+            stdio::say_line(&line);
+            if let Some(reader) = READER.get() {
+                reader(&line);
+            }
         }
     }
     under_way.told = false;
