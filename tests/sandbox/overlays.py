@@ -64,9 +64,9 @@ def tree(top: Path) -> dict[str, object]:
     return found
 
 
-def edited(world: World, *edits: str, state: str = "test") -> str:
+def edited(world: World, *edits: str, state: str = "test", options: tuple[str, ...] = ()) -> str:
     """Edits the project under an overlay; what was said at the end."""
-    done = world.run("-v", f".:overlay={state}", str(world.folder / "tool" / "edit"), *edits)
+    done = world.run(*options, "-v", f".:overlay={state}", str(world.folder / "tool" / "edit"), *edits)
     if done.returncode:
         raise Failed(f"status {done.returncode}: {done.stderr}")
     return done.stderr
@@ -205,7 +205,8 @@ def names_of_apply_are_not_known_before(world: World) -> None:
     """What another apply left, and what a command calls so, is neither overwritten nor lost."""
     top = fill(world)
     (top / ".lind-apply-1-0").write_text("left\n")
-    edited(world, *(f"w:.lind-apply-{cage}-{number}=ours {cage} {number}\n" for cage in range(1, 9) for number in range(1, 4)), "w:zz=last\n")
+    edited(world, *(f"w:.lind-apply-{cage}-{number}=ours {cage} {number}\n" for cage in range(1, 9) for number in range(1, 4)), "w:zz=last\n",
+           options=("--allow-name", ".lind-apply-*"))
     verb(world, "export", "test", str(world.home / "copy"))
     verb(world, "apply", "test")
     same("applied", tree(top), tree(world.home / "copy"))
@@ -433,7 +434,7 @@ def large_files_lie_in_a_directory(world: World) -> None:
     verb(world, "apply", "test")
     same("applied", (top / "large").read_bytes()[1000000:], b"moreand more")
     edited(world, "a:large=!")
-    holds("said", world.boot("overlay", "rm", "test/").stderr, "what is not the state's stays there")
+    holds("said", world.boot("overlay", "rm", "test/").stderr, "files that are not the state's stay there")
     same("left", sorted(path.name for path in folder.rglob("*")), ["data", "notes"])
     (folder / "data" / "notes").unlink()
     (folder / "data").rmdir()
@@ -635,7 +636,7 @@ def a_state_from_elsewhere_commands_no_terminal(world: World) -> None:
         state.execute("update log set kind = char(27)")
         state.execute("create trigger refuses before delete on names begin select raise(abort, 'no\033[2J'); end")
     shown = verb(world, "overlay", "ls", "test") + verb(world, "log", "test") + verb(world, "discard", "test", "made.txt", status=125)
-    for part in "\\u{1b}[2J", "\\033]0;x\\007", " ? made.txt", "no\\u{1b}[2J":
+    for part in "\\u{1b}[2J", "\\u{1b}]0;x\\u{7}", " ? made.txt", "no\\u{1b}[2J":
         holds("shown", shown, part)
     same("control characters", [c for c in shown if not c.isprintable() and c != "\n"], [])
 
