@@ -94,6 +94,17 @@ int64_t address_parse(const void *bytes, size_t length, bool out, struct address
 	}
 }
 
+void address_unmark(void *bytes, size_t length)
+{
+	struct sockaddr_in *in = bytes;
+	struct sockaddr_in6 *in6 = bytes;
+
+	if (length >= sizeof *in && in->sin_family == AF_INET && !memcmp(in->sin_zero, mark, sizeof mark))
+		memset(in->sin_zero, 0, sizeof mark);
+	if (length >= sizeof *in6 && in6->sin6_family == AF_INET6 && !memcmp(&in6->sin6_flowinfo, mark, sizeof in6->sin6_flowinfo))
+		in6->sin6_flowinfo = 0;
+}
+
 int64_t address_read(struct lind_arg at, uint64_t length, bool out, struct address *a)
 {
 	char bytes[ADDRESS_MAX];

@@ -97,6 +97,8 @@ static int64_t connect_to(struct client *c, const struct lind_call *call, struct
 
 	if (a->family == AF_UNIX)
 		return unix_connect(c, call, pinned, a);
+	if (a->family != AF_UNSPEC && kind->domain == AF_UNIX)
+		return -EINVAL;
 	if (a->family != AF_UNSPEC && !stays_own(CONNECT, kind->proto, a) && only_asks(CONNECT, kind->proto, a))
 		return 0;
 	/* Without a family it is the end of a connection. */
@@ -261,6 +263,7 @@ static int64_t accept_one(struct client *c, const struct lind_call *call, struct
 			break;
 		close((int)r);
 	}
+	address_unmark(&s, size);
 	if (call->args[1].value &&
 	    (lind_write(call->args[1], &s, room < size ? room : size) < 0 || lind_write(call->args[2], &size, sizeof size) < 0)) {
 		close((int)r);

@@ -313,7 +313,10 @@ static int64_t receive_message(struct client *c, const struct lind_call *call, i
 
 	if ((r = lind_message_room(&m, call->args[1])) < 0)
 		return r;
-	r = lind_message_give(&m, receive(c, call, fd, &m, flags), flags);
+	r = receive(c, call, fd, &m, flags);
+	if (r >= 0)
+		address_unmark(m.name, m.own.msg_namelen < sizeof m.name ? m.own.msg_namelen : sizeof m.name);
+	r = lind_message_give(&m, r, flags);
 	lind_message_free(&m);
 	return r;
 }
@@ -378,6 +381,7 @@ static int64_t receive_from(struct client *c, const struct lind_call *call, int 
 	one_piece(call, &piece, &where);
 	r = as_message(c, call, fd, &where, call->args[3].value, &m);
 	length = m.own.msg_name && r >= 0 ? m.own.msg_namelen : 0;
+	address_unmark(m.name, length < sizeof m.name ? length : sizeof m.name);
 	if (r >= 0 && call->args[4].value &&
 	    (lind_write(call->args[4], m.name, room < length ? room : length) < 0 || lind_write(call->args[5], &length, sizeof length) < 0))
 		r = -EFAULT;

@@ -73,6 +73,8 @@ struct client {
  * client that spells it reaches less. */
 int64_t address_read(struct lind_arg at, uint64_t length, bool out, struct address *a);
 int64_t address_parse(const void *bytes, size_t length, bool out, struct address *a);
+/* Takes the mark off an address that a client is to see. */
+void address_unmark(void *bytes, size_t length);
 /* As the kernel takes it; its length. */
 socklen_t address_write(const struct address *a, struct sockaddr_storage *to);
 const char *address_text(const struct address *a, char *text, size_t size);

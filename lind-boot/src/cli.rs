@@ -448,7 +448,9 @@ mod tests {
     fn the_nearest_is_named() {
         assert_eq!(nearest_command("rum").as_deref(), Some("run"));
         assert_eq!(nearest_command("sesion").as_deref(), Some("session"));
-        assert!(nearest_command("app").is_none() && nearest_command("").is_none() && nearest_command("-v").is_none());
+        for word in ["zebra", "", "-v"] {
+            assert_eq!(nearest_command(word), None, "{word}");
+        }
         let lines: [(&[&str], &str); 5] = [
             (&["run", "--memroy", "5M", "app"], "--memory"),
             (&["run", "--denial=x", "app"], "--denials"),

@@ -62,6 +62,9 @@ static void show(const char *what, const union any *a, int port)
 		inet_ntop(AF_INET6, &a->in6.sin6_addr, text, sizeof text);
 		own = ntohs(a->in6.sin6_port);
 	}
+	/* Nothing else is in it. */
+	if (a->sa.sa_family == AF_INET6 ? a->in6.sin6_flowinfo || a->in6.sin6_scope_id : memcmp(a->in.sin_zero, "\0\0\0\0\0\0\0", 8))
+		printf("not clean: ");
 	printf("%s: %s %s\n", what, text, own == port ? "that port" : own ? "a port" : "no port");
 }
 

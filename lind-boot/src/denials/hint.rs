@@ -79,7 +79,7 @@ fn allowed(what: &str, subject: &str) -> Option<String> {
     let mut words = what.split(' ');
     let (verb, protocol) = (words.next()?, words.next()?);
     if verb == "look" {
-        return is_host(subject).then(|| subject.to_owned());
+        return (what.strip_prefix("look up ") == Some(subject) && is_host(subject)).then(|| subject.to_owned());
     }
     if what == "socket for icmp" {
         return Some("out icmp *".to_owned());

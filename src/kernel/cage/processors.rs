@@ -43,6 +43,16 @@ impl Thread {
     /// The priority of a policy in real time, beside the policy; 0 for others.
     pub(crate) const PRIORITY: u32 = 0x7f00;
 
+    /// The policy in what a thread keeps.
+    pub(crate) fn policy_of(word: u32) -> u32 {
+        word & !(Thread::RESET_ON_FORK | Thread::PRIORITY)
+    }
+
+    /// The priority in real time in what a thread keeps.
+    pub(crate) fn priority_of(word: u32) -> u32 {
+        (word & Thread::PRIORITY) >> Thread::PRIORITY.trailing_zeros()
+    }
+
     /// Where the thread may run.
     pub(crate) fn processors(&self, kernel: &crate::Kernel) -> CpuSet {
         self.host.affinity.locked().unwrap_or(kernel.processors.all)

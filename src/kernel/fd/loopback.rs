@@ -4,8 +4,10 @@
 //! So a name is all that has to be known of the other end, also by a process that got the socket in a message. Which port is whose is in
 //! [`Loopback`]; the host only carries the bytes.
 //!
-//! An address that is meant here is marked ([`marked`]), both on the way in and out. The mark is not a secret: a cage that spells it reaches what
-//! its own runner has, and nothing of the host's.
+//! An address that is meant here is marked ([`marked`]) on the way in, and on the way out where a grate asked. The mark is not a secret: a cage that
+//! spells it reaches what its own runner has, and nothing of the host's.
+
+mod seen;
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -14,6 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use lind_abi::{Errno, Result};
+
+pub(crate) use seen::{anywhere, name, peer, private};
 
 use super::name::{AF_UNIX, PATH};
 use crate::host::net::Address;
@@ -337,6 +341,15 @@ pub fn shown(family: Family, address: SocketAddr) -> Address {
     Address::new(&bytes).unwrap_or(Address::NONE)
 }
 
+/// The address without its mark, as programs that are not grates see it.
+pub fn unmarked(address: &Address) -> Address {
+    let Some((family, _)) = marked(address) else { return *address };
+    let mark = if family == Family::V4 { 8..16 } else { 4..8 };
+    let mut bytes = address.bytes().to_vec();
+    bytes[mark].fill(0);
+    Address::new(&bytes).unwrap_or(*address)
+}
+
 /// The address that something sent from `from` comes from: "any" is this host.
 pub fn settled(from: SocketAddr) -> SocketAddr {
     let ip = match from.ip() {
@@ -418,6 +431,8 @@ mod tests {
         assert_eq!(marked(&shown(Family::V4, at("127.0.0.1:1"))), Some((Family::V4, at("127.0.0.1:1"))));
         let plain = Address::new(&[2, 0, 0, 80, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]).expect("16 bytes");
         assert_eq!(marked(&plain), None);
+        assert_eq!(unmarked(&shown(Family::V4, at("127.0.0.1:80"))).bytes(), plain.bytes());
+        assert_eq!(unmarked(&shown(Family::V6, at("[::1]:80"))).bytes()[4..8], [0; 4]);
     }
 
     #[test]

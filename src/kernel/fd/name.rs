@@ -60,6 +60,8 @@ pub(crate) fn to_guest(kernel: &Kernel, address: &Address) -> Address {
     let guest = match meaning(address) {
         // Such a name says who has connected, and nothing to guests.
         Meaning::Abstract(name) if kernel.senders.named(name).is_some() => Some(Address::new(&AF_UNIX)),
+        // Nor does that of a socket of the loopback that nobody has known as one.
+        Meaning::Abstract(_) if kernel.loopback.named(address).is_some() => Some(Address::new(&AF_UNIX)),
         Meaning::Abstract(name) => names.guest_abstract(name).map(|name| Address::new(&[&AF_UNIX[..], &name].concat())),
         Meaning::Path(path) if kernel.root.walls() == Walls::Openat2 => {
             names.guest(path.to_bytes()).map(|path| Address::new(&[&AF_UNIX[..], &path, &[0]].concat()))

@@ -12,11 +12,10 @@ use rustix::net::{AddressFamily, SocketAddrAny, SocketType, sockopt};
 
 use super::process::LONGEST;
 use super::{Subject, seen};
-use crate::fd::loopback::{Family, marked};
+use crate::fd::loopback::{self, Family, marked};
 use crate::fd::name::socket_path;
 use crate::fd::{File, FileRef, Kind};
 use crate::host::{self, net::Address};
-use crate::sys::net::loopback;
 
 /// A socket that somebody has.
 struct Found {
@@ -144,14 +143,14 @@ fn state(file: &File, kind: SocketType, connected: bool) -> u8 {
 }
 
 fn local(subject: &Subject<'_>, file: &File) -> Option<SocketAddr> {
-    match loopback::name(subject.cx, file) {
+    match loopback::name(subject.cx.kernel, file) {
         Some(own) => shown(own),
         None => rustix::net::getsockname(file.host()).ok().and_then(inet),
     }
 }
 
 fn peer(subject: &Subject<'_>, file: &File) -> Option<SocketAddr> {
-    match loopback::peer(subject.cx, file) {
+    match loopback::peer(subject.cx.kernel, file) {
         Some(peer) => shown(peer),
         None => rustix::net::getpeername(file.host()).ok().flatten().and_then(inet),
     }

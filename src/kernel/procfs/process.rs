@@ -17,7 +17,6 @@ use crate::fd::{File, FileRef, Kind};
 use crate::host;
 use crate::lock::Locked;
 use crate::mem::{PAGE, space};
-use crate::sys::process::{policy_of, priority_of};
 use crate::terminal;
 
 /// What one text may be long, whatever the guest has put where its arguments were, and however many mappings it has.
@@ -149,7 +148,7 @@ pub(super) fn stat(subject: &Subject<'_>) -> Result<Vec<u8>> {
     let thread = subject.thread.clone().or_else(|| cage.thread(cage.id.0));
     let mask = thread.as_ref().map_or(0, |thread| thread.mask.load(Ordering::Relaxed));
     let scheduled = thread.as_ref().map_or(0, |thread| thread.host.policy.load(Ordering::Relaxed));
-    let (policy, in_real_time) = (policy_of(scheduled), i128::from(priority_of(scheduled)));
+    let (policy, in_real_time) = (Thread::policy_of(scheduled), i128::from(Thread::priority_of(scheduled)));
     let (own, _) = waiting(cage, thread.as_deref());
     let pages = pages(&cage.memory);
     let born = cx.kernel.cages.born(cage.id).unwrap_or_default();

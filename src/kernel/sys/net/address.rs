@@ -15,6 +15,7 @@ use rustix::fs::OFlags;
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use crate::call::Ctx;
+use crate::fd::loopback::{marked, unmarked};
 use crate::fd::name::{AF_UNIX, Meaning, PATH, UNIX, meaning, to_guest, unix};
 use crate::fd::{File, FileRef, Kind};
 use crate::host::net::Address;
@@ -45,7 +46,12 @@ pub(super) fn store(cx: &Ctx<'_>, address: &Address, to: Out<Sockaddr>, len: InO
     if i32::try_from(room).is_err() {
         return Err(Errno::EINVAL);
     }
-    let address = to_guest(cx.kernel, address);
+    let mut address = to_guest(cx.kernel, address);
+    // Grates need to know; to programs it would be a flow of IPv6.
+    if marked(&address).is_some() && !cx.kernel.cages.get(to.cage).is_some_and(|cage| cx.kernel.engine().serves(&cage))
+    {
+        address = unmarked(&address);
+    }
     let bytes = address.bytes();
     let fits = bytes.len().min(usize::try_from(room).map_err(|_| Errno::EINVAL)?);
     cx.copy_out(to.cast(), &bytes[..fits])?;

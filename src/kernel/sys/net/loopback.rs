@@ -15,7 +15,9 @@ use super::credentials::is_ours;
 use super::transfer::failed;
 use crate::Kernel;
 use crate::call::Ctx;
-use crate::fd::loopback::{Bound, Family, Named, Private, Protocol, Sharing, marked, settled, shown};
+use crate::fd::loopback::{
+    Bound, Family, Named, Private, Protocol, Sharing, anywhere, marked, private, settled, shown,
+};
 use crate::fd::{File, Kind, Socket};
 use crate::host::fs::Vector;
 use crate::host::net::{self, Address};
@@ -27,12 +29,6 @@ const LARGEST: usize = 65507;
 const MSG_FASTOPEN: u32 = 0x2000_0000;
 /// How many connections may wait to be accepted, at least: the host refuses what is beyond, where TCP would try again.
 const BACKLOG: i32 = 1024;
-
-/// What is known of a socket of the loopback; None for all others.
-pub(crate) fn private(file: &File) -> Option<&Private> {
-    let Kind::Socket(socket) = &file.kind else { return None };
-    socket.loopback.get().map(|private| &**private)
-}
 
 /// bind(2) to a marked address; None where it is not marked and the socket is not one of these.
 pub(super) fn bind(cx: &Ctx<'_>, file: &File, to: &Address) -> Option<Result<()>> {
@@ -209,40 +205,6 @@ pub(super) fn received(cx: &Ctx<'_>, host: BorrowedFd<'_>, socket: &Socket) {
     if let Some(named) = net::name(host).ok().and_then(|name| cx.kernel.loopback.named(&name)) {
         let _ = socket.loopback.set(Arc::new(Private::new(named.family, named.protocol)));
     }
-}
-
-/// getsockname(2); None for other sockets.
-pub(crate) fn name(cx: &Ctx<'_>, file: &File) -> Option<Result<Address>> {
-    let private = private(file)?;
-    Some(Ok(shown(private.family, local(cx, file, private))))
-}
-
-fn local(cx: &Ctx<'_>, file: &File, private: &Private) -> SocketAddr {
-    let bound = private.bound.locked().as_ref().map(|bound| bound.address);
-    let named = |name: Result<Address>| name.ok().and_then(|name| cx.kernel.loopback.named(&name));
-    let nowhere = SocketAddr::new(anywhere(private.family), 0);
-    match named(net::name(file.host())) {
-        // One that has connected.
-        Some(Named { from, to: Some(_), .. }) => from,
-        // One that was accepted has its listener's name, and its peer's says which address was meant.
-        Some(own) if own.protocol == Protocol::Tcp => {
-            named(net::peer(file.host())).and_then(|peer| peer.to).unwrap_or(own.from)
-        }
-        Some(own) => own.from,
-        None => bound.unwrap_or(nowhere),
-    }
-}
-
-/// getpeername(2); None for other sockets.
-pub(crate) fn peer(cx: &Ctx<'_>, file: &File) -> Option<Result<Address>> {
-    let private = private(file)?;
-    let peer = net::peer(file.host());
-    if let (Err(errno), Protocol::Tcp) = (&peer, private.protocol) {
-        return Some(Err(*errno));
-    }
-    let known = *private.peer.locked();
-    let named = peer.ok().and_then(|name| cx.kernel.loopback.named(&name)).map(|named| settled(named.from));
-    Some(known.or(named).map(|peer| shown(private.family, peer)).ok_or(Errno::ENOTCONN))
 }
 
 /// The sender of a datagram as the receiver is to see it; None if it is not a name of the loopback.
@@ -447,8 +409,4 @@ fn kind(protocol: Protocol) -> SocketType {
 /// The address that a connection to `to` comes from.
 fn source(to: IpAddr) -> IpAddr {
     if to.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() }
-}
-
-fn anywhere(family: Family) -> IpAddr {
-    if family == Family::V4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
 }

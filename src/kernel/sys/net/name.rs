@@ -5,6 +5,7 @@ use lind_abi::{Errno, Fd, In, InOut, Len, Out, Result};
 
 use super::{address, credentials, loopback};
 use crate::call::Ctx;
+use crate::fd::loopback as seen;
 use crate::host::net;
 
 /// bind(2)
@@ -47,13 +48,13 @@ fn note_full(cx: &Ctx<'_>, fd: Fd, errno: Errno) {
 /// getsockname(2)
 pub(crate) fn getsockname(cx: &Ctx<'_>, fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> Result<()> {
     let file = cx.file(fd)?;
-    let name = loopback::name(cx, &file).unwrap_or_else(|| net::name(file.host()))?;
+    let name = seen::name(cx.kernel, &file).unwrap_or_else(|| net::name(file.host()))?;
     address::store(cx, &name, addr, len)
 }
 
 /// getpeername(2)
 pub(crate) fn getpeername(cx: &Ctx<'_>, fd: Fd, addr: Out<Sockaddr>, len: InOut<u32>) -> Result<()> {
     let file = cx.file(fd)?;
-    let name = loopback::peer(cx, &file).unwrap_or_else(|| net::peer(file.host()))?;
+    let name = seen::peer(cx.kernel, &file).unwrap_or_else(|| net::peer(file.host()))?;
     address::store(cx, &name, addr, len)
 }

@@ -66,7 +66,7 @@ fn priorities(policy: i32) -> Result<(i32, i32)> {
 pub(crate) fn sched_rr_get_interval(cx: &Ctx<'_>, pid: Pid, interval: Out<Timespec>) -> Result<()> {
     const SLICE: i64 = 100_000_000;
     let word = on_known(cx, pid, |thread| Ok(thread.host.policy.load(Ordering::Relaxed)))?;
-    cx.store(interval, &Timespec { sec: 0, nsec: if policy_of(word) == SCHED_RR { SLICE } else { 0 } })
+    cx.store(interval, &Timespec { sec: 0, nsec: if Thread::policy_of(word) == SCHED_RR { SLICE } else { 0 } })
 }
 
 /// sched_getscheduler(2)
@@ -81,7 +81,7 @@ pub(crate) fn sched_getparam(cx: &Ctx<'_>, pid: Pid, param: Addr) -> Result<()> 
         return Err(Errno::EINVAL);
     }
     let word = on_known(cx, pid, |thread| Ok(thread.host.policy.load(Ordering::Relaxed)))?;
-    cx.store(Out::new(param.0, cx.cage.id), &priority_of(word))
+    cx.store(Out::new(param.0, cx.cage.id), &Thread::priority_of(word))
 }
 
 /// sched_setparam(2)
@@ -168,7 +168,7 @@ pub(crate) fn sched_getattr(cx: &Ctx<'_>, pid: Pid, attr: Addr, size: u32, flags
     let (word, nice) = on_known(cx, pid, |thread| {
         Ok((thread.host.policy.load(Ordering::Relaxed), thread.cage.settings().limits.nice))
     })?;
-    let policy = policy_of(word);
+    let policy = Thread::policy_of(word);
     let size = size.min(WHOLE);
     let mut bytes = [0; WHOLE as usize];
     bytes[..4].copy_from_slice(&size.to_le_bytes());
@@ -177,7 +177,7 @@ pub(crate) fn sched_getattr(cx: &Ctx<'_>, pid: Pid, attr: Addr, size: u32, flags
     if is_ordinary(policy) {
         bytes[16..20].copy_from_slice(&nice.to_le_bytes());
     }
-    bytes[20..24].copy_from_slice(&priority_of(word).to_le_bytes());
+    bytes[20..24].copy_from_slice(&Thread::priority_of(word).to_le_bytes());
     cx.copy_out(Out::new(attr.0, cx.cage.id), &bytes[..size as usize])
 }
 
@@ -185,20 +185,10 @@ fn is_ordinary(policy: u32) -> bool {
     matches!(policy, SCHED_OTHER | SCHED_BATCH)
 }
 
-/// The policy in what a thread keeps.
-pub(crate) fn policy_of(word: u32) -> u32 {
-    word & !(Thread::RESET_ON_FORK | Thread::PRIORITY)
-}
-
-/// The priority in real time in what a thread keeps.
-pub(crate) fn priority_of(word: u32) -> u32 {
-    (word & Thread::PRIORITY) >> Thread::PRIORITY.trailing_zeros()
-}
-
 /// Linux's rules.
 fn schedule(cx: &Ctx<'_>, thread: &Thread, wanted: &Wanted) -> Result<()> {
     let word = thread.host.policy.load(Ordering::Relaxed);
-    let (old, resets) = (policy_of(word), word & Thread::RESET_ON_FORK != 0);
+    let (old, resets) = (Thread::policy_of(word), word & Thread::RESET_ON_FORK != 0);
     let policy = wanted.policy.unwrap_or(old);
     priorities(policy.cast_signed())?;
     let in_real_time = matches!(policy, SCHED_FIFO | SCHED_RR);
@@ -221,7 +211,7 @@ fn schedule(cx: &Ctx<'_>, thread: &Thread, wanted: &Wanted) -> Result<()> {
     let beyond = u64::from(wanted.priority) > real_time;
     let refused = !may
         || in_real_time && policy != old && real_time == 0
-        || in_real_time && beyond && wanted.priority > priority_of(word)
+        || in_real_time && beyond && wanted.priority > Thread::priority_of(word)
         || nice < limits.nice && !may_have(nice)
         || old == SCHED_IDLE && policy != SCHED_IDLE && !may_have(limits.nice)
         || resets && !wanted.reset_on_fork;
