@@ -24,6 +24,9 @@ pub fn instead(denial: &Denial) -> Option<&'static str> {
         "write_filter" if rule.starts_with("not among") => {
             "write where the policy allows it, such as /tmp, or ask for access"
         }
+        "write_filter" if subject_is_of_git(denial) => {
+            "make repositories, clones and worktrees in a directory in /tmp, or ask for access"
+        }
         "write_filter" => "use another name, or a directory in /tmp, or ask for access",
         "resource" => match denial.subject.as_str() {
             "cages" | "threads" => "run less at the same time",
@@ -36,6 +39,11 @@ pub fn instead(denial: &Denial) -> Option<&'static str> {
         "seccomp" => "work without it, or ask for access",
         _ => return None,
     })
+}
+
+/// Whether a file of git's own was refused, as `init`, `clone` and `worktree add` make them.
+fn subject_is_of_git(denial: &Denial) -> bool {
+    denial.subject.split('/').any(|name| name == ".git")
 }
 
 /// What the person who started the command would add to the options or the policy.

@@ -151,11 +151,61 @@ static bool was_given(unsigned effect, const struct lind_place *place)
 	return false;
 }
 
+/* Where a rename may end that changes nothing. */
+struct same {
+	const struct lind_place *from;
+	bool found;
+};
+
+/* Most of a file that is compared. */
+#define COMPARED (1u << 20)
+
+/* Whether two files say the same. The client has to be able to read both: it learns what comes of it. */
+static bool say_the_same(uint64_t target, const struct lind_place *one, const struct lind_place *other)
+{
+	char name[2][40], text[2][4096];
+	int64_t fd[2], n = 0, at = 0;
+	bool same = false;
+
+	if (!S_ISREG(one->st.st_mode) || !S_ISREG(other->st.st_mode) || one->st.st_size != other->st.st_size || one->st.st_size > COMPARED ||
+	    one->st.st_mode != other->st.st_mode || one->st.st_uid != other->st.st_uid || one->st.st_gid != other->st.st_gid ||
+	    lind_client_may(target, one->object, R_OK) || lind_client_may(target, other->object, R_OK))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		snprintf(name[i], sizeof name[i], "/proc/self/fd/%d", (i ? other : one)->object);
+		fd[i] = own(SYS_openat, (uint64_t)(int64_t)AT_FDCWD, (uintptr_t)name[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	}
+	while (fd[0] >= 0 && fd[1] >= 0 && at <= COMPARED) {
+		n = own(SYS_pread64, (uint64_t)fd[0], (uintptr_t)text[0], sizeof text[0], (uint64_t)at);
+		if (n < 0 || own(SYS_pread64, (uint64_t)fd[1], (uintptr_t)text[1], sizeof text[1], (uint64_t)at) != n)
+			break;
+		if ((same = !n) || memcmp(text[0], text[1], (size_t)n))
+			break;
+		at += n;
+	}
+	own_close((int)fd[0]);
+	own_close((int)fd[1]);
+	return same;
+}
+
+static bool is_plain_rename(const struct lind_call *c)
+{
+	return c->nr == SYS_rename || c->nr == SYS_renameat || (c->nr == SYS_renameat2 && !lind_arg32(c, 4));
+}
+
+/* A file in the place of one that says the same, as git writes its settings: that changes nothing but takes the old name away. */
+static bool puts_the_same(const struct lind_call *c, unsigned effect, const struct lind_place *place, struct same *same)
+{
+	same->found = is_plain_rename(c) && effect & LIND_DOES_CREATE && place->object >= 0 && same->from->object >= 0 &&
+		(place->st.st_dev != same->from->st.st_dev || place->st.st_ino != same->from->st.st_ino) &&
+		say_the_same(c->target, same->from, place);
+	return same->found;
+}
+
 static int decide(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
 {
 	bool asks = c->nr == SYS_access || c->nr == SYS_faccessat || c->nr == SYS_faccessat2;
 
-	(void)arg;
 	if (asks)
 		effect = LIND_DOES_WRITE;
 	if (!(effect & LIND_CHANGES) || !in_a_tree(place) || is_kernels(place) || (is_open(c->nr) && was_given(effect, place)))
@@ -170,6 +220,8 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 	    may_change(place->path, with_contents(effect, place)) && (!moves_a_directory(c->nr, effect, place) || may_change_all_in(place->path, effect)))
 		return 0;
 	if ((effect == LIND_DOES_CREATE && place->object >= 0) || finds_its_name_taken(c, effect, place))
+		return -EEXIST;
+	if (arg && puts_the_same(c, effect, place, arg))
 		return -EEXIST;
 	/* Asking changes nothing, and is no reason to tell anybody; nor is what would fail in any case, as git tries it. */
 	if (!asks && !finds_something_in_it(c, place))
@@ -198,8 +250,37 @@ bool lind_guard_changes_nothing(uint32_t nr, uint64_t a1, uint64_t a2)
 	return (nr == SYS_access || nr == SYS_faccessat || nr == SYS_faccessat2) && !(flags & W_OK);
 }
 
+/* The old name alone, which it is asked about as any other. */
+static int64_t remove_old(const struct lind_call *c)
+{
+	bool at = c->nr != SYS_rename;
+	struct lind_call gone = *c;
+
+	gone.nr = at ? SYS_unlinkat : SYS_unlink;
+	gone.args[2] = number(0);
+	return lind_path_call(&gone, NULL, decide, NULL);
+}
+
+static int64_t rename_to(const struct lind_call *c)
+{
+	struct lind_place from;
+	struct same same = { .from = &from };
+	char text[PATH_MAX];
+	bool at = c->nr != SYS_rename;
+	int64_t r;
+
+	if (lind_read_string(c->args[at ? 1 : 0], text, sizeof text) < 0 ||
+	    lind_path_walk(NULL, c->target, at ? c->args[0] : (struct lind_arg){ (uint64_t)(int64_t)AT_FDCWD, c->target }, text, 0, &from))
+		return lind_path_call(c, NULL, decide, NULL);
+	r = lind_path_call(c, NULL, decide, &same);
+	lind_place_done(&from);
+	return same.found ? remove_old(c) : r;
+}
+
 int64_t lind_guard_path(const struct lind_call *c)
 {
+	if (is_plain_rename(c))
+		return rename_to(c);
 	return lind_guard_changes_nothing(c->nr, c->args[1].value, c->args[2].value) ? lind_pass(c) : lind_path_call(c, NULL, decide, NULL);
 }
 
