@@ -276,7 +276,8 @@ int verb_apply(struct store *store, const struct verb_options *options)
 	if (status || (status = verb_list(store, &meant, &list)) || (status = is_any_without_directory(&list)))
 		return status;
 	if (is_any_stale(&list) && !options->force) {
-		lind_log("nothing was applied; --force applies it all the same, with what lies in the state instead of what has changed");
+		lind_log("nothing was applied; `apply --force STATE PATH` takes what lies in the state for that file alone (right for .git/index if only `git status` has "
+			 "written it), --force without a path for all of them; then apply the rest");
 		return 1;
 	}
 	if ((r = plan(&apply)))
