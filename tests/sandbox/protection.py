@@ -202,6 +202,37 @@ def git_of_the_sandbox_works(world: World) -> None:
     same("denials", json.loads(result.read_text())["denials"], 0)
 
 
+def git_knows_the_user(world: World) -> None:
+    """As at the host, and by no settings of a repository."""
+    needs_git()
+    git(world, "init", "-q", "-b", "main", ".")
+    (world.home / ".gitconfig").write_text("[user]\n\tname = A \"B\" C\n\temail = a@b.example\n")
+    commit = "git add kept; git commit -qm one --allow-empty; git log -1 --format='%an %ae'"
+    done = world.run("-v", ".", "--", "bash", "-c", commit)
+    same("the user's", (done.stdout, "denied" in done.stderr), ("A B C a@b.example\n", False))
+    done = world.run("-v", ".", "-e", "GIT_AUTHOR_NAME=other", "--", "bash", "-c", commit)
+    same("what was named", done.stdout, "other a@b.example\n")
+    git(world, "config", "user.name", "local")
+    git(world, "config", "user.email", "l@b")
+    same("the project's", world.run("-v", ".", "--", "bash", "-c", commit).stdout, "local l@b\n")
+    done = world.run("-v", ".:ro", "--", "bash", "-c", "echo ${GIT_CONFIG_COUNT-none}")
+    same("nothing to commit to", done.stdout, "none\n")
+
+
+def settings_that_stay_the_same(world: World) -> None:
+    """`git branch -d` writes them as they were."""
+    needs_git()
+    git(world, "init", "-q", "-b", "main", ".")
+    git(world, "commit", "-qm", "one", "--allow-empty")
+    before = (world.project / ".git" / "config").read_text()
+    done = world.run("-v", ".", "--", "bash", "-c", "git branch other && git branch -qd other && ls .git/config.lock 2>/dev/null; git branch")
+    same("a branch", (done.stdout, done.stderr), ("* main\n", ""))
+    done = world.run("-v", ".", "--", "bash", "-c", "cp .git/config .git/x && echo a >>.git/x && mv .git/x .git/config")
+    same("other settings", done.returncode, 1)
+    holds("other settings", done.stderr, "in a directory in /tmp")
+    same("kept", (world.project / ".git" / "config").read_text(), before)
+
+
 def no_denial_where_nothing_was_refused(world: World) -> None:
     needs_tools()
     (world.project / "sub").mkdir()
@@ -230,5 +261,6 @@ def a_path_that_is_no_text(world: World) -> None:
     same("there is a log", (world.home / "log").stat().st_size > 0, True)
 
 
-TESTS = [at_any_depth, names_with_a_dot, names_are_let_through, no_directory_becomes_a_repository, what_protected_links_lead_to, a_repository_by_another_name, git_of_the_host_runs_nothing, git_of_the_sandbox_works, no_denial_where_nothing_was_refused,
+TESTS = [at_any_depth, names_with_a_dot, names_are_let_through, no_directory_becomes_a_repository, what_protected_links_lead_to, a_repository_by_another_name, git_of_the_host_runs_nothing, git_of_the_sandbox_works, git_knows_the_user, settings_that_stay_the_same,
+         no_denial_where_nothing_was_refused,
          a_path_that_is_no_text]

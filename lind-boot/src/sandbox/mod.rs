@@ -4,6 +4,7 @@
 mod amount;
 mod command;
 mod describe;
+mod identity;
 mod image;
 mod learn;
 mod line;
@@ -319,7 +320,7 @@ impl Sandbox {
         if let Some(learner) = &mut learner {
             learner.within(policy, places(&plan), guests);
         }
-        let env = environment(options, &plan.image, preopened.iter().map(|(_, name)| name), &may_change)?;
+        let env = environment(options, &plan, preopened.iter().map(|(_, name)| name), &may_change)?;
         Ok(Sandbox {
             plan,
             maker,
@@ -423,7 +424,7 @@ fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
 /// A clean environment: what programs cannot do without, then files, then what was named.
 fn environment<'a>(
     options: &Options,
-    image: &Path,
+    plan: &Plan,
     preopened: impl Iterator<Item = &'a OsString>,
     may_change: &Changed,
 ) -> Result<Vec<OsString>> {
@@ -432,7 +433,8 @@ fn environment<'a>(
     words.push(format!("HOME={HOME}").into());
     // As the image's /etc/passwd has it.
     words.push(if rustix::process::geteuid().is_root() { "USER=root" } else { "USER=user" }.into());
-    words.push(if image.join("bin/bash").exists() { "SHELL=/bin/bash" } else { "SHELL=/bin/sh" }.into());
+    words.push(if plan.image.join("bin/bash").exists() { "SHELL=/bin/bash" } else { "SHELL=/bin/sh" }.into());
+    words.extend(identity::variables(&plan.image, &plan.volumes));
     for file in &options.env_file {
         let shown = file.display();
         let opened = Named::find("--env-file", file, For::Variables, may_change)?.read()?;
