@@ -309,6 +309,9 @@ pub struct Run {
     /// Directories of the host that are mounted in the root, and whether the guest may change them.
     #[arg(skip)]
     pub mounted: Vec<(PathBuf, bool)>,
+    /// Where the guest sees those that it may change.
+    #[arg(skip)]
+    pub volumes: Vec<PathBuf>,
     /// Which word is the command behind the grates.
     #[arg(skip)]
     pub command: Option<usize>,
@@ -344,6 +347,7 @@ impl Default for Run {
             explain: false,
             precompile: None,
             mounted: Vec::new(),
+            volumes: Vec::new(),
             host_name: None,
             image: None,
             command: None,

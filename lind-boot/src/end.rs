@@ -77,6 +77,7 @@ pub struct End {
     is_strict: bool,
     record: Option<Arc<Record>>,
     learner: Option<Arc<Learner>>,
+    kernel: Arc<OnceLock<Arc<Kernel>>>,
 }
 
 struct Record {
@@ -85,7 +86,7 @@ struct Record {
     began: Instant,
     denials: Arc<Denials>,
     peaks: Option<Peaks>,
-    kernel: OnceLock<Arc<Kernel>>,
+    kernel: Arc<OnceLock<Arc<Kernel>>>,
 }
 
 impl End {
@@ -96,6 +97,7 @@ impl End {
         denials: &Arc<Denials>,
         (learner, peaks): (Option<Learner>, Option<Peaks>),
     ) -> End {
+        let kernel = Arc::<OnceLock<_>>::default();
         let record = |file: File| {
             // Who writes into it at the end may be a thread with a table of its own.
             lind_kernel::fd::keep_also(file.as_fd());
@@ -104,7 +106,7 @@ impl End {
                 began: Instant::now(),
                 denials: Arc::clone(denials),
                 peaks,
-                kernel: OnceLock::new(),
+                kernel: Arc::clone(&kernel),
             })
         };
         End {
@@ -113,6 +115,7 @@ impl End {
             is_strict: true,
             record: result.map(record),
             learner: learner.map(Arc::new),
+            kernel,
         }
     }
 
@@ -121,9 +124,7 @@ impl End {
     /// # Errors
     /// When there is no room for a thread.
     pub fn watch(&self, kernel: &Arc<Kernel>) -> Result<()> {
-        if let Some(record) = &self.record {
-            let _ = record.kernel.set(Arc::clone(kernel));
-        }
+        let _ = self.kernel.set(Arc::clone(kernel));
         let Some(timeout) = self.timeout else { return Ok(()) };
         kernel.ends_in_time();
         let (end, kernel) = (self.clone(), Arc::clone(kernel));
@@ -188,6 +189,9 @@ impl End {
     }
 
     fn write(&self, status: Option<Status>) {
+        if let Some(line) = self.kernel.get().and_then(|kernel| kernel.set_ids.take()) {
+            stdio::say_line(&line);
+        }
         if let Some(Err(error)) = self.learner.as_ref().map(|learner| learner.write()) {
             stdio::say_line(&format!("{error:#}"));
         }

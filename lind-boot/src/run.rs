@@ -351,6 +351,7 @@ fn confined_kernel(
     };
     let in_grates = options.in_grates.iter().map(|path| path.as_os_str().as_bytes().to_vec());
     root.set_in_grates(in_grates.collect());
+    root.set_volumes(options.volumes.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect());
     if options.explain {
         root.set_read_only();
     }

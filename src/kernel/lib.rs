@@ -76,6 +76,7 @@ mod path;
 mod procfs;
 pub mod root;
 pub mod sealed;
+pub mod set_id;
 mod spin;
 pub mod stdio;
 mod sys;
@@ -142,6 +143,8 @@ pub struct Kernel {
     pub(crate) stopped_outside: Mutex<bool>,
     /// Whether it ends after a time.
     pub(crate) timed: AtomicBool,
+    /// Files of volumes that the host executes with other rights than those of who executes them.
+    pub set_ids: set_id::SetIds,
     /// Cages that there have been.
     pub(crate) cages_made: AtomicU64,
     last_id: AtomicU32,
@@ -179,6 +182,7 @@ impl Kernel {
             command_end: OnceLock::new(),
             stopped_outside: Mutex::default(),
             timed: AtomicBool::new(false),
+            set_ids: set_id::SetIds::default(),
             cages_made: AtomicU64::new(0),
             last_id: AtomicU32::new(0),
         })

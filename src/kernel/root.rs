@@ -97,6 +97,8 @@ pub struct Root {
     table: Option<Table>,
     /// Where further mounts are, and whether they cannot be changed.
     mounted: Vec<(Vec<u8>, bool)>,
+    /// Which of them are the user's, and can be changed.
+    volumes: Vec<Vec<u8>>,
     /// Where grates have files of their own.
     in_grates: Vec<Vec<u8>>,
 }
@@ -120,6 +122,7 @@ impl Root {
             read_only: false,
             table: None,
             mounted: Vec::new(),
+            volumes: Vec::new(),
             in_grates: Vec::new(),
         };
         // Where it cannot be known, the slower way is the safe one.
@@ -161,6 +164,16 @@ impl Root {
     /// Where there are mounts inside the root, and whether they cannot be changed. In the root itself nothing can be changed then.
     pub fn mounted(&self) -> &[(Vec<u8>, bool)] {
         &self.mounted
+    }
+
+    /// Which of the mounts are directories of the user's that can be changed.
+    pub fn set_volumes(&mut self, volumes: Vec<Vec<u8>>) {
+        self.volumes = volumes;
+    }
+
+    /// See [`Root::set_volumes`].
+    pub(crate) fn volumes(&self) -> &[Vec<u8>] {
+        &self.volumes
     }
 
     /// The directories whose files grates of the line keep in memory: to guests they are mounts like others.

@@ -15,6 +15,16 @@ static int put(const char *path, const char *text, int flags)
 	return close(fd);
 }
 
+/* A file that gets its mode before its name. */
+static int nameless(const char *path)
+{
+	char name[40];
+	int fd = open(".", O_WRONLY | O_TMPFILE, 0600);
+
+	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+	return fchmod(fd, 04755) || linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
 /* What a word of one letter, a colon, a path and perhaps `=` and something else says. */
 static int edit(const char *word)
 {
@@ -33,6 +43,10 @@ static int edit(const char *word)
 	case 'l': return symlink(other, path);
 	case 'x': return chmod(path, (mode_t)strtoul(other, NULL, 8));
 	case 't': return truncate(path, strtoll(other, NULL, 10));
+	case 's': return close(open(path, O_WRONLY | O_CREAT, 04755));
+	case 'n': return mknod(path, S_IFREG | 04755, 0);
+	case 'f': return put(path, "", 0) || fchmod(open(path, O_RDONLY), 04755);
+	case 'o': return nameless(path);
 	/* Until standard input ends. */
 	case 'q': return write(1, "waits\n", 6) == 6 ? (int)read(0, path, 1) : -1;
 	default: return -1;

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from world import Failed, World, holds, same
+from world import Failed, World, holds, needs_tools, same
 
 REFUSED = 125
 
@@ -111,5 +111,27 @@ def links_in_the_place_of_volumes(world: World) -> None:
         raise Failed("it is gone")
 
 
+def set_id_bits_are_told(world: World) -> None:
+    """The host obeys them: the user hears of every way to set one, and of nothing else."""
+    needs_tools()
+    for how in [("--mounts=bind",), ("--mounts=kernel",)]:
+        if how == ("--mounts=bind",) and world.run(*how, "-v", ".", "true").returncode:
+            continue
+        for number, script in enumerate(["cp kept a; chmod u+s a", "cp kept a; chmod 2755 a; mv a b", "cp kept a; exec 3<a; chmod g+s /proc/self/fd/3",
+                                         "$EDIT s:a", "$EDIT n:a", "$EDIT f:a", "$EDIT o:a"]):
+            done = world.run(*how, "-v", ".", "-v", f"{world.folder}/tool:/tool:ro", "-e", "EDIT=/tool/edit.wasm", "--", "bash", "-c", script)
+            same(f"{how} {number}: status", done.returncode, 0)
+            holds(f"{how} {number}", done.stderr, f"lind-boot: a set-user-ID or set-group-ID bit was set in a volume, where the host obeys it: {world.project}/a;")
+            same("lines", done.stderr.count("set-user-ID"), 1)
+            for name in ("a", "b"):
+                (world.project / name).unlink(missing_ok=True)
+        done = world.run(*how, "-v", ".", "--", "bash", "-c", "cp kept /tmp/a; chmod u+s /tmp/a; cp kept a; chmod 755 a; mkdir d; chmod g+s d; rm -r a d")
+        same(f"{how}: elsewhere", (done.returncode, "set-user-ID" in done.stderr), (0, False))
+    world.boot("session", "start", "bits", "-v", ".")
+    done = world.boot("session", "exec", "bits", "--", "bash", "-c", "cp kept a; chmod u+s a")
+    holds("a session", done.stderr, f"{world.project}/a;")
+    same("once", "set-user-ID" in world.boot("session", "exec", "bits", "true").stderr, False)
+
+
 TESTS = [links_in_the_place_of_results, results_where_the_command_writes, policies_are_out_of_reach, policies_have_names, variables_come_from_no_link,
-         links_in_the_place_of_volumes]
+         links_in_the_place_of_volumes, set_id_bits_are_told]

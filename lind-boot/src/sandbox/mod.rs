@@ -224,6 +224,8 @@ impl Sandbox {
         let mut in_grates: Vec<PathBuf> = tmpfs.chain(overlays).cloned().collect();
         // A grate of the user's own may show anything, anywhere.
         in_grates.extend((!options.grate.is_empty()).then(|| PathBuf::from("/")));
+        let volumes =
+            self.plan.volumes.iter().filter(|volume| !volume.read_only).map(|volume| volume.guest.clone()).collect();
         let mounted = self.plan.volumes.into_iter().map(|volume| (volume.host, !volume.read_only)).collect();
         let run = Run {
             root: Some(made.root),
@@ -233,6 +235,7 @@ impl Sandbox {
             verbose: options.verbose,
             grates: options.grates.clone(),
             mounted,
+            volumes,
             host_name: Some(options.hostname.clone().unwrap_or_else(|| HOST_NAME.to_owned())),
             command: Some(self.grates.len()),
             in_grates,

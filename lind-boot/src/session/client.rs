@@ -220,6 +220,9 @@ fn end(message: &Value) -> Option<u8> {
         return Some(number(&message["status"]).unwrap_or(FAILED));
     }
     let ended = message.get("ended")?;
+    if let Some(note) = message["note"].as_str() {
+        stdio::say_line(note);
+    }
     if let Some(seconds) = ended["timed_out"].as_f64() {
         stdio::say_line(&format!("--timeout {seconds} s: the command was ended"));
         return Some(124);

@@ -420,7 +420,10 @@ impl Server {
         if !rest.is_empty() {
             self.tell(client, &json!({"output": wire::word(&rest)}));
         }
-        self.tell(client, &command.ended(word));
+        let mut ended = command.ended(word);
+        // It may be another command's that runs meanwhile: who is told first can look.
+        ended["note"] = self.kernel.set_ids.take().into();
+        self.tell(client, &ended);
     }
 
     fn described(&self) -> Value {

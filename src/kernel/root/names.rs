@@ -42,17 +42,30 @@ impl Root {
         }
     }
 
+    /// What an open file is called, if that is in a volume. As certain as any path.
+    pub(crate) fn name_in_volume(&self, file: BorrowedFd<'_>) -> Option<Vec<u8>> {
+        let names = match &self.table {
+            Some(table) => self.names_by(table, file).ok()?.collect(),
+            None => vec![self.name_of(Dir { fd: file, mount: MountId::ROOT }).ok()?],
+        };
+        names.into_iter().find(|name| self.mount_of(name).is_some_and(|(at, _)| self.volumes().contains(at)))
+    }
+
     /// As `certain_name_of`, by a mount that fits.
     fn name_by(&self, table: &Table, file: BorrowedFd<'_>, fits: impl Fn(MountId) -> bool) -> Result<Vec<u8>> {
-        let path = self.host_name(file)?;
-        let of = |source: BorrowedFd<'_>| self.host_name(source).ok().map(CString::into_bytes);
-        let names = table.by_source(path.to_bytes(), of).into_iter();
-        let mut certain = names.filter_map(|(mount, rest)| {
-            let name = [&self.mounted_at(table, mount).ok()?, rest].concat();
+        let mut certain = self.names_by(table, file)?.filter_map(|name| {
             let (name, by) = self.certainly(file, name).ok()?;
             fits(by).then_some(name)
         });
         certain.next().ok_or(Errno::ENOENT)
+    }
+
+    /// What an open file may be called, by each mount that shows it.
+    fn names_by(&self, table: &Table, file: BorrowedFd<'_>) -> Result<impl Iterator<Item = Vec<u8>>> {
+        let path = self.host_name(file)?;
+        let of = |source: BorrowedFd<'_>| self.host_name(source).ok().map(CString::into_bytes);
+        let name = |(mount, rest): (MountId, &[u8])| Some([&self.mounted_at(table, mount).ok()?, rest].concat());
+        Ok(table.by_source(path.to_bytes(), of).into_iter().filter_map(name).collect::<Vec<_>>().into_iter())
     }
 
     /// This name, if it leads to this file, and the mount by which it does.
@@ -86,8 +99,13 @@ impl Root {
 
     /// Whether the mount of the host's in which a path of the root lies cannot be changed. The root itself cannot.
     fn is_mounted_read_only(&self, path: &[u8]) -> bool {
+        self.mount_of(path).is_none_or(|(_, read_only)| *read_only)
+    }
+
+    /// The mount of the host's in which a path of the root lies.
+    fn mount_of(&self, path: &[u8]) -> Option<&(Vec<u8>, bool)> {
         let holds = |at: &[u8]| path.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
-        self.mounted.iter().rev().find(|(at, _)| holds(at)).is_none_or(|(_, read_only)| *read_only)
+        self.mounted.iter().rev().find(|(at, _)| holds(at))
     }
 
     /// Where a mount is by now; nothing for the root directory.

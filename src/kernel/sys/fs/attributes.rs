@@ -46,7 +46,9 @@ pub(crate) fn fchmodat2(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, flags:
         }
         root.again(file.fd, |dir, name| {
             rustix::fs::chmodat(dir, name, mode, rustix::fs::AtFlags::empty()).map_err(host::errno)
-        })
+        })?;
+        cx.kernel.set_ids.note(root, file.fd, mode.as_raw_mode());
+        Ok(())
     };
     if path.is_empty() && flags.has(AtFlags::AT_EMPTY_PATH) {
         return of_open(&cx.itself(dir)?, change);
@@ -62,7 +64,9 @@ pub(crate) fn fchmod(cx: &Ctx<'_>, fd: Fd, mode: Mode) -> Result<()> {
     let file = cx.file(fd)?;
     check_ours(&file)?;
     changeable(cx, file.dir())?;
-    rustix::fs::fchmod(file.host(), rustix::fs::Mode::from_raw_mode(mode.0 & 0o7777)).map_err(host::errno)
+    rustix::fs::fchmod(file.host(), rustix::fs::Mode::from_raw_mode(mode.0 & 0o7777)).map_err(host::errno)?;
+    cx.kernel.set_ids.note(&cx.kernel.root, file.host(), mode.0);
+    Ok(())
 }
 
 /// chown(2)

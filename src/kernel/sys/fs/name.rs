@@ -1,12 +1,12 @@
 //! Names: making, moving and removing them.
 
 use std::ffi::CStr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
 use lind_abi::flags::{AtFlags, RenameFlags};
 use lind_abi::{DirFd, Errno, Fd, Len, Mode, Out, Path, Result};
-use rustix::fs::FileType;
+use rustix::fs::{FileType, OFlags};
 
 use super::at::unchangeable;
 use super::numbered;
@@ -156,7 +156,16 @@ fn link_open(cx: &Ctx<'_>, file: &FileRef, to: Dir<'_>, new: &CStr) -> Result<()
     root.parent(to, new, Change::Make, |new_dir, new| {
         root.check_same(mount, new_dir.mount)?;
         let follow = rustix::fs::AtFlags::SYMLINK_FOLLOW;
-        root.again(file.host(), |dir, name| rustix::fs::linkat(dir, name, new_dir, new, follow).map_err(host::errno))
+        root.again(file.host(), |dir, name| rustix::fs::linkat(dir, name, new_dir, new, follow).map_err(host::errno))?;
+        let mode = rustix::fs::fstat(file.host()).map_or(0, |stat| stat.st_mode);
+        // By its own descriptor it still has no name.
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        if mode & 0o6000 != 0
+            && let Ok(named) = rustix::fs::openat(new_dir, new, flags, rustix::fs::Mode::empty())
+        {
+            cx.kernel.set_ids.note(root, named.as_fd(), mode);
+        }
+        Ok(())
     })
 }
 
@@ -247,7 +256,17 @@ pub(crate) fn mknodat(cx: &Ctx<'_>, dir: DirFd, path: Path, mode: Mode, dev: u64
     let mode = rustix::fs::Mode::from_raw_mode(mode.0 & !cx.cage.umask.load(Ordering::Relaxed) & 0o7777);
     let on_host = |start: Dir<'_>, path: &CStr| {
         cx.kernel.root.parent(start, path, Change::Make, |dir, name| {
-            rustix::fs::mknodat(dir, name, kind, mode, 0).map_err(host::errno)
+            rustix::fs::mknodat(dir, name, kind, mode, 0).map_err(host::errno)?;
+            // Another file may have the name by now: then that is looked at when it gets its bits.
+            if let Ok(file) = rustix::fs::openat(
+                dir,
+                name,
+                OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+                rustix::fs::Mode::empty(),
+            ) {
+                cx.kernel.set_ids.note(&cx.kernel.root, file.as_fd(), mode.as_raw_mode());
+            }
+            Ok(())
         })
     };
     cx.act(dir, path, Last::NoFollow, on_host, unchangeable)

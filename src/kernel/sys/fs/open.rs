@@ -65,6 +65,9 @@ fn open_at(
             // A fifo waits for its other end.
             let found = cx.kernel.root.open_within(dir, path, (flags, masked), within.resolve())?;
             mount = found.mount;
+            if flags & OpenFlags::O_CREAT != 0 {
+                cx.kernel.set_ids.note(&cx.kernel.root, found.as_fd(), masked);
+            }
             cx.kernel.root.check_opened(found.as_fd()).map(|()| found.file)
         })?;
         Ok(Opened::New(File::new(host, Kind::Named(mount))))
