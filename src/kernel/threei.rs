@@ -65,7 +65,7 @@ const SERIALIZED: u64 = 1 << 31;
 impl Handler {
     const KERNEL: u64 = 0;
     /// Not a cage: whoever makes a call that goes there is ended by SIGKILL, as seccomp(2) has it.
-    pub const FORBIDDEN: CageId = CageId(u32::MAX);
+    pub const FORBIDDEN: CageId = CageId(u32::MAX - 1);
 
     #[inline]
     fn unpack(word: u64) -> Handler {

@@ -151,7 +151,7 @@ def a_terminal_is_told(world: World) -> None:
     folder = world.folder / "big"
     folder.mkdir()
     many = folder / "many.wasm"
-    many.write_bytes(many_functions(2500))
+    many.write_bytes(many_functions(6000))
     said = at_a_terminal(world, where, "--root", str(folder), "many.wasm")
     lines = re.findall(r"\r\x1b\[Kcompiling many\.wasm: (\d+) %", said)
     if not lines or not said.endswith("\r\x1b[K") or [int(line) for line in lines] != sorted(map(int, lines)):
@@ -212,7 +212,7 @@ def one_module_is_compiled_once(world: World) -> None:
     (world.folder / "twice.c").write_text(TWICE)
     world.run("scripts/lind_compile", "-o", str(folder / "twice.cwasm"), str(world.folder / "twice.c"))
     world.run(str(BOOT), "warm", str(folder / "twice.wasm"), HOME=where)
-    (folder / "many.wasm").write_bytes(many_functions(2500))
+    (folder / "many.wasm").write_bytes(many_functions(6000))
     (folder / "many.wasm").chmod(0o755)
     began = time.monotonic()
     said = at_a_terminal(world, where, "--root", str(folder), "twice.wasm")

@@ -111,7 +111,7 @@ def compiling_is_not_the_commands_time(world: World) -> None:
     where, folder = home(world, "timeout-home"), world.folder / "timeout"
     (folder / "bin").mkdir(parents=True)
     # On one processor it takes seconds.
-    (folder / "bin" / "many.wasm").write_bytes(many_functions(4000))
+    (folder / "bin" / "many.wasm").write_bytes(many_functions(12000))
     one = ["taskset", "-c", "0", str(BOOT), "run", "--image", str(folder), "--timeout", "0.3s", "--"]
     began = time.monotonic()
     done = world.run(*one, "many.wasm", HOME=where)

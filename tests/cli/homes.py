@@ -9,7 +9,7 @@ from pathlib import Path
 
 from world import BOOT, SECONDS, Failed, World, ends
 
-UNKEPT = "lind-boot: nothing that is compiled is kept ("
+UNKEPT = "lind-boot: compiled code cannot be kept ("
 # The user database of this run: it says where home is.
 DATABASE = 'printf "x:x:%s:0::%s:/bin/sh\\n" "$(id -u)" "$LISTED" >"$ROOT/../passwd"; mount --bind "$ROOT/../passwd" /etc/passwd; '
 

@@ -117,7 +117,7 @@ struct State {
 impl Interrupts {
     /// A guest thread runs on the host thread `tid` from now on.
     pub fn started(self: &Arc<Self>, thread: &Arc<Thread>, tid: u32) {
-        thread.host.tid.store(tid, Ordering::Release);
+        thread.takes_host(tid);
         self.state().running.insert(thread.tid, Arc::downgrade(thread));
         // It may have been told something while it was not here to be interrupted.
         if thread.attention() & Attention::INTERRUPTS != 0 {

@@ -97,7 +97,14 @@ impl Thread {
     /// The engine's word that the thread runs on its host thread no more.
     pub fn leaves_host(&self) {
         let _choice = self.host.affinity.locked();
+        self.waits.store(true, Ordering::Relaxed);
         self.host.tid.store(0, Ordering::Release);
+    }
+
+    /// The engine's word that the thread runs on the host thread `tid` from now on.
+    pub fn takes_host(&self, tid: u32) {
+        self.waits.store(false, Ordering::Relaxed);
+        self.host.tid.store(tid, Ordering::Release);
     }
 
     /// The engine's word, from the host thread itself, that the thread runs there from now on.

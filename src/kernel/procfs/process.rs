@@ -122,9 +122,10 @@ fn state(cage: &Cage, thread: Option<&Thread>) -> (char, &'static str) {
     }
 }
 
-/// Whether a thread is in a call that may wait, or has lent its host thread to a child. Any other that does not run could.
+/// Whether a thread is in a call that may wait, or has lent its host thread to a child. Any other that does not run could, also one that has not
+/// begun.
 fn seems_to_wait(thread: &Thread) -> bool {
-    thread.waits.load(Ordering::Relaxed) || thread.host.tid.load(Ordering::Acquire) == 0
+    thread.waits.load(Ordering::Relaxed)
 }
 
 /// The signals that wait for a thread, and for any thread of its process.
