@@ -18,11 +18,11 @@ def lines_say_who_and_how(world: World) -> None:
     holds("network", lines[0], "connect tcp 192.0.2.1:22: no rule allows it: Permission denied (EACCES); instead: work without it, or ask for access; to allow it: --allow 192.0.2.1:22")
     holds("files", lines[1], f"open {world.project}/.envrc: may not be changed")
     holds("the command's own way out", lines[1], "; instead: use another name, or a directory in /tmp, or ask for access; ")
-    holds("the starter's", lines[1], "; to allow it: a policy of your own without it in protect (--policy FILE)")
+    holds("the starter's", lines[1], "; to allow it: --allow-name .envrc")
 
 
 def objects_say_all(world: World) -> None:
-    file, result = world.project / "denials", world.project / "result"
+    file, result = world.home / "denials", world.home / "result"
     options = ["-v", ".", "--denials", str(file), "--result", str(result)]
     world.run(*options, str(world.folder / "tool" / "probe"), "c:192.0.2.1:22", "m:.vscode")
     found = [json.loads(line) for line in file.read_text().splitlines()]
@@ -52,7 +52,7 @@ def looking_is_not_told(world: World) -> None:
 
 
 def limits_are_told_once(world: World) -> None:
-    result = world.project / "result"
+    result = world.home / "result"
     done = world.run("-v", ".", "--cpu", "300ms", "--result", str(result), str(world.folder / "tool" / "command"), "spin")
     same("status", done.returncode, 137)
     lines = done.stderr.splitlines()
@@ -63,7 +63,7 @@ def limits_are_told_once(world: World) -> None:
 
 
 def the_result_has_signals_and_peaks(world: World) -> None:
-    result = world.project / "result"
+    result = world.home / "result"
     command = str(world.folder / "tool" / "command")
 
     def of(*words: str) -> dict:
@@ -99,8 +99,7 @@ def hints_can_be_followed(world: World) -> None:
     told = hints(world, *words)
     rules = [shlex.split(denial["hint"]) for denial in told if denial["hint"]]
     same("rules", [rule[1] for rule in rules if rule[0] == "--allow"],
-         ["192.0.2.1:19999", "in unix:/usr/s", "out unix:@name", "in unix:@name",
-          r"out unix:@odd\*\[name\]\?\\", r"in unix:@odd\*\[name\]\?\\", "out unix:@$(touch${IFS}RAN)'", "in unix:@$(touch${IFS}RAN)'"])
+         ["192.0.2.1:19999", "in unix:/usr/s"])
     again = hints(world, *words, options=("-v", ".", *(word for rule in rules for word in rule)))
     same("what is refused then", [denial["arguments"] for denial in again], [])
 
