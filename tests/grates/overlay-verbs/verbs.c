@@ -161,7 +161,7 @@ int main(int argc, char **argv)
 	if (state_files_open(argv[2], false, &files))
 		lind_die("%s: no state", argv[2]);
 	if (store_open(&store, files.db, files.wal, files.data, NULL, NULL)) {
-		lind_log("%s", verb_shown(store_problem(store)));
+		lind_log("%s", store_problem(store));
 		store_close(store);
 		return 125;
 	}
