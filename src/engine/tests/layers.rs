@@ -20,7 +20,7 @@ const LAYERS: [&[&str]; 6] = [
     &["copy_out", "denial"],
     &["sys"],
 ];
-const BODY: [&str; 15] = [
+const BODY: [&str; 16] = [
     "async_io",
     "authority",
     "cage",
@@ -32,6 +32,7 @@ const BODY: [&str; 15] = [
     "path",
     "procfs",
     "root",
+    "set_id",
     "spin",
     "terminal",
     "timers",

