@@ -78,8 +78,8 @@ static void note_change(const struct note *note)
 	tree_add(&lists[WRITE], note->path);
 	if (note->effect & LIND_DOES_CREATE && note->missing)
 		tree_add(&lists[MADE], note->path);
-	if (note->effect & LIND_DOES_CREATE && note->missing)
-		(note->fresh ? name_made : name_came)(note->path);
+	if (note->fresh)
+		name_made(note->path);
 	/* What takes the place of another is still there. */
 	if (note->effect & LIND_DOES_REMOVE && !(note->effect & LIND_DOES_CREATE)) {
 		name_removed(note->path);

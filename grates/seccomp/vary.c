@@ -16,8 +16,7 @@
 /* What programs put before what they make up: tmp, sed. */
 #define KEPT 3
 
-/* Names that were made so that they are new, that came to be in another way, and that went again. */
-static void *made, *came, *gone;
+static void *made, *gone;
 static bool free_ports;
 
 static int by_text(const void *a, const void *b)
@@ -70,14 +69,9 @@ void name_made(const char *path)
 	tree_add(&made, path);
 }
 
-void name_came(const char *path)
-{
-	tree_add(&came, path);
-}
-
 void name_removed(const char *path)
 {
-	if (tree_has(&made, path) || tree_has(&came, path))
+	if (tree_has(&made, path))
 		tree_add(&gone, path);
 }
 
@@ -123,15 +117,12 @@ static size_t kept_of(const char *word, size_t length)
 	return KEPT;
 }
 
-/*
- * The last word of some length is what mkstemp and its like make up; numbers may be those of processes. A shell's `>` does not ask for a new
- * file, so words of such names are as often the program's own: only their numbers are others.
- */
-static void put_made_up(struct growing *to, const char *name, size_t length, bool as_new)
+/* The last word of some length is what mkstemp and its like make up; numbers may be those of processes. */
+static void put_made_up(struct growing *to, const char *name, size_t length)
 {
 	size_t from = length, until = length, run;
 
-	for (size_t i = 0; i < length && as_new; i += run ? run : 1) {
+	for (size_t i = 0; i < length; i += run ? run : 1) {
 		for (run = 0; i + run < length && is_word(name[i + run]); run++)
 			;
 		if (run >= MADE_UP) {
@@ -166,7 +157,7 @@ static void put_path(struct growing *to, const char *path)
 
 		prefix[at + length - path] = 0;
 		if (length && tree_has(&gone, prefix))
-			put_made_up(to, at, length, tree_has(&made, prefix));
+			put_made_up(to, at, length);
 		else if (in_proc && is_number(at, length))
 			put_star(to);
 		else
