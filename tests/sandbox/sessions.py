@@ -307,7 +307,7 @@ def a_terminal_is_its_commands_own(world: World) -> None:
 
 
 def one_of_a_pipeline_has_the_keys(world: World) -> None:
-    """Those beside it leave the terminal alone, and in the end its settings are those from before."""
+    """The first takes them. Those beside it leave the terminal alone, and in the end its settings are those from before."""
     start(world)
     if world.user is not None and os.geteuid() == 0:
         raise Skipped("the shell would be root's")
@@ -315,7 +315,7 @@ def one_of_a_pipeline_has_the_keys(world: World) -> None:
     if not child:
         os.chdir(world.project)
         word = f"{BOOT} session exec one /tool/command"
-        os.execve("/bin/sh", ["sh", "-c", f"{word} line | {word} copy"], world.known)
+        os.execve("/bin/sh", ["sh", "-c", f"{word} line | {{ sleep 1; {word} copy; }}"], world.known)
     before = termios.tcgetattr(master)
     read_until(master, b"ready")
     until("one has them", lambda: is_raw(master))

@@ -7,8 +7,6 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use anyhow::{Context, Result};
-use std::time::{Duration, Instant};
-
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::termios::{OptionalActions, Termios, isatty};
 use serde_json::{Value, json};
@@ -28,12 +26,7 @@ pub struct Screen {
     keys: Option<BorrowedFd<'static>>,
     /// The settings from before, while what is typed is the command's.
     before: Option<Termios>,
-    /// When we began.
-    since: Instant,
 }
-
-/// How long a command whose standard input is not the terminal leaves the keys to one of its pipeline that reads them there.
-const DEFERENCE: Duration = Duration::from_millis(500);
 
 impl Screen {
     /// The terminal, if there is one, and which of our files go to the command as they are.
@@ -48,7 +41,7 @@ impl Screen {
         let shown = terminals.iter().find(|(number, _)| *number > 0).or(terminals.first()).map(|(_, file)| *file);
         let numbers = terminals.iter().map(|(number, _)| *number).collect();
         (
-            shown.map(|shown| Screen { numbers, shown, keys, before: None, since: Instant::now() }),
+            shown.map(|shown| Screen { numbers, shown, keys, before: None }),
             files.into_iter().map(|(_, file)| file).collect(),
         )
     }
@@ -67,9 +60,6 @@ impl Screen {
     /// Takes what is typed from now on, unless we are in the background or another of us does.
     pub fn take_keys(&mut self) {
         let Some(keys) = self.keys.filter(|_| self.before.is_none() && self.is_in_front()) else { return };
-        if !self.numbers.contains(&0) && self.since.elapsed() < DEFERENCE {
-            return;
-        }
         // One that cannot be locked is open for reading only.
         if rustix::fs::fcntl_lock(keys, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::AGAIN) {
             return;
