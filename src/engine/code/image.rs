@@ -390,7 +390,11 @@ pub fn not_a_program(kind: &Kind) -> anyhow::Error {
 }
 
 fn each_piece(file: &File, mut take: impl FnMut(&[u8])) -> Result<()> {
-    let (mut piece, mut at) = (vec![0; 256 << 10], 0);
+    const PIECE: usize = 256 << 10;
+    let (mut piece, mut at) = (Vec::new(), 0);
+    // A guest may have left no room.
+    piece.try_reserve_exact(PIECE).map_err(|_| std::io::Error::from_raw_os_error(libc::ENOMEM))?;
+    piece.resize(PIECE, 0);
     loop {
         let got = file.read_at(&mut piece, at)?;
         if got == 0 {
