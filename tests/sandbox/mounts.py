@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -156,6 +157,35 @@ def where_the_image_has_no_place(world: World) -> None:
     same("the image is as it was", sorted(path.name for path in (image / "usr").iterdir()), [".own", "bin", "file", "share"])
 
 
+def beside_a_change_of_the_image(world: World) -> None:
+    """A run starts while somebody else makes and removes directories and files in the image."""
+    image, over = world.folder / "changing", threading.Event()
+    (image / "bin").mkdir(parents=True)
+    owned(world, image)
+
+    def change(number: int) -> None:
+        while not over.is_set():
+            for name in range(20):
+                (image / f"d{number}.{name}").mkdir()
+                (image / f"f{number}.{name}").touch()
+            for name in range(20):
+                (image / f"d{number}.{name}").rmdir()
+                (image / f"f{number}.{name}").unlink()
+
+    changers = [threading.Thread(target=change, args=(number,)) for number in range(2)]
+    for changer in changers:
+        changer.start()
+    try:
+        for how in ["kernel", *(["bind"] if permitted(world) else [])]:
+            for _ in range(15):
+                done = world.run(f"--mounts={how}", "--image", str(image), "-v", ".", str(world.folder / "tool" / "probe"), "r:kept")
+                same(f"{how}: {done.stderr}", done.returncode, 0)
+    finally:
+        over.set()
+        for changer in changers:
+            changer.join()
+
+
 def outer_before_inner(world: World) -> None:
     """In whatever order they are named."""
     inner = world.folder / "inner"
@@ -243,4 +273,4 @@ def memory_is_listed(world: World) -> None:
         same(maker, kinds, [["tmpfs"]])
 
 
-TESTS = [memory_is_listed, by_the_kernel, as_the_host_has_it, nobody_gets_out, nothing_is_left, in_memory, where_the_image_has_no_place, outer_before_inner, told, in_a_chroot, where_none_are_permitted]
+TESTS = [memory_is_listed, by_the_kernel, as_the_host_has_it, nobody_gets_out, nothing_is_left, in_memory, where_the_image_has_no_place, beside_a_change_of_the_image, outer_before_inner, told, in_a_chroot, where_none_are_permitted]

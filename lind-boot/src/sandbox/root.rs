@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount, open_tree,
 };
@@ -126,7 +126,7 @@ fn bind(plan: &Plan) -> Result<Made> {
             Mount::Volume(number) => {
                 let (volume, (tree, kind)) = (&plan.volumes[number], &volumes[number]);
                 make(&top, &volume.guest, *kind, &ByHost)
-                    .and_then(|at| attach(tree, &at))
+                    .and_then(|at| Ok(attach(tree, &at)?))
                     .with_context(|| format!("cannot mount {} at {}", volume.host.display(), volume.guest.display()))?;
             }
             Mount::Hidden(path) => {
@@ -237,9 +237,9 @@ fn tree(host: &Path, read_only: bool) -> Result<(OwnedFd, FileType)> {
     Ok((tree, kind))
 }
 
-fn attach(tree: &OwnedFd, at: &OwnedFd) -> Result<()> {
+fn attach(tree: &OwnedFd, at: &OwnedFd) -> rustix::io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    Ok(move_mount(tree, c"", at, c"", flags)?)
+    move_mount(tree, c"", at, c"", flags)
 }
 
 /// Puts a part of the image where it belongs.
@@ -256,7 +256,14 @@ fn place(entry: Entry, top: &OwnedFd) -> Result<()> {
             };
             drop(file);
             lind_kernel::restrict_mount(tree.as_fd(), true, true)?;
-            attach(&tree, &make(top, path, kind, &ByHost)?)
+            match attach(&tree, &make(top, path, kind, &ByHost)?) {
+                // The host refuses a source that was removed after the copy. The point that was made for it goes too.
+                Err(rustix::io::Errno::NOENT) => {
+                    let flags = if kind == FileType::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+                    Ok(rustix::fs::unlinkat(top, path.strip_prefix("/")?, flags)?)
+                }
+                attached => Ok(attached?),
+            }
         }
     }
 }
