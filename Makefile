@@ -80,11 +80,12 @@ bench: setup all ## the benchmark table; ARGS='fs_read -o result.json' selects a
 sandbench: all ## lind-boot run beside other sandboxes; ARGS='-q --rows true,echo -o results'
 	scripts/sandbench.py $(ARGS)
 
-check: ## formatting, lints, generated files
+check: ## formatting, lints, generated files, language
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo run -q -p lind-abigen -- --check
 	src/sysroot/functions.py --check
+	tests/docs/language.py
 	@scripts/newer_patch.sh
 
 clean: ## removes what was built

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Counts, per folder, the sentences of comments, documents and help texts that break the project's rules of language.
+
+    tests/docs/language.py                  fails where a folder has more of them than language.toml allows
+    tests/docs/language.py --list [PATH...] prints them
+
+The rules (CONTRIBUTING.md, "Language"):
+- A sentence has a noun as its subject: none begins with Who, What, Whoever, Whatever, Whose, "That of", "Those of", "One that".
+- Some phrases have a plain word: "is no X" (is not an X), "anew" (again), "stands" (is) and so on; PHRASES has all.
+- A line of a comment has at most 100 columns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+BUDGETS = Path(__file__).with_name("language.toml")
+COLUMNS = 100
+
+# The rules, and what a fault against each is called.
+RULES = {"openings": "sentences begin with a relative clause", "phrases": "sentences have a phrase of PHRASES", "wide": "lines of comments are wider than 100 columns"}
+
+OPENINGS = re.compile(r"(?:Who|What|Whoever|Whatever|Whose|That of|Those of|One that)\b(?!-)")
+PHRASES = re.compile(
+    r"\bis no (?!longer|more\b|less\b|one\b|such\b|need\b|way\b|reason\b)[a-z]|\b(?:said|told) of\b|\bby itself\b|\banew\b|\bas ever\b"
+    r"|\bgoes before\b|\bstands (?!for\b)|\bhas it\b(?= [.:;(]|[.:;])"
+)
+# A sentence ends before a capital letter or a quoted word; abbreviations do not end one.
+SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z\"'`(])")
+CODE = re.compile(r"`[^`]*`")
+
+
+class Text:
+    """A paragraph of prose: where it begins, and its text in one line."""
+
+    def __init__(self, line: int, text: str) -> None:
+        self.line, self.text = line, text
+
+    def sentences(self) -> Iterator[str]:
+        for sentence in SENTENCE.split(CODE.sub("`", self.text)):
+            if sentence.strip():
+                yield sentence.strip()
+
+
+def paragraphs(lines: list[tuple[int, str]]) -> Iterator[Text]:
+    """Joins neighbouring lines; a blank line, a list mark, a heading or a fence of code ends a paragraph."""
+    fenced, held, began, before = False, [], 0, -1
+    for number, line in [*lines, (1 << 60, "")]:
+        text = line.strip()
+        fence = text.startswith("```")
+        breaks = not text or fence or number > before + 1 or re.match(r"([-*+|#>]|\d+\.)\s|@", text)
+        if held and breaks:
+            yield Text(began, " ".join(held))
+            held = []
+        fenced ^= fence
+        if text and not fence and not fenced and not text.startswith(("|", "# ", "## ", "### ")):
+            if not held:
+                began = number
+            held.append(re.sub(r"^([-*+#>]+|\d+\.)\s+", "", text))
+        before = number
+
+
+def of_c(source: str, rust: bool) -> Iterator[tuple[int, str]]:
+    """The lines of comments in C or Rust; what looks like one in a string is left out."""
+    skip = r'"(?:\\.|[^"\\])*"' + (r"|r(#*)\".*?\"\2|'(?:\\.|[^'\\])'" if rust else r"|'(?:\\.|[^'\\])*'(?P<unused>)")
+    for found in re.finditer(rf"(?P<block>/\*.*?\*/)|(?P<line>//[^\n]*)|{skip}", source, re.DOTALL):
+        line = source.count("\n", 0, found.start()) + 1
+        if found["line"]:
+            yield line, re.sub(r"^//[/!]?\s?", "", found["line"])
+        elif found["block"]:
+            for number, text in enumerate(found["block"][2:-2].split("\n")):
+                yield line + number, re.sub(r"^\s*\*+ ?", "", text)
+
+
+def of_python(source: str) -> Iterator[tuple[int, str]]:
+    lines = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and node.body and ast.get_docstring(node) is not None:
+            string = node.body[0].value
+            lines += [(string.lineno + number, text) for number, text in enumerate(string.value.split("\n"))]
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and not token.string.startswith("#!"):
+            lines.append((token.start[0], token.string.lstrip("# ")))
+    yield from sorted(lines)
+
+
+def of_shell(source: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(source.split("\n"), 1):
+        found = re.match(r"\s*#+ (.*)", line)
+        if found and not line.startswith("#!"):
+            yield number, found[1]
+
+
+def prose(path: Path) -> list[tuple[int, str]]:
+    """The lines of prose of a file, by number."""
+    source = path.read_text(errors="replace")
+    if path.suffix == ".md":
+        return list(enumerate(source.split("\n"), 1))
+    if path.suffix in (".rs", ".c", ".h", ".cpp", ".hpp", ".cc"):
+        return list(of_c(source, path.suffix == ".rs"))
+    if path.suffix == ".py" or source.startswith("#!") and "python" in source.split("\n", 1)[0]:
+        return list(of_python(source))
+    return list(of_shell(source))
+
+
+def is_text(path: Path) -> bool:
+    if path.suffix in (".rs", ".c", ".h", ".cpp", ".hpp", ".cc", ".md", ".py", ".sh", ".toml", ".mk") or path.name == "Makefile":
+        return True
+    if path.suffix or path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(2) == b"#!"
+
+
+def folder(name: str) -> str:
+    """The name under which a file is counted: docs, help texts, or its folder."""
+    if name.endswith(".md"):
+        return "docs"
+    parts = name.split("/")
+    return "/".join(parts[:2]) if parts[0] in ("src", "lind-boot", "grates", "tests", "scripts", "ports") and len(parts) > 2 else parts[0]
+
+
+def faults(name: str) -> Iterator[tuple[str, int, str]]:
+    """What breaks a rule in a file: the rule, the line and the sentence."""
+    path = TOP / name
+    lines = prose(path)
+    source = path.read_text(errors="replace").split("\n")
+    for number, _ in lines:
+        if path.suffix != ".md" and number <= len(source) and len(source[number - 1]) > COLUMNS and re.match(r"\s*(//|/?\*|#)", source[number - 1]):
+            yield "wide", number, source[number - 1].strip()
+    for text in paragraphs(lines):
+        for sentence in text.sentences():
+            yield "all", text.line, sentence
+            if OPENINGS.match(sentence.lstrip("\"'(`*_")) and not sentence.endswith("?"):
+                yield "openings", text.line, sentence
+            if PHRASES.search(sentence):
+                yield "phrases", text.line, sentence
+
+
+def read_budgets() -> dict[str, dict[str, int]]:
+    return tomllib.loads(BUDGETS.read_text()) if BUDGETS.exists() else {}
+
+
+def write_budgets(budgets: dict[str, dict[str, int]]) -> None:
+    head = "# The most faults of each rule of language.py that a folder may have. Numbers only fall: language.py --lower.\n"
+    rows = [f'"{name}" = {{ {", ".join(f"{rule} = {most}" for rule, most in sorted(row.items()))} }}' for name, row in sorted(budgets.items()) if row]
+    BUDGETS.write_text(head + "\n".join(rows) + "\n")
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--list", action="store_true", help="print the sentences")
+    options.add_argument("--wide", action="store_true", help="with --list: print the wide lines too")
+    options.add_argument("--counts", action="store_true", help="print a table of all folders")
+    options.add_argument("--lower", action="store_true", help="write today's counts where they are lower than the budget")
+    options.add_argument("paths", nargs="*", metavar="PATH", help="files or folders, from the top of the tree; all by default")
+    asked = options.parse_args()
+    names = subprocess.run(["git", "ls-files"], cwd=TOP, capture_output=True, text=True, check=True).stdout.split("\n")
+    chosen = [name for name in names if name and (not asked.paths or any(f"{name}/".startswith(f"{path.rstrip('/')}/") for path in asked.paths))]
+    counts: dict[str, Counter[str]] = {}
+    for name in chosen:
+        for rule, line, sentence in faults(name) if is_text(TOP / name) else ():
+            counts.setdefault(folder(name), Counter())[rule] += 1
+            if asked.list and rule in ("openings", "phrases", *(["wide"] if asked.wide else [])):
+                print(f"{name}:{line}: {rule}: {sentence[:300]}")
+    if asked.counts:
+        for name, count in [*sorted(counts.items()), ("total", sum(counts.values(), Counter()))]:
+            print(f"{name:24} {count['openings']:5} openings {count['phrases']:5} phrases {count['wide']:5} wide, of {count['all']} sentences")
+    if asked.list or asked.counts or asked.paths:
+        return 0
+    budgets = read_budgets()
+    if asked.lower:
+        write_budgets({name: {rule: min(count[rule], budgets.get(name, {}).get(rule, count[rule] if not budgets else 0)) for rule in RULES if count[rule]}
+                       for name, count in counts.items()})
+        return 0
+    over = [(name, rule, count[rule], most) for name, count in sorted(counts.items())
+            for rule in RULES if count[rule] > (most := budgets.get(name, {}).get(rule, 0))]
+    for name, rule, count, most in over:
+        print(f"{name}: {count} {RULES[rule]}, and language.toml allows {most}: tests/docs/language.py --list{' --wide' * (rule == 'wide')} {name}")
+    return int(bool(over))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
