@@ -1,9 +1,11 @@
 //! Compiled code on disk, found again by the hash of the module it came from.
 //!
-//! What is read from here is believed no more than any other file (see [`crate::code::cwasm`]), but may be used in place if only the user
-//! can write it: no guest reaches the directory, and our own files are replaced, never written into. Guests decide what is compiled,
-//! so the directory is kept within bounds: what was not used for longest goes first. Use is what the host notes of it (atime), which
-//! costs a start nothing: once a day on most file systems, and on some never, where it is the time of writing that counts.
+//! A file of the cache is trusted no more than any other file (see [`crate::code::cwasm`]), but it
+//! may be used in place if only the user can write it: no guest reaches the directory, and
+//! lind-boot replaces its files and never writes into them. Guests decide which modules are
+//! compiled, so the directory has limits: the least recently used files are deleted first. The time
+//! of use is the host's atime, which costs a start nothing. Most file systems update it once a day;
+//! some never do, and then the time of writing counts.
 
 use std::borrow::Cow;
 use std::ffi::CString;
@@ -19,9 +21,10 @@ use crate::code::ending;
 use crate::code::engines::COMPILED_FORMAT;
 use lind_passes::wasi;
 
-/// What the directory may hold.
+/// The most files that the directory may hold.
 const MOST_FILES: usize = 10_000;
-/// What was used again in so many seconds goes last: programs of an image stay while tests compile theirs, which run once.
+/// Code that was used again within so many seconds is deleted last: the programs of an image stay
+/// while test runs compile programs of their own, which run once.
 const RECENT: i64 = 7 * 24 * 60 * 60;
 /// In bytes, unless the user says otherwise.
 pub const USUAL_LIMIT: u64 = 2 << 30;
@@ -31,7 +34,7 @@ pub struct Cache {
     directory: OwnedFd,
     /// Whether nobody else can put files there.
     own: bool,
-    /// What it may hold, in bytes.
+    /// The most bytes that it may hold.
     limit: u64,
 }
 
@@ -45,7 +48,7 @@ impl Own {
     }
 }
 
-/// What is kept.
+/// A file of the cache.
 pub struct Entry {
     name: CString,
     /// Its size in bytes.
@@ -57,14 +60,15 @@ pub struct Entry {
     pub written: i64,
 }
 
-/// What a file of the cache is.
+/// The kind of a file of the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content {
     /// Compiled code of this version.
     Code,
     /// That such code was verified ([`crate::code::verified`]).
     Note,
-    /// What this version never uses: of another, or left by a run that was killed while it wrote.
+    /// A file that this version never uses: code of another version, or a file that a run left when
+    /// it was killed while writing.
     Leftover,
 }
 
@@ -79,7 +83,7 @@ impl Entry {
         self.used.0
     }
 
-    /// What it is.
+    /// The kind of the file, by its name.
     pub fn content(&self) -> Content {
         match self.name.to_bytes() {
             name if name.starts_with(b".") => Content::Leftover,
@@ -132,7 +136,7 @@ impl Cache {
 
     /// Keeps `bytes` under a name. A cache that cannot be written costs time, not correctness: failures are not reported.
     pub fn put(&self, name: &str, bytes: &[u8]) {
-        // What alone is too large takes nothing else's place.
+        // A file that is larger than the limit displaces no other file.
         let Some(within) = self.limit.checked_sub(bytes.len() as u64) else { return };
         if self.prune(MOST_FILES - 1, within).is_ok() {
             let _ = write(self.directory.as_fd(), name, bytes);
@@ -155,10 +159,10 @@ impl Cache {
         Ok(())
     }
 
-    /// Removes a file. Who runs it goes on.
+    /// Removes a file. A process that runs the code goes on.
     ///
     /// # Errors
-    /// What the host says.
+    /// The host's error.
     pub fn remove(&self, entry: &Entry) -> rustix::io::Result<()> {
         match rustix::fs::unlinkat(&self.directory, &entry.name, AtFlags::empty()) {
             // Another run was faster.
@@ -167,10 +171,10 @@ impl Cache {
         }
     }
 
-    /// What is kept.
+    /// The files of the cache.
     ///
     /// # Errors
-    /// What the host says.
+    /// The host's error.
     pub fn entries(&self) -> rustix::io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
         // Not `Dir::read_from`: the directory may be open only to be looked into (O_PATH), and stays so when it is opened again.
@@ -192,7 +196,7 @@ impl Cache {
 /// Writes a file of compiled code, whole or not at all. A signal that ends the process leaves nothing half-written.
 ///
 /// # Errors
-/// What the host says.
+/// The host's error.
 pub fn write(directory: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<()> {
     ending::whole(|| write_aside(directory, name, bytes))
 }
@@ -328,7 +332,7 @@ mod tests {
     #[test]
     fn the_oldest_go_first() {
         let folder = tempfile::tempdir().unwrap();
-        // As the runner has it: a mount that is not to be read, only to be looked into.
+        // As the launcher opens it: a directory that can be searched but not read (O_PATH).
         let directory = rustix::fs::open(folder.path(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
         let cache = Cache::new(directory, USUAL_LIMIT);
         for number in 0..6_u64 {

@@ -31,22 +31,23 @@ pub struct Compiler {
 /// How often who waits looks whether there is still a reason to.
 pub const LOOK: Duration = Duration::from_millis(4);
 
-/// What each of the compiler's threads may use of stack, in bytes: as much as Linux gives a process's first.
+/// The stack size of each compiler thread, in bytes: as much as Linux gives a process's first
+/// thread.
 const STACK: usize = 8 << 20;
 
 /// So many modules are compiled at once. Each may take gigabytes.
 pub const AT_ONCE: usize = 4;
 
-/// What compiling takes of memory for each byte of a module, and in any case.
+/// The memory needed to compile, in bytes: for each byte of a module, and at least.
 const PER_BYTE: usize = 64;
 const AT_LEAST: usize = 256 << 20;
 
-/// What compiling a module of so many bytes takes of memory.
+/// The memory needed to compile a module of so many bytes.
 pub fn needs(bytes: usize) -> usize {
     bytes.saturating_mul(PER_BYTE).saturating_add(AT_LEAST)
 }
 
-/// What all of them may take together, unless it is one alone.
+/// The most memory that all compilations may use together, unless there is only one.
 pub fn most() -> usize {
     let host = rustix::system::sysinfo();
     let all = host.totalram.saturating_mul(host.mem_unit.into());
@@ -59,7 +60,7 @@ pub fn fits(running: &[usize], needs: usize, most: usize) -> bool {
     running.is_empty() || running.len() < AT_ONCE && all <= most
 }
 
-/// What this process compiles, as what it takes of memory.
+/// The compilations of this process, each as the memory that it needs.
 static RUNNING: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 /// One of those that this process compiles at once.
@@ -93,7 +94,7 @@ impl Compiler {
     /// Compiles a module and puts the code into the cache.
     ///
     /// # Errors
-    /// What is wrong with the module.
+    /// The reason why the module cannot be compiled.
     pub fn compile_and_keep(&self, wasm: &[u8]) -> Result<Vec<u8>> {
         let bytes = self.compile(wasm)?;
         if let Some(cache) = &self.cache {
@@ -105,7 +106,7 @@ impl Compiler {
     /// Compiles a module.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why it cannot be compiled.
     pub fn compile(&self, wasm: &[u8]) -> Result<Vec<u8>> {
         let _turn = Turn::wait(needs(wasm.len()));
         let adapted = wasi::adapted(wasm)?;
@@ -146,7 +147,7 @@ fn pool() -> Option<&'static rayon_core::ThreadPool> {
 
 /// Finds the functions and the landing pad in a module's machine code.
 fn places_in(module: &Module) -> Result<Places> {
-    /// What the compiler may leave between functions to align them.
+    /// The most padding, in bytes, that the compiler puts between functions to align them.
     const GAP: usize = 64;
     let text = module.text();
     let mut end = None;

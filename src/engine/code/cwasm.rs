@@ -28,7 +28,7 @@ use crate::code::validate::{Entry, Facts, Places};
 use crate::code::verified::FileState;
 use crate::code::wasi::ADAPTERS;
 
-/// What a file is, by how it begins.
+/// The kind of a file, by its first bytes.
 pub enum Kind {
     /// WebAssembly.
     Module,
@@ -44,7 +44,8 @@ impl Kind {
     /// How many of its first bytes tell.
     pub const BYTES: usize = 8;
 
-    /// What the file is that begins with `start`. Compiled code is an ELF file, for a system of its own.
+    /// The kind of the file that begins with `start`. Compiled code is an ELF file, for a system of
+    /// its own.
     pub fn of(start: &[u8]) -> Kind {
         match start {
             [b'\x7f', b'E', b'L', b'F', _, _, _, abi, ..] if *abi != ELFOSABI_WASMTIME => Kind::OfHost,
@@ -63,7 +64,7 @@ const TRAILER: usize = 16 + 32 + 32 + 8 * 4 + SIGNATURE;
 pub struct Compiled {
     /// The code, in a file that no one else can change.
     pub code: File,
-    /// What was learnt when it was compiled.
+    /// The facts that were found when it was compiled.
     pub facts: Facts,
     /// Where in the file the pages of data begin.
     pub pages: u64,
@@ -94,7 +95,7 @@ impl From<rustix::io::Errno> for Refused {
     }
 }
 
-/// What was compiled.
+/// The version and the module that compiled code belongs to.
 pub struct Of {
     /// For which version of lind-boot.
     pub format: blake3::Hash,
@@ -261,11 +262,13 @@ fn numbered_entry(number: u32) -> Entry {
 const SMALL: u64 = 64 << 20;
 const LARGEST: u64 = 1 << 30;
 
-/// What BLAKE3 takes in parallel. Reading is cheaper than mapping: a small file above all.
+/// The piece size that BLAKE3 hashes in parallel. Reading is cheaper than mapping: a small file
+/// above all.
 const PIECE: usize = 16 << 10;
 
-/// Whether a copy may be made of a file, which takes as much of the host's memory: of a small one in any case, of a large one if its signature is right.
-/// What is larger than any code is not even read: a file can be as long as it likes and have nothing in it.
+/// Whether a copy may be made of a file, which takes as much of the host's memory: of a small one
+/// in any case, of a large one if its signature is right. A file larger than any code is not even
+/// read: it can be sparse and as long as its maker likes.
 fn may_be_copied(checks: &Checks, file: BorrowedFd<'_>) -> Result<bool, Refused> {
     let len = u64::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or(u64::MAX);
     if len <= SMALL || len > LARGEST {

@@ -1,4 +1,5 @@
-//! What a program's memory holds when its code begins, as the module itself says (docs/startup.md, "Data").
+//! The data image: the contents of a program's memory when its code begins, as the module itself
+//! declares it (docs/startup.md, "Data").
 //!
 //! `lind-passes` works out what the linker's start function leaves in memory, and writes it into the module as the section [`SECTION`].
 //! Its pages become a part of the compiled file, which the kernel maps privately. A module that lies here harms itself alone: it
@@ -35,9 +36,9 @@ pub struct Span {
 /// Where the pages belong, and what else the start function does.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Layout {
-    /// Ascending, in the order in which the file has the pages; none if there is no image.
+    /// The pages, ascending, in the order in which the file has them; empty without an image.
     pub spans: Vec<Span>,
-    /// What the first instance's `__tls_base` becomes.
+    /// The value of `__tls_base` in the first instance.
     pub tls_base: Option<NonZeroU32>,
 }
 
@@ -51,7 +52,8 @@ pub struct DataImage<'w> {
 }
 
 impl<'w> DataImage<'w> {
-    /// That of a valid module whose heap begins at `heap_base`; an empty one if it says nothing.
+    /// Reads the data image of a valid module whose heap begins at `heap_base`; an empty one if the
+    /// module declares none.
     ///
     /// # Errors
     /// The section is malformed, there are two, or pages lie outside the data.
@@ -100,7 +102,8 @@ impl Layout {
         spans.chain([tls_base, count]).flat_map(u32::to_le_bytes).collect()
     }
 
-    /// What ends at `end` of a file, and how long it is there. None if it is not what `to_bytes` makes.
+    /// Reads the layout that ends at `end` of a file, and its length there. None if it is not what
+    /// `to_bytes` makes.
     pub fn read(file: &File, end: u64) -> std::io::Result<Option<(Layout, u64)>> {
         let word = |bytes: &[u8], n: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[4 * n + i]));
         let mut last = [0; 8];

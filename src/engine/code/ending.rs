@@ -1,12 +1,13 @@
 //! The end of a process that compiles, at a signal: at once, but a file that is being written is written first.
 //!
-//! Who writes does so within [`whole`]. That holds the signals back from its thread, so the handler always runs on another one or between
-//! files; and the handler waits until nobody writes any more.
+//! Code that writes a file runs within [`whole`]. That holds the signals back from its thread, so
+//! the handler always runs on another one or between files; and the handler waits until nobody
+//! writes any more.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// What people end programs with.
+/// The signals with which people end programs.
 pub const SIGNALS: [libc::c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 
 /// How long the end waits for those that write: a disk may never answer.
@@ -101,7 +102,8 @@ extern "C" fn on_signal(signal: libc::c_int) {
     }
 }
 
-/// Has what ends programs end this process so. What its starter ignores stays ignored.
+/// Makes the signals that end programs end this process in this way. A signal that its starter
+/// ignores stays ignored.
 pub fn at_signals() {
     for signal in SIGNALS {
         handle(signal, on_signal, true);

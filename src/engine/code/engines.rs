@@ -17,7 +17,7 @@ pub const SPACE: u64 = GuestMemory::SPACE;
 /// Inaccessible bytes before and after it.
 pub const GUARD: u64 = GuestMemory::GUARD;
 
-/// What every module must declare as the minimum and maximum of its memory.
+/// The minimum and maximum that every module must declare for its memory, in pages.
 pub const PAGES: u64 = SPACE / 65536;
 
 /// Host stack that guest code may use per entry into a Store.
@@ -100,7 +100,8 @@ fn config(compiler: Option<bool>, memories: &Arc<dyn MemoryCreator>) -> Config {
         config.parallel_compilation(parallel);
     }
 
-    // What a module may use. Shared memories stay off: their type is not what cages have (docs/engine.md, "Memory").
+    // These features a module may use. Shared memories stay off: their type is not what cages have
+    // (docs/engine.md, "Memory").
     config.wasm_threads(true).shared_memory(false);
     config.wasm_bulk_memory(true).wasm_multi_value(true).wasm_simd(true);
     config.wasm_reference_types(true).wasm_function_references(true).wasm_tail_call(true);
@@ -108,7 +109,8 @@ fn config(compiler: Option<bool>, memories: &Arc<dyn MemoryCreator>) -> Config {
     config.wasm_gc(true).wasm_exceptions(true).collector(Collector::Copying);
     config.wasm_memory64(false).wasm_multi_memory(false).wasm_relaxed_simd(false).wasm_wide_arithmetic(false);
 
-    // What the fork pass adds for the case that a program forks is laid out of the way. A hint moves blocks and does no more.
+    // The code that the fork pass adds for a fork is laid out away from the rest. A hint moves
+    // blocks and does no more.
     config.wasm_branch_hinting(true);
 
     // One memory of exactly 4 GiB with guards: compiled without bounds checks, mapped by the kernel.

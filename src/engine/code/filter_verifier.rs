@@ -1,4 +1,5 @@
-//! What makes a function one that only computes: it and all that it calls load from memory and change nothing but their own locals.
+//! Checks that a function only computes: it and all functions that it calls load from memory and
+//! change nothing but their own locals.
 //!
 //! Such a function may be called without the care that other guest code takes (see `grate::filter`): it cannot reach the host, may be
 //! left at any instruction, and asked again. So nothing is allowed here that the compiler makes calls of: imports, floating

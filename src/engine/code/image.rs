@@ -41,13 +41,13 @@ const KEPT: usize = 128;
 pub struct Image {
     /// Its machine code.
     pub module: Module,
-    /// What the engine knows about it.
+    /// The facts that the engine found about it.
     pub facts: Facts,
     /// Its data.
     pub initial: InitialData,
 }
 
-/// What makes a program of an image: whatever the engine keeps ready for its instances.
+/// Makes a program of an image: whatever the engine keeps ready for its instances.
 type Ready<P> = Box<dyn Fn(Image) -> Result<P> + Send + Sync>;
 
 /// Makes programs of files, and remembers them.
@@ -64,7 +64,7 @@ pub struct Images<P> {
     under_way: Mutex<HashSet<[u8; 32]>>,
 }
 
-/// Who compiles.
+/// The process that compiles.
 enum By {
     /// This process.
     Here(Box<Compiler>),
@@ -126,7 +126,8 @@ impl<P> Images<P> {
     /// Makes an image of a file. `path` is for messages. `gone` says whether who waits for it still does; without it, that is the process.
     ///
     /// # Errors
-    /// ENOEXEC for what is no program, EACCES for a .cwasm without a valid signature, EINTR when nobody waits any more.
+    /// ENOEXEC for a file that is not a program, EACCES for a .cwasm without a valid signature,
+    /// EINTR when nobody waits any more.
     pub fn load(&self, file: BorrowedFd<'_>, path: &str, gone: Option<Gone<'_>>) -> Result<Arc<P>, LoadError> {
         let state = FileState::of(file).ok();
         if let Some(image) = state.and_then(|state| self.kept().file(&state)) {
@@ -186,7 +187,7 @@ impl<P> Images<P> {
     /// Sees to it that a program need not be compiled when it runs: whether it had to be now.
     ///
     /// # Errors
-    /// Why it is no program, or cannot run.
+    /// The reason why the file is not a program or cannot run.
     pub fn warm(&self, path: &Path) -> Result<bool> {
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         let compiled = || -> Result<bool> {
@@ -345,7 +346,7 @@ impl<P> Images<P> {
         Ok(unsafe { Module::deserialize_open_file(&self.engines.runtime, compiled.code) }?)
     }
 
-    /// What compiled code is checked by.
+    /// The public keys that verify compiled code.
     pub fn checks(&self) -> &Checks {
         &self.checks
     }

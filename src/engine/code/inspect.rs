@@ -1,4 +1,5 @@
-//! What a file is, for people: `lind-boot inspect`, and what explains a chain of grates before it runs.
+//! Describes a file for people: `lind-boot inspect` prints it, and `explain` shows it for each
+//! grate of a chain before the chain runs.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -26,18 +27,18 @@ pub enum Seal {
     OtherVersion,
 }
 
-/// What is known about a file.
+/// The description of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Inspection {
     /// Of compiled code; none for a .wasm.
     pub seal: Option<Seal>,
-    /// What this version compiles to.
+    /// The version and target that this lind-boot compiles for.
     pub engine: &'static str,
     /// The rest, unless the seal hides it.
     pub module: Option<ModuleFacts>,
 }
 
-/// What is known about a module.
+/// The description of a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModuleFacts {
     /// How it handles calls: whether it is a program or a grate.
@@ -46,7 +47,7 @@ pub struct ModuleFacts {
     pub imports: Vec<String>,
     /// Where the heap begins: what is below is code's data.
     pub heap_base: u32,
-    /// What it declares to handle.
+    /// The calls that it declares to handle.
     pub manifest: Manifest,
     /// Whether it has a filter.
     pub filters: bool,
@@ -60,7 +61,7 @@ impl ModuleFacts {
 }
 
 impl<P> Images<P> {
-    /// What a .wasm or a .cwasm is.
+    /// Describes a .wasm or a .cwasm file.
     ///
     /// # Errors
     /// When it cannot be read or is neither, or is a module that no cage can run; why not.

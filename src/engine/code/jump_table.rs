@@ -12,10 +12,10 @@ use anyhow::Result;
 use wasmparser::{BinaryReader, FunctionBody, Operator};
 use wasmtime::Module;
 
-/// What such functions call.
+/// The import that such functions call.
 const POLL: &str = "__lind_poll";
 
-/// What they call without catching anything.
+/// The imports that they call without catching anything.
 const UNCAUGHT: [&str; 2] = ["__wasm_setjmp", "__wasm_setjmp_test"];
 
 /// Where such functions are in a module's machine code: pairs of start and end, ascending.

@@ -1,8 +1,9 @@
 //! The per-user key that signs compiled code, and where compiled code is kept.
 //!
-//! A compiled program is native code: only what this user's lind-boot compiled may run. The key proves it. It lives
-//! outside every guest root and is made on first use. What checks code stands beside it in a file of its own, so that a process that runs guests never
-//! reads the key: another one does ([`crate::code::serve`]).
+//! A compiled program is native code: only what this user's lind-boot compiled may run. The key
+//! proves it. It lives outside every guest root and is made on first use. A second file beside it
+//! holds the keys that only verify code, so that the process that runs guests never reads the
+//! signing key; the compiler process does ([`crate::code::serve`]).
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions};
@@ -19,7 +20,7 @@ use crate::code::cache::{self, USUAL_LIMIT};
 use crate::code::link::Link;
 use crate::code::signature::{Checks, Secret};
 
-/// What messages begin with.
+/// The beginning of error messages.
 const KEPT: &str = "the key of compiled code, in $XDG_DATA_HOME or ~/.local/share";
 
 /// The files.
@@ -28,21 +29,21 @@ const CHECKS: &str = "key.check";
 
 /// Directories that must not be inside a guest's root, and what was read from them.
 pub struct CodeStore {
-    /// What compiled code is checked by.
+    /// The keys that verify compiled code.
     pub checks: Checks,
-    /// Who compiles.
+    /// The process that compiles.
     pub(crate) compiles: Compiles,
     /// Where compiled code is cached; none if it cannot be made.
     pub cache: Option<OwnedFd>,
     /// The directories of key and cache, for the runner to check against the guest's root.
     pub private: Vec<PathBuf>,
-    /// What the cache may hold, in bytes.
+    /// The most bytes that the cache may hold.
     pub limit: u64,
     /// Why the key is one of this process only: then nothing that it compiles is of use to another.
     pub unkept: Option<String>,
 }
 
-/// Who compiles what is not there yet.
+/// The process that compiles the modules that the cache does not have.
 pub(crate) enum Compiles {
     /// This process, which runs no guests and has the user's key.
     Here([u8; 32]),
@@ -59,7 +60,7 @@ pub enum Kept {
 }
 
 impl Kept {
-    /// Those of a store.
+    /// The directories of a store.
     pub fn of(store: &CodeStore) -> Kept {
         match (&store.unkept, &store.private[..]) {
             (None, [data, cache]) => Kept::In(data.clone(), cache.clone()),
@@ -118,7 +119,7 @@ impl CodeStore {
         let (key, file) = read_key(data).context(KEPT)?;
         let checks = Secret::of(&key)?.checks();
         if !kept_checks(data).is_ok_and(|kept| kept == Some(checks)) {
-            // Who runs guests asks each time then.
+            // A process that runs guests then asks the compiler each time.
             let _ = write_checks(data, &checks, &file);
         }
         Self::with_cache(checks, Compiles::Here(key), data, cache)
@@ -158,7 +159,7 @@ impl CodeStore {
         Ok(CodeStore { checks, compiles, cache: opened, private, limit: USUAL_LIMIT, unkept: None })
     }
 
-    /// What signs compiled code.
+    /// The secret that signs compiled code.
     ///
     /// # Errors
     /// In a process that runs guests.
@@ -196,13 +197,14 @@ impl Place {
     }
 }
 
-/// The user's home directories, the better first: the environment's, and the one in the database of users. One that is not there is not made.
+/// The user's home directories, the better first: the environment's, and the one in the database of
+/// users. A home directory that does not exist is not created.
 pub fn homes() -> impl Iterator<Item = PathBuf> {
     let homes: [fn() -> Option<PathBuf>; 2] = [|| named("HOME"), home_in_database];
     homes.into_iter().filter_map(|home| home().filter(|home| home.is_dir()))
 }
 
-/// What the user lets the cache hold, in bytes.
+/// The cache size that the user allows, in bytes.
 fn limit() -> Result<u64> {
     let Some(text) = std::env::var_os("LIND_CACHE_SIZE") else { return Ok(USUAL_LIMIT) };
     let size = text.to_str().and_then(cache::size);
@@ -231,7 +233,8 @@ fn make_private(path: &Path) -> Result<()> {
     made.with_context(|| format!("cannot make {}", path.display()))
 }
 
-/// Who can write to a directory can put another key into it, or other code, or take away what is there.
+/// Fails for a directory that others can write: they could replace the key or the code in it, or
+/// remove them.
 fn ensure_own(folder: &Path) -> Result<()> {
     let Ok(found) = folder.metadata() else { return Ok(()) };
     let shown = folder.display();
@@ -266,7 +269,8 @@ fn open_key(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
-/// What checks code, unless that is not known or is of another key than the one that is there. The key is not read.
+/// The keys that verify code; none if they are unknown or belong to another signing key than the
+/// one that is there. The key is not read.
 ///
 /// # Errors
 /// When there is a key that is not fit to be used.
@@ -310,7 +314,8 @@ fn key_file(metadata: &std::fs::Metadata) -> KeyFile {
     std::array::from_fn(|i| words[i / 8].to_le_bytes()[i % 8])
 }
 
-/// What was written beside the key, if it is fit to be believed, and of which key it is.
+/// The verifying keys from the file beside the signing key, and the state of the key file that they
+/// belong to; none if the file is not to be trusted.
 fn read_checks(data: &Path) -> Option<(Checks, KeyFile)> {
     let path = data.join(CHECKS);
     let mut file = open_key(&path).ok()?;
@@ -396,7 +401,8 @@ mod tests {
         std::fs::rename(data.join(KEY), data.join("old")).unwrap();
         write_private(&data.join(KEY), &[3; 32]).unwrap();
         assert_eq!(kept(&data), None, "it is of another key");
-        // Whoever had read the first one writes down what checks it, and has not seen that there is another.
+        // A process that had read the first key writes its verifying keys, and has not seen that
+        // there is another key now.
         write_checks(&data, &first, &old).unwrap();
         assert_eq!(kept(&data), None, "it is of the key before");
         let second = open().checks;
@@ -407,7 +413,7 @@ mod tests {
         assert_eq!(kept(&data), None, "the key was written anew");
         let third = open().checks;
         assert!(third != second && kept(&data) == Some(third));
-        // What others may write or have under another name is not believed.
+        // A file that others may write, or that has a second name, is not trusted.
         std::fs::set_permissions(data.join(CHECKS), Permissions::from_mode(0o666)).unwrap();
         assert_eq!(kept(&data), None);
         std::fs::set_permissions(data.join(CHECKS), Permissions::from_mode(0o600)).unwrap();

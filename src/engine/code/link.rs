@@ -1,7 +1,7 @@
 //! The other process that compiles, as the one that runs guests sees it.
 //!
-//! It is made before there is a guest, a thread or a wall, so it is none of what a guest could change. What it hands over is believed no more
-//! than any other file: it has to be signed.
+//! It is made before there is a guest, a thread or a wall, so it is none of what a guest could
+//! change. The code that it returns is trusted no more than any other file: it has to be signed.
 
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -110,7 +110,8 @@ impl Link {
         }
     }
 
-    /// What code is checked by and where it is kept. Keys are made if there are none.
+    /// The keys that verify code, and the directories where it is kept. Keys are made if there are
+    /// none.
     ///
     /// # Errors
     /// Why they cannot be used.

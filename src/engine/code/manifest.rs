@@ -1,4 +1,5 @@
-//! What a grate says it does: the custom section `lind.grate` of its module.
+//! The manifest of a grate: the custom section `lind.grate`, in which its module declares the calls
+//! that it handles and the options that it takes.
 //!
 //! The section is a sequence of texts, each with a NUL at its end: a word for what the grate may do with a call, a space,
 //! and the call's name, its number if the table has no name for it, or `any`. Objects are linked by putting their sections
@@ -25,13 +26,13 @@ pub const FILTER: &str = "__lind_filter";
 /// The export that says whose filter it is.
 pub const FILTERED: &str = "__lind_filtered";
 
-/// What is larger is no manifest.
+/// A larger section is rejected.
 pub const MAX_SIZE: usize = 1 << 16;
 
-/// What stands before an option's place in a file, as a word of its own before the option.
+/// The prefix of a word that gives the position in a policy file of the option after it.
 pub const PLACE: &str = "--lind-at=";
 
-/// What a grate may do with a call, from the weakest.
+/// The declared power of a grate over a call, from the weakest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Role {
     /// Sees it, for the SDK's knowledge of clients only.
@@ -58,7 +59,7 @@ impl Role {
     }
 }
 
-/// What a grate declares; nothing if it has no manifest.
+/// The declarations of a grate; empty if the module has no manifest.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Manifest {
     calls: BTreeMap<u32, Role>,
@@ -135,7 +136,8 @@ impl Manifest {
         !self.declared() || u32::try_from(number).is_ok_and(known) || self.role_of_any().is_some()
     }
 
-    /// What is declared for a call, [`NR_ANY`]'s own entry aside. None also where there is no manifest.
+    /// The role that is declared for a call; the entry for [`NR_ANY`] is not considered. None
+    /// without a manifest.
     pub fn role(&self, nr: u32) -> Option<Role> {
         self.calls.get(&nr).copied()
     }
@@ -145,7 +147,7 @@ impl Manifest {
         self.followed.contains(&nr)
     }
 
-    /// What is declared for every call without an entry of its own.
+    /// The role that is declared for every call without an entry of its own.
     pub fn role_of_any(&self) -> Option<Role> {
         self.calls.get(&NR_ANY).copied()
     }

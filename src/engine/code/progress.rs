@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// And who reads lines, each of which stays.
 const PATIENCE_WITH_LINES: Duration = Duration::from_secs(2);
 
-/// How often the line is written anew.
+/// The interval at which the line is updated.
 const BEAT: Duration = Duration::from_millis(250);
 
 /// The stack of the thread that writes it, in bytes.
@@ -30,7 +30,7 @@ const STACK: usize = 128 << 10;
 /// The most of a name that is shown: a line that is wider than the terminal cannot be taken back.
 const SHOWN: usize = 48;
 
-/// What takes the line back.
+/// Erases the line.
 pub const BLANK: &str = "\r\x1b[K";
 
 /// Functions whose compilation has begun since nothing was compiled.
@@ -42,7 +42,7 @@ static UNDER_WAY: Mutex<UnderWay> =
 /// A module has been compiled, or the line is gone.
 static CHANGED: Condvar = Condvar::new();
 
-/// What is compiled at this moment.
+/// The modules that are being compiled at this moment.
 struct UnderWay {
     modules: Vec<Named>,
     /// Of all modules, since nothing was compiled.
@@ -114,7 +114,7 @@ pub fn count_here() {
 /// A module that is compiled as long as this lives.
 pub struct Shown {
     name: String,
-    /// What another process has told of it.
+    /// The progress that another process reported.
     told: (usize, usize),
 }
 
@@ -156,14 +156,14 @@ impl Drop for Shown {
             under_way.before += took;
             BEGUN.store(0, Ordering::Relaxed);
             CHANGED.notify_all();
-            // What comes now may write to the terminal.
+            // From here on the caller may write to the terminal.
             let still = |under_way: &mut UnderWay| under_way.told && under_way.modules.is_empty();
             drop(unpoisoned(CHANGED.wait_while(under_way, still)));
         }
     }
 }
 
-/// One line, written anew all the time.
+/// Shows one line and updates it all the time.
 fn show() {
     let (mut under_way, mut patience, mut shown) = (UNDER_WAY.locked(), PATIENCE, false);
     loop {

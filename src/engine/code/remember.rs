@@ -1,4 +1,4 @@
-//! What is done once so that later starts of a file need not read it from end to end.
+//! Work that is done once so that later starts of a file need not read it from end to end.
 //!
 //! It is done from the file itself, with what this process finds in it: a note that says what somebody else says would let a
 //! runner that was taken over choose what later runs start.

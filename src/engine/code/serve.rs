@@ -37,11 +37,12 @@ const GONE: PollFlags = PollFlags::HUP.union(PollFlags::RDHUP).union(PollFlags::
 /// Where the socket is from then on: 0, 1 and 2 lead nowhere.
 const SOCKET: RawFd = 3;
 
-/// What ends a child, and how often the process looks whether it has, before SIGKILL does.
+/// The signal that ends a child, and how many times the process checks whether the child has exited
+/// before it sends SIGKILL.
 const END: libc::c_int = libc::SIGTERM;
 const LOOKS: u32 = 200;
 
-/// Who has asked for nothing by then has all that it needs.
+/// A launcher that has asked for nothing by then has all the code that it needs.
 const SOON: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Compiles what is asked for on `socket` until nobody is left there.
@@ -103,7 +104,7 @@ struct Server {
     around: Vec<Wall>,
     /// Those that work, and what that takes of memory.
     children: Vec<(Pid, usize)>,
-    /// Modules for which there is no room yet, the first one first.
+    /// Modules that do not fit into memory yet, the oldest first.
     waiting: VecDeque<Waiting>,
 }
 
@@ -111,7 +112,7 @@ struct Server {
 struct Waiting {
     answers: OwnedFd,
     file: File,
-    /// What it takes of memory.
+    /// The memory that it needs.
     needed: usize,
 }
 
@@ -218,7 +219,7 @@ impl Server {
         Ok(())
     }
 
-    /// Whether one more child may take so much of memory. Who takes none only reads a file.
+    /// Whether one more child may use so much memory. A child that needs none only reads a file.
     fn has_room(&self, needed: usize) -> bool {
         let compile: Vec<_> = self.children.iter().map(|child| child.1).filter(|needed| *needed > 0).collect();
         let others = self.children.len() - compile.len();
@@ -232,9 +233,10 @@ impl Server {
         }
     }
 
-    /// What a child does.
+    /// The work of a child.
     fn work(&mut self, request: Request, answers: &OwnedFd, file: Option<&File>) -> ! {
-        // Who waits there hears when the other child ends that compiles for it, not when this one does.
+        // A caller in this queue is answered when the other child that compiles for it exits, not
+        // when this one does.
         self.waiting.clear();
         end_with_whoever_asked(answers);
         // Should the process that made this one be killed.
@@ -263,7 +265,7 @@ impl Server {
     }
 }
 
-/// What whoever asked is told; nothing where a child tells it.
+/// The answer for the caller; nothing where a child sends it.
 type Said<T> = std::result::Result<T, Told>;
 
 /// Tells whoever asked, who may not be there any more to hear it.

@@ -1,8 +1,11 @@
-//! Who compiled a file: signatures that one process can make, and every process of the user can check.
+//! Signatures that show which user compiled a file: one process can make them, and every process of
+//! the user can verify them.
 //!
-//! The user's key is 32 bytes that only what compiles ever reads (see [`crate::code::serve`]). From it come the secret that signs compiled
-//! code, and what is enough to check it: the public half, and a key for notes ([`crate::code::verified`]). Whoever has the latter two can
-//! make notes, but no code; and notes count only in the cache, which the process that runs guests cannot write.
+//! The user's key is 32 bytes that only the compiler process ever reads (see
+//! [`crate::code::serve`]). Three keys are derived from it: the secret that signs compiled code,
+//! the public half that verifies it, and a key for notes ([`crate::code::verified`]). A process
+//! with the latter two can make notes, but not code; and notes count only in the cache, which the
+//! process that runs guests cannot write.
 
 use anyhow::{Result, anyhow};
 use ed25519_compact::{KeyPair, PublicKey, SecretKey, Seed};
@@ -10,24 +13,24 @@ use ed25519_compact::{KeyPair, PublicKey, SecretKey, Seed};
 /// Bytes of a signature.
 pub const SIGNATURE: usize = 64;
 
-/// What code and notes are checked by.
+/// The keys that verify code and notes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Checks {
     public: [u8; 32],
     notes: [u8; 32],
 }
 
-/// What signs compiled code.
+/// The secret that signs compiled code.
 pub struct Secret {
     signing: SecretKey,
     checks: Checks,
 }
 
 impl Secret {
-    /// What comes from the user's key.
+    /// Derives the secret from the user's key.
     ///
     /// # Errors
-    /// For one key in 2^256.
+    /// The key is zero modulo the group's order: one key in 2^256.
     pub fn of(key: &[u8; 32]) -> Result<Secret> {
         let seed = Seed::new(blake3::derive_key("lind-boot signature of compiled code", key));
         let pair = KeyPair::try_from_seed(seed).map_err(|error| anyhow!("the key signs nothing: {error}"))?;
@@ -35,7 +38,7 @@ impl Secret {
         Ok(Secret { signing: pair.sk, checks: Checks { public: *pair.pk, notes } })
     }
 
-    /// What checks its signatures.
+    /// The keys that verify its signatures.
     pub fn checks(&self) -> Checks {
         self.checks
     }
@@ -55,7 +58,7 @@ impl Checks {
         std::array::from_fn(|i| if i < 32 { self.public[i] } else { self.notes[i - 32] })
     }
 
-    /// What was written down.
+    /// Reads them from a file's bytes.
     pub fn from_bytes(bytes: &[u8; Checks::BYTES]) -> Checks {
         Checks { public: std::array::from_fn(|i| bytes[i]), notes: std::array::from_fn(|i| bytes[32 + i]) }
     }
@@ -95,7 +98,7 @@ mod tests {
             bad[at] ^= 1;
             assert!(!checks.signed(&hash, &bad), "byte {at}");
         }
-        // What a runner has is not what signs.
+        // The bytes that a launcher has do not contain the signing seed.
         assert!(!checks.to_bytes().windows(32).any(|bytes| bytes == &ours.signing.seed()[..]));
     }
 }

@@ -5,14 +5,14 @@
 
 use std::fmt;
 
-/// What a grate does with an option's value.
+/// The use that a grate makes of an option's value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Use {
-    /// It is no file.
+    /// The value does not name a file.
     Value,
     /// A file to read.
     Reads,
-    /// A file to write anew.
+    /// A file to write; an existing one is emptied.
     Writes,
     /// A file to make, which must not exist.
     Creates,
@@ -29,24 +29,24 @@ pub enum Use {
 pub enum Part {
     /// All of it.
     Whole,
-    /// What stands before the first `=`.
+    /// The part before the first `=`.
     Before,
-    /// What stands behind it.
+    /// The part after it.
     Behind,
 }
 
 /// An option that takes a value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Takes {
-    /// Of `-p VALUE`.
+    /// The letter, for `-p VALUE`.
     pub letter: Option<char>,
-    /// Of `--policy VALUE`.
+    /// The name, for `--policy VALUE`.
     pub name: Option<String>,
-    /// What becomes of the value.
+    /// The use of the value.
     pub what: Use,
     /// Where in the value the file is.
     pub part: Part,
-    /// Endings of the names of further files.
+    /// Suffixes that name further files beside the file.
     pub beside: Vec<String>,
 }
 

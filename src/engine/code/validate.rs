@@ -1,7 +1,8 @@
-//! What a module must be to run in a cage, checked once, before it is compiled.
+//! Checks a module once, before it is compiled: the shape that it must have to run in a cage.
 //!
-//! The compiler validates the module itself; this checks the shape the engine relies on, and adds the landing pad (see
-//! `signal::context`). What is learnt here travels with the compiled code.
+//! The compiler validates the module itself; this checks the shape the engine relies on, and adds
+//! the landing pad (see `signal::context`). The facts that are found here are stored with the
+//! compiled code.
 
 use std::collections::HashSet;
 
@@ -32,7 +33,7 @@ pub enum Entry {
     PassFptr,
 }
 
-/// What the engine knows about a module besides its code.
+/// The facts that the engine knows about a module besides its code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Facts {
     /// Where the heap begins: `__heap_base`.

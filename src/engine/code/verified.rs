@@ -4,8 +4,8 @@
 //! and that the file of the cache with that device, inode, size and times had a right signature. It has a tag by a key that comes from the user's, and lies in the cache, which what
 //! runs guests cannot write. So nothing is believed that this user's lind-boot has not seen; what a note rests on is that a file that was written to shows it. It does:
 //!
-//! - Whatever changes a file's bytes sets its ctime, which nobody can set otherwise. Clocks may tick every 10 ms, so nothing is noted that
-//!   was changed shortly before ([`FileState::settled`]).
+//! - Every change of a file's bytes sets its ctime, which nobody can set otherwise. Clocks may tick
+//!   every 10 ms, so nothing is noted that was changed shortly before ([`FileState::settled`]).
 //! - But pages of a shared mapping set it when they are written to for the first time, and may then be written to for long
 //!   without it. So a module, which a guest may write to, is noted only if nobody had it open for writing or mapped so while it was
 //!   read, which a lease proves ([`read_unwritten`]), or if only other users can write to it, which no guest here is; and only on
@@ -38,7 +38,7 @@ impl FileState {
     /// Of an open file.
     ///
     /// # Errors
-    /// What the host says.
+    /// The host's error.
     pub fn of(file: impl AsFd) -> rustix::io::Result<FileState> {
         let stat = rustix::fs::fstat(file)?;
         Ok(FileState {
@@ -77,8 +77,8 @@ impl FileState {
     }
 }
 
-/// What `read` makes of a file, and the state of the file that says so from now on. None if somebody may have written to it
-/// meanwhile, or may write to it later without leaving a trace.
+/// The result of `read`, and the state of the file that identifies this content from now on. None
+/// if somebody may have written to it meanwhile, or may write to it later without leaving a trace.
 pub fn read_unwritten<T>(file: &File, read: impl FnOnce(&File) -> T) -> (Option<FileState>, T) {
     let lease = Lease::take(file.as_fd()).ok();
     let alone = lease.is_some() || only_others_write(file);
@@ -86,8 +86,8 @@ pub fn read_unwritten<T>(file: &File, read: impl FnOnce(&File) -> T) -> (Option<
     (state, read(file))
 }
 
-/// Whether no guest can write it, because this user cannot: it is another user's, as what was installed is root's. Then there is no lease to
-/// be had, and none is needed.
+/// Whether no guest can write it, because this user cannot: it is another user's, as what was
+/// installed is root's. In this case no lease can be had, and none is needed.
 fn only_others_write(file: &File) -> bool {
     const OTHERS_WRITE: u32 = 0o022;
     let user = rustix::process::geteuid();
@@ -103,7 +103,7 @@ fn shows_writes(file: &File) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|fs| [EXT4, XFS, BTRFS].contains(&fs.f_type))
 }
 
-/// What was found out about a module.
+/// The facts that were found about a module.
 pub struct Note {
     /// Its hash.
     pub source: [u8; 32],
@@ -115,7 +115,7 @@ pub struct Note {
 const LEN: usize = 32 + FileState::LEN + 32;
 
 impl Note {
-    /// What was noted of a module in this state.
+    /// The note about a module in this state.
     pub fn find(cache: &Cache, checks: &Checks, module: &FileState) -> Option<Note> {
         let file = cache.get(&name(module))?;
         let mut bytes = [0; LEN + 1];

@@ -16,33 +16,33 @@ pub struct Walls {
 /// One of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wall {
-    /// What it is called.
+    /// The name of the wall.
     pub name: String,
     /// Whether it is up, or why not.
     pub up: Result<(), String>,
 }
 
 impl Wall {
-    /// What came of putting it up.
+    /// A wall with the result of putting it up.
     pub fn new(name: &str, up: anyhow::Result<()>) -> Wall {
         Wall { name: name.to_owned(), up: up.map_err(|error| format!("{error:#}")) }
     }
 }
 
-/// Those that are not up, for people; none if all are.
+/// The walls that are not up, as text for people; none if all are up.
 pub fn missing(walls: &[Wall]) -> Option<String> {
     let missing = |wall: &Wall| wall.up.as_ref().err().map(|why| format!("{} ({why})", wall.name));
     let missing: Vec<_> = walls.iter().filter_map(missing).collect();
     (!missing.is_empty()).then(|| missing.join(", "))
 }
 
-/// As they are told: of each the name and why it is not up, both ended by a zero.
+/// The walls as bytes to send: for each, its name and why it is not up, both ended by a zero byte.
 pub fn to_bytes(walls: &[Wall]) -> Vec<u8> {
     let words = walls.iter().flat_map(|wall| [&wall.name[..], wall.up.as_ref().err().map_or("", |why| &why[..])]);
     words.flat_map(|word| word.bytes().filter(|&byte| byte != 0).chain([0])).collect()
 }
 
-/// What was told.
+/// Reads the bytes that [`Wall`]s were sent as.
 pub fn of_bytes(bytes: &[u8]) -> Vec<Wall> {
     let words: Vec<_> = bytes.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     let wall = |name: &String, why: &String| {

@@ -16,7 +16,7 @@ pub const ADAPTERS: [Option<&str>; 2] = [None, Some(wasi::VERSION)];
 /// The module that is to be checked and compiled, for one that somebody wants to run.
 ///
 /// # Errors
-/// What a program of WASI wants that there is not.
+/// The module imports something that the adapter does not provide.
 pub fn adapted(wasm: &[u8]) -> Result<Cow<'_, [u8]>> {
     if adapter_of(wasm).is_none() {
         return Ok(wasm.into());

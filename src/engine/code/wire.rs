@@ -1,7 +1,9 @@
-//! What the process that runs guests and the one that compiles say to each other: messages on sockets that keep their borders.
+//! The messages between the process that runs guests and the one that compiles, on sockets that
+//! keep message boundaries.
 //!
-//! A request brings the file that it is about and one end of a new pair of sockets, on which the answers come. Who asked and has gone closes
-//! the other end. Both sides look at what they get: the one that compiles may be asked by a runner that a guest has taken over.
+//! A request brings the file that it is about and one end of a new pair of sockets, on which the
+//! answers come. A caller that has exited has closed its end. Both sides look at what they get: the
+//! one that compiles may be asked by a runner that a guest has taken over.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -14,10 +16,10 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 
-/// What may be asked.
+/// The requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// What code is checked by, and where it is kept.
+    /// The keys that verify code, and the directories where it is kept.
     Keys,
     /// The compiled code of a module.
     Compile,
@@ -30,7 +32,7 @@ pub enum Request {
 const REQUESTS: [(u8, Request); 4] =
     [(b'k', Request::Keys), (b'c', Request::Compile), (b'r', Request::Remember), (b'w', Request::Walls)];
 
-/// What may be answered.
+/// The answers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// So many functions of so many have begun. More comes.
@@ -105,7 +107,7 @@ pub fn ask(
 /// The next request. Waits for it.
 ///
 /// # Errors
-/// What the host says; EINTR.
+/// The host's error; EINTR.
 pub fn asked(from: BorrowedFd<'_>) -> rustix::io::Result<Heard<(Request, OwnedFd, Option<OwnedFd>)>> {
     let Some((bytes, files)) = receive(from, RecvFlags::empty())? else { return Ok(Heard::Closed) };
     let request = REQUESTS.iter().find(|(kind, _)| bytes == [*kind]).map(|row| row.1);
@@ -116,11 +118,11 @@ pub fn asked(from: BorrowedFd<'_>) -> rustix::io::Result<Heard<(Request, OwnedFd
     }
 }
 
-/// What came.
+/// The result of waiting for a message.
 pub enum Heard<T> {
     /// A message.
     Message(T),
-    /// What is none.
+    /// Bytes that are not a message.
     Nonsense,
     /// Nothing, and nothing will.
     Closed,
