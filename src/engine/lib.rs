@@ -63,22 +63,22 @@ pub struct Engine {
     shared: Arc<Shared>,
 }
 
-/// What all host threads share.
+/// The state that all host threads share.
 pub(crate) struct Shared {
     engines: Arc<Engines>,
     images: Images<Image>,
     /// Whether traps are reported with a backtrace.
     backtrace: bool,
-    /// Whether nothing is said of clients that are left when their grate ends.
+    /// Whether no message reports clients that are left when their grate ends.
     quiet: AtomicBool,
     interrupts: Arc<Interrupts>,
     lenders: Lenders,
     pool: Arc<Pool>,
-    /// What each living cage runs.
+    /// The program of each living cage.
     programs: Mutex<HashMap<CageId, Arc<Program>>>,
 }
 
-/// What a cage runs.
+/// The program that a cage runs.
 pub(crate) struct Program {
     image: Arc<Image>,
     /// Held by the thread that makes a serialized call of it.
@@ -141,7 +141,7 @@ impl Engine {
     /// Compiles a .wasm and writes the .cwasm beside it, or to `out`. Returns where.
     ///
     /// # Errors
-    /// What is wrong with the module, or with writing the file.
+    /// The module cannot be compiled, or the file cannot be written.
     pub fn precompile(&self, path: &Path, out: Option<&Path>) -> anyhow::Result<PathBuf> {
         self.shared.images.precompile(path, out)
     }
@@ -149,7 +149,7 @@ impl Engine {
     /// Compiles a program for later runs, unless that has been done; whether it had to be.
     ///
     /// # Errors
-    /// Why it is no program, or cannot run.
+    /// The reason why the file is not a program or cannot run.
     pub fn warm(&self, path: &Path) -> anyhow::Result<bool> {
         self.shared.images.warm(path)
     }
@@ -159,7 +159,7 @@ impl Engine {
         self.shared.images.is_ready(path)
     }
 
-    /// What a program declares. It is loaded, and need not be again.
+    /// The manifest of a program. It is loaded, and need not be again.
     ///
     /// # Errors
     /// As for loading.
@@ -167,7 +167,7 @@ impl Engine {
         self.shared.images.load(file, path, None).map(|image| image.facts.manifest.clone())
     }
 
-    /// What a .wasm or a .cwasm is, without running it.
+    /// Describes a .wasm or .cwasm file without running it.
     ///
     /// # Errors
     /// When it cannot be read, or is neither.
@@ -241,7 +241,7 @@ impl boundary::Engine for Engine {
 }
 
 impl Shared {
-    /// What a living cage runs.
+    /// The program of a living cage.
     fn program(&self, cage: CageId) -> Option<Arc<Program>> {
         self.programs().get(&cage).cloned()
     }

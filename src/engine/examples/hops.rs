@@ -12,7 +12,7 @@ use wasmtime::{Caller, Config, Engine, Func, FuncType, Instance, Linker, Module,
 
 const LOOPS: u32 = 5_000_000;
 const ROUNDS: usize = 7;
-/// Where a call stands in the grate's memory.
+/// The address of a call in the grate's memory.
 const PLACE: u32 = 1024;
 
 const CLIENT: &str = r#"(module
@@ -58,7 +58,7 @@ const BETWEEN: &str = r#"(module
         (unreachable)
         AFTER_END))"#;
 
-/// What the host notes about a hop, and looks at afterwards.
+/// The state that the host keeps for a hop and reads afterwards.
 #[derive(Default)]
 struct Thread {
     hops: Cell<u32>,

@@ -51,7 +51,7 @@ thread_local! {
 }
 
 impl Filter {
-    /// That of a worker's instance, if its program has one.
+    /// The filter of a worker's instance, if its program has one.
     ///
     /// # Errors
     /// A trap of the function that says whose it is.
@@ -73,15 +73,17 @@ impl Filter {
         (unsafe { limit.read() } == usize::MAX).then_some(Filter { entry, code, instance, limit })
     }
 
-    /// What it decides about a call that `client` makes on itself. [`ASK`] also if it was left by a signal: then [`left_by`] says so.
+    /// The filter's decision about a call that `client` makes on itself. [`ASK`] also if a signal
+    /// ended the filter: [`left_by`] then returns the signal.
     #[inline(always)]
     pub fn ask(&self, client: CageId, nr: u32, values: &[Word; 6]) -> i64 {
         let here = 0_u8;
         let bottom = (&raw const here as usize).saturating_sub(STACK);
         RUNNING.with(|running| {
-            // SAFETY: `find` has found the function, whose type was checked when it was compiled; the Store is not entered, since its
-            // worker is idle, and no one else has it. What is stored to the limit is what Wasmtime would, and the host's own part of
-            // the stack is below.
+            // SAFETY: the type of the function was checked when it was compiled, and `find` has
+            // found it; the Store is not entered, since its worker is idle and owned by this thread
+            // alone. The limit gets the value that Wasmtime would store, and the host's own part of
+            // the stack is below it.
             unsafe {
                 self.limit.write(bottom);
                 let result = enter(self.code, self.instance, client.0, nr, values, running.stack.as_ptr());

@@ -165,7 +165,7 @@ impl HostThread {
                 } else if result == PASS {
                     Entered::Passed(worker.thread.cage.handlers.packed(served.call.nr))
                 } else {
-                    // ANSWER: there is no smaller number.
+                    // ANSWER, the only smaller number.
                     let at = u64::from(worker.stack.answer);
                     let grate = (&*worker.thread, &worker.memory.guest);
                     Entered::Answered(copy_out::give(&self.kernel, grate, served, self, at))
@@ -197,7 +197,8 @@ impl HostThread {
         entered
     }
 
-    /// A grate has ended, by its handler's doing or by itself, or runs another program: its workers here go.
+    /// A grate has ended, through its handler or otherwise, or runs another program: drops its
+    /// workers on this thread.
     #[cold]
     fn lose(&self, grate: CageId, worker: Box<Worker>, how: Next) {
         let how = match how {
@@ -219,7 +220,8 @@ impl HostThread {
 
     #[cold]
     fn make_worker(&self, grate: CageId) -> Result<Box<Worker>> {
-        // Whatever stands in the way of a worker, to the client the grate is out of order.
+        // For any reason why there cannot be a worker, the client gets EIO: the grate is out of
+        // order.
         let cage = self.kernel.cages.get(grate).filter(|cage| cage.answers()).ok_or(Errno::EIO)?;
         let program = self.shared.program(grate).ok_or(Errno::EIO)?;
         let thread = cage.new_thread(&self.kernel).map_err(|_| Errno::EIO)?;
@@ -269,7 +271,8 @@ impl Worker {
         let (handle, filter, instance) = match made {
             Ok(made) => made,
             Err(error) => {
-                // That there is no room for it is not the grate's fault: who made the call has asked for too much.
+                // If memory for it is short, that is not the grate's fault: the maker of the call
+                // has asked for too much.
                 let of_guest = trap::is_of_guest(&store, &error);
                 let next = if of_guest { trap::outcome(&store, &error) } else { Next::ExitThread(0) };
                 stack.unmap(memory);
@@ -390,7 +393,7 @@ fn in_lind_words(grate: CageId, entry: u32, call: &Call<'_>) -> [i64; 14] {
 #[cold]
 fn as_lind_has_it(call: &Call<'_>) -> [(i64, i64); 6] {
     const NOT_USED: i64 = 0xdead_beef_dead_beef_u64.cast_signed();
-    /// What stands for the grate in a registration that is to be undone.
+    /// The grate's place holds this value in a registration that is to be undone.
     const UNDO: i64 = 500;
     const FLAG_UNDO: i64 = 2;
     let value = |at: usize| call.values[at].value.cast_signed();

@@ -23,12 +23,12 @@ const GLOBAL: &str = "__lind_global_";
 /// Not 0: the next fork is vfork(2).
 const SHARES: &str = "__lind_vfork";
 const STACK: &str = "__stack_pointer";
-/// What tells the program to leave its frames.
+/// The number that makes the program leave its frames.
 const UNWIND: i32 = i32::MIN;
-/// What code may use below its stack pointer.
+/// The bytes below its stack pointer that code may use.
 const RED_ZONE: u32 = 128;
 
-/// Where the guest code that a host call has entered stands with a fork.
+/// The state of a fork in the guest code that a host call has entered.
 #[derive(Default)]
 pub enum Fork {
     /// It cannot fork: a program that was not prepared, a handler of a type that no handler has, or it is forking.
@@ -40,7 +40,8 @@ pub enum Fork {
     Unwinding {
         /// The child.
         child: Birth,
-        /// What the parent's `lind.fork` returns: a grate may have answered otherwise than the kernel.
+        /// The result of the parent's `lind.fork`: a grate may have answered otherwise than the
+        /// kernel.
         number: i32,
     },
     /// Its frames are being entered again; `lind.fork` returns this.
@@ -106,7 +107,8 @@ fn make_child(caller: &mut Caller<'_, Guest>) -> Result<core::result::Result<(Bi
     let number = i32::try_from(number).unwrap_or(refused);
     let top = global(caller, TOP).zip(global(caller, STACK));
     let top = top.map(|(top, stack)| (top, stack.get(&mut *caller)));
-    // Where a grate has answered with an error after all, there is no child; nor in a module without what leaving its frames takes.
+    // If a grate has answered with an error after all, the child is undone; so too if the module
+    // lacks the code that leaves its frames.
     let (Some((top, Val::I32(stack))), 0..) = (top, number) else {
         let guest = caller.data();
         child.undo(&guest.kernel, &*guest.host);
@@ -125,7 +127,7 @@ fn end_of_records(stack: i32) -> u32 {
 fn takes_wish(caller: &mut Caller<'_, Guest>) -> bool {
     let Some(shares) = global(caller, SHARES) else { return false };
     let wishes = matches!(shares.get(&mut *caller), Val::I32(wish) if wish != 0);
-    // What cannot be taken back is no wish.
+    // A wish that cannot be cleared does not count.
     wishes && shares.set(&mut *caller, Val::I32(0)).is_ok()
 }
 
@@ -137,7 +139,7 @@ fn global(caller: &mut Caller<'_, Guest>, name: &str) -> Option<Global> {
 /// the frames again.
 ///
 /// # Errors
-/// What guest code is left by.
+/// The reason why guest code was left.
 pub fn go_on(store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
     let outermost = if store.data().way_out.only_handler.get() { Outermost::Handler } else { Outermost::Entry };
     while let Some((child, number)) = left_for_a_child(store.data()) {
@@ -150,7 +152,7 @@ pub fn go_on(store: &mut Store<Guest>, instance: &Instance) -> Result<()> {
 /// The same for a signal handler, which was left with `result`. Of its child nothing is below it.
 ///
 /// # Errors
-/// What the handler is left by.
+/// The reason why the handler was left.
 pub fn go_on_with_handler(
     store: &mut impl AsContextMut<Data = Guest>,
     instance: &Instance,
@@ -191,7 +193,7 @@ pub fn give_up(guest: &Guest) {
     }
 }
 
-/// What the host entered that came to a fork.
+/// The code that the host had entered and that came to a fork.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outermost {
     /// An entry of the program or of a thread.
@@ -228,7 +230,7 @@ fn split(
     Ok(number)
 }
 
-/// What becomes of a parent.
+/// The fate of a parent.
 enum Parent {
     GoesOn,
     /// Its frames are not there any more.
@@ -371,7 +373,7 @@ impl Frozen {
     }
 }
 
-/// What a module exports for threads and forks.
+/// The exports of a module for threads and forks.
 #[derive(Debug, Default)]
 pub struct Exports {
     /// `__lind_thread_start`.

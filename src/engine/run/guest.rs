@@ -41,7 +41,8 @@ const KERNEL_STACK: usize = 256 << 10;
 /// Host stack for the program and [`MAX_HOPS`] grates.
 pub const CHAIN_STACK: usize = MAX_STORES * (WASM_STACK + KERNEL_STACK) + KERNEL_STACK;
 
-/// The stack of every host thread that runs guest code. What is above that is for those who have lent it ([`crate::run::handoff`]).
+/// The stack of every host thread that runs guest code. The part above that is used by threads that
+/// have lent theirs ([`crate::run::handoff`]).
 pub const HOST_STACK: usize = CHAIN_STACK + WASM_STACK;
 
 /// Runs `main` on a stack of [`HOST_STACK`]: that of the process's main thread may be small, or grow into what is mapped below it.
@@ -49,8 +50,8 @@ pub fn on_own_stack<R>(main: impl FnOnce() -> R) -> R {
     use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
     const GUARD: usize = 64 << 10;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::STACK;
-    // SAFETY: a new mapping, which nothing else uses and which is never unmapped; the part that is no guard is the stack, and `main` does not
-    // unwind, since panics abort.
+    // a new mapping, which nothing else uses and which is never unmapped; the stack is the part
+    // above the guard; and `main` does not unwind, since panics abort.
     unsafe {
         let Ok(all) =
             mmap_anonymous(std::ptr::null_mut(), GUARD + HOST_STACK, ProtFlags::READ | ProtFlags::WRITE, flags)
@@ -63,8 +64,8 @@ pub fn on_own_stack<R>(main: impl FnOnce() -> R) -> R {
     }
 }
 
-/// What the guest code of a Store belongs to. A Store never leaves its host thread, so nothing here has a lock: what changes are cells, written
-/// by calls and returns further down the same stack.
+/// The owner of the guest code in a Store. A Store never leaves its host thread, so nothing here
+/// has a lock: what changes are cells, written by calls and returns further down the same stack.
 pub struct Guest {
     // Fixed while the Store lives. The kernel, the thread and the cage are also others'; they have their own locks.
     /// The kernel.
@@ -82,9 +83,9 @@ pub struct Guest {
 
     /// Written where its code is left, read by who had entered it.
     pub way_out: WayOut,
-    /// What running signal handlers takes.
+    /// The state for running signal handlers.
     pub signals: handlers::OfGuest,
-    /// What its way to the host takes.
+    /// The state for its way to the host.
     pub trampoline: trampoline::OfGuest,
     /// Written by [`Guest::serving`] on the way in, and undone on the way back.
     served: Cell<Option<NonNull<Served<'static>>>>,
@@ -98,7 +99,7 @@ pub struct Guest {
 pub struct WayOut {
     /// Why, when a host function left it.
     pub next: Cell<Option<Next>>,
-    /// Where it stands with a fork.
+    /// The state of its fork.
     pub fork: Cell<Fork>,
     /// Its outermost frame is that of a signal handler in which the cage was forked.
     pub only_handler: Cell<bool>,
@@ -155,11 +156,12 @@ impl call::Caller for Guest {
     }
 }
 
-/// What an instance may make grow, and what it has of the host's. Its tables count as memory of the cage, until it goes.
+/// Limits the growth of an instance, and holds its share of the host's memory. Its tables count as
+/// memory of the cage, until it goes.
 struct Limits {
     memory: Arc<Memory>,
     charged: u64,
-    /// What of it the table has not got yet that grows.
+    /// The number of bytes charged for the growing table that it has not got yet.
     last: u64,
     _share: Share,
 }
@@ -214,8 +216,8 @@ pub struct HostThread {
     /// A child that has not begun yet, since its parent is going to wait for it.
     pub(crate) lent: Cell<Option<Box<Lent>>>,
 
-    // What it keeps for the next call.
-    /// The worker that was kept last at each depth of hops, where the next call finds it at once: a chain of grates has one at each.
+    // The workers that it keeps for the next call. The worker that was kept last at each depth of
+    /// hops, where the next call finds it at once: a chain of grates has one at each.
     pub(crate) last: [Cell<Option<Box<Worker>>>; MAX_STORES],
     /// Whether a worker was made here that has a filter.
     pub(crate) has_filters: Cell<bool>,
@@ -223,7 +225,7 @@ pub struct HostThread {
     pub(crate) by: By,
     /// The others.
     idle: RefCell<Vec<(CageId, Vec<Box<Worker>>)>>,
-    /// What runs signal handlers while guest code computes.
+    /// The Stores that run signal handlers while guest code computes.
     pub(crate) nested: RefCell<Vec<Box<handlers::Nested>>>,
 }
 
@@ -251,7 +253,7 @@ pub enum NoRoom {
 impl HostThread {
     /// Describes the calling thread, which was started with [`HOST_STACK`] bytes of stack.
     pub fn new(shared: &Arc<Shared>, kernel: &Arc<Kernel>) -> Rc<HostThread> {
-        /// What the host's own start-up of a thread has used above us, generously.
+        /// The stack above us that the host's start-up of a thread has used, generously.
         const USED: usize = 64 << 10;
         let here = 0_u8;
         let stack_end = (&raw const here as usize).saturating_sub(HOST_STACK - USED);
@@ -349,7 +351,8 @@ impl HostThread {
         }
     }
 
-    /// What is kept in the places where it is found soonest goes to where all is looked through, or goes.
+    /// Moves the workers that are kept by depth to the list that is searched as a whole, or drops
+    /// them.
     fn keep_all_apart(&self) {
         self.by.forget();
         self.last.iter().filter_map(Cell::take).for_each(|worker| self.keep_apart(worker));
@@ -406,8 +409,9 @@ impl HostThread {
         !self.idle.borrow().is_empty()
     }
 
-    /// Ends all workers, as this thread is about to end. The end of one may make calls that other grates serve, whose workers are
-    /// then made anew: those end too, and if that does not come to an end, without a last word.
+    /// Ends all workers, as this thread is about to end. The end of one may make calls that other
+    /// grates serve, whose workers are then made again: those end too. After too many rounds they
+    /// end without a last call.
     pub fn retire(&self) {
         for round in 0.. {
             self.keep_all_apart();

@@ -4,9 +4,10 @@
 //! counts references to descriptors that are shared (docs/engine.md). The program runs on top of the stack of
 //! the thread that waits, as grates do on top of their clients', and when its first thread has ended the wait goes on.
 //!
-//! Meanwhile the lender stands nowhere. What it is told is done by whoever tells it ([`Lender::interrupt`]): stops count as made, handlers
-//! wait until it is back (who has handlers that cannot wait must not lend), and if its cage ends, the end is carried out on
-//! another host thread.
+//! Meanwhile the lender is not on any host thread. A thread that interrupts it also does the
+//! lender's work ([`Lender::interrupt`]): stops count as made, handlers wait until it is back (a
+//! thread whose handlers cannot wait must not lend), and if its cage ends, the end is carried out
+//! on another host thread.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -70,7 +71,7 @@ impl Lender {
             let settling = match self.settling.try_lock() {
                 Ok(guard) => guard,
                 Err(TryLockError::Poisoned(guard)) => guard.into_inner(),
-                // Whoever has it looks again, be it further up this very stack.
+                // The holder of the lock looks again, even if it is further up this very stack.
                 Err(TryLockError::WouldBlock) => return,
             };
             let told = self.told.load(Ordering::SeqCst);
@@ -157,7 +158,7 @@ impl HostThread {
         thread.pauses_here();
         self.shared.interrupts.ended(&thread);
         self.shared.lenders.all().insert(thread.tid, Arc::clone(&lender));
-        // Who told it something before that has not found it there.
+        // An interrupt from before that moment did not find the lender there.
         if thread.attention() & Attention::INTERRUPTS != 0 {
             self.back(&lender);
             return None;

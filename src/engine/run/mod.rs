@@ -1,6 +1,7 @@
-//! Who runs guest code: guests and their host threads ([`guest`]), the life of a guest thread ([`thread`]),
-//! host threads that wait for the next one ([`pool`]), what who starts one is told ([`answer`]), a program started on its parent's host thread
-//! ([`handoff`]), and two threads out of one ([`fork`]).
+//! Runs guest code: guests and their host threads ([`guest`]), the life of a guest thread
+//! ([`thread`]), host threads that wait for the next guest thread ([`pool`]), the answer to the
+//! caller that starts a thread ([`answer`]), a program started on its parent's host thread
+//! ([`handoff`]), and fork, which makes two threads out of one ([`fork`]).
 
 pub(crate) mod answer;
 pub(crate) mod fork;

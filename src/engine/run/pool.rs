@@ -1,6 +1,7 @@
-//! Host threads for guest threads. One whose guest thread has ended stays for a while for the next: starting one anew
-//! costs more than a small program runs. With it stay its workers: making one for every process that a grate serves cost a shell behind
-//! strace a quarter more processor time.
+//! Host threads for guest threads. A host thread whose guest thread has ended is kept for a while
+//! for the next one: starting a host thread costs more than a small program runs. With it stay its
+//! workers: making one for every process that a grate serves cost a shell behind strace a quarter
+//! more processor time.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,8 +21,10 @@ use lind_kernel::lock::Locked;
 /// Idle threads that are kept.
 const KEPT: usize = 8;
 
-/// For how long an idle thread looks for something to run before it sleeps. Who starts one thread or process after the other does so
-/// about this soon, and waking a sleeping thread is the larger part of that; meanwhile whoever wants the processor gets it.
+/// For how long an idle thread looks for something to run before it sleeps. A program that starts
+/// threads or processes one after another starts the next one about this soon, and waking a
+/// sleeping thread is the larger part of the cost; meanwhile the thread yields the processor to
+/// others.
 const LOOKS: Duration = Duration::from_micros(20);
 
 /// Takes what an earlier one has left, and leaves it for the next.
@@ -42,7 +45,7 @@ pub struct Pool {
     idle: Mutex<Vec<Arc<Place>>>,
     /// Whether the first one is to be the process's main thread.
     main_first: AtomicBool,
-    /// What that is to run.
+    /// The job of that thread.
     first: Mutex<Option<Job>>,
     /// Whether there was a first one.
     started: AtomicBool,
@@ -73,7 +76,8 @@ impl Pool {
             *self.first.locked() = Some(job);
             return Ok(Started::Later);
         }
-        // What the thread cannot do without is there before anybody is told that there will be one.
+        // The resources that the thread needs are allocated before anybody learns that there will
+        // be one.
         let share = Share::of_thread(cage.thread_count(), HOST_STACK)?;
         let stack = SignalStack::new()?;
         let pool = Arc::clone(self);
@@ -124,7 +128,8 @@ impl Pool {
         }
     }
 
-    /// Lists the calling thread as idle, unless there are enough. What it keeps of the runtime is workers of living grates.
+    /// Lists the calling thread as idle, unless there are enough. The part of the runtime that it
+    /// keeps is workers of living grates.
     fn rest(&self, place: &Arc<Place>, host: &mut Option<Rc<HostThread>>) -> bool {
         loop {
             if host.as_ref().is_some_and(|host| !host.sweep()) {

@@ -15,13 +15,13 @@ use crate::syscall::trampoline;
 pub struct Image {
     /// The module, its imports resolved.
     pub program: InstancePre<Guest>,
-    /// What the engine knows about it.
+    /// The facts that the engine found about it.
     pub facts: Facts,
     /// Its data.
     pub initial: InitialData,
     /// Its machine code, for faults.
     pub code: Code,
-    /// What it exports for threads and forks.
+    /// Its exports for threads and forks.
     pub exports: Exports,
     /// Where its instances have the way into the kernel.
     pub syscall: Option<trampoline::Import>,

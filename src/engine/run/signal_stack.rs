@@ -1,17 +1,17 @@
 //! The stack that a host thread runs the host's signal handlers on.
 //!
-//! Wasmtime maps one when a thread first enters guest code, and ends the process where there is no room; it keeps one that is
-//! there already and large enough.
+//! Wasmtime maps such a stack when a thread first enters guest code, and ends the process if that
+//! fails; it keeps one that is there already and large enough.
 
 use std::ptr::NonNull;
 
 use lind_kernel::{Errno, Result};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
-/// What Wasmtime asks for.
+/// The size that Wasmtime asks for.
 const SIZE: usize = 64 * 4096;
 
-/// What lies below it and cannot be touched.
+/// The size of the guard page below it.
 const GUARD: usize = 4096;
 
 /// A stack that is not in use yet.
@@ -67,6 +67,7 @@ impl Drop for Installed {
 }
 
 fn set(stack: &libc::stack_t) {
-    // SAFETY: the host reads `stack`; what it names is mapped and nobody else's, or is no stack. Not called on a signal's stack.
+    // the host reads `stack`; it names a mapping that nobody else uses, or disables the stack. Not
+    // called on a signal's stack.
     unsafe { libc::sigaltstack(stack, std::ptr::null_mut()) };
 }

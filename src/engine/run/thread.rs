@@ -37,7 +37,7 @@ pub enum Begin {
 /// # Errors
 /// E2BIG, ENOMEM; EAGAIN when the host has no thread for it.
 pub fn start(shared: &Arc<Shared>, kernel: &Arc<Kernel>, thread: Arc<Thread>, start: &Start) -> Result<()> {
-    // What can fail is done here, while there is a caller to tell.
+    // All steps that can fail come here, while the caller can still get the error.
     let (image, block) = lay_out(&thread, start)?;
     let cage = thread.cage.id;
     shared.set_program(cage, &image);
@@ -97,7 +97,7 @@ pub fn begin_to_end(host: &HostThread, thread: Arc<Thread>, image: Arc<Image>, b
     let ready = share_for(apart).and_then(|share| ready(host, &thread, &image, share));
     match answer {
         Some(answer) if matches!(ready, Err(Left::NoRoom)) => {
-            // Who hears it takes the thread away.
+            // The thread that gets the answer removes the guest thread.
             host.shared.interrupts.ended(&thread);
             thread.begins_nowhere();
             if answer.no() {
@@ -239,7 +239,7 @@ fn run(host: &HostThread, thread: &Arc<Thread>, begin: Begin, ready: Ready) -> N
         Err(error) => trap::outcome(&store, &error),
     };
     if let Next::ExitThread(code) = next {
-        // Whoever waits for it need not wait until the Store is gone.
+        // A waiting thread need not wait until the Store is gone.
         thread.leaves(code);
     }
     next

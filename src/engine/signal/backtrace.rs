@@ -7,7 +7,8 @@ use std::fmt::Write;
 use lind_kernel::text::shown;
 use wasmtime::{FrameInfo, FrameSymbol, WasmBacktrace};
 
-/// What libc's start calls: the name clang gives a `main` with arguments, and one without.
+/// The functions that libc's start code calls: the name clang gives a `main` with arguments, and
+/// one without.
 const MAIN: [&str; 2] = ["__main_argc_argv", "__original_main"];
 
 /// One line for each function, innermost first, and one below it for where that is in the source, if that is known.

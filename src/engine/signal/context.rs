@@ -1,4 +1,4 @@
-//! Faults of guest code that Wasmtime does not turn into traps by itself.
+//! Handles those faults of guest code that Wasmtime does not turn into traps.
 //!
 //! Wasmtime handles SIGSEGV at instructions it compiled as able to trap. Left over are: bulk memory instructions, which
 //! run in library routines; short constant copies, which it compiles as unable to trap because it knows no pages
@@ -23,7 +23,7 @@ use crate::code::jump_table::Jumps;
 use crate::code::trap_table::Traps;
 use crate::run::guest::Guest;
 
-/// What the handler has to know about the guest code on this thread.
+/// The facts that the handler needs about the guest code on this thread.
 struct Running {
     /// Host address of the guest's address 0 while guest code runs, 0 while host code does.
     base: Cell<usize>,
@@ -53,7 +53,7 @@ pub struct Code {
     pub functions: Range<usize>,
     /// The address of its `unreachable`.
     pub landing: usize,
-    /// What those of its instructions mean that do nothing but trap.
+    /// The meanings of its instructions that do nothing but trap.
     pub traps: Traps,
     /// Which of its functions call setjmp.
     pub jumps: Jumps,
@@ -147,7 +147,7 @@ fn on_fault(fault: &mut Fault) -> bool {
 
 /// Guest code that a host signal has interrupted in the middle of a function.
 pub struct Computing<'a> {
-    /// Whose code it is.
+    /// The guest whose code it is.
     pub guest: &'a Guest,
     registers: &'a mut [i64],
     landing: usize,
@@ -324,9 +324,10 @@ struct Called {
 impl Called {
     /// Where the routine was called in which a thread is.
     ///
-    /// Host code need not keep frame pointers, so the register may hold anything. But the routine was called through a
-    /// trampoline, whose frame (its caller's frame pointer and a return address in compiled code) lies not far above the stack
-    /// pointer. What looks like one is accepted if all frames from there up to the entry into guest code hold together.
+    /// Host code need not keep frame pointers, so the register may hold anything. But the routine
+    /// was called through a trampoline, whose frame (its caller's frame pointer and a return
+    /// address in compiled code) lies not far above the stack pointer. A value that looks like one
+    /// is accepted if all frames from there up to the entry into guest code are consistent.
     fn find(sp: usize, fp: usize, text: &Range<usize>, entered_above: usize) -> Option<Called> {
         /// The routines are shallow, even in a build without optimization.
         const REACH: usize = 16 << 10;

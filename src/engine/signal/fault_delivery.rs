@@ -19,7 +19,7 @@ use crate::signal::preempt;
 
 const HANDLED: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
-/// What handled these signals before.
+/// The previous handlers of these signals.
 static BEFORE: OnceLock<[libc::sigaction; HANDLED.len()]> = OnceLock::new();
 
 thread_local! {

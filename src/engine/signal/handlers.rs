@@ -27,13 +27,13 @@ use crate::signal::trap;
 use crate::syscall::imports::leave;
 use crate::syscall::trampoline;
 
-/// What a Guest keeps for handlers.
+/// The state of a Guest for signal handlers.
 #[derive(Default)]
 pub struct OfGuest {
     places: OnceCell<Places>,
     /// `__tls_base` of the thread, if the program has one.
     tls: Cell<Option<u32>>,
-    /// What siglongjmp throws with.
+    /// The function with which siglongjmp throws.
     longjmp: Cell<Option<Callee>>,
     /// How the handler at an index in the table is called, as seen last.
     shape: Cell<Option<(u32, Shape)>>,
@@ -109,7 +109,8 @@ fn set(store: impl AsContextMut, global: Global, value: u32) {
 /// ran was of a kind that lets calls go on, and no other is of a kind that never does; None if none ran.
 ///
 /// # Errors
-/// What leaves guest code: exceptions thrown by a handler, traps, the end of the thread.
+/// The reason why guest code is left: an exception thrown by a handler, a trap, the end of the
+/// thread.
 pub fn run_handlers(caller: &mut StoreContextMut<'_, Guest>) -> Result<Option<bool>> {
     let ran = run_all(caller, 0)?;
     Ok(ran.first.map(|restarts| restarts && !ran.interrupts))
@@ -148,7 +149,7 @@ fn run(store: &mut impl AsContextMut<Data = Guest>, delivery: &Delivery, depth: 
     let places = store.as_context().data().signals.places.get().copied();
     let found = places.and_then(|places| find(store, places, delivery.handler).map(|found| (places, found)));
     let Some((places, (function, shape))) = found else {
-        // What Linux would jump to is not there.
+        // The program has no function where Linux would jump to.
         return Err(fail(store));
     };
     let before = places.stack_pointer.map(|global| get(&mut *store, global));
@@ -259,7 +260,7 @@ fn call(
     }
 }
 
-/// What a handler is given on its stack.
+/// The arguments of a handler on its stack.
 #[derive(Default)]
 struct Frame {
     /// Where siginfo_t is; 0 if the handler does not ask for it.
@@ -280,7 +281,7 @@ const INFO_SIZE: u32 = size_of::<Siginfo>() as u32;
 impl Frame {
     /// Writes it below `sp`, or to the top of the alternate stack.
     fn push(guest: &Guest, sp: u32, delivery: &Delivery, info: bool) -> Result<Frame, Errno> {
-        /// What a function that calls nothing may use below its stack pointer.
+        /// The bytes below its stack pointer that a leaf function may use.
         const RED_ZONE: u32 = 128;
         const SIZE: u32 = (INFO_SIZE + UC_SIZE).next_multiple_of(16);
         let top = delivery.stack.map_or(sp.wrapping_sub(RED_ZONE), |stack: Stack| stack.sp.wrapping_add(stack.size));
@@ -307,7 +308,7 @@ impl Frame {
         Ok(Frame { info: at, context: at + INFO_SIZE, stack_pointer: at })
     }
 
-    /// The mask that stands in it when the handler has returned.
+    /// The signal mask in the frame when the handler has returned.
     fn mask(&self, guest: &Guest) -> Option<u64> {
         if self.context == 0 {
             return None;
@@ -335,8 +336,8 @@ enum Left {
     Jump { env: u32, value: u32 },
 }
 
-/// What an interrupted thread has to do: its handlers run, it stands still, or it leaves. Called by the host's signal handler.
-/// `fault`: its own instruction is the reason, and cannot wait.
+/// Does the pending work of an interrupted thread: its handlers run, it stops, or it leaves. Called
+/// by the host's signal handler. `fault`: its own instruction is the reason, and cannot wait.
 pub fn while_computing(computing: Computing<'_>, fault: bool) {
     let guest = computing.guest;
     if !computing.has_frame() && !guest.thread.must_leave() {
@@ -452,7 +453,7 @@ impl Nested {
         Ok(nested)
     }
 
-    /// What becomes of the thread when a handler was left by an error.
+    /// The way on for the thread when a handler was left by an error.
     fn left(mut self: Box<Self>, error: &Error) -> Left {
         if error.is::<ThrownException>()
             && let Some((env, value)) = self.jump()

@@ -27,7 +27,7 @@ use crate::run::guest;
 use crate::signal::preempt;
 use lind_kernel::lock::Locked;
 
-/// What is passed on.
+/// The signals that are passed on.
 const PASSED: [i32; 11] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -42,7 +42,8 @@ const PASSED: [i32; 11] = [
     libc::SIGURG,
 ];
 
-/// What the first cage inherits of its starter's ignored signals: these, SIGPIPE and the terminal's other two.
+/// The ignored signals of its starter that the first cage inherits: these, SIGPIPE and the
+/// terminal's other two.
 const INHERITED: [i32; 3] = [libc::SIGPIPE, libc::SIGTTIN, libc::SIGTTOU];
 
 /// Holds signals from outside back, for this thread, the main one, and those it starts. Returns the set of those that are ignored, which
@@ -92,8 +93,8 @@ pub(super) fn set_of(signals: &[i32]) -> libc::sigset_t {
     }
 }
 
-/// While it lives, what people end programs with ends this process, if there is no cage yet to hand it to: what the first thread does
-/// before the first program runs may take long.
+/// While this value lives, the signals with which people end programs end this process, if no cage
+/// can receive them yet: the first thread's work before the first program runs may take long.
 pub(crate) struct Endable(Option<libc::sigset_t>);
 
 impl Endable {
@@ -120,7 +121,7 @@ impl Drop for Endable {
     }
 }
 
-/// What people end programs with.
+/// The signals with which people end programs.
 pub(super) const ENDING: [i32; 4] = crate::code::ending::SIGNALS;
 
 const KILL: u8 = 9;
@@ -140,7 +141,7 @@ static STAYING: Mutex<Vec<(CageId, Instant)>> = Mutex::new(Vec::new());
 /// The host's id of the watcher, and the cage whose end it waits for; 0 before.
 static WATCHER: AtomicU32 = AtomicU32::new(0);
 static FIRST: AtomicU32 = AtomicU32::new(0);
-/// What is watched, once a cage is about to run.
+/// The watched kernel and cage, once a cage is about to run.
 static WATCHED: OnceLock<Watched> = OnceLock::new();
 /// Whether whoever hands signals over is to have the cages' descriptors.
 static TO_SHARE: AtomicBool = AtomicBool::new(false);
@@ -148,7 +149,7 @@ static TO_SHARE: AtomicBool = AtomicBool::new(false);
 static SHARED: AtomicBool = AtomicBool::new(false);
 /// Held by a watcher without them while it hands a signal over.
 static APART: Mutex<()> = Mutex::new(());
-/// What a watcher took that had been replaced meanwhile.
+/// The signals that a watcher took after it had been replaced.
 static LEFT: Mutex<VecDeque<(u8, Origin)>> = Mutex::new(VecDeque::new());
 
 thread_local! {
@@ -221,7 +222,7 @@ pub fn run(watcher: Starting, first: First, kernel: Arc<Kernel>, cage: Arc<Cage>
     watcher.wait();
     guest::on_own_stack(|| {
         let host = first.0.run_first();
-        // What the process has goes with it.
+        // The process's exit releases all that the host thread holds.
         let host = std::mem::ManuallyDrop::new(host);
         if watched.first.ended().is_none()
             && let Some(host) = &*host
@@ -339,7 +340,8 @@ fn next_of(set: &libc::sigset_t, within: Option<Duration>) -> (i32, libc::siginf
     unsafe { (libc::sigtimedwait(set, info.as_mut_ptr(), time), info.assume_init()) }
 }
 
-/// What the watcher before has taken and not handed over, if this is the one that took its place.
+/// The next signal that the previous watcher has taken and not handed over; none for a watcher that
+/// is apart.
 fn next_left() -> Option<(u8, Origin)> {
     if IS_APART.get() { None } else { LEFT.locked().pop_front() }
 }
@@ -377,8 +379,8 @@ fn kept_by_a_grate(kernel: &Kernel, asked: &[Arc<Cage>]) -> bool {
     signal::ended_but_there(kernel).iter().any(|cage| is_asked(cage.id) && kept(cage.id))
 }
 
-/// Whether the host's terminal sent a signal. What runs out of a timer that lind-boot's starter had set is the host kernel's too, but nothing that a
-/// terminal sends.
+/// Whether the host's terminal sent a signal. The host kernel also sends the signal of a timer that
+/// lind-boot's starter had set, but not one of those that a terminal sends.
 fn origin(info: &libc::siginfo_t) -> Origin {
     origin_of(info.si_signo, info.si_code)
 }
@@ -389,8 +391,8 @@ pub(super) fn origin_of(number: i32, code: i32) -> Origin {
     if of_terminals && code == libc::SI_KERNEL { Origin::Terminal } else { Origin::Process }
 }
 
-/// Hands a signal to the kernel. One that ends programs ends the first cage as long as there are but grates, and if a grate keeps what one before
-/// has ended.
+/// Hands a signal to the kernel. A signal that ends programs ends the first cage if all cages are
+/// grates, or if a grate still keeps a cage that an earlier one has ended.
 fn hand_over(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, origin: Origin) {
     if !ENDING.contains(&i32::from(number)) {
         signal::from_outside(kernel, first, number, origin);
@@ -408,7 +410,7 @@ fn hand_over(kernel: &Arc<Kernel>, first: &Arc<Cage>, number: u8, origin: Origin
     }
 }
 
-/// Whoever was there the last time has waited since.
+/// A cage that was there the last time has waited since.
 fn remember(there: &[Arc<Cage>]) {
     let mut staying = STAYING.locked();
     staying.retain(|(id, _)| there.iter().any(|cage| cage.id == *id));

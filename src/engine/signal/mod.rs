@@ -1,6 +1,7 @@
-//! What ends or interrupts guest code from outside it: faults of compiled code ([`context`], [`fault_delivery`],
-//! [`trap`]), signals of the host to the runner ([`host_signals`]), getting a thread's attention ([`preempt`]),
-//! and running a guest's handlers ([`handlers`]). [`backtrace`] names the functions a trapped program was in.
+//! Handles events that end or interrupt guest code from outside it: faults of compiled code
+//! ([`context`], [`fault_delivery`], [`trap`]), signals of the host to the runner
+//! ([`host_signals`]), getting a thread's attention ([`preempt`]), and running a guest's handlers
+//! ([`handlers`]). [`backtrace`] names the functions a trapped program was in.
 
 pub(crate) mod backtrace;
 pub(crate) mod context;

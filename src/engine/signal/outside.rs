@@ -14,7 +14,7 @@ impl Outside {
     /// Holds them back from now on, for the calling thread and those it makes.
     ///
     /// # Errors
-    /// What the host says.
+    /// The host's error.
     pub fn hold() -> std::io::Result<Outside> {
         Outside::of(set())
     }
@@ -22,7 +22,7 @@ impl Outside {
     /// The same of those alone that people end programs with.
     ///
     /// # Errors
-    /// What the host says.
+    /// The host's error.
     pub fn hold_ending() -> std::io::Result<Outside> {
         Outside::of(set_of(&ENDING))
     }

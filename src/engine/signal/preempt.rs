@@ -55,7 +55,7 @@ pub fn install() {
 extern "C" fn on_interrupt(number: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the host passes a valid ucontext and siginfo to a SA_SIGINFO handler, and errno is the thread's own.
     unsafe {
-        // What is to be done is done where the handler is entered or the call returns.
+        // The pending work is done where the handler is entered or the call returns.
         if filter::leave(context.cast(), number) {
             return;
         }

@@ -9,7 +9,8 @@ use crate::run::guest::Guest;
 use crate::signal::backtrace;
 use crate::signal::context;
 
-/// What becomes of the thread whose guest code returned `error`. A trap is reported on standard error.
+/// The next step of the thread whose guest code returned `error`. A trap is reported on standard
+/// error.
 pub fn outcome(store: &Store<Guest>, error: &Error) -> Next {
     let guest = store.data();
     let fault = context::take_signal();

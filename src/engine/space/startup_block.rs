@@ -114,7 +114,7 @@ fn auxv(cage: &Cage, random: u32, path: u32) -> [(u32, u32); 11] {
     ]
 }
 
-/// What AT_RANDOM points to: the seed of the guest's stack protector.
+/// The bytes that AT_RANDOM points to: the seed of the guest's stack protector.
 fn random_bytes() -> [u8; 16] {
     let mut bytes = [0; 16];
     // Without the pool (early boot) the call would block; a fixed seed weakens the guest only against itself.

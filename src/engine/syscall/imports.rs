@@ -1,7 +1,7 @@
 //! The three functions a guest can call, and the only place where control crosses between guest and kernel.
 //!
-//! The sign of an errno has flipped before it gets here: what the kernel returns is what the guest sees. Who calls is
-//! what the Store says, never an argument.
+//! The sign of an errno has flipped before it gets here: what the kernel returns is what the guest
+//! sees. The Store identifies the caller, never an argument.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -193,7 +193,8 @@ pub fn run_waiting_handlers(caller: &mut StoreContextMut<'_, Guest>) -> Result<(
     ran.map(drop)
 }
 
-/// What else there is to do after a call with these values: children, signal handlers, and the call again if they interrupted it.
+/// Does the rest of the work after a call with these values: children, signal handlers, and the
+/// call again if they interrupted it.
 #[cold]
 #[inline(never)]
 fn attend(
@@ -208,7 +209,7 @@ fn attend(
         let interrupted = caller.data().thread.take_interrupted() && result == lind_abi::Errno::EINTR.to_wire();
         let ran = handlers::run_handlers(&mut caller);
         let guest = caller.data();
-        // What an exception reaches is guest code again.
+        // The code that an exception reaches is guest code again.
         let restart = ran.inspect_err(|_| context::enter_guest(guest.base))?;
         let restarts = interrupted && restart.is_none_or(|restart| restart && is_restarted(&guest.thread, nr, &values));
         if restarts {

@@ -20,7 +20,7 @@ pub struct Perf {
     programs: Mutex<BTreeMap<CageId, String>>,
 }
 
-/// What a row counts.
+/// The key of a row: the calls that it counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Key {
     /// The cage that made the calls.

@@ -1,8 +1,9 @@
 //! The way of system calls from compiled code to the kernel and back, without the engine's trampoline.
 //!
-//! `lind.syscall` leads to [`enter`] here, which hands the call to the kernel in a few instructions, and the answer back. What the thread has to do
-//! besides (run signal handlers, leave, bring a child to life) needs a Store that can be unwound: then the call goes on to the trampoline as it
-//! came, with its result set aside.
+//! `lind.syscall` leads to [`enter`] here, which hands the call to the kernel in a few
+//! instructions, and the answer back. If the thread has other work (run signal handlers, leave,
+//! bring a child to life), that needs a Store that can be unwound: the call then goes on to the
+//! trampoline as it came, with its result set aside.
 //!
 //! That replaces a pointer in an instance, where compiled code has the functions it imports. To check when Wasmtime is upgraded: the calling
 //! convention `Tail` (the first six arguments in registers and the rest on the stack, from where who is called takes them), which no test
@@ -34,7 +35,7 @@ pub struct Import {
     instance: usize,
 }
 
-/// What a Guest keeps for the calls that go this way.
+/// The state of a Guest for the calls that go this way.
 #[derive(Debug, Default)]
 pub struct OfGuest {
     /// The engine's trampoline for `lind.syscall`.
@@ -60,7 +61,8 @@ impl Import {
         let mut functions = module.imports().filter(|import| matches!(import.ty(), ExternType::Func(_)));
         let at = functions.position(|import| (import.module(), import.name()) == ("lind", "syscall"))?;
         let index = FuncIndex::from_u32(u32::try_from(at).ok()?);
-        // What lies before the functions is known: one memory of its own. What comes behind them does not matter.
+        // The fields before the functions are known: one memory of its own. The fields behind them
+        // do not matter.
         let offsets = VMOffsets::from(VMOffsetsFields {
             ptr: HostPtr,
             num_imported_functions: index.as_u32() + 1,
@@ -119,7 +121,7 @@ fn connect(store: &mut Store<Guest>, instance: &Instance, image: &Image) {
     }
 }
 
-/// What [`enter`] leaves on the stack.
+/// The values that [`enter`] leaves on the stack.
 #[repr(C)]
 struct Frame {
     values: [Word; 6],
@@ -181,7 +183,7 @@ unsafe fn guest_of<'g>(instance: usize) -> &'g Guest {
     unsafe { &**((*((instance + CONTEXT) as *const usize) + DATA) as *const *const Guest) }
 }
 
-/// What the guest sees, or where it goes on if `far` is not 0.
+/// The guest's result, or the address where it goes on if `far` is not 0.
 #[repr(C)]
 struct Back {
     answer: u64,

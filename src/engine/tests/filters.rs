@@ -116,7 +116,8 @@ fn what_filters_let_go_on_reaches_the_next_grate_and_is_bounded() {
     }
     runner.install("through.wasm", &pass_through());
     assert_eq!(chain("twenty.wasm", &["pass.wasm", "through.wasm"], 4, "app.wasm"), Status::Exited(20));
-    // What a handler sends on by itself is not for filters: who made it, and with whose arguments, only handlers are told.
+    // A filter does not see a call that a handler makes: only handlers learn whose call it is and
+    // whose arguments it has.
     assert_eq!(chain("twenty.wasm", &["forward.wasm"], 2, "app.wasm"), Status::Exited(10));
     assert_eq!(chain("twenty.wasm", &["through.wasm"], 8, "app.wasm"), Status::Exited(20));
     assert_eq!(chain("twenty.wasm", &["through.wasm"], 20, "errno.wasm"), Status::Exited(ELOOP));

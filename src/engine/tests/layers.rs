@@ -71,7 +71,7 @@ fn named(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What stands between commas up to the closing brace, itself not in braces.
+/// Splits a list at its outermost commas, up to the closing brace.
 fn outermost(list: &str) -> Vec<String> {
     let (mut depth, mut items) = (0, vec![String::new()]);
     for c in list.chars() {
@@ -85,7 +85,7 @@ fn outermost(list: &str) -> Vec<String> {
     items
 }
 
-/// What a module imports although `may` says no.
+/// The imports of a module that `may` does not allow.
 fn wrong(top: &Path, module: &str, may: impl Fn(&str) -> bool) -> Vec<String> {
     let files = [sources(&top.join(module)), sources(&top.join(format!("{module}.rs")))].concat();
     assert!(!files.is_empty(), "{module} has moved");

@@ -117,7 +117,7 @@ fn throwing_without_end_exhausts_nothing() {
             (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
         (call $exit (i32.add (local.get $last) (i32.const 4)))";
     assert_eq!(runner.run_text(&program(items, body)), Status::Exited(5));
-    // One that nobody catches.
+    // An exception that nobody catches.
     assert_eq!(runner.run_text(&program(items, "(call $throws (i32.const 1))")), signal(SIGABRT));
     // Exceptions kept alive without end: each holds the one before it.
     let items = "(tag $t (param exnref)) (func $throws (param exnref) (throw $t (local.get 0)))";

@@ -136,7 +136,7 @@ fn what_was_verified_before_is_verified_again_after_a_change() {
     runs(runner, 9);
 }
 
-/// Starts a program anew: it exits with the code, or without one it is refused.
+/// Starts a program again: it exits with the code, or without one it is refused.
 fn starts(runner: Runner, name: &str, code: Option<u8>) -> Runner {
     std::thread::sleep(std::time::Duration::from_millis(40));
     let runner = runner.again();
@@ -184,7 +184,7 @@ fn compiled_code_is_verified_again_after_a_change() {
     for _ in 0..3 {
         runner = starts(runner, "app.cwasm", Some(8));
     }
-    // What is in the cache is damaged: then the file itself counts, and takes its place.
+    // The code in the cache is damaged: then the file itself counts, and replaces it.
     let [code] = &in_cache(&runner, "cwasm")[..] else { panic!("one program, one file of code") };
     fs::write(code, &bad).unwrap();
     runner = starts(runner, "app.cwasm", Some(8));

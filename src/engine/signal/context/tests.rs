@@ -1,4 +1,4 @@
-//! What a signal finds, wherever it comes.
+//! Tests that a signal finds consistent marks at whichever instruction it comes.
 
 use std::arch::asm;
 use std::mem::MaybeUninit;

@@ -184,7 +184,7 @@ pub fn grate_that(items: &str, elements: &str, handlers: &[(u32, u32)], rest: &s
     program(&handling(items, elements), &body)
 }
 
-/// What makes a module one that handles calls, by `elements`, which `items` define.
+/// The text that makes a module one that handles calls, by `elements`, which `items` define.
 fn handling(items: &str, elements: &str) -> String {
     let size = 1 + elements.split_whitespace().count();
     format!(
