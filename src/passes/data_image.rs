@@ -1,4 +1,5 @@
-//! What a program's memory holds when its code begins, worked out once and written down in the module.
+//! The data-image pass: the contents of a program's memory when its code begins, computed once and
+//! stored in the module.
 //!
 //! Data segments are passive. The linker's start function puts them in their places and fills variables without a value with zeroes,
 //! unless a word of memory says that another instance has done so: at each start of a program, all those pages would be made and
@@ -57,7 +58,7 @@ pub fn attach(module: &mut Module<'_>) -> Result<()> {
 struct DataImage {
     /// Where the pages belong, ascending.
     spans: Vec<Span>,
-    /// What the first instance's `__tls_base` becomes.
+    /// The value of `__tls_base` in the first instance.
     tls_base: Option<NonZeroU32>,
     /// The pages, in this order.
     pages: Vec<u8>,
@@ -95,7 +96,7 @@ impl DataImage {
         Some(DataImage { spans, tls_base, pages })
     }
 
-    /// As the section has it.
+    /// The bytes of the section.
     fn to_bytes(&self) -> Vec<u8> {
         let tls_base = self.tls_base.map_or(0, NonZeroU32::get);
         let count = u32::try_from(self.spans.len()).expect("at most MOST_SPANS");
@@ -124,7 +125,7 @@ enum Step {
     Store(u64),
     CompareExchange(u64),
     Notify(u64),
-    /// What no run may come to.
+    /// An instruction that no run may reach.
     Wait,
 }
 
@@ -240,7 +241,7 @@ fn steps(body: &FunctionBody<'_>) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// What a run of the start function makes of memory, globals and segments.
+/// The state of one run of the start function: memory, globals and segments.
 struct Machine<'s> {
     start: &'s Start<'s>,
     data: &'s Range<u64>,
@@ -342,7 +343,7 @@ impl<'s> Machine<'s> {
             Step::Notify(offset) => {
                 self.pop32()?;
                 self.word(offset)?;
-                // Nobody waits: there is no other instance yet.
+                // Nobody waits, since this is the first instance.
                 self.stack.push(0);
             }
             Step::Block

@@ -1,5 +1,5 @@
-//! What the loop pass needs to know of a function's loops: whether memory may change on the way around, and
-//! whether a load's address stays the same.
+//! The facts about a function's loops that the loop pass needs: whether memory may change on the
+//! way around, and whether a load's address stays the same.
 //!
 //! Each loop is walked on its own, innermost first, in program order, assuming at its head that the locals
 //! it sets have the values they had before; where the walk shows that one does not come around unchanged,
@@ -53,14 +53,14 @@ impl<'a> Body<'a> {
         around
     }
 
-    /// What to say of a loop that it costs too much to look at: watch it if it has a load.
+    /// The result for a loop that costs too much to examine: watch it if it has a load.
     fn unseen(&self, found: &Loop) -> Around {
         let loads = self.ops[found.end].loads > self.ops[found.start].loads;
         Around { barrier: false, again: true, fixed_load: loads, changes: Vec::new() }
     }
 }
 
-/// What is found out about a loop.
+/// The facts about a loop.
 struct Around {
     /// A way around the loop passes a barrier.
     barrier: bool,
@@ -74,11 +74,12 @@ struct Around {
 
 /// A value: a number for each computation whose result is the same each time around, or this.
 const CHANGES: u32 = 0;
-/// Whatever came into the loop in a local or a parameter. One number for all of them: two locals may hold
-/// copies of one value, and then the engine takes `if (c) x = p;` for the nothing that it does.
+/// The value that a local or a parameter has on entry to the loop. One number for all of them: two
+/// locals may hold copies of one value, and then the engine takes `if (c) x = p;` for the nothing
+/// that it does.
 const BEFORE: u32 = 1;
 
-/// What is known at one place of the loop.
+/// The facts at one place of the loop.
 #[derive(Clone)]
 struct State {
     /// A barrier may have been passed since the head of the loop.
@@ -98,7 +99,7 @@ struct Label {
     /// The operand stack's height below the parameters.
     height: usize,
     results: usize,
-    /// What is known where the branches to the label meet, with the values they carry.
+    /// The facts where the branches to the label meet, with the values they carry.
     met: Option<(State, Vec<u32>)>,
 }
 
@@ -121,7 +122,7 @@ struct Walk<'w, 'a> {
     budget: &'w mut usize,
 }
 
-/// What a value is computed from: an instruction's bytes and operands.
+/// The computation that gives a value: an instruction's bytes and operands.
 #[derive(PartialEq, Eq, Hash)]
 struct Key<'a>(&'a [u8], [u32; 3]);
 

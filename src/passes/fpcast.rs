@@ -20,7 +20,7 @@
 //! - The pointer fits: the call is made as it was, after a subtraction and a comparison with constants.
 //! - The function is of another type: the helper calls it with the arguments that it would find in x86-64's registers
 //!   ([`registers`]). Results likewise.
-//! - There is no function at that place: the helper makes the original call, which traps.
+//! - The table has no function at that place: the helper makes the original call, which traps.
 //!
 //! Not like x86-64: arguments beyond the registers (6 integers, 8 floats) are matched by the same rule;
 //! variable arguments are in memory, so a mismatch in `...` passes their address as an integer; functions
@@ -106,7 +106,7 @@ fn number(value: u32) -> Vec<u8> {
     bytes
 }
 
-/// What calls of one type need.
+/// The parts that calls of one type need.
 #[derive(Clone, Copy)]
 struct Adapted {
     /// The places of the functions that fit.
@@ -159,7 +159,7 @@ struct Helpers<'m> {
 }
 
 impl Helpers<'_> {
-    /// What calls of this type need, if there are functions of others.
+    /// The parts that calls of this type need, if there are functions of others.
     fn of(&mut self, type_index: u32) -> Result<Option<Adapted>> {
         if let Some(made) = self.made.get(&type_index) {
             return Ok(*made);

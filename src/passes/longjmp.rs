@@ -1,10 +1,11 @@
 //! The longjmp pass: longjmp goes past what is done when an exception goes by.
 //!
-//! To the compiler longjmp is an exception with a tag of its own. What destructors leave to be done, and
-//! `__attribute__((cleanup))`, catches every exception, and so would be done for longjmp too: also in the function that
-//! longjmp goes back to, whose objects are still in use, and end again when it does. Elsewhere longjmp does nothing of
-//! that kind, and nor does it here: a `try_table` that catches all gets a clause for that tag in front, which throws it
-//! on from outside.
+//! To the compiler longjmp is an exception with a tag of its own. Cleanup code (destructors,
+//! `__attribute__((cleanup))`) is compiled to catch every exception, and so would run for longjmp
+//! too: also in the function that longjmp returns to, whose objects are still in use and would be
+//! destroyed a second time at its end. Elsewhere longjmp does nothing of that kind, and nor does it
+//! here: a `try_table` that catches all gets a clause for that tag in front, which throws it on
+//! from outside.
 //!
 //! ```text
 //! try_table (catch_all_ref $l)     block $after
@@ -27,7 +28,7 @@ use crate::code::{self, Edit};
 use crate::module::{Module, id, leb, leb_padded};
 use crate::types::Types;
 
-/// What throws the tag in every program that has it.
+/// The function that throws the tag in every program that uses it.
 const LONGJMP: &str = "__wasm_longjmp";
 
 /// Runs the pass.
@@ -49,7 +50,7 @@ pub fn pass_by(module: &mut Module) -> Result<()> {
     module.append(id::TYPE, &[ty])
 }
 
-/// The tag of longjmp, if the program has it.
+/// The tag of longjmp, if the program uses it.
 fn tag(module: &Module, types: &Types) -> Result<Option<u32>> {
     let exports = module.entries::<wasmparser::Export>(id::EXPORT)?;
     let found = exports.iter().map(|(_, export)| export);
@@ -99,7 +100,7 @@ impl Pass<'_> {
         Ok(self.edits)
     }
 
-    /// What stands for an operator, if not itself.
+    /// The replacement of an operator, if it changes.
     fn operator(&mut self, op: &Operator, old: &[u8]) -> Option<Vec<u8>> {
         match op {
             Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } => self.frames.push(false),
@@ -122,7 +123,7 @@ impl Pass<'_> {
         None
     }
 
-    /// The new number of a label, for what stands in the innermost open block.
+    /// The new number of a label, seen from the innermost open block.
     fn label(&self, old: u32) -> u32 {
         let crossed = self.frames.iter().rev().take(old as usize).filter(|wrapped| **wrapped).count();
         old + 2 * u32::try_from(crossed).unwrap_or(0)
@@ -178,7 +179,7 @@ impl Pass<'_> {
     }
 }
 
-/// What fills the place of padded numbers.
+/// The bytes that fill the place of padded numbers.
 const NOP: u8 = 0x01;
 
 fn encoded(catch: &Catch) -> wasm_encoder::Catch {

@@ -5,9 +5,10 @@
 //! itself, although another thread or a signal handler may set the flag. An atomic access is a barrier to
 //! that. The pass puts one, an `i32.atomic.load` whose value is dropped, at the head of every loop that
 //!
-//! - has a way from its head around to its head without a barrier on it, in fact none *with* one: the
-//!   optimiser merges what it knows where ways meet, so a store, call or atomic on one way is enough for
-//!   all. One that lies only on a way out of the loop (`while (!flag) if (late) abort();`) is not;
+//! - has a way from its head around to its head without a barrier on it, in fact none *with* one:
+//!   the optimiser merges what it knows where ways meet, so a store, call or atomic on one way is
+//!   enough for all. A barrier that lies only on a way out of the loop (`while (!flag) if (late)
+//!   abort();`) is not enough;
 //! - loads from an address that is the same each time around. Other loads cannot be forwarded into the loop.
 //!
 //! The load is from [`ADDRESS`], where the linker puts the first byte of data (`--global-base=65536`). The

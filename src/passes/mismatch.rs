@@ -16,7 +16,7 @@ use crate::module::{Module, id};
 use crate::registers::{self, is_numeric};
 use crate::types::Types;
 
-/// What the linker calls a stub: this, then the function's name.
+/// The beginning of the linker's name for a stub; the function's name follows.
 const STUB: &str = "signature_mismatch:";
 
 /// Makes the stubs call what they stand for. A stub whose function is not among the names stays a trap.

@@ -56,7 +56,7 @@ pub fn convert_result(sink: &mut InstructionSink, from: ValType, to: ValType) {
     }
 }
 
-/// What is missing.
+/// The value for a register of another kind: zero.
 pub fn zero(sink: &mut InstructionSink, ty: ValType) {
     match ty {
         ValType::I64 => sink.i64_const(0),

@@ -17,8 +17,8 @@ for tool in clang llvm-ar llvm-ranlib llvm-nm; do
 	command -v "$tool$llvm" >/dev/null || die "$tool$llvm not found: run scripts/setup.sh"
 done
 
-# What a rebuild of everything depends on: the source, the headers of the port, the flags, the compiler.
-# Clang takes a linux triple for a system with shared libraries, hence -fno-pic.
+# The inputs of a full rebuild: the source, the headers of the port, the flags, the compiler. Clang
+# takes a linux triple for a system with shared libraries, hence -fno-pic.
 cflags="--target=wasm32-unknown-linux-musl -fno-pic -O2 -matomics -mbulk-memory -mmutable-globals
 	-msign-ext -mnontrapping-fptoint -msimd128 -mexception-handling -mllvm -wasm-use-legacy-eh=false
 	-ffunction-sections -fdata-sections"

@@ -35,7 +35,7 @@ options="
 flags="-fwasm-exceptions -ffunction-sections -fdata-sections"
 optimised="-O2 -DNDEBUG"
 
-# What a rebuild depends on: the source, our flags and the driver's, the compiler, the C headers.
+# The inputs of a rebuild: the source, our flags and the driver's, the compiler, the C headers.
 key=$({
 	echo "$sha256 $options $flags $optimised"
 	"clang$llvm" --version
@@ -83,7 +83,8 @@ library() {
 	echo "$key" >"$work/.key"
 }
 
-# What is ours goes with libc++abi: the exceptions' tag, and what is around main and around a thread's function.
+# Our own parts go into libc++abi: the exceptions' tag, and the functions around main and around a
+# thread's function.
 ours() {
 	own=$(cat "$here"/cxx/* "$work/.key" | sha256sum)
 	[ "$(cat "$work/.ours" 2>/dev/null)" != "$own" ] || [ ! -f "$out/lib/libc++abi.a" ] || return 0

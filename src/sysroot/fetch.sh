@@ -27,7 +27,7 @@ if [ ! -f "$file" ]; then
 	/usr/lib/apt/apt-helper -o APT::Sandbox::User= download-file \
 		"${mirror%/}/pool/main/$letter/$package/$file" "$file.part" "SHA256:$sha256" >"$log" 2>&1 ||
 		{ cat "$log" >&2; exit 1; }
-	# Whoever looks for the file finds it whole.
+	# The file appears under its name only when it is whole.
 	mv "$file.part" "$file"
 fi
 echo "$sha256  $file" | sha256sum -c --status - 2>/dev/null || { echo "fetch.sh: $dir/$file has another SHA-256 than the one we know" >&2; exit 1; }

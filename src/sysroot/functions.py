@@ -3,7 +3,7 @@
 
     src/sysroot/functions.py            writes it, from expected/glibc.txt, expected/symbols.txt and the reasons below
     src/sysroot/functions.py --check    says whether it is current
-    src/sysroot/functions.py --list     writes expected/glibc.txt anew, from the glibc of this system (needs nm)
+    src/sysroot/functions.py --list     writes expected/glibc.txt again, from the glibc of this system (needs nm)
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ prepare() {
 	chmod +x "$work/bin/rustc"
 }
 
-# cargo builds the standard library beside a program, of the crates that came along. What it made goes into the sysroot, so that no
-# program has to build it again.
+# cargo builds the standard library beside a program, of the crates that came along. The result goes
+# into the sysroot, so that no program has to build it again.
 build() {
 	mkdir -p "$work/seed/src"
 	printf '[package]\nname = "seed"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n' >"$work/seed/Cargo.toml"

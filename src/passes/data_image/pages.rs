@@ -85,7 +85,7 @@ impl Pages {
         spans
     }
 
-    /// What is there, one span after the other.
+    /// The contents of the spans, one after the other.
     pub fn bytes(&self, spans: &[Span]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for page in spans.iter().flat_map(|span| span.first..span.first + span.pages) {

@@ -42,7 +42,7 @@ pub fn rewrite(old: &[u8], moves: &Moves) -> Result<Lines> {
     Ok(lines)
 }
 
-/// What of a program's header its instructions depend on.
+/// The fields of a program's header that its instructions depend on.
 struct Header {
     /// Where the instructions start.
     start: usize,

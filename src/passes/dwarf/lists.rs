@@ -6,7 +6,7 @@ use wasmparser::BinaryReader;
 use super::Patch;
 use crate::code::Moves;
 
-/// What a list is of. Places have an expression after each range.
+/// The kind of a list. Places have an expression after each range.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Of {
     Ranges,

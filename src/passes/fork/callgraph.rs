@@ -24,7 +24,7 @@ use super::tail::Tails;
 /// The class of types that are told apart by more than their shape; they count as able to call each other.
 const OTHER: u32 = 0;
 
-/// What a call may come to.
+/// The furthest that a call may come.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Reach {
     /// No fork.
@@ -35,7 +35,7 @@ enum Reach {
     Back,
 }
 
-/// What the pass has to know of the whole module.
+/// The facts about the whole module that the pass needs.
 pub struct CallGraph {
     /// The imports `lind.fork`.
     pub forks: HashSet<u32>,
@@ -45,7 +45,7 @@ pub struct CallGraph {
     pub changes: Vec<usize>,
     /// The calls that may come to a fork and go on, by their place in the code section.
     sites: HashSet<usize>,
-    /// Those of them whose function goes on if an exception comes.
+    /// The sites whose function goes on after an exception.
     tried: HashSet<usize>,
     /// The calls that may come to a fork that goes on in who is called, but not in who calls.
     last: HashSet<usize>,
@@ -62,7 +62,7 @@ pub struct CallGraph {
     imported: usize,
 }
 
-/// Who is called.
+/// The callee of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Callee {
     Function(u32),
@@ -172,7 +172,7 @@ impl CallGraph {
         }
     }
 
-    /// What a call makes of the function it is in.
+    /// The effect of a call on the function that it is in.
     fn through(&self, call: &Call) -> Reach {
         match self.of(call.callee) {
             Reach::Back if !call.tail && !call.tried && call.last && self.is_plain(call.callee) => Reach::Gone,
@@ -186,7 +186,7 @@ impl CallGraph {
         matches!(callee, Callee::Function(function) if !self.give_references.contains(&function))
     }
 
-    /// Who is called, if who is called goes on after a fork and the caller does not.
+    /// The callee, if it goes on after a fork and the caller does not.
     fn last(&self, call: &Call) -> Option<u32> {
         let gone = self.of(call.callee) == Reach::Back && self.through(call) == Reach::Gone;
         match call.callee {

@@ -1,4 +1,4 @@
-//! What both copies of a function have in common: locals for operands, and sites that cannot be left.
+//! Code that both copies of a function share: locals for operands, and sites that cannot be left.
 //!
 //! An operand that lies below a call is at a place of the stack that nothing else takes until it is used. So each
 //! place has a local of its own for each type, and both copies, and both ways to a site, agree where a value is.
@@ -74,8 +74,9 @@ pub fn call(op: &Op, (bytes, section): (&[u8], usize), graph: &CallGraph, runtim
     replaced.unwrap_or_else(|| bytes[op.range.clone()].to_vec())
 }
 
-/// What comes in place of an instruction at this place of the code section: for a call of `lind.fork`, one of the function
-/// that asks; behind a call that does not return, one of the function that leaves frames which are not kept.
+/// The replacement of an instruction at this place of the code section: a call of `lind.fork`
+/// becomes a call of the function that asks; a call that does not return is followed by a call of
+/// the function that drops frames which are not kept.
 pub fn replaced(op: &Operator, at: usize, graph: &CallGraph, runtime: &Runtime) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut sink = InstructionSink::new(&mut out);

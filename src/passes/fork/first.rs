@@ -132,7 +132,7 @@ impl First<'_, '_> {
     }
 }
 
-/// The edit of a call that is no site.
+/// The edit of a call that is not a site.
 pub fn replaced(
     op: &Operator,
     range: &Range<usize>,

@@ -1,4 +1,5 @@
-//! What a frame that waits at a site writes down when it is left, and the code that does it.
+//! Describes the record that a frame waiting at a site writes when it is left, and emits the code
+//! that writes it.
 //!
 //! Behind each site is its *pad*: a branch over it is taken unless the stack is left. Pads are written so that the compiler's
 //! register allocator is disturbed as little as can be (`docs/fork.md`, "What it costs"). A value that is needed at many sites is
@@ -37,7 +38,7 @@ pub struct Frames {
     results: HashMap<ValType, u32>,
 }
 
-/// What a frame that waits at a site has to write down.
+/// The values that a frame waiting at a site has to write.
 pub struct Saved {
     pub site: u32,
     /// Of the shared values, those that are not needed.

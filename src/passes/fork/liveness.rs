@@ -1,7 +1,8 @@
 //! Which locals are needed after a site: those that may be read before they are written.
 //!
-//! The function is walked backward. What is needed at the head of a loop is known only once the loop has been walked, so
-//! the walk is repeated until that no longer changes: as many times as loops are nested, at most, and once more.
+//! The function is walked backward. The locals that are needed at the head of a loop are known only
+//! once the loop has been walked, so the walk is repeated until they no longer change: as many
+//! times as loops are nested, at most, and once more.
 
 use std::rc::Rc;
 
@@ -66,11 +67,11 @@ impl Set {
 /// A block around the place of the walk.
 struct Open {
     block: Option<usize>,
-    /// What is needed where a branch to it goes.
+    /// The locals that are needed where a branch to it goes.
     label: Set,
-    /// What is needed at the start of its else.
+    /// The locals that are needed at the start of its else.
     otherwise: Option<Set>,
-    /// What is needed where an exception thrown in it may be caught.
+    /// The locals that are needed where an exception thrown in it may be caught.
     caught: Option<Rc<Set>>,
 }
 

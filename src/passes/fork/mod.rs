@@ -136,7 +136,8 @@ impl<'p> Program<'p> {
             Edit { at: *at, remove: 0, insert }
         });
         edits.extend(changes);
-        // What a site adds behind a call comes before what is noted of the instruction after it.
+        // The code that a site adds behind a call comes before the code that is added for the next
+        // instruction.
         edits.sort_by_key(|edit| edit.at);
         Ok((edits, runtime, encoded))
     }
@@ -152,7 +153,7 @@ impl<'p> Program<'p> {
     ) -> Result<()> {
         let index = function.index;
         let results = self.types.function_type(function.ty).context("a function without a type")?.results();
-        // Who calls for a reference is pinned.
+        // A call that returns a reference pins its caller.
         if !self.graph.has_sites(index) || !values::writable(&encoded.all(results)?) {
             if self.graph.may_fork(index) {
                 edits.extend(self.replaced(body, section, runtime)?);
@@ -191,7 +192,7 @@ impl<'p> Program<'p> {
     }
 }
 
-/// What the engine takes of one function.
+/// The engine's limits for one function.
 const LARGEST: usize = 7_654_321;
 const MOST_LOCALS: usize = 50_000;
 

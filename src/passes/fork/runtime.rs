@@ -1,4 +1,5 @@
-//! What a program gets besides the copies of its functions: a tag, globals, a table, and functions that they share.
+//! The parts that a program gets besides the copies of its functions: a tag, globals, a table, and
+//! functions that they share.
 
 mod entries;
 mod records;
@@ -22,10 +23,11 @@ pub const RESUME: &str = "__lind_resume";
 pub const PINNED: &str = "__lind_fork_pinned";
 /// So far behind that global is the one that says whether the stack is left.
 pub const STAYING: u32 = 1;
-/// What `lind.fork` returns to have the stack unwound.
+/// The result of `lind.fork` that has the stack unwound.
 const UNWIND: i32 = i32::MIN;
-/// The last result of a function that is left, if it is an integer. Who called it compares with this, which takes less than a
-/// load, and looks at the global only when it finds it. Hardly any function returns it otherwise: no error has this number.
+/// The last result of a function that is left, if it is an integer. Its caller compares with this,
+/// which takes less than a load, and reads the global only when it finds it. Hardly any function
+/// returns it otherwise: no error has this number.
 pub const LEFT: i8 = -86;
 /// In `__lind_fork_pinned`: the program changed a table or a reference in a global.
 const CHANGED: i32 = i32::MIN;
@@ -42,7 +44,7 @@ struct New {
     name: String,
 }
 
-/// What is added to the module.
+/// The parts that are added to the module.
 pub struct Runtime {
     pub tag: u32,
     pub top: u32,

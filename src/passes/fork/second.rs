@@ -361,7 +361,7 @@ impl<'f, 'a> Second<'f, 'a> {
         self.jump(&params);
     }
 
-    /// What a block takes, but for an `if`'s condition.
+    /// The parameters of a block, without an `if`'s condition.
     fn params(&self, block: &Block) -> Vec<(usize, ValType)> {
         let count = block.stack.taken.len() - usize::from(self.is_if(block));
         block.stack.own_taken().take(count).collect()

@@ -21,7 +21,7 @@ pub struct Op<'a> {
     pub place: Place,
 }
 
-/// What the pass has to do with an instruction.
+/// The treatment that an instruction needs from the pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Plain,
@@ -31,7 +31,7 @@ pub enum Place {
     Block(usize),
 }
 
-/// What is on the operand stack before an instruction that stays in place or takes operands.
+/// The operand stack before an instruction that stays in place or takes operands.
 pub struct Stack {
     /// The operands that it leaves alone, of the whole function.
     pub below: Vec<ValType>,

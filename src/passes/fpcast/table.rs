@@ -1,8 +1,8 @@
 //! The table with its functions in order of their types, so that a pointer tells the type of its function.
 //!
-//! A pointer to a function is its place in the table, and the linker hands out places as it meets functions. Here they
-//! are handed out anew. Pointers are constants in code and data; the linker says where they are if it is told to
-//! (`--emit-relocs`). Nothing else of a program knows a place.
+//! A pointer to a function is its place in the table, and the linker hands out places as it meets
+//! functions. This pass assigns new places. Pointers are constants in code and data; the linker
+//! says where they are if it is told to (`--emit-relocs`). Nothing else of a program knows a place.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -108,7 +108,7 @@ fn segment(module: &Module) -> Result<Option<(u32, Vec<u32>)>> {
     Ok(Some((value.cast_unsigned(), functions)))
 }
 
-/// What functions are put together by.
+/// The key by which functions are grouped.
 #[derive(PartialEq, Eq, Hash)]
 enum Kind<'t> {
     /// All types of this shape.
@@ -180,7 +180,7 @@ fn addressed_by_globals(module: &Module) -> Result<Vec<bool>> {
     Ok(Vec::new())
 }
 
-/// Replaces one pointer. What is not in the table, such as a null pointer, stays.
+/// Replaces one pointer. A number outside the table, such as a null pointer, stays.
 fn patch<const N: usize>(
     bytes: &mut [u8],
     at: usize,

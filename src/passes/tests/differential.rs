@@ -4,7 +4,7 @@ use arbitrary::Unstructured;
 use lind_passes::Options;
 use wasmtime::{Config, Engine, Extern, ExternType, Instance, Module, SharedMemory, Store, Trap, Val, ValType};
 
-/// What a call leaves behind: its results or trap, the globals, the memory.
+/// The effects of a call: its results or trap, the globals, the memory.
 #[derive(PartialEq, Debug)]
 struct Outcome {
     call: String,

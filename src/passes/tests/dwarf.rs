@@ -183,7 +183,7 @@ __attribute__((noinline)) int calls(int x) {
 int entry(int x) { return calls(x) + plain(x); }
 "#;
 
-/// What is added for fork consists of none of these. Its stores count as unaligned.
+/// The code that is added for fork has none of these. Its stores count as unaligned.
 fn is_the_programs(op: &str) -> bool {
     !op.contains(" align: 0")
         && ["I32Load", "I32Store", "I32Add", "I32Mul", "I32Xor", "I32Shl", "Loop"]
@@ -236,7 +236,7 @@ fn with_ranges_and_every_section() {
     check(&["-Os", "-g3", "-gdwarf-5", "-ffunction-sections"]);
 }
 
-/// What is not DWARF in a DWARF section does no harm.
+/// Bytes in a DWARF section that are not DWARF do no harm.
 #[test]
 fn nonsense_is_left_as_it_is() {
     let loops = r#"(memory 1) (func (loop $l (br_if $l (i32.load (i32.const 8)))))"#;

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use lind_passes::Options;
 use wasmtime::{Engine, Instance, Module, Store, Trap, Val};
 
-/// What linkers leave that were asked for relocations; here there are none.
+/// The section that linkers add when asked for relocations; here it has none.
 const LINKED: &str = r#"(module (@custom "linking" "\02")"#;
 const ONLY: Options = Options { memory: false, loops: false, fpcast: true, fork: lind_passes::Fork::Never };
 

@@ -29,7 +29,7 @@ fn program(body: &str) -> String {
     )
 }
 
-/// What `run` returns for these arguments, before and after the pass.
+/// The results of `run` for these arguments, before and after the pass.
 fn both(engine: &Engine, text: &str, arguments: &[i32]) -> [Vec<i32>; 2] {
     let before = wat::parse_str(text).unwrap();
     let after = lind_passes::run(&before, &ONLY).unwrap();
@@ -125,7 +125,7 @@ fn longjmp_passes_by_what_is_cleaned_up() {
     assert_eq!(before[0], before[1], "the compiler makes no difference");
     let noted = |notes: &[i32]| notes.iter().fold(17i32, |seen, note| seen.wrapping_mul(31).wrapping_add(*note));
     assert_eq!(after, [noted(&[1, 2, 1005]), noted(&[1005])]);
-    // What is for longjmp alone stays, and a clause in front of all others decides.
+    // A clause for longjmp alone stays, and a clause in front of all others decides.
     let own = |clauses: &str| {
         format!(
             "(block $h (result i32 exnref) (block $all (result exnref) (try_table {clauses} {throw}) (return)) (call $note (i32.const 7)) drop (return)) drop call $note"

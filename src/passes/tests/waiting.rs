@@ -107,7 +107,7 @@ fn look(random: &mut Random) -> String {
     format!("(br_if $seen ({load} {address}){close})")
 }
 
-/// What may stand in a loop beside the look at the flag.
+/// The statements that may be in a loop beside the test of the flag.
 fn noise(random: &mut Random, depth: u32) -> String {
     match random.below(if depth < 3 { 9 } else { 6 }) {
         0 => "(local.set $y (i32.add (local.get $y) (i32.const 3)))".to_owned(),

@@ -1,4 +1,5 @@
-//! What WASI's pass makes of modules that are not what they seem. What it makes of programs is seen by running them: tests/wasi.
+//! Tests the WASI pass on malformed and unusual modules. Its work on real programs is tested by
+//! running them: tests/wasi.
 
 use lind_passes::wasi;
 use wasmparser::Validator;

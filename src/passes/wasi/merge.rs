@@ -23,7 +23,7 @@ const PAGES: u32 = 65536;
 /// The import of both: number 0 afterwards.
 const SYSCALL: u32 = 0;
 
-/// What the adapter imports of the program. All but the first are made here.
+/// The functions that the adapter imports from the program. All but the first are made here.
 const OF_PROGRAM: [&str; 4] = ["start", "load", "pages", "most"];
 
 /// The new numbers of one module's parts.
@@ -33,7 +33,7 @@ struct Renumbered {
     /// Imported functions one by one, and where the module's own begin.
     imports: Vec<u32>,
     functions: u32,
-    /// What asks for the size of memory and for more.
+    /// The functions that return the size of memory and that grow it.
     memory: Option<(u32, u32)>,
 }
 
@@ -100,7 +100,7 @@ impl Plan {
 /// The program with the adapter in it.
 ///
 /// # Errors
-/// What the program wants that there is not.
+/// The program imports something that the adapter does not provide.
 pub(super) fn merged(program: &Parts<'_>, adapter: &Parts<'_>) -> Result<Vec<u8>> {
     let plan = Plan::of(program, adapter)?;
     let types = u32::try_from(program.types.len())?;
@@ -199,7 +199,7 @@ fn rest(
     }
     module.section(&data);
     if let Some(names) = &program.names {
-        // What is said about names need not be right for the program to run.
+        // A program with wrong names still has to run.
         let mut section = NameSection::new();
         if names
             .clone()
@@ -291,7 +291,7 @@ fn function(renumbered: &mut Renumbered, body: &FunctionBody<'_>) -> Result<Func
     Ok(function)
 }
 
-/// What an engine does before a start: active data, then the module's start function.
+/// The work of an engine before a start: active data, then the module's start function.
 fn load(program: &Parts<'_>, renumbered: &mut Renumbered) -> Result<Function> {
     let mut function = Function::new([]);
     for (index, data) in program.data.iter().enumerate() {

@@ -17,13 +17,13 @@ use wasmparser::{Imports, Parser, Payload};
 /// The module of WASI's functions.
 const PREVIEW1: &str = "wasi_snapshot_preview1";
 
-/// What `build.rs` makes of `adapter/`.
+/// The adapter, compiled from `adapter/` by `build.rs`.
 static ADAPTER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/wasi.wasm"));
 
 /// Which adapter that is: the same program is another one with another adapter.
 pub const VERSION: &str = env!("WASI_ADAPTER");
 
-/// Whether a module imports WASI's functions. What cannot be read does not.
+/// Whether a module imports WASI's functions. A malformed module counts as one that does not.
 pub fn is_for(bytes: &[u8]) -> bool {
     for payload in Parser::new(0).parse_all(bytes) {
         match payload {
@@ -44,7 +44,7 @@ pub fn is_for(bytes: &[u8]) -> bool {
 /// The same program over system calls. Any bytes may come in.
 ///
 /// # Errors
-/// What it wants that there is not.
+/// The module is malformed, or imports something that the adapter does not provide.
 pub fn adapt(bytes: &[u8]) -> Result<Vec<u8>> {
     crate::validate(bytes).context("not a valid module")?;
     let program = parts::Parts::of(bytes)?;

@@ -28,7 +28,7 @@ impl<'a> Parts<'a> {
     /// Takes a valid module apart.
     ///
     /// # Errors
-    /// What is not supported in a module of WASI.
+    /// The module uses something that a module of WASI may not use.
     pub fn of(bytes: &'a [u8]) -> Result<Parts<'a>> {
         let mut parts = Parts::default();
         for payload in Parser::new(0).parse_all(bytes) {

@@ -1,6 +1,7 @@
-// What calls main and a thread's function in a program that is linked as C++, in place of libc's (src/env/wasm32/outermost.c).
-// WebAssembly unwinds in one phase: nobody knows at the throw that there is no handler, and the engine ends a program in
-// which none was found. So there is a handler here, in which std::terminate says what was thrown.
+// Calls main and a thread's function in a program that is linked as C++, in place of libc's
+// (src/env/wasm32/outermost.c). WebAssembly unwinds in one phase: a throw does not know whether
+// there is a handler, and the engine ends a program in which none was found. So there is a handler
+// here, in which std::terminate says what was thrown.
 
 #include <exception>
 

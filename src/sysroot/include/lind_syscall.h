@@ -20,7 +20,8 @@ extern "C" {
 /* Or'ed to an argument's cage id: the argument is an address in the caller's own memory. */
 #define GRATE_MEMORY_FLAG ((uint64_t)1 << 63)
 
-/* What copy_data_between_cages and register_handler return when they fail, in the low 32 bits. */
+/* The errors of copy_data_between_cages and register_handler, in the low 32 bits of their
+ * results. */
 #ifndef ELINDAPIABORTED
 #define ELINDAPIABORTED 0xE0010001u
 #endif

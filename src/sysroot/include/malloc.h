@@ -30,7 +30,7 @@ struct mallinfo2 mallinfo2(void);
 struct mallinfo mallinfo(void);
 int malloc_trim(size_t);
 
-/* What mallopt takes: see src/gnu/mallopt.c. */
+/* The parameters of mallopt: see src/gnu/mallopt.c. */
 #define M_MXFAST 1
 #define M_NLBLKS 2
 #define M_GRAIN 3

@@ -43,7 +43,7 @@ pub enum Where {
     New,
 }
 
-/// What a run leaves behind: results or trap, what it saw, globals, memory.
+/// The effects of a run: results or trap, the log, globals, memory.
 #[derive(PartialEq, Debug)]
 pub struct Outcome {
     pub end: String,
@@ -62,7 +62,7 @@ pub struct Forks {
 #[derive(Clone)]
 enum State {
     Idle,
-    /// What `lind.fork` returns in the end, and the memory as it was.
+    /// The final result of `lind.fork`, and the memory as it was.
     Unwinding(i32, Vec<u8>),
     Resuming(i32, Vec<u8>, usize),
 }
@@ -88,13 +88,13 @@ pub fn engine() -> Engine {
     Engine::new(&config).unwrap()
 }
 
-/// `lind.fork`. What it returns to the program in the end is the number of the call.
+/// `lind.fork`. Its final result in the program is the number of the call.
 fn fork(mut caller: Caller<'_, Host>) -> Result<i32, wasmtime::Error> {
     let host = caller.data_mut();
     match std::mem::replace(&mut host.state, State::Idle) {
         State::Unwinding(..) => panic!("lind.fork is called while the stack is left"),
         State::Resuming(value, memory, lowest) => {
-            // What the records were written over.
+            // The bytes that the records have overwritten.
             exported(&mut caller).data_mut(&mut caller)[lowest..].copy_from_slice(&memory[lowest..]);
             let top = global(&mut caller, "__lind_fork_top").get(&mut caller).unwrap_i32();
             assert_eq!(usize::try_from(top).unwrap(), memory.len(), "records are left");

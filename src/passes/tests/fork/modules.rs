@@ -1,4 +1,5 @@
-//! What the pass makes of a module: what takes part, what is noted, what stays as it was, and what is refused.
+//! The effects of the pass on a module: which functions take part, which calls are noted, which
+//! parts stay as they were, and which modules are refused.
 
 use lind_passes::{Fork, Options};
 
@@ -170,8 +171,8 @@ fn pads_are_unlikely() {
                 _ => {}
             }
         }
-        // Two sites in each of two functions, with two branches each since the calls have results, and one in a third, in
-        // both copies. The last call of the entry is no site.
+        // Two sites in each of two functions, with two branches each since the calls have results,
+        // and one in a third, in both copies. The last call of the entry is not a site.
         assert_eq!(branches.len(), 18);
         assert_eq!(branches.iter().filter(|(.., likely)| *likely).count(), 16);
         assert_eq!(hinted, branches);

@@ -27,7 +27,7 @@ impl Random {
 }
 
 type Ty = &'static str;
-/// What the pass takes for a sign that a callee may have been left.
+/// The number by which the pass recognises that a callee may have been left.
 const LEFT: i32 = -86;
 
 const TYPES: [Ty; 5] = ["i32", "i64", "f32", "f64", "v128"];
@@ -166,7 +166,8 @@ impl Writer<'_> {
                 format!("(block $l{label} {})", self.within(label, 3))
             }
             6 | 7 => {
-                // What is left to count waits below a block, and is the loop's parameter. Every round is a step.
+                // The remaining count is an operand below a block, and the loop's parameter. Every
+                // round is a step.
                 let (label, times, counter) = (self.label(), 1 + self.random.below(3), self.counter());
                 let inner = self.statements(2);
                 format!(
@@ -227,7 +228,7 @@ impl Writer<'_> {
                     (call $log) (i32.wrap_i64) (call $log))"
             ),
             _ => {
-                // What C++ does to clean up.
+                // The code that C++ compiles cleanup to.
                 let cleanup = self.statements(1);
                 format!(
                     "(block $d{label} (block $l{label} (result exnref) (try_table (catch_all_ref $l{label}) {inner}) (br $d{label}))

@@ -71,7 +71,7 @@ fn try_out(engine: &Engine, bytes: &[u8], options: &Options, entries: &[String],
     }
 }
 
-/// Whether an instance made anew can go on: the harness copies memory and globals.
+/// Whether a new instance can go on in place of another: the harness copies memory and globals.
 fn movable(module: &wasmtime::Module) -> bool {
     module.get_export("movable").is_some()
 }

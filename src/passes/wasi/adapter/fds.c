@@ -1,4 +1,4 @@
-/* What is done to a descriptor. WASI's descriptors are the kernel's. */
+/* Implements WASI's calls on descriptors. WASI's descriptors are the kernel's. */
 #include "wasi.h"
 
 enum { S_IFMT = 0170000, S_IFSOCK = 0140000, S_IFLNK = 0120000, S_IFREG = 0100000, S_IFBLK = 060000, S_IFDIR = 040000, S_IFCHR = 020000 };
@@ -316,8 +316,9 @@ static int put(char **to, char *end, const void *from, uint32_t length)
 	return part == length;
 }
 
-/* Of a cookie, telldir(3) of a program keeps 31 bits; the kernel's place in a directory may take 63. Such a place becomes its number in
- * a table of all that were told, from FIRST_TOLD on. What finds no slot there stays as it is. */
+/* telldir(3) of a program keeps 31 bits of a cookie; the kernel's position in a directory may take
+ * 63. Such a position is replaced by its number in a table of all positions that were returned,
+ * counted from FIRST_TOLD. A position that finds no slot is passed on unchanged. */
 #define SLOTS (1u << 17)
 #define FIRST_TOLD (UINT64_C(1) << 30)
 #define NO_PLACES ((uint64_t *)1)
@@ -364,7 +365,8 @@ static int put_entry(char **to, char *end, const struct linux_entry *from)
 	return put(to, end, &entry, sizeof entry) && put(to, end, from->name, entry.length);
 }
 
-/* A cookie stands for the place where the kernel goes on in the directory. What is cut off is read again by the cookie before it. */
+/* A cookie stands for the place where the kernel goes on in the directory. An entry that is cut off
+ * is read again by the cookie before it. */
 EXPORT(fd_readdir) result_t fd_readdir(fd_t fd, char *to, uint32_t length, uint64_t cookie, uint32_t *used)
 {
 	char *entries = state()->entries, *at = to, *end = to + length;

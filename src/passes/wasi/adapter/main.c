@@ -125,7 +125,7 @@ void wasi_main(uint32_t *block)
 	end(0);
 }
 
-/* What memory.size and memory.grow of the program have become. */
+/* The program's memory.size and memory.grow. */
 EXPORT(memory_size) uint32_t memory_size(void)
 {
 	return state()->pages;

@@ -1,5 +1,5 @@
 /*
- * What is done to a name below a directory.
+ * Implements WASI's calls on names below a directory.
  *
  * No name leads out of the directory that it is looked up in, be it by `..`, by an absolute path or by a symbolic link: the kernel
  * sees to that (openat2, RESOLVE_BENEATH), or walk.c. Calls that know no such thing act on the last part of a path, in a directory that was
@@ -42,12 +42,12 @@ static int64_t open_below(fd_t fd, const char *path, uint64_t flags, uint64_t mo
 	struct how how = { flags | O_CLOEXEC, mode, RESOLVE_BENEATH };
 	struct stat stat;
 	result_t error;
-	/* Below the working directory is no place that WASI knows. */
+	/* A negative number would be the working directory, which WASI does not have. */
 	int64_t opened = (int32_t)fd < 0 ? -E_BADF : CALL4(SYS_OPENAT2, (int32_t)fd, address(path), address(&how), sizeof how);
 
 	if (opened == -E_NOSYS)
 		opened = walk_below((int32_t)fd, path, flags, mode);
-	/* What a path is looked up in is a wrong descriptor if it is no directory. */
+	/* A path can only be looked up in a directory: another file is a wrong descriptor. */
 	return opened == -E_NOTDIR && type_of(fd, &stat, &error) != DIRECTORY ? -E_BADF : opened;
 }
 
@@ -291,7 +291,7 @@ EXPORT(path_rename) result_t path_rename(fd_t fd, const char *text, uint32_t len
 	return leave(fd, &from, error);
 }
 
-/* What a link says is no path yet, but one that is absolute would lead out. */
+/* The text of a link is not looked up here, but an absolute one would lead out. */
 EXPORT(path_symlink) result_t path_symlink(const char *text, uint32_t length, fd_t fd, const char *to, uint32_t to_length)
 {
 	struct place place;

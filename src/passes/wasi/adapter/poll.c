@@ -58,7 +58,7 @@ static result_t left_of(const struct subscription *s, uint64_t waited, uint64_t 
 
 static uint8_t kind_of(const struct subscription *s) { return (uint8_t)s->kind; }
 
-/* What can be read without waiting: of a file what follows its place. */
+/* The number of bytes that can be read without waiting: of a file, the bytes after its position. */
 static uint64_t readable(fd_t fd)
 {
 	struct stat stat;
@@ -103,7 +103,7 @@ static result_t gather(const struct subscription *s, uint32_t count, struct poll
 		fds[i].events = fds[i].came = 0;
 		switch (kind_of(&s[i])) {
 		case CLOCK:
-			/* One that is not there is an event at once. */
+			/* A clock that does not exist is an event at once. */
 			if (left_of(&s[i], waited, &left))
 				left = 0;
 			if (left > INT64_MAX)

@@ -3,7 +3,7 @@
 
 enum { SOCK_NONBLOCK = 04000, SOCK_CLOEXEC = 02000000, MSG_PEEK = 2, MSG_WAITALL = 0x100, MSG_TRUNC = 0x20, MSG_NOSIGNAL = 0x4000 };
 
-/* As the kernel has it: pointers and lengths of 64 bits, which libc's own structure for cages has not. */
+/* The kernel's layout: pointers and lengths of 64 bits, unlike libc's own structure for cages. */
 struct message {
 	uint32_t name, name_length, vectors, count, control, control_length, flags;
 };

@@ -100,7 +100,7 @@ struct state {
 	char path[2][PATH_MAX];
 	char walk[2 * PATH_MAX], says[PATH_MAX], dot[2]; /* walk.c's */
 	char entries[8192];
-	uint64_t *places; /* fds.c's: NULL before there is one, NO_PLACES where there is no room */
+	uint64_t *places; /* fds.c's: NULL before it is made, NO_PLACES if it cannot be */
 };
 
 _Static_assert(sizeof(struct state) <= 32768, "start.s maps so much");
@@ -119,13 +119,13 @@ static inline int64_t address(const void *at) { return (uint32_t)(uintptr_t)at; 
 #define CALL2(n, a, b) CALL6(n, a, b, 0, 0, 0, 0)
 #define CALL1(n, a) CALL6(n, a, 0, 0, 0, 0, 0)
 
-/* WASI's number for what a call returned: 0 if that is no error. */
+/* WASI's error number for the result of a call: 0 for success. */
 result_t error_of(int64_t returned);
 
 /* openat2 with RESOLVE_BENEATH, where there is none. */
 int64_t walk_below(int32_t fd, const char *path, uint64_t flags, uint64_t mode);
 
-/* What a descriptor is: a filetype, or UNKNOWN with `*error` set. */
+/* The type of a descriptor: a filetype, or UNKNOWN with `*error` set. */
 enum filetype type_of(fd_t fd, struct stat *stat, result_t *error);
 void fill_filestat(const struct stat *from, enum filetype type, struct filestat *to);
 

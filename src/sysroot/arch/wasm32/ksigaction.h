@@ -1,5 +1,5 @@
-/* What rt_sigaction(2) takes: five words. A handler returns to the engine, which called it, so there is
- * no restorer. */
+/* The argument of rt_sigaction(2): five words. A handler returns to the engine, which called it, so
+ * the structure has no restorer. */
 #include <features.h>
 
 struct k_sigaction {

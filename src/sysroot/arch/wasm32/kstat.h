@@ -1,4 +1,4 @@
-/* What stat(2) writes: the x86-64 kernel's struct. */
+/* The result of stat(2): the x86-64 kernel's struct. */
 struct kstat {
 	dev_t st_dev;
 	ino_t st_ino;

@@ -1,4 +1,4 @@
-/* struct mq_attr as the kernel has it: eight 64-bit words. */
+/* The kernel's struct mq_attr: eight 64-bit words. */
 #include <mqueue.h>
 
 struct kernel_mq_attr {

@@ -12,7 +12,8 @@ static struct severity {
 } *known;
 static volatile int lock[1];
 
-/* What fmtmsg prints, with the colon, or NULL. What was taken back may still be printed: it is never freed. */
+/* The text that fmtmsg prints, with the colon, or NULL. A severity that was removed may still be
+ * printed: it is never freed. */
 hidden const char *__lind_severity(int number)
 {
 	struct severity *s;

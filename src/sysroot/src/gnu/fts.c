@@ -97,7 +97,7 @@ static FTSENT *sorted(FTS *f, FTSENT *list)
 	return list;
 }
 
-/* What is in a directory; 0 also if it is empty or cannot be read, which its fts_info then says. */
+/* Lists a directory; 0 also if it is empty or cannot be read, which its fts_info then tells. */
 static FTSENT *list(FTS *f, FTSENT *parent, int names_only)
 {
 	FTSENT *first = 0, **last = &first;

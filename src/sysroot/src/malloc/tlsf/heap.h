@@ -42,7 +42,7 @@ static inline uint32_t size_of(const struct block *b)
 	return b->size & ~FLAGS;
 }
 
-/* What the program may use of it. */
+/* The bytes of it that the program may use. */
 static inline size_t capacity_of(const struct block *b)
 {
 	return size_of(b) - HEAD - (b->size & MAPPED ? b->prev : 0);

@@ -176,7 +176,7 @@ static int extend_break(size_t size)
 		if (to <= now || (uintptr_t)__syscall(SYS_brk, to) != to) return -1;
 	}
 	uint32_t prev = end ? end->prev : 0;
-	/* What precedes in a page may have been used by others. */
+	/* The bytes before it in its page may have been used by others. */
 	if (!end) untouched = (char *)(now % 4096 ? (now + 4095) & -4096 : from + sizeof *end);
 	end = (struct block *)(to - HEAD);
 	struct block *first = (struct block *)from;

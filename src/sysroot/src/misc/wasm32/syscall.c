@@ -1,5 +1,6 @@
-/* syscall(2) for programs. What it is given are 32-bit words: numbers that the kernel wants as int lose
- * nothing, pointers must not be sign-extended, and 64-bit offsets cannot be passed this way. */
+/* syscall(2) for programs. Its arguments are 32-bit words: numbers that the kernel wants as int
+ * lose nothing, pointers must not be sign-extended, and 64-bit offsets cannot be passed this
+ * way. */
 #define _BSD_SOURCE
 #include <unistd.h>
 #include "varargs.h"

@@ -1,5 +1,6 @@
-/* By thread: it waits at one end of a pair of sockets. Whoever sends to the queue has the kernel put the cookie into the other end, of which
- * the kernel alone knows then: if the registration goes, that end closes, and the thread ends. Linux has a netlink socket for this. */
+/* By thread: it waits at one end of a pair of sockets. A message to the queue has the kernel put
+ * the cookie into the other end, which only the kernel holds by then: if the registration goes,
+ * that end closes, and the thread ends. Linux has a netlink socket for this. */
 #include <errno.h>
 #include <mqueue.h>
 #include <pthread.h>

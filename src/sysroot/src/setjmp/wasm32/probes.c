@@ -1,6 +1,6 @@
-/* What the compiler driver has functions that call setjmp call, so that a handler may leave them by a jump
- * into them (scripts/driver/jumps.py): each does what might fault in such a function, or does nothing, and is there
- * to be interrupted. */
+/* Functions that the compiler driver makes every caller of setjmp call, so that a handler may leave
+ * that caller by a jump into it (scripts/driver/jumps.py): each does an operation that might fault
+ * in such a function, or does nothing, and is there to be interrupted. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* setjmp and longjmp are rewritten by the compiler wherever a function calls setjmp. What it needs from
- * libc: a mark that a buffer belongs to this call of this function, the question whether it does, and a
- * throw. The exception carries the address of the two words below. */
+/* setjmp and longjmp are rewritten by the compiler wherever a function calls setjmp. The rewritten
+ * code needs from libc: a mark that a buffer belongs to this call of this function, the question
+ * whether it does, and a throw. The exception carries the address of the two words below. */
 #include <setjmp.h>
 #include <stdint.h>
 

@@ -14,7 +14,7 @@ static int vfprintf(FILE *restrict, const char *restrict, va_list);
 #include "../vfprintf.c"
 #undef vfprintf
 
-/* What stands between % and the letter; precision -1 is none. */
+/* The part of a directive between % and the letter; precision -1 means none. */
 struct how {
 	unsigned flags;
 	int width, precision;

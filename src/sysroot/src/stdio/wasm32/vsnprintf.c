@@ -1,4 +1,4 @@
-/* A stream whose buffer is the string itself. What does not fit is counted and dropped. */
+/* A stream whose buffer is the string itself. Text that does not fit is counted and dropped. */
 #include "stdio_impl.h"
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* A merge sort, which compares least, and is stable as glibc's is: programs have come to lean on that. Where
- * there is no memory for it the generic sort takes over, which needs none. */
+/* A merge sort, which compares least, and is stable as glibc's is: programs have come to lean on
+ * that. Without memory for it, the generic sort takes over, which needs none. */
 #define _BSD_SOURCE
 #include <errno.h>
 #include <stdint.h>
@@ -52,9 +52,10 @@ void insert(ORDER, size_t width, unsigned char *base, size_t n)
 		}
 }
 
-/* Merges base[0..half) and base[half..n) into the spare memory and puts the result back; C wants all comparisons to be of
- * elements where they are in the array. Whatever they say, each step takes from what there is. The step has no branch: it
- * would be guessed wrong half the time. */
+/* Merges base[0..half) and base[half..n) into the spare memory and puts the result back; C wants
+ * all comparisons to be of elements where they are in the array. Even if the comparisons contradict
+ * one another, each step takes an element of the array. The step has no branch: it would be guessed
+ * wrong half the time. */
 static inline __attribute__((__always_inline__))
 void merge(ORDER, size_t width, unsigned char *spare, unsigned char *base, size_t half, size_t n)
 {
@@ -68,7 +69,7 @@ void merge(ORDER, size_t width, unsigned char *spare, unsigned char *base, size_
 		left += by;
 		right += width - by;
 	}
-	/* What is left of the right half is in its place already. */
+	/* The rest of the right half is in its place already. */
 	memmove(base + (to - spare), left, middle - left);
 	memcpy(base, spare, to - spare);
 }

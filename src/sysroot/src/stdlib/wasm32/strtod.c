@@ -1,5 +1,6 @@
-/* A short path for decimal numbers of up to 19 digits, since the general one computes in a long double that
- * is software here. What it cannot round with certainty goes the general way. */
+/* A short path for decimal numbers of up to 19 digits, since the general one computes in a long
+ * double that is software here. A number that it cannot round with certainty goes the general
+ * way. */
 #include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@ size_t strspn(const char *s, const char *accept)
 	const v16 *p = (const v16 *)((uintptr_t)s & -16);
 	unsigned wanted = -1u << ((uintptr_t)s & 15);
 	for (;; p++, wanted = -1) {
-		/* 0 is no member of any set. */
+		/* 0 is not in any set. */
 		unsigned others = (members(set, *p) ^ 0xffff) & wanted;
 		if (others) return (uintptr_t)p + __builtin_ctz(others) - (uintptr_t)s;
 	}

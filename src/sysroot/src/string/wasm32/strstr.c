@@ -9,7 +9,7 @@ static char *strstr(const char *, const char *);
 #include "../strstr.c"
 #undef strstr
 
-/* The longest of the short needles: its end is no further than a block away from its beginning. */
+/* The longest of the short needles: its end is at most a block away from its beginning. */
 #define SHORT 17
 
 /* A 0 in the haystack is nowhere in the needle. */
@@ -51,7 +51,7 @@ static char *search_short(const char *h, const char *n, size_t l)
 		}
 		v16 places = begins(h, first, last, l), ends = (v16)(*(const v16u *)h == splat(0));
 		if (!__builtin_wasm_any_true_v128(places | ends)) {
-			/* What ends soon has ended by now. */
+			/* A string that ends soon has ended by now. */
 			if (steps % 8 == 0) h = skip(h + 16, first, last, l) - 16;
 			continue;
 		}

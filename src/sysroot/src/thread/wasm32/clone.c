@@ -1,6 +1,6 @@
-/* clone(2) with a function: a new instance of the module, over the same memory for a thread or a child
- * that borrows its parent's. What the new instance needs lies at the top of its stack, and that is the
- * call's stack argument; the engine calls __lind_thread_start with it. */
+/* clone(2) with a function: a new instance of the module, over the same memory for a thread or a
+ * child that borrows its parent's. The data for the new instance is at the top of its stack, at the
+ * address that is the call's stack argument; the engine calls __lind_thread_start with it. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdarg.h>

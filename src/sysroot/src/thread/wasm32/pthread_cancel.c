@@ -29,7 +29,7 @@ long __cancel(void)
 	self->canceldisable = PTHREAD_CANCEL_DISABLE;
 	if (state == PTHREAD_CANCEL_ENABLE) {
 		self->cancelasync = 0;
-		/* Whoever sent the signal still uses this structure. */
+		/* The sender of the signal still uses this structure. */
 		shut(self);
 		pthread_exit(PTHREAD_CANCELED);
 	}

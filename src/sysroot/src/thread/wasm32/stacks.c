@@ -1,6 +1,7 @@
-/* The stacks of threads that have ended wait here for the next ones: to map, protect and unmap one costs more than to run
- * a thread on it. A stack is known by the struct pthread near its top, which nobody changes meanwhile. Each place is taken
- * and filled by one atomic operation, so there is no lock for fork to find held. */
+/* The stacks of threads that have ended wait here for the next ones: to map, protect and unmap one
+ * costs more than to run a thread on it. A stack is known by the struct pthread near its top, which
+ * nobody changes meanwhile. Each place is taken and filled by one atomic operation, so no lock can
+ * be held at a fork. */
 #include <string.h>
 #include <sys/mman.h>
 #include "pthread_impl.h"
@@ -56,7 +57,7 @@ void __leave_stack(pthread_t t)
 {
 	if (t->map_size <= LARGEST) {
 		if (put(t)) return;
-		/* Those of other sizes must not fill the places for good. */
+		/* Stacks of other sizes must not fill the places for good. */
 		pthread_t oldest = (pthread_t)(uintptr_t)a_swap(&places[0], 0);
 		if (oldest) unmap(oldest);
 		if (put(t)) return;
