@@ -1,4 +1,5 @@
-//! `lind-boot audit`: looks at logs that `--audit` has written. The witness grate knows how, and sees nothing but the log.
+//! `lind-boot audit`: checks logs that `--audit` has written. The witness grate does it, in a
+//! sandbox with nothing but the log.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -10,33 +11,35 @@ use clap::{Args, Subcommand};
 use crate::run::Failure;
 use crate::sandbox;
 
-/// What to do with a log.
+/// The commands on a log.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Checks that a log is whole and was not changed: status 0 if so, 1 if not, 2 if it does not end, 3 if it cannot be read
+    /// Check that a log is complete and unchanged. Exit status: 0 if it is, 1 if it was changed, 2
+    /// if it has no end, 3 if it cannot be read
     Verify(Verify),
 }
 
 /// Options of `audit verify`.
 #[derive(Args, Debug)]
 pub struct Verify {
-    /// The log; its head, FILE.head, is read too
+    /// The log; its head is read from FILE.head
     pub file: PathBuf,
-    /// The key that must have signed it, as lind-boot printed it when the log began: 64 hexadecimal digits
+    /// Require the log to be signed with this key, which lind-boot printed when the log began: 64
+    /// hexadecimal digits
     #[arg(long, value_name = "KEY")]
     pub public: Option<OsString>,
-    /// The head, where it is another file
+    /// Read the head from FILE
     #[arg(long, value_name = "FILE", conflicts_with = "no_head")]
     pub head: Option<PathBuf>,
-    /// Checks the log without its head: a log that was cut off is not noticed then
+    /// Check the log without its head; a log that was cut off then passes unnoticed
     #[arg(long)]
     pub no_head: bool,
-    /// Prints the records too
+    /// Print the records too
     #[arg(long)]
     pub show: bool,
 }
 
-/// Does it, and ends with the status of the grate.
+/// Runs the grate, and exits with its status.
 ///
 /// # Errors
 /// When the grate cannot be started.

@@ -1,4 +1,4 @@
-//! `lind-boot cache` and `lind-boot warm`: what is kept of compiled code, and compiling before there is a hurry.
+//! `lind-boot cache` and `lind-boot warm`: the cache of compiled code, and compiling in advance.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -22,22 +22,22 @@ use crate::run::{self, Failure};
 
 const DAY: i64 = 24 * 60 * 60;
 
-/// A file that is being written has such a name for no longer than this, in seconds.
+/// The age in seconds after which a file with a temporary name is not being written any more.
 const WRITING: i64 = 60 * 60;
 
-/// What to do with the cache.
+/// The commands on the cache.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Lists what is kept: how large, and when it was last used
+    /// List the files of the cache: sizes, and when they were last used
     Ls(Ls),
-    /// Removes what this version never uses; or more
+    /// Remove files that this version cannot use, or more
     Clean(Clean),
 }
 
 /// Options of `cache ls`.
 #[derive(Args, Debug)]
 pub struct Ls {
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -45,10 +45,10 @@ pub struct Ls {
 /// Options of `cache clean`.
 #[derive(Args, Debug)]
 pub struct Clean {
-    /// Everything
+    /// Remove all files
     #[arg(long, conflicts_with = "older")]
     pub all: bool,
-    /// Also what was not used for so many days
+    /// Remove files, too, that were not used for this many days
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
     pub older: Option<u32>,
 }
@@ -56,7 +56,8 @@ pub struct Clean {
 /// Options of `warm`.
 #[derive(Args, Debug)]
 pub struct Warm {
-    /// The guest's root directory, for programs that are named without a slash [default: $LIND_ROOT, or the one that came with lind-boot]
+    /// Look for programs named without a slash in the root DIR [default: $LIND_ROOT, or the image
+    /// that came with lind-boot]
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
     /// Files, directories with programs, or names of programs of the root
@@ -64,17 +65,17 @@ pub struct Warm {
     pub programs: Vec<PathBuf>,
 }
 
-/// Does what is asked.
+/// Runs a command on the cache.
 ///
 /// # Errors
-/// When there is no cache; what the host says.
+/// When there is no cache, or a file cannot be read or removed.
 pub fn run(command: &Command) -> Result<(), Failure> {
     let store = CodeStore::open()?;
     let path = store.cache_path().map(Path::to_owned).unwrap_or_default();
     let limit = store.limit;
     let Some(directory) = store.cache else {
-        let why = store.unkept.unwrap_or_else(|| format!("cannot make {}", path.display()));
-        return Err(anyhow::anyhow!("there is no cache: {why}").into());
+        let why = store.unkept.unwrap_or_else(|| format!("cannot create {}", path.display()));
+        return Err(anyhow::anyhow!("the cache of compiled code cannot be used: {why}").into());
     };
     let cache = Cache::new(directory, limit);
     let entries = cache.entries().with_context(|| path.display().to_string())?;
@@ -96,7 +97,7 @@ fn listed(mut entries: Vec<Entry>, path: &Path, limit: u64, as_json: bool) -> St
     let what = |entry: &Entry| match entry.content() {
         Content::Code => "code",
         Content::Note => "note",
-        Content::Leftover => "of no use",
+        Content::Leftover => "unusable",
     };
     if as_json {
         let files = entries.iter().map(|entry| {
@@ -155,27 +156,27 @@ fn cleaned(cache: &Cache, entries: &[Entry], clean: &Clean) -> Result<String> {
 
 fn goes(entry: &Entry, clean: &Clean, now: i64) -> bool {
     let old = clean.older.is_some_and(|days| now - entry.used() > i64::from(days) * DAY);
-    // Of another run, perhaps, that is about to give it its name.
+    // It may belong to a run that is still writing it.
     let unfinished = entry.name().starts_with('.') && now - entry.written < WRITING;
     clean.all || old || entry.content() == Content::Leftover && !unfinished
 }
 
-/// Compiles programs before they are run, several at once.
+/// Compiles programs in advance, several at once.
 ///
 /// # Errors
-/// When there is nowhere to keep them; how many cannot be compiled, after saying why.
+/// When there is no cache, or a program could not be compiled; each failure has been printed.
 pub fn warm(options: &Warm) -> Result<(), Failure> {
     let store = CodeStore::open()?;
     if store.cache.is_none() {
-        let why = store.unkept.unwrap_or_else(|| "its directory cannot be made".into());
-        return Err(anyhow::anyhow!("there is no cache to keep it in: {why}").into());
+        let why = store.unkept.unwrap_or_else(|| "its directory cannot be created".into());
+        return Err(anyhow::anyhow!("there is no cache to keep compiled code in: {why}").into());
     }
     let programs = programs(options)?;
     let engine = Engine::new(store, false)?;
     let (began, left) = (Instant::now(), Mutex::new(programs.iter()));
     let (compiled, failed) = (Mutex::new(0), Mutex::new(0));
     let is_terminal = std::io::stdout().is_terminal();
-    // The line that says how far the compiler is.
+    // The compiler's progress line.
     let clear_line = || {
         if is_terminal {
             stdio::say_as_it_is(BLANK)
@@ -204,19 +205,19 @@ pub fn warm(options: &Warm) -> Result<(), Failure> {
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(AT_ONCE);
     std::thread::scope(|scope| {
-        // Whoever cannot be started does not help. This thread works too.
+        // A thread that cannot be started is not needed, as this one works too.
         for _ in 1..threads {
             let _ = std::thread::Builder::new().stack_size(8 << 20).spawn_scoped(scope, work);
         }
         work();
     });
-    let (compiled, failed) = (*compiled.locked(), *failed.locked());
-    let ready = programs.len() - compiled - failed;
+    let (compiled, failed, all) = (*compiled.locked(), *failed.locked(), programs.len());
+    let ready = all - compiled - failed;
     run::print(&format!("{compiled} compiled in {:.1} s, {ready} were ready\n", began.elapsed().as_secs_f64()))?;
-    if failed > 0 { Err(anyhow::anyhow!("{failed} cannot be compiled").into()) } else { Ok(()) }
+    if failed > 0 { Err(anyhow::anyhow!("{failed} of {all} programs could not be compiled").into()) } else { Ok(()) }
 }
 
-/// The files that are meant: each once, whatever links lead to it.
+/// The files to compile: each once, whatever links lead to it.
 fn programs(options: &Warm) -> Result<Vec<PathBuf>> {
     let mut found = BTreeSet::new();
     for name in &options.programs {

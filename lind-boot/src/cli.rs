@@ -1,4 +1,4 @@
-//! The command line, parsed and nothing else.
+//! The command line: clap's structs, and nothing else.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -13,11 +13,13 @@ use lind_kernel::text::{is_seen, shown};
 use crate::overlay::options as overlay;
 use crate::{audit, cache, doctor, sandbox, session};
 
-/// Runs a WebAssembly program in a cage, behind any number of grates.
+/// Run a WebAssembly program in a cage, behind any number of grates.
 ///
-/// Name grates first: each starts the next program of the line, and the one nearest to the program sees its system
-/// calls first. A name that ends in _grate is one of the grates beside lind-boot; another is a program of the root: tried as given, then with .cwasm and
-/// .wasm, then the same in /bin. Files that a grate's options name are yours; root:PATH is one inside the root.
+/// Write the grates first: each starts the next program on the line, and the grate next to the
+/// program sees its system calls first. A name that ends in _grate is a grate of lind-boot. Any
+/// other name is a program in the root: it is tried as given, then with .cwasm and .wasm, then the
+/// same in /bin. Files that a grate's options name are files of the host; root:PATH is a file
+/// inside the root.
 #[derive(Parser, Debug)]
 #[command(
     name = "lind-boot",
@@ -30,26 +32,27 @@ use crate::{audit, cache, doctor, sandbox, session};
                   cannot be run; 127 if it was not found."
 )]
 pub struct Cli {
-    /// What to do instead of running a program.
+    /// The command, if the line begins with one.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// How to run.
+    /// Options of a run without a command.
     #[command(flatten)]
     pub run: Run,
 }
 
 impl Cli {
-    /// The command line of this process.
+    /// Parses the command line of this process.
     ///
     /// # Errors
-    /// What is wrong with it, or what was asked for instead, such as the help.
+    /// A mistake in the line, or the text of --help or --version.
     pub fn of_process() -> Result<Cli, clap::Error> {
         let words = std::env::args_os().collect::<Vec<_>>();
         Cli::alone(&words).map_or_else(|| Cli::try_parse_from(words), Ok)
     }
 
-    /// A line that runs something, by a parser of its options alone: one of all commands takes as long to make as a sandbox.
-    /// None if the line needs that one, be it to say what is wrong.
+    /// Parses a line that runs a program, with a parser of the options of a run alone: building the
+    /// parser of all commands takes as long as building a sandbox. Returns None if the line needs
+    /// the large parser, even if only to report a mistake.
     fn alone(words: &[OsString]) -> Option<Cli> {
         let (name, rest) = words.split_first()?;
         let (first, rest) = rest.split_first()?;
@@ -65,7 +68,7 @@ impl Cli {
     }
 }
 
-/// The command of lind-boot whose name is much like this word.
+/// The command of lind-boot with the name most similar to `word`.
 pub fn nearest_command(word: &str) -> Option<String> {
     let commands = Command::augment_subcommands(clap::Command::new("lind-boot")).subcommand_required(true);
     let error = commands.try_get_matches_from(["lind-boot", word]).err()?;
@@ -76,7 +79,7 @@ pub fn nearest_command(word: &str) -> Option<String> {
     }
 }
 
-/// Whether `run` has the option that `error` says is unknown: of a line that begins without `run`.
+/// Whether the unknown option of `error` is one of `run`, and the line does not begin with `run`.
 fn is_of_run(error: &clap::Error) -> bool {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return false };
     let options = sandbox::RunOptions::augment_args(clap::Command::new("run"));
@@ -87,17 +90,18 @@ fn is_of_run(error: &clap::Error) -> bool {
     !is_run && all.any(|option| named.map_or(option.get_short() == short, |name| option.get_long() == Some(name)))
 }
 
-/// Prints what is wrong with the command line, or the help. Words of it may be names that a guest has chosen.
+/// Prints a mistake in the command line, or the help. Words of the line may be names that a guest
+/// has chosen.
 pub fn print_error(error: &clap::Error) {
     let words: Vec<OsString> = std::env::args_os().collect();
     if words.iter().all(|word| word.to_str().is_some_and(|word| word.chars().all(is_seen))) {
         let _ = error.print();
         if is_of_run(error) {
-            stdio::say_line("it is an option of `lind-boot run`");
+            stdio::say_line("this is an option of `lind-boot run`; write `lind-boot run ...`");
         }
         return;
     }
-    // The same mistake, with words that are fit to be shown.
+    // The same mistake, with unprintable characters escaped.
     let again = Cli::try_parse_from(words.iter().map(|word| OsString::from(shown(word.as_bytes())))).err();
     stdio::say(&again.as_ref().unwrap_or(error).to_string());
 }
@@ -114,69 +118,71 @@ impl From<sandbox::RunOptions> for Cli {
     }
 }
 
-/// One kind of line.
+/// A parser of one set of options.
 #[derive(Parser, Debug)]
 #[command(version)]
 struct Alone<T: Args> {
-    /// How to run.
+    /// The options.
     #[command(flatten)]
     options: T,
 }
 
-/// What does not run a program.
+/// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Runs a command in a sandbox: on directories of the host that are named, without network, within limits
+    /// Run a command in a sandbox: with the directories that you mount, without network, within
+    /// limits
     Run(Box<sandbox::RunOptions>),
-    /// Runs a command in a sandbox and writes the policy under which it may do the same again
+    /// Run a command in a sandbox, and write a policy that allows what it did and nothing more
     Learn(Box<sandbox::LearnOptions>),
-    /// Keeps a sandbox for many commands
+    /// Start, use and stop sandboxes that run many commands
     #[command(subcommand)]
     Session(session::Command),
-    /// Says what was changed in an overlay
+    /// Show what changed in an overlay
     Diff(overlay::Diff),
-    /// Changes the directory below an overlay as the overlay is changed
+    /// Apply the changes of an overlay to the directory below it
     Apply(overlay::Apply),
-    /// Throws changes of an overlay away
+    /// Throw away changes of an overlay
     Discard(overlay::Paths),
-    /// Says which command changed what in an overlay, and when
+    /// Show which command changed what in an overlay, and when
     Log(overlay::One),
-    /// Writes all that an overlay shows to a directory or a tar file
+    /// Write all files that an overlay shows to a directory or a tar file
     Export(overlay::Export),
-    /// Gives what an overlay shows a name
+    /// Give the present contents of an overlay a name
     Snapshot(overlay::Named),
-    /// Makes an overlay show what it did at a snapshot
+    /// Return an overlay to the contents of a snapshot
     Rollback(overlay::Named),
-    /// Makes another head of an overlay, which shows the same and is changed by itself
+    /// Create another head of an overlay: a copy of its contents that changes separately
     Fork(overlay::Named),
-    /// The states of overlays
+    /// List and remove the states of overlays
     #[command(subcommand)]
     Overlay(overlay::Overlay),
-    /// Logs of --audit
+    /// Verify logs that --audit has written
     #[command(subcommand)]
     Audit(audit::Command),
-    /// Compiles a module ahead of time, for this user on this machine
+    /// Compile a module ahead of time, for this user on this machine
     Compile(Compile),
-    /// Says where each system call of a program behind these grates would go, and runs nothing
+    /// Show where each system call of a program behind these grates would go; runs nothing
     Explain(Explain),
-    /// Says what a .wasm or .cwasm is: program or grate, what it imports, which calls it declares to handle
+    /// Show what a .wasm or .cwasm file is: program or grate, its imports, the calls it declares to
+    /// handle
     Inspect(Inspect),
-    /// Says whether what is promised of a sandbox holds on this host, and what to do where it does not
+    /// Check whether the sandbox holds what it promises on this host, and say what to do if not
     Doctor(doctor::Doctor),
-    /// Compiles programs before they are run, and keeps the code in the cache
+    /// Compile programs before they run, and keep the code in the cache
     Warm(cache::Warm),
-    /// What is kept of compiled code
+    /// List and clean the cache of compiled code
     #[command(subcommand)]
     Cache(cache::Command),
-    /// Lists the system calls: which there are, and what is not supported
+    /// List the system calls, with those that are missing
     Syscalls(Syscalls),
-    /// Removes a directory when standard input ends
+    /// Remove a directory when standard input ends
     #[command(hide = true)]
     RemoveAtEnd(sandbox::RemoveAtEnd),
 }
 
 impl Command {
-    /// Whether guests run in this process, or its signals are for some in another.
+    /// Whether this process runs guests, or passes signals on to a guest in another process.
     pub fn runs(&self) -> bool {
         matches!(
             self,
@@ -188,7 +194,7 @@ impl Command {
         ) || self.verb().is_some()
     }
 
-    /// The command as one on the state of an overlay, if it is one.
+    /// The command as a verb on the state of an overlay, if it is one.
     pub fn verb(&self) -> Option<overlay::Verb<'_>> {
         Some(match self {
             Command::Diff(options) => overlay::Verb::Diff(options),
@@ -211,9 +217,9 @@ impl Command {
 /// Options of `compile`.
 #[derive(Args, Debug)]
 pub struct Compile {
-    /// The module
+    /// The module to compile
     pub file: PathBuf,
-    /// Where the result goes [default: beside the module]
+    /// Write the result to FILE [default: beside the module]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -221,19 +227,20 @@ pub struct Compile {
 /// Options of `explain`.
 #[derive(Args, Debug)]
 pub struct Explain {
-    /// The guest's root directory [default: $LIND_ROOT, or lindfs of the source tree]
+    /// Use DIR as the guest's root directory [default: $LIND_ROOT, or the image that came with
+    /// lind-boot]
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Grates from a TOML file, before those that are named
+    /// Start the grates listed in a TOML file, before those on the line
     #[arg(long, value_name = "FILE")]
     pub stack: Option<PathBuf>,
-    /// A directory of grates, before the one of lind-boot; may be repeated
+    /// Look for grates in DIR before lind-boot's own directory; may be repeated
     #[arg(long, value_name = "DIR")]
     pub grates: Vec<PathBuf>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Grates with their options, and the program
+    /// The grates with their options, and the program
     #[arg(required = true, value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<String>,
 }
@@ -241,13 +248,14 @@ pub struct Explain {
 /// Options of `inspect`.
 #[derive(Args, Debug)]
 pub struct Inspect {
-    /// The directory with the tools, for names [default: the checkout's or installed one]
+    /// Look for programs in the root DIR [default: $LIND_ROOT, or the image that came with
+    /// lind-boot]
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Files, or names of grates and of programs
+    /// Files, or names of grates and programs
     #[arg(required = true, value_name = "FILE|PROGRAM")]
     pub files: Vec<PathBuf>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -255,7 +263,7 @@ pub struct Inspect {
 /// Options of `syscalls`.
 #[derive(Args, Debug)]
 pub struct Syscalls {
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -267,70 +275,72 @@ const FILES: u64 = 1024;
 /// Options of a run.
 #[derive(Args, Debug)]
 pub struct Run {
-    /// The guest's root directory [default: $LIND_ROOT, or lindfs of the source tree]
+    /// Use DIR as the guest's root directory [default: $LIND_ROOT, or the image that came with
+    /// lind-boot]
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Sets a variable of the guest's environment, or passes ours on
+    /// Set a variable in the guest's environment; without =VALUE, pass on its value
     #[arg(short, long, value_name = "NAME[=VALUE]")]
     pub env: Vec<OsString>,
-    /// The guest's working directory, a path inside the root
+    /// Start in DIR, a path inside the root
     #[arg(long, value_name = "DIR", default_value = CWD)]
     pub cwd: OsString,
-    /// At exit prints how often and how long each system call took, per cage and route
+    /// Print at exit how often each system call was made and how long it took, per cage and route
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "text", require_equals = true)]
     pub perf: Option<PerfFormat>,
-    /// When a program traps, prints the functions it was in
+    /// Print the functions on the stack when a program traps
     #[arg(long)]
     pub backtrace: bool,
-    /// Says what keeps the guest inside, and what else happens at the start
+    /// Print which walls confine the guest, what is compiled, and how the program ended
     #[arg(long)]
     pub verbose: bool,
-    /// Refuses to run unless every wall is up
+    /// Refuse to run unless every wall is up
     #[arg(long)]
     pub require_confinement: bool,
-    /// The most memory each cage may map, in MiB
+    /// Limit the memory that each cage may map, in MiB
     #[arg(long, value_name = "MIB", default_value_t = MEMORY, value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub memory: u64,
-    /// The most file descriptors each cage may have
+    /// Limit the file descriptors that each cage may have
     #[arg(long, value_name = "COUNT", default_value_t = FILES, value_parser = clap::value_parser!(u64).range(3..=65536))]
     pub files: u64,
-    /// Grates from a TOML file, before those that are named
+    /// Start the grates listed in a TOML file, before those on the line
     #[arg(long, value_name = "FILE")]
     pub stack: Option<PathBuf>,
-    /// A directory of grates, outside the root, before the one of lind-boot; may be repeated
+    /// Look for grates in DIR, outside the root, before lind-boot's own directory; may be repeated
     #[arg(long, value_name = "DIR")]
     pub grates: Vec<PathBuf>,
-    /// What a grate would do with the options behind its name, as JSON and in its own words. Nothing is run behind it, and it can only read
+    /// Print, as JSON, what the grate would do with these options. Starts no program; the grate
+    /// gets read-only access
     #[arg(long, hide = true)]
     pub explain: bool,
-    /// Same as the command compile
+    /// Compile a module; the same as the command `compile`
     #[arg(long, value_name = "FILE.wasm", conflicts_with = "program")]
     pub precompile: Option<PathBuf>,
     /// Directories of the host that are mounted in the root, and whether the guest may change them.
     #[arg(skip)]
     pub mounted: Vec<(PathBuf, bool)>,
-    /// Where the guest sees those that it may change.
+    /// The guest's paths of those that it may change.
     #[arg(skip)]
     pub volumes: Vec<PathBuf>,
-    /// Which word is the command behind the grates.
+    /// The position of the command's name on the line, behind the grates.
     #[arg(skip)]
     pub command: Option<usize>,
-    /// Where grates show other files than the kernel sees.
+    /// The guest's directories in which a grate may show other files than the kernel sees.
     #[arg(skip)]
     pub in_grates: Vec<PathBuf>,
-    /// What the host is called, if not as it is.
+    /// The host name that guests see, if not the host's own.
     #[arg(skip)]
     pub host_name: Option<String>,
-    /// The directory whose entries are in the root, where that is another.
+    /// The image whose entries are mounted in the root, if the root is not that directory itself.
     #[arg(skip)]
     pub image: Option<PathBuf>,
-    /// The program, and its arguments
+    /// The program and its arguments
     #[arg(value_name = "PROGRAM", trailing_var_arg = true)]
     pub program: Vec<OsString>,
 }
 
 impl Default for Run {
-    /// Without options, and without a program.
+    /// No options, and no program.
     fn default() -> Run {
         Run {
             root: None,
@@ -357,12 +367,12 @@ impl Default for Run {
     }
 }
 
-/// How --perf prints.
+/// The formats of --perf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum PerfFormat {
-    /// A table for people
+    /// A table
     Text,
-    /// For programs
+    /// One JSON array
     Json,
 }
 

@@ -62,7 +62,7 @@ def warms_and_lists(world: World) -> None:
     bad = world.folder / "bad.wasm"
     bad.write_bytes(b"\0asm\1\0\0\0broken")
     done = world.run(str(BOOT), "warm", str(bad), str(world.root / "seven.wasm"), HOME=where)
-    ends(done, 125, "bad.wasm", "1 cannot be compiled")
+    ends(done, 125, "bad.wasm", "programs could not be compiled")
     ends(world.run(str(BOOT), "warm", "no-such-program", HOME=where), 125, "no-such-program: neither a file nor a grate nor a program of")
     said = world.run(str(BOOT), "cache", "ls", HOME=where).stdout
     if not re.search(r"KiB  used +just now  code +[0-9a-f]{64}-[0-9a-f]{16}\.cwasm\n", said) or " of 2.0 GiB in " not in said:

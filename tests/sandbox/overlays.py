@@ -571,13 +571,13 @@ def an_export_into_itself_is_refused(world: World) -> None:
     (world.folder / "way").symlink_to(top)
     for form in [], ["--format=overlayfs"]:
         for place in "up", "src/up", "src/../up", str(world.folder / "way" / "up"), str(world.folder / "way" / "src" / "up"), str(top):
-            holds(place, verb(world, "export", *form, "test", place, status=125), "is there already" if place == str(top) else "which is exported")
+            holds(place, verb(world, "export", *form, "test", place, status=125), "already exists" if place == str(top) else "which is exported")
     for name in "up.tar.gz", "up.tgz", "up.tar.zst":
         holds(name, verb(world, "export", "test", str(world.home / name), status=125), "not compressed here: lind-boot export test - | gzip")
     (world.home / "kept.tar").write_text("kept")
     (world.home / "link.tar").symlink_to("kept.tar")
     for name in "kept.tar", "link.tar":
-        holds(name, verb(world, "export", "test", str(world.home / name), status=125), "is there already")
+        holds(name, verb(world, "export", "test", str(world.home / name), status=125), "already exists")
     same("kept", (world.home / "kept.tar").read_text(), "kept")
     same("nothing was made", [*top.rglob("up*"), *world.home.glob("up*")], [])
     verb(world, "export", "test", "up.tar")

@@ -22,19 +22,19 @@ use trials::{Bait, Target, Trial};
 /// Options of `doctor`.
 #[derive(Args, Debug)]
 pub struct Doctor {
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Is one of the processes that try something.
+    /// Run as one of the processes that try something
     #[arg(long, hide = true, requires = "target")]
     pub part: Option<Part>,
-    /// What of the host it tries it on: a directory, ...
+    /// Try it on this directory of the host, ...
     #[arg(long, hide = true)]
     pub target: Option<PathBuf>,
-    /// ... a port, ...
+    /// ... on this port, ...
     #[arg(long, hide = true, default_value_t = 0)]
     pub port: u16,
-    /// ... and a process.
+    /// ... and on this process
     #[arg(long, hide = true, default_value_t = 0)]
     pub process: u32,
 }

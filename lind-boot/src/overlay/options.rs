@@ -1,4 +1,4 @@
-//! The command lines of what is done with states.
+//! The command lines of the commands on the states of overlays.
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
@@ -7,45 +7,45 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
 
-/// One of the commands that look at a state or change it.
+/// A command that reads a state or changes it.
 pub enum Verb<'a> {
-    /// What is changed.
+    /// Show the changes.
     Diff(&'a Diff),
-    /// It is changed below too.
+    /// Apply the changes to the directory below.
     Apply(&'a Apply),
-    /// It is changed no longer.
+    /// Throw changes away.
     Discard(&'a Paths),
-    /// Who did what.
+    /// Show which command made each change.
     Log(&'a One),
-    /// All of it elsewhere.
+    /// Copy all files out.
     Export(&'a Export),
-    /// A name for what there is.
+    /// Name the present contents.
     Snapshot(&'a Named),
-    /// What there was.
+    /// Return to a snapshot.
     Rollback(&'a Named),
-    /// Twice.
+    /// Create another head.
     Fork(&'a Named),
 }
 
 /// Options of `diff`.
 #[derive(Args, Debug)]
 pub struct Diff {
-    /// The state, and the paths that are meant
+    /// The state and the paths.
     #[command(flatten)]
     pub of: Paths,
-    /// How much of each file
+    /// Show how much of each file changed
     #[arg(long)]
     pub stat: bool,
-    /// As git shows it
+    /// Show a patch as git does
     #[arg(short, long)]
     pub patch: bool,
-    /// Kinds and names alone
+    /// Show only the kind and the name of each change
     #[arg(long, conflicts_with_all = ["stat", "patch"])]
     pub name_status: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long, conflicts_with_all = ["stat", "patch", "name_status"])]
     pub json: bool,
-    /// Of `run --dry-run`: the state is one that nobody has named
+    /// Show the changes of `run --dry-run`, whose state the user has not named
     #[arg(long, hide = true)]
     pub of_dry_run: bool,
 }
@@ -53,13 +53,13 @@ pub struct Diff {
 /// Options of `apply`.
 #[derive(Args, Debug)]
 pub struct Apply {
-    /// The state, and the paths that are meant
+    /// The state and the paths.
     #[command(flatten)]
     pub of: Paths,
-    /// Also where the directory has changed since
+    /// Overwrite files of the directory that have changed since
     #[arg(long)]
     pub force: bool,
-    /// Says what would be done
+    /// Print what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -67,11 +67,11 @@ pub struct Apply {
 /// A state, and paths.
 #[derive(Args, Debug)]
 pub struct Paths {
-    /// The state: NAME, or a path with a slash; :HEAD behind it is another head
+    /// The state: NAME, or a path with a slash; NAME:HEAD selects another head
     pub state: OsString,
-    /// Paths in the directory [default: all]
+    /// Only these paths of the directory [default: all]
     pub paths: Vec<OsString>,
-    /// Where the directory below is [default: where it was]
+    /// Use DIR as the directory below [default: the directory of the last run]
     #[arg(long, value_name = "DIR")]
     pub lower: Option<PathBuf>,
 }
@@ -79,52 +79,53 @@ pub struct Paths {
 /// A state.
 #[derive(Args, Debug)]
 pub struct One {
-    /// The state: NAME, or a path with a slash; :HEAD behind it is another head
+    /// The state: NAME, or a path with a slash; NAME:HEAD selects another head
     pub state: OsString,
 }
 
 /// A state, and a name.
 #[derive(Args, Debug)]
 pub struct Named {
-    /// The state: NAME, or a path with a slash; :HEAD behind it is another head
+    /// The state: NAME, or a path with a slash; NAME:HEAD selects another head
     pub state: OsString,
-    /// The name
+    /// The name of the snapshot or head
     pub name: OsString,
 }
 
 /// Options of `export`.
 #[derive(Args, Debug)]
 pub struct Export {
-    /// The state: NAME, or a path with a slash; :HEAD behind it is another head
+    /// The state: NAME, or a path with a slash; NAME:HEAD selects another head
     pub state: OsString,
-    /// A directory that is not there, a FILE.tar, or - for a tar on standard output
+    /// A directory to create, a FILE.tar, or - for a tar on standard output
     pub to: PathBuf,
-    /// `all` that the command saw, or what is changed, as the upper directory of an `overlayfs`
+    /// Export all files that the command saw, or only the changes, as the upper directory of an
+    /// overlayfs
     #[arg(long, value_enum, default_value_t = Format::All)]
     pub format: Format,
-    /// Where the directory below is [default: where it was]
+    /// Use DIR as the directory below [default: the directory of the last run]
     #[arg(long, value_name = "DIR")]
     pub lower: Option<PathBuf>,
 }
 
-/// What is exported.
+/// The formats of an export.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// Everything.
+    /// All files that the command saw
     All,
-    /// What is changed.
+    /// Only the changes, as the upper directory of an overlayfs
     Overlayfs,
 }
 
 /// The states of the user.
 #[derive(Subcommand, Debug)]
 pub enum Overlay {
-    /// Lists them; of one, its snapshots and heads
+    /// List the states, or the snapshots and heads of STATE
     Ls {
         /// The state
         state: Option<OsString>,
     },
-    /// Removes one, with all that was changed
+    /// Remove a state, with all its changes
     Rm {
         /// The state
         state: OsString,
@@ -132,47 +133,49 @@ pub enum Overlay {
 }
 
 impl Export {
-    /// Whether it is not a tar.
+    /// Whether the export goes to a directory, not a tar.
     pub fn is_directory(&self) -> bool {
         self.to.as_os_str() != "-" && self.to.extension().is_none_or(|suffix| suffix != "tar")
     }
 
-    /// Makes sure that a tar is not expected to be compressed.
+    /// Makes sure that the name does not ask for a compressed tar.
     ///
     /// # Errors
-    /// When its name says so.
+    /// When the name does.
     pub fn ensure_not_compressed(&self) -> Result<()> {
         let name = self.to.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let packed = [".tgz", ".tbz", ".tbz2", ".txz", ".tzst"].iter().any(|ending| name.ends_with(ending));
         let in_two = name.rsplit_once('.').is_some_and(|(rest, ending)| rest.ends_with(".tar") && !ending.is_empty());
         ensure!(
             !packed && !in_two,
-            "{}: a tar is not compressed here: lind-boot export {} - | gzip >{0}",
+            "{}: lind-boot does not compress a tar; run `lind-boot export {} - | gzip >{0}`",
             self.to.display(),
             self.state.display()
         );
         Ok(())
     }
 
-    /// Makes sure that nothing is written over: a device or a pipe may be there.
+    /// Makes sure that no file is overwritten. A device or a pipe may be there.
     ///
     /// # Errors
-    /// When there is a file.
+    /// When the file exists.
     pub fn ensure_new_file(&self) -> Result<()> {
         let taken = self.to.symlink_metadata().is_ok_and(|found| found.is_file() || found.is_symlink());
-        ensure!(!taken, "{}: is there already", self.to.display());
+        ensure!(!taken, "{}: already exists; name another file", self.to.display());
         Ok(())
     }
 
-    /// The directory, made.
+    /// Creates the directory of the export, and returns its path.
     ///
     /// # Errors
-    /// When there is one, or when it would be in the directory that is read: that would have no end.
+    /// When it exists, or would lie in the exported directory, so that the export would have no
+    /// end.
     pub fn made(&self, lower: &Path) -> Result<PathBuf> {
         let shown = self.to.display();
-        ensure!(self.to.symlink_metadata().is_err(), "{shown}: is there already");
+        ensure!(self.to.symlink_metadata().is_err(), "{shown}: already exists; name a new directory");
         let to = std::path::absolute(&self.to)?;
-        let parent = to.parent().context("no directory")?.canonicalize().with_context(|| shown.to_string())?;
+        let parent =
+            to.parent().context("has no parent directory")?.canonicalize().with_context(|| shown.to_string())?;
         let identity = |path: &Path| path.metadata().map(|found| (found.dev(), found.ino())).ok();
         let lies_in = parent.ancestors().any(|above| identity(above) == identity(lower));
         ensure!(!lies_in, "{shown}: lies in {}, which is exported; choose a directory elsewhere", lower.display());
@@ -182,7 +185,7 @@ impl Export {
 }
 
 impl Verb<'_> {
-    /// What the grate calls it.
+    /// The grate's name for the verb.
     pub fn name(&self) -> &'static str {
         match self {
             Verb::Diff(_) => "diff",
@@ -217,7 +220,7 @@ impl Verb<'_> {
         }
     }
 
-    /// Where the directory below is, if that is said.
+    /// The directory below, if `--lower` names it.
     pub fn lower(&self) -> Option<&PathBuf> {
         match self {
             Verb::Export(export) => export.lower.as_ref(),
@@ -230,22 +233,22 @@ impl Verb<'_> {
         self.paths().is_some() || matches!(self, Verb::Export(_))
     }
 
-    /// Whether it is changed.
+    /// Whether the verb changes the directory below.
     pub fn changes_below(&self) -> bool {
         matches!(self, Verb::Apply(apply) if !apply.dry_run)
     }
 
-    /// Whether it is how a dry run says what it would have changed.
+    /// Whether this is the `diff` that a dry run ends with.
     pub fn is_of_dry_run(&self) -> bool {
         matches!(self, Verb::Diff(diff) if diff.of_dry_run)
     }
 
-    /// Whether its words are paths.
+    /// Whether the words behind the options are paths.
     pub fn names_paths(&self) -> bool {
         self.paths().is_some()
     }
 
-    /// What stands behind the options.
+    /// The words behind the options.
     pub fn words(&self) -> &[OsString] {
         match self {
             Verb::Snapshot(named) | Verb::Rollback(named) | Verb::Fork(named) => std::slice::from_ref(&named.name),
@@ -253,7 +256,7 @@ impl Verb<'_> {
         }
     }
 
-    /// The options of the grate.
+    /// The options for the grate.
     pub fn flags(&self) -> Vec<OsString> {
         let chosen: &[(bool, &str)] = match self {
             Verb::Diff(diff) => &[

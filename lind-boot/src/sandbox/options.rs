@@ -12,31 +12,32 @@ use super::publish::Published;
 /// Options of `run`, and the command.
 #[derive(Args, Debug, Default)]
 pub struct RunOptions {
-    /// What the sandbox is.
+    /// Options of the sandbox.
     #[command(flatten)]
     pub options: Options,
-    /// Runs it in a session that `lind-boot session start` has started
+    /// Run the command in a session that `lind-boot session start` has started
     #[arg(long, value_name = "NAME")]
     pub session: Option<String>,
-    /// Writes a policy under which the same may be done again, and nothing more; adds to one that is there. NAME is a file in ~/.config/lind/policies
+    /// Write a policy that allows what the command did and nothing more; extend it if it exists.
+    /// NAME is a file in ~/.config/lind/policies
     #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["session", "explain"])]
     pub learn: Option<PathBuf>,
-    /// Changes nothing: says at the end what would have been changed
+    /// Leave the volumes unchanged, and print at the end what would have changed
     #[arg(long, conflicts_with_all = ["session", "explain"])]
     pub dry_run: bool,
-    /// As it is without: the command has our standard input and our terminal
+    /// Accepted for compatibility with docker; has no effect: the command always has standard input
     #[arg(short, long)]
     pub interactive: bool,
-    /// As it is without
+    /// Accepted for compatibility with docker; has no effect: the command always has the terminal
     #[arg(short, long)]
     pub tty: bool,
-    /// Says what is mounted, what may be done and which grates see to it, and runs nothing
+    /// Print the mounts, the rules and the grates that enforce them; run nothing
     #[arg(long)]
     pub explain: bool,
-    /// With --explain: as JSON
+    /// Print the explanation as JSON
     #[arg(long, requires = "explain")]
     pub json: bool,
-    /// The command: a name in the image, or a path of the host to a .wasm or .cwasm
+    /// The command: a program of the image, or the path of a .wasm or .cwasm file of the host
     #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true)]
     pub command: Vec<OsString>,
 }
@@ -44,13 +45,14 @@ pub struct RunOptions {
 /// Options of `learn`: it is `run --learn`.
 #[derive(Args, Debug)]
 pub struct LearnOptions {
-    /// The policy; one that is there already is added to. NAME is a file in ~/.config/lind/policies
+    /// Write the policy to this file, or extend it if it exists. NAME is a file in
+    /// ~/.config/lind/policies
     #[arg(short, long, value_name = "NAME|FILE")]
     output: PathBuf,
-    /// What the sandbox is.
+    /// Options of the sandbox.
     #[command(flatten)]
     options: Options,
-    /// The command, as for run
+    /// The command, as for `run`
     #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true)]
     command: Vec<OsString>,
 }
@@ -62,22 +64,22 @@ impl From<LearnOptions> for RunOptions {
     }
 }
 
-/// What all programs together may use.
+/// Limits of all programs together.
 #[derive(Args, Debug, Default, Clone)]
 pub struct Amounts {
-    /// Memory of all programs together: 64M, 2G
+    /// Limit the memory of all programs together: 64M, 2G
     #[arg(long, value_name = "SIZE", value_parser = |text: &str| Kind::Bytes.typed(text))]
     pub memory: Option<String>,
-    /// Processor time of all programs together: 10s, 2m
+    /// Limit the processor time of all programs together: 10s, 2m
     #[arg(long, value_name = "TIME", value_parser = |text: &str| Kind::Time.plain(text))]
     pub cpu: Option<String>,
-    /// Processes at a time
+    /// Limit the number of processes at one time
     #[arg(long, value_name = "COUNT", value_parser = |text: &str| Kind::Count.plain(text))]
     pub cages: Option<String>,
-    /// Open files at a time
+    /// Limit the number of open files at one time
     #[arg(long, value_name = "COUNT", value_parser = |text: &str| Kind::Count.plain(text))]
     pub files: Option<String>,
-    /// Bytes written to files: 100M
+    /// Limit the bytes written to files: 100M
     #[arg(long, value_name = "SIZE", value_parser = |text: &str| Kind::Bytes.typed(text))]
     pub disk: Option<String>,
 }
@@ -96,7 +98,8 @@ impl Amounts {
     }
 }
 
-/// A host name as sethostname(2) takes it, of letters that tools print as they are.
+/// Checks a host name: sethostname(2) must accept it, and it has only letters that tools print
+/// unchanged.
 fn host_name(text: &str) -> Result<String, String> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     if text.is_empty() || text.len() > 64 || !text.bytes().all(allowed) {
@@ -105,112 +108,127 @@ fn host_name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// What a sandbox is.
+/// Options of a sandbox.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Options {
-    /// A directory or file of the host, at the same path or at GUEST; it can be changed unless `ro` stands behind. With `overlay` the directory stays as
-    /// it is, and what is changed is kept in a state, to be looked at (lind-boot diff), applied or thrown away: a file, or a directory if STATE ends with /
+    /// Mount a directory or file of the host at GUEST [default: the same path]; may be repeated.
+    /// The guest may change it unless `ro` is given. With `overlay` the directory stays unchanged:
+    /// changes are kept in a state, which `lind-boot diff` shows, `apply` applies and `discard`
+    /// throws away. STATE is the name or path of the state's file, or of a directory if it ends
+    /// with /
     #[arg(short, long, value_name = "HOST[:GUEST][:ro|rw|overlay[=STATE]]")]
     pub volume: Vec<OsString>,
-    /// The same for a program of WASI, which finds it under the name given: HOST, or GUEST, which begins with /
+    /// Mount a directory and open it for a WASI program under the name GUEST [default: HOST]; a
+    /// GUEST that begins with / is its path too
     #[arg(long, value_name = "HOST[::GUEST]")]
     pub dir: Vec<OsString>,
-    /// Where the command starts [default: the current directory if it is in a volume, else the home directory]
+    /// Start the command in DIR, a path of the guest [default: the current directory if it is
+    /// mounted, else the home directory]
     #[arg(short, long, value_name = "DIR")]
     pub workdir: Option<PathBuf>,
-    /// What the host is called [default: sandbox]
+    /// Set the host name that programs see [default: sandbox]
     #[arg(long, value_name = "NAME", value_parser = host_name)]
     pub hostname: Option<String>,
-    /// An empty directory in memory
+    /// Mount an empty file system in memory at PATH [default size: 256M]
     #[arg(long, value_name = "PATH[:SIZE]")]
     pub tmpfs: Vec<String>,
-    /// The directory with the tools, read-only [default: $LIND_ROOT, or the one that came with lind-boot]
+    /// Use DIR as the image: the read-only directory with the tools [default: $LIND_ROOT, or the
+    /// image that came with lind-boot]
     #[arg(long, value_name = "DIR")]
     pub image: Option<PathBuf>,
-    /// Sets a variable of the environment, or passes ours on
+    /// Set a variable in the command's environment; without =VALUE, pass on its value
     #[arg(short, long, value_name = "NAME[=VALUE]")]
     pub env: Vec<OsString>,
-    /// Variables from a file, one NAME=VALUE a line
+    /// Set variables from a file with one NAME=VALUE a line
     #[arg(long, value_name = "FILE")]
     pub env_file: Vec<PathBuf>,
-    /// Whether the host's network may be used [default: none]
+    /// Choose the network that programs may use [default: the policy's; `agent` has none]
     #[arg(long, value_name = "WHICH")]
     pub network: Option<Network>,
-    /// A host that may be reached, and no other: NAME or ADDRESS[/BITS], with a port behind a colon
+    /// Allow connections to this host and to no other: NAME or ADDRESS[/BITS], with an optional
+    /// port; may be repeated
     #[arg(long, value_name = "HOST[:PORT]")]
     pub allow: Vec<String>,
-    /// A port of the host that leads to a port of the sandbox: 8080:80; HOSTADDRESS is 127.0.0.1 if left out
+    /// Forward a port of the host to a port of the sandbox: 8080:80. HOSTADDRESS is 127.0.0.1 by
+    /// default
     #[arg(short, long, value_name = "[HOSTADDRESS:]HOSTPORT:PORT", value_parser = Published::parse)]
     pub publish: Vec<Published>,
-    /// Who makes the mounts: the host (bind), or lind-boot itself where the host permits none [default: auto]
-    #[arg(long, value_name = "WHO")]
+    /// Choose who makes the mounts: the host, or lind-boot itself where the host permits none
+    /// [default: auto]
+    #[arg(long, value_name = "HOW")]
     pub mounts: Option<How>,
-    /// Mounts every volume read-only
+    /// Mount every volume read-only
     #[arg(long)]
     pub read_only: bool,
-    /// What a policy file says: one in ~/.config/lind/policies, or agent, build, readonly, untrusted, which come with lind-boot [default: agent]
+    /// Use this policy: agent, build, readonly or untrusted, the name of a file in
+    /// ~/.config/lind/policies, or a path [default: agent]
     #[arg(long, value_name = "NAME|FILE")]
     pub policy: Option<String>,
-    /// Lets files of this name be made and changed that the policy protects in any directory; `*` and `?` are as in a shell
+    /// Allow files of this name to be created and changed although the policy protects the name in
+    /// every directory; `*` and `?` match as in a shell
     #[arg(long, value_name = "NAME")]
     pub allow_name: Vec<String>,
-    /// Limits.
+    /// The limits.
     #[command(flatten)]
     pub amounts: Amounts,
-    /// Ends everything after this time, with status 124: 10s, 2m
+    /// Kill all programs after this time, with exit status 124: 10s, 2m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
-    /// A grate between the policy and the command, with its options as in a shell; may be repeated, the last sees the command's calls first
+    /// Start this grate between the policy and the command, with its options quoted as in a shell;
+    /// may be repeated, and the last sees the command's calls first
     #[arg(long, value_name = "'NAME [OPTIONS]'")]
     pub grate: Vec<String>,
-    /// A directory of grates for --grate, before the one of lind-boot; may be repeated
+    /// Look for the grates of --grate in DIR before lind-boot's own directory; may be repeated
     #[arg(long, value_name = "DIR")]
     pub grates: Vec<PathBuf>,
-    /// Writes a log of all calls that nobody can change unnoticed
+    /// Write a log of all system calls that cannot be changed unnoticed; `lind-boot audit verify`
+    /// checks it
     #[arg(long, value_name = "FILE")]
     pub audit: Option<PathBuf>,
-    /// Writes a JSON object for each thing that was denied, to a file or an open one's number
+    /// Write a JSON object for each denied call, to a file or an open file descriptor
     #[arg(long, value_name = "FILE|FD")]
     pub denials: Option<PathBuf>,
-    /// At the end writes a JSON object: status, signal, times, which limit ended it, how much was denied
+    /// Write a JSON object at the end: status, signal, times, the limit that ended the run, the
+    /// number of denials
     #[arg(long, value_name = "FILE|FD")]
     pub result: Option<PathBuf>,
-    /// Says what keeps the command inside, and how it ended
+    /// Print which walls confine the command, and how it ended
     #[arg(long)]
     pub verbose: bool,
-    /// Of --dry-run: where the states of overlays on all volumes go that could be changed
+    /// Put an overlay on every volume that could be changed, with its state in this directory (for
+    /// --dry-run)
     #[arg(long, hide = true)]
     pub overlay_all: Option<PathBuf>,
 }
 
-/// How mounts are made.
+/// The ways to make mounts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum How {
-    /// By the host if it permits it
+    /// The host if it permits mounts, else lind-boot
     #[default]
     Auto,
-    /// By the host
+    /// The host
     Bind,
-    /// By lind-boot's kernel, which walks each path itself
+    /// lind-boot's kernel, which resolves each path itself
     Kernel,
 }
 
-/// Which network there is.
+/// The networks that programs may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Network {
-    /// None
+    /// No network
     None,
-    /// The host's
+    /// The host's network
     Host,
 }
 
-/// A number with a unit: ms, s, m, h. Without one, seconds.
+/// Parses a time: a number with a unit (ms, s, m, h), or seconds without one.
 ///
 /// # Errors
-/// What is expected.
+/// The form that a time must have.
 pub fn duration(text: &str) -> Result<Duration, String> {
     match Kind::Time.parse(text) {
-        Some(0) => Err("must be more than nothing".into()),
+        Some(0) => Err("must be more than 0".into()),
         Some(nanoseconds) => Ok(Duration::from_nanos(nanoseconds)),
         None => Err(Kind::Time.expected().into()),
     }

@@ -150,7 +150,7 @@ fn remove_at_end(folder: &Path) -> Result<PipeWriter> {
 /// Options of `remove-at-end`.
 #[derive(Args, Debug)]
 pub struct RemoveAtEnd {
-    /// The directory
+    /// The directory to remove
     folder: PathBuf,
 }
 

@@ -1,8 +1,8 @@
-//! `lind-boot session`: a sandbox that stays, and runs one command after the other without starting anew.
+//! `lind-boot session`: a sandbox that stays, and runs many commands without being started again.
 //!
-//! A session is one runner. Behind the grates of its line stands a program that starts commands (`grates/session`); a thread
-//! of the runner takes them from a socket, where front ends ask for them: [`client`] is ours. What is said there is in
-//! `docs/session.md`.
+//! A session is one runner. Behind its grates a program (`grates/session`) starts commands. A
+//! thread of the runner takes requests for them from a socket; [`client`] is the front end that
+//! sends them. `docs/session.md` has the protocol.
 
 mod client;
 mod commands;
@@ -28,22 +28,22 @@ use crate::sandbox::{self, Amounts, Options, RunOptions, duration};
 
 pub use client::exec;
 
-/// What to do with sessions.
+/// The commands on sessions.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Starts a session, a sandbox as `run` makes it
+    /// Start a session: a sandbox like that of `run`, which stays
     Start(Box<Start>),
-    /// Runs a command in a session
+    /// Run a command in a session
     Exec(Exec),
-    /// Lists the sessions, and what runs in them
+    /// List the sessions, and the commands that run in them
     Ls(Ls),
-    /// Prints what a session and its grates have said
+    /// Print the messages of a session and its grates
     Logs(Name),
-    /// Sends a signal to the commands of a session
+    /// Send a signal to the commands of a session
     Signal(Signal),
-    /// Ends a session
+    /// End a session and its commands
     Stop(Name),
-    /// Is the session that `start` starts
+    /// Run the session that `start` starts
     #[command(hide = true)]
     Serve(Box<Start>),
 }
@@ -51,22 +51,22 @@ pub enum Command {
 /// Options of `session start`.
 #[derive(Args, Debug)]
 pub struct Start {
-    /// What it is called
+    /// The name of the session
     pub name: String,
-    /// Ends it when nobody has used it for this long: 10s, 2m
+    /// End the session when it was unused for this time: 10s, 2m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub idle: Option<Duration>,
-    /// Writes, when it ends, a policy under which its commands may do the same again, and nothing more; adds to one that is there. NAME is a file
-    /// in ~/.config/lind/policies
+    /// Write at the end a policy that allows what the commands did and nothing more; extend it if
+    /// it exists. NAME is a file in ~/.config/lind/policies
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "explain")]
     pub learn: Option<PathBuf>,
-    /// Says what is mounted, what its commands may do and which grates see to it, and starts nothing
+    /// Print the mounts, the rules and the grates that enforce them; start nothing
     #[arg(long)]
     pub explain: bool,
-    /// With --explain: as JSON
+    /// Print the explanation as JSON
     #[arg(long, requires = "explain")]
     pub json: bool,
-    /// What its sandbox is.
+    /// Options of the sandbox.
     #[command(flatten)]
     pub options: Options,
 }
@@ -74,30 +74,31 @@ pub struct Start {
 /// Options of `session exec`.
 #[derive(Args, Debug, Default)]
 pub struct Exec {
-    /// Where the command starts [default: the current directory if it is in a volume, else where the session does]
+    /// Start the command in DIR, a path of the guest [default: the current directory if it is
+    /// mounted, else the session's]
     #[arg(short, long, value_name = "DIR")]
     pub workdir: Option<PathBuf>,
-    /// Sets a variable of the environment, or passes ours on
+    /// Set a variable in the command's environment; without =VALUE, pass on its value
     #[arg(short, long, value_name = "NAME[=VALUE]")]
     pub env: Vec<OsString>,
-    /// Ends the command and all that it has started after this time, with status 124: 10s, 2m
+    /// Kill the command and all that it has started after this time, with exit status 124: 10s, 2m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
     /// Limits of this command, within those of the session.
     #[command(flatten)]
     pub amounts: Amounts,
-    /// The session
+    /// The name of the session
     pub name: String,
-    /// The command
+    /// The command and its arguments
     #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true)]
     pub command: Vec<OsString>,
 }
 
 impl Exec {
-    /// What `run --session` stands for; None without that.
+    /// The `session exec` that a `run --session` stands for. None without that option.
     ///
     /// # Errors
-    /// For options that only the whole session can have.
+    /// When the line has options that only the whole session can have.
     pub fn of_run(run: &RunOptions) -> Result<Option<Exec>> {
         let Some(name) = run.session.clone() else { return Ok(None) };
         let options = &run.options;
@@ -110,13 +111,13 @@ impl Exec {
         };
         ensure!(
             !run.explain && format!("{options:?}") == format!("{own:?}"),
-            "with --session there are -w, -e, --timeout and limits; the rest is for `lind-boot session start {name}`"
+            "--session allows only -w, -e, --timeout and limits; give other options to `lind-boot session start {name}`"
         );
         let Options { workdir, env, timeout, amounts, .. } = own;
         Ok(Some(Exec { workdir, env, timeout, amounts, name, command: run.command.clone() }))
     }
 
-    /// A line without options, which nothing has to be parsed for.
+    /// A `session exec` line without options, which needs no parser.
     fn plain(words: &[OsString]) -> Option<Exec> {
         let [_, session, exec, name, rest @ ..] = words else { return None };
         let command = if rest.first().is_some_and(|word| word == "--") { rest.get(1..)? } else { rest };
@@ -127,7 +128,8 @@ impl Exec {
     }
 }
 
-/// Runs `session exec` without looking at anything else, where the line is that plain: it is to cost little more than the program.
+/// Runs a `session exec` line without options before anything else is set up: it shall cost little
+/// more than the program itself.
 pub fn exec_at_once() -> Option<u8> {
     let words: Vec<OsString> = std::env::args_os().collect();
     Exec::plain(&words).map(|line| exec(&line))
@@ -136,14 +138,14 @@ pub fn exec_at_once() -> Option<u8> {
 /// The name of a session.
 #[derive(Args, Debug)]
 pub struct Name {
-    /// The session
+    /// The name of the session
     pub name: String,
 }
 
 /// Options of `session ls`.
 #[derive(Args, Debug)]
 pub struct Ls {
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -151,20 +153,20 @@ pub struct Ls {
 /// Options of `session signal`.
 #[derive(Args, Debug)]
 pub struct Signal {
-    /// The session
+    /// The name of the session
     pub name: String,
-    /// The signal, by name or number
+    /// The signal: a name or a number
     #[arg(value_parser = control::signal)]
     pub signal: u8,
-    /// One command only, by the number that `ls` shows
+    /// Signal only this command, by the number that `ls` shows
     #[arg(long)]
     pub id: Option<u32>,
 }
 
-/// Does what is asked, and returns the exit status.
+/// Runs a command on sessions, and returns the exit status.
 ///
 /// # Errors
-/// What went wrong.
+/// When the command fails.
 pub fn run(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Exec(line) => return Ok(exec(&line)),
