@@ -12,8 +12,8 @@ use lind_engine::signal::host_signals;
 use lind_engine::syscall::perf::Perf;
 use lind_engine::{CodeStore, Engine, Link};
 use lind_kernel::cage::{self, Limits, Program, Status};
-use lind_kernel::engine::LoadError;
 use lind_kernel::root::{Directory, Last, Root, Walls};
+use lind_kernel::runtime::LoadError;
 use lind_kernel::{Errno, Kernel, stdio, text};
 
 use crate::cli::{PerfFormat, Run};

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Errno(i32);
 
-/// What a system call yields.
+/// The result of a system call.
 pub type Result<T> = core::result::Result<T, Errno>;
 
 macro_rules! errnos {
@@ -48,7 +48,7 @@ impl Errno {
         self.row().map_or("E?", |row| row.1)
     }
 
-    /// What strerror(3) says.
+    /// The message of strerror(3).
     pub fn text(self) -> &'static str {
         self.row().map_or("Unknown error", |row| row.2)
     }

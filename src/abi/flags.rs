@@ -9,7 +9,7 @@ use crate::types::{Arg, ArgType, Kind};
 pub struct Names {
     /// The type's name.
     pub name: &'static str,
-    /// Value and name. For flags, a value with several bits stands before its parts.
+    /// Value and name. For flags, a value of several bits comes before its single bits.
     pub rows: &'static [(u32, &'static str)],
 }
 

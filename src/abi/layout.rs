@@ -32,8 +32,7 @@ pub struct Field {
 pub struct Struct {
     /// Name and size.
     pub layout: &'static Layout,
-    /// The C type to assert against (`struct stat`), and the header that has it; empty if libc
-    /// has no public name for it.
+    /// The C type to assert against (`struct stat`); empty if libc has no public name for it.
     pub c_type: &'static str,
     /// The header.
     pub header: &'static str,
@@ -222,6 +221,7 @@ structs! {
     LindCall "lind_call", "struct lind_call" in "lind/grate.h" = 120 { nr: u32, pad: u32 as "", caller: u64, target: u64, args: [LindArg; 6], }
     /// Where calls on descriptors go, as `route_fds` takes it.
     LindFdRoutes "lind_fd_routes", "struct lind_fd_routes" in "lind/grate.h" = 96 { words: u64, count: u32, mask: u32, unset: u64, set: u64, numbers: [u64; 8], }
-    /// What a handler has copied when it has returned, behind the call that it was given.
+    /// A handler writes this behind the call it was given, and returns `ANSWER`, to have data
+    /// copied for it.
     LindAnswer "lind_answer", "struct lind_answer" in "lind/grate.h" = 56 { result: i64, to: u64, cage: u64, from: u64, length: u64, release: u64, part: u64, }
 }

@@ -1,12 +1,13 @@
-//! What system calls do to the files that their paths, descriptors and addresses mean.
+//! The effects of system calls on the files that their paths, descriptors and addresses name.
 //!
-//! The table of calls says which arguments are paths and which directories they start at; what happens there is said here, once
-//! per path. A policy that is about files goes by this table, so that it cannot forget a call: every row with a path stands
-//! here, and so does every row that changes a file through a descriptor. The tests fail for one that does not.
+//! The table of calls says which arguments are paths and which directories they start at; this
+//! module says, once per path, what happens there. Policies about files use this table, so that
+//! they cannot forget a call: every row with a path is listed here, and so is every row that
+//! changes a file through a descriptor. The tests fail for a missing one.
 
 use crate::{Kind, SYSCALLS, Syscall, syscall_named};
 
-/// What a call does to what a path or descriptor means: a sum of these.
+/// Effects of a call on the file that a path or descriptor names; several are combined by `|`.
 pub mod effect {
     /// Reads it or about it, or works in it.
     pub const READ: u16 = 1;
@@ -49,7 +50,7 @@ pub enum End {
     Text,
 }
 
-/// What happens to one path of a call.
+/// The use that a call makes of one path.
 #[derive(Clone, Copy, Debug)]
 pub struct PathUse {
     /// A sum of [`effect`]s.
@@ -58,14 +59,15 @@ pub struct PathUse {
     pub end: End,
 }
 
-/// What a call does to files.
+/// The effects of a call on files.
 #[derive(Clone, Copy, Debug)]
 pub struct FileUse {
     /// The call.
     pub name: &'static str,
     /// Its paths, in order.
     pub paths: &'static [PathUse],
-    /// What it does through each of its descriptor arguments (those that are no start of a path), in order.
+    /// The effects through each of its descriptor arguments, in order, without the directories at
+    /// which paths start.
     pub fds: &'static [u16],
     /// The place of the argument that is, or points to, a socket address that may be a path.
     pub address: Option<usize>,
@@ -88,7 +90,8 @@ impl FileUse {
         syscall_named(self.name).expect("the tests look every name up")
     }
 
-    /// Where the arguments of its paths stand, in order: a directory stands before its path.
+    /// The positions of the arguments for each path, in order: the directory's, if it has one, and
+    /// the path's.
     pub fn places(&self) -> impl Iterator<Item = (Places, PathUse)> + '_ {
         let args = self.row().args;
         let paths = args.iter().enumerate().filter(|(_, (_, kind))| matches!(kind, Kind::Path)).map(|(at, _)| at);

@@ -18,9 +18,9 @@ pub struct Syscall {
     pub args: &'static [(&'static str, Kind)],
     /// The result.
     pub ret: Kind,
-    /// What is not supported.
+    /// Differences from Linux, for the documentation.
     pub notes: &'static [&'static str],
-    /// Whether the kernel has it.
+    /// True if the kernel implements the call.
     pub implemented: bool,
 }
 
@@ -28,13 +28,15 @@ pub struct Syscall {
 /// (so that it can forward them), except exit, exit_group, rt_sigreturn and the interposition calls.
 pub const NR_ANY: u32 = u32::MAX;
 
-/// What a handler returns whose answer is the `struct lind_answer` behind the call it was given. No call has this result.
+/// Result of a handler that has written a `struct lind_answer` behind the call it was given. No
+/// call has this result.
 pub const ANSWER: i64 = i64::MIN;
 
-/// What a handler returns that has nothing more to do with the call it was given: it goes on as it came. No call has this result.
+/// Result of a handler that lets the call go on unchanged and needs nothing more of it. No call has
+/// this result.
 pub const PASS: i64 = i64::MIN + 1;
 
-/// What a filter returns that leaves the call to the handler. No call has this result.
+/// Result of a filter that leaves the decision to the handler. No call has this result.
 pub const ASK: i64 = i64::MIN + 2;
 
 /// The row of a number.
@@ -51,8 +53,9 @@ pub fn syscall_named(name: &str) -> Option<&'static Syscall> {
     SYSCALLS.iter().chain(MISSING).find(|row| row.name == name)
 }
 
-/// What the kernel answers to a call that it does not have. Calls that change the machine, mounts, namespaces or another process from outside are
-/// EPERM, as for whoever has not the capability: programs go on without it. All others are ENOSYS, as on a kernel without the call.
+/// The errno for a call that the kernel does not implement. Calls that change the machine, mounts,
+/// namespaces or another process from outside fail with EPERM, as they do without the capability:
+/// programs go on without them. All others fail with ENOSYS, as on a kernel without the call.
 pub const fn absent(nr: u32) -> Errno {
     match nr {
         nr::ptrace | nr::process_vm_readv | nr::process_vm_writev | nr::kcmp => Errno::EPERM,
@@ -102,7 +105,7 @@ macro_rules! rows {
 }
 crate::for_each_syscall!(rows);
 
-/// Both lists ascend, and no number stands in both.
+/// Both lists ascend, and no number is in both.
 const _: () = {
     let mut i = 1;
     while i < SYSCALLS.len() {

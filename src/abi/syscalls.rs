@@ -64,8 +64,8 @@ implemented {
     45   net      recvfrom(fd: Fd, buf: Out<u8>, len: Len, flags: MsgFlags, addr: Out<Sockaddr>, addr_len: InOut<u32>) -> usize;
     /// SCM_CREDENTIALS must name the calling cage itself, as for who may not speak for others.
     46   net      sendmsg(fd: Fd, msg: In<Msghdr>, flags: MsgFlags) -> usize;
-    /// No path starts at a directory that was received, and no epoll instance that was received can be changed. What
-    /// comes from outside the runner has process 0 in SCM_CREDENTIALS.
+    /// No path starts at a directory that was received, and no epoll instance that was received can
+    /// be changed. Messages from outside the runner have process 0 in SCM_CREDENTIALS.
     47   net      recvmsg(fd: Fd, msg: InOut<Msghdr>, flags: MsgFlags) -> usize;
     48   net      shutdown(fd: Fd, how: ShutdownHow) -> ();
     /// A unix path leads where open leads. Names without a file are the runner's: its cages see each other's and not the
@@ -231,7 +231,8 @@ implemented {
     224  time     timer_gettime(id: i32, value: Out<Itimerspec>) -> ();
     225  time     timer_getoverrun(id: i32) -> i32;
     226  time     timer_delete(id: i32) -> ();
-    /// The processor time of another process is told of descendants, and nothing can wait for it.
+    /// The processor-time clock of another process can be read only for descendants, and no call
+    /// can wait for it.
     228  time     clock_gettime(clock: Clock, tp: Out<Timespec>) -> ();
     229  time     clock_getres(clock: Clock, res: Out<Timespec>) -> ();
     230  time     clock_nanosleep(clock: Clock, flags: TimerFlags, req: In<Timespec>, rem: Out<Timespec>) -> ();
@@ -370,9 +371,10 @@ implemented {
     /// In a directory openat opens and makes files, and unlinkat removes them, whose names are numbers; no other path starts there.
     /// EBADF for others, EPERM for who is not a grate of the runner's command line.
     1011 threei   host_file(number: u64) -> NewFd;
-    /// Says that a call of `client`, a descendant of the caller or the caller itself, was refused with an error; 0 where it was ended.
-    /// `text` holds the rule, what was asked for, and what would have to be allowed, each ended by a NUL. Whoever started the runner
-    /// is told; EOPNOTSUPP where he has not asked.
+    /// Says that a call of `client`, a descendant of the caller or the caller itself, was refused
+    /// with an error; 0 where it was ended. `text` holds the rule, what was asked for, and what
+    /// would have to be allowed, each ended by a NUL. The process that started the runner gets the
+    /// message; EOPNOTSUPP if it has not asked for denials.
     1012 threei   denied(client: u64, number: u64, error: u64, text: In<u8>, len: Len) -> ();
 }
 missing {

@@ -28,7 +28,7 @@ impl CageId {
 pub struct Arg {
     /// The 64 bits the guest passed.
     pub value: u64,
-    /// Whose argument it is.
+    /// The cage that the argument refers to.
     pub cage: CageId,
 }
 
@@ -61,11 +61,11 @@ pub struct Call<'a> {
     pub target: CageId,
     /// The arguments.
     pub values: &'a [Word; 6],
-    /// Whose memory, fds or directories they refer to.
+    /// The cages whose memory, descriptors or directories the arguments refer to.
     pub owners: Owners,
 }
 
-/// Whose a call's arguments are. A program's own calls, which are most, need no list.
+/// The cages that a call's arguments refer to. Most calls are a program's own and need no list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owners {
     /// All are one cage's.
@@ -81,7 +81,7 @@ impl Call<'_> {
         Arg { value: self.values[at].value, cage: self.owner(at) }
     }
 
-    /// Whose argument `at` is.
+    /// The cage that argument `at` refers to.
     #[inline]
     pub fn owner(&self, at: usize) -> CageId {
         match &self.owners {
@@ -99,7 +99,7 @@ impl Call<'_> {
     }
 }
 
-/// What an argument or result is: how to print it, and what it points to.
+/// The kind of an argument or result: how to print it, and what it points to.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Nothing (a result of success only).
@@ -288,7 +288,7 @@ macro_rules! owned {
         pub struct $name {
             /// The value as the guest spells it.
             pub $field: $inner,
-            /// Whose it is.
+            /// The cage that it belongs to.
             pub cage: CageId,
         }
 
@@ -354,7 +354,7 @@ macro_rules! pointers {
         pub struct $name<T> {
             /// The guest address; 0 is NULL.
             pub addr: u64,
-            /// Whose memory.
+            /// The cage whose memory it is in.
             pub cage: CageId,
             points_to: PhantomData<fn() -> T>,
         }

@@ -64,7 +64,7 @@ const EFFECTS: [(&str, u16); 10] = [
     ("DATA", effect::DATA),
 ];
 
-/// What the kernel answers to a call that it has not; 0 if it has it.
+/// The errno for a call that the kernel does not implement; 0 for the others.
 fn absent_of(used: &FileUse) -> i32 {
     if is_implemented(used) { 0 } else { lind_abi::absent(used.row().nr).raw() }
 }

@@ -133,7 +133,7 @@ fn shape(row: &Syscall, at: usize) -> Shape {
         },
         Kind::Len if socket_address(row, at.wrapping_sub(1)) => Shape::Number("socklen_t"),
         Kind::Len => Shape::Size,
-        // What these calls do with an address is not reading it.
+        // These calls use an address without reading what is there.
         Kind::Addr if row.area == "memory" || row.name.starts_with("shm") => Shape::Number("uint64_t"),
         Kind::Addr | Kind::StrArray | Kind::Out(_) | Kind::InOut(_) => Shape::There,
         Kind::Path | Kind::Str => Shape::Text(nullable(row.name, arg)),
@@ -178,7 +178,7 @@ fn nullable(call: &str, arg: &str) -> bool {
     }
 }
 
-/// What Linux says of a string without an end.
+/// Linux's errno for a string that has no end.
 fn too_long(call: &str, arg: &str) -> &'static str {
     match arg {
         "name" if call == "memfd_create" => "EINVAL",

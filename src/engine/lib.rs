@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use lind_abi::CageId;
 use lind_kernel::cage::{Cage, Thread};
-use lind_kernel::engine::{self as boundary, Gone, LoadError, Start};
+use lind_kernel::runtime::{self as boundary, Gone, LoadError, Start};
 use lind_kernel::{Kernel, Result, stdio};
 use wasmtime::Linker;
 
@@ -176,7 +176,7 @@ impl Engine {
     }
 }
 
-impl boundary::Engine for Engine {
+impl boundary::GuestRuntime for Engine {
     fn load(
         &self,
         file: BorrowedFd<'_>,

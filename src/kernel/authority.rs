@@ -1,11 +1,12 @@
-//! Who may name or change what: the one place that decides it.
+//! Authority: decides which cage may name or change which other, in this one place.
 //!
 //! R is the cage that calls, known from the engine and never from an argument. Its reach is itself,
 //! its descendants, and, while it serves a call, the client of that call and the cages its
 //! arguments name. Ancestry is fixed at birth and outlives the cages in between.
 //!
-//! A grate that serves one of the calls that are decided here and makes it as it came does so for its client: then R is the
-//! [client](asker), or whoever calls a grate that only passes calls on could have done what that grate may do.
+//! A grate that serves one of the calls decided here and relays it unchanged acts for its client: R
+//! is then the [client](asker). Otherwise the caller of a grate that only relays calls could have
+//! done whatever that grate may do.
 
 use std::sync::Arc;
 
@@ -13,11 +14,13 @@ use lind_abi::{CageId, Errno, Result, nr};
 
 use crate::Kernel;
 use crate::cage::Cage;
-use crate::engine::Served;
+use crate::runtime::Served;
 use crate::threei::Handler;
 
-/// Who asks for `number`, an interposition call that `caller` makes: the client of the call that it serves if it passes that on, which
-/// `same` tells of the values of the two. What the client itself serves is not known here: its reach is itself and its descendants.
+/// The cage for which `caller` makes `number`, an interposition call: the client of the call that
+/// `caller` serves if it relays that call (`same` compares the values of the two), else `caller`
+/// itself. The call that the client itself may serve is not known here: the client's reach is
+/// itself and its descendants.
 pub fn asker<'a>(
     caller: &'a Cage,
     served: Option<&'a Served<'a>>,
@@ -62,10 +65,11 @@ pub fn table(kernel: &Kernel, caller: &Cage, served: Option<&Served<'_>>, by: &C
     if by.descends_from(caller.id) && its_own { Ok(()) } else { Err(Errno::EPERM) }
 }
 
-/// Whether R may have calls of `target` on itself go by the table of `by`: those that it could send on by it.
+/// Whether R may have calls of `target` on itself go by the table of `by`: those that it could send
+/// on by it.
 ///
 /// # Errors
-/// EPERM unless `target` is a proper descendant of R, and `by` is R or stands between the two.
+/// EPERM unless `target` is a proper descendant of R, and `by` is R or lies between the two.
 pub fn way(caller: &Cage, target: &Cage, by: &Cage) -> Result<()> {
     let between = by.id == caller.id || (by.descends_from(caller.id) && target.descends_from(by.id));
     if target.descends_from(caller.id) && between { Ok(()) } else { Err(Errno::EPERM) }

@@ -18,9 +18,9 @@ use rustix::time::ClockId;
 use crate::Kernel;
 use crate::authority;
 use crate::cage::{Attention, Cage, Thread, signal};
-use crate::engine::{Hop, Served};
 use crate::fd::{FileRef, InUse, Reader};
 use crate::host::clock::sleep_until;
+use crate::runtime::{Hop, Served};
 use crate::threei::HandlerTable;
 use dispatch::{dispatch, dispatch_short};
 use grates::by_grates;
@@ -78,8 +78,9 @@ impl Ctx<'_> {
         self.owner(fd.cage)?.fds.host(fd.number, self.reader(fd.cage))
     }
 
-    /// Whose word announces what is used of that cage's table. A client waits on this very stack for the grate that acts for
-    /// it, and uses nothing meanwhile: its word is free, and most often it is the table's owner.
+    /// The hazard word in which uses of that cage's table are announced. A client waits on this
+    /// very stack for the grate that acts for it, and uses nothing meanwhile: its word is free, and
+    /// most often it owns the table.
     #[inline(always)]
     pub fn reader(&self, table: CageId) -> &Reader {
         if table == self.thread.cage.id { &self.thread.reader } else { &self.caller.reader }
@@ -150,7 +151,8 @@ fn goes_on(kernel: &Arc<Kernel>, caller: &Thread, thread: &Thread) -> bool {
     goes_on
 }
 
-/// A guest that makes a call, as its engine knows it. What a call needs of it is asked where it is needed: most need little.
+/// A guest that makes a call, as its engine knows it. Calls ask for a fact only when they need it:
+/// most need little.
 pub trait Caller {
     /// The way into grates.
     type Hop: Hop;
@@ -217,7 +219,8 @@ const fn is_short(number: u32) -> bool {
     )
 }
 
-/// What grates answer to a call that a cage makes for itself; None if it is the kernel's.
+/// The result of the grates that handle a call which a cage makes for itself; None if the kernel
+/// has to make the call.
 #[inline(never)]
 fn own_by_grates<C: Caller>(caller: &C, number: u32, values: &[Word; 6]) -> Option<i64> {
     let (thread, mut call) = (caller.thread(), own_call(caller, number, values));
@@ -266,9 +269,11 @@ pub fn make_syscall(
     pass_on(kernel, thread, served, hop, &thread.cage.handlers, &call).unwrap_or_else(Errno::to_wire)
 }
 
-/// The call that `wire` describes, by the table of cage `by`, or else of the cage that it names as its caller. To handlers, the calling
-/// cage is the caller as ever. Where that makes it for `asker`, it goes by its own table for that of `asker`, and is about what `asker`
-/// reaches. ELOOP for one that makes calls itself: it could describe itself, without end.
+/// Makes the call described by `wire`, routed by the handler table of `by`. If `by` is 0, the table
+/// of `wire.caller` is used. Handlers see the calling cage as the caller. If a grate relays this
+/// call for a client (`asker`), the client's reach applies, and the grate's own table replaces the
+/// client's. Fails with ELOOP if `wire` describes another `call_by`, because such calls could nest
+/// without end.
 pub(crate) fn call_by(cx: &Ctx<'_>, asker: &Cage, wire: &LindCall, by: u64) -> Result<i64> {
     if wire.nr == lind_abi::nr::call_by {
         return Err(Errno::ELOOP);
@@ -308,13 +313,13 @@ fn by_table(cx: &Ctx<'_>, by: u64, call: &Call<'_>) -> Result<i64> {
         return pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &caller.handlers, call);
     }
     // Out of its place while the call lasts, which may make others: no count of users changes.
-    let by = match cx.hop.by().take(by) {
+    let by = match cx.hop.cached_cage().take(by) {
         Some(cage) => cage,
         None => cx.kernel.cages.get(by).ok_or(Errno::ESRCH)?,
     };
     let result = authority::table(cx.kernel, caller, cx.served, &by, call.target)
         .and_then(|()| pass_on(cx.kernel, cx.caller, cx.served, cx.hop, &by.handlers, call));
-    cx.hop.by().keep(by);
+    cx.hop.cached_cage().keep(by);
     result
 }
 
@@ -360,7 +365,8 @@ fn pass_own(
     (number, values): (u32, &[Word; 6]),
 ) -> i64 {
     let client = served.client;
-    // Put together anew: to copy one would be to read in wide pieces what was written in narrow ones a moment ago.
+    // The call is built from its parts: a copy would read in wide pieces what was written in narrow
+    // ones a moment ago, which stalls.
     let id = client.cage.id;
     let mut call = Call { nr: number, caller: thread.cage.id, target: id, values, owners: Owners::All(id) };
     let follow = |to| client.routes.follow(number, values[0].value, to);

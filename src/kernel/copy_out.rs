@@ -13,8 +13,8 @@ use lind_abi::{Errno, Result, nr};
 use crate::Kernel;
 use crate::cage::Thread;
 use crate::call;
-use crate::engine::{Hop, Served};
 use crate::mem::{GuestMemory, PAGE};
+use crate::runtime::{Hop, Served};
 use crate::threei::Handler;
 
 /// Makes the copy that `grate`'s handler describes at `at` in its `memory`. Returns what the client gets: the result that it

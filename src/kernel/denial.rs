@@ -1,6 +1,7 @@
-//! What grates have refused: they say so, and whoever started the runner is told.
+//! Denials that grates report, and their way to the process that started the runner.
 //!
-//! Who says it and about whom is the kernel's knowledge; the texts are the grate's, and may have been taken from its client.
+//! The kernel knows which grate reports and about which client; the texts are the grate's, and may
+//! have been taken from its client.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -17,7 +18,7 @@ const MOST: usize = 16 << 10;
 pub struct Denial {
     /// The program of the grate that says so.
     pub grate: String,
-    /// Who was refused.
+    /// The cage whose call was refused.
     pub client: CageId,
     /// Its program.
     pub program: String,
@@ -27,9 +28,9 @@ pub struct Denial {
     pub error: Option<Errno>,
     /// Which rule was applied.
     pub rule: String,
-    /// What the call was about.
+    /// The subject of the call, such as a path or an address.
     pub what: String,
-    /// What would have to be allowed.
+    /// The permission that would have to be granted.
     pub subject: String,
 }
 

@@ -1,10 +1,12 @@
-//! Calls that go by their descriptor: what a grate would do with them, so plain that the kernel does it.
+//! Routes by descriptor: decisions of a grate that are simple enough for the kernel to make.
 //!
-//! Of the descriptors of its clients a grate most often serves some and leaves the others alone, and the handler of a call begins by
-//! looking which it is. With `route_fds` a grate shows where it keeps that: 32-bit words in its own memory, one for each descriptor
-//! number of a client. A call of the client on itself is then looked up there by its first argument, and by what the word says enters the
-//! handler or goes where a table sends it that the grate could have used in the handler. The word stays the grate's: it changes it as ever,
-//! and there is nothing to keep in step. What cannot be looked up enters the handler.
+//! A grate most often serves some descriptors of its clients and leaves the others alone; the
+//! handler of a call first looks which kind it has. With `route_fds` a grate shows where it keeps
+//! this state: 32-bit words in its own memory, one for each descriptor number of a client. For a
+//! call of the client on itself, the kernel reads the word at the call's first argument. By its
+//! value the call enters the handler, or goes to a handler table that the grate could have used in
+//! the handler. The words belong to the grate: it changes them as before, and nothing has to be
+//! kept in step. A call whose word cannot be read enters the handler.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -53,7 +55,7 @@ impl OfCage {
     /// The cage has ended: it makes no more calls.
     pub(crate) fn forget(&self) {
         let routes = self.lock().take();
-        // What goes with them takes locks of its own.
+        // Dropping the routes may drop cages, which take locks of their own.
         drop(routes);
     }
 
@@ -62,7 +64,8 @@ impl OfCage {
     }
 }
 
-/// What grates have said of the descriptors of one cage. Not inherited: a child's descriptors are in other words.
+/// The routes that grates have declared for the descriptors of one cage. A child does not inherit
+/// them: its descriptors have other words.
 #[derive(Default)]
 pub struct Routes {
     /// Bit n % 64 of word n / 64: any of them is about system call n.
@@ -164,7 +167,7 @@ impl Route {
         }
         let way = if word & self.mask == 0 { &self.unset } else { &self.set };
         match way {
-            // What a dead grate handled fails, and what it did not handle neither goes on.
+            // If the grate is dead, its calls fail, whether or not it would have handled them.
             Way::Table(table) if self.grate.answers() => Some(table),
             Way::Table(_) | Way::Handler => None,
         }
@@ -177,7 +180,7 @@ mod tests {
 
     use super::*;
     use crate::call::make_syscall;
-    use crate::engine::Served;
+    use crate::runtime::Served;
     use crate::testing::{NoHop, World, both_walls};
 
     fn routes(w: &World) -> LindFdRoutes {

@@ -2,7 +2,7 @@
 //!
 //! It owns cages, interposition tables, memory maps and file descriptors, and leans on the host
 //! kernel for everything else. It knows nothing of the engine that runs guest code: that is the
-//! [`engine::Engine`] trait, and the tests have one of their own.
+//! [`runtime::GuestRuntime`] trait, and the tests have one of their own.
 //!
 //! # Module map
 //! - [`call`]: from a number and six arguments to a kernel function or a grate
@@ -27,9 +27,9 @@
 //! - `sys`: one function per system call, by area
 //!
 //! # Lock order
-//! Whoever holds one of these takes only later ones; `stopped_outside` comes before
-//! them all. Of two cages' locks of one kind nobody holds both, but for
-//! `Cage::signals`: who sends a signal to several holds those of all, taken by ascending id.
+//! A thread that holds one of these takes only later ones; `stopped_outside` comes before them all.
+//! No thread holds two cages' locks of one kind, except for `Cage::signals`: sending a signal to
+//! several cages takes those of all, by ascending id.
 //!
 //! 1. `Kernel::kinship`
 //! 2. `Cage::news`
@@ -48,13 +48,14 @@
 //! 15. `cage::text_busy`
 //! 16. the record locks of files (`Locks`)
 //! 17. `Loopback::changing`, a socket's `Private`, the ports of `Loopback`, in this order
-//! 18. `CageTable`, `Cage::timers`, `Cage::watchers` and `sys::process::Names`: nothing within these
+//! 18. `CageTable`, `Cage::timers`, `Cage::watchers` and `sys::process::Names`: nothing within
+//!     these
 //!
 //! No guard is held while a grate is entered or the host blocks.
 //!
 //! # Failures
-//! An errno goes back to the caller. A fault of a guest ends its cage by a signal. A panic is a
-//! bug of ours: no guest may reach one.
+//! An errno goes back to the caller. A fault of a guest ends its cage by a signal. A panic is a bug
+//! of ours: no guest may reach one.
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "tests cut random numbers to size"))]
 
@@ -64,7 +65,6 @@ pub mod cage;
 pub mod call;
 pub mod copy_out;
 pub mod denial;
-pub mod engine;
 pub mod event;
 pub mod fd;
 pub mod fd_routes;
@@ -75,6 +75,7 @@ pub mod mem;
 mod path;
 mod procfs;
 pub mod root;
+pub mod runtime;
 pub mod sealed;
 pub mod set_id;
 mod spin;
@@ -98,8 +99,8 @@ pub use host::requests;
 pub use lind_abi::{Arg, CageId, Call, Errno, Result};
 
 use cage::CageTable;
-use engine::Engine;
 use root::Root;
+use runtime::GuestRuntime;
 
 /// A kernel: all cages of one runner. Several can live in one process.
 pub struct Kernel {
@@ -134,7 +135,7 @@ pub struct Kernel {
     pub(crate) names: sys::process::Names,
     pub(crate) processors: cage::processors::Processors,
     denials: OnceLock<denial::Listener>,
-    engine: OnceLock<Box<dyn Engine>>,
+    engine: OnceLock<Box<dyn GuestRuntime>>,
     line: OnceLock<cage::Line>,
     /// How the program of the command line ended, that all its grates stand before.
     pub(crate) command_end: OnceLock<cage::Status>,
@@ -189,7 +190,7 @@ impl Kernel {
     }
 
     /// Gives the kernel its engine. Later calls have no effect.
-    pub fn attach(&self, engine: Box<dyn Engine>) {
+    pub fn attach(&self, engine: Box<dyn GuestRuntime>) {
         let _ = self.engine.set(engine);
     }
 
@@ -214,13 +215,13 @@ impl Kernel {
         let _ = self.line.set(line);
     }
 
-    /// What the command line brings.
+    /// The settings that come from the command line.
     pub(crate) fn line(&self) -> &cage::Line {
         self.line.get_or_init(cage::Line::default)
     }
 
     /// The engine.
-    pub fn engine(&self) -> &dyn Engine {
+    pub fn engine(&self) -> &dyn GuestRuntime {
         self.engine.get().expect("the runner attaches an engine before it starts a cage").as_ref()
     }
 

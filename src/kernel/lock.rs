@@ -2,7 +2,7 @@
 
 use std::sync::{LockResult, Mutex, MutexGuard, PoisonError};
 
-/// What a lock or a wait gives, whoever has panicked.
+/// The value of a lock or a wait, even if a thread has panicked while it held the lock.
 #[inline]
 pub fn unpoisoned<T>(result: LockResult<T>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
@@ -10,7 +10,7 @@ pub fn unpoisoned<T>(result: LockResult<T>) -> T {
 
 /// Locking without a result.
 pub trait Locked<T: ?Sized> {
-    /// The guard, once nobody else has it.
+    /// Waits for the lock and returns its guard.
     fn locked(&self) -> MutexGuard<'_, T>;
 }
 

@@ -1,4 +1,5 @@
-//! What a look-up of a path begins with: where it starts, and what it must not do. The calls about files and the kernel's own trees both walk by these.
+//! The start of a path look-up: the directory where it begins, and the limits it must keep. The
+//! calls about files and the kernel's own trees both use it.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub(crate) enum Start {
     Directory(Arc<Directory>),
     /// A descriptor's. With an empty path it may be any file.
     File(FileRef),
-    /// One that was found on the way.
+    /// A directory that was found on the way.
     Opened(Found),
 }
 
@@ -73,7 +74,7 @@ impl Start {
     }
 }
 
-/// What a look-up must not do: the RESOLVE_* flags of openat2(2).
+/// Restrictions on a look-up: the RESOLVE_* flags of openat2(2).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Within {
     flags: ResolveFlags,

@@ -50,7 +50,7 @@ const PATIENCE: u32 = 256;
 /// Room for what the host says about mounts: mostly enough, so that it is read in one piece.
 const MOUNTS: usize = 8 << 10;
 
-/// What keeps guests inside the root.
+/// The mechanism that keeps guests inside the root.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Walls {
     /// The process has changed its root: host resolution cannot leave it.
@@ -66,11 +66,11 @@ pub enum Last {
     Follow,
     /// The link itself is meant.
     NoFollow,
-    /// The name is meant, as it stands in its directory: neither a link nor a mount is followed.
+    /// The name itself in its directory: neither a link nor a mount is followed.
     Name,
 }
 
-/// What a call does to a name in a directory.
+/// The change that a call makes to a name in a directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
     /// Makes it.
@@ -232,7 +232,7 @@ impl Root {
         Dir { fd: self.directory(), mount: MountId::ROOT }
     }
 
-    /// What keeps guests inside.
+    /// The mechanism that keeps guests inside.
     pub fn walls(&self) -> Walls {
         self.walls
     }
@@ -242,10 +242,11 @@ impl Root {
         &self.devices
     }
 
-    /// Acts on the object a path leads to: `act` gets a directory, a path and `AT_*` flags that mean it.
+    /// Acts on the object a path leads to: `act` gets a directory, a path and `AT_*` flags that
+    /// mean it.
     ///
     /// # Errors
-    /// What the look-up or `act` says.
+    /// The errors of the look-up or of `act`.
     pub fn object<T>(
         &self,
         dir: Dir<'_>,
@@ -281,7 +282,8 @@ impl Root {
         })
     }
 
-    /// Before what was found by a mount is changed. What the host has mounted it watches over itself.
+    /// Fails if the mount `mount` is read-only; called before a file found by it is changed. The
+    /// host itself guards its own mounts.
     ///
     /// # Errors
     /// EROFS.
@@ -293,11 +295,13 @@ impl Root {
         }
     }
 
-    /// Acts on the last component of a path, for calls that never follow it: `act` gets a directory and the
-    /// name in it, trailing slashes included. Where the name is `.`, `..` or `/` such calls fail and act on nothing.
+    /// Acts on the last component of a path, for calls that never follow it: `act` gets a directory
+    /// and the name in it, trailing slashes included. Where the name is `.`, `..` or `/` such calls
+    /// fail and act on nothing.
     ///
     /// # Errors
-    /// What the look-up of the directory or `act` says; ENOENT for an empty path; EROFS, and EBUSY for what a mount covers.
+    /// The errors of the look-up of the directory or of `act`; ENOENT for an empty path; EROFS, and
+    /// EBUSY for a name that a mount covers.
     pub fn parent<T>(
         &self,
         dir: Dir<'_>,
@@ -341,8 +345,8 @@ impl Root {
         self.hides
     }
 
-    /// Whether there is a symbolic link on the way of a path, as far as it exists. What leads out of a directory that may not
-    /// be left counts as one.
+    /// Whether there is a symbolic link on the way of a path, as far as it exists. A component that
+    /// leads out of a directory that may not be left counts as one.
     pub(crate) fn crosses_link(&self, dir: Dir<'_>, path: &CStr) -> bool {
         let absolute = path.to_bytes().first() == Some(&b'/');
         let (dir, path, within) = match (self.walls, &self.table) {

@@ -19,7 +19,7 @@ const NAMED: usize = 4;
 /// The longest name that is told, in bytes.
 const LONGEST: usize = 256;
 
-/// What has been made and not been told yet.
+/// Files that have got such a bit and have not been reported yet.
 #[derive(Default)]
 pub struct SetIds(Mutex<Noted>);
 
@@ -35,7 +35,7 @@ impl SetIds {
         if mode & BITS == 0 || root.volumes().is_empty() {
             return;
         }
-        // What has no name yet is noted when it gets one.
+        // A file without a name is noted when it gets one.
         let counts = |stat: &rustix::fs::Stat| {
             stat.st_mode & BITS != 0 && FileType::from_raw_mode(stat.st_mode).is_file() && stat.st_nlink > 0
         };

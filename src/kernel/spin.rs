@@ -21,13 +21,14 @@ use lind_abi::layout::Timespec;
 /// wait for each other would never stop sleeping.
 const LONGEST: Duration = Duration::from_micros(50);
 
-/// What takes longer than this to come might as well have been slept for.
+/// The time for which looking pays: a longer wait might as well have slept.
 const SOON: Duration = Duration::from_micros(15);
 
 /// So often in a row things may come late before that counts as not coming.
 const LATE: u32 = 8;
 
-/// Who asks for more bytes than this reads a stream, and gets more at once if it is given the time to gather.
+/// A reader that asks for more bytes than this reads a stream, and gets more at once if the stream
+/// is given time to gather.
 const STREAM: usize = 16 << 10;
 
 /// So many waits pass without a look at most.
@@ -38,7 +39,7 @@ const READY: u32 = 7;
 
 /// How looking has paid for one thread and one kind of wait. Only that thread uses it.
 #[derive(Debug, Default)]
-pub struct Patience {
+pub struct SpinBackoff {
     /// How many waits are to pass without a look.
     pass: AtomicU32,
     /// How many passed after the last look in vain.
@@ -47,7 +48,7 @@ pub struct Patience {
     late: AtomicU32,
 }
 
-/// What came of a look.
+/// The outcome of a look.
 enum Found {
     /// It was there at once.
     Ready,
@@ -59,7 +60,7 @@ enum Found {
     Nothing,
 }
 
-impl Patience {
+impl SpinBackoff {
     /// Whether to look in this wait.
     #[inline]
     fn is_turn(&self) -> bool {
@@ -103,50 +104,50 @@ fn look<T>(cx: &Ctx<'_>, between: u32, mut come: impl FnMut() -> Option<T>) -> (
 
 /// Before a wait for a word: returns when `changed`, or when it is time to sleep.
 pub(crate) fn for_word(cx: &Ctx<'_>, mut changed: impl FnMut() -> bool) {
-    let patience = &cx.caller.patience.word;
-    if patience.is_turn() {
+    let backoff = &cx.caller.backoff.word;
+    if backoff.is_turn() {
         let (found, _) = look(cx, 16, || changed().then_some(()));
         // A look at a word costs nothing, so there is no reason to spare it.
-        patience.note(&if matches!(found, Found::Ready) { Found::Came } else { found });
+        backoff.note(&if matches!(found, Found::Ready) { Found::Came } else { found });
     }
 }
 
 /// Before a call that waits until there is something to read, of which it takes at most `bytes`: returns when there is, or when it
 /// is time to sleep.
 pub(crate) fn for_input(cx: &Ctx<'_>, fd: BorrowedFd<'_>, bytes: usize) {
-    let patience = &cx.caller.patience.file;
-    if bytes > STREAM || !patience.is_turn() {
+    let backoff = &cx.caller.backoff.file;
+    if bytes > STREAM || !backoff.is_turn() {
         return;
     }
     let mut asked = [Poll::new(Some(fd), libc::POLLIN)];
     let mut ready = || wait::poll(&mut asked, Some(Timespec::default())) != Ok(0);
     if ready() {
-        return patience.note(&Found::Ready);
+        return backoff.note(&Found::Ready);
     }
     // The call is not going to wait.
     if rustix::fs::fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK)) {
-        return patience.note(&Found::Nothing);
+        return backoff.note(&Found::Nothing);
     }
     let (found, _) = look(cx, 1, || ready().then_some(()));
-    patience.note(&if matches!(found, Found::Ready) { Found::Came } else { found });
+    backoff.note(&if matches!(found, Found::Ready) { Found::Came } else { found });
 }
 
 /// Before a call that waits for descriptors: what `poll`, which must not wait, finds. None when it is time to sleep.
 pub(crate) fn for_events(cx: &Ctx<'_>, mut poll: impl FnMut() -> Result<usize>) -> Option<Result<usize>> {
-    let patience = &cx.caller.patience.file;
-    if !patience.is_turn() {
+    let backoff = &cx.caller.backoff.file;
+    if !backoff.is_turn() {
         return None;
     }
     let (found, ready) = look(cx, 1, || Some(poll()).filter(|ready| *ready != Ok(0)));
-    patience.note(&found);
+    backoff.note(&found);
     ready
 }
 
 /// Of a thread, by what it waits for.
 #[derive(Debug, Default)]
-pub struct Patiences {
-    word: Patience,
-    file: Patience,
+pub struct SpinBackoffs {
+    word: SpinBackoff,
+    file: SpinBackoff,
 }
 
 #[cfg(test)]
@@ -155,12 +156,12 @@ mod tests {
 
     /// In how many of `waits` a thread looks that always finds the same.
     fn looks(waits: u32, found: &Found) -> u32 {
-        let patience = Patience::default();
+        let backoff = SpinBackoff::default();
         let mut looks = 0;
         for _ in 0..waits {
-            if patience.is_turn() {
+            if backoff.is_turn() {
                 looks += 1;
-                patience.note(found);
+                backoff.note(found);
             }
         }
         looks
@@ -178,10 +179,10 @@ mod tests {
 
     #[test]
     fn one_success_makes_up_for_failures() {
-        let patience = Patience::default();
-        (0..10).for_each(|_| patience.note(&Found::Nothing));
-        assert_eq!((0..1024).filter(|_| patience.is_turn()).count(), 1);
-        patience.note(&Found::Came);
-        assert!((0..10).all(|_| patience.is_turn()));
+        let backoff = SpinBackoff::default();
+        (0..10).for_each(|_| backoff.note(&Found::Nothing));
+        assert_eq!((0..1024).filter(|_| backoff.is_turn()).count(), 1);
+        backoff.note(&Found::Came);
+        assert!((0..10).all(|_| backoff.is_turn()));
     }
 }

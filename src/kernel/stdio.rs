@@ -1,7 +1,8 @@
-//! What the runner itself says on its standard output and standard error: everything it says goes through here.
+//! Messages of the runner: everything that it writes to its standard output and standard error goes
+//! through here.
 //!
-//! Both may be a full device, a pipe that nobody reads, or one that does not wait, and guests can make them so. A message that cannot be
-//! delivered is lost; whoever had it to say goes on.
+//! Both may be a full device, a pipe that nobody reads, or one that does not wait, and guests can
+//! make them so. A message that cannot be delivered is lost, and its sender goes on.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,11 +50,12 @@ pub fn say_as_it_is(text: &str) {
     UNHEARD.store(said == Err(Errno::EAGAIN), Ordering::Relaxed);
 }
 
-/// Prints on standard output what the user has asked for, fit for a terminal, and waits until it is read. Nobody needs to.
-/// Line breaks are ours, as in [`say`]; JSON has to have passed [`text::json`].
+/// Prints on standard output what the user has asked for, fit for a terminal, and waits until it is
+/// read. If the reader has gone, that counts as success. Line breaks are ours, as in [`say`]; JSON
+/// has to have passed [`text::json`].
 ///
 /// # Errors
-/// What the host says of a device or file that does not take it.
+/// The host's error for a device or file that does not accept it.
 pub fn print(text: &str) -> Result<()> {
     match put(rustix::stdio::stdout(), text::fit(text).as_bytes(), None) {
         Err(Errno::EPIPE) => Ok(()),

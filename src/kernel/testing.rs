@@ -14,8 +14,8 @@ use lind_abi::{CageId, Errno, Result, Word};
 use crate::Kernel;
 use crate::cage::{Cage, Limits, Program, Thread, boot, spawn};
 use crate::call::Caller;
-use crate::engine::{By, Engine, Entered, Gone, Hop, Image, LoadError, Served, Start};
 use crate::root::{Directory, Root, Walls};
+use crate::runtime::{CachedCage, Entered, Gone, GuestRuntime, Hop, Image, LoadError, Served, Start};
 
 /// AT_FDCWD as an argument.
 pub const CWD: i64 = -100;
@@ -30,7 +30,7 @@ pub struct FakeEngine {
     started: Arc<Mutex<Vec<Arc<Thread>>>>,
 }
 
-impl Engine for FakeEngine {
+impl GuestRuntime for FakeEngine {
     fn load(&self, _: BorrowedFd<'_>, _: &CString, _: Option<Gone<'_>>) -> std::result::Result<Image, LoadError> {
         Ok(Arc::new(()))
     }
@@ -68,10 +68,10 @@ impl Engine for FakeEngine {
 
 /// No grates here.
 #[derive(Default)]
-pub struct NoHop(By);
+pub struct NoHop(CachedCage);
 
 impl Hop for NoHop {
-    fn by(&self) -> &By {
+    fn cached_cage(&self) -> &CachedCage {
         &self.0
     }
 

@@ -1,9 +1,10 @@
-//! Text that guests supply, where a terminal shows it, a shell may read it, or a line of a log has it.
+//! Text that guests supply, made safe for a terminal, a shell or a line of a log.
 //!
-//! A guest chooses names of files, programs and sockets, and so a part of many messages. A terminal obeys control
-//! characters, reorders a line by characters of direction, and hides those without width; a line break begins what looks
-//! like a message of ours; a shell runs what is pasted. Every message passes [`shown`] or [`fit`] on its way out
-//! (`stdio.rs`), and what a user may paste is quoted by [`shell_word`]. In C, `grates/sdk/c/core/text.c` does the same.
+//! A guest chooses names of files, programs and sockets, and so a part of many messages. A terminal
+//! obeys control characters, reorders a line by characters of direction, and hides those without
+//! width; a line break begins what looks like a message of ours; a shell runs what is pasted. Every
+//! message passes [`shown`] or [`fit`] on its way out (`stdio.rs`), and what a user may paste is
+//! quoted by [`shell_word`]. In C, `grates/sdk/c/core/text.c` does the same.
 
 use std::fmt::Write;
 

@@ -64,7 +64,7 @@ const SERIALIZED: u64 = 1 << 31;
 
 impl Handler {
     const KERNEL: u64 = 0;
-    /// Not a cage: whoever makes a call that goes there is ended by SIGKILL, as seccomp(2) has it.
+    /// Not a cage: a cage that makes a call routed to it is ended by SIGKILL, as by seccomp(2).
     pub const FORBIDDEN: CageId = CageId(u32::MAX - 1);
 
     #[inline]
@@ -104,7 +104,7 @@ pub fn outside_default(number: u64) -> bool {
 struct Entries {
     /// Those below [`DIRECT`]; None if all are the kernel's, as in the table of a cage without grates: it is copied for nothing.
     direct: Option<Box<[u64]>>,
-    /// Those of other numbers, as far as they have one.
+    /// The entries of other numbers, as far as they have one.
     others: Arc<BTreeMap<u64, u64>>,
     default: u64,
 }
@@ -115,7 +115,7 @@ pub struct HandlerTable {
     direct: [AtomicU64; DIRECT],
     others: ArcSwap<BTreeMap<u64, u64>>,
     default: AtomicU64,
-    /// What the cage was born with. Also the lock of writers.
+    /// The entries that the cage was born with. This is also the lock of writers.
     inherited: Mutex<Entries>,
 }
 
@@ -206,11 +206,11 @@ impl HandlerTable {
         child
     }
 
-    /// Makes this table equal to `source`, if `allowed` says so, which is told whether any call goes to a grate. What it was told
-    /// holds until the table has been replaced.
+    /// Makes this table equal to `source`, if `allowed` agrees. `allowed` gets true if the new
+    /// table sends any call to a grate, and that fact holds until the table has been replaced.
     ///
     /// # Errors
-    /// What `allowed` says.
+    /// The errors of `allowed`.
     pub fn replace<E>(
         &self,
         source: &HandlerTable,
@@ -268,11 +268,11 @@ impl HandlerTable {
         self.direct.iter().chain([&self.default]).map(|word| word.load(Ordering::Acquire))
     }
 
-    /// Changes an entry, if `allowed` says so of the handler it would replace. Finding the old entry and
-    /// storing the new one are one step against other writers.
+    /// Changes an entry, if `allowed` says so of the handler it would replace. Finding the old
+    /// entry and storing the new one are one step against other writers.
     ///
     /// # Errors
-    /// What `allowed` says.
+    /// The errors of `allowed`.
     pub fn set<E>(
         &self,
         number: u64,
@@ -295,11 +295,12 @@ impl HandlerTable {
         Ok(())
     }
 
-    /// Sets the default entry, if `allowed` says so of the one it would replace. It takes over every number, except those outside the
-    /// default, whose present handler `covers` (given the number and that handler): the ones the new handler can forward to.
+    /// Sets the default entry, if `allowed` says so of the one it would replace. It takes over
+    /// every number, except those outside the default, whose present handler `covers` (given the
+    /// number and that handler): the ones the new handler can forward to.
     ///
     /// # Errors
-    /// What `allowed` says.
+    /// The errors of `allowed`.
     pub fn set_default<E>(
         &self,
         change: Change,
@@ -339,12 +340,12 @@ impl HandlerTable {
     }
 }
 
-/// What [`HandlerTable::set`] puts in place.
+/// The new entry for [`HandlerTable::set`].
 #[derive(Clone, Copy, Debug)]
 pub enum Change {
     /// This handler.
     To(Handler),
-    /// What the cage was born with.
+    /// The entry that the cage was born with.
     Inherited,
 }
 

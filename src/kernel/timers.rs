@@ -16,7 +16,7 @@ use crate::lock::{Locked, unpoisoned};
 /// Nanoseconds of a clock. In 128 bits nothing overflows.
 pub(crate) type Nanos = i128;
 
-/// What is due when.
+/// The pending timers, by the time at which they are due.
 #[derive(Default)]
 pub(crate) struct Timers {
     state: Mutex<State>,
@@ -127,9 +127,10 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// What a look is reckoned as.
+    /// The cost of a look.
     const LOOK: Nanos = 40_000;
-    /// The same for each thread of the cage, of which a taker is chosen, and for what else is told of signals.
+    /// The additional cost for each thread of the cage, among which a taker is chosen, and for each
+    /// listener for signals.
     const THREAD: Nanos = 1_000;
     /// And for each thread whose processor time is asked of the host.
     const ASKED: Nanos = 5_000;
@@ -137,7 +138,8 @@ impl Pace {
     const AHEAD: Nanos = 5_000_000;
     /// Looks are put off to multiples of this.
     const GRID: Nanos = 2_000_000;
-    /// What is beyond this is forgiven, so that one that sets its timers anew all the time does not lose them.
+    /// A longer debt is forgiven, so that a cage that sets its timers again and again does not lose
+    /// them.
     const FORGIVEN: Nanos = 100_000_000;
 
     /// Reckons a look at `now`. None if it may be made; else the time at which it may, for which it is reckoned then.

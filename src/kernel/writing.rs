@@ -35,8 +35,9 @@ pub(crate) fn open_unless_run(
     if new {
         return unless_leased(cx, flags, || open(keeping));
     }
-    // What is there already, if it is to be emptied: a file that is made is empty, and nobody hears that it has been changed. For reading
-    // only it is looked up, not opened.
+    // The file that exists already, if it is to be emptied: a new file is empty, and no watcher
+    // sees a change. A file that is not to be
+    // written is looked up, not opened.
     let there = match (empties, writes) {
         (false, _) => keeping,
         (true, true) => keeping & !OpenFlags::O_CREAT,
@@ -57,17 +58,20 @@ pub(crate) fn open_unless_run(
         rustix::fs::ftruncate(&file, 0).map_err(host::errno)?;
     }
     if empties && !writes && !just_made {
-        // What is opened for reading only the host can empty. Should the name lead elsewhere by now, that is what is emptied.
+        // Only the host's open can empty a file through a descriptor for reading. If the name
+        // leads to another file by now, that file is emptied.
         return unless_leased(cx, flags, || open(flags));
     }
     Ok(file)
 }
 
-/// Waits for leases. Who runs a file has one for a moment (while a large program is read, for longer), and who does not want to wait in open(2)
-/// gets EAGAIN for it, which a guest's files never say. Somebody else's lease is another matter: after a second it is EAGAIN.
+/// Waits for leases. A cage that starts a program holds a lease on its file for a moment (longer
+/// while a large program is read). The host then answers an open(2) with O_NONBLOCK by EAGAIN,
+/// which regular files never do otherwise, so the open is tried again. EAGAIN is returned if a lease
+/// is still there after a second: it is not a cage's.
 ///
 /// # Errors
-/// EINTR, and what `open` says.
+/// EINTR, and the errors of `open`.
 fn unless_leased(cx: &Ctx<'_>, flags: u32, mut open: impl FnMut() -> Result<OwnedFd>) -> Result<OwnedFd> {
     const PATIENCE: u32 = 1000;
     for _ in 0..PATIENCE {

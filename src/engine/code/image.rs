@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, bail, ensure};
 use lind_kernel::Errno;
-use lind_kernel::engine::{Gone, LoadError};
 use lind_kernel::mem::InitialData;
+use lind_kernel::runtime::{Gone, LoadError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use wasmtime::Module;
 

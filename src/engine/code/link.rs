@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use lind_kernel::Errno;
-use lind_kernel::engine::Gone;
 use lind_kernel::lock::Locked;
+use lind_kernel::runtime::Gone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno as HostErrno;
 use rustix::process::{Pid, WaitOptions, waitpid};

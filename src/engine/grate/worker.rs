@@ -11,9 +11,9 @@ use lind_abi::{ASK, CageId, Call, Errno, PASS, Result, Word, nr};
 use lind_kernel::Kernel;
 use lind_kernel::cage::{Next, Status, Thread};
 use lind_kernel::copy_out;
-use lind_kernel::engine::{By, Entered, Hop, Served, Start};
 use lind_kernel::mem::Memory;
 use lind_kernel::mem::budget::Share;
+use lind_kernel::runtime::{CachedCage, Entered, Hop, Served, Start};
 use lind_kernel::threei::{Handler, Packed};
 use wasmtime::{Func, Global, Instance, Mutability, Store, TypedFunc, Val, ValRaw, ValType};
 
@@ -97,8 +97,8 @@ impl Hop for HostThread {
         None
     }
 
-    fn by(&self) -> &By {
-        &self.by
+    fn cached_cage(&self) -> &CachedCage {
+        &self.cached_cage
     }
 
     fn lend(&self, _: &Arc<Kernel>, thread: Arc<Thread>, start: Start) -> Result<()> {
@@ -284,7 +284,7 @@ impl Worker {
         Ok(Box::new(Worker { grate, store, thread, memory, handle, filter: Cell::new(filter), exit, stack }))
     }
 
-    /// Runs handler `entry`. By an error the grate's thread, and mostly the grate, has ended meanwhile ([`trap::outcome`]).
+    /// Runs handler `entry`. CachedCage an error the grate's thread, and mostly the grate, has ended meanwhile ([`trap::outcome`]).
     ///
     /// Without closures, which the compiler would make functions with arguments in memory of.
     #[inline(always)]

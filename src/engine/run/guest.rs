@@ -12,9 +12,9 @@ use lind_abi::CageId;
 use lind_kernel::Kernel;
 use lind_kernel::cage::{Cage, Next, Thread};
 use lind_kernel::call;
-use lind_kernel::engine::{By, Served};
 use lind_kernel::mem::Memory;
 use lind_kernel::mem::budget::Share;
+use lind_kernel::runtime::{CachedCage, Served};
 use wasmtime::{ResourceLimiter, Store};
 
 use crate::Shared;
@@ -221,8 +221,8 @@ pub struct HostThread {
     pub(crate) last: [Cell<Option<Box<Worker>>>; MAX_STORES],
     /// Whether a worker was made here that has a filter.
     pub(crate) has_filters: Cell<bool>,
-    /// See [`lind_kernel::engine::Hop::by`].
-    pub(crate) by: By,
+    /// See [`lind_kernel::runtime::Hop::cached_cage`].
+    pub(crate) cached_cage: CachedCage,
     /// The others.
     idle: RefCell<Vec<(CageId, Vec<Box<Worker>>)>>,
     /// The Stores that run signal handlers while guest code computes.
@@ -270,7 +270,7 @@ impl HostThread {
             lent: Cell::new(None),
             last: [const { Cell::new(None) }; MAX_STORES],
             has_filters: Cell::new(false),
-            by: By::default(),
+            cached_cage: CachedCage::default(),
             idle: RefCell::default(),
             nested: RefCell::default(),
         })
@@ -354,7 +354,7 @@ impl HostThread {
     /// Moves the workers that are kept by depth to the list that is searched as a whole, or drops
     /// them.
     fn keep_all_apart(&self) {
-        self.by.forget();
+        self.cached_cage.forget();
         self.last.iter().filter_map(Cell::take).for_each(|worker| self.keep_apart(worker));
     }
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use lind_kernel::Kernel;
 use lind_kernel::cage::{Attention, Next, Status, Thread, signal};
-use lind_kernel::engine::Start;
+use lind_kernel::runtime::Start;
 use lind_kernel::{CageId, Result};
 
 use crate::Shared;
@@ -130,7 +130,7 @@ impl HostThread {
         Ok(())
     }
 
-    /// See [`lind_kernel::engine::Hop::run_lent`].
+    /// See [`lind_kernel::runtime::Hop::run_lent`].
     pub fn run_lent(&self, waits: Option<&Thread>) -> bool {
         let Some(lent) = self.lent.take() else { return false };
         let lender = waits.filter(|waits| waits.cage.id == lent.parent).and_then(|waits| self.lender(waits));

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use lind_kernel::Kernel;
 use lind_kernel::cage::{Cage, Next, Status, Thread, commit_exec};
-use lind_kernel::engine::Start;
 use lind_kernel::mem::budget::{self, Share};
+use lind_kernel::runtime::Start;
 use lind_kernel::{Errno, Result};
 use wasmtime::{Instance, Store};
 

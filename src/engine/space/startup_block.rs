@@ -4,8 +4,8 @@ use std::ffi::CString;
 
 use lind_abi::{Errno, Result};
 use lind_kernel::cage::Cage;
-use lind_kernel::engine::Start;
 use lind_kernel::mem::{PAGE, space};
+use lind_kernel::runtime::Start;
 
 /// Linux: arguments and environment may take three quarters of 8 MiB, or less where the stack's limit says so, which who starts a
 /// program has looked at. Some more for what is added here.

@@ -17,13 +17,13 @@ use super::reparent::Kin;
 use super::signal::{self, Signals};
 use super::{Cage, Credentials, FileIds, Settings, Text, Thread};
 use crate::Kernel;
-use crate::engine::{Gone, Hop, Image, LoadError, Start};
 use crate::event::Event;
 use crate::fd::FdTable;
 use crate::host;
 use crate::mem::{CageMemory, Memory};
 use crate::root::table::Dir;
 use crate::root::{Directory, Last};
+use crate::runtime::{Gone, Hop, Image, LoadError, Start};
 use crate::threei::{AS_BEFORE, Change, Handler, HandlerTable};
 
 /// What to run, and how.
@@ -297,7 +297,7 @@ pub(super) struct Loaded {
     pub text: Text,
 }
 
-/// Finds a program, unless it is an open file, and loads it. `gone`: as [`Engine::load`](crate::engine::Engine::load) has it.
+/// Finds a program, unless it is an open file, and loads it. `gone`: as [`GuestRuntime::load`](crate::runtime::GuestRuntime::load) has it.
 fn load_named(
     kernel: &Kernel,
     cwd: Dir<'_>,

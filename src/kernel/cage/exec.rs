@@ -17,11 +17,11 @@ use super::life::Life;
 use super::thread::Attention;
 use super::{Cage, Status, Text, Thread, fork};
 use crate::Kernel;
-use crate::engine::Start;
 use crate::host;
 use crate::lock::Locked;
 use crate::root::Last;
 use crate::root::table::Dir;
+use crate::runtime::Start;
 
 /// Linux: what of a file is looked at to see how it is run.
 const HEAD: usize = 256;

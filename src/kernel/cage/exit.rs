@@ -12,9 +12,9 @@ use super::signal::{self, Change};
 use super::thread::{Attention, Next};
 use super::{Cage, Thread};
 use crate::Kernel;
-use crate::engine::{Hop, Served};
 use crate::fd::{File, ready_fd};
 use crate::lock::Locked;
+use crate::runtime::{Hop, Served};
 use crate::terminal;
 
 /// How a cage ended.

@@ -13,9 +13,9 @@ use super::birth::Born;
 use super::exit::{Family, Status};
 use super::{Cage, Next, Thread, signal};
 use crate::Kernel;
-use crate::engine::Hop;
 use crate::lock::Locked;
 use crate::mem::{Alone, CageMemory, Memory};
+use crate::runtime::Hop;
 
 /// How a child comes to life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, Weak};
 use lind_abi::{Errno, Result};
 
 use super::{Birth, Cage, Status};
-use crate::engine::{Hop, Start};
 use crate::lock::Locked;
+use crate::runtime::{Hop, Start};
 
 /// What a thread does when control is back at its own call, instead of going on after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +78,7 @@ pub struct Thread {
     /// prctl(PR_SET_NAME), for whoever reads or sets it.
     pub name: Mutex<[u8; 16]>,
     /// How waiting has gone: its host thread's alone.
-    pub(crate) patience: crate::spin::Patiences,
+    pub(crate) backoff: crate::spin::SpinBackoffs,
 }
 
 /// What is left for a thread to do when control is back at its own call. `attention` says that there is something; each of the others has a lock
@@ -141,7 +141,7 @@ impl Thread {
             mask: AtomicU64::new(0),
             signals: super::signal::OfThread::default(),
             name: Mutex::default(),
-            patience: crate::spin::Patiences::default(),
+            backoff: crate::spin::SpinBackoffs::default(),
         });
         family.threads.push(Arc::downgrade(&thread));
         Ok(thread)
@@ -175,7 +175,7 @@ impl Thread {
             mask: AtomicU64::new(self.mask.load(Ordering::Acquire)),
             signals: super::signal::OfThread::taken_from(self),
             name: Mutex::default(),
-            patience: crate::spin::Patiences::default(),
+            backoff: crate::spin::SpinBackoffs::default(),
         });
         let mut family = self.cage.family();
         family.threads.retain(|other| other.upgrade().is_some_and(|other| !Arc::ptr_eq(&other, self)));

@@ -5,7 +5,7 @@ use lind_abi::{CageId, Call, Errno};
 
 use crate::Kernel;
 use crate::cage::{Thread, signal};
-use crate::engine::{Entered, Hop, Served};
+use crate::runtime::{Entered, Hop, Served};
 use crate::threei::{Handler, Packed};
 
 /// Has a call served by the grate that `to` names, and by those after it as long as they let it go on. None if it is the kernel's then:

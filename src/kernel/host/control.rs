@@ -22,7 +22,7 @@ pub enum Control<F> {
         level: i32,
         /// cmsg_type.
         kind: i32,
-        /// What follows the head.
+        /// The data behind the header.
         data: Vec<u8>,
     },
 }

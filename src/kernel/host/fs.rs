@@ -25,7 +25,7 @@ impl FileId {
     /// The id of an open file.
     ///
     /// # Errors
-    /// What fstat(2) says.
+    /// The errors of fstat(2).
     pub fn of(file: BorrowedFd<'_>) -> Result<FileId> {
         rustix::fs::fstat(file).map(|stat| FileId::from(&stat)).map_err(super::errno)
     }
@@ -189,7 +189,7 @@ pub fn copy_range(
 /// ioctl(2) whose argument the host reads or writes in guest memory, as much as the caller checked for this request.
 pub fn ioctl(fd: BorrowedFd<'_>, request: u32, arg: HostRange<'_>) -> Result<i32> {
     debug_assert!(super::requests::ioctls().any(|known| known == request), "the filter has to know {request:#x}");
-    // SAFETY: the request is one whose argument is no larger than `arg` and holds no addresses.
+    // SAFETY: the argument of this request is no larger than `arg` and holds no addresses.
     let value = result(unsafe { raw_syscall!(Sysno::ioctl, raw(fd), request as usize, arg.as_ptr() as usize) })?;
     Ok(i32::try_from(value).unwrap_or(0))
 }
@@ -242,7 +242,7 @@ impl<'m> Vector<'m> {
         ranges.iter().map(|range| range.iov_len).fold(0, usize::saturating_add)
     }
 
-    /// What lies behind the first `skipped` bytes, at most `most` of it.
+    /// The data behind the first `skipped` bytes, at most `most` bytes of it.
     pub fn part(&self, skipped: usize, most: usize) -> Vector<'m> {
         let ranges = if self.long.capacity() > 0 { &self.long[..] } else { &self.short[..self.len] };
         let mut part = Vector::with_room(ranges.len());

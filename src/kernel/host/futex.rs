@@ -18,7 +18,8 @@ pub fn wait(word: HostRange<'_>, op: u32, value: u32, deadline: Option<&Timespec
     })
 }
 
-/// The operations that do not wait. `other` is the second word, `value2` stands where the timeout would.
+/// The operations that do not wait. `other` is the second word; `value2` is passed in place of the
+/// timeout.
 pub fn wake(
     word: HostRange<'_>,
     op: u32,

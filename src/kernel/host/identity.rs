@@ -29,7 +29,7 @@ pub struct Identity {
 
 /// Sets of capabilities, as capabilities(7) numbers them.
 pub mod capability {
-    /// What each is called there.
+    /// The names and bits of capabilities(7).
     pub const CHOWN: u64 = 1 << 0;
     pub const DAC_OVERRIDE: u64 = 1 << 1;
     pub const DAC_READ_SEARCH: u64 = 1 << 2;
@@ -70,7 +70,7 @@ pub enum Kind {
 /// No identity's stamp: whoever comes next takes his own on.
 pub const NOBODYS: u64 = u64::MAX;
 
-/// What it takes to become somebody else and to come back.
+/// The capabilities needed to take on another identity and to return.
 const RETURN: u64 = capability::SETGID | capability::SETUID;
 
 /// The last stamp that was given. These are the process's, like what they are about: kernels that share one share them.
@@ -78,9 +78,10 @@ static STAMPS: AtomicU64 = AtomicU64::new(0);
 static RUNNER: OnceLock<Runner> = OnceLock::new();
 
 thread_local! {
-    /// Whose identity this thread has.
+    /// The stamp of the identity that this thread has.
     static HAS: Cell<u64> = const { Cell::new(NOBODYS) };
-    /// What it has set last, and which capabilities: what is equal is not set again. None where it does not know.
+    /// The identity and capabilities that it has set last, so that equal ones are not set again.
+    /// None if unknown.
     static HELD: RefCell<Option<(Identity, u64)>> = const { RefCell::new(None) };
 }
 
@@ -114,7 +115,7 @@ pub fn changes() -> bool {
     runner().changes
 }
 
-/// Whether that is what the runner itself has, as far as it has it.
+/// Whether `identity` is the runner's own, as far as the runner's capabilities go.
 pub fn is_runner(identity: &Identity) -> bool {
     let own = &runner().identity;
     let able = identity.capabilities & own.capabilities == own.capabilities;
@@ -173,7 +174,7 @@ pub fn take_on(stamp: u64, identity: &Identity) -> Result<()> {
     Ok(())
 }
 
-/// What the thread held; until it is set again, it does not know.
+/// Returns the identity that the thread held, which is unknown from now until it is set again.
 fn forget_held() -> Option<(Identity, u64)> {
     // A thread that ends has forgotten it before.
     HELD.try_with(RefCell::take).ok().flatten()
@@ -194,7 +195,7 @@ fn set(identity: &Identity, capabilities: u64) -> Result<()> {
     if !is_held(|held, new| held.groups == new.groups) {
         set_groups(&identity.groups)?;
     }
-    // Last: setfsuid(2) changes some by itself.
+    // Last, because setfsuid(2) changes some of the capabilities.
     if !same_user || held.is_none_or(|(_, held)| held != capabilities) {
         let mut sets = rustix::thread::capabilities(None).map_err(super::errno)?;
         sets.effective = CapabilitySet::from_bits_retain(capabilities);

@@ -18,7 +18,8 @@ impl<'f> Lease<'f> {
     /// EAGAIN: somebody has the file open for writing, or mapped so. EACCES: it is another user's. EINVAL: its filesystem has no leases.
     pub fn take(file: BorrowedFd<'f>) -> Result<Lease<'f>> {
         const F_SETSIG: i32 = 10;
-        // Who wants to write makes the host send a signal: one that is ignored.
+        // A process that opens the file for writing makes the host send a signal, which is an
+        // ignored one here.
         control(file, F_SETSIG, libc::SIGCHLD)?;
         control(file, libc::F_SETLEASE, libc::F_RDLCK)?;
         Ok(Lease(file))

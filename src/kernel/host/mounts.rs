@@ -1,8 +1,10 @@
-//! What is mounted where: listmount(2) and statmount(2), which Linux has since 6.8; and what may be done on a mount.
+//! Mounts of the host: the list of them by listmount(2) and statmount(2), which Linux has since
+//! 6.8, and the restrictions on a mount.
 //!
-//! Asking takes as long as reading the same as text, some 30 us for 20 mounts. But /proc makes entries for a process that looks into
-//! it, and takes them away at its end: one that has just been made and asks here takes 36 to 56 us less, from fork to
-//! end, than one that reads the text and a name there.
+//! To ask takes as long as to read the same facts as text, some 30 us for 20 mounts. But /proc
+//! makes entries for a process that looks into it, and removes them when the process ends: a new
+//! process that asks here takes 36 to 56 us less, from fork to end, than one that reads the text
+//! and a name there.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -20,7 +22,7 @@ use super::{PATH_MAX, result};
 /// So many mounts are asked for at a time.
 const BATCH: usize = 128;
 
-/// What statmount(2) fills: the fixed part, then what its fields point to.
+/// The buffer that statmount(2) fills: the fixed part, then the strings that its fields point to.
 #[repr(C)]
 struct Answer {
     fixed: statmount,
@@ -86,11 +88,12 @@ fn request(id: u64, param: u64) -> mnt_id_req {
     mnt_id_req { size: MNT_ID_REQ_SIZE_VER0, spare: 0, mnt_id: id, param, mnt_ns_id: 0 }
 }
 
-/// Makes a mount, with all that is mounted below it if `below`, one on which no set-user-ID bit and no device node counts,
-/// and on which nothing can be changed if `read_only`. `tree` is a descriptor of its root directory or file.
+/// Makes a mount, with all that is mounted below it if `below`, one on which no set-user-ID bit and
+/// no device node counts, and on which nothing can be changed if `read_only`. `tree` is a
+/// descriptor of its root directory or file.
 ///
 /// # Errors
-/// What mount_setattr(2) says: ENOSYS before Linux 5.12, EPERM without rights over the mount.
+/// The errors of mount_setattr(2): ENOSYS before Linux 5.12, EPERM without rights over the mount.
 pub fn restrict(tree: BorrowedFd<'_>, read_only: bool, below: bool) -> Result<()> {
     let read_only = if read_only { MOUNT_ATTR_RDONLY } else { 0 };
     let attributes = mount_attr {
@@ -109,11 +112,13 @@ pub fn restrict(tree: BorrowedFd<'_>, read_only: bool, below: bool) -> Result<()
     Ok(())
 }
 
-/// A directory as a mount of its own that is attached nowhere: what is above it is itself, so by this descriptor nobody gets out of it, whatever
-/// the process's root is. If `read_only` nothing can be changed by it, but for what its links lead to.
+/// A directory as a mount of its own that is attached nowhere: what is above it is itself, so by
+/// this descriptor nobody gets out of it, whatever the process's root is. If `read_only` nothing
+/// can be changed by it, but for what its links lead to.
 ///
 /// # Errors
-/// What open_tree(2) and mount_setattr(2) say: EPERM without rights over mounts, ENOSYS before Linux 5.12.
+/// The errors of open_tree(2) and mount_setattr(2): EPERM without rights over mounts, ENOSYS before
+/// Linux 5.12.
 pub fn detached(directory: BorrowedFd<'_>, read_only: bool) -> Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -128,16 +133,17 @@ pub fn detached(directory: BorrowedFd<'_>, read_only: bool) -> Result<OwnedFd> {
 
 /// Sockets that keep detached mounts until this process ends, and then a little longer.
 ///
-/// Whoever closes a mount's last descriptor waits until all processors have noticed: three of them take a process that ends 300 us. So the
-/// mounts are sent in a message that nobody receives, and so is the socket that it waits in. When the process is gone that ring is
-/// found by the host, which takes it apart aside.
+/// A process that closes a mount's last descriptor waits until all processors have noticed: three
+/// mounts cost 300 us at its end. So the mounts are sent in a message that nobody receives, and so
+/// is the socket that it waits in. When the process is gone that ring is found by the host, which
+/// takes it apart aside.
 pub struct Parting {
     _from: OwnedFd,
     _to: OwnedFd,
 }
 
 impl Parting {
-    /// Of these mounts. None where there is no room: then the end takes longer.
+    /// Of these mounts. None if there is no room: the end of the process then takes longer.
     pub fn of(mounts: &[BorrowedFd<'_>]) -> Option<Parting> {
         use rustix::net::{
             AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,

@@ -171,11 +171,11 @@ pub fn sendmsg(
     result(unsafe { raw_syscall!(Sysno::sendmsg, raw(fd), &raw const message as usize, quiet(flags) as usize) })
 }
 
-/// What a recvmsg(2) brought.
+/// The result of a recvmsg(2).
 pub struct Received {
     /// Bytes of data (more than there was room for, with MSG_TRUNC).
     pub bytes: usize,
-    /// Who sent it, if that was asked; empty if there is no name.
+    /// The sender's address, if it was asked for; empty if the sender has no name.
     pub from: Option<Address>,
     /// The control messages.
     pub control: Vec<Control<OwnedFd>>,

@@ -48,11 +48,11 @@ pub fn can_scan(file: &OwnedFd) -> bool {
     scan(file, 0, 0, &mut runs).is_ok()
 }
 
-/// Calls `found` with offset and length of each run of pages that exist and are no file's, ascending: of a private mapping of
-/// a file, those that have been written.
+/// Calls `found` with offset and length of each run of pages that exist and are no file's,
+/// ascending: of a private mapping of a file, those that have been written.
 ///
 /// # Errors
-/// What `found` says; ENOMEM.
+/// The errors of `found`; ENOMEM.
 pub fn written(file: &OwnedFd, range: HostRange<'_>, mut found: impl FnMut(u64, u64) -> Result<()>) -> Result<()> {
     let first = range.as_ptr() as u64;
     let end = first + range.len() as u64;

@@ -17,7 +17,7 @@ thread_local! {
     static OWN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The path of a directory, as getcwd(2) has it.
+/// The path of a directory, as getcwd(2) returns it.
 pub fn path(dir: BorrowedFd<'_>) -> Result<CString> {
     enter(dir)?;
     rustix::process::getcwd(Vec::new()).map_err(errno)

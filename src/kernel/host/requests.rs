@@ -1,5 +1,5 @@
-//! What of fcntl(2) and ioctl(2) reaches the host. The runner's seccomp filter lets these through and no others: what is asked for
-//! elsewhere in this crate has to be here.
+//! The requests of fcntl(2) and ioctl(2) that reach the host. The runner's seccomp filter permits
+//! these and no others, so every request that this crate makes has to be listed here.
 
 use lind_abi::flags::{FcntlCmd as F, IoctlRequest as R};
 

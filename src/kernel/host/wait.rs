@@ -9,7 +9,7 @@ use syscalls::{Sysno, raw_syscall};
 use super::{raw, result};
 use crate::mem::HostRange;
 
-/// What poll(2) asks about one descriptor. Negative numbers are passed over.
+/// An entry of the array that poll(2) takes. Negative numbers are passed over.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Poll(libc::pollfd);
@@ -20,7 +20,7 @@ impl Poll {
         Poll(libc::pollfd { fd: fd.map_or(-1, |fd| fd.as_raw_fd()), events, revents: 0 })
     }
 
-    /// What there is.
+    /// The events that occurred.
     pub fn revents(&self) -> i16 {
         self.0.revents
     }

@@ -13,7 +13,7 @@ use crate::host::{self, fs::FileId};
 /// Their names in /dev.
 pub(crate) const NAMES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
-/// Where the host's /dev/tty stands among them.
+/// The position of the host's /dev/tty among them.
 pub(crate) const TTY: usize = 5;
 
 /// The host's nodes.

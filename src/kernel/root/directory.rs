@@ -28,13 +28,13 @@ impl Directory {
     /// Where the first cage starts.
     ///
     /// # Errors
-    /// What open(2) says.
+    /// The errors of open(2).
     pub fn open(root: &Root, path: &CStr) -> Result<Directory> {
         let flags = (OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC).bits();
         root.open(root.top(), path, flags, 0).map(Directory::new)
     }
 
-    /// A directory of the kernel's own. The host is told of the root instead.
+    /// A directory of the kernel's own. The host's descriptor refers to the root instead.
     ///
     /// # Errors
     /// EMFILE.

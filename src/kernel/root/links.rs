@@ -1,6 +1,8 @@
-//! The links of /proc to the files that this process has open: their names, and a way to reach the files again.
+//! The links of /proc to the files that this process has open: their names, and a way to reach the
+//! files again.
 //!
-//! What is kept open of /proc is the directory of this process's own threads, so that no other process is named by it.
+//! The one directory of /proc that is kept open is that of this process's own threads, so that it
+//! can name no other process.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,7 +21,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Those of the host's /proc, if it is mounted.
+    /// Opens the links in the host's /proc, if it is mounted.
     pub(super) fn find() -> Option<Links> {
         let open = |path: &CStr| {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -48,7 +50,7 @@ impl Links {
     /// `act` gets a directory and the name of a link in it that leads to the file.
     ///
     /// # Errors
-    /// What `act` says.
+    /// The errors of `act`.
     pub(super) fn again<T>(
         &self,
         file: BorrowedFd<'_>,

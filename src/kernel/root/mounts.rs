@@ -1,4 +1,4 @@
-//! What is mounted at or below a root, and what proc_pid_mounts(5) says about that.
+//! The mounts at or below a root, and their description as in proc_pid_mounts(5).
 
 /// Whether a line of proc_pid_mounts(5) is a /proc at or below `root`.
 pub(super) fn proc_at_or_below(line: &[u8], root: &[u8]) -> bool {

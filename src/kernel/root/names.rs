@@ -1,4 +1,4 @@
-//! What guests call what is open: paths from the root.
+//! Names of open files as guests see them: paths from the root.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -42,7 +42,7 @@ impl Root {
         }
     }
 
-    /// What an open file is called, if that is in a volume. As certain as any path.
+    /// The name of an open file, if that is in a volume. It may be out of date, as any path may.
     pub(crate) fn name_in_volume(&self, file: BorrowedFd<'_>) -> Option<Vec<u8>> {
         let names = match &self.table {
             Some(table) => self.names_by(table, file).ok()?.collect(),
@@ -60,7 +60,7 @@ impl Root {
         certain.next().ok_or(Errno::ENOENT)
     }
 
-    /// What an open file may be called, by each mount that shows it.
+    /// The names of an open file, one for each mount that shows it.
     fn names_by(&self, table: &Table, file: BorrowedFd<'_>) -> Result<impl Iterator<Item = Vec<u8>>> {
         let path = self.host_name(file)?;
         let of = |source: BorrowedFd<'_>| self.host_name(source).ok().map(CString::into_bytes);
@@ -79,8 +79,9 @@ impl Root {
         }
     }
 
-    /// Before the mode, owner or times of what is open are changed. What came in a message, or from outside, says nothing of a mount: it is
-    /// changed only if it has a name by which it can be, or none at all, as memory and pipes.
+    /// Checks whether the mode, owner or times of an open file may be changed. A file that was
+    /// received in a message, or came from outside, has no known mount: it may be changed only if
+    /// it has a name on a writable mount, or no name at all, as memory files and pipes.
     ///
     /// # Errors
     /// EROFS.
@@ -123,7 +124,7 @@ impl Root {
         below(&source, &self.host_path(dir.fd)?.into_bytes()).map(<[u8]>::to_vec)
     }
 
-    /// What the host calls an open file.
+    /// The host's name of an open file.
     pub(crate) fn host_name(&self, file: BorrowedFd<'_>) -> Result<CString> {
         self.again(file, |links, name| rustix::fs::readlinkat(links, name, Vec::new()).map_err(host::errno))
     }
@@ -141,7 +142,8 @@ impl Root {
         match whole.first() {
             None => Ok(c"/".to_owned()),
             Some(b'/') => CString::new(whole).map_err(|_| Errno::ENOENT),
-            // What the process's root cannot reach, the host says is unreachable; and of a mount that is a file, the name has gone.
+            // The host marks paths outside the process's root as unreachable; a mounted file that
+            // was renamed or removed has no name left.
             Some(_) => Err(Errno::ENOENT),
         }
     }
@@ -205,14 +207,14 @@ impl Root {
     /// Where the host says a directory is.
     fn host_path(&self, dir: BorrowedFd<'_>) -> Result<CString> {
         match host::place::path(dir) {
-            // One that may not be entered any more has a path all the same.
+            // A directory that may not be searched any more still has a path.
             Err(Errno::EACCES) if rustix::fs::fstat(dir).is_ok_and(|stat| stat.st_nlink > 0) => self.host_name(dir),
             path => path,
         }
     }
 }
 
-/// What follows the path of a directory in that of something below it.
+/// The rest of a path behind that of a directory above it.
 fn below<'p>(directory: &[u8], path: &'p [u8]) -> Result<&'p [u8]> {
     let directory = directory.strip_suffix(b"/").unwrap_or(directory);
     let rest = path.strip_prefix(directory).ok_or(Errno::ENOENT)?;

@@ -28,7 +28,7 @@ const PASSED: u32 = 0o3
 const O_CREAT: u32 = 0o100;
 const O_TMPFILE: u32 = 0o20_200_000;
 const O_PATH: u32 = 0o10_000_000;
-/// What open(2) looks at beside O_PATH: O_DIRECTORY and O_NOFOLLOW.
+/// The flags that open(2) heeds beside O_PATH: O_DIRECTORY and O_NOFOLLOW.
 const WITH_PATH: u32 = O_PATH | 0o200_000 | 0o400_000;
 
 /// Flags and mode as the host is given them.
@@ -82,7 +82,7 @@ impl Root {
     /// openat(2) inside the root. `flags` and `mode` are the host's.
     ///
     /// # Errors
-    /// What openat(2) says.
+    /// The errors of openat(2).
     pub fn open(&self, dir: Dir<'_>, path: &CStr, flags: u32, mode: u32) -> Result<Found> {
         self.open_within(dir, path, (flags, mode), ResolveFlags::empty())
     }
@@ -98,10 +98,11 @@ impl Root {
         self.again(file, |dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()).map_err(host::errno))
     }
 
-    /// As `open`, with openat2(2)'s flags for the look-up. What does not leave `dir` starts there, absolute or not.
+    /// As `open`, with openat2(2)'s flags for the look-up. With RESOLVE_BENEATH or RESOLVE_IN_ROOT,
+    /// look-ups start at `dir`, whether the path is absolute or not.
     ///
     /// # Errors
-    /// What openat2(2) says.
+    /// The errors of openat2(2).
     pub fn open_within(
         &self,
         dir: Dir<'_>,
@@ -163,14 +164,14 @@ impl Root {
                 return self.open_itself(led.at, how);
             }
             match self.open_beneath(led.at.dir(), &led.name, how, resolve) {
-                // What was no link when it was looked at is one by now.
+                // A file that was not a link when it was looked at has been replaced by one.
                 Err(Errno::ELOOP) if way.last == Last::Follow && tries < PATIENCE => tries += 1,
                 found => return found,
             }
         }
     }
 
-    /// What the host finds in a mount.
+    /// Opens a file that lies in a mount of the host's.
     fn open_beneath(&self, dir: Dir<'_>, path: &CStr, how: How, resolve: ResolveFlags) -> Result<Found> {
         let fixed = how.changes() && self.check_writable(dir.mount).is_err();
         let how = if fixed { only_read(dir.fd, path, how, resolve)? } else { how };
@@ -307,7 +308,8 @@ fn only_read(dir: BorrowedFd<'_>, path: &CStr, how: How, resolve: ResolveFlags) 
     match kind {
         FileType::RegularFile if how.changes() => Err(Errno::EROFS),
         FileType::Directory if how.changes() => Err(Errno::EISDIR),
-        // What is left has no length; what it is when it is opened may have one.
+        // The remaining kinds have no length; a file that replaces it before the open may have one,
+        // so O_TRUNC is dropped.
         _ => Ok(How { flags: how.flags.difference(OFlags::TRUNC), ..how }),
     }
 }

@@ -1,10 +1,11 @@
-//! The mounts that the kernel keeps itself, for hosts that permit none: which directories and files of the host guests find,
-//! where, and whether they may change them.
+//! The mounts that the kernel keeps itself, for hosts that permit none: which directories and files
+//! of the host guests find, where, and whether they may change them.
 //!
-//! A mount is its source, which stays open, and a point: a directory or file that it covers, in another mount. The point is
-//! known by what it is, not by its name, as on Linux: whoever renames a directory above takes the mount along. What guests
-//! have open is a host descriptor and the mount by which it was found ([`Dir`], [`Found`]), because two mounts may show the same directory.
-//! How a path leads through mounts is in `walk`.
+//! A mount is its source, which stays open, and a point: a directory or file that it covers, in
+//! another mount. The point is known by what it is, not by its name, as on Linux: whoever renames a
+//! directory above takes the mount along. A guest's open file is a host descriptor and the mount by
+//! which it was found ([`Dir`], [`Found`]), because two mounts may show the same directory. How a
+//! path leads through mounts is in `walk`.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -17,7 +18,8 @@ use crate::host;
 /// Which file a file is: its device and its number there.
 pub(super) type Identity = (u64, u64);
 
-/// A mount, by its place in the table. The first is the root directory itself, and where there is no table, everything.
+/// A mount, by its index in the table. The first is the root directory itself; without a table it
+/// is the only one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MountId(u16);
 
@@ -43,7 +45,7 @@ impl AsFd for Dir<'_> {
     }
 }
 
-/// What a look-up found, and the mount it is in.
+/// The file that a look-up found, and the mount it is in.
 #[derive(Debug)]
 pub struct Found {
     /// The file.
@@ -65,7 +67,7 @@ impl AsFd for Found {
     }
 }
 
-/// What a mount covers.
+/// The directory or file that a mount covers.
 #[derive(Debug)]
 struct Point {
     mount: MountId,
@@ -97,7 +99,7 @@ impl Table {
     /// A root directory in which guests can change nothing.
     ///
     /// # Errors
-    /// What fstat(2) says.
+    /// The errors of fstat(2).
     pub fn new(root: OwnedFd) -> Result<Table> {
         let id = identity(root.as_fd())?;
         let root = Mount {
@@ -121,10 +123,10 @@ impl Table {
         self.source(MountId::ROOT)
     }
 
-    /// What is called `name` in a directory. Symbolic links are not followed: ELOOP.
+    /// Opens the entry `name` of a directory. Symbolic links are not followed: ELOOP.
     ///
     /// # Errors
-    /// What openat2(2) says.
+    /// The errors of openat2(2).
     pub fn step(&self, dir: &Found, name: &[u8]) -> Result<Found> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let file = rustix::fs::openat2(&dir.file, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)
@@ -168,7 +170,7 @@ impl Table {
             return Err(Errno::ENOTDIR);
         }
         let (id, place) = (identity(source.as_fd())?, identity(point.as_fd())?);
-        // What was mounted below is hidden.
+        // Mounts below this point are hidden from now on.
         let hidden = |other: &&mut Mount| other.path.starts_with(path) && other.path.get(path.len()) == Some(&b'/');
         self.0.iter_mut().filter(hidden).for_each(|other| other.fixed = false);
         let around = self.at_mut(point.mount);
@@ -248,7 +250,7 @@ impl Table {
         found
     }
 
-    /// What a mount covers; None for the root directory.
+    /// The directory or file that a mount covers; None for the root directory.
     pub(super) fn point(&self, mount: MountId) -> Option<Dir<'_>> {
         self.at(mount).point.as_ref().map(|point| Dir { fd: point.place.as_fd(), mount: point.mount })
     }

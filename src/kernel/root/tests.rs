@@ -326,7 +326,7 @@ fn a_directory_moved_out_leads_nowhere() {
             assert_eq!(open(w, path, 0), Err(Errno::ENOENT), "{path}");
             assert_eq!(w.err(nr::unlink, &[w.str("../../secret")]), Errno::ENOENT);
         }
-        // What is beneath it can still be reached, as ever.
+        // The file beneath it can still be reached.
         make(w, "file", "");
         w.ok(nr::unlink, &[w.str("file")]);
     });

@@ -16,10 +16,11 @@ use super::table::{Dir, Found, Identity, MountId, Table};
 use super::{Last, PATIENCE, Root, identity};
 use crate::host;
 
-/// As Linux has it.
+/// The same as on Linux.
 const MOST_LINKS: u32 = 40;
 
-/// What is left of a path: a name in a directory, with the slashes after it, or `.`; nothing where a file is a mount.
+/// The end of a path: a name in a directory, with the slashes after it, or `.`; empty if a mounted
+/// file was found.
 pub(super) struct Led {
     pub at: Found,
     pub name: CString,
@@ -28,9 +29,9 @@ pub(super) struct Led {
 /// How a path is walked.
 #[derive(Clone, Copy)]
 pub(super) struct Way {
-    /// What is done about the last name.
+    /// The treatment of the last name.
     pub last: Last,
-    /// What must not happen.
+    /// The restrictions on the look-up.
     pub resolve: ResolveFlags,
 }
 
@@ -153,7 +154,7 @@ fn copy(dir: Dir<'_>) -> Result<Found> {
 struct Walk<'a> {
     root: &'a Root,
     table: &'a Table,
-    /// What is not to be left.
+    /// The directory that may not be left.
     scope: Option<Dir<'a>>,
     way: Way,
     at: Found,
@@ -177,7 +178,7 @@ impl Walk<'_> {
             rest = match name {
                 b"." => {
                     self.check_directory()?;
-                    // What is meant is a directory, if nothing follows.
+                    // A path that ends here names a directory.
                     if after.is_empty() { b"/".to_vec() } else { after.to_vec() }
                 }
                 b".." => {
@@ -251,7 +252,8 @@ impl Walk<'_> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         let file = match rustix::fs::openat2(&self.at.file, name, flags, Mode::empty(), resolve) {
-            // What is missing may be made; whatever it is, the host will say it again.
+            // A missing name may be about to be made; for other failures the host repeats its
+            // error.
             Err(_) if is_last => return Ok(None),
             found => found.map_err(host::errno)?,
         };

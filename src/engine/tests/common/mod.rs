@@ -8,9 +8,9 @@ use std::sync::Arc;
 use lind_engine::{CodeStore, Engine};
 use lind_kernel::Kernel;
 use lind_kernel::cage::{Limits, Program, Status, boot};
-use lind_kernel::engine::LoadError;
 use lind_kernel::mem::PageMap;
 use lind_kernel::root::{Directory, Root, Walls};
+use lind_kernel::runtime::LoadError;
 
 /// A runner with a root of its own.
 pub struct Runner {

@@ -4,7 +4,7 @@ use lind_abi::layout::{LindArg, LindCall};
 use lind_abi::{Call, Errno, Owners, Word, nr};
 
 use crate::call::make_syscall;
-use crate::engine::Served;
+use crate::runtime::Served;
 use crate::testing::{NoHop, World, both_walls};
 
 /// What `client` makes, and its grate `w` passes on.

@@ -41,9 +41,10 @@
 /* In a directory openat opens and makes files, and unlinkat removes them, whose names are numbers; no other path starts there. */
 /* EBADF for others, EPERM for who is not a grate of the runner's command line. */
 #define SYS_host_file                   1011
-/* Says that a call of `client`, a descendant of the caller or the caller itself, was refused with an error; 0 where it was ended. */
-/* `text` holds the rule, what was asked for, and what would have to be allowed, each ended by a NUL. Whoever started the runner */
-/* is told; EOPNOTSUPP where he has not asked. */
+/* Says that a call of `client`, a descendant of the caller or the caller itself, was refused */
+/* with an error; 0 where it was ended. `text` holds the rule, what was asked for, and what */
+/* would have to be allowed, each ended by a NUL. The process that started the runner gets the */
+/* message; EOPNOTSUPP if it has not asked for denials. */
 #define SYS_denied                      1012
 /* Registers for every number; see docs/threei.md. */
 #define LIND_NR_ANY 0xffffffffu

@@ -1,4 +1,5 @@
-//! What the kernel asks of whatever runs guest code, and what that gives back.
+//! The interface between the kernel and the runtime of guest code: [`GuestRuntime`] and [`Hop`] are
+//! implemented by the engine, and called by the kernel.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -28,7 +29,7 @@ pub struct LoadError {
 
 /// How a program starts.
 pub struct Start {
-    /// What to run.
+    /// The program to run.
     pub image: Image,
     /// argv, argv[0] as typed.
     pub argv: Vec<CString>,
@@ -46,12 +47,13 @@ pub struct Start {
 pub type Gone<'a> = &'a dyn Fn() -> bool;
 
 /// Runs guest code.
-pub trait Engine: Send + Sync {
-    /// Makes an image of a program file, compiling it if need be. `path` is for messages only. That may take long; without `gone`
-    /// the process waits.
+pub trait GuestRuntime: Send + Sync {
+    /// Loads a program file, and compiles it if need be. `path` is for messages only. Compiling may
+    /// take long and ends early when `gone` says so; without `gone` the process waits.
     ///
     /// # Errors
-    /// ENOEXEC for what is no module, EACCES for a .cwasm that may not be trusted, ENOMEM; EINTR when who waited has gone.
+    /// ENOEXEC for a file that is not a module, EACCES for a .cwasm that may not be trusted,
+    /// ENOMEM; EINTR if the waiting cage has ended.
     fn load(
         &self,
         file: BorrowedFd<'_>,
@@ -107,10 +109,10 @@ pub struct Served<'a> {
     pub client: &'a Thread,
 }
 
-/// What a filter or a handler has done with a call.
+/// The outcome of a filter or a handler.
 #[derive(Clone, Copy)]
 pub enum Entered {
-    /// This is its result, as it stands on the wire.
+    /// The call has this result, as encoded for the guest.
     Answered(i64),
     /// It lets the call go on ([`lind_abi::PASS`]): there the grate's own table sends calls of this number.
     Passed(Packed),
@@ -136,7 +138,7 @@ pub trait Hop {
         None
     }
 
-    /// As [`Engine::start`], of a child whose parent is going to wait: it may run on this host thread then
+    /// As [`GuestRuntime::start`], of a child whose parent is going to wait: it may run on this host thread then
     /// ([`Hop::run_lent`]).
     ///
     /// # Errors
@@ -153,15 +155,15 @@ pub trait Hop {
 
     /// Of the host thread: the cage by whose table a call was made last. Composers of grates do so for every call of
     /// their clients.
-    fn by(&self) -> &By;
+    fn cached_cage(&self) -> &CachedCage;
 }
 
 /// A cage that is found without the table of all. The host thread must let go of it when it has nothing to run: one that has ended is not to
 /// keep its memory for this.
 #[derive(Default)]
-pub struct By(Cell<Option<Arc<Cage>>>);
+pub struct CachedCage(Cell<Option<Arc<Cage>>>);
 
-impl By {
+impl CachedCage {
     /// Takes the cage out, if it is this one and still runs.
     #[inline]
     pub(crate) fn take(&self, id: CageId) -> Option<Arc<Cage>> {
