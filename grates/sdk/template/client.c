@@ -1,4 +1,5 @@
-/* Prints the name of the machine. With `race`, 16 threads ask for it at once; with `bad`, where there is no memory. */
+/* Prints the name of the machine. With `race`, 16 threads ask for it at once; with `bad`, for an
+ * address without memory. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>

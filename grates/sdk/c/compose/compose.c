@@ -1,9 +1,11 @@
 /*
- * Composers: what stands between `%{` and `%}`, and what comes after.
+ * Composers: grates with brackets, `GRATE %{ ... %}`.
  *
- * An inner grate starts "%}" as it starts any program. We see that, because we interpose spawn and execve below us, and start the
- * bracket program instead. The bracket is a cage with the table that a program behind the inner grates would have: calls made by
- * its table (call_by) enter them. It starts the rest of the line in a child, which gets a copy of our own table, and our handlers on top.
+ * An inner grate starts "%}" as it starts any program. We see that, because we interpose spawn and
+ * execve below us, and start the bracket program instead. The bracket is a cage with the table that
+ * a program behind the inner grates would have: calls made by its table (call_by) enter them. It
+ * starts the rest of the line in a child, which gets a copy of our own table, and our handlers on
+ * top.
  */
 #include <errno.h>
 #include <lind/compose.h>
@@ -16,7 +18,8 @@
 
 #define BRACKET "bracket_grate"
 #define NUMBERS 1008u
-/* In an argument that registration does not have: tells a composer further out that this is no grate in Lind's style. */
+/* In an argument that registration does not have: tells a composer further out that this grate
+ * is not in Lind's style. */
 #define BY_COMPOSER 0x636f6d70u
 #define MOST_HANDLERS 4096u
 #define MOST_OTHERS 256
@@ -30,7 +33,7 @@ struct stack {
 	size_t other_count;
 };
 
-/* Who says LIND_COMPOSES says how many. */
+/* A grate that uses LIND_COMPOSES says how many calls; this line says "any". */
 __asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"composes any\"\n.text\n");
 
 const char lind_operands_[] = "%{ GRATE... %}... PROGRAM [ARGS]...";
@@ -121,7 +124,8 @@ static int64_t handles(uint64_t grate, uint64_t number)
 			s->others[s->other_count++] = nr;
 	}
 	pthread_mutex_unlock(&lock);
-	/* What it sends on. Where one grate of the stack sends it to another there is nothing for us. */
+	/* Look at the calls that the inner grate sends on. A call that it sends to another grate of the
+	 * stack does not concern us. */
 	if (!r && composer->leaving) {
 		lind_handle_fn *handle = composer->leaving(current, nr);
 
@@ -270,7 +274,7 @@ static int64_t enter_cage(uint64_t cage)
 	return 0;
 }
 
-/* What a shell would say that a child of `cage` ended with. */
+/* The status that a shell would give for the end of a child of `cage`. */
 static int64_t wait_as(uint64_t cage, uint64_t pid)
 {
 	struct lind_arg none = { 0, cage };

@@ -1,12 +1,13 @@
 /*
- * --explain: a grate says what it would register with its options, as JSON on standard output, and ends. lind-boot explain asks it so, in a cage
- * that can only read:
+ * --explain: a grate says what it would register with its options, as JSON on standard output, and
+ * ends. lind-boot explain asks it so, in a cage that can only read:
  *
  *	{"words":2,"notes":[],"calls":{"0":null,"1":"may refuse"},"left":{"60":null}}
  *
- * `words` are those of the command line that were its own. A call has words for what becomes of it, or null: what the manifest has. What is left is
- * left out of all. Composers have `handled`, the calls that they look at if a grate inside handles them, and when these enter (null: never), and
- * `others`, those that they look at if none does.
+ * `words` is how many words of the command line were the grate's own. Each call has a text for what
+ * becomes of it, or null for the text of the manifest. Calls under `left` are excepted from "all".
+ * Composers have `handled`, the calls that they look at if a grate inside handles them, and when
+ * these enter (null: never), and `others`, those that they look at if none does.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +95,8 @@ static bool listed(const struct lind_spawn_handler *table, size_t count, uint32_
 	return false;
 }
 
-/* What the entry for all calls covers, one by one: of each there is something else to say. */
+/* Explains the calls that the entry for all calls covers one by one, since each has its own
+ * text. */
 static void covered(const struct lind_spawn_handler *table, size_t count)
 {
 	for (uint32_t nr = 0; nr < NAMED; nr++)

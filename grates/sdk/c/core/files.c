@@ -53,7 +53,7 @@ int lind_open_file(const char *value, const char *ending, int flags, unsigned mo
 			return -1;
 		}
 		strcat(strcpy(path, inside), ending ? ending : "");
-		/* What an explanation would write to is not there yet. */
+		/* An explanation writes nothing, and the file to be written may not exist yet. */
 		if (lind_explains() && flags & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC))
 			return open("/dev/null", O_RDONLY | O_CLOEXEC);
 		return open(path, flags | O_CLOEXEC, mode);

@@ -1,4 +1,5 @@
-/* What a grate that follows its clients calls. Apart from clients.c so that the manifest names these calls only in such grates. */
+/* The calls of a grate that follows its clients. Apart from clients.c so that the manifest names
+ * these calls only in such grates. */
 #include <lind/grate.h>
 #include "sdk.h"
 

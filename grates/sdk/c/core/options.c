@@ -77,7 +77,7 @@ static const struct lind_option *by_letter(const struct lind_option *options, si
 	return NULL;
 }
 
-/* What composers have otherwise. */
+/* Composers define another. */
 __attribute__((weak)) const char lind_operands_[] = "PROGRAM [ARGS]...";
 
 static void help(const struct lind_option *options, size_t count, const char *about)

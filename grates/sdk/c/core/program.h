@@ -1,7 +1,9 @@
 /*
- * The names that a program on lind-boot's command line may have: as typed, with a suffix, in the folders of programs, and with the other of
- * `-` and `_` before `grate`. The kernel looks for all of them by itself. Where a grate on the way to it decides about paths, what was typed is a path like
- * any other: then whoever starts the program goes through the names. Without the C library, which not everybody here has.
+ * The names that a program on lind-boot's command line may have: as typed, with a suffix, in the
+ * folders of programs, and with the other of `-` and `_` before `grate`. The kernel looks for all
+ * of them. To a grate that decides about paths, the typed name is a path like any other: then the
+ * grate that starts the program goes through the names. Does not use the C library, because some
+ * users of this header run without it.
  */
 #ifndef LIND_SDK_PROGRAM_H
 #define LIND_SDK_PROGRAM_H
@@ -48,7 +50,8 @@ static inline bool program_is_grate(const char *name)
 	return program_mark(name, 0, end) != end;
 }
 
-/* Whether it names a grate of lind-boot's, and never a file: %imfs_grate. Who decides about paths passes it on. */
+/* Whether it names a grate of lind-boot's, and never a file: %imfs_grate. Grates that decide
+ * about paths pass it on. */
 static inline bool program_is_marked(const char *path)
 {
 	return *path == '%' && program_is_grate(path + 1);

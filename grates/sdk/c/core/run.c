@@ -11,8 +11,8 @@
 
 extern char **environ;
 
-/* What the engine calls to run a handler: `entry` is its place in the function table, which is what
- * a function pointer is. */
+/* The engine calls this to run a handler: `entry` is its place in the function table, and so its
+ * function pointer. */
 __attribute__((export_name("__lind_handle")))
 int64_t lind_handle(uint32_t entry, const struct lind_call *call);
 
@@ -40,8 +40,9 @@ static int has_handlers(void)
 	return 0;
 }
 
-/* What a person or a shell sends to the whole group is for the client to act on: a grate that ended would take a client with it that
- * means to go on. Caught and not ignored, so that the client does not inherit it. */
+/* Leaves signals that a person or a shell sends to the whole group to the client: a grate that
+ * ended would end a client that means to go on. They are caught and not ignored, so that the
+ * client does not inherit it. */
 static void leave_to_client(void)
 {
 	static const int sent[] = { SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM };
@@ -66,7 +67,7 @@ static int64_t spawn(const char *path, char **argv, const struct lind_spawn_hand
 		lind_mine(table), { count, self }, { flags, self } } };
 	int64_t child;
 
-	/* What it asks about us must not wait for this birth. */
+	/* The handler's questions about us must not wait for this birth. */
 	if (starts_by)
 		lind_client(self);
 	lind_birth_begins();

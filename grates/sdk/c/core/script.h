@@ -1,4 +1,5 @@
-/* Scripts: what runs one, and with which arguments. For grates that run programs which the kernel does not find by itself. */
+/* Scripts: the interpreter that runs one, and its arguments. For grates that run programs which
+ * the kernel cannot find. */
 #ifndef LIND_SDK_SCRIPT_H
 #define LIND_SDK_SCRIPT_H
 

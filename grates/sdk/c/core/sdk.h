@@ -17,9 +17,9 @@
 	__asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"follows " #name "\"\n.text\n")
 
 void lind_set_name(const char *argv0);
-/* What comes after a grate's options, for messages. */
+/* The words after a grate's options, for messages. */
 extern const char lind_operands_[];
-/* What goes wrong from here on is no mistake in the file that options came from. */
+/* Errors from here on are not mistakes in the file that options came from. */
 void lind_left_file(void);
 /* Has the options read of a grate that has none of its own: --help and --explain. */
 void lind_common_options_(int *argc, char ***argv);
@@ -53,7 +53,7 @@ int lind_start_and_wait(const char *path, char **argv, const struct lind_spawn_h
 
 void lind_ended(int status);
 
-/* What the SDK keeps for clients besides the grate's own state. */
+/* The SDK's own functions for clients, besides those of the grate. */
 struct lind_inner {
 	void (*start)(uint64_t cage);
 	void (*fork)(uint64_t parent, uint64_t cage, int spawned);
@@ -69,7 +69,8 @@ extern const struct lind_inner *lind_inner_;
 /* Puts `handle` in front of the grate's own handler for a number, which goes to `own`. */
 void lind_watch_(struct lind_spawn_handler *table, size_t *count, uint32_t nr, lind_handle_fn *handle, lind_handle_fn **own);
 
-/* What a call comes to, by the grate's own handler if it has one. A handler that lets the call go on has nothing more to do with it; we have. */
+/* The result of a call, by the grate's own handler if it has one. A handler that lets the call
+ * go on is done with it; the SDK still needs the result. */
 static inline int64_t lind_outcome_(lind_handle_fn *own, const struct lind_call *c)
 {
 	int64_t result = own ? own(c) : LIND_PASS;

@@ -204,7 +204,8 @@ void lind_fd_unpin(int pinned, struct lind_fd_state *state)
 /* The old number may get another file while the kernel duplicates it. Then the duplicate is made again. */
 #define TRIES 1000
 
-/* Whoever saw the number meanwhile must notice: the entry changes too, when the file has gone. */
+/* A thread that looked at the number meanwhile must notice: the entry changes too, when the file
+ * has gone. */
 static void drop_number(uint64_t cage, struct fd_table *t, uint32_t fd)
 {
 	lind_call_plain(SYS_close, cage, fd, 0, 0, 0);

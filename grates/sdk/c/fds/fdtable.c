@@ -5,10 +5,11 @@
 #include <string.h>
 #include <time.h>
 
-/* What `lind-boot --files` allows at most. */
+/* The highest value of `lind-boot --files`. */
 #define MAX_FD 65536u
 
-/* Growing and freezing surround calls that seldom block. Who has waited this long goes on. */
+/* Growing and freezing surround calls that seldom block. A thread that has waited this long goes
+ * on. */
 #define PATIENCE_SECONDS 2
 
 void (*fd_state_drop)(struct lind_fd_state *state);

@@ -54,7 +54,7 @@ void fd_table_grown(struct fd_table *t);
 void fd_table_freeze(struct fd_table *t);
 void fd_table_thaw(struct fd_table *t);
 
-/* What runs when a reference was the last. */
+/* Runs when the last reference is dropped. */
 extern void (*fd_state_drop)(struct lind_fd_state *state);
 
 #endif

@@ -8,7 +8,8 @@
 /* The table of a client; NULL for cages that are none. */
 struct fd_table *fd_table_of(uint64_t cage);
 
-/* What the entry is, after a look at the file if there is doubt. The state has a reference for the caller. */
+/* Returns the entry, after a look at the file if there is doubt. The state has a reference for
+ * the caller. */
 struct fd_entry fd_look(uint64_t cage, struct fd_table *t, uint32_t fd);
 
 /* Which file is at `fd`: for a state. 0 or a negative errno. */

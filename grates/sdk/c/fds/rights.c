@@ -56,7 +56,7 @@ static struct travelling *first, **last = &first;
 static unsigned count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* What F_SETFL cannot change. */
+/* The flags that F_SETFL cannot change. */
 static uint32_t mode_of(uint64_t cage, int32_t fd)
 {
 	int64_t flags = lind_call_plain(SYS_fcntl, cage, (uint64_t)fd, F_GETFL, 0, 0);
@@ -107,9 +107,9 @@ static void turn_back(struct lind_fd_state *state)
 	lind_fd_put(state);
 }
 
-/* The state of a file that arrived, with a reference; NULL if none of those on their way. Of several that it may be it gets the
- * strictest, and so do the others when they come: what is taken off the list is the weakest. One that was only peeked at
- * is still to come. */
+/* The state of a file that arrived, with a reference; NULL if it is none of those on their way.
+ * If it may be one of several, it gets the strictest state, and so do the others when they come:
+ * the weakest is taken off the list. A file that was only peeked at is still to come. */
 static struct lind_fd_state *arrive(uint64_t dev, uint64_t ino, uint32_t mode, int peeked)
 {
 	struct travelling **strictest = NULL, **weakest = NULL;
@@ -213,7 +213,7 @@ static int64_t pass(lind_handle_fn *own, uint32_t nr, const struct lind_call *c,
 	return lind_outcome_(own, &copied);
 }
 
-/* One try. What the descriptors are does not change while the kernel looks. */
+/* One try. The descriptors do not change while the kernel looks. */
 static int64_t try_send(const struct lind_call *c, struct fd_table *t, const struct copy *k, uint32_t flags)
 {
 	struct lind_fd_state *states[MAX_FILES];
@@ -317,7 +317,7 @@ static int64_t try_receive(const struct lind_call *c, struct fd_table *t, struct
 	return settled ? settled : r;
 }
 
-/* What was received goes to the client. */
+/* Passes the received message to the client. */
 static int64_t hand_over(struct lind_arg at, struct copy *k, int64_t got)
 {
 	size_t left = got < (int64_t)k->size ? (size_t)got : k->size;

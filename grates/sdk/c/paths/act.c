@@ -250,7 +250,7 @@ int64_t lind_path_act(const struct served *s)
 	const struct lind_arg *a = s->c->args;
 	const struct lind_place *p = &s->place[0];
 	struct lind_arg none = client(s, 0);
-	/* What follows the path. */
+	/* The argument after the path. */
 	const struct lind_arg *b = a + s->use->path[0].path + 1;
 
 	switch (s->c->nr) {

@@ -33,7 +33,8 @@ static int umask_of(uint64_t cage)
 	return line ? (int)strtol(line + strlen("\nUmask:"), NULL, 8) : -1;
 }
 
-/* What the grate made becomes the client's, unless it is not what the grate made any more. A directory may have given it its group. */
+/* Gives the file that the grate made to the client, unless another file has taken its place. A
+ * directory may have given it its group. */
 static void hand_over(uint64_t target, const struct lind_place *place)
 {
 	uint32_t uid = lind_client_file_id(target, false), gid = lind_client_file_id(target, true);
@@ -54,7 +55,8 @@ static int64_t make_here(const struct lind_call *c)
 	return lind_call(c->nr, lind_self_, c->args[0], c->args[1], c->args[2], c->args[3], c->args[4], c->args[5]);
 }
 
-/* Writes a name as an address: the NUL is there if there is room. Its size, or 0 if there is no room at all. */
+/* Writes a name as an address: with the NUL if it fits. Its size, or 0 if even the name does not
+ * fit. */
 static socklen_t spell(struct sockaddr_un *address, const char *name)
 {
 	size_t length = strlen(name);
@@ -117,7 +119,7 @@ static int64_t copy_address(const struct lind_call *c, int at, struct sockaddr_s
 	return 1;
 }
 
-/* The call with the copy: also what is no path was looked at. */
+/* The call with the copy, also for an address without a path: the grate has looked at it. */
 static int64_t forward_copy(const struct lind_call *c, int at, const struct sockaddr_storage *address)
 {
 	struct lind_call copy = *c;
@@ -156,8 +158,9 @@ static int64_t a_moment(const struct lind_call *c)
 }
 
 /*
- * Makes the call with a name in the grate's working directory, and without waiting while that is held. What was found by a descriptor, as another grate
- * names what it has found, is named by ours.
+ * Makes the call with a name in the grate's working directory, and without waiting while that is
+ * held. A file found by a descriptor, as another grate names the files it has found, is named by
+ * our descriptor.
  */
 static int64_t reach_at(const struct lind_call *c, int at, const struct lind_place *place, bool sends)
 {

@@ -9,7 +9,8 @@
 
 #define AGAIN INT64_MAX
 
-/* Opens the program that was found. What spawn starts need not be executable, but for scripts. */
+/* Opens the program that was found. A program for spawn need not be executable, unless it is a
+ * script. */
 static int64_t open_program(const struct lind_call *c, const struct lind_place *place)
 {
 	char name[40];
@@ -33,7 +34,7 @@ struct known {
 	bool leads_nowhere;	/* it begins at a descriptor that exec closes */
 };
 
-/* One that is named from a descriptor is known by a name that begins there. */
+/* A script that is named from a descriptor is known by a name that begins there. */
 static int64_t known_as(const struct lind_call *c, struct lind_arg dir, const char *path, struct known *known)
 {
 	int fd = (int)(uint32_t)dir.value;
@@ -51,7 +52,8 @@ static int64_t known_as(const struct lind_call *c, struct lind_arg dir, const ch
 	return 0;
 }
 
-/* Runs a program that is no script. The kernel follows the path of spawn by itself, which the grate alone makes. */
+/* Runs a program that is not a script. The kernel itself follows the path of spawn, so the grate
+ * passes a path of its own. */
 static int64_t begin(const struct lind_call *c, int fd, const char *found, struct lind_arg argv, struct lind_arg envp)
 {
 	struct lind_call own = *c;

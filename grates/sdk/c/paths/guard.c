@@ -16,15 +16,17 @@
 
 static const struct lind_guard *guard;
 
-/* Whether nothing leads to a file but descriptors: its names have gone, or it never had one. Whoever gives it one is asked about that name. */
+/* Whether nothing leads to a file but descriptors: its names have gone, or it never had one. If
+ * a call gives it a name, the guard is asked about that name. */
 static bool has_no_name(const struct stat *st)
 {
 	return !st->st_nlink && (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode));
 }
 
 /*
- * What lies in memory is in no tree, nor are pipes and the like, nor files that nothing leads to. Another file whose name is not known may be in any: it was
- * handed in from outside, or belongs to a grate that keeps files itself.
+ * A file in memory is in no tree, nor are pipes and the like, nor files that nothing leads to.
+ * Another file whose name is not known may be in any: it was handed in from outside, or belongs to
+ * a grate that keeps files itself.
  */
 static bool in_a_tree(const struct lind_place *place)
 {
@@ -39,7 +41,7 @@ static bool in_a_tree(const struct lind_place *place)
 	return own(SYS_fcntl, (uint64_t)place->object, F_GET_SEALS, 0, 0) < 0;
 }
 
-/* Whether a path may be changed. What has none may not. */
+/* Whether a path may be changed. A file without a path may not. */
 static bool may_change(const char *path, unsigned effect)
 {
 	return *path == '/' && guard->may_change(path, effect);
@@ -92,7 +94,7 @@ static bool is_open(uint32_t nr)
 	return nr == SYS_open || nr == SYS_openat || nr == SYS_creat;
 }
 
-/* What is in it then has other paths, which may be more than the old ones. */
+/* The files in it then have other paths, where more may be allowed than at the old ones. */
 static bool moves_a_directory(uint32_t nr, unsigned effect, const struct lind_place *place)
 {
 	bool renames = nr == SYS_rename || nr == SYS_renameat || nr == SYS_renameat2;
@@ -125,15 +127,15 @@ static bool finds_something_in_it(const struct lind_call *c, const struct lind_p
 	return count > 2;
 }
 
-/* Who writes to a file may as well have made it: where none may come to be, none may be written to. */
+/* Writing to a file is like creating it: where no file may be created, none may be written to. */
 static unsigned with_contents(unsigned effect, const struct lind_place *place)
 {
 	return effect & LIND_DOES_WRITE && place->object >= 0 && S_ISREG(place->st.st_mode) ? effect | LIND_DOES_CREATE : effect;
 }
 
 /*
- * Whether a file outside of the tree is one that the grate was started with to be written to, as the clients were: it may be opened anew by its descriptor,
- * as for /dev/stderr, and truncated.
+ * Whether a file outside of the tree is one that the grate was started with to be written to, as
+ * the clients were: it may be opened again by its descriptor, as for /dev/stderr, and truncated.
  */
 static bool was_given(unsigned effect, const struct lind_place *place)
 {
@@ -230,7 +232,7 @@ static int decide(const struct lind_call *c, unsigned effect, const struct lind_
 	return effect & LIND_DOES_LINK ? -EXDEV : -guard->refusal;
 }
 
-/* What a descriptor does not allow, the kernel refuses by itself. */
+/* The kernel itself refuses what a descriptor does not allow. */
 static int decide_fd(const struct lind_call *c, unsigned effect, const struct lind_place *place, void *arg)
 {
 	int64_t flags = own(SYS_fcntl, (uint64_t)place->object, F_GETFL, 0, 0);
@@ -356,7 +358,8 @@ static int64_t wait_for_message(const struct lind_call *c)
 	return r ? r : -EAGAIN;
 }
 
-/* Gives the client what a message brought. What it may not have is left out, as where there are too many. */
+/* Gives the client what a message brought. A descriptor that it may not have is left out, as
+ * where there are too many. */
 static void hand_over(const struct lind_call *c, struct lind_message *m, bool cloexec)
 {
 	char *control = m->own.msg_control;

@@ -1,6 +1,7 @@
 /*
- * What a client may do with a file that the grate has found for it. The grate opens files with its own rights; so where the call itself is not the client's,
- * the kernel, or a grate below that keeps the file, is asked about the client's first.
+ * Checks a client's rights to a file that the grate has found for it. The grate opens files with
+ * its own rights. So where the call itself is not made as the client, the kernel, or a grate below
+ * that keeps the file, is asked about the client's rights first.
  */
 #include <linux/capability.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static bool begins(const char *name, const char *with)
 	return !strncmp(name, with, strlen(with));
 }
 
-/* xattr_permission of Linux, and what stands behind it for each kind of name. */
+/* xattr_permission of Linux, with the checks behind it for each kind of name. */
 int64_t lind_client_may_attribute(uint64_t target, const struct lind_place *place, const char *name, bool write)
 {
 	mode_t mode = place->st.st_mode;

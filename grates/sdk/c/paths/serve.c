@@ -154,7 +154,7 @@ static int decide_all(struct served *s, lind_path_decide_fn *decide, void *arg)
 {
 	int r = 0;
 
-	/* As Linux has it: the name that is to be made is looked at first. */
+	/* As on Linux, the name that is to be made is looked at first. */
 	for (int i = s->use->paths; i-- > 0 && !r && decide;) {
 		unsigned effect = s->use->path[i].effect;
 
@@ -167,7 +167,7 @@ static int decide_all(struct served *s, lind_path_decide_fn *decide, void *arg)
 	return r;
 }
 
-/* What the view put somewhere stays there, as a mount point does. */
+/* Paths that the view has bound stay, as mount points do. */
 static int check_view(const struct served *s, int i)
 {
 	const struct lind_place *place = &s->place[i];

@@ -69,7 +69,7 @@ int64_t lind_view_reach(const struct lind_call *c)
 	return lind_path_reach(c, view);
 }
 
-/* A message with a name that is a path is refused: there is no race-free way to send one yet. */
+/* A message with a name that is a path is refused: no way to send one without a race exists yet. */
 static int64_t send_one(const struct lind_call *c)
 {
 	struct lind_message m;
@@ -123,7 +123,7 @@ struct entry {
 	char name[];
 } __attribute__((packed));
 
-/* Leaves the names out that are hidden in `path`. What is left has so many bytes. */
+/* Leaves the names out that are hidden in `path`. Returns the number of bytes left. */
 static size_t without_hidden(char *list, size_t bytes, const char *path)
 {
 	size_t kept = 0;

@@ -1,4 +1,4 @@
-/* What clients see in place of the kernel's root, and names of descriptors. */
+/* The view that clients have in place of the kernel's root, and names of descriptors. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

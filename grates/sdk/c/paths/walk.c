@@ -73,7 +73,8 @@ static int append(const struct walk *w, const char *name, char to[LIND_PATH_MAX]
 	return 0;
 }
 
-/* Opens `name` in the directory we are in, as the view has it. `bound` says whether the view put it there. */
+/* Opens `name` in the directory we are in, as seen in the view. `bound` says whether the view
+ * put it there. */
 static int look(struct walk *w, const char *name, int flags, bool *bound)
 {
 	char path[LIND_PATH_MAX];
@@ -288,7 +289,8 @@ static int finish_here(struct walk *w)
 		return out->object;
 	out->dir = w->at;
 	w->at = -1;
-	/* What may not be made or removed under such a name the kernel knows best, and it acts on none of them. */
+	/* The kernel knows best what may not be made or removed under such a name, and it acts on none
+	 * of them. */
 	strcpy(out->name, w->how & LIND_WALK_NAME && w->dots ? w->dots : ".");
 	memcpy(out->path, w->text, strlen(w->text) + 1);
 	if (!*out->path)

@@ -1,4 +1,4 @@
-/* The parser of lind/toml.h: tables, arrays and what stands in them. */
+/* The parser of lind/toml.h: tables, arrays and their contents. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* What the files of the TOML parser share: parser.c has the structure of a file, text.c comments, strings and keys, number.c numbers. */
+/* Declarations that the files of the TOML parser share: parser.c has the structure of a file,
+ * text.c comments, strings and keys, number.c numbers. */
 #ifndef LIND_TOML_PARSER_H
 #define LIND_TOML_PARSER_H
 
@@ -11,7 +12,7 @@ struct parser {
 	struct lind_toml_error *error;
 };
 
-/* What is wrong at `where`, a place in the line that the parser is in. */
+/* Reports a mistake at `where`, a place in the line that the parser is in. */
 __attribute__((format(printf, 3, 4))) void *lind_toml_fail(struct parser *p, const char *where, const char *format, ...);
 struct lind_toml *lind_toml_new(struct parser *p, const char *where, enum lind_toml_type type);
 

@@ -60,7 +60,8 @@ static size_t put_utf8(char *to, uint32_t c)
 	return 4;
 }
 
-/* What follows a backslash. The number of bytes put at `to`, at most 4; 0 is an error. */
+/* Decodes the characters after a backslash. The number of bytes put at `to`, at most 4; 0 is an
+ * error. */
 static size_t escape(struct parser *p, char *to)
 {
 	static const char letters[] = "btnfr\"\\", meant[] = "\b\t\n\f\r\"\\";

@@ -17,8 +17,9 @@ extern "C" {
 #endif
 
 /*
- * The call by which a bracket `%}` talks to the nearest composer; the first argument says what about. Nobody else handles it: ENOSYS.
- * What the bracket needs of the system it gets this way, so that the grates inside do not see it as a client.
+ * The call by which a bracket `%}` talks to the nearest composer; the first argument says what
+ * about. Nobody else handles it: ENOSYS. The bracket makes its own requests to the system this way,
+ * so that the grates inside do not see it as a client.
  */
 #define LIND_BRACKET 1090
 #define LIND_BRACKET_CLOSE 1	/* this cage's table is what the inner grates are seen through */
@@ -41,7 +42,7 @@ struct lind_composer {
 	lind_handle_fn *(*choose)(uint32_t nr);
 	/* May be NULL. For --explain: when a call with this handler enters. Empty for always, NULL for never. */
 	const char *(*when)(uint32_t nr, lind_handle_fn *handle);
-	/* What is kept for each client: the program after the last `%}`, and what descends from it. */
+	/* State for each client: the program after the last `%}`, and its descendants. */
 	struct lind_lifecycle lifecycle;
 	/* May be NULL. The program after the last `%}` is about to start as this client. */
 	void (*entered)(void *client, uint64_t cage);

@@ -1,5 +1,5 @@
 /*
- * What a grate keeps for descriptors of its clients:
+ * State that a grate keeps for descriptors of its clients:
  *
  *	struct log { struct lind_fd_state fd; ... };
  *
@@ -21,20 +21,24 @@
  *		...
  *		lind_fd_put(&log->fd);
  *
- * New descriptors are the target's; those among the arguments belong to the cage that the argument names, which is another
- * one where a grate acts for its client.
+ * New descriptors are the target's; those among the arguments belong to the cage that the argument
+ * names, which is another one where a grate acts for its client.
  *
- * The state belongs to the open file: it is the same behind every number that dup, dup2, dup3 and fcntl make of it, in
- * forked and spawned children, in the program that exec starts unless the descriptor closes then, and in whoever gets it
- * by SCM_RIGHTS. It goes when the last of them has closed it: close, close_range, dup2 onto it, exec, exit.
+ * The state belongs to the open file: it is the same behind every number that dup, dup2, dup3 and
+ * fcntl make of it, in forked and spawned children, in the program that exec starts unless the
+ * descriptor closes then, and in whoever gets it by SCM_RIGHTS. It goes when the last of them has
+ * closed it: close, close_range, dup2 onto it, exec, exit.
  *
- * A state should restrict. While a number is on its way from one file to another, lind_fd_get may see the state of
- * the file that is going, and never misses that of one that comes: it waits for duplications and receptions of the client that
- * are under way. Inside a handler of these calls it does not wait.
+ * A state should restrict. While a number is on its way from one file to another, lind_fd_get may
+ * see the state of the file that is going, and never misses that of one that comes: it waits for
+ * duplications and receptions of the client that are under way. Inside a handler of these calls it
+ * does not wait.
  *
- * What cannot be excluded: between lind_fd_get and the call that the handler forwards, another thread of the client may
- * put another file at the number. Opening /proc/self/fd/N opens the file anew: that is for the handlers of open. A grate's clients
- * share the room for 4096 states that are on their way in messages; beyond it sending is ETOOMANYREFS. A handler that must not let this happen forwards lind_fd_pin's number instead.
+ * One race cannot be excluded: between lind_fd_get and the call that the handler forwards, another
+ * thread of the client may put another file at the number. Opening /proc/self/fd/N opens the file
+ * again: the handlers of open decide about that. A grate's clients share the room for 4096 states
+ * that are on their way in messages; beyond it sending is ETOOMANYREFS. A handler that must not let
+ * this happen forwards lind_fd_pin's number instead.
  */
 #ifndef LIND_FDS_H
 #define LIND_FDS_H
@@ -60,9 +64,10 @@ struct lind_fds {
 void lind_fds_follow(const struct lind_fds *hooks);
 
 /*
- * Around the call that makes a descriptor and lind_fd_keep: in between the client has the number, which other threads of it may guess,
- * and the state is not there yet. Whoever looks at the client's descriptors waits until the end; after 2 seconds lind_fd_get
- * goes on all the same, and lind_fd_pin looks again.
+ * Around the call that makes a descriptor and lind_fd_keep: in between the client has the number,
+ * which other threads of it may guess, and the state is not there yet. A thread that looks at the
+ * client's descriptors waits until the end; after 2 seconds lind_fd_get goes on all the same, and
+ * lind_fd_pin looks again.
  */
 void lind_fd_making(uint64_t cage);
 void lind_fd_made(uint64_t cage);

@@ -74,7 +74,8 @@ struct lind_handler {
 /* Flag of spawn: the calling thread is going to wait for the child, which need not begin before. */
 #define LIND_SPAWN_WAITS 1u
 
-/* What spawn takes: `entry` is the handler's function pointer, or LIND_AS_BEFORE. */
+/* An entry of the table that spawn takes: `entry` is the handler's function pointer, or
+ * LIND_AS_BEFORE. */
 struct lind_spawn_handler {
 	uint32_t nr;
 	uint32_t entry;
@@ -92,18 +93,22 @@ int64_t lind_forward(const struct lind_call *call);
 static inline int64_t lind_pass(const struct lind_call *call);
 
 /*
- * A filter: what decides most calls of `handler` in its place, at a fraction of the cost of entering the grate.
+ * A filter: what decides most calls of `handler` in its place, at a fraction of the cost of
+ * entering the grate.
  *
  *	LIND_FILTER(on_socket)
  *	{
  *		return a0 == AF_UNIX ? LIND_PASS : LIND_ASK;
  *	}
  *
- * It sees the id of the client, the number and the six values of a call that a client makes on itself, and returns what the handler
- * would: a result, LIND_PASS, or LIND_ASK to have the handler called after all. It may be asked any number of times about one call, or
- * not at all. So it only computes: it reads memory, also what handlers on other threads change (by atomic loads), and has local
- * variables, but it writes nothing, calls nothing that does, and computes with integers only; a module with another filter is refused when
- * it is compiled. One that faults is not asked again. A grate has at most one. Without optimisation compilers keep local variables in memory: then there is none.
+ * It sees the id of the client, the number and the six values of a call that a client makes on
+ * itself, and returns what the handler would: a result, LIND_PASS, or LIND_ASK to have the handler
+ * called after all. It may be asked any number of times about one call, or not at all. So it only
+ * computes: it reads memory, also what handlers on other threads change (by atomic loads), and has
+ * local variables, but it writes nothing, calls nothing that does, and computes with integers only;
+ * a module with another filter is refused when it is compiled. A filter that faults is not asked
+ * again. A grate has at most one. Without optimisation compilers keep local variables in memory:
+ * then there is none.
  */
 #define LIND_FILTER(handler) LIND_FILTER_(handler)
 
@@ -266,12 +271,16 @@ struct lind_option {
 };
 
 /*
- * Beside the list, in the file that has it, a line for each option that takes a value: LIND_OPTION("p", "policy", "reads"), with "-" for a letter or a
- * name that it has not. lind-boot reads them before the grate runs, to know where its options end, and to open the files that they name: with
- * the user's rights, outside the root, where no program can change them. What the value is: `value` no file, `reads` one to read, `writes` one to write
- * anew, `creates` one that must not exist, `keeps` one to read that is made if there is none, `updates` one to read and change that is made too; `reads=`
- * FILE=..., `=writes` ...=FILE. Behind a comma: the ending of a second file beside it. `state` is as `updates`, but for a value with a slash at its end, or that
- * is a directory: in that are the files state.db and state.db-wal and the directory data.
+ * Beside the list, in the file that has it, a line for each option that takes a value:
+ * LIND_OPTION("p", "policy", "reads"), with "-" for a missing letter or name. lind-boot reads them
+ * before the grate runs, to know where its options end, and to open the files that they name: with
+ * the user's rights, outside the root, where no program can change them. The word for the value:
+ * `value` is not a file, `reads` a file to read, `writes` a file to write from the start, `creates`
+ * a file that must not exist, `keeps` a file to read that is made if missing, `updates` a file to
+ * read and change that is made if missing; `reads=` FILE=..., `=writes` ...=FILE. A comma precedes
+ * the ending of a second file beside it. `state` is as `updates`, unless the value ends with a
+ * slash or is a directory: then the directory has the files state.db and state.db-wal and the
+ * directory data.
  */
 #define LIND_OPTION(letter, name, what) \
 	__asm__(".section .custom_section.lind.grate,\"\",@\n.asciz \"option " letter " " name " " what "\"\n.text\n")
@@ -286,7 +295,7 @@ FILE *lind_read_file(const char *value);
 /* The path inside the root that is meant; NULL where lind-boot opens the file. */
 const char *lind_path_inside(const char *value);
 
-/* What the user calls such a file. */
+/* The user's name for such a file. */
 const char *lind_file_name(const char *value);
 
 /* The `set` of an option without a value: LIND_SETS(set_quiet, quiet = true) */
@@ -303,15 +312,15 @@ const char *lind_file_name(const char *value);
 void lind_options(const struct lind_option *options, size_t count, const char *about, int *argc, char ***argv);
 
 /*
- * Whether --explain was given: then lind_grate_run starts nothing, and says instead what it would register. What a grate does for clients that are to
- * come, before that, it can leave out: it can only read.
+ * Whether --explain was given: then lind_grate_run starts nothing, and prints what it would
+ * register. The grate can skip its preparations for clients, since it can only read.
  */
 bool lind_explains(void);
 
 /* For --explain: `words` says what becomes of a call that is registered, where options say more than the manifest. NULL: what that has. */
 void lind_explain_calls(const char *(*words)(uint32_t nr));
 
-/* What holds whatever is called. */
+/* Adds a note that holds for all calls. */
 void lind_explain_note(const char *note);
 
 /* The name of this grate, for messages. */

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <lind/grate.h>
 
-/* What creat(2) opens with. */
+/* The flags with which creat(2) opens. */
 #define LIND_CREAT_FLAGS (O_CREAT | O_WRONLY | O_TRUNC)
 
 /*

@@ -85,8 +85,10 @@ int lind_path_of_fd(const struct lind_view *view, struct lind_arg fd, struct lin
 void lind_place_done(struct lind_place *place);
 
 /*
- * What a client may do, for a grate that does something for it: what the grate does itself it does with its own rights. `object` is a descriptor of the
- * grate's, `mode` a sum of R_OK, W_OK, X_OK. 0, or the negative of the errno that the client would get. A walk has asked about the directories on the way.
+ * Checks what a client may do, for a grate that acts for it: the grate's own calls have the grate's
+ * rights. `object` is a descriptor of the grate's, `mode` a sum of R_OK, W_OK, X_OK. 0, or the
+ * negative of the errno that the client would get. A walk has asked about the directories on the
+ * way.
  */
 int64_t lind_client_may(uint64_t target, int object, int mode);
 /* The same for the extended attribute `name`. */
@@ -101,7 +103,7 @@ bool lind_path_below(const char *path, const char *prefix);
 /* Removes `.`, `..`, double and trailing slashes from an absolute path of an option. NULL, or what is wrong with it. */
 const char *lind_path_clean(const char *from, char to[PATH_MAX]);
 
-/* What a call does with files; NULL if it is none of those that have to do with files. */
+/* The uses that a call makes of files; NULL for a call that does not use files. */
 const struct lind_file_use *lind_file_use(uint32_t nr);
 
 /*

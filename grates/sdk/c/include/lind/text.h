@@ -16,7 +16,8 @@ size_t lind_text_char(const uint8_t *bytes, size_t size, uint32_t *character);
 /* Whether a terminal shows a character as itself, in its place: it is not a control or format character, nor a separator of lines. */
 bool lind_text_seen(uint32_t character);
 
-/* Escapes what is not seen or is not UTF-8, as \n, \u{9b}, \xff. What does not fit into `room` with a NUL is left out. Returns the length. */
+/* Escapes what is not seen or is not UTF-8, as \n, \u{9b}, \xff. Characters that do not fit into
+ * `room` with a NUL are left out. Returns the length. */
 size_t lind_text_show(const char *bytes, size_t size, char *to, size_t room);
 
 /* A text on one line of a terminal, by lind_text_show. Valid until this thread's fourth call from here. */

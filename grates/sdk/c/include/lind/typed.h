@@ -14,11 +14,13 @@
  *
  *	int main(int argc, char **argv) { return lind_grate_main(argc, argv); }
  *
- * Paths, strings, socket addresses and small structs are in the grate's memory when the handler is called: they were
- * copied once, and lind_forward_openat sends that copy on, so a client that changes its memory between the handler's
- * decision and the call changes nothing. A call whose strings cannot be copied fails (EFAULT, ENAMETOOLONG) without the
- * handler. What the call writes, byte buffers, arrays, and structs with pointers stay in the client, as `struct lind_arg`:
- * lind_read and lind_write reach them. A size beyond `size_t` reads as SIZE_MAX, for which every call fails as well.
+ * Paths, strings, socket addresses and small structs are in the grate's memory when the handler is
+ * called: they were copied once, and lind_forward_openat sends that copy on, so a client that
+ * changes its memory between the handler's decision and the call changes nothing. A call whose
+ * strings cannot be copied fails (EFAULT, ENAMETOOLONG) without the handler. Results that the call
+ * writes, byte buffers, arrays, and structs with pointers stay in the client, as `struct lind_arg`:
+ * lind_read and lind_write reach them. A size beyond `size_t` reads as SIZE_MAX, for which every
+ * call fails as well.
  *
  * Handlers are `long`, where results need 64 bits `int64_t`. lind/typed_calls.h lists them all.
  */
@@ -45,8 +47,8 @@ struct lind_cx {
 	int passes;			/* see lind_pass_as_is */
 };
 
-/* Passes the call on as it came. What its pointers lead to is read again, from the client's memory: after a decision
- * about a path or a struct use lind_forward_NAME instead. */
+/* Passes the call on as it came. Memory behind its pointers is read again, from the client:
+ * after a decision about a path or a struct use lind_forward_NAME instead. */
 static inline int64_t lind_forward_as_is(struct lind_cx *cx)
 {
 	return lind_forward(cx->call);
