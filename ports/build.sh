@@ -41,7 +41,7 @@ watcher=
 trap '[ -z "$watcher" ] || kill "$watcher" 2>/dev/null; rm -rf "$plan"' EXIT
 trap 'exit 130' INT TERM
 
-# What port $1 says of $2, one of its lists of ports, for side $3.
+# Prints the list $2 (needs, host_needs, ...) of port $1's recipe, for side $3.
 said() { (needs='' host_needs='' test_needs='' toolchain='' side=$3; . "$here/$1/recipe"; eval "echo \$$2"); }
 
 # Adds the building of port $1 on side $2 to the plan, and what has to be there before.

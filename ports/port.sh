@@ -1,8 +1,9 @@
 #!/bin/sh
 # Builds one port for build.sh, or runs its tests: port.sh PLAN ROOT NAME cage|native|never|always|test
 #
-# PLAN is build.sh's directory, where a step is written down while it runs. What is built stays until the source, the recipe, a patch
-# or the C library's headers change (source-key); a new libc.a, driver or pass only links again (link-key).
+# PLAN is build.sh's directory, where a step is written down while it runs. A build is kept until
+# the source, the recipe, a patch or the C library's headers change (source-key); a new libc.a,
+# driver or pass only links again (link-key).
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -34,7 +35,7 @@ step() {
 	fi
 }
 
-# What decides whether a tree is made anew, and what whether its programs are linked again.
+# The keys that decide whether a tree is built again, and whether its programs are linked again.
 source_key() {
 	{
 		echo "$sha256 $side"
@@ -181,7 +182,7 @@ make_profile() {
 	rm -rf "$counting"
 }
 
-# Builds port $1 on side $2. What it needs is there.
+# Builds port $1 on side $2. The ports that it needs are built already.
 build() {
 	began=$(date +%s) did=unchanged
 	choose "$2"

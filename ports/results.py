@@ -22,13 +22,13 @@ here. A case that passes on Linux only is a failure of ours, unless the reason i
 
 
 def verdicts(name: str, side: str) -> dict[str, str]:
-    """What came of each case."""
+    """The verdict of each case."""
     lines = (BUILDS / name / side / "tests.results").read_text().splitlines()
     return {case: verdict for case, verdict in (line.rsplit(" ", 1) for line in lines)}
 
 
 def reasons(name: str) -> dict[str, str]:
-    """What is known of cases that fail."""
+    """The reasons for the known failures, by case."""
     known = HERE / name / "known"
     lines = known.read_text().splitlines() if known.exists() else []
     return {line.split()[0]: line.split(None, 1)[1] for line in lines if len(line.split()) > 1 and not line.startswith("#")}

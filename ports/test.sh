@@ -1,12 +1,15 @@
 #!/bin/bash
 # Runs the tests of a port on Linux and in a cage, and compares. Usage: ports/test.sh ROOT NAME [CASE]...
 #
-# ports/NAME/test says what a case is: `prepare` fills $arena, which is the root of the cage and holds the port's program in bin;
-# `cases` prints names; `run CASE` succeeds, fails, or returns 77 if there is nothing to test. Both use `at DIR COMMAND...`, which runs
-# a command of the arena's bin in a directory of the arena; `stop JOB` ends one in the background. A port whose tests are run by a
-# program of their own has, for `run`, `run_all CASE...`, which prints lines `CASE verdict`; fill_tree and check_tree do so for `make
-# check`. A case that passes on Linux must pass in a cage, unless ports/NAME/known gives the reason: `CASE  reason`. A case that either
-# side may win or lose has a reason that begins with "a race". What came of all cases is written into ports/RESULTS.md.
+# ports/NAME/test says what a case is: `prepare` fills $arena, which is the root of the cage and
+# holds the port's program in bin; `cases` prints names; `run CASE` succeeds, fails, or returns 77
+# if there is nothing to test. Both use `at DIR COMMAND...`, which runs a command of the arena's bin
+# in a directory of the arena; `stop JOB` ends one in the background. A port whose tests are run by
+# a program of their own has, for `run`, `run_all CASE...`, which prints lines `CASE verdict`;
+# fill_tree and check_tree do so for `make check`. A case that passes on Linux must pass in a cage,
+# unless ports/NAME/known gives the reason: `CASE reason`. A case that either side may win or lose
+# has a reason that begins with "a race". The results of all cases are written into
+# ports/RESULTS.md.
 set -u
 # build.sh sets these for configure.
 unset CC CXX AR RANLIB NM STRIP LD CFLAGS LDFLAGS HOST CONFIG_SITE CC_FOR_BUILD
@@ -128,7 +131,8 @@ for side in native cage; do
 	[ -f "$top/build/ports/$name/$side/tests.results" ] || { echo "$name: no results to compare with ($side)"; exit 1; }
 done
 [ $# != 0 ] || "$here/results.py" "$name"
-# What Linux passes and the cage does not, what is known of it, and what is known but passes.
+# Counts the cases that pass on Linux but not in the cage; names those without a known reason, and
+# known failures that pass.
 join "$top/build/ports/$name/native/tests.results" "$top/build/ports/$name/cage/tests.results" --nocheck-order |
 	awk -v known="$here/$name/known" -v name="$name" '
 	BEGIN { while ((getline line < known) > 0) { split(line, word, " "); reason[word[1]] = substr(line, length(word[1]) + 3) } }

@@ -46,7 +46,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.rounds < 1:
         parser.error("--rounds: at least 1")
-    # What is wrong with the files is said before anything is measured.
+    # A wrong file is reported before anything is measured.
     if options.compare:
         check_old(parser, options.compare)
     if options.out:
@@ -111,6 +111,6 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        # What was made for the run is removed by now.
+        # The temporary files of the run are removed by now.
         print("benchrunner: interrupted", file=sys.stderr)
         sys.exit(130)

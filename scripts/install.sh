@@ -72,7 +72,8 @@ install)
 	# Compiled code is of use to who compiled it. Others would read it at each start to find that out.
 	find "$lib/grates" "$lib/image" -name '*.cwasm' -exec sh -c 'for f; do [ ! -f "${f%.cwasm}.wasm" ] || rm "$f"; done' sh {} +
 	echo "installed $bin/lind-boot and $lib; \`lind-boot doctor\` looks at it"
-	# What is staged runs from another place, and for somebody else. What cannot be compiled is said, and said again by who runs it.
+	# A staged installation runs from another place and for another user. A failure to compile is
+	# printed here, and again when the program is run.
 	if [ -n "$2" ]; then
 		echo "\`lind-boot warm $3/lib/lind\` compiles it for a user"
 	else

@@ -54,17 +54,17 @@ def parser_of_run() -> argparse.ArgumentParser:
     parser.add_argument("--columns", type=words, default=[], metavar="NAME,..", help="starts of names (default: all)")
     parser.add_argument("-n", "--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("-q", "--quick", action="store_true", help=f"{QUICK_ROUNDS} rounds, smaller workloads")
-    parser.add_argument("--child", choices=("c", "python"), default="c", help="what the workloads are written in (default c)")
+    parser.add_argument("--child", choices=("c", "python"), default="c", help="language of the workloads (default c)")
     parser.add_argument("-b", "--binary", type=Path, default=REPOSITORY / "target/release/lind-boot", metavar="FILE", help="lind-boot")
-    parser.add_argument("--image", type=Path, default=REPOSITORY / "lindfs", metavar="DIR", help="its tools (default: lindfs)")
+    parser.add_argument("--image", type=Path, default=REPOSITORY / "lindfs", metavar="DIR", help="directory with the tools of cages (default: lindfs)")
     parser.add_argument("--dir", type=Path, metavar="DIR", help="where the directories are made (default: where temporary files are)")
     parser.add_argument("--timeout", type=float, default=180, metavar="SECONDS")
     parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="also write JSON and Markdown there")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--note", default="", help="a sentence about the run, for its tables")
     parser.add_argument("--cc", default=os.environ.get("BENCH_CC", "cc"), help="the host's compiler")
-    parser.add_argument("--modes", type=words, default=["cold", "warm"], help="of the read path (default cold,warm)")
-    parser.add_argument("--cases", type=words, default=list(workloads.CASES), help=f"of the large edit (default {','.join(workloads.CASES)})")
+    parser.add_argument("--modes", type=words, default=["cold", "warm"], help="modes of the read path (default cold,warm)")
+    parser.add_argument("--cases", type=words, default=list(workloads.CASES), help=f"cases of the large edit (default {','.join(workloads.CASES)})")
     numbers(parser, "read path", files=8, dirs=2, file_size_bytes=65536, scan_bytes=1024, stat_iterations=8, readdir_iterations=8,
             open_iterations=8, open_read_bytes=512, repeated_read_iterations=8, repeated_read_files=4)
     numbers(parser, "large edit", file_size_mib=50)
@@ -134,7 +134,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def run_compare(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="overlaybench.py compare", description="What became slower.")
+    parser = argparse.ArgumentParser(prog="overlaybench.py compare", description="Prints the rows that became slower.")
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
     options = parser.parse_args(arguments)

@@ -19,7 +19,7 @@ from bench.model import REPOSITORY, Failed
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="only say which pages are not as they should be")
+    parser.add_argument("--check", action="store_true", help="change nothing; name the pages that are out of date")
     options = parser.parse_args()
     try:
         changed = outdated()

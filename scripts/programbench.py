@@ -3,9 +3,10 @@
 
     scripts/programbench.py [--rows ROW,..] [-n N] [-q] [-o DIR] [--json] [--build]
 
-The work is in tests/benchmarks/programs. Columns take turns, and all must print the same. A row is called by its program and its
-file: `--rows python,"lua calls"`. --build first makes what is not there: ports on both sides, and Debian's packages. What is not
-there is a line, not an error. Exits with 1 if something failed, with 2 if called wrongly.
+The work is in tests/benchmarks/programs. Columns take turns, and all must print the same. A row is
+called by its program and its file: `--rows python,"lua calls"`. --build first makes what is not
+there: ports on both sides, and Debian's packages. A missing program is reported in a line and is
+not an error. Exits with 1 if something failed, with 2 if called wrongly.
 """
 
 from __future__ import annotations

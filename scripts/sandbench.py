@@ -39,7 +39,7 @@ def words(text: str) -> list[str]:
 def add_columns(parser: argparse.ArgumentParser) -> None:
     boot = REPOSITORY / "target/release/lind-boot"
     parser.add_argument("-b", "--binary", type=Path, default=boot, metavar="FILE", help="lind-boot (default: the checkout's)")
-    parser.add_argument("--image", type=Path, default=REPOSITORY / "lindfs", metavar="DIR", help="its tools (default: lindfs)")
+    parser.add_argument("--image", type=Path, default=REPOSITORY / "lindfs", metavar="DIR", help="directory with the tools of cages (default: lindfs)")
     parser.add_argument("--container-image", default="alpine", metavar="IMAGE", help="for podman and docker (default: alpine)")
     parser.add_argument("--dir", type=Path, metavar="DIR", help="where workspaces are made (default: where temporary files are)")
 
@@ -47,7 +47,7 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
 def parser_of_all() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="measures; what is done without a command")
+    run = commands.add_parser("run", help="measure (the default command)")
     add_columns(run)
     run.add_argument("--rows", type=words, default=[], metavar="ROW,..", help="starts of rows' names (default: all)")
     run.add_argument("--against", type=words, default=[], metavar="SANDBOX,..", help="starts of sandboxes' names (default: all)")
@@ -55,12 +55,12 @@ def parser_of_all() -> argparse.ArgumentParser:
     run.add_argument("-q", "--quick", action="store_true", help=f"{QUICK_RUNS} runs, one to warm up, without slow rows")
     run.add_argument("-o", "--out", type=Path, metavar="DIR", help="also write JSON and Markdown there")
     run.add_argument("--network", action="store_true", help="also rows that use the network: a server of our own")
-    run.add_argument("--json", action="store_true", help="print JSON: for each row what hyperfine exports")
+    run.add_argument("--json", action="store_true", help="print JSON in the format of hyperfine, for each row")
     run.add_argument("--only-rows", action="store_true", help="no probes, memory and components")
     run.add_argument("--note", default="", help="a sentence about the run, for its tables")
     run.add_argument("--list", action="store_true", help="print rows and sandboxes")
     run.add_argument("--cc", default=os.environ.get("BENCH_CC", "cc"), help="the host's compiler, for the probe")
-    two = commands.add_parser("compare", help="what changed between two results")
+    two = commands.add_parser("compare", help="print the changes between two results")
     two.add_argument("old", type=Path)
     two.add_argument("new", type=Path)
     one = commands.add_parser("profile", help="strace, perf stat and perf record of a row")

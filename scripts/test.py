@@ -295,7 +295,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("prefixes", nargs="*", metavar="PREFIX", help="fs, fs/open, libc, hostile, ...")
     parser.add_argument("--native-only", action="store_true", help="conformance on Linux only, and no other folder")
-    parser.add_argument("--list", action="store_true", help="print what can be selected")
+    parser.add_argument("--list", action="store_true", help="print the names that can be selected")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="programs at once (default 2)")
     parser.add_argument("--cc", default=os.environ.get("TEST_CC", "clang-22"), help="native compiler")
     parser.add_argument("--cxx", default=os.environ.get("TEST_CXX", "clang++-22"), help="native compiler of C++")

@@ -15,7 +15,7 @@ extern const unsigned lind_symbol_count;
 /* The C library's: what dlerror returns next. */
 void __dl_seterr(const char *format, ...);
 
-/* What a program of Linux loads and finds here in the program. */
+/* Libraries that a program of Linux loads; here they are part of the program. */
 static const char *const parts[] = {"libc", "libm", "libdl", "libpthread", "librt", "libutil", "libresolv", "libcrypt"};
 
 static int is_part(const char *file)

@@ -1,4 +1,4 @@
-"""What multiprocessing shares between processes, by ctypes or by name: test_sharing.py values|memory"""
+"""Tests the memory that multiprocessing shares between processes, by ctypes or by name: test_sharing.py values|memory"""
 
 import ctypes
 import multiprocessing as mp

@@ -1,4 +1,5 @@
-"""What scripts do, for the profile by which the interpreter is compiled: a little of each type, of the parser, of what is imported most."""
+"""Runs typical work of scripts, for the profile by which the interpreter is compiled: a little of
+each type, of the parser, and of the modules that are imported most."""
 
 import collections
 import dataclasses

@@ -1,4 +1,4 @@
-"""What the rows should show at most."""
+"""The limits of the rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KERNELS = "C kernels (geomean)"
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """What a row should show at most: a ratio to the Linux column, or nanoseconds more than the Lind column."""
+    """The limit of a row: a ratio to the Linux column, or nanoseconds more than the Lind column."""
 
     test: str
     column: str

@@ -39,7 +39,7 @@ def run_tool(command: list[str], what: str) -> None:
 
 
 def asks(file: Path, what: str) -> str:
-    """What a benchmark asks for in its first lines: `WHAT: ...`."""
+    """The value of the line `WHAT: ...` among a benchmark's first lines."""
     for line in file.read_text().splitlines()[:10]:
         head, found, rest = line.partition(f"{what}: ")
         if found and not head.strip(" /*"):

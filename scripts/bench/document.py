@@ -1,6 +1,7 @@
 """The parts of pages that are made from raw results, so that no page quotes a number by hand.
 
-Such a part stands between `<!-- NAME: written by scripts/performance_page.py -->` and `<!-- end of NAME -->`.
+Such a part is between `<!-- NAME: written by scripts/performance_page.py -->` and `<!-- end of NAME
+-->`.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def benchmarks(raw: dict) -> str:
 
 
 def about(raw: dict) -> str:
-    """What is known of a run."""
+    """The facts about a run, as one line."""
     facts = raw["machine"]
     known = [facts.get("cpu"), f"{facts['cpus']} processors" if "cpus" in facts else "", facts.get("memory"), facts.get("kernel"),
              raw.get("filesystem", "").partition(" ")[0], f"load {raw['load'][0]:.1f}" if "load" in raw else "",

@@ -1,4 +1,4 @@
-"""What the numbers were measured on."""
+"""Describes the machine that the numbers were measured on."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def machine() -> dict[str, str]:
 
 
 def facts_of_run(form: str, place: Path) -> dict[str, object]:
-    """What the results of every suite begin with. `form` says whose they are, and in which version."""
+    """The first entries of every suite's results. `form` says whose they are, and in which version."""
     return {
         "format": form,
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

@@ -1,4 +1,4 @@
-"""What is measured and what came out: stacks, columns and rows."""
+"""The model of a measurement and its results: stacks, columns and rows."""
 
 from __future__ import annotations
 

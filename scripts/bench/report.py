@@ -106,7 +106,7 @@ def raw_path(file: Path) -> Path:
 
 
 def changes(old: dict, old_raw: dict | None, rows: Rows) -> list[str]:
-    """What moved: the rounds of then and now do not overlap and the medians differ by 2 %. Without raw values: by 10 %."""
+    """The rows that moved: the rounds of then and now do not overlap and the medians differ by 2 %. Without raw values: by 10 %."""
     result = []
     for (test, param), row in sorted(rows.items(), key=row_order):
         for column in ("linux", "lind", "grate"):

@@ -1,4 +1,4 @@
-"""What a list of measurements says: the only place where numbers are condensed."""
+"""The statistics of a list of measurements: the only place where numbers are condensed."""
 
 from __future__ import annotations
 

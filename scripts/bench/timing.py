@@ -32,7 +32,8 @@ REST_SECONDS = 5.0
 
 @functools.cache
 def adopt_orphans() -> None:
-    """What a command leaves behind becomes a child of this process: some sandboxes end before what is in them has been waited for."""
+    """Makes the processes that a command leaves behind children of this process: some sandboxes end
+    before the processes in them have been waited for."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -41,7 +42,7 @@ def children() -> set[int]:
 
 
 def processor_time_of_rest(before: set[int]) -> tuple[float, float]:
-    """Waits for what a command has left behind, and says what processor time that took. What does not end is let be."""
+    """Waits for what a command has left behind, and says what processor time that took. A process that does not end is left alone."""
     user = system = 0.0
     end = time.monotonic() + REST_SECONDS
     while (left := children() - before) and time.monotonic() < end:

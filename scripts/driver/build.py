@@ -21,14 +21,14 @@ BRANCHES = ["-mllvm", "-phi-node-folding-threshold=0", "-mllvm", "-two-entry-phi
 UNROLLING = ["-mllvm", "-unroll-partial-threshold=100"]
 # setjmp and C++ exceptions are both wasm exceptions, in the standard encoding.
 EXCEPTIONS = ["-mexception-handling", "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false"]
-# What was a warning in the compilers that much C was written for, and is an error in clang.
+# Errors of clang that were warnings in the compilers that much C was written for.
 LENIENT = [
     "-Wno-error=implicit-function-declaration", "-Wno-error=implicit-int", "-Wno-error=int-conversion",
     "-Wno-error=incompatible-function-pointer-types", "-Wno-error=incompatible-pointer-types", "-Wno-error=return-mismatch",
 ]
-# What the linker says of a call with another type than the function's.
+# The linker's message about a call with another type than the function's.
 MISMATCH = "function signature mismatch"
-# What it says of the functions that change from one stack to another.
+# The linker's message about the functions that change from one stack to another.
 SWITCHES = r"undefined symbol: ((?:get|make|set|swap)context)\b"
 CXX_LANGUAGES = {"c++", "c++-cpp-output"}
 CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".c++", ".C", ".ii")
@@ -54,7 +54,8 @@ LTO = [
 ]
 # Where pointers to functions are, for the pass that gives functions other places in the table.
 RELOCATIONS = ["--emit-relocs"]
-# What a program that answers calls needs of libc, and of the SDK if it does not have its own way in.
+# The functions of libc that a program with handlers needs, and those of the SDK if it does not have
+# its own way in.
 WORKERS = ["--undefined=__lind_worker_init", "--undefined=__lind_worker_exit"]
 GRATE = ["--undefined=__lind_handle"]
 
@@ -121,7 +122,7 @@ def compile_only(request: Request, cxx: bool) -> int:
 
 
 def command_for(request: Request, cxx: bool) -> tuple[list[str], list[str]]:
-    """What compiles all sources, and its part that compiles any."""
+    """The command that compiles all sources, and its part that compiles any one."""
     sources = request.sources()
     cxx = cxx or any(is_cxx(request.inputs[i][1], request.languages.get(i, "")) for i in sources)
     compiler = [place.tool("clang++" if cxx else "clang"), *compile_flags(cxx)]
@@ -152,7 +153,7 @@ def objects(request: Request, cxx: bool) -> int:
 
 def probe_jumps(compiler: list[str], source: list[str], target: str) -> int:
     """Compiles a source again, with what jumps out of handlers want, if the object made of it names setjmp."""
-    # What else came from standard input is not there a second time.
+    # Source from standard input cannot be read a second time.
     if not os.path.isfile(target) or "-" in source:
         return 0
     with open(target, "rb") as file:
@@ -275,7 +276,7 @@ def link_and_listen(command: list[str], fpcast: bool) -> int:
     # Nobody calls these functions any more, so the linker dropped them; and only by names is it known which was meant.
     again = [word if word != "--strip-all" else "--strip-debug" for word in command]
     again += [f"--export-if-defined={name}" for name in mismatched]
-    # What it says now it has said before.
+    # Its messages now are the same as before.
     return place.listen(again, 2)[0]
 
 
@@ -310,7 +311,8 @@ def link_command(request: Request, inputs: list[str], cxx: bool, by_pointer: boo
 
 
 def profile_library(lib: str) -> list[str]:
-    """What writes counters into a file at a program's end. It is a constructor, which the linker keeps where it is exported."""
+    """The options that link the code which writes counters into a file at a program's end. It is a
+    constructor, which the linker keeps where it is exported."""
     if not os.path.exists(os.path.join(lib, "libclang_rt.profile.a")):
         raise Fail("no profile library in the sysroot: run `make profile`")
     return ["--export=__llvm_profile_runtime", "-lclang_rt.profile"]

@@ -9,7 +9,7 @@ from driver.options import Parser
 
 
 def answer(query: str, cxx: bool, compile_options: list[str]) -> int:
-    """What a configure script asks the compiler about itself."""
+    """Answers a question that a configure script asks the compiler about itself."""
     value = query.partition("=")[2]
     query = query.lstrip("-")
     if query == "dumpmachine":

@@ -22,7 +22,8 @@ PROBES = {
 }
 SETJMP = re.compile(r"(?:call|invoke) .*@setjmp\(")
 LABEL = re.compile(r'^(?:([-\w.$]+)|"([^"]*)"):')
-# What begins a handler of exceptions, and what leaves one. Calls in one would have to say in which.
+# The instructions that begin a handler of exceptions, and those that leave one. Calls in one would
+# have to say in which.
 PAD = re.compile(r"  %\S+ = (?:catchswitch|catchpad|cleanuppad) ")
 LEAVES_PAD = re.compile(r"  (?:catchret|cleanupret) ")
 NESTED_PAD = re.compile(r"  %\S+ = (?:catchswitch|cleanuppad) within %")
@@ -248,7 +249,7 @@ def arguments_of(text: str) -> str:
 
 
 def fields(text: str) -> list[str]:
-    """What commas separate that stand in no brackets."""
+    """Splits a text at the commas outside brackets."""
     parts, depth, start = [], 0, 0
     for at, sign in enumerate(text):
         depth += (sign in OPEN) - (sign in CLOSE)

@@ -32,7 +32,7 @@ The last line is `OK: ` and the path of the program.
 
 
 class Options:
-    """What is ours and not the compiler's."""
+    """The options of lind_compile that are not the compiler's."""
 
     def __init__(self) -> None:
         self.step = ""
@@ -81,7 +81,7 @@ def install(wasm: str, options: Options) -> str:
     """Puts the module and its precompiled form into lindfs, if there is one, and returns the latter's path."""
     root = place.root_of_programs()
     if root is None and options.directory:
-        raise Fail("--output-dir is a folder of a checkout's lindfs/; here -o says where a program goes")
+        raise Fail("--output-dir needs a source tree with lindfs/; give the place of the program with -o FILE")
     directory = os.path.join(root, options.directory.strip("/")) if root else os.path.dirname(os.path.abspath(wasm))
     os.makedirs(directory, exist_ok=True)
     target = os.path.join(directory, os.path.basename(wasm))
@@ -130,7 +130,7 @@ def main(words: list[str], cxx: bool) -> int:
         return build.compile_only(request, cxx)
     if options.step == "--compile-only":
         if (request.output or "").endswith(".cwasm"):
-            raise Fail(f"--compile-only makes a .wasm, and -o {request.output} is none")
+            raise Fail(f"--compile-only writes a .wasm file: -o {request.output} must not end in .cwasm")
         wasm = request.output or stem(request) + ".wasm"
         return build.build_program(request, wasm, cxx, passes=False) or done(wasm)
     if request.output:

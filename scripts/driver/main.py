@@ -44,4 +44,4 @@ def dispatch(name: str, words: list[str]) -> int:
 
     if role in tools.LLVM_TOOLS or role in ("ld", "as"):
         return tools.main(role, words)
-    raise Fail("not a name this driver goes by: see scripts/bin")
+    raise Fail("the driver does not know this name: call it by one of the names in scripts/bin")

@@ -1,7 +1,8 @@
 """gcc's command line: what is compiled, what is linked, what does not apply to wasm.
 
-An option is compiled with, linked with, or dropped. What is dropped asks for something that is always so
-(-static, -pthread), that wasm does not have (-fPIC, -march=), or that only tunes the layout of an ELF file.
+An option is compiled with, linked with, or dropped. A dropped option asks for something that is
+always so (-static, -pthread), that wasm does not have (-fPIC, -march=), or that only tunes the
+layout of an ELF file.
 """
 
 from __future__ import annotations

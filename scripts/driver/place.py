@@ -15,7 +15,7 @@ NOT_FOUND = 127
 
 
 class Fail(Exception):
-    """What goes wrong before a tool of LLVM had a chance to say so."""
+    """A failure before a tool of LLVM could report one."""
 
 
 class Shell:

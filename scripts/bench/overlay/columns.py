@@ -12,7 +12,8 @@ from bench.sandbox.model import NATIVE_PATH, Missing
 
 POLICY = Path(__file__).resolve().parents[3] / "tests" / "benchmarks" / "overlay" / "policy.toml"
 IMAGE_PYTHON, IMAGE_GIT = "python3", "/bin/git"
-# What a tool must not learn from the machine it runs on. A number of git's own: the directory may belong to another user in a sandbox.
+# Settings that a tool must not take from the machine it runs on. A number of git's own: the
+# directory may belong to another user in a sandbox.
 SETTINGS = {"LC_ALL": "C", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*", "GIT_AUTHOR_NAME": "n", "GIT_AUTHOR_EMAIL": "e",
             "GIT_COMMITTER_NAME": "n", "GIT_COMMITTER_EMAIL": "e", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -43,7 +44,7 @@ class Children:
 
     def __init__(self, kind: str, native: Path, cage: Path, script: Path, layers: Path | None = None) -> None:
         self.kind, self.native, self.cage, self.script = kind, native, cage, script
-        # What times snapshots in a cage, without the start of one.
+        # The program that times snapshots in a cage, without the start of one.
         self.layers = layers
 
     def for_host(self) -> list[str]:

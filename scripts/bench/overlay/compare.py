@@ -1,4 +1,4 @@
-"""What became slower between two runs: by more than 5 % and by more than 10 ms."""
+"""Compares two runs: prints the rows that became slower by more than 5 % and by more than 10 ms."""
 
 from __future__ import annotations
 

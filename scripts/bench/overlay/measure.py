@@ -38,7 +38,7 @@ class Results:
 
 
 def below(directory: Path) -> list[tuple[object, ...]]:
-    """What must not change in a directory under an overlay: also times that nobody can set back."""
+    """The state of all files below a directory that must not change under an overlay: also times that nobody can set back."""
     found = []
     for path in [directory, *sorted(directory.rglob("*"))]:
         st = path.lstat()

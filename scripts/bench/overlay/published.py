@@ -1,4 +1,5 @@
-"""What AgentFS, which keeps changes of a project in SQLite too, publishes of itself: how many times as long as natively, on its authors' machine."""
+"""The figures that AgentFS, which also keeps changes of a project in SQLite, publishes about
+itself: how many times as long as natively, on its authors' machine."""
 
 PUBLISHED = "AgentFS, published elsewhere"
 

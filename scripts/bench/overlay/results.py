@@ -46,7 +46,7 @@ def times_cell(values: list[float], bare: list[float] | None) -> str:
 
 
 def against_cage(columns: dict[str, list[float]]) -> str:
-    """What the overlay itself costs."""
+    """The cost of the overlay alone."""
     if CAGE not in columns or OVERLAY not in columns:
         return ""
     return f"{statistics.median(columns[OVERLAY]) / statistics.median(columns[CAGE]):.2f}x"

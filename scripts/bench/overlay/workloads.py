@@ -1,4 +1,4 @@
-"""What is done to a directory: the directory, the words for the child, and how a round goes."""
+"""The work that is done in a directory: the directory, the words for the child, and how a round goes."""
 
 from __future__ import annotations
 

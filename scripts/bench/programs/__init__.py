@@ -1,1 +1,1 @@
-"""What real programs cost in a cage: interpreters, a database, tools."""
+"""Measures the cost of a cage for real programs: interpreters, a database, tools."""

@@ -54,7 +54,7 @@ class Debian(Column):
 
 
 class Native(Debian):
-    """What `ports/build.sh --native` makes of the port's source."""
+    """The program that `ports/build.sh --native` builds from the port's source."""
 
     name = NATIVE
 

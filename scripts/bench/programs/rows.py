@@ -1,4 +1,4 @@
-"""What the programs do. A file of tests/benchmarks/programs is a row; rows with data beside the script are below."""
+"""The work that the programs do. A file of tests/benchmarks/programs is a row; rows with data beside the script are below."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed between two runs of the suite."""
+"""Compares two runs of the suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a start is made of: each part is the difference between two starts, or what a program in a cage times itself.
+"""The parts of a start: each is the difference between two starts, or a time that a program in a cage measures itself.
 
 A part is small against what a busy machine adds to a start, and that only ever adds: so the least of the runs are compared.
 """

@@ -21,7 +21,7 @@ from bench.timing import Timed, timed
 FIRST_SECONDS = 300
 RUN_SECONDS = 60
 WARM_UP = 3
-# What takes longer than this is run only a few times.
+# A row that takes longer than this is run only a few times.
 SLOW_SECONDS, SLOW_RUNS = 3.0, 3
 
 

@@ -1,4 +1,4 @@
-"""What an idle sandbox costs: many that wait, and the proportional memory of all their processes."""
+"""Measures the cost of an idle sandbox: many that wait, and the proportional memory of all their processes."""
 
 from __future__ import annotations
 

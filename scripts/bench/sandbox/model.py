@@ -1,4 +1,4 @@
-"""What the sandbox suite measures: a row is something to do, a column a sandbox to do it in."""
+"""The model of the sandbox suite: a row is something to do, a column a sandbox to do it in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Missing(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Wish:
-    """What a command needs of its sandbox."""
+    """The needs of a command."""
 
     words: tuple[str, ...]
     workspace: Path

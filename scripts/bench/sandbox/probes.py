@@ -31,7 +31,7 @@ def build(lind: bool, place: Path, compiler: str) -> Path:
 
 
 class Bait:
-    """What lies outside the sandbox: a file, a directory that can be written, a listening port, a process."""
+    """Bait outside the sandbox: a file, a directory that can be written, a listening port, a process."""
 
     def __init__(self, outside: Path, stack: contextlib.ExitStack) -> None:
         self.token = secrets.token_hex(12)
@@ -67,7 +67,7 @@ class Bait:
         return False
 
     def allowed(self, said: dict[str, str]) -> dict[str, bool]:
-        """What got out. The guest's word counts only where it knows what it cannot know otherwise."""
+        """The bait that the guest reached, by kind. The guest's word counts only where it knows what it cannot know otherwise."""
         return {"processes": said["processes"].endswith(", the host's"), "read": self.token in said["read"],
                 "write": self.target.exists(), "connect": self.connected(), "signal": self.killed()}
 
@@ -108,7 +108,7 @@ def probe(column: Column, place: Path, compiler: str) -> dict[str, dict[str, obj
 
 
 def probe_all(columns: list[Column], place: Path, compiler: str, say) -> tuple[dict[str, object], dict[str, str]]:
-    """What each column lets out, and for those that could not be probed why not."""
+    """The bait that each column let its guest reach, and for columns that could not be probed why not."""
     found, failed = {}, {}
     for column in columns:
         step = say([f"isolation of {column.name}"])

@@ -24,7 +24,7 @@ def tools(output: Path) -> list[tuple[str, list[str]]]:
 
 
 def report(output: Path, words: list[str]) -> list[Path]:
-    """What a tool wrote; samples as text, too."""
+    """The files that a tool wrote; samples as text, too."""
     file = Path(words[words.index("-o") + 1])
     if "record" not in words:
         return [file]

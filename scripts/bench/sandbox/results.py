@@ -103,7 +103,7 @@ def tail_cell(times: list[float], _: list[float] | None) -> str:
 
 
 def per_command(data: dict) -> str:
-    """What one more command costs: (hundred - ten) / 90, so that the sandbox's own start is not in it."""
+    """The cost of one more command: (hundred - ten) / 90, so that the sandbox's own start is not in it."""
     ten, hundred = "amortized-true-10", "amortized-true-100"
     if ten not in data["benchmarks"] or hundred not in data["benchmarks"]:
         return ""

@@ -17,7 +17,7 @@ set -x
 rm src/hi.wasm
 [ "$(lind_compile --compile-only src/hi.c | tail -n 1)" = "OK: $PWD/src/hi.wasm" ]
 [ "$(lind_compile --compile-only -o other.wasm src/hi.c | tail -n 1)" = "OK: $PWD/other.wasm" ] && [ -f other.wasm ]
-! lind_compile --compile-only -o other.cwasm src/hi.c 2>said && [ ! -e other.cwasm ] && grep -q 'compile-only makes a .wasm, and -o other.cwasm is none' said
+! lind_compile --compile-only -o other.cwasm src/hi.c 2>said && [ ! -e other.cwasm ] && grep -q 'compile-only writes a .wasm file: -o other.cwasm' said
 cp src/hi.wasm before
 [ "$(lind_compile --opt-only src/hi.wasm | tail -n 1)" = "OK: $PWD/src/hi.wasm" ]
 ! cmp -s before src/hi.wasm

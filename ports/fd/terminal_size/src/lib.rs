@@ -1,4 +1,5 @@
-//! What clap asks the crate `terminal_size`, which is made of rustix: how wide the terminal is. Here the C library is asked.
+//! Replaces the crate `terminal_size`, which clap asks for the width of the terminal and which is
+//! built on rustix. Here the C library is asked.
 
 /// Columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
