@@ -1,11 +1,14 @@
-//! Signals about files: SIGIO for a file with O_ASYNC that can be read or written, SIGURG for urgent data of a socket.
+//! Signals about files: SIGIO for a file with O_ASYNC that can be read or written, SIGURG for
+//! urgent data of a socket.
 //!
-//! The host would send such signals to the runner, so it is never asked for them. A file that somebody wants to hear of stands in
-//! an epoll instance of its own, edge by edge; these stand in one of the kernel's, for which a thread waits ([`AsyncIo`]). It exists
-//! once somebody has asked, and what nobody asks for costs nothing.
+//! The host would send such signals to the runner, so it is never asked for them. A watched file is
+//! registered, edge-triggered, in an epoll instance of its own; these are registered in one of the
+//! kernel's, for which a thread waits ([`AsyncIo`]). That thread is started with the first watched
+//! file; files that nobody watches cost nothing.
 //!
-//! What is kept here belongs to the open file, as on Linux: dup(2) and fork(2) share it. Whoever sets the owner, or the signal, does it
-//! with the rights it has then: see [`Permission`].
+//! The state kept here belongs to the open file, as on Linux: dup(2) and fork(2) share it. A
+//! process that sets the owner or the signal does so with the rights it has then: see
+//! [`Permission`].
 
 mod owner;
 mod thread;
@@ -32,7 +35,7 @@ use thread::LastWords;
 const IN: u64 = 0;
 const OUT: u64 = 1;
 
-/// Who is told of a file, and how.
+/// The receiver of signals about a file, and the signal to send.
 #[derive(Debug, Default)]
 pub(crate) struct Notice(Mutex<State>);
 
@@ -46,7 +49,7 @@ struct State {
     watch: Option<Watch>,
 }
 
-/// What waits for a file.
+/// The watch on a file: the epoll instance that reports its events.
 #[derive(Debug)]
 struct Watch {
     id: u64,
@@ -56,7 +59,7 @@ struct Watch {
     all: bool,
     /// Whether there was urgent data at the last look.
     urgent: bool,
-    /// Who is charged for it.
+    /// The cage that is charged for it.
     cage: Weak<Cage>,
     /// For what is found when the file closes.
     last: Arc<LastWords>,
@@ -65,7 +68,7 @@ struct Watch {
 /// How Linux tells of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Shape {
-    /// The ends of pipes that it has. One that was full can be written.
+    /// The ends of pipes that it has. A full pipe can be written again.
     Pipe { reads: bool, writes: bool },
     /// It can be written after somebody has found that it could not.
     Socket,
@@ -156,7 +159,8 @@ impl Notice {
         }
     }
 
-    /// What has become of the file, if this is its watch: whom to tell, and what.
+    /// Returns the events of the file since the last look and their receiver, if `id` is this
+    /// file's watch.
     fn look(&self, id: u64) -> Option<(Letter, Vec<Event>)> {
         let mut state = self.state();
         state.watch.as_ref().filter(|watch| watch.id == id)?;
@@ -182,7 +186,8 @@ impl State {
 }
 
 impl Drop for Notice {
-    /// The file closes. What happened before is told all the same; not from here, since whoever closes files may hold locks.
+    /// The file closes. Earlier events are still reported, but not from here, since the caller may
+    /// hold locks.
     fn drop(&mut self) {
         let state = unpoisoned(self.0.get_mut());
         if let Some(found) = state.look().filter(|(_, events)| !events.is_empty())
@@ -300,10 +305,10 @@ impl Watch {
     }
 }
 
-/// Whether Linux tells of what becomes of a file.
+/// Whether Linux sends signals about a file of this kind.
 ///
 /// # Errors
-/// What fstat(2) says.
+/// The errors of fstat(2).
 pub(crate) fn tells(file: &FileRef) -> Result<bool> {
     Shape::of(file).map(|shape| shape.is_some())
 }

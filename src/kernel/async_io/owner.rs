@@ -9,7 +9,7 @@ use crate::Kernel;
 use crate::cage::signal::{self, Info, Permission, number};
 use crate::cage::{Cage, Thread};
 
-/// What F_SETOWN_EX names.
+/// The owner that F_SETOWN_EX names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Owner {
     /// A thread, by its id.
@@ -20,7 +20,7 @@ pub(crate) enum Owner {
     Group(u32),
 }
 
-/// What has become of a file.
+/// An event of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Event {
     /// It can be read.
@@ -118,7 +118,8 @@ impl Letter {
             send(Info::file(*wanted, code, band, self.fd)).is_ok()
         };
         if !sent {
-            // Where there is no room for particulars, that there is something.
+            // If the queue has no room for the details, SIGIO alone reports that there is
+            // something.
             let _ = send(Info::kernel(number(Signals::SIGIO)));
         }
     }

@@ -1,7 +1,8 @@
-//! The thread that waits for all files of which somebody wants to hear.
+//! The thread that waits for all files with signals.
 //!
-//! It serves all cages, so none may have much of it: a look at a file is reckoned as one at a timer ([`Pace`](crate::timers::Pace)), and a file
-//! whose cage is ahead is looked at later. What happens to a file meanwhile is told once.
+//! It serves all cages, so none may use much of it: a look at a file costs as much as one at a
+//! timer ([`Pace`](crate::timers::Pace)), and a file of a cage that is ahead is looked at later.
+//! All events of a file in the meantime are reported once.
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::OwnedFd;
@@ -36,7 +37,7 @@ struct State {
     full: usize,
 }
 
-/// What is to be told of files that have closed since.
+/// Events of files that have been closed and are still to be reported.
 #[derive(Debug)]
 pub(super) struct LastWords {
     words: Mutex<Vec<(Letter, Vec<Event>)>>,
@@ -76,7 +77,7 @@ impl LastWords {
 /// By what number `LastWords` are known; files have others.
 const LAST_WORDS: u64 = 0;
 
-/// A file is told of once, until it has been looked at.
+/// The host reports a file once, until it has been looked at.
 const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ONESHOT);
 
 impl AsyncIo {

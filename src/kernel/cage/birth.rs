@@ -26,7 +26,7 @@ use crate::root::{Directory, Last};
 use crate::runtime::{Gone, Hop, Image, LoadError, Start};
 use crate::threei::{AS_BEFORE, Change, Handler, HandlerTable};
 
-/// What to run, and how.
+/// A program to start: its name, arguments and environment.
 pub struct Program {
     /// The name as typed.
     pub name: CString,
@@ -64,7 +64,7 @@ pub enum From<'k> {
 /// Starts the first cage, in `start_in`: host descriptors 0, 1 and 2 are its own.
 ///
 /// # Errors
-/// Why the program cannot be loaded, or ENOMEM and EAGAIN when there is no room for it.
+/// The reason why the program cannot be loaded; ENOMEM and EAGAIN if there is no room for it.
 pub fn boot(kernel: &Arc<Kernel>, start_in: Directory, program: Program) -> std::result::Result<Arc<Cage>, LoadError> {
     let image = load_named(kernel, start_in.dir(), (&program.name, None, true), None)?;
     begin(kernel, start_in, program, image)
@@ -218,7 +218,7 @@ pub(crate) fn searches(kernel: &Kernel, cage: &Cage) -> bool {
     cage.launching.load(Ordering::Acquire) && kernel.engine().serves(cage)
 }
 
-/// What a new cage consists of.
+/// The parts of a new cage.
 pub(super) struct Born {
     pub handlers: HandlerTable,
     pub fds: FdTable,
@@ -297,7 +297,8 @@ pub(super) struct Loaded {
     pub text: Text,
 }
 
-/// Finds a program, unless it is an open file, and loads it. `gone`: as [`GuestRuntime::load`](crate::runtime::GuestRuntime::load) has it.
+/// Finds a program, unless it is an open file, and loads it. `gone` is passed to
+/// [`GuestRuntime::load`](crate::runtime::GuestRuntime::load).
 fn load_named(
     kernel: &Kernel,
     cwd: Dir<'_>,
@@ -321,11 +322,12 @@ fn not_found(errno: Errno, name: &CStr) -> LoadError {
     LoadError { errno, reason: format!("{}: {errno}", name.to_string_lossy()), untrusted: false }
 }
 
-/// Loads a program file, and says which file it is then that runs, and whose ids that gives: where a .cwasm may not be trusted, the .wasm beside it
-/// takes its place. What the engine opens besides, it opens as the runner, and so stands the calling thread afterwards.
+/// Loads a program file. Returns the image, the file that runs, and the ids that it gives: if a
+/// .cwasm may not be trusted, the .wasm beside it takes its place. The engine opens further files
+/// with the runner's identity, which the calling thread keeps afterwards.
 ///
 /// # Errors
-/// Why it is none.
+/// The reason why the program cannot be loaded.
 pub(super) fn load_file(
     kernel: &Kernel,
     start: Dir<'_>,
@@ -392,12 +394,13 @@ impl Kernel {
     }
 }
 
-/// Opens the program `name`. With `search` (the command line of the runner) a name that grates have is one of the line's; another is tried as given, then with
-/// `.cwasm` and `.wasm`, then the same in `/bin` if it has no slash, and with the other of `-` and `_` before `grate` if it has one.
+/// Opens the program `name`. With `search` (the command line of the runner) a name that grates have
+/// is one of the line's; another is tried as given, then with `.cwasm` and `.wasm`, then the same
+/// in `/bin` if it has no slash, and with the other of `-` and `_` before `grate` if it has one.
 ///
 /// # Errors
-/// ENOENT; EACCES for a directory or what else is no regular file; ELOOP for a symbolic link that is not to be followed;
-/// ENOTDIR for a grate that is named as one of the line's by who is not of the line.
+/// ENOENT; EACCES for a directory or another file that is not regular; ELOOP for a symbolic link
+/// that is not to be followed; ENOTDIR if a cage that is not of the line names a grate of the line.
 pub fn find_program<'k>(kernel: &'k Kernel, cwd: Dir<'_>, name: &CStr, search: bool, last: Last) -> Result<Found<'k>> {
     let marked = line::marked(name);
     if marked.is_some() && !search {
@@ -412,7 +415,7 @@ pub fn find_program<'k>(kernel: &'k Kernel, cwd: Dir<'_>, name: &CStr, search: b
     let (folders, suffixes): (&[&[u8]], &[&[u8]]) = match (search, name.contains(&b'/')) {
         (false, _) => (&[b""], &[b""]),
         (true, true) => (&[b""], &[b"", b".cwasm", b".wasm"]),
-        // What lies in the working directory takes the place of no program.
+        // A file in the working directory never replaces a program.
         (true, false) => (&[b"/bin/", b""], &[b"", b".cwasm", b".wasm"]),
     };
     // Grates that start programs look for them, too.

@@ -1,7 +1,7 @@
-//! Who a cage is: ids, groups and capabilities, and how they change each other.
+//! Credentials of a cage: ids, groups and capabilities, and how they change each other.
 //!
-//! They are the whole cage's, not one thread's: docs/processes.md says where that shows. What the host is told of them is
-//! [`host::identity`](crate::host::identity)'s matter.
+//! They are the whole cage's, not one thread's: docs/processes.md says where that shows.
+//! [`host::identity`](crate::host::identity) makes the host use them.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) mod secure {
     pub const NOROOT: u32 = 1 << 0;
     /// Changes of ids change no capabilities.
     pub const NO_SETUID_FIXUP: u32 = 1 << 2;
-    /// What root has stays with who is root no more.
+    /// Root's capabilities remain when the process stops being root.
     pub const KEEP_CAPS: u32 = 1 << 4;
     /// Nothing is added to the ambient set.
     pub const NO_CAP_AMBIENT_RAISE: u32 = 1 << 6;
@@ -40,15 +40,15 @@ pub(crate) mod secure {
 /// The sets of capabilities(7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// What execve(2) may keep.
+    /// The capabilities that execve(2) may keep.
     pub inheritable: u64,
-    /// What it may use.
+    /// The capabilities that it may use.
     pub permitted: u64,
-    /// What it uses.
+    /// The capabilities in use.
     pub effective: u64,
-    /// What execve(2) gives at most.
+    /// The most that execve(2) can give.
     pub bounding: u64,
-    /// What execve(2) keeps for who is not root.
+    /// The capabilities that execve(2) keeps for a process that is not root.
     pub ambient: u64,
 }
 
@@ -59,7 +59,8 @@ pub struct Credentials {
     pub uid: [u32; 3],
     /// Real, effective, saved group id.
     pub gid: [u32; 3],
-    /// What counts for files: setfsuid(2), setfsgid(2). As the effective ones, unless those were called.
+    /// The ids used for access to files: setfsuid(2), setfsgid(2). They follow the effective ids
+    /// unless those calls set them.
     pub fsuid: u32,
     /// See `fsuid`.
     pub fsgid: u32,
@@ -162,7 +163,7 @@ impl Credentials {
         }
     }
 
-    /// What execve(2) of a program with these bits leaves.
+    /// Changes the credentials as execve(2) of a program with these bits does.
     pub fn execute(&mut self, file: FileIds) {
         let changes = file.uid.is_some_and(|uid| uid != self.uid[EFFECTIVE])
             || file.gid.is_some_and(|gid| gid != self.gid[EFFECTIVE]);
@@ -236,10 +237,11 @@ pub(super) fn files_word(credentials: &Credentials) -> u64 {
 }
 
 impl Cage {
-    /// Changes who it is.
+    /// Changes the cage's credentials.
     ///
     /// # Errors
-    /// What `change` says; EPERM for ids that the runner may not take on, EINVAL for those that its user namespace has not.
+    /// The errors of `change`; EPERM for ids that the runner may not take on, EINVAL for ids that
+    /// its user namespace does not have.
     pub(crate) fn change_credentials<T>(&self, change: impl FnOnce(&mut Credentials) -> Result<T>) -> Result<T> {
         let outcome = self.try_change_credentials(change);
         // Also after a failure: to find out who exists, the thread becomes everybody.

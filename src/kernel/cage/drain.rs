@@ -1,5 +1,6 @@
-//! What the command of a run has written by pipes to programs of its own, as `exec > >(tee log)` has it. All ends when the command
-//! has ended, so those that read there are given the time to read what is left, write it, and end.
+//! Programs that read from the command of a run by a pipe, as in `exec > >(tee log)`. The run ends
+//! when the command has ended, so its readers are given time to read what is left, write it, and
+//! end.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -63,7 +63,7 @@ pub fn prepare_exec<'k>(
     (mut argv, envp): (Vec<CString>, Vec<CString>),
     reach: Reach<'_, 'k>,
 ) -> Result<Start> {
-    // What Linux does since 5.18, with a warning: programs rely on argv[0].
+    // Linux does this since 5.18, with a warning: programs rely on argv[0].
     if argv.is_empty() {
         argv.push(c"".to_owned());
     }
@@ -93,7 +93,7 @@ pub fn prepare_exec<'k>(
             if search {
                 let is_grate = kernel.engine().is_grate(&image);
                 kernel.line().begins(is_grate);
-                // What a program starts is none of the line's.
+                // Grates that a program starts do not belong to the line.
                 cage.launching.store(is_grate, Ordering::Release);
             }
             return Ok(Start { image, argv, envp, path, text: Some(text), ids });
@@ -110,8 +110,9 @@ pub fn prepare_exec<'k>(
     Err(Errno::ELOOP)
 }
 
-/// EACCES for what is no file, and for a file that the cage may not execute; ETXTBSY for one that is being written. Whether it may read it, opening it
-/// has shown.
+/// Checks that a file may be executed: EACCES if it is not a regular file or the cage may not
+/// execute it; ETXTBSY if it is open for writing. Opening it has shown whether the cage may read
+/// it.
 fn check_executable<'k>(kernel: &Kernel, cage: &Cage, found: Found<'k>) -> Result<(Found<'k>, Text)> {
     let stat = rustix::fs::fstat(&found.file).map_err(crate::host::errno)?;
     let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
@@ -122,10 +123,10 @@ fn check_executable<'k>(kernel: &Kernel, cage: &Cage, found: Found<'k>) -> Resul
     kernel.run(found.file.as_fd()).map(|text| (found, text))
 }
 
-/// The interpreter that a file's first line names, and its argument; None for what is no script.
+/// The interpreter in the `#!` line of a file, and its argument; None if the file is not a script.
 ///
 /// # Errors
-/// ENOEXEC for a line that names none, and what reading says.
+/// ENOEXEC for a line that names none, and the errors of reading.
 pub fn interpreter_of(file: &OwnedFd) -> Result<Option<(CString, Option<CString>)>> {
     let mut head = [0; HEAD];
     let got = rustix::io::pread(file, &mut head, 0).map_err(crate::host::errno)?;
@@ -250,7 +251,7 @@ fn runs(thread: &Thread) -> bool {
     !thread.worker || thread.serving.load(Ordering::Acquire)
 }
 
-/// What a program is called in lists of processes: the end of its path, cut off.
+/// The name of a program in lists of processes: the last part of its path, cut off at 15 bytes.
 fn command_name(path: &CStr) -> [u8; 16] {
     let path = path.to_bytes();
     let base = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);

@@ -48,7 +48,7 @@ impl Status {
         }
     }
 
-    /// What a shell would report: the code, or 128 + the signal.
+    /// The exit code that a shell would report: the code, or 128 + the signal.
     pub fn shell_code(self) -> u8 {
         match self {
             Status::Exited(code) => code,
@@ -81,7 +81,8 @@ pub(crate) struct Family {
     pub programs: u32,
     /// Threads that are in `threads` no more, but still write to the cage's memory.
     pub leaving: u32,
-    /// What the last thread that ran guest code ended with. Those that wait for it may see it end before others have, and end themselves.
+    /// The exit code of the last thread that ran guest code. Threads that wait for it may see it
+    /// end, and end themselves, before the kernel has counted its end.
     pub left_with: Option<i32>,
     /// Whether functions of its program are handlers.
     pub serves: bool,
@@ -128,7 +129,7 @@ pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
     };
     cage.life.reach(Life::Dead);
     if left {
-        // A composer above it that has its handlers is no client.
+        // A composer above the grate that uses its handlers is not a client.
         let is_client = |other: &Arc<Cage>| {
             other.descends_from(cage.id) && !other.is_dead() && other.handlers.grates().contains(&cage.id)
         };
@@ -140,7 +141,8 @@ pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
     for thread in &threads {
         thread.notice(Attention::ENDING);
     }
-    // Only now: one that stands still would look, find nothing and wait again, in a handler that no signal interrupts.
+    // After the bits are set: a stopped thread would otherwise look, find nothing and wait again,
+    // in a handler that no signal interrupts.
     cage.changed.notify_all();
     for thread in threads {
         kernel.engine().interrupt(&thread);
@@ -149,7 +151,7 @@ pub(crate) fn begin(kernel: &Kernel, cage: &Cage, status: Status) {
 
 pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next, hop: &dyn Hop) {
     let cage = &thread.cage;
-    // One that had lent its host thread may have been ended from another.
+    // A thread that had lent its host thread may have been ended from another.
     if !cage.threads().iter().any(|other| Arc::ptr_eq(other, thread)) {
         return;
     }
@@ -172,7 +174,7 @@ pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next
     let status = match how {
         Next::Exit(status) => Some(status),
         Next::ExitThread(code) => last.then(|| Status::exited(left_with.unwrap_or(code))),
-        // Whoever runs the thread carries that out before it ends.
+        // The code that runs the thread does the exec before the thread ends.
         Next::Exec => Some(Status::signaled(9)),
     };
     if let Some(status) = status {
@@ -184,7 +186,7 @@ pub(super) fn thread_ended(kernel: &Arc<Kernel>, thread: &Arc<Thread>, how: Next
     }
 }
 
-/// What is left to do when a cage has ended. Runs once.
+/// Cleans up after a cage that has ended. Runs once.
 fn bury(kernel: &Arc<Kernel>, thread: &Thread, hop: &dyn Hop) {
     let cage = &thread.cage;
     // Before it is buried: the process ends when the first cage is.
@@ -255,7 +257,8 @@ impl Cage {
     }
 }
 
-/// Tells every living ancestor that asked, nearest first. The ended thread stands as the client of these calls.
+/// Tells every living ancestor that asked, nearest first. The ended thread is the client of these
+/// calls.
 fn notify_grates(kernel: &Kernel, thread: &Thread, status: Status, hop: &dyn Hop) {
     let cage = &thread.cage;
     for &ancestor in cage.ancestors().iter().rev() {
@@ -277,7 +280,7 @@ mod tests {
     use super::super::Next;
     use crate::testing::{NoHop, both_walls};
 
-    /// Who has seen a thread end ends after it, whatever the host does with the two.
+    /// A thread that has seen another one end ends after it, whatever order the host runs them in.
     #[test]
     fn the_last_to_run_says_how_a_cage_ended() {
         both_walls(|w| {

@@ -26,7 +26,7 @@ pub enum How {
     Borrow,
     /// On its parent's memory, at the function that the boot block at this address names. The parent waits.
     Vfork {
-        /// What clone(2) calls the stack.
+        /// The stack argument of clone(2).
         boot: u32,
     },
 }
@@ -63,7 +63,7 @@ impl Birth {
     pub fn copy_memory(&self, kernel: &Kernel, parent: &Cage) -> Result<()> {
         let forking = {
             let family = parent.family();
-            // Whoever joins takes the locks in this order.
+            // A thread that joins the cage takes the locks in this order.
             parent.memory.forking(alone(parent, &family))
         };
         let memory = forking.copy(&kernel.pages)?;
@@ -148,7 +148,8 @@ impl Cage {
 pub(super) fn return_memory(kernel: &Kernel, cage: &Cage) {
     cage.returned.store(true, Ordering::Release);
     if let Some(parent) = cage.maker().and_then(|id| kernel.cages.get(id)) {
-        // Whoever is about to wait has looked, or will.
+        // Taking the lock once makes sure that the parent either sees the change or is already
+        // waiting.
         drop(parent.family());
         parent.changed.notify_all();
     }

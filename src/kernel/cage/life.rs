@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Life {
-    /// What it does, and what handlers of its program answer, goes on.
+    /// It runs, and handlers of its program answer calls.
     Alive,
     /// Its functions were handlers until it ran another program: it is a grate no more, for good. Reached under [`Cage::family`](super::Cage).
     Retired,

@@ -1,8 +1,9 @@
-//! What the runner's command line brings from outside the guest's root: the grates that it names without a slash, and the files that
-//! their options name.
+//! Files that the runner's command line brings from outside the guest's root: the grates that it
+//! names without a slash, and the files that their options name.
 //!
-//! Both say what programs may do, so neither may be changed by a program: they are opened by the runner before any runs, and reached without
-//! a path. Only cages of the line reach them: grates, each started by the one before ([`super::birth::searches`]).
+//! Both decide what programs may do, so no program may change them: the runner opens them before
+//! any program runs, and they are reached without a path. Only cages of the line reach them:
+//! grates, each started by the one before ([`super::birth::searches`]).
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,7 +16,7 @@ use lind_abi::{Errno, Result};
 pub struct Installed {
     /// As it was typed.
     pub name: CString,
-    /// What /proc and messages call it.
+    /// Its name in /proc and in messages.
     pub path: CString,
     /// The file.
     pub file: OwnedFd,
@@ -23,7 +24,7 @@ pub struct Installed {
     pub source: Option<OwnedFd>,
 }
 
-/// What a line brings.
+/// The grates and files of a command line.
 #[derive(Default)]
 pub struct Line {
     grates: Vec<Installed>,
@@ -42,14 +43,15 @@ impl Line {
         self.grates.iter().find(|grate| grate.name.to_bytes() == name || grate.stem() == name)
     }
 
-    /// A program of the line is about to begin. With the first that is no grate the line ends: all grates have read their options.
+    /// A program of the line is about to begin. The first program that is not a grate ends the
+    /// line: all grates have read their options.
     pub(super) fn begins(&self, is_grate: bool) {
         if !is_grate {
             self.files.lock().expect("no one panics while taking a file").clear();
         }
     }
 
-    /// A cage is there for a program that is no grate.
+    /// A cage exists for a program that is not a grate.
     pub(super) fn has_program(&self) {
         self.runs.store(true, Ordering::SeqCst);
     }

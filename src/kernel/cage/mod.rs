@@ -52,7 +52,8 @@ use crate::mem::CageMemory;
 use crate::root::Directory;
 use crate::threei::HandlerTable;
 
-/// What a cage may use. Inherited; a child can only lower it, or raise it again if it is privileged.
+/// The resource limits of a cage. Inherited; a child can only lower it, or raise it again if it is
+/// privileged.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// RLIMIT_NOFILE, soft and hard.
@@ -67,10 +68,11 @@ pub struct Limits {
     pub file_size: (u64, u64),
     /// Those that are kept and inherited but bound nothing, by number.
     pub others: [(u64, u64); 16],
-    /// What no privilege raises a hard limit beyond, by number: the hard limits that the runner, or the grate that started it, has given
-    /// it. None: those that it has.
+    /// The values, by number, above which not even a privileged cage may raise a hard limit: the
+    /// hard limits that the runner, or the grate that started it, has given it. None: the present
+    /// hard limits.
     pub bounds: Option<[u64; 16]>,
-    /// getpriority(2): how far it stands behind others. Kept for programs that ask.
+    /// The nice value of getpriority(2). It has no effect and is kept for programs that ask.
     pub nice: i32,
     /// Cages that may be alive at once, over the whole runner.
     pub cages: u64,
@@ -97,7 +99,7 @@ impl Limits {
         self.bounds = Some(self.bounds.map_or(hard, |bounds| std::array::from_fn(|at| bounds[at].min(hard[at]))));
     }
 
-    /// What a hard limit may be raised to.
+    /// The value to which a hard limit may be raised.
     pub(crate) fn bound(&mut self, resource: Resource) -> u64 {
         let at = resource.0 as usize;
         let bounds = self.bounds.unwrap_or_else(|| self.hard());
@@ -136,9 +138,10 @@ impl Default for Limits {
     }
 }
 
-/// What a cage inherits besides memory, fds and handlers, and may change for itself.
+/// The settings that a cage inherits besides memory, descriptors and handlers, and may change for
+/// itself.
 pub struct Settings {
-    /// Who it is.
+    /// Its ids, groups and capabilities.
     pub credentials: Credentials,
     /// Limits.
     pub limits: Limits,
@@ -154,7 +157,7 @@ pub struct Settings {
     pub dumpable: bool,
     /// See `dumpable`.
     pub no_new_privs: bool,
-    /// See `dumpable`; in nanoseconds. What it began with is what 0 sets it to.
+    /// See `dumpable`; in nanoseconds. Setting 0 restores the value that it began with.
     pub timer_slack: u64,
     /// /proc/PID/coredump_filter.
     pub(crate) core_filter: u32,
@@ -162,7 +165,7 @@ pub struct Settings {
     pub timer_slack_at_start: u64,
     /// personality(2): its flags.
     pub persona: u32,
-    /// What membarrier(2) was told that it will ask for.
+    /// The commands for which membarrier(2) has been registered.
     pub barriers: i32,
     /// /proc/PID/oom_score_adj.
     pub(crate) oom: crate::procfs::OomScore,
@@ -174,10 +177,10 @@ impl Settings {
     /// The timer slack a thread starts with, in nanoseconds.
     pub(crate) const TIMER_SLACK: u64 = 50_000;
 
-    /// What Linux would dump of a process, unless that says otherwise.
+    /// The parts of memory that Linux dumps by default.
     pub(crate) const CORE_FILTER: u32 = 0x33;
 
-    /// Those of a likeness.
+    /// The settings of a forked child.
     fn forked(&self) -> Settings {
         Settings {
             credentials: self.credentials.clone(),
@@ -213,12 +216,12 @@ pub struct Cage {
     /// How many programs its parent had run when it was forked.
     pub(crate) forked_under: u32,
 
-    // What has locks of its own inside, or needs none.
+    // Fields with locks of their own inside, and fields that need none.
     /// See [`reparent`].
     kin: reparent::Kin,
     /// Where its calls go.
     pub handlers: HandlerTable,
-    /// What its descendants change of that.
+    /// The routes by descriptor that its grates have declared.
     pub(crate) routes: crate::fd_routes::OfCage,
     /// Its memory.
     pub memory: CageMemory,
@@ -230,7 +233,7 @@ pub struct Cage {
     pub(crate) changed: crate::event::Event,
     /// It has ended and all that follows from that is done. Apart from `changed`, which the ends of threads are also in.
     pub(crate) gone: crate::event::Event,
-    /// What tells of its signals, and of its end.
+    /// The listeners for its signals, and for its end.
     pub(crate) listeners: signal::Listeners,
     /// How much its timers have had of the clock.
     pub(crate) pace: crate::timers::Pace,

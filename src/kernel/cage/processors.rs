@@ -75,7 +75,7 @@ impl Thread {
         kernel.processors.chosen.store(true, Ordering::Release);
         // While this is held, no other guest thread takes its host thread.
         let mut affinity = self.host.affinity.locked();
-        // One that does not run yet takes it when it begins.
+        // A thread that does not run yet takes it when it begins.
         if let Some(host) =
             i32::try_from(self.host.tid.load(Ordering::Acquire)).ok().and_then(rustix::thread::Pid::from_raw)
         {
@@ -111,7 +111,7 @@ impl Thread {
     pub fn takes_processors(&self, kernel: &crate::Kernel) {
         if kernel.processors.chosen.load(Ordering::Acquire) {
             let affinity = self.host.affinity.locked();
-            // What cannot be set is what the host thread was made with.
+            // If it cannot be set, the host thread keeps the set that it was created with.
             let _ = rustix::thread::sched_setaffinity(None, affinity.as_ref().unwrap_or(&kernel.processors.all));
         }
     }

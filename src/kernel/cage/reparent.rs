@@ -1,9 +1,10 @@
-//! Whose child a cage is when its parent has ended.
+//! The parent of a cage whose own parent has ended.
 //!
-//! The children of a cage that ends, zombies too, go to the nearest of its ancestors that has asked for it (PR_SET_CHILD_SUBREAPER), else to
-//! nobody: the runner stands for init, which waits for them at once. Ends of parents and of children come one after the other
-//! (`Kernel::kinship`), so a child reports to a parent that has not left its own, or to the one after it. All parents that a cage ever has are
-//! its ancestors, so authority over it never depends on who is its parent.
+//! The children of a cage that ends, zombies too, go to the nearest of its ancestors that has asked
+//! for it (PR_SET_CHILD_SUBREAPER), else to nobody: the runner acts as init, which waits for them
+//! at once. Ends of parents and of children come one after the other (`Kernel::kinship`), so a
+//! child reports to a parent that has not left its own, or to the one after it. All parents that a
+//! cage ever has are its ancestors, so authority over it never depends on who is its parent.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, MutexGuard};
@@ -17,7 +18,7 @@ use super::{Cage, Status, Thread};
 use crate::Kernel;
 use crate::lock::Locked;
 
-/// What a cage is to others.
+/// The relations of a cage to its parent.
 pub(super) struct Kin {
     /// The id of its parent; 0 when that is nobody any more, and for the first cage.
     parent: AtomicU32,
@@ -88,7 +89,8 @@ impl Cage {
         self.kin.thread.store(thread.tid, Ordering::Release);
     }
 
-    /// Whether it is a child of this thread of its parent. Those of a thread that has ended are the first one's.
+    /// Whether it is a child of this thread of its parent. Children of a thread that has ended
+    /// count as the first thread's.
     pub(super) fn is_child_of(&self, thread: &Thread, first: Option<u32>, is_there: impl Fn(u32) -> bool) -> bool {
         let maker = self.kin.thread.load(Ordering::Acquire);
         maker == thread.tid || (first == Some(thread.tid) && !is_there(maker))
@@ -104,7 +106,7 @@ fn kinship(kernel: &Kernel) -> MutexGuard<'_, ()> {
     kernel.kinship.locked()
 }
 
-/// Whose the children of `cage` are from now on.
+/// The cage that the children of `cage` get as their parent.
 fn heir(kernel: &Kernel, cage: &Cage) -> Option<Arc<Cage>> {
     let above = |cage: &Cage| kernel.cages.get(cage.parent()?);
     let mut next = above(cage);
@@ -162,8 +164,8 @@ pub(super) fn leave_children(kernel: &Kernel, cage: &Cage) -> Vec<CageId> {
     children
 }
 
-/// Makes a cage that has ended a zombie of its parent and tells that, and those who watch the cage. Whoever has waited for it finds that SIGCHLD
-/// has been sent.
+/// Makes a cage that has ended a zombie of its parent, and notifies the parent and those who watch
+/// the cage. SIGCHLD is sent before a wait can return the child.
 pub(super) fn report(kernel: &Kernel, cage: &Cage, status: Status, usage: &Rusage) {
     let kinship = kinship(kernel);
     let Some(parent) = cage.parent().and_then(|id| kernel.cages.get(id)) else {
@@ -177,8 +179,9 @@ pub(super) fn report(kernel: &Kernel, cage: &Cage, status: Status, usage: &Rusag
     let mut family = parent.family();
     family.children.retain(|&id| id != cage.id);
     family.forget_changes(cage.id);
-    // What is reaped counts for nobody, since nobody has waited for it: getrusage(2). A parent that has left its zombies already would
-    // keep this one for ever.
+    // The usage of a child that the kernel reaps is not added to the parent's, since nobody has
+    // waited for it: getrusage(2). A parent that has left its zombies already would keep this one
+    // for ever.
     if reaped || family.childless {
         kernel.cages.remove(cage.id);
     } else {
@@ -203,7 +206,8 @@ mod tests {
         of.thread.cage.id.0.into()
     }
 
-    /// What a fork's child may do with its parent's functions, it may do with those of the cage that forked it.
+    /// A forked child may use the functions that the cage that forked it could use, not those of
+    /// its new parent.
     #[test]
     fn an_adopted_child_has_no_functions_of_its_new_parent() {
         both_walls(|w| {

@@ -1,4 +1,5 @@
-//! What a thread leaves in its memory when it ends: set_tid_address(2), and the locks it holds (set_robust_list(2)).
+//! The end of a thread as its memory shows it: set_tid_address(2), and the locks it holds
+//! (set_robust_list(2)).
 
 use std::sync::atomic::Ordering;
 
@@ -26,7 +27,7 @@ impl Thread {
         }
         let _needed = self.cage.memory.give_back();
         let memory = &self.cage.memory.guest;
-        // Whatever the guest has written there is its own affair.
+        // A guest that has written nonsense there harms only itself.
         let _ = self.leave_locks(memory);
         let word = self.at_end.clear_tid.swap(0, Ordering::AcqRel);
         if word != 0 && !last && memory.store(word, &0_u32).is_ok() {

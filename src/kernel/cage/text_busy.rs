@@ -1,8 +1,10 @@
-//! The files that cages run. As long as one runs it, no cage can open it for writing or truncate it: ETXTBSY.
+//! Executable files that are in use. As long as a cage runs a file, no cage can open it for writing
+//! or truncate it: ETXTBSY.
 //!
-//! The host knows nothing of this: it sees files that were read. Who opens one for writing looks here afterwards, before
-//! anything is written; who is about to run one asks the host for writers and then puts it here, both under the lock. So one of them sees
-//! the other, and only one has to give way.
+//! The host knows nothing of this: it sees files that were read. A cage that opens a file for
+//! writing looks here afterwards, before anything is written; a cage that is about to run one asks
+//! the host for writers and then notes it here, both under the lock. So one of them sees the other,
+//! and only one has to give way.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -34,12 +36,13 @@ pub struct Text {
 }
 
 impl Busy {
-    /// `file` is about to be run. What somebody, inside or outside, has open for writing or mapped so is not. Of another user's
-    /// file, and on filesystems without leases, nobody can tell; nor of one whose locks the kernel itself holds at the host by a
-    /// descriptor that may write.
+    /// `file` is about to be run. Fails if the file is open for writing, or mapped so, inside or
+    /// outside. Writers cannot be detected for files of other users, on filesystems without leases,
+    /// and for files whose locks the kernel itself holds at the host by a descriptor that may
+    /// write.
     ///
     /// # Errors
-    /// ETXTBSY; what fstat(2) and dup(2) say.
+    /// ETXTBSY; the errors of fstat(2) and dup(2).
     pub fn run(self: &Arc<Busy>, file: BorrowedFd<'_>, locks: &Locks) -> Result<Text> {
         let id = FileId::of(file)?;
         let mut running = self.running();

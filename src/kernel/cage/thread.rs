@@ -9,7 +9,7 @@ use super::{Birth, Cage, Status};
 use crate::lock::Locked;
 use crate::runtime::{Hop, Start};
 
-/// What a thread does when control is back at its own call, instead of going on after it.
+/// The way in which a thread leaves its call instead of continuing after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// The whole cage ends.
@@ -36,7 +36,7 @@ impl Attention {
     pub const BIRTH: u32 = 0x10;
     /// Another thread of the cage runs a new program: leave as for `ENDING`.
     pub const LEAVE: u32 = 0x20;
-    /// What ends a wait.
+    /// The bits that end a wait.
     pub const INTERRUPTS: u32 = Attention::NEXT | Attention::ENDING | Attention::SIGNAL | Attention::LEAVE;
 }
 
@@ -51,7 +51,7 @@ pub struct Thread {
     pub cage: Arc<Cage>,
     /// Where its calls on descriptors go.
     pub routes: Arc<crate::fd_routes::Routes>,
-    /// What keeps host descriptors open while this thread uses them.
+    /// The hazard word that keeps host descriptors open while this thread uses them.
     pub reader: Arc<crate::fd::Reader>,
 
     /// Written by whoever acts on the thread, taken by its host thread when a call returns.
@@ -64,7 +64,7 @@ pub struct Thread {
     // Single words that its host thread alone writes.
     /// Whether this worker is in its grate's code or in a call from there, rather than idle.
     pub serving: AtomicBool,
-    /// Whether its engine stands ready to fork it: it is at a call of the import `fork`.
+    /// Whether its engine is ready to fork it: it is at a call of the import `fork`.
     pub forking: AtomicBool,
     /// Whether it is where a call of its may wait: written by those that act for it, too.
     pub(crate) waits: AtomicBool,
@@ -81,11 +81,12 @@ pub struct Thread {
     pub(crate) backoff: crate::spin::SpinBackoffs,
 }
 
-/// What is left for a thread to do when control is back at its own call. `attention` says that there is something; each of the others has a lock
-/// of its own, held for a moment, so that no two of them are.
+/// Work of a thread for the time when control is back at its own call. `attention` says that there
+/// is something; each of the others has a lock of its own, held for a moment, so that no two of
+/// them are.
 #[derive(Default)]
 struct Left {
-    /// What the engine has to look at after each call: bits of [`Attention`].
+    /// Bits of [`Attention`] that the engine has to look at after each call.
     attention: AtomicU32,
     next: Mutex<Option<Next>>,
     /// The program that [`Next::Exec`] is about.
@@ -103,7 +104,7 @@ pub struct OnHost {
     pub(super) affinity: Mutex<Option<rustix::thread::CpuSet>>,
     /// How it is scheduled, for those who ask: see `sys::process::sched`. A single word, changed at once.
     pub(crate) policy: AtomicU32,
-    /// What the host thread had used before.
+    /// The usage of the host thread before this thread began.
     pub(super) before: Mutex<super::usage::Before>,
 }
 
@@ -147,8 +148,8 @@ impl Thread {
         Ok(thread)
     }
 
-    /// The thread that goes on as the only one after execve(2): it has the cage's number. This one if it has it; else
-    /// one in its place.
+    /// The thread that goes on as the only one after execve(2): it has the cage's number. This
+    /// thread if it has that number; else a new one in its place.
     pub(super) fn lead(self: &Arc<Thread>) -> Result<Arc<Thread>> {
         self.at_end.clear_tid.store(0, Ordering::Relaxed);
         self.at_end.robust_list.store(0, Ordering::Relaxed);
@@ -195,7 +196,7 @@ impl Thread {
         self.notice(Attention::NEXT);
     }
 
-    /// What was left, if anything: a pending [`Next`], or the end of the cage.
+    /// Takes the pending [`Next`], or the end of the cage, if there is one.
     pub fn take_next(&self) -> Option<Next> {
         let next = self.left.next.locked().take();
         self.left.attention.fetch_and(!Attention::NEXT, Ordering::AcqRel);
@@ -214,7 +215,8 @@ impl Thread {
     #[inline]
     pub fn begin_serving(&self) -> bool {
         self.serving.store(true, Ordering::Relaxed);
-        // Whoever tells it to leave makes this processor catch up before looking at `serving`.
+        // A thread that tells this one to leave makes this processor catch up before it looks at
+        // `serving`.
         compiler_fence(Ordering::SeqCst);
         !self.must_leave()
     }
@@ -283,7 +285,8 @@ impl Thread {
         self.left.attention.fetch_and(!bits, Ordering::AcqRel);
     }
 
-    /// What to do before guest code of this thread goes on, its attention word not being 0.
+    /// The step to take before guest code of this thread continues, when its attention word is not
+    /// 0.
     pub fn next_step(&self, kernel: &crate::Kernel) -> super::signal::Step {
         super::signal::next_step(kernel, self)
     }

@@ -1,7 +1,8 @@
 //! Timers of a cage: alarm(2), setitimer(2), timer_create(2).
 //!
-//! A timer whose signal still waits does not send another one: the signal that waits counts how often it ran out since.
-//! Of a timer of timer_create(2) that is set anew or deleted, what waits is gone (as on Linux from 6.13 on).
+//! A timer whose signal still waits does not send another one: the signal that waits counts how
+//! often it ran out since. The waiting signal of a timer of timer_create(2) is dropped when the
+//! timer is set again or deleted (as on Linux from 6.13 on).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -28,14 +29,14 @@ pub(crate) enum Measure {
     Thread(u32),
 }
 
-/// What a timer does when it runs out.
+/// The effect of a timer that runs out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Notice {
     /// Nothing: SIGEV_NONE.
     Nothing,
     /// One of the signals of setitimer(2).
     Alarm(u8),
-    /// What RLIMIT_CPU says: SIGXCPU, and SIGKILL from the hard limit on.
+    /// The signals of RLIMIT_CPU: SIGXCPU, and SIGKILL from the hard limit on.
     Limit,
     /// A signal with a value, for the cage or one of its threads.
     Signal {
@@ -58,7 +59,7 @@ pub(crate) struct Timer {
     pub measure: Measure,
     notice: Notice,
     setting: Mutex<Setting>,
-    /// What timer_getoverrun(2) says.
+    /// The overrun count for timer_getoverrun(2).
     pub overrun: AtomicI32,
 }
 
@@ -71,7 +72,7 @@ struct Setting {
     put_off: bool,
 }
 
-/// What is left of a timer, and its interval.
+/// The time left of a timer, and its interval.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Left {
     /// Nanoseconds until it runs out; 0 if it is not set.
@@ -103,7 +104,7 @@ impl Timer {
         Ok(before)
     }
 
-    /// What is left of it.
+    /// The time left of it.
     pub fn left(&self) -> Result<Left> {
         let cage = self.cage.upgrade().ok_or(Errno::EINVAL)?;
         let now = self.measure.now(&cage)?;
@@ -114,7 +115,8 @@ impl Timer {
     pub fn look(self: &Arc<Timer>, kernel: &Arc<Kernel>) {
         let Some(cage) = self.cage.upgrade().filter(|cage| !cage.is_dead()) else { return };
         let mut setting = self.setting();
-        // Set anew or stopped since: whoever did that sees to the next look.
+        // The timer was set again or stopped since; the thread that did so has arranged for the
+        // next look.
         let Some(end) = setting.end else { return };
         if !std::mem::take(&mut setting.put_off)
             && let Some(later) =
@@ -210,7 +212,8 @@ impl Drop for Timer {
 
 impl Setting {
     fn left(&self, now: Nanos) -> Left {
-        // One that has run out and was not looked at yet has a little left, as Linux says it.
+        // A timer that has run out and was not looked at yet reports a little time left, as on
+        // Linux.
         Left { value: self.end.map_or(0, |end| (end - now).max(1)), interval: self.interval }
     }
 }
@@ -231,7 +234,7 @@ impl Measure {
 pub(crate) struct Owned {
     /// ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF, once used.
     intervals: [Option<Arc<Timer>>; 3],
-    /// Those of timer_create(2).
+    /// The timers of timer_create(2).
     created: BTreeMap<i32, Arc<Timer>>,
     last: i32,
     /// RLIMIT_CPU's, once there was one.

@@ -1,7 +1,8 @@
-//! What a cage has used: the processor time and faults of its threads.
+//! Resource usage of a cage: the processor time and faults of its threads.
 //!
-//! A worker of a grate runs on the host thread of the client it serves, so what it uses is its client's. Of other running
-//! threads the host tells only the sum of user and system time; it counts as user time until they end.
+//! A worker of a grate runs on the host thread of the client it serves, so what it uses is its
+//! client's. Of other running threads the host tells only the sum of user and system time; it
+//! counts as user time until they end.
 
 use std::sync::Weak;
 
@@ -13,7 +14,7 @@ use crate::host::clock;
 use crate::lock::Locked;
 
 const NANOS: i64 = 1_000_000_000;
-/// Where ru_maxrss, in KiB, stands among the counts.
+/// The index of ru_maxrss, in KiB, among the counts.
 const MAXRSS: usize = 0;
 
 impl Cage {
@@ -40,7 +41,8 @@ impl Cage {
     }
 }
 
-/// What the host thread had used when a guest thread began on it. One that has not begun, as a child whose birth is given up, has used nothing.
+/// The usage of the host thread when a guest thread began on it. A thread that has not begun, as a
+/// child whose birth is given up, has used nothing.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Before {
     began: bool,
@@ -71,7 +73,7 @@ impl Thread {
         self.host.before.locked()
     }
 
-    /// What the calling host thread has used for this thread, which runs on it.
+    /// The usage of the calling host thread since this guest thread began on it.
     fn usage_here(&self) -> Rusage {
         let mut used = clock::thread_usage();
         let before = *self.before();
@@ -136,8 +138,9 @@ pub(crate) fn running(thread: &Thread) -> Rusage {
     Rusage { utime: Timeval { sec: spent.sec, usec: spent.nsec / 1000 }, ..Rusage::default() }
 }
 
-/// Whether a thread is on a processor, in its own code or in the host's. It is if its clock goes on. One that waits for a processor gets the
-/// chance of a moment, and seems to sleep after that.
+/// Whether a thread is on a processor, in its own code or in the host's. It is if its clock goes
+/// on. A thread that waits for a processor is given a moment to get one, and counts as sleeping
+/// after that.
 pub(crate) fn is_running(thread: &Thread) -> bool {
     const LOOKS: u32 = 8;
     let tid = thread.host.tid.load(std::sync::atomic::Ordering::Acquire);

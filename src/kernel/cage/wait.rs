@@ -38,11 +38,11 @@ pub(crate) enum Which {
     Any,
     /// One.
     Cage(CageId),
-    /// Those of a process group.
+    /// The children of a process group.
     Group(u32),
 }
 
-/// What a wait is for.
+/// The children and changes that a wait asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     /// Which children.
@@ -69,9 +69,9 @@ pub(crate) struct Found {
     pub id: CageId,
     /// Its real user.
     pub uid: u32,
-    /// What has become of it.
+    /// The change of its state.
     pub change: Change,
-    /// What it has used.
+    /// The resources it has used.
     pub usage: Rusage,
 }
 

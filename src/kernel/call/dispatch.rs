@@ -46,7 +46,8 @@ const fn same(one: &str, other: &str) -> bool {
     at == one.len() && at == other.len()
 }
 
-/// One arm: the arguments as the row's types, the function that the row names, and its result as it stands on the wire.
+/// One arm: the arguments as the row's types, a call of the function that the row names, and its
+/// result as encoded for the guest.
 macro_rules! carry_out {
     ($context:ident, $arg_at:ident, $nr:literal $area:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {{
         let cx = $context();
@@ -60,7 +61,7 @@ macro_rules! carry_out {
         let _ = at;
         let result = wire::<$ret>(sys::$area::$name(&cx, $($arg),*));
         if FILES && !is_short($nr) && cx.cage.id != cx.thread.cage.id {
-            // What a grate does for itself leaves its client's thread as it was.
+            // A call that a grate makes for itself leaves its client's thread as it was.
             let _ = cx.thread.cage.as_itself();
         }
         result

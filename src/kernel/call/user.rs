@@ -1,7 +1,7 @@
-//! The doors: how kernel functions reach what a guest's pointer is said to point to.
+//! Access to guest memory by kernel functions.
 //!
-//! A pointer argument has no deref. What these functions return is a copy, or a [`HostRange`] that only the host
-//! kernel looks through.
+//! A pointer argument has no deref: these functions return a copy, or a [`HostRange`] that only the
+//! host kernel looks through.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -47,8 +47,9 @@ impl Ctx<'_> {
         if time.sec < 0 || time.nsec >= 1_000_000_000 { Err(Errno::EINVAL) } else { Ok(time) }
     }
 
-    /// Reads a struct of 64-bit words that has grown: `size` is how much of it the guest knows, `first` how much it had at
-    /// first. What the guest does not know is 0; so must be what it knows and we do not.
+    /// Reads a struct of 64-bit words that has grown: `size` is how much of it the guest knows,
+    /// `first` how much it had at first. Words that the guest does not know are 0; words that we do
+    /// not know must be 0.
     ///
     /// # Errors
     /// EINVAL, E2BIG, EFAULT.

@@ -9,7 +9,7 @@ use crate::Kernel;
 use crate::cage::{Attention, Next, Thread};
 use crate::lock::Locked;
 
-/// What a thread has to do next.
+/// The next step of a thread.
 pub enum Step {
     /// Go on with guest code.
     Go,
@@ -33,14 +33,14 @@ pub struct Delivery {
     pub siginfo: bool,
     /// The alternate stack, if the handler is to start at its top.
     pub stack: Option<Stack>,
-    /// What sigaltstack(2) would say, for the handler's ucontext.
+    /// The alternate stack as sigaltstack(2) describes it, for the handler's ucontext.
     pub alt_stack: Stack,
     /// The mask to be set when the handler has returned, unless it has changed it in its ucontext.
     pub mask: u64,
 }
 
 impl Delivery {
-    /// The handler has returned, and `mask` stands in its ucontext.
+    /// The handler has returned with `mask` in its ucontext.
     pub fn done(&self, kernel: &Kernel, thread: &Thread, mask: u64) {
         thread.set_mask(kernel, mask);
     }
@@ -48,7 +48,7 @@ impl Delivery {
 
 const LEAVING: u32 = Attention::INTERRUPTS & !Attention::SIGNAL;
 
-/// What `thread` does next. Stands still here while its cage is stopped.
+/// The next step of `thread`. The call blocks while its cage is stopped.
 pub fn next_step(kernel: &Kernel, thread: &Thread) -> Step {
     loop {
         let attention = thread.attention();
@@ -98,12 +98,12 @@ pub(super) fn settle_lender(kernel: &Kernel, thread: &Thread) {
     }
 }
 
-/// What a thread takes signals for.
+/// The situation in which a thread takes signals.
 #[derive(Clone, Copy)]
 struct Taking {
     /// Also those that have handlers.
     handlers: bool,
-    /// The thread stands where it is while its cage is stopped.
+    /// The thread blocks while its cage is stopped.
     stands: bool,
 }
 
@@ -169,7 +169,8 @@ fn take(kernel: &Kernel, thread: &Thread, Taking { handlers, stands }: Taking) -
     }
 }
 
-/// What a thread may take: a worker acts for others, so what is sent to the cage is for the cage's own threads.
+/// The signals that a thread may take: a worker acts for others, so signals sent to the cage are
+/// for the cage's own threads.
 fn waiting(thread: &Thread) -> u64 {
     if thread.worker { thread.signals.pending.load(Ordering::SeqCst) } else { thread.pending() }
 }

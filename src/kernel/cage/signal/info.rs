@@ -1,4 +1,4 @@
-//! What came with a signal: siginfo_t as the kernel keeps it.
+//! Details of a signal: siginfo_t as the kernel keeps it.
 
 use lind_abi::flags::Signals;
 use lind_abi::layout::{Siginfo, Zero};
@@ -99,7 +99,7 @@ impl Info {
 #[allow(clippy::cast_possible_truncation, reason = "17")]
 const CHILD: u8 = Signals::SIGCHLD as u8;
 
-/// What has become of a child.
+/// A change of a child's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
     /// It has ended.

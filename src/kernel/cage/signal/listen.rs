@@ -1,8 +1,9 @@
 //! signalfd(2): descriptors that can be read while signals of a set wait.
 //!
-//! Reading takes signals for the reading thread, as sigtimedwait(2) does. That a descriptor can be read, poll(2) sees by a
-//! timer of the host's, which is set anew at every change of what waits. One timer shows the same to everybody, and Linux answers whoever asks
-//! about his own signals; so a child has an open file of its own for each of its parent's, and the set alone is theirs together.
+//! Reading takes signals for the reading thread, as sigtimedwait(2) does. poll(2) sees that a
+//! descriptor can be read by a timer of the host's, which is set again whenever the waiting signals
+//! change. One timer looks the same to everybody, but Linux answers each process about its own
+//! signals; so a child has its own open file for each of its parent's, and only the set is shared.
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -17,11 +18,11 @@ use crate::cage::Cage;
 use crate::fd::{FdTable, File, Kind, ready_fd};
 use crate::lock::Locked;
 
-/// What a descriptor listens for.
+/// A descriptor of signalfd(2).
 #[derive(Debug)]
 pub struct Signalfd {
     set: Arc<Set>,
-    /// What it shows.
+    /// True while the host's timer shows that signals wait.
     shown: Mutex<bool>,
 }
 
@@ -33,7 +34,8 @@ struct Set {
     cages: Mutex<Members>,
 }
 
-/// Those of a set. A change of one cage asks nothing of the others, of which there may be thousands.
+/// The cages that share a set. A change of one cage asks nothing of the others, of which there may
+/// be thousands.
 #[derive(Debug, Default)]
 struct Members {
     cages: Vec<Weak<Cage>>,
@@ -56,7 +58,7 @@ impl Signalfd {
     }
 
     fn show(&self, file: &File, waits: u64) {
-        // Noted and shown in one step, so that what an earlier look saw never stands in the end.
+        // Noted and shown in one step, so that the last look decides what is shown.
         let mut shown = self.shown.locked();
         let now = waits & self.mask() != 0;
         // Also where it is shown already: that one more has come is an edge.
@@ -154,7 +156,8 @@ impl Cage {
         }
     }
 
-    /// Has its descriptors show whether signals wait. What waits changes under the lock only.
+    /// Makes its descriptors show whether signals wait. The waiting signals change only under the
+    /// lock.
     #[cold]
     fn show_waiting(&self, _locked: &Signals) {
         let files: Vec<_> = {

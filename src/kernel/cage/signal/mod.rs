@@ -1,12 +1,14 @@
-//! Signals: what they do, which wait, who takes them.
+//! Signals: their effects, queues and delivery.
 //!
-//! A signal is sent to a cage or to one thread and waits in a queue until a thread that does not block it takes it
-//! ([`next_step`]): when a system call returns, or when the engine has interrupted its computation. What ends or stops a
-//! cage needs nobody to take it; `send` acts at once where it can. docs/signals.md has the whole way.
+//! A signal is sent to a cage or to one thread and waits in a queue until a thread that does not
+//! block it takes it ([`next_step`]): when a system call returns, or when the engine has
+//! interrupted its computation. A signal that ends or stops a cage need not be taken by a thread;
+//! `send` acts at once where it can. docs/signals.md describes the whole way.
 //!
-//! Queues and dispositions are under one lock, [`Cage::signals`]. Beside it each queue's set is kept in an atomic word, and
-//! masks are atomic words of which only the thread itself writes its own, so that sigprocmask(2) takes no lock: the
-//! sender adds to the set before it reads the mask, the thread writes its mask before it reads the sets.
+//! Queues and dispositions are under one lock, [`Cage::signals`]. Beside it each queue's set is
+//! kept in an atomic word, and masks are atomic words of which only the thread itself writes its
+//! own, so that sigprocmask(2) takes no lock: the sender adds to the set before it reads the mask,
+//! the thread writes its mask before it reads the sets.
 
 mod deliver;
 mod info;
@@ -88,7 +90,7 @@ const STOPPING: u64 = bit(number(Number::SIGSTOP))
     | bit(number(Number::SIGTTIN))
     | bit(number(Number::SIGTTOU));
 
-/// What a signal does to a cage.
+/// The effect of a signal on a cage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Action {
     Ignore,
@@ -120,7 +122,7 @@ pub(crate) struct Signals {
     stop_taken: bool,
     /// The signal that has stopped the cage, until SIGCONT.
     stop: Option<u8>,
-    /// Whether the parent has been told of the stop: all threads stand.
+    /// Whether the parent has been notified of the stop: all threads have stopped.
     stop_complete: bool,
 }
 
@@ -137,7 +139,7 @@ impl Default for Signals {
 }
 
 impl Signals {
-    /// What the first cage starts with: these are ignored.
+    /// The dispositions of the first cage: the signals in `set` are ignored.
     pub fn ignoring(set: u64) -> Signals {
         let mut signals = Signals::default();
         for signal in (1..=LAST).filter(|&signal| set & bit(signal) & !UNBLOCKABLE != 0) {
@@ -146,19 +148,21 @@ impl Signals {
         signals
     }
 
-    /// What a fork gets: dispositions, nothing that waits.
+    /// The state of a forked child: the same dispositions, and no waiting signals.
     pub fn forked(&self) -> Signals {
         Signals { actions: self.actions.clone(), ..Signals::default() }
     }
 
-    /// What a program started by exec gets: ignored signals stay ignored, handled ones get their default.
+    /// The state of a program started by exec: ignored signals stay ignored, handled ones get their
+    /// default.
     pub fn executed(&self) -> Signals {
         let mut signals = self.forked();
         signals.reset_handlers();
         signals
     }
 
-    /// execve(2): ignored signals stay ignored, handled ones get their default. What waits goes on waiting.
+    /// execve(2): ignored signals stay ignored, handled ones get their default. Waiting signals
+    /// keep waiting.
     pub fn reset_handlers(&mut self) {
         for action in self.actions.iter_mut() {
             *action = match action.handler {
@@ -193,7 +197,7 @@ pub(crate) struct OfThread {
     queue: Mutex<Queue>,
     /// The set of `queue`, and of what waits for any thread in `Cage::pending`.
     pending: AtomicU64,
-    /// Whether it stands still because its cage is stopped.
+    /// Whether it is stopped together with its cage.
     stopped: AtomicBool,
     /// The mask to go back to when the handlers have run that a call like sigsuspend(2) was waiting for.
     saved_mask: Mutex<Option<u64>>,
@@ -259,7 +263,7 @@ impl Cage {
             || self.threads().iter().any(|thread| thread.signals.queue().count_overrun(timer, times))
     }
 
-    /// The signal of a timer that was set anew or deleted is not delivered any more.
+    /// Drops the waiting signal of a timer that was set again or deleted.
     pub(crate) fn forget_timer_signal(&self, timer: u32) {
         let mut signals = self.signals();
         let mut gone = signals.shared.forget_timer(timer).map_or(0, bit);
@@ -294,7 +298,7 @@ pub(crate) fn thread_left(kernel: &Kernel, cage: &Cage) {
     if cage.pending.load(Ordering::SeqCst) != 0 {
         send::offer_shared(kernel, cage);
     }
-    // What waited for it alone is gone.
+    // Signals that waited for this thread alone are gone.
     cage.waiting_changed(&cage.signals(), !0);
     stop::check_complete(kernel, cage);
 }
@@ -338,8 +342,9 @@ impl Thread {
         self.blocks(signal) || self.cage.signals().action(signal) == Action::Ignore
     }
 
-    /// Sets its mask, for the thread itself; returns the one before. What waits and is no longer blocked is taken when
-    /// control returns to the guest; what this thread will not take any more is offered to others.
+    /// Sets its mask, for the thread itself; returns the one before. Waiting signals that are no
+    /// longer blocked are taken when control returns to the guest; those that this thread now
+    /// blocks are offered to others.
     pub(crate) fn set_mask(&self, kernel: &Kernel, mask: u64) -> u64 {
         let before = self.mask.swap(mask & !UNBLOCKABLE, Ordering::SeqCst);
         if self.pending() != 0 {
@@ -397,7 +402,7 @@ impl Thread {
         self.signals.interrupted.swap(false, Ordering::Relaxed)
     }
 
-    /// execve(2): there is no alternate stack any more.
+    /// execve(2) removes the alternate stack.
     pub(crate) fn forget_alt_stack(&self) {
         *self.alt_stack() = Stack::ZERO;
         self.set_on_alt_stack(false);

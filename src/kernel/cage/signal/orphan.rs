@@ -22,8 +22,8 @@ pub(crate) fn group_is_orphaned(kernel: &Kernel, group: u32, ended: Option<&Cage
     })
 }
 
-/// What the end of `cage` means for process groups: SIGHUP and SIGCONT for those that it has orphaned and that have stopped
-/// members. `children` are the ids of its children.
+/// Handles the effects of the end of `cage` on process groups: SIGHUP and SIGCONT for those that it
+/// has orphaned and that have stopped members. `children` are the ids of its children.
 pub(crate) fn groups_left_by(kernel: &Kernel, cage: &Cage, children: &[lind_abi::CageId]) {
     let own = cage.group();
     let mut groups = vec![own];
@@ -44,7 +44,7 @@ pub(crate) fn groups_left_by(kernel: &Kernel, cage: &Cage, children: &[lind_abi:
     }
 }
 
-/// Those of its children that asked for a signal at the end of `cage` get it.
+/// Sends the children that asked for it their signal at the end of `cage` (PR_SET_PDEATHSIG).
 pub(crate) fn tell_children(kernel: &Kernel, cage: &Cage, children: &[lind_abi::CageId]) {
     const SI_USER: i32 = 0;
     for child in children.iter().filter_map(|&id| super::send::alive(kernel, id)) {

@@ -1,8 +1,9 @@
-//! Who may signal whom.
+//! Permission to send signals.
 //!
-//! Linux's rule about user ids, within walls: a cage that grates stand over reaches only what the same grates stand over, and so
-//! never a grate of its own, nor one that a composer of grates shows its calls to. The walls do not part a cage from its
-//! descendants; the rule about user ids does, except for the cages that it stands over as their grate.
+//! Linux's rule about user ids applies, within walls: a cage with grates reaches only cages that
+//! have the same grates, and so never a grate of its own, nor a grate to which a composer shows its
+//! calls. The walls do not part a cage from its descendants; the rule about user ids does, except
+//! for cages whose grate it is.
 
 use lind_abi::CageId;
 
@@ -24,7 +25,8 @@ pub(crate) fn grates_over(kernel: &Kernel, cage: &Cage) -> Vec<CageId> {
     over
 }
 
-/// Whether a cage stands over a descendant of its as a grate: in its table, or in that of a cage between the two.
+/// Whether a cage is a grate of its descendant: in the descendant's table, or in that of a cage
+/// between the two.
 pub(crate) fn stands_over(kernel: &Kernel, grate: CageId, cage: &Cage) -> bool {
     let between = cage.ancestors().iter().rev().take_while(|&&id| id != grate);
     cage.handlers.grates().contains(&grate)

@@ -50,6 +50,6 @@ fn has_timeout(cage: &Cage, fd: u64, side: Side) -> bool {
         Side::Receive => Timeout::Recv,
         Side::Send => Timeout::Send,
     };
-    // What is no socket has none.
+    // A file that is not a socket has none.
     socket_timeout(file.host(), side).is_ok_and(|timeout| timeout.is_some())
 }

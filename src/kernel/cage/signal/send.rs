@@ -44,7 +44,7 @@ pub(crate) fn send_to_all(kernel: &Kernel, mut cages: Vec<Arc<Cage>>, info: Info
     // The order in which locks of several are taken; and nobody's is taken twice.
     cages.sort_by_key(|cage| cage.id);
     cages.dedup_by_key(|cage| cage.id);
-    // Nobody takes a signal, nor goes on that was told of one, without this lock.
+    // No thread takes a signal, or continues after one, without this lock.
     let mut locked: Vec<_> = cages.iter().map(|cage| (cage, cage.signals())).collect();
     let put: Vec<_> = locked.iter_mut().map(|(cage, signals)| put(cage, signals, None, info, Ends::Told)).collect();
     drop(locked);
@@ -140,7 +140,8 @@ pub fn from_outside(kernel: &Kernel, first: &Arc<Cage>, signal: u8, origin: Orig
     let targets = outside_targets(kernel, first, signal, origin);
     // The host forgets a SIGCONT when a stop follows at once: it has let this process go on, and the first cage has not heard of it.
     let stopped = bit(signal) & STOPPING != 0 && first.is_stopped();
-    // One that is about to stop the process for its own stop either does so before, or finds that it has been told to go on.
+    // A thread that is about to stop the process because its own cage stopped either does so
+    // before, or finds that SIGCONT has come.
     let mut outside = (u32::from(signal) == Number::SIGCONT).then(|| kernel.stopped_outside.locked());
     send_to_all(kernel, targets, info);
     if let Some(stopped) = &mut outside {
@@ -175,7 +176,7 @@ fn deliver(kernel: &Kernel, cage: &Cage, to: Option<&Thread>, info: Info) -> Res
     act_on(kernel, cage, info.signal, put)
 }
 
-/// What a signal does that ends the cage, before somebody acts on it.
+/// The way in which a signal that ends the cage takes effect.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ends {
     /// Nothing: the sender ends the cage next.
@@ -217,7 +218,7 @@ fn act_on(kernel: &Kernel, cage: &Cage, signal: u8, put: Put) -> Result<()> {
     Ok(())
 }
 
-/// Who has to act on a signal that was sent.
+/// The threads that have to act on a signal that was sent.
 enum Woken {
     Nobody,
     One(Arc<Thread>),

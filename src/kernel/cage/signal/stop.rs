@@ -1,8 +1,8 @@
 //! Stopping and going on.
 //!
-//! A stop signal is taken by one thread, which then makes all stop. Each stands where it would return to guest code, or in
-//! the engine's interruption of it. When the last one stands the parent is told. Workers of a grate do not stop: they
-//! act for others.
+//! A stop signal is taken by one thread, which then makes all stop. Each thread stops where it
+//! would return to guest code, or in the engine's interruption of it. When the last one has
+//! stopped, the parent is notified. Workers of a grate do not stop: they act for others.
 
 use std::sync::atomic::Ordering;
 
@@ -55,11 +55,12 @@ pub(super) fn begin(kernel: &Kernel, cage: &Cage, signal: u8) {
 /// Stands still as long as the thread's cage is stopped.
 pub(super) fn stand(kernel: &Kernel, thread: &Thread) {
     let cage = &*thread.cage;
-    // What comes meanwhile waits.
+    // Signals that come meanwhile wait.
     thread.unnotice(Attention::SIGNAL);
     loop {
         let seen = cage.changed.seen();
-        // Said anew each time: it may be another stop by now, which began without this thread.
+        // Set each time round the loop: it may be another stop by now, which began without this
+        // thread.
         thread.signals.stopped.store(true, Ordering::Relaxed);
         check_complete(kernel, cage);
         if cage.signals().stop.is_none() || thread.attention() & Attention::INTERRUPTS & !Attention::SIGNAL != 0 {
@@ -120,7 +121,8 @@ fn tell_parent(kernel: &Kernel, cage: &Cage, change: Change) {
     match cage.living_parent(kernel) {
         Some(parent) => {
             let news = parent.news();
-            // What has changed again since is told by whoever did that: old news after new ones would stay.
+            // A later change is reported by the thread that made it: old news must not replace
+            // newer ones.
             if cage.is_stopped() != matches!(change, Change::Stopped(_)) {
                 return;
             }
@@ -196,7 +198,7 @@ mod tests {
             assert_eq!(stopped.count(), 0);
             done.store(true, Ordering::Relaxed);
             runs.join().unwrap();
-            // What its parent has heard last is that it goes on, or nothing.
+            // The last report to its parent is that it continues, or there is none.
             let status = w.buffer(4);
             while w.ok(nr::wait4, &[id, status, 1 | 2 | 8, 0]) != 0 {
                 assert_eq!(w.load::<u32>(status), 0xffff);
