@@ -46,6 +46,7 @@ const FAILED: u8 = 125;
 // SAFETY: this is the program's one `main`, with C's signature. The arguments are read through std, which keeps its own
 // copy from before `main`.
 #[cfg(not(test))]
+#[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {
     c_int::from(status())

@@ -4,6 +4,8 @@
 //! next list or string, and an allocation that fails ends the runner with every cage in it. What is set aside is given up then,
 //! once: it is enough for the refusals that follow.
 
+#![allow(unsafe_code)]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicPtr, Ordering};
 

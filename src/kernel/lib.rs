@@ -56,7 +56,6 @@
 //! # Failures
 //! An errno goes back to the caller. A fault of a guest ends its cage by a signal. A panic is a bug
 //! of ours: no guest may reach one.
-#![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "tests cut random numbers to size"))]
 
 mod async_io;

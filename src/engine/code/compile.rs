@@ -3,6 +3,8 @@
 //! A module that a cage wrote is compiled when a cage runs it, and one made for it takes minutes and gigabytes. So what runs guests has
 //! another process compile ([`crate::code::serve`]), and not more modules at once than a few.
 
+#![allow(unsafe_code)]
+
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 

@@ -4,6 +4,8 @@
 //! the handler always runs on another one or between files; and the handler waits until nobody
 //! writes any more.
 
+#![allow(unsafe_code)]
+
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

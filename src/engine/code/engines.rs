@@ -3,6 +3,8 @@
 //! Both have the same configuration, so that what one serializes the other accepts. Wasmtime checks
 //! that again whenever it loads code.
 
+#![allow(unsafe_code)]
+
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 

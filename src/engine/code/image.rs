@@ -3,6 +3,8 @@
 //! A .wasm is compiled once: in memory and on disk it is found again by the hash of its bytes. A .cwasm runs only with
 //! this user's signature. Either way a program that was read before from the same unchanged file is at hand.
 
+#![allow(unsafe_code)]
+
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;

@@ -3,6 +3,8 @@
 //! It is made before there is a guest, a thread or a wall, so it is none of what a guest could
 //! change. The code that it returns is trusted no more than any other file: it has to be signed.
 
+#![allow(unsafe_code)]
+
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;

@@ -1,5 +1,7 @@
 //! The runner's own code, as it is mapped.
 
+#![allow(unsafe_code)]
+
 /// Unmaps the pages of this process's program file that are code and constants, which a process that waits has no use for. The host has
 /// them still, and maps those again that are used.
 pub fn let_go() {

@@ -6,6 +6,8 @@
 //! module's bytes, which are copied before they are looked at. So who asks for something has nothing by it that a user without a
 //! key could not have: code of a module that was checked.
 
+#![allow(unsafe_code)]
+
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};

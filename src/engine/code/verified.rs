@@ -13,6 +13,8 @@
 //!   do the first, tmpfs not the second.
 //! - Files of the cache no guest can reach. We write them aside and rename them into place.
 
+#![allow(unsafe_code)]
+
 use std::fs::File;
 
 use lind_kernel::Lease;

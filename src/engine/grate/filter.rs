@@ -12,6 +12,8 @@
 //! To check when Wasmtime is upgraded: Cranelift's calling convention `Tail` (the tests fail if it is another one), and that compiled code of this
 //! kind reads nothing of its Store but the limit of the stack.
 
+#![allow(unsafe_code)]
+
 use std::arch::naked_asm;
 use std::cell::Cell;
 use std::ptr::NonNull;

@@ -4,6 +4,8 @@
 //! is a thread like any other. Workers are kept with the host thread that made them: a call takes an idle one,
 //! and a grate that is re-entered gets a second.
 
+#![allow(unsafe_code)]
+
 use std::cell::Cell;
 use std::sync::Arc;
 

@@ -3,6 +3,8 @@
 //! Stores nest on the stack of one host thread: the program's own at the bottom, then one for each grate
 //! that a call has reached. [`HostThread`] knows how much of that stack is left, and keeps the idle workers.
 
+#![allow(unsafe_code)]
+
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::rc::{Rc, Weak};

@@ -3,6 +3,8 @@
 //! workers: making one for every process that a grate serves cost a shell behind strace a quarter
 //! more processor time.
 
+#![allow(unsafe_code)]
+
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -3,6 +3,8 @@
 //! Wasmtime maps such a stack when a thread first enters guest code, and ends the process if that
 //! fails; it keeps one that is there already and large enough.
 
+#![allow(unsafe_code)]
+
 use std::ptr::NonNull;
 
 use lind_kernel::{Errno, Result};

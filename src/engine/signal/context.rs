@@ -9,6 +9,8 @@
 //! is to be checked at every upgrade of Wasmtime: in 48, `memory_copy` and `memory_fill` of its `libcalls.rs`.
 //! It must not happen in our own host code, so [`enter_host`] and [`enter_guest`] mark on which side a thread is.
 
+#![allow(unsafe_code)]
+
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};

@@ -6,6 +6,8 @@
 //! instruction that faulted, before it is tried again. That may also be one of a library routine that copies memory for the
 //! program: the routine goes on, or is left by siglongjmp.
 
+#![allow(unsafe_code)]
+
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;

@@ -8,6 +8,8 @@
 //! (`lind_kernel::fd::keep_none`). When that changes ([`share`]), a second watcher, which has the cages' descriptors, takes its place. When the
 //! first cage stops, so does the process, for the shell that started it to see.
 
+#![allow(unsafe_code)]
+
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;

@@ -1,5 +1,7 @@
 //! Signals from outside, for a process that runs no guest of its own and hands on what it is sent.
 
+#![allow(unsafe_code)]
+
 use std::mem::offset_of;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 

@@ -4,6 +4,8 @@
 //! A signal may come at the wrong moment: just before a host call blocks, or in a trampoline. So it is sent again
 //! until the thread has done what it is there for.
 
+#![allow(unsafe_code)]
+
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::mem::MaybeUninit;

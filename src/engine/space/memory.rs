@@ -4,6 +4,8 @@
 //! that hold exceptions, without saying for whom. So the thread that instantiates says it: [`adopting`] names the space
 //! while it runs, and every memory of 65536 pages asked for meanwhile is that one.
 
+#![allow(unsafe_code)]
+
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 

@@ -3,6 +3,8 @@
 //! The sign of an errno has flipped before it gets here: what the kernel returns is what the guest
 //! sees. The Store identifies the caller, never an argument.
 
+#![allow(unsafe_code)]
+
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 

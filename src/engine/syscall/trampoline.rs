@@ -9,6 +9,8 @@
 //! convention `Tail` (the first six arguments in registers and the rest on the stack, from where who is called takes them), which no test
 //! would survive; and the layout, which [`connect`] checks: where it is not as expected, calls go by the trampoline.
 
+#![allow(unsafe_code)]
+
 use std::arch::naked_asm;
 use std::cell::Cell;
 use std::mem::offset_of;

@@ -1,5 +1,7 @@
 //! Random modules do the same before and after the passes.
 
+#![allow(unsafe_code)]
+
 use arbitrary::Unstructured;
 use lind_passes::Options;
 use wasmtime::{Config, Engine, Extern, ExternType, Instance, Module, SharedMemory, Store, Trap, Val, ValType};

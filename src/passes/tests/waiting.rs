@@ -1,6 +1,8 @@
 //! Watched loops end: random loops are compiled by the engine and run while another thread sets the flag
 //! that they wait for.
 
+#![allow(unsafe_code)]
+
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
