@@ -1,5 +1,5 @@
-/* Who the clients are: credentials, umask and working directory come from the kernel, which keeps them; what the
- * filesystem needs of them is copied here when a client starts and whenever it changes them. */
+/* The clients. The kernel keeps their credentials, umask and working directory; the filesystem
+ * copies the parts that it needs when a client starts and whenever the client changes them. */
 #include <stdlib.h>
 #include "grate.h"
 
@@ -28,7 +28,7 @@ static void learn_ids(uint64_t cage, struct imfs_cred *cred)
 	struct lind_arg none = { 0, cage };
 	int64_t groups;
 
-	/* What is no id changes nothing. */
+	/* An invalid id changes nothing. */
 	cred->uid = (uint32_t)lind_call_plain(SYS_setfsuid, cage, UINT32_MAX, 0, 0, 0);
 	cred->gid = (uint32_t)lind_call_plain(SYS_setfsgid, cage, UINT32_MAX, 0, 0, 0);
 	cred->ruid = ask(cage, SYS_getuid);
@@ -115,7 +115,8 @@ static void *start(uint64_t cage)
 	return client;
 }
 
-/* Whose numbers are held while a child gets a copy of them, first from the kernel and then from us. */
+/* The client whose numbers are held while a child gets a copy of them, first from the kernel and
+ * then from us. */
 static __thread struct client *copied;
 
 int64_t on_clone(const struct lind_call *c)

@@ -203,7 +203,7 @@ int imfs_data_load(struct imfs *fs, struct imfs_node *n, int64_t off)
 
 	if (d->backing || left <= 0 || (i < d->count && d->chunks[i].index == index))
 		return 0;
-	/* What cannot be written any more can still be read. */
+	/* Data that cannot be written any more can still be read. */
 	(void)imfs_below->room(fs);
 	i = position(d, index);
 	if (!(c = insert(d, i, index)))
@@ -357,7 +357,7 @@ static void drop_chunks(struct imfs *fs, struct imfs_data *d)
 	free(d->chunks);
 }
 
-/* What `old` has not of a lazy file. */
+/* Reads the parts of a lazy file that `old` lacks. */
 static int fill_backing(struct imfs_node *n, const struct imfs_data *old)
 {
 	uint64_t size = (uint64_t)n->size;

@@ -17,7 +17,8 @@ static uint64_t eight(const char *p)
 	return word;
 }
 
-/* What is left of a name that is shorter than a word. Of two different ones of one length the numbers differ. */
+/* The number for the rest of a name that is shorter than a word. Different rests of one length
+ * have different numbers. */
 static uint64_t fewer(const char *p, size_t n)
 {
 	uint32_t first, last;
@@ -249,7 +250,7 @@ int imfs_node_path(const struct imfs *fs, const struct imfs_node *dir, char *pat
 	return (int)length;
 }
 
-/* A linux_dirent64 record; false if there is no room for it. */
+/* A linux_dirent64 record; false if it does not fit. */
 static bool emit(uint8_t *buffer, size_t size, size_t *used, uint64_t ino, uint64_t cookie, uint32_t mode, const char *name, size_t length)
 {
 	size_t record = (19 + length + 1 + 7) & ~(size_t)7;
@@ -282,7 +283,8 @@ int64_t imfs_getdents(struct imfs *fs, struct imfs_file *f, void *buffer, size_t
 		return -ENOENT;
 	if ((r = imfs_dir_list(fs, dir, NULL, 0)))
 		return r;
-	/* What comes to be while somebody reads is for the next reading: who renames what he reads would meet it again without end. */
+	/* Entries that are made during a reading are for the next one: a client that renames each entry
+	 * it reads would meet them again without end. */
 	if (!f->last_cookie || !f->pos)
 		f->last_cookie = dir->dir.next_cookie;
 	if (f->pos < 1 && (room = emit(buffer, size, &used, dir->ino, 1, S_IFDIR, ".", 1)))

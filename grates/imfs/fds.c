@@ -1,4 +1,5 @@
-/* What the filesystem keeps for each process: descriptors, working directory, umask, credentials. */
+/* State that the filesystem keeps for each process: descriptors, working directory, umask,
+ * credentials. */
 #include <stdlib.h>
 #include "imfs_core.h"
 

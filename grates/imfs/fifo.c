@@ -106,7 +106,7 @@ int64_t imfs_fifo_room(struct imfs_fifo *fifo, uint64_t whole, uint8_t **to)
 
 	if (!fifo->readers)
 		return -EPIPE;
-	/* What is short is written as a whole: pipe(7). */
+	/* Short data is written as a whole: pipe(7). */
 	if (!room || (whole <= IMFS_PIPE_BUF && room < whole))
 		return -EAGAIN;
 	*to = fifo->bytes + end;

@@ -330,7 +330,7 @@ static int make_zero(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t 
 	return 0;
 }
 
-/* Room for a range. What goes to a store takes no place before that. */
+/* Reserves room for a range. Data that goes to a store takes no room before it is written. */
 static int take_room(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t length)
 {
 	size_t run;
@@ -343,7 +343,7 @@ static int take_room(struct imfs *fs, struct imfs_node *n, int64_t off, int64_t 
 	return 0;
 }
 
-/* What is wrong with a mode. To zero a range is for those who stand before a filesystem that can: one in memory cannot. */
+/* Checks a mode. Only a file with a filesystem below can zero a range: one in memory cannot. */
 static int may_allocate(const struct imfs_node *n, int mode)
 {
 	int known = FALLOC_FL_KEEP_SIZE | (n->under ? FALLOC_FL_ZERO_RANGE : 0);

@@ -19,8 +19,8 @@ struct mapping {
 	bool writable;
 };
 
-/* Memory of clients goes back to clients only: a call that names another cage may have looked its client up before that ended.
- * What is under the lock then shows whose it is. */
+/* Memory of clients goes back to clients only: a call that names another cage may have looked
+ * its client up before that ended. The field `cage`, read under the lock, then shows the owner. */
 struct client {
 	uint64_t cage;			/* 0: of none, any more or yet */
 	struct imfs_process p;
@@ -31,7 +31,7 @@ struct client {
 	struct client *next_free;
 };
 
-/* What has `main`: the first program has ended. */
+/* Defined beside `main`: the first program has ended. */
 void first_ended(void);
 
 /* clients.c */
@@ -43,7 +43,8 @@ static inline struct client *client_of(uint64_t cage)
 
 	return client ? client : &nobody;
 }
-/* Whose rights and limits count in a call on a descriptor of `holder`: a grate may hold it for the client. */
+/* The client whose rights and limits count in a call on a descriptor of `holder`: a grate may
+ * hold it for the client. */
 static inline struct client *acting(const struct lind_call *c, struct client *holder)
 {
 	return c->args[0].cage == c->target ? holder : client_of(c->target);
@@ -54,8 +55,9 @@ static inline struct imfs_file *fd_of(const struct client *client, struct lind_a
 	return client->cage == fd.cage ? imfs_fd(&client->p.fds, fd.value) : NULL;
 }
 int64_t on_umask(const struct lind_call *c);
-/* Of a client with threads: its numbers here and in the kernel change together, or not until numbers_release. Nothing is looked up meanwhile:
- * that may wait for who is born. What it returns is what that takes. */
+/* For a client with threads: its numbers here and in the kernel change together, or not until
+ * numbers_release. Nothing is looked up meanwhile, because a look-up may wait for a client that
+ * is being born. Returns the argument for numbers_release. */
 static inline struct client *numbers_hold(struct client *client)
 {
 	if (!__atomic_load_n(&client->threaded, __ATOMIC_RELAXED))
@@ -88,7 +90,7 @@ int look(const struct lind_call *c, int dir, int path, enum imfs_follow follow, 
 int look_within(const struct lind_call *c, int dir, int path, enum imfs_follow follow, bool may_be_empty, uint32_t resolve, struct look *l);
 /* The same for a path that has been read, relative to the target's working directory. */
 int look_text(const struct lind_call *c, const char *text, enum imfs_follow follow, struct look *l);
-/* What to return when look did not return 0. */
+/* The value to return when look did not return 0. */
 int64_t look_elsewhere(const struct lind_call *c, int path, int looked, const struct look *l);
 /* For two paths: both are looked up under one hold of the lock. */
 int look_two(const struct lind_call *c, int dir1, int path1, enum imfs_follow follow1, bool may_be_empty,
@@ -115,7 +117,7 @@ void pos_unlock(struct imfs_file *f);
 void holder_init(void);	/* before the first client */
 int64_t give_fd(uint64_t cage, struct client *client, struct imfs_file *f, int stands, bool cloexec);
 
-extern int holder;	/* what stands behind our files' numbers */
+extern int holder;	/* the kernel's file behind the numbers of our files */
 
 /* on_fd.c */
 /* Whether the descriptor in argument `i` is ours; no lock is held afterwards. */
@@ -171,7 +173,8 @@ static inline int64_t sized(const struct lind_call *c, const struct client *clie
 	return r;
 }
 
-/* What was written by a file that is open with O_SYNC or O_DSYNC is kept when this hands the result on. No lock is held. */
+/* Passes on a result. If the file is open with O_SYNC or O_DSYNC, the written data has been
+ * stored then. No lock is held. */
 static inline int64_t kept(int64_t r, uint32_t flags)
 {
 	int failed = r > 0 && flags & O_DSYNC && imfs_below ? imfs_below->sync() : 0;
@@ -182,9 +185,10 @@ static inline int64_t kept(int64_t r, uint32_t flags)
 /* on_exec.c: who runs a file of ours. The lock is held. */
 void runs(struct imfs_node **program, struct imfs_node *n);
 void runs_no_more(struct imfs_node **program);
-/* What the child runs that this thread's spawn has made: it is the caller's now. NULL if that is none of ours. */
+/* The program of the child that this thread's spawn has made: the caller owns it now. NULL if it
+ * is none of our files. */
 struct imfs_node *spawned_program(void);
-/* Starts what stands behind us on the line: spawn, as our own call. */
+/* Starts the next program of the line: spawn, as our own call. */
 int64_t start_first(const struct lind_call *c);
 
 /* host.c */

@@ -204,7 +204,7 @@ static int save_file(const struct imfs_node *n, int fd)
 		else
 			run = (size_t)put;
 	}
-	/* One that lind-boot has opened may be a pipe or a terminal. */
+	/* A file that lind-boot has opened may be a pipe or a terminal. */
 	if (!r && !fchmod(fd, n->mode & 07777))
 		futimens(fd, (struct timespec[]){ n->atime, n->mtime });
 	if (close(fd) && !r)
@@ -238,7 +238,7 @@ static bool has_entry(const struct imfs_node *n, const char *name)
 	return false;
 }
 
-/* What is gone here goes there, too. */
+/* Removes from the host directory the names that are gone here. */
 static int remove_others(const struct imfs_node *n, const char *host)
 {
 	char inner[PATH_MAX];

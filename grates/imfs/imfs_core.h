@@ -32,7 +32,7 @@
 
 struct imfs_node;
 
-/* Part of a file: bytes [index * IMFS_CHUNK, + room). What is missing up to the next chunk is a hole.
+/* Part of a file: bytes [index * IMFS_CHUNK, + room). A gap up to the next chunk is a hole.
  * Bytes at or beyond the file's size are zero. */
 struct imfs_chunk {
 	uint64_t index;
@@ -41,7 +41,7 @@ struct imfs_chunk {
 	uint16_t dirty;		/* blocks, with a filesystem below, that it does not have like this */
 };
 
-/* What holds the contents of a file that can be mapped: one piece of memory that clients have too. */
+/* The contents of a file that can be mapped: one piece of memory that clients have too. */
 struct imfs_backing {
 	uint8_t *base;
 	uint64_t size;		/* what is behind `base`: at least the file's size */
@@ -65,7 +65,7 @@ struct imfs_entry {
 	uint64_t cookie;
 	uint32_t hash;
 	uint16_t length;
-	bool lower, stored, moved;	/* with a filesystem below: it has this name; the store has it; and it leads elsewhere since */
+	bool lower, stored, moved;	/* the filesystem below has this name; so has the store; it leads elsewhere since */
 	char name[];
 };
 
@@ -105,7 +105,7 @@ struct imfs_xattr {
 	char name[];
 };
 
-/* Who waits for a record lock, in the caller's memory. */
+/* A caller that waits for a record lock, in the caller's memory. */
 struct imfs_waiter {
 	struct imfs_waiter *next;
 	struct imfs_node *node;
@@ -219,7 +219,7 @@ struct imfs_fds {
 	uint32_t room;			/* above all numbers in use */
 };
 
-/* What the filesystem knows of one process. */
+/* The filesystem's state of one process. */
 struct imfs_process {
 	uint64_t pid;			/* 0: it has no place in /proc */
 	struct imfs_fds fds;
@@ -237,7 +237,7 @@ static inline int64_t imfs_largest(const struct imfs_process *p)
 	return p->limited && p->largest < (uint64_t)IMFS_MAX_SIZE ? (int64_t)p->largest : IMFS_MAX_SIZE;
 }
 
-/* What stat(2) and statx(2) say, in a layout that is the same everywhere. */
+/* The result of stat(2) and statx(2), in a layout that is the same everywhere. */
 struct imfs_stat {
 	uint64_t ino, size, blocks, rdev;
 	uint32_t mode, nlink, uid, gid;
@@ -248,7 +248,7 @@ struct imfs_stat {
 int imfs_init(struct imfs *fs, const char *prefix, uint64_t limit, const struct imfs_cred *owner);
 struct timespec imfs_now(void);
 struct imfs_node *imfs_node_new(struct imfs *fs, uint32_t mode, const struct imfs_cred *cred, const struct imfs_node *parent);
-/* The permission bits of a new file that is no directory. */
+/* The permission bits of a new file that is not a directory. */
 uint32_t imfs_new_mode(const struct imfs_process *p, const struct imfs_node *dir, uint32_t mode);
 void imfs_node_hold(struct imfs_node *n);
 void imfs_node_drop(struct imfs *fs, struct imfs_node *n);	/* gives back one reference */
@@ -326,7 +326,8 @@ enum imfs_follow {
 /* `start` is the directory for relative paths; NULL: outside, at start_path. That `path` is shorter than IMFS_PATH is for the caller to see to. */
 int imfs_walk(struct imfs *fs, const struct imfs_process *p, struct imfs_node *start, const char *start_path,
 	const char *path, enum imfs_follow follow, struct imfs_at *at);
-/* What keeps a walk from leading elsewhere: RESOLVE_* of openat2(2). Everything is cached. Links outside are not seen, so not refused. */
+/* Flags that keep a walk from leading elsewhere: RESOLVE_* of openat2(2). Everything is cached.
+ * Links outside are not seen, so not refused. */
 #define IMFS_NO_XDEV 1u
 #define IMFS_NO_MAGICLINKS 2u
 #define IMFS_NO_SYMLINKS 4u
@@ -363,7 +364,8 @@ int imfs_access(const struct imfs_node *n, const struct imfs_process *p, int mas
 int imfs_truncate(struct imfs *fs, struct imfs_node *n, const struct imfs_process *p, int64_t size);
 void imfs_kill_suid(struct imfs_node *n, const struct imfs_cred *cred);
 
-/* fifo.c. What is in one piece of data or of room; 0: the end, -EAGAIN: nothing yet, -EPIPE: no readers. */
+/* fifo.c. The functions return the bytes of data or of room in one piece; 0: the end, -EAGAIN:
+ * nothing yet, -EPIPE: no readers. */
 int imfs_fifo_may_open(const struct imfs_node *n, uint32_t flags);	/* 0 or -ENXIO */
 int imfs_fifo_open(struct imfs *fs, struct imfs_file *f);
 void imfs_fifo_close(struct imfs *fs, struct imfs_file *f);
@@ -468,7 +470,8 @@ void imfs_locks_drop(struct imfs_node *n, const void *owner);
  * it wait for us: fcntl(2). The node stays as long. */
 int imfs_lock_wait(struct imfs_node *n, const struct imfs_lock *want, struct imfs_waiter *w);
 void imfs_lock_stop(struct imfs_waiter *w);
-/* What wakes whoever sleeps on a word that has changed; nothing if not set. Called with the lock held for writing. */
+/* Wakes the threads that sleep on a word that has changed; may be NULL. Called with the lock
+ * held for writing. */
 extern void (*imfs_wake)(uint32_t *word);
 
 #endif

@@ -124,8 +124,9 @@ void imfs_locks_drop(struct imfs_node *n, const void *owner)
 }
 
 /*
- * Whether a lock of a process stands in the way that waits, maybe over others, for one of `owner`. Locks of open files and those of flock(2)
- * belong to nobody who could be said to wait. `*looks` is how many more may be looked at: clients decide how many there are.
+ * Whether a process that holds a conflicting lock waits, maybe over others, for one of `owner`.
+ * Locks of open files and those of flock(2) do not belong to a process that could wait. `*looks` is
+ * how many more may be looked at: clients decide how many there are.
  */
 static bool in_a_circle(const struct imfs_node *n, const struct imfs_lock *want, const void *owner, int further, int *looks)
 {

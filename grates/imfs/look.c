@@ -24,7 +24,7 @@ static int learn_outside_cwd(uint64_t cage, struct client *client)
 	return 0;
 }
 
-/* Whose directory a relative path starts from: rights are always the target's. */
+/* The cage whose directory a relative path starts from: rights are always the target's. */
 static uint64_t starts_from(const struct lind_call *c, int dir)
 {
 	return dir < 0 ? c->target : c->args[dir].cage;
@@ -74,7 +74,7 @@ static bool is_relative(const struct look *l)
 	return l->text[0] != '/' || l->resolve & IMFS_SCOPED;
 }
 
-/* What does not need the lock: where a relative path starts. The text is there. */
+/* The part that does not need the lock: finds where a relative path starts. The text is there. */
 static int find_start(const struct lind_call *c, int dir, bool may_be_empty, struct look *l)
 {
 	bool at_cwd = dir < 0 || (int)lind_arg32(c, dir) == AT_FDCWD;
@@ -257,7 +257,7 @@ int make_directories(const struct imfs_process *p, const char *path)
 			continue;
 		if ((r = imfs_mkdir(&fs, &root, &at, 0755)))
 			return r;
-		/* What is made for a client belongs to it. */
+		/* A file that is made for a client belongs to it. */
 		imfs_dir_find(at.dir, at.name, at.length)->node->uid = owner.cred.uid;
 		imfs_dir_find(at.dir, at.name, at.length)->node->gid = owner.cred.gid;
 	}

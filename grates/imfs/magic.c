@@ -2,7 +2,7 @@
 #include <limits.h>
 #include "imfs_core.h"
 
-/* What is behind `start` in `text`, or NULL. */
+/* The rest of `text` behind `start`, or NULL. */
 static const char *behind(const char *text, const char *start)
 {
 	size_t length = strlen(start);
@@ -25,7 +25,7 @@ static int64_t number(const char *text, char end)
 	return n > INT_MAX ? -1 : n;
 }
 
-/* What follows the process's own directory in /proc, or NULL. */
+/* The rest of a path behind the process's own directory in /proc, or NULL. */
 static const char *own(const struct imfs_process *p, const char *path)
 {
 	const char *rest = behind(path, "/proc/");

@@ -122,7 +122,7 @@ int imfs_link(struct imfs *fs, const struct imfs_process *p, struct imfs_node *f
 		return r;
 	if (S_ISDIR(from->mode))
 		return -EPERM;
-	/* Whose last name is gone gets none again. */
+	/* A file whose last name is gone gets no new one. */
 	if (!from->nlink && !from->linkable)
 		return -ENOENT;
 	if (from->nlink == UINT32_MAX)
@@ -174,7 +174,7 @@ int imfs_unlink(struct imfs *fs, const struct imfs_process *p, const struct imfs
 	return 0;
 }
 
-/* Whether a directory is empty. What cannot be known for want of rights is taken for not. */
+/* Whether a directory is empty. A directory that may not be read counts as not empty. */
 static int may_go(struct imfs *fs, struct imfs_node *dir)
 {
 	int r = imfs_dir_list(fs, dir, NULL, 0);

@@ -3,7 +3,7 @@
 #include <unistd.h>
 #include "watch.h"
 
-/* What a node costs of the size limit. */
+/* The part of the size limit that a node takes. */
 #define NODE_COST sizeof(struct imfs_node)
 
 const struct imfs_below *imfs_below;

@@ -1,5 +1,6 @@
-/* Requests that have files share their blocks: none do here, as on a tmpfs. What Linux refuses before it asks a file system is refused as
- * there, and the rest is EOPNOTSUPP, which has programs copy. */
+/* Requests that have files share their blocks: none do here, as on a tmpfs. Requests that Linux
+ * refuses before it asks a file system get the same error, and the rest EOPNOTSUPP, which makes
+ * programs copy. */
 #include <lind/entries.h>
 #include "grate.h"
 

@@ -27,7 +27,8 @@ static size_t part_from_client(struct lind_arg from, uint8_t *to, size_t length)
 	return done_bytes;
 }
 
-/* Bytes that are below and not here go from there to the client. What somebody has cut off there meanwhile is zeros. */
+/* Bytes that are below and not here go from there to the client. Bytes that somebody has cut off
+ * there meanwhile are zeros. */
 static int64_t straight_to_client(int fd, struct lind_arg to, size_t length, int64_t off)
 {
 	struct lind_arg none = { 0, to.cage };
@@ -148,7 +149,7 @@ int64_t data_from_client(const struct imfs_process *p, struct imfs_file *f, stru
 
 			if (end < n->size)
 				end = n->size;
-			/* Whatever came behind that must not show beyond the end. */
+			/* Bytes behind the end must not show. */
 			if (at + (int64_t)run > end)
 				memset(to + (end - at), 0, run - (size_t)(end - at));
 			done_bytes += part;

@@ -1,5 +1,6 @@
-/* Programs that are files of ours. The kernel loads programs from descriptors of its own: it gets the contents in a memfd. What is
- * not here is looked for outside, where programs usually are. */
+/* Programs that are files of ours. The kernel loads programs from descriptors of its own: it
+ * gets the contents in a memfd. A program that is not here is looked for outside, where programs
+ * usually are. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -82,7 +83,8 @@ static void hand_over(const struct lind_call *c, struct program *p)
 	imfs_write_unlock();
 }
 
-/* The write lock is held and given back. OUTSIDE if there is no such file here. What spawn starts need not be executable, but for scripts. */
+/* The write lock is held and given back. OUTSIDE if there is no such file here. A program for
+ * spawn need not be executable, unless it is a script. */
 static int take(const struct lind_call *c, struct look *l, struct program *p)
 {
 	struct imfs_node *n = l->at.node;
@@ -152,7 +154,7 @@ static int64_t descriptor_of(uint64_t cage, struct imfs_node *n, const char *pat
 	return fd;
 }
 
-/* The kernel follows the path of spawn by itself: it gets one that leads to the descriptor. */
+/* The kernel itself follows the path of spawn: it gets a path that leads to the descriptor. */
 static int64_t spawn(const struct lind_call *c, int64_t fd, struct lind_arg argv, struct lind_arg envp)
 {
 	struct lind_call own = *c;
@@ -184,8 +186,10 @@ static int64_t run(const struct lind_call *c, struct program *p, struct lind_arg
 }
 
 /*
- * The program is here, or `looked` says why not. Follows scripts to what runs them. What is nowhere in a tree that is all in memory is looked for
- * outside, where programs usually are; what is gone from one that has a directory below it is still in that, and must not be found.
+ * The program is here, or `looked` says why not. Follows scripts to their interpreters. If the tree
+ * is all in memory, a program that is nowhere in it is looked for outside, where programs usually
+ * are. If the tree has a directory below it, a removed program is still in that directory, and must
+ * not be found.
  */
 static int64_t exec(const struct lind_call *c, struct look *l, int looked, struct lind_arg argv, struct lind_arg envp)
 {
@@ -194,7 +198,7 @@ static int64_t exec(const struct lind_call *c, struct look *l, int looked, struc
 	int64_t r = looked;
 	char name[IMFS_PATH] = "", *word;
 
-	/* What a script has no other name for was named by a descriptor. */
+	/* A script that is named by a descriptor has no other name. */
 	if (c->nr == SYS_execveat)
 		snprintf(p.path, sizeof p.path, "/dev/fd/%d", (int)lind_arg32(c, 0));
 	for (int depth = 0; !r && !(r = take(c, l, &p)); depth++) {
@@ -240,7 +244,7 @@ int64_t on_execve(const struct lind_call *c)
 	struct look l;
 	char path[PATH_MAX];
 
-	/* A grate of the command line is no file. */
+	/* A grate of the command line is not a file. */
 	if (lind_read_string(c->args[0], path, sizeof path) > 0 && program_is_marked(path))
 		return lind_forward(c);
 	return exec(c, &l, look(c, -1, 0, IMFS_FOLLOW, false, &l), c->args[1], c->args[2]);

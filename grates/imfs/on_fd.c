@@ -64,7 +64,7 @@ static void each_of_range(const struct lind_call *c, bool close)
 	imfs_write_unlock();
 }
 
-/* As on_close. What the kernel refuses closes nothing. */
+/* As on_close. A call that the kernel refuses closes nothing. */
 int64_t on_close_range(const struct lind_call *c)
 {
 	bool marks = lind_arg32(c, 2) == CLOSE_RANGE_CLOEXEC;
@@ -185,7 +185,7 @@ static int64_t created(const struct lind_call *c)
 	return f ? done(f->created) : -EBADF;
 }
 
-/* What there is for a file that is only named. */
+/* The commands for a file that is open with O_PATH. */
 static bool about_number(uint32_t cmd)
 {
 	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC || cmd == F_GETFD || cmd == F_SETFD || cmd == F_GETFL;
@@ -250,7 +250,7 @@ static int64_t bytes_left(const struct lind_call *c)
 	return lind_write(c->args[2], &answer, sizeof answer);
 }
 
-/* What a file or a directory takes, as stat tells it in blocks. */
+/* The bytes that a file or a directory takes, which stat reports in blocks. */
 static int64_t bytes_taken(const struct lind_call *c)
 {
 	struct client *client;

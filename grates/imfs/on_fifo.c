@@ -11,7 +11,7 @@
 
 enum shown { NO_DATA, DATA, NO_ROOM };
 
-/* What is still to be moved. */
+/* The bytes that are still to be moved. */
 struct rest {
 	const struct iovec *iov;
 	uint64_t cage, left;
@@ -96,7 +96,7 @@ int64_t fifo_opened(const struct lind_call *c, struct client *client, struct imf
 		__atomic_fetch_add(&open_now, 1, __ATOMIC_RELAXED);
 		show(fifo);
 	}
-	/* One that came and has gone again is enough: fifo(7). */
+	/* A partner that came and has gone again is enough: fifo(7). */
 	partners = writes ? fifo->reads_opened : fifo->writes_opened;
 	while (!r && imfs_fifo_alone(f) && partners == (writes ? fifo->reads_opened : fifo->writes_opened))
 		r = sleep_on(c->target, fifo);

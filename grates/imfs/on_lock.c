@@ -1,4 +1,5 @@
-/* Locks of files: fcntl of ranges and of open files, and flock. Who waits for one sleeps outside the lock of the filesystem. */
+/* Locks of files: fcntl of ranges and of open files, and flock. A client that waits for a lock
+ * sleeps outside the lock of the filesystem. */
 #include <sys/file.h>
 #include "grate.h"
 
@@ -50,7 +51,7 @@ static int64_t wait_for_lock(const struct lind_call *c, struct imfs_file *f, con
 	return r == -EAGAIN ? 0 : r;
 }
 
-/* Tries until it succeeds, if `wait`. The descriptor is looked up anew each time. */
+/* Tries until it succeeds, if `wait`. The descriptor is looked up again each time. */
 static int64_t lock_file(const struct lind_call *c, struct imfs_lock *want, bool unlock, bool wait, bool own_by_file)
 {
 	for (;;) {

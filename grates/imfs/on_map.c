@@ -1,7 +1,7 @@
 /*
- * mmap of a file of ours. What is mapped shared moves to a file of the kernel's without a name, once and for good: the grate and the clients map
- * the same memory, and all see at once what any of them stores. A private mapping of a file that was never mapped shared is a
- * copy.
+ * mmap of a file of ours. A file that is mapped shared moves to a file of the kernel's without a
+ * name, once and for good: the grate and the clients map the same memory, and all see at once what
+ * any of them stores. A private mapping of a file that was never mapped shared is a copy.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static int backing_copy(struct imfs_backing *b, int fd, uint64_t size)
 	while ((uint64_t)at < size && (moved > 0 || (moved < 0 && errno == EINTR)))
 		moved = sendfile(b->fd, fd, &at, (size_t)(size - (uint64_t)at));
 	close(fd);
-	/* What somebody has cut off meanwhile is zeros. */
+	/* Bytes that somebody has cut off meanwhile are zeros. */
 	return moved < 0 ? -errno : 0;
 }
 

@@ -1,10 +1,11 @@
-/* Messages with descriptors of our files in them. What they are sent as, and how they arrive, is travel.c's business. */
+/* Messages with descriptors of our files in them. travel.c decides as what they are sent, and
+ * how they arrive. */
 #include <lind/transfer.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "grate.h"
 
-/* A control message as x86-64 has it. */
+/* The header of a control message on x86-64. */
 struct control {
 	uint64_t length;
 	int32_t level, type;
@@ -16,7 +17,8 @@ struct copies {
 	unsigned count;
 };
 
-/* The next descriptor in control messages, or NULL. `at` is where the message begins, `i` the number in it. What is not whole is for the kernel to refuse. */
+/* The next descriptor in control messages, or NULL. `at` is where the message begins, `i` the
+ * number in it. The kernel refuses messages that are not whole. */
 static char *next_fd(const struct msghdr *m, size_t *at, size_t *i)
 {
 	struct control head;
@@ -31,7 +33,7 @@ static char *next_fd(const struct msghdr *m, size_t *at, size_t *i)
 	return NULL;
 }
 
-/* What is sent is numbers of whose socket it is. */
+/* The numbers in a message are those of the socket's cage. */
 static bool has_ours(const struct msghdr *m, uint64_t cage)
 {
 	struct client *client = client_of(cage);
@@ -104,7 +106,7 @@ static int64_t send_ours(const struct lind_call *c, struct lind_message *m)
 	return r;
 }
 
-/* What a message's header says of its control messages, and of whom it goes to. */
+/* Reads a message's header: whether it has control messages, and to whom it goes. */
 static bool has_control(struct lind_arg at)
 {
 	struct msghdr m;
@@ -131,10 +133,11 @@ int64_t on_sendmsg(const struct lind_call *c)
 		return lind_forward(c);
 	if ((r = lind_message_sent(&m, c->args[1])) < 0)
 		return r;
-	/* What was looked at is what is passed on. */
+	/* The message that is passed on is the copy that was looked at. */
 	if (named && m.own.msg_name && (r = address_send(c, m.name, &m.own.msg_namelen)) < 0)
 		;
-	/* What another thread puts at a number meanwhile arrives as what stands for it in the kernel: with nothing behind it. */
+	/* If another thread puts one of our files at a number meanwhile, the receiver gets the kernel's
+	 * file for it, with nothing behind it. */
 	else if (control && has_ours(&m.own, c->args[0].cage))
 		r = send_ours(c, &m);
 	else

@@ -177,7 +177,7 @@ static int may_enter(const struct imfs_node *n, const struct imfs_process *p)
 	return S_ISDIR(n->mode) ? imfs_may(n, &p->cred, 1) : -ENOTDIR;
 }
 
-/* The kernel went there, or we did: then where the kernel stands does not matter. */
+/* The kernel went there, or we did: then the kernel's working directory does not matter. */
 static int64_t moved_outside(struct client *client, uint64_t cage, int64_t r)
 {
 	if (r < 0)

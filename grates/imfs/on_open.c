@@ -10,10 +10,11 @@
 #define RESOLVE_KNOWN (RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH | RESOLVE_IN_ROOT | RESOLVE_CACHED)
 
 /*
- * What stands behind our files' numbers in the tables of clients: one file, of which each client gets duplicates, so that numbers
- * never collide and limits, dup, close, fork and exec stay the kernel's business. /dev/null opened for no access has nothing that
- * one client could do to another, and poll and select say of it what they say of a regular file. Where it cannot be had an empty
- * file will do that nobody can fill.
+ * The kernel's file behind our files' numbers in the tables of clients: each client gets duplicates
+ * of it, so that numbers never collide and limits, dup, close, fork and exec stay the kernel's
+ * business. /dev/null opened for no access has nothing that one client could do to another, and
+ * poll and select treat it as a regular file. If it is missing, an empty file that nobody can fill
+ * will do.
  */
 int holder;
 

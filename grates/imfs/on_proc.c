@@ -1,4 +1,5 @@
-/* What /proc says of descriptors and directories of ours, where the kernel would tell of what stands for them. */
+/* The links of /proc for descriptors and directories of ours, where the kernel would show the
+ * file that represents them. */
 #include <stdio.h>
 #include "grate.h"
 
@@ -12,7 +13,8 @@ static struct imfs_file *named(const struct client *client, const char *path, co
 	return fd < 0 ? NULL : imfs_fd(&client->p.fds, (uint64_t)fd);
 }
 
-/* Where a node is, in words, as /proc has it. What has no name any more has a number, as a pipe has. */
+/* The text of a link in /proc that leads to a node. A node without a name has a number, as a
+ * pipe has. */
 static int64_t name_of(struct imfs_node *n, char *to, size_t size)
 {
 	const struct imfs_entry *e = S_ISDIR(n->mode) ? NULL : n->names;

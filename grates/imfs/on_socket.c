@@ -108,7 +108,8 @@ int64_t on_bind(const struct lind_call *c)
 	return result;
 }
 
-/* What the kernel knows by a path: 1 with the address to pass on; 0 if that is the client's, or an error. */
+/* The address by which the kernel knows a path: 1 with the address to pass on; 0 if that is the
+ * client's, or an error. */
 static int known_as(const struct lind_call *c, const char *path, struct address *a, uint32_t *length)
 {
 	struct look l;

@@ -1,6 +1,7 @@
 /*
- * splice between a pipe of the kernel's and a file of ours. The data goes through a pipe of the grate's own, which the kernel moves it to or from: so whether and how
- * long the client's pipe is waited for is the kernel's business. Nothing is taken from that before our file has it.
+ * splice between a pipe of the kernel's and a file of ours. The data goes through a pipe of the
+ * grate's own, which the kernel moves it to or from: so whether and how long the client's pipe is
+ * waited for is the kernel's business. Nothing is taken from that before our file has received it.
  */
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -66,7 +67,8 @@ static int64_t move(struct move *m, bool out)
 
 	if (!(m->buffer = malloc(m->length)))
 		return -ENOMEM;
-	/* One that waits: or splice and tee would not either. So there may be no more in it than it holds. */
+	/* This pipe blocks, because splice and tee would not wait otherwise. So no more may be put into
+	 * it than it holds. */
 	if (pipe2(m->own, O_CLOEXEC)) {
 		free(m->buffer);
 		return -ENOMEM;
@@ -81,7 +83,7 @@ static int64_t move(struct move *m, bool out)
 	return r;
 }
 
-/* What Linux says of two descriptors, of which at least one is a file of ours. */
+/* Checks two descriptors as Linux does; at least one is a file of ours. */
 static int may_splice(const struct side *in, const struct side *out, const struct lind_call *c)
 {
 	const struct side *pipe = in->file ? out : in;

@@ -75,7 +75,7 @@ int64_t side_put(struct side *s, const void *buffer, size_t length)
 	return moved(s, imfs_pwrite(&fs, &s->client->p, s->file, buffer, length, s->at_pos ? s->file->pos : s->off));
 }
 
-/* What was read and could not be written is given back to the position. */
+/* Gives bytes that were read and could not be written back to the position. */
 void side_unget(struct side *s, int64_t bytes)
 {
 	s->off -= bytes;
@@ -120,7 +120,8 @@ int64_t side_give_offset(const struct side *s, struct lind_arg off)
 	return off.value ? lind_write(off, &s->off, sizeof s->off) : 0;
 }
 
-/* What sendfile(2) reads from is a file with pages: not a pipe, a socket or a terminal, on which our read would wait. */
+/* sendfile(2) reads from a file with pages: not a pipe, a socket or a terminal, on which our
+ * read would wait. */
 static int64_t may_send(const struct side *in)
 {
 	int64_t r = lind_call_plain(SYS_lseek, in->fd.cage, in->fd.value, 0, SEEK_CUR, 0);

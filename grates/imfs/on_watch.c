@@ -13,7 +13,7 @@
 #define LONGEST 4096	/* events that the kernel is asked for at once */
 #define KNOWN (IN_ALL_EVENTS | IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK | IN_MASK_CREATE | IN_MASK_ADD | IN_ISDIR | IN_ONESHOT | IN_UNMOUNT | IN_Q_OVERFLOW | IN_IGNORED)
 
-/* A file that nobody else has. What makes an instance readable is that a watch of it ends. */
+/* A file that nobody else has. Ending a watch of it makes an instance readable. */
 static char bell[32];
 
 static void ring(struct imfs_watcher *w)
@@ -132,7 +132,7 @@ static struct imfs_watcher *watcher_of(struct lind_arg fd)
 	return f ? f->node->watcher : NULL;
 }
 
-/* What is wrong with a descriptor that is no watcher of ours. No lock is held. */
+/* The error for a descriptor that is not a watcher of ours. No lock is held. */
 static int64_t no_watcher(struct lind_arg fd)
 {
 	int64_t r = lind_call_plain(SYS_fcntl, fd.cage, fd.value, F_GETFD, 0, 0);

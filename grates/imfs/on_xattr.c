@@ -4,7 +4,8 @@
 
 enum of { BY_PATH, BY_LINK, BY_FD };
 
-/* Whose attributes a call is about, with the write lock held and its result 0. Otherwise `*r` is what to return. */
+/* The file whose attributes a call is about, with the write lock held. NULL: `*r` is the result
+ * to return. */
 static struct imfs_node *subject(const struct lind_call *c, enum of of, struct client **client, int64_t *r)
 {
 	struct imfs_file *f;

@@ -147,7 +147,7 @@ static int up(struct walk *w)
 	return outside_step(w, "..", 2, false);
 }
 
-/* What a name leads to, with its attributes. NULL: nothing. */
+/* Finds the entry of a name, with its attributes. NULL: nothing. */
 static int find(struct walk *w, const char *name, size_t length, struct imfs_entry **found)
 {
 	int r = imfs_dir_list(w->fs, w->node, name, length);
@@ -239,7 +239,7 @@ static int step(struct walk *w)
 	return outside_step(w, name, (size_t)(end - name), last);
 }
 
-/* What the walk came to, where the last step did not name it. */
+/* The result of the walk, where the last step did not name it. */
 static int finish(struct walk *w)
 {
 	struct imfs_at *out = w->out;

@@ -14,8 +14,8 @@ volatile int32_t imfs_company = 1, imfs_first_inside;
 /* Nobody is inside alone, and nobody will be. Changes under the first slot's lock. */
 static int32_t settled = 1;
 
-/* Slots that threads have. Changes only while every slot before it is taken, so it stands still for
- * whoever holds the first. */
+/* Slots that threads have. Changes only while every slot before it is taken, so it does not
+ * change for the holder of the first. */
 static int used = 1;
 static unsigned given;
 
@@ -61,7 +61,7 @@ void imfs_slot_wait(int32_t *word)
 void imfs_write_lock_all(void)
 {
 	imfs_take(&imfs_slots[0].taken);
-	/* The first comes by way of this lock, too: `given` stands still. */
+	/* The first comes by way of this lock, too: `given` does not change. */
 	if (given)
 		end_alone();
 	for (int i = 1; i < used; i++)

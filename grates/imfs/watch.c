@@ -1,4 +1,5 @@
-/* Who watches files with inotify(7), and what they have not been told yet. Reading it and waiting for it is for the grate. */
+/* Watches of files by inotify(7), and the events that are still to be read. The grate does the
+ * reading and waiting. */
 #include <stdlib.h>
 #include "watch.h"
 

@@ -1,11 +1,12 @@
-/* Who watches nodes with inotify(7): watch.c. The lock is held for writing, but to ask whether a node is watched. */
+/* Watches of nodes by inotify(7): watch.c. The lock is held for writing, but to ask whether a
+ * node is watched. */
 #ifndef IMFS_WATCH_H
 #define IMFS_WATCH_H
 
 #include <sys/inotify.h>
 #include "imfs_core.h"
 
-/* What somebody who watches was not told yet: an event of inotify(7). */
+/* An event of inotify(7) that is still to be read. */
 struct imfs_event {
 	struct imfs_event *next;
 	int32_t number;
@@ -44,7 +45,8 @@ int imfs_unwatch(struct imfs_watcher *watcher, int32_t number);
 /* The first event waits now; the watcher is about to end. Nothing if not set. The lock is held for writing. */
 extern void (*imfs_watcher_rings)(struct imfs_watcher *watcher);
 extern void (*imfs_watcher_ended)(struct imfs_watcher *watcher);
-/* What an event takes of a buffer: 16 bytes, and the name with a NUL in units of as many. */
+/* The bytes that an event takes of a buffer: 16 bytes, and the name with a NUL in units of as
+ * many. */
 static inline uint64_t imfs_event_size(const struct imfs_event *event)
 {
 	return 16u + (event->length ? (event->length + 16u) / 16u * 16u : 0);
@@ -74,7 +76,7 @@ static inline void imfs_tell_name(struct imfs_node *dir, uint32_t mask, const st
 	if (imfs_watches)
 		imfs_tell_name_slow(dir, mask, n, name, length);
 }
-/* Whether somebody is to be told of reads. */
+/* Whether somebody watches for reads. */
 static inline bool imfs_is_watched(const struct imfs_node *n)
 {
 	return imfs_watches && imfs_is_watched_slow(n);

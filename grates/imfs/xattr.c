@@ -1,5 +1,6 @@
-/* Extended attributes: xattr(7), those that belong to users. What is for administrators and security modules is refused as the kernel of
- * cages refuses it, and there are no access lists. */
+/* Extended attributes: xattr(7), those that belong to users. Attributes for administrators and
+ * security modules are refused as the kernel of cages refuses them, and there are no access
+ * lists. */
 #include <stdlib.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -91,7 +92,8 @@ int imfs_setxattr(struct imfs *fs, struct imfs_node *n, const struct imfs_cred *
 		return -EEXIST;
 	if (!*old && (flags & XATTR_REPLACE))
 		return -ENODATA;
-	/* The new one first: it is what can fail. Where it replaces another, that is found anew behind it. */
+	/* The new one first, since only this step can fail. If it replaces another, that is looked up
+	 * again behind it. */
 	if ((r = imfs_xattr_add(fs, n, name, value, size)))
 		return r;
 	for (old = &n->xattrs->next; *old; old = &(*old)->next)

@@ -287,7 +287,8 @@ static int cut_row(struct store *store, uint64_t ino, uint64_t chunk, int64_t si
 	return store_run(store, drop);
 }
 
-/* Blocks of layers below end at `size` too: that stands in the row of the inode, which is copied if this layer has none. */
+/* Blocks of layers below end at `size` too: the row of the inode says so, and is copied if this
+ * layer has none. */
 static int cut_below(struct store *store, uint64_t ino, int64_t size)
 {
 	struct store_node node;

@@ -133,7 +133,7 @@ static int read_lower(struct imfs_under *u, int64_t start, uint8_t *bytes, int64
 		return fd;
 	for (; so_far < length && got > 0; so_far += got)
 		got = pread(fd, bytes + so_far, (size_t)(length - so_far), start + so_far);
-	/* What somebody has cut off meanwhile is zeros. */
+	/* Bytes that somebody has cut off meanwhile are zeros. */
 	if (!got)
 		memset(bytes + so_far, 0, (size_t)(length - so_far));
 	return got < 0 ? -errno : 0;
@@ -185,7 +185,7 @@ int cache_cut(struct imfs *filesystem, struct imfs_node *n, int64_t size)
 	size_t run;
 
 	if (u->row && n->lazy) {
-		/* The block that is cut in two is written anew: what is behind its end must not come back. */
+		/* The block that is cut in two is written again: the bytes behind its end must not come back. */
 		if (size % IMFS_BLOCK && !imfs_data_reserve(filesystem, n, size, 1, &run))
 			return -ENOSPC;
 		u->cut = least(u->cut, size);

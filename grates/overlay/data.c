@@ -17,7 +17,7 @@ struct data_file {
 	struct data_file *same_bucket, *next_active;
 	uint64_t ino;
 	int fd;				/* -1: not open now */
-	bool known;			/* what is said of slots below is so */
+	bool known;			/* the facts about slots below are valid */
 	uint64_t used_at;		/* when its descriptor was, to find the one that nobody needs */
 	bool active;			/* it has been changed since the last commit that the disk has */
 	bool unsynced;

@@ -1,13 +1,17 @@
 /*
- * The data files of a state that is a directory: data/NUMBER has blocks of the inode with that number, each in a slot, which is a block of the data file.
- * Which block lies where is in the rows of the state (outside.c).
+ * The data files of a state that is a directory: data/NUMBER has blocks of the inode with that
+ * number, each in a slot, which is a block of the data file. The rows of the state say where each
+ * block is (outside.c).
  *
- * What a row names that has been committed is never overwritten, so that the state is what it was if the power fails. A block that is written again gets
- * another slot, and the old one is in limbo until no power failure brings a row back that names it: until a commit is on the disk.
+ * A slot that a committed row names is never overwritten, so that the state is as it was if the
+ * power fails. A block that is written again gets another slot, and the old one is in limbo until
+ * no power failure brings a row back that names it: until a commit is on the disk.
  *
- * A block prefers the slot of its own number. So the data file of a file that was never overwritten is simply that file with holes for what was not changed.
+ * A block prefers the slot of its own number. So the data file of a file that was never overwritten
+ * is simply that file with holes for what was not changed.
  *
- * Functions return 0, or the negative of an errno. The files are claims as rows are: somebody else may have made the directory.
+ * Functions return 0, or the negative of an errno. The files are claims as rows are: somebody else
+ * may have made the directory.
  */
 #ifndef OVERLAY_DATA_H
 #define OVERLAY_DATA_H
@@ -24,7 +28,8 @@ struct data_file;
 struct data *data_new(int folder);
 void data_free(struct data *data);
 
-/* What is known of the slots of an inode. `is_new`: nothing yet, so all slots that rows of any layer name are to be told by data_holds. NULL: no memory. */
+/* The known slots of an inode. `is_new`: none is known yet, so data_holds must be called for
+ * each slot that rows of any layer name. NULL: no memory. */
 struct data_file *data_file(struct data *data, uint64_t ino, bool *is_new);
 int data_holds(struct data_file *file, uint64_t block, uint64_t slot);
 void data_forget(struct data *data, struct data_file *file);	/* nothing is known any more */
@@ -41,7 +46,7 @@ int data_give(struct data *data, struct data_file *file, uint64_t slot);
 /* Before a commit: all that was written is on the disk. A row never comes there before its blocks, not even by chance. */
 int data_sync(struct data *data);
 void data_committed(struct data *data);	/* from now on nothing of it is overwritten */
-void data_durable(struct data *data);	/* and the disk has it: what is in limbo goes back to the file system */
+void data_durable(struct data *data);	/* and the disk has the commit: slots in limbo go back to the file system */
 void data_undone(struct data *data);	/* it was not committed */
 /* So much is in limbo that the disk should be waited for: a run that never asks for that would fill it. */
 bool data_waits(const struct data *data);

@@ -1,6 +1,7 @@
 /*
- * From memory to the state. What was changed is noted as it happens: nodes that differ from their rows, names that went, numbers that are free. A
- * flush writes what is so at that moment, as one transaction. So what is in the state is a tree that was there.
+ * From memory to the state. Changes are noted as they happen: nodes that differ from their rows,
+ * names that went, numbers that are free. A flush writes the tree of that moment, as one
+ * transaction. So the state always holds a tree that has existed.
  */
 #include <pthread.h>
 #include <unistd.h>
@@ -103,7 +104,7 @@ void note_unnamed(struct imfs_entry *e)
 	u->hidden += e->lower;
 	if (e->lower && list_without(u, e->name))
 		fail(-ENOMEM, "no memory");
-	/* What was made here since the last flush leaves nothing behind. */
+	/* A file that was made here since the last flush leaves nothing behind. */
 	if (!store || (!e->lower && !e->stored && !u->hidden))
 		return;
 	if (!(new = malloc(sizeof *new + e->length + 1))) {
@@ -244,7 +245,7 @@ static int put_chunk(struct imfs_node *n, struct imfs_chunk *c)
 	}
 	if (mask && (r = store_write(store, n->ino, c->index, mask, bytes)) < 0)
 		return r;
-	/* What is behind the end is being written just now. */
+	/* Bytes behind the end are being written just now. */
 	c->dirty &= (uint16_t)~mask;
 	if (mask)
 		cache_stored(n->under, c->index);
@@ -342,7 +343,7 @@ static int put_unnamed(const struct unnamed *u)
 	char *path;
 	int r;
 
-	/* What has that name again says so itself. */
+	/* A new file with that name says so itself. */
 	if (!dir || !S_ISDIR(dir->mode) || dir->dir.removed || imfs_dir_find(dir, u->name, strlen(u->name)))
 		return 0;
 	if (u->what == UNSURE && dir->under->origin) {

@@ -147,7 +147,7 @@ int store_lower_is(struct store *store, uint64_t ino)
 
 int64_t store_changes(struct store *store)
 {
-	/* What a name is gone from is not told of if the file has another now. */
+	/* A name that is gone does not count if its file has another name now. */
 	static const char text[] = "with recursive chain(layer) as (select ?1 union select parent from layers join chain using (layer) where parent is not null), "
 		"entry as (select dir, name, ino, max(layer) from names where layer in chain group by dir, name), "
 		"node as (select ino, mode, cast(origin as text) as origin, max(layer) from nodes where layer in chain group by ino), "
@@ -165,7 +165,7 @@ int64_t store_changes(struct store *store)
 	return count;
 }
 
-/* What a damaged file has not is nothing. */
+/* A text that a damaged file lacks is empty. */
 static const char *text_of(sqlite3_stmt *row, int column)
 {
 	const char *text = (const char *)sqlite3_column_text(row, column);

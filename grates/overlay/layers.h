@@ -4,9 +4,10 @@
 
 #include "store.h"
 
-/* What has been changed so far gets a name, and what is changed from here on goes to a layer above. -EEXIST: there is one. */
+/* Gives the changes so far a name; later changes go to a layer above. -EEXIST: there is one. */
 int store_snapshot(struct store *store, const char *name);
-/* The head shows what it was at that snapshot. -ENOENT: there is none. NULL: the lower directory as it is. */
+/* The head shows its content at that snapshot again. -ENOENT: there is none. NULL: the lower
+ * directory as it is. */
 int store_rollback(struct store *store, const char *name);
 /* Another head, which shows what this one does. -EEXIST: there is one. */
 int store_fork(struct store *store, const char *name);
@@ -27,7 +28,7 @@ int store_lower_is(struct store *store, uint64_t ino);
 /* How many files the head has changed, made, removed or renamed; or an error. */
 int64_t store_changes(struct store *store);
 
-/* What the user calls the lower directory; to be freed. NULL: the state does not say. */
+/* The user's name for the lower directory; to be freed. NULL: the state does not say. */
 char *store_lower(struct store *store);
 
 struct store_log_line {
@@ -36,7 +37,7 @@ struct store_log_line {
 	char kind;
 };
 
-/* What the head has of the log, the oldest first. */
+/* The log lines of the head, the oldest first. */
 int store_log_lines(struct store *store, int (*each)(void *to, const struct store_log_line *line), void *to);
 
 #endif

@@ -251,7 +251,7 @@ static int list_one(struct listing *l, const char *name, size_t length)
 	return add_lower(l, copy, 0, 0);
 }
 
-/* What is removed, in this run or in the state. */
+/* Finds the names that are removed, in this run or in the state. */
 static int find_removed(struct listing *l)
 {
 	struct imfs_under *u = l->dir->under;
@@ -296,7 +296,7 @@ int list_names(struct imfs *filesystem, struct imfs_node *dir, const char *name,
 		r = name ? list_one(&l, name, length) : -EACCES;
 	else if (!r)
 		listed(dir);
-	/* What is gone meanwhile has no names. */
+	/* A directory that is gone meanwhile has no names. */
 	if (r == -ENOENT) {
 		listed(dir);
 		r = 0;
@@ -370,7 +370,8 @@ int know_node(struct imfs *filesystem, struct imfs_node *n)
 		node_renumber(n, fs.next_ino++);
 	}
 	n->unknown = false;
-	/* Some filesystems do not count subdirectories: we do. One that we cannot read stays as it is. */
+	/* Some filesystems do not count subdirectories: we do. A directory that we cannot read stays as
+	 * it is. */
 	if (S_ISDIR(n->mode) && st.stx_nlink < 2 && (r = list_names(filesystem, n, NULL, 0)) && r != -EACCES)
 		return r;
 	return 0;
@@ -399,7 +400,7 @@ int know_xattrs(struct imfs *filesystem, struct imfs_node *n)
 	u->xattrs_known = true;
 	if (!u->origin || (!S_ISREG(n->mode) && !S_ISDIR(n->mode)))
 		return 0;
-	/* Those of a file that may not be read are not there. */
+	/* A file that may not be read has no attributes here. */
 	if ((fd = S_ISDIR(n->mode) ? lower_dir(u->origin) : lower_file(u)) >= 0)
 		length = flistxattr(fd, names, sizeof names);
 	for (const char *name = names; !r && length > 0 && name < names + length; name += strlen(name) + 1)

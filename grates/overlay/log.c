@@ -30,7 +30,7 @@ static uint32_t number_of(const char *command)
 	return (commands[count] = strdup(command)) ? count++ : 0;
 }
 
-/* As it stands in /proc, with spaces between the words. */
+/* The command line from /proc, with spaces between the words. */
 static uint32_t ask(uint64_t cage)
 {
 	char path[32], command[LONGEST];
@@ -104,11 +104,12 @@ int log_made_or_changed(struct imfs_node *n, bool is_new)
 	const struct imfs_entry *e = n->names;
 	char path[IMFS_PATH];
 
-	/* Who goes on with a file is told of once. */
+	/* A command that goes on with a file is logged once. */
 	if (!e || (!is_new && u->logged && u->logged == u->who) || !path_of(e->dir, e->name, path))
 		return 0;
 	u->logged = u->who;
-	/* What takes the place of another file changes it, for who looks at names. */
+	/* A file that takes the place of another is logged as a change of it, since the log goes by
+	 * names. */
 	return line(u->who, is_new && !e->lower ? 'A' : 'M', path, NULL);
 }
 
@@ -119,7 +120,7 @@ int log_unnamed(const struct imfs_node *dir, const char *name, struct imfs_node 
 
 	if (!path_of(dir, name, path))
 		return 0;
-	/* What has a name that the state does not know yet has moved there. */
+	/* A file with a name that the state does not know yet has moved there. */
 	while (e && e->stored)
 		e = e->other;
 	if (!e || !path_of(e->dir, e->name, to))

@@ -160,7 +160,8 @@ int lower_file(struct imfs_under *u)
 	return u->fd = fd;
 }
 
-/* The directory of a path, and its last name. One that may only be searched is opened for this time: `*mine`. */
+/* The directory of a path, and its last name. A directory that may only be searched is opened
+ * for this time: `*mine`. */
 static int parent(const char *path, const char **name, bool *mine)
 {
 	const char *slash = strrchr(path, '/');

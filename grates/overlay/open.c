@@ -211,7 +211,8 @@ static bool is_own_log(int wal)
 	return pread(wal, start, sizeof start, 0) == sizeof start && is_own_page(start + 32 + 24);
 }
 
-/* The first page is written without a log. What of it is there if the power failed meanwhile has nothing where a database of anybody else has something. */
+/* The first page is written without a log. If the power failed meanwhile, the part of it that is
+ * there is empty where a database of another program is not. */
 static bool is_unborn(const uint8_t *bytes, size_t size)
 {
 	bool is_begun = size >= sizeof magic && !memcmp(bytes, first, size < sizeof first ? size : sizeof first - 1);
@@ -332,7 +333,8 @@ static int open_database(struct store *store, const char *lower)
 	return r;
 }
 
-/* Whoever had it open last did not come to the end: blocks may have been written that no row names. What cannot be given back stays. */
+/* The last user of the state did not come to the end: blocks may have been written that no row
+ * names. Blocks that cannot be freed stay. */
 static void recover(struct store *store)
 {
 	if (store_sweep(store))

@@ -1,6 +1,8 @@
 /*
- * What others do in the lower directory while the overlay is used. inotify(7) tells a thread of all directories that were listed, and what has changed is
- * asked for anew. What was changed here stays as it is. Where the kernel takes no more watches, names and attributes stay as they were found.
+ * Changes that others make in the lower directory while the overlay is used. A thread watches all
+ * directories that were listed by inotify(7), and changed files are looked up again. A file that
+ * was changed here stays as it is. Where the kernel takes no more watches, names and attributes
+ * stay as they were found.
  */
 #include <pthread.h>
 #include <stdio.h>

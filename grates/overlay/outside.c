@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What was wrong with a data file, or with what the state says of it. */
+/* Reports a mistake in a data file, or in the rows of the state about it. */
 static int blame(struct store *store, uint64_t ino, int error)
 {
 	unsigned long long number = ino;
@@ -132,7 +132,8 @@ static int tell_row(struct data_file *file, uint64_t chunk, const struct row *ro
 	return r;
 }
 
-/* What rows of all layers name; also of those that are not seen, which have their blocks in the same data file. */
+/* Loads the slots that rows of all layers name; also of unseen layers, which have their blocks
+ * in the same data file. */
 static int load(struct store *store, uint64_t ino, struct data_file *file)
 {
 	sqlite3_stmt *rows = store_statement(store, SLOTS);

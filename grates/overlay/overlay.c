@@ -102,7 +102,7 @@ static void open_store(void)
 	fs.next_ino = store_next_ino(store);
 }
 
-/* What the root of the lower directory is, or the state says of it. */
+/* Takes the attributes of the root from the lower directory or from the state. */
 static void know_root(void)
 {
 	struct imfs_under *u = fs.root->under;

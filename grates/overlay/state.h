@@ -1,4 +1,4 @@
-/* What the files of the store share. */
+/* Declarations that the files of the store share. */
 #ifndef OVERLAY_STATE_H
 #define OVERLAY_STATE_H
 
@@ -36,19 +36,21 @@ static inline int64_t store_layer(const struct store *store)
 	return store->chain[0];
 }
 
-/* What SQLite says, as the negative of an errno; keeps its words. The transaction is rolled back: nothing of it is kept. */
+/* Turns an error of SQLite into the negative of an errno; keeps its words. The transaction is
+ * rolled back: nothing of it is kept. */
 int store_fail(struct store *store, int code);
-/* The same for what is not SQLite's: an errno that is already negative, which it returns, and words. */
+/* The same for errors of other origin: returns `error`, which is already negative, and keeps the
+ * words. */
 int store_blame(struct store *store, int error, const char *format, ...);
 /* A statement ready to be bound to; NULL: store->problem says why. */
 sqlite3_stmt *store_statement(struct store *store, enum statement which);
 /* Runs one without rows, and is done with it. */
 int store_run(struct store *store, sqlite3_stmt *statement);
-/* Has a transaction, for what changes something. */
+/* Begins a transaction for changes, unless there is one. */
 int store_begin(struct store *store);
 /* Whether what this layer holds is seen. */
 bool store_sees(const struct store *store, int64_t layer);
-/* Reads `chain` anew. -ENOENT: no such head. */
+/* Reads `chain` again. -ENOENT: no such head. */
 int store_load_chain(struct store *store);
 /* Runs SQL text. */
 int store_exec(struct store *store, const char *sql);

@@ -1,4 +1,4 @@
-/* Inodes and names of a state. What lies in blocks is in blocks.c. */
+/* Inodes and names of a state. blocks.c has the blocks. */
 #include "state.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -43,7 +43,8 @@ static int remember(struct store *store, uint64_t ino)
 	return 0;
 }
 
-/* Those of all layers: a layer that is not seen makes a question too many, not a wrong answer. */
+/* Loads the inodes of all layers: those of an unseen layer cost a needless query, not a wrong
+ * answer. */
 static int load_inodes(struct store *store)
 {
 	sqlite3_stmt *statement;

@@ -1,13 +1,14 @@
 /*
- * What an overlay keeps between runs: SQLite in one file, or in a directory with data files beside it for the blocks of large files (data.h). The tables are
- * described in README.md.
+ * The state that an overlay keeps between runs: SQLite in one file, or in a directory with data
+ * files beside it for the blocks of large files (data.h). The tables are described in README.md.
  *
- * A state is a tree of layers. Changes go to the layer of the head that is open; where it says nothing of an inode, a name or
- * a block, the layers below it do. A snapshot gives the layer a name and puts a new one on top.
+ * A state is a tree of layers. Changes go to the layer of the head that is open; where it says
+ * nothing of an inode, a name or a block, the layers below it do. A snapshot gives the layer a name
+ * and puts a new one on top.
  *
- * Functions return 0, or a value, or the negative of an errno: -EIO if SQLite says that the file is damaged or cannot be
- * written (store_problem says more), -ENOSPC, -ENOMEM. After a failure nothing is kept of what was changed since the last commit. Nothing here locks: one
- * caller at a time.
+ * Functions return 0, or a value, or the negative of an errno: -EIO if SQLite says that the file is
+ * damaged or cannot be written (store_problem says more), -ENOSPC, -ENOMEM. After a failure nothing
+ * is kept of what was changed since the last commit. Nothing here locks: one caller at a time.
  */
 #ifndef OVERLAY_STORE_H
 #define OVERLAY_STORE_H
@@ -47,20 +48,22 @@ struct store_node {
 	uint32_t xattrs_size;
 };
 
-/* Opens a state; the descriptors are the store's from then on. `wal` is the log beside it, `data` the directory of data files, or -1 if the state is one
- * file. What is not a state is not written to.
- * `lower` is what the user calls the lower directory: it is kept in a new state, which an empty file becomes; -EXDEV: the state belongs to another. NULL: it may be
- * any, and nothing is made. `head`: NULL for "main".
- * It is locked as long as it is open, also against sqlite3; -EBUSY: another has it. After a failure store_problem says why, and store_close is still due.
- * A torn end of the log is cut, as SQLite does; what SQLite takes for damaged is -EIO. */
+/* Opens a state; the descriptors are the store's from then on. `wal` is the log beside it,
+ * `data` the directory of data files, or -1 if the state is one file. A file that is not a state
+ * is not written to. `lower` is the user's name for the lower directory: it is kept in a new
+ * state, which an empty file becomes; -EXDEV: the state belongs to another. NULL: it may be any,
+ * and nothing is made. `head`: NULL for "main". The state is locked as long as it is open, also
+ * against sqlite3; -EBUSY: another process has locked it. After a failure store_problem says
+ * why, and store_close is still due. A torn end of the log is cut, as SQLite does; what SQLite
+ * takes for damaged is -EIO. */
 int store_open(struct store **made, int db, int wal, int data, const char *lower, const char *head);
 /* Commits, puts the log into the file, closes. */
 int store_close(struct store *store);
 const char *store_problem(const struct store *store);	/* what was wrong, for people */
 bool store_is_applying(struct store *store);	/* its changes are being made below, and that is not at its end */
 
-/* Reading. What is pointed to is valid until the next call of the same function, or a commit. */
-bool store_has(struct store *store, uint64_t ino);	/* from memory: no question to SQLite if it has no such inode */
+/* Reading. Returned pointers are valid until the next call of the same function, or a commit. */
+bool store_has(struct store *store, uint64_t ino);	/* from memory: no query to SQLite for an inode without a row */
 int store_get(struct store *store, uint64_t ino, struct store_node *node);	/* 1, or 0 if it has none */
 /* The names of a directory that have a row: `ino` 0 is one that was removed. Ends early if `each` returns not 0, and returns that. */
 int store_names(struct store *store, uint64_t dir, int (*each)(void *to, const char *name, uint64_t ino), void *to);
@@ -72,7 +75,8 @@ int64_t store_next_chunk(struct store *store, uint64_t ino, uint64_t chunk);
 uint64_t store_next_ino(const struct store *store);	/* the first that no file has had */
 
 /* Changing. All of it is in the file after the next store_commit, all or nothing. */
-/* Whatever has a row but the root has a name in one too, up to the root: so paths are found. */
+/* Every inode with a row, except the root, has a name in a row too, up to the root: so paths are
+ * found. */
 int store_put(struct store *store, const struct store_node *node);
 int store_forget(struct store *store, uint64_t ino);	/* the file is gone: its row and its blocks */
 int store_name(struct store *store, uint64_t dir, const char *name, uint64_t ino);	/* 0: removed, and the lower directory has it */

@@ -1,6 +1,7 @@
 /*
- * What is done with a state when nothing runs on it: `overlay_grate --verb WORD --upper STATE ... -- ARGUMENTS`, which lind-boot starts with the lower
- * directory as root. The names of the verbs are those of lind-boot's commands.
+ * Commands on a state that no run uses: `overlay_grate --verb WORD --upper STATE ... -- ARGUMENTS`,
+ * which lind-boot starts with the lower directory as root. The names of the verbs are those of
+ * lind-boot's commands.
  */
 #ifndef OVERLAY_VERB_H
 #define OVERLAY_VERB_H
@@ -11,14 +12,14 @@
 
 int verb_main(int argc, char **argv);
 
-/* What was asked for. */
+/* The options of the command. */
 struct verb_options {
 	const char *head;
 	bool stat, patch, name_status, json, force, dry_run, overlayfs;
 	bool together;		/* with one name of a file all of them are meant: of apply */
 	const char *lower, *called;	/* where the directory below is seen, and what the user calls it */
 	const char *output, *to;	/* of export: a tar file, a directory */
-	char **words;		/* what stands behind the options */
+	char **words;		/* the words behind the options */
 	int words_count;
 };
 

@@ -52,7 +52,7 @@ void apply_index(struct apply *apply)
 	}
 }
 
-/* What can be known before anything is written. */
+/* Finds the failures that can be known before anything is written. */
 static int foreseen(const struct verb_change *change, enum deed deed)
 {
 	struct verb_xattr x = { 0 };
@@ -96,7 +96,7 @@ static int plan(struct apply *apply)
 	return 0;
 }
 
-/* What fails for the file alone; after anything else nothing is applied. */
+/* Whether an error concerns the file alone; after any other error nothing is applied. */
 static bool is_of_the_file(int error)
 {
 	static const int errors[] = { EACCES, EPERM, EFBIG, E2BIG, EINVAL, ENOENT, ENAMETOOLONG, EOPNOTSUPP, ERANGE, ELOOP, ENOTDIR, EILSEQ };
@@ -107,7 +107,8 @@ static bool is_of_the_file(int error)
 	return false;
 }
 
-/* What a change that fails takes with it: what it is the place of, or has a part of. */
+/* Fails the changes that depend on a change that fails: a removal at the same path, and changes
+ * to parts of it. */
 static void fail_with_it(struct apply *apply)
 {
 	const struct verb_change *changes = apply->list->changes;

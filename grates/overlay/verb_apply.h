@@ -1,21 +1,25 @@
 /*
- * How changes are made in the lower directory, so that it can be gone on with whenever it ends early.
+ * The steps by which changes are made in the lower directory. If apply ends early, the next one can
+ * go on.
  *
- *   1. All new contents are written to files `.lind-apply-RANDOM-NUMBER` at the top. The state says so (`writing`).
- *   2. The state says what is to be put where (`placing`): from then on the changes are made, whoever ends this.
- *   3. What goes or moves is set aside, to names at the top too; then everything gets its place. Each step can be taken twice: whether it was taken is seen
- *      from what is there.
+ *   1. All new contents are written to files `.lind-apply-RANDOM-NUMBER` at the top. The state says
+ *      so (`writing`).
+ *   2. The state lists the file for each place (`placing`): from then on the changes are made, by
+ *      this apply or by the next.
+ *   3. Files that go or move are set aside, to names at the top too; then everything gets its
+ *      place. Each step can be taken twice: the files that are there show whether it was taken.
  *   4. In one transaction the changes leave the state, and it says `cleaning`.
- *   5. What is left at the top goes.
+ *   5. Remaining names at the top are removed.
  *
- * What cannot be done, or would take the place of something else than was seen, fails alone and stays in the state.
+ * A change that is not possible, or that would replace another file than the one that was seen,
+ * fails alone and stays in the state.
  */
 #ifndef OVERLAY_VERB_APPLY_H
 #define OVERLAY_VERB_APPLY_H
 
 #include "verb_tree.h"
 
-/* What becomes of one change. */
+/* The way in which one change is made. */
 enum deed { NOTHING, MADE, MOVES, LINKS, DEEDS };
 
 struct work {
@@ -40,7 +44,8 @@ struct apply {
 };
 
 #define APPLY_TEMPORARY ".lind-apply-"
-/* What is at the top while a change is made: of what comes, and of what was there. Valid until the next call. */
+/* The names at the top while a change is made: of the new file, and of the old one. Valid until
+ * the next call. */
 const char *apply_new(const struct apply *apply, size_t i);
 const char *apply_aside(const struct apply *apply, size_t i);
 
@@ -52,7 +57,7 @@ void apply_index(struct apply *apply);
 
 /* verb_place.c: makes what is planned. */
 void apply_fail(struct apply *apply, size_t i, int error);
-/* What is below a removed directory and cannot go elsewhere keeps that directory. */
+/* Keeps a removed directory if a file below it cannot go elsewhere. */
 void apply_keep_sources(struct apply *apply);
 void apply_place(struct apply *apply);
 void apply_keep_above(const struct apply *apply, uint64_t dir);	/* something in this directory of the state stays there */

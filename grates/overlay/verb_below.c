@@ -146,7 +146,7 @@ int below_open(const char *path)
 	int fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 
-	/* What a state from elsewhere calls a file may be a device. */
+	/* A path that a state from elsewhere calls a file may be a device. */
 	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
 		close(fd);
 		errno = EINVAL;

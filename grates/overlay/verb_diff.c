@@ -146,7 +146,7 @@ static void print_stat(const struct sides *s)
 
 static void print_sides(struct sides *s, bool stat)
 {
-	/* What becomes a link, or is one no longer, is another file to git. */
+	/* A file that becomes a link, or is one no longer, is another file to git. */
 	if (!stat && s->old_mode && s->new_mode && (s->old_mode ^ s->new_mode) & S_IFMT) {
 		struct sides gone = *s, made = *s;
 
@@ -202,7 +202,7 @@ static void print_below(const struct verb_list *list, const char *path, const ch
 	free(names);
 }
 
-/* What a renamed file takes the place of, if that is not elsewhere now; to be freed. */
+/* The path of the file that a renamed file replaces, if that is not elsewhere now; to be freed. */
 static char *replaced(const struct verb_list *list, const struct verb_change *change)
 {
 	const struct verb_entry entry = { .dir = change->dir, .name = (char *)change->name };

@@ -131,7 +131,7 @@ static void put_whiteout(const char *path)
 		tar_whiteout(path);
 }
 
-/* What lies below and has no row, as if it had one. */
+/* Describes a file below that has no row, as if it had one. */
 static bool node_below(const char *path, struct store_node *node, char target[static PATH_MAX], struct stat *st)
 {
 	ssize_t n;
@@ -149,7 +149,7 @@ static bool node_below(const char *path, struct store_node *node, char target[st
 	return true;
 }
 
-/* Whether a row of this directory has the name. Those of one directory are in order. */
+/* Whether a row of this directory has the name. The rows of one directory are in order. */
 static bool has_row(uint64_t dir, const char *name)
 {
 	size_t low = verb_first_in(list, dir), high = verb_first_in(list, dir + 1);
@@ -241,7 +241,7 @@ static void put_row(const struct verb_entry *entry, bool shows)
 		check(entry->path, leave_directory(entry->path, &node->row, hides && !merges && S_ISDIR(st.st_mode)));
 }
 
-/* What is in a directory: by rows, and what shows through. */
+/* Visits the entries of a directory: those with rows, and those that show through. */
 static void walk(const char *path, const char *below, uint64_t ino, bool shows)
 {
 	for (size_t i = ino ? verb_first_in(list, ino) : list->entries_count; i < list->entries_count && list->entries[i].dir == ino; i++)

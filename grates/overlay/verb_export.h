@@ -1,4 +1,4 @@
-/* What export writes to. Whatever goes wrong ends it. */
+/* The output of export. Any error ends it. */
 #ifndef OVERLAY_VERB_EXPORT_H
 #define OVERLAY_VERB_EXPORT_H
 

@@ -1,6 +1,6 @@
 /*
- * What a state says of an apply that is not at its end: in `about` under `applying` which step it is at, and in a table of that name each change. Both are gone
- * at the end.
+ * The record of an unfinished apply in a state: in `about` under `applying` which step it is at,
+ * and in a table of that name each change. Both are gone at the end.
  */
 #include "verb_apply.h"
 #include "state.h"

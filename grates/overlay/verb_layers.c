@@ -91,7 +91,8 @@ static bool is_first(const struct list *list, size_t i)
 	return !i || list->known[i - 1].layer != list->known[i].layer;
 }
 
-/* Prints what stands on a layer; further in where there is more than one thing. Children have greater numbers than their parents: each is met once. */
+/* Prints the layers and heads above a layer, indented where there are several. Children have
+ * greater numbers than their parents: each is met once. */
 static void print_tree(const struct list *list, int64_t parent, const char *below, unsigned depth)
 {
 	unsigned children = 0;

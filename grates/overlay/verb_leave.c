@@ -40,7 +40,7 @@ static struct timespec last_change(const struct verb_list *list, const struct ve
 	return last;
 }
 
-/* What was made or moved below, and is what shows through from then on. */
+/* Updates the row of a file that was made or moved below, and that shows through from then on. */
 static int stay(struct store *store, const struct verb_list *list, const struct verb_change *change)
 {
 	int r = unname_source(store, list, change);
@@ -60,7 +60,7 @@ static int stay(struct store *store, const struct verb_list *list, const struct 
 	return store_put(store, &change->node->row);
 }
 
-/* What a file that stays has below may be elsewhere now. */
+/* The lower file of a file that stays may be elsewhere now. */
 static int follow_moves(struct store *store, const struct verb_list *list, const struct apply *apply)
 {
 	int r = 0;

@@ -130,7 +130,8 @@ static int load_entries(struct store *store, struct verb_list *list)
 		last = list->entries_count ? &list->entries[list->entries_count - 1] : NULL;
 		if (last && last->dir == dir && strlen(last->name) == length && !memcmp(last->name, name, length))
 			continue;
-		/* What is as below is kept as a number that nothing has, to hide the rows of older layers. */
+		/* An entry that is the same as below is kept as an unused number, to hide the rows of older
+		 * layers. */
 		r = add_entry(list, dir, name, length, sqlite3_column_type(row, 2) == SQLITE_NULL ? UINT64_MAX : (uint64_t)sqlite3_column_int64(row, 2));
 	}
 	sqlite3_finalize(row);
@@ -166,7 +167,8 @@ size_t verb_first_in(const struct verb_list *list, uint64_t dir)
 	return low;
 }
 
-/* Goes down from the root: what is not reached is in no directory that is seen. Who has a path already has been met: that is a circle. */
+/* Goes down from the root: entries that are not reached are in no directory that is seen. A
+ * directory that already has a path has been visited: that is a circle. */
 static int place(struct store *store, struct verb_list *list)
 {
 	struct verb_entry **directories = malloc((list->entries_count + 1) * sizeof *directories);

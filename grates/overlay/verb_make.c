@@ -1,4 +1,4 @@
-/* What becomes of one file: made, removed, given attributes. */
+/* Operations on one file: make, remove, set attributes. */
 #include "verb_apply.h"
 #include "verb_tree.h"
 #include <dirent.h>
@@ -78,7 +78,8 @@ static int replace_xattrs(int fd, const struct store_node *row)
 	return verb_set_xattrs(fd, row);
 }
 
-/* Into a new file, whole. What is behind all that was written is not looked at: it may be more than there is time for. */
+/* Into a new file, whole. The part behind all written bytes is not read: it may be more than
+ * there is time for. */
 int verb_write_file(struct store *store, int fd, const struct store_node *row)
 {
 	static uint8_t bytes[STORE_CHUNK], zeros[STORE_CHUNK];

@@ -1,4 +1,5 @@
-/* Lines compared as E. W. Myers has it (An O(ND) difference algorithm and its variations, 1986), and printed as hunks. */
+/* Lines compared by the algorithm of E. W. Myers (An O(ND) difference algorithm and its
+ * variations, 1986), and printed as hunks. */
 #include "verb_patch.h"
 #include "verb_print.h"
 #include <stdlib.h>

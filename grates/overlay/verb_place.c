@@ -249,7 +249,7 @@ void apply_keep_sources(struct apply *apply)
 	}
 }
 
-/* What was set aside, and has no place now. */
+/* Puts files back that were set aside and have no place now. */
 static void give_back(struct apply *apply)
 {
 	size_t count;
@@ -296,7 +296,8 @@ static void set_attributes(struct apply *apply)
 	}
 }
 
-/* What stays in the state keeps the directories above it there, and the file that it is a name of. */
+/* A change that stays in the state keeps the directories above it there, and the file that it is
+ * a name of. */
 static void keep_others(const struct apply *apply)
 {
 	const struct verb_list *list = apply->list;

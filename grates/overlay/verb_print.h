@@ -1,4 +1,5 @@
-/* What guests have named and written, as people read it: nothing of it is a command to their terminal. */
+/* Output of names and text that guests have written, for people: no part of it acts as a command
+ * to their terminal. */
 #ifndef OVERLAY_VERB_PRINT_H
 #define OVERLAY_VERB_PRINT_H
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A header of POSIX's ustar; what does not fit into it goes before it as records of pax. */
+/* A header of POSIX's ustar; fields that do not fit into it precede it as records of pax. */
 struct header {
 	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8], type, target[100], magic[6], version[2], user[32], group[32], device[16],
 		prefix[155], rest[12];

@@ -129,7 +129,7 @@ static bool exists(const struct verb_list *list, const char *word)
 	return there;
 }
 
-/* A word that means nothing is a mistake, as git has it. */
+/* A word that matches nothing is a mistake, as with git. */
 static int check_words(const struct verb_list *list, const struct verb_options *options)
 {
 	int status = 0;
@@ -159,7 +159,7 @@ bool verb_next_xattr(const struct store_node *row, struct verb_xattr *x)
 	return x->size <= (size_t)(end - x->value);
 }
 
-/* Those of users are kept. `fd` is of the file below. */
+/* Attributes of users are kept. `fd` is of the file below. */
 static bool same_xattrs(int fd, const struct store_node *row)
 {
 	static char names[XATTRS], value[XATTRS];
@@ -283,7 +283,8 @@ static void add_found(struct store *store, struct verb_list *list, struct verb_e
 	struct stat st, origin;
 	bool is_there = there && below_look(there, &st), hides = is_there && !own, is_one = hides && (S_ISDIR(st.st_mode) || S_ISDIR(row->mode));
 
-	/* What took the place of another file has no note of how that was, but is older than whatever was done to it since. */
+	/* A file that took the place of another has no record of it, but is older than any later change
+	 * to that one. */
 	change.late = hides && !row->origin && is_later(&st.st_ctim, &row->btime);
 	change.touched = node->differs;
 	change.from = row->origin ? strdup(row->origin) : NULL;
@@ -321,7 +322,7 @@ static int by_path(const void *a, const void *b)
 	const struct verb_change *one = a, *other = b;
 	int order = strcmp(one->path, other->path);
 
-	/* What was there goes before what comes. */
+	/* Removals precede other changes. */
 	return order ? order : (other->kind == 'D') - (one->kind == 'D');
 }
 
@@ -332,7 +333,7 @@ static void add_removed(struct verb_list *list)
 		char *there = entry->path && !entry->ino ? verb_natural(list, entry) : NULL;
 		struct stat st;
 
-		/* What was moved is not gone. */
+		/* A file that was moved is not gone. */
 		if (there && !map_get(&list->moved, there, strlen(there)) && below_look(there, &st))
 			add(list, (struct verb_change){ .kind = 'D', .path = strdup(there), .from = strdup(there), .dir = entry->dir, .name = entry->name,
 				.seen = entry->path, .type = st.st_mode & S_IFMT, .was = verb_seen(&st) });

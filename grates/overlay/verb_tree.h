@@ -1,4 +1,5 @@
-/* What a head of a state has changed, as a list: from the rows of the state, and a look at the lower directory. */
+/* The changes of a head of a state, as a list: from the rows of the state, and a look at the
+ * lower directory. */
 #ifndef OVERLAY_VERB_TREE_H
 #define OVERLAY_VERB_TREE_H
 
@@ -22,7 +23,7 @@ struct verb_node {
 	const struct verb_change *first;	/* of apply: the change that makes or moves this file; others give it further names */
 };
 
-/* What was found in the lower directory: it is still the same if it is this. */
+/* Identifies the file that was found in the lower directory: the same values mean the same file. */
 struct verb_seen {
 	uint64_t ino;			/* 0: nothing */
 	int64_t type, size, mtime, ctime;	/* of a directory, the type alone; ctime 0: a file of several names, which changes with each that goes */
@@ -48,7 +49,7 @@ struct verb_list {
 	size_t nodes_count;
 	struct verb_entry { uint64_t dir, ino; char *name, *path; } *entries;	/* by directory and name */
 	size_t entries_count;
-	struct verb_change *changes;	/* by path; at the same, what goes before what comes */
+	struct verb_change *changes;	/* by path; at the same path, removals first */
 	size_t changes_count;
 	uint64_t *others;		/* directories with entries that are other changes than those that were asked for */
 	size_t others_count;
@@ -97,7 +98,8 @@ int verb_list(struct store *store, const struct verb_options *options, struct ve
 struct verb_node *verb_node(const struct verb_list *list, uint64_t ino);
 size_t verb_first_in(const struct verb_list *list, uint64_t dir);	/* the first entry of a directory; another's if it has none */
 char *verb_joined(const char *dir, const char *name);
-/* What would be under the name without the row, as a path below; NULL if its directory is none of below's. */
+/* The path below of the file that the name would show without the row; NULL if its directory is
+ * not from below. */
 char *verb_natural(const struct verb_list *list, const struct verb_entry *entry);
 struct verb_seen verb_seen(const struct stat *st);
 bool verb_is_seen(const struct verb_seen *seen, const struct stat *st);

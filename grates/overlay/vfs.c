@@ -126,7 +126,8 @@ static int on_sector(sqlite3_file *file)
 	return 4096;
 }
 
-/* What is written does not change the bytes beside it when the power fails: as SQLite takes for granted of Linux. */
+/* A write does not change the bytes beside it when the power fails: SQLite takes that for
+ * granted on Linux. */
 static int on_device(sqlite3_file *file)
 {
 	(void)file;

@@ -1,4 +1,4 @@
-/* What SQLite reads and writes: two open files, and nothing else of the system. */
+/* The files that SQLite reads and writes: two open descriptors, and nothing else of the system. */
 #ifndef OVERLAY_VFS_H
 #define OVERLAY_VFS_H
 
@@ -13,7 +13,8 @@ struct vfs {
 /* Registers it under `name`; the descriptors stay the caller's. */
 int vfs_register(struct vfs *vfs, const char *name, int db, int wal);
 
-/* Takes the lock that every other user of the database heeds, sqlite3 too, until `db` is closed. -EBUSY: another has it. */
+/* Takes the lock that every other user of the database heeds, sqlite3 too, until `db` is closed.
+ * -EBUSY: another process has locked it. */
 int vfs_lock(int db);
 
 #endif
