@@ -1,9 +1,10 @@
-//! What an epoll instance waits for.
+//! The registrations of an epoll instance.
 //!
-//! Linux knows a registration by the descriptor's number and the open file behind it, and forgets it when the file
-//! closes. The host instance does the waiting and the forgetting, but knows ours by host descriptors. Guest numbers that
-//! dup made share one of those; so each further number of a file is registered by one of the file's copies
-//! ([`File::descriptor`]), which close together with it.
+//! Linux knows a registration by the descriptor's number and the open file behind it, and forgets
+//! it when the file closes. The host instance does the waiting and the forgetting, but knows ours
+//! by host descriptors. Guest numbers that dup made share one of those; so each further number of a
+//! file is registered by one of the file's copies ([`File::descriptor`]), which close together with
+//! it.
 
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
@@ -29,7 +30,7 @@ struct Table {
     full: usize,
 }
 
-/// What is waited for, and what the waiter is told then.
+/// The events that are waited for, and the value that the waiter gets with them.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     /// EPOLLIN and the like.

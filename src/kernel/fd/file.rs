@@ -19,7 +19,7 @@ use crate::procfs::Place;
 use crate::root::table::{Dir, MountId};
 use crate::terminal::Pty;
 
-/// What kinds of file the kernel treats in a way of their own.
+/// The kinds of file that the kernel treats in different ways.
 #[derive(Debug)]
 pub enum Kind {
     /// Anything else that the host serves alone: terminals, what was handed in.
@@ -39,37 +39,38 @@ pub enum Kind {
     Master(Pty),
     /// A socket.
     Socket(Socket),
-    /// What signals are read from.
+    /// A signalfd(2).
     Signalfd(Signalfd),
     /// A process that is waited for, or told something, by descriptor.
     Process(CageId),
     /// A message queue.
     Queue(End),
-    /// An epoll instance: which guest descriptor stands behind each registration.
+    /// An epoll instance, with the guest descriptor of each registration.
     Epoll(Interests),
 }
 
 /// An open file description.
 pub struct File {
-    /// What few files have. It goes first: what was to be told of the file is found out while that is open.
+    /// State that few files have. This field comes first, so that it is dropped while `host` is
+    /// still open: last events of the file are looked up by it.
     more: OnceLock<Box<More>>,
     host: OwnedFd,
     /// How the kernel treats it.
     pub kind: Kind,
     /// Where the description has had locks of its own.
     locked: OnceLock<(Arc<Locks>, FileId)>,
-    /// What [`File::id`] found.
+    /// The cached result of [`File::id`].
     id: OnceLock<FileId>,
     /// Whether it outlives this at the host: see [`File::lend`].
     lent: AtomicBool,
 }
 
-/// What few files have, so that the others need not be larger for it.
+/// State that few files have, kept apart so that the others need no room for it.
 #[derive(Default)]
 struct More {
-    /// Who is told by signals what becomes of it.
+    /// The receiver of signals about the file.
     notice: OnceLock<Arc<Notice>>,
-    /// What was sent by it in messages.
+    /// Descriptors that were sent by it in messages.
     sends: OnceLock<Sends>,
     /// Further host descriptors of it; see [`File::descriptor`].
     copies: [OnceLock<OwnedFd>; File::COPIES],
@@ -79,7 +80,8 @@ impl File {
     /// How many copies [`File::descriptor`] gives.
     pub const COPIES: usize = 15;
 
-    /// What came from outside, or was received: a terminal or anything else that the host serves alone.
+    /// A file that came from outside, or was received: a terminal or anything else that the host
+    /// serves alone.
     pub fn handed_in(host: OwnedFd) -> File {
         let kind = if rustix::termios::isatty(&host) { Kind::Terminal } else { Kind::Host };
         File::new(host, kind)
@@ -119,8 +121,8 @@ impl File {
         Ok(file)
     }
 
-    /// A descriptor of the same open file that may stay when this has gone, for record locks. What else belongs to the open file ends with this
-    /// all the same.
+    /// A descriptor of the same open file that may stay when this has gone, for record locks. Other
+    /// state of the open file still ends with this one.
     ///
     /// # Errors
     /// EMFILE.
@@ -160,7 +162,7 @@ impl File {
         copy.get().map(AsFd::as_fd).ok_or(Errno::EMFILE)
     }
 
-    /// Who is told by signals what becomes of it; None if nobody has asked.
+    /// The receiver of signals about the file; None if nobody has asked.
     pub(crate) fn notice(&self) -> Option<&Arc<Notice>> {
         self.more.get()?.notice.get()
     }
@@ -170,7 +172,7 @@ impl File {
         self.more.get_or_init(Box::default).notice.get_or_init(Arc::default)
     }
 
-    /// What is known of descriptors that were sent by it; None if there were none.
+    /// The record of descriptors that were sent by it; None if there were none.
     pub(super) fn sends(&self) -> Option<&Sends> {
         self.more.get()?.sends.get()
     }
@@ -183,7 +185,7 @@ impl File {
     /// Which file it is.
     ///
     /// # Errors
-    /// What fstat(2) says.
+    /// The errors of fstat(2).
     pub fn id(&self) -> Result<FileId> {
         match self.id.get() {
             Some(id) => Ok(*id),
@@ -194,7 +196,7 @@ impl File {
     /// The owner of the description's own locks in `locks`, which end with it.
     ///
     /// # Errors
-    /// What fstat(2) says.
+    /// The errors of fstat(2).
     pub fn owner_in(&self, locks: &Arc<Locks>) -> Result<Owner> {
         if self.locked.get().is_none() {
             let _ = self.locked.set((Arc::clone(locks), self.id()?));

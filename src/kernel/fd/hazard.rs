@@ -52,7 +52,7 @@ impl Default for Readers {
     }
 }
 
-/// Who uses a table.
+/// The threads that use a table.
 #[derive(Debug, Default)]
 pub struct Users {
     /// The id of the thread that used it first; 0 for none yet.

@@ -20,9 +20,9 @@ use super::{File, Kind};
 use crate::host::{errno, net};
 use crate::lock::Locked;
 
-/// What a cage may send although all together have reached their limit.
+/// The number of descriptors that a cage may send although all together have reached their limit.
 const FEW: u32 = 8;
-/// What is discarded of what a closed socket has got, at most.
+/// The most pieces that are read and discarded when a closed socket is emptied.
 const MOST_PIECES: usize = 4096;
 
 /// The count of all cages.
@@ -66,11 +66,11 @@ enum Socket {
 struct Sent {
     payer: CageId,
     count: u32,
-    /// Whether the host has it. Until then it is not to be seen there.
+    /// Whether the host has the message. Before that, it cannot be seen there.
     arrived: bool,
 }
 
-/// What a file knows of it.
+/// The place of a file's sends in the ledger.
 #[derive(Debug)]
 pub struct Sends {
     ledger: Arc<InFlight>,
@@ -110,7 +110,7 @@ impl InFlight {
         Ok(())
     }
 
-    /// What came of it: whether the host has the message.
+    /// Notes the outcome of a send: whether the host has the message.
     pub fn sent(&self, cage: CageId, file: &File, count: u32, arrived: bool) {
         let Some(sends) = file.sends() else { return };
         let mut state = self.lock();
@@ -250,7 +250,7 @@ impl Sends {
 
 /// How many messages that a socket has sent can be there still.
 fn messages_of(socket: BorrowedFd<'_>) -> usize {
-    /// What an empty message takes on this host.
+    /// The memory that an empty message takes on this host.
     static LEAST: OnceLock<u32> = OnceLock::new();
     let least = *LEAST.get_or_init(|| taken_by_empty().map_or(1, |bytes| bytes.max(1)));
     net::sent_memory(socket).map_or(usize::MAX, |bytes| bytes.div_ceil(least) as usize)
@@ -263,7 +263,8 @@ fn taken_by_empty() -> Result<u32> {
     net::sent_memory(from.as_fd())
 }
 
-/// What closing it would be to others: no more is sent or received, and what it has got is lost.
+/// Does what closing the socket would mean to others: no more is sent or received, and received
+/// messages are lost.
 fn hang_up(socket: BorrowedFd<'_>) {
     let _ = rustix::net::shutdown(socket, Shutdown::Both);
     for _ in 0..MOST_PIECES {

@@ -1,9 +1,10 @@
 //! Record locks: fcntl(2) F_SETLK and its relatives, and open file description locks.
 //!
-//! The host would see one process and let every cage through, so the kernel keeps them itself. A lock belongs to a
-//! cage, and goes when the cage closes any descriptor of the file; or to an open file description, and goes with
-//! it. What all of them together hold is held at the host too, by one description, so that other
-//! processes stay out and keep us out: the first locker's, or one that is opened for this. Where there is none the locks are between cages only.
+//! The host would see one process and let every cage through, so the kernel keeps them itself. A
+//! lock belongs to a cage, and goes when the cage closes any descriptor of the file; or to an open
+//! file description, and goes with it. The host gets the union of all these locks, held by one
+//! description, so that other processes stay out and keep us out: the first locker's, or one that
+//! is opened for this. Where there is none the locks are between cages only.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -30,7 +31,7 @@ const GLANCE: Duration = Duration::from_millis(10);
 /// The most locks on one file.
 const MAX_LOCKS: usize = 8192;
 
-/// Whose a lock is.
+/// The owner of a lock.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Owner {
     /// A cage.
@@ -54,7 +55,7 @@ pub type Opener<'a> = &'a dyn Fn() -> Option<OwnedFd>;
 /// A lock on some bytes of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lock {
-    /// Whose.
+    /// The owner.
     pub owner: Owner,
     /// How.
     pub mode: Mode,
@@ -85,7 +86,7 @@ pub struct Locks {
 #[derive(Default)]
 struct State {
     files: HashMap<FileId, Held>,
-    /// Who waits for whom, to find circles.
+    /// The owners that wait, each with the one it waits for, to detect deadlocks.
     waiting: BTreeMap<Owner, Owner>,
 }
 
@@ -99,8 +100,8 @@ struct Held {
 }
 
 impl Locks {
-    /// The lock that keeps `wanted` from being had, the one with the lowest start if there are several. What another
-    /// process holds has no owner.
+    /// The lock that keeps `wanted` from being had, the one with the lowest start if there are
+    /// several. A lock of another process has no owner here.
     pub fn obstacle(&self, file: FileId, wanted: &Lock, open: Opener<'_>) -> Option<(Option<Owner>, Mode, Range<u64>)> {
         let state = self.state();
         if let Some(lock) = state.obstacle(file, wanted) {
@@ -145,7 +146,7 @@ impl Locks {
         insert(&mut held.locks, wanted);
         if let Err(errno) = held.tell_host(&range) {
             held.locks = before.unwrap_or_default();
-            // What the host let us have of it goes back.
+            // Parts of it that the host has granted are given back.
             let _ = held.tell_host(&range);
             return Err(errno);
         }
@@ -220,12 +221,14 @@ impl Locks {
         self.wake();
     }
 
-    /// Notes who is waited for. False if that is no cage: another process, or nobody any more.
+    /// Notes which owner is waited for. False if that is not a cage: another process, or nobody any
+    /// more.
     fn begin_waiting(&self, file: FileId, wanted: &Lock) -> Result<bool> {
         let mut state = self.state();
         let Some(holder) = state.obstacle(file, wanted).map(|lock| lock.owner) else { return Ok(false) };
         let mut next = holder;
-        // As many steps as there are waiters; descriptions never wait for anyone as Linux has it.
+        // At most as many steps as there are waiters; descriptions never wait for anyone, as on
+        // Linux.
         for _ in 0..state.waiting.len() {
             let Some(&waited_for) = state.waiting.get(&next) else { break };
             if waited_for == wanted.owner {

@@ -23,9 +23,9 @@ use super::name::{AF_UNIX, PATH};
 use crate::host::net::Address;
 use crate::lock::Locked;
 
-/// What sin_zero of a marked address has.
+/// The value of sin_zero in a marked address.
 const MARK: [u8; 8] = *b"\xf1own\0lo\x1f";
-/// What sin6_flowinfo of a marked address has. The host fills at most the lower 28 bits.
+/// The value of sin6_flowinfo in a marked address. The host fills at most the lower 28 bits.
 const MARK6: [u8; 4] = *b"\xf1own";
 /// The ports that the kernel chooses from.
 const EPHEMERAL: std::ops::RangeInclusive<u16> = 32768..=60999;
@@ -73,7 +73,7 @@ pub struct Sharing {
     pub port: bool,
 }
 
-/// What is known of a socket of this loopback besides the host's socket.
+/// The kernel's state of a socket of this loopback, besides the host's socket.
 #[derive(Debug)]
 pub struct Private {
     /// The family it was made with.
@@ -84,11 +84,11 @@ pub struct Private {
     pub options: OnceLock<OwnedFd>,
     /// The port that it has.
     pub bound: Mutex<Option<Arc<Bound>>>,
-    /// What it was last connected to.
+    /// The address that it was last connected to.
     pub peer: Mutex<Option<SocketAddr>>,
 }
 
-/// What a host's name says.
+/// The parts of a host's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Named {
     /// TCP or UDP.
@@ -97,21 +97,21 @@ pub struct Named {
     pub family: Family,
     /// Its own address.
     pub from: SocketAddr,
-    /// What it has connected to, if it has.
+    /// The address it has connected to, if it has.
     pub to: Option<SocketAddr>,
 }
 
-/// Who has each port.
+/// The holders of each port.
 type Ports = HashMap<(Protocol, u16), Vec<Weak<Bound>>>;
 
 /// The ports of one runner.
 pub struct Loopback {
-    /// What the host's names begin with. No guest can spell it.
+    /// The prefix of the host's names. No guest can spell it.
     scope: [u8; 8],
     ports: Mutex<Ports>,
     /// Makes names differ.
     serial: AtomicU64,
-    /// Whose turn it is where several share a port.
+    /// Picks the next of several sockets that share a port.
     turn: AtomicUsize,
     /// Held while a socket becomes one of these.
     pub(crate) changing: Mutex<()>,
@@ -241,7 +241,7 @@ impl Loopback {
         Ok(())
     }
 
-    /// Who takes connections, or receives datagrams, at an address.
+    /// The socket that takes connections, or receives datagrams, at an address.
     pub fn find(&self, protocol: Protocol, to: SocketAddr) -> Option<Arc<Bound>> {
         let ports = self.ports.locked();
         let mut found: Vec<_> = ports
@@ -270,7 +270,7 @@ impl Loopback {
         Address::new(&name).unwrap_or(Address::NONE)
     }
 
-    /// What a host's address says, if it is one of these.
+    /// Decodes a host's address, if it is one of these.
     pub fn named(&self, host: &Address) -> Option<Named> {
         let name = host.bytes().strip_prefix(&AF_UNIX)?.strip_prefix(&[0])?.strip_prefix(&self.scope)?;
         if PATH + 1 + NAME != host.bytes().len() {

@@ -13,10 +13,10 @@ use crate::root::Walls;
 pub(crate) const PATH: usize = 2;
 /// The size of struct sockaddr_un.
 pub(crate) const UNIX: usize = 110;
-/// The family, as it stands in an address.
+/// The family at the start of an address.
 pub(crate) const AF_UNIX: [u8; 2] = 1_u16.to_le_bytes();
 
-/// What an address names.
+/// The meaning of a socket address.
 pub(crate) enum Meaning<'a> {
     /// The same on the host.
     Host,
@@ -26,7 +26,7 @@ pub(crate) enum Meaning<'a> {
     Path(CString),
 }
 
-/// What a unix address names; the host's meaning for all others.
+/// The meaning of a unix address; the host's meaning for all others.
 pub(crate) fn meaning(address: &Address) -> Meaning<'_> {
     match address.bytes().split_first_chunk::<PATH>() {
         Some((family, _)) if *family != AF_UNIX => Meaning::Host,

@@ -1,7 +1,9 @@
-//! Something for poll(2) and epoll(7) to see that the kernel, not the host, knows of: a signal that waits, a cage that has ended.
+//! Something for poll(2) and epoll(7) to see that the kernel, not the host, knows of: a signal that
+//! waits, a cage that has ended.
 //!
-//! Behind such a descriptor stands a timer of the host: run out, it can be read; stopped, it cannot. Unlike those of a pipe or
-//! an eventfd, neither change can block, whatever a guest does with its descriptor.
+//! Such a descriptor is a timer of the host: if it has run out, it can be read; if it is stopped,
+//! it cannot. Unlike those of a pipe or an eventfd, neither change can block, whatever a guest does
+//! with its descriptor.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -13,7 +15,7 @@ use rustix::time::{
 use crate::Kernel;
 use crate::host::errno;
 
-/// One that cannot be read.
+/// A descriptor that cannot be read yet.
 ///
 /// # Errors
 /// EMFILE, ENOMEM.

@@ -14,7 +14,7 @@ use crate::host;
 /// To be called by the runner after the first cage was made and before it runs: gives up the descriptors 0 and 1 it was started
 /// with, so that they close when the cages close theirs.
 pub fn leave_to_cages(kernel: &Kernel) {
-    // What stands there now can be neither read nor written.
+    // The descriptors are replaced by one that can be neither read nor written.
     let nothing = kernel.root.directory();
     let _ = rustix::stdio::dup2_stdin(nothing.as_fd());
     let _ = rustix::stdio::dup2_stdout(nothing.as_fd());

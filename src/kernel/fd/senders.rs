@@ -1,10 +1,14 @@
-//! Which cage is at the other end of a unix socket, and which one sent a message. The host knows one process for all of them.
+//! Which cage is at the other end of a unix socket, and which one sent a message. The host knows
+//! one process for all of them.
 //!
-//! - A socket that connects gets a name, if it has none: the host keeps who connected it in there until somebody accepts. No guest can
-//!   spell such a name, and names of sockets that other processes connected are not read.
-//! - What was connected under a name of its own, and what listens, is known here by that name while it is open.
-//! - Once somebody has asked to be told of senders, what is sent by unix sockets carries a *token*: a descriptor of a file that stands for
-//!   the sending cage. It is taken out where the message is received.
+//! - A socket that connects gets a name, if it has none: the host keeps who connected it in there
+//!   until somebody accepts. No guest can spell such a name, and names of sockets that other
+//!   processes connected are not read.
+//! - - A socket that was connected under a name of its own, or listens, is known here by that name
+//!   while it is open.
+//! - - Once somebody has asked to be told of senders, messages of unix sockets carry a *token*: a
+//!   descriptor of a file that represents the sending cage. It is taken out where the message is
+//!   received.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -28,7 +32,7 @@ pub struct Ids {
     pub gid: u32,
 }
 
-/// Who a cage was when it connected, listened or made a pair.
+/// The credentials of a cage when it connected, listened or made a pair.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Who {
     /// See [`Ids`].
@@ -63,7 +67,7 @@ impl Who {
     }
 }
 
-/// What a received token says.
+/// The meaning of a received token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Token {
     /// This one sent it.
@@ -72,12 +76,13 @@ pub enum Token {
     Claimed(u32),
 }
 
-/// What is known of senders and connections in a kernel.
+/// The senders and connections of a kernel.
 pub struct Senders {
-    /// What begins the names of connected sockets.
+    /// The prefix of the names of connected sockets.
     scope: [u8; 8],
     names: AtomicU64,
-    /// Whether somebody has asked to be told of senders, and by which sockets: see [`Senders::ask`].
+    /// Whether somebody has asked for the senders of messages, and by which sockets: see
+    /// [`Senders::ask`].
     asked: AtomicBool,
     asked_anywhere: AtomicBool,
     known: Mutex<HashMap<Vec<u8>, Vec<Weak<Who>>>>,
@@ -126,7 +131,7 @@ impl Senders {
         self.scope.into_iter().chain(number.to_le_bytes()).chain(words).collect()
     }
 
-    /// Who an abstract name is about; None if it is another's.
+    /// The credentials in an abstract name; None for a name that we did not make.
     pub fn named(&self, name: &[u8]) -> Option<Who> {
         Who::of_words(name.strip_prefix(&self.scope)?.get(8..)?)
     }
@@ -141,14 +146,16 @@ impl Senders {
         known.entry(name.to_vec()).or_default().push(Arc::downgrade(who));
     }
 
-    /// Whose name that is. If several have it, in different directories, and are not the same, nobody's.
+    /// The credentials of the socket with that name. None if several sockets have the name, in
+    /// different directories, and differ in their credentials.
     pub fn known(&self, name: &[u8]) -> Option<Arc<Who>> {
         let mut all = self.known.locked().get(name)?.iter().filter_map(Weak::upgrade).collect::<Vec<_>>();
         let one = all.pop()?;
         all.iter().all(|other| *other == one).then_some(one)
     }
 
-    /// Somebody asks to be told of senders: `anywhere` if it is not known which sockets are meant. True the first time.
+    /// Notes that a cage asks for the senders of messages: `anywhere` if it is not known which
+    /// sockets are meant. True the first time.
     pub fn ask(&self, anywhere: bool) -> bool {
         self.asked_anywhere.fetch_or(anywhere, Ordering::SeqCst);
         !self.asked.swap(true, Ordering::SeqCst)
@@ -198,7 +205,7 @@ impl Senders {
         Ok(file)
     }
 
-    /// What a received descriptor stands for, if it is a token.
+    /// The meaning of a received descriptor, if it is a token.
     pub fn token_behind(&self, file: &OwnedFd) -> Option<Token> {
         let id = FileId::of(file.as_fd()).ok()?;
         self.tokens.locked().by_file.get(&id).copied()

@@ -1,4 +1,4 @@
-//! What the kernel remembers of sockets besides what the host does.
+//! State that the kernel keeps for sockets besides the host's.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -11,13 +11,13 @@ use crate::lock::Locked;
 /// A socket.
 #[derive(Debug, Default)]
 pub struct Socket {
-    /// What it has in common with the other end, if both were made by socketpair(2).
+    /// The state shared with the other end, if both were made by socketpair(2).
     pub pair: Option<Arc<Pair>>,
-    /// Who is at the other end, if that is known.
+    /// The credentials of the other end, if known.
     pub peer: OnceLock<Arc<Who>>,
-    /// Who listens by it, or has connected it under a name of its own.
+    /// The credentials of the cage that listens by it, or has connected it under a name of its own.
     pub own: Mutex<Option<Arc<Who>>>,
-    /// What was received last.
+    /// The sender of the message that was received last.
     pub last: Mutex<Last>,
     /// The name it is bound to as the guest spelled it, where the host's does not tell.
     pub bound: OnceLock<Arc<[u8]>>,
@@ -30,7 +30,7 @@ pub struct Socket {
 /// Both ends of a pair.
 #[derive(Debug, Default)]
 pub struct Pair {
-    /// Whether either wants to be told of senders.
+    /// Whether either end has asked for the senders of messages.
     pub asked: AtomicBool,
 }
 
@@ -48,9 +48,9 @@ pub enum Last {
 
 /// How names of unix sockets differ between guests and host.
 pub struct SocketNames {
-    /// What the host's abstract names begin with, so that cages see their own and not the host's.
+    /// The prefix of the host's abstract names, so that cages see their own and not the host's.
     scope: [u8; 8],
-    /// What they begin with where the guest's name would be too long behind that. No guest can spell either.
+    /// The prefix for names that would be too long behind `scope`. No guest can spell either.
     long_scope: [u8; 8],
     /// Guests' names by the host's, where the two differ, as long as a socket has them. Abstract ones begin with a NUL, on both sides.
     paths: Mutex<HashMap<Vec<u8>, Weak<[u8]>>>,
@@ -84,8 +84,9 @@ impl SocketNames {
         (host, guest)
     }
 
-    /// What the host is to call a guest's abstract name, of which `longest` bytes are enough. (A name is what follows the NUL.) Behind the scope it is the guest's
-    /// own, or, if it is too long for that, its hash, of which nobody finds two names that have the same.
+    /// The host's name for a guest's abstract name, of at most `longest` bytes. (A name begins
+    /// behind the NUL.) Behind the scope comes the guest's name, or, if that is too long, its hash,
+    /// for which no collisions can be found.
     pub fn abstract_name(&self, guest: &[u8], longest: usize) -> Vec<u8> {
         let name = [&self.scope[..], guest].concat();
         if name.len() <= longest { name } else { [&self.long_scope[..], blake3::hash(guest).as_bytes()].concat() }
@@ -105,8 +106,8 @@ impl SocketNames {
         Some(guest)
     }
 
-    /// The guest's abstract name, with its NUL, for a host's, without; None for one that is no guest's. A long one that no socket of ours has any more
-    /// is empty.
+    /// The guest's abstract name, with its NUL, for a host's, without; None for a name that does
+    /// not belong to a guest. A long name that no socket of ours has any more is empty.
     pub fn guest_abstract(&self, host: &[u8]) -> Option<Vec<u8>> {
         if let Some(name) = host.strip_prefix(&self.scope) {
             return Some([b"\0", name].concat());

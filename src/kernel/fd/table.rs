@@ -76,7 +76,7 @@ pub struct FdTable {
     locks: OnceLock<(Arc<Locks>, Owner)>,
 }
 
-/// What changes need.
+/// State for changes of the table.
 #[derive(Clone)]
 struct Writer {
     /// Below this no number is free.
@@ -339,10 +339,11 @@ impl FdTable {
         child
     }
 
-    /// Puts other files in the place of those for which `with` has one. For a table that nobody uses yet.
+    /// Puts other files in the place of those for which `with` has one. For a table that nobody
+    /// uses yet.
     ///
     /// # Errors
-    /// What `with` says.
+    /// The errors of `with`.
     pub fn exchange(&self, mut with: impl FnMut(&Arc<File>) -> Result<Option<Arc<File>>>) -> Result<()> {
         let writer = self.writer();
         for slot in (0..writer.end).filter_map(|number| self.slot(number)) {
@@ -374,8 +375,8 @@ impl FdTable {
         self.locks.get_or_init(|| (Arc::clone(locks), Owner::Cage(cage))).1
     }
 
-    /// What happens to a file that has left its slot: it stays open while a thread uses it, and close(2) of any descriptor
-    /// of a file gives up the cage's record locks on it.
+    /// Closes a file that has left its slot: it stays open while a thread uses it, and close(2) of
+    /// any descriptor of a file gives up the cage's record locks on it.
     #[inline]
     fn closed(&self, file: &Arc<File>, closer: Option<&Reader>) {
         self.readers.release(&self.users, closer, std::slice::from_ref(file));

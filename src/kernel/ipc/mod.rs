@@ -104,7 +104,7 @@ pub(crate) fn release(kernel: &Kernel, payer: CageId, bytes: u64) {
     }
 }
 
-/// Whose an object is.
+/// The owner and mode of an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Permissions {
     key: i32,
@@ -308,7 +308,7 @@ impl Permissions {
         self.mode &= !bit;
     }
 
-    /// As IPC_STAT has it.
+    /// The struct that IPC_STAT returns.
     pub fn to_guest(&self) -> IpcPerm {
         IpcPerm {
             key: self.key,

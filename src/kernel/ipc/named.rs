@@ -1,8 +1,9 @@
 //! POSIX message queues: found by name, used through descriptors.
 //!
-//! What the host sees of a descriptor is one end of a pair of sockets, for poll(2) and its like: a byte lies in it while the queue
-//! has messages, and so much has been sent from it while the queue is full that no more may be. A guest that reads or
-//! writes its end otherwise misleads nobody but itself: messages do not pass through it, and no call on either end waits.
+//! The host's side of a descriptor is one end of a pair of sockets, for poll(2) and its like: a
+//! byte lies in it while the queue has messages, and while the queue is full so much has been sent
+//! from it that no more may be. A guest that reads or writes its end otherwise misleads nobody but
+//! itself: messages do not pass through it, and no call on either end waits.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -91,7 +92,7 @@ impl Named {
         Ok(queue)
     }
 
-    /// Takes a name away. Who has the queue open keeps it.
+    /// Takes a name away. Processes that have the queue open keep it.
     ///
     /// # Errors
     /// ENOENT, EPERM.
@@ -134,7 +135,7 @@ struct Inside {
     open: Vec<Weak<File>>,
 }
 
-/// Who is to be told of a message that comes to an empty queue.
+/// The registration for a message that comes to an empty queue (mq_notify(3)).
 #[derive(Clone, Debug)]
 pub(crate) struct Notice {
     pub cage: CageId,
@@ -154,7 +155,8 @@ pub(crate) enum Way {
     Letter,
 }
 
-/// What is put into a socket. The descriptor that it was asked for by holds it, and closing that closes the socket.
+/// A message to put into a socket. The descriptor for which it was asked owns the socket, and
+/// closing that closes the socket.
 #[derive(Debug)]
 pub(crate) struct Letter {
     pub socket: Arc<File>,
@@ -171,7 +173,7 @@ impl Letter {
     }
 }
 
-/// Who is told, the letter at hand.
+/// A notification that is due.
 pub(crate) enum Told {
     Signal(CageId, u8, u32),
     Letter(Letter),
@@ -201,11 +203,11 @@ impl Notice {
     }
 }
 
-/// What became of a message.
+/// The outcome of sending a message.
 pub(crate) enum Sent {
     /// It is in; somebody may have to be told.
     Done(Option<Told>),
-    /// There is no room until something changes.
+    /// The queue is full until something changes.
     Full(Vec<u8>, Seen),
 }
 
@@ -249,7 +251,8 @@ impl MessageQueue {
         Ok((message, priority))
     }
 
-    /// Waits by `wait` for it to change. Who waits for messages is served before who asked to be told of them.
+    /// Waits by `wait` for it to change. A receiver that waits for messages is served before a
+    /// process that asked to be notified of them.
     pub fn wait<T>(&self, receiver: bool, wait: impl FnOnce(&Event) -> T) -> T {
         let count = u32::from(receiver);
         self.inside().receivers += count;

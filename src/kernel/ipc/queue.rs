@@ -21,13 +21,13 @@ const MSG_EXCEPT: u32 = 0o20000;
 #[derive(Debug)]
 pub(crate) struct Message {
     pub kind: i32,
-    /// Who is charged for it.
+    /// The cage that is charged for it.
     pub payer: CageId,
     pub text: Vec<u8>,
 }
 
 impl Message {
-    /// What it takes, about.
+    /// Its approximate memory.
     pub fn cost(&self) -> u64 {
         const ITSELF: u64 = 64;
         ITSELF + self.text.len() as u64

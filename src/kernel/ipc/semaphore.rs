@@ -15,7 +15,7 @@ pub(crate) const HIGHEST: u16 = 32767;
 pub(crate) const MOST_IN_SET: usize = 32000;
 /// SEMOPM
 pub(crate) const MOST_OPERATIONS: u64 = 500;
-/// What noting that something of one semaphore is to be given back takes, about.
+/// The approximate memory of one note that a semaphore is to be given back.
 pub(crate) const UNDO: u64 = 32;
 const IPC_NOWAIT: i16 = 0o4000;
 const SEM_UNDO: i16 = 0x1000;
@@ -24,7 +24,7 @@ const SEM_UNDO: i16 = 0x1000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Semaphore {
     pub value: u16,
-    /// Who changed it last.
+    /// The process that changed it last.
     pub by: u32,
     /// How many wait for it to grow.
     pub growing: u32,
@@ -36,9 +36,10 @@ pub(crate) struct Semaphore {
 #[derive(Debug)]
 pub(crate) struct Set {
     pub semaphores: Vec<Semaphore>,
-    /// What is given back of a semaphore when a cage ends, where that is not 0.
+    /// The amounts to give back when a cage ends, by semaphore, where they are not 0.
     undo: BTreeMap<(u16, CageId), i32>,
-    /// Who is charged for the semaphores. Whoever is to give something back is charged for noting that.
+    /// The cage that is charged for the semaphores. The note for giving something back is charged
+    /// to the cage that has to do so.
     payer: CageId,
     operated: i64,
     /// Happens when a value changes or the set goes.
@@ -53,7 +54,7 @@ pub(crate) struct Operation {
     pub flags: i16,
 }
 
-/// What came of trying operations.
+/// The outcome of trying operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tried {
     /// All were done.
@@ -86,13 +87,13 @@ impl Set {
         usize::try_from(count).ok().filter(|count| (1..=MOST_IN_SET).contains(count)).ok_or(Errno::EINVAL)
     }
 
-    /// What so many semaphores take, about.
+    /// The approximate memory of so many semaphores.
     pub fn cost(count: usize) -> u64 {
         const ITSELF: u64 = 512;
         ITSELF + (count * size_of::<Semaphore>()) as u64
     }
 
-    /// Who is charged for what, and how much, as long as the set is there.
+    /// The cages that are charged for the set, and how much, as long as it exists.
     pub fn charges(&self) -> impl Iterator<Item = (CageId, u64)> {
         let notes = self.undo.keys().map(|&(_, cage)| (cage, UNDO));
         std::iter::once((self.payer, Set::cost(self.semaphores.len()))).chain(notes)
@@ -188,7 +189,8 @@ impl Set {
         if zero { &mut semaphore.zero } else { &mut semaphore.growing }
     }
 
-    /// SETVAL. What was to be undone of it is forgotten: returns who was charged for that, [`UNDO`] bytes each.
+    /// SETVAL. Notes of undoing for it are dropped: returns the cages that were charged for them,
+    /// [`UNDO`] bytes each.
     ///
     /// # Errors
     /// EINVAL for no such semaphore, ERANGE.

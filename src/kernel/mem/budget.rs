@@ -10,21 +10,23 @@ use lind_abi::{Errno, Result};
 
 use super::spare;
 
-/// What the host allows unless it says otherwise.
+/// The host's default limit.
 const USUAL: usize = 65530;
 
 /// A cage or thread that has no more than this may grow into the last quarter, which others leave to it.
 const SMALL: usize = 256;
 
-/// What a guest thread takes of the host: its stack and the one for signals with their guards, its instance and exceptions.
+/// The host mappings of a guest thread: its stack and the one for signals with their guards, its
+/// instance and exceptions.
 const THREAD: usize = 12;
 
-/// What an instance takes that is not the first of its host thread.
+/// The host mappings of a further instance on a host thread.
 const INSTANCE: usize = 4;
 
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// What all cages and threads together may take: a sixth is the runner's own.
+/// The most host mappings of all cages and threads together: a sixth of the host's limit is left to
+/// the runner itself.
 fn most() -> usize {
     static MOST: OnceLock<usize> = OnceLock::new();
     *MOST.get_or_init(|| {
@@ -51,7 +53,7 @@ fn has_room(own: usize, more: usize) -> bool {
     USED.load(Ordering::Relaxed).saturating_add(more) <= ends
 }
 
-/// What somebody has of the budget. It is given back with this.
+/// A part of the budget. It is given back on drop.
 #[derive(Default, Debug)]
 pub struct Share(usize);
 
@@ -71,7 +73,7 @@ impl Share {
         self.0 = now;
     }
 
-    /// What one more thread with such a stack needs of a cage that has so many.
+    /// Takes the share of one more thread with such a stack, for a cage that has `threads` already.
     ///
     /// # Errors
     /// EAGAIN when there is not enough left.
@@ -84,7 +86,8 @@ impl Share {
         Ok(share)
     }
 
-    /// What one more instance needs on a thread that has one: few, so that a grate can be entered as long as there are any.
+    /// Takes the share of one more instance on a thread that has one: little, so that a grate can
+    /// be entered as long as any is left.
     ///
     /// # Errors
     /// EAGAIN when there is not enough left.

@@ -1,9 +1,10 @@
 //! Copying an address space for fork(2).
 //!
-//! Shared mappings are mapped again. Of private ones only pages that exist are copied: the host's page map tells which those
-//! are; where it cannot be asked, all pages are looked at and those that are zero are left out. Other threads of the
-//! parent may write meanwhile: the child then has a page as it was before or after, as with Linux, which
-//! copies a page when it is first written. What earlier forks have frozen is not copied, but mapped (`freeze`).
+//! Shared mappings are mapped again. Of private ones only pages that exist are copied: the host's
+//! page map tells which those are; where it cannot be asked, all pages are looked at and those that
+//! are zero are left out. Other threads of the parent may write meanwhile: the child then has a
+//! page as it was before or after, as with Linux, which copies a page when it is first written.
+//! Pages that earlier forks have frozen are not copied, but mapped (`freeze`).
 
 mod freeze;
 
@@ -23,7 +24,7 @@ use crate::lock::Locked;
 /// [`PAGE`] as a length.
 const PAGE_LEN: usize = 4096;
 const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
-/// What is frozen or thawed at once, and what a huge page of the host's holds.
+/// The size of a huge page of the host's, and the unit of freezing and thawing.
 const BLOCK: u64 = 2 << 20;
 
 /// The host's page map of this process, for finding the pages that exist. Opened before the process confines itself.
@@ -103,13 +104,13 @@ impl Forking<'_> {
 /// A copy on its way.
 struct Copying<'m> {
     child: &'m GuestMemory,
-    /// What is to be mapped in the child.
+    /// The mappings that the child gets.
     map: &'m Vmmap,
     parent: &'m Memory,
     pages: &'m PageMap,
     /// The bytes that were copied.
     copied: u64,
-    /// What has got huge pages: each span is a mapping of its own for the host.
+    /// The spans that have got huge pages: each is a mapping of its own for the host.
     huge: Vec<Range<u64>>,
 }
 
@@ -177,7 +178,8 @@ impl Copying<'_> {
     fn small_pages(&mut self, run: Range<u64>) -> Result<()> {
         /// From here on one host call costs less than the faults it saves.
         const POPULATE: u64 = 4 * PAGE;
-        /// What was made is still in the processor's cache when it is written.
+        /// Pages are populated in parts, so that they are still in the processor's cache when they
+        /// are written.
         const AT_ONCE: u64 = 128 * PAGE;
         for start in run.clone().step_by(usize::try_from(AT_ONCE).expect("small")) {
             let part = start..run.end.min(start + AT_ONCE);

@@ -19,7 +19,7 @@ pub struct Layer {
     made: Option<Made>,
 }
 
-/// What is known of a layer that a fork has made. Its file was sealed before anything mapped it, and has no name.
+/// A layer that a fork has made. Its file was sealed before anything mapped it, and has no name.
 struct Made {
     len: u64,
     _permit: Permit,
@@ -92,14 +92,14 @@ impl Drop for Permit {
 pub struct Piece {
     /// Where they are.
     pub at: Range<u64>,
-    /// What they come from.
+    /// The layer that they come from.
     pub layer: Arc<Layer>,
     /// Where they are in it.
     pub offset: u64,
 }
 
 impl Piece {
-    /// What of it lies in `to`, which it touches.
+    /// The part of it that lies in `to`, which it touches.
     pub fn clip(&self, to: &Range<u64>) -> Piece {
         let at = self.at.start.max(to.start)..self.at.end.min(to.end);
         Piece { offset: self.offset + (at.start - self.at.start), layer: Arc::clone(&self.layer), at }
@@ -145,7 +145,7 @@ impl Frozen {
         self.parts(range).map(|piece| piece.at.end - piece.at.start).sum()
     }
 
-    /// What each layer that a fork has made has here, in bytes.
+    /// The layers that forks have made, each with its bytes here.
     pub fn layers(&self) -> Vec<(Arc<Layer>, u64)> {
         let mut found: Vec<(Arc<Layer>, u64)> = Vec::new();
         for piece in self.pieces.values().filter(|piece| piece.layer.made.is_some()) {

@@ -1,14 +1,17 @@
 //! Guest memory: the 4 GiB a cage can address, and the only code that touches it from outside.
 //!
-//! A [`GuestMemory`] is a reservation of address space, 4 GiB between two guards, all of it PROT_NONE until the
-//! memory map opens pages. What is sound here rests on three facts:
+//! A [`GuestMemory`] is a reservation of address space, 4 GiB between two guards, all of it
+//! PROT_NONE until the memory map opens pages. Soundness rests on three facts:
 //!
-//! 1. The reservation lives as long as the `GuestMemory`; every address made here is `base + offset` with
-//!    `offset + len <= 4 GiB`, and every mapping call replaces pages inside it, so nothing else is ever touched.
-//! 2. No Rust reference into the reservation exists. Guest threads may write any byte at any time; what is read
-//!    is copied out first, by assembly the compiler cannot look into, so a race spoils only bytes.
-//! 3. A page may be unmapped or its file truncated under a copy. The copy routines occupy one known range of code; the
-//!    fault handler sends a SIGSEGV or SIGBUS in that range to the routine's error exit, and the caller gets EFAULT.
+//! 1. The reservation lives as long as the `GuestMemory`; every address made here is `base +
+//!    offset` with `offset + len <= 4 GiB`, and every mapping call replaces pages inside it, so
+//!    nothing else is ever touched.
+//! 2. No Rust reference into the reservation exists. Guest threads may write any byte at any time;
+//!    what is read is copied out first, by assembly the compiler cannot look into, so a race spoils
+//!    only bytes.
+//! 3. A page may be unmapped or its file truncated under a copy. The copy routines occupy one known
+//!    range of code; the fault handler sends a SIGSEGV or SIGBUS in that range to the routine's
+//!    error exit, and the caller gets EFAULT.
 #![allow(unsafe_code)]
 
 use core::ffi::{CStr, c_void};

@@ -9,7 +9,7 @@ pub fn is_bounded(memory: &Memory) {
     assert!(there <= counted, "the host has {there}, counted are {counted}");
 }
 
-/// Those of the host, with what is reserved.
+/// Counts the host's mappings of the reservation, unused parts included.
 fn of(guest: &GuestMemory) -> usize {
     let space = guest.base().addr()..guest.base().addr() + usize::try_from(GuestMemory::SPACE).unwrap();
     let address = |text: &str| usize::from_str_radix(text, 16).unwrap();

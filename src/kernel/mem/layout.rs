@@ -10,15 +10,16 @@ use super::{InitialData, Memory, page_up, space};
 const READ_WRITE: u32 = 3;
 
 impl Memory {
-    /// Makes the address space that of a fresh program: nothing mapped but its data, from [`space::FIRST`] up to the
-    /// page that `heap_base` (the module's `__heap_base`) ends in, and the main stack. The heap begins after the data.
-    /// What was mapped before is gone, as exec has it. The data are `initial`, and zero elsewhere.
+    /// Makes the address space that of a fresh program: nothing mapped but its data, from
+    /// [`space::FIRST`] up to the page that `heap_base` (the module's `__heap_base`) ends in, and
+    /// the main stack. The heap begins after the data. Earlier mappings are removed, as by
+    /// execve(2). The data are `initial`, and zero elsewhere.
     ///
     /// Returns the top of the main stack, for `__stack_pointer`: [`space::END`], a multiple of 16.
     ///
     /// # Errors
-    /// ENOMEM when the data reaches the stack, when the limit on memory is too low, or when the host has no room.
-    /// ENOEXEC when `initial` is not within the data.
+    /// ENOMEM when the data reaches the stack, when the limit on memory is too low, or when the
+    /// host has no room. ENOEXEC when `initial` is not within the data.
     pub fn load_layout(&self, heap_base: u64, initial: &InitialData) -> Result<u64> {
         let mut map = self.map();
         if !map.is_empty() {
@@ -69,7 +70,8 @@ impl Memory {
         Ok(stack.end)
     }
 
-    /// Unmaps a worker's stack and its guard. What the guest has put in their place since stays.
+    /// Unmaps a worker's stack and its guard. Mappings that the guest has put in their place since
+    /// then remain.
     pub fn unmap_stack(&self, top: u64, size: u64) {
         let Some(size) = page_up(size).filter(|&size| size + space::STACK_GUARD <= top) else { return };
         let mut map = self.map();

@@ -50,7 +50,7 @@ impl Memory {
         if all { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 
-    /// Locks all there is. What cannot be brought into memory is left out.
+    /// Locks all there is. Pages that cannot be brought into memory are left out.
     ///
     /// # Errors
     /// ENOMEM if more than `limit` bytes are mapped, and where the host has no more.
@@ -78,7 +78,7 @@ impl Memory {
     /// Unlocks all there is, and has new mappings unlocked.
     ///
     /// # Errors
-    /// What the host says.
+    /// The errors of the host.
     pub fn unlock_all(&self) -> Result<()> {
         let mut map = self.map();
         map.lock_new = None;
@@ -90,7 +90,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Has the host lock anew what the map says is locked, where other pages have come to be.
+    /// Makes the host lock pages that have been replaced in ranges that the map says are locked.
     pub(super) fn lock_moved(&self, map: &Vmmap, range: Range<u64>) {
         for (part, _) in map.parts(range).filter(|(_, region)| region.locked) {
             // It counted as much before; if the host has no more by now, the pages are there all the same.
@@ -100,7 +100,7 @@ impl Memory {
 
     fn lock_part(&self, map: &mut Vmmap, part: Range<u64>) -> Result<()> {
         map.check_split(part.clone())?;
-        // Whatever the host says, too little of its limit is left.
+        // Any error of the host means that too little of its limit is left.
         self.guest.lock(part.start, part.end - part.start).map_err(|_| Errno::ENOMEM)?;
         map.update(part, |region| region.locked = true);
         Ok(())

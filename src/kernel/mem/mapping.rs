@@ -25,7 +25,7 @@ pub enum Place {
     FixedNoReplace(u64),
 }
 
-/// What is to be mapped.
+/// The contents of a new mapping.
 #[derive(Clone, Copy)]
 pub enum Content<'f> {
     /// Zeroes.
@@ -89,7 +89,8 @@ impl Memory {
     /// Changes the protection of a range, up to the first page that is not mapped.
     ///
     /// # Errors
-    /// ENOMEM for such a page, EACCES for what the host refuses; pages before are changed, as Linux has it.
+    /// ENOMEM for such a page, EACCES if the host refuses; pages before it are changed, as on
+    /// Linux.
     pub fn protect_pages(&self, range: Range<u64>, prot: u32) -> Result<()> {
         let mut map = self.map();
         map.check_split(range.clone())?;
@@ -162,11 +163,13 @@ impl Memory {
         }
     }
 
-    /// madvise(2) MADV_DONTNEED and MADV_FREE. Private memory that comes from a layer is mapped anew: the host would give
-    /// back what is in the layer. That is what MADV_DONTNEED means for the program's data, which come back.
+    /// madvise(2) MADV_DONTNEED and MADV_FREE. Private memory that comes from a layer is mapped
+    /// again: the host would give back the contents of the layer. MADV_DONTNEED does mean that for
+    /// the program's data, which come back.
     ///
     /// # Errors
-    /// EINVAL for what is locked; ENOMEM where something in the range is not mapped, after the rest is done; else what the host says.
+    /// EINVAL for what is locked; ENOMEM where something in the range is not mapped, after the rest
+    /// is done; else what the host says.
     pub fn discard(&self, range: Range<u64>, advice: i32) -> Result<()> {
         let returns = |piece: &Piece| advice == libc::MADV_DONTNEED && piece.layer.is_program();
         let mut map = self.map();

@@ -41,7 +41,7 @@ pub mod space {
     pub const LIMIT: u64 = 1 << 32;
     /// The size of the main stack.
     pub const STACK: u64 = 8 << 20;
-    /// What stays unmapped below every stack the engine makes.
+    /// The size of the unmapped guard below every stack that the engine makes.
     pub const STACK_GUARD: u64 = 1 << 20;
 }
 
@@ -49,11 +49,12 @@ pub mod space {
 pub struct Memory {
     /// The reservation.
     pub guest: GuestMemory,
-    /// What is mapped where. Held while the host maps, so that the two agree.
+    /// The map of the regions. Held while the host maps, so that the two agree.
     map: Mutex<Vmmap>,
-    /// What earlier forks have shown. Taken while `map` is held.
+    /// Observations from earlier forks. Taken while `map` is held.
     history: Mutex<fork::History>,
-    /// Who needs it accessible: cages that have it by vfork(2), threads that leave their last words.
+    /// The number of users that need it accessible: cages that have it by vfork(2), threads that
+    /// leave their last words.
     needed: AtomicUsize,
 }
 
@@ -127,9 +128,10 @@ impl Drop for Needed<'_> {
     }
 }
 
-/// Which memory a cage has: its own, or after vfork(2) its parent's until it runs a program of its own.
+/// Which memory a cage has: its own, or after vfork(2) its parent's until it runs a program of its
+/// own.
 ///
-/// Who borrows it may keep what it found here: neither memory goes before the cage does.
+/// A borrower may keep references to what it found here: neither memory is freed before the cage.
 pub struct CageMemory {
     first: Arc<Memory>,
     own: OnceLock<Arc<Memory>>,

@@ -24,12 +24,13 @@ pub enum Move {
 }
 
 impl Memory {
-    /// Makes the mapping at `old` `new_len` bytes long and returns where it then is. An empty `old` makes a second
-    /// mapping of the shared memory there.
+    /// Makes the mapping at `old` `new_len` bytes long and returns where it then is. An empty `old`
+    /// makes a second mapping of the shared memory there.
     ///
     /// # Errors
-    /// EFAULT when `old` is not one mapping; EINVAL for a second mapping of what is private; ENOMEM when there is no
-    /// room, it may not move, or it is a private mapping of a file that would grow.
+    /// EFAULT when `old` is not one mapping; EINVAL for a second mapping of private memory; ENOMEM
+    /// when there is no room, it may not move, or it is a private mapping of a file that would
+    /// grow.
     pub fn remap(&self, old: Range<u64>, new_len: u64, how: Move) -> Result<u64> {
         let mut map = self.map();
         let start = self.remap_locked(&mut map, old, new_len, how)?;
@@ -129,7 +130,7 @@ impl Memory {
         let done = if region.shared && new_len > old_len {
             self.guest.duplicate_shared(old.start, start, new_len).map(|()| false)
         } else {
-            // What is new first: if there is no room for it, nothing has moved yet.
+            // The new part is mapped first: if there is no room for it, nothing has moved yet.
             let grown = match new_len - kept {
                 0 => Ok(()),
                 more => self.guest.map_anonymous(start + kept, more, region.host_prot()),
@@ -157,10 +158,12 @@ impl Memory {
         Ok(start)
     }
 
-    /// Moves what is in `old` to where nothing is, and says whether frozen pages are frozen there, too.
+    /// Moves what is in `old` to where nothing is, and says whether frozen pages are frozen there,
+    /// too.
     ///
-    /// What is one region may be several mappings of the host's: where some pages come from a layer, or may be huge. It is copied
-    /// then. Hosts before 6.17 move one mapping or nothing; later ones go on with the next, up to the first of a layer.
+    /// One region may be several mappings of the host's, if some pages come from a layer or may be
+    /// huge. It is copied then. Hosts before 6.17 move one mapping or nothing; later ones go on
+    /// with the next, up to the first of a layer.
     fn move_contents(&self, map: &Vmmap, old: Range<u64>, start: u64, region: Region) -> Result<bool> {
         let len = old.end - old.start;
         let frozen = map.frozen.bytes(old.clone());

@@ -16,15 +16,15 @@ use super::mapping::host_prot;
 use super::{PAGE, space, spare};
 use host::Apart;
 
-/// The most regions of one cage. What all cages have together is another limit (`budget`).
+/// The most regions of one cage. All cages together have another limit (`budget`).
 pub const MAX_REGIONS: usize = 16384;
 
-/// What a region is for.
+/// The purpose of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Use {
     /// The program's data.
     Data,
-    /// What brk(2) has grown.
+    /// The heap of brk(2).
     Heap,
     /// The main stack.
     Stack,
@@ -32,11 +32,11 @@ pub enum Use {
     Worker,
     /// Stays unmapped on the host, and no search takes it: what lies below a stack.
     Guard,
-    /// What the guest mapped.
+    /// A mapping of the guest.
     Mapping,
 }
 
-/// What fork makes of a region: madvise(2) MADV_DONTFORK and MADV_WIPEONFORK.
+/// The effect of fork on a region: madvise(2) MADV_DONTFORK and MADV_WIPEONFORK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OnFork {
     /// The child gets a copy, or shares it if it is shared.
@@ -65,9 +65,9 @@ pub struct Region {
     pub shared: bool,
     /// Mapped from a file.
     pub file: bool,
-    /// What it is for.
+    /// Its purpose.
     pub usage: Use,
-    /// What fork makes of it.
+    /// The effect of fork on it.
     pub on_fork: OnFork,
     /// The shared memory segment that was attached here: shmat(2). Once apart, its parts stay apart, and each counts: `shm_nattch`.
     pub segment: Option<Attached>,
@@ -80,7 +80,7 @@ pub struct Region {
     source: u64,
 }
 
-/// What shmat(2) has attached.
+/// A segment attached by shmat(2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Attached {
     /// The segment.
@@ -119,7 +119,7 @@ impl Region {
     }
 }
 
-/// What is mapped where.
+/// The memory map of a cage: its regions, their limits and the heap.
 pub struct Vmmap {
     /// By start; the value has the end.
     regions: BTreeMap<u64, (u64, Region)>,
@@ -127,9 +127,9 @@ pub struct Vmmap {
     space: Range<u64>,
     mapped: u64,
     locked: u64,
-    /// What becomes of new mappings: mlockall(2) MCL_FUTURE.
+    /// The locking of new mappings: mlockall(2) MCL_FUTURE.
     pub lock_new: Option<Fill>,
-    /// What the kernel keeps for the cage elsewhere, in bytes: it counts as what is mapped does.
+    /// Bytes that the kernel keeps for the cage elsewhere, which count as mapped memory does.
     charged: u64,
     limit: u64,
     last_source: u64,
@@ -139,9 +139,9 @@ pub struct Vmmap {
     pub(super) initial: Arc<[Piece]>,
     /// Whether no access is given for the time being, whatever the regions say.
     pub(super) withheld: bool,
-    /// What the host may keep apart within regions.
+    /// Host mappings within regions.
     apart: Apart,
-    /// What it has of the host's mappings.
+    /// Its share of the host's mappings.
     share: Share,
     /// Where the heap begins, and the program break.
     pub brk: Range<u64>,
@@ -204,7 +204,7 @@ impl Vmmap {
         self.limit
     }
 
-    /// Changes the limit. What is mapped stays, even beyond it.
+    /// Changes the limit. Existing mappings stay, even beyond it.
     pub fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
     }
@@ -302,8 +302,8 @@ impl Vmmap {
         self.charged = self.charged.saturating_sub(bytes);
     }
 
-    /// What a region becomes when it moves: pages of a file that then lie next to each other by chance must not look
-    /// like one mapping.
+    /// The region after a move: pages of a file that then lie next to each other by chance must not
+    /// look like one mapping.
     pub fn moved(&mut self, region: Region) -> Region {
         let usage = Use::Mapping;
         if region.is_plain() {
@@ -313,7 +313,7 @@ impl Vmmap {
         Region { usage, source: self.last_source, ..region }
     }
 
-    /// Whether mapping `range` anew stays within the limits.
+    /// Checks that mapping `range` again stays within the limits.
     ///
     /// # Errors
     /// ENOMEM.

@@ -14,7 +14,7 @@ use crate::call::Ctx;
 use crate::fd::File;
 use crate::host;
 
-/// What somebody wants of a terminal.
+/// The access to a terminal that is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Change {
     /// To read from it.

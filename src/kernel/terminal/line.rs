@@ -1,7 +1,8 @@
-//! What is typed at a pseudoterminal: ^C, ^\ and ^Z as the terminal's settings have them.
+//! Characters typed at a pseudoterminal that mean signals: ^C, ^\ and ^Z, by the terminal's
+//! settings.
 //!
-//! The host's line discipline takes these characters out and knows nobody to tell. So bytes written to a master are looked
-//! through here, with the settings the terminal has then.
+//! The host's line discipline takes these characters out and knows nobody to tell. So bytes written
+//! to a master are looked through here, with the settings the terminal has then.
 
 use std::sync::Arc;
 

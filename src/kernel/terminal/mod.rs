@@ -1,9 +1,11 @@
 //! Terminals: which session each belongs to, which process group is in front, and pseudoterminals.
 //!
-//! The host's line discipline does the editing and echoing. What it knows of sessions and groups is of no use: to the host
-//! all cages are one process. So those are kept here, keyed by the terminal's device file, and the host's own idea of them is
-//! never touched. A terminal that the runner serves to a command of a session is the session's that the command leads, and
-//! opens for nobody else. Terminals that were handed in (standard input and output) belong to the first cage's session.
+//! The host's line discipline does the editing and echoing. Its notion of sessions and groups is of
+//! no use here: to the host all cages are one process. So those are kept here, keyed by the
+//! terminal's device file, and the host's own idea of them is never touched. A terminal that the
+//! runner serves to a command of a session is the session's that the command leads, and opens for
+//! nobody else. Terminals that were handed in (standard input and output) belong to the first
+//! cage's session.
 //!
 //! A session's terminal goes when its leader ends; that is noticed at the next look.
 
@@ -127,7 +129,7 @@ fn device(file: &File) -> Result<FileId> {
 }
 
 impl State {
-    /// The terminal of an open file. One that nobody has heard of was handed in.
+    /// The terminal of an open file. An unknown terminal was handed in from outside.
     fn terminal(&mut self, cx: &Ctx<'_>, file: &Arc<File>) -> Result<&mut Terminal> {
         let id = device(file)?;
         if !self.terminals.contains_key(&id) {
@@ -149,8 +151,9 @@ impl State {
         terminal.filter(|terminal| leads(kernel, terminal.session)).map_or(0, |terminal| terminal.front)
     }
 
-    /// A terminal from outside: the first of them is that of the first cage's session. One that another session is the first to use was
-    /// handed in later, and is nobody's until it is taken.
+    /// A terminal from outside: the first of them is that of the first cage's session. If another
+    /// session is the first to use one, it was handed in later, and belongs to nobody until it is
+    /// taken.
     fn hand_in(&mut self, cx: &Ctx<'_>, id: FileId, file: &Arc<File>) {
         let first = first_cage(cx).filter(|first| first.session() == cx.cage.session());
         self.insert(cx, id, file, first.as_deref());
@@ -207,14 +210,15 @@ pub(crate) fn open_controlling(cx: &Ctx<'_>, flags: u32) -> Result<Arc<File>> {
 /// open(2) of a terminal that is open.
 ///
 /// # Errors
-/// What `open_slave` says.
+/// The errors of `open_slave`.
 pub(crate) fn reopen(cx: &Ctx<'_>, file: &Arc<File>, flags: u32) -> Result<Arc<File>> {
     let number = cx.kernel.terminals.lock().terminal(cx, file)?.number;
     open_once_more(cx, number, Some(Arc::clone(file)), flags)
 }
 
-/// A further open file of a terminal. One that was handed in has no name that is open to us, unless it is the runner's own terminal: then the host's
-/// /dev/tty is it. Any other is shared as dup(2) does.
+/// A further open file of a terminal. A terminal that was handed in has no name that is open to us,
+/// except for the runner's own terminal, which is the host's /dev/tty. Any other is shared as
+/// dup(2) does.
 fn open_once_more(cx: &Ctx<'_>, number: Option<u32>, file: Option<Arc<File>>, flags: u32) -> Result<Arc<File>> {
     if let Some(number) = number {
         return open_slave(cx, number, flags | NOCTTY);

@@ -16,7 +16,7 @@ use crate::host;
 /// Pseudoterminals there may be: the host has a limit for all its users.
 const MOST: usize = 256;
 
-/// What the kernel knows of a master.
+/// The kernel's state of a master.
 #[derive(Debug)]
 pub struct Pty {
     /// Its number in /dev/pts.

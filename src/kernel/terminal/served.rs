@@ -1,6 +1,6 @@
-//! A pseudoterminal whose other end the runner keeps, for somebody outside who types there: a command of a session gets it in
-//! place of its user's own terminal, and it ends with the command. What the command has left running then finds a terminal that
-//! has hung up.
+//! A pseudoterminal whose other end the runner keeps, for somebody outside who types there: a
+//! command of a session gets it in place of its user's own terminal, and it ends with the command.
+//! Programs that the command has left running then have a terminal that has hung up.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Served {
         self.master.as_ref().expect("the master is there until the drop")
     }
 
-    /// What has been written to the terminal.
+    /// Reads the output that was written to the terminal.
     ///
     /// # Errors
     /// EAGAIN when there is nothing.
@@ -58,7 +58,8 @@ impl Served {
         rustix::io::read(self.master().host(), into).map_err(host::errno)
     }
 
-    /// Types at it, and returns how many bytes it took. ^C and its like are signals to those in front.
+    /// Types at it, and returns how many bytes it took. ^C and its like are signals to those in
+    /// front.
     ///
     /// # Errors
     /// EAGAIN while there is no room.
@@ -71,7 +72,7 @@ impl Served {
     /// Gives it another size, of which those in front are told.
     ///
     /// # Errors
-    /// What the host says.
+    /// The errors of the host.
     pub fn resize(&self, size: Winsize) -> Result<()> {
         let before = host::terminal::window(self.slave())?;
         host::terminal::set_window(self.slave(), &size)?;

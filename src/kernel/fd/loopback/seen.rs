@@ -1,4 +1,4 @@
-//! What a guest sees of a socket of the loopback: the names of both ends.
+//! The names of both ends of a loopback socket, as the guest sees them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -10,7 +10,7 @@ use crate::fd::{File, Kind};
 use crate::host::net::{self, Address};
 use crate::lock::Locked;
 
-/// What is known of a socket of the loopback; None for all others.
+/// The kernel's state of a socket of the loopback; None for all others.
 pub(crate) fn private(file: &File) -> Option<&Private> {
     let Kind::Socket(socket) = &file.kind else { return None };
     socket.loopback.get().map(|private| &**private)
@@ -27,9 +27,9 @@ fn local(kernel: &Kernel, file: &File, private: &Private) -> SocketAddr {
     let named = |name: Result<Address>| name.ok().and_then(|name| kernel.loopback.named(&name));
     let nowhere = SocketAddr::new(anywhere(private.family), 0);
     match named(net::name(file.host())) {
-        // One that has connected.
+        // A socket that has connected.
         Some(Named { from, to: Some(_), .. }) => from,
-        // One that was accepted has its listener's name, and its peer's says which address was meant.
+        // An accepted socket has its listener's name; its peer's name says which address was meant.
         Some(own) if own.protocol == Protocol::Tcp => {
             named(net::peer(file.host())).and_then(|peer| peer.to).unwrap_or(own.from)
         }

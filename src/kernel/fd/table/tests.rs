@@ -140,8 +140,8 @@ fn closing_waits_for_nobody_and_pulls_nothing_away() {
                 let reader = Readers::join(&readers);
                 for _ in 0..20_000 {
                     if let Ok(host) = table.host(0, &reader) {
-                        // Another file may have the number at the host by now if it was not kept open for us: then this is no
-                        // pipe.
+                        // If it was not kept open for us, another file may have the number at the
+                        // host by now, and is not a pipe.
                         use std::os::fd::AsFd;
                         let stat = rustix::fs::fstat(host.as_fd()).expect("kept open");
                         assert!(rustix::fs::FileType::from_raw_mode(stat.st_mode).is_fifo(), "pulled away");

@@ -32,7 +32,7 @@ const SPANS: usize = 64;
 /// For how many forks a block that was thawed is let alone.
 const REST: u32 = 16;
 
-/// What earlier forks of a space have shown.
+/// Observations from earlier forks of a space.
 #[derive(Default)]
 pub struct History {
     /// Bytes that the last one copied.
@@ -49,7 +49,8 @@ struct Written {
 }
 
 impl Memory {
-    /// Freezes and thaws before a fork. What the host cannot do is left as it is: the fork copies it.
+    /// Freezes and thaws before a fork. If the host cannot do it, the pages stay as they are and
+    /// the fork copies them.
     pub(super) fn settle(&self, map: &mut Vmmap, history: &mut History, pages: &PageMap, file: &OwnedFd) {
         if history.copied < WORTH && map.frozen.layers().is_empty() {
             return;
@@ -141,7 +142,7 @@ impl Memory {
         if !map.may_have(2 * spans.len()) {
             return Err(Errno::ENOMEM);
         }
-        // What is protected for a while may be another mapping afterwards.
+        // A range that is protected for a while may be a host mapping of its own afterwards.
         spans.iter().for_each(|span| [span.start, span.end].into_iter().for_each(|at| map.seam(at)));
         let protect = |span: &Range<u64>, prot| self.guest.protect(span.start, span.end - span.start, prot);
         let made = pages.layers.make(total, |layer| {

@@ -165,7 +165,8 @@ fn data_lie_where_data_may() {
     }
 }
 
-/// What a page holds: the word it begins with, and the one that comes back when it is discarded.
+/// The contents of a page: the word it begins with, and the one that comes back when it is
+/// discarded.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Held {
     word: u64,
@@ -240,7 +241,7 @@ impl World {
             0..=2 => {
                 let alone = if self.random.below(4) == 0 { Alone::No } else { Alone::Yes };
                 if self.random.below(2) == 0 {
-                    // What one fork has copied the next one freezes.
+                    // The next fork freezes the pages that this one has copied.
                     drop(memory.forking(Alone::Yes).copy(&self.pages).unwrap());
                 }
                 let child = (memory.forking(alone).copy(&self.pages).unwrap(), model.clone());
@@ -261,7 +262,8 @@ impl World {
                     let Some(held) = held else { continue };
                     let found: u64 = memory.guest.load(AT + page * PAGE).unwrap();
                     if advice == libc::MADV_FREE {
-                        // What was freed may be there still, but not come back once it has gone.
+                        // A freed page may still have its contents, but once they are gone they
+                        // must not return.
                         assert!(found == 0 || found == held.word);
                         memory.guest.store(AT + page * PAGE, &0_u64).unwrap();
                         held.word = 0;
@@ -279,7 +281,8 @@ impl World {
                 model[slots].fill(Some(Held::ZERO));
             }
             6 => {
-                // There and back. What was moved is no longer the program's data, and no mapping with what is.
+                // There and back. A moved page is no longer the program's data, and does not form
+                // one mapping with pages that are.
                 let one = memory.map().mapped_at(bytes.start).is_some_and(|(extent, _)| extent.end >= bytes.end);
                 if one && model[slots.clone()].iter().all(Option::is_some) {
                     let len = bytes.end - bytes.start;
@@ -372,7 +375,7 @@ fn what_is_copied_twice_is_shared_from_then_on() {
     let grandchild = fork(&child, &pages);
     assert_eq!((copied(&child), pages.layers.count()), (PAGE, 1));
     assert_eq!(grandchild.guest.load::<u64>(at + 6 * PAGE), Ok(0x0101_0101_0101_0101));
-    // Who writes to a block all the time keeps it.
+    // A process that writes to a block all the time keeps it.
     parent.guest.fill(at, 2, BLOCK).unwrap();
     drop(fork(&parent, &pages));
     assert_eq!(parent.map().frozen.bytes(at..at + BLOCK), 0);
@@ -380,7 +383,7 @@ fn what_is_copied_twice_is_shared_from_then_on() {
     parent.guest.fill(at, 3, BLOCK).unwrap();
     drop(fork(&parent, &pages));
     assert_eq!((copied(&parent), pages.layers.count()), (BLOCK, 1));
-    // Who has less than half of a layer lets it go.
+    // A process that has less than half of a layer gives it up.
     parent.unmap_pages(at + 4 * BLOCK..at + 16 * BLOCK).unwrap();
     drop(fork(&parent, &pages));
     assert!(parent.map().frozen.is_empty());

@@ -296,7 +296,7 @@ lind_copy_fault:
 "#
 );
 
-// What these two write.
+// The layout that these two write.
 const _: () = {
     assert!(size_of::<LindCall>() == 24 + 6 * 16 && offset_of!(LindCall, args) == 24);
     assert!(offset_of!(LindCall, nr) == 0 && offset_of!(LindCall, caller) == 8 && offset_of!(LindCall, target) == 16);
@@ -345,8 +345,9 @@ pub(super) unsafe fn bytes(to: *mut u8, from: *const u8, len: usize) -> Result<(
     outcome(unsafe { lind_copy_bytes(to, from, len) })
 }
 
-/// Copies a value that was just put together: 8 bytes at a time, since a wider load of what narrower stores wrote a moment
-/// ago waits for them to reach the cache. A profile showed the wait; it was not timed by itself.
+/// Copies a value that was just put together: 8 bytes at a time, since a wider load of what
+/// narrower stores wrote a moment ago waits for them to reach the cache. A profile showed the wait;
+/// it was not timed on its own.
 ///
 /// # Safety
 /// As for [`bytes`]; `words` is not 0.

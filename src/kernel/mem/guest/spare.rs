@@ -1,7 +1,8 @@
-//! What is left of the host's address space for the runner itself, where the user limits it (RLIMIT_AS).
+//! Room of the runner itself in the host's address space, where the user limits it (RLIMIT_AS).
 //!
-//! An allocation of a few bytes that fails ends the runner and all cages in it. So whatever takes much of the host on behalf of a guest
-//! (a cage, a thread, an instance, a compilation, what the kernel keeps for a cage) is refused while there is still something left.
+//! An allocation of a few bytes that fails ends the runner and all cages in it. So requests that
+//! take much of the host on behalf of a guest (a cage, a thread, an instance, a compilation, memory
+//! that the kernel keeps for a cage) are refused while there is still something left.
 #![allow(unsafe_code)]
 
 use core::ptr;
@@ -9,7 +10,7 @@ use std::sync::OnceLock;
 
 use lind_abi::{Errno, Result};
 
-/// What stays for allocations that nobody can be refused.
+/// The part that is kept for allocations that cannot be refused.
 const RUNNERS: usize = 64 << 20;
 
 /// Whether the user limits it.

@@ -14,7 +14,7 @@ fn memory() -> Memory {
     Memory::new(1 << 32).unwrap()
 }
 
-/// What the host says about one page: writable, readable or neither.
+/// The access that the host gives to one page: writable, readable or neither.
 fn host_has(memory: &Memory, addr: u64) -> u32 {
     let mut byte = [0];
     match (memory.guest.read(addr, &mut byte), memory.guest.write(addr, &byte)) {
@@ -160,7 +160,7 @@ fn arena(random: &mut Random, most: u64) -> Range<u64> {
     (1 << 20) + start * PAGE..(1 << 20) + end * PAGE
 }
 
-/// One operation of many. What cannot be is refused, which is fine.
+/// One operation of many. Impossible operations are refused, which is fine.
 fn operate(random: &mut Random, memory: &Memory, file: &std::fs::File) {
     use crate::mem::Move;
     let (range, to) = (arena(random, 12), arena(random, 12).start);
@@ -210,7 +210,7 @@ fn pages_that_were_touched_apart_are_counted_apart() {
     assert_eq!(memory.map().len(), 1);
     assert!(memory.map().host_mappings() > usize::try_from(PAIRS).unwrap());
     host_count::is_bounded(&memory);
-    // What is mapped anew is one again.
+    // A range that is mapped again is one mapping.
     memory.map_pages(Place::Fixed(1 << 20), 2 * PAIRS * PAGE, RW, false, Content::Zero).unwrap();
     assert_eq!(memory.map().host_mappings(), 3);
     host_count::is_bounded(&memory);

@@ -12,7 +12,7 @@ use lind_abi::{Errno, Result};
 
 use super::{MAX_REGIONS, Share, Vmmap};
 
-/// What the host may keep apart within regions.
+/// Places within regions where the host may have separate mappings.
 #[derive(Default)]
 pub(super) struct Apart {
     /// Where two mappings may meet.
@@ -60,12 +60,13 @@ impl Vmmap {
         2 * self.regions.len() + 1 + 2 * self.frozen.len() + self.apart.len()
     }
 
-    /// Whether a piece of a region can be mapped anew and apart from it.
+    /// Whether a piece of a region can be mapped again and apart from it.
     pub(in crate::mem) fn may_split(&self) -> bool {
         self.may_have(2)
     }
 
-    /// Whether there may be so many regions or pieces more. What is between regions is a mapping of the host's too.
+    /// Whether there may be so many regions or pieces more. A gap between regions is a mapping of
+    /// the host's too.
     pub(in crate::mem) fn may_have(&self, more: usize) -> bool {
         self.regions.len() + 2 * self.frozen.len() + more <= MAX_REGIONS
             && self.share.has_room(self.host_mappings() + 2 * more)

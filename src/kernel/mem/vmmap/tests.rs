@@ -127,7 +127,7 @@ fn the_number_of_regions_is_bounded() {
     }
     assert!(map.len() >= MAX_REGIONS - 2);
     assert_eq!(map.claim(PAGE, 0, region), Err(Errno::ENOMEM));
-    // What makes no further region stays possible.
+    // Operations that make no further region stay possible.
     assert_eq!(map.check_split(page(0)), Ok(()));
     map.unmap(page(0));
     let wide = space::END - 16 * PAGE..space::END;
