@@ -17,7 +17,7 @@ pub fn policies() -> Result<PathBuf> {
     let named = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let base = named.or_else(|| Some(lind_engine::homes().next()?.join(".config")));
     Ok(base
-        .context("no place for policies: set XDG_CONFIG_HOME or HOME, or name a path with a slash")?
+        .context("cannot find the directory of policies: set XDG_CONFIG_HOME or HOME, or name the policy by a path with a slash")?
         .join("lind/policies"))
 }
 
@@ -43,10 +43,10 @@ impl Config {
     /// A root that is not there, a name with a NUL byte.
     pub fn new(options: &Run, stack: Option<(PathBuf, Vec<String>)>) -> Result<Config> {
         match options.program.first() {
-            None => bail!("no program named (try --help)"),
+            None => bail!("no program given (try --help)"),
             Some(name) if name.as_bytes().starts_with(b"-") => {
                 let name = name.to_string_lossy();
-                bail!("{name}: a program cannot begin with a dash; one of that name is ./{name}")
+                bail!("{name}: a program's name cannot begin with a dash; write ./{name} for a file of that name")
             }
             Some(_) => {}
         }
@@ -92,7 +92,7 @@ pub fn environment(named: &[OsString]) -> Result<Vec<CString>> {
         let bytes = entry.as_bytes();
         let name = bytes.split(|&b| b == b'=').next().unwrap_or_default();
         if name.is_empty() {
-            bail!("--env {}: no variable name", entry.to_string_lossy());
+            bail!("--env {}: expected NAME or NAME=VALUE", entry.to_string_lossy());
         }
         let full = if bytes.contains(&b'=') {
             bytes.to_vec()
@@ -162,7 +162,7 @@ mod tests {
     fn an_option_is_not_a_program() {
         let cli = <crate::cli::Cli as clap::Parser>::parse_from(["lind-boot", "--", "--bogus", "x"]);
         let error = Config::new(&cli.run, None).err().expect("refused");
-        assert!(error.to_string().contains("--bogus: a program cannot begin"), "{error}");
+        assert!(error.to_string().contains("--bogus: a program's name cannot begin"), "{error}");
     }
 
     #[test]

@@ -25,7 +25,8 @@ const LINES: usize = 100;
 const OBJECTS: usize = 16 << 20;
 
 /// The last object, where there was no more room.
-const NO_ROOM: &str = "{\"more\":\"more was denied: the file has reached 16 MiB and gets no further objects\"}\n";
+const NO_ROOM: &str =
+    "{\"more\":\"more calls were denied; they are not written, because the file has reached 16 MiB\"}\n";
 
 /// What was refused so far.
 #[derive(Default)]
@@ -142,7 +143,7 @@ impl Denials {
             if said.len() > LINES || !said.insert(format!("{who} {}", key(denial))) {
                 return;
             }
-            if said.len() > LINES { "more was denied: no further lines".to_owned() } else { line(denial) }
+            if said.len() > LINES { "more calls were denied; they are not printed".to_owned() } else { line(denial) }
         };
         match place {
             Some((_, file)) => stdio::say_line_at(&file, &line),

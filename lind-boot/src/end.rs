@@ -129,7 +129,9 @@ impl End {
         kernel.ends_in_time();
         let (end, kernel) = (self.clone(), Arc::clone(kernel));
         let watch = std::thread::Builder::new().name("timeout".into()).stack_size(STACK);
-        watch.spawn(move || end.wait(timeout, &kernel)).context("--timeout: no room for a thread")?;
+        watch
+            .spawn(move || end.wait(timeout, &kernel))
+            .context("--timeout: cannot start a thread (check `ulimit -u`)")?;
         Ok(())
     }
 
@@ -144,9 +146,9 @@ impl End {
         let besides = if compiled.is_zero() {
             String::new()
         } else {
-            format!(" ({:.1} s of compiling do not count)", compiled.as_secs_f64())
+            format!(" (not counting {:.1} s of compiling)", compiled.as_secs_f64())
         };
-        stdio::say_line(&format!("--timeout {} s: everything was ended{besides}", timeout.as_secs_f64()));
+        stdio::say_line(&format!("--timeout: all programs were killed after {} s{besides}", timeout.as_secs_f64()));
         self.end_all(kernel, TIMED_OUT)
     }
 
@@ -224,7 +226,7 @@ impl Record {
             "cages": self.kernel.get().map(|kernel| kernel.cages_made()),
         });
         if let Err(error) = file.write_all(format!("{text}\n").as_bytes()) {
-            stdio::say_line(&format!("--result: {error}"));
+            stdio::say_line(&format!("--result: cannot write: {error}"));
         }
     }
 

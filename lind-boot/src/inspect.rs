@@ -47,7 +47,7 @@ fn as_text(file: &str, about: &Inspection) -> String {
         None => format!("no: compiled when it is first run, as {}", about.engine),
         Some(Seal::Valid) => format!("by you, as {}", about.engine),
         Some(Seal::Invalid) => {
-            "not by you, or changed since: it does not run, and nothing in it is believed".to_owned()
+            "not by you, or changed since: it does not run, and its contents are not shown".to_owned()
         }
         Some(Seal::OtherVersion) => format!("by another version: it does not run as {}", about.engine),
     };

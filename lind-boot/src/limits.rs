@@ -25,8 +25,7 @@ pub fn explain(error: anyhow::Error) -> anyhow::Error {
         return error;
     }
     let most = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
-    error
-        .context(format!("more than {most} files, the most that may be open, are open at once: ulimit -n 1024 or more"))
+    error.context(format!("too many open files: the limit is {most}; raise it with `ulimit -n 1024` or more"))
 }
 
 /// Whether so many grates and a program can be started at all. A program may need more than that for itself.
@@ -40,22 +39,22 @@ pub fn suffice(grates: usize) -> Result<()> {
 
 fn enough(grates: u64, addresses: Option<u64>, files: Option<u64>) -> Result<()> {
     let what = match grates {
-        0 => "a program takes".to_owned(),
-        1 => "a program and a grate take".to_owned(),
-        _ => format!("a program and {grates} grates take"),
+        0 => "a program needs".to_owned(),
+        1 => "a program and a grate need".to_owned(),
+        _ => format!("a program and {grates} grates need"),
     };
     let needed = CAGE.saturating_mul(grates.saturating_add(1)).saturating_add(RUNNER);
     let most = addresses.unwrap_or(u64::MAX);
     ensure!(
         needed <= most,
-        "{what} {} MiB of addresses, most of which no memory is behind, and at most {} may be used: ulimit -v unlimited \\
-         (--memory limits what programs use)",
+        "{what} {} MiB of addresses, most of them without memory, but the limit is {}: run `ulimit -v unlimited` \
+         (--memory limits the memory of programs)",
         needed >> 20,
         most >> 20
     );
     let needed = FILES_OF_GRATE.saturating_mul(grates).saturating_add(FILES);
     let most = files.unwrap_or(u64::MAX);
-    ensure!(needed <= most, "{what} {needed} open files, and at most {most} may be open: ulimit -n 256 or more");
+    ensure!(needed <= most, "{what} {needed} open files, but the limit is {most}: run `ulimit -n 256` or more");
     Ok(())
 }
 
@@ -77,7 +76,7 @@ mod tests {
         assert_eq!(said(9, None, None), None);
         assert_eq!(said(0, Some(5 << 30), Some(FILES)), None);
         assert!(said(0, Some(4 << 30), None).is_some_and(|text| text.contains("ulimit -v unlimited")));
-        assert!(said(1, Some(5 << 30), None).is_some_and(|text| text.starts_with("a program and a grate take 8")));
+        assert!(said(1, Some(5 << 30), None).is_some_and(|text| text.starts_with("a program and a grate need 8")));
         assert!(
             said(2, None, Some(30)).is_some_and(|text| text.contains("2 grates take 36 open files, and at most 30"))
         );

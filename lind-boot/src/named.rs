@@ -69,7 +69,7 @@ impl Changed {
             let is_link = next.symlink_metadata().with_context(|| shown(&next))?.is_symlink();
             if let Some(place) = self.holds(&at).filter(|_| is_link) {
                 bail!(
-                    "{} is a symbolic link in {}, where commands can make any; name the path that is meant",
+                    "{} is a symbolic link in {}, where commands can create links; name the path that it leads to",
                     shown(&next),
                     shown(place)
                 );
@@ -108,7 +108,7 @@ impl<'a> Named<'a> {
     /// What the host says.
     pub fn read(&self) -> Result<File> {
         let file = self.open(OFlags::RDONLY)?;
-        ensure!(!file.metadata()?.is_dir(), "{}: a directory", self.shown());
+        ensure!(!file.metadata()?.is_dir(), "{}: is a directory, not a file", self.shown());
         Ok(file)
     }
 
@@ -156,21 +156,21 @@ pub fn shown(path: &Path) -> String {
 
 fn place(given: &Path, what: For, changed: &Changed) -> Result<Place> {
     let path = changed.way_to(given)?;
-    let folder = path.parent().context("a directory, and no file")?;
+    let folder = path.parent().context("is a directory, not a file")?;
     let is_descriptors = folder.starts_with("/proc") && folder.ends_with("fd");
     if is_descriptors || folder == Path::new("/dev") && changed.holds(folder).is_none() {
         return Ok(Place::Hosts);
     }
     if path.is_symlink() {
         let leads = path.canonicalize().map(|path| format!(": {}", shown(&path))).unwrap_or_default();
-        bail!("a symbolic link, which an earlier command may have made; name the file that is meant{leads}");
+        bail!("is a symbolic link, which an earlier command may have created; name the file itself{leads}");
     }
     if let Some(volume) = changed.holds(&path).filter(|_| what != For::Variables) {
         let volume = shown(volume);
         match what {
             For::Results => bail!("lies in {volume}, which the command can change (-v): name a file elsewhere"),
             _ => bail!(
-                "lies in {volume}, which commands can change (-v), so that one could have given itself what it likes: move it to {}, and name it \
+                "lies in {volume}, which commands can change (-v), so that a command could give itself rights: move it to {}, and name it \
                  without its ending; or mount that directory read-only (:ro)",
                 crate::config::policies().map_or_else(|_| "another directory".to_owned(), |folder| shown(&folder))
             ),

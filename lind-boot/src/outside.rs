@@ -62,7 +62,7 @@ impl Folders {
     /// For messages.
     pub fn names(&self) -> String {
         let names: Vec<_> = self.all().map(|folder| folder.display().to_string()).collect();
-        if names.is_empty() { "any directory of grates: there is none".to_owned() } else { names.join(", ") }
+        if names.is_empty() { "any directory: no directory of grates was found".to_owned() } else { names.join(", ") }
     }
 }
 
@@ -127,7 +127,7 @@ fn grate(name: &[u8], path: &Path) -> Result<Installed> {
     let (opened, source) = (open(path)?, source.and_then(|source| File::open(source).ok()));
     if source.is_some() && !lind_engine::is_of_this_version(opened.as_fd()) {
         stdio::say_line(&format!(
-            "{} was made by another version: its module is compiled instead; make grates, or install again",
+            "{} was compiled by another version; its module is compiled instead (to avoid that, run `make grates` or install again)",
             path.display()
         ));
     }
@@ -291,7 +291,7 @@ pub(crate) fn open_as(what: Use, path: &Path) -> Result<OwnedFd> {
     let file = file.map_err(told)?;
     if file.metadata().map_err(told)?.is_dir() {
         bail!(
-            "{0}: a directory outside the root cannot be handed over; one inside it is named root:{0}",
+            "{0}: is a directory of the host, and grates take only files of the host; root:{0} is a directory of the root",
             path.display()
         );
     }

@@ -59,11 +59,11 @@ impl Failure {
 fn not_found(name: &CStr, root: &Path, grates: &Folders) -> anyhow::Error {
     if cage::is_grate_name(name.to_bytes()) {
         let (name, folders) = (name.to_string_lossy(), grates.names());
-        return anyhow!("{name}: no such grate in {folders}; one inside the root is named by a path, with a slash");
+        return anyhow!("{name}: no such grate in {folders}; for a grate inside the root, write a path with a slash");
     }
     let (is_path, name) = (name.to_bytes().contains(&b'/'), name.to_string_lossy());
     let folders = if is_path { "" } else { " or its /bin" };
-    let meant = if is_path { format!("; a file of the host: lind-boot run {name}") } else { String::new() };
+    let meant = if is_path { format!("; to run a file of the host: lind-boot run {name}") } else { String::new() };
     let meant = crate::cli::nearest_command(&name)
         .map_or(meant, |command| format!("; did you mean the command `lind-boot {command}`?"));
     anyhow!("{name}: not found in the root {}{folders}, with or without .cwasm or .wasm{meant}", root.display())
@@ -83,7 +83,8 @@ fn settle_command(kernel: &Kernel, start_in: &Directory, options: &Run, mut conf
             Err(Errno::ENOENT) if visible => return Err(missing(name, options, &config)),
             Err(Errno::EACCES) if visible => {
                 let name = name.to_string_lossy();
-                let reason = anyhow!("{name}: no program: a directory, or a file that may not be read or executed");
+                let reason =
+                    anyhow!("{name}: cannot be run: it is a directory, or a file that may not be read or executed");
                 return Err(Failure { reason, status: 126 });
             }
             Err(_) => break,
@@ -126,7 +127,7 @@ const WASMTIME: u8 = 200;
 fn interpreter(found: &cage::Found<'_>) -> Result<Option<Vec<CString>>, String> {
     let stat = rustix::fs::fstat(&found.file).map_err(|errno| errno.to_string())?;
     if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::RegularFile {
-        return Err("no file, and so no program".to_owned());
+        return Err("not a regular file".to_owned());
     }
     let Some((name, option)) = cage::interpreter_of(&found.file).map_err(|errno| errno.to_string())? else {
         let mut head = [0; 8];
@@ -135,16 +136,16 @@ fn interpreter(found: &cage::Found<'_>) -> Result<Option<Vec<CString>>, String> 
         let (is_elf, is_ours) = (head[..got].starts_with(b"\x7fELF"), head[7] == WASMTIME);
         return match head[..got].starts_with(b"\0asm") || is_elf && is_ours {
             true => Ok(None),
-            false if is_elf => Err("a program of the host's, and no WebAssembly module".to_owned()),
+            false if is_elf => Err("a program for the host, not for a cage".to_owned()),
             false => Err("neither a WebAssembly module nor a script".to_owned()),
         };
     };
     if stat.st_mode & 0o111 == 0 {
-        return Err("a script that is not executable: chmod +x".to_owned());
+        return Err("a script that is not executable (chmod +x)".to_owned());
     }
     // It comes to stand in the line, where another word could be a grate or an option of one.
     if !name.to_bytes().starts_with(b"/") {
-        return Err(format!("its first line names {}, which is no absolute path", name.to_string_lossy()));
+        return Err(format!("the interpreter in its first line is not an absolute path: {}", name.to_string_lossy()));
     }
     Ok(Some([Some(name), option, Some(found.path.clone())].into_iter().flatten().collect()))
 }
@@ -170,7 +171,7 @@ pub type Attendant = Box<dyn FnOnce(&Arc<Kernel>) -> anyhow::Result<()>>;
 pub fn compile(file: &Path, output: Option<&Path>) -> Result<(), Failure> {
     let store = CodeStore::open()?;
     if let Some(why) = store.unkept {
-        return Err(anyhow!("{why}: what is compiled without it runs nowhere").into());
+        return Err(anyhow!("cannot use the signing key ({why}), and code that is not signed would not run").into());
     }
     let engine = Engine::new(store, false)?;
     let path = engine.precompile(file, output)?;
@@ -182,7 +183,7 @@ pub fn compile(file: &Path, output: Option<&Path>) -> Result<(), Failure> {
 /// # Errors
 /// When standard output does not take it.
 pub fn print(text: &str) -> Result<(), Failure> {
-    stdio::print(text).map_err(|errno| anyhow!("standard output: {errno}").into())
+    stdio::print(text).map_err(|errno| anyhow!("cannot write to standard output: {errno}").into())
 }
 
 /// Prints what a command comes to, for programs.
@@ -201,8 +202,10 @@ pub fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
 pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -> Result<Infallible, Failure> {
     let ignored = host_signals::hold();
     // As early as can be: it is a copy of this process, which costs the less the less there is.
-    let link =
-        Arc::new(Link::start(confine::of_compiler(options.require_confinement)).context("no process that compiles")?);
+    let link = Arc::new(
+        Link::start(confine::of_compiler(options.require_confinement))
+            .context("cannot start the compiler process (check `ulimit -u`)")?,
+    );
     // It would only be for changing the root, which a table of mounts does without.
     let in_namespace = !matches!(mounts, Mounts::Kernel(_)) && confine::own_namespace_if_need_be();
     let grates = Folders::new(&options.grates);
@@ -245,20 +248,20 @@ pub fn run(options: &Run, mounts: Mounts, end: End, attend: Option<Attendant>) -
         engine.keep_quiet();
     }
     kernel.attach(Box::new(engine));
-    let watcher = host_signals::watch().context("no thread for signals (ulimit -u)")?;
+    let watcher = host_signals::watch().context("cannot start the thread for signals (check `ulimit -u`)")?;
     kernel.bring(outside.line);
     if let Some(name) = &options.host_name {
         kernel.set_host_name(name.as_bytes());
     }
     if config.argv.is_empty() {
-        return Err(anyhow!("no program named").into());
+        return Err(anyhow!("no program given").into());
     }
     let start_in = Directory::open(&kernel.root, &config.cwd)
         .map_err(|errno| anyhow!("working directory {}: {errno}", config.cwd.to_string_lossy()))?;
     let config = settle_command(&kernel, &start_in, options, config).inspect_err(|failure| {
         end.ended(Status::Exited(failure.status));
     })?;
-    let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program named").into()) };
+    let [name, ..] = &config.argv[..] else { return Err(anyhow!("no program given").into()) };
     let program = Program { name: name.clone(), argv: config.argv.clone(), envp: config.envp, ignored, umask };
     let first =
         cage::boot(&kernel, start_in, program).map_err(|error| Failure::of(error, name, &config.root, &grates))?;

@@ -39,7 +39,7 @@ pub struct Words {
 /// # Errors
 /// FILE:LINE: KEY: what is wrong.
 pub fn read(file: &Path) -> Result<Vec<Grate>> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("stack {}", file.display()))?;
+    let text = std::fs::read_to_string(file).with_context(|| format!("--stack {}", file.display()))?;
     parse(&file.display().to_string(), &text)
 }
 
@@ -75,10 +75,10 @@ fn parse(file: &str, text: &str) -> Result<Vec<Grate>> {
     for (key, value) in table.get_ref() {
         match key.get_ref().as_ref() {
             "grate" => grates = Some(source.chain("grate", value)?),
-            other => return Err(source.error(key.span().start, other, "no such key; `grate` is the only one here")),
+            other => return Err(source.error(key.span().start, other, "unknown key; the only key here is `grate`")),
         }
     }
-    grates.ok_or_else(|| anyhow!("{file}:1: grate: missing: there is no [[grate]]"))
+    grates.ok_or_else(|| anyhow!("{file}:1: grate: missing; expected at least one [[grate]]"))
 }
 
 /// The text, for errors.
@@ -131,7 +131,7 @@ impl Source<'_> {
                     return Err(self.error(word.span().start, &key, "`inside` and `stacks` exclude each other"));
                 }
                 _ => {
-                    let known = "no such key; there are name, options, clamp, inside and stacks";
+                    let known = "unknown key; the keys are name, options, clamp, inside and stacks";
                     return Err(self.error(word.span().start, &key, known));
                 }
             }
@@ -142,9 +142,9 @@ impl Source<'_> {
             (None, Some(clamp)) if stacks.len() == 1 && options.is_empty() => {
                 Ok(Grate { name: CLAMP.to_owned(), place, options: clamp, stacks })
             }
-            (None, Some(_)) => Err(self.error(start, key, "a clamp has `inside`, and its options in `clamp`")),
+            (None, Some(_)) => Err(self.error(start, key, "a clamp needs `inside`, and takes its options in `clamp`")),
             (Some(_), Some(_)) => Err(self.error(start, key, "`name` and `clamp` exclude each other")),
-            (None, None) => Err(self.error(start, key, "has neither `name` nor `clamp`")),
+            (None, None) => Err(self.error(start, key, "must have `name` or `clamp`")),
         }
     }
 
@@ -188,7 +188,7 @@ impl Source<'_> {
 
     fn option(&self, key: &str, name: &str, value: &Spanned<DeValue<'_>>, options: &mut Vec<Words>) -> Result<()> {
         if name.is_empty() || name.starts_with('-') || name.contains('=') {
-            return Err(self.error(value.span().start, key, "is no option: leave out the dashes"));
+            return Err(self.error(value.span().start, key, "must be the name of an option without its dashes"));
         }
         let mut add = |words| options.push(Words { place: self.place(value.span().start, key), words });
         match value.get_ref() {
@@ -216,7 +216,7 @@ impl Source<'_> {
             _ => return Err(self.error(value.span().start, key, "must be a string or a number")),
         };
         if word.contains('\0') {
-            bail!(self.error(value.span().start, key, "has a NUL in it"));
+            bail!(self.error(value.span().start, key, "has a NUL byte"));
         }
         Ok(word)
     }
@@ -261,27 +261,27 @@ inside = [
     #[test]
     fn mistakes_are_told_with_file_line_and_key() {
         let cases = [
-            ("", "f:1: grate: missing: there is no [[grate]]"),
-            ("x = 1", "f:1: x: no such key; `grate` is the only one here"),
+            ("", "f:1: grate: missing; expected at least one [[grate]]"),
+            ("x = 1", "f:1: x: unknown key; the only key here is `grate`"),
             ("grate = 3", "f:1: grate: must be an array of grates"),
             (
                 "\n[[grate]]\nnam = \"x\"",
-                "f:3: grate[0].nam: no such key; there are name, options, clamp, inside and stacks",
+                "f:3: grate[0].nam: unknown key; the keys are name, options, clamp, inside and stacks",
             ),
             ("[[grate]]\nname = 1.5", "f:2: grate[0].name: must be a string or a number"),
             ("[[grate]]\nname = \"%{\"", "f:2: grate[0].name: must be a program's name"),
-            ("[[grate]]\noptions = []", "f:1: grate[0]: has neither `name` nor `clamp`"),
+            ("[[grate]]\noptions = []", "f:1: grate[0]: must have `name` or `clamp`"),
             (
                 "[[grate]]\nclamp = { prefix = \"/\" }",
-                "f:1: grate[0]: a clamp has `inside`, and its options in `clamp`",
+                "f:1: grate[0]: a clamp needs `inside`, and takes its options in `clamp`",
             ),
             (
                 "[[grate]]\nname = \"a\"\noptions = { \"--x\" = 1 }",
-                "f:3: grate[0].options.--x: is no option: leave out the dashes",
+                "f:3: grate[0].options.--x: must be the name of an option without its dashes",
             ),
             (
                 "[[grate]]\nname = \"a\"\n\ninside = [\n  { name = \"b\" },\n  { },\n]",
-                "f:6: grate[0].inside[1]: has neither `name` nor `clamp`",
+                "f:6: grate[0].inside[1]: must have `name` or `clamp`",
             ),
             ("[[grate]]\nname = \"a\"\nstacks = [1]", "f:3: grate[0].stacks[0]: must be an array of grates"),
             (

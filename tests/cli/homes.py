@@ -78,7 +78,7 @@ def what_needs_a_key(world: World) -> None:
     """What is compiled with a key that is not kept would run nowhere."""
     nowhere = str(world.folder / "nowhere")
     compile_it = '"$BOOT" compile "$ROOT/seven.wasm" -o "$ROOT/../out.cwasm"'
-    ends(world.in_private(DATABASE + "unset HOME; " + compile_it, LISTED=nowhere), 125, "runs nowhere", "neither XDG_DATA_HOME nor HOME")
+    ends(world.in_private(DATABASE + "unset HOME; " + compile_it, LISTED=nowhere), 125, "cannot use the signing key (", "neither XDG_DATA_HOME nor HOME")
     if (world.folder / "out.cwasm").exists():
         raise Failed("it was compiled")
     # A key that others can read is no reason to go on with another one.
@@ -134,14 +134,14 @@ def full_disk(world: World) -> None:
 def limits_of_the_starter(world: World) -> None:
     """A program that does not fit says which limit it is, and how much it takes."""
     boot = f'"{BOOT}" --root "{world.root}"'
-    ends(world.run("bash", "-c", f"ulimit -v 4000000; {boot} seven"), 125, "a program takes 4", "at most 3906 may be used: ulimit -v unlimited")
+    ends(world.run("bash", "-c", f"ulimit -v 4000000; {boot} seven"), 125, "a program needs 4", "but the limit is 3906: run `ulimit -v unlimited` (--memory")
     ends(world.run("bash", "-c", f"ulimit -v 5000000; {boot} seven"), 7)
-    ends(world.run("bash", "-c", f"ulimit -n 20; {boot} seven"), 125, "a program takes 26 open files, and at most 20 may be open: ulimit -n 256")
+    ends(world.run("bash", "-c", f"ulimit -n 20; {boot} seven"), 125, "a program needs 26 open files, but the limit is 20: run `ulimit -n 256` or more")
     ends(world.run("bash", "-c", f"ulimit -n 40; {boot} seven"), 7)
     # Each grate needs room as well.
     behind = f'"{BOOT}" run --image "{world.root}" -- /seven.wasm'
-    ends(world.run("bash", "-c", f"ulimit -v 10000000; {behind}"), 125, "a program and 2 grates take 12")
-    ends(world.run("bash", "-c", f"ulimit -n 30; {behind}"), 125, "a program and 2 grates take 36 open files")
+    ends(world.run("bash", "-c", f"ulimit -v 10000000; {behind}"), 125, "a program and 2 grates need 12")
+    ends(world.run("bash", "-c", f"ulimit -n 30; {behind}"), 125, "a program and 2 grates need 36 open files")
     ends(world.run("bash", "-c", f"ulimit -v 20000000; ulimit -n 50; {behind}"), 7)
     # The soft limits are raised as far as they may be.
     ends(world.run("bash", "-c", f"ulimit -S -n 10; {boot} seven"), 7)

@@ -123,7 +123,7 @@ def what_is_refused_is_not_learned(world: World) -> None:
     same("again", [line.endswith(": ok") for line in lines], [False, False, False, True])
     done = world.run("--learn", str(world.runtime / "more.toml"), "--policy", policy_of(world), "-v", ".", "--", probe)
     same("from lists", done.returncode, 125)
-    holds("says what to do", done.stderr, "adds to that")
+    holds("says what to do", done.stderr, "to add to it, use --learn")
 
 
 def links_lead_nowhere_else(world: World) -> None:
@@ -142,7 +142,7 @@ def nothing_learned_allows_nothing(world: World) -> None:
     same("status", done.returncode, 127)
     done = under(world, "-v", ".", "--", str(world.folder / "tool" / "probe"), "r:kept")
     same("runs nothing", (done.returncode, done.stdout), (125, ""))
-    holds("says why", done.stderr, "no run has ended")
+    holds("says why", done.stderr, "no run that it learns from has ended")
     words = ("-v", ".", "--", str(world.folder / "tool" / "probe"), "r:kept")
     passes(world, learn(world, *words), *words)
     done = world.boot("learn", "-o", "/nowhere/p.toml", "true")
@@ -218,7 +218,7 @@ def programs_have_rules_of_their_own(world: World) -> None:
     holds("named", done.stderr, "denied: probe")
     same("the others", (world.project / "kept").read_text(), "x\n")
     done = world.run("--explain", *mounted, *words, script)
-    holds("told", done.stdout, f"{probe}: no network but what is named")
+    holds("told", done.stdout, f"{probe}: no network but what the rules allow")
     policy.write_text('network = "host"\n[program."/bin/busybox"]\nallow = ["127.0.0.1:1"]\n')
     done = world.run(*mounted, *words, f"{probe} c:1; busybox nc 127.0.0.1 2; busybox sh -c '{probe} c:192.0.2.1:2'")
     found = [line for line in done.stdout.splitlines() if line.startswith("connect")]

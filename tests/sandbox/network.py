@@ -77,7 +77,7 @@ def published_ports(world: World) -> None:
         finally:
             child.kill()
             child.communicate()
-    for words, part in ((("-p", "80"), "8080:80"), (("-p", "8080:80", "--network", "host"), "choose one")):
+    for words, part in ((("-p", "80"), "8080:80"), (("-p", "8080:80", "--network", "host"), "--publish cannot be used with the host's network")):
         done = world.run(*words, "true")
         same(f"{words}", (done.returncode, part in done.stderr), (125, True))
 

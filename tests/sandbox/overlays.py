@@ -434,7 +434,7 @@ def large_files_lie_in_a_directory(world: World) -> None:
     verb(world, "apply", "test")
     same("applied", (top / "large").read_bytes()[1000000:], b"moreand more")
     edited(world, "a:large=!")
-    holds("said", world.boot("overlay", "rm", "test/").stderr, "files that are not the state's stay there")
+    holds("said", world.boot("overlay", "rm", "test/").stderr, "was not removed, because it has files that are not the state's")
     same("left", sorted(path.name for path in folder.rglob("*")), ["data", "notes"])
     (folder / "data" / "notes").unlink()
     (folder / "data").rmdir()
@@ -459,9 +459,9 @@ def mistakes_with_states_that_are_directories(world: World) -> None:
         (["run", "-v", f".:overlay={other}", tool], "not the state of an overlay"),
         (["run", "-v", f".:overlay={other}/", tool], "not the state of an overlay"),
         (["overlay", "rm", f"{other}/"], "not the state of an overlay"),
-        (["run", "-v", f".:overlay={other}/sub", tool], "with a slash behind it"),
-        (["run", "-v", ".:overlay=./upper/", tool], "would be in it"),
-        (["run", "-v", f".:overlay={states(world)}/test", "-v", f"{states(world)}/test/data:/data", tool], "would be in it"),
+        (["run", "-v", f".:overlay={other}/sub", tool], "add a slash at the end"),
+        (["run", "-v", ".:overlay=./upper/", tool], "would be visible there"),
+        (["run", "-v", f".:overlay={states(world)}/test", "-v", f"{states(world)}/test/data:/data", tool], "would be visible there"),
         (["apply", f"{states(world)}/test/"], "named by its path"),
     ]:
         done = world.boot(*words)
@@ -495,8 +495,8 @@ def mistakes_with_states(world: World) -> None:
     for words, part in [
         (["diff", "nothing"], "no such state"),
         (["diff", "a b"], "the name of a state"),
-        (["run", "-v", "./kept:overlay=test", "true"], "for directories"),
-        (["run", "-v", f".:overlay={world.project}/state.db", "true"], "would be in it"),
+        (["run", "-v", "./kept:overlay=test", "true"], "only a directory can have an overlay"),
+        (["run", "-v", f".:overlay={world.project}/state.db", "true"], "would be visible there"),
         (["run", "-v", f".:overlay={world.folder}/file", tool], "not the state of an overlay"),
     ]:
         done = world.boot(*words)
@@ -506,11 +506,11 @@ def mistakes_with_states(world: World) -> None:
     (world.folder / "elsewhere").symlink_to(world.project)
     (world.folder / "direct").symlink_to(world.project / "state.db")
     for words, part in [
-        (["run", "-v", f".:overlay={world.folder}/elsewhere/s.db", "true"], "would be in it"),
-        (["run", "-v", f".:overlay=../{world.project.name}/src/../s.db", "true"], "would be in it"),
+        (["run", "-v", f".:overlay={world.folder}/elsewhere/s.db", "true"], "would be visible there"),
+        (["run", "-v", f".:overlay=../{world.project.name}/src/../s.db", "true"], "would be visible there"),
         (["run", "-v", f".:overlay={world.folder}/direct", "true"], "symbolic link"),
-        (["run", "-v", ".:overlay=test", "-v", "src:ro", "true"], "nothing else can be mounted"),
-        (["run", "-v", ".:overlay=test", "--tmpfs", f"{world.project}/src", "true"], "nothing else can be mounted"),
+        (["run", "-v", ".:overlay=test", "-v", "src:ro", "true"], "cannot be mounted inside the overlay"),
+        (["run", "-v", ".:overlay=test", "--tmpfs", f"{world.project}/src", "true"], "cannot be mounted inside the overlay"),
         (["overlay", "rm", str(world.folder / "file")], "not the state of an overlay"),
     ]:
         done = world.boot(*words)
@@ -535,7 +535,7 @@ def what_is_no_state_stays_as_it_is(world: World) -> None:
     verbs = [["diff"], ["diff", *lower], ["log"], ["export", str(world.home / "copy")], ["apply"], ["apply", *lower], ["discard"], ["snapshot", "x"], ["rollback", "x"], ["fork", "x"], ["overlay", "ls"],
              ["overlay", "rm"]]
     run = "run", "-v", f".:overlay={{}}", str(world.folder / "tool" / "edit"), "w:made.txt=x"
-    for file, part in (text, "not the state of an overlay"), (other, "not the state of an overlay"), (empty, "no state"):
+    for file, part in (text, "not the state of an overlay"), (other, "not the state of an overlay"), (empty, "is empty"):
         before = file.read_bytes()
         for words in verbs:
             at = 2 if words[0] == "overlay" else 1
@@ -606,7 +606,7 @@ def a_home_is_found_without_a_variable(world: World) -> None:
     known = {name: value for name, value in world.known.items() if name != "HOME"}
     done = subprocess.run([BOOT, "overlay", "ls"], env=known, user=world.user, group=world.user, capture_output=True, text=True, check=False)
     has_home = Path(pwd.getpwuid(world.user if world.user is not None else os.geteuid()).pw_dir).is_dir()
-    same("no place", "no place for states" in done.stderr, not has_home)
+    same("no place", "cannot find the directory of states" in done.stderr, not has_home)
 
 
 def what_is_shown_commands_no_terminal(world: World) -> None:

@@ -103,7 +103,7 @@ def links_in_the_place_of_volumes(world: World) -> None:
     probe = str(world.folder / "tool" / "probe")
     for words in (("-v", "out"), ("-v", "out/:/x"), ("-v", f"{link}:ro"), ("-v", "out:overlay"), ("--dir", "out"), ("--dir", "out::/x")):
         done = world.run(*words, probe, "r:/x/key")
-        refused(f"{words}", done, f"symbolic link, which an earlier command may have made; name what is meant: {precious}")
+        refused(f"{words}", done, f"symbolic link, which an earlier command may have created; name the path that it leads to: {precious}")
         refused(f"session {words}", world.boot("session", "start", "planted", *words), "symbolic link")
     refused("on the way", world.run("-v", ".", "-v", "up/precious:/x", probe), "up is a symbolic link in")
     same("where one stands", world.run("-v", str(link), probe, cwd=precious).returncode, 7)

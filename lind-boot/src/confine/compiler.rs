@@ -115,5 +115,5 @@ fn drop_capabilities() -> Result<()> {
 }
 
 fn filter() -> Result<()> {
-    seccompiler::apply_filter(&seccomp::filter_of(ALLOWED, BY_ARGUMENT)?).context("cannot install the filter")
+    seccompiler::apply_filter(&seccomp::filter_of(ALLOWED, BY_ARGUMENT)?).context("cannot install the seccomp filter")
 }

@@ -92,6 +92,6 @@ fn version(status: RestrictionStatus) -> Result<i32> {
         LandlockStatus::Available { effective_abi, .. } if status.ruleset != RulesetStatus::NotEnforced => {
             Ok(effective_abi as i32)
         }
-        _ => bail!("this kernel has none"),
+        _ => bail!("this kernel does not support it"),
     }
 }

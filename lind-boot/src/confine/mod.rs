@@ -86,7 +86,11 @@ impl Report {
         let compiler = self.compiler.iter().flatten();
         let compiler = compiler.filter_map(|wall| missing(&format!("the compiler's {}", wall.name), &wall.up));
         let missing: Vec<_> = walls.iter().filter_map(|(name, wall)| missing(name, wall)).chain(compiler).collect();
-        if missing.is_empty() { Ok(()) } else { bail!("--require-confinement: not up: {}", missing.join(", ")) }
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            bail!("--require-confinement: these walls are not up: {}", missing.join(", "))
+        }
     }
 }
 
@@ -170,7 +174,7 @@ pub fn landlock_alone(root: &Root) -> Result<i32> {
 /// # Errors
 /// When the host has none.
 pub fn install_filter() -> Result<()> {
-    seccompiler::apply_filter(&filter()?).context("cannot install the filter")
+    seccompiler::apply_filter(&filter()?).context("cannot install the seccomp filter")
 }
 
 /// What keeps look-ups inside: how the root was changed, and whether the kernel crate confines each of them all the same.

@@ -58,9 +58,9 @@ pub fn hint(denial: &Denial) -> Option<String> {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
             name.chars().all(is_plain).then(|| format!("--allow-name {name}"))
         }
-        "write_filter" => Some("a policy of your own without it in protect (--policy FILE)".into()),
+        "write_filter" => Some("a policy of your own that does not protect it (--policy FILE)".into()),
         "resource" => match subject {
-            "threads" => Some("more threads among the limits of the policy".into()),
+            "threads" => Some("a larger limit `threads` in the policy".into()),
             "memory" | "cpu" | "cages" | "files" => Some(format!("a larger --{subject}")),
             subject if subject.starts_with("write") => Some("a larger --disk".into()),
             _ => None,

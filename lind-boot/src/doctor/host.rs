@@ -62,7 +62,7 @@ fn namespaces(told: &Told) -> Fact {
         (Some(_), _) => Fact::fine(NAME, "yes, in a user namespace"),
         (None, why) => {
             let why = why.as_deref().unwrap_or("it is not known why");
-            Fact::wrong(NAME, format!("no ({why}): lind-boot keeps them itself"), allowing_namespaces())
+            Fact::wrong(NAME, format!("no ({why}): lind-boot makes them itself"), allowing_namespaces())
         }
     }
 }
@@ -103,13 +103,13 @@ fn version_of_landlock(told: &Told) -> Fact {
         Some(&version) if version >= SCOPES.0 => Fact::fine(NAME, format!("version {version}")),
         Some(version) => Fact::wrong(
             NAME,
-            format!("version {version}: abstract sockets and signals are not kept in"),
-            format!("{} has version {}", SCOPES.1, SCOPES.0),
+            format!("version {version}, which does not confine abstract sockets and signals"),
+            format!("use {} or later, which has version {}", SCOPES.1, SCOPES.0),
         ),
         None => Fact::wrong(
             NAME,
             "none",
-            "a kernel from Linux 5.13 on with CONFIG_SECURITY_LANDLOCK, and `landlock` among lsm= of its command line",
+            "use Linux 5.13 or later with CONFIG_SECURITY_LANDLOCK, and `landlock` in lsm= of its command line",
         ),
     }
 }
@@ -118,7 +118,7 @@ fn proc() -> Fact {
     if Path::new("/proc/self/status").exists() {
         return Fact::fine("/proc", "mounted");
     }
-    Fact::worth("/proc", "not mounted: some of this cannot be seen", "mount -t proc proc /proc")
+    Fact::worth("/proc", "not mounted, so that some of this cannot be checked", "mount -t proc proc /proc")
 }
 
 fn limits() -> Vec<Fact> {
@@ -137,7 +137,7 @@ fn limits() -> Vec<Fact> {
         Some(bytes) if bytes < LITTLE => Fact::worth(
             "addresses",
             shown_size,
-            "ulimit -v unlimited: each program takes 4 GiB of addresses, most of which no memory is behind",
+            "ulimit -v unlimited: each program reserves 4 GiB of addresses, most of them without memory",
         ),
         _ => Fact::fine("addresses", shown_size),
     };
@@ -155,14 +155,14 @@ fn store() -> Vec<Fact> {
     let store = match CodeStore::open() {
         Ok(store) => store,
         Err(error) => {
-            facts.push(Fact::wrong("key", "it cannot be used", format!("{error:#}")));
+            facts.push(Fact::wrong("key", "cannot be used", format!("{error:#}")));
             return facts;
         }
     };
     let shown = |path: Option<&PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
     match &store.unkept {
         Some(why) => {
-            facts.push(Fact::worth("key", format!("none is kept ({why})"), "set XDG_DATA_HOME and XDG_CACHE_HOME"));
+            facts.push(Fact::worth("key", format!("not kept ({why})"), "set XDG_DATA_HOME and XDG_CACHE_HOME"));
         }
         None => {
             facts.push(Fact::fine("key", format!("{}/key, for this user alone", shown(store.private.first()))));
@@ -170,19 +170,21 @@ fn store() -> Vec<Fact> {
                 Some(_) => Fact::fine("cache", shown(store.private.get(1))),
                 None => Fact::worth(
                     "cache",
-                    format!("{} cannot be made", shown(store.private.get(1))),
-                    "set XDG_CACHE_HOME: programs are compiled at each start",
+                    format!("cannot create {}", shown(store.private.get(1))),
+                    "set XDG_CACHE_HOME; until then programs are compiled at each start",
                 ),
             });
         }
     }
     match Engine::new(store, false) {
         Ok(engine) => facts.extend([grates(&engine), image(&engine)]),
-        Err(error) => {
-            facts.push(Fact::wrong("engine", format!("{error:#}"), "a processor and a kernel that it runs on"))
-        }
+        Err(error) => facts.push(Fact::wrong(
+            "engine",
+            format!("{error:#}"),
+            "use a processor and a kernel that the engine supports",
+        )),
     }
-    facts.push(found("C library", installed::sysroot(), "make sysroot; only the compiler needs it"));
+    facts.push(found("C library", installed::sysroot(), "make sysroot (only for compiling programs)"));
     facts
 }
 
@@ -217,7 +219,7 @@ fn image(engine: &Engine) -> Fact {
 fn grates(engine: &Engine) -> Fact {
     const NAME: &str = "grates";
     let Some(folder) = installed::grates() else {
-        return Fact::wrong(NAME, "not found: a sandbox is made of them", "make grates, or make install");
+        return Fact::wrong(NAME, "not found, and no sandbox can start without them", "make grates, or make install");
     };
     let files = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let modules: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|suffix| suffix == "wasm")).collect();
@@ -239,6 +241,6 @@ fn grates(engine: &Engine) -> Fact {
             let value = format!("{} in {place}, {left} not compiled yet", modules.len());
             Fact::worth(NAME, value, format!("lind-boot warm {place}"))
         }
-        _ => Fact::worth(NAME, format!("{old} in {place} are of another version"), "make grates"),
+        _ => Fact::worth(NAME, format!("{old} in {place} were compiled by another version"), "make grates"),
     }
 }

@@ -80,18 +80,18 @@ impl Wall {
     /// What to do where it does not.
     fn advice(self) -> String {
         match self {
-            Wall::Kernel => "tell us: a program in a cage was let through (SECURITY.md)".into(),
+            Wall::Kernel => "report this: a program in a cage was not refused (SECURITY.md)".into(),
             Wall::Root => host::allowing_namespaces(),
-            Wall::Landlock => "see the line of Landlock above".into(),
-            Wall::Seccomp => "a kernel with CONFIG_SECCOMP_FILTER, and a container that permits seccomp(2)".into(),
-            Wall::All => "see what the walls by themselves let through".into(),
+            Wall::Landlock => "see the advice for Landlock above".into(),
+            Wall::Seccomp => "use a kernel with CONFIG_SECCOMP_FILTER, and a container that permits seccomp(2)".into(),
+            Wall::All => "see which single walls did not refuse it".into(),
         }
     }
 
     /// What to do where nothing was found out about it.
     fn advice_to_try(self) -> String {
         match self {
-            Wall::Kernel | Wall::All => "mend what is named here, and run the doctor again".into(),
+            Wall::Kernel | Wall::All => "fix the failure that is named here, and run the doctor again".into(),
             wall => wall.advice(),
         }
     }
@@ -123,7 +123,7 @@ struct Findings {
 /// When there is nothing to try it on, or nobody takes what is printed.
 pub fn run(options: &Doctor) -> Result<bool, Failure> {
     if let (Some(part), Some(folder)) = (options.part, &options.target) {
-        let program = crate::installed::program().context("this program is not found")?;
+        let program = crate::installed::program().context("cannot find the file of lind-boot itself (mount /proc)")?;
         let target = Target { folder: folder.clone(), port: options.port, process: options.process, program };
         return parts::be(part, &target).map(|()| true);
     }
@@ -207,7 +207,7 @@ impl Findings {
             facts.push(("memory", readable, true));
         }
         for (name, value, holds) in facts {
-            let value = format!("{value}, as the kernel says of the runner");
+            let value = format!("{value}, as the host reports for the runner");
             if !holds {
                 self.less.push((format!("{name}: {value}"), Wall::Seccomp.advice()));
             }

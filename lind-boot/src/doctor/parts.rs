@@ -108,7 +108,7 @@ fn alone(part: Part, target: &Target) -> Result<()> {
         Part::Root => {
             let root = sandbox::root_alone(&options(target))?;
             if confine::change_root(&root, false).0 != Walls::Chroot {
-                bail!("the root cannot be changed");
+                bail!("cannot change the root directory");
             }
         }
         Part::Landlock => {
@@ -148,7 +148,7 @@ pub fn ask(part: Part, target: &Target) -> Told {
 }
 
 fn heard(part: Part, target: &Target, told: &mut Told) -> Result<()> {
-    let program = installed::program().context("this program is not found")?;
+    let program = installed::program().context("cannot find the file of lind-boot itself (mount /proc)")?;
     let name = part.to_possible_value().context("a part has a name")?;
     let mut child = Command::new(program)
         .args(["doctor", "--part", name.get_name(), "--target"])
@@ -158,7 +158,7 @@ fn heard(part: Part, target: &Target, told: &mut Told) -> Result<()> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .context("cannot start itself")?;
+        .context("cannot start another lind-boot")?;
     let output = child.stdout.take().context("a pipe")?;
     let words = target.words()?;
     let mut asked_for_exec = false;
@@ -200,7 +200,9 @@ fn ended(child: &mut Child, asked_for_exec: bool, told: &mut Told) -> Result<()>
     if told.trials.is_empty() && told.facts.is_empty() {
         let last = said.lines().rev().find(|line| line.starts_with("lind-boot: ")).or_else(|| said.lines().last());
         let last = last.map(|line| line.trim_start_matches("lind-boot: ").to_owned());
-        return Err(anyhow!(last.unwrap_or_else(|| format!("it tells nothing and ends with {status}"))));
+        return Err(anyhow!(
+            last.unwrap_or_else(|| format!("the process that tries it printed nothing and ended with {status}"))
+        ));
     }
     Ok(())
 }

@@ -123,11 +123,13 @@ impl Bait {
     /// When there is no room for temporary files.
     pub fn new() -> Result<Bait> {
         use std::os::unix::fs::DirBuilderExt as _;
-        let program = installed::program().context("this program is not found")?;
+        let program = installed::program().context("cannot find the file of lind-boot itself (mount /proc)")?;
         let folder = std::env::temp_dir().join(format!("lind-doctor-{}", std::process::id()));
         let folder = std::path::absolute(folder)?;
         let made = std::fs::DirBuilder::new().mode(0o700).create(&folder);
-        made.with_context(|| format!("{}: no room for a file to be kept from reading (TMPDIR)", folder.display()))?;
+        made.with_context(|| {
+            format!("{}: cannot create a directory for trial files (set TMPDIR to a writable one)", folder.display())
+        })?;
         let mut target = Target { folder, port: 0, process: std::process::id(), program };
         std::fs::write(target.file(), "nobody reads this")?;
         std::fs::create_dir_all(target.project().join(".git/hooks"))?;
@@ -168,7 +170,7 @@ impl Target {
     /// The name of the abstract socket.
     fn name(&self) -> Result<String> {
         let name = self.folder.file_name().and_then(|name| name.to_str());
-        Ok(name.context("a directory has a name")?.to_owned())
+        Ok(name.context("the name of the temporary directory is not UTF-8 (set TMPDIR)")?.to_owned())
     }
 
     /// The words for a program in a cage, and what each of them tries.

@@ -32,10 +32,10 @@ pub struct Node {
 /// Other brackets than the grate takes.
 fn check_brackets(name: &str, stacks: usize, manifest: &Manifest) -> Result<()> {
     match manifest.composes() {
-        Some(_) if stacks == 0 => bail!("{name}: %{{ is expected, then grates, then %}}"),
-        Some(count) if count > 0 && stacks > count as usize => bail!("{name}: a %{{ too many: it takes {count}"),
-        Some(count) if stacks < count as usize => bail!("{name}: a %{{ is missing: it takes {count}"),
-        None if stacks > 0 && manifest.declared() => bail!("{name}: a %{{ after it, which it does not take"),
+        Some(_) if stacks == 0 => bail!("{name}: expected %{{ after its options, then grates, then %}}"),
+        Some(count) if count > 0 && stacks > count as usize => bail!("{name}: too many %{{: it takes {count}"),
+        Some(count) if stacks < count as usize => bail!("{name}: too few %{{: it takes {count}"),
+        None if stacks > 0 && manifest.declared() => bail!("{name}: this grate takes no %{{ after it"),
         _ => Ok(()),
     }
 }
@@ -83,7 +83,8 @@ impl Finder<'_> {
         let (chain, program) = self.chain(words, &mut 0, false)?;
         let Some(program) = program else {
             let last = chain.last().and_then(|grate| Some((&grate.name, grate.options.last()?)));
-            let taken = |(grate, word)| format!(": {word} is none, and was taken for an option of {grate}");
+            let taken =
+                |(grate, word)| format!(": there is no program {word}, so it was taken for an option of {grate}");
             bail!("no program after the grates{}", last.map_or_else(String::new, taken))
         };
         Ok(Line { chain, program })
@@ -103,7 +104,7 @@ impl Finder<'_> {
     fn check(&self, chain: &[Grate], brings: &mut bool) -> Result<()> {
         for grate in chain {
             match self.find(&grate.name) {
-                Ok(Found::Program) => bail!("{}.name: {} is a program, and no grate", grate.place, grate.name),
+                Ok(Found::Program) => bail!("{}.name: {} is a program, not a grate", grate.place, grate.name),
                 Ok(Found::Nothing) if !*brings => bail!("{}.name: {}", grate.place, self.none(&grate.name)),
                 Ok(Found::Grate(manifest)) if !*brings => {
                     check_brackets(&grate.name, grate.stacks.len(), &manifest).with_context(|| grate.place.clone())?;
@@ -132,20 +133,22 @@ impl Finder<'_> {
             *at += 1;
             if word == "%}" {
                 if !inside {
-                    bail!("%}} without a %{{ before it");
+                    bail!("there is a %}} without a %{{ before it");
                 }
                 return Ok((chain, None));
             }
             match self.find(word)? {
-                Found::Nothing if word.starts_with('-') => bail!("{word}: no such option, nor a program"),
+                Found::Nothing if word.starts_with('-') => {
+                    bail!("{word}: neither an option of the grate before it nor a program")
+                }
                 Found::Nothing if is_grate_name(word.as_bytes()) => bail!("{word}: {}", self.none(word)),
                 Found::Nothing => bail!("{word}: no such program in {}", self.root.display()),
-                Found::Program if inside => bail!("{word}: a program between %{{ and %}}; only grates can be there"),
+                Found::Program if inside => bail!("{word}: is a program; only grates can be between %{{ and %}}"),
                 Found::Program => return Ok((chain, Some(word.clone()))),
                 Found::Grate(manifest) => chain.push(self.grate(word, manifest, words, at)?),
             }
         }
-        if inside { bail!("%{{ without its %}}") } else { Ok((chain, None)) }
+        if inside { bail!("there is a %{{ without a %}} after it") } else { Ok((chain, None)) }
     }
 
     /// A grate, its options from `at` on, and what is in its brackets.
@@ -193,7 +196,10 @@ impl Finder<'_> {
             about = self.engine.inspect(&source)?;
         }
         let Some(module) = about.module else {
-            bail!("{}: compiled by another user or version: nothing is known of it", file.display())
+            bail!(
+                "{}: was compiled by another user or version and cannot be inspected; compile it again",
+                file.display()
+            )
         };
         Ok(match module.entry {
             Entry::None => Found::Program,

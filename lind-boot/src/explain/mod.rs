@@ -102,7 +102,7 @@ fn through(node: &Node, row: &'static Syscall) -> Option<Step> {
 fn as_text(line: &Line, routes: &Routes) -> String {
     let mut text = format!("{}: from the program to the kernel\n", shown(&line.program));
     for name in trusted(&line.chain) {
-        text += &format!("{name} declares nothing: that it only routes, and follows descriptors, is taken on trust\n");
+        text += &format!("{name} declares nothing: it is trusted to only route calls and follow descriptors\n");
     }
     for note in notes(&line.chain) {
         text += &format!("{note}\n");

@@ -67,7 +67,7 @@ impl Said {
         }
         command.args(["--explain", name]).args(line);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().context("asking a grate")?;
+        let mut child = command.spawn().context("cannot start lind-boot to ask the grate")?;
         let errors = child.stderr.take();
         let errors = std::thread::spawn(move || read(errors));
         let text = read(child.stdout.take());
@@ -81,7 +81,7 @@ impl Said {
             bail!("{}", errors.strip_prefix("lind-boot: ").unwrap_or(errors));
         }
         let said = Said::parse(&text).filter(|_| ended_well);
-        said.with_context(|| format!("{name}: it does not say what it would do"))
+        said.with_context(|| format!("{name}: the grate did not describe what it would do"))
     }
 
     fn parse(text: &str) -> Option<Said> {

@@ -63,7 +63,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
 fn ensure_directory(lower: &Path) -> Result<()> {
     ensure!(
         lower.is_dir(),
-        "{}: the directory below the overlay is not there; --lower DIR says where it is",
+        "{}: the directory below the overlay does not exist; name it with --lower DIR",
         lower.display()
     );
     Ok(())
@@ -83,7 +83,7 @@ fn existing(text: &OsString) -> Result<State> {
     let state = State::parse(text)?;
     ensure!(
         state.exists(),
-        "{}: no such state ({}); lind-boot overlay ls lists them",
+        "{}: no such state ({}); `lind-boot overlay ls` lists the states",
         text.display(),
         state.file.display()
     );
@@ -138,13 +138,14 @@ struct Belongs {
 fn belongs(state: &State) -> Result<Belongs, Failure> {
     let mut words = tool("lower", state);
     words.extend(["--".into(), ".".into()]);
-    let own = std::env::current_exe().context("lind-boot itself")?;
+    let own = std::env::current_exe().context("cannot find the file of lind-boot itself (mount /proc)")?;
     let said = Command::new(own).args(words).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let said = said.map_err(anyhow::Error::from)?;
     if !said.status.success() {
         return Err(Failure::said());
     }
-    let found = parsed(&said.stdout).with_context(|| format!("{}: no state", state.name.display()))?;
+    let found =
+        parsed(&said.stdout).with_context(|| format!("{}: not the state of an overlay", state.name.display()))?;
     Ok(found)
 }
 
@@ -182,7 +183,7 @@ fn ensure_free(state: &State) -> Result<()> {
     ensure!(state.is_one(), "{}: not the state of an overlay", state.file.display());
     let file = std::fs::File::open(state.database()).with_context(|| state.file.display().to_string())?;
     let free = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
-    free.with_context(|| format!("{}: in use", state.name.display()))
+    free.with_context(|| format!("{}: in use by a running command", state.name.display()))
 }
 
 fn list() -> Result<String> {
@@ -218,7 +219,7 @@ fn room(folder: &Path) -> u64 {
 /// # Errors
 /// When it could not be started.
 pub fn dry_run() -> Result<u8, Failure> {
-    let own = std::env::current_exe().context("lind-boot itself")?;
+    let own = std::env::current_exe().context("cannot find the file of lind-boot itself (mount /proc)")?;
     let folder = std::env::temp_dir().join(format!("lind-dry-run-{}", std::process::id()));
     std::fs::DirBuilder::new().create(&folder).with_context(|| folder.display().to_string())?;
     let mut words = std::env::args_os().skip(1);

@@ -41,7 +41,7 @@ fn folder(path: &Path) -> Result<Vec<Option<OwnedFd>>> {
             OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file =
             rustix::fs::openat(&folder, &name, flags, Mode::from_raw_mode(0o600)).with_context(|| name.clone())?;
-        ensure!(FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode).is_file(), "{name}: not a file");
+        ensure!(FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode).is_file(), "{name}: not a regular file");
         files.push(Some(file));
     }
     match rustix::fs::mkdirat(&folder, DATA, Mode::from_raw_mode(0o700)) {

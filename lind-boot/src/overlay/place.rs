@@ -92,9 +92,12 @@ impl State {
     /// # Errors
     /// When its directory is not there, or the file is a symbolic link.
     pub fn settle(&mut self) -> Result<()> {
-        let (parent, name) = (self.file.parent().context("no file")?, self.file.file_name().context("no file")?);
+        let (parent, name) = (
+            self.file.parent().context("is a directory, not a file")?,
+            self.file.file_name().context("is a directory, not a file")?,
+        );
         let file = parent.canonicalize().with_context(|| parent.display().to_string())?.join(name);
-        ensure!(!file.is_symlink(), "{}: a symbolic link; name the state itself", file.display());
+        ensure!(!file.is_symlink(), "{}: is a symbolic link; name the state itself", file.display());
         self.file = file;
         Ok(())
     }
@@ -113,7 +116,7 @@ impl State {
         let start = self.start().with_context(|| self.file.display().to_string())?;
         let has_log = std::fs::metadata(self.log()).is_ok_and(|log| log.len() > 0);
         let is_empty = start.iter().all(|&byte| byte == 0);
-        ensure!(makes || has_log || !is_empty, "{}: no state", self.name.display());
+        ensure!(makes || has_log || !is_empty, "{}: is empty, and so not the state of an overlay", self.name.display());
         let may_be = is_own(&start) || (is_empty && !has_log) || (start.starts_with(MAGIC) && (makes || has_log));
         ensure!(may_be, "{}: not the state of an overlay", self.name.display());
         Ok(())
@@ -185,7 +188,7 @@ pub fn is_folder(path: &Path, slash: bool) -> Result<bool> {
     let shown = path.display();
     let Ok(found) = path.metadata() else { return Ok(slash) };
     if !found.is_dir() {
-        ensure!(!slash, "{shown}: a file; without the slash behind it, it is the state");
+        ensure!(!slash, "{shown}: is a file; leave out the slash at the end");
         return Ok(false);
     }
     if holds_state(path) {
@@ -193,7 +196,7 @@ pub fn is_folder(path: &Path, slash: bool) -> Result<bool> {
     }
     let is_empty = std::fs::read_dir(path).with_context(|| shown.to_string())?.next().is_none();
     ensure!(is_empty, "{shown}: not the state of an overlay, but a directory with other files");
-    ensure!(slash, "{shown}: an empty directory; with a slash behind it, a state is made there");
+    ensure!(slash, "{shown}: is an empty directory; add a slash at the end to create a state there");
     Ok(true)
 }
 
@@ -208,11 +211,7 @@ fn named(name: &str, slash: bool) -> Result<(PathBuf, bool)> {
     if !slash && !holds_state(&directory) {
         return Ok((file, false));
     }
-    ensure!(
-        !slash || !file.exists(),
-        "{name}: a file ({}); without the slash behind it, it is the state",
-        file.display()
-    );
+    ensure!(!slash || !file.exists(), "{name}: is a file ({}); leave out the slash at the end", file.display());
     is_folder(&directory, true)?;
     Ok((directory, true))
 }
@@ -230,7 +229,7 @@ fn name(bytes: &[u8]) -> Result<&str> {
     let good = !bytes.is_empty() && bytes.len() <= LONGEST && bytes.iter().all(|&byte| allowed(byte));
     ensure!(
         good && !matches!(bytes[0], b'-' | b'.'),
-        "'{text}': the name of a state has up to {LONGEST} letters, digits, dots, dashes and underscores; a path has a slash"
+        "'{text}': not the name of a state: use up to {LONGEST} letters, digits, dots, dashes and underscores, or a path with a slash"
     );
     Ok(str::from_utf8(bytes)?)
 }
@@ -242,8 +241,9 @@ fn name(bytes: &[u8]) -> Result<&str> {
 pub fn folder() -> Result<PathBuf> {
     let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let base = named.or_else(|| Some(lind_engine::homes().next()?.join(".local/state")));
-    let base =
-        base.context("no place for states of overlays: set XDG_STATE_HOME or HOME, or name a path with a slash")?;
+    let base = base.context(
+        "cannot find the directory of states: set XDG_STATE_HOME or HOME, or name the state by a path with a slash",
+    )?;
     Ok(base.join("lind/overlay"))
 }
 

@@ -39,7 +39,7 @@ fn folder(path: &Path) -> Result<()> {
         }
     }
     if !unless_used(rustix::fs::rmdir(path))? {
-        stdio::say_line(&format!("{}: files that are not the state's stay there", path.display()));
+        stdio::say_line(&format!("{}: was not removed, because it has files that are not the state's", path.display()));
     }
     Ok(())
 }

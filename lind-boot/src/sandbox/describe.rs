@@ -41,7 +41,7 @@ pub fn described(sandbox: &Sandbox, options: &Options, json: bool) -> String {
         let _ = writeln!(text, "  published: {published}");
     }
     if let Some(timeout) = options.timeout {
-        let _ = writeln!(text, "  after {} s everything is ended, with status 124", timeout.as_secs_f64());
+        let _ = writeln!(text, "  after {} s all programs are killed, with status 124", timeout.as_secs_f64());
     }
     let _ = writeln!(text, "\nstarts in {}, with home directory {HOME}\n\nline", shown(&sandbox.workdir));
     let _ = writeln!(text, "  lind-boot {}", line(sandbox));
@@ -77,7 +77,7 @@ fn rules(sandbox: &Sandbox) -> Vec<String> {
         let word = &*shown(word);
         let rule = if let Some(name) = word.strip_suffix("_grate") {
             grate = name.to_owned();
-            (name == "net").then(|| "no network but what is named".to_owned())
+            (name == "net").then(|| "no network but what the rules allow".to_owned())
         } else if word == "%}" {
             program = None;
             None
@@ -94,7 +94,9 @@ fn rules(sandbox: &Sandbox) -> Vec<String> {
         };
         match (rule, &program, &*grate) {
             (Some(rule), Some(program), _) => rules.push(format!("{program}: {rule}")),
-            (Some(rule), None, "net") if word.ends_with("_grate") => network = rule.replace(" but what is named", ""),
+            (Some(rule), None, "net") if word.ends_with("_grate") => {
+                network = rule.replace(" but what the rules allow", "")
+            }
             (Some(rule), None, "net") if rule.starts_with(OWN_SOCKETS) || rule.ends_with(OWN) => rules.push(rule),
             (Some(rule), None, "net") => allowed.push(rule),
             (Some(rule), None, _) => rules.push(rule),
@@ -118,7 +120,7 @@ fn rule_of(grate: &str, option: &str, value: &str) -> Option<String> {
         ("net", "allow") if value.starts_with("any unix:") => format!("{OWN_SOCKETS} {}", &value["any unix:".len()..]),
         ("net", "allow") => value.to_owned(),
         ("net", "loopback") => format!("127.0.0.0/8 and ::1 are {OWN}"),
-        ("write_filter", "protect") => format!("{value} cannot be changed, nor come to be"),
+        ("write_filter", "protect") => format!("{value} cannot be changed or created"),
         ("write_filter", "allow") => format!("can be changed: {value}"),
         ("seccomp", "path") => format!("can be read: {value}"),
         ("seccomp", "program") => format!("can be run: {value}"),

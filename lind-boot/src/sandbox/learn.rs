@@ -121,7 +121,7 @@ impl Learner {
         let learned = self.learned().with_context(shown)?;
         let policy = self.before.as_ref().map_or(learned.clone(), |before| before.widened(&learned));
         let text = format!(
-            "# Learned from: {}\n# What is not named here is refused. Edit it, or learn again into it: that adds to it.\n{}",
+            "# Learned from: {}\n# All else is refused. Edit this file, or learn into it again to allow more.\n{}",
             text::shown(&self.command),
             policy.text()
         );

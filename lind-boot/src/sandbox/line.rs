@@ -47,7 +47,11 @@ fn before_files(
 ) -> Result<Vec<OsString>> {
     let mut line = overlays(volumes, options.overlay_all.is_none());
     if let Some(file) = &options.audit {
-        ensure!(file.symlink_metadata().is_err(), "--audit {}: exists; a log is never written over", file.display());
+        ensure!(
+            file.symlink_metadata().is_err(),
+            "--audit {}: already exists; a log is never overwritten, so name a new file",
+            file.display()
+        );
         let file = Named::find("--audit", file, For::Results, &super::changed(volumes))?;
         line.extend(["witness_grate".into(), "-o".into(), std::path::absolute(file.path())?.into()]);
     }
@@ -201,11 +205,11 @@ fn network(options: &Options, policy: &Policy, notes: Option<&str>, own: Vec<Str
     let free = has_network(options, policy);
     ensure!(
         !free || options.publish.is_empty(),
-        "--publish and the host's network: choose one; a program that listens there is on the host"
+        "--publish cannot be used with the host's network, where programs listen on the host's own ports"
     );
     let mut words = vec!["net_grate".to_owned()];
     for rule in rules {
-        ensure!(options.network != Some(Network::None), "--allow {rule} and --network none: choose one");
+        ensure!(options.network != Some(Network::None), "--allow {rule} cannot be used with --network none");
         words.push(format!("--allow={}", net_rule(rule)?));
     }
     let unruled = free && words.len() == 1;
@@ -246,7 +250,7 @@ fn net_rule(text: &str) -> Result<String> {
     if let Some((scheme, rest)) = text.split_once("://") {
         let (host, port) = (rest.split('/').next().unwrap_or_default(), if scheme == "https" { 443 } else { 80 });
         let port = if host.contains(':') { String::new() } else { format!(":{port}") };
-        bail!("--allow {text}: a host is named, not an address of a page: --allow {host}{port}");
+        bail!("--allow {text}: expected a host, not a URL: --allow {host}{port}");
     }
     let (host, port) = match text.rsplit_once(':') {
         // An address of IPv6 has colons of its own; with a port it is in brackets.
@@ -254,19 +258,22 @@ fn net_rule(text: &str) -> Result<String> {
         _ => (text, "*"),
     };
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    ensure!(!host.is_empty(), "--allow {text}: no host is named");
+    ensure!(!host.is_empty(), "--allow {text}: expected HOST[:PORT]");
     if let Some((address, bits)) = host.split_once('/') {
         let most = address.parse().map(|address: IpAddr| if address.is_ipv4() { 32 } else { 128 });
-        let most: u8 = most.map_err(|_| anyhow!("--allow {text}: {address} is no address"))?;
-        ensure!(bits.parse::<u8>().is_ok_and(|bits| bits <= most), "--allow {text}: an address has 0 to {most} bits");
+        let most: u8 = most.map_err(|_| anyhow!("--allow {text}: {address} is not an IP address"))?;
+        ensure!(
+            bits.parse::<u8>().is_ok_and(|bits| bits <= most),
+            "--allow {text}: expected 0 to {most} bits after the slash"
+        );
     }
     // The host's resolver is not asked for such names, so that no rule can match them.
     ensure!(
         !(host.starts_with("*.") && host.trim_end_matches('.').ends_with(".localhost")),
-        "--allow {text}: names below localhost are asked of nobody; name the address: --allow 127.0.0.1:{port}"
+        "--allow {text}: names below localhost are never resolved; name the address: --allow 127.0.0.1:{port}"
     );
     let number = port == "*" || port.split(['-', ',']).all(|part| part.parse::<u16>().is_ok_and(|port| port > 0));
-    ensure!(number, "--allow {text}: {port} is no port");
+    ensure!(number, "--allow {text}: {port} is not a port");
     Ok(format!("out {host} {port}"))
 }
 

@@ -153,7 +153,7 @@ pub fn run_program(options: &Options, words: &[OsString], attend: Attendant) -> 
 pub fn run_tool(volumes: Vec<(PathBuf, PathBuf, bool)>, words: Vec<OsString>) -> Result<Infallible, Failure> {
     let volume = |(host, guest, read_only)| Volume { host, guest, read_only, overlay: None };
     let plan = Plan {
-        image: config::root(None).context("the image with the tools")?,
+        image: config::root(None).context("cannot find the image with the tools (--image DIR)")?,
         scratch: Vec::new(),
         tmpfs: Vec::new(),
         volumes: volumes.into_iter().map(volume).collect(),
@@ -282,26 +282,31 @@ impl Sandbox {
         volume::ensure_no_links(options, &may_change)?;
         let tmpfs = options.tmpfs.iter().map(|word| Tmpfs::parse(word)).collect::<Result<Vec<_>>>()?;
         overlaid::settle(options, &tmpfs, &mut volumes)?;
-        let [first, arguments @ ..] = words else { bail!("no command named") };
-        let here = std::env::current_dir().context("the current directory")?;
-        let image = config::root(options.image.as_ref()).context("the image with the tools")?;
+        let [first, arguments @ ..] = words else { bail!("no command given (try --help)") };
+        let here = std::env::current_dir().context("cannot find the current directory")?;
+        let image =
+            config::root(options.image.as_ref()).context("cannot find the image with the tools (--image DIR)")?;
         volume::ensure_apart(&volumes)?;
         let guests: Vec<PathBuf> = volumes.iter().map(|volume| volume.guest.clone()).collect();
         let policy = relative::resolved(&policy, &guests).with_context(|| format!("--policy {name}"))?;
         let first = command(first, &here, &Shown { image: &image, workdir: options.workdir.as_deref() }, &mut volumes)?;
         let workdir = match &options.workdir {
             Some(workdir) => {
-                ensure!(workdir.has_root(), "-w {}: a path of the guest begins with /", workdir.display());
+                ensure!(
+                    workdir.has_root(),
+                    "-w {}: must be a path of the guest, which begins with /",
+                    workdir.display()
+                );
                 workdir.clone()
             }
             None => inside(&here, &volumes).unwrap_or_else(|| home(&tmpfs, &volumes)),
         };
         ensure!(
             learn.is_none() || !policy.has_lists(),
-            "--policy {name} lists what may be done: --learn {name} without it adds to that"
+            "--policy {name} has lists of what is allowed, so nothing can be learned under it; to add to it, use --learn {name} alone"
         );
         if learn.is_some() {
-            volumes.iter().try_for_each(|volume| volume.ensure_text("what is learned"))?;
+            volumes.iter().try_for_each(|volume| volume.ensure_text("a learned policy"))?;
         }
         let mut learner = learn.map(|(file, whom)| Learner::new(&file, whom, &may_change)).transpose()?;
         let notes = learner.as_ref().map(Learner::paths);
@@ -380,13 +385,13 @@ fn told(words: &[OsString]) -> String {
 /// options name files of the host.
 fn ensure_program(name: &OsString) -> Result<()> {
     let bytes = name.as_bytes();
-    ensure!(!bytes.is_empty(), "run: '': no such program");
+    ensure!(!bytes.is_empty(), "run: the name of the command is empty");
     ensure!(
         !bytes.starts_with(b"-"),
         "{}: a command cannot begin with a dash; options come before `--`",
         name.display()
     );
-    ensure!(!matches!(bytes, b"." | b".."), "run: {}: a directory, and no program", name.display());
+    ensure!(!matches!(bytes, b"." | b".."), "run: {}: is a directory, not a program", name.display());
     ensure!(
         !bytes.starts_with(b"%") && !is_grate_name(bytes),
         "{0}: a grate cannot be the command; `lind-boot {0} ...` starts it without a sandbox",
@@ -402,7 +407,10 @@ fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
     for folder in CodeStore::places() {
         for volume in volumes.iter().filter(|volume| volume.read_only) {
             let host = volume.host.display();
-            ensure!(!volume.host.starts_with(&folder), "-v {host}: the key or the cache of compiled code is there");
+            ensure!(
+                !volume.host.starts_with(&folder),
+                "-v {host}: cannot be mounted, because the key or the cache of compiled code is kept there"
+            );
             hidden.extend(below(&folder, &volume.host, &volume.guest));
         }
     }
@@ -410,7 +418,7 @@ fn hidden(volumes: &[Volume]) -> Result<Vec<PathBuf>> {
         for volume in volumes {
             ensure!(
                 !volume.host.starts_with(&folder),
-                "-v {}: the sockets of sessions are there",
+                "-v {}: cannot be mounted, because the sockets of sessions are kept there",
                 volume.host.display()
             );
             // One that is not there yet may come to be as long as this runs.

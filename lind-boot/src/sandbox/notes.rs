@@ -20,7 +20,7 @@ impl Notes {
     /// # Errors
     /// When there is no memory for it.
     pub fn new(name: &str) -> Result<Notes> {
-        let file = File::from(memfd_create(name, MemfdFlags::CLOEXEC).context("no file in memory")?);
+        let file = File::from(memfd_create(name, MemfdFlags::CLOEXEC).context("cannot create a file in memory")?);
         // Whoever reads it at the end may be a thread with a table of its own.
         lind_kernel::fd::keep_also(file.as_fd());
         Ok(Notes(file))
@@ -37,8 +37,8 @@ impl Notes {
     /// When the grate did not come to its end, or what is there is no TOML.
     pub fn read(&self) -> Result<Value> {
         let size = self.0.metadata()?.len();
-        ensure!(size > 0, "a grate was ended before it could say what it saw");
-        ensure!(size <= MOST, "too much was noted");
+        ensure!(size > 0, "a grate was killed before it wrote its notes");
+        ensure!(size <= MOST, "the notes of a grate are larger than {} MiB", MOST >> 20);
         let mut bytes = vec![0; usize::try_from(size)?];
         self.0.read_exact_at(&mut bytes, 0)?;
         Ok(toml::from_str(std::str::from_utf8(&bytes)?)?)

@@ -31,7 +31,11 @@ pub fn settle(options: &Options, tmpfs: &[Tmpfs], volumes: &mut [Volume]) -> Res
     for state in volumes.iter().filter_map(|volume| volume.overlay.as_ref()) {
         let seen = |volume: &&Volume| state.is_shown_by(&volume.host);
         if let Some(volume) = volumes.iter().find(seen) {
-            bail!("-v {}: the state {} would be in it", volume.host.display(), state.file.display());
+            bail!(
+                "-v {}: the overlay's state {} would be visible there; keep the state elsewhere",
+                volume.host.display(),
+                state.file.display()
+            );
         }
     }
     Ok(())
@@ -43,7 +47,7 @@ fn ensure_alone(overlay: &Volume, tmpfs: &[Tmpfs], volumes: &[Volume]) -> Result
     let mut places = others.chain(tmpfs.iter().map(|tmpfs| &tmpfs.guest));
     match places.find(|place| place.starts_with(&overlay.guest)) {
         Some(place) => bail!(
-            "-v {}:overlay: {} is in it; nothing else can be mounted there",
+            "-v {}:overlay: {} cannot be mounted inside the overlay; mount it elsewhere",
             overlay.host.display(),
             place.display()
         ),

@@ -24,8 +24,8 @@ pub fn words(grates: &[String], folders: &[PathBuf]) -> Result<Vec<OsString>> {
 
 fn one(text: &str, folders: &Folders) -> Result<Vec<OsString>> {
     let mut words = split(text)?;
-    let Some(name) = words.first_mut() else { bail!("names no grate") };
-    ensure!(!name.contains('/'), "a grate is named without its directory; --grates DIR names that");
+    let Some(name) = words.first_mut() else { bail!("expected the name of a grate") };
+    ensure!(!name.contains('/'), "name the grate without its directory, and the directory with --grates DIR");
     if !name.ends_with(SUFFIX) {
         name.push_str(SUFFIX);
     }

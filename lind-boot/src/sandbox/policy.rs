@@ -133,11 +133,11 @@ impl Policy {
                     name.starts_with('/') || name.split('/').any(|part| part == ".." || part.is_empty())
                 };
                 if let Some(name) = self.protect.iter().find(wrong) {
-                    bail!("{name}: names are relative to each volume, without `..`");
+                    bail!("{name}: must be relative to each volume, without `..`");
                 }
                 let stars = |name: &&String| name.split('/').skip(1).any(|part| part == "**");
                 if let Some(name) = self.protect.iter().find(stars) {
-                    bail!("{name}: `**/` stands only in front");
+                    bail!("{name}: `**` is allowed only at the beginning, as in `**/NAME`");
                 }
             }
             "program" => {
@@ -145,11 +145,13 @@ impl Policy {
                     self.program.push(ProgramRules::parse(name, rules).with_context(|| format!("{name:?}"))?);
                 }
             }
-            "unlearned" => bail!("no run has ended that it was to be learned from; learn into it, or remove it"),
+            "unlearned" => bail!(
+                "the policy is empty, because no run that it learns from has ended; learn into it again, or remove it"
+            ),
             "calls" => {
                 let calls = texts(value)?;
                 if let Some(wrong) = calls.iter().find(|name| lind_abi::syscall_named(name).is_none()) {
-                    bail!("{wrong}: no system call; `lind-boot syscalls` lists them");
+                    bail!("{wrong}: not a system call; `lind-boot syscalls` lists them");
                 }
                 self.calls = Some(calls);
             }
@@ -159,19 +161,19 @@ impl Policy {
             "limits" => {
                 for (limit, amount) in value.as_object().context("must be a table")? {
                     if !LIMITS.contains(&limit.as_str()) {
-                        bail!("there is no limit {limit}; there are {}", LIMITS.join(", "));
+                        bail!("{limit}: unknown limit; the limits are {}", LIMITS.join(", "));
                     }
                     let amount = match amount {
                         Value::String(text) => text.clone(),
                         Value::Number(number) => number.to_string(),
-                        _ => bail!("{limit}: must be a number or a text such as \"64M\""),
+                        _ => bail!("{limit}: must be a number or a string such as \"64M\""),
                     };
                     let amount = Kind::of(limit).typed(&amount);
                     let amount = amount.map_err(|expected| anyhow!("{limit}: {expected}"))?;
                     self.limits.push((limit.clone(), amount));
                 }
             }
-            _ => bail!("unknown; there are {}", KEYS.join(", ")),
+            _ => bail!("unknown key; the keys are {}", KEYS.join(", ")),
         }
         Ok(())
     }
@@ -181,7 +183,7 @@ impl Policy {
             "hidden" => self.hidden = value.as_bool().context("must be true or false")?,
             "names" => self.take("protect", value)?,
             "except" => texts(value)?.iter().try_for_each(|name| self.allow_name(name))?,
-            _ => bail!("unknown; there are hidden, names and except"),
+            _ => bail!("unknown key; the keys are hidden, names and except"),
         }
         Ok(())
     }
@@ -193,7 +195,7 @@ impl Policy {
     pub fn allow_name(&mut self, name: &str) -> Result<()> {
         ensure!(
             !name.is_empty() && !name.contains('/') && !matches!(name, "." | ".."),
-            "{name}: one name is expected, without a slash; `*` and `?` in it are as in a shell"
+            "{name}: expected a name without a slash, in which `*` and `?` match as in a shell"
         );
         self.except.push(name.to_owned());
         Ok(())
@@ -320,7 +322,7 @@ impl ProgramRules {
         let mut policy = Policy { network: true, ..Policy::default() };
         for (key, value) in rules.as_object().context("must be a table")? {
             if !Self::KEYS.contains(&key.as_str()) {
-                bail!("{key}: unknown; for a program there are {}", Self::KEYS.join(", "));
+                bail!("{key}: unknown key; the keys of a program are {}", Self::KEYS.join(", "));
             }
             policy.network &= key != "allow";
             policy.take(key, value).with_context(|| key.clone())?;
@@ -365,8 +367,8 @@ pub fn file_of(name: &OsStr) -> Result<PathBuf> {
         return Ok(name.into());
     }
     let known = KNOWN.iter().any(|(known, _)| *known == name);
-    ensure!(!known, "{}: comes with lind-boot, and cannot be changed; choose another name", name.display());
-    ensure!(!name.is_empty(), "a policy has a name");
+    ensure!(!known, "{}: this policy comes with lind-boot and cannot be changed; choose another name", name.display());
+    ensure!(!name.is_empty(), "the name of the policy is empty");
     Ok(config::policies()?.join(name).with_extension("toml"))
 }
 
@@ -391,14 +393,14 @@ fn quoted(text: &str) -> String {
 fn patterns(value: &Value) -> Result<Vec<String>> {
     let all = texts(value)?;
     if let Some(wrong) = all.iter().find(|pattern| is_relative(pattern) && !is_sound(pattern)) {
-        bail!("{wrong}: a path begins with /, or is relative to each volume, without `.` and `..`");
+        bail!("{wrong}: must begin with /, or be relative to each volume without `.` and `..`");
     }
     Ok(all)
 }
 
 fn texts(value: &Value) -> Result<Vec<String>> {
-    let all = value.as_array().context("must be a list of texts")?;
-    all.iter().map(|text| text.as_str().map(str::to_owned).context("must be a list of texts")).collect()
+    let all = value.as_array().context("must be a list of strings")?;
+    all.iter().map(|text| text.as_str().map(str::to_owned).context("must be a list of strings")).collect()
 }
 
 #[cfg(test)]

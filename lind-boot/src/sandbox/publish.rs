@@ -63,10 +63,12 @@ impl Listeners {
     /// Which port could not be had, and why.
     pub fn bind(ports: &[Published]) -> Result<Listeners> {
         let bound = ports.iter().map(|published| {
-            let listener = TcpListener::bind(published.host)
-                .with_context(|| format!("--publish {}:{}: cannot listen there", published.host, published.port))?;
+            let listener = TcpListener::bind(published.host).with_context(|| {
+                format!("--publish {}:{}: cannot listen on this port of the host", published.host, published.port)
+            })?;
             if published.host.port() == 0 {
-                let address = listener.local_addr().context("--publish: the port that the system chose")?;
+                let address =
+                    listener.local_addr().context("--publish: cannot find out which port the system chose")?;
                 stdio::say_line(&format!("published: {address} leads to port {}", published.port));
             }
             Ok((listener, published.port))
@@ -85,7 +87,7 @@ impl Listeners {
             std::thread::Builder::new()
                 .name("publish".to_owned())
                 .spawn(move || take(&listener, port, &kernel, &open))
-                .context("no thread for --publish (ulimit -u)")?;
+                .context("--publish: cannot start a thread (check `ulimit -u`)")?;
         }
         Ok(())
     }

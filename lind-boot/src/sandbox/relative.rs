@@ -47,11 +47,11 @@ pub fn resolved(policy: &Policy, volumes: &[PathBuf]) -> Result<Policy> {
 fn joined(volume: &Path, pattern: &str) -> Result<String> {
     let shown = volume.display();
     let top =
-        volume.to_str().with_context(|| format!("-v {shown}: not UTF-8, which the policy's {pattern} cannot be in"))?;
+        volume.to_str().with_context(|| format!("-v {shown}: is not UTF-8, so the policy's {pattern} cannot be applied to it; mount it elsewhere, as in -v {shown}:/src"))?;
     let is_plain = !top.contains(['*', '?']);
     ensure!(
         is_plain,
-        "-v {shown}: the policy's {pattern} would be a pattern there; give the volume another path, as in -v {shown}:/src"
+        "-v {shown}: has a `*` or `?`, so the policy's {pattern} cannot be applied to it; mount it elsewhere, as in -v {shown}:/src"
     );
     Ok(if pattern == TOP { top.to_owned() } else { format!("{}/{pattern}", top.trim_end_matches('/')) })
 }

@@ -194,12 +194,13 @@ fn enter_namespace() -> Result<()> {
     if crate::confine::unshare_mounts(false).is_err() {
         crate::confine::unshare_mounts(true).map_err(|error| {
             anyhow!(
-                "the host permits neither mounts nor user namespaces ({error:#}): --mounts=kernel does without; or run as root, or allow user \
+                "the host permits neither mounts nor user namespaces ({error:#}): use --mounts=kernel, or run as root, or allow user \
                  namespaces (sysctl kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"
             )
         })?;
     }
-    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).context("/")?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .context("cannot make the mounts private")?;
     Ok(())
 }
 
@@ -212,10 +213,11 @@ const FEWEST_FILES: u64 = 64;
 
 /// A file system in memory at a directory.
 fn memory(at: &Path, size: &str) -> Result<()> {
-    let bytes = Kind::Bytes.parse(size).with_context(|| format!("{size}: no size"))?;
+    let bytes = Kind::Bytes.parse(size).with_context(|| format!("{size}: not a size"))?;
     let files = (bytes / BYTES_PER_FILE).max(FEWEST_FILES);
     let data = std::ffi::CString::new(format!("size={size},nr_inodes={files},mode=0755"))?;
-    mount("tmpfs", at, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(data.as_c_str())).context("tmpfs")
+    mount("tmpfs", at, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(data.as_c_str()))
+        .context("cannot mount a tmpfs")
 }
 
 pub(super) fn open(dir: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
@@ -320,7 +322,7 @@ pub(super) fn make<S: Steps>(top: &S::At, path: &Path, kind: FileType, steps: &S
         at = next.map_err(|error| hidden(path, name, error))?;
         let found = FileType::from_raw_mode(rustix::fs::fstat(&at)?.st_mode);
         if (found == FileType::Directory) != directory {
-            bail!("{}: one is a directory and the other is not", path.display());
+            bail!("{}: a directory and a file cannot be mounted on each other", path.display());
         }
     }
     Ok(at)
@@ -344,7 +346,7 @@ fn hidden(path: &Path, name: &OsStr, error: rustix::io::Errno) -> anyhow::Error 
         rustix::io::Errno::LOOP => anyhow!("{path}: {name} is a symbolic link; name the path that it leads to"),
         rustix::io::Errno::ROFS => {
             anyhow!(
-                "{path}: there is no {name}, and it would have to be made in a read-only volume; name another path behind a colon, such as /mnt/{name}"
+                "{path}: {name} does not exist, and cannot be created in a read-only volume; name another path after a colon, such as /mnt/{name}"
             )
         }
         error => anyhow!("{path}: {name}: {error}"),

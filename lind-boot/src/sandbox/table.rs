@@ -108,7 +108,7 @@ fn errno(errno: lind_kernel::Errno) -> rustix::io::Errno {
 
 /// A directory of this run's own, and what keeps it: when all copies of that are closed, it is removed.
 fn own_folder() -> Result<(PathBuf, PipeWriter)> {
-    let mut why = anyhow!("no directory for mounts");
+    let mut why = anyhow!("there is no directory for mounts");
     for parent in place::candidates() {
         let mut number = [0; 8];
         rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty())?;
@@ -121,12 +121,12 @@ fn own_folder() -> Result<(PathBuf, PipeWriter)> {
             Err(error) => why = error,
         }
     }
-    Err(why.context("mounts need a directory of yours: set XDG_RUNTIME_DIR"))
+    Err(why.context("cannot create a directory for the mounts: set XDG_RUNTIME_DIR to a directory of yours"))
 }
 
 /// Starts who removes a directory when this process has ended.
 fn remove_at_end(folder: &Path) -> Result<PipeWriter> {
-    let program = crate::installed::program().context("this program is not found")?;
+    let program = crate::installed::program().context("cannot find the file of lind-boot itself (mount /proc)")?;
     let (end, open_end) = std::io::pipe()?;
     let started = Command::new(program)
         .arg("remove-at-end")
@@ -142,7 +142,7 @@ fn remove_at_end(folder: &Path) -> Result<PipeWriter> {
         Ok(_) => Ok(open_end),
         Err(error) => {
             let _ = std::fs::remove_dir_all(folder);
-            Err(error).context("cannot start what removes the directory of mounts")
+            Err(error).context("cannot start the process that removes the directory of mounts")
         }
     }
 }

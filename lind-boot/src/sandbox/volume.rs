@@ -69,7 +69,7 @@ impl Volume {
             [host, guest] => (path(host), Some(path(guest))),
             _ => bail!("-v {text}: expected HOST[:GUEST][:ro|rw]; `-v .` mounts a directory with a colon in its name"),
         };
-        ensure!(!host.as_os_str().is_empty(), "-v {text}: no directory or file of the host is named");
+        ensure!(!host.as_os_str().is_empty(), "-v {text}: expected a directory or file of the host before the colon");
         Ok((host, guest, read_only))
     }
 
@@ -78,7 +78,11 @@ impl Volume {
     /// # Errors
     /// When it is no directory, or there is no place for the state.
     pub fn under(self, state: Option<State>) -> Result<Volume> {
-        ensure!(self.host.is_dir(), "-v {}: an overlay is for directories", self.host.display());
+        ensure!(
+            self.host.is_dir(),
+            "-v {}: is not a directory, and only a directory can have an overlay",
+            self.host.display()
+        );
         let state = state.map_or_else(|| State::of_directory(&self.host), Ok)?;
         Ok(Volume { read_only: true, overlay: Some(state), ..self })
     }
@@ -89,7 +93,7 @@ impl Volume {
         let guest = &self.guest;
         ensure!(
             guest.to_str().is_some(),
-            "{}: not UTF-8, and cannot be part of {what}; -v .:/project gives it another name inside",
+            "{}: is not UTF-8, and cannot be part of {what}; mount it elsewhere, as in -v .:/project",
             guest.display()
         );
         Ok(())
@@ -115,7 +119,7 @@ fn ensure_no_link(host: &Path, found: &Path) -> Result<()> {
     let stands_there = std::env::current_dir().is_ok_and(|here| here == found);
     ensure!(
         !plain.is_symlink() || stands_there,
-        "a symbolic link, which an earlier command may have made; name what is meant: {}",
+        "is a symbolic link, which an earlier command may have created; name the path that it leads to: {}",
         shown(found)
     );
     Ok(())
@@ -157,12 +161,15 @@ pub fn ensure_apart(volumes: &[Volume]) -> Result<()> {
 /// When something is to be mounted in one, or there are too many.
 pub fn ensure_grates_can_hold(tmpfs: &[Tmpfs], volumes: &[Volume]) -> Result<()> {
     const MOST: usize = 6;
-    ensure!(tmpfs.len() <= MOST, "--tmpfs: at most {MOST} where lind-boot makes the mounts itself (--mounts=kernel)");
+    ensure!(
+        tmpfs.len() <= MOST,
+        "--tmpfs: at most {MOST} are possible where lind-boot makes the mounts itself (--mounts=kernel)"
+    );
     let guests = tmpfs.iter().map(|tmpfs| &tmpfs.guest).chain(volumes.iter().map(|volume| &volume.guest));
     for guest in guests {
         if let Some(over) = tmpfs.iter().find(|tmpfs| guest.starts_with(&tmpfs.guest) && *guest != tmpfs.guest) {
             bail!(
-                "{}: cannot lie in --tmpfs {} where lind-boot makes the mounts itself (--mounts=kernel)",
+                "{}: cannot be mounted inside --tmpfs {} where lind-boot makes the mounts itself (--mounts=kernel)",
                 guest.display(),
                 over.guest.display()
             );
@@ -186,7 +193,7 @@ pub fn preopened(word: &OsString, number: usize) -> Result<(Volume, OsString)> {
     );
     let found = host.canonicalize().with_context(|| format!("--dir {text}: {}", host.display()))?;
     ensure_no_link(&host, &found).with_context(|| format!("--dir {text}"))?;
-    ensure!(found.is_dir(), "--dir {text}: {} is no directory", host.display());
+    ensure!(found.is_dir(), "--dir {text}: {} is not a directory", host.display());
     let is_place = name.has_root() && name != Path::new("/");
     let goes_up = name.components().any(|part| part == Component::ParentDir);
     let guest = if is_place || given.is_none() && !goes_up && !name.has_root() {
@@ -232,7 +239,8 @@ impl Tmpfs {
     pub fn parse(word: &str) -> Result<Tmpfs> {
         let (path, size) = word.split_once(':').unwrap_or((word, TMPFS_SIZE));
         let size = Kind::Bytes.plain(size).ok().filter(|size| size != "0" && !size.ends_with('T'));
-        let size = size.with_context(|| format!("--tmpfs {word}: no size; 64M, 1G"))?;
+        let size =
+            size.with_context(|| format!("--tmpfs {word}: expected a size after the colon, such as 64M or 1G"))?;
         let guest = clean(Path::new(path)).with_context(|| format!("--tmpfs {word}"))?;
         Ok(Tmpfs { guest, size: size.to_lowercase() })
     }
@@ -244,21 +252,18 @@ impl Tmpfs {
 /// When it does not begin there, goes up, is the root, or lies where the kernel has its own files.
 pub fn clean(path: &Path) -> Result<PathBuf> {
     let shown = path.display();
-    ensure!(path.has_root(), "{shown}: a path of the guest begins with /");
+    ensure!(path.has_root(), "{shown}: must be a path of the guest, which begins with /");
     let mut clean = PathBuf::from("/");
     for component in path.components() {
         match component {
             Component::Normal(name) => clean.push(name),
             Component::RootDir | Component::CurDir => {}
-            _ => bail!("{shown}: `..` is not taken here"),
+            _ => bail!("{shown}: a path of the guest cannot have `..`"),
         }
     }
-    ensure!(
-        clean.parent().is_some(),
-        "{shown}: nothing can be mounted over the root itself; name another path behind a colon"
-    );
+    ensure!(clean.parent().is_some(), "{shown}: cannot mount over the root itself; name another path after a colon");
     let own = ["/proc", "/dev", "/sys"].iter().any(|place| clean.starts_with(place));
-    ensure!(!own, "{shown}: /proc, /dev and /sys are the kernel's own");
+    ensure!(!own, "{shown}: cannot mount in /proc, /dev and /sys, which are the kernel's own");
     Ok(clean)
 }
 

@@ -125,7 +125,10 @@ impl Client<'_> {
         let left = self.due.map(|due| due.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) {
             // Without us the session ends it.
-            stdio::say_line(&format!("SIGTERM came {} s ago: the command is ended", host_signals::GRACE.as_secs()));
+            stdio::say_line(&format!(
+                "the command did not end within {} s of SIGTERM and is killed",
+                host_signals::GRACE.as_secs()
+            ));
             return Ok(Some(128 + TERM));
         }
         let most = looks.then_some(LOOK).into_iter().chain(left).min().map(Timespec::try_from).transpose()?;
@@ -224,7 +227,7 @@ fn end(message: &Value) -> Option<u8> {
         stdio::say_line(note);
     }
     if let Some(seconds) = ended["timed_out"].as_f64() {
-        stdio::say_line(&format!("--timeout {seconds} s: the command was ended"));
+        stdio::say_line(&format!("--timeout: the command was killed after {seconds} s"));
         return Some(124);
     }
     number(&ended["status"]).or_else(|| Some(128_u8.saturating_add(number(&ended["signal"])?)))
@@ -242,6 +245,9 @@ pub fn ask(socket: &UnixStream, request: &Value) -> Result<Value> {
             let why = answer["error"].as_str().map(str::to_owned);
             return why.map_or(Ok(answer), |why| Err(anyhow!(why)));
         }
-        anyhow::ensure!(incoming.receive(socket.as_fd()).context("the session")?, "the session has ended");
+        anyhow::ensure!(
+            incoming.receive(socket.as_fd()).context("cannot read from the session")?,
+            "the session has ended"
+        );
     }
 }

@@ -29,7 +29,7 @@ pub const READY: &str = "ready\n";
 pub fn start(start: &Start) -> Result<(), Failure> {
     let place = Place::of_user()?;
     if place.connect(&start.name)?.is_some() {
-        return Err(anyhow!("session {} runs already", start.name).into());
+        return Err(anyhow!("session {} is already running", start.name).into());
     }
     let mut log = File::options()
         .read(true)
@@ -37,14 +37,14 @@ pub fn start(start: &Start) -> Result<(), Failure> {
         .create(true)
         .mode(0o600)
         .open(place.log(&start.name)?)
-        .context("the session's log")?;
-    log.set_len(0).context("the session's log")?;
-    let signals = Outside::hold_ending().context("signals")?;
+        .context("cannot open the session's log")?;
+    log.set_len(0).context("cannot open the session's log")?;
+    let signals = Outside::hold_ending().context("cannot receive signals")?;
     let mut child = spawn(&log).context("cannot start the session")?;
     let mut said = String::new();
     if let Some(out) = child.stdout.take() {
         // Of its own, as the session's writing moves where the other one stands.
-        let shown = File::open(place.log(&start.name)?).context("the session's log")?;
+        let shown = File::open(place.log(&start.name)?).context("cannot open the session's log")?;
         await_news(&out, (&signals, shown), &child)?;
         // Not to the end of the file: what else the session has started may have a copy of the pipe.
         let _ = BufReader::new(out).read_line(&mut said);
@@ -91,7 +91,7 @@ fn await_news(out: &ChildStdout, (signals, log): (&Outside, File), child: &Child
                 let _ = kill_process(session, rustix::process::Signal::TERM);
             }
             return Err(Failure {
-                reason: anyhow!("the session was not started: signal {number}"),
+                reason: anyhow!("the session was not started: interrupted by signal {number}"),
                 status: 128 + number,
             });
         }
@@ -103,7 +103,7 @@ fn await_news(out: &ChildStdout, (signals, log): (&Outside, File), child: &Child
 
 /// This very command line, with `serve` for `start`, in a process that outlives us.
 fn spawn(log: &File) -> Result<Child> {
-    let program = std::env::current_exe().context("/proc is needed")?;
+    let program = std::env::current_exe().context("cannot find the file of lind-boot itself (mount /proc)")?;
     let words = std::env::args_os().skip_while(|word| word != "start").skip(1);
     let mut command = Command::new(program);
     command.args(["session", "serve"]).args(words);
@@ -148,7 +148,7 @@ pub fn list(as_json: bool) -> Result<(), Failure> {
 /// When there is none.
 pub fn logs(name: &str) -> Result<(), Failure> {
     let path = Place::of_user()?.log(name)?;
-    let text = std::fs::read(&path).with_context(|| format!("session {name}"))?;
+    let text = std::fs::read(&path).with_context(|| format!("cannot read the log of session {name}"))?;
     run::print(&String::from_utf8_lossy(&text))
 }
 
@@ -198,7 +198,7 @@ pub fn signal(text: &str) -> Result<u8, String> {
     let name = upper.strip_prefix("SIG").unwrap_or(&upper);
     let named = NAMES.iter().position(|known| *known == name).and_then(|at| u8::try_from(at + 1).ok());
     let number = named.or_else(|| text.parse().ok()).filter(|number| (1..=64).contains(number));
-    number.ok_or_else(|| "is no signal: TERM, KILL, 15".to_owned())
+    number.ok_or_else(|| "must be the name or number of a signal, such as TERM, KILL, 15".to_owned())
 }
 
 #[cfg(test)]

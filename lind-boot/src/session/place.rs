@@ -32,7 +32,7 @@ pub fn make(path: &Path) -> Result<()> {
     }
     let found = path.symlink_metadata().with_context(|| path.display().to_string())?;
     let ours = found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0;
-    ensure!(ours, "{}: must be a directory that only you can enter", path.display());
+    ensure!(ours, "{}: must be a directory of yours with mode 0700", path.display());
     Ok(())
 }
 
@@ -50,8 +50,8 @@ impl Place {
                 Err(error) => why = Some(error),
             }
         }
-        let why = why.unwrap_or_else(|| anyhow!("no directory for sessions"));
-        Err(why.context("sessions need a directory: set XDG_RUNTIME_DIR to one of yours"))
+        let why = why.unwrap_or_else(|| anyhow!("there is no directory for sessions"));
+        Err(why.context("cannot create a directory for sessions: set XDG_RUNTIME_DIR to a directory of yours"))
     }
 
     /// The socket of a session.
@@ -73,7 +73,7 @@ impl Place {
     fn file(&self, name: &str, kind: &str) -> Result<PathBuf> {
         let good = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         let fine = !name.is_empty() && name.len() <= 48 && !name.starts_with('.') && name.bytes().all(good);
-        ensure!(fine, "{name:?} is no name for a session: letters, digits, - and _, at most 48");
+        ensure!(fine, "{name:?} is not a name for a session: use up to 48 letters, digits, dots, - and _");
         Ok(self.0.join(format!("{name}.{kind}")))
     }
 

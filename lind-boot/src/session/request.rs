@@ -80,7 +80,7 @@ impl Request {
                 let id = message["id"].as_u64().map(u32::try_from).transpose().context("id")?;
                 Ok(Request::Signal(number(message)?, id))
             }
-            _ => bail!("do: there are exec, list, signal and stop"),
+            _ => bail!("do: expected exec, list, signal or stop"),
         }
     }
 }
@@ -92,7 +92,9 @@ impl Meanwhile {
     /// What is wrong with it.
     pub fn read(message: &Value) -> Result<Meanwhile> {
         if !message["input"].is_null() {
-            return wire::bytes(&message["input"]).map(Meanwhile::Input).context("input: text, or a list of bytes");
+            return wire::bytes(&message["input"])
+                .map(Meanwhile::Input)
+                .context("input: expected text, or a list of bytes");
         }
         if !message["resize"].is_null() {
             return size(&message["resize"]).context("resize").map(Meanwhile::Size);
@@ -105,7 +107,7 @@ impl Meanwhile {
 /// `[rows, columns]`
 fn size(value: &Value) -> Result<Winsize> {
     let number = |at: usize| value[at].as_u64().and_then(|number| u16::try_from(number).ok());
-    let (row, col) = number(0).zip(number(1)).context("[rows, columns] is expected")?;
+    let (row, col) = number(0).zip(number(1)).context("expected [rows, columns]")?;
     Ok(Winsize { row, col, xpixel: 0, ypixel: 0 })
 }
 
@@ -115,9 +117,9 @@ impl Terminal {
             return Ok(None);
         }
         let mut files = [false; FILES];
-        for number in value["files"].as_array().context("files: a list of 0, 1 and 2 is expected")? {
+        for number in value["files"].as_array().context("files: expected a list of 0, 1 and 2")? {
             let place = number.as_u64().and_then(|number| files.get_mut(usize::try_from(number).ok()?));
-            *place.context("files: there are 0, 1 and 2")? = true;
+            *place.context("files: expected 0, 1 or 2")? = true;
         }
         let settings = Some(&value["settings"]).filter(|settings| !settings.is_null());
         let settings = settings.map(|settings| read_settings(settings).context("settings")).transpose()?;
@@ -132,26 +134,29 @@ pub fn settings(settings: &Termios) -> Value {
 }
 
 fn read_settings(value: &Value) -> Result<Termios> {
-    let mode = |at: usize| value[at].as_u64().and_then(|mode| u32::try_from(mode).ok()).context("a mode is expected");
-    let cc = wire::bytes(&value[4]).and_then(|cc| cc.try_into().ok()).context("19 characters are expected")?;
+    let mode = |at: usize| value[at].as_u64().and_then(|mode| u32::try_from(mode).ok()).context("expected a mode");
+    let cc = wire::bytes(&value[4]).and_then(|cc| cc.try_into().ok()).context("expected 19 characters")?;
     Ok(Termios { iflag: mode(0)?, oflag: mode(1)?, cflag: mode(2)?, lflag: mode(3)?, line: 0, cc })
 }
 
 fn number(message: &Value) -> Result<u8> {
     let number = message["signal"].as_u64().and_then(|number| u8::try_from(number).ok());
-    number.filter(|number| (1..=64).contains(number)).ok_or_else(|| anyhow!("signal: a number from 1 to 64"))
+    number.filter(|number| (1..=64).contains(number)).ok_or_else(|| anyhow!("signal: expected a number from 1 to 64"))
 }
 
 impl Line {
     fn read(message: &Value) -> Result<Line> {
         let own = words(&message["argv"]).context("argv")?;
-        ensure!(own.first().is_some_and(|name| !name.is_empty()), "argv: no command named");
+        ensure!(own.first().is_some_and(|name| !name.is_empty()), "argv: expected the name of a command");
         let path = |key: &str| {
             let value = Some(&message[key]).filter(|value| !value.is_null());
             value.map(|value| word(value).map(path).with_context(|| key.to_owned())).transpose()
         };
         let workdir = path("workdir")?;
-        ensure!(workdir.as_ref().is_none_or(|path| path.has_root()), "-w: a path of the guest begins with /");
+        ensure!(
+            workdir.as_ref().is_none_or(|path| path.has_root()),
+            "-w: must be a path of the guest, which begins with /"
+        );
         let seconds = message["timeout"].as_f64();
         let timeout = seconds.map(Duration::try_from_secs_f64).transpose().context("timeout")?;
         let shown: Vec<_> = own.iter().map(shown).collect();
@@ -175,8 +180,8 @@ fn path(bytes: Vec<u8>) -> PathBuf {
 }
 
 fn word(value: &Value) -> Result<Vec<u8>> {
-    let bytes = wire::bytes(value).context("text, or a list of bytes, is expected")?;
-    ensure!(!bytes.contains(&0), "has a NUL in it");
+    let bytes = wire::bytes(value).context("expected text, or a list of bytes")?;
+    ensure!(!bytes.contains(&0), "has a NUL byte");
     Ok(bytes)
 }
 
@@ -185,7 +190,7 @@ fn words(value: &Value) -> Result<Vec<Vec<u8>>> {
     match value {
         Value::Null => Ok(Vec::new()),
         Value::Array(all) => all.iter().map(word).collect(),
-        _ => bail!("a list is expected"),
+        _ => bail!("expected a list"),
     }
 }
 
@@ -198,7 +203,7 @@ fn amounts(value: &Value) -> Result<Amounts> {
             "cages" => &mut amounts.cages,
             "files" => &mut amounts.files,
             "disk" => &mut amounts.disk,
-            _ => bail!("limits: there is no {limit}; there are memory, cpu, cages, files and disk"),
+            _ => bail!("limits: unknown limit {limit}; the limits are memory, cpu, cages, files and disk"),
         };
         *place = Some(amount.as_str().map_or_else(|| amount.to_string(), str::to_owned));
     }

@@ -127,7 +127,7 @@ impl Screen {
                     let mut room = [rustix::event::PollFd::new(&self.shown, rustix::event::PollFlags::OUT)];
                     let _ = rustix::event::poll(&mut room, None);
                 }
-                Err(errno) => return Err(errno).context("the terminal"),
+                Err(errno) => return Err(errno).context("cannot write to the terminal"),
             }
         }
         Ok(())

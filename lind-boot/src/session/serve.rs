@@ -20,9 +20,10 @@ use crate::sandbox;
 pub fn serve(start: Start) -> Result<(), Failure> {
     // One that was started as a group's leader has a session of its own already, or wants none.
     let _ = rustix::process::setsid();
-    let said =
-        rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3).map(File::from).context("standard output")?;
-    rustix::stdio::dup2_stdout(rustix::stdio::stderr()).context("standard output")?;
+    let said = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)
+        .map(File::from)
+        .context("cannot set up standard output")?;
+    rustix::stdio::dup2_stdout(rustix::stdio::stderr()).context("cannot set up standard output")?;
     let options = start.options;
     let (name, idle) = (start.name, start.idle);
     let learn = start.learn.map(|file| (file, format!("session {name}")));
@@ -46,7 +47,7 @@ fn listen(name: &str) -> Result<UnixListener> {
     let _lock = place.lock()?;
     let path = place.socket(name)?;
     if place.connect(name)?.is_some() {
-        bail!("session {name} runs already");
+        bail!("session {name} is already running");
     }
     match std::fs::remove_file(&path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => bail!("{}: {error}", path.display()),

@@ -134,7 +134,7 @@ impl Server {
                 std::thread::park();
             }
         };
-        thread.spawn(serve).map(drop).context("no room for a thread")
+        thread.spawn(serve).map(drop).context("cannot start the session's thread (check `ulimit -u`)")
     }
 
     /// Waits for something and acts on it. False when the first program has ended, and with it all.
@@ -311,7 +311,9 @@ impl Server {
                 self.commands.signal(id, signal, Origin::Process);
                 self.tell(number, &json!({"sent": true}));
             }
-            Ok(Request::Signal(_, Some(id))) => self.refuse(number, &anyhow!("no command {id}"), crate::FAILED),
+            Ok(Request::Signal(_, Some(id))) => {
+                self.refuse(number, &anyhow!("no command has the number {id}"), crate::FAILED)
+            }
             Ok(Request::Exec(line)) => {
                 if let Err(why) = self.order(number, &line, files) {
                     self.refuse(number, &why, crate::FAILED);
@@ -321,9 +323,9 @@ impl Server {
     }
 
     fn order(&mut self, client: u64, line: &Line, files: Vec<OwnedFd>) -> Result<()> {
-        anyhow::ensure!(self.ending.is_none(), "the session ends");
+        anyhow::ensure!(self.ending.is_none(), "the session is ending");
         let first =
-            self.first.and_then(|first| self.kernel.cages.get(first)).context("the session does not run yet")?;
+            self.first.and_then(|first| self.kernel.cages.get(first)).context("the session is not ready yet")?;
         let wanted = line.terminal.as_ref();
         let terminal = wanted.map(|wanted| Terminal::open(&self.kernel, wanted)).transpose()?;
         let files = terminal::files(line, terminal.as_ref(), files)?;
@@ -450,7 +452,7 @@ impl Server {
 
     fn end_if_unused(&mut self) {
         if self.is_unused() && self.about.idle.is_some_and(|idle| self.unused.elapsed() >= idle) {
-            stdio::say_line("nobody has used the session for the time of --idle: it ends");
+            stdio::say_line("the session was unused for the time of --idle and ends");
             self.stop();
         }
     }
@@ -467,7 +469,7 @@ impl Server {
         let Some(end) = self.ending else { return };
         let late = Instant::now() >= end;
         if late && self.closed {
-            stdio::say_line("a grate does not end: everything ends");
+            stdio::say_line("a grate did not end in time and is killed with the session");
             std::process::exit(i32::from(crate::FAILED));
         }
         if late {

@@ -32,8 +32,9 @@ impl Terminal {
     /// # Errors
     /// Where the host has no pseudoterminals.
     pub fn open(kernel: &Arc<Kernel>, wanted: &request::Terminal) -> Result<Terminal> {
-        let served = Served::open(kernel, wanted.size, wanted.settings.as_ref())
-            .map_err(|errno| anyhow!("no pseudoterminal for the command: {errno}; give it pipes or files instead"))?;
+        let served = Served::open(kernel, wanted.size, wanted.settings.as_ref()).map_err(|errno| {
+            anyhow!("cannot create a pseudoterminal for the command: {errno}; give it pipes or files instead")
+        })?;
         Ok(Terminal { served, typed: VecDeque::new() })
     }
 
@@ -110,11 +111,16 @@ pub fn files(
     let (mut files, mut sent) = ([const { None }; FILES], sent.into_iter());
     for (number, (file, is_terminal)) in files.iter_mut().zip(wanted).enumerate() {
         *file = match terminal.filter(|_| is_terminal) {
-            Some(terminal) => Some(terminal.served.slave().try_clone_to_owned().context("too many files")?),
+            Some(terminal) => Some(
+                terminal.served.slave().try_clone_to_owned().context("cannot duplicate the terminal's descriptor")?,
+            ),
             None => sent.next(),
         };
         let own = is_terminal || !file.as_ref().is_some_and(rustix::termios::isatty);
-        ensure!(own, "descriptor {number} is a terminal, which no command gets: ask for one of its own by `terminal`");
+        ensure!(
+            own,
+            "descriptor {number} is a terminal, which a command cannot share: ask for one of its own with `terminal`"
+        );
     }
     Ok(files)
 }

@@ -119,7 +119,7 @@ impl Incoming {
         let Some(length) = self.bytes.first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;
         if length > MOST || self.files.len() > FILES {
-            return Err(Error::new(ErrorKind::InvalidData, "too long a message, or too many files"));
+            return Err(Error::new(ErrorKind::InvalidData, "a message is too long, or has too many files"));
         }
         let Some(text) = self.bytes.get(4..4 + length) else { return Ok(None) };
         let message = serde_json::from_slice(text)?;
